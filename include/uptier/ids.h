@@ -1,0 +1,65 @@
+// ids.h: the small typed numbers that the whole vocabulary is written in.
+//
+// A typed id is an index that cannot be mixed up with another kind of index. All of them are plain
+// values: copyable, comparable, printable through `index()`. Index 0 is a valid id unless a type
+// says otherwise; `Id::none()` is the only invalid one.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace uptier {
+
+// An index with a kind. `Tag` is never defined; it only keeps the kinds apart.
+template <typename Tag>
+class Id {
+ public:
+  constexpr Id() = default;
+  constexpr explicit Id(uint32_t index) : index_(index) {}
+
+  static constexpr Id none() { return Id(); }
+  constexpr bool valid() const { return index_ != kNone; }
+  constexpr uint32_t index() const { return index_; }
+
+  friend constexpr bool operator==(Id, Id) = default;
+  friend constexpr auto operator<=>(Id, Id) = default;
+
+ private:
+  static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+  uint32_t index_ = kNone;
+};
+
+using MethodId = Id<struct MethodTag>;        // what the host registered
+using Value = Id<struct ValueTag>;            // an SSA value of one Function
+using Block = Id<struct BlockTag>;            // a basic block of one Function
+using Variable = Id<struct VariableTag>;      // a mutable host-level slot, see builder.h
+using SignatureId = Id<struct SignatureTag>;  // a call signature known to one Function
+using LoopId = Id<struct LoopTag>;            // the n-th loop header of one Function, in build order
+
+// A probe's stable number within its method: the same in every tier and copy. 0 is invalid; the
+// entry block is 1.
+using SiteId = uint32_t;
+
+// The types of SSA values. `kRef` is a 64-bit host pointer or handle that the library never looks
+// into.
+enum class Type : uint8_t { kNone, kI32, kI64, kF32, kF64, kRef };
+
+constexpr bool is_int(Type t) { return t == Type::kI32 || t == Type::kI64; }
+constexpr bool is_float(Type t) { return t == Type::kF32 || t == Type::kF64; }
+// Returns whether a value of the type fills a 64-bit register.
+constexpr bool is_wide(Type t) {
+  return t == Type::kI64 || t == Type::kF64 || t == Type::kRef;
+}
+
+// Returns "i32", "i64", "f32", "f64", "ref" or "none".
+const char* type_name(Type t);
+
+// Quality of code, ordered; says nothing about instrumentation.
+enum class Tier : uint8_t { kHost, kBaseline, kOptimized };
+const char* tier_name(Tier t);
+
+// Whether a compiled body counts. Both copies of a version share one frame layout.
+enum class Copy : uint8_t { kPlain, kInstrumented };
+const char* copy_name(Copy c);
+
+}  // namespace uptier
