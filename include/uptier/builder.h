@@ -1,0 +1,131 @@
+// builder.h: how an embedder describes a method's body.
+//
+// SSA by Variables (Braun et al., "Simple and Efficient Construction of SSA Form", 2013): the
+// embedder defines and uses Variables, and the builder inserts block parameters where paths join.
+// The protocol of a block:
+//
+//   create -> [jumps to it] -> switch_to -> instructions -> one terminator
+//   seal once every predecessor has been added; a loop header is sealed after its back edges
+//
+// Blocks keep the order in which they were switched to: that is the build order from which site ids
+// come, so a body that is described twice must be described the same way.
+//
+//   Thread: one at a time. Errors: misuse is asserted in debug builds and found by the verifier in
+//   every build; `Host::build` never sees a half-built function compiled.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "uptier/ids.h"
+#include "uptier/opcodes.h"
+
+namespace uptier {
+
+// Types of a function's parameters and its one result (kNone when there is none).
+struct Signature {
+  std::vector<Type> params;
+  Type result = Type::kNone;
+
+  friend bool operator==(const Signature&, const Signature&) = default;
+};
+
+// A C function that compiled code may call: no exceptions may leave it.
+struct HostFunction {
+  const char* name;     // appears in the text form; must outlive the builder
+  const void* address;  // of an `extern "C"` function with the signature, System V ABI
+  Signature signature;
+};
+
+// Where an access goes: base + zero_extend(index) + offset.
+struct Address {
+  Value base;                    // ref or i64
+  Value index = Value::none();   // i64, or i32 that is zero-extended
+  uint32_t offset = 0;           // bytes
+  uint8_t flags = kMemNone;      // MemFlags
+};
+
+
+class FunctionBuilder {
+ public:
+  FunctionBuilder(Signature signature, std::string_view name);
+  ~FunctionBuilder();
+  FunctionBuilder(const FunctionBuilder&) = delete;
+  FunctionBuilder& operator=(const FunctionBuilder&) = delete;
+
+  const Signature& signature() const;
+  // Returns parameter `i` of the function, a value of the entry block.
+  Value param(unsigned i) const;
+  Type type_of(Value v) const;
+
+  // Blocks. The entry block exists, is sealed and is current at the start.
+  Block create_block();
+  void switch_to(Block b);
+  void seal(Block b);
+  // Returns the block that instructions go to; none after a terminator.
+  Block current() const;
+
+  // Variables.
+  Variable declare(Type t);
+  void def(Variable x, Value v);
+  Value use(Variable x);
+
+  // Sets the source location (host's own unit, e.g. a bytecode offset) of what follows; traps,
+  // probe tables and listings report it.
+  void set_location(uint32_t loc);
+
+  // Constants.
+  Value i32(int32_t v);
+  Value i64(int64_t v);
+  Value f32(float v);
+  Value f64(double v);
+  Value ref(const void* p);
+  Value constant(Type t, uint64_t bits);
+
+  // Operations; types come from the operands.
+  Value unary(Opcode op, Value a);                  // Shape::kUnary, kTest
+  Value binary(Opcode op, Value a, Value b);        // Shape::kBinary, kCompare
+  Value convert(Opcode op, Type to, Value a);       // Shape::kConvert
+  Value select(Value condition, Value a, Value b);  // a when condition is not 0
+  Value load(Opcode op, Type t, const Address& at);
+  void store(Opcode op, Value v, const Address& at);
+
+  // Calls. `call` goes through the method's stub, so it always runs the best code there is.
+  Value call(MethodId callee, const Signature& signature, std::span<const Value> args,
+             std::string_view name = {});
+  Value call_indirect(Value target, const Signature& signature, std::span<const Value> args);
+  // `flags`: kCallMayTrap when the callee may raise a trap (`Runtime::raise`).
+  Value call_host(const HostFunction& callee, std::span<const Value> args, uint8_t flags = 0);
+
+  // Control. Each ends the current block.
+  void jump(Block to);
+  void branch(Value condition, Block if_true, Block if_false);
+  // Goes to cases[index], or to `otherwise` when index (unsigned) is past the end.
+  void switch_on(Value index, std::span<const Block> cases, Block otherwise);
+  void ret();
+  void ret(Value v);
+  void trap(TrapCode code);
+  void trap_if(Value condition, TrapCode code);  // does not end the block
+
+  // Marks the current block, which must be empty and unsealed, as the header of a loop: the runtime
+  // may switch copies and tiers here. `slots` is the host's frame state at `pc` (may be empty when
+  // the host never takes frames back).
+  LoopId loop_header(uint32_t pc = 0, std::span<const Variable> slots = {});
+
+  // Declares the host's frame at `pc`; guards up to the next side effect deopt to it.
+  void frame_state(uint32_t pc, std::span<const Value> slots);
+  // Continues when `condition` is not 0, else leaves to the host's frame.
+  void guard(Value condition, GuardReason reason);
+  // Observes `v` at a site of the host's own; returns the index among host sites, in build order.
+  uint32_t probe(ProbeKind kind, Value v);
+
+ private:
+  friend struct BuilderAccess;  // hands the finished function to the compiler
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace uptier

@@ -1,0 +1,97 @@
+// options.h: every knob, in one table.
+//
+//   X(kind, field, default, low, high, unit, reason)
+//
+// kind: count (uint64), real (double), flag (bool), or the name of an enum below. `uptier options`
+// prints the table; UPTIER_<FIELD> in capitals sets a field through Options::from_env, and nothing
+// reads the environment unless the embedder asks for it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "uptier/result.h"
+
+namespace uptier {
+
+// Which tiers a runtime uses. kAuto is the whole loop; the others hold every method in one place.
+enum class TierMode : uint8_t { kAuto, kBaseline, kInstrumented, kOptimized };
+// What answers `decide`: the formula, or a fixed answer for every method it is asked about.
+enum class PolicyMode : uint8_t { kAuto, kAlways, kNever };
+// How gaps are drawn around the mean. kExact: fixed gaps on one shared countdown, to the call.
+enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
+
+// clang-format off
+#define UPTIER_OPTIONS(X)                                                                          \
+  X(TierMode,   tier,              TierMode::kAuto,      0, 3, "mode",                             \
+    "auto | baseline | instrumented | optimized")                                                  \
+  X(PolicyMode, policy,            PolicyMode::kAuto,    0, 2, "mode",                             \
+    "auto | always | never")                                                                       \
+  X(GapMode,    gap,               GapMode::kRandom,     0, 3, "mode",                             \
+    "random | fixed | prime | exact; fixed gaps alias with periodic programs")                     \
+  X(count,      interval,          16,        1, 1u << 30, "calls",                                \
+    "mean gap between sampled calls; 1 samples every call")                                        \
+  X(count,      burst,             32,        1, 1u << 20, "iterations",                           \
+    "loop iterations counted once a loop header has switched to the instrumented copy")            \
+  X(count,      flush_first,       32,        1, 1u << 30, "calls",                                \
+    "first flush of a method")                                                                     \
+  X(real,       flush_growth,      2.0,       1.0, 1024.0, "factor",                               \
+    "each flush comes at this multiple of the one before; 1 means every flush_first calls")        \
+  X(count,      loop_flush_first,  4096,      1, 1u << 30, "iterations",                           \
+    "first flush of a method by loop iterations, for programs that live in one call")              \
+  X(count,      seed,              1,         0, UINT64_MAX, "seed",                               \
+    "of the random gaps; one stream per thread is derived from it")                                \
+  X(count,      workers,           1,         0, 1, "threads",                                     \
+    "background compile threads; 0 does the work at the flush, on the calling thread")             \
+  X(count,      min_samples,       2,         1, 1u << 30, "samples",                              \
+    "samples (sampled calls and bursts) below which a profile is not trusted")                     \
+  X(real,       speedup,           3.0,       1.0, 100.0, "factor",                                \
+    "assumed speed of optimized code over baseline code, until it is measured")                    \
+  X(real,       compile_ns,        2500.0,    0.0, 1e9, "ns per IR instruction",                   \
+    "assumed cost of the optimizing compiler")                                                     \
+  X(real,       baseline_ns,       1.0,       0.0, 1e6, "ns per IR instruction",                   \
+    "assumed cost of running baseline code")                                                       \
+  X(count,      max_recompiles,    8,         0, 1000, "versions",                                 \
+    "optimized versions a method may have in its life, OSR versions apart")                        \
+  X(count,      max_methods,       1u << 17,  1, 1u << 20, "methods",                              \
+    "methods a runtime can hold; reserves 64 bytes of address space per thread and method")        \
+  X(count,      code_budget,       64u << 20, 1u << 16, 1u << 30, "bytes",                         \
+    "machine code in service; when it is spent, methods stay in the code they have")               \
+  X(count,      slab_budget,       64u << 20, 1u << 12, 1u << 30, "bytes per thread",              \
+    "counters; when spent, further methods are not instrumented (counted)")                        \
+  X(count,      ring_bytes,        1u << 20,  1u << 12, 1u << 28, "bytes per thread",              \
+    "flushed snapshots that wait for the worker; a full ring delays a flush (counted)")            \
+  X(count,      stack_reserve,     256u << 10, 32u << 10, 1u << 28, "bytes",                       \
+    "stack kept free for host functions below the point where calls trap stack_exhausted")         \
+  X(count,      max_stack,         64u << 20, 64u << 10, 1u << 30, "bytes",                        \
+    "stack that compiled code may use at most, if the thread has that much")                       \
+  X(count,      max_queue,         1024,      1, 1u << 20, "requests",                             \
+    "compile requests that wait; a full queue drops the least urgent (asked again later)")         \
+  X(flag,       optimize_stats,    false,     0, 1, "flag",                                        \
+    "keeps per-pass figures of the optimizing compiler for the report")                            \
+  X(flag,       perf_map,          false,     0, 1, "flag",                                        \
+    "names code in /tmp/perf-PID.map for perf (file is created exclusively, mode 0600)")
+// clang-format on
+
+struct Options {
+  using count = uint64_t;
+  using real = double;
+  using flag = bool;
+#define X(kind, field, fallback, low, high, unit, reason) kind field = fallback;
+  UPTIER_OPTIONS(X)
+#undef X
+  // Stress switches, see stress.h for the syntax, e.g. "osr:all" or "copy:every=3,osr:random=0.1/7".
+  std::string stress;
+
+  // Reads UPTIER_<FIELD> for every row (and UPTIER_STRESS) through secure_getenv.
+  static Result<Options> from_env();
+  // Sets one field from text. Errors: kNotFound, or kInvalidArgument with the legal range.
+  Status set(std::string_view name, std::string_view value);
+  // Checks every range. `Runtime::create` calls it.
+  Status check() const;
+  // Returns the table for people: name, value, unit, range, reason, one line a row.
+  std::string table() const;
+};
+
+}  // namespace uptier

@@ -1,0 +1,117 @@
+// runtime.h: the tiering runtime that an embedder creates.
+//
+//   create -> add_method ... -> attach threads -> invoke / call entries -> report, flush
+//
+// A method's entry address is a stub that never changes; which code it reaches is the runtime's
+// business. The address may be called like any C function of the signature from an attached thread,
+// provided that no trap can happen or that an `invoke` is further up the stack.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "uptier/host.h"
+#include "uptier/ids.h"
+#include "uptier/opcodes.h"
+#include "uptier/options.h"
+#include "uptier/profile.h"
+#include "uptier/report.h"
+#include "uptier/result.h"
+#include "uptier/trace.h"
+
+namespace uptier {
+
+// Why and where a call ended without a result.
+struct Trap {
+  TrapCode code = TrapCode::kNone;
+  MethodId method;        // the method whose code trapped; none when the host raised it
+  uint32_t location = 0;  // FunctionBuilder::set_location of the trapping instruction
+  uint64_t detail = 0;    // what `raise` passed
+};
+
+// The outcome of `invoke`: a result, or a trap.
+struct Outcome {
+  uint64_t bits = 0;  // the result's bits, zero-extended; 0 for functions without result
+  Trap trap;
+
+  bool ok() const { return trap.code == TrapCode::kNone; }
+};
+
+class Runtime {
+ public:
+  // Creates a runtime. `sink` (may be null, not owned, must outlive the runtime) receives the trace.
+  // Errors: kInvalidArgument for options out of range, kResourceExhausted when the code region or
+  // the worker is refused.
+  static Result<std::unique_ptr<Runtime>> create(const Options& options,
+                                                 TraceSink* sink = nullptr);
+  // Stops the worker, flushes every method one last time, and frees all code. No thread may be in
+  // compiled code.
+  virtual ~Runtime() = default;
+
+  // Registers a method; nothing is compiled yet. `host` is not owned and must outlive the method.
+  // Cost: about a stub. Thread: any. Errors: kResourceExhausted past Options::max_methods.
+  virtual Result<MethodId> add_method(Host& host, MethodInfo info) = 0;
+  // Takes methods out of service: final flush, code retired. They must not be called any more.
+  virtual void remove_methods(std::span<const MethodId> methods) = 0;
+
+  // Returns the address that callers hold. Constant for the method's life; thread: any.
+  virtual const void* entry_address(MethodId m) const = 0;
+  // Returns it as a C function pointer, e.g. `runtime.entry<int64_t(Vm*, int64_t)>(m)`.
+  template <typename F>
+  F* entry(MethodId m) const {
+    return reinterpret_cast<F*>(const_cast<void*>(entry_address(m)));
+  }
+
+  // Calls a method with the bits of its arguments (zero-extended, one word each) and catches traps.
+  // May be nested inside host functions. Attaches the thread for the duration if it is not.
+  virtual Outcome invoke(MethodId m, std::span<const uint64_t> args) = 0;
+
+  // Raises a trap from a host function that compiled code called with kCallMayTrap: the calling
+  // code ends with it as soon as the host function returns. The innermost `invoke` returns it.
+  static void raise(TrapCode code, uint64_t detail = 0) noexcept;
+
+  // Attaches the calling thread (counters, countdowns, stack limit) until `detach`. Nests.
+  // Errors: kResourceExhausted when memory for the thread's context is refused.
+  virtual Status attach() = 0;
+  // Flushes what the thread has counted and detaches it.
+  virtual void detach() = 0;
+  // Says that the calling thread holds no compiled frame right now, so that retired code may be
+  // freed. `invoke` says so by itself when the outermost one returns.
+  virtual void quiescent() noexcept = 0;
+
+  // Flushes all methods of the calling thread, whatever their counts, and waits until the worker
+  // has handled what was queued. For tests, ends of phases, and reports.
+  virtual void flush() = 0;
+
+  // Returns what the runtime did so far. Thread: any; consistent per method, not across methods.
+  virtual Report report() const = 0;
+  // Returns the merged profile of everything flushed so far.
+  virtual Profile profile() const = 0;
+
+  // Asks for a dump of a method in the forms that `what` names: ir, baseline, instrumented,
+  // optimized. For people; compiles afresh.
+  virtual Result<std::string> dump(MethodId m, std::string_view what) = 0;
+};
+
+// Attaches the thread for a scope.
+class ThreadScope {
+ public:
+  explicit ThreadScope(Runtime& r) : runtime_(r), status_(r.attach()) {}
+  ~ThreadScope() {
+    if (status_.ok()) runtime_.detach();
+  }
+  ThreadScope(const ThreadScope&) = delete;
+  ThreadScope& operator=(const ThreadScope&) = delete;
+  const Status& status() const { return status_; }
+
+ private:
+  Runtime& runtime_;
+  Status status_;
+};
+
+}  // namespace uptier

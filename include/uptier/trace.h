@@ -1,0 +1,123 @@
+// trace.h: the events that carry what was observed out of the runtime.
+//
+// Law: a handle is announced (MethodDetails, BulkType) before an event uses it, and an id is
+// described (InstrumentationDesc) before data comes for it. InstrumentationData is a cumulative
+// snapshot: it overrides the earlier data of the same id, so a lost event costs nothing.
+//
+// An id stands for what one thread observed of one method (or for all threads, where they share
+// their counters). Overriding is right within an id; summing is right across ids. A method that two
+// threads run therefore has two ids, and its profile is the sum of the last data of both.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "uptier/result.h"
+
+namespace uptier {
+
+// Says who made the following events and how they were sampled.
+struct Provenance {
+  std::string engine;     // name and version of the runtime
+  uint64_t interval = 0;  // mean number of calls between sampled ones; 0 is unknown
+  std::string gap;        // how gaps are drawn: "fixed", "prime", "random" or "exact"
+  std::string options;    // the other options, in text
+
+  friend bool operator==(const Provenance&, const Provenance&) = default;
+};
+
+// Announces a method handle.
+struct MethodDetails {
+  uint64_t handle = 0;      // not 0; a number of the trace, never an address
+  uint64_t module_key = 0;  // the embedder's stable key of the module
+  uint32_t function_index = 0;
+  std::string name;
+
+  friend bool operator==(const MethodDetails&, const MethodDetails&) = default;
+};
+
+// Announces a type handle. Type and method handles are numbered apart.
+struct BulkType {
+  uint64_t handle = 0;  // not 0
+  std::string name;
+
+  friend bool operator==(const BulkType&, const BulkType&) = default;
+};
+
+// What an 8-byte region of `desc` or of data holds. A shape gives two bits to each region; region i
+// is bits 2 * (i % 4) and up of byte i / 4, and unused bits of the last byte are 0.
+enum class Region : uint8_t { kBytes = 0, kType = 1, kMethod = 2, kReserved = 3 };
+
+// Describes the data of one id. The arrays `desc` and the data have lengths that are multiples of
+// 8; the first region of `desc` is a method or a type handle.
+struct InstrumentationDesc {
+  uint64_t id = 0;
+  uint32_t version = 0;  // format of `desc`
+  std::vector<std::byte> desc_shape;
+  std::vector<std::byte> desc;
+  std::vector<std::byte> data_shape;
+
+  friend bool operator==(const InstrumentationDesc&, const InstrumentationDesc&) = default;
+};
+
+// Everything observed for an id up to now. Handles in data may be 0 (no handle).
+struct InstrumentationData {
+  uint64_t id = 0;
+  std::vector<std::byte> data;
+
+  friend bool operator==(const InstrumentationData&, const InstrumentationData&) = default;
+};
+
+// Why counts were handed over.
+enum class FlushReason : uint8_t { kCalls = 1, kLoops, kFinal, kDemand };
+
+// Returns "call-threshold", "loop-threshold", "final", "demand" or "unknown".
+std::string_view flush_reason_name(FlushReason reason);
+
+// Says at which call the data that follows at once was handed over.
+struct FlushEvent {
+  uint64_t id = 0;
+  uint64_t calls = 0;          // calls of the method so far, those that this id speaks for
+  uint64_t sampled_calls = 0;  // how many of them ran the instrumented copy
+  uint64_t thread = 0;         // the runtime's number of the thread; 0 where threads share counters
+  uint32_t flush_index = 0;    // rises with every flush of the id
+  FlushReason reason = FlushReason::kCalls;
+
+  friend bool operator==(const FlushEvent&, const FlushEvent&) = default;
+};
+
+using TraceEvent = std::variant<Provenance, MethodDetails, BulkType, InstrumentationDesc,
+                                FlushEvent, InstrumentationData>;
+
+// Receives the events of a runtime.
+//
+// Thread: calls never overlap, but come from whichever thread hands its counts over (a thread that
+// runs the guest, or the runtime's worker). A sink must not call the runtime. An error does not
+// stop the guest: the runtime counts the event as dropped and goes on.
+class TraceSink {
+ public:
+  virtual ~TraceSink() = default;
+
+  // Takes one event, in the order of the law above.
+  virtual Status on_event(const TraceEvent& event) = 0;
+
+  // Takes the end of the trace; called once, last. `dropped` counts the events that the runtime
+  // could not deliver.
+  virtual Status finish(uint64_t dropped) = 0;
+};
+
+// Opens a trace file for writing (mode 0600) and returns a sink that fills it.
+//
+// A regular file of that name is replaced at once, not truncated, so that readers of the old one
+// keep it; anything else of that name (link, device, folder) is refused. The events up to and
+// including each InstrumentationData reach the operating system before on_event returns. The first
+// failed write is final: it is returned from then on, by finish too, and the file can be read up to
+// its last whole record. A sink that is destroyed unfinished leaves a file without end marker.
+Result<std::unique_ptr<TraceSink>> trace_file_sink(const std::string& path);
+
+}  // namespace uptier

@@ -1,0 +1,82 @@
+// CodeSpace: one reserved region for all machine code of a runtime, W^X by construction.
+//
+//   [ data | code pages ]
+//
+// Data (cells, constants the stubs jump through) is read-write for ever; code is in whole pages, each
+// allocation on its own: filled read-write, then made read-execute, never both, and no instruction
+// byte changes while it is executable. The region is one mapping, so rel32 reaches from any part to
+// any other, and it is private, so that a forked child cannot patch its parent.
+//
+//   Thread: any; allocate, publish and free take a lock. owner_of() does not, and may be called from
+//   a signal handler.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "uptier/result.h"
+
+namespace uptier::jit {
+
+class CodeSpace;
+class Code;
+
+// Pages of a code space; freed with the object. Movable, one owner.
+class CodeSpan {
+ public:
+  CodeSpan() = default;
+  CodeSpan(CodeSpan&& other) noexcept;
+  CodeSpan& operator=(CodeSpan&& other) noexcept;
+  ~CodeSpan();
+
+  // Start of the code (not necessarily of a page) and its length in bytes.
+  uint8_t* data() const { return data_; }
+  uint32_t size() const { return size_; }
+
+ private:
+  friend class CodeSpace;
+  CodeSpace* space_ = nullptr;
+  uint8_t* data_ = nullptr;
+  uint32_t size_ = 0;
+};
+
+class CodeSpace {
+ public:
+  struct Limits {
+    uint64_t code_budget;  // bytes of pages in service
+    uint32_t data_bytes;   // size of the data area
+  };
+  // Reserves the region. Errors: kResourceExhausted.
+  static Result<std::unique_ptr<CodeSpace>> create(const Limits& limits);
+  ~CodeSpace();
+
+  // Returns read-write pages for `size` bytes. Errors: kResourceExhausted past the budget.
+  Result<CodeSpan> allocate(uint32_t size);
+  // Makes an allocation read-execute. Errors: kResourceExhausted when the kernel refuses.
+  Status publish(const CodeSpan& span);
+  // Says whose pages these are, for owner_of(); null before the owner dies.
+  void set_owner(const CodeSpan& span, const Code* owner) noexcept;
+  // Returns the Code that an address lies in, or null. Async-signal-safe.
+  const Code* owner_of(const void* pc) const noexcept;
+  bool contains(const void* pc) const noexcept;
+
+  // The data area, read-write, zeroed, for the life of the space.
+  std::span<uint8_t> data() const;
+
+  uint64_t bytes_in_service() const;
+  uint64_t bytes_freed() const;
+  // Fails the n-th allocation from now on (1: the next), once. For stress tests; 0 switches it off.
+  void fail_allocation(uint64_t n);
+  uint64_t failures_forced() const;
+
+ private:
+  friend class CodeSpan;
+  CodeSpace();
+  void free(const CodeSpan& span) noexcept;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace uptier::jit

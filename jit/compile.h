@@ -1,0 +1,75 @@
+// compile.h: from a Function to Code, for both compilers.
+//
+//   compile_baseline   linear time, one of two copies that share a frame (see ir/frame_layout.h)
+//   compile_optimized  own passes and register allocation; entered normally, or by OSR at one loop
+//
+// Both are pure in their inputs: same Function, same request, same bytes (relative to their base).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "jit/code/code.h"
+#include "jit/code/code_space.h"
+#include "jit/ir/frame_layout.h"
+#include "jit/ir/function.h"
+#include "uptier/result.h"
+
+namespace uptier::jit {
+
+// How to reach a callee of a direct call.
+struct CallTarget {
+  enum class Kind : uint8_t {
+    kStub,  // call the address (a stub in the code space)
+    kCell,  // call through the 8-byte word at the address (skips the stub's count)
+    kSelf,  // call the start of the code that is being made
+  };
+  Kind kind = Kind::kStub;
+  const void* address = nullptr;
+};
+
+class CallResolver {
+ public:
+  virtual ~CallResolver() = default;
+  virtual CallTarget target(MethodId callee) = 0;
+};
+
+// Addresses of the C helpers and routines that code refers to; fixed for a runtime.
+struct Helpers {
+  // (uint32_t method, uint32_t loop, void* frame) -> address to jump to. See 4.3 in tests and notes.
+  const void* loop_slow_plain = nullptr;
+  const void* loop_slow_instrumented = nullptr;
+  // Jumped to when ThreadContext::pending_trap is set after a host call.
+  const void* trap_exit = nullptr;
+};
+
+struct CompileInput {
+  const Function& function;
+  MethodId method;
+  const Helpers& helpers;
+  CallResolver& calls;
+  CodeSpace& space;
+};
+
+struct BaselineRequest {
+  Copy copy = Copy::kPlain;
+  // Whether the plain copy checks at loop headers. Off only when nothing may ever divert it.
+  bool loop_checks = true;
+};
+
+struct OptimizeRequest {
+  // Estimated executions of each block by site (index 0 is site 1); empty: no profile.
+  std::span<const uint64_t> block_counts;
+  // The loop at whose header the code is entered from a baseline frame; none: normal entry.
+  LoopId osr_loop;
+};
+
+// Errors: kUnsupported names the operation, kResourceExhausted the budget, kInvalidInput a bug that
+// the verifier or the assembler caught; in each case nothing was installed.
+Result<std::unique_ptr<Code>> compile_baseline(const CompileInput& in, const BaselineRequest& r);
+Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const OptimizeRequest& r);
+
+}  // namespace uptier::jit

@@ -1,0 +1,16 @@
+// The wall between the public FunctionBuilder and the Function that it makes.
+#pragma once
+
+#include "jit/ir/function.h"
+#include "uptier/builder.h"
+
+namespace uptier {
+
+struct BuilderAccess {
+  // Ends the build: resolves variables, drops unreachable blocks and needless block parameters,
+  // places block probes, numbers the sites and hashes the CFG. The builder is empty afterwards.
+  // Unsealed or unterminated blocks are not an error here: the verifier names them.
+  static jit::Function finish(FunctionBuilder& b);
+};
+
+}  // namespace uptier

@@ -1,0 +1,97 @@
+#include "jit/ir/function.h"
+
+#include <algorithm>
+
+namespace uptier::jit {
+
+ValueList Function::make_list(std::span<const Value> from) {
+  ValueList l{static_cast<uint32_t>(pool.size()), static_cast<uint32_t>(from.size()),
+              static_cast<uint32_t>(from.size())};
+  // `from` may be a view into the pool, so it is copied before the pool grows.
+  std::vector<Value> copy(from.begin(), from.end());
+  pool.insert(pool.end(), copy.begin(), copy.end());
+  return l;
+}
+
+void Function::push(ValueList& l, Value v) {
+  if (l.size == l.capacity) {
+    uint32_t capacity = std::max<uint32_t>(4, 2 * l.capacity);
+    auto at = static_cast<uint32_t>(pool.size());
+    pool.resize(pool.size() + capacity);
+    std::copy_n(pool.begin() + l.at, l.size, pool.begin() + at);
+    l.at = at;
+    l.capacity = capacity;
+  }
+  pool[l.at + l.size++] = v;
+}
+
+Block Function::add_block() {
+  blocks.emplace_back();
+  return Block(static_cast<uint32_t>(blocks.size() - 1));
+}
+
+Value Function::add_block_param(Block b, Type t) {
+  Value v(static_cast<uint32_t>(values.size()));
+  values.push_back({t, InstId::none(), b, block(b).params.size});
+  push(block(b).params, v);
+  return v;
+}
+
+InstId Function::add_inst(const Inst& i, Type result_type) {
+  InstId id(static_cast<uint32_t>(insts.size()));
+  insts.push_back(i);
+  if (result_type != Type::kNone) {
+    insts.back().result = Value(static_cast<uint32_t>(values.size()));
+    values.push_back({result_type, id, Block::none(), 0});
+  }
+  return id;
+}
+
+InstId Function::append(Block b, const Inst& i, Type result_type) {
+  InstId id = add_inst(i, result_type);
+  block(b).insts.push_back(id);
+  if (Value r = inst(id).result; r.valid()) value(r).block = b;
+  return id;
+}
+
+SignatureId Function::intern(const Signature& s) {
+  auto it = std::find(signatures.begin(), signatures.end(), s);
+  if (it == signatures.end()) it = signatures.insert(it, s);
+  return SignatureId(static_cast<uint32_t>(it - signatures.begin()));
+}
+
+Type result_type(const Function& f, const Inst& i) {
+  switch (info(i.op).shape) {
+    case Shape::kConst:
+    case Shape::kUnary:
+    case Shape::kBinary:
+    case Shape::kConvert:
+    case Shape::kSelect:
+    case Shape::kLoad: return i.type;
+    case Shape::kCompare:
+    case Shape::kTest: return Type::kI32;
+    case Shape::kCall:
+    case Shape::kCallIndirect:
+    case Shape::kCallHost: return f.signature_of(i).result;
+    default: return Type::kNone;
+  }
+}
+
+std::vector<std::vector<Predecessor>> predecessors(const Function& f) {
+  std::vector<std::vector<Predecessor>> preds(f.blocks.size());
+  for (Block b : f.layout) {
+    const Inst& t = f.terminator(b);
+    for (uint32_t e = t.edges_at; e < t.edges_at + t.edge_count; ++e) {
+      preds[f.edges[e].to.index()].push_back({b, e});
+    }
+  }
+  return preds;
+}
+
+std::vector<uint32_t> layout_positions(const Function& f) {
+  std::vector<uint32_t> position(f.blocks.size(), UINT32_MAX);
+  for (uint32_t i = 0; i < f.layout.size(); ++i) position[f.layout[i].index()] = i;
+  return position;
+}
+
+}  // namespace uptier::jit

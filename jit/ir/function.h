@@ -1,0 +1,155 @@
+// Function: one build of a method's body, in SSA form with block parameters.
+//
+// A Function is a value: vectors of plain structs, addressed by typed ids, no pointers into itself.
+// Operands, parameters and edge arguments of variable length live in one pool.
+//
+//   - every Value has one definition: an instruction or a block parameter; it dominates its uses
+//   - `layout` lists the live blocks in build order, the entry first; passes may reorder it
+//   - a block is a list of instructions of which the last, and only the last, ends it
+//   - block k of the build order carries `probe block k+1` first in its list (after loop_header)
+//
+//   Thread: none of its own; whoever holds it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "uptier/builder.h"
+#include "uptier/ids.h"
+#include "uptier/opcodes.h"
+
+namespace uptier::jit {
+
+using InstId = Id<struct InstTag>;
+
+// A run of values in the pool of a Function.
+struct ValueList {
+  uint32_t at = 0;
+  uint32_t size = 0;
+  uint32_t capacity = 0;
+};
+
+// One outgoing path of a terminator; `args` match the parameters of `to`, one by one.
+struct Edge {
+  Block to;
+  ValueList args;
+};
+
+struct Inst {
+  Opcode op = Opcode::kTrap;
+  Type type = Type::kNone;  // the controlling type, see Shape
+  uint8_t flags = 0;        // MemFlags
+  uint32_t aux = 0;         // meaning by Shape: signature, trap code, loop id, site, reason, ...
+  uint32_t loc = 0;         // the host's source location
+  SiteId site = 0;          // calls: the call site's id (a probe has its own in aux)
+  Value result;             // none for instructions without one
+  ValueList args;
+  uint32_t edges_at = 0;  // terminators: first of `edge_count` entries of Function::edges
+  uint32_t edge_count = 0;
+  uint64_t imm = 0;  // meaning by Shape: bits of a constant, offset, callee index, probe kind, ...
+};
+
+struct BlockData {
+  ValueList params;
+  std::vector<InstId> insts;
+};
+
+struct ValueData {
+  Type type = Type::kNone;
+  // The definition: an instruction, or (when `inst` is none) parameter `index` of `block`.
+  InstId inst;
+  Block block;
+  uint32_t index = 0;
+};
+
+// A method called directly; `name` is for people and may be empty.
+struct Callee {
+  MethodId method;
+  std::string name;
+  SignatureId signature;
+};
+
+// A C function called directly. `address` is null in IR that was read from text and names a
+// function that the reader does not know.
+struct HostCallee {
+  std::string name;
+  const void* address = nullptr;
+  SignatureId signature;
+};
+
+class Function {
+ public:
+  std::string name;
+  SignatureId signature_id;
+  std::vector<Signature> signatures;
+  std::vector<Callee> callees;
+  std::vector<HostCallee> host_callees;
+  std::vector<Inst> insts;
+  std::vector<BlockData> blocks;
+  std::vector<ValueData> values;
+  std::vector<Edge> edges;
+  std::vector<Value> pool;
+  std::vector<Block> layout;
+  uint32_t loop_count = 0;   // loop ids are 0..loop_count-1
+  uint32_t site_count = 0;   // site ids are 1..site_count
+  uint32_t block_sites = 0;  // sites 1..block_sites are block probes
+  uint64_t cfg_hash = 0;     // see cfg_hash.h; set once by the builder, kept by passes
+
+  const Signature& signature() const { return signatures[signature_id.index()]; }
+  const Signature& signature_of(const Inst& call) const { return signatures[call.aux]; }
+  Block entry() const { return layout.front(); }
+
+  Inst& inst(InstId i) { return insts[i.index()]; }
+  const Inst& inst(InstId i) const { return insts[i.index()]; }
+  BlockData& block(Block b) { return blocks[b.index()]; }
+  const BlockData& block(Block b) const { return blocks[b.index()]; }
+  ValueData& value(Value v) { return values[v.index()]; }
+  const ValueData& value(Value v) const { return values[v.index()]; }
+  Type type_of(Value v) const { return values[v.index()].type; }
+
+  // Views into the pool; invalidated by whatever adds values to it.
+  std::span<Value> list(ValueList l) { return {pool.data() + l.at, l.size}; }
+  std::span<const Value> list(ValueList l) const { return {pool.data() + l.at, l.size}; }
+  std::span<Value> args(const Inst& i) { return list(i.args); }
+  std::span<const Value> args(const Inst& i) const { return list(i.args); }
+  std::span<const Value> params(Block b) const { return list(block(b).params); }
+  std::span<Edge> edges_of(const Inst& i) { return {edges.data() + i.edges_at, i.edge_count}; }
+  std::span<const Edge> edges_of(const Inst& i) const {
+    return {edges.data() + i.edges_at, i.edge_count};
+  }
+  // Returns the last instruction of a block. The block must not be empty.
+  Inst& terminator(Block b) { return inst(block(b).insts.back()); }
+  const Inst& terminator(Block b) const { return inst(block(b).insts.back()); }
+  // Returns the outgoing edges of a block; empty for return and trap.
+  std::span<Edge> successors(Block b) { return edges_of(terminator(b)); }
+  std::span<const Edge> successors(Block b) const { return edges_of(terminator(b)); }
+
+  // Growing. Lists grow by doubling, the old place in the pool is left behind.
+  ValueList make_list(std::span<const Value> values);
+  void push(ValueList& l, Value v);
+  Block add_block();
+  Value add_block_param(Block b, Type t);
+  // Adds an instruction without placing it; gives it a result value when `result_type` says so.
+  InstId add_inst(const Inst& i, Type result_type);
+  // Adds it at the end of a block.
+  InstId append(Block b, const Inst& i, Type result_type);
+  SignatureId intern(const Signature& s);
+};
+
+// Returns the type of an instruction's result (kNone when it has none) from its row and fields.
+Type result_type(const Function& f, const Inst& i);
+
+// Predecessors of every block, as (block, index of the edge in Function::edges).
+struct Predecessor {
+  Block from;
+  uint32_t edge;
+};
+std::vector<std::vector<Predecessor>> predecessors(const Function& f);
+
+// Returns the layout positions of the blocks: position[b.index()], or UINT32_MAX when not laid out.
+std::vector<uint32_t> layout_positions(const Function& f);
+
+}  // namespace uptier::jit

@@ -1,0 +1,85 @@
+// ThreadContext: all that compiled code knows of its thread, reached by one TLS pointer.
+//
+// `t_context` is initial-exec TLS, so its offset from the thread pointer is one constant for all
+// threads and code reaches the context with one load. An unattached thread sees a shared context
+// whose countdowns are never due: its calls run plain and unobserved, and nothing it touches faults.
+//
+// The context is one reservation: header, then one MethodState a method. Pages are touched when
+// their methods first run on the thread.
+//
+//   Thread: written by its own thread only, except where a field says otherwise.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "uptier/opcodes.h"
+
+namespace uptier::sampler {
+
+// What one thread knows of one method; one cache line. The first 16 bytes are known to compiled
+// code, the rest belongs to the slow paths (see schedule.h).
+struct alignas(64) MethodState {
+  int32_t call_countdown = 0;  // calls left until the next event; the event is due at zero
+  int32_t loop_countdown = 0;  // > 0: iterations until the next burst; < 0: minus those left in one
+  uint64_t* slab = nullptr;    // counters of the instrumented copy, or null until there is one
+
+  uint64_t calls = 0;        // calls up to the last event
+  uint64_t next_sample = 0;  // the call number that is sampled next
+  uint64_t next_flush = 0;   // the call number at which the next flush is due
+  uint64_t iterations = 0;   // loop iterations up to the last loop event
+  uint32_t call_gap = 0;     // what call_countdown was last armed with; 0: never armed
+  int32_t loop_gap = 0;      // what loop_countdown was last armed with, same sign
+  uint32_t samples = 0;      // sampled calls
+  uint32_t bursts = 0;
+};
+static_assert(sizeof(MethodState) == 64);
+
+// One host -> compiled transition on a thread's stack, innermost first. Made by the invoke routine;
+// a trap unwinds to it.
+struct Activation {
+  Activation* outer = nullptr;
+  uint64_t stack_pointer = 0;  // where the invoke routine resumes
+};
+
+struct ThreadContext {
+  uint64_t stack_limit = 0;   // compiled prologues trap when rsp is below; 0 when unattached
+  uint32_t pending_trap = 0;  // TrapCode raised by a host function and not yet taken
+  uint32_t trap_location = 0;
+  uint64_t trap_detail = 0;
+  uint64_t trap_pc = 0;  // where compiled code faulted; 0 for a trap that the host raised
+  Activation* activation = nullptr;
+  void* owner = nullptr;  // the attached thread's record in tiering/; null when unattached
+  uint64_t random = 0;    // state of the gap generator
+  uint32_t method_capacity = 0;
+  uint32_t reserved = 0;
+
+  MethodState& method(uint32_t index);
+};
+
+// Compiled code adds these to the context's address.
+inline constexpr uint32_t kMethodsOffset = 4096;
+inline constexpr uint32_t kStackLimitOffset = offsetof(ThreadContext, stack_limit);
+inline constexpr uint32_t kPendingTrapOffset = offsetof(ThreadContext, pending_trap);
+inline constexpr uint32_t kCallCountdownOffset = offsetof(MethodState, call_countdown);
+inline constexpr uint32_t kLoopCountdownOffset = offsetof(MethodState, loop_countdown);
+inline constexpr uint32_t kSlabOffset = offsetof(MethodState, slab);
+
+// Returns the displacement of a method's state from the context. `index` < 1 << 20.
+constexpr uint32_t method_offset(uint32_t index) {
+  return kMethodsOffset + index * static_cast<uint32_t>(sizeof(MethodState));
+}
+
+inline MethodState& ThreadContext::method(uint32_t index) {
+  return *reinterpret_cast<MethodState*>(reinterpret_cast<char*>(this) + method_offset(index));
+}
+
+// Returns the calling thread's context; never null. In an unattached thread, the shared one.
+ThreadContext* current_context() noexcept;
+// Makes `context` (null: the shared one) the calling thread's. Returns the one before.
+ThreadContext* exchange_context(ThreadContext* context) noexcept;
+// Returns the displacement of the TLS pointer from fs:0.
+int32_t context_tls_offset() noexcept;
+
+}  // namespace uptier::sampler
