@@ -39,11 +39,14 @@ class CallResolver {
 
 // Addresses of the C helpers and routines that code refers to; fixed for a runtime.
 struct Helpers {
-  // (uint32_t method, uint32_t loop, void* frame) -> address to jump to. See 4.3 in tests and notes.
+  // (uint32_t method, uint32_t loop, void* frame, void* runtime) -> address to jump to; called from
+  // the checks at loop headers when the countdown is due. `frame` is the baseline frame's rbp.
   const void* loop_slow_plain = nullptr;
   const void* loop_slow_instrumented = nullptr;
   // Jumped to when ThreadContext::pending_trap is set after a host call.
   const void* trap_exit = nullptr;
+  // Passed to the loop helpers as it is.
+  void* runtime = nullptr;
 };
 
 struct CompileInput {

@@ -18,23 +18,27 @@
 
 namespace uptier::sampler {
 
-// What one thread knows of one method; one cache line. The first 16 bytes are known to compiled
-// code, the rest belongs to the slow paths (see schedule.h).
+// What one thread knows of one method. Compiled code knows the first line's first 16 bytes; the rest
+// belongs to the slow paths (see schedule.h). All zero means never seen: the first call and the
+// first loop iteration are events, which arm the countdowns.
 struct alignas(64) MethodState {
-  int32_t call_countdown = 0;  // calls left until the next event; the event is due at zero
+  int32_t call_countdown = 0;  // calls left before the next event; the event is due below zero
   int32_t loop_countdown = 0;  // > 0: iterations until the next burst; < 0: minus those left in one
   uint64_t* slab = nullptr;    // counters of the instrumented copy, or null until there is one
 
-  uint64_t calls = 0;        // calls up to the last event
-  uint64_t next_sample = 0;  // the call number that is sampled next
-  uint64_t next_flush = 0;   // the call number at which the next flush is due
-  uint64_t iterations = 0;   // loop iterations up to the last loop event
-  uint32_t call_gap = 0;     // what call_countdown was last armed with; 0: never armed
-  int32_t loop_gap = 0;      // what loop_countdown was last armed with, same sign
-  uint32_t samples = 0;      // sampled calls
-  uint32_t bursts = 0;
+  uint64_t calls = 0;            // number of the call at the last event, 1 is the first
+  uint64_t next_sample = 0;      // number of the call that is sampled next
+  uint64_t next_flush = 0;       // number of the call at which the next flush is due
+  uint64_t iterations = 0;       // loop iterations up to the last loop event
+  uint64_t next_loop_flush = 0;  // iterations at which the next flush is due
+  uint64_t sampled_calls = 0;
+  uint64_t bursts = 0;
+  uint32_t call_gap = 0;  // calls from the last event to the next; 0: never armed
+  int32_t loop_gap = 0;   // what loop_countdown was last armed with, same sign; 0: never armed
+  uint32_t flushes = 0;
+  uint32_t reserved = 0;
 };
-static_assert(sizeof(MethodState) == 64);
+static_assert(sizeof(MethodState) == 128);
 
 // One host -> compiled transition on a thread's stack, innermost first. Made by the invoke routine;
 // a trap unwinds to it.
@@ -50,10 +54,11 @@ struct ThreadContext {
   uint64_t trap_detail = 0;
   uint64_t trap_pc = 0;  // where compiled code faulted; 0 for a trap that the host raised
   Activation* activation = nullptr;
-  void* owner = nullptr;  // the attached thread's record in tiering/; null when unattached
-  uint64_t random = 0;    // state of the gap generator
+  void* owner = nullptr;   // the attached thread's record in tiering/; null when unattached
+  void* runtime = nullptr;  // whose methods the states below are of
+  uint64_t random = 0;     // state of the gap generator
   uint32_t method_capacity = 0;
-  uint32_t reserved = 0;
+  uint32_t thread_number = 0;  // 1, 2, ... in order of attaching
 
   MethodState& method(uint32_t index);
 };
@@ -66,7 +71,10 @@ inline constexpr uint32_t kCallCountdownOffset = offsetof(MethodState, call_coun
 inline constexpr uint32_t kLoopCountdownOffset = offsetof(MethodState, loop_countdown);
 inline constexpr uint32_t kSlabOffset = offsetof(MethodState, slab);
 
-// Returns the displacement of a method's state from the context. `index` < 1 << 20.
+// Methods that a context can hold at most.
+inline constexpr uint32_t kMaxMethods = 1u << 17;
+
+// Returns the displacement of a method's state from the context. `index` < kMaxMethods.
 constexpr uint32_t method_offset(uint32_t index) {
   return kMethodsOffset + index * static_cast<uint32_t>(sizeof(MethodState));
 }
@@ -75,6 +83,9 @@ inline MethodState& ThreadContext::method(uint32_t index) {
   return *reinterpret_cast<MethodState*>(reinterpret_cast<char*>(this) + method_offset(index));
 }
 
+// Returns the context that unattached threads share. Its countdowns are re-armed far away by the slow
+// paths; threads race on it, and nothing is lost but time.
+ThreadContext& shared_context() noexcept;
 // Returns the calling thread's context; never null. In an unattached thread, the shared one.
 ThreadContext* current_context() noexcept;
 // Makes `context` (null: the shared one) the calling thread's. Returns the one before.

@@ -13,18 +13,10 @@
 
 #include "uptier/builder.h"
 #include "uptier/ids.h"
+#include "uptier/profile.h"
 #include "uptier/result.h"
 
 namespace uptier {
-
-// Stable identity of a method across processes: a hash of its module and its index there.
-struct MethodKey {
-  uint64_t module = 0;
-  uint32_t function = 0;
-
-  friend bool operator==(const MethodKey&, const MethodKey&) = default;
-  friend auto operator<=>(const MethodKey&, const MethodKey&) = default;
-};
 
 class Host {
  public:

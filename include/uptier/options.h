@@ -54,8 +54,8 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
     "assumed cost of running baseline code")                                                       \
   X(count,      max_recompiles,    8,         0, 1000, "versions",                                 \
     "optimized versions a method may have in its life, OSR versions apart")                        \
-  X(count,      max_methods,       1u << 17,  1, 1u << 20, "methods",                              \
-    "methods a runtime can hold; reserves 64 bytes of address space per thread and method")        \
+  X(count,      max_methods,       1u << 16,  1, 1u << 17, "methods",                              \
+    "methods a runtime can hold; reserves 128 bytes of address space per thread and method")        \
   X(count,      code_budget,       64u << 20, 1u << 16, 1u << 30, "bytes",                         \
     "machine code in service; when it is spent, methods stay in the code they have")               \
   X(count,      slab_budget,       64u << 20, 1u << 12, 1u << 30, "bytes per thread",              \
@@ -81,7 +81,9 @@ struct Options {
 #define X(kind, field, fallback, low, high, unit, reason) kind field = fallback;
   UPTIER_OPTIONS(X)
 #undef X
-  // Stress switches, see stress.h for the syntax, e.g. "osr:all" or "copy:every=3,osr:random=0.1/7".
+  // Stress switches, e.g. "osr=all" or "copy=every:3,osr=random:0.1:7"; see the
+  // README's table. Kinds: osr, copy, guard, code, compile. Forms: all, at:N, from:N, every:N,
+  // random:P:SEED.
   std::string stress;
 
   // Reads UPTIER_<FIELD> for every row (and UPTIER_STRESS) through secure_getenv.

@@ -214,7 +214,8 @@ struct TraceProfile {
 // Reads a trace file from memory. Fails on corrupt input with offset and rule.
 Result<TraceProfile> profile_from_trace(std::span<const std::byte> file);
 
-// Prints a profile as text that parse_profile reads back to an equal profile.
+// Prints a profile as text that parse_profile reads back to an equal profile. Malformed methods
+// (see check) become a comment.
 std::string to_text(const Profile& profile);
 
 // Parses the text form. Comments run from # to the end of the line; the lines of a method may come

@@ -68,9 +68,10 @@ struct StressReport {
   uint64_t copy_forced = 0;
   uint64_t guard_points = 0;
   uint64_t guard_forced = 0;
-  uint64_t compile_failures_forced = 0;
-  uint64_t code_failures_forced = 0;
-  uint64_t flips_forced = 0;
+  uint64_t compile_points = 0;
+  uint64_t compile_forced = 0;
+  uint64_t code_points = 0;
+  uint64_t code_forced = 0;
 };
 
 struct Report {

@@ -18,18 +18,24 @@ struct TrapRow {
   uint32_t offset = 0;  // of the instruction that faults (memory access, division, ud2)
   TrapCode code = TrapCode::kNone;
   uint32_t loc = 0;
+
+  friend bool operator==(const TrapRow&, const TrapRow&) = default;
 };
 
 // From `offset` on, up to the next row, the code belongs to `site`.
 struct ProbeRow {
   uint32_t offset = 0;
   SiteId site = 0;
+
+  friend bool operator==(const ProbeRow&, const ProbeRow&) = default;
 };
 
 // Where a baseline copy meets the others at a loop header.
 struct LoopEntry {
   uint32_t continue_offset = 0;  // after the check: the copy goes on
   uint32_t arrive_offset = 0;    // for transfers from the other copy (rbp is the frame)
+
+  friend bool operator==(const LoopEntry&, const LoopEntry&) = default;
 };
 
 struct CodeTables {
@@ -37,26 +43,36 @@ struct CodeTables {
   std::vector<ProbeRow> probes;
   std::vector<LoopEntry> loops;  // by LoopId; empty in optimized code
   uint32_t frame_size = 0;       // bytes below rbp; OSR versions: below the baseline frame
+
+  friend bool operator==(const CodeTables&, const CodeTables&) = default;
 };
 
 class Code {
  public:
-  Code(CodeSpan span, uint32_t entry_offset, CodeTables tables)
-      : span_(std::move(span)), entry_offset_(entry_offset), tables_(std::move(tables)) {}
+  // `method` is for whoever finds the Code by an address. Ends the publishing of `span`: from here
+  // on CodeSpace::owner_of finds this object, so the bytes must be complete and executable.
+  Code(CodeSpan span, uint32_t entry_offset, CodeTables tables, MethodId method = MethodId::none());
+  ~Code();
+  Code(const Code&) = delete;
+  Code& operator=(const Code&) = delete;
 
   const uint8_t* base() const { return span_.data(); }
   uint32_t size() const { return span_.size(); }
   const void* entry() const { return base() + entry_offset_; }
   const void* at(uint32_t offset) const { return base() + offset; }
   const CodeTables& tables() const { return tables_; }
+  // Whose code this is; set before the code is installed.
+  MethodId method() const { return method_; }
+  void set_method(MethodId m) { method_ = m; }
   // Returns the row of a faulting address, or null. Async-signal-safe, logarithmic.
   const TrapRow* trap_at(const void* pc) const noexcept;
-  // Returns the site that an address belongs to, 0 when none.
+  // Returns the site that an address belongs to, 0 when none. Logarithmic.
   SiteId site_at(const void* pc) const noexcept;
 
  private:
   CodeSpan span_;
   uint32_t entry_offset_;
+  MethodId method_;
   CodeTables tables_;
 };
 

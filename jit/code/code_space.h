@@ -2,13 +2,13 @@
 //
 //   [ data | code pages ]
 //
-// Data (cells, constants the stubs jump through) is read-write for ever; code is in whole pages, each
-// allocation on its own: filled read-write, then made read-execute, never both, and no instruction
-// byte changes while it is executable. The region is one mapping, so rel32 reaches from any part to
-// any other, and it is private, so that a forked child cannot patch its parent.
+// Data (cells, constants the stubs jump through) is read-write for ever; code is in whole pages,
+// each allocation on its own: filled read-write, then made read-execute, never both, and no
+// instruction byte changes while it is executable. The region is one mapping, so rel32 reaches from
+// any part to any other, and it is private, so that a forked child cannot patch its parent.
 //
-//   Thread: any; allocate, publish and free take a lock. owner_of() does not, and may be called from
-//   a signal handler.
+//   Thread: any; allocate, publish and free take a lock. owner_of() does not, and may be called
+//   from a signal handler.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +34,8 @@ class CodeSpan {
   // Start of the code (not necessarily of a page) and its length in bytes.
   uint8_t* data() const { return data_; }
   uint32_t size() const { return size_; }
+  // Null for an empty span.
+  CodeSpace* space() const { return space_; }
 
  private:
   friend class CodeSpace;
@@ -44,15 +46,21 @@ class CodeSpan {
 
 class CodeSpace {
  public:
+  static constexpr uint32_t kPage = 4096;
+
   struct Limits {
     uint64_t code_budget;  // bytes of pages in service
     uint32_t data_bytes;   // size of the data area
   };
-  // Reserves the region. Errors: kResourceExhausted.
+  // Reserves the region. Errors: kInvalidArgument when rel32 could not span it, kResourceExhausted.
   static Result<std::unique_ptr<CodeSpace>> create(const Limits& limits);
+  // Every span must be gone.
   ~CodeSpace();
 
-  // Returns read-write pages for `size` bytes. Errors: kResourceExhausted past the budget.
+  // Returns read-write pages for `size` bytes, all of them int3. Where there is room in the last
+  // page, the start is moved by a multiple of 64 bytes that differs from one allocation to the
+  // next, so that many small bodies do not meet in the same sets of the caches. Errors:
+  // kResourceExhausted past the budget, or when the kernel refuses.
   Result<CodeSpan> allocate(uint32_t size);
   // Makes an allocation read-execute. Errors: kResourceExhausted when the kernel refuses.
   Status publish(const CodeSpan& span);
@@ -60,7 +68,9 @@ class CodeSpace {
   void set_owner(const CodeSpan& span, const Code* owner) noexcept;
   // Returns the Code that an address lies in, or null. Async-signal-safe.
   const Code* owner_of(const void* pc) const noexcept;
-  bool contains(const void* pc) const noexcept;
+  // Says whether an address lies in the region, data included: all of it is in reach of rel32 from
+  // any code in it. Async-signal-safe.
+  bool contains(const void* p) const noexcept;
 
   // The data area, read-write, zeroed, for the life of the space.
   std::span<uint8_t> data() const;

@@ -11,6 +11,10 @@ struct BuilderAccess {
   // places block probes, numbers the sites and hashes the CFG. The builder is empty afterwards.
   // Unsealed or unterminated blocks are not an error here: the verifier names them.
   static jit::Function finish(FunctionBuilder& b);
+
+  // Makes `finish` return a function that was made otherwise (parsed, generated) instead of what the
+  // builder was told. For tools and tests that feed a runtime with IR.
+  static void adopt(FunctionBuilder& b, jit::Function f);
 };
 
 }  // namespace uptier

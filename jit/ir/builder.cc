@@ -13,7 +13,8 @@ using jit::InstId;
 
 // Returns the value of `x` at the end of `b`. Walks up while there is one predecessor; where paths
 // join it makes a parameter, whose edges are filled by fill_pending(), so no recursion is needed
-// however long the function is.
+// however long the function is. A walk longer than there are blocks goes round an unreachable loop,
+// where any value will do.
 Value FunctionBuilder::Impl::lookup(Variable x, Block b) {
   std::vector<Block> walked;
   Value v;
@@ -25,11 +26,12 @@ Value FunctionBuilder::Impl::lookup(Variable x, Block b) {
     }
     walked.push_back(b);
     const BlockState& s = blocks[b.index()];
-    if (s.sealed && s.preds.size() == 1) {
+    if (s.sealed && s.preds.size() == 1 && walked.size() <= blocks.size()) {
       b = s.preds[0].first;
       continue;
     }
-    v = lookup_at_join(x, b);
+    v = s.sealed && s.preds.size() <= 1 ? zero_at_start(b, variables[x.index()])
+                                        : lookup_at_join(x, b);
     break;
   }
   for (Block w : walked) defs[key(x, w)] = v;
@@ -38,10 +40,7 @@ Value FunctionBuilder::Impl::lookup(Variable x, Block b) {
 
 Value FunctionBuilder::Impl::lookup_at_join(Variable x, Block b) {
   BlockState& s = blocks[b.index()];
-  Type t = variables[x.index()];
-  // Nothing reaches here with a value: a Variable starts as zero.
-  if (s.sealed && s.preds.empty()) return zero_at_start(b, t);
-  Value p = f.add_block_param(b, t);
+  Value p = f.add_block_param(b, variables[x.index()]);
   if (s.sealed) {
     pending.push_back({x, p});
   } else {
@@ -69,6 +68,7 @@ void FunctionBuilder::Impl::fill_edges(Variable x, Value param) {
   }
 }
 
+// Nothing reaches `b` with a value: a Variable starts as zero.
 Value FunctionBuilder::Impl::zero_at_start(Block b, Type t) {
   InstId id = f.add_inst({.op = Opcode::kConst, .type = t}, t);
   f.value(f.inst(id).result).block = b;
@@ -79,16 +79,29 @@ Value FunctionBuilder::Impl::zero_at_start(Block b, Type t) {
 
 // ---- Filling --------------------------------------------------------------------------------
 
-Value FunctionBuilder::Impl::append(Inst i) {
+// Builds without asserts put what comes after a terminator behind it, where the verifier finds it.
+Block FunctionBuilder::Impl::here() const {
   assert(current.valid() && "an instruction after the block's terminator");
+  return current.valid() ? current : f.layout.back();
+}
+
+Type FunctionBuilder::Impl::type_of(Value v) const {
+  assert(v.index() < f.values.size() && "not a value of this function");
+  return v.index() < f.values.size() ? f.type_of(v) : Type::kNone;
+}
+
+Value FunctionBuilder::Impl::append(Inst i) {
   i.loc = location;
-  InstId id = f.append(current, i, jit::result_type(f, i));
+  InstId id = f.append(here(), i, jit::result_type(f, i));
   return f.inst(id).result;
 }
 
 void FunctionBuilder::Impl::add_edge(Block from, Block to) {
+  assert(to.index() < blocks.size() && "not a block of this function");
   assert(!blocks[to.index()].sealed && "a jump to a sealed block");
-  blocks[to.index()].preds.push_back({from, static_cast<uint32_t>(f.edges.size())});
+  if (to.index() < blocks.size()) {
+    blocks[to.index()].preds.push_back({from, static_cast<uint32_t>(f.edges.size())});
+  }
   f.edges.push_back({to, {}});
   edge_args.emplace_back();
 }
@@ -96,8 +109,9 @@ void FunctionBuilder::Impl::add_edge(Block from, Block to) {
 void FunctionBuilder::Impl::end_block(Inst i, std::initializer_list<Block> to) {
   i.edges_at = static_cast<uint32_t>(f.edges.size());
   i.edge_count = static_cast<uint32_t>(to.size());
+  Block from = here();
   append(i);
-  for (Block b : to) add_edge(current, b);
+  for (Block b : to) add_edge(from, b);
   current = Block::none();
 }
 
@@ -116,7 +130,7 @@ FunctionBuilder::~FunctionBuilder() = default;
 
 const Signature& FunctionBuilder::signature() const { return impl_->f.signature(); }
 Value FunctionBuilder::param(unsigned i) const { return impl_->params[i]; }
-Type FunctionBuilder::type_of(Value v) const { return impl_->f.type_of(v); }
+Type FunctionBuilder::type_of(Value v) const { return impl_->type_of(v); }
 Block FunctionBuilder::current() const { return impl_->current; }
 void FunctionBuilder::set_location(uint32_t loc) { impl_->location = loc; }
 
@@ -150,14 +164,12 @@ Variable FunctionBuilder::declare(Type t) {
 
 void FunctionBuilder::def(Variable x, Value v) {
   Impl& m = *impl_;
-  assert(m.current.valid() && "a definition after the block's terminator");
-  assert(m.f.type_of(v) == m.variables[x.index()] && "the value has another type");
-  m.defs[Impl::key(x, m.current)] = v;
+  assert(m.type_of(v) == m.variables[x.index()] && "the value has another type");
+  m.defs[Impl::key(x, m.here())] = v;
 }
 
 Value FunctionBuilder::use(Variable x) {
-  assert(impl_->current.valid() && "a use after the block's terminator");
-  Value v = impl_->lookup(x, impl_->current);
+  Value v = impl_->lookup(x, impl_->here());
   impl_->fill_pending();
   return v;
 }
@@ -177,12 +189,12 @@ Value FunctionBuilder::ref(const void* p) {
 
 Value FunctionBuilder::unary(Opcode op, Value a) {
   auto& f = impl_->f;
-  return impl_->append({.op = op, .type = f.type_of(a), .args = f.make_list({{a}})});
+  return impl_->append({.op = op, .type = impl_->type_of(a), .args = f.make_list({{a}})});
 }
 
 Value FunctionBuilder::binary(Opcode op, Value a, Value b) {
   auto& f = impl_->f;
-  return impl_->append({.op = op, .type = f.type_of(a), .args = f.make_list({{a, b}})});
+  return impl_->append({.op = op, .type = impl_->type_of(a), .args = f.make_list({{a, b}})});
 }
 
 Value FunctionBuilder::convert(Opcode op, Type to, Value a) {
@@ -192,7 +204,7 @@ Value FunctionBuilder::convert(Opcode op, Type to, Value a) {
 Value FunctionBuilder::select(Value condition, Value a, Value b) {
   auto& f = impl_->f;
   return impl_->append(
-      {.op = Opcode::kSelect, .type = f.type_of(a), .args = f.make_list({{condition, a, b}})});
+      {.op = Opcode::kSelect, .type = impl_->type_of(a), .args = f.make_list({{condition, a, b}})});
 }
 
 Value FunctionBuilder::load(Opcode op, Type t, const Address& at) {
@@ -203,10 +215,10 @@ Value FunctionBuilder::load(Opcode op, Type t, const Address& at) {
 
 void FunctionBuilder::store(Opcode op, Value v, const Address& at) {
   auto& f = impl_->f;
-  auto args = at.index.valid() ? f.make_list({{v, at.base, at.index}})
-                               : f.make_list({{v, at.base}});
+  auto args =
+      at.index.valid() ? f.make_list({{v, at.base, at.index}}) : f.make_list({{v, at.base}});
   impl_->append(
-      {.op = op, .type = f.type_of(v), .flags = at.flags, .args = args, .imm = at.offset});
+      {.op = op, .type = impl_->type_of(v), .flags = at.flags, .args = args, .imm = at.offset});
 }
 
 // ---- Calls ----------------------------------------------------------------------------------
@@ -241,7 +253,10 @@ Value FunctionBuilder::call_host(const HostFunction& callee, std::span<const Val
   auto& f = impl_->f;
   SignatureId sig = f.intern(callee.signature);
   uint32_t index = 0;
-  while (index < f.host_callees.size() && f.host_callees[index].address != callee.address) ++index;
+  auto same = [&](const jit::HostCallee& h) {
+    return h.address == callee.address && h.signature == sig && h.name == callee.name;
+  };
+  while (index < f.host_callees.size() && !same(f.host_callees[index])) ++index;
   if (index == f.host_callees.size()) f.host_callees.push_back({callee.name, callee.address, sig});
   return impl_->append({.op = Opcode::kCallHost,
                         .type = callee.signature.result,
@@ -262,12 +277,13 @@ void FunctionBuilder::branch(Value condition, Block if_true, Block if_false) {
 
 void FunctionBuilder::switch_on(Value index, std::span<const Block> cases, Block otherwise) {
   Impl& m = *impl_;
+  Block from = m.here();
   m.append({.op = Opcode::kSwitch,
             .args = m.f.make_list({{index}}),
             .edges_at = static_cast<uint32_t>(m.f.edges.size()),
             .edge_count = static_cast<uint32_t>(cases.size() + 1)});
-  for (Block b : cases) m.add_edge(m.current, b);
-  m.add_edge(m.current, otherwise);
+  for (Block b : cases) m.add_edge(from, b);
+  m.add_edge(from, otherwise);
   m.current = Block::none();
 }
 
@@ -291,15 +307,13 @@ void FunctionBuilder::trap_if(Value condition, TrapCode code) {
 
 LoopId FunctionBuilder::loop_header(uint32_t pc, std::span<const Variable> slots) {
   Impl& m = *impl_;
-  assert(m.f.block(m.current).insts.empty() && "loop_header comes first in its block");
-  assert(!m.blocks[m.current.index()].sealed && "a loop header is sealed after its back edges");
+  assert(m.f.block(m.here()).insts.empty() && "loop_header comes first in its block");
+  assert(!m.blocks[m.here().index()].sealed && "a loop header is sealed after its back edges");
   std::vector<Value> values;
   for (Variable x : slots) values.push_back(use(x));
   LoopId id(m.f.loop_count++);
-  m.append({.op = Opcode::kLoopHeader,
-            .aux = id.index(),
-            .args = m.f.make_list(values),
-            .imm = pc});
+  m.append(
+      {.op = Opcode::kLoopHeader, .aux = id.index(), .args = m.f.make_list(values), .imm = pc});
   return id;
 }
 
@@ -314,6 +328,7 @@ void FunctionBuilder::guard(Value condition, GuardReason reason) {
 }
 
 uint32_t FunctionBuilder::probe(ProbeKind kind, Value v) {
+  assert(kind != ProbeKind::kBlock && "block probes are placed by the library");
   impl_->append({.op = Opcode::kProbe,
                  .args = impl_->f.make_list({{v}}),
                  .imm = static_cast<uint64_t>(kind)});

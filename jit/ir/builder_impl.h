@@ -1,10 +1,11 @@
 // What a FunctionBuilder holds while it builds. Shared by builder.cc (filling) and finish.cc.
 //
-// `defs` maps (variable, block) to the value at the end of the block so far. Edge arguments are kept
-// apart from the pool, one vector an edge, because parameters appear in any order while blocks are
-// sealed; finish() moves them in.
+// `defs` maps (variable, block) to the value at the end of the block so far. Edge arguments are
+// kept apart from the pool, one vector an edge, because parameters appear in any order while blocks
+// are sealed; finish() moves them in.
 #pragma once
 
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -17,11 +18,12 @@ struct FunctionBuilder::Impl {
   struct BlockState {
     bool sealed = false;
     bool begun = false;
-    std::vector<std::pair<Block, uint32_t>> preds;        // block, edge
+    std::vector<std::pair<Block, uint32_t>> preds;       // block, edge
     std::vector<std::pair<Variable, Value>> incomplete;  // parameters that wait for the seal
   };
 
   jit::Function f;
+  std::optional<jit::Function> adopted;
   std::vector<Value> params;
   std::vector<BlockState> blocks;
   std::vector<Type> variables;
@@ -35,6 +37,8 @@ struct FunctionBuilder::Impl {
 
   static uint64_t key(Variable x, Block b) { return uint64_t{x.index()} << 32 | b.index(); }
 
+  Block here() const;
+  Type type_of(Value v) const;
   Value append(jit::Inst i);
   Value lookup(Variable x, Block b);
   Value lookup_at_join(Variable x, Block b);

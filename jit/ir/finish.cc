@@ -1,8 +1,9 @@
 // Ends a build: needless parameters go, reachable blocks stay, sites get their numbers.
 #include <algorithm>
+#include <utility>
 
 #include "jit/ir/builder_impl.h"
-#include "jit/ir/cfg_hash.h"
+#include "jit/ir/number_sites.h"
 
 namespace uptier {
 namespace {
@@ -11,11 +12,7 @@ using jit::Edge;
 using jit::Function;
 using jit::Inst;
 using jit::InstId;
-
-bool is_terminated(const Function& f, Block b) {
-  const auto& insts = f.block(b).insts;
-  return !insts.empty() && (info(f.inst(insts.back()).op).effects & kEndsBlock);
-}
+using jit::is_terminated;
 
 void keep_reachable(Function& f) {
   std::vector<bool> seen(f.blocks.size());
@@ -26,8 +23,9 @@ void keep_reachable(Function& f) {
     work.pop_back();
     if (!is_terminated(f, b)) continue;
     for (const Edge& e : f.successors(b)) {
-      if (!seen[e.to.index()]) work.push_back(e.to);
+      if (e.to.index() >= seen.size() || seen[e.to.index()]) continue;
       seen[e.to.index()] = true;
+      work.push_back(e.to);
     }
   }
   std::erase_if(f.layout, [&](Block b) { return !seen[b.index()]; });
@@ -47,18 +45,28 @@ class ParamPruner {
       if (!is_terminated(f_, b)) continue;
       const Inst& t = f_.terminator(b);
       for (uint32_t e = t.edges_at; e < t.edges_at + t.edge_count; ++e) {
-        incoming_[f_.edges[e].to.index()].push_back(e);
+        Block to = f_.edges[e].to;
+        if (to.index() < incoming_.size()) incoming_[to.index()].push_back(e);
       }
     }
-    while (prune_once()) {
-    }
+    while (prune_once()) {}
     rewrite();
   }
 
  private:
+  // Follows aliases and shortens the way for the next one.
   Value resolve(Value v) {
-    while (alias_[v.index()].valid()) v = alias_[v.index()];
-    return v;
+    if (v.index() >= alias_.size()) return v;  // misuse of the builder; the verifier says so
+    Value root = v;
+    while (alias_[root.index()].valid()) root = alias_[root.index()];
+    while (alias_[v.index()].valid()) v = std::exchange(alias_[v.index()], root);
+    return root;
+  }
+
+  // What an edge passes to a parameter; none when a jump to a sealed block left it without.
+  Value arg(uint32_t edge, Value param) {
+    uint32_t index = f_.value(param).index;
+    return index < args_[edge].size() ? resolve(args_[edge][index]) : Value::none();
   }
 
   bool prune_once() {
@@ -74,9 +82,9 @@ class ParamPruner {
     if (alias_[p.index()].valid()) return false;
     Value only;
     for (uint32_t e : incoming_[b.index()]) {
-      Value v = resolve(args_[e][f_.value(p).index]);
+      Value v = arg(e, p);
       if (v == p || v == only) continue;
-      if (only.valid()) return false;
+      if (only.valid() || v.index() >= alias_.size()) return false;
       only = v;
     }
     if (!only.valid()) return false;
@@ -100,7 +108,7 @@ class ParamPruner {
     }
     for (uint32_t e : incoming_[b.index()]) {
       std::vector<Value> args;
-      for (Value p : kept) args.push_back(resolve(args_[e][f_.value(p).index]));
+      for (Value p : kept) args.push_back(arg(e, p));
       f_.edges[e].args = f_.make_list(args);
     }
     for (uint32_t i = 0; i < kept.size(); ++i) f_.value(kept[i]).index = i;
@@ -113,65 +121,22 @@ class ParamPruner {
   std::vector<std::vector<uint32_t>> incoming_;
 };
 
-void number_sites(Function& f) {
-  f.block_sites = static_cast<uint32_t>(f.layout.size());
-  SiteId next = f.block_sites + 1;
-  auto each = [&](auto visit) {
-    for (Block b : f.layout) {
-      for (InstId i : f.block(b).insts) visit(f.inst(i));
-    }
-  };
-  each([&](Inst& i) {
-    Shape s = info(i.op).shape;
-    bool is_call = s == Shape::kCall || s == Shape::kCallIndirect || s == Shape::kCallHost;
-    if (is_call) i.site = next++;
-  });
-  each([&](Inst& i) {
-    if (i.op == Opcode::kProbe) i.aux = next++;
-  });
-  f.site_count = next - 1;
-}
-
-void place_block_probes(Function& f) {
-  SiteId site = 1;
-  for (Block b : f.layout) {
-    InstId probe = f.add_inst({.op = Opcode::kProbe,
-                               .aux = site++,
-                               .imm = static_cast<uint64_t>(ProbeKind::kBlock)},
-                              Type::kNone);
-    auto& insts = f.block(b).insts;
-    bool is_header = !insts.empty() && f.inst(insts[0]).op == Opcode::kLoopHeader;
-    insts.insert(insts.begin() + (is_header ? 1 : 0), probe);
-  }
-}
-
-// Loops whose header was unreachable are gone: number the rest densely, in build order.
-void number_loops(Function& f) {
-  f.loop_count = 0;
-  for (Block b : f.layout) {
-    const auto& insts = f.block(b).insts;
-    if (!insts.empty() && f.inst(insts[0]).op == Opcode::kLoopHeader) {
-      f.inst(insts[0]).aux = f.loop_count++;
-    }
-  }
-}
-
 }  // namespace
+
+void BuilderAccess::adopt(FunctionBuilder& builder, Function f) {
+  builder.impl_->adopted = std::move(f);
+}
 
 Function BuilderAccess::finish(FunctionBuilder& builder) {
   FunctionBuilder::Impl& m = *builder.impl_;
+  if (m.adopted) return std::move(*m.adopted);
   for (uint32_t b = 0; b < m.blocks.size(); ++b) {
     if (!m.blocks[b].sealed) builder.seal(Block(b));
   }
   Function f = std::move(m.f);
   keep_reachable(f);
   ParamPruner(f, m.edge_args).run();
-  number_sites(f);
-  place_block_probes(f);
-  number_loops(f);
-  bool whole = std::all_of(f.layout.begin(), f.layout.end(),
-                           [&](Block b) { return is_terminated(f, b); });
-  if (whole) f.cfg_hash = jit::cfg_hash(f);
+  jit::number_sites(f);
   return f;
 }
 

@@ -35,7 +35,7 @@ struct ValueList {
 // One outgoing path of a terminator; `args` match the parameters of `to`, one by one.
 struct Edge {
   Block to;
-  ValueList args;
+  ValueList args = {};
 };
 
 struct Inst {
@@ -45,8 +45,8 @@ struct Inst {
   uint32_t aux = 0;         // meaning by Shape: signature, trap code, loop id, site, reason, ...
   uint32_t loc = 0;         // the host's source location
   SiteId site = 0;          // calls: the call site's id (a probe has its own in aux)
-  Value result;             // none for instructions without one
-  ValueList args;
+  Value result = {};        // none for instructions without one
+  ValueList args = {};
   uint32_t edges_at = 0;  // terminators: first of `edge_count` entries of Function::edges
   uint32_t edge_count = 0;
   uint64_t imm = 0;  // meaning by Shape: bits of a constant, offset, callee index, probe kind, ...

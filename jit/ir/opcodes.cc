@@ -1,5 +1,7 @@
 #include "uptier/opcodes.h"
 
+#include <iterator>
+
 namespace uptier {
 namespace {
 
@@ -22,9 +24,15 @@ constexpr const char* kReasons[] = {
 }  // namespace
 
 const OpcodeInfo& info(Opcode op) { return kTable[static_cast<unsigned>(op)]; }
-const char* trap_text(TrapCode code) { return kTraps[static_cast<unsigned>(code)]; }
+
+// A value outside its enum (a damaged file, broken IR) has the name "?".
+const char* trap_text(TrapCode code) {
+  auto index = static_cast<unsigned>(code);
+  return index < std::size(kTraps) ? kTraps[index] : "?";
+}
 const char* guard_reason_name(GuardReason reason) {
-  return kReasons[static_cast<unsigned>(reason)];
+  auto index = static_cast<unsigned>(reason);
+  return index < std::size(kReasons) ? kReasons[index] : "?";
 }
 
 const char* probe_kind_name(ProbeKind kind) {
@@ -36,7 +44,7 @@ const char* probe_kind_name(ProbeKind kind) {
     case ProbeKind::kLoop: return "loop";
     case ProbeKind::kLog: return "log";
   }
-  return "unknown";
+  return "?";
 }
 
 }  // namespace uptier

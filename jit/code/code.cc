@@ -1,0 +1,51 @@
+#include "jit/code/code.h"
+
+#include <algorithm>
+
+namespace uptier::jit {
+
+Code::Code(CodeSpan span, uint32_t entry_offset, CodeTables tables, MethodId method)
+    : span_(std::move(span)),
+      entry_offset_(entry_offset),
+      method_(method),
+      tables_(std::move(tables)) {
+  if (CodeSpace* space = span_.space()) space->set_owner(span_, this);
+}
+
+Code::~Code() {
+  if (CodeSpace* space = span_.space()) space->set_owner(span_, nullptr);
+}
+
+namespace {
+
+// Returns the offset of `pc` in the code, or UINT32_MAX when it lies outside.
+uint32_t offset_of(const Code& code, const void* pc) {
+  auto distance = reinterpret_cast<uintptr_t>(pc) - reinterpret_cast<uintptr_t>(code.base());
+  return distance < code.size() ? static_cast<uint32_t>(distance) : UINT32_MAX;
+}
+
+// Returns the first row behind `offset`.
+template <typename Row>
+auto row_after(const std::vector<Row>& rows, uint32_t offset) {
+  return std::upper_bound(rows.begin(), rows.end(), offset,
+                          [](uint32_t o, const Row& r) { return o < r.offset; });
+}
+
+}  // namespace
+
+const TrapRow* Code::trap_at(const void* pc) const noexcept {
+  uint32_t offset = offset_of(*this, pc);
+  if (offset == UINT32_MAX) return nullptr;
+  auto after = row_after(tables_.traps, offset);
+  if (after == tables_.traps.begin() || (after - 1)->offset != offset) return nullptr;
+  return &*(after - 1);
+}
+
+SiteId Code::site_at(const void* pc) const noexcept {
+  uint32_t offset = offset_of(*this, pc);
+  if (offset == UINT32_MAX) return 0;
+  auto after = row_after(tables_.probes, offset);
+  return after == tables_.probes.begin() ? 0 : (after - 1)->site;
+}
+
+}  // namespace uptier::jit

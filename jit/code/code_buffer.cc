@@ -1,0 +1,210 @@
+#include "jit/code/code_buffer.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "sampler/context.h"
+
+// asmjit's own definitions of these three sit in an object that refers to `stderr`, which keeps the
+// static library out of shared objects. Defining them here keeps that object out of every link.
+ASMJIT_BEGIN_NAMESPACE
+namespace DebugUtils {
+const char* errorAsString(Error err) noexcept {
+  switch (err) {
+    case kErrorOk: return "ok";
+    case kErrorOutOfMemory: return "out of memory";
+    case kErrorInvalidLabel: return "a label that does not exist";
+    case kErrorInvalidInstruction: return "an instruction in a form that does not exist";
+    case kErrorInvalidDisplacement: return "a displacement out of reach";
+    case kErrorInvalidImmediate: return "an immediate that does not fit";
+    case kErrorInvalidPhysId: return "a register that does not exist";
+    default: return "an operand or state that the assembler refuses";
+  }
+}
+void debugOutput(const char*) noexcept {}
+void assertionFailed(const char*, int, const char*) noexcept { __builtin_trap(); }
+}  // namespace DebugUtils
+ASMJIT_END_NAMESPACE
+
+namespace uptier::jit {
+
+CodeBuffer::CodeBuffer(const CodeSpace& space) : space_(space) {
+  holder_.init(asmjit::Environment::host());
+  holder_.setErrorHandler(&error_);
+  holder_.attach(&asm_);
+#ifndef NDEBUG
+  asm_.addDiagnosticOptions(asmjit::DiagnosticOptions::kValidateAssembler);
+#endif
+}
+
+CodeBuffer::~CodeBuffer() = default;
+
+void CodeBuffer::patch32(uint32_t at, uint32_t value) {
+  assert(at + 4 <= offset());
+  std::memcpy(holder_.textSection()->data() + at, &value, sizeof value);
+}
+
+Label CodeBuffer::trap_label(TrapCode code, uint32_t loc) {
+  // The last few suffice: equal traps come from one instruction or its neighbours.
+  size_t first = cold_.size() > 8 ? cold_.size() - 8 : 0;
+  for (size_t i = first; i < cold_.size(); ++i) {
+    if (cold_[i].code == code && cold_[i].loc == loc) return cold_[i].label;
+  }
+  cold_.push_back({code, loc, asm_.newLabel()});
+  return cold_.back().label;
+}
+
+void CodeBuffer::trap_now(TrapCode code, uint32_t loc) {
+  trap_row(code, loc);
+  asm_.ud2();
+}
+
+void CodeBuffer::probe_row(SiteId site) {
+  auto& rows = tables_.probes;
+  if (!rows.empty() && rows.back().offset == offset()) {
+    rows.back().site = site;
+  } else if (rows.empty() || rows.back().site != site) {
+    rows.push_back({offset(), site});
+  }
+}
+
+Mem CodeBuffer::constant(uint64_t low, uint64_t high, uint32_t size) {
+  auto same = [&](const Constant& c) { return c.low == low && c.high == high && c.size == size; };
+  size_t first = constants_.size() > 64 ? constants_.size() - 64 : 0;  // bounds the search
+  auto it =
+      std::find_if(constants_.begin() + static_cast<ptrdiff_t>(first), constants_.end(), same);
+  if (it == constants_.end()) { it = constants_.insert(it, {low, high, size, asm_.newLabel()}); }
+  return x86::ptr(it->label, 0, size);
+}
+
+// ---- Transfers to addresses -------------------------------------------------------------------
+
+void CodeBuffer::rel32(std::initializer_list<uint8_t> opcode, const void* target) {
+  uint8_t bytes[8] = {};
+  std::copy(opcode.begin(), opcode.end(), bytes);
+  rel32_.push_back({offset() + static_cast<uint32_t>(opcode.size()), target});
+  asm_.embed(bytes, opcode.size() + 4);
+}
+
+void CodeBuffer::call_address(const void* target) {
+  if (space_.contains(target)) return rel32({0xe8}, target);
+  asm_.mov(x86::r11, imm(reinterpret_cast<uintptr_t>(target)));
+  asm_.call(x86::r11);
+}
+
+void CodeBuffer::jump_address(const void* target) {
+  if (space_.contains(target)) return rel32({0xe9}, target);
+  asm_.mov(x86::r11, imm(reinterpret_cast<uintptr_t>(target)));
+  asm_.jmp(x86::r11);
+}
+
+void CodeBuffer::jump_address_if(x86::CondCode condition, const void* target) {
+  // The opcode's low nibble is the condition's number in the instruction set, which asmjit hides.
+  static constexpr std::pair<x86::CondCode, uint8_t> kNumbers[] = {
+      {x86::CondCode::kO, 0},  {x86::CondCode::kNO, 1},  {x86::CondCode::kB, 2},
+      {x86::CondCode::kAE, 3}, {x86::CondCode::kE, 4},   {x86::CondCode::kNE, 5},
+      {x86::CondCode::kBE, 6}, {x86::CondCode::kA, 7},   {x86::CondCode::kS, 8},
+      {x86::CondCode::kNS, 9}, {x86::CondCode::kP, 10},  {x86::CondCode::kNP, 11},
+      {x86::CondCode::kL, 12}, {x86::CondCode::kGE, 13}, {x86::CondCode::kLE, 14},
+      {x86::CondCode::kG, 15}};
+  auto it = std::find_if(std::begin(kNumbers), std::end(kNumbers),
+                         [&](const auto& n) { return n.first == condition; });
+  assert(it != std::end(kNumbers));
+  rel32({0x0f, static_cast<uint8_t>(0x80 + it->second)}, target);
+}
+
+void CodeBuffer::call_cell(const void* cell) {
+  if (space_.contains(cell)) return rel32({0xff, 0x15}, cell);
+  asm_.mov(x86::r11, imm(reinterpret_cast<uintptr_t>(cell)));
+  asm_.call(x86::qword_ptr(x86::r11));
+}
+
+void CodeBuffer::jump_cell(const void* cell) {
+  if (space_.contains(cell)) return rel32({0xff, 0x25}, cell);
+  asm_.mov(x86::r11, imm(reinterpret_cast<uintptr_t>(cell)));
+  asm_.jmp(x86::qword_ptr(x86::r11));
+}
+
+void CodeBuffer::load_context(Gp dst) {
+  // The displacement is negative and absolute; asmjit takes it as a sign-extended address.
+  auto offset = static_cast<int64_t>(sampler::context_tls_offset());
+  Mem context = x86::ptr_abs(static_cast<uint64_t>(offset), 8);
+  context.setSegment(x86::fs);
+  asm_.mov(dst.r64(), context);
+}
+
+// ---- Publishing -------------------------------------------------------------------------------
+
+Status CodeBuffer::status() const {
+  if (!error_.failed) return {};
+  return Error{ErrorCode::kInvalidInput, "assembler: " + error_.text};
+}
+
+void CodeBuffer::emit_cold_traps() {
+  for (const ColdTrap& t : cold_) {
+    asm_.bind(t.label);
+    trap_now(t.code, t.loc);
+  }
+  cold_.clear();
+}
+
+void CodeBuffer::emit_constants() {
+  // Large ones first: then everything is aligned without padding in between.
+  std::stable_sort(constants_.begin(), constants_.end(),
+                   [](const Constant& a, const Constant& b) { return a.size > b.size; });
+  if (!constants_.empty()) asm_.align(asmjit::AlignMode::kData, constants_[0].size);
+  for (const Constant& c : constants_) {
+    asm_.bind(c.label);
+    asm_.embed(&c.low, std::min(c.size, 8u));
+    if (c.size == 16) asm_.embed(&c.high, 8);
+  }
+  constants_.clear();
+}
+
+Status CodeBuffer::close() {
+  emit_cold_traps();
+  emit_constants();
+  if (Status s = status(); !s.ok()) return s;
+  if (holder_.flatten() != asmjit::kErrorOk ||
+      holder_.resolveUnresolvedLinks() != asmjit::kErrorOk || holder_.hasUnresolvedLinks() ||
+      holder_.hasRelocEntries() || holder_.sectionCount() != 1) {
+    return Error{ErrorCode::kInvalidInput, "assembler: a label was never bound"};
+  }
+  assert(std::is_sorted(tables_.traps.begin(), tables_.traps.end(),
+                        [](const TrapRow& a, const TrapRow& b) { return a.offset < b.offset; }));
+  return {};
+}
+
+// Writes the bytes into the span and fills in what depends on their place.
+Status CodeBuffer::link(const CodeSpan& span) {
+  std::memcpy(span.data(), holder_.textSection()->data(), span.size());
+  for (const Rel32& r : rel32_) {
+    uint8_t* field = span.data() + r.at;
+    int64_t distance = static_cast<const uint8_t*>(r.target) - (field + 4);
+    if (distance != static_cast<int32_t>(distance)) {
+      return Error{ErrorCode::kInvalidInput, "assembler: a target out of reach of rel32"};
+    }
+    auto narrow = static_cast<int32_t>(distance);
+    std::memcpy(field, &narrow, sizeof narrow);
+  }
+  return {};
+}
+
+Result<CodeSpan> CodeBuffer::publish_bare(CodeSpace& space) {
+  if (Status s = close(); !s.ok()) return s.error();
+  auto span = space.allocate(static_cast<uint32_t>(holder_.codeSize()));
+  if (!span.ok()) return span.error();
+  if (Status s = link(*span); !s.ok()) return s.error();
+  if (Status s = space.publish(*span); !s.ok()) return s.error();
+  return span;
+}
+
+Result<std::unique_ptr<Code>> CodeBuffer::publish(CodeSpace& space, uint32_t entry_offset,
+                                                  MethodId method) {
+  auto span = publish_bare(space);
+  if (!span.ok()) return span.error();
+  return std::make_unique<Code>(std::move(span).value(), entry_offset, std::move(tables_), method);
+}
+
+}  // namespace uptier::jit

@@ -1,0 +1,125 @@
+// CodeBuffer: one body being written, until it is published as Code.
+//
+//   emit (asm_, rows, labels) -> publish: cold traps, constants, links, pages, bytes, tables, owner
+//
+// Emission never fails half way: the first error of the assembler is kept, and publish() returns
+// it. All offsets are from the first byte emitted. Nothing in the bytes depends on where they end
+// up but the rel32 fields that call_address() and its like leave behind.
+//
+//   Thread: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jit/code/asmjit.h"
+#include "jit/code/code.h"
+#include "jit/code/code_space.h"
+#include "uptier/result.h"
+
+namespace uptier::jit {
+
+class CodeBuffer {
+ public:
+  explicit CodeBuffer(const CodeSpace& space);
+  ~CodeBuffer();
+  CodeBuffer(const CodeBuffer&) = delete;
+  CodeBuffer& operator=(const CodeBuffer&) = delete;
+
+  // The assembler. Its error state is the buffer's: return values need no check.
+  Assembler& assembler() { return asm_; }
+  uint32_t offset() const { return static_cast<uint32_t>(asm_.offset()); }
+  Label new_label() { return asm_.newLabel(); }
+  void bind(const Label& l) { asm_.bind(l); }
+  bool is_bound(const Label& l) const { return holder_.isLabelBound(l); }
+  uint32_t offset_of(const Label& l) const { return static_cast<uint32_t>(holder_.labelOffset(l)); }
+  // Rewrites four bytes emitted before, e.g. the size in the prologue's `sub rsp`.
+  void patch32(uint32_t at, uint32_t value);
+
+  // The tables of the Code to be. Traps and probes are filled through the functions below; the
+  // loops and the frame size directly.
+  CodeTables& tables() { return tables_; }
+
+  // Claims the instruction emitted next: if it faults, the call ends with `code`.
+  void trap_row(TrapCode code, uint32_t loc) { tables_.traps.push_back({offset(), code, loc}); }
+  // Returns a label behind the body whose code traps. For the slow side of a conditional jump.
+  Label trap_label(TrapCode code, uint32_t loc);
+  // Traps here.
+  void trap_now(TrapCode code, uint32_t loc);
+  // From here on the code belongs to `site`. Of two rows at one offset the later counts.
+  void probe_row(SiteId site);
+
+  // Returns a memory operand of a constant behind the body, reached relative to rip. Equal
+  // constants are stored once. A 16-byte constant is aligned for SSE operands.
+  Mem constant32(uint32_t bits) { return constant(bits, 0, 4); }
+  Mem constant64(uint64_t bits) { return constant(bits, 0, 8); }
+  Mem constant128(uint64_t low, uint64_t high) { return constant(low, high, 16); }
+
+  // Transfers to absolute addresses. Inside the code space they are rel32; outside, r11 is loaded.
+  void call_address(const void* target);
+  void jump_address(const void* target);
+  // The target must be inside the code space.
+  void jump_address_if(x86::CondCode condition, const void* target);
+  // Transfers through the 8-byte word at an address; outside the code space, r11 is loaded.
+  void call_cell(const void* cell);
+  void jump_cell(const void* cell);
+  // Emits `opcode` and a rel32 field to an address inside the code space, which ends the
+  // instruction.
+  void rel32(std::initializer_list<uint8_t> opcode, const void* target);
+  // dst = the calling thread's ThreadContext: mov dst, fs:[offset].
+  void load_context(Gp dst);
+
+  // Returns an error if one occurred so far.
+  Status status() const;
+
+  // Ends the emission and installs the bytes: read-write pages, bytes, read-execute, tables, owner.
+  // The buffer is spent. Errors: kInvalidInput for what the assembler refused, kResourceExhausted
+  // for the budget.
+  Result<std::unique_ptr<Code>> publish(CodeSpace& space, uint32_t entry_offset, MethodId method);
+  // The same without tables and owner, for stubs and routines: code that must not fault.
+  Result<CodeSpan> publish_bare(CodeSpace& space);
+
+ private:
+  class FirstError final : public asmjit::ErrorHandler {
+   public:
+    void handleError(asmjit::Error, const char* message, asmjit::BaseEmitter*) override {
+      if (text.empty()) text = message;
+      failed = true;
+    }
+    std::string text;
+    bool failed = false;
+  };
+  struct ColdTrap {
+    TrapCode code;
+    uint32_t loc;
+    Label label;
+  };
+  struct Constant {
+    uint64_t low, high;
+    uint32_t size;
+    Label label;
+  };
+  struct Rel32 {
+    uint32_t at;  // of the field; relative to its end
+    const void* target;
+  };
+
+  Mem constant(uint64_t low, uint64_t high, uint32_t size);
+  void emit_cold_traps();
+  void emit_constants();
+  Status close();
+  Status link(const CodeSpan& span);
+
+  const CodeSpace& space_;
+  asmjit::CodeHolder holder_;
+  Assembler asm_;
+  FirstError error_;
+  CodeTables tables_;
+  std::vector<ColdTrap> cold_;
+  std::vector<Constant> constants_;
+  std::vector<Rel32> rel32_;
+};
+
+}  // namespace uptier::jit

@@ -1,0 +1,88 @@
+#include "jit/code/code_registry.h"
+
+#include <sched.h>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace uptier::jit {
+namespace {
+
+struct Slot {
+  std::atomic<const CodeSpace*> space{nullptr};
+  std::atomic<const void*> trap_exit{nullptr};
+};
+
+// Global because signal handlers have no argument of ours.
+constinit Slot g_slots[CodeRegistration::kMaxSpaces];
+constinit std::atomic<uint32_t> g_readers{0};
+constinit std::mutex g_writers;
+
+// Calls `answer(slot, space)` for the space that contains `pc`.
+template <typename Answer>
+auto with_space(const void* pc, Answer answer) noexcept -> decltype(answer(g_slots[0], nullptr)) {
+  decltype(answer(g_slots[0], nullptr)) found{};
+  // Sequentially consistent with the stores in ~CodeRegistration: either this reader sees the empty
+  // slot, or the writer sees this reader and waits.
+  g_readers.fetch_add(1, std::memory_order_seq_cst);
+  for (Slot& s : g_slots) {
+    const CodeSpace* space = s.space.load(std::memory_order_seq_cst);
+    if (space == nullptr || !space->contains(pc)) continue;
+    found = answer(s, space);
+    break;
+  }
+  // Release: what was read above happens before the writer goes on.
+  g_readers.fetch_sub(1, std::memory_order_release);
+  return found;
+}
+
+}  // namespace
+
+const Code* find_code(const void* pc) noexcept {
+  return with_space(
+      pc, [&](Slot&, const CodeSpace* space) -> const Code* { return space->owner_of(pc); });
+}
+
+bool in_code(const void* pc) noexcept {
+  return with_space(pc, [](Slot&, const CodeSpace*) -> bool { return true; });
+}
+
+const void* trap_exit_for(const void* pc) noexcept {
+  return with_space(pc, [](Slot& s, const CodeSpace*) -> const void* {
+    return s.trap_exit.load(std::memory_order_relaxed);
+  });
+}
+
+CodeRegistration::CodeRegistration(CodeRegistration&& other) noexcept
+    : slot_(std::exchange(other.slot_, -1)) {}
+
+CodeRegistration& CodeRegistration::operator=(CodeRegistration&& other) noexcept {
+  std::swap(slot_, other.slot_);
+  return *this;
+}
+
+CodeRegistration::~CodeRegistration() {
+  if (slot_ < 0) return;
+  g_slots[slot_].space.store(nullptr, std::memory_order_seq_cst);
+  // Acquire pairs with the readers' release. A reader is never suspended for long: its whole path
+  // is this file.
+  while (g_readers.load(std::memory_order_seq_cst) != 0) ::sched_yield();
+}
+
+Result<CodeRegistration> CodeRegistration::add(const CodeSpace& space, const void* trap_exit) {
+  std::lock_guard lock(g_writers);
+  for (unsigned i = 0; i < kMaxSpaces; ++i) {
+    if (g_slots[i].space.load(std::memory_order_relaxed) != nullptr) continue;
+    // Published by the store of the space.
+    g_slots[i].trap_exit.store(trap_exit, std::memory_order_relaxed);
+    g_slots[i].space.store(&space, std::memory_order_seq_cst);
+    CodeRegistration r;
+    r.slot_ = static_cast<int>(i);
+    return r;
+  }
+  return Error{ErrorCode::kResourceExhausted, "code registry: too many live code spaces"};
+}
+
+}  // namespace uptier::jit

@@ -1,0 +1,46 @@
+// code_registry: from any program counter of the process to the Code that it lies in.
+//
+// A signal handler knows a pc and nothing else, so the list of live code spaces is global: a fixed
+// array, registered by the runtimes, read without a lock. A space leaves only when no reader is on
+// its way through the array.
+//
+//   Thread: any. find_code, in_code and trap_exit_for are async-signal-safe.
+#pragma once
+
+#include "jit/code/code.h"
+#include "jit/code/code_space.h"
+#include "uptier/result.h"
+
+namespace uptier::jit {
+
+// Returns the Code that `pc` lies in, or null. The answer stays valid while its body may run, as it
+// does for a pc taken from a running thread or its stack.
+const Code* find_code(const void* pc) noexcept;
+
+// Returns whether `pc` lies in any code space (bodies, stubs, routines).
+bool in_code(const void* pc) noexcept;
+
+// Returns the trap_exit routine of the space that `pc` lies in, or null.
+const void* trap_exit_for(const void* pc) noexcept;
+
+// Makes a space visible to the functions above for the life of this object, which must end before
+// the space does.
+class CodeRegistration {
+ public:
+  static constexpr unsigned kMaxSpaces = 64;
+
+  CodeRegistration() = default;
+  CodeRegistration(CodeRegistration&& other) noexcept;
+  CodeRegistration& operator=(CodeRegistration&& other) noexcept;
+  // Waits for readers, some nanoseconds.
+  ~CodeRegistration();
+
+  // `trap_exit` may be null in a space whose code has no trap rows.
+  // Errors: kResourceExhausted when kMaxSpaces are registered.
+  static Result<CodeRegistration> add(const CodeSpace& space, const void* trap_exit);
+
+ private:
+  int slot_ = -1;
+};
+
+}  // namespace uptier::jit

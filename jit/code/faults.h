@@ -1,0 +1,57 @@
+// faults: from a processor fault in compiled code to a trap.
+//
+// A fault is ours only if all of this holds; anything else goes to the handler that was there
+// before, as if ours did not exist:
+//
+//   the kernel raised it for an instruction (not kill()),
+//   the pc is exactly that of a trap row of live code,
+//   the thread is inside an invoke.
+//
+// The handler then writes the trap into the thread's context and resumes at trap_exit. It allocates
+// nothing, locks nothing and calls nothing but code_registry.
+#pragma once
+
+#include <cstddef>
+
+#include "uptier/result.h"
+
+namespace uptier::jit {
+
+// Keeps SIGSEGV, SIGBUS, SIGFPE and SIGILL handled while any such object lives. The handlers of the
+// host are put back with the last one, unless the host has installed others since: those are left
+// alone, and ours stays reachable behind them.
+//
+//   Thread: any.
+class FaultHandlers {
+ public:
+  // Errors: kIo when the kernel refuses a handler.
+  static Result<FaultHandlers> install();
+  FaultHandlers(FaultHandlers&& other) noexcept;
+  FaultHandlers& operator=(FaultHandlers&& other) noexcept;
+  ~FaultHandlers();
+
+ private:
+  FaultHandlers() = default;
+  bool installed_ = false;
+};
+
+// The calling thread's alternate signal stack, for the life of the object: the handler must run
+// even where the thread's own stack is used up. Where the host has set one, it is kept.
+//
+//   Thread: made and destroyed by the thread that it is for.
+class AltStack {
+ public:
+  static constexpr size_t kBytes = 64 << 10;  // plus a guard page below
+
+  // Errors: kResourceExhausted when the kernel refuses memory.
+  static Result<AltStack> create();
+  AltStack(AltStack&& other) noexcept;
+  AltStack& operator=(AltStack&& other) noexcept;
+  ~AltStack();
+
+ private:
+  AltStack() = default;
+  void* mapping_ = nullptr;  // null: the host's own is in use
+};
+
+}  // namespace uptier::jit

@@ -1,0 +1,185 @@
+#include "jit/code/routines.h"
+
+#include <cassert>
+#include <vector>
+
+#include "jit/code/call_layout.h"
+#include "jit/code/code_buffer.h"
+
+namespace uptier::jit {
+namespace {
+
+using namespace asmjit::x86;
+
+// ---- invoke and trap_exit ---------------------------------------------------------------------
+
+constexpr int32_t kSaved = 5 * 8;  // rbx r12 r13 r14 r15 below rbp
+constexpr int32_t kOutSlot = -48;  // displacements from rbp
+constexpr int32_t kMxcsrSlot = -56;
+constexpr int32_t kX87Slot = -52;
+constexpr int32_t kFrame = 64;          // rsp while the callee runs, without stack arguments
+constexpr int32_t kActivationArg = 16;  // the seventh argument
+
+const Gp kSavedRegisters[] = {rbx, r12, r13, r14, r15};
+
+void emit_invoke_entry(Assembler& a) {
+  a.push(rbp);
+  a.mov(rbp, rsp);
+  for (const Gp& r : kSavedRegisters) a.push(r);
+  a.sub(rsp, imm(kFrame - kSaved));
+  a.mov(qword_ptr(rbp, kOutSlot), r9);
+  a.stmxcsr(dword_ptr(rbp, kMxcsrSlot));
+  a.fnstcw(word_ptr(rbp, kX87Slot));
+  a.mov(rax, qword_ptr(rbp, kActivationArg));
+  a.mov(qword_ptr(rax, offsetof(sampler::Activation, stack_pointer)), rsp);
+}
+
+// Copies r8 words from rcx to the stack, the first lowest. Keeps rsp a multiple of 16.
+void emit_stack_arguments(CodeBuffer& b) {
+  Assembler& a = b.assembler();
+  Label loop = b.new_label(), done = b.new_label();
+  a.lea(rax, qword_ptr(r8, 1));
+  a.and_(rax, imm(-2));
+  a.shl(rax, imm(3));
+  a.sub(rsp, rax);
+  a.test(r8, r8);
+  a.short_().jz(done);
+  b.bind(loop);
+  a.mov(rax, qword_ptr(rcx, r8, 3, -8));
+  a.mov(qword_ptr(rsp, r8, 3, -8), rax);
+  a.dec(r8);
+  a.jnz(loop);
+  b.bind(done);
+}
+
+void emit_invoke_call(Assembler& a) {
+  a.mov(r11, rdi);
+  a.mov(r10, rsi);
+  for (uint32_t i = 0; i < kXmmArgCount; ++i) {
+    a.movsd(xmm(i), qword_ptr(rdx, static_cast<int32_t>(8 * i)));
+  }
+  for (uint32_t i = 0; i < kGpArgCount; ++i) {
+    a.mov(gpq(kGpArgs[i]), qword_ptr(r10, static_cast<int32_t>(8 * i)));
+  }
+  a.call(r11);
+  a.mov(rcx, qword_ptr(rbp, kOutSlot));
+  a.mov(qword_ptr(rcx), rax);
+  a.movsd(qword_ptr(rcx, 8), xmm0);
+  a.xor_(eax, eax);
+}
+
+void emit_invoke_return(Assembler& a) {
+  a.lea(rsp, qword_ptr(rbp, -kSaved));
+  for (int i = 4; i >= 0; --i) a.pop(kSavedRegisters[i]);
+  a.pop(rbp);
+  a.ret();
+}
+
+// Resumes the innermost invoke as if its callee had returned, with another answer.
+void emit_trap_exit(CodeBuffer& b, const Label& invoke_return) {
+  Assembler& a = b.assembler();
+  a.cld();
+  b.load_context(r11);
+  a.mov(r11, qword_ptr(r11, offsetof(sampler::ThreadContext, activation)));
+  a.mov(rsp, qword_ptr(r11, offsetof(sampler::Activation, stack_pointer)));
+  a.lea(rbp, qword_ptr(rsp, kFrame));
+  a.ldmxcsr(dword_ptr(rbp, kMxcsrSlot));
+  a.fldcw(word_ptr(rbp, kX87Slot));
+  a.mov(eax, imm(1));
+  a.jmp(invoke_return);
+}
+
+// ---- entry_slow -------------------------------------------------------------------------------
+
+// What a call may carry in registers: the arguments, the static chain, the count of varargs.
+const Gp kCarried[] = {rdi, rsi, rdx, rcx, r8, r9, rax, r10};
+constexpr int32_t kCarriedBytes = 8 * 8 + 8 * 16;
+
+void emit_carried(Assembler& a, bool save) {
+  int32_t at = 0;
+  for (uint32_t i = 0; i < kXmmArgCount; ++i, at += 16) {
+    save ? a.movaps(xmmword_ptr(rsp, at), xmm(i)) : a.movaps(xmm(i), xmmword_ptr(rsp, at));
+  }
+  for (const Gp& r : kCarried) {
+    save ? a.mov(qword_ptr(rsp, at), r) : a.mov(r, qword_ptr(rsp, at));
+    at += 8;
+  }
+}
+
+void emit_entry_slow(CodeBuffer& b, EntrySlow slow, void* runtime) {
+  Assembler& a = b.assembler();
+  a.push(rbp);
+  a.mov(rbp, rsp);
+  a.sub(rsp, imm(kCarriedBytes));
+  a.and_(rsp, imm(-16));
+  emit_carried(a, true);
+  a.cld();
+  a.mov(edi, r11d);
+  a.mov(rsi, imm(reinterpret_cast<uintptr_t>(runtime)));
+  a.mov(rax, imm(reinterpret_cast<uintptr_t>(slow)));
+  a.call(rax);
+  a.mov(r11, rax);
+  emit_carried(a, false);
+  a.leave();
+  a.jmp(r11);
+}
+
+}  // namespace
+
+Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtime) {
+  CodeBuffer b(space);
+  Assembler& a = b.assembler();
+  Routines r;
+  Label invoke_return = b.new_label();
+  auto start = [&] {
+    while (b.offset() % 16 != 0) a.int3();
+    return b.offset();
+  };
+  r.invoke_ = start();
+  emit_invoke_entry(a);
+  emit_stack_arguments(b);
+  emit_invoke_call(a);
+  b.bind(invoke_return);
+  emit_invoke_return(a);
+  r.trap_exit_ = start();
+  emit_trap_exit(b, invoke_return);
+  r.entry_slow_ = start();
+  emit_entry_slow(b, slow, runtime);
+  auto span = b.publish_bare(space);
+  if (!span.ok()) return span.error();
+  r.span_ = std::move(span).value();
+  return r;
+}
+
+InvokeResult invoke_code(InvokeRoutine invoke, const void* target, const Signature& signature,
+                         std::span<const uint64_t> args) {
+  assert(args.size() == signature.params.size());
+  uint64_t gp[kGpArgCount] = {}, xmm[kXmmArgCount] = {}, small[16];
+  std::vector<uint64_t> large;
+  uint64_t* stack = small;
+  if (uint32_t words = stack_words(signature); words > std::size(small)) {
+    large.resize(words);
+    stack = large.data();
+  }
+  ArgCursor cursor;
+  for (size_t i = 0; i < args.size(); ++i) {
+    ArgPlace p = cursor.next(signature.params[i]);
+    uint64_t* to = p.kind == ArgPlace::Kind::kGp    ? gp
+                   : p.kind == ArgPlace::Kind::kXmm ? xmm
+                                                    : stack;
+    to[p.index] = args[i];
+  }
+  sampler::ThreadContext& context = *sampler::current_context();
+  sampler::Activation activation{context.activation, 0};
+  context.activation = &activation;
+  uint64_t out[2];
+  bool trapped = invoke(target, gp, xmm, stack, cursor.stack_words(), out, &activation) != 0;
+  context.activation = activation.outer;
+  if (trapped) return {true, 0};
+  Type t = signature.result;
+  if (t == Type::kNone) return {};
+  uint64_t bits = is_float(t) ? out[1] : out[0];
+  return {false, is_wide(t) ? bits : static_cast<uint32_t>(bits)};
+}
+
+}  // namespace uptier::jit

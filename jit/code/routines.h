@@ -1,0 +1,59 @@
+// Routines: the hand-written pieces of code through which stubs, hosts and traps pass.
+//
+//   invoke      C -> compiled code: loads the argument registers, remembers where to come back to
+//   trap_exit   compiled code -> the innermost invoke, from anywhere: unwinds to its Activation
+//   entry_slow  a stub's slow path -> C: all argument registers survive it
+//
+// One set a runtime, in its code space, so that code reaches them with rel32.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "jit/code/code_space.h"
+#include "sampler/context.h"
+#include "uptier/builder.h"
+#include "uptier/result.h"
+
+namespace uptier::jit {
+
+// Decides what a call whose countdown is due runs: called with the method's index and the pointer
+// that Routines was made with; returns the address of the code. Must not throw.
+using EntrySlow = const void* (*)(uint32_t method, void* runtime);
+
+// Calls `target` with registers and stack words as given. Sets `activation.stack_pointer`; the rest
+// of `activation`, and linking it into the context, is the caller's. Returns 0 and fills out[0]
+// from rax and out[1] from xmm0, or returns 1 when a trap ended the call. Restores callee-saved
+// registers, MXCSR and the x87 control word.
+using InvokeRoutine = uint32_t (*)(const void* target, const uint64_t* gp, const uint64_t* xmm,
+                                   const uint64_t* stack, uint64_t stack_words, uint64_t* out,
+                                   sampler::Activation* activation);
+
+class Routines {
+ public:
+  // Emits them. `runtime` is passed to `slow` as it is. Errors: kResourceExhausted.
+  static Result<Routines> create(CodeSpace& space, EntrySlow slow, void* runtime);
+
+  InvokeRoutine invoke() const { return reinterpret_cast<InvokeRoutine>(at(invoke_)); }
+  const void* trap_exit() const { return at(trap_exit_); }
+  // Jumped to with the method's index in r11d and everything else as at the call.
+  const void* entry_slow() const { return at(entry_slow_); }
+
+ private:
+  const uint8_t* at(uint32_t offset) const { return span_.data() + offset; }
+  CodeSpan span_;
+  uint32_t invoke_ = 0, trap_exit_ = 0, entry_slow_ = 0;
+};
+
+// How invoke_code ended.
+struct InvokeResult {
+  bool trapped = false;  // the context's trap fields say why; the caller clears pending_trap
+  uint64_t bits = 0;     // the result's bits, zero-extended
+};
+
+// Calls compiled code (or any C function of the signature) from C++ with argument bits, one word
+// each. Links an Activation into the calling thread's context for the duration.
+InvokeResult invoke_code(InvokeRoutine invoke, const void* target, const Signature& signature,
+                         std::span<const uint64_t> args);
+
+}  // namespace uptier::jit

@@ -1,0 +1,148 @@
+#include "jit/code/stubs.h"
+
+#include <cassert>
+
+#include "jit/code/code_buffer.h"
+#include "sampler/context.h"
+
+namespace uptier::jit {
+namespace {
+
+static_assert(std::atomic<const void*>::is_always_lock_free &&
+              sizeof(std::atomic<const void*>) == 8);
+static_assert(std::atomic<int32_t>::is_always_lock_free && sizeof(std::atomic<int32_t>) == 4);
+
+constexpr uint32_t kTailsAt = StubTable::kChunk * StubTable::kStubBytes;
+constexpr uint32_t kChunkBytes = kTailsAt + StubTable::kChunk * StubTable::kTailBytes;
+static_assert(kChunkBytes % CodeSpace::kPage == 0);
+
+uint32_t chunk_count(uint32_t capacity) {
+  return (capacity + StubTable::kChunk - 1) / StubTable::kChunk;
+}
+
+void pad(CodeBuffer& b, uint32_t to) {
+  while (b.offset() < to) b.assembler().int3();
+}
+
+}  // namespace
+
+uint32_t StubTable::data_bytes(uint32_t capacity) {
+  return chunk_count(capacity) * kChunk * (sizeof(void*) + sizeof(int32_t));
+}
+
+Result<std::unique_ptr<StubTable>> StubTable::create(CodeSpace& space, std::span<uint8_t> data,
+                                                     uint32_t capacity, const void* entry_slow,
+                                                     Countdown countdown) {
+  if (data.size() < data_bytes(capacity)) {
+    return Error{ErrorCode::kInvalidArgument, "stub table: the data area is too small"};
+  }
+  return std::unique_ptr<StubTable>(new StubTable(space, data, capacity, entry_slow, countdown));
+}
+
+StubTable::StubTable(CodeSpace& space, std::span<uint8_t> data, uint32_t capacity,
+                     const void* entry_slow, Countdown countdown)
+    : space_(space),
+      data_(data.data()),
+      capacity_(capacity),
+      entry_slow_(entry_slow),
+      countdown_(countdown),
+      chunks_(std::make_unique<std::atomic<const uint8_t*>[]>(chunk_count(capacity))) {}
+
+std::atomic<const void*>& StubTable::cell_of(uint32_t m) const {
+  return reinterpret_cast<std::atomic<const void*>*>(data_)[m];
+}
+
+std::atomic<int32_t>& StubTable::shared_countdown(MethodId m) const {
+  uint8_t* countdowns = data_ + sizeof(void*) * chunk_count(capacity_) * kChunk;
+  return reinterpret_cast<std::atomic<int32_t>*>(countdowns)[m.index()];
+}
+
+Result<CodeSpan> StubTable::write_chunk(uint32_t first) {
+  CodeBuffer b(space_);
+  Assembler& a = b.assembler();
+  std::vector<Label> tails(kChunk);
+  for (uint32_t i = 0; i < kChunk; ++i) {
+    pad(b, i * kStubBytes);
+    tails[i] = b.new_label();
+    if (countdown_ == Countdown::kShared) {
+      b.rel32({0xf0, 0xff, 0x0d}, &shared_countdown(MethodId(first + i)));  // lock dec dword [rip+]
+    } else {
+      auto displacement =
+          static_cast<int32_t>(sampler::method_offset(first + i) + sampler::kCallCountdownOffset);
+      b.load_context(x86::r11);
+      a.dec(x86::dword_ptr(x86::r11, displacement));
+    }
+    a.js(tails[i]);
+    b.jump_cell(&cell_of(first + i));
+    assert(b.offset() <= (i + 1) * kStubBytes);
+  }
+  for (uint32_t i = 0; i < kChunk; ++i) {
+    pad(b, kTailsAt + i * kTailBytes);
+    b.bind(tails[i]);
+    a.mov(x86::r11d, imm(first + i));
+    b.jump_address(entry_slow_);
+  }
+  pad(b, kChunkBytes);
+  return b.publish_bare(space_);
+}
+
+Status StubTable::ensure(MethodId m) {
+  if (m.index() >= capacity_) {
+    return Error{ErrorCode::kResourceExhausted, "stub table: max_methods is reached"};
+  }
+  uint32_t chunk = m.index() / kChunk;
+  if (chunks_[chunk].load(std::memory_order_relaxed) != nullptr) return {};
+  auto span = write_chunk(chunk * kChunk);
+  if (!span.ok()) return span.error();
+  const uint8_t* at = span->data();
+  for (uint32_t i = 0; i < kChunk; ++i) {
+    // Published by the store of the chunk.
+    cell_of(chunk * kChunk + i).store(at + kTailsAt + i * kTailBytes, std::memory_order_relaxed);
+  }
+  spans_.push_back(std::move(span).value());
+  // Pairs with the acquire load in chunk_of(): whoever gets a stub's address finds cell and code.
+  chunks_[chunk].store(at, std::memory_order_release);
+  return {};
+}
+
+const uint8_t* StubTable::chunk_of(uint32_t m) const {
+  assert(m < capacity_);
+  // Pairs with the release store in ensure().
+  const uint8_t* chunk = chunks_[m / kChunk].load(std::memory_order_acquire);
+  assert(chunk != nullptr && "ensure() comes first");
+  return chunk;
+}
+
+const void* StubTable::stub(MethodId m) const {
+  return chunk_of(m.index()) + m.index() % kChunk * kStubBytes;
+}
+
+const void* StubTable::tail(MethodId m) const {
+  return chunk_of(m.index()) + kTailsAt + m.index() % kChunk * kTailBytes;
+}
+
+const void* StubTable::target(MethodId m) const {
+  // Pairs with the release store in set_target(): the caller may read what stands behind it.
+  return cell_of(m.index()).load(std::memory_order_acquire);
+}
+
+void StubTable::set_target(MethodId m, const void* code) {
+  // Release: the code and its tables are complete for whoever jumps through the cell.
+  cell_of(m.index()).store(code, std::memory_order_release);
+}
+
+const void* StubTable::cell(MethodId m) const { return &cell_of(m.index()); }
+
+MethodId StubTable::method_of(const void* pc) const {
+  for (uint32_t c = 0; c < chunk_count(capacity_); ++c) {
+    // Acquire: see chunk_of().
+    const uint8_t* at = chunks_[c].load(std::memory_order_acquire);
+    auto offset = reinterpret_cast<uintptr_t>(pc) - reinterpret_cast<uintptr_t>(at);
+    if (at == nullptr || offset >= kChunkBytes) continue;
+    uint64_t i = offset < kTailsAt ? offset / kStubBytes : (offset - kTailsAt) / kTailBytes;
+    return MethodId(static_cast<uint32_t>(c * kChunk + i));
+  }
+  return MethodId::none();
+}
+
+}  // namespace uptier::jit

@@ -1,0 +1,231 @@
+#include "jit/ir/interpret.h"
+
+#include <cstring>
+
+#include "jit/ir/semantics.h"
+
+namespace uptier::jit {
+
+Interpreter::Interpreter(const Module& module, InterpretOptions options)
+    : module_(module), options_(std::move(options)), counts_(module.functions.size()) {}
+
+InterpretOutcome Interpreter::run(MethodId method, std::span<const uint64_t> args) {
+  frames_.clear();
+  outcome_ = {};
+  running_ = true;
+  last_step_ = steps_ + options_.step_limit;
+  if (method.index() < module_.functions.size()) {
+    enter(method, args, Value::none(), nullptr);
+  } else {
+    stop("the module has no such method");
+  }
+  while (running_) step();
+  return std::move(outcome_);
+}
+
+// ---- Frames -------------------------------------------------------------------------------------
+
+void Interpreter::enter(MethodId m, std::span<const uint64_t> args, Value result_to,
+                        const Inst* call) {
+  const Function& f = module_.functions[m.index()];
+  const Signature& s = f.signature();
+  if (args.size() != s.params.size()) return stop("@" + f.name + ": a wrong number of arguments");
+  if (call != nullptr && !(function().signature_of(*call) == s)) {
+    return stop("@" + f.name + " is called with another signature");
+  }
+  if (frames_.size() >= options_.depth_limit) {
+    if (call == nullptr) return stop("a depth limit of 0");
+    return trap(*call, TrapCode::kStackExhausted);
+  }
+  frames_.push_back({m, std::vector<uint64_t>(f.values.size()), f.entry(), 0, result_to, {}});
+  auto params = f.params(f.entry());
+  for (size_t i = 0; i < params.size(); ++i) {
+    frame().values[params[i].index()] = clip(s.params[i], args[i]);
+  }
+  Counts& c = counts_[m.index()];
+  c.sites.resize(f.site_count);
+  c.loops.resize(f.loop_count);
+}
+
+void Interpreter::follow(const Edge& e) {
+  const Function& f = function();
+  // All arguments are read before any parameter is written: parameters may be swapped.
+  std::vector<uint64_t> args = words(f.list(e.args));
+  auto params = f.params(e.to);
+  for (size_t i = 0; i < params.size(); ++i) frame().values[params[i].index()] = args[i];
+  frame().block = e.to;
+  frame().position = 0;
+  frame().frame_state = {};
+}
+
+void Interpreter::leave(const Inst& i) {
+  uint64_t bits = i.args.size == 0 ? 0 : get(i, 0);
+  Value to = frame().result_to;
+  frames_.pop_back();
+  if (!frames_.empty()) return set(to, bits);
+  outcome_.kind = InterpretOutcome::Kind::kReturned;
+  outcome_.bits = bits;
+  running_ = false;
+}
+
+void Interpreter::trap(const Inst& i, TrapCode code) {
+  outcome_.kind = InterpretOutcome::Kind::kTrapped;
+  outcome_.trap = code;
+  outcome_.method = frame().method;
+  outcome_.location = i.loc;
+  running_ = false;
+}
+
+void Interpreter::stop(std::string why) {
+  outcome_.kind = InterpretOutcome::Kind::kStopped;
+  outcome_.why = std::move(why);
+  running_ = false;
+}
+
+void Interpreter::set(Value v, uint64_t bits) {
+  if (v.valid()) frame().values[v.index()] = bits;
+}
+
+std::vector<uint64_t> Interpreter::words(std::span<const Value> values) {
+  std::vector<uint64_t> out;
+  for (Value v : values) out.push_back(frame().values[v.index()]);
+  return out;
+}
+
+// ---- Instructions -------------------------------------------------------------------------------
+
+void Interpreter::step() {
+  if (steps_ == last_step_) return stop("the step limit was reached");
+  ++steps_;
+  const Function& f = function();
+  InstId id = f.block(frame().block).insts[frame().position++];
+  if (f.inst(id).op == Opcode::kFrameState) frame().frame_state = id;
+  execute(f.inst(id));
+}
+
+void Interpreter::execute(const Inst& i) {
+  switch (info(i.op).shape) {
+    case Shape::kConst: return set(i.result, i.imm);
+    case Shape::kUnary:
+    case Shape::kBinary:
+    case Shape::kCompare:
+    case Shape::kTest:
+    case Shape::kConvert:
+    case Shape::kSelect: return evaluate_inst(i);
+    case Shape::kLoad: return load(i);
+    case Shape::kStore: return store(i);
+    case Shape::kCall: return call(i);
+    case Shape::kCallIndirect: return call_indirect(i);
+    case Shape::kCallHost: return call_host(i);
+    case Shape::kJump: return follow(function().edges_of(i)[0]);
+    case Shape::kBranch: return follow(function().edges_of(i)[get(i, 0) != 0 ? 0 : 1]);
+    case Shape::kSwitch: {
+      uint64_t last = i.edge_count - 1, index = get(i, 0);
+      return follow(function().edges_of(i)[index < last ? index : last]);
+    }
+    case Shape::kReturn: return leave(i);
+    case Shape::kTrap: return trap(i, static_cast<TrapCode>(i.aux));
+    case Shape::kTrapIf:
+      if (get(i, 0) != 0) trap(i, static_cast<TrapCode>(i.aux));
+      return;
+    case Shape::kGuard:
+      if (get(i, 0) == 0) fail_guard(i);
+      return;
+    case Shape::kLoopHeader:
+    case Shape::kProbe: return observe(i);
+    case Shape::kFrameState: return;
+  }
+}
+
+void Interpreter::evaluate_inst(const Inst& i) {
+  Type source = function().type_of(at(i, 0));
+  Evaluation e = evaluate(i.op, i.type, source, words(function().args(i)));
+  if (e.trap != TrapCode::kNone) return trap(i, e.trap);
+  set(i.result, e.bits);
+}
+
+void Interpreter::observe(const Inst& i) {
+  Counts& c = counts_[frame().method.index()];
+  ++(i.op == Opcode::kLoopHeader ? c.loops[i.aux] : c.sites[i.aux - 1]);
+}
+
+void Interpreter::fail_guard(const Inst& i) {
+  const Inst& state = function().inst(frame().frame_state);
+  outcome_.reason = static_cast<GuardReason>(i.aux);
+  outcome_.pc = state.imm;
+  outcome_.inline_depth = state.aux;
+  outcome_.slots = words(function().args(state));
+  trap(i, TrapCode::kGuardFailed);
+}
+
+// ---- Memory -------------------------------------------------------------------------------------
+
+void* Interpreter::place(const Inst& i, size_t first, unsigned size, bool write) {
+  uint64_t address = get(i, first) + i.imm;
+  if (i.args.size > first + 1) address += get(i, first + 1);
+  for (const MemoryRange& r : options_.memory) {
+    bool inside = address >= r.base && size <= r.size && address - r.base <= r.size - size;
+    if (inside && (r.writable || !write)) return reinterpret_cast<void*>(address);
+  }
+  if (i.flags & kMemTraps) {
+    trap(i, TrapCode::kOutOfBoundsMemory);
+  } else {
+    stop("an access without kMemTraps outside of the given memory");
+  }
+  return nullptr;
+}
+
+void Interpreter::load(const Inst& i) {
+  unsigned size = access_size(i.op, i.type);
+  const void* from = place(i, 0, size, false);
+  if (from == nullptr) return;
+  uint64_t raw = 0;
+  std::memcpy(&raw, from, size);
+  set(i.result, extend_loaded(i.op, i.type, raw));
+}
+
+void Interpreter::store(const Inst& i) {
+  unsigned size = access_size(i.op, i.type);
+  void* to = place(i, 1, size, true);
+  if (to == nullptr) return;
+  uint64_t raw = get(i, 0);
+  std::memcpy(to, &raw, size);
+}
+
+// ---- Calls --------------------------------------------------------------------------------------
+
+void Interpreter::finish(const Inst& i, OutsideResult r) {
+  if (r.trap != TrapCode::kNone) return trap(i, r.trap);
+  set(i.result, clip(i.type, r.bits));
+}
+
+void Interpreter::call(const Inst& i) {
+  ++counts_[frame().method.index()].sites[i.site - 1];
+  MethodId m = function().callees[i.imm].method;
+  std::vector<uint64_t> args = words(function().args(i));
+  if (m.index() < module_.functions.size()) return enter(m, args, i.result, &i);
+  if (!options_.call_method) return stop("a call of a method outside of the module");
+  finish(i, options_.call_method(m, args));
+}
+
+void Interpreter::call_indirect(const Inst& i) {
+  ++counts_[frame().method.index()].sites[i.site - 1];
+  std::vector<uint64_t> args = words(function().args(i));
+  uint64_t offset = args[0] - kMethodBase;
+  bool known = offset % 16 == 0 && offset / 16 < module_.functions.size();
+  if (!known) return stop("an indirect call of something that is no method");
+  enter(MethodId(static_cast<uint32_t>(offset / 16)), std::span(args).subspan(1), i.result, &i);
+}
+
+void Interpreter::call_host(const Inst& i) {
+  ++counts_[frame().method.index()].sites[i.site - 1];
+  const HostCallee& callee = function().host_callees[i.imm];
+  if (!options_.call_host) return stop("a call of host function @" + callee.name);
+  OutsideResult r = options_.call_host(callee, words(function().args(i)));
+  if (!(i.flags & kCallMayTrap) && r.trap != TrapCode::kNone) {
+    return stop("host function @" + callee.name + " trapped without may_trap");
+  }
+  finish(i, r);
+}
+
+}  // namespace uptier::jit

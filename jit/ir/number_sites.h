@@ -1,0 +1,21 @@
+// number_sites: gives a function in build order its block probes and its numbers.
+//
+//   sites    block probes 1..blocks in layout order, then calls, then host probes, each in order
+//   loops    0.. in layout order
+//   cfg_hash of the result
+//
+// Shared by the builder and by the reader of text, so that both number alike.
+#pragma once
+
+#include "jit/ir/function.h"
+
+namespace uptier::jit {
+
+// Numbers a function from scratch: block probes it already has are placed anew. The hash stays 0
+// while a block has no terminator or an edge leads nowhere (the verifier names those).
+void number_sites(Function& f);
+
+// Returns whether the last instruction of the block ends it.
+bool is_terminated(const Function& f, Block b);
+
+}  // namespace uptier::jit

@@ -1,0 +1,68 @@
+// What verify.cc (structure, control) and verify_inst.cc (one instruction) share.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "jit/ir/print.h"
+#include "jit/ir/verify.h"
+
+namespace uptier::jit {
+
+class Verifier {
+ public:
+  Verifier(const Function& f, Stage stage, size_t limit)
+      : f_(f), stage_(stage), limit_(limit), printer_(f) {}
+
+  std::vector<std::string> run();
+
+ private:
+  // Structure.
+  void check_tables();
+  void check_layout();
+  void check_block_lists(Block b);
+  void check_inst_lists(Block b, InstId id, bool last);
+  void check_edges(Block b, const Inst& i);
+  void define_params(Block b);
+  void define_result(Block b, InstId id);
+  bool list_fits(ValueList l) const;
+  bool values_fit(ValueList l) const;
+
+  // Types (verify_inst.cc).
+  void check_inst(Block b, const Inst& i);
+  void check_shape_operands(Block b, const Inst& i);
+  void check_address(Block b, const Inst& i, size_t first);
+  void check_call(Block b, const Inst& i);
+  void check_call_args(Block b, const Inst& i, size_t first);
+  void check_immediates(Block b, const Inst& i);
+  void check_flags(Block b, const Inst& i);
+  void check_sites(Block b, const Inst& i);
+  void check_edge_args(Block b, const Inst& i);
+  void want(Block b, const Inst& i, std::initializer_list<Type> types);
+  bool want_count(Block b, const Inst& i, size_t low, size_t high);
+  void want_type(Block b, const Inst& i, size_t operand, uint8_t mask);
+
+  // Control and observation.
+  void check_entry();
+  void check_dominance();
+  void check_observation(Block b);
+  void check_guards(Block b);
+  void check_numbers();
+
+  bool full() const { return problems_.size() >= limit_; }
+  void report(const std::string& rule);
+  void report(Block b, const std::string& rule);
+  void report(Block b, const Inst& i, const std::string& rule);
+
+  const Function& f_;
+  Stage stage_;
+  size_t limit_;
+  Printer printer_;
+  std::vector<std::string> problems_;
+  std::vector<bool> placed_;    // by instruction
+  std::vector<bool> laid_out_;  // by block
+  std::vector<bool> defined_;   // by value
+};
+
+}  // namespace uptier::jit

@@ -1,0 +1,195 @@
+// The rules of one instruction, by shape.
+#include "jit/ir/names.h"
+#include "jit/ir/semantics.h"
+#include "jit/ir/verify_impl.h"
+
+namespace uptier::jit {
+namespace {
+
+std::string type_list(uint8_t mask) {
+  std::string out;
+  for (Type t : {Type::kI32, Type::kI64, Type::kF32, Type::kF64, Type::kRef}) {
+    if (!(mask & mask_of(t))) continue;
+    out += (out.empty() ? "" : " or ") + std::string(type_name(t));
+  }
+  return out;
+}
+
+constexpr size_t kAnyCount = SIZE_MAX;
+
+}  // namespace
+
+void Verifier::check_inst(Block b, const Inst& i) {
+  if (!(info(i.op).types & mask_of(i.type))) {
+    return report(b, i,
+                  std::string("there is no ") + info(i.op).text + " of type " + type_name(i.type));
+  }
+  check_shape_operands(b, i);
+  check_immediates(b, i);
+  check_flags(b, i);
+  check_sites(b, i);
+  check_edge_args(b, i);
+}
+
+bool Verifier::want_count(Block b, const Inst& i, size_t low, size_t high) {
+  if (i.args.size >= low && i.args.size <= high) return true;
+  std::string wanted = std::to_string(low);
+  if (high != low) wanted += " to " + std::to_string(high);
+  report(b, i, std::to_string(i.args.size) + " operands instead of " + wanted);
+  return false;
+}
+
+void Verifier::want_type(Block b, const Inst& i, size_t operand, uint8_t mask) {
+  Type t = f_.type_of(f_.args(i)[operand]);
+  if (mask & mask_of(t)) return;
+  report(b, i,
+         "operand " + std::to_string(operand + 1) + " is " + type_name(t) + ", not " +
+             type_list(mask));
+}
+
+void Verifier::want(Block b, const Inst& i, std::initializer_list<Type> types) {
+  if (!want_count(b, i, types.size(), types.size())) return;
+  size_t n = 0;
+  for (Type t : types) want_type(b, i, n++, mask_of(t));
+}
+
+void Verifier::check_shape_operands(Block b, const Inst& i) {
+  Type result = f_.signature().result;
+  switch (info(i.op).shape) {
+    case Shape::kConst:
+    case Shape::kJump:
+    case Shape::kTrap: return want(b, i, {});
+    case Shape::kUnary:
+    case Shape::kTest: return want(b, i, {i.type});
+    case Shape::kBinary:
+    case Shape::kCompare: return want(b, i, {i.type, i.type});
+    case Shape::kSelect: return want(b, i, {Type::kI32, i.type, i.type});
+    case Shape::kConvert:
+      if (want_count(b, i, 1, 1)) want_type(b, i, 0, conversion_sources(i.op, i.type));
+      return;
+    case Shape::kLoad: return check_address(b, i, 0);
+    case Shape::kStore: return check_address(b, i, 1);
+    case Shape::kCall:
+    case Shape::kCallIndirect:
+    case Shape::kCallHost: return check_call(b, i);
+    case Shape::kBranch:
+    case Shape::kSwitch:
+    case Shape::kTrapIf:
+    case Shape::kGuard: return want(b, i, {Type::kI32});
+    case Shape::kReturn: return result == Type::kNone ? want(b, i, {}) : want(b, i, {result});
+    case Shape::kProbe: {
+      bool block = i.imm == static_cast<uint64_t>(ProbeKind::kBlock);
+      want_count(b, i, 0, block ? 0 : 1);
+      return;
+    }
+    case Shape::kLoopHeader:
+    case Shape::kFrameState: return;
+  }
+}
+
+// An address is the operands from `first` on; a store has its value before them.
+void Verifier::check_address(Block b, const Inst& i, size_t first) {
+  if (!want_count(b, i, first + 1, first + 2)) return;
+  if (first == 1) want_type(b, i, 0, mask_of(i.type));
+  want_type(b, i, first, kMaskRef | kMaskI64);
+  if (i.args.size > first + 1) want_type(b, i, first + 1, kMaskInt);
+}
+
+void Verifier::check_call(Block b, const Inst& i) {
+  if (i.type != f_.signature_of(i).result) {
+    return report(b, i,
+                  std::string("the type of the call is ") + type_name(i.type) +
+                      ", not the result of its signature");
+  }
+  if (i.op == Opcode::kCallIndirect) {
+    if (!want_count(b, i, 1, kAnyCount)) return;
+    want_type(b, i, 0, kMaskRef);
+    return check_call_args(b, i, 1);
+  }
+  bool host = i.op == Opcode::kCallHost;
+  if (i.imm >= (host ? f_.host_callees.size() : f_.callees.size())) {
+    return report(b, i, "the callee is not in the table");
+  }
+  SignatureId s = host ? f_.host_callees[i.imm].signature : f_.callees[i.imm].signature;
+  if (s.index() != i.aux) report(b, i, "the callee has another signature");
+  check_call_args(b, i, 0);
+}
+
+void Verifier::check_call_args(Block b, const Inst& i, size_t first) {
+  const Signature& s = f_.signature_of(i);
+  size_t count = first + s.params.size();
+  if (!want_count(b, i, count, count)) return;
+  for (size_t n = 0; n < s.params.size(); ++n) want_type(b, i, first + n, mask_of(s.params[n]));
+}
+
+void Verifier::check_immediates(Block b, const Inst& i) {
+  switch (info(i.op).shape) {
+    case Shape::kConst:
+      if (clip(i.type, i.imm) != i.imm) report(b, i, "bits above the width of the constant");
+      return;
+    case Shape::kLoad:
+    case Shape::kStore:
+      if (i.imm > UINT32_MAX) report(b, i, "the offset does not fit into 32 bits");
+      return;
+    case Shape::kTrap:
+    case Shape::kTrapIf:
+      if (i.aux == 0 || i.aux >= kTrapCount) report(b, i, "unknown trap code");
+      return;
+    case Shape::kGuard:
+      if (i.aux >= kGuardReasonCount) report(b, i, "unknown guard reason");
+      return;
+    case Shape::kLoopHeader:
+      if (i.aux >= f_.loop_count) report(b, i, "the loop's number is out of range");
+      [[fallthrough]];
+    case Shape::kFrameState:
+      if (i.imm > UINT32_MAX) report(b, i, "the pc does not fit into 32 bits");
+      return;
+    case Shape::kProbe: {
+      bool known = i.imm >= static_cast<uint64_t>(ProbeKind::kBlock) &&
+                   i.imm <= static_cast<uint64_t>(ProbeKind::kLog);
+      if (!known) report(b, i, "unknown probe kind");
+      return;
+    }
+    default: return;
+  }
+}
+
+void Verifier::check_flags(Block b, const Inst& i) {
+  uint8_t allowed = kMemNone;
+  if (info(i.op).shape == Shape::kLoad) allowed = kMemTraps | kMemInvariant;
+  if (info(i.op).shape == Shape::kStore) allowed = kMemTraps;
+  if (info(i.op).shape == Shape::kCallHost) allowed = kCallMayTrap;
+  if (i.flags & ~allowed) report(b, i, "a flag that the operation does not have");
+}
+
+void Verifier::check_sites(Block b, const Inst& i) {
+  Shape shape = info(i.op).shape;
+  bool is_call =
+      shape == Shape::kCall || shape == Shape::kCallIndirect || shape == Shape::kCallHost;
+  bool in_range = i.site >= 1 && i.site <= f_.site_count;
+  if (is_call && !in_range) report(b, i, "the call's site is out of range");
+  if (!is_call && i.site != 0) report(b, i, "only calls have a site of this kind");
+  if (shape != Shape::kProbe) return;
+  bool block = i.imm == static_cast<uint64_t>(ProbeKind::kBlock);
+  if (i.aux < 1 || i.aux > f_.site_count) report(b, i, "the probe's site is out of range");
+  if (block && i.aux > f_.block_sites) report(b, i, "the site is none of a block");
+}
+
+void Verifier::check_edge_args(Block b, const Inst& i) {
+  size_t low = 0, high = 0;
+  if (i.op == Opcode::kJump) low = high = 1;
+  if (i.op == Opcode::kBranch) low = high = 2;
+  if (i.op == Opcode::kSwitch) low = 1, high = kAnyCount;
+  if (i.edge_count < low || i.edge_count > high) return report(b, i, "a wrong number of edges");
+  for (const Edge& e : f_.edges_of(i)) {
+    auto params = f_.params(e.to);
+    auto args = f_.list(e.args);
+    bool same = params.size() == args.size();
+    for (size_t n = 0; same && n < args.size(); ++n) {
+      same = f_.type_of(args[n]) == f_.type_of(params[n]);
+    }
+    if (!same) report(b, i, "the arguments do not fit the parameters of " + printer_.block(e.to));
+  }
+}
+
+}  // namespace uptier::jit

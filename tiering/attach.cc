@@ -1,0 +1,70 @@
+// Threads come and go.
+#include <algorithm>
+
+#include "tiering/runtime_impl.h"
+
+namespace uptier::tiering {
+
+Status RuntimeImpl::attach() {
+  if (AttachedThread* t = here()) {
+    t->depth++;
+    return {};
+  }
+  uint32_t number;
+  {
+    std::lock_guard lock(state_mutex_);
+    number = ++threads_seen_;
+  }
+  Result<std::unique_ptr<AttachedThread>> made = AttachedThread::create(*this, options_, number);
+  if (!made) return made.error();
+  AttachedThread& t = **made;
+  t.depth = 1;
+  t.epoch.store(reclaimer_.epoch(), std::memory_order_seq_cst);
+  {
+    std::lock_guard lock(state_mutex_);
+    threads_.push_back(std::move(*made));
+  }
+  t.outer = sampler::exchange_context(&t.context());
+  return {};
+}
+
+void RuntimeImpl::detach() {
+  AttachedThread* t = here();
+  if (t == nullptr || --t->depth != 0) return;
+  sampler::exchange_context(t->outer);
+  std::lock_guard lock(state_mutex_);
+  flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);
+  losses_.samples_without_copy += t->samples_without_copy;
+  losses_.slabs_refused += t->slabs_refused;
+  losses_.flushes_delayed += t->flushes_delayed;
+  std::erase_if(threads_, [&](const auto& owned) { return owned.get() == t; });
+  reclaim_locked();
+}
+
+void RuntimeImpl::quiescent() noexcept {
+  AttachedThread* t = here();
+  if (t == nullptr) return;
+  // Release: every use of old code by this thread comes before; seq_cst orders the load of the epoch
+  // before the thread's next load of a cell.
+  t->epoch.store(reclaimer_.epoch(), std::memory_order_seq_cst);
+  if (!reclaimer_.has_limbo()) return;
+  std::lock_guard lock(state_mutex_);
+  reclaim_locked();
+}
+
+void RuntimeImpl::flush() {
+  std::unique_lock lock(state_mutex_);
+  if (AttachedThread* t = here()) flush_thread_locked(*t, sampler::NoteKind::kFlushDemand);
+  drain_locked();
+  if (options_.workers == 0) {
+    lock.unlock();
+    return run_queue();
+  }
+  while (queue_.size() != 0 || !worker_idle_) {
+    wake_.fetch_add(1, std::memory_order_release);
+    wake_.notify_one();
+    idle_.wait_for(lock, std::chrono::milliseconds(10));
+  }
+}
+
+}  // namespace uptier::tiering

@@ -1,0 +1,60 @@
+// Host -> compiled code, and traps back.
+#include "jit/code/code_registry.h"
+#include "jit/code/routines.h"
+#include "tiering/runtime_impl.h"
+
+namespace uptier {
+
+void Runtime::raise(TrapCode code, uint64_t detail) noexcept {
+  sampler::ThreadContext* c = sampler::current_context();
+  c->trap_detail = detail;
+  c->trap_pc = 0;
+  c->trap_location = 0;
+  c->pending_trap = static_cast<uint32_t>(code);
+}
+
+namespace tiering {
+namespace {
+
+// The trap that a context carries, taken out of it.
+Trap take_trap(sampler::ThreadContext& c) {
+  Trap t;
+  t.code = static_cast<TrapCode>(c.pending_trap);
+  t.location = c.trap_location;
+  t.detail = c.trap_detail;
+  if (c.trap_pc != 0) {
+    const jit::Code* code = jit::find_code(reinterpret_cast<const void*>(c.trap_pc));
+    if (code != nullptr) t.method = code->method();
+  }
+  c.pending_trap = 0;
+  c.trap_pc = 0;
+  c.trap_detail = 0;
+  c.trap_location = 0;
+  return t;
+}
+
+}  // namespace
+
+Outcome RuntimeImpl::invoke(MethodId id, std::span<const uint64_t> args) {
+  Method& m = method(id.index());
+  assert(args.size() == m.info.signature.params.size());
+  if (here() == nullptr) {
+    ThreadScope scope(*this);
+    if (scope.status()) return invoke(id, args);
+    return {0, {TrapCode::kHost, MethodId::none(), 0, 0}};
+  }
+  sampler::ThreadContext& c = here()->context();
+  jit::InvokeResult r =
+      jit::invoke_code(routines_.invoke(), entry_address(id), m.info.signature, args);
+  if (c.activation == nullptr) quiescent();
+  Outcome result;
+  if (r.trapped) {
+    result.trap = take_trap(c);
+  } else {
+    result.bits = r.bits;
+  }
+  return result;
+}
+
+}  // namespace tiering
+}  // namespace uptier

@@ -1,0 +1,168 @@
+#include "uptier/options.h"
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "tiering/stress.h"
+
+namespace uptier {
+namespace {
+
+constexpr const char* kTierModes[] = {"auto", "baseline", "instrumented", "optimized"};
+constexpr const char* kPolicyModes[] = {"auto", "always", "never"};
+constexpr const char* kGapModes[] = {"random", "fixed", "prime", "exact"};
+
+std::span<const char* const> names(TierMode) { return kTierModes; }
+std::span<const char* const> names(PolicyMode) { return kPolicyModes; }
+std::span<const char* const> names(GapMode) { return kGapModes; }
+
+Error bad_value(std::string_view name, std::string_view value, const std::string& want) {
+  return {ErrorCode::kInvalidArgument, "option " + std::string(name) + ": \"" +
+                                           std::string(value) + "\" is not " + want};
+}
+
+std::string number(double v) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", v);
+  return text;
+}
+
+// The type in which the table's bounds of a field are compared.
+template <typename T>
+using Bound = std::conditional_t<std::is_same_v<T, double>, double, uint64_t>;
+
+template <typename T>
+bool in_range(T v, Bound<T> low, Bound<T> high) {
+  auto value = static_cast<Bound<T>>(v);
+  return value >= low && value <= high;
+}
+
+// parse: text -> field; print: field -> text; range: what the table says is legal.
+
+template <typename E>
+  requires std::is_enum_v<E>
+bool parse(std::string_view text, E& out) {
+  auto list = names(E{});
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (text == list[i]) {
+      out = static_cast<E>(i);
+      return true;
+    }
+  }
+  return false;
+}
+bool parse(std::string_view text, uint64_t& out) {
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size();
+}
+bool parse(std::string_view text, double& out) {
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size();
+}
+bool parse(std::string_view text, bool& out) {
+  out = text == "1" || text == "true" || text == "on";
+  return out || text == "0" || text == "false" || text == "off";
+}
+
+template <typename E>
+  requires std::is_enum_v<E>
+std::string print(E v) {
+  return names(v)[static_cast<size_t>(v)];
+}
+std::string print(uint64_t v) { return std::to_string(v); }
+std::string print(double v) { return number(v); }
+std::string print(bool v) { return v ? "on" : "off"; }
+
+template <typename T>
+std::string range(T, Bound<T> low, Bound<T> high) {
+  if constexpr (std::is_enum_v<T>) {
+    std::string text = "one of";
+    for (const char* n : names(T{})) text += std::string(" ") + n;
+    return text;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return "on or off";
+  } else if constexpr (std::is_same_v<T, double>) {
+    return "a number from " + number(low) + " to " + number(high);
+  } else {
+    return "a whole number from " + std::to_string(low) + " to " + std::to_string(high);
+  }
+}
+
+template <typename T>
+Status set_field(T& field, std::string_view name, std::string_view value, Bound<T> low,
+                 Bound<T> high) {
+  T parsed{};
+  if (!parse(value, parsed) || !in_range(parsed, low, high)) {
+    return bad_value(name, value, range(parsed, low, high));
+  }
+  field = parsed;
+  return {};
+}
+
+std::string environment_name(std::string_view field) {
+  std::string name = "UPTIER_";
+  for (char c : field) name += static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
+  return name;
+}
+
+}  // namespace
+
+Result<Options> Options::from_env() {
+  Options o;
+#define X(kind, field, fallback, low, high, unit, reason)                       \
+  if (const char* v = secure_getenv(environment_name(#field).c_str())) {        \
+    if (Status s = o.set(#field, v); !s) return s.error();                      \
+  }
+  UPTIER_OPTIONS(X)
+#undef X
+  if (const char* v = secure_getenv("UPTIER_STRESS")) {
+    if (Status s = o.set("stress", v); !s) return s.error();
+  }
+  return o;
+}
+
+Status Options::set(std::string_view name, std::string_view value) {
+#define X(kind, field, fallback, low, high, unit, reason) \
+  if (name == #field) return set_field(field, name, value, low, high);
+  UPTIER_OPTIONS(X)
+#undef X
+  if (name == "stress") {
+    Result<tiering::StressPlan> plan = tiering::StressPlan::parse(value);
+    if (!plan) return plan.error();
+    stress = value;
+    return {};
+  }
+  return Error{ErrorCode::kNotFound, "there is no option \"" + std::string(name) + "\""};
+}
+
+Status Options::check() const {
+#define X(kind, field, fallback, low, high, unit, reason) \
+  if (!in_range(field, low, high)) return bad_value(#field, print(field), range(field, low, high));
+  UPTIER_OPTIONS(X)
+#undef X
+  Result<tiering::StressPlan> plan = tiering::StressPlan::parse(stress);
+  if (!plan) return plan.error();
+  return {};
+}
+
+std::string Options::table() const {
+  std::string text;
+  char line[512];
+#define X(kind, field, fallback, low, high, unit, reason)                                    \
+  std::snprintf(line, sizeof line, "%-18s %-12s %-24s %s\n%-18s %-12s   %s; UPTIER_%s\n", #field, \
+                print(field).c_str(), unit, reason, "", "", range(field, low, high).c_str(), \
+                environment_name(#field).c_str() + 7);                                       \
+  text += line;
+  UPTIER_OPTIONS(X)
+#undef X
+  std::snprintf(line, sizeof line, "%-18s %-12s %-24s %s\n", "stress",
+                stress.empty() ? "off" : stress.c_str(), "plan",
+                "forces transitions and failures for tests: kind=form[,kind=form]; UPTIER_STRESS");
+  return text + line;
+}
+
+}  // namespace uptier

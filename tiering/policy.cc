@@ -1,0 +1,108 @@
+#include "tiering/policy.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace uptier::tiering {
+namespace {
+
+double estimated_work(const MethodSnapshot& m) {
+  double instructions = m.instructions;
+  double unsampled = static_cast<double>(m.calls) * instructions +
+                     static_cast<double>(m.iterations) * instructions / (1.0 + m.loops);
+  // Without samples a call is taken to run every instruction once.
+  if (m.samples == 0) return unsampled;
+  return static_cast<double>(m.sampled_work) / m.sampled_share;
+}
+
+template <typename... Args>
+std::string text(const char* format, Args... args) {
+  char buffer[256];
+  std::snprintf(buffer, sizeof buffer, format, args...);
+  return buffer;
+}
+
+Decision keep(std::string reason) { return {Action::kKeep, LoopId::none(), 0, std::move(reason)}; }
+
+// What rules a new version out, or null.
+const char* obstacle(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o) {
+  if (o.mode == PolicyMode::kNever) return "policy never";
+  if (m.failed) return "an optimizing compilation failed before";
+  if (s.code_budget_spent) return "code budget spent";
+  return nullptr;
+}
+
+// What rules out a version for the entry, or for the loop; null when nothing does.
+const char* entry_obstacle(const MethodSnapshot& m, const PolicyOptions& o) {
+  if (m.tier == Tier::kOptimized) return "already optimized";
+  if (m.optimized_requested) return "an optimized version is on its way";
+  if (m.optimized_versions >= o.max_recompiles) return "recompiled too often";
+  return nullptr;
+}
+
+const char* loop_obstacle(const MethodSnapshot& m) {
+  if (m.osr_ready) return "the loop can be entered by OSR already";
+  if (m.osr_requested) return "an OSR version is on its way";
+  return nullptr;
+}
+
+}  // namespace
+
+const char* action_name(Action a) {
+  switch (a) {
+    case Action::kKeep: return "keep";
+    case Action::kRecompile: return "recompile";
+    case Action::kSpecialize: return "specialize";
+    case Action::kRollBack: return "roll_back";
+    case Action::kReInstrument: return "re_instrument";
+    case Action::kBan: return "ban";
+  }
+  return "unknown";
+}
+
+PolicyOptions PolicyOptions::from(const Options& o) {
+  return {o.policy,     o.min_samples, o.speedup,
+          o.compile_ns, o.baseline_ns, o.max_recompiles};
+}
+
+Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o) {
+  if (const char* why = obstacle(m, s, o)) return keep(why);
+  if (m.tier == Tier::kHost) {
+    if (m.optimized_requested) return keep("a baseline version is on its way");
+    return {Action::kRecompile, LoopId::none(), static_cast<double>(m.calls) * o.baseline_ns,
+            text("host code, %llu calls", static_cast<unsigned long long>(m.calls))};
+  }
+
+  double past = estimated_work(m) * o.baseline_ns;
+  double cost = m.instructions * o.compile_ns * (1.0 + s.queue_length / 64.0);
+  double gain_share = 1.0 - 1.0 / o.speedup;
+  double threshold = gain_share > 0 ? cost / gain_share : 1e300;
+  bool always = o.mode == PolicyMode::kAlways;
+
+  // In a loop: is one call worth a compilation by itself?
+  double per_call = past / static_cast<double>(std::max<uint64_t>(m.calls, 1));
+  bool in_loop = m.at_loop.valid();
+  bool osr = in_loop && (always || per_call > threshold);
+  const char* why = osr ? loop_obstacle(m) : entry_obstacle(m, o);
+  if (why != nullptr) return keep(why);
+
+  double worth = osr ? per_call : past;
+  if (!always && worth <= threshold) {
+    return keep(text("%.3g us so far, worth it from %.3g us", worth / 1e3, threshold / 1e3));
+  }
+  bool has_profile = m.samples >= o.min_samples;
+  if (!always && !has_profile && m.can_instrument) {
+    return keep(text("%llu samples, %llu needed", static_cast<unsigned long long>(m.samples),
+                     static_cast<unsigned long long>(o.min_samples)));
+  }
+  Decision d;
+  d.action = has_profile ? Action::kSpecialize : Action::kRecompile;
+  d.osr_loop = osr ? m.at_loop : LoopId::none();
+  d.priority = worth * gain_share - cost;
+  d.reason = text("%s%.3g us so far, compile %.3g us, %llu samples", osr ? "one call: " : "",
+                  worth / 1e3, cost / 1e3, static_cast<unsigned long long>(m.samples));
+  if (always) d.reason = "policy always; " + d.reason;
+  return d;
+}
+
+}  // namespace uptier::tiering

@@ -1,0 +1,83 @@
+// Policy: what becomes of a method, as a pure function of what is known of it.
+//
+// With
+//   work   instructions of the IR executed so far, estimated:
+//            sampled   sum over blocks of count * instructions, divided by the share that is sampled
+//            unsampled calls * instructions + iterations * instructions per loop
+//   past   work * baseline_ns, and the future is taken to be as long as the past (Arnold et al.,
+//          OOPSLA 2000)
+//   cost   instructions * compile_ns * (1 + queue / 64), so that a long queue raises the bar
+//
+// a method is worth a better version when
+//
+//   cost + past / speedup < past                                            (1)
+//
+// and the answer is
+//
+//   keep        (1) does not hold, a version is on its way, or the method is at its best
+//   keep        fewer than min_samples samples, unless waiting cannot help (no copy can be had)
+//   specialize  (1) holds and the profile has min_samples samples
+//   recompile   (1) holds, and there will be no profile; or the method is still in Tier::kHost, whose
+//               code cannot be costed, and has been called as often as its first flush says
+//
+// A frame that runs a loop is better served by OSR when one call is worth a compilation by itself,
+// which is (1) for past / calls.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "uptier/ids.h"
+#include "uptier/options.h"
+
+namespace uptier::tiering {
+
+enum class Action : uint8_t { kKeep, kRecompile, kSpecialize, kRollBack, kReInstrument, kBan };
+const char* action_name(Action a);
+
+// Everything about a method that a decision may look at.
+struct MethodSnapshot {
+  Tier tier = Tier::kBaseline;
+  bool optimized_requested = false;  // a normal version is queued or being made
+  bool osr_requested = false;        // one for `at_loop`, likewise
+  bool osr_ready = false;            // `at_loop` can be entered already
+  bool can_instrument = true;        // an instrumented copy exists or can be made
+  bool failed = false;               // an optimizing compilation failed before
+  uint32_t instructions = 0;         // of the IR
+  uint32_t loops = 0;
+  uint32_t optimized_versions = 0;  // made so far
+  LoopId at_loop;                   // where the thread is; none at an entry
+  uint64_t calls = 0;
+  uint64_t samples = 0;  // sampled calls and bursts
+  uint64_t iterations = 0;
+  uint64_t sampled_work = 0;  // sum of count * instructions over blocks, as counted
+  double sampled_share = 1;   // of calls and iterations, in (0, 1]
+};
+
+struct SystemSnapshot {
+  uint32_t queue_length = 0;
+  bool code_budget_spent = false;
+};
+
+struct PolicyOptions {
+  PolicyMode mode = PolicyMode::kAuto;
+  uint64_t min_samples = 2;
+  double speedup = 3.0;
+  double compile_ns = 2500.0;
+  double baseline_ns = 1.0;
+  uint64_t max_recompiles = 8;
+
+  static PolicyOptions from(const Options& o);
+};
+
+struct Decision {
+  Action action = Action::kKeep;
+  LoopId osr_loop;      // none: a version for the method's entry
+  double priority = 0;  // expected gain in ns; larger is more urgent
+  std::string reason;
+};
+
+// Pure: the same arguments give the same decision, for ever.
+Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o);
+
+}  // namespace uptier::tiering

@@ -1,0 +1,68 @@
+// CompileQueue: what is to be compiled, most urgent first.
+//
+// Bounded: when it is full the least urgent request is dropped, which the caller counts and undoes
+// (the method may ask again later). Equal priorities leave in the order of arrival.
+//
+//   Thread: the caller holds the runtime's state mutex.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+
+#include "uptier/ids.h"
+
+namespace uptier::tiering {
+
+// What the compiler is asked for.
+struct Plan {
+  MethodId method;
+  Tier tier = Tier::kBaseline;
+  Copy copy = Copy::kPlain;
+  LoopId osr_loop = LoopId::none();
+  bool use_profile = false;
+
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+class CompileQueue {
+ public:
+  explicit CompileQueue(size_t capacity) : capacity_(capacity) {}
+
+  // Adds a request; returns the one that had to go, if any (possibly this one).
+  std::optional<Plan> push(const Plan& plan, double priority) {
+    requests_.insert({plan, priority, next_++});
+    if (requests_.size() <= capacity_) return std::nullopt;
+    Plan dropped = std::prev(requests_.end())->plan;
+    requests_.erase(std::prev(requests_.end()));
+    return dropped;
+  }
+
+  std::optional<Plan> pop() {
+    if (requests_.empty()) return std::nullopt;
+    Plan p = requests_.begin()->plan;
+    requests_.erase(requests_.begin());
+    return p;
+  }
+
+  void remove(MethodId m) {
+    std::erase_if(requests_, [&](const Request& r) { return r.plan.method == m; });
+  }
+  size_t size() const { return requests_.size(); }
+
+ private:
+  struct Request {
+    Plan plan;
+    double priority;
+    uint64_t order;
+
+    bool operator<(const Request& o) const {
+      return priority != o.priority ? priority > o.priority : order < o.order;
+    }
+  };
+  size_t capacity_;
+  uint64_t next_ = 0;
+  std::set<Request> requests_;
+};
+
+}  // namespace uptier::tiering

@@ -1,0 +1,45 @@
+// Reclaimer: frees retired code when nothing can run it any more.
+//
+// The law (epoch-based reclamation): retiring code advances the epoch to e, after the last word that
+// led to it has been overwritten. A thread that passes a quiescent point afterwards copies an epoch
+// >= e and holds no frame of that code, nor can it get one. So code retired at e is free once every
+// attached thread's epoch is >= e. A thread that never gets there keeps the code alive: it is still
+// running it, for all we know.
+//
+//   Thread: any; the caller holds the runtime's state mutex, except for epoch().
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tiering/method.h"
+#include "tiering/thread.h"
+
+namespace uptier::tiering {
+
+class Reclaimer {
+ public:
+  // The current epoch; a quiescent thread stores it. seq_cst: ordered with the cell's stores before
+  // and the thread's loads of cells after.
+  uint64_t epoch() const { return epoch_.load(std::memory_order_seq_cst); }
+  bool has_limbo() const { return limbo_size_.load(std::memory_order_relaxed) != 0; }
+
+  // Takes a version out of service for good. Nothing may lead new calls to it any more.
+  void retire(Version& v);
+  // Frees what all `threads` have left behind; returns the bytes of code that were freed.
+  uint64_t reclaim(std::span<const std::unique_ptr<AttachedThread>> threads);
+
+ private:
+  struct Item {
+    Version* version;
+    uint64_t epoch;
+  };
+  std::atomic<uint64_t> epoch_{1};
+  std::atomic<size_t> limbo_size_{0};
+  std::vector<Item> limbo_;
+};
+
+}  // namespace uptier::tiering

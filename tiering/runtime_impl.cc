@@ -1,0 +1,109 @@
+#include "tiering/runtime_impl.h"
+
+namespace uptier {
+
+Result<std::unique_ptr<Runtime>> Runtime::create(const Options& options, TraceSink* sink) {
+  return tiering::RuntimeImpl::create(options, sink);
+}
+
+namespace tiering {
+namespace {
+
+// The C side of the routines that compiled code calls.
+extern "C" {
+const void* uptier_enter(uint32_t method, void* runtime) noexcept {
+  return static_cast<RuntimeImpl*>(runtime)->enter(method);
+}
+const void* uptier_loop_plain(uint32_t method, uint32_t loop, void* frame,
+                              void* runtime) noexcept {
+  return static_cast<RuntimeImpl*>(runtime)->loop_plain(method, loop, frame);
+}
+const void* uptier_loop_instrumented(uint32_t method, uint32_t loop, void* frame,
+                                     void* runtime) noexcept {
+  return static_cast<RuntimeImpl*>(runtime)->loop_instrumented(method, loop, frame);
+}
+}
+
+sampler::GapKind gap_kind(GapMode m) {
+  switch (m) {
+    case GapMode::kRandom: return sampler::GapKind::kRandom;
+    case GapMode::kPrime: return sampler::GapKind::kPrime;
+    default: return sampler::GapKind::kFixed;
+  }
+}
+
+}  // namespace
+
+RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink)
+    : options_(options),
+      sink_(sink),
+      stress_(plan),
+      observer_(options_, sink),
+      queue_(options.max_queue) {
+  bool instrumented = options.tier == TierMode::kInstrumented;
+  auto interval = static_cast<uint32_t>(instrumented ? 1 : options.interval);
+  schedule_ = sampler::Schedule::make(gap_kind(options.gap), interval,
+                                      static_cast<uint32_t>(options.burst));
+  schedule_.flush_first = options.flush_first;
+  schedule_.flush_growth = options.flush_growth;
+  schedule_.loop_flush_first = options.loop_flush_first;
+  bool samples = options.tier == TierMode::kAuto || instrumented;
+  always_instrumented_ = samples && interval == 1;
+  schedule_.sample_calls = samples;
+  counting_ = schedule_;
+  counting_.sample_calls = false;
+}
+
+Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, TraceSink* sink) {
+  if (Status s = options.check(); !s) return s.error();
+  Result<StressPlan> plan = StressPlan::parse(options.stress);
+  if (!plan) return plan.error();
+  std::unique_ptr<RuntimeImpl> r(new RuntimeImpl(options, *plan, sink));
+  if (Status s = r->start(); !s) return s.error();
+  return std::unique_ptr<Runtime>(std::move(r));
+}
+
+Status RuntimeImpl::start() {
+  uint32_t capacity = static_cast<uint32_t>(options_.max_methods);
+  auto space = jit::CodeSpace::create(
+      {.code_budget = options_.code_budget, .data_bytes = jit::StubTable::data_bytes(capacity)});
+  if (!space) return space.error();
+  space_ = std::move(*space);
+  auto routines = jit::Routines::create(*space_, uptier_enter, this);
+  if (!routines) return routines.error();
+  routines_ = std::move(*routines);
+  bool shared = options_.gap == GapMode::kExact;
+  auto stubs = jit::StubTable::create(*space_, space_->data(), capacity, routines_.entry_slow(),
+                                      shared ? jit::StubTable::Countdown::kShared
+                                             : jit::StubTable::Countdown::kPerThread);
+  if (!stubs) return stubs.error();
+  auto faults = jit::FaultHandlers::install();
+  if (!faults) return faults.error();
+  faults_.emplace(std::move(*faults));
+  stubs_ = std::move(*stubs);
+  helpers_.loop_slow_plain = reinterpret_cast<const void*>(uptier_loop_plain);
+  helpers_.loop_slow_instrumented = reinterpret_cast<const void*>(uptier_loop_instrumented);
+  helpers_.trap_exit = routines_.trap_exit();
+  helpers_.runtime = this;
+  methods_ = std::make_unique<std::atomic<Method*>[]>(capacity);
+  if (options_.workers != 0) worker_ = std::thread([this] { run_worker(); });
+  return {};
+}
+
+RuntimeImpl::~RuntimeImpl() {
+  stopping_.store(true, std::memory_order_release);
+  wake_.fetch_add(1, std::memory_order_release);
+  wake_.notify_all();
+  if (worker_.joinable()) worker_.join();
+  if (AttachedThread* t = here()) sampler::exchange_context(t->outer);
+  {
+    std::lock_guard lock(state_mutex_);
+    for (auto& t : threads_) flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);
+    observer_.finish();
+    threads_.clear();
+    owned_methods_.clear();
+  }
+}
+
+}  // namespace tiering
+}  // namespace uptier

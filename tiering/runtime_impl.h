@@ -1,0 +1,136 @@
+// RuntimeImpl: the runtime behind the public wall; it owns everything and decides nothing.
+//
+// Three locks, taken in this order:
+//   Method::compile_mutex   one method is described and compiled by one thread at a time
+//   state_mutex_            streams, queue, versions, threads, limbo, log
+//   (CodeSpace's own)
+// Slow paths reached from compiled code take none of them, with two exceptions that are named: a
+// method's first call compiles it, and with workers = 0 the flushing thread does the worker's work.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "jit/code/code_space.h"
+#include "jit/code/faults.h"
+#include "jit/code/routines.h"
+#include "jit/code/stubs.h"
+#include "jit/compile.h"
+#include "sampler/schedule.h"
+#include "tiering/method.h"
+#include "tiering/observer.h"
+#include "tiering/queue.h"
+#include "tiering/reclaim.h"
+#include "tiering/stress.h"
+#include "tiering/thread.h"
+#include "uptier/runtime.h"
+
+namespace uptier::tiering {
+
+class RuntimeImpl final : public Runtime, private jit::CallResolver {
+ public:
+  static Result<std::unique_ptr<Runtime>> create(const Options& options, TraceSink* sink);
+  ~RuntimeImpl() override;
+
+  // The public interface; see uptier/runtime.h. In registry.cc, invoke.cc, attach.cc, report.cc.
+  Result<MethodId> add_method(Host& host, MethodInfo info) override;
+  void remove_methods(std::span<const MethodId> methods) override;
+  const void* entry_address(MethodId m) const override;
+  Outcome invoke(MethodId m, std::span<const uint64_t> args) override;
+  Status attach() override;
+  void detach() override;
+  void quiescent() noexcept override;
+  void flush() override;
+  Report report() const override;
+  Profile profile() const override;
+  Result<std::string> dump(MethodId m, std::string_view what) override;
+
+  // What compiled code's slow paths call (slow_paths.cc). They return the address to go on at.
+  const void* enter(uint32_t method) noexcept;
+  const void* loop_plain(uint32_t method, uint32_t loop, void* frame) noexcept;
+  const void* loop_instrumented(uint32_t method, uint32_t loop, void* frame) noexcept;
+
+ private:
+  RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink);
+  Status start();
+
+  Method& method(uint32_t index) const {
+    return *methods_[index].load(std::memory_order_acquire);  // pairs with add_method
+  }
+  // The calling thread's record if it is attached to this runtime, else null.
+  AttachedThread* here() const noexcept;
+
+  // compile_service.cc
+  bool first_call(Method& m);
+  Status compile_first(Method& m);
+  Result<std::unique_ptr<Version>> make(Method& m, const jit::Function& f, const Plan& plan);
+  Result<jit::Function> describe(Method& m);
+  void compile_and_install(const Plan& plan);
+  jit::CallTarget target(MethodId callee) override;
+
+  // install.cc; the caller holds state_mutex_.
+  void install(Method& m, std::unique_ptr<Version> v);
+  void retire_baseline(Method& m);
+  void reclaim_locked();
+
+  // slow_paths.cc
+  sampler::CallEvent next_call_event(Method& m, AttachedThread& t) noexcept;
+  const void* current_entry(Method& m) const noexcept;
+  bool ready_to_count(Method& m, AttachedThread& t) noexcept;
+  const void* osr_target(Method& m, uint32_t loop, AttachedThread& t) noexcept;
+  const void* stress_target(Method& m, uint32_t loop, AttachedThread& t, bool instrumented,
+                            const void* otherwise) noexcept;
+  void post(Method& m, AttachedThread& t, sampler::NoteKind kind, uint32_t loop) noexcept;
+
+  // worker.cc
+  void run_worker();
+  void wake_worker() noexcept;
+  bool drain_locked();
+  void drain_thread_locked(AttachedThread& t);
+  void handle_note(AttachedThread& t, const sampler::Note& note,
+                   std::span<const uint64_t> counts);
+  void request(Method& m, const Plan& plan, double priority);
+  void forget_request(Method& m, const Plan& plan);
+  void run_queue();
+  void flush_thread_locked(AttachedThread& t, sampler::NoteKind kind);
+  sampler::Note make_note(Method& m, AttachedThread& t, sampler::NoteKind kind) noexcept;
+
+  const Options options_;
+  TraceSink* const sink_;
+  mutable Stress stress_;
+  sampler::Schedule schedule_;
+  sampler::Schedule counting_;  // the same without sampled calls: optimized or always instrumented
+  bool always_instrumented_ = false;
+
+  std::optional<jit::FaultHandlers> faults_;
+  std::unique_ptr<jit::CodeSpace> space_;
+  std::unique_ptr<jit::StubTable> stubs_;
+  jit::Routines routines_;
+  jit::Helpers helpers_;
+
+  std::unique_ptr<std::atomic<Method*>[]> methods_;  // by MethodId; published with release
+  std::atomic<uint32_t> method_count_{0};
+
+  mutable std::mutex state_mutex_;
+  std::vector<std::unique_ptr<Method>> owned_methods_;
+  std::vector<std::unique_ptr<AttachedThread>> threads_;
+  uint32_t threads_seen_ = 0;
+  Observer observer_;
+  CompileQueue queue_;
+  Reclaimer reclaimer_;
+  LossReport losses_;
+  uint64_t compile_ns_total_ = 0;
+
+  std::thread worker_;
+  std::atomic<uint32_t> wake_{0};
+  std::atomic<bool> stopping_{false};
+  bool worker_idle_ = true;
+  std::condition_variable idle_;
+};
+
+}  // namespace uptier::tiering

@@ -1,0 +1,238 @@
+// What compiled code does when a countdown is due: the only code here that runs below guest frames.
+//
+// The law (4.12): no throw, no lock, no log; no allocation but for a first call, which compiles. Each
+// path is idempotent in what it finds: a countdown that another thread has re-armed means "go on".
+#include "tiering/runtime_impl.h"
+
+namespace uptier::tiering {
+namespace {
+
+constexpr int32_t kFarAway = 0x7ffffff0;
+
+// Makes the next arrival at a loop header an event again, in whichever copy it happens.
+void make_next_arrival_due(sampler::MethodState& s, bool instrumented) {
+  s.iterations = sampler::iterations_so_far(s);
+  s.loop_gap = s.loop_countdown = instrumented ? -1 : 1;
+}
+
+}  // namespace
+
+AttachedThread* RuntimeImpl::here() const noexcept {
+  sampler::ThreadContext* c = sampler::current_context();
+  return c->runtime == this ? static_cast<AttachedThread*>(c->owner) : nullptr;
+}
+
+// Returns where a plain call goes now; null before the first compilation.
+const void* RuntimeImpl::current_entry(Method& m) const noexcept {
+  const void* target = stubs_->target(m.id);
+  return target == stubs_->tail(m.id) ? nullptr : target;
+}
+
+const void* RuntimeImpl::enter(uint32_t index) noexcept {
+  Method& m = method(index);
+  sampler::ThreadContext* c = sampler::current_context();
+  if (current_entry(m) == nullptr && !first_call(m)) {
+    c->method(index).call_countdown = 0;  // every call comes here
+    c->pending_trap = static_cast<uint32_t>(TrapCode::kHost);
+    c->trap_detail = 0;
+    c->trap_pc = 0;
+    return routines_.trap_exit();
+  }
+  AttachedThread* t = here();
+  if (t == nullptr) {  // not attached to this runtime: unobserved
+    c->method(index).call_countdown = kFarAway;
+    return current_entry(m);
+  }
+  sampler::CallEvent e = next_call_event(m, *t);
+  if (e.flush) post(m, *t, sampler::NoteKind::kFlushCalls, UINT32_MAX);
+  bool baseline = m.optimized.load(std::memory_order_acquire) == nullptr &&
+                  m.plain.load(std::memory_order_acquire) != nullptr;
+  if (e.sample && baseline) {
+    if (ready_to_count(m, *t)) {
+      c->method(index).sampled_calls++;
+      return m.instrumented.load(std::memory_order_acquire)->code->entry();
+    }
+  }
+  // Where the cell leads to instrumented code, the slab must be there before; a thread that is
+  // refused one comes here at every call and runs plain.
+  if (always_instrumented_ && baseline && !ready_to_count(m, *t)) {
+    sampler::MethodState& s = t->state(m.id);
+    s.call_gap = 1;
+    s.call_countdown = 0;
+    return m.plain.load(std::memory_order_acquire)->code->entry();
+  }
+  return current_entry(m);
+}
+
+sampler::CallEvent RuntimeImpl::next_call_event(Method& m, AttachedThread& t) noexcept {
+  sampler::MethodState& s = t.state(m.id);
+  uint64_t& random = t.context().random;
+  bool best = m.optimized.load(std::memory_order_relaxed) != nullptr;
+  const sampler::Schedule& schedule = best ? counting_ : schedule_;
+  if (options_.gap != GapMode::kExact) return sampler::call_event(s, schedule, random);
+
+  // One countdown for all threads: the first to claim the due event handles it and re-arms; the
+  // others have nothing to do. event_call - 1 - countdown is the number of calls so far.
+  std::atomic<int32_t>& countdown = stubs_->shared_countdown(m.id);
+  if (countdown.load(std::memory_order_relaxed) >= 0) return {};
+  // Acquire pairs with the release below: the last claimer's plan is seen.
+  if (m.event_claimed.exchange(true, std::memory_order_acquire)) return {};
+  sampler::CallEvent all;
+  if (countdown.load(std::memory_order_relaxed) < 0) {
+    int32_t left;
+    do {
+      uint64_t call = m.event_call.load(std::memory_order_relaxed);
+      if (call == 1) m.event_plan = {schedule.calls.draw(random), schedule.flush_first};
+      sampler::CallEvent e = m.event_plan.take(call, schedule, random);
+      all = {call, all.sample || e.sample, all.flush || e.flush};
+      uint64_t next = m.event_plan.next(schedule);
+      m.event_call.store(next, std::memory_order_relaxed);
+      auto gap = static_cast<int32_t>(next - call);
+      left = countdown.fetch_add(gap, std::memory_order_relaxed) + gap;
+    } while (left < 0);
+  }
+  m.event_claimed.store(false, std::memory_order_release);
+  return all;
+}
+
+// Says whether the instrumented copy can be entered by this thread, and asks for what is missing.
+bool RuntimeImpl::ready_to_count(Method& m, AttachedThread& t) noexcept {
+  const Version* v = m.instrumented.load(std::memory_order_acquire);
+  if (v == nullptr || v->retired) {
+    t.samples_without_copy.fetch_add(1, std::memory_order_relaxed);
+    if (v == nullptr && !m.copy_asked.exchange(true, std::memory_order_relaxed)) {
+      post(m, t, sampler::NoteKind::kWantCopy, UINT32_MAX);
+    }
+    return false;
+  }
+  sampler::MethodState& s = t.state(m.id);
+  if (s.slab != nullptr) return true;
+  s.slab = t.slabs().take(m.slab_words.load(std::memory_order_relaxed));
+  if (s.slab == nullptr) t.slabs_refused.fetch_add(1, std::memory_order_relaxed);
+  return s.slab != nullptr;
+}
+
+const void* RuntimeImpl::loop_plain(uint32_t index, uint32_t loop, void*) noexcept {
+  Method& m = method(index);
+  const Version* v = m.plain.load(std::memory_order_acquire);
+  const void* go_on = v->code->at(v->code->tables().loops[loop].continue_offset);
+  AttachedThread* t = here();
+  if (t == nullptr) {
+    sampler::current_context()->method(index).loop_countdown = kFarAway;
+    return go_on;
+  }
+  sampler::MethodState& s = t->state(m.id);
+  bool can_count = schedule_.sample_calls && ready_to_count(m, *t);
+  sampler::LoopEvent e =
+      sampler::loop_event_plain(s, schedule_, can_count, t->context().random);
+  if (e.flush) post(m, *t, sampler::NoteKind::kFlushIterations, loop);
+  if (const void* better = osr_target(m, loop, *t)) return better;
+  const void* next = go_on;
+  if (e.instrumented) {
+    const Version* i = m.instrumented.load(std::memory_order_acquire);
+    next = i->code->at(i->code->tables().loops[loop].arrive_offset);
+  }
+  return stress_target(m, loop, *t, e.instrumented, next);
+}
+
+const void* RuntimeImpl::loop_instrumented(uint32_t index, uint32_t loop, void*) noexcept {
+  Method& m = method(index);
+  const Version* i = m.instrumented.load(std::memory_order_acquire);
+  const void* go_on = i->code->at(i->code->tables().loops[loop].continue_offset);
+  AttachedThread* t = here();
+  if (t == nullptr) return go_on;
+  sampler::MethodState& s = t->state(m.id);
+  const Version* plain = m.plain.load(std::memory_order_acquire);
+  sampler::LoopEvent e =
+      sampler::loop_event_instrumented(s, schedule_, true, t->context().random);
+  if (e.flush) post(m, *t, sampler::NoteKind::kFlushIterations, loop);
+  if (const void* better = osr_target(m, loop, *t)) return better;
+  const void* next = go_on;
+  if (!e.instrumented && plain != nullptr) {
+    next = plain->code->at(plain->code->tables().loops[loop].arrive_offset);
+  }
+  return stress_target(m, loop, *t, e.instrumented || plain == nullptr, next);
+}
+
+// Returns the OSR entry of optimized code for a loop if there is one and the stack has room for its
+// frame; asks for one when the method is optimized already and this frame is left behind.
+const void* RuntimeImpl::osr_target(Method& m, uint32_t loop, AttachedThread& t) noexcept {
+  if (options_.tier != TierMode::kAuto) return nullptr;
+  const Version* v = m.osr[loop].load(std::memory_order_acquire);
+  if (v == nullptr) {
+    bool left_behind = m.optimized.load(std::memory_order_relaxed) != nullptr;
+    if (left_behind && !m.osr_asked[loop].exchange(true, std::memory_order_relaxed)) {
+      post(m, t, sampler::NoteKind::kWantOsr, loop);
+    }
+    return nullptr;
+  }
+  auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  if (here < t.context().stack_limit + v->code->tables().frame_size) return nullptr;
+  m.osr_entries.fetch_add(1, std::memory_order_relaxed);
+  return v->code->entry();
+}
+
+// Applies the stress plan at an arrival: `instrumented` and `otherwise` say where the schedule would
+// have gone on.
+const void* RuntimeImpl::stress_target(Method& m, uint32_t loop, AttachedThread& t,
+                                       bool instrumented, const void* otherwise) noexcept {
+  bool osr = stress_.active(StressKind::kOsr);
+  bool copy = stress_.active(StressKind::kCopy);
+  if (!osr && !copy) return otherwise;
+  if (osr && stress_.point(StressKind::kOsr)) {
+    if (m.osr[loop].load(std::memory_order_acquire) == nullptr) {
+      compile_and_install({.method = m.id, .tier = Tier::kOptimized, .osr_loop = LoopId(loop)});
+    }
+    if (const Version* v = m.osr[loop].load(std::memory_order_acquire)) {
+      m.osr_entries.fetch_add(1, std::memory_order_relaxed);
+      return v->code->entry();
+    }
+  }
+  const Version* other =
+      (instrumented ? m.plain : m.instrumented).load(std::memory_order_acquire);
+  if (copy && stress_.point(StressKind::kCopy) && other != nullptr &&
+      (instrumented || ready_to_count(m, t))) {
+    instrumented = !instrumented;
+    otherwise = other->code->at(other->code->tables().loops[loop].arrive_offset);
+  }
+  make_next_arrival_due(t.state(m.id), instrumented);
+  return otherwise;
+}
+
+sampler::Note RuntimeImpl::make_note(Method& m, AttachedThread& t,
+                                     sampler::NoteKind kind) noexcept {
+  sampler::MethodState& s = t.state(m.id);
+  sampler::Note n;
+  n.kind = kind;
+  n.method = m.id.index();
+  n.loop = UINT32_MAX;
+  if (options_.gap == GapMode::kExact) {
+    std::atomic<int32_t>& countdown = stubs_->shared_countdown(m.id);
+    n.calls = m.event_call.load(std::memory_order_relaxed) - 1 -
+              static_cast<int64_t>(countdown.load(std::memory_order_relaxed));
+  } else {
+    n.calls = sampler::calls_so_far(s);
+  }
+  n.sampled_calls = always_instrumented_ ? n.calls : s.sampled_calls;
+  n.iterations = sampler::iterations_so_far(s);
+  n.bursts = s.bursts;
+  return n;
+}
+
+void RuntimeImpl::post(Method& m, AttachedThread& t, sampler::NoteKind kind,
+                       uint32_t loop) noexcept {
+  sampler::MethodState& s = t.state(m.id);
+  sampler::Note n = make_note(m, t, kind);
+  n.loop = loop;
+  n.flush_index = ++s.flushes;
+  std::span<const uint64_t> counts;
+  if (s.slab != nullptr) counts = {s.slab, m.slab_words.load(std::memory_order_relaxed)};
+  if (!t.ring().push(n, counts)) {
+    t.flushes_delayed.fetch_add(1, std::memory_order_relaxed);
+    if (kind == sampler::NoteKind::kWantCopy) m.copy_asked.store(false);
+    if (kind == sampler::NoteKind::kWantOsr) m.osr_asked[loop].store(false);
+  }
+  wake_worker();
+}
+
+}  // namespace uptier::tiering

@@ -1,0 +1,64 @@
+// Stress: every point where control may be diverted or a resource refused is numbered, and a plan
+// says which numbers are forced.
+//
+//   plan  = [kind "=" form {"," kind "=" form}]
+//   kind  = osr      arrivals at loop headers of baseline code: enter optimized code there
+//         | copy     arrivals at loop headers: go on in the other copy
+//         | guard    guards that would hold: fail
+//         | code     code allocations: refused
+//         | compile  compilations: fail
+//   form  = all | at:N | from:N | every:N | random:P:SEED       N counts from 1, P in 0..1
+//
+// Each kind counts the points it saw and those it forced; a run that forced nothing tested nothing.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "uptier/result.h"
+
+namespace uptier::tiering {
+
+enum class StressKind : uint8_t { kOsr, kCopy, kGuard, kCode, kCompile };
+inline constexpr size_t kStressKinds = 5;
+
+struct StressForm {
+  enum class Mode : uint8_t { kOff, kAll, kAt, kFrom, kEvery, kRandom };
+  Mode mode = Mode::kOff;
+  uint64_t n = 0;
+  double probability = 0;
+  uint64_t seed = 0;
+
+  // Says whether point number `point` (from 1) is forced. Pure: a run can be repeated.
+  bool forces(uint64_t point) const noexcept;
+};
+
+struct StressPlan {
+  std::array<StressForm, kStressKinds> forms;
+
+  // Errors: kInvalidArgument names the part that is wrong and what is legal there.
+  static Result<StressPlan> parse(std::string_view text);
+  const StressForm& form(StressKind k) const { return forms[static_cast<size_t>(k)]; }
+};
+
+// A plan at work. Thread: any; the counters are relaxed, since only their totals matter.
+class Stress {
+ public:
+  explicit Stress(const StressPlan& plan) : plan_(plan) {}
+
+  bool active(StressKind k) const { return plan_.form(k).mode != StressForm::Mode::kOff; }
+  // Numbers the next point of a kind and says whether it is forced.
+  bool point(StressKind k) noexcept;
+  uint64_t points(StressKind k) const { return points_[static_cast<size_t>(k)].load(); }
+  uint64_t forced(StressKind k) const { return forced_[static_cast<size_t>(k)].load(); }
+
+ private:
+  StressPlan plan_;
+  std::array<std::atomic<uint64_t>, kStressKinds> points_{};
+  std::array<std::atomic<uint64_t>, kStressKinds> forced_{};
+};
+
+}  // namespace uptier::tiering

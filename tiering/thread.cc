@@ -1,0 +1,56 @@
+#include "tiering/thread.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+
+#include "sampler/gap.h"
+#include "tiering/runtime_impl.h"
+
+namespace uptier::tiering {
+namespace {
+
+// Returns the address below which compiled prologues trap: `stack_reserve` above the end of the
+// stack, or `max_stack` below here, whichever is nearer. 0 when the stack's place is unknown.
+uint64_t stack_limit(const Options& o) {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
+  void* low = nullptr;
+  size_t size = 0;
+  pthread_attr_getstack(&attributes, &low, &size);
+  pthread_attr_destroy(&attributes);
+  auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  uint64_t end = reinterpret_cast<uint64_t>(low) + o.stack_reserve;
+  return std::max(end, here - std::min(here, o.max_stack));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AttachedThread>> AttachedThread::create(RuntimeImpl& runtime,
+                                                               const Options& o,
+                                                               uint32_t number) {
+  constexpr size_t kContextBytes =
+      sampler::kMethodsOffset + size_t{sampler::kMaxMethods} * sizeof(sampler::MethodState);
+  auto context = sampler::Reservation::create(kContextBytes, "thread context");
+  if (!context) return context.error();
+  auto slabs = sampler::SlabArena::create(o.slab_budget);
+  if (!slabs) return slabs.error();
+  auto ring = sampler::SnapshotRing::create(o.ring_bytes);
+  if (!ring) return ring.error();
+  auto alt_stack = jit::AltStack::create();
+  if (!alt_stack) return alt_stack.error();
+
+  std::unique_ptr<AttachedThread> t(new AttachedThread(number, std::move(*context),
+                                                       std::move(*slabs), std::move(*ring),
+                                                       std::move(*alt_stack)));
+  sampler::ThreadContext& c = t->context();
+  c.stack_limit = stack_limit(o);
+  c.owner = t.get();
+  c.runtime = &runtime;
+  c.random = o.seed * 0x9e3779b97f4a7c15ull + number;
+  c.method_capacity = sampler::kMaxMethods;
+  c.thread_number = number;
+  return t;
+}
+
+}  // namespace uptier::tiering

@@ -1,0 +1,139 @@
+// The worker: drains the rings, asks the policy, compiles, installs. One thread in the background, or
+// the flushing thread itself when workers = 0.
+#include "tiering/runtime_impl.h"
+
+namespace uptier::tiering {
+
+void RuntimeImpl::wake_worker() noexcept {
+  if (options_.workers == 0) {
+    {
+      std::lock_guard lock(state_mutex_);
+      drain_locked();
+    }
+    return run_queue();
+  }
+  wake_.fetch_add(1, std::memory_order_release);  // pairs with the worker's acquire: sees the note
+  wake_.notify_one();
+}
+
+void RuntimeImpl::run_worker() {
+  while (!stopping_.load(std::memory_order_acquire)) {
+    uint32_t seen = wake_.load(std::memory_order_acquire);
+    {
+      std::lock_guard lock(state_mutex_);
+      worker_idle_ = false;
+      drain_locked();
+    }
+    run_queue();
+    {
+      std::lock_guard lock(state_mutex_);
+      worker_idle_ = true;
+      reclaim_locked();
+    }
+    idle_.notify_all();
+    wake_.wait(seen, std::memory_order_acquire);
+  }
+}
+
+// Takes what is in the rings; returns whether there was anything.
+bool RuntimeImpl::drain_locked() {
+  bool any = false;
+  for (auto& t : threads_) {
+    any |= t->ring().front() != nullptr;
+    drain_thread_locked(*t);
+  }
+  return any;
+}
+
+void RuntimeImpl::drain_thread_locked(AttachedThread& t) {
+  while (const sampler::Note* n = t.ring().front()) {
+    handle_note(t, *n, t.ring().words(*n));
+    t.ring().pop();
+  }
+}
+
+void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
+                              std::span<const uint64_t> counts) {
+  Method& m = method(note.method);
+  observer_.take(m, t.number(), note, counts);
+  if (m.removed) return;
+  if (note.kind == sampler::NoteKind::kWantCopy) {
+    // Cheap and wanted soon: ahead of anything that takes longer.
+    return request(m, {.method = m.id, .copy = Copy::kInstrumented}, 1e18);
+  }
+  if (options_.tier != TierMode::kAuto) return;
+  SystemSnapshot system;
+  system.queue_length = static_cast<uint32_t>(queue_.size());
+  system.code_budget_spent = space_->bytes_in_service() >= options_.code_budget;
+  Decision d = observer_.ask(m, note, system);
+  if (d.action != Action::kRecompile && d.action != Action::kSpecialize) {
+    // Another arrival at this loop may ask again, when more is known.
+    if (note.kind == sampler::NoteKind::kWantOsr) m.osr_asked[note.loop].store(false);
+    return;
+  }
+  bool in_host = m.plain.load(std::memory_order_relaxed) == nullptr;
+  request(m,
+          {.method = m.id,
+           .tier = in_host ? Tier::kBaseline : Tier::kOptimized,
+           .osr_loop = d.osr_loop,
+           .use_profile = d.action == Action::kSpecialize},
+          d.priority);
+}
+
+void RuntimeImpl::request(Method& m, const Plan& plan, double priority) {
+  if (plan.osr_loop.valid()) {
+    m.osr_requested[plan.osr_loop.index()] = true;
+  } else if (plan.copy == Copy::kPlain) {
+    m.optimized_requested = true;
+  }
+  if (std::optional<Plan> dropped = queue_.push(plan, priority)) {
+    losses_.requests_dropped++;
+    forget_request(method(dropped->method.index()), *dropped);
+  }
+}
+
+// The request is done with, one way or the other.
+void RuntimeImpl::forget_request(Method& m, const Plan& plan) {
+  if (plan.osr_loop.valid()) {
+    m.osr_requested[plan.osr_loop.index()] = false;
+    m.osr_asked[plan.osr_loop.index()].store(false, std::memory_order_relaxed);
+  } else if (plan.copy == Copy::kPlain) {
+    m.optimized_requested = false;
+  } else {
+    m.copy_asked.store(false, std::memory_order_relaxed);
+  }
+}
+
+void RuntimeImpl::run_queue() {
+  while (!stopping_.load(std::memory_order_acquire)) {
+    std::optional<Plan> plan;
+    {
+      std::lock_guard lock(state_mutex_);
+      // What has been flushed meanwhile may be more urgent than what waits.
+      drain_locked();
+      plan = queue_.pop();
+    }
+    if (!plan) return;
+    compile_and_install(*plan);
+  }
+}
+
+// Hands over the counts of every method that the thread has run. Not on a slow path.
+void RuntimeImpl::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind) {
+  drain_thread_locked(t);
+  uint32_t count = method_count_.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count; ++i) {
+    sampler::MethodState& s = t.state(MethodId(i));
+    bool exact_only = options_.gap == GapMode::kExact && s.flushes + s.sampled_calls > 0;
+    if (s.call_gap == 0 && s.loop_gap == 0 && s.slab == nullptr && !exact_only) continue;
+    Method& m = method(i);
+    if (m.removed) continue;
+    sampler::Note n = make_note(m, t, kind);
+    n.flush_index = ++s.flushes;
+    std::span<const uint64_t> counts;
+    if (s.slab != nullptr) counts = {s.slab, m.slab_words.load(std::memory_order_relaxed)};
+    observer_.take(m, t.number(), n, counts);
+  }
+}
+
+}  // namespace uptier::tiering

@@ -1,0 +1,56 @@
+// commands.h: what each command of the tool does, apart from how its words are parsed.
+//
+// Every command returns the process's exit code: 0 ok, 1 failed, 2 usage, 3 corrupt input; `run`
+// passes the program's own code through, 134 after a trap, 125 for a module that is refused.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "uptier/options.h"
+
+namespace uptier::tools {
+
+inline constexpr int kOk = 0;
+inline constexpr int kFailed = 1;
+inline constexpr int kUsage = 2;
+inline constexpr int kCorrupt = 3;
+inline constexpr int kRefused = 125;
+inline constexpr int kTrapped = 134;
+
+struct RunCommand {
+  Options options;
+  std::string module;             // path of the .wasm file
+  std::vector<std::string> args;  // of the program, or of the function with `invoke`
+  std::vector<std::string> dirs;  // HOST or HOST::GUEST
+  std::vector<std::string> env;   // NAME=VALUE, or NAME for the tool's own value
+  std::string invoke;             // exported function to call instead of _start
+  std::string report;             // "", "text" or "json"; goes to stderr
+  std::string trace;              // file for the trace, or ""
+  uint64_t report_methods = 30;   // rows of the text report, 0 for all
+  bool explicit_bounds = false;
+};
+int run(const RunCommand& c);
+
+int trace_dump(const std::string& file);
+int trace_validate(const std::string& file);
+
+struct IrCommand {
+  std::string file;
+  std::string function;            // with run: which one, the last of the file by default
+  std::vector<std::string> args;   // TYPE:VALUE or a number of the parameter's type
+  Options options;
+  bool interpret = false;  // in the reference interpreter instead of the tiers
+  std::string report;
+};
+int ir_print(const IrCommand& c);
+int ir_verify(const IrCommand& c);
+int ir_run(const IrCommand& c);
+
+int wast(const Options& options);
+
+// Reads a whole file; an error message goes to stderr and false comes back.
+bool read_file(const std::string& path, std::vector<uint8_t>& out);
+
+}  // namespace uptier::tools

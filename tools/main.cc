@@ -1,0 +1,172 @@
+// uptier: the command line. Parses words, then calls commands.h.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "tools/commands.h"
+
+namespace {
+
+using namespace uptier;
+using namespace uptier::tools;
+
+// Options of the runtime as the commands take them, set over the environment's.
+struct RuntimeWords {
+  std::vector<std::pair<std::string, std::string>> given;
+
+  void add_to(CLI::App& app) {
+    named(app, "--tier", "tier", "auto | baseline | instrumented (every call) | optimized");
+    named(app, "--policy", "policy", "auto | always | never");
+    named(app, "--interval", "interval", "mean gap between sampled calls; 1 samples every call");
+    named(app, "--gap", "gap", "random | fixed | prime | exact");
+    named(app, "--stress", "stress", "force transitions, e.g. osr=all,copy=every:3");
+    app.add_option_function<std::vector<std::string>>(
+           "-O,--option",
+           [this](const std::vector<std::string>& words) {
+             for (const std::string& w : words) {
+               size_t eq = w.find('=');
+               if (eq == std::string::npos) throw CLI::ValidationError(w, "want NAME=VALUE");
+               given.emplace_back(w.substr(0, eq), w.substr(eq + 1));
+             }
+           },
+           "any option by NAME=VALUE; `uptier options` lists them")
+        ->allow_extra_args(false)
+        ->type_name("NAME=VALUE");
+  }
+
+  Result<Options> options() const {
+    Result<Options> o = Options::from_env();
+    if (!o) return o.error();
+    for (const auto& [name, value] : given) {
+      if (Status s = o->set(name, value); !s) return s.error();
+    }
+    return o;
+  }
+
+ private:
+  void named(CLI::App& app, const char* flag, const char* field, const char* help) {
+    app.add_option_function<std::string>(
+        flag, [this, field](const std::string& v) { given.emplace_back(field, v); }, help);
+  }
+};
+
+int usage_error(const std::string& message) {
+  std::fprintf(stderr, "uptier: %s\n", message.c_str());
+  return kUsage;
+}
+
+// Fills the options of a command, then calls it.
+template <typename Command>
+int with_options(const RuntimeWords& words, Command& c, int (*call)(const Command&)) {
+  Result<Options> o = words.options();
+  if (!o) return usage_error(o.error().message);
+  c.options = *o;
+  return call(c);
+}
+
+struct Commands {
+  CLI::App app{"Uptier: runs WebAssembly through sampling tiers, and shows what they did"};
+  int code = kOk;
+  RuntimeWords words;
+  RunCommand run_command;
+  IrCommand ir_command;
+  std::string file;
+
+  void add_run() {
+    CLI::App* run = app.add_subcommand("run", "runs prog.wasm under WASI");
+    run->footer("Usage: uptier run [OPTIONS] prog.wasm [ARGS]...\n"
+                "Exit codes: the program's own; 134 after a trap, 125 for a refused module.");
+    run->prefix_command();
+    words.add_to(*run);
+    RunCommand& c = run_command;
+    run->add_flag("--report{text}", c.report,
+                  "what the tiers did, to stderr: --report or --report=json")
+        ->check(CLI::IsMember({"text", "json"}));
+    run->add_option("--report-methods", c.report_methods, "rows of the text report, 0 for all");
+    run->add_option("--trace", c.trace, "writes the trace of all flushes to FILE");
+    run->add_option("--dir", c.dirs, "opens a directory to the program: HOST or HOST::GUEST")
+        ->allow_extra_args(false);
+    run->add_option("--env", c.env, "NAME=VALUE, or NAME to pass it on")->allow_extra_args(false);
+    run->add_option("--invoke", c.invoke, "calls this export with ARGS instead of _start");
+    run->add_flag("--explicit-bounds", c.explicit_bounds,
+                  "checks memory bounds in code instead of reserving address space");
+    run->callback([this, run] {
+      std::vector<std::string> rest = run->remaining();
+      if (rest.empty()) throw CLI::RequiredError("prog.wasm");
+      run_command.module = rest.front();
+      run_command.args.assign(rest.begin() + 1, rest.end());
+      code = with_options(words, run_command, run_fn);
+    });
+  }
+
+  void add_trace() {
+    CLI::App* trace = app.add_subcommand("trace", "reads trace files");
+    trace->require_subcommand(1);
+    CLI::App* dump = trace->add_subcommand("dump", "prints a trace as text");
+    dump->add_option("FILE", file)->required();
+    dump->callback([this] { code = trace_dump(file); });
+    CLI::App* validate = trace->add_subcommand("validate", "checks a trace against its rules");
+    validate->add_option("FILE", file)->required();
+    validate->callback([this] { code = trace_validate(file); });
+  }
+
+  void add_ir() {
+    CLI::App* ir = app.add_subcommand("ir", "works on IR in its text form");
+    ir->require_subcommand(1);
+    IrCommand& c = ir_command;
+    CLI::App* print = ir->add_subcommand("print", "parses and prints");
+    print->add_option("FILE", c.file)->required();
+    print->callback([this] { code = ir_print(ir_command); });
+    CLI::App* verify = ir->add_subcommand("verify", "parses and verifies");
+    verify->add_option("FILE", c.file)->required();
+    verify->callback([this] { code = ir_verify(ir_command); });
+    CLI::App* run = ir->add_subcommand("run", "runs a function");
+    run->add_option("FILE", c.file)->required();
+    run->add_option("ARGS", c.args, "one number a parameter");
+    run->add_option("--function", c.function, "which function; the last of the file by default");
+    run->add_flag("--interpret", c.interpret, "in the reference interpreter");
+    run->add_flag("--report{text}", c.report, "what the tiers did, to stderr")
+        ->check(CLI::IsMember({"text", "json"}));
+    words.add_to(*run);
+    run->callback([this] { code = with_options(words, ir_command, ir_run); });
+  }
+
+  void add_others() {
+    CLI::App* wast_app = app.add_subcommand(
+        "wast", "speaks the line protocol of WebAssembly test runners on stdin and stdout");
+    words.add_to(*wast_app);
+    wast_app->callback([this] {
+      Result<Options> o = words.options();
+      code = o ? wast(*o) : usage_error(o.error().message);
+    });
+    CLI::App* options_app = app.add_subcommand("options", "prints every option of the runtime");
+    words.add_to(*options_app);
+    options_app->callback([this] {
+      Result<Options> o = words.options();
+      if (!o) {
+        code = usage_error(o.error().message);
+      } else {
+        std::fputs(o->table().c_str(), stdout);
+      }
+    });
+  }
+
+  static int run_fn(const RunCommand& c) { return uptier::tools::run(c); }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Commands commands;
+  commands.app.require_subcommand(1);
+  commands.app.set_version_flag("--version", "uptier 0.1.0");
+  commands.add_run();
+  commands.add_trace();
+  commands.add_ir();
+  commands.add_others();
+  try {
+    commands.app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return commands.app.exit(e) == 0 ? kOk : kUsage;
+  }
+  return commands.code;
+}

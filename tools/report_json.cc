@@ -1,0 +1,89 @@
+#include "tools/report_json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace uptier::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json to_json(const VersionReport& v) {
+  ordered_json j;
+  j["tier"] = tier_name(v.tier);
+  j["copy"] = copy_name(v.copy);
+  j["osr_loop"] = v.osr_loop.valid() ? ordered_json(v.osr_loop.index()) : ordered_json(nullptr);
+  j["code_bytes"] = v.code_bytes;
+  j["compile_ns"] = v.compile_ns;
+  j["retired"] = v.retired;
+  j["freed"] = v.freed;
+  return j;
+}
+
+ordered_json to_json(const MethodReport& m) {
+  ordered_json j;
+  j["name"] = m.name;
+  j["module_key"] = m.key.module_key;
+  j["function_index"] = m.key.function_index;
+  j["tier"] = tier_name(m.tier);
+  j["calls"] = m.calls;
+  j["sampled_calls"] = m.sampled_calls;
+  j["loop_iterations"] = m.loop_iterations;
+  j["bursts"] = m.bursts;
+  j["flushes"] = m.flushes;
+  j["osr_entries"] = m.osr_entries;
+  j["versions"] = ordered_json::array();
+  for (const VersionReport& v : m.versions) j["versions"].push_back(to_json(v));
+  if (!m.last_error.empty()) j["last_error"] = m.last_error;
+  return j;
+}
+
+ordered_json to_json(const DecisionRecord& d) {
+  ordered_json j;
+  j["sequence"] = d.sequence;
+  j["method"] = d.method_name;
+  j["action"] = d.action;
+  j["reason"] = d.reason;
+  j["calls"] = d.calls;
+  j["samples"] = d.samples;
+  j["loop_iterations"] = d.loop_iterations;
+  j["priority"] = d.priority;
+  return j;
+}
+
+ordered_json to_json(const LossReport& l) {
+  return {{"samples_without_copy", l.samples_without_copy},
+          {"slabs_refused", l.slabs_refused},
+          {"flushes_delayed", l.flushes_delayed},
+          {"requests_dropped", l.requests_dropped},
+          {"compiles_failed", l.compiles_failed},
+          {"code_refused", l.code_refused},
+          {"sink_errors", l.sink_errors}};
+}
+
+ordered_json to_json(const StressReport& s) {
+  return {{"osr_points", s.osr_points},         {"osr_forced", s.osr_forced},
+          {"copy_points", s.copy_points},       {"copy_forced", s.copy_forced},
+          {"guard_points", s.guard_points},     {"guard_forced", s.guard_forced},
+          {"compile_points", s.compile_points}, {"compile_forced", s.compile_forced},
+          {"code_points", s.code_points},       {"code_forced", s.code_forced}};
+}
+
+}  // namespace
+
+std::string report_json(const Report& r) {
+  ordered_json j;
+  j["methods_registered"] = r.methods_registered;
+  j["code_bytes_in_service"] = r.code_bytes_in_service;
+  j["code_bytes_freed"] = r.code_bytes_freed;
+  j["compile_ns_total"] = r.compile_ns_total;
+  j["methods"] = ordered_json::array();
+  for (const MethodReport& m : r.methods) j["methods"].push_back(to_json(m));
+  j["decisions"] = ordered_json::array();
+  for (const DecisionRecord& d : r.decisions) j["decisions"].push_back(to_json(d));
+  j["losses"] = to_json(r.losses);
+  j["stress"] = to_json(r.stress);
+  // Names come from the module and may be any bytes.
+  return j.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace uptier::tools

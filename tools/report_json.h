@@ -1,0 +1,12 @@
+// report_json.h: the report for programs. Keys are the field names of uptier/report.h.
+#pragma once
+
+#include <string>
+
+#include "uptier/report.h"
+
+namespace uptier::tools {
+
+std::string report_json(const Report& r);
+
+}  // namespace uptier::tools

@@ -1,0 +1,125 @@
+// uptier run: a WebAssembly program under WASI, through all tiers.
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "embed/wasm/engine.h"
+#include "embed/wasm/wasi.h"
+#include "embed/wasm/wasi_bind.h"
+#include "tools/commands.h"
+#include "tools/report_json.h"
+#include "tools/values.h"
+
+namespace uptier::tools {
+namespace {
+
+int fail(int code, const std::string& what) {
+  std::fprintf(stderr, "uptier: %s\n", what.c_str());
+  return code;
+}
+
+wasm::WasiConfig wasi_config(const RunCommand& c) {
+  wasm::WasiConfig config;
+  config.args.push_back(c.module);
+  config.args.insert(config.args.end(), c.args.begin(), c.args.end());
+  for (const std::string& e : c.env) {
+    if (e.find('=') != std::string::npos) {
+      config.env.push_back(e);
+    } else if (const char* value = std::getenv(e.c_str())) {
+      config.env.push_back(e + "=" + value);
+    }
+  }
+  for (const std::string& d : c.dirs) {
+    size_t colons = d.find("::");
+    std::string host = d.substr(0, colons);
+    config.preopens.push_back({host, colons == std::string::npos ? host : d.substr(colons + 2)});
+  }
+  return config;
+}
+
+int trapped(const wasm::TrapReport& trap) {
+  // What the program printed comes before the message.
+  std::fflush(stdout);
+  return fail(kTrapped, "trap: " + trap.text());
+}
+
+int call_function(wasm::Instance& instance, const RunCommand& c) {
+  wasm::Extern found = instance.find_export(c.invoke);
+  auto* f = std::get_if<wasm::FuncRef>(&found);
+  if (f == nullptr) return fail(kFailed, "the module exports no function \"" + c.invoke + "\"");
+  const std::vector<Type>& params = f->type->params;
+  if (params.size() != c.args.size()) {
+    return fail(kUsage, c.invoke + " takes " + std::to_string(params.size()) + " arguments, " +
+                            std::to_string(c.args.size()) + " given");
+  }
+  std::vector<wasm::Val> args;
+  for (size_t i = 0; i < params.size(); ++i) {
+    std::optional<uint64_t> bits = parse_value(params[i], c.args[i]);
+    if (!bits) {
+      return fail(kUsage, "argument " + std::to_string(i + 1) + ": \"" + c.args[i] +
+                              "\" is not a number of type " + type_name(params[i]));
+    }
+    args.push_back({params[i], *bits});
+  }
+  Result<wasm::CallResult> r = instance.invoke(c.invoke, args);
+  if (!r) return fail(kFailed, r.error().message);
+  if (!r->ok()) return trapped(r->trap);
+  for (const wasm::Val& v : r->results) std::printf("%s\n", print_value(v.type, v.bits).c_str());
+  return kOk;
+}
+
+int start(wasm::Instance& instance, const RunCommand& c) {
+  if (!c.invoke.empty()) return call_function(instance, c);
+  wasm::CommandResult r = wasm::run_start(instance);
+  if (r.exit_code) return static_cast<int>(*r.exit_code & 0xff);
+  return trapped(r.trap);
+}
+
+void print_report(Runtime& runtime, const RunCommand& c) {
+  runtime.flush();
+  Report r = runtime.report();
+  std::string text = c.report == "json" ? report_json(r) : r.text(c.report_methods);
+  std::fputs(text.c_str(), stderr);
+}
+
+}  // namespace
+
+int run(const RunCommand& c) {
+  std::vector<uint8_t> bytes;
+  if (!read_file(c.module, bytes)) return kRefused;
+
+  std::unique_ptr<TraceSink> sink;
+  if (!c.trace.empty()) {
+    Result<std::unique_ptr<TraceSink>> opened = trace_file_sink(c.trace);
+    if (!opened) return fail(kFailed, opened.error().message);
+    sink = std::move(*opened);
+  }
+  wasm::EngineOptions engine_options;
+  engine_options.explicit_bounds = c.explicit_bounds;
+  auto engine = wasm::Engine::create(c.options, engine_options, sink.get());
+  if (!engine) return fail(kFailed, engine.error().message);
+  auto module = wasm::Module::load(**engine, std::move(bytes));
+  if (!module) return fail(kRefused, c.module + ": " + module.error().message);
+  auto wasi = wasm::Wasi::create(wasi_config(c));
+  if (!wasi) return fail(kFailed, wasi.error().message);
+
+  Runtime& runtime = (*engine)->runtime();
+  ThreadScope attached(runtime);
+  if (!attached.status()) return fail(kFailed, attached.status().error().message);
+  wasm::Linker linker;
+  wasm::bind_wasi(linker, **wasi);
+  wasm::Store store(**engine);
+  wasm::Instantiation made = store.instantiate(**module, linker);
+  int code = kOk;
+  if (made.ok()) {
+    code = start(*made.instance, c);
+  } else if (made.error) {
+    code = fail(kRefused, c.module + ": " + made.error->message);
+  } else {
+    code = trapped(made.trap);
+  }
+  if (!c.report.empty()) print_report(runtime, c);
+  return code;
+}
+
+}  // namespace uptier::tools
