@@ -1,0 +1,85 @@
+// events.h: what stands inside the events of a trace.
+//
+// Desc, version 1, in 8-byte regions (shape: method handle, then bytes):
+//
+//     method handle | cfg hash | u32 words, u32 runs | per run: u32 kind, u32 words each,
+//                                                               u32 first site, u32 count
+//
+// Data, version 1: one u64 count for each word of the schema, all of shape 00. A run-length list is
+// bounded by the data shape that comes with it, so a small Desc cannot ask for a large schema.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "profile/bytes.h"
+#include "profile/schema.h"
+#include "uptier/trace.h"
+
+namespace uptier::profile {
+
+// The format of InstrumentationDesc::desc; the same number as the schema's version.
+inline constexpr uint32_t kDescVersion = Schema::kVersion;
+
+// What happens to be in a trace, as a number of the file format. Kinds below are chunk types; a
+// reader skips those it does not know.
+enum class RecordKind : uint16_t {
+  kFileHeader = 0x5500,
+  kProvenance = 0x5501,
+  kMethodDetails = 0x5502,
+  kBulkType = 0x5503,
+  kDesc = 0x5504,
+  kData = 0x5505,
+  kFlush = 0x5506,
+  kEnd = 0x550f,
+};
+
+// Returns "provenance", "method", "type", "desc", "data", "flush", "file header", "end" or
+// "unknown".
+std::string_view record_kind_name(RecordKind kind);
+
+RecordKind kind_of(const TraceEvent& event);
+
+// --- shapes
+
+// Returns the number of shape bytes that `regions` regions take.
+constexpr size_t shape_bytes(size_t regions) { return (regions + 3) / 4; }
+
+// Returns what region i holds; i must be covered by the shape.
+Region region_at(ByteSpan shape, size_t i);
+void set_region(Bytes& shape, size_t i, Region region);
+
+// Fails unless `shape` describes exactly `size` bytes: a multiple of 8, two bits for each region,
+// no reserved region, and zeros behind the last.
+Status check_shape(ByteSpan shape, size_t size);
+
+// --- schemas and counts
+
+// Describes the counts of one id under a valid schema.
+InstrumentationDesc make_desc(uint64_t id, uint64_t method_handle, const Schema& schema);
+
+// Returns the schema of a Desc of kDescVersion; fails if anything of the Desc differs from what
+// make_desc writes.
+Result<Schema> schema_of(const InstrumentationDesc& desc);
+
+// Returns the handle in the first region; the desc must have one.
+uint64_t handle_of(const InstrumentationDesc& desc);
+
+InstrumentationData make_data(uint64_t id, std::span<const uint64_t> counts);
+
+// Returns the counts of a Data whose length is a multiple of 8.
+std::vector<uint64_t> counts_of(const InstrumentationData& data);
+
+// --- payloads
+
+// Appends the bytes of an event, a multiple of 8.
+void encode(const TraceEvent& event, Bytes& out);
+
+// Decodes the bytes of one event, followed by fewer than 16 zeros of padding. Fails, naming the
+// rule, for anything that encode would not write; the meaning of shapes is the validator's.
+Result<TraceEvent> decode(RecordKind kind, ByteSpan payload);
+
+}  // namespace uptier::profile

@@ -1,0 +1,122 @@
+#include <utility>
+
+#include "profile/events.h"
+#include "profile/trace_file.h"
+
+namespace uptier {
+namespace {
+
+Error broken(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
+
+std::string id_text(uint64_t id) { return "id " + std::to_string(id); }
+
+}  // namespace
+
+Status ProfileBuilder::add(const TraceEvent& event) {
+  if (const auto* provenance = std::get_if<Provenance>(&event)) {
+    interval_ = provenance->interval;
+  } else if (const auto* method = std::get_if<MethodDetails>(&event)) {
+    if (method->handle == 0) return broken("handle 0 is invalid");
+    const auto [at, added] = details_.emplace(method->handle, *method);
+    if (!added && at->second != *method) {
+      return broken("handle " + std::to_string(method->handle) +
+                    " was announced differently before");
+    }
+  } else if (const auto* desc = std::get_if<InstrumentationDesc>(&event)) {
+    return add_desc(*desc);
+  } else if (const auto* data = std::get_if<InstrumentationData>(&event)) {
+    return add_data(*data);
+  } else if (const auto* flush = std::get_if<FlushEvent>(&event)) {
+    const auto at = streams_.find(flush->id);
+    if (at == streams_.end()) return broken("flush before desc: " + id_text(flush->id));
+    at->second.pending = *flush;
+  }
+  return {};
+}
+
+Status ProfileBuilder::add_desc(const InstrumentationDesc& desc) {
+  Stream stream;
+  if (const Status shape = profile::check_shape(desc.desc_shape, desc.desc.size()); !shape.ok()) {
+    return shape;
+  }
+  const Region first = desc.desc.empty() ? Region::kBytes : profile::region_at(desc.desc_shape, 0);
+  if (first == Region::kBytes) {
+    return broken("the first region of a desc is not a type or method handle");
+  }
+  if (first == Region::kMethod && desc.version == profile::kDescVersion) {
+    Result<Schema> schema = profile::schema_of(desc);
+    if (!schema.ok()) return schema.error();
+    stream.method = profile::handle_of(desc);
+    stream.schema = std::move(*schema);
+    if (!details_.contains(stream.method)) {
+      return broken("unknown method handle " + std::to_string(stream.method));
+    }
+  } else {
+    ++skipped_;
+  }
+  const auto [at, added] = streams_.emplace(desc.id, stream);
+  const Stream& known = at->second;
+  if (!added && (known.method != stream.method || known.schema != stream.schema)) {
+    return broken(id_text(desc.id) + " was described differently before");
+  }
+  return {};
+}
+
+Status ProfileBuilder::add_data(const InstrumentationData& data) {
+  const auto at = streams_.find(data.id);
+  if (at == streams_.end()) return broken("data before desc: " + id_text(data.id));
+  Stream& stream = at->second;
+  if (stream.method == 0) {
+    ++skipped_;
+    return {};
+  }
+  if (data.data.size() != size_t{stream.schema.words()} * sizeof(uint64_t)) {
+    return broken("data of " + id_text(data.id) + " has another length than its data shape");
+  }
+  stream.counts = profile::counts_of(data);
+  stream.flushed = stream.pending;
+  stream.interval = interval_;
+  stream.has_data = true;
+  return {};
+}
+
+Profile ProfileBuilder::profile(MergeReport* report) const {
+  Profile result;
+  for (const auto& [id, stream] : streams_) {
+    if (!stream.has_data) continue;
+    const MethodDetails& details = details_.at(stream.method);
+    MethodProfile method;
+    method.key = {details.module_key, details.function_index};
+    method.name = details.name;
+    method.schema = stream.schema;
+    method.counts = stream.counts;
+    method.calls = stream.flushed.calls;
+    method.sampled_calls = stream.flushed.sampled_calls;
+    method.interval = stream.interval;
+    Profile one;
+    one.methods.emplace(method.key, std::move(method));
+    const MergeReport merged = merge(result, one);
+    if (report != nullptr) *report += merged;
+  }
+  return result;
+}
+
+Result<TraceProfile> profile_from_trace(std::span<const std::byte> file) {
+  using State = profile::TraceReader::State;
+  profile::TraceReader reader(file);
+  ProfileBuilder builder;
+  while (reader.next()) {
+    if (const Status status = builder.add(reader.event()); !status.ok()) {
+      return broken("offset " + std::to_string(reader.offset()) + ": " + status.error().message);
+    }
+  }
+  if (reader.state() == State::kCorrupt) return reader.error();
+  TraceProfile result;
+  result.profile = builder.profile(&result.report);
+  result.truncated = reader.state() == State::kTruncated;
+  result.skipped = reader.skipped() + builder.skipped();
+  result.lost = reader.dropped();
+  return result;
+}
+
+}  // namespace uptier

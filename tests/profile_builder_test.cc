@@ -1,0 +1,150 @@
+#include <gtest/gtest.h>
+
+#include "tests/trace_samples.h"
+#include "uptier/profile.h"
+
+namespace uptier {
+namespace {
+
+using profile::make_data;
+using profile::make_desc;
+using test::sample_events;
+using test::write_trace;
+
+using Counts = std::vector<uint64_t>;
+
+TEST(ProfileBuilder, last_data_of_an_id_wins_and_ids_of_a_method_are_summed) {
+  ProfileBuilder builder;
+  for (const TraceEvent& event : sample_events()) ASSERT_TRUE(builder.add(event).ok());
+  MergeReport report;
+  const Profile profile = builder.profile(&report);
+  ASSERT_EQ(profile.methods.size(), 2u);
+  const MethodProfile* main = profile.find({0x1234, 0});
+  ASSERT_NE(main, nullptr);
+  EXPECT_EQ(main->counts, (Counts{4 + 3, 2 + 3}));
+  EXPECT_EQ(main->calls, 40u + 32u);
+  EXPECT_EQ(main->sampled_calls, 4u + 3u);
+  EXPECT_EQ(main->interval, 16u);
+  EXPECT_EQ(main->name, "main");
+  EXPECT_EQ(profile.find({0x1234, 7})->counts, (Counts{1, UINT64_MAX, 0}));
+  EXPECT_EQ(report, (MergeReport{2, 1, 0, {}}));
+}
+
+TEST(ProfileBuilder, lost_data_costs_nothing_once_later_data_comes) {
+  const std::vector<TraceEvent> events = sample_events();
+  ProfileBuilder whole, lossy;
+  for (size_t i = 0; i < events.size(); ++i) {
+    ASSERT_TRUE(whole.add(events[i]).ok());
+    // Events 5, 6 and 11, 12 are the first flushes of ids 10 and 20.
+    const bool lost = i == 5 || i == 6 || i == 11 || i == 12;
+    if (lost) continue;
+    ASSERT_TRUE(lossy.add(events[i]).ok());
+  }
+  EXPECT_EQ(lossy.profile(), whole.profile());
+}
+
+TEST(ProfileBuilder, repeated_data_changes_nothing) {
+  const std::vector<TraceEvent> events = sample_events();
+  ProfileBuilder once, twice;
+  for (const TraceEvent& event : events) {
+    ASSERT_TRUE(once.add(event).ok());
+    ASSERT_TRUE(twice.add(event).ok());
+    ASSERT_TRUE(twice.add(event).ok());
+  }
+  EXPECT_EQ(once.profile(), twice.profile());
+}
+
+TEST(ProfileBuilder, flush_takes_effect_with_its_data_only) {
+  ProfileBuilder builder;
+  for (const TraceEvent& event : sample_events()) ASSERT_TRUE(builder.add(event).ok());
+  const Profile before = builder.profile();
+  ASSERT_TRUE(builder.add(FlushEvent{10, 999, 99, 1, 2, FlushReason::kFinal}).ok());
+  EXPECT_EQ(builder.profile(), before);
+  ASSERT_TRUE(builder.add(make_data(10, Counts{5, 5})).ok());
+  EXPECT_EQ(builder.profile().find({0x1234, 0})->calls, 999u + 32u);
+}
+
+TEST(ProfileBuilder, described_but_never_flushed_method_is_not_in_the_profile) {
+  ProfileBuilder builder;
+  ASSERT_TRUE(builder.add(MethodDetails{1, 2, 3, "f"}).ok());
+  ASSERT_TRUE(builder.add(make_desc(1, 1, Schema::block_schema(1, 0))).ok());
+  EXPECT_TRUE(builder.profile().methods.empty());
+}
+
+TEST(ProfileBuilder, ids_of_different_code_are_not_mixed) {
+  ProfileBuilder builder;
+  ASSERT_TRUE(builder.add(MethodDetails{1, 2, 3, "f"}).ok());
+  for (uint64_t id = 1; id <= 2; ++id) {
+    ASSERT_TRUE(builder.add(make_desc(id, 1, Schema::block_schema(1, id))).ok());
+    ASSERT_TRUE(builder.add(make_data(id, Counts{id})).ok());
+  }
+  MergeReport report;
+  EXPECT_EQ(builder.profile(&report).find({2, 3})->counts, (Counts{2}));
+  EXPECT_EQ(report.dropped, (std::vector<MethodKey>{{2, 3}}));
+}
+
+TEST(ProfileBuilder, events_out_of_order_are_refused_and_change_nothing) {
+  ProfileBuilder builder;
+  for (const TraceEvent& event : sample_events()) ASSERT_TRUE(builder.add(event).ok());
+  const Profile before = builder.profile();
+  InstrumentationDesc headless = make_desc(50, 1, Schema::block_schema(1, 0));
+  headless.desc_shape[0] = std::byte{0};
+  const std::pair<TraceEvent, std::string> bad[] = {
+      {make_data(99, Counts{1}), "data before desc: id 99"},
+      {FlushEvent{99, 1, 1, 1, 0, FlushReason::kFinal}, "flush before desc: id 99"},
+      {make_desc(50, 77, Schema::block_schema(1, 0)), "unknown method handle 77"},
+      {make_desc(10, 1, Schema::block_schema(1, 0)), "id 10 was described differently before"},
+      {MethodDetails{1, 0, 0, "other"}, "handle 1 was announced differently before"},
+      {MethodDetails{}, "handle 0 is invalid"},
+      {make_data(10, Counts{1}), "data of id 10 has another length than its data shape"},
+      {headless, "the first region of a desc is not a type or method handle"},
+  };
+  for (const auto& [event, rule] : bad) {
+    const Status status = builder.add(event);
+    ASSERT_FALSE(status.ok()) << rule;
+    EXPECT_EQ(status.error().message, rule);
+  }
+  EXPECT_EQ(builder.profile(), before);
+}
+
+TEST(ProfileBuilder, data_of_a_later_version_is_skipped_and_counted) {
+  ProfileBuilder builder;
+  ASSERT_TRUE(builder.add(MethodDetails{1, 2, 3, "f"}).ok());
+  InstrumentationDesc later = make_desc(1, 1, Schema::block_schema(1, 0));
+  later.version = 2;
+  ASSERT_TRUE(builder.add(later).ok());
+  ASSERT_TRUE(builder.add(make_data(1, Counts{1, 2, 3})).ok());
+  EXPECT_EQ(builder.skipped(), 2u);
+  EXPECT_TRUE(builder.profile().methods.empty());
+}
+
+TEST(ProfileFromTrace, equals_the_profile_of_its_events) {
+  ProfileBuilder builder;
+  for (const TraceEvent& event : sample_events()) ASSERT_TRUE(builder.add(event).ok());
+  const Result<TraceProfile> read = profile_from_trace(write_trace(sample_events(), 3));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->profile, builder.profile());
+  EXPECT_FALSE(read->truncated);
+  EXPECT_EQ(read->lost, 3u);
+  EXPECT_EQ(read->skipped, 0u);
+}
+
+TEST(ProfileFromTrace, truncated_file_gives_the_counts_that_reached_it) {
+  const profile::Bytes file = write_trace(sample_events());
+  const Result<TraceProfile> read =
+      profile_from_trace(profile::ByteSpan(file).first(file.size() - 100));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_TRUE(read->truncated);
+  EXPECT_EQ(read->profile.find({0x1234, 7})->counts, (Counts{1, 1000, 0}));
+}
+
+TEST(ProfileFromTrace, corrupt_file_is_refused_with_offset_and_rule) {
+  profile::Bytes file = write_trace(sample_events());
+  file[40] ^= std::byte{1};
+  const Result<TraceProfile> read = profile_from_trace(file);
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().message, "offset 0: the content checksum is wrong");
+}
+
+}  // namespace
+}  // namespace uptier
