@@ -81,13 +81,13 @@ void Observer::announce(Method& m) {
 void Observer::take(Method& m, uint32_t thread, const sampler::Note& note,
                     std::span<const uint64_t> counts) {
   Stream& s = m.streams[thread];
-  s.calls = note.calls;
+  uint64_t others = 0;
   if (options_.gap == GapMode::kExact) {
     // One countdown for all threads: what the others are not known to have called is this one's.
-    uint64_t others = 0;
     for (const auto& [t, other] : m.streams) others += t == thread ? 0 : other.calls;
-    s.calls = note.calls > others ? note.calls - others : 0;
   }
+  // Notes of two threads may arrive in another order than they were taken.
+  s.calls = std::max(s.calls, note.calls > others ? note.calls - others : 0);
   s.sampled_calls = note.sampled_calls;
   s.iterations = note.iterations;
   s.bursts = note.bursts;

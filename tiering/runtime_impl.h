@@ -85,7 +85,9 @@ class RuntimeImpl final : public Runtime, private jit::CallResolver {
   const void* osr_target(Method& m, uint32_t loop, AttachedThread& t) noexcept;
   const void* stress_target(Method& m, uint32_t loop, AttachedThread& t, bool instrumented,
                             const void* otherwise) noexcept;
-  void post(Method& m, AttachedThread& t, sampler::NoteKind kind, uint32_t loop) noexcept;
+  uint64_t exact_calls(Method& m) const noexcept;
+  void post(Method& m, AttachedThread& t, sampler::NoteKind kind, uint32_t loop,
+            uint64_t call = 0) noexcept;
 
   // worker.cc
   void run_worker();

@@ -44,7 +44,7 @@ const void* RuntimeImpl::enter(uint32_t index) noexcept {
     return current_entry(m);
   }
   sampler::CallEvent e = next_call_event(m, *t);
-  if (e.flush) post(m, *t, sampler::NoteKind::kFlushCalls, UINT32_MAX);
+  if (e.flush) post(m, *t, sampler::NoteKind::kFlushCalls, UINT32_MAX, e.call);
   bool baseline = m.optimized.load(std::memory_order_acquire) == nullptr &&
                   m.plain.load(std::memory_order_acquire) != nullptr;
   if (e.sample && baseline) {
@@ -199,6 +199,23 @@ const void* RuntimeImpl::stress_target(Method& m, uint32_t loop, AttachedThread&
   return otherwise;
 }
 
+// The calls of all threads so far, from two words that a claimer changes one after the other: read
+// until no claim was under way. A claim is a few instructions, so the bound is never met in practice;
+// past it the result is too great by at most one gap, and the next note puts it right.
+uint64_t RuntimeImpl::exact_calls(Method& m) const noexcept {
+  std::atomic<int32_t>& countdown = stubs_->shared_countdown(m.id);
+  uint64_t calls = 0;
+  for (int tries = 0; tries < 1000; ++tries) {
+    uint64_t event = m.event_call.load(std::memory_order_acquire);
+    int32_t left = countdown.load(std::memory_order_acquire);
+    calls = event - 1 - static_cast<int64_t>(left);
+    bool still = !m.event_claimed.load(std::memory_order_acquire) &&
+                 m.event_call.load(std::memory_order_acquire) == event;
+    if (still) break;
+  }
+  return calls;
+}
+
 sampler::Note RuntimeImpl::make_note(Method& m, AttachedThread& t,
                                      sampler::NoteKind kind) noexcept {
   sampler::MethodState& s = t.state(m.id);
@@ -206,24 +223,20 @@ sampler::Note RuntimeImpl::make_note(Method& m, AttachedThread& t,
   n.kind = kind;
   n.method = m.id.index();
   n.loop = UINT32_MAX;
-  if (options_.gap == GapMode::kExact) {
-    std::atomic<int32_t>& countdown = stubs_->shared_countdown(m.id);
-    n.calls = m.event_call.load(std::memory_order_relaxed) - 1 -
-              static_cast<int64_t>(countdown.load(std::memory_order_relaxed));
-  } else {
-    n.calls = sampler::calls_so_far(s);
-  }
+  n.calls = options_.gap == GapMode::kExact ? exact_calls(m) : sampler::calls_so_far(s);
   n.sampled_calls = always_instrumented_ ? n.calls : s.sampled_calls;
   n.iterations = sampler::iterations_so_far(s);
   n.bursts = s.bursts;
   return n;
 }
 
-void RuntimeImpl::post(Method& m, AttachedThread& t, sampler::NoteKind kind,
-                       uint32_t loop) noexcept {
+// `call`: the number of the call at which the note is taken; 0 means now.
+void RuntimeImpl::post(Method& m, AttachedThread& t, sampler::NoteKind kind, uint32_t loop,
+                       uint64_t call) noexcept {
   sampler::MethodState& s = t.state(m.id);
   sampler::Note n = make_note(m, t, kind);
   n.loop = loop;
+  if (call != 0) n.calls = call;
   n.flush_index = ++s.flushes;
   std::span<const uint64_t> counts;
   if (s.slab != nullptr) counts = {s.slab, m.slab_words.load(std::memory_order_relaxed)};

@@ -35,6 +35,8 @@ int run(const RunCommand& c);
 
 int trace_dump(const std::string& file);
 int trace_validate(const std::string& file);
+// Prints how alike the profiles of two traces are, and the methods that differ most.
+int trace_overlap(const std::string& a, const std::string& b);
 
 struct IrCommand {
   std::string file;

@@ -70,6 +70,7 @@ struct Commands {
   RunCommand run_command;
   IrCommand ir_command;
   std::string file;
+  std::string other_file;
 
   void add_run() {
     CLI::App* run = app.add_subcommand("run", "runs prog.wasm under WASI");
@@ -107,6 +108,10 @@ struct Commands {
     CLI::App* validate = trace->add_subcommand("validate", "checks a trace against its rules");
     validate->add_option("FILE", file)->required();
     validate->callback([this] { code = trace_validate(file); });
+    CLI::App* overlap = trace->add_subcommand("overlap", "compares the profiles of two traces");
+    overlap->add_option("A", file)->required();
+    overlap->add_option("B", other_file)->required();
+    overlap->callback([this] { code = trace_overlap(file, other_file); });
   }
 
   void add_ir() {

@@ -1,0 +1,62 @@
+// The tier matrix on real programs: each example program prints the same in every tier mode, and
+// under every stress plan, whose counters say that something was forced.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/program_runs.h"
+
+namespace uptier::test {
+namespace {
+
+struct Mode {
+  const char* name;
+  const char* flags;
+  const char* counter;  // of the stress report, which must not be 0; "" for none
+};
+
+const Mode kModes[] = {
+    {"baseline_plain", "--tier=baseline", ""},
+    {"baseline_sampled_1", "--policy=never --interval=1", ""},
+    {"baseline_sampled_7", "--policy=never --interval=7", ""},
+    {"baseline_sampled_16", "--policy=never --interval=16", ""},
+    {"baseline_sampled_1000", "--policy=never --interval=1000", ""},
+    {"instrumented", "--tier=instrumented", ""},
+    {"exact", "--policy=never --gap=exact", ""},
+    {"optimized", "--tier=optimized", ""},
+    {"automatic", "", ""},
+    {"automatic_synchronous", "-O workers=0", ""},
+    {"always", "--policy=always --interval=3", ""},
+    {"osr_at_every_loop", "--policy=never --stress=osr=all", "osr_forced"},
+    {"osr_at_random", "--policy=never --stress=osr=random:0.01:7", "osr_forced"},
+    {"copies_to_and_fro", "--policy=never --stress=copy=every:3", "copy_forced"},
+    {"copies_and_osr", "--stress=copy=random:0.3:5,osr=every:1000", "copy_forced"},
+    {"explicit_bounds", "--explicit-bounds", ""},
+};
+
+class ProgramMatrix : public testing::TestWithParam<std::tuple<Program, Mode>> {};
+
+TEST_P(ProgramMatrix, prints_what_is_expected) {
+  const auto& [program, mode] = GetParam();
+  RunResult r = run_tool(std::string("run --report=json ") + mode.flags + " " +
+                         wasm_path(program.name));
+  EXPECT_EQ(r.signal, 0);
+  EXPECT_EQ(r.code, 0) << r.err.substr(0, 2000);
+  EXPECT_EQ(r.out, expected_output(program.name));
+  if (*mode.counter == 0) return;
+  auto report = nlohmann::json::parse(r.err, nullptr, false);
+  ASSERT_TRUE(report.is_object()) << r.err.substr(0, 2000);
+  EXPECT_GT(report["stress"][mode.counter].get<uint64_t>(), 0u);
+}
+
+std::string name_of(const testing::TestParamInfo<std::tuple<Program, Mode>>& info) {
+  return std::get<0>(info.param).name + "_" + std::get<1>(info.param).name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, ProgramMatrix,
+                         testing::Combine(testing::ValuesIn(programs()),
+                                          testing::ValuesIn(kModes)),
+                         name_of);
+
+}  // namespace
+}  // namespace uptier::test

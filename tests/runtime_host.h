@@ -1,0 +1,91 @@
+// runtime_host.h: a runtime over a module of IR text, for tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jit/ir/interpret.h"
+#include "jit/ir/parse.h"
+#include "tools/ir_host.h"
+#include "uptier/runtime.h"
+
+namespace uptier::test {
+
+// Keeps every event, in order.
+class CollectingSink : public TraceSink {
+ public:
+  Status on_event(const TraceEvent& e) override {
+    events.push_back(e);
+    return {};
+  }
+  Status finish(uint64_t) override {
+    finished = true;
+    return {};
+  }
+  template <typename E>
+  std::vector<E> all() const {
+    std::vector<E> found;
+    for (const TraceEvent& e : events) {
+      if (const E* x = std::get_if<E>(&e)) found.push_back(*x);
+    }
+    return found;
+  }
+
+  std::vector<TraceEvent> events;
+  bool finished = false;
+};
+
+inline jit::Module parse_or_die(std::string_view text, std::span<const HostFunction> hosts = {}) {
+  Result<jit::Module> m = jit::parse_module(text, {.file = "test", .hosts = hosts});
+  if (!m) ADD_FAILURE() << m.error().message;
+  return m ? std::move(*m) : jit::Module{};
+}
+
+// A runtime with the module's functions as its methods; destroyed in the right order.
+struct IrRuntime {
+  jit::Module module;
+  std::unique_ptr<Runtime> runtime;
+  std::unique_ptr<tools::IrHost> host;
+
+  IrRuntime(jit::Module m, const Options& options, TraceSink* sink = nullptr)
+      : module(std::move(m)) {
+    Result<std::unique_ptr<Runtime>> r = Runtime::create(options, sink);
+    if (!r) {
+      ADD_FAILURE() << r.error().message;
+      return;
+    }
+    runtime = std::move(*r);
+    Result<std::unique_ptr<tools::IrHost>> h = tools::IrHost::add(*runtime, module);
+    if (!h) {
+      ADD_FAILURE() << h.error().message;
+      return;
+    }
+    host = std::move(*h);
+  }
+  ~IrRuntime() { runtime.reset(); }
+
+  MethodId method(std::string_view name) const { return host->method(module.find(name)); }
+  Outcome call(std::string_view name, std::vector<uint64_t> args) {
+    return runtime->invoke(method(name), args);
+  }
+  MethodReport report_of(std::string_view name) const {
+    for (const MethodReport& m : runtime->report().methods) {
+      if (m.name == name) return m;
+    }
+    return {};
+  }
+  // Returns the merged counts of a method by block site - 1; empty when nothing was flushed.
+  std::vector<uint64_t> counts(std::string_view name) const {
+    const Profile p = runtime->profile();
+    for (const auto& [key, m] : p.methods) {
+      if (m.name == name) return m.counts;
+    }
+    return {};
+  }
+};
+
+}  // namespace uptier::test
