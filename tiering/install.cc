@@ -10,6 +10,12 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   compile_ns_total_ += version->compile_ns;
   Version* v = version.get();
   m.versions.push_back(std::move(version));
+  if (perf_map_ != nullptr) {
+    std::string name = m.info.name + " [" + tier_name(v->tier);
+    if (v->tier == Tier::kBaseline) name += std::string(" ") + copy_name(v->copy);
+    if (v->osr_loop.valid()) name += " osr " + std::to_string(v->osr_loop.index());
+    perf_map_->add(v->code->base(), v->code_bytes, name + "]");
+  }
   if (v->osr_loop.valid()) {
     // Release pairs with the acquire in osr_target().
     m.osr[v->osr_loop.index()].store(v, std::memory_order_release);

@@ -1,5 +1,6 @@
 #include "uptier/options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -71,7 +72,9 @@ bool parse(std::string_view text, bool& out) {
 template <typename E>
   requires std::is_enum_v<E>
 std::string print(E v) {
-  return names(v)[static_cast<size_t>(v)];
+  auto list = names(v);
+  auto i = static_cast<size_t>(v);  // any number, since check() prints what is not legal
+  return i < list.size() ? list[i] : std::to_string(i);
 }
 std::string print(uint64_t v) { return std::to_string(v); }
 std::string print(double v) { return number(v); }
@@ -159,10 +162,12 @@ std::string Options::table() const {
   text += line;
   UPTIER_OPTIONS(X)
 #undef X
-  std::snprintf(line, sizeof line, "%-18s %-12s %-24s %s\n", "stress",
-                stress.empty() ? "off" : stress.c_str(), "plan",
+  // Of any length, so not through `line`.
+  std::string value = stress.empty() ? "off" : stress;
+  value.resize(std::max<size_t>(value.size(), 12), ' ');
+  std::snprintf(line, sizeof line, " %-24s %s\n", "plan",
                 "forces transitions and failures for tests: kind=form[,kind=form]; UPTIER_STRESS");
-  return text + line;
+  return text + "stress             " + value + line;
 }
 
 }  // namespace uptier

@@ -53,8 +53,9 @@ void methods_table(std::string& out, const Report& r, size_t shown) {
     for (const VersionReport& v : m.versions) {
       versions += (versions.empty() ? "" : ", ") + version_text(v);
     }
-    line(out, "    %s", versions.c_str());
-    if (!m.last_error.empty()) line(out, "    error: %s", m.last_error.c_str());
+    // Both of any length, so not through line().
+    if (!versions.empty()) out += "    " + versions + "\n";
+    if (!m.last_error.empty()) out += "    error: " + m.last_error + "\n";
   }
   if (r.methods.size() > shown) {
     line(out, "... and %zu methods more", r.methods.size() - shown);

@@ -81,6 +81,11 @@ Status RuntimeImpl::start() {
   if (!faults) return faults.error();
   faults_.emplace(std::move(*faults));
   stubs_ = std::move(*stubs);
+  if (options_.perf_map) {
+    auto map = jit::PerfMap::create();
+    if (!map) return map.error();
+    perf_map_ = std::move(*map);
+  }
   helpers_.loop_slow_plain = reinterpret_cast<const void*>(uptier_loop_plain);
   helpers_.loop_slow_instrumented = reinterpret_cast<const void*>(uptier_loop_instrumented);
   helpers_.trap_exit = routines_.trap_exit();

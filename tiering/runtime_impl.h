@@ -18,6 +18,7 @@
 
 #include "jit/code/code_space.h"
 #include "jit/code/faults.h"
+#include "jit/code/perf_map.h"
 #include "jit/code/routines.h"
 #include "jit/code/stubs.h"
 #include "jit/compile.h"
@@ -112,6 +113,7 @@ class RuntimeImpl final : public Runtime, private jit::CallResolver {
   std::optional<jit::FaultHandlers> faults_;
   std::unique_ptr<jit::CodeSpace> space_;
   std::unique_ptr<jit::StubTable> stubs_;
+  std::unique_ptr<jit::PerfMap> perf_map_;  // guarded by state_mutex_; null unless asked for
   jit::Routines routines_;
   jit::Helpers helpers_;
 

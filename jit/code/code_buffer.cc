@@ -7,10 +7,11 @@
 #include "sampler/context.h"
 
 // asmjit's own definitions of these three sit in an object that refers to `stderr`, which keeps the
-// static library out of shared objects. Defining them here keeps that object out of every link.
+// static library out of shared objects. Defining them here keeps that object out of every link. They
+// are weak for links that name asmjit before this library and so have the object already.
 ASMJIT_BEGIN_NAMESPACE
 namespace DebugUtils {
-const char* errorAsString(Error err) noexcept {
+__attribute__((weak)) const char* errorAsString(Error err) noexcept {
   switch (err) {
     case kErrorOk: return "ok";
     case kErrorOutOfMemory: return "out of memory";
@@ -22,8 +23,10 @@ const char* errorAsString(Error err) noexcept {
     default: return "an operand or state that the assembler refuses";
   }
 }
-void debugOutput(const char*) noexcept {}
-void assertionFailed(const char*, int, const char*) noexcept { __builtin_trap(); }
+__attribute__((weak)) void debugOutput(const char*) noexcept {}
+__attribute__((weak)) void assertionFailed(const char*, int, const char*) noexcept {
+  __builtin_trap();
+}
 }  // namespace DebugUtils
 ASMJIT_END_NAMESPACE
 

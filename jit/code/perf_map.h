@@ -1,0 +1,35 @@
+// PerfMap: names for addresses of compiled code, in the file that `perf report` looks for.
+//
+// One line a body: start and size in hex, then a name. Bodies that are freed stay listed; perf takes
+// the last line that fits. Written only on request: the file is created exclusively, mode 0600.
+//
+//   Thread: one at a time.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "uptier/result.h"
+
+namespace uptier::jit {
+
+class PerfMap {
+ public:
+  // Creates /tmp/perf-<pid>.map. Errors: kIo, e.g. when the file exists.
+  static Result<std::unique_ptr<PerfMap>> create();
+  ~PerfMap();
+  PerfMap(const PerfMap&) = delete;
+  PerfMap& operator=(const PerfMap&) = delete;
+
+  // Adds a line at once, so that a crash loses nothing. A failed write is counted, nothing more.
+  void add(const void* base, size_t size, std::string_view name);
+  uint64_t errors() const { return errors_; }
+
+ private:
+  explicit PerfMap(int fd) : fd_(fd) {}
+  int fd_;
+  uint64_t errors_ = 0;
+};
+
+}  // namespace uptier::jit
