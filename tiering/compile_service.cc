@@ -40,6 +40,11 @@ Result<jit::Function> RuntimeImpl::describe(Method& m) {
   if (Status s = m.host.build(m.id, b); !s) return s.error();
   jit::Function f = BuilderAccess::finish(b);
   if (Status s = jit::verify(f); !s) return s.error();
+  for (const jit::Callee& c : f.callees) {
+    if (c.method.index() >= method_count_.load(std::memory_order_acquire)) {
+      return Error{ErrorCode::kInvalidInput, m.info.name + ": calls a method that is not registered"};
+    }
+  }
   if (m.schema.cfg_hash == 0) {
     std::lock_guard lock(state_mutex_);
     learn_shape(m, f);
