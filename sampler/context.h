@@ -2,7 +2,8 @@
 //
 // `t_context` is initial-exec TLS, so its offset from the thread pointer is one constant for all
 // threads and code reaches the context with one load. An unattached thread sees a shared context
-// whose countdowns are never due: its calls run plain and unobserved, and nothing it touches faults.
+// whose countdowns are never due: its calls run plain and unobserved, and nothing it touches
+// faults.
 //
 // The context is one reservation: header, then one MethodState a method. Pages are touched when
 // their methods first run on the thread.
@@ -18,9 +19,9 @@
 
 namespace uptier::sampler {
 
-// What one thread knows of one method. Compiled code knows the first line's first 16 bytes; the rest
-// belongs to the slow paths (see schedule.h). All zero means never seen: the first call and the
-// first loop iteration are events, which arm the countdowns.
+// What one thread knows of one method. Compiled code knows the first line's first 16 bytes; the
+// rest belongs to the slow paths (see schedule.h). All zero means never seen: the first call and
+// the first loop iteration are events, which arm the countdowns.
 struct alignas(64) MethodState {
   int32_t call_countdown = 0;  // calls left before the next event; the event is due below zero
   int32_t loop_countdown = 0;  // > 0: iterations until the next burst; < 0: minus those left in one
@@ -33,8 +34,9 @@ struct alignas(64) MethodState {
   uint64_t next_loop_flush = 0;  // iterations at which the next flush is due
   uint64_t sampled_calls = 0;
   uint64_t bursts = 0;
-  uint32_t call_gap = 0;  // calls from the last event to the next; 0: never armed
-  int32_t loop_gap = 0;   // what loop_countdown was last armed with, same sign; 0: never armed
+  uint64_t loop_left = 0;  // iterations of the stretch or burst beyond loop_gap
+  uint32_t call_gap = 0;   // calls from the last event to the next; 0: never armed
+  int32_t loop_gap = 0;    // what loop_countdown was last armed with, same sign; 0: never armed
   uint32_t flushes = 0;
   uint32_t reserved = 0;
 };
@@ -54,9 +56,9 @@ struct ThreadContext {
   uint64_t trap_detail = 0;
   uint64_t trap_pc = 0;  // where compiled code faulted; 0 for a trap that the host raised
   Activation* activation = nullptr;
-  void* owner = nullptr;   // the attached thread's record in tiering/; null when unattached
+  void* owner = nullptr;    // the attached thread's record in tiering/; null when unattached
   void* runtime = nullptr;  // whose methods the states below are of
-  uint64_t random = 0;     // state of the gap generator
+  uint64_t random = 0;      // state of the gap generator
   uint32_t method_capacity = 0;
   uint32_t thread_number = 0;  // 1, 2, ... in order of attaching
 
@@ -83,8 +85,8 @@ inline MethodState& ThreadContext::method(uint32_t index) {
   return *reinterpret_cast<MethodState*>(reinterpret_cast<char*>(this) + method_offset(index));
 }
 
-// Returns the context that unattached threads share. Its countdowns are re-armed far away by the slow
-// paths; threads race on it, and nothing is lost but time.
+// Returns the context that unattached threads share. Its countdowns are re-armed far away by the
+// slow paths; threads race on it, and nothing is lost but time.
 ThreadContext& shared_context() noexcept;
 // Returns the calling thread's context; never null. In an unattached thread, the shared one.
 ThreadContext* current_context() noexcept;

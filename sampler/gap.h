@@ -1,9 +1,10 @@
 // Gaps: how far it is to the next sampled event.
 //
-// The law: whatever the mode, the mean of the gaps is the interval, so `interval` is the unbiased
-// weight of one sample. Fixed gaps are exact and alias with programs that are periodic in calls;
-// prime gaps shift the period; random gaps are geometric, so that each event is sampled with
-// probability 1/interval independent of all others, and nothing can alias.
+// The law: the mean of random and fixed gaps is the interval, so `interval` is the unbiased weight
+// of one sample. Fixed gaps are exact and alias with programs that are periodic in calls; prime
+// gaps shift the period, and their mean is the prime, so weights are off by the same factor
+// everywhere; random gaps are geometric, so that each event is sampled with probability 1/interval
+// independent of all others, and nothing can alias.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@ enum class GapKind : uint8_t { kRandom, kFixed, kPrime };
 uint32_t next_gap(uint32_t mean, double u) noexcept;
 
 // Returns the prime nearest to `n` (the smaller of two equally near); 1 for n = 1, which is no gap.
+// `n` <= 2^31.
 uint32_t nearest_prime(uint32_t n) noexcept;
 
 // A stream of gaps of one kind; a value, 24 bytes.

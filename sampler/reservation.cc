@@ -12,8 +12,8 @@ Result<Reservation> Reservation::create(size_t bytes, const char* what) {
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) {
-    return Error{ErrorCode::kResourceExhausted, std::string(what) + ": no address space for " +
-                                                    std::to_string(bytes) + " bytes"};
+    return Error{ErrorCode::kResourceExhausted,
+                 std::string(what) + ": no address space for " + std::to_string(bytes) + " bytes"};
   }
   Reservation r;
   r.data_ = p;

@@ -13,24 +13,19 @@ void arm_calls(MethodState& s, uint64_t next) {
   s.call_countdown = static_cast<int32_t>(s.call_gap) - 1;
 }
 
-// Ends the stretch or burst that is under way at this arrival; its iterations are complete.
-void close_stretch(MethodState& s) {
+// Counts what has gone of the armed part of a stretch or burst, this arrival included.
+void close_part(MethodState& s) {
   s.iterations = iterations_so_far(s);
   s.loop_gap = 0;
   s.loop_countdown = 0;
 }
 
-void start_burst(MethodState& s, const Schedule& schedule) {
-  int64_t length = schedule.interval == 1 ? kLongest : schedule.burst;
-  s.loop_gap = static_cast<int32_t>(-length);
-  s.loop_countdown = s.loop_gap;
-  ++s.bursts;
-}
-
-void start_stretch(MethodState& s, const Schedule& schedule, uint64_t& random) {
-  int64_t gap = std::min<int64_t>(kLongest, int64_t{schedule.stretches.draw(random)} *
-                                                schedule.burst);
-  s.loop_gap = static_cast<int32_t>(gap);
+// Arms a stretch or burst of `length` iterations from here, up to the next flush point at most.
+void arm_loop(MethodState& s, uint64_t length, bool burst) {
+  uint64_t part = std::min({length, s.next_loop_flush - s.iterations, uint64_t{kLongest}});
+  s.loop_left = length - part;
+  s.loop_gap = static_cast<int32_t>(part);
+  if (burst) s.loop_gap = -s.loop_gap;
   s.loop_countdown = s.loop_gap;
 }
 
@@ -44,19 +39,49 @@ bool loop_flush_due(MethodState& s, const Schedule& schedule) {
   return true;
 }
 
-// An arrival at a loop header where a new stretch or burst begins. `burst`: which of the two.
+// An arrival at a loop header where a stretch or burst is over. `burst_due`: it was a stretch.
 LoopEvent begin(MethodState& s, const Schedule& schedule, bool can_count, uint64_t& random,
-                bool burst) {
+                bool burst_due) {
   LoopEvent e;
   e.flush = loop_flush_due(s, schedule);
-  e.due = burst || schedule.interval == 1;
+  if (!schedule.sample_calls) {
+    arm_loop(s, kLongest, false);
+    return e;
+  }
+  uint64_t plain_slots = burst_due ? 0 : schedule.calls.draw(random) - 1;
+  e.due = plain_slots == 0;
   e.instrumented = e.due && can_count;
   if (e.instrumented) {
-    start_burst(s, schedule);
-  } else {
-    start_stretch(s, schedule, random);
+    ++s.bursts;
+    arm_loop(s, schedule.interval == 1 ? kLongest : schedule.burst, true);
+    return e;
   }
+  // A burst that has to be skipped takes its slot, and the next stretch follows at once.
+  if (e.due) plain_slots = schedule.calls.draw(random);
+  arm_loop(s, plain_slots * schedule.burst, false);
   return e;
+}
+
+// An arrival at which the armed part is complete.
+LoopEvent part_over(MethodState& s, const Schedule& schedule, bool can_count, uint64_t& random) {
+  bool burst = s.loop_gap < 0;
+  close_part(s);
+  if (s.loop_left == 0 || (burst && !can_count)) {
+    return begin(s, schedule, can_count, random, !burst);
+  }
+  LoopEvent e;
+  e.flush = loop_flush_due(s, schedule);
+  e.instrumented = burst;
+  arm_loop(s, s.loop_left, burst);
+  return e;
+}
+
+// The first arrival of all; the check's own step is taken back.
+LoopEvent first_arrival(MethodState& s, const Schedule& schedule, bool can_count,
+                        uint64_t& random) {
+  s.loop_countdown = 0;
+  ++s.iterations;
+  return begin(s, schedule, can_count, random, false);
 }
 
 }  // namespace
@@ -66,7 +91,6 @@ Schedule Schedule::make(GapKind kind, uint32_t interval, uint32_t burst) {
   s.interval = interval;
   s.burst = burst;
   s.calls = GapLaw::make(kind, interval);
-  s.stretches = GapLaw::make(kind, std::max(1u, interval - 1));
   return s;
 }
 
@@ -122,44 +146,29 @@ CallEvent call_event(MethodState& s, const Schedule& schedule, uint64_t& random)
 LoopEvent loop_event_plain(MethodState& s, const Schedule& schedule, bool can_count,
                            uint64_t& random) noexcept {
   // The check has taken one from the countdown: this very arrival.
+  if (s.loop_gap == 0) return first_arrival(s, schedule, can_count, random);
   if (s.loop_gap > 0) {
-    if (s.loop_countdown > 0) return {};
-    close_stretch(s);
-    return begin(s, schedule, can_count, random, true);
-  }
-  if (s.loop_gap == 0) {
-    s.loop_countdown = 0;
-    ++s.iterations;
-    return begin(s, schedule, can_count, random, false);
+    return s.loop_countdown > 0 ? LoopEvent{} : part_over(s, schedule, can_count, random);
   }
   // A frame that runs plain while the method is in a burst: it joins, and this arrival moves the
   // burst one on instead of back.
   s.loop_countdown += 2;
-  if (s.loop_countdown < 0) return {.due = false, .instrumented = can_count, .flush = false};
-  s.loop_countdown = 0;
-  close_stretch(s);
-  return begin(s, schedule, can_count, random, false);
+  if (!can_count) {  // the copy has gone, and the burst with it
+    close_part(s);
+    return begin(s, schedule, can_count, random, false);
+  }
+  if (s.loop_countdown < 0) return {.due = false, .instrumented = true, .flush = false};
+  return part_over(s, schedule, can_count, random);
 }
 
 LoopEvent loop_event_instrumented(MethodState& s, const Schedule& schedule, bool can_count,
                                   uint64_t& random) noexcept {
-  if (s.loop_gap < 0) {
-    s.loop_countdown = 0;
-    close_stretch(s);
-    return begin(s, schedule, can_count, random, false);
-  }
-  if (s.loop_gap == 0) {
-    s.loop_countdown = 0;
-    ++s.iterations;
-    return begin(s, schedule, can_count, random, false);
-  }
+  if (s.loop_gap == 0) return first_arrival(s, schedule, can_count, random);
+  if (s.loop_gap < 0) return part_over(s, schedule, can_count, random);
   // A sampled call meets its first loop in the middle of a plain stretch: it counts like any
   // arrival, one down, after taking back the check's one up.
   s.loop_countdown -= 2;
-  if (s.loop_countdown > 0) return {};
-  s.loop_countdown = 0;
-  close_stretch(s);
-  return begin(s, schedule, can_count, random, true);
+  return s.loop_countdown > 0 ? LoopEvent{} : part_over(s, schedule, can_count, random);
 }
 
 }  // namespace uptier::sampler

@@ -36,17 +36,26 @@ bool SnapshotRing::push(Note note, std::span<const uint64_t> words) noexcept {
   uint64_t filler = room_to_end < need ? room_to_end : 0;
   // Acquire pairs with pop(): the consumer has read the bytes that are about to be reused.
   uint64_t tail = tail_.load(std::memory_order_acquire);
-  if (head + filler + need - tail > size) return false;
+  bool fits = head + filler + need - tail <= size;
+  // Half a ring or more may never fit behind its own filler, not even when all is read; the filler
+  // goes ahead alone then, so that the record finds a whole ring once the consumer is there.
+  bool makes_room = 2 * need > size && need <= size && head + filler - tail <= size;
+  if (!fits && !makes_room) return false;
   if (filler != 0) {
     Note* f = at(head);
     f->bytes = static_cast<uint32_t>(filler);
     f->kind = NoteKind::kFiller;
     head += filler;
   }
+  if (!fits) {
+    head_.store(head, std::memory_order_release);  // pairs with front()
+    return false;
+  }
   note.bytes = static_cast<uint32_t>(need);
   note.words = static_cast<uint32_t>(words.size());
   std::memcpy(at(head), &note, sizeof note);
-  if (!words.empty()) std::memcpy(static_cast<void*>(at(head) + 1), words.data(), words.size_bytes());
+  if (!words.empty())
+    std::memcpy(static_cast<void*>(at(head) + 1), words.data(), words.size_bytes());
   // Release pairs with front(): the record is whole before it is seen.
   head_.store(head + need, std::memory_order_release);
   return true;

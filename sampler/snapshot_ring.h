@@ -1,8 +1,8 @@
 // SnapshotRing: flushed counters on their way from the thread that owns them to the worker.
 //
-// Single producer, single consumer, a byte ring of whole records. A record is never split: where the
-// end of the ring is too near, a filler takes the rest. A full ring refuses, and the producer keeps
-// its counts: snapshots are cumulative, so the next one carries them.
+// Single producer, single consumer, a byte ring of whole records. A record is never split: where
+// the end of the ring is too near, a filler takes the rest. A full ring refuses, and the producer
+// keeps its counts: snapshots are cumulative, so the next one carries them.
 //
 //   Thread: push by the owner (no lock, no allocation), front/pop by one consumer at a time.
 #pragma once
@@ -18,13 +18,13 @@ namespace uptier::sampler {
 
 // Why a snapshot was taken, or what else a slow path asks for.
 enum class NoteKind : uint8_t {
-  kFiller,          // internal: skip to the start of the ring
-  kFlushCalls,      // a flush point in calls
-  kFlushIterations, // a flush point in loop iterations
-  kFlushFinal,      // the thread detaches, the method is removed, or the runtime ends
-  kFlushDemand,     // Runtime::flush
-  kWantCopy,        // a sample is due and there is no instrumented copy
-  kWantOsr,         // a loop still runs in baseline code though the method has been optimized
+  kFiller,           // internal: skip to the start of the ring
+  kFlushCalls,       // a flush point in calls
+  kFlushIterations,  // a flush point in loop iterations
+  kFlushFinal,       // the thread detaches, the method is removed, or the runtime ends
+  kFlushDemand,      // Runtime::flush
+  kWantCopy,         // a sample is due and there is no instrumented copy
+  kWantOsr,          // a loop still runs in baseline code though the method has been optimized
 };
 const char* note_kind_name(NoteKind k);
 
@@ -48,7 +48,8 @@ class SnapshotRing {
   // `bytes` is rounded up to a power of two.
   static Result<std::unique_ptr<SnapshotRing>> create(size_t bytes);
 
-  // Appends a record; `note.words` and `note.bytes` are filled in. Returns false when it is full.
+  // Appends a record; `note.words` and `note.bytes` are filled in. Returns false when it is full; a
+  // record that is not larger than the ring fits again once the consumer has read what is in it.
   bool push(Note note, std::span<const uint64_t> words) noexcept;
 
   // Returns the oldest record, or null. Its counters follow it in memory; valid until pop().

@@ -7,11 +7,16 @@ namespace {
 
 using nlohmann::ordered_json;
 
+template <typename Tag>
+ordered_json to_json(Id<Tag> id) {
+  return id.valid() ? ordered_json(id.index()) : ordered_json(nullptr);
+}
+
 ordered_json to_json(const VersionReport& v) {
   ordered_json j;
   j["tier"] = tier_name(v.tier);
   j["copy"] = copy_name(v.copy);
-  j["osr_loop"] = v.osr_loop.valid() ? ordered_json(v.osr_loop.index()) : ordered_json(nullptr);
+  j["osr_loop"] = to_json(v.osr_loop);
   j["code_bytes"] = v.code_bytes;
   j["compile_ns"] = v.compile_ns;
   j["retired"] = v.retired;
@@ -21,6 +26,7 @@ ordered_json to_json(const VersionReport& v) {
 
 ordered_json to_json(const MethodReport& m) {
   ordered_json j;
+  j["method"] = to_json(m.method);
   j["name"] = m.name;
   j["module_key"] = m.key.module_key;
   j["function_index"] = m.key.function_index;
@@ -33,14 +39,15 @@ ordered_json to_json(const MethodReport& m) {
   j["osr_entries"] = m.osr_entries;
   j["versions"] = ordered_json::array();
   for (const VersionReport& v : m.versions) j["versions"].push_back(to_json(v));
-  if (!m.last_error.empty()) j["last_error"] = m.last_error;
+  j["last_error"] = m.last_error;
   return j;
 }
 
 ordered_json to_json(const DecisionRecord& d) {
   ordered_json j;
   j["sequence"] = d.sequence;
-  j["method"] = d.method_name;
+  j["method"] = to_json(d.method);
+  j["method_name"] = d.method_name;
   j["action"] = d.action;
   j["reason"] = d.reason;
   j["calls"] = d.calls;

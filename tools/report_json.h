@@ -1,4 +1,5 @@
-// report_json.h: the report for programs. Keys are the field names of uptier/report.h.
+// report_json.h: the report for programs. Keys are the field names of uptier/report.h, with the
+// fields of MethodReport::key beside the others; an id that is none is null.
 #pragma once
 
 #include <string>

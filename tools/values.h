@@ -13,7 +13,8 @@ namespace uptier::tools {
 // the type too, which must then be `t`. Returns nothing when it is not one, or does not fit.
 std::optional<uint64_t> parse_value(Type t, const std::string& text);
 
-// Prints integers as signed decimals, floats with the digits that read back exactly.
+// Prints integers as signed decimals, floats with the digits that read back exactly; of a NaN only
+// the sign.
 std::string print_value(Type t, uint64_t bits);
 
 }  // namespace uptier::tools

@@ -71,7 +71,8 @@ class Lexer {
     return from;
   }
 
-  // A sign belongs to the number after an exponent's letter: e in decimals, p in hex.
+  // A sign belongs to the number after an exponent's letter: e in decimals, p in hex. A dot belongs
+  // to it when the number goes on behind.
   size_t end_of_number() const {
     size_t i = at_ + 1;
     bool hex = false;
@@ -79,7 +80,8 @@ class Lexer {
       char c = text_[i], before = text_[i - 1];
       hex |= (c == 'x' || c == 'X') && before == '0';
       bool exponent = hex ? (before | 32) == 'p' : (before | 32) == 'e';
-      if (is_word(c) || c == '.' || ((c == '-' || c == '+') && exponent)) continue;
+      bool dot = c == '.' && is_word(at(i + 1));
+      if (is_word(c) || dot || ((c == '-' || c == '+') && exponent)) continue;
       break;
     }
     return i;

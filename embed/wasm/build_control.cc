@@ -1,0 +1,161 @@
+// Structured control of FunctionTranslator: blocks, branches, joins.
+#include <algorithm>
+#include <utility>
+
+#include "embed/wasm/build_function.h"
+
+namespace uptier::wasm {
+
+FunctionTranslator::Frame FunctionTranslator::open_frame(Op op, BlockType type) {
+  Frame f;
+  f.op = op;
+  f.type = type;
+  f.height = stack_.size() - type.params.size();
+  return f;
+}
+
+// Returns the block that branches to `f` go to, making it when it is the first.
+Block FunctionTranslator::target_of(Frame& f) {
+  if (f.target.valid()) return f.target;
+  f.target = b_.create_block();
+  for (Type t : f.target_types()) f.carry.push_back(b_.declare(t));
+  return f.target;
+}
+
+// Hands the topmost operands to the target of `f`; they stay on the stack.
+void FunctionTranslator::carry_to(Frame& f) {
+  target_of(f);
+  size_t first = stack_.size() - f.carry.size();
+  for (size_t i = 0; i < f.carry.size(); ++i) b_.def(f.carry[i], settle(stack_[first + i]));
+}
+
+// Goes on at the target of `f`, with what was carried there on the stack.
+void FunctionTranslator::arrive_at(const Frame& f) {
+  stack_.resize(f.height);
+  for (Variable x : f.carry) push(b_.use(x));
+}
+
+void FunctionTranslator::branch(Condition c, Block if_true, Block if_false) {
+  if (c.inverted) std::swap(if_true, if_false);
+  b_.branch(c.value, if_true, if_false);
+}
+
+void FunctionTranslator::on_block(Op op) {
+  frames_.push_back(open_frame(op, reader_.block_type()));
+}
+
+void FunctionTranslator::on_loop(uint32_t at) {
+  Frame f = open_frame(Op::kLoop, reader_.block_type());
+  if (facts_.repeats(at)) {
+    carry_to(f);
+    b_.jump(f.target);
+    b_.switch_to(f.target);
+    b_.loop_header(at);
+    arrive_at(f);
+  }
+  frames_.push_back(std::move(f));
+}
+
+// Without else the false edge goes straight to the end, with the parameters as results.
+void FunctionTranslator::on_if(uint32_t at) {
+  Condition c = pop_condition();
+  Frame f = open_frame(Op::kIf, reader_.block_type());
+  Block then = b_.create_block();
+  if (facts_.has_else(at)) {
+    f.otherwise = b_.create_block();
+    for (size_t i = f.height; i < stack_.size(); ++i) f.params.push_back(settle(stack_[i]));
+    branch(c, then, f.otherwise);
+  } else {
+    carry_to(f);
+    branch(c, then, f.target);
+  }
+  b_.seal(then);
+  b_.switch_to(then);
+  frames_.push_back(std::move(f));
+}
+
+void FunctionTranslator::on_else() {
+  Frame& f = frames_.back();
+  if (live()) {
+    carry_to(f);
+    b_.jump(f.target);
+  }
+  b_.seal(f.otherwise);
+  b_.switch_to(f.otherwise);
+  stack_.resize(f.height);
+  for (Value v : f.params) push(v);
+  f.op = Op::kElse;
+}
+
+void FunctionTranslator::on_end() {
+  Frame f = std::move(frames_.back());
+  frames_.pop_back();
+  if (f.op == Op::kLoop) {
+    if (f.target.valid()) b_.seal(f.target);
+  } else if (f.target.valid()) {
+    if (live()) {
+      carry_to(f);
+      b_.jump(f.target);
+    }
+    b_.seal(f.target);
+    b_.switch_to(f.target);
+    arrive_at(f);
+  }
+  if (!live()) {
+    stack_.resize(f.height);
+  } else if (frames_.empty()) {
+    on_return();
+  }
+}
+
+void FunctionTranslator::on_br(uint32_t depth) {
+  if (depth + 1 == frames_.size()) return on_return();
+  Frame& f = frame_at(depth);
+  carry_to(f);
+  b_.jump(f.target);
+}
+
+void FunctionTranslator::on_br_if(uint32_t depth) {
+  Condition c = pop_condition();
+  Frame& f = frame_at(depth);
+  carry_to(f);
+  Block next = b_.create_block();
+  branch(c, f.target, next);
+  b_.seal(next);
+  b_.switch_to(next);
+}
+
+void FunctionTranslator::on_br_table() {
+  Value index = pop();
+  std::vector<Block> cases;
+  std::vector<bool> carried(frames_.size());
+  for (uint64_t left = uint64_t{reader_.u32()} + 1; left > 0; --left) {
+    uint32_t depth = reader_.u32();
+    Frame& f = frame_at(depth);
+    if (!carried[depth]) carry_to(f);
+    carried[depth] = true;
+    cases.push_back(f.target);
+  }
+  Block otherwise = cases.back();
+  cases.pop_back();
+  bool is_same = std::all_of(cases.begin(), cases.end(), [&](Block b) { return b == otherwise; });
+  if (is_same) return b_.jump(otherwise);
+  b_.switch_on(index, cases, otherwise);
+}
+
+// Stores all results but the first where the caller looks for them. The operands stay: this may be
+// a branch out of blocks whose ends are still to come.
+void FunctionTranslator::on_return() {
+  size_t count = type_.results.size();
+  if (count == 0) return b_.ret();
+  size_t first = stack_.size() - count;
+  if (count > 1) {
+    Value results = load_context(Type::kRef, offsetof(VmContext, header.results));
+    for (uint32_t i = 1; i < count; ++i) {
+      b_.store(Opcode::kStore, settle(stack_[first + i]), {.base = results, .offset = (i - 1) * 8});
+    }
+  }
+  b_.ret(settle(stack_[first]));
+}
+
+}  // namespace uptier::wasm

@@ -1,0 +1,155 @@
+#include "embed/wasm/build_function.h"
+
+#include <utility>
+
+namespace uptier::wasm {
+
+Signature compiled_signature(const FuncType& type) {
+  Signature s;
+  s.params = {Type::kRef};
+  for (Type t : type.params) s.params.push_back(t);
+  if (!type.results.empty()) s.result = type.results[0];
+  return s;
+}
+
+void build_function(const BuildContext& context, uint32_t function, FunctionBuilder& b) {
+  FunctionTranslator(context, function, b).run();
+}
+
+FunctionTranslator::FunctionTranslator(const BuildContext& context, uint32_t function,
+                                       FunctionBuilder& b)
+    : context_(context),
+      info_(context.info),
+      function_(context.info.functions[function]),
+      type_(context.info.type_of(function)),
+      b_(b),
+      reader_(context.info, function_),
+      facts_(scan_body(context.info, function_)) {}
+
+void FunctionTranslator::run() {
+  ctx_ = b_.param(0);
+  b_.set_location(function_.body_begin);
+  declare_locals();
+  if (facts_.accesses_memory && context_.bounds == Bounds::kGuarded) {
+    memory_base_ = load_context(Type::kRef, offsetof(VmContext, memory_base));
+  }
+  frames_.push_back({Op::kBlock, {{}, type_.results}, 0, {}, {}, {}, {}});
+  while (!reader_.done()) step();
+}
+
+// Locals that are not parameters start as zero, as Variables do.
+void FunctionTranslator::declare_locals() {
+  for (uint32_t i = 0; i < type_.params.size(); ++i) {
+    locals_.push_back(b_.declare(type_.params[i]));
+    b_.def(locals_.back(), b_.param(i + 1));
+  }
+  for (uint32_t groups = reader_.u32(); groups > 0; --groups) {
+    uint32_t count = reader_.u32();
+    Type t = value_type(reader_.byte());
+    for (; count > 0; --count) locals_.push_back(b_.declare(t));
+  }
+}
+
+void FunctionTranslator::step() {
+  b_.set_location(reader_.offset());
+  Op op = reader_.op();
+  if (live()) {
+    translate(op);
+  } else {
+    step_dead(op);
+  }
+}
+
+// Follows the nesting of dead code up to the place where some branch arrives.
+void FunctionTranslator::step_dead(Op op) {
+  switch (op) {
+    case Op::kBlock:
+    case Op::kLoop:
+    case Op::kIf: ++dead_depth_; break;
+    case Op::kElse:
+      if (dead_depth_ == 0) on_else();
+      return;
+    case Op::kEnd:
+      if (dead_depth_ == 0) return on_end();
+      --dead_depth_;
+      return;
+    default: break;
+  }
+  reader_.skip_immediates(op);
+}
+
+void FunctionTranslator::translate(Op op) {
+  if (is_between(op, Op::kFirstNumeric, Op::kLastNumeric)) return numeric(op);
+  if (is_between(op, Op::kFirstLoad, Op::kLastLoad)) return on_load(op);
+  if (is_between(op, Op::kFirstStore, Op::kLastStore)) return on_store(op);
+  if (is_between(op, Op::kFirstSaturating, Op::kLastSaturating)) return saturating(op);
+  if (is_between(op, Op::kMemoryInit, Op::kTableCopy)) return on_helper(op);
+  if (op <= Op::kCallIndirect) return translate_control(op);
+  translate_plain(op);
+}
+
+void FunctionTranslator::translate_control(Op op) {
+  uint32_t at = reader_.offset() - 1;
+  switch (op) {
+    case Op::kUnreachable: return b_.trap(TrapCode::kUnreachable);
+    case Op::kBlock: return on_block(op);
+    case Op::kLoop: return on_loop(at);
+    case Op::kIf: return on_if(at);
+    case Op::kElse: return on_else();
+    case Op::kEnd: return on_end();
+    case Op::kBr: return on_br(reader_.u32());
+    case Op::kBrIf: return on_br_if(reader_.u32());
+    case Op::kBrTable: return on_br_table();
+    case Op::kReturn: return on_return();
+    case Op::kCall: return on_call(reader_.u32());
+    case Op::kCallIndirect: return on_call_indirect();
+    default: return;  // nop
+  }
+}
+
+void FunctionTranslator::translate_plain(Op op) {
+  switch (op) {
+    case Op::kDrop: stack_.pop_back(); return;
+    case Op::kSelectTyped: reader_.skip_immediates(op); [[fallthrough]];
+    case Op::kSelect: return on_select();
+    case Op::kLocalGet: return push(b_.use(locals_[reader_.u32()]));
+    case Op::kLocalSet: return b_.def(locals_[reader_.u32()], pop());
+    case Op::kLocalTee: return b_.def(locals_[reader_.u32()], settle(stack_.back()));
+    case Op::kGlobalGet: return on_global_get(reader_.u32());
+    case Op::kGlobalSet: return on_global_set(reader_.u32());
+    case Op::kMemorySize: return on_memory_size();
+    case Op::kMemoryGrow: return on_helper(op);
+    case Op::kI32Const: return push(b_.i32(reader_.s32()));
+    case Op::kI64Const: return push(b_.i64(reader_.s64()));
+    case Op::kF32Const: return push(b_.constant(Type::kF32, reader_.fixed32()));
+    case Op::kF64Const: return push(b_.constant(Type::kF64, reader_.fixed64()));
+    default: return;  // validation lets nothing else through
+  }
+}
+
+Value FunctionTranslator::settle(Operand& operand) {
+  if (operand.is_eqz) operand = {b_.unary(Opcode::kEqz, operand.value), false};
+  return operand.value;
+}
+
+Value FunctionTranslator::pop() {
+  Value v = settle(stack_.back());
+  stack_.pop_back();
+  return v;
+}
+
+std::vector<Value> FunctionTranslator::pop_many(size_t count) {
+  std::vector<Value> values;
+  for (size_t i = stack_.size() - count; i < stack_.size(); ++i)
+    values.push_back(settle(stack_[i]));
+  stack_.resize(stack_.size() - count);
+  return values;
+}
+
+FunctionTranslator::Condition FunctionTranslator::pop_condition() {
+  Operand o = stack_.back();
+  stack_.pop_back();
+  return {o.value, o.is_eqz};
+}
+
+}  // namespace uptier::wasm

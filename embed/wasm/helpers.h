@@ -1,0 +1,47 @@
+// helpers.h: the C functions that compiled code calls.
+//
+// They throw nothing and allocate nothing but guest memory. What may fail raises its trap through
+// Runtime::raise and returns; the calling code ends as soon as it sees that. Ranges are checked
+// whole before the first byte or element is written.
+#pragma once
+
+#include <cstdint>
+
+#include "embed/wasm/code_reader.h"
+#include "embed/wasm/vmctx.h"
+#include "uptier/builder.h"
+
+extern "C" {
+int32_t uptier_wasm_memory_grow(uptier::wasm::VmContext* c, uint32_t delta) noexcept;
+void uptier_wasm_memory_fill(uptier::wasm::VmContext* c, uint32_t to, uint32_t value,
+                             uint32_t count) noexcept;
+void uptier_wasm_memory_copy(uptier::wasm::VmContext* c, uint32_t to, uint32_t from,
+                             uint32_t count) noexcept;
+void uptier_wasm_memory_init(uptier::wasm::VmContext* c, uint32_t segment, uint32_t to,
+                             uint32_t from, uint32_t count) noexcept;
+void uptier_wasm_data_drop(uptier::wasm::VmContext* c, uint32_t segment) noexcept;
+void uptier_wasm_table_copy(uptier::wasm::VmContext* c, uint32_t to, uint32_t from,
+                            uint32_t count) noexcept;
+void uptier_wasm_table_init(uptier::wasm::VmContext* c, uint32_t segment, uint32_t to,
+                            uint32_t from, uint32_t count) noexcept;
+void uptier_wasm_elem_drop(uptier::wasm::VmContext* c, uint32_t segment) noexcept;
+void uptier_wasm_call_host(uptier::wasm::HostContext* c) noexcept;
+}
+
+namespace uptier::wasm {
+
+// How an instruction is done by a helper: operands from the stack, after the context and (if any)
+// the number of the segment.
+struct Helper {
+  HostFunction function;
+  bool takes_segment = false;
+  uint8_t flags = 0;
+};
+
+// Returns the helper for memory.grow or a bulk instruction.
+Helper helper_for(Op op);
+
+// Returns the helper of adapters for host functions: (ref HostContext).
+HostFunction call_host_helper();
+
+}  // namespace uptier::wasm

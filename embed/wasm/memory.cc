@@ -1,0 +1,73 @@
+#include "embed/wasm/memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+
+namespace uptier::wasm {
+namespace {
+
+// 4 GiB of index, 4 GiB of offset, and room for the widest access at the very end.
+constexpr uint64_t kReservation = (uint64_t{8} << 30) + kPageSize;
+
+}  // namespace
+
+Result<std::unique_ptr<Memory>> Memory::create(const Limits& limits, uint32_t max_pages,
+                                               Bounds wanted) {
+  std::unique_ptr<Memory> m(new Memory);
+  uint64_t declared = limits.max.value_or(kMaxPages);
+  m->max_ = limits.max;
+  m->page_limit_ =
+      static_cast<uint32_t>(std::min<uint64_t>(declared, std::min(max_pages, kMaxPages)));
+  m->bounds_ = wanted;
+  if (limits.min > m->page_limit_) {
+    return Error{ErrorCode::kResourceExhausted, "a memory of " + std::to_string(limits.min) +
+                                                    " pages is over the limit of " +
+                                                    std::to_string(m->page_limit_)};
+  }
+  if (wanted == Bounds::kGuarded && !m->reserve()) m->bounds_ = Bounds::kExplicit;
+  if (m->grow(static_cast<uint32_t>(limits.min)) < 0) {
+    return Error{ErrorCode::kResourceExhausted,
+                 "the system refuses a memory of " + std::to_string(limits.min) + " pages"};
+  }
+  return m;
+}
+
+Memory::~Memory() {
+  if (mapped_ != 0) munmap(record_.base, mapped_);
+}
+
+bool Memory::reserve() {
+  void* p =
+      mmap(nullptr, kReservation, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return false;
+  record_.base = static_cast<uint8_t*>(p);
+  mapped_ = kReservation;
+  return true;
+}
+
+int32_t Memory::grow(uint32_t delta) noexcept {
+  uint32_t old = record_.pages;
+  if (delta > page_limit_ - old) return -1;
+  if (delta == 0) return static_cast<int32_t>(old);
+  if (!resize((uint64_t{old} + delta) * kPageSize)) return -1;
+  record_.pages = old + delta;
+  record_.size = record_.pages * kPageSize;
+  return static_cast<int32_t>(old);
+}
+
+// Makes `size` bytes accessible; new ones are zero because the system hands out zeroed pages.
+bool Memory::resize(uint64_t size) noexcept {
+  if (bounds_ == Bounds::kGuarded) {
+    return mprotect(record_.base + record_.size, size - record_.size, PROT_READ | PROT_WRITE) == 0;
+  }
+  void* p = mapped_ == 0
+                ? mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                : mremap(record_.base, mapped_, size, MREMAP_MAYMOVE);
+  if (p == MAP_FAILED) return false;
+  record_.base = static_cast<uint8_t*>(p);
+  mapped_ = size;
+  return true;
+}
+
+}  // namespace uptier::wasm

@@ -1,0 +1,89 @@
+#include "embed/wasm/module.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "embed/wasm/build_function.h"
+#include "embed/wasm/engine.h"
+#include "embed/wasm/hash.h"
+#include "embed/wasm/read_module.h"
+
+namespace uptier::wasm {
+
+VmLayout::VmLayout(const ModuleInfo& info) {
+  auto round_up = [](size_t n) {
+    return (n + sizeof(FuncRef) - 1) / sizeof(FuncRef) * sizeof(FuncRef);
+  };
+  imports = static_cast<uint32_t>(round_up(sizeof(VmContext)));
+  globals = imports + info.imported_functions * static_cast<uint32_t>(sizeof(FuncRef));
+  size = static_cast<uint32_t>(round_up(globals + info.globals.size() * 8));
+}
+
+Result<std::unique_ptr<Module>> Module::load(Engine& engine, std::vector<uint8_t> bytes) {
+  Result<ModuleInfo> info = read_module(std::move(bytes));
+  if (!info) return info.error();
+  return std::unique_ptr<Module>(new Module(engine, std::move(*info)));
+}
+
+Module::Module(Engine& engine, ModuleInfo info)
+    : engine_(engine), info_(std::move(info)), layout_(info_), key_(hash_bytes(info_.bytes)) {
+  for (const FuncType& t : info_.types) type_ids_.push_back(engine.type_id(t));
+  for (uint32_t f = info_.imported_functions; f < info_.functions.size(); ++f) {
+    max_results_ = std::max(max_results_, static_cast<uint32_t>(info_.type_of(f).results.size()));
+  }
+}
+
+Module::~Module() {
+  for (auto& set : sets_) {
+    if (!set) continue;
+    engine_.runtime().remove_methods(set->methods);
+    engine_.forget_methods(set->methods);
+  }
+}
+
+const Export* Module::find_export(std::string_view name) const {
+  for (const Export& e : info_.exports) {
+    if (e.name == name) return &e;
+  }
+  return nullptr;
+}
+
+Result<std::span<const MethodId>> Module::methods(Bounds bounds) {
+  std::lock_guard lock(mutex_);
+  auto& slot = sets_[static_cast<size_t>(bounds)];
+  if (!slot) {
+    auto set = std::make_unique<MethodSet>(*this, bounds);
+    if (Status s = register_methods(*set); !s) return s.error();
+    slot = std::move(set);
+  }
+  return std::span<const MethodId>(slot->methods);
+}
+
+// The two ways of guarding memory are different bodies, so they must not share profiles: their keys
+// differ.
+Status Module::register_methods(MethodSet& set) {
+  uint64_t key = set.bounds == Bounds::kGuarded ? key_ : ~key_;
+  for (uint32_t f = info_.imported_functions; f < info_.functions.size(); ++f) {
+    MethodInfo m{{key, f}, info_.functions[f].name, compiled_signature(info_.type_of(f)), nullptr};
+    Result<MethodId> id = engine_.runtime().add_method(set, std::move(m));
+    if (!id) {
+      engine_.runtime().remove_methods(set.methods);
+      return id.error();
+    }
+    set.methods.push_back(*id);
+    set.function_of[id->index()] = f;
+  }
+  engine_.name_methods(*this, set.methods);
+  return {};
+}
+
+Status Module::build(const MethodSet& set, MethodId m, FunctionBuilder& b) const {
+  auto it = set.function_of.find(m.index());
+  if (it == set.function_of.end()) {
+    return Error{ErrorCode::kInvalidArgument, "the method does not belong to this module"};
+  }
+  build_function({info_, layout_, set.bounds, set.methods, type_ids_}, it->second, b);
+  return {};
+}
+
+}  // namespace uptier::wasm

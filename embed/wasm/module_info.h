@@ -1,0 +1,81 @@
+// module_info.h: what a validated module says, as plain data.
+//
+// Index spaces count imports first, as in WebAssembly. Offsets are of the module's bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "embed/wasm/types.h"
+
+namespace uptier::wasm {
+
+struct Import {
+  std::string module;
+  std::string name;
+  ExternKind kind = ExternKind::kFunction;
+  uint32_t index = 0;  // in the index space of its kind
+};
+
+struct Export {
+  std::string name;
+  ExternKind kind = ExternKind::kFunction;
+  uint32_t index = 0;
+};
+
+// A constant expression: a constant, or the value of an imported immutable global.
+struct ConstExpr {
+  Type type = Type::kI32;
+  uint64_t bits = 0;
+  std::optional<uint32_t> global;
+};
+
+struct FunctionInfo {
+  uint32_t type = 0;        // index into ModuleInfo::types
+  uint32_t body_begin = 0;  // of the declarations of locals; 0 for imports
+  uint32_t body_end = 0;
+  std::string name;  // from the name section, the first export, or "func[N]"
+};
+
+struct GlobalInfo {
+  GlobalType type;
+  ConstExpr init;  // of own globals
+};
+
+struct DataSegment {
+  bool is_active = false;
+  ConstExpr offset;
+  std::span<const uint8_t> bytes;  // into ModuleInfo::bytes
+};
+
+struct ElemSegment {
+  static constexpr uint32_t kNullFunction = UINT32_MAX;
+  bool is_active = false;
+  ConstExpr offset;
+  std::vector<uint32_t> functions;  // kNullFunction for null
+};
+
+struct ModuleInfo {
+  std::vector<uint8_t> bytes;
+  std::vector<FuncType> types;
+  std::vector<Import> imports;
+  std::vector<Export> exports;
+  std::vector<FunctionInfo> functions;
+  std::vector<GlobalInfo> globals;
+  std::vector<DataSegment> data;
+  std::vector<ElemSegment> elems;
+  std::optional<Limits> memory;
+  std::optional<Limits> table;
+  std::optional<uint32_t> start;
+  uint32_t imported_functions = 0;
+  uint32_t imported_globals = 0;
+  bool imports_memory = false;
+  bool imports_table = false;
+
+  const FuncType& type_of(uint32_t function) const { return types[functions[function].type]; }
+};
+
+}  // namespace uptier::wasm

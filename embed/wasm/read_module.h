@@ -1,0 +1,19 @@
+// read_module.h: bytes in, a validated ModuleInfo out. The only door to the library that parses.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "embed/wasm/module_info.h"
+#include "uptier/result.h"
+
+namespace uptier::wasm {
+
+// Parses and validates a module of the binary format; keeps `bytes`.
+//
+// Errors: kCorruptInput for a malformed module, kInvalidInput for one that breaks a validation
+// rule, kUnsupported for a valid one past this engine's limits. Messages begin with "at offset
+// 0x..". Cost: linear in the size; no recursion, however deep the blocks nest.
+Result<ModuleInfo> read_module(std::vector<uint8_t> bytes);
+
+}  // namespace uptier::wasm

@@ -1,0 +1,51 @@
+#include "jit/baseline/selector.h"
+#include "jit/compile.h"
+
+namespace uptier::jit {
+namespace {
+
+// A leaf with a small frame may use the stack that the limit keeps free for host functions.
+constexpr uint32_t kSmallFrame = 1024;
+// Frames beyond this are refused: the stack check is made after the frame was taken, below the
+// limit.
+constexpr uint32_t kLargestFrame = 1u << 20;
+
+bool makes_calls(const Function& f) {
+  for (Block b : f.layout) {
+    for (InstId i : f.block(b).insts) {
+      Shape s = info(f.inst(i).op).shape;
+      if (s == Shape::kCall || s == Shape::kCallIndirect || s == Shape::kCallHost) return true;
+    }
+  }
+  return false;
+}
+
+Status check(const CompileInput& in) {
+  for (const HostCallee& c : in.function.host_callees) {
+    if (c.address == nullptr) {
+      return Error{ErrorCode::kUnsupported, "host function " + c.name + " has no address"};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Code>> compile_baseline(const CompileInput& in, const BaselineRequest& r) {
+  if (Status s = check(in); !s.ok()) return s.error();
+  Liveness live = compute_liveness(in.function);
+  FrameLayout frame = layout_frame(in.function, live);
+  bool check_stack = makes_calls(in.function) || frame.size > kSmallFrame / 2;
+  for (;;) {
+    baseline::Selector selector({in, r, frame, live, check_stack});
+    selector.run();
+    if (selector.frame_size() > kLargestFrame) {
+      return Error{ErrorCode::kUnsupported, in.function.name + ": the frame exceeds 1 MiB"};
+    }
+    // Spill slots are known only now; the second attempt is the last.
+    if (check_stack || selector.frame_size() <= kSmallFrame) return selector.publish();
+    check_stack = true;
+  }
+}
+
+}  // namespace uptier::jit

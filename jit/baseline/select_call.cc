@@ -1,0 +1,77 @@
+// Calls. Every register is the callee's, so all that lives on goes home first.
+#include "jit/baseline/selector.h"
+#include "sampler/context.h"
+
+namespace uptier::jit::baseline {
+
+namespace {
+
+constexpr unsigned kTargetRegister = Gp::kIdAx;  // of indirect calls; carries no argument
+
+}  // namespace
+
+void Selector::call(const Inst& i) {
+  auto args = f_.args(i);
+  bool indirect = i.op == Opcode::kCallIndirect;
+  for (Value v : args) values_.use_later(v);
+  values_.save_all();
+  arg_moves_.clear();
+  if (indirect) arg_moves_.push_back({args[0], kTargetRegister});
+  pass_arguments(args.subspan(indirect ? 1 : 0), f_.signature_of(i));
+  load_arguments(arg_moves_);
+  for (Value v : args) values_.settle(v);
+  emit_call(i);
+  values_.forget_all();
+  take_result(i);
+}
+
+// Stores the stack arguments, and lists those for registers in arg_moves_.
+void Selector::pass_arguments(std::span<const Value> args, const Signature& s) {
+  ArgCursor cursor;
+  for (size_t n = 0; n < args.size(); ++n) {
+    ArgPlace place = cursor.next(s.params[n]);
+    switch (place.kind) {
+      case ArgPlace::Kind::kGp: arg_moves_.push_back({args[n], kGpArgs[place.index]}); break;
+      case ArgPlace::Kind::kXmm:
+        arg_moves_.push_back({args[n], static_cast<uint8_t>(16 + place.index)});
+        break;
+      case ArgPlace::Kind::kStack:
+        store_value(args[n], x86::ptr(x86::rsp, 8 * static_cast<int32_t>(place.index),
+                                      is_wide(s.params[n]) ? 8 : 4));
+        break;
+    }
+  }
+  if (cursor.stack_words() > outgoing_words_) outgoing_words_ = cursor.stack_words();
+}
+
+void Selector::emit_call(const Inst& i) {
+  if (i.op == Opcode::kCallIndirect) {
+    a_.call(x86::gpq(kTargetRegister));
+    return;
+  }
+  if (i.op == Opcode::kCallHost) {
+    b_.call_address(f_.host_callees[i.imm].address);
+    if ((i.flags & kCallMayTrap) == 0) return;
+    b_.load_context(kScratch);
+    a_.cmp(x86::dword_ptr(kScratch, sampler::kPendingTrapOffset), imm(0));
+    b_.jump_address_if(x86::CondCode::kNE, in_.helpers.trap_exit);
+    return;
+  }
+  CallTarget target = in_.calls.target(f_.callees[i.imm].method);
+  switch (target.kind) {
+    case CallTarget::Kind::kStub: b_.call_address(target.address); break;
+    case CallTarget::Kind::kCell: b_.call_cell(target.address); break;
+    case CallTarget::Kind::kSelf: a_.call(self_); break;
+  }
+}
+
+void Selector::take_result(const Inst& i) {
+  if (!i.result.valid()) return;
+  if (is_float(i.type)) {
+    values_.define(i.result, x86::xmm0);
+  } else {
+    values_.define(i.result, x86::rax, false);  // the upper half of an i32 is the callee's business
+  }
+}
+
+}  // namespace uptier::jit::baseline

@@ -1,0 +1,186 @@
+// Blocks' beginnings and ends: loop headers, probes, terminators.
+#include <algorithm>
+
+#include "jit/baseline/selector.h"
+#include "sampler/context.h"
+
+namespace uptier::jit::baseline {
+
+// ---- Loop headers and probes ------------------------------------------------------------------
+
+void Selector::load_slab() {
+  b_.load_context(kScratch);
+  a_.mov(kScratch,
+         x86::qword_ptr(kScratch, static_cast<int32_t>(sampler::method_offset(in_.method.index()) +
+                                                       sampler::kSlabOffset)));
+  a_.mov(x86::qword_ptr(x86::rbp, kSlabSlot), kScratch);
+}
+
+//   plain:        dec dword [loop_countdown]; jle slow
+//   instrumented: inc dword [loop_countdown]; jns slow
+void Selector::loop_header(const Inst& i) {
+  LoopEntry& entry = b_.tables().loops[i.aux];
+  bool checks = instrumented_ || request_.loop_checks;
+  if (checks) {
+    LoopSlow s{i.aux, b_.new_label(), b_.new_label()};
+    Mem countdown =
+        x86::dword_ptr(kScratch, static_cast<int32_t>(sampler::method_offset(in_.method.index()) +
+                                                      sampler::kLoopCountdownOffset));
+    b_.load_context(kScratch);
+    if (instrumented_) {
+      a_.inc(countdown);
+      a_.jns(s.slow);
+    } else {
+      a_.dec(countdown);
+      a_.jle(s.slow);
+    }
+    b_.bind(s.resume);
+    loop_slow_.push_back(s);
+  }
+  entry.continue_offset = entry.arrive_offset = b_.offset();
+}
+
+void Selector::emit_loop_slow() {
+  for (const LoopSlow& s : loop_slow_) {
+    b_.bind(s.slow);
+    a_.mov(x86::edi, imm(in_.method.index()));
+    a_.mov(x86::esi, imm(s.loop));
+    a_.mov(x86::rdx, x86::rbp);
+    a_.mov(x86::rcx, imm(reinterpret_cast<uintptr_t>(in_.helpers.runtime)));
+    b_.call_address(instrumented_ ? in_.helpers.loop_slow_instrumented
+                                  : in_.helpers.loop_slow_plain);
+    a_.jmp(x86::rax);
+    if (!instrumented_) continue;
+    // Whoever comes from another copy brings no slab pointer.
+    b_.tables().loops[s.loop].arrive_offset = b_.offset();
+    load_slab();
+    a_.jmp(s.resume);
+  }
+}
+
+// Host probes are not observed in this tier's code yet; their values stay unread.
+void Selector::probe(const Inst& i) {
+  if (static_cast<ProbeKind>(i.imm) != ProbeKind::kBlock) return;
+  b_.probe_row(i.aux);
+  if (!instrumented_) return;
+  a_.mov(kScratch, x86::qword_ptr(x86::rbp, kSlabSlot));
+  a_.inc(x86::qword_ptr(kScratch, static_cast<int32_t>(8 * (i.aux - 1))));
+}
+
+// ---- Terminators ------------------------------------------------------------------------------
+
+bool Selector::needs_move(Value arg, Value param) const {
+  if (values_.is_constant(arg)) return true;
+  return values_.home(arg) != frame_.slot[param.index()] || values_.is_dirty(arg);
+}
+
+bool Selector::has_moves(const Edge& e) const {
+  auto args = f_.list(e.args);
+  auto params = f_.params(e.to);
+  for (size_t n = 0; n < args.size(); ++n) {
+    if (needs_move(args[n], params[n])) return true;
+  }
+  return false;
+}
+
+// Ends the block along an edge: moves, then a jump unless the target follows.
+void Selector::go_to(const Edge& e) {
+  emit_moves(e);
+  if (!is_next(e.to)) a_.jmp(label(e.to));
+}
+
+// Sets `target` to where a jump along `e` goes: the block itself, or a stub with the edge's moves.
+void Selector::edge_or_stub(const Edge& e, std::vector<EdgeStub>& stubs, Label& target) {
+  if (!has_moves(e)) {
+    target = label(e.to);
+    return;
+  }
+  target = b_.new_label();
+  stubs.push_back({target, &e});
+}
+
+void Selector::jump(const Inst& i) {
+  values_.flush();
+  go_to(f_.edges_of(i)[0]);
+}
+
+void Selector::branch(const Inst& i) {
+  values_.flush();
+  Condition c = condition(f_.args(i)[0]);
+  const Edge* far = &f_.edges_of(i)[0];
+  const Edge* near = &f_.edges_of(i)[1];
+  // The jump goes along `far`. Moves are done on `near`, which the jump skips; when both edges have
+  // some, `far` has a stub behind them, which may fall into the next block.
+  bool far_moves = has_moves(*far), near_moves = has_moves(*near);
+  bool swap = far_moves != near_moves ? far_moves : is_next(far_moves ? near->to : far->to);
+  if (swap) {
+    std::swap(far, near);
+    std::swap(far_moves, near_moves);
+    c = negate(c);
+  }
+  if (!far_moves) {
+    emit_jump_if(b_, c, label(far->to));
+    return go_to(*near);
+  }
+  Label stub = b_.new_label();
+  emit_jump_if(b_, c, stub);
+  emit_moves(*near);
+  a_.jmp(label(near->to));
+  b_.bind(stub);
+  go_to(*far);
+}
+
+void Selector::switch_on(const Inst& i) {
+  values_.flush();
+  auto edges = f_.edges_of(i);
+  std::vector<EdgeStub> stubs;
+  std::vector<Label> targets(edges.size());
+  for (size_t n = 0; n < edges.size(); ++n) edge_or_stub(edges[n], stubs, targets[n]);
+  constexpr size_t kChain = 4;  // cases up to which comparing is at least as short as the table
+  Value index = f_.args(i)[0];
+  if (edges.size() - 1 <= kChain) {
+    Gp r = values_.gp_of(index).r32();
+    for (size_t n = 0; n + 1 < edges.size(); ++n) {
+      n == 0 ? a_.test(r, r) : a_.cmp(r, imm(n));
+      a_.je(targets[n]);
+    }
+    values_.use(index);
+    a_.jmp(targets.back());
+  } else {
+    jump_through_table(i, std::move(targets));
+  }
+  for (const EdgeStub& s : stubs) {
+    b_.bind(s.at);
+    emit_moves(*s.edge);
+    a_.jmp(label(s.edge->to));
+  }
+}
+
+void Selector::jump_through_table(const Inst& i, std::vector<Label> targets) {
+  Value index = f_.args(i)[0];
+  Gp n = values_.index_of(index);
+  Gp start = values_.new_gp();
+  Label otherwise = targets.back();
+  targets.pop_back();
+  a_.cmp(n.r32(), imm(targets.size()));
+  a_.jae(otherwise);
+  tables_.push_back({b_.new_label(), std::move(targets)});
+  a_.lea(start, x86::ptr(tables_.back().at));
+  a_.movsxd(kScratch, x86::dword_ptr(start, n, 2));
+  a_.add(kScratch, start);
+  a_.jmp(kScratch);
+  values_.use(index);
+}
+
+void Selector::return_value(const Inst& i) {
+  if (i.args.size != 0) {
+    Value v = f_.args(i)[0];
+    unsigned reg = is_float(values_.type_of(v)) ? 16u : unsigned{Gp::kIdAx};
+    if (values_.register_of(v) != reg) values_.copy_to(reg, v);
+    values_.use(v);
+  }
+  a_.leave();
+  a_.ret();
+}
+
+}  // namespace uptier::jit::baseline

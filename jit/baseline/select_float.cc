@@ -1,0 +1,139 @@
+// Float arithmetic and conversions.
+#include <cassert>
+
+#include "jit/baseline/selector.h"
+
+namespace uptier::jit::baseline {
+
+asmjit::Operand Selector::float_operand(Value v) {
+  if (values_.in_register(v)) return values_.xmm_of(v);
+  if (values_.is_constant(v)) {
+    uint64_t bits = values_.constant_bits(v);
+    if (is_wide(values_.type_of(v))) return b_.constant64(bits);
+    return b_.constant32(static_cast<uint32_t>(bits));
+  }
+  if (values_.uses(v) == 1) return values_.home_operand(v);
+  return values_.xmm_of(v);
+}
+
+void Selector::float_op(Opcode op, bool wide, Xmm d, const asmjit::Operand& s) {
+  namespace I = x86::Inst;
+  uint32_t id = 0;
+  switch (op) {
+    case Opcode::kFAdd: id = wide ? I::kIdAddsd : I::kIdAddss; break;
+    case Opcode::kFSub: id = wide ? I::kIdSubsd : I::kIdSubss; break;
+    case Opcode::kFMul: id = wide ? I::kIdMulsd : I::kIdMulss; break;
+    case Opcode::kFDiv: id = wide ? I::kIdDivsd : I::kIdDivss; break;
+    default:
+      assert(op == Opcode::kFSqrt);
+      id = wide ? I::kIdSqrtsd : I::kIdSqrtss;
+      break;
+  }
+  a_.emit(id, d, s);
+}
+
+void Selector::float_binary(const Inst& i) {
+  Value y = f_.args(i)[1];
+  bool wide = i.type == Type::kF64;
+  Xmm d = values_.take_xmm(f_.args(i)[0]);
+  switch (i.op) {
+    case Opcode::kFMin:
+    case Opcode::kFMax: emit_float_min_max(b_, i.op, wide, d, values_.xmm_of(y)); break;
+    case Opcode::kFCopysign: emit_copysign(b_, wide, d, values_.xmm_of(y), kXmmScratch); break;
+    default: float_op(i.op, wide, d, float_operand(y)); break;
+  }
+  values_.use(y);
+  values_.define(i.result, d);
+}
+
+void Selector::float_unary(const Inst& i) {
+  Value v = f_.args(i)[0];
+  bool wide = i.type == Type::kF64;
+  if (i.op == Opcode::kFAbs || i.op == Opcode::kFNeg) {
+    Xmm d = values_.take_xmm(v);
+    emit_sign_op(b_, i.op, wide, d);
+    return values_.define(i.result, d);
+  }
+  Xmm source = values_.xmm_of(v);
+  values_.use(v);
+  Xmm d = values_.new_xmm();
+  if (i.op == Opcode::kFSqrt) {
+    float_op(i.op, wide, d, source);
+  } else {
+    emit_round(b_, i.op, wide, d, source);
+  }
+  values_.define(i.result, d);
+}
+
+void Selector::convert_width(const Inst& i) {
+  Value v = f_.args(i)[0];
+  Xmm source = values_.xmm_of(v);
+  values_.use(v);
+  Xmm d = values_.new_xmm();
+  if (d != source) a_.xorps(d, d);  // only the low lane is written; do not wait for the rest
+  i.op == Opcode::kPromote ? a_.cvtss2sd(d, source) : a_.cvtsd2ss(d, source);
+  values_.define(i.result, d);
+}
+
+void Selector::bitcast(const Inst& i) {
+  Value v = f_.args(i)[0];
+  bool wide = is_wide(i.type);
+  bool from_float = is_float(values_.type_of(v)), to_float = is_float(i.type);
+  if (from_float && to_float) return values_.define(i.result, values_.take_xmm(v));
+  if (!from_float && !to_float) return values_.define(i.result, values_.take_gp(v), wide);
+  if (to_float) {
+    Gp source = values_.gp_of(v);
+    Xmm d = values_.new_xmm();
+    wide ? a_.movq(d, source) : a_.movd(d, source.r32());
+    values_.use(v);
+    return values_.define(i.result, d);
+  }
+  Xmm source = values_.xmm_of(v);
+  Gp d = values_.new_gp();
+  wide ? a_.movq(d, source) : a_.movd(d.r32(), source);
+  values_.use(v);
+  values_.define(i.result, d);
+}
+
+// ---- Integers and floats ----------------------------------------------------------------------
+
+void Selector::truncate(const Inst& i) {
+  Value v = f_.args(i)[0];
+  bool to_wide = is_wide(i.type), from_wide = is_wide(values_.type_of(v));
+  Xmm source = values_.xmm_of(v);
+  Gp d = values_.new_gp();
+  if (i.op == Opcode::kTruncS || i.op == Opcode::kTruncU) {
+    emit_trunc(b_, i.op, to_wide, from_wide, d, source, kScratch, kXmmScratch, i.loc);
+  } else {
+    emit_trunc_sat(b_, i.op, to_wide, from_wide, d, source, kScratch, kXmmScratch);
+  }
+  values_.use(v);
+  values_.define(i.result, d);
+}
+
+void Selector::convert_int(const Inst& i) {
+  Value v = f_.args(i)[0];
+  Gp source = values_.gp_of(v);
+  Xmm d = values_.new_xmm();
+  emit_convert(b_, i.op, is_wide(i.type), is_wide(values_.type_of(v)), d, source, kScratch);
+  values_.use(v);
+  values_.define(i.result, d);
+}
+
+// An i32 in a register is the i64 it was cut from with the upper half forgotten, so wrap is no
+// instruction at all, and extend_u is none where the upper half is known to be zero.
+void Selector::extend(const Inst& i) {
+  Value v = f_.args(i)[0];
+  if (i.op == Opcode::kWrap) return values_.define(i.result, values_.take_gp(v), false);
+  if (i.op == Opcode::kExtendU) {
+    values_.index_of(v);
+    return values_.define(i.result, values_.take_gp(v));
+  }
+  Gp source = values_.gp_of(v);
+  values_.use(v);
+  Gp d = values_.new_gp();
+  a_.movsxd(d, source.r32());
+  values_.define(i.result, d);
+}
+
+}  // namespace uptier::jit::baseline

@@ -1,0 +1,185 @@
+// Selector: one pass over a Function, instruction by instruction, into a CodeBuffer.
+//
+//   entry:  push rbp; mov rbp, rsp; sub rsp, N; stack check; [slab pointer]
+//   block:  [loop check] [probe] instructions; flush; terminator with the moves of its edges
+//   behind: slow sides of loop checks, jump tables, traps, constants
+//
+// The frame: canonical slots, spill slots, then room for outgoing stack arguments at rsp. N is
+// known at the end and patched. The instrumented copy differs from the plain one by what it emits
+// for probes and loop checks, and by nothing else.
+//
+// A comparison whose only use is the instruction behind it is not emitted where it stands: it
+// waits, and the branch, trap_if, guard or select emits it and reads the flags.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "jit/baseline/value_cache.h"
+#include "jit/code/call_layout.h"
+#include "jit/code/code_buffer.h"
+#include "jit/compile.h"
+#include "jit/x64/macros.h"
+
+namespace uptier::jit::baseline {
+
+class Selector {
+ public:
+  struct Input {
+    const CompileInput& compile;
+    const BaselineRequest& request;
+    const FrameLayout& frame;
+    const Liveness& live;
+    bool check_stack;
+  };
+  explicit Selector(const Input& in);
+
+  void run();
+  // Bytes below rbp.
+  uint32_t frame_size() const { return frame_size_; }
+  Result<std::unique_ptr<Code>> publish();
+
+ private:
+  enum class Binary : uint8_t { kAdd, kSub, kMul, kAnd, kOr, kXor };
+  struct LoopSlow {
+    uint32_t loop;
+    Label slow, resume;
+  };
+  struct EdgeStub {
+    Label at;
+    const Edge* edge;
+  };
+  struct JumpTable {
+    Label at;
+    std::vector<Label> targets;
+  };
+  struct Move {
+    Value from;
+    int32_t to;
+  };
+  // Registers to be filled for a call: a value and where it goes (ids as in ValueCache).
+  struct ArgMove {
+    Value from;
+    uint8_t to;
+  };
+
+  // selector.cc
+  void prologue();
+  void place_arguments();
+  void block(size_t position);
+  void instruction(const Inst& i, const Inst* next);
+  void dispatch(const Inst& i);
+  bool skip_dead(const Inst& i);
+  bool can_wait(const Inst& i, const Inst* next) const;
+  void finish();
+  void emit_tables();
+
+  // select_int.cc
+  void binary(const Inst& i, Binary op);
+  bool add_to_third(const Inst& i, Value a, Value b);
+  void multiply_by_constant(const Inst& i, Value a, Value constant);
+  void shift(const Inst& i);
+  void divide(const Inst& i);
+  void bit_count(const Inst& i);
+  void sign_extend(const Inst& i);
+  void overflow_trap(const Inst& i);
+  void apply(Binary op, Gp d, Value v, bool wide);
+
+  // select_float.cc
+  void float_binary(const Inst& i);
+  void float_unary(const Inst& i);
+  void convert_width(const Inst& i);
+  void bitcast(const Inst& i);
+  void truncate(const Inst& i);
+  void convert_int(const Inst& i);
+  void extend(const Inst& i);
+  // Returns v as the second operand of an SSE instruction: register, home, or constant.
+  asmjit::Operand float_operand(Value v);
+  void float_op(Opcode op, bool wide, Xmm d, const asmjit::Operand& s);
+
+  // select_memory.cc
+  void load(const Inst& i);
+  void store(const Inst& i);
+  // Builds the operand of an access from operands `first` and on. Addresses stay pinned.
+  Mem address(const Inst& i, size_t first);
+  void use_address(const Inst& i, size_t first);
+  void row(const Inst& i);
+  bool store_constant(const Inst& i, Mem at);
+
+  // select_test.cc
+  // Emits what sets the flags for a condition (a waiting comparison or a test of v), uses its
+  // operands, and returns what to test.
+  Condition condition(Value v);
+  Condition compare(const Inst& i);
+  Condition compare_ints(const Inst& i);
+  Condition compare_zero(Opcode op, Value v);
+  Condition overflow(const Inst& i);
+  void set_from_compare(const Inst& i);
+  void select(const Inst& i);
+  void trap_if(const Inst& i);
+  void guard(const Inst& i);
+
+  // select_control.cc
+  void loop_header(const Inst& i);
+  void probe(const Inst& i);
+  void jump(const Inst& i);
+  void branch(const Inst& i);
+  void switch_on(const Inst& i);
+  void jump_through_table(const Inst& i, std::vector<Label> targets);
+  void return_value(const Inst& i);
+  void go_to(const Edge& e);
+  void edge_or_stub(const Edge& e, std::vector<EdgeStub>& stubs, Label& target);
+  bool is_next(Block b) const { return b == next_; }
+  bool has_moves(const Edge& e) const;
+  bool needs_move(Value arg, Value param) const;
+  const Label& label(Block b) const { return labels_[b.index()]; }
+  void load_slab();
+  void emit_loop_slow();
+
+  // moves.cc
+  void emit_moves(const Edge& e);
+  void move_memory(std::vector<Move>& moves);
+  void move_slot(int32_t from, int32_t to, bool wide);
+  void store_value(Value v, Mem to);
+  void load_arguments(std::vector<ArgMove>& moves);
+  void move_registers();
+
+  // select_call.cc
+  void call(const Inst& i);
+  void pass_arguments(std::span<const Value> args, const Signature& s);
+  void emit_call(const Inst& i);
+  void take_result(const Inst& i);
+
+  Type operand_type(const Inst& i, size_t n = 0) const { return f_.type_of(f_.args(i)[n]); }
+
+  const CompileInput& in_;
+  const BaselineRequest& request_;
+  const FrameLayout& frame_;
+  const Function& f_;
+  CodeBuffer b_;
+  Assembler& a_;
+  ValueCache values_;
+  bool check_stack_;
+  bool instrumented_;
+  std::vector<Label> labels_;           // by Block::index()
+  std::vector<uint32_t> predecessors_;  // edges into a block
+  Block next_;                          // the block that is laid out behind the current one
+  Label self_;
+  const Inst* waiting_ = nullptr;  // the comparison that was not emitted yet
+  bool waiting_negated_ = false;   // eqz of it was asked for
+  Value waiting_result_;
+  uint32_t frame_patch_ = 0;  // offset of N
+  uint32_t frame_size_ = 0;
+  uint32_t outgoing_words_ = 0;
+  std::vector<LoopSlow> loop_slow_;
+  std::vector<JumpTable> tables_;
+  // Scratch space of the moves, empty in between.
+  std::vector<Move> moves_;
+  std::vector<ArgMove> arg_moves_;
+  std::vector<uint32_t> readers_, writer_;  // by canonical slot
+  std::vector<uint32_t> ready_;
+  int8_t source_[32];  // by register: the register that it is to be filled from, or -1
+};
+
+}  // namespace uptier::jit::baseline

@@ -1,0 +1,321 @@
+#include "jit/baseline/value_cache.h"
+
+#include <cassert>
+
+#include "jit/x64/macros.h"
+
+namespace uptier::jit::baseline {
+namespace {
+
+// In order of preference: registers that instructions insist on (rax, rdx, rcx) come last.
+constexpr uint8_t kGpOrder[] = {Gp::kIdSi,  Gp::kIdDi, Gp::kIdR8, Gp::kIdR9,
+                                Gp::kIdR10, Gp::kIdAx, Gp::kIdDx, Gp::kIdCx};
+constexpr uint8_t kXmmOrder[] = {16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30};
+
+std::span<const uint8_t> order(Type t) {
+  return is_float(t) ? std::span<const uint8_t>(kXmmOrder) : std::span<const uint8_t>(kGpOrder);
+}
+
+}  // namespace
+
+bool reads_operands(Opcode op) {
+  return op != Opcode::kProbe && op != Opcode::kFrameState && op != Opcode::kLoopHeader;
+}
+
+ValueCache::ValueCache(CodeBuffer& b, const Function& f, const FrameLayout& frame,
+                       const Liveness& live)
+    : b_(b),
+      a_(b.assembler()),
+      f_(f),
+      state_(f.values.size()),
+      lowest_(-static_cast<int32_t>(frame.size)) {
+  for (size_t v = 0; v < state_.size(); ++v) state_[v].home = frame.slot[v];
+  for (Block block : f.layout) {
+    for (InstId i : f.block(block).insts) {
+      const Inst& inst = f.inst(i);
+      if (inst.op == Opcode::kConst) state(inst.result).flags |= kConstant;
+    }
+    for (Value v : live.live_in[block.index()]) {
+      if (!is_constant(v)) state(v).flags |= kCrosses;
+    }
+  }
+  // A constant may be live into a block that is laid out before its own.
+  for (State& s : state_) {
+    if ((s.flags & kConstant) != 0) s.flags = kConstant;
+  }
+}
+
+// ---- Blocks -----------------------------------------------------------------------------------
+
+template <typename Visit>
+void ValueCache::each_use(Block b, Visit visit) {
+  for (InstId id : f_.block(b).insts) {
+    const Inst& i = f_.inst(id);
+    if (!reads_operands(i.op)) continue;
+    for (Value v : f_.args(i)) visit(v);
+  }
+  for (const Edge& e : f_.successors(b)) {
+    for (Value v : f_.list(e.args)) visit(v);
+  }
+}
+
+void ValueCache::begin_block(Block b, bool keep) {
+  if (!keep) forget_all();
+  each_use(b, [&](Value v) { ++state(v).uses; });
+}
+
+void ValueCache::flush() {
+  for (Value v : owner_) {
+    if (v.valid() && is_dirty(v) && crosses(v)) store(v);
+  }
+}
+
+void ValueCache::end_block(Block b) {
+  for (const Edge& e : f_.successors(b)) {
+    for (Value v : f_.list(e.args)) use(v);
+  }
+  for (unsigned reg = 0; reg < 32; ++reg) {
+    Value v = owner_[reg];
+    if (v.valid() && !crosses(v) && !is_constant(v)) unbind(reg);
+  }
+  pinned_ = 0;
+}
+
+void ValueCache::enter(Value v, unsigned reg) {
+  State& s = state(v);
+  s.flags |= kDirty;
+  bind(v, reg);
+}
+
+// ---- Questions --------------------------------------------------------------------------------
+
+bool ValueCache::is_immediate(Value v) const {
+  if (!is_constant(v)) return false;
+  auto bits = static_cast<int64_t>(constant_bits(v));
+  return !is_wide(type_of(v)) || bits == static_cast<int32_t>(bits);
+}
+
+bool ValueCache::dies(Value v) const {
+  const State& s = state_[v.index()];
+  return s.uses == 1 && (s.flags & (kCrosses | kDirty)) != (kCrosses | kDirty);
+}
+
+// ---- Registers --------------------------------------------------------------------------------
+
+void ValueCache::bind(Value v, unsigned reg) {
+  owner_[reg] = v;
+  state(v).reg = static_cast<uint8_t>(reg);
+}
+
+void ValueCache::unbind(unsigned reg) {
+  state(owner_[reg]).reg = kNoReg;
+  owner_[reg] = Value::none();
+}
+
+// A free register, else one whose value costs least to lose: clean and not needed in this block,
+// clean, dirty.
+unsigned ValueCache::choose(Type t) const {
+  unsigned best = kNoReg;
+  int best_cost = INT32_MAX;
+  for (unsigned reg : order(t)) {
+    if ((pinned_ >> reg & 1) != 0) continue;
+    if (!owner_[reg].valid()) return reg;
+    const State& s = state_[owner_[reg].index()];
+    int cost = (s.flags & kDirty) != 0 ? 2 : s.uses != 0 ? 1 : 0;
+    if (cost >= best_cost) continue;
+    best = reg;
+    best_cost = cost;
+  }
+  assert(best != kNoReg && "one instruction pins all registers");
+  return best;
+}
+
+unsigned ValueCache::allocate(Type t) {
+  unsigned reg = choose(t);
+  evict(reg);
+  pinned_ |= 1u << reg;
+  return reg;
+}
+
+void ValueCache::evict(unsigned reg) {
+  Value v = owner_[reg];
+  if (!v.valid()) return;
+  if (is_dirty(v) && !is_dead(v)) store(v);
+  unbind(reg);
+}
+
+void ValueCache::vacate(unsigned reg) {
+  Value v = owner_[reg];
+  pinned_ |= 1u << reg;
+  if (!v.valid()) return;
+  if (uses(v) != 0) {
+    for (unsigned other : order(type_of(v))) {
+      if (!is_free(other)) continue;
+      copy_to(other, v);
+      uint8_t flags = state(v).flags;
+      unbind(reg);
+      bind(v, other);
+      state(v).flags = flags | kClean;  // copy_to moves an i32 by its 32 bits
+      return;
+    }
+  }
+  evict(reg);
+}
+
+unsigned ValueCache::reg_of(Value v) {
+  State& s = state(v);
+  if (s.reg == kNoReg) {
+    unsigned reg = allocate(type_of(v));
+    copy_to(reg, v);
+    bind(v, reg);
+    s.flags |= kClean;
+  }
+  pinned_ |= 1u << s.reg;
+  return s.reg;
+}
+
+Gp ValueCache::index_of(Value v) {
+  Gp r = gp_of(v);
+  if (!is_wide(type_of(v)) && (state(v).flags & kClean) == 0) {
+    emit_zero_extend(b_, r, r);
+    state(v).flags |= kClean;
+  }
+  return r;
+}
+
+unsigned ValueCache::take(Value v) {
+  State& s = state(v);
+  unsigned reg = s.reg;
+  if (reg != kNoReg && dies(v)) {
+    unbind(reg);
+    pinned_ |= 1u << reg;
+  } else {
+    reg = allocate(type_of(v));
+    copy_to(reg, v);
+  }
+  use(v);
+  return reg;
+}
+
+void ValueCache::take_in(Value v, unsigned reg) {
+  State& s = state(v);
+  if (s.reg == reg && dies(v)) {
+    unbind(reg);
+    pinned_ |= 1u << reg;
+  } else if (s.reg == reg) {
+    vacate(reg);  // leaves the old contents behind
+    if (s.reg == kNoReg) copy_to(reg, v);
+  } else {
+    vacate(reg);
+    copy_to(reg, v);
+  }
+  use(v);
+}
+
+void ValueCache::use(Value v) {
+  use_later(v);
+  settle(v);
+}
+
+void ValueCache::use_later(Value v) {
+  assert(uses(v) != 0);
+  --state(v).uses;
+}
+
+void ValueCache::settle(Value v) {
+  State& s = state(v);
+  if (s.uses != 0 || crosses(v) || is_constant(v)) return;
+  if (s.reg != kNoReg) {
+    unpin(s.reg);
+    unbind(s.reg);
+  }
+  drop_spill(s);
+}
+
+void ValueCache::define(Value v, unsigned reg, bool clean) {
+  State& s = state(v);
+  if (is_dead(v)) return;
+  s.flags |= kDirty;
+  if (clean) {
+    s.flags |= kClean;
+  } else {
+    s.flags &= static_cast<uint8_t>(~kClean);
+  }
+  bind(v, reg);
+}
+
+// ---- Calls ------------------------------------------------------------------------------------
+
+void ValueCache::save_all() {
+  for (Value v : owner_) {
+    if (v.valid() && is_dirty(v) && !is_dead(v)) store(v);
+  }
+}
+
+void ValueCache::forget_all() {
+  for (unsigned reg = 0; reg < 32; ++reg) {
+    if (owner_[reg].valid()) unbind(reg);
+  }
+  pinned_ = 0;
+}
+
+// ---- Places -----------------------------------------------------------------------------------
+
+Mem ValueCache::home_operand(Value v) const {
+  assert(home(v) != 0 && !is_dirty(v));
+  return x86::ptr(x86::rbp, home(v), is_wide(type_of(v)) ? 8 : 4);
+}
+
+void ValueCache::store(Value v) {
+  State& s = state(v);
+  if (s.home == 0) {
+    if (free_spills_.empty()) {
+      s.home = lowest_ -= 8;
+    } else {
+      s.home = free_spills_.back();
+      free_spills_.pop_back();
+    }
+    s.flags |= kSpilled;
+  }
+  s.flags &= static_cast<uint8_t>(~kDirty);
+  Mem to = home_operand(v);
+  Type t = type_of(v);
+  if (is_float(t)) {
+    emit_store(b_, t, to, x86::xmm(s.reg - 16u));
+  } else {
+    emit_store(b_, Opcode::kStore, t, to, x86::gpq(s.reg));
+  }
+}
+
+void ValueCache::drop_spill(State& s) {
+  if ((s.flags & kSpilled) == 0) return;
+  free_spills_.push_back(s.home);
+  s.home = 0;
+  s.flags &= static_cast<uint8_t>(~kSpilled);
+}
+
+void ValueCache::copy_to(unsigned reg, Value v) {
+  const State& s = state(v);
+  Type t = type_of(v);
+  if (is_float(t)) {
+    Xmm to = x86::xmm(reg - 16);
+    if (s.reg != kNoReg) {
+      a_.movaps(to, x86::xmm(s.reg - 16u));
+    } else if (is_constant(v)) {
+      emit_constant(b_, t == Type::kF64, to, constant_bits(v));
+    } else {
+      emit_load(b_, t, to, home_operand(v));
+    }
+    return;
+  }
+  Gp to = gp(reg, is_wide(t));
+  if (s.reg != kNoReg) {
+    a_.mov(to, gp(s.reg, is_wide(t)));
+  } else if (is_constant(v)) {
+    emit_constant(b_, to, constant_bits(v));
+  } else {
+    a_.mov(to, home_operand(v));
+  }
+}
+
+}  // namespace uptier::jit::baseline

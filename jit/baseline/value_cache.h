@@ -1,0 +1,149 @@
+// ValueCache: where each value is while a block is being compiled.
+//
+// A value has a home in the frame (its canonical slot, or a spill slot given on demand to a value
+// of one block) and perhaps a register. Registers are caches:
+//
+//   - `dirty` means that the register is newer than the home; only a definition makes it so
+//   - at the end of a block every dirty value that lives on is stored (flush), and the next block
+//     starts with empty registers, or keeps those of its only, preceding, predecessor
+//   - constants have no home: they are made again where they are needed
+//   - a value whose last use in its block has passed and that lives nowhere else gives up its
+//     register and its spill slot
+//
+// An instruction pins the registers it uses; end_instruction() unpins them all. r11, xmm15, rsp and
+// rbp are never handed out. Nothing here depends on which copy is compiled, so both copies of a
+// method place every value alike.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "jit/code/code_buffer.h"
+#include "jit/ir/frame_layout.h"
+#include "jit/ir/function.h"
+#include "jit/ir/liveness.h"
+
+namespace uptier::jit::baseline {
+
+inline const Gp kScratch = x86::r11;
+inline const Xmm kXmmScratch = x86::xmm15;
+
+class ValueCache {
+ public:
+  ValueCache(CodeBuffer& b, const Function& f, const FrameLayout& frame, const Liveness& live);
+
+  // ---- Blocks
+  // Counts the uses of values in the block. `keep`: registers are as the block before left them.
+  void begin_block(Block b, bool keep);
+  // Stores dirty values that live on. Keeps the flags.
+  void flush();
+  // Ends the uses of edge arguments and drops what was local to the block.
+  void end_block(Block b);
+  // Makes an argument of the function, just entered, known to be in a register.
+  void enter(Value v, unsigned reg);
+
+  // ---- Questions
+  bool is_constant(Value v) const { return (state_[v.index()].flags & kConstant) != 0; }
+  uint64_t constant_bits(Value v) const { return f_.inst(f_.value(v).inst).imm; }
+  // Whether a constant fits a sign-extended 32-bit immediate of an instruction of its width.
+  bool is_immediate(Value v) const;
+  bool in_register(Value v) const { return state_[v.index()].reg != kNoReg; }
+  unsigned register_of(Value v) const { return state_[v.index()].reg; }
+  // Whether this is the last use of the value, so that its register may be overwritten.
+  bool dies(Value v) const;
+  // Whether nothing will ever ask for the value.
+  bool is_dead(Value v) const { return uses(v) == 0 && !crosses(v); }
+  // Uses left in this block.
+  uint32_t uses(Value v) const { return state_[v.index()].uses; }
+  // Whether the value is used outside its block.
+  bool crosses(Value v) const { return (state_[v.index()].flags & kCrosses) != 0; }
+  bool is_dirty(Value v) const { return (state_[v.index()].flags & kDirty) != 0; }
+  // Displacement of the home from rbp, 0 while there is none.
+  int32_t home(Value v) const { return state_[v.index()].home; }
+  Type type_of(Value v) const { return f_.type_of(v); }
+
+  // ---- Operands; each pins its register
+  // Returns the register that caches v, loading it when needed.
+  Gp gp_of(Value v) { return x86::gpq(reg_of(v)); }
+  Xmm xmm_of(Value v) { return x86::xmm(reg_of(v) - 16); }
+  // The same, with the upper half of an i32 known to be zero.
+  Gp index_of(Value v);
+  // Returns a register with a copy of v that may be overwritten, and uses v once. The copy is v's
+  // own register when v dies.
+  Gp take_gp(Value v) { return x86::gpq(take(v)); }
+  Xmm take_xmm(Value v) { return x86::xmm(take(v) - 16); }
+  // The same, in a given register.
+  void take_in(Value v, unsigned reg);
+  Gp new_gp() { return x86::gpq(allocate(Type::kI64)); }
+  Xmm new_xmm() { return x86::xmm(allocate(Type::kF64) - 16); }
+  // Empties a register for an instruction that overwrites it, and pins it.
+  void vacate(unsigned reg);
+  // Uses v once; if that was its last use, its register is free at once. Call it when the
+  // instruction that reads v has been emitted, or cannot overwrite v's register before it reads it.
+  void use(Value v);
+  // use() in two steps, for instructions that read v after what comes in between: the first counts,
+  // the second gives up the register and the spill slot.
+  void use_later(Value v);
+  void settle(Value v);
+  // Says that a pinned register is not needed any more.
+  void unpin(unsigned reg) { pinned_ &= ~(1u << reg); }
+
+  // ---- Results
+  // Makes `reg` the place of v. `clean`: an i32's upper half is zero.
+  void define(Value v, const Gp& reg, bool clean = true) { define(v, reg.id(), clean); }
+  void define(Value v, const Xmm& reg) { define(v, reg.id() + 16, true); }
+  void end_instruction() { pinned_ = 0; }
+
+  // ---- Calls
+  // Stores every dirty value that is needed after this point; registers keep their contents.
+  void save_all();
+  // Forgets all registers.
+  void forget_all();
+
+  // ---- Places
+  Mem home_operand(Value v) const;
+  // reg = v, without any change of state. The value must not be nowhere.
+  void copy_to(unsigned reg, Value v);
+  // Bytes below rbp that homes take up, spill slots included.
+  uint32_t frame_bytes() const { return static_cast<uint32_t>(-lowest_); }
+
+ private:
+  static constexpr uint8_t kNoReg = 0xff;
+  enum Flag : uint8_t { kConstant = 1, kCrosses = 2, kDirty = 4, kClean = 8, kSpilled = 16 };
+  struct State {
+    uint32_t uses = 0;
+    int32_t home = 0;
+    uint8_t reg = kNoReg;
+    uint8_t flags = 0;
+  };
+
+  State& state(Value v) { return state_[v.index()]; }
+  void define(Value v, unsigned reg, bool clean);
+  unsigned reg_of(Value v);
+  unsigned take(Value v);
+  unsigned allocate(Type t);
+  unsigned choose(Type t) const;
+  void evict(unsigned reg);
+  void bind(Value v, unsigned reg);
+  void unbind(unsigned reg);
+  void store(Value v);
+  void drop_spill(State& s);
+  bool is_free(unsigned reg) const { return !owner_[reg].valid() && (pinned_ >> reg & 1) == 0; }
+  template <typename Visit>
+  void each_use(Block b, Visit visit);
+
+  CodeBuffer& b_;
+  Assembler& a_;
+  const Function& f_;
+  std::vector<State> state_;
+  Value owner_[32];
+  uint32_t pinned_ = 0;
+  std::vector<int32_t> free_spills_;
+  int32_t lowest_;
+};
+
+// Whether an instruction's operands are read by the code of this compiler. Observations of values
+// and frame states are not.
+bool reads_operands(Opcode op);
+
+}  // namespace uptier::jit::baseline

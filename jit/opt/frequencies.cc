@@ -1,0 +1,121 @@
+#include "jit/opt/frequencies.h"
+
+#include <algorithm>
+
+namespace uptier::jit {
+namespace {
+
+constexpr float kLeast = 1e-6f;
+constexpr float kMost = 1e12f;
+constexpr float kLoopFactor = 10;
+constexpr float kTrapShare = 1e-3f;
+constexpr float kExitShare = 0.1f;
+constexpr float kColdShare = 0.02f;  // of the frequency of the nearest dominator at the same depth
+
+// Marks the blocks from which every path ends in a trap.
+std::vector<bool> find_doomed(const Function& f, const ControlFlow& d) {
+  std::vector<bool> doomed(f.blocks.size());
+  for (size_t i = d.order().size(); i-- > 0;) {
+    Block b = d.order()[i];
+    const Inst& t = f.terminator(b);
+    auto edges = f.successors(b);
+    doomed[b.index()] = t.op == Opcode::kTrap ||
+                        (!edges.empty() && std::all_of(edges.begin(), edges.end(), [&](auto& e) {
+                          return d.position[e.to.index()] > i && doomed[e.to.index()];
+                        }));
+  }
+  return doomed;
+}
+
+// Returns the site of the block's first block probe, 0 when it has none.
+SiteId site_of(const Function& f, Block b) {
+  for (InstId i : f.block(b).insts) {
+    const Inst& inst = f.inst(i);
+    bool is_block = inst.op == Opcode::kProbe && inst.imm == uint64_t(ProbeKind::kBlock);
+    if (is_block) return inst.aux;
+  }
+  return 0;
+}
+
+void from_shape(Frequencies& q, const Function& f, const ControlFlow& d, const LoopNest& n) {
+  std::vector<bool> doomed = find_doomed(f, d);
+  q.of[f.entry().index()] = 1;
+  std::vector<float> share;
+  for (uint32_t i = 0; i < d.order().size(); ++i) {
+    Block b = d.order()[i];
+    float& own = q.of[b.index()];
+    if (n.is_header(b)) own *= kLoopFactor;
+    own = std::clamp(own, kLeast, kMost);
+    auto edges = f.successors(b);
+    uint32_t loop = n.loop_of[b.index()];
+    share.assign(edges.size(), 1);
+    float sum = 0;
+    for (size_t e = 0; e < edges.size(); ++e) {
+      if (doomed[edges[e].to.index()])
+        share[e] = kTrapShare;
+      else if (!n.contains(loop, edges[e].to))
+        share[e] = kExitShare;
+      sum += share[e];
+    }
+    for (size_t e = 0; e < edges.size(); ++e) {
+      Block to = edges[e].to;
+      if (d.position[to.index()] > i) q.of[to.index()] += own * share[e] / sum;
+    }
+  }
+}
+
+// Blocks that passes made have no site: they run as often as the most frequent block before them
+// on a forward edge.
+void from_counts(Frequencies& q, const Function& f, const ControlFlow& d,
+                 std::span<const uint64_t> counts) {
+  SiteId entry_site = site_of(f, f.entry());
+  auto count = [&](SiteId s) { return s <= counts.size() ? static_cast<float>(counts[s - 1]) : 0; };
+  float entry = entry_site != 0 ? std::max(1.0f, count(entry_site)) : 1.0f;
+  for (uint32_t i = 0; i < d.order().size(); ++i) {
+    Block b = d.order()[i];
+    float& own = q.of[b.index()];
+    SiteId site = site_of(f, b);
+    if (site != 0) {
+      own = count(site) / entry;
+    } else {
+      own = i == 0 ? 1.0f : 0.0f;
+      for (const Predecessor& p : d.preds[b.index()]) {
+        if (d.position[p.from.index()] < i) own = std::max(own, q.at(p.from));
+      }
+    }
+    own = std::clamp(own, kLeast, kMost);
+  }
+}
+
+void mark_cold(Frequencies& q, const ControlFlow& d, const LoopNest& n) {
+  for (size_t i = 1; i < d.order().size(); ++i) {
+    Block b = d.order()[i];
+    Block up = d.idom(b);
+    bool cold = q.cold[up.index()];
+    // A dominator inside a loop that b has left runs oftener than the way to b: look above it.
+    while (!n.contains(n.loop_of[up.index()], b)) {
+      Block above = d.idom(n.loops[n.loop_of[up.index()]].header);
+      if (!above.valid()) break;
+      up = above;
+    }
+    q.cold[b.index()] = cold || q.at(b) < kColdShare * q.at(up);
+  }
+}
+
+}  // namespace
+
+Frequencies estimate_frequencies(const Function& f, const ControlFlow& d, const LoopNest& n,
+                                 std::span<const uint64_t> counts) {
+  Frequencies q;
+  q.of.assign(f.blocks.size(), 0);
+  q.cold.assign(f.blocks.size(), false);
+  if (counts.empty()) {
+    from_shape(q, f, d, n);
+  } else {
+    from_counts(q, f, d, counts);
+  }
+  mark_cold(q, d, n);
+  return q;
+}
+
+}  // namespace uptier::jit

@@ -1,0 +1,96 @@
+// Two sections, cold blocks in the second. Within a section the order is a depth-first reverse
+// postorder in which the likelier successor is visited last, so that it comes next; every loop is
+// then pulled together at its header. Both steps keep dominators before what they dominate, and
+// coldness is inherited along dominance, so that sections keep it too.
+#include <algorithm>
+
+#include "jit/opt/passes.h"
+
+namespace uptier::jit {
+namespace {
+
+class BlockOrder {
+ public:
+  BlockOrder(const Function& f, const LoopNest& n, const Frequencies& q)
+      : f_(f), loops_(n), frequencies_(q), placed_(f.blocks.size()) {}
+
+  std::vector<Block> run() {
+    depth_first();
+    members_.resize(loops_.loops.size());
+    for (Block b : order_) {
+      for (uint32_t l = loops_.loop_of[b.index()]; l != kNoLoop; l = loops_.loops[l].parent) {
+        members_[l].push_back(b);
+      }
+    }
+    place(order_);
+    std::stable_partition(out_.begin(), out_.end(),
+                          [&](Block b) { return !frequencies_.cold[b.index()]; });
+    return out_;
+  }
+
+ private:
+  // Visits leaving edges first and the likeliest last.
+  std::vector<Block> successors_for_visit(Block b) {
+    std::vector<Block> to;
+    for (const Edge& e : f_.successors(b)) to.push_back(e.to);
+    uint32_t loop = loops_.loop_of[b.index()];
+    std::stable_sort(to.begin(), to.end(), [&](Block x, Block y) {
+      bool leaves_x = !loops_.contains(loop, x), leaves_y = !loops_.contains(loop, y);
+      if (leaves_x != leaves_y) return leaves_x;
+      return frequencies_.at(x) < frequencies_.at(y);
+    });
+    return to;
+  }
+
+  void depth_first() {
+    struct Frame {
+      Block block;
+      std::vector<Block> to;
+      size_t next = 0;
+    };
+    std::vector<bool> seen(f_.blocks.size());
+    std::vector<Frame> stack;
+    auto push = [&](Block b) {
+      seen[b.index()] = true;
+      stack.push_back({b, successors_for_visit(b)});
+    };
+    push(f_.entry());
+    while (!stack.empty()) {
+      Frame& top = stack.back();
+      if (top.next == top.to.size()) {
+        order_.push_back(top.block);
+        stack.pop_back();
+      } else if (Block b = top.to[top.next++]; !seen[b.index()]) {
+        push(b);
+      }
+    }
+    std::reverse(order_.begin(), order_.end());
+  }
+
+  // Appends the blocks, and at the header of a loop all of the loop. The depth of the recursion is
+  // that of the loops around a block that `members_` already lists.
+  void place(const std::vector<Block>& blocks) {
+    for (Block b : blocks) {
+      if (placed_[b.index()]) continue;
+      placed_[b.index()] = true;
+      out_.push_back(b);
+      if (loops_.is_header(b)) place(members_[loops_.loop_of[b.index()]]);
+    }
+  }
+
+  const Function& f_;
+  const LoopNest& loops_;
+  const Frequencies& frequencies_;
+  std::vector<bool> placed_;
+  std::vector<Block> order_;
+  std::vector<std::vector<Block>> members_;  // of each loop, inner ones included, in `order_`
+  std::vector<Block> out_;
+};
+
+}  // namespace
+
+void layout_blocks(Function& f, const LoopNest& n, const Frequencies& q) {
+  f.layout = BlockOrder(f, n, q).run();
+}
+
+}  // namespace uptier::jit

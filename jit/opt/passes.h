@@ -1,0 +1,55 @@
+// The passes of the optimizing compiler: each takes a verified Function and leaves one behind.
+//
+// A pass may be left out or repeated; none changes what the function computes, traps on or writes,
+// and none trusts a frequency for more than speed. Probes are rows of a table here: they stay with
+// their block while it lives and are dropped with it.
+//
+//   Thread: none of their own. Cost: near linear in the size of the function.
+#pragma once
+
+#include <vector>
+
+#include "jit/ir/function.h"
+#include "jit/opt/frequencies.h"
+
+namespace uptier::jit {
+
+// Drops what only baseline code needs: loop_header, and the values of frame_state and of probes.
+void strip_patchpoints(Function& f);
+
+// Computes what has constant operands, and turns constant conditions into constants.
+void fold_constants(Function& f);
+
+// Applies identities of integer arithmetic, puts constants on the right, and replaces
+// multiplications and unsigned divisions by powers of two.
+void simplify_arithmetic(Function& f);
+
+// Replaces divisions of i32 by constants with a multiplication.
+// Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994.
+void reduce_divisions(Function& f);
+
+// Replaces branches whose way is known by jumps, and appends a block to its only predecessor when
+// that one goes nowhere else. Drops unreachable blocks.
+void fold_branches(Function& f);
+
+// Drops blocks that the entry does not reach from the layout.
+void remove_unreachable(Function& f);
+
+// Removes block parameters that can only be one value.
+void prune_params(Function& f);
+
+// Replaces an instruction by an equal one that dominates it: pure operations, those that can only
+// trap, and loads of places that never change.
+void merge_common(Function& f);
+
+// Moves loads of places that never change, through a pointer known at the entry, to the entry.
+void hoist_invariants(Function& f);
+
+// Removes instructions and block parameters that nothing needs.
+void remove_dead(Function& f);
+
+// Orders the blocks: loops contiguous, the likely way straight on, cold blocks last. Dominators
+// come before what they dominate.
+void layout_blocks(Function& f, const ControlFlow& d, const LoopNest& n, const Frequencies& q);
+
+}  // namespace uptier::jit

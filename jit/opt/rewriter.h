@@ -1,0 +1,84 @@
+// Rewriter: what passes that replace values share.
+//
+// A pass walks the blocks in reverse postorder and looks at each instruction once. It may emit new
+// instructions before the one it looks at, and may declare a value equal to an earlier one;
+// operands are resolved before an instruction is looked at, and those on back edges at the end.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <vector>
+
+#include "jit/ir/function.h"
+#include "jit/opt/control_flow.h"
+
+namespace uptier::jit {
+
+class Rewriter {
+ public:
+  explicit Rewriter(Function& f) : f_(f), alias_(f.values.size()) {}
+
+  // Calls `visit(InstId)` for each instruction; it returns whether the instruction stays.
+  template <typename Visit>
+  void run(const std::vector<Block>& order, Visit visit) {
+    for (Block b : order) {
+      block_ = b;
+      std::vector<InstId> old = std::move(f_.block(b).insts);
+      out_.clear();
+      for (InstId i : old) {
+        resolve_args(i);
+        if (visit(i)) out_.push_back(i);
+      }
+      f_.block(b).insts.assign(out_.begin(), out_.end());
+    }
+    finish();
+  }
+
+  // Says that `v` is `same` from now on.
+  void replace(Value v, Value same) {
+    if (alias_.size() <= v.index()) alias_.resize(f_.values.size());
+    alias_[v.index()] = resolve(same);
+  }
+  Value resolve(Value v);
+
+  // Adds an instruction before the one that is looked at. Invalidates references to instructions.
+  Value emit(Inst i, std::initializer_list<Value> args, Type result);
+  Value emit(Opcode op, Type t, std::initializer_list<Value> args) {
+    return emit({.op = op, .type = t}, args, t);
+  }
+  Value constant(Type t, uint64_t bits) {
+    return emit({.op = Opcode::kConst, .type = t, .imm = bits}, {}, t);
+  }
+  // Makes the instruction a constant in place.
+  void become_constant(InstId i, uint64_t bits);
+  // Makes the instruction another operation on the same result, in place.
+  void become(InstId i, Opcode op, std::initializer_list<Value> args);
+
+  // Returns the defining instruction, or null for a block parameter.
+  const Inst* def(Value v) const {
+    InstId i = f_.value(v).inst;
+    return i.valid() ? &f_.inst(i) : nullptr;
+  }
+  // Returns the defining instruction when it is `op`, else null.
+  const Inst* def(Value v, Opcode op) const {
+    const Inst* i = def(v);
+    return i && i->op == op ? i : nullptr;
+  }
+  std::optional<uint64_t> constant_of(Value v) const {
+    const Inst* i = def(v, Opcode::kConst);
+    return i ? std::optional(i->imm) : std::nullopt;
+  }
+  Function& f() { return f_; }
+  Block block() const { return block_; }
+
+ private:
+  void resolve_args(InstId i);
+  void finish();
+
+  Function& f_;
+  Block block_;
+  std::vector<InstId> out_;
+  std::vector<Value> alias_;
+};
+
+}  // namespace uptier::jit

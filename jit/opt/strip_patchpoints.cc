@@ -1,0 +1,15 @@
+#include "jit/opt/passes.h"
+
+namespace uptier::jit {
+
+void strip_patchpoints(Function& f) {
+  for (Block b : f.layout) {
+    std::erase_if(f.block(b).insts, [&](InstId i) {
+      Inst& inst = f.inst(i);
+      if (inst.op == Opcode::kProbe || inst.op == Opcode::kFrameState) inst.args.size = 0;
+      return inst.op == Opcode::kLoopHeader;
+    });
+  }
+}
+
+}  // namespace uptier::jit

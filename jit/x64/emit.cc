@@ -1,0 +1,225 @@
+#include "jit/x64/emit.h"
+
+#include <algorithm>
+
+#include "jit/x64/emit_impl.h"
+#include "jit/x64/macros.h"
+#include "sampler/context.h"
+
+namespace uptier::jit::x64 {
+namespace {
+
+// A leaf with a small frame may use the stack that the limit keeps free for host functions.
+constexpr uint32_t kSmallFrame = 1024;
+// The stack check is made after the frame was taken, below the limit.
+constexpr uint32_t kLargestFrame = 1u << 20;
+constexpr Reg kSavable[] = {kRbx, kR12, kR13, kR14, kR15};
+
+}  // namespace
+
+bool has_bmi2() { return asmjit::CpuInfo::host().features().x86().hasBMI2(); }
+
+Emitter::Emitter(const EmitInput& in)
+    : in_(in), m_(in.machine), b_(in.compile.space), a_(b_.assembler()) {
+  avx_ = asmjit::CpuInfo::host().features().x86().hasAVX();
+  bmi2_ = has_bmi2();
+}
+
+Result<std::unique_ptr<Code>> Emitter::run() {
+  lay_out_frame();
+  if (frame_ > kLargestFrame) {
+    return Error{ErrorCode::kUnsupported, in_.function.name + ": the frame exceeds 1 MiB"};
+  }
+  for (size_t b = 0; b < m_.blocks.size(); ++b) labels_.push_back(b_.new_label());
+  find_empty_blocks();
+  prologue();
+  for (uint32_t b = 0; b < m_.blocks.size(); ++b) emit_block(b);
+  jump_tables();
+  b_.tables().frame_size = frame_ + 8 * static_cast<uint32_t>(saved_.size());
+  return b_.publish(in_.compile.space, 0, in_.compile.method);
+}
+
+// ---- The frame --------------------------------------------------------------------------------
+
+void Emitter::lay_out_frame() {
+  for (Reg r : kSavable) {
+    if (in_.allocation.used & mask_of(r)) saved_.push_back(r);
+  }
+  uint32_t bytes = 8 * (in_.allocation.slots + m_.outgoing_words);
+  uint32_t saved = 8 * static_cast<uint32_t>(saved_.size());
+  // rbp is 16-byte aligned, and so is rsp at calls.
+  bool aligned = m_.has_calls || in_.osr;
+  frame_ = aligned ? ((bytes + saved + 15) & ~15u) - saved : bytes;
+}
+
+void Emitter::prologue() {
+  entry_ = b_.new_label();
+  b_.bind(entry_);
+  auto below = static_cast<int32_t>(in_.baseline_frame);
+  if (in_.osr) {
+    auto saved = static_cast<int32_t>(8 * saved_.size());
+    a_.lea(x86::rsp, x86::ptr(x86::rbp, -below - saved - static_cast<int32_t>(frame_)));
+    for (size_t n = 0; n < saved_.size(); ++n) {
+      a_.mov(x86::ptr(x86::rbp, -below - 8 * static_cast<int32_t>(n + 1)), x86::gpq(saved_[n]));
+    }
+  } else {
+    a_.push(x86::rbp);
+    a_.mov(x86::rbp, x86::rsp);
+    for (Reg r : saved_) a_.push(x86::gpq(r));
+    if (frame_ != 0) a_.sub(x86::rsp, imm(frame_));
+  }
+  if (!m_.has_calls && frame_ <= kSmallFrame) return;
+  b_.load_context(x86::r11);
+  a_.cmp(x86::rsp, x86::qword_ptr(x86::r11, sampler::kStackLimitOffset));
+  a_.jb(b_.trap_label(TrapCode::kStackExhausted, 0));
+}
+
+void Emitter::epilogue() {
+  if (in_.osr) {
+    auto below = static_cast<int32_t>(in_.baseline_frame);
+    for (size_t n = 0; n < saved_.size(); ++n) {
+      a_.mov(x86::gpq(saved_[n]), x86::ptr(x86::rbp, -below - 8 * static_cast<int32_t>(n + 1)));
+    }
+    a_.mov(x86::rsp, x86::rbp);
+  } else {
+    if (frame_ != 0) a_.add(x86::rsp, imm(frame_));
+    for (size_t n = saved_.size(); n-- > 0;) a_.pop(x86::gpq(saved_[n]));
+  }
+  a_.pop(x86::rbp);
+  a_.ret();
+}
+
+// ---- Blocks -----------------------------------------------------------------------------------
+
+void Emitter::find_empty_blocks() {
+  empty_.assign(m_.blocks.size(), true);
+  auto only_jumps = [&](const MInst& i) {
+    return i.op == MOp::kLabel || i.op == MOp::kJump || i.op == MOp::kProbe;
+  };
+  for (size_t b = 0; b < m_.blocks.size(); ++b) {
+    for (uint32_t n = m_.blocks[b].begin; n < m_.blocks[b].end && empty_[b]; ++n) {
+      empty_[b] = only_jumps(m_.insts[n]);
+    }
+  }
+  uint32_t b = 0;
+  for (const Move& m : in_.allocation.moves) {
+    while (m.gap >= m_.blocks[b].end) ++b;
+    empty_[b] = false;
+  }
+}
+
+uint32_t Emitter::target(uint32_t b) const {
+  // An empty loop jumps to itself for ever; it keeps its last jump.
+  for (size_t steps = 0; empty_[b] && steps < m_.blocks.size(); ++steps) {
+    uint32_t to = m_.edges_of(m_.terminator(m_.blocks[b]))[0].to;
+    if (to == b) break;
+    b = to;
+  }
+  return b;
+}
+
+void Emitter::emit_block(uint32_t b) {
+  const MBlock& block = m_.blocks[b];
+  if (empty_[b] && target(b) != b && !empty_[target(b)] && b != 0) return;
+  next_ = b + 1;
+  while (next_ < m_.blocks.size() && empty_[next_] && !empty_[target(next_)]) ++next_;
+  if (block.align) a_.align(asmjit::AlignMode::kCode, 16);
+  b_.bind(labels_[b]);
+  for (uint32_t n = block.begin; n < block.end; ++n) {
+    emit_gap(n);
+    emit_inst(m_.insts[n]);
+  }
+}
+
+void Emitter::emit_inst(const MInst& i) {
+  switch (i.op) {
+    case MOp::kAlu: return alu(i);
+    case MOp::kAluTrap:
+    case MOp::kAluOverflow: return alu_checked(i);
+    case MOp::kMulImm: return mul_imm(i);
+    case MOp::kShiftImm: return shift_imm(i);
+    case MOp::kShiftVar: return shift_var(i);
+    case MOp::kLea: return lea(i);
+    case MOp::kExtend: return extend(i);
+    case MOp::kLoad: return load(i);
+    case MOp::kStore: return store(i);
+    case MOp::kAluStore: return alu_store(i);
+    case MOp::kDiv: return divide(i);
+    case MOp::kFAlu: return float_alu(i);
+    case MOp::kFUnary: return float_unary(i);
+    case MOp::kFSign: return float_sign(i);
+    case MOp::kConvert: return convert(i);
+    case MOp::kSet: return set(i);
+    case MOp::kSelect: return select(i);
+    case MOp::kTrapIf: return trap_if(i);
+    case MOp::kBranch: return branch(i);
+    case MOp::kSwitch: return switch_on(i);
+    case MOp::kCall:
+    case MOp::kCallIndirect:
+    case MOp::kCallHost: return call(i);
+    default: return emit_simple(i);
+  }
+}
+
+void Emitter::emit_simple(const MInst& i) {
+  switch (i.op) {
+    case MOp::kJump: {
+      uint32_t to = target(m_.edges_of(i)[0].to);
+      if (!follows(to)) a_.jmp(labels_[to]);
+      return;
+    }
+    case MOp::kReturn: return epilogue();
+    case MOp::kTrap: return b_.trap_now(i.trap, i.loc);
+    case MOp::kProbe: return b_.probe_row(static_cast<SiteId>(i.imm));
+    case MOp::kMov: return move(at(i, i.a), at(i, i.d));
+    case MOp::kConst:
+    case MOp::kFConst: return load_constant(at(i, i.d), i.imm);
+    case MOp::kLoadFrame: {
+      Mem from = x86::ptr(x86::rbp, i.disp, i.width);
+      Location d = at(i, i.d);
+      if (class_of(d.index()) == RegClass::kXmm) {
+        i.width == 8 ? a_.movsd(xmm_at(i, i.d), from) : a_.movss(xmm_at(i, i.d), from);
+      } else {
+        a_.mov(gp(gp_at(i, i.d), i.width == 8), from);
+      }
+      return;
+    }
+    case MOp::kNeg:
+    case MOp::kNot: {
+      Gp d = gp(gp_at(i, i.d), i.width == 8);
+      copy(d, i, i.a, i.width);
+      i.op == MOp::kNeg ? a_.neg(d) : a_.not_(d);
+      return;
+    }
+    case MOp::kBits: {
+      auto op = static_cast<Opcode>(i.sub);
+      return emit_bit_count(b_, op, i.width == 8, gp_at(i, i.d), gp_at(i, i.a), x86::r11);
+    }
+    case MOp::kFLoad: {
+      claim(i);
+      Mem from = memory(i, i.width);
+      i.width == 8 ? a_.movsd(xmm_at(i, i.d), from) : a_.movss(xmm_at(i, i.d), from);
+      return;
+    }
+    case MOp::kFStore: {
+      claim(i);
+      Mem to = memory(i, i.width);
+      i.width == 8 ? a_.movsd(to, xmm_at(i, i.a)) : a_.movss(to, xmm_at(i, i.a));
+      return;
+    }
+    default: return;  // kLabel, kEntry: nothing
+  }
+}
+
+// Tables of 32-bit distances from the table's own start, behind the code.
+void Emitter::jump_tables() {
+  for (const Table& t : tables_) {
+    a_.align(asmjit::AlignMode::kData, 4);
+    b_.bind(t.label);
+    for (const Label& to : t.targets) a_.embedLabelDelta(to, t.label, 4);
+  }
+}
+
+Result<std::unique_ptr<Code>> emit(const EmitInput& in) { return Emitter(in).run(); }
+
+}  // namespace uptier::jit::x64

@@ -1,0 +1,34 @@
+// emit: machine instructions with locations to bytes.
+//
+//   push rbp; mov rbp, rsp; push used callee-saved registers; sub rsp
+//   [stack check]
+//   body, hot blocks first
+//   add rsp; pop ...; pop rbp; ret          at each return
+//
+// An OSR version is entered by a jump, with rbp the baseline frame; its own frame lies below that
+// one, and both go with `mov rsp, rbp; pop rbp; ret`.
+#pragma once
+
+#include <memory>
+
+#include "jit/compile.h"
+#include "jit/x64/allocation.h"
+
+namespace uptier::jit::x64 {
+
+struct EmitInput {
+  const CompileInput& compile;
+  const Function& function;  // after the passes
+  const MachineFunction& machine;
+  const Allocation& allocation;
+  bool osr = false;
+  uint32_t baseline_frame = 0;  // OSR: bytes below rbp that are not ours
+};
+
+// Errors: those of CodeBuffer::publish, and kUnsupported for a frame beyond a mebibyte.
+Result<std::unique_ptr<Code>> emit(const EmitInput& in);
+
+// Whether shlx and its like exist on this machine.
+bool has_bmi2();
+
+}  // namespace uptier::jit::x64

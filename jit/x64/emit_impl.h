@@ -1,0 +1,120 @@
+// What the files of the emitter share; see emit.h.
+#pragma once
+
+#include <vector>
+
+#include "jit/code/code_buffer.h"
+#include "jit/x64/emit.h"
+
+namespace uptier::jit::x64 {
+
+class Emitter {
+ public:
+  explicit Emitter(const EmitInput& in);
+  Result<std::unique_ptr<Code>> run();
+
+ private:
+  // ---- emit.cc
+  void lay_out_frame();
+  void prologue();
+  void epilogue();
+  void emit_block(uint32_t b);
+  void emit_inst(const MInst& i);
+  void emit_simple(const MInst& i);
+  void find_empty_blocks();
+  uint32_t target(uint32_t b) const;  // where a jump to the block really goes
+  bool follows(uint32_t b) const { return b == next_; }
+  void jump_tables();
+
+  // ---- emit_moves.cc
+  void emit_gap(uint32_t n);
+  void move(Location from, Location to);
+  void load_constant(Location to, uint64_t bits);
+  Mem slot(uint32_t n, uint32_t bytes) const;
+  Mem place(Location l, uint32_t bytes) const;  // of a slot or an outgoing argument
+
+  // ---- operands
+  const Operand& operand(const MInst& i, uint8_t n) const {
+    return m_.operands[i.operands_at + n];
+  }
+  Location at(const MInst& i, uint8_t n) const { return operand(i, n).at; }
+  Gp gp_at(const MInst& i, uint8_t n) const { return x86::gpq(at(i, n).index()); }
+  Xmm xmm_at(const MInst& i, uint8_t n) const { return Xmm(at(i, n).index() - 16); }
+  Mem memory(const MInst& i, uint32_t bytes) const;
+  void claim(const MInst& i);  // the trap row of what comes next
+  // Calls f(operand): a register of the width, or memory, as the place of operand `n` is.
+  template <typename F>
+  void with(const MInst& i, uint8_t n, uint32_t bytes, F f);
+
+  // ---- emit_int.cc
+  void alu(const MInst& i);
+  bool alu_as_lea(const MInst& i, AluOp op);
+  void alu_op(AluOp op, const Gp& d, const Mem& s);
+  void alu_op(AluOp op, const Gp& d, const Gp& s);
+  void alu_op(AluOp op, const Gp& d, int32_t s);
+  void copy(const Gp& d, const MInst& i, uint8_t n, uint32_t bytes);
+  void alu_checked(const MInst& i);
+  void mul_imm(const MInst& i);
+  void shift_imm(const MInst& i);
+  void shift_var(const MInst& i);
+  void lea(const MInst& i);
+  void extend(const MInst& i);
+  void load(const MInst& i);
+  void store(const MInst& i);
+  void alu_store(const MInst& i);
+  void divide(const MInst& i);
+
+  // ---- emit_float.cc
+  void float_alu(const MInst& i);
+  void float_unary(const MInst& i);
+  void float_sign(const MInst& i);
+  void convert(const MInst& i);
+  void copy(const Xmm& d, const MInst& i, uint8_t n);
+
+  // ---- emit_test.cc
+  void test(const MInst& i);
+  void set(const MInst& i);
+  void select(const MInst& i);
+  void float_select(const MInst& i);
+  void trap_if(const MInst& i);
+  void branch(const MInst& i);
+  void jump_on(Cond c, const Label& to);
+  void switch_on(const MInst& i);
+
+  // ---- emit_call.cc
+  void call(const MInst& i);
+
+  const EmitInput& in_;
+  const MachineFunction& m_;
+  CodeBuffer b_;
+  Assembler& a_;
+  Label entry_;
+  std::vector<Label> labels_;    // by block
+  std::vector<bool> empty_;      // by block: nothing but a jump
+  uint32_t next_ = 0;            // the block that comes next, empty ones skipped
+  size_t move_ = 0;              // the next of Allocation::moves
+  std::vector<Reg> saved_;
+  uint32_t frame_ = 0;           // bytes that sub rsp takes
+  bool avx_ = false;
+  bool bmi2_ = false;
+  struct Table {
+    Label label;
+    std::vector<Label> targets;
+  };
+  std::vector<Table> tables_;
+};
+
+// The condition in asmjit's terms; float equality has none.
+x86::CondCode code_of(Cond c);
+
+template <typename F>
+void Emitter::with(const MInst& i, uint8_t n, uint32_t bytes, F f) {
+  Location l = at(i, n);
+  if (l.is_reg()) {
+    f(gp(x86::gpq(l.index()), bytes == 8));
+  } else {
+    f(place(l, bytes));
+  }
+}
+
+}  // namespace uptier::jit::x64

@@ -1,0 +1,254 @@
+#include "jit/x64/linear_scan.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace uptier::jit::x64 {
+namespace {
+
+// What saving and restoring a callee-saved register costs, in units of block frequency.
+constexpr float kSaveCost = 2;
+
+// Calls `visit(reg)` for each register of a mask.
+template <typename Visit>
+void each(RegMask mask, Visit visit) {
+  for (; mask != 0; mask &= mask - 1) visit(static_cast<unsigned>(std::countr_zero(mask)));
+}
+
+}  // namespace
+
+PieceList LinearScan::run() {
+  for (uint32_t v = 0; v < m_.vregs.size(); ++v) {
+    if (pieces_[v].from != pieces_[v].to) push(v);
+  }
+  cursor_.resize(pieces_.size());
+  for (uint32_t v = 0; v < m_.vregs.size(); ++v) cursor_[v] = pieces_[v].ranges_at;
+  while (!queue_.empty()) {
+    uint32_t cur = queue_.top().piece;
+    queue_.pop();
+    process(cur);
+  }
+  return std::move(list_);
+}
+
+void LinearScan::push(uint32_t p) {
+  const Piece& piece = pieces_[p];
+  auto weight = static_cast<float>(weight_sums_[piece.uses_end] - weight_sums_[piece.uses_at]);
+  queue_.push({piece.from, weight, p});
+}
+
+Range LinearScan::range(const Piece& p, uint32_t k) const {
+  const Range& r = live_.ranges[k];
+  return {std::max(r.from, p.from), std::min(r.to, p.to)};
+}
+
+void LinearScan::process(uint32_t cur) {
+  now_ = pieces_[cur].from;
+  advance(now_);
+  find_free(cur);
+  if (!take_free(cur)) take_blocked(cur);
+}
+
+// Moves parts between active, inactive and done, up to a position.
+void LinearScan::advance(uint32_t pos) {
+  if (pos < next_event_) return;
+  next_event_ = UINT32_MAX;
+  // Returns whether the part is live at `pos`; it is not done.
+  auto live_now = [&](uint32_t p) {
+    uint32_t& k = cursor_[p];
+    while (range(pieces_[p], k).to <= pos) ++k;
+    Range r = range(pieces_[p], k);
+    next_event_ = std::min(next_event_, r.from <= pos ? r.to : r.from);
+    return r.from <= pos;
+  };
+  for (unsigned reg = 0; reg < kRegCount; ++reg) {
+    uint32_t was_active = active_[reg];
+    active_[reg] = kNone;
+    auto& waiting = inactive_[reg];
+    for (size_t i = 0; i < waiting.size();) {
+      uint32_t p = waiting[i];
+      bool done = pieces_[p].to <= pos;
+      bool live = !done && live_now(p);
+      if (live) active_[reg] = p;
+      if (done || live) {
+        waiting[i] = waiting.back();
+        waiting.pop_back();
+      } else {
+        ++i;
+      }
+    }
+    if (was_active == kNone || pieces_[was_active].to <= pos) continue;
+    if (live_now(was_active)) {
+      active_[reg] = was_active;
+    } else {
+      waiting.push_back(was_active);
+    }
+  }
+}
+
+// Returns the first position at which both parts are live, or kNone.
+uint32_t LinearScan::intersection(uint32_t a, uint32_t b) const {
+  const Piece &x = pieces_[a], &y = pieces_[b];
+  uint32_t i = cursor_[a], k = cursor_[b];
+  while (i < x.ranges_end && k < y.ranges_end) {
+    Range r = range(x, i), s = range(y, k);
+    if (r.from >= x.to || s.from >= y.to) break;
+    if (r.to <= s.from) {
+      ++i;
+    } else if (s.to <= r.from) {
+      ++k;
+    } else {
+      return std::max(r.from, s.from);
+    }
+  }
+  return kNone;
+}
+
+void LinearScan::find_clobbers(uint32_t cur) {
+  const Piece& p = pieces_[cur];
+  RegMask open = allocatable(m_.class_of(Vreg(p.vreg))) & ever_clobbered_;
+  auto it = clobbers_.begin();
+  for (uint32_t k = p.ranges_at; k < p.ranges_end && open != 0; ++k) {
+    Range r = range(p, k);
+    if (r.from >= r.to) continue;
+    auto before = [](const auto& c, uint32_t pos) { return c.first < pos; };
+    it = std::lower_bound(it, clobbers_.end(), r.from, before);
+    for (; it != clobbers_.end() && it->first < r.to && open != 0; ++it) {
+      each(it->second & open, [&](unsigned reg) { clobbered_at_[reg] = it->first; });
+      open &= ~it->second;
+    }
+  }
+}
+
+void LinearScan::find_free(uint32_t cur) {
+  RegMask regs = allocatable(m_.class_of(Vreg(pieces_[cur].vreg)));
+  each(regs, [&](unsigned reg) { clobbered_at_[reg] = kNone; });
+  find_clobbers(cur);
+  bool child = cur >= m_.vregs.size();
+  each(regs, [&](unsigned reg) {
+    free_until_[reg] = active_[reg] != kNone ? 0 : clobbered_at_[reg];
+    if (!child || free_until_[reg] == 0) return;
+    for (uint32_t p : inactive_[reg]) {
+      free_until_[reg] = std::min(free_until_[reg], intersection(cur, p));
+    }
+  });
+}
+
+// Returns the register that hints want most; without hints, one that need not be saved.
+unsigned LinearScan::best_register(uint32_t cur, RegMask candidates) {
+  float score[kRegCount] = {};
+  uint32_t v = pieces_[cur].vreg, pos = pieces_[cur].from;
+  each(candidates & kCalleeSaved & ~used_, [&](unsigned reg) { score[reg] = -kSaveCost; });
+  each(candidates & kCalleeSaved & used_, [&](unsigned reg) { score[reg] = -1e-4f; });
+  for (uint32_t h = hint_at_[v]; h != kNone; h = hints_[h].next) {
+    const Hint& hint = hints_[h];
+    Location at = hint.fixed ? Location::reg(hint.other)
+                             : pieces_[list_.at(hint.other, pos)].at;
+    if (at.is_reg()) score[at.index()] += hint.weight;
+  }
+  // The own part before this one: no move is best.
+  if (cur != v) {
+    for (uint32_t p = v; p != kNone && p != cur; p = pieces_[p].next) {
+      bool adjacent = pieces_[p].next == cur && pieces_[p].at.is_reg();
+      if (adjacent) score[pieces_[p].at.index()] += frequency(pos);
+    }
+  }
+  auto best = static_cast<unsigned>(std::countr_zero(candidates));
+  each(candidates, [&](unsigned reg) {
+    if (score[reg] > score[best]) best = reg;
+  });
+  return best;
+}
+
+// Takes a register that nothing else wants while the part lives. Returns whether there is one.
+bool LinearScan::take_free(uint32_t cur) {
+  const Piece& p = pieces_[cur];
+  RegMask free = 0;
+  uint32_t longest = 0;
+  RegMask regs = allocatable(m_.class_of(Vreg(p.vreg)));
+  each(regs, [&](unsigned reg) {
+    if (free_until_[reg] >= p.to) free |= mask_of(reg);
+    longest = std::max(longest, free_until_[reg]);
+  });
+  if (free == 0) return false;
+  unsigned reg = best_register(cur, free);
+  bool must_save = (mask_of(reg) & kCalleeSaved & ~used_) != 0;
+  if (must_save) {
+    // A register up to the first call may do, when what comes after it is rare.
+    RegMask partial = 0;
+    uint32_t until = 0;
+    each(regs & ~kCalleeSaved, [&](unsigned r) { until = std::max(until, free_until_[r]); });
+    each(regs & ~kCalleeSaved, [&](unsigned r) {
+      if (free_until_[r] == until) partial |= mask_of(r);
+    });
+    bool splittable = until != kNone && (until & ~1u) > p.from + 1;
+    float rest = splittable ? weight_between(p.vreg, until, p.to) + frequency(until) : kNever;
+    if (rest < kSaveCost) {
+      take_until(cur, best_register(cur, partial), until);
+      return true;
+    }
+  }
+  assign(cur, reg);
+  return true;
+}
+
+void LinearScan::assign(uint32_t cur, unsigned reg) {
+  Piece& p = pieces_[cur];
+  p.at = Location::reg(reg);
+  used_ |= mask_of(reg);
+  active_[reg] = cur;
+  cursor_[cur] = p.ranges_at;
+  while (range(p, cursor_[cur]).to <= p.from) ++cursor_[cur];
+  next_event_ = std::min(next_event_, range(p, cursor_[cur]).to);
+}
+
+// Takes a register up to where it is lost, and leaves the rest for later.
+void LinearScan::take_until(uint32_t cur, unsigned reg, uint32_t blocked) {
+  if (blocked < pieces_[cur].to) {
+    uint32_t at = split_position(cur, blocked & ~1u);
+    if (at > pieces_[cur].from) {
+      push(split(cur, at));
+    } else {
+      spill_from(cur, blocked);
+    }
+  }
+  assign(cur, reg);
+}
+
+// All registers are taken for a time: something is split or spilled, whichever costs least.
+void LinearScan::take_blocked(uint32_t cur) {
+  const Piece& p = pieces_[cur];
+  RegMask regs = allocatable(m_.class_of(Vreg(p.vreg)));
+  bool must = needs_register(p, p.from);
+  // A register that is free for the beginning.
+  unsigned partial = kRegCount;
+  each(regs, [&](unsigned reg) {
+    if (partial == kRegCount || free_until_[reg] > free_until_[partial]) partial = reg;
+  });
+  uint32_t until = free_until_[partial];
+  float partial_cost = kNever;
+  if ((until & ~1u) > p.from) partial_cost = 2 * frequency(split_position(cur, until & ~1u));
+  // A register that something cheaper holds.
+  unsigned victim = kRegCount;
+  float victim_at = kNever;
+  each(regs, [&](unsigned reg) {
+    if (clobbered_at_[reg] <= p.from + (must ? 1 : 0)) return;
+    float cost = victim_cost(reg, cur);
+    if (clobbered_at_[reg] < p.to) cost += 2 * frequency(clobbered_at_[reg]);
+    if (cost < victim_at) {
+      victim_at = cost;
+      victim = reg;
+    }
+  });
+  float own = must ? kNever : spill_cost(cur, cur);
+  if (own <= victim_at && own <= partial_cost) return spill_whole(cur);
+  if (partial_cost <= victim_at) return take_until(cur, partial, until);
+  evict(victim, cur);
+  take_until(cur, victim, clobbered_at_[victim]);
+}
+
+PieceList scan(const MachineFunction& m, const LiveRanges& live) {
+  return LinearScan(m, live).run();
+}
+
+}  // namespace uptier::jit::x64

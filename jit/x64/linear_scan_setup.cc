@@ -1,0 +1,121 @@
+// What the scan knows beforehand: clobbers, hints and sums of weights.
+#include <algorithm>
+
+#include "jit/x64/linear_scan.h"
+
+namespace uptier::jit::x64 {
+
+LinearScan::LinearScan(const MachineFunction& m, const LiveRanges& live)
+    : m_(m), live_(live), pieces_(list_.pieces) {
+  block_of_.resize(m.insts.size() + 1);
+  for (uint32_t b = 0; b < m.blocks.size(); ++b) {
+    std::fill(block_of_.begin() + m.blocks[b].begin, block_of_.begin() + m.blocks[b].end, b);
+  }
+  auto vregs = static_cast<uint32_t>(m.vregs.size());
+  spilled_.resize(vregs);
+  pieces_.resize(vregs);
+  for (uint32_t v = 0; v < vregs; ++v) {
+    auto ranges = live.ranges_of(v);
+    Piece& p = pieces_[v];
+    p.vreg = v;
+    p.ranges_at = live.ranges_at[v];
+    p.ranges_end = live.ranges_at[v + 1];
+    p.uses_at = live.uses_at[v];
+    p.uses_end = live.uses_at[v + 1];
+    if (ranges.empty()) continue;
+    p.from = ranges.front().from;
+    p.to = ranges.back().to;
+  }
+  std::fill_n(active_, kRegCount, kNone);
+  collect_clobbers();
+  collect_hints();
+  sum_weights();
+}
+
+void LinearScan::collect_clobbers() {
+  for (uint32_t n = 0; n < m_.insts.size(); ++n) {
+    RegMask lost = clobbers(m_.insts[n]);
+    if (lost != 0) clobbers_.push_back({2 * n + 1, lost});
+    ever_clobbered_ |= lost;
+  }
+}
+
+void LinearScan::hint(Vreg a, Vreg b, float weight) {
+  if (!a.valid() || !b.valid() || a == b || m_.class_of(a) != m_.class_of(b)) return;
+  for (auto [x, y] : {std::pair(a, b), std::pair(b, a)}) {
+    hints_.push_back({hint_at_[x.index()], y.index(), weight, false});
+    hint_at_[x.index()] = static_cast<uint32_t>(hints_.size() - 1);
+  }
+}
+
+void LinearScan::hint_fixed(Vreg a, unsigned reg, float weight) {
+  if (!a.valid()) return;
+  hints_.push_back({hint_at_[a.index()], reg, weight, true});
+  hint_at_[a.index()] = static_cast<uint32_t>(hints_.size() - 1);
+}
+
+void LinearScan::collect_hints() {
+  hint_at_.assign(m_.vregs.size(), kNone);
+  for (const MBlock& b : m_.blocks) {
+    for (uint32_t n = b.begin; n < b.end; ++n) add_inst_hints(m_.insts[n], b.frequency);
+    const MInst& t = m_.terminator(b);
+    if (t.edge_count != 1) continue;
+    const MEdge& e = m_.edges_of(t)[0];
+    auto params = m_.params_of(m_.blocks[e.to]);
+    for (uint32_t k = 0; k < params.size(); ++k) {
+      hint(params[k], m_.edge_args[e.args_at + k].vreg, b.frequency);
+    }
+  }
+}
+
+void LinearScan::add_inst_hints(const MInst& i, float weight) {
+  const Operand* o = m_.operands.data() + i.operands_at;
+  for (uint32_t k = 0; k < i.count(); ++k) {
+    if (o[k].policy == Policy::kFixed && o[k].fixed.is_reg()) {
+      hint_fixed(o[k].vreg, o[k].fixed.index(), weight);
+    }
+  }
+  if (i.d == kNoOperand) return;
+  Vreg d = o[i.d].vreg;
+  // Where the machine has two addresses, the result belongs on top of a source.
+  switch (i.op) {
+    case MOp::kMov:
+    case MOp::kAlu:
+    case MOp::kAluTrap:
+    case MOp::kNeg:
+    case MOp::kNot:
+    case MOp::kShiftImm:
+    case MOp::kExtend:
+    case MOp::kFAlu:
+    case MOp::kFSign:
+      if (i.a != kNoOperand) hint(d, o[i.a].vreg, weight);
+      if (i.b != kNoOperand && o[i.b].role == Role::kUse) hint(d, o[i.b].vreg, 0.9f * weight);
+      return;
+    case MOp::kSelect:
+      hint(d, o[i.y].vreg, weight);
+      hint(d, o[i.x].vreg, 0.9f * weight);
+      return;
+    default: return;
+  }
+}
+
+void LinearScan::sum_weights() {
+  weight_sums_.resize(live_.uses.size() + 1);
+  double sum = 0;
+  for (size_t u = 0; u < live_.uses.size(); ++u) {
+    weight_sums_[u] = sum;
+    sum += live_.uses[u].weight;
+  }
+  weight_sums_.back() = sum;
+}
+
+float LinearScan::weight_between(uint32_t v, uint32_t from, uint32_t to) const {
+  auto first = live_.uses.begin() + live_.uses_at[v], last = live_.uses.begin() + live_.uses_at[v + 1];
+  auto before = [](const UsePoint& u, uint32_t pos) { return u.pos < pos; };
+  auto a = std::lower_bound(first, last, from, before);
+  auto b = std::lower_bound(a, last, to, before);
+  return static_cast<float>(weight_sums_[static_cast<size_t>(b - live_.uses.begin())] -
+                            weight_sums_[static_cast<size_t>(a - live_.uses.begin())]);
+}
+
+}  // namespace uptier::jit::x64

@@ -1,0 +1,165 @@
+// Where parts are split, and what giving way costs.
+#include <algorithm>
+
+#include "jit/x64/linear_scan.h"
+
+namespace uptier::jit::x64 {
+
+// Splits at a position inside the part. Returns the rest, which has no location yet.
+uint32_t LinearScan::split(uint32_t p, uint32_t pos) {
+  Piece rest = pieces_[p];
+  auto first = live_.ranges.begin() + rest.ranges_at, last = live_.ranges.begin() + rest.ranges_end;
+  auto ends_after = [](uint32_t at, const Range& r) { return at < r.to; };
+  auto it = std::upper_bound(first, last, pos, ends_after);
+  rest.ranges_at = static_cast<uint32_t>(it - live_.ranges.begin());
+  rest.from = std::max(pos, it->from);
+  auto use = std::lower_bound(live_.uses.begin() + rest.uses_at, live_.uses.begin() + rest.uses_end,
+                              pos, [](const UsePoint& u, uint32_t at) { return u.pos < at; });
+  rest.uses_at = static_cast<uint32_t>(use - live_.uses.begin());
+  rest.at = Location();
+  auto id = static_cast<uint32_t>(pieces_.size());
+  Piece& head = pieces_[p];
+  head.next = id;
+  head.uses_end = rest.uses_at;
+  bool inside = it->from < pos;
+  head.ranges_end = rest.ranges_at + (inside ? 1 : 0);
+  head.to = inside ? pos : live_.ranges[head.ranges_end - 1].to;
+  pieces_.push_back(rest);
+  cursor_.push_back(rest.ranges_at);
+  return id;
+}
+
+// Returns whether the part has to be in a register for the instruction at a position.
+bool LinearScan::needs_register(const Piece& p, uint32_t pos) const {
+  uint32_t end = (pos | 1) + 1;
+  auto first = live_.uses.begin() + p.uses_at, last = live_.uses.begin() + p.uses_end;
+  auto use = std::lower_bound(first, last, pos,
+                              [](const UsePoint& u, uint32_t at) { return u.pos < at; });
+  for (; use != last && use->pos < end; ++use) {
+    if (use->policy == Policy::kReg) return true;
+  }
+  return false;
+}
+
+// Returns the best place to end the part's location, at `latest` or before: outside of the loops
+// that do not use it.
+uint32_t LinearScan::split_position(uint32_t p, uint32_t latest) const {
+  const Piece& piece = pieces_[p];
+  auto first = live_.uses.begin() + piece.uses_at, last = live_.uses.begin() + piece.uses_end;
+  auto use = std::lower_bound(first, last, latest,
+                              [](const UsePoint& u, uint32_t at) { return u.pos < at; });
+  uint32_t earliest = use == first ? piece.from + 1 : ((use - 1)->pos | 1) + 1;
+  uint32_t best = latest;
+  uint32_t l = m_.blocks[block_of(latest)].loop;
+  for (; l != kNone; l = m_.loops[l].parent) {
+    uint32_t at = 2 * m_.blocks[m_.loops[l].begin].begin;
+    if (at < earliest || at > latest) break;
+    best = at;
+  }
+  return best;
+}
+
+// Returns where a part that is in memory comes back for a use: in front of it, or of the loops
+// around it that the part runs into. Never at or before the current position: that is decided.
+uint32_t LinearScan::reload_position(uint32_t p, uint32_t use_pos) const {
+  uint32_t best = use_pos & ~1u;
+  uint32_t l = m_.blocks[block_of(use_pos)].loop;
+  for (; l != kNone; l = m_.loops[l].parent) {
+    uint32_t at = 2 * m_.blocks[m_.loops[l].begin].begin;
+    if (at <= std::max(pieces_[p].from, now_)) break;
+    best = at;
+  }
+  return best;
+}
+
+// Returns the first use that is worth a register, or the end of the uses. A use that can read memory
+// is when another follows that runs as often.
+uint32_t LinearScan::find_reload(const Piece& p) const {
+  for (uint32_t u = p.uses_at; u < p.uses_end; ++u) {
+    const UsePoint& use = live_.uses[u];
+    bool can_reload = (use.pos & ~1u) > std::max(p.from, now_);
+    if (!can_reload) continue;
+    if (use.policy == Policy::kReg) return u;
+    if (use.policy != Policy::kAny || u + 1 >= p.uses_end) continue;
+    const UsePoint& following = live_.uses[u + 1];
+    if (following.policy != Policy::kFixed && following.weight >= 0.5f * use.weight) return u;
+  }
+  return p.uses_end;
+}
+
+// Puts the whole part in memory, up to the next use that is worth a register.
+void LinearScan::spill_whole(uint32_t p) {
+  uint32_t use = find_reload(pieces_[p]);
+  if (use != pieces_[p].uses_end) {
+    uint32_t at = reload_position(p, live_.uses[use].pos);
+    if (at > pieces_[p].from) push(split(p, at));
+  }
+  pieces_[p].at = Location::slot(pieces_[p].vreg);
+  spilled_[pieces_[p].vreg] = true;
+}
+
+void LinearScan::spill_from(uint32_t p, uint32_t pos) {
+  spill_whole(pos > pieces_[p].from ? split(p, pos) : p);
+}
+
+void LinearScan::evict_active(uint32_t p, uint32_t pos) {
+  const Piece& piece = pieces_[p];
+  // A part that begins with a parameter may be in memory from the start of its loop.
+  uint32_t at = split_position(p, pos);
+  if (at < piece.from) at = piece.from;
+  spill_from(p, at);
+}
+
+// Frees a register for `cur`.
+void LinearScan::evict(unsigned reg, uint32_t cur) {
+  uint32_t pos = pieces_[cur].from;
+  if (active_[reg] != kNone) {
+    evict_active(active_[reg], pos);
+    active_[reg] = kNone;
+  }
+  auto& waiting = inactive_[reg];
+  for (size_t i = 0; i < waiting.size();) {
+    uint32_t p = waiting[i];
+    if (intersection(cur, p) == kNone) {
+      ++i;
+      continue;
+    }
+    push(split(p, range(pieces_[p], cursor_[p]).from));
+    waiting[i] = waiting.back();
+    waiting.pop_back();
+  }
+}
+
+// What it costs to have the part in memory while `cur` has a register.
+float LinearScan::spill_cost(uint32_t p, uint32_t cur) const {
+  uint32_t pos = pieces_[cur].from, v = pieces_[p].vreg;
+  uint32_t from = pos, to = pieces_[cur].to;
+  uint32_t l = m_.blocks[block_of(pos)].loop;
+  for (; l != kNone; l = m_.loops[l].parent) {
+    from = std::min(from, 2 * m_.blocks[m_.loops[l].begin].begin);
+    to = std::max(to, 2 * m_.blocks[m_.loops[l].end - 1].end);
+  }
+  float cost = weight_between(v, from, to);
+  auto last = live_.uses.begin() + live_.uses_at[v + 1];
+  auto next = std::lower_bound(live_.uses.begin() + live_.uses_at[v], last, to,
+                               [](const UsePoint& u, uint32_t at) { return u.pos < at; });
+  if (next != last) cost += next->weight;
+  if (!spilled_[v]) cost += std::min(frequency(pos), frequency(pieces_[v].from));
+  return cost;
+}
+
+float LinearScan::victim_cost(unsigned reg, uint32_t cur) const {
+  uint32_t pos = pieces_[cur].from;
+  float cost = 0;
+  if (active_[reg] != kNone) {
+    if (needs_register(pieces_[active_[reg]], pos)) return kNever;
+    cost += spill_cost(active_[reg], cur);
+  }
+  if (cur < m_.vregs.size()) return cost;
+  for (uint32_t p : inactive_[reg]) {
+    if (intersection(cur, p) != kNone) cost += spill_cost(p, cur);
+  }
+  return cost;
+}
+
+}  // namespace uptier::jit::x64

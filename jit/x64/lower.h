@@ -1,0 +1,37 @@
+// lower: from IR to machine instructions, by folding trees of operations into what x86 can do at once.
+//
+// Blocks are walked from the last to the first and each backwards, so that an operation is seen after
+// all its uses: one whose uses have all been folded into others is never emitted, and neither is a
+// dead one. What may be folded:
+//
+//   - pure operations, anywhere
+//   - a load with a single use, into an instruction of its block, when nothing that may trap or
+//     write stands between
+//
+// Constants are no values here: each use makes its own, as an immediate, a pool operand, or by a
+// move. An i32 is zero-extended for free: whatever needs a clean upper half asks for it at the
+// definition, where nearly every 32-bit instruction gives it anyway.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "jit/ir/function.h"
+#include "jit/opt/frequencies.h"
+#include "jit/x64/machine.h"
+
+namespace uptier::jit::x64 {
+
+struct LowerInput {
+  const Function& function;  // laid out by layout_blocks
+  const LoopNest& loops;
+  const Frequencies& frequencies;
+  // OSR: displacements from rbp at which the parameters lie; empty for a normal entry.
+  std::span<const int32_t> frame_slots;
+  // Whether shlx, shrx, sarx and rorx exist.
+  bool has_bmi2 = false;
+};
+
+MachineFunction lower(const LowerInput& in);
+
+}  // namespace uptier::jit::x64

@@ -1,0 +1,160 @@
+// What the files of the instruction selector share; see lower.h.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "jit/x64/lower.h"
+
+namespace uptier::jit::x64 {
+
+// Finds which i32 values must have zero upper halves, and which values are others under a new name
+// (wrap, extend_u).
+struct Widths {
+  std::vector<Value> alias;  // by Value::index(): the value whose vreg this one shares, or itself
+  std::vector<bool> clean;   // by Value::index(): someone relies on a zero upper half
+};
+Widths find_widths(const Function& f);
+
+// The order of machine blocks: IR blocks, and one block for each critical edge.
+struct BlockPlan {
+  struct Entry {
+    Block block = {};        // an IR block, or none for a split edge
+    Block from = {};         // split edge: its source
+    uint32_t edge = 0;       // split edge: an index in Function::edges
+    float frequency = 1;
+    uint32_t loop = kNoLoop;  // LoopNest index
+    bool cold = false;
+  };
+  std::vector<Entry> order;
+  std::vector<uint32_t> place;       // by Block::index(): place in `order`
+  std::vector<uint32_t> edge_place;  // by edge: place of its split block, or UINT32_MAX
+};
+BlockPlan plan_blocks(const Function& f, const LoopNest& n, const Frequencies& q);
+
+class Lowering {
+ public:
+  explicit Lowering(const LowerInput& in);
+  MachineFunction run();
+
+ private:
+  // ---- lower.cc: blocks and values
+  void lower_block(uint32_t place);
+  void lower_split(uint32_t place);
+  void lower_inst(InstId id);
+  void select(const Inst& i);
+  void flush_group();
+  void close_block(uint32_t place);
+  void turn_round();
+  void add_loops();
+  void add_preds();
+  void count_uses();
+  void color_block(Block b);
+
+
+  Value root(Value v) const { return widths_.alias[v.index()]; }
+  const Inst* def(Value v) const {
+    InstId i = f_.value(v).inst;
+    return i.valid() ? &f_.inst(i) : nullptr;
+  }
+  const Inst* def(Value v, Opcode op) const {
+    const Inst* i = def(v);
+    return i && i->op == op ? i : nullptr;
+  }
+  std::optional<uint64_t> constant_of(Value v) const;
+  // Returns the constant as a sign-extended 32-bit immediate of an operation of that width.
+  std::optional<int32_t> imm_of(Value v) const;
+  bool is_wide_value(Value v) const { return is_wide(f_.type_of(v)); }
+  Vreg vreg(Value v);       // of a use; never a constant
+  Vreg new_vreg(Type t);
+  Vreg use(Value v);        // the same, making a constant in a new vreg
+  uint32_t constant_index(uint64_t bits);
+  bool needed(Value v) const { return vregs_[root(v).index()].valid(); }
+
+  // Starts an instruction; operands are added by the calls below, `emit` places it.
+  void begin(MOp op, unsigned width, uint32_t loc = 0);
+  uint8_t add(Vreg v, Role role, Policy policy, Location fixed = {});
+  void def_d(Value v) { cur_.d = add(vreg(v), Role::kDef, Policy::kReg); }
+  void use_a(Value v, Policy p = Policy::kAny, Role r = Role::kUse) {
+    cur_.a = add(use(v), r, p);
+  }
+  void use_b(Value v, Policy p = Policy::kAny, Role r = Role::kLateUse) {
+    cur_.b = add(use(v), r, p);
+  }
+  void emit();
+
+  // ---- lower_memory.cc
+  // Returns the load behind `v` when it may become a memory operand of the current instruction.
+  const Inst* foldable_load(Value v) const;
+  void add_address(const Inst& access, Role role);
+  void lower_load(const Inst& i);
+  void lower_store(const Inst& i);
+  bool lower_alu_store(const Inst& i);
+  // Makes the second source of the current instruction: an immediate, memory, a constant, or a
+  // register (`role` for registers; those of an address are as late).
+  void add_source(Value v, Role role, bool allow_imm);
+  void fold_memory(const Inst& load, Role role, Form form);
+
+  // ---- lower_int.cc
+  void lower_binary(const Inst& i);
+  void lower_add(const Inst& i);
+  bool lower_scaled_add(const Inst& i);
+  void lower_alu(const Inst& i, AluOp op, MOp kind = MOp::kAlu);
+  void lower_mul(const Inst& i);
+  bool lower_mul_lea(const Inst& i, uint64_t c);
+  void lower_and(const Inst& i);
+  void lower_shift(const Inst& i, ShiftOp op);
+  void lower_div(const Inst& i);
+  void lower_unary(const Inst& i);
+  void lower_extend(const Inst& i, Extension e);
+  void lower_trapping(const Inst& i);
+  void lower_overflow(const Inst& i);
+
+  // ---- lower_test.cc
+  // Starts nothing: fills the test fields and sources of the current instruction so that its
+  // condition is `v != 0` (or `v == 0`).
+  void add_test(Value v, bool negate);
+  void add_test_of(Value v, bool negate);
+  void add_int_test(const Inst& compare, bool negate);
+  void add_zero_test(Value v, bool wide, bool negate);
+  void add_float_test(const Inst& compare, bool negate);
+  bool add_narrow_compare(const Inst& compare, Cond c);
+  bool can_fold_test(const Inst& compare) const;
+  void lower_set(const Inst& i);
+  void lower_select(const Inst& i);
+  void lower_trap_if(const Inst& i);
+  void lower_branch(const Inst& i);
+  void lower_switch(const Inst& i);
+
+  // ---- lower_float.cc
+  void lower_float_binary(const Inst& i);
+  void lower_float_unary(const Inst& i);
+  void lower_convert(const Inst& i);
+
+  // ---- lower_call.cc
+  void lower_entry();
+  void lower_call(const Inst& i);
+  void lower_return(const Inst& i);
+  void lower_jump(const Inst& i);
+  void add_edge(uint32_t edge, bool split);
+
+  const LowerInput& in_;
+  const Function& f_;
+  Widths widths_;
+  BlockPlan plan_;
+  MachineFunction m_;
+  std::vector<Vreg> vregs_;         // by root Value::index()
+  std::vector<uint32_t> use_count_;  // by Value::index()
+  std::vector<uint32_t> color_;      // by InstId: how many barriers of its block lie before it
+  std::vector<bool> folded_;         // by InstId: part of another instruction
+  Block block_;                      // being lowered
+  bool fold_ok_ = true;              // the condition being lowered has no other use
+  uint32_t current_color_ = 0;       // of the instruction being lowered
+  MInst cur_;                        // the machine instruction being made, and its operands
+  std::vector<Operand> cur_operands_;
+  std::vector<MInst> group_;         // of the IR instruction being lowered, in order
+  // MachineFunction::insts is filled backwards and turned round at the end; so are these.
+  std::vector<uint32_t> block_end_;  // by place
+};
+
+}  // namespace uptier::jit::x64

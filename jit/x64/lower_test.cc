@@ -1,0 +1,303 @@
+// Conditions: a comparison is made where its result is used, again for each use, because flags are
+// cheaper than a register that holds 0 or 1.
+#include "jit/ir/semantics.h"
+#include "jit/x64/lower_impl.h"
+
+namespace uptier::jit::x64 {
+namespace {
+
+Cond cond_of(Opcode op) {
+  switch (op) {
+    case Opcode::kNe: return Cond::kNE;
+    case Opcode::kLtS: return Cond::kL;
+    case Opcode::kLtU: return Cond::kB;
+    case Opcode::kGtS: return Cond::kG;
+    case Opcode::kGtU: return Cond::kA;
+    case Opcode::kLeS: return Cond::kLE;
+    case Opcode::kLeU: return Cond::kBE;
+    case Opcode::kGeS: return Cond::kGE;
+    case Opcode::kGeU: return Cond::kAE;
+    default: return Cond::kE;
+  }
+}
+
+Cond swapped(Cond c) {
+  switch (c) {
+    case Cond::kL: return Cond::kG;
+    case Cond::kG: return Cond::kL;
+    case Cond::kLE: return Cond::kGE;
+    case Cond::kGE: return Cond::kLE;
+    case Cond::kB: return Cond::kA;
+    case Cond::kA: return Cond::kB;
+    case Cond::kBE: return Cond::kAE;
+    case Cond::kAE: return Cond::kBE;
+    default: return c;
+  }
+}
+
+bool is_int_compare(Opcode op) { return op >= Opcode::kEq && op <= Opcode::kGeU; }
+bool is_float_compare(Opcode op) { return op >= Opcode::kFEq && op <= Opcode::kFGe; }
+
+}  // namespace
+
+// A comparison from another block is made again here when that keeps no more values alive.
+bool Lowering::can_fold_test(const Inst& compare) const {
+  if (f_.value(compare.result).block == block_) return true;
+  auto args = f_.args(compare);
+  return args.size() == 1 || constant_of(args[1]).has_value();
+}
+
+// A load may be folded in only when every value on the way to it has this one use.
+void Lowering::add_test(Value v, bool negate) {
+  fold_ok_ = true;
+  add_test_of(v, negate);
+}
+
+void Lowering::add_test_of(Value v, bool negate) {
+  const Inst* i = def(v);
+  if (i && can_fold_test(*i)) {
+    bool before = fold_ok_;
+    fold_ok_ = fold_ok_ && use_count_[v.index()] <= 1;
+    if (i->op == Opcode::kEqz && f_.type_of(f_.args(*i)[0]) == Type::kI32) {
+      return add_test_of(f_.args(*i)[0], !negate);
+    }
+    if (i->op == Opcode::kEqz) {
+      bool wide = is_wide_value(f_.args(*i)[0]);
+      return add_zero_test(f_.args(*i)[0], wide, !negate);
+    }
+    if (is_int_compare(i->op)) return add_int_test(*i, negate);
+    if (is_float_compare(i->op)) return add_float_test(*i, negate);
+    fold_ok_ = before;
+  }
+  add_zero_test(v, false, negate);
+}
+
+// v != 0 (negate: v == 0).
+void Lowering::add_zero_test(Value v, bool wide, bool negate) {
+  cur_.width = wide ? 8 : 4;
+  cur_.cond = negate ? Cond::kE : Cond::kNE;
+  if (constant_of(v)) {
+    Vreg c = use(v);
+    cur_.test = Test::kTest;
+    cur_.form = Form::kRR;
+    cur_.a = cur_.b = add(c, Role::kUse, Policy::kReg);
+    return;
+  }
+  const Inst* i = def(v, Opcode::kAnd);
+  if (i && f_.value(v).block == block_ && is_wide(i->type) == wide) {
+    Value x = f_.args(*i)[0], y = f_.args(*i)[1];
+    cur_.test = Test::kTest;
+    auto c = imm_of(y);
+    const Inst* load = use_count_[v.index()] == 1 && fold_ok_ ? foldable_load(x) : nullptr;
+    if (c && load && load->op == Opcode::kLoad) {
+      cur_.imm = static_cast<uint64_t>(static_cast<int64_t>(*c));
+      fold_memory(*load, Role::kUse, Form::kMI);
+      return;
+    }
+    if (c) {
+      cur_.form = Form::kRI;
+      cur_.imm = static_cast<uint64_t>(static_cast<int64_t>(*c));
+      use_a(x);
+      return;
+    }
+    Vreg a = use(x), b = use(y);
+    cur_.form = Form::kRR;
+    cur_.a = add(a, Role::kUse, Policy::kReg);
+    cur_.b = add(b, Role::kUse, Policy::kAny);
+    return;
+  }
+  const Inst* load = fold_ok_ ? foldable_load(v) : nullptr;
+  if (load) {
+    unsigned size = access_size(load->op, load->type);
+    cur_.test = Test::kCmp;
+    cur_.width = static_cast<uint8_t>(size);
+    cur_.imm = 0;
+    fold_memory(*load, Role::kUse, Form::kMI);
+    return;
+  }
+  cur_.test = Test::kTest;
+  cur_.form = Form::kRR;
+  cur_.a = cur_.b = add(vreg(v), Role::kUse, Policy::kReg);
+}
+
+// Compares a narrow load with a constant of its range in memory.
+bool Lowering::add_narrow_compare(const Inst& compare, Cond c) {
+  auto args = f_.args(compare);
+  const Inst* load = fold_ok_ ? foldable_load(args[0]) : nullptr;
+  auto k = constant_of(args[1]);
+  if (!load || !k) return false;
+  bool is_unsigned = c == Cond::kE || c == Cond::kNE || c == Cond::kB || c == Cond::kAE ||
+                     c == Cond::kBE || c == Cond::kA;
+  unsigned size = load->op == Opcode::kLoad8U ? 1 : load->op == Opcode::kLoad16U ? 2 : 0;
+  if (size != 1 || !is_unsigned || *k > 0xFF) return false;
+  cur_.width = static_cast<uint8_t>(size);
+  cur_.imm = static_cast<uint64_t>(static_cast<int64_t>(static_cast<int8_t>(*k)));
+  cur_.test = Test::kCmp;
+  cur_.cond = c;
+  fold_memory(*load, Role::kUse, Form::kMI);
+  return true;
+}
+
+void Lowering::add_int_test(const Inst& compare, bool negate) {
+  Value a = f_.args(compare)[0], b = f_.args(compare)[1];
+  Cond c = cond_of(compare.op);
+  if (negate) c = opposite(c);
+  bool wide = is_wide(compare.type);
+  auto zero = constant_of(b);
+  if (zero == 0u && (c == Cond::kE || c == Cond::kNE)) {
+    add_zero_test(a, wide, c == Cond::kE);
+    return;
+  }
+  if (add_narrow_compare(compare, c)) return;
+  cur_.width = wide ? 8 : 4;
+  cur_.test = Test::kCmp;
+  cur_.cond = c;
+  if (zero == 0u && (c == Cond::kL || c == Cond::kGE) && !constant_of(a)) {
+    cur_.test = Test::kTest;
+    cur_.cond = c == Cond::kL ? Cond::kS : Cond::kNS;
+    cur_.form = Form::kRR;
+    cur_.a = cur_.b = add(vreg(a), Role::kUse, Policy::kReg);
+    return;
+  }
+  const Inst* left = fold_ok_ ? foldable_load(a) : nullptr;
+  if (left && left->op != Opcode::kLoad) left = nullptr;
+  if (auto k = imm_of(b)) {
+    cur_.imm = static_cast<uint64_t>(static_cast<int64_t>(*k));
+    if (left) return fold_memory(*left, Role::kUse, Form::kMI);
+    cur_.form = Form::kRI;
+    use_a(a);
+    return;
+  }
+  const Inst* right = fold_ok_ ? foldable_load(b) : nullptr;
+  if (right && right->op != Opcode::kLoad) right = nullptr;
+  if (left && !right) {
+    cur_.cond = swapped(cur_.cond);  // cmp b, [a]
+    Vreg r = use(b);
+    cur_.a = add(r, Role::kUse, Policy::kReg);
+    return fold_memory(*left, Role::kUse, Form::kRM);
+  }
+  Vreg first = use(a);
+  if (right) {
+    cur_.a = add(first, Role::kUse, Policy::kReg);
+    return fold_memory(*right, Role::kUse, Form::kRM);
+  }
+  if (constant_of(b) && wide) {
+    cur_.form = Form::kRC;
+    cur_.imm = *constant_of(b);
+    cur_.a = add(first, Role::kUse, Policy::kReg);
+    return;
+  }
+  Vreg second = use(b);
+  cur_.form = Form::kRR;
+  cur_.a = add(first, Role::kUse, Policy::kReg);
+  cur_.b = add(second, Role::kUse, Policy::kAny);
+}
+
+// ucomis sets "above" only when ordered: less-than swaps its operands, and the opposites of all four
+// orders are true when unordered.
+void Lowering::add_float_test(const Inst& compare, bool negate) {
+  Value a = f_.args(compare)[0], b = f_.args(compare)[1];
+  Cond c = Cond::kFloatE;
+  switch (compare.op) {
+    case Opcode::kFNe: c = Cond::kFloatNE; break;
+    case Opcode::kFLt:
+      std::swap(a, b);
+      c = Cond::kA;
+      break;
+    case Opcode::kFGt: c = Cond::kA; break;
+    case Opcode::kFLe:
+      std::swap(a, b);
+      c = Cond::kAE;
+      break;
+    case Opcode::kFGe: c = Cond::kAE; break;
+    default: break;
+  }
+  cur_.test = Test::kUcomis;
+  cur_.width = is_wide(compare.type) ? 8 : 4;
+  cur_.cond = negate ? opposite(c) : c;
+  Vreg first = use(a);
+  const Inst* load = fold_ok_ ? foldable_load(b) : nullptr;
+  if (auto k = constant_of(b)) {
+    cur_.a = add(first, Role::kUse, Policy::kReg);
+    cur_.form = Form::kRC;
+    cur_.imm = *k;
+    return;
+  }
+  cur_.a = add(first, Role::kUse, Policy::kReg);
+  if (load) return fold_memory(*load, Role::kUse, Form::kRM);
+  cur_.form = Form::kRR;
+  use_b(b, Policy::kAny, Role::kUse);
+}
+
+void Lowering::lower_set(const Inst& i) {
+  if (i.op == Opcode::kAddOverflows || i.op == Opcode::kSubOverflows ||
+      i.op == Opcode::kMulOverflows) {
+    return lower_overflow(i);
+  }
+  begin(MOp::kSet, 4, i.loc);
+  def_d(i.result);
+  fold_ok_ = use_count_[i.result.index()] <= 1;
+  if (i.op == Opcode::kEqz) {
+    // eqz of a comparison is its opposite.
+    Value a = f_.args(i)[0];
+    if (f_.type_of(a) == Type::kI32) {
+      add_test_of(a, true);
+    } else {
+      add_zero_test(a, true, true);
+    }
+  } else if (is_float_compare(i.op)) {
+    add_float_test(i, false);
+  } else {
+    add_int_test(i, false);
+  }
+  emit();
+}
+
+void Lowering::lower_select(const Inst& i) {
+  auto args = f_.args(i);
+  bool fp = is_float(i.type);
+  auto x = constant_of(args[1]), y = constant_of(args[2]);
+  if (!fp && x && y && *x == 1 && *y == 0) {
+    begin(MOp::kSet, 4);
+    def_d(i.result);
+    add_test(args[0], false);
+    return emit();
+  }
+  Vreg vx = use(args[1]), vy = use(args[2]);
+  begin(MOp::kSelect, 4);
+  cur_.from = static_cast<uint8_t>(i.type);
+  def_d(i.result);
+  cur_.x = add(vx, Role::kUse, Policy::kReg);
+  cur_.y = add(vy, Role::kUse, Policy::kReg);
+  add_test(args[0], false);
+  emit();
+}
+
+void Lowering::lower_trap_if(const Inst& i) {
+  begin(MOp::kTrapIf, 4, i.loc);
+  bool guard = i.op == Opcode::kGuard;
+  // The instruction's own trap and place are apart from those of a folded load.
+  cur_.flags = static_cast<uint8_t>(guard ? TrapCode::kGuardFailed : static_cast<TrapCode>(i.aux));
+  add_test(f_.args(i)[0], guard);
+  cur_.test_loc = i.loc;
+  emit();
+}
+
+void Lowering::lower_branch(const Inst& i) {
+  begin(MOp::kBranch, 4, i.loc);
+  add_test(f_.args(i)[0], false);
+  add_edge(i.edges_at, true);
+  add_edge(i.edges_at + 1, true);
+  emit();
+}
+
+void Lowering::lower_switch(const Inst& i) {
+  Vreg index = use(f_.args(i)[0]);
+  begin(MOp::kSwitch, 4);
+  cur_.d = add(new_vreg(Type::kI64), Role::kDef, Policy::kReg);
+  cur_.a = add(index, Role::kUse, Policy::kReg);
+  for (uint32_t e = 0; e < i.edge_count; ++e) add_edge(i.edges_at + e, true);
+  emit();
+}
+
+}  // namespace uptier::jit::x64

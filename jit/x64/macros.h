@@ -1,0 +1,103 @@
+// macros.h: operations that take more than one instruction, on registers that the caller picks.
+//
+// Both compilers emit them, so the semantics (WebAssembly's, to the bit) live in one place. Every
+// function says what it clobbers; whatever it does not name survives, except the flags. Operands
+// named `scratch` must differ from all others. An i32 in a register may have anything in its upper
+// half, and every i32 result has zeros there.
+//
+// Needs x86-64-v2 (SSE4.2, POPCNT); check_cpu() says so. LZCNT and TZCNT are used when they exist.
+#pragma once
+
+#include <cstdint>
+
+#include "jit/code/code_buffer.h"
+#include "uptier/opcodes.h"
+#include "uptier/result.h"
+
+namespace uptier::jit {
+
+// Fails with kUnsupported on a processor below x86-64-v2. Call it before anything is compiled.
+Status check_cpu();
+
+// ---- Conditions -------------------------------------------------------------------------------
+
+// How to read the flags after a comparison. Floats need the parity flag for equality only.
+struct Condition {
+  enum class Parity : uint8_t { kIgnore, kAndClear, kOrSet };
+  x86::CondCode code = x86::CondCode::kNE;
+  Parity parity = Parity::kIgnore;
+};
+
+Condition negate(Condition c);
+// Returns the condition of an integer comparison (kEq .. kGeU) after `cmp a, b`.
+Condition int_condition(Opcode op);
+// Returns the condition of the comparison with its operands swapped: a < b is b > a.
+Opcode swap_comparison(Opcode op);
+// Emits ucomiss/ucomisd for a float comparison (kFEq .. kFGe) and returns what to test.
+Condition emit_float_compare(CodeBuffer& b, Opcode op, bool wide, Xmm left, Xmm right);
+// Jumps when the condition holds.
+void emit_jump_if(CodeBuffer& b, Condition c, const Label& target);
+// dst = condition ? 1 : 0. Clobbers `scratch` only for conditions with parity. Keeps the flags.
+void emit_set(CodeBuffer& b, Condition c, Gp dst, Gp scratch);
+// dst = condition ? src : dst, 64 bits wide.
+void emit_move_if(CodeBuffer& b, Condition c, Gp dst, Gp src);
+
+// ---- Constants and addresses ------------------------------------------------------------------
+
+// dst = bits; the shortest form that keeps the flags.
+void emit_constant(CodeBuffer& b, Gp dst, uint64_t bits);
+// dst = bits of an f32 or f64. Keeps the flags.
+void emit_constant(CodeBuffer& b, bool wide, Xmm dst, uint64_t bits);
+// dst (64 bits) = the i32 in src, zero-extended.
+void emit_zero_extend(CodeBuffer& b, Gp dst, Gp src);
+// Returns an operand for base + offset. Clobbers `scratch` when the offset exceeds INT32_MAX.
+Mem emit_address(CodeBuffer& b, Gp base, uint32_t offset, Gp scratch);
+// Returns an operand for base + index + offset; an i32 index must be zero-extended.
+Mem emit_address(CodeBuffer& b, Gp base, Gp index, uint32_t offset, Gp scratch);
+// One load or store (kLoad .. kStore32) of an integer or ref: type `t`, `at` without a size.
+void emit_load(CodeBuffer& b, Opcode op, Type t, Gp dst, Mem at);
+void emit_store(CodeBuffer& b, Opcode op, Type t, Mem at, Gp src);
+void emit_load(CodeBuffer& b, Type t, Xmm dst, Mem at);
+void emit_store(CodeBuffer& b, Type t, Mem at, Xmm src);
+
+// ---- Integers ---------------------------------------------------------------------------------
+
+// What is known of a divisor; a constant spares tests.
+struct Divisor {
+  bool may_be_zero = true;
+  bool may_be_minus_one = true;
+  static Divisor of_constant(uint64_t bits, bool wide);
+};
+// kDivS, kDivU, kRemS, kRemU: the dividend in rax; quotient to rax, remainder to rdx. The divisor
+// is kept and must be neither rax nor rdx. Clobbers rax, rdx. Traps divide by zero by a row at the
+// division, and integer overflow (INT_MIN / -1; the remainder is 0).
+void emit_division(CodeBuffer& b, Opcode op, bool wide, Gp divisor, Divisor known, uint32_t loc);
+// kClz, kCtz, kPopcnt. `dst` may be `src`. Clobbers `scratch`.
+void emit_bit_count(CodeBuffer& b, Opcode op, bool wide, Gp dst, Gp src, Gp scratch);
+
+// ---- Floats -----------------------------------------------------------------------------------
+
+// kFMin, kFMax: dst = op(dst, src): a NaN in either gives a NaN, and -0 < +0. `src` may be `dst`.
+void emit_float_min_max(CodeBuffer& b, Opcode op, bool wide, Xmm dst, Xmm src);
+// dst = dst with the sign of `sign`, which may be `dst`. Clobbers `scratch`.
+void emit_copysign(CodeBuffer& b, bool wide, Xmm dst, Xmm sign, Xmm scratch);
+// kFAbs, kFNeg on dst.
+void emit_sign_op(CodeBuffer& b, Opcode op, bool wide, Xmm dst);
+// kFCeil, kFFloor, kFTrunc, kFNearest. `dst` may be `src`.
+void emit_round(CodeBuffer& b, Opcode op, bool wide, Xmm dst, Xmm src);
+
+// ---- Conversions ------------------------------------------------------------------------------
+
+// kTruncS, kTruncU: traps invalid conversion on a NaN, integer overflow out of range. Keeps `src`;
+// clobbers dst, scratch, xscratch.
+void emit_trunc(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, Gp dst, Xmm src, Gp scratch,
+                Xmm xscratch, uint32_t loc);
+// kTruncSatS, kTruncSatU: 0 for a NaN, the nearest value out of range. Same operands.
+void emit_trunc_sat(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, Gp dst, Xmm src,
+                    Gp scratch, Xmm xscratch);
+// kConvertS, kConvertU: dst = src as f32 or f64 (`to_wide`). Keeps `src`; kConvertU clobbers
+// scratch.
+void emit_convert(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, Xmm dst, Gp src,
+                  Gp scratch);
+
+}  // namespace uptier::jit

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Runs WebAssembly's own specification tests through the engine, in every tier.
+#   wasm_spec.sh UPTIER_TOOL WORK_DIR
+# The tests are not part of this project: they are looked for in $UPTIER_WASM_SPEC, else in
+# shared/tests/wasm-spec beside the project. Exit 77 (with the reason) where they are absent.
+set -euo pipefail
+tool=$1 work=$2
+project=$(cd "$(dirname "$0")/../.." && pwd)
+spec=${UPTIER_WASM_SPEC:-$project/../shared/tests/wasm-spec}
+
+skip() { echo "SKIPPED: WebAssembly specification tests: $*"; exit 77; }
+[[ -f $spec/run_spec.py ]] || skip "no run_spec.py in $spec (set UPTIER_WASM_SPEC)"
+[[ -x $tool ]] || skip "the uptier tool is not built ($tool)"
+for program in wast2json wasm-validate python3; do
+  command -v "$program" >/dev/null || skip "no $program (Debian's wabt and python3)"
+done
+
+rm -rf "$work"
+mkdir -p "$work"
+bash "$spec/convert.sh" "$work" >"$work/convert.log" 2>&1 || { cat "$work/convert.log"; exit 1; }
+compgen -G "$work/suite/*.json" >/dev/null || { echo "convert.sh left no suite"; exit 1; }
+python3 "$spec/run_spec.py" --engine "$tool wast --tier={tier}" \
+  --tiers baseline,instrumented,optimized,auto --trap-text -j 2 "$work/suite"

@@ -1,0 +1,106 @@
+// Trace files: any bytes are read, validated, dumped and merged without harm, and a file that the
+// validator accepts yields a profile.
+//
+// Half of the inputs get their checksums mended, or no mutant would come past them.
+#include <array>
+#include <cstring>
+#include <memory>
+
+#include "profile/dump.h"
+#include "profile/schema.h"
+#include "profile/trace_file.h"
+#include "profile/validate.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace uptier::fuzz {
+namespace {
+
+class StringSink final : public profile::ByteSink {
+ public:
+  explicit StringSink(std::string& to) : to_(to) {}
+  int64_t write(profile::ByteSpan bytes) override {
+    to_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return static_cast<int64_t>(bytes.size());
+  }
+  int close() override { return 0; }
+
+ private:
+  std::string& to_;
+};
+
+std::vector<std::byte> words(std::initializer_list<uint64_t> values) {
+  std::vector<std::byte> bytes(values.size() * 8);
+  std::memcpy(bytes.data(), values.begin(), bytes.size());
+  return bytes;
+}
+
+// A method with two block counts; `desc` is spelled out, so that a wrong encoder shows here.
+std::vector<TraceEvent> small_trace() {
+  constexpr uint64_t kRun = uint64_t{1} << 32 | 1;    // one word each, kind block
+  constexpr uint64_t kSites = uint64_t{2} << 32 | 1;  // two slots, from site 1
+  constexpr uint64_t kSize = uint64_t{1} << 32 | 2;   // one run, two words
+  const auto method_first = std::byte{0b10};          // region 0 is a method handle
+  return {
+      Provenance{"fuzz", 16, "random", ""},
+      MethodDetails{1, 0xa1, 7, "fib"},
+      BulkType{1, "thing"},
+      InstrumentationDesc{
+          1, 1, {method_first, std::byte{0}}, words({1, 5, kSize, kRun, kSites}), {std::byte{0}}},
+      FlushEvent{1, 32, 2, 0, 0, FlushReason::kCalls},
+      InstrumentationData{1, words({2, 3})},
+      FlushEvent{1, 64, 4, 0, 1, FlushReason::kFinal},
+      InstrumentationData{1, words({4, 6})},
+  };
+}
+
+std::string write_trace(const std::vector<TraceEvent>& events) {
+  std::string file;
+  profile::TraceWriter writer(std::make_unique<StringSink>(file));
+  for (const TraceEvent& event : events) UPTIER_FUZZ_CHECK(writer.on_event(event).ok());
+  UPTIER_FUZZ_CHECK(writer.finish(0).ok());
+  return file;
+}
+
+// Seals every record whose header still says where it ends.
+void mend_checksums(std::vector<std::byte>& file) {
+  for (size_t at = 0; file.size() - at >= profile::kRecordHeader;) {
+    uint32_t magic = 0;
+    uint64_t content = 0;
+    std::memcpy(&magic, &file[at], sizeof magic);
+    std::memcpy(&content, &file[at + 8], sizeof content);
+    const size_t room = file.size() - at - profile::kChunkHeader;
+    if (magic != profile::kTraceMagic || content > room || content < 16) return;
+    const size_t size = (profile::kChunkHeader + content + 15) / 16 * 16;
+    if (size > file.size() - at) return;
+    profile::seal_record(std::span(file).subspan(at, size));
+    at += size;
+  }
+}
+
+void feed_bytes(const std::vector<std::byte>& file) {
+  const auto summary = profile::validate(file);
+  const std::string dump = profile::dump_trace(file);
+  UPTIER_FUZZ_CHECK(!dump.empty());
+  const auto merged = profile_from_trace(file);
+  if (summary.ok()) UPTIER_FUZZ_CHECK(merged.ok() && !merged->truncated);
+}
+
+}  // namespace
+
+std::vector<std::string> seeds() {
+  const std::string file = write_trace(small_trace());
+  const auto valid = profile::validate(std::as_bytes(std::span(file)));
+  if (!valid) std::fprintf(stderr, "seed: %s\n", valid.error().message.c_str());
+  UPTIER_FUZZ_CHECK(valid.ok());
+  return {file, write_trace({}), write_trace({Provenance{"", 0, "", ""}})};
+}
+
+void feed(const std::string& input) {
+  const auto bytes = std::as_bytes(std::span(input));
+  std::vector<std::byte> file(bytes.begin(), bytes.end());
+  feed_bytes(file);
+  mend_checksums(file);
+  feed_bytes(file);
+}
+
+}  // namespace uptier::fuzz

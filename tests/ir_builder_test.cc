@@ -1,0 +1,348 @@
+// FunctionBuilder: Variables become SSA values with block parameters only where they are needed.
+#include "uptier/builder.h"
+
+#include <gtest/gtest.h>
+
+#include "jit/ir/build.h"
+#include "jit/ir/interpret.h"
+#include "jit/ir/print.h"
+#include "jit/ir/verify.h"
+#include "tests/golden.h"
+
+namespace uptier::test {
+namespace {
+
+using jit::Function;
+using jit::Module;
+
+constexpr Type kI32 = Type::kI32, kI64 = Type::kI64;
+
+// Finishes, checks that the result is well formed, and returns it in a module.
+Module finish(FunctionBuilder& b) {
+  Module m;
+  m.functions.push_back(BuilderAccess::finish(b));
+  Status s = jit::verify(m);
+  EXPECT_TRUE(s.ok()) << s.error().message << "\n" << jit::to_text(m);
+  return m;
+}
+
+uint64_t run(const Module& m, std::vector<uint64_t> args) {
+  jit::Interpreter i(m);
+  auto o = i.run(MethodId(0), args);
+  EXPECT_EQ(o.kind, jit::InterpretOutcome::Kind::kReturned) << o.why << trap_text(o.trap);
+  return o.bits;
+}
+
+size_t param_count(const Function& f) {
+  size_t n = 0;
+  for (Block b : f.layout) n += b == f.entry() ? 0 : f.params(b).size();
+  return n;
+}
+
+// while (n != 0) { total += n; n -= 1; } with `total` and `n` in Variables.
+void count_down(FunctionBuilder& b, Variable n, Variable total) {
+  Block header = b.create_block(), body = b.create_block(), exit = b.create_block();
+  b.jump(header);
+  b.switch_to(header);
+  b.loop_header();
+  b.branch(b.use(n), body, exit);
+  b.seal(body);
+  b.switch_to(body);
+  b.def(total, b.binary(Opcode::kAdd, b.use(total), b.use(n)));
+  b.def(n, b.binary(Opcode::kSub, b.use(n), b.i32(1)));
+  b.jump(header);
+  b.seal(header);
+  b.seal(exit);
+  b.switch_to(exit);
+}
+
+TEST(Builder, a_loop_has_a_parameter_for_each_variable_it_changes) {
+  FunctionBuilder b({{kI32}, kI32}, "sum");
+  Variable n = b.declare(kI32), total = b.declare(kI32);
+  b.def(n, b.param(0));
+  b.def(total, b.i32(0));
+  count_down(b, n, total);
+  b.ret(b.use(total));
+  Module m = finish(b);
+  EXPECT_EQ(param_count(m.functions[0]), 2u);
+  EXPECT_EQ(m.functions[0].loop_count, 1u);
+  EXPECT_EQ(run(m, {100}), 5050u);
+}
+
+TEST(Builder, a_variable_that_loops_only_read_needs_no_parameter) {
+  FunctionBuilder b({{kI32, kI32}, kI32}, "nested");
+  Variable n = b.declare(kI32), total = b.declare(kI32), kept = b.declare(kI32);
+  b.def(n, b.param(0));
+  b.def(total, b.i32(0));
+  b.def(kept, b.param(1));
+  Block header = b.create_block(), body = b.create_block(), exit = b.create_block();
+  b.jump(header);
+  b.switch_to(header);
+  b.branch(b.use(n), body, exit);
+  b.seal(body);
+  b.switch_to(body);
+  Variable inner = b.declare(kI32);
+  b.def(inner, b.use(kept));
+  count_down(b, inner, total);
+  b.def(n, b.binary(Opcode::kSub, b.use(n), b.i32(1)));
+  b.def(total, b.binary(Opcode::kAdd, b.use(total), b.use(kept)));
+  b.jump(header);
+  b.seal(header);
+  b.seal(exit);
+  b.switch_to(exit);
+  b.ret(b.binary(Opcode::kAdd, b.use(total), b.use(kept)));
+  Module m = finish(b);
+  EXPECT_EQ(param_count(m.functions[0]), 4u);  // n, total; inner, total
+  EXPECT_EQ(run(m, {3, 4}), 3u * (10 + 4) + 4);
+}
+
+TEST(Builder, a_join_has_a_parameter_only_where_paths_differ) {
+  FunctionBuilder b({{kI32}, kI32}, "join");
+  Variable x = b.declare(kI32), y = b.declare(kI32);
+  b.def(x, b.i32(1));
+  b.def(y, b.i32(2));
+  Block yes = b.create_block(), join = b.create_block();
+  b.branch(b.param(0), yes, join);
+  b.seal(yes);
+  b.switch_to(yes);
+  b.def(x, b.i32(10));
+  b.jump(join);
+  b.seal(join);
+  b.switch_to(join);
+  b.ret(b.binary(Opcode::kAdd, b.use(x), b.use(y)));
+  Module m = finish(b);
+  EXPECT_EQ(param_count(m.functions[0]), 1u);
+  EXPECT_EQ(run(m, {0}), 3u);
+  EXPECT_EQ(run(m, {1}), 12u);
+}
+
+TEST(Builder, a_switch_joins_each_arm) {
+  FunctionBuilder b({{kI32}, kI32}, "arms");
+  Variable x = b.declare(kI32);
+  Block arms[3] = {b.create_block(), b.create_block(), b.create_block()};
+  Block join = b.create_block();
+  Block cases[] = {arms[0], arms[1], arms[0]};
+  b.switch_on(b.param(0), cases, arms[2]);
+  for (int i = 0; i < 3; ++i) {
+    b.seal(arms[i]);
+    b.switch_to(arms[i]);
+    b.def(x, b.i32(10 * (i + 1)));
+    b.jump(join);
+  }
+  b.seal(join);
+  b.switch_to(join);
+  b.ret(b.use(x));
+  Module m = finish(b);
+  uint64_t expected[] = {10, 20, 10, 30, 30};
+  for (uint64_t i = 0; i < 5; ++i) EXPECT_EQ(run(m, {i}), expected[i]);
+}
+
+TEST(Builder, a_variable_without_a_definition_is_zero) {
+  for (Type t : {kI32, kI64, Type::kF32, Type::kF64, Type::kRef}) {
+    FunctionBuilder b({{kI32}, t}, "zero");
+    Variable x = b.declare(t);
+    Block yes = b.create_block(), join = b.create_block();
+    b.branch(b.param(0), yes, join);
+    b.seal(yes);
+    b.switch_to(yes);
+    b.def(x, b.constant(t, 0x40000000));
+    b.jump(join);
+    b.seal(join);
+    b.switch_to(join);
+    b.ret(b.use(x));
+    Module m = finish(b);
+    EXPECT_EQ(run(m, {0}), 0u) << type_name(t);
+    EXPECT_EQ(run(m, {1}), 0x40000000u) << type_name(t);
+  }
+}
+
+TEST(Builder, a_variable_that_is_zero_in_a_loop_may_change_in_it) {
+  FunctionBuilder b({{kI32}, kI32}, "zero_loop");
+  Variable n = b.declare(kI32), total = b.declare(kI32);
+  b.def(n, b.param(0));
+  count_down(b, n, total);
+  b.ret(b.use(total));
+  EXPECT_EQ(run(finish(b), {4}), 10u);
+}
+
+// 100,000 blocks in a row, a variable looked up from the far end: no recursion, not quadratic.
+TEST(Builder, a_long_chain_of_blocks_is_walked_without_recursion) {
+  FunctionBuilder b({{kI32}, kI32}, "chain");
+  Variable x = b.declare(kI32);
+  b.def(x, b.param(0));
+  for (int i = 0; i < 100'000; ++i) {
+    Block next = b.create_block();
+    b.jump(next);
+    b.seal(next);
+    b.switch_to(next);
+  }
+  b.ret(b.use(x));
+  Module m = finish(b);
+  EXPECT_EQ(param_count(m.functions[0]), 0u);
+  EXPECT_EQ(run(m, {42}), 42u);
+}
+
+// As before with a join at every step, and a loop around it all.
+TEST(Builder, a_long_chain_of_joins_leaves_no_parameters) {
+  FunctionBuilder b({{kI32}, kI32}, "joins");
+  Variable x = b.declare(kI32), n = b.declare(kI32);
+  b.def(x, b.param(0));
+  b.def(n, b.i32(2));
+  Block header = b.create_block();
+  b.jump(header);
+  b.switch_to(header);
+  for (int i = 0; i < 50'000; ++i) {
+    Block yes = b.create_block(), join = b.create_block();
+    b.branch(b.param(0), yes, join);
+    b.seal(yes);
+    b.switch_to(yes);
+    b.jump(join);
+    b.seal(join);
+    b.switch_to(join);
+  }
+  Value left = b.binary(Opcode::kSub, b.use(n), b.i32(1));
+  b.def(n, left);
+  Block exit = b.create_block();
+  b.branch(left, header, exit);
+  b.seal(header);
+  b.seal(exit);
+  b.switch_to(exit);
+  b.ret(b.use(x));
+  Module m = finish(b);
+  EXPECT_EQ(param_count(m.functions[0]), 1u);  // n
+  EXPECT_EQ(run(m, {7}), 7u);
+}
+
+TEST(Builder, unreachable_blocks_and_loops_are_dropped) {
+  FunctionBuilder b({{}, kI32}, "dead");
+  Variable x = b.declare(kI32);
+  b.def(x, b.i32(5));
+  Block dead_loop = b.create_block(), after_dead = b.create_block();
+  b.ret(b.use(x));
+  b.switch_to(dead_loop);
+  b.loop_header();
+  b.branch(b.use(x), dead_loop, after_dead);
+  b.seal(dead_loop);
+  b.seal(after_dead);
+  b.switch_to(after_dead);
+  b.ret(b.use(x));
+  Module m = finish(b);
+  EXPECT_EQ(m.functions[0].layout.size(), 1u);
+  EXPECT_EQ(m.functions[0].loop_count, 0u);
+  EXPECT_EQ(m.functions[0].site_count, 1u);
+  EXPECT_EQ(run(m, {}), 5u);
+}
+
+// Nothing enters the loop but its own back edge, and the variable is asked for after the seal.
+TEST(Builder, looking_a_variable_up_in_an_unreachable_cycle_ends) {
+  FunctionBuilder b({{}, kI32}, "cycle");
+  Variable x = b.declare(kI32);
+  Block first = b.create_block(), second = b.create_block(), third = b.create_block();
+  b.ret(b.i32(1));
+  b.switch_to(first);
+  b.jump(second);
+  b.seal(second);
+  b.switch_to(second);
+  b.branch(b.i32(1), first, third);
+  b.seal(first);
+  b.seal(third);
+  b.switch_to(third);
+  b.ret(b.use(x));
+  EXPECT_EQ(run(finish(b), {}), 1u);
+}
+
+TEST(Builder, sites_are_blocks_then_calls_then_host_probes) {
+  FunctionBuilder b({{kI32}, kI32}, "sites");
+  EXPECT_EQ(b.probe(ProbeKind::kValue, b.param(0)), 0u);
+  Value args[] = {b.param(0)};
+  b.call(MethodId(0), {{kI32}, kI32}, args, "sites");
+  Block next = b.create_block();
+  b.jump(next);
+  b.seal(next);
+  b.switch_to(next);
+  EXPECT_EQ(b.probe(ProbeKind::kValue, b.param(0)), 1u);
+  b.ret(b.call(MethodId(0), {{kI32}, kI32}, args, "sites"));
+  Function f = BuilderAccess::finish(b);
+  ASSERT_TRUE(jit::verify(f).ok()) << jit::verify(f).error().message;
+  EXPECT_EQ(f.block_sites, 2u);
+  EXPECT_EQ(f.site_count, 6u);
+  expect_golden("ir_sites", jit::to_text(f));
+}
+
+TEST(Builder, one_body_described_twice_has_one_hash) {
+  auto describe = [](int extra_blocks) {
+    FunctionBuilder b({{kI32}, kI32}, "twice");
+    Variable n = b.declare(kI32), total = b.declare(kI32);
+    for (int i = 0; i < extra_blocks; ++i) b.create_block();  // ids differ, the body does not
+    b.def(n, b.param(0));
+    count_down(b, n, total);
+    b.ret(b.use(total));
+    return BuilderAccess::finish(b);
+  };
+  Function a = describe(0), c = describe(3);
+  EXPECT_NE(a.cfg_hash, 0u);
+  EXPECT_EQ(a.cfg_hash, c.cfg_hash);
+  EXPECT_EQ(jit::to_text(a), jit::to_text(c));
+}
+
+TEST(Builder, frame_slots_of_a_loop_header_are_its_variables_there) {
+  FunctionBuilder b({{kI32, Type::kF64}, kI32}, "slots");
+  Variable n = b.declare(kI32), kept = b.declare(Type::kF64);
+  b.def(n, b.param(0));
+  b.def(kept, b.param(1));
+  Block header = b.create_block(), exit = b.create_block();
+  b.jump(header);
+  b.switch_to(header);
+  Variable slots[] = {kept, n};
+  b.loop_header(9, slots);
+  Value left = b.binary(Opcode::kSub, b.use(n), b.i32(1));
+  b.def(n, left);
+  b.branch(left, header, exit);
+  b.seal(header);
+  b.seal(exit);
+  b.switch_to(exit);
+  b.ret(b.use(n));
+  expect_golden("ir_loop_slots", jit::to_text(finish(b).functions[0]));
+}
+
+#ifdef NDEBUG
+// Builds without asserts: misuse is memory-safe and the verifier names it.
+TEST(Builder, misuse_is_found_by_the_verifier) {
+  auto message = [](auto misuse) {
+    FunctionBuilder b({{kI32}, kI32}, "misused");
+    misuse(b);
+    Status s = jit::verify(BuilderAccess::finish(b));
+    return s.ok() ? std::string() : s.error().message;
+  };
+  EXPECT_NE("", message([](FunctionBuilder&) {}));
+  EXPECT_NE("", message([](FunctionBuilder& b) {
+              b.ret(b.param(0));
+              b.i32(1);
+            }));
+  EXPECT_NE("", message([](FunctionBuilder& b) {
+              b.ret(b.param(0));
+              b.ret(b.param(0));
+            }));
+  EXPECT_NE("",
+            message([](FunctionBuilder& b) { b.ret(b.binary(Opcode::kAdd, Value(7), Value())); }));
+  EXPECT_NE("", message([](FunctionBuilder& b) { b.jump(Block(99)); }));
+  EXPECT_NE("", message([](FunctionBuilder& b) { b.jump(b.create_block()); }));
+  EXPECT_NE("", message([](FunctionBuilder& b) {
+              Block late = b.create_block();
+              Variable x = b.declare(kI32);
+              b.jump(late);
+              b.seal(late);
+              b.switch_to(late);
+              b.def(x, b.i32(1));
+              b.branch(b.param(0), late, late);
+            }));
+  EXPECT_NE("", message([](FunctionBuilder& b) {
+              Variable x = b.declare(kI32);
+              b.def(x, b.f64(1));
+              b.ret(b.use(x));
+            }));
+}
+#endif
+
+}  // namespace
+}  // namespace uptier::test
