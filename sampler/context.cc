@@ -29,6 +29,9 @@ ThreadContext* exchange_context(ThreadContext* context) noexcept {
 
 int32_t context_tls_offset() noexcept {
   auto* base = static_cast<char*>(__builtin_thread_pointer());
+  // Opaque, or the compiler reads the low half of the offset's GOT entry with a 32-bit load, which
+  // linkers cannot relax when they make an executable.
+  asm("" : "+r"(base));
   return static_cast<int32_t>(reinterpret_cast<char*>(&t_context) - base);
 }
 

@@ -67,32 +67,5 @@ TEST(BaselineCorpus, instrumented_copies_count_what_the_interpreter_counts) {
   EXPECT_GT(compared, 1000);
 }
 
-TEST(BaselineCorpus, traps_name_the_place_that_the_interpreter_names) {
-  corpus_raise = raise_in_context;
-  Scratch scratch;
-  int traps = 0;
-  for (const CorpusFile& file : load_corpus()) {
-    CodeMachine machine;
-    BaselineModule module(machine, file.module, Use::kPlain);
-    jit::Interpreter interpreter(file.module, interpret_options(scratch));
-    for (const CorpusRun& run : file.runs) {
-      if (run.expected.trap == TrapCode::kNone) continue;
-      // An exhausted stack has no place of its own, and a host's trap is not an instruction's.
-      if (run.expected.trap == TrapCode::kStackExhausted) continue;
-      auto address = [&](MethodId m) { return module.address_of(m); };
-      scratch.fill();
-      auto ran = module.run(run.method, run.arguments(scratch, address));
-      scratch.fill();
-      auto expected =
-          interpreter.run(run.method, run.arguments(scratch, jit::Interpreter::address_of));
-      if (ran.location != 0) {
-        EXPECT_EQ(ran.location, expected.location) << run.where;
-        ++traps;
-      }
-    }
-  }
-  EXPECT_GT(traps, 10);
-}
-
 }  // namespace
 }  // namespace uptier::test

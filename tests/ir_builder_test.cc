@@ -213,6 +213,33 @@ TEST(Builder, a_long_chain_of_joins_leaves_no_parameters) {
   EXPECT_EQ(run(m, {7}), 7u);
 }
 
+// Each loop's parameter can only go when those of the loops inside have gone.
+TEST(Builder, a_deep_nest_of_loops_leaves_no_parameters) {
+  constexpr int kDepth = 5'000;
+  FunctionBuilder b({{kI32}, kI32}, "nest");
+  Variable x = b.declare(kI32);
+  b.def(x, b.param(0));
+  std::vector<Block> headers;
+  for (int i = 0; i < kDepth; ++i) {
+    headers.push_back(b.create_block());
+    b.jump(headers.back());
+    b.switch_to(headers.back());
+    b.loop_header();
+  }
+  b.use(x);
+  for (int i = kDepth; i-- > 0;) {
+    Block exit = b.create_block();
+    b.branch(b.i32(0), headers[i], exit);
+    b.seal(headers[i]);
+    b.seal(exit);
+    b.switch_to(exit);
+  }
+  b.ret(b.use(x));
+  Module m = finish(b);
+  EXPECT_EQ(param_count(m.functions[0]), 0u);
+  EXPECT_EQ(run(m, {9}), 9u);
+}
+
 TEST(Builder, unreachable_blocks_and_loops_are_dropped) {
   FunctionBuilder b({{}, kI32}, "dead");
   Variable x = b.declare(kI32);

@@ -145,18 +145,19 @@ inline void (*corpus_raise)(TrapCode) = nullptr;
 // Changes with every call of `note`, so that the order of side effects can be compared.
 inline uint64_t corpus_notes = 0;
 
-inline int64_t corpus_add3(int64_t a, int64_t b, int64_t c) { return a + 10 * b + 100 * c; }
+// Sums wrap: programs pass any bits.
+inline uint64_t corpus_add3(uint64_t a, uint64_t b, uint64_t c) { return a + 10 * b + 100 * c; }
 inline double corpus_mix(int32_t a, double b, int64_t c, float d, int32_t e, double f, int64_t g,
                          float h) {
-  return a + 2 * b + 3 * static_cast<double>(c) + 4 * d + 5 * e + 6 * f +
+  return a + 2 * b + 3 * static_cast<double>(c) + 4 * d + 5.0 * e + 6 * f +
          7 * static_cast<double>(g) + 8 * h;
 }
-inline int64_t corpus_many(int64_t a, int64_t b, int64_t c, int64_t d, int64_t e, int64_t f,
-                           int64_t g, int32_t h, double p, double q, double r, double s, double t,
-                           double u, double v, double w, double x, float y) {
+inline uint64_t corpus_many(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f,
+                            uint64_t g, uint32_t h, double p, double q, double r, double s,
+                            double t, double u, double v, double w, double x, float y) {
   double sum = p + 2 * q + 3 * r + 4 * s + 5 * t + 6 * u + 7 * v + 8 * w + 9 * x + 10 * double{y};
-  return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h +
-         1000 * static_cast<int64_t>(sum);
+  return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + uint64_t{8} * h +
+         1000 * static_cast<uint64_t>(sum);
 }
 inline void corpus_note(int32_t x) {
   corpus_notes = corpus_notes * 31 + static_cast<uint32_t>(x) + 1;
@@ -194,7 +195,7 @@ inline jit::OutsideResult call_corpus_host(const jit::HostCallee& callee,
   auto i32 = [&](size_t i) { return static_cast<int32_t>(a[i]); };
   auto i64 = [&](size_t i) { return static_cast<int64_t>(a[i]); };
   auto value = [](uint64_t bits) { return jit::OutsideResult{bits, TrapCode::kNone}; };
-  if (callee.name == "add3") return value(corpus_add3(i64(0), i64(1), i64(2)));
+  if (callee.name == "add3") return value(corpus_add3(a[0], a[1], a[2]));
   if (callee.name == "half") return value(std::bit_cast<uint32_t>(corpus_half(f32(0))));
   if (callee.name == "step") return value(a[0] + static_cast<uint64_t>(i64(1) << 32 >> 32));
   if (callee.name == "mix") {
@@ -202,9 +203,9 @@ inline jit::OutsideResult call_corpus_host(const jit::HostCallee& callee,
         corpus_mix(i32(0), f64(1), i64(2), f32(3), i32(4), f64(5), i64(6), f32(7))));
   }
   if (callee.name == "many") {
-    return value(corpus_many(i64(0), i64(1), i64(2), i64(3), i64(4), i64(5), i64(6), i32(7), f64(8),
-                             f64(9), f64(10), f64(11), f64(12), f64(13), f64(14), f64(15), f64(16),
-                             f32(17)));
+    return value(corpus_many(a[0], a[1], a[2], a[3], a[4], a[5], a[6], static_cast<uint32_t>(a[7]),
+                             f64(8), f64(9), f64(10), f64(11), f64(12), f64(13), f64(14), f64(15),
+                             f64(16), f32(17)));
   }
   if (callee.name == "note") {
     corpus_note(i32(0));

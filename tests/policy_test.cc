@@ -314,9 +314,10 @@ TEST(Policy, break_even_is_where_the_formula_puts_it) {
 TEST(Policy, unsampled_work_counts_calls_and_iterations) {
   MethodSnapshot m = method();
   m.can_instrument = false;
-  m.calls = 3750;
+  m.calls = 3749;
+  m.iterations = 1;  // of half the instructions
   EXPECT_EQ(ask(m).action, Action::kKeep) << "just not worth it";
-  m.iterations = 1;
+  m.iterations = 3;
   EXPECT_EQ(ask(m).action, Action::kRecompile);
   m.calls = 1;
   m.loops = 3;  // an iteration is taken to run a quarter of the instructions

@@ -72,6 +72,9 @@ Status RuntimeImpl::start() {
   auto routines = jit::Routines::create(*space_, uptier_enter, this);
   if (!routines) return routines.error();
   routines_ = std::move(*routines);
+  auto registration = jit::CodeRegistration::add(*space_, routines_.trap_exit());
+  if (!registration) return registration.error();
+  registration_ = std::move(*registration);
   bool shared = options_.gap == GapMode::kExact;
   auto stubs = jit::StubTable::create(*space_, space_->data(), capacity, routines_.entry_slow(),
                                       shared ? jit::StubTable::Countdown::kShared

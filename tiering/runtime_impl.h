@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "jit/code/code_registry.h"
 #include "jit/code/code_space.h"
 #include "jit/code/faults.h"
 #include "jit/code/perf_map.h"
@@ -112,6 +113,7 @@ class RuntimeImpl final : public Runtime, private jit::CallResolver {
 
   std::optional<jit::FaultHandlers> faults_;
   std::unique_ptr<jit::CodeSpace> space_;
+  jit::CodeRegistration registration_;  // how fault handlers find the space; ends before it
   std::unique_ptr<jit::StubTable> stubs_;
   std::unique_ptr<jit::PerfMap> perf_map_;  // guarded by state_mutex_; null unless asked for
   jit::Routines routines_;

@@ -73,8 +73,12 @@ void FunctionTranslator::on_helper(Op op) {
   if (!helper.takes_segment) reader_.u32();  // memory or table 0
   size_t operands = helper.function.signature.params.size() - args.size();
   for (Value v : pop_many(operands)) args.push_back(v);
-  Value result = b_.call_host(helper.function, args, helper.flags);
-  if (helper.function.signature.result != Type::kNone) push(result);
+  Value result = b_.call_host(helper.function, args);
+  if (helper.trap != TrapCode::kNone) {
+    b_.trap_if(result, helper.trap);
+  } else if (helper.function.signature.result != Type::kNone) {
+    push(result);
+  }
 }
 
 }  // namespace uptier::wasm

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "embed/wasm/instance.h"
-#include "uptier/runtime.h"
 
 namespace uptier::wasm {
 namespace {
@@ -28,36 +27,28 @@ Signature signature(unsigned words, Type result = Type::kNone) {
 }  // namespace
 
 Helper helper_for(Op op) {
+  constexpr TrapCode kMemory = TrapCode::kOutOfBoundsMemory;
+  constexpr TrapCode kTable = TrapCode::kOutOfBoundsTable;
+  auto checked = [](const char* name, auto* f, unsigned words, bool takes_segment, TrapCode trap) {
+    return Helper{{name, address_of(f), signature(words, Type::kI32)}, takes_segment, trap};
+  };
   switch (op) {
     case Op::kMemoryGrow:
-      return {{"uptier_wasm_memory_grow", address_of(uptier_wasm_memory_grow),
-               signature(1, Type::kI32)},
-              false,
-              0};
+      return checked("uptier_wasm_memory_grow", uptier_wasm_memory_grow, 1, false, TrapCode::kNone);
     case Op::kMemoryFill:
-      return {{"uptier_wasm_memory_fill", address_of(uptier_wasm_memory_fill), signature(3)},
-              false,
-              kCallMayTrap};
+      return checked("uptier_wasm_memory_fill", uptier_wasm_memory_fill, 3, false, kMemory);
     case Op::kMemoryCopy:
-      return {{"uptier_wasm_memory_copy", address_of(uptier_wasm_memory_copy), signature(3)},
-              false,
-              kCallMayTrap};
+      return checked("uptier_wasm_memory_copy", uptier_wasm_memory_copy, 3, false, kMemory);
     case Op::kMemoryInit:
-      return {{"uptier_wasm_memory_init", address_of(uptier_wasm_memory_init), signature(4)},
-              true,
-              kCallMayTrap};
+      return checked("uptier_wasm_memory_init", uptier_wasm_memory_init, 4, true, kMemory);
     case Op::kTableCopy:
-      return {{"uptier_wasm_table_copy", address_of(uptier_wasm_table_copy), signature(3)},
-              false,
-              kCallMayTrap};
+      return checked("uptier_wasm_table_copy", uptier_wasm_table_copy, 3, false, kTable);
     case Op::kTableInit:
-      return {{"uptier_wasm_table_init", address_of(uptier_wasm_table_init), signature(4)},
-              true,
-              kCallMayTrap};
+      return checked("uptier_wasm_table_init", uptier_wasm_table_init, 4, true, kTable);
     case Op::kElemDrop:
-      return {{"uptier_wasm_elem_drop", address_of(uptier_wasm_elem_drop), signature(1)}, true, 0};
+      return {{"uptier_wasm_elem_drop", address_of(uptier_wasm_elem_drop), signature(1)}, true};
     default:
-      return {{"uptier_wasm_data_drop", address_of(uptier_wasm_data_drop), signature(1)}, true, 0};
+      return {{"uptier_wasm_data_drop", address_of(uptier_wasm_data_drop), signature(1)}, true};
   }
 }
 
@@ -67,8 +58,6 @@ HostFunction call_host_helper() {
 
 }  // namespace uptier::wasm
 
-using uptier::Runtime;
-using uptier::TrapCode;
 using uptier::wasm::FuncRef;
 using uptier::wasm::HostContext;
 using uptier::wasm::Memory;
@@ -81,46 +70,42 @@ int32_t uptier_wasm_memory_grow(VmContext* c, uint32_t delta) noexcept {
   return c->instance->memory()->grow(delta);
 }
 
-void uptier_wasm_memory_fill(VmContext* c, uint32_t to, uint32_t value, uint32_t count) noexcept {
+uint32_t uptier_wasm_memory_fill(VmContext* c, uint32_t to, uint32_t value,
+                                 uint32_t count) noexcept {
   Memory& m = *c->instance->memory();
-  if (!m.contains(to, count)) return Runtime::raise(TrapCode::kOutOfBoundsMemory);
+  if (!m.contains(to, count)) return 1;
   if (count != 0) std::memset(m.bytes().data() + to, static_cast<int>(value & 0xff), count);
+  return 0;
 }
 
-void uptier_wasm_memory_copy(VmContext* c, uint32_t to, uint32_t from, uint32_t count) noexcept {
+uint32_t uptier_wasm_memory_copy(VmContext* c, uint32_t to, uint32_t from,
+                                 uint32_t count) noexcept {
   Memory& m = *c->instance->memory();
-  if (!m.contains(to, count) || !m.contains(from, count)) {
-    return Runtime::raise(TrapCode::kOutOfBoundsMemory);
-  }
+  if (!m.contains(to, count) || !m.contains(from, count)) return 1;
   if (count != 0) std::memmove(m.bytes().data() + to, m.bytes().data() + from, count);
+  return 0;
 }
 
-void uptier_wasm_memory_init(VmContext* c, uint32_t segment, uint32_t to, uint32_t from,
-                             uint32_t count) noexcept {
-  if (!c->instance->memory_init(segment, to, from, count)) {
-    Runtime::raise(TrapCode::kOutOfBoundsMemory);
-  }
+uint32_t uptier_wasm_memory_init(VmContext* c, uint32_t segment, uint32_t to, uint32_t from,
+                                 uint32_t count) noexcept {
+  return c->instance->memory_init(segment, to, from, count) ? 0 : 1;
 }
 
 void uptier_wasm_data_drop(VmContext* c, uint32_t segment) noexcept {
   c->instance->drop_data(segment);
 }
 
-void uptier_wasm_table_copy(VmContext* c, uint32_t to, uint32_t from, uint32_t count) noexcept {
+uint32_t uptier_wasm_table_copy(VmContext* c, uint32_t to, uint32_t from, uint32_t count) noexcept {
   Table& t = *c->instance->table();
-  if (!t.contains(to, count) || !t.contains(from, count)) {
-    return Runtime::raise(TrapCode::kOutOfBoundsTable);
-  }
-  if (count == 0) return;
+  if (!t.contains(to, count) || !t.contains(from, count)) return 1;
   FuncRef* entries = t.entries().data();
-  std::memmove(entries + to, entries + from, uint64_t{count} * sizeof(FuncRef));
+  if (count != 0) std::memmove(entries + to, entries + from, uint64_t{count} * sizeof(FuncRef));
+  return 0;
 }
 
-void uptier_wasm_table_init(VmContext* c, uint32_t segment, uint32_t to, uint32_t from,
-                            uint32_t count) noexcept {
-  if (!c->instance->table_init(segment, to, from, count)) {
-    Runtime::raise(TrapCode::kOutOfBoundsTable);
-  }
+uint32_t uptier_wasm_table_init(VmContext* c, uint32_t segment, uint32_t to, uint32_t from,
+                                uint32_t count) noexcept {
+  return c->instance->table_init(segment, to, from, count) ? 0 : 1;
 }
 
 void uptier_wasm_elem_drop(VmContext* c, uint32_t segment) noexcept {

@@ -1,8 +1,7 @@
 // helpers.h: the C functions that compiled code calls.
 //
-// They throw nothing and allocate nothing but guest memory. What may fail raises its trap through
-// Runtime::raise and returns; the calling code ends as soon as it sees that. Ranges are checked
-// whole before the first byte or element is written.
+// They throw nothing and allocate nothing but guest memory. Bulk instructions return 1 when a range
+// is outside, having changed nothing, and the calling code traps at the instruction's own place.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +12,17 @@
 
 extern "C" {
 int32_t uptier_wasm_memory_grow(uptier::wasm::VmContext* c, uint32_t delta) noexcept;
-void uptier_wasm_memory_fill(uptier::wasm::VmContext* c, uint32_t to, uint32_t value,
-                             uint32_t count) noexcept;
-void uptier_wasm_memory_copy(uptier::wasm::VmContext* c, uint32_t to, uint32_t from,
-                             uint32_t count) noexcept;
-void uptier_wasm_memory_init(uptier::wasm::VmContext* c, uint32_t segment, uint32_t to,
-                             uint32_t from, uint32_t count) noexcept;
+uint32_t uptier_wasm_memory_fill(uptier::wasm::VmContext* c, uint32_t to, uint32_t value,
+                                 uint32_t count) noexcept;
+uint32_t uptier_wasm_memory_copy(uptier::wasm::VmContext* c, uint32_t to, uint32_t from,
+                                 uint32_t count) noexcept;
+uint32_t uptier_wasm_memory_init(uptier::wasm::VmContext* c, uint32_t segment, uint32_t to,
+                                 uint32_t from, uint32_t count) noexcept;
 void uptier_wasm_data_drop(uptier::wasm::VmContext* c, uint32_t segment) noexcept;
-void uptier_wasm_table_copy(uptier::wasm::VmContext* c, uint32_t to, uint32_t from,
-                            uint32_t count) noexcept;
-void uptier_wasm_table_init(uptier::wasm::VmContext* c, uint32_t segment, uint32_t to,
-                            uint32_t from, uint32_t count) noexcept;
+uint32_t uptier_wasm_table_copy(uptier::wasm::VmContext* c, uint32_t to, uint32_t from,
+                                uint32_t count) noexcept;
+uint32_t uptier_wasm_table_init(uptier::wasm::VmContext* c, uint32_t segment, uint32_t to,
+                                uint32_t from, uint32_t count) noexcept;
 void uptier_wasm_elem_drop(uptier::wasm::VmContext* c, uint32_t segment) noexcept;
 void uptier_wasm_call_host(uptier::wasm::HostContext* c) noexcept;
 }
@@ -35,7 +34,7 @@ namespace uptier::wasm {
 struct Helper {
   HostFunction function;
   bool takes_segment = false;
-  uint8_t flags = 0;
+  TrapCode trap = TrapCode::kNone;  // when the helper returns 1; none: the result is an operand
 };
 
 // Returns the helper for memory.grow or a bulk instruction.

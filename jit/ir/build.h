@@ -12,8 +12,8 @@ struct BuilderAccess {
   // Unsealed or unterminated blocks are not an error here: the verifier names them.
   static jit::Function finish(FunctionBuilder& b);
 
-  // Makes `finish` return a function that was made otherwise (parsed, generated) instead of what the
-  // builder was told. For tools and tests that feed a runtime with IR.
+  // Makes `finish` return a function that was made otherwise (parsed, generated) instead of what
+  // the builder was told. For tools and tests that feed a runtime with IR.
   static void adopt(FunctionBuilder& b, jit::Function f);
 };
 

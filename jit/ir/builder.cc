@@ -96,10 +96,13 @@ Value FunctionBuilder::Impl::append(Inst i) {
   return f.inst(id).result;
 }
 
+// A jump that may not be (values were already looked up as if it did not exist) leads nowhere, so
+// that the verifier finds it in builds without asserts.
 void FunctionBuilder::Impl::add_edge(Block from, Block to) {
   assert(to.index() < blocks.size() && "not a block of this function");
   assert(!blocks[to.index()].sealed && "a jump to a sealed block");
-  if (to.index() < blocks.size()) {
+  if (to.index() >= blocks.size() || blocks[to.index()].sealed) to = Block::none();
+  if (to.valid()) {
     blocks[to.index()].preds.push_back({from, static_cast<uint32_t>(f.edges.size())});
   }
   f.edges.push_back({to, {}});

@@ -1,8 +1,8 @@
 // cfg_hash: tells whether a profile still fits a body.
 //
-// FNV-1a over the successor lists in layout order and the number of call sites. Layout positions are
-// hashed, not ids, so that two builds of one body agree. Version 1; a change of the recipe changes
-// the seed.
+// FNV-1a over the successor lists in layout order and the number of call sites. Layout positions
+// are hashed, not ids, so that two builds of one body agree. Version 1; a change of the recipe
+// changes the seed.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ struct Dominators {
 };
 
 // Every block of `f` in the layout must end in a terminator whose edges lead to blocks in the
-// layout. Uses no recursion.
+// layout. Uses no recursion. Cost: near linear; blocks x depth when loops nest thousands deep.
 Dominators compute_dominators(const Function& f);
 
 }  // namespace uptier::jit

@@ -63,18 +63,25 @@ class ParamPruner {
     return root;
   }
 
-  // What an edge passes to a parameter; none when a jump to a sealed block left it without.
+  // What an edge passes to a parameter; none when the builder was misused.
   Value arg(uint32_t edge, Value param) {
     uint32_t index = f_.value(param).index;
     return index < args_[edge].size() ? resolve(args_[edge][index]) : Value::none();
   }
 
+  // Forwards, where a parameter hangs on an earlier one, and backwards, where a loop's parameter
+  // waits for those of the loops in it: nests of any depth take two rounds.
   bool prune_once() {
     bool changed = false;
-    for (Block b : f_.layout) {
-      if (b == f_.entry()) continue;
-      for (Value p : f_.params(b)) changed |= prune(b, p);
-    }
+    for (Block b : f_.layout) changed |= prune_block(b);
+    for (size_t i = f_.layout.size(); i-- > 0;) changed |= prune_block(f_.layout[i]);
+    return changed;
+  }
+
+  bool prune_block(Block b) {
+    bool changed = false;
+    if (b == f_.entry()) return false;
+    for (Value p : f_.params(b)) changed |= prune(b, p);
     return changed;
   }
 

@@ -39,11 +39,11 @@ struct InterpretOptions {
   uint32_t depth_limit = 10'000;      // frames; one more is trap stack_exhausted
   // An access outside all of these is trap out_of_bounds_memory when it has kMemTraps, and stops
   // the run when it has not.
-  std::vector<MemoryRange> memory;
+  std::vector<MemoryRange> memory = {};
   // Host functions, and methods that are not in the module. A run that needs one stops when it is
   // not given.
-  std::function<OutsideResult(const HostCallee&, std::span<const uint64_t>)> call_host;
-  std::function<OutsideResult(MethodId, std::span<const uint64_t>)> call_method;
+  std::function<OutsideResult(const HostCallee&, std::span<const uint64_t>)> call_host = {};
+  std::function<OutsideResult(MethodId, std::span<const uint64_t>)> call_method = {};
 };
 
 struct InterpretOutcome {

@@ -27,7 +27,11 @@ class Buckets {
 class Walker {
  public:
   explicit Walker(const Function& f)
-      : f_(f), def_block_(f.values.size()), users_(f.values.size()), preds_(f.blocks.size()) {
+      : f_(f),
+        def_block_(f.values.size()),
+        users_(f.values.size()),
+        preds_(f.blocks.size()),
+        last_(f.blocks.size(), UINT32_MAX) {
     live_.live_in.resize(f.blocks.size());
   }
 
@@ -39,7 +43,7 @@ class Walker {
     preds_.close();
     each_use([&](Value v, Block b) { users_.place(v.index(), b.index()); });
     each_edge([&](Block from, Block to) { preds_.place(to.index(), from.index()); });
-    // By rising value index, so every set comes out sorted and "is v in it" is a look at its end.
+    // By rising value index, so every set comes out sorted.
     for (uint32_t v = 0; v < f_.values.size(); ++v) {
       for (uint32_t b : users_.of(v)) walk_up(Value(v), Block(b));
     }
@@ -80,15 +84,18 @@ class Walker {
   }
 
   void walk_up(Value v, Block from) {
-    work_.push_back(from);
+    uint32_t definition = def_block_[v.index()].index();
+    auto reach = [&](uint32_t b) {
+      if (b == definition || last_[b] == v.index()) return;
+      last_[b] = v.index();
+      live_.live_in[b].push_back(v);
+      work_.push_back(b);
+    };
+    reach(from.index());
     while (!work_.empty()) {
-      Block b = work_.back();
+      uint32_t b = work_.back();
       work_.pop_back();
-      if (b == def_block_[v.index()]) continue;
-      auto& set = live_.live_in[b.index()];
-      if (!set.empty() && set.back() == v) continue;
-      set.push_back(v);
-      for (uint32_t p : preds_.of(b.index())) work_.push_back(Block(p));
+      for (uint32_t p : preds_.of(b)) reach(p);
     }
   }
 
@@ -97,7 +104,8 @@ class Walker {
   std::vector<Block> def_block_;
   Buckets users_;
   Buckets preds_;
-  std::vector<Block> work_;
+  std::vector<uint32_t> last_;  // by block: the value last added to its set
+  std::vector<uint32_t> work_;
 };
 
 }  // namespace

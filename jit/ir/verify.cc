@@ -36,20 +36,17 @@ Status verify(const Module& m, Stage stage) {
 
 std::vector<std::string> Verifier::run() {
   using Step = void (Verifier::*)();
-  auto each_inst = [&](auto visit) {
-    for (Block b : f_.layout) {
-      for (InstId i : f_.block(b).insts) visit(b, f_.inst(i));
-    }
-  };
   for (Step step : {&Verifier::check_tables, &Verifier::check_layout}) {
     (this->*step)();
     if (!problems_.empty()) return problems_;
   }
-  each_inst([&](Block b, const Inst& i) { check_inst(b, i); });
+  for (Block b : f_.layout) {
+    check_observation(b);
+    for (InstId i : f_.block(b).insts) check_inst(b, f_.inst(i));
+  }
   if (!problems_.empty()) return problems_;
   check_entry();
   check_dominance();
-  for (Block b : f_.layout) check_observation(b);
   for (Block b : f_.layout) check_guards(b);
   if (problems_.empty()) check_numbers();
   return problems_;

@@ -50,6 +50,6 @@ void remove_dead(Function& f);
 
 // Orders the blocks: loops contiguous, the likely way straight on, cold blocks last. Dominators
 // come before what they dominate.
-void layout_blocks(Function& f, const ControlFlow& d, const LoopNest& n, const Frequencies& q);
+void layout_blocks(Function& f, const LoopNest& n, const Frequencies& q);
 
 }  // namespace uptier::jit

@@ -17,7 +17,7 @@ namespace uptier::jit::x64 {
 // A copy in the gap before instruction `gap`. Moves of one gap and phase happen at once.
 struct Move {
   uint32_t gap;
-  uint8_t phase;  // 0: within the block (and fixed definitions of the instruction before); 1: edge
+  uint8_t phase;  // order within the gap, see place_moves.cc
   Location from, to;
   friend bool operator==(const Move&, const Move&) = default;
 };
@@ -28,21 +28,22 @@ struct Allocation {
   RegMask used = 0;         // registers that hold something somewhere
 };
 
-// A part of a vreg's life with one location. Parts of a vreg are linked in order, and share its ranges
-// and uses: a part has those between `from` and `to`.
+// A part of a vreg's life with one location. Parts of a vreg are linked in order, and share its
+// ranges and uses: a part has those between `from` and `to`.
 struct Piece {
   uint32_t vreg = 0;
   uint32_t from = 0, to = 0;
   uint32_t ranges_at = 0, ranges_end = 0;  // in LiveRanges::ranges; never empty
   uint32_t uses_at = 0, uses_end = 0;      // in LiveRanges::uses
   uint32_t next = UINT32_MAX;              // the next part of the vreg
-  Location at;                             // a slot carries the vreg's number until slots are colored
+  Location at;  // a slot carries the vreg's number until slots are colored
 };
 
 struct PieceList {
   std::vector<Piece> pieces;  // piece v is the first part of vreg v; from == to: never live
 
-  // Returns the part of `v` that is live at or around a position: the last that begins at or before.
+  // Returns the part of `v` that is live at or around a position: the last that begins at or
+  // before.
   uint32_t at(uint32_t v, uint32_t pos) const {
     uint32_t p = v;
     while (pieces[p].next != UINT32_MAX && pieces[pieces[p].next].from <= pos) p = pieces[p].next;

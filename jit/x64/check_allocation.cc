@@ -1,6 +1,6 @@
-// For each place (register or slot), the set of vregs whose value it holds. Sets meet by intersection
-// where paths join, until nothing changes; then every use is looked up. Parameters take the
-// identity of their arguments on each edge. Constants have identities behind the vregs.
+// For each place (register or slot), the set of vregs whose value it holds. Sets meet by
+// intersection where paths join, until nothing changes; then every use is looked up. Parameters
+// take the identity of their arguments on each edge. Constants have identities behind the vregs.
 #include <algorithm>
 #include <map>
 
@@ -153,8 +153,8 @@ class Checker {
 
   void fail(uint32_t n, const Operand& o, const char* what) {
     if (!problem_.empty()) return;
-    problem_ = "instruction " + std::to_string(n) + ": v" + std::to_string(o.vreg.index()) + " " +
-               what;
+    problem_ =
+        "instruction " + std::to_string(n) + ": v" + std::to_string(o.vreg.index()) + " " + what;
   }
 
   const MachineFunction& m_;

@@ -32,6 +32,7 @@ Result<std::unique_ptr<Code>> Emitter::run() {
   }
   for (size_t b = 0; b < m_.blocks.size(); ++b) labels_.push_back(b_.new_label());
   find_empty_blocks();
+  thread_jumps();
   prologue();
   for (uint32_t b = 0; b < m_.blocks.size(); ++b) emit_block(b);
   jump_tables();
@@ -108,21 +109,31 @@ void Emitter::find_empty_blocks() {
   }
 }
 
-uint32_t Emitter::target(uint32_t b) const {
-  // An empty loop jumps to itself for ever; it keeps its last jump.
-  for (size_t steps = 0; empty_[b] && steps < m_.blocks.size(); ++steps) {
-    uint32_t to = m_.edges_of(m_.terminator(m_.blocks[b]))[0].to;
-    if (to == b) break;
-    b = to;
+// Finds where jumps to empty blocks end. A cycle of empty blocks keeps its jumps.
+void Emitter::thread_jumps() {
+  auto count = static_cast<uint32_t>(m_.blocks.size());
+  target_.assign(count, count);
+  std::vector<uint32_t> chain;
+  for (uint32_t first = 0; first < count; ++first) {
+    uint32_t b = first;
+    chain.clear();
+    while (target_[b] == count && empty_[b]) {
+      target_[b] = b;  // for a cycle that comes back here
+      chain.push_back(b);
+      b = m_.edges_of(m_.terminator(m_.blocks[b]))[0].to;
+    }
+    if (target_[b] == count) target_[b] = b;
+    uint32_t to = target_[b];
+    if (empty_[to]) continue;
+    for (uint32_t c : chain) target_[c] = to;
   }
-  return b;
 }
 
 void Emitter::emit_block(uint32_t b) {
   const MBlock& block = m_.blocks[b];
-  if (empty_[b] && target(b) != b && !empty_[target(b)] && b != 0) return;
+  if (target_[b] != b) return;
   next_ = b + 1;
-  while (next_ < m_.blocks.size() && empty_[next_] && !empty_[target(next_)]) ++next_;
+  while (next_ < m_.blocks.size() && target_[next_] != next_) ++next_;
   if (block.align) a_.align(asmjit::AlignMode::kCode, 16);
   b_.bind(labels_[b]);
   for (uint32_t n = block.begin; n < block.end; ++n) {
@@ -164,7 +175,7 @@ void Emitter::emit_inst(const MInst& i) {
 void Emitter::emit_simple(const MInst& i) {
   switch (i.op) {
     case MOp::kJump: {
-      uint32_t to = target(m_.edges_of(i)[0].to);
+      uint32_t to = target_[m_.edges_of(i)[0].to];
       if (!follows(to)) a_.jmp(labels_[to]);
       return;
     }

@@ -22,7 +22,7 @@ class Emitter {
   void emit_inst(const MInst& i);
   void emit_simple(const MInst& i);
   void find_empty_blocks();
-  uint32_t target(uint32_t b) const;  // where a jump to the block really goes
+  void thread_jumps();
   bool follows(uint32_t b) const { return b == next_; }
   void jump_tables();
 
@@ -34,9 +34,7 @@ class Emitter {
   Mem place(Location l, uint32_t bytes) const;  // of a slot or an outgoing argument
 
   // ---- operands
-  const Operand& operand(const MInst& i, uint8_t n) const {
-    return m_.operands[i.operands_at + n];
-  }
+  const Operand& operand(const MInst& i, uint8_t n) const { return m_.operands[i.operands_at + n]; }
   Location at(const MInst& i, uint8_t n) const { return operand(i, n).at; }
   Gp gp_at(const MInst& i, uint8_t n) const { return x86::gpq(at(i, n).index()); }
   Xmm xmm_at(const MInst& i, uint8_t n) const { return Xmm(at(i, n).index() - 16); }
@@ -89,12 +87,13 @@ class Emitter {
   CodeBuffer b_;
   Assembler& a_;
   Label entry_;
-  std::vector<Label> labels_;    // by block
-  std::vector<bool> empty_;      // by block: nothing but a jump
-  uint32_t next_ = 0;            // the block that comes next, empty ones skipped
-  size_t move_ = 0;              // the next of Allocation::moves
+  std::vector<Label> labels_;     // by block
+  std::vector<bool> empty_;       // by block: nothing but a jump
+  std::vector<uint32_t> target_;  // by block: where a jump to it really goes
+  uint32_t next_ = 0;             // the block that comes next, empty ones skipped
+  size_t move_ = 0;               // the next of Allocation::moves
   std::vector<Reg> saved_;
-  uint32_t frame_ = 0;           // bytes that sub rsp takes
+  uint32_t frame_ = 0;  // bytes that sub rsp takes
   bool avx_ = false;
   bool bmi2_ = false;
   struct Table {

@@ -142,8 +142,7 @@ unsigned LinearScan::best_register(uint32_t cur, RegMask candidates) {
   each(candidates & kCalleeSaved & used_, [&](unsigned reg) { score[reg] = -1e-4f; });
   for (uint32_t h = hint_at_[v]; h != kNone; h = hints_[h].next) {
     const Hint& hint = hints_[h];
-    Location at = hint.fixed ? Location::reg(hint.other)
-                             : pieces_[list_.at(hint.other, pos)].at;
+    Location at = hint.fixed ? Location::reg(hint.other) : pieces_[list_.at(hint.other, pos)].at;
     if (at.is_reg()) score[at.index()] += hint.weight;
   }
   // The own part before this one: no move is best.
@@ -227,7 +226,10 @@ void LinearScan::take_blocked(uint32_t cur) {
   });
   uint32_t until = free_until_[partial];
   float partial_cost = kNever;
-  if ((until & ~1u) > p.from) partial_cost = 2 * frequency(split_position(cur, until & ~1u));
+  bool useful = must || weight_between(p.vreg, p.from, until) > 0.5f * frequency(p.from);
+  if (useful && (until & ~1u) > p.from) {
+    partial_cost = 2 * frequency(split_position(cur, until & ~1u));
+  }
   // A register that something cheaper holds.
   unsigned victim = kRegCount;
   float victim_at = kNever;

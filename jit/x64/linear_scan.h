@@ -1,14 +1,17 @@
 // LinearScan: registers for all parts of all vregs, in one walk over the positions.
 //
-//   - parts are taken in order of their start; `active` hold a register now, `inactive` hold one but
+//   - parts are taken in order of their start; `active` hold a register now, `inactive` hold one
+//   but
 //     are in a hole of their ranges
 //   - no two parts with one register overlap, nor does a part overlap a clobber of its register
 //   - a vreg in SSA form cannot overlap an inactive one that began before it, so holes are looked
 //     into only for parts that splitting made
 //   - a part that has no register is in the vreg's slot up to the next use that wants one; that use
 //     and the rest become a new part
-//   - who gives way is a matter of cost: the frequencies of the uses in the outermost loop around the
-//     conflict, and of the next use behind it. A part is split as far out of loops as its uses allow
+//   - who gives way is a matter of cost: the frequencies of the uses in the outermost loop around
+//   the
+//     conflict, and of the next use behind it. A part is split as far out of loops as its uses
+//     allow
 //
 // Source: Wimmer and Moessenboeck, "Optimized Interval Splitting in a Linear Scan Register
 // Allocator", 2005; Wimmer and Franz, "Linear Scan Register Allocation on SSA Form", 2010.
@@ -88,9 +91,9 @@ class LinearScan {
   const LiveRanges& live_;
   PieceList list_;
   std::vector<Piece>& pieces_;
-  std::vector<uint32_t> cursor_;  // by piece: the range at or behind the current position
-  std::vector<uint32_t> block_of_;  // by instruction
-  std::vector<bool> spilled_;       // by vreg: has a slot
+  std::vector<uint32_t> cursor_;     // by piece: the range at or behind the current position
+  std::vector<uint32_t> block_of_;   // by instruction
+  std::vector<bool> spilled_;        // by vreg: has a slot
   std::vector<double> weight_sums_;  // by use: weights of all uses before it
   std::vector<std::pair<uint32_t, RegMask>> clobbers_;  // position, what is lost there
   RegMask ever_clobbered_ = 0;

@@ -110,7 +110,8 @@ void LinearScan::sum_weights() {
 }
 
 float LinearScan::weight_between(uint32_t v, uint32_t from, uint32_t to) const {
-  auto first = live_.uses.begin() + live_.uses_at[v], last = live_.uses.begin() + live_.uses_at[v + 1];
+  auto first = live_.uses.begin() + live_.uses_at[v],
+       last = live_.uses.begin() + live_.uses_at[v + 1];
   auto before = [](const UsePoint& u, uint32_t pos) { return u.pos < pos; };
   auto a = std::lower_bound(first, last, from, before);
   auto b = std::lower_bound(a, last, to, before);

@@ -33,8 +33,8 @@ uint32_t LinearScan::split(uint32_t p, uint32_t pos) {
 bool LinearScan::needs_register(const Piece& p, uint32_t pos) const {
   uint32_t end = (pos | 1) + 1;
   auto first = live_.uses.begin() + p.uses_at, last = live_.uses.begin() + p.uses_end;
-  auto use = std::lower_bound(first, last, pos,
-                              [](const UsePoint& u, uint32_t at) { return u.pos < at; });
+  auto use =
+      std::lower_bound(first, last, pos, [](const UsePoint& u, uint32_t at) { return u.pos < at; });
   for (; use != last && use->pos < end; ++use) {
     if (use->policy == Policy::kReg) return true;
   }
@@ -72,8 +72,8 @@ uint32_t LinearScan::reload_position(uint32_t p, uint32_t use_pos) const {
   return best;
 }
 
-// Returns the first use that is worth a register, or the end of the uses. A use that can read memory
-// is when another follows that runs as often.
+// Returns the first use that is worth a register, or the end of the uses. A use that can read
+// memory is when another follows that runs as often.
 uint32_t LinearScan::find_reload(const Piece& p) const {
   for (uint32_t u = p.uses_at; u < p.uses_end; ++u) {
     const UsePoint& use = live_.uses[u];

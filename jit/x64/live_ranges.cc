@@ -54,7 +54,9 @@ class RangeFinder {
       for (uint32_t k = 0; k < i.count(); ++k) {
         const Operand& o = m_.operands[i.operands_at + k];
         if (!o.vreg.valid() || (o.role == Role::kDef) != defs) continue;
-        float weight = o.policy == Policy::kReg ? f : o.policy == Policy::kAny ? 0.6f * f : 0.3f * f;
+        float weight = o.policy == Policy::kReg   ? f
+                       : o.policy == Policy::kAny ? 0.6f * f
+                                                  : 0.3f * f;
         bool late = o.role != Role::kUse;
         uint32_t pos = 2 * n + (late ? 1 : 0) + (defs && o.policy == Policy::kFixed ? 1 : 0);
         visit(o.vreg, UsePoint{pos, i.operands_at + k, weight, o.policy},
@@ -146,10 +148,11 @@ class RangeFinder {
 
   const MachineFunction& m_;
   LiveRanges live_;
-  std::vector<Site> sites_;      // beside live_.uses
-  std::vector<uint32_t> into_;   // by block: the last vreg found live into it
+  std::vector<Site> sites_;       // beside live_.uses
+  std::vector<uint32_t> into_;    // by block: the last vreg found live into it
   std::vector<uint32_t> out_of_;  // by block: the last vreg found live out of it
-  std::vector<uint32_t> blocks_;  // of the vreg at hand: the definition's, then those it is live into
+  std::vector<uint32_t>
+      blocks_;  // of the vreg at hand: the definition's, then those it is live into
   std::vector<uint32_t> work_;
 };
 

@@ -1,8 +1,8 @@
 // LiveRanges: where each vreg is live, and where it is used.
 //
-// Positions are those of machine.h. A vreg's ranges are sorted and disjoint: from its definition (or
-// the start of a block it is live into) to its last use there, or to the end of the block. Found by
-// walking from the uses up to the definition; the cost is the size of the answer.
+// Positions are those of machine.h. A vreg's ranges are sorted and disjoint: from its definition
+// (or the start of a block it is live into) to its last use there, or to the end of the block.
+// Found by walking from the uses up to the definition; the cost is the size of the answer.
 #pragma once
 
 #include <cstdint>

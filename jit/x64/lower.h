@@ -1,8 +1,9 @@
-// lower: from IR to machine instructions, by folding trees of operations into what x86 can do at once.
+// lower: from IR to machine instructions, by folding trees of operations into what x86 can do at
+// once.
 //
-// Blocks are walked from the last to the first and each backwards, so that an operation is seen after
-// all its uses: one whose uses have all been folded into others is never emitted, and neither is a
-// dead one. What may be folded:
+// Blocks are walked from the last to the first and each backwards, so that an operation is seen
+// after all its uses: one whose uses have all been folded into others is never emitted, and neither
+// is a dead one. What may be folded:
 //
 //   - pure operations, anywhere
 //   - a load with a single use, into an instruction of its block, when nothing that may trap or
@@ -26,8 +27,9 @@ struct LowerInput {
   const Function& function;  // laid out by layout_blocks
   const LoopNest& loops;
   const Frequencies& frequencies;
-  // OSR: displacements from rbp at which the parameters lie; empty for a normal entry.
-  std::span<const int32_t> frame_slots;
+  // OSR: the parameters lie in the baseline frame, at these displacements from rbp.
+  bool osr = false;
+  std::span<const int32_t> frame_slots = {};
   // Whether shlx, shrx, sarx and rorx exist.
   bool has_bmi2 = false;
 };

@@ -27,7 +27,7 @@ void Lowering::lower_entry() {
   std::vector<std::pair<Vreg, Vreg>> cleaned;
   begin(MOp::kEntry, 8);
   ArgCursor places;
-  bool osr = !in_.frame_slots.empty();
+  bool osr = in_.osr;
   std::vector<std::pair<Vreg, int32_t>> from_memory;
   for (size_t n = 0; n < params.size(); ++n) {
     Value p = params[n];
@@ -108,8 +108,8 @@ void Lowering::lower_return(const Inst& i) {
   if (i.args.size != 0) {
     Value v = f_.args(i)[0];
     auto c = constant_of(v);
-    uint8_t n = add(c ? Vreg::none() : vreg(v), Role::kUse, Policy::kFixed,
-                    result_place(f_.type_of(v)));
+    uint8_t n =
+        add(c ? Vreg::none() : vreg(v), Role::kUse, Policy::kFixed, result_place(f_.type_of(v)));
     if (c) cur_operands_[n].constant = constant_index(*c);
   }
   emit();

@@ -19,9 +19,9 @@ Widths find_widths(const Function& f);
 // The order of machine blocks: IR blocks, and one block for each critical edge.
 struct BlockPlan {
   struct Entry {
-    Block block = {};        // an IR block, or none for a split edge
-    Block from = {};         // split edge: its source
-    uint32_t edge = 0;       // split edge: an index in Function::edges
+    Block block = {};   // an IR block, or none for a split edge
+    Block from = {};    // split edge: its source
+    uint32_t edge = 0;  // split edge: an index in Function::edges
     float frequency = 1;
     uint32_t loop = kNoLoop;  // LoopNest index
     bool cold = false;
@@ -51,7 +51,6 @@ class Lowering {
   void count_uses();
   void color_block(Block b);
 
-
   Value root(Value v) const { return widths_.alias[v.index()]; }
   const Inst* def(Value v) const {
     InstId i = f_.value(v).inst;
@@ -65,9 +64,9 @@ class Lowering {
   // Returns the constant as a sign-extended 32-bit immediate of an operation of that width.
   std::optional<int32_t> imm_of(Value v) const;
   bool is_wide_value(Value v) const { return is_wide(f_.type_of(v)); }
-  Vreg vreg(Value v);       // of a use; never a constant
+  Vreg vreg(Value v);  // of a use; never a constant
   Vreg new_vreg(Type t);
-  Vreg use(Value v);        // the same, making a constant in a new vreg
+  Vreg use(Value v);  // the same, making a constant in a new vreg
   uint32_t constant_index(uint64_t bits);
   bool needed(Value v) const { return vregs_[root(v).index()].valid(); }
 
@@ -75,9 +74,7 @@ class Lowering {
   void begin(MOp op, unsigned width, uint32_t loc = 0);
   uint8_t add(Vreg v, Role role, Policy policy, Location fixed = {});
   void def_d(Value v) { cur_.d = add(vreg(v), Role::kDef, Policy::kReg); }
-  void use_a(Value v, Policy p = Policy::kAny, Role r = Role::kUse) {
-    cur_.a = add(use(v), r, p);
-  }
+  void use_a(Value v, Policy p = Policy::kAny, Role r = Role::kUse) { cur_.a = add(use(v), r, p); }
   void use_b(Value v, Policy p = Policy::kAny, Role r = Role::kLateUse) {
     cur_.b = add(use(v), r, p);
   }
@@ -143,7 +140,7 @@ class Lowering {
   Widths widths_;
   BlockPlan plan_;
   MachineFunction m_;
-  std::vector<Vreg> vregs_;         // by root Value::index()
+  std::vector<Vreg> vregs_;          // by root Value::index()
   std::vector<uint32_t> use_count_;  // by Value::index()
   std::vector<uint32_t> color_;      // by InstId: how many barriers of its block lie before it
   std::vector<bool> folded_;         // by InstId: part of another instruction
@@ -152,7 +149,7 @@ class Lowering {
   uint32_t current_color_ = 0;       // of the instruction being lowered
   MInst cur_;                        // the machine instruction being made, and its operands
   std::vector<Operand> cur_operands_;
-  std::vector<MInst> group_;         // of the IR instruction being lowered, in order
+  std::vector<MInst> group_;  // of the IR instruction being lowered, in order
   // MachineFunction::insts is filled backwards and turned round at the end; so are these.
   std::vector<uint32_t> block_end_;  // by place
 };

@@ -186,8 +186,9 @@ void Lowering::lower_unary(const Inst& i) {
 }
 
 void Lowering::lower_trapping(const Inst& i) {
-  AluOp op = i.op == Opcode::kAddTrap ? AluOp::kAdd
-             : i.op == Opcode::kSubTrap ? AluOp::kSub : AluOp::kMul;
+  AluOp op = i.op == Opcode::kAddTrap   ? AluOp::kAdd
+             : i.op == Opcode::kSubTrap ? AluOp::kSub
+                                        : AluOp::kMul;
   Vreg a = use(f_.args(i)[0]), b = use(f_.args(i)[1]);
   begin(MOp::kAluTrap, width_of(i.type), i.loc);
   cur_.sub = static_cast<uint8_t>(op);
@@ -199,8 +200,9 @@ void Lowering::lower_trapping(const Inst& i) {
 }
 
 void Lowering::lower_overflow(const Inst& i) {
-  AluOp op = i.op == Opcode::kAddOverflows ? AluOp::kAdd
-             : i.op == Opcode::kSubOverflows ? AluOp::kSub : AluOp::kMul;
+  AluOp op = i.op == Opcode::kAddOverflows   ? AluOp::kAdd
+             : i.op == Opcode::kSubOverflows ? AluOp::kSub
+                                             : AluOp::kMul;
   Vreg a = use(f_.args(i)[0]), b = use(f_.args(i)[1]);
   begin(MOp::kAluOverflow, width_of(i.type));
   cur_.sub = static_cast<uint8_t>(op);

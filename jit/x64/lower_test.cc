@@ -42,6 +42,9 @@ bool is_float_compare(Opcode op) { return op >= Opcode::kFEq && op <= Opcode::kF
 
 // A comparison from another block is made again here when that keeps no more values alive.
 bool Lowering::can_fold_test(const Inst& compare) const {
+  bool is_test = compare.op == Opcode::kEqz || is_int_compare(compare.op) ||
+                 is_float_compare(compare.op);
+  if (!is_test) return false;
   if (f_.value(compare.result).block == block_) return true;
   auto args = f_.args(compare);
   return args.size() == 1 || constant_of(args[1]).has_value();
@@ -193,8 +196,8 @@ void Lowering::add_int_test(const Inst& compare, bool negate) {
   cur_.b = add(second, Role::kUse, Policy::kAny);
 }
 
-// ucomis sets "above" only when ordered: less-than swaps its operands, and the opposites of all four
-// orders are true when unordered.
+// ucomis sets "above" only when ordered: less-than swaps its operands, and the opposites of all
+// four orders are true when unordered.
 void Lowering::add_float_test(const Inst& compare, bool negate) {
   Value a = f_.args(compare)[0], b = f_.args(compare)[1];
   Cond c = Cond::kFloatE;

@@ -4,17 +4,17 @@ namespace uptier::jit::x64 {
 namespace {
 
 constexpr const char* kRegNames[kRegCount] = {
-    "rax",  "rcx",  "rdx",   "rbx",   "rsp",   "rbp",   "rsi",   "rdi",   "r8",   "r9",   "r10",
-    "r11",  "r12",  "r13",   "r14",   "r15",   "xmm0",  "xmm1",  "xmm2",  "xmm3", "xmm4", "xmm5",
-    "xmm6", "xmm7", "xmm8",  "xmm9",  "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"};
+    "rax",  "rcx",  "rdx",  "rbx",  "rsp",   "rbp",   "rsi",   "rdi",   "r8",    "r9",   "r10",
+    "r11",  "r12",  "r13",  "r14",  "r15",   "xmm0",  "xmm1",  "xmm2",  "xmm3",  "xmm4", "xmm5",
+    "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"};
 
 constexpr const char* kOpNames[] = {
-    "label",  "entry",  "load_frame", "mov",      "const",       "fconst",    "alu",
-    "alu_trap", "alu_overflow", "mul_imm", "neg", "not", "shift_imm", "shift_var", "lea", "bits",
-    "extend", "load",   "fload",      "store",    "fstore",      "alu_store", "div",
-    "mul_high", "falu", "funary",     "fsign",    "convert",     "set",       "select",
-    "trap_if", "branch", "jump",      "switch",   "return",      "trap",      "call",
-    "call_indirect", "call_host", "probe"};
+    "label",     "entry",        "load_frame",    "mov",       "const",  "fconst",    "alu",
+    "alu_trap",  "alu_overflow", "mul_imm",       "neg",       "not",    "shift_imm", "shift_var",
+    "lea",       "bits",         "extend",        "load",      "fload",  "store",     "fstore",
+    "alu_store", "div",          "mul_high",      "falu",      "funary", "fsign",     "convert",
+    "set",       "select",       "trap_if",       "branch",    "jump",   "switch",    "return",
+    "trap",      "call",         "call_indirect", "call_host", "probe"};
 
 std::string name(Location l) {
   switch (l.kind()) {

@@ -3,7 +3,8 @@
 //   - still SSA: every virtual register (vreg) has one definition, an operand or a block parameter
 //   - three addresses: `d = a op b`; emission copies a to d where the machine has two. A use that
 //     must survive until d is written is `late`
-//   - critical edges are split: a block with several successors passes no arguments, and each of its
+//   - critical edges are split: a block with several successors passes no arguments, and each of
+//   its
 //     successors has no other predecessor
 //   - blocks are in layout order, each starts with kLabel and ends with its only terminator
 //   - an i32 in a register has undefined upper bits unless `Vreg::clean`
@@ -60,9 +61,9 @@ enum class Policy : uint8_t {
 };
 
 struct Operand {
-  Vreg vreg = {};    // none: the constant `constant` (kFixed uses only)
+  Vreg vreg = {};         // none: the constant `constant` (kFixed uses only)
   Location fixed = {};    // for kFixed
-  Location at = {};  // what the register allocator decided
+  Location at = {};       // what the register allocator decided
   uint32_t constant = 0;  // index into MachineFunction::constants
   Role role = Role::kUse;
   Policy policy = Policy::kReg;
@@ -71,51 +72,68 @@ struct Operand {
 // The condition codes of x86, in their encoding; `^ 1` is the opposite. The two last are float
 // equality, which takes two flags: equal and ordered, and its opposite.
 enum class Cond : uint8_t {
-  kO, kNO, kB, kAE, kE, kNE, kBE, kA, kS, kNS, kP, kNP, kL, kGE, kLE, kG, kFloatE, kFloatNE,
+  kO,
+  kNO,
+  kB,
+  kAE,
+  kE,
+  kNE,
+  kBE,
+  kA,
+  kS,
+  kNS,
+  kP,
+  kNP,
+  kL,
+  kGE,
+  kLE,
+  kG,
+  kFloatE,
+  kFloatNE,
 };
 constexpr Cond opposite(Cond c) { return static_cast<Cond>(static_cast<uint8_t>(c) ^ 1); }
 
 enum class MOp : uint8_t {
-  kLabel,      // the start of a block; defines its parameters
-  kEntry,      // the function's parameters, kFixed definitions
-  kLoadFrame,  // d = [rbp + disp]: a stack parameter, or a slot of the baseline frame
-  kMov,        // d = a
-  kConst,      // d = imm
-  kFConst,     // d = imm, float bits
-  kAlu,        // d = a op b                      sub: AluOp
-  kAluTrap,    // the same; traps on signed overflow
+  kLabel,        // the start of a block; defines its parameters
+  kEntry,        // the function's parameters, kFixed definitions
+  kLoadFrame,    // d = [rbp + disp]: a stack parameter, or a slot of the baseline frame
+  kMov,          // d = a
+  kConst,        // d = imm
+  kFConst,       // d = imm, float bits
+  kAlu,          // d = a op b                      sub: AluOp
+  kAluTrap,      // the same; traps on signed overflow
   kAluOverflow,  // d = whether a op b overflows
-  kMulImm,     // d = a * imm                     a may be memory
+  kMulImm,       // d = a * imm                     a may be memory
   kNeg,
   kNot,
-  kShiftImm,   // d = a op imm                    sub: ShiftOp
-  kShiftVar,   // d = a op b
-  kLea,        // d = address
-  kBits,       // d = clz/ctz/popcnt a            sub: Opcode
-  kExtend,     // d = extended a                  sub: Extension
-  kLoad,       // d = memory                      sub: Extension; width: of the access
+  kShiftImm,  // d = a op imm                    sub: ShiftOp
+  kShiftVar,  // d = a op b
+  kLea,       // d = address
+  kBits,      // d = clz/ctz/popcnt a            sub: Opcode
+  kExtend,    // d = extended a                  sub: Extension
+  kLoad,      // d = memory                      sub: Extension; width: of the access
   kFLoad,
-  kStore,      // memory = a, or imm              width: of the access
+  kStore,  // memory = a, or imm              width: of the access
   kFStore,
-  kAluStore,   // memory = memory op a, or imm    sub: AluOp
-  kDiv,        // d = a div/rem b                 sub: Opcode
-  kMulHigh,    // d = upper half of a * b         sub: signed
-  kFAlu,       // d = a op b                      sub: Opcode
-  kFUnary,     // d = op a                        sub: Opcode
-  kFSign,      // abs, neg, copysign              sub: Opcode
-  kConvert,    // d = op a                        sub: Opcode, types: from, to
-  kSet,        // d = condition                   test fields
-  kSelect,     // d = condition ? x : y           test fields
-  kTrapIf,     // test fields, trap
-  kBranch,     // test fields; edges: taken, not taken
+  kAluStore,  // memory = memory op a, or imm    sub: AluOp
+  kDiv,       // d = a div/rem b                 sub: Opcode
+  kMulHigh,   // d = upper half of a * b         sub: signed
+  kFAlu,      // d = a op b                      sub: Opcode
+  kFUnary,    // d = op a                        sub: Opcode
+  kFSign,     // abs, neg, copysign              sub: Opcode
+  kConvert,   // d = op a                        sub: Opcode, types: from, to
+  kSet,       // d = condition                   test fields
+  kSelect,    // d = condition ? x : y           test fields
+  kTrapIf,    // test fields, trap
+  kBranch,    // test fields; edges: taken, not taken
   kJump,
-  kSwitch,     // on a
+  kSwitch,  // on a
   kReturn,
   kTrap,
   kCall,
   kCallIndirect,
   kCallHost,
-  kProbe,      // a row; no instruction
+  kProbe,  // a row; no instruction
 };
 
 enum class AluOp : uint8_t { kAdd, kOr, kAnd, kSub, kXor, kMul };
@@ -136,7 +154,7 @@ struct MInst {
   Form form = Form::kRR;
   Cond cond = Cond::kE;
   Test test = Test::kCmp;
-  uint8_t scale = 0;  // log2
+  uint8_t scale = 0;                // log2
   TrapCode trap = TrapCode::kNone;  // of the memory access, the division, the test
   // Operands, by place in the list; kNoOperand when there is none.
   uint8_t d = kNoOperand;
@@ -154,9 +172,9 @@ struct MInst {
   uint32_t test_loc = 0;  // kTrapIf: of its own trap, which is in `flags`
   uint32_t edges_at = 0;
   uint32_t edge_count = 0;
-  uint64_t imm = 0;  // immediate, constant bits, callee, site
-  uint8_t from = 0;  // kConvert: source Type
-  uint8_t to = 0;    // kConvert: target Type
+  uint64_t imm = 0;   // immediate, constant bits, callee, site
+  uint8_t from = 0;   // kConvert: source Type
+  uint8_t to = 0;     // kConvert: target Type
   uint8_t flags = 0;  // kCallHost: MemFlags; kShiftVar: 1 when the count must be in cl; kTrapIf
 
   uint32_t count() const { return many ? many : operand_count; }
@@ -173,11 +191,11 @@ struct MEdge {
 };
 
 struct MBlock {
-  uint32_t begin = 0, end = 0;          // instructions
-  uint32_t params_at = 0, params = 0;   // in `block_params`
+  uint32_t begin = 0, end = 0;         // instructions
+  uint32_t params_at = 0, params = 0;  // in `block_params`
   float frequency = 1;
-  uint32_t loop = UINT32_MAX;           // innermost loop, of MachineFunction::loops
-  bool align = false;                   // a hot loop's header
+  uint32_t loop = UINT32_MAX;  // innermost loop, of MachineFunction::loops
+  bool align = false;          // a hot loop's header
   std::vector<uint32_t> preds;
 };
 

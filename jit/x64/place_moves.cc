@@ -1,6 +1,6 @@
-// A value in SSA form needs its slot written once: right after its definition, so that later parts in
-// memory cost nothing to enter. Where all of those are rarer than the definition, each entry into
-// memory stores instead.
+// A value in SSA form needs its slot written once: right after its definition, so that later parts
+// in memory cost nothing to enter. Where all of those are rarer than the definition, each entry
+// into memory stores instead.
 #include <algorithm>
 
 #include "jit/x64/allocation.h"
@@ -8,7 +8,8 @@
 namespace uptier::jit::x64 {
 namespace {
 
-constexpr uint8_t kWithin = 0, kOnEdge = 1, kArguments = 2;
+// Phases of a gap: a part that begins between reads and writes is stored after moves to where it was.
+constexpr uint8_t kWithin = 0, kWithinLate = 1, kOnEdge = 2, kArguments = 3;
 
 class MovePlacer {
  public:
@@ -38,9 +39,7 @@ class MovePlacer {
   }
 
  private:
-  bool is_block_start(uint32_t pos) const {
-    return m_.blocks[block_of_[pos / 2]].begin * 2 == pos;
-  }
+  bool is_block_start(uint32_t pos) const { return m_.blocks[block_of_[pos / 2]].begin * 2 == pos; }
 
   float frequency(uint32_t pos) const {
     uint32_t b = block_of_[pos / 2];
@@ -99,7 +98,7 @@ class MovePlacer {
     for (uint32_t p = v; list_.pieces[p].next != UINT32_MAX; p = list_.pieces[p].next) {
       const Piece &a = list_.pieces[p], &b = list_.pieces[a.next];
       if (a.to != b.from || is_block_start(b.from)) continue;
-      transfer(v, b.from / 2, kWithin, a.at, b.at);
+      transfer(v, b.from / 2, b.from % 2 == 0 ? kWithin : kWithinLate, a.at, b.at);
     }
   }
 
@@ -133,9 +132,9 @@ class MovePlacer {
     auto params = m_.params_of(m_.blocks[e.to]);
     for (uint32_t k = 0; k < params.size(); ++k) {
       const MArg& a = m_.edge_args[e.args_at + k];
-      Location source =
-          a.vreg.valid() ? list_.pieces[list_.at(a.vreg.index(), 2 * (from.end - 1))].at
-                         : Location::constant(a.constant);
+      Location source = a.vreg.valid()
+                            ? list_.pieces[list_.at(a.vreg.index(), 2 * (from.end - 1))].at
+                            : Location::constant(a.constant);
       add(gap, kOnEdge, source, list_.pieces[params[k].index()].at);
     }
   }

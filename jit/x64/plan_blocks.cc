@@ -1,6 +1,6 @@
-// Where split edges go: a back edge, and an edge to what comes next anyway, right behind its source;
-// an unlikely edge behind the loop that holds both ends, or in front of a cold target, so that its
-// moves do not stand in the way.
+// Where split edges go: a back edge, and an edge to what comes next anyway, right behind its
+// source; an unlikely edge behind the loop that holds both ends, or in front of a cold target, so
+// that its moves do not stand in the way.
 #include <algorithm>
 
 #include "jit/x64/lower_impl.h"

@@ -14,8 +14,30 @@ namespace uptier::jit::x64 {
 using RegMask = uint32_t;
 
 enum Reg : uint8_t {
-  kRax, kRcx, kRdx, kRbx, kRsp, kRbp, kRsi, kRdi, kR8, kR9, kR10, kR11, kR12, kR13, kR14, kR15,
-  kXmm0, kXmm1, kXmm2, kXmm3, kXmm4, kXmm5, kXmm6, kXmm7,
+  kRax,
+  kRcx,
+  kRdx,
+  kRbx,
+  kRsp,
+  kRbp,
+  kRsi,
+  kRdi,
+  kR8,
+  kR9,
+  kR10,
+  kR11,
+  kR12,
+  kR13,
+  kR14,
+  kR15,
+  kXmm0,
+  kXmm1,
+  kXmm2,
+  kXmm3,
+  kXmm4,
+  kXmm5,
+  kXmm6,
+  kXmm7,
   kXmm15 = 31,
   kRegCount = 32,
 };
@@ -26,8 +48,7 @@ constexpr RegMask mask_of(unsigned reg) { return RegMask{1} << reg; }
 constexpr RegClass class_of(unsigned reg) { return reg < 16 ? RegClass::kGp : RegClass::kXmm; }
 constexpr RegClass class_of(Type t) { return is_float(t) ? RegClass::kXmm : RegClass::kGp; }
 
-inline constexpr RegMask kAllocatableGp =
-    0xFFFF & ~(mask_of(kRsp) | mask_of(kRbp) | mask_of(kR11));
+inline constexpr RegMask kAllocatableGp = 0xFFFF & ~(mask_of(kRsp) | mask_of(kRbp) | mask_of(kR11));
 inline constexpr RegMask kAllocatableXmm = 0xFFFF0000 & ~mask_of(kXmm15);
 inline constexpr RegMask kCalleeSaved =
     mask_of(kRbx) | mask_of(kR12) | mask_of(kR13) | mask_of(kR14) | mask_of(kR15);

@@ -1,0 +1,58 @@
+#include <cassert>
+
+#include "jit/compile.h"
+#include "jit/opt/optimize.h"
+#include "jit/opt/osr_entry.h"
+#include "jit/x64/emit.h"
+#include "jit/x64/lower.h"
+#include "jit/x64/macros.h"
+
+namespace uptier::jit {
+namespace {
+
+// More than this is left to the baseline: time and memory grow with the number of live values.
+constexpr size_t kMostInstructions = 1'000'000;
+
+Status check(const CompileInput& in) {
+  if (Status s = check_cpu(); !s.ok()) return s;
+  if (in.function.insts.size() > kMostInstructions) {
+    return Error{ErrorCode::kUnsupported, in.function.name + ": too many instructions"};
+  }
+  for (const HostCallee& c : in.function.host_callees) {
+    if (c.address == nullptr) {
+      return Error{ErrorCode::kUnsupported, "host function " + c.name + " has no address"};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const OptimizeRequest& r) {
+  if (Status s = check(in); !s.ok()) return s.error();
+  bool osr = r.osr_loop.valid();
+  OsrFunction body;
+  uint32_t baseline_frame = 0;
+  if (osr) {
+    Liveness live = compute_liveness(in.function);
+    FrameLayout frame = layout_frame(in.function, live);
+    baseline_frame = frame.size;
+    auto entered = enter_at_loop(in.function, r.osr_loop, live, frame);
+    if (!entered.ok()) return entered.error();
+    body = std::move(*entered);
+  } else {
+    body.function = in.function;
+  }
+  Optimized o = optimize(body.function, r.block_counts);
+  x64::MachineFunction machine =
+      x64::lower({body.function, o.loops, o.frequencies, osr, body.slots, x64::has_bmi2()});
+  x64::Allocation allocation = x64::allocate_registers(machine);
+#ifndef NDEBUG
+  if (std::string problem = x64::check_allocation(machine, allocation); !problem.empty()) {
+    return Error{ErrorCode::kInvalidInput, in.function.name + ": " + problem};
+  }
+#endif
+  return x64::emit({in, body.function, machine, allocation, osr, baseline_frame});
+}
+
+}  // namespace uptier::jit

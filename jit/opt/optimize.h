@@ -1,0 +1,20 @@
+// optimize: the passes in order, for one compilation.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "jit/ir/function.h"
+#include "jit/opt/frequencies.h"
+
+namespace uptier::jit {
+
+struct Optimized {
+  LoopNest loops;
+  Frequencies frequencies;
+};
+
+// Optimizes `f` and lays out its blocks. `counts` as for estimate_frequencies.
+Optimized optimize(Function& f, std::span<const uint64_t> counts);
+
+}  // namespace uptier::jit

@@ -1,0 +1,29 @@
+// osr_entry: the body of a function as seen from the middle of a loop.
+//
+// The new entry takes what lives at the loop's header as parameters, one for each value that has a
+// canonical slot, makes constants again, and jumps to the header. Whoever enters passes the
+// contents of the slots, so the result is a function like any other: it verifies, and the
+// interpreter runs it.
+#pragma once
+
+#include <vector>
+
+#include "jit/ir/frame_layout.h"
+#include "jit/ir/function.h"
+#include "jit/ir/liveness.h"
+#include "uptier/result.h"
+
+namespace uptier::jit {
+
+struct OsrFunction {
+  Function function;
+  std::vector<int32_t> slots;  // by parameter: displacement from rbp, see FrameLayout
+  std::vector<Value> values;   // by parameter: the value of the original function
+};
+
+// `f` as it was built, with its liveness and frame. Errors: kInvalidArgument when `f` has no such
+// loop.
+Result<OsrFunction> enter_at_loop(const Function& f, LoopId loop, const Liveness& live,
+                                  const FrameLayout& frame);
+
+}  // namespace uptier::jit

@@ -1,0 +1,132 @@
+#include "jit/opt/repair_ssa.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+namespace uptier::jit {
+namespace {
+
+class SsaRepairer {
+ public:
+  SsaRepairer(Function& f, std::span<const SecondDefinition> values)
+      : f_(f), preds_(predecessors(f)), at_entry_(f.values.size()), alive_(f.values.size()) {
+    std::vector<bool> laid_out(f.blocks.size());
+    for (Block b : f.layout) laid_out[b.index()] = true;
+    for (const SecondDefinition& d : values) {
+      at_entry_[d.value.index()] = d.at_entry;
+      alive_[d.value.index()] = laid_out[f.value(d.value).block.index()];
+    }
+  }
+
+  void run() {
+    for (Block b : f_.layout) {
+      if (b != f_.entry()) rewrite(b);
+    }
+  }
+
+ private:
+  bool is_double(Value v) const {
+    return v.index() < at_entry_.size() && at_entry_[v.index()].valid();
+  }
+  // Whether the value's own definition is reachable.
+  bool is_alive(Value v) const { return alive_[v.index()]; }
+
+  void rewrite(Block b) {
+    here_.clear();
+    for (Value p : f_.params(b)) {
+      if (is_double(p)) here_.push_back(p);
+    }
+    for (size_t n = 0; n < f_.block(b).insts.size(); ++n) {
+      InstId id = f_.block(b).insts[n];
+      rewrite_list(f_.inst(id).args, b, false);
+      if (Value r = f_.inst(id).result; r.valid() && is_double(r)) here_.push_back(r);
+    }
+    const Inst& t = f_.terminator(b);
+    for (uint32_t e = t.edges_at, end = e + t.edge_count; e < end; ++e) {
+      rewrite_list(f_.edges[e].args, b, true);
+    }
+  }
+
+  // The list may move in the pool while values are read, so it is indexed afresh each time.
+  // Arguments that a read appended are new values already.
+  void rewrite_list(const ValueList& l, Block b, bool at_end) {
+    for (uint32_t k = 0; k < l.size; ++k) {
+      Value v = f_.pool[l.at + k];
+      if (!is_double(v)) continue;
+      bool defined = std::find(here_.begin(), here_.end(), v) != here_.end();
+      Value now = defined ? v : at_end ? read_at_end(v, b) : read_at_start(v, b);
+      fill_pending();
+      f_.pool[l.at + k] = now;
+    }
+  }
+
+  static uint64_t key(Value v, Block b) { return uint64_t{v.index()} << 32 | b.index(); }
+
+  Value read_at_end(Value v, Block b) {
+    if (b == f_.entry()) return at_entry_[v.index()];
+    if (is_alive(v) && f_.value(v).block == b) return v;
+    return read_at_start(v, b);
+  }
+
+  // Walks up while there is one way; a join becomes a parameter whose arguments wait in pending_.
+  Value read_at_start(Value v, Block b) {
+    std::vector<Block> walked;
+    Value found;
+    while (!found.valid()) {
+      if (auto it = known_.find(key(v, b)); it != known_.end()) {
+        found = it->second;
+        break;
+      }
+      walked.push_back(b);
+      if (preds_[b.index()].size() != 1) {
+        found = f_.add_block_param(b, f_.type_of(v));
+        pending_.push_back({v, b});
+        break;
+      }
+      b = preds_[b.index()][0].from;
+      if (b == f_.entry())
+        found = at_entry_[v.index()];
+      else if (is_alive(v) && f_.value(v).block == b)
+        found = v;
+    }
+    for (Block w : walked) known_[key(v, w)] = found;
+    return found;
+  }
+
+  void fill_pending() {
+    while (!pending_.empty()) {
+      auto [v, b] = pending_.back();
+      pending_.pop_back();
+      for (const Predecessor& p : preds_[b.index()]) {
+        Value arg = read_at_end(v, p.from);
+        waiting_[p.edge].push_back({f_.value(known_[key(v, b)]).index, arg});
+      }
+    }
+    for (auto& [edge, args] : waiting_) {
+      for (auto [index, arg] : args) {
+        ValueList& l = f_.edges[edge].args;
+        while (l.size <= index) f_.push(l, Value::none());
+        f_.pool[l.at + index] = arg;
+      }
+    }
+    waiting_.clear();
+  }
+
+  Function& f_;
+  std::vector<std::vector<Predecessor>> preds_;
+  std::vector<Value> at_entry_;  // by Value::index(): the second definition, or none
+  std::vector<bool> alive_;
+  std::vector<Value> here_;  // values whose own definition in the block has been passed
+  std::unordered_map<uint64_t, Value> known_;  // (value, block): what it is at the block's start
+  std::vector<std::pair<Value, Block>> pending_;
+  std::unordered_map<uint32_t, std::vector<std::pair<uint32_t, Value>>> waiting_;
+};
+
+}  // namespace
+
+void repair_ssa(Function& f, std::span<const SecondDefinition> values) {
+  SsaRepairer(f, values).run();
+}
+
+}  // namespace uptier::jit

@@ -1,0 +1,97 @@
+// The optimizing compiler against the corpus and against the interpreter on random programs.
+#include "tests/opt_harness.h"
+
+namespace uptier::test {
+namespace {
+
+TEST(OptRun, corpus_answers_as_it_says) {
+  corpus_raise = raise_in_context;
+  CodeMachine machine;
+  Scratch scratch;
+  size_t runs = 0;
+  for (const CorpusFile& file : load_corpus()) {
+    OptimizedModule code(machine, file.module);
+    auto address = [&](MethodId m) { return reinterpret_cast<uint64_t>(code.entry(m)); };
+    for (const CorpusRun& run : file.runs) {
+      scratch.fill();
+      const Signature& s = file.module.functions[run.method.index()].signature();
+      auto r = machine.run(code.entry(run.method), s, run.arguments(scratch, address));
+      EXPECT_EQ("", run.complaint({r.bits, r.trap}, scratch));
+      ++runs;
+    }
+  }
+  EXPECT_GT(runs, 500u);
+}
+
+// Compiles a random module and compares every function with the interpreter. Returns the first
+// difference, or "".
+std::string compare_random(uint64_t seed, const RandomOptions& options,
+                           const OptimizedModule::Counts& counts = nullptr) {
+  jit::Module module = random_module(seed, options);
+  Scratch scratch;
+  jit::Interpreter oracle(module, interpret_options(scratch));
+  CodeMachine machine;
+  OptimizedModule code(machine, module, counts);
+  Random random(seed ^ 0x5eed);
+  for (uint32_t f = 0; f < module.functions.size(); ++f) {
+    const Signature& s = module.functions[f].signature();
+    for (int round = 0; round < 3; ++round) {
+      std::vector<uint64_t> args = random_arguments(s, scratch, random);
+      scratch.fill();
+      corpus_notes = 0;
+      Answer want = interpret(oracle, MethodId(f), args);
+      std::string bytes = scratch.bytes();
+      uint64_t notes = corpus_notes;
+      scratch.fill();
+      corpus_notes = 0;
+      auto got = machine.run(code.entry(MethodId(f)), s, args);
+      bool same = got.trap == want.trap && notes == corpus_notes && bytes == scratch.bytes() &&
+                  (want.trap != TrapCode::kNone || same_value(s.result, got.bits, want.bits));
+      if (!same) {
+        return "seed " + std::to_string(seed) + " f" + std::to_string(f) + " round " +
+               std::to_string(round) + ": " + answer_text(s.result, {got.bits, got.trap}) +
+               ", not " + answer_text(s.result, want);
+      }
+    }
+  }
+  return "";
+}
+
+uint64_t seeds() {
+  const char* text = std::getenv("UPTIER_RANDOM_SEEDS");
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : 60;
+}
+
+TEST(OptRun, random_programs_answer_as_the_interpreter_does) {
+  corpus_raise = raise_in_context;
+  for (uint64_t seed = 1; seed <= seeds(); ++seed) {
+    ASSERT_EQ("", compare_random(seed, {}));
+  }
+}
+
+TEST(OptRun, large_random_programs_answer_as_the_interpreter_does) {
+  corpus_raise = raise_in_context;
+  for (uint64_t seed = 1; seed <= seeds() / 6; ++seed) {
+    ASSERT_EQ("", compare_random(seed + 100'000, {.functions = 2, .statements = 200,
+                                                  .variables = 50, .depth = 5}));
+  }
+}
+
+// A profile is advice: whatever its counts, the answers stay.
+TEST(OptRun, no_profile_changes_an_answer) {
+  corpus_raise = raise_in_context;
+  for (uint64_t seed = 1; seed <= seeds(); ++seed) {
+    Random random(seed);
+    auto counts = [&](const jit::Function& f) {
+      std::vector<uint64_t> c(random.chance(20) ? f.block_sites / 2 : f.block_sites);
+      for (uint64_t& n : c) {
+        n = random.chance(30) ? 0 : random.chance(10) ? UINT64_MAX : random.next() >> random.below(64);
+      }
+      return c;
+    };
+    ASSERT_EQ("", compare_random(seed + 200'000, {}, counts));
+  }
+}
+
+}  // namespace
+}  // namespace uptier::test

@@ -1,0 +1,136 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "tests/report_samples.h"
+#include "tools/report_json.h"
+
+namespace uptier::tools {
+namespace {
+
+using nlohmann::json;
+
+std::set<std::string> keys(const json& object) {
+  std::set<std::string> names;
+  for (const auto& [key, value] : object.items()) names.insert(key);
+  return names;
+}
+
+using Keys = std::set<std::string>;
+
+TEST(ReportJson, has_every_field_of_the_report) {
+  const json j = json::parse(report_json(test::sample_report()));
+  EXPECT_EQ(keys(j), (Keys{"methods_registered", "code_bytes_in_service", "code_bytes_freed",
+                           "compile_ns_total", "methods", "decisions", "losses", "stress"}));
+  EXPECT_EQ(keys(j["methods"][0]), (Keys{"method", "name", "module_key", "function_index", "tier",
+                                         "calls", "sampled_calls", "loop_iterations", "bursts",
+                                         "flushes", "osr_entries", "versions", "last_error"}));
+  EXPECT_EQ(keys(j["methods"][0]["versions"][0]),
+            (Keys{"tier", "copy", "osr_loop", "code_bytes", "compile_ns", "retired", "freed"}));
+  EXPECT_EQ(keys(j["decisions"][0]), (Keys{"sequence", "method", "method_name", "action", "reason",
+                                           "calls", "samples", "loop_iterations", "priority"}));
+  EXPECT_EQ(keys(j["losses"]),
+            (Keys{"samples_without_copy", "slabs_refused", "flushes_delayed", "requests_dropped",
+                  "compiles_failed", "code_refused", "sink_errors"}));
+  EXPECT_EQ(keys(j["stress"]), (Keys{"osr_points", "osr_forced", "copy_points", "copy_forced",
+                                     "guard_points", "guard_forced", "compile_points",
+                                     "compile_forced", "code_points", "code_forced"}));
+}
+
+TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
+  const json j = json::parse(report_json(test::sample_report()));
+  EXPECT_EQ(j["methods_registered"], 5);
+  EXPECT_EQ(j["code_bytes_in_service"], 7112);
+  EXPECT_EQ(j["code_bytes_freed"], 4096);
+  EXPECT_EQ(j["compile_ns_total"], 2'510'000);
+  EXPECT_EQ(j["losses"], (json{{"samples_without_copy", 1},
+                               {"slabs_refused", 2},
+                               {"flushes_delayed", 3},
+                               {"requests_dropped", 4},
+                               {"compiles_failed", 5},
+                               {"code_refused", 6},
+                               {"sink_errors", 7}}));
+  EXPECT_EQ(j["stress"], (json{{"osr_points", 10},
+                               {"osr_forced", 11},
+                               {"copy_points", 12},
+                               {"copy_forced", 13},
+                               {"guard_points", 14},
+                               {"guard_forced", 15},
+                               {"compile_points", 16},
+                               {"compile_forced", 17},
+                               {"code_points", 18},
+                               {"code_forced", 19}}));
+}
+
+TEST(ReportJson, methods_and_versions_are_those_of_the_report) {
+  const json j = json::parse(report_json(test::sample_report()));
+  ASSERT_EQ(j["methods"].size(), 3u);
+  const json& main = j["methods"][0];
+  EXPECT_EQ(main["method"], 0);
+  EXPECT_EQ(main["name"], "main");
+  EXPECT_EQ(main["module_key"], 0xfedcba9876543210);
+  EXPECT_EQ(main["function_index"], 40);
+  EXPECT_EQ(main["tier"], tier_name(Tier::kBaseline));
+  EXPECT_EQ(main["calls"], 1);
+  EXPECT_EQ(main["loop_iterations"], 123'456'789'012);
+  EXPECT_EQ(main["bursts"], 77);
+  EXPECT_EQ(main["flushes"], 9);
+  EXPECT_EQ(main["osr_entries"], 2);
+  EXPECT_EQ(main["last_error"], "");
+  EXPECT_EQ(j["methods"][1]["sampled_calls"], 125'000);
+  EXPECT_EQ(j["methods"][2]["last_error"], test::sample_report().methods[2].last_error);
+  EXPECT_EQ(j["methods"][2]["versions"], json::array());
+  EXPECT_EQ(main["versions"][1], (json{{"tier", tier_name(Tier::kBaseline)},
+                                       {"copy", copy_name(Copy::kInstrumented)},
+                                       {"osr_loop", nullptr},
+                                       {"code_bytes", 5000},
+                                       {"compile_ns", 1'000'000},
+                                       {"retired", true},
+                                       {"freed", false}}));
+  EXPECT_EQ(main["versions"][2]["osr_loop"], 3);
+  EXPECT_EQ(main["versions"][2]["tier"], tier_name(Tier::kOptimized));
+}
+
+TEST(ReportJson, decisions_are_those_of_the_report) {
+  const json j = json::parse(report_json(test::sample_report()));
+  ASSERT_EQ(j["decisions"].size(), 3u);
+  EXPECT_EQ(j["decisions"][1], (json{{"sequence", 2},
+                                     {"method", 1},
+                                     {"method_name", "hot"},
+                                     {"action", "specialize"},
+                                     {"reason", "400 us so far, compile 250 us, 4 samples"},
+                                     {"calls", 64},
+                                     {"samples", 4},
+                                     {"loop_iterations", 0},
+                                     {"priority", 16'666.5}}));
+  EXPECT_EQ(j["decisions"][2]["loop_iterations"], 8192);
+}
+
+TEST(ReportJson, empty_report_has_empty_lists) {
+  const json j = json::parse(report_json(Report()));
+  EXPECT_EQ(j["methods"], json::array());
+  EXPECT_EQ(j["decisions"], json::array());
+  EXPECT_EQ(j["methods_registered"], 0);
+}
+
+TEST(ReportJson, extreme_numbers_and_names_of_any_bytes_are_still_json) {
+  Report r = test::sample_report();
+  r.methods[0].name = "quote \" backslash \\ newline \n zero ";
+  r.methods[0].name += '\0';
+  r.methods[1].name = "not utf-8: \xff\xc3";
+  r.methods[0].calls = UINT64_MAX;
+  r.methods[0].method = MethodId::none();
+  r.decisions[0].reason = "\x80";
+  const std::string text = report_json(r);
+  const json j = json::parse(text);
+  EXPECT_EQ(j["methods"][0]["name"], r.methods[0].name);
+  EXPECT_TRUE(j["methods"][1]["name"].get<std::string>().starts_with("not utf-8: "));
+  EXPECT_EQ(j["methods"][0]["calls"], UINT64_MAX);
+  EXPECT_EQ(j["methods"][0]["method"], nullptr);
+  EXPECT_EQ(text.back(), '\n');
+}
+
+}  // namespace
+}  // namespace uptier::tools
