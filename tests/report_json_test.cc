@@ -52,16 +52,16 @@ TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
                                {"compiles_failed", 5},
                                {"code_refused", 6},
                                {"sink_errors", 7}}));
-  EXPECT_EQ(j["stress"], (json{{"osr_points", 10},
-                               {"osr_forced", 11},
-                               {"copy_points", 12},
-                               {"copy_forced", 13},
-                               {"guard_points", 14},
-                               {"guard_forced", 15},
-                               {"compile_points", 16},
-                               {"compile_forced", 17},
-                               {"code_points", 18},
-                               {"code_forced", 19}}));
+  EXPECT_EQ(j["stress"], (json{{"osr_points", 20},
+                               {"osr_forced", 1},
+                               {"copy_points", 21},
+                               {"copy_forced", 2},
+                               {"guard_points", 22},
+                               {"guard_forced", 3},
+                               {"compile_points", 23},
+                               {"compile_forced", 4},
+                               {"code_points", 24},
+                               {"code_forced", 5}}));
 }
 
 TEST(ReportJson, methods_and_versions_are_those_of_the_report) {

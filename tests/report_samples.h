@@ -46,7 +46,7 @@ inline Report sample_report() {
        "one call: 900 us so far, compile 500 us, 0 samples", 1, 0, 8192, 1e5},
   };
   r.losses = {1, 2, 3, 4, 5, 6, 7};
-  r.stress = {10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
+  r.stress = {20, 1, 21, 2, 22, 3, 23, 4, 24, 5};
   r.methods_registered = 5;
   r.code_bytes_in_service = 7112;
   r.code_bytes_freed = 4096;

@@ -8,6 +8,7 @@
 #include <wabt/wast-parser.h>
 
 #include <memory>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,8 @@ struct Mode {
   const char* name;
   TierMode tier;
   bool explicit_bounds;
+
+  friend std::ostream& operator<<(std::ostream& out, const Mode& m) { return out << m.name; }
 };
 inline constexpr Mode kModes[] = {
     {"baseline", TierMode::kBaseline, false},

@@ -138,6 +138,10 @@ Status RuntimeImpl::compile_first(Method& m) {
 void RuntimeImpl::compile_and_install(const Plan& plan) {
   Method& m = method(plan.method.index());
   std::lock_guard compile(m.compile_mutex);
+  {
+    std::lock_guard lock(state_mutex_);
+    if (m.removed) return;
+  }
   Result<jit::Function> f = describe(m);
   Result<std::unique_ptr<Version>> v =
       f ? make(m, *f, plan) : Result<std::unique_ptr<Version>>(f.error());

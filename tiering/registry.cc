@@ -21,26 +21,38 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
 }
 
 void RuntimeImpl::remove_methods(std::span<const MethodId> ids) {
-  std::lock_guard lock(state_mutex_);
-  drain_locked();
-  for (MethodId id : ids) {
-    Method& m = method(id.index());
-    if (m.removed) continue;
-    for (auto& t : threads_) {
-      sampler::MethodState& s = t->state(id);
-      if (s.call_gap == 0 && s.loop_gap == 0 && s.slab == nullptr) continue;
-      std::span<const uint64_t> counts;
-      if (s.slab != nullptr) counts = {s.slab, m.slab_words.load(std::memory_order_relaxed)};
-      sampler::Note n = make_note(m, *t, sampler::NoteKind::kFlushFinal);
-      observer_.take(m, t->number(), n, counts);
+  {
+    std::lock_guard lock(state_mutex_);
+    drain_locked();
+    for (MethodId id : ids) {
+      Method& m = method(id.index());
+      if (!m.removed) flush_removed_locked(m);
+      m.removed = true;
+      queue_.remove(id);
     }
-    m.removed = true;
-    queue_.remove(id);
-    for (auto& v : m.versions) {
+  }
+  // The host may die when this returns: wait for a compilation that is under way.
+  for (MethodId id : ids) std::lock_guard wait(method(id.index()).compile_mutex);
+
+  std::lock_guard lock(state_mutex_);
+  for (MethodId id : ids) {
+    for (auto& v : method(id.index()).versions) {
       if (!v->retired) reclaimer_.retire(*v);
     }
   }
   reclaim_locked();
+}
+
+// The final flush of one method, for all threads: none of them runs it any more.
+void RuntimeImpl::flush_removed_locked(Method& m) {
+  for (auto& t : threads_) {
+    sampler::MethodState& s = t->state(m.id);
+    if (s.call_gap == 0 && s.loop_gap == 0 && s.slab == nullptr) continue;
+    std::span<const uint64_t> counts;
+    if (s.slab != nullptr) counts = {s.slab, m.slab_words.load(std::memory_order_relaxed)};
+    sampler::Note n = make_note(m, *t, sampler::NoteKind::kFlushFinal);
+    observer_.take(m, t->number(), n, counts);
+  }
 }
 
 const void* RuntimeImpl::entry_address(MethodId m) const { return stubs_->stub(m); }

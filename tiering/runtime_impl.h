@@ -101,6 +101,7 @@ class RuntimeImpl final : public Runtime, private jit::CallResolver {
   void request(Method& m, const Plan& plan, double priority);
   void forget_request(Method& m, const Plan& plan);
   void run_queue();
+  void flush_removed_locked(Method& m);
   void flush_thread_locked(AttachedThread& t, sampler::NoteKind kind);
   sampler::Note make_note(Method& m, AttachedThread& t, sampler::NoteKind kind) noexcept;
 

@@ -260,6 +260,12 @@ int run_wast(const Options& options, const wasm::EngineOptions& engine_options, 
     std::cerr << "uptier: " << engine.error().message << "\n";
     return kFailed;
   }
+  // Attached for good: a thread that comes and goes with every invoke would flush every time.
+  ThreadScope attached((*engine)->runtime());
+  if (!attached.status()) {
+    std::cerr << "uptier: " << attached.status().error().message << "\n";
+    return kFailed;
+  }
   Session session(**engine, out);
   if (Status s = session.start(); !s) {
     std::cerr << "uptier: " << s.error().message << "\n";

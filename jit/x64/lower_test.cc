@@ -89,6 +89,10 @@ void Lowering::add_zero_test(Value v, bool wide, bool negate) {
   const Inst* i = def(v, Opcode::kAnd);
   if (i && f_.value(v).block == block_ && is_wide(i->type) == wide) {
     Value x = f_.args(*i)[0], y = f_.args(*i)[1];
+    if (!fold_ok_ || use_count_[v.index()] > 1) {  // made again where it is needed as a value
+      ++use_count_[x.index()];
+      ++use_count_[y.index()];
+    }
     cur_.test = Test::kTest;
     auto c = imm_of(y);
     const Inst* load = use_count_[v.index()] == 1 && fold_ok_ ? foldable_load(x) : nullptr;

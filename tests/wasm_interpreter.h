@@ -1,0 +1,98 @@
+// wasm_interpreter.h: a Runtime that compiles nothing. It hands every method to the reference
+// interpreter, so that what the engine describes can be told apart from what the compilers make.
+//
+// Memories must have their bounds checked in code: the interpreter knows no guard pages.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+
+#include "jit/ir/build.h"
+#include "jit/ir/interpret.h"
+#include "jit/ir/verify.h"
+#include "sampler/context.h"
+#include "uptier/runtime.h"
+
+namespace uptier::wasm::test {
+
+class InterpreterRuntime final : public Runtime {
+ public:
+  // The runtime behind it lends the thread context that Runtime::raise writes to.
+  InterpreterRuntime() {
+    auto r = Runtime::create({});
+    EXPECT_TRUE(r.ok());
+    behind_ = std::move(*r);
+    scope_ = std::make_unique<ThreadScope>(*behind_);
+  }
+  ~InterpreterRuntime() override { scope_.reset(); }
+
+  Result<MethodId> add_method(Host& host, MethodInfo info) override {
+    methods_.push_back({&host, std::move(info)});
+    return MethodId(static_cast<uint32_t>(methods_.size() - 1));
+  }
+  void remove_methods(std::span<const MethodId>) override {}
+  const void* entry_address(MethodId m) const override {
+    return reinterpret_cast<const void*>(jit::Interpreter::address_of(m));
+  }
+
+  Outcome invoke(MethodId m, std::span<const uint64_t> args) override {
+    build_new();
+    jit::InterpretOptions options;
+    options.step_limit = uint64_t{1} << 40;
+    options.depth_limit = 3000;
+    options.memory = {{4096, (uint64_t{1} << 47) - 4096, true}};
+    options.call_host = call_host;
+    jit::InterpretOutcome r = jit::Interpreter(module_, options).run(m, args);
+    EXPECT_NE(r.kind, jit::InterpretOutcome::Kind::kStopped) << r.why;
+    if (r.kind == jit::InterpretOutcome::Kind::kReturned) return {r.bits, {}};
+    uint64_t detail = sampler::current_context()->trap_detail;
+    return {0, {r.trap, r.method, r.location, detail}};
+  }
+
+  Status attach() override { return {}; }
+  void detach() override {}
+  void quiescent() noexcept override {}
+  void flush() override {}
+  Report report() const override { return {}; }
+  Profile profile() const override { return {}; }
+  Result<std::string> dump(MethodId, std::string_view) override { return std::string(); }
+
+ private:
+  struct Registered {
+    Host* host;
+    MethodInfo info;
+  };
+
+  void build_new() {
+    for (size_t i = module_.functions.size(); i < methods_.size(); ++i) {
+      FunctionBuilder b(methods_[i].info.signature, methods_[i].info.name);
+      EXPECT_TRUE(methods_[i].host->build(MethodId(static_cast<uint32_t>(i)), b).ok());
+      module_.functions.push_back(BuilderAccess::finish(b));
+      Status s = jit::verify(module_.functions.back());
+      EXPECT_TRUE(s.ok()) << (s.ok() ? "" : s.error().message);
+    }
+  }
+
+  // All helpers of the engine take integers and pointers, five at most.
+  static jit::OutsideResult call_host(const jit::HostCallee& callee,
+                                      std::span<const uint64_t> args) {
+    uint64_t a[6] = {};
+    std::copy(args.begin(), args.end(), a);
+    using Helper = uint64_t(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+    auto* helper = reinterpret_cast<Helper*>(const_cast<void*>(callee.address));
+    uint64_t bits = helper(a[0], a[1], a[2], a[3], a[4], a[5]);
+    auto trap = static_cast<TrapCode>(sampler::current_context()->pending_trap);
+    sampler::current_context()->pending_trap = 0;
+    return {bits, trap};
+  }
+
+  std::unique_ptr<Runtime> behind_;
+  std::unique_ptr<ThreadScope> scope_;
+  std::deque<Registered> methods_;
+  jit::Module module_;
+};
+
+}  // namespace uptier::wasm::test
