@@ -251,6 +251,27 @@ TEST(BaselineCode, every_trap_row_claims_an_instruction_that_can_fault) {
   EXPECT_GT(rows, 100);
 }
 
+// The division's second register holds an argument that nothing needs.
+TEST(BaselineCode, divisions_start_from_whatever_their_registers_held) {
+  CodeMachine m;
+  for (const char* op : {"rem_s", "div_s", "rem_u", "div_u"}) {
+    Function f = parse(std::string(R"(
+func @f(i64, i64, i64) -> i64 {
+b0(v0: i64, v1: i64, v2: i64):
+  v3 = )") + op + R"(.i64 v0, v1
+  return v3
+}
+)");
+    auto code = Compiler(m).must(f);
+    bool quotient = op[0] == 'd', is_signed = op[4] == 's';
+    uint64_t minus_one = UINT64_MAX;
+    uint64_t expected = !is_signed ? (quotient ? 0 : 100) : quotient ? uint64_t(-100) : 0;
+    EXPECT_EQ(m.run(code->entry(), f.signature(), {100, minus_one, 99}), (Ran{.bits = expected}));
+    EXPECT_EQ(m.run(code->entry(), f.signature(), {100, 7, 99}),
+              (Ran{.bits = quotient ? 14u : 2u}));
+  }
+}
+
 // ---- Calls ------------------------------------------------------------------------------------
 
 const char* kFactorial = R"(
@@ -382,6 +403,29 @@ b0(v0: i32):
   EXPECT_EQ(m.run(code->entry(), f.signature(), {0}), (Ran{.bits = 1}));
   auto host = static_cast<uint64_t>(TrapCode::kHost);
   EXPECT_EQ(m.run(code->entry(), f.signature(), {host}), (Ran{.trap = TrapCode::kHost}));
+}
+
+// Nothing may be left in registers where control can come from another copy, however the block is
+// reached in this one.
+TEST(BaselineCode, a_loop_header_with_one_predecessor_starts_with_empty_registers) {
+  jit::Module module;
+  module.functions.push_back(parse(R"(
+func @f(i64, i64) -> i64 {
+b0(v0: i64, v1: i64):
+  v2 = mul.i64 v0, v1
+  v3 = sub.i64 v0, v1
+  jump b1
+b1:
+  loop_header 0 pc=0 []
+  v4 = mul.i64 v2, v3
+  v5 = add.i64 v4, v2
+  return v5
+}
+)"));
+  CodeMachine m;
+  BaselineModule compiled(m, module, BaselineModule::Use::kToAndFro);
+  EXPECT_EQ(compiled.run(MethodId(0), {11, 5}), (Ran{.bits = 55 * 6 + 55}));
+  EXPECT_EQ(compiled.transfers(), 1u);
 }
 
 // ---- Failing ----------------------------------------------------------------------------------

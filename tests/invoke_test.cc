@@ -5,6 +5,7 @@
 
 #include <csetjmp>
 #include <cstring>
+#include <thread>
 
 #include "jit/code/code_buffer.h"
 #include "tests/code_machine.h"
@@ -275,7 +276,8 @@ TEST(Faults, outside_listed_addresses_go_to_the_previous_handler) {
   g_seen = 0;
   if (sigsetjmp(g_back, 1) == 0) m.run(code->entry(), kNullary, {});
   EXPECT_EQ(g_seen, 1);
-  if (sigsetjmp(g_back, 1) == 0) *reinterpret_cast<volatile int*>(16) = 1;
+  volatile uintptr_t nowhere = 16;
+  if (sigsetjmp(g_back, 1) == 0) *reinterpret_cast<volatile int*>(nowhere) = 1;
   EXPECT_EQ(g_seen, 2);
   m.thread.context().activation = nullptr;
   // Ours still works afterwards.
@@ -298,6 +300,34 @@ TEST(Faults, sent_by_a_process_go_to_the_previous_handler) {
   g_seen = 0;
   raise(SIGFPE);
   EXPECT_EQ(g_seen, 1);
+}
+
+volatile uint32_t g_stop = 0;
+void stop_spinning(int) { g_stop = 1; }
+
+TEST(Faults, sent_while_a_listed_instruction_runs_are_no_traps) {
+  Handler host(SIGFPE, stop_spinning);
+  CodeMachine m;
+  auto spin = make(m, [](CodeBuffer& b) {
+    Label again = b.new_label();
+    b.assembler().mov(x86::rax, imm(reinterpret_cast<uintptr_t>(&g_stop)));
+    b.bind(again);
+    b.trap_row(TrapCode::kOutOfBoundsMemory, 1);
+    b.assembler().cmp(x86::dword_ptr(x86::rax), imm(0));
+    b.trap_row(TrapCode::kOutOfBoundsMemory, 2);
+    b.assembler().je(again);
+    b.assembler().mov(x86::eax, imm(7));
+    b.assembler().ret();
+  });
+  g_stop = 0;
+  pthread_t spinner = pthread_self();
+  std::thread sender([&] {
+    while (m.thread.context().activation == nullptr) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    pthread_kill(spinner, SIGFPE);
+  });
+  EXPECT_EQ(m.run(spin->entry(), kNullary, {}), (Ran{.bits = 7}));
+  sender.join();
 }
 
 TEST(FaultsDeathTest, nobody_handles_kill_the_process_as_ever) {

@@ -68,7 +68,9 @@ TEST_P(IrTiers, every_run_answers_the_same) {
     EXPECT_EQ(report.losses.compiles_failed, 0u);
     if (GetParam().counter != nullptr) forced += report.stress.*GetParam().counter;
   }
-  if (GetParam().counter != nullptr) EXPECT_GT(forced, 0u);
+  if (GetParam().counter != nullptr) {
+    EXPECT_GT(forced, 0u);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Corpus, IrTiers, testing::ValuesIn(modes()),
