@@ -60,7 +60,7 @@ TEST_F(Cli, wasi_program_sees_its_world_and_nothing_else) {
 }
 
 TEST_F(Cli, invoke_prints_results) {
-  RunResult r = run_tool("run --invoke div " + file("small.wasm", kSmall) + " 42 -- -6");
+  RunResult r = run_tool("run --invoke div " + file("small.wasm", kSmall) + " 42 -6");
   EXPECT_EQ(r.out, "-7\n") << r.err;
   EXPECT_EQ(r.code, 0);
 }

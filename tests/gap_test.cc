@@ -86,7 +86,7 @@ TEST(Gap, gap_lies_between_1_and_2_to_the_31) {
   ASSERT_LT(largest, 1);
   for (uint32_t mean : {0u, 1u, 2u, 3u, 16u, 1u << 20, 1u << 30, kLongestGap, UINT32_MAX}) {
     uint32_t last = 1;
-    for (double u : {0.0, 0x1p-53, 0.1, 0.5, 0.9, 0.999999, largest}) {
+    for (double u : {0.0, 0x1p-53, 0.1, 0.3, 0.39, 0.41, 0.5, 0.9, 0.999999, largest}) {
       uint32_t gap = next_gap(mean, u);
       EXPECT_GE(gap, last) << "a larger draw is a longer gap, mean " << mean << " u " << u;
       EXPECT_LE(gap, kLongestGap) << mean << " " << u;

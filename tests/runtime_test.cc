@@ -278,7 +278,9 @@ TEST(Runtime, method_with_host_code_starts_there_and_leaves_it_when_called_often
   LeafHost host(module);
   Options o;
   o.workers = 0;
-  auto runtime = std::move(*Runtime::create(o));
+  Result<std::unique_ptr<Runtime>> made = Runtime::create(o);
+  ASSERT_TRUE(made.ok());
+  std::unique_ptr<Runtime> runtime = std::move(*made);
   Signature s = module.functions[module.find("leaf").index()].signature();
   MethodInfo info{{1, 1}, "leaf", s, reinterpret_cast<const void*>(host_leaf)};
   MethodId m = *runtime->add_method(host, info);

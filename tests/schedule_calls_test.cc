@@ -189,6 +189,20 @@ TEST(ScheduleCalls, gaps_beyond_the_countdown_are_made_of_several) {
   EXPECT_EQ(c.flushes, (std::vector<uint64_t>{5 * kGap, 10 * kGap, 15 * kGap, 20 * kGap}));
 }
 
+TEST(ScheduleCalls, flush_points_beyond_the_countdown_are_met_to_the_call) {
+  Schedule s = Schedule::make(GapKind::kFixed, 16, 32);
+  s.sample_calls = false;
+  s.flush_growth = 1024;
+  Caller c(s);
+  c.call();
+  while (c.flushes.size() < 5 && c.events < 100'000) {
+    c.call_until_event();
+    ASSERT_EQ(calls_so_far(c.state), c.calls);
+  }
+  EXPECT_EQ(c.flushes, (std::vector<uint64_t>{32, uint64_t{1} << 15, uint64_t{1} << 25,
+                                              uint64_t{1} << 35, uint64_t{1} << 45}));
+}
+
 TEST(ScheduleCalls, without_samples_calls_are_counted_and_flushed_only) {
   Schedule s = Schedule::make(GapKind::kRandom, 2, 32);
   s.sample_calls = false;

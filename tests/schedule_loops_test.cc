@@ -281,6 +281,16 @@ TEST(ScheduleLoops, burst_ends_when_the_copy_goes_and_comes_back_with_it) {
   }
 }
 
+TEST(ScheduleLoops, instrumented_frame_leaves_at_the_next_event_once_it_may_not_count) {
+  Looper l(Schedule::make(GapKind::kFixed, 1, 32));
+  ASSERT_EQ(l.loop(kPlain, 1000), kInstrumented);
+  l.can_count = false;
+  EXPECT_EQ(l.loop(kInstrumented, 3095), kInstrumented);
+  EXPECT_EQ(l.arrive(kInstrumented), kPlain) << "the flush at 4096";
+  EXPECT_EQ(l.loop(kPlain, 1000), kPlain);
+  EXPECT_EQ(iterations_so_far(l.state), l.arrivals);
+}
+
 TEST(ScheduleLoops, flushes_come_at_their_points_to_the_iteration) {
   for (GapKind kind : kKinds) {
     for (uint32_t interval : {1u, 2u, 16u, 1000u, 1u << 30}) {
