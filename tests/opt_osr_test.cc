@@ -78,8 +78,8 @@ class OsrModule {
   bool entered_ = false;
 };
 
-// Enters every loop of the module's last function at visits 0, 1 and 2. Returns the first difference
-// from the interpreter, or "", and adds up the entries.
+// Enters every loop of the module's last function at visits 0, 1 and 2. Returns the first
+// difference from the interpreter, or "", and adds up the entries.
 std::string compare_osr(uint64_t seed, const RandomOptions& options, uint64_t& entries) {
   jit::Module module = random_module(seed, options);
   Scratch scratch;

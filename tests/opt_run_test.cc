@@ -64,16 +64,14 @@ uint64_t seeds() {
 
 TEST(OptRun, random_programs_answer_as_the_interpreter_does) {
   corpus_raise = raise_in_context;
-  for (uint64_t seed = 1; seed <= seeds(); ++seed) {
-    ASSERT_EQ("", compare_random(seed, {}));
-  }
+  for (uint64_t seed = 1; seed <= seeds(); ++seed) { ASSERT_EQ("", compare_random(seed, {})); }
 }
 
 TEST(OptRun, large_random_programs_answer_as_the_interpreter_does) {
   corpus_raise = raise_in_context;
   for (uint64_t seed = 1; seed <= seeds() / 6; ++seed) {
-    ASSERT_EQ("", compare_random(seed + 100'000, {.functions = 2, .statements = 200,
-                                                  .variables = 50, .depth = 5}));
+    ASSERT_EQ("", compare_random(seed + 100'000,
+                                 {.functions = 2, .statements = 200, .variables = 50, .depth = 5}));
   }
 }
 
@@ -85,7 +83,9 @@ TEST(OptRun, no_profile_changes_an_answer) {
     auto counts = [&](const jit::Function& f) {
       std::vector<uint64_t> c(random.chance(20) ? f.block_sites / 2 : f.block_sites);
       for (uint64_t& n : c) {
-        n = random.chance(30) ? 0 : random.chance(10) ? UINT64_MAX : random.next() >> random.below(64);
+        n = random.chance(30)   ? 0
+            : random.chance(10) ? UINT64_MAX
+                                : random.next() >> random.below(64);
       }
       return c;
     };

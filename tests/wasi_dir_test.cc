@@ -47,14 +47,14 @@ class WasiDir : public testing::Test {
     return parse();
   }
 
-  World world_;
+  WasiWorld world_;
   Guest guest_;
   uint32_t buffer_ = 0;
   uint32_t used_ = 0;
 };
 
 TEST_F(WasiDir, entries_carry_names_inodes_and_types) {
-  World::write(world_.in_box("file"), "");
+  WasiWorld::write(world_.in_box("file"), "");
   std::filesystem::create_directory(world_.in_box("dir"));
   std::filesystem::create_symlink("x", world_.in_box("link"));
   std::set<std::string> names;
@@ -78,7 +78,7 @@ TEST_F(WasiDir, entries_carry_names_inodes_and_types) {
 
 TEST_F(WasiDir, paging_with_every_buffer_size_gives_the_same_entries_once) {
   for (int i = 0; i < 30; ++i) {
-    World::write(world_.in_box(std::string(static_cast<size_t>(1 + i), 'a' + i % 26)), "");
+    WasiWorld::write(world_.in_box(std::string(static_cast<size_t>(1 + i), 'a' + i % 26)), "");
   }
   const std::vector<Entry> all = list(kBox);
   ASSERT_EQ(all.size(), 32u);
@@ -102,7 +102,7 @@ TEST_F(WasiDir, paging_with_every_buffer_size_gives_the_same_entries_once) {
 }
 
 TEST_F(WasiDir, a_cut_entry_is_a_prefix_and_fills_the_buffer) {
-  World::write(world_.in_box("a-rather-long-name"), "");
+  WasiWorld::write(world_.in_box("a-rather-long-name"), "");
   const std::vector<Entry> all = list(kBox);
   const std::string whole = guest_.text(buffer_, used_);
   for (uint32_t room = 0; room <= whole.size(); ++room) {
@@ -118,7 +118,7 @@ TEST_F(WasiDir, cookies_stay_good_while_entries_are_removed) {
   std::set<std::string> expected = {".", ".."};
   for (int i = 0; i < 50; ++i) {
     const std::string name = std::string("file").append(std::to_string(i));
-    World::write(world_.in_box(name), "");
+    WasiWorld::write(world_.in_box(name), "");
     expected.insert(name);
   }
   std::set<std::string> seen;
@@ -137,12 +137,12 @@ TEST_F(WasiDir, cookies_stay_good_while_entries_are_removed) {
 
 TEST_F(WasiDir, beginning_again_shows_the_directory_as_it_is_now) {
   EXPECT_EQ(list(kBox).size(), 2u);
-  World::write(world_.in_box("new"), "");
+  WasiWorld::write(world_.in_box("new"), "");
   EXPECT_EQ(list(kBox).size(), 3u);
 }
 
 TEST_F(WasiDir, a_cookie_from_nowhere_is_the_end_or_an_entry) {
-  World::write(world_.in_box("file"), "");
+  WasiWorld::write(world_.in_box("file"), "");
   const std::vector<Entry> all = list(kBox);
   for (const uint64_t cookie : {uint64_t{3}, uint64_t{4}, uint64_t{1} << 32, UINT64_MAX}) {
     ASSERT_EQ(readdir(kBox, 200, cookie), "ESUCCESS");
@@ -154,7 +154,7 @@ TEST_F(WasiDir, a_cookie_from_nowhere_is_the_end_or_an_entry) {
 
 TEST_F(WasiDir, many_entries_are_all_listed) {
   for (int i = 0; i < 600; ++i)
-    World::write(world_.in_box(std::string("f").append(std::to_string(i))), "");
+    WasiWorld::write(world_.in_box(std::string("f").append(std::to_string(i))), "");
   EXPECT_EQ(list(kBox).size(), 602u);
 }
 

@@ -14,7 +14,7 @@ class WasiEscape : public WasiResolved {
   void SetUp() override {
     WasiResolved::SetUp();
     std::filesystem::create_directories(world.in_box("sub/deep"));
-    World::write(world.in_box("inside"), "inside");
+    WasiWorld::write(world.in_box("inside"), "inside");
     link("/", "to_root");
     link(world.root() + "/outside", "absolute");
     link("../outside", "relative");
@@ -35,8 +35,8 @@ class WasiEscape : public WasiResolved {
   }
   void TearDown() override {
     if (IsSkipped()) return;
-    EXPECT_EQ(World::content(world.outside("secret")), "secret");
-    EXPECT_FALSE(World::exists(world.outside("new")));
+    EXPECT_EQ(WasiWorld::content(world.outside("secret")), "secret");
+    EXPECT_FALSE(WasiWorld::exists(world.outside("new")));
   }
 
   // Paths to something outside that exists.
@@ -142,7 +142,7 @@ TEST_P(WasiEscape, creation_through_a_dangling_link_does_not_leave) {
 TEST_P(WasiEscape, a_hard_link_takes_the_link_and_never_the_file_outside) {
   EXPECT_EQ(guest->link("file", "stolen", wasi::kLookupFollow), "EPERM");
   EXPECT_EQ(guest->link("chain2", "stolen", wasi::kLookupFollow), "EPERM");
-  EXPECT_FALSE(World::exists(world.in_box("stolen")));
+  EXPECT_FALSE(WasiWorld::exists(world.in_box("stolen")));
   EXPECT_EQ(guest->link("file", "stolen"), "ESUCCESS");
   EXPECT_TRUE(std::filesystem::is_symlink(world.in_box("stolen")));
   EXPECT_EQ(guest->open("stolen"), "EPERM");
@@ -151,9 +151,9 @@ TEST_P(WasiEscape, a_hard_link_takes_the_link_and_never_the_file_outside) {
 
 TEST_P(WasiEscape, renaming_onto_a_link_replaces_the_link) {
   EXPECT_EQ(guest->rename("inside", "file"), "ESUCCESS");
-  EXPECT_EQ(World::content(world.in_box("file")), "inside");
+  EXPECT_EQ(WasiWorld::content(world.in_box("file")), "inside");
   EXPECT_EQ(guest->path_call("path_unlink_file", "relative"), "ESUCCESS");
-  EXPECT_TRUE(World::exists(world.outside("secret")));
+  EXPECT_TRUE(WasiWorld::exists(world.outside("secret")));
 }
 
 TEST_P(WasiEscape, a_guest_cannot_make_a_link_that_leads_out) {
@@ -214,7 +214,7 @@ TEST_P(WasiEscape, another_preopen_is_a_world_of_its_own) {
   EXPECT_EQ(two.open("../deep/x", deep), "EPERM");
   const uint32_t x = two.put("x");
   EXPECT_EQ(two.call("path_rename", {4, x, 1, 3, x, 1}), "ESUCCESS");
-  EXPECT_TRUE(World::exists(world.in_box("sub/x")));
+  EXPECT_TRUE(WasiWorld::exists(world.in_box("sub/x")));
 }
 
 // Exchanges two names without pause for as long as it lives.
@@ -240,7 +240,7 @@ class Swapper {
 // the timing, the guest gets the inside or an error.
 TEST_P(WasiEscape, swapping_a_directory_for_a_link_wins_nothing) {
   std::filesystem::create_directory(world.in_box("swap"));
-  World::write(world.in_box("swap/secret"), "inside");
+  WasiWorld::write(world.in_box("swap/secret"), "inside");
   link("../outside", "evil");
   int inside = 0;
   const Swapper swapper(world.in_box("swap"), world.in_box("evil"));
@@ -262,7 +262,7 @@ TEST_P(WasiEscape, swapping_a_directory_for_a_link_wins_nothing) {
 
 // The same for the last component, which is opened and not only passed through.
 TEST_P(WasiEscape, swapping_a_file_for_a_link_wins_nothing) {
-  World::write(world.in_box("swap"), "inside");
+  WasiWorld::write(world.in_box("swap"), "inside");
   link("../outside/secret", "evil");
   int inside = 0;
   const Swapper swapper(world.in_box("swap"), world.in_box("evil"));

@@ -29,9 +29,9 @@ namespace uptier::wasm::test {
 inline constexpr uint32_t kBox = 3;
 inline constexpr uint32_t kNever = 0xdeadbeef;
 
-class World {
+class WasiWorld {
  public:
-  World() {
+  WasiWorld() {
     std::string name = (std::filesystem::temp_directory_path() / "uptier-wasi-XXXXXX").string();
     root_ = ::mkdtemp(name.data()) != nullptr ? name : "";
     EXPECT_FALSE(root_.empty());
@@ -39,11 +39,11 @@ class World {
     std::filesystem::create_directories(root_ + "/outside");
     write(root_ + "/outside/secret", "secret");
   }
-  ~World() {
+  ~WasiWorld() {
     if (!root_.empty()) std::filesystem::remove_all(root_);
   }
-  World(const World&) = delete;
-  World& operator=(const World&) = delete;
+  WasiWorld(const WasiWorld&) = delete;
+  WasiWorld& operator=(const WasiWorld&) = delete;
 
   const std::string& root() const { return root_; }
   std::string box() const { return root_ + "/box"; }
@@ -222,7 +222,7 @@ class Guest {
   uint32_t top_ = 16;  // 0 stays a null pointer
 };
 
-inline WasiConfig box_config(const World& world, WasiResolver resolver = WasiResolver::kAuto) {
+inline WasiConfig box_config(const WasiWorld& world, WasiResolver resolver = WasiResolver::kAuto) {
   WasiConfig config;
   config.args = {"prog", "first", ""};
   config.env = {"HOME=/", "EMPTY="};
@@ -246,7 +246,7 @@ class WasiResolved : public testing::TestWithParam<WasiResolver> {
     guest = std::make_unique<Guest>(std::move(config));
   }
 
-  World world;
+  WasiWorld world;
   std::unique_ptr<Guest> guest;
 };
 

@@ -34,7 +34,7 @@ class WasiIo : public testing::Test {
     return error;
   }
 
-  World world_;
+  WasiWorld world_;
   Guest guest_;
   uint64_t position_ = 0;
   uint8_t type_ = 0;
@@ -48,7 +48,7 @@ TEST_F(WasiIo, what_is_written_is_read_back) {
   EXPECT_EQ(fd, 4u);
   ASSERT_EQ(guest_.write(fd, "hello world"), "ESUCCESS");
   EXPECT_EQ(guest_.count, 11u);
-  EXPECT_EQ(World::content(world_.in_box("file")), "hello world");
+  EXPECT_EQ(WasiWorld::content(world_.in_box("file")), "hello world");
   ASSERT_EQ(seek(fd, 6, 0), "ESUCCESS");
   ASSERT_EQ(guest_.read(fd, 100), "ESUCCESS");
   EXPECT_EQ(guest_.data, "world");
@@ -64,7 +64,7 @@ TEST_F(WasiIo, lists_of_buffers_are_scattered_and_gathered_in_order) {
   const uint32_t list = guest_.put_iovecs({{text + 4, 2}, {0xffffffff, 0}, {text, 3}});
   ASSERT_EQ(guest_.call("fd_write", {fd, list, 3, out}), "ESUCCESS");
   EXPECT_EQ(guest_.u32(out), 5u);
-  EXPECT_EQ(World::content(world_.in_box("file")), "efabc");
+  EXPECT_EQ(WasiWorld::content(world_.in_box("file")), "efabc");
   const uint32_t to = guest_.alloc(8);
   const uint32_t parts = guest_.put_iovecs({{to + 4, 2}, {to, 2}, {to + 6, 2}});
   ASSERT_EQ(guest_.call("fd_pread", {fd, parts, 3, 0, out}), "ESUCCESS");
@@ -107,7 +107,7 @@ TEST_F(WasiIo, positioned_calls_leave_the_position_alone) {
   const uint32_t fd = guest_.fd;
   ASSERT_EQ(guest_.write(fd, "0123456789"), "ESUCCESS");
   ASSERT_EQ(pwrite(fd, "XY", 3), "ESUCCESS");
-  EXPECT_EQ(World::content(world_.in_box("file")), "012XY56789");
+  EXPECT_EQ(WasiWorld::content(world_.in_box("file")), "012XY56789");
   ASSERT_EQ(seek(fd, 0, 1), "ESUCCESS");
   EXPECT_EQ(position_, 10u);
   EXPECT_EQ(pwrite(fd, "XY", uint64_t{1} << 63), "EINVAL");
@@ -117,18 +117,18 @@ TEST_F(WasiIo, positioned_calls_leave_the_position_alone) {
 }
 
 TEST_F(WasiIo, appending_goes_to_the_end_but_a_positioned_write_where_it_says) {
-  World::write(world_.in_box("file"), "0123");
+  WasiWorld::write(world_.in_box("file"), "0123");
   ASSERT_EQ(guest_.create("file", wasi::kFdAppend), "ESUCCESS");
   ASSERT_EQ(guest_.write(guest_.fd, "45"), "ESUCCESS");
-  EXPECT_EQ(World::content(world_.in_box("file")), "012345");
+  EXPECT_EQ(WasiWorld::content(world_.in_box("file")), "012345");
   ASSERT_EQ(pwrite(guest_.fd, "ab", 0), "ESUCCESS");
-  EXPECT_EQ(World::content(world_.in_box("file")), "ab2345");
+  EXPECT_EQ(WasiWorld::content(world_.in_box("file")), "ab2345");
   ASSERT_EQ(guest_.write(guest_.fd, "6"), "ESUCCESS");
-  EXPECT_EQ(World::content(world_.in_box("file")), "ab23456");
+  EXPECT_EQ(WasiWorld::content(world_.in_box("file")), "ab23456");
 }
 
 TEST_F(WasiIo, positions_are_set_and_told) {
-  World::write(world_.in_box("file"), "0123456789");
+  WasiWorld::write(world_.in_box("file"), "0123456789");
   ASSERT_EQ(guest_.open("file"), "ESUCCESS");
   const uint32_t fd = guest_.fd;
   ASSERT_EQ(seek(fd, 4, 0), "ESUCCESS");
@@ -230,8 +230,8 @@ TEST_F(WasiIo, renumbering_moves_over_what_was_there) {
   ASSERT_EQ(guest_.call("fd_renumber", {a, b}), "ESUCCESS");
   EXPECT_EQ(guest_.write(a, "x"), "EBADF");
   ASSERT_EQ(guest_.write(b, "into a"), "ESUCCESS");
-  EXPECT_EQ(World::content(world_.in_box("a")), "into a");
-  EXPECT_EQ(World::content(world_.in_box("b")), "");
+  EXPECT_EQ(WasiWorld::content(world_.in_box("a")), "into a");
+  EXPECT_EQ(WasiWorld::content(world_.in_box("b")), "");
 }
 
 TEST_F(WasiIo, sizes_are_set_and_space_is_allocated) {
@@ -351,7 +351,7 @@ TEST_F(WasiIo, rights_can_only_be_given_up) {
   EXPECT_EQ(guest_.call("fd_advise", {fd, 0, 0, 0}), "ENOTCAPABLE");
   EXPECT_EQ(guest_.call("fd_allocate", {fd, 0, 1}), "ENOTCAPABLE");
   EXPECT_EQ(guest_.call("fd_fdstat_set_flags", {fd, 0}), "ENOTCAPABLE");
-  EXPECT_EQ(World::content(world_.in_box("file")), "data");
+  EXPECT_EQ(WasiWorld::content(world_.in_box("file")), "data");
 }
 
 // The standard streams.

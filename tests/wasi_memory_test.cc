@@ -44,8 +44,8 @@ struct Case {
 class WasiPointers : public testing::Test {
  protected:
   WasiPointers() : guest_(box_config(world_)) {
-    World::write(world_.in_box("file"), "0123456789");
-    World::write(world_.in_box("old"), "old");
+    WasiWorld::write(world_.in_box("file"), "0123456789");
+    WasiWorld::write(world_.in_box("old"), "old");
     std::filesystem::create_directory(world_.in_box("dir"));
     std::filesystem::create_symlink("file", world_.in_box("link"));
     EXPECT_EQ(guest_.create("file"), "ESUCCESS");
@@ -125,7 +125,7 @@ class WasiPointers : public testing::Test {
     return position;
   }
 
-  World world_;
+  WasiWorld world_;
   Guest guest_;
   uint32_t fd_ = 0, file_ = 0, link_ = 0, dir_ = 0, old_ = 0, new_ = 0;
   uint32_t out_ = 0, out2_ = 0, iovec_ = 0, subscription_ = 0;

@@ -26,9 +26,9 @@ TEST_P(WasiPath, opening_obeys_create_exclusive_truncate_and_directory) {
   EXPECT_EQ(guest->write(guest->fd, "content"), "ESUCCESS");
   EXPECT_EQ(guest->open("file", with(wasi::kOpenCreat | wasi::kOpenExcl)), "EEXIST");
   EXPECT_EQ(guest->open("file", with(wasi::kOpenDirectory)), "ENOTDIR");
-  EXPECT_EQ(World::content(world.in_box("file")), "content");
+  EXPECT_EQ(WasiWorld::content(world.in_box("file")), "content");
   EXPECT_EQ(guest->open("file", with(wasi::kOpenTrunc)), "ESUCCESS");
-  EXPECT_EQ(World::content(world.in_box("file")), "");
+  EXPECT_EQ(WasiWorld::content(world.in_box("file")), "");
   ASSERT_EQ(guest->path_call("path_create_directory", "dir"), "ESUCCESS");
   EXPECT_EQ(guest->open("dir", with(wasi::kOpenDirectory)), "ESUCCESS");
   EXPECT_EQ(guest->open("dir"), "ESUCCESS");
@@ -37,12 +37,12 @@ TEST_P(WasiPath, opening_obeys_create_exclusive_truncate_and_directory) {
   EXPECT_EQ(guest->open("new", with(wasi::kOpenCreat | wasi::kOpenDirectory)), "EINVAL");
   EXPECT_EQ(guest->open("new", with(1 << 4)), "EINVAL");
   EXPECT_EQ(guest->open("new", with(0, 0, 2)), "EINVAL");
-  EXPECT_FALSE(World::exists(world.in_box("new")));
+  EXPECT_FALSE(WasiWorld::exists(world.in_box("new")));
 }
 
 TEST_P(WasiPath, strange_spellings_of_a_path_are_the_same_path) {
   std::filesystem::create_directories(world.in_box("dir/nested"));
-  World::write(world.in_box("dir/nested/file"), "deep");
+  WasiWorld::write(world.in_box("dir/nested/file"), "deep");
   for (const char* path :
        {"dir/nested/file", "./dir/./nested/.//file", "dir//nested///file",
         "dir/nested/../../dir/nested/../nested/file", "dir/../dir/nested/file"}) {
@@ -57,7 +57,7 @@ TEST_P(WasiPath, strange_spellings_of_a_path_are_the_same_path) {
 }
 
 TEST_P(WasiPath, bad_paths_are_refused) {
-  World::write(world.in_box("file"), "");
+  WasiWorld::write(world.in_box("file"), "");
   EXPECT_EQ(guest->open(""), "ENOENT");
   EXPECT_EQ(guest->open(std::string_view("file\0", 5)), "EINVAL");
   EXPECT_EQ(guest->open(std::string_view("fi\0le", 5)), "EINVAL");
@@ -78,7 +78,7 @@ TEST_P(WasiPath, bad_paths_are_refused) {
 
 TEST_P(WasiPath, links_inside_are_followed_when_asked) {
   std::filesystem::create_directories(world.in_box("a/b"));
-  World::write(world.in_box("a/b/file"), "found");
+  WasiWorld::write(world.in_box("a/b/file"), "found");
   ASSERT_EQ(guest->symlink("a/b", "dirlink"), "ESUCCESS");
   ASSERT_EQ(guest->symlink("../b/file", "a/b/up"), "ESUCCESS");
   ASSERT_EQ(guest->symlink("dirlink/up", "chain"), "ESUCCESS");
@@ -106,12 +106,12 @@ TEST_P(WasiPath, dangling_and_looping_links_are_errors_but_creation_goes_through
   EXPECT_EQ(guest->filestat("loop"), "ESUCCESS");
   EXPECT_EQ(guest->filestat("loop", wasi::kLookupFollow), "ELOOP");
   EXPECT_EQ(guest->create("dangling"), "ESUCCESS");
-  EXPECT_TRUE(World::exists(world.in_box("target")));
+  EXPECT_TRUE(WasiWorld::exists(world.in_box("target")));
   EXPECT_TRUE(std::filesystem::is_symlink(world.in_box("dangling")));
 }
 
 TEST_P(WasiPath, rights_decide_what_an_opened_file_can_do) {
-  World::write(world.in_box("file"), "content");
+  WasiWorld::write(world.in_box("file"), "content");
   ASSERT_EQ(guest->open("file", with(0, 0)), "ESUCCESS");
   EXPECT_EQ(guest->read(guest->fd, 1), "ENOTCAPABLE");
   ASSERT_EQ(guest->open("file", with(0, wasi::kFdRead | wasi::kPathOpen | (1u << 28))), "ESUCCESS");
@@ -126,7 +126,7 @@ TEST_P(WasiPath, rights_decide_what_an_opened_file_can_do) {
 
 TEST_P(WasiPath, a_directory_hands_on_only_what_it_may) {
   std::filesystem::create_directory(world.in_box("dir"));
-  World::write(world.in_box("dir/file"), "content");
+  WasiWorld::write(world.in_box("dir/file"), "content");
   Guest::OpenOptions o = with(wasi::kOpenDirectory, wasi::kPathOpen);
   o.inheriting = wasi::kFdRead;
   ASSERT_EQ(guest->open("dir", o), "ESUCCESS");
@@ -147,7 +147,7 @@ TEST_P(WasiPath, a_directory_hands_on_only_what_it_may) {
   EXPECT_EQ(guest->open("file", in), "ENOTCAPABLE");
   in.oflags = wasi::kOpenTrunc;
   EXPECT_EQ(guest->open("file", in), "ENOTCAPABLE");
-  EXPECT_EQ(World::content(world.in_box("dir/file")), "content");
+  EXPECT_EQ(WasiWorld::content(world.in_box("dir/file")), "content");
   EXPECT_EQ(guest->path_call("path_create_directory", "d", dir), "ENOTCAPABLE");
   EXPECT_EQ(guest->path_call("path_unlink_file", "file", dir), "ENOTCAPABLE");
   EXPECT_EQ(guest->path_call("path_remove_directory", "d", dir), "ENOTCAPABLE");
@@ -181,19 +181,19 @@ TEST_P(WasiPath, directories_are_made_and_removed) {
   EXPECT_EQ(guest->path_call(remove, "dir/sub/"), "ESUCCESS");
   EXPECT_EQ(guest->path_call(remove, "dir"), "ESUCCESS");
   EXPECT_EQ(guest->path_call(remove, "dir"), "ENOENT");
-  World::write(world.in_box("file"), "");
+  WasiWorld::write(world.in_box("file"), "");
   EXPECT_EQ(guest->path_call(remove, "file"), "ENOTDIR");
   EXPECT_EQ(guest->path_call(remove, "file/"), "ENOTDIR");
 }
 
 TEST_P(WasiPath, unlinking_takes_the_name_and_not_what_a_link_points_to) {
   const char* unlink = "path_unlink_file";
-  World::write(world.in_box("file"), "stays");
+  WasiWorld::write(world.in_box("file"), "stays");
   std::filesystem::create_directory(world.in_box("dir"));
   ASSERT_EQ(guest->symlink("file", "link"), "ESUCCESS");
   EXPECT_EQ(guest->path_call(unlink, "link/"), "ENOTDIR");
   EXPECT_EQ(guest->path_call(unlink, "link"), "ESUCCESS");
-  EXPECT_EQ(World::content(world.in_box("file")), "stays");
+  EXPECT_EQ(WasiWorld::content(world.in_box("file")), "stays");
   EXPECT_EQ(guest->path_call(unlink, "dir"), "EISDIR");
   EXPECT_EQ(guest->path_call(unlink, "dir/"), "EISDIR");
   EXPECT_EQ(guest->path_call(unlink, "."), "EISDIR");
@@ -204,15 +204,15 @@ TEST_P(WasiPath, unlinking_takes_the_name_and_not_what_a_link_points_to) {
 }
 
 TEST_P(WasiPath, renaming_follows_the_rules_of_the_host) {
-  World::write(world.in_box("file"), "f");
-  World::write(world.in_box("other"), "o");
+  WasiWorld::write(world.in_box("file"), "f");
+  WasiWorld::write(world.in_box("other"), "o");
   std::filesystem::create_directories(world.in_box("full/sub"));
   std::filesystem::create_directory(world.in_box("empty"));
   EXPECT_EQ(guest->rename("file", "moved"), "ESUCCESS");
-  EXPECT_EQ(World::content(world.in_box("moved")), "f");
+  EXPECT_EQ(WasiWorld::content(world.in_box("moved")), "f");
   EXPECT_EQ(guest->rename("file", "moved"), "ENOENT");
   EXPECT_EQ(guest->rename("moved", "other"), "ESUCCESS");
-  EXPECT_EQ(World::content(world.in_box("other")), "f");
+  EXPECT_EQ(WasiWorld::content(world.in_box("other")), "f");
   EXPECT_EQ(guest->rename("other", "empty"), "EISDIR");
   EXPECT_EQ(guest->rename("empty", "other"), "ENOTDIR");
   EXPECT_EQ(guest->rename("empty", "full"), "ENOTEMPTY");
@@ -222,7 +222,7 @@ TEST_P(WasiPath, renaming_follows_the_rules_of_the_host) {
   EXPECT_EQ(guest->rename("none/", "new"), "ENOENT");
   EXPECT_EQ(guest->rename("full", "empty"), "ESUCCESS");
   EXPECT_EQ(guest->rename("empty/", "again/"), "ESUCCESS");
-  EXPECT_TRUE(World::exists(world.in_box("again/sub")));
+  EXPECT_TRUE(WasiWorld::exists(world.in_box("again/sub")));
 }
 
 TEST_P(WasiPath, renaming_moves_a_link_itself) {
@@ -232,7 +232,7 @@ TEST_P(WasiPath, renaming_moves_a_link_itself) {
 }
 
 TEST_P(WasiPath, hard_links_share_the_file) {
-  World::write(world.in_box("file"), "shared");
+  WasiWorld::write(world.in_box("file"), "shared");
   std::filesystem::create_directory(world.in_box("dir"));
   EXPECT_EQ(guest->link("file", "dir/twin"), "ESUCCESS");
   EXPECT_EQ(std::filesystem::hard_link_count(world.in_box("file")), 2u);
@@ -246,13 +246,13 @@ TEST_P(WasiPath, hard_links_share_the_file) {
 }
 
 TEST_P(WasiPath, a_hard_link_of_a_link_is_of_the_link_unless_it_is_to_be_followed) {
-  World::write(world.in_box("file"), "shared");
+  WasiWorld::write(world.in_box("file"), "shared");
   ASSERT_EQ(guest->symlink("file", "link"), "ESUCCESS");
   ASSERT_EQ(guest->link("link", "twin"), "ESUCCESS");
   EXPECT_TRUE(std::filesystem::is_symlink(world.in_box("twin")));
   ASSERT_EQ(guest->link("link", "followed", wasi::kLookupFollow), "ESUCCESS");
   EXPECT_FALSE(std::filesystem::is_symlink(world.in_box("followed")));
-  EXPECT_EQ(World::content(world.in_box("followed")), "shared");
+  EXPECT_EQ(WasiWorld::content(world.in_box("followed")), "shared");
 }
 
 TEST_P(WasiPath, links_are_made_and_read) {
@@ -266,7 +266,7 @@ TEST_P(WasiPath, links_are_made_and_read) {
   EXPECT_EQ(guest->symlink("x", "link"), "EEXIST");
   EXPECT_EQ(guest->symlink("x", "new/"), "ENOENT");
   EXPECT_EQ(guest->symlink("", "new"), "ENOENT");
-  World::write(world.in_box("file"), "");
+  WasiWorld::write(world.in_box("file"), "");
   std::filesystem::create_directory(world.in_box("dir"));
   EXPECT_EQ(guest->symlink("x", "file/"), "ENOTDIR");
   EXPECT_EQ(guest->symlink("x", "dir/"), "EEXIST");
@@ -277,7 +277,7 @@ TEST_P(WasiPath, links_are_made_and_read) {
 }
 
 TEST_P(WasiPath, file_states_are_of_the_link_or_of_its_target) {
-  World::write(world.in_box("file"), "12345");
+  WasiWorld::write(world.in_box("file"), "12345");
   ASSERT_EQ(guest->symlink("file", "link"), "ESUCCESS");
   ASSERT_EQ(guest->filestat("link"), "ESUCCESS");
   EXPECT_EQ(guest->bytes[guest->stat + 16], 7);
@@ -292,7 +292,7 @@ TEST_P(WasiPath, file_states_are_of_the_link_or_of_its_target) {
 }
 
 TEST_P(WasiPath, times_are_set_through_a_path) {
-  World::write(world.in_box("file"), "");
+  WasiWorld::write(world.in_box("file"), "");
   ASSERT_EQ(guest->symlink("file", "link"), "ESUCCESS");
   const auto set = [&](std::string_view path, uint32_t lookup, uint64_t mtim, uint32_t flags) {
     return guest->call("path_filestat_set_times",
@@ -316,7 +316,7 @@ TEST_P(WasiPath, times_are_set_through_a_path) {
 TEST_P(WasiPath, names_need_not_be_text) {
   const std::string name = "\xff\xfe name\n";
   EXPECT_EQ(guest->create(name), "ESUCCESS");
-  EXPECT_TRUE(World::exists(world.in_box(name)));
+  EXPECT_TRUE(WasiWorld::exists(world.in_box(name)));
 }
 
 TEST_P(WasiPath, deep_paths_resolve_and_climb_back) {
@@ -326,7 +326,7 @@ TEST_P(WasiPath, deep_paths_resolve_and_climb_back) {
     up += "../";
   }
   std::filesystem::create_directories(world.in_box(down));
-  World::write(world.in_box("file"), "top");
+  WasiWorld::write(world.in_box("file"), "top");
   EXPECT_EQ(guest->open(down + up + "file"), "ESUCCESS");
   EXPECT_EQ(guest->open(down + up + "../file"), "EPERM");
 }

@@ -107,7 +107,7 @@ class WasiPoll : public testing::Test {
     return error;
   }
 
-  World world_;
+  WasiWorld world_;
   SteppedSystem system_;
   int in_[2] = {-1, -1};
   int out_[2] = {-1, -1};
@@ -201,7 +201,7 @@ TEST_F(WasiPoll, a_closed_far_end_is_a_hangup) {
 }
 
 TEST_F(WasiPoll, files_are_always_ready_and_tell_how_much_is_left) {
-  World::write(world_.in_box("file"), "0123456789");
+  WasiWorld::write(world_.in_box("file"), "0123456789");
   Guest::OpenOptions o;
   o.base |= wasi::kPollFdReadwrite;
   ASSERT_EQ(guest_->open("file", o), "ESUCCESS");
@@ -213,7 +213,7 @@ TEST_F(WasiPoll, files_are_always_ready_and_tell_how_much_is_left) {
 }
 
 TEST_F(WasiPoll, a_bad_subscription_is_an_event_and_not_a_failure) {
-  World::write(world_.in_box("file"), "");
+  WasiWorld::write(world_.in_box("file"), "");
   ASSERT_EQ(guest_->open("file"), "ESUCCESS");  // without the right to be polled
   add_fd(1, wasi::kEventFdRead, 2);
   add_fd(2, wasi::kEventFdRead, guest_->fd);

@@ -8,7 +8,8 @@
 namespace uptier::jit::x64 {
 namespace {
 
-// Phases of a gap: a part that begins between reads and writes is stored after moves to where it was.
+// Phases of a gap: a part that begins between reads and writes is stored after moves to where it
+// was.
 constexpr uint8_t kWithin = 0, kWithinLate = 1, kOnEdge = 2, kArguments = 3;
 
 class MovePlacer {
@@ -19,6 +20,7 @@ class MovePlacer {
       std::fill(block_of_.begin() + m.blocks[b].begin, block_of_.begin() + m.blocks[b].end, b);
     }
     stores_at_def_.resize(m.vregs.size());
+    index_parts();
   }
 
   std::vector<Move> run() {
@@ -39,6 +41,27 @@ class MovePlacer {
   }
 
  private:
+  // Lists the parts of split vregs side by side, for binary search.
+  void index_parts() {
+    parts_at_.resize(m_.vregs.size() + 1);
+    for (uint32_t v = 0; v < m_.vregs.size(); ++v) {
+      parts_at_[v] = static_cast<uint32_t>(parts_.size());
+      if (list_.pieces[v].next == UINT32_MAX) continue;
+      for (uint32_t p = v; p != UINT32_MAX; p = list_.pieces[p].next) parts_.push_back(p);
+    }
+    parts_at_.back() = static_cast<uint32_t>(parts_.size());
+  }
+
+  bool is_split(uint32_t v) const { return parts_at_[v] != parts_at_[v + 1]; }
+
+  // Returns where the vreg is at a position at which it is live.
+  Location location(uint32_t v, uint32_t pos) const {
+    if (!is_split(v)) return list_.pieces[v].at;
+    auto first = parts_.begin() + parts_at_[v], last = parts_.begin() + parts_at_[v + 1];
+    auto begins_after = [&](uint32_t at, uint32_t p) { return at < list_.pieces[p].from; };
+    return list_.pieces[*(std::upper_bound(first + 1, last, pos, begins_after) - 1)].at;
+  }
+
   bool is_block_start(uint32_t pos) const { return m_.blocks[block_of_[pos / 2]].begin * 2 == pos; }
 
   float frequency(uint32_t pos) const {
@@ -119,10 +142,8 @@ class MovePlacer {
       if (t.edge_count > 1) last_to_.push_back(e.to);
       uint32_t gap = alone ? block.end - 1 : to.begin;
       for (uint32_t v : live_.live_in[e.to]) {
-        if (list_.pieces[v].next == UINT32_MAX) continue;
-        Location from = list_.pieces[list_.at(v, 2 * block.end - 1)].at;
-        Location into = list_.pieces[list_.at(v, 2 * to.begin)].at;
-        transfer(v, gap, kOnEdge, from, into);
+        if (!is_split(v)) continue;
+        transfer(v, gap, kOnEdge, location(v, 2 * block.end - 1), location(v, 2 * to.begin));
       }
       pass_params(block, e, gap);
     }
@@ -152,6 +173,8 @@ class MovePlacer {
   PieceList& list_;
   std::vector<uint32_t> block_of_;
   std::vector<bool> stores_at_def_;
+  std::vector<uint32_t> parts_at_;  // by vreg: its first entry in `parts_`; no entries: not split
+  std::vector<uint32_t> parts_;
   std::vector<Move> moves_;
   std::vector<uint32_t> last_to_;
 };
