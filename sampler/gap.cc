@@ -32,13 +32,17 @@ uint32_t nearest_prime(uint32_t n) noexcept {
 }
 
 GapLaw GapLaw::make(GapKind kind, uint32_t interval) noexcept {
-  return {kind, interval, kind == GapKind::kPrime ? nearest_prime(interval) : interval};
+  double scale = interval > 1 ? 1.0 / std::log1p(-1.0 / interval) : 0.0;
+  return {kind, interval, scale, kind == GapKind::kPrime ? nearest_prime(interval) : interval};
 }
 
 uint32_t GapLaw::draw(uint64_t& random) const noexcept {
   if (interval == 1) return 1;
   if (kind != GapKind::kRandom) return step;
-  return next_gap(interval, to_unit(next_random(random)));
+  // next_gap() with its divisor kept and log for log1p: slow paths run this. u is a multiple of 2^-53,
+  // so 1 - u is exact.
+  double k = std::log(1.0 - to_unit(next_random(random))) * scale;
+  return k >= 0x7ffffffe ? 0x7fffffffu : 1 + static_cast<uint32_t>(k);
 }
 
 uint64_t next_random(uint64_t& state) noexcept {

@@ -27,10 +27,11 @@ uint32_t next_gap(uint32_t mean, double u) noexcept;
 // `n` <= 2^31.
 uint32_t nearest_prime(uint32_t n) noexcept;
 
-// A stream of gaps of one kind; a value, 24 bytes.
+// A stream of gaps of one kind; a value.
 struct GapLaw {
   GapKind kind = GapKind::kRandom;
   uint32_t interval = 1;  // mean, >= 1
+  double scale = 0;       // random gaps: 1 / log(1 - 1/interval)
   uint32_t step = 1;      // what fixed and prime gaps use
 
   static GapLaw make(GapKind kind, uint32_t interval) noexcept;

@@ -13,6 +13,10 @@ void arm_calls(MethodState& s, uint64_t next) {
   s.call_countdown = static_cast<int32_t>(s.call_gap) - 1;
 }
 
+// A part of a stretch or burst is no longer than this many iterations: a loop asks that often at least
+// whether there is better code to go on in.
+constexpr int64_t kLongestPart = 1 << 16;
+
 // Counts what has gone of the armed part of a stretch or burst, this arrival included.
 void close_part(MethodState& s) {
   s.iterations = iterations_so_far(s);
@@ -22,7 +26,7 @@ void close_part(MethodState& s) {
 
 // Arms a stretch or burst of `length` iterations from here, up to the next flush point at most.
 void arm_loop(MethodState& s, uint64_t length, bool burst) {
-  uint64_t part = std::min({length, s.next_loop_flush - s.iterations, uint64_t{kLongest}});
+  uint64_t part = std::min({length, s.next_loop_flush - s.iterations, uint64_t{kLongestPart}});
   s.loop_left = length - part;
   s.loop_gap = static_cast<int32_t>(part);
   if (burst) s.loop_gap = -s.loop_gap;

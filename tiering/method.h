@@ -29,7 +29,7 @@ struct Version {
   std::unique_ptr<jit::Code> code;
   uint32_t code_bytes = 0;
   uint64_t compile_ns = 0;
-  bool retired = false;
+  std::atomic<bool> retired{false};  // relaxed: a slow path that is late goes where it still may
 };
 
 // What one thread (or, after it has gone, its remains) has flushed of a method. Cumulative.

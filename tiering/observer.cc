@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "profile/events.h"
+#include "sampler/gap.h"
 
 namespace uptier::tiering {
 namespace {
@@ -153,7 +154,9 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   s.iterations = t.iterations;
   MethodProfile p = profile_of(m);
   for (size_t i = 0; i < p.counts.size(); ++i) s.sampled_work += p.counts[i] * m.block_weights[i];
-  s.sampled_share = 1.0 / static_cast<double>(options_.interval);
+  bool prime = options_.gap == GapMode::kPrime;
+  auto interval = static_cast<uint32_t>(options_.interval);
+  s.sampled_share = 1.0 / (prime ? sampler::nearest_prime(interval) : interval);
   return s;
 }
 

@@ -5,7 +5,7 @@
 namespace uptier::tiering {
 
 void Reclaimer::retire(Version& v) {
-  v.retired = true;
+  v.retired.store(true, std::memory_order_relaxed);
   uint64_t e = epoch_.fetch_add(1, std::memory_order_seq_cst) + 1;
   limbo_.push_back({&v, e});
   limbo_size_.store(limbo_.size(), std::memory_order_relaxed);

@@ -9,11 +9,14 @@
 namespace uptier {
 namespace {
 
+// Adds a line. Names come from modules: what could steer a terminal is shown as '?'.
 template <typename... Args>
 void line(std::string& out, const char* format, Args... args) {
   char buffer[512];
   int n = std::snprintf(buffer, sizeof buffer, format, args...);
-  out.append(buffer, static_cast<size_t>(std::clamp(n, 0, 511)));
+  for (char c : std::string_view(buffer, static_cast<size_t>(std::clamp(n, 0, 511)))) {
+    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  }
   out += '\n';
 }
 
@@ -124,7 +127,7 @@ namespace tiering {
 namespace {
 
 VersionReport report_of(const Version& v) {
-  return {v.tier, v.copy, v.osr_loop, v.code_bytes, v.compile_ns, v.retired, v.code == nullptr};
+  return {v.tier, v.copy, v.osr_loop, v.code_bytes, v.compile_ns, v.retired.load(), v.code == nullptr};
 }
 
 MethodReport report_of(const Method& m) {

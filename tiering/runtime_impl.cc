@@ -32,16 +32,22 @@ sampler::GapKind gap_kind(GapMode m) {
   }
 }
 
+// Tier mode `instrumented` is interval 1 by another name.
+Options effective(Options o) {
+  if (o.tier == TierMode::kInstrumented) o.interval = 1;
+  return o;
+}
+
 }  // namespace
 
 RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink)
-    : options_(options),
+    : options_(effective(options)),
       sink_(sink),
       stress_(plan),
       observer_(options_, sink),
       queue_(options.max_queue) {
   bool instrumented = options.tier == TierMode::kInstrumented;
-  auto interval = static_cast<uint32_t>(instrumented ? 1 : options.interval);
+  auto interval = static_cast<uint32_t>(options_.interval);
   schedule_ = sampler::Schedule::make(gap_kind(options.gap), interval,
                                       static_cast<uint32_t>(options.burst));
   schedule_.flush_first = options.flush_first;

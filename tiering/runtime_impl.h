@@ -83,6 +83,7 @@ class RuntimeImpl final : public Runtime, private jit::CallResolver {
   // slow_paths.cc
   sampler::CallEvent next_call_event(Method& m, AttachedThread& t) noexcept;
   const void* current_entry(Method& m) const noexcept;
+  void lose_sample(Method& m, AttachedThread& t) noexcept;
   bool ready_to_count(Method& m, AttachedThread& t) noexcept;
   const void* osr_target(Method& m, uint32_t loop, AttachedThread& t) noexcept;
   const void* stress_target(Method& m, uint32_t loop, AttachedThread& t, bool instrumented,

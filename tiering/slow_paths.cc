@@ -2,6 +2,8 @@
 //
 // The law (4.12): no throw, no lock, no log; no allocation but for a first call, which compiles. Each
 // path is idempotent in what it finds: a countdown that another thread has re-armed means "go on".
+#include <algorithm>
+
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -52,6 +54,7 @@ const void* RuntimeImpl::enter(uint32_t index) noexcept {
       c->method(index).sampled_calls++;
       return m.instrumented.load(std::memory_order_acquire)->code->entry();
     }
+    lose_sample(m, *t);
   }
   // Where the cell leads to instrumented code, the slab must be there before; a thread that is
   // refused one comes here at every call and runs plain.
@@ -86,8 +89,8 @@ sampler::CallEvent RuntimeImpl::next_call_event(Method& m, AttachedThread& t) no
       sampler::CallEvent e = m.event_plan.take(call, schedule, random);
       all = {call, all.sample || e.sample, all.flush || e.flush};
       uint64_t next = m.event_plan.next(schedule);
-      m.event_call.store(next, std::memory_order_relaxed);
-      auto gap = static_cast<int32_t>(next - call);
+      auto gap = static_cast<int32_t>(std::min<uint64_t>(next - call, kFarAway));
+      m.event_call.store(call + gap, std::memory_order_relaxed);
       left = countdown.fetch_add(gap, std::memory_order_relaxed) + gap;
     } while (left < 0);
   }
@@ -95,16 +98,19 @@ sampler::CallEvent RuntimeImpl::next_call_event(Method& m, AttachedThread& t) no
   return all;
 }
 
-// Says whether the instrumented copy can be entered by this thread, and asks for what is missing.
+// A sample was due and could not be taken; asks for the copy that it needs.
+void RuntimeImpl::lose_sample(Method& m, AttachedThread& t) noexcept {
+  t.samples_without_copy.fetch_add(1, std::memory_order_relaxed);
+  bool made = m.instrumented.load(std::memory_order_relaxed) != nullptr;
+  if (!made && !m.copy_asked.exchange(true, std::memory_order_relaxed)) {
+    post(m, t, sampler::NoteKind::kWantCopy, UINT32_MAX);
+  }
+}
+
+// Says whether the instrumented copy can be entered by this thread.
 bool RuntimeImpl::ready_to_count(Method& m, AttachedThread& t) noexcept {
   const Version* v = m.instrumented.load(std::memory_order_acquire);
-  if (v == nullptr || v->retired) {
-    t.samples_without_copy.fetch_add(1, std::memory_order_relaxed);
-    if (v == nullptr && !m.copy_asked.exchange(true, std::memory_order_relaxed)) {
-      post(m, t, sampler::NoteKind::kWantCopy, UINT32_MAX);
-    }
-    return false;
-  }
+  if (v == nullptr || v->retired.load(std::memory_order_relaxed)) return false;
   sampler::MethodState& s = t.state(m.id);
   if (s.slab != nullptr) return true;
   s.slab = t.slabs().take(m.slab_words.load(std::memory_order_relaxed));
@@ -128,6 +134,7 @@ const void* RuntimeImpl::loop_plain(uint32_t index, uint32_t loop, void*) noexce
   if (e.flush) post(m, *t, sampler::NoteKind::kFlushIterations, loop);
   if (const void* better = osr_target(m, loop, *t)) return better;
   const void* next = go_on;
+  if (e.due && !e.instrumented) lose_sample(m, *t);
   if (e.instrumented) {
     const Version* i = m.instrumented.load(std::memory_order_acquire);
     next = i->code->at(i->code->tables().loops[loop].arrive_offset);
@@ -144,7 +151,7 @@ const void* RuntimeImpl::loop_instrumented(uint32_t index, uint32_t loop, void*)
   sampler::MethodState& s = t->state(m.id);
   const Version* plain = m.plain.load(std::memory_order_acquire);
   sampler::LoopEvent e =
-      sampler::loop_event_instrumented(s, schedule_, true, t->context().random);
+      sampler::loop_event_instrumented(s, schedule_, ready_to_count(m, *t), t->context().random);
   if (e.flush) post(m, *t, sampler::NoteKind::kFlushIterations, loop);
   if (const void* better = osr_target(m, loop, *t)) return better;
   const void* next = go_on;
@@ -240,7 +247,10 @@ void RuntimeImpl::post(Method& m, AttachedThread& t, sampler::NoteKind kind, uin
   n.flush_index = ++s.flushes;
   std::span<const uint64_t> counts;
   if (s.slab != nullptr) counts = {s.slab, m.slab_words.load(std::memory_order_relaxed)};
-  if (!t.ring().push(n, counts)) {
+  bool pushed = t.ring().push(n, counts);
+  // Counters that are larger than the ring stay behind; the policy is asked all the same.
+  if (!pushed && counts.size_bytes() > options_.ring_bytes / 2) pushed = t.ring().push(n, {});
+  if (!pushed) {
     t.flushes_delayed.fetch_add(1, std::memory_order_relaxed);
     if (kind == sampler::NoteKind::kWantCopy) m.copy_asked.store(false);
     if (kind == sampler::NoteKind::kWantOsr) m.osr_asked[loop].store(false);

@@ -30,7 +30,7 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
     "auto | always | never")                                                                       \
   X(GapMode,    gap,               GapMode::kRandom,     0, 3, "mode",                             \
     "random | fixed | prime | exact; fixed gaps alias with periodic programs")                     \
-  X(count,      interval,          16,        1, 1u << 30, "calls",                                \
+  X(count,      interval,          16,        1, 1u << 27, "calls",                                \
     "mean gap between sampled calls; 1 samples every call")                                        \
   X(count,      burst,             32,        1, 1u << 20, "iterations",                           \
     "loop iterations counted once a loop header has switched to the instrumented copy")            \

@@ -15,6 +15,7 @@ Optimized optimize(Function& f, std::span<const uint64_t> counts) {
   prune_params(f);
   merge_common(f);
   remove_dead(f);
+  sink_past_calls(f);
   ControlFlow control = analyze_control_flow(f);
   Optimized o;
   o.loops = find_loops(f, control);

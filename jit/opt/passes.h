@@ -48,6 +48,9 @@ void hoist_invariants(Function& f);
 // Removes instructions and block parameters that nothing needs.
 void remove_dead(Function& f);
 
+// Moves operations on one value behind the calls that stand between them and their only use.
+void sink_past_calls(Function& f);
+
 // Orders the blocks: loops contiguous, the likely way straight on, cold blocks last. Dominators
 // come before what they dominate.
 void layout_blocks(Function& f, const LoopNest& n, const Frequencies& q);

@@ -23,6 +23,7 @@ Emitter::Emitter(const EmitInput& in)
     : in_(in), m_(in.machine), b_(in.compile.space), a_(b_.assembler()) {
   avx_ = asmjit::CpuInfo::host().features().x86().hasAVX();
   bmi2_ = has_bmi2();
+  a_.addEncodingOptions(asmjit::EncodingOptions::kOptimizedAlign);
 }
 
 Result<std::unique_ptr<Code>> Emitter::run() {

@@ -71,6 +71,7 @@ class Emitter {
 
   // ---- emit_test.cc
   void test(const MInst& i);
+  bool flags_are_set(const MInst& i) const;
   void set(const MInst& i);
   void select(const MInst& i);
   void float_select(const MInst& i);
@@ -96,6 +97,13 @@ class Emitter {
   uint32_t frame_ = 0;  // bytes that sub rsp takes
   bool avx_ = false;
   bool bmi2_ = false;
+  // The flags tell the sign and zero of a register as long as nothing was emitted since.
+  struct Flags {
+    uint32_t offset = UINT32_MAX;
+    uint32_t reg = 0;
+    uint8_t width = 0;
+  };
+  Flags flags_;
   struct Table {
     Label label;
     std::vector<Label> targets;

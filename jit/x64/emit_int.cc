@@ -71,14 +71,15 @@ void Emitter::alu(const MInst& i) {
   }
   copy(d, i, first, i.width);
   switch (i.form) {
-    case Form::kRI: return alu_op(op, d, static_cast<int32_t>(i.imm));
-    case Form::kRC: return alu_op(op, d, b_.constant64(i.imm));
-    case Form::kRM: {
+    case Form::kRI: alu_op(op, d, static_cast<int32_t>(i.imm)); break;
+    case Form::kRC: alu_op(op, d, b_.constant64(i.imm)); break;
+    case Form::kRM:
       claim(i);
-      return alu_op(op, d, memory(i, i.width));
-    }
+      alu_op(op, d, memory(i, i.width));
+      break;
     default: with(i, second, i.width, [&](const auto& s) { alu_op(op, d, s); });
   }
+  if (op != AluOp::kMul) flags_ = {b_.offset(), d.id(), i.width};
 }
 
 // Traps on, or tells, signed overflow.

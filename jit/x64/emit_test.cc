@@ -16,8 +16,19 @@ x86::CondCode code_of(Cond c) {
   return kCodes[static_cast<unsigned>(c)];
 }
 
+// Whether the instruction just emitted has set the flags as the test would.
+bool Emitter::flags_are_set(const MInst& i) const {
+  bool zero = i.form == Form::kRI && i.test == Test::kCmp && i.imm == 0;
+  bool itself = i.form == Form::kRR && i.test == Test::kTest && i.a == i.b;
+  bool sign_or_zero =
+      i.cond == Cond::kE || i.cond == Cond::kNE || i.cond == Cond::kS || i.cond == Cond::kNS;
+  return (zero || itself) && sign_or_zero && flags_.offset == b_.offset() &&
+         flags_.width == i.width && at(i, i.a) == Location::reg(flags_.reg);
+}
+
 // Sets the flags.
 void Emitter::test(const MInst& i) {
+  if (flags_are_set(i)) return;
   bool wide = i.width == 8;
   bool compares = i.test == Test::kCmp;
   auto immediate = static_cast<int32_t>(i.imm);

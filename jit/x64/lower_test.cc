@@ -42,8 +42,8 @@ bool is_float_compare(Opcode op) { return op >= Opcode::kFEq && op <= Opcode::kF
 
 // A comparison from another block is made again here when that keeps no more values alive.
 bool Lowering::can_fold_test(const Inst& compare) const {
-  bool is_test = compare.op == Opcode::kEqz || is_int_compare(compare.op) ||
-                 is_float_compare(compare.op);
+  bool is_test =
+      compare.op == Opcode::kEqz || is_int_compare(compare.op) || is_float_compare(compare.op);
   if (!is_test) return false;
   if (f_.value(compare.result).block == block_) return true;
   auto args = f_.args(compare);
