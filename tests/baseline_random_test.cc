@@ -114,24 +114,24 @@ void compare_all(Use use, uint64_t seeds, const RandomOptions& options) {
 }
 
 TEST(BaselineRandom, plain_copies_agree_with_the_interpreter) {
-  compare_all(Use::kPlain, 300, {.guards = true});
+  compare_all(Use::kPlain, 200, {.guards = true});
   EXPECT_GT(Differential::traps, 0);
 }
 
 TEST(BaselineRandom, instrumented_copies_agree_and_count_alike) {
-  compare_all(Use::kInstrumented, 200, {.guards = true});
+  compare_all(Use::kInstrumented, 120, {.guards = true});
 }
 
 TEST(BaselineRandom, copies_agree_when_every_loop_header_changes_them) {
   Differential::transfers = 0;
-  compare_all(Use::kToAndFro, 200, {});
+  compare_all(Use::kToAndFro, 120, {});
   EXPECT_GT(Differential::transfers, 1000u);
 }
 
 // More values than registers, in every block.
 TEST(BaselineRandom, large_functions_agree_with_the_interpreter) {
-  compare_all(Use::kPlain, 20, {.functions = 2, .statements = 400, .variables = 80, .depth = 5});
-  compare_all(Use::kToAndFro, 20, {.functions = 2, .statements = 400, .variables = 80, .depth = 5});
+  compare_all(Use::kPlain, 8, {.functions = 2, .statements = 400, .variables = 80, .depth = 5});
+  compare_all(Use::kToAndFro, 8, {.functions = 2, .statements = 400, .variables = 80, .depth = 5});
 }
 
 }  // namespace

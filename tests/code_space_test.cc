@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include "jit/code/code.h"
 #include "jit/code/code_buffer.h"
@@ -192,6 +194,33 @@ TEST(CodeRegistry, is_bounded) {
   }
   all.pop_back();
   EXPECT_TRUE(CodeRegistration::add(*space, nullptr).ok());
+}
+
+TEST(CodeRegistry, serves_readers_while_spaces_and_bodies_come_and_go) {
+  auto shared = make_space();
+  auto registered = test::CodeMachine::take(CodeRegistration::add(*shared, nullptr));
+  auto stays = make_answer(*shared, 5);
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0};
+  std::thread reader([&] {
+    while (!stop.load()) wrong += find_code(stays->base()) != stays.get();
+  });
+  auto work = [&](uint32_t salt) {
+    for (uint32_t i = 0; i < 150; ++i) {
+      auto body = make_answer(*shared, i + salt);
+      wrong += call(body->entry()) != i + salt || find_code(body->base()) != body.get();
+      auto own = make_space();
+      auto own_registration = test::CodeMachine::take(CodeRegistration::add(*own, nullptr));
+      auto own_body = make_answer(*own, i);
+      wrong += find_code(own_body->base()) != own_body.get();
+    }
+  };
+  std::thread other(work, 1000);
+  work(2000);
+  other.join();
+  stop = true;
+  reader.join();
+  EXPECT_EQ(wrong.load(), 0);
 }
 
 TEST(CodeBuffer, keeps_the_first_error_until_it_is_published) {

@@ -181,7 +181,7 @@ TEST(Options, check_finds_every_field_that_is_out_of_range) {
 TEST(Options, message_says_what_is_legal) {
   Options o;
   expect_error(o.set("interval", "0"), ErrorCode::kInvalidArgument,
-               {"interval", "\"0\"", "a whole number from 1 to 1073741824"});
+               {"interval", "\"0\"", "a whole number from 1 to 134217728"});
   expect_error(o.set("flush_growth", "0.5"), ErrorCode::kInvalidArgument,
                {"flush_growth", "\"0.5\"", "a number from 1 to 1024"});
   expect_error(o.set("gap", "odd"), ErrorCode::kInvalidArgument,

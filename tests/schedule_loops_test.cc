@@ -184,7 +184,8 @@ TEST(ScheduleLoops, interval_1_counts_every_iteration) {
     Looper l(Schedule::make(kind, 1, 32));
     EXPECT_EQ(l.loop(kPlain, 1'000'000), kInstrumented);
     EXPECT_EQ(l.counted, l.arrivals);
-    EXPECT_EQ(l.slow_entries, 1 + l.flushes.size()) << "the first arrival and the flushes";
+    // The first arrival, the flushes, and one in 65,536 iterations, at most.
+    EXPECT_LE(l.slow_entries, 1 + l.flushes.size() + 1'000'000 / 65'536);
 
     Looper nested(Schedule::make(kind, 1, 32));
     Program(nested, 3).run(200'000);
@@ -353,17 +354,18 @@ TEST(ScheduleLoops, without_samples_loops_are_counted_and_flushed_only) {
   EXPECT_EQ(iterations_so_far(l.state), 10'000u);
 }
 
-TEST(ScheduleLoops, stretches_beyond_the_countdown_are_made_of_several) {
-  constexpr uint32_t kInterval = 1u << 14, kBurst = 1u << 20;
+TEST(ScheduleLoops, long_stretches_are_made_of_several_parts) {
+  constexpr uint32_t kInterval = 1u << 6, kBurst = 1u << 20;
   Looper l(Schedule::make(GapKind::kFixed, kInterval, kBurst));
   l.schedule.loop_flush_first = uint64_t{1} << 40;
   bool copy = kPlain;
-  while (copy == kPlain && l.slow_entries < 100) {
+  while (copy == kPlain && l.slow_entries < 2000) {
     l.skip_plain();
     copy = l.arrive(copy);
     ASSERT_EQ(iterations_so_far(l.state), l.arrivals);
   }
   EXPECT_EQ(l.arrivals, uint64_t{kInterval - 1} * kBurst + 1);
+  EXPECT_GE(l.slow_entries, l.arrivals >> 16) << "a loop asks for better code that often";
   EXPECT_EQ(l.loop(copy, kBurst - 1), kInstrumented);
   EXPECT_EQ(l.arrive(kInstrumented), kPlain);
 }
