@@ -45,11 +45,4 @@ uint32_t GapLaw::draw(uint64_t& random) const noexcept {
   return k >= 0x7ffffffe ? 0x7fffffffu : 1 + static_cast<uint32_t>(k);
 }
 
-uint64_t next_random(uint64_t& state) noexcept {
-  uint64_t z = state += 0x9e3779b97f4a7c15ull;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-  return z ^ (z >> 31);
-}
-
 }  // namespace uptier::sampler

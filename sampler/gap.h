@@ -41,7 +41,12 @@ struct GapLaw {
 
 // Steps a 64-bit generator and returns 64 random bits. SplitMix64 (Steele, Lea, Flood 2014): one
 // addition and three multiplications' worth of mixing, good enough for gaps, no state but a word.
-uint64_t next_random(uint64_t& state) noexcept;
+inline uint64_t next_random(uint64_t& state) noexcept {
+  uint64_t z = state += 0x9e3779b97f4a7c15ull;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
 
 // Maps 64 random bits to [0, 1).
 constexpr double to_unit(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }

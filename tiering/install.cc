@@ -31,7 +31,11 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   }
   if (v->copy == Copy::kInstrumented) {
     m.instrumented.store(v, std::memory_order_release);
-    if (always_instrumented_) stubs_->set_target(m.id, v->code->entry());
+    if (always_instrumented_) {
+      stubs_->set_target(m.id, v->code->entry());
+    } else if (options_.gap != GapMode::kExact) {
+      fast_->set_entry(m.id.index(), v->code->entry());
+    }
     return;
   }
   m.plain.store(v, std::memory_order_release);
@@ -41,6 +45,7 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
 // Calls do not reach the baseline copies any more; frames that still run there keep them alive, and
 // leave by OSR or by returning.
 void RuntimeImpl::retire_baseline(Method& m) {
+  fast_->set_entry(m.id.index(), nullptr);
   for (auto& v : m.versions) {
     if (v->tier == Tier::kBaseline && !v->retired) reclaimer_.retire(*v);
   }

@@ -28,6 +28,7 @@ void RuntimeImpl::remove_methods(std::span<const MethodId> ids) {
       Method& m = method(id.index());
       if (!m.removed) flush_removed_locked(m);
       m.removed = true;
+      fast_->set_entry(id.index(), nullptr);
       queue_.remove(id);
     }
   }

@@ -23,6 +23,7 @@
 #include "jit/code/routines.h"
 #include "jit/code/stubs.h"
 #include "jit/compile.h"
+#include "sampler/fast_sample.h"
 #include "sampler/schedule.h"
 #include "tiering/method.h"
 #include "tiering/observer.h"
@@ -117,6 +118,7 @@ class RuntimeImpl final : public Runtime, private jit::CallResolver {
   std::unique_ptr<jit::CodeSpace> space_;
   jit::CodeRegistration registration_;  // how fault handlers find the space; ends before it
   std::unique_ptr<jit::StubTable> stubs_;
+  std::unique_ptr<sampler::FastSampling> fast_;
   std::unique_ptr<jit::PerfMap> perf_map_;  // guarded by state_mutex_; null unless asked for
   jit::Routines routines_;
   jit::Helpers helpers_;

@@ -88,7 +88,7 @@ void Selector::move_slot(int32_t from, int32_t to, bool wide) {
 }
 
 // [to] = v, through the scratch registers when need be. `to` has the size of v's type.
-void Selector::store_value(Value v, Mem to) {
+void Selector::store_value(Value v, const Mem& to) {
   Type t = values_.type_of(v);
   bool wide = is_wide(t);
   if (values_.in_register(v)) {

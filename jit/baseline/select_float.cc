@@ -16,7 +16,7 @@ asmjit::Operand Selector::float_operand(Value v) {
   return values_.xmm_of(v);
 }
 
-void Selector::float_op(Opcode op, bool wide, Xmm d, const asmjit::Operand& s) {
+void Selector::float_op(Opcode op, bool wide, const Xmm& d, const asmjit::Operand& s) {
   namespace I = x86::Inst;
   uint32_t id = 0;
   switch (op) {

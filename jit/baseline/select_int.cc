@@ -6,7 +6,7 @@
 namespace uptier::jit::baseline {
 
 // d = d op v, where v may be a register, a home, or an immediate.
-void Selector::apply(Binary op, Gp d, Value v, bool wide) {
+void Selector::apply(Binary op, const Gp& d, Value v, bool wide) {
   Gp to = gp(d, wide);
   auto emit = [&](const auto& s) {
     switch (op) {
@@ -74,7 +74,7 @@ void Selector::multiply_by_constant(const Inst& i, Value a, Value constant) {
 void Selector::shift(const Inst& i) {
   Value v = f_.args(i)[0], count = f_.args(i)[1];
   bool wide = is_wide(i.type);
-  auto emit = [&](Gp d, const auto& n) {
+  auto emit = [&](const Gp& d, const auto& n) {
     switch (i.op) {
       case Opcode::kShl: a_.shl(d, n); return;
       case Opcode::kShrS: a_.sar(d, n); return;

@@ -75,8 +75,9 @@ bool Selector::store_constant(const Inst& i, Mem at) {
   if (i.op == Opcode::kStore8) size = 1;
   if (i.op == Opcode::kStore16) size = 2;
   if (i.op == Opcode::kStore32) size = 4;
-  if (size == 1) bits = static_cast<int8_t>(bits);
-  if (size == 2) bits = static_cast<int16_t>(bits);
+  // The assembler takes narrow immediates by their unsigned value.
+  if (size == 1) bits &= 0xff;
+  if (size == 2) bits &= 0xffff;
   at.setSize(size);
   row(i);
   a_.mov(at, imm(bits));

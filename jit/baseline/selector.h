@@ -84,7 +84,7 @@ class Selector {
   void bit_count(const Inst& i);
   void sign_extend(const Inst& i);
   void overflow_trap(const Inst& i);
-  void apply(Binary op, Gp d, Value v, bool wide);
+  void apply(Binary op, const Gp& d, Value v, bool wide);
 
   // select_float.cc
   void float_binary(const Inst& i);
@@ -96,7 +96,7 @@ class Selector {
   void extend(const Inst& i);
   // Returns v as the second operand of an SSE instruction: register, home, or constant.
   asmjit::Operand float_operand(Value v);
-  void float_op(Opcode op, bool wide, Xmm d, const asmjit::Operand& s);
+  void float_op(Opcode op, bool wide, const Xmm& d, const asmjit::Operand& s);
 
   // select_memory.cc
   void load(const Inst& i);
@@ -141,7 +141,7 @@ class Selector {
   void emit_moves(const Edge& e);
   void move_memory(std::vector<Move>& moves);
   void move_slot(int32_t from, int32_t to, bool wide);
-  void store_value(Value v, Mem to);
+  void store_value(Value v, const Mem& to);
   void load_arguments(std::vector<ArgMove>& moves);
   void move_registers();
 

@@ -25,8 +25,8 @@
 
 namespace uptier::jit::baseline {
 
-inline const Gp kScratch = x86::r11;
-inline const Xmm kXmmScratch = x86::xmm15;
+inline constexpr Gp kScratch = x86::r11;
+inline constexpr Xmm kXmmScratch = x86::xmm15;
 
 class ValueCache {
  public:

@@ -7,8 +7,8 @@
 #include "sampler/context.h"
 
 // asmjit's own definitions of these three sit in an object that refers to `stderr`, which keeps the
-// static library out of shared objects. Defining them here keeps that object out of every link. They
-// are weak for links that name asmjit before this library and so have the object already.
+// static library out of shared objects. Defining them here keeps that object out of every link.
+// They are weak for links that name asmjit before this library and so have the object already.
 ASMJIT_BEGIN_NAMESPACE
 namespace DebugUtils {
 __attribute__((weak)) const char* errorAsString(Error err) noexcept {
@@ -129,7 +129,7 @@ void CodeBuffer::jump_cell(const void* cell) {
   asm_.jmp(x86::qword_ptr(x86::r11));
 }
 
-void CodeBuffer::load_context(Gp dst) {
+void CodeBuffer::load_context(const Gp& dst) {
   // The displacement is negative and absolute; asmjit takes it as a sign-extended address.
   auto offset = static_cast<int64_t>(sampler::context_tls_offset());
   Mem context = x86::ptr_abs(static_cast<uint64_t>(offset), 8);

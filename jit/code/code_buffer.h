@@ -69,7 +69,7 @@ class CodeBuffer {
   // instruction.
   void rel32(std::initializer_list<uint8_t> opcode, const void* target);
   // dst = the calling thread's ThreadContext: mov dst, fs:[offset].
-  void load_context(Gp dst);
+  void load_context(const Gp& dst);
 
   // Returns an error if one occurred so far.
   Status status() const;

@@ -160,9 +160,8 @@ struct Pages {
 };
 
 Pages pages_of(const CodeSpan& span) {
-  auto address = reinterpret_cast<uintptr_t>(span.data());
-  uintptr_t at = address & ~(kPage - 1);
-  return {reinterpret_cast<uint8_t*>(at), round_up(address - at + std::max(span.size(), 1u))};
+  uint64_t into_page = reinterpret_cast<uintptr_t>(span.data()) & (kPage - 1);
+  return {span.data() - into_page, round_up(into_page + std::max(span.size(), 1u))};
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ constinit bool g_installed = false;
 bool claim(const siginfo_t& info, ucontext_t& machine) {
   if (info.si_code <= 0) return false;  // sent by a process, not raised by an instruction
   greg_t* registers = machine.uc_mcontext.gregs;
-  const void* pc = reinterpret_cast<const void*>(registers[REG_RIP]);
+  auto* pc =
+      reinterpret_cast<const void*>(registers[REG_RIP]);  // NOLINT(performance-no-int-to-ptr)
   const Code* code = find_code(pc);
   const TrapRow* row = code == nullptr ? nullptr : code->trap_at(pc);
   if (row == nullptr) return false;

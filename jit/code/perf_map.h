@@ -1,7 +1,8 @@
 // PerfMap: names for addresses of compiled code, in the file that `perf report` looks for.
 //
-// One line a body: start and size in hex, then a name. Bodies that are freed stay listed; perf takes
-// the last line that fits. Written only on request: the file is created exclusively, mode 0600.
+// One line a body: start and size in hex, then a name. Bodies that are freed stay listed; perf
+// takes the last line that fits. Written only on request: the file is created exclusively, mode
+// 0600.
 //
 //   Thread: one at a time.
 #pragma once

@@ -20,7 +20,7 @@ constexpr int32_t kX87Slot = -52;
 constexpr int32_t kFrame = 64;          // rsp while the callee runs, without stack arguments
 constexpr int32_t kActivationArg = 16;  // the seventh argument
 
-const Gp kSavedRegisters[] = {rbx, r12, r13, r14, r15};
+constexpr Gp kSavedRegisters[] = {rbx, r12, r13, r14, r15};
 
 void emit_invoke_entry(Assembler& a) {
   a.push(rbp);
@@ -92,41 +92,67 @@ void emit_trap_exit(CodeBuffer& b, const Label& invoke_return) {
 // ---- entry_slow -------------------------------------------------------------------------------
 
 // What a call may carry in registers: the arguments, the static chain, the count of varargs.
-const Gp kCarried[] = {rdi, rsi, rdx, rcx, r8, r9, rax, r10};
-constexpr int32_t kCarriedBytes = 8 * 8 + 8 * 16;
+constexpr Gp kCarried[] = {rdi, rsi, rdx, rcx, r8, r9, rax, r10};
+constexpr int32_t kCarriedGp = 8 * 16;  // above the vector registers
+constexpr int32_t kMethodSlot = kCarriedGp + 8 * 8;
+constexpr int32_t kCarriedBytes = kMethodSlot + 16;
 
-void emit_carried(Assembler& a, bool save) {
-  int32_t at = 0;
-  for (uint32_t i = 0; i < kXmmArgCount; ++i, at += 16) {
-    save ? a.movaps(xmmword_ptr(rsp, at), xmm(i)) : a.movaps(xmm(i), xmmword_ptr(rsp, at));
-  }
+void emit_carried_gp(Assembler& a, bool save) {
+  int32_t at = kCarriedGp;
   for (const Gp& r : kCarried) {
     save ? a.mov(qword_ptr(rsp, at), r) : a.mov(r, qword_ptr(rsp, at));
     at += 8;
   }
 }
 
-void emit_entry_slow(CodeBuffer& b, EntrySlow slow, void* runtime) {
+void emit_carried_xmm(Assembler& a, bool save) {
+  int32_t at = 0;
+  for (uint32_t i = 0; i < kXmmArgCount; ++i, at += 16) {
+    save ? a.movaps(xmmword_ptr(rsp, at), xmm(i)) : a.movaps(xmm(i), xmmword_ptr(rsp, at));
+  }
+}
+
+uint64_t address_of(const void* p) { return reinterpret_cast<uintptr_t>(p); }
+
+void emit_entry_slow(CodeBuffer& b, EntrySlow slow, void* runtime, EntryFast fast,
+                     const void* data) {
   Assembler& a = b.assembler();
+  Label done = b.new_label();
   a.push(rbp);
   a.mov(rbp, rsp);
   a.sub(rsp, imm(kCarriedBytes));
   a.and_(rsp, imm(-16));
-  emit_carried(a, true);
+  emit_carried_gp(a, true);
   a.cld();
+  if (fast != nullptr) {
+    a.mov(dword_ptr(rsp, kMethodSlot), r11d);
+    a.mov(edi, r11d);
+    a.mov(rsi, imm(address_of(data)));
+    b.load_context(rdx);
+    a.mov(rax, imm(reinterpret_cast<uintptr_t>(fast)));
+    a.call(rax);
+    a.mov(r11, rax);
+    a.test(rax, rax);
+    a.jnz(done);
+    a.mov(r11d, dword_ptr(rsp, kMethodSlot));
+  }
+  emit_carried_xmm(a, true);
   a.mov(edi, r11d);
-  a.mov(rsi, imm(reinterpret_cast<uintptr_t>(runtime)));
+  a.mov(rsi, imm(address_of(runtime)));
   a.mov(rax, imm(reinterpret_cast<uintptr_t>(slow)));
   a.call(rax);
   a.mov(r11, rax);
-  emit_carried(a, false);
+  emit_carried_xmm(a, false);
+  b.bind(done);
+  emit_carried_gp(a, false);
   a.leave();
   a.jmp(r11);
 }
 
 }  // namespace
 
-Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtime) {
+Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtime,
+                                  EntryFast fast, const void* data) {
   CodeBuffer b(space);
   Assembler& a = b.assembler();
   Routines r;
@@ -144,7 +170,7 @@ Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtim
   r.trap_exit_ = start();
   emit_trap_exit(b, invoke_return);
   r.entry_slow_ = start();
-  emit_entry_slow(b, slow, runtime);
+  emit_entry_slow(b, slow, runtime, fast, data);
   auto span = b.publish_bare(space);
   if (!span.ok()) return span.error();
   r.span_ = std::move(span).value();

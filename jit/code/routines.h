@@ -21,6 +21,11 @@ namespace uptier::jit {
 // that Routines was made with; returns the address of the code. Must not throw.
 using EntrySlow = const void* (*)(uint32_t method, void* runtime);
 
+// Tried before it, with the calling thread's context: returns the code, or null to leave the event to
+// EntrySlow. It must not touch a vector register, so none is saved for it.
+using EntryFast = const void* (*)(uint32_t method, const void* data,
+                                  sampler::ThreadContext* context);
+
 // Calls `target` with registers and stack words as given. Sets `activation.stack_pointer`; the rest
 // of `activation`, and linking it into the context, is the caller's. Returns 0 and fills out[0]
 // from rax and out[1] from xmm0, or returns 1 when a trap ended the call. Restores callee-saved
@@ -31,10 +36,12 @@ using InvokeRoutine = uint32_t (*)(const void* target, const uint64_t* gp, const
 
 class Routines {
  public:
-  // Emits them. `runtime` is passed to `slow` as it is. Errors: kResourceExhausted.
-  static Result<Routines> create(CodeSpace& space, EntrySlow slow, void* runtime);
+  // Emits them. `runtime` is passed to `slow` as it is, `data` to `fast`; `fast` may be null. Errors:
+  // kResourceExhausted.
+  static Result<Routines> create(CodeSpace& space, EntrySlow slow, void* runtime,
+                                 EntryFast fast = nullptr, const void* data = nullptr);
 
-  InvokeRoutine invoke() const { return reinterpret_cast<InvokeRoutine>(at(invoke_)); }
+  InvokeRoutine invoke() const { return reinterpret_cast<InvokeRoutine>(span_.data() + invoke_); }
   const void* trap_exit() const { return at(trap_exit_); }
   // Jumped to with the method's index in r11d and everything else as at the call.
   const void* entry_slow() const { return at(entry_slow_); }

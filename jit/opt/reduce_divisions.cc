@@ -59,9 +59,14 @@ class DivisionReducer {
     uint32_t magnitude = is_signed && d > 0x80000000u ? 0 - d : d;
     if (magnitude < 2 || (is_signed && d == 0x80000000u) || d == 0xFFFFFFFFu) return true;
     Value x = f_.args(i)[0], divisor = f_.args(i)[1], result = i.result;
-    Value q = is_signed ? signed_quotient(x, d) : unsigned_quotient(x, d);
-    if (remainder) q = i32(Opcode::kSub, x, i32(Opcode::kMul, q, divisor));
-    r_.replace(result, q);
+    Value same;
+    if (remainder && is_signed && std::has_single_bit(magnitude)) {
+      same = signed_power_remainder(x, magnitude);
+    } else {
+      same = is_signed ? signed_quotient(x, d) : unsigned_quotient(x, d);
+      if (remainder) same = i32(Opcode::kSub, x, i32(Opcode::kMul, same, divisor));
+    }
+    r_.replace(result, same);
     return false;
   }
 
@@ -98,10 +103,18 @@ class DivisionReducer {
 
   // Rounds towards zero: adds d - 1 to a negative x before the shift.
   Value signed_power_quotient(Value x, uint32_t d) {
+    return i32(Opcode::kShrS, biased(x, d), count(std::countr_zero(d)));
+  }
+
+  Value signed_power_remainder(Value x, uint32_t d) {
+    Value multiple = i32(Opcode::kAnd, biased(x, d), r_.constant(Type::kI32, 0 - d));
+    return i32(Opcode::kSub, x, multiple);
+  }
+
+  Value biased(Value x, uint32_t d) {
     auto k = static_cast<unsigned>(std::countr_zero(d));
     Value sign = k == 1 ? x : i32(Opcode::kShrS, x, count(31));
-    Value bias = i32(Opcode::kShrU, sign, count(32 - k));
-    return i32(Opcode::kShrS, i32(Opcode::kAdd, x, bias), count(k));
+    return i32(Opcode::kAdd, x, i32(Opcode::kShrU, sign, count(32 - k)));
   }
 
   Value signed_magic_quotient(Value x, uint32_t d) {

@@ -82,7 +82,7 @@ class LinearScan {
   void evict_active(uint32_t p, uint32_t pos);
   uint32_t split_position(uint32_t p, uint32_t latest) const;
   uint32_t reload_position(uint32_t p, uint32_t use_pos) const;
-  uint32_t find_reload(const Piece& p) const;
+  uint32_t find_reload(uint32_t part) const;
   bool needs_register(const Piece& p, uint32_t pos) const;
   float spill_cost(uint32_t p, uint32_t cur) const;
   float victim_cost(unsigned reg, uint32_t cur) const;

@@ -72,15 +72,19 @@ uint32_t LinearScan::reload_position(uint32_t p, uint32_t use_pos) const {
   return best;
 }
 
-// Returns the first use that is worth a register, or the end of the uses. A use that can read
-// memory is when another follows that runs as often.
-uint32_t LinearScan::find_reload(const Piece& p) const {
+// Returns the first use that is worth a register, or the end of the uses. A use that can read memory
+// is when another follows that runs as often, or when it can be loaded in front of its loop.
+uint32_t LinearScan::find_reload(uint32_t part) const {
+  const Piece& p = pieces_[part];
   for (uint32_t u = p.uses_at; u < p.uses_end; ++u) {
     const UsePoint& use = live_.uses[u];
     bool can_reload = (use.pos & ~1u) > std::max(p.from, now_);
     if (!can_reload) continue;
     if (use.policy == Policy::kReg) return u;
-    if (use.policy != Policy::kAny || u + 1 >= p.uses_end) continue;
+    if (use.policy != Policy::kAny) continue;
+    uint32_t at = reload_position(part, use.pos);
+    if (at != (use.pos & ~1u) && frequency(at - 1) < 0.5f * frequency(use.pos)) return u;
+    if (u + 1 >= p.uses_end) continue;
     const UsePoint& following = live_.uses[u + 1];
     if (following.policy != Policy::kFixed && following.weight >= 0.5f * use.weight) return u;
   }
@@ -89,7 +93,7 @@ uint32_t LinearScan::find_reload(const Piece& p) const {
 
 // Puts the whole part in memory, up to the next use that is worth a register.
 void LinearScan::spill_whole(uint32_t p) {
-  uint32_t use = find_reload(pieces_[p]);
+  uint32_t use = find_reload(p);
   if (use != pieces_[p].uses_end) {
     uint32_t at = reload_position(p, live_.uses[use].pos);
     if (at > pieces_[p].from) push(split(p, at));

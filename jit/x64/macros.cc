@@ -61,7 +61,8 @@ Opcode swap_comparison(Opcode op) {
 
 // "Above" is false for unordered operands, "below" is true; so less-than is asked the other way
 // round.
-Condition emit_float_compare(CodeBuffer& b, Opcode op, bool wide, Xmm left, Xmm right) {
+Condition emit_float_compare(CodeBuffer& b, Opcode op, bool wide, const Xmm& left,
+                             const Xmm& right) {
   bool swap = op == Opcode::kFLt || op == Opcode::kFLe;
   Xmm x = swap ? right : left, y = swap ? left : right;
   wide ? b.assembler().ucomisd(x, y) : b.assembler().ucomiss(x, y);
@@ -87,7 +88,7 @@ void emit_jump_if(CodeBuffer& b, Condition c, const Label& target) {
   if (c.parity == Parity::kOrSet) a.jp(target);
 }
 
-void emit_set(CodeBuffer& b, Condition c, Gp dst, Gp scratch) {
+void emit_set(CodeBuffer& b, Condition c, const Gp& dst, const Gp& scratch) {
   Assembler& a = b.assembler();
   a.set(c.code, dst.r8());
   if (c.parity != Parity::kIgnore) {
@@ -98,7 +99,7 @@ void emit_set(CodeBuffer& b, Condition c, Gp dst, Gp scratch) {
   a.movzx(dst.r32(), dst.r8());
 }
 
-void emit_move_if(CodeBuffer& b, Condition c, Gp dst, Gp src) {
+void emit_move_if(CodeBuffer& b, Condition c, const Gp& dst, const Gp& src) {
   Assembler& a = b.assembler();
   if (c.parity == Parity::kAndClear) {
     Label skip = b.new_label();
@@ -113,7 +114,7 @@ void emit_move_if(CodeBuffer& b, Condition c, Gp dst, Gp src) {
 
 // ---- Constants and addresses ------------------------------------------------------------------
 
-void emit_constant(CodeBuffer& b, Gp dst, uint64_t bits) {
+void emit_constant(CodeBuffer& b, const Gp& dst, uint64_t bits) {
   Assembler& a = b.assembler();
   if (bits <= UINT32_MAX) {
     a.mov(dst.r32(), imm(static_cast<uint32_t>(bits)));
@@ -122,7 +123,7 @@ void emit_constant(CodeBuffer& b, Gp dst, uint64_t bits) {
   }
 }
 
-void emit_constant(CodeBuffer& b, bool wide, Xmm dst, uint64_t bits) {
+void emit_constant(CodeBuffer& b, bool wide, const Xmm& dst, uint64_t bits) {
   Assembler& a = b.assembler();
   if (bits == 0) {
     a.xorps(dst, dst);
@@ -133,15 +134,18 @@ void emit_constant(CodeBuffer& b, bool wide, Xmm dst, uint64_t bits) {
   }
 }
 
-void emit_zero_extend(CodeBuffer& b, Gp dst, Gp src) { b.assembler().mov(dst.r32(), src.r32()); }
+void emit_zero_extend(CodeBuffer& b, const Gp& dst, const Gp& src) {
+  b.assembler().mov(dst.r32(), src.r32());
+}
 
-Mem emit_address(CodeBuffer& b, Gp base, uint32_t offset, Gp scratch) {
+Mem emit_address(CodeBuffer& b, const Gp& base, uint32_t offset, const Gp& scratch) {
   if (offset <= INT32_MAX) return x86::ptr(base.r64(), static_cast<int32_t>(offset));
   emit_constant(b, scratch, offset);
   return x86::ptr(base.r64(), scratch.r64());
 }
 
-Mem emit_address(CodeBuffer& b, Gp base, Gp index, uint32_t offset, Gp scratch) {
+Mem emit_address(CodeBuffer& b, const Gp& base, const Gp& index, uint32_t offset,
+                 const Gp& scratch) {
   if (offset <= INT32_MAX) {
     return x86::ptr(base.r64(), index.r64(), 0, static_cast<int32_t>(offset));
   }
@@ -159,7 +163,7 @@ Mem sized(Mem m, uint32_t bytes) {
 
 }  // namespace
 
-void emit_load(CodeBuffer& b, Opcode op, Type t, Gp dst, Mem at) {
+void emit_load(CodeBuffer& b, Opcode op, Type t, const Gp& dst, const Mem& at) {
   Assembler& a = b.assembler();
   Gp full = gp(dst, is_wide(t));
   switch (op) {
@@ -176,7 +180,7 @@ void emit_load(CodeBuffer& b, Opcode op, Type t, Gp dst, Mem at) {
   }
 }
 
-void emit_store(CodeBuffer& b, Opcode op, Type t, Mem at, Gp src) {
+void emit_store(CodeBuffer& b, Opcode op, Type t, const Mem& at, const Gp& src) {
   Assembler& a = b.assembler();
   Gp full = gp(src, is_wide(t));
   switch (op) {
@@ -190,12 +194,12 @@ void emit_store(CodeBuffer& b, Opcode op, Type t, Mem at, Gp src) {
   }
 }
 
-void emit_load(CodeBuffer& b, Type t, Xmm dst, Mem at) {
+void emit_load(CodeBuffer& b, Type t, const Xmm& dst, const Mem& at) {
   Assembler& a = b.assembler();
   t == Type::kF64 ? a.movsd(dst, sized(at, 8)) : a.movss(dst, sized(at, 4));
 }
 
-void emit_store(CodeBuffer& b, Type t, Mem at, Xmm src) {
+void emit_store(CodeBuffer& b, Type t, const Mem& at, const Xmm& src) {
   Assembler& a = b.assembler();
   t == Type::kF64 ? a.movsd(sized(at, 8), src) : a.movss(sized(at, 4), src);
 }
@@ -207,7 +211,8 @@ Divisor Divisor::of_constant(uint64_t bits, bool wide) {
   return {bits == 0, bits == (wide ? UINT64_MAX : UINT32_MAX)};
 }
 
-void emit_division(CodeBuffer& b, Opcode op, bool wide, Gp divisor, Divisor known, uint32_t loc) {
+void emit_division(CodeBuffer& b, Opcode op, bool wide, const Gp& divisor, Divisor known,
+                   uint32_t loc) {
   Assembler& a = b.assembler();
   Gp d = gp(divisor, wide), ax = gp(x86::rax, wide);
   bool is_signed = op == Opcode::kDivS || op == Opcode::kRemS;
@@ -237,7 +242,8 @@ void emit_division(CodeBuffer& b, Opcode op, bool wide, Gp divisor, Divisor know
   b.bind(done);
 }
 
-void emit_bit_count(CodeBuffer& b, Opcode op, bool wide, Gp dst, Gp src, Gp scratch) {
+void emit_bit_count(CodeBuffer& b, Opcode op, bool wide, const Gp& dst, const Gp& src,
+                    const Gp& scratch) {
   Assembler& a = b.assembler();
   Gp d = gp(dst, wide), s = gp(src, wide), t = gp(scratch, wide);
   int bits = wide ? 64 : 32;
@@ -261,7 +267,7 @@ void emit_bit_count(CodeBuffer& b, Opcode op, bool wide, Gp dst, Gp src, Gp scra
 
 // ---- Floats -----------------------------------------------------------------------------------
 
-void emit_float_min_max(CodeBuffer& b, Opcode op, bool wide, Xmm dst, Xmm src) {
+void emit_float_min_max(CodeBuffer& b, Opcode op, bool wide, const Xmm& dst, const Xmm& src) {
   Assembler& a = b.assembler();
   bool min = op == Opcode::kFMin;
   Label nan = b.new_label(), differ = b.new_label(), done = b.new_label();
@@ -293,7 +299,7 @@ Mem mask(CodeBuffer& b, bool wide, bool sign) {
 
 }  // namespace
 
-void emit_copysign(CodeBuffer& b, bool wide, Xmm dst, Xmm sign, Xmm scratch) {
+void emit_copysign(CodeBuffer& b, bool wide, const Xmm& dst, const Xmm& sign, const Xmm& scratch) {
   Assembler& a = b.assembler();
   a.movaps(scratch, sign);
   a.andps(scratch, mask(b, wide, true));
@@ -301,13 +307,13 @@ void emit_copysign(CodeBuffer& b, bool wide, Xmm dst, Xmm sign, Xmm scratch) {
   a.orps(dst, scratch);
 }
 
-void emit_sign_op(CodeBuffer& b, Opcode op, bool wide, Xmm dst) {
+void emit_sign_op(CodeBuffer& b, Opcode op, bool wide, const Xmm& dst) {
   Assembler& a = b.assembler();
   bool abs = op == Opcode::kFAbs;
   abs ? a.andps(dst, mask(b, wide, false)) : a.xorps(dst, mask(b, wide, true));
 }
 
-void emit_round(CodeBuffer& b, Opcode op, bool wide, Xmm dst, Xmm src) {
+void emit_round(CodeBuffer& b, Opcode op, bool wide, const Xmm& dst, const Xmm& src) {
   uint8_t mode = 0;  // to nearest, ties to even
   if (op == Opcode::kFFloor) mode = 1;
   if (op == Opcode::kFCeil) mode = 2;
@@ -330,8 +336,10 @@ struct Truncation {
   Gp dst, scratch;
   Xmm src, xscratch;
 
-  void convert(Gp to, Xmm from) { from_wide ? a.cvttsd2si(to, from) : a.cvttss2si(to, from); }
-  void compare(Xmm x, Xmm y) { from_wide ? a.ucomisd(x, y) : a.ucomiss(x, y); }
+  void convert(const Gp& to, const Xmm& from) {
+    from_wide ? a.cvttsd2si(to, from) : a.cvttss2si(to, from);
+  }
+  void compare(const Xmm& x, const Xmm& y) { from_wide ? a.ucomisd(x, y) : a.ucomiss(x, y); }
 
   // Converts, and jumps to `done` unless the result needs a closer look.
   void fast(const Label& done) {
@@ -364,8 +372,8 @@ struct Truncation {
 
 }  // namespace
 
-void emit_trunc(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, Gp dst, Xmm src, Gp scratch,
-                Xmm xscratch, uint32_t loc) {
+void emit_trunc(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, const Gp& dst,
+                const Xmm& src, const Gp& scratch, const Xmm& xscratch, uint32_t loc) {
   Assembler& a = b.assembler();
   Truncation t{b, a, op == Opcode::kTruncS, to_wide, from_wide, dst, scratch, src, xscratch};
   Label overflow = b.trap_label(TrapCode::kIntegerOverflow, loc);
@@ -392,8 +400,8 @@ void emit_trunc(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, Gp dst, 
   if (!to_wide) emit_zero_extend(b, dst, dst);
 }
 
-void emit_trunc_sat(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, Gp dst, Xmm src,
-                    Gp scratch, Xmm xscratch) {
+void emit_trunc_sat(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, const Gp& dst,
+                    const Xmm& src, const Gp& scratch, const Xmm& xscratch) {
   Assembler& a = b.assembler();
   Truncation t{b, a, op == Opcode::kTruncSatS, to_wide, from_wide, dst, scratch, src, xscratch};
   Label done = b.new_label(), positive = b.new_label();
@@ -423,11 +431,11 @@ void emit_trunc_sat(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, Gp d
   if (!to_wide) emit_zero_extend(b, dst, dst);
 }
 
-void emit_convert(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, Xmm dst, Gp src,
-                  Gp scratch) {
+void emit_convert(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, const Xmm& dst,
+                  const Gp& src, const Gp& scratch) {
   Assembler& a = b.assembler();
   a.xorps(dst, dst);  // the conversion writes the low lane only and would wait for the rest
-  auto convert = [&](Gp from) { to_wide ? a.cvtsi2sd(dst, from) : a.cvtsi2ss(dst, from); };
+  auto convert = [&](const Gp& from) { to_wide ? a.cvtsi2sd(dst, from) : a.cvtsi2ss(dst, from); };
   if (op == Opcode::kConvertS) return convert(gp(src, from_wide));
   if (!from_wide) {
     emit_zero_extend(b, scratch, src);

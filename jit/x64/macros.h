@@ -34,31 +34,33 @@ Condition int_condition(Opcode op);
 // Returns the condition of the comparison with its operands swapped: a < b is b > a.
 Opcode swap_comparison(Opcode op);
 // Emits ucomiss/ucomisd for a float comparison (kFEq .. kFGe) and returns what to test.
-Condition emit_float_compare(CodeBuffer& b, Opcode op, bool wide, Xmm left, Xmm right);
+Condition emit_float_compare(CodeBuffer& b, Opcode op, bool wide, const Xmm& left,
+                             const Xmm& right);
 // Jumps when the condition holds.
 void emit_jump_if(CodeBuffer& b, Condition c, const Label& target);
 // dst = condition ? 1 : 0. Clobbers `scratch` only for conditions with parity. Keeps the flags.
-void emit_set(CodeBuffer& b, Condition c, Gp dst, Gp scratch);
+void emit_set(CodeBuffer& b, Condition c, const Gp& dst, const Gp& scratch);
 // dst = condition ? src : dst, 64 bits wide.
-void emit_move_if(CodeBuffer& b, Condition c, Gp dst, Gp src);
+void emit_move_if(CodeBuffer& b, Condition c, const Gp& dst, const Gp& src);
 
 // ---- Constants and addresses ------------------------------------------------------------------
 
 // dst = bits; the shortest form that keeps the flags.
-void emit_constant(CodeBuffer& b, Gp dst, uint64_t bits);
+void emit_constant(CodeBuffer& b, const Gp& dst, uint64_t bits);
 // dst = bits of an f32 or f64. Keeps the flags.
-void emit_constant(CodeBuffer& b, bool wide, Xmm dst, uint64_t bits);
+void emit_constant(CodeBuffer& b, bool wide, const Xmm& dst, uint64_t bits);
 // dst (64 bits) = the i32 in src, zero-extended.
-void emit_zero_extend(CodeBuffer& b, Gp dst, Gp src);
+void emit_zero_extend(CodeBuffer& b, const Gp& dst, const Gp& src);
 // Returns an operand for base + offset. Clobbers `scratch` when the offset exceeds INT32_MAX.
-Mem emit_address(CodeBuffer& b, Gp base, uint32_t offset, Gp scratch);
+Mem emit_address(CodeBuffer& b, const Gp& base, uint32_t offset, const Gp& scratch);
 // Returns an operand for base + index + offset; an i32 index must be zero-extended.
-Mem emit_address(CodeBuffer& b, Gp base, Gp index, uint32_t offset, Gp scratch);
+Mem emit_address(CodeBuffer& b, const Gp& base, const Gp& index, uint32_t offset,
+                 const Gp& scratch);
 // One load or store (kLoad .. kStore32) of an integer or ref: type `t`, `at` without a size.
-void emit_load(CodeBuffer& b, Opcode op, Type t, Gp dst, Mem at);
-void emit_store(CodeBuffer& b, Opcode op, Type t, Mem at, Gp src);
-void emit_load(CodeBuffer& b, Type t, Xmm dst, Mem at);
-void emit_store(CodeBuffer& b, Type t, Mem at, Xmm src);
+void emit_load(CodeBuffer& b, Opcode op, Type t, const Gp& dst, const Mem& at);
+void emit_store(CodeBuffer& b, Opcode op, Type t, const Mem& at, const Gp& src);
+void emit_load(CodeBuffer& b, Type t, const Xmm& dst, const Mem& at);
+void emit_store(CodeBuffer& b, Type t, const Mem& at, const Xmm& src);
 
 // ---- Integers ---------------------------------------------------------------------------------
 
@@ -71,33 +73,35 @@ struct Divisor {
 // kDivS, kDivU, kRemS, kRemU: the dividend in rax; quotient to rax, remainder to rdx. The divisor
 // is kept and must be neither rax nor rdx. Clobbers rax, rdx. Traps divide by zero by a row at the
 // division, and integer overflow (INT_MIN / -1; the remainder is 0).
-void emit_division(CodeBuffer& b, Opcode op, bool wide, Gp divisor, Divisor known, uint32_t loc);
+void emit_division(CodeBuffer& b, Opcode op, bool wide, const Gp& divisor, Divisor known,
+                   uint32_t loc);
 // kClz, kCtz, kPopcnt. `dst` may be `src`. Clobbers `scratch`.
-void emit_bit_count(CodeBuffer& b, Opcode op, bool wide, Gp dst, Gp src, Gp scratch);
+void emit_bit_count(CodeBuffer& b, Opcode op, bool wide, const Gp& dst, const Gp& src,
+                    const Gp& scratch);
 
 // ---- Floats -----------------------------------------------------------------------------------
 
 // kFMin, kFMax: dst = op(dst, src): a NaN in either gives a NaN, and -0 < +0. `src` may be `dst`.
-void emit_float_min_max(CodeBuffer& b, Opcode op, bool wide, Xmm dst, Xmm src);
+void emit_float_min_max(CodeBuffer& b, Opcode op, bool wide, const Xmm& dst, const Xmm& src);
 // dst = dst with the sign of `sign`, which may be `dst`. Clobbers `scratch`.
-void emit_copysign(CodeBuffer& b, bool wide, Xmm dst, Xmm sign, Xmm scratch);
+void emit_copysign(CodeBuffer& b, bool wide, const Xmm& dst, const Xmm& sign, const Xmm& scratch);
 // kFAbs, kFNeg on dst.
-void emit_sign_op(CodeBuffer& b, Opcode op, bool wide, Xmm dst);
+void emit_sign_op(CodeBuffer& b, Opcode op, bool wide, const Xmm& dst);
 // kFCeil, kFFloor, kFTrunc, kFNearest. `dst` may be `src`.
-void emit_round(CodeBuffer& b, Opcode op, bool wide, Xmm dst, Xmm src);
+void emit_round(CodeBuffer& b, Opcode op, bool wide, const Xmm& dst, const Xmm& src);
 
 // ---- Conversions ------------------------------------------------------------------------------
 
 // kTruncS, kTruncU: traps invalid conversion on a NaN, integer overflow out of range. Keeps `src`;
 // clobbers dst, scratch, xscratch.
-void emit_trunc(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, Gp dst, Xmm src, Gp scratch,
-                Xmm xscratch, uint32_t loc);
+void emit_trunc(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, const Gp& dst,
+                const Xmm& src, const Gp& scratch, const Xmm& xscratch, uint32_t loc);
 // kTruncSatS, kTruncSatU: 0 for a NaN, the nearest value out of range. Same operands.
-void emit_trunc_sat(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, Gp dst, Xmm src,
-                    Gp scratch, Xmm xscratch);
+void emit_trunc_sat(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, const Gp& dst,
+                    const Xmm& src, const Gp& scratch, const Xmm& xscratch);
 // kConvertS, kConvertU: dst = src as f32 or f64 (`to_wide`). Keeps `src`; kConvertU clobbers
 // scratch.
-void emit_convert(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, Xmm dst, Gp src,
-                  Gp scratch);
+void emit_convert(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, const Xmm& dst,
+                  const Gp& src, const Gp& scratch);
 
 }  // namespace uptier::jit

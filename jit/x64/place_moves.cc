@@ -1,6 +1,7 @@
 // A value in SSA form needs its slot written once: right after its definition, so that later parts
-// in memory cost nothing to enter. Where all of those are rarer than the definition, each entry
-// into memory stores instead.
+// in memory cost nothing to enter. Where all entries into memory together are rarer than the
+// definition, each of them stores instead, but for those from a part that was itself loaded from
+// the slot.
 #include <algorithm>
 
 #include "jit/x64/allocation.h"
@@ -24,14 +25,16 @@ class MovePlacer {
   }
 
   std::vector<Move> run() {
+    for (uint32_t v = 0; v < m_.vregs.size(); ++v) find_between(v);
+    for (uint32_t b = 0; b < m_.blocks.size(); ++b) resolve_edges(b);
+    find_stored();
+    choose_stores();
     for (uint32_t v = 0; v < m_.vregs.size(); ++v) {
       if (list_.pieces[v].from == list_.pieces[v].to) continue;
-      stores_at_def_[v] = store_pays_at_def(v);
       place_operands(v);
       place_definition(v);
-      place_between(v);
     }
-    for (uint32_t b = 0; b < m_.blocks.size(); ++b) resolve_edges(b);
+    for (const Transition& t : transitions_) transfer(t);
     for (uint32_t n = 0; n < m_.insts.size(); ++n) pass_fixed(n);
     auto earlier = [](const Move& a, const Move& b) {
       return a.gap != b.gap ? a.gap < b.gap : a.phase < b.phase;
@@ -54,32 +57,64 @@ class MovePlacer {
 
   bool is_split(uint32_t v) const { return parts_at_[v] != parts_at_[v + 1]; }
 
-  // Returns where the vreg is at a position at which it is live.
-  Location location(uint32_t v, uint32_t pos) const {
-    if (!is_split(v)) return list_.pieces[v].at;
+  // Returns the part of a vreg at a position at which it is live.
+  uint32_t part_at(uint32_t v, uint32_t pos) const {
+    if (!is_split(v)) return v;
     auto first = parts_.begin() + parts_at_[v], last = parts_.begin() + parts_at_[v + 1];
     auto begins_after = [&](uint32_t at, uint32_t p) { return at < list_.pieces[p].from; };
-    return list_.pieces[*(std::upper_bound(first + 1, last, pos, begins_after) - 1)].at;
+    return *(std::upper_bound(first + 1, last, pos, begins_after) - 1);
   }
 
   bool is_block_start(uint32_t pos) const { return m_.blocks[block_of_[pos / 2]].begin * 2 == pos; }
 
-  float frequency(uint32_t pos) const {
-    uint32_t b = block_of_[pos / 2];
-    float f = m_.blocks[b].frequency;
-    return is_block_start(pos) && b > 0 ? std::min(f, m_.blocks[b - 1].frequency) : f;
+  // One part of a vreg follows another.
+  struct Transition {
+    uint32_t from, to;  // parts
+    uint32_t gap;
+    uint8_t phase;
+    float frequency;
+  };
+
+  bool in_register(uint32_t part) const { return list_.pieces[part].at.is_reg(); }
+
+  // Finds the parts in registers that are entered with a value that may not be in its slot: the
+  // first, and what follows such a part.
+  void find_stored() {
+    stored_.assign(list_.pieces.size(), true);
+    std::vector<uint32_t> first(list_.pieces.size(), UINT32_MAX), next(transitions_.size());
+    for (uint32_t t = 0; t < transitions_.size(); ++t) {
+      next[t] = first[transitions_[t].from];
+      first[transitions_[t].from] = t;
+    }
+    std::vector<uint32_t> work;
+    for (uint32_t v = 0; v < m_.vregs.size(); ++v) {
+      if (is_split(v) && in_register(v)) work.push_back(v);
+    }
+    for (uint32_t p : work) stored_[p] = false;
+    while (!work.empty()) {
+      uint32_t p = work.back();
+      work.pop_back();
+      for (uint32_t t = first[p]; t != UINT32_MAX; t = next[t]) {
+        uint32_t to = transitions_[t].to;
+        if (!in_register(to) || !stored_[to]) continue;
+        stored_[to] = false;
+        work.push_back(to);
+      }
+    }
   }
 
-  bool store_pays_at_def(uint32_t v) const {
-    float entries = 0;
-    const Piece* p = &list_.pieces[v];
-    if (p->at.is_slot()) return true;
-    float definition = m_.blocks[block_of_[p->from / 2]].frequency;
-    for (; p->next != UINT32_MAX; p = &list_.pieces[p->next]) {
-      const Piece& next = list_.pieces[p->next];
-      if (p->at.is_reg() && next.at.is_slot()) entries += frequency(next.from);
+  void choose_stores() {
+    std::vector<float> entries(m_.vregs.size());
+    for (const Transition& t : transitions_) {
+      bool stores = !stored_[t.from] && !in_register(t.to);
+      if (stores) entries[list_.pieces[t.from].vreg] += t.frequency;
     }
-    return entries >= definition;
+    for (uint32_t v = 0; v < m_.vregs.size(); ++v) {
+      const Piece& first = list_.pieces[v];
+      if (first.from == first.to) continue;
+      float definition = m_.blocks[block_of_[first.from / 2]].frequency;
+      stores_at_def_[v] = first.at.is_slot() || entries[v] >= definition;
+    }
   }
 
   void add(uint32_t gap, uint8_t phase, Location from, Location to) {
@@ -117,17 +152,20 @@ class MovePlacer {
   }
 
   // Between adjacent parts inside a block; those that meet at a block's start meet on its edges.
-  void place_between(uint32_t v) {
+  void find_between(uint32_t v) {
     for (uint32_t p = v; list_.pieces[p].next != UINT32_MAX; p = list_.pieces[p].next) {
       const Piece &a = list_.pieces[p], &b = list_.pieces[a.next];
       if (a.to != b.from || is_block_start(b.from)) continue;
-      transfer(v, b.from / 2, b.from % 2 == 0 ? kWithin : kWithinLate, a.at, b.at);
+      uint8_t phase = b.from % 2 == 0 ? kWithin : kWithinLate;
+      transitions_.push_back(
+          {p, a.next, b.from / 2, phase, m_.blocks[block_of_[b.from / 2]].frequency});
     }
   }
 
-  void transfer(uint32_t v, uint32_t gap, uint8_t phase, Location from, Location to) {
-    if (to.is_slot() && stores_at_def_[v]) return;
-    add(gap, phase, from, to);
+  void transfer(const Transition& t) {
+    const Piece &a = list_.pieces[t.from], &b = list_.pieces[t.to];
+    bool needless = b.at.is_slot() && (stores_at_def_[a.vreg] || stored_[t.from]);
+    if (!needless) add(t.gap, t.phase, a.at, b.at);
   }
 
   void resolve_edges(uint32_t b) {
@@ -143,7 +181,10 @@ class MovePlacer {
       uint32_t gap = alone ? block.end - 1 : to.begin;
       for (uint32_t v : live_.live_in[e.to]) {
         if (!is_split(v)) continue;
-        transfer(v, gap, kOnEdge, location(v, 2 * block.end - 1), location(v, 2 * to.begin));
+        uint32_t before = part_at(v, 2 * block.end - 1), after = part_at(v, 2 * to.begin);
+        if (before == after) continue;
+        float frequency = std::min(block.frequency, to.frequency);
+        transitions_.push_back({before, after, gap, kOnEdge, frequency});
       }
       pass_params(block, e, gap);
     }
@@ -173,6 +214,8 @@ class MovePlacer {
   PieceList& list_;
   std::vector<uint32_t> block_of_;
   std::vector<bool> stores_at_def_;
+  std::vector<bool> stored_;  // by part: whoever comes here has the value in its slot too
+  std::vector<Transition> transitions_;
   std::vector<uint32_t> parts_at_;  // by vreg: its first entry in `parts_`; no entries: not split
   std::vector<uint32_t> parts_;
   std::vector<Move> moves_;
