@@ -35,7 +35,6 @@ struct Note {
   uint32_t method = 0;
   uint32_t loop = 0;   // where it was taken: LoopId index, UINT32_MAX at an entry
   uint32_t words = 0;  // counters that follow
-  uint32_t flush_index = 0;
   uint64_t calls = 0;
   uint64_t sampled_calls = 0;
   uint64_t iterations = 0;

@@ -259,6 +259,14 @@ TEST(Runtime, unattached_thread_calls_entries_unobserved) {
   EXPECT_EQ(r.report_of("leaf").calls, 0u);
 }
 
+TEST(Runtime, shows_the_ir_of_a_method) {
+  IrRuntime r(parse_or_die(kText), Options());
+  Result<std::string> text = r.runtime->ir(r.method("leaf"));
+  ASSERT_TRUE(text.ok());
+  EXPECT_NE(text->find("func @leaf(i32) -> i32"), std::string::npos) << *text;
+  EXPECT_NE(text->find("xor.i32 v0, v1"), std::string::npos) << *text;
+}
+
 uint32_t host_leaf(uint32_t x) { return x ^ 7u; }
 
 class LeafHost : public Host {

@@ -34,7 +34,6 @@ Sample make_sample(uint64_t number, size_t words) {
   s.note.kind = static_cast<NoteKind>(1 + number % 6);
   s.note.method = static_cast<uint32_t>(next_random(state));
   s.note.loop = static_cast<uint32_t>(next_random(state));
-  s.note.flush_index = static_cast<uint32_t>(next_random(state));
   s.note.calls = number;
   s.note.sampled_calls = next_random(state);
   s.note.iterations = next_random(state);
@@ -56,7 +55,7 @@ std::string wrong_with_front(SnapshotRing& ring, uint64_t number) {
   if (n->bytes != record_bytes(n->words)) return "its length is wrong";
   Sample s = make_sample(number, n->words);
   bool same = n->kind == s.note.kind && n->method == s.note.method && n->loop == s.note.loop &&
-              n->flush_index == s.note.flush_index && n->sampled_calls == s.note.sampled_calls &&
+              n->sampled_calls == s.note.sampled_calls &&
               n->iterations == s.note.iterations && n->bursts == s.note.bursts;
   if (!same) return "its note has changed";
   std::span<const uint64_t> words = ring.words(*n);

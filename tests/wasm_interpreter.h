@@ -58,7 +58,7 @@ class InterpreterRuntime final : public Runtime {
   void flush() override {}
   Report report() const override { return {}; }
   Profile profile() const override { return {}; }
-  Result<std::string> dump(MethodId, std::string_view) override { return std::string(); }
+  Result<std::string> ir(MethodId) override { return std::string(); }
 
  private:
   struct Registered {

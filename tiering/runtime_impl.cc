@@ -42,7 +42,6 @@ Options effective(Options o) {
 
 RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink)
     : options_(effective(options)),
-      sink_(sink),
       stress_(plan),
       observer_(options_, sink),
       queue_(options.max_queue) {

@@ -51,7 +51,7 @@ class RuntimeImpl final : public Runtime, private jit::CallResolver {
   void flush() override;
   Report report() const override;
   Profile profile() const override;
-  Result<std::string> dump(MethodId m, std::string_view what) override;
+  Result<std::string> ir(MethodId m) override;
 
   // What compiled code's slow paths call (slow_paths.cc). They return the address to go on at.
   const void* enter(uint32_t method) noexcept;
@@ -108,7 +108,6 @@ class RuntimeImpl final : public Runtime, private jit::CallResolver {
   sampler::Note make_note(Method& m, AttachedThread& t, sampler::NoteKind kind) noexcept;
 
   const Options options_;
-  TraceSink* const sink_;
   mutable Stress stress_;
   sampler::Schedule schedule_;
   sampler::Schedule counting_;  // the same without sampled calls: optimized or always instrumented

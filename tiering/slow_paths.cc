@@ -244,7 +244,7 @@ void RuntimeImpl::post(Method& m, AttachedThread& t, sampler::NoteKind kind, uin
   sampler::Note n = make_note(m, t, kind);
   n.loop = loop;
   if (call != 0) n.calls = call;
-  n.flush_index = ++s.flushes;
+  ++s.flushes;
   std::span<const uint64_t> counts;
   if (s.slab != nullptr) counts = {s.slab, m.slab_words.load(std::memory_order_relaxed)};
   bool pushed = t.ring().push(n, counts);

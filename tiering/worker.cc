@@ -129,7 +129,7 @@ void RuntimeImpl::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind)
     Method& m = method(i);
     if (m.removed) continue;
     sampler::Note n = make_note(m, t, kind);
-    n.flush_index = ++s.flushes;
+    ++s.flushes;
     std::span<const uint64_t> counts;
     if (s.slab != nullptr) counts = {s.slab, m.slab_words.load(std::memory_order_relaxed)};
     observer_.take(m, t.number(), n, counts);

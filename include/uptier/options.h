@@ -68,8 +68,6 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
     "stack that compiled code may use at most, if the thread has that much")                       \
   X(count,      max_queue,         1024,      1, 1u << 20, "requests",                             \
     "compile requests that wait; a full queue drops the least urgent (asked again later)")         \
-  X(flag,       optimize_stats,    false,     0, 1, "flag",                                        \
-    "keeps per-pass figures of the optimizing compiler for the report")                            \
   X(flag,       perf_map,          false,     0, 1, "flag",                                        \
     "names code in /tmp/perf-PID.map for perf (file is created exclusively, mode 0600)")
 // clang-format on

@@ -93,9 +93,8 @@ class Runtime {
   // Returns the merged profile of everything flushed so far.
   virtual Profile profile() const = 0;
 
-  // Asks for a dump of a method in the forms that `what` names: ir, baseline, instrumented,
-  // optimized. For people; compiles afresh.
-  virtual Result<std::string> dump(MethodId m, std::string_view what) = 0;
+  // Returns the text form of a method's IR. Describes the method afresh. Errors: what `build` returns.
+  virtual Result<std::string> ir(MethodId m) = 0;
 };
 
 // Attaches the thread for a scope.

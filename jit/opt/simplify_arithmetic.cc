@@ -128,7 +128,9 @@ class Simplifier {
     auto k = r_.constant_of(f_.args(*inner)[1]);
     if (!k) return Value::none();
     uint64_t operands[] = {*k, c};
-    return become(op, a, constant(evaluate(op, type(), type(), operands).bits));
+    uint64_t both = evaluate(op, type(), type(), operands).bits;
+    if (both == 0 && op != Opcode::kAnd) return a;
+    return become(op, a, constant(both));
   }
 
   Value shift(Opcode op, uint64_t count) {

@@ -55,11 +55,10 @@ struct PieceList {
 PieceList scan(const MachineFunction& m, const LiveRanges& live);
 
 // Writes operand locations, and makes the moves between parts, at definitions and on edges.
-std::vector<Move> place_moves(MachineFunction& m, const LiveRanges& live, PieceList& pieces);
+std::vector<Move> place_moves(MachineFunction& m, const LiveRanges& live, const PieceList& pieces);
 
 // Replaces slots by vreg with shared ones; returns how many there are.
-uint32_t color_slots(const LiveRanges& live, MachineFunction& m, PieceList& pieces,
-                     std::vector<Move>& moves);
+uint32_t color_slots(MachineFunction& m, const PieceList& pieces, std::vector<Move>& moves);
 
 // All of it.
 Allocation allocate_registers(MachineFunction& m);

@@ -29,8 +29,7 @@ std::vector<Life> lives_in_memory(const PieceList& list, uint32_t vregs) {
 
 }  // namespace
 
-uint32_t color_slots(const LiveRanges&, MachineFunction& m, PieceList& pieces,
-                     std::vector<Move>& moves) {
+uint32_t color_slots(MachineFunction& m, const PieceList& pieces, std::vector<Move>& moves) {
   auto vregs = static_cast<uint32_t>(m.vregs.size());
   std::vector<uint32_t> color(vregs);
   using Taken = std::pair<uint32_t, uint32_t>;  // until, slot
@@ -62,7 +61,7 @@ Allocation allocate_registers(MachineFunction& m) {
   PieceList pieces = scan(m, live);
   Allocation a;
   a.moves = place_moves(m, live, pieces);
-  a.slots = color_slots(live, m, pieces, a.moves);
+  a.slots = color_slots(m, pieces, a.moves);
   for (const Piece& p : pieces.pieces) {
     if (p.at.is_reg()) a.used |= mask_of(p.at.index());
   }

@@ -72,8 +72,8 @@ uint32_t LinearScan::reload_position(uint32_t p, uint32_t use_pos) const {
   return best;
 }
 
-// Returns the first use that is worth a register, or the end of the uses. A use that can read memory
-// is when another follows that runs as often, or when it can be loaded in front of its loop.
+// Returns the first use that is worth a register, or the end of the uses. A use that can read
+// memory is when another follows that runs as often, or when it can be loaded in front of its loop.
 uint32_t LinearScan::find_reload(uint32_t part) const {
   const Piece& p = pieces_[part];
   for (uint32_t u = p.uses_at; u < p.uses_end; ++u) {

@@ -9,12 +9,12 @@ constexpr const char* kRegNames[kRegCount] = {
     "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"};
 
 constexpr const char* kOpNames[] = {
-    "label",     "entry",        "load_frame",    "mov",       "const",  "fconst",    "alu",
-    "alu_trap",  "alu_overflow", "mul_imm",       "neg",       "not",    "shift_imm", "shift_var",
-    "lea",       "bits",         "extend",        "load",      "fload",  "store",     "fstore",
-    "alu_store", "div",          "mul_high",      "falu",      "funary", "fsign",     "convert",
-    "set",       "select",       "trap_if",       "branch",    "jump",   "switch",    "return",
-    "trap",      "call",         "call_indirect", "call_host", "probe"};
+    "label",     "entry",         "load_frame", "mov",    "const",  "fconst",    "alu",
+    "alu_trap",  "alu_overflow",  "mul_imm",    "neg",    "not",    "shift_imm", "shift_var",
+    "lea",       "bits",          "extend",     "load",   "fload",  "store",     "fstore",
+    "alu_store", "div",           "falu",       "funary", "fsign",  "convert",   "set",
+    "select",    "trap_if",       "branch",     "jump",   "switch", "return",    "trap",
+    "call",      "call_indirect", "call_host",  "probe"};
 
 std::string name(Location l) {
   switch (l.kind()) {
@@ -67,8 +67,7 @@ RegMask clobbers(const MInst& i) {
     case MOp::kCall:
     case MOp::kCallIndirect:
     case MOp::kCallHost: return kCallClobbers;
-    case MOp::kDiv:
-    case MOp::kMulHigh: return mask_of(kRax) | mask_of(kRdx);
+    case MOp::kDiv: return mask_of(kRax) | mask_of(kRdx);
     case MOp::kShiftVar: return i.flags != 0 ? mask_of(kRcx) : 0;
     default: return 0;
   }

@@ -117,7 +117,6 @@ enum class MOp : uint8_t {
   kFStore,
   kAluStore,  // memory = memory op a, or imm    sub: AluOp
   kDiv,       // d = a div/rem b                 sub: Opcode
-  kMulHigh,   // d = upper half of a * b         sub: signed
   kFAlu,      // d = a op b                      sub: Opcode
   kFUnary,    // d = op a                        sub: Opcode
   kFSign,     // abs, neg, copysign              sub: Opcode
@@ -140,7 +139,7 @@ enum class AluOp : uint8_t { kAdd, kOr, kAnd, kSub, kXor, kMul };
 enum class ShiftOp : uint8_t { kShl, kShr, kSar, kRol, kRor };
 enum class Extension : uint8_t { kNone, kZero8, kZero16, kZero32, kSign8, kSign16, kSign32 };
 // What sets the flags of kSet, kSelect, kTrapIf and kBranch.
-enum class Test : uint8_t { kCmp, kTest, kUcomis, kBt };
+enum class Test : uint8_t { kCmp, kTest, kUcomis };
 
 // Where the second source is; `a` is the first. kM..: the first source is memory.
 enum class Form : uint8_t { kRR, kRI, kRM, kMR, kMI, kM, kRC };  // kRC: a constant of the pool, imm

@@ -15,7 +15,7 @@ constexpr uint8_t kWithin = 0, kWithinLate = 1, kOnEdge = 2, kArguments = 3;
 
 class MovePlacer {
  public:
-  MovePlacer(MachineFunction& m, const LiveRanges& live, PieceList& list)
+  MovePlacer(MachineFunction& m, const LiveRanges& live, const PieceList& list)
       : m_(m), live_(live), list_(list), block_of_(m.insts.size()) {
     for (uint32_t b = 0; b < m.blocks.size(); ++b) {
       std::fill(block_of_.begin() + m.blocks[b].begin, block_of_.begin() + m.blocks[b].end, b);
@@ -211,7 +211,7 @@ class MovePlacer {
 
   MachineFunction& m_;
   const LiveRanges& live_;
-  PieceList& list_;
+  const PieceList& list_;
   std::vector<uint32_t> block_of_;
   std::vector<bool> stores_at_def_;
   std::vector<bool> stored_;  // by part: whoever comes here has the value in its slot too
@@ -224,7 +224,7 @@ class MovePlacer {
 
 }  // namespace
 
-std::vector<Move> place_moves(MachineFunction& m, const LiveRanges& live, PieceList& pieces) {
+std::vector<Move> place_moves(MachineFunction& m, const LiveRanges& live, const PieceList& pieces) {
   return MovePlacer(m, live, pieces).run();
 }
 

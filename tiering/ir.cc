@@ -1,0 +1,15 @@
+// A method's IR, for people.
+#include "jit/ir/print.h"
+#include "tiering/runtime_impl.h"
+
+namespace uptier::tiering {
+
+Result<std::string> RuntimeImpl::ir(MethodId id) {
+  Method& m = method(id.index());
+  std::lock_guard compile(m.compile_mutex);
+  Result<jit::Function> f = describe(m);
+  if (!f) return f.error();
+  return jit::to_text(*f);
+}
+
+}  // namespace uptier::tiering
