@@ -65,7 +65,8 @@ Result<std::unique_ptr<Version>> RuntimeImpl::make(Method& m, const jit::Functio
     space_->fail_allocation(1);
   }
   uint64_t start = now_ns();
-  jit::CompileInput in{f, m.id, helpers_, *this, *space_};
+  CallPaths calls(*this, plan);
+  jit::CompileInput in{f, m.id, helpers_, calls, *space_};
   Result<std::unique_ptr<jit::Code>> code = [&] {
     if (plan.tier == Tier::kBaseline) return jit::compile_baseline(in, {.copy = plan.copy,
                                                 .loop_checks = options_.tier != TierMode::kBaseline ||
@@ -156,14 +157,18 @@ void RuntimeImpl::compile_and_install(const Plan& plan) {
   if (plan.tier == Tier::kOptimized) m.optimize_failed = true;
 }
 
-// A callee that is at its best needs no counting: reach its code through the cell, past the stub.
-jit::CallTarget RuntimeImpl::target(MethodId callee) {
-  Method& m = method(callee.index());
+// A callee that is at its best needs no counting: reach its code through the cell, past the stub, or
+// directly where it is the code that is being made.
+jit::CallTarget RuntimeImpl::CallPaths::target(MethodId callee) {
+  using Kind = jit::CallTarget::Kind;
+  const jit::StubTable& stubs = *runtime_.stubs_;
+  Method& m = runtime_.method(callee.index());
+  bool counts_all = runtime_.options_.gap == GapMode::kExact;
+  if (counts_all || plan_.tier == Tier::kBaseline) return {Kind::kStub, stubs.stub(callee)};
+  if (callee == plan_.method && !plan_.osr_loop.valid()) return {Kind::kSelf, nullptr};
   bool best = m.optimized.load(std::memory_order_acquire) != nullptr;
-  if (best && options_.gap != GapMode::kExact) {
-    return {jit::CallTarget::Kind::kCell, stubs_->cell(callee)};
-  }
-  return {jit::CallTarget::Kind::kStub, stubs_->stub(callee)};
+  if (best) return {Kind::kCell, stubs.cell(callee)};
+  return {Kind::kStub, stubs.stub(callee)};
 }
 
 }  // namespace uptier::tiering

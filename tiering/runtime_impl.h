@@ -35,7 +35,7 @@
 
 namespace uptier::tiering {
 
-class RuntimeImpl final : public Runtime, private jit::CallResolver {
+class RuntimeImpl final : public Runtime {
  public:
   static Result<std::unique_ptr<Runtime>> create(const Options& options, TraceSink* sink);
   ~RuntimeImpl() override;
@@ -59,6 +59,17 @@ class RuntimeImpl final : public Runtime, private jit::CallResolver {
   const void* loop_instrumented(uint32_t method, uint32_t loop, void* frame) noexcept;
 
  private:
+  // How one compilation reaches its callees.
+  class CallPaths final : public jit::CallResolver {
+   public:
+    CallPaths(RuntimeImpl& runtime, const Plan& plan) : runtime_(runtime), plan_(plan) {}
+    jit::CallTarget target(MethodId callee) override;
+
+   private:
+    RuntimeImpl& runtime_;
+    const Plan& plan_;
+  };
+
   RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink);
   Status start();
 
@@ -74,7 +85,6 @@ class RuntimeImpl final : public Runtime, private jit::CallResolver {
   Result<std::unique_ptr<Version>> make(Method& m, const jit::Function& f, const Plan& plan);
   Result<jit::Function> describe(Method& m);
   void compile_and_install(const Plan& plan);
-  jit::CallTarget target(MethodId callee) override;
 
   // install.cc; the caller holds state_mutex_.
   void install(Method& m, std::unique_ptr<Version> v);

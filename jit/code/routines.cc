@@ -5,6 +5,7 @@
 
 #include "jit/code/call_layout.h"
 #include "jit/code/code_buffer.h"
+#include "jit/x64/macros.h"
 
 namespace uptier::jit {
 namespace {
@@ -153,6 +154,7 @@ void emit_entry_slow(CodeBuffer& b, EntrySlow slow, void* runtime, EntryFast fas
 
 Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtime,
                                   EntryFast fast, const void* data) {
+  if (Status s = check_cpu(); !s) return s.error();
   CodeBuffer b(space);
   Assembler& a = b.assembler();
   Routines r;

@@ -37,7 +37,7 @@ using InvokeRoutine = uint32_t (*)(const void* target, const uint64_t* gp, const
 class Routines {
  public:
   // Emits them. `runtime` is passed to `slow` as it is, `data` to `fast`; `fast` may be null. Errors:
-  // kResourceExhausted.
+  // kResourceExhausted, or kUnsupported on a processor that lacks what compiled code needs.
   static Result<Routines> create(CodeSpace& space, EntrySlow slow, void* runtime,
                                  EntryFast fast = nullptr, const void* data = nullptr);
 

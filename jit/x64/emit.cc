@@ -95,9 +95,7 @@ void Emitter::epilogue() {
 
 void Emitter::find_empty_blocks() {
   empty_.assign(m_.blocks.size(), true);
-  auto only_jumps = [&](const MInst& i) {
-    return i.op == MOp::kLabel || i.op == MOp::kJump || i.op == MOp::kProbe;
-  };
+  auto only_jumps = [&](const MInst& i) { return i.op == MOp::kLabel || i.op == MOp::kJump; };
   for (size_t b = 0; b < m_.blocks.size(); ++b) {
     for (uint32_t n = m_.blocks[b].begin; n < m_.blocks[b].end && empty_[b]; ++n) {
       empty_[b] = only_jumps(m_.insts[n]);
@@ -138,8 +136,17 @@ void Emitter::emit_block(uint32_t b) {
   if (block.align) a_.align(asmjit::AlignMode::kCode, 16);
   b_.bind(labels_[b]);
   for (uint32_t n = block.begin; n < block.end; ++n) {
+    emit_probes(n);
     emit_gap(n);
     emit_inst(m_.insts[n]);
+  }
+}
+
+// Probes of blocks that were skipped are behind and are skipped too.
+void Emitter::emit_probes(uint32_t n) {
+  while (probe_ < m_.probes.size() && m_.probes[probe_].inst <= n) {
+    if (m_.probes[probe_].inst == n) b_.probe_row(m_.probes[probe_].site);
+    ++probe_;
   }
 }
 
@@ -182,7 +189,6 @@ void Emitter::emit_simple(const MInst& i) {
     }
     case MOp::kReturn: return epilogue();
     case MOp::kTrap: return b_.trap_now(i.trap, i.loc);
-    case MOp::kProbe: return b_.probe_row(static_cast<SiteId>(i.imm));
     case MOp::kMov: return move(at(i, i.a), at(i, i.d));
     case MOp::kConst:
     case MOp::kFConst: return load_constant(at(i, i.d), i.imm);

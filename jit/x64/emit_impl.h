@@ -19,6 +19,7 @@ class Emitter {
   void prologue();
   void epilogue();
   void emit_block(uint32_t b);
+  void emit_probes(uint32_t n);
   void emit_inst(const MInst& i);
   void emit_simple(const MInst& i);
   void find_empty_blocks();
@@ -92,6 +93,7 @@ class Emitter {
   std::vector<bool> empty_;       // by block: nothing but a jump
   std::vector<uint32_t> target_;  // by block: where a jump to it really goes
   uint32_t next_ = 0;             // the block that comes next, empty ones skipped
+  size_t probe_ = 0;              // the next of MachineFunction::probes
   size_t move_ = 0;               // the next of Allocation::moves
   std::vector<Reg> saved_;
   uint32_t frame_ = 0;  // bytes that sub rsp takes

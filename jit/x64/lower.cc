@@ -133,9 +133,8 @@ void Lowering::select(const Inst& i) {
     case Shape::kTrapIf:
     case Shape::kGuard: lower_trap_if(i); break;
     case Shape::kProbe:
-      begin(MOp::kProbe, 8);
-      cur_.imm = i.aux;
-      emit();
+      // What has been made lies behind the probe; see turn_round.
+      m_.probes.push_back({static_cast<uint32_t>(m_.insts.size()), i.aux});
       break;
     case Shape::kLoopHeader:
     case Shape::kFrameState: break;
@@ -225,7 +224,9 @@ uint32_t Lowering::constant_index(uint64_t bits) {
 
 void Lowering::turn_round() {
   std::reverse(m_.insts.begin(), m_.insts.end());
+  std::reverse(m_.probes.begin(), m_.probes.end());
   auto total = static_cast<uint32_t>(m_.insts.size());
+  for (MProbe& p : m_.probes) p.inst = total - p.inst;
   for (uint32_t p = 0; p < m_.blocks.size(); ++p) {
     m_.blocks[p].begin = total - m_.blocks[p].begin;
     m_.blocks[p].end = total - block_end_[p];

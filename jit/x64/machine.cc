@@ -14,7 +14,7 @@ constexpr const char* kOpNames[] = {
     "lea",       "bits",          "extend",     "load",   "fload",  "store",     "fstore",
     "alu_store", "div",           "falu",       "funary", "fsign",  "convert",   "set",
     "select",    "trap_if",       "branch",     "jump",   "switch", "return",    "trap",
-    "call",      "call_indirect", "call_host",  "probe"};
+    "call",      "call_indirect", "call_host"};
 
 std::string name(Location l) {
   switch (l.kind()) {

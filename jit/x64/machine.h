@@ -208,6 +208,12 @@ struct VregData {
   bool clean = false;  // an i32 with zero upper bits
 };
 
+// From instruction `inst` on, the code belongs to `site`.
+struct MProbe {
+  uint32_t inst;
+  SiteId site;
+};
+
 struct MachineFunction {
   std::vector<MInst> insts;
   std::vector<Operand> operands;
@@ -218,6 +224,7 @@ struct MachineFunction {
   std::vector<VregData> vregs;
   std::vector<uint64_t> constants;
   std::vector<MLoop> loops;
+  std::vector<MProbe> probes;  // sorted; no instructions, so that code is the same without them
   bool has_calls = false;
   uint32_t outgoing_words = 0;  // stack arguments of the call with the most
 

@@ -1,0 +1,176 @@
+// The passes: a golden before and after for each, and the law that no pass changes an answer.
+#include <fstream>
+#include <map>
+
+#include "jit/opt/optimize.h"
+#include "jit/opt/osr_entry.h"
+#include "jit/opt/passes.h"
+#include "tests/golden.h"
+#include "tests/opt_harness.h"
+
+namespace uptier::test {
+namespace {
+
+using Pass = void (*)(jit::Function&);
+
+void layout_by_shape(jit::Function& f) {
+  jit::ControlFlow control = jit::analyze_control_flow(f);
+  jit::LoopNest loops = jit::find_loops(f, control);
+  jit::layout_blocks(f, loops, jit::estimate_frequencies(f, control, loops, {}));
+}
+
+void enter_last_loop(jit::Function& f) {
+  jit::Liveness live = jit::compute_liveness(f);
+  auto entered = jit::enter_at_loop(f, LoopId(f.loop_count - 1), live, jit::layout_frame(f, live));
+  ASSERT_TRUE(entered.ok());
+  f = entered->function;
+  jit::prune_params(f);
+}
+
+const std::map<std::string, Pass>& passes() {
+  static const std::map<std::string, Pass> all = {
+      {"strip_patchpoints", jit::strip_patchpoints},
+      {"fold_constants", jit::fold_constants},
+      {"simplify_arithmetic", jit::simplify_arithmetic},
+      {"reduce_divisions", jit::reduce_divisions},
+      {"fold_branches", jit::fold_branches},
+      {"prune_params", jit::prune_params},
+      {"merge_common", jit::merge_common},
+      {"hoist_invariants", jit::hoist_invariants},
+      {"remove_dead", jit::remove_dead},
+      {"sink_past_calls", jit::sink_past_calls},
+      {"layout_blocks", layout_by_shape},
+  };
+  return all;
+}
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+void expect_pass_golden(const std::string& name, Pass pass) {
+  auto path = std::filesystem::path(UPTIER_SOURCE_DIR) / "tests" / "opt" / (name + ".uir");
+  auto module = jit::parse_module(read(path), {name, corpus_hosts()});
+  ASSERT_TRUE(module.ok()) << module.error().message;
+  std::string text;
+  for (jit::Function& f : module->functions) {
+    ASSERT_TRUE(jit::verify(f).ok()) << jit::verify(f).error().message;
+    pass(f);
+    Status s = jit::verify(f, jit::Stage::kTransformed);
+    ASSERT_TRUE(s.ok()) << s.error().message;
+  }
+  expect_golden("opt_" + name, jit::to_text(*module));
+}
+
+TEST(OptPasses, each_pass_does_what_its_golden_shows) {
+  for (const auto& [name, pass] : passes()) {
+    SCOPED_TRACE(name);
+    expect_pass_golden(name, pass);
+  }
+}
+
+TEST(OptPasses, a_loop_is_entered_as_its_golden_shows) {
+  expect_pass_golden("enter_at_loop", enter_last_loop);
+}
+
+// The answer of the module's last function, with everything it wrote.
+std::string run_last(const jit::Module& m, uint64_t seed, Scratch& scratch) {
+  scratch.fill();
+  corpus_notes = 0;
+  jit::Interpreter interpreter(m, interpret_options(scratch));
+  const Signature& s = m.functions.back().signature();
+  Random r(seed);
+  MethodId last(static_cast<uint32_t>(m.functions.size() - 1));
+  Answer a = interpret(interpreter, last, random_arguments(s, scratch, r));
+  bool nan = a.trap == TrapCode::kNone && is_nan(s.result, a.bits);
+  return answer_text(s.result, nan ? Answer{} : a) + " " + std::to_string(corpus_notes) +
+         scratch.bytes();
+}
+
+TEST(OptPasses, no_pass_changes_an_answer_or_breaks_a_rule) {
+  Scratch scratch;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    jit::Module module = random_module(seed);
+    std::string want = run_last(module, seed, scratch);
+    for (const auto& [name, pass] : passes()) {
+      jit::Module m = module;
+      for (jit::Function& f : m.functions) pass(f);
+      Status s = jit::verify(m, jit::Stage::kTransformed);
+      ASSERT_TRUE(s.ok()) << name << " seed " << seed << ": " << s.error().message;
+      ASSERT_EQ(want, run_last(m, seed, scratch)) << name << " seed " << seed;
+    }
+  }
+}
+
+TEST(OptPasses, all_passes_in_order_keep_answers_under_any_counts) {
+  Scratch scratch;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    jit::Module m = random_module(seed + 1000);
+    std::string want = run_last(m, seed, scratch);
+    Random r(seed);
+    for (jit::Function& f : m.functions) {
+      std::vector<uint64_t> counts(r.chance(30) ? 0 : f.block_sites);
+      for (uint64_t& c : counts) c = r.next() >> r.below(64);
+      jit::optimize(f, counts);
+    }
+    Status s = jit::verify(m, jit::Stage::kTransformed);
+    ASSERT_TRUE(s.ok()) << "seed " << seed << ": " << s.error().message;
+    ASSERT_EQ(want, run_last(m, seed, scratch)) << "seed " << seed;
+  }
+}
+
+// A dominator precedes what it dominates in every layout, which the register allocator relies on.
+TEST(OptPasses, layouts_put_dominators_first_under_any_counts) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    Random r(seed);
+    for (jit::Function f : random_module(seed, {.depth = 5}).functions) {
+      std::vector<uint64_t> counts(f.block_sites);
+      for (uint64_t& c : counts) c = r.next() >> r.below(64);
+      jit::optimize(f, counts);
+      auto position = jit::layout_positions(f);
+      jit::ControlFlow control = jit::analyze_control_flow(f);
+      for (Block b : f.layout) {
+        Block up = control.idom(b);
+        if (!up.valid()) continue;
+        ASSERT_LT(position[up.index()], position[b.index()]) << "seed " << seed;
+      }
+    }
+  }
+}
+
+TEST(OptLoops, nesting_is_found) {
+  auto module = jit::parse_module(
+      read(std::filesystem::path(UPTIER_SOURCE_DIR) / "tests" / "opt" / "enter_at_loop.uir"),
+      {"enter_at_loop", {}});
+  ASSERT_TRUE(module.ok());
+  const jit::Function& f = module->functions[0];
+  jit::LoopNest loops = jit::find_loops(f, jit::analyze_control_flow(f));
+  ASSERT_EQ(loops.loops.size(), 2u);
+  std::vector<uint32_t> depths;
+  for (Block b : f.layout) depths.push_back(loops.depth(b));
+  EXPECT_EQ(depths, (std::vector<uint32_t>{0, 1, 2, 1, 0}));
+  EXPECT_TRUE(loops.contains(loops.loops[0].parent, loops.loops[0].header));
+}
+
+TEST(OptFrequencies, shape_and_counts_give_finite_frequencies) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    for (const jit::Function& f : random_module(seed, {.depth = 5}).functions) {
+      jit::ControlFlow control = jit::analyze_control_flow(f);
+      jit::LoopNest loops = jit::find_loops(f, control);
+      std::vector<uint64_t> none, most(f.block_sites, UINT64_MAX);
+      for (const auto& counts : {none, most}) {
+        jit::Frequencies q = jit::estimate_frequencies(f, control, loops, counts);
+        for (Block b : f.layout) {
+          ASSERT_GE(q.at(b), 0.9e-6f);
+          ASSERT_LE(q.at(b), 1.1e12f);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace uptier::test
