@@ -1,6 +1,6 @@
-// What does it cost to be countable? Calls of an almost empty method through its stub, in every state
-// that it can be in, beside a plain C function through a pointer. Bad news: more than a nanosecond
-// between the first two.
+// What does it cost to be countable? Calls of an almost empty method through its stub, in every
+// state that it can be in, beside a plain C function through a pointer. Bad news: more than a
+// nanosecond between the first two.
 #include <benchmark/benchmark.h>
 
 #include "jit/ir/build.h"

@@ -1,11 +1,11 @@
 // FastSampling: the commonest event, a sampled call with nothing else due, without leaving the
 // integer registers.
 //
-// A stub's slow path would have to save the eight vector registers that may carry arguments before it
-// calls C++. This path need not: its one function is compiled without vector instructions. It draws
-// the gap from a table of 256 strata of the same law (gap.h), re-arms the countdown, and returns the
-// instrumented entry; or it returns null having changed nothing, and call_event() does the same event
-// with the same random draw.
+// A stub's slow path would have to save the eight vector registers that may carry arguments before
+// it calls C++. This path need not: its one function is compiled without vector instructions. It
+// draws the gap from a table of 256 strata of the same law (gap.h), re-arms the countdown, and
+// returns the instrumented entry; or it returns null having changed nothing, and call_event() does
+// the same event with the same random draw.
 //
 //   Thread: take() the context's own; the entries are published by whoever installs versions.
 #pragma once
@@ -20,8 +20,8 @@
 
 namespace uptier::sampler {
 
-// The geometric law by strata: the top 8 of the random bits choose one, the next 32 decide between its
-// two gaps. Strata that hold more than two gaps (the far tail) are left to GapLaw::draw.
+// The geometric law by strata: the top 8 of the random bits choose one, the next 32 decide between
+// its two gaps. Strata that hold more than two gaps (the far tail) are left to GapLaw::draw.
 class GapTable {
  public:
   explicit GapTable(const GapLaw& law);

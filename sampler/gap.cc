@@ -39,8 +39,8 @@ GapLaw GapLaw::make(GapKind kind, uint32_t interval) noexcept {
 uint32_t GapLaw::draw(uint64_t& random) const noexcept {
   if (interval == 1) return 1;
   if (kind != GapKind::kRandom) return step;
-  // next_gap() with its divisor kept and log for log1p: slow paths run this. u is a multiple of 2^-53,
-  // so 1 - u is exact.
+  // next_gap() with its divisor kept and log for log1p: slow paths run this. u is a multiple of
+  // 2^-53, so 1 - u is exact.
   double k = std::log(1.0 - to_unit(next_random(random))) * scale;
   return k >= 0x7ffffffe ? 0x7fffffffu : 1 + static_cast<uint32_t>(k);
 }

@@ -13,8 +13,8 @@ void arm_calls(MethodState& s, uint64_t next) {
   s.call_countdown = static_cast<int32_t>(s.call_gap) - 1;
 }
 
-// A part of a stretch or burst is no longer than this many iterations: a loop asks that often at least
-// whether there is better code to go on in.
+// A part of a stretch or burst is no longer than this many iterations: a loop asks that often at
+// least whether there is better code to go on in.
 constexpr int64_t kLongestPart = 1 << 16;
 
 // Counts what has gone of the armed part of a stretch or burst, this arrival included.

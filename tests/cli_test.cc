@@ -71,8 +71,8 @@ TEST_F(Cli, trap_says_what_and_where_and_exits_134) {
   EXPECT_NE(r.err.find("integer divide by zero at 0x"), std::string::npos) << r.err;
   EXPECT_NE(r.err.find("func[0]"), std::string::npos) << r.err;
   for (const char* tier : {"baseline", "instrumented", "optimized", "auto"}) {
-    RunResult deep = run_tool(std::string("run --invoke deep --tier=") + tier + " " +
-                              file("small.wasm"));
+    RunResult deep =
+        run_tool(std::string("run --invoke deep --tier=") + tier + " " + file("small.wasm"));
     EXPECT_EQ(deep.code, 134) << tier;
     EXPECT_NE(deep.err.find("call stack exhausted"), std::string::npos) << deep.err;
     EXPECT_NE(deep.err.find("func[1]"), std::string::npos) << deep.err;
@@ -96,8 +96,8 @@ TEST_F(Cli, usage_errors_exit_2_and_help_exits_0) {
     EXPECT_EQ(r.code, 2) << words << "\n" << r.err;
     EXPECT_FALSE((r.err + r.out).empty()) << words;
   }
-  for (const char* words : {"--help", "run --help", "trace --help", "trace dump --help", "ir --help",
-                            "ir run --help", "wast --help", "options --help"}) {
+  for (const char* words : {"--help", "run --help", "trace --help", "trace dump --help",
+                            "ir --help", "ir run --help", "wast --help", "options --help"}) {
     RunResult r = run_tool(words);
     EXPECT_EQ(r.code, 0) << words;
     EXPECT_FALSE(r.out.empty()) << words;
@@ -106,7 +106,8 @@ TEST_F(Cli, usage_errors_exit_2_and_help_exits_0) {
 
 TEST_F(Cli, options_prints_every_row) {
   RunResult r = run_command("UPTIER_INTERVAL=77 " UPTIER_TOOL " options");
-  for (const char* word : {"interval", "77", "flush_first", "code_budget", "UPTIER_STACK_RESERVE"}) {
+  for (const char* word :
+       {"interval", "77", "flush_first", "code_budget", "UPTIER_STACK_RESERVE"}) {
     EXPECT_NE(r.out.find(word), std::string::npos) << word;
   }
 }
@@ -153,8 +154,9 @@ TEST_F(Cli, overlap_of_a_trace_with_itself_is_one) {
 }
 
 TEST_F(Cli, ir_commands_print_verify_and_run) {
-  std::string good = file("f.uir", "func @f(i32) -> i32 {\nb0(v0: i32):\n  v1 = const.i32 2\n"
-                                   "  v2 = mul.i32 v0, v1\n  return v2\n}\n");
+  std::string good = file("f.uir",
+                          "func @f(i32) -> i32 {\nb0(v0: i32):\n  v1 = const.i32 2\n"
+                          "  v2 = mul.i32 v0, v1\n  return v2\n}\n");
   EXPECT_EQ(run_tool("ir verify " + good).code, 0);
   EXPECT_NE(run_tool("ir print " + good).out.find("mul.i32"), std::string::npos);
   EXPECT_EQ(run_tool("ir run " + good + " 21").out, "42\n");

@@ -1,5 +1,5 @@
-// The tier matrix on IR: every run of tests/ir answers the same through the runtime in every mode, and
-// exhaustive counts equal the reference interpreter's, block for block.
+// The tier matrix on IR: every run of tests/ir answers the same through the runtime in every mode,
+// and exhaustive counts equal the reference interpreter's, block for block.
 #include <gtest/gtest.h>
 
 #include "tests/ir_corpus.h"
@@ -68,9 +68,7 @@ TEST_P(IrTiers, every_run_answers_the_same) {
     EXPECT_EQ(report.losses.compiles_failed, 0u);
     if (GetParam().counter != nullptr) forced += report.stress.*GetParam().counter;
   }
-  if (GetParam().counter != nullptr) {
-    EXPECT_GT(forced, 0u);
-  }
+  if (GetParam().counter != nullptr) { EXPECT_GT(forced, 0u); }
 }
 
 INSTANTIATE_TEST_SUITE_P(Corpus, IrTiers, testing::ValuesIn(modes()),

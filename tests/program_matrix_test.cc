@@ -38,8 +38,8 @@ class ProgramMatrix : public testing::TestWithParam<std::tuple<Program, Mode>> {
 
 TEST_P(ProgramMatrix, prints_what_is_expected) {
   const auto& [program, mode] = GetParam();
-  RunResult r = run_tool(std::string("run --report=json ") + mode.flags + " " +
-                         wasm_path(program.name));
+  RunResult r =
+      run_tool(std::string("run --report=json ") + mode.flags + " " + wasm_path(program.name));
   EXPECT_EQ(r.signal, 0);
   EXPECT_EQ(r.code, 0) << r.err.substr(0, 2000);
   EXPECT_EQ(r.out, expected_output(program.name));
@@ -54,8 +54,7 @@ std::string name_of(const testing::TestParamInfo<std::tuple<Program, Mode>>& inf
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, ProgramMatrix,
-                         testing::Combine(testing::ValuesIn(programs()),
-                                          testing::ValuesIn(kModes)),
+                         testing::Combine(testing::ValuesIn(programs()), testing::ValuesIn(kModes)),
                          name_of);
 
 }  // namespace

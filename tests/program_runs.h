@@ -49,8 +49,8 @@ inline std::string expected_output(const std::string& name) {
 struct RunResult {
   std::string out;
   std::string err;
-  int code = -1;    // exit code
-  int signal = 0;   // that ended it, 0 for none
+  int code = -1;   // exit code
+  int signal = 0;  // that ended it, 0 for none
 };
 
 // Runs a shell command and captures both streams.

@@ -55,8 +55,8 @@ std::string wrong_with_front(SnapshotRing& ring, uint64_t number) {
   if (n->bytes != record_bytes(n->words)) return "its length is wrong";
   Sample s = make_sample(number, n->words);
   bool same = n->kind == s.note.kind && n->method == s.note.method && n->loop == s.note.loop &&
-              n->sampled_calls == s.note.sampled_calls &&
-              n->iterations == s.note.iterations && n->bursts == s.note.bursts;
+              n->sampled_calls == s.note.sampled_calls && n->iterations == s.note.iterations &&
+              n->bursts == s.note.bursts;
   if (!same) return "its note has changed";
   std::span<const uint64_t> words = ring.words(*n);
   if (!std::equal(words.begin(), words.end(), s.words.begin(), s.words.end())) {

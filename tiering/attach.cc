@@ -44,8 +44,8 @@ void RuntimeImpl::detach() {
 void RuntimeImpl::quiescent() noexcept {
   AttachedThread* t = here();
   if (t == nullptr) return;
-  // Release: every use of old code by this thread comes before; seq_cst orders the load of the epoch
-  // before the thread's next load of a cell.
+  // Release: every use of old code by this thread comes before; seq_cst orders the load of the
+  // epoch before the thread's next load of a cell.
   t->epoch.store(reclaimer_.epoch(), std::memory_order_seq_cst);
   if (!reclaimer_.has_limbo()) return;
   std::lock_guard lock(state_mutex_);

@@ -1,4 +1,5 @@
-// From a Plan to a Version: describe, verify, compile. What fails here never fails a running method.
+// From a Plan to a Version: describe, verify, compile. What fails here never fails a running
+// method.
 #include <chrono>
 
 #include "jit/ir/build.h"
@@ -42,7 +43,8 @@ Result<jit::Function> RuntimeImpl::describe(Method& m) {
   if (Status s = jit::verify(f); !s) return s.error();
   for (const jit::Callee& c : f.callees) {
     if (c.method.index() >= method_count_.load(std::memory_order_acquire)) {
-      return Error{ErrorCode::kInvalidInput, m.info.name + ": calls a method that is not registered"};
+      return Error{ErrorCode::kInvalidInput,
+                   m.info.name + ": calls a method that is not registered"};
     }
   }
   if (m.schema.cfg_hash == 0) {
@@ -68,9 +70,10 @@ Result<std::unique_ptr<Version>> RuntimeImpl::make(Method& m, const jit::Functio
   CallPaths calls(*this, plan);
   jit::CompileInput in{f, m.id, helpers_, calls, *space_};
   Result<std::unique_ptr<jit::Code>> code = [&] {
-    if (plan.tier == Tier::kBaseline) return jit::compile_baseline(in, {.copy = plan.copy,
-                                                .loop_checks = options_.tier != TierMode::kBaseline ||
-                                                               !options_.stress.empty()});
+    if (plan.tier == Tier::kBaseline)
+      return jit::compile_baseline(
+          in, {.copy = plan.copy,
+               .loop_checks = options_.tier != TierMode::kBaseline || !options_.stress.empty()});
     std::vector<uint64_t> counts;
     if (plan.use_profile) {
       std::lock_guard lock(state_mutex_);
@@ -112,9 +115,9 @@ Status RuntimeImpl::compile_first(Method& m) {
     plans = {{.method = m.id, .tier = Tier::kOptimized}, {.method = m.id}};
   } else {
     // The instrumented copy waits for the first sample, unless no sample may be missed.
-    bool both = schedule_.sample_calls &&
-                (always_instrumented_ || options_.gap == GapMode::kExact ||
-                 options_.workers == 0 || stress_.active(StressKind::kCopy));
+    bool both =
+        schedule_.sample_calls && (always_instrumented_ || options_.gap == GapMode::kExact ||
+                                   options_.workers == 0 || stress_.active(StressKind::kCopy));
     plans = {{.method = m.id}};
     if (both) plans.push_back({.method = m.id, .copy = Copy::kInstrumented});
   }
@@ -157,8 +160,8 @@ void RuntimeImpl::compile_and_install(const Plan& plan) {
   if (plan.tier == Tier::kOptimized) m.optimize_failed = true;
 }
 
-// A callee that is at its best needs no counting: reach its code through the cell, past the stub, or
-// directly where it is the code that is being made.
+// A callee that is at its best needs no counting: reach its code through the cell, past the stub,
+// or directly where it is the code that is being made.
 jit::CallTarget RuntimeImpl::CallPaths::target(MethodId callee) {
   using Kind = jit::CallTarget::Kind;
   const jit::StubTable& stubs = *runtime_.stubs_;

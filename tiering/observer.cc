@@ -45,9 +45,7 @@ bool is_flush(sampler::NoteKind k) {
 // Ids and handles are numbers of the trace: a method's handle is its index + 1, and the id of what
 // a thread saw of it carries both.
 uint64_t handle_of(const Method& m) { return uint64_t{m.id.index()} + 1; }
-uint64_t stream_id(const Method& m, uint32_t thread) {
-  return handle_of(m) << 32 | thread;
-}
+uint64_t stream_id(const Method& m, uint32_t thread) { return handle_of(m) << 32 | thread; }
 
 }  // namespace
 
@@ -134,9 +132,7 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   MethodSnapshot s;
   const Version* best = m.optimized.load(std::memory_order_relaxed);
   const Version* plain = m.plain.load(std::memory_order_relaxed);
-  s.tier = best != nullptr    ? Tier::kOptimized
-           : plain != nullptr ? Tier::kBaseline
-                              : Tier::kHost;
+  s.tier = best != nullptr ? Tier::kOptimized : plain != nullptr ? Tier::kBaseline : Tier::kHost;
   s.optimized_requested = m.optimized_requested;
   s.can_instrument = options_.tier == TierMode::kAuto;
   s.failed = m.optimize_failed;

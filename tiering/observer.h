@@ -1,6 +1,7 @@
 // Observer: takes what threads have flushed, tells the trace, and asks the policy.
 //
-//   note + counters -> stream of (method, thread) -> events to the sink -> snapshot -> decide -> log
+//   note + counters -> stream of (method, thread) -> events to the sink -> snapshot -> decide ->
+//   log
 //
 // Counters are cumulative, so a stream keeps the last snapshot and nothing is ever added twice.
 //
@@ -34,8 +35,8 @@ class Observer {
 
   // Returns the sum over the streams of a method.
   MethodProfile profile_of(const Method& m) const;
-  // Returns estimated executions by block site - 1 (counts divided by the sampled share), empty when
-  // there are fewer than min_samples samples.
+  // Returns estimated executions by block site - 1 (counts divided by the sampled share), empty
+  // when there are fewer than min_samples samples.
   std::vector<uint64_t> block_estimates(const Method& m) const;
 
   // Ends the trace. `dropped`: events that could not be delivered.

@@ -22,8 +22,8 @@ std::span<const char* const> names(PolicyMode) { return kPolicyModes; }
 std::span<const char* const> names(GapMode) { return kGapModes; }
 
 Error bad_value(std::string_view name, std::string_view value, const std::string& want) {
-  return {ErrorCode::kInvalidArgument, "option " + std::string(name) + ": \"" +
-                                           std::string(value) + "\" is not " + want};
+  return {ErrorCode::kInvalidArgument,
+          "option " + std::string(name) + ": \"" + std::string(value) + "\" is not " + want};
 }
 
 std::string number(double v) {
@@ -45,7 +45,7 @@ bool in_range(T v, Bound<T> low, Bound<T> high) {
 // parse: text -> field; print: field -> text; range: what the table says is legal.
 
 template <typename E>
-  requires std::is_enum_v<E>
+requires std::is_enum_v<E>
 bool parse(std::string_view text, E& out) {
   auto list = names(E{});
   for (size_t i = 0; i < list.size(); ++i) {
@@ -70,8 +70,7 @@ bool parse(std::string_view text, bool& out) {
 }
 
 template <typename E>
-  requires std::is_enum_v<E>
-std::string print(E v) {
+requires std::is_enum_v<E> std::string print(E v) {
   auto list = names(v);
   auto i = static_cast<size_t>(v);  // any number, since check() prints what is not legal
   return i < list.size() ? list[i] : std::to_string(i);
@@ -116,9 +115,9 @@ std::string environment_name(std::string_view field) {
 
 Result<Options> Options::from_env() {
   Options o;
-#define X(kind, field, fallback, low, high, unit, reason)                       \
-  if (const char* v = secure_getenv(environment_name(#field).c_str())) {        \
-    if (Status s = o.set(#field, v); !s) return s.error();                      \
+#define X(kind, field, fallback, low, high, unit, reason)                \
+  if (const char* v = secure_getenv(environment_name(#field).c_str())) { \
+    if (Status s = o.set(#field, v); !s) return s.error();               \
   }
   UPTIER_OPTIONS(X)
 #undef X
@@ -155,10 +154,10 @@ Status Options::check() const {
 std::string Options::table() const {
   std::string text;
   char line[512];
-#define X(kind, field, fallback, low, high, unit, reason)                                    \
+#define X(kind, field, fallback, low, high, unit, reason)                                         \
   std::snprintf(line, sizeof line, "%-18s %-12s %-24s %s\n%-18s %-12s   %s; UPTIER_%s\n", #field, \
-                print(field).c_str(), unit, reason, "", "", range(field, low, high).c_str(), \
-                environment_name(#field).c_str() + 7);                                       \
+                print(field).c_str(), unit, reason, "", "", range(field, low, high).c_str(),      \
+                environment_name(#field).c_str() + 7);                                            \
   text += line;
   UPTIER_OPTIONS(X)
 #undef X

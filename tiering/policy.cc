@@ -61,8 +61,7 @@ const char* action_name(Action a) {
 }
 
 PolicyOptions PolicyOptions::from(const Options& o) {
-  return {o.policy,     o.min_samples, o.speedup,
-          o.compile_ns, o.baseline_ns, o.max_recompiles};
+  return {o.policy, o.min_samples, o.speedup, o.compile_ns, o.baseline_ns, o.max_recompiles};
 }
 
 Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o) {

@@ -1,7 +1,8 @@
 // Reclaimer: frees retired code when nothing can run it any more.
 //
-// The law (epoch-based reclamation): retiring code advances the epoch to e, after the last word that
-// led to it has been overwritten. A thread that passes a quiescent point afterwards copies an epoch
+// The law (epoch-based reclamation): retiring code advances the epoch to e, after the last word
+// that led to it has been overwritten. A thread that passes a quiescent point afterwards copies an
+// epoch
 // >= e and holds no frame of that code, nor can it get one. So code retired at e is free once every
 // attached thread's epoch is >= e. A thread that never gets there keeps the code alive: it is still
 // running it, for all we know.

@@ -7,9 +7,9 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
   std::lock_guard lock(state_mutex_);
   uint32_t index = method_count_.load(std::memory_order_relaxed);
   if (index >= options_.max_methods) {
-    return Error{ErrorCode::kResourceExhausted,
-                 info.name + ": the runtime holds max_methods = " +
-                     std::to_string(options_.max_methods) + " methods already"};
+    return Error{ErrorCode::kResourceExhausted, info.name + ": the runtime holds max_methods = " +
+                                                    std::to_string(options_.max_methods) +
+                                                    " methods already"};
   }
   if (Status s = stubs_->ensure(MethodId(index)); !s) return s.error();
   owned_methods_.push_back(std::make_unique<Method>(MethodId(index), host, std::move(info)));

@@ -35,17 +35,17 @@ uint64_t code_bytes(const MethodReport& m) {
 }
 
 std::string version_text(const VersionReport& v) {
-  std::string text = v.tier == Tier::kOptimized             ? "optimized"
+  std::string text = v.tier == Tier::kOptimized      ? "optimized"
                      : v.copy == Copy::kInstrumented ? "instrumented"
-                                                            : "baseline";
+                                                     : "baseline";
   if (v.osr_loop.valid()) text += "@loop" + std::to_string(v.osr_loop.index());
   if (v.freed) return text + " (freed)";
   return v.retired ? text + " (retired)" : text;
 }
 
 void methods_table(std::string& out, const Report& r, size_t shown) {
-  line(out, "%-28s %-10s %12s %9s %12s %8s %7s %5s %10s %9s", "method", "tier", "calls",
-       "samples", "iterations", "bursts", "flushes", "osr", "code", "compile");
+  line(out, "%-28s %-10s %12s %9s %12s %8s %7s %5s %10s %9s", "method", "tier", "calls", "samples",
+       "iterations", "bursts", "flushes", "osr", "code", "compile");
   for (size_t i = 0; i < std::min(shown, r.methods.size()); ++i) {
     const MethodReport& m = r.methods[i];
     line(out, "%-28.28s %-10s %12llu %9llu %12llu %8llu %7llu %5llu %8llu B %6.2f ms",
@@ -60,9 +60,7 @@ void methods_table(std::string& out, const Report& r, size_t shown) {
     if (!versions.empty()) out += "    " + versions + "\n";
     if (!m.last_error.empty()) out += "    error: " + m.last_error + "\n";
   }
-  if (r.methods.size() > shown) {
-    line(out, "... and %zu methods more", r.methods.size() - shown);
-  }
+  if (r.methods.size() > shown) { line(out, "... and %zu methods more", r.methods.size() - shown); }
 }
 
 void decisions_table(std::string& out, const Report& r, size_t shown) {
@@ -71,8 +69,7 @@ void decisions_table(std::string& out, const Report& r, size_t shown) {
   for (const DecisionRecord& d : r.decisions) {
     if (d.action != "keep") rows.push_back(&d);
   }
-  line(out, "decisions: %zu, of which %zu ask for a compilation", r.decisions.size(),
-       rows.size());
+  line(out, "decisions: %zu, of which %zu ask for a compilation", r.decisions.size(), rows.size());
   for (size_t i = 0; i < std::min(shown, rows.size()); ++i) {
     const DecisionRecord& d = *rows[i];
     line(out, "  #%-5llu %-28.28s %-18s %s", ull(d.sequence), d.method_name.c_str(),
@@ -100,8 +97,9 @@ void losses_table(std::string& out, const LossReport& l) {
 
 void stress_table(std::string& out, const StressReport& s) {
   if (s.osr_points + s.copy_points + s.guard_points + s.compile_points + s.code_points == 0) return;
-  line(out, "stress: osr %llu of %llu, copy %llu of %llu, guard %llu of %llu, compile %llu of %llu, "
-            "code %llu of %llu forced",
+  line(out,
+       "stress: osr %llu of %llu, copy %llu of %llu, guard %llu of %llu, compile %llu of %llu, "
+       "code %llu of %llu forced",
        ull(s.osr_forced), ull(s.osr_points), ull(s.copy_forced), ull(s.copy_points),
        ull(s.guard_forced), ull(s.guard_points), ull(s.compile_forced), ull(s.compile_points),
        ull(s.code_forced), ull(s.code_points));
@@ -114,8 +112,9 @@ std::string Report::text(size_t methods_shown) const {
   std::string out;
   methods_table(out, *this, shown);
   decisions_table(out, *this, shown);
-  line(out, "methods: %llu registered, %zu called; code: %llu bytes in service, %llu freed; "
-            "compile time %.2f ms",
+  line(out,
+       "methods: %llu registered, %zu called; code: %llu bytes in service, %llu freed; "
+       "compile time %.2f ms",
        ull(methods_registered), methods.size(), ull(code_bytes_in_service), ull(code_bytes_freed),
        compile_ns_total / 1e6);
   losses_table(out, losses);
@@ -127,7 +126,8 @@ namespace tiering {
 namespace {
 
 VersionReport report_of(const Version& v) {
-  return {v.tier, v.copy, v.osr_loop, v.code_bytes, v.compile_ns, v.retired.load(), v.code == nullptr};
+  return {v.tier,       v.copy,           v.osr_loop,       v.code_bytes,
+          v.compile_ns, v.retired.load(), v.code == nullptr};
 }
 
 MethodReport report_of(const Method& m) {

@@ -14,8 +14,7 @@ extern "C" {
 const void* uptier_enter(uint32_t method, void* runtime) noexcept {
   return static_cast<RuntimeImpl*>(runtime)->enter(method);
 }
-const void* uptier_loop_plain(uint32_t method, uint32_t loop, void* frame,
-                              void* runtime) noexcept {
+const void* uptier_loop_plain(uint32_t method, uint32_t loop, void* frame, void* runtime) noexcept {
   return static_cast<RuntimeImpl*>(runtime)->loop_plain(method, loop, frame);
 }
 const void* uptier_loop_instrumented(uint32_t method, uint32_t loop, void* frame,
@@ -83,9 +82,9 @@ Status RuntimeImpl::start() {
   if (!registration) return registration.error();
   registration_ = std::move(*registration);
   bool shared = options_.gap == GapMode::kExact;
-  auto stubs = jit::StubTable::create(*space_, space_->data(), capacity, routines_.entry_slow(),
-                                      shared ? jit::StubTable::Countdown::kShared
-                                             : jit::StubTable::Countdown::kPerThread);
+  auto stubs = jit::StubTable::create(
+      *space_, space_->data(), capacity, routines_.entry_slow(),
+      shared ? jit::StubTable::Countdown::kShared : jit::StubTable::Countdown::kPerThread);
   if (!stubs) return stubs.error();
   auto faults = jit::FaultHandlers::install();
   if (!faults) return faults.error();

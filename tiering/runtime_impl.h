@@ -108,8 +108,7 @@ class RuntimeImpl final : public Runtime {
   void wake_worker() noexcept;
   bool drain_locked();
   void drain_thread_locked(AttachedThread& t);
-  void handle_note(AttachedThread& t, const sampler::Note& note,
-                   std::span<const uint64_t> counts);
+  void handle_note(AttachedThread& t, const sampler::Note& note, std::span<const uint64_t> counts);
   void request(Method& m, const Plan& plan, double priority);
   void forget_request(Method& m, const Plan& plan);
   void run_queue();

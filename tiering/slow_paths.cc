@@ -1,7 +1,8 @@
 // What compiled code does when a countdown is due: the only code here that runs below guest frames.
 //
-// The law (4.12): no throw, no lock, no log; no allocation but for a first call, which compiles. Each
-// path is idempotent in what it finds: a countdown that another thread has re-armed means "go on".
+// The law (4.12): no throw, no lock, no log; no allocation but for a first call, which compiles.
+// Each path is idempotent in what it finds: a countdown that another thread has re-armed means "go
+// on".
 #include <algorithm>
 
 #include "tiering/runtime_impl.h"
@@ -129,8 +130,7 @@ const void* RuntimeImpl::loop_plain(uint32_t index, uint32_t loop, void*) noexce
   }
   sampler::MethodState& s = t->state(m.id);
   bool can_count = schedule_.sample_calls && ready_to_count(m, *t);
-  sampler::LoopEvent e =
-      sampler::loop_event_plain(s, schedule_, can_count, t->context().random);
+  sampler::LoopEvent e = sampler::loop_event_plain(s, schedule_, can_count, t->context().random);
   if (e.flush) post(m, *t, sampler::NoteKind::kFlushIterations, loop);
   if (const void* better = osr_target(m, loop, *t)) return better;
   const void* next = go_on;
@@ -179,8 +179,8 @@ const void* RuntimeImpl::osr_target(Method& m, uint32_t loop, AttachedThread& t)
   return v->code->entry();
 }
 
-// Applies the stress plan at an arrival: `instrumented` and `otherwise` say where the schedule would
-// have gone on.
+// Applies the stress plan at an arrival: `instrumented` and `otherwise` say where the schedule
+// would have gone on.
 const void* RuntimeImpl::stress_target(Method& m, uint32_t loop, AttachedThread& t,
                                        bool instrumented, const void* otherwise) noexcept {
   bool osr = stress_.active(StressKind::kOsr);
@@ -195,8 +195,7 @@ const void* RuntimeImpl::stress_target(Method& m, uint32_t loop, AttachedThread&
       return v->code->entry();
     }
   }
-  const Version* other =
-      (instrumented ? m.plain : m.instrumented).load(std::memory_order_acquire);
+  const Version* other = (instrumented ? m.plain : m.instrumented).load(std::memory_order_acquire);
   if (copy && stress_.point(StressKind::kCopy) && other != nullptr &&
       (instrumented || ready_to_count(m, t))) {
     instrumented = !instrumented;
@@ -207,8 +206,8 @@ const void* RuntimeImpl::stress_target(Method& m, uint32_t loop, AttachedThread&
 }
 
 // The calls of all threads so far, from two words that a claimer changes one after the other: read
-// until no claim was under way. A claim is a few instructions, so the bound is never met in practice;
-// past it the result is too great by at most one gap, and the next note puts it right.
+// until no claim was under way. A claim is a few instructions, so the bound is never met in
+// practice; past it the result is too great by at most one gap, and the next note puts it right.
 uint64_t RuntimeImpl::exact_calls(Method& m) const noexcept {
   std::atomic<int32_t>& countdown = stubs_->shared_countdown(m.id);
   uint64_t calls = 0;

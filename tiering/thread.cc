@@ -27,8 +27,7 @@ uint64_t stack_limit(const Options& o) {
 }  // namespace
 
 Result<std::unique_ptr<AttachedThread>> AttachedThread::create(RuntimeImpl& runtime,
-                                                               const Options& o,
-                                                               uint32_t number) {
+                                                               const Options& o, uint32_t number) {
   constexpr size_t kContextBytes =
       sampler::kMethodsOffset + size_t{sampler::kMaxMethods} * sizeof(sampler::MethodState);
   auto context = sampler::Reservation::create(kContextBytes, "thread context");
@@ -40,9 +39,8 @@ Result<std::unique_ptr<AttachedThread>> AttachedThread::create(RuntimeImpl& runt
   auto alt_stack = jit::AltStack::create();
   if (!alt_stack) return alt_stack.error();
 
-  std::unique_ptr<AttachedThread> t(new AttachedThread(number, std::move(*context),
-                                                       std::move(*slabs), std::move(*ring),
-                                                       std::move(*alt_stack)));
+  std::unique_ptr<AttachedThread> t(new AttachedThread(
+      number, std::move(*context), std::move(*slabs), std::move(*ring), std::move(*alt_stack)));
   sampler::ThreadContext& c = t->context();
   c.stack_limit = stack_limit(o);
   c.owner = t.get();

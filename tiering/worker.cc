@@ -1,5 +1,5 @@
-// The worker: drains the rings, asks the policy, compiles, installs. One thread in the background, or
-// the flushing thread itself when workers = 0.
+// The worker: drains the rings, asks the policy, compiles, installs. One thread in the background,
+// or the flushing thread itself when workers = 0.
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {

@@ -40,8 +40,8 @@ int trace_overlap(const std::string& a, const std::string& b);
 
 struct IrCommand {
   std::string file;
-  std::string function;            // with run: which one, the last of the file by default
-  std::vector<std::string> args;   // TYPE:VALUE or a number of the parameter's type
+  std::string function;           // with run: which one, the last of the file by default
+  std::vector<std::string> args;  // TYPE:VALUE or a number of the parameter's type
   Options options;
   bool interpret = false;  // in the reference interpreter instead of the tiers
   std::string report;

@@ -74,8 +74,9 @@ struct Commands {
 
   void add_run() {
     CLI::App* run = app.add_subcommand("run", "runs prog.wasm under WASI");
-    run->footer("Usage: uptier run [OPTIONS] prog.wasm [ARGS]...\n"
-                "Exit codes: the program's own; 134 after a trap, 125 for a refused module.");
+    run->footer(
+        "Usage: uptier run [OPTIONS] prog.wasm [ARGS]...\n"
+        "Exit codes: the program's own; 134 after a trap, 125 for a refused module.");
     run->prefix_command();
     words.add_to(*run);
     RunCommand& c = run_command;
@@ -170,8 +171,6 @@ int main(int argc, char** argv) {
   commands.add_others();
   try {
     commands.app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return commands.app.exit(e) == 0 ? kOk : kUsage;
-  }
+  } catch (const CLI::ParseError& e) { return commands.app.exit(e) == 0 ? kOk : kUsage; }
   return commands.code;
 }

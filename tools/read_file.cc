@@ -13,7 +13,8 @@ bool read_file(const std::string& path, std::vector<uint8_t>& out) {
     return false;
   }
   uint8_t buffer[1 << 16];
-  while (size_t n = std::fread(buffer, 1, sizeof buffer, f)) out.insert(out.end(), buffer, buffer + n);
+  while (size_t n = std::fread(buffer, 1, sizeof buffer, f))
+    out.insert(out.end(), buffer, buffer + n);
   bool ok = std::ferror(f) == 0;
   if (!ok) std::fprintf(stderr, "uptier: %s: cannot be read\n", path.c_str());
   std::fclose(f);

@@ -27,12 +27,11 @@ int trace_validate(const std::string& file) {
     std::fprintf(stderr, "uptier: %s: %s\n", file.c_str(), r.error().message.c_str());
     return kCorrupt;
   }
-  std::printf("%s: valid; %llu events, %llu methods, %llu ids, %llu flushes, %llu dropped\n",
-              file.c_str(), static_cast<unsigned long long>(r->events),
-              static_cast<unsigned long long>(r->methods),
-              static_cast<unsigned long long>(r->descs),
-              static_cast<unsigned long long>(r->flushes),
-              static_cast<unsigned long long>(r->dropped));
+  std::printf(
+      "%s: valid; %llu events, %llu methods, %llu ids, %llu flushes, %llu dropped\n", file.c_str(),
+      static_cast<unsigned long long>(r->events), static_cast<unsigned long long>(r->methods),
+      static_cast<unsigned long long>(r->descs), static_cast<unsigned long long>(r->flushes),
+      static_cast<unsigned long long>(r->dropped));
   return kOk;
 }
 

@@ -42,12 +42,11 @@ struct HostFunction {
 
 // Where an access goes: base + zero_extend(index) + offset.
 struct Address {
-  Value base;                    // ref or i64
-  Value index = Value::none();   // i64, or i32 that is zero-extended
-  uint32_t offset = 0;           // bytes
-  uint8_t flags = kMemNone;      // MemFlags
+  Value base;                   // ref or i64
+  Value index = Value::none();  // i64, or i32 that is zero-extended
+  uint32_t offset = 0;          // bytes
+  uint8_t flags = kMemNone;     // MemFlags
 };
-
 
 class FunctionBuilder {
  public:

@@ -25,7 +25,8 @@ class Host {
   // Describes the body of `m`. Called when the method is first compiled and again for each further
   // compilation, each time with the same result (same blocks in the same order).
   //
-  // Thread: a calling thread or the runtime's worker, two methods at a time possibly; never the same
+  // Thread: a calling thread or the runtime's worker, two methods at a time possibly; never the
+  // same
   //         method twice at once.
   // Errors: the method then stays in the code it has; a first compile that fails makes its calls
   //         trap (TrapCode::kHost) and the message appears in the report.

@@ -34,7 +34,7 @@ using Value = Id<struct ValueTag>;            // an SSA value of one Function
 using Block = Id<struct BlockTag>;            // a basic block of one Function
 using Variable = Id<struct VariableTag>;      // a mutable host-level slot, see builder.h
 using SignatureId = Id<struct SignatureTag>;  // a call signature known to one Function
-using LoopId = Id<struct LoopTag>;            // the n-th loop header of one Function, in build order
+using LoopId = Id<struct LoopTag>;  // the n-th loop header of one Function, in build order
 
 // A probe's stable number within its method: the same in every tier and copy. 0 is invalid; the
 // entry block is 1.
@@ -47,9 +47,7 @@ enum class Type : uint8_t { kNone, kI32, kI64, kF32, kF64, kRef };
 constexpr bool is_int(Type t) { return t == Type::kI32 || t == Type::kI64; }
 constexpr bool is_float(Type t) { return t == Type::kF32 || t == Type::kF64; }
 // Returns whether a value of the type fills a 64-bit register.
-constexpr bool is_wide(Type t) {
-  return t == Type::kI64 || t == Type::kF64 || t == Type::kRef;
-}
+constexpr bool is_wide(Type t) { return t == Type::kI64 || t == Type::kF64 || t == Type::kRef; }
 
 // Returns "i32", "i64", "f32", "f64", "ref" or "none".
 const char* type_name(Type t);

@@ -18,28 +18,28 @@ namespace uptier {
 
 // How operands and the controlling type T (written after the dot) make an instruction.
 enum class Shape : uint8_t {
-  kConst,        // imm -> T                     imm holds the bits of the value, zero-extended
-  kUnary,        // T -> T
-  kBinary,       // T, T -> T
-  kCompare,      // T, T -> i32                  1 or 0
-  kTest,         // T -> i32
-  kConvert,      // S -> T                       S is the type of the operand
-  kSelect,       // i32, T, T -> T               second operand when the first is not 0
-  kLoad,         // address -> T                 see "Addresses" below
-  kStore,        // T, address
-  kCall,         // args -> result of signature  aux: SignatureId, imm: index into callees
-  kCallIndirect, // ref, args -> result          aux: SignatureId
-  kCallHost,     // args -> result               aux: SignatureId, imm: index into host functions
-  kJump,         // -> one edge
-  kBranch,       // i32 -> edge taken when not 0, edge taken when 0
-  kSwitch,       // i32 -> edges 0..n-2 by index, the last edge otherwise
-  kReturn,       // value of the function's result type, or nothing
-  kTrap,         // aux: TrapCode
-  kTrapIf,       // i32; aux: TrapCode           traps when the operand is not 0
-  kLoopHeader,   // slots...; aux: LoopId, imm: host pc
-  kProbe,        // optional value; aux: site, imm: ProbeKind
-  kFrameState,   // slots...; aux: inline depth, imm: host pc
-  kGuard,        // i32; aux: GuardReason        deopts to the last frame_state when 0
+  kConst,         // imm -> T                     imm holds the bits of the value, zero-extended
+  kUnary,         // T -> T
+  kBinary,        // T, T -> T
+  kCompare,       // T, T -> i32                  1 or 0
+  kTest,          // T -> i32
+  kConvert,       // S -> T                       S is the type of the operand
+  kSelect,        // i32, T, T -> T               second operand when the first is not 0
+  kLoad,          // address -> T                 see "Addresses" below
+  kStore,         // T, address
+  kCall,          // args -> result of signature  aux: SignatureId, imm: index into callees
+  kCallIndirect,  // ref, args -> result          aux: SignatureId
+  kCallHost,      // args -> result               aux: SignatureId, imm: index into host functions
+  kJump,          // -> one edge
+  kBranch,        // i32 -> edge taken when not 0, edge taken when 0
+  kSwitch,        // i32 -> edges 0..n-2 by index, the last edge otherwise
+  kReturn,        // value of the function's result type, or nothing
+  kTrap,          // aux: TrapCode
+  kTrapIf,        // i32; aux: TrapCode           traps when the operand is not 0
+  kLoopHeader,    // slots...; aux: LoopId, imm: host pc
+  kProbe,         // optional value; aux: site, imm: ProbeKind
+  kFrameState,    // slots...; aux: inline depth, imm: host pc
+  kGuard,         // i32; aux: GuardReason        deopts to the last frame_state when 0
 };
 
 // Addresses: one operand (`base`: ref or i64), or two (`base`, then `index`: an i64, or an i32 that
@@ -61,13 +61,13 @@ enum TypeMask : uint8_t {
 
 // What an instruction may do besides computing its result.
 enum Effect : uint8_t {
-  kPure = 0,          // same operands, same result: may be merged, moved, deleted
-  kCanTrap = 1,       // may end the call with a trap: never deleted, never hoisted above a guard
-  kReads = 2,         // reads memory
-  kWrites = 4,        // writes memory or has another side effect
-  kEndsBlock = 8,     // a terminator
-  kCommutes = 16,     // operands may be swapped
-  kPinned = 32,       // stays where it is, though it computes nothing (probe, loop_header, ...)
+  kPure = 0,       // same operands, same result: may be merged, moved, deleted
+  kCanTrap = 1,    // may end the call with a trap: never deleted, never hoisted above a guard
+  kReads = 2,      // reads memory
+  kWrites = 4,     // writes memory or has another side effect
+  kEndsBlock = 8,  // a terminator
+  kCommutes = 16,  // operands may be swapped
+  kPinned = 32,    // stays where it is, though it computes nothing (probe, loop_header, ...)
 };
 
 // clang-format off
@@ -210,20 +210,20 @@ enum MemFlags : uint8_t {
 };
 
 // Why a call ended without a result. Printed as the text that WebAssembly's tests use.
-#define UPTIER_TRAPS(X)                                             \
-  X(kNone, "none")                                                  \
-  X(kUnreachable, "unreachable")                                    \
-  X(kDivideByZero, "integer divide by zero")                        \
-  X(kIntegerOverflow, "integer overflow")                           \
-  X(kInvalidConversion, "invalid conversion to integer")            \
-  X(kOutOfBoundsMemory, "out of bounds memory access")              \
-  X(kOutOfBoundsTable, "out of bounds table access")                \
-  X(kUndefinedElement, "undefined element")                         \
-  X(kUninitializedElement, "uninitialized element")                 \
-  X(kIndirectTypeMismatch, "indirect call type mismatch")           \
-  X(kStackExhausted, "call stack exhausted")                        \
-  X(kGuardFailed, "guard failed")                                   \
-  X(kHost, "trap raised by the host")                               \
+#define UPTIER_TRAPS(X)                                   \
+  X(kNone, "none")                                        \
+  X(kUnreachable, "unreachable")                          \
+  X(kDivideByZero, "integer divide by zero")              \
+  X(kIntegerOverflow, "integer overflow")                 \
+  X(kInvalidConversion, "invalid conversion to integer")  \
+  X(kOutOfBoundsMemory, "out of bounds memory access")    \
+  X(kOutOfBoundsTable, "out of bounds table access")      \
+  X(kUndefinedElement, "undefined element")               \
+  X(kUninitializedElement, "uninitialized element")       \
+  X(kIndirectTypeMismatch, "indirect call type mismatch") \
+  X(kStackExhausted, "call stack exhausted")              \
+  X(kGuardFailed, "guard failed")                         \
+  X(kHost, "trap raised by the host")                     \
   X(kExit, "program exit")
 
 enum class TrapCode : uint8_t {

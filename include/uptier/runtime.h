@@ -44,11 +44,10 @@ struct Outcome {
 
 class Runtime {
  public:
-  // Creates a runtime. `sink` (may be null, not owned, must outlive the runtime) receives the trace.
-  // Errors: kInvalidArgument for options out of range, kResourceExhausted when the code region or
-  // the worker is refused.
-  static Result<std::unique_ptr<Runtime>> create(const Options& options,
-                                                 TraceSink* sink = nullptr);
+  // Creates a runtime. `sink` (may be null, not owned, must outlive the runtime) receives the
+  // trace. Errors: kInvalidArgument for options out of range, kResourceExhausted when the code
+  // region or the worker is refused.
+  static Result<std::unique_ptr<Runtime>> create(const Options& options, TraceSink* sink = nullptr);
   // Stops the worker, flushes every method one last time, and frees all code. No thread may be in
   // compiled code.
   virtual ~Runtime() = default;
@@ -93,7 +92,8 @@ class Runtime {
   // Returns the merged profile of everything flushed so far.
   virtual Profile profile() const = 0;
 
-  // Returns the text form of a method's IR. Describes the method afresh. Errors: what `build` returns.
+  // Returns the text form of a method's IR. Describes the method afresh. Errors: what `build`
+  // returns.
   virtual Result<std::string> ir(MethodId m) = 0;
 };
 

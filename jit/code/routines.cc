@@ -152,8 +152,8 @@ void emit_entry_slow(CodeBuffer& b, EntrySlow slow, void* runtime, EntryFast fas
 
 }  // namespace
 
-Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtime,
-                                  EntryFast fast, const void* data) {
+Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtime, EntryFast fast,
+                                  const void* data) {
   if (Status s = check_cpu(); !s) return s.error();
   CodeBuffer b(space);
   Assembler& a = b.assembler();

@@ -21,8 +21,8 @@ namespace uptier::jit {
 // that Routines was made with; returns the address of the code. Must not throw.
 using EntrySlow = const void* (*)(uint32_t method, void* runtime);
 
-// Tried before it, with the calling thread's context: returns the code, or null to leave the event to
-// EntrySlow. It must not touch a vector register, so none is saved for it.
+// Tried before it, with the calling thread's context: returns the code, or null to leave the event
+// to EntrySlow. It must not touch a vector register, so none is saved for it.
 using EntryFast = const void* (*)(uint32_t method, const void* data,
                                   sampler::ThreadContext* context);
 
@@ -36,8 +36,8 @@ using InvokeRoutine = uint32_t (*)(const void* target, const uint64_t* gp, const
 
 class Routines {
  public:
-  // Emits them. `runtime` is passed to `slow` as it is, `data` to `fast`; `fast` may be null. Errors:
-  // kResourceExhausted, or kUnsupported on a processor that lacks what compiled code needs.
+  // Emits them. `runtime` is passed to `slow` as it is, `data` to `fast`; `fast` may be null.
+  // Errors: kResourceExhausted, or kUnsupported on a processor that lacks what compiled code needs.
   static Result<Routines> create(CodeSpace& space, EntrySlow slow, void* runtime,
                                  EntryFast fast = nullptr, const void* data = nullptr);
 
