@@ -108,10 +108,10 @@ void LinearScan::spill_from(uint32_t p, uint32_t pos) {
 
 void LinearScan::evict_active(uint32_t p, uint32_t pos) {
   const Piece& piece = pieces_[p];
-  // A part that begins with a parameter may be in memory from the start of its loop.
-  uint32_t at = split_position(p, pos);
-  if (at < piece.from) at = piece.from;
-  spill_from(p, at);
+  bool unused = piece.uses_at == piece.uses_end || live_.uses[piece.uses_at].pos >= pos;
+  // A part that was never used in its register need not have come there.
+  if (p >= m_.vregs.size() && unused) return spill_whole(p);
+  spill_from(p, std::max(split_position(p, pos), piece.from));
 }
 
 // Frees a register for `cur`.
