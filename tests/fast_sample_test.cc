@@ -1,0 +1,125 @@
+// The fast path of a sampled call does what the slow one does, or nothing.
+#include "sampler/fast_sample.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "sampler/reservation.h"
+#include "sampler/schedule.h"
+
+namespace uptier::sampler {
+namespace {
+
+// A context with one method that has a slab, as attached threads have.
+class FastSampleTest : public testing::Test {
+ protected:
+  FastSampleTest() {
+    Result<Reservation> r =
+        Reservation::create(kMethodsOffset + 16 * sizeof(MethodState), "context");
+    memory_ = std::move(*r);
+    context().runtime = this;
+    context().random = 42;
+    state().slab = &slab_;
+  }
+  ThreadContext& context() { return *static_cast<ThreadContext*>(memory_.data()); }
+  MethodState& state() { return context().method(0); }
+
+  Reservation memory_;
+  uint64_t slab_ = 0;
+  int code_ = 0;
+};
+
+bool same(const MethodState& a, const MethodState& b) {
+  return a.call_countdown == b.call_countdown && a.calls == b.calls &&
+         a.next_sample == b.next_sample && a.next_flush == b.next_flush && a.call_gap == b.call_gap;
+}
+
+TEST_F(FastSampleTest, takes_the_same_samples_as_the_slow_path) {
+  for (GapKind kind : {GapKind::kRandom, GapKind::kFixed, GapKind::kPrime}) {
+    for (uint32_t interval : {2u, 7u, 16u, 64u, 1000u}) {
+      state() = MethodState();
+      state().slab = &slab_;
+      Schedule schedule = Schedule::make(kind, interval, 32);
+      FastSampling fast(this, 16, schedule.calls);
+      fast.set_entry(0, &code_);
+      uint64_t taken = 0;
+      for (int call = 1; call <= 300'000; ++call) {
+        if (--state().call_countdown >= 0) continue;
+        MethodState slow_state = state();
+        uint64_t slow_random = context().random;
+        CallEvent e = call_event(slow_state, schedule, slow_random);
+        ASSERT_EQ(e.call, static_cast<uint64_t>(call));
+        const void* target = fast.take(0, context());
+        if (target == nullptr) {
+          state() = slow_state;
+          context().random = slow_random;
+          continue;
+        }
+        ++taken;
+        EXPECT_EQ(target, &code_);
+        EXPECT_TRUE(e.sample && !e.flush) << "only plain samples are taken here";
+        ASSERT_TRUE(same(state(), slow_state)) << "call " << call << " interval " << interval;
+        if (kind == GapKind::kRandom) { ASSERT_EQ(context().random, slow_random); }
+      }
+      // The far tail of the law and the flushes are the slow path's; past some 200 calls between
+      // samples all strata hold many gaps, and its cost does not matter any more.
+      if (interval <= 64) { EXPECT_GT(taken, 300'000 / interval / 2) << interval; }
+    }
+  }
+}
+
+TEST_F(FastSampleTest, leaves_everything_else_alone) {
+  Schedule schedule = Schedule::make(GapKind::kFixed, 4, 32);
+  FastSampling fast(this, 16, schedule.calls);
+  fast.set_entry(0, &code_);
+  auto refuses = [&] {
+    MethodState before = state();
+    uint64_t random = context().random;
+    bool null = fast.take(0, context()) == nullptr;
+    return null && same(before, state()) && context().random == random;
+  };
+  state().call_countdown = -1;
+  EXPECT_TRUE(refuses()) << "never armed";
+  call_event(state(), schedule, context().random);
+  state().call_countdown = -1;
+  EXPECT_FALSE(refuses());
+  state().call_countdown = -1;
+  state().slab = nullptr;
+  EXPECT_TRUE(refuses()) << "no slab";
+  state().slab = &slab_;
+  state().call_countdown = 3;
+  EXPECT_TRUE(refuses()) << "not due";
+  state().call_countdown = -1;
+  state().next_flush = state().calls + state().call_gap;
+  EXPECT_TRUE(refuses()) << "a flush is due too";
+  state().next_flush = 1000;
+  fast.set_entry(0, nullptr);
+  EXPECT_TRUE(refuses()) << "no instrumented code";
+  fast.set_entry(0, &code_);
+  context().runtime = nullptr;
+  EXPECT_TRUE(refuses()) << "another runtime's thread";
+  context().runtime = this;
+  EXPECT_FALSE(refuses());
+}
+
+TEST(GapTable, follows_the_geometric_law) {
+  for (uint32_t interval : {2u, 16u, 100u}) {
+    GapLaw law = GapLaw::make(GapKind::kRandom, interval);
+    GapTable table(law);
+    uint64_t state = 7;
+    uint64_t known = 0;
+    for (int i = 0; i < 200'000; ++i) {
+      uint64_t bits = next_random(state);
+      uint32_t gap = table.draw(bits);
+      if (gap == 0) continue;
+      ++known;
+      ASSERT_EQ(gap, next_gap(interval, to_unit(bits))) << "interval " << interval;
+    }
+    EXPECT_GT(known, 100'000u) << interval;
+  }
+}
+
+}  // namespace
+}  // namespace uptier::sampler
