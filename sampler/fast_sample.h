@@ -21,8 +21,8 @@
 namespace uptier::sampler {
 
 // The geometric law by strata: the top 8 of the random bits choose one, the next 32 decide between
-// its two gaps. Strata that hold more than two gaps (the far tail; all of them for intervals in the hundreds,
-// where a sample is rare enough to cost what it likes) are left to GapLaw::draw.
+// its two gaps. Strata that hold more than two gaps (the far tail; all of them for intervals in the
+// hundreds, where a sample is rare enough to cost what it likes) are left to GapLaw::draw.
 class GapTable {
  public:
   explicit GapTable(const GapLaw& law);
