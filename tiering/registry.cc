@@ -49,8 +49,7 @@ void RuntimeImpl::flush_removed_locked(Method& m) {
   for (auto& t : threads_) {
     sampler::MethodState& s = t->state(m.id);
     if (s.call_gap == 0 && s.loop_gap == 0 && s.slab == nullptr) continue;
-    std::span<const uint64_t> counts;
-    if (s.slab != nullptr) counts = {s.slab, m.slab_words.load(std::memory_order_relaxed)};
+    std::span<const uint64_t> counts = counters(m, s);
     sampler::Note n = make_note(m, *t, sampler::NoteKind::kFlushFinal);
     observer_.take(m, t->number(), n, counts);
   }

@@ -99,6 +99,8 @@ class RuntimeImpl final : public Runtime {
   const void* osr_target(Method& m, uint32_t loop, AttachedThread& t) noexcept;
   const void* stress_target(Method& m, uint32_t loop, AttachedThread& t, bool instrumented,
                             const void* otherwise) noexcept;
+  static std::span<const uint64_t> counters(const Method& m,
+                                            const sampler::MethodState& s) noexcept;
   uint64_t exact_calls(Method& m) const noexcept;
   void post(Method& m, AttachedThread& t, sampler::NoteKind kind, uint32_t loop,
             uint64_t call = 0) noexcept;

@@ -222,6 +222,13 @@ uint64_t RuntimeImpl::exact_calls(Method& m) const noexcept {
   return calls;
 }
 
+// What a thread has counted of a method; empty before it has a slab.
+std::span<const uint64_t> RuntimeImpl::counters(const Method& m,
+                                                const sampler::MethodState& s) noexcept {
+  if (s.slab == nullptr) return {};
+  return {s.slab, m.slab_words.load(std::memory_order_relaxed)};
+}
+
 sampler::Note RuntimeImpl::make_note(Method& m, AttachedThread& t,
                                      sampler::NoteKind kind) noexcept {
   sampler::MethodState& s = t.state(m.id);
@@ -244,8 +251,7 @@ void RuntimeImpl::post(Method& m, AttachedThread& t, sampler::NoteKind kind, uin
   n.loop = loop;
   if (call != 0) n.calls = call;
   ++s.flushes;
-  std::span<const uint64_t> counts;
-  if (s.slab != nullptr) counts = {s.slab, m.slab_words.load(std::memory_order_relaxed)};
+  std::span<const uint64_t> counts = counters(m, s);
   bool pushed = t.ring().push(n, counts);
   // Counters that are larger than the ring stay behind; the policy is asked all the same.
   if (!pushed && counts.size_bytes() > options_.ring_bytes / 2) pushed = t.ring().push(n, {});

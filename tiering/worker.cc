@@ -130,8 +130,7 @@ void RuntimeImpl::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind)
     if (m.removed) continue;
     sampler::Note n = make_note(m, t, kind);
     ++s.flushes;
-    std::span<const uint64_t> counts;
-    if (s.slab != nullptr) counts = {s.slab, m.slab_words.load(std::memory_order_relaxed)};
+    std::span<const uint64_t> counts = counters(m, s);
     observer_.take(m, t.number(), n, counts);
   }
 }
