@@ -120,7 +120,7 @@ std::string compare_osr(uint64_t seed, const RandomOptions& options, uint64_t& e
 TEST(OptOsr, frames_that_change_code_at_a_loop_answer_the_same) {
   corpus_raise = raise_in_context;
   const char* text = std::getenv("UPTIER_RANDOM_SEEDS");
-  uint64_t seeds = text != nullptr ? std::strtoull(text, nullptr, 10) : 40;
+  uint64_t seeds = text != nullptr ? std::strtoull(text, nullptr, 10) : 100;
   uint64_t entries = 0;
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
     ASSERT_EQ("", compare_osr(seed, {.functions = 2, .depth = 4}, entries));

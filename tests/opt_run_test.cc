@@ -59,7 +59,7 @@ std::string compare_random(uint64_t seed, const RandomOptions& options,
 
 uint64_t seeds() {
   const char* text = std::getenv("UPTIER_RANDOM_SEEDS");
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : 60;
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : 200;
 }
 
 TEST(OptRun, random_programs_answer_as_the_interpreter_does) {

@@ -233,6 +233,32 @@ b2:
   expect_golden("opt_listing_sum", disassemble(c.base(), c.size()));
 }
 
+// A test may be left out after the operation that set the flags, but not where another way joins.
+TEST(OptCode, flags_do_not_cross_a_join) {
+  const std::string masks = "v2 = and.i32 v0, v3\n", multiplies = "v2 = mul.i32 v0, v3\n";
+  for (bool swap : {false, true}) {
+    std::string first = swap ? multiplies : masks, second = swap ? masks : multiplies;
+    std::string text =
+        "func @join(i32, i32) -> i32 {\nb0(v0: i32, v1: i32):\n  v3 = const.i32 6\n"
+        "  branch v1, b1, b2\nb1:\n  " +
+        first + "  jump b3(v2)\nb2:\n  ";
+    text += std::string(second).replace(0, 2, "v4") +
+            "  jump b3(v4)\nb3(v5: i32):\n  branch v5, b4, b5\nb4:\n  return v3\nb5:\n  v6 = "
+            "add.i32 v5, v0\n  return v6\n}\n";
+    auto module = jit::parse_module(text, {"join", {}});
+    ASSERT_TRUE(module.ok()) << module.error().message;
+    Scratch scratch;
+    jit::Interpreter oracle(*module, interpret_options(scratch));
+    CodeMachine machine;
+    OptimizedModule code(machine, *module);
+    for (uint64_t n = 0; n < 32; ++n) {
+      std::vector<uint64_t> args = {n / 2, n % 2};
+      auto got = machine.run(code.entry(MethodId(0)), module->functions[0].signature(), args);
+      EXPECT_EQ(static_cast<uint32_t>(got.bits), interpret(oracle, MethodId(0), args).bits) << n;
+    }
+  }
+}
+
 // Probes are rows of a table: the bytes are the same without them.
 TEST(OptCode, probes_cost_no_bytes) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {

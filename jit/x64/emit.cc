@@ -135,6 +135,7 @@ void Emitter::emit_block(uint32_t b) {
   while (next_ < m_.blocks.size() && target_[next_] != next_) ++next_;
   if (block.align) a_.align(asmjit::AlignMode::kCode, 16);
   b_.bind(labels_[b]);
+  flags_ = {};  // those who jump here have others
   for (uint32_t n = block.begin; n < block.end; ++n) {
     emit_probes(n);
     emit_gap(n);

@@ -106,7 +106,7 @@ class RangeFinder {
     const Site& def = sites_[first];
     blocks_.assign(1, def.block);
     for (uint32_t k = first + 1; k < last; ++k) reach(v, def.block, sites_[k].block);
-    std::sort(blocks_.begin() + 1, blocks_.end());
+    sort_blocks(v);
     uint32_t k = first + 1;
     for (uint32_t b : blocks_) {
       const MBlock& block = m_.blocks[b];
@@ -115,6 +115,18 @@ class RangeFinder {
       for (; k < last && sites_[k].block == b; ++k) to = std::max(to, sites_[k].end);
       if (out_of_[b] == v) to = 2 * block.end;
       add_range(v, from, to);
+    }
+  }
+
+  // A vreg that lives nearly everywhere is found faster by asking every block.
+  void sort_blocks(uint32_t v) {
+    if (blocks_.size() < 3) return;
+    auto [least, most] = std::minmax_element(blocks_.begin() + 1, blocks_.end());
+    uint32_t first = *least, last = *most;
+    if (last - first >= 8 * blocks_.size()) return std::sort(blocks_.begin() + 1, blocks_.end());
+    blocks_.resize(1);
+    for (uint32_t b = first; b <= last; ++b) {
+      if (into_[b] == v) blocks_.push_back(b);
     }
   }
 
