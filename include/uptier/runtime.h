@@ -4,7 +4,10 @@
 //
 // A method's entry address is a stub that never changes; which code it reaches is the runtime's
 // business. The address may be called like any C function of the signature from an attached thread,
-// provided that no trap can happen or that an `invoke` is further up the stack.
+// provided that no trap can happen or that an `invoke` is further up the stack. Code that is
+// entered so with no `invoke` further up must not lead to an `invoke` either: when an outermost one
+// returns, the thread counts as having left compiled code, and code that it still runs could be
+// freed.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +52,7 @@ class Runtime {
   // region or the worker is refused.
   static Result<std::unique_ptr<Runtime>> create(const Options& options, TraceSink* sink = nullptr);
   // Stops the worker, flushes every method one last time, and frees all code. No thread may be in
-  // compiled code.
+  // compiled code, and every other thread must have detached. The calling thread need not have.
   virtual ~Runtime() = default;
 
   // Registers a method; nothing is compiled yet. `host` is not owned and must outlive the method.
