@@ -19,6 +19,14 @@ namespace uptier {
 enum class TierMode : uint8_t { kAuto, kBaseline, kInstrumented, kOptimized };
 // What answers `decide`: the formula, or a fixed answer for every method it is asked about.
 enum class PolicyMode : uint8_t { kAuto, kAlways, kNever };
+// Which counters instrumented copies carry for control flow: one a block, or those on edges outside a
+// spanning tree, from which all others follow exactly.
+enum class FlowMode : uint8_t { kEdges, kBlocks };
+// How counters are shared. kPerThread: one each, summed at flushes. kInterlocked: one for all
+// threads, exact. kRacing: one for all, increments may be lost. kScalable: one for all, exact up to
+// 2^13 and probabilistic from there. kDual: kInterlocked and kScalable side by side, to measure the
+// error.
+enum class CounterMode : uint8_t { kPerThread, kInterlocked, kScalable, kRacing, kDual };
 // How gaps are drawn around the mean. kExact: fixed gaps on one shared countdown, to the call.
 enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
 
