@@ -68,6 +68,9 @@ struct OptimizeRequest {
   std::span<const uint64_t> block_counts;
   // The loop at whose header the code is entered from a baseline frame; none: normal entry.
   LoopId osr_loop;
+  // The frame is one of the host's interpreter instead: the code is called with the method's
+  // arguments and the address of the slots of the loop's frame state.
+  bool from_host = false;
 };
 
 // Errors: kUnsupported names the operation, kResourceExhausted the budget, kInvalidInput a bug that

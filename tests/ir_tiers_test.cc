@@ -31,6 +31,12 @@ std::vector<Mode> modes() {
       {"osr_everywhere", {never, {"stress", "osr=all"}}, &StressReport::osr_forced},
       {"osr_second_arrivals", {never, {"stress", "osr=every:2"}}, &StressReport::osr_forced},
       {"copies_to_and_fro", {never, {"stress", "copy=every:2"}}, &StressReport::copy_forced},
+      {"versions_to_and_fro",
+       {{"policy", "always"}, {"flush_first", "1"}, {"workers", "0"}, {"stress", "flip=every:2"}},
+       &StressReport::flip_forced},
+      {"late_compiler",
+       {{"policy", "always"}, {"flush_first", "1"}, {"stress", "delay=random:0.05:1"}},
+       &StressReport::delay_forced},
   };
 }
 

@@ -24,19 +24,21 @@ TEST(ReportJson, has_every_field_of_the_report) {
   const json j = json::parse(report_json(test::sample_report()));
   EXPECT_EQ(keys(j), (Keys{"methods_registered", "code_bytes_in_service", "code_bytes_freed",
                            "compile_ns_total", "methods", "decisions", "losses", "stress"}));
-  EXPECT_EQ(keys(j["methods"][0]), (Keys{"method", "name", "module_key", "function_index", "tier",
-                                         "calls", "sampled_calls", "loop_iterations", "bursts",
-                                         "flushes", "osr_entries", "versions", "last_error"}));
+  EXPECT_EQ(keys(j["methods"][0]),
+            (Keys{"method", "name", "module_key", "function_index", "hash", "tier", "calls",
+                  "sampled_calls", "loop_iterations", "bursts", "flushes", "osr_entries",
+                  "versions", "last_error"}));
   EXPECT_EQ(keys(j["methods"][0]["versions"][0]),
             (Keys{"tier", "copy", "osr_loop", "code_bytes", "compile_ns", "retired", "freed"}));
   EXPECT_EQ(keys(j["decisions"][0]), (Keys{"sequence", "method", "method_name", "action", "reason",
                                            "calls", "samples", "loop_iterations", "priority"}));
   EXPECT_EQ(keys(j["losses"]),
             (Keys{"samples_without_copy", "slabs_refused", "flushes_delayed", "requests_dropped",
-                  "compiles_failed", "code_refused", "sink_errors"}));
-  EXPECT_EQ(keys(j["stress"]), (Keys{"osr_points", "osr_forced", "copy_points", "copy_forced",
-                                     "guard_points", "guard_forced", "compile_points",
-                                     "compile_forced", "code_points", "code_forced"}));
+                  "compiles_failed", "code_refused", "evictions", "sink_errors"}));
+  EXPECT_EQ(keys(j["stress"]),
+            (Keys{"osr_points", "osr_forced", "copy_points", "copy_forced", "guard_points",
+                  "guard_forced", "compile_points", "compile_forced", "code_points", "code_forced",
+                  "delay_points", "delay_forced", "flip_points", "flip_forced"}));
 }
 
 TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
@@ -51,6 +53,7 @@ TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
                                {"requests_dropped", 4},
                                {"compiles_failed", 5},
                                {"code_refused", 6},
+                               {"evictions", 8},
                                {"sink_errors", 7}}));
   EXPECT_EQ(j["stress"], (json{{"osr_points", 20},
                                {"osr_forced", 1},
@@ -61,7 +64,11 @@ TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
                                {"compile_points", 23},
                                {"compile_forced", 4},
                                {"code_points", 24},
-                               {"code_forced", 5}}));
+                               {"code_forced", 5},
+                               {"delay_points", 25},
+                               {"delay_forced", 6},
+                               {"flip_points", 26},
+                               {"flip_forced", 7}}));
 }
 
 TEST(ReportJson, methods_and_versions_are_those_of_the_report) {

@@ -56,6 +56,7 @@ TEST(ReportText, each_loss_is_named_and_none_is_said) {
       {&LossReport::requests_dropped, "requests dropped 9"},
       {&LossReport::compiles_failed, "compilations failed 9"},
       {&LossReport::code_refused, "code refused 9"},
+      {&LossReport::evictions, "evictions 9"},
       {&LossReport::sink_errors, "trace events lost 9"}};
   for (auto [field, text] : losses) {
     Report r;

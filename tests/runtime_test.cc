@@ -322,5 +322,53 @@ TEST(Runtime, removed_method_is_flushed_and_its_code_freed) {
   for (const VersionReport& v : r.report_of("leaf").versions) EXPECT_TRUE(v.freed);
 }
 
+// Each call comes from a thread of its own, which never reaches a flush point.
+TEST(Runtime, method_that_only_short_lived_threads_call_gets_hot) {
+  Options o;
+  o.policy = PolicyMode::kAlways;
+  IrRuntime r(parse_or_die("func @f(i64) -> i64 {\nb0(v0: i64):\n  return v0\n}\n"), o);
+  for (uint64_t i = 0; i < 100; ++i) {
+    ASSERT_EQ(r.runtime->invoke(r.host->method(MethodId(0)), {{i}}).bits, i);
+  }
+  r.runtime->flush();
+  Report report = r.runtime->report();
+  EXPECT_EQ(report.methods[0].tier, Tier::kOptimized);
+  EXPECT_LT(report.decisions.size(), 50u) << "threads that change nothing leave no record";
+}
+
+TEST(Runtime, opt_range_says_what_may_be_optimized) {
+  jit::Module m = parse_or_die(
+      "func @f(i64) -> i64 {\nb0(v0: i64):\n  return v0\n}\n"
+      "func @g(i64) -> i64 {\nb0(v0: i64):\n  return v0\n}\n");
+  auto run = [&](const std::string& range, TierMode tier) {
+    Options o;
+    o.tier = tier;
+    o.policy = PolicyMode::kAlways;
+    o.workers = 0;
+    EXPECT_TRUE(o.set("opt_range", range).ok()) << range;
+    IrRuntime r(m, o);
+    ThreadScope scope(*r.runtime);
+    for (uint64_t i = 0; i < 100; ++i) {
+      for (uint32_t k : {0u, 1u}) r.runtime->invoke(r.host->method(MethodId(k)), {{i}});
+    }
+    return r.runtime->report().methods;
+  };
+  std::vector<MethodReport> all = run("", TierMode::kAuto);
+  ASSERT_EQ(all.size(), 2u);
+  ASSERT_NE(all[0].hash, all[1].hash);
+  char range[40];
+  std::snprintf(range, sizeof range, "%llx..%llx", static_cast<unsigned long long>(all[0].hash),
+                static_cast<unsigned long long>(all[0].hash));
+  for (TierMode tier : {TierMode::kAuto, TierMode::kOptimized}) {
+    for (const MethodReport& method : run(range, tier)) {
+      EXPECT_EQ(method.tier, method.hash == all[0].hash ? Tier::kOptimized : Tier::kBaseline);
+    }
+  }
+  Options o;
+  for (const char* wrong : {"1", "1..", "..1", "2..1", "x..y", "1...2", "0..10000000000000000"}) {
+    EXPECT_EQ(o.set("opt_range", wrong).error().code, ErrorCode::kInvalidArgument) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace uptier::test

@@ -32,12 +32,18 @@ void RuntimeImpl::detach() {
   AttachedThread* t = here();
   if (t == nullptr || --t->depth != 0) return;
   sampler::exchange_context(t->outer);
+  leave(*t);
+  wake_worker();
+}
+
+// The last that is heard of a thread.
+void RuntimeImpl::leave(AttachedThread& t) {
   std::lock_guard lock(state_mutex_);
-  flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);
-  losses_.samples_without_copy += t->samples_without_copy;
-  losses_.slabs_refused += t->slabs_refused;
-  losses_.flushes_delayed += t->flushes_delayed;
-  std::erase_if(threads_, [&](const auto& owned) { return owned.get() == t; });
+  flush_thread_locked(t, sampler::NoteKind::kFlushFinal);
+  losses_.samples_without_copy += t.samples_without_copy;
+  losses_.slabs_refused += t.slabs_refused;
+  losses_.flushes_delayed += t.flushes_delayed;
+  std::erase_if(threads_, [&](const auto& owned) { return owned.get() == &t; });
   reclaim_locked();
 }
 
@@ -50,6 +56,19 @@ void RuntimeImpl::quiescent() noexcept {
   if (!reclaimer_.has_limbo()) return;
   std::lock_guard lock(state_mutex_);
   reclaim_locked();
+}
+
+void RuntimeImpl::begin_blocked() noexcept {
+  AttachedThread* t = here();
+  if (t == nullptr) return;
+  t->enter_blocked(__builtin_frame_address(0));
+  if (!reclaimer_.has_limbo()) return;
+  std::lock_guard lock(state_mutex_);
+  reclaim_locked();
+}
+
+void RuntimeImpl::end_blocked() noexcept {
+  if (AttachedThread* t = here()) t->leave_blocked();
 }
 
 void RuntimeImpl::flush() {

@@ -1,6 +1,8 @@
 // From a Plan to a Version: describe, verify, compile. What fails here never fails a running
 // method.
+#include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "jit/ir/build.h"
 #include "jit/ir/verify.h"
@@ -17,14 +19,19 @@ uint64_t now_ns() {
 
 bool is_real(Opcode op) { return op != Opcode::kProbe && op != Opcode::kLoopHeader; }
 
-// Learns from the first build what never changes afterwards. The caller holds the state mutex.
+// Learns from the first description what never changes afterwards. The caller holds the state
+// mutex.
+void learn_loops(Method& m, uint32_t count) {
+  m.loop_count = count;
+  m.osr = std::make_unique<std::atomic<const Version*>[]>(count);
+  m.osr_from_host = std::make_unique<std::atomic<const Version*>[]>(count);
+  m.osr_asked = std::make_unique<std::atomic<bool>[]>(count);
+  m.osr_requested.assign(count, false);
+}
+
 void learn_shape(Method& m, const jit::Function& f) {
-  m.loop_count = f.loop_count;
-  m.osr = std::make_unique<std::atomic<const Version*>[]>(f.loop_count);
-  m.osr_asked = std::make_unique<std::atomic<bool>[]>(f.loop_count);
-  m.osr_requested.assign(f.loop_count, false);
+  learn_loops(m, f.loop_count);
   m.schema = Schema::block_schema(f.block_sites, f.cfg_hash);
-  m.block_weights.clear();
   for (Block b : f.layout) {
     uint32_t weight = 0;
     for (jit::InstId i : f.block(b).insts) weight += is_real(f.inst(i).op);
@@ -32,6 +39,18 @@ void learn_shape(Method& m, const jit::Function& f) {
     m.instructions += weight;
   }
   m.slab_words.store(m.schema.words(), std::memory_order_relaxed);
+  m.shape_known = true;
+}
+
+// The same of a method that the host compiles by itself: its blocks are taken to be alike.
+void learn_own_shape(Method& m) {
+  learn_loops(m, 0);
+  m.schema = m.info.own_schema;
+  m.instructions = std::max(m.info.own_size, 1u);
+  uint32_t words = m.schema.words();
+  m.block_weights.assign(words, std::max(m.instructions / std::max(words, 1u), 1u));
+  m.slab_words.store(words, std::memory_order_relaxed);
+  m.shape_known = true;
 }
 
 }  // namespace
@@ -47,7 +66,7 @@ Result<jit::Function> RuntimeImpl::describe(Method& m) {
                    m.info.name + ": calls a method that is not registered"};
     }
   }
-  if (m.schema.cfg_hash == 0) {
+  if (!m.shape_known) {
     std::lock_guard lock(state_mutex_);
     learn_shape(m, f);
   }
@@ -58,71 +77,120 @@ Result<jit::Function> RuntimeImpl::describe(Method& m) {
   return f;
 }
 
-Result<std::unique_ptr<Version>> RuntimeImpl::make(Method& m, const jit::Function& f,
-                                                   const Plan& plan) {
+// Makes what `plan` asks for, by the host's compiler or ours.
+Result<std::unique_ptr<Version>> RuntimeImpl::make(Method& m, const Plan& plan) {
+  if (stress_.active(StressKind::kDelay) && stress_.point(StressKind::kDelay)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(kStressDelayMs));
+  }
   if (stress_.active(StressKind::kCompile) && stress_.point(StressKind::kCompile)) {
     return Error{ErrorCode::kUnsupported, "compilation failed by the stress plan"};
   }
-  if (stress_.active(StressKind::kCode) && stress_.point(StressKind::kCode)) {
-    space_->fail_allocation(1);
-  }
   uint64_t start = now_ns();
-  CallPaths calls(*this, plan);
-  jit::CompileInput in{f, m.id, helpers_, calls, *space_};
-  Result<std::unique_ptr<jit::Code>> code = [&] {
-    if (plan.tier == Tier::kBaseline)
-      return jit::compile_baseline(
-          in, {.copy = plan.copy,
-               .loop_checks = options_.tier != TierMode::kBaseline || !options_.stress.empty()});
-    std::vector<uint64_t> counts;
-    if (plan.use_profile) {
-      std::lock_guard lock(state_mutex_);
-      counts = observer_.block_estimates(m);
-    }
-    return jit::compile_optimized(in, {.block_counts = counts, .osr_loop = plan.osr_loop});
-  }();
-  if (!code) return code.error();
   auto v = std::make_unique<Version>();
   v->tier = plan.tier;
   v->copy = plan.copy;
   v->osr_loop = plan.osr_loop;
-  v->code = std::move(*code);
-  v->code->set_method(m.id);
-  v->code_bytes = v->code->size();
+  v->from_host = plan.from_host;
+  v->method = m.id;
+  Status s = m.info.own_code ? make_own(m, plan, *v) : make_ours(m, plan, *v);
+  if (!s) return s.error();
   v->compile_ns = now_ns() - start;
   return v;
 }
 
-// The first call of a method, on any thread: returns whether it has code now.
+Status RuntimeImpl::make_own(Method& m, const Plan& plan, Version& v) {
+  MethodProfile seen;
+  {
+    std::lock_guard lock(state_mutex_);
+    if (!m.shape_known) learn_own_shape(m);
+    seen = observer_.profile_of(m);
+  }
+  if (Status s = m.schema.check(); !s) return s;
+  Result<HostCode> code = m.host.compile(plan, seen);
+  if (!code) return code.error();
+  if (code->entry == nullptr) {
+    return Error{ErrorCode::kInvalidInput, m.info.name + ": the host's code has no entry"};
+  }
+  v.host = &m.host;
+  v.host_code = *code;
+  v.entry = code->entry;
+  v.code_bytes = code->bytes;
+  return {};
+}
+
+Status RuntimeImpl::make_ours(Method& m, const Plan& plan, Version& v) {
+  Result<jit::Function> f = describe(m);
+  if (!f) return f.error();
+  if (stress_.active(StressKind::kCode) && stress_.point(StressKind::kCode)) {
+    space_->fail_allocation(1);
+  }
+  CallPaths calls(*this, plan);
+  jit::CompileInput in{*f, m.id, helpers_, calls, *space_};
+  Result<std::unique_ptr<jit::Code>> code =
+      plan.tier == Tier::kBaseline
+          ? jit::compile_baseline(in, {.copy = plan.copy,
+                                       .loop_checks = options_.tier != TierMode::kBaseline ||
+                                                      !options_.stress.empty()})
+          : jit::compile_optimized(in, {.block_counts = known_counts(m, plan),
+                                        .osr_loop = plan.osr_loop,
+                                        .from_host = plan.from_host});
+  if (!code) return code.error();
+  v.code = std::move(*code);
+  v.code->set_method(m.id);
+  v.entry = v.code->entry();
+  v.code_bytes = v.code->size();
+  return {};
+}
+
+std::vector<uint64_t> RuntimeImpl::known_counts(Method& m, const Plan& plan) {
+  if (!plan.use_profile) return {};
+  std::lock_guard lock(state_mutex_);
+  return observer_.block_estimates(m);
+}
+
+// A call of a method without code in service, on any thread: returns whether it has some now. The
+// thread counts as blocked meanwhile, so that what it does not run can make room.
 bool RuntimeImpl::first_call(Method& m) {
+  AttachedThread* t = here();
+  if (t != nullptr) t->enter_blocked(__builtin_frame_address(0));
+  bool ready = make_first(m);
+  if (t != nullptr) t->leave_blocked();
+  return ready;
+}
+
+bool RuntimeImpl::make_first(Method& m) {
   std::lock_guard compile(m.compile_mutex);
   if (current_entry(m) != nullptr) return true;
+  if (relink(m)) return true;
   if (m.failed.load(std::memory_order_relaxed)) return false;
   Status s = compile_first(m);
   if (s) return true;
+  bool refused = s.error().code == ErrorCode::kResourceExhausted;
   std::lock_guard lock(state_mutex_);
   m.last_error = s.error().message;
-  losses_.compiles_failed++;
-  m.failed.store(true, std::memory_order_relaxed);
+  (refused ? losses_.code_refused : losses_.compiles_failed)++;
+  // What was refused for want of room may be had at another call.
+  m.failed.store(!refused, std::memory_order_relaxed);
   return false;
 }
 
-Status RuntimeImpl::compile_first(Method& m) {
-  Result<jit::Function> f = describe(m);
-  if (!f) return f.error();
-  std::vector<Plan> plans;
-  if (options_.tier == TierMode::kOptimized) {
-    plans = {{.method = m.id, .tier = Tier::kOptimized}, {.method = m.id}};
-  } else {
-    // The instrumented copy waits for the first sample, unless no sample may be missed.
-    bool both =
-        schedule_.sample_calls && (always_instrumented_ || options_.gap == GapMode::kExact ||
-                                   options_.workers == 0 || stress_.active(StressKind::kCopy));
-    plans = {{.method = m.id}};
-    if (both) plans.push_back({.method = m.id, .copy = Copy::kInstrumented});
+std::vector<Plan> RuntimeImpl::first_plans(const Method& m) const {
+  Plan plain{.method = m.id}, copy{.method = m.id, .copy = Copy::kInstrumented};
+  bool excluded = !OptRange::parse(options_.opt_range)->contains(method_hash(m.info));
+  if (options_.tier == TierMode::kOptimized && !excluded) {
+    return {{.method = m.id, .tier = Tier::kOptimized}, plain};
   }
-  for (const Plan& plan : plans) {
-    Result<std::unique_ptr<Version>> v = make(m, *f, plan);
+  // The instrumented copy waits for the first sample, unless no sample may be missed.
+  bool both =
+      schedule_.sample_calls && (always_instrumented_ || options_.gap == GapMode::kExact ||
+                                 options_.workers == 0 || stress_.active(StressKind::kCopy));
+  if (m.info.own_code && m.info.own_schema.slots.empty()) both = false;
+  return both ? std::vector<Plan>{plain, copy} : std::vector<Plan>{plain};
+}
+
+Status RuntimeImpl::compile_first(Method& m) {
+  for (const Plan& plan : first_plans(m)) {
+    Result<std::unique_ptr<Version>> v = make_with_room(m, plan, true);
     std::lock_guard lock(state_mutex_);
     if (v) {
       install(m, std::move(*v));
@@ -135,6 +203,8 @@ Status RuntimeImpl::compile_first(Method& m) {
     if (plan.tier == Tier::kBaseline && plan.copy == Copy::kPlain) return v.error();
     losses_.compiles_failed++;
   }
+  std::lock_guard lock(state_mutex_);
+  ask_again_after_eviction(m);
   return {};
 }
 
@@ -146,9 +216,7 @@ void RuntimeImpl::compile_and_install(const Plan& plan) {
     std::lock_guard lock(state_mutex_);
     if (m.removed) return;
   }
-  Result<jit::Function> f = describe(m);
-  Result<std::unique_ptr<Version>> v =
-      f ? make(m, *f, plan) : Result<std::unique_ptr<Version>>(f.error());
+  Result<std::unique_ptr<Version>> v = make_with_room(m, plan, false);
   std::lock_guard lock(state_mutex_);
   forget_request(m, plan);
   if (m.removed) return;
@@ -156,8 +224,9 @@ void RuntimeImpl::compile_and_install(const Plan& plan) {
   m.last_error = v.error().message;
   bool refused = v.error().code == ErrorCode::kResourceExhausted;
   (refused ? losses_.code_refused : losses_.compiles_failed)++;
-  // Failing to optimize is never failing to run; asking for the same again would fail the same.
-  if (plan.tier == Tier::kOptimized) m.optimize_failed = true;
+  // Failing to optimize is never failing to run. Asking for the same again would fail the same,
+  // unless it was room that was wanting.
+  if (plan.tier == Tier::kOptimized && !refused) m.optimize_failed = true;
 }
 
 // A callee that is at its best needs no counting: reach its code through the cell, past the stub,

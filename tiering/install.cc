@@ -8,44 +8,58 @@ namespace uptier::tiering {
 
 void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   compile_ns_total_ += version->compile_ns;
+  m.last_active = ++activity_;
   Version* v = version.get();
   m.versions.push_back(std::move(version));
-  if (perf_map_ != nullptr) {
-    std::string name = m.info.name + " [" + tier_name(v->tier);
-    if (v->tier == Tier::kBaseline) name += std::string(" ") + copy_name(v->copy);
-    if (v->osr_loop.valid()) name += " osr " + std::to_string(v->osr_loop.index());
-    perf_map_->add(v->code->base(), v->code_bytes, name + "]");
-  }
+  name_for_perf(m, *v);
   if (v->osr_loop.valid()) {
-    // Release pairs with the acquire in osr_target().
-    m.osr[v->osr_loop.index()].store(v, std::memory_order_release);
+    // Release pairs with the acquire in osr_target() and osr_enter().
+    auto& entries = v->from_host ? m.osr_from_host : m.osr;
+    entries[v->osr_loop.index()].store(v, std::memory_order_release);
     return;
   }
   if (v->tier == Tier::kOptimized) {
     m.optimized_versions++;
     m.optimized.store(v, std::memory_order_release);
-    stubs_->set_target(m.id, v->code->entry());
-    retire_baseline(m);
-    reclaim_locked();
-    return;
-  }
-  if (v->copy == Copy::kInstrumented) {
+  } else if (v->copy == Copy::kInstrumented) {
     m.instrumented.store(v, std::memory_order_release);
-    if (always_instrumented_) {
-      stubs_->set_target(m.id, v->code->entry());
-    } else if (options_.gap != GapMode::kExact) {
-      fast_->set_entry(m.id.index(), v->code->entry());
-    }
-    return;
+  } else {
+    m.plain.store(v, std::memory_order_release);
   }
-  m.plain.store(v, std::memory_order_release);
-  stubs_->set_target(m.id, v->code->entry());
+  link_locked(m);
+  if (v->tier == Tier::kOptimized) retire_baseline(m);
+  reclaim_locked();
+}
+
+void RuntimeImpl::name_for_perf(const Method& m, const Version& v) {
+  if (perf_map_ == nullptr || v.code == nullptr) return;
+  std::string name = m.info.name + " [" + tier_name(v.tier);
+  if (v.tier == Tier::kBaseline) name += std::string(" ") + copy_name(v.copy);
+  if (v.osr_loop.valid()) name += " osr " + std::to_string(v.osr_loop.index());
+  perf_map_->add(v.code->base(), v.code_bytes, name + "]");
+}
+
+// Points the cell, and the quick path of samples, at the best that is in service.
+void RuntimeImpl::link_locked(Method& m) {
+  m.unlinked = false;
+  const Version* best = m.optimized.load(std::memory_order_relaxed);
+  if (usable(best)) {
+    fast_->set_entry(m.id.index(), nullptr);
+    return stubs_->set_target(m.id, best->entry);
+  }
+  const Version* plain = m.plain.load(std::memory_order_relaxed);
+  const Version* copy = m.instrumented.load(std::memory_order_relaxed);
+  if (usable(copy) && options_.gap != GapMode::kExact && !always_instrumented_) {
+    fast_->set_entry(m.id.index(), copy->entry);
+  }
+  if (usable(copy) && always_instrumented_) return stubs_->set_target(m.id, copy->entry);
+  if (usable(plain)) stubs_->set_target(m.id, plain->entry);
 }
 
 // Calls do not reach the baseline copies any more; frames that still run there keep them alive, and
 // leave by OSR or by returning.
 void RuntimeImpl::retire_baseline(Method& m) {
-  fast_->set_entry(m.id.index(), nullptr);
+  if (stress_.active(StressKind::kFlip)) return;  // it goes back to them
   for (auto& v : m.versions) {
     if (v->tier == Tier::kBaseline && !v->retired) reclaimer_.retire(*v);
   }

@@ -43,9 +43,14 @@ Outcome RuntimeImpl::invoke(MethodId id, std::span<const uint64_t> args) {
     if (scope.status()) return invoke(id, args);
     return {0, {TrapCode::kHost, MethodId::none(), 0, 0}};
   }
+  return call(entry_address(id), m.info.signature, args);
+}
+
+// Calls code from a thread that is attached.
+Outcome RuntimeImpl::call(const void* target, const Signature& signature,
+                          std::span<const uint64_t> args) {
   sampler::ThreadContext& c = here()->context();
-  jit::InvokeResult r =
-      jit::invoke_code(routines_.invoke(), entry_address(id), m.info.signature, args);
+  jit::InvokeResult r = jit::invoke_code(routines_.invoke(), target, signature, args);
   if (c.activation == nullptr) quiescent();
   Outcome result;
   if (r.trapped) {

@@ -25,12 +25,32 @@ namespace uptier::tiering {
 struct Version {
   Tier tier = Tier::kBaseline;
   Copy copy = Copy::kPlain;
-  LoopId osr_loop;  // where it is entered; none for a normal entry
-  std::unique_ptr<jit::Code> code;
-  uint32_t code_bytes = 0;
+  LoopId osr_loop;         // where it is entered; none for a normal entry
+  bool from_host = false;  // entered there from a frame of the host's interpreter
+  const void* entry = nullptr;
+  std::unique_ptr<jit::Code> code;  // null for the host's own
+  HostCode host_code;
+  Host* host = nullptr;  // who takes host_code back
+  MethodId method;
+  bool freed = false;
+  uint64_t code_bytes = 0;
   uint64_t compile_ns = 0;
   std::atomic<bool> retired{false};  // relaxed: a slow path that is late goes where it still may
+
+  // Gives the code back; the caller knows that nothing runs it.
+  void free() noexcept {
+    if (freed) return;
+    freed = true;
+    code.reset();
+    if (host != nullptr) host->release(method, host_code);
+  }
 };
+
+// Whether frames may go to a version. What was usable stays so until the thread that asks is
+// quiescent or blocked, even if it is retired meanwhile.
+inline bool usable(const Version* v) noexcept {
+  return v != nullptr && !v->retired.load(std::memory_order_relaxed);
+}
 
 // What one thread (or, after it has gone, its remains) has flushed of a method. Cumulative.
 struct Stream {
@@ -56,10 +76,12 @@ struct Method {
   std::atomic<const Version*> optimized{nullptr};
   // By LoopId; made before `plain` is published, never resized.
   std::unique_ptr<std::atomic<const Version*>[]> osr;
+  std::unique_ptr<std::atomic<const Version*>[]> osr_from_host;
   std::unique_ptr<std::atomic<bool>[]> osr_asked;  // one request a loop and thread is enough
   std::atomic<uint32_t> slab_words{0};             // published before `instrumented`
   std::atomic<bool> copy_asked{false};
-  std::atomic<bool> failed{false};  // the first compilation failed: calls trap
+  std::atomic<bool> failed{false};           // the first compilation failed: calls trap
+  std::atomic<bool> wake_after_call{false};  // a first call has queued something for the worker
   std::atomic<uint64_t> osr_entries{0};
   // Exact mode: the number of the call at which the next event is due, and who handles it.
   std::atomic<uint64_t> event_call{1};
@@ -68,10 +90,11 @@ struct Method {
 
   // Held while the host describes the body and it is compiled: never two builds of one method.
   std::mutex compile_mutex;
-  uint32_t instructions = 0;            // of the IR; set by the first compilation, then constant
-  uint32_t loop_count = 0;              // likewise
-  std::vector<uint32_t> block_weights;  // instructions by block site - 1, likewise
-  Schema schema;                        // likewise
+  bool shape_known = false;   // set by the first description; what follows is then constant
+  uint32_t instructions = 0;  // of the IR
+  uint32_t loop_count = 0;
+  std::vector<uint32_t> block_weights;  // instructions by block site - 1
+  Schema schema;
 
   // Guarded by Runtime's state mutex.
   std::vector<std::unique_ptr<Version>> versions;
@@ -81,6 +104,9 @@ struct Method {
   bool announced = false;  // its MethodDetails went to the sink
   bool optimize_failed = false;
   bool removed = false;
+  bool unlinked = false;         // its code is there, but its cell asks; see evict.cc
+  bool wants_optimized = false;  // was optimized when it was evicted
+  uint64_t last_active = 0;      // when it was last heard of, in RuntimeImpl::activity_
   uint32_t optimized_versions = 0;
   std::string last_error;
 };

@@ -50,7 +50,10 @@ uint64_t stream_id(const Method& m, uint32_t thread) { return handle_of(m) << 32
 }  // namespace
 
 Observer::Observer(const Options& options, TraceSink* sink)
-    : options_(options), policy_(PolicyOptions::from(options)), sink_(sink) {
+    : options_(options),
+      policy_(PolicyOptions::from(options)),
+      opt_range_(*OptRange::parse(options.opt_range)),
+      sink_(sink) {
   Provenance p;
   p.engine = "uptier 0.1.0";
   p.interval = options.interval;
@@ -132,17 +135,20 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   MethodSnapshot s;
   const Version* best = m.optimized.load(std::memory_order_relaxed);
   const Version* plain = m.plain.load(std::memory_order_relaxed);
-  s.tier = best != nullptr ? Tier::kOptimized : plain != nullptr ? Tier::kBaseline : Tier::kHost;
+  bool in_host = plain == nullptr && m.info.host_entry != nullptr;
+  s.tier = best != nullptr ? Tier::kOptimized : in_host ? Tier::kHost : Tier::kBaseline;
   s.optimized_requested = m.optimized_requested;
   s.can_instrument = options_.tier == TierMode::kAuto;
   s.failed = m.optimize_failed;
+  s.excluded = !opt_range_.contains(method_hash(m.info));
   s.instructions = m.instructions;
   s.loops = m.loop_count;
   s.optimized_versions = m.optimized_versions;
   if (note.loop < m.loop_count) {
     s.at_loop = LoopId(note.loop);
     s.osr_requested = m.osr_requested[note.loop];
-    s.osr_ready = m.osr[note.loop].load(std::memory_order_relaxed) != nullptr;
+    const auto& entries = in_host ? m.osr_from_host : m.osr;
+    s.osr_ready = entries[note.loop].load(std::memory_order_relaxed) != nullptr;
   }
   Totals t = totals(m);
   s.calls = t.calls;
@@ -159,6 +165,9 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
 Decision Observer::ask(Method& m, const sampler::Note& note, const SystemSnapshot& system) {
   MethodSnapshot s = snapshot(m, note);
   Decision d = decide(s, system, policy_);
+  // Threads may come and go for ever: that nothing follows from it is not worth a record.
+  bool goes = note.kind == sampler::NoteKind::kFlushFinal;
+  if (goes && d.action == Action::kKeep) return d;
   DecisionRecord r;
   r.sequence = decisions_.size() + 1;
   r.method = m.id;

@@ -1,7 +1,7 @@
 // Observer: takes what threads have flushed, tells the trace, and asks the policy.
 //
-//   note + counters -> stream of (method, thread) -> events to the sink -> snapshot -> decide ->
-//   log
+//   note + counters -> stream of (method, thread) -> events to the sink
+//                   -> snapshot -> decide -> log
 //
 // Counters are cumulative, so a stream keeps the last snapshot and nothing is ever added twice.
 //
@@ -15,6 +15,7 @@
 
 #include "sampler/snapshot_ring.h"
 #include "tiering/method.h"
+#include "tiering/opt_range.h"
 #include "tiering/policy.h"
 #include "uptier/options.h"
 #include "uptier/profile.h"
@@ -51,6 +52,7 @@ class Observer {
 
   const Options& options_;
   PolicyOptions policy_;
+  OptRange opt_range_;
   TraceSink* sink_;
   uint64_t sink_errors_ = 0;
   std::vector<DecisionRecord> decisions_;

@@ -8,6 +8,7 @@
 #include <string>
 #include <type_traits>
 
+#include "tiering/opt_range.h"
 #include "tiering/stress.h"
 
 namespace uptier {
@@ -111,6 +112,18 @@ std::string environment_name(std::string_view field) {
   return name;
 }
 
+// A row of the table for a field of text, which may be of any length.
+std::string text_row(const char* name, std::string value, const char* empty, const char* unit,
+                     const char* reason) {
+  if (value.empty()) value = empty;
+  value.resize(std::max<size_t>(value.size(), 12), ' ');
+  char end[256];
+  std::snprintf(end, sizeof end, " %-24s %s; %s\n", unit, reason, environment_name(name).c_str());
+  std::string field = name;
+  field.resize(std::max<size_t>(field.size(), 18), ' ');
+  return field + " " + value + end;
+}
+
 }  // namespace
 
 Result<Options> Options::from_env() {
@@ -123,6 +136,9 @@ Result<Options> Options::from_env() {
 #undef X
   if (const char* v = secure_getenv("UPTIER_STRESS")) {
     if (Status s = o.set("stress", v); !s) return s.error();
+  }
+  if (const char* v = secure_getenv("UPTIER_OPT_RANGE")) {
+    if (Status s = o.set("opt_range", v); !s) return s.error();
   }
   return o;
 }
@@ -138,6 +154,12 @@ Status Options::set(std::string_view name, std::string_view value) {
     stress = value;
     return {};
   }
+  if (name == "opt_range") {
+    Result<tiering::OptRange> range = tiering::OptRange::parse(value);
+    if (!range) return range.error();
+    opt_range = value;
+    return {};
+  }
   return Error{ErrorCode::kNotFound, "there is no option \"" + std::string(name) + "\""};
 }
 
@@ -148,6 +170,8 @@ Status Options::check() const {
 #undef X
   Result<tiering::StressPlan> plan = tiering::StressPlan::parse(stress);
   if (!plan) return plan.error();
+  Result<tiering::OptRange> range_of_hashes = tiering::OptRange::parse(opt_range);
+  if (!range_of_hashes) return range_of_hashes.error();
   return {};
 }
 
@@ -161,12 +185,11 @@ std::string Options::table() const {
   text += line;
   UPTIER_OPTIONS(X)
 #undef X
-  // Of any length, so not through `line`.
-  std::string value = stress.empty() ? "off" : stress;
-  value.resize(std::max<size_t>(value.size(), 12), ' ');
-  std::snprintf(line, sizeof line, " %-24s %s\n", "plan",
-                "forces transitions and failures for tests: kind=form[,kind=form]; UPTIER_STRESS");
-  return text + "stress             " + value + line;
+  text += text_row("stress", stress, "off", "plan",
+                   "forces transitions and failures for tests: kind=form[,kind=form]");
+  text += text_row("opt_range", opt_range, "all", "hash..hash",
+                   "only methods whose hash lies in here are optimized; to find a wrong one");
+  return text;
 }
 
 }  // namespace uptier

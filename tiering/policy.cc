@@ -27,6 +27,7 @@ Decision keep(std::string reason) { return {Action::kKeep, LoopId::none(), 0, st
 // What rules a new version out, or null.
 const char* obstacle(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o) {
   if (o.mode == PolicyMode::kNever) return "policy never";
+  if (m.excluded) return "outside of opt_range";
   if (m.failed) return "an optimizing compilation failed before";
   if (s.code_budget_spent) return "code budget spent";
   return nullptr;
@@ -44,6 +45,18 @@ const char* loop_obstacle(const MethodSnapshot& m) {
   if (m.osr_ready) return "the loop can be entered by OSR already";
   if (m.osr_requested) return "an OSR version is on its way";
   return nullptr;
+}
+
+// Host code cannot be costed: it goes at the first flush, a loop's or a call's.
+Decision decide_host(const MethodSnapshot& m, const PolicyOptions& o) {
+  if (m.at_loop.valid()) {
+    if (const char* why = loop_obstacle(m)) return keep(why);
+    return {Action::kRecompile, m.at_loop, static_cast<double>(m.iterations) * o.baseline_ns,
+            text("host code, %llu iterations", static_cast<unsigned long long>(m.iterations))};
+  }
+  if (m.optimized_requested) return keep("a baseline version is on its way");
+  return {Action::kRecompile, LoopId::none(), static_cast<double>(m.calls) * o.baseline_ns,
+          text("host code, %llu calls", static_cast<unsigned long long>(m.calls))};
 }
 
 }  // namespace
@@ -66,11 +79,7 @@ PolicyOptions PolicyOptions::from(const Options& o) {
 
 Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o) {
   if (const char* why = obstacle(m, s, o)) return keep(why);
-  if (m.tier == Tier::kHost) {
-    if (m.optimized_requested) return keep("a baseline version is on its way");
-    return {Action::kRecompile, LoopId::none(), static_cast<double>(m.calls) * o.baseline_ns,
-            text("host code, %llu calls", static_cast<unsigned long long>(m.calls))};
-  }
+  if (m.tier == Tier::kHost) return decide_host(m, o);
 
   double past = estimated_work(m) * o.baseline_ns;
   double cost = m.instructions * o.compile_ns * (1.0 + s.queue_length / 64.0);

@@ -2,8 +2,8 @@
 //
 // With
 //   work   instructions of the IR executed so far, estimated:
-//            sampled   sum over blocks of count * instructions, divided by the share that is
-//            sampled unsampled calls * instructions + iterations * instructions per loop
+//            sampled    sum over blocks of count * instructions, divided by the sampled share
+//            unsampled  calls * instructions + iterations * instructions per loop
 //   past   work * baseline_ns, and the future is taken to be as long as the past (Arnold et al.,
 //          OOPSLA 2000)
 //   cost   instructions * compile_ns * (1 + queue / 64), so that a long queue raises the bar
@@ -18,8 +18,8 @@
 //   keep        fewer than min_samples samples, unless waiting cannot help (no copy can be had)
 //   specialize  (1) holds and the profile has min_samples samples
 //   recompile   (1) holds, and there will be no profile; or the method is still in Tier::kHost,
-//   whose
-//               code cannot be costed, and has been called as often as its first flush says
+//               whose code cannot be costed, and has been called, or its loop has iterated, as
+//               often as its first flush says
 //
 // A frame that runs a loop is better served by OSR when one call is worth a compilation by itself,
 // which is (1) for past / calls.
@@ -44,6 +44,7 @@ struct MethodSnapshot {
   bool osr_ready = false;            // `at_loop` can be entered already
   bool can_instrument = true;        // an instrumented copy exists or can be made
   bool failed = false;               // an optimizing compilation failed before
+  bool excluded = false;             // its hash lies outside Options::opt_range
   uint32_t instructions = 0;         // of the IR
   uint32_t loops = 0;
   uint32_t optimized_versions = 0;  // made so far

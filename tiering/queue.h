@@ -10,20 +10,9 @@
 #include <optional>
 #include <set>
 
-#include "uptier/ids.h"
+#include "uptier/plan.h"
 
 namespace uptier::tiering {
-
-// What the compiler is asked for.
-struct Plan {
-  MethodId method;
-  Tier tier = Tier::kBaseline;
-  Copy copy = Copy::kPlain;
-  LoopId osr_loop = LoopId::none();
-  bool use_profile = false;
-
-  friend bool operator==(const Plan&, const Plan&) = default;
-};
 
 class CompileQueue {
  public:

@@ -2,10 +2,10 @@
 //
 // The law (epoch-based reclamation): retiring code advances the epoch to e, after the last word
 // that led to it has been overwritten. A thread that passes a quiescent point afterwards copies an
-// epoch
-// >= e and holds no frame of that code, nor can it get one. So code retired at e is free once every
-// attached thread's epoch is >= e. A thread that never gets there keeps the code alive: it is still
-// running it, for all we know.
+// epoch >= e and holds no frame of that code, nor can it get one. So code retired at e is free once
+// every attached thread's epoch is >= e, or the thread is blocked and no word of its stack points
+// into the code: it will go on in the frames that it has, and in no others. A thread that does
+// neither keeps the code alive: it is still running it, for all we know.
 //
 //   Thread: any; the caller holds the runtime's state mutex, except for epoch().
 #pragma once
@@ -38,9 +38,13 @@ class Reclaimer {
     Version* version;
     uint64_t epoch;
   };
+  // Marks the items that a blocked thread's stack refers to.
+  void pin_what_stack_needs(AttachedThread& t, std::vector<bool>& pinned) const;
+  uint64_t free_all_but(const std::vector<bool>& pinned);
+
   std::atomic<uint64_t> epoch_{1};
   std::atomic<size_t> limbo_size_{0};
-  std::vector<Item> limbo_;
+  std::vector<Item> limbo_;  // epochs ascend
 };
 
 }  // namespace uptier::tiering

@@ -1,4 +1,5 @@
 // Methods come and go.
+#include "jit/ir/build.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -15,9 +16,38 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
   owned_methods_.push_back(std::make_unique<Method>(MethodId(index), host, std::move(info)));
   Method& m = *owned_methods_.back();
   if (m.info.host_entry != nullptr) stubs_->set_target(m.id, m.info.host_entry);
+  if (m.info.host_entry != nullptr && m.info.host_may_trap) {
+    if (Status s = make_host_thunk(m); !s) {
+      owned_methods_.pop_back();
+      return s.error();
+    }
+  }
   methods_[index].store(&m, std::memory_order_release);  // pairs with method()
   method_count_.store(index + 1, std::memory_order_release);
   return m.id;
+}
+
+// A call of the host's function that looks for a trap when it returns.
+Status RuntimeImpl::make_host_thunk(Method& m) {
+  FunctionBuilder b(m.info.signature, m.info.name);
+  std::vector<Value> args;
+  for (unsigned i = 0; i < m.info.signature.params.size(); ++i) args.push_back(b.param(i));
+  HostFunction callee{m.info.name.c_str(), m.info.host_entry, m.info.signature};
+  Value result = b.call_host(callee, args, kCallMayTrap);
+  m.info.signature.result == Type::kNone ? b.ret() : b.ret(result);
+  jit::Function f = BuilderAccess::finish(b);
+  CallPaths calls(*this, {.method = m.id});
+  auto code = jit::compile_baseline({f, m.id, helpers_, calls, *space_}, {.loop_checks = false});
+  if (!code) return code.error();
+  auto v = std::make_unique<Version>();
+  v->tier = Tier::kHost;
+  v->method = m.id;
+  v->code = std::move(*code);
+  v->entry = v->code->entry();
+  v->code_bytes = v->code->size();
+  stubs_->set_target(m.id, v->entry);
+  m.versions.push_back(std::move(v));
+  return {};
 }
 
 void RuntimeImpl::remove_methods(std::span<const MethodId> ids) {

@@ -86,6 +86,7 @@ void losses_table(std::string& out, const LossReport& l) {
       {"requests dropped", l.requests_dropped},
       {"compilations failed", l.compiles_failed},
       {"code refused", l.code_refused},
+      {"evictions", l.evictions},
       {"trace events lost", l.sink_errors},
   };
   std::string text;
@@ -96,13 +97,24 @@ void losses_table(std::string& out, const LossReport& l) {
 }
 
 void stress_table(std::string& out, const StressReport& s) {
-  if (s.osr_points + s.copy_points + s.guard_points + s.compile_points + s.code_points == 0) return;
-  line(out,
-       "stress: osr %llu of %llu, copy %llu of %llu, guard %llu of %llu, compile %llu of %llu, "
-       "code %llu of %llu forced",
-       ull(s.osr_forced), ull(s.osr_points), ull(s.copy_forced), ull(s.copy_points),
-       ull(s.guard_forced), ull(s.guard_points), ull(s.compile_forced), ull(s.compile_points),
-       ull(s.code_forced), ull(s.code_points));
+  struct Row {
+    const char* kind;
+    uint64_t forced, points;
+  };
+  const Row rows[] = {
+      {"osr", s.osr_forced, s.osr_points},       {"copy", s.copy_forced, s.copy_points},
+      {"guard", s.guard_forced, s.guard_points}, {"compile", s.compile_forced, s.compile_points},
+      {"code", s.code_forced, s.code_points},    {"delay", s.delay_forced, s.delay_points},
+      {"flip", s.flip_forced, s.flip_points},
+  };
+  std::string text;
+  for (const Row& r : rows) {
+    if (r.points == 0) continue;
+    text += text.empty() ? "" : ", ";
+    text +=
+        std::string(r.kind) + " " + std::to_string(r.forced) + " of " + std::to_string(r.points);
+  }
+  if (!text.empty()) line(out, "stress: %s forced", text.c_str());
 }
 
 }  // namespace
@@ -126,8 +138,7 @@ namespace tiering {
 namespace {
 
 VersionReport report_of(const Version& v) {
-  return {v.tier,       v.copy,           v.osr_loop,       v.code_bytes,
-          v.compile_ns, v.retired.load(), v.code == nullptr};
+  return {v.tier, v.copy, v.osr_loop, v.code_bytes, v.compile_ns, v.retired.load(), v.freed};
 }
 
 MethodReport report_of(const Method& m) {
@@ -135,6 +146,7 @@ MethodReport report_of(const Method& m) {
   r.method = m.id;
   r.key = m.info.key;
   r.name = m.info.name;
+  r.hash = method_hash(m.info);
   r.osr_entries = m.osr_entries.load(std::memory_order_relaxed);
   r.last_error = m.last_error;
   for (const auto& [thread, s] : m.streams) {
@@ -146,7 +158,8 @@ MethodReport report_of(const Method& m) {
   }
   for (const auto& v : m.versions) {
     r.versions.push_back(report_of(*v));
-    if (!v->osr_loop.valid()) r.tier = std::max(r.tier, v->tier);
+    bool calls_reach_it = !v->osr_loop.valid() && !v->retired;
+    if (calls_reach_it) r.tier = std::max(r.tier, v->tier);
   }
   return r;
 }
@@ -177,7 +190,9 @@ Report RuntimeImpl::report() const {
               stress_.points(StressKind::kCopy),    stress_.forced(StressKind::kCopy),
               stress_.points(StressKind::kGuard),   stress_.forced(StressKind::kGuard),
               stress_.points(StressKind::kCompile), stress_.forced(StressKind::kCompile),
-              stress_.points(StressKind::kCode),    stress_.forced(StressKind::kCode)};
+              stress_.points(StressKind::kCode),    stress_.forced(StressKind::kCode),
+              stress_.points(StressKind::kDelay),   stress_.forced(StressKind::kDelay),
+              stress_.points(StressKind::kFlip),    stress_.forced(StressKind::kFlip)};
   r.methods_registered = owned_methods_.size();
   r.code_bytes_in_service = space_->bytes_in_service();
   r.code_bytes_freed = space_->bytes_freed();

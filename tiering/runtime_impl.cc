@@ -14,12 +14,14 @@ extern "C" {
 const void* uptier_enter(uint32_t method, void* runtime) noexcept {
   return static_cast<RuntimeImpl*>(runtime)->enter(method);
 }
-const void* uptier_loop_plain(uint32_t method, uint32_t loop, void* frame, void* runtime) noexcept {
-  return static_cast<RuntimeImpl*>(runtime)->loop_plain(method, loop, frame);
+const void* uptier_loop_plain(uint32_t method, uint32_t loop, void*, void* runtime) noexcept {
+  const void* pc = __builtin_return_address(0);
+  return static_cast<RuntimeImpl*>(runtime)->loop_plain(method, loop, pc);
 }
-const void* uptier_loop_instrumented(uint32_t method, uint32_t loop, void* frame,
+const void* uptier_loop_instrumented(uint32_t method, uint32_t loop, void*,
                                      void* runtime) noexcept {
-  return static_cast<RuntimeImpl*>(runtime)->loop_instrumented(method, loop, frame);
+  const void* pc = __builtin_return_address(0);
+  return static_cast<RuntimeImpl*>(runtime)->loop_instrumented(method, loop, pc);
 }
 }
 
@@ -115,6 +117,9 @@ RuntimeImpl::~RuntimeImpl() {
     for (auto& t : threads_) flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);
     observer_.finish();
     threads_.clear();
+    for (auto& m : owned_methods_) {
+      for (auto& v : m->versions) v->free();
+    }
     owned_methods_.clear();
   }
 }

@@ -48,6 +48,12 @@ class RuntimeImpl final : public Runtime {
   Status attach() override;
   void detach() override;
   void quiescent() noexcept override;
+  void begin_blocked() noexcept override;
+  void end_blocked() noexcept override;
+  int32_t* loop_countdown(MethodId m) noexcept override;
+  std::optional<Outcome> osr_enter(MethodId m, LoopId loop, std::span<const uint64_t> args,
+                                   const uint64_t* frame) override;
+  uint64_t* counters(MethodId m) noexcept override;
   void flush() override;
   Report report() const override;
   Profile profile() const override;
@@ -55,8 +61,9 @@ class RuntimeImpl final : public Runtime {
 
   // What compiled code's slow paths call (slow_paths.cc). They return the address to go on at.
   const void* enter(uint32_t method) noexcept;
-  const void* loop_plain(uint32_t method, uint32_t loop, void* frame) noexcept;
-  const void* loop_instrumented(uint32_t method, uint32_t loop, void* frame) noexcept;
+  // `pc`: in the code that asks, which may be an older version than the one in service.
+  const void* loop_plain(uint32_t method, uint32_t loop, const void* pc) noexcept;
+  const void* loop_instrumented(uint32_t method, uint32_t loop, const void* pc) noexcept;
 
  private:
   // How one compilation reaches its callees.
@@ -81,21 +88,45 @@ class RuntimeImpl final : public Runtime {
 
   // compile_service.cc
   bool first_call(Method& m);
+  bool make_first(Method& m);
+  std::vector<Plan> first_plans(const Method& m) const;
   Status compile_first(Method& m);
-  Result<std::unique_ptr<Version>> make(Method& m, const jit::Function& f, const Plan& plan);
+  Result<std::unique_ptr<Version>> make(Method& m, const Plan& plan);
+  Status make_own(Method& m, const Plan& plan, Version& v);
+  Status make_ours(Method& m, const Plan& plan, Version& v);
+  std::vector<uint64_t> known_counts(Method& m, const Plan& plan);
   Result<jit::Function> describe(Method& m);
   void compile_and_install(const Plan& plan);
+  bool know_loops(Method& m);  // osr_enter.cc
+  Outcome call(const void* target, const Signature& signature, std::span<const uint64_t> args);
+  Status make_host_thunk(Method& m);  // registry.cc
 
   // install.cc; the caller holds state_mutex_.
   void install(Method& m, std::unique_ptr<Version> v);
+  void name_for_perf(const Method& m, const Version& v);
+  void link_locked(Method& m);
   void retire_baseline(Method& m);
   void reclaim_locked();
+
+  // evict.cc
+  std::vector<Method*> eviction_order_locked() const;
+  void evict_locked(Method& m);
+  void make_room_locked(uint64_t wanted, bool urgent);
+  void unlink_locked(Method& m);
+  bool relink(Method& m);
+  void ask_again_after_eviction(Method& m);
+  Result<std::unique_ptr<Version>> make_with_room(Method& m, const Plan& plan, bool urgent);
+  bool plan_forces_refusals() const { return stress_.active(StressKind::kCode); }
 
   // slow_paths.cc
   sampler::CallEvent next_call_event(Method& m, AttachedThread& t) noexcept;
   const void* current_entry(Method& m) const noexcept;
+  const void* code_for_call(Method& m) noexcept;
+  const void* best_entry(Method& m, const void* otherwise) const noexcept;
+  const void* run_plain(Method& m, AttachedThread& t) noexcept;
   void lose_sample(Method& m, AttachedThread& t) noexcept;
   bool ready_to_count(Method& m, AttachedThread& t) noexcept;
+  const void* flip_target(Method& m, AttachedThread& t) noexcept;
   const void* osr_target(Method& m, uint32_t loop, AttachedThread& t) noexcept;
   const void* stress_target(Method& m, uint32_t loop, AttachedThread& t, bool instrumented,
                             const void* otherwise) noexcept;
@@ -105,12 +136,15 @@ class RuntimeImpl final : public Runtime {
   void post(Method& m, AttachedThread& t, sampler::NoteKind kind, uint32_t loop,
             uint64_t call = 0) noexcept;
 
+  void leave(AttachedThread& t);  // attach.cc
+
   // worker.cc
   void run_worker();
   void wake_worker() noexcept;
   bool drain_locked();
   void drain_thread_locked(AttachedThread& t);
   void handle_note(AttachedThread& t, const sampler::Note& note, std::span<const uint64_t> counts);
+  void consider(Method& m, const sampler::Note& note);
   void request(Method& m, const Plan& plan, double priority);
   void forget_request(Method& m, const Plan& plan);
   void run_queue();
@@ -144,6 +178,7 @@ class RuntimeImpl final : public Runtime {
   CompileQueue queue_;
   Reclaimer reclaimer_;
   LossReport losses_;
+  uint64_t activity_ = 0;  // rises with whatever is heard of any method
   uint64_t compile_ns_total_ = 0;
 
   std::thread worker_;

@@ -12,6 +12,16 @@ namespace {
 
 constexpr int32_t kFarAway = 0x7ffffff0;
 
+// Where a frame that has just been checked at a loop header goes on in the same code.
+const void* continue_at(const jit::Code& code, uint32_t loop) {
+  return code.at(code.tables().loops[loop].continue_offset);
+}
+
+// Where a frame of the other copy comes in. The version must be in service.
+const void* arrive_at(const Version& v, uint32_t loop) {
+  return v.code->at(v.code->tables().loops[loop].arrive_offset);
+}
+
 // Makes the next arrival at a loop header an event again, in whichever copy it happens.
 void make_next_arrival_due(sampler::MethodState& s, bool instrumented) {
   s.iterations = sampler::iterations_so_far(s);
@@ -31,41 +41,69 @@ const void* RuntimeImpl::current_entry(Method& m) const noexcept {
   return target == stubs_->tail(m.id) ? nullptr : target;
 }
 
+// Returns code of the method to run now, made if need be; null when there is none to be had. What
+// is returned stays until this thread is quiescent, whatever others evict meanwhile.
+const void* RuntimeImpl::code_for_call(Method& m) noexcept {
+  for (int tries = 0; tries < 100; ++tries) {
+    if (const void* code = current_entry(m)) return code;
+    if (!first_call(m)) return nullptr;
+  }
+  return nullptr;  // taken away as often as it was made: more threads than room
+}
+
 const void* RuntimeImpl::enter(uint32_t index) noexcept {
   Method& m = method(index);
   sampler::ThreadContext* c = sampler::current_context();
-  if (current_entry(m) == nullptr && !first_call(m)) {
+  const void* code = code_for_call(m);
+  if (code == nullptr) {
     c->method(index).call_countdown = 0;  // every call comes here
     c->pending_trap = static_cast<uint32_t>(TrapCode::kHost);
     c->trap_detail = 0;
     c->trap_pc = 0;
     return routines_.trap_exit();
   }
+  if (m.wake_after_call.load(std::memory_order_relaxed)) {
+    m.wake_after_call.store(false, std::memory_order_relaxed);
+    wake_worker();
+  }
   AttachedThread* t = here();
   if (t == nullptr) {  // not attached to this runtime: unobserved
     c->method(index).call_countdown = kFarAway;
-    return current_entry(m);
+    return code;
   }
   sampler::CallEvent e = next_call_event(m, *t);
   if (e.flush) post(m, *t, sampler::NoteKind::kFlushCalls, UINT32_MAX, e.call);
-  bool baseline = m.optimized.load(std::memory_order_acquire) == nullptr &&
-                  m.plain.load(std::memory_order_acquire) != nullptr;
-  if (e.sample && baseline) {
+  if (stress_.active(StressKind::kFlip)) {
+    if (const void* other = flip_target(m, *t)) return other;
+  }
+  const Version* plain = m.plain.load(std::memory_order_acquire);
+  bool baseline = plain != nullptr && m.optimized.load(std::memory_order_acquire) == nullptr;
+  if (!baseline) return e.flush ? best_entry(m, code) : code;
+  if (e.sample) {
     if (ready_to_count(m, *t)) {
       c->method(index).sampled_calls++;
-      return m.instrumented.load(std::memory_order_acquire)->code->entry();
+      return m.instrumented.load(std::memory_order_acquire)->entry;
     }
     lose_sample(m, *t);
   }
   // Where the cell leads to instrumented code, the slab must be there before; a thread that is
   // refused one comes here at every call and runs plain.
-  if (always_instrumented_ && baseline && !ready_to_count(m, *t)) {
-    sampler::MethodState& s = t->state(m.id);
-    s.call_gap = 1;
-    s.call_countdown = 0;
-    return m.plain.load(std::memory_order_acquire)->code->entry();
-  }
-  return current_entry(m);
+  if (always_instrumented_ && !ready_to_count(m, *t)) return run_plain(m, *t);
+  return code;
+}
+
+const void* RuntimeImpl::run_plain(Method& m, AttachedThread& t) noexcept {
+  sampler::MethodState& s = t.state(m.id);
+  s.call_gap = 1;
+  s.call_countdown = 0;
+  if (!usable(m.plain.load(std::memory_order_acquire))) code_for_call(m);
+  return m.plain.load(std::memory_order_acquire)->entry;
+}
+
+// A flush may have installed something better (workers = 0): the call that brought it profits.
+const void* RuntimeImpl::best_entry(Method& m, const void* otherwise) const noexcept {
+  const void* now = current_entry(m);
+  return now != nullptr ? now : otherwise;
 }
 
 sampler::CallEvent RuntimeImpl::next_call_event(Method& m, AttachedThread& t) noexcept {
@@ -99,19 +137,34 @@ sampler::CallEvent RuntimeImpl::next_call_event(Method& m, AttachedThread& t) no
   return all;
 }
 
+// Applies the stress plan at a call: where the cell leads to one of two versions, goes to the
+// other.
+const void* RuntimeImpl::flip_target(Method& m, AttachedThread& t) noexcept {
+  const Version* best = m.optimized.load(std::memory_order_acquire);
+  const Version* plain = m.plain.load(std::memory_order_acquire);
+  if (best == nullptr || !usable(plain)) return nullptr;
+  sampler::MethodState& s = t.state(m.id);
+  if (options_.gap != GapMode::kExact) {  // the next call is an event, whatever was due
+    s.call_gap = 1;
+    s.call_countdown = 0;
+  }
+  if (!stress_.point(StressKind::kFlip)) return nullptr;
+  return stubs_->target(m.id) == best->entry ? plain->entry : best->entry;
+}
+
 // A sample was due and could not be taken; asks for the copy that it needs.
 void RuntimeImpl::lose_sample(Method& m, AttachedThread& t) noexcept {
   t.samples_without_copy.fetch_add(1, std::memory_order_relaxed);
-  bool made = m.instrumented.load(std::memory_order_relaxed) != nullptr;
-  if (!made && !m.copy_asked.exchange(true, std::memory_order_relaxed)) {
+  bool made = usable(m.instrumented.load(std::memory_order_acquire));
+  bool can_make = m.slab_words.load(std::memory_order_relaxed) != 0;
+  if (!made && can_make && !m.copy_asked.exchange(true, std::memory_order_relaxed)) {
     post(m, t, sampler::NoteKind::kWantCopy, UINT32_MAX);
   }
 }
 
 // Says whether the instrumented copy can be entered by this thread.
 bool RuntimeImpl::ready_to_count(Method& m, AttachedThread& t) noexcept {
-  const Version* v = m.instrumented.load(std::memory_order_acquire);
-  if (v == nullptr || v->retired.load(std::memory_order_relaxed)) return false;
+  if (!usable(m.instrumented.load(std::memory_order_acquire))) return false;
   sampler::MethodState& s = t.state(m.id);
   if (s.slab != nullptr) return true;
   s.slab = t.slabs().take(m.slab_words.load(std::memory_order_relaxed));
@@ -119,10 +172,9 @@ bool RuntimeImpl::ready_to_count(Method& m, AttachedThread& t) noexcept {
   return s.slab != nullptr;
 }
 
-const void* RuntimeImpl::loop_plain(uint32_t index, uint32_t loop, void*) noexcept {
+const void* RuntimeImpl::loop_plain(uint32_t index, uint32_t loop, const void* pc) noexcept {
   Method& m = method(index);
-  const Version* v = m.plain.load(std::memory_order_acquire);
-  const void* go_on = v->code->at(v->code->tables().loops[loop].continue_offset);
+  const void* go_on = continue_at(*space_->owner_of(pc), loop);
   AttachedThread* t = here();
   if (t == nullptr) {
     sampler::current_context()->method(index).loop_countdown = kFarAway;
@@ -135,30 +187,24 @@ const void* RuntimeImpl::loop_plain(uint32_t index, uint32_t loop, void*) noexce
   if (const void* better = osr_target(m, loop, *t)) return better;
   const void* next = go_on;
   if (e.due && !e.instrumented) lose_sample(m, *t);
-  if (e.instrumented) {
-    const Version* i = m.instrumented.load(std::memory_order_acquire);
-    next = i->code->at(i->code->tables().loops[loop].arrive_offset);
-  }
+  if (e.instrumented) next = arrive_at(*m.instrumented.load(std::memory_order_acquire), loop);
   return stress_target(m, loop, *t, e.instrumented, next);
 }
 
-const void* RuntimeImpl::loop_instrumented(uint32_t index, uint32_t loop, void*) noexcept {
+const void* RuntimeImpl::loop_instrumented(uint32_t index, uint32_t loop, const void* pc) noexcept {
   Method& m = method(index);
-  const Version* i = m.instrumented.load(std::memory_order_acquire);
-  const void* go_on = i->code->at(i->code->tables().loops[loop].continue_offset);
+  const void* go_on = continue_at(*space_->owner_of(pc), loop);
   AttachedThread* t = here();
   if (t == nullptr) return go_on;
   sampler::MethodState& s = t->state(m.id);
-  const Version* plain = m.plain.load(std::memory_order_acquire);
   sampler::LoopEvent e =
       sampler::loop_event_instrumented(s, schedule_, ready_to_count(m, *t), t->context().random);
   if (e.flush) post(m, *t, sampler::NoteKind::kFlushIterations, loop);
   if (const void* better = osr_target(m, loop, *t)) return better;
-  const void* next = go_on;
-  if (!e.instrumented && plain != nullptr) {
-    next = plain->code->at(plain->code->tables().loops[loop].arrive_offset);
-  }
-  return stress_target(m, loop, *t, e.instrumented || plain == nullptr, next);
+  const Version* plain = m.plain.load(std::memory_order_acquire);
+  bool leaves = !e.instrumented && usable(plain);
+  const void* next = leaves ? arrive_at(*plain, loop) : go_on;
+  return stress_target(m, loop, *t, !leaves, next);
 }
 
 // Returns the OSR entry of optimized code for a loop if there is one and the stack has room for its
@@ -176,7 +222,7 @@ const void* RuntimeImpl::osr_target(Method& m, uint32_t loop, AttachedThread& t)
   auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
   if (here < t.context().stack_limit + v->code->tables().frame_size) return nullptr;
   m.osr_entries.fetch_add(1, std::memory_order_relaxed);
-  return v->code->entry();
+  return v->entry;
 }
 
 // Applies the stress plan at an arrival: `instrumented` and `otherwise` say where the schedule
@@ -192,14 +238,14 @@ const void* RuntimeImpl::stress_target(Method& m, uint32_t loop, AttachedThread&
     }
     if (const Version* v = m.osr[loop].load(std::memory_order_acquire)) {
       m.osr_entries.fetch_add(1, std::memory_order_relaxed);
-      return v->code->entry();
+      return v->entry;
     }
   }
   const Version* other = (instrumented ? m.plain : m.instrumented).load(std::memory_order_acquire);
-  if (copy && stress_.point(StressKind::kCopy) && other != nullptr &&
+  if (copy && stress_.point(StressKind::kCopy) && usable(other) &&
       (instrumented || ready_to_count(m, t))) {
     instrumented = !instrumented;
-    otherwise = other->code->at(other->code->tables().loops[loop].arrive_offset);
+    otherwise = arrive_at(*other, loop);
   }
   make_next_arrival_due(t.state(m.id), instrumented);
   return otherwise;

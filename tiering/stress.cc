@@ -8,7 +8,8 @@
 namespace uptier::tiering {
 namespace {
 
-constexpr const char* kKindNames[kStressKinds] = {"osr", "copy", "guard", "code", "compile"};
+constexpr const char* kKindNames[kStressKinds] = {"osr",     "copy",  "guard", "code",
+                                                  "compile", "delay", "flip"};
 
 std::vector<std::string_view> split(std::string_view text, char by) {
   std::vector<std::string_view> parts;
@@ -72,10 +73,10 @@ Result<StressPlan> StressPlan::parse(std::string_view text) {
     bool ok = equals != std::string_view::npos && kind < kStressKinds &&
               parse_form(part.substr(equals + 1), plan.forms[kind]);
     if (!ok) {
-      return Error{ErrorCode::kInvalidArgument,
-                   "stress plan: \"" + std::string(part) +
-                       "\" is not kind=form with kind osr, copy, guard, code or compile and form "
-                       "all, at:N, from:N, every:N or random:P:SEED"};
+      return Error{ErrorCode::kInvalidArgument, "stress plan: \"" + std::string(part) +
+                                                    "\" is not kind=form with kind osr, copy, "
+                                                    "guard, code, compile, delay or flip and form "
+                                                    "all, at:N, from:N, every:N or random:P:SEED"};
     }
   }
   return plan;

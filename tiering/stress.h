@@ -7,6 +7,9 @@
 //         | guard    guards that would hold: fail
 //         | code     code allocations: refused
 //         | compile  compilations: fail
+//         | delay    compilations: wait kStressDelayMs first
+//         | flip     calls that reach the slow path: run the version that the cell does not point
+//                    to; every call of a method with two versions reaches it then
 //   form  = all | at:N | from:N | every:N | random:P:SEED       N counts from 1, P in 0..1
 //
 // Each kind counts the points it saw and those it forced; a run that forced nothing tested nothing.
@@ -22,8 +25,9 @@
 
 namespace uptier::tiering {
 
-enum class StressKind : uint8_t { kOsr, kCopy, kGuard, kCode, kCompile };
-inline constexpr size_t kStressKinds = 5;
+enum class StressKind : uint8_t { kOsr, kCopy, kGuard, kCode, kCompile, kDelay, kFlip };
+inline constexpr size_t kStressKinds = 7;
+inline constexpr uint32_t kStressDelayMs = 5;
 
 struct StressForm {
   enum class Mode : uint8_t { kOff, kAll, kAt, kFrom, kEvery, kRandom };

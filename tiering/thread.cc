@@ -10,18 +10,29 @@
 namespace uptier::tiering {
 namespace {
 
-// Returns the address below which compiled prologues trap: `stack_reserve` above the end of the
-// stack, or `max_stack` below here, whichever is nearer. 0 when the stack's place is unknown.
-uint64_t stack_limit(const Options& o) {
+// The calling thread's stack; both 0 when its place is unknown.
+struct StackBounds {
+  uint64_t low = 0;
+  uint64_t high = 0;
+};
+
+StackBounds stack_bounds() {
   pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {};
   void* low = nullptr;
   size_t size = 0;
   pthread_attr_getstack(&attributes, &low, &size);
   pthread_attr_destroy(&attributes);
+  auto start = reinterpret_cast<uint64_t>(low);
+  return {start, start + size};
+}
+
+// Returns the address below which compiled prologues trap: `stack_reserve` above the end of the
+// stack, or `max_stack` below here, whichever is nearer. 0 when the stack's place is unknown.
+uint64_t stack_limit(const StackBounds& stack, const Options& o) {
+  if (stack.high == 0) return 0;
   auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
-  uint64_t end = reinterpret_cast<uint64_t>(low) + o.stack_reserve;
-  return std::max(end, here - std::min(here, o.max_stack));
+  return std::max(stack.low + o.stack_reserve, here - std::min(here, o.max_stack));
 }
 
 }  // namespace
@@ -42,13 +53,39 @@ Result<std::unique_ptr<AttachedThread>> AttachedThread::create(RuntimeImpl& runt
   std::unique_ptr<AttachedThread> t(new AttachedThread(
       number, std::move(*context), std::move(*slabs), std::move(*ring), std::move(*alt_stack)));
   sampler::ThreadContext& c = t->context();
-  c.stack_limit = stack_limit(o);
+  StackBounds stack = stack_bounds();
+  t->stack_end = stack.high;
+  c.stack_limit = stack_limit(stack, o);
   c.owner = t.get();
   c.runtime = &runtime;
   c.random = o.seed * 0x9e3779b97f4a7c15ull + number;
   c.method_capacity = sampler::kMaxMethods;
   c.thread_number = number;
   return t;
+}
+
+void AttachedThread::enter_blocked(const void* top) noexcept {
+  stack_top = reinterpret_cast<uintptr_t>(top);
+  blocked.store(kBlocked, std::memory_order_release);  // pairs with begin_look()
+}
+
+void AttachedThread::leave_blocked() noexcept {
+  uint32_t expected = kBlocked;
+  while (!blocked.compare_exchange_weak(expected, kRunning, std::memory_order_acq_rel)) {
+    if (expected == kRunning) return;
+    if (expected == kLookedAt) blocked.wait(kLookedAt, std::memory_order_relaxed);
+    expected = kBlocked;
+  }
+}
+
+bool AttachedThread::begin_look() noexcept {
+  uint32_t expected = kBlocked;
+  return blocked.compare_exchange_strong(expected, kLookedAt, std::memory_order_acq_rel);
+}
+
+void AttachedThread::end_look() noexcept {
+  blocked.store(kBlocked, std::memory_order_release);
+  blocked.notify_one();
 }
 
 }  // namespace uptier::tiering

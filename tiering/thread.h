@@ -40,6 +40,21 @@ class AttachedThread {
   sampler::ThreadContext* outer = nullptr;
   // The reclamation epoch at the thread's last quiescent point; see reclaim.h.
   std::atomic<uint64_t> epoch{0};
+
+  // Whether the thread waits outside compiled code (RuntimeImpl::begin_blocked). While it does, its
+  // stack from `stack_top` up stands still, and the reclaimer may look at it.
+  enum Blocked : uint32_t { kRunning, kBlocked, kLookedAt };
+  std::atomic<uint32_t> blocked{kRunning};
+  uintptr_t stack_top = 0;
+  uintptr_t stack_end = 0;  // set at attach; 0 when unknown
+
+  // Owner: enters and leaves that state. leave_blocked waits while somebody looks.
+  void enter_blocked(const void* top) noexcept;
+  void leave_blocked() noexcept;
+  // Others: keeps the thread from leaving it. Returns false when it is running.
+  bool begin_look() noexcept;
+  void end_look() noexcept;
+
   // Losses that only this thread counts.
   std::atomic<uint64_t> samples_without_copy{0};
   std::atomic<uint64_t> slabs_refused{0};

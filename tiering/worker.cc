@@ -61,7 +61,14 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
     // Cheap and wanted soon: ahead of anything that takes longer.
     return request(m, {.method = m.id, .copy = Copy::kInstrumented}, 1e18);
   }
+  consider(m, note);
+}
+
+// Asks the policy, and queues what it wants.
+void RuntimeImpl::consider(Method& m, const sampler::Note& note) {
+  m.last_active = ++activity_;
   if (options_.tier != TierMode::kAuto) return;
+  make_room_locked(0, false);
   SystemSnapshot system;
   system.queue_length = static_cast<uint32_t>(queue_.size());
   system.code_budget_spent = space_->bytes_in_service() >= options_.code_budget;
@@ -71,11 +78,13 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
     if (note.kind == sampler::NoteKind::kWantOsr) m.osr_asked[note.loop].store(false);
     return;
   }
-  bool in_host = m.plain.load(std::memory_order_relaxed) == nullptr;
+  bool in_host = m.plain.load(std::memory_order_relaxed) == nullptr && m.info.host_entry != nullptr;
+  bool osr = d.osr_loop.valid();
   request(m,
           {.method = m.id,
-           .tier = in_host ? Tier::kBaseline : Tier::kOptimized,
+           .tier = in_host && !osr ? Tier::kBaseline : Tier::kOptimized,
            .osr_loop = d.osr_loop,
+           .from_host = in_host && osr,
            .use_profile = d.action == Action::kSpecialize},
           d.priority);
 }
@@ -129,9 +138,12 @@ void RuntimeImpl::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind)
     Method& m = method(i);
     if (m.removed) continue;
     sampler::Note n = make_note(m, t, kind);
-    ++s.flushes;
+    bool only_flush = s.flushes++ == 0;
     std::span<const uint64_t> counts = counters(m, s);
     observer_.take(m, t.number(), n, counts);
+    // What many threads call that are gone before their first flush is hot too.
+    bool goes = kind == sampler::NoteKind::kFlushFinal && !stopping_.load();
+    if (goes && only_flush) consider(m, n);
   }
 }
 

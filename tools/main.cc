@@ -18,6 +18,7 @@ struct RuntimeWords {
     named(app, "--policy", "policy", "auto | always | never");
     named(app, "--interval", "interval", "mean gap between sampled calls; 1 samples every call");
     named(app, "--gap", "gap", "random | fixed | prime | exact");
+    named(app, "--opt-range", "opt_range", "optimize only methods whose hash lies in low..high");
     named(app, "--stress", "stress", "force transitions, e.g. osr=all,copy=every:3");
     app.add_option_function<std::vector<std::string>>(
            "-O,--option",

@@ -1,5 +1,6 @@
 #include "tools/report_json.h"
 
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 namespace uptier::tools {
@@ -24,12 +25,20 @@ ordered_json to_json(const VersionReport& v) {
   return j;
 }
 
+// In the form that --opt-range takes.
+std::string hash_text(uint64_t hash) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
+
 ordered_json to_json(const MethodReport& m) {
   ordered_json j;
   j["method"] = to_json(m.method);
   j["name"] = m.name;
   j["module_key"] = m.key.module_key;
   j["function_index"] = m.key.function_index;
+  j["hash"] = hash_text(m.hash);
   j["tier"] = tier_name(m.tier);
   j["calls"] = m.calls;
   j["sampled_calls"] = m.sampled_calls;
@@ -64,6 +73,7 @@ ordered_json to_json(const LossReport& l) {
           {"requests_dropped", l.requests_dropped},
           {"compiles_failed", l.compiles_failed},
           {"code_refused", l.code_refused},
+          {"evictions", l.evictions},
           {"sink_errors", l.sink_errors}};
 }
 
@@ -72,7 +82,9 @@ ordered_json to_json(const StressReport& s) {
           {"copy_points", s.copy_points},       {"copy_forced", s.copy_forced},
           {"guard_points", s.guard_points},     {"guard_forced", s.guard_forced},
           {"compile_points", s.compile_points}, {"compile_forced", s.compile_forced},
-          {"code_points", s.code_points},       {"code_forced", s.code_forced}};
+          {"code_points", s.code_points},       {"code_forced", s.code_forced},
+          {"delay_points", s.delay_points},     {"delay_forced", s.delay_forced},
+          {"flip_points", s.flip_points},       {"flip_forced", s.flip_forced}};
 }
 
 }  // namespace

@@ -2,10 +2,11 @@
 //
 // Three ways in, which may be mixed method by method:
 //   1. `build` describes the body to a FunctionBuilder, and the library makes every tier and copy;
-//   2. a C function is the method's code in Tier::kHost (an interpreter's entry with the method's
-//      signature, or code that the host made itself): it gets a stub, counting and reports, and
-//      leaves Tier::kHost when `build` succeeds;
-//   3. both: the C function runs first, `build` is asked when the method is hot.
+//   2. `compile` returns machine code or a C function for a Plan: the method gets stub, schedule,
+//      counters, profile, policy and reclamation, and needs no IR (MethodInfo::own_code);
+//   3. an interpreter is Tier::kHost: a C function with the method's signature runs until the
+//      method is hot (MethodInfo::host_entry), and its loops go over to compiled code in the middle
+//      of a call (Runtime::osr_enter).
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 
 #include "uptier/builder.h"
 #include "uptier/ids.h"
+#include "uptier/plan.h"
 #include "uptier/profile.h"
 #include "uptier/result.h"
 
@@ -22,24 +24,47 @@ class Host {
  public:
   virtual ~Host() = default;
 
-  // Describes the body of `m`. Called when the method is first compiled and again for each further
-  // compilation, each time with the same result (same blocks in the same order).
+  // Describes the body of a method. Called when the method is first compiled and again for each
+  // further compilation, each time with the same result (same blocks in the same order).
   //
   // Thread: a calling thread or the runtime's worker, two methods at a time possibly; never the
-  // same
-  //         method twice at once.
+  //         same method twice at once.
   // Errors: the method then stays in the code it has; a first compile that fails makes its calls
-  //         trap (TrapCode::kHost) and the message appears in the report.
-  virtual Status build(MethodId m, FunctionBuilder& b) = 0;
+  //         trap (TrapCode::kHost) and the message appears in the report. The default refuses.
+  virtual Status build(MethodId, FunctionBuilder&) {
+    return Error{ErrorCode::kUnsupported, "the host does not describe this method"};
+  }
+
+  // Makes code for a plan (never an OSR one). The profile is what was observed of the method so
+  // far. Only called for methods with MethodInfo::own_code. An instrumented copy counts at
+  // Runtime::counters(), in the words of MethodInfo::schema.
+  //
+  // Thread, errors: as for build. The default refuses.
+  virtual Result<HostCode> compile(const Plan&, const MethodProfile&) {
+    return Error{ErrorCode::kUnsupported, "the host has no compiler for this method"};
+  }
+
+  // Takes back what `compile` returned: no thread runs it, and none will. Called before the runtime
+  // dies at the latest. Thread: any, with the runtime's locks held: it must not call the runtime.
+  virtual void release(MethodId, const HostCode&) noexcept {}
 };
 
 struct MethodInfo {
   MethodKey key;
   std::string name;
   Signature signature;
-  // Optional: code that runs the method in Tier::kHost until the library's own is installed. A C
-  // function with exactly `signature`.
+  // Optional: code that runs the method in Tier::kHost until better code is installed. A C function
+  // with exactly `signature`.
   const void* host_entry = nullptr;
+  // Whether `host_entry` may return with a trap raised (Runtime::raise). Its calls then go through
+  // a few instructions that look for one.
+  bool host_may_trap = false;
+  // Whether the host makes the code by itself: `compile` is asked, and `build` is not.
+  bool own_code = false;
+  // With own_code: the size of the body in instructions, from which costs are estimated, and what
+  // instrumented copies count. Without slots there is no instrumented copy.
+  uint32_t own_size = 1;
+  Schema own_schema = {};
 };
 
 }  // namespace uptier

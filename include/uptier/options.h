@@ -19,8 +19,8 @@ namespace uptier {
 enum class TierMode : uint8_t { kAuto, kBaseline, kInstrumented, kOptimized };
 // What answers `decide`: the formula, or a fixed answer for every method it is asked about.
 enum class PolicyMode : uint8_t { kAuto, kAlways, kNever };
-// Which counters instrumented copies carry for control flow: one a block, or those on edges outside a
-// spanning tree, from which all others follow exactly.
+// Which counters instrumented copies carry for control flow: one a block, or those on edges outside
+// a spanning tree, from which all others follow exactly.
 enum class FlowMode : uint8_t { kEdges, kBlocks };
 // How counters are shared. kPerThread: one each, summed at flushes. kInterlocked: one for all
 // threads, exact. kRacing: one for all, increments may be lost. kScalable: one for all, exact up to
@@ -88,11 +88,14 @@ struct Options {
   UPTIER_OPTIONS(X)
 #undef X
   // Stress switches, e.g. "osr=all" or "copy=every:3,osr=random:0.1:7"; see the
-  // README's table. Kinds: osr, copy, guard, code, compile. Forms: all, at:N, from:N, every:N,
-  // random:P:SEED.
+  // README's table. Kinds: osr, copy, guard, code, compile, delay, flip. Forms: all, at:N, from:N,
+  // every:N, random:P:SEED.
   std::string stress;
+  // Only methods whose hash (see Report) lies in this range are optimized, e.g.
+  // "0..7fffffffffffffff"; empty: all. For finding the one whose code is wrong.
+  std::string opt_range;
 
-  // Reads UPTIER_<FIELD> for every row (and UPTIER_STRESS) through secure_getenv.
+  // Reads UPTIER_<FIELD> for every row (and UPTIER_STRESS, UPTIER_OPT_RANGE) through secure_getenv.
   static Result<Options> from_env();
   // Sets one field from text. Errors: kNotFound, or kInvalidArgument with the legal range.
   Status set(std::string_view name, std::string_view value);

@@ -38,6 +38,7 @@ struct MethodReport {
   MethodId method;
   MethodKey key;
   std::string name;
+  uint64_t hash = 0;        // of key and name: what Options::opt_range selects by
   Tier tier = Tier::kHost;  // of the code that calls reach now
   uint64_t calls = 0;       // counted by the stub
   uint64_t sampled_calls = 0;
@@ -57,6 +58,7 @@ struct LossReport {
   uint64_t requests_dropped = 0;      // queue full
   uint64_t compiles_failed = 0;
   uint64_t code_refused = 0;  // code_budget spent
+  uint64_t evictions = 0;     // methods that gave up their code for others; made again when called
   uint64_t sink_errors = 0;
 };
 
@@ -72,6 +74,10 @@ struct StressReport {
   uint64_t compile_forced = 0;
   uint64_t code_points = 0;
   uint64_t code_forced = 0;
+  uint64_t delay_points = 0;
+  uint64_t delay_forced = 0;
+  uint64_t flip_points = 0;
+  uint64_t flip_forced = 0;
 };
 
 struct Report {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -73,6 +74,24 @@ class Runtime {
   // May be nested inside host functions. Attaches the thread for the duration if it is not.
   virtual Outcome invoke(MethodId m, std::span<const uint64_t> args) = 0;
 
+  // For loops of a host's interpreter. Returns the calling thread's countdown of the method's
+  // loops: the interpreter decrements it at every back edge, and when it is 0 or below calls
+  // osr_enter. The word stays where it is until the thread detaches.
+  virtual int32_t* loop_countdown(MethodId m) noexcept = 0;
+  // Counts the iterations, and if there is code that can be entered at the header of `loop` from
+  // the interpreter's frame, runs the rest of the call there and returns its outcome; else nothing,
+  // and the interpreter goes on. `args` are the call's arguments, `frame` the host's slots: word k
+  // is the value of slot k of FunctionBuilder::loop_header, whose bits fill the word from below.
+  //
+  // Errors: a loop that uses a value which is neither an argument, a constant nor in a slot is not
+  // entered, which the report says.
+  virtual std::optional<Outcome> osr_enter(MethodId m, LoopId loop, std::span<const uint64_t> args,
+                                           const uint64_t* frame) = 0;
+
+  // Returns the calling thread's counters of a method that the host compiles by itself, in the
+  // words of MethodInfo::own_schema. Never null inside an instrumented copy.
+  virtual uint64_t* counters(MethodId m) noexcept = 0;
+
   // Raises a trap from a host function that compiled code called with kCallMayTrap: the calling
   // code ends with it as soon as the host function returns. The innermost `invoke` returns it.
   static void raise(TrapCode code, uint64_t detail = 0) noexcept;
@@ -85,6 +104,12 @@ class Runtime {
   // Says that the calling thread holds no compiled frame right now, so that retired code may be
   // freed. `invoke` says so by itself when the outermost one returns.
   virtual void quiescent() noexcept = 0;
+  // Says that the calling thread is about to wait (for input, a lock, work), with compiled frames
+  // on its stack or without: until end_blocked() it runs no compiled code, and what its stack does
+  // not refer to can be freed without it. Does nothing on a thread that is not attached; does not
+  // nest.
+  virtual void begin_blocked() noexcept = 0;
+  virtual void end_blocked() noexcept = 0;
 
   // Flushes all methods of the calling thread, whatever their counts, and waits until the worker
   // has handled what was queued. For tests, ends of phases, and reports.
@@ -114,6 +139,18 @@ class ThreadScope {
  private:
   Runtime& runtime_;
   Status status_;
+};
+
+// Says that the thread waits, for a scope.
+class BlockedScope {
+ public:
+  explicit BlockedScope(Runtime& r) : runtime_(r) { runtime_.begin_blocked(); }
+  ~BlockedScope() { runtime_.end_blocked(); }
+  BlockedScope(const BlockedScope&) = delete;
+  BlockedScope& operator=(const BlockedScope&) = delete;
+
+ private:
+  Runtime& runtime_;
 };
 
 }  // namespace uptier

@@ -31,10 +31,14 @@ Status check(const CompileInput& in) {
 
 Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const OptimizeRequest& r) {
   if (Status s = check(in); !s.ok()) return s.error();
-  bool osr = r.osr_loop.valid();
+  bool osr = r.osr_loop.valid() && !r.from_host;
   OsrFunction body;
   uint32_t baseline_frame = 0;
-  if (osr) {
+  if (r.from_host) {
+    auto entered = enter_from_host(in.function, r.osr_loop, compute_liveness(in.function));
+    if (!entered.ok()) return entered.error();
+    body.function = std::move(*entered);
+  } else if (osr) {
     Liveness live = compute_liveness(in.function);
     FrameLayout frame = layout_frame(in.function, live);
     baseline_frame = frame.size;

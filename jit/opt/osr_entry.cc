@@ -1,5 +1,7 @@
 #include "jit/opt/osr_entry.h"
 
+#include <algorithm>
+
 #include "jit/opt/passes.h"
 #include "jit/opt/repair_ssa.h"
 
@@ -14,15 +16,73 @@ Block find_header(const Function& f, LoopId loop) {
   return Block::none();
 }
 
+Error no_such_loop(const Function& f, LoopId loop) {
+  return {ErrorCode::kInvalidArgument, f.name + " has no loop " + std::to_string(loop.index())};
+}
+
+bool is_constant(const Function& f, Value v) {
+  InstId def = f.value(v).inst;
+  return def.valid() && f.inst(def).op == Opcode::kConst;
+}
+
+// Ends the new entry block and puts it first.
+void enter(Function& f, Block entry, Block header, std::span<const Value> args,
+           std::span<const SecondDefinition> again) {
+  Inst jump{.op = Opcode::kJump};
+  jump.edges_at = static_cast<uint32_t>(f.edges.size());
+  jump.edge_count = 1;
+  f.edges.push_back({header, f.make_list(args)});
+  f.append(entry, jump, Type::kNone);
+  f.layout.insert(f.layout.begin(), entry);
+  remove_unreachable(f);
+  repair_ssa(f, again);
+}
+
+// Makes the values at a loop's header anew, from the host's arguments and slots.
+class HostFrame {
+ public:
+  HostFrame(const Function& original, Function& f, Block entry, const Inst& header)
+      : original_(original), f_(f), entry_(entry), slots_(original.args(header)) {
+    for (Type t : original.signature().params) params_.push_back(f.add_block_param(entry, t));
+    frame_ = f.add_block_param(entry, Type::kRef);
+  }
+
+  // Returns none for a value that the host's frame does not have.
+  Value take(Value v) {
+    if (is_constant(original_, v)) {
+      return f_.inst(f_.append(entry_, original_.inst(original_.value(v).inst), f_.type_of(v)))
+          .result;
+    }
+    const ValueData& data = original_.value(v);
+    bool argument = !data.inst.valid() && data.block == original_.entry();
+    if (argument) return params_[data.index];
+    for (uint32_t k = 0; k < slots_.size(); ++k) {
+      if (slots_[k] == v) return load(k, f_.type_of(v));
+    }
+    return Value::none();
+  }
+
+ private:
+  Value load(uint32_t slot, Type t) {
+    Inst i{.op = Opcode::kLoad, .type = t, .imm = uint64_t{slot} * 8};
+    i.args = f_.make_list({{frame_}});
+    return f_.inst(f_.append(entry_, i, t)).result;
+  }
+
+  const Function& original_;
+  Function& f_;
+  Block entry_;
+  std::span<const Value> slots_;
+  std::vector<Value> params_;
+  Value frame_;
+};
+
 }  // namespace
 
 Result<OsrFunction> enter_at_loop(const Function& original, LoopId loop, const Liveness& live,
                                   const FrameLayout& frame) {
   Block header = find_header(original, loop);
-  if (!header.valid()) {
-    return Error{ErrorCode::kInvalidArgument,
-                 original.name + " has no loop " + std::to_string(loop.index())};
-  }
+  if (!header.valid()) return no_such_loop(original, loop);
   OsrFunction r{original, {}, {}};
   Function& f = r.function;
   Block entry = f.add_block();
@@ -35,30 +95,43 @@ Result<OsrFunction> enter_at_loop(const Function& original, LoopId loop, const L
     return f.add_block_param(entry, t);
   };
   std::vector<Value> args;
-  for (uint32_t k = 0; k < original.params(header).size(); ++k) {
-    args.push_back(take(original.params(header)[k]));
-  }
+  for (Value v : original.params(header)) args.push_back(take(v));
   std::vector<SecondDefinition> again;
   for (Value v : live.live_in[header.index()]) {
-    InstId def = original.value(v).inst;
-    bool constant = def.valid() && original.inst(def).op == Opcode::kConst;
-    if (!constant) {
+    if (!is_constant(original, v)) {
       again.push_back({v, take(v)});
       continue;
     }
-    InstId copy = f.append(entry, original.inst(def), f.type_of(v));
+    InstId copy = f.append(entry, original.inst(original.value(v).inst), f.type_of(v));
     again.push_back({v, f.inst(copy).result});
   }
-  Inst jump{.op = Opcode::kJump};
-  jump.edges_at = static_cast<uint32_t>(f.edges.size());
-  jump.edge_count = 1;
-  f.edges.push_back({header, f.make_list(args)});
-  f.append(entry, jump, Type::kNone);
   f.signature_id = f.intern(signature);
-  f.layout.insert(f.layout.begin(), entry);
-  remove_unreachable(f);
-  repair_ssa(f, again);
+  enter(f, entry, header, args, again);
   return r;
+}
+
+Result<Function> enter_from_host(const Function& original, LoopId loop, const Liveness& live) {
+  Block header = find_header(original, loop);
+  if (!header.valid()) return no_such_loop(original, loop);
+  Function f = original;
+  Block entry = f.add_block();
+  const Inst& state = original.inst(original.block(header).insts.front());
+  HostFrame frame(original, f, entry, state);
+  std::vector<Value> args;
+  std::vector<SecondDefinition> again;
+  for (Value v : original.params(header)) args.push_back(frame.take(v));
+  for (Value v : live.live_in[header.index()]) again.push_back({v, frame.take(v)});
+  auto missing = [](const SecondDefinition& d) { return !d.at_entry.valid(); };
+  if (std::ranges::any_of(args, [](Value v) { return !v.valid(); }) ||
+      std::ranges::any_of(again, missing)) {
+    return Error{ErrorCode::kUnsupported, original.name + ": loop " + std::to_string(loop.index()) +
+                                              " uses a value that its frame state does not name"};
+  }
+  Signature signature = original.signature();
+  signature.params.push_back(Type::kRef);
+  f.signature_id = f.intern(signature);
+  enter(f, entry, header, args, again);
+  return f;
 }
 
 }  // namespace uptier::jit

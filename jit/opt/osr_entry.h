@@ -26,4 +26,11 @@ struct OsrFunction {
 Result<OsrFunction> enter_at_loop(const Function& f, LoopId loop, const Liveness& live,
                                   const FrameLayout& frame);
 
+// The same for a frame of the host's interpreter. The result has the parameters of `f` and one
+// more, a ref to the host's slots: what lives at the header is a parameter, a constant, or loaded
+// from the slot that the loop's frame state has it in.
+//
+// Errors: kInvalidArgument as above, kUnsupported for a value that is none of these.
+Result<Function> enter_from_host(const Function& f, LoopId loop, const Liveness& live);
+
 }  // namespace uptier::jit

@@ -1,0 +1,30 @@
+// plan.h: what a compiler is asked for, and what a host that compiles by itself answers.
+#pragma once
+
+#include <cstdint>
+
+#include "uptier/ids.h"
+
+namespace uptier {
+
+// One body to be made: which method, how good, observed or not, entered where.
+struct Plan {
+  MethodId method;
+  Tier tier = Tier::kBaseline;
+  Copy copy = Copy::kPlain;
+  LoopId osr_loop = LoopId::none();  // entered at this loop's header; none: at the start
+  bool from_host = false;            // the loop is entered from a frame of the host's interpreter
+  bool use_profile = false;
+
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+// Code that the host made: a function with exactly the method's signature, System V ABI. It may be
+// entered by any thread until Host::release gets it back.
+struct HostCode {
+  const void* entry = nullptr;
+  uint64_t bytes = 0;     // of machine code, for reports; 0 for a C function
+  void* owner = nullptr;  // the host's own, never looked at
+};
+
+}  // namespace uptier

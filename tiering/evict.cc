@@ -1,0 +1,124 @@
+// Making room: the coldest methods give up their code, and get it again when they are called.
+//
+// Which are cold is learnt by a second chance (the clock algorithm): the cells of those that have
+// not been heard of for the longest time are set back to ask, while their code stays. One that is
+// called asks, and is put back in service for the cost of one slow call; one that has not asked by
+// the time room is wanted goes first. Whoever waits for its first code cannot wait for that, and
+// takes what has been quiet longest.
+#include <algorithm>
+
+#include "tiering/runtime_impl.h"
+
+namespace uptier::tiering {
+namespace {
+
+// Shares of the budget: above the first, the worker looks for room; it stops at the second.
+constexpr double kFull = 0.9;
+constexpr double kEnough = 0.75;
+
+uint64_t bytes_in_service(const Method& m) {
+  uint64_t sum = 0;
+  for (const auto& v : m.versions) sum += v->retired ? 0 : v->code_bytes;
+  return sum;
+}
+
+}  // namespace
+
+// Methods that could give up code, those that have lost their link first, then the quietest.
+std::vector<Method*> RuntimeImpl::eviction_order_locked() const {
+  std::vector<Method*> order;
+  for (const auto& m : owned_methods_) {
+    bool ours = !m->removed && !m->info.own_code && bytes_in_service(*m) != 0;
+    if (ours) order.push_back(m.get());
+  }
+  std::stable_sort(order.begin(), order.end(), [](const Method* a, const Method* b) {
+    if (a->unlinked != b->unlinked) return a->unlinked;
+    return a->last_active < b->last_active;
+  });
+  return order;
+}
+
+void RuntimeImpl::evict_locked(Method& m) {
+  fast_->set_entry(m.id.index(), nullptr);
+  if (m.info.host_entry == nullptr) {
+    stubs_->set_target(m.id, stubs_->tail(m.id));
+  } else {
+    stubs_->set_target(m.id, m.info.host_entry);
+    m.plain.store(nullptr, std::memory_order_release);
+  }
+  // `plain` and `instrumented` stay as they are: slow paths look whether they are usable.
+  m.wants_optimized = m.optimized.load(std::memory_order_relaxed) != nullptr;
+  m.optimized.store(nullptr, std::memory_order_release);
+  for (uint32_t i = 0; i < m.loop_count; ++i) {
+    m.osr[i].store(nullptr, std::memory_order_release);
+    m.osr_from_host[i].store(nullptr, std::memory_order_release);
+    m.osr_asked[i].store(false, std::memory_order_relaxed);
+  }
+  m.copy_asked.store(false, std::memory_order_relaxed);
+  m.unlinked = false;
+  for (auto& v : m.versions) {
+    if (!v->retired) reclaimer_.retire(*v);
+  }
+  losses_.evictions++;
+}
+
+// Frees code until `wanted` bytes more fit, as far as it can. `urgent`: not only what has proved to
+// be cold.
+void RuntimeImpl::make_room_locked(uint64_t wanted, bool urgent) {
+  reclaim_locked();
+  auto budget = static_cast<double>(options_.code_budget);
+  auto over = [&](double share) {
+    return static_cast<double>(space_->bytes_in_service() + wanted) > share * budget;
+  };
+  if (!over(kFull)) return;
+  std::vector<Method*> order = eviction_order_locked();
+  size_t next = 0;
+  for (; next < order.size() && over(kEnough); ++next) {
+    if (!order[next]->unlinked && !urgent) break;
+    evict_locked(*order[next]);
+    reclaim_locked();
+  }
+  // The next quarter gets its second chance.
+  size_t end = std::min(order.size(), next + (order.size() + 3) / 4);
+  for (; next < end; ++next) unlink_locked(*order[next]);
+}
+
+void RuntimeImpl::unlink_locked(Method& m) {
+  bool calls_ask = current_entry(m) == nullptr || m.info.host_entry != nullptr;
+  if (m.unlinked || calls_ask) return;
+  m.unlinked = true;
+  fast_->set_entry(m.id.index(), nullptr);
+  stubs_->set_target(m.id, stubs_->tail(m.id));
+}
+
+// Puts the code of a method back in service that was given a second chance.
+bool RuntimeImpl::relink(Method& m) {
+  std::lock_guard lock(state_mutex_);
+  if (!m.unlinked) return false;
+  m.unlinked = false;
+  m.last_active = ++activity_;
+  link_locked(m);
+  return true;
+}
+
+// A method that was optimized when it lost its code is worth it again, with the profile it has.
+void RuntimeImpl::ask_again_after_eviction(Method& m) {
+  if (!m.wants_optimized || options_.tier != TierMode::kAuto) return;
+  m.wants_optimized = false;
+  request(m, {.method = m.id, .tier = Tier::kOptimized, .use_profile = true}, 1e18);
+  m.wake_after_call.store(true, std::memory_order_relaxed);
+}
+
+// Compiles, and when room is wanting makes some and tries once more.
+Result<std::unique_ptr<Version>> RuntimeImpl::make_with_room(Method& m, const Plan& plan,
+                                                             bool urgent) {
+  Result<std::unique_ptr<Version>> v = make(m, plan);
+  if (v || v.error().code != ErrorCode::kResourceExhausted || plan_forces_refusals()) return v;
+  {
+    std::lock_guard lock(state_mutex_);
+    make_room_locked(uint64_t{m.instructions} * 16 + jit::CodeSpace::kPage, urgent);
+  }
+  return make(m, plan);
+}
+
+}  // namespace uptier::tiering
