@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "embed/wasm/engine.h"
 #include "uptier/runtime.h"
 
 namespace uptier::wasm {
@@ -31,12 +32,25 @@ GuestMemory memory_of(Instance& caller) {
   return m == nullptr ? GuestMemory{} : GuestMemory{m->bytes().data(), m->bytes().size()};
 }
 
+// Calls that can last as long as somebody else likes: code that the thread does not need may be
+// freed meanwhile.
+bool may_wait(std::string_view name) {
+  return name == "poll_oneoff" || name == "fd_read" || name == "fd_pread";
+}
+
 // One callback per row of the table of functions: a HostCallback gets one `env`, which must be the
 // Wasi, so the row is part of the callback.
 template <size_t kRow>
 void call_row(void* env, Instance& caller, const uint64_t* args, uint64_t* results) noexcept {
   const WasiFunction& f = wasi_functions()[kRow];
-  WasiOutcome outcome = f.handler(*static_cast<Wasi*>(env), memory_of(caller), args);
+  Wasi& wasi = *static_cast<Wasi*>(env);
+  WasiOutcome outcome;
+  if (may_wait(f.name)) {
+    BlockedScope blocked(caller.store().engine().runtime());
+    outcome = f.handler(wasi, memory_of(caller), args);
+  } else {
+    outcome = f.handler(wasi, memory_of(caller), args);
+  }
   uint64_t unused = 0;
   bool has_result = !std::string_view(f.signature).ends_with('>');
   finish(outcome, has_result ? results : &unused);
