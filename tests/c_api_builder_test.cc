@@ -137,9 +137,9 @@ class EverythingHost : public Host {
 };
 
 TEST_F(CApiBuilder, every_builder_function_builds_what_cpp_builds) {
-  BodyHost callee{ret_first};
+  BodyHost& callee = keep({ret_first});
   uptier_method first = add("callee", callee, signature(2));
-  BodyHost host{[&](uptier_builder* b) { everything_in_c(b, first); }};
+  BodyHost& host = keep({[&](uptier_builder* b) { everything_in_c(b, first); }});
   const std::string in_c = ir(add("everything", host, signature(2)));
 
   auto runtime = Runtime::create(Options());
@@ -394,13 +394,14 @@ TEST_F(CApiBuilder, the_verifier_finds_what_the_builder_cannot) {
 }
 
 TEST_F(CApiBuilder, methods_without_result_return_nothing) {
-  BodyHost host{[](uptier_builder* b) { EXPECT_EQ(uptier_build_ret(b, kNoValue), UPTIER_OK); }};
+  BodyHost& host =
+      keep({[](uptier_builder* b) { EXPECT_EQ(uptier_build_ret(b, kNoValue), UPTIER_OK); }});
   uptier_method nothing = add("nothing", host, signature(0, UPTIER_TYPE_NONE));
-  BodyHost caller{[&](uptier_builder* b) {
+  BodyHost& caller = keep({[&](uptier_builder* b) {
     EXPECT_EQ(uptier_build_call(b, nothing, nullptr, 0).id, 0u);
     EXPECT_EQ(uptier_build_status(b, nullptr), UPTIER_OK);
     uptier_build_ret(b, kNoValue);
-  }};
+  }});
   EXPECT_EQ(invoke(add("caller", caller, signature(0, UPTIER_TYPE_NONE)), {}), UPTIER_OK);
   EXPECT_EQ(outcome_.bits, 0u);
 }

@@ -211,7 +211,7 @@ TEST_F(CApi, a_body_from_c_runs_hot_and_is_reported) {
 }
 
 TEST_F(CApi, texts_are_cut_as_snprintf_cuts_them) {
-  BodyHost host{ret_first};
+  BodyHost& host = keep({ret_first});
   uptier_method m = add("first", host, signature(2));
   const std::string whole = ir(m);
   for (size_t capacity : {size_t{1}, size_t{5}, whole.size(), whole.size() + 1}) {
@@ -228,7 +228,7 @@ TEST_F(CApi, texts_are_cut_as_snprintf_cuts_them) {
 TEST_F(CApi, a_trace_file_is_written_and_ended) {
   const std::string path = testing::TempDir() + "c_api_test.trace";
   create({{"interval", "1"}}, path.c_str());
-  BodyHost host{ret_first};
+  BodyHost& host = keep({ret_first});
   uptier_method m = add("first", host, signature(2));
   for (int i = 0; i < 100; ++i) ASSERT_EQ(invoke(m, {1, 2}), UPTIER_OK);
   uptier_runtime_destroy(runtime_);
@@ -258,7 +258,7 @@ TEST_F(CApi, a_runtime_is_refused_with_a_reason) {
 }
 
 TEST_F(CApi, methods_are_refused_with_a_reason) {
-  BodyHost host{ret_first};
+  BodyHost& host = keep({ret_first});
   uptier_method m = {99};
   auto refused = [&](const std::function<void(uptier_method_info&, uptier_host&)>& change) {
     uptier_host functions = kBodyHost;
@@ -297,7 +297,7 @@ TEST_F(CApi, methods_are_refused_with_a_reason) {
 
 TEST_F(CApi, more_methods_than_max_methods_are_refused) {
   create({{"max_methods", "1030"}});  // past the first page of the table
-  BodyHost host{ret_first};
+  BodyHost& host = keep({ret_first});
   uptier_method last = {};
   for (int i = 0; i < 1030; ++i) last = add("m", host, signature(1));
   EXPECT_EQ(last.id, 1030u);
@@ -310,7 +310,7 @@ TEST_F(CApi, more_methods_than_max_methods_are_refused) {
 }
 
 TEST_F(CApi, null_runtimes_and_ids_out_of_range_are_refused) {
-  BodyHost host{ret_first};
+  BodyHost& host = keep({ret_first});
   add("first", host, signature(2));
   uptier_code code = nullptr;
   uptier_method_totals totals = {};
@@ -357,7 +357,8 @@ TEST_F(CApi, null_runtimes_and_ids_out_of_range_are_refused) {
 }
 
 TEST_F(CApi, removed_methods_are_dropped_once_and_refused_from_then_on) {
-  BodyHost a{ret_first}, b{ret_first};
+  BodyHost& a = keep({ret_first});
+  BodyHost& b = keep({ret_first});
   uptier_method ids[] = {add("a", a, signature(1)), add("b", b, signature(1))};
   ASSERT_EQ(invoke(ids[0], {5}), UPTIER_OK);
   const uptier_method with_unknown[] = {ids[0], {17}};

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <string>
 #include <utility>
@@ -71,6 +72,9 @@ class CApi : public testing::Test {
     uptier_options_destroy(options);
   }
 
+  // Returns a host that lives as long as the runtime, which drops it at its end.
+  BodyHost& keep(BodyHost host) { return hosts_.emplace_back(std::move(host)); }
+
   uptier_method add(const char* name, BodyHost& host, uptier_signature s) {
     uptier_method_info info = info_of(name, &host, s);
     uptier_method m = {};
@@ -103,7 +107,7 @@ class CApi : public testing::Test {
 
   // Builds a body and returns the message that the build fails with; empty when it does not fail.
   std::string complaint(const Body& body, uptier_signature s = signature(2)) {
-    BodyHost host{body};
+    BodyHost& host = keep({body});
     uptier_method m = add("broken", host, s);
     uptier_error e = {};
     char none[1];
@@ -114,6 +118,7 @@ class CApi : public testing::Test {
     return status == UPTIER_OK ? "" : e.message;
   }
 
+  std::deque<BodyHost> hosts_;
   uptier_runtime* runtime_ = nullptr;
   uptier_error error_ = {};
   uptier_outcome outcome_ = {};
