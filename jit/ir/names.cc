@@ -4,7 +4,7 @@ namespace uptier::jit {
 namespace {
 
 constexpr const char* kTrapIds[] = {
-#define X(id, text) #id,
+#define X(id, name, text) #id,
     UPTIER_TRAPS(X)
 #undef X
 };

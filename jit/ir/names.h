@@ -23,12 +23,12 @@ std::optional<Opcode> opcode_of_text(std::string_view text);
 std::optional<Type> type_of_name(std::string_view name);
 
 inline constexpr unsigned kTrapCount = 0
-#define X(id, text) +1
+#define X(id, name, text) +1
     UPTIER_TRAPS(X)
 #undef X
     ;
 inline constexpr unsigned kGuardReasonCount = 0
-#define X(id, text) +1
+#define X(id, name, text) +1
     UPTIER_GUARD_REASONS(X)
 #undef X
     ;

@@ -6,17 +6,17 @@ namespace uptier {
 namespace {
 
 constexpr OpcodeInfo kTable[] = {
-#define X(id, text, shape, types, effects) {text, Shape::shape, types, effects},
+#define X(id, name, text, shape, types, effects) {text, Shape::shape, types, effects},
     UPTIER_OPCODES(X)
 #undef X
 };
 constexpr const char* kTraps[] = {
-#define X(id, text) text,
+#define X(id, name, text) text,
     UPTIER_TRAPS(X)
 #undef X
 };
 constexpr const char* kReasons[] = {
-#define X(id, text) text,
+#define X(id, name, text) text,
     UPTIER_GUARD_REASONS(X)
 #undef X
 };

@@ -95,7 +95,7 @@ def check_tree(root):
     found = []
     for folder in SIZED:
         for path in sorted((root / folder).rglob("*")):
-            if path.suffix in (".h", ".cc", ".py") and path.is_file():
+            if path.suffix in (".h", ".cc", ".c", ".py") and path.is_file():
                 relative = path.relative_to(root)
                 found += [f"{relative}:{n}: {rule}" for n, rule in check_file(root, relative)]
     return found

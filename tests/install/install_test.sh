@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
-# Installs the library, builds a consumer against it by find_package and by pkg-config, moves the
-# installation elsewhere and builds both again. The whole archive must also fit into a shared object,
-# as an embedder's plugin needs it.
-#   install_test.sh BUILD_DIR WORK_DIR CXX [FLAG...]
+# Installs the library, builds consumers against it by find_package and by pkg-config, one in C++ and
+# one in C (by a project that never asks for a C++ compiler), moves the installation elsewhere and
+# builds all of them again. The whole archive must also fit into a shared object, as an embedder's
+# plugin needs it.
+#   install_test.sh BUILD_DIR WORK_DIR CC CXX [FLAG...]
 set -euo pipefail
-build=$1 work=$2 cxx=$3
-shift 3
+build=$1 work=$2 cc=$3 cxx=$4
+shift 4
 flags=("$@")
+warnings=(-Wall -Wextra -Wpedantic -Werror)
 here=$(cd "$(dirname "$0")" && pwd)
-expected="i64 baseline plain invalid input"
+expected_cxx="i64 baseline plain invalid input"
+expected_c="i64 baseline 42 invalid input"
 
 fail() { echo "install test: $*"; exit 1; }
-run() { local got; got=$("$1"); [[ $got == "$expected" ]] || fail "$1 printed '$got'"; }
+run() { local got; got=$("$1"); [[ $got == "$2" ]] || fail "$1 printed '$got'"; }
 
 only_what_belongs() {  # PREFIX
   local file
@@ -34,7 +37,11 @@ by_find_package() {  # PREFIX BINARY_DIR
   cmake -S "$here" -B "$2" -DCMAKE_PREFIX_PATH="$1" -DCMAKE_CXX_COMPILER="$cxx" \
     -DCMAKE_CXX_FLAGS="${flags[*]}" >/dev/null
   cmake --build "$2" >/dev/null
-  run "$2/consumer"
+  run "$2/consumer" "$expected_cxx"
+  cmake -S "$here/c" -B "$2/c" -DCMAKE_PREFIX_PATH="$1" -DCMAKE_C_COMPILER="$cc" \
+    -DCMAKE_C_FLAGS="${flags[*]}" >/dev/null
+  cmake --build "$2/c" >/dev/null
+  run "$2/c/consumer" "$expected_c"
 }
 
 by_pkg_config() {  # PREFIX BINARY
@@ -43,7 +50,12 @@ by_pkg_config() {  # PREFIX BINARY
   export PKG_CONFIG_PATH
   read -ra words < <(pkg-config --cflags --libs uptier)
   "$cxx" -std=c++20 "${flags[@]}" "$here/consumer.cc" "${words[@]}" -o "$2"
-  run "$2"
+  run "$2" "$expected_cxx"
+  "$cc" -std=c99 "${warnings[@]}" "${flags[@]}" "$here/c/consumer.c" "${words[@]}" -o "$2-c"
+  run "$2-c" "$expected_c"
+  read -ra words < <(pkg-config --static --cflags --libs uptier)
+  "$cc" -std=c99 "${flags[@]}" "$here/c/consumer.c" "${words[@]}" -o "$2-c"
+  run "$2-c" "$expected_c"
 }
 
 into_shared_object() {  # PREFIX FILE

@@ -1,0 +1,146 @@
+// c_types.h: the vocabulary of the C API; part of uptier.h, which is what programs include.
+//
+// Law: ids and enumerations are plain numbers of fixed width. Any number may be passed for any of
+// them: one that means nothing is refused with UPTIER_INVALID_ARGUMENT, never undefined behaviour.
+// Id 0 is "none" everywhere, so zeroed memory is a valid, empty argument.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "uptier/opcode_table.h"
+
+#ifdef __cplusplus
+#define UPTIER_NOEXCEPT noexcept
+extern "C" {
+#else
+#define UPTIER_NOEXCEPT
+#endif
+
+// ---- Errors -----------------------------------------------------------------------------------
+
+// How a call went. Every function that can fail returns one; UPTIER_OK is 0.
+typedef int32_t uptier_status;
+enum {
+  UPTIER_OK = 0,
+  UPTIER_INVALID_ARGUMENT,    // the caller broke a documented precondition
+  UPTIER_INVALID_INPUT,       // IR or text that breaks a rule
+  UPTIER_CORRUPT_INPUT,       // a binary file that breaks a rule of its format
+  UPTIER_UNSUPPORTED,         // valid, but not handled by this build or machine
+  UPTIER_RESOURCE_EXHAUSTED,  // a cap or budget is reached, or the system refused memory
+  UPTIER_IO,                  // the operating system refused a file operation
+  UPTIER_NOT_FOUND,
+  UPTIER_TRAPPED,  // uptier_runtime_invoke only: the method ran and ended with a trap
+};
+
+enum { UPTIER_MESSAGE_SIZE = 508 };
+
+// What went wrong, in one sentence for a person.
+//
+// The caller owns it, usually on its stack; nothing is allocated and nothing has to be freed. Every
+// function that takes one accepts NULL. It is written when the function fails and left alone when
+// it succeeds.
+typedef struct uptier_error {
+  uptier_status status;
+  char message[UPTIER_MESSAGE_SIZE];  // NUL-terminated; a longer one is cut
+} uptier_error;
+
+// Returns "ok", "invalid argument", ...; "?" for no status. Static storage; any thread.
+const char* uptier_status_name(uptier_status status) UPTIER_NOEXCEPT;
+
+// ---- Ids --------------------------------------------------------------------------------------
+
+// Structs, so that a compiler tells them apart. `id` 0 is none; n is index n - 1 of the C++ API.
+// clang-format off
+typedef struct uptier_method { uint32_t id; } uptier_method;      // of one runtime
+typedef struct uptier_value { uint32_t id; } uptier_value;        // an SSA value of one builder
+typedef struct uptier_block { uint32_t id; } uptier_block;        // a basic block of one builder
+typedef struct uptier_variable { uint32_t id; } uptier_variable;  // a mutable variable of one builder
+typedef struct uptier_loop { uint32_t id; } uptier_loop;          // a loop header of one builder
+// clang-format on
+
+// ---- Enumerations -----------------------------------------------------------------------------
+
+// Types of values. A ref is a 64-bit host pointer or handle that the library never looks into.
+typedef uint32_t uptier_type;
+enum {
+  UPTIER_TYPE_NONE,
+  UPTIER_TYPE_I32,
+  UPTIER_TYPE_I64,
+  UPTIER_TYPE_F32,
+  UPTIER_TYPE_F64,
+  UPTIER_TYPE_REF,
+};
+
+// Operations: UPTIER_OP_ADD, UPTIER_OP_DIV_S, ...; the rows of opcode_table.h.
+typedef uint32_t uptier_opcode;
+enum {
+#define X(id, name, text, shape, types, effects) UPTIER_OP_##name,
+  UPTIER_OPCODES(X)
+#undef X
+      UPTIER_OPCODE_COUNT
+};
+
+// Why a call ended without a result: UPTIER_TRAP_DIVIDE_BY_ZERO, ... UPTIER_TRAP_NONE is 0.
+typedef uint32_t uptier_trap;
+enum {
+#define X(id, name, text) UPTIER_TRAP_##name,
+  UPTIER_TRAPS(X)
+#undef X
+      UPTIER_TRAP_COUNT
+};
+
+// Why a guard was placed: UPTIER_GUARD_TYPE, ...
+typedef uint32_t uptier_guard_reason;
+enum {
+#define X(id, name, text) UPTIER_GUARD_##name,
+  UPTIER_GUARD_REASONS(X)
+#undef X
+      UPTIER_GUARD_REASON_COUNT
+};
+
+// What a host-declared probe observes. Block probes (1) are placed by the library itself.
+typedef uint32_t uptier_probe_kind;
+enum {
+  UPTIER_PROBE_EDGE = 2,
+  UPTIER_PROBE_CALL_TARGET,
+  UPTIER_PROBE_VALUE,
+  UPTIER_PROBE_LOOP,
+  UPTIER_PROBE_LOG,
+};
+
+// Quality of code, ordered.
+typedef uint32_t uptier_tier;
+enum { UPTIER_TIER_HOST, UPTIER_TIER_BASELINE, UPTIER_TIER_OPTIMIZED };
+
+// Flags of loads, stores and host calls, to be combined with |.
+enum {
+  UPTIER_MEM_TRAPS = 1,      // a fault at this address is a trap out_of_bounds_memory
+  UPTIER_MEM_INVARIANT = 2,  // load: the place never changes while the function runs; cannot fault
+  UPTIER_CALL_MAY_TRAP = 4,  // call_host: the callee may have raised a trap; checked on return
+};
+
+// Return the text of a number, or "?" for one that means nothing. Static storage; any thread.
+const char* uptier_type_name(uptier_type type) UPTIER_NOEXCEPT;        // "i32", ...
+const char* uptier_opcode_name(uptier_opcode opcode) UPTIER_NOEXCEPT;  // "add", ...
+const char* uptier_trap_text(uptier_trap trap) UPTIER_NOEXCEPT;  // "integer divide by zero", ...
+const char* uptier_tier_name(uptier_tier tier) UPTIER_NOEXCEPT;  // "host", "baseline", "optimized"
+
+// ---- Signatures and code ----------------------------------------------------------------------
+
+enum { UPTIER_MAX_PARAMS = 1000 };
+
+// Types of a function's parameters and of its one result. Copied by every function that takes it.
+typedef struct uptier_signature {
+  const uptier_type* params;  // `param_count` of them; may be NULL when there is none
+  size_t param_count;         // at most UPTIER_MAX_PARAMS
+  uptier_type result;         // UPTIER_TYPE_NONE for a function without result
+} uptier_signature;
+
+// Any function; cast it to its real type (System V ABI) before calling it. i32 is int32_t, i64
+// int64_t, f32 float, f64 double, ref a data pointer.
+typedef void (*uptier_code)(void);
+
+#ifdef __cplusplus
+}
+#endif

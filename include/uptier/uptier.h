@@ -1,0 +1,244 @@
+// uptier.h: the C API, whole. C99; also compiles as C++.
+//
+//   options -> runtime -> add_method ... -> attach -> invoke / call entries -> flush, report ->
+//   destroy
+//
+// The library is C++ inside: a C program links it with the C++ standard library, which
+// `pkg-config --libs uptier` and CMake's uptier::uptier name by themselves.
+//
+// Rules of every function here:
+//   Errors:    returned as uptier_status, with a sentence in `error` (may be NULL, see c_types.h).
+//              NULL handles, ids out of range, counts and sizes that do not fit give
+//              UPTIER_INVALID_ARGUMENT and change nothing. Outputs (`out`) may not be NULL unless
+//              it says so; they are written on success only. No exception leaves the library, and
+//              one must not leave a callback: the process ends if it does, as when memory is
+//              refused.
+//   Ownership: what `create` returned is the caller's until `destroy`, which accepts NULL. Strings
+//              and arrays passed in are copied unless it says otherwise. Strings returned as
+//              const char* are static.
+//   Thread:    any, at the same time, unless it says otherwise.
+#pragma once
+
+#include "uptier/c_builder.h"
+#include "uptier/c_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// ---- Options ------------------------------------------------------------------------------------
+
+typedef struct uptier_options uptier_options;
+
+// Creates options with their defaults. Thread, of all option functions: one at a time per handle.
+uptier_status uptier_options_create(uptier_options** out, uptier_error* error) UPTIER_NOEXCEPT;
+// Creates options from the environment: UPTIER_<NAME> for every option; nothing else in the library
+// reads the environment. Errors: UPTIER_INVALID_ARGUMENT with the variable's legal range.
+uptier_status uptier_options_from_env(uptier_options** out, uptier_error* error) UPTIER_NOEXCEPT;
+// Sets one option from text, as `uptier run -O name=value` does: ("interval", "64"), ("tier",
+// "baseline"). Errors: UPTIER_NOT_FOUND for the name, UPTIER_INVALID_ARGUMENT with the legal range.
+uptier_status uptier_options_set(uptier_options* options, const char* name, const char* value,
+                                 uptier_error* error) UPTIER_NOEXCEPT;
+// Writes the table of all options, with values, units, ranges and reasons. See "Text" below.
+uptier_status uptier_options_text(const uptier_options* options, char* buffer, size_t capacity,
+                                  size_t* length, uptier_error* error) UPTIER_NOEXCEPT;
+void uptier_options_destroy(uptier_options* options) UPTIER_NOEXCEPT;
+
+// ---- Text ---------------------------------------------------------------------------------------
+
+// Functions that write text do it as snprintf does: at most `capacity` bytes including the NUL,
+// which is always there when capacity is not 0; `*length` (may be NULL) receives the length of the
+// whole text without the NUL, so the text was cut if it is not below capacity, which is no error.
+// `buffer` may be NULL when capacity is 0. A running program's text may grow between two calls.
+
+// ---- Runtime ------------------------------------------------------------------------------------
+
+typedef struct uptier_runtime uptier_runtime;
+
+// Creates a runtime.
+//
+//   options     copied; NULL for the defaults
+//   trace_path  a trace file (mode 0600) that receives what is observed; a regular file of that
+//   name
+//               is replaced. NULL for none
+//
+// Errors: UPTIER_RESOURCE_EXHAUSTED when the code region or the worker is refused, UPTIER_IO for
+// the trace file.
+uptier_status uptier_runtime_create(const uptier_options* options, const char* trace_path,
+                                    uptier_runtime** out, uptier_error* error) UPTIER_NOEXCEPT;
+// Stops the worker, flushes every method one last time, frees all code, ends the trace and calls
+// every `drop`. No thread may be in compiled code, and every other thread must have detached.
+void uptier_runtime_destroy(uptier_runtime* runtime) UPTIER_NOEXCEPT;
+
+// ---- Methods ------------------------------------------------------------------------------------
+
+// What an embedder brings. The functions are copied by add_method; they must stay callable until
+// `drop` was called or the runtime is destroyed.
+typedef struct uptier_host {
+  size_t size;  // sizeof(uptier_host), so that later versions can append functions
+
+  // Describes the body of `method`. Called when the method is first compiled and again for every
+  // further compilation, each time with the same result (same blocks in the same order). May be
+  // NULL for a method that has a host_entry only.
+  //
+  //   user     uptier_method_info::user
+  //   builder  see c_builder.h; not to be used after the return
+  //   error    never NULL; its message, if any, explains a status that is not UPTIER_OK
+  //
+  // Thread: a calling thread or the runtime's worker; never the same method twice at once. It must
+  //         not call functions of the runtime for the same method, nor destroy anything.
+  // Errors: the method stays in the code it has; a first compile that fails makes its calls trap
+  //         (UPTIER_TRAP_HOST). The message appears in the report.
+  uptier_status (*build)(void* user, uptier_method method, uptier_builder* builder,
+                         uptier_error* error);
+
+  // Called once per method when the library is done with `user`: by remove_methods and by destroy,
+  // on the thread that called them. May be NULL.
+  void (*drop)(void* user);
+} uptier_host;
+
+typedef struct uptier_method_info {
+  size_t size;  // sizeof(uptier_method_info)
+
+  // Names the method across processes and machines, in traces and profiles.
+  uint64_t module_key;
+  uint32_t function_index;
+  const char* name;  // for people; need not be unique
+
+  uptier_signature signature;
+  const uptier_host* host;  // copied
+  void* user;               // passed to the host's functions; never looked into
+
+  // Optional: code with exactly `signature` that runs the method in UPTIER_TIER_HOST until the
+  // library's own is installed. Must stay callable for the runtime's life.
+  uptier_code host_entry;
+} uptier_method_info;
+
+// Registers a method; nothing is compiled yet. `drop` is not called when this fails. Cost: about a
+// stub. Errors: UPTIER_RESOURCE_EXHAUSTED past the option max_methods; UPTIER_UNSUPPORTED for
+// structs of a later version.
+uptier_status uptier_runtime_add_method(uptier_runtime* runtime, const uptier_method_info* info,
+                                        uptier_method* out, uptier_error* error) UPTIER_NOEXCEPT;
+// Takes methods out of service: final flush, code retired, `drop` called. They must not run or be
+// called any more, by an entry or by other methods; their ids are refused from now on and never
+// used again. Either all of them are removed or, when one id is refused, none.
+uptier_status uptier_runtime_remove_methods(uptier_runtime* runtime, const uptier_method* methods,
+                                            size_t count, uptier_error* error) UPTIER_NOEXCEPT;
+
+// Returns the address that callers hold, a C function of the method's signature, constant for the
+// method's life. It may be called from an attached thread, provided that no trap can happen or that
+// an invoke is further up the stack; entered with no invoke further up, it must not lead to one
+// either.
+uptier_status uptier_runtime_entry(const uptier_runtime* runtime, uptier_method method,
+                                   uptier_code* out, uptier_error* error) UPTIER_NOEXCEPT;
+
+// ---- Running ------------------------------------------------------------------------------------
+
+// How a call ended.
+typedef struct uptier_outcome {
+  uint64_t bits;         // the result's bits, zero-extended; 0 without result or when it trapped
+  uint64_t detail;       // what uptier_raise passed
+  uptier_trap trap;      // UPTIER_TRAP_NONE when there is a result
+  uint32_t location;     // uptier_build_set_location of the trapping instruction
+  uptier_method method;  // whose code trapped; none when the host raised it
+} uptier_outcome;
+
+// Calls a method with the bits of its arguments (zero-extended, one word each) and catches traps.
+// May be nested inside host functions. Attaches the thread for the duration if it is not.
+//
+//   args   `count` words, as many as the signature has parameters
+//   out    written whenever the call was made: with UPTIER_OK and with UPTIER_TRAPPED; may be NULL
+//
+// Errors: UPTIER_TRAPPED; UPTIER_RESOURCE_EXHAUSTED when memory for the thread's context is
+// refused.
+uptier_status uptier_runtime_invoke(uptier_runtime* runtime, uptier_method method,
+                                    const uint64_t* args, size_t count, uptier_outcome* out,
+                                    uptier_error* error) UPTIER_NOEXCEPT;
+
+// Raises a trap from a host function that compiled code called with UPTIER_CALL_MAY_TRAP: the
+// calling code ends with it as soon as the host function returns, and the innermost invoke returns
+// it. Errors: UPTIER_INVALID_ARGUMENT for UPTIER_TRAP_NONE or an unknown code, and when no invoke
+// is under way.
+uptier_status uptier_raise(uptier_trap code, uint64_t detail) UPTIER_NOEXCEPT;
+
+// Attaches the calling thread (counters, countdowns, stack limit) until as many detaches. A thread
+// that invokes often should attach once. Attached to one runtime at a time; detach in reverse
+// order. Errors: UPTIER_RESOURCE_EXHAUSTED when memory for the thread's context is refused.
+uptier_status uptier_runtime_attach(uptier_runtime* runtime, uptier_error* error) UPTIER_NOEXCEPT;
+// Flushes what the calling thread has counted and detaches it; nothing when it is not attached.
+// Must not be called from a host function more often than that function attached.
+uptier_status uptier_runtime_detach(uptier_runtime* runtime) UPTIER_NOEXCEPT;
+// Says that the calling thread holds no compiled frame right now, so that retired code may be
+// freed. The outermost invoke says so by itself. Cheap: a store, unless there is code to free.
+uptier_status uptier_runtime_quiescent(uptier_runtime* runtime) UPTIER_NOEXCEPT;
+// Flushes all methods of the calling thread and waits until the worker has handled what was queued.
+// For tests, ends of phases, and reports. Not from a host function.
+uptier_status uptier_runtime_flush(uptier_runtime* runtime) UPTIER_NOEXCEPT;
+
+// ---- What happened ------------------------------------------------------------------------------
+
+// All of these take a lock and look at every method: for ends of phases, not for inner loops.
+
+// Writes the report as a table for people, `methods_shown` methods at most (0: all).
+uptier_status uptier_runtime_report_text(const uptier_runtime* runtime, size_t methods_shown,
+                                         char* buffer, size_t capacity, size_t* length,
+                                         uptier_error* error) UPTIER_NOEXCEPT;
+// Writes the merged profile of everything flushed so far, in the text form of `uptier trace`.
+uptier_status uptier_runtime_profile_text(const uptier_runtime* runtime, char* buffer,
+                                          size_t capacity, size_t* length,
+                                          uptier_error* error) UPTIER_NOEXCEPT;
+// Writes the text form of a method's IR. Calls `build` afresh. Errors: those of the build;
+// UPTIER_UNSUPPORTED for a method without `build`.
+uptier_status uptier_runtime_ir_text(uptier_runtime* runtime, uptier_method method, char* buffer,
+                                     size_t capacity, size_t* length,
+                                     uptier_error* error) UPTIER_NOEXCEPT;
+
+// What was counted of one method, as of the last flush of each thread. All 0 before the first.
+typedef struct uptier_method_totals {
+  size_t size;     // in: sizeof(uptier_method_totals)
+  uint64_t calls;  // counted by the stub
+  uint64_t sampled_calls;
+  uint64_t loop_iterations;  // counted at loop headers
+  uint64_t bursts;           // sampled stretches of iterations
+  uint64_t flushes;
+  uint64_t osr_entries;
+  uint64_t code_bytes;  // of its versions that are not freed
+  uint64_t compile_ns;  // spent on all its versions
+  uint32_t versions;    // compiled bodies ever made
+  uptier_tier tier;     // of the code that calls reach now
+} uptier_method_totals;
+
+uptier_status uptier_runtime_method_totals(const uptier_runtime* runtime, uptier_method method,
+                                           uptier_method_totals* out,
+                                           uptier_error* error) UPTIER_NOEXCEPT;
+
+// Writes why a method's last failed compilation failed; nothing (length 0) when none did. It runs
+// on in the code it has.
+uptier_status uptier_runtime_method_error(const uptier_runtime* runtime, uptier_method method,
+                                          char* buffer, size_t capacity, size_t* length,
+                                          uptier_error* error) UPTIER_NOEXCEPT;
+
+// What the runtime did, and everything it lost or refused, so that nothing is hidden.
+typedef struct uptier_totals {
+  size_t size;  // in: sizeof(uptier_totals)
+  uint64_t methods_registered;
+  uint64_t methods_called;
+  uint64_t decisions;
+  uint64_t code_bytes_in_service;
+  uint64_t code_bytes_freed;
+  uint64_t compile_ns;
+  uint64_t samples_without_copy;  // due while the instrumented copy was not ready
+  uint64_t slabs_refused;         // slab_budget spent
+  uint64_t flushes_delayed;       // ring full; the next snapshot carries the counts
+  uint64_t requests_dropped;      // queue full
+  uint64_t compiles_failed;
+  uint64_t code_refused;  // code_budget spent
+  uint64_t trace_events_lost;
+} uptier_totals;
+
+uptier_status uptier_runtime_totals(const uptier_runtime* runtime, uptier_totals* out,
+                                    uptier_error* error) UPTIER_NOEXCEPT;
+
+#ifdef __cplusplus
+}
+#endif

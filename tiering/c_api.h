@@ -1,0 +1,120 @@
+// c_api.h: what the handles of the C API hold, and how its functions fail.
+//
+// Law: the C API is a shell over include/uptier/*.h. It checks what C++ takes on trust (handles,
+// ids, counts), so that the classes below it are only ever called rightly, and it decides nothing.
+//
+// The files c_api*.cc are compiled with exceptions, only so that `noexcept` is enforced: an
+// exception that comes this far (memory refused, a callback that throws) ends the process here
+// instead of unwinding through frames of C.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "uptier/runtime.h"
+#include "uptier/uptier.h"
+
+namespace uptier::tiering {
+
+// Fills `error` (may be null) and returns its status. Nothing is allocated.
+uptier_status fail(uptier_error* error, uptier_status status, std::string_view message);
+uptier_status fail(uptier_error* error, const Error& e);
+uptier_status bad_argument(uptier_error* error, std::string_view message);
+uptier_status status_of(ErrorCode code);
+
+// Writes `text` as snprintf would; see "Text" in uptier.h.
+uptier_status write_text(std::string_view text, char* buffer, size_t capacity, size_t* length,
+                         uptier_error* error);
+
+// Returns the signature in C++, or what is wrong with it.
+Result<Signature> signature_of(const uptier_signature& s);
+
+// Ids of C and C++: 0 is none, n is index n - 1.
+template <typename C, typename Tag>
+C to_c(Id<Tag> id) {
+  return C{id.valid() ? id.index() + 1 : 0};
+}
+template <typename Typed, typename C>
+Typed from_c(C id) {
+  return id.id == 0 ? Typed::none() : Typed(id.id - 1);
+}
+
+// A method that C registered, as the host that the runtime asks for its body.
+//
+// Thread: immutable but for `removed`, which is set once.
+class CMethod final : public Host {
+ public:
+  CMethod(uptier_runtime& runtime, const uptier_method_info& info, Signature s)
+      : runtime_(runtime),
+        build_(info.host->build),
+        drop_(info.host->drop),
+        user_(info.user),
+        signature_(std::move(s)),
+        name_(info.name) {}
+
+  Status build(MethodId m, FunctionBuilder& b) noexcept override;
+  // Calls the host's `drop`; at most once.
+  void drop() noexcept;
+
+  bool has_body() const { return build_ != nullptr; }
+  const Signature& signature() const { return signature_; }
+  const std::string& name() const { return name_; }
+
+  MethodId id;  // set before the method is published
+  std::atomic<bool> removed{false};
+
+ private:
+  uptier_runtime& runtime_;
+  uptier_status (*build_)(void*, uptier_method, uptier_builder*, uptier_error*);
+  void (*drop_)(void*);
+  void* user_;
+  Signature signature_;
+  std::string name_;
+};
+
+// Methods by id, read without a lock: pages of pointers, published with release.
+class CMethodTable {
+ public:
+  explicit CMethodTable(uint64_t max_methods)
+      : pages_((max_methods + kPage - 1) / kPage), owned_pages_(pages_.size()) {}
+
+  // Returns a method in service, or null. Thread: any.
+  CMethod* find(uptier_method id) const;
+  // Takes a method that the runtime knows as `id`. Thread: any.
+  void add(MethodId id, std::unique_ptr<CMethod> m);
+  // Takes methods out, all or none; false when one of them is not in service. Thread: any.
+  bool remove(std::span<const uptier_method> ids, std::vector<CMethod*>& removed);
+  // Calls `drop` of every method that was not removed.
+  void drop_all() noexcept;
+
+ private:
+  static constexpr uint32_t kPage = 1024;
+  struct Page {
+    std::atomic<CMethod*> methods[kPage] = {};
+  };
+
+  std::vector<std::atomic<Page*>> pages_;
+  std::mutex mutex_;  // guards what follows
+  std::vector<std::unique_ptr<Page>> owned_pages_;
+  std::vector<std::unique_ptr<CMethod>> owned_;
+};
+
+}  // namespace uptier::tiering
+
+struct uptier_options {
+  uptier::Options options;
+};
+
+// Members go in reverse order: the runtime stops before what it uses.
+struct uptier_runtime {
+  explicit uptier_runtime(const uptier::Options& o) : methods(o.max_methods) {}
+
+  std::unique_ptr<uptier::TraceSink> sink;
+  uptier::tiering::CMethodTable methods;
+  std::unique_ptr<uptier::Runtime> runtime;
+};
