@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 
 #include "profile/events.h"
@@ -32,6 +33,8 @@ class EventPrinter {
   std::string line(const InstrumentationDesc& event);
   std::string line(const InstrumentationData& event);
   std::string line(const FlushEvent& event);
+  std::string other_slots(const Schema& schema, std::span<const uint64_t> words);
+  std::string pairs_text(SlotKind kind, std::span<const uint64_t> pairs);
 
   Names methods_;
   Names types_;

@@ -2,16 +2,12 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 #include <numeric>
+
+#include "profile/numbers.h"
 
 namespace uptier::profile {
 namespace {
-
-// Wide enough for the sum of 2^32 counts with either sign.
-__extension__ using Wide = __int128;
-
-constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
 
 // Which vertices are connected so far; halves paths as it looks them up.
 class Components {
@@ -89,24 +85,17 @@ class Stripper {
   }
 
   uint64_t in_range(Wide count) {
-    const Wide clamped = std::clamp<Wide>(count, 0, kMax);
+    const Wide clamped = std::clamp<Wide>(count, 0, kMaxCount);
     counts_.clamped |= clamped != count;
     return static_cast<uint64_t>(clamped);
   }
 
   const FlowGraph& graph_;
   FlowCounts& counts_;
-  std::vector<Wide> surplus_;  // known inflow minus known outflow, by vertex
+  std::vector<Wide> surplus_;  // known inflow minus known outflow, by vertex; never wraps
   std::vector<uint32_t> degree_;
   std::vector<size_t> edges_;
 };
-
-uint64_t add_saturating(uint64_t a, uint64_t b, bool& saturated) {
-  uint64_t sum = 0;
-  if (!__builtin_add_overflow(a, b, &sum)) return sum;
-  saturated = true;
-  return kMax;
-}
 
 }  // namespace
 
@@ -145,8 +134,7 @@ FlowCounts reconstruct(const FlowGraph& graph, const std::vector<bool>& chords,
   for (size_t i = 0; i < graph.edges.size(); ++i) {
     const uint32_t to = graph.edges[i].to;
     if (to == 0) continue;
-    uint64_t& block = counts.blocks[to - 1];
-    block = add_saturating(block, counts.edges[i], counts.clamped);
+    counts.clamped |= add_saturating(counts.blocks[to - 1], counts.edges[i]);
   }
   return counts;
 }

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "profile/data.h"
 #include "profile/events.h"
 #include "profile/trace_file.h"
 
@@ -70,14 +71,29 @@ Status ProfileBuilder::add_data(const InstrumentationData& data) {
     ++skipped_;
     return {};
   }
-  if (data.data.size() != size_t{stream.schema.words()} * sizeof(uint64_t)) {
+  if (data.data.size() != stream.schema.data_words() * sizeof(uint64_t)) {
     return broken("data of " + id_text(data.id) + " has another length than its data shape");
   }
-  stream.counts = profile::counts_of(data);
+  Result<profile::Observed> now =
+      profile::observed_of(stream.schema, profile::words_of(data),
+                           [this](uint64_t handle) { return method_of(handle); });
+  if (!now.ok()) return broken("data of " + id_text(data.id) + ": " + now.error().message);
+  profile::Observed seen{std::move(stream.counts), std::move(stream.estimates),
+                         std::move(stream.tables)};
+  profile::advance(seen, stream.schema, std::move(*now), stream.pending.interval);
+  stream.counts = std::move(seen.counts);
+  stream.estimates = std::move(seen.estimates);
+  stream.tables = std::move(seen.tables);
   stream.flushed = stream.pending;
   stream.interval = interval_;
   stream.has_data = true;
   return {};
+}
+
+std::optional<MethodKey> ProfileBuilder::method_of(uint64_t handle) const {
+  const auto at = details_.find(handle);
+  if (at == details_.end()) return std::nullopt;
+  return MethodKey{at->second.module_key, at->second.function_index};
 }
 
 Profile ProfileBuilder::profile(MergeReport* report) const {
@@ -90,8 +106,12 @@ Profile ProfileBuilder::profile(MergeReport* report) const {
     method.name = details.name;
     method.schema = stream.schema;
     method.counts = stream.counts;
+    method.estimates = stream.estimates;
+    method.tables = stream.tables;
     method.calls = stream.flushed.calls;
     method.sampled_calls = stream.flushed.sampled_calls;
+    method.iterations = stream.flushed.iterations;
+    method.bursts = stream.flushed.bursts;
     method.interval = stream.interval;
     Profile one;
     one.methods.emplace(method.key, std::move(method));

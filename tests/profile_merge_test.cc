@@ -20,6 +20,7 @@ Profile single(uint64_t cfg_hash, std::vector<uint64_t> counts, uint64_t calls =
   method.name = "f";
   method.schema = Schema::block_schema(static_cast<uint32_t>(counts.size()), cfg_hash);
   method.counts = std::move(counts);
+  method.weigh(1);
   method.calls = calls;
   Profile profile;
   profile.methods.emplace(method.key, std::move(method));
@@ -83,7 +84,8 @@ TEST(ProfileMerge, saturates_and_counts_it) {
   const MergeReport report = merge(sum, single(1, {1, 1, kMax}, 1));
   EXPECT_EQ(only(sum).counts, (std::vector<uint64_t>{kMax, kMax, kMax}));
   EXPECT_EQ(only(sum).calls, kMax);
-  EXPECT_EQ(report.saturated, 2u);
+  EXPECT_EQ(only(sum).estimates, only(sum).counts);
+  EXPECT_EQ(report.saturated, 3u);  // one count, its estimate, and calls
 }
 
 TEST(ProfileMerge, different_code_is_dropped_and_said_never_mixed) {
@@ -147,7 +149,7 @@ TEST(ProfileScale, multiplies_exactly_and_rounds_down) {
 
 TEST(ProfileScale, saturates_and_counts_it) {
   Profile profile = single(1, {1, kMax / 2, kMax}, kMax);
-  EXPECT_EQ(*scale(profile, 3, 1), 3u);
+  EXPECT_EQ(*scale(profile, 3, 1), 5u);  // two counts, their estimates, and calls
   EXPECT_EQ(only(profile).counts, (std::vector<uint64_t>{3, kMax, kMax}));
   EXPECT_EQ(*scale(profile, kMax, kMax), 0u);
   EXPECT_EQ(only(profile).counts, (std::vector<uint64_t>{3, kMax, kMax}));

@@ -13,6 +13,7 @@ void add(Profile& profile, uint32_t function, uint64_t cfg_hash, std::vector<uin
   method.key.function_index = function;
   method.schema = Schema::block_schema(static_cast<uint32_t>(counts.size()), cfg_hash);
   method.counts = std::move(counts);
+  method.weigh(1);
   profile.methods.emplace(method.key, std::move(method));
 }
 
@@ -102,6 +103,8 @@ TEST(ProfileOverlap, kinds_are_compared_apart) {
   }
   a.methods.begin()->second.counts = {1, 1, 9, 0};
   b.methods.begin()->second.counts = {1, 1, 0, 9};
+  a.methods.begin()->second.weigh(1);
+  b.methods.begin()->second.weigh(1);
   const OverlapReport report = compare(a, b);
   ASSERT_EQ(report.kinds.size(), 2u);
   EXPECT_EQ(report.kinds[0].kind, SlotKind::kBlock);
@@ -121,7 +124,7 @@ TEST(ProfileOverlap, malformed_methods_do_no_harm) {
   Profile a, b;
   add(a, 0, 1, {1, 2, 3});
   add(b, 0, 1, {1, 2, 3});
-  a.methods.begin()->second.counts.resize(1);
+  a.methods.begin()->second.estimates.resize(1);
   const double value = overlap(a, b);
   EXPECT_GE(value, 0);
   EXPECT_LE(value, 1);

@@ -41,7 +41,7 @@ TEST(TraceValidate, sample_is_valid_and_counted) {
 TEST(TraceValidate, empty_trace_is_valid) { EXPECT_EQ(rule(write_trace({})), ""); }
 
 TEST(TraceValidate, file_cut_at_any_byte_is_refused) {
-  const Bytes file = write_trace(sample_events());
+  const Bytes file = write_trace(uptier::test::all_events());
   for (size_t size = 0; size < file.size(); ++size) {
     const std::string message = rule(ByteSpan(file).first(size));
     ASSERT_TRUE(message.starts_with("offset ")) << size << ": " << message;
@@ -49,7 +49,7 @@ TEST(TraceValidate, file_cut_at_any_byte_is_refused) {
 }
 
 TEST(TraceValidate, any_flipped_byte_is_refused) {
-  const Bytes file = write_trace(sample_events());
+  const Bytes file = write_trace(uptier::test::all_events());
   for (size_t i = 0; i < file.size(); ++i) {
     for (const int mask : {0x01, 0x80, 0xff}) {
       Bytes bad = file;
@@ -120,7 +120,7 @@ TEST(TraceValidate, desc_starts_with_a_handle) {
 TEST(TraceValidate, bad_shapes_are_refused) {
   InstrumentationDesc desc = desc_of(50);
   desc.desc_shape.push_back({});
-  EXPECT_EQ(rule_behind_sample({desc}), "desc: a shape of 3 bytes does not fit 5 regions");
+  EXPECT_EQ(rule_behind_sample({desc}), "desc: a shape of 3 bytes does not fit 6 regions");
   desc = desc_of(50);
   desc.desc_shape[0] |= std::byte{0x0c};
   EXPECT_EQ(rule_behind_sample({desc}), "desc: region 1 has the reserved shape 11");
@@ -129,7 +129,7 @@ TEST(TraceValidate, bad_shapes_are_refused) {
   EXPECT_EQ(rule_behind_sample({desc}), "desc: shape padding is not zero");
   desc = desc_of(50);
   desc.desc.pop_back();
-  EXPECT_EQ(rule_behind_sample({desc}), "desc: a length of 39 is not a multiple of 8");
+  EXPECT_EQ(rule_behind_sample({desc}), "desc: a length of 47 is not a multiple of 8");
   desc = desc_of(50);
   desc.data_shape[0] = std::byte{3};
   EXPECT_EQ(rule_behind_sample({desc}), "data shape: region 0 has the reserved shape 11");
@@ -174,7 +174,11 @@ TEST(TraceValidate, snapshots_do_not_fall) {
   EXPECT_EQ(rule_behind_sample({FlushEvent{10, 39, 4, 1, 2, FlushReason::kFinal}}),
             "calls of id 10 fall");
   EXPECT_EQ(rule_behind_sample({FlushEvent{10, 40, 3, 1, 2, FlushReason::kFinal}}),
-            "calls of id 10 fall");
+            "sampled calls of id 10 fall");
+  EXPECT_EQ(rule_behind_sample({FlushEvent{11, 32, 3, 2, 2, FlushReason::kFinal, 1, 99, 5}}),
+            "iterations of id 11 fall");
+  EXPECT_EQ(rule_behind_sample({FlushEvent{11, 32, 3, 2, 2, FlushReason::kFinal, 1, 100, 4}}),
+            "bursts of id 11 fall");
   EXPECT_EQ(rule_behind_sample({FlushEvent{10, 41, 4, 1, 1, FlushReason::kFinal}}),
             "flush index 1 of id 10 does not rise");
 }
