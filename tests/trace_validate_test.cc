@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "profile/trace_file.h"
 #include "profile/validate.h"
 #include "tests/trace_samples.h"
@@ -181,6 +183,45 @@ TEST(TraceValidate, snapshots_do_not_fall) {
             "bursts of id 11 fall");
   EXPECT_EQ(rule_behind_sample({FlushEvent{10, 41, 4, 1, 1, FlushReason::kFinal}}),
             "flush index 1 of id 10 does not rise");
+}
+
+// The data behind the sample and the kinds' description; `change` edits the last words.
+std::string rule_of_kinds(const std::function<void(Counts&)>& change) {
+  std::vector<TraceEvent> events = uptier::test::kinds_events();
+  Counts words = words_of(std::get<InstrumentationData>(events.back()));
+  change(words);
+  events.push_back(make_data(30, words));
+  return rule_behind_sample(events);
+}
+
+TEST(TraceValidate, every_kind_may_change_as_its_rule_says) {
+  EXPECT_EQ(rule_of_kinds([](Counts&) {}), "");
+  // Sums of values, min, max and gauges may fall; entries may move to other and back.
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[4] -= 5; }), "");
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[6] -= 5; }), "");
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[25] = 0; }), "");
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[2] += 3, w[28] = w[29] = 0; }), "");
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[2] = 0, w[29] += 4; }), "");
+}
+
+TEST(TraceValidate, no_count_of_any_kind_falls) {
+  const std::string behind = " of id 30 falls between two snapshots";
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[0]--; }), "word 0" + behind);
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[3]--; }), "word 3" + behind);
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[13]--; }), "word 13" + behind);
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[2]--; }), "table of call_target 2" + behind);
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[29]--; }), "table of call_target 2" + behind);
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[8]--; }), "table of value 3" + behind);
+}
+
+TEST(TraceValidate, tables_hold_announced_callees_and_whole_pairs) {
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[26] = 77; }), "unknown method handle 77 in region 26");
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[26] = 0; }),
+            "data of id 30: region 26: a count without a method handle");
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[27] = 0; }),
+            "data of id 30: region 26: a key without a count");
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[35] = 0; }),
+            "data of id 30: region 34: a key without a count");
 }
 
 TEST(TraceValidate, flush_is_followed_by_its_data) {
