@@ -71,7 +71,7 @@ std::string EventPrinter::line(const InstrumentationDesc& event) {
   if (!schema.ok()) {
     return out + " version " + std::to_string(event.version) + opaque(event.desc.size());
   }
-  schemas_[event.id] = *schema;
+  descs_[event.id] = event;
   return out + " method " + renumber(methods_, "m", handle_of(event)) + " " + to_text(*schema) +
          "\n";
 }
@@ -88,12 +88,13 @@ std::string EventPrinter::line(const FlushEvent& event) {
 
 std::string EventPrinter::line(const InstrumentationData& event) {
   const std::string head = "data " + renumber(ids_, "d", event.id);
-  const auto schema = schemas_.find(event.id);
-  const bool known = schema != schemas_.end() &&
-                     event.data.size() == schema->second.data_words() * sizeof(uint64_t);
+  const auto desc = descs_.find(event.id);
+  if (desc == descs_.end()) return head + opaque(event.data.size());
+  const Result<Schema> schema = schema_of(desc->second);
+  const bool known = schema.ok() && event.data.size() == schema->data_words() * sizeof(uint64_t);
   if (!known) return head + opaque(event.data.size());
   const std::vector<uint64_t> words = words_of(event);
-  return head + "\n" + counts_by_site(schema->second, words) + other_slots(schema->second, words);
+  return head + "\n" + counts_by_site(*schema, words) + other_slots(*schema, words);
 }
 
 std::string EventPrinter::other_slots(const Schema& schema, std::span<const uint64_t> words) {

@@ -40,7 +40,7 @@ class EventPrinter {
   Names types_;
   Names ids_;
   Names threads_;
-  std::map<uint64_t, Schema> schemas_;  // by id, where the desc's version is known
+  std::map<uint64_t, InstrumentationDesc> descs_;  // by id, those that have a schema
 };
 
 }  // namespace uptier::profile

@@ -36,7 +36,12 @@ Status ProfileBuilder::add(const TraceEvent& event) {
 }
 
 Status ProfileBuilder::add_desc(const InstrumentationDesc& desc) {
+  if (const auto at = streams_.find(desc.id); at != streams_.end()) {
+    if (at->second.desc == desc) return {};
+    return broken(id_text(desc.id) + " was described differently before");
+  }
   Stream stream;
+  stream.desc = desc;
   if (const Status shape = profile::check_shape(desc.desc_shape, desc.desc.size()); !shape.ok()) {
     return shape;
   }
@@ -45,21 +50,16 @@ Status ProfileBuilder::add_desc(const InstrumentationDesc& desc) {
     return broken("the first region of a desc is not a type or method handle");
   }
   if (first == Region::kMethod && desc.version == profile::kDescVersion) {
-    Result<Schema> schema = profile::schema_of(desc);
+    const Result<Schema> schema = profile::schema_of(desc);
     if (!schema.ok()) return schema.error();
     stream.method = profile::handle_of(desc);
-    stream.schema = std::move(*schema);
     if (!details_.contains(stream.method)) {
       return broken("unknown method handle " + std::to_string(stream.method));
     }
   } else {
     ++skipped_;
   }
-  const auto [at, added] = streams_.emplace(desc.id, stream);
-  const Stream& known = at->second;
-  if (!added && (known.method != stream.method || known.schema != stream.schema)) {
-    return broken(id_text(desc.id) + " was described differently before");
-  }
+  streams_.emplace(desc.id, std::move(stream));
   return {};
 }
 
@@ -71,7 +71,12 @@ Status ProfileBuilder::add_data(const InstrumentationData& data) {
     ++skipped_;
     return {};
   }
-  if (data.data.size() != stream.schema.data_words() * sizeof(uint64_t)) {
+  // The shape is that of a schema, so it says how long the data is up to three words.
+  const bool sized =
+      data.data.size() % sizeof(uint64_t) == 0 &&
+      profile::shape_bytes(data.data.size() / sizeof(uint64_t)) == stream.desc.data_shape.size();
+  if (sized && !stream.has_data) stream.schema = *profile::schema_of(stream.desc);
+  if (!sized || data.data.size() != stream.schema.data_words() * sizeof(uint64_t)) {
     return broken("data of " + id_text(data.id) + " has another length than its data shape");
   }
   Result<profile::Observed> now =

@@ -113,11 +113,11 @@ Status TraceLaws::take(const InstrumentationDesc& desc) {
   Stream stream;
   stream.desc = desc;
   if (desc.version == kDescVersion) {
-    Result<Schema> schema = schema_of(desc);
+    const Result<Schema> schema = schema_of(desc);
     if (!schema.ok()) return broken(schema.error().message);
+    stream.known = true;
     stream.sized = true;
     stream.size = schema->data_words() * kWord;
-    stream.schema = std::move(*schema);
   } else {
     ++summary_.opaque;
   }
@@ -153,9 +153,11 @@ Status TraceLaws::take(const InstrumentationData& data) {
   if (at == streams_.end()) return broken("data before desc: " + id_text(data.id));
   Stream& stream = at->second;
   if (const Status status = check_data(stream, data); !status.ok()) return status;
+  if (stream.known) {
+    if (const Status status = check_words(stream, data); !status.ok()) return status;
+  }
   stream.sized = true;
   stream.size = data.data.size();
-  if (stream.schema) stream.last = words_of(data);
   ++summary_.data;
   return {};
 }
@@ -169,17 +171,22 @@ Status TraceLaws::check_data(const Stream& stream, const InstrumentationData& da
   if (const Status shape = check_shape(stream.desc.data_shape, size); !shape.ok()) {
     return broken("data of " + id_text(data.id) + ": " + shape.error().message);
   }
-  const Status handles = check_handles(stream.desc.data_shape, data.data, true);
-  if (!handles.ok() || !stream.schema) return handles;
-  const std::vector<uint64_t> words = words_of(data);
+  return check_handles(stream.desc.data_shape, data.data, true);
+}
+
+Status TraceLaws::check_words(Stream& stream, const InstrumentationData& data) const {
+  if (stream.last.empty()) stream.schema = *schema_of(stream.desc);
+  std::vector<uint64_t> words = words_of(data);
   // Handles have been checked: what they stand for does not matter here.
   const Result<Observed> pairs =
-      observed_of(*stream.schema, words, [](uint64_t) { return MethodKey{}; });
+      observed_of(stream.schema, words, [](uint64_t) { return MethodKey{}; });
   if (!pairs.ok()) return broken("data of " + id_text(data.id) + ": " + pairs.error().message);
-  if (stream.last.empty()) return {};
-  const std::optional<std::string> fallen = find_fallen(*stream.schema, stream.last, words);
-  if (!fallen) return {};
-  return broken(*fallen + " of " + id_text(data.id) + " falls between two snapshots");
+  if (!stream.last.empty()) {
+    const std::optional<std::string> fallen = find_fallen(stream.schema, stream.last, words);
+    if (fallen) return broken(*fallen + " of " + id_text(data.id) + " falls between two snapshots");
+  }
+  stream.last = std::move(words);
+  return {};
 }
 
 Status TraceLaws::check_handles(ByteSpan shape, ByteSpan bytes, bool zero_allowed) const {

@@ -60,10 +60,11 @@ class TraceLaws {
   // What is known of an id.
   struct Stream {
     InstrumentationDesc desc;
-    std::optional<Schema> schema;  // of the data, where its version is known
-    uint64_t size = 0;             // of the data, exact where `sized`
+    bool known = false;  // the data has a schema
+    Schema schema;       // made with the first data, which is as large
+    uint64_t size = 0;   // of the data, exact where `sized`
     bool sized = false;
-    std::vector<uint64_t> last;  // words of the snapshot before, where there is a schema
+    std::vector<uint64_t> last;  // words of the snapshot before, where `known`
     std::optional<FlushEvent> flush;
   };
 
@@ -75,6 +76,7 @@ class TraceLaws {
   Status take(const FlushEvent& flush);
   Status check_handles(ByteSpan shape, ByteSpan bytes, bool zero_allowed) const;
   Status check_data(const Stream& stream, const InstrumentationData& data) const;
+  Status check_words(Stream& stream, const InstrumentationData& data) const;
 
   std::map<uint64_t, MethodDetails> methods_;
   std::map<uint64_t, BulkType> types_;

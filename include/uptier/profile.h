@@ -333,8 +333,9 @@ class ProfileBuilder {
 
  private:
   struct Stream {
-    uint64_t method = 0;  // handle; 0 for data that is skipped
-    Schema schema;
+    InstrumentationDesc desc;
+    uint64_t method = 0;           // handle; 0 for data that is skipped
+    Schema schema;                 // made with the first data, which is as large
     std::vector<uint64_t> counts;  // these three as in MethodProfile
     std::vector<uint64_t> estimates;
     Tables tables;
