@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 
 #include "profile/events.h"
@@ -32,12 +33,14 @@ class EventPrinter {
   std::string line(const InstrumentationDesc& event);
   std::string line(const InstrumentationData& event);
   std::string line(const FlushEvent& event);
+  std::string other_slots(const Schema& schema, std::span<const uint64_t> words);
+  std::string pairs_text(SlotKind kind, std::span<const uint64_t> pairs);
 
   Names methods_;
   Names types_;
   Names ids_;
   Names threads_;
-  std::map<uint64_t, Schema> schemas_;  // by id, where the desc's version is known
+  std::map<uint64_t, InstrumentationDesc> descs_;  // by id, those that have a schema
 };
 
 }  // namespace uptier::profile

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "profile/data.h"
+
 namespace uptier {
 
 std::string_view flush_reason_name(FlushReason reason) {
@@ -21,7 +23,7 @@ namespace {
 
 constexpr size_t kWord = sizeof(uint64_t);
 constexpr size_t kDescHead = 3;  // regions before the runs
-constexpr size_t kRunRegions = 2;
+constexpr size_t kRunRegions = 3;
 
 Error corrupt(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
 
@@ -48,6 +50,9 @@ Result<FlushEvent> decode_flush(ByteReader& in) {
                      reason <= static_cast<uint32_t>(FlushReason::kDemand);
   if (in.ok() && !known) return corrupt("flush reason " + std::to_string(reason) + " is unknown");
   flush.reason = static_cast<FlushReason>(reason);
+  flush.interval = in.u64();
+  flush.iterations = in.u64();
+  flush.bursts = in.u64();
   return flush;
 }
 
@@ -145,6 +150,9 @@ struct Encoder {
     out.u64(event.thread);
     out.u32(event.flush_index);
     out.u32(static_cast<uint32_t>(event.reason));
+    out.u64(event.interval);
+    out.u64(event.iterations);
+    out.u64(event.bursts);
   }
 };
 
@@ -213,17 +221,19 @@ InstrumentationDesc make_desc(uint64_t id, uint64_t method_handle, const Schema&
   ByteWriter out(desc.desc);
   out.u64(method_handle);
   out.u64(schema.cfg_hash);
-  out.u32(schema.words());
+  out.u32(static_cast<uint32_t>(schema.data_words()));
   out.u32(static_cast<uint32_t>(runs.size()));
   for (const SlotRun& run : runs) {
     out.u32(static_cast<uint32_t>(run.kind));
     out.u32(run.words_each);
     out.u32(run.first_site);
     out.u32(run.count);
+    out.u32(run.top);
+    out.u32(0);
   }
   desc.desc_shape.resize(shape_bytes(desc.desc.size() / kWord));
   set_region(desc.desc_shape, 0, Region::kMethod);
-  desc.data_shape.resize(shape_bytes(schema.words()));
+  desc.data_shape = data_shape(schema);
   return desc;
 }
 
@@ -257,6 +267,8 @@ Result<Schema> schema_of(const InstrumentationDesc& desc) {
     run.words_each = in.u32();
     run.first_site = in.u32();
     run.count = in.u32();
+    run.top = in.u32();
+    if (in.u32() != 0) return corrupt("a reserved field is not zero");
     runs.push_back(run);
   }
   Result<Schema> schema = schema_of_runs(desc.version, cfg_hash, runs, words);
@@ -269,15 +281,15 @@ Result<Schema> schema_of(const InstrumentationDesc& desc) {
 
 uint64_t handle_of(const InstrumentationDesc& desc) { return load<uint64_t>(desc.desc, 0); }
 
-InstrumentationData make_data(uint64_t id, std::span<const uint64_t> counts) {
-  const ByteSpan bytes = std::as_bytes(counts);
+InstrumentationData make_data(uint64_t id, std::span<const uint64_t> words) {
+  const ByteSpan bytes = std::as_bytes(words);
   return InstrumentationData{id, Bytes(bytes.begin(), bytes.end())};
 }
 
-std::vector<uint64_t> counts_of(const InstrumentationData& data) {
-  std::vector<uint64_t> counts(data.data.size() / kWord);
-  for (size_t i = 0; i < counts.size(); ++i) counts[i] = load<uint64_t>(data.data, i * kWord);
-  return counts;
+std::vector<uint64_t> words_of(const InstrumentationData& data) {
+  std::vector<uint64_t> words(data.data.size() / kWord);
+  for (size_t i = 0; i < words.size(); ++i) words[i] = load<uint64_t>(data.data, i * kWord);
+  return words;
 }
 
 void encode(const TraceEvent& event, Bytes& out) { std::visit(Encoder{ByteWriter(out)}, event); }

@@ -2,11 +2,11 @@
 //
 // Desc, version 1, in 8-byte regions (shape: method handle, then bytes):
 //
-//     method handle | cfg hash | u32 words, u32 runs | per run: u32 kind, u32 words each,
-//                                                               u32 first site, u32 count
+//     method handle | cfg hash | u32 words of data, u32 runs
+//     per run: u32 kind, u32 words each | u32 first site, u32 count | u32 top, u32 0
 //
-// Data, version 1: one u64 count for each word of the schema, all of shape 00. A run-length list is
-// bounded by the data shape that comes with it, so a small Desc cannot ask for a large schema.
+// Data, version 1: u64 words as data.h says, of shape 00 but for method handles. A run-length list
+// is bounded by the data shape that comes with it, so a small Desc cannot ask for a large schema.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,7 @@ void set_region(Bytes& shape, size_t i, Region region);
 // no reserved region, and zeros behind the last.
 Status check_shape(ByteSpan shape, size_t size);
 
-// --- schemas and counts
+// --- schemas and data
 
 // Describes the counts of one id under a valid schema.
 InstrumentationDesc make_desc(uint64_t id, uint64_t method_handle, const Schema& schema);
@@ -68,10 +68,11 @@ Result<Schema> schema_of(const InstrumentationDesc& desc);
 // Returns the handle in the first region; the desc must have one.
 uint64_t handle_of(const InstrumentationDesc& desc);
 
-InstrumentationData make_data(uint64_t id, std::span<const uint64_t> counts);
+// `words` are those of the data; see data.h where the schema has tables.
+InstrumentationData make_data(uint64_t id, std::span<const uint64_t> words);
 
-// Returns the counts of a Data whose length is a multiple of 8.
-std::vector<uint64_t> counts_of(const InstrumentationData& data);
+// Returns the words of a Data whose length is a multiple of 8.
+std::vector<uint64_t> words_of(const InstrumentationData& data);
 
 // --- payloads
 

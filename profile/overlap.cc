@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "uptier/profile.h"
+#include "profile/schema.h"
 
 namespace uptier {
 namespace {
@@ -20,7 +20,7 @@ double alike(Sum shared, Sum a, Sum b) {
   return static_cast<double>(std::min<Sum>(shared, 1));
 }
 
-// A method's counts on both sides; null where a side has none of it.
+// A method on both sides; null where a side has none of it.
 struct Pair {
   const MethodProfile* a;
   const MethodProfile* b;
@@ -28,27 +28,54 @@ struct Pair {
   bool comparable() const { return a != nullptr && b != nullptr && a->schema == b->schema; }
 };
 
-// Selects the slots of one kind, or of all.
-using Filter = std::optional<SlotKind>;
+constexpr bool takes_part(SlotKind kind) {
+  return kind != SlotKind::kLog && kind != SlotKind::kRange && kind != SlotKind::kGauge;
+}
 
-Sum total(const MethodProfile* method, Filter kind) {
+// What a slot's words hold of the mass that is compared; of a kind with a table, `other`.
+Sum scalar_mass(const MethodProfile& method, const Slot& slot) {
+  if (slot.kind == SlotKind::kLoop) {
+    const std::optional<Estimate> cycles = method.loop_cycles(slot.site);
+    return cycles ? Sum{cycles->total} : 0;
+  }
+  const uint32_t word = has_table(slot.kind) ? profile::other_word(slot) : slot.word;
+  return word < method.estimates.size() ? method.estimates[word] : 0;
+}
+
+const Table& table_of(const MethodProfile& method, const Slot& slot) {
+  static const Table kNone;
+  const Table* table = has_table(slot.kind) ? method.table(slot.kind, slot.site) : nullptr;
+  return table == nullptr ? kNone : *table;
+}
+
+Sum total(const MethodProfile* method, SlotKind kind) {
   Sum sum = 0;
   if (method == nullptr) return sum;
   for (const Slot& slot : method->schema.slots) {
-    const bool counted = (!kind || *kind == slot.kind) && slot.word < method->counts.size();
-    if (counted) sum += method->counts[slot.word];
+    if (slot.kind != kind) continue;
+    sum += scalar_mass(*method, slot);
+    for (const auto& [key, entry] : table_of(*method, slot)) sum += entry.estimate;
   }
   return sum;
 }
 
-Sum shared_mass(const Pair& pair, Filter kind, Sum total_a, Sum total_b) {
+Sum shared_entries(const Table& a, const Table& b, Sum total_a, Sum total_b) {
+  Sum sum = 0;
+  for (const auto& [key, entry] : a) {
+    const auto at = b.find(key);
+    if (at == b.end()) continue;
+    sum += std::min(entry.estimate / total_a, at->second.estimate / total_b);
+  }
+  return sum;
+}
+
+Sum shared_mass(const Pair& pair, SlotKind kind, Sum total_a, Sum total_b) {
   Sum sum = 0;
   if (!pair.comparable() || total_a == 0 || total_b == 0) return sum;
-  const size_t words = std::min(pair.a->counts.size(), pair.b->counts.size());
   for (const Slot& slot : pair.a->schema.slots) {
-    const bool counted = (!kind || *kind == slot.kind) && slot.word < words;
-    if (!counted) continue;
-    sum += std::min(pair.a->counts[slot.word] / total_a, pair.b->counts[slot.word] / total_b);
+    if (slot.kind != kind) continue;
+    sum += std::min(scalar_mass(*pair.a, slot) / total_a, scalar_mass(*pair.b, slot) / total_b);
+    sum += shared_entries(table_of(*pair.a, slot), table_of(*pair.b, slot), total_a, total_b);
   }
   return sum;
 }
@@ -60,7 +87,7 @@ std::map<MethodKey, Pair> pair_up(const Profile& a, const Profile& b) {
   return pairs;
 }
 
-Overlap overlap_of(const std::map<MethodKey, Pair>& pairs, Filter kind) {
+Overlap overlap_of(const std::map<MethodKey, Pair>& pairs, SlotKind kind) {
   Sum all_a = 0, all_b = 0;
   Sum only_a = 0, only_b = 0;
   Sum mismatched_a = 0, mismatched_b = 0;
@@ -85,19 +112,39 @@ std::set<SlotKind> kinds_of(const std::map<MethodKey, Pair>& pairs) {
   for (const auto& [key, pair] : pairs) {
     for (const MethodProfile* method : {pair.a, pair.b}) {
       if (method == nullptr) continue;
-      for (const Slot& slot : method->schema.slots) kinds.insert(slot.kind);
+      for (const Slot& slot : method->schema.slots) {
+        if (takes_part(slot.kind)) kinds.insert(slot.kind);
+      }
     }
   }
   return kinds;
 }
 
-MethodOverlap method_overlap(const MethodKey& key, const Pair& pair, Sum all_a, Sum all_b) {
+// The sums of a and b over all methods.
+std::pair<Sum, Sum> totals(const std::map<MethodKey, Pair>& pairs, SlotKind kind) {
+  Sum all_a = 0, all_b = 0;
+  for (const auto& [key, pair] : pairs) {
+    all_a += total(pair.a, kind);
+    all_b += total(pair.b, kind);
+  }
+  return {all_a, all_b};
+}
+
+SlotKind main_kind(const std::map<MethodKey, Pair>& pairs) {
+  const auto [blocks_a, blocks_b] = totals(pairs, SlotKind::kBlock);
+  if (blocks_a != 0 && blocks_b != 0) return SlotKind::kBlock;
+  const auto [edges_a, edges_b] = totals(pairs, SlotKind::kEdge);
+  return edges_a != 0 || edges_b != 0 ? SlotKind::kEdge : SlotKind::kBlock;
+}
+
+MethodOverlap method_overlap(const MethodKey& key, const Pair& pair, SlotKind kind, Sum all_a,
+                             Sum all_b) {
   MethodOverlap result;
-  const Sum a = total(pair.a, {}), b = total(pair.b, {});
+  const Sum a = total(pair.a, kind), b = total(pair.b, kind);
   result.key = key;
   result.name = std::max(pair.a ? pair.a->name : "", pair.b ? pair.b->name : "");
   result.mismatched = pair.a != nullptr && pair.b != nullptr && !pair.comparable();
-  result.value = pair.comparable() ? alike(shared_mass(pair, {}, a, b), a, b) : 0;
+  result.value = pair.comparable() ? alike(shared_mass(pair, kind, a, b), a, b) : 0;
   result.share_a = share(a, all_a);
   result.share_b = share(b, all_b);
   return result;
@@ -108,21 +155,21 @@ MethodOverlap method_overlap(const MethodKey& key, const Pair& pair, Sum all_a, 
 OverlapReport compare(const Profile& a, const Profile& b) {
   const std::map<MethodKey, Pair> pairs = pair_up(a, b);
   OverlapReport report;
-  report.program = overlap_of(pairs, {});
+  report.kind = main_kind(pairs);
+  report.program = overlap_of(pairs, report.kind);
   for (const SlotKind kind : kinds_of(pairs)) {
     report.kinds.push_back({kind, overlap_of(pairs, kind)});
   }
-  Sum all_a = 0, all_b = 0;
+  const auto [all_a, all_b] = totals(pairs, report.kind);
   for (const auto& [key, pair] : pairs) {
-    all_a += total(pair.a, {});
-    all_b += total(pair.b, {});
-  }
-  for (const auto& [key, pair] : pairs) {
-    report.methods.push_back(method_overlap(key, pair, all_a, all_b));
+    report.methods.push_back(method_overlap(key, pair, report.kind, all_a, all_b));
   }
   return report;
 }
 
-double overlap(const Profile& a, const Profile& b) { return overlap_of(pair_up(a, b), {}).value; }
+double overlap(const Profile& a, const Profile& b) {
+  const std::map<MethodKey, Pair> pairs = pair_up(a, b);
+  return overlap_of(pairs, main_kind(pairs)).value;
+}
 
 }  // namespace uptier

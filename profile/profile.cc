@@ -1,61 +1,36 @@
+// What a MethodProfile says about itself.
 #include <algorithm>
-#include <limits>
 
+#include "profile/numbers.h"
 #include "profile/schema.h"
 
 namespace uptier {
 namespace {
 
-constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+using profile::is_sum;
+using profile::Word;
+using profile::WordRule;
 
-void add_saturating(uint64_t& sum, uint64_t value, uint64_t& saturated) {
-  if (__builtin_add_overflow(sum, value, &sum)) {
-    sum = kMax;
-    ++saturated;
-  }
+// A method's words are only looked at as far as they reach: check() may not have been asked.
+bool reaches(const Slot& slot, size_t words) {
+  return slot.word <= words && slot.words <= words - slot.word;
 }
 
-// Returns value * numerator / denominator, at most 2^64-1.
-uint64_t scaled(uint64_t value, uint64_t numerator, uint64_t denominator, uint64_t& saturated) {
-  __extension__ using Wide = unsigned __int128;
-  const Wide exact = Wide{value} * numerator / denominator;
-  if (exact <= kMax) return static_cast<uint64_t>(exact);
-  ++saturated;
-  return kMax;
-}
-
-// Sums two profiles of one method under one schema.
-void sum_methods(MethodProfile& into, const MethodProfile& from, MergeReport& report) {
-  for (size_t i = 0; i < into.counts.size(); ++i) {
-    add_saturating(into.counts[i], from.counts[i], report.saturated);
+Status check_table(const Schema& schema, std::pair<SlotKind, SiteId> site, const Table& table) {
+  const auto broken = [&site](const std::string& rule) {
+    return Error{ErrorCode::kInvalidInput, "table of " + std::string(slot_kind_name(site.first)) +
+                                               " " + std::to_string(site.second) + ": " + rule};
+  };
+  if (!has_table(site.first)) return broken("the kind has no tables");
+  if (schema.find(site.first, site.second) == nullptr) return broken("the site has no slot");
+  if (table.empty()) return broken("no entries");
+  const bool callees = site.first == SlotKind::kCallTarget;
+  for (const auto& [key, entry] : table) {
+    const bool possible = callees ? key.value <= UINT32_MAX : key.module_key == 0;
+    if (!possible) return broken("an impossible key");
+    if (entry == TableEntry{}) return broken("an entry without count");
   }
-  add_saturating(into.calls, from.calls, report.saturated);
-  add_saturating(into.sampled_calls, from.sampled_calls, report.saturated);
-  if (into.interval != from.interval) into.interval = 0;
-  into.name = std::max(into.name, from.name);
-  ++report.merged;
-}
-
-void merge_method(Profile& into, const MethodKey& key, const MethodProfile& from,
-                  MergeReport& report) {
-  const bool usable = from.key == key && from.check().ok();
-  if (!usable) {
-    report.dropped.push_back(key);
-    return;
-  }
-  const auto [at, added] = into.methods.emplace(key, from);
-  if (added) {
-    ++report.added;
-    return;
-  }
-  MethodProfile& kept = at->second;
-  const bool keep = kept.key == key && kept.check().ok();
-  if (keep && kept.schema == from.schema) {
-    sum_methods(kept, from, report);
-    return;
-  }
-  report.dropped.push_back(key);
-  if (!keep || kept.schema < from.schema) kept = from;
+  return {};
 }
 
 }  // namespace
@@ -65,47 +40,61 @@ const MethodProfile* Profile::find(MethodKey key) const {
   return at == methods.end() ? nullptr : &at->second;
 }
 
-std::optional<uint64_t> MethodProfile::count(SlotKind kind, SiteId site) const {
+std::span<const uint64_t> MethodProfile::words(SlotKind kind, SiteId site) const {
   const Slot* slot = schema.find(kind, site);
-  if (slot == nullptr || slot->word >= counts.size()) return std::nullopt;
-  return counts[slot->word];
+  if (slot == nullptr || !reaches(*slot, counts.size())) return {};
+  return std::span(counts).subspan(slot->word, slot->words);
+}
+
+const Table* MethodProfile::table(SlotKind kind, SiteId site) const {
+  const auto at = tables.find({kind, site});
+  return at == tables.end() ? nullptr : &at->second;
+}
+
+void MethodProfile::weigh(uint64_t weight) {
+  estimates.assign(counts.size(), 0);
+  for (const Slot& slot : schema.slots) {
+    if (!reaches(slot, counts.size())) continue;
+    const std::span<const Word> words = profile::words_of(slot.kind);
+    for (size_t i = 0; i < words.size(); ++i) {
+      const size_t at = slot.word + i;
+      if (words[i].rule == WordRule::kWide) {
+        const profile::Wide sum = profile::load_wide(&counts[at]);
+        profile::store_wide(&estimates[at], profile::mul_wrapping(sum, weight));
+      } else if (words[i].rule <= WordRule::kOther) {
+        estimates[at] = profile::mul_saturating(counts[at], weight);
+      }
+    }
+  }
+  for (auto& [site, table] : tables) {
+    for (auto& [key, entry] : table) {
+      entry.estimate = profile::mul_saturating(entry.count, weight);
+    }
+  }
 }
 
 Status MethodProfile::check() const {
   if (const Status status = schema.check(); !status.ok()) return status;
-  if (counts.size() == schema.words()) return {};
-  return Error{ErrorCode::kInvalidInput, "profile of " + name + ": " +
-                                             std::to_string(counts.size()) + " counts for " +
-                                             std::to_string(schema.words()) + " words"};
-}
-
-MergeReport& MergeReport::operator+=(const MergeReport& other) {
-  added += other.added;
-  merged += other.merged;
-  saturated += other.saturated;
-  dropped.insert(dropped.end(), other.dropped.begin(), other.dropped.end());
-  return *this;
-}
-
-MergeReport merge(Profile& into, const Profile& from) {
-  MergeReport report;
-  for (const auto& [key, method] : from.methods) merge_method(into, key, method, report);
-  return report;
-}
-
-Result<uint64_t> scale(Profile& profile, uint64_t numerator, uint64_t denominator) {
-  if (denominator == 0) {
-    return Error{ErrorCode::kInvalidArgument, "scale: the denominator is 0"};
+  const auto broken = [this](const std::string& rule) {
+    return Error{ErrorCode::kInvalidInput, "profile of " + name + ": " + rule};
+  };
+  for (const auto& [words, what] :
+       {std::pair(&counts, " counts for "), std::pair(&estimates, " estimates for ")}) {
+    if (words->size() == schema.words()) continue;
+    return broken(std::to_string(words->size()) + what + std::to_string(schema.words()) + " words");
   }
-  uint64_t saturated = 0;
-  for (auto& [key, method] : profile.methods) {
-    for (uint64_t& count : method.counts) {
-      count = scaled(count, numerator, denominator, saturated);
+  for (const Slot& slot : schema.slots) {
+    const std::span<const Word> words = profile::words_of(slot.kind);
+    for (size_t i = 0; i < words.size(); ++i) {
+      if (is_sum(words[i].rule) || estimates[slot.word + i] == 0) continue;
+      return broken("an estimate of " + std::string(words[i].name) + ", which is no sum");
     }
-    method.calls = scaled(method.calls, numerator, denominator, saturated);
-    method.sampled_calls = scaled(method.sampled_calls, numerator, denominator, saturated);
   }
-  return saturated;
+  for (const auto& [site, table] : tables) {
+    const Status status = check_table(schema, site, table);
+    if (!status.ok()) return broken(status.error().message);
+  }
+  return {};
 }
 
 }  // namespace uptier

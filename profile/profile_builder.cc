@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "profile/data.h"
 #include "profile/events.h"
 #include "profile/trace_file.h"
 
@@ -35,7 +36,12 @@ Status ProfileBuilder::add(const TraceEvent& event) {
 }
 
 Status ProfileBuilder::add_desc(const InstrumentationDesc& desc) {
+  if (const auto at = streams_.find(desc.id); at != streams_.end()) {
+    if (at->second.desc == desc) return {};
+    return broken(id_text(desc.id) + " was described differently before");
+  }
   Stream stream;
+  stream.desc = desc;
   if (const Status shape = profile::check_shape(desc.desc_shape, desc.desc.size()); !shape.ok()) {
     return shape;
   }
@@ -44,21 +50,16 @@ Status ProfileBuilder::add_desc(const InstrumentationDesc& desc) {
     return broken("the first region of a desc is not a type or method handle");
   }
   if (first == Region::kMethod && desc.version == profile::kDescVersion) {
-    Result<Schema> schema = profile::schema_of(desc);
+    const Result<Schema> schema = profile::schema_of(desc);
     if (!schema.ok()) return schema.error();
     stream.method = profile::handle_of(desc);
-    stream.schema = std::move(*schema);
     if (!details_.contains(stream.method)) {
       return broken("unknown method handle " + std::to_string(stream.method));
     }
   } else {
     ++skipped_;
   }
-  const auto [at, added] = streams_.emplace(desc.id, stream);
-  const Stream& known = at->second;
-  if (!added && (known.method != stream.method || known.schema != stream.schema)) {
-    return broken(id_text(desc.id) + " was described differently before");
-  }
+  streams_.emplace(desc.id, std::move(stream));
   return {};
 }
 
@@ -70,14 +71,34 @@ Status ProfileBuilder::add_data(const InstrumentationData& data) {
     ++skipped_;
     return {};
   }
-  if (data.data.size() != size_t{stream.schema.words()} * sizeof(uint64_t)) {
+  // The shape is that of a schema, so it says how long the data is up to three words.
+  const bool sized =
+      data.data.size() % sizeof(uint64_t) == 0 &&
+      profile::shape_bytes(data.data.size() / sizeof(uint64_t)) == stream.desc.data_shape.size();
+  if (sized && !stream.has_data) stream.schema = *profile::schema_of(stream.desc);
+  if (!sized || data.data.size() != stream.schema.data_words() * sizeof(uint64_t)) {
     return broken("data of " + id_text(data.id) + " has another length than its data shape");
   }
-  stream.counts = profile::counts_of(data);
+  Result<profile::Observed> now =
+      profile::observed_of(stream.schema, profile::words_of(data),
+                           [this](uint64_t handle) { return method_of(handle); });
+  if (!now.ok()) return broken("data of " + id_text(data.id) + ": " + now.error().message);
+  profile::Observed seen{std::move(stream.counts), std::move(stream.estimates),
+                         std::move(stream.tables)};
+  profile::advance(seen, stream.schema, std::move(*now), stream.pending.interval);
+  stream.counts = std::move(seen.counts);
+  stream.estimates = std::move(seen.estimates);
+  stream.tables = std::move(seen.tables);
   stream.flushed = stream.pending;
   stream.interval = interval_;
   stream.has_data = true;
   return {};
+}
+
+std::optional<MethodKey> ProfileBuilder::method_of(uint64_t handle) const {
+  const auto at = details_.find(handle);
+  if (at == details_.end()) return std::nullopt;
+  return MethodKey{at->second.module_key, at->second.function_index};
 }
 
 Profile ProfileBuilder::profile(MergeReport* report) const {
@@ -90,8 +111,12 @@ Profile ProfileBuilder::profile(MergeReport* report) const {
     method.name = details.name;
     method.schema = stream.schema;
     method.counts = stream.counts;
+    method.estimates = stream.estimates;
+    method.tables = stream.tables;
     method.calls = stream.flushed.calls;
     method.sampled_calls = stream.flushed.sampled_calls;
+    method.iterations = stream.flushed.iterations;
+    method.bursts = stream.flushed.bursts;
     method.interval = stream.interval;
     Profile one;
     one.methods.emplace(method.key, std::move(method));

@@ -33,7 +33,7 @@ inline constexpr uint32_t kTraceMagic = 0x42444949;  // "IIDB"
 inline constexpr uint32_t kTraceVersion = 1;
 inline constexpr size_t kChunkHeader = 16;
 inline constexpr size_t kRecordHeader = 32;  // the chunk header included
-// Four times the data of the largest slab; a Desc of a slab without any runs takes two thirds.
+// Four times the data of the largest schema; a Desc of it without any runs takes four fifths.
 inline constexpr uint64_t kMaxContent = 32u << 20;
 
 // Where a writer's bytes go; the seam for fault injection.

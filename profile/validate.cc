@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "profile/numbers.h"
 #include "profile/trace_file.h"
 
 namespace uptier::profile {
@@ -23,6 +24,40 @@ Status announce(std::map<uint64_t, Event>& known, const Event& event, uint64_t& 
   }
   count += added;
   return {};
+}
+
+// What does not fall from one flush of an id to the next.
+constexpr std::pair<uint64_t FlushEvent::*, const char*> kRising[] = {
+    {&FlushEvent::calls, "calls"},
+    {&FlushEvent::sampled_calls, "sampled calls"},
+    {&FlushEvent::iterations, "iterations"},
+    {&FlushEvent::bursts, "bursts"}};
+
+// Adds up the counts of a table's pairs, from its first word on, and its `other`.
+UnsignedWide table_total(const Slot& slot, std::span<const uint64_t> words, size_t first) {
+  UnsignedWide sum = words[other_word(slot)];
+  for (uint32_t i = 0; i < slot.top; ++i) sum += words[first + 2 * size_t{i} + 1];
+  return sum;
+}
+
+// Names the word or the table that is less than it was, if there is one.
+std::optional<std::string> find_fallen(const Schema& schema, std::span<const uint64_t> before,
+                                       std::span<const uint64_t> after) {
+  size_t table = schema.words();
+  for (const Slot& slot : schema.slots) {
+    const std::span<const Word> words = words_of(slot.kind);
+    for (size_t i = 0; i < words.size(); ++i) {
+      const size_t at = slot.word + i;
+      const bool falls = words[i].rule == WordRule::kSum && after[at] < before[at];
+      if (falls) return "word " + std::to_string(at);
+    }
+    if (slot.top == 0) continue;
+    if (table_total(slot, after, table) < table_total(slot, before, table)) {
+      return "table of " + std::string(slot_kind_name(slot.kind)) + " " + std::to_string(slot.site);
+    }
+    table += 2 * size_t{slot.top};
+  }
+  return std::nullopt;
 }
 
 Status check_shapes(const InstrumentationDesc& desc) {
@@ -80,9 +115,9 @@ Status TraceLaws::take(const InstrumentationDesc& desc) {
   if (desc.version == kDescVersion) {
     const Result<Schema> schema = schema_of(desc);
     if (!schema.ok()) return broken(schema.error().message);
-    stream.sums = true;
+    stream.known = true;
     stream.sized = true;
-    stream.size = uint64_t{schema->words()} * kWord;
+    stream.size = schema->data_words() * kWord;
   } else {
     ++summary_.opaque;
   }
@@ -99,9 +134,10 @@ Status TraceLaws::take(const FlushEvent& flush) {
     return broken("flush index " + std::to_string(flush.flush_index) + " of " + id_text(flush.id) +
                   " does not rise");
   }
-  const bool falls =
-      last && (flush.calls < last->calls || flush.sampled_calls < last->sampled_calls);
-  if (falls) return broken("calls of " + id_text(flush.id) + " fall");
+  for (const auto& [count, what] : kRising) {
+    const bool falls = last && flush.*count < (*last).*count;
+    if (falls) return broken(std::string(what) + " of " + id_text(flush.id) + " fall");
+  }
   last = flush;
   awaited_ = flush.id;
   ++summary_.flushes;
@@ -117,9 +153,11 @@ Status TraceLaws::take(const InstrumentationData& data) {
   if (at == streams_.end()) return broken("data before desc: " + id_text(data.id));
   Stream& stream = at->second;
   if (const Status status = check_data(stream, data); !status.ok()) return status;
+  if (stream.known) {
+    if (const Status status = check_words(stream, data); !status.ok()) return status;
+  }
   stream.sized = true;
   stream.size = data.data.size();
-  if (stream.sums) stream.last = data.data;
   ++summary_.data;
   return {};
 }
@@ -133,13 +171,22 @@ Status TraceLaws::check_data(const Stream& stream, const InstrumentationData& da
   if (const Status shape = check_shape(stream.desc.data_shape, size); !shape.ok()) {
     return broken("data of " + id_text(data.id) + ": " + shape.error().message);
   }
-  for (size_t at = 0; at < stream.last.size(); at += kWord) {
-    if (load<uint64_t>(data.data, at) < load<uint64_t>(stream.last, at)) {
-      return broken("word " + std::to_string(at / kWord) + " of " + id_text(data.id) +
-                    " falls between two snapshots");
-    }
-  }
   return check_handles(stream.desc.data_shape, data.data, true);
+}
+
+Status TraceLaws::check_words(Stream& stream, const InstrumentationData& data) const {
+  if (stream.last.empty()) stream.schema = *schema_of(stream.desc);
+  std::vector<uint64_t> words = words_of(data);
+  // Handles have been checked: what they stand for does not matter here.
+  const Result<Observed> pairs =
+      observed_of(stream.schema, words, [](uint64_t) { return MethodKey{}; });
+  if (!pairs.ok()) return broken("data of " + id_text(data.id) + ": " + pairs.error().message);
+  if (!stream.last.empty()) {
+    const std::optional<std::string> fallen = find_fallen(stream.schema, stream.last, words);
+    if (fallen) return broken(*fallen + " of " + id_text(data.id) + " falls between two snapshots");
+  }
+  stream.last = std::move(words);
+  return {};
 }
 
 Status TraceLaws::check_handles(ByteSpan shape, ByteSpan bytes, bool zero_allowed) const {

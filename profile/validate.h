@@ -4,10 +4,11 @@
 //   handles   not 0, announced before use, not announced again with other words
 //   desc      shapes fit their arrays, no reserved region, first region a type or method handle; of
 //             a known version: exactly the encoding of a schema; not described again differently
-//   data      described before; as long as the data shape says; handles in it announced or 0; sums
-//             do not fall from one snapshot of an id to the next
-//   flush     described before; the data of the same id comes next; flush_index rises and calls do
-//             not fall
+//   data      described before; as long as the data shape says; handles in it announced or 0; of a
+//             known version: pairs as data.h says, and from one snapshot of an id to the next no
+//             sum falls, and no table with its `other`
+//   flush     described before; the data of the same id comes next; flush_index rises; calls,
+//             iterations and bursts do not fall
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "profile/data.h"
 #include "profile/events.h"
 
 namespace uptier::profile {
@@ -58,10 +60,11 @@ class TraceLaws {
   // What is known of an id.
   struct Stream {
     InstrumentationDesc desc;
-    bool sums = false;  // the data are sums of a known schema
-    uint64_t size = 0;  // of the data, exact where `sized`
+    bool known = false;  // the data has a schema
+    Schema schema;       // made with the first data, which is as large
+    uint64_t size = 0;   // of the data, exact where `sized`
     bool sized = false;
-    Bytes last;
+    std::vector<uint64_t> last;  // words of the snapshot before, where `known`
     std::optional<FlushEvent> flush;
   };
 
@@ -73,6 +76,7 @@ class TraceLaws {
   Status take(const FlushEvent& flush);
   Status check_handles(ByteSpan shape, ByteSpan bytes, bool zero_allowed) const;
   Status check_data(const Stream& stream, const InstrumentationData& data) const;
+  Status check_words(Stream& stream, const InstrumentationData& data) const;
 
   std::map<uint64_t, MethodDetails> methods_;
   std::map<uint64_t, BulkType> types_;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/program_runs.h"
+#include "uptier/profile.h"
 
 namespace uptier::test {
 namespace {
@@ -96,8 +97,9 @@ TEST_F(Cli, usage_errors_exit_2_and_help_exits_0) {
     EXPECT_EQ(r.code, 2) << words << "\n" << r.err;
     EXPECT_FALSE((r.err + r.out).empty()) << words;
   }
-  for (const char* words : {"--help", "run --help", "trace --help", "trace dump --help",
-                            "ir --help", "ir run --help", "wast --help", "options --help"}) {
+  for (const char* words :
+       {"--help", "run --help", "trace --help", "trace dump --help", "trace profile --help",
+        "ir --help", "ir run --help", "wast --help", "options --help"}) {
     RunResult r = run_tool(words);
     EXPECT_EQ(r.code, 0) << words;
     EXPECT_FALSE(r.out.empty()) << words;
@@ -143,6 +145,29 @@ TEST_F(Cli, trace_of_a_program_is_valid_and_no_cut_of_it_is) {
   RunResult bad = run_tool("trace validate " + file("flip", bytes));
   EXPECT_EQ(bad.code, 3);
   EXPECT_NE(bad.err.find("offset"), std::string::npos) << bad.err;
+}
+
+TEST_F(Cli, profile_of_a_trace_is_text_that_reads_back_or_json) {
+  std::string trace = file("t");
+  run_tool("run --policy=never --trace " + trace + " " + wasm_path("nbody"));
+  RunResult text = run_tool("trace profile " + trace);
+  EXPECT_EQ(text.code, 0);
+  Result<Profile> profile = parse_profile(text.out);
+  ASSERT_TRUE(profile.ok()) << profile.error().message;
+  EXPECT_GT(profile->methods.size(), 0u);
+  RunResult json = run_tool("trace profile --json " + trace);
+  EXPECT_EQ(json.code, 0);
+  auto j = nlohmann::json::parse(json.out, nullptr, false);
+  ASSERT_TRUE(j.is_object()) << json.out;
+  EXPECT_EQ(j["methods"].size(), profile->methods.size());
+  EXPECT_EQ(j["truncated"], false);
+  RunResult cut = run_tool("trace profile " + file("cut", slurp(trace).substr(0, 1000)));
+  EXPECT_EQ(cut.code, 0);
+  EXPECT_NE(cut.err.find("ends early"), std::string::npos) << cut.err;
+  RunResult bad = run_tool("trace profile " + file("bad", "not a trace, but long enough for one"));
+  EXPECT_EQ(bad.code, 3);
+  EXPECT_NE(bad.err.find("offset 0"), std::string::npos) << bad.err;
+  EXPECT_EQ(run_tool("trace profile " + file("missing")).code, 1);
 }
 
 TEST_F(Cli, overlap_of_a_trace_with_itself_is_one) {

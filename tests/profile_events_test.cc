@@ -15,12 +15,23 @@ TEST(TraceEvents, desc_gives_two_bits_to_each_region_and_starts_with_the_method)
   const InstrumentationDesc desc = make_desc(7, 42, Schema::block_schema(9, 0x55));
   EXPECT_EQ(desc.id, 7u);
   EXPECT_EQ(desc.version, 1u);
-  // Handle, hash, sizes, one run of two regions: five regions, two bytes of shape.
-  EXPECT_EQ(desc.desc.size(), 40u);
+  // Handle, hash, sizes, one run of three regions: six regions, two bytes of shape.
+  EXPECT_EQ(desc.desc.size(), 48u);
   EXPECT_EQ(desc.desc_shape, (Bytes{std::byte{2}, std::byte{0}}));
   EXPECT_EQ(region_at(desc.desc_shape, 0), Region::kMethod);
   EXPECT_EQ(handle_of(desc), 42u);
   EXPECT_EQ(desc.data_shape, Bytes(3));
+}
+
+TEST(TraceEvents, data_shape_says_where_callees_stand) {
+  const InstrumentationDesc desc = make_desc(7, 42, uptier::test::kinds_schema());
+  const Schema schema = uptier::test::kinds_schema();
+  ASSERT_EQ(schema.words(), 26u);
+  ASSERT_EQ(schema.data_words(), 36u);
+  for (size_t i = 0; i < 36; ++i) {
+    const bool callee = i == 26 || i == 28;
+    EXPECT_EQ(region_at(desc.data_shape, i), callee ? Region::kMethod : Region::kBytes) << i;
+  }
 }
 
 TEST(TraceEvents, schema_round_trips_through_a_desc) {
@@ -34,7 +45,7 @@ TEST(TraceEvents, schema_round_trips_through_a_desc) {
 }
 
 TEST(TraceEvents, any_changed_byte_of_a_desc_is_refused_or_is_another_schema) {
-  const Schema schema = Schema::block_schema(5, 0x55);
+  const Schema schema = uptier::test::kinds_schema();
   const InstrumentationDesc good = make_desc(1, 2, schema);
   for (Bytes InstrumentationDesc::*array :
        {&InstrumentationDesc::desc_shape, &InstrumentationDesc::desc,
@@ -65,7 +76,7 @@ TEST(TraceEvents, counts_round_trip_through_data) {
   const InstrumentationData data = make_data(5, counts);
   EXPECT_EQ(data.id, 5u);
   EXPECT_EQ(data.data.size(), 32u);
-  EXPECT_EQ(counts_of(data), counts);
+  EXPECT_EQ(words_of(data), counts);
 }
 
 TEST(TraceEvents, shape_must_fit_its_array) {
@@ -90,7 +101,7 @@ TEST(TraceEvents, set_region_writes_what_region_at_reads) {
 }
 
 TEST(TraceEvents, every_event_round_trips_with_and_without_padding) {
-  for (const TraceEvent& event : uptier::test::sample_events()) {
+  for (const TraceEvent& event : uptier::test::all_events()) {
     Bytes payload;
     encode(event, payload);
     EXPECT_EQ(payload.size() % 8, 0u);
@@ -104,7 +115,7 @@ TEST(TraceEvents, every_event_round_trips_with_and_without_padding) {
 }
 
 TEST(TraceEvents, payload_cut_anywhere_is_refused) {
-  for (const TraceEvent& event : uptier::test::sample_events()) {
+  for (const TraceEvent& event : uptier::test::all_events()) {
     Bytes payload;
     encode(event, payload);
     for (size_t size = 0; size < payload.size(); ++size) {
@@ -115,7 +126,7 @@ TEST(TraceEvents, payload_cut_anywhere_is_refused) {
 
 TEST(TraceEvents, accepted_payload_means_exactly_what_it_says) {
   // Every bit flip of a payload is refused, or decodes to an event that encodes to those bytes.
-  for (const TraceEvent& event : uptier::test::sample_events()) {
+  for (const TraceEvent& event : uptier::test::all_events()) {
     Bytes payload;
     encode(event, payload);
     for (size_t bit = 0; bit < payload.size() * 8; ++bit) {
@@ -139,7 +150,7 @@ TEST(TraceEvents, broken_fields_are_named) {
     const Result<TraceEvent> back = decode(kind, payload);
     return back.ok() ? "" : back.error().message;
   };
-  const FlushEvent flush{1, 2, 3, 4, 5, FlushReason::kFinal};
+  const FlushEvent flush{1, 2, 3, 4, 5, FlushReason::kFinal, 6, 7, 8};
   EXPECT_EQ(rule_for(RecordKind::kFlush, flush, 36, 9), "flush reason 9 is unknown");
   const MethodDetails method{1, 2, 3, "abc"};
   EXPECT_EQ(rule_for(RecordKind::kMethodDetails, method, 0, 0), "handle 0 is invalid");

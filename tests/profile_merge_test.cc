@@ -20,6 +20,7 @@ Profile single(uint64_t cfg_hash, std::vector<uint64_t> counts, uint64_t calls =
   method.name = "f";
   method.schema = Schema::block_schema(static_cast<uint32_t>(counts.size()), cfg_hash);
   method.counts = std::move(counts);
+  method.weigh(1);
   method.calls = calls;
   Profile profile;
   profile.methods.emplace(method.key, std::move(method));
@@ -83,7 +84,8 @@ TEST(ProfileMerge, saturates_and_counts_it) {
   const MergeReport report = merge(sum, single(1, {1, 1, kMax}, 1));
   EXPECT_EQ(only(sum).counts, (std::vector<uint64_t>{kMax, kMax, kMax}));
   EXPECT_EQ(only(sum).calls, kMax);
-  EXPECT_EQ(report.saturated, 2u);
+  EXPECT_EQ(only(sum).estimates, only(sum).counts);
+  EXPECT_EQ(report.saturated, 3u);  // one count, its estimate, and calls
 }
 
 TEST(ProfileMerge, different_code_is_dropped_and_said_never_mixed) {
@@ -136,6 +138,172 @@ TEST(ProfileMerge, reports_add_up) {
   EXPECT_EQ(sum, (MergeReport{11, 22, 33, {{1, 1}, {2, 2}}}));
 }
 
+// A method with one slot; `site` of the table is 1.
+Profile with_slot(SlotKind kind, std::vector<uint64_t> counts, Table table = {}) {
+  MethodProfile method;
+  method.schema.add(kind, 1, 2);
+  method.counts = std::move(counts);
+  if (!table.empty()) method.tables.emplace(std::pair(kind, SiteId{1}), std::move(table));
+  method.weigh(1);
+  Profile profile;
+  profile.methods.emplace(method.key, std::move(method));
+  return profile;
+}
+
+uint64_t minus(uint64_t value) { return -value; }
+
+TEST(ProfileMerge, min_and_max_are_those_of_the_side_that_saw_a_value) {
+  using Counts = std::vector<uint64_t>;
+  const Profile low = with_slot(SlotKind::kRange, {2, minus(9), kMax, minus(7), minus(2)});
+  const Profile high = with_slot(SlotKind::kRange, {1, 5, 0, 5, 5});
+  const Profile none = with_slot(SlotKind::kRange, {0, 0, 0, 3, 3});
+  EXPECT_EQ(only(merged(low, high)).counts, (Counts{3, minus(4), kMax, minus(7), 5}));
+  EXPECT_EQ(only(merged(none, high)).counts, (Counts{1, 5, 0, 5, 5}));
+  EXPECT_EQ(only(merged(high, none)).counts, (Counts{1, 5, 0, 5, 5}));
+  EXPECT_EQ(only(merged(none, none)).counts, (Counts{0, 0, 0, 0, 0}));
+}
+
+TEST(ProfileMerge, gauge_keeps_the_greatest) {
+  const Profile a = with_slot(SlotKind::kGauge, {7}), b = with_slot(SlotKind::kGauge, {kMax});
+  EXPECT_EQ(merged(a, b), b);
+  EXPECT_EQ(merged(b, a), b);
+  EXPECT_EQ(merged(a, a), a);
+}
+
+TEST(ProfileMerge, tables_are_united_without_limit_and_estimates_summed) {
+  const SlotKind kind = SlotKind::kCallTarget;
+  Profile sum = with_slot(kind, {1}, {{{1, 1}, {4, 0}}, {{1, 2}, {5, 0}}});
+  Profile other = with_slot(kind, {2}, {{{1, 2}, {6, 0}}, {{2, 1}, {7, 0}}});
+  other.methods.begin()->second.weigh(10);
+  merge(sum, other);
+  EXPECT_EQ(*only(sum).table(kind, 1),
+            (Table{{{1, 1}, {4, 4}}, {{1, 2}, {11, 65}}, {{2, 1}, {7, 70}}}));
+  EXPECT_EQ(only(sum).counts, (std::vector<uint64_t>{3}));
+  EXPECT_EQ(only(sum).estimates, (std::vector<uint64_t>{21}));
+}
+
+TEST(ProfileMerge, kinds_at_one_site_are_never_mixed) {
+  // Call target 3 and value 3, and a value whose bits are a callee's index.
+  MethodProfile method;
+  method.schema.add(SlotKind::kCallTarget, 3, 4);
+  method.schema.add(SlotKind::kValue, 3, 4);
+  method.counts = {1, 2, 2, 0, 1, 1, 0};
+  method.tables[{SlotKind::kCallTarget, 3}] = {{{0, 1}, {10, 0}}};
+  method.tables[{SlotKind::kValue, 3}] = {{{0, 1}, {2, 0}}};
+  method.weigh(1);
+  Profile sum, one;
+  sum.methods.emplace(method.key, method);
+  one = sum;
+  merge(sum, one);
+  EXPECT_EQ(only(sum).table(SlotKind::kCallTarget, 3)->at({0, 1}).count, 20u);
+  EXPECT_EQ(only(sum).table(SlotKind::kValue, 3)->at({0, 1}).count, 4u);
+  EXPECT_EQ(only(sum).counts, (std::vector<uint64_t>{2, 4, 4, 0, 1, 1, 0}));
+}
+
+TEST(ProfileMerge, unknown_mass_is_never_credited_to_the_top_entry) {
+  // Seven of eight calls went to callees that are not known: no merge or trim makes the known one
+  // more than an eighth.
+  const SlotKind kind = SlotKind::kCallTarget;
+  Profile sum = with_slot(kind, {70}, {{{1, 1}, {10, 0}}});
+  for (int round = 0; round < 3; ++round) {
+    merge(sum, Profile(sum));
+    trim(sum, 1);
+    const MethodProfile& method = only(sum);
+    const uint64_t top = method.table(kind, 1)->at({1, 1}).count;
+    EXPECT_EQ(top * 8, *method.count(kind, 1));
+    EXPECT_EQ(method.table(kind, 1)->at({1, 1}).estimate, top);
+  }
+}
+
+TEST(ProfileMerge, estimate_of_a_word_that_is_no_sum_makes_a_method_malformed) {
+  Profile bad = with_slot(SlotKind::kGauge, {1}), sum;
+  bad.methods.begin()->second.estimates = {1};
+  EXPECT_EQ(merge(sum, bad).dropped.size(), 1u);
+  EXPECT_EQ(only(bad).check().error().message,
+            "profile of : an estimate of value, which is no sum");
+}
+
+TEST(ProfileMerge, impossible_tables_make_a_method_malformed) {
+  const auto rule = [](SlotKind kind, SlotKind table_kind, Table table) {
+    MethodProfile method = only(with_slot(kind, std::vector<uint64_t>(slot_words(kind))));
+    method.name = "f";
+    method.tables[{table_kind, 1}] = std::move(table);
+    const Status status = method.check();
+    return status.ok() ? "" : status.error().message;
+  };
+  const SlotKind callee = SlotKind::kCallTarget, value = SlotKind::kValue;
+  EXPECT_EQ(rule(callee, callee, {{{9, 9}, {1, 1}}}), "");
+  EXPECT_EQ(rule(value, value, {{{0, kMax}, {0, 1}}}), "");
+  EXPECT_EQ(rule(callee, callee, {}), "profile of f: table of call_target 1: no entries");
+  EXPECT_EQ(rule(callee, callee, {{{9, 1ull << 32}, {1, 1}}}),
+            "profile of f: table of call_target 1: an impossible key");
+  EXPECT_EQ(rule(value, value, {{{9, 9}, {1, 1}}}),
+            "profile of f: table of value 1: an impossible key");
+  EXPECT_EQ(rule(value, value, {{{0, 9}, {0, 0}}}),
+            "profile of f: table of value 1: an entry without count");
+  EXPECT_EQ(rule(value, callee, {{{9, 9}, {1, 1}}}),
+            "profile of f: table of call_target 1: the site has no slot");
+  EXPECT_EQ(rule(SlotKind::kBlock, SlotKind::kBlock, {{{0, 9}, {1, 1}}}),
+            "profile of f: table of block 1: the kind has no tables");
+}
+
+TEST(ProfileTrim, moves_the_smallest_entries_into_other) {
+  const SlotKind kind = SlotKind::kValue;
+  Profile profile =
+      with_slot(kind, {16, 0, 0, 0, 0, 1},
+                {{{0, 1}, {3, 0}}, {{0, 2}, {5, 0}}, {{0, 3}, {3, 0}}, {{0, 4}, {4, 0}}});
+  profile.methods.begin()->second.weigh(2);
+  EXPECT_EQ(trim(profile, 4), 0u);
+  EXPECT_EQ(trim(profile, 3), 1u);
+  EXPECT_EQ(*only(profile).table(kind, 1),
+            (Table{{{0, 1}, {3, 6}}, {{0, 2}, {5, 10}}, {{0, 4}, {4, 8}}}));
+  EXPECT_EQ(only(profile).counts[slot_word::kValueOther], 4u);
+  EXPECT_EQ(only(profile).estimates[slot_word::kValueOther], 8u);
+  EXPECT_EQ(trim(profile, 0), 3u);
+  EXPECT_EQ(only(profile).tables, Tables{});
+  EXPECT_EQ(only(profile).counts[slot_word::kValueOther], 16u);
+  EXPECT_TRUE(only(profile).check().ok());
+}
+
+TEST(ProfileTrim, keeps_totals_of_any_profile) {
+  Generator generator(15);
+  for (int round = 0; round < 300; ++round) {
+    const Profile before = generator.profile();
+    Profile after = before;
+    trim(after, generator.below(4));
+    for (const auto& [key, method] : before.methods) {
+      const MethodProfile& trimmed = *after.find(key);
+      ASSERT_TRUE(trimmed.check().ok());
+      for (const Slot& slot : method.schema.slots) {
+        ASSERT_EQ(trimmed.count(slot.kind, slot.site), method.count(slot.kind, slot.site));
+      }
+    }
+  }
+}
+
+TEST(ProfileScale, sums_and_tables_are_scaled_and_extremes_stay) {
+  Profile profile = with_slot(SlotKind::kValue, {10, minus(9), kMax, minus(7), 3, 5},
+                              {{{0, 1}, {1, 0}}, {{0, 2}, {4, 0}}});
+  ASSERT_EQ(*scale(profile, 1, 2), 0u);
+  EXPECT_EQ(only(profile).counts, (std::vector<uint64_t>{5, minus(4), kMax, minus(7), 3, 2}));
+  EXPECT_EQ(*only(profile).table(SlotKind::kValue, 1), (Table{{{0, 2}, {2, 2}}}));
+  ASSERT_EQ(*scale(profile, 0, 2), 0u);
+  EXPECT_TRUE(only(profile).tables.empty());
+  EXPECT_TRUE(only(profile).check().ok());
+  Profile gauge = with_slot(SlotKind::kGauge, {9});
+  ASSERT_EQ(*scale(gauge, 1, 3), 0u);
+  EXPECT_EQ(gauge, with_slot(SlotKind::kGauge, {9}));
+}
+
+TEST(ProfileScale, leaves_every_profile_well_formed) {
+  Generator generator(16);
+  for (int round = 0; round < 300; ++round) {
+    Profile profile = generator.profile();
+    ASSERT_TRUE(scale(profile, generator.count(), 1 + generator.below(50)).ok());
+    for (const auto& [key, method] : profile.methods) ASSERT_TRUE(method.check().ok());
+  }
+}
+
 TEST(ProfileScale, multiplies_exactly_and_rounds_down) {
   Profile profile = single(1, {0, 1, 3, 1000, kMax}, 7);
   const Result<uint64_t> saturated = scale(profile, 1, 2);
@@ -147,7 +315,7 @@ TEST(ProfileScale, multiplies_exactly_and_rounds_down) {
 
 TEST(ProfileScale, saturates_and_counts_it) {
   Profile profile = single(1, {1, kMax / 2, kMax}, kMax);
-  EXPECT_EQ(*scale(profile, 3, 1), 3u);
+  EXPECT_EQ(*scale(profile, 3, 1), 5u);  // two counts, their estimates, and calls
   EXPECT_EQ(only(profile).counts, (std::vector<uint64_t>{3, kMax, kMax}));
   EXPECT_EQ(*scale(profile, kMax, kMax), 0u);
   EXPECT_EQ(only(profile).counts, (std::vector<uint64_t>{3, kMax, kMax}));

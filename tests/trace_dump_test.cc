@@ -27,6 +27,11 @@ TEST(TraceDump, golden) {
   uptier::test::expect_golden("trace_dump", dump_trace(write_trace(events, 12)));
 }
 
+TEST(TraceDump, golden_of_every_kind) {
+  uptier::test::expect_golden("trace_dump_kinds",
+                              dump_trace(write_trace(uptier::test::kinds_events())));
+}
+
 TEST(TraceDump, does_not_depend_on_the_numbers_of_handles_ids_and_threads) {
   const auto dump = [](uint64_t base) {
     const Schema schema = Schema::block_schema(2, 1);

@@ -7,9 +7,9 @@
 namespace uptier::profile {
 namespace {
 
+using uptier::test::all_events;
 using uptier::test::Generator;
 using uptier::test::read_trace;
-using uptier::test::sample_events;
 using uptier::test::write_trace;
 using State = TraceReader::State;
 
@@ -70,22 +70,22 @@ Bytes with_field(Bytes file, size_t n, size_t field, T value) {
 }
 
 TEST(TraceReader, gives_back_what_was_written) {
-  const Read read = read_all(write_trace(sample_events()));
+  const Read read = read_all(write_trace(all_events()));
   EXPECT_EQ(read.state, State::kComplete);
-  EXPECT_EQ(read.events, sample_events());
+  EXPECT_EQ(read.events, all_events());
 }
 
 TEST(TraceReader, records_are_aligned_chunks_with_magic_and_length) {
-  const Bytes file = write_trace(sample_events());
+  const Bytes file = write_trace(all_events());
   const std::vector<size_t> offsets = record_offsets(file);
-  EXPECT_EQ(offsets.size(), sample_events().size() + 3);
+  EXPECT_EQ(offsets.size(), all_events().size() + 3);
   EXPECT_EQ(offsets.back(), file.size());
   for (const size_t offset : offsets) EXPECT_EQ(offset % 16, 0u);
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(file.data()), 4), "IIDB");
 }
 
 TEST(TraceReader, bytes_of_the_format_stay_as_they_are) {
-  const Bytes file = write_trace(sample_events(), 3);
+  const Bytes file = write_trace(all_events(), 3);
   std::string text;
   for (size_t i = 0; i < file.size(); ++i) {
     constexpr std::string_view kDigits = "0123456789abcdef";
@@ -98,12 +98,12 @@ TEST(TraceReader, bytes_of_the_format_stay_as_they_are) {
 }
 
 TEST(TraceReader, file_cut_at_any_byte_gives_its_whole_records_and_is_truncated) {
-  const Bytes file = write_trace(sample_events());
+  const Bytes file = write_trace(all_events());
   const std::vector<size_t> offsets = record_offsets(file);
   for (size_t size = 0; size < file.size(); ++size) {
     const Read read = read_all(ByteSpan(file).first(size));
     ASSERT_EQ(read.state, State::kTruncated) << size << ": " << read.error;
-    ASSERT_TRUE(is_prefix(read.events, sample_events()));
+    ASSERT_TRUE(is_prefix(read.events, all_events()));
     const auto whole = std::upper_bound(offsets.begin(), offsets.end(), size) - offsets.begin() - 1;
     ASSERT_EQ(read.events.size(), static_cast<size_t>(std::max<int64_t>(whole - 1, 0)));
     const std::string where = "offset " + std::to_string(offsets[static_cast<size_t>(whole)]);
@@ -112,19 +112,19 @@ TEST(TraceReader, file_cut_at_any_byte_gives_its_whole_records_and_is_truncated)
 }
 
 TEST(TraceReader, any_flipped_bit_is_noticed_and_no_event_changes) {
-  const Bytes file = write_trace(sample_events());
+  const Bytes file = write_trace(all_events());
   for (size_t bit = 0; bit < file.size() * 8; ++bit) {
     Bytes bad = file;
     bad[bit / 8] ^= std::byte{1} << (bit % 8);
     const Read read = read_all(bad);
     ASSERT_NE(read.state, State::kComplete) << "byte " << bit / 8;
-    ASSERT_TRUE(is_prefix(read.events, sample_events())) << "byte " << bit / 8;
+    ASSERT_TRUE(is_prefix(read.events, all_events())) << "byte " << bit / 8;
     ASSERT_TRUE(read.error.starts_with("offset ")) << read.error;
   }
 }
 
 TEST(TraceReader, damaged_length_is_corrupt_not_truncated) {
-  const Bytes file = write_trace(sample_events());
+  const Bytes file = write_trace(all_events());
   for (const size_t offset : record_offsets(file)) {
     if (offset == file.size()) continue;
     Bytes bad = file;
@@ -136,7 +136,7 @@ TEST(TraceReader, damaged_length_is_corrupt_not_truncated) {
 }
 
 TEST(TraceReader, every_flipped_byte_with_valid_checksums_does_no_harm) {
-  const Bytes file = write_trace(sample_events());
+  const Bytes file = write_trace(all_events());
   const std::vector<size_t> offsets = record_offsets(file);
   Generator generator(41);
   for (size_t n = 0; n + 1 < offsets.size(); ++n) {
@@ -144,7 +144,7 @@ TEST(TraceReader, every_flipped_byte_with_valid_checksums_does_no_harm) {
     for (size_t field = 0; field < size; ++field) {
       const auto value = static_cast<uint8_t>(generator.below(256));
       const Read read = read_all(with_field<uint8_t>(file, n, field, value));
-      ASSERT_LE(read.events.size(), sample_events().size());
+      ASSERT_LE(read.events.size(), all_events().size());
     }
   }
 }
@@ -152,13 +152,13 @@ TEST(TraceReader, every_flipped_byte_with_valid_checksums_does_no_harm) {
 TEST(TraceReader, random_bytes_are_refused) {
   Generator generator(42);
   for (int round = 0; round < 2000; ++round) {
-    Bytes file = write_trace(sample_events());
+    Bytes file = write_trace(all_events());
     for (uint64_t i = 1 + generator.below(20); i > 0; --i) {
       file[generator.below(file.size())] = static_cast<std::byte>(generator.below(256));
     }
     if (generator.chance(3)) file.resize(generator.below(file.size()));
     const Read read = read_all(file);
-    ASSERT_TRUE(is_prefix(read.events, sample_events()));
+    ASSERT_TRUE(is_prefix(read.events, all_events()));
   }
 }
 
@@ -193,7 +193,7 @@ TEST(TraceReader, impossible_headers_are_named) {
 }
 
 TEST(TraceReader, removed_swapped_and_doubled_records_are_noticed) {
-  const Bytes file = write_trace(sample_events());
+  const Bytes file = write_trace(all_events());
   const std::vector<size_t> offsets = record_offsets(file);
   const auto slice = [&](size_t n) {
     return Bytes(file.begin() + static_cast<int64_t>(offsets[n]),
@@ -213,13 +213,13 @@ TEST(TraceReader, removed_swapped_and_doubled_records_are_noticed) {
 }
 
 TEST(TraceReader, chunks_of_other_types_are_skipped_by_their_length) {
-  const Bytes file = write_trace(sample_events());
+  const Bytes file = write_trace(all_events());
   for (const size_t offset : record_offsets(file)) {
     if (offset == 0 || offset == file.size()) continue;
     for (const size_t content : {0, 1, 16, 100}) {
       const Read read = read_all(insert_at(file, offset, foreign_chunk(0x0010, content)));
       EXPECT_EQ(read.state, State::kComplete) << read.error;
-      EXPECT_EQ(read.events, sample_events());
+      EXPECT_EQ(read.events, all_events());
       EXPECT_EQ(read.skipped, 1u);
     }
   }
@@ -247,7 +247,7 @@ TEST(TraceReader, records_of_unknown_kind_or_version_are_skipped) {
 }
 
 TEST(TraceReader, offset_and_sequence_belong_to_the_current_event) {
-  const Bytes file = write_trace(sample_events());
+  const Bytes file = write_trace(all_events());
   const std::vector<size_t> offsets = record_offsets(file);
   TraceReader reader(file);
   for (size_t n = 1; reader.next(); ++n) {

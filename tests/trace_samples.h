@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "profile/data.h"
 #include "profile/events.h"
 #include "profile/trace_file.h"
 #include "uptier/profile.h"
@@ -82,19 +83,76 @@ inline std::vector<TraceEvent> sample_events() {
       MethodDetails{1, 0x1234, 0, "main"},
       MethodDetails{2, 0x1234, 7, "f\"\xc3\xa9\n"},
       profile::make_desc(10, 1, two),
-      FlushEvent{10, 32, 2, 1, 0, FlushReason::kCalls},
+      FlushEvent{10, 32, 2, 1, 0, FlushReason::kCalls, 16, 0, 0},
       data(10, {2, 1}),
       profile::make_desc(11, 1, two),
-      FlushEvent{11, 32, 3, 2, 0, FlushReason::kCalls},
+      FlushEvent{11, 32, 3, 2, 0, FlushReason::kCalls, 16, 100, 5},
       data(11, {3, 3}),
       profile::make_desc(20, 2, three),
-      FlushEvent{20, 1, 1, 1, 0, FlushReason::kLoops},
+      FlushEvent{20, 1, 1, 1, 0, FlushReason::kLoops, 1, 4096, 1000},
       data(20, {1, 1000, 0}),
-      FlushEvent{10, 40, 4, 1, 1, FlushReason::kFinal},
+      FlushEvent{10, 40, 4, 1, 1, FlushReason::kFinal, 4, 0, 0},
       data(10, {4, 2}),
-      FlushEvent{20, 1, 1, 1, 1, FlushReason::kDemand},
+      FlushEvent{20, 1, 1, 1, 1, FlushReason::kDemand, 1, 8192, 2000},
       data(20, {1, 18446744073709551615ull, 0}),
   };
+}
+
+// One site of every kind but block, whose words and tables show all that they can hold.
+inline Schema kinds_schema() {
+  Schema schema;
+  schema.cfg_hash = 0xcccc;
+  schema.add(SlotKind::kBlock, 1);
+  schema.add(SlotKind::kEdge, 1);
+  schema.add(SlotKind::kCallTarget, 2, 2);
+  schema.add(SlotKind::kValue, 3, 3);
+  schema.add(SlotKind::kLoop, 1);
+  schema.add(SlotKind::kLog, 4);
+  schema.add(SlotKind::kCounter, 5);
+  schema.add(SlotKind::kRange, 6);
+  schema.add(SlotKind::kGauge, 7);
+  return schema;
+}
+
+// Two flushes of one id under that schema, at intervals 1 and 4. The methods are those above.
+inline std::vector<TraceEvent> kinds_events() {
+  const auto data = [](std::vector<uint64_t> words) { return profile::make_data(30, words); };
+  const auto minus = [](uint64_t value) { return -value; };
+  return {
+      MethodDetails{1, 0x1234, 0, "main"},
+      MethodDetails{2, 0x1234, 7, "f\"\xc3\xa9\n"},
+      profile::make_desc(30, 1, kinds_schema()),
+      FlushEvent{30, 8, 8, 1, 0, FlushReason::kCalls, 1, 90, 9},
+      data(
+          {8,        3,                                        // block, edge
+           2,                                                  // call target: other
+           5,        minus(11), UINT64_MAX, minus(9), 4,   1,  // value: count, sum, min, max, other
+           4,        40,        2,          20,       500, 300, 130000, 0,  // loop
+           6,        1,                                                     // log
+           12,                                                              // counter
+           2,        30,        0,          10,       20,                   // range
+           77,                                                              // gauge
+           2,        5,         1,          1,                              // callees
+           minus(9), 1,         1,          3,        0,   0}),             // values
+      FlushEvent{30, 40, 16, 1, 1, FlushReason::kFinal, 4, 180, 18},
+      data({16, 6,                                                         //
+            4,                                                             //
+            9,  minus(9), UINT64_MAX, minus(9), 4,        1,               //
+            8,  80,       2,          20,       500,      300, 130000, 0,  //
+            9,  2,                                                         //
+            14,                                                            //
+            3,  35,       0,          5,        20,                        //
+            70,                                                            //
+            2,  9,        1,          3,                                   //
+            1,  5,        0,          2,        minus(9), 1}),
+  };
+}
+
+// Both one after the other: one valid trace with all that a trace can hold.
+inline std::vector<TraceEvent> all_events() {
+  std::vector<TraceEvent> events = sample_events();
+  for (TraceEvent& event : kinds_events()) events.push_back(std::move(event));
+  return events;
 }
 
 // A seeded source of small random things with a taste for extremes.
@@ -120,24 +178,53 @@ class Generator {
     return out;
   }
 
-  // Slots of the three kinds that have sums, with gaps between sites.
+  // Slots of all kinds, with gaps between sites.
   Schema schema(uint64_t cfg_hash) {
     Schema result;
     result.cfg_hash = cfg_hash;
-    for (const SlotKind kind : {SlotKind::kBlock, SlotKind::kEdge, SlotKind::kCounter}) {
+    for (auto kind = SlotKind::kBlock; kind <= SlotKind::kGauge;
+         kind = static_cast<SlotKind>(static_cast<int>(kind) + 1)) {
       SiteId site = 0;
-      for (uint64_t i = below(6); i > 0; --i) {
+      const bool sums = kind == SlotKind::kBlock || kind == SlotKind::kEdge;
+      for (uint64_t i = below(sums ? 6 : 3); i > 0; --i) {
         site += 1 + static_cast<SiteId>(chance(3) ? below(1000) : 0);
-        result.slots.push_back({kind, site, static_cast<uint32_t>(result.slots.size()), 1});
+        result.add(kind, site, 1 + static_cast<uint32_t>(below(4)));
       }
     }
     return result;
   }
 
+  // Up to `entries` entries with keys from a small set, so that tables meet.
+  Table table(SlotKind kind, uint64_t entries) {
+    Table result;
+    for (uint64_t i = below(entries + 1); i > 0; --i) {
+      const bool callee = kind == SlotKind::kCallTarget;
+      const TableKey key = callee ? TableKey{below(2), below(4)} : TableKey{0, below(6) - 3};
+      result[key] = {count() | 1, count()};
+    }
+    return result;
+  }
+
+  // Any counts; estimates and tables as check() asks for.
   MethodProfile method(MethodKey key, Schema schema) {
-    MethodProfile result{key, name(), std::move(schema), {}, count(), count(), 1 + below(2)};
+    MethodProfile result;
+    result.key = key;
+    result.name = name();
+    result.schema = std::move(schema);
     result.counts.resize(result.schema.words());
     std::ranges::generate(result.counts, [this] { return count(); });
+    for (const Slot& slot : result.schema.slots) {
+      if (slot.top == 0) continue;
+      Table entries = table(slot.kind, 6);
+      if (!entries.empty()) result.tables.emplace(std::pair(slot.kind, slot.site), entries);
+    }
+    result.weigh(1 + below(20));
+    if (chance(2)) estimate_freely(result);
+    for (uint64_t* field :
+         {&result.calls, &result.sampled_calls, &result.iterations, &result.bursts}) {
+      *field = count();
+    }
+    result.interval = 1 + below(2);
     return result;
   }
 
@@ -156,6 +243,16 @@ class Generator {
   }
 
  private:
+  // Overwrites some estimates with numbers that are no multiple of anything.
+  void estimate_freely(MethodProfile& method) {
+    for (uint64_t& estimate : method.estimates) {
+      if (estimate != 0 && chance(2)) estimate = count();
+    }
+    for (auto& [site, table] : method.tables) {
+      for (auto& [key, entry] : table) entry.estimate = count();
+    }
+  }
+
   std::mt19937_64 random_;
 };
 

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "profile/trace_file.h"
 #include "profile/validate.h"
 #include "tests/trace_samples.h"
@@ -41,7 +43,7 @@ TEST(TraceValidate, sample_is_valid_and_counted) {
 TEST(TraceValidate, empty_trace_is_valid) { EXPECT_EQ(rule(write_trace({})), ""); }
 
 TEST(TraceValidate, file_cut_at_any_byte_is_refused) {
-  const Bytes file = write_trace(sample_events());
+  const Bytes file = write_trace(uptier::test::all_events());
   for (size_t size = 0; size < file.size(); ++size) {
     const std::string message = rule(ByteSpan(file).first(size));
     ASSERT_TRUE(message.starts_with("offset ")) << size << ": " << message;
@@ -49,7 +51,7 @@ TEST(TraceValidate, file_cut_at_any_byte_is_refused) {
 }
 
 TEST(TraceValidate, any_flipped_byte_is_refused) {
-  const Bytes file = write_trace(sample_events());
+  const Bytes file = write_trace(uptier::test::all_events());
   for (size_t i = 0; i < file.size(); ++i) {
     for (const int mask : {0x01, 0x80, 0xff}) {
       Bytes bad = file;
@@ -120,7 +122,7 @@ TEST(TraceValidate, desc_starts_with_a_handle) {
 TEST(TraceValidate, bad_shapes_are_refused) {
   InstrumentationDesc desc = desc_of(50);
   desc.desc_shape.push_back({});
-  EXPECT_EQ(rule_behind_sample({desc}), "desc: a shape of 3 bytes does not fit 5 regions");
+  EXPECT_EQ(rule_behind_sample({desc}), "desc: a shape of 3 bytes does not fit 6 regions");
   desc = desc_of(50);
   desc.desc_shape[0] |= std::byte{0x0c};
   EXPECT_EQ(rule_behind_sample({desc}), "desc: region 1 has the reserved shape 11");
@@ -129,7 +131,7 @@ TEST(TraceValidate, bad_shapes_are_refused) {
   EXPECT_EQ(rule_behind_sample({desc}), "desc: shape padding is not zero");
   desc = desc_of(50);
   desc.desc.pop_back();
-  EXPECT_EQ(rule_behind_sample({desc}), "desc: a length of 39 is not a multiple of 8");
+  EXPECT_EQ(rule_behind_sample({desc}), "desc: a length of 47 is not a multiple of 8");
   desc = desc_of(50);
   desc.data_shape[0] = std::byte{3};
   EXPECT_EQ(rule_behind_sample({desc}), "data shape: region 0 has the reserved shape 11");
@@ -174,9 +176,52 @@ TEST(TraceValidate, snapshots_do_not_fall) {
   EXPECT_EQ(rule_behind_sample({FlushEvent{10, 39, 4, 1, 2, FlushReason::kFinal}}),
             "calls of id 10 fall");
   EXPECT_EQ(rule_behind_sample({FlushEvent{10, 40, 3, 1, 2, FlushReason::kFinal}}),
-            "calls of id 10 fall");
+            "sampled calls of id 10 fall");
+  EXPECT_EQ(rule_behind_sample({FlushEvent{11, 32, 3, 2, 2, FlushReason::kFinal, 1, 99, 5}}),
+            "iterations of id 11 fall");
+  EXPECT_EQ(rule_behind_sample({FlushEvent{11, 32, 3, 2, 2, FlushReason::kFinal, 1, 100, 4}}),
+            "bursts of id 11 fall");
   EXPECT_EQ(rule_behind_sample({FlushEvent{10, 41, 4, 1, 1, FlushReason::kFinal}}),
             "flush index 1 of id 10 does not rise");
+}
+
+// The data behind the sample and the kinds' description; `change` edits the last words.
+std::string rule_of_kinds(const std::function<void(Counts&)>& change) {
+  std::vector<TraceEvent> events = uptier::test::kinds_events();
+  Counts words = words_of(std::get<InstrumentationData>(events.back()));
+  change(words);
+  events.push_back(make_data(30, words));
+  return rule_behind_sample(events);
+}
+
+TEST(TraceValidate, every_kind_may_change_as_its_rule_says) {
+  EXPECT_EQ(rule_of_kinds([](Counts&) {}), "");
+  // Sums of values, min, max and gauges may fall; entries may move to other and back.
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[4] -= 5; }), "");
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[6] -= 5; }), "");
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[25] = 0; }), "");
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[2] += 3, w[28] = w[29] = 0; }), "");
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[2] = 0, w[29] += 4; }), "");
+}
+
+TEST(TraceValidate, no_count_of_any_kind_falls) {
+  const std::string behind = " of id 30 falls between two snapshots";
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[0]--; }), "word 0" + behind);
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[3]--; }), "word 3" + behind);
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[13]--; }), "word 13" + behind);
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[2]--; }), "table of call_target 2" + behind);
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[29]--; }), "table of call_target 2" + behind);
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[8]--; }), "table of value 3" + behind);
+}
+
+TEST(TraceValidate, tables_hold_announced_callees_and_whole_pairs) {
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[26] = 77; }), "unknown method handle 77 in region 26");
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[26] = 0; }),
+            "data of id 30: region 26: a count without a method handle");
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[27] = 0; }),
+            "data of id 30: region 26: a key without a count");
+  EXPECT_EQ(rule_of_kinds([](Counts& w) { w[35] = 0; }),
+            "data of id 30: region 34: a key without a count");
 }
 
 TEST(TraceValidate, flush_is_followed_by_its_data) {

@@ -15,9 +15,9 @@
 namespace uptier::profile {
 namespace {
 
+using uptier::test::all_events;
 using uptier::test::MemorySink;
 using uptier::test::read_trace;
-using uptier::test::sample_events;
 using uptier::test::SinkLog;
 using uptier::test::write_trace;
 using uptier::test::WriteFault;
@@ -30,7 +30,7 @@ std::string write_with(SinkLog& log, WriteFault fault, int close_error = 0) {
     if (!error.empty()) { EXPECT_FALSE(status.ok()) << "an error must stay"; }
     if (!status.ok() && error.empty()) error = status.error().message;
   };
-  for (const TraceEvent& event : sample_events()) note(writer.on_event(event));
+  for (const TraceEvent& event : all_events()) note(writer.on_event(event));
   note(writer.finish(0));
   EXPECT_TRUE(log.closed);
   return error;
@@ -39,7 +39,7 @@ std::string write_with(SinkLog& log, WriteFault fault, int close_error = 0) {
 TEST(TraceWriter, short_writes_are_continued) {
   SinkLog log;
   EXPECT_EQ(write_with(log, [](size_t, size_t size) { return size > 7 ? 7 : size; }), "");
-  EXPECT_EQ(log.bytes, write_trace(sample_events()));
+  EXPECT_EQ(log.bytes, write_trace(all_events()));
 }
 
 TEST(TraceWriter, interrupted_writes_are_repeated) {
@@ -48,12 +48,12 @@ TEST(TraceWriter, interrupted_writes_are_repeated) {
     return call % 3 != 2 ? -EINTR : static_cast<int64_t>(size + 1) / 2;
   };
   EXPECT_EQ(write_with(log, fault), "");
-  EXPECT_EQ(log.bytes, write_trace(sample_events()));
+  EXPECT_EQ(log.bytes, write_trace(all_events()));
 }
 
 TEST(TraceWriter, full_disk_is_reported_at_once_and_for_ever_and_the_file_reads_up_to_there) {
-  const Bytes whole = write_trace(sample_events());
-  const std::vector<TraceEvent> events = sample_events();
+  const Bytes whole = write_trace(all_events());
+  const std::vector<TraceEvent> events = all_events();
   for (size_t room = 0; room < whole.size(); ++room) {
     SinkLog log;
     const auto fault = [&log, room](size_t, size_t size) -> int64_t {
@@ -93,7 +93,7 @@ TEST(TraceWriter, every_data_event_reaches_the_sink_before_the_call_returns) {
   SinkLog log;
   TraceWriter writer(std::make_unique<MemorySink>(&log));
   std::vector<TraceEvent> sent;
-  for (const TraceEvent& event : sample_events()) {
+  for (const TraceEvent& event : all_events()) {
     ASSERT_TRUE(writer.on_event(event).ok());
     sent.push_back(event);
     if (std::holds_alternative<InstrumentationData>(event)) {
@@ -177,9 +177,9 @@ class TraceFile : public testing::Test {
 TEST_F(TraceFile, holds_the_events_and_is_private) {
   Result<std::unique_ptr<TraceSink>> sink = trace_file_sink(path("t"));
   ASSERT_TRUE(sink.ok()) << sink.error().message;
-  for (const TraceEvent& event : sample_events()) ASSERT_TRUE((*sink)->on_event(event).ok());
+  for (const TraceEvent& event : all_events()) ASSERT_TRUE((*sink)->on_event(event).ok());
   ASSERT_TRUE((*sink)->finish(0).ok());
-  EXPECT_EQ(contents(path("t")), write_trace(sample_events()));
+  EXPECT_EQ(contents(path("t")), write_trace(all_events()));
   struct stat info;
   ASSERT_EQ(stat(path("t").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0600u);
@@ -217,10 +217,10 @@ TEST_F(TraceFile, unfinished_sink_leaves_a_file_that_says_so) {
   {
     Result<std::unique_ptr<TraceSink>> sink = trace_file_sink(path("t"));
     ASSERT_TRUE(sink.ok());
-    for (const TraceEvent& event : sample_events()) ASSERT_TRUE((*sink)->on_event(event).ok());
+    for (const TraceEvent& event : all_events()) ASSERT_TRUE((*sink)->on_event(event).ok());
   }
   const Bytes file = contents(path("t"));
-  EXPECT_EQ(read_trace(file), sample_events());
+  EXPECT_EQ(read_trace(file), all_events());
   EXPECT_EQ(validate(file).error().message,
             "offset " + std::to_string(file.size()) + ": the file ends without end marker");
 }

@@ -101,7 +101,8 @@ void Observer::take(Method& m, uint32_t thread, const sampler::Note& note,
   uint64_t id = stream_id(m, thread);
   if (!s.described) emit(profile::make_desc(id, handle_of(m), m.schema));
   s.described = true;
-  emit(FlushEvent{id, s.calls, s.sampled_calls, thread, s.flushes, reason_of(note.kind)});
+  emit(FlushEvent{id, s.calls, s.sampled_calls, thread, s.flushes, reason_of(note.kind),
+                  options_.interval, s.iterations, s.bursts});
   std::vector<uint64_t> words = s.counts;
   words.resize(m.schema.words());
   emit(profile::make_data(id, words));
@@ -117,8 +118,11 @@ MethodProfile Observer::profile_of(const Method& m) const {
   for (const auto& [thread, s] : m.streams) {
     p.calls += s.calls;
     p.sampled_calls += s.sampled_calls;
+    p.iterations += s.iterations;
+    p.bursts += s.bursts;
     for (size_t i = 0; i < s.counts.size(); ++i) p.counts[i] += s.counts[i];
   }
+  p.weigh(options_.interval);
   return p;
 }
 

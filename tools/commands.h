@@ -35,6 +35,9 @@ int run(const RunCommand& c);
 
 int trace_dump(const std::string& file);
 int trace_validate(const std::string& file);
+// Prints the profile of a trace, as text that parse_profile reads or as JSON; what the trace lacks
+// goes to stderr.
+int trace_profile(const std::string& file, bool json);
 // Prints how alike the profiles of two traces are, and the methods that differ most.
 int trace_overlap(const std::string& a, const std::string& b);
 

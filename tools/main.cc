@@ -72,6 +72,7 @@ struct Commands {
   IrCommand ir_command;
   std::string file;
   std::string other_file;
+  bool json = false;
 
   void add_run() {
     CLI::App* run = app.add_subcommand("run", "runs prog.wasm under WASI");
@@ -110,6 +111,10 @@ struct Commands {
     CLI::App* validate = trace->add_subcommand("validate", "checks a trace against its rules");
     validate->add_option("FILE", file)->required();
     validate->callback([this] { code = trace_validate(file); });
+    CLI::App* profile = trace->add_subcommand("profile", "prints the merged profile of a trace");
+    profile->add_option("FILE", file)->required();
+    profile->add_flag("--json", json, "for programs: every kind, raw and estimated");
+    profile->callback([this] { code = trace_profile(file, json); });
     CLI::App* overlap = trace->add_subcommand("overlap", "compares the profiles of two traces");
     overlap->add_option("A", file)->required();
     overlap->add_option("B", other_file)->required();

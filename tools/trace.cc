@@ -6,6 +6,7 @@
 #include "profile/dump.h"
 #include "profile/validate.h"
 #include "tools/commands.h"
+#include "tools/profile_json.h"
 #include "uptier/profile.h"
 
 namespace uptier::tools {
@@ -35,23 +36,53 @@ int trace_validate(const std::string& file) {
   return kOk;
 }
 
-int trace_overlap(const std::string& a, const std::string& b) {
-  std::optional<Profile> profiles[2];
-  const std::string* files[2] = {&a, &b};
-  for (int i = 0; i < 2; ++i) {
-    std::vector<uint8_t> bytes;
-    if (!read_file(*files[i], bytes)) return kFailed;
-    Result<TraceProfile> t = profile_from_trace(std::as_bytes(std::span(bytes)));
-    if (!t) {
-      std::fprintf(stderr, "uptier: %s: %s\n", files[i]->c_str(), t.error().message.c_str());
-      return kCorrupt;
-    }
-    profiles[i] = std::move(t->profile);
+namespace {
+
+// Reads a trace file; says on stderr what is wrong with it. Returns an exit code.
+int read_profile(const std::string& file, TraceProfile& trace) {
+  std::vector<uint8_t> bytes;
+  if (!read_file(file, bytes)) return kFailed;
+  Result<TraceProfile> t = profile_from_trace(std::as_bytes(std::span(bytes)));
+  if (!t) {
+    std::fprintf(stderr, "uptier: %s: %s\n", file.c_str(), t.error().message.c_str());
+    return kCorrupt;
   }
-  OverlapReport r = compare(*profiles[0], *profiles[1]);
+  trace = std::move(*t);
+  return kOk;
+}
+
+}  // namespace
+
+int trace_profile(const std::string& file, bool json) {
+  TraceProfile trace;
+  if (int code = read_profile(file, trace); code != kOk) return code;
+  const std::string text = json ? profile_json(trace) : to_text(trace.profile);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  const std::pair<uint64_t, const char*> notes[] = {
+      {trace.truncated, "the trace ends early; what precedes is in the profile"},
+      {trace.skipped, "events of an unknown kind or format were skipped"},
+      {trace.lost, "events were lost by the runtime"},
+      {trace.report.dropped.size(), "profiles of methods whose code changed were left out"},
+      {trace.report.saturated, "counts stopped at 2^64-1"}};
+  for (const auto& [count, what] : notes) {
+    if (count == 0) continue;
+    std::fprintf(stderr, "uptier: %s: %llu: %s\n", file.c_str(),
+                 static_cast<unsigned long long>(count), what);
+  }
+  return kOk;
+}
+
+int trace_overlap(const std::string& a, const std::string& b) {
+  TraceProfile first, second;
+  if (int code = read_profile(a, first); code != kOk) return code;
+  if (int code = read_profile(b, second); code != kOk) return code;
+  OverlapReport r = compare(first.profile, second.profile);
   std::printf("overlap %.6f; only in the first %.4f, only in the second %.4f, mismatched %.4f\n",
               r.program.value, r.program.only_a, r.program.only_b,
               r.program.mismatched_a + r.program.mismatched_b);
+  for (const KindOverlap& k : r.kinds) {
+    std::printf("  %-12s %.6f\n", std::string(slot_kind_name(k.kind)).c_str(), k.overlap.value);
+  }
   // What a method adds to the difference is at most its greater share.
   std::sort(r.methods.begin(), r.methods.end(), [](const MethodOverlap& x, const MethodOverlap& y) {
     auto difference = [](const MethodOverlap& m) {

@@ -1,8 +1,8 @@
 // profile.h: what was observed of methods, as plain data that merges.
 //
-// Law: merge is a sum. It is associative and commutative, saturates at 2^64-1 and says so, and
-// never adds counts of different schemas. A profile is advice: any counts are legal, also 0, 2^64-1
-// and counts that contradict each other.
+// Law: merge is associative and commutative, saturates at 2^64-1 and says so, and never adds counts
+// of different schemas. A profile is advice: any counts are legal, also 0, 2^64-1 and counts that
+// contradict each other.
 #pragma once
 
 #include <compare>
@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "uptier/ids.h"
@@ -21,27 +22,66 @@
 
 namespace uptier {
 
-// What a slot observes. The numbers are part of the file formats.
-enum class SlotKind : uint8_t { kBlock = 1, kEdge, kCallTarget, kValue, kLoop, kLog, kCounter };
+// What a slot observes, and the words that it has in MethodProfile::counts. The numbers are part of
+// the file formats. Values are signed; wide sums are 128-bit two's complement numbers in two words,
+// the low one first. A table counts by key what it has room for, `other` all the rest.
+//
+// Of a loop, `timed` of the entries were timed, through all their (timed) iterations; squares is
+// the sum of cycles^2 over them. Of a log, `events` counts those that are lost, too.
+enum class SlotKind : uint8_t {
+  kBlock = 1,   // [count] of executions
+  kEdge,        // [count] of transitions
+  kCallTarget,  // [other], and a table of callees
+  kValue,       // [count, sum, sum high, min, max, other], and a table of values
+  kLoop,        // [entries, iterations, timed, timed iterations, cycles, exclusive cycles,
+                //  squares, squares high]
+  kLog,         // [events, lost]
+  kCounter,     // [count] as the host's add and hit make it
+  kRange,       // [count, sum, sum high, min, max] of what the host adds
+  kGauge,       // [value] that the host set, unsigned; 0 if never
+};
 
-// Returns "block", "edge", "call_target", "value", "loop", "log", "counter" or "unknown".
+// Returns "block", "edge", "call_target", "value", "loop", "log", "counter", "range", "gauge" or
+// "unknown".
 std::string_view slot_kind_name(SlotKind kind);
 
-// Where in a slab one site is observed: `words` 8-byte words from `word` on.
+// The positions of the words above, counted from Slot::word.
+namespace slot_word {
+inline constexpr uint32_t kCount = 0;
+inline constexpr uint32_t kGaugeValue = 0;
+inline constexpr uint32_t kTargetOther = 0;
+inline constexpr uint32_t kSum = 1, kSumHigh = 2, kMin = 3, kMax = 4;  // of value and range
+inline constexpr uint32_t kValueOther = 5;
+inline constexpr uint32_t kLoopEntries = 0, kLoopIterations = 1, kLoopTimed = 2;
+inline constexpr uint32_t kLoopTimedIterations = 3, kLoopCycles = 4, kLoopExclusiveCycles = 5;
+inline constexpr uint32_t kLoopSquares = 6, kLoopSquaresHigh = 7;
+inline constexpr uint32_t kLogEvents = 0, kLogLost = 1;
+}  // namespace slot_word
+
+// Returns how many words a slot of this kind has; 0 for a kind that is not known.
+uint32_t slot_words(SlotKind kind);
+
+// Returns whether slots of this kind have a table: call targets and values.
+bool has_table(SlotKind kind);
+
+// What is observed at one site, and where: `words` 8-byte words from `word` on.
 struct Slot {
+  static constexpr uint32_t kDefaultTop = 16;
+
   SlotKind kind = SlotKind::kBlock;
   SiteId site = 0;
   uint32_t word = 0;
   uint32_t words = 1;
+  uint32_t top = 0;  // entries of its table in a slab and in data; 0 for kinds without a table
 
   friend bool operator==(const Slot&, const Slot&) = default;
   friend auto operator<=>(const Slot&, const Slot&) = default;
 };
 
-// The layout of a slab, and the shape of the code that it was made for.
+// The layout of counts, and the shape of the code that it was made for.
 struct Schema {
   static constexpr uint32_t kVersion = 1;
-  static constexpr uint32_t kMaxWords = 1u << 20;  // a slab holds at most 8 MiB
+  static constexpr uint32_t kMaxWords = 1u << 20;  // of data, so an event holds at most 8 MiB
 
   uint32_t version = kVersion;
   uint64_t cfg_hash = 0;  // a profile whose hash is not the code's is stale
@@ -50,12 +90,18 @@ struct Schema {
   // Returns the schema with one word for each of the sites 1..blocks.
   static Schema block_schema(uint32_t blocks, uint64_t cfg_hash);
 
-  // Returns the size of a slab in 8-byte words.
+  // Appends a slot behind the last word. `top` is taken for kinds with a table only.
+  void add(SlotKind kind, SiteId site, uint32_t top = Slot::kDefaultTop);
+
+  // Returns the words of all slots together: the size of MethodProfile::counts.
   uint32_t words() const;
 
+  // Returns the words of an id's data: words(), and two for each table entry. O(slots).
+  uint64_t data_words() const;
+
   // Fails unless the version is known, slots ascend strictly by (kind, site), no site is 0, every
-  // kind has a merge rule (in version 1: block, edge and counter, sums of one word), and slots fill
-  // words 0, 1, 2, ... up to at most kMaxWords.
+  // kind is known and has its number of words, tables (and nothing else) have a `top`, slots fill
+  // words 0, 1, 2, ..., and data takes at most kMaxWords.
   Status check() const;
 
   // Returns the slot of a site, or null. O(log slots).
@@ -74,20 +120,99 @@ struct MethodKey {
   friend auto operator<=>(const MethodKey&, const MethodKey&) = default;
 };
 
+// What a table counts by: the callee's MethodKey (function index in `value`), or 0 and a value's
+// bits.
+struct TableKey {
+  uint64_t module_key = 0;
+  uint64_t value = 0;
+
+  friend bool operator==(const TableKey&, const TableKey&) = default;
+  friend auto operator<=>(const TableKey&, const TableKey&) = default;
+};
+
+struct TableEntry {
+  uint64_t count = 0;
+  uint64_t estimate = 0;  // as MethodProfile::estimates
+
+  friend bool operator==(const TableEntry&, const TableEntry&) = default;
+};
+
+// Tables have no size limit in memory, so that merges lose nothing; see trim.
+using Table = std::map<TableKey, TableEntry>;
+using Tables = std::map<std::pair<SlotKind, SiteId>, Table>;
+
+// A number that was estimated from samples, and the interval that holds the true one with a
+// probability of about 95 %. low <= total <= high.
+struct Estimate {
+  double total = 0;
+  double low = 0;
+  double high = 0;
+
+  friend bool operator==(const Estimate&, const Estimate&) = default;
+};
+
+// Returns the estimate of a total N of which `count` executions were observed in `samples` sampled
+// calls and bursts, and weighted to `estimate`.
+//
+// With a mean gap of w = estimate / count an execution is observed with probability 1/w. So N^ =
+// count * w is the Horvitz-Thompson estimator of N, unbiased, with relative variance
+// (1 - 1/w) / count. Executions of one sampled call are observed together or not at all, so no more
+// of them are independent than there are samples:
+//
+//     n_eff = min(count, samples), at least 1
+//     low, high = estimate * (1 -+ 1.96 * sqrt((1 - 1/w) / n_eff)), low >= count
+//
+// Every call observed (w = 1) gives zero width. The interval is too narrow where samples differ
+// much in how many executions they hold.
+// Source: Horvitz and Thompson, JASA 47 (1952); Cochran, Sampling Techniques, 3rd ed. (1977), 9.3.
+Estimate estimate_of(uint64_t count, uint64_t estimate, uint64_t samples);
+
 // What was observed of one method.
 struct MethodProfile {
   MethodKey key;
   std::string name;
   Schema schema;
-  std::vector<uint64_t> counts;  // one for each word of the schema
+  std::vector<uint64_t> counts;     // one for each word of the schema
+  std::vector<uint64_t> estimates;  // likewise: sums weighted by the interval in force when they
+                                    // were observed; 0 for words that are no sums
+  Tables tables;                    // without empty tables and empty entries
   uint64_t calls = 0;
   uint64_t sampled_calls = 0;  // the calls that `counts` were observed in
+  uint64_t iterations = 0;     // of the loops of all calls
+  uint64_t bursts = 0;         // the stretches of iterations that `counts` were observed in
   uint64_t interval = 0;       // mean calls between sampled ones; 0 is unknown or mixed
 
-  // Returns how often a site was seen; nothing (not 0) for a site that has no slot.
+  // Returns how often a site was seen (call targets: `other` and the table; loops: entries);
+  // nothing (not 0) for a site that has no slot, and for a gauge.
   std::optional<uint64_t> count(SlotKind kind, SiteId site) const;
 
-  // Fails unless the schema is valid and has as many words as there are counts.
+  // Returns the words of a slot; empty for a site that has none.
+  std::span<const uint64_t> words(SlotKind kind, SiteId site) const;
+
+  // Returns the table of a site, or null where it has no entries.
+  const Table* table(SlotKind kind, SiteId site) const;
+
+  // Returns estimate_of what count() returns. A site that was never seen may have run between two
+  // samples: with the mean weight w of this method's counts, N executions all go unseen with
+  // probability (1 - 1/w)^N, so `high` is ln 0.05 / ln(1 - 1/w), about 3 w.
+  std::optional<Estimate> estimate(SlotKind kind, SiteId site) const;
+
+  // Returns the cycles that all executions of a loop took: the mean of the timed ones times the
+  // estimated entries. Nothing where executions were seen but none was timed.
+  //
+  // The relative variance is that of the mean and that of the entries together:
+  //
+  //     s^2 / (timed * mean^2) * (1 - timed / entries) + (1 - 1/w) / n_eff
+  //
+  // with s^2 = (squares - cycles^2 / timed) / (timed - 1) and entries the estimated ones (Cochran
+  // 1977, 2.6 and 6.4). Of a single timed execution s is taken to be the mean.
+  std::optional<Estimate> loop_cycles(SiteId site) const;
+
+  // Sets `estimates` and the estimates of tables to the counts times `weight`, saturating.
+  void weigh(uint64_t weight);
+
+  // Fails unless the schema is valid, counts and estimates have its number of words, no word that
+  // is no sum has an estimate, and every table belongs to a slot and holds possible keys.
   Status check() const;
 
   friend bool operator==(const MethodProfile&, const MethodProfile&) = default;
@@ -107,14 +232,16 @@ struct Profile {
 struct MergeReport {
   uint64_t added = 0;              // methods that only `from` had
   uint64_t merged = 0;             // methods that were summed
-  uint64_t saturated = 0;          // counts that stopped at 2^64-1
+  uint64_t saturated = 0;          // counts and estimates that stopped at 2^64-1
   std::vector<MethodKey> dropped;  // one entry for each method profile that was left out
 
   MergeReport& operator+=(const MergeReport& other);
   friend bool operator==(const MergeReport&, const MergeReport&) = default;
 };
 
-// Adds `from` to `into`.
+// Adds `from` to `into`: counts and estimates are summed (wide sums modulo 2^128), tables united
+// with their counts summed. Of min and max the lesser and the greater is kept, of a side that has a
+// count; where none has, both become 0. Of a gauge the greater value is kept.
 //
 // Where a method has different schemas, the greater one (as Schema compares: version, hash, slots)
 // is kept and the other is dropped, whichever side it is on: the only choices that keep the sum
@@ -123,17 +250,30 @@ struct MergeReport {
 // greater is kept.
 MergeReport merge(Profile& into, const Profile& from);
 
-// Multiplies every count, calls included, by numerator / denominator, rounding down. Weighs a
-// profile before a merge, or decays an old one. Returns how many counts saturated; fails if the
-// denominator is 0.
+// Multiplies every sum, its estimate and calls included, by numerator / denominator, rounding
+// towards 0. Min, max and gauges stay; table entries that become 0 go. Weighs a profile before a
+// merge, or decays an old one. Returns how many counts saturated; fails if the denominator is 0.
 Result<uint64_t> scale(Profile& profile, uint64_t numerator, uint64_t denominator);
 
-// How alike two profiles are.
+// Leaves the `entries` greatest entries of each table (by count, then the lesser key first) and
+// moves all others into `other`. Returns how many were moved. No entry grows by it: mass whose key
+// is not known is never credited to a known one.
+uint64_t trim(Profile& profile, size_t entries);
+
+// How alike two profiles are in what a kind counts.
 //
-// value = sum over sites of min(a_i / A, b_i / B), where A and B are the sums of all counts: 1 for
-// equal shares, 0 where nothing is shared. Two profiles without a count are alike (1); one of them
-// without is not (0). The other fields are the shares of A and B, 0..1, in methods that only one
-// side has, and in methods whose schemas differ; both add nothing to `value`.
+// value = sum over keys of min(a_i / A, b_i / B), where A and B are the sums of all a_i and b_i: 1
+// for equal shares, 0 where nothing is shared. Two profiles without a count are alike (1); one of
+// them without is not (0). The other fields are the shares of A and B, 0..1, in methods that only
+// one side has, and in methods whose schemas differ; both add nothing to `value`.
+//
+// The keys, and what stands for them, are of
+//   block, edge, counter   sites: their estimates
+//   call_target, value     (site, key of the table): its estimate. `other` is one more key of each
+//                          site, so that a profile is like itself; what it hides is taken as shared
+//   loop                   sites: extrapolated cycles (loop_cycles)
+//   log, range, gauge      none, so they take no part
+// Estimates, not counts: where intervals changed over time, only they have the program's shares.
 struct Overlap {
   double value = 1;
   double only_a = 0;
@@ -149,28 +289,37 @@ struct KindOverlap {
   Overlap overlap;  // A and B are the sums over this kind
 };
 
+// Of the same kind as OverlapReport::program.
 struct MethodOverlap {
   MethodKey key;
   std::string name;
   bool mismatched = false;  // the schemas differ, so `value` is 0
   double value = 0;         // A and B are the sums over this method
-  double share_a = 0;       // of all counts of a
+  double share_a = 0;       // of all of a
   double share_b = 0;
 };
 
 struct OverlapReport {
+  // The kind that program and methods are compared in, one that counts executions: block if both
+  // sides have block counts, or else edge if any side has edge counts, or else block.
+  SlotKind kind = SlotKind::kBlock;
   Overlap program;
-  std::vector<KindOverlap> kinds;      // those that occur, ascending
+  std::vector<KindOverlap> kinds;      // those that occur and take part, ascending
   std::vector<MethodOverlap> methods;  // those that a or b has, by key
 };
 
-// Compares two profiles. Symmetric. O(sites).
+// Compares two profiles. Symmetric. O(sites + table entries).
 OverlapReport compare(const Profile& a, const Profile& b);
 
 // Returns compare(a, b).program.value.
 double overlap(const Profile& a, const Profile& b);
 
 // Collects events into a profile: the last data of an id wins, ids of one method are summed.
+//
+// Estimates grow from data to data of an id: what came on since the one before, times the interval
+// of the flush (1 if it is not known). A lost event makes the next step larger, no more. A count
+// that falls takes its estimate with it in proportion; between a table and its `other`, which
+// exchange counts when the greatest entries change, estimates move along, and their sum stays.
 //
 // Events that break the law of trace.h are refused with an error and leave the collection as it
 // was. Data in a format of a later version, or about a type, is counted in `skipped` and left out.
@@ -184,9 +333,12 @@ class ProfileBuilder {
 
  private:
   struct Stream {
-    uint64_t method = 0;  // handle; 0 for data that is skipped
-    Schema schema;
-    std::vector<uint64_t> counts;
+    InstrumentationDesc desc;
+    uint64_t method = 0;           // handle; 0 for data that is skipped
+    Schema schema;                 // made with the first data, which is as large
+    std::vector<uint64_t> counts;  // these three as in MethodProfile
+    std::vector<uint64_t> estimates;
+    Tables tables;
     FlushEvent pending;  // takes effect with its data
     FlushEvent flushed;
     uint64_t interval = 0;
@@ -195,6 +347,7 @@ class ProfileBuilder {
 
   Status add_desc(const InstrumentationDesc& desc);
   Status add_data(const InstrumentationData& data);
+  std::optional<MethodKey> method_of(uint64_t handle) const;
 
   std::map<uint64_t, MethodDetails> details_;
   std::map<uint64_t, Stream> streams_;
@@ -219,15 +372,31 @@ Result<TraceProfile> profile_from_trace(std::span<const std::byte> file);
 std::string to_text(const Profile& profile);
 
 // Parses the text form. Comments run from # to the end of the line; the lines of a method may come
-// in any order. Errors name line, column and rule.
+// in any order. Numbers are decimal or 0x. Errors name line, column and rule.
 //
 //     uptier-profile 1
-//     method 0x00000000000000a1 7 "fib" {
+//     method 0x00000000000000a1 7 "fib" {  # module key, function index, name
 //       calls 1024
 //       sampled 64
+//       iterations 90
+//       bursts 5
 //       interval 16
 //       cfg 0x0123456789abcdef
-//       block 1 64    # kind, site, count
+//       block 1 64 ~1024                   # kind, site, count, estimate
+//       block 2 3                          # without ~ the estimate is the count
+//       call_target 3 top 16 other 2 ~32 { # `top` may be left out, it is 16 then
+//         0x00000000000000a1:4 40 ~640     # module key:function index, count, estimate
+//       }
+//       value 4 top 16 count 3 sum -10 min -7 max 4 other 0 {
+//         -7 2                             # value, count
+//         4 1
+//       }
+//       loop 1 entries 9 iterations 99 timed 2 timed_iterations 20 cycles 500
+//         exclusive_cycles 500 squares 130000
+//       log 5 events 2 lost 0
+//       counter 6 12
+//       range 7 count 2 sum 30 min 10 max 20
+//       gauge 8 77
 //     }
 Result<Profile> parse_profile(std::string_view text);
 

@@ -65,7 +65,8 @@ struct InstrumentationDesc {
   friend bool operator==(const InstrumentationDesc&, const InstrumentationDesc&) = default;
 };
 
-// Everything observed for an id up to now. Handles in data may be 0 (no handle).
+// Everything observed for an id up to now. Handles in data are announced before it, or 0 (no
+// handle).
 struct InstrumentationData {
   uint64_t id = 0;
   std::vector<std::byte> data;
@@ -87,6 +88,9 @@ struct FlushEvent {
   uint64_t thread = 0;         // the runtime's number of the thread; 0 where threads share counters
   uint32_t flush_index = 0;    // rises with every flush of the id
   FlushReason reason = FlushReason::kCalls;
+  uint64_t interval = 0;    // mean gap in force since the flush before; 1 is every call, 0 unknown
+  uint64_t iterations = 0;  // of the loops of these calls so far
+  uint64_t bursts = 0;      // how many stretches of them ran the instrumented copy
 
   friend bool operator==(const FlushEvent&, const FlushEvent&) = default;
 };

@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <cmath>
+
+#include "profile/numbers.h"
+#include "profile/schema.h"
+
+namespace uptier {
+namespace {
+
+// The two-sided 95 % point of the normal distribution.
+constexpr double kZ = 1.96;
+// Odds of an execution that is never seen although it is within the interval.
+constexpr double kMiss = 0.05;
+
+struct Seen {
+  double count = 0;
+  double estimate = 0;
+};
+
+// What count() counts, as plain numbers: nothing for a gauge or a site without a slot.
+std::optional<Seen> seen_at(const MethodProfile& method, const Slot& slot) {
+  const bool here = slot.word < method.counts.size() && slot.word < method.estimates.size();
+  if (!here || slot.kind == SlotKind::kGauge) return std::nullopt;
+  Seen seen{static_cast<double>(method.counts[slot.word]),
+            static_cast<double>(method.estimates[slot.word])};
+  if (slot.kind != SlotKind::kCallTarget) return seen;
+  const Table* table = method.table(slot.kind, slot.site);
+  if (table == nullptr) return seen;
+  for (const auto& [key, entry] : *table) {
+    seen.count += static_cast<double>(entry.count);
+    seen.estimate += static_cast<double>(entry.estimate);
+  }
+  return seen;
+}
+
+double weight_of(const Seen& seen) {
+  return seen.count > 0 ? std::max(seen.estimate / seen.count, 1.0) : 1;
+}
+
+double mean_weight(const MethodProfile& method) {
+  Seen sum;
+  for (const Slot& slot : method.schema.slots) {
+    const std::optional<Seen> seen = seen_at(method, slot);
+    if (!seen) continue;
+    sum.count += seen->count;
+    sum.estimate += seen->estimate;
+  }
+  if (sum.count > 0) return weight_of(sum);
+  return static_cast<double>(std::max<uint64_t>(method.interval, 1));
+}
+
+double relative_variance(const Seen& seen, double samples) {
+  const double effective = std::max(1.0, std::min(seen.count, samples));
+  return (1 - 1 / weight_of(seen)) / effective;
+}
+
+Estimate around(double total, double relative_variance, double at_least) {
+  const double half = total * kZ * std::sqrt(relative_variance);
+  return {total, std::min(total, std::max(total - half, at_least)), total + half};
+}
+
+double samples_of(const MethodProfile& method) {
+  return static_cast<double>(method.sampled_calls) + static_cast<double>(method.bursts);
+}
+
+// The relative variance of the mean of the timed executions of a loop.
+double mean_variance(std::span<const uint64_t> words, double entries) {
+  using Float = long double;
+  const auto timed = static_cast<Float>(words[slot_word::kLoopTimed]);
+  const auto cycles = static_cast<Float>(words[slot_word::kLoopCycles]);
+  const auto squares = static_cast<Float>(profile::load_wide(&words[slot_word::kLoopSquares]));
+  const double untimed = std::max(0.0, 1 - static_cast<double>(timed) / entries);
+  if (cycles == 0) return 0;
+  const Float mean = cycles / timed;
+  const Float spread = timed < 2 ? mean * mean : (squares - cycles * mean) / (timed - 1);
+  return static_cast<double>(std::max<Float>(spread, 0) / (timed * mean * mean)) * untimed;
+}
+
+}  // namespace
+
+Estimate estimate_of(uint64_t count, uint64_t estimate, uint64_t samples) {
+  const Seen seen{static_cast<double>(count), static_cast<double>(estimate)};
+  return around(seen.estimate, relative_variance(seen, static_cast<double>(samples)), seen.count);
+}
+
+std::optional<uint64_t> MethodProfile::count(SlotKind kind, SiteId site) const {
+  const Slot* slot = schema.find(kind, site);
+  const bool known = slot != nullptr && slot->word < counts.size() && kind != SlotKind::kGauge;
+  if (!known) return std::nullopt;
+  uint64_t sum = counts[slot->word];
+  const Table* entries = kind == SlotKind::kCallTarget ? table(kind, site) : nullptr;
+  if (entries == nullptr) return sum;
+  for (const auto& [key, entry] : *entries) profile::add_saturating(sum, entry.count);
+  return sum;
+}
+
+std::optional<Estimate> MethodProfile::estimate(SlotKind kind, SiteId site) const {
+  const Slot* slot = schema.find(kind, site);
+  if (slot == nullptr) return std::nullopt;
+  const std::optional<Seen> seen = seen_at(*this, *slot);
+  if (!seen) return std::nullopt;
+  if (seen->count > 0) {
+    return around(seen->estimate, relative_variance(*seen, samples_of(*this)), seen->count);
+  }
+  const double weight = mean_weight(*this);
+  const double unseen = weight > 1 ? std::log(kMiss) / std::log1p(-1 / weight) : 0;
+  return Estimate{seen->estimate, 0, std::max(seen->estimate, unseen)};
+}
+
+std::optional<Estimate> MethodProfile::loop_cycles(SiteId site) const {
+  const Slot* slot = schema.find(SlotKind::kLoop, site);
+  const std::span<const uint64_t> loop = words(SlotKind::kLoop, site);
+  const bool known = loop.size() == slot_words(SlotKind::kLoop) && slot->word < estimates.size();
+  if (!known) return std::nullopt;
+  const Seen entries = *seen_at(*this, *slot);
+  if (entries.count == 0) return Estimate{};
+  if (loop[slot_word::kLoopTimed] == 0) return std::nullopt;
+  const auto cycles = static_cast<double>(loop[slot_word::kLoopCycles]);
+  const double mean = cycles / static_cast<double>(loop[slot_word::kLoopTimed]);
+  const double variance = mean_variance(loop, std::max(entries.estimate, 1.0)) +
+                          relative_variance(entries, samples_of(*this));
+  return around(mean * entries.estimate, variance, cycles);
+}
+
+}  // namespace uptier

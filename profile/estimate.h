@@ -1,0 +1,35 @@
+// estimate.h: cumulative counts that are estimated as they grow.
+//
+// Law: what came on from one snapshot to the next is weighted by the mean gap that was in force in
+// between, so estimates stay unbiased while intervals change.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "profile/schema.h"
+
+namespace uptier::profile {
+
+// What one id has observed. Members as in MethodProfile.
+struct Observed {
+  std::vector<uint64_t> counts;
+  std::vector<uint64_t> estimates;
+  Tables tables;
+
+  friend bool operator==(const Observed&, const Observed&) = default;
+};
+
+// Replaces the cumulative counts of `seen` (empty before the first time) by those of `now`, whose
+// estimates are not looked at, and adds to the estimates what came on, times `weight` (0 counts as
+// 1), saturating.
+//
+// A count that falls takes its estimate with it in proportion. A table and its `other` exchange
+// counts when the greatest entries change: what falls there releases its share of its estimate, and
+// the rising ones take what was released in proportion to how much they rise. So the estimates of a
+// site add up to what its total came to, weighted.
+//
+// The counts must be those of a MethodProfile that passes check. O(words + entries).
+void advance(Observed& seen, const Schema& schema, Observed now, uint64_t weight);
+
+}  // namespace uptier::profile

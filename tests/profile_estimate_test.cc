@@ -1,0 +1,304 @@
+#include "profile/estimate.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "profile/numbers.h"
+#include "tests/trace_samples.h"
+
+namespace uptier::profile {
+namespace {
+
+using uptier::test::Generator;
+using Words = std::vector<uint64_t>;
+
+Observed counts(Words words) { return {std::move(words), {}, {}}; }
+
+// Counts of one call target site: `other`, and a table.
+Observed callees(uint64_t other, std::vector<std::pair<uint64_t, uint64_t>> table) {
+  Observed observed = counts({other});
+  for (const auto& [callee, count] : table) {
+    observed.tables[{SlotKind::kCallTarget, 1}][{0, callee}] = {count, 0};
+  }
+  return observed;
+}
+
+Schema one_slot(SlotKind kind) {
+  Schema schema;
+  schema.add(kind, 1, 2);
+  return schema;
+}
+
+TEST(Advance, growth_is_weighted_by_the_interval_it_came_with) {
+  const Schema schema = one_slot(SlotKind::kBlock);
+  Observed seen;
+  advance(seen, schema, counts({10}), 1);
+  advance(seen, schema, counts({14}), 16);
+  advance(seen, schema, counts({14}), 1000);
+  advance(seen, schema, counts({15}), 0);  // unknown: 1
+  EXPECT_EQ(seen.counts, Words{15});
+  EXPECT_EQ(seen.estimates, Words{10 + 4 * 16 + 1});
+}
+
+TEST(Advance, constant_interval_gives_multiples_of_the_counts) {
+  Generator generator(51);
+  for (int round = 0; round < 300; ++round) {
+    MethodProfile method = generator.method({}, generator.schema(1));
+    const uint64_t weight = 1 + generator.below(30);
+    Observed seen;
+    advance(seen, method.schema, {method.counts, {}, method.tables}, weight);
+    method.weigh(weight);
+    ASSERT_EQ(seen.estimates, method.estimates);
+    ASSERT_EQ(seen.tables, method.tables);
+    // The same snapshot again says nothing new.
+    const Observed before = seen;
+    advance(seen, method.schema, {method.counts, {}, method.tables}, 77);
+    ASSERT_EQ(seen, before);
+  }
+}
+
+TEST(Advance, count_that_falls_takes_its_estimate_along) {
+  const Schema schema = one_slot(SlotKind::kBlock);
+  Observed seen;
+  advance(seen, schema, counts({10}), 8);
+  advance(seen, schema, counts({5}), 8);
+  EXPECT_EQ(seen.estimates, Words{40});
+  advance(seen, schema, counts({0}), 8);
+  EXPECT_EQ(seen.estimates, Words{0});
+}
+
+TEST(Advance, negative_sums_are_weighted_too) {
+  const Schema schema = one_slot(SlotKind::kRange);
+  Observed seen;
+  advance(seen, schema, counts({1, -uint64_t{5}, UINT64_MAX, -uint64_t{5}, -uint64_t{5}}), 4);
+  advance(seen, schema, counts({2, 5, 0, -uint64_t{5}, 10}), 2);
+  EXPECT_TRUE(load_wide(&seen.estimates[slot_word::kSum]) == -5 * 4 + 10 * 2);
+  EXPECT_EQ(seen.estimates[slot_word::kMin], 0u);
+  EXPECT_EQ(seen.estimates[slot_word::kMax], 0u);
+}
+
+TEST(Advance, entry_that_enters_the_table_brings_its_estimate_from_other) {
+  const Schema schema = one_slot(SlotKind::kCallTarget);
+  Observed seen;
+  advance(seen, schema, callees(10, {{1, 20}}), 1);
+  // Callee 2 comes out of `other` with 6 old calls and 4 new ones.
+  advance(seen, schema, callees(4, {{1, 20}, {2, 10}}), 8);
+  const Table& table = seen.tables.at({SlotKind::kCallTarget, 1});
+  EXPECT_EQ(seen.estimates, Words{4});
+  EXPECT_EQ(table.at({0, 1}).estimate, 20u);
+  EXPECT_EQ(table.at({0, 2}).estimate, 6u + 4 * 8);
+}
+
+TEST(Advance, estimates_of_a_table_add_up_whatever_moves) {
+  // A producer that counts without limit and hands over its two greatest entries each time.
+  std::mt19937_64 random(52);
+  const Schema schema = one_slot(SlotKind::kCallTarget);
+  for (int round = 0; round < 300; ++round) {
+    Observed seen, all = callees(0, {});
+    uint64_t expected = 0;
+    for (int flush = 0; flush < 10; ++flush) {
+      const uint64_t weight = 1 + random() % 16;
+      for (uint64_t calls = random() % 40; calls > 0; --calls, expected += weight) {
+        ++all.tables[{SlotKind::kCallTarget, 1}][{0, random() % (1 + flush)}].count;
+      }
+      MethodProfile method;
+      method.schema = schema;
+      method.counts = all.counts;
+      method.tables = all.tables;
+      if (method.tables.begin() != method.tables.end() && method.tables.begin()->second.empty()) {
+        method.tables.clear();
+      }
+      method.weigh(0);
+      Profile one;
+      one.methods.emplace(method.key, method);
+      trim(one, 2);
+      const MethodProfile& trimmed = one.methods.begin()->second;
+      advance(seen, schema, {trimmed.counts, {}, trimmed.tables}, weight);
+      uint64_t sum = seen.estimates[0];
+      for (const auto& [site, table] : seen.tables) {
+        for (const auto& [key, entry] : table) sum += entry.estimate;
+      }
+      ASSERT_EQ(sum, expected);
+    }
+  }
+}
+
+TEST(Advance, any_counts_are_taken_without_harm) {
+  Generator generator(53);
+  for (int round = 0; round < 300; ++round) {
+    const Schema schema = generator.schema(1);
+    MethodProfile method;
+    Observed seen;
+    for (int flush = 0; flush < 5; ++flush) {
+      const MethodProfile next = generator.method({}, schema);
+      advance(seen, schema, {next.counts, {}, next.tables}, generator.count());
+    }
+    method.schema = schema;
+    method.counts = seen.counts;
+    method.estimates = seen.estimates;
+    method.tables = seen.tables;
+    ASSERT_TRUE(method.check().ok()) << method.check().error().message;
+  }
+}
+
+MethodProfile method_of(SlotKind kind, Words words, uint64_t weight, uint64_t samples) {
+  MethodProfile method;
+  method.schema.add(kind, 1, 2);
+  method.counts = std::move(words);
+  method.weigh(weight);
+  method.sampled_calls = samples;
+  return method;
+}
+
+TEST(Estimate, every_call_observed_leaves_no_doubt) {
+  EXPECT_EQ(estimate_of(1000, 1000, 10), (Estimate{1000, 1000, 1000}));
+  EXPECT_EQ(estimate_of(0, 0, 0), (Estimate{0, 0, 0}));
+}
+
+TEST(Estimate, width_follows_the_formula) {
+  const Estimate many = estimate_of(400, 6400, 100);  // n_eff 100, w 16
+  const double half = 6400 * 1.96 * std::sqrt((1 - 1.0 / 16) / 100);
+  EXPECT_DOUBLE_EQ(many.total, 6400);
+  EXPECT_DOUBLE_EQ(many.low, 6400 - half);
+  EXPECT_DOUBLE_EQ(many.high, 6400 + half);
+  const Estimate few = estimate_of(25, 400, 100);  // n_eff 25
+  EXPECT_DOUBLE_EQ(few.high, 400 + 400 * 1.96 * std::sqrt((1 - 1.0 / 16) / 25));
+  EXPECT_DOUBLE_EQ(estimate_of(2, 32, 0).low, 2);  // never less than what was seen
+}
+
+TEST(Estimate, interval_holds_the_truth_as_often_as_it_says) {
+  // 3000 experiments of 4000 calls, each observed with probability 1/8. The share of intervals that
+  // hold 4000 has a standard deviation of 0.4 % around 95 %; five of them are allowed, and the
+  // normal approximation costs less than one.
+  std::mt19937_64 random(54);
+  constexpr int kRuns = 3000, kCalls = 4000, kWeight = 8;
+  int held = 0;
+  double sum = 0;
+  for (int run = 0; run < kRuns; ++run) {
+    std::binomial_distribution<uint64_t> observed(kCalls, 1.0 / kWeight);
+    const uint64_t count = observed(random);
+    const Estimate e = estimate_of(count, count * kWeight, count);
+    held += e.low <= kCalls && kCalls <= e.high;
+    sum += e.total;
+  }
+  EXPECT_NEAR(static_cast<double>(held) / kRuns, 0.95, 0.02);
+  EXPECT_NEAR(sum / kRuns, kCalls, 5 * std::sqrt(kCalls * 7.0 / kRuns));
+}
+
+TEST(Estimate, executions_of_one_sampled_call_are_no_independent_evidence) {
+  // 2000 calls with 50 executions each.
+  std::mt19937_64 random(55);
+  constexpr int kRuns = 2000, kCalls = 2000, kEach = 50, kWeight = 8;
+  int held = 0;
+  for (int run = 0; run < kRuns; ++run) {
+    std::binomial_distribution<uint64_t> observed(kCalls, 1.0 / kWeight);
+    const uint64_t samples = observed(random);
+    const Estimate e = estimate_of(samples * kEach, samples * kEach * kWeight, samples);
+    held += e.low <= kCalls * kEach && kCalls * kEach <= e.high;
+  }
+  EXPECT_NEAR(static_cast<double>(held) / kRuns, 0.95, 0.025);
+}
+
+TEST(Estimate, site_that_was_never_seen_may_have_run) {
+  MethodProfile method;
+  method.schema = Schema::block_schema(2, 0);
+  method.counts = {100, 0};
+  method.weigh(16);
+  const Estimate unseen = *method.estimate(SlotKind::kBlock, 2);
+  EXPECT_EQ(unseen.total, 0);
+  EXPECT_EQ(unseen.low, 0);
+  EXPECT_NEAR(unseen.high, std::log(0.05) / std::log(15.0 / 16), 1e-9);
+  method.weigh(1);
+  EXPECT_EQ(*method.estimate(SlotKind::kBlock, 2), (Estimate{0, 0, 0}));
+  EXPECT_EQ(method.estimate(SlotKind::kBlock, 3), std::nullopt);
+  EXPECT_EQ(method.estimate(SlotKind::kEdge, 1), std::nullopt);
+}
+
+TEST(Estimate, call_targets_add_up_table_and_other_and_gauges_have_none) {
+  MethodProfile method = method_of(SlotKind::kCallTarget, {5}, 1, 0);
+  method.tables[{SlotKind::kCallTarget, 1}] = {{{0, 1}, {10, 0}}, {{0, 2}, {20, 0}}};
+  method.weigh(4);
+  EXPECT_EQ(method.count(SlotKind::kCallTarget, 1), 35u);
+  EXPECT_EQ(method.estimate(SlotKind::kCallTarget, 1)->total, 140);
+  const MethodProfile gauge = method_of(SlotKind::kGauge, {7}, 1, 0);
+  EXPECT_EQ(gauge.count(SlotKind::kGauge, 1), std::nullopt);
+  EXPECT_EQ(gauge.estimate(SlotKind::kGauge, 1), std::nullopt);
+  EXPECT_EQ(gauge.words(SlotKind::kGauge, 1)[slot_word::kGaugeValue], 7u);
+}
+
+// entries, iterations, timed, timed iterations, cycles, exclusive cycles, squares
+MethodProfile loop(uint64_t entries, Words cycles, uint64_t weight, uint64_t samples) {
+  uint64_t sum = 0, squares = 0;
+  for (const uint64_t c : cycles) {
+    sum += c;
+    squares += c * c;
+  }
+  return method_of(SlotKind::kLoop, {entries, 9, cycles.size(), 9, sum, sum, squares, 0}, weight,
+                   samples);
+}
+
+TEST(LoopCycles, all_timed_and_all_observed_is_exact) {
+  const Estimate e = *loop(3, {100, 300, 200}, 1, 3).loop_cycles(1);
+  EXPECT_EQ(e, (Estimate{600, 600, 600}));
+}
+
+TEST(LoopCycles, mean_of_the_timed_times_estimated_entries) {
+  const Estimate e = *loop(30, {100, 300}, 4, 30).loop_cycles(1);
+  EXPECT_DOUBLE_EQ(e.total, 200 * 120);
+  const double variance = 20000.0 / (2 * 200 * 200) * (1 - 2.0 / 120) + (1 - 0.25) / 30;
+  EXPECT_DOUBLE_EQ(e.high, e.total * (1 + 1.96 * std::sqrt(variance)));
+  EXPECT_GE(e.low, 400);
+}
+
+TEST(LoopCycles, are_unknown_when_nothing_was_timed_and_zero_when_nothing_ran) {
+  EXPECT_EQ(loop(30, {}, 4, 30).loop_cycles(1), std::nullopt);
+  EXPECT_EQ(loop(0, {}, 4, 30).loop_cycles(1), (Estimate{0, 0, 0}));
+  EXPECT_EQ(loop(0, {}, 4, 30).loop_cycles(2), std::nullopt);
+}
+
+TEST(LoopCycles, one_timed_execution_says_little) {
+  const Estimate e = *loop(100, {50}, 1, 100).loop_cycles(1);
+  EXPECT_DOUBLE_EQ(e.total, 5000);
+  EXPECT_DOUBLE_EQ(e.low, 50);
+  EXPECT_GT(e.high, 9000);
+}
+
+TEST(LoopCycles, interval_holds_the_truth_as_often_as_it_says) {
+  // 1000 executions of uniform length around 500, 100 of them timed; the truth is their sum.
+  std::mt19937_64 random(56);
+  constexpr int kRuns = 2000, kEntries = 1000, kTimed = 100;
+  int held = 0;
+  for (int run = 0; run < kRuns; ++run) {
+    double truth = 0;
+    Words timed;
+    for (int i = 0; i < kEntries; ++i) {
+      const uint64_t cycles = random() % 1001;
+      truth += static_cast<double>(cycles);
+      if (i < kTimed) timed.push_back(cycles);
+    }
+    const Estimate e = *loop(kEntries, timed, 1, kEntries).loop_cycles(1);
+    held += e.low <= truth && truth <= e.high;
+  }
+  EXPECT_NEAR(static_cast<double>(held) / kRuns, 0.95, 0.025);
+}
+
+TEST(Estimate, order_of_its_three_numbers_holds_for_any_counts) {
+  Generator generator(57);
+  for (int round = 0; round < 500; ++round) {
+    const MethodProfile method = generator.method({}, generator.schema(1));
+    for (const Slot& slot : method.schema.slots) {
+      for (const auto& e : {method.estimate(slot.kind, slot.site), method.loop_cycles(slot.site)}) {
+        if (!e) continue;
+        ASSERT_LE(0, e->low);
+        ASSERT_LE(e->low, e->total);
+        ASSERT_LE(e->total, e->high);
+        ASSERT_TRUE(std::isfinite(e->high));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace uptier::profile

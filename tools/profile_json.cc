@@ -1,0 +1,146 @@
+#include "tools/profile_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "profile/numbers.h"
+#include "profile/schema.h"
+
+namespace uptier::tools {
+namespace {
+
+using nlohmann::ordered_json;
+using profile::Word;
+using profile::WordRule;
+
+// The samples of a method, for the width of what is estimated.
+uint64_t samples_of(const MethodProfile& m) {
+  uint64_t samples = m.sampled_calls;
+  profile::add_saturating(samples, m.bursts);
+  return samples;
+}
+
+ordered_json to_json(uint64_t count, const std::optional<Estimate>& e) {
+  ordered_json j;
+  j["count"] = count;
+  j["estimate"] = e ? ordered_json(e->total) : ordered_json(nullptr);
+  j["low"] = e ? ordered_json(e->low) : ordered_json(nullptr);
+  j["high"] = e ? ordered_json(e->high) : ordered_json(nullptr);
+  return j;
+}
+
+// One word by its rule: a sum with its estimate, a wide sum as text, an extreme of something seen.
+ordered_json to_json(const MethodProfile& m, WordRule rule, uint32_t at, bool seen) {
+  const uint64_t count = m.counts[at];
+  switch (rule) {
+    case WordRule::kSum:
+    case WordRule::kOther:
+      return to_json(count, estimate_of(count, m.estimates[at], samples_of(m)));
+    case WordRule::kWide: return profile::to_text(profile::load_wide(&m.counts[at]));
+    case WordRule::kMin:
+    case WordRule::kMax: return seen ? ordered_json(static_cast<int64_t>(count)) : nullptr;
+    default: return count;
+  }
+}
+
+ordered_json to_json(const MethodProfile& m, SlotKind kind, const TableKey& key,
+                     const TableEntry& entry) {
+  ordered_json j;
+  if (kind == SlotKind::kValue) {
+    j["value"] = static_cast<int64_t>(key.value);
+  } else {
+    j["module_key"] = key.module_key;
+    j["function_index"] = key.value;
+  }
+  j.update(to_json(entry.count, estimate_of(entry.count, entry.estimate, samples_of(m))));
+  return j;
+}
+
+ordered_json table_json(const MethodProfile& m, const Slot& slot) {
+  ordered_json entries = ordered_json::array();
+  const Table* table = m.table(slot.kind, slot.site);
+  if (table == nullptr) return entries;
+  for (const auto& [key, entry] : *table) entries.push_back(to_json(m, slot.kind, key, entry));
+  return entries;
+}
+
+ordered_json mean_json(const MethodProfile& m, const Slot& slot) {
+  const uint64_t count = m.counts[slot.word];
+  if (count == 0) return nullptr;
+  const uint64_t* sum = &m.counts[slot.word + slot_word::kSum];
+  return static_cast<double>(profile::load_wide(sum)) / static_cast<double>(count);
+}
+
+// The loop's cycles over all its executions; null where none was timed.
+ordered_json cycles_json(const MethodProfile& m, const Slot& slot) {
+  const std::optional<Estimate> cycles = m.loop_cycles(slot.site);
+  if (!cycles) return nullptr;
+  return {{"estimate", cycles->total}, {"low", cycles->low}, {"high", cycles->high}};
+}
+
+ordered_json to_json(const MethodProfile& m, const Slot& slot) {
+  ordered_json j;
+  j["kind"] = slot_kind_name(slot.kind);
+  j["site"] = slot.site;
+  const std::span<const Word> words = profile::words_of(slot.kind);
+  if (words.size() == 1 && words[0].rule == WordRule::kSum) {
+    j.update(to_json(m.counts[slot.word], m.estimate(slot.kind, slot.site)));
+    return j;
+  }
+  const bool seen = m.counts[slot.word] != 0;
+  for (uint32_t i = 0; i < words.size(); ++i) {
+    if (words[i].rule == WordRule::kWideHigh) continue;
+    j[std::string(words[i].name)] = to_json(m, words[i].rule, slot.word + i, seen);
+  }
+  if (slot.kind == SlotKind::kValue || slot.kind == SlotKind::kRange)
+    j["mean"] = mean_json(m, slot);
+  if (slot.kind == SlotKind::kLoop) j["total_cycles"] = cycles_json(m, slot);
+  if (has_table(slot.kind)) j["top"] = slot.top;
+  if (has_table(slot.kind)) j["table"] = table_json(m, slot);
+  return j;
+}
+
+ordered_json to_json(const MethodProfile& m) {
+  ordered_json j;
+  j["module_key"] = m.key.module_key;
+  j["function_index"] = m.key.function_index;
+  j["name"] = m.name;
+  j["calls"] = m.calls;
+  j["sampled_calls"] = m.sampled_calls;
+  j["iterations"] = m.iterations;
+  j["bursts"] = m.bursts;
+  j["interval"] = m.interval != 0 ? ordered_json(m.interval) : ordered_json(nullptr);
+  j["cfg_hash"] = m.schema.cfg_hash;
+  j["sites"] = ordered_json::array();
+  for (const Slot& slot : m.schema.slots) j["sites"].push_back(to_json(m, slot));
+  return j;
+}
+
+ordered_json methods_json(const Profile& profile) {
+  ordered_json methods = ordered_json::array();
+  for (const auto& [key, method] : profile.methods) {
+    if (method.check().ok()) methods.push_back(to_json(method));
+  }
+  return methods;
+}
+
+// Names come from the module and may be any bytes.
+std::string print(const ordered_json& j) {
+  return j.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string profile_json(const Profile& profile) {
+  return print({{"methods", methods_json(profile)}});
+}
+
+std::string profile_json(const TraceProfile& trace) {
+  ordered_json j;
+  j["truncated"] = trace.truncated;
+  j["skipped"] = trace.skipped;
+  j["lost"] = trace.lost;
+  j["methods"] = methods_json(trace.profile);
+  return print(j);
+}
+
+}  // namespace uptier::tools

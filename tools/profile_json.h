@@ -1,0 +1,20 @@
+// profile_json.h: a profile for programs. Keys are the field names of uptier/profile.h and the word
+// names of its text form.
+//
+// What was estimated is an object {"count", "estimate", "low", "high"}: the raw number, the
+// weighted one, and the interval that holds the true one with about 95 %. Sums of values have up to
+// 128 bits and are decimal strings. What is not known is null.
+#pragma once
+
+#include <string>
+
+#include "uptier/profile.h"
+
+namespace uptier::tools {
+
+std::string profile_json(const Profile& profile);
+
+// The same with what else a trace says: "truncated", "skipped" and "lost".
+std::string profile_json(const TraceProfile& trace);
+
+}  // namespace uptier::tools
