@@ -39,7 +39,7 @@ const void* RuntimeImpl::enter(uint32_t index) noexcept {
     c->pending_trap = static_cast<uint32_t>(TrapCode::kHost);
     c->trap_detail = 0;
     c->trap_pc = 0;
-    return routines_.trap_exit();
+    return routines_.trap_exit_at_entry();
   }
   AttachedThread* t = here();
   if (t == nullptr) {  // not attached to this runtime: unobserved
