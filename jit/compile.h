@@ -46,8 +46,8 @@ struct Helpers {
   const void* loop_slow_instrumented = nullptr;
   // Jumped to when ThreadContext::pending_trap is set after a host call.
   const void* trap_exit = nullptr;
-  // Called by counters of CounterMode::kScalable and kDual, see Routines; may be null where there
-  // are none.
+  // Called by counters of CounterMode::kScalable and kDual: those of Routines, inside the code
+  // space. May be null where there are no such counters.
   const void* scalable_count64 = nullptr;
   const void* scalable_count32 = nullptr;
   // Passed to the loop helpers as it is.

@@ -120,7 +120,8 @@ void Selector::emit_counter_slow() {
   for (const CounterSlow& s : counter_slow_) {
     b_.bind(s.slow);
     if (s.offset != 0) a_.add(kScratch, imm(s.offset));
-    b_.call_address(request_.probes->narrow ? h.scalable_count32 : h.scalable_count64);
+    // In the code space: r11 is taken, so there is no other way to get there.
+    b_.rel32({0xe8}, request_.probes->narrow ? h.scalable_count32 : h.scalable_count64);
     a_.jmp(s.resume);
   }
 }

@@ -82,6 +82,8 @@ class Interpreter {
   std::span<const uint64_t> edge_counts(MethodId m) const { return counts_[m.index()].edges; }
   // Calls so far.
   uint64_t entries(MethodId m) const { return counts_[m.index()].entries; }
+  // Methods that there are counts of: those of the module when the interpreter was made.
+  uint32_t methods() const { return static_cast<uint32_t>(counts_.size()); }
   // Instructions executed so far, over all runs.
   uint64_t steps() const { return steps_; }
 
