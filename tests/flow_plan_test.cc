@@ -190,6 +190,20 @@ TEST(ProbePlan, adds_not_one_byte_to_plain_copies) {
   EXPECT_EQ(compared, 400);
 }
 
+TEST(ProbePlan, of_scalable_counters_needs_their_routine) {
+  CodeMachine m;
+  struct Nowhere : jit::CallResolver {
+    jit::CallTarget target(MethodId) override { return {}; }
+  } calls;
+  Function f = parse(kDiamondInLoop);
+  jit::Helpers none;
+  ProbePlan p = jit::plan_probes(f, {FlowMode::kEdges, CounterMode::kScalable});
+  auto r = jit::compile_baseline({f, MethodId(0), none, calls, *m.space},
+                                 {.copy = Copy::kInstrumented, .probes = &p});
+  ASSERT_FALSE(r.ok());
+  EXPECT_EQ(r.error().code, ErrorCode::kInvalidInput);
+}
+
 // ---- Instruction budgets ----------------------------------------------------------------------
 
 // Instructions of `with` that `without` has not, in order.

@@ -81,20 +81,20 @@ bool Selector::has_moves(const Edge& e) const {
   return false;
 }
 
-void Selector::emit_work(const Edge& e) {
+void Selector::emit_edge(const Edge& e) {
   count_along(e);
   emit_moves(e);
 }
 
-// Ends the block along an edge: its work, then a jump unless the target follows.
+// Ends the block along an edge: its code, then a jump unless the target follows.
 void Selector::go_to(const Edge& e) {
-  emit_work(e);
+  emit_edge(e);
   if (!is_next(e.to)) a_.jmp(label(e.to));
 }
 
-// Sets `target` to where a jump along `e` goes: the block itself, or a stub with the edge's work.
+// Sets `target` to where a jump along `e` goes: the block itself, or a stub with the edge's code.
 void Selector::edge_or_stub(const Edge& e, std::vector<EdgeStub>& stubs, Label& target) {
-  if (!has_work(e)) {
+  if (!has_code(e)) {
     target = label(e.to);
     return;
   }
@@ -112,22 +112,22 @@ void Selector::branch(const Inst& i) {
   Condition c = condition(f_.args(i)[0]);
   const Edge* far = &f_.edges_of(i)[0];
   const Edge* near = &f_.edges_of(i)[1];
-  // The jump goes along `far`. Work is done on `near`, which the jump skips; when both edges have
+  // The jump goes along `far`. The code of `near` is skipped by the jump; when both edges have
   // some, `far` has a stub behind them, which may fall into the next block.
-  bool far_works = has_work(*far), near_works = has_work(*near);
-  bool swap = far_works != near_works ? far_works : is_next(far_works ? near->to : far->to);
+  bool far_code = has_code(*far), near_code = has_code(*near);
+  bool swap = far_code != near_code ? far_code : is_next(far_code ? near->to : far->to);
   if (swap) {
     std::swap(far, near);
-    std::swap(far_works, near_works);
+    std::swap(far_code, near_code);
     c = negate(c);
   }
-  if (!far_works) {
+  if (!far_code) {
     emit_jump_if(b_, c, label(far->to));
     return go_to(*near);
   }
   Label stub = b_.new_label();
   emit_jump_if(b_, c, stub);
-  emit_work(*near);
+  emit_edge(*near);
   a_.jmp(label(near->to));
   b_.bind(stub);
   go_to(*far);
@@ -154,7 +154,7 @@ void Selector::switch_on(const Inst& i) {
   }
   for (const EdgeStub& s : stubs) {
     b_.bind(s.at);
-    emit_work(*s.edge);
+    emit_edge(*s.edge);
     a_.jmp(label(s.edge->to));
   }
 }

@@ -64,7 +64,7 @@ void Selector::count_along(const Edge& e) {
 }
 
 void Selector::count_return() {
-  if (flow_.counts_edges) count(flow_.at_return[here_.index()]);
+  if (flow_.counts_edges) count(flow_.at_return[current_.index()]);
 }
 
 // ---- Increments -------------------------------------------------------------------------------

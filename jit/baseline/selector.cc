@@ -82,7 +82,7 @@ void Selector::place_arguments() {
 
 void Selector::block(size_t position) {
   Block b = f_.layout[position];
-  here_ = b;
+  current_ = b;
   next_ = position + 1 < f_.layout.size() ? f_.layout[position + 1] : Block::none();
   bool keep = false;
   if (position != 0) {

@@ -146,8 +146,8 @@ class Selector {
   bool is_next(Block b) const { return b == next_; }
   bool has_moves(const Edge& e) const;
   // What is to be done along an edge: counting and moves.
-  bool has_work(const Edge& e) const { return has_moves(e) || counts_along(e); }
-  void emit_work(const Edge& e);
+  bool has_code(const Edge& e) const { return has_moves(e) || counts_along(e); }
+  void emit_edge(const Edge& e);
   bool needs_move(Value arg, Value param) const;
   const Label& label(Block b) const { return labels_[b.index()]; }
   void load_slab();
@@ -194,7 +194,7 @@ class Selector {
   bool instrumented_;
   std::vector<Label> labels_;           // by Block::index()
   std::vector<uint32_t> predecessors_;  // edges into a block
-  Block here_;                          // the block that is being emitted
+  Block current_;                       // the block that is being emitted
   Block next_;                          // the block that is laid out behind it
   Label self_;
   const Inst* waiting_ = nullptr;  // the comparison that was not emitted yet
