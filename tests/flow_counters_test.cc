@@ -252,6 +252,32 @@ b2:
   EXPECT_EQ(c.edges[first + 2], 1u);
 }
 
+// Nothing lies between the first call and the next block: its return address is in that block.
+TEST(FlowTraps, a_call_at_the_end_of_a_block_belongs_to_its_own_block) {
+  jit::Module module = parse(R"(
+func @inner(i32) {
+b0(v0: i32):
+  trap_if v0, unreachable
+  return
+}
+func @outer(i32) {
+b0(v0: i32):
+  call @inner(v0)
+  jump b1
+b1:
+  return
+}
+)");
+  CodeMachine machine;
+  FlowModule compiled(machine, module, {});
+  EXPECT_EQ(compiled.run(MethodId(1), {1}).trap, TrapCode::kUnreachable);
+  EXPECT_EQ(compiled.run(MethodId(1), {0}).trap, TrapCode::kNone);
+  EXPECT_EQ(compiled.reports(), 2u);
+  profile::FlowCounts c = compiled.counts(1);
+  EXPECT_EQ(c.blocks, (std::vector<uint64_t>{2, 1}));
+  EXPECT_EQ(c.edges[compiled.layout(1).shape().first_trap()], 1u);
+}
+
 // Optimized code keeps the chain of frame pointers, so frames above it are found through it.
 TEST(FlowTraps, frames_are_found_through_optimized_ones) {
   jit::Module module = parse(R"(
