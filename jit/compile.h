@@ -16,6 +16,7 @@
 #include "jit/code/code_space.h"
 #include "jit/ir/frame_layout.h"
 #include "jit/ir/function.h"
+#include "jit/probe_plan.h"
 #include "uptier/result.h"
 
 namespace uptier::jit {
@@ -45,6 +46,10 @@ struct Helpers {
   const void* loop_slow_instrumented = nullptr;
   // Jumped to when ThreadContext::pending_trap is set after a host call.
   const void* trap_exit = nullptr;
+  // Called by counters of CounterMode::kScalable and kDual: those of Routines, inside the code
+  // space. May be null where there are no such counters.
+  const void* scalable_count64 = nullptr;
+  const void* scalable_count32 = nullptr;
   // Passed to the loop helpers as it is.
   void* runtime = nullptr;
 };
@@ -61,6 +66,9 @@ struct BaselineRequest {
   Copy copy = Copy::kPlain;
   // Whether the plain copy checks at loop headers. Off only when nothing may ever divert it.
   bool loop_checks = true;
+  // What the instrumented copy counts, by plan_probes for this very body; null: one 64-bit counter
+  // of the thread's own a block, block k at 8 * (k - 1). Plain copies do not depend on it.
+  const ProbePlan* probes = nullptr;
 };
 
 struct OptimizeRequest {

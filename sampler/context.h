@@ -61,6 +61,8 @@ struct ThreadContext {
   uint64_t random = 0;      // state of the gap generator
   uint32_t method_capacity = 0;
   uint32_t thread_number = 0;  // 1, 2, ... in order of attaching
+  // State of the generator of probabilistic counters; any start will do, best one of each thread's.
+  uint64_t counter_random = 0;
 
   MethodState& method(uint32_t index);
 };
@@ -69,6 +71,7 @@ struct ThreadContext {
 inline constexpr uint32_t kMethodsOffset = 4096;
 inline constexpr uint32_t kStackLimitOffset = offsetof(ThreadContext, stack_limit);
 inline constexpr uint32_t kPendingTrapOffset = offsetof(ThreadContext, pending_trap);
+inline constexpr uint32_t kCounterRandomOffset = offsetof(ThreadContext, counter_random);
 inline constexpr uint32_t kCallCountdownOffset = offsetof(MethodState, call_countdown);
 inline constexpr uint32_t kLoopCountdownOffset = offsetof(MethodState, loop_countdown);
 inline constexpr uint32_t kSlabOffset = offsetof(MethodState, slab);

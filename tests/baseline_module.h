@@ -98,6 +98,7 @@ inline void raise_in_context(TrapCode code) {
   sampler::ThreadContext& c = *sampler::current_context();
   c.pending_trap = static_cast<uint32_t>(code);
   c.trap_location = 0;
+  c.trap_pc = 0;
 }
 
 }  // namespace uptier::test

@@ -55,7 +55,8 @@ class AttachedThread {
   sampler::ThreadContext* before_;
 };
 
-// Everything that compiled code needs around it. `slow` answers the stubs' slow path.
+// Everything that compiled code needs around it. `slow` answers the stubs' slow path, `trapped`
+// hears of frames that count edges and are unwound.
 class CodeMachine {
  public:
   static constexpr uint32_t kMethods = 600;
@@ -66,7 +67,8 @@ class CodeMachine {
       : thread(kMethods) {
     uint32_t data = jit::StubTable::data_bytes(kMethods);
     space = take(jit::CodeSpace::create({.code_budget = budget, .data_bytes = data}));
-    routines.emplace(take(jit::Routines::create(*space, &CodeMachine::slow_entry, this)));
+    routines.emplace(take(jit::Routines::create(*space, &CodeMachine::slow_entry, this, nullptr,
+                                                nullptr, {&CodeMachine::trap_walk, this})));
     stubs = take(
         jit::StubTable::create(*space, space->data(), kMethods, routines->entry_slow(), countdown));
     registration.emplace(take(jit::CodeRegistration::add(*space, routines->trap_exit())));
@@ -98,6 +100,7 @@ class CodeMachine {
   }
 
   AttachedThread thread;
+  std::function<void(uint32_t method, SiteId block, uint64_t frames)> trapped;
   Slow slow = [](uint32_t) -> const void* { return nullptr; };
   std::unique_ptr<jit::CodeSpace> space;
   std::optional<jit::Routines> routines;
@@ -109,6 +112,10 @@ class CodeMachine {
  private:
   static const void* slow_entry(uint32_t method, void* self) {
     return static_cast<CodeMachine*>(self)->slow(method);
+  }
+  static void trap_walk(uint32_t method, SiteId block, uint64_t frames, void* self) {
+    auto& trapped = static_cast<CodeMachine*>(self)->trapped;
+    if (trapped) trapped(method, block, frames);
   }
 };
 

@@ -1,53 +1,11 @@
 // Commands under WASI: what they print and how they end, compiled and interpreted.
-#include <fcntl.h>
-#include <unistd.h>
-
-#include "embed/wasm/wasi_bind.h"
+#include "tests/wasm_command.h"
 #include "tests/program_runs.h"
 #include "tests/wasm_interpreter.h"
 #include "tests/wasm_world.h"
 
 namespace uptier::wasm::test {
 namespace {
-
-// Collects what a guest writes to its standard output in a file without a name.
-class Output {
- public:
-  Output() : file_(std::tmpfile()) {}
-  ~Output() { std::fclose(file_); }
-  int fd() const { return fileno(file_); }
-  std::string text() const {
-    std::string s(static_cast<size_t>(lseek(fd(), 0, SEEK_END)), '\0');
-    EXPECT_EQ(pread(fd(), s.data(), s.size(), 0), static_cast<ssize_t>(s.size()));
-    return s;
-  }
-
- private:
-  std::FILE* file_;
-};
-
-struct Ended {
-  CommandResult result;
-  std::string out;
-};
-
-Ended run_command(Engine& engine, const Bytes& bytes, std::vector<std::string> args = {"test"}) {
-  Output out;
-  WasiConfig config;
-  config.args = std::move(args);
-  config.stdout_fd = out.fd();
-  auto wasi = Wasi::create(std::move(config));
-  auto module = Module::load(engine, bytes);
-  EXPECT_TRUE(wasi.ok() && module.ok());
-  Linker linker;
-  bind_wasi(linker, **wasi);
-  Store store(engine);
-  Instantiation made = store.instantiate(**module, linker);
-  EXPECT_TRUE(made.ok()) << (made.error ? made.error->message : made.trap.text());
-  if (!made.ok()) return {};
-  CommandResult r = run_start(*made.instance);
-  return {r, out.text()};
-}
 
 // Writes "hi\n", then ends as `end` says.
 std::string greeting(const std::string& end) {

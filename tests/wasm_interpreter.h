@@ -45,12 +45,18 @@ class InterpreterRuntime final : public Runtime {
     options.depth_limit = 3000;
     options.memory = {{4096, (uint64_t{1} << 47) - 4096, true}};
     options.call_host = call_host;
-    jit::InterpretOutcome r = jit::Interpreter(module_, options).run(m, args);
+    jit::Interpreter interpreter(module_, options);
+    jit::InterpretOutcome r = interpreter.run(m, args);
+    add_counts(interpreter);
     EXPECT_NE(r.kind, jit::InterpretOutcome::Kind::kStopped) << r.why;
     if (r.kind == jit::InterpretOutcome::Kind::kReturned) return {r.bits, {}};
     uint64_t detail = sampler::current_context()->trap_detail;
     return {0, {r.trap, r.method, r.location, detail}};
   }
+
+  // Executions so far by block site and by edge number, 1 at index 0; empty when never entered.
+  std::span<const uint64_t> blocks(uint32_t m) const { return counts_[m].blocks; }
+  std::span<const uint64_t> edges(uint32_t m) const { return counts_[m].edges; }
 
   Status attach() override { return {}; }
   void detach() override {}
@@ -73,6 +79,25 @@ class InterpreterRuntime final : public Runtime {
     Host* host;
     MethodInfo info;
   };
+
+  struct Counts {
+    std::vector<uint64_t> blocks, edges;
+  };
+
+  static void add(std::vector<uint64_t>& to, std::span<const uint64_t> from) {
+    to.resize(std::max(to.size(), from.size()));
+    for (size_t i = 0; i < from.size(); ++i) to[i] += from[i];
+  }
+  // Methods may have been added by nested calls.
+  void add_counts(const jit::Interpreter& interpreter) {
+    counts_.resize(methods_.size());
+    for (uint32_t m = 0; m < interpreter.methods(); ++m) {
+      auto sites = interpreter.site_counts(MethodId(m));
+      size_t blocks = std::min<size_t>(sites.size(), module_.functions[m].block_sites);
+      add(counts_[m].blocks, sites.first(blocks));
+      add(counts_[m].edges, interpreter.edge_counts(MethodId(m)));
+    }
+  }
 
   void build_new() {
     for (size_t i = module_.functions.size(); i < methods_.size(); ++i) {
@@ -100,6 +125,7 @@ class InterpreterRuntime final : public Runtime {
   std::unique_ptr<Runtime> behind_;
   std::unique_ptr<ThreadScope> scope_;
   std::deque<Registered> methods_;
+  std::vector<Counts> counts_;
   jit::Module module_;
 };
 

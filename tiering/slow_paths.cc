@@ -60,7 +60,7 @@ const void* RuntimeImpl::enter(uint32_t index) noexcept {
     c->pending_trap = static_cast<uint32_t>(TrapCode::kHost);
     c->trap_detail = 0;
     c->trap_pc = 0;
-    return routines_.trap_exit();
+    return routines_.trap_exit_at_entry();
   }
   if (m.wake_after_call.load(std::memory_order_relaxed)) {
     m.wake_after_call.store(false, std::memory_order_relaxed);

@@ -20,7 +20,24 @@ bool makes_calls(const Function& f) {
   return false;
 }
 
-Status check(const CompileInput& in) {
+// Whether what the plan's counters call is there.
+Status check(const CompileInput& in, const ProbePlan& plan) {
+  bool scalable = plan.counters == CounterMode::kScalable || plan.counters == CounterMode::kDual;
+  const Helpers& h = in.helpers;
+  if (scalable && !in.space.contains(plan.narrow ? h.scalable_count32 : h.scalable_count64)) {
+    return Error{ErrorCode::kInvalidInput,
+                 "scalable counters need their routine in the code space"};
+  }
+  if (plan.bytes > INT32_MAX) {
+    return Error{ErrorCode::kUnsupported, in.function.name + ": the slab exceeds 2 GiB"};
+  }
+  return {};
+}
+
+Status check(const CompileInput& in, const BaselineRequest& r) {
+  if (r.copy == Copy::kInstrumented && r.probes != nullptr) {
+    if (Status s = check(in, *r.probes); !s.ok()) return s;
+  }
   for (const HostCallee& c : in.function.host_callees) {
     if (c.address == nullptr) {
       return Error{ErrorCode::kUnsupported, "host function " + c.name + " has no address"};
@@ -32,7 +49,7 @@ Status check(const CompileInput& in) {
 }  // namespace
 
 Result<std::unique_ptr<Code>> compile_baseline(const CompileInput& in, const BaselineRequest& r) {
-  if (Status s = check(in); !s.ok()) return s.error();
+  if (Status s = check(in, r); !s.ok()) return s.error();
   Liveness live = compute_liveness(in.function);
   FrameLayout frame = layout_frame(in.function, live);
   bool check_stack = makes_calls(in.function) || frame.size > kSmallFrame / 2;

@@ -27,6 +27,7 @@ Selector::Selector(const Input& in)
     for (const Edge& e : f_.successors(b)) ++predecessors_[e.to.index()];
   }
   b_.tables().loops.resize(f_.loop_count);
+  plan_flow();
 }
 
 void Selector::run() {
@@ -54,7 +55,9 @@ void Selector::prologue() {
     a_.cmp(x86::rsp, x86::qword_ptr(kScratch, sampler::kStackLimitOffset));
     a_.jb(b_.trap_label(TrapCode::kStackExhausted, 0));
   }
-  if (instrumented_) load_slab();
+  if (!instrumented_) return;
+  load_slab();
+  count_entry();
 }
 
 // Registers stay where the caller put them; stack arguments move to their slots.
@@ -79,6 +82,7 @@ void Selector::place_arguments() {
 
 void Selector::block(size_t position) {
   Block b = f_.layout[position];
+  current_ = b;
   next_ = position + 1 < f_.layout.size() ? f_.layout[position + 1] : Block::none();
   bool keep = false;
   if (position != 0) {
@@ -150,6 +154,7 @@ bool Selector::can_wait(const Inst& i, const Inst* next) const {
 
 void Selector::finish() {
   emit_loop_slow();
+  emit_counter_slow();
   emit_tables();
   frame_size_ = (values_.frame_bytes() + 8 * outgoing_words_ + 15) & ~15u;
   b_.patch32(frame_patch_, frame_size_);

@@ -2,7 +2,7 @@
 //
 //   entry:  push rbp; mov rbp, rsp; sub rsp, N; stack check; [slab pointer]
 //   block:  [loop check] [probe] instructions; flush; terminator with the moves of its edges
-//   behind: slow sides of loop checks, jump tables, traps, constants
+//   behind: slow sides of loop checks and counters, jump tables, traps, constants
 //
 // The frame: canonical slots, spill slots, then room for outgoing stack arguments at rsp. N is
 // known at the end and patched. The instrumented copy differs from the plain one by what it emits
@@ -20,6 +20,7 @@
 #include "jit/code/call_layout.h"
 #include "jit/code/code_buffer.h"
 #include "jit/compile.h"
+#include "jit/ir/flow_graph.h"
 #include "jit/x64/macros.h"
 
 namespace uptier::jit::baseline {
@@ -45,6 +46,18 @@ class Selector {
   struct LoopSlow {
     uint32_t loop;
     Label slow, resume;
+  };
+  struct CounterSlow {
+    Label slow, resume;
+    uint32_t offset;
+  };
+  // Where an edge-counting copy counts: offsets in the slab, kNone where it does not.
+  struct FlowPlaces {
+    bool counts_edges = false;
+    uint32_t entry = ProbePlan::kNone;
+    std::vector<uint32_t> number;               // see edge_numbers()
+    std::vector<uint32_t> at_start, at_return;  // by Block::index()
+    std::vector<uint32_t> along;                // by index in Function::edges
   };
   struct EdgeStub {
     Label at;
@@ -132,10 +145,27 @@ class Selector {
   void edge_or_stub(const Edge& e, std::vector<EdgeStub>& stubs, Label& target);
   bool is_next(Block b) const { return b == next_; }
   bool has_moves(const Edge& e) const;
+  // What is to be done along an edge: counting and moves.
+  bool has_code(const Edge& e) const { return has_moves(e) || counts_along(e); }
+  void emit_edge(const Edge& e);
   bool needs_move(Value arg, Value param) const;
   const Label& label(Block b) const { return labels_[b.index()]; }
   void load_slab();
   void emit_loop_slow();
+
+  // select_flow.cc
+  void plan_flow();
+  void place_counter(const Edge& e, const ProbePlan& plan);
+  void count_entry();
+  void count_block(SiteId site);
+  void count_along(const Edge& e);
+  void count_return();
+  bool counts_along(const Edge& e) const;
+  // Increments the flow counter at an offset of the slab; nothing for kNone. Uses r11 and flags.
+  void count(uint32_t offset);
+  void increment(const Mem& at, bool lock);
+  void increment_scalable(uint32_t offset, uint32_t width);
+  void emit_counter_slow();
 
   // moves.cc
   void emit_moves(const Edge& e);
@@ -164,7 +194,8 @@ class Selector {
   bool instrumented_;
   std::vector<Label> labels_;           // by Block::index()
   std::vector<uint32_t> predecessors_;  // edges into a block
-  Block next_;                          // the block that is laid out behind the current one
+  Block current_;                       // the block that is being emitted
+  Block next_;                          // the block that is laid out behind it
   Label self_;
   const Inst* waiting_ = nullptr;  // the comparison that was not emitted yet
   bool waiting_negated_ = false;   // eqz of it was asked for
@@ -173,6 +204,8 @@ class Selector {
   uint32_t frame_size_ = 0;
   uint32_t outgoing_words_ = 0;
   std::vector<LoopSlow> loop_slow_;
+  FlowPlaces flow_;
+  std::vector<CounterSlow> counter_slow_;
   std::vector<JumpTable> tables_;
   // Scratch space of the moves, empty in between.
   std::vector<Move> moves_;

@@ -9,11 +9,17 @@ Code::Code(CodeSpan span, uint32_t entry_offset, CodeTables tables, MethodId met
       entry_offset_(entry_offset),
       method_(method),
       tables_(std::move(tables)) {
-  if (CodeSpace* space = span_.space()) space->set_owner(span_, this);
+  CodeSpace* space = span_.space();
+  if (space == nullptr) return;
+  space->set_owner(span_, this);
+  if (tables_.counts_edges) space->note_edge_counter(+1);
 }
 
 Code::~Code() {
-  if (CodeSpace* space = span_.space()) space->set_owner(span_, nullptr);
+  CodeSpace* space = span_.space();
+  if (space == nullptr) return;
+  space->set_owner(span_, nullptr);
+  if (tables_.counts_edges) space->note_edge_counter(-1);
 }
 
 namespace {

@@ -43,6 +43,7 @@ struct CodeTables {
   std::vector<ProbeRow> probes;
   std::vector<LoopEntry> loops;  // by LoopId; empty in optimized code
   uint32_t frame_size = 0;       // bytes below rbp; OSR versions: below the baseline frame
+  bool counts_edges = false;     // an instrumented copy whose frames a trap must account for
 
   friend bool operator==(const CodeTables&, const CodeTables&) = default;
 };
@@ -68,6 +69,8 @@ class Code {
   const TrapRow* trap_at(const void* pc) const noexcept;
   // Returns the site that an address belongs to, 0 when none. Logarithmic.
   SiteId site_at(const void* pc) const noexcept;
+  // Whether frames of this code must be told to the TrapWalk when a trap unwinds them.
+  bool counts_edges() const { return tables_.counts_edges; }
 
  private:
   CodeSpan span_;

@@ -51,10 +51,13 @@ void CodeBuffer::patch32(uint32_t at, uint32_t value) {
 Label CodeBuffer::trap_label(TrapCode code, uint32_t loc) {
   // The last few suffice: equal traps come from one instruction or its neighbours.
   size_t first = cold_.size() > 8 ? cold_.size() - 8 : 0;
+  bool by_site = tables_.counts_edges && !tables_.probes.empty();
+  SiteId site = by_site ? tables_.probes.back().site : 0;
   for (size_t i = first; i < cold_.size(); ++i) {
-    if (cold_[i].code == code && cold_[i].loc == loc) return cold_[i].label;
+    const ColdTrap& t = cold_[i];
+    if (t.code == code && t.loc == loc && t.site == site) return t.label;
   }
-  cold_.push_back({code, loc, asm_.newLabel()});
+  cold_.push_back({code, loc, site, asm_.newLabel()});
   return cold_.back().label;
 }
 
@@ -147,6 +150,7 @@ Status CodeBuffer::status() const {
 void CodeBuffer::emit_cold_traps() {
   for (const ColdTrap& t : cold_) {
     asm_.bind(t.label);
+    if (tables_.counts_edges) probe_row(t.site);
     trap_now(t.code, t.loc);
   }
   cold_.clear();

@@ -44,7 +44,8 @@ class CodeBuffer {
 
   // Claims the instruction emitted next: if it faults, the call ends with `code`.
   void trap_row(TrapCode code, uint32_t loc) { tables_.traps.push_back({offset(), code, loc}); }
-  // Returns a label behind the body whose code traps. For the slow side of a conditional jump.
+  // Returns a label behind the body whose code traps. For the slow side of a conditional jump. In
+  // code that counts edges each block has its own, so that the trap belongs to the right one.
   Label trap_label(TrapCode code, uint32_t loc);
   // Traps here.
   void trap_now(TrapCode code, uint32_t loc);
@@ -94,6 +95,7 @@ class CodeBuffer {
   struct ColdTrap {
     TrapCode code;
     uint32_t loc;
+    SiteId site;  // 0 in code that does not count edges
     Label label;
   };
   struct Constant {

@@ -33,6 +33,7 @@ struct CodeSpace::State {
   uint64_t data_size = 0;   // of the data area, in whole pages
   uint64_t size = 0;        // of the region
   uint64_t budget = 0;
+  std::atomic<int32_t> edge_counters{0};
   std::atomic<const Code*>* owners = nullptr;  // by page of the code part; a mapping of its own
 
   mutable std::mutex mutex;                // guards what follows
@@ -181,6 +182,15 @@ void CodeSpace::set_owner(const CodeSpan& span, const Code* owner) noexcept {
     // Pairs with the acquire load in owner_of(): whoever finds the Code finds its tables.
     state_->owners[i].store(owner, std::memory_order_release);
   }
+}
+
+void CodeSpace::note_edge_counter(int change) noexcept {
+  state_->edge_counters.fetch_add(change, std::memory_order_relaxed);
+}
+
+// Whoever runs such a code saw it installed, and its count before that.
+bool CodeSpace::has_edge_counters() const noexcept {
+  return state_->edge_counters.load(std::memory_order_relaxed) != 0;
 }
 
 const Code* CodeSpace::owner_of(const void* pc) const noexcept {

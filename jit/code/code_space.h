@@ -72,6 +72,11 @@ class CodeSpace {
   // any code in it. Async-signal-safe.
   bool contains(const void* p) const noexcept;
 
+  // Counts the codes in the space that count edges; a Code does so.
+  void note_edge_counter(int change) noexcept;
+  // Returns whether there is one. Async-signal-safe.
+  bool has_edge_counters() const noexcept;
+
   // The data area, read-write, zeroed, for the life of the space.
   std::span<uint8_t> data() const;
 

@@ -8,6 +8,13 @@
 #include "jit/x64/macros.h"
 
 namespace uptier::jit {
+
+// In the order of the registers that trap_exit fills: rdi rsi rdx rcx r8.
+extern "C" void uptier_walk_trap(const CodeSpace* space, TrapWalk::Report report, uint64_t pc,
+                                 uint64_t rbp, void* runtime) noexcept {
+  walk_frames(*space, {report, runtime}, pc, rbp);
+}
+
 namespace {
 
 using namespace asmjit::x86;
@@ -18,8 +25,8 @@ constexpr int32_t kSaved = 5 * 8;  // rbx r12 r13 r14 r15 below rbp
 constexpr int32_t kOutSlot = -48;  // displacements from rbp
 constexpr int32_t kMxcsrSlot = -56;
 constexpr int32_t kX87Slot = -52;
-constexpr int32_t kFrame = 64;          // rsp while the callee runs, without stack arguments
-constexpr int32_t kActivationArg = 16;  // the seventh argument
+constexpr int32_t kFrame = Routines::kInvokeFrame;  // rsp of the callee, without stack arguments
+constexpr int32_t kActivationArg = 16;              // the seventh argument
 
 constexpr Gp kSavedRegisters[] = {rbx, r12, r13, r14, r15};
 
@@ -76,10 +83,43 @@ void emit_invoke_return(Assembler& a) {
   a.ret();
 }
 
+uint64_t address_of(const void* p) { return reinterpret_cast<uintptr_t>(p); }
+
+//   faulted: rsp may lie where the stack has ended (a frame is taken before it is checked), and all
+//            below rbp is dead: the walk runs right below the frame pointer, unless that is still
+//            the invoke's
+//   else:    the call that brought the trap left its return address below rsp
+void emit_walk(CodeBuffer& b, const CodeSpace& space, const TrapWalk& walk) {
+  Assembler& a = b.assembler();
+  Label faulted = b.new_label(), go = b.new_label();
+  b.load_context(r11);
+  a.mov(rdx, qword_ptr(r11, offsetof(sampler::ThreadContext, trap_pc)));
+  a.test(rdx, rdx);
+  a.short_().jnz(faulted);
+  a.mov(rdx, qword_ptr(rsp, -8));
+  a.dec(rdx);
+  a.short_().jmp(go);
+  b.bind(faulted);
+  a.mov(r11, qword_ptr(r11, offsetof(sampler::ThreadContext, activation)));
+  a.cmp(rbp, qword_ptr(r11, offsetof(sampler::Activation, stack_pointer)));
+  a.short_().ja(go);
+  a.mov(rsp, rbp);
+  b.bind(go);
+  a.mov(rdi, imm(address_of(&space)));
+  a.mov(rsi, imm(reinterpret_cast<uintptr_t>(walk.report)));
+  a.mov(r8, imm(address_of(walk.runtime)));
+  a.mov(rcx, rbp);
+  a.and_(rsp, imm(-16));
+  a.mov(rax, imm(reinterpret_cast<uintptr_t>(&uptier_walk_trap)));
+  a.call(rax);
+}
+
 // Resumes the innermost invoke as if its callee had returned, with another answer.
-void emit_trap_exit(CodeBuffer& b, const Label& invoke_return) {
+void emit_trap_exit(CodeBuffer& b, const Label& invoke_return, const CodeSpace& space,
+                    const TrapWalk& walk) {
   Assembler& a = b.assembler();
   a.cld();
+  if (walk.report != nullptr) emit_walk(b, space, walk);
   b.load_context(r11);
   a.mov(r11, qword_ptr(r11, offsetof(sampler::ThreadContext, activation)));
   a.mov(rsp, qword_ptr(r11, offsetof(sampler::Activation, stack_pointer)));
@@ -88,6 +128,55 @@ void emit_trap_exit(CodeBuffer& b, const Label& invoke_return) {
   a.fldcw(word_ptr(rbp, kX87Slot));
   a.mov(eax, imm(1));
   a.jmp(invoke_return);
+}
+
+// ---- scalable_count ---------------------------------------------------------------------------
+
+// rax = the counter, 2^m <= rax < 2^(m+1); k = m - 12, at least 1. Draws 64 bits by a linear
+// congruential generator (Knuth's MMIX), whose high bits are good; a step of 2^k is added when the
+// highest k are 0. A 32-bit counter stops at 2^32-1, so its step needs to see the old value.
+void emit_scalable_count(CodeBuffer& b, bool narrow) {
+  Assembler& a = b.assembler();
+  Label done = b.new_label(), again = b.new_label();
+  Mem counter = ptr(r11, 0, narrow ? 4 : 8);
+  a.push(rax);
+  a.push(rcx);
+  a.push(rdx);
+  a.push(rbx);
+  a.mov(gp(rax, !narrow), counter);
+  a.bsr(rbx, rax);
+  a.sub(ebx, imm(12));
+  b.load_context(rcx);
+  a.mov(rdx, imm(int64_t{6364136223846793005}));
+  a.imul(rdx, qword_ptr(rcx, sampler::kCounterRandomOffset));
+  a.mov(rax, imm(int64_t{1442695040888963407}));
+  a.add(rdx, rax);
+  a.mov(qword_ptr(rcx, sampler::kCounterRandomOffset), rdx);
+  a.mov(ecx, imm(64));
+  a.sub(ecx, ebx);
+  a.shr(rdx, cl);
+  a.jnz(done);
+  a.mov(ecx, ebx);
+  a.mov(ebx, imm(1));
+  a.shl(rbx, cl);
+  if (!narrow) {
+    a.lock().add(counter, rbx);
+  } else {
+    a.mov(eax, counter);
+    b.bind(again);
+    a.mov(edx, imm(-1));
+    a.mov(ecx, eax);
+    a.add(ecx, ebx);
+    a.cmovnc(edx, ecx);
+    a.lock().cmpxchg(counter, edx);
+    a.jne(again);
+  }
+  b.bind(done);
+  a.pop(rbx);
+  a.pop(rdx);
+  a.pop(rcx);
+  a.pop(rax);
+  a.ret();
 }
 
 // ---- entry_slow -------------------------------------------------------------------------------
@@ -112,8 +201,6 @@ void emit_carried_xmm(Assembler& a, bool save) {
     save ? a.movaps(xmmword_ptr(rsp, at), xmm(i)) : a.movaps(xmm(i), xmmword_ptr(rsp, at));
   }
 }
-
-uint64_t address_of(const void* p) { return reinterpret_cast<uintptr_t>(p); }
 
 void emit_entry_slow(CodeBuffer& b, EntrySlow slow, void* runtime, EntryFast fast,
                      const void* data) {
@@ -153,7 +240,7 @@ void emit_entry_slow(CodeBuffer& b, EntrySlow slow, void* runtime, EntryFast fas
 }  // namespace
 
 Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtime, EntryFast fast,
-                                  const void* data) {
+                                  const void* data, const TrapWalk& walk) {
   if (Status s = check_cpu(); !s) return s.error();
   CodeBuffer b(space);
   Assembler& a = b.assembler();
@@ -169,8 +256,15 @@ Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtim
   emit_invoke_call(a);
   b.bind(invoke_return);
   emit_invoke_return(a);
-  r.trap_exit_ = start();
-  emit_trap_exit(b, invoke_return);
+  // At a callee's entry the return address is at rsp; after the call that it stands for, below.
+  r.trap_exit_at_entry_ = start();
+  a.add(rsp, imm(8));
+  r.trap_exit_ = b.offset();
+  emit_trap_exit(b, invoke_return, space, walk);
+  r.scalable_count64_ = start();
+  emit_scalable_count(b, false);
+  r.scalable_count32_ = start();
+  emit_scalable_count(b, true);
   r.entry_slow_ = start();
   emit_entry_slow(b, slow, runtime, fast, data);
   auto span = b.publish_bare(space);

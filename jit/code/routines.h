@@ -1,8 +1,11 @@
 // Routines: the hand-written pieces of code through which stubs, hosts and traps pass.
 //
-//   invoke      C -> compiled code: loads the argument registers, remembers where to come back to
-//   trap_exit   compiled code -> the innermost invoke, from anywhere: unwinds to its Activation
-//   entry_slow  a stub's slow path -> C: all argument registers survive it
+//   invoke          C -> compiled code: loads the argument registers, remembers where to come back
+//   to trap_exit       compiled code -> the innermost invoke: tells the TrapWalk which frames go,
+//   and
+//                   unwinds to the Activation
+//   entry_slow      a stub's slow path -> C: all argument registers survive it
+//   scalable_count  adds to a counter that has left the exact range, see probe_plan.h
 //
 // One set a runtime, in its code space, so that code reaches them with rel32.
 #pragma once
@@ -11,6 +14,7 @@
 #include <span>
 
 #include "jit/code/code_space.h"
+#include "jit/code/trap_walk.h"
 #include "sampler/context.h"
 #include "uptier/builder.h"
 #include "uptier/result.h"
@@ -36,20 +40,34 @@ using InvokeRoutine = uint32_t (*)(const void* target, const uint64_t* gp, const
 
 class Routines {
  public:
-  // Emits them. `runtime` is passed to `slow` as it is, `data` to `fast`; `fast` may be null.
+  // From an Activation's stack pointer up to the rbp of its invoke's frame.
+  static constexpr uint64_t kInvokeFrame = 64;
+
+  // Emits them. `runtime` is passed to `slow` as it is, `data` to `fast`; `fast` may be null, and
+  // so may be the report of `walk`. The space must outlive every run of its code.
   // Errors: kResourceExhausted, or kUnsupported on a processor that lacks what compiled code needs.
   static Result<Routines> create(CodeSpace& space, EntrySlow slow, void* runtime,
-                                 EntryFast fast = nullptr, const void* data = nullptr);
+                                 EntryFast fast = nullptr, const void* data = nullptr,
+                                 const TrapWalk& walk = {});
 
   InvokeRoutine invoke() const { return reinterpret_cast<InvokeRoutine>(span_.data() + invoke_); }
+  // Resumed at by the fault handler, with the context's trap_pc set; or jumped to by compiled code
+  // right after a call that left a pending trap, with trap_pc 0.
   const void* trap_exit() const { return at(trap_exit_); }
+  // Jumped to instead of a callee's entry, with trap_pc 0: the call itself ends with the trap.
+  const void* trap_exit_at_entry() const { return at(trap_exit_at_entry_); }
   // Jumped to with the method's index in r11d and everything else as at the call.
   const void* entry_slow() const { return at(entry_slow_); }
+  // Called with the counter's address in r11, when it was found at 2^13 or beyond. Keeps every
+  // register but r11 and flags. Draws from the context's counter_random.
+  const void* scalable_count64() const { return at(scalable_count64_); }
+  const void* scalable_count32() const { return at(scalable_count32_); }
 
  private:
   const uint8_t* at(uint32_t offset) const { return span_.data() + offset; }
   CodeSpan span_;
-  uint32_t invoke_ = 0, trap_exit_ = 0, entry_slow_ = 0;
+  uint32_t invoke_ = 0, trap_exit_ = 0, trap_exit_at_entry_ = 0, entry_slow_ = 0;
+  uint32_t scalable_count64_ = 0, scalable_count32_ = 0;
 };
 
 // How invoke_code ended.

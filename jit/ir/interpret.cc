@@ -1,7 +1,9 @@
 #include "jit/ir/interpret.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "jit/ir/flow_graph.h"
 #include "jit/ir/semantics.h"
 
 namespace uptier::jit {
@@ -45,10 +47,16 @@ void Interpreter::enter(MethodId m, std::span<const uint64_t> args, Value result
   Counts& c = counts_[m.index()];
   c.sites.resize(f.site_count);
   c.loops.resize(f.loop_count);
+  ++c.entries;
+  if (!c.numbers.empty() || f.edges.empty()) return;
+  c.numbers = edge_numbers(f);
+  c.edges.resize(*std::max_element(c.numbers.begin(), c.numbers.end()));
 }
 
 void Interpreter::follow(const Edge& e) {
   const Function& f = function();
+  Counts& c = counts_[frame().method.index()];
+  ++c.edges[c.numbers[static_cast<size_t>(&e - f.edges.data())] - 1];
   // All arguments are read before any parameter is written: parameters may be swapped.
   std::vector<uint64_t> args = words(f.list(e.args));
   auto params = f.params(e.to);

@@ -5,8 +5,8 @@
 // recursion needs no native stack. It touches no memory that it was not told of, so that no program
 // can crash it.
 //
-// It counts what probes count: block and host probes and call sites by site, and visits of each
-// loop header. Counts of the first n steps are exact whatever ends the run.
+// It counts what probes count: block and host probes and call sites by site, edges, and visits of
+// each loop header. Counts of the first n steps are exact whatever ends the run.
 //
 //   Thread: one at a time.
 #pragma once
@@ -77,6 +77,13 @@ class Interpreter {
   std::span<const uint64_t> site_counts(MethodId m) const { return counts_[m.index()].sites; }
   // Visits of loop headers by LoopId. Empty when the function was never entered.
   std::span<const uint64_t> loop_counts(MethodId m) const { return counts_[m.index()].loops; }
+  // Executions of edges by number (see flow_graph.h; index 0 is edge 1). Empty when the function
+  // was never entered.
+  std::span<const uint64_t> edge_counts(MethodId m) const { return counts_[m.index()].edges; }
+  // Calls so far.
+  uint64_t entries(MethodId m) const { return counts_[m.index()].entries; }
+  // Methods that there are counts of: those of the module when the interpreter was made.
+  uint32_t methods() const { return static_cast<uint32_t>(counts_.size()); }
   // Instructions executed so far, over all runs.
   uint64_t steps() const { return steps_; }
 
@@ -95,6 +102,9 @@ class Interpreter {
   struct Counts {
     std::vector<uint64_t> sites;
     std::vector<uint64_t> loops;
+    std::vector<uint64_t> edges;
+    std::vector<uint32_t> numbers;  // of Function::edges
+    uint64_t entries = 0;
   };
   static constexpr uint64_t kMethodBase = 0x4d45'0000'0000;
 

@@ -1,0 +1,70 @@
+#include "jit/code/trap_walk.h"
+
+#include "jit/code/code.h"
+#include "jit/code/routines.h"
+
+namespace uptier::jit {
+namespace {
+
+uint64_t word_at(uint64_t address) {
+  return *reinterpret_cast<const uint64_t*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+
+// Gathers frames of one block that follow each other, as recursion leaves them.
+class Reporter {
+ public:
+  Reporter(const CodeSpace& space, const TrapWalk& walk) : space_(space), walk_(walk) {}
+  ~Reporter() { flush(); }
+  Reporter(const Reporter&) = delete;
+  Reporter& operator=(const Reporter&) = delete;
+
+  void frame(const void* pc) {
+    bool same_code = code_ != nullptr && static_cast<const uint8_t*>(pc) >= code_->base() &&
+                     static_cast<const uint8_t*>(pc) < code_->base() + code_->size();
+    if (!same_code) {
+      flush();
+      code_ = space_.owner_of(pc);
+    }
+    if (code_ == nullptr || !code_->counts_edges()) return;
+    SiteId site = pc == pc_ ? site_ : code_->site_at(pc);
+    if (site != site_) flush();
+    pc_ = pc;
+    site_ = site;
+    ++frames_;
+  }
+
+ private:
+  void flush() {
+    if (frames_ != 0 && site_ != 0) {
+      walk_.report(code_->method().index(), site_, frames_, walk_.runtime);
+    }
+    frames_ = 0;
+    pc_ = nullptr;
+    site_ = 0;
+  }
+
+  const CodeSpace& space_;
+  const TrapWalk& walk_;
+  const Code* code_ = nullptr;
+  const void* pc_ = nullptr;
+  SiteId site_ = 0;
+  uint64_t frames_ = 0;
+};
+
+}  // namespace
+
+void walk_frames(const CodeSpace& space, const TrapWalk& walk, uint64_t pc, uint64_t rbp) noexcept {
+  const sampler::Activation* activation = sampler::current_context()->activation;
+  if (walk.report == nullptr || activation == nullptr || !space.has_edge_counters()) return;
+  uint64_t end = activation->stack_pointer + Routines::kInvokeFrame;
+  Reporter reporter(space, walk);
+  while (rbp < end && rbp % 8 == 0) {
+    reporter.frame(reinterpret_cast<const void*>(pc));  // NOLINT(performance-no-int-to-ptr)
+    pc = word_at(rbp + 8) - 1;  // in the call, whose return address may begin another block
+    uint64_t caller = word_at(rbp);
+    if (caller <= rbp) break;
+    rbp = caller;
+  }
+}
+
+}  // namespace uptier::jit

@@ -1,0 +1,55 @@
+#include "jit/probe_plan.h"
+
+#include <algorithm>
+
+#include "jit/ir/flow_graph.h"
+
+namespace uptier::jit {
+namespace {
+
+uint32_t take(ProbePlan& plan, uint32_t bytes) {
+  uint32_t at = plan.bytes;
+  plan.bytes += bytes;
+  return at;
+}
+
+void align(ProbePlan& plan) { plan.bytes = (plan.bytes + 7) & ~7u; }
+
+void plan_blocks(const Function& f, ProbePlan& plan) {
+  for (uint32_t b = 0; b < f.block_sites; ++b) plan.blocks.push_back(take(plan, plan.stride()));
+}
+
+void plan_edges(const Function& f, ProbePlan& plan) {
+  FlowShape shape = flow_graph(f);
+  std::vector<bool> chords = profile::choose_chords(shape.graph);
+  for (size_t e = 0; e < chords.size(); ++e) {
+    bool in_code = chords[e] && !shape.graph.edges[e].external;
+    plan.edges.push_back(in_code ? take(plan, plan.stride()) : ProbePlan::kNone);
+  }
+  align(plan);
+  for (uint32_t l = 0; l < f.loop_count; ++l) plan.loop_enter.push_back(take(plan, 8));
+  for (uint32_t l = 0; l < f.loop_count; ++l) plan.loop_leave.push_back(take(plan, 8));
+}
+
+}  // namespace
+
+uint32_t ProbePlan::flow_counters() const {
+  auto counted = [](const std::vector<uint32_t>& offsets) {
+    return std::count_if(offsets.begin(), offsets.end(), [](uint32_t o) { return o != kNone; });
+  };
+  return static_cast<uint32_t>(counted(blocks) + counted(edges));
+}
+
+ProbePlan plan_probes(const Function& f, const ProbeRequest& request) {
+  ProbePlan plan;
+  plan.flow = request.flow;
+  plan.counters = request.counters;
+  plan.narrow = request.narrow;
+  plan.flow == FlowMode::kBlocks ? plan_blocks(f, plan) : plan_edges(f, plan);
+  align(plan);
+  // Sites and loops go behind the flow, from plan.bytes on.
+  align(plan);
+  return plan;
+}
+
+}  // namespace uptier::jit
