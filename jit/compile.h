@@ -14,8 +14,10 @@
 
 #include "jit/code/code.h"
 #include "jit/code/code_space.h"
+#include "jit/code/probe_routines.h"
 #include "jit/ir/frame_layout.h"
 #include "jit/ir/function.h"
+#include "jit/probe_plan.h"
 #include "uptier/result.h"
 
 namespace uptier::jit {
@@ -45,6 +47,8 @@ struct Helpers {
   const void* loop_slow_instrumented = nullptr;
   // Jumped to when ThreadContext::pending_trap is set after a host call.
   const void* trap_exit = nullptr;
+  // Called by instrumented copies whose plan has sites or loops, by ProbeRoutine.
+  const void* probes[kProbeRoutines] = {};
   // Passed to the loop helpers as it is.
   void* runtime = nullptr;
 };
@@ -61,6 +65,9 @@ struct BaselineRequest {
   Copy copy = Copy::kPlain;
   // Whether the plain copy checks at loop headers. Off only when nothing may ever divert it.
   bool loop_checks = true;
+  // What the instrumented copy counts and where; null: its blocks, word site - 1. Ignored by the
+  // plain copy. Read during the compilation only.
+  const ProbePlan* probes = nullptr;
 };
 
 struct OptimizeRequest {

@@ -19,6 +19,9 @@
 
 namespace uptier::sampler {
 
+class LogRing;
+class LoopTimer;
+
 // What one thread knows of one method. Compiled code knows the first line's first 16 bytes; the
 // rest belongs to the slow paths (see schedule.h). All zero means never seen: the first call and
 // the first loop iteration are events, which arm the countdowns.
@@ -61,6 +64,8 @@ struct ThreadContext {
   uint64_t random = 0;      // state of the gap generator
   uint32_t method_capacity = 0;
   uint32_t thread_number = 0;  // 1, 2, ... in order of attaching
+  LogRing* log = nullptr;      // of log probes; null: their records are lost (counted)
+  LoopTimer* loops = nullptr;  // of loop probes; null: no loop is timed
 
   MethodState& method(uint32_t index);
 };

@@ -20,7 +20,15 @@ bool makes_calls(const Function& f) {
   return false;
 }
 
-Status check(const CompileInput& in) {
+Status check(const CompileInput& in, const BaselineRequest& r) {
+  if (r.copy == Copy::kInstrumented && r.probes != nullptr) {
+    for (const void* routine : in.helpers.probes) {
+      if (routine == nullptr) return Error{ErrorCode::kInvalidInput, "a probe routine is missing"};
+    }
+    if (r.probes->bytes > INT32_MAX) {
+      return Error{ErrorCode::kUnsupported, in.function.name + ": the slab exceeds 2 GiB"};
+    }
+  }
   for (const HostCallee& c : in.function.host_callees) {
     if (c.address == nullptr) {
       return Error{ErrorCode::kUnsupported, "host function " + c.name + " has no address"};
@@ -32,7 +40,7 @@ Status check(const CompileInput& in) {
 }  // namespace
 
 Result<std::unique_ptr<Code>> compile_baseline(const CompileInput& in, const BaselineRequest& r) {
-  if (Status s = check(in); !s.ok()) return s.error();
+  if (Status s = check(in, r); !s.ok()) return s.error();
   Liveness live = compute_liveness(in.function);
   FrameLayout frame = layout_frame(in.function, live);
   bool check_stack = makes_calls(in.function) || frame.size > kSmallFrame / 2;

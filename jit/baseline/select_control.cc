@@ -38,6 +38,7 @@ void Selector::loop_header(const Inst& i) {
     loop_slow_.push_back(s);
   }
   entry.continue_offset = entry.arrive_offset = b_.offset();
+  count_iteration(LoopId(i.aux));
 }
 
 void Selector::emit_loop_slow() {
@@ -54,17 +55,22 @@ void Selector::emit_loop_slow() {
     // Whoever comes from another copy brings no slab pointer.
     b_.tables().loops[s.loop].arrive_offset = b_.offset();
     load_slab();
+    arrive_in_loops();
     a_.jmp(s.resume);
   }
 }
 
-// Host probes are not observed in this tier's code yet; their values stay unread.
 void Selector::probe(const Inst& i) {
-  if (static_cast<ProbeKind>(i.imm) != ProbeKind::kBlock) return;
+  if (probe_kind(i) != ProbeKind::kBlock) return host_probe(i);
   b_.probe_row(i.aux);
   if (!instrumented_) return;
+  uint32_t at = 8 * (i.aux - 1);
+  if (probes_ != nullptr) {
+    at = i.aux <= probes_->blocks.size() ? probes_->blocks[i.aux - 1] : ProbePlan::kNone;
+  }
+  if (at == ProbePlan::kNone) return;
   a_.mov(kScratch, x86::qword_ptr(x86::rbp, kSlabSlot));
-  a_.inc(x86::qword_ptr(kScratch, static_cast<int32_t>(8 * (i.aux - 1))));
+  a_.inc(slab_word(at));
 }
 
 // ---- Terminators ------------------------------------------------------------------------------
@@ -83,15 +89,23 @@ bool Selector::has_moves(const Edge& e) const {
   return false;
 }
 
-// Ends the block along an edge: moves, then a jump unless the target follows.
-void Selector::go_to(const Edge& e) {
+bool Selector::has_code(const Edge& e) const { return has_moves(e) || crosses_loops(e); }
+
+// Everything is a register's or a slot's when the probes come; they keep both.
+void Selector::emit_edge(const Edge& e) {
+  cross_loops(e);
   emit_moves(e);
+}
+
+// Ends the block along an edge: its code, then a jump unless the target follows.
+void Selector::go_to(const Edge& e) {
+  emit_edge(e);
   if (!is_next(e.to)) a_.jmp(label(e.to));
 }
 
-// Sets `target` to where a jump along `e` goes: the block itself, or a stub with the edge's moves.
+// Sets `target` to where a jump along `e` goes: the block itself, or a stub with the edge's code.
 void Selector::edge_or_stub(const Edge& e, std::vector<EdgeStub>& stubs, Label& target) {
-  if (!has_moves(e)) {
+  if (!has_code(e)) {
     target = label(e.to);
     return;
   }
@@ -109,22 +123,22 @@ void Selector::branch(const Inst& i) {
   Condition c = condition(f_.args(i)[0]);
   const Edge* far = &f_.edges_of(i)[0];
   const Edge* near = &f_.edges_of(i)[1];
-  // The jump goes along `far`. Moves are done on `near`, which the jump skips; when both edges have
+  // The jump goes along `far`. The code of `near` is skipped by the jump; when both edges have
   // some, `far` has a stub behind them, which may fall into the next block.
-  bool far_moves = has_moves(*far), near_moves = has_moves(*near);
-  bool swap = far_moves != near_moves ? far_moves : is_next(far_moves ? near->to : far->to);
+  bool far_code = has_code(*far), near_code = has_code(*near);
+  bool swap = far_code != near_code ? far_code : is_next(far_code ? near->to : far->to);
   if (swap) {
     std::swap(far, near);
-    std::swap(far_moves, near_moves);
+    std::swap(far_code, near_code);
     c = negate(c);
   }
-  if (!far_moves) {
+  if (!far_code) {
     emit_jump_if(b_, c, label(far->to));
     return go_to(*near);
   }
   Label stub = b_.new_label();
   emit_jump_if(b_, c, stub);
-  emit_moves(*near);
+  emit_edge(*near);
   a_.jmp(label(near->to));
   b_.bind(stub);
   go_to(*far);
@@ -151,7 +165,7 @@ void Selector::switch_on(const Inst& i) {
   }
   for (const EdgeStub& s : stubs) {
     b_.bind(s.at);
-    emit_moves(*s.edge);
+    emit_edge(*s.edge);
     a_.jmp(label(s.edge->to));
   }
 }
@@ -179,6 +193,7 @@ void Selector::return_value(const Inst& i) {
     if (values_.register_of(v) != reg) values_.copy_to(reg, v);
     values_.use(v);
   }
+  leave_all_loops();
   a_.leave();
   a_.ret();
 }

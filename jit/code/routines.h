@@ -3,6 +3,7 @@
 //   invoke      C -> compiled code: loads the argument registers, remembers where to come back to
 //   trap_exit   compiled code -> the innermost invoke, from anywhere: unwinds to its Activation
 //   entry_slow  a stub's slow path -> C: all argument registers survive it
+//   probes      compiled code -> C functions that observe: see probe_routines.h
 //
 // One set a runtime, in its code space, so that code reaches them with rel32.
 #pragma once
@@ -11,6 +12,7 @@
 #include <span>
 
 #include "jit/code/code_space.h"
+#include "jit/code/probe_routines.h"
 #include "sampler/context.h"
 #include "uptier/builder.h"
 #include "uptier/result.h"
@@ -45,11 +47,16 @@ class Routines {
   const void* trap_exit() const { return at(trap_exit_); }
   // Jumped to with the method's index in r11d and everything else as at the call.
   const void* entry_slow() const { return at(entry_slow_); }
+  const void* probe(ProbeRoutine r) const { return at(probes_[static_cast<uint32_t>(r)]); }
+  // What sampler::LoopTimer::measure asks for.
+  using LoopPair = void (*)(uint64_t* slab);
+  LoopPair loop_pair() const { return reinterpret_cast<LoopPair>(span_.data() + loop_pair_); }
 
  private:
   const uint8_t* at(uint32_t offset) const { return span_.data() + offset; }
   CodeSpan span_;
-  uint32_t invoke_ = 0, trap_exit_ = 0, entry_slow_ = 0;
+  uint32_t invoke_ = 0, trap_exit_ = 0, entry_slow_ = 0, loop_pair_ = 0;
+  uint32_t probes_[kProbeRoutines] = {};
 };
 
 // How invoke_code ended.
