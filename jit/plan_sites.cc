@@ -27,7 +27,7 @@ class Planner {
 
   void run() {
     plan_.recent = r_.recent;
-    plan_.records = r_.loops.records;
+    plan_.records = std::min(r_.loops.records, uint32_t{INT32_MAX});
     plan_.sites.assign(f_.site_count - f_.block_sites, {});
     for (Block b : f_.layout) {
       for (InstId i : f_.block(b).insts) visit(f_.inst(i));

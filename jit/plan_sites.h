@@ -34,7 +34,7 @@ struct SiteProbeRequest {
   bool host_probes = false;   // every probe that the host placed
   uint32_t top = 16;          // entries of a table, 1..4096
   bool recent = false;        // tables are recent-weighted, see site_tables.h
-  LoopProbeRequest loops;
+  LoopProbeRequest loops = {};
 };
 
 // Fills `sites` and `loops` of the plan and lets `bytes` grow. Words that the plan has already stay

@@ -32,7 +32,7 @@ extern "C" void uptier_probe_log(uint64_t* slab, const ProbeCall* call,
     return;
   }
   LogRecord r{static_cast<uint32_t>(call->place >> 32), static_cast<uint32_t>(call->place),
-              call->extra, call->value, __builtin_ia32_rdtsc()};
+              static_cast<uint32_t>(call->extra), call->value, __builtin_ia32_rdtsc()};
   context->log->push(r, words + 1);
 }
 

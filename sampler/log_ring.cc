@@ -21,8 +21,8 @@ void LogRing::read(std::vector<LogRecord>& out, uint64_t most) {
     const Slot& s = slot(tail);
     uint64_t place = s.place.load(std::memory_order_relaxed);
     LogRecord r{static_cast<uint32_t>(place >> 32), static_cast<uint32_t>(place),
-                s.tag.load(std::memory_order_relaxed), s.value.load(std::memory_order_relaxed),
-                s.cycles.load(std::memory_order_relaxed)};
+                static_cast<uint32_t>(s.tag.load(std::memory_order_relaxed)),
+                s.value.load(std::memory_order_relaxed), s.cycles.load(std::memory_order_relaxed)};
     // Releases the slot: the copy above is done before push may write to it. A failure means that
     // push has taken the record, and brings the tail it left.
     if (!tail_.compare_exchange_strong(tail, tail + 1, std::memory_order_acq_rel,

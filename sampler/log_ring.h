@@ -24,7 +24,7 @@ namespace uptier::sampler {
 struct LogRecord {
   uint32_t method = 0;
   uint32_t site = 0;
-  uint64_t tag = 0;
+  uint32_t tag = 0;
   uint64_t value = 0;
   uint64_t cycles = 0;  // time stamp counter
 

@@ -98,6 +98,7 @@ void LoopTimer::leave(const LoopKey& key, uint64_t now) noexcept {
 void LoopTimer::complete(const LoopKey& key, uint64_t now) noexcept {
   Entry& e = top();
   uint64_t net = less(now - e.start, costs_.inner + e.overhead);
+  if (net < e.child) net = e.child;  // the costs that were subtracted are an estimate
   uint64_t iterations = e.words[kLoopIterations] - e.iterations;
   --depth_;
   e.words[kLoopState] -= kOneOpen;
@@ -125,7 +126,7 @@ void LoopTimer::record(const Entry& e, uint64_t net, uint64_t iterations) noexce
   ++w[kLoopTimed];
   w[kLoopTimedIterations] += iterations;
   w[kLoopCycles] += net;
-  w[kLoopExclusive] += less(net, e.child);
+  w[kLoopExclusive] += net - e.child;
   Uint128 squares = Uint128{w[kLoopSquaresHigh]} << 64 | w[kLoopSquaresLow];
   squares += Uint128{net} * net;
   w[kLoopSquaresLow] = static_cast<uint64_t>(squares);

@@ -22,7 +22,7 @@
 //
 // In each case nothing was credited for it yet. Inclusive cycles are those from entry to exit, in
 // whatever code, less the cost of the probes in between; exclusive ones leave out the timed loops
-// inside. A full stack refuses and counts.
+// inside, so inclusive = exclusive + what was timed inside. A full stack refuses and counts.
 //
 // Recursion: an inner execution of the same loop site has its own record, its iterations are taken
 // off the outer one. Where that cannot be known the outer one is not recorded (spoiled).

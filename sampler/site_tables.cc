@@ -59,9 +59,11 @@ class Table {
     uint64_t slow = static_cast<uint32_t>(w_[kTableSlow]), missed = w_[kTableSlow] >> 32;
     if (2 * missed > events) {
       evict();
-    } else if (2 * slow > events) {
+    } else {
       uint32_t at = find(last);
-      if (at < s_.top && e_[at].count != 0) swap(0, at);
+      bool hit = at < s_.top && e_[at].count != 0;
+      if (hit && 2 * slow > events) swap(0, at);
+      drop_least(missed / 4);
     }
     w_[kTableMark] = total;
     w_[kTableSlow] = 0;
@@ -82,6 +84,18 @@ class Table {
       to_other(e_[i].key, e_[i].count - stays);
       e_[i].count = stays;
     }
+  }
+
+  // Frees the least entry if there is no free one and it has at most `bound` events.
+  void drop_least(uint64_t bound) noexcept {
+    uint32_t least = 0;
+    for (uint32_t i = 1; i < s_.top; ++i) {
+      if (e_[i].count <= e_[least].count) least = i;
+    }
+    if (e_[least].count == 0 || e_[least].count > bound) return;
+    to_other(e_[least].key, e_[least].count);
+    e_[least].count = 0;
+    swap(least, s_.top - 1);
   }
 
   uint64_t* w_;

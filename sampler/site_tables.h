@@ -19,7 +19,10 @@
 //   - over half were misses: the lesser half of the entries goes to other, so that new ones get in;
 //     a recent-weighted table also moves half of each count that stays (odd: the larger half), so
 //     that what was seen long ago does not hold its entry forever
-//   - else, over half were slow: the entry hit last becomes the first
+//   - else, over half were slow: the entry hit last becomes the first; and if all entries are
+//   taken,
+//     the least of them goes to other when it has at most a quarter as many events as there were
+//     misses, so that what happened to come first does not keep out what is frequent
 // An entry that overtakes the first one changes places with it at once.
 //
 // Compiled without vector instructions (sampler/CMakeLists.txt): code calls it with values live in
