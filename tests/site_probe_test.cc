@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <map>
+#include <thread>
 
 #include "jit/plan_sites.h"
 #include "sampler/log_ring.h"
@@ -29,9 +30,12 @@ SiteProbeRequest everything() {
   return r;
 }
 
-BaselineModule::MakePlan planner(const SiteProbeRequest& r) {
-  return [r](const jit::Function& f) {
+// Blocks are counted too, before everything else.
+BaselineModule::MakePlan planner(const SiteProbeRequest& r, bool blocks = true) {
+  return [r, blocks](const jit::Function& f) {
     jit::ProbePlan plan;
+    for (uint32_t b = 0; blocks && b < f.block_sites; ++b) plan.blocks.push_back(8 * b);
+    plan.bytes = static_cast<uint32_t>(8 * plan.blocks.size());
     plan_sites(f, r, plan);
     return plan;
   };
@@ -58,6 +62,16 @@ class Oracle : public jit::InterpretObserver {
   void left(MethodId m, LoopId l) override { ++loops[{m.index(), l.index()}].left; }
   void iterated(MethodId m, LoopId l) override { ++loops[{m.index(), l.index()}].iterations; }
 
+  // Block counts are the interpreter's own.
+  void add_blocks(const jit::Interpreter& i, const jit::Module& module) {
+    for (uint32_t m = 0; m < module.functions.size(); ++m) {
+      auto counts = i.site_counts(MethodId(m));
+      blocks[m].resize(module.functions[m].block_sites);
+      for (size_t b = 0; !counts.empty() && b < blocks[m].size(); ++b) blocks[m][b] += counts[b];
+    }
+  }
+
+  std::map<uint32_t, std::vector<uint64_t>> blocks;
   std::map<std::pair<uint32_t, SiteId>, std::vector<uint64_t>> values;
   std::map<std::pair<uint32_t, uint32_t>, Loop> loops;
   std::vector<sampler::LogRecord> log;
@@ -128,6 +142,7 @@ class Probed {
       other[i] = jit::Interpreter::address_of(MethodId(static_cast<uint32_t>(other[i])));
     }
     auto expected = interpreter.run(MethodId(method), other);
+    oracle.add_blocks(interpreter, module_);
     ASSERT_NE(expected.kind, jit::InterpretOutcome::Kind::kStopped) << expected.why;
     Ran got = compiled.run(MethodId(method), args);
     EXPECT_EQ(got.trap, expected.trap);
@@ -154,6 +169,9 @@ class Probed {
     for (uint32_t m = 0; m < module_.functions.size(); ++m) {
       events += check_sites(m);
       check_loops(m);
+      auto slab = compiled.slab(m).begin();
+      const auto& blocks = oracle.blocks[m];
+      EXPECT_EQ(std::vector<uint64_t>(slab, slab + ptrdiff_t(blocks.size())), blocks);
     }
     EXPECT_EQ(timer.losses().full, 0u);
     return events;
@@ -544,6 +562,68 @@ b2:
   EXPECT_EQ(p.timer.losses().stale, 200u);
 }
 
+// Two threads in the same code, each with its slab, timer and stack.
+TEST(LoopProbes, threads_do_not_meet) {
+  jit::Module module = parse(kNest);
+  SiteProbeRequest r = everything();
+  r.loops.records = 1'000'000;
+  Probed p(module, r);
+  constexpr uint32_t kRuns = 300;
+  std::vector<uint64_t> slab(p.compiled.slab(0).size());
+  uint64_t stale = 1;
+  std::thread other([&] {
+    AttachedThread thread;
+    sampler::LoopTimer timer;
+    thread.context().loops = &timer;
+    thread.method(0).slab = slab.data();
+    thread.method(0).loop_countdown = -AttachedThread::kNever;
+    for (uint32_t i = 0; i < kRuns; ++i) p.compiled.run(MethodId(0), {7, 40});
+    stale = timer.losses().stale + timer.depth();
+  });
+  for (uint32_t i = 0; i < kRuns; ++i) p.run(0, {7, 40});
+  other.join();
+  p.check();
+  EXPECT_EQ(stale, 0u);
+  for (uint32_t l = 0; l <= 3; ++l) {
+    auto mine = p.loop(0, l), its = loop_counts(p.compiled.plan(0), LoopId(l), slab);
+    for (size_t w = 0; w < 4; ++w) EXPECT_EQ(mine[w], its[w]) << l << " " << w;
+  }
+}
+
+TEST(LoopProbes, recursion_counts_what_is_whose) {
+  jit::Module module = parse(R"(
+func @f(i32) -> i32 {
+b0(v0: i32):
+  v1 = const.i32 1
+  v2 = const.i32 3
+  v3 = eqz.i32 v0
+  v4 = const.i32 0
+  branch v3, b2(v4), b1(v2, v4)
+b1(v5: i32, v6: i32):
+  loop_header 0 pc=0 []
+  v7 = sub.i32 v0, v1
+  v8 = call @f(v7)
+  v9 = add.i32 v6, v8
+  v10 = add.i32 v9, v1
+  v11 = sub.i32 v5, v1
+  branch v11, b1(v11, v10), b2(v10)
+b2(v12: i32):
+  return v12
+}
+)");
+  SiteProbeRequest r = everything();
+  r.loops.records = 1'000'000;
+  Probed p(module, r);
+  for (uint64_t depth = 0; depth < 7; ++depth) p.run(0, {depth});
+  p.check();
+  auto words = p.loop(0, 0);
+  EXPECT_EQ(words[2], words[0]);
+  EXPECT_EQ(words[3], words[1]);
+  auto body = p.loop(0, 1);
+  EXPECT_EQ(body[2], body[0]);
+  EXPECT_EQ(p.timer.losses().stale, 0u);
+}
+
 // ---- Copies that change -------------------------------------------------------------------------
 
 // Executions that are not seen from entry to exit are not timed, and nothing else goes wrong.
@@ -613,7 +693,9 @@ class RandomSites {
       options.memory = {{scratch.base(), Scratch::kSize, true}};
       options.observer = &p.oracle;
       scratch.fill();
-      auto expected = jit::Interpreter(module_, options).run(MethodId(last), args);
+      jit::Interpreter interpreter(module_, options);
+      auto expected = interpreter.run(MethodId(last), args);
+      p.oracle.add_blocks(interpreter, module_);
       std::string memory = scratch.bytes();
       scratch.fill();
       Ran got = p.compiled.run(MethodId(last), args);
@@ -733,7 +815,7 @@ TEST(SiteProbes, fast_paths_are_what_they_are_thought_to_be) {
   jit::Module module = parse(kTargets);
   CodeMachine m;
   SiteProbeRequest r{.call_targets = true};
-  BaselineModule compiled(m, module, Use::kInstrumented, planner(r));
+  BaselineModule compiled(m, module, Use::kInstrumented, planner(r, false));
   EXPECT_EQ(listing_around(compiled.code(2, Copy::kInstrumented), "call rax", 4),
             R"(mov r11, qword ptr [rbp-0x08]
 cmp qword ptr [r11+0x18], rax
@@ -744,7 +826,7 @@ inc qword ptr [r11+0x20]
   SiteProbeRequest loops;
   loops.loops = {.loops = true, .records = 100};
   CodeMachine n;
-  BaselineModule timed(n, nest, Use::kInstrumented, planner(loops));
+  BaselineModule timed(n, nest, Use::kInstrumented, planner(loops, false));
   std::string text =
       listing_around(timed.code(0, Copy::kInstrumented), "mov r11, qword ptr fs:[*]\ninc", 6);
   EXPECT_NE(text.find(R"(mov r11, qword ptr [rbp-0x08]
