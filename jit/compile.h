@@ -14,6 +14,7 @@
 
 #include "jit/code/code.h"
 #include "jit/code/code_space.h"
+#include "jit/code/probe_routines.h"
 #include "jit/ir/frame_layout.h"
 #include "jit/ir/function.h"
 #include "jit/probe_plan.h"
@@ -50,6 +51,8 @@ struct Helpers {
   // space. May be null where there are no such counters.
   const void* scalable_count64 = nullptr;
   const void* scalable_count32 = nullptr;
+  // Called by instrumented copies whose plan has sites or loops, by ProbeRoutine.
+  const void* probes[kProbeRoutines] = {};
   // Passed to the loop helpers as it is.
   void* runtime = nullptr;
 };

@@ -65,7 +65,9 @@ struct ProbePlan {
   std::vector<uint32_t> loop_enter;  // by LoopId; 8-byte words; empty in block mode
   std::vector<uint32_t> loop_leave;  // likewise
   std::vector<Site> sites;           // by site - block_sites - 1
-  std::vector<uint32_t> loops;       // by LoopId
+  std::vector<uint32_t> loops;       // by LoopId; one more for the function's body
+  bool recent = false;               // tables are recent-weighted
+  uint32_t records = 100;            // timed executions of a loop after each flush
   uint32_t bytes = 0;                // of the slab, a multiple of 8
 
   // Bytes from one flow counter to the next.

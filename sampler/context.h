@@ -19,6 +19,9 @@
 
 namespace uptier::sampler {
 
+class LogRing;
+class LoopTimer;
+
 // What one thread knows of one method. Compiled code knows the first line's first 16 bytes; the
 // rest belongs to the slow paths (see schedule.h). All zero means never seen: the first call and
 // the first loop iteration are events, which arm the countdowns.
@@ -63,6 +66,8 @@ struct ThreadContext {
   uint32_t thread_number = 0;  // 1, 2, ... in order of attaching
   // State of the generator of probabilistic counters; any start will do, best one of each thread's.
   uint64_t counter_random = 0;
+  LogRing* log = nullptr;      // of log probes; null: their records are lost (counted)
+  LoopTimer* loops = nullptr;  // of loop probes; null: no loop is timed
 
   MethodState& method(uint32_t index);
 };

@@ -20,7 +20,10 @@ class BaselineModule : jit::CallResolver {
     kToAndFro,      // enters plain and changes copies at each loop header
   };
 
-  BaselineModule(CodeMachine& m, const jit::Module& module, Use use)
+  // `plan` says what the instrumented copies count; without it, their blocks.
+  using MakePlan = std::function<jit::ProbePlan(const jit::Function&)>;
+
+  BaselineModule(CodeMachine& m, const jit::Module& module, Use use, const MakePlan& plan = {})
       : machine_(m), module_(module), use_(use) {
     helpers_.loop_slow_plain =
         reinterpret_cast<const void*>(&BaselineModule::loop_slow<Copy::kPlain>);
@@ -28,13 +31,19 @@ class BaselineModule : jit::CallResolver {
         reinterpret_cast<const void*>(&BaselineModule::loop_slow<Copy::kInstrumented>);
     helpers_.trap_exit = m.routines->trap_exit();
     helpers_.runtime = this;
+    for (uint32_t i = 0; i < jit::kProbeRoutines; ++i) {
+      helpers_.probes[i] = m.routines->probe(static_cast<jit::ProbeRoutine>(i));
+    }
+    if (plan) {
+      for (const jit::Function& f : module.functions) plans_.push_back(plan(f));
+    }
     auto count = static_cast<uint32_t>(module.functions.size());
     for (uint32_t i = 0; i < count; ++i) {
       if (!m.stubs->ensure(MethodId(i)).ok()) throw std::runtime_error("no stub");
     }
     for (uint32_t i = 0; i < count; ++i) {
       const jit::Function& f = module.functions[i];
-      slabs_.push_back(std::vector<uint64_t>(f.block_sites));
+      slabs_.push_back(std::vector<uint64_t>(plan ? plans_[i].bytes / 8 : uint64_t{f.block_sites}));
       plain_.push_back(compile(f, i, Copy::kPlain));
       instrumented_.push_back(compile(f, i, Copy::kInstrumented));
     }
@@ -58,6 +67,8 @@ class BaselineModule : jit::CallResolver {
     return reinterpret_cast<uint64_t>(machine_.stubs->stub(m));
   }
   const std::vector<uint64_t>& counts(uint32_t method) const { return slabs_[method]; }
+  const jit::ProbePlan& plan(uint32_t method) const { return plans_[method]; }
+  std::vector<uint64_t>& slab(uint32_t method) { return slabs_[method]; }
   const jit::Code& code(uint32_t method, Copy copy) const {
     return *(copy == Copy::kPlain ? plain_ : instrumented_)[method];
   }
@@ -65,7 +76,8 @@ class BaselineModule : jit::CallResolver {
 
  private:
   std::unique_ptr<jit::Code> compile(const jit::Function& f, uint32_t i, Copy copy) {
-    auto code = jit::compile_baseline({f, MethodId(i), helpers_, *this, *machine_.space}, {copy});
+    jit::BaselineRequest request{.copy = copy, .probes = plans_.empty() ? nullptr : &plans_[i]};
+    auto code = jit::compile_baseline({f, MethodId(i), helpers_, *this, *machine_.space}, request);
     if (!code.ok()) throw std::runtime_error(f.name + ": " + code.error().message);
     return std::move(code).value();
   }
@@ -88,6 +100,7 @@ class BaselineModule : jit::CallResolver {
   const jit::Module& module_;
   Use use_;
   jit::Helpers helpers_;
+  std::vector<jit::ProbePlan> plans_;
   std::vector<std::vector<uint64_t>> slabs_;
   std::vector<std::unique_ptr<jit::Code>> plain_, instrumented_;
   uint64_t transfers_ = 0;

@@ -287,12 +287,13 @@ TEST(Builder, sites_are_blocks_then_calls_then_host_probes) {
   b.jump(next);
   b.seal(next);
   b.switch_to(next);
-  EXPECT_EQ(b.probe(ProbeKind::kValue, b.param(0)), 1u);
+  EXPECT_EQ(b.probe(ProbeKind::kLog, b.param(0), 7), 1u);
+  EXPECT_EQ(b.probe(ProbeKind::kHit), 2u);
   b.ret(b.call(MethodId(0), {{kI32}, kI32}, args, "sites"));
   Function f = BuilderAccess::finish(b);
   ASSERT_TRUE(jit::verify(f).ok()) << jit::verify(f).error().message;
   EXPECT_EQ(f.block_sites, 2u);
-  EXPECT_EQ(f.site_count, 6u);
+  EXPECT_EQ(f.site_count, 7u);
   expect_golden("ir_sites", jit::to_text(f));
 }
 

@@ -63,6 +63,14 @@ b0(v0: i32, v1: f64, v2: ref):
   call_host @print.() ()
   probe value v1
   probe edge
+  probe call_target v2
+  probe log v1
+  probe log tag=4294967295 v1
+  probe counter v0
+  probe hit
+  probe hit v1
+  probe gauge v1
+  probe range v0
   frame_state pc=3 depth=1 [v0, v2]
   v20 = eqz.i32 v0
   guard v20, bounds

@@ -63,6 +63,9 @@ TEST(IrVerify, names_the_rule_that_a_text_breaks) {
       "trap_if v2, unreachable\nreturn v0",
       "trap none",
       "probe block\nprobe value v0, v1\nreturn v0",
+      "probe value\nprobe log\nprobe range\nreturn v0",
+      "probe call_target v0\nprobe counter v1\nprobe range v3\nreturn v0",
+      "probe hit tag=1\nprobe value tag=2 v0\nreturn v0",
       // calls
       "v9 = call @f(v0)\nreturn v9",
       "v9 = call @f(v0, v1, v2, v2)\nreturn v9",

@@ -320,11 +320,23 @@ class RandomFunction {
     if (kind < 36) return store();
     if (kind < 44) return call();
     if (kind < 48) return swap();
-    if (kind < 50) return b_.probe(ProbeKind::kValue, leaf(number_type())), void();
+    if (kind < 50) return probe();
     if (kind < 51 && o_.traps) return trap_if();
     if (kind < 53 && o_.guards) return guard();
     if (kind < 55 && o_.hosts) return note();
     assign();
+  }
+
+  void probe() {
+    static const std::vector<ProbeKind> kinds = {ProbeKind::kValue,   ProbeKind::kLog,
+                                                 ProbeKind::kCounter, ProbeKind::kHit,
+                                                 ProbeKind::kGauge,   ProbeKind::kRange};
+    ProbeKind kind = r_.pick(kinds);
+    bool ints = kind == ProbeKind::kCounter || kind == ProbeKind::kRange;
+    if (kind == ProbeKind::kHit && r_.chance(50)) return b_.probe(kind), void();
+    Value v = leaf(ints ? (r_.chance(50) ? Type::kI32 : Type::kI64) : number_type());
+    uint32_t tag = kind == ProbeKind::kLog ? static_cast<uint32_t>(r_.next()) : 0;
+    b_.probe(kind, v, tag);
   }
 
   void statements(int depth, size_t most) {

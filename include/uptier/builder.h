@@ -119,7 +119,8 @@ class FunctionBuilder {
   // Continues when `condition` is not 0, else leaves to the host's frame.
   void guard(Value condition, GuardReason reason);
   // Observes `v` at a site of the host's own; returns the index among host sites, in build order.
-  uint32_t probe(ProbeKind kind, Value v);
+  // Which kinds take which values: see ProbeKind. `tag` goes into the records of a kLog probe.
+  uint32_t probe(ProbeKind kind, Value v = Value::none(), uint32_t tag = 0);
 
  private:
   friend struct BuilderAccess;  // hands the finished function to the compiler

@@ -39,7 +39,7 @@ enum class Shape : uint8_t {
   kTrap,          // aux: TrapCode
   kTrapIf,        // i32; aux: TrapCode           traps when the operand is not 0
   kLoopHeader,    // slots...; aux: LoopId, imm: host pc
-  kProbe,         // optional value; aux: site, imm: ProbeKind
+  kProbe,         // optional value; aux: site, imm: ProbeKind, its tag 32 bits up
   kFrameState,    // slots...; aux: inline depth, imm: host pc
   kGuard,         // i32; aux: GuardReason        deopts to the last frame_state when 0
 };
@@ -118,8 +118,33 @@ enum class GuardReason : uint8_t {
 };
 const char* guard_reason_name(GuardReason reason);
 
-// What a probe observes. Only block probes are placed by the library itself.
-enum class ProbeKind : uint8_t { kBlock = 1, kEdge, kCallTarget, kValue, kLoop, kLog };
+// What a probe observes. Only block probes are placed by the library itself; edges, loops and the
+// targets of call_indirect are observed without a probe of their own. What a host may ask for, and
+// the values it takes:
+//
+//   kCallTarget  ref or i64   a code address (of a stub) or a handle; counted by target
+//   kValue       any          counted by value; also the sum, the least and the greatest
+//   kLog         any          one record a visit, with the probe's tag, in a ring of the thread
+//   kCounter     i32 or i64   added to one word
+//   kHit         none, any    adds 1; a value is ignored
+//   kGauge       any          the last one stays
+//   kRange       i32 or i64   number, sum, least and greatest
+//
+// A value is seen as 64 bits, signed: an i32 is sign-extended, an f32 becomes a double, and a double
+// and a ref are their bits.
+enum class ProbeKind : uint8_t {
+  kBlock = 1,
+  kEdge,
+  kCallTarget,
+  kValue,
+  kLoop,
+  kLog,
+  kCounter,
+  kHit,
+  kGauge,
+  kRange,
+};
+inline constexpr ProbeKind kLastProbeKind = ProbeKind::kRange;
 const char* probe_kind_name(ProbeKind kind);
 
 }  // namespace uptier

@@ -20,13 +20,18 @@ bool makes_calls(const Function& f) {
   return false;
 }
 
-// Whether what the plan's counters call is there.
+// Whether what the plan's probes call is there.
 Status check(const CompileInput& in, const ProbePlan& plan) {
   bool scalable = plan.counters == CounterMode::kScalable || plan.counters == CounterMode::kDual;
   const Helpers& h = in.helpers;
   if (scalable && !in.space.contains(plan.narrow ? h.scalable_count32 : h.scalable_count64)) {
     return Error{ErrorCode::kInvalidInput,
                  "scalable counters need their routine in the code space"};
+  }
+  bool observes = !plan.sites.empty() || !plan.loops.empty();
+  for (const void* routine : h.probes) {
+    bool missing = observes && routine == nullptr;
+    if (missing) return Error{ErrorCode::kInvalidInput, "a probe routine is missing"};
   }
   if (plan.bytes > INT32_MAX) {
     return Error{ErrorCode::kUnsupported, in.function.name + ": the slab exceeds 2 GiB"};

@@ -46,6 +46,8 @@ void Selector::pass_arguments(std::span<const Value> args, const Signature& s) {
 
 void Selector::emit_call(const Inst& i) {
   if (i.op == Opcode::kCallIndirect) {
+    const ProbePlan::Site* site = planned_site(f_, probes_, i);
+    if (site != nullptr) count_in_table(*site, x86::gpq(kTargetRegister));
     a_.call(x86::gpq(kTargetRegister));
     return;
   }

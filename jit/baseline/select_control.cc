@@ -38,6 +38,7 @@ void Selector::loop_header(const Inst& i) {
     loop_slow_.push_back(s);
   }
   entry.continue_offset = entry.arrive_offset = b_.offset();
+  count_iteration(LoopId(i.aux));
 }
 
 void Selector::emit_loop_slow() {
@@ -54,13 +55,13 @@ void Selector::emit_loop_slow() {
     // Whoever comes from another copy brings no slab pointer.
     b_.tables().loops[s.loop].arrive_offset = b_.offset();
     load_slab();
+    arrive_in_loops();
     a_.jmp(s.resume);
   }
 }
 
-// Host probes are not observed in this tier's code yet; their values stay unread.
 void Selector::probe(const Inst& i) {
-  if (static_cast<ProbeKind>(i.imm) != ProbeKind::kBlock) return;
+  if (probe_kind(i) != ProbeKind::kBlock) return host_probe(i);
   b_.probe_row(i.aux);
   if (instrumented_) count_block(i.aux);
 }
@@ -81,7 +82,9 @@ bool Selector::has_moves(const Edge& e) const {
   return false;
 }
 
+// Everything is a register's or a slot's when the probes come; they keep both.
 void Selector::emit_edge(const Edge& e) {
+  cross_loops(e);
   count_along(e);
   emit_moves(e);
 }
@@ -183,6 +186,7 @@ void Selector::return_value(const Inst& i) {
     values_.use(v);
   }
   count_return();
+  leave_all_loops();
   a_.leave();
   a_.ret();
 }

@@ -14,9 +14,10 @@ Selector::Selector(const Input& in)
       f_(in.compile.function),
       b_(in.compile.space),
       a_(b_.assembler()),
-      values_(b_, f_, in.frame, in.live),
-      check_stack_(in.check_stack),
       instrumented_(in.request.copy == Copy::kInstrumented),
+      probes_(instrumented_ ? in.request.probes : nullptr),
+      values_(b_, f_, in.frame, in.live, probes_),
+      check_stack_(in.check_stack),
       labels_(f_.blocks.size()),
       predecessors_(f_.blocks.size()),
       readers_(in.frame.size / 8 + 1),
@@ -28,6 +29,7 @@ Selector::Selector(const Input& in)
   }
   b_.tables().loops.resize(f_.loop_count);
   plan_flow();
+  if (probes_ != nullptr && !probes_->loops.empty()) forest_ = find_loop_forest(f_);
 }
 
 void Selector::run() {
@@ -50,14 +52,17 @@ void Selector::prologue() {
   a_.mov(x86::rbp, x86::rsp);
   a_.sub(x86::rsp, imm(INT32_MAX));  // the form with four bytes, patched by finish()
   frame_patch_ = b_.offset() - 4;
-  if (check_stack_) {
-    b_.load_context(kScratch);
-    a_.cmp(x86::rsp, x86::qword_ptr(kScratch, sampler::kStackLimitOffset));
-    a_.jb(b_.trap_label(TrapCode::kStackExhausted, 0));
-  }
+  if (check_stack_) check_stack();
   if (!instrumented_) return;
   load_slab();
   count_entry();
+  enter_loop(function_loop());
+}
+
+void Selector::check_stack() {
+  b_.load_context(kScratch);
+  a_.cmp(x86::rsp, x86::qword_ptr(kScratch, sampler::kStackLimitOffset));
+  a_.jb(b_.trap_label(TrapCode::kStackExhausted, 0));
 }
 
 // Registers stay where the caller put them; stack arguments move to their slots.
@@ -83,6 +88,7 @@ void Selector::place_arguments() {
 void Selector::block(size_t position) {
   Block b = f_.layout[position];
   current_ = b;
+  begin_ranges(b);
   next_ = position + 1 < f_.layout.size() ? f_.layout[position + 1] : Block::none();
   bool keep = false;
   if (position != 0) {
@@ -101,6 +107,7 @@ void Selector::block(size_t position) {
     instruction(f_.inst(insts[i]), next);
   }
   values_.end_block(b);
+  extend_ranges(b);
 }
 
 void Selector::instruction(const Inst& i, const Inst* next) {
@@ -153,11 +160,13 @@ bool Selector::can_wait(const Inst& i, const Inst* next) const {
 // ---- End --------------------------------------------------------------------------------------
 
 void Selector::finish() {
+  emit_probe_slow();
   emit_loop_slow();
   emit_counter_slow();
   emit_tables();
   frame_size_ = (values_.frame_bytes() + 8 * outgoing_words_ + 15) & ~15u;
   b_.patch32(frame_patch_, frame_size_);
+  for (uint32_t at : arrive_patches_) b_.patch32(at, 0 - frame_size_);
 }
 
 // A table holds distances from its own start, so it needs no relocation.

@@ -2,7 +2,7 @@
 //
 //   entry:  push rbp; mov rbp, rsp; sub rsp, N; stack check; [slab pointer]
 //   block:  [loop check] [probe] instructions; flush; terminator with the moves of its edges
-//   behind: slow sides of loop checks and counters, jump tables, traps, constants
+//   behind: slow sides of probes, counters and loop checks, jump tables, traps, constants
 //
 // The frame: canonical slots, spill slots, then room for outgoing stack arguments at rsp. N is
 // known at the end and patched. The instrumented copy differs from the plain one by what it emits
@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "jit/baseline/value_cache.h"
@@ -21,6 +22,7 @@
 #include "jit/code/code_buffer.h"
 #include "jit/compile.h"
 #include "jit/ir/flow_graph.h"
+#include "jit/ir/loop_forest.h"
 #include "jit/x64/macros.h"
 
 namespace uptier::jit::baseline {
@@ -71,6 +73,14 @@ class Selector {
     Value from;
     int32_t to;
   };
+  // A probe's call of its routine, behind the body. `value` is a general register.
+  struct ProbeSlow {
+    Label slow, resume;
+    ProbeRoutine routine;
+    uint32_t offset;
+    uint32_t value;
+    uint32_t extra;
+  };
   // Registers to be filled for a call: a value and where it goes (ids as in ValueCache).
   struct ArgMove {
     Value from;
@@ -79,6 +89,7 @@ class Selector {
 
   // selector.cc
   void prologue();
+  void check_stack();
   void place_arguments();
   void block(size_t position);
   void instruction(const Inst& i, const Inst* next);
@@ -145,11 +156,13 @@ class Selector {
   void edge_or_stub(const Edge& e, std::vector<EdgeStub>& stubs, Label& target);
   bool is_next(Block b) const { return b == next_; }
   bool has_moves(const Edge& e) const;
-  // What is to be done along an edge: counting and moves.
-  bool has_code(const Edge& e) const { return has_moves(e) || counts_along(e); }
-  void emit_edge(const Edge& e);
   bool needs_move(Value arg, Value param) const;
   const Label& label(Block b) const { return labels_[b.index()]; }
+  // Whether an edge needs instructions of its own: moves, counters or probes.
+  bool has_code(const Edge& e) const {
+    return has_moves(e) || counts_along(e) || crosses_loops(e);
+  }
+  void emit_edge(const Edge& e);
   void load_slab();
   void emit_loop_slow();
 
@@ -166,6 +179,34 @@ class Selector {
   void increment(const Mem& at, bool lock);
   void increment_scalable(uint32_t offset, uint32_t width);
   void emit_counter_slow();
+  // select_probe.cc
+  void host_probe(const Inst& i);
+  void count_in_table(const ProbePlan::Site& s, const Gp& value);
+  void count_in_range(const ProbePlan::Site& s, Value v);
+  void log(const Inst& i, const ProbePlan::Site& s, const Gp& value);
+  // Returns a register with what a probe sees of v: 64 bits. It may be v's own.
+  Gp observed(Value v);
+  void probe_slow(ProbeRoutine r, uint32_t offset, uint32_t value, uint32_t extra,
+                  x86::CondCode when);
+  void call_probe(ProbeRoutine r, uint32_t offset, uint32_t value, uint32_t extra);
+  void emit_probe_slow();
+  Mem slab_word(uint32_t offset) const {
+    return x86::qword_ptr(kScratch, static_cast<int32_t>(offset));
+  }
+
+  // select_loop.cc
+  LoopId function_loop() const { return LoopId(f_.loop_count); }
+  // Returns the offset of a loop's words, kNone when it is not observed.
+  uint32_t loop_words(LoopId l) const;
+  bool crosses_loops(const Edge& e) const;
+  void cross_loops(const Edge& e);
+  void enter_loop(LoopId l);
+  void leave_loop(LoopId l);
+  void leave_all_loops();
+  void count_iteration(LoopId l);
+  void arrive_in_loops();
+  void begin_ranges(Block b);
+  void extend_ranges(Block b);
 
   // moves.cc
   void emit_moves(const Edge& e);
@@ -189,9 +230,11 @@ class Selector {
   const Function& f_;
   CodeBuffer b_;
   Assembler& a_;
+  bool instrumented_;
+  const ProbePlan* probes_;  // null in a plain copy
   ValueCache values_;
   bool check_stack_;
-  bool instrumented_;
+  std::optional<LoopForest> forest_;    // when loops are observed
   std::vector<Label> labels_;           // by Block::index()
   std::vector<uint32_t> predecessors_;  // edges into a block
   Block current_;                       // the block that is being emitted
@@ -206,6 +249,8 @@ class Selector {
   std::vector<LoopSlow> loop_slow_;
   FlowPlaces flow_;
   std::vector<CounterSlow> counter_slow_;
+  std::vector<ProbeSlow> probe_slow_;
+  std::vector<uint32_t> arrive_patches_;  // offsets of -N
   std::vector<JumpTable> tables_;
   // Scratch space of the moves, empty in between.
   std::vector<Move> moves_;

@@ -18,15 +18,27 @@ std::span<const uint8_t> order(Type t) {
 
 }  // namespace
 
-bool reads_operands(Opcode op) {
-  return op != Opcode::kProbe && op != Opcode::kFrameState && op != Opcode::kLoopHeader;
+const ProbePlan::Site* planned_site(const Function& f, const ProbePlan* plan, const Inst& i) {
+  if (plan == nullptr) return nullptr;
+  SiteId site = i.op == Opcode::kProbe ? i.aux : i.site;
+  if (site <= f.block_sites || site - f.block_sites > plan->sites.size()) return nullptr;
+  const ProbePlan::Site& s = plan->sites[site - f.block_sites - 1];
+  return s.offset == ProbePlan::kNone ? nullptr : &s;
+}
+
+bool reads_operands(const Function& f, const ProbePlan* plan, const Inst& i) {
+  if (i.op == Opcode::kProbe) {
+    return probe_kind(i) != ProbeKind::kHit && planned_site(f, plan, i) != nullptr;
+  }
+  return i.op != Opcode::kFrameState && i.op != Opcode::kLoopHeader;
 }
 
 ValueCache::ValueCache(CodeBuffer& b, const Function& f, const FrameLayout& frame,
-                       const Liveness& live)
+                       const Liveness& live, const ProbePlan* probes)
     : b_(b),
       a_(b.assembler()),
       f_(f),
+      probes_(probes),
       state_(f.values.size()),
       lowest_(-static_cast<int32_t>(frame.size)) {
   for (size_t v = 0; v < state_.size(); ++v) state_[v].home = frame.slot[v];
@@ -51,7 +63,7 @@ template <typename Visit>
 void ValueCache::each_use(Block b, Visit visit) {
   for (InstId id : f_.block(b).insts) {
     const Inst& i = f_.inst(id);
-    if (!reads_operands(i.op)) continue;
+    if (!reads_operands(f_, probes_, i)) continue;
     for (Value v : f_.args(i)) visit(v);
   }
   for (const Edge& e : f_.successors(b)) {

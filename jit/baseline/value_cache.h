@@ -12,7 +12,8 @@
 //
 // An instruction pins the registers it uses; end_instruction() unpins them all. r11, xmm15, rsp and
 // rbp are never handed out. Nothing here depends on which copy is compiled, so both copies of a
-// method place every value alike.
+// method place every value alike, but for the values of probes, which live on up to the probe in
+// the copy that observes them.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@
 #include "jit/ir/frame_layout.h"
 #include "jit/ir/function.h"
 #include "jit/ir/liveness.h"
+#include "jit/probe_plan.h"
 
 namespace uptier::jit::baseline {
 
@@ -30,7 +32,9 @@ inline constexpr Xmm kXmmScratch = x86::xmm15;
 
 class ValueCache {
  public:
-  ValueCache(CodeBuffer& b, const Function& f, const FrameLayout& frame, const Liveness& live);
+  // `probes` says which probes read their values; null: none.
+  ValueCache(CodeBuffer& b, const Function& f, const FrameLayout& frame, const Liveness& live,
+             const ProbePlan* probes);
 
   // ---- Blocks
   // Counts the uses of values in the block. `keep`: registers are as the block before left them.
@@ -135,6 +139,7 @@ class ValueCache {
   CodeBuffer& b_;
   Assembler& a_;
   const Function& f_;
+  const ProbePlan* probes_;
   std::vector<State> state_;
   Value owner_[32];
   uint32_t pinned_ = 0;
@@ -142,8 +147,10 @@ class ValueCache {
   int32_t lowest_;
 };
 
-// Whether an instruction's operands are read by the code of this compiler. Observations of values
-// and frame states are not.
-bool reads_operands(Opcode op);
+// Returns where the plan has words for a probe of the host or for a call's target; null: nowhere.
+const ProbePlan::Site* planned_site(const Function& f, const ProbePlan* plan, const Inst& i);
+// Whether an instruction's operands are read by the code of this compiler. Frame states are not,
+// nor are values of probes that the plan leaves out.
+bool reads_operands(const Function& f, const ProbePlan* plan, const Inst& i);
 
 }  // namespace uptier::jit::baseline

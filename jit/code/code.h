@@ -38,12 +38,23 @@ struct LoopEntry {
   friend bool operator==(const LoopEntry&, const LoopEntry&) = default;
 };
 
+// The code of a loop that is timed, or of the function's body: what lies in between the first of
+// its blocks and the end of its last one.
+struct LoopRange {
+  uint32_t loop = 0;  // LoopId::index(); the number of loops for the function
+  uint32_t begin = 0;
+  uint32_t end = 0;
+
+  friend bool operator==(const LoopRange&, const LoopRange&) = default;
+};
+
 struct CodeTables {
   std::vector<TrapRow> traps;
   std::vector<ProbeRow> probes;
-  std::vector<LoopEntry> loops;  // by LoopId; empty in optimized code
-  uint32_t frame_size = 0;       // bytes below rbp; OSR versions: below the baseline frame
-  bool counts_edges = false;     // an instrumented copy whose frames a trap must account for
+  std::vector<LoopEntry> loops;        // by LoopId; empty in optimized code
+  std::vector<LoopRange> loop_ranges;  // by rising loop; instrumented copies only
+  uint32_t frame_size = 0;             // bytes below rbp; OSR versions: below the baseline frame
+  bool counts_edges = false;  // an instrumented copy whose frames a trap must account for
 
   friend bool operator==(const CodeTables&, const CodeTables&) = default;
 };

@@ -267,6 +267,15 @@ Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtim
   emit_scalable_count(b, true);
   r.entry_slow_ = start();
   emit_entry_slow(b, slow, runtime, fast, data);
+  Label probes[kProbeRoutines];
+  for (uint32_t i = 0; i < kProbeRoutines; ++i) {
+    r.probes_[i] = start();
+    b.bind(probes[i] = b.new_label());
+    emit_probe_routine(b, static_cast<ProbeRoutine>(i));
+  }
+  r.loop_pair_ = start();
+  emit_loop_pair(b, probes[static_cast<uint32_t>(ProbeRoutine::kLoopEnter)],
+                 probes[static_cast<uint32_t>(ProbeRoutine::kLoopLeave)]);
   auto span = b.publish_bare(space);
   if (!span.ok()) return span.error();
   r.span_ = std::move(span).value();

@@ -1,11 +1,11 @@
 // Routines: the hand-written pieces of code through which stubs, hosts and traps pass.
 //
 //   invoke          C -> compiled code: loads the argument registers, remembers where to come back
-//   to trap_exit       compiled code -> the innermost invoke: tells the TrapWalk which frames go,
-//   and
+//   trap_exit       compiled code -> the innermost invoke: tells the TrapWalk which frames go, and
 //                   unwinds to the Activation
 //   entry_slow      a stub's slow path -> C: all argument registers survive it
 //   scalable_count  adds to a counter that has left the exact range, see probe_plan.h
+//   probes          compiled code -> C functions that observe: see probe_routines.h
 //
 // One set a runtime, in its code space, so that code reaches them with rel32.
 #pragma once
@@ -14,6 +14,7 @@
 #include <span>
 
 #include "jit/code/code_space.h"
+#include "jit/code/probe_routines.h"
 #include "jit/code/trap_walk.h"
 #include "sampler/context.h"
 #include "uptier/builder.h"
@@ -62,12 +63,17 @@ class Routines {
   // register but r11 and flags. Draws from the context's counter_random.
   const void* scalable_count64() const { return at(scalable_count64_); }
   const void* scalable_count32() const { return at(scalable_count32_); }
+  const void* probe(ProbeRoutine r) const { return at(probes_[static_cast<uint32_t>(r)]); }
+  // What sampler::LoopTimer::measure asks for.
+  using LoopPair = void (*)(uint64_t* slab);
+  LoopPair loop_pair() const { return reinterpret_cast<LoopPair>(span_.data() + loop_pair_); }
 
  private:
   const uint8_t* at(uint32_t offset) const { return span_.data() + offset; }
   CodeSpan span_;
-  uint32_t invoke_ = 0, trap_exit_ = 0, trap_exit_at_entry_ = 0, entry_slow_ = 0;
+  uint32_t invoke_ = 0, trap_exit_ = 0, trap_exit_at_entry_ = 0, entry_slow_ = 0, loop_pair_ = 0;
   uint32_t scalable_count64_ = 0, scalable_count32_ = 0;
+  uint32_t probes_[kProbeRoutines] = {};
 };
 
 // How invoke_code ended.

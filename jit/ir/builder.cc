@@ -330,11 +330,11 @@ void FunctionBuilder::guard(Value condition, GuardReason reason) {
                  .args = impl_->f.make_list({{condition}})});
 }
 
-uint32_t FunctionBuilder::probe(ProbeKind kind, Value v) {
+uint32_t FunctionBuilder::probe(ProbeKind kind, Value v, uint32_t tag) {
   assert(kind != ProbeKind::kBlock && "block probes are placed by the library");
   impl_->append({.op = Opcode::kProbe,
-                 .args = impl_->f.make_list({{v}}),
-                 .imm = static_cast<uint64_t>(kind)});
+                 .args = impl_->f.make_list(std::span(&v, v.valid() ? 1 : 0)),
+                 .imm = static_cast<uint64_t>(kind) | uint64_t{tag} << 32});
   return impl_->host_probes++;
 }
 

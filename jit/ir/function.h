@@ -139,6 +139,10 @@ class Function {
   SignatureId intern(const Signature& s);
 };
 
+// The parts of a probe's imm.
+inline ProbeKind probe_kind(const Inst& probe) { return static_cast<ProbeKind>(probe.imm); }
+inline uint32_t probe_tag(const Inst& probe) { return static_cast<uint32_t>(probe.imm >> 32); }
+
 // Returns the type of an instruction's result (kNone when it has none) from its row and fields.
 Type result_type(const Function& f, const Inst& i);
 

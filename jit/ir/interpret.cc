@@ -1,6 +1,7 @@
 #include "jit/ir/interpret.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "jit/ir/flow_graph.h"
@@ -9,7 +10,10 @@
 namespace uptier::jit {
 
 Interpreter::Interpreter(const Module& module, InterpretOptions options)
-    : module_(module), options_(std::move(options)), counts_(module.functions.size()) {}
+    : module_(module),
+      options_(std::move(options)),
+      counts_(module.functions.size()),
+      forests_(module.functions.size()) {}
 
 InterpretOutcome Interpreter::run(MethodId method, std::span<const uint64_t> args) {
   frames_.clear();
@@ -48,6 +52,7 @@ void Interpreter::enter(MethodId m, std::span<const uint64_t> args, Value result
   c.sites.resize(f.site_count);
   c.loops.resize(f.loop_count);
   ++c.entries;
+  if (options_.observer != nullptr) options_.observer->entered(m, LoopId(f.loop_count));
   if (!c.numbers.empty() || f.edges.empty()) return;
   c.numbers = edge_numbers(f);
   c.edges.resize(*std::max_element(c.numbers.begin(), c.numbers.end()));
@@ -61,6 +66,11 @@ void Interpreter::follow(const Edge& e) {
   std::vector<uint64_t> args = words(f.list(e.args));
   auto params = f.params(e.to);
   for (size_t i = 0; i < params.size(); ++i) frame().values[params[i].index()] = args[i];
+  if (options_.observer != nullptr) {
+    LoopCrossing c = crossing(forest(), frame().block, e.to);
+    for (LoopId l : c.left) options_.observer->left(frame().method, l);
+    if (c.entered.valid()) options_.observer->entered(frame().method, c.entered);
+  }
   frame().block = e.to;
   frame().position = 0;
   frame().frame_state = {};
@@ -69,6 +79,12 @@ void Interpreter::follow(const Edge& e) {
 void Interpreter::leave(const Inst& i) {
   uint64_t bits = i.args.size == 0 ? 0 : get(i, 0);
   Value to = frame().result_to;
+  if (options_.observer != nullptr) {
+    const LoopForest& loops = forest();
+    LoopId l = loops.innermost[frame().block.index()];
+    for (; l.valid(); l = loops.loop(l).parent) options_.observer->left(frame().method, l);
+    options_.observer->left(frame().method, LoopId(function().loop_count));
+  }
   frames_.pop_back();
   if (!frames_.empty()) return set(to, bits);
   outcome_.kind = InterpretOutcome::Kind::kReturned;
@@ -155,6 +171,28 @@ void Interpreter::evaluate_inst(const Inst& i) {
 void Interpreter::observe(const Inst& i) {
   Counts& c = counts_[frame().method.index()];
   ++(i.op == Opcode::kLoopHeader ? c.loops[i.aux] : c.sites[i.aux - 1]);
+  if (options_.observer == nullptr) return;
+  if (i.op == Opcode::kLoopHeader) {
+    options_.observer->iterated(frame().method, LoopId(i.aux));
+  } else if (probe_kind(i) != ProbeKind::kBlock) {
+    Type t = i.args.size == 0 ? Type::kNone : function().type_of(at(i, 0));
+    uint64_t seen = i.args.size == 0 ? 0 : observed_bits(t, get(i, 0));
+    options_.observer->probe(frame().method, i, seen);
+  }
+}
+
+const LoopForest& Interpreter::forest() {
+  auto& f = forests_[frame().method.index()];
+  if (!f) f = find_loop_forest(function());
+  return *f;
+}
+
+uint64_t observed_bits(Type t, uint64_t bits) {
+  if (t == Type::kI32) {
+    return static_cast<uint64_t>(int64_t{static_cast<int32_t>(static_cast<uint32_t>(bits))});
+  }
+  if (t != Type::kF32) return bits;
+  return std::bit_cast<uint64_t>(double{std::bit_cast<float>(static_cast<uint32_t>(bits))});
 }
 
 void Interpreter::fail_guard(const Inst& i) {
@@ -219,6 +257,7 @@ void Interpreter::call(const Inst& i) {
 void Interpreter::call_indirect(const Inst& i) {
   ++counts_[frame().method.index()].sites[i.site - 1];
   std::vector<uint64_t> args = words(function().args(i));
+  if (options_.observer != nullptr) { options_.observer->target(frame().method, i.site, args[0]); }
   uint64_t offset = args[0] - kMethodBase;
   bool known = offset % 16 == 0 && offset / 16 < module_.functions.size();
   if (!known) return stop("an indirect call of something that is no method");

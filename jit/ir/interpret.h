@@ -6,17 +6,20 @@
 // can crash it.
 //
 // It counts what probes count: block and host probes and call sites by site, edges, and visits of
-// each loop header. Counts of the first n steps are exact whatever ends the run.
+// each loop header. Counts of the first n steps are exact whatever ends the run. What else probes
+// see goes to an observer.
 //
 //   Thread: one at a time.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "jit/ir/loop_forest.h"
 #include "jit/ir/module.h"
 
 namespace uptier::jit {
@@ -34,6 +37,22 @@ struct OutsideResult {
   TrapCode trap = TrapCode::kNone;
 };
 
+// Hears of what the instrumented copy of a method would observe, in order.
+class InterpretObserver {
+ public:
+  virtual ~InterpretObserver() = default;
+  // A probe of the host. `seen` is its value as ProbeKind describes it, 0 without one.
+  virtual void probe(MethodId, const Inst& /*probe*/, uint64_t /*seen*/) {}
+  // The target of a call_indirect, before the call.
+  virtual void target(MethodId, SiteId, uint64_t /*target*/) {}
+  // A loop is entered through an edge from outside of it; a function, with LoopId(loop_count).
+  virtual void entered(MethodId, LoopId) {}
+  // It is left through an edge, or by returning. Innermost first, before what is entered.
+  virtual void left(MethodId, LoopId) {}
+  // Its header is visited, after entered() if this is the first time.
+  virtual void iterated(MethodId, LoopId) {}
+};
+
 struct InterpretOptions {
   uint64_t step_limit = 100'000'000;  // instructions, over all calls of a run
   uint32_t depth_limit = 10'000;      // frames; one more is trap stack_exhausted
@@ -44,7 +63,11 @@ struct InterpretOptions {
   // not given.
   std::function<OutsideResult(const HostCallee&, std::span<const uint64_t>)> call_host = {};
   std::function<OutsideResult(MethodId, std::span<const uint64_t>)> call_method = {};
+  InterpretObserver* observer = nullptr;
 };
+
+// Returns what a probe sees of a value.
+uint64_t observed_bits(Type t, uint64_t bits);
 
 struct InterpretOutcome {
   enum class Kind : uint8_t {
@@ -121,6 +144,7 @@ class Interpreter {
   void leave(const Inst& i);
   void fail_guard(const Inst& i);
   void observe(const Inst& i);
+  const LoopForest& forest();
 
   // Returns the place of an access, or null after having ended the run.
   void* place(const Inst& i, size_t first, unsigned size, bool write);
@@ -138,6 +162,7 @@ class Interpreter {
   const Module& module_;
   InterpretOptions options_;
   std::vector<Counts> counts_;
+  std::vector<std::optional<LoopForest>> forests_;  // made when an observer asks
   std::vector<Frame> frames_;
   InterpretOutcome outcome_;
   bool running_ = false;

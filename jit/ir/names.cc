@@ -42,7 +42,7 @@ std::optional<GuardReason> guard_reason_of_name(std::string_view name) {
 }
 
 std::optional<ProbeKind> probe_kind_of_name(std::string_view name) {
-  for (auto k = ProbeKind::kBlock; k <= ProbeKind::kLog;
+  for (auto k = ProbeKind::kBlock; k <= kLastProbeKind;
        k = static_cast<ProbeKind>(static_cast<int>(k) + 1)) {
     if (probe_kind_name(k) == name) return k;
   }

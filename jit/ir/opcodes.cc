@@ -43,6 +43,10 @@ const char* probe_kind_name(ProbeKind kind) {
     case ProbeKind::kValue: return "value";
     case ProbeKind::kLoop: return "loop";
     case ProbeKind::kLog: return "log";
+    case ProbeKind::kCounter: return "counter";
+    case ProbeKind::kHit: return "hit";
+    case ProbeKind::kGauge: return "gauge";
+    case ProbeKind::kRange: return "range";
   }
   return "?";
 }

@@ -291,6 +291,9 @@ bool FunctionParser::probe(Inst& i) {
   in_.take();
   i.imm = static_cast<uint64_t>(*kind);
   if (in_.peek().kind == Kind::kNumber && !in_.expect_u32(i.aux)) return false;
+  uint64_t tag = 0;
+  if (!field("tag", tag)) return false;
+  i.imm |= tag << 32;
   std::vector<Value> args;
   if (!plain_values(args)) return false;
   i.args = f_.make_list(args);

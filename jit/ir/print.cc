@@ -226,6 +226,7 @@ std::string Printer::call(const Inst& i) const {
 std::string Printer::probe(const Inst& i) const {
   std::string out = std::string(" ") + probe_kind_name(static_cast<ProbeKind>(i.imm));
   out += " " + std::to_string(i.aux);
+  if (probe_tag(i) != 0) out += " tag=" + std::to_string(probe_tag(i));
   auto args = values(i.args);
   return args.empty() ? out : out + " " + value_list(args);
 }

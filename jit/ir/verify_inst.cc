@@ -77,14 +77,27 @@ void Verifier::check_shape_operands(Block b, const Inst& i) {
     case Shape::kTrapIf:
     case Shape::kGuard: return want(b, i, {Type::kI32});
     case Shape::kReturn: return result == Type::kNone ? want(b, i, {}) : want(b, i, {result});
-    case Shape::kProbe: {
-      bool block = i.imm == static_cast<uint64_t>(ProbeKind::kBlock);
-      want_count(b, i, 0, block ? 0 : 1);
-      return;
-    }
+    case Shape::kProbe: return check_probe(b, i);
     case Shape::kLoopHeader:
     case Shape::kFrameState: return;
   }
+}
+
+// Optimized code observes nothing, so its probes have lost their values.
+void Verifier::check_probe(Block b, const Inst& i) {
+  uint8_t types = kMaskAny;
+  bool needs = stage_ == Stage::kBuilt;
+  switch (probe_kind(i)) {
+    case ProbeKind::kBlock: want_count(b, i, 0, 0); return;
+    case ProbeKind::kCallTarget: types = kMaskRef | kMaskI64; break;
+    case ProbeKind::kCounter:
+    case ProbeKind::kRange: types = kMaskInt; break;
+    case ProbeKind::kValue:
+    case ProbeKind::kLog:
+    case ProbeKind::kGauge: break;
+    default: needs = false;
+  }
+  if (want_count(b, i, needs ? 1 : 0, 1) && i.args.size == 1) want_type(b, i, 0, types);
 }
 
 // An address is the operands from `first` on; a store has its value before them.
@@ -145,9 +158,12 @@ void Verifier::check_immediates(Block b, const Inst& i) {
       if (i.imm > UINT32_MAX) report(b, i, "the pc does not fit into 32 bits");
       return;
     case Shape::kProbe: {
-      bool known = i.imm >= static_cast<uint64_t>(ProbeKind::kBlock) &&
-                   i.imm <= static_cast<uint64_t>(ProbeKind::kLog);
+      auto kind = static_cast<uint32_t>(i.imm);
+      bool known = kind >= static_cast<uint32_t>(ProbeKind::kBlock) &&
+                   kind <= static_cast<uint32_t>(kLastProbeKind);
       if (!known) report(b, i, "unknown probe kind");
+      bool log = probe_kind(i) == ProbeKind::kLog;
+      if (known && !log && probe_tag(i) != 0) report(b, i, "only log probes have a tag");
       return;
     }
     default: return;

@@ -1,0 +1,130 @@
+// Probes of the host and targets of indirect calls, in the instrumented copy.
+//
+// The commonest case of a table, a hit of its first entry:
+//
+//   mov r11, [rbp + slab]
+//   cmp [r11 + key], value
+//   jne slow                  behind the body: call the routine, which keeps every register
+//   inc qword [r11 + count]
+#include "jit/baseline/selector.h"
+#include "sampler/site_counts.h"
+
+namespace uptier::jit::baseline {
+
+using sampler::TableShape;
+
+void Selector::host_probe(const Inst& i) {
+  const ProbePlan::Site* s = planned_site(f_, probes_, i);
+  if (s == nullptr) return;
+  auto load = [&] { a_.mov(kScratch, x86::qword_ptr(x86::rbp, kSlabSlot)); };
+  if (s->kind == ProbeKind::kHit) {
+    load();
+    a_.inc(slab_word(s->offset));
+    return;
+  }
+  Value v = f_.args(i)[0];
+  if (s->kind == ProbeKind::kRange) {
+    count_in_range(*s, v);
+    return values_.use(v);
+  }
+  Gp value = observed(v);
+  switch (s->kind) {
+    case ProbeKind::kCounter:
+      load();
+      a_.add(slab_word(s->offset), value);
+      break;
+    case ProbeKind::kGauge:
+      load();
+      a_.mov(slab_word(s->offset), value);
+      break;
+    case ProbeKind::kLog: log(i, *s, value); break;
+    default: count_in_table(*s, value);
+  }
+  values_.use(v);
+}
+
+Gp Selector::observed(Value v) {
+  Type t = values_.type_of(v);
+  if (t == Type::kI64 || t == Type::kRef) return values_.gp_of(v);
+  if (t == Type::kI32) {
+    Gp from = values_.gp_of(v), to = values_.new_gp();
+    a_.movsxd(to, from.r32());
+    return to;
+  }
+  Xmm from = values_.xmm_of(v);
+  Gp to = values_.new_gp();
+  if (t == Type::kF32) {
+    a_.cvtss2sd(kXmmScratch, from);
+    from = kXmmScratch;
+  }
+  a_.movq(to, from);
+  return to;
+}
+
+void Selector::count_in_table(const ProbePlan::Site& s, const Gp& value) {
+  TableShape shape{s.top, s.kind == ProbeKind::kValue, probes_->recent};
+  uint32_t first = s.offset + 8 * shape.entries_at();
+  a_.mov(kScratch, x86::qword_ptr(x86::rbp, kSlabSlot));
+  a_.cmp(slab_word(first), value);
+  ProbeRoutine r = shape.sums ? ProbeRoutine::kValue : ProbeRoutine::kTarget;
+  probe_slow(r, s.offset, value.id(), shape.packed(), x86::CondCode::kNE);
+  a_.inc(slab_word(first + 8));
+  b_.bind(probe_slow_.back().resume);
+}
+
+// In terms of the value with its sign bit flipped, so that 0 is neutral for every word.
+void Selector::count_in_range(const ProbePlan::Site& s, Value v) {
+  Gp from = observed(v), rank = values_.new_gp();
+  auto word = [&](uint32_t n) { return slab_word(s.offset + 8 * n); };
+  auto raise = [&](const Mem& to) {
+    Label done = b_.new_label();
+    a_.cmp(to, rank);
+    a_.short_().jae(done);
+    a_.mov(to, rank);
+    b_.bind(done);
+  };
+  a_.mov(rank, from);
+  a_.btc(rank, imm(63));
+  a_.mov(kScratch, x86::qword_ptr(x86::rbp, kSlabSlot));
+  a_.inc(word(sampler::kRangeCount));
+  a_.add(word(sampler::kRangeSumLow), rank);
+  a_.adc(word(sampler::kRangeSumHigh), imm(0));
+  raise(word(sampler::kRangeGreatest));
+  a_.not_(rank);
+  raise(word(sampler::kRangeLeast));
+}
+
+void Selector::log(const Inst& i, const ProbePlan::Site& s, const Gp& value) {
+  emit_constant(b_, kScratch, uint64_t{in_.method.index()} << 32 | i.aux);
+  a_.push(kScratch);
+  a_.mov(kScratch, x86::qword_ptr(x86::rbp, kSlabSlot));
+  call_probe(ProbeRoutine::kLog, s.offset, value.id(), probe_tag(i));
+}
+
+// ---- Calls of routines ------------------------------------------------------------------------
+
+// Leaves the line when the condition holds; `resume` of the last entry is where it comes back to.
+// The slab is in r11.
+void Selector::probe_slow(ProbeRoutine r, uint32_t offset, uint32_t value, uint32_t extra,
+                          x86::CondCode when) {
+  probe_slow_.push_back({b_.new_label(), b_.new_label(), r, offset, value, extra});
+  a_.j(when, probe_slow_.back().slow);
+}
+
+// See code/probe_routines.h. An immediate is pushed by its sign; the functions read 32 bits.
+void Selector::call_probe(ProbeRoutine r, uint32_t offset, uint32_t value, uint32_t extra) {
+  a_.push(imm(static_cast<int32_t>(extra)));
+  a_.push(x86::gpq(value));
+  a_.push(imm(static_cast<int32_t>(offset)));
+  b_.call_address(in_.helpers.probes[static_cast<uint32_t>(r)]);
+}
+
+void Selector::emit_probe_slow() {
+  for (const ProbeSlow& p : probe_slow_) {
+    b_.bind(p.slow);
+    call_probe(p.routine, p.offset, p.value, p.extra);
+    a_.jmp(p.resume);
+  }
+}
+
+}  // namespace uptier::jit::baseline

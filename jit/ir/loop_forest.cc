@@ -1,0 +1,119 @@
+#include "jit/ir/loop_forest.h"
+
+#include <algorithm>
+
+#include "jit/ir/dominators.h"
+
+namespace uptier::jit {
+namespace {
+
+class Finder {
+ public:
+  explicit Finder(const Function& f)
+      : f_(f), dominators_(compute_dominators(f)), preds_(predecessors(f)), seen_(f.blocks.size()) {
+    forest_.loops.resize(f.loop_count);
+    forest_.innermost.resize(f.blocks.size());
+  }
+
+  LoopForest run() {
+    for (Block b : f_.layout) {
+      const Inst& first = f_.inst(f_.block(b).insts[0]);
+      if (first.op == Opcode::kLoopHeader) collect(LoopId(first.aux), b);
+    }
+    nest();
+    measure();
+    return std::move(forest_);
+  }
+
+ private:
+  void collect(LoopId l, Block header) {
+    uint32_t mark = l.index() + 1;
+    std::vector<Block> work;
+    auto reach = [&](Block b) {
+      if (seen_[b.index()] == mark || !dominators_.reachable(b)) return;
+      seen_[b.index()] = mark;
+      work.push_back(b);
+    };
+    forest_.loops[l.index()].header = header;
+    seen_[header.index()] = mark;
+    for (const Predecessor& p : preds_[header.index()]) {
+      if (dominators_.reachable(p.from) && dominators_.dominates(header, p.from)) reach(p.from);
+    }
+    while (!work.empty()) {
+      Block b = work.back();
+      work.pop_back();
+      for (const Predecessor& p : preds_[b.index()]) reach(p.from);
+    }
+    for (Block b : f_.layout) {
+      if (seen_[b.index()] == mark) forest_.loops[l.index()].blocks.push_back(b);
+    }
+  }
+
+  // From large to small: the loop last seen at a header is the one around it.
+  void nest() {
+    std::vector<uint32_t> order(forest_.loops.size());
+    for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+      return forest_.loops[a].blocks.size() > forest_.loops[b].blocks.size();
+    });
+    for (uint32_t i : order) {
+      LoopForest::Loop& l = forest_.loops[i];
+      l.parent = forest_.innermost[l.header.index()];
+      if (l.parent.valid()) l.depth = forest_.loop(l.parent).depth + 1;
+      for (Block b : l.blocks) forest_.innermost[b.index()] = LoopId(i);
+    }
+  }
+
+  void measure() {
+    for (LoopForest::Loop& l : forest_.loops) {
+      uint32_t height = 1;
+      for (LoopId up = l.parent; up.valid(); up = forest_.loop(up).parent) {
+        LoopForest::Loop& above = forest_.loops[up.index()];
+        above.height = std::max(above.height, height++);
+      }
+      for (const LoopForest::Loop& other : forest_.loops) {
+        if (&other != &l && other.parent == l.parent) ++l.siblings;
+      }
+    }
+  }
+
+  const Function& f_;
+  Dominators dominators_;
+  std::vector<std::vector<Predecessor>> preds_;
+  std::vector<uint32_t> seen_;
+  LoopForest forest_;
+};
+
+}  // namespace
+
+bool LoopForest::contains(LoopId l, Block b) const {
+  for (LoopId i = innermost[b.index()]; i.valid(); i = loop(i).parent) {
+    if (i == l) return true;
+  }
+  return false;
+}
+
+LoopForest find_loop_forest(const Function& f) { return Finder(f).run(); }
+
+std::vector<bool> select_loops(const LoopForest& forest, const LoopProbeRequest& r) {
+  std::vector<bool> chosen(forest.loops.size() + 1);
+  for (size_t i = 0; i < forest.loops.size(); ++i) {
+    const LoopForest::Loop& l = forest.loops[i];
+    chosen[i] = r.loops && l.depth <= r.max_depth && l.height >= r.min_height &&
+                (!r.siblings_only || l.siblings != 0);
+  }
+  chosen.back() = r.function;
+  return chosen;
+}
+
+LoopCrossing crossing(const LoopForest& forest, Block from, Block to) {
+  LoopCrossing c;
+  for (LoopId l = forest.innermost[from.index()]; l.valid(); l = forest.loop(l).parent) {
+    if (!forest.contains(l, to)) c.left.push_back(l);
+  }
+  LoopId target = forest.innermost[to.index()];
+  if (target.valid() && !forest.contains(target, from)) c.entered = target;
+  return c;
+}
+
+}  // namespace uptier::jit

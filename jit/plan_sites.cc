@@ -1,0 +1,145 @@
+#include "jit/plan_sites.h"
+
+#include <algorithm>
+
+namespace uptier::jit {
+namespace {
+
+using sampler::TableShape;
+
+uint32_t words_of(ProbeKind kind, const TableShape& shape) {
+  switch (kind) {
+    case ProbeKind::kCallTarget:
+    case ProbeKind::kValue: return shape.words();
+    case ProbeKind::kRange: return sampler::kRangeWords;
+    case ProbeKind::kLog: return 2;
+    case ProbeKind::kCounter:
+    case ProbeKind::kHit:
+    case ProbeKind::kGauge: return 1;
+    default: return 0;  // observes nothing here
+  }
+}
+
+class Planner {
+ public:
+  Planner(const Function& f, const SiteProbeRequest& r, ProbePlan& plan)
+      : f_(f), r_(r), plan_(plan) {}
+
+  void run() {
+    plan_.recent = r_.recent;
+    plan_.records = std::min(r_.loops.records, uint32_t{INT32_MAX});
+    plan_.sites.assign(f_.site_count - f_.block_sites, {});
+    for (Block b : f_.layout) {
+      for (InstId i : f_.block(b).insts) visit(f_.inst(i));
+    }
+    if (r_.loops.loops || r_.loops.function) place_loops();
+  }
+
+ private:
+  void visit(const Inst& i) {
+    if (i.op == Opcode::kCallIndirect && r_.call_targets) place(i.site, ProbeKind::kCallTarget);
+    if (i.op != Opcode::kProbe || !r_.host_probes) return;
+    ProbeKind kind = probe_kind(i);
+    if (kind != ProbeKind::kBlock && (i.args.size != 0 || kind == ProbeKind::kHit)) {
+      place(i.aux, kind);
+    }
+  }
+
+  void place(SiteId site, ProbeKind kind) {
+    ProbePlan::Site& s = plan_.sites[site - f_.block_sites - 1];
+    s.kind = kind;
+    bool table = kind == ProbeKind::kCallTarget || kind == ProbeKind::kValue;
+    s.top = table ? std::clamp(r_.top, 1u, 4096u) : 0;
+    uint32_t words = words_of(kind, {s.top, kind == ProbeKind::kValue, r_.recent});
+    if (words != 0) s.offset = take(words);
+  }
+
+  void place_loops() {
+    std::vector<bool> chosen = select_loops(find_loop_forest(f_), r_.loops);
+    plan_.loops.assign(chosen.size(), ProbePlan::kNone);
+    for (size_t l = 0; l < chosen.size(); ++l) {
+      if (chosen[l]) plan_.loops[l] = take(sampler::kLoopWords);
+    }
+  }
+
+  uint32_t take(uint32_t words) {
+    uint32_t at = (plan_.bytes + 7) & ~7u;
+    plan_.bytes = at + 8 * words;
+    return at;
+  }
+
+  const Function& f_;
+  const SiteProbeRequest& r_;
+  ProbePlan& plan_;
+};
+
+uint64_t word(int64_t v) { return static_cast<uint64_t>(v); }
+
+}  // namespace
+
+void plan_sites(const Function& f, const SiteProbeRequest& r, ProbePlan& plan) {
+  Planner(f, r, plan).run();
+}
+
+SiteCounts site_counts(const ProbePlan& plan, uint32_t index, std::span<const uint64_t> slab) {
+  const ProbePlan::Site& s = plan.sites[index];
+  if (s.offset == ProbePlan::kNone) return {};
+  TableShape shape{s.top, s.kind == ProbeKind::kValue, plan.recent};
+  auto words = slab.subspan(s.offset / 8, words_of(s.kind, shape));
+  switch (s.kind) {
+    case ProbeKind::kCallTarget: {
+      sampler::ValueCounts c = sampler::read_table(words, shape);
+      return {{c.other}, std::move(c.entries)};
+    }
+    case ProbeKind::kValue: {
+      sampler::ValueCounts c = sampler::read_table(words, shape);
+      return {{c.count, c.sum.low, c.sum.high, word(c.least), word(c.greatest), c.other},
+              std::move(c.entries)};
+    }
+    case ProbeKind::kRange: {
+      sampler::ValueCounts c = sampler::read_range(words);
+      return {{c.count, c.sum.low, c.sum.high, word(c.least), word(c.greatest)}, {}};
+    }
+    default: return {{words.begin(), words.end()}, {}};
+  }
+}
+
+void map_targets(SiteCounts& counts, const std::function<uint64_t(uint64_t)>& handle) {
+  std::vector<sampler::TableEntry> mapped;
+  for (const sampler::TableEntry& e : counts.entries) {
+    uint64_t key = handle(e.key);
+    auto same = std::find_if(mapped.begin(), mapped.end(), [&](auto& m) { return m.key == key; });
+    if (key == 0) {
+      counts.words[0] += e.count;
+    } else if (same != mapped.end()) {
+      same->count += e.count;
+    } else {
+      mapped.push_back({key, e.count});
+    }
+  }
+  std::sort(mapped.begin(), mapped.end(), [](const auto& a, const auto& b) {
+    return a.count != b.count ? a.count > b.count : a.key < b.key;
+  });
+  counts.entries = std::move(mapped);
+}
+
+std::array<uint64_t, sampler::kLoopPublicWords> loop_counts(const ProbePlan& plan, LoopId loop,
+                                                            std::span<const uint64_t> slab) {
+  std::array<uint64_t, sampler::kLoopPublicWords> out{};
+  if (loop.index() >= plan.loops.size() || plan.loops[loop.index()] == ProbePlan::kNone) return out;
+  auto words = slab.subspan(plan.loops[loop.index()] / 8, out.size());
+  std::copy(words.begin(), words.end(), out.begin());
+  if (loop.index() + 1 == plan.loops.size()) {
+    out[sampler::kLoopIterations] = out[sampler::kLoopEntries];
+    out[sampler::kLoopTimedIterations] = out[sampler::kLoopTimed];
+  }
+  return out;
+}
+
+void rearm_loops(const ProbePlan& plan, uint64_t* slab) noexcept {
+  for (uint32_t at : plan.loops) {
+    if (at != ProbePlan::kNone) sampler::rearm_loop(slab + at / 8);
+  }
+}
+
+}  // namespace uptier::jit

@@ -1,0 +1,68 @@
+// plan_sites: what an instrumented copy observes beside control flow, and how to read it.
+//
+// The words of each kind in the slab are those of sampler/site_counts.h and loop_timer.h; all words
+// 0 is the state before the first observation, so a fresh slab needs no preparation.
+//
+// What a site is published as, in words:
+//
+//   call_target  [other]                                   and entries {target, count}
+//   value        [count, sum low, sum high, least, greatest, other]    and entries {value, count}
+//   range        [count, sum low, sum high, least, greatest]
+//   counter, hit [n]     gauge [value]     log [events, lost]
+//   loop         [entries, iterations, timed, timed iterations, cycles, exclusive cycles,
+//                 squares low, squares high]; the iterations of a function are its entries
+//
+// Least and greatest are INT64_MAX and INT64_MIN while the count is 0.
+//
+//   Thread: none of its own. A slab with sites belongs to one thread, in whatever counter mode.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "jit/ir/loop_forest.h"
+#include "jit/probe_plan.h"
+#include "sampler/loop_timer.h"
+#include "sampler/site_counts.h"
+
+namespace uptier::jit {
+
+struct SiteProbeRequest {
+  bool call_targets = false;  // of every call_indirect
+  bool host_probes = false;   // every probe that the host placed
+  uint32_t top = 16;          // entries of a table, 1..4096
+  bool recent = false;        // tables are recent-weighted, see site_tables.h
+  LoopProbeRequest loops = {};
+};
+
+// Fills `sites` and `loops` of the plan and lets `bytes` grow. Words that the plan has already stay
+// where they are.
+void plan_sites(const Function& f, const SiteProbeRequest& r, ProbePlan& plan);
+
+struct SiteCounts {
+  std::vector<uint64_t> words;               // as above, for the site's kind
+  std::vector<sampler::TableEntry> entries;  // most frequent first, then by key
+
+  friend bool operator==(const SiteCounts&, const SiteCounts&) = default;
+};
+
+// Returns what a site of the plan counted in a copy of a slab; `index` is site - block_sites - 1.
+// Empty for a site that the plan leaves out.
+SiteCounts site_counts(const ProbePlan& plan, uint32_t index, std::span<const uint64_t> slab);
+
+// Replaces the targets of a call_target site by method handles: `handle` maps a code address to one
+// (0: unknown, e.g. of a method that is gone). Entries of one method become one; what is unknown
+// goes to other.
+void map_targets(SiteCounts& counts, const std::function<uint64_t(uint64_t)>& handle);
+
+// Returns the words of a loop, or of the function when `loop` is loop_count. All 0 for a loop that
+// the plan leaves out.
+std::array<uint64_t, sampler::kLoopPublicWords> loop_counts(const ProbePlan& plan, LoopId loop,
+                                                            std::span<const uint64_t> slab);
+
+// Lets every loop be timed again. By the owner of the slab, when it has flushed.
+void rearm_loops(const ProbePlan& plan, uint64_t* slab) noexcept;
+
+}  // namespace uptier::jit

@@ -1,0 +1,217 @@
+// Compiled with -mgeneral-regs-only: see loop_timer.h.
+#include "sampler/loop_timer.h"
+
+#include "sampler/context.h"
+
+namespace uptier::sampler {
+namespace {
+
+__extension__ using Uint128 = unsigned __int128;
+
+uint64_t cycles_now() noexcept { return __builtin_ia32_rdtsc(); }
+
+uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+
+constexpr uint64_t kOneOpen = uint64_t{1} << 32;
+
+uint32_t recorded(const uint64_t* words) { return static_cast<uint32_t>(words[kLoopState]); }
+
+}  // namespace
+
+// ---- The stack --------------------------------------------------------------------------------
+
+void LoopTimer::drop() noexcept {
+  Entry& e = top();
+  --depth_;
+  e.words[kLoopState] -= kOneOpen;
+  ++losses_.stale;
+  if (depth_ != 0) {
+    top().child += e.child;
+    top().overhead += e.overhead;
+  }
+  spoil(e.words);  // how many iterations were its own is not known
+}
+
+void LoopTimer::drop_to(uint32_t depth) noexcept {
+  while (depth_ > depth) drop();
+}
+
+void LoopTimer::unwind(uint64_t frame) noexcept {
+  while (depth_ != 0 && top().frame < frame) drop();
+}
+
+uint32_t LoopTimer::find(const LoopKey& key) const noexcept {
+  for (uint32_t i = depth_; i-- > 0 && stack_[i].frame == key.frame;) {
+    if (stack_[i].words == key.words) return i;
+  }
+  return depth_;
+}
+
+LoopTimer::Entry* LoopTimer::outer_of(const uint64_t* words) noexcept {
+  for (uint32_t i = depth_; i-- > 0;) {
+    if (stack_[i].words == words) return &stack_[i];
+  }
+  return nullptr;
+}
+
+void LoopTimer::spoil(const uint64_t* words) noexcept {
+  if (words[kLoopState] < kOneOpen) return;
+  for (uint32_t i = 0; i < depth_; ++i) {
+    if (stack_[i].words == words) stack_[i].spoiled = true;
+  }
+}
+
+// ---- Events -----------------------------------------------------------------------------------
+
+void LoopTimer::enter(const LoopKey& key) noexcept {
+  unwind(key.frame);
+  while (depth_ != 0 && top().frame == key.frame && (key.function || top().slab != key.slab)) {
+    drop();
+  }
+  drop_to(find(key));
+  if (depth_ == kDepth) {
+    ++losses_.full;
+    spoil(key.words);
+    if (++refused_ == kPatience) drop_to(0);
+    return;
+  }
+  refused_ = 0;
+  Entry& e = stack_[depth_++];
+  key.words[kLoopState] += kOneOpen;
+  e.slab = key.slab;
+  e.words = key.words;
+  e.frame = key.frame;
+  e.child = e.overhead = e.nested = 0;
+  e.iterations = key.words[kLoopIterations];
+  e.spoiled = false;
+  e.start = cycles_now();
+}
+
+void LoopTimer::leave(const LoopKey& key, uint64_t now) noexcept {
+  unwind(key.frame);
+  uint32_t at = find(key);
+  if (at == depth_ || stack_[at].slab != key.slab) return;
+  drop_to(at + 1);
+  complete(key, now);
+}
+
+void LoopTimer::complete(const LoopKey& key, uint64_t now) noexcept {
+  Entry& e = top();
+  uint64_t net = less(now - e.start, costs_.inner + e.overhead);
+  if (net < e.child) net = e.child;  // the costs that were subtracted are an estimate
+  uint64_t iterations = e.words[kLoopIterations] - e.iterations;
+  --depth_;
+  e.words[kLoopState] -= kOneOpen;
+  if (depth_ != 0) {
+    top().child += net;
+    top().overhead += e.overhead + costs_.outer;
+  }
+  Entry* outer = e.words[kLoopState] >= kOneOpen ? outer_of(e.words) : nullptr;
+  if (outer != nullptr) {
+    outer->nested += iterations;
+    outer->spoiled |= e.spoiled;
+  }
+  if (e.spoiled) {
+    ++losses_.spoiled;
+  } else if (recorded(e.words) < key.records) {
+    record(e, net, iterations - e.nested);
+  }
+  // From the last record on code calls enter no more: executions inside of `outer` go unseen.
+  if (outer != nullptr && recorded(e.words) >= key.records) outer->spoiled = true;
+}
+
+void LoopTimer::record(const Entry& e, uint64_t net, uint64_t iterations) noexcept {
+  uint64_t* w = e.words;
+  ++w[kLoopState];
+  ++w[kLoopTimed];
+  w[kLoopTimedIterations] += iterations;
+  w[kLoopCycles] += net;
+  w[kLoopExclusive] += net - e.child;
+  Uint128 squares = Uint128{w[kLoopSquaresHigh]} << 64 | w[kLoopSquaresLow];
+  squares += Uint128{net} * net;
+  w[kLoopSquaresLow] = static_cast<uint64_t>(squares);
+  w[kLoopSquaresHigh] = static_cast<uint64_t>(squares >> 64);
+}
+
+void LoopTimer::arrive(const uint64_t* slab, uint64_t frame) noexcept {
+  unwind(frame);
+  while (depth_ != 0 && top().frame == frame) drop();
+  for (uint32_t i = 0; i < depth_; ++i) {
+    if (stack_[i].slab == slab) stack_[i].spoiled = true;
+  }
+}
+
+// ---- Costs ------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr uint32_t kRounds = 256;
+
+template <typename Pair>
+LoopTimer::Costs least_costs(Pair pair) noexcept {
+  uint64_t slab[kLoopWords] = {};
+  LoopTimer::Costs least{UINT64_MAX, UINT64_MAX};
+  uint64_t reading = UINT64_MAX;  // the cost of reading the counter
+  for (uint32_t i = 0; i < kRounds; ++i) {
+    uint64_t seen = slab[kLoopCycles];
+    uint64_t before = cycles_now(), between = cycles_now();
+    pair(slab);
+    uint64_t after = cycles_now();
+    if (between - before < reading) reading = between - before;
+    uint64_t inner = slab[kLoopCycles] - seen, outer = after - between;
+    if (inner < least.inner) least.inner = inner;
+    if (outer < least.outer) least.outer = outer;
+  }
+  least.outer = less(least.outer, reading);
+  return least;
+}
+
+}  // namespace
+
+LoopTimer::Costs LoopTimer::measure(void (*pair)(uint64_t* slab)) noexcept {
+  LoopTimer timer;
+  ThreadContext& context = *current_context();
+  LoopTimer* before = context.loops;
+  context.loops = &timer;
+  Costs c = least_costs(pair);
+  context.loops = before;
+  return c;
+}
+
+LoopTimer::Costs LoopTimer::measure() noexcept {
+  LoopTimer timer;
+  return least_costs([&timer](uint64_t* slab) {
+    LoopKey key{slab, slab, reinterpret_cast<uintptr_t>(slab), kRounds, false};
+    timer.enter(key);
+    timer.leave(key, cycles_now());
+  });
+}
+
+// ---- Compiled code ----------------------------------------------------------------------------
+
+namespace {
+
+LoopKey key_of(uint64_t* slab, const ProbeCall* call) {
+  auto bits = static_cast<uint32_t>(call->extra);
+  return {slab, call->words(slab), call->value, bits & 0x7fffffff, bits >> 31 != 0};
+}
+
+}  // namespace
+
+extern "C" void uptier_loop_enter(uint64_t* slab, const ProbeCall* call,
+                                  ThreadContext* context) noexcept {
+  if (context->loops != nullptr) context->loops->enter(key_of(slab, call));
+}
+
+extern "C" void uptier_loop_leave(uint64_t* slab, const ProbeCall* call,
+                                  ThreadContext* context) noexcept {
+  uint64_t now = cycles_now();
+  if (context->loops != nullptr) context->loops->leave(key_of(slab, call), now);
+}
+
+extern "C" void uptier_loop_arrive(uint64_t* slab, const ProbeCall* call,
+                                   ThreadContext* context) noexcept {
+  if (context->loops != nullptr) context->loops->arrive(slab, call->value);
+}
+
+}  // namespace uptier::sampler

@@ -1,0 +1,235 @@
+// Loop timers: each execution is paired with its own exit, whatever else is left behind.
+#include "sampler/loop_timer.h"
+
+#include <gtest/gtest.h>
+#include <x86intrin.h>
+
+#include <memory>
+
+namespace uptier::test {
+namespace {
+
+using sampler::LoopKey;
+using sampler::LoopTimer;
+
+// One method's slab with four loops, and the calls that its code would make.
+struct Method {
+  uint64_t slab[4 * sampler::kLoopWords] = {};
+  uint32_t records = 100;
+
+  uint64_t* loop(int l) { return slab + l * sampler::kLoopWords; }
+  LoopKey key(int l, uint64_t frame, bool function = false) {
+    return {slab, loop(l), frame, records, function};
+  }
+  uint64_t timed(int l) { return loop(l)[sampler::kLoopTimed]; }
+  uint64_t open(int l) { return loop(l)[sampler::kLoopState] >> 32; }
+};
+
+class LoopTimers : public ::testing::Test {
+ protected:
+  void enter(Method& m, int l, uint64_t frame, bool function = false) {
+    timer.enter(m.key(l, frame, function));
+  }
+  void leave(Method& m, int l, uint64_t frame) { timer.leave(m.key(l, frame), __rdtsc()); }
+  static void spin(uint64_t cycles) {
+    for (uint64_t start = __rdtsc(); __rdtsc() - start < cycles;) {}
+  }
+
+  LoopTimer timer;
+  Method a, b;
+};
+
+TEST_F(LoopTimers, inclusive_and_exclusive_cycles_of_nested_loops) {
+  enter(a, 0, 1000);
+  spin(20'000);
+  for (int i = 0; i < 3; ++i) {
+    enter(a, 1, 1000);
+    spin(10'000);
+    a.loop(1)[sampler::kLoopIterations] += 5;
+    leave(a, 1, 1000);
+  }
+  enter(b, 0, 900);  // of a callee
+  spin(30'000);
+  leave(b, 0, 900);
+  leave(a, 0, 1000);
+  EXPECT_EQ(timer.depth(), 0u);
+  uint64_t outer = a.loop(0)[sampler::kLoopCycles], inner = a.loop(1)[sampler::kLoopCycles];
+  uint64_t callee = b.loop(0)[sampler::kLoopCycles];
+  EXPECT_GE(inner, 30'000u);
+  EXPECT_GE(callee, 30'000u);
+  EXPECT_GE(outer, 20'000 + inner + callee);
+  EXPECT_EQ(a.loop(0)[sampler::kLoopExclusive], outer - inner - callee);
+  EXPECT_EQ(a.loop(1)[sampler::kLoopExclusive], inner);
+  EXPECT_EQ(a.timed(1), 3u);
+  EXPECT_EQ(a.loop(1)[sampler::kLoopTimedIterations], 15u);
+  EXPECT_EQ(a.loop(0)[sampler::kLoopSquaresLow], outer * outer);
+}
+
+TEST_F(LoopTimers, stops_after_its_records_until_it_is_armed_again) {
+  a.records = 3;
+  for (int flush = 1; flush <= 2; ++flush) {
+    for (int i = 0; i < 10; ++i) {
+      enter(a, 0, 1000);
+      leave(a, 0, 1000);
+    }
+    EXPECT_EQ(a.timed(0), 3u * flush);
+    sampler::rearm_loop(a.loop(0));
+  }
+}
+
+TEST_F(LoopTimers, an_exit_without_an_entry_is_nothing) {
+  leave(a, 0, 1000);
+  enter(a, 0, 1000);
+  leave(a, 1, 1000);
+  leave(b, 0, 1000);
+  EXPECT_EQ(timer.depth(), 1u);
+  leave(a, 0, 1000);
+  EXPECT_EQ(a.timed(0), 1u);
+  EXPECT_EQ(a.timed(1) + b.timed(0), 0u);
+}
+
+TEST_F(LoopTimers, entries_of_frames_that_are_gone_are_dropped) {
+  enter(a, 0, 1000);
+  enter(b, 0, 900);
+  enter(b, 1, 900);  // trapped, or left for another copy
+  leave(a, 0, 1000);
+  EXPECT_EQ(timer.depth(), 0u);
+  EXPECT_EQ(a.timed(0), 1u);
+  EXPECT_EQ(b.timed(0) + b.timed(1), 0u);
+  EXPECT_EQ(b.open(0) + b.open(1), 0u);
+  EXPECT_EQ(timer.losses().stale, 2u);
+}
+
+TEST_F(LoopTimers, another_method_in_the_same_frame_ends_what_was_there) {
+  enter(a, 0, 1000);
+  enter(b, 0, 1000);
+  leave(b, 0, 1000);
+  leave(a, 0, 1000);
+  EXPECT_EQ(b.timed(0), 1u);
+  EXPECT_EQ(a.timed(0), 0u);
+}
+
+TEST_F(LoopTimers, the_same_function_afresh_ends_what_was_there) {
+  enter(a, 0, 1000, true);
+  enter(a, 1, 1000);
+  enter(a, 0, 1000, true);
+  EXPECT_EQ(timer.depth(), 1u);
+  leave(a, 1, 1000);
+  leave(a, 0, 1000);
+  EXPECT_EQ(a.timed(0), 1u);
+  EXPECT_EQ(a.timed(1), 0u);
+}
+
+TEST_F(LoopTimers, entering_again_forgets_the_execution_whose_exit_was_not_seen) {
+  enter(a, 0, 1000);
+  enter(a, 1, 1000);
+  spin(50'000);
+  enter(a, 0, 1000);
+  leave(a, 0, 1000);
+  EXPECT_EQ(a.timed(0), 1u);
+  EXPECT_LT(a.loop(0)[sampler::kLoopCycles], 50'000u);
+  EXPECT_EQ(a.open(1), 0u);
+}
+
+TEST_F(LoopTimers, what_arrives_from_another_copy_is_not_timed) {
+  enter(a, 2, 1100);  // an outer frame of the same method
+  enter(a, 0, 1000);
+  enter(a, 1, 1000);
+  timer.arrive(a.slab, 1000);
+  leave(a, 1, 1000);
+  leave(a, 0, 1000);
+  EXPECT_EQ(a.timed(0) + a.timed(1), 0u);
+  leave(a, 2, 1100);
+  EXPECT_EQ(a.timed(2), 0u);  // its iterations are not known
+  EXPECT_EQ(timer.losses().spoiled, 1u);
+}
+
+TEST_F(LoopTimers, what_stale_entries_knew_of_their_children_passes_on) {
+  enter(a, 0, 1000);
+  enter(b, 0, 900);
+  enter(b, 1, 900);
+  spin(30'000);
+  leave(b, 1, 900);
+  uint64_t inner = b.loop(1)[sampler::kLoopCycles];
+  leave(a, 0, 1000);  // b's loop 0 was never left
+  EXPECT_EQ(a.loop(0)[sampler::kLoopCycles] - a.loop(0)[sampler::kLoopExclusive], inner);
+}
+
+TEST_F(LoopTimers, recursion_gives_each_execution_its_own_iterations) {
+  uint64_t& iterations = a.loop(0)[sampler::kLoopIterations];
+  auto run = [&](auto& self, uint64_t frame, int depth) -> void {
+    enter(a, 0, frame);
+    for (int i = 0; i < 3; ++i) {
+      ++iterations;
+      if (depth > 0) self(self, frame - 100, depth - 1);
+    }
+    leave(a, 0, frame);
+  };
+  run(run, 10'000, 2);  // 1 + 3 + 9 executions
+  EXPECT_EQ(a.timed(0), 13u);
+  EXPECT_EQ(a.loop(0)[sampler::kLoopTimedIterations], 39u);
+  EXPECT_EQ(iterations, 39u);
+}
+
+// Executions inside are not seen any more when the records are spent.
+TEST_F(LoopTimers, recursion_past_the_last_record_is_not_recorded) {
+  a.records = 2;
+  enter(a, 0, 1000);
+  for (int i = 0; i < 2; ++i) {
+    enter(a, 0, 900);
+    a.loop(0)[sampler::kLoopIterations] += 10;
+    leave(a, 0, 900);
+  }
+  a.loop(0)[sampler::kLoopIterations] += 10;  // one more, unseen
+  leave(a, 0, 1000);
+  EXPECT_EQ(a.timed(0), 2u);
+  EXPECT_EQ(a.loop(0)[sampler::kLoopTimedIterations], 20u);
+  EXPECT_EQ(timer.losses().spoiled, 1u);
+}
+
+TEST_F(LoopTimers, a_full_stack_refuses_counts_and_recovers) {
+  uint64_t frame = 1'000'000;
+  for (uint32_t i = 0; i < LoopTimer::kDepth; ++i) enter(a, 0, frame -= 100);
+  enter(b, 0, frame - 100);
+  leave(b, 0, frame - 100);
+  EXPECT_EQ(timer.losses().full, 1u);
+  EXPECT_EQ(b.timed(0), 0u);
+  leave(a, 0, frame);
+  EXPECT_EQ(a.timed(0), 1u);
+  enter(a, 0, frame);
+  // Stale entries that no frame further out ever clears do not stay for good.
+  for (uint32_t i = 0; i < LoopTimer::kPatience + 2; ++i) {
+    enter(b, 0, frame - 200);
+    enter(b, 1, frame - 300);
+  }
+  EXPECT_LT(timer.depth(), 3u);
+  timer.unwind(UINT64_MAX);
+  EXPECT_EQ(timer.depth(), 0u);
+  EXPECT_EQ(a.open(0) + b.open(0) + b.open(1), 0u);
+}
+
+TEST_F(LoopTimers, costs_are_measured_and_subtracted) {
+  LoopTimer::Costs c = LoopTimer::measure();
+  EXPECT_GT(c.inner, 0u);
+  EXPECT_GE(c.outer, c.inner);
+  EXPECT_LT(c.outer, 20'000u);
+  timer.set_costs(c);
+  a.records = 1000;
+  // A loop of nothing but 200 probed empty loops has next to no cycles of its own.
+  uint64_t best = UINT64_MAX;
+  for (int round = 0; round < 50; ++round) {
+    uint64_t before = a.loop(0)[sampler::kLoopExclusive];
+    enter(a, 0, 1000);
+    for (int i = 0; i < 200; ++i) {
+      enter(a, 1, 1000);
+      leave(a, 1, 1000);
+    }
+    leave(a, 0, 1000);
+    sampler::rearm_loop(a.loop(1));
+    best = std::min(best, a.loop(0)[sampler::kLoopExclusive] - before);
+  }
+  EXPECT_LT(best, 200 * c.outer / 2);
+}
+
+}  // namespace
+}  // namespace uptier::test

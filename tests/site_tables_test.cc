@@ -1,0 +1,193 @@
+// Tables of values at a site: nothing is lost, nothing is credited to the wrong value, and what is
+// frequent is found.
+#include "sampler/site_tables.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "sampler/site_counts.h"
+
+namespace uptier::test {
+namespace {
+
+using sampler::read_table;
+using sampler::TableEntry;
+using sampler::TableShape;
+using sampler::ValueCounts;
+
+__extension__ using Int128 = __int128;
+
+// A table beside an exact count of the same events.
+class Counted {
+ public:
+  explicit Counted(const TableShape& s) : shape_(s), words_(s.words()) {}
+
+  // As compiled code does it: a hit of the first entry without the function.
+  void see(int64_t value) {
+    auto key = static_cast<uint64_t>(value);
+    uint64_t* first = words_.data() + shape_.entries_at();
+    if (first[0] == key) {
+      ++first[1];
+      ++inline_hits;
+    } else {
+      sampler::count_in_table(words_.data(), shape_, key);
+    }
+    ++exact_[value];
+    ++events_;
+    sum_ += value;
+  }
+
+  ValueCounts check() const {
+    ValueCounts c = read_table(words_, shape_);
+    EXPECT_EQ(c.count, events_);
+    uint64_t total = c.other;
+    for (const TableEntry& e : c.entries) {
+      total += e.count;
+      auto it = exact_.find(static_cast<int64_t>(e.key));
+      EXPECT_TRUE(it != exact_.end() && e.count <= it->second) << e.key;
+    }
+    EXPECT_EQ(total, events_);
+    for (size_t i = 1; i < c.entries.size(); ++i) {
+      EXPECT_GE(c.entries[i - 1].count, c.entries[i].count);
+      EXPECT_NE(c.entries[i - 1].key, c.entries[i].key);
+    }
+    if (!shape_.sums || events_ == 0) return c;
+    EXPECT_EQ(c.sum.low, static_cast<uint64_t>(sum_));
+    EXPECT_EQ(c.sum.high, static_cast<uint64_t>(sum_ >> 64));
+    EXPECT_EQ(c.least, exact_.begin()->first);
+    EXPECT_EQ(c.greatest, exact_.rbegin()->first);
+    return c;
+  }
+  uint64_t exact(uint64_t key) const { return exact_.at(static_cast<int64_t>(key)); }
+  uint64_t events() const { return events_; }
+
+  uint64_t inline_hits = 0;
+
+ private:
+  TableShape shape_;
+  std::vector<uint64_t> words_;
+  std::map<int64_t, uint64_t> exact_;
+  uint64_t events_ = 0;
+  Int128 sum_ = 0;
+};
+
+const TableShape kShapes[] = {{1, false, false}, {1, true, true},    {2, true, false},
+                              {8, true, false},  {16, false, false}, {16, true, true},
+                              {16, true, false}, {64, true, true}};
+
+TEST(SiteTables, an_empty_table_is_all_zeros) {
+  for (const TableShape& s : kShapes) {
+    Counted t(s);
+    EXPECT_EQ(t.check(), ValueCounts{});
+  }
+}
+
+TEST(SiteTables, up_to_as_many_values_as_entries_are_exact) {
+  for (const TableShape& s : kShapes) {
+    Counted t(s);
+    std::mt19937_64 random(1);
+    for (int i = 0; i < 5000; ++i) t.see(static_cast<int64_t>(random() % s.top) - 1);
+    ValueCounts c = t.check();
+    EXPECT_EQ(c.other, 0u);
+    EXPECT_EQ(c.entries.size(), s.top);
+    for (const TableEntry& e : c.entries) EXPECT_EQ(e.count, t.exact(e.key));
+  }
+}
+
+TEST(SiteTables, zero_is_a_value_like_any_other) {
+  Counted t({4, true, false});
+  t.see(0);
+  t.see(7);
+  t.see(0);
+  t.see(-3);
+  EXPECT_EQ(t.check().entries, (std::vector<TableEntry>{{0, 2}, {7, 1}, {uint64_t(-3), 1}}));
+}
+
+TEST(SiteTables, extremes_and_sums_go_beyond_64_bits) {
+  Counted t({2, true, false});
+  for (int i = 0; i < 1000; ++i) {
+    for (int64_t v : {INT64_MIN, INT64_MIN, INT64_MAX, int64_t{1}, INT64_MIN + 1}) t.see(v);
+  }
+  t.check();
+  Counted u({2, true, true});
+  for (int64_t i = 0; i < 3000; ++i) u.see(INT64_MAX - i);
+  u.check();
+}
+
+TEST(SiteTables, uniform_values_are_mostly_other_and_none_is_inflated) {
+  for (const TableShape& s : kShapes) {
+    Counted t(s);
+    std::mt19937_64 random(2);
+    for (int i = 0; i < 100'000; ++i) t.see(static_cast<int64_t>(random() % 100'000) - 50'000);
+    ValueCounts c = t.check();
+    EXPECT_GT(c.other, t.events() * 9 / 10);
+  }
+}
+
+// Value k has weight 1 / (k + 1)^2: the first six make up 91 % of the events.
+TEST(SiteTables, of_skewed_values_the_top_ones_are_right) {
+  for (const TableShape& s : kShapes) {
+    if (s.top < 8) continue;
+    Counted t(s);
+    std::mt19937_64 random(3);
+    std::vector<double> weights;
+    for (int k = 0; k < 1000; ++k) weights.push_back(1.0 / ((k + 1.0) * (k + 1.0)));
+    std::discrete_distribution<int> skewed(weights.begin(), weights.end());
+    for (int i = 0; i < 200'000; ++i) t.see(1000 + skewed(random));
+    ValueCounts c = t.check();
+    ASSERT_GE(c.entries.size(), 6u);
+    for (uint64_t k = 0; k < (s.recent ? 3u : 5u); ++k) EXPECT_EQ(c.entries[k].key, 1000 + k);
+    if (s.recent) continue;
+    EXPECT_EQ(c.entries[0].count, t.exact(1000)) << s.top;
+    EXPECT_GT(t.inline_hits, t.events() * 55 / 100);  // the first value has 61 %
+  }
+}
+
+// One phase after the other, each with its own dozen values.
+TEST(SiteTables, a_new_phase_gets_in) {
+  for (const TableShape& s : kShapes) {
+    if (s.top < 8) continue;
+    Counted t(s);
+    std::mt19937_64 random(4);
+    for (int64_t phase = 0; phase < 6; ++phase) {
+      for (int i = 0; i < 20'000; ++i) {
+        int64_t v = static_cast<int64_t>(random() % 4);
+        t.see(100 * phase + (v < 3 ? 0 : static_cast<int64_t>(random() % 12)));
+      }
+      ValueCounts c = t.check();
+      auto of_phase = [&](const TableEntry& e) { return e.key / 100 == uint64_t(phase); };
+      EXPECT_TRUE(std::any_of(c.entries.begin(), c.entries.end(), of_phase)) << phase;
+      if (!s.recent || s.top > 16 || phase < 2) continue;
+      EXPECT_TRUE(of_phase(c.entries[0])) << phase;
+    }
+  }
+}
+
+// After a million events of one value, another takes over: hits soon become cheap again.
+TEST(SiteTables, the_first_entry_follows_a_change_of_phase) {
+  for (bool recent : {false, true}) {
+    Counted t({16, true, recent});
+    for (int i = 0; i < 1'000'000; ++i) t.see(5);
+    t.see(6);
+    t.inline_hits = 0;
+    for (int i = 0; i < 10'000; ++i) t.see(6);
+    EXPECT_GT(t.inline_hits, 9'800u);
+    t.check();
+  }
+}
+
+TEST(SiteTables, shapes_travel_in_one_word) {
+  for (const TableShape& s : kShapes) {
+    TableShape back =
+        TableShape::unpack(static_cast<uint64_t>(int64_t(int32_t(s.packed()))), s.sums);
+    EXPECT_EQ(back.top, s.top);
+    EXPECT_EQ(back.recent, s.recent);
+    EXPECT_EQ(back.words(), s.words());
+  }
+}
+
+}  // namespace
+}  // namespace uptier::test
