@@ -38,7 +38,10 @@ struct alignas(64) MethodState {
   uint32_t call_gap = 0;   // calls from the last event to the next; 0: never armed
   int32_t loop_gap = 0;    // what loop_countdown was last armed with, same sign; 0: never armed
   uint32_t flushes = 0;
-  uint32_t reserved = 0;
+  uint32_t samples_left = 0;   // at this rung, before a decaying rate widens; 0: it does not
+  uint64_t rate = 0;           // Rate in force since the last switch (see rate.h); 0: none yet
+  uint32_t flush_is_next = 0;  // the next call is an event and may switch rates
+  uint32_t reserved[5] = {};
 };
 static_assert(sizeof(MethodState) == 128);
 
