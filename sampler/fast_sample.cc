@@ -15,16 +15,18 @@ const void* FastSampling::take(uint32_t method, ThreadContext& context) const no
   // The rate has not changed, and a decaying one stays at its rung.
   Rate rate{s.rate};
   if (m.rate.load() != rate || s.flush_is_next != 0 || s.samples_left == 1) return nullptr;
+  if (limit_reached(context)) return nullptr;
   uint64_t call = s.calls + s.call_gap;
   if (call != s.next_sample || call >= s.next_flush) return nullptr;
 
-  s.calls = call;
+  store_seen(s.calls, call);
   s.next_sample = call + ladder_.law(rate.rung()).draw(context.random);
   uint64_t next = s.next_sample < s.next_flush ? s.next_sample : s.next_flush;
   uint64_t gap = next - call;
   s.call_gap = static_cast<uint32_t>(gap < kRecheckCalls ? gap : kRecheckCalls);
   s.call_countdown = static_cast<int32_t>(s.call_gap) - 1;
   count_sample(s);
+  spend_sample(context);
   return entry;
 }
 

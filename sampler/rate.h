@@ -134,6 +134,18 @@ class MethodRate {
                                          std::memory_order_release, std::memory_order_relaxed);
   }
 
+  // Makes a rate four times wider, an interval of 256 at least, and constant, unless it is no longer the one that was `seen`:
+  // what a thread does that has taken more samples than it may (see budget.h).
+  bool brake(Rate seen, const Ladder& ladder) noexcept {
+    if (!seen.samples()) return false;
+    uint32_t rung = Ladder::power_below(std::max(256.0, 4.0 * ladder.interval(seen.rung())));
+    if (ladder.interval(rung) <= ladder.interval(seen.rung())) return false;
+    uint64_t word = seen.word;
+    Rate next = Rate::sampled(rung, seen.burst()).with_epoch(seen.epoch() + 1);
+    return word_.compare_exchange_strong(word, next.word, std::memory_order_release,
+                                         std::memory_order_relaxed);
+  }
+
  private:
   std::atomic<uint64_t> word_{0};
 };

@@ -30,7 +30,7 @@ constexpr uint64_t kLongest = 0x7ffffff0;
 
 // Counts what has gone of the armed part of a stretch or burst, this arrival included.
 void close_part(MethodState& s) {
-  s.iterations = iterations_so_far(s);
+  store_seen(s.iterations, iterations_so_far(s));
   s.loop_gap = 0;
   s.loop_countdown = 0;
 }
@@ -69,7 +69,7 @@ LoopEvent begin(MethodState& s, const Schedule& schedule, bool can_count, uint64
   e.due = plain_slots == 0;
   e.instrumented = e.due && can_count;
   if (e.instrumented) {
-    ++s.bursts;
+    store_seen(s.bursts, s.bursts + 1);
     e.widen = s.samples_left != 0 && --s.samples_left == 0;
     bool endless = rate.state() == RateState::kEvery && !rate.decays();
     arm_loop(s, endless ? kLongest : rate.burst(), true);
@@ -107,7 +107,7 @@ LoopEvent first_arrival(MethodState& s, const Schedule& schedule, Rate rate, boo
                         uint64_t& random) {
   if (s.rate == 0) put_in_force(s, rate);
   s.loop_countdown = 0;
-  ++s.iterations;
+  store_seen(s.iterations, s.iterations + 1);
   return begin(s, schedule, can_count, random, false);
 }
 
@@ -176,10 +176,10 @@ CallEvent call_event(MethodState& s, const Schedule& schedule, Rate rate,
   CallPlan plan{s.next_sample, s.next_flush};
   bool fit = s.flush_is_next != 0 || s.call_gap == kRecheckCalls;
   if (s.call_gap == 0) {  // the first call on this thread
-    s.calls = 1;
+    store_seen(s.calls, 1);
     plan = {law.draw(random), schedule.flush_first};
   } else {
-    s.calls = calls_so_far(s);
+    store_seen(s.calls, calls_so_far(s));
   }
   bool sampled = samples(Rate{s.rate}, schedule);
   CallEvent e = take_due(plan, s.calls, schedule, law, sampled, random);
@@ -239,7 +239,7 @@ LoopEvent loop_event_instrumented(MethodState& s, const Schedule& schedule, Rate
 
 void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, bool can_count,
                  uint64_t& random, LoopEvent& e) noexcept {
-  if (e.due && e.instrumented) --s.bursts;  // begun at the old rate a moment ago
+  if (e.due && e.instrumented) store_seen(s.bursts, s.bursts - 1);  // begun at the old rate a moment ago
   put_in_force(s, rate);
   close_part(s);  // of which nothing has gone
   LoopEvent anew = begin(s, schedule, can_count, random, false);
@@ -248,7 +248,7 @@ void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, bool can_c
   e.widen = anew.widen;
   // Calls are decided anew from the next one on.
   if (s.call_gap == 0) return;  // there was none yet
-  s.calls = calls_so_far(s);
+  store_seen(s.calls, calls_so_far(s));
   s.next_sample = s.calls + schedule.ladder.law(rate.rung()).draw(random);
   s.flush_is_next = 0;
   arm_plan(s, samples(rate, schedule));

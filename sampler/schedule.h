@@ -85,11 +85,47 @@ inline CallEvent call_event(MethodState& s, const Schedule& schedule, uint64_t& 
 void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, uint64_t& random,
                  CallEvent& e) noexcept;
 
+// Stores what the worker may be reading; one writer, so an addition is a load and a store.
+[[gnu::always_inline]] inline void store_seen(uint64_t& field, uint64_t value) noexcept {
+  __atomic_store_n(&field, value, __ATOMIC_RELAXED);
+}
+
+// How far a thread is with a method, as another thread sees it: calls at the last call event,
+// iterations at the last loop event. Each number is right by itself; none ever decreases, but for a
+// burst that a change of rate takes back.
+struct Progress {
+  uint64_t calls = 0;
+  uint64_t iterations = 0;
+  uint64_t sampled_calls = 0;
+  uint64_t bursts = 0;
+};
+// Thread: any.
+inline Progress progress_of(const MethodState& s) noexcept {
+  auto load = [](const uint64_t& field) { return __atomic_load_n(&field, __ATOMIC_RELAXED); };
+  return {load(s.calls), load(s.iterations), load(s.sampled_calls), load(s.bursts)};
+}
+
 // Counts a sampled call that goes to the instrumented copy. Returns whether a decaying rate has had
 // its samples at this rung: the caller asks MethodRate::widen.
 [[gnu::always_inline]] inline bool count_sample(MethodState& s) noexcept {
-  ++s.sampled_calls;
+  store_seen(s.sampled_calls, s.sampled_calls + 1);
   return s.samples_left != 0 && --s.samples_left == 0;
+}
+
+// Says whether a thread has taken all the samples it may.
+[[gnu::always_inline]] inline bool limit_reached(const ThreadContext& c) noexcept {
+  uint64_t limit = c.sample_limit.load(std::memory_order_relaxed);
+  return limit != 0 && c.samples_taken.load(std::memory_order_relaxed) >= limit;
+}
+
+// Counts a sampled call or burst of a thread. Returns whether it is one too many: it is taken all the
+// same, or estimates would be biased, and the caller asks MethodRate::brake.
+[[gnu::always_inline]] inline bool spend_sample(ThreadContext& c) noexcept {
+  bool over = limit_reached(c);
+  // One writer.
+  c.samples_taken.store(c.samples_taken.load(std::memory_order_relaxed) + 1,
+                        std::memory_order_relaxed);
+  return over;
 }
 
 // The numbers of the calls at which something is due; call_event's rule without its countdown, for

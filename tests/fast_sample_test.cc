@@ -108,6 +108,9 @@ TEST_F(FastSampleTest, leaves_everything_else_alone) {
   state().samples_left = 1;
   EXPECT_TRUE(refuses()) << "the last sample of a rung";
   state().samples_left = 0;
+  context().sample_limit = context().samples_taken.load();
+  EXPECT_TRUE(refuses()) << "it has taken all it may";
+  context().sample_limit = 0;
   context().runtime = nullptr;
   EXPECT_TRUE(refuses()) << "another runtime's thread";
   context().runtime = this;
