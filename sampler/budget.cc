@@ -10,6 +10,8 @@ constexpr double kShortestHorizon = 50e6, kLongestHorizon = 2e9;  // ns
 constexpr double kMostSaved = 500e6;                              // ns of time
 constexpr double kFirstTick = 10e6;                               // ns of time
 constexpr double kDefaultNoise = 1.0;
+constexpr double kMostNarrowed = 4;  // rungs a tick
+constexpr double kRepay = 4;         // debts are settled in a quarter of a horizon
 constexpr uint32_t kWidest = Ladder::kPowers - 1;
 
 }  // namespace
@@ -32,7 +34,8 @@ void Budget::tick(uint64_t elapsed_ns, std::span<const MethodLoad> loads, std::s
   double earned = options_.budget * options_.margin;
   adapt_start(born_ns, earned * elapsed);
 
-  double level = level_for(std::max(0.0, earned * horizon + balance_));
+  double settle = balance_ < 0 ? balance_ * kRepay : balance_;
+  double level = level_for(std::max(0.0, earned * horizon + settle));
   double opportunities = 0, samples = 0;
   for (size_t i = 0; i < loads.size(); ++i) {
     double missing = needs_[i].at(level);
@@ -92,8 +95,8 @@ Budget::Need Budget::need_of(const Known& k, const MethodLoad& load, double hori
   return n;
 }
 
-// Returns the level at which what is missing costs `spend`; the highest that makes a difference when
-// all of it can be paid.
+// Returns the level at which what is missing costs `spend`; the highest that makes a difference
+// when all of it can be paid.
 double Budget::level_for(double spend) const {
   auto cost_at = [this](double level) {
     double cost = 0;
@@ -132,7 +135,8 @@ Rate Budget::rate_for(const MethodLoad& load, const Need& need, double missing) 
     return far_enough ? Rate::sampled(load.rate.rung(), options_.burst) : load.rate;
   }
   if (ideal <= now - 1.0) {
-    return Rate::sampled(static_cast<uint32_t>(std::ceil(now)) - 1, options_.burst);
+    double next = std::max(ideal, now - kMostNarrowed);
+    return Rate::sampled(static_cast<uint32_t>(std::ceil(next)), options_.burst);
   }
   return load.rate;
 }

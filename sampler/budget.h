@@ -12,21 +12,26 @@
 //
 //     So the level is found (bisection) at which what is still missing, level * g - n, but no more
 //     than a horizon's opportunities, costs what may be spent in the horizon; and the interval is
-//     opportunities / missing. Methods that are known enough fall behind the level and pay for those
-//     that are not. The horizon is as long as the past, 50 ms to 2 s.
+//     opportunities / missing. Methods that are known enough fall behind the level and pay for
+//     those that are not. The horizon is as long as the past, 50 ms to 2 s.
 //
 //  2. The account. What may be spent in a horizon is budget * margin * horizon plus the balance:
-//     time earns budget * margin, samples cost what cost.h says they do. An overrun is paid back,
-//     so it is the total that stays within the budget; savings of up to 500 ms are kept.
+//     time earns budget * margin, samples cost what cost.h says they do. An overrun is paid back
+//     within a quarter of a horizon, so it is the total that stays within the budget; savings of up
+//     to 500 ms are kept.
 //
-//  3. The limit. Threads may take `allowance()` samples until the next tick; one that has taken them
+//  3. The limit. Threads may take `allowance()` samples until the next tick; one that has taken
+//  them
 //     takes each further sample at its method's old rate and widens that rate (MethodRate::brake:
-//     an interval of 256 at least, four times as wide from there); a method that is new to it begins at the wider rate. It holds between ticks, before the first, and when the worker is starved.
+//     an interval of 256 at least, four times as wide from there); a method that is new to it
+//     begins at the wider rate. It holds between ticks, before the first, and when the worker is
+//     starved.
 //
-// Hysteresis: a rate is widened when it is a quarter of a rung too narrow, narrowed, by a rung a
-// tick, when it is a whole rung too wide, so it is changed by what changes and not by noise. A rate that
-// still decays (decay.h) is left to do so until it is where the plan wants it. The widest interval is such
-// that some sample is expected in a horizon or two: wider saves nothing and learns late of changes.
+// Hysteresis: a rate is widened when it is a quarter of a rung too narrow, narrowed, by four rungs
+// a tick at most, when it is a whole rung too wide, so it is changed by what changes and not by
+// noise. A rate that still decays (decay.h) is left to do so until it is where the plan wants it.
+// The widest interval is such that some sample is expected in a horizon or two: wider saves nothing
+// and learns late of changes.
 //
 // New methods begin at start_rate(): every call, unless those that were new in the last tick took
 // more than half of what could be spent; then at such an interval that they do not.
@@ -43,23 +48,23 @@
 namespace uptier::sampler {
 
 struct BudgetOptions {
-  double budget = 0.01;      // share of the threads' time
-  double margin = 0.85;      // of the budget that is planned with; the rest is for errors of the model
-  uint32_t burst = 32;       // iterations, of the rates given out
+  double budget = 0.01;  // share of the threads' time
+  double margin = 0.85;  // of the budget that is planned with; the rest is for errors of the model
+  uint32_t burst = 32;   // iterations, of the rates given out
   uint32_t target_rung = Ladder::kPowers - 1;  // where new methods' rates end without a plan
 };
 
 // What is known of one method at a tick.
 struct MethodLoad {
   uint32_t method = 0;
-  Rate rate;              // its present one
-  uint64_t samples = 0;   // sampled calls and bursts since the last tick, of all threads
+  Rate rate;                 // its present one
+  uint64_t samples = 0;      // sampled calls and bursts since the last tick, of all threads
   double opportunities = 0;  // calls, and iterations / burst, likewise; see Progress in schedule.h
-  double spent_ns = 0;    // on them: CostModel::spent_ns
-  double mass = 0;        // estimated executions of its sites, all in all; 0: not known
-  double noise = 0;       // Convergence::noise; 0: not known
-  double have = 0;        // effective samples so far: Convergence::samples
-  bool wanted = true;     // false: it is off (converged, optimized, without a copy)
+  double spent_ns = 0;       // on them: CostModel::spent_ns
+  double mass = 0;           // estimated executions of its sites, all in all; 0: not known
+  double noise = 0;          // Convergence::noise; 0: not known
+  double have = 0;           // effective samples so far: Convergence::samples
+  bool wanted = true;        // false: it is off (converged, optimized, without a copy)
 };
 
 class Budget {
@@ -67,10 +72,10 @@ class Budget {
   // The ladder outlives this.
   Budget(const BudgetOptions& options, const Ladder& ladder) : options_(options), ladder_(ladder) {}
 
-  // Plans until the next tick. `elapsed_ns`: time the threads have had for guest code since the last
-  // one, summed over threads. Writes the rate that each method should have to `rates`, in the order
-  // of `loads`; the present one where nothing changes. `loads`: each method at most once; those that
-  // are off and not wanted need not be there.
+  // Plans until the next tick. `elapsed_ns`: time the threads have had for guest code since the
+  // last one, summed over threads. Writes the rate that each method should have to `rates`, in the
+  // order of `loads`; the present one where nothing changes. `loads`: each method at most once;
+  // those that are off and not wanted need not be there.
   void tick(uint64_t elapsed_ns, std::span<const MethodLoad> loads, std::span<Rate> rates);
 
   Rate start_rate() const;
@@ -111,7 +116,7 @@ class Budget {
   std::vector<Known> known_;
   std::vector<Need> needs_;
   double elapsed_ = 0, spent_ = 0, balance_ = 0, last_share_ = 0, multiplier_ = 1;
-  double mean_sample_ns_ = 50;
+  double mean_sample_ns_ = 100;  // a guess until there are some
   uint64_t allowance_ = 0;
   uint32_t start_rung_ = 0;
 };

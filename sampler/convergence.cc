@@ -95,8 +95,8 @@ double Convergence::distance() const {
 
 Verdict Convergence::add(const Window& w) {
   if (w.samples > 0 && w.weight > 0) window_.add(w);
-  double full = converged_ ? options_.probe_samples
-                           : std::max(kLeastWindowSamples, history_.samples() / 8);
+  double full =
+      converged_ ? options_.probe_samples : std::max(kLeastWindowSamples, history_.samples() / 8);
   if (window_.samples() >= full) return end_window();
   return converged_ ? Verdict::kConverged : Verdict::kMore;
 }

@@ -6,14 +6,15 @@
 //
 //     E d = rho / sqrt(n)     and for two profiles     E d = rho * sqrt(1/n + 1/m)            (1)
 //
-// rho is measured: the mean of d / sqrt(1/n + 1/m) over windows, each against all before it, the last
-// 16 or so, times 1 + 0.756 / sqrt(windows), one standard deviation of that mean in the worst case
-// below. Before there are kLeastWindows it is at least what it would be if samples were single draws,
+// rho is measured: the mean of d / sqrt(1/n + 1/m) over windows, each against all before it, the
+// last 16 or so, times 1 + 0.756 / sqrt(windows), one standard deviation of that mean in the worst
+// case below. Before there are kLeastWindows it is at least what it would be if samples were single
+// draws,
 //
 //     rho0 = sum sqrt(p_i (1 - p_i) / (2 pi)).
 //
-// Real samples are whole paths and bursts whose iterations resemble each other; they have another rho,
-// from 0 (every call is the same) to several rho0, and nothing but (1) is assumed of it.
+// Real samples are whole paths and bursts whose iterations resemble each other; they have another
+// rho, from 0 (every call is the same) to several rho0, and nothing but (1) is assumed of it.
 //
 // How far d may lie above its mean: with odds of alpha at most, L = ln(1 / alpha),
 //
@@ -21,13 +22,14 @@
 //     u = min(rho * sqrt(pi L), sqrt(L / 2) * max(1, rho / rho0))                              (2)
 //
 // The first u is Borell and TIS's inequality for the L1 norm of a Gaussian vector, whose greatest
-// standard deviation in one direction is at most sqrt(pi / 2) of its mean; the second is McDiarmid's for
-// single draws, scaled. The last term is for sites that were never seen: n samples without one leave a
-// share of up to L / n.
+// standard deviation in one direction is at most sqrt(pi / 2) of its mean; the second is
+// McDiarmid's for single draws, scaled. The last term is for sites that were never seen: n samples
+// without one leave a share of up to L / n.
 //
 //   converged   (2) for n samples against the truth (1/m = 0) at `alpha` is below `epsilon`
 //   drifted     a window lies farther from the baseline than (2) at `drift_alpha`, and farther than
-//               `epsilon`, which makes it matter. tests/convergence_test.cc measures the false ones.
+//               `epsilon`, which makes it matter. tests/convergence_test.cc measures the false
+//               ones.
 //
 // While it learns, windows hold an eighth of what is known (64 at least), and drift begins it anew.
 // Once converged, the baseline is fixed, and windows hold `probe_samples`.
@@ -44,9 +46,9 @@
 namespace uptier::sampler {
 
 struct ConvergenceOptions {
-  double epsilon = 0.02;         // distance to the truth that will do
-  double alpha = 0.05;           // odds that the truth is farther away
-  double drift_alpha = 1e-3;     // odds that a window is called drift for nothing
+  double epsilon = 0.02;          // distance to the truth that will do
+  double alpha = 0.05;            // odds that the truth is farther away
+  double drift_alpha = 1e-3;      // odds that a window is called drift for nothing
   uint32_t probe_samples = 1024;  // in a window, once converged
 };
 
@@ -65,9 +67,9 @@ class Convergence {
 
   explicit Convergence(const ConvergenceOptions& options = {}) : options_(options) {}
 
-  // Adds what a flush brought. Returns kMore while a window fills or too little is known, kConverged
-  // while the profile is known, kDrifted once at the window that says so; it is learnt anew from that
-  // window on.
+  // Adds what a flush brought. Returns kMore while a window fills or too little is known,
+  // kConverged while the profile is known, kDrifted once at the window that says so; it is learnt
+  // anew from that window on.
   Verdict add(const Window& window);
 
   bool converged() const { return converged_; }
@@ -89,8 +91,8 @@ class Convergence {
   struct Sum {
     std::vector<double> counts;  // weighted
     double total = 0;
-    double weights = 0;          // sum of weight * samples
-    double squares = 0;          // sum of weight^2 * samples
+    double weights = 0;  // sum of weight * samples
+    double squares = 0;  // sum of weight^2 * samples
 
     double samples() const { return squares == 0 ? 0 : weights * weights / squares; }
     void add(const Window& w);

@@ -5,7 +5,8 @@
 // outside of slow paths cannot be timed there: the mispredicted branches on the way in and out, the
 // saved registers, and the counting itself. It is modelled (CostModel):
 //
-//     spent = calls * (outside + inside of a call) + bursts * 2 * (outside + inside of a loop event)
+//     spent = calls * (outside + inside of a call) + bursts * 2 * (outside + inside of a loop
+//     event)
 //             + flushes * inside of a flush + counted * count_ns
 //
 // where `inside` is what the meters measured. A burst has two events, its begin and its end.
@@ -23,7 +24,8 @@ namespace uptier::sampler {
 enum class CostKind : uint8_t { kCall, kLoop, kFlush };
 inline constexpr size_t kCostKinds = 3;
 
-// The processor's cycle counter, 9.5 ns a read (rdtsc; constant and the same on all cores since 2008).
+// The processor's cycle counter, 9.5 ns a read (rdtsc; constant and the same on all cores since
+// 2008).
 uint64_t read_cycles() noexcept;
 
 struct CycleClock {

@@ -14,9 +14,9 @@
 //                   = 3k (2^r - 1) / (2^r + 1): k after the first rung, 3k in the end
 //
 // With k = 64: a method is known from 192 effective samples before the target rate begins to add
-// to them: a share of 0.1 within a tenth of its own value per standard deviation *is* what 810 would
-// give, 192 give a fifth; enough to order blocks, not to tell 2 % apart. The cost is bounded by 64
-// samples a rung and method: at 50 ns each 3.2 us a rung, and 86 us in a method's whole life.
+// to them: a share of 0.1 within a tenth of its own value per standard deviation *is* what 810
+// would give, 192 give a fifth; enough to order blocks, not to tell 2 % apart. The cost is bounded
+// by 64 samples a rung and method: at 50 ns each 3.2 us a rung, and 86 us in a method's whole life.
 // A method that is called 64 times in all is counted exactly.
 //
 // Each thread counts its own k, and the first to have them moves the rung for all, so the bounds

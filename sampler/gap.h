@@ -48,9 +48,9 @@ extern const LogTable kLogTable;
 // Returns -log2(1 - u), where u in [0, 1) is the draw that `bits` are, in units of 2^-56.
 //
 // Integer arithmetic only, so that code without vector registers can draw gaps of any mean: the
-// leading zeros are the whole part, a table with linear interpolation the rest. Between table points
-// the chord lies up to 2.8e-6 (= 1 / (8 ln 2) / 256^2) below log2, so the result is too great by at
-// most that, and the mean of gaps by less than 3e-6 of itself.
+// leading zeros are the whole part, a table with linear interpolation the rest. Between table
+// points the chord lies up to 2.8e-6 (= 1 / (8 ln 2) / 256^2) below log2, so the result is too
+// great by at most that, and the mean of gaps by less than 3e-6 of itself.
 [[gnu::always_inline]] inline uint64_t minus_log2(uint64_t bits) noexcept {
   uint64_t v = ~bits | 1;  // (1 - u) * 2^64, to the last bit
   int zeros = __builtin_clzll(v);

@@ -7,7 +7,8 @@
 // only after a flush that has been delivered. So all that a thread counted between two delivered
 // flushes was counted at ONE rate, and
 //
-//     estimate = sum over windows of weight(rate of the window) * (counts at its end - at its start)
+//     estimate = sum over windows of weight(rate of the window) * (counts at its end - at its
+//     start)
 //
 // is unbiased if the moment of the change does not depend on decisions that are yet to come. See
 // schedule.h for which moments these are.
@@ -41,8 +42,8 @@ class Ladder {
   const GapLaw& law(uint32_t rung) const noexcept { return laws_[rung]; }
   uint32_t interval(uint32_t rung) const noexcept { return laws_[rung].interval; }
 
-  // Returns the rung of exactly this interval, a new one if need be. With all rungs taken, the power
-  // of two below.
+  // Returns the rung of exactly this interval, a new one if need be. With all rungs taken, the
+  // power of two below.
   uint32_t add(uint32_t interval) noexcept;
   // Returns the widest power of two that is not above `interval`.
   static uint32_t power_below(double interval) noexcept;
@@ -98,8 +99,9 @@ struct Rate {
 };
 static_assert(sizeof(Rate) == 8);
 
-// Returns how many events one sample stands for at a rate: what counts of its windows are multiplied
-// by. 0 when it is off: the few counts of frames that were still under way do not belong to it.
+// Returns how many events one sample stands for at a rate: what counts of its windows are
+// multiplied by. 0 when it is off: the few counts of frames that were still under way do not belong
+// to it.
 inline uint32_t weight_of(Rate rate, const Ladder& ladder) noexcept {
   return rate.samples() ? ladder.law(rate.rung()).weight() : 0;
 }
@@ -127,15 +129,16 @@ class MethodRate {
   // Takes a decaying rate one rung on, unless it is no longer the one that was `seen`.
   bool widen(Rate seen, const Ladder& ladder) noexcept {
     if (!seen.decays()) return false;
-    Rate next = Rate::decaying(ladder.wider(seen.rung(), seen.target()), seen.target(),
-                               seen.burst());
+    Rate next =
+        Rate::decaying(ladder.wider(seen.rung(), seen.target()), seen.target(), seen.burst());
     uint64_t word = seen.word;
     return word_.compare_exchange_strong(word, next.with_epoch(seen.epoch() + 1).word,
                                          std::memory_order_release, std::memory_order_relaxed);
   }
 
-  // Makes a rate four times wider, an interval of 256 at least, and constant, unless it is no longer the one that was `seen`:
-  // what a thread does that has taken more samples than it may (see budget.h).
+  // Makes a rate four times wider, an interval of 256 at least, and constant, unless it is no
+  // longer the one that was `seen`: what a thread does that has taken more samples than it may (see
+  // budget.h).
   bool brake(Rate seen, const Ladder& ladder) noexcept {
     if (!seen.samples()) return false;
     uint32_t rung = Ladder::power_below(std::max(256.0, 4.0 * ladder.interval(seen.rung())));

@@ -102,7 +102,8 @@ LoopEvent part_over(MethodState& s, const Schedule& schedule, Rate rate, bool ca
   return e;
 }
 
-// The first arrival of all, or since a change of rate at a call; the check's own step is taken back.
+// The first arrival of all, or since a change of rate at a call; the check's own step is taken
+// back.
 LoopEvent first_arrival(MethodState& s, const Schedule& schedule, Rate rate, bool can_count,
                         uint64_t& random) {
   if (s.rate == 0) put_in_force(s, rate);
@@ -112,8 +113,8 @@ LoopEvent first_arrival(MethodState& s, const Schedule& schedule, Rate rate, boo
 }
 
 // Handles what is due of a plan at `call`; `law`: of sampled calls, null when there are none.
-CallEvent take_due(CallPlan& plan, uint64_t call, const Schedule& s, const GapLaw& law, bool sampled,
-                   uint64_t& random) {
+CallEvent take_due(CallPlan& plan, uint64_t call, const Schedule& s, const GapLaw& law,
+                   bool sampled, uint64_t& random) {
   CallEvent e;
   e.call = call;
   if (call >= plan.next_flush) {
@@ -239,7 +240,8 @@ LoopEvent loop_event_instrumented(MethodState& s, const Schedule& schedule, Rate
 
 void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, bool can_count,
                  uint64_t& random, LoopEvent& e) noexcept {
-  if (e.due && e.instrumented) store_seen(s.bursts, s.bursts - 1);  // begun at the old rate a moment ago
+  if (e.due && e.instrumented)
+    store_seen(s.bursts, s.bursts - 1);  // begun at the old rate a moment ago
   put_in_force(s, rate);
   close_part(s);  // of which nothing has gone
   LoopEvent anew = begin(s, schedule, can_count, random, false);

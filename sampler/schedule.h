@@ -20,9 +20,9 @@
 //
 // Changes of rate. Events are told the rate that the method should have. Where it is not the one in
 // force and the moment is fit for a change, the event says `change` and asks for a flush; when that
-// has been delivered the slow path calls commit_rate(), which decides anew from here on. Not calling
-// it leaves everything at the old rate, to be tried again at the next fit moment. Fit is a moment
-// that was fixed without looking at what the old rate would do next:
+// has been delivered the slow path calls commit_rate(), which decides anew from here on. Not
+// calling it leaves everything at the old rate, to be tried again at the next fit moment. Fit is a
+// moment that was fixed without looking at what the old rate would do next:
 //   - calls: a flush point, or the call after a sampled one. (At the sampled call itself its counts
 //     are still to come, and they belong to the old window.)
 //   - loops: a flush point, the end of a burst, the end of a part of 65,536 iterations. Not the end
@@ -118,8 +118,8 @@ inline Progress progress_of(const MethodState& s) noexcept {
   return limit != 0 && c.samples_taken.load(std::memory_order_relaxed) >= limit;
 }
 
-// Counts a sampled call or burst of a thread. Returns whether it is one too many: it is taken all the
-// same, or estimates would be biased, and the caller asks MethodRate::brake.
+// Counts a sampled call or burst of a thread. Returns whether it is one too many: it is taken all
+// the same, or estimates would be biased, and the caller asks MethodRate::brake.
 [[gnu::always_inline]] inline bool spend_sample(ThreadContext& c) noexcept {
   bool over = limit_reached(c);
   // One writer.

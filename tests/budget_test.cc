@@ -20,18 +20,20 @@ struct SimMethod {
   double frequency = 0;  // opportunities a ns
   double cost = 80;      // ns a sample
   MethodRate rate;
-  uint64_t seen = 0;      // samples at the last tick
+  uint64_t seen = 0;  // samples at the last tick
   uint64_t samples = 0;
-  uint32_t at_rung = 0;   // samples since the last change of rate
+  uint32_t at_rung = 0;  // samples since the last change of rate
   uint32_t epoch = 0;
-  double opportunities = 0;  // since the last tick
+  double opportunities = 0;         // since the last tick
   double weights = 0, squares = 0;  // for effective samples
 };
 
-// A program and its runtime: threads as one, slow paths as tiering writes them, a worker that ticks.
+// A program and its runtime: threads as one, slow paths as tiering writes them, a worker that
+// ticks.
 class World {
  public:
-  explicit World(double budget, uint64_t seed = 1) : budget({.budget = budget}, ladder), random(seed) {
+  explicit World(double budget, uint64_t seed = 1)
+      : budget({.budget = budget}, ladder), random(seed) {
     limit = budget_allowance(this->budget.first_allowance());
   }
 
@@ -78,7 +80,9 @@ class World {
       if (r.epoch() != m.epoch) m.at_rung = 0;
       m.epoch = r.epoch();
       if (!r.samples()) return;
-      if (m.samples == 0 && taken >= limit && m.rate.brake(r, ladder)) continue;
+      // A method's first event on a thread that has taken what it may.
+      bool first = m.samples == 0 && r.rung() < 8;
+      if (first && taken >= limit && m.rate.brake(r, ladder)) continue;
       double interval = ladder.interval(r.rung());
       double expected = opportunities / interval;
       // As many as leave the rate as it is.
@@ -90,8 +94,10 @@ class World {
       take(m, n, interval);
       if (n < room) return;
       opportunities -= static_cast<double>(n) * interval;
-      if (over) m.rate.brake(r, ladder);
-      else if (r.decays() && m.at_rung >= kSamplesPerRung) m.rate.widen(r, ladder);
+      if (over)
+        m.rate.brake(r, ladder);
+      else if (r.decays() && m.at_rung >= kSamplesPerRung)
+        m.rate.widen(r, ladder);
     }
   }
   void take(SimMethod& m, uint64_t n, double interval) {
@@ -127,8 +133,8 @@ class World {
   }
 };
 
-// Runs on and returns the greatest share that was spent since the beginning, at any millisecond from
-// `from` ms on.
+// Runs on and returns the greatest share that was spent since the beginning, at any millisecond
+// from `from` ms on.
 double worst_share(World& w, double from, double until) {
   double worst = 0;
   while (w.now < until * kMs) {
@@ -151,6 +157,38 @@ TEST_P(BudgetTest, steady_load_stays_within_it_and_uses_it) {
   EXPECT_LT(static_cast<double>(w.changes), 200 * 3 * 8);
 }
 
+TEST_P(BudgetTest, margin_covers_a_model_that_is_an_eighth_too_low) {
+  World w(GetParam());
+  w.skew = 1.125;
+  for (int i = 0; i < 200; ++i) w.add(0.034 / (i + 1));
+  EXPECT_LE(worst_share(w, 100, 2000), GetParam());
+}
+
+TEST_P(BudgetTest, holds_for_random_programs) {
+  uint64_t random = 11;
+  for (int program = 0; program < 40; ++program) {
+    World w(GetParam(), next_random(random));
+    auto methods = 1 + next_random(random) % 300;
+    for (uint64_t i = 0; i < methods; ++i) {
+      double frequency =
+          0.1 / static_cast<double>(methods) * -std::log(to_unit(next_random(random)) + 1e-9);
+      w.add(frequency, 30 + static_cast<double>(next_random(random) % 500));
+    }
+    EXPECT_LE(worst_share(w, 100, 600), GetParam()) << program;
+    // Loads move about.
+    for (int i = 0; i < 5; ++i) {
+      for (auto& m : w.methods) {
+        uint64_t dice = next_random(random) % 4;
+        if (dice == 0) m->frequency *= 8;
+        if (dice == 1) m->frequency /= 8;
+        m->frequency = std::min(m->frequency, 0.05);
+      }
+      EXPECT_LE(worst_share(w, 0, w.now / kMs + 100), GetParam()) << program;
+    }
+    EXPECT_GE(w.share(), 0.3 * GetParam()) << program;
+  }
+}
+
 TEST_P(BudgetTest, load_that_changes_in_a_step_is_met_in_time) {
   World w(GetParam());
   for (int i = 0; i < 100; ++i) w.add(i < 50 ? 0.002 : 0.00002);
@@ -169,7 +207,8 @@ TEST_P(BudgetTest, load_that_changes_in_a_step_is_met_in_time) {
 TEST_P(BudgetTest, thousands_of_tiny_methods_at_once) {
   World w(GetParam());
   for (int i = 0; i < 5000; ++i) w.add(2e-5);  // 20 calls a ms each
-  EXPECT_LE(worst_share(w, 100, 2000), GetParam());
+  // A sample of each is 0.4 ms: what 0.5 % earns in 80 ms.
+  EXPECT_LE(worst_share(w, 200, 2000), GetParam());
   EXPECT_GE(w.share(), 0.3 * GetParam());
 }
 
@@ -273,7 +312,11 @@ TEST(Budget, nothing_to_do_costs_nothing_and_never_divides_by_zero) {
 TEST(Budget, overrun_is_paid_back) {
   Ladder ladder;
   Budget b({.budget = 0.01}, ladder);
-  MethodLoad l{.method = 0, .rate = Rate::every(32), .samples = 100'000, .opportunities = 1e5, .spent_ns = 5e6};
+  MethodLoad l{.method = 0,
+               .rate = Rate::every(32),
+               .samples = 100'000,
+               .opportunities = 1e5,
+               .spent_ns = 5e6};
   Rate r;
   b.tick(10'000'000, {&l, 1}, {&r, 1});
   EXPECT_LT(b.balance_ns(), -4.8e6);

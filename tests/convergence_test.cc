@@ -86,8 +86,12 @@ Stream straight() {
 }
 
 std::vector<Stream> streams() {
-  return {zipf(), draws("even", Shares(10, 1)), paths("two paths", 0.4), paths("rare path", 0.001),
-          bursts(), straight()};
+  return {zipf(),
+          draws("even", Shares(10, 1)),
+          paths("two paths", 0.4),
+          paths("rare path", 0.001),
+          bursts(),
+          straight()};
 }
 
 Window make_window(const Stream& s, uint64_t samples, uint64_t& random, uint32_t weight = 1) {

@@ -158,8 +158,10 @@ double computed_mean(const GapLaw& law) {
     if (gap_of(high) <= k) break;
     while (low < high) {
       uint64_t middle = low + (high - low) / 2;
-      if (gap_of(middle) > k) high = middle;
-      else low = middle + 1;
+      if (gap_of(middle) > k)
+        high = middle;
+      else
+        low = middle + 1;
     }
     double share = static_cast<double>(~low) * 0x1p-64 + 0x1p-64;
     mean += share;
