@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <functional>
+#include <thread>
 #include <vector>
 
 #include "sampler/decay.h"
@@ -300,6 +301,70 @@ TEST(ScheduleRate, every_is_unbroken_in_loops) {
   g.final_flush();
   EXPECT_EQ(g.counts, g.truth);
   EXPECT_EQ(g.state.bursts, 1u);
+}
+
+TEST(ScheduleRate, rates_change_while_threads_run) {
+  constexpr int kThreads = 3;
+  constexpr uint64_t kCalls = 400'000;
+  Schedule schedule = make();
+  uint64_t slab = 0;
+  int code = 0;
+  FastSampling fast(&slab, 1, schedule);
+  fast.set_entry(0, &code);
+  std::vector<Reservation> memory(kThreads);
+  std::atomic<int> done{0};
+  auto run = [&](int t) {
+    auto& context = *static_cast<ThreadContext*>(memory[t].data());
+    MethodState& s = context.method(0);
+    Estimate estimate;
+    uint64_t counted = 0;
+    auto flush = [&] {
+      std::vector<uint64_t> counts = {counted};
+      estimate.take(weight_of(Rate{s.rate}, schedule.ladder), s.sampled_calls, counts);
+    };
+    for (uint64_t n = 1; n <= kCalls; ++n) {
+      if (--s.call_countdown >= 0) continue;
+      if (fast.take(0, context) != nullptr) {
+        ++counted;
+        continue;
+      }
+      Rate rate = fast.rate(0).load();
+      CallEvent e = call_event(s, schedule, rate, context.random);
+      if (e.flush) flush();
+      if (e.change) commit_rate(s, schedule, rate, context.random, e);
+      if (!e.sample) continue;
+      ++counted;
+      if (spend_sample(context)) fast.rate(0).brake(Rate{s.rate}, schedule.ladder);
+      if (count_sample(s)) fast.rate(0).widen(Rate{s.rate}, schedule.ladder);
+    }
+    flush();
+    EXPECT_EQ(calls_so_far(s), kCalls);
+    EXPECT_EQ(counted, s.sampled_calls);
+    EXPECT_EQ(counted, context.samples_taken.load());
+    // Most windows are at intervals up to 64: five standard errors are far below a tenth.
+    EXPECT_NEAR(static_cast<double>(estimate.values()[0]) / kCalls, 1, 0.1);
+    done.fetch_add(1);
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    auto reserved = Reservation::create(kMethodsOffset + sizeof(MethodState), "context");
+    memory[t] = std::move(*reserved);
+    auto& context = *static_cast<ThreadContext*>(memory[t].data());
+    context.runtime = &slab;
+    context.random = static_cast<uint64_t>(t) + 1;
+    context.method(0).slab = &slab;
+    threads.emplace_back(run, t);
+  }
+  uint64_t random = 3, seen = 0;
+  while (done.load() < kThreads) {
+    auto rung = static_cast<uint32_t>(next_random(random) % 7);
+    fast.rate(0).set(rung == 0 ? Rate::decaying(0, 6, kBurst) : Rate::sampled(rung, kBurst));
+    Progress p = progress_of(static_cast<ThreadContext*>(memory[0].data())->method(0));
+    EXPECT_GE(p.calls, seen) << "never goes back";
+    seen = p.calls;
+    std::this_thread::yield();
+  }
+  for (std::thread& t : threads) t.join();
 }
 
 TEST(Rate, word_holds_its_fields) {
