@@ -24,7 +24,8 @@ class LoopTimer;
 
 // What one thread knows of one method. Compiled code knows the first line's first 16 bytes; the
 // rest belongs to the slow paths (see schedule.h). All zero means never seen: the first call and
-// the first loop iteration are events, which arm the countdowns.
+// the first loop iteration are events, which arm the countdowns. `calls`, `iterations`,
+// `sampled_calls` and `bursts` are stored with relaxed atomics: the worker reads them as they go.
 struct alignas(64) MethodState {
   int32_t call_countdown = 0;  // calls left before the next event; the event is due below zero
   int32_t loop_countdown = 0;  // > 0: iterations until the next burst; < 0: minus those left in one
@@ -41,7 +42,10 @@ struct alignas(64) MethodState {
   uint32_t call_gap = 0;   // calls from the last event to the next; 0: never armed
   int32_t loop_gap = 0;    // what loop_countdown was last armed with, same sign; 0: never armed
   uint32_t flushes = 0;
-  uint32_t reserved = 0;
+  uint32_t samples_left = 0;   // at this rung, before a decaying rate widens; 0: it does not
+  uint64_t rate = 0;           // Rate in force since the last switch (see rate.h); 0: none yet
+  uint32_t flush_is_next = 0;  // the next call is an event and may switch rates
+  uint32_t reserved[5] = {};
 };
 static_assert(sizeof(MethodState) == 128);
 
@@ -62,6 +66,10 @@ struct ThreadContext {
   void* owner = nullptr;    // the attached thread's record in tiering/; null when unattached
   void* runtime = nullptr;  // whose methods the states below are of
   uint64_t random = 0;      // state of the gap generator
+  // Samples taken so far, for the worker to read, and the number after which each brakes its
+  // method's rate, for the worker to set; 0: none does. Relaxed: each is read for itself.
+  std::atomic<uint64_t> samples_taken{0};
+  std::atomic<uint64_t> sample_limit{0};
   uint32_t method_capacity = 0;
   uint32_t thread_number = 0;  // 1, 2, ... in order of attaching
   // State of the generator of probabilistic counters; any start will do, best one of each thread's.

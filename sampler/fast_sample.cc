@@ -5,25 +5,28 @@ namespace uptier::sampler {
 
 const void* FastSampling::take(uint32_t method, ThreadContext& context) const noexcept {
   if (context.runtime != runtime_) return nullptr;
-  const void* entry = entries_[method].load(std::memory_order_acquire);  // pairs with set_entry()
+  const PerMethod& m = methods_[method];
+  const void* entry = m.entry.load(std::memory_order_acquire);  // pairs with set_entry()
   MethodState& s = context.method(method);
   // The countdown is due exactly now, it was armed before, and there is a slab to count in.
   if (entry == nullptr || s.slab == nullptr || s.call_gap == 0 || s.call_countdown != -1) {
     return nullptr;
   }
+  // The rate has not changed, and a decaying one stays at its rung.
+  Rate rate{s.rate};
+  if (m.rate.load() != rate || s.flush_is_next != 0 || s.samples_left == 1) return nullptr;
+  if (limit_reached(context)) return nullptr;
   uint64_t call = s.calls + s.call_gap;
   if (call != s.next_sample || call >= s.next_flush) return nullptr;
-  uint64_t random = context.random;
-  uint32_t gap = gaps_.draw(next_random(random));
-  if (gap == 0) return nullptr;
 
-  context.random = random;
-  s.calls = call;
-  s.next_sample = call + gap;
+  store_seen(s.calls, call);
+  s.next_sample = call + ladder_.law(rate.rung()).draw(context.random);
   uint64_t next = s.next_sample < s.next_flush ? s.next_sample : s.next_flush;
-  s.call_gap = static_cast<uint32_t>(next - call);
+  uint64_t gap = next - call;
+  s.call_gap = static_cast<uint32_t>(gap < kRecheckCalls ? gap : kRecheckCalls);
   s.call_countdown = static_cast<int32_t>(s.call_gap) - 1;
-  ++s.sampled_calls;
+  count_sample(s);
+  spend_sample(context);
   return entry;
 }
 

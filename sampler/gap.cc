@@ -14,7 +14,29 @@ bool is_prime(uint32_t n) {
   return true;
 }
 
+// Bit by bit: squaring doubles the logarithm, whose whole part is then the next bit.
+constexpr uint64_t log2_of(uint32_t i) {
+  if (i == 256) return uint64_t{1} << 56;
+  uint64_t x = (uint64_t{1} << 63) + (uint64_t{i} << 55);  // in [1, 2), in units of 2^-63
+  uint64_t log2 = 0;
+  for (int bit = 55; bit >= 0; --bit) {
+    unsigned __int128 square = static_cast<unsigned __int128>(x) * x;  // in units of 2^-126
+    bool two = (square >> 127) != 0;
+    log2 |= uint64_t{two} << bit;
+    x = static_cast<uint64_t>(square >> (two ? 64 : 63));
+  }
+  return log2;
+}
+
+constexpr LogTable make_log_table() {
+  LogTable t{};
+  for (uint32_t i = 0; i <= 256; ++i) t.value[i] = log2_of(i);
+  return t;
+}
+
 }  // namespace
+
+constinit const LogTable kLogTable = make_log_table();
 
 uint32_t next_gap(uint32_t mean, double u) noexcept {
   if (mean <= 1) return 1;
@@ -32,17 +54,15 @@ uint32_t nearest_prime(uint32_t n) noexcept {
 }
 
 GapLaw GapLaw::make(GapKind kind, uint32_t interval) noexcept {
-  double scale = interval > 1 ? 1.0 / std::log1p(-1.0 / interval) : 0.0;
-  return {kind, interval, scale, kind == GapKind::kPrime ? nearest_prime(interval) : interval};
-}
-
-uint32_t GapLaw::draw(uint64_t& random) const noexcept {
-  if (interval == 1) return 1;
-  if (kind != GapKind::kRandom) return step;
-  // next_gap() with its divisor kept and log for log1p: slow paths run this. u is a multiple of
-  // 2^-53, so 1 - u is exact.
-  double k = std::log(1.0 - to_unit(next_random(random))) * scale;
-  return k >= 0x7ffffffe ? 0x7fffffffu : 1 + static_cast<uint32_t>(k);
+  GapLaw law;
+  law.kind = kind;
+  law.interval = interval;
+  law.step = kind == GapKind::kPrime ? nearest_prime(interval) : interval;
+  if (interval > 1) {
+    double scale = -std::log(2.0) / std::log1p(-1.0 / interval);
+    law.scale = static_cast<uint64_t>(std::llround(scale * 0x1p32));
+  }
+  return law;
 }
 
 }  // namespace uptier::sampler

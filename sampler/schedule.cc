@@ -1,25 +1,36 @@
 #include "sampler/schedule.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace uptier::sampler {
 namespace {
 
-// The longest gap that a 32-bit countdown holds with room for the check's own step.
-constexpr int64_t kLongest = 0x7ffffff0;
-
 void arm_calls(MethodState& s, uint64_t next) {
-  s.call_gap = static_cast<uint32_t>(std::min<uint64_t>(next - s.calls, kLongest));
+  if (s.flush_is_next != 0) next = s.calls + 1;
+  s.call_gap = static_cast<uint32_t>(std::min<uint64_t>(next - s.calls, kRecheckCalls));
   s.call_countdown = static_cast<int32_t>(s.call_gap) - 1;
 }
 
+bool samples(Rate rate, const Schedule& schedule) {
+  return schedule.sample_calls && rate.samples();
+}
+
+void put_in_force(MethodState& s, Rate rate) {
+  s.rate = rate.word;
+  s.samples_left = rate.decays() ? kSamplesPerRung : 0;
+}
+
 // A part of a stretch or burst is no longer than this many iterations: a loop asks that often at
-// least whether there is better code to go on in.
+// least whether there is better code to go on in, and whether its rate has changed.
 constexpr int64_t kLongestPart = 1 << 16;
+
+// A stretch or burst without an end; its parts come and go.
+constexpr uint64_t kLongest = 0x7ffffff0;
 
 // Counts what has gone of the armed part of a stretch or burst, this arrival included.
 void close_part(MethodState& s) {
-  s.iterations = iterations_so_far(s);
+  store_seen(s.iterations, iterations_so_far(s));
   s.loop_gap = 0;
   s.loop_countdown = 0;
 }
@@ -47,54 +58,93 @@ bool loop_flush_due(MethodState& s, const Schedule& schedule) {
 LoopEvent begin(MethodState& s, const Schedule& schedule, bool can_count, uint64_t& random,
                 bool burst_due) {
   LoopEvent e;
+  Rate rate{s.rate};
   e.flush = loop_flush_due(s, schedule);
-  if (!schedule.sample_calls) {
+  if (!samples(rate, schedule)) {
     arm_loop(s, kLongest, false);
     return e;
   }
-  uint64_t plain_slots = burst_due ? 0 : schedule.calls.draw(random) - 1;
+  const GapLaw& law = schedule.ladder.law(rate.rung());
+  uint64_t plain_slots = burst_due ? 0 : law.draw(random) - 1;
   e.due = plain_slots == 0;
   e.instrumented = e.due && can_count;
   if (e.instrumented) {
-    ++s.bursts;
-    arm_loop(s, schedule.interval == 1 ? kLongest : schedule.burst, true);
+    store_seen(s.bursts, s.bursts + 1);
+    e.widen = s.samples_left != 0 && --s.samples_left == 0;
+    bool endless = rate.state() == RateState::kEvery && !rate.decays();
+    arm_loop(s, endless ? kLongest : rate.burst(), true);
     return e;
   }
   // A burst that has to be skipped takes its slot, and the next stretch follows at once.
-  if (e.due) plain_slots = schedule.calls.draw(random);
-  arm_loop(s, plain_slots * schedule.burst, false);
+  if (e.due) plain_slots = law.draw(random);
+  arm_loop(s, plain_slots * rate.burst(), false);
   return e;
 }
 
 // An arrival at which the armed part is complete.
-LoopEvent part_over(MethodState& s, const Schedule& schedule, bool can_count, uint64_t& random) {
+LoopEvent part_over(MethodState& s, const Schedule& schedule, Rate rate, bool can_count,
+                    uint64_t& random) {
   bool burst = s.loop_gap < 0;
+  bool fit = std::abs(int64_t{s.loop_gap}) == kLongestPart;
   close_part(s);
-  if (s.loop_left == 0 || (burst && !can_count)) {
-    return begin(s, schedule, can_count, random, !burst);
-  }
   LoopEvent e;
-  e.flush = loop_flush_due(s, schedule);
-  e.instrumented = burst;
-  arm_loop(s, s.loop_left, burst);
+  if (s.loop_left == 0 || (burst && !can_count)) {
+    fit |= burst;
+    e = begin(s, schedule, can_count, random, !burst);
+    fit |= e.due && !e.instrumented;  // a burst that cannot be had binds nobody
+  } else {
+    e.flush = loop_flush_due(s, schedule);
+    e.instrumented = burst;
+    arm_loop(s, s.loop_left, burst);
+  }
+  e.change = rate.word != s.rate && (fit || e.flush);
+  e.flush |= e.change;
   return e;
 }
 
-// The first arrival of all; the check's own step is taken back.
-LoopEvent first_arrival(MethodState& s, const Schedule& schedule, bool can_count,
+// The first arrival of all, or since a change of rate at a call; the check's own step is taken
+// back.
+LoopEvent first_arrival(MethodState& s, const Schedule& schedule, Rate rate, bool can_count,
                         uint64_t& random) {
+  if (s.rate == 0) put_in_force(s, rate);
   s.loop_countdown = 0;
-  ++s.iterations;
+  store_seen(s.iterations, s.iterations + 1);
   return begin(s, schedule, can_count, random, false);
+}
+
+// Handles what is due of a plan at `call`; `law`: of sampled calls, null when there are none.
+CallEvent take_due(CallPlan& plan, uint64_t call, const Schedule& s, const GapLaw& law,
+                   bool sampled, uint64_t& random) {
+  CallEvent e;
+  e.call = call;
+  if (call >= plan.next_flush) {
+    e.flush = true;
+    while (plan.next_flush <= call) {
+      plan.next_flush = next_flush_point(plan.next_flush, s.flush_first, s.flush_growth);
+    }
+  }
+  if (call >= plan.next_sample) {
+    e.sample = sampled;
+    plan.next_sample = call + law.draw(random);
+  }
+  return e;
+}
+
+// Arms the countdown for what the plan in `s` says.
+void arm_plan(MethodState& s, bool sampled) {
+  arm_calls(s, sampled ? std::min(s.next_sample, s.next_flush) : s.next_flush);
 }
 
 }  // namespace
 
 Schedule Schedule::make(GapKind kind, uint32_t interval, uint32_t burst) {
   Schedule s;
+  s.ladder = Ladder(kind);
   s.interval = interval;
   s.burst = burst;
-  s.calls = GapLaw::make(kind, interval);
+  uint32_t rung = s.ladder.add(interval);
+  s.rate = Rate::sampled(rung, burst).with_epoch(1);
+  s.calls = s.ladder.law(rung);
   return s;
 }
 
@@ -117,42 +167,55 @@ uint64_t iterations_so_far(const MethodState& s) noexcept {
 }
 
 CallEvent CallPlan::take(uint64_t call, const Schedule& s, uint64_t& random) noexcept {
-  CallEvent e;
-  e.call = call;
-  if (call >= next_flush) {
-    e.flush = true;
-    while (next_flush <= call) {
-      next_flush = next_flush_point(next_flush, s.flush_first, s.flush_growth);
-    }
-  }
-  if (call >= next_sample) {
-    e.sample = s.sample_calls;
-    next_sample = call + s.calls.draw(random);
-  }
-  return e;
+  return take_due(*this, call, s, s.calls, s.sample_calls, random);
 }
 
-CallEvent call_event(MethodState& s, const Schedule& schedule, uint64_t& random) noexcept {
+CallEvent call_event(MethodState& s, const Schedule& schedule, Rate rate,
+                     uint64_t& random) noexcept {
+  if (s.rate == 0) put_in_force(s, rate);
+  const GapLaw& law = schedule.ladder.law(Rate{s.rate}.rung());
   CallPlan plan{s.next_sample, s.next_flush};
+  bool fit = s.flush_is_next != 0 || s.call_gap == kRecheckCalls;
   if (s.call_gap == 0) {  // the first call on this thread
-    s.calls = 1;
-    plan = {schedule.calls.draw(random), schedule.flush_first};
+    store_seen(s.calls, 1);
+    plan = {law.draw(random), schedule.flush_first};
   } else {
-    s.calls = calls_so_far(s);
+    store_seen(s.calls, calls_so_far(s));
   }
-  CallEvent e = plan.take(s.calls, schedule, random);
+  bool sampled = samples(Rate{s.rate}, schedule);
+  CallEvent e = take_due(plan, s.calls, schedule, law, sampled, random);
   s.next_sample = plan.next_sample;
   s.next_flush = plan.next_flush;
-  arm_calls(s, plan.next(schedule));
+  // Nothing happens at this call but that it was looked at: as good a moment as a flush point.
+  fit |= e.flush || !e.sample;
+  e.change = rate.word != s.rate && fit;
+  e.flush |= e.change;
+  s.flush_is_next = rate.word != s.rate && !fit ? 1 : 0;
+  arm_plan(s, sampled);
   return e;
 }
 
-LoopEvent loop_event_plain(MethodState& s, const Schedule& schedule, bool can_count,
+void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, uint64_t& random,
+                 CallEvent& e) noexcept {
+  put_in_force(s, rate);
+  // Loops begin anew with the next arrival.
+  close_part(s);
+  s.loop_left = 0;
+  const GapLaw& law = schedule.ladder.law(rate.rung());
+  bool sampled = samples(rate, schedule);
+  s.next_sample = s.calls - 1 + law.draw(random);
+  e.sample = sampled && s.next_sample == s.calls;
+  if (s.next_sample == s.calls) s.next_sample += law.draw(random);
+  s.flush_is_next = 0;
+  arm_plan(s, sampled);
+}
+
+LoopEvent loop_event_plain(MethodState& s, const Schedule& schedule, Rate rate, bool can_count,
                            uint64_t& random) noexcept {
   // The check has taken one from the countdown: this very arrival.
-  if (s.loop_gap == 0) return first_arrival(s, schedule, can_count, random);
+  if (s.loop_gap == 0) return first_arrival(s, schedule, rate, can_count, random);
   if (s.loop_gap > 0) {
-    return s.loop_countdown > 0 ? LoopEvent{} : part_over(s, schedule, can_count, random);
+    return s.loop_countdown > 0 ? LoopEvent{} : part_over(s, schedule, rate, can_count, random);
   }
   // A frame that runs plain while the method is in a burst: it joins, and this arrival moves the
   // burst one on instead of back.
@@ -161,18 +224,36 @@ LoopEvent loop_event_plain(MethodState& s, const Schedule& schedule, bool can_co
     close_part(s);
     return begin(s, schedule, can_count, random, false);
   }
-  if (s.loop_countdown < 0) return {.due = false, .instrumented = true, .flush = false};
-  return part_over(s, schedule, can_count, random);
+  if (s.loop_countdown < 0) return {.instrumented = true};
+  return part_over(s, schedule, rate, can_count, random);
 }
 
-LoopEvent loop_event_instrumented(MethodState& s, const Schedule& schedule, bool can_count,
-                                  uint64_t& random) noexcept {
-  if (s.loop_gap == 0) return first_arrival(s, schedule, can_count, random);
-  if (s.loop_gap < 0) return part_over(s, schedule, can_count, random);
+LoopEvent loop_event_instrumented(MethodState& s, const Schedule& schedule, Rate rate,
+                                  bool can_count, uint64_t& random) noexcept {
+  if (s.loop_gap == 0) return first_arrival(s, schedule, rate, can_count, random);
+  if (s.loop_gap < 0) return part_over(s, schedule, rate, can_count, random);
   // A sampled call meets its first loop in the middle of a plain stretch: it counts like any
   // arrival, one down, after taking back the check's one up.
   s.loop_countdown -= 2;
-  return s.loop_countdown > 0 ? LoopEvent{} : part_over(s, schedule, can_count, random);
+  return s.loop_countdown > 0 ? LoopEvent{} : part_over(s, schedule, rate, can_count, random);
+}
+
+void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, bool can_count,
+                 uint64_t& random, LoopEvent& e) noexcept {
+  if (e.due && e.instrumented)
+    store_seen(s.bursts, s.bursts - 1);  // begun at the old rate a moment ago
+  put_in_force(s, rate);
+  close_part(s);  // of which nothing has gone
+  LoopEvent anew = begin(s, schedule, can_count, random, false);
+  e.due = anew.due;
+  e.instrumented = anew.instrumented;
+  e.widen = anew.widen;
+  // Calls are decided anew from the next one on.
+  if (s.call_gap == 0) return;  // there was none yet
+  store_seen(s.calls, calls_so_far(s));
+  s.next_sample = s.calls + schedule.ladder.law(rate.rung()).draw(random);
+  s.flush_is_next = 0;
+  arm_plan(s, samples(rate, schedule));
 }
 
 }  // namespace uptier::sampler

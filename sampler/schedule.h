@@ -13,10 +13,24 @@
 // are bursts follows the same law of gaps as which calls are sampled. So the same share of
 // iterations as of calls is counted, 1/interval, and in random mode every slot is a burst or not
 // independent of all others. A call that is sampled at its entry counts up to its first loop header
-// and then joins the loop's own sequence. Hence block counts, scaled by `interval`, are unbiased.
+// and then joins the loop's own sequence. Hence block counts, scaled by the interval, are unbiased.
 //
 // A flush point ends the armed part of a stretch or burst but not the stretch or burst itself:
 // `loop_left` says what follows, so flushes come to the iteration, whatever the gaps are.
+//
+// Changes of rate. Events are told the rate that the method should have. Where it is not the one in
+// force and the moment is fit for a change, the event says `change` and asks for a flush; when that
+// has been delivered the slow path calls commit_rate(), which decides anew from here on. Not
+// calling it leaves everything at the old rate, to be tried again at the next fit moment. Fit is a
+// moment that was fixed without looking at what the old rate would do next:
+//   - calls: a flush point, or the call after a sampled one. (At the sampled call itself its counts
+//     are still to come, and they belong to the old window.)
+//   - loops: a flush point, the end of a burst, the end of a part of 65,536 iterations. Not the end
+//     of a stretch: the burst that is due there belongs to the stretch before.
+// A change restarts calls and loops alike. It is noticed after 2^20 + 1 calls, or 65,536 iterations
+// and one burst, at the latest, by each thread for itself; and at once where samples are dense.
+// What remains at the old rate is frames that were in the instrumented copy: up to the method's end
+// or its next loop header.
 //
 //   Thread: the one whose MethodState it is.
 #pragma once
@@ -25,13 +39,19 @@
 
 #include "sampler/context.h"
 #include "sampler/gap.h"
+#include "sampler/rate.h"
 
 namespace uptier::sampler {
 
+// Calls after which a thread looks at a method's rate again, whatever its countdown is for.
+inline constexpr uint64_t kRecheckCalls = uint64_t{1} << 20;
+
 struct Schedule {
-  GapLaw calls;  // and of the slots of loops
-  uint32_t interval = 16;
-  uint32_t burst = 32;
+  Ladder ladder;
+  Rate rate;                         // of methods that have no rate of their own
+  GapLaw calls;                      // of that rate
+  uint32_t interval = 16;            // likewise
+  uint32_t burst = 32;               // likewise
   uint64_t flush_first = 32;         // calls
   double flush_growth = 2.0;         // >= 1
   uint64_t loop_flush_first = 4096;  // iterations
@@ -49,11 +69,64 @@ struct CallEvent {
   uint64_t call = 0;
   bool sample = false;
   bool flush = false;
+  bool change = false;  // once the flush has been delivered, commit_rate()
 };
 
 // Handles a countdown that fell below zero and arms it again. Without sample_calls the next event
-// is the next flush.
-CallEvent call_event(MethodState& s, const Schedule& schedule, uint64_t& random) noexcept;
+// is the next flush. `rate`: what the method's MethodRate says; without, the schedule's.
+CallEvent call_event(MethodState& s, const Schedule& schedule, Rate rate,
+                     uint64_t& random) noexcept;
+inline CallEvent call_event(MethodState& s, const Schedule& schedule, uint64_t& random) noexcept {
+  return call_event(s, schedule, schedule.rate, random);
+}
+
+// Puts `rate` in force after an event that said `change` and a flush that was delivered, before
+// anything else is done with `e`, whose `sample` is decided anew.
+void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, uint64_t& random,
+                 CallEvent& e) noexcept;
+
+// Stores what the worker may be reading; one writer, so an addition is a load and a store.
+[[gnu::always_inline]] inline void store_seen(uint64_t& field, uint64_t value) noexcept {
+  __atomic_store_n(&field, value, __ATOMIC_RELAXED);
+}
+
+// How far a thread is with a method, as another thread sees it: calls at the last call event,
+// iterations at the last loop event. Each number is right by itself; none ever decreases, but for a
+// burst that a change of rate takes back.
+struct Progress {
+  uint64_t calls = 0;
+  uint64_t iterations = 0;
+  uint64_t sampled_calls = 0;
+  uint64_t bursts = 0;
+};
+// Thread: any.
+inline Progress progress_of(const MethodState& s) noexcept {
+  auto load = [](const uint64_t& field) { return __atomic_load_n(&field, __ATOMIC_RELAXED); };
+  return {load(s.calls), load(s.iterations), load(s.sampled_calls), load(s.bursts)};
+}
+
+// Counts a sampled call that goes to the instrumented copy. Returns whether a decaying rate has had
+// its samples at this rung: the caller asks MethodRate::widen.
+[[gnu::always_inline]] inline bool count_sample(MethodState& s) noexcept {
+  store_seen(s.sampled_calls, s.sampled_calls + 1);
+  return s.samples_left != 0 && --s.samples_left == 0;
+}
+
+// Says whether a thread has taken all the samples it may.
+[[gnu::always_inline]] inline bool limit_reached(const ThreadContext& c) noexcept {
+  uint64_t limit = c.sample_limit.load(std::memory_order_relaxed);
+  return limit != 0 && c.samples_taken.load(std::memory_order_relaxed) >= limit;
+}
+
+// Counts a sampled call or burst of a thread. Returns whether it is one too many: it is taken all
+// the same, or estimates would be biased, and the caller asks MethodRate::brake.
+[[gnu::always_inline]] inline bool spend_sample(ThreadContext& c) noexcept {
+  bool over = limit_reached(c);
+  // One writer.
+  c.samples_taken.store(c.samples_taken.load(std::memory_order_relaxed) + 1,
+                        std::memory_order_relaxed);
+  return over;
+}
 
 // The numbers of the calls at which something is due; call_event's rule without its countdown, for
 // countdowns that threads share.
@@ -78,15 +151,29 @@ struct LoopEvent {
   bool due = false;           // a burst begins or would begin here
   bool instrumented = false;  // go on in the instrumented copy
   bool flush = false;
+  bool change = false;  // once the flush has been delivered, commit_rate()
+  bool widen = false;   // a decaying rate has had its samples at this rung: MethodRate::widen
 };
 
 // A plain copy's check found the countdown, after its decrement, at or below zero. `can_count`:
 // there is an instrumented copy to go to and a slab to count in; without, a burst that is due is
 // skipped, and one that is under way ends.
-LoopEvent loop_event_plain(MethodState& s, const Schedule& schedule, bool can_count,
+LoopEvent loop_event_plain(MethodState& s, const Schedule& schedule, Rate rate, bool can_count,
                            uint64_t& random) noexcept;
 // An instrumented copy's check found the countdown, after its increment, at or above zero.
-LoopEvent loop_event_instrumented(MethodState& s, const Schedule& schedule, bool can_count,
-                                  uint64_t& random) noexcept;
+LoopEvent loop_event_instrumented(MethodState& s, const Schedule& schedule, Rate rate,
+                                  bool can_count, uint64_t& random) noexcept;
+// The same as commit_rate() above; `due`, `instrumented` and `widen` are decided anew.
+void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, bool can_count,
+                 uint64_t& random, LoopEvent& e) noexcept;
+
+inline LoopEvent loop_event_plain(MethodState& s, const Schedule& schedule, bool can_count,
+                                  uint64_t& random) noexcept {
+  return loop_event_plain(s, schedule, schedule.rate, can_count, random);
+}
+inline LoopEvent loop_event_instrumented(MethodState& s, const Schedule& schedule, bool can_count,
+                                         uint64_t& random) noexcept {
+  return loop_event_instrumented(s, schedule, schedule.rate, can_count, random);
+}
 
 }  // namespace uptier::sampler

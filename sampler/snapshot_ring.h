@@ -39,8 +39,9 @@ struct Note {
   uint64_t sampled_calls = 0;
   uint64_t iterations = 0;
   uint64_t bursts = 0;
+  uint64_t rate = 0;  // Rate in force in the window that this ends; see rate.h
 };
-static_assert(sizeof(Note) == 56);
+static_assert(sizeof(Note) == 64);
 
 class SnapshotRing {
  public:

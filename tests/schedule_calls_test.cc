@@ -195,7 +195,7 @@ TEST(ScheduleCalls, flush_points_beyond_the_countdown_are_met_to_the_call) {
   s.flush_growth = 1024;
   Caller c(s);
   c.call();
-  while (c.flushes.size() < 5 && c.events < 100'000) {
+  while (c.flushes.size() < 5 && c.events < uint64_t{1} << 26) {
     c.call_until_event();
     ASSERT_EQ(calls_so_far(c.state), c.calls);
   }

@@ -75,7 +75,7 @@ Status RuntimeImpl::start() {
       {.code_budget = options_.code_budget, .data_bytes = jit::StubTable::data_bytes(capacity)});
   if (!space) return space.error();
   space_ = std::move(*space);
-  fast_ = std::make_unique<sampler::FastSampling>(this, capacity, schedule_.calls);
+  fast_ = std::make_unique<sampler::FastSampling>(this, capacity, schedule_);
   auto routines =
       jit::Routines::create(*space_, uptier_enter, this, sampler::uptier_take_sample, fast_.get());
   if (!routines) return routines.error();

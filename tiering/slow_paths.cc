@@ -286,6 +286,7 @@ sampler::Note RuntimeImpl::make_note(Method& m, AttachedThread& t,
   n.sampled_calls = always_instrumented_ ? n.calls : s.sampled_calls;
   n.iterations = sampler::iterations_so_far(s);
   n.bursts = s.bursts;
+  n.rate = s.rate;
   return n;
 }
 

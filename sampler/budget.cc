@@ -1,0 +1,163 @@
+#include "sampler/budget.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace uptier::sampler {
+namespace {
+
+constexpr double kShortestHorizon = 50e6, kLongestHorizon = 2e9;  // ns
+constexpr double kMostSaved = 500e6;                              // ns of time
+constexpr double kFirstTick = 10e6;                               // ns of time
+constexpr double kDefaultNoise = 1.0;
+constexpr double kMostNarrowed = 4;  // rungs a tick
+constexpr double kRepay = 4;         // debts are settled in a quarter of a horizon
+constexpr uint32_t kWidest = Ladder::kPowers - 1;
+
+}  // namespace
+
+double Budget::Need::at(double level) const { return std::clamp(level * g - have, 0.0, most); }
+
+void Budget::tick(uint64_t elapsed_ns, std::span<const MethodLoad> loads, std::span<Rate> rates) {
+  auto elapsed = static_cast<double>(elapsed_ns);
+  double horizon = std::clamp(elapsed_ + elapsed, kShortestHorizon, kLongestHorizon);
+  double born_ns = 0;
+  needs_.clear();
+  for (const MethodLoad& load : loads) {
+    if (load.method >= known_.size()) known_.resize(load.method + 1);
+    Known& k = known_[load.method];
+    if (k.sample_ns == 0) born_ns += load.spent_ns;
+    observe(k, load, elapsed);
+    needs_.push_back(need_of(k, load, horizon));
+  }
+  account(elapsed, loads);
+  double earned = options_.budget * options_.margin;
+  adapt_start(born_ns, earned * elapsed);
+
+  double settle = balance_ < 0 ? balance_ * kRepay : balance_;
+  double level = level_for(std::max(0.0, earned * horizon + settle));
+  double opportunities = 0, samples = 0;
+  for (size_t i = 0; i < loads.size(); ++i) {
+    double missing = needs_[i].at(level);
+    rates[i] = rate_for(loads[i], needs_[i], missing);
+    opportunities += needs_[i].most;
+    samples += missing;
+  }
+  multiplier_ = samples > 0 ? opportunities / samples : 1;
+  // Twice a tick's plan, so that an uneven load does not brake, and what has been saved or overrun.
+  double plan = earned * std::max(elapsed, 1e6);
+  allowance_ = static_cast<uint64_t>(std::max(plan / 4, 2 * plan + balance_) / mean_sample_ns_);
+}
+
+void Budget::account(double elapsed, std::span<const MethodLoad> loads) {
+  double spent = 0, samples = 0;
+  for (const MethodLoad& load : loads) {
+    spent += load.spent_ns;
+    samples += static_cast<double>(load.samples);
+  }
+  elapsed_ += elapsed;
+  spent_ += spent;
+  if (elapsed > 0) last_share_ = spent / elapsed;
+  if (samples >= 16) mean_sample_ns_ += (spent / samples - mean_sample_ns_) / 4;
+  mean_sample_ns_ = std::max(mean_sample_ns_, 1.0);
+  double earned = options_.budget * options_.margin;
+  balance_ = std::min(balance_ + earned * elapsed - spent, earned * kMostSaved);
+}
+
+void Budget::observe(Known& k, const MethodLoad& load, double elapsed) const {
+  if (elapsed <= 0) return;
+  auto samples = static_cast<double>(load.samples);
+  if (samples > 0) {
+    double cost = load.spent_ns / samples;
+    k.sample_ns = k.sample_ns == 0 ? cost : k.sample_ns + (cost - k.sample_ns) / 4;
+  }
+  // Threads tell at their events, so much may come at once that happened over several ticks.
+  k.quiet_ns += elapsed;
+  if (load.opportunities > 0) {
+    double seen = load.opportunities / k.quiet_ns;
+    k.rate += (seen - k.rate) * (seen > k.rate ? 1.0 : 0.25);  // less is believed by and by
+    k.quiet_ns = 0;
+  } else {
+    // Nothing for so long: up to about an interval's worth may have gone by unseen.
+    k.rate = std::min(k.rate, interval_of(load.rate) / k.quiet_ns);
+  }
+}
+
+Budget::Need Budget::need_of(const Known& k, const MethodLoad& load, double horizon) const {
+  Need n{};
+  n.cost = k.sample_ns > 0 ? k.sample_ns : mean_sample_ns_;
+  n.most = load.wanted ? k.rate * horizon : 0;
+  n.have = load.have;
+  double mass = load.mass > 0 ? load.mass : k.rate * std::max(elapsed_, horizon);
+  double noise = load.noise > 0 ? load.noise : kDefaultNoise;
+  double root = std::cbrt(mass * noise / n.cost);
+  n.g = root * root;
+  return n;
+}
+
+// Returns the level at which what is missing costs `spend`; the highest that makes a difference
+// when all of it can be paid.
+double Budget::level_for(double spend) const {
+  auto cost_at = [this](double level) {
+    double cost = 0;
+    for (const Need& n : needs_) cost += n.at(level) * n.cost;
+    return cost;
+  };
+  double high = 0;
+  for (const Need& n : needs_) {
+    if (n.g > 0) high = std::max(high, (n.have + n.most) / n.g);
+  }
+  if (cost_at(high) <= spend) return high;
+  double low = 0;
+  // Levels differ by orders of magnitude: halve down first, then bisect to 1 %.
+  while (high > 1e-12 && cost_at(high / 4) > spend) high /= 4;
+  low = high / 4;
+  for (int i = 0; i < 9; ++i) {
+    double middle = std::sqrt(low * high);
+    (cost_at(middle) > spend ? high : low) = middle;
+  }
+  return low;
+}
+
+Rate Budget::rate_for(const MethodLoad& load, const Need& need, double missing) const {
+  if (!load.wanted) return Rate::off(options_.burst);
+  if (!load.rate.samples()) return start_rate();
+  // Some sample in a horizon or two.
+  double widest = std::clamp(std::log2(std::max(1.0, need.most * 2)), 0.0, double{kWidest});
+  double ideal = missing > 0 ? std::log2(std::max(1.0, need.most / missing)) : widest;
+  ideal = std::min(ideal, widest);
+  double now = std::log2(interval_of(load.rate));
+  if (ideal > now + 0.25) {
+    return Rate::sampled(static_cast<uint32_t>(std::ceil(ideal)), options_.burst);
+  }
+  if (load.rate.decays()) {
+    bool far_enough = ideal < now - 0.25;
+    return far_enough ? Rate::sampled(load.rate.rung(), options_.burst) : load.rate;
+  }
+  if (ideal <= now - 1.0) {
+    double next = std::max(ideal, now - kMostNarrowed);
+    return Rate::sampled(static_cast<uint32_t>(std::ceil(next)), options_.burst);
+  }
+  return load.rate;
+}
+
+void Budget::adapt_start(double born_ns, double could_spend) {
+  double half = could_spend / 2;
+  if (half <= 0) return;
+  if (born_ns > half) {
+    auto more = static_cast<uint32_t>(std::ceil(std::log2(born_ns / half)));
+    start_rung_ = std::min(start_rung_ + more, 16u);
+  } else if (born_ns < half / 4 && start_rung_ > 0 && balance_ >= 0) {
+    --start_rung_;
+  }
+}
+
+Rate Budget::start_rate() const {
+  return Rate::decaying(start_rung_, std::max(start_rung_, options_.target_rung), options_.burst);
+}
+
+uint64_t Budget::first_allowance() const {
+  return static_cast<uint64_t>(options_.budget * options_.margin * kFirstTick / mean_sample_ns_);
+}
+
+}  // namespace uptier::sampler

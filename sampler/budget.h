@@ -1,0 +1,124 @@
+// Budget: a closed loop that keeps what instrumentation costs within a share of the program's time.
+//
+// Three things hold the line, each faster than the one before:
+//
+//  1. tick(), at the worker's pace, plans. It knows of every method its opportunities f (calls and
+//     slots of loops a ns), the cost c of a sample, the samples n it has, its
+//     mass w (its share of the profile) and its noise rho (convergence.h). The expected distance of
+//     the program's profile from the truth is sum w rho / sqrt(n), and the least of it for a given
+//     sum c n lies, by Lagrange's rule, where
+//
+//         n = level * g,    g = (w * rho / c)^(2/3).
+//
+//     So the level is found (bisection) at which what is still missing, level * g - n, but no more
+//     than a horizon's opportunities, costs what may be spent in the horizon; and the interval is
+//     opportunities / missing. Methods that are known enough fall behind the level and pay for
+//     those that are not. The horizon is as long as the past, 50 ms to 2 s.
+//
+//  2. The account. What may be spent in a horizon is budget * margin * horizon plus the balance:
+//     time earns budget * margin, samples cost what cost.h says they do. An overrun is paid back
+//     within a quarter of a horizon, so it is the total that stays within the budget; savings of up
+//     to 500 ms are kept.
+//
+//  3. The limit. Threads may take `allowance()` samples until the next tick; one that has taken
+//  them
+//     takes each further sample at its method's old rate and widens that rate (MethodRate::brake:
+//     an interval of 256 at least, four times as wide from there); a method that is new to it
+//     begins at the wider rate. It holds between ticks, before the first, and when the worker is
+//     starved.
+//
+// Hysteresis: a rate is widened when it is a quarter of a rung too narrow, narrowed, by four rungs
+// a tick at most, when it is a whole rung too wide, so it is changed by what changes and not by
+// noise. A rate that still decays (decay.h) is left to do so until it is where the plan wants it.
+// The widest interval is such that some sample is expected in a horizon or two: wider saves nothing
+// and learns late of changes.
+//
+// New methods begin at start_rate(): every call, unless those that were new in the last tick took
+// more than half of what could be spent; then at such an interval that they do not.
+//
+//   Thread: the worker. Time: about 60 ns a method and tick. Memory: 40 bytes a method.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sampler/rate.h"
+
+namespace uptier::sampler {
+
+struct BudgetOptions {
+  double budget = 0.01;  // share of the threads' time
+  double margin = 0.85;  // of the budget that is planned with; the rest is for errors of the model
+  uint32_t burst = 32;   // iterations, of the rates given out
+  uint32_t target_rung = Ladder::kPowers - 1;  // where new methods' rates end without a plan
+};
+
+// What is known of one method at a tick.
+struct MethodLoad {
+  uint32_t method = 0;
+  Rate rate;                 // its present one
+  uint64_t samples = 0;      // sampled calls and bursts since the last tick, of all threads
+  double opportunities = 0;  // calls, and iterations / burst, likewise; see Progress in schedule.h
+  double spent_ns = 0;       // on them: CostModel::spent_ns
+  double mass = 0;           // estimated executions of its sites, all in all; 0: not known
+  double noise = 0;          // Convergence::noise; 0: not known
+  double have = 0;           // effective samples so far: Convergence::samples
+  bool wanted = true;        // false: it is off (converged, optimized, without a copy)
+};
+
+class Budget {
+ public:
+  // The ladder outlives this.
+  Budget(const BudgetOptions& options, const Ladder& ladder) : options_(options), ladder_(ladder) {}
+
+  // Plans until the next tick. `elapsed_ns`: time the threads have had for guest code since the
+  // last one, summed over threads. Writes the rate that each method should have to `rates`, in the
+  // order of `loads`; the present one where nothing changes. `loads`: each method at most once;
+  // those that are off and not wanted need not be there.
+  void tick(uint64_t elapsed_ns, std::span<const MethodLoad> loads, std::span<Rate> rates);
+
+  Rate start_rate() const;
+  // Samples that all threads together may take until the next tick.
+  uint64_t allowance() const { return allowance_; }
+  // What a runtime allows its first thread before the first tick: the budget of 10 ms.
+  uint64_t first_allowance() const;
+
+  // Share of the time that was spent, since the beginning and by the last tick.
+  double spent_share() const { return elapsed_ == 0 ? 0 : spent_ / elapsed_; }
+  double last_share() const { return last_share_; }
+  // By how much the plan widens intervals on the whole: opportunities of all methods over samples.
+  double multiplier() const { return multiplier_; }
+  double balance_ns() const { return balance_; }
+
+ private:
+  struct Known {
+    double rate = 0;       // opportunities a ns
+    double sample_ns = 0;  // 0: none was taken yet
+    double quiet_ns = 0;   // since its last sample
+  };
+  struct Need {
+    double g, have, most, cost;
+    double at(double level) const;  // samples missing
+  };
+
+  void account(double elapsed, std::span<const MethodLoad> loads);
+  void observe(Known& k, const MethodLoad& load, double elapsed) const;
+  Need need_of(const Known& k, const MethodLoad& load, double horizon) const;
+  double level_for(double spend) const;
+  Rate rate_for(const MethodLoad& load, const Need& need, double missing) const;
+  void adapt_start(double born_ns, double could_spend);
+
+  double interval_of(Rate r) const { return ladder_.interval(r.rung()); }
+
+  const BudgetOptions options_;
+  const Ladder& ladder_;
+  std::vector<Known> known_;
+  std::vector<Need> needs_;
+  double elapsed_ = 0, spent_ = 0, balance_ = 0, last_share_ = 0, multiplier_ = 1;
+  double mean_sample_ns_ = 100;  // a guess until there are some
+  uint64_t allowance_ = 0;
+  uint32_t start_rung_ = 0;
+};
+
+}  // namespace uptier::sampler

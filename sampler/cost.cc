@@ -1,0 +1,96 @@
+#include "sampler/cost.h"
+
+#include <time.h>
+#include <x86intrin.h>
+
+#include <algorithm>
+
+namespace uptier::sampler {
+namespace {
+
+uint64_t monotonic_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
+}
+
+}  // namespace
+
+uint64_t read_cycles() noexcept { return __rdtsc(); }
+
+CycleClock CycleClock::calibrate() {
+  CycleClock c;
+  c.read_cost = UINT64_MAX;
+  uint64_t from_ns = monotonic_ns(), from = c.read(), ns = from_ns;
+  while (ns - from_ns < 2'000'000) {
+    uint64_t before = c.read();
+    c.read_cost = std::min(c.read_cost, c.read() - before);
+    ns = monotonic_ns();
+  }
+  uint64_t cycles = std::max<uint64_t>(1, c.read() - from);
+  c.ns_per_cycle = static_cast<double>(ns - from_ns) / static_cast<double>(cycles);
+  return c;
+}
+
+CostCounts& CostCounts::operator+=(const CostCounts& o) {
+  for (size_t i = 0; i < kCostKinds; ++i) {
+    rows[i].events += o.rows[i].events;
+    rows[i].timed += o.rows[i].timed;
+    rows[i].cycles += o.rows[i].cycles;
+  }
+  interrupted += o.interrupted;
+  return *this;
+}
+
+CostCounts CostCounts::operator-(const CostCounts& o) const {
+  CostCounts d;
+  for (size_t i = 0; i < kCostKinds; ++i) {
+    d.rows[i].events = rows[i].events - o.rows[i].events;
+    d.rows[i].timed = rows[i].timed - o.rows[i].timed;
+    d.rows[i].cycles = rows[i].cycles - o.rows[i].cycles;
+  }
+  d.interrupted = interrupted - o.interrupted;
+  return d;
+}
+
+void CostMeter::stop_slow(CostKind kind, uint64_t started) noexcept {
+  uint64_t now = clock_.read();
+  uint64_t gone = now > started + clock_.read_cost ? now - started - clock_.read_cost : 0;
+  if (gone > kInterrupted) {
+    bump(interrupted_, 1);
+    return;
+  }
+  Row& row = rows_[static_cast<size_t>(kind)];
+  bump(row.timed, 1);
+  bump(row.cycles, gone);
+}
+
+CostCounts CostMeter::counts() const noexcept {
+  CostCounts c;
+  for (size_t i = 0; i < kCostKinds; ++i) {
+    c.rows[i].events = rows_[i].events.load(std::memory_order_relaxed);
+    c.rows[i].timed = rows_[i].timed.load(std::memory_order_relaxed);
+    c.rows[i].cycles = rows_[i].cycles.load(std::memory_order_relaxed);
+  }
+  c.interrupted = interrupted_.load(std::memory_order_relaxed);
+  return c;
+}
+
+void CostModel::update(const CostCounts& since, const CycleClock& clock) {
+  for (size_t i = 0; i < kCostKinds; ++i) {
+    const CostCounts::Row& row = since.rows[i];
+    if (row.timed < 8) continue;
+    double mean = static_cast<double>(row.cycles) / static_cast<double>(row.timed);
+    inside_ns[i] += (mean * clock.ns_per_cycle - inside_ns[i]) / 8;
+  }
+}
+
+double CostModel::spent_ns(uint64_t calls, uint64_t bursts, uint64_t flushes,
+                           double counted) const {
+  auto inside = [this](CostKind k) { return inside_ns[static_cast<size_t>(k)]; };
+  return static_cast<double>(calls) * (outside_ns + inside(CostKind::kCall)) +
+         static_cast<double>(bursts) * 2 * (outside_ns + inside(CostKind::kLoop)) +
+         static_cast<double>(flushes) * inside(CostKind::kFlush) + counted * count_ns;
+}
+
+}  // namespace uptier::sampler
