@@ -22,7 +22,9 @@ Status RuntimeImpl::attach() {
   t.epoch.store(reclaimer_.epoch(), std::memory_order_seq_cst);
   {
     std::lock_guard lock(state_mutex_);
+    t.seen_cpu_ns = t.cpu_ns();
     threads_.push_back(std::move(*made));
+    if (last_tick_ns_ == 0 || threads_.size() == 1) give_allowance_locked();
   }
   t.outer = sampler::exchange_context(&t.context());
   return {};
@@ -43,6 +45,12 @@ void RuntimeImpl::leave(AttachedThread& t) {
   losses_.samples_without_copy += t.samples_without_copy;
   losses_.slabs_refused += t.slabs_refused;
   losses_.flushes_delayed += t.flushes_delayed;
+  gone_cpu_ns_ += t.cpu_ns() - t.seen_cpu_ns;
+  cost_gone_ += t.cost().counts();
+  uint32_t count = method_count_.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count; ++i) {
+    method(i).adaptation.gone += sampler::progress_of(t.state(MethodId(i)));
+  }
   std::erase_if(threads_, [&](const auto& owned) { return owned.get() == &t; });
   reclaim_locked();
 }
@@ -80,8 +88,7 @@ void RuntimeImpl::flush() {
     return run_queue();
   }
   while (queue_.size() != 0 || !worker_idle_) {
-    wake_.fetch_add(1, std::memory_order_release);
-    wake_.notify_one();
+    if (!wake_pending_.exchange(true, std::memory_order_acq_rel)) wake_.release();
     idle_.wait_for(lock, std::chrono::milliseconds(10));
   }
 }

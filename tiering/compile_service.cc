@@ -29,27 +29,38 @@ void learn_loops(Method& m, uint32_t count) {
   m.osr_requested.assign(count, false);
 }
 
-void learn_shape(Method& m, const jit::Function& f) {
+// Makes the slab, and where threads share it the memory for it, on a cache line of its own.
+void learn_slab(Method& m) {
+  uint32_t words = m.probes.slab_words();
+  if (m.probes.shared() && words != 0) {
+    m.shared_slab.resize(words + 8);
+    auto start = reinterpret_cast<uintptr_t>(m.shared_slab.data());
+    m.shared = reinterpret_cast<uint64_t*>((start + 63) & ~uintptr_t{63});
+  }
+  m.slab_words.store(words, std::memory_order_release);
+}
+
+void learn_shape(Method& m, const jit::Function& f, const ProbeChoice& choice) {
   learn_loops(m, f.loop_count);
-  m.schema = Schema::block_schema(f.block_sites, f.cfg_hash);
+  m.probes = ProbeSet(f, choice);
   for (Block b : f.layout) {
     uint32_t weight = 0;
     for (jit::InstId i : f.block(b).insts) weight += is_real(f.inst(i).op);
     m.block_weights.push_back(weight);
     m.instructions += weight;
   }
-  m.slab_words.store(m.schema.words(), std::memory_order_relaxed);
+  learn_slab(m);
   m.shape_known = true;
 }
 
 // The same of a method that the host compiles by itself: its blocks are taken to be alike.
 void learn_own_shape(Method& m) {
   learn_loops(m, 0);
-  m.schema = m.info.own_schema;
+  m.probes = ProbeSet(m.info.own_schema);
   m.instructions = std::max(m.info.own_size, 1u);
-  uint32_t words = m.schema.words();
+  uint32_t words = m.probes.schema().words();
   m.block_weights.assign(words, std::max(m.instructions / std::max(words, 1u), 1u));
-  m.slab_words.store(words, std::memory_order_relaxed);
+  learn_slab(m);
   m.shape_known = true;
 }
 
@@ -68,9 +79,9 @@ Result<jit::Function> RuntimeImpl::describe(Method& m) {
   }
   if (!m.shape_known) {
     std::lock_guard lock(state_mutex_);
-    learn_shape(m, f);
+    learn_shape(m, f, probe_choice_);
   }
-  if (m.schema.cfg_hash != f.cfg_hash) {
+  if (m.probes.schema().cfg_hash != f.cfg_hash) {
     return Error{ErrorCode::kInvalidInput,
                  m.info.name + ": the host described the method differently this time"};
   }
@@ -105,7 +116,7 @@ Status RuntimeImpl::make_own(Method& m, const Plan& plan, Version& v) {
     if (!m.shape_known) learn_own_shape(m);
     seen = observer_.profile_of(m);
   }
-  if (Status s = m.schema.check(); !s) return s;
+  if (Status s = m.probes.schema().check(); !s) return s;
   Result<HostCode> code = m.host.compile(plan, seen);
   if (!code) return code.error();
   if (code->entry == nullptr) {
@@ -130,7 +141,8 @@ Status RuntimeImpl::make_ours(Method& m, const Plan& plan, Version& v) {
       plan.tier == Tier::kBaseline
           ? jit::compile_baseline(in, {.copy = plan.copy,
                                        .loop_checks = options_.tier != TierMode::kBaseline ||
-                                                      !options_.stress.empty()})
+                                                      !options_.stress.empty(),
+                                       .probes = &m.probes.plan()})
           : jit::compile_optimized(in, {.block_counts = known_counts(m, plan),
                                         .osr_loop = plan.osr_loop,
                                         .from_host = plan.from_host});
@@ -190,6 +202,8 @@ std::vector<Plan> RuntimeImpl::first_plans(const Method& m) const {
 
 Status RuntimeImpl::compile_first(Method& m) {
   for (const Plan& plan : first_plans(m)) {
+    bool counts = !m.shape_known || m.probes.slab_words() != 0;
+    if (plan.copy == Copy::kInstrumented && !counts) continue;
     Result<std::unique_ptr<Version>> v = make_with_room(m, plan, true);
     std::lock_guard lock(state_mutex_);
     if (v) {

@@ -54,6 +54,7 @@ Outcome RuntimeImpl::call(const void* target, const Signature& signature,
   if (c.activation == nullptr) quiescent();
   Outcome result;
   if (r.trapped) {
+    here()->loops().unwind(reinterpret_cast<uint64_t>(__builtin_frame_address(0)));
     result.trap = take_trap(c);
   } else {
     result.bits = r.bits;

@@ -14,7 +14,10 @@
 #include <vector>
 
 #include "jit/code/code.h"
+#include "profile/estimate.h"
+#include "sampler/convergence.h"
 #include "sampler/schedule.h"
+#include "tiering/probe_set.h"
 #include "uptier/host.h"
 #include "uptier/ids.h"
 #include "uptier/profile.h"
@@ -52,15 +55,33 @@ inline bool usable(const Version* v) noexcept {
   return v != nullptr && !v->retired.load(std::memory_order_relaxed);
 }
 
-// What one thread (or, after it has gone, its remains) has flushed of a method. Cumulative.
+// What one thread (or, after it has gone, its remains) has flushed of a method. Cumulative. Where
+// threads share their counters, what was counted is that of a stream of its own, thread 0.
 struct Stream {
   uint64_t calls = 0;
   uint64_t sampled_calls = 0;
   uint64_t iterations = 0;
   uint64_t bursts = 0;
   uint32_t flushes = 0;
-  bool described = false;  // its InstrumentationDesc went to the sink
-  std::vector<uint64_t> counts;
+  bool described = false;       // its InstrumentationDesc went to the sink
+  uint64_t interval = 0;        // of its windows, if they all had one
+  bool mixed = false;           // they had not
+  std::vector<uint64_t> words;  // of the slab
+  std::vector<uint64_t> traps;  // frames that traps unwound, by block site - 1
+  profile::Observed seen;       // what these mean, and what they stand for
+  uint64_t window_samples = 0;  // samples when `seen` was last brought up to date
+  double dual_error = 0;
+};
+
+// Where the adaptive schedule is with a method; see adapt.cc.
+struct Adaptation {
+  enum class Phase : uint8_t { kLearning, kKnown, kLooking };
+  Phase phase = Phase::kLearning;
+  uint32_t looks = 0;          // times it was armed again after it was known
+  uint32_t windows = 0;        // whole ones of its convergence when the look began
+  double next_look = 0;        // opportunities (calls, and iterations / burst) at which one is due
+  sampler::Progress gone;      // of threads that have detached
+  sampler::Progress at_tick;   // of all threads, at the last tick
 };
 
 struct Method {
@@ -79,6 +100,7 @@ struct Method {
   std::unique_ptr<std::atomic<const Version*>[]> osr_from_host;
   std::unique_ptr<std::atomic<bool>[]> osr_asked;  // one request a loop and thread is enough
   std::atomic<uint32_t> slab_words{0};             // published before `instrumented`
+  uint64_t* shared = nullptr;                      // likewise; the slab of all threads, or null
   std::atomic<bool> copy_asked{false};
   std::atomic<bool> failed{false};           // the first compilation failed: calls trap
   std::atomic<bool> wake_after_call{false};  // a first call has queued something for the worker
@@ -94,9 +116,13 @@ struct Method {
   uint32_t instructions = 0;  // of the IR
   uint32_t loop_count = 0;
   std::vector<uint32_t> block_weights;  // instructions by block site - 1
-  Schema schema;
+  ProbeSet probes;
+
+  std::vector<uint64_t> shared_slab;  // of shared counters; made with the shape
 
   // Guarded by Runtime's state mutex.
+  sampler::Convergence convergence;
+  Adaptation adaptation;
   std::vector<std::unique_ptr<Version>> versions;
   std::map<uint32_t, Stream> streams;  // by thread number
   std::vector<bool> osr_requested;     // by LoopId

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "profile/data.h"
 #include "profile/events.h"
-#include "sampler/gap.h"
 
 namespace uptier::tiering {
 namespace {
@@ -39,7 +39,7 @@ FlushReason reason_of(sampler::NoteKind k) {
 
 bool is_flush(sampler::NoteKind k) {
   using sampler::NoteKind;
-  return k != NoteKind::kWantCopy && k != NoteKind::kWantOsr;
+  return k != NoteKind::kWantCopy && k != NoteKind::kWantOsr && k != NoteKind::kTrap;
 }
 
 // Ids and handles are numbers of the trace: a method's handle is its index + 1, and the id of what
@@ -49,8 +49,9 @@ uint64_t stream_id(const Method& m, uint32_t thread) { return handle_of(m) << 32
 
 }  // namespace
 
-Observer::Observer(const Options& options, TraceSink* sink)
+Observer::Observer(const Options& options, const sampler::Ladder& ladder, TraceSink* sink)
     : options_(options),
+      ladder_(ladder),
       policy_(PolicyOptions::from(options)),
       opt_range_(*OptRange::parse(options.opt_range)),
       sink_(sink) {
@@ -61,6 +62,7 @@ Observer::Observer(const Options& options, TraceSink* sink)
   p.options = "burst=" + std::to_string(options.burst) +
               " flush_first=" + std::to_string(options.flush_first) +
               " loop_flush_first=" + std::to_string(options.loop_flush_first) +
+              " adaptive=" + (options.adaptive ? "on" : "off") +
               " seed=" + std::to_string(options.seed);
   emit(p);
 }
@@ -74,14 +76,32 @@ void Observer::finish() {
   sink_ = nullptr;
 }
 
-void Observer::announce(Method& m) {
-  if (m.announced) return;
-  m.announced = true;
-  emit(MethodDetails{handle_of(m), m.info.key.module_key, m.info.key.function_index, m.info.name});
+// Returns the handle of a method that the trace has been told of.
+uint64_t Observer::announce(Method& m) {
+  if (!m.announced) {
+    m.announced = true;
+    emit(MethodDetails{handle_of(m), m.info.key.module_key, m.info.key.function_index,
+                       m.info.name});
+  }
+  return handle_of(m);
 }
 
-void Observer::take(Method& m, uint32_t thread, const sampler::Note& note,
-                    std::span<const uint64_t> counts) {
+// How many executions one that was counted in the window of a note stands for.
+uint64_t Observer::weight_of(const sampler::Note& note) const {
+  bool shared_countdown = options_.gap == GapMode::kExact;
+  if (shared_countdown) return options_.interval;
+  return std::max<uint64_t>(sampler::weight_of({note.rate}, ladder_), 1);
+}
+
+void Observer::take_trap(Method& m, uint32_t thread, SiteId block, uint64_t frames) {
+  Stream& s = m.streams[m.probes.shared() ? 0 : thread];
+  if (block == 0) return;
+  if (s.traps.size() < block) s.traps.resize(block);
+  s.traps[block - 1] += frames;
+}
+
+sampler::Verdict Observer::take(Method& m, uint32_t thread, const sampler::Note& note,
+                                std::span<const uint64_t> counts) {
   Stream& s = m.streams[thread];
   uint64_t others = 0;
   if (options_.gap == GapMode::kExact) {
@@ -93,46 +113,131 @@ void Observer::take(Method& m, uint32_t thread, const sampler::Note& note,
   s.sampled_calls = note.sampled_calls;
   s.iterations = note.iterations;
   s.bursts = note.bursts;
-  if (!counts.empty()) s.counts.assign(counts.begin(), counts.end());
-  if (!is_flush(note.kind)) return;
+
+  uint64_t weight = weight_of(note);
+  Stream& counted = m.probes.shared() ? m.streams[0] : s;
+  counted.mixed |= counted.interval != 0 && counted.interval != weight;
+  counted.interval = weight;
+  if (counted.words.size() < counts.size()) counted.words.resize(counts.size());
+  bool in_order = !m.probes.shared() || options_.narrow_counters;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    counted.words[i] = in_order ? counts[i] : std::max(counted.words[i], counts[i]);
+  }
+  Totals t = totals(m);
+  bool all = m.probes.shared();
+  auto verdict = end_window(m, counted, all ? t.sampled_calls : s.sampled_calls,
+                            all ? t.sampled_calls + t.bursts : s.sampled_calls + s.bursts, weight);
+  if (!is_flush(note.kind)) return verdict;
   s.flushes++;
-  if (sink_ == nullptr || m.schema.slots.empty()) return;
+  if (sink_ != nullptr && !m.probes.schema().slots.empty()) emit_flush(m, thread, note, weight);
+  return verdict;
+}
+
+// Brings what was seen up to date with the words.
+sampler::Verdict Observer::end_window(Method& m, Stream& counted, uint64_t entries,
+                                      uint64_t samples, uint64_t weight) {
+  const ProbeSet& set = m.probes;
+  if (set.schema().slots.empty()) return sampler::Verdict::kMore;
+  profile::Observed now = set.read(counted.words, counted.traps, entries, method_at_);
+  counted.dual_error = set.dual_error(counted.words);
+  size_t blocks = std::min(m.block_weights.size(), now.counts.size());
+  sampler::Window w;
+  w.counts.resize(blocks);
+  for (size_t i = 0; i < blocks; ++i) {
+    uint64_t before = counted.seen.counts.empty() ? 0 : counted.seen.counts[i];
+    w.counts[i] = now.counts[i] - std::min(before, now.counts[i]);
+  }
+  w.samples = samples - std::min(counted.window_samples, samples);
+  w.weight = static_cast<uint32_t>(weight);
+  counted.window_samples = samples;
+  profile::advance(counted.seen, set.schema(), std::move(now), weight);
+  if (!options_.adaptive || w.samples == 0) return sampler::Verdict::kMore;
+  return m.convergence.add(w);
+}
+
+void Observer::emit_flush(Method& m, uint32_t thread, const sampler::Note& note, uint64_t weight) {
+  const ProbeSet& set = m.probes;
   announce(m);
-  uint64_t id = stream_id(m, thread);
-  if (!s.described) emit(profile::make_desc(id, handle_of(m), m.schema));
-  s.described = true;
-  emit(FlushEvent{id, s.calls, s.sampled_calls, thread, s.flushes, reason_of(note.kind),
-                  options_.interval, s.iterations, s.bursts});
-  std::vector<uint64_t> words = s.counts;
-  words.resize(m.schema.words());
+  uint32_t number = set.shared() ? 0 : thread;
+  Stream& counted = m.streams[number];
+  Totals t = totals(m);
+  const Stream& s = m.streams[thread];
+  if (!set.shared()) t = {s.calls, s.sampled_calls, s.iterations, s.bursts};
+  if (set.shared()) counted.flushes++;
+  uint64_t id = stream_id(m, number);
+  if (!counted.described) emit(profile::make_desc(id, handle_of(m), set.schema()));
+  counted.described = true;
+  // Callees are announced before the data that names them.
+  std::vector<uint64_t> words = profile::data_words(
+      set.schema(), counted.seen.counts, counted.seen.tables, [&](const MethodKey& key) {
+        auto at = by_key_.find(key);
+        return at == by_key_.end() ? 0 : announce(*at->second);
+      });
+  emit(FlushEvent{id, t.calls, t.sampled_calls, number, counted.flushes, reason_of(note.kind),
+                  weight, t.iterations, t.bursts});
   emit(profile::make_data(id, words));
 }
 
 MethodProfile Observer::profile_of(const Method& m) const {
-  MethodProfile p;
-  p.key = m.info.key;
-  p.name = m.info.name;
-  p.schema = m.schema;
-  p.counts.resize(m.schema.words());
-  p.interval = options_.interval;
+  Profile sum;
+  bool mixed = false;
+  uint64_t interval = 0;
   for (const auto& [thread, s] : m.streams) {
-    p.calls += s.calls;
-    p.sampled_calls += s.sampled_calls;
-    p.iterations += s.iterations;
-    p.bursts += s.bursts;
-    for (size_t i = 0; i < s.counts.size(); ++i) p.counts[i] += s.counts[i];
+    MethodProfile p;
+    p.key = m.info.key;
+    p.name = m.info.name;
+    p.schema = m.probes.schema();
+    p.counts = s.seen.counts;
+    p.estimates = s.seen.estimates;
+    p.tables = s.seen.tables;
+    p.counts.resize(p.schema.words());
+    p.estimates.resize(p.schema.words());
+    p.calls = s.calls;
+    p.sampled_calls = s.sampled_calls;
+    p.iterations = s.iterations;
+    p.bursts = s.bursts;
+    mixed |= s.mixed || (interval != 0 && s.interval != 0 && s.interval != interval);
+    if (s.interval != 0) interval = s.interval;
+    Profile one;
+    one.methods.emplace(p.key, std::move(p));
+    merge(sum, one);
   }
-  p.weigh(options_.interval);
+  if (sum.methods.empty()) {
+    MethodProfile none;
+    none.key = m.info.key;
+    none.name = m.info.name;
+    none.schema = m.probes.schema();
+    none.counts.resize(none.schema.words());
+    none.estimates.resize(none.schema.words());
+    return none;
+  }
+  MethodProfile p = std::move(sum.methods.begin()->second);
+  p.interval = mixed ? 0 : interval;
   return p;
 }
 
 std::vector<uint64_t> Observer::block_estimates(const Method& m) const {
   Totals t = totals(m);
   if (t.sampled_calls + t.bursts < options_.min_samples) return {};
-  std::vector<uint64_t> counts = profile_of(m).counts;
-  for (uint64_t& c : counts) c *= options_.interval;
-  bool empty = std::all_of(counts.begin(), counts.end(), [](uint64_t c) { return c == 0; });
+  std::vector<uint64_t> counts(m.block_weights.size());
+  bool empty = true;
+  for (const auto& [thread, s] : m.streams) {
+    for (size_t i = 0; i < std::min(counts.size(), s.seen.estimates.size()); ++i) {
+      counts[i] += s.seen.estimates[i];
+      empty &= counts[i] == 0;
+    }
+  }
   return empty ? std::vector<uint64_t>{} : counts;
+}
+
+double Observer::mass_of(const Method& m) const {
+  double sum = 0;
+  for (const auto& [thread, s] : m.streams) {
+    for (size_t i = 0; i < std::min(m.block_weights.size(), s.seen.estimates.size()); ++i) {
+      sum += static_cast<double>(s.seen.estimates[i]);
+    }
+  }
+  return sum;
 }
 
 MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) const {
@@ -158,11 +263,14 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   s.calls = t.calls;
   s.samples = t.sampled_calls + t.bursts;
   s.iterations = t.iterations;
-  MethodProfile p = profile_of(m);
-  for (size_t i = 0; i < p.counts.size(); ++i) s.sampled_work += p.counts[i] * m.block_weights[i];
-  bool prime = options_.gap == GapMode::kPrime;
-  auto interval = static_cast<uint32_t>(options_.interval);
-  s.sampled_share = 1.0 / (prime ? sampler::nearest_prime(interval) : interval);
+  // Estimates stand for all that ran, so nothing is left to scale.
+  s.sampled_share = 1;
+  for (const auto& [thread, stream] : m.streams) {
+    size_t blocks = std::min(m.block_weights.size(), stream.seen.estimates.size());
+    for (size_t i = 0; i < blocks; ++i) {
+      s.sampled_work += stream.seen.estimates[i] * m.block_weights[i];
+    }
+  }
   return s;
 }
 
@@ -185,6 +293,20 @@ Decision Observer::ask(Method& m, const sampler::Note& note, const SystemSnapsho
   r.priority = d.priority;
   decisions_.push_back(std::move(r));
   return d;
+}
+
+void Observer::log(const Method& m, std::string action, std::string reason) {
+  Totals t = totals(m);
+  DecisionRecord r;
+  r.sequence = decisions_.size() + 1;
+  r.method = m.id;
+  r.method_name = m.info.name;
+  r.action = std::move(action);
+  r.reason = std::move(reason);
+  r.calls = t.calls;
+  r.samples = t.sampled_calls + t.bursts;
+  r.loop_iterations = t.iterations;
+  decisions_.push_back(std::move(r));
 }
 
 }  // namespace uptier::tiering

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,19 +27,31 @@ namespace uptier::tiering {
 
 class Observer {
  public:
-  Observer(const Options& options, TraceSink* sink);
+  // `ladder` outlives this.
+  Observer(const Options& options, const sampler::Ladder& ladder, TraceSink* sink);
 
-  // Stores a snapshot and emits its events.
-  void take(Method& m, uint32_t thread, const sampler::Note& note,
-            std::span<const uint64_t> counts);
+  // Says how code addresses become methods; before the first snapshot.
+  void set_method_at(MethodAt f) { method_at_ = std::move(f); }
+  // Makes a method one that others may be observed to call.
+  void know(Method& m) { by_key_[m.info.key] = &m; }
+
+  // Stores a snapshot and emits its events. Returns what the window that it ends says of the method.
+  sampler::Verdict take(Method& m, uint32_t thread, const sampler::Note& note,
+                        std::span<const uint64_t> counts);
+  // Counts frames of a thread that a trap unwound.
+  void take_trap(Method& m, uint32_t thread, SiteId block, uint64_t frames);
   // Asks the policy about a method after a note, and logs the answer.
   Decision ask(Method& m, const sampler::Note& note, const SystemSnapshot& system);
+  // Logs what was decided elsewhere.
+  void log(const Method& m, std::string action, std::string reason);
 
   // Returns the sum over the streams of a method.
   MethodProfile profile_of(const Method& m) const;
-  // Returns estimated executions by block site - 1 (counts divided by the sampled share), empty
-  // when there are fewer than min_samples samples.
+  // Returns estimated executions by block site - 1, empty when there are fewer than min_samples
+  // samples.
   std::vector<uint64_t> block_estimates(const Method& m) const;
+  // Returns the estimated executions of all blocks together.
+  double mass_of(const Method& m) const;
 
   // Ends the trace. `dropped`: events that could not be delivered.
   void finish();
@@ -47,13 +60,20 @@ class Observer {
 
  private:
   MethodSnapshot snapshot(const Method& m, const sampler::Note& note) const;
+  uint64_t weight_of(const sampler::Note& note) const;
+  sampler::Verdict end_window(Method& m, Stream& counted, uint64_t entries, uint64_t samples,
+                              uint64_t weight);
   void emit(const TraceEvent& e);
-  void announce(Method& m);
+  void emit_flush(Method& m, uint32_t thread, const sampler::Note& note, uint64_t weight);
+  uint64_t announce(Method& m);
 
   const Options& options_;
+  const sampler::Ladder& ladder_;
   PolicyOptions policy_;
   OptRange opt_range_;
   TraceSink* sink_;
+  MethodAt method_at_;
+  std::map<MethodKey, Method*> by_key_;
   uint64_t sink_errors_ = 0;
   std::vector<DecisionRecord> decisions_;
 };

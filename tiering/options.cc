@@ -17,10 +17,14 @@ namespace {
 constexpr const char* kTierModes[] = {"auto", "baseline", "instrumented", "optimized"};
 constexpr const char* kPolicyModes[] = {"auto", "always", "never"};
 constexpr const char* kGapModes[] = {"random", "fixed", "prime", "exact"};
+constexpr const char* kFlowModes[] = {"edges", "blocks"};
+constexpr const char* kCounterModes[] = {"per_thread", "interlocked", "scalable", "racing", "dual"};
 
 std::span<const char* const> names(TierMode) { return kTierModes; }
 std::span<const char* const> names(PolicyMode) { return kPolicyModes; }
 std::span<const char* const> names(GapMode) { return kGapModes; }
+std::span<const char* const> names(FlowMode) { return kFlowModes; }
+std::span<const char* const> names(CounterMode) { return kCounterModes; }
 
 Error bad_value(std::string_view name, std::string_view value, const std::string& want) {
   return {ErrorCode::kInvalidArgument,

@@ -204,7 +204,7 @@ Profile RuntimeImpl::profile() const {
   std::lock_guard lock(state_mutex_);
   Profile p;
   for (const auto& m : owned_methods_) {
-    if (m->schema.slots.empty() || m->streams.empty()) continue;
+    if (m->probes.schema().slots.empty() || m->streams.empty()) continue;
     Profile one;
     one.methods.emplace(m->info.key, observer_.profile_of(*m));
     merge(p, one);

@@ -23,6 +23,9 @@ const void* uptier_loop_instrumented(uint32_t method, uint32_t loop, void*,
   const void* pc = __builtin_return_address(0);
   return static_cast<RuntimeImpl*>(runtime)->loop_instrumented(method, loop, pc);
 }
+void uptier_frames_dropped(uint32_t method, SiteId block, uint64_t frames, void* runtime) {
+  static_cast<RuntimeImpl*>(runtime)->frames_dropped(method, block, frames);
+}
 }
 
 sampler::GapKind gap_kind(GapMode m) {
@@ -36,28 +39,43 @@ sampler::GapKind gap_kind(GapMode m) {
 // Tier mode `instrumented` is interval 1 by another name.
 Options effective(Options o) {
   if (o.tier == TierMode::kInstrumented) o.interval = 1;
+  // Exhaustive and exact sampling are not to be adapted, nor is what has no copies.
+  bool samples = o.tier == TierMode::kAuto || o.tier == TierMode::kInstrumented;
+  if (o.interval == 1 || o.gap == GapMode::kExact || !samples) o.adaptive = false;
   return o;
+}
+
+sampler::Schedule make_schedule(const Options& o) {
+  auto interval = static_cast<uint32_t>(o.interval);
+  auto burst = static_cast<uint32_t>(o.burst);
+  sampler::Schedule s = sampler::Schedule::make(gap_kind(o.gap), interval, burst);
+  s.flush_first = o.flush_first;
+  s.flush_growth = o.flush_growth;
+  s.loop_flush_first = o.loop_flush_first;
+  s.sample_calls = o.tier == TierMode::kAuto || o.tier == TierMode::kInstrumented;
+  if (o.adaptive) s.rate = sampler::Rate::decaying(0, s.ladder.add(interval), burst);
+  return s;
 }
 
 }  // namespace
 
 RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink)
     : options_(effective(options)),
+      probe_choice_(ProbeChoice::from(options_)),
       stress_(plan),
-      observer_(options_, sink),
+      schedule_(make_schedule(options_)),
+      observer_(options_, schedule_.ladder, sink),
       queue_(options.max_queue) {
-  bool instrumented = options.tier == TierMode::kInstrumented;
-  auto interval = static_cast<uint32_t>(options_.interval);
-  schedule_ = sampler::Schedule::make(gap_kind(options.gap), interval,
-                                      static_cast<uint32_t>(options.burst));
-  schedule_.flush_first = options.flush_first;
-  schedule_.flush_growth = options.flush_growth;
-  schedule_.loop_flush_first = options.loop_flush_first;
-  bool samples = options.tier == TierMode::kAuto || instrumented;
-  always_instrumented_ = samples && interval == 1;
-  schedule_.sample_calls = samples;
+  always_instrumented_ = schedule_.sample_calls && options_.interval == 1;
   counting_ = schedule_;
   counting_.sample_calls = false;
+  start_rate_ = schedule_.rate;
+  if (!options_.adaptive || options_.overhead_budget == 0) return;
+  sampler::BudgetOptions b;
+  b.budget = options_.overhead_budget;
+  b.burst = static_cast<uint32_t>(options_.burst);
+  b.target_rung = schedule_.rate.target();
+  budget_.emplace(b, schedule_.ladder);
 }
 
 Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, TraceSink* sink) {
@@ -77,7 +95,8 @@ Status RuntimeImpl::start() {
   space_ = std::move(*space);
   fast_ = std::make_unique<sampler::FastSampling>(this, capacity, schedule_);
   auto routines =
-      jit::Routines::create(*space_, uptier_enter, this, sampler::uptier_take_sample, fast_.get());
+      jit::Routines::create(*space_, uptier_enter, this, sampler::uptier_take_sample, fast_.get(),
+                            {uptier_frames_dropped, this});
   if (!routines) return routines.error();
   routines_ = std::move(*routines);
   auto registration = jit::CodeRegistration::add(*space_, routines_.trap_exit());
@@ -100,7 +119,13 @@ Status RuntimeImpl::start() {
   helpers_.loop_slow_plain = reinterpret_cast<const void*>(uptier_loop_plain);
   helpers_.loop_slow_instrumented = reinterpret_cast<const void*>(uptier_loop_instrumented);
   helpers_.trap_exit = routines_.trap_exit();
+  helpers_.scalable_count64 = routines_.scalable_count64();
+  helpers_.scalable_count32 = routines_.scalable_count32();
+  for (uint32_t i = 0; i < jit::kProbeRoutines; ++i) {
+    helpers_.probes[i] = routines_.probe(static_cast<jit::ProbeRoutine>(i));
+  }
   helpers_.runtime = this;
+  observer_.set_method_at([this](uint64_t address) { return method_at(address); });
   methods_ = std::make_unique<std::atomic<Method*>[]>(capacity);
   if (options_.workers != 0) worker_ = std::thread([this] { run_worker(); });
   return {};
@@ -108,8 +133,7 @@ Status RuntimeImpl::start() {
 
 RuntimeImpl::~RuntimeImpl() {
   stopping_.store(true, std::memory_order_release);
-  wake_.fetch_add(1, std::memory_order_release);
-  wake_.notify_all();
+  wake_.release();
   if (worker_.joinable()) worker_.join();
   if (AttachedThread* t = here()) sampler::exchange_context(t->outer);
   {
@@ -122,6 +146,16 @@ RuntimeImpl::~RuntimeImpl() {
     }
     owned_methods_.clear();
   }
+}
+
+// Whose entry a code address is: what an indirect call has for a target.
+std::optional<MethodKey> RuntimeImpl::method_at(uint64_t address) const {
+  auto* pc = reinterpret_cast<const void*>(static_cast<uintptr_t>(address));
+  if (!space_->contains(pc)) return std::nullopt;
+  MethodId m = stubs_->method_of(pc);
+  bool known = m.valid() && m.index() < method_count_.load(std::memory_order_acquire);
+  if (!known) return std::nullopt;
+  return method(m.index()).info.key;
 }
 
 }  // namespace tiering

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <semaphore>
 #include <thread>
 #include <vector>
 
@@ -23,6 +24,8 @@
 #include "jit/code/routines.h"
 #include "jit/code/stubs.h"
 #include "jit/compile.h"
+#include "sampler/budget.h"
+#include "sampler/cost.h"
 #include "sampler/fast_sample.h"
 #include "sampler/schedule.h"
 #include "tiering/method.h"
@@ -34,6 +37,8 @@
 #include "uptier/runtime.h"
 
 namespace uptier::tiering {
+
+void operator+=(sampler::Progress& a, const sampler::Progress& b);
 
 class RuntimeImpl final : public Runtime {
  public:
@@ -64,6 +69,8 @@ class RuntimeImpl final : public Runtime {
   // `pc`: in the code that asks, which may be an older version than the one in service.
   const void* loop_plain(uint32_t method, uint32_t loop, const void* pc) noexcept;
   const void* loop_instrumented(uint32_t method, uint32_t loop, const void* pc) noexcept;
+  // What a trap tells before it unwinds; notes.cc.
+  void frames_dropped(uint32_t method, SiteId block, uint64_t frames) noexcept;
 
  private:
   // How one compilation reaches its callees.
@@ -85,6 +92,8 @@ class RuntimeImpl final : public Runtime {
   }
   // The calling thread's record if it is attached to this runtime, else null.
   AttachedThread* here() const noexcept;
+
+  std::optional<MethodKey> method_at(uint64_t address) const;
 
   // compile_service.cc
   bool first_call(Method& m);
@@ -128,18 +137,39 @@ class RuntimeImpl final : public Runtime {
   bool ready_to_count(Method& m, AttachedThread& t) noexcept;
   const void* flip_target(Method& m, AttachedThread& t) noexcept;
   const void* osr_target(Method& m, uint32_t loop, AttachedThread& t) noexcept;
-  const void* stress_target(Method& m, uint32_t loop, AttachedThread& t, bool instrumented,
-                            const void* otherwise) noexcept;
+  const void* run_sample(Method& m, AttachedThread& t, const void* plain) noexcept;
+
+  // slow_loops.cc
+  const void* arrive(Method& m, AttachedThread& t, uint32_t loop, bool from_copy,
+                     const void* pc) noexcept;
+  bool loop_event(Method& m, AttachedThread& t, uint32_t loop, bool from_copy) noexcept;
+  void count_crossing(Method& m, AttachedThread& t, uint32_t loop, bool in) noexcept;
+  const void* stress_arrival(Method& m, uint32_t loop, AttachedThread& t, bool& in_copy) noexcept;
+
+  // notes.cc
   static std::span<const uint64_t> counters(const Method& m,
                                             const sampler::MethodState& s) noexcept;
   uint64_t exact_calls(Method& m) const noexcept;
-  void post(Method& m, AttachedThread& t, sampler::NoteKind kind, uint32_t loop,
+  bool post(Method& m, AttachedThread& t, sampler::NoteKind kind, uint32_t loop,
             uint64_t call = 0) noexcept;
+  void brake(Method& m, sampler::Rate in_force) noexcept;
 
   void leave(AttachedThread& t);  // attach.cc
 
+  // adapt.cc
+  void tick_if_due();
+  void tick_locked(uint64_t now_ns);
+  void load_of(Method& m, std::vector<sampler::MethodLoad>& loads);
+  sampler::Progress progress_locked(Method& m) const;
+  double opportunities(const sampler::Progress& p) const;
+  void give_allowance_locked();
+  void heed(Method& m, sampler::Verdict v);
+  void stop_observing(Method& m);
+  void look_again(Method& m);
+
   // worker.cc
   void run_worker();
+  void await_work();
   void wake_worker() noexcept;
   bool drain_locked();
   void drain_thread_locked(AttachedThread& t);
@@ -153,6 +183,7 @@ class RuntimeImpl final : public Runtime {
   sampler::Note make_note(Method& m, AttachedThread& t, sampler::NoteKind kind) noexcept;
 
   const Options options_;
+  const ProbeChoice probe_choice_;
   mutable Stress stress_;
   sampler::Schedule schedule_;
   sampler::Schedule counting_;  // the same without sampled calls: optimized or always instrumented
@@ -178,11 +209,22 @@ class RuntimeImpl final : public Runtime {
   CompileQueue queue_;
   Reclaimer reclaimer_;
   LossReport losses_;
+  // The adaptive schedule; guarded by state_mutex_ but for the flag.
+  sampler::CycleClock clock_;
+  sampler::CostModel cost_model_;
+  sampler::CostCounts cost_seen_;
+  sampler::CostCounts cost_gone_;  // of threads that have detached
+  std::optional<sampler::Budget> budget_;
+  uint64_t last_tick_ns_ = 0;
+  uint64_t gone_cpu_ns_ = 0;  // of threads that have detached since the last tick
+  sampler::Rate start_rate_;  // of new methods
+  std::atomic<bool> worker_ticks_{false};  // threads have run since the last tick
   uint64_t activity_ = 0;  // rises with whatever is heard of any method
   uint64_t compile_ns_total_ = 0;
 
   std::thread worker_;
-  std::atomic<uint32_t> wake_{0};
+  std::counting_semaphore<> wake_{0};
+  std::atomic<bool> wake_pending_{false};  // a release that the worker has not taken yet
   std::atomic<bool> stopping_{false};
   bool worker_idle_ = true;
   std::condition_variable idle_;

@@ -47,11 +47,14 @@ Result<std::unique_ptr<AttachedThread>> AttachedThread::create(RuntimeImpl& runt
   if (!slabs) return slabs.error();
   auto ring = sampler::SnapshotRing::create(o.ring_bytes);
   if (!ring) return ring.error();
+  auto log = sampler::LogRing::create(static_cast<uint32_t>(o.log_records));
+  if (!log) return log.error();
   auto alt_stack = jit::AltStack::create();
   if (!alt_stack) return alt_stack.error();
 
-  std::unique_ptr<AttachedThread> t(new AttachedThread(
-      number, std::move(*context), std::move(*slabs), std::move(*ring), std::move(*alt_stack)));
+  std::unique_ptr<AttachedThread> t(
+      new AttachedThread(number, {std::move(*context), std::move(*slabs), std::move(*ring),
+                                  std::move(*log), std::move(*alt_stack)}));
   sampler::ThreadContext& c = t->context();
   StackBounds stack = stack_bounds();
   t->stack_end = stack.high;
@@ -61,7 +64,26 @@ Result<std::unique_ptr<AttachedThread>> AttachedThread::create(RuntimeImpl& runt
   c.random = o.seed * 0x9e3779b97f4a7c15ull + number;
   c.method_capacity = sampler::kMaxMethods;
   c.thread_number = number;
+  c.counter_random = c.random ^ 0xd1342543de82ef95ull;
+  c.log = t->log_.get();
+  c.loops = &t->loops_;
   return t;
+}
+
+AttachedThread::AttachedThread(uint32_t number, Parts parts)
+    : number_(number),
+      context_memory_(std::move(parts.context)),
+      slabs_(std::move(parts.slabs)),
+      ring_(std::move(parts.ring)),
+      log_(std::move(parts.log)),
+      alt_stack_(std::move(parts.alt_stack)) {
+  if (pthread_getcpuclockid(pthread_self(), &cpu_clock_) != 0) cpu_clock_ = CLOCK_MONOTONIC;
+}
+
+uint64_t AttachedThread::cpu_ns() const noexcept {
+  timespec t{};
+  clock_gettime(cpu_clock_, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
 }
 
 void AttachedThread::enter_blocked(const void* top) noexcept {

@@ -6,12 +6,17 @@
 //   Thread: its own thread, except `ring` (consumer side) and `epoch`.
 #pragma once
 
+#include <time.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
 
 #include "jit/code/faults.h"
 #include "sampler/context.h"
+#include "sampler/cost.h"
+#include "sampler/log_ring.h"
+#include "sampler/loop_timer.h"
 #include "sampler/reservation.h"
 #include "sampler/slab_arena.h"
 #include "sampler/snapshot_ring.h"
@@ -33,6 +38,11 @@ class AttachedThread {
   uint32_t number() const { return number_; }
   sampler::SnapshotRing& ring() { return *ring_; }
   sampler::SlabArena& slabs() { return slabs_; }
+  sampler::LogRing& log() { return *log_; }
+  sampler::LoopTimer& loops() { return loops_; }
+  sampler::CostMeter& cost() { return cost_; }
+  // Returns the processor time that the thread has used, in ns. Thread: any.
+  uint64_t cpu_ns() const noexcept;
 
   // Attach calls minus detach calls; the thread's own.
   uint32_t depth = 0;
@@ -47,6 +57,7 @@ class AttachedThread {
   std::atomic<uint32_t> blocked{kRunning};
   uintptr_t stack_top = 0;
   uintptr_t stack_end = 0;  // set at attach; 0 when unknown
+  uint64_t seen_cpu_ns = 0;  // at the worker's last tick
 
   // Owner: enters and leaves that state. leave_blocked waits while somebody looks.
   void enter_blocked(const void* top) noexcept;
@@ -61,19 +72,26 @@ class AttachedThread {
   std::atomic<uint64_t> flushes_delayed{0};
 
  private:
-  AttachedThread(uint32_t number, sampler::Reservation context, sampler::SlabArena slabs,
-                 std::unique_ptr<sampler::SnapshotRing> ring, jit::AltStack alt_stack)
-      : number_(number),
-        context_memory_(std::move(context)),
-        slabs_(std::move(slabs)),
-        ring_(std::move(ring)),
-        alt_stack_(std::move(alt_stack)) {}
+  struct Parts {
+    sampler::Reservation context;
+    sampler::SlabArena slabs;
+    std::unique_ptr<sampler::SnapshotRing> ring;
+    std::unique_ptr<sampler::LogRing> log;
+    jit::AltStack alt_stack;
+  };
+  AttachedThread(uint32_t number, Parts parts);
 
   uint32_t number_;
   sampler::Reservation context_memory_;
   sampler::SlabArena slabs_;
   std::unique_ptr<sampler::SnapshotRing> ring_;
+  std::unique_ptr<sampler::LogRing> log_;
   jit::AltStack alt_stack_;
+  sampler::LoopTimer loops_;
+  // Reads are not subtracted here: what they cost is not known yet when the first thread attaches.
+  sampler::CycleClock raw_clock_;
+  sampler::CostMeter cost_{raw_clock_};
+  clockid_t cpu_clock_ = 0;
 };
 
 }  // namespace uptier::tiering

@@ -9,20 +9,38 @@ void RuntimeImpl::wake_worker() noexcept {
     {
       std::lock_guard lock(state_mutex_);
       drain_locked();
+      tick_if_due();
     }
     return run_queue();
   }
-  wake_.fetch_add(1, std::memory_order_release);  // pairs with the worker's acquire: sees the note
-  wake_.notify_one();
+  // One release until the worker has taken it, however many threads ask. Release pairs with the
+  // worker's acquire: it sees the note.
+  if (!wake_pending_.exchange(true, std::memory_order_acq_rel)) wake_.release();
+}
+
+// Waits until there is something to do: a note, or while threads run, the next tick.
+void RuntimeImpl::await_work() {
+  bool ticks = budget_ && worker_ticks_.load(std::memory_order_relaxed);
+  if (ticks) {
+    if (!wake_.try_acquire_for(std::chrono::milliseconds(10))) return;
+  } else {
+    wake_.acquire();
+  }
+  wake_pending_.store(false, std::memory_order_release);
 }
 
 void RuntimeImpl::run_worker() {
+  if (budget_) {
+    sampler::CycleClock clock = sampler::CycleClock::calibrate();
+    std::lock_guard lock(state_mutex_);
+    clock_ = clock;
+  }
   while (!stopping_.load(std::memory_order_acquire)) {
-    uint32_t seen = wake_.load(std::memory_order_acquire);
     {
       std::lock_guard lock(state_mutex_);
       worker_idle_ = false;
       drain_locked();
+      tick_if_due();
     }
     run_queue();
     {
@@ -31,7 +49,7 @@ void RuntimeImpl::run_worker() {
       reclaim_locked();
     }
     idle_.notify_all();
-    wake_.wait(seen, std::memory_order_acquire);
+    await_work();
   }
 }
 
@@ -55,8 +73,13 @@ void RuntimeImpl::drain_thread_locked(AttachedThread& t) {
 void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
                               std::span<const uint64_t> counts) {
   Method& m = method(note.method);
-  observer_.take(m, t.number(), note, counts);
+  if (note.kind == sampler::NoteKind::kTrap) {
+    return observer_.take_trap(m, t.number(), note.loop, note.calls);
+  }
+  worker_ticks_.store(true, std::memory_order_relaxed);
+  sampler::Verdict verdict = observer_.take(m, t.number(), note, counts);
   if (m.removed) return;
+  if (budget_) heed(m, verdict);
   if (note.kind == sampler::NoteKind::kWantCopy) {
     // Cheap and wanted soon: ahead of anything that takes longer.
     return request(m, {.method = m.id, .copy = Copy::kInstrumented}, 1e18);

@@ -42,6 +42,36 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
     "mean gap between sampled calls; 1 samples every call")                                        \
   X(count,      burst,             32,        1, 1u << 20, "iterations",                           \
     "loop iterations counted once a loop header has switched to the instrumented copy")            \
+  X(flag,       adaptive,          true,      0, 1, "flag",                                        \
+    "rates start at every call, widen to `interval` and beyond, and stop where all is known")      \
+  X(real,       overhead_budget,   0.01,      0.0, 1.0, "share of CPU time",                       \
+    "what instrumentation may cost, while adaptive; 0 means that nothing limits it")               \
+  X(real,       epsilon,           0.02,      1e-4, 1.0, "distance",                               \
+    "a profile this near the truth (odds 95 %) is known: its method is left alone, but for rare looks") \
+  X(FlowMode,   flow,              FlowMode::kEdges, 0, 1, "mode",                                 \
+    "edges | blocks; edges count less and tell more, blocks are simpler")                          \
+  X(CounterMode, counters,         CounterMode::kPerThread, 0, 4, "mode",                          \
+    "per_thread | interlocked | scalable | racing | dual; shared ones observe control flow only")  \
+  X(flag,       narrow_counters,   false,     0, 1, "flag",                                        \
+    "counters of 32 bits in half the space; they stop at their greatest value")                    \
+  X(count,      targets,           16,        0, 4096, "entries",                                  \
+    "callees counted at each indirect call, and values at each value probe; 0 leaves calls out")   \
+  X(flag,       recent,            false,     0, 1, "flag",                                        \
+    "tables of callees and values forget: what is recent weighs more")                             \
+  X(flag,       loops,             false,     0, 1, "flag",                                        \
+    "times loops in instrumented copies")                                                          \
+  X(count,      loop_depth,        1000,      0, 1000, "loops",                                    \
+    "loops nested deeper than this are not timed; 0: outermost ones only")                         \
+  X(count,      loop_height,       0,         0, 1000, "loops",                                    \
+    "loops with fewer levels inside are not timed; 0: innermost ones too")                         \
+  X(flag,       loop_siblings,     false,     0, 1, "flag",                                        \
+    "only loops that have siblings are timed")                                                     \
+  X(flag,       loop_functions,    false,     0, 1, "flag",                                        \
+    "bodies of functions are timed like loops")                                                    \
+  X(count,      loop_records,      100,       1, 1u << 30, "executions",                           \
+    "executions of a loop that are timed after each flush; the others are counted")                \
+  X(count,      log_records,       4096,      1, 1u << 20, "records per thread",                   \
+    "records of log probes that are kept; the oldest go first (counted)")                          \
   X(count,      flush_first,       32,        1, 1u << 30, "calls",                                \
     "first flush of a method")                                                                     \
   X(real,       flush_growth,      2.0,       1.0, 1024.0, "factor",                               \

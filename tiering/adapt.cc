@@ -1,0 +1,206 @@
+// The adaptive schedule: what the worker does about rates.
+//
+//   learning --converged--> known --look due--> looking --a window like the baseline--> known
+//       ^                                          |
+//       +---------------- drifted -----------------+
+//
+// While a method is learnt, the budget (sampler/budget.h) gives it its rate at every tick. When it is
+// known its rate is off and its instrumented copy goes; what stays is the stub's decrement, since
+// stubs are immutable, and the check of the plain copy's loops. After kFirstLook opportunities
+// (calls, and slots of loops), and then twice as many each time up to kWidestLook, it is armed for
+// one window. One that is unlike the baseline is drift: it is logged as re_instrument, and the method
+// is learnt anew.
+//
+//   Thread: the worker, with the state mutex; with workers = 0 whoever flushes.
+#include <chrono>
+
+#include "tiering/runtime_impl.h"
+
+namespace uptier::tiering {
+namespace {
+
+using Phase = Adaptation::Phase;
+
+constexpr uint64_t kTickNs = 10'000'000;
+constexpr double kFirstLook = 1 << 18;
+constexpr double kWidestLook = 1 << 24;
+constexpr uint32_t kLookInterval = 64;
+// Of the blocks that a sample runs through, about so many increments are made in edge mode.
+constexpr double kIncrementsPerBlock = 0.5;
+
+uint64_t monotonic_ns() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
+}
+
+sampler::Progress operator-(const sampler::Progress& a, const sampler::Progress& b) {
+  // A change of rate may take a burst back.
+  auto minus = [](uint64_t x, uint64_t y) { return x - std::min(x, y); };
+  return {minus(a.calls, b.calls), minus(a.iterations, b.iterations),
+          minus(a.sampled_calls, b.sampled_calls), minus(a.bursts, b.bursts)};
+}
+
+std::string percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f %%", 100 * share);
+  return text;
+}
+
+}  // namespace
+
+void operator+=(sampler::Progress& a, const sampler::Progress& b) {
+  a.calls += b.calls;
+  a.iterations += b.iterations;
+  a.sampled_calls += b.sampled_calls;
+  a.bursts += b.bursts;
+}
+
+sampler::Progress RuntimeImpl::progress_locked(Method& m) const {
+  sampler::Progress p = m.adaptation.gone;
+  for (const auto& t : threads_) p += sampler::progress_of(t->state(m.id));
+  return p;
+}
+
+double RuntimeImpl::opportunities(const sampler::Progress& p) const {
+  return static_cast<double>(p.calls) +
+         static_cast<double>(p.iterations) / static_cast<double>(options_.burst);
+}
+
+// What a method has done since the last tick; nothing for one that did nothing.
+void RuntimeImpl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
+  Adaptation& a = m.adaptation;
+  sampler::Progress now = progress_locked(m);
+  sampler::Progress since = now - a.at_tick;
+  a.at_tick = now;
+  if (a.phase == Phase::kKnown && opportunities(now) >= a.next_look) look_again(m);
+  if (since.calls + since.iterations == 0) return;
+  worker_ticks_.store(true, std::memory_order_relaxed);
+  bool gone = m.optimized.load(std::memory_order_relaxed) != nullptr || m.removed;
+  double samples = static_cast<double>(now.sampled_calls + now.bursts);
+  double counted = 0;
+  for (const auto& [thread, s] : m.streams) {
+    size_t blocks = std::min(m.block_weights.size(), s.seen.counts.size());
+    for (size_t i = 0; i < blocks; ++i) counted += static_cast<double>(s.seen.counts[i]);
+  }
+  double a_sample = samples == 0 ? 0 : kIncrementsPerBlock * counted / samples;
+  sampler::MethodLoad l;
+  l.method = m.id.index();
+  l.rate = fast_->rate(l.method).load();
+  l.samples = since.sampled_calls + since.bursts;
+  l.opportunities = opportunities(since);
+  l.spent_ns = cost_model_.spent_ns(since.sampled_calls, since.bursts, 0,
+                                    a_sample * static_cast<double>(l.samples));
+  l.mass = observer_.mass_of(m);
+  l.noise = m.convergence.noise();
+  l.have = m.convergence.samples();
+  l.wanted = a.phase == Phase::kLearning && !gone;
+  loads.push_back(l);
+}
+
+void RuntimeImpl::tick_if_due() {
+  if (!budget_) return;
+  uint64_t now = monotonic_ns();
+  if (now - last_tick_ns_ >= kTickNs) tick_locked(now);
+}
+
+void RuntimeImpl::tick_locked(uint64_t now_ns) {
+  last_tick_ns_ = now_ns;
+  worker_ticks_.store(false, std::memory_order_relaxed);
+  sampler::CostCounts cost = cost_gone_;
+  uint64_t elapsed = gone_cpu_ns_;
+  gone_cpu_ns_ = 0;
+  for (const auto& t : threads_) {
+    uint64_t cpu = t->cpu_ns();
+    elapsed += cpu - t->seen_cpu_ns;
+    t->seen_cpu_ns = cpu;
+    cost += t->cost().counts();
+  }
+  sampler::CostCounts since = cost - cost_seen_;
+  for (auto& row : since.rows) row.cycles -= std::min(row.cycles, row.timed * clock_.read_cost);
+  cost_model_.update(since, clock_);
+  cost_seen_ = cost;
+
+  std::vector<sampler::MethodLoad> loads;
+  uint32_t count = method_count_.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count; ++i) load_of(method(i), loads);
+  std::vector<sampler::Rate> rates(loads.size());
+  budget_->tick(elapsed, loads, rates);
+  for (size_t i = 0; i < loads.size(); ++i) {
+    if (loads[i].wanted) fast_->rate(loads[i].method).set(rates[i]);
+  }
+  sampler::Rate start = budget_->start_rate();
+  for (uint32_t i = 0; i < count; ++i) {
+    bool new_to_all = method(i).adaptation.at_tick.calls == 0 && !method(i).shape_known;
+    if (new_to_all) fast_->rate(i).set(start);
+  }
+  start_rate_ = start;
+  give_allowance_locked();
+}
+
+// Lets each thread take its part of the samples that may be taken until the next tick.
+void RuntimeImpl::give_allowance_locked() {
+  if (!budget_ || threads_.empty()) return;
+  bool first = last_tick_ns_ == 0;
+  uint64_t all = first ? budget_->first_allowance() : budget_->allowance();
+  uint64_t each = std::max<uint64_t>(all / threads_.size(), 1);
+  for (const auto& t : threads_) {
+    sampler::ThreadContext& c = t->context();
+    c.sample_limit.store(c.samples_taken.load(std::memory_order_relaxed) + each,
+                         std::memory_order_relaxed);
+  }
+}
+
+// Does what a window says of a method.
+void RuntimeImpl::heed(Method& m, sampler::Verdict v) {
+  Adaptation& a = m.adaptation;
+  if (v == sampler::Verdict::kDrifted) {
+    observer_.log(m, "re_instrument",
+                  "drift: a window lies " + percent(m.convergence.last_distance()) +
+                      " from the baseline, noise explains " +
+                      percent(m.convergence.last_allowed()));
+    a.phase = Phase::kLearning;
+    a.looks = 0;
+    fast_->rate(m.id.index()).set(start_rate_);
+    return;
+  }
+  if (v != sampler::Verdict::kConverged) return;
+  bool was_learning = a.phase == Phase::kLearning;
+  bool looked = a.phase == Phase::kLooking && m.convergence.windows() > a.windows;
+  if (!was_learning && !looked) return;
+  if (was_learning) {
+    char samples[64];
+    std::snprintf(samples, sizeof samples, ", %.0f effective samples", m.convergence.samples());
+    observer_.log(m, "keep",
+                  "converged: within " + percent(m.convergence.error_bound()) + " of the truth" +
+                      samples);
+  }
+  stop_observing(m);
+}
+
+void RuntimeImpl::stop_observing(Method& m) {
+  Adaptation& a = m.adaptation;
+  a.phase = Phase::kKnown;
+  double gap = std::min(kFirstLook * static_cast<double>(1u << std::min(a.looks, 16u)), kWidestLook);
+  a.next_look = opportunities(progress_locked(m)) + gap;
+  fast_->rate(m.id.index()).set(sampler::Rate::off(static_cast<uint32_t>(options_.burst)));
+  fast_->set_entry(m.id.index(), nullptr);
+  m.copy_asked.store(false, std::memory_order_relaxed);
+  for (auto& v : m.versions) {
+    bool copy = v->tier == Tier::kBaseline && v->copy == Copy::kInstrumented && !v->retired;
+    if (copy) reclaimer_.retire(*v);
+  }
+}
+
+void RuntimeImpl::look_again(Method& m) {
+  Adaptation& a = m.adaptation;
+  if (m.optimized.load(std::memory_order_relaxed) != nullptr) return;
+  a.phase = Phase::kLooking;
+  a.windows = m.convergence.windows();
+  ++a.looks;
+  fast_->rate(m.id.index())
+      .set(sampler::Rate::sampled(sampler::Ladder::power_below(kLookInterval),
+                                  static_cast<uint32_t>(options_.burst)));
+}
+
+}  // namespace uptier::tiering
