@@ -1,6 +1,7 @@
 // The runtime of the C API: its life, calls, threads.
 #include "sampler/context.h"
 #include "tiering/c_api.h"
+#include "tiering/runtime_impl.h"
 
 using namespace uptier;
 using namespace uptier::tiering;
@@ -10,6 +11,11 @@ namespace {
 uptier_outcome to_c_outcome(const Outcome& o) {
   return {o.bits, o.trap.detail, static_cast<uptier_trap>(o.trap.code), o.trap.location,
           to_c<uptier_method>(o.trap.method)};
+}
+
+// Whether the calling thread is attached to the runtime. Costs two loads.
+bool is_attached(const uptier_runtime& r) {
+  return sampler::current_context()->runtime == static_cast<RuntimeImpl*>(r.runtime.get());
 }
 
 uptier_status trapped(uptier_error* error, const CMethod& called, const Outcome& o) {
@@ -58,9 +64,12 @@ uptier_status uptier_runtime_invoke(uptier_runtime* runtime, uptier_method metho
     return bad_argument(error, "a wrong number of arguments");
   }
   if (args == nullptr && count != 0) return bad_argument(error, "the arguments are NULL");
-  // Attached here, so that memory that is refused is told from a trap.
-  ThreadScope attached(*runtime->runtime);
-  if (!attached.status()) return fail(error, attached.status().error());
+  if (!is_attached(*runtime)) {
+    // Here, not in Runtime::invoke, so that memory that is refused is told from a trap.
+    ThreadScope attached(*runtime->runtime);
+    if (!attached.status()) return fail(error, attached.status().error());
+    return uptier_runtime_invoke(runtime, method, args, count, out, error);
+  }
   Outcome o = runtime->runtime->invoke(m->id, std::span(args, count));
   if (out != nullptr) *out = to_c_outcome(o);
   return o.ok() ? UPTIER_OK : trapped(error, *m, o);

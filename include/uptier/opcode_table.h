@@ -1,7 +1,7 @@
 // opcode_table.h: the rows of the opcode, trap and guard reason tables.
 //
-// Macros and nothing else, so that opcodes.h (C++) and c_types.h (C99) make their enumerations of the
-// same rows and cannot differ. Include one of those; what the columns mean stands in opcodes.h.
+// Macros and nothing else, so that opcodes.h (C++) and c_types.h (C99) make their enumerations of
+// the same rows and cannot differ. Include one of those; what the columns mean stands in opcodes.h.
 #pragma once
 
 // clang-format off
