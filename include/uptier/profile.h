@@ -164,7 +164,8 @@ struct Estimate {
 //
 // Every call observed (w = 1) gives zero width. The interval is too narrow where samples differ
 // much in how many executions they hold.
-// Source: Horvitz and Thompson, JASA 47 (1952); Cochran, Sampling Techniques, 3rd ed. (1977), 9.3.
+// Source: Horvitz and Thompson, JASA 47 (1952); for calls as clusters of executions, Cochran,
+// Sampling Techniques, 3rd ed. (1977), chapter 9.
 Estimate estimate_of(uint64_t count, uint64_t estimate, uint64_t samples);
 
 // What was observed of one method.
@@ -205,7 +206,8 @@ struct MethodProfile {
   //     s^2 / (timed * mean^2) * (1 - timed / entries) + (1 - 1/w) / n_eff
   //
   // with s^2 = (squares - cycles^2 / timed) / (timed - 1) and entries the estimated ones (Cochran
-  // 1977, 2.6 and 6.4). Of a single timed execution s is taken to be the mean.
+  // 1977, chapter 2; of a product relative variances add up, Goodman, JASA 55, 1960). Of a single
+  // timed execution s is taken to be the mean.
   std::optional<Estimate> loop_cycles(SiteId site) const;
 
   // Sets `estimates` and the estimates of tables to the counts times `weight`, saturating.
