@@ -77,8 +77,10 @@ uint64_t word(int64_t v) { return static_cast<uint64_t>(v); }
 
 }  // namespace
 
-void plan_sites(const Function& f, const SiteProbeRequest& r, ProbePlan& plan) {
+bool plan_sites(const Function& f, const SiteProbeRequest& r, ProbePlan& plan) {
+  if (plan.counters != CounterMode::kPerThread) return false;
   Planner(f, r, plan).run();
+  return true;
 }
 
 SiteCounts site_counts(const ProbePlan& plan, uint32_t index, std::span<const uint64_t> slab) {

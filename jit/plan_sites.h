@@ -14,7 +14,8 @@
 //
 // Least and greatest are INT64_MAX and INT64_MIN while the count is 0.
 //
-//   Thread: none of its own. A slab with sites belongs to one thread, in whatever counter mode.
+//   Thread: none of its own. A slab with sites belongs to one thread: tables, sums and the timer's
+//   state are not updated atomically, so a plan whose slab threads share gets none.
 #pragma once
 
 #include <array>
@@ -38,8 +39,9 @@ struct SiteProbeRequest {
 };
 
 // Fills `sites` and `loops` of the plan and lets `bytes` grow. Words that the plan has already stay
-// where they are.
-void plan_sites(const Function& f, const SiteProbeRequest& r, ProbePlan& plan);
+// where they are. Returns false, and plans nothing, when `counters` is a mode in which threads
+// share the slab. `f` is in build order.
+bool plan_sites(const Function& f, const SiteProbeRequest& r, ProbePlan& plan);
 
 struct SiteCounts {
   std::vector<uint64_t> words;               // as above, for the site's kind

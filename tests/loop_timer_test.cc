@@ -118,6 +118,9 @@ TEST_F(LoopTimers, the_same_function_afresh_ends_what_was_there) {
   leave(a, 0, 1000);
   EXPECT_EQ(a.timed(0), 1u);
   EXPECT_EQ(a.timed(1), 0u);
+  enter(a, 1, 1000);  // the copy was left here, and the call returned from another one
+  enter(a, 0, 1000, true);
+  EXPECT_EQ(timer.depth(), 1u);
 }
 
 TEST_F(LoopTimers, entering_again_forgets_the_execution_whose_exit_was_not_seen) {

@@ -133,6 +133,10 @@ TEST(SiteProbes, only_what_was_asked_for_has_words) {
   EXPECT_EQ(calls.sites[1].offset, jit::ProbePlan::kNone);
   EXPECT_EQ(calls.bytes, 24 + 8 * (3 + 2 * 3u));
   EXPECT_EQ(site_counts(calls, 1, {}), SiteCounts{});
+  jit::ProbePlan shared;
+  shared.counters = CounterMode::kInterlocked;
+  EXPECT_FALSE(plan_sites(module.functions[2], everything(), shared));
+  EXPECT_EQ(shared.bytes, 0u);
 }
 
 TEST(SiteProbes, a_thread_without_ring_and_timer_counts_and_loses) {
