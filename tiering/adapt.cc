@@ -1,5 +1,8 @@
 // The adaptive schedule: what the worker does about rates.
 //
+// A method is observed from its first flush on: then its instrumented copy is made, and the rate in
+// force is off until it is there. What is called less often is not worth a second body.
+//
 //   learning --converged--> known --look due--> looking --a window like the baseline--> known
 //       ^                                          |
 //       +---------------- drifted -----------------+
@@ -94,7 +97,8 @@ void RuntimeImpl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   l.mass = observer_.mass_of(m);
   l.noise = m.convergence.noise();
   l.have = m.convergence.samples();
-  l.wanted = a.phase == Phase::kLearning && !gone;
+  bool copy = usable(m.instrumented.load(std::memory_order_relaxed));
+  l.wanted = a.phase == Phase::kLearning && copy && !gone;
   loads.push_back(l);
 }
 
@@ -129,12 +133,7 @@ void RuntimeImpl::tick_locked(uint64_t now_ns) {
   for (size_t i = 0; i < loads.size(); ++i) {
     if (loads[i].wanted) fast_->rate(loads[i].method).set(rates[i]);
   }
-  sampler::Rate start = budget_->start_rate();
-  for (uint32_t i = 0; i < count; ++i) {
-    bool new_to_all = method(i).adaptation.at_tick.calls == 0 && !method(i).shape_known;
-    if (new_to_all) fast_->rate(i).set(start);
-  }
-  start_rate_ = start;
+  start_rate_ = budget_->start_rate();
   give_allowance_locked();
 }
 
@@ -161,7 +160,7 @@ void RuntimeImpl::heed(Method& m, sampler::Verdict v) {
                       percent(m.convergence.last_allowed()));
     a.phase = Phase::kLearning;
     a.looks = 0;
-    fast_->rate(m.id.index()).set(start_rate_);
+    begin_observing(m);
     return;
   }
   if (v != sampler::Verdict::kConverged) return;
@@ -183,7 +182,7 @@ void RuntimeImpl::stop_observing(Method& m) {
   a.phase = Phase::kKnown;
   double gap = std::min(kFirstLook * static_cast<double>(1u << std::min(a.looks, 16u)), kWidestLook);
   a.next_look = opportunities(progress_locked(m)) + gap;
-  fast_->rate(m.id.index()).set(sampler::Rate::off(static_cast<uint32_t>(options_.burst)));
+  fast_->rate(m.id.index()).set(off_rate());
   fast_->set_entry(m.id.index(), nullptr);
   m.copy_asked.store(false, std::memory_order_relaxed);
   for (auto& v : m.versions) {
@@ -198,9 +197,29 @@ void RuntimeImpl::look_again(Method& m) {
   a.phase = Phase::kLooking;
   a.windows = m.convergence.windows();
   ++a.looks;
-  fast_->rate(m.id.index())
-      .set(sampler::Rate::sampled(sampler::Ladder::power_below(kLookInterval),
-                                  static_cast<uint32_t>(options_.burst)));
+  want_copy(m);
+}
+
+sampler::Rate RuntimeImpl::off_rate() const {
+  return sampler::Rate::off(static_cast<uint32_t>(options_.burst));
+}
+
+// Puts the rate in force that goes with the phase, now that there is a copy to run.
+void RuntimeImpl::begin_observing(Method& m) {
+  auto burst = static_cast<uint32_t>(options_.burst);
+  bool looks = m.adaptation.phase == Phase::kLooking;
+  uint32_t rung = sampler::Ladder::power_below(kLookInterval);
+  fast_->rate(m.id.index()).set(looks ? sampler::Rate::sampled(rung, burst) : start_rate_);
+}
+
+// Asks for the instrumented copy of a method that has been called often enough to be observed.
+void RuntimeImpl::want_copy(Method& m) {
+  bool possible = schedule_.sample_calls && m.shape_known && m.probes.slab_words() != 0 &&
+                  m.optimized.load(std::memory_order_relaxed) == nullptr &&
+                  usable(m.plain.load(std::memory_order_relaxed));
+  if (!possible || usable(m.instrumented.load(std::memory_order_relaxed))) return;
+  if (m.copy_asked.exchange(true, std::memory_order_relaxed)) return;
+  request(m, {.method = m.id, .copy = Copy::kInstrumented}, 1e18);
 }
 
 }  // namespace uptier::tiering

@@ -27,6 +27,7 @@ Status RuntimeImpl::attach() {
     if (last_tick_ns_ == 0 || threads_.size() == 1) give_allowance_locked();
   }
   t.outer = sampler::exchange_context(&t.context());
+  if (options_.loops) t.loops().set_costs(sampler::LoopTimer::measure(routines_.loop_pair()));
   return {};
 }
 

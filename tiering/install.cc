@@ -23,11 +23,15 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
     m.optimized.store(v, std::memory_order_release);
   } else if (v->copy == Copy::kInstrumented) {
     m.instrumented.store(v, std::memory_order_release);
+    if (options_.adaptive) begin_observing(m);
   } else {
     m.plain.store(v, std::memory_order_release);
   }
   link_locked(m);
-  if (v->tier == Tier::kOptimized) retire_baseline(m);
+  if (v->tier == Tier::kOptimized) {
+    retire_baseline(m);
+    if (options_.adaptive) fast_->rate(m.id.index()).set(off_rate());
+  }
   reclaim_locked();
 }
 

@@ -43,7 +43,7 @@ sampler::Note RuntimeImpl::make_note(Method& m, AttachedThread& t,
 }
 
 // `call`: the number of the call at which the note is taken; 0 means now. Returns whether the
-// worker will get it.
+// worker will get the counters.
 bool RuntimeImpl::post(Method& m, AttachedThread& t, sampler::NoteKind kind, uint32_t loop,
                        uint64_t call) noexcept {
   uint64_t started = t.cost().start(sampler::CostKind::kFlush);
@@ -53,8 +53,9 @@ bool RuntimeImpl::post(Method& m, AttachedThread& t, sampler::NoteKind kind, uin
   if (call != 0) n.calls = call;
   ++s.flushes;
   std::span<const uint64_t> counts = counters(m, s);
-  bool pushed = t.ring().push(n, counts);
+  bool delivered = t.ring().push(n, counts);
   // Counters that are larger than the ring stay behind; the policy is asked all the same.
+  bool pushed = delivered;
   if (!pushed && counts.size_bytes() > options_.ring_bytes / 2) pushed = t.ring().push(n, {});
   if (!pushed) {
     t.flushes_delayed.fetch_add(1, std::memory_order_relaxed);
@@ -65,7 +66,7 @@ bool RuntimeImpl::post(Method& m, AttachedThread& t, sampler::NoteKind kind, uin
   }
   t.cost().stop(sampler::CostKind::kFlush, started);
   wake_worker();
-  return pushed;
+  return delivered;
 }
 
 // A trap is about to unwind frames of an instrumented copy, all in one block.

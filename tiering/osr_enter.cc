@@ -48,7 +48,8 @@ std::optional<Outcome> RuntimeImpl::osr_enter(MethodId id, LoopId loop,
   if (v == nullptr) return std::nullopt;
 
   m.osr_entries.fetch_add(1, std::memory_order_relaxed);
-  s.iterations = sampler::iterations_so_far(s);  // the next arrival asks at once
+  // The next arrival asks at once.
+  sampler::store_seen(s.iterations, sampler::iterations_so_far(s));
   s.loop_gap = s.loop_countdown = 1;
   Signature signature = m.info.signature;
   signature.params.push_back(Type::kRef);

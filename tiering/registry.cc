@@ -23,7 +23,6 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
     }
   }
   observer_.know(m);
-  if (budget_) fast_->rate(index).set(start_rate_);
   methods_[index].store(&m, std::memory_order_release);  // pairs with method()
   method_count_.store(index + 1, std::memory_order_release);
   return m.id;

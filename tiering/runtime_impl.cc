@@ -53,7 +53,8 @@ sampler::Schedule make_schedule(const Options& o) {
   s.flush_growth = o.flush_growth;
   s.loop_flush_first = o.loop_flush_first;
   s.sample_calls = o.tier == TierMode::kAuto || o.tier == TierMode::kInstrumented;
-  if (o.adaptive) s.rate = sampler::Rate::decaying(0, s.ladder.add(interval), burst);
+  // Nothing is sampled before there is a copy to run; see adapt.cc.
+  if (o.adaptive) s.rate = sampler::Rate::off(burst);
   return s;
 }
 
@@ -69,12 +70,14 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
   always_instrumented_ = schedule_.sample_calls && options_.interval == 1;
   counting_ = schedule_;
   counting_.sample_calls = false;
-  start_rate_ = schedule_.rate;
-  if (!options_.adaptive || options_.overhead_budget == 0) return;
+  if (!options_.adaptive) return;
+  uint32_t target = schedule_.ladder.add(static_cast<uint32_t>(options_.interval));
+  start_rate_ = sampler::Rate::decaying(0, target, static_cast<uint32_t>(options_.burst));
+  if (options_.overhead_budget == 0) return;
   sampler::BudgetOptions b;
   b.budget = options_.overhead_budget;
   b.burst = static_cast<uint32_t>(options_.burst);
-  b.target_rung = schedule_.rate.target();
+  b.target_rung = target;
   budget_.emplace(b, schedule_.ladder);
 }
 

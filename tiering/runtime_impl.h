@@ -166,6 +166,9 @@ class RuntimeImpl final : public Runtime {
   void heed(Method& m, sampler::Verdict v);
   void stop_observing(Method& m);
   void look_again(Method& m);
+  sampler::Rate off_rate() const;
+  void begin_observing(Method& m);
+  void want_copy(Method& m);
 
   // worker.cc
   void run_worker();

@@ -18,7 +18,7 @@ const void* arrive_at(const Version& v, uint32_t loop) {
 
 // Makes the next arrival at a loop header an event again, in whichever copy it happens.
 void make_next_arrival_due(sampler::MethodState& s, bool instrumented) {
-  s.iterations = sampler::iterations_so_far(s);
+  sampler::store_seen(s.iterations, sampler::iterations_so_far(s));
   s.loop_gap = s.loop_countdown = instrumented ? -1 : 1;
 }
 

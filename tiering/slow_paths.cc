@@ -109,7 +109,11 @@ sampler::CallEvent RuntimeImpl::next_call_event(Method& m, AttachedThread& t) no
   bool best = m.optimized.load(std::memory_order_relaxed) != nullptr;
   const sampler::Schedule& schedule = best ? counting_ : schedule_;
   if (options_.gap != GapMode::kExact) {
-    sampler::Rate rate = fast_->rate(m.id.index()).load();
+    sampler::MethodRate& method_rate = fast_->rate(m.id.index());
+    // A method that is new to a thread which may take no more begins wider.
+    bool late = s.rate == 0 && sampler::limit_reached(t.context());
+    if (late) method_rate.brake(method_rate.load(), schedule_.ladder);
+    sampler::Rate rate = method_rate.load();
     sampler::CallEvent e = sampler::call_event(s, schedule, rate, random);
     if (!e.flush) return e;
     bool delivered = post(m, t, sampler::NoteKind::kFlushCalls, UINT32_MAX, e.call);

@@ -79,7 +79,11 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
   worker_ticks_.store(true, std::memory_order_relaxed);
   sampler::Verdict verdict = observer_.take(m, t.number(), note, counts);
   if (m.removed) return;
-  if (budget_) heed(m, verdict);
+  if (options_.adaptive) {
+    heed(m, verdict);
+    bool learns = m.adaptation.phase == Adaptation::Phase::kLearning;
+    if (learns && note.kind != sampler::NoteKind::kWantCopy) want_copy(m);
+  }
   if (note.kind == sampler::NoteKind::kWantCopy) {
     // Cheap and wanted soon: ahead of anything that takes longer.
     return request(m, {.method = m.id, .copy = Copy::kInstrumented}, 1e18);
