@@ -33,6 +33,11 @@ void plan_edges(const Function& f, ProbePlan& plan) {
 
 }  // namespace
 
+bool ProbePlan::has_sites() const {
+  return !loops.empty() ||
+         std::any_of(sites.begin(), sites.end(), [](const Site& s) { return s.offset != kNone; });
+}
+
 uint32_t ProbePlan::flow_counters() const {
   auto counted = [](const std::vector<uint32_t>& offsets) {
     return std::count_if(offsets.begin(), offsets.end(), [](uint32_t o) { return o != kNone; });

@@ -53,6 +53,14 @@ class FlowRuntime final : public Runtime, jit::CallResolver {
   Status attach() override { return {}; }
   void detach() override {}
   void quiescent() noexcept override {}
+  void begin_blocked() noexcept override {}
+  void end_blocked() noexcept override {}
+  int32_t* loop_countdown(MethodId) noexcept override { return nullptr; }
+  std::optional<Outcome> osr_enter(MethodId, LoopId, std::span<const uint64_t>,
+                                   const uint64_t*) override {
+    return std::nullopt;
+  }
+  uint64_t* counters(MethodId) noexcept override { return nullptr; }
   void flush() override {}
   Report report() const override { return {}; }
   Profile profile() const override { return {}; }

@@ -48,6 +48,10 @@ std::vector<const char*> names_of(TierMode) {
 }
 std::vector<const char*> names_of(PolicyMode) { return {"auto", "always", "never"}; }
 std::vector<const char*> names_of(GapMode) { return {"random", "fixed", "prime", "exact"}; }
+std::vector<const char*> names_of(FlowMode) { return {"edges", "blocks"}; }
+std::vector<const char*> names_of(CounterMode) {
+  return {"per_thread", "interlocked", "scalable", "racing", "dual"};
+}
 
 // One row of the table: texts that must be accepted with what they mean, texts that must not, and
 // values that check() must find.

@@ -178,6 +178,12 @@ TEST(Runtime, two_threads_count_exactly_in_exact_mode) {
   EXPECT_EQ(r.counts("leaf"), std::vector<uint64_t>{2 * kCalls});
 }
 
+std::vector<uint64_t> blocks_of(const IrRuntime& r, const std::string& name) {
+  std::vector<uint64_t> counts = r.counts(name);
+  counts.resize(r.module.functions[r.module.find(name).index()].block_sites);
+  return counts;
+}
+
 TEST(Runtime, two_threads_count_exactly_in_counters_of_their_own) {
   Options o;
   o.tier = TierMode::kInstrumented;
@@ -225,7 +231,7 @@ TEST(Runtime, failed_optimization_is_reported_and_the_method_runs_on) {
   Options o;
   o.policy = PolicyMode::kAlways;
   o.workers = 0;
-  o.stress = "compile=from:3";  // the two baseline copies of the first method pass
+  o.stress = "compile=from:2";  // the method's first code, all it needs, passes
   IrRuntime r(parse_or_die(kText), o);
   ThreadScope scope(*r.runtime);
   for (uint32_t i = 0; i < 200; ++i) EXPECT_EQ(r.call("leaf", {i}).bits, i ^ 7u);
@@ -240,7 +246,7 @@ TEST(Runtime, refused_code_memory_leaves_methods_in_the_code_they_have) {
   Options o;
   o.policy = PolicyMode::kAlways;
   o.workers = 0;
-  o.stress = "code=from:3";
+  o.stress = "code=from:2";
   IrRuntime r(parse_or_die(kText), o);
   ThreadScope scope(*r.runtime);
   for (uint32_t i = 0; i < 200; ++i) EXPECT_EQ(r.call("leaf", {i}).bits, i ^ 7u);

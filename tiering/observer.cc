@@ -110,9 +110,11 @@ sampler::Verdict Observer::take(Method& m, uint32_t thread, const sampler::Note&
   }
   // Notes of two threads may arrive in another order than they were taken.
   s.calls = std::max(s.calls, note.calls > others ? note.calls - others : 0);
-  s.sampled_calls = note.sampled_calls;
-  s.iterations = note.iterations;
-  s.bursts = note.bursts;
+  bool every_call = note.sampled_calls == note.calls;
+  s.sampled_calls = every_call ? s.calls : std::max(s.sampled_calls, note.sampled_calls);
+  s.iterations = std::max(s.iterations, note.iterations);
+  // A change of rate may take a burst back; what was published stays.
+  s.bursts = std::max(s.bursts, note.bursts);
 
   uint64_t weight = weight_of(note);
   Stream& counted = m.probes.shared() ? m.streams[0] : s;
@@ -140,12 +142,13 @@ sampler::Verdict Observer::end_window(Method& m, Stream& counted, uint64_t entri
   if (set.schema().slots.empty()) return sampler::Verdict::kMore;
   profile::Observed now = set.read(counted.words, counted.traps, entries, method_at_);
   counted.dual_error = set.dual_error(counted.words);
+  set.keep_flow_rising(counted.seen, now);
   size_t blocks = std::min(m.block_weights.size(), now.counts.size());
   sampler::Window w;
   w.counts.resize(blocks);
   for (size_t i = 0; i < blocks; ++i) {
     uint64_t before = counted.seen.counts.empty() ? 0 : counted.seen.counts[i];
-    w.counts[i] = now.counts[i] - std::min(before, now.counts[i]);
+    w.counts[i] = now.counts[i] - before;
   }
   w.samples = samples - std::min(counted.window_samples, samples);
   w.weight = static_cast<uint32_t>(weight);

@@ -139,6 +139,11 @@ profile::Observed ProbeSet::read(std::span<const uint64_t> slab, std::span<const
   return out;
 }
 
+void ProbeSet::keep_flow_rising(const profile::Observed& seen, profile::Observed& now) const {
+  size_t flow = std::min<size_t>(own_ ? now.counts.size() : blocks_ + edges_, seen.counts.size());
+  for (size_t i = 0; i < flow; ++i) now.counts[i] = std::max(now.counts[i], seen.counts[i]);
+}
+
 double ProbeSet::dual_error(std::span<const uint64_t> slab) const {
   if (plan_.counters != CounterMode::kDual) return 0;
   std::vector<uint64_t> exact = flow_.read(slab, jit::FlowLayout::Reading::kExact);

@@ -50,6 +50,9 @@ class ProbeSet {
   //   entries  calls that ran the instrumented copy
   profile::Observed read(std::span<const uint64_t> slab, std::span<const uint64_t> traps,
                          uint64_t entries, const MethodAt& method_at) const;
+  // Counts of blocks and edges that follow from others may fall by the frames that are under way;
+  // what was published once stays: raises those of `now` to what `seen` has.
+  void keep_flow_rising(const profile::Observed& seen, profile::Observed& now) const;
   // Returns sum |approximate - exact| / sum exact over the flow counters of a slab in kDual; 0 in
   // other modes.
   double dual_error(std::span<const uint64_t> slab) const;

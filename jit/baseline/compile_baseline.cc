@@ -28,7 +28,7 @@ Status check(const CompileInput& in, const ProbePlan& plan) {
     return Error{ErrorCode::kInvalidInput,
                  "scalable counters need their routine in the code space"};
   }
-  bool observes = !plan.sites.empty() || !plan.loops.empty();
+  bool observes = plan.has_sites();
   for (const void* routine : h.probes) {
     bool missing = observes && routine == nullptr;
     if (missing) return Error{ErrorCode::kInvalidInput, "a probe routine is missing"};

@@ -56,7 +56,8 @@ void Selector::count_entry() {
 void Selector::count_block(SiteId site) {
   if (flow_.counts_edges) return count(flow_.at_start[f_.layout[site - 1].index()]);
   const ProbePlan* plan = request_.probes;
-  count(plan == nullptr ? 8 * (site - 1) : plan->blocks[site - 1]);
+  if (plan == nullptr) return count(8 * (site - 1));
+  count(site <= plan->blocks.size() ? plan->blocks[site - 1] : ProbePlan::kNone);
 }
 
 void Selector::count_along(const Edge& e) {

@@ -78,7 +78,8 @@ void Selector::count_iteration(LoopId l) {
 // From another copy, whose frame is smaller when this one's probes kept more values; no register
 // holds any. The slab is in r11.
 void Selector::arrive_in_loops() {
-  if (probes_ == nullptr) return;
+  // Without sites both copies have the same frame.
+  if (probes_ == nullptr || !probes_->has_sites()) return;
   a_.lea(x86::rsp, x86::ptr(x86::rbp, INT32_MIN));  // patched by finish()
   arrive_patches_.push_back(b_.offset() - 4);
   if (check_stack_) check_stack();
