@@ -83,7 +83,7 @@ std::string EventPrinter::line(const FlushEvent& event) {
          std::to_string(event.sampled_calls) + " thread " + thread + " reason " +
          std::string(flush_reason_name(event.reason)) + " interval " +
          std::to_string(event.interval) + " iterations " + std::to_string(event.iterations) +
-         " bursts " + std::to_string(event.bursts) + "\n";
+         " bursts " + std::to_string(event.bursts) + " burst " + std::to_string(event.burst) + "\n";
 }
 
 std::string EventPrinter::line(const InstrumentationData& event) {

@@ -32,4 +32,25 @@ struct Observed {
 // The counts must be those of a MethodProfile that passes check. O(words + entries).
 void advance(Observed& seen, const Schema& schema, Observed now, uint64_t weight);
 
+// How many opportunities (calls, and iterations / burst) what was counted stands for: the sum over
+// windows of samples (sampled calls and bursts) times their weight. Where sampling pauses that is
+// fewer than there were, and estimates have to be stretched; a ratio estimator, consistent, and
+// unbiased while the pauses do not depend on what the method does (Cochran 1977, chapter 6).
+struct Coverage {
+  double covered = 0;
+  uint64_t samples = 0;  // when the last window ended
+
+  void end_window(uint64_t samples_now, uint64_t weight) {
+    if (samples_now > samples) {
+      covered += static_cast<double>(samples_now - samples) * static_cast<double>(weight);
+      samples = samples_now;
+    }
+  }
+  // Returns what estimates are to be multiplied by; 1 if nothing is known, or nothing was missed.
+  double stretch(uint64_t calls, uint64_t iterations, uint64_t burst) const;
+};
+
+// Multiplies every estimate by a factor of at least 1, saturating.
+void stretch(const Schema& schema, Observed& seen, double factor);
+
 }  // namespace uptier::profile

@@ -53,6 +53,7 @@ Result<FlushEvent> decode_flush(ByteReader& in) {
   flush.interval = in.u64();
   flush.iterations = in.u64();
   flush.bursts = in.u64();
+  flush.burst = in.u64();
   return flush;
 }
 
@@ -153,6 +154,7 @@ struct Encoder {
     out.u64(event.interval);
     out.u64(event.iterations);
     out.u64(event.bursts);
+    out.u64(event.burst);
   }
 };
 

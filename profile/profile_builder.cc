@@ -86,6 +86,11 @@ Status ProfileBuilder::add_data(const InstrumentationData& data) {
   profile::Observed seen{std::move(stream.counts), std::move(stream.estimates),
                          std::move(stream.tables)};
   profile::advance(seen, stream.schema, std::move(*now), stream.pending.interval);
+  const FlushEvent& flush = stream.pending;
+  profile::Coverage coverage{stream.covered, stream.samples};
+  coverage.end_window(flush.sampled_calls + flush.bursts, flush.interval);
+  stream.covered = coverage.covered;
+  stream.samples = coverage.samples;
   stream.counts = std::move(seen.counts);
   stream.estimates = std::move(seen.estimates);
   stream.tables = std::move(seen.tables);
@@ -111,8 +116,13 @@ Profile ProfileBuilder::profile(MergeReport* report) const {
     method.name = details.name;
     method.schema = stream.schema;
     method.counts = stream.counts;
-    method.estimates = stream.estimates;
-    method.tables = stream.tables;
+    profile::Observed seen{stream.counts, stream.estimates, stream.tables};
+    const FlushEvent& last = stream.flushed;
+    const profile::Coverage coverage{stream.covered, stream.samples};
+    profile::stretch(stream.schema, seen,
+                     coverage.stretch(last.calls, last.iterations, last.burst));
+    method.estimates = std::move(seen.estimates);
+    method.tables = std::move(seen.tables);
     method.calls = stream.flushed.calls;
     method.sampled_calls = stream.flushed.sampled_calls;
     method.iterations = stream.flushed.iterations;

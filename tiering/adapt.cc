@@ -7,12 +7,12 @@
 //       ^                                          |
 //       +---------------- drifted -----------------+
 //
-// While a method is learnt, the budget (sampler/budget.h) gives it its rate at every tick. When it is
-// known its rate is off and its instrumented copy goes; what stays is the stub's decrement, since
-// stubs are immutable, and the check of the plain copy's loops. After kFirstLook opportunities
-// (calls, and slots of loops), and then twice as many each time up to kWidestLook, it is armed for
-// one window. One that is unlike the baseline is drift: it is logged as re_instrument, and the method
-// is learnt anew.
+// While a method is learnt, the budget (sampler/budget.h) gives it its rate at every tick. When it
+// is known its rate is off and its instrumented copy goes; what stays is the stub's decrement,
+// since stubs are immutable, and the check of the plain copy's loops. After kFirstLook
+// opportunities (calls, and slots of loops), and then twice as many each time up to kWidestLook, it
+// is armed for one window. One that is unlike the baseline is drift: it is logged as re_instrument,
+// and the method is learnt anew.
 //
 //   Thread: the worker, with the state mutex; with workers = 0 whoever flushes.
 #include <chrono>
@@ -170,9 +170,9 @@ void RuntimeImpl::heed(Method& m, sampler::Verdict v) {
   if (was_learning) {
     char samples[64];
     std::snprintf(samples, sizeof samples, ", %.0f effective samples", m.convergence.samples());
-    observer_.log(m, "keep",
-                  "converged: within " + percent(m.convergence.error_bound()) + " of the truth" +
-                      samples);
+    observer_.log(
+        m, "keep",
+        "converged: within " + percent(m.convergence.error_bound()) + " of the truth" + samples);
   }
   stop_observing(m);
 }
@@ -180,7 +180,8 @@ void RuntimeImpl::heed(Method& m, sampler::Verdict v) {
 void RuntimeImpl::stop_observing(Method& m) {
   Adaptation& a = m.adaptation;
   a.phase = Phase::kKnown;
-  double gap = std::min(kFirstLook * static_cast<double>(1u << std::min(a.looks, 16u)), kWidestLook);
+  double gap =
+      std::min(kFirstLook * static_cast<double>(1u << std::min(a.looks, 16u)), kWidestLook);
   a.next_look = opportunities(progress_locked(m)) + gap;
   fast_->rate(m.id.index()).set(off_rate());
   fast_->set_entry(m.id.index(), nullptr);

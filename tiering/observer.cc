@@ -80,8 +80,8 @@ void Observer::finish() {
 uint64_t Observer::announce(Method& m) {
   if (!m.announced) {
     m.announced = true;
-    emit(MethodDetails{handle_of(m), m.info.key.module_key, m.info.key.function_index,
-                       m.info.name});
+    emit(
+        MethodDetails{handle_of(m), m.info.key.module_key, m.info.key.function_index, m.info.name});
   }
   return handle_of(m);
 }
@@ -150,9 +150,9 @@ sampler::Verdict Observer::end_window(Method& m, Stream& counted, uint64_t entri
     uint64_t before = counted.seen.counts.empty() ? 0 : counted.seen.counts[i];
     w.counts[i] = now.counts[i] - before;
   }
-  w.samples = samples - std::min(counted.window_samples, samples);
+  w.samples = samples - std::min(counted.coverage.samples, samples);
   w.weight = static_cast<uint32_t>(weight);
-  counted.window_samples = samples;
+  counted.coverage.end_window(samples, weight);
   profile::advance(counted.seen, set.schema(), std::move(now), weight);
   if (!options_.adaptive || w.samples == 0) return sampler::Verdict::kMore;
   return m.convergence.add(w);
@@ -177,8 +177,16 @@ void Observer::emit_flush(Method& m, uint32_t thread, const sampler::Note& note,
         return at == by_key_.end() ? 0 : announce(*at->second);
       });
   emit(FlushEvent{id, t.calls, t.sampled_calls, number, counted.flushes, reason_of(note.kind),
-                  weight, t.iterations, t.bursts});
+                  weight, t.iterations, t.bursts, options_.adaptive ? options_.burst : 0});
   emit(profile::make_data(id, words));
+}
+
+// By how much the estimates of a stream fall short of all that ran, because sampling paused.
+double Observer::stretch_of(const Method& m, const Stream& s) const {
+  if (!options_.adaptive) return 1;
+  bool all = m.probes.shared();
+  Totals t = all ? totals(m) : Totals{s.calls, s.sampled_calls, s.iterations, s.bursts};
+  return s.coverage.stretch(t.calls, t.iterations, options_.burst);
 }
 
 MethodProfile Observer::profile_of(const Method& m) const {
@@ -190,9 +198,11 @@ MethodProfile Observer::profile_of(const Method& m) const {
     p.key = m.info.key;
     p.name = m.info.name;
     p.schema = m.probes.schema();
-    p.counts = s.seen.counts;
-    p.estimates = s.seen.estimates;
-    p.tables = s.seen.tables;
+    profile::Observed seen = s.seen;
+    profile::stretch(p.schema, seen, stretch_of(m, s));
+    p.counts = std::move(seen.counts);
+    p.estimates = std::move(seen.estimates);
+    p.tables = std::move(seen.tables);
     p.counts.resize(p.schema.words());
     p.estimates.resize(p.schema.words());
     p.calls = s.calls;
@@ -270,9 +280,11 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   s.sampled_share = 1;
   for (const auto& [thread, stream] : m.streams) {
     size_t blocks = std::min(m.block_weights.size(), stream.seen.estimates.size());
+    double work = 0;
     for (size_t i = 0; i < blocks; ++i) {
-      s.sampled_work += stream.seen.estimates[i] * m.block_weights[i];
+      work += static_cast<double>(stream.seen.estimates[i]) * m.block_weights[i];
     }
+    s.sampled_work += static_cast<uint64_t>(std::min(work * stretch_of(m, stream), 0x1p62));
   }
   return s;
 }

@@ -35,7 +35,8 @@ class Observer {
   // Makes a method one that others may be observed to call.
   void know(Method& m) { by_key_[m.info.key] = &m; }
 
-  // Stores a snapshot and emits its events. Returns what the window that it ends says of the method.
+  // Stores a snapshot and emits its events. Returns what the window that it ends says of the
+  // method.
   sampler::Verdict take(Method& m, uint32_t thread, const sampler::Note& note,
                         std::span<const uint64_t> counts);
   // Counts frames of a thread that a trap unwound.
@@ -60,6 +61,7 @@ class Observer {
 
  private:
   MethodSnapshot snapshot(const Method& m, const sampler::Note& note) const;
+  double stretch_of(const Method& m, const Stream& s) const;
   uint64_t weight_of(const sampler::Note& note) const;
   sampler::Verdict end_window(Method& m, Stream& counted, uint64_t entries, uint64_t samples,
                               uint64_t weight);

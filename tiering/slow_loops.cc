@@ -59,8 +59,7 @@ const void* RuntimeImpl::loop_instrumented(uint32_t index, uint32_t loop, const 
 }
 
 // Handles the event that is due. Returns whether the frame should go on in the instrumented copy.
-bool RuntimeImpl::loop_event(Method& m, AttachedThread& t, uint32_t loop,
-                             bool from_copy) noexcept {
+bool RuntimeImpl::loop_event(Method& m, AttachedThread& t, uint32_t loop, bool from_copy) noexcept {
   sampler::MethodState& s = t.state(m.id);
   sampler::ThreadContext& c = t.context();
   sampler::MethodRate& method_rate = fast_->rate(m.id.index());

@@ -56,7 +56,7 @@ class AttachedThread {
   enum Blocked : uint32_t { kRunning, kBlocked, kLookedAt };
   std::atomic<uint32_t> blocked{kRunning};
   uintptr_t stack_top = 0;
-  uintptr_t stack_end = 0;  // set at attach; 0 when unknown
+  uintptr_t stack_end = 0;   // set at attach; 0 when unknown
   uint64_t seen_cpu_ns = 0;  // at the worker's last tick
 
   // Owner: enters and leaves that state. leave_blocked waits while somebody looks.

@@ -91,6 +91,9 @@ struct FlushEvent {
   uint64_t interval = 0;    // mean gap in force since the flush before; 1 is every call, 0 unknown
   uint64_t iterations = 0;  // of the loops of these calls so far
   uint64_t bursts = 0;      // how many stretches of them ran the instrumented copy
+  // Iterations of such a stretch, where sampling adapts: it may pause, and what was counted then
+  // stands for the rest, too. 0 where it does not.
+  uint64_t burst = 0;
 
   friend bool operator==(const FlushEvent&, const FlushEvent&) = default;
 };
