@@ -1,82 +1,141 @@
 #!/usr/bin/env python3
 """How true are sampled profiles, and what do they cost?
 
-Bad news would be: an overlap below 97 % at intervals 7, 16 or 64, or a cost above 5 % at 16.
+Bad news would be: an overlap below 97 % at interval 16 or with adaptive rates, a cost of adaptive
+rates above their budget of 1 % over the framework alone, or a framework that costs more than 3 %.
 
-Per program and interval, with random gaps: the overlap of the sampled block profile with that of an
-exhaustive run (every call and iteration counted), and the time over the plain copy's, which has no
-checks and no counters. `checks` is the cost of the checks alone: an interval that never ends. All
-runs keep to baseline code (--policy=never), alternate, and are medians of per-round ratios of user
-time.
+For every program, at each interval with random gaps and with rates that adapt: the overlap of the
+sampled profile with an exhaustive one (tier=instrumented), per kind, as `uptier trace overlap` has
+it, from estimates; and the guest thread's CPU time over that of the plain copy, which has no checks
+and no counters. `framework` is the checks alone, an interval that never ends. Cycles of loops come
+from runs of their own with loops=on; they are times, so two exhaustive runs differ, too: that is
+the column `again`. A kind of which a program has fewer than 1,000 events is left out (n/a): there
+is nothing to sample. See docs/accuracy.md.
 """
-import argparse, math, os, re, resource, statistics, subprocess, sys, tempfile
+import argparse, json, os, shlex, sys, tempfile
 
-from compare import PROGRAMS, geomean, read_programs
+import measure, svg
+from measure import KINDS, NEVER
 
-NEVER = 1 << 27
-
-
-def user_time(command):
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    r = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    if r.returncode != 0:
-        raise SystemExit(f"failed: {' '.join(command)}\n{r.stderr.decode()[:500]}")
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+FEW = 1000
+INTERVALS = [1, 4, 16, 64, 256, 1000]
+TITLES = {"block": "blocks", "edge": "edges", "call_target": "targets of indirect calls",
+          "value": "values", "loop": "cycles of loops"}
 
 
-def overlap(tool, a, b):
-    r = subprocess.run([tool, "trace", "overlap", a, b], stdout=subprocess.PIPE, check=True)
-    return float(re.search(rb"overlap ([0-9.]+)", r.stdout).group(1))
+def configurations():
+    return {str(i): measure.fixed(i) for i in INTERVALS} | {"adaptive": measure.adaptive()}
+
+
+def loop_overlaps(program, scratch, observers):
+    timed = ["loops=on"]
+    truth = os.path.join(scratch, "loops.trace")
+    measure.guest_seconds(program.command(measure.EXHAUSTIVE + timed, truth))
+    found = {}
+    for name, options in ({"again": measure.EXHAUSTIVE} | observers).items():
+        value = program.overlaps(truth, options + timed, scratch).get("loop")
+        if value is not None:
+            found[name] = (value, value, value)
+    return found
+
+
+def measure_program(program, a):
+    """Returns {"times": {configuration: seconds}, "overlaps": {kind: {configuration: spread}}}."""
+    observers = configurations()
+    overlaps = {kind: {} for kind in KINDS}
+    with tempfile.TemporaryDirectory() as scratch:
+        truth = os.path.join(scratch, "truth.trace")
+        measure.guest_seconds(program.command(measure.EXHAUSTIVE, truth))
+        for name, options in observers.items():
+            for kind, value in measure.median_overlaps(program, truth, options, scratch,
+                                                       a.seeds).items():
+                overlaps[kind][name] = value
+        events = program.events(truth)
+        overlaps = {k: v if events[k] >= FEW else {} for k, v in overlaps.items()}
+        overlaps["loop"] = loop_overlaps(program, scratch, observers) if a.loops else {}
+    timed = {"plain": measure.PLAIN, "framework": measure.fixed(NEVER)}
+    timed |= observers | {"exhaustive": measure.EXHAUSTIVE}
+    return {"times": measure.timed_rounds(program, timed, a.rounds), "overlaps": overlaps}
+
+
+def print_overlaps(kind, measured):
+    columns = (["again"] if kind == "loop" else []) + list(configurations())
+    rows = {p: m["overlaps"][kind] for p, m in measured.items() if m["overlaps"][kind]}
+    print(f"\n{TITLES[kind]}: overlap with the exhaustive profile, %")
+    if not rows:
+        print("n/a: no program observes any")
+        return
+    print(f"{'program':<11}" + "".join(f"{c:>24}" for c in columns))
+    for program in measured:
+        cells = [rows.get(program, {}).get(c) for c in columns]
+        print(f"{program:<11}" + "".join(overlap_cell(v) for v in cells))
+    means = [sum(r[c][0] for r in rows.values() if c in r) / len(rows) for c in columns]
+    print(f"{'mean':<11}" + "".join(f"{100 * v:>24.2f}" for v in means))
+
+
+def overlap_cell(v):
+    text = "n/a" if v is None else f"{100 * v[0]:.2f} ({100 * v[1]:.2f} {100 * v[2]:.2f})"
+    return f"{text:>24}"
+
+
+def print_costs(measured):
+    columns = ["framework"] + list(configurations()) + ["exhaustive"]
+    print("\ncost: CPU time of the guest's thread above the plain copy's, %")
+    print(f"{'program':<11}{'plain':>9}" + "".join(f"{c:>24}" for c in columns))
+    for program, m in measured.items():
+        cells = [measure.percent(measure.ratios(m["times"], c, "plain")) for c in columns]
+        print(f"{program:<11}{measure.spread(m['times']['plain'])[0]:>7.3f} s" +
+              "".join(f"{c:>24}" for c in cells))
+    for base in "plain", "framework":
+        means = [measure.mean_ratio([measure.ratios(m["times"], c, base)
+                                     for m in measured.values()]) for c in columns]
+        print(f"{'mean above ' + base:<22}" + f"{100 * (means[0] - 1):>+22.2f}" +
+              "".join(f"{100 * (v - 1):>+24.2f}" for v in means[1:]))
+
+
+def write_charts(folder, measured, command):
+    names = list(configurations())
+    note = f"{command}; {measure.load_note()}"
+    for kind in KINDS:
+        rows = {p: [100 * m["overlaps"][kind][n][0] for n in names] for p, m in measured.items()
+                if all(n in m["overlaps"][kind] for n in names)}
+        if rows:
+            svg.write(os.path.join(folder, f"accuracy-{kind}.svg"), svg.Chart(
+                f"Sampled profiles: {TITLES[kind]}", note, "overlap with the exhaustive profile, %",
+                "mean gap between samples, calls", names, rows, "mean", svg.linear_below_100))
+    names = ["framework", "adaptive"] + [str(i) for i in reversed(INTERVALS)] + ["exhaustive"]
+    rows = {p: [100 * (measure.ratios(m["times"], n, "plain")[0] - 1) for n in names]
+            for p, m in measured.items()}
+    svg.write(os.path.join(folder, "overhead.svg"), svg.Chart(
+        "What sampling costs", note, "CPU time above the plain copy's, %",
+        "mean gap between samples, calls", names, rows, "mean", svg.logarithmic))
 
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__,
                                  formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--tool", required=True)
-    ap.add_argument("--rounds", type=int, default=5)
-    ap.add_argument("--intervals", default="7,16,64")
-    ap.add_argument("--gap", default="random")
-    ap.add_argument("--programs", help="comma separated; all by default")
-    ap.add_argument("--test-size", action="store_true", help="small runs: quick, and less precise")
+    measure.add_arguments(ap)
+    ap.add_argument("--svg", help="writes the charts into this folder")
+    ap.add_argument("--no-loops", dest="loops", action="store_false", help="without loops=on runs")
     a = ap.parse_args()
-    intervals = [int(i) for i in a.intervals.split(",")]
-    programs = [p for p in read_programs() if not a.programs or p[0] in a.programs.split(",")]
-
-    print(f"overlap with the exhaustive profile | time over the plain copy, median of {a.rounds} "
-          f"rounds; gaps {a.gap}")
-    print(f"{'program':<11}" + "".join(f"{'at ' + str(i):>18}" for i in intervals) +
-          f"{'checks':>10}{'exhaustive':>12}")
-    all_overlaps = {i: [] for i in intervals}
-    all_costs = {i: [] for i in intervals + [NEVER, 1]}
-    with tempfile.TemporaryDirectory() as tmp:
-        for name, size in programs:
-            wasm = os.path.join(PROGRAMS, "wasm", name + ".wasm")
-            tail = [wasm] + ([] if a.test_size else [size])
-            plain = [a.tool, "run", "--tier=baseline"] + tail
-            sampled = lambda i: [a.tool, "run", "--policy=never", f"--gap={a.gap}",
-                                 f"--interval={i}"]
-            trace = lambda i: os.path.join(tmp, f"{name}.{i}.trace")
-            for i in intervals + [1]:
-                user_time(sampled(i) + ["--trace", trace(i)] + tail)
-            ratios = {i: [] for i in intervals + [NEVER, 1]}
-            for _ in range(a.rounds):
-                base = user_time(plain)
-                for i in ratios:
-                    ratios[i].append(user_time(sampled(i) + tail) / base)
-            cells = ""
-            for i in intervals:
-                o = overlap(a.tool, trace(1), trace(i))
-                all_overlaps[i].append(o)
-                all_costs[i].append(statistics.median(ratios[i]))
-                cells += f"{100 * o:>9.2f} % |{all_costs[i][-1]:>5.3f}".rjust(18)
-            for i in (NEVER, 1):
-                all_costs[i].append(statistics.median(ratios[i]))
-            print(f"{name:<11}{cells}{all_costs[NEVER][-1]:>10.3f}{all_costs[1][-1]:>12.3f}",
-                  flush=True)
-    print(f"{'geomean':<11}" +
-          "".join(f"{100 * geomean(all_overlaps[i]):>9.2f} % |{geomean(all_costs[i]):>5.3f}".rjust(18)
-                  for i in intervals) +
-          f"{geomean(all_costs[NEVER]):>10.3f}{geomean(all_costs[1]):>12.3f}")
+    shown = [x for i, x in enumerate(sys.argv[1:]) if "--tool" not in (x, sys.argv[i])]
+    command = " ".join(["./dev bench accuracy"] + [shlex.quote(x) for x in shown])
+    measured = {}
+    for name, size in measure.chosen_programs(a):
+        measure.progress(name)
+        measured[name] = measure_program(measure.Program(a, name, size), a)
+    measure.progress("")
+    print(f"{command}; median (lowest highest) of {a.rounds} interleaved rounds, of {a.seeds} seeds "
+          f"for overlaps; {measure.load_note()}")
+    for kind in KINDS:
+        print_overlaps(kind, measured)
+    print_costs(measured)
+    if a.json:
+        with open(a.json, "w") as f:
+            json.dump({"command": command, "load": measure.load_note(), "programs": measured}, f,
+                      indent=1)
+    if a.svg:
+        write_charts(a.svg, measured, command)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ TEST(ReportJson, has_every_field_of_the_report) {
   EXPECT_EQ(keys(j["methods"][0]),
             (Keys{"method", "name", "module_key", "function_index", "hash", "tier", "calls",
                   "sampled_calls", "loop_iterations", "bursts", "flushes", "osr_entries",
-                  "versions", "last_error"}));
+                  "counter_error", "versions", "last_error"}));
   EXPECT_EQ(keys(j["methods"][0]["versions"][0]),
             (Keys{"tier", "copy", "osr_loop", "code_bytes", "compile_ns", "retired", "freed"}));
   EXPECT_EQ(keys(j["decisions"][0]), (Keys{"sequence", "method", "method_name", "action", "reason",
@@ -85,6 +85,7 @@ TEST(ReportJson, methods_and_versions_are_those_of_the_report) {
   EXPECT_EQ(main["bursts"], 77);
   EXPECT_EQ(main["flushes"], 9);
   EXPECT_EQ(main["osr_entries"], 2);
+  EXPECT_EQ(main["counter_error"], 0.0125);
   EXPECT_EQ(main["last_error"], "");
   EXPECT_EQ(j["methods"][1]["sampled_calls"], 125'000);
   EXPECT_EQ(j["methods"][2]["last_error"], test::sample_report().methods[2].last_error);

@@ -25,6 +25,7 @@ inline Report sample_report() {
   main.bursts = 77;
   main.flushes = 9;
   main.osr_entries = 2;
+  main.counter_error = 0.0125;
   main.versions = {
       {Tier::kBaseline, Copy::kPlain, {}, 4096, 1'250'000, true, true},
       {Tier::kBaseline, Copy::kInstrumented, {}, 5000, 1'000'000, true, false},

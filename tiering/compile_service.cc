@@ -200,24 +200,28 @@ std::vector<Plan> RuntimeImpl::first_plans(const Method& m) const {
   return both ? std::vector<Plan>{plain, copy} : std::vector<Plan>{plain};
 }
 
+// All versions are made before any is in service, and the plain copy comes last: where no sample may
+// be missed, another thread's call must not find it alone.
 Status RuntimeImpl::compile_first(Method& m) {
+  std::vector<std::unique_ptr<Version>> made;
   for (const Plan& plan : first_plans(m)) {
     bool counts = !m.shape_known || m.probes.slab_words() != 0;
     if (plan.copy == Copy::kInstrumented && !counts) continue;
     Result<std::unique_ptr<Version>> v = make_with_room(m, plan, true);
-    std::lock_guard lock(state_mutex_);
     if (v) {
-      install(m, std::move(*v));
+      made.push_back(std::move(*v));
       // With an optimized version the baseline is only for what the compiler could not do.
       if (plan.tier == Tier::kOptimized) break;
       continue;
     }
+    std::lock_guard lock(state_mutex_);
     m.last_error = v.error().message;
     // The plain copy is what everything else falls back to.
     if (plan.tier == Tier::kBaseline && plan.copy == Copy::kPlain) return v.error();
     losses_.compiles_failed++;
   }
   std::lock_guard lock(state_mutex_);
+  for (; !made.empty(); made.pop_back()) install(m, std::move(made.back()));
   ask_again_after_eviction(m);
   return {};
 }

@@ -56,7 +56,11 @@ void RuntimeImpl::link_locked(Method& m) {
   if (usable(copy) && options_.gap != GapMode::kExact && !always_instrumented_) {
     fast_->set_entry(m.id.index(), copy->entry);
   }
-  if (usable(copy) && always_instrumented_) return stubs_->set_target(m.id, copy->entry);
+  // Without the plain copy, what threads without counters run, the cell stays as it is.
+  if (usable(copy) && always_instrumented_) {
+    if (!usable(plain)) return;
+    return stubs_->set_target(m.id, copy->entry);
+  }
   if (usable(plain)) stubs_->set_target(m.id, plain->entry);
 }
 

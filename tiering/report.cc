@@ -58,6 +58,9 @@ void methods_table(std::string& out, const Report& r, size_t shown) {
     }
     // Both of any length, so not through line().
     if (!versions.empty()) out += "    " + versions + "\n";
+    if (m.counter_error > 0) {
+      line(out, "    scalable counters are %.3f %% off", 100 * m.counter_error);
+    }
     if (!m.last_error.empty()) out += "    error: " + m.last_error + "\n";
   }
   if (r.methods.size() > shown) { line(out, "... and %zu methods more", r.methods.size() - shown); }
@@ -155,6 +158,7 @@ MethodReport report_of(const Method& m) {
     r.loop_iterations += s.iterations;
     r.bursts += s.bursts;
     r.flushes += s.flushes;
+    r.counter_error = std::max(r.counter_error, s.dual_error);
   }
   for (const auto& v : m.versions) {
     r.versions.push_back(report_of(*v));

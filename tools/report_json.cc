@@ -46,6 +46,7 @@ ordered_json to_json(const MethodReport& m) {
   j["bursts"] = m.bursts;
   j["flushes"] = m.flushes;
   j["osr_entries"] = m.osr_entries;
+  j["counter_error"] = m.counter_error;
   j["versions"] = ordered_json::array();
   for (const VersionReport& v : m.versions) j["versions"].push_back(to_json(v));
   j["last_error"] = m.last_error;

@@ -46,6 +46,9 @@ struct MethodReport {
   uint64_t bursts = 0;
   uint64_t flushes = 0;
   uint64_t osr_entries = 0;
+  // With CounterMode::kDual: sum |scalable - exact| / sum exact over its counters, as of the last
+  // flush. Else 0.
+  double counter_error = 0;
   std::vector<VersionReport> versions;
   std::string last_error;  // of a compilation that failed; the method runs on in what it has
 };
