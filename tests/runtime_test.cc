@@ -103,10 +103,15 @@ TEST(Runtime, hot_method_is_optimized_and_its_baseline_code_is_freed) {
   o.interval = 4;
   IrRuntime r(parse_or_die(kText), o);
   ThreadScope scope(*r.runtime);
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(r.call("fib", {22}).bits, fib(22));
-  r.runtime->flush();
+  MethodReport m;
+  // The worker gets a processor when it gets one.
+  for (int round = 0; round < 50 && m.tier != Tier::kOptimized; ++round) {
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(r.call("fib", {22}).bits, fib(22));
+    r.runtime->flush();
+    m = r.report_of("fib");
+  }
   EXPECT_EQ(r.call("fib", {22}).bits, fib(22));
-  MethodReport m = r.report_of("fib");
+  m = r.report_of("fib");
   EXPECT_EQ(m.tier, Tier::kOptimized);
   EXPECT_GT(m.calls, 0u);
   EXPECT_GT(m.flushes, 0u);
