@@ -112,6 +112,61 @@ void advance_words(const Slot& slot, Observed& seen, const Observed& now, uint64
   }
 }
 
+// Returns whole * due / came, rounded to the nearest, for due >= came > 0.
+uint64_t stand_for(uint64_t whole, uint64_t due, uint64_t came) {
+  return saturate((UnsignedWide{whole} * due + came / 2) / came);
+}
+
+// Returns squares * (due / came)^2.
+Wide weigh_squares(Wide squares, uint64_t due, uint64_t came) {
+  const uint64_t factor = due / came;
+  const bool exact = due % came == 0 && factor <= UINT32_MAX;
+  if (exact) return mul_wrapping(squares, factor * factor);
+  using Float = long double;
+  const Float f = static_cast<Float>(due) / static_cast<Float>(came);
+  const Float product = static_cast<Float>(squares) * f * f;
+  return product < static_cast<Float>(kMaxWide) ? static_cast<Wide>(product) : kMaxWide;
+}
+
+bool falls(const Slot& slot, const Observed& seen, const Observed& now) {
+  for (uint32_t i = 0; i < slot_word::kLoopSquares; ++i) {
+    if (now.counts[slot.word + i] < seen.counts[slot.word + i]) return true;
+  }
+  const Wide step = sub_wrapping(load_wide(&now.counts[slot.word + slot_word::kLoopSquares]),
+                                 load_wide(&seen.counts[slot.word + slot_word::kLoopSquares]));
+  return step < 0;
+}
+
+// Executions that were timed stand for those that came on since others were timed. See estimate.h.
+void advance_loop(const Slot& slot, Observed& seen, const Observed& now, uint64_t weight) {
+  if (falls(slot, seen, now)) return advance_words(slot, seen, now, weight);
+  const uint64_t* before = &seen.counts[slot.word];
+  const uint64_t* after = &now.counts[slot.word];
+  uint64_t* estimate = &seen.estimates[slot.word];
+  using namespace slot_word;
+  for (const uint32_t at : {kLoopEntries, kLoopIterations}) {
+    advance_sum(before[at], after[at], estimate[at], weight);
+  }
+  const uint64_t came = after[kLoopTimed] - before[kLoopTimed];
+  if (came == 0) return;
+  uint64_t due = mul_saturating(came, weight);
+  if (estimate[kLoopEntries] > estimate[kLoopTimed]) {
+    due = std::max(due, estimate[kLoopEntries] - estimate[kLoopTimed]);
+  }
+  add_saturating(estimate[kLoopTimed], due);
+  for (const uint32_t at : {kLoopTimedIterations, kLoopCycles, kLoopExclusiveCycles}) {
+    add_saturating(estimate[at], stand_for(after[at] - before[at], due, came));
+  }
+  const Wide step = sub_wrapping(load_wide(after + kLoopSquares), load_wide(before + kLoopSquares));
+  store_wide(estimate + kLoopSquares,
+             add_wrapping(load_wide(estimate + kLoopSquares), weigh_squares(step, due, came)));
+}
+
+void advance_any(const Slot& slot, Observed& seen, const Observed& now, uint64_t weight) {
+  if (slot.kind == SlotKind::kLoop) return advance_loop(slot, seen, now, weight);
+  advance_words(slot, seen, now, weight);
+}
+
 }  // namespace
 
 void advance(Observed& seen, const Schema& schema, Observed now, uint64_t weight) {
@@ -120,7 +175,7 @@ void advance(Observed& seen, const Schema& schema, Observed now, uint64_t weight
   seen.estimates.resize(schema.words());
   const Table empty;
   for (const Slot& slot : schema.slots) {
-    advance_words(slot, seen, now, weight);
+    advance_any(slot, seen, now, weight);
     if (!has_table(slot.kind)) continue;
     const auto before = seen.tables.find({slot.kind, slot.site});
     const auto after = now.tables.find({slot.kind, slot.site});

@@ -29,6 +29,18 @@ struct Observed {
 // the rising ones take what was released in proportion to how much they rise. So the estimates of a
 // site add up to what its total came to, weighted.
 //
+// Of a loop, only some executions are timed, the first ones after each snapshot, while what loops do
+// changes as a program goes on. So the sample is stratified: those timed between two snapshots stand
+// for the entries that came on between them, and for earlier ones that none stood for yet:
+//
+//     due = estimated entries so far - entries that were stood for,  at least weight * timed
+//     estimate of timed += due                   entries that were stood for
+//     estimate of timed iterations, cycles, exclusive cycles += their step * due / timed
+//     estimate of squares += its step * (due / timed)^2
+//
+// With a constant due / timed that is the one mean times all entries. Source: Cochran, Sampling
+// Techniques, 3rd ed. (1977), chapter 5.
+//
 // The counts must be those of a MethodProfile that passes check. O(words + entries).
 void advance(Observed& seen, const Schema& schema, Observed now, uint64_t weight);
 
