@@ -112,20 +112,32 @@ void advance_words(const Slot& slot, Observed& seen, const Observed& now, uint64
   }
 }
 
-// Returns whole * due / came, rounded to the nearest, for due >= came > 0.
-uint64_t stand_for(uint64_t whole, uint64_t due, uint64_t came) {
-  return saturate((UnsignedWide{whole} * due + came / 2) / came);
-}
+// How many executions, or parts of one, each of those that were timed stands for.
+struct Factor {
+  uint64_t due;
+  uint64_t came;  // at most `due`, not 0
 
-// Returns squares * (due / came)^2.
-Wide weigh_squares(Wide squares, uint64_t due, uint64_t came) {
-  const uint64_t factor = due / came;
-  const bool exact = due % came == 0 && factor <= UINT32_MAX;
-  if (exact) return mul_wrapping(squares, factor * factor);
-  using Float = long double;
-  const Float f = static_cast<Float>(due) / static_cast<Float>(came);
-  const Float product = static_cast<Float>(squares) * f * f;
-  return product < static_cast<Float>(kMaxWide) ? static_cast<Wide>(product) : kMaxWide;
+  // Returns whole * due / came, rounded to the nearest.
+  uint64_t times(uint64_t whole) const {
+    return saturate((UnsignedWide{whole} * due + came / 2) / came);
+  }
+
+  // Returns squares * (due / came)^2.
+  Wide times_squared(Wide squares) const {
+    const uint64_t factor = due / came;
+    const bool exact = due % came == 0 && factor <= UINT32_MAX;
+    if (exact) return mul_wrapping(squares, factor * factor);
+    using Float = long double;
+    const Float f = static_cast<Float>(due) / static_cast<Float>(came);
+    const Float product = static_cast<Float>(squares) * f * f;
+    return product < static_cast<Float>(kMaxWide) ? static_cast<Wide>(product) : kMaxWide;
+  }
+};
+
+// Returns what `came` stands for: all that no others stand for yet, but at least `weight` each.
+Factor stands_for(uint64_t all, uint64_t stood_for, uint64_t came, uint64_t weight) {
+  const uint64_t open = all - std::min(all, stood_for);
+  return {std::max(open, mul_saturating(came, weight)), came};
 }
 
 bool falls(const Slot& slot, const Observed& seen, const Observed& now) {
@@ -137,29 +149,35 @@ bool falls(const Slot& slot, const Observed& seen, const Observed& now) {
   return step < 0;
 }
 
+// Timed executions from which on iterations tell what the others took.
+constexpr uint64_t kEnoughTimed = 16;
+
 // Executions that were timed stand for those that came on since others were timed. See estimate.h.
 void advance_loop(const Slot& slot, Observed& seen, const Observed& now, uint64_t weight) {
   if (falls(slot, seen, now)) return advance_words(slot, seen, now, weight);
+  using namespace slot_word;
   const uint64_t* before = &seen.counts[slot.word];
   const uint64_t* after = &now.counts[slot.word];
   uint64_t* estimate = &seen.estimates[slot.word];
-  using namespace slot_word;
   for (const uint32_t at : {kLoopEntries, kLoopIterations}) {
     advance_sum(before[at], after[at], estimate[at], weight);
   }
   const uint64_t came = after[kLoopTimed] - before[kLoopTimed];
   if (came == 0) return;
-  uint64_t due = mul_saturating(came, weight);
-  if (estimate[kLoopEntries] > estimate[kLoopTimed]) {
-    due = std::max(due, estimate[kLoopEntries] - estimate[kLoopTimed]);
-  }
-  add_saturating(estimate[kLoopTimed], due);
+  const Factor entries = stands_for(estimate[kLoopEntries], estimate[kLoopTimed], came, weight);
+  const uint64_t iterations = after[kLoopTimedIterations] - before[kLoopTimedIterations];
+  const bool all_timed = entries.due == mul_saturating(came, weight);
+  const bool by_iterations = !all_timed && came >= kEnoughTimed && iterations != 0;
+  const Factor f = by_iterations ? stands_for(estimate[kLoopIterations],
+                                              estimate[kLoopTimedIterations], iterations, weight)
+                                 : entries;
+  add_saturating(estimate[kLoopTimed], entries.due);
   for (const uint32_t at : {kLoopTimedIterations, kLoopCycles, kLoopExclusiveCycles}) {
-    add_saturating(estimate[at], stand_for(after[at] - before[at], due, came));
+    add_saturating(estimate[at], f.times(after[at] - before[at]));
   }
   const Wide step = sub_wrapping(load_wide(after + kLoopSquares), load_wide(before + kLoopSquares));
   store_wide(estimate + kLoopSquares,
-             add_wrapping(load_wide(estimate + kLoopSquares), weigh_squares(step, due, came)));
+             add_wrapping(load_wide(estimate + kLoopSquares), f.times_squared(step)));
 }
 
 void advance_any(const Slot& slot, Observed& seen, const Observed& now, uint64_t weight) {
