@@ -5,13 +5,15 @@ Bad news would be: loops with a share of 1 % or more that are off by more than 3
 the noise.
 
 Per program, three runs take turns: `uptier run --loops` as it is (the first loop_records executions
-after each flush are timed), and twice with every execution timed. Per loop, the median over rounds of
-the ratio of its total to the one of a full run, less 1: of the extrapolated total (`off`), and of
-the other full run (`noise`: what the machine makes of the same thing twice). Shown are the mean,
-weighted by exclusive cycles, and the worst, over loops whose share is at least 1 %. Timing every
-execution disturbs what it times, outer loops most: its cost is subtracted as a constant, and what
-it does to caches and branch predictors is not. So `worst` is given for innermost loops and for the
-others apart.
+after each flush are timed), and twice with every execution timed. Per loop, the median over rounds
+of the ratio of its total to the one of a full run of the same round, less 1: of the extrapolated
+total (`off`), and of the other full run (`noise`: what the machine makes of the same thing twice).
+With --least, of the least totals of all rounds instead: cycles go on while the machine does
+something else, which a long execution meets and a short one does not, so on a busy machine only the
+least are comparable. Shown are the mean, weighted by exclusive cycles, and the worst, over loops
+whose share is at least 1 %. Timing every execution disturbs what it times, outer loops most: its
+cost is subtracted as a constant, and what it does to caches and branch predictors is not. So the
+worst is given for innermost loops and for the others apart.
 """
 import argparse, json, os, statistics, subprocess
 
@@ -29,25 +31,27 @@ def loops(command):
 
 def compare(a, wasm):
     run = [a.tool, "run", "--loops=json"]
-    extrapolated, noise, full = {}, {}, {}
+    some, every, again = [], [], []
     for _ in range(a.rounds):
-        some = loops(run + wasm)
-        every = loops(run + ["-O", f"loop_records={EVERY}"] + wasm)
-        again = loops(run + ["-O", f"loop_records={EVERY}"] + wasm)
-        for key, l in every.items():
-            full.setdefault(key, []).append(l)
-            if key in some:
-                extrapolated.setdefault(key, []).append(some[key]["cycles"] / l["cycles"])
-            if key in again:
-                noise.setdefault(key, []).append(again[key]["cycles"] / l["cycles"])
+        some.append(loops(run + wasm))
+        every.append(loops(run + ["-O", f"loop_records={EVERY}"] + wasm))
+        again.append(loops(run + ["-O", f"loop_records={EVERY}"] + wasm))
+
+    def off(runs, key):
+        if a.least:
+            return abs(min(r[key]["cycles"] for r in runs) /
+                       min(r[key]["cycles"] for r in every) - 1)
+        return abs(statistics.median(r[key]["cycles"] / e[key]["cycles"]
+                                     for r, e in zip(runs, every)) - 1)
+
     rows = []
-    for key, runs in full.items():
-        share = statistics.median(l["share"] for l in runs)
-        if share < 0.01 or key not in extrapolated or key not in noise:
+    for key in every[0]:
+        if not all(key in run for run in some + every + again):
             continue
-        off = abs(statistics.median(extrapolated[key]) - 1)
-        rows.append((off, abs(statistics.median(noise[key]) - 1),
-                     statistics.median(l["exclusive_cycles"] for l in runs), runs[0]))
+        if statistics.median(run[key]["share"] for run in every) >= 0.01:
+            rows.append((off(some, key), off(again, key),
+                         statistics.median(run[key]["exclusive_cycles"] for run in every),
+                         every[0][key]))
     return rows
 
 
@@ -67,10 +71,12 @@ def main():
     ap.add_argument("--rounds", type=int, default=7)
     ap.add_argument("--programs", help="comma separated; all by default")
     ap.add_argument("--test-size", action="store_true", help="small runs: quick, and less precise")
+    ap.add_argument("--least", action="store_true", help="compare the least of all rounds")
     ap.add_argument("--details", action="store_true", help="a line for each loop")
     a = ap.parse_args()
     programs = [p for p in read_programs() if not a.programs or p[0] in a.programs.split(",")]
-    print(f"extrapolated loop cycles against every execution timed, {a.rounds} rounds")
+    print(f"extrapolated loop cycles against every execution timed, "
+          f"{'least' if a.least else 'median'} of {a.rounds} rounds")
     print(f"{'program':<11}{'loops':>6}{'off':>10}{'noise':>10}{'worst inner':>13}{'noise':>10}"
           f"{'worst outer':>13}{'noise':>10}{'within 3 %':>12}")
     every = []

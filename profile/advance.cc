@@ -167,10 +167,13 @@ void advance_loop(const Slot& slot, Observed& seen, const Observed& now, uint64_
   const Factor entries = stands_for(estimate[kLoopEntries], estimate[kLoopTimed], came, weight);
   const uint64_t iterations = after[kLoopTimedIterations] - before[kLoopTimedIterations];
   const bool all_timed = entries.due == mul_saturating(came, weight);
-  const bool by_iterations = !all_timed && came >= kEnoughTimed && iterations != 0;
-  const Factor f = by_iterations ? stands_for(estimate[kLoopIterations],
-                                              estimate[kLoopTimedIterations], iterations, weight)
-                                 : entries;
+  const bool by_iterations = came >= kEnoughTimed && iterations != 0;
+  Factor f = entries;
+  if (all_timed) {
+    f = {weight, 1};
+  } else if (by_iterations) {
+    f = stands_for(estimate[kLoopIterations], estimate[kLoopTimedIterations], iterations, weight);
+  }
   add_saturating(estimate[kLoopTimed], entries.due);
   for (const uint32_t at : {kLoopTimedIterations, kLoopCycles, kLoopExclusiveCycles}) {
     add_saturating(estimate[at], f.times(after[at] - before[at]));

@@ -217,7 +217,8 @@ struct MethodProfile {
   // part of s although it is no error, so the interval is rather too wide where windows differ.
   std::optional<Estimate> loop_cycles(SiteId site) const;
 
-  // Sets `estimates` and the estimates of tables to the counts times `weight`, saturating.
+  // Sets `estimates` and the estimates of tables to the counts times `weight`, saturating; those of
+  // squares to weight^2 of them.
   void weigh(uint64_t weight);
 
   // Fails unless the schema is valid, counts and estimates have its number of words, no word that
