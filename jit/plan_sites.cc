@@ -131,6 +131,8 @@ std::array<uint64_t, sampler::kLoopPublicWords> loop_counts(const ProbePlan& pla
   if (loop.index() >= plan.loops.size() || plan.loops[loop.index()] == ProbePlan::kNone) return out;
   auto words = slab.subspan(plan.loops[loop.index()] / 8, out.size());
   std::copy(words.begin(), words.end(), out.begin());
+  uint64_t open = slab[plan.loops[loop.index()] / 8 + sampler::kLoopState] >> 32;
+  out[sampler::kLoopEntries] -= std::min(open, out[sampler::kLoopEntries]);
   if (loop.index() + 1 == plan.loops.size()) {
     out[sampler::kLoopIterations] = out[sampler::kLoopEntries];
     out[sampler::kLoopTimedIterations] = out[sampler::kLoopTimed];

@@ -10,7 +10,8 @@
 //   range        [count, sum low, sum high, least, greatest]
 //   counter, hit [n]     gauge [value]     log [events, lost]
 //   loop         [entries, iterations, timed, timed iterations, cycles, exclusive cycles,
-//                 squares low, squares high]; the iterations of a function are its entries
+//                 squares low, squares high]; the iterations of a function are its entries;
+//                 an execution that is on the timer's stack is not among the entries yet
 //
 // Least and greatest are INT64_MAX and INT64_MIN while the count is 0.
 //

@@ -112,6 +112,82 @@ void advance_words(const Slot& slot, Observed& seen, const Observed& now, uint64
   }
 }
 
+// How many executions, or parts of one, each of those that were timed stands for.
+struct Factor {
+  uint64_t due;
+  uint64_t came;  // at most `due`, not 0
+
+  // Returns whole * due / came, rounded to the nearest.
+  uint64_t times(uint64_t whole) const {
+    return saturate((UnsignedWide{whole} * due + came / 2) / came);
+  }
+
+  // Returns squares * (due / came)^2.
+  Wide times_squared(Wide squares) const {
+    const uint64_t factor = due / came;
+    const bool exact = due % came == 0 && factor <= UINT32_MAX;
+    if (exact) return mul_wrapping(squares, factor * factor);
+    using Float = long double;
+    const Float f = static_cast<Float>(due) / static_cast<Float>(came);
+    const Float product = static_cast<Float>(squares) * f * f;
+    return product < static_cast<Float>(kMaxWide) ? static_cast<Wide>(product) : kMaxWide;
+  }
+};
+
+// Returns what `came` stands for: all that no others stand for yet, but at least `weight` each.
+Factor stands_for(uint64_t all, uint64_t stood_for, uint64_t came, uint64_t weight) {
+  const uint64_t open = all - std::min(all, stood_for);
+  return {std::max(open, mul_saturating(came, weight)), came};
+}
+
+bool falls(const Slot& slot, const Observed& seen, const Observed& now) {
+  for (uint32_t i = 0; i < slot_word::kLoopSquares; ++i) {
+    if (now.counts[slot.word + i] < seen.counts[slot.word + i]) return true;
+  }
+  const Wide step = sub_wrapping(load_wide(&now.counts[slot.word + slot_word::kLoopSquares]),
+                                 load_wide(&seen.counts[slot.word + slot_word::kLoopSquares]));
+  return step < 0;
+}
+
+// Timed executions from which on iterations tell what the others took.
+constexpr uint64_t kEnoughTimed = 16;
+
+// Executions that were timed stand for those that came on since others were timed. See estimate.h.
+void advance_loop(const Slot& slot, Observed& seen, const Observed& now, uint64_t weight) {
+  if (falls(slot, seen, now)) return advance_words(slot, seen, now, weight);
+  using namespace slot_word;
+  const uint64_t* before = &seen.counts[slot.word];
+  const uint64_t* after = &now.counts[slot.word];
+  uint64_t* estimate = &seen.estimates[slot.word];
+  for (const uint32_t at : {kLoopEntries, kLoopIterations}) {
+    advance_sum(before[at], after[at], estimate[at], weight);
+  }
+  const uint64_t came = after[kLoopTimed] - before[kLoopTimed];
+  if (came == 0) return;
+  const Factor entries = stands_for(estimate[kLoopEntries], estimate[kLoopTimed], came, weight);
+  const uint64_t iterations = after[kLoopTimedIterations] - before[kLoopTimedIterations];
+  const bool all_timed = entries.due == mul_saturating(came, weight);
+  const bool by_iterations = came >= kEnoughTimed && iterations != 0;
+  Factor f = entries;
+  if (all_timed) {
+    f = {weight, 1};
+  } else if (by_iterations) {
+    f = stands_for(estimate[kLoopIterations], estimate[kLoopTimedIterations], iterations, weight);
+  }
+  add_saturating(estimate[kLoopTimed], entries.due);
+  for (const uint32_t at : {kLoopTimedIterations, kLoopCycles, kLoopExclusiveCycles}) {
+    add_saturating(estimate[at], f.times(after[at] - before[at]));
+  }
+  const Wide step = sub_wrapping(load_wide(after + kLoopSquares), load_wide(before + kLoopSquares));
+  store_wide(estimate + kLoopSquares,
+             add_wrapping(load_wide(estimate + kLoopSquares), f.times_squared(step)));
+}
+
+void advance_any(const Slot& slot, Observed& seen, const Observed& now, uint64_t weight) {
+  if (slot.kind == SlotKind::kLoop) return advance_loop(slot, seen, now, weight);
+  advance_words(slot, seen, now, weight);
+}
+
 }  // namespace
 
 void advance(Observed& seen, const Schema& schema, Observed now, uint64_t weight) {
@@ -120,7 +196,7 @@ void advance(Observed& seen, const Schema& schema, Observed now, uint64_t weight
   seen.estimates.resize(schema.words());
   const Table empty;
   for (const Slot& slot : schema.slots) {
-    advance_words(slot, seen, now, weight);
+    advance_any(slot, seen, now, weight);
     if (!has_table(slot.kind)) continue;
     const auto before = seen.tables.find({slot.kind, slot.site});
     const auto after = now.tables.find({slot.kind, slot.site});

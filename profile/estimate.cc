@@ -63,18 +63,47 @@ double samples_of(const MethodProfile& method) {
   return static_cast<double>(method.sampled_calls) + static_cast<double>(method.bursts);
 }
 
-// The relative variance of the mean of the timed executions of a loop.
-double mean_variance(std::span<const uint64_t> words, double entries) {
+// What is known of a loop's cycles: of its words, and of their estimates.
+struct Timed {
   using Float = long double;
-  const auto timed = static_cast<Float>(words[slot_word::kLoopTimed]);
-  const auto cycles = static_cast<Float>(words[slot_word::kLoopCycles]);
-  const auto squares = static_cast<Float>(profile::load_wide(&words[slot_word::kLoopSquares]));
-  const double untimed = std::max(0.0, 1 - static_cast<double>(timed) / entries);
-  if (cycles == 0) return 0;
-  const Float mean = cycles / timed;
-  const Float spread = timed < 2 ? mean * mean : (squares - cycles * mean) / (timed - 1);
-  return static_cast<double>(std::max<Float>(spread, 0) / (timed * mean * mean)) * untimed;
-}
+
+  Timed(const uint64_t* words, const uint64_t* estimates)
+      : timed(static_cast<Float>(words[slot_word::kLoopTimed])),
+        cycles(static_cast<Float>(words[slot_word::kLoopCycles])),
+        squares(wide(words + slot_word::kLoopSquares)),
+        stood_for(static_cast<Float>(estimates[slot_word::kLoopTimed])),
+        all_cycles(static_cast<Float>(estimates[slot_word::kLoopCycles])),
+        weighted_squares(wide(estimates + slot_word::kLoopSquares)) {}
+
+  static Float wide(const uint64_t* words) {
+    return std::max<Float>(static_cast<Float>(profile::load_wide(words)), 0);
+  }
+
+  // The timed executions that a mean of as many, all of one weight, would be as good as.
+  Float effective() const {
+    const bool known = squares > 0 && weighted_squares > 0 && stood_for > 0;
+    if (!known) return timed;
+    const Float n = stood_for * stood_for * squares / (timed * weighted_squares);
+    return std::clamp<Float>(n, 1, timed);
+  }
+
+  double mean_variance(double entries) const {
+    if (cycles == 0) return 0;
+    const double untimed = std::max(0.0, 1 - static_cast<double>(timed) / entries);
+    const Float mean = cycles / timed;
+    const Float spread = timed < 2 ? mean * mean : (squares - cycles * mean) / (timed - 1);
+    return static_cast<double>(std::max<Float>(spread, 0) / (effective() * mean * mean)) * untimed;
+  }
+
+  // The mean of all executions that were stood for.
+  double mean() const {
+    if (stood_for == 0) return static_cast<double>(cycles / timed);
+    return static_cast<double>(all_cycles / stood_for);
+  }
+
+  Float timed, cycles, squares;
+  Float stood_for, all_cycles, weighted_squares;
+};
 
 }  // namespace
 
@@ -110,16 +139,16 @@ std::optional<Estimate> MethodProfile::estimate(SlotKind kind, SiteId site) cons
 std::optional<Estimate> MethodProfile::loop_cycles(SiteId site) const {
   const Slot* slot = schema.find(SlotKind::kLoop, site);
   const std::span<const uint64_t> loop = words(SlotKind::kLoop, site);
-  const bool known = loop.size() == slot_words(SlotKind::kLoop) && slot->word < estimates.size();
+  const bool known =
+      loop.size() == slot_words(SlotKind::kLoop) && slot->word + loop.size() <= estimates.size();
   if (!known) return std::nullopt;
   const Seen entries = *seen_at(*this, *slot);
   if (entries.count == 0) return Estimate{};
   if (loop[slot_word::kLoopTimed] == 0) return std::nullopt;
-  const auto cycles = static_cast<double>(loop[slot_word::kLoopCycles]);
-  const double mean = cycles / static_cast<double>(loop[slot_word::kLoopTimed]);
-  const double variance = mean_variance(loop, std::max(entries.estimate, 1.0)) +
+  const Timed timed(loop.data(), &estimates[slot->word]);
+  const double variance = timed.mean_variance(std::max(entries.estimate, 1.0)) +
                           relative_variance(entries, samples_of(*this));
-  return around(mean * entries.estimate, variance, cycles);
+  return around(timed.mean() * entries.estimate, variance, static_cast<double>(timed.cycles));
 }
 
 }  // namespace uptier

@@ -29,6 +29,21 @@ struct Observed {
 // the rising ones take what was released in proportion to how much they rise. So the estimates of a
 // site add up to what its total came to, weighted.
 //
+// Of a loop, only some executions are timed, the first ones after each snapshot, while what loops do
+// changes as a program goes on. So the sample is stratified: those timed between two snapshots stand
+// for the entries that came on between them, and for earlier ones that none stood for yet:
+//
+//     due = estimated entries so far - entries that were stood for,  at least weight * timed
+//     estimate of timed += due                   entries that were stood for
+//     estimate of timed iterations, cycles, exclusive cycles += their step * f
+//     estimate of squares += its step * f^2
+//
+// with f = due / timed, or, since all iterations are counted and cycles go with them, the same
+// quotient of iterations (a ratio estimator). The quotient of entries is taken where all were timed,
+// which makes f the weight, and where fewer than 16 were, since an execution under way has
+// iterations but is no entry yet. With a constant f that is the one mean times all entries.
+// Source: Cochran, Sampling Techniques, 3rd ed. (1977), chapters 5 and 6.
+//
 // The counts must be those of a MethodProfile that passes check. O(words + entries).
 void advance(Observed& seen, const Schema& schema, Observed now, uint64_t weight);
 

@@ -59,8 +59,10 @@ void MethodProfile::weigh(uint64_t weight) {
     for (size_t i = 0; i < words.size(); ++i) {
       const size_t at = slot.word + i;
       if (words[i].rule == WordRule::kWide) {
-        const profile::Wide sum = profile::load_wide(&counts[at]);
-        profile::store_wide(&estimates[at], profile::mul_wrapping(sum, weight));
+        profile::Wide sum = profile::mul_wrapping(profile::load_wide(&counts[at]), weight);
+        const bool squares = slot.kind == SlotKind::kLoop;
+        if (squares) sum = profile::mul_wrapping(sum, weight);
+        profile::store_wide(&estimates[at], sum);
       } else if (words[i].rule <= WordRule::kOther) {
         estimates[at] = profile::mul_saturating(counts[at], weight);
       }

@@ -24,7 +24,7 @@ void LoopTimer::drop() noexcept {
   Entry& e = top();
   --depth_;
   e.words[kLoopState] -= kOneOpen;
-  ++losses_.stale;
+  bump(losses_.stale);
   if (depth_ != 0) {
     top().child += e.child;
     top().overhead += e.overhead;
@@ -70,7 +70,7 @@ void LoopTimer::enter(const LoopKey& key) noexcept {
   }
   drop_to(find(key));
   if (depth_ == kDepth) {
-    ++losses_.full;
+    bump(losses_.full);
     spoil(key.words);
     if (++refused_ == kPatience) drop_to(0);
     return;
@@ -112,7 +112,7 @@ void LoopTimer::complete(const LoopKey& key, uint64_t now) noexcept {
     outer->spoiled |= e.spoiled;
   }
   if (e.spoiled) {
-    ++losses_.spoiled;
+    bump(losses_.spoiled);
   } else if (recorded(e.words) < key.records) {
     record(e, net, iterations - e.nested);
   }

@@ -75,7 +75,7 @@ class LoopTimer {
   // Refusals in a row after which the whole stack is taken for stale.
   static constexpr uint32_t kPatience = 4096;
 
-  // Executions that were not recorded, by reason.
+  // Executions that were not recorded, by reason. Written by the owner, read by any thread.
   struct Losses {
     uint64_t full = 0;     // the stack was full
     uint64_t stale = 0;    // the exit was not seen
@@ -108,7 +108,9 @@ class LoopTimer {
   void unwind(uint64_t frame) noexcept;
 
   uint32_t depth() const { return depth_; }
-  const Losses& losses() const { return losses_; }
+  Losses losses() const noexcept {
+    return {look(losses_.full), look(losses_.stale), look(losses_.spoiled)};
+  }
 
  private:
   struct Entry {
@@ -122,6 +124,9 @@ class LoopTimer {
     uint64_t nested;      // of those since, done by inner executions
     bool spoiled;
   };
+
+  static uint64_t look(const uint64_t& n) { return __atomic_load_n(&n, __ATOMIC_RELAXED); }
+  static void bump(uint64_t& n) { __atomic_store_n(&n, n + 1, __ATOMIC_RELAXED); }
 
   Entry& top() { return stack_[depth_ - 1]; }
   void drop() noexcept;

@@ -76,7 +76,7 @@ Counted count(CounterMode counters, FlowMode flow) {
   IrRuntime r(parse_or_die(kText), instrumented(counters, flow));
   hammer(r);
   return {r.counts("split"), r.counts("loop"), r.report_of("split").calls,
-          r.report_of("split").counter_error};
+          r.report_of("split").dual_error.value_or(0)};
 }
 
 constexpr FlowMode kFlows[] = {FlowMode::kEdges, FlowMode::kBlocks};

@@ -64,6 +64,8 @@ class FlowRuntime final : public Runtime, jit::CallResolver {
   void flush() override {}
   Report report() const override { return {}; }
   Profile profile() const override { return {}; }
+  std::vector<LoopReport> loops() const override { return {}; }
+  std::vector<LogRecord> read_log() override { return {}; }
   Result<std::string> ir(MethodId) override { return std::string(); }
 
   uint32_t methods() const { return static_cast<uint32_t>(methods_.size()); }

@@ -170,6 +170,7 @@ TEST(ProfileBuilder, random_profiles_round_trip_through_a_trace) {
         at->second.erase(at->second.begin());
       }
     }
+    test::time_every_loop(method);
     method.interval = 3;
     method.weigh(3);
     expected.methods.at(method.key) = method;

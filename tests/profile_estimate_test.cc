@@ -46,6 +46,7 @@ TEST(Advance, constant_interval_gives_multiples_of_the_counts) {
   Generator generator(51);
   for (int round = 0; round < 300; ++round) {
     MethodProfile method = generator.method({}, generator.schema(1));
+    test::time_every_loop(method);
     const uint64_t weight = 1 + generator.below(30);
     Observed seen;
     advance(seen, method.schema, {method.counts, {}, method.tables}, weight);
@@ -256,6 +257,68 @@ TEST(LoopCycles, are_unknown_when_nothing_was_timed_and_zero_when_nothing_ran) {
   EXPECT_EQ(loop(30, {}, 4, 30).loop_cycles(1), std::nullopt);
   EXPECT_EQ(loop(0, {}, 4, 30).loop_cycles(1), (Estimate{0, 0, 0}));
   EXPECT_EQ(loop(0, {}, 4, 30).loop_cycles(2), std::nullopt);
+}
+
+// One loop whose executions take the longer the later they run, and as many iterations as `each`
+// says; the first `timed` of each window are timed.
+double extrapolated(uint64_t (*cycles)(uint64_t n), uint64_t (*each)(uint64_t n), uint64_t timed,
+                    double& truth) {
+  Schema schema;
+  schema.add(SlotKind::kLoop, 1);
+  profile::Observed seen;
+  Words words(8);
+  uint64_t n = 0;
+  truth = 0;
+  for (uint64_t end = 32; end <= 1 << 16; end *= 2) {
+    for (uint64_t in_window = 0; n < end; ++n, ++in_window) {
+      truth += static_cast<double>(cycles(n));
+      words[slot_word::kLoopEntries] += 1;
+      words[slot_word::kLoopIterations] += each(n);
+      if (in_window >= timed) continue;
+      words[slot_word::kLoopTimed] += 1;
+      words[slot_word::kLoopTimedIterations] += each(n);
+      words[slot_word::kLoopCycles] += cycles(n);
+      words[slot_word::kLoopSquares] += cycles(n) * cycles(n);
+    }
+    profile::advance(seen, schema, {words, {}, {}}, 1);
+  }
+  MethodProfile m;
+  m.schema = schema;
+  m.counts = seen.counts;
+  m.estimates = seen.estimates;
+  return m.loop_cycles(1)->total;
+}
+
+TEST(LoopCycles, windows_between_flushes_are_weighted_by_what_ran_in_them) {
+  double truth;
+  // Twice as long from a quarter of the way on: one mean of all that was timed is far off.
+  auto step = [](uint64_t n) -> uint64_t { return n < 1 << 14 ? 1000 : 2000; };
+  auto one = [](uint64_t) -> uint64_t { return 1; };
+  EXPECT_NEAR(extrapolated(step, one, 100, truth) / truth, 1, 1e-3);
+  EXPECT_EQ(extrapolated(step, one, 1 << 20, truth), truth) << "all timed: exact";
+}
+
+TEST(LoopCycles, go_with_iterations_where_these_vary) {
+  double truth;
+  auto cycles = [](uint64_t n) -> uint64_t { return 50 + 10 * (n % 5000); };
+  auto each = [](uint64_t n) -> uint64_t { return 1 + n % 5000; };
+  EXPECT_NEAR(extrapolated(cycles, each, 100, truth) / truth, 1, 0.03);
+}
+
+TEST(LoopCycles, of_an_execution_that_spans_windows_are_its_own) {
+  Schema schema;
+  schema.add(SlotKind::kLoop, 1);
+  profile::Observed seen;
+  // In each window the last execution ends and another begins, which is no entry yet.
+  for (uint64_t w = 0; w < 10; ++w) {
+    uint64_t cycles = 100 * w * (w + 1) / 2;
+    profile::advance(seen, schema, {{w, 10 * w + 5, w, 10 * w, cycles, cycles, 0, 0}, {}, {}}, 1);
+  }
+  MethodProfile m;
+  m.schema = schema;
+  m.counts = seen.counts;
+  m.estimates = seen.estimates;
+  EXPECT_EQ(m.loop_cycles(1)->total, 4500);
 }
 
 TEST(LoopCycles, one_timed_execution_says_little) {

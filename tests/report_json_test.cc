@@ -23,18 +23,21 @@ using Keys = std::set<std::string>;
 TEST(ReportJson, has_every_field_of_the_report) {
   const json j = json::parse(report_json(test::sample_report()));
   EXPECT_EQ(keys(j), (Keys{"methods_registered", "code_bytes_in_service", "code_bytes_freed",
-                           "compile_ns_total", "methods", "decisions", "losses", "stress"}));
-  EXPECT_EQ(keys(j["methods"][0]),
-            (Keys{"method", "name", "module_key", "function_index", "hash", "tier", "calls",
-                  "sampled_calls", "loop_iterations", "bursts", "flushes", "osr_entries",
-                  "counter_error", "versions", "last_error"}));
+                           "compile_ns_total", "overhead_share", "methods", "decisions", "losses",
+                           "stress"}));
+  EXPECT_EQ(
+      keys(j["methods"][0]),
+      (Keys{"method", "name", "module_key", "function_index", "hash", "tier", "calls",
+            "sampled_calls", "loop_iterations", "bursts", "flushes", "osr_entries", "observing",
+            "interval", "error_bound", "dual_error", "sites", "versions", "last_error"}));
   EXPECT_EQ(keys(j["methods"][0]["versions"][0]),
             (Keys{"tier", "copy", "osr_loop", "code_bytes", "compile_ns", "retired", "freed"}));
   EXPECT_EQ(keys(j["decisions"][0]), (Keys{"sequence", "method", "method_name", "action", "reason",
                                            "calls", "samples", "loop_iterations", "priority"}));
   EXPECT_EQ(keys(j["losses"]),
             (Keys{"samples_without_copy", "slabs_refused", "flushes_delayed", "requests_dropped",
-                  "compiles_failed", "code_refused", "evictions", "sink_errors"}));
+                  "compiles_failed", "code_refused", "evictions", "sink_errors", "log_records",
+                  "loops_full", "loops_stale", "loops_spoiled"}));
   EXPECT_EQ(keys(j["stress"]),
             (Keys{"osr_points", "osr_forced", "copy_points", "copy_forced", "guard_points",
                   "guard_forced", "compile_points", "compile_forced", "code_points", "code_forced",
@@ -54,7 +57,11 @@ TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
                                {"compiles_failed", 5},
                                {"code_refused", 6},
                                {"evictions", 8},
-                               {"sink_errors", 7}}));
+                               {"sink_errors", 7},
+                               {"log_records", 9},
+                               {"loops_full", 10},
+                               {"loops_stale", 11},
+                               {"loops_spoiled", 12}}));
   EXPECT_EQ(j["stress"], (json{{"osr_points", 20},
                                {"osr_forced", 1},
                                {"copy_points", 21},
@@ -85,7 +92,6 @@ TEST(ReportJson, methods_and_versions_are_those_of_the_report) {
   EXPECT_EQ(main["bursts"], 77);
   EXPECT_EQ(main["flushes"], 9);
   EXPECT_EQ(main["osr_entries"], 2);
-  EXPECT_EQ(main["counter_error"], 0.0125);
   EXPECT_EQ(main["last_error"], "");
   EXPECT_EQ(j["methods"][1]["sampled_calls"], 125'000);
   EXPECT_EQ(j["methods"][2]["last_error"], test::sample_report().methods[2].last_error);
@@ -99,6 +105,29 @@ TEST(ReportJson, methods_and_versions_are_those_of_the_report) {
                                        {"freed", false}}));
   EXPECT_EQ(main["versions"][2]["osr_loop"], 3);
   EXPECT_EQ(main["versions"][2]["tier"], tier_name(Tier::kOptimized));
+}
+
+TEST(ReportJson, what_probes_saw_and_how_a_method_is_observed) {
+  const json j = json::parse(report_json(test::sample_report()));
+  const json& main = j["methods"][0];
+  EXPECT_EQ(main["observing"], "learning");
+  EXPECT_EQ(main["interval"], 64);
+  EXPECT_EQ(main["error_bound"], 0.031);
+  EXPECT_EQ(main["dual_error"], nullptr);
+  EXPECT_EQ(j["methods"][1]["interval"], nullptr);
+  EXPECT_EQ(j["methods"][1]["dual_error"], 0.0123);
+  EXPECT_EQ(j["overhead_share"], 0.0087);
+  ASSERT_EQ(main["sites"].size(), 6u);
+  EXPECT_EQ(main["sites"][0], json::parse(R"({"kind": "call_target", "site": 12, "estimate": 1000.0,
+      "top": [{"name": "leaf", "estimate": 750.0, "share": 0.75},
+              {"name": "main", "estimate": 200.0, "share": 0.2}]})"));
+  EXPECT_EQ(main["sites"][1]["top"][0]["value"], -7);
+  EXPECT_EQ(main["sites"][1]["min"], -7);
+  EXPECT_EQ(main["sites"][1]["max"], 12);
+  EXPECT_EQ(main["sites"][2]["lost"], 3);
+  EXPECT_EQ(main["sites"][3]["max"], 1);
+  EXPECT_EQ(main["sites"][4]["estimate"], 20);
+  EXPECT_EQ(main["sites"][5], (json{{"kind", "gauge"}, {"site", 18}, {"value", 99}}));
 }
 
 TEST(ReportJson, decisions_are_those_of_the_report) {

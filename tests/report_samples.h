@@ -25,7 +25,24 @@ inline Report sample_report() {
   main.bursts = 77;
   main.flushes = 9;
   main.osr_entries = 2;
-  main.counter_error = 0.0125;
+  main.observing = Observing::kLearning;
+  main.interval = 64;
+  main.error_bound = 0.031;
+  main.sites = {
+      {SlotKind::kCallTarget,
+       12,
+       1000,
+       {{"leaf", 0, 750, 0.75}, {"main", 0, 200, 0.2}},
+       {},
+       {},
+       0,
+       0},
+      {SlotKind::kValue, 14, 900, {{"", -7, 300, 1.0 / 3}}, -7, 12, 0, 0},
+      {SlotKind::kLog, 15, 800, {}, {}, {}, 0, 3},
+      {SlotKind::kRange, 16, 700, {}, -1, 1, 0, 0},
+      {SlotKind::kCounter, 17, 20, {}, {}, {}, 0, 0},
+      {SlotKind::kGauge, 18, 0, {}, {}, {}, 99, 0},
+  };
   main.versions = {
       {Tier::kBaseline, Copy::kPlain, {}, 4096, 1'250'000, true, true},
       {Tier::kBaseline, Copy::kInstrumented, {}, 5000, 1'000'000, true, false},
@@ -35,6 +52,7 @@ inline Report sample_report() {
   hot.tier = Tier::kOptimized;
   hot.sampled_calls = 125'000;
   hot.flushes = 17;
+  hot.dual_error = 0.0123;
   hot.versions = {{Tier::kOptimized, Copy::kPlain, {}, 64, 10'000, false, false}};
   MethodReport host = sample_method(2, "host_code", 12);
   host.last_error = "host_code: block 3: add.i32: operand 2 is i64";
@@ -46,12 +64,13 @@ inline Report sample_report() {
       {3, MethodId(0), "main", "recompile osr:3",
        "one call: 900 us so far, compile 500 us, 0 samples", 1, 0, 8192, 1e5},
   };
-  r.losses = {1, 2, 3, 4, 5, 6, 8, 7};
+  r.losses = {1, 2, 3, 4, 5, 6, 8, 7, 9, 10, 11, 12};
   r.stress = {20, 1, 21, 2, 22, 3, 23, 4, 24, 5, 25, 6, 26, 7};
   r.methods_registered = 5;
   r.code_bytes_in_service = 7112;
   r.code_bytes_freed = 4096;
   r.compile_ns_total = 2'510'000;
+  r.overhead_share = 0.0087;
   return r;
 }
 

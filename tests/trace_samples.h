@@ -155,6 +155,19 @@ inline std::vector<TraceEvent> all_events() {
   return events;
 }
 
+// Makes every execution of the loops a timed one, of squares that do not wrap: only then do all
+// estimates follow from the counts.
+inline void time_every_loop(MethodProfile& method) {
+  for (const Slot& slot : method.schema.slots) {
+    if (slot.kind != SlotKind::kLoop) continue;
+    uint64_t* words = &method.counts[slot.word];
+    words[slot_word::kLoopTimed] = words[slot_word::kLoopEntries];
+    words[slot_word::kLoopSquaresHigh] &= INT64_MAX;
+    bool none = words[slot_word::kLoopTimed] == 0;
+    for (uint32_t i = 3; none && i < slot.words; ++i) words[i] = 0;
+  }
+}
+
 // A seeded source of small random things with a taste for extremes.
 class Generator {
  public:

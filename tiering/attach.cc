@@ -43,10 +43,10 @@ void RuntimeImpl::detach() {
 void RuntimeImpl::leave(AttachedThread& t) {
   std::lock_guard lock(state_mutex_);
   flush_thread_locked(t, sampler::NoteKind::kFlushFinal);
-  losses_.samples_without_copy += t.samples_without_copy;
-  losses_.slabs_refused += t.slabs_refused;
-  losses_.flushes_delayed += t.flushes_delayed;
+  keep_log_locked(t);
+  add_losses(losses_, t);
   gone_cpu_ns_ += t.cpu_ns() - t.seen_cpu_ns;
+  gone_cycles_ += sampler::read_cycles() - t.attached_at;
   cost_gone_ += t.cost().counts();
   uint32_t count = method_count_.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < count; ++i) {

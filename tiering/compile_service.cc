@@ -6,6 +6,7 @@
 
 #include "jit/ir/build.h"
 #include "jit/ir/verify.h"
+#include "tiering/loops.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -49,6 +50,7 @@ void learn_shape(Method& m, const jit::Function& f, const ProbeChoice& choice) {
     m.block_weights.push_back(weight);
     m.instructions += weight;
   }
+  m.timed_loops = timed_loops(f, m.probes.plan());
   learn_slab(m);
   m.shape_known = true;
 }

@@ -22,6 +22,7 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
     m.optimized_versions++;
     m.optimized.store(v, std::memory_order_release);
   } else if (v->copy == Copy::kInstrumented) {
+    if (v->code != nullptr) m.loop_ranges = v->code->tables().loop_ranges;
     m.instrumented.store(v, std::memory_order_release);
     if (options_.adaptive) begin_observing(m);
   } else {

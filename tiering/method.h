@@ -84,6 +84,16 @@ struct Adaptation {
   sampler::Progress at_tick;  // of all threads, at the last tick
 };
 
+// What never changes of a loop that is timed.
+struct TimedLoop {
+  LoopId loop;  // none for the function's body
+  LoopId parent;
+  uint32_t depth = 0;
+  uint32_t height = 0;
+  uint32_t location = 0;         // 0: not known
+  uint32_t within = UINT32_MAX;  // the next timed one outwards, by its place in the list; or none
+};
+
 struct Method {
   Method(MethodId id, Host& host, MethodInfo info) : id(id), host(host), info(std::move(info)) {}
 
@@ -117,6 +127,7 @@ struct Method {
   uint32_t loop_count = 0;
   std::vector<uint32_t> block_weights;  // instructions by block site - 1
   ProbeSet probes;
+  std::vector<TimedLoop> timed_loops;  // by site; loops.cc
 
   std::vector<uint64_t> shared_slab;  // of shared counters; made with the shape
 
@@ -134,6 +145,7 @@ struct Method {
   bool wants_optimized = false;  // was optimized when it was evicted
   uint64_t last_active = 0;      // when it was last heard of, in RuntimeImpl::activity_
   uint32_t optimized_versions = 0;
+  std::vector<jit::LoopRange> loop_ranges;  // of the latest instrumented copy
   std::string last_error;
 };
 

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -39,6 +40,8 @@
 namespace uptier::tiering {
 
 void operator+=(sampler::Progress& a, const sampler::Progress& b);
+// Adds what a thread has lost.
+void add_losses(LossReport& l, const AttachedThread& t);
 
 class RuntimeImpl final : public Runtime {
  public:
@@ -62,6 +65,8 @@ class RuntimeImpl final : public Runtime {
   void flush() override;
   Report report() const override;
   Profile profile() const override;
+  std::vector<LoopReport> loops() const override;  // loops.cc
+  std::vector<LogRecord> read_log() override;      // log.cc
   Result<std::string> ir(MethodId m) override;
 
   // What compiled code's slow paths call (slow_paths.cc). They return the address to go on at.
@@ -154,7 +159,9 @@ class RuntimeImpl final : public Runtime {
             uint64_t call = 0) noexcept;
   void brake(Method& m, sampler::Rate in_force) noexcept;
 
-  void leave(AttachedThread& t);  // attach.cc
+  void leave(AttachedThread& t);                                  // attach.cc
+  void report_observing(const Method& m, MethodReport& r) const;  // report.cc
+  void keep_log_locked(AttachedThread& t);                        // log.cc
 
   // adapt.cc
   void tick_if_due();
@@ -219,6 +226,8 @@ class RuntimeImpl final : public Runtime {
   sampler::CostCounts cost_gone_;  // of threads that have detached
   std::optional<sampler::Budget> budget_;
   uint64_t last_tick_ns_ = 0;
+  std::deque<LogRecord> gone_log_;         // of threads that have detached
+  uint64_t gone_cycles_ = 0;               // for which threads were attached that have detached
   uint64_t gone_cpu_ns_ = 0;               // of threads that have detached since the last tick
   sampler::Rate start_rate_;               // of new methods
   std::atomic<bool> worker_ticks_{false};  // threads have run since the last tick

@@ -39,7 +39,9 @@ class AttachedThread {
   sampler::SnapshotRing& ring() { return *ring_; }
   sampler::SlabArena& slabs() { return slabs_; }
   sampler::LogRing& log() { return *log_; }
+  const sampler::LogRing& log() const { return *log_; }
   sampler::LoopTimer& loops() { return loops_; }
+  const sampler::LoopTimer& loops() const { return loops_; }
   sampler::CostMeter& cost() { return cost_; }
   // Returns the processor time that the thread has used, in ns. Thread: any.
   uint64_t cpu_ns() const noexcept;
@@ -56,7 +58,8 @@ class AttachedThread {
   enum Blocked : uint32_t { kRunning, kBlocked, kLookedAt };
   std::atomic<uint32_t> blocked{kRunning};
   uintptr_t stack_top = 0;
-  uintptr_t stack_end = 0;   // set at attach; 0 when unknown
+  uintptr_t stack_end = 0;  // set at attach; 0 when unknown
+  uint64_t attached_at = sampler::read_cycles();
   uint64_t seen_cpu_ns = 0;  // at the worker's last tick
 
   // Owner: enters and leaves that state. leave_blocked waits while somebody looks.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "uptier/options.h"
+#include "uptier/runtime.h"
 
 namespace uptier::tools {
 
@@ -27,6 +28,8 @@ struct RunCommand {
   std::vector<std::string> env;   // NAME=VALUE, or NAME for the tool's own value
   std::string invoke;             // exported function to call instead of _start
   std::string report;             // "", "text" or "json"; goes to stderr
+  std::string loops;              // "", "text", "json" or "csv"; goes to stderr
+  bool log = false;               // records of log probes, to stderr
   std::string trace;              // file for the trace, or ""
   uint64_t report_methods = 30;   // rows of the text report, 0 for all
   bool explicit_bounds = false;
@@ -48,12 +51,23 @@ struct IrCommand {
   Options options;
   bool interpret = false;  // in the reference interpreter instead of the tiers
   std::string report;
+  std::string loops;  // as in RunCommand
+  bool log = false;
 };
 int ir_print(const IrCommand& c);
 int ir_verify(const IrCommand& c);
 int ir_run(const IrCommand& c);
 
 int wast(const Options& options);
+
+// Prints to stderr what a run was asked to show: report, loops, log. Flushes before.
+struct Shown {
+  const std::string& report;
+  uint64_t report_methods;  // rows of the text report, 0 for all
+  const std::string& loops;
+  bool log;
+};
+void show(Runtime& runtime, const Shown& what);
 
 // Reads a whole file; an error message goes to stderr and false comes back.
 bool read_file(const std::string& path, std::vector<uint8_t>& out);

@@ -7,7 +7,6 @@
 #include "jit/ir/verify.h"
 #include "tools/commands.h"
 #include "tools/ir_host.h"
-#include "tools/report_json.h"
 #include "tools/values.h"
 
 namespace uptier::tools {
@@ -68,10 +67,7 @@ int run_tiers(const IrCommand& c, const jit::Module& m, MethodId f,
   ThreadScope attached(**runtime);
   Outcome o = (*runtime)->invoke((*host)->method(f), args);
   int code = print_outcome(m.functions[f.index()].signature(), o.trap.code, o.bits);
-  if (c.report.empty()) return code;
-  (*runtime)->flush();
-  Report r = (*runtime)->report();
-  std::fputs((c.report == "json" ? report_json(r) : r.text(0)).c_str(), stderr);
+  show(**runtime, {c.report, 0, c.loops, c.log});
   return code;
 }
 

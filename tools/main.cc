@@ -34,6 +34,17 @@ struct RuntimeWords {
         ->type_name("NAME=VALUE");
   }
 
+  // What a table of loops takes: every call observed, in code that stays.
+  void time_loops(CLI::App& app, std::string& form) {
+    app.add_flag("--loops{text}", form,
+                 "times every loop, a table to stderr: --loops, --loops=json or --loops=csv; "
+                 "implies -O loops=on --interval=1 --policy=never unless given")
+        ->check(CLI::IsMember({"text", "json", "csv"}));
+  }
+  void imply_loops() {
+    given.insert(given.begin(), {{"loops", "on"}, {"interval", "1"}, {"policy", "never"}});
+  }
+
   Result<Options> options() const {
     Result<Options> o = Options::from_env();
     if (!o) return o.error();
@@ -57,7 +68,8 @@ int usage_error(const std::string& message) {
 
 // Fills the options of a command, then calls it.
 template <typename Command>
-int with_options(const RuntimeWords& words, Command& c, int (*call)(const Command&)) {
+int with_options(RuntimeWords& words, Command& c, int (*call)(const Command&)) {
+  if (!c.loops.empty()) words.imply_loops();
   Result<Options> o = words.options();
   if (!o) return usage_error(o.error().message);
   c.options = *o;
@@ -86,6 +98,8 @@ struct Commands {
                   "what the tiers did, to stderr: --report or --report=json")
         ->check(CLI::IsMember({"text", "json"}));
     run->add_option("--report-methods", c.report_methods, "rows of the text report, 0 for all");
+    words.time_loops(*run, c.loops);
+    run->add_flag("--log", c.log, "the records of log probes, to stderr");
     run->add_option("--trace", c.trace, "writes the trace of all flushes to FILE");
     run->add_option("--dir", c.dirs, "opens a directory to the program: HOST or HOST::GUEST")
         ->allow_extra_args(false);
@@ -138,6 +152,8 @@ struct Commands {
     run->add_flag("--interpret", c.interpret, "in the reference interpreter");
     run->add_flag("--report{text}", c.report, "what the tiers did, to stderr")
         ->check(CLI::IsMember({"text", "json"}));
+    words.time_loops(*run, c.loops);
+    run->add_flag("--log", c.log, "the records of log probes, to stderr");
     words.add_to(*run);
     run->callback([this] { code = with_options(words, ir_command, ir_run); });
   }

@@ -32,6 +32,44 @@ std::string hash_text(uint64_t hash) {
   return text;
 }
 
+template <typename T>
+ordered_json to_json(const std::optional<T>& n) {
+  return n ? ordered_json(*n) : ordered_json(nullptr);
+}
+
+ordered_json to_json(SlotKind kind, const TopEntry& e) {
+  ordered_json j;
+  if (kind == SlotKind::kCallTarget) {
+    j["name"] = e.name;
+  } else {
+    j["value"] = e.value;
+  }
+  j["estimate"] = e.estimate;
+  j["share"] = e.share;
+  return j;
+}
+
+ordered_json to_json(const SiteReport& s) {
+  ordered_json j;
+  j["kind"] = slot_kind_name(s.kind);
+  j["site"] = s.site;
+  if (s.kind == SlotKind::kGauge) {
+    j["value"] = s.gauge;
+    return j;
+  }
+  j["estimate"] = s.estimate;
+  if (has_table(s.kind)) {
+    j["top"] = ordered_json::array();
+    for (const TopEntry& e : s.top) j["top"].push_back(to_json(s.kind, e));
+  }
+  if (s.kind == SlotKind::kValue || s.kind == SlotKind::kRange) {
+    j["min"] = to_json(s.min);
+    j["max"] = to_json(s.max);
+  }
+  if (s.kind == SlotKind::kLog) j["lost"] = s.lost;
+  return j;
+}
+
 ordered_json to_json(const MethodReport& m) {
   ordered_json j;
   j["method"] = to_json(m.method);
@@ -46,7 +84,12 @@ ordered_json to_json(const MethodReport& m) {
   j["bursts"] = m.bursts;
   j["flushes"] = m.flushes;
   j["osr_entries"] = m.osr_entries;
-  j["counter_error"] = m.counter_error;
+  j["observing"] = observing_name(m.observing);
+  j["interval"] = m.interval != 0 ? ordered_json(m.interval) : ordered_json(nullptr);
+  j["error_bound"] = to_json(m.error_bound);
+  j["dual_error"] = to_json(m.dual_error);
+  j["sites"] = ordered_json::array();
+  for (const SiteReport& s : m.sites) j["sites"].push_back(to_json(s));
   j["versions"] = ordered_json::array();
   for (const VersionReport& v : m.versions) j["versions"].push_back(to_json(v));
   j["last_error"] = m.last_error;
@@ -75,7 +118,11 @@ ordered_json to_json(const LossReport& l) {
           {"compiles_failed", l.compiles_failed},
           {"code_refused", l.code_refused},
           {"evictions", l.evictions},
-          {"sink_errors", l.sink_errors}};
+          {"sink_errors", l.sink_errors},
+          {"log_records", l.log_records},
+          {"loops_full", l.loops_full},
+          {"loops_stale", l.loops_stale},
+          {"loops_spoiled", l.loops_spoiled}};
 }
 
 ordered_json to_json(const StressReport& s) {
@@ -96,6 +143,7 @@ std::string report_json(const Report& r) {
   j["code_bytes_in_service"] = r.code_bytes_in_service;
   j["code_bytes_freed"] = r.code_bytes_freed;
   j["compile_ns_total"] = r.compile_ns_total;
+  j["overhead_share"] = to_json(r.overhead_share);
   j["methods"] = ordered_json::array();
   for (const MethodReport& m : r.methods) j["methods"].push_back(to_json(m));
   j["decisions"] = ordered_json::array();

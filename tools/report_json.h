@@ -1,5 +1,6 @@
 // report_json.h: the report for programs. Keys are the field names of uptier/report.h, with the
-// fields of MethodReport::key beside the others; an id that is none is null.
+// fields of MethodReport::key beside the others; an id that is none, and what is not known, is
+// null. Of a site stand the fields that its kind has.
 #pragma once
 
 #include <string>

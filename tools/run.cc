@@ -7,7 +7,6 @@
 #include "embed/wasm/wasi.h"
 #include "embed/wasm/wasi_bind.h"
 #include "tools/commands.h"
-#include "tools/report_json.h"
 #include "tools/values.h"
 
 namespace uptier::tools {
@@ -75,13 +74,6 @@ int start(wasm::Instance& instance, const RunCommand& c) {
   return trapped(r.trap);
 }
 
-void print_report(Runtime& runtime, const RunCommand& c) {
-  runtime.flush();
-  Report r = runtime.report();
-  std::string text = c.report == "json" ? report_json(r) : r.text(c.report_methods);
-  std::fputs(text.c_str(), stderr);
-}
-
 }  // namespace
 
 int run(const RunCommand& c) {
@@ -118,7 +110,7 @@ int run(const RunCommand& c) {
   } else {
     code = trapped(made.trap);
   }
-  if (!c.report.empty()) print_report(runtime, c);
+  show(runtime, {c.report, c.report_methods, c.loops, c.log});
   return code;
 }
 

@@ -27,7 +27,8 @@ namespace uptier {
 // the low one first. A table counts by key what it has room for, `other` all the rest.
 //
 // Of a loop, `timed` of the entries were timed, through all their (timed) iterations; squares is
-// the sum of cycles^2 over them. Of a log, `events` counts those that are lost, too.
+// the sum of cycles^2 over them. An execution that is being timed is an entry once it is over. Of a
+// log, `events` counts those that are lost, too.
 enum class SlotKind : uint8_t {
   kBlock = 1,   // [count] of executions
   kEdge,        // [count] of transitions
@@ -198,19 +199,26 @@ struct MethodProfile {
   // probability (1 - 1/w)^N, so `high` is ln 0.05 / ln(1 - 1/w), about 3 w.
   std::optional<Estimate> estimate(SlotKind kind, SiteId site) const;
 
-  // Returns the cycles that all executions of a loop took: the mean of the timed ones times the
-  // estimated entries. Nothing where executions were seen but none was timed.
+  // Returns the cycles that all executions of a loop took. Nothing where executions were seen but
+  // none was timed.
   //
-  // The relative variance is that of the mean and that of the entries together:
+  // Executions are timed after each flush, and those of one window between flushes stand for the
+  // entries of that window (profile/estimate.h has the law), so that a loop that changes as the
+  // program goes on is not taken for what it was at the beginning. The total is their weighted mean
+  // times the estimated entries. Its relative variance is that of the mean and that of the entries
+  // together:
   //
-  //     s^2 / (timed * mean^2) * (1 - timed / entries) + (1 - 1/w) / n_eff
+  //     s^2 / (m * mean^2) * (1 - timed / entries) + (1 - 1/w) / n_eff
   //
-  // with s^2 = (squares - cycles^2 / timed) / (timed - 1) and entries the estimated ones (Cochran
-  // 1977, chapter 2; of a product relative variances add up, Goodman, JASA 55, 1960). Of a single
-  // timed execution s is taken to be the mean.
+  // with s^2 = (squares - cycles^2 / timed) / (timed - 1), entries the estimated ones, and m the
+  // timed executions that count when weights f differ, (sum f)^2 / sum f^2 (Cochran 1977, chapters
+  // 2 and 5; Kish, Survey Sampling, 1965; of a product relative variances add up, Goodman, JASA 55,
+  // 1960). Of a single timed execution s is taken to be the mean. The spread between windows is
+  // part of s although it is no error, so the interval is rather too wide where windows differ.
   std::optional<Estimate> loop_cycles(SiteId site) const;
 
-  // Sets `estimates` and the estimates of tables to the counts times `weight`, saturating.
+  // Sets `estimates` and the estimates of tables to the counts times `weight`, saturating; those of
+  // squares to weight^2 of them.
   void weigh(uint64_t weight);
 
   // Fails unless the schema is valid, counts and estimates have its number of words, no word that

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "uptier/host.h"
 #include "uptier/ids.h"
+#include "uptier/profile.h"
 
 namespace uptier {
 
@@ -34,6 +36,35 @@ struct VersionReport {
   bool freed = false;
 };
 
+// Where the schedule is with a method. kLearning: it is sampled; kKnown: its profile is near enough
+// the truth, and it is left alone; kLooking: it is sampled for a while to see whether that still
+// holds; kOff: it is not sampled at all (optimized, or a tier mode without samples).
+enum class Observing : uint8_t { kOff, kLearning, kKnown, kLooking };
+// Returns "off", "learning", "known" or "looking".
+const char* observing_name(Observing o);
+
+// One callee of an indirect call, or one value of a value probe.
+struct TopEntry {
+  std::string name;  // of the callee; empty for a value
+  int64_t value = 0;
+  double estimate = 0;  // executions, estimated
+  double share = 0;     // of the site's
+};
+
+// What was seen at one site that is not control flow and not a loop.
+struct SiteReport {
+  static constexpr size_t kTop = 4;
+
+  SlotKind kind = SlotKind::kCallTarget;
+  SiteId site = 0;
+  double estimate = 0;         // executions (counter: what the host added), estimated; gauge: 0
+  std::vector<TopEntry> top;   // the greatest first, at most kTop: call targets and values
+  std::optional<int64_t> min;  // of values and ranges
+  std::optional<int64_t> max;
+  uint64_t gauge = 0;  // the last value, kGauge
+  uint64_t lost = 0;   // records overwritten unread, kLog
+};
+
 struct MethodReport {
   MethodId method;
   MethodKey key;
@@ -46,11 +77,56 @@ struct MethodReport {
   uint64_t bursts = 0;
   uint64_t flushes = 0;
   uint64_t osr_entries = 0;
-  // With CounterMode::kDual: sum |scalable - exact| / sum exact over its counters, as of the last
-  // flush. Else 0.
-  double counter_error = 0;
+  Observing observing = Observing::kOff;
+  uint64_t interval = 0;  // mean gap between samples from here on; 0: none are taken
+  // How far the profile is from the truth at most (odds 95 %, as a share of all executions): 0..1.
+  // Nothing while too little is known, or while rates are fixed.
+  std::optional<double> error_bound;
+  // With counters=dual: sum |approximate - exact| / sum exact of the counters of flow.
+  std::optional<double> dual_error;
+  std::vector<SiteReport> sites;  // those that saw something, most executions first
   std::vector<VersionReport> versions;
   std::string last_error;  // of a compilation that failed; the method runs on in what it has
+};
+
+// A loop that instrumented copies time (Options::loops), or with loop_functions a function's body.
+struct LoopReport {
+  MethodId method;
+  MethodKey key;
+  std::string name;     // of the method
+  LoopId loop;          // numbered in build order from 0 in each method; none for the body
+  LoopId parent;        // the next loop outwards in the method, timed or not, or none
+  uint32_t depth = 0;   // 0: outermost
+  uint32_t height = 0;  // 0: innermost
+  std::optional<uint32_t> location;  // of its header: FunctionBuilder::set_location; 0 is none
+  // Where its code begins and ends in the instrumented copy, in bytes from the copy's entry; both
+  // are 0 when there has been none.
+  uint32_t start_offset = 0;
+  uint32_t end_offset = 0;
+  // Estimated for all executions; `timed` of them were timed. As MethodProfile::loop_cycles has it;
+  // nothing when executions were seen but none was timed.
+  double entries = 0;
+  double iterations = 0;
+  uint64_t timed = 0;
+  std::optional<Estimate> cycles;
+  // Less the cycles of the timed loops inside of it in the same method, and not below 0; calls are
+  // included, with the loops of callees.
+  std::optional<double> exclusive_cycles;
+  // Of the cycles that threads have been attached for. Executions inside of others of the same loop
+  // (recursion) are in both; shares of loops of callers and callees overlap.
+  double share = 0;
+};
+
+// What one visit of a log probe saw (ProbeKind::kLog).
+struct LogRecord {
+  MethodId method;
+  SiteId site = 0;      // as in the method's Schema
+  uint32_t tag = 0;     // as FunctionBuilder::probe was given it
+  uint64_t value = 0;   // as ProbeKind has it
+  uint64_t cycles = 0;  // time stamp counter: of one clock for all threads, in order for each
+  uint32_t thread = 0;  // number of the attachment, from 1
+
+  friend bool operator==(const LogRecord&, const LogRecord&) = default;
 };
 
 // Everything that was lost or refused, so that nothing is hidden.
@@ -63,6 +139,11 @@ struct LossReport {
   uint64_t code_refused = 0;  // code_budget spent
   uint64_t evictions = 0;     // methods that gave up their code for others; made again when called
   uint64_t sink_errors = 0;
+  uint64_t log_records = 0;  // overwritten before read_log() took them
+  // Executions of loops that were counted but not timed, when they were to be:
+  uint64_t loops_full = 0;     // more were under way than a thread keeps track of
+  uint64_t loops_stale = 0;    // their end was not seen (a trap, another copy)
+  uint64_t loops_spoiled = 0;  // recursion hid whose iterations they were
 };
 
 // How often each kind of stress switch forced something; a stress run with 0 tested nothing.
@@ -92,6 +173,9 @@ struct Report {
   uint64_t code_bytes_in_service = 0;
   uint64_t code_bytes_freed = 0;
   uint64_t compile_ns_total = 0;
+  // What the budget has measured instrumentation to cost, of the threads' processor time. Nothing
+  // without a budget.
+  std::optional<double> overhead_share;
 
   // Returns the report as a table for people, `methods_shown` methods at most (0: all).
   std::string text(size_t methods_shown = 30) const;

@@ -120,6 +120,16 @@ class Runtime {
   // Returns the merged profile of everything flushed so far.
   virtual Profile profile() const = 0;
 
+  // Returns the loops of all methods that were compiled and are timed, most cycles first; empty
+  // without Options::loops and loop_functions. Counts are those that were flushed. Thread: any.
+  virtual std::vector<LoopReport> loops() const = 0;
+
+  // Takes the records of log probes that all threads have made so far, those that have detached
+  // first: of each thread in order, oldest first. A thread's ring keeps the latest log_records, and
+  // as many are kept of all threads that have detached; what is lost for that is counted in
+  // LossReport::log_records and, while its thread is attached, at its site. Thread: any.
+  virtual std::vector<LogRecord> read_log() = 0;
+
   // Returns the text form of a method's IR. Describes the method afresh. Errors: what `build`
   // returns.
   virtual Result<std::string> ir(MethodId m) = 0;

@@ -1,0 +1,212 @@
+// The report as a table for people.
+#include "uptier/report.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+namespace uptier {
+namespace {
+
+constexpr size_t kSitesShown = 3;
+constexpr size_t kTopShown = 3;
+
+// Names come from modules: what could steer a terminal is shown as '?'.
+std::string text_only(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return out;
+}
+
+// Adds a line.
+template <typename... Args>
+void line(std::string& out, const char* format, Args... args) {
+  char buffer[512];
+  int n = std::snprintf(buffer, sizeof buffer, format, args...);
+  out += text_only({buffer, static_cast<size_t>(std::clamp(n, 0, 511))});
+  out += '\n';
+}
+
+std::string percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f %%", 100 * share);
+  return text;
+}
+
+using ull = unsigned long long;
+
+uint64_t compile_ns(const MethodReport& m) {
+  uint64_t sum = 0;
+  for (const VersionReport& v : m.versions) sum += v.compile_ns;
+  return sum;
+}
+
+uint64_t code_bytes(const MethodReport& m) {
+  uint64_t sum = 0;
+  for (const VersionReport& v : m.versions) sum += v.freed ? 0 : v.code_bytes;
+  return sum;
+}
+
+std::string version_text(const VersionReport& v) {
+  std::string text = v.tier == Tier::kOptimized      ? "optimized"
+                     : v.copy == Copy::kInstrumented ? "instrumented"
+                                                     : "baseline";
+  if (v.osr_loop.valid()) text += "@loop" + std::to_string(v.osr_loop.index());
+  if (v.freed) return text + " (freed)";
+  return v.retired ? text + " (retired)" : text;
+}
+
+// "  learning, 1 in 16, error < 3.10 %", in front of what its sites saw.
+void observing_line(std::string& out, const MethodReport& m) {
+  if (m.observing == Observing::kOff && !m.error_bound && !m.dual_error) return;
+  std::string text = observing_name(m.observing);
+  if (m.interval != 0) text += ", 1 in " + std::to_string(m.interval);
+  if (m.error_bound) text += ", error < " + percent(*m.error_bound);
+  if (m.dual_error) text += ", scalable counters off by " + percent(*m.dual_error);
+  line(out, "    %s", text.c_str());
+}
+
+std::string entry_text(const SiteReport& s, const TopEntry& e) {
+  bool callee = s.kind == SlotKind::kCallTarget;
+  return (callee ? e.name : std::to_string(e.value)) + " " + percent(e.share);
+}
+
+void site_line(std::string& out, const SiteReport& s) {
+  std::string text = std::string(slot_kind_name(s.kind)) + " " + std::to_string(s.site) + ": ";
+  if (s.kind == SlotKind::kGauge) {
+    text += std::to_string(s.gauge);
+  } else {
+    char number[32];
+    std::snprintf(number, sizeof number, "%.0f", s.estimate);
+    text += number;
+  }
+  if (s.min && s.max) text += ", " + std::to_string(*s.min) + ".." + std::to_string(*s.max);
+  for (size_t i = 0; i < std::min<size_t>(s.top.size(), kTopShown); ++i) {
+    text += ", " + entry_text(s, s.top[i]);
+  }
+  if (s.lost != 0) text += ", lost " + std::to_string(s.lost);
+  // Names may be of any length.
+  out += "      " + text_only(text) + '\n';
+}
+
+void sites_lines(std::string& out, const MethodReport& m) {
+  for (size_t i = 0; i < std::min<size_t>(m.sites.size(), kSitesShown); ++i) {
+    site_line(out, m.sites[i]);
+  }
+  if (m.sites.size() > kSitesShown) {
+    line(out, "      ... and %zu sites more", m.sites.size() - kSitesShown);
+  }
+}
+
+void methods_table(std::string& out, const Report& r, size_t shown) {
+  line(out, "%-28s %-10s %12s %9s %12s %8s %7s %5s %10s %9s", "method", "tier", "calls", "samples",
+       "iterations", "bursts", "flushes", "osr", "code", "compile");
+  for (size_t i = 0; i < std::min(shown, r.methods.size()); ++i) {
+    const MethodReport& m = r.methods[i];
+    line(out, "%-28.28s %-10s %12llu %9llu %12llu %8llu %7llu %5llu %8llu B %6.2f ms",
+         m.name.c_str(), tier_name(m.tier), ull(m.calls), ull(m.sampled_calls),
+         ull(m.loop_iterations), ull(m.bursts), ull(m.flushes), ull(m.osr_entries),
+         ull(code_bytes(m)), compile_ns(m) / 1e6);
+    std::string versions;
+    for (const VersionReport& v : m.versions) {
+      versions += (versions.empty() ? "" : ", ") + version_text(v);
+    }
+    // Both of any length, so not through line().
+    if (!versions.empty()) out += "    " + versions + "\n";
+    observing_line(out, m);
+    sites_lines(out, m);
+    if (!m.last_error.empty()) out += "    error: " + m.last_error + "\n";
+  }
+  if (r.methods.size() > shown) { line(out, "... and %zu methods more", r.methods.size() - shown); }
+}
+
+void decisions_table(std::string& out, const Report& r, size_t shown) {
+  // A decision to keep is only of interest where it is the last word on a method.
+  std::vector<const DecisionRecord*> rows;
+  for (const DecisionRecord& d : r.decisions) {
+    if (d.action != "keep") rows.push_back(&d);
+  }
+  line(out, "decisions: %zu, of which %zu ask for a compilation", r.decisions.size(), rows.size());
+  for (size_t i = 0; i < std::min(shown, rows.size()); ++i) {
+    const DecisionRecord& d = *rows[i];
+    line(out, "  #%-5llu %-28.28s %-18s %s", ull(d.sequence), d.method_name.c_str(),
+         d.action.c_str(), d.reason.c_str());
+  }
+  if (rows.size() > shown) line(out, "  ... and %zu more", rows.size() - shown);
+}
+
+void losses_table(std::string& out, const LossReport& l) {
+  const std::pair<const char*, uint64_t> rows[] = {
+      {"samples without an instrumented copy", l.samples_without_copy},
+      {"slabs refused", l.slabs_refused},
+      {"flushes delayed", l.flushes_delayed},
+      {"requests dropped", l.requests_dropped},
+      {"compilations failed", l.compiles_failed},
+      {"code refused", l.code_refused},
+      {"evictions", l.evictions},
+      {"trace events lost", l.sink_errors},
+      {"log records overwritten", l.log_records},
+      {"loops too deep to time", l.loops_full},
+      {"loops whose end was not seen", l.loops_stale},
+      {"loops spoiled by recursion", l.loops_spoiled},
+  };
+  std::string text;
+  for (auto [what, n] : rows) {
+    if (n != 0) text += (text.empty() ? "" : ", ") + std::string(what) + " " + std::to_string(n);
+  }
+  line(out, "losses: %s", text.empty() ? "none" : text.c_str());
+}
+
+void stress_table(std::string& out, const StressReport& s) {
+  struct Row {
+    const char* kind;
+    uint64_t forced, points;
+  };
+  const Row rows[] = {
+      {"osr", s.osr_forced, s.osr_points},       {"copy", s.copy_forced, s.copy_points},
+      {"guard", s.guard_forced, s.guard_points}, {"compile", s.compile_forced, s.compile_points},
+      {"code", s.code_forced, s.code_points},    {"delay", s.delay_forced, s.delay_points},
+      {"flip", s.flip_forced, s.flip_points},
+  };
+  std::string text;
+  for (const Row& r : rows) {
+    if (r.points == 0) continue;
+    text += text.empty() ? "" : ", ";
+    text +=
+        std::string(r.kind) + " " + std::to_string(r.forced) + " of " + std::to_string(r.points);
+  }
+  if (!text.empty()) line(out, "stress: %s forced", text.c_str());
+}
+
+}  // namespace
+
+const char* observing_name(Observing o) {
+  switch (o) {
+    case Observing::kOff: return "off";
+    case Observing::kLearning: return "learning";
+    case Observing::kKnown: return "known";
+    case Observing::kLooking: return "looking";
+  }
+  return "?";
+}
+
+std::string Report::text(size_t methods_shown) const {
+  size_t shown = methods_shown == 0 ? SIZE_MAX : methods_shown;
+  std::string out;
+  methods_table(out, *this, shown);
+  decisions_table(out, *this, shown);
+  line(out,
+       "methods: %llu registered, %zu called; code: %llu bytes in service, %llu freed; "
+       "compile time %.2f ms",
+       ull(methods_registered), methods.size(), ull(code_bytes_in_service), ull(code_bytes_freed),
+       compile_ns_total / 1e6);
+  if (overhead_share) line(out, "overhead: %s of the time", percent(*overhead_share).c_str());
+  losses_table(out, losses);
+  stress_table(out, stress);
+  return out;
+}
+
+}  // namespace uptier

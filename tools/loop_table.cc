@@ -1,0 +1,138 @@
+#include "tools/loop_table.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace uptier::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+bool ran(const LoopReport& r) { return r.entries > 0 || r.timed > 0; }
+
+std::vector<LoopReport> rows_of(std::span<const LoopReport> loops) {
+  std::vector<LoopReport> rows;
+  std::copy_if(loops.begin(), loops.end(), std::back_inserter(rows), ran);
+  return rows;
+}
+
+std::string number(const char* format, double n) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, n);
+  return text;
+}
+
+std::string id_text(LoopId l) { return l.valid() ? std::to_string(l.index()) : "-"; }
+
+std::string hex(uint32_t n) {
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%x", n);
+  return text;
+}
+
+// Half the width of the interval, relative to the total.
+std::string error_text(const LoopReport& r) {
+  if (!r.cycles || r.cycles->total == 0) return "-";
+  double half = std::max(r.cycles->high - r.cycles->total, r.cycles->total - r.cycles->low);
+  return number("%.1f %%", 100 * half / r.cycles->total);
+}
+
+// Names come from modules: what could steer a terminal is shown as '?'.
+std::string name_text(const std::string& name) {
+  constexpr size_t kShown = 32;
+  std::string out = name.substr(0, kShown);
+  for (char& c : out) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return out;
+}
+
+// A field in quotes, as RFC 4180 has it.
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + '"';
+}
+
+ordered_json to_json(LoopId l) { return l.valid() ? ordered_json(l.index()) : nullptr; }
+
+ordered_json to_json(const LoopReport& r) {
+  ordered_json j;
+  j["method"] = r.method.valid() ? ordered_json(r.method.index()) : nullptr;
+  j["function"] = r.name;
+  j["module_key"] = r.key.module_key;
+  j["function_index"] = r.key.function_index;
+  j["loop"] = to_json(r.loop);
+  j["parent"] = to_json(r.parent);
+  j["depth"] = r.loop.valid() ? ordered_json(r.depth) : nullptr;
+  j["height"] = r.loop.valid() ? ordered_json(r.height) : nullptr;
+  j["location"] = r.location ? ordered_json(*r.location) : nullptr;
+  j["start_offset"] = r.start_offset;
+  j["end_offset"] = r.end_offset;
+  j["cycles"] = r.cycles ? ordered_json(r.cycles->total) : nullptr;
+  j["cycles_low"] = r.cycles ? ordered_json(r.cycles->low) : nullptr;
+  j["cycles_high"] = r.cycles ? ordered_json(r.cycles->high) : nullptr;
+  j["exclusive_cycles"] = r.exclusive_cycles ? ordered_json(*r.exclusive_cycles) : nullptr;
+  j["entries"] = r.entries;
+  j["iterations"] = r.iterations;
+  j["timed"] = r.timed;
+  j["share"] = r.share;
+  return j;
+}
+
+}  // namespace
+
+std::string loops_text(std::span<const LoopReport> loops) {
+  std::string out;
+  auto add = [&out](const char* name, const std::string(&cells)[10]) {
+    constexpr int kWidths[] = {5, 6, 9, 9, 16, 9, 16, 13, 14, 9};
+    char text[256];
+    int n = std::snprintf(text, sizeof text, "%-32s", name);
+    for (size_t i = 0; i < std::size(cells); ++i) {
+      auto at = static_cast<size_t>(n);
+      n += std::snprintf(text + at, sizeof text - at, " %*s", kWidths[i], cells[i].c_str());
+    }
+    out += std::string(text) + '\n';
+  };
+  add("function", {"loop", "depth", "start", "end", "cycles", "+-", "exclusive", "entries",
+                   "iterations", "share"});
+  for (const LoopReport& r : rows_of(loops)) {
+    add(name_text(r.name).c_str(),
+        {id_text(r.loop), r.loop.valid() ? std::to_string(r.depth) : "-", hex(r.start_offset),
+         hex(r.end_offset), r.cycles ? number("%.0f", r.cycles->total) : "-", error_text(r),
+         r.exclusive_cycles ? number("%.0f", *r.exclusive_cycles) : "-", number("%.0f", r.entries),
+         number("%.0f", r.iterations), number("%.2f %%", 100 * r.share)});
+  }
+  return out;
+}
+
+std::string loops_json(std::span<const LoopReport> loops) {
+  ordered_json j = ordered_json::array();
+  for (const LoopReport& r : rows_of(loops)) j.push_back(to_json(r));
+  // Names come from the module and may be any bytes.
+  return j.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string loops_csv(std::span<const LoopReport> loops) {
+  std::string out =
+      "function,loop,depth,start_offset,end_offset,cycles,cycles_low,cycles_high,"
+      "exclusive_cycles,entries,iterations,timed,share,parent,height,location\r\n";
+  for (const LoopReport& r : rows_of(loops)) {
+    ordered_json j = to_json(r);
+    out += quoted(r.name);
+    for (const char* key : {"loop", "depth", "start_offset", "end_offset", "cycles", "cycles_low",
+                            "cycles_high", "exclusive_cycles", "entries", "iterations", "timed",
+                            "share", "parent", "height", "location"}) {
+      out += ',';
+      if (!j[key].is_null()) out += j[key].dump();
+    }
+    out += "\r\n";
+  }
+  return out;
+}
+
+}  // namespace uptier::tools
