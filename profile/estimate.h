@@ -29,9 +29,9 @@ struct Observed {
 // the rising ones take what was released in proportion to how much they rise. So the estimates of a
 // site add up to what its total came to, weighted.
 //
-// Of a loop, only some executions are timed, the first ones after each snapshot, while what loops do
-// changes as a program goes on. So the sample is stratified: those timed between two snapshots stand
-// for the entries that came on between them, and for earlier ones that none stood for yet:
+// Of a loop, only some executions are timed, the first ones after each snapshot, while what loops
+// do changes as a program goes on. So the sample is stratified: those timed between two snapshots
+// stand for the entries that came on between them, and for earlier ones that none stood for yet:
 //
 //     due = estimated entries so far - entries that were stood for,  at least weight * timed
 //     estimate of timed += due                   entries that were stood for
@@ -39,33 +39,39 @@ struct Observed {
 //     estimate of squares += its step * f^2
 //
 // with f = due / timed, or, since all iterations are counted and cycles go with them, the same
-// quotient of iterations (a ratio estimator). The quotient of entries is taken where all were timed,
-// which makes f the weight, and where fewer than 16 were, since an execution under way has
+// quotient of iterations (a ratio estimator). The quotient of entries is taken where all were
+// timed, which makes f the weight, and where fewer than 16 were, since an execution under way has
 // iterations but is no entry yet. With a constant f that is the one mean times all entries.
 // Source: Cochran, Sampling Techniques, 3rd ed. (1977), chapters 5 and 6.
 //
 // The counts must be those of a MethodProfile that passes check. O(words + entries).
 void advance(Observed& seen, const Schema& schema, Observed now, uint64_t weight);
 
-// How many opportunities (calls, and iterations / burst) what was counted stands for: the sum over
-// windows of samples (sampled calls and bursts) times their weight. Where sampling pauses that is
-// fewer than there were, and estimates have to be stretched; a ratio estimator, consistent, and
-// unbiased while the pauses do not depend on what the method does (Cochran 1977, chapter 6).
+// What an id's samples stand for, where sampling adapts.
+//
+// Opportunities are calls, and iterations / burst; samples are sampled calls and bursts. A window's
+// samples stand for the opportunities that there were since the last window that had any: their
+// weight is opportunities / samples, not the interval that was in force (post-stratification). With
+// intervals that change by orders of magnitude a single sample at a wide one would otherwise
+// outweigh all others; and what ran while sampling paused goes to the samples that follow. Weights
+// are whole numbers, so the sum is put right at the end: `stretch` is opportunities / covered, with
+// covered the sum of samples * weight.
+//
+// A ratio estimator: consistent, its bias of the order 1 / samples (Cochran 1977, 5A.9 and 6.8).
 struct Coverage {
   double covered = 0;
-  uint64_t samples = 0;  // when the last window ended
+  double opportunities = 0;  // when the last window with samples ended
+  uint64_t samples = 0;      // likewise
 
-  void end_window(uint64_t samples_now, uint64_t weight) {
-    if (samples_now > samples) {
-      covered += static_cast<double>(samples_now - samples) * static_cast<double>(weight);
-      samples = samples_now;
-    }
-  }
-  // Returns what estimates are to be multiplied by; 1 if nothing is known, or nothing was missed.
+  // Ends a window; returns the weight of its samples, at least 1.
+  uint64_t weigh(uint64_t samples_now, double opportunities_now);
+  // The same with a weight that is known.
+  void end_window(uint64_t samples_now, uint64_t weight);
+  // Returns what estimates are to be multiplied by; 1 if nothing is known.
   double stretch(uint64_t calls, uint64_t iterations, uint64_t burst) const;
 };
 
-// Multiplies every estimate by a factor of at least 1, saturating.
+// Multiplies every estimate by a positive factor, saturating; none falls below its count.
 void stretch(const Schema& schema, Observed& seen, double factor);
 
 }  // namespace uptier::profile

@@ -87,7 +87,7 @@ Status ProfileBuilder::add_data(const InstrumentationData& data) {
                          std::move(stream.tables)};
   profile::advance(seen, stream.schema, std::move(*now), stream.pending.interval);
   const FlushEvent& flush = stream.pending;
-  profile::Coverage coverage{stream.covered, stream.samples};
+  profile::Coverage coverage{.covered = stream.covered, .samples = stream.samples};
   coverage.end_window(flush.sampled_calls + flush.bursts, flush.interval);
   stream.covered = coverage.covered;
   stream.samples = coverage.samples;
@@ -118,7 +118,7 @@ Profile ProfileBuilder::profile(MergeReport* report) const {
     method.counts = stream.counts;
     profile::Observed seen{stream.counts, stream.estimates, stream.tables};
     const FlushEvent& last = stream.flushed;
-    const profile::Coverage coverage{stream.covered, stream.samples};
+    const profile::Coverage coverage{.covered = stream.covered};
     profile::stretch(stream.schema, seen,
                      coverage.stretch(last.calls, last.iterations, last.burst));
     method.estimates = std::move(seen.estimates);

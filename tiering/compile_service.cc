@@ -202,8 +202,8 @@ std::vector<Plan> RuntimeImpl::first_plans(const Method& m) const {
   return both ? std::vector<Plan>{plain, copy} : std::vector<Plan>{plain};
 }
 
-// All versions are made before any is in service, and the plain copy comes last: where no sample may
-// be missed, another thread's call must not find it alone.
+// All versions are made before any is in service, and the plain copy comes last: where no sample
+// may be missed, another thread's call must not find it alone.
 Status RuntimeImpl::compile_first(Method& m) {
   std::vector<std::unique_ptr<Version>> made;
   for (const Plan& plan : first_plans(m)) {

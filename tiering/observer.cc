@@ -10,13 +10,6 @@ namespace {
 
 constexpr const char* kGapNames[] = {"random", "fixed", "prime", "exact"};
 
-struct Totals {
-  uint64_t calls = 0;
-  uint64_t sampled_calls = 0;
-  uint64_t iterations = 0;
-  uint64_t bursts = 0;
-};
-
 Totals totals(const Method& m) {
   Totals t;
   for (const auto& [thread, s] : m.streams) {
@@ -86,11 +79,21 @@ uint64_t Observer::announce(Method& m) {
   return handle_of(m);
 }
 
-// How many executions one that was counted in the window of a note stands for.
-uint64_t Observer::weight_of(const sampler::Note& note) const {
+// How many executions one that was counted in the window of a note stands for; ends the window of
+// the stream's coverage.
+uint64_t Observer::weight_of(const Method& m, const sampler::Note& note, const Totals& t,
+                             Stream& counted) const {
+  uint64_t samples = t.sampled_calls + t.bursts;
+  if (options_.adaptive) {
+    double iterations = static_cast<double>(t.iterations) / static_cast<double>(options_.burst);
+    return counted.coverage.weigh(samples, static_cast<double>(t.calls) + iterations);
+  }
   bool shared_countdown = options_.gap == GapMode::kExact;
-  if (shared_countdown) return options_.interval;
-  return std::max<uint64_t>(sampler::weight_of({note.rate}, ladder_), 1);
+  uint64_t weight = shared_countdown ? options_.interval : sampler::weight_of({note.rate}, ladder_);
+  if (m.probes.counts_by_calls()) weight = 1;
+  weight = std::max<uint64_t>(weight, 1);
+  counted.coverage.end_window(samples, weight);
+  return weight;
 }
 
 void Observer::take_trap(Method& m, uint32_t thread, SiteId block, uint64_t frames) {
@@ -116,8 +119,15 @@ sampler::Verdict Observer::take(Method& m, uint32_t thread, const sampler::Note&
   // A change of rate may take a burst back; what was published stays.
   s.bursts = std::max(s.bursts, note.bursts);
 
-  uint64_t weight = weight_of(note);
-  Stream& counted = m.probes.shared() ? m.streams[0] : s;
+  bool all = m.probes.shared();
+  Stream& counted = all ? m.streams[0] : s;
+  Totals t = totals(m);
+  if (!all) t = {s.calls, s.sampled_calls, s.iterations, s.bursts};
+  // What counts by being called is known of every call.
+  if (m.probes.counts_by_calls()) t.sampled_calls = t.calls;
+  uint64_t samples = t.sampled_calls + t.bursts;
+  uint64_t before = counted.coverage.samples;
+  uint64_t weight = weight_of(m, note, t, counted);
   counted.mixed |= counted.interval != 0 && counted.interval != weight;
   counted.interval = weight;
   if (counted.words.size() < counts.size()) counted.words.resize(counts.size());
@@ -125,10 +135,8 @@ sampler::Verdict Observer::take(Method& m, uint32_t thread, const sampler::Note&
   for (size_t i = 0; i < counts.size(); ++i) {
     counted.words[i] = in_order ? counts[i] : std::max(counted.words[i], counts[i]);
   }
-  Totals t = totals(m);
-  bool all = m.probes.shared();
-  auto verdict = end_window(m, counted, all ? t.sampled_calls : s.sampled_calls,
-                            all ? t.sampled_calls + t.bursts : s.sampled_calls + s.bursts, weight);
+  auto verdict =
+      end_window(m, counted, t.sampled_calls, samples - std::min(before, samples), weight);
   if (!is_flush(note.kind)) return verdict;
   s.flushes++;
   if (sink_ != nullptr && !m.probes.schema().slots.empty()) emit_flush(m, thread, note, weight);
@@ -137,7 +145,7 @@ sampler::Verdict Observer::take(Method& m, uint32_t thread, const sampler::Note&
 
 // Brings what was seen up to date with the words.
 sampler::Verdict Observer::end_window(Method& m, Stream& counted, uint64_t entries,
-                                      uint64_t samples, uint64_t weight) {
+                                      uint64_t new_samples, uint64_t weight) {
   const ProbeSet& set = m.probes;
   if (set.schema().slots.empty()) return sampler::Verdict::kMore;
   profile::Observed now = set.read(counted.words, counted.traps, entries, method_at_);
@@ -150,9 +158,8 @@ sampler::Verdict Observer::end_window(Method& m, Stream& counted, uint64_t entri
     uint64_t before = counted.seen.counts.empty() ? 0 : counted.seen.counts[i];
     w.counts[i] = now.counts[i] - before;
   }
-  w.samples = samples - std::min(counted.coverage.samples, samples);
+  w.samples = new_samples;
   w.weight = static_cast<uint32_t>(weight);
-  counted.coverage.end_window(samples, weight);
   profile::advance(counted.seen, set.schema(), std::move(now), weight);
   if (!options_.adaptive || w.samples == 0) return sampler::Verdict::kMore;
   return m.convergence.add(w);
@@ -166,6 +173,7 @@ void Observer::emit_flush(Method& m, uint32_t thread, const sampler::Note& note,
   Totals t = totals(m);
   const Stream& s = m.streams[thread];
   if (!set.shared()) t = {s.calls, s.sampled_calls, s.iterations, s.bursts};
+  if (set.counts_by_calls()) t.sampled_calls = t.calls;
   if (set.shared()) counted.flushes++;
   uint64_t id = stream_id(m, number);
   if (!counted.described) emit(profile::make_desc(id, handle_of(m), set.schema()));
@@ -183,7 +191,7 @@ void Observer::emit_flush(Method& m, uint32_t thread, const sampler::Note& note,
 
 // By how much the estimates of a stream fall short of all that ran, because sampling paused.
 double Observer::stretch_of(const Method& m, const Stream& s) const {
-  if (!options_.adaptive) return 1;
+  if (!options_.adaptive || m.probes.counts_by_calls()) return 1;
   bool all = m.probes.shared();
   Totals t = all ? totals(m) : Totals{s.calls, s.sampled_calls, s.iterations, s.bursts};
   return s.coverage.stretch(t.calls, t.iterations, options_.burst);

@@ -25,6 +25,14 @@
 
 namespace uptier::tiering {
 
+// What threads have done of a method.
+struct Totals {
+  uint64_t calls = 0;
+  uint64_t sampled_calls = 0;
+  uint64_t iterations = 0;
+  uint64_t bursts = 0;
+};
+
 class Observer {
  public:
   // `ladder` outlives this.
@@ -62,8 +70,9 @@ class Observer {
  private:
   MethodSnapshot snapshot(const Method& m, const sampler::Note& note) const;
   double stretch_of(const Method& m, const Stream& s) const;
-  uint64_t weight_of(const sampler::Note& note) const;
-  sampler::Verdict end_window(Method& m, Stream& counted, uint64_t entries, uint64_t samples,
+  uint64_t weight_of(const Method& m, const sampler::Note& note, const Totals& t,
+                     Stream& counted) const;
+  sampler::Verdict end_window(Method& m, Stream& counted, uint64_t entries, uint64_t new_samples,
                               uint64_t weight);
   void emit(const TraceEvent& e);
   void emit_flush(Method& m, uint32_t thread, const sampler::Note& note, uint64_t weight);

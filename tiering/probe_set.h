@@ -41,6 +41,8 @@ class ProbeSet {
   const jit::ProbePlan& plan() const { return plan_; }
   const Schema& schema() const { return schema_; }
   uint32_t slab_words() const { return words_; }
+  // Whether a body is one block that nothing in the code counts: its calls say all.
+  bool counts_by_calls() const { return !own_ && words_ == 0 && blocks_ != 0; }
   // Whether threads count in one slab, so that what one hands over is what all have counted.
   bool shared() const { return plan_.counters != CounterMode::kPerThread; }
 

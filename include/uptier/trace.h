@@ -88,11 +88,13 @@ struct FlushEvent {
   uint64_t thread = 0;         // the runtime's number of the thread; 0 where threads share counters
   uint32_t flush_index = 0;    // rises with every flush of the id
   FlushReason reason = FlushReason::kCalls;
-  uint64_t interval = 0;    // mean gap in force since the flush before; 1 is every call, 0 unknown
+  // What one sample since the flush before stands for: the mean gap that was in force, or where
+  // sampling adapts, that there was; 1 is every call, 0 unknown.
+  uint64_t interval = 0;
   uint64_t iterations = 0;  // of the loops of these calls so far
   uint64_t bursts = 0;      // how many stretches of them ran the instrumented copy
-  // Iterations of such a stretch, where sampling adapts: it may pause, and what was counted then
-  // stands for the rest, too. 0 where it does not.
+  // Iterations of such a stretch, where sampling adapts: what was counted stands for all calls and
+  // all iterations / burst. 0 where it does not adapt.
   uint64_t burst = 0;
 
   friend bool operator==(const FlushEvent&, const FlushEvent&) = default;
