@@ -5,12 +5,15 @@
 // error other than 0 of per_thread, interlocked or dual, or one above 0.05 of scalable.
 //
 //   ns_per_call   CPU time of a thread by its calls, the mean of the threads
+//   at_once       threads that ran at the same time, on average: where it is not near their number,
+//                 the machine was busy, and nothing was contended for
 //   error         sum |counted - made| / sum made over the blocks of the method
 //   own_error     what the runtime reports of dual: scalable counters against exact ones
 #include <benchmark/benchmark.h>
 #include <time.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <thread>
@@ -116,14 +119,17 @@ class Counting {
 void counters(benchmark::State& state, CounterMode mode) {
   Counting counting(mode);
   auto threads = static_cast<uint32_t>(state.range(0));
-  double seconds = 0;
+  double seconds = 0, wall = 0;
   for (auto _ : state) {
+    auto start = std::chrono::steady_clock::now();
     double spent = counting.run(threads);
+    wall += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     seconds += spent;
     state.SetIterationTime(spent / threads);
   }
   double calls = static_cast<double>(state.iterations()) * threads * static_cast<double>(kCalls);
   state.counters["ns_per_call"] = seconds * 1e9 / calls;
+  state.counters["at_once"] = seconds / wall;
   state.counters["error"] = counting.error();
   if (mode == CounterMode::kDual) state.counters["own_error"] = counting.own_error();
 }
