@@ -1,12 +1,33 @@
 // What does it cost to be countable? Calls of an almost empty method through its stub, in every
 // state that it can be in, beside a plain C function through a pointer. Bad news: more than a
 // nanosecond between the first two.
+//
+// `stub_and_check` is the difference itself: the same compiled code, called through its stub and
+// through nothing but an indirect jump, in turns within one loop. Bad news: its `extra_ns` above
+// 0.4.
 #include <benchmark/benchmark.h>
+#include <time.h>
+
+#include <algorithm>
+#include <vector>
 
 #include "jit/ir/build.h"
 #include "jit/ir/parse.h"
 #include "tools/ir_host.h"
 #include "uptier/runtime.h"
+
+// A stub without a countdown: a jump through a word.
+extern "C" {
+[[gnu::visibility("hidden")]] uint32_t (*uptier_bench_target)(uint32_t);
+[[gnu::visibility("hidden")]] uint32_t uptier_bench_jump(uint32_t);
+}
+asm(R"(
+  .pushsection .text
+  .balign 32
+uptier_bench_jump:
+  jmp *uptier_bench_target(%rip)
+  .popsection
+)");
 
 namespace {
 
@@ -44,6 +65,33 @@ void method(benchmark::State& state, const Options& options, int warm_calls) {
   call_many(state, leaf);
 }
 
+// ---- A stub against a bare indirect jump --------------------------------------------------------
+
+using Leaf = uint32_t(uint32_t);
+
+// The code that a stub leads to now: what its last instruction, jmp [rip + d], jumps to.
+Leaf* behind(Leaf* stub) {
+  const auto* at = reinterpret_cast<const uint8_t*>(stub);
+  while (at[0] != 0xff || at[1] != 0x25) ++at;
+  int32_t d;
+  __builtin_memcpy(&d, at + 2, sizeof d);
+  Leaf* code;
+  __builtin_memcpy(&code, at + 6 + d, sizeof code);
+  return code;
+}
+
+double ns_per_call(Leaf* leaf, uint64_t calls) {
+  timespec from{}, to{};
+  uint32_t x = 1;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+  for (uint64_t i = 0; i < calls; ++i) x = leaf(x);
+  benchmark::DoNotOptimize(x);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+  auto ns = static_cast<double>(to.tv_sec - from.tv_sec) * 1e9 +
+            static_cast<double>(to.tv_nsec - from.tv_nsec);
+  return ns / static_cast<double>(calls);
+}
+
 Options make(TierMode tier, uint64_t interval, GapMode gap) {
   Options o;
   o.tier = tier;
@@ -77,5 +125,31 @@ void optimized(benchmark::State& s) {
   method(s, make(TierMode::kOptimized, 16, GapMode::kRandom), 0);
 }
 BENCHMARK(optimized);
+
+// One iteration is a pair of short runs, so that a disturbance meets both.
+void stub_and_check(benchmark::State& state) {
+  auto module = jit::parse_module(kLeaf);
+  auto runtime = Runtime::create(make(TierMode::kBaseline, 16, GapMode::kRandom));
+  auto host = tools::IrHost::add(**runtime, *module);
+  ThreadScope scope(**runtime);
+  auto* stub = (*runtime)->entry<Leaf>((*host)->method(MethodId(0)));
+  stub(1);
+  uptier_bench_target = behind(stub);
+  constexpr uint64_t kCalls = 100'000;
+  std::vector<double> through, bare, extra;
+  for (auto _ : state) {
+    through.push_back(ns_per_call(stub, kCalls));
+    bare.push_back(ns_per_call(uptier_bench_jump, kCalls));
+    extra.push_back(through.back() - bare.back());
+  }
+  auto median = [](std::vector<double>& v) {
+    std::nth_element(v.begin(), v.begin() + static_cast<ptrdiff_t>(v.size() / 2), v.end());
+    return v[v.size() / 2];
+  };
+  state.counters["stub_ns"] = median(through);
+  state.counters["bare_ns"] = median(bare);
+  state.counters["extra_ns"] = median(extra);
+}
+BENCHMARK(stub_and_check)->Unit(benchmark::kMicrosecond);
 
 }  // namespace

@@ -106,8 +106,10 @@ const void* RuntimeImpl::best_entry(Method& m, const void* otherwise) const noex
 sampler::CallEvent RuntimeImpl::next_call_event(Method& m, AttachedThread& t) noexcept {
   sampler::MethodState& s = t.state(m.id);
   uint64_t& random = t.context().random;
+  // Where the cell leads to instrumented code, or to optimized code, there is nothing to sample.
+  bool all_seen = always_instrumented_ && options_.gap != GapMode::kExact;
   bool best = m.optimized.load(std::memory_order_relaxed) != nullptr;
-  const sampler::Schedule& schedule = best ? counting_ : schedule_;
+  const sampler::Schedule& schedule = best || all_seen ? counting_ : schedule_;
   if (options_.gap != GapMode::kExact) {
     sampler::MethodRate& method_rate = fast_->rate(m.id.index());
     // A method that is new to a thread which may take no more begins wider.
