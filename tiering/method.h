@@ -77,11 +77,23 @@ struct Stream {
 struct Adaptation {
   enum class Phase : uint8_t { kLearning, kKnown, kLooking };
   Phase phase = Phase::kLearning;
-  uint32_t looks = 0;          // times it was armed again after it was known
-  uint32_t windows = 0;        // whole ones of its convergence when the look began
-  double next_look = 0;        // opportunities (calls, and iterations / burst) at which one is due
-  sampler::Progress gone;      // of threads that have detached
-  sampler::Progress at_tick;   // of all threads, at the last tick
+  uint32_t looks = 0;         // times it was armed again after it was known
+  uint32_t windows = 0;       // whole ones of its convergence when the look began
+  double next_look = 0;       // opportunities (calls, and iterations / burst) at which one is due
+  sampler::Progress gone;     // of threads that have detached
+  sampler::Progress at_tick;  // of all threads, at the last tick
+};
+
+// What is observed of optimized code; see observe_optimized.cc.
+struct OptimizedCopy {
+  std::atomic<const Version*> version{nullptr};  // in service; read by slow paths without a lock
+  // Guarded by Runtime's state mutex.
+  bool asked = false;                 // once for each optimized version
+  uint64_t calls_before = 0;          // calls that were known of when that one came into service
+  std::vector<bool> observed;         // by block site - 1: what the copy counts
+  sampler::Convergence convergence;   // of its windows
+  std::vector<double> known, recent;  // what it counted, up to the last whole window and since
+  bool misled = false;                // it was said that the code was made from another profile
 };
 
 struct Method {
@@ -95,6 +107,7 @@ struct Method {
   std::atomic<const Version*> plain{nullptr};
   std::atomic<const Version*> instrumented{nullptr};
   std::atomic<const Version*> optimized{nullptr};
+  OptimizedCopy optimized_copy;
   // By LoopId; made before `plain` is published, never resized.
   std::unique_ptr<std::atomic<const Version*>[]> osr;
   std::unique_ptr<std::atomic<const Version*>[]> osr_from_host;

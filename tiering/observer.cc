@@ -30,7 +30,8 @@ Totals totals(const Method& m) {
 
 FlushReason reason_of(sampler::NoteKind k) {
   switch (k) {
-    case sampler::NoteKind::kFlushCalls: return FlushReason::kCalls;
+    case sampler::NoteKind::kFlushCalls:
+    case sampler::NoteKind::kOptimized: return FlushReason::kCalls;
     case sampler::NoteKind::kFlushIterations: return FlushReason::kLoops;
     case sampler::NoteKind::kFlushFinal: return FlushReason::kFinal;
     default: return FlushReason::kDemand;

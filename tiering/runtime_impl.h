@@ -170,6 +170,20 @@ class RuntimeImpl final : public Runtime {
   void begin_observing(Method& m);
   void want_copy(Method& m);
 
+  // observe_optimized.cc
+  bool observes_optimized(const Method& m) const noexcept;
+  sampler::Rate rate_of(const Method& m) const noexcept;
+  const void* optimized_sample(Method& m, AttachedThread& t) noexcept;
+  void post_optimized(Method& m, AttachedThread& t) noexcept;
+  sampler::Note optimized_note(Method& m, AttachedThread& t) noexcept;
+  void want_optimized_copy(Method& m);
+  void begin_observing_optimized(Method& m, const Version& v);
+  void retire_optimized_copy(Method& m);
+  void take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
+                      std::span<const uint64_t> counts);
+  void flush_optimized_locked(Method& m, AttachedThread& t);
+  void compare_with_profile(Method& m);
+
   // worker.cc
   void run_worker();
   void await_work();
@@ -219,10 +233,11 @@ class RuntimeImpl final : public Runtime {
   sampler::CostCounts cost_gone_;  // of threads that have detached
   std::optional<sampler::Budget> budget_;
   uint64_t last_tick_ns_ = 0;
-  uint64_t gone_cpu_ns_ = 0;  // of threads that have detached since the last tick
-  sampler::Rate start_rate_;  // of new methods
+  uint64_t gone_cpu_ns_ = 0;               // of threads that have detached since the last tick
+  sampler::Rate start_rate_;               // of new methods
+  sampler::Rate optimized_rate_;           // of methods whose optimized code is observed; constant
   std::atomic<bool> worker_ticks_{false};  // threads have run since the last tick
-  uint64_t activity_ = 0;  // rises with whatever is heard of any method
+  uint64_t activity_ = 0;                  // rises with whatever is heard of any method
   uint64_t compile_ns_total_ = 0;
 
   std::thread worker_;
