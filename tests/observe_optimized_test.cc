@@ -53,7 +53,7 @@ Options watching() {
 class Watched {
  public:
   explicit Watched(const Options& o, TraceSink* sink = nullptr)
-      : runtime_(parse_or_die(kPick), o, sink) {}
+      : runtime_(parse_or_die(kPick), o, sink), thread_(*runtime_.runtime) {}
 
   // Calls `pick`, so many times in a hundred with 1.
   void pick(uint64_t calls, uint64_t ones) {
@@ -95,6 +95,7 @@ class Watched {
 
  private:
   IrRuntime runtime_;
+  ThreadScope thread_;
   Random random_{7};
 };
 
@@ -127,7 +128,7 @@ TEST(ObserveOptimized, the_same_phase_is_no_drift) {
 TEST(ObserveOptimized, code_made_from_another_phase_is_noticed) {
   Options o = watching();
   o.policy = PolicyMode::kAuto;
-  o.compile_ns = 1e6;  // learns for a while
+  o.compile_ns = 1e4;  // learns for a while
   o.speedup = 1.5;
   Watched w(o);
   bool optimized = false;

@@ -77,11 +77,11 @@ struct Stream {
 struct Adaptation {
   enum class Phase : uint8_t { kLearning, kKnown, kLooking };
   Phase phase = Phase::kLearning;
-  uint32_t looks = 0;         // times it was armed again after it was known
-  uint32_t windows = 0;       // whole ones of its convergence when the look began
-  double next_look = 0;       // opportunities (calls, and iterations / burst) at which one is due
-  sampler::Progress gone;     // of threads that have detached
-  sampler::Progress at_tick;  // of all threads, at the last tick
+  uint32_t looks = 0;          // times it was armed again after it was known
+  uint32_t windows = 0;        // whole ones of its convergence when the look began
+  double next_look = 0;        // opportunities (calls, and iterations / burst) at which one is due
+  sampler::Progress gone;      // of threads that have detached
+  sampler::Progress at_tick;   // of all threads, at the last tick
 };
 
 // What is observed of optimized code; see observe_optimized.cc.

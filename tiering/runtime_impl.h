@@ -233,11 +233,11 @@ class RuntimeImpl final : public Runtime {
   sampler::CostCounts cost_gone_;  // of threads that have detached
   std::optional<sampler::Budget> budget_;
   uint64_t last_tick_ns_ = 0;
-  uint64_t gone_cpu_ns_ = 0;               // of threads that have detached since the last tick
-  sampler::Rate start_rate_;               // of new methods
-  sampler::Rate optimized_rate_;           // of methods whose optimized code is observed; constant
+  uint64_t gone_cpu_ns_ = 0;  // of threads that have detached since the last tick
+  sampler::Rate start_rate_;  // of new methods
+  sampler::Rate optimized_rate_;  // of methods whose optimized code is observed; constant
   std::atomic<bool> worker_ticks_{false};  // threads have run since the last tick
-  uint64_t activity_ = 0;                  // rises with whatever is heard of any method
+  uint64_t activity_ = 0;  // rises with whatever is heard of any method
   uint64_t compile_ns_total_ = 0;
 
   std::thread worker_;
