@@ -136,6 +136,31 @@ TEST(OptCounts, no_profile_changes_a_count) {
   }
 }
 
+// The load could be folded into the addition behind the second block's probe; it must not be, or
+// that block would be counted though it was never reached.
+TEST(OptCounts, a_trap_is_on_its_side_of_the_count) {
+  jit::Module m = *jit::parse_module(R"(
+func @f(ref, i32) -> i32 {
+b0(v0: ref, v1: i32):
+  v2 = load.i32 v0 traps
+  jump b1
+b1:
+  v3 = add.i32 v1, v2
+  return v3
+}
+)");
+  Scratch scratch;
+  CodeMachine machine;
+  OptimizedModule code(machine, m, nullptr, Copy::kInstrumented);
+  const Signature& s = m.functions[0].signature();
+  auto outside = machine.run(code.entry(MethodId(0)), s, {scratch.base() + Scratch::kSize, 1});
+  EXPECT_EQ(outside.trap, TrapCode::kOutOfBoundsMemory);
+  EXPECT_EQ(code.slabs()[0], (std::vector<uint64_t>{1, 0}));
+  auto inside = machine.run(code.entry(MethodId(0)), s, {scratch.base(), 1});
+  EXPECT_EQ(inside.trap, TrapCode::kNone);
+  EXPECT_EQ(code.slabs()[0], (std::vector<uint64_t>{2, 1}));
+}
+
 // ---- What is made -----------------------------------------------------------------------------
 
 // Functions compiled one by one.
