@@ -1,5 +1,6 @@
 // Optimized code that is observed: its instrumented copy, its windows, and what is said of them.
 #include <algorithm>
+#include <thread>
 
 #include "tests/random_ir.h"
 #include "tests/runtime_host.h"
@@ -90,6 +91,9 @@ class Watched {
       if (m.name == name) return m;
     }
     return {};
+  }
+  const void* entry(std::string_view name) const {
+    return runtime_.runtime->entry_address(runtime_.method(name));
   }
   Runtime& runtime() { return *runtime_.runtime; }
 
@@ -200,6 +204,34 @@ TEST(ObserveOptimized, what_was_counted_is_handed_over_at_the_end) {
     last = e.sampled_calls;
   }
   EXPECT_NE(last % 64, 0u);
+}
+
+// With the worker in the background. What they count adds up.
+TEST(ObserveOptimized, threads_count_in_slabs_of_their_own) {
+  Options o = watching();
+  o.workers = 1;
+  Watched w(o);
+  w.settle(50);
+  w.runtime().flush();
+  MethodProfile before = w.profile("pick");
+  auto entry = reinterpret_cast<int32_t (*)(int32_t)>(const_cast<void*>(w.entry("pick")));
+  constexpr int kCalls = 500'000;
+  auto run = [&](int32_t arg) {
+    ThreadScope scope(w.runtime());
+    for (int i = 0; i < kCalls; ++i) entry(arg);
+  };
+  std::thread one(run, 1), zero(run, 0);
+  one.join();
+  zero.join();
+  w.runtime().flush();
+  MethodProfile after = w.profile("pick");
+  auto came = [&](SiteId s) { return after.counts[s - 1] - before.counts[s - 1]; };
+  EXPECT_EQ(came(1), after.sampled_calls - before.sampled_calls);
+  EXPECT_EQ(came(1), came(4));
+  EXPECT_EQ(came(2) + came(3), came(1));
+  // 31,250 each; a standard deviation is 170.
+  EXPECT_NEAR(static_cast<double>(came(2)), kCalls / kInterval, 1000);
+  EXPECT_NEAR(static_cast<double>(came(3)), kCalls / kInterval, 1000);
 }
 
 TEST(ObserveOptimized, can_be_left_out) {

@@ -97,11 +97,11 @@ uint64_t seeds(uint64_t fallback) {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : fallback;
 }
 
-// 500 modules of four functions.
+// 700 modules of three functions.
 TEST(OptCounts, random_programs_count_as_the_interpreter_does) {
   corpus_raise = raise_in_context;
   Tally tally;
-  for (uint64_t seed = 1; seed <= seeds(500); ++seed) {
+  for (uint64_t seed = 1; seed <= seeds(700); ++seed) {
     ASSERT_EQ("", compare_random(seed, {.guards = true}, tally));
   }
   EXPECT_GT(tally.traps, 0u);
