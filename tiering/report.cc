@@ -35,9 +35,7 @@ uint64_t code_bytes(const MethodReport& m) {
 }
 
 std::string version_text(const VersionReport& v) {
-  bool watched = v.tier == Tier::kOptimized && v.copy == Copy::kInstrumented;
-  std::string text = watched                         ? "optimized instrumented"
-                     : v.tier == Tier::kOptimized    ? "optimized"
+  std::string text = v.tier == Tier::kOptimized      ? "optimized"
                      : v.copy == Copy::kInstrumented ? "instrumented"
                                                      : "baseline";
   if (v.osr_loop.valid()) text += "@loop" + std::to_string(v.osr_loop.index());

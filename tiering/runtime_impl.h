@@ -204,6 +204,7 @@ class RuntimeImpl final : public Runtime {
   mutable Stress stress_;
   sampler::Schedule schedule_;
   sampler::Schedule counting_;  // the same without sampled calls: optimized or always instrumented
+  sampler::Rate optimized_rate_;  // of methods whose optimized code is observed; constant
   bool always_instrumented_ = false;
 
   std::optional<jit::FaultHandlers> faults_;
@@ -235,7 +236,6 @@ class RuntimeImpl final : public Runtime {
   uint64_t last_tick_ns_ = 0;
   uint64_t gone_cpu_ns_ = 0;  // of threads that have detached since the last tick
   sampler::Rate start_rate_;  // of new methods
-  sampler::Rate optimized_rate_;  // of methods whose optimized code is observed; constant
   std::atomic<bool> worker_ticks_{false};  // threads have run since the last tick
   uint64_t activity_ = 0;  // rises with whatever is heard of any method
   uint64_t compile_ns_total_ = 0;
