@@ -76,16 +76,23 @@ struct BaselineRequest {
 
 struct OptimizeRequest {
   // Estimated executions of each block by site (index 0 is site 1); empty: no profile.
-  std::span<const uint64_t> block_counts;
+  std::span<const uint64_t> block_counts = {};
   // The loop at whose header the code is entered from a baseline frame; none: normal entry.
-  LoopId osr_loop;
+  LoopId osr_loop = LoopId::none();
   // The frame is one of the host's interpreter instead: the code is called with the method's
   // arguments and the address of the slots of the loop's frame state.
   bool from_host = false;
+  // An instrumented copy counts every block that the passes leave, in MethodState::optimized_slab.
+  // There are no checks in it: a call that is sampled counts to its end, its loops included.
+  Copy copy = Copy::kPlain;
+  // Where it counts, by plan_probes for this very body: one 64-bit counter of the thread's own a
+  // block; null: block k at 8 * (k - 1). Plain copies do not depend on it.
+  const ProbePlan* probes = nullptr;
 };
 
-// Errors: kUnsupported names the operation, kResourceExhausted the budget, kInvalidInput a bug that
-// the verifier or the assembler caught; in each case nothing was installed.
+// Errors: kUnsupported names the operation (or a plan that optimized code cannot count by),
+// kResourceExhausted the budget, kInvalidInput a bug that the verifier or the assembler caught; in
+// each case nothing was installed.
 Result<std::unique_ptr<Code>> compile_baseline(const CompileInput& in, const BaselineRequest& r);
 Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const OptimizeRequest& r);
 

@@ -42,10 +42,12 @@ struct alignas(64) MethodState {
   uint32_t call_gap = 0;   // calls from the last event to the next; 0: never armed
   int32_t loop_gap = 0;    // what loop_countdown was last armed with, same sign; 0: never armed
   uint32_t flushes = 0;
-  uint32_t samples_left = 0;   // at this rung, before a decaying rate widens; 0: it does not
-  uint64_t rate = 0;           // Rate in force since the last switch (see rate.h); 0: none yet
-  uint32_t flush_is_next = 0;  // the next call is an event and may switch rates
-  uint32_t reserved[5] = {};
+  uint32_t samples_left = 0;       // at this rung, before a decaying rate widens; 0: it does not
+  uint64_t rate = 0;               // Rate in force since the last switch (see rate.h); 0: none yet
+  uint32_t flush_is_next = 0;      // the next call is an event and may switch rates
+  uint32_t optimized_samples = 0;  // calls that ran the instrumented copy of optimized code
+  uint64_t* optimized_slab = nullptr;  // what that copy counts in; null until the first of them
+  uint32_t reserved[2] = {};
 };
 static_assert(sizeof(MethodState) == 128);
 
@@ -88,6 +90,7 @@ inline constexpr uint32_t kCounterRandomOffset = offsetof(ThreadContext, counter
 inline constexpr uint32_t kCallCountdownOffset = offsetof(MethodState, call_countdown);
 inline constexpr uint32_t kLoopCountdownOffset = offsetof(MethodState, loop_countdown);
 inline constexpr uint32_t kSlabOffset = offsetof(MethodState, slab);
+inline constexpr uint32_t kOptimizedSlabOffset = offsetof(MethodState, optimized_slab);
 
 // Methods that a context can hold at most.
 inline constexpr uint32_t kMaxMethods = 1u << 17;

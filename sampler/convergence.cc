@@ -77,8 +77,8 @@ double Convergence::bound(double alpha, double inverse_samples) const {
   return (rho + excess(rho, rho0_, l)) * std::sqrt(inverse_samples) + l * inverse_samples;
 }
 
-double Convergence::error_bound() const {
-  return samples() > 0 ? std::min(1.0, bound(options_.alpha, 1 / samples())) : 1.0;
+double Convergence::error_bound(double alpha) const {
+  return samples() > 0 ? std::min(1.0, bound(alpha, 1 / samples())) : 1.0;
 }
 
 double Convergence::needed() const { return samples_needed(noise(), rho0_, options_); }

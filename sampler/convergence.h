@@ -75,8 +75,9 @@ class Convergence {
   bool converged() const { return converged_; }
   // Effective samples in the baseline.
   double samples() const { return history_.samples(); }
-  // What (2) says of the distance between the baseline and the truth.
-  double error_bound() const;
+  // What (2) says of the distance between the baseline and the truth, at `alpha` or other odds.
+  double error_bound() const { return error_bound(options_.alpha); }
+  double error_bound(double alpha) const;
   // Effective samples that the baseline needs for `epsilon`, by what is known now.
   double needed() const;
   // rho as used now, inflation included.

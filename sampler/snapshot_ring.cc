@@ -14,6 +14,7 @@ const char* note_kind_name(NoteKind k) {
     case NoteKind::kFlushDemand: return "demand";
     case NoteKind::kWantCopy: return "want-copy";
     case NoteKind::kWantOsr: return "want-osr";
+    case NoteKind::kOptimized: return "optimized";
     case NoteKind::kTrap: return "trap";
   }
   return "unknown";

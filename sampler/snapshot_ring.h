@@ -25,6 +25,7 @@ enum class NoteKind : uint8_t {
   kFlushDemand,      // Runtime::flush
   kWantCopy,         // a sample is due and there is no instrumented copy
   kWantOsr,          // a loop still runs in baseline code though the method has been optimized
+  kOptimized,        // what the instrumented copy of optimized code has counted
   kTrap,             // a trap unwound `calls` frames of an instrumented copy in block `loop`
 };
 const char* note_kind_name(NoteKind k);

@@ -26,7 +26,9 @@ class OptimizedModule : private jit::CallResolver {
   // `counts(method)` gives block counts; null: no profile.
   using Counts = std::function<std::vector<uint64_t>(const jit::Function&)>;
 
-  OptimizedModule(CodeMachine& machine, const jit::Module& module, const Counts& counts = nullptr)
+  // Instrumented copies count in slabs of their own, block k in word k - 1.
+  OptimizedModule(CodeMachine& machine, const jit::Module& module, const Counts& counts = nullptr,
+                  Copy copy = Copy::kPlain)
       : machine_(machine) {
     helpers_.trap_exit = machine.routines->trap_exit();
     for (uint32_t i = 0; i < module.functions.size(); ++i) {
@@ -36,16 +38,21 @@ class OptimizedModule : private jit::CallResolver {
       const jit::Function& f = module.functions[i];
       std::vector<uint64_t> known = counts ? counts(f) : std::vector<uint64_t>{};
       auto code = jit::compile_optimized({f, MethodId(i), helpers_, *this, *machine.space},
-                                         {known, LoopId::none()});
+                                         {.block_counts = known, .copy = copy});
       EXPECT_TRUE(code.ok()) << f.name << ": " << code.error().message;
       if (!code.ok()) continue;
       machine.stubs->set_target(MethodId(i), (*code)->entry());
       codes_.push_back(std::move(*code));
+      if (copy == Copy::kPlain) continue;
+      slabs_.emplace_back(f.block_sites);
+      machine.thread.method(i).optimized_slab = slabs_.back().data();
     }
   }
 
   const void* entry(MethodId m) const { return machine_.stubs->stub(m); }
   const std::vector<std::unique_ptr<jit::Code>>& codes() const { return codes_; }
+  // By method; of instrumented copies.
+  const std::vector<std::vector<uint64_t>>& slabs() const { return slabs_; }
   jit::CallResolver& resolver() { return *this; }
   const jit::Helpers& helpers() const { return helpers_; }
 
@@ -57,6 +64,7 @@ class OptimizedModule : private jit::CallResolver {
   CodeMachine& machine_;
   jit::Helpers helpers_;
   std::vector<std::unique_ptr<jit::Code>> codes_;
+  std::vector<std::vector<uint64_t>> slabs_;
 };
 
 }  // namespace uptier::test

@@ -147,7 +147,9 @@ Status RuntimeImpl::make_ours(Method& m, const Plan& plan, Version& v) {
                                        .probes = &m.probes.plan()})
           : jit::compile_optimized(in, {.block_counts = known_counts(m, plan),
                                         .osr_loop = plan.osr_loop,
-                                        .from_host = plan.from_host});
+                                        .from_host = plan.from_host,
+                                        .copy = plan.copy,
+                                        .probes = &m.probes.optimized_plan()});
   if (!code) return code.error();
   v.code = std::move(*code);
   v.code->set_method(m.id);
@@ -246,7 +248,8 @@ void RuntimeImpl::compile_and_install(const Plan& plan) {
   (refused ? losses_.code_refused : losses_.compiles_failed)++;
   // Failing to optimize is never failing to run. Asking for the same again would fail the same,
   // unless it was room that was wanting.
-  if (plan.tier == Tier::kOptimized && !refused) m.optimize_failed = true;
+  bool best = plan.tier == Tier::kOptimized && plan.copy == Copy::kPlain;
+  if (best && !refused) m.optimize_failed = true;
 }
 
 // A callee that is at its best needs no counting: reach its code through the cell, past the stub,

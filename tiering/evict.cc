@@ -49,6 +49,7 @@ void RuntimeImpl::evict_locked(Method& m) {
   // `plain` and `instrumented` stay as they are: slow paths look whether they are usable.
   m.wants_optimized = m.optimized.load(std::memory_order_relaxed) != nullptr;
   m.optimized.store(nullptr, std::memory_order_release);
+  m.optimized_copy.version.store(nullptr, std::memory_order_release);
   for (uint32_t i = 0; i < m.loop_count; ++i) {
     m.osr[i].store(nullptr, std::memory_order_release);
     m.osr_from_host[i].store(nullptr, std::memory_order_release);

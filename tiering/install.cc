@@ -18,7 +18,11 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
     entries[v->osr_loop.index()].store(v, std::memory_order_release);
     return;
   }
+  if (v->tier == Tier::kOptimized && v->copy == Copy::kInstrumented) {
+    return begin_observing_optimized(m, *v);
+  }
   if (v->tier == Tier::kOptimized) {
+    retire_optimized_copy(m);
     m.optimized_versions++;
     m.optimized.store(v, std::memory_order_release);
   } else if (v->copy == Copy::kInstrumented) {
@@ -39,7 +43,8 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
 void RuntimeImpl::name_for_perf(const Method& m, const Version& v) {
   if (perf_map_ == nullptr || v.code == nullptr) return;
   std::string name = m.info.name + " [" + tier_name(v.tier);
-  if (v.tier == Tier::kBaseline) name += std::string(" ") + copy_name(v.copy);
+  bool tells_copy = v.tier == Tier::kBaseline || v.copy == Copy::kInstrumented;
+  if (tells_copy) name += std::string(" ") + copy_name(v.copy);
   if (v.osr_loop.valid()) name += " osr " + std::to_string(v.osr_loop.index());
   perf_map_->add(v.code->base(), v.code_bytes, name + "]");
 }

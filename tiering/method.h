@@ -73,6 +73,9 @@ struct Stream {
   double dual_error = 0;
 };
 
+// Set in the number of the stream of what a thread has observed of optimized code.
+inline constexpr uint32_t kOptimizedStream = 1u << 31;
+
 // Where the adaptive schedule is with a method; see adapt.cc.
 struct Adaptation {
   enum class Phase : uint8_t { kLearning, kKnown, kLooking };
@@ -94,6 +97,18 @@ struct TimedLoop {
   uint32_t within = UINT32_MAX;  // the next timed one outwards, by its place in the list; or none
 };
 
+// What is observed of optimized code; see observe_optimized.cc.
+struct OptimizedCopy {
+  std::atomic<const Version*> version{nullptr};  // in service; read by slow paths without a lock
+  // Guarded by Runtime's state mutex.
+  bool asked = false;                 // once for each optimized version
+  uint64_t calls_before = 0;          // calls that were known of when that one came into service
+  std::vector<bool> observed;         // by block site - 1: what the copy counts
+  sampler::Convergence convergence;   // of its windows
+  std::vector<double> known, recent;  // what it counted, up to the last whole window and since
+  bool misled = false;                // it was said that the code was made from another profile
+};
+
 struct Method {
   Method(MethodId id, Host& host, MethodInfo info) : id(id), host(host), info(std::move(info)) {}
 
@@ -105,6 +120,7 @@ struct Method {
   std::atomic<const Version*> plain{nullptr};
   std::atomic<const Version*> instrumented{nullptr};
   std::atomic<const Version*> optimized{nullptr};
+  OptimizedCopy optimized_copy;
   // By LoopId; made before `plain` is published, never resized.
   std::unique_ptr<std::atomic<const Version*>[]> osr;
   std::unique_ptr<std::atomic<const Version*>[]> osr_from_host;

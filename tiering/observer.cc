@@ -23,11 +23,17 @@ Totals totals(const Method& m) {
 
 FlushReason reason_of(sampler::NoteKind k) {
   switch (k) {
-    case sampler::NoteKind::kFlushCalls: return FlushReason::kCalls;
+    case sampler::NoteKind::kFlushCalls:
+    case sampler::NoteKind::kOptimized: return FlushReason::kCalls;
     case sampler::NoteKind::kFlushIterations: return FlushReason::kLoops;
     case sampler::NoteKind::kFlushFinal: return FlushReason::kFinal;
     default: return FlushReason::kDemand;
   }
+}
+
+// With windows of optimized code beside them, those of a stream do not stand for all calls.
+bool has_optimized_stream(const Method& m) {
+  return !m.streams.empty() && (m.streams.rbegin()->first & kOptimizedStream) != 0;
 }
 
 bool is_flush(sampler::NoteKind k) {
@@ -176,6 +182,7 @@ void Observer::emit_flush(Method& m, uint32_t thread, const sampler::Note& note,
   if (set.counts_by_calls()) t.sampled_calls = t.calls;
   if (set.shared()) counted.flushes++;
   uint64_t id = stream_id(m, number);
+  bool stretches = options_.adaptive && !has_optimized_stream(m);
   if (!counted.described) emit(profile::make_desc(id, handle_of(m), set.schema()));
   counted.described = true;
   // Callees are announced before the data that names them.
@@ -185,13 +192,13 @@ void Observer::emit_flush(Method& m, uint32_t thread, const sampler::Note& note,
         return at == by_key_.end() ? 0 : announce(*at->second);
       });
   emit(FlushEvent{id, t.calls, t.sampled_calls, number, counted.flushes, reason_of(note.kind),
-                  weight, t.iterations, t.bursts, options_.adaptive ? options_.burst : 0});
+                  weight, t.iterations, t.bursts, stretches ? options_.burst : 0});
   emit(profile::make_data(id, words));
 }
 
 // By how much the estimates of a stream fall short of all that ran, because sampling paused.
 double Observer::stretch_of(const Method& m, const Stream& s) const {
-  if (!options_.adaptive || m.probes.counts_by_calls()) return 1;
+  if (!options_.adaptive || m.probes.counts_by_calls() || has_optimized_stream(m)) return 1;
   bool all = m.probes.shared();
   Totals t = all ? totals(m) : Totals{s.calls, s.sampled_calls, s.iterations, s.bursts};
   return s.coverage.stretch(t.calls, t.iterations, options_.burst);

@@ -47,6 +47,12 @@ class Observer {
   // method.
   sampler::Verdict take(Method& m, uint32_t thread, const sampler::Note& note,
                         std::span<const uint64_t> counts);
+  // The same of what the instrumented copy of optimized code has counted: a stream of its own.
+  // Returns what came on.
+  sampler::Window take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
+                                 std::span<const uint64_t> counts);
+  // Returns estimated executions by block site - 1, from baseline code alone.
+  std::vector<double> baseline_blocks(const Method& m) const;
   // Counts frames of a thread that a trap unwound.
   void take_trap(Method& m, uint32_t thread, SiteId block, uint64_t frames);
   // Asks the policy about a method after a note, and logs the answer.

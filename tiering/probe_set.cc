@@ -45,6 +45,7 @@ ProbeSet::ProbeSet(const jit::Function& f, const ProbeChoice& choice) {
   plan_ = jit::plan_probes(f, choice.flow);
   jit::plan_sites(f, choice.sites, plan_);
   plan_.bytes = (plan_.bytes + 7) & ~7u;
+  optimized_plan_ = jit::plan_probes(f, {.flow = FlowMode::kBlocks});
   words_ = plan_.bytes / 8;
   flow_ = jit::FlowLayout(f, plan_);
   schema_.cfg_hash = f.cfg_hash;

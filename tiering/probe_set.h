@@ -39,6 +39,8 @@ class ProbeSet {
   explicit ProbeSet(Schema own);
 
   const jit::ProbePlan& plan() const { return plan_; }
+  // What the instrumented copy of optimized code counts, in a slab of its own: one word a block.
+  const jit::ProbePlan& optimized_plan() const { return optimized_plan_; }
   const Schema& schema() const { return schema_; }
   uint32_t slab_words() const { return words_; }
   // Whether a body is one block that nothing in the code counts: its calls say all.
@@ -72,6 +74,7 @@ class ProbeSet {
 
   bool own_ = false;
   jit::ProbePlan plan_;
+  jit::ProbePlan optimized_plan_;
   jit::FlowLayout flow_;
   Schema schema_;
   uint32_t words_ = 0;

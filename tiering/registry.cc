@@ -83,6 +83,7 @@ void RuntimeImpl::flush_removed_locked(Method& m) {
     std::span<const uint64_t> counts = counters(m, s);
     sampler::Note n = make_note(m, *t, sampler::NoteKind::kFlushFinal);
     observer_.take(m, t->number(), n, counts);
+    flush_optimized_locked(m, *t);
   }
 }
 

@@ -51,7 +51,8 @@ uint64_t code_bytes(const MethodReport& m) {
 }
 
 std::string version_text(const VersionReport& v) {
-  std::string text = v.tier == Tier::kOptimized      ? "optimized"
+  bool copy = v.copy == Copy::kInstrumented;
+  std::string text = v.tier == Tier::kOptimized ? (copy ? "optimized instrumented" : "optimized")
                      : v.copy == Copy::kInstrumented ? "instrumented"
                                                      : "baseline";
   if (v.osr_loop.valid()) text += "@loop" + std::to_string(v.osr_loop.index());

@@ -71,6 +71,9 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
   counting_ = schedule_;
   counting_.sample_calls = false;
   if (!options_.adaptive) return;
+  auto widest = static_cast<double>(options_.optimized_interval);
+  optimized_rate_ = sampler::Rate::sampled(sampler::Ladder::power_below(widest),
+                                           static_cast<uint32_t>(options_.burst));
   uint32_t target = schedule_.ladder.add(static_cast<uint32_t>(options_.interval));
   start_rate_ = sampler::Rate::decaying(0, target, static_cast<uint32_t>(options_.burst));
   if (options_.overhead_budget == 0) return;

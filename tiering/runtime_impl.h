@@ -177,6 +177,20 @@ class RuntimeImpl final : public Runtime {
   void begin_observing(Method& m);
   void want_copy(Method& m);
 
+  // observe_optimized.cc
+  bool observes_optimized(const Method& m) const noexcept;
+  sampler::Rate rate_of(const Method& m) const noexcept;
+  const void* optimized_sample(Method& m, AttachedThread& t) noexcept;
+  void post_optimized(Method& m, AttachedThread& t) noexcept;
+  sampler::Note optimized_note(Method& m, AttachedThread& t) noexcept;
+  void want_optimized_copy(Method& m);
+  void begin_observing_optimized(Method& m, const Version& v);
+  void retire_optimized_copy(Method& m);
+  void take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
+                      std::span<const uint64_t> counts);
+  void flush_optimized_locked(Method& m, AttachedThread& t);
+  void compare_with_profile(Method& m);
+
   // worker.cc
   void run_worker();
   void await_work();
@@ -197,6 +211,7 @@ class RuntimeImpl final : public Runtime {
   mutable Stress stress_;
   sampler::Schedule schedule_;
   sampler::Schedule counting_;  // the same without sampled calls: optimized or always instrumented
+  sampler::Rate optimized_rate_;  // of methods whose optimized code is observed; constant
   bool always_instrumented_ = false;
 
   std::optional<jit::FaultHandlers> faults_;

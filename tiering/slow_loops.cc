@@ -63,7 +63,7 @@ bool RuntimeImpl::loop_event(Method& m, AttachedThread& t, uint32_t loop, bool f
   sampler::MethodState& s = t.state(m.id);
   sampler::ThreadContext& c = t.context();
   sampler::MethodRate& method_rate = fast_->rate(m.id.index());
-  sampler::Rate rate = method_rate.load();
+  sampler::Rate rate = rate_of(m);
   bool can_count = schedule_.sample_calls && ready_to_count(m, t);
   uint64_t bursts = s.bursts;
   sampler::LoopEvent e =
@@ -76,7 +76,8 @@ bool RuntimeImpl::loop_event(Method& m, AttachedThread& t, uint32_t loop, bool f
   sampler::Rate in_force{s.rate};
   if (e.widen) method_rate.widen(in_force, schedule_.ladder);
   if (s.bursts != bursts && sampler::spend_sample(c)) brake(m, in_force);
-  if (!from_copy && e.due && !e.instrumented) lose_sample(m, t);
+  bool left_behind = m.optimized.load(std::memory_order_relaxed) != nullptr;
+  if (!from_copy && e.due && !e.instrumented && !left_behind) lose_sample(m, t);
   return e.instrumented;
 }
 

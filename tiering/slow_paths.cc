@@ -63,6 +63,9 @@ const void* RuntimeImpl::enter(uint32_t index) noexcept {
   }
   bool baseline = usable(m.plain.load(std::memory_order_acquire)) &&
                   m.optimized.load(std::memory_order_acquire) == nullptr;
+  if (!baseline && e.sample) {
+    if (const void* copy = optimized_sample(m, *t)) return copy;
+  }
   if (!baseline) return e.flush ? best_entry(m, code) : code;
   // Where the cell leads to instrumented code, the slab must be there before; a thread that is
   // refused one comes here at every call and runs plain.
@@ -109,13 +112,14 @@ sampler::CallEvent RuntimeImpl::next_call_event(Method& m, AttachedThread& t) no
   // Where the cell leads to instrumented code, or to optimized code, there is nothing to sample.
   bool all_seen = always_instrumented_ && options_.gap != GapMode::kExact;
   bool best = m.optimized.load(std::memory_order_relaxed) != nullptr;
-  const sampler::Schedule& schedule = best || all_seen ? counting_ : schedule_;
+  bool seen = all_seen || (best && !observes_optimized(m));
+  const sampler::Schedule& schedule = seen ? counting_ : schedule_;
   if (options_.gap != GapMode::kExact) {
     sampler::MethodRate& method_rate = fast_->rate(m.id.index());
     // A method that is new to a thread which may take no more begins wider.
     bool late = s.rate == 0 && sampler::limit_reached(t.context());
     if (late) method_rate.brake(method_rate.load(), schedule_.ladder);
-    sampler::Rate rate = method_rate.load();
+    sampler::Rate rate = rate_of(m);
     sampler::CallEvent e = sampler::call_event(s, schedule, rate, random);
     if (!e.flush) return e;
     bool delivered = post(m, t, sampler::NoteKind::kFlushCalls, UINT32_MAX, e.call);

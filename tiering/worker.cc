@@ -77,6 +77,9 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
     return observer_.take_trap(m, t.number(), note.loop, note.calls);
   }
   worker_ticks_.store(true, std::memory_order_relaxed);
+  if (note.kind == sampler::NoteKind::kOptimized) {
+    return take_optimized(m, t.number(), note, counts);
+  }
   sampler::Verdict verdict = observer_.take(m, t.number(), note, counts);
   if (m.removed) return;
   if (options_.adaptive) {
@@ -84,6 +87,7 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
     bool learns = m.adaptation.phase == Adaptation::Phase::kLearning;
     if (learns && note.kind != sampler::NoteKind::kWantCopy) want_copy(m);
   }
+  want_optimized_copy(m);
   if (note.kind == sampler::NoteKind::kWantCopy) {
     // Cheap and wanted soon: ahead of anything that takes longer.
     return request(m, {.method = m.id, .copy = Copy::kInstrumented}, 1e18);
@@ -135,7 +139,7 @@ void RuntimeImpl::forget_request(Method& m, const Plan& plan) {
     m.osr_asked[plan.osr_loop.index()].store(false, std::memory_order_relaxed);
   } else if (plan.copy == Copy::kPlain) {
     m.optimized_requested = false;
-  } else {
+  } else if (plan.tier == Tier::kBaseline) {
     m.copy_asked.store(false, std::memory_order_relaxed);
   }
 }
@@ -168,6 +172,7 @@ void RuntimeImpl::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind)
     bool only_flush = s.flushes++ == 0;
     std::span<const uint64_t> counts = counters(m, s);
     observer_.take(m, t.number(), n, counts);
+    flush_optimized_locked(m, t);
     // What many threads call that are gone before their first flush is hot too.
     bool goes = kind == sampler::NoteKind::kFlushFinal && !stopping_.load();
     if (goes && only_flush) consider(m, n);

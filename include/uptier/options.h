@@ -48,6 +48,10 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
     "what instrumentation may cost, while adaptive; 0 means that nothing limits it")               \
   X(real,       epsilon,           0.02,      1e-4, 1.0, "distance",                               \
     "a profile this near the truth (odds 95 %) is known: its method is left alone, but for rare looks") \
+  X(flag,       observe_optimized, true,      0, 1, "flag",                                        \
+    "while adaptive, optimized code gets an instrumented copy, so that changes of phase are seen") \
+  X(count,      optimized_interval, 16384,    1, 1u << 27, "calls",                                \
+    "mean gap between calls that run it (a power of two, rounded down)")                           \
   X(FlowMode,   flow,              FlowMode::kEdges, 0, 1, "mode",                                 \
     "edges | blocks; edges count less and tell more, blocks are simpler")                          \
   X(CounterMode, counters,         CounterMode::kPerThread, 0, 4, "mode",                          \

@@ -54,4 +54,14 @@ SiteId Code::site_at(const void* pc) const noexcept {
   return after == tables_.probes.begin() ? 0 : (after - 1)->site;
 }
 
+std::vector<SiteId> observed_sites(const Code& code) {
+  std::vector<SiteId> sites;
+  for (const ProbeRow& r : code.tables().probes) {
+    if (r.body == 0) sites.push_back(r.site);
+  }
+  std::sort(sites.begin(), sites.end());
+  sites.erase(std::unique(sites.begin(), sites.end()), sites.end());
+  return sites;
+}
+
 }  // namespace uptier::jit

@@ -22,10 +22,17 @@ struct TrapRow {
   friend bool operator==(const TrapRow&, const TrapRow&) = default;
 };
 
-// From `offset` on, up to the next row, the code belongs to `site`.
+// From `offset` on, up to the next row, the code belongs to `site` of `body`. A site may have
+// several rows: where a pass has copied its block, each copy keeps it, all copies count into one
+// word, and so the sum is right. A site without a row was optimized away: how often it ran is not
+// known, which is not the same as never.
 struct ProbeRow {
   uint32_t offset = 0;
   SiteId site = 0;
+  // Whose sites these are: 0 the method's own. A body that is inlined gets a number of its own, an
+  // entry of a table (body that calls it, call site there, method), so that following the entries
+  // gives the path from the root. No pass inlines yet, and there is no such table.
+  uint32_t body = 0;
 
   friend bool operator==(const ProbeRow&, const ProbeRow&) = default;
 };
@@ -54,7 +61,7 @@ struct CodeTables {
   std::vector<LoopEntry> loops;        // by LoopId; empty in optimized code
   std::vector<LoopRange> loop_ranges;  // by rising loop; instrumented copies only
   uint32_t frame_size = 0;             // bytes below rbp; OSR versions: below the baseline frame
-  bool counts_edges = false;  // an instrumented copy whose frames a trap must account for
+  bool counts_edges = false;           // an instrumented copy whose frames a trap must account for
 
   friend bool operator==(const CodeTables&, const CodeTables&) = default;
 };
@@ -89,5 +96,9 @@ class Code {
   MethodId method_;
   CodeTables tables_;
 };
+
+// Returns the sites of the method's own body that some address of the code belongs to, ascending,
+// each once. In an instrumented copy of optimized code these blocks are counted and no others.
+std::vector<SiteId> observed_sites(const Code& code);
 
 }  // namespace uptier::jit

@@ -27,10 +27,27 @@ Status check(const CompileInput& in) {
   return {};
 }
 
+// Returns where block probes count, by block site - 1; empty in a plain copy.
+Result<std::vector<uint32_t>> counters_of(const Function& f, const OptimizeRequest& r) {
+  std::vector<uint32_t> offsets;
+  if (r.copy == Copy::kPlain) return offsets;
+  const ProbePlan* p = r.probes;
+  for (uint32_t b = 0; p == nullptr && b < f.block_sites; ++b) offsets.push_back(8 * b);
+  if (p == nullptr) return offsets;
+  bool blocks = p->flow == FlowMode::kBlocks && p->blocks.size() == f.block_sites;
+  if (!blocks || p->counters != CounterMode::kPerThread || p->narrow) {
+    return Error{ErrorCode::kUnsupported,
+                 f.name + ": optimized code counts blocks, in 64-bit words of the thread's own"};
+  }
+  return p->blocks;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const OptimizeRequest& r) {
   if (Status s = check(in); !s.ok()) return s.error();
+  Result<std::vector<uint32_t>> counters = counters_of(in.function, r);
+  if (!counters.ok()) return counters.error();
   bool osr = r.osr_loop.valid() && !r.from_host;
   OsrFunction body;
   uint32_t baseline_frame = 0;
@@ -49,8 +66,8 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
     body.function = in.function;
   }
   Optimized o = optimize(body.function, r.block_counts);
-  x64::MachineFunction machine =
-      x64::lower({body.function, o.loops, o.frequencies, osr, body.slots, x64::has_bmi2()});
+  x64::MachineFunction machine = x64::lower(
+      {body.function, o.loops, o.frequencies, osr, body.slots, x64::has_bmi2(), *counters});
   x64::Allocation allocation = x64::allocate_registers(machine);
 #ifndef NDEBUG
   if (machine.insts.size() <= kMostChecked) {

@@ -151,6 +151,23 @@ void Emitter::emit_probes(uint32_t n) {
   }
 }
 
+// ---- Counting ---------------------------------------------------------------------------------
+
+void Emitter::load_slab(const Gp& d) {
+  uint32_t at = sampler::method_offset(in_.compile.method.index()) + sampler::kOptimizedSlabOffset;
+  b_.load_context(d);
+  a_.mov(d, x86::qword_ptr(d, static_cast<int32_t>(at)));
+}
+
+void Emitter::count(const MInst& i) {
+  Location slab = at(i, i.a);
+  Gp base = slab.is_reg() ? gp_at(i, i.a) : Gp(x86::r11);
+  if (!slab.is_reg()) a_.mov(base, place(slab, 8));
+  a_.inc(x86::qword_ptr(base, static_cast<int32_t>(i.imm)));
+}
+
+// ---- Instructions -----------------------------------------------------------------------------
+
 void Emitter::emit_inst(const MInst& i) {
   switch (i.op) {
     case MOp::kAlu: return alu(i);
@@ -189,6 +206,8 @@ void Emitter::emit_simple(const MInst& i) {
       return;
     }
     case MOp::kReturn: return epilogue();
+    case MOp::kLoadSlab: return load_slab(gp_at(i, i.d));
+    case MOp::kCount: return count(i);
     case MOp::kTrap: return b_.trap_now(i.trap, i.loc);
     case MOp::kMov: return move(at(i, i.a), at(i, i.d));
     case MOp::kConst:

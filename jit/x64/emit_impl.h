@@ -20,6 +20,8 @@ class Emitter {
   void epilogue();
   void emit_block(uint32_t b);
   void emit_probes(uint32_t n);
+  void load_slab(const Gp& d);
+  void count(const MInst& i);
   void emit_inst(const MInst& i);
   void emit_simple(const MInst& i);
   void find_empty_blocks();

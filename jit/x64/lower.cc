@@ -36,16 +36,12 @@ void Lowering::count_uses() {
   }
 }
 
-namespace {
-
 // Returns whether no load may be moved past the instruction.
-bool is_barrier(const Inst& i) {
+bool Lowering::is_barrier(const Inst& i) const {
   uint8_t effects = info(i.op).effects;
   if (info(i.op).shape == Shape::kLoad) return (i.flags & kMemTraps) != 0;
-  return (effects & (kWrites | kCanTrap)) != 0;
+  return (effects & (kWrites | kCanTrap)) != 0 || counts(i);
 }
-
-}  // namespace
 
 void Lowering::color_block(Block b) {
   uint32_t barriers = 0;
@@ -66,6 +62,7 @@ void Lowering::lower_block(uint32_t place) {
   MBlock& b = m_.blocks[place];
   b.params_at = static_cast<uint32_t>(m_.block_params.size());
   if (block_ == f_.entry()) {
+    load_slab();
     lower_entry();
   } else {
     for (Value p : f_.params(block_)) m_.block_params.push_back(vreg(p));
@@ -132,13 +129,40 @@ void Lowering::select(const Inst& i) {
       break;
     case Shape::kTrapIf:
     case Shape::kGuard: lower_trap_if(i); break;
-    case Shape::kProbe:
-      // What has been made lies behind the probe; see turn_round.
-      m_.probes.push_back({static_cast<uint32_t>(m_.insts.size()), i.aux});
-      break;
+    case Shape::kProbe: lower_probe(i); break;
     case Shape::kLoopHeader:
     case Shape::kFrameState: break;
   }
+}
+
+// ---- Probes -----------------------------------------------------------------------------------
+
+bool Lowering::counts(const Inst& i) const {
+  return i.op == Opcode::kProbe && probe_kind(i) == ProbeKind::kBlock &&
+         i.aux - 1 < in_.counters.size();
+}
+
+// The slab lives in a vreg: in a register where there is one to spare, else in a slot.
+void Lowering::lower_probe(const Inst& i) {
+  if (counts(i)) {
+    if (!slab_.valid()) slab_ = new_vreg(Type::kI64);
+    begin(MOp::kCount, 8);
+    cur_.imm = in_.counters[i.aux - 1];
+    cur_.a = add(slab_, Role::kUse, Policy::kAny);
+    emit();
+    flush_group();
+  }
+  // What has been made lies behind the probe; see turn_round.
+  m_.probes.push_back({static_cast<uint32_t>(m_.insts.size()), i.aux});
+}
+
+// At the entry, which is lowered last.
+void Lowering::load_slab() {
+  if (!slab_.valid()) return;
+  begin(MOp::kLoadSlab, 8);
+  cur_.d = add(slab_, Role::kDef, Policy::kReg);
+  emit();
+  flush_group();
 }
 
 // ---- Instructions -----------------------------------------------------------------------------

@@ -9,6 +9,8 @@
 //   - a load with a single use, into an instruction of its block, when nothing that may trap or
 //     write stands between
 //
+// A block probe that counts is a barrier too: what traps must do so on its side of the count.
+//
 // Constants are no values here: each use makes its own, as an immediate, a pool operand, or by a
 // move. An i32 is zero-extended for free: whatever needs a clean upper half asks for it at the
 // definition, where nearly every 32-bit instruction gives it anyway.
@@ -32,6 +34,8 @@ struct LowerInput {
   std::span<const int32_t> frame_slots = {};
   // Whether shlx, shrx, sarx and rorx exist.
   bool has_bmi2 = false;
+  // Where block probes count, by block site - 1: offsets in the slab. Empty: they do not.
+  std::span<const uint32_t> counters = {};
 };
 
 MachineFunction lower(const LowerInput& in);

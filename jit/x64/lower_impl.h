@@ -50,6 +50,10 @@ class Lowering {
   void add_preds();
   void count_uses();
   void color_block(Block b);
+  bool is_barrier(const Inst& i) const;
+  bool counts(const Inst& i) const;
+  void lower_probe(const Inst& i);
+  void load_slab();
 
   Value root(Value v) const { return widths_.alias[v.index()]; }
   const Inst* def(Value v) const {
@@ -149,6 +153,7 @@ class Lowering {
   uint32_t current_color_ = 0;       // of the instruction being lowered
   MInst cur_;                        // the machine instruction being made, and its operands
   std::vector<Operand> cur_operands_;
+  Vreg slab_;                 // none as long as nothing counts
   std::vector<MInst> group_;  // of the IR instruction being lowered, in order
   // MachineFunction::insts is filled backwards and turned round at the end; so are these.
   std::vector<uint32_t> block_end_;  // by place

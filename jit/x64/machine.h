@@ -132,7 +132,8 @@ enum class MOp : uint8_t {
   kCall,
   kCallIndirect,
   kCallHost,
-  kProbe,  // a row; no instruction
+  kLoadSlab,  // d = the slab of the calling thread
+  kCount,     // increment of the word imm of slab a     destroys the flags, r11
 };
 
 enum class AluOp : uint8_t { kAdd, kOr, kAnd, kSub, kXor, kMul };

@@ -1,0 +1,251 @@
+// Optimized code that is observed: its instrumented copy, its windows, and what is said of them.
+#include <algorithm>
+#include <thread>
+
+#include "tests/random_ir.h"
+#include "tests/runtime_host.h"
+
+namespace uptier::test {
+namespace {
+
+constexpr const char* kPick = R"(
+func @pick(i32) -> i32 {
+b0(v0: i32):
+  branch v0, b1, b2
+b1:
+  v1 = const.i32 5
+  v2 = add.i32 v0, v1
+  jump b3(v2)
+b2:
+  v3 = const.i32 7
+  v4 = mul.i32 v0, v3
+  jump b3(v4)
+b3(v5: i32):
+  return v5
+}
+func @sum(i32) -> i32 {
+b0(v0: i32):
+  v1 = const.i32 0
+  jump b1(v0, v1)
+b1(v2: i32, v3: i32):
+  loop_header
+  branch v2, b2, b3
+b2:
+  v4 = add.i32 v3, v2
+  v5 = const.i32 1
+  v6 = sub.i32 v2, v5
+  jump b1(v6, v4)
+b3:
+  return v3
+}
+)";
+
+constexpr uint64_t kInterval = 16;
+
+// Deterministic: whoever flushes does the worker's work.
+Options watching() {
+  Options o;
+  o.workers = 0;
+  o.policy = PolicyMode::kAlways;
+  o.optimized_interval = kInterval;
+  return o;
+}
+
+class Watched {
+ public:
+  explicit Watched(const Options& o, TraceSink* sink = nullptr)
+      : runtime_(parse_or_die(kPick), o, sink), thread_(*runtime_.runtime) {}
+
+  // Calls `pick`, so many times in a hundred with 1.
+  void pick(uint64_t calls, uint64_t ones) {
+    for (uint64_t i = 0; i < calls; ++i) {
+      uint64_t arg = random_.below(100) < ones ? 1 : 0;
+      ASSERT_EQ(runtime_.call("pick", {arg}).bits, arg == 1 ? 6u : 0u);
+    }
+  }
+  void sum(uint64_t calls, uint64_t n) {
+    for (uint64_t i = 0; i < calls; ++i) {
+      ASSERT_EQ(runtime_.call("sum", {n}).bits, n * (n + 1) / 2);
+    }
+  }
+  // Calls until the copy is in service and a few windows are known.
+  void settle(uint64_t ones) {
+    pick(400'000, ones);
+    ASSERT_TRUE(has_copy("pick"));
+  }
+  bool has_copy(std::string_view name) const {
+    MethodReport m = runtime_.report_of(name);
+    return std::any_of(m.versions.begin(), m.versions.end(), [](const VersionReport& v) {
+      return v.tier == Tier::kOptimized && v.copy == Copy::kInstrumented && !v.retired;
+    });
+  }
+  std::vector<std::string> drifts() const {
+    std::vector<std::string> reasons;
+    for (const DecisionRecord& d : runtime_.runtime->report().decisions) {
+      if (d.action == "re_instrument") reasons.push_back(d.reason);
+    }
+    return reasons;
+  }
+  MethodProfile profile(std::string_view name) const {
+    for (const auto& [key, m] : runtime_.runtime->profile().methods) {
+      if (m.name == name) return m;
+    }
+    return {};
+  }
+  const void* entry(std::string_view name) const {
+    return runtime_.runtime->entry_address(runtime_.method(name));
+  }
+  Runtime& runtime() { return *runtime_.runtime; }
+
+ private:
+  IrRuntime runtime_;
+  ThreadScope thread_;
+  Random random_{7};
+};
+
+TEST(ObserveOptimized, a_change_of_phase_after_the_last_tier_is_seen) {
+  Watched w(watching());
+  w.settle(80);
+  ASSERT_EQ(w.drifts(), std::vector<std::string>{});
+  uint64_t calls = 0;
+  for (; w.drifts().empty() && calls < 100'000; calls += 100) w.pick(100, 20);
+  ASSERT_EQ(w.drifts().size(), 1u);
+  // A window holds 256 samples; the first may have begun in the phase before.
+  EXPECT_LE(calls, (2 * 256 + 64) * kInterval * 5 / 4);
+  EXPECT_NE(w.drifts()[0].find("drift from earlier windows"), std::string::npos) << w.drifts()[0];
+  // And back.
+  w.pick(100'000, 20);
+  ASSERT_EQ(w.drifts().size(), 1u);
+  for (calls = 0; w.drifts().size() < 2 && calls < 100'000; calls += 100) w.pick(100, 80);
+  EXPECT_EQ(w.drifts().size(), 2u);
+}
+
+TEST(ObserveOptimized, the_same_phase_is_no_drift) {
+  Watched w(watching());
+  w.settle(50);
+  w.pick(2'000'000, 50);
+  EXPECT_EQ(w.drifts(), std::vector<std::string>{});
+}
+
+// Between the profile that the code was made from and the first window: no window is unlike the
+// others, but all are unlike the profile.
+TEST(ObserveOptimized, code_made_from_another_phase_is_noticed) {
+  Options o = watching();
+  o.policy = PolicyMode::kAuto;
+  o.compile_ns = 1e4;  // learns for a while
+  o.speedup = 1.5;
+  Watched w(o);
+  bool optimized = false;
+  for (int i = 0; i < 10'000 && !optimized; ++i) {
+    w.pick(100, 95);
+    for (const DecisionRecord& d : w.runtime().report().decisions) {
+      optimized |= d.action == "specialize";
+    }
+  }
+  ASSERT_TRUE(optimized);
+  w.pick(1'000'000, 5);
+  ASSERT_TRUE(w.has_copy("pick"));
+  ASSERT_EQ(w.drifts().size(), 1u);
+  EXPECT_NE(w.drifts()[0].find("drift from the profile it was made from"), std::string::npos)
+      << w.drifts()[0];
+}
+
+TEST(ObserveOptimized, estimates_stand_for_all_calls_and_loops_count_to_their_end) {
+  Watched w(watching());
+  w.sum(1'500'000, 3);
+  ASSERT_TRUE(w.has_copy("sum"));
+  w.runtime().flush();
+  MethodProfile before = w.profile("sum");
+  w.sum(1'000'000, 3);
+  w.runtime().flush();
+  MethodProfile after = w.profile("sum");
+  const double per_call[] = {1, 4, 3, 1};
+  for (SiteId s = 1; s <= 4; ++s) {
+    auto came = static_cast<double>(after.estimates[s - 1] - before.estimates[s - 1]);
+    // 62,500 samples: a standard deviation is 0.4 %.
+    EXPECT_NEAR(came / 1e6, per_call[s - 1], 0.02 * per_call[s - 1]) << s;
+    auto counted = after.counts[s - 1] - before.counts[s - 1];
+    auto samples = after.sampled_calls - before.sampled_calls;
+    EXPECT_EQ(counted, samples * static_cast<uint64_t>(per_call[s - 1])) << s;
+  }
+  EXPECT_EQ(after.calls, 2'500'000u);
+}
+
+TEST(ObserveOptimized, the_trace_holds_what_the_profile_does) {
+  CollectingSink sink;
+  Watched w(watching(), &sink);
+  w.settle(30);
+  w.runtime().flush();
+  ProfileBuilder builder;
+  for (const TraceEvent& e : sink.events) ASSERT_TRUE(builder.add(e).ok());
+  Profile traced = builder.profile();
+  MethodProfile mine = w.profile("pick");
+  const MethodProfile* other = traced.find(mine.key);
+  ASSERT_NE(other, nullptr);
+  EXPECT_EQ(other->counts, mine.counts);
+  EXPECT_EQ(other->estimates, mine.estimates);
+  EXPECT_EQ(other->sampled_calls, mine.sampled_calls);
+  EXPECT_TRUE(mine.check().ok());
+}
+
+TEST(ObserveOptimized, what_was_counted_is_handed_over_at_the_end) {
+  CollectingSink sink;
+  uint64_t last = 0;
+  {
+    Watched w(watching(), &sink);
+    w.settle(50);
+    w.pick(1'000, 50);  // less than a window
+  }
+  for (const FlushEvent& e : sink.all<FlushEvent>()) {
+    bool optimized = (e.thread >> 31) != 0;
+    if (!optimized) continue;
+    EXPECT_EQ(e.interval, kInterval);
+    EXPECT_GE(e.sampled_calls, last);
+    last = e.sampled_calls;
+  }
+  EXPECT_NE(last % 64, 0u);
+}
+
+// With the worker in the background. What they count adds up.
+TEST(ObserveOptimized, threads_count_in_slabs_of_their_own) {
+  Options o = watching();
+  o.workers = 1;
+  Watched w(o);
+  w.settle(50);
+  w.runtime().flush();
+  MethodProfile before = w.profile("pick");
+  auto entry = reinterpret_cast<int32_t (*)(int32_t)>(const_cast<void*>(w.entry("pick")));
+  constexpr int kCalls = 500'000;
+  auto run = [&](int32_t arg) {
+    ThreadScope scope(w.runtime());
+    for (int i = 0; i < kCalls; ++i) entry(arg);
+  };
+  std::thread one(run, 1), zero(run, 0);
+  one.join();
+  zero.join();
+  w.runtime().flush();
+  MethodProfile after = w.profile("pick");
+  auto came = [&](SiteId s) { return after.counts[s - 1] - before.counts[s - 1]; };
+  EXPECT_EQ(came(1), after.sampled_calls - before.sampled_calls);
+  EXPECT_EQ(came(1), came(4));
+  EXPECT_EQ(came(2) + came(3), came(1));
+  // 31,250 each; a standard deviation is 170.
+  EXPECT_NEAR(static_cast<double>(came(2)), kCalls / kInterval, 1000);
+  EXPECT_NEAR(static_cast<double>(came(3)), kCalls / kInterval, 1000);
+}
+
+TEST(ObserveOptimized, can_be_left_out) {
+  Options o = watching();
+  o.observe_optimized = false;
+  Watched w(o);
+  w.pick(400'000, 50);
+  EXPECT_FALSE(w.has_copy("pick"));
+  o = watching();
+  o.adaptive = false;
+  Watched fixed(o);
+  fixed.pick(400'000, 50);
+  EXPECT_FALSE(fixed.has_copy("pick"));
+}
+
+}  // namespace
+}  // namespace uptier::test

@@ -1,0 +1,295 @@
+// Observing optimized code: how changes of phase are seen after the last tier.
+//
+//   optimized --2^16 calls later--> its instrumented copy is made --> one call in
+//   optimized_interval runs it, counts to its end --64 samples--> window --> like those before?
+//
+// The copy counts in a slab of its own, in windows of its own; what baseline copies have counted,
+// and how often they were entered, stays as it was. Both go into the estimates of the method: a
+// thread's windows are a stream beside its other one. A block that the optimizer removed is not
+// observed: nothing is added to it, and it takes no part in comparisons.
+//
+// Two questions are asked of a window, and either answer is logged as re_instrument:
+//
+//   drift    is it like the windows before it? As of baseline code, see sampler/convergence.h
+//   misled   are all windows together like the profile that the code was made from? That is what
+//            baseline copies have counted. With p, q the true shares of the two times,
+//              d(seen, made from) <= d(seen, q) + d(q, p) + d(p, made from)
+//            and the first and last are bounded by each side's own (2) of convergence.h; what lies
+//            beyond their sum is d(q, p). Asked once a version
+//
+// What is not bounded: there are no checks in optimized code, so a sampled call counts to its end,
+// loops and recursion (which goes from the copy to itself) included. The interval bounds the share
+// of the time, not the length of one sample. A callee that optimized code reaches past its stub is
+// not sampled; its callers are.
+//
+// Why an interval of 16384: a sampled call of a tiny function costs about 0.15 us more than another
+// one, which takes 4 ns through its stub (intervals 16 and 64 against none, 2 cores under load).
+// 150 / 4 / 16384 = 0.2 % for a program that is nothing but such calls, and a method that is called
+// a million times a second shows a window each second. Counting itself costs 10 to 40 % while a
+// sampled call runs, which the interval divides too.
+//
+//   Thread: slow paths the thread's own; the rest the worker, with the state mutex.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "tiering/runtime_impl.h"
+
+namespace uptier::tiering {
+namespace {
+
+// Calls of optimized code after which it is worth a second body.
+constexpr uint64_t kStillHot = 1 << 16;
+// Samples that a thread hands over at once.
+constexpr uint32_t kWindowSamples = 64;
+// Samples are rare: windows of a known profile hold fewer than baseline code's.
+constexpr sampler::ConvergenceOptions kOptions{.probe_samples = 4 * kWindowSamples};
+
+double sum_of(const std::vector<double>& counts) {
+  double sum = 0;
+  for (double c : counts) sum += c;
+  return sum;
+}
+
+// The distance of two profiles over the blocks that `observed` says, and the block whose share
+// moved most.
+struct Difference {
+  double distance = 0;
+  double share = 0;  // of a, in these blocks
+  SiteId site = 0;
+  double before = 0, now = 0;
+};
+
+Difference difference(std::vector<double> a, std::vector<double> b,
+                      const std::vector<bool>& observed) {
+  Difference d;
+  a.resize(observed.size());
+  b.resize(observed.size());
+  double all = sum_of(a);
+  for (size_t i = 0; i < observed.size(); ++i) {
+    if (!observed[i]) a[i] = b[i] = 0;
+  }
+  double total_a = sum_of(a), total_b = sum_of(b);
+  if (total_a <= 0 || total_b <= 0) return d;
+  d.share = total_a / all;
+  double shared = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    double before = a[i] / total_a, now = b[i] / total_b;
+    shared += std::min(before, now);
+    if (d.site != 0 && std::abs(now - before) <= std::abs(d.now - d.before)) continue;
+    d.site = static_cast<SiteId>(i + 1);
+    d.before = before;
+    d.now = now;
+  }
+  d.distance = std::max(0.0, 1 - shared);
+  return d;
+}
+
+std::string reason(const char* what, const Difference& d, double allowed) {
+  char text[256];
+  std::snprintf(text, sizeof text,
+                "%s: optimized code lies %.2f %% from it, noise explains %.2f %%; block %u was "
+                "%.1f %%, is %.1f %%",
+                what, 100 * d.distance, 100 * allowed, d.site, 100 * d.before, 100 * d.now);
+  return text;
+}
+
+void add_to(std::vector<double>& sum, std::span<const double> counts) {
+  if (sum.size() < counts.size()) sum.resize(counts.size());
+  for (size_t i = 0; i < counts.size(); ++i) sum[i] += counts[i];
+}
+
+}  // namespace
+
+// ---- Slow paths -------------------------------------------------------------------------------
+
+bool RuntimeImpl::observes_optimized(const Method& m) const noexcept {
+  return usable(m.optimized_copy.version.load(std::memory_order_acquire));
+}
+
+// Returns the rate that a method should have now.
+sampler::Rate RuntimeImpl::rate_of(const Method& m) const noexcept {
+  return observes_optimized(m) ? optimized_rate_ : fast_->rate(m.id.index()).load();
+}
+
+// A call that is due to be observed while optimized code is in service: returns the copy that it
+// runs, or null when it runs plain. Samples at the rate of baseline code are none.
+const void* RuntimeImpl::optimized_sample(Method& m, AttachedThread& t) noexcept {
+  const Version* copy = m.optimized_copy.version.load(std::memory_order_acquire);
+  sampler::MethodState& s = t.state(m.id);
+  if (!usable(copy) || s.rate != optimized_rate_.word) return nullptr;
+  if (s.optimized_slab == nullptr) {
+    s.optimized_slab = t.slabs().take(m.probes.optimized_plan().bytes / 8);
+  }
+  if (s.optimized_slab == nullptr) {
+    t.slabs_refused.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  bool whole = s.optimized_samples != 0 && s.optimized_samples % kWindowSamples == 0;
+  if (whole) post_optimized(m, t);
+  ++s.optimized_samples;
+  return copy->entry;
+}
+
+sampler::Note RuntimeImpl::optimized_note(Method& m, AttachedThread& t) noexcept {
+  sampler::Note n = make_note(m, t, sampler::NoteKind::kOptimized);
+  n.sampled_calls = t.state(m.id).optimized_samples;
+  n.rate = optimized_rate_.word;
+  return n;
+}
+
+// Cumulative like all snapshots: one that the ring refuses is contained in the next.
+void RuntimeImpl::post_optimized(Method& m, AttachedThread& t) noexcept {
+  uint64_t started = t.cost().start(sampler::CostKind::kFlush);
+  const sampler::MethodState& s = t.state(m.id);
+  std::span<const uint64_t> counts{s.optimized_slab, m.probes.optimized_plan().bytes / 8};
+  if (!t.ring().push(optimized_note(m, t), counts)) {
+    t.flushes_delayed.fetch_add(1, std::memory_order_relaxed);
+  }
+  t.cost().stop(sampler::CostKind::kFlush, started);
+  wake_worker();
+}
+
+// ---- The copy ---------------------------------------------------------------------------------
+
+// Asks for the copy of a method that is still called after it was optimized.
+void RuntimeImpl::want_optimized_copy(Method& m) {
+  OptimizedCopy& o = m.optimized_copy;
+  bool possible = options_.adaptive && options_.observe_optimized && !o.asked &&
+                  options_.tier == TierMode::kAuto && options_.gap != GapMode::kExact &&
+                  !always_instrumented_ && !m.info.own_code && m.block_weights.size() > 1 &&
+                  usable(m.optimized.load(std::memory_order_relaxed));
+  if (!possible || progress_locked(m).calls < o.calls_before + kStillHot) return;
+  o.asked = true;
+  // The profile of the plain version has grown since, so the two may differ in their layout.
+  request(
+      m,
+      {.method = m.id, .tier = Tier::kOptimized, .copy = Copy::kInstrumented, .use_profile = true},
+      0);
+}
+
+void RuntimeImpl::begin_observing_optimized(Method& m, const Version& v) {
+  OptimizedCopy& o = m.optimized_copy;
+  o.observed.assign(m.block_weights.size(), false);
+  for (SiteId site : jit::observed_sites(*v.code)) {
+    if (site <= o.observed.size()) o.observed[site - 1] = true;
+  }
+  o.convergence = sampler::Convergence(kOptions);
+  o.known.clear();
+  o.recent.clear();
+  o.misled = false;
+  bool in_service = usable(m.optimized.load(std::memory_order_relaxed));
+  // Evicted meanwhile: it is retired with the others when the method is.
+  if (!in_service) return;
+  o.version.store(&v, std::memory_order_release);  // pairs with optimized_sample()
+}
+
+// A new optimized version comes into service: the copy of the one before is not of it.
+void RuntimeImpl::retire_optimized_copy(Method& m) {
+  OptimizedCopy& o = m.optimized_copy;
+  o.version.store(nullptr, std::memory_order_release);
+  o.asked = false;
+  o.calls_before = progress_locked(m).calls;
+  for (auto& v : m.versions) {
+    bool copy = v->tier == Tier::kOptimized && v->copy == Copy::kInstrumented && !v->retired;
+    if (copy) reclaimer_.retire(*v);
+  }
+}
+
+// ---- Windows ----------------------------------------------------------------------------------
+
+sampler::Window Observer::take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
+                                         std::span<const uint64_t> counts) {
+  Stream& s = m.streams[thread | kOptimizedStream];
+  const Schema& schema = m.probes.schema();
+  sampler::Window w;
+  w.samples = note.sampled_calls - std::min(s.sampled_calls, note.sampled_calls);
+  if (w.samples == 0) return w;
+  s.sampled_calls = note.sampled_calls;
+  // Its windows and those of baseline code divide the thread's calls between them.
+  double opportunities = static_cast<double>(note.calls) +
+                         static_cast<double>(note.iterations) / static_cast<double>(options_.burst);
+  profile::Coverage& coverage = m.streams[thread].coverage;
+  double since = (opportunities - coverage.opportunities) / static_cast<double>(w.samples);
+  w.weight = static_cast<uint32_t>(std::clamp(std::round(since), 1.0, 0x1p31));
+  coverage.opportunities = opportunities;
+  s.interval = w.weight;
+  // Slots of blocks come first in the schema.
+  profile::Observed now;
+  now.counts.resize(schema.words());
+  std::copy_n(counts.begin(), std::min(counts.size(), m.block_weights.size()), now.counts.begin());
+  w.counts.assign(now.counts.begin(),
+                  now.counts.begin() + static_cast<ptrdiff_t>(m.block_weights.size()));
+  for (size_t i = 0; i < w.counts.size() && !s.seen.counts.empty(); ++i) {
+    w.counts[i] -= std::min(w.counts[i], s.seen.counts[i]);
+  }
+  profile::advance(s.seen, schema, std::move(now), w.weight);
+  s.flushes++;
+  if (sink_ != nullptr) emit_flush(m, thread | kOptimizedStream, note, w.weight);
+  return w;
+}
+
+std::vector<double> Observer::baseline_blocks(const Method& m) const {
+  std::vector<double> sum(m.block_weights.size());
+  for (const auto& [number, s] : m.streams) {
+    if ((number & kOptimizedStream) != 0) continue;
+    for (size_t i = 0; i < std::min(sum.size(), s.seen.estimates.size()); ++i) {
+      sum[i] += static_cast<double>(s.seen.estimates[i]);
+    }
+  }
+  return sum;
+}
+
+void RuntimeImpl::take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
+                                 std::span<const uint64_t> counts) {
+  OptimizedCopy& o = m.optimized_copy;
+  sampler::Window w = observer_.take_optimized(m, thread, note, counts);
+  if (w.samples == 0) return;
+  m.last_active = ++activity_;
+  std::vector<double> came(w.counts.begin(), w.counts.end());
+  add_to(o.recent, came);
+  double before = o.convergence.last_distance();
+  uint32_t windows = o.convergence.windows();
+  sampler::Verdict v = o.convergence.add(w);
+  if (v == sampler::Verdict::kDrifted) {
+    Difference d = difference(o.known, o.recent, o.observed);
+    observer_.log(m, "re_instrument",
+                  reason("drift from earlier windows", d, o.convergence.last_allowed()));
+    o.known = std::move(o.recent);
+    o.recent.clear();
+    o.misled = true;  // it has been said that the profile is out of date
+    return;
+  }
+  bool over = o.known.empty() || o.convergence.windows() != windows ||
+              o.convergence.last_distance() != before;
+  if (!over) return;
+  add_to(o.known, o.recent);
+  o.recent.clear();
+  compare_with_profile(m);
+}
+
+// Asks once whether the code was made from a profile that is not the one it runs with.
+void RuntimeImpl::compare_with_profile(Method& m) {
+  OptimizedCopy& o = m.optimized_copy;
+  bool enough =
+      o.convergence.windows() >= sampler::Convergence::kLeastWindows && m.convergence.samples() > 0;
+  if (o.misled || !enough) return;
+  Difference d = difference(observer_.baseline_blocks(m), o.known, o.observed);
+  if (d.share <= 0) return;
+  double allowed =
+      std::max(kOptions.epsilon, m.convergence.error_bound(kOptions.drift_alpha) / d.share +
+                                     o.convergence.error_bound(kOptions.drift_alpha));
+  if (d.distance <= allowed) return;
+  o.misled = true;
+  observer_.log(m, "re_instrument", reason("drift from the profile it was made from", d, allowed));
+}
+
+// What a thread has not handed over yet.
+void RuntimeImpl::flush_optimized_locked(Method& m, AttachedThread& t) {
+  const sampler::MethodState& s = t.state(m.id);
+  if (s.optimized_slab == nullptr) return;
+  take_optimized(m, t.number(), optimized_note(m, t),
+                 {s.optimized_slab, m.probes.optimized_plan().bytes / 8});
+}
+
+}  // namespace uptier::tiering
