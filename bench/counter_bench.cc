@@ -93,7 +93,7 @@ class Counting {
     }
     return wrong / (3 * static_cast<double>(made_));
   }
-  double own_error() const { return runtime_->report().methods[0].counter_error; }
+  double own_error() const { return runtime_->report().methods[0].dual_error.value_or(0); }
 
  private:
   double call_many() const {

@@ -36,7 +36,8 @@
 // New methods begin at start_rate(): every call, unless those that were new in the last tick took
 // more than half of what could be spent; then at such an interval that they do not.
 //
-//   Thread: the worker. Time: about 50 ns a method and tick (5,000 methods). Memory: 40 bytes a method.
+//   Thread: the worker. Time: about 50 ns a method and tick (5,000 methods). Memory: 40 bytes a
+//   method.
 #pragma once
 
 #include <cstdint>

@@ -206,14 +206,16 @@ sampler::Window Observer::take_optimized(Method& m, uint32_t thread, const sampl
   w.samples = note.sampled_calls - std::min(s.sampled_calls, note.sampled_calls);
   if (w.samples == 0) return w;
   s.sampled_calls = note.sampled_calls;
-  // Its windows and those of baseline code divide the thread's calls between them.
+  // Its windows and those of baseline code divide the thread's calls between them; what drift is
+  // told by knows one rate.
   double opportunities = static_cast<double>(note.calls) +
                          static_cast<double>(note.iterations) / static_cast<double>(options_.burst);
   profile::Coverage& coverage = m.streams[thread].coverage;
   double since = (opportunities - coverage.opportunities) / static_cast<double>(w.samples);
-  w.weight = static_cast<uint32_t>(std::clamp(std::round(since), 1.0, 0x1p31));
+  auto weight = static_cast<uint64_t>(std::clamp(std::round(since), 1.0, 0x1p62));
   coverage.opportunities = opportunities;
-  s.interval = w.weight;
+  w.weight = sampler::weight_of({note.rate}, ladder_);
+  s.interval = weight;
   // Slots of blocks come first in the schema.
   profile::Observed now;
   now.counts.resize(schema.words());
@@ -223,9 +225,9 @@ sampler::Window Observer::take_optimized(Method& m, uint32_t thread, const sampl
   for (size_t i = 0; i < w.counts.size() && !s.seen.counts.empty(); ++i) {
     w.counts[i] -= std::min(w.counts[i], s.seen.counts[i]);
   }
-  profile::advance(s.seen, schema, std::move(now), w.weight);
+  profile::advance(s.seen, schema, std::move(now), weight);
   s.flushes++;
-  if (sink_ != nullptr) emit_flush(m, thread | kOptimizedStream, note, w.weight);
+  if (sink_ != nullptr) emit_flush(m, thread | kOptimizedStream, note, weight);
   return w;
 }
 

@@ -141,8 +141,8 @@ sampler::Verdict Observer::take(Method& m, uint32_t thread, const sampler::Note&
   for (size_t i = 0; i < counts.size(); ++i) {
     counted.words[i] = in_order ? counts[i] : std::max(counted.words[i], counts[i]);
   }
-  auto verdict =
-      end_window(m, counted, t.sampled_calls, samples - std::min(before, samples), weight);
+  auto verdict = end_window(m, counted, t.sampled_calls, samples - std::min(before, samples),
+                            weight, sampler::weight_of({note.rate}, ladder_));
   if (!is_flush(note.kind)) return verdict;
   s.flushes++;
   if (sink_ != nullptr && !m.probes.schema().slots.empty()) emit_flush(m, thread, note, weight);
@@ -151,7 +151,7 @@ sampler::Verdict Observer::take(Method& m, uint32_t thread, const sampler::Note&
 
 // Brings what was seen up to date with the words.
 sampler::Verdict Observer::end_window(Method& m, Stream& counted, uint64_t entries,
-                                      uint64_t new_samples, uint64_t weight) {
+                                      uint64_t new_samples, uint64_t weight, uint64_t nominal) {
   const ProbeSet& set = m.probes;
   if (set.schema().slots.empty()) return sampler::Verdict::kMore;
   profile::Observed now = set.read(counted.words, counted.traps, entries, method_at_);
@@ -165,7 +165,9 @@ sampler::Verdict Observer::end_window(Method& m, Stream& counted, uint64_t entri
     w.counts[i] = now.counts[i] - before;
   }
   w.samples = new_samples;
-  w.weight = static_cast<uint32_t>(weight);
+  // How far two windows may lie apart is known for samples of one weight: what a pause has added to
+  // a window's does not count there, nor a nominal gap that was wider than the window itself.
+  w.weight = static_cast<uint32_t>(std::clamp<uint64_t>(nominal, 1, std::max<uint64_t>(weight, 1)));
   profile::advance(counted.seen, set.schema(), std::move(now), weight);
   if (!options_.adaptive || w.samples == 0) return sampler::Verdict::kMore;
   return m.convergence.add(w);

@@ -79,7 +79,7 @@ class Observer {
   uint64_t weight_of(const Method& m, const sampler::Note& note, const Totals& t,
                      Stream& counted) const;
   sampler::Verdict end_window(Method& m, Stream& counted, uint64_t entries, uint64_t new_samples,
-                              uint64_t weight);
+                              uint64_t weight, uint64_t nominal);
   void emit(const TraceEvent& e);
   void emit_flush(Method& m, uint32_t thread, const sampler::Note& note, uint64_t weight);
   uint64_t announce(Method& m);

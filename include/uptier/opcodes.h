@@ -130,8 +130,8 @@ const char* guard_reason_name(GuardReason reason);
 //   kGauge       any          the last one stays
 //   kRange       i32 or i64   number, sum, least and greatest
 //
-// A value is seen as 64 bits, signed: an i32 is sign-extended, an f32 becomes a double, and a double
-// and a ref are their bits.
+// A value is seen as 64 bits, signed: an i32 is sign-extended, an f32 becomes a double, and a
+// double and a ref are their bits.
 enum class ProbeKind : uint8_t {
   kBlock = 1,
   kEdge,

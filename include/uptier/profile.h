@@ -349,7 +349,7 @@ class ProfileBuilder {
     std::vector<uint64_t> counts;  // these three as in MethodProfile
     std::vector<uint64_t> estimates;
     Tables tables;
-    double covered = 0;            // opportunities that the counts stand for
+    double covered = 0;  // opportunities that the counts stand for
     uint64_t samples = 0;
     FlushEvent pending;  // takes effect with its data
     FlushEvent flushed;

@@ -159,9 +159,7 @@ class Selector {
   bool needs_move(Value arg, Value param) const;
   const Label& label(Block b) const { return labels_[b.index()]; }
   // Whether an edge needs instructions of its own: moves, counters or probes.
-  bool has_code(const Edge& e) const {
-    return has_moves(e) || counts_along(e) || crosses_loops(e);
-  }
+  bool has_code(const Edge& e) const { return has_moves(e) || counts_along(e) || crosses_loops(e); }
   void emit_edge(const Edge& e);
   void load_slab();
   void emit_loop_slow();
