@@ -116,8 +116,11 @@ def main():
                                  formatter_class=argparse.RawDescriptionHelpFormatter)
     measure.add_arguments(ap)
     ap.add_argument("--svg", help="writes the charts into this folder")
+    ap.add_argument("--intervals", default=",".join(map(str, INTERVALS)),
+                    help="mean gaps to measure, e.g. 7,16,64")
     ap.add_argument("--no-loops", dest="loops", action="store_false", help="without loops=on runs")
     a = ap.parse_args()
+    INTERVALS[:] = map(int, a.intervals.split(","))
     shown = [x for i, x in enumerate(sys.argv[1:]) if "--tool" not in (x, sys.argv[i])]
     command = " ".join(["./dev bench accuracy"] + [shlex.quote(x) for x in shown])
     measured = {}
