@@ -186,6 +186,56 @@ TEST(Blocked, thread_that_does_not_say_so_holds_everything) {
   EXPECT_EQ(freed_while_a_thread_waits(false), 0u);
 }
 
+// Runs guest code while it describes a method.
+class NestingHost : public Host {
+ public:
+  Status build(MethodId m, FunctionBuilder& b) override {
+    if (m == nesting) {
+      Outcome o = runtime->invoke(waiter, {{5}});
+      EXPECT_EQ(o.bits, 10u);
+    }
+    b.ret(b.param(0));
+    return {};
+  }
+  Runtime* runtime = nullptr;
+  MethodId nesting, waiter;
+};
+
+TEST(Blocked, host_that_runs_guest_code_while_it_describes_a_method_keeps_that_code) {
+  say_so = false;
+  Gate g;
+  gate = &g;
+  HostFunction wait{"wait", (const void*)wait_in_host, {{Type::kI64}, Type::kI64}};
+  Options o;
+  o.workers = 0;
+  IrRuntime r(parse_or_die("func @waiter(i64) -> i64 {\nb0(v0: i64):\n"
+                           "  v1 = call_host @wait.(i64)->i64 (v0)\n  v2 = add.i64 v1, v0\n"
+                           "  return v2\n}\n",
+                           {{wait}}),
+              o);
+  NestingHost host;
+  host.runtime = r.runtime.get();
+  host.waiter = r.host->method(MethodId(0));
+  Result<MethodId> m = r.runtime->add_method(
+      host, {.key = {9, 9}, .name = "nesting", .signature = {{Type::kI64}, Type::kI64}});
+  ASSERT_TRUE(m.ok());
+  host.nesting = *m;
+  std::thread nesting([&] {
+    ThreadScope scope(*r.runtime);
+    EXPECT_EQ(r.runtime->invoke(*m, {{7}}).bits, 7u);
+  });
+  g.await(1);
+  {
+    ThreadScope scope(*r.runtime);
+    MethodId gone[] = {host.waiter};
+    r.runtime->remove_methods(gone);
+    r.runtime->quiescent();
+    EXPECT_EQ(r.runtime->report().code_bytes_freed, 0u) << "a frame of it waits";
+  }
+  g.reach(2);
+  nesting.join();
+}
+
 TEST(Blocked, idle_thread_lets_everything_go) {
   IrRuntime r(many_methods(1), [] {
     Options o;

@@ -12,11 +12,11 @@
 #include "jit/ir/build.h"
 #include "jit/ir/verify.h"
 #include "tests/code_machine.h"
-#include "uptier/runtime.h"
+#include "tests/null_runtime.h"
 
 namespace uptier::test {
 
-class FlowRuntime final : public Runtime, jit::CallResolver {
+class FlowRuntime final : public NullRuntime, jit::CallResolver {
  public:
   explicit FlowRuntime(const jit::ProbeRequest& request) : request_(request) {
     helpers_.loop_slow_plain = helpers_.loop_slow_instrumented =
@@ -36,7 +36,6 @@ class FlowRuntime final : public Runtime, jit::CallResolver {
     methods_.emplace_back(host, std::move(info));
     return id;
   }
-  void remove_methods(std::span<const MethodId>) override {}
   const void* entry_address(MethodId m) const override { return machine_.stubs->stub(m); }
 
   Outcome invoke(MethodId m, std::span<const uint64_t> args) override {
@@ -49,24 +48,6 @@ class FlowRuntime final : public Runtime, jit::CallResolver {
     c.trap_pc = c.trap_detail = 0;
     return {0, t};
   }
-
-  Status attach() override { return {}; }
-  void detach() override {}
-  void quiescent() noexcept override {}
-  void begin_blocked() noexcept override {}
-  void end_blocked() noexcept override {}
-  int32_t* loop_countdown(MethodId) noexcept override { return nullptr; }
-  std::optional<Outcome> osr_enter(MethodId, LoopId, std::span<const uint64_t>,
-                                   const uint64_t*) override {
-    return std::nullopt;
-  }
-  uint64_t* counters(MethodId) noexcept override { return nullptr; }
-  void flush() override {}
-  Report report() const override { return {}; }
-  Profile profile() const override { return {}; }
-  std::vector<LoopReport> loops() const override { return {}; }
-  std::vector<LogRecord> read_log() override { return {}; }
-  Result<std::string> ir(MethodId) override { return std::string(); }
 
   uint32_t methods() const { return static_cast<uint32_t>(methods_.size()); }
   // Whether the method was ever called.

@@ -14,11 +14,11 @@
 #include "jit/ir/interpret.h"
 #include "jit/ir/verify.h"
 #include "sampler/context.h"
-#include "uptier/runtime.h"
+#include "tests/null_runtime.h"
 
 namespace uptier::wasm::test {
 
-class InterpreterRuntime final : public Runtime {
+class InterpreterRuntime final : public uptier::test::NullRuntime {
  public:
   // The runtime behind it lends the thread context that Runtime::raise writes to.
   InterpreterRuntime() {
@@ -33,7 +33,6 @@ class InterpreterRuntime final : public Runtime {
     methods_.push_back({&host, std::move(info)});
     return MethodId(static_cast<uint32_t>(methods_.size() - 1));
   }
-  void remove_methods(std::span<const MethodId>) override {}
   const void* entry_address(MethodId m) const override {
     return reinterpret_cast<const void*>(jit::Interpreter::address_of(m));
   }
@@ -57,24 +56,6 @@ class InterpreterRuntime final : public Runtime {
   // Executions so far by block site and by edge number, 1 at index 0; empty when never entered.
   std::span<const uint64_t> blocks(uint32_t m) const { return counts_[m].blocks; }
   std::span<const uint64_t> edges(uint32_t m) const { return counts_[m].edges; }
-
-  Status attach() override { return {}; }
-  void detach() override {}
-  void quiescent() noexcept override {}
-  void begin_blocked() noexcept override {}
-  void end_blocked() noexcept override {}
-  int32_t* loop_countdown(MethodId) noexcept override { return nullptr; }
-  std::optional<Outcome> osr_enter(MethodId, LoopId, std::span<const uint64_t>,
-                                   const uint64_t*) override {
-    return std::nullopt;
-  }
-  uint64_t* counters(MethodId) noexcept override { return nullptr; }
-  void flush() override {}
-  Report report() const override { return {}; }
-  Profile profile() const override { return {}; }
-  std::vector<LoopReport> loops() const override { return {}; }
-  std::vector<LogRecord> read_log() override { return {}; }
-  Result<std::string> ir(MethodId) override { return std::string(); }
 
  private:
   struct Registered {

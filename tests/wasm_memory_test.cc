@@ -201,7 +201,10 @@ constexpr bool kLimitsBreakTheTool = false;
 #endif
 
 TEST(WasmMemoryClass, refused_reservation_falls_back_to_bounds_in_code) {
-  if (kLimitsBreakTheTool) GTEST_SKIP() << "SKIPPED: a sanitizer needs more address space itself";
+  if (kLimitsBreakTheTool)
+    GTEST_SKIP()
+        << "SKIPPED: needs a build without sanitizer: RLIMIT_AS is what is tested, and a sanitizer"
+           " reserves terabytes itself";
   World world;
   Module& m = world.load(kAccesses);
   int code = with_address_space(uint64_t{6} << 30, [&] {
@@ -221,7 +224,10 @@ TEST(WasmMemoryClass, refused_reservation_falls_back_to_bounds_in_code) {
 }
 
 TEST(WasmMemoryClass, growth_that_the_system_refuses_gives_minus_one) {
-  if (kLimitsBreakTheTool) GTEST_SKIP() << "SKIPPED: a sanitizer needs more address space itself";
+  if (kLimitsBreakTheTool)
+    GTEST_SKIP()
+        << "SKIPPED: needs a build without sanitizer: RLIMIT_AS is what is tested, and a sanitizer"
+           " reserves terabytes itself";
   int code = with_address_space(uint64_t{1} << 30, [] {
     auto m = Memory::create({1, {}}, kMaxPages, Bounds::kGuarded);
     if (!m.ok() || (*m)->bounds() != Bounds::kExplicit) return 1;

@@ -127,7 +127,10 @@ void RuntimeImpl::tick_locked(uint64_t now_ns) {
 
   std::vector<sampler::MethodLoad> loads;
   uint32_t count = method_count_.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < count; ++i) load_of(method(i), loads);
+  for (uint32_t i = 0; i < count; ++i) {
+    // Of a method without code threads have no state, and looking would make pages of zeros.
+    if (method(i).shape_known) load_of(method(i), loads);
+  }
   std::vector<sampler::Rate> rates(loads.size());
   budget_->tick(elapsed, loads, rates);
   for (size_t i = 0; i < loads.size(); ++i) {

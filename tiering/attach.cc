@@ -50,6 +50,7 @@ void RuntimeImpl::leave(AttachedThread& t) {
   cost_gone_ += t.cost().counts();
   uint32_t count = method_count_.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < count; ++i) {
+    if (!method(i).shape_known) continue;
     method(i).adaptation.gone += sampler::progress_of(t.state(MethodId(i)));
   }
   std::erase_if(threads_, [&](const auto& owned) { return owned.get() == &t; });

@@ -49,8 +49,15 @@ Outcome RuntimeImpl::invoke(MethodId id, std::span<const uint64_t> args) {
 // Calls code from a thread that is attached.
 Outcome RuntimeImpl::call(const void* target, const Signature& signature,
                           std::span<const uint64_t> args) {
-  sampler::ThreadContext& c = here()->context();
+  AttachedThread& t = *here();
+  sampler::ThreadContext& c = t.context();
+  // A host that runs guest code while it describes a method (a first call, which counts as blocked)
+  // does run meanwhile.
+  uintptr_t blocked_at = t.stack_top;
+  bool blocked = t.blocked.load(std::memory_order_relaxed) != AttachedThread::kRunning;
+  if (blocked) t.leave_blocked();
   jit::InvokeResult r = jit::invoke_code(routines_.invoke(), target, signature, args);
+  if (blocked) t.enter_blocked(reinterpret_cast<const void*>(blocked_at));
   if (c.activation == nullptr) quiescent();
   Outcome result;
   if (r.trapped) {

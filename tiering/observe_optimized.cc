@@ -22,11 +22,9 @@
 // of the time, not the length of one sample. A callee that optimized code reaches past its stub is
 // not sampled; its callers are.
 //
-// Why an interval of 16384: a sampled call of a tiny function costs about 0.15 us more than another
-// one, which takes 4 ns through its stub (intervals 16 and 64 against none, 2 cores under load).
-// 150 / 4 / 16384 = 0.2 % for a program that is nothing but such calls, and a method that is called
-// a million times a second shows a window each second. Counting itself costs 10 to 40 % while a
-// sampled call runs, which the interval divides too.
+// Why an interval of 16384: a slow path is some dozens of times as long as a call of a tiny function
+// (`./dev bench micro` times both), so even a program of nothing but such calls pays a few parts in
+// a thousand; and a method that is called a million times a second shows a window each second.
 //
 //   Thread: slow paths the thread's own; the rest the worker, with the state mutex.
 #include <algorithm>

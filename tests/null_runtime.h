@@ -1,0 +1,30 @@
+// null_runtime.h: a Runtime that observes nothing, for tests that bring their own way of running.
+#pragma once
+
+#include "uptier/runtime.h"
+
+namespace uptier::test {
+
+class NullRuntime : public Runtime {
+ public:
+  void remove_methods(std::span<const MethodId>) override {}
+  Status attach() override { return {}; }
+  void detach() override {}
+  void quiescent() noexcept override {}
+  void begin_blocked() noexcept override {}
+  void end_blocked() noexcept override {}
+  int32_t* loop_countdown(MethodId) noexcept override { return nullptr; }
+  std::optional<Outcome> osr_enter(MethodId, LoopId, std::span<const uint64_t>,
+                                   const uint64_t*) override {
+    return std::nullopt;
+  }
+  uint64_t* counters(MethodId) noexcept override { return nullptr; }
+  void flush() override {}
+  Report report() const override { return {}; }
+  Profile profile() const override { return {}; }
+  std::vector<LoopReport> loops() const override { return {}; }
+  std::vector<LogRecord> read_log() override { return {}; }
+  Result<std::string> ir(MethodId) override { return std::string(); }
+};
+
+}  // namespace uptier::test
