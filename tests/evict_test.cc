@@ -220,6 +220,13 @@ TEST(Blocked, host_that_runs_guest_code_while_it_describes_a_method_keeps_that_c
       host, {.key = {9, 9}, .name = "nesting", .signature = {{Type::kI64}, Type::kI64}});
   ASSERT_TRUE(m.ok());
   host.nesting = *m;
+  {
+    // The waiter has code before: making it would end the wait.
+    g.reach(2);
+    ThreadScope scope(*r.runtime);
+    EXPECT_EQ(r.runtime->invoke(host.waiter, {{1}}).bits, 2u);
+    g.stage = 0;
+  }
   std::thread nesting([&] {
     ThreadScope scope(*r.runtime);
     EXPECT_EQ(r.runtime->invoke(*m, {{7}}).bits, 7u);

@@ -363,5 +363,18 @@ TEST(Estimate, order_of_its_three_numbers_holds_for_any_counts) {
   }
 }
 
+// One sample at a gap that is wider than all that ran must not outweigh those before it.
+TEST(Coverage, weighs_samples_by_what_ran_and_makes_up_for_pauses) {
+  Coverage c;
+  EXPECT_EQ(c.weigh(0, 100), 1u) << "no samples yet";
+  EXPECT_EQ(c.weigh(50, 150), 3u) << "150 calls, 50 samples, the pause before them included";
+  EXPECT_EQ(c.weigh(50, 1000), 1u) << "a window without samples ends nothing";
+  EXPECT_EQ(c.weigh(51, 1150), 1000u) << "the one sample since 150";
+  EXPECT_EQ(c.covered, 50 * 3 + 1000.0);
+  EXPECT_DOUBLE_EQ(c.stretch(2000, 9600, 32), 2300.0 / 1150);
+  EXPECT_EQ(c.stretch(2000, 0, 0), 1) << "rates that do not adapt";
+  EXPECT_EQ(Coverage().stretch(5, 5, 32), 1) << "nothing known";
+}
+
 }  // namespace
 }  // namespace uptier::profile

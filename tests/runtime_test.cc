@@ -333,6 +333,18 @@ TEST(Runtime, removed_method_is_flushed_and_its_code_freed) {
   for (const VersionReport& v : r.report_of("leaf").versions) EXPECT_TRUE(v.freed);
 }
 
+// Without counters, and with rates that pause.
+TEST(Runtime, body_of_one_block_counts_by_its_calls) {
+  Options o;
+  o.policy = PolicyMode::kNever;
+  o.workers = 0;
+  IrRuntime r(parse_or_die(kText), o);
+  ThreadScope scope(*r.runtime);
+  for (uint32_t i = 0; i < 1000; ++i) EXPECT_EQ(r.call("leaf", {i}).bits, i ^ 7u);
+  r.runtime->flush();
+  EXPECT_EQ(r.counts("leaf"), std::vector<uint64_t>{1000});
+}
+
 // Each call comes from a thread of its own, which never reaches a flush point.
 TEST(Runtime, method_that_only_short_lived_threads_call_gets_hot) {
   Options o;

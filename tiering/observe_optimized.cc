@@ -22,7 +22,8 @@
 // of the time, not the length of one sample. A callee that optimized code reaches past its stub is
 // not sampled; its callers are.
 //
-// Why an interval of 16384: a slow path is some dozens of times as long as a call of a tiny function
+// Why an interval of 16384: a slow path is some dozens of times as long as a call of a tiny
+// function
 // (`./dev bench micro` times both), so even a program of nothing but such calls pays a few parts in
 // a thousand; and a method that is called a million times a second shows a window each second.
 //
