@@ -17,6 +17,7 @@
 #include "jit/code/probe_routines.h"
 #include "jit/ir/frame_layout.h"
 #include "jit/ir/function.h"
+#include "jit/opt/pass_observer.h"
 #include "jit/probe_plan.h"
 #include "uptier/result.h"
 
@@ -88,6 +89,8 @@ struct OptimizeRequest {
   // Where it counts, by plan_probes for this very body: one 64-bit counter of the thread's own a
   // block; null: block k at 8 * (k - 1). Plain copies do not depend on it.
   const ProbePlan* probes = nullptr;
+  // Hears of the passes; may be null.
+  PassObserver* observer = nullptr;
 };
 
 // Errors: kUnsupported names the operation (or a plan that optimized code cannot count by),

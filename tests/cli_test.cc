@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/golden.h"
 #include "tests/program_runs.h"
 #include "uptier/profile.h"
 
@@ -190,6 +191,39 @@ TEST_F(Cli, ir_commands_print_verify_and_run) {
   RunResult bad = run_tool("ir verify " + file("g.uir", "func @f() -> i32 {\nb0:\n  nope\n}\n"));
   EXPECT_EQ(bad.code, 3);
   EXPECT_NE(bad.err.find("g.uir:3"), std::string::npos) << bad.err;
+}
+
+TEST_F(Cli, compile_shows_each_stage_of_a_function) {
+  std::string source = std::string(UPTIER_SOURCE_DIR) + "/tests/ir/loops.uir";
+  RunResult r = run_tool("compile " + source + " -f sum --dump=ir,passes,listing,probes,frames");
+  EXPECT_EQ(r.code, 0) << r.err;
+  expect_golden("compile_sum", r.out);
+  EXPECT_EQ(run_tool("compile " + source + " -f nobody").code, 1);
+  EXPECT_EQ(run_tool("compile " + source + " -f sum --dump=gossip").code, 2);
+  EXPECT_EQ(run_tool("compile " + source).code, 2);
+}
+
+TEST_F(Cli, compile_takes_functions_of_modules_and_their_profiles) {
+  std::string module = wasm_path("nbody"), trace = file("t");
+  run_tool("run --tier=instrumented --trace " + trace + " " + module);
+  RunResult plain = run_tool("compile " + module + " -f main --dump=listing,probes");
+  EXPECT_EQ(plain.code, 0) << plain.err;
+  EXPECT_EQ(plain.out.find("executions"), std::string::npos);
+  for (const char* how : {"", " --baseline", " --instrumented", " --baseline --instrumented"}) {
+    RunResult r = run_tool("compile " + module + " -f main --profile " + trace + how);
+    EXPECT_EQ(r.code, 0) << how << r.err;
+    EXPECT_NE(r.out.find("site 1, 1 executions"), std::string::npos) << how << r.out;
+    EXPECT_EQ(r.out.find("outside"), std::string::npos) << how << r.out;
+  }
+  EXPECT_EQ(run_tool("compile " + module + " -f main --profile " +
+                     file("bad", "not a profile, nor a trace of one"))
+                .code,
+            3);
+  auto j = nlohmann::json::parse(run_tool("compile --speed=json " + module).out, nullptr, false);
+  ASSERT_TRUE(j.is_array() && j.size() == 2);
+  EXPECT_EQ(j[1]["compiler"], "optimized");
+  EXPECT_EQ(j[1]["failed"], 0);
+  EXPECT_GT(j[1]["wasm_bytes"], 1000);
 }
 
 }  // namespace

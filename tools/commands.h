@@ -58,6 +58,18 @@ int ir_print(const IrCommand& c);
 int ir_verify(const IrCommand& c);
 int ir_run(const IrCommand& c);
 
+struct CompileCommand {
+  std::string file;                             // WebAssembly or IR text
+  std::string function;                         // name or number in the file
+  std::vector<std::string> dump = {"listing"};  // of ir, passes, listing, probes, frames
+  std::string profile;                          // trace or profile text, or ""
+  bool baseline = false;
+  bool instrumented = false;
+  int64_t osr_loop = -1;  // the loop at which the code is entered; -1: at the start
+  std::string speed;      // "text" or "json": instead of a dump, time both compilers on all
+};
+int compile(const CompileCommand& c);
+
 int wast(const Options& options);
 
 // Prints to stderr what a run was asked to show: report, loops, log. Flushes before.

@@ -82,6 +82,7 @@ struct Commands {
   RuntimeWords words;
   RunCommand run_command;
   IrCommand ir_command;
+  CompileCommand compile_command;
   std::string file;
   std::string other_file;
   bool json = false;
@@ -158,6 +159,33 @@ struct Commands {
     run->callback([this] { code = with_options(words, ir_command, ir_run); });
   }
 
+  void add_compile() {
+    CLI::App* compile = app.add_subcommand(
+        "compile", "compiles a function of prog.wasm or prog.uir and shows how; runs nothing");
+    CompileCommand& c = compile_command;
+    compile->add_option("FILE", c.file)->required();
+    compile->add_option("--function,-f", c.function, "its name, or its number in the file");
+    compile->add_option("--dump", c.dump, "of ir, passes, listing, probes, frames")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"ir", "passes", "listing", "probes", "frames"}))
+        ->capture_default_str();
+    compile->add_option("--profile", c.profile, "a trace, or a profile as text");
+    compile->add_flag("--baseline", c.baseline, "by the baseline compiler");
+    compile->add_flag("--instrumented", c.instrumented, "the instrumented copy");
+    compile->add_option("--osr", c.osr_loop, "entered at this loop (a number)")
+        ->check(CLI::NonNegativeNumber);
+    compile
+        ->add_flag("--speed{text}", c.speed,
+                   "times both compilers on all functions instead: --speed or --speed=json")
+        ->check(CLI::IsMember({"text", "json"}));
+    compile->callback([this] {
+      if (compile_command.speed.empty() && compile_command.function.empty()) {
+        throw CLI::RequiredError("--function");
+      }
+      code = uptier::tools::compile(compile_command);
+    });
+  }
+
   void add_others() {
     CLI::App* wast_app = app.add_subcommand(
         "wast", "speaks the line protocol of WebAssembly test runners on stdin and stdout");
@@ -190,6 +218,7 @@ int main(int argc, char** argv) {
   commands.add_run();
   commands.add_trace();
   commands.add_ir();
+  commands.add_compile();
   commands.add_others();
   try {
     commands.app.parse(argc, argv);

@@ -1,0 +1,252 @@
+// uptier compile: what the compilers make of a function, stage by stage; or how fast they are.
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "jit/ir/liveness.h"
+#include "jit/ir/print.h"
+#include "jit/probe_plan.h"
+#include "tools/commands.h"
+#include "tools/compile_world.h"
+#include "tools/listing.h"
+
+namespace uptier::tools {
+namespace {
+
+// Of whole modules; listings of one function need a fraction.
+constexpr uint64_t kCodeBudget = uint64_t{1} << 30;
+
+int fail(int code, const std::string& what) {
+  std::fprintf(stderr, "uptier: %s\n", what.c_str());
+  return code;
+}
+
+void print(const std::string& s) { std::fwrite(s.data(), 1, s.size(), stdout); }
+
+bool wants(const CompileCommand& c, const char* what) {
+  for (const std::string& d : c.dump) {
+    if (d == what) return true;
+  }
+  return false;
+}
+
+// Prints what each pass left, if it left something new.
+class PassPrinter final : public jit::PassObserver {
+ public:
+  explicit PassPrinter(const jit::Function& f) : last_(jit::to_text(f)) {}
+
+  void after(std::string_view pass, const jit::Function& f) override {
+    std::string now = jit::to_text(f);
+    print("== after " + std::string(pass) + (now == last_ ? ": the same\n" : "\n"));
+    if (now != last_) print(now);
+    last_ = std::move(now);
+  }
+
+ private:
+  std::string last_;
+};
+
+Result<Profile> read_profile(const std::string& file) {
+  std::vector<uint8_t> bytes;
+  if (!read_file(file, bytes)) return Error{ErrorCode::kInvalidArgument, file + ": no profile"};
+  if (Result<TraceProfile> t = profile_from_trace(std::as_bytes(std::span(bytes))); t.ok()) {
+    return std::move(t->profile);
+  }
+  return parse_profile({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+// Returns what a profile says of a function, or null.
+const MethodProfile* find_profile(const Profile& p, const Functions& fs, MethodId m) {
+  for (const auto& [key, method] : p.methods) {
+    bool same = fs.keys.empty() ? method.name == fs.module.functions[m.index()].name
+                                : key == fs.keys[m.index()];
+    if (same) return &method;
+  }
+  return nullptr;
+}
+
+std::vector<uint64_t> block_counts(const jit::Function& f, const MethodProfile& p) {
+  std::vector<uint64_t> counts;
+  for (SiteId s = 1; s <= f.block_sites; ++s) {
+    auto e = p.estimate(SlotKind::kBlock, s);
+    counts.push_back(e ? static_cast<uint64_t>(e->total) : 0);
+  }
+  return counts;
+}
+
+std::string location(int32_t displacement) {
+  return "[rbp" + std::string(displacement < 0 ? "-" : "+") +
+         std::to_string(displacement < 0 ? -displacement : displacement) + "]";
+}
+
+// The canonical frame of baseline code: what lives at each loop header, and where.
+void print_frames(const jit::Function& f) {
+  jit::Liveness live = jit::compute_liveness(f);
+  jit::FrameLayout frame = jit::layout_frame(f, live);
+  jit::Printer names(f);
+  print("== frames: " + std::to_string(frame.size) + " bytes below rbp\n");
+  for (Block b : f.layout) {
+    for (jit::InstId i : f.block(b).insts) {
+      const jit::Inst& inst = f.inst(i);
+      if (inst.op != Opcode::kLoopHeader && inst.op != Opcode::kFrameState) continue;
+      print(names.block(b) + ": " + names.inst(inst) + "\n");
+      for (Value v : f.args(inst)) {
+        int32_t at = frame.slot[v.index()];
+        print("  " + names.value(v) + " " + type_name(f.type_of(v)) + " " +
+              (at == 0 ? "no slot" : location(at)) + "\n");
+      }
+    }
+  }
+}
+
+void print_probes(const jit::Code& code) {
+  print("== probes: offset, site, body\n");
+  for (const jit::ProbeRow& r : code.tables().probes) {
+    std::printf("  0x%04x  site %u", r.offset, r.site);
+    if (r.body != 0) std::printf(" of body %u", r.body);
+    std::printf("\n");
+  }
+  print("== traps: offset, location\n");
+  for (const jit::TrapRow& r : code.tables().traps) {
+    std::printf("  0x%04x  @0x%x %s\n", r.offset, r.loc, trap_text(r.code));
+  }
+}
+
+void print_listing(const jit::Function& f, const CompileWorld& world, const jit::Code& code,
+                   const std::vector<uint64_t>& counts) {
+  std::printf("== listing: %u bytes, entered at 0x%04x\n", code.size(),
+              static_cast<unsigned>(static_cast<const uint8_t*>(code.entry()) - code.base()));
+  ListingNames names;
+  names.site = [&](SiteId s, uint32_t body) {
+    std::string text = (s == 0 ? "no site" : "site " + std::to_string(s)) +
+                       (body == 0 ? "" : " of body " + std::to_string(body));
+    bool counted = body == 0 && s != 0 && s <= f.block_sites && !counts.empty();
+    return counted ? text + ", " + std::to_string(counts[s - 1]) + " executions" : text;
+  };
+  names.address = [&](const void* at) { return world.name_of(at); };
+  print(listing(code, names));
+}
+
+Result<std::unique_ptr<jit::Code>> compile_one(const CompileCommand& c, CompileWorld& world,
+                                               const jit::Function& f, MethodId m,
+                                               const std::vector<uint64_t>& counts) {
+  Copy copy = c.instrumented ? Copy::kInstrumented : Copy::kPlain;
+  if (c.baseline) {
+    jit::ProbePlan plan = jit::plan_probes(f, {});
+    return world.baseline(m, {.copy = copy, .probes = &plan});
+  }
+  PassPrinter passes(f);
+  jit::OptimizeRequest r{.block_counts = counts, .copy = copy};
+  if (c.osr_loop >= 0) r.osr_loop = LoopId(static_cast<uint32_t>(c.osr_loop));
+  if (wants(c, "passes")) r.observer = &passes;
+  return world.optimized(m, r);
+}
+
+int dump(const CompileCommand& c, const Functions& fs) {
+  MethodId m = find_function(fs, c.function);
+  if (!m.valid()) return fail(kFailed, c.file + ": no function \"" + c.function + "\"");
+  const jit::Function& f = fs.module.functions[m.index()];
+  std::vector<uint64_t> counts;
+  if (!c.profile.empty()) {
+    Result<Profile> p = read_profile(c.profile);
+    if (!p) return fail(kCorrupt, c.profile + ": " + p.error().message);
+    const MethodProfile* seen = find_profile(*p, fs, m);
+    if (seen == nullptr) {
+      std::fprintf(stderr, "uptier: %s: nothing is known of %s\n", c.profile.c_str(),
+                   f.name.c_str());
+    } else if (seen->schema.cfg_hash != f.cfg_hash) {
+      return fail(kFailed, c.profile + ": the profile of " + f.name + " is of other code");
+    } else {
+      counts = block_counts(f, *seen);
+    }
+  }
+  auto world = CompileWorld::create(fs.module, kCodeBudget);
+  if (!world) return fail(kFailed, world.error().message);
+  if (wants(c, "ir")) print("== ir\n" + jit::to_text(f));
+  auto code = compile_one(c, **world, f, m, counts);
+  if (!code) return fail(kFailed, code.error().message);
+  if (wants(c, "listing")) print_listing(f, **world, **code, counts);
+  if (wants(c, "probes")) print_probes(**code);
+  if (wants(c, "frames")) print_frames(f);
+  return kOk;
+}
+
+// One compiler over all functions of a file.
+struct Speed {
+  const char* compiler;
+  double seconds = 0;
+  uint64_t functions = 0, failed = 0, instructions = 0, wasm_bytes = 0, code_bytes = 0;
+};
+
+uint64_t size_of(const jit::Function& f) {
+  uint64_t n = 0;
+  for (Block b : f.layout) n += f.block(b).insts.size();
+  return n;
+}
+
+template <typename Compile>
+Result<Speed> measure(const char* compiler, const Functions& fs, Compile compile) {
+  Speed s{.compiler = compiler};
+  auto world = CompileWorld::create(fs.module, kCodeBudget);
+  if (!world) return world.error();
+  for (uint32_t i = 0; i < fs.module.functions.size(); ++i) {
+    auto start = std::chrono::steady_clock::now();
+    auto code = compile(**world, MethodId(i));
+    s.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    s.functions++;
+    if (!code) {
+      s.failed++;
+      continue;
+    }
+    s.instructions += size_of(fs.module.functions[i]);
+    s.wasm_bytes += fs.bytes.empty() ? 0 : fs.bytes[i];
+    s.code_bytes += (*code)->size();
+  }
+  return s;
+}
+
+nlohmann::json to_json(const Speed& s) {
+  return {{"compiler", s.compiler},
+          {"seconds", s.seconds},
+          {"functions", s.functions},
+          {"failed", s.failed},
+          {"ir_instructions", s.instructions},
+          {"wasm_bytes", s.wasm_bytes},
+          {"code_bytes", s.code_bytes}};
+}
+
+int show_speeds(const CompileCommand& c, const Functions& fs) {
+  auto baseline =
+      measure("baseline", fs, [](CompileWorld& w, MethodId m) { return w.baseline(m, {}); });
+  auto optimized =
+      measure("optimized", fs, [](CompileWorld& w, MethodId m) { return w.optimized(m, {}); });
+  if (!baseline) return fail(kFailed, baseline.error().message);
+  if (!optimized) return fail(kFailed, optimized.error().message);
+  if (c.speed == "json") {
+    print(nlohmann::json{to_json(*baseline), to_json(*optimized)}.dump(2) + "\n");
+    return kOk;
+  }
+  std::printf("%-10s %9s %11s %12s %11s %10s %9s\n", "compiler", "functions", "IR insts",
+              "ns per inst", "Wasm MB/s", "code KiB", "ms");
+  for (const Speed* s : {&*baseline, &*optimized}) {
+    std::printf("%-10s %9llu %11llu %12.1f %11.2f %10llu %9.1f\n", s->compiler,
+                static_cast<unsigned long long>(s->functions),
+                static_cast<unsigned long long>(s->instructions),
+                s->seconds * 1e9 / static_cast<double>(std::max<uint64_t>(s->instructions, 1)),
+                static_cast<double>(s->wasm_bytes) / 1e6 / s->seconds,
+                static_cast<unsigned long long>(s->code_bytes >> 10), s->seconds * 1e3);
+  }
+  return kOk;
+}
+
+}  // namespace
+
+int compile(const CompileCommand& c) {
+  std::vector<uint8_t> bytes;
+  if (!read_file(c.file, bytes)) return kFailed;
+  Result<Functions> fs = read_functions(c.file, bytes);
+  if (!fs) return fail(kCorrupt, c.file + ": " + fs.error().message);
+  return c.speed.empty() ? dump(c, *fs) : show_speeds(c, *fs);
+}
+
+}  // namespace uptier::tools

@@ -1,0 +1,142 @@
+#include "tools/compile_world.h"
+
+#include <charconv>
+#include <cstring>
+
+#include "embed/wasm/build_function.h"
+#include "embed/wasm/hash.h"
+#include "embed/wasm/read_module.h"
+#include "jit/ir/build.h"
+#include "jit/ir/parse.h"
+#include "jit/ir/verify.h"
+
+namespace uptier::tools {
+namespace {
+
+constexpr uint8_t kWasmMagic[4] = {0, 'a', 's', 'm'};
+
+const void* no_slow_path(uint32_t, void*) { return nullptr; }
+
+// Addresses that loop checks call in code that is never run; told apart in listings.
+const void* loop_slow_plain() { return reinterpret_cast<const void*>(&no_slow_path); }
+const void* loop_slow_instrumented() { return reinterpret_cast<const void*>(&loop_slow_plain); }
+
+Result<Functions> read_wasm(const std::vector<uint8_t>& bytes) {
+  Result<wasm::ModuleInfo> info = wasm::read_module(bytes);
+  if (!info) return info.error();
+  wasm::VmLayout layout(*info);
+  std::vector<MethodId> methods;
+  std::vector<uint32_t> type_ids;
+  for (uint32_t i = 0; i < info->functions.size() - info->imported_functions; ++i) {
+    methods.push_back(MethodId(i));
+  }
+  for (uint32_t i = 0; i < info->types.size(); ++i) type_ids.push_back(i + 1);
+  wasm::BuildContext context{*info, layout, wasm::Bounds::kGuarded, methods, type_ids};
+  Functions made;
+  made.first = info->imported_functions;
+  uint64_t key = wasm::hash_bytes(info->bytes);
+  for (uint32_t f = info->imported_functions; f < info->functions.size(); ++f) {
+    FunctionBuilder b(wasm::compiled_signature(info->type_of(f)), info->functions[f].name);
+    wasm::build_function(context, f, b);
+    made.module.functions.push_back(BuilderAccess::finish(b));
+    made.keys.push_back({key, f});
+    made.bytes.push_back(info->functions[f].body_end - info->functions[f].body_begin);
+  }
+  return made;
+}
+
+Result<Functions> read_text(const std::string& file, const std::vector<uint8_t>& bytes) {
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  Result<jit::Module> m = jit::parse_module(text, {.file = file});
+  if (!m) return m.error();
+  Functions made;
+  made.module = std::move(*m);
+  return made;
+}
+
+}  // namespace
+
+Result<Functions> read_functions(const std::string& file, const std::vector<uint8_t>& bytes) {
+  bool is_wasm = bytes.size() >= 4 && std::memcmp(bytes.data(), kWasmMagic, 4) == 0;
+  Result<Functions> f = is_wasm ? read_wasm(bytes) : read_text(file, bytes);
+  if (!f) return f.error();
+  if (Status s = jit::verify(f->module); !s) return s.error();
+  return f;
+}
+
+MethodId find_function(const Functions& f, const std::string& name) {
+  if (MethodId m = f.module.find(name); m.valid()) return m;
+  uint32_t number = 0;
+  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  bool whole = error == std::errc() && end == name.data() + name.size();
+  bool known = number >= f.first && number - f.first < f.module.functions.size();
+  return whole && known ? MethodId(number - f.first) : MethodId::none();
+}
+
+Result<std::unique_ptr<CompileWorld>> CompileWorld::create(const jit::Module& module,
+                                                           uint64_t code_budget) {
+  std::unique_ptr<CompileWorld> w(new CompileWorld(module));
+  auto count = static_cast<uint32_t>(module.functions.size());
+  uint32_t data = jit::StubTable::data_bytes(count);
+  auto space = jit::CodeSpace::create({.code_budget = code_budget, .data_bytes = data});
+  if (!space) return space.error();
+  w->space_ = std::move(*space);
+  auto routines = jit::Routines::create(*w->space_, &no_slow_path, nullptr);
+  if (!routines) return routines.error();
+  w->routines_ = std::move(*routines);
+  auto stubs =
+      jit::StubTable::create(*w->space_, w->space_->data(), count, w->routines_->entry_slow(),
+                             jit::StubTable::Countdown::kPerThread);
+  if (!stubs) return stubs.error();
+  w->stubs_ = std::move(*stubs);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (Status s = w->stubs_->ensure(MethodId(i)); !s) return s.error();
+  }
+  w->helpers_.trap_exit = w->routines_->trap_exit();
+  w->helpers_.loop_slow_plain = loop_slow_plain();
+  w->helpers_.loop_slow_instrumented = loop_slow_instrumented();
+  w->helpers_.scalable_count64 = w->routines_->scalable_count64();
+  w->helpers_.scalable_count32 = w->routines_->scalable_count32();
+  for (uint32_t i = 0; i < jit::kProbeRoutines; ++i) {
+    w->helpers_.probes[i] = w->routines_->probe(static_cast<jit::ProbeRoutine>(i));
+  }
+  return w;
+}
+
+jit::CallTarget CompileWorld::target(MethodId callee) {
+  return {jit::CallTarget::Kind::kStub, stubs_->stub(callee)};
+}
+
+jit::CompileInput CompileWorld::input(MethodId m) {
+  return {module_.functions[m.index()], m, helpers_, *this, *space_};
+}
+
+Result<std::unique_ptr<jit::Code>> CompileWorld::baseline(MethodId m,
+                                                          const jit::BaselineRequest& r) {
+  return jit::compile_baseline(input(m), r);
+}
+
+Result<std::unique_ptr<jit::Code>> CompileWorld::optimized(MethodId m,
+                                                           const jit::OptimizeRequest& r) {
+  return jit::compile_optimized(input(m), r);
+}
+
+std::string CompileWorld::name_of(const void* address) const {
+  if (MethodId m = stubs_->method_of(address); m.valid()) {
+    return "@" + module_.functions[m.index()].name;
+  }
+  if (address == helpers_.trap_exit) return "trap_exit";
+  if (address == helpers_.loop_slow_plain) return "loop_slow_plain";
+  if (address == helpers_.loop_slow_instrumented) return "loop_slow_instrumented";
+  if (address == helpers_.scalable_count64 || address == helpers_.scalable_count32) {
+    return "scalable_count";
+  }
+  static constexpr const char* kProbeNames[jit::kProbeRoutines] = {
+      "probe_target", "probe_value", "probe_log", "loop_enter", "loop_leave", "loop_arrive"};
+  for (uint32_t i = 0; i < jit::kProbeRoutines; ++i) {
+    if (address == helpers_.probes[i]) return kProbeNames[i];
+  }
+  return "";
+}
+
+}  // namespace uptier::tools

@@ -1,0 +1,60 @@
+// compile_world.h: what the two compilers need around them to make code that is looked at and never
+// run: the functions of a file, and a code space with stubs for their calls.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jit/code/routines.h"
+#include "jit/code/stubs.h"
+#include "jit/compile.h"
+#include "jit/ir/module.h"
+#include "uptier/profile.h"
+#include "uptier/result.h"
+
+namespace uptier::tools {
+
+// The functions of a WebAssembly module past its imports, or of a file of IR text. MethodId i is
+// functions[i].
+struct Functions {
+  jit::Module module;
+  std::vector<MethodKey> keys;  // by function; empty for IR text, whose methods are known by name
+  std::vector<uint32_t> bytes;  // of the body in the file, by function; empty for IR text
+  uint32_t first = 0;           // the file's number of functions[0]
+};
+
+// Reads a file of either kind, told apart by their first bytes. Errors: as wasm::read_module,
+// jit::parse_module and jit::verify.
+Result<Functions> read_functions(const std::string& file, const std::vector<uint8_t>& bytes);
+
+// Returns the function of that name or number in the file, none when there is no such function.
+MethodId find_function(const Functions& f, const std::string& name);
+
+// A code space that nothing runs in.
+class CompileWorld final : private jit::CallResolver {
+ public:
+  static Result<std::unique_ptr<CompileWorld>> create(const jit::Module& module,
+                                                      uint64_t code_budget);
+
+  Result<std::unique_ptr<jit::Code>> baseline(MethodId m, const jit::BaselineRequest& r);
+  Result<std::unique_ptr<jit::Code>> optimized(MethodId m, const jit::OptimizeRequest& r);
+
+  // Returns what lies at an address outside of the code: a method's name, a routine's; or "".
+  std::string name_of(const void* address) const;
+
+ private:
+  explicit CompileWorld(const jit::Module& module) : module_(module) {}
+  jit::CallTarget target(MethodId callee) override;
+  jit::CompileInput input(MethodId m);
+
+  const jit::Module& module_;
+  std::unique_ptr<jit::CodeSpace> space_;
+  std::optional<jit::Routines> routines_;
+  std::unique_ptr<jit::StubTable> stubs_;
+  jit::Helpers helpers_;
+};
+
+}  // namespace uptier::tools
