@@ -145,18 +145,33 @@ unsigned LinearScan::best_register(uint32_t cur, RegMask candidates) {
     Location at = hint.fixed ? Location::reg(hint.other) : pieces_[list_.at(hint.other, pos)].at;
     if (at.is_reg()) score[at.index()] += hint.weight;
   }
-  // The own part before this one: no move is best.
-  if (cur != v) {
-    for (uint32_t p = v; p != kNone && p != cur; p = pieces_[p].next) {
-      bool adjacent = pieces_[p].next == cur && pieces_[p].at.is_reg();
-      if (adjacent) score[pieces_[p].at.index()] += frequency(pos);
-    }
-  }
+  if (cur != v) add_own_hints(cur, score);
   auto best = static_cast<unsigned>(std::countr_zero(candidates));
   each(candidates, [&](unsigned reg) {
     if (score[reg] > score[best]) best = reg;
   });
   return best;
+}
+
+// Adds what the parts before this one say: no move is best, neither from the part before it, nor on
+// the edges to the block that it begins, nor back to the header of the loop it is in.
+void LinearScan::add_own_hints(uint32_t cur, float* score) const {
+  uint32_t v = pieces_[cur].vreg, pos = pieces_[cur].from, block = block_of(pos);
+  auto add = [&](uint32_t at, float weight) {
+    uint32_t p = list_.at(v, at);
+    bool before = p != cur && pieces_[p].from <= at;
+    if (before && pieces_[p].at.is_reg()) score[pieces_[p].at.index()] += weight;
+  };
+  if (2 * m_.blocks[block].begin == pos) {
+    for (uint32_t k = arrivals_at_[block]; k < arrivals_at_[block + 1]; ++k) {
+      auto [from, weight] = arrivals_[k];
+      if (2 * m_.blocks[from].end <= pos) add(2 * m_.blocks[from].end - 1, weight);
+    }
+  } else {
+    add(pos - 1, frequency(pos));
+  }
+  uint32_t l = m_.blocks[block].loop;
+  if (l != kNone) add(2 * m_.blocks[m_.loops[l].begin].begin, 0.5f * frequency(pos));
 }
 
 // Takes a register that nothing else wants while the part lives. Returns whether there is one.

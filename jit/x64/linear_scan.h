@@ -6,8 +6,8 @@
 //   - no two parts with one register overlap, nor does a part overlap a clobber of its register
 //   - a vreg in SSA form cannot overlap an inactive one that began before it, so holes are looked
 //     into only for parts that splitting made
-//   - a part that has no register is in the vreg's slot up to the next use that wants one; that use
-//     and the rest become a new part
+//   - a part that has no register is in the vreg's slot up to the next use that wants one, or to a
+//     block that most come to with the value in a register; what follows becomes a new part
 //   - who gives way is a matter of cost: the frequencies of the uses in the outermost loop around
 //   the
 //     conflict, and of the next use behind it. A part is split as far out of loops as its uses
@@ -32,6 +32,7 @@ class LinearScan {
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr float kNever = 1e30f;
+  static constexpr uint32_t kBlocksAhead = 64;  // that are looked at for a place to reload
 
   struct Hint {
     uint32_t next;
@@ -55,6 +56,7 @@ class LinearScan {
   void hint(Vreg a, Vreg b, float weight);
   void hint_fixed(Vreg a, unsigned reg, float weight);
   void sum_weights();
+  void collect_arrivals();
   // Sum of the weights of the vreg's uses in [from, to).
   float weight_between(uint32_t v, uint32_t from, uint32_t to) const;
 
@@ -65,6 +67,7 @@ class LinearScan {
   void find_clobbers(uint32_t cur);
   bool take_free(uint32_t cur);
   unsigned best_register(uint32_t cur, RegMask candidates);
+  void add_own_hints(uint32_t cur, float* score) const;
   void take_blocked(uint32_t cur);
   void assign(uint32_t cur, unsigned reg);
   void take_until(uint32_t cur, unsigned reg, uint32_t blocked);
@@ -83,6 +86,8 @@ class LinearScan {
   uint32_t split_position(uint32_t p, uint32_t latest) const;
   uint32_t reload_position(uint32_t p, uint32_t use_pos) const;
   uint32_t find_reload(uint32_t part) const;
+  uint32_t rejoin_position(uint32_t part, uint32_t latest) const;
+  bool arrives_in_register(uint32_t part, uint32_t block) const;
   bool needs_register(const Piece& p, uint32_t pos) const;
   float spill_cost(uint32_t p, uint32_t cur) const;
   float victim_cost(unsigned reg, uint32_t cur) const;
@@ -91,10 +96,13 @@ class LinearScan {
   const LiveRanges& live_;
   PieceList list_;
   std::vector<Piece>& pieces_;
-  std::vector<uint32_t> cursor_;     // by piece: the range at or behind the current position
-  std::vector<uint32_t> block_of_;   // by instruction
-  std::vector<bool> spilled_;        // by vreg: has a slot
-  std::vector<double> weight_sums_;  // by use: weights of all uses before it
+  std::vector<uint32_t> cursor_;    // by piece: the range at or behind the current position
+  std::vector<uint32_t> block_of_;  // by instruction
+  // Who jumps to block b, with the frequency of it: from arrivals_at_[b] on.
+  std::vector<std::pair<uint32_t, float>> arrivals_;
+  std::vector<uint32_t> arrivals_at_;
+  std::vector<bool> spilled_;                           // by vreg: has a slot
+  std::vector<double> weight_sums_;                     // by use: weights of all uses before it
   std::vector<std::pair<uint32_t, RegMask>> clobbers_;  // position, what is lost there
   RegMask ever_clobbered_ = 0;
   RegMask used_ = 0;

@@ -30,6 +30,24 @@ LinearScan::LinearScan(const MachineFunction& m, const LiveRanges& live)
   collect_clobbers();
   collect_hints();
   sum_weights();
+  collect_arrivals();
+}
+
+void LinearScan::collect_arrivals() {
+  arrivals_at_.assign(m_.blocks.size() + 1, 0);
+  auto edges_of = [&](const MBlock& b) { return m_.edges_of(m_.terminator(b)); };
+  for (const MBlock& b : m_.blocks) {
+    for (const MEdge& e : edges_of(b)) ++arrivals_at_[e.to + 1];
+  }
+  for (size_t b = 1; b < arrivals_at_.size(); ++b) arrivals_at_[b] += arrivals_at_[b - 1];
+  arrivals_.resize(arrivals_at_.back());
+  std::vector<uint32_t> at(arrivals_at_.begin(), arrivals_at_.end() - 1);
+  for (uint32_t b = 0; b < m_.blocks.size(); ++b) {
+    for (const MEdge& e : edges_of(m_.blocks[b])) {
+      float frequency = std::min(m_.blocks[b].frequency, m_.blocks[e.to].frequency);
+      arrivals_[at[e.to]++] = {b, frequency};
+    }
+  }
 }
 
 void LinearScan::collect_clobbers() {

@@ -91,13 +91,49 @@ uint32_t LinearScan::find_reload(uint32_t part) const {
   return p.uses_end;
 }
 
-// Puts the whole part in memory, up to the next use that is worth a register.
+// Returns whether most of those who come to a block with the vreg of a part have it in a register.
+// The part itself, and all behind it, count as memory.
+bool LinearScan::arrives_in_register(uint32_t part, uint32_t block) const {
+  float all = 0, in_register = 0;
+  for (uint32_t k = arrivals_at_[block]; k < arrivals_at_[block + 1]; ++k) {
+    auto [from, frequency] = arrivals_[k];
+    all += frequency;
+    uint32_t end = 2 * m_.blocks[from].end - 1;
+    if (end >= pieces_[part].from) continue;
+    if (pieces_[list_.at(pieces_[part].vreg, end)].at.is_reg()) in_register += frequency;
+  }
+  return in_register > 0.5f * all;
+}
+
+// Returns the start of a block before `latest` at which the value may as well be in a register
+// again, because it mostly arrives in one: what is behind a call on another path. Or `latest`.
+uint32_t LinearScan::rejoin_position(uint32_t part, uint32_t latest) const {
+  const Piece& p = pieces_[part];
+  uint32_t earliest = std::max(p.from, now_) + 1, last = std::min(p.to, latest);
+  uint32_t b = block_of(p.from) + 1;
+  uint32_t end = std::min<uint32_t>(b + kBlocksAhead, static_cast<uint32_t>(m_.blocks.size()));
+  for (uint32_t k = p.ranges_at; b < end && 2 * m_.blocks[b].begin < last; ++b) {
+    uint32_t at = 2 * m_.blocks[b].begin;
+    while (k < p.ranges_end && live_.ranges[k].to <= at) ++k;
+    if (k == p.ranges_end) break;
+    bool live = at >= earliest && live_.ranges[k].from <= at;
+    if (live && arrives_in_register(part, b)) return at;
+  }
+  return latest;
+}
+
+// Puts the whole part in memory, up to the next use that is worth a register, or a block where it
+// is in one anyway.
 void LinearScan::spill_whole(uint32_t p) {
   uint32_t use = find_reload(p);
+  uint32_t at = kNone;
   if (use != pieces_[p].uses_end) {
-    uint32_t at = reload_position(p, live_.uses[use].pos);
-    if (at > pieces_[p].from) push(split(p, at));
+    at = reload_position(p, live_.uses[use].pos);
+    if (at <= pieces_[p].from) at = kNone;
   }
+  // A first part was never in a register.
+  if (p >= m_.vregs.size()) at = rejoin_position(p, at);
+  if (at < pieces_[p].to) push(split(p, at));
   pieces_[p].at = Location::slot(pieces_[p].vreg);
   spilled_[pieces_[p].vreg] = true;
 }
