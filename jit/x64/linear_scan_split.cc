@@ -117,7 +117,9 @@ uint32_t LinearScan::rejoin_position(uint32_t part, uint32_t latest) const {
     while (k < p.ranges_end && live_.ranges[k].to <= at) ++k;
     if (k == p.ranges_end) break;
     bool live = at >= earliest && live_.ranges[k].from <= at;
-    if (live && arrives_in_register(part, b)) return at;
+    if (!live) continue;
+    bool wanted = m_.blocks[b].loop != kNone || weight_between(p.vreg, at, p.to) > 0;
+    if (wanted && arrives_in_register(part, b)) return at;
   }
   return latest;
 }
