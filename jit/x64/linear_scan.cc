@@ -234,12 +234,11 @@ void LinearScan::take_blocked(uint32_t cur) {
   const Piece& p = pieces_[cur];
   RegMask regs = allocatable(m_.class_of(Vreg(p.vreg)));
   bool must = needs_register(p, p.from);
-  // A register that is free for the beginning.
-  unsigned partial = kRegCount;
-  each(regs, [&](unsigned reg) {
-    if (partial == kRegCount || free_until_[reg] > free_until_[partial]) partial = reg;
-  });
-  uint32_t until = free_until_[partial];
+  // Registers that are free for the beginning, all up to the same position.
+  uint32_t until = 0;
+  each(regs, [&](unsigned reg) { until = std::max(until, free_until_[reg]); });
+  RegMask partial = 0;
+  each(regs, [&](unsigned reg) { partial |= free_until_[reg] == until ? mask_of(reg) : 0; });
   float partial_cost = kNever;
   bool useful = must || weight_between(p.vreg, p.from, until) > 0.5f * frequency(p.from);
   if (useful && (until & ~1u) > p.from) {
@@ -259,7 +258,7 @@ void LinearScan::take_blocked(uint32_t cur) {
   });
   float own = must ? kNever : spill_cost(cur, cur);
   if (own <= victim_at && own <= partial_cost) return spill_whole(cur);
-  if (partial_cost <= victim_at) return take_until(cur, partial, until);
+  if (partial_cost <= victim_at) return take_until(cur, best_register(cur, partial), until);
   evict(victim, cur);
   take_until(cur, victim, clobbered_at_[victim]);
 }
