@@ -34,6 +34,7 @@ const std::map<std::string, Pass>& passes() {
       {"simplify_arithmetic", jit::simplify_arithmetic},
       {"reduce_divisions", jit::reduce_divisions},
       {"fold_branches", jit::fold_branches},
+      {"duplicate_tails", jit::duplicate_tails},
       {"prune_params", jit::prune_params},
       {"merge_common", jit::merge_common},
       {"hoist_invariants", jit::hoist_invariants},

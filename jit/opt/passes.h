@@ -32,6 +32,10 @@ void reduce_divisions(Function& f);
 // that one goes nowhere else. Drops unreachable blocks.
 void fold_branches(Function& f);
 
+// Copies short blocks that end in a choice to where their way is known, and the tests of loops from
+// the top to the bottom.
+void duplicate_tails(Function& f);
+
 // Drops blocks that the entry does not reach from the layout.
 void remove_unreachable(Function& f);
 
