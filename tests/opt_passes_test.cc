@@ -37,6 +37,7 @@ const std::map<std::string, Pass>& passes() {
       {"duplicate_tails", jit::duplicate_tails},
       {"prune_params", jit::prune_params},
       {"merge_common", jit::merge_common},
+      {"forward_memory", jit::forward_memory},
       {"hoist_invariants", jit::hoist_invariants},
       {"remove_dead", jit::remove_dead},
       {"sink_past_calls", jit::sink_past_calls},

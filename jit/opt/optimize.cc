@@ -23,6 +23,7 @@ constexpr Pass kPasses[] = {
     {"hoist_invariants", hoist_invariants},
     {"prune_params", prune_params},
     {"merge_common", merge_common},
+    {"forward_memory", forward_memory},
     {"remove_dead", remove_dead},
     {"sink_past_calls", sink_past_calls},
 };

@@ -46,6 +46,10 @@ void prune_params(Function& f);
 // trap, and loads of places that never change.
 void merge_common(Function& f);
 
+// Replaces loads by what was last stored to or loaded from the place, and drops stores that nobody
+// can read.
+void forward_memory(Function& f);
+
 // Moves loads of places that never change, through a pointer known at the entry, to the entry.
 void hoist_invariants(Function& f);
 
