@@ -24,7 +24,9 @@ struct SimMethod {
   uint64_t samples = 0;
   uint32_t at_rung = 0;  // samples since the last change of rate
   uint32_t epoch = 0;
-  double opportunities = 0;         // since the last tick
+  double opportunities = 0;  // since the last tick
+  double total = 0;          // before that
+  double enough = 0;
   double weights = 0, squares = 0;  // for effective samples
 };
 
@@ -119,8 +121,9 @@ class World {
       l.samples = m.samples - m.seen;
       l.spent_ns = static_cast<double>(l.samples) * m.cost;
       l.mass = m.weights;
-      l.have = m.squares == 0 ? 0 : m.weights * m.weights / m.squares;
       l.opportunities = m.opportunities;
+      l.total = m.total += m.opportunities;
+      l.enough = m.enough;
       m.opportunities = 0;
       m.seen = m.samples;
       loads.push_back(l);
