@@ -10,8 +10,10 @@ constexpr double kShortestHorizon = 50e6, kLongestHorizon = 2e9;  // ns
 constexpr double kMostSaved = 500e6;                              // ns of time
 constexpr double kFirstTick = 10e6;                               // ns of time
 constexpr double kDefaultNoise = 1.0;
-constexpr double kMostNarrowed = 4;  // rungs a tick
-constexpr double kRepay = 4;         // debts are settled in a quarter of a horizon
+constexpr double kMostNarrowed = 4;     // rungs a tick
+constexpr double kRepay = 4;            // debts are settled in a quarter of a horizon
+constexpr double kTargets = 0.5;        // what their profile is worth, that of blocks being 1
+constexpr double kFewTargets = 10'000;  // fewer are worth less
 constexpr uint32_t kWidest = Ladder::kPowers - 1;
 
 }  // namespace
@@ -26,7 +28,10 @@ void Budget::tick(uint64_t elapsed_ns, std::span<const MethodLoad> loads, std::s
     Known& k = known_[load.method];
     if (k.sample_ns == 0) born_ns += load.spent_ns;
     observe(k, load, elapsed);
-    needs_.push_back(need_of(k, load, horizon));
+  }
+  target_weight_ = weight_of_targets(loads);
+  for (const MethodLoad& load : loads) {
+    needs_.push_back(need_of(known_[load.method], load, horizon));
   }
   account(elapsed, loads);
   double earned = options_.budget * options_.margin;
@@ -81,14 +86,32 @@ void Budget::observe(Known& k, const MethodLoad& load, double elapsed) const {
   }
 }
 
+double Budget::mass_of(const MethodLoad& load) const {
+  if (load.mass <= 0 || load.total <= 0) return 1;
+  return (load.mass + target_weight_ * load.targets) / load.total;
+}
+
+// Returns how many executions of blocks one indirect call weighs as much as.
+double Budget::weight_of_targets(std::span<const MethodLoad> loads) const {
+  double blocks = 0, targets = 0, all = 0;
+  for (const MethodLoad& load : loads) {
+    if (load.total <= 0) continue;
+    double rate = known_[load.method].rate / load.total;
+    blocks += rate * load.mass;
+    targets += rate * load.targets;
+    all += load.targets;
+  }
+  if (targets <= 0) return 0;
+  return kTargets * std::min(1.0, all / kFewTargets) * blocks / targets;
+}
+
 Budget::Need Budget::need_of(const Known& k, const MethodLoad& load, double horizon) const {
   Need n{};
   n.cost = k.sample_ns > 0 ? k.sample_ns : mean_sample_ns_;
   n.opportunities = load.wanted ? k.rate * horizon : 0;
   n.most = n.opportunities;
   if (load.enough > 0 && load.total > load.enough) n.most *= load.enough / load.total;
-  bool known = load.mass > 0 && load.total > 0;
-  double mass = k.rate * horizon * (known ? load.mass / load.total : 1);
+  double mass = k.rate * horizon * mass_of(load);
   double noise = load.noise > 0 ? load.noise : kDefaultNoise;
   double root = std::cbrt(mass * noise / n.cost);
   n.g = root * root;

@@ -15,6 +15,11 @@
 //     the whole run has the least noise when all of it is sampled alike, since n samples of weights
 //     that differ tell less than n equal ones; and a program changes.
 //
+//     A profile is two distributions, of blocks and of the targets of indirect calls, and the
+//     second may lie in methods that are little of the first. So w is the method's share of the
+//     blocks and kTargets (1/2) times its share of the targets, once there are enough of them to
+//     speak of.
+//
 //     The limit of that is `enough`: a method of which so many equal samples would be enough is not
 //     sampled more densely than they would be, in all that it has done so far: at an interval of
 //     opportunities so far / enough at least. So what is known costs ever less, in all
@@ -71,6 +76,7 @@ struct MethodLoad {
   double opportunities = 0;  // calls, and iterations / burst, likewise; see Progress in schedule.h
   double spent_ns = 0;       // on them: CostModel::spent_ns
   double mass = 0;           // estimated executions of its sites, all in all; 0: not known
+  double targets = 0;        // estimated indirect calls, likewise
   double noise = 0;          // Convergence::noise; 0: not known
   double total = 0;          // opportunities so far; 0: not known
   double enough = 0;         // samples that would be enough for all of them; 0: not known
@@ -116,6 +122,8 @@ class Budget {
   void account(double elapsed, std::span<const MethodLoad> loads);
   void observe(Known& k, const MethodLoad& load, double elapsed) const;
   Need need_of(const Known& k, const MethodLoad& load, double horizon) const;
+  double mass_of(const MethodLoad& load) const;  // for each opportunity
+  double weight_of_targets(std::span<const MethodLoad> loads) const;
   double level_for(double spend) const;
   Rate rate_for(const MethodLoad& load, const Need& need, double missing) const;
   void adapt_start(double born_ns, double could_spend);
@@ -129,6 +137,7 @@ class Budget {
   double elapsed_ = 0, spent_ = 0, balance_ = 0, last_share_ = 0, multiplier_ = 1;
   double mean_sample_ns_ = 100;  // a guess until there are some
   uint64_t allowance_ = 0;
+  double target_weight_ = 0;
   uint32_t start_rung_ = 0;
 };
 
