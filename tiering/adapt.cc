@@ -137,6 +137,9 @@ void RuntimeImpl::tick_locked(uint64_t now_ns) {
     t->seen_cpu_ns = cpu;
     cost += t->cost().counts();
   }
+  sampler::CostCounts::Row& calls = cost.rows[static_cast<size_t>(sampler::CostKind::kCall)];
+  calls.timed += fast_->timed().timed;
+  calls.cycles += fast_->timed().cycles;
   sampler::CostCounts since = cost - cost_seen_;
   for (auto& row : since.rows) row.cycles -= std::min(row.cycles, row.timed * clock_.read_cost);
   cost_model_.update(since, clock_);
