@@ -67,6 +67,8 @@ class Observer {
   std::vector<uint64_t> block_estimates(const Method& m) const;
   // Returns the estimated executions of all blocks together.
   double mass_of(const Method& m) const;
+  // The same of targets of indirect calls.
+  double targets_of(const Method& m) const;
 
   // Ends the trace. `dropped`: events that could not be delivered.
   void finish();

@@ -171,7 +171,7 @@ class RuntimeImpl final : public Runtime {
   double opportunities(const sampler::Progress& p) const;
   void give_allowance_locked();
   void heed(Method& m, sampler::Verdict v);
-  void stop_observing(Method& m);
+  void rest(Method& m);
   void look_again(Method& m);
   sampler::Rate off_rate() const;
   void begin_observing(Method& m);

@@ -43,11 +43,11 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
   X(count,      burst,             32,        1, 1u << 20, "iterations",                           \
     "loop iterations counted once a loop header has switched to the instrumented copy")            \
   X(flag,       adaptive,          true,      0, 1, "flag",                                        \
-    "rates start at every call, widen to `interval` and beyond, and stop where all is known")      \
+    "rates start at every call, widen to `interval` and beyond, most where all is known")          \
   X(real,       overhead_budget,   0.01,      0.0, 1.0, "share of CPU time",                       \
     "what instrumentation may cost, while adaptive; 0 means that nothing limits it")               \
   X(real,       epsilon,           0.02,      1e-4, 1.0, "distance",                               \
-    "a profile this near the truth (odds 95 %) is known: its method is left alone, but for rare looks") \
+    "a profile this near the truth (odds 95 %) is known: its method is sampled ever more thinly") \
   X(flag,       observe_optimized, true,      0, 1, "flag",                                        \
     "while adaptive, optimized code gets an instrumented copy, so that changes of phase are seen") \
   X(count,      optimized_interval, 16384,    1, 1u << 27, "calls",                                \
