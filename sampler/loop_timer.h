@@ -32,7 +32,7 @@
 //
 // Cycles are of the time stamp counter, which ticks at a constant rate, read without fences, so
 // differences of tens of cycles are noise. It runs on while the thread waits for a processor. The
-// thread's CPU clock does not, but costs a system call; so it is read where that is less than a
+// thread's CPU clock does not, but costs a system call; so it is read where a reading is some
 // hundredth of what is timed:
 //
 //     away = cycles since the last reading - CPU time since then
