@@ -19,7 +19,7 @@ loops and for the others apart.
 """
 import argparse, json, os, statistics, subprocess
 
-from compare import PROGRAMS, read_programs
+from programs import PROGRAMS, read_programs
 
 EVERY = 1 << 30
 
