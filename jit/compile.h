@@ -15,6 +15,7 @@
 #include "jit/code/code.h"
 #include "jit/code/code_space.h"
 #include "jit/code/probe_routines.h"
+#include "jit/inlinee.h"
 #include "jit/ir/frame_layout.h"
 #include "jit/ir/function.h"
 #include "jit/probe_plan.h"
@@ -77,6 +78,10 @@ struct BaselineRequest {
 struct OptimizeRequest {
   // Estimated executions of each block by site (index 0 is site 1); empty: no profile.
   std::span<const uint64_t> block_counts = {};
+  // What its indirect calls were seen to reach.
+  std::span<const SiteTargets> targets = {};
+  // Whose bodies may take the place of calls; null: none.
+  InlineeSource* inlinees = nullptr;
   // The loop at whose header the code is entered from a baseline frame; none: normal entry.
   LoopId osr_loop = LoopId::none();
   // The frame is one of the host's interpreter instead: the code is called with the method's

@@ -260,6 +260,34 @@ std::vector<uint64_t> Observer::block_estimates(const Method& m) const {
   return empty ? std::vector<uint64_t>{} : counts;
 }
 
+std::vector<Observer::Targets> Observer::targets_of(const Method& m) const {
+  std::map<SiteId, Targets> sites;
+  std::map<SiteId, std::map<Method*, uint64_t>> counts;
+  for (const auto& [thread, s] : m.streams) {
+    for (const Slot& slot : m.probes.schema().slots) {
+      if (slot.kind != SlotKind::kCallTarget || slot.word >= s.seen.estimates.size()) continue;
+      sites[slot.site].total += s.seen.estimates[slot.word + slot_word::kTargetOther];
+      auto table = s.seen.tables.find({slot.kind, slot.site});
+      if (table == s.seen.tables.end()) continue;
+      for (const auto& [key, entry] : table->second) {
+        sites[slot.site].total += entry.estimate;
+        auto at = by_key_.find({key.module_key, static_cast<uint32_t>(key.value)});
+        if (at != by_key_.end()) counts[slot.site][at->second] += entry.estimate;
+      }
+    }
+  }
+  std::vector<Targets> out;
+  for (auto& [site, t] : sites) {
+    t.site = site;
+    t.methods.assign(counts[site].begin(), counts[site].end());
+    std::sort(t.methods.begin(), t.methods.end(), [](const auto& a, const auto& b) {
+      return a.second != b.second ? a.second > b.second : a.first->id.index() < b.first->id.index();
+    });
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
 double Observer::mass_of(const Method& m) const {
   double sum = 0;
   for (const auto& [thread, s] : m.streams) {

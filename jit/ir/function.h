@@ -112,10 +112,10 @@ class Function {
   std::vector<Value> pool;
   std::vector<Block> layout;
   std::vector<InlinedBody> inlined;  // parents come before what is inlined into them
-  uint32_t loop_count = 0;   // loop ids are 0..loop_count-1
-  uint32_t site_count = 0;   // site ids are 1..site_count
-  uint32_t block_sites = 0;  // sites 1..block_sites are block probes
-  uint64_t cfg_hash = 0;     // see cfg_hash.h; set once by the builder, kept by passes
+  uint32_t loop_count = 0;           // loop ids are 0..loop_count-1
+  uint32_t site_count = 0;           // site ids are 1..site_count
+  uint32_t block_sites = 0;          // sites 1..block_sites are block probes
+  uint64_t cfg_hash = 0;             // see cfg_hash.h; set once by the builder, kept by passes
 
   const Signature& signature() const { return signatures[signature_id.index()]; }
   const Signature& signature_of(const Inst& call) const { return signatures[call.aux]; }

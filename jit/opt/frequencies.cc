@@ -27,16 +27,6 @@ std::vector<bool> find_doomed(const Function& f, const ControlFlow& d) {
   return doomed;
 }
 
-// Returns the site of the block's first block probe, 0 when it has none.
-SiteId site_of(const Function& f, Block b) {
-  for (InstId i : f.block(b).insts) {
-    const Inst& inst = f.inst(i);
-    bool is_block = inst.op == Opcode::kProbe && inst.imm == uint64_t(ProbeKind::kBlock);
-    if (is_block) return inst.aux;
-  }
-  return 0;
-}
-
 void from_shape(Frequencies& q, const Function& f, const ControlFlow& d, const LoopNest& n) {
   std::vector<bool> doomed = find_doomed(f, d);
   q.of[f.entry().index()] = 1;
@@ -67,16 +57,14 @@ void from_shape(Frequencies& q, const Function& f, const ControlFlow& d, const L
 // Blocks that passes made have no site: they run as often as the most frequent block before them
 // on a forward edge.
 void from_counts(Frequencies& q, const Function& f, const ControlFlow& d,
-                 std::span<const uint64_t> counts) {
-  SiteId entry_site = site_of(f, f.entry());
-  auto count = [&](SiteId s) { return s <= counts.size() ? static_cast<float>(counts[s - 1]) : 0; };
-  float entry = entry_site != 0 ? std::max(1.0f, count(entry_site)) : 1.0f;
+                 const BlockCounts& counts) {
+  const Inst* at_entry = first_block_probe(f, f.entry());
+  float entry = at_entry != nullptr ? std::max(1.0f, counts.at(*at_entry)) : 1.0f;
   for (uint32_t i = 0; i < d.order().size(); ++i) {
     Block b = d.order()[i];
     float& own = q.of[b.index()];
-    SiteId site = site_of(f, b);
-    if (site != 0) {
-      own = count(site) / entry;
+    if (const Inst* probe = first_block_probe(f, b)) {
+      own = counts.at(*probe) / entry;
     } else {
       own = i == 0 ? 1.0f : 0.0f;
       for (const Predecessor& p : d.preds[b.index()]) {
@@ -105,7 +93,7 @@ void mark_cold(Frequencies& q, const ControlFlow& d, const LoopNest& n) {
 }  // namespace
 
 Frequencies estimate_frequencies(const Function& f, const ControlFlow& d, const LoopNest& n,
-                                 std::span<const uint64_t> counts) {
+                                 const BlockCounts& counts) {
   Frequencies q;
   q.of.assign(f.blocks.size(), 0);
   q.cold.assign(f.blocks.size(), false);

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "jit/opt/block_counts.h"
 #include "jit/opt/loops.h"
 
 namespace uptier::jit {
@@ -22,8 +23,7 @@ struct Frequencies {
   float at(Block b) const { return of[b.index()]; }
 };
 
-// `counts[s - 1]` is the number of executions of the block with site s; may be empty or too short.
 Frequencies estimate_frequencies(const Function& f, const ControlFlow& d, const LoopNest& n,
-                                 std::span<const uint64_t> counts);
+                                 const BlockCounts& counts);
 
 }  // namespace uptier::jit

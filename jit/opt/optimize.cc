@@ -4,9 +4,11 @@
 
 namespace uptier::jit {
 
-Optimized optimize(Function& f, std::span<const uint64_t> counts) {
+Optimized optimize(Function& f, const InlineRequest& r) {
   strip_patchpoints(f);
   prune_params(f);
+  BlockCounts counts = inline_calls(f, r);
+  if (!f.inlined.empty()) prune_params(f);
   fold_constants(f);
   simplify_arithmetic(f);
   fold_branches(f);

@@ -6,6 +6,7 @@
 
 #include "jit/ir/function.h"
 #include "jit/opt/frequencies.h"
+#include "jit/opt/inline_calls.h"
 
 namespace uptier::jit {
 
@@ -14,7 +15,7 @@ struct Optimized {
   Frequencies frequencies;
 };
 
-// Optimizes `f` and lays out its blocks. `counts` as for estimate_frequencies.
-Optimized optimize(Function& f, std::span<const uint64_t> counts);
+// Optimizes `f` and lays out its blocks.
+Optimized optimize(Function& f, const InlineRequest& r);
 
 }  // namespace uptier::jit
