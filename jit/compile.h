@@ -78,10 +78,6 @@ struct BaselineRequest {
 struct OptimizeRequest {
   // Estimated executions of each block by site (index 0 is site 1); empty: no profile.
   std::span<const uint64_t> block_counts = {};
-  // What its indirect calls were seen to reach.
-  std::span<const SiteTargets> targets = {};
-  // Whose bodies may take the place of calls; null: none.
-  InlineeSource* inlinees = nullptr;
   // The loop at whose header the code is entered from a baseline frame; none: normal entry.
   LoopId osr_loop = LoopId::none();
   // The frame is one of the host's interpreter instead: the code is called with the method's
@@ -93,6 +89,10 @@ struct OptimizeRequest {
   // Where it counts, by plan_probes for this very body: one 64-bit counter of the thread's own a
   // block; null: block k at 8 * (k - 1). Plain copies do not depend on it.
   const ProbePlan* probes = nullptr;
+  // What its indirect calls were seen to reach.
+  std::span<const SiteTargets> targets = {};
+  // Whose bodies may take the place of calls; null: none.
+  InlineeSource* inlinees = nullptr;
 };
 
 // Errors: kUnsupported names the operation (or a plan that optimized code cannot count by),

@@ -30,13 +30,13 @@ struct SiteTargets {
 
 // What was observed of a body, estimated; a profile is advice, nothing in it needs to be true.
 struct BodyProfile {
-  std::vector<uint64_t> blocks;      // executions by block site - 1; empty: not known
-  std::vector<SiteTargets> targets;  // of indirect calls, by rising site
+  std::vector<uint64_t> blocks = {};      // executions by block site - 1; empty: not known
+  std::vector<SiteTargets> targets = {};  // of indirect calls, by rising site
 };
 
 struct Inlinee {
   Function function;  // as built
-  BodyProfile profile;
+  BodyProfile profile = {};
 };
 
 class InlineeSource {

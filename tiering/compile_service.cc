@@ -150,17 +150,18 @@ Status RuntimeImpl::make_ours(Method& m, const Plan& plan, Version& v) {
                                                       !options_.stress.empty(),
                                        .probes = &m.probes.plan()})
           : jit::compile_optimized(in, {.block_counts = seen.blocks,
-                                        .targets = seen.targets,
-                                        .inlinees = inlines() ? &inlinees : nullptr,
                                         .osr_loop = plan.osr_loop,
                                         .from_host = plan.from_host,
                                         .copy = plan.copy,
-                                        .probes = &m.probes.optimized_plan()});
+                                        .probes = &m.probes.optimized_plan(),
+                                        .targets = seen.targets,
+                                        .inlinees = inlines() ? &inlinees : nullptr});
   if (!code) return code.error();
   v.code = std::move(*code);
   v.code->set_method(m.id);
   v.entry = v.code->entry();
   v.code_bytes = v.code->size();
+  v.inlined = static_cast<uint32_t>(v.code->tables().inlined.size());
   return {};
 }
 

@@ -22,7 +22,7 @@ uint64_t bytes_of(const jit::Function& f) {
 
 bool RuntimeImpl::inlines() const {
   // Exact gaps promise that every call is counted.
-  return options_.inlining && options_.gap != GapMode::kExact && !always_instrumented_;
+  return options_.inlining && options_.gap != GapMode::kExact;
 }
 
 void RuntimeImpl::keep_body_locked(Method& m, const jit::Function& f) {

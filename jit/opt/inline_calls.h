@@ -29,7 +29,7 @@
 namespace uptier::jit {
 
 struct InlineRequest {
-  MethodId self;
+  MethodId self = {};
   std::span<const uint64_t> counts = {};      // of the blocks, as BodyProfile's; empty: no profile
   std::span<const SiteTargets> targets = {};  // of indirect calls
   InlineeSource* source = nullptr;            // null: nothing is inlined
