@@ -9,6 +9,10 @@ constexpr float kLeast = 1e-6f;
 constexpr float kMost = 1e12f;
 constexpr float kLoopFactor = 10;
 constexpr float kTrapShare = 1e-3f;
+// Of a loop, as its counts may tell. Beyond the static factor the register allocator gains nothing
+// by knowing, and pays: what is done once per entry looks free to it (bytecode took 1.3 to 1.4
+// times as long with true counts, 1.0 to 1.1 times with this limit).
+constexpr float kMostRounds = kLoopFactor;
 constexpr float kExitShare = 0.1f;
 constexpr float kColdShare = 0.02f;  // of the frequency of the nearest dominator at the same depth
 
@@ -75,6 +79,27 @@ void from_counts(Frequencies& q, const Function& f, const ControlFlow& d,
   }
 }
 
+// Lets no loop's header run more than kMostRounds times as often as it is entered, or the function
+// is; what is in the loop keeps its share of the header.
+void limit_loops(Frequencies& q, const ControlFlow& d, const LoopNest& n) {
+  for (size_t l = n.loops.size(); l-- > 0;) {
+    Block header = n.loops[l].header;
+    float entered = 0;
+    for (const Predecessor& p : d.preds[header.index()]) {
+      bool outside = !n.contains(static_cast<uint32_t>(l), p.from);
+      if (outside) entered += q.at(p.from);
+    }
+    float most = kMostRounds * std::max(1.0f, entered);
+    if (q.at(header) <= most) continue;
+    float factor = most / q.at(header);
+    for (Block b : d.order()) {
+      if (!n.contains(static_cast<uint32_t>(l), b)) continue;
+      float& own = q.of[b.index()];
+      own = std::clamp(own * factor, kLeast, kMost);
+    }
+  }
+}
+
 void mark_cold(Frequencies& q, const ControlFlow& d, const LoopNest& n) {
   for (size_t i = 1; i < d.order().size(); ++i) {
     Block b = d.order()[i];
@@ -103,6 +128,7 @@ Frequencies estimate_frequencies(const Function& f, const ControlFlow& d, const 
     from_counts(q, f, d, counts);
   }
   mark_cold(q, d, n);
+  limit_loops(q, d, n);
   return q;
 }
 

@@ -4,6 +4,9 @@
 // the frequency of their block (a path that only traps gets a thousandth, leaving a loop a tenth),
 // and a loop header runs ten times as often as it is reached from outside.
 //
+// With counts too, a loop header runs no more than ten times as often as its loop is entered: what
+// lies in the loop keeps its share, but no loop outweighs all that is around it.
+//
 // A profile is untrusted advice: any counts give finite frequencies in [1e-6, 1e12], and no pass
 // may be wrong for any frequencies, only slow.
 #pragma once
