@@ -207,6 +207,74 @@ TEST(InlineRuntime, code_entered_in_a_loop_has_its_callees_inlined) {
   EXPECT_EQ(70u, trap.trap.location);
 }
 
+// ---- Indirect calls ---------------------------------------------------------------------------
+
+constexpr const char* kIndirect = R"(
+func @twice(i32) -> i32 {
+b0(v0: i32):
+  v1 = add.i32 v0, v0
+  return v1
+}
+func @inverse(i32) -> i32 {
+b0(v0: i32):
+  v1 = const.i32 100
+  v2 = div_s.i32 v1, v0 @40
+  return v2
+}
+func @wide(i64) -> i32 {
+b0(v0: i64):
+  v1 = wrap.i32 v0
+  return v1
+}
+func @apply(ref, i32) -> i32 {
+b0(v0: ref, v1: i32):
+  v2 = call_indirect.(i32)->i32 v0(v1)
+  v3 = const.i32 1
+  v4 = add.i32 v2, v3
+  return v4
+}
+)";
+
+TEST(InlineRuntime, an_indirect_call_is_guessed_and_goes_where_it_says) {
+  IrRuntime r(parse_or_die(kIndirect), synchronous());
+  ThreadScope scope(*r.runtime);
+  auto address = [&](const char* name) {
+    return reinterpret_cast<uint64_t>(r.runtime->entry_address(r.method(name)));
+  };
+  ASSERT_TRUE(r.call("twice", {1}).ok());
+  for (uint32_t i = 0; i < 40'000; ++i) {
+    const char* name = i % 8 == 0 ? "inverse" : "twice";
+    uint32_t x = 1 + i % 50;
+    uint32_t want = (i % 8 == 0 ? 100 / x : 2 * x) + 1;
+    ASSERT_EQ(want, r.call("apply", {address(name), x}).bits) << i;
+  }
+  EXPECT_EQ(1u, inlined(r, "apply"));
+  EXPECT_EQ(41u, r.call("apply", {address("twice"), 20}).bits);
+  EXPECT_EQ(6u, r.call("apply", {address("inverse"), 20}).bits);
+  Outcome trap = r.call("apply", {address("inverse"), 0});
+  EXPECT_EQ(TrapCode::kDivideByZero, trap.trap.code);
+  EXPECT_EQ(r.method("inverse"), trap.trap.method);
+  EXPECT_EQ(40u, trap.trap.location);
+}
+
+// What is guessed may be gone when the code is made, or go later.
+TEST(InlineRuntime, a_removed_target_is_not_guessed) {
+  IrRuntime r(parse_or_die(kIndirect), synchronous());
+  ThreadScope scope(*r.runtime);
+  auto address = [&](const char* name) {
+    return reinterpret_cast<uint64_t>(r.runtime->entry_address(r.method(name)));
+  };
+  for (uint32_t i = 0; i < 100; ++i) { ASSERT_TRUE(r.call("apply", {address("inverse"), 5}).ok()); }
+  MethodId gone[] = {r.method("inverse")};
+  r.runtime->remove_methods(gone);
+  for (uint32_t i = 0; i < 40'000; ++i) {
+    ASSERT_EQ(2 * i + 1, r.call("apply", {address("twice"), i}).bits);
+  }
+  EXPECT_LE(inlined(r, "apply"), 1u);
+}
+
+// ---- Methods that go --------------------------------------------------------------------------
+
 // A method that is removed lives on in those that took it in: the host says that nobody calls it
 // any more, but code that would is still code. Nobody takes it in anew.
 TEST(InlineRuntime, what_was_inlined_outlives_its_method) {

@@ -21,13 +21,15 @@ uint64_t bytes_of(const jit::Function& f) {
 }  // namespace
 
 bool RuntimeImpl::inlines() const {
+  bool optimizes = options_.tier == TierMode::kAuto || options_.tier == TierMode::kOptimized;
   // Exact gaps promise that every call is counted.
-  return options_.inlining && options_.gap != GapMode::kExact;
+  return options_.inlining && optimizes && options_.gap != GapMode::kExact;
 }
 
 void RuntimeImpl::keep_body_locked(Method& m, const jit::Function& f) {
-  bool wanted = inlines() && !m.body && f.insts.size() <= kMostKept &&
-                OptRange::parse(options_.opt_range)->contains(method_hash(m.info));
+  // Code that comes from methods outside of the range must not hide in those inside.
+  bool in_range = OptRange::parse(options_.opt_range)->contains(method_hash(m.info));
+  bool wanted = inlines() && in_range && !m.body && f.insts.size() <= kMostKept;
   uint64_t bytes = bytes_of(f);
   if (!wanted || kept_bytes_ + bytes > kKeptBytes) return;
   kept_bytes_ += bytes;

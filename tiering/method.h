@@ -39,7 +39,7 @@ struct Version {
   bool freed = false;
   uint64_t code_bytes = 0;
   uint64_t compile_ns = 0;
-  uint32_t inlined = 0;  // bodies of callees
+  uint32_t inlined = 0;              // bodies of callees
   std::atomic<bool> retired{false};  // relaxed: a slow path that is late goes where it still may
 
   // Gives the code back; the caller knows that nothing runs it.
