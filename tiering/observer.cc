@@ -21,6 +21,11 @@ Totals totals(const Method& m) {
   return t;
 }
 
+// A body of one block has no copy that samples could run: each of its calls tells all there is.
+uint64_t samples_of(const Method& m, const Totals& t) {
+  return (m.probes.counts_by_calls() ? t.calls : t.sampled_calls) + t.bursts;
+}
+
 FlushReason reason_of(sampler::NoteKind k) {
   switch (k) {
     case sampler::NoteKind::kFlushCalls:
@@ -248,7 +253,7 @@ MethodProfile Observer::profile_of(const Method& m) const {
 
 std::vector<uint64_t> Observer::block_estimates(const Method& m) const {
   Totals t = totals(m);
-  if (t.sampled_calls + t.bursts < options_.min_samples) return {};
+  if (samples_of(m, t) < options_.min_samples) return {};
   std::vector<uint64_t> counts(m.block_weights.size());
   bool empty = true;
   for (const auto& [thread, s] : m.streams) {
@@ -319,7 +324,7 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   }
   Totals t = totals(m);
   s.calls = t.calls;
-  s.samples = t.sampled_calls + t.bursts;
+  s.samples = samples_of(m, t);
   s.iterations = t.iterations;
   // Estimates stand for all that ran, so nothing is left to scale.
   s.sampled_share = 1;
