@@ -6,6 +6,7 @@
 
 #include "jit/ir/build.h"
 #include "jit/ir/verify.h"
+#include "tiering/inlinees.h"
 #include "tiering/loops.h"
 #include "tiering/runtime_impl.h"
 
@@ -83,6 +84,7 @@ Result<jit::Function> RuntimeImpl::describe(Method& m) {
   if (!m.shape_known) {
     std::lock_guard lock(state_mutex_);
     learn_shape(m, f, probe_choice_);
+    keep_body_locked(m, f);
   }
   if (m.probes.schema().cfg_hash != f.cfg_hash) {
     return Error{ErrorCode::kInvalidInput,
@@ -139,6 +141,8 @@ Status RuntimeImpl::make_ours(Method& m, const Plan& plan, Version& v) {
     space_->fail_allocation(1);
   }
   CallPaths calls(*this, plan);
+  Inlinees inlinees(*this, plan.use_profile);
+  jit::BodyProfile seen = known_profile(m, plan);
   jit::CompileInput in{*f, m.id, helpers_, calls, *space_};
   Result<std::unique_ptr<jit::Code>> code =
       plan.tier == Tier::kBaseline
@@ -146,23 +150,26 @@ Status RuntimeImpl::make_ours(Method& m, const Plan& plan, Version& v) {
                                        .loop_checks = options_.tier != TierMode::kBaseline ||
                                                       !options_.stress.empty(),
                                        .probes = &m.probes.plan()})
-          : jit::compile_optimized(in, {.block_counts = known_counts(m, plan),
+          : jit::compile_optimized(in, {.block_counts = seen.blocks,
                                         .osr_loop = plan.osr_loop,
                                         .from_host = plan.from_host,
                                         .copy = plan.copy,
-                                        .probes = &m.probes.optimized_plan()});
+                                        .probes = &m.probes.optimized_plan(),
+                                        .targets = seen.targets,
+                                        .inlinees = inlines() ? &inlinees : nullptr});
   if (!code) return code.error();
   v.code = std::move(*code);
   v.code->set_method(m.id);
   v.entry = v.code->entry();
   v.code_bytes = v.code->size();
+  v.inlined = static_cast<uint32_t>(v.code->tables().inlined.size());
   return {};
 }
 
-std::vector<uint64_t> RuntimeImpl::known_counts(Method& m, const Plan& plan) {
+jit::BodyProfile RuntimeImpl::known_profile(Method& m, const Plan& plan) {
   if (!plan.use_profile) return {};
   std::lock_guard lock(state_mutex_);
-  return observer_.block_estimates(m);
+  return body_profile_locked(m);
 }
 
 // A call of a method without code in service, on any thread: returns whether it has some now. The

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "jit/code/code.h"
+#include "jit/ir/function.h"
 #include "profile/estimate.h"
 #include "sampler/convergence.h"
 #include "sampler/schedule.h"
@@ -38,6 +39,7 @@ struct Version {
   bool freed = false;
   uint64_t code_bytes = 0;
   uint64_t compile_ns = 0;
+  uint32_t inlined = 0;              // bodies of callees
   std::atomic<bool> retired{false};  // relaxed: a slow path that is late goes where it still may
 
   // Gives the code back; the caller knows that nothing runs it.
@@ -157,9 +159,10 @@ struct Method {
   bool announced = false;  // its MethodDetails went to the sink
   bool optimize_failed = false;
   bool removed = false;
-  bool unlinked = false;         // its code is there, but its cell asks; see evict.cc
-  bool wants_optimized = false;  // was optimized when it was evicted
-  uint64_t last_active = 0;      // when it was last heard of, in RuntimeImpl::activity_
+  std::unique_ptr<const jit::Function> body;  // as built, for callers that inline it; or null
+  bool unlinked = false;                      // its code is there, but its cell asks; see evict.cc
+  bool wants_optimized = false;               // was optimized when it was evicted
+  uint64_t last_active = 0;  // when it was last heard of, in RuntimeImpl::activity_
   uint32_t optimized_versions = 0;
   std::vector<jit::LoopRange> loop_ranges;  // of the latest instrumented copy
   std::string last_error;

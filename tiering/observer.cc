@@ -21,6 +21,11 @@ Totals totals(const Method& m) {
   return t;
 }
 
+// A body of one block has no copy that samples could run: each of its calls tells all there is.
+uint64_t samples_of(const Method& m, const Totals& t) {
+  return (m.probes.counts_by_calls() ? t.calls : t.sampled_calls) + t.bursts;
+}
+
 FlushReason reason_of(sampler::NoteKind k) {
   switch (k) {
     case sampler::NoteKind::kFlushCalls:
@@ -248,7 +253,7 @@ MethodProfile Observer::profile_of(const Method& m) const {
 
 std::vector<uint64_t> Observer::block_estimates(const Method& m) const {
   Totals t = totals(m);
-  if (t.sampled_calls + t.bursts < options_.min_samples) return {};
+  if (samples_of(m, t) < options_.min_samples) return {};
   std::vector<uint64_t> counts(m.block_weights.size());
   bool empty = true;
   for (const auto& [thread, s] : m.streams) {
@@ -258,6 +263,34 @@ std::vector<uint64_t> Observer::block_estimates(const Method& m) const {
     }
   }
   return empty ? std::vector<uint64_t>{} : counts;
+}
+
+std::vector<Observer::Targets> Observer::targets_of(const Method& m) const {
+  std::map<SiteId, Targets> sites;
+  std::map<SiteId, std::map<Method*, uint64_t>> counts;
+  for (const auto& [thread, s] : m.streams) {
+    for (const Slot& slot : m.probes.schema().slots) {
+      if (slot.kind != SlotKind::kCallTarget || slot.word >= s.seen.estimates.size()) continue;
+      sites[slot.site].total += s.seen.estimates[slot.word + slot_word::kTargetOther];
+      auto table = s.seen.tables.find({slot.kind, slot.site});
+      if (table == s.seen.tables.end()) continue;
+      for (const auto& [key, entry] : table->second) {
+        sites[slot.site].total += entry.estimate;
+        auto at = by_key_.find({key.module_key, static_cast<uint32_t>(key.value)});
+        if (at != by_key_.end()) counts[slot.site][at->second] += entry.estimate;
+      }
+    }
+  }
+  std::vector<Targets> out;
+  for (auto& [site, t] : sites) {
+    t.site = site;
+    t.methods.assign(counts[site].begin(), counts[site].end());
+    std::sort(t.methods.begin(), t.methods.end(), [](const auto& a, const auto& b) {
+      return a.second != b.second ? a.second > b.second : a.first->id.index() < b.first->id.index();
+    });
+    out.push_back(std::move(t));
+  }
+  return out;
 }
 
 double Observer::mass_of(const Method& m) const {
@@ -302,7 +335,7 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   }
   Totals t = totals(m);
   s.calls = t.calls;
-  s.samples = t.sampled_calls + t.bursts;
+  s.samples = samples_of(m, t);
   s.iterations = t.iterations;
   // Estimates stand for all that ran, so nothing is left to scale.
   s.sampled_share = 1;

@@ -65,6 +65,13 @@ class Observer {
   // Returns estimated executions by block site - 1, empty when there are fewer than min_samples
   // samples.
   std::vector<uint64_t> block_estimates(const Method& m) const;
+  // What the indirect calls of a method were observed to reach; estimates, greatest first.
+  struct Targets {
+    SiteId site = 0;
+    uint64_t total = 0;
+    std::vector<std::pair<Method*, uint64_t>> methods;
+  };
+  std::vector<Targets> targets_of(const Method& m) const;
   // Returns the estimated executions of all blocks together.
   double mass_of(const Method& m) const;
   // The same of targets of indirect calls.

@@ -11,7 +11,8 @@ namespace tiering {
 namespace {
 
 VersionReport report_of(const Version& v) {
-  return {v.tier, v.copy, v.osr_loop, v.code_bytes, v.compile_ns, v.retired.load(), v.freed};
+  return {v.tier,       v.copy,           v.osr_loop, v.code_bytes,
+          v.compile_ns, v.retired.load(), v.freed,    v.inlined};
 }
 
 MethodReport report_of(const Method& m) {

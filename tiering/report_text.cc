@@ -56,6 +56,7 @@ std::string version_text(const VersionReport& v) {
                      : v.copy == Copy::kInstrumented ? "instrumented"
                                                      : "baseline";
   if (v.osr_loop.valid()) text += "@loop" + std::to_string(v.osr_loop.index());
+  if (v.inlined != 0) text += " with " + std::to_string(v.inlined) + " inlined";
   if (v.freed) return text + " (freed)";
   return v.retired ? text + " (retired)" : text;
 }

@@ -108,12 +108,20 @@ class RuntimeImpl final : public Runtime {
   Result<std::unique_ptr<Version>> make(Method& m, const Plan& plan);
   Status make_own(Method& m, const Plan& plan, Version& v);
   Status make_ours(Method& m, const Plan& plan, Version& v);
-  std::vector<uint64_t> known_counts(Method& m, const Plan& plan);
+  jit::BodyProfile known_profile(Method& m, const Plan& plan);
   Result<jit::Function> describe(Method& m);
   void compile_and_install(const Plan& plan);
   bool know_loops(Method& m);  // osr_enter.cc
   Outcome call(const void* target, const Signature& signature, std::span<const uint64_t> args);
   Status make_host_thunk(Method& m);  // registry.cc
+
+  // inlinees.cc
+  friend class Inlinees;
+  bool inlines() const;
+  void keep_body_locked(Method& m, const jit::Function& f);
+  void forget_body_locked(Method& m);
+  jit::BodyProfile body_profile_locked(const Method& m);
+  std::unique_ptr<jit::Inlinee> inlinee(MethodId id, bool profile);
 
   // install.cc; the caller holds state_mutex_.
   void install(Method& m, std::unique_ptr<Version> v);
@@ -250,6 +258,7 @@ class RuntimeImpl final : public Runtime {
   std::atomic<bool> worker_ticks_{false};  // threads have run since the last tick
   uint64_t activity_ = 0;                  // rises with whatever is heard of any method
   uint64_t compile_ns_total_ = 0;
+  uint64_t kept_bytes_ = 0;  // of Method::body
 
   std::thread worker_;
   std::counting_semaphore<> wake_{0};

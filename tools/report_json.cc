@@ -18,6 +18,7 @@ ordered_json to_json(const VersionReport& v) {
   j["tier"] = tier_name(v.tier);
   j["copy"] = copy_name(v.copy);
   j["osr_loop"] = to_json(v.osr_loop);
+  if (v.inlined != 0) j["inlined"] = v.inlined;
   j["code_bytes"] = v.code_bytes;
   j["compile_ns"] = v.compile_ns;
   j["retired"] = v.retired;

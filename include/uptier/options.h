@@ -52,6 +52,8 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
     "while adaptive, optimized code gets an instrumented copy, so that changes of phase are seen") \
   X(count,      optimized_interval, 16384,    1, 1u << 27, "calls",                                \
     "mean gap between calls that run it (a power of two, rounded down)")                           \
+  X(flag,       inlining,          true,      0, 1, "flag",                                        \
+    "optimized code takes in small bodies that it calls often; their calls are not counted then")  \
   X(FlowMode,   flow,              FlowMode::kEdges, 0, 1, "mode",                                 \
     "edges | blocks; edges count less and tell more, blocks are simpler")                          \
   X(CounterMode, counters,         CounterMode::kPerThread, 0, 4, "mode",                          \

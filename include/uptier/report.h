@@ -34,6 +34,7 @@ struct VersionReport {
   uint64_t compile_ns = 0;
   bool retired = false;
   bool freed = false;
+  uint32_t inlined = 0;  // bodies of callees that stand in the place of calls
 };
 
 // Where the schedule is with a method. kLearning: it is sampled; kKnown: its profile is near enough

@@ -65,7 +65,8 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
   } else {
     body.function = in.function;
   }
-  Optimized o = optimize(body.function, r.block_counts, r.observer);
+  Optimized o =
+      optimize(body.function, {in.method, r.block_counts, r.targets, r.inlinees}, r.observer);
   x64::MachineFunction machine = x64::lower(
       {body.function, o.loops, o.frequencies, osr, body.slots, x64::has_bmi2(), *counters});
   x64::Allocation allocation = x64::allocate_registers(machine);
