@@ -22,6 +22,8 @@ MethodReport report_of(const Method& m) {
   r.hash = method_hash(m.info);
   r.osr_entries = m.osr_entries.load(std::memory_order_relaxed);
   r.last_error = m.last_error;
+  r.left = m.left.load(std::memory_order_relaxed);
+  r.exits = m.exits.report();
   for (const auto& [thread, s] : m.streams) {
     r.calls += s.calls;
     r.sampled_calls += s.sampled_calls;
