@@ -67,9 +67,9 @@ class CodeMachine {
       : thread(kMethods) {
     uint32_t data = jit::StubTable::data_bytes(kMethods);
     space = take(jit::CodeSpace::create({.code_budget = budget, .data_bytes = data}));
-    routines.emplace(take(jit::Routines::create(*space, &CodeMachine::slow_entry, this, nullptr,
-                                                nullptr, {&CodeMachine::trap_walk, this},
-                                                {&CodeMachine::leave_code, &CodeMachine::ask_code})));
+    routines.emplace(take(jit::Routines::create(
+        *space, &CodeMachine::slow_entry, this, nullptr, nullptr, {&CodeMachine::trap_walk, this},
+        {&CodeMachine::leave_code, &CodeMachine::ask_code})));
     stubs = take(
         jit::StubTable::create(*space, space->data(), kMethods, routines->entry_slow(), countdown));
     registration.emplace(take(jit::CodeRegistration::add(*space, routines->trap_exit())));

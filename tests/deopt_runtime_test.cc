@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "jit/ir/build.h"
@@ -70,7 +72,7 @@ std::vector<std::string> actions(const Report& r) {
 // What a method runs that was optimized with the profile of many short calls.
 struct RareRuntime : IrRuntime {
   explicit RareRuntime(std::initializer_list<std::pair<const char*, const char*>> more = {})
-      : IrRuntime(parse_or_die(kRare), make_options(more)) {
+      : IrRuntime(parse_or_die(kRare), make_options(more)), scope(*runtime) {
     for (int i = 0; i < 200; ++i) EXPECT_EQ(call("sum", {40}).bits, sum_of(40));
   }
   static Options make_options(std::initializer_list<std::pair<const char*, const char*>> more) {
@@ -83,6 +85,8 @@ struct RareRuntime : IrRuntime {
     for (auto [name, value] : more) EXPECT_TRUE(o.set(name, value).ok()) << name;
     return o;
   }
+
+  ThreadScope scope;
 };
 
 TEST(Deopt, a_block_that_never_ran_is_left_for_baseline_code) {
@@ -338,8 +342,8 @@ TEST(Deopt, threads_leave_while_code_comes_and_goes) {
                                             {"code_budget", "65536"}}));
   auto run = [&](uint64_t seed) {
     ThreadScope scope(*r.runtime);
-    for (uint64_t i = 0; i < 400; ++i) {
-      uint64_t n = (i * seed) % 7 == 0 ? 1200 : i % 60;
+    for (uint64_t i = 0; i < 20'000; ++i) {
+      uint64_t n = (i * seed) % 97 == 0 ? 1200 : i % 60;
       ASSERT_EQ(r.call("sum", {n}).bits, n == 0 ? 0 : sum_of(n));
     }
   };
@@ -347,6 +351,64 @@ TEST(Deopt, threads_leave_while_code_comes_and_goes) {
   for (uint64_t t = 1; t <= 4; ++t) threads.emplace_back(run, t);
   for (auto& t : threads) t.join();
   EXPECT_GT(r.runtime->report().stress.guard_forced, 0u);
+}
+
+// ---- Frames that are called back --------------------------------------------------------------
+
+// Runs until a word is set; a guard in the loop holds but for one argument.
+constexpr const char* kSpin = R"(
+func @spin(ref, i32) -> i32 {
+b0(v0: ref, v1: i32):
+  v2 = const.i32 0
+  jump b1(v2)
+b1(v3: i32):
+  loop_header 0 pc=1 []
+  v4 = const.i32 7
+  v5 = ne.i32 v1, v4
+  frame_state pc=2 []
+  guard v5, value
+  v6 = load.i32 v0
+  v7 = const.i32 1
+  v8 = add.i32 v3, v7
+  branch v6, b2, b1(v8)
+b2:
+  return v8
+}
+)";
+
+// One thread loops in optimized code. Others let the guard fail until it is banned.
+TEST(Deopt, a_frame_that_loops_in_code_that_is_given_up_is_called_back) {
+  IrRuntime r(parse_or_die(kSpin), options({{"policy", "always"},
+                                            {"flush_first", "1"},
+                                            {"osr_out", "on"},
+                                            {"exit_limit_loop", "1"},
+                                            {"exit_retries", "0"}}));
+  std::atomic<int32_t> stop{1};
+  auto word = reinterpret_cast<uint64_t>(&stop);
+  auto wait = [&](auto done) {
+    for (int i = 0; i < 2000 && !done(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return done();
+  };
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(r.call("spin", {word, 1}).bits, 1u);
+  ASSERT_TRUE(wait([&] { return r.report_of("spin").tier == Tier::kOptimized; }));
+  stop = 0;
+  std::thread other([&] {
+    ThreadScope scope(*r.runtime);
+    r.call("spin", {word, 1});
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  uint64_t left = r.report_of("spin").left;
+  EXPECT_EQ(r.call("spin", {word, 7}).trap.code, TrapCode::kGuardFailed);
+  // The failing call left once; the other thread is called back.
+  EXPECT_TRUE(wait([&] { return r.report_of("spin").left >= left + 2; }));
+  stop = 1;
+  other.join();
+  MethodReport m = r.report_of("spin");
+  EXPECT_EQ(m.exits.size(), 1u) << "to be called back is no exit of a site";
+  EXPECT_EQ(actions(r.runtime->report()), (std::vector<std::string>{"ban"}));
+  EXPECT_EQ(optimized_versions(m), 1u);
 }
 
 }  // namespace

@@ -186,9 +186,9 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
   if (prune) {
     std::lock_guard lock(state_mutex_);
     prune = observer_.samples_of(m) >= options_.cold_samples;
-    kept = m.exits.kept_blocks();
-    bool whole = !plan.osr_loop.valid() && plan.copy == Copy::kPlain;
-    if (whole) m.exits.compiled();
+    bool loop = plan.osr_loop.valid();
+    kept = m.exits.kept_blocks(loop);
+    if (!loop && plan.copy == Copy::kPlain) m.exits.compiled();
   }
   return take_code(m, v,
                    jit::compile_optimized({*f, m.id, helpers_, calls, *space_},

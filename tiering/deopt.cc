@@ -1,8 +1,8 @@
 // What exits of compiled code call: a guard has failed, or a block runs that was left out.
 //
 // The law is that of slow_paths.cc, with its exception: baseline code that can be entered is made
-// when the first frame needs it, on the thread that does (docs/notes/0013). It is kept from then on,
-// as long as the method has code at all, and it is not refused for want of room.
+// when the first frame needs it, on the thread that does (docs/notes/0013). It is kept from then
+// on, as long as the method has code at all, and it is not refused for want of room.
 #include <vector>
 
 #include "jit/code/leave.h"

@@ -56,17 +56,21 @@ void MethodExits::answer(uint32_t exit, bool met, bool banned, const PolicyOptio
   counters_[exit].ask_at.store(next, std::memory_order_relaxed);
 }
 
-std::vector<uint8_t> MethodExits::kept_blocks() const {
+std::vector<uint8_t> MethodExits::kept_blocks(bool loop) const {
   std::vector<uint8_t> kept(sites_.size() - guards_);
   for (uint32_t b = 0; b < kept.size(); ++b) {
     const Site& s = sites_[guards_ + b];
-    kept[b] = s.banned || exits(guards_ + b) != s.known;
+    kept[b] = s.banned || (loop && s.kept) || exits(guards_ + b) != s.known;
   }
   return kept;
 }
 
 void MethodExits::compiled() {
-  for (uint32_t e = 0; e < sites_.size(); ++e) sites_[e].known = exits(e);
+  for (uint32_t e = 0; e < sites_.size(); ++e) {
+    uint64_t now = exits(e);
+    sites_[e].kept = now != sites_[e].known;
+    sites_[e].known = now;
+  }
 }
 
 std::string MethodExits::name(uint32_t exit) const {
@@ -82,8 +86,8 @@ std::vector<ExitReport> MethodExits::report() const {
   for (uint32_t e = 0; e < sites_.size(); ++e) {
     const Site& s = sites_[e];
     if (exits(e) == 0) continue;
-    all.push_back({s.block, is_guard(e) ? e + 1 : 0, s.reason, s.location, exits(e), s.retries,
-                   s.banned});
+    all.push_back(
+        {s.block, is_guard(e) ? e + 1 : 0, s.reason, s.location, exits(e), s.retries, s.banned});
   }
   return all;
 }

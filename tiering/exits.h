@@ -33,10 +33,11 @@ class MethodExits {
   // Says that the policy has been asked: from here on the exits up to `limit` more are its own.
   // `met`: the limit was.
   void answer(uint32_t exit, bool met, bool banned, const PolicyOptions& policy);
-  // Returns the blocks that stay in what is compiled now, whatever the profile says, by block site -
-  // 1: those that are banned, and those left since the last version.
-  std::vector<uint8_t> kept_blocks() const;
-  // Says that a version has been compiled with what kept_blocks() said.
+  // Returns the blocks that stay in a version that is compiled now, whatever the profile says, by
+  // block site - 1: those that are banned, and those left since the version before. `loop`: it is
+  // one of a loop, beside the last whole one, so what stayed there stays.
+  std::vector<uint8_t> kept_blocks(bool loop) const;
+  // Says that a whole version has been compiled with what kept_blocks() said.
   void compiled();
 
   bool is_guard(uint32_t exit) const { return exit < guards_; }
@@ -51,9 +52,10 @@ class MethodExits {
     uint32_t location = 0;
     bool in_loop = false;
     bool banned = false;
+    bool kept = false;  // in the last whole version, because of its exits
     uint32_t retries = 0;
     uint64_t answered = 0;  // exits that the policy has seen
-    uint64_t known = 0;     // at the last version
+    uint64_t known = 0;     // at the last whole version
   };
   struct Counter {
     std::atomic<uint64_t> exits{0};

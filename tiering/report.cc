@@ -33,7 +33,7 @@ MethodReport report_of(const Method& m) {
   }
   for (const auto& v : m.versions) {
     r.versions.push_back(report_of(*v));
-    bool calls_reach_it = !v->osr_loop.valid() && !v->retired;
+    bool calls_reach_it = !v->osr_loop.valid() && !v->retired && !v->enterable;
     if (calls_reach_it) r.tier = std::max(r.tier, v->tier);
   }
   return r;

@@ -1,6 +1,6 @@
 #include "jit/baseline/selector.h"
 #include "jit/compile.h"
-#include "jit/opt/attach_deopts.h"
+#include "jit/ir/attach_deopts.h"
 
 namespace uptier::jit {
 namespace {

@@ -11,7 +11,8 @@ namespace uptier::jit::baseline {
 // Marks the place that has been reached as a point. What registers hold is in the frame too, if it
 // is needed: live values have canonical slots there.
 void Selector::mark_entry(uint32_t point) {
-  if (!request_.enterable) return;
+  // Nobody leaves for the entry.
+  if (!request_.enterable || point == 0) return;
   Entry e{point, b_.new_label(), {}};
   b_.bind(e.at);
   for (const ValueCache::Cached& c : values_.cached()) {

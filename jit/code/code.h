@@ -60,7 +60,7 @@ struct ExitValue {
   enum class From : uint8_t { kGp, kXmm, kFrame, kConstant };
   From from = From::kConstant;
   bool wide = true;  // 64 bits; else the low half counts
-  int32_t to = 0;    // displacement from the rbp of its frame, or the number of a slot of the host's
+  int32_t to = 0;  // displacement from the rbp of its frame, or the number of a slot of the host's
   uint64_t what = 0;  // register, displacement from rbp (as an int64_t), or bits
 
   friend bool operator==(const ExitValue&, const ExitValue&) = default;
@@ -68,9 +68,9 @@ struct ExitValue {
 
 // A frame that an exit leaves for.
 struct ExitFrame {
-  uint32_t body = 0;   // whose: 0 the code's own method
-  uint32_t point = 0;  // where its baseline code goes on, see ir/deopt_points.h
-  uint32_t pc = 0;     // the host's
+  uint32_t body = 0;       // whose: 0 the code's own method
+  uint32_t point = 0;      // where its baseline code goes on, see ir/deopt_points.h
+  uint32_t pc = 0;         // the host's
   uint32_t values_at = 0;  // in CodeTables::exit_values
   uint32_t values = 0;
 
@@ -84,7 +84,7 @@ struct ExitRow {
   uint32_t loc = 0;
   GuardReason reason = GuardReason::kType;
   bool in_loop = false;
-  bool to_host = false;  // the values are slots of the host's interpreter
+  bool to_host = false;    // the values are slots of the host's interpreter
   uint32_t frames_at = 0;  // in CodeTables::exit_frames, the innermost first
   uint32_t frames = 0;
 

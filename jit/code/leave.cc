@@ -57,13 +57,13 @@ namespace {
 
 // Reads all, then writes all: the state itself may lie where the new frame will be.
 extern "C" void uptier_write_frame(LeaveState* state, uint64_t* buffer) noexcept {
-  restore_saved(*state, *state->from);
   auto* arrival = reinterpret_cast<Arrival*>(buffer);
   uint64_t* values = buffer + sizeof(Arrival) / 8;
   const CodeTables& t = state->from->tables();
   const ExitFrame& frame = t.exit_frames[state->row->frames_at];
   const ExitValue* row = t.exit_values.data() + frame.values_at;
   for (uint32_t n = 0; n < frame.values; ++n) values[n] = value_at_exit(*state, row[n]);
+  restore_saved(*state, *state->from);
   uint64_t rbp = state->rbp();
   arrival->target = state->target;
   arrival->rsp = rbp - state->frame_bytes;

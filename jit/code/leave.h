@@ -26,7 +26,7 @@ class CodeBuffer;
 enum class Leave : uint64_t { kEnter, kReturn, kTrap, kStay };
 
 struct LeaveState {
-  uint64_t gp[16] = {};  // by encoding; rsp is not meaningful, nor is r11
+  uint64_t gp[16] = {};   // by encoding; rsp is not meaningful, nor is r11
   uint64_t xmm[16] = {};  // low halves
   // What the C function fills in. kEnter: the code to enter, and where; of its own frame.
   const Code* from = nullptr;
@@ -34,7 +34,7 @@ struct LeaveState {
   const void* target = nullptr;
   uint64_t frame_bytes = 0;  // of the frame that is entered, below rbp
   uint64_t buffer_bytes = 0;
-  uint64_t result = 0;  // kReturn
+  uint64_t result = 0;       // kReturn
   const void* pc = nullptr;  // the exit's return address
 
   uint64_t rbp() const { return gp[5]; }

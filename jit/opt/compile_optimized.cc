@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "jit/compile.h"
-#include "jit/opt/attach_deopts.h"
 #include "jit/opt/optimize.h"
 #include "jit/opt/osr_entry.h"
+#include "jit/opt/prune_cold.h"
 #include "jit/x64/emit.h"
 #include "jit/x64/lower.h"
 #include "jit/x64/macros.h"
@@ -114,8 +114,8 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
   if (Status s = body.make(); !s.ok()) return s.error();
   Function& f = body.function();
   Optimized o = optimize(f, r.block_counts);
-  x64::MachineFunction machine = x64::lower(
-      {f, o.loops, o.frequencies, body.osr(), body.slots(), x64::has_bmi2(), *counters});
+  x64::MachineFunction machine =
+      x64::lower({f, o.loops, o.frequencies, body.osr(), body.slots(), x64::has_bmi2(), *counters});
   x64::Allocation allocation = x64::allocate_registers(machine);
 #ifndef NDEBUG
   if (machine.insts.size() <= kMostChecked) {

@@ -5,7 +5,9 @@
 //                  jump b9      ->          trap unreachable
 //
 // A block that ends in a trap is small and cold already, and stays.
-#include "jit/opt/block_exits.h"
+#include "jit/opt/prune_cold.h"
+
+#include "jit/ir/block_exits.h"
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {

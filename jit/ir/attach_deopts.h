@@ -7,7 +7,7 @@
 //   Thread: none of their own.
 #pragma once
 
-#include <span>
+#include <cstdint>
 
 #include "jit/ir/deopt_points.h"
 #include "jit/ir/frame_layout.h"
@@ -31,18 +31,8 @@ void attach_deopts(Function& f, const DeoptContext& c, bool to_host);
 // For tests.
 void add_block_guards(Function& f, const DeoptContext& c);
 
-// Makes each loop header read a word and leave when it is not 0: how a running frame is called back.
+// Makes each loop header read a word and leave when it is not 0: how a running frame is called
+// back.
 void add_loop_polls(Function& f, const DeoptContext& c, const uint32_t* word);
-
-// Which blocks are taken never to run. See prune_cold.cc.
-struct ColdBlocks {
-  std::span<const uint64_t> counts;  // by block site - 1; empty: nothing is known, none is cold
-  std::span<const uint8_t> kept;     // by block site - 1: not 0 for those that stay; may be short
-  LoopId entered_at;                 // the loop at which the code is entered, or none
-};
-
-// Replaces blocks that never ran by exits to baseline code. Returns how many. `f` as it was built,
-// but for what attach_deopts did.
-uint32_t prune_cold(Function& f, const DeoptContext& c, const ColdBlocks& cold);
 
 }  // namespace uptier::jit

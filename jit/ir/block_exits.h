@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "jit/opt/attach_deopts.h"
+#include "jit/ir/attach_deopts.h"
 
 namespace uptier::jit {
 

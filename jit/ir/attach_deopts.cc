@@ -1,7 +1,7 @@
-#include "jit/opt/attach_deopts.h"
+#include "jit/ir/attach_deopts.h"
 
+#include "jit/ir/block_exits.h"
 #include "jit/ir/loop_forest.h"
-#include "jit/opt/block_exits.h"
 
 namespace uptier::jit {
 namespace {
