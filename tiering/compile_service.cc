@@ -11,13 +11,14 @@
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
-namespace {
 
 uint64_t now_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                    std::chrono::steady_clock::now().time_since_epoch())
                                    .count());
 }
+
+namespace {
 
 bool is_real(Opcode op) { return op != Opcode::kProbe && op != Opcode::kLoopHeader; }
 
@@ -42,8 +43,10 @@ void learn_slab(Method& m) {
   m.slab_words.store(words, std::memory_order_release);
 }
 
-void learn_shape(Method& m, const jit::Function& f, ProbeChoice choice) {
+void learn_shape(Method& m, const jit::Function& f, ProbeChoice choice,
+                 const PolicyOptions& policy) {
   learn_loops(m, f.loop_count);
+  m.exits = MethodExits(f, policy);
   if (!choice.timed.all) choice.sites.loops.timed = choice.timed.of(m.info.key.function_index);
   m.probes = ProbeSet(f, choice);
   for (Block b : f.layout) {
@@ -83,7 +86,7 @@ Result<jit::Function> RuntimeImpl::describe(Method& m) {
   }
   if (!m.shape_known) {
     std::lock_guard lock(state_mutex_);
-    learn_shape(m, f, probe_choice_);
+    learn_shape(m, f, probe_choice_, policy_);
     keep_body_locked(m, f);
   }
   if (m.probes.schema().cfg_hash != f.cfg_hash) {
@@ -134,29 +137,9 @@ Status RuntimeImpl::make_own(Method& m, const Plan& plan, Version& v) {
   return {};
 }
 
-Status RuntimeImpl::make_ours(Method& m, const Plan& plan, Version& v) {
-  Result<jit::Function> f = describe(m);
-  if (!f) return f.error();
-  if (stress_.active(StressKind::kCode) && stress_.point(StressKind::kCode)) {
-    space_->fail_allocation(1);
-  }
-  CallPaths calls(*this, plan);
-  Inlinees inlinees(*this, plan.use_profile);
-  jit::BodyProfile seen = known_profile(m, plan);
-  jit::CompileInput in{*f, m.id, helpers_, calls, *space_};
-  Result<std::unique_ptr<jit::Code>> code =
-      plan.tier == Tier::kBaseline
-          ? jit::compile_baseline(in, {.copy = plan.copy,
-                                       .loop_checks = options_.tier != TierMode::kBaseline ||
-                                                      !options_.stress.empty(),
-                                       .probes = &m.probes.plan()})
-          : jit::compile_optimized(in, {.block_counts = seen.blocks,
-                                        .osr_loop = plan.osr_loop,
-                                        .from_host = plan.from_host,
-                                        .copy = plan.copy,
-                                        .probes = &m.probes.optimized_plan(),
-                                        .targets = seen.targets,
-                                        .inlinees = inlines() ? &inlinees : nullptr});
+namespace {
+
+Status take_code(Method& m, Version& v, Result<std::unique_ptr<jit::Code>> code) {
   if (!code) return code.error();
   v.code = std::move(*code);
   v.code->set_method(m.id);
@@ -164,6 +147,68 @@ Status RuntimeImpl::make_ours(Method& m, const Plan& plan, Version& v) {
   v.code_bytes = v.code->size();
   v.inlined = static_cast<uint32_t>(v.code->tables().inlined.size());
   return {};
+}
+
+// The word of a version that its loops read: an atomic is no more than that.
+const uint32_t* poll_word(const Version& v) {
+  static_assert(sizeof v.leave == sizeof(uint32_t));
+  return reinterpret_cast<const uint32_t*>(&v.leave);
+}
+
+}  // namespace
+
+Status RuntimeImpl::make_ours(Method& m, const Plan& plan, Version& v) {
+  if (stress_.active(StressKind::kCode) && stress_.point(StressKind::kCode)) {
+    space_->fail_allocation(1);
+  }
+  return plan.tier == Tier::kBaseline ? make_baseline(m, plan, v) : make_optimized(m, plan, v);
+}
+
+Status RuntimeImpl::make_baseline(Method& m, const Plan& plan, Version& v) {
+  Result<jit::Function> f = describe(m);
+  if (!f) return f.error();
+  CallPaths calls(*this, plan);
+  bool checks = options_.tier != TierMode::kBaseline || !options_.stress.empty();
+  return take_code(m, v,
+                   jit::compile_baseline({*f, m.id, helpers_, calls, *space_},
+                                         {.copy = plan.copy,
+                                          .loop_checks = checks,
+                                          .probes = &m.probes.plan(),
+                                          .enterable = v.enterable,
+                                          .to_host = m.info.host_resume != nullptr}));
+}
+
+Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
+  Result<jit::Function> f = describe(m);
+  if (!f) return f.error();
+  CallPaths calls(*this, plan);
+  Inlinees inlinees(*this, plan.use_profile);
+  jit::BodyProfile seen = known_profile(m, plan);
+  std::vector<uint8_t> kept;
+  // The last version that a method may have leaves nothing out.
+  bool last = m.optimized_versions + 1 >= options_.max_recompiles;
+  bool prune = options_.deopt_cold && !seen.blocks.empty() && !last;
+  if (prune) {
+    std::lock_guard lock(state_mutex_);
+    prune = observer_.samples_of(m) >= options_.cold_samples;
+    bool loop = plan.osr_loop.valid();
+    kept = m.exits.kept_blocks(loop);
+    if (!loop && plan.copy == Copy::kPlain) m.exits.compiled();
+  }
+  return take_code(m, v,
+                   jit::compile_optimized({*f, m.id, helpers_, calls, *space_},
+                                          {.block_counts = seen.blocks,
+                                           .osr_loop = plan.osr_loop,
+                                           .from_host = plan.from_host,
+                                           .copy = plan.copy,
+                                           .probes = &m.probes.optimized_plan(),
+                                           .targets = seen.targets,
+                                           .inlinees = inlines() ? &inlinees : nullptr,
+                                           .to_host = m.info.host_resume != nullptr,
+                                           .prune_cold = prune,
+                                           .kept = kept,
+                                           .poll = options_.osr_out ? poll_word(v) : nullptr,
+                                           .ask_to_leave = stress_.active(StressKind::kGuard)}));
 }
 
 jit::BodyProfile RuntimeImpl::known_profile(Method& m, const Plan& plan) {
@@ -201,7 +246,7 @@ bool RuntimeImpl::make_first(Method& m) {
 std::vector<Plan> RuntimeImpl::first_plans(const Method& m) const {
   Plan plain{.method = m.id}, copy{.method = m.id, .copy = Copy::kInstrumented};
   bool excluded = !OptRange::parse(options_.opt_range)->contains(method_hash(m.info));
-  if (options_.tier == TierMode::kOptimized && !excluded) {
+  if (options_.tier == TierMode::kOptimized && !excluded && !m.guard_banned) {
     return {{.method = m.id, .tier = Tier::kOptimized}, plain};
   }
   // The instrumented copy waits for the first sample, unless no sample may be missed.
@@ -249,7 +294,8 @@ void RuntimeImpl::compile_and_install(const Plan& plan) {
   Result<std::unique_ptr<Version>> v = make_with_room(m, plan, false);
   std::lock_guard lock(state_mutex_);
   forget_request(m, plan);
-  if (m.removed) return;
+  bool banned = m.guard_banned && plan.tier == Tier::kOptimized;
+  if (m.removed || banned) return;
   if (v) return install(m, std::move(*v));
   m.last_error = v.error().message;
   bool refused = v.error().code == ErrorCode::kResourceExhausted;

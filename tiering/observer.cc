@@ -22,7 +22,7 @@ Totals totals(const Method& m) {
 }
 
 // A body of one block has no copy that samples could run: each of its calls tells all there is.
-uint64_t samples_of(const Method& m, const Totals& t) {
+uint64_t samples_in(const Totals& t, const Method& m) {
   return (m.probes.counts_by_calls() ? t.calls : t.sampled_calls) + t.bursts;
 }
 
@@ -43,7 +43,8 @@ bool has_optimized_stream(const Method& m) {
 
 bool is_flush(sampler::NoteKind k) {
   using sampler::NoteKind;
-  return k != NoteKind::kWantCopy && k != NoteKind::kWantOsr && k != NoteKind::kTrap;
+  return k != NoteKind::kWantCopy && k != NoteKind::kWantOsr && k != NoteKind::kTrap &&
+         k != NoteKind::kExit;
 }
 
 // Ids and handles are numbers of the trace: a method's handle is its index + 1, and the id of what
@@ -253,7 +254,7 @@ MethodProfile Observer::profile_of(const Method& m) const {
 
 std::vector<uint64_t> Observer::block_estimates(const Method& m) const {
   Totals t = totals(m);
-  if (samples_of(m, t) < options_.min_samples) return {};
+  if (samples_in(t, m) < options_.min_samples) return {};
   std::vector<uint64_t> counts(m.block_weights.size());
   bool empty = true;
   for (const auto& [thread, s] : m.streams) {
@@ -293,6 +294,8 @@ std::vector<Observer::Targets> Observer::targets_of(const Method& m) const {
   return out;
 }
 
+uint64_t Observer::samples_of(const Method& m) const { return samples_in(totals(m), m); }
+
 double Observer::mass_of(const Method& m) const {
   double sum = 0;
   for (const auto& [thread, s] : m.streams) {
@@ -303,7 +306,7 @@ double Observer::mass_of(const Method& m) const {
   return sum;
 }
 
-double Observer::targets_of(const Method& m) const {
+double Observer::target_mass_of(const Method& m) const {
   double sum = 0;
   for (const auto& [thread, s] : m.streams) {
     for (const auto& [at, table] : s.seen.tables) {
@@ -323,6 +326,7 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   s.optimized_requested = m.optimized_requested;
   s.can_instrument = options_.tier == TierMode::kAuto;
   s.failed = m.optimize_failed;
+  s.guard_banned = m.guard_banned;
   s.excluded = !opt_range_.contains(method_hash(m.info));
   s.instructions = m.instructions;
   s.loops = m.loop_count;
@@ -335,7 +339,7 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   }
   Totals t = totals(m);
   s.calls = t.calls;
-  s.samples = samples_of(m, t);
+  s.samples = samples_in(t, m);
   s.iterations = t.iterations;
   // Estimates stand for all that ran, so nothing is left to scale.
   s.sampled_share = 1;

@@ -72,10 +72,12 @@ class Observer {
     std::vector<std::pair<Method*, uint64_t>> methods;
   };
   std::vector<Targets> targets_of(const Method& m) const;
+  // Returns how many samples there are of a method.
+  uint64_t samples_of(const Method& m) const;
   // Returns the estimated executions of all blocks together.
   double mass_of(const Method& m) const;
   // The same of targets of indirect calls.
-  double targets_of(const Method& m) const;
+  double target_mass_of(const Method& m) const;
 
   // Ends the trace. `dropped`: events that could not be delivered.
   void finish();

@@ -36,6 +36,7 @@ Result<std::unique_ptr<Code>> Emitter::run() {
   thread_jumps();
   prologue();
   for (uint32_t b = 0; b < m_.blocks.size(); ++b) emit_block(b);
+  exits();
   jump_tables();
   for (const InlinedBody& i : in_.function.inlined) {
     b_.tables().inlined.push_back({i.parent, i.site, i.method});
@@ -211,6 +212,7 @@ void Emitter::emit_simple(const MInst& i) {
       return;
     }
     case MOp::kReturn: return epilogue();
+    case MOp::kLeave: return leave(i);
     case MOp::kLoadSlab: return load_slab(gp_at(i, i.d));
     case MOp::kCount: return count(i);
     case MOp::kTrap: return b_.trap_now(i.trap, i.loc);
