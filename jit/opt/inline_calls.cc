@@ -18,6 +18,7 @@ constexpr uint32_t kTiny = 12;
 constexpr uint32_t kSmallLeaf = 20;
 constexpr uint32_t kMostHot = 120;
 constexpr uint32_t kMostLooping = 40;
+constexpr float kFewRounds = 1.5f;  // of a loop, per entry
 constexpr float kHotShare = 1.0f / 200;
 constexpr uint32_t kDeepest = 6;
 constexpr uint32_t kLeastGrowth = 400;
@@ -61,6 +62,16 @@ std::vector<float> counts_by_shape(const Function& f, const Frequencies& q) {
   return counts;
 }
 
+// Whether a call spends its time in a loop.
+bool spins(const Function& f, const LoopNest& loops, const std::vector<float>& counts) {
+  for (const LoopNest::Loop& l : loops.loops) {
+    const Inst* probe = first_block_probe(f, l.header);
+    bool known = probe != nullptr && probe->aux - 1 < counts.size();
+    if (!known || counts[probe->aux - 1] > kFewRounds) return true;
+  }
+  return false;
+}
+
 // A callee, made ready to be copied.
 struct Body {
   Function function;
@@ -91,7 +102,6 @@ Body prepare(const Inlinee& source) {
   b.leaf = !has_calls(f);
   ControlFlow control = analyze_control_flow(f);
   LoopNest loops = find_loops(f, control);
-  b.loops = !loops.loops.empty();
   const std::vector<uint64_t>& seen = source.profile.blocks;
   if (seen.empty() || seen[0] == 0) {
     b.counts = counts_by_shape(f, estimate_frequencies(f, control, loops, BlockCounts()));
@@ -101,6 +111,7 @@ Body prepare(const Inlinee& source) {
       b.counts.push_back(static_cast<float>(static_cast<double>(c) / b.entries));
     }
   }
+  b.loops = spins(f, loops, b.counts);
   b.fits = b.size <= kMostHot;
   return b;
 }

@@ -7,8 +7,8 @@
 // a callee that may be inlined is
 //
 //   tiny     size <= 12             inlined wherever it is called at all: the call is as long
-//   hot      count >= top / 200     inlined up to a size of 120 (40 with a loop in it: its time
-//                                   goes into the loop)
+//   hot      count >= top / 200     inlined up to a size of 120 (40 with a loop in it that goes
+//                                   round: its time is spent there)
 //
 // and without a profile a leaf of up to 20. Calls go in the order of count / (size + 10), until the
 // function has grown by its own size (at least by 400, at most by 4000); bodies lie inside each
