@@ -172,6 +172,8 @@ struct Commands {
     compile->add_option("--profile", c.profile, "a trace, or a profile as text");
     compile->add_flag("--baseline", c.baseline, "by the baseline compiler");
     compile->add_flag("--instrumented", c.instrumented, "the instrumented copy");
+    compile->add_flag("!--no-inlining", c.inlining, "calls stay calls");
+    compile->add_flag("--cold-exits", c.cold_exits, "blocks that never ran become exits");
     compile->add_option("--osr", c.osr_loop, "entered at this loop (a number)")
         ->check(CLI::NonNegativeNumber);
     compile
