@@ -80,6 +80,10 @@ struct BuiltinInfo {
   int arguments;
 };
 extern const std::vector<BuiltinInfo> kBuiltins;
+enum BuiltinId : uint8_t {
+  kPrint, kLen, kPush, kPop, kMakeArray, kSqrt, kFloor, kClock, kStr, kNum, kFixed, kByte, kSub,
+  kJoin, kArg,
+};
 
 Program parse(std::string_view source);
 

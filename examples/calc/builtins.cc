@@ -40,10 +40,7 @@ struct Call {
 };
 
 Val do_print(const Call& c) {
-  std::string text;
-  for (int i = 0; i < c.at->c; ++i) text += (i == 0 ? "" : " ") + text_of(c.vm, c.args[i]);
-  text += "\n";
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  for (int i = 0; i < c.at->c; ++i) print(c.vm, c.args[i], i + 1 == c.at->c);
   return c.vm.heap.nil();
 }
 Val do_len(const Call& c) {
@@ -74,7 +71,7 @@ Val do_sqrt(const Call& c) {
   return is_number(c.args[0]) ? of_double(std::sqrt(c.num(0))) : c.fail("needs a number");
 }
 Val do_floor(const Call& c) {
-  return is_number(c.args[0]) ? c.result(std::floor(c.num(0))) : c.fail("needs a number");
+  return is_number(c.args[0]) ? c.result(std::floor(c.num(0)) + 0.0) : c.fail("needs a number");
 }
 Val do_clock(const Call&) {
   timespec t;
@@ -138,6 +135,11 @@ const std::vector<BuiltinInfo> kBuiltins = {
     {"print", -1}, {"len", 1},   {"push", 2},  {"pop", 1}, {"array", 2},
     {"sqrt", 1},   {"floor", 1}, {"clock", 0}, {"str", 1}, {"num", 1},
     {"fixed", 2},  {"byte", 2},  {"sub", 3},   {"join", 1}, {"arg", 2}};
+
+void print(Vm& vm, Val v, bool last) {
+  std::string text = text_of(vm, v) + (last ? "\n" : " ");
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
 
 Val call_builtin(Vm& vm, const Instr* at, const Val* args) {
   return kFunctions[at->b]({vm, at, args});

@@ -53,7 +53,7 @@ inline constexpr uint32_t kMaxParams = 6;
   X(kNewArray)    /* a = [b, b+1, ... c of them] */                                                \
   X(kNewRecord)   /* a = record of literal d with fields b, b+1, ... */                            \
   X(kClosure)     /* a = closure of function d */                                                  \
-  X(kCall)        /* a = a(a+1, ... c of them) */                                                  \
+  X(kCall)        /* a = a(a+1, ... c of them); d: its cache */                                                  \
   X(kBuiltin)     /* a = builtin b (a, a+1, ... c of them) */                                      \
   X(kReturn)      /* a */
 // clang-format on
@@ -92,6 +92,12 @@ struct FieldCache {
   std::atomic<bool> overflowed = false;   // more shapes than there is room for
 };
 
+// The functions that a call met.
+struct CallCache {
+  std::atomic<struct Proto*> first = nullptr;
+  std::atomic<bool> many = false;
+};
+
 struct Proto {
   std::string name;
   uint32_t index = 0;
@@ -104,7 +110,8 @@ struct Proto {
   };
   std::vector<Capture> captures;
 
-  // With a runtime: what calls go to, and the countdown of its loops.
+  // With a runtime (tiers.h): what calls go to, and the countdown of its loops.
+  struct Vm* vm = nullptr;
   const void* entry = nullptr;
   int32_t* loop_countdown = nullptr;
 };
@@ -116,6 +123,7 @@ struct Code {
   std::vector<std::unique_ptr<Proto>> protos;  // the first is the top level
   std::vector<Shape*> literals;                // shapes of record literals
   std::vector<std::unique_ptr<FieldCache>> caches;
+  std::vector<std::unique_ptr<CallCache>> calls;
   std::unique_ptr<std::atomic<uint16_t>[]> seen;        // by instruction
   std::unique_ptr<std::atomic<uint16_t>[]> params_seen;  // by function, kMaxParams each
   uint32_t globals = 0;

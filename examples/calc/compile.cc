@@ -186,7 +186,8 @@ class FunctionCompiler {
       return a;
     }
     if (n.kind == NodeKind::kCall) {
-      emit(Op::kCall, first, 0, count - 1);
+      code_.calls.push_back(std::make_unique<CallCache>());
+      emit(Op::kCall, first, 0, count - 1, static_cast<int64_t>(code_.calls.size()) - 1);
     } else {
       emit(Op::kBuiltin, first, static_cast<int>(n.number), count);
     }

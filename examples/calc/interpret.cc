@@ -77,6 +77,15 @@ bool element(const Vm& vm, Val object, Val index, Val*& at) {
   return at = a->data + i, i < a->length;
 }
 
+void note_callee(CallCache& c, Proto* p) {
+  Proto* first = c.first.load(std::memory_order_relaxed);
+  if (first == nullptr) {
+    c.first.store(p, std::memory_order_relaxed);
+  } else if (first != p) {
+    c.many.store(true, std::memory_order_relaxed);
+  }
+}
+
 // ---- The loop
 
 #define CASE(name) do_##name:
@@ -273,6 +282,7 @@ Val run(Vm& vm, Closure* self, Val* r, const Instr* pc) {
     Closure* f = callee(vm, at, r[at->a]);
     CHECK;
     if constexpr (kTiered) {
+      note_callee(*vm.code.calls[static_cast<size_t>(at->d)], f->proto);
       r[at->a] = call_entry(f->proto->entry, f, r + at->a + 1, at->c);
     } else {
       r[at->a] = interpret(vm, Interpreter::kPlain, f, r + at->a + 1);

@@ -68,6 +68,7 @@ bool for_prepare(Vm& vm, const Instr* at, Val* counter);
 // Returns the function of a call that fits its arguments, or null after fail().
 Closure* callee(Vm& vm, const Instr* at, Val f);
 Val call_builtin(Vm& vm, const Instr* at, const Val* args);
+void print(Vm& vm, Val v, bool last);  // `last`: ends the line, else with a space
 
 std::string text_of(Vm& vm, Val v);
 
