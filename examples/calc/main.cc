@@ -19,11 +19,13 @@ constexpr const char* kUsage =
     "  --stress=PLAN      as UPTIER_STRESS\n"
     "  -O NAME=VALUE      any option of the runtime; UPTIER_NAME in the environment does the same\n"
     "  --memory=MIB       size of the arena, 2048 by default\n"
-    "  --report           what the runtime did, to stderr\n";
+    "  --report           what the runtime did, to stderr\n"
+    "  --ir=FUNCTION      how the function was described, to stderr\n";
 
 struct Arguments {
   bool interpret = false;
   bool report = false;
+  std::string ir = {};  // of which function
   size_t memory = 2048;
   uptier::Options options;
   const char* program = nullptr;
@@ -61,6 +63,8 @@ uptier::Status parse_arguments(int argc, char** argv, Arguments& a) {
       a.report = true;
     } else if (s.starts_with("--memory=")) {
       a.memory = std::strtoul(argv[i] + 9, nullptr, 10);
+    } else if (s.starts_with("--ir=")) {
+      a.ir = s.substr(5);
     } else if (s.starts_with("--tier=") || s.starts_with("--stress=")) {
       status = set_option(a.options, s.substr(2));
     } else if (s == "-O" && i + 1 < argc) {
@@ -97,6 +101,7 @@ int run_tiered(calc::Vm& vm, const Arguments& a) {
     tiers.run();
     if (a.report) (*runtime)->flush();
     if (a.report) std::fflush(stdout);
+    if (!a.ir.empty()) std::fputs(tiers.ir(a.ir).c_str(), stderr);
     if (a.report) std::fputs((*runtime)->report().text().c_str(), stderr);
   }
   runtime->reset();  // before the host that it refers to

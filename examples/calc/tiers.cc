@@ -123,6 +123,16 @@ void Tiers::run() {
   vm_.error = uptier::trap_text(o.trap.code);
 }
 
+std::string Tiers::ir(std::string_view name) {
+  std::string text;
+  for (auto& p : vm_.code.protos) {
+    if (p->name != name) continue;
+    auto ir = runtime_->ir(functions_[p->index].method);
+    text += ir ? *ir : ir.error().message + "\n";
+  }
+  return text;
+}
+
 // A held tier takes over from the interpreter once that has seen some calls.
 void Tiers::count_call(Proto& p) {
   Function& f = functions_[p.index];
