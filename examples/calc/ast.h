@@ -32,20 +32,47 @@ struct Variable {
 };
 
 enum class NodeKind : uint8_t {
-  kNumber, kString, kNil, kTrue, kFalse, kLocal, kGlobal, kCapture, kFunction, kArray, kRecord,
-  kBinary, kNegate, kNot, kAnd, kOr, kCall, kBuiltin, kIndex, kField,
-  kLet, kAssign, kExpression, kBlock, kIf, kWhile, kFor, kReturn, kBreak, kContinue,
+  kNumber,
+  kString,
+  kNil,
+  kTrue,
+  kFalse,
+  kLocal,
+  kGlobal,
+  kCapture,
+  kFunction,
+  kArray,
+  kRecord,
+  kBinary,
+  kNegate,
+  kNot,
+  kAnd,
+  kOr,
+  kCall,
+  kBuiltin,
+  kIndex,
+  kField,
+  kLet,
+  kAssign,
+  kExpression,
+  kBlock,
+  kIf,
+  kWhile,
+  kFor,
+  kReturn,
+  kBreak,
+  kContinue,
 };
 
 struct Node {
   NodeKind kind;
   int line = 0;
-  double number = 0;                        // kNumber; kCapture, kBuiltin: index
-  std::string text = {};                    // kString, kField; kBinary: the operator
-  Variable* variable = nullptr;             // kLocal, kGlobal, kLet, kFor
-  FunctionNode* function = nullptr;         // kFunction
+  double number = 0;                 // kNumber; kCapture, kBuiltin: index
+  std::string text = {};             // kString, kField; kBinary: the operator
+  Variable* variable = nullptr;      // kLocal, kGlobal, kLet, kFor
+  FunctionNode* function = nullptr;  // kFunction
   std::vector<std::unique_ptr<Node>> kids = {};
-  std::vector<std::string> names = {};      // kRecord
+  std::vector<std::string> names = {};  // kRecord
 };
 using NodePtr = std::unique_ptr<Node>;
 
@@ -72,8 +99,6 @@ struct Program {
   std::string error;  // what is wrong, with its line; empty if nothing
 };
 
-
-
 // The functions that the language brings along, by index.
 struct BuiltinInfo {
   std::string_view name;
@@ -81,8 +106,21 @@ struct BuiltinInfo {
 };
 extern const std::vector<BuiltinInfo> kBuiltins;
 enum BuiltinId : uint8_t {
-  kPrint, kLen, kPush, kPop, kMakeArray, kSqrt, kFloor, kClock, kStr, kNum, kFixed, kByte, kSub,
-  kJoin, kArg,
+  kPrint,
+  kLen,
+  kPush,
+  kPop,
+  kMakeArray,
+  kSqrt,
+  kFloor,
+  kClock,
+  kStr,
+  kNum,
+  kFixed,
+  kByte,
+  kSub,
+  kJoin,
+  kArg,
 };
 
 Program parse(std::string_view source);

@@ -1,4 +1,5 @@
-// The functions that the language brings along. Compiled code makes the short ones itself (build.cc).
+// The functions that the language brings along. Compiled code makes the short ones itself
+// (build.cc).
 #include <ctime>
 
 #include <algorithm>
@@ -125,16 +126,16 @@ Val do_arg(const Call& c) {
 }
 
 using Function = Val (*)(const Call&);
-constexpr Function kFunctions[] = {do_print, do_len, do_push,  do_pop,  do_array,
-                                   do_sqrt,  do_floor, do_clock, do_str, do_num,
-                                   do_fixed, do_byte, do_sub,   do_join, do_arg};
+constexpr Function kFunctions[] = {do_print, do_len,   do_push,  do_pop,  do_array,
+                                   do_sqrt,  do_floor, do_clock, do_str,  do_num,
+                                   do_fixed, do_byte,  do_sub,   do_join, do_arg};
 
 }  // namespace
 
-const std::vector<BuiltinInfo> kBuiltins = {
-    {"print", -1}, {"len", 1},   {"push", 2},  {"pop", 1}, {"array", 2},
-    {"sqrt", 1},   {"floor", 1}, {"clock", 0}, {"str", 1}, {"num", 1},
-    {"fixed", 2},  {"byte", 2},  {"sub", 3},   {"join", 1}, {"arg", 2}};
+const std::vector<BuiltinInfo> kBuiltins = {{"print", -1}, {"len", 1},  {"push", 2},  {"pop", 1},
+                                            {"array", 2},  {"sqrt", 1}, {"floor", 1}, {"clock", 0},
+                                            {"str", 1},    {"num", 1},  {"fixed", 2}, {"byte", 2},
+                                            {"sub", 3},    {"join", 1}, {"arg", 2}};
 
 void print(Vm& vm, Val v, bool last) {
   std::string text = text_of(vm, v) + (last ? "\n" : " ");

@@ -5,8 +5,8 @@
 // caches, so a pointer to an instruction identifies it everywhere.
 //
 // What the interpreter learns is kept beside the code, by place: kinds of values (a byte per
-// instruction) and the shapes that a field access met. It only ever grows, one thread writes it, and
-// the compiler's thread may read it at any time.
+// instruction) and the shapes that a field access met. It only ever grows, one thread writes it,
+// and the compiler's thread may read it at any time.
 #pragma once
 
 #include <atomic>
@@ -88,8 +88,8 @@ struct FieldCache {
 
   String* name = nullptr;
   Entry entries[kSize];
-  std::atomic<uint32_t> count = 0;        // entries behind it are not valid yet
-  std::atomic<bool> overflowed = false;   // more shapes than there is room for
+  std::atomic<uint32_t> count = 0;       // entries behind it are not valid yet
+  std::atomic<bool> overflowed = false;  // more shapes than there is room for
 };
 
 // The functions that a call met.
@@ -105,7 +105,7 @@ struct Proto {
   uint32_t params = 0;
   uint32_t registers = 0;
   struct Capture {
-    bool local;      // a cell in a register of the function around, or a capture of that
+    bool local;  // a cell in a register of the function around, or a capture of that
     uint32_t index;
   };
   std::vector<Capture> captures;
@@ -124,7 +124,7 @@ struct Code {
   std::vector<Shape*> literals;                // shapes of record literals
   std::vector<std::unique_ptr<FieldCache>> caches;
   std::vector<std::unique_ptr<CallCache>> calls;
-  std::unique_ptr<std::atomic<uint16_t>[]> seen;        // by instruction
+  std::unique_ptr<std::atomic<uint16_t>[]> seen;         // by instruction
   std::unique_ptr<std::atomic<uint16_t>[]> params_seen;  // by function, kMaxParams each
   uint32_t globals = 0;
 };

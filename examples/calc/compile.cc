@@ -22,8 +22,9 @@ class FunctionCompiler {
     p.begin = here();
     p.params = static_cast<uint32_t>(f.params.size());
     for (const Capture& c : f.captures) {
-      p.captures.push_back({c.from_outer < 0, static_cast<uint32_t>(
-                                                  c.from_outer < 0 ? c.variable->index : c.from_outer)});
+      p.captures.push_back(
+          {c.from_outer < 0,
+           static_cast<uint32_t>(c.from_outer < 0 ? c.variable->index : c.from_outer)});
     }
     for (Variable* v : f.params) v->index = allocate();
     for (Variable* v : f.params) {
@@ -131,8 +132,8 @@ class FunctionCompiler {
   }
   int binary(const Node& n, int wanted) {
     static const std::map<std::string, Op> kOps = {
-        {"+", Op::kAdd},  {"-", Op::kSub},  {"*", Op::kMul},       {"/", Op::kDiv},
-        {"%", Op::kMod},  {"<", Op::kLess}, {"<=", Op::kLessEqual}, {"//", Op::kFloorDiv},
+        {"+", Op::kAdd},  {"-", Op::kSub},    {"*", Op::kMul},        {"/", Op::kDiv},
+        {"%", Op::kMod},  {"<", Op::kLess},   {"<=", Op::kLessEqual}, {"//", Op::kFloorDiv},
         {">", Op::kLess}, {"==", Op::kEqual}, {">=", Op::kLessEqual}, {"!=", Op::kNotEqual}};
     Op op = kOps.at(n.text);
     bool arithmetic = op <= Op::kMod;
@@ -239,7 +240,8 @@ class FunctionCompiler {
       int op = static_cast<int>(sense ? Op::kJumpLessK : Op::kJumpNotLessK);
       op += equal ? 4 : (greater ? 2 : 0) + (or_equal ? 1 : 0);
       line_ = n.line;
-      to.push_back(emit(static_cast<Op>(op), a, static_cast<int>(k & 255), static_cast<int>(k >> 8)));
+      to.push_back(
+          emit(static_cast<Op>(op), a, static_cast<int>(k & 255), static_cast<int>(k >> 8)));
       return;
     }
     int b = expression(right);
@@ -266,8 +268,8 @@ class FunctionCompiler {
       case NodeKind::kWhile: while_loop(n); break;
       case NodeKind::kFor: for_loop(n); break;
       case NodeKind::kReturn:
-        emit(Op::kReturn, n.kids.empty() ? constant(allocate(), heap_.nil())
-                                         : expression(*n.kids[0]));
+        emit(Op::kReturn,
+             n.kids.empty() ? constant(allocate(), heap_.nil()) : expression(*n.kids[0]));
         break;
       case NodeKind::kBreak: breaks_.push_back(emit(Op::kJump)); break;
       case NodeKind::kContinue: continues_.push_back(emit(Op::kJump)); break;
@@ -311,7 +313,9 @@ class FunctionCompiler {
     switch (place.kind) {
       case NodeKind::kLocal: emit(Op::kSetCell, place.variable->index, a); break;
       case NodeKind::kGlobal: emit(Op::kSetGlobal, a, 0, 0, place.variable->index); break;
-      case NodeKind::kCapture: emit(Op::kSetCapture, a, 0, 0, static_cast<int>(place.number)); break;
+      case NodeKind::kCapture:
+        emit(Op::kSetCapture, a, 0, 0, static_cast<int>(place.number));
+        break;
       case NodeKind::kIndex: emit(Op::kSetIndex, object, index, a); break;
       default: emit(Op::kSetField, object, a, 0, cache(place.text)); break;
     }

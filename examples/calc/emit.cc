@@ -35,7 +35,8 @@ void Emitter::walk() {
 }
 
 // Arguments arrive boxed. Each becomes a value of its own: a loop that is entered in the middle of
-// a call takes all it needs from the interpreter's registers, which may hold something else by then.
+// a call takes all it needs from the interpreter's registers, which may hold something else by
+// then.
 void Emitter::enter_function() {
   alive_ = true;
   at_ = 0;
@@ -239,7 +240,8 @@ bool Emitter::unreached(bool seen) {
 
 void Emitter::narrow(int reg, uint16_t seen, uint32_t to, uint32_t seen_at) {
   unsigned kinds = seen & 255;
-  if (!plan_.speculate || type(reg).is != Type::kAny || !plan_.live[to].test(static_cast<size_t>(reg))) {
+  if (!plan_.speculate || type(reg).is != Type::kAny ||
+      !plan_.live[to].test(static_cast<size_t>(reg))) {
     return;
   }
   bool known = kinds == kInt || kinds == kArray || (kinds != 0 && (kinds & ~(kInt | kDouble)) == 0);
@@ -290,7 +292,8 @@ void Emitter::check(int reg, Type::Is wanted, Shape* shape) {
       return set(reg, {wanted}, ir_.convert(Opcode::kWrap, uptier::Type::kI32, v));
     case Type::kDouble: {
       Value bits = ir_.bin(Opcode::kSub, v, ir_.i64(kDoubleOffset));
-      guard_state(ir_.bin(Opcode::kLtU, bits, ir_.i64(kIntTag - kDoubleOffset)), GuardReason::kType);
+      guard_state(ir_.bin(Opcode::kLtU, bits, ir_.i64(kIntTag - kDoubleOffset)),
+                  GuardReason::kType);
       return set(reg, {wanted}, ir_.convert(Opcode::kBitcast, uptier::Type::kF64, bits));
     }
     default: break;
@@ -352,8 +355,7 @@ void Emitter::instruction() {
       return narrow(i.a, plan_.seen[at_], at_ + 1, at_);
     case Op::kSetCell: return ir_.store(boxed(i.b), get(i.a), offsetof(Cell, value));
     case Op::kNeg: return negate();
-    case Op::kNot:
-      return set(i.a, {Type::kBool}, ir_.un(Opcode::kEqz, truth(operand(i.b))));
+    case Op::kNot: return set(i.a, {Type::kBool}, ir_.un(Opcode::kEqz, truth(operand(i.b))));
     case Op::kLess:
     case Op::kLessEqual:
     case Op::kEqual: {

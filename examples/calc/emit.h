@@ -2,9 +2,9 @@
 //
 // A register is a Variable of the form that its type asks for: i32, f64, or i64 for a boxed Val. An
 // instruction reads registers by their types, emits what is needed for these, and says the type of
-// what it writes. The same walk without a builder (Ir::dry) does everything but emit; it is repeated
-// until the types at all blocks stand (infer), and then the frames that guards leave to are known as
-// well. So inference and code cannot disagree.
+// what it writes. The same walk without a builder (Ir::dry) does everything but emit; it is
+// repeated until the types at all blocks stand (infer), and then the frames that guards leave to
+// are known as well. So inference and code cannot disagree.
 //
 // Where types come from: constants, the results of operations, and what was seen (Plan::seen):
 // `narrow` guards that a value is what all values were so far, and from there on its type is known
@@ -49,18 +49,18 @@ class Ir {
     return dry() ? Value() : b_->convert(op, to, a);
   }
   Value select(Value c, Value a, Value b) { return dry() ? Value() : b_->select(c, a, b); }
-  Value load(Value base, size_t offset) {
+  Value load(Value base, size_t offset, Value index = Value::none()) {
     return dry() ? Value()
                  : b_->load(Opcode::kLoad, uptier::Type::kI64,
-                            {base, Value::none(), static_cast<uint32_t>(offset)});
+                            {base, index, static_cast<uint32_t>(offset)});
   }
   Value load32(Value base, size_t offset) {
     return dry() ? Value()
                  : b_->load(Opcode::kLoad, uptier::Type::kI32,
                             {base, Value::none(), static_cast<uint32_t>(offset)});
   }
-  void store(Value v, Value base, size_t offset) {
-    if (!dry()) b_->store(Opcode::kStore, v, {base, Value::none(), static_cast<uint32_t>(offset)});
+  void store(Value v, Value base, size_t offset, Value index = Value::none()) {
+    if (!dry()) b_->store(Opcode::kStore, v, {base, index, static_cast<uint32_t>(offset)});
   }
   Value call(const uptier::HostFunction& f, std::initializer_list<Value> args, bool may_fail) {
     return dry() ? Value()
@@ -113,7 +113,7 @@ class Emitter {
   void instruction();
   void jump_instruction();
   void end_loops();
-  void flow(uint32_t to);                               // ends the block with a jump
+  void flow(uint32_t to);  // ends the block with a jump
   void flow_if(Value condition, uint32_t yes, uint32_t no);
   bool fits(uint32_t to) const;
   void convert_for(uint32_t to);
@@ -170,7 +170,10 @@ class Emitter {
   void set_field();
   Value slot_of(Value record, uint32_t slot);
   void set_slot(Value record, uint32_t slot, Value v);
-  Value element_of(int array, int index);
+  struct Element {
+    Value data, index;
+  };
+  Element element_of(int array, int index);
   void get_index();
   void set_index();
   void new_array();
@@ -186,8 +189,8 @@ class Emitter {
   Plan& plan_;
   Ir ir_;
   const Instr* code_ = nullptr;
-  uint32_t at_ = 0;         // the current instruction's place in the function
-  bool alive_ = false;      // whether a path comes to it
+  uint32_t at_ = 0;     // the current instruction's place in the function
+  bool alive_ = false;  // whether a path comes to it
   std::vector<Type> types_;
   std::map<std::pair<int, uptier::Type>, Variable> variables_;
   std::map<uint32_t, Block> blocks_;

@@ -30,8 +30,8 @@ Value Emitter::either(Value condition, uptier::Type form, const std::function<Va
 
 // Whether the instruction has met nothing but numbers and may do so again.
 bool Emitter::numbers_so_far(const Operand& a, const Operand& b) const {
-  bool possible = (a.type.number() || a.type.is == Type::kAny) &&
-                  (b.type.number() || b.type.is == Type::kAny);
+  bool possible =
+      (a.type.number() || a.type.is == Type::kAny) && (b.type.number() || b.type.is == Type::kAny);
   return possible && plan_.speculate && !has_seen(kStranger);
 }
 
@@ -104,26 +104,28 @@ void Emitter::double_arithmetic(Op op, const Operand& a, const Operand& b) {
 void Emitter::any_arithmetic(Op op, const Operand& a, const Operand& b) {
   Value x = box(a), y = box(b);
   auto slow = [&] { return ir_.call(helper::kArithmetic, {vm(), where(), x, y}, true); };
-  auto maybe_int = [](const Operand& o) { return o.type.is == Type::kAny || o.type.is == Type::kInt; };
+  auto maybe_int = [](const Operand& o) {
+    return o.type.is == Type::kAny || o.type.is == Type::kInt;
+  };
   bool sums = (op == Op::kAdd || op == Op::kSub) && maybe_int(a) && maybe_int(b);
   if (!sums) return set(instr()->a, {Type::kAny}, slow());
   Value ints = ir_.bin(Opcode::kGeU, ir_.bin(Opcode::kAnd, x, y), ir_.i64(kIntTag));
-  Value v = either(ints, kI64,
-                   [&] {
-                     Value m = ir_.convert(Opcode::kWrap, kI32, x);
-                     Value n = ir_.convert(Opcode::kWrap, kI32, y);
-                     bool adds = op == Op::kAdd;
-                     Value sum = ir_.bin(adds ? Opcode::kAdd : Opcode::kSub, m, n);
-                     Value over =
-                         ir_.bin(adds ? Opcode::kAddOverflows : Opcode::kSubOverflows, m, n);
-                     // The sum of two ints that is none is exact as a double.
-                     Value wide = ir_.bin(adds ? Opcode::kAdd : Opcode::kSub,
-                                          ir_.convert(Opcode::kExtendS, kI64, m),
-                                          ir_.convert(Opcode::kExtendS, kI64, n));
-                     Value d = ir_.convert(Opcode::kConvertS, kF64, wide);
-                     return ir_.select(over, box({{Type::kDouble}, d}), box({{Type::kInt}, sum}));
-                   },
-                   slow);
+  Value v = either(
+      ints, kI64,
+      [&] {
+        Value m = ir_.convert(Opcode::kWrap, kI32, x);
+        Value n = ir_.convert(Opcode::kWrap, kI32, y);
+        bool adds = op == Op::kAdd;
+        Value sum = ir_.bin(adds ? Opcode::kAdd : Opcode::kSub, m, n);
+        Value over = ir_.bin(adds ? Opcode::kAddOverflows : Opcode::kSubOverflows, m, n);
+        // The sum of two ints that is none is exact as a double.
+        Value wide =
+            ir_.bin(adds ? Opcode::kAdd : Opcode::kSub, ir_.convert(Opcode::kExtendS, kI64, m),
+                    ir_.convert(Opcode::kExtendS, kI64, n));
+        Value d = ir_.convert(Opcode::kConvertS, kF64, wide);
+        return ir_.select(over, box({{Type::kDouble}, d}), box({{Type::kInt}, sum}));
+      },
+      slow);
   set(instr()->a, {Type::kAny}, v);
 }
 

@@ -99,8 +99,8 @@ void Emitter::new_record() {
 
 // ---- Arrays
 
-// Returns the address of an element, guarded; none where there cannot be one.
-Value Emitter::element_of(int array, int index) {
+// Returns the address of an element, guarded. Where there cannot be one, the block has ended.
+Emitter::Element Emitter::element_of(int array, int index) {
   if (!need(array, Type::kArray)) return {};
   if (type(index).is == Type::kDouble) {
     // A double may be whole.
@@ -117,16 +117,16 @@ Value Emitter::element_of(int array, int index) {
   guard(ir_.bin(Opcode::kLtU, i, length), GuardReason::kBounds);
   Value data = ir_.load(object, offsetof(Array, data));
   Value scaled = ir_.bin(Opcode::kShl, ir_.convert(Opcode::kExtendU, kI64, i), ir_.i64(3));
-  return ir_.bin(Opcode::kAdd, data, scaled);
+  return {data, scaled};
 }
 
 void Emitter::get_index() {
   const Instr& i = *instr();
   if (unreached(plan_.seen[at_] != 0)) return;
   if (plan_.speculate && !has_seen(kStranger)) {
-    Value at = element_of(i.b, i.c);
+    Element e = element_of(i.b, i.c);
     if (!alive_) return;
-    set(i.a, {Type::kAny}, ir_.load(at, 0));
+    set(i.a, {Type::kAny}, ir_.load(e.data, 0, e.index));
   } else {
     Value v = ir_.call(helper::kGetIndex, {vm(), where(), boxed(i.b), boxed(i.c)}, true);
     set(i.a, {Type::kAny}, v);
@@ -138,8 +138,8 @@ void Emitter::set_index() {
   const Instr& i = *instr();
   if (unreached(plan_.seen[at_] != 0)) return;
   if (plan_.speculate && !has_seen(kStranger)) {
-    Value at = element_of(i.a, i.b);
-    if (alive_) ir_.store(boxed(i.c), at, 0);
+    Element e = element_of(i.a, i.b);
+    if (alive_) ir_.store(boxed(i.c), e.data, 0, e.index);
     return;
   }
   ir_.call(helper::kSetIndex, {vm(), where(), boxed(i.a), boxed(i.b), boxed(i.c)}, true);
@@ -240,9 +240,9 @@ void Emitter::builtin() {
       either(
           ir_.bin(Opcode::kLtU, length, capacity), kI64,
           [&] {
-            Value at = ir_.bin(Opcode::kShl, ir_.convert(Opcode::kExtendU, kI64, length),
-                               ir_.i64(3));
-            ir_.store(v, ir_.bin(Opcode::kAdd, ir_.load(array, offsetof(Array, data)), at), 0);
+            Value at =
+                ir_.bin(Opcode::kShl, ir_.convert(Opcode::kExtendU, kI64, length), ir_.i64(3));
+            ir_.store(v, ir_.load(array, offsetof(Array, data)), 0, at);
             ir_.store(ir_.bin(Opcode::kAdd, length, ir_.i32(1)), array, offsetof(Array, length));
             return nil;
           },

@@ -89,32 +89,33 @@ void note_callee(CallCache& c, Proto* p) {
 // ---- The loop
 
 #define CASE(name) do_##name:
-#define NEXT         \
-  do {               \
-    at = pc++;       \
+#define NEXT                                   \
+  do {                                         \
+    at = pc++;                                 \
     goto* table[static_cast<uint8_t>(at->op)]; \
   } while (false)
 #define SEE(v) \
   if constexpr (kTiered) note(seen[at - code], kReached | kind_of(v))
-#define CHECK \
-  if (vm.failed) [[unlikely]] return 0
-#define ARITHMETIC(name, fast)                                                          \
-  CASE(name) if (!fast(r[at->b], r[at->c], r[at->a])) [[unlikely]] {                     \
-    r[at->a] = arithmetic(vm, at, r[at->b], r[at->c]);                                  \
-    CHECK;                                                                              \
-  }                                                                                     \
-  NEXT;                                                                                 \
-  CASE(name##K) if (!fast(r[at->b], k[at->d], r[at->a])) [[unlikely]] {                  \
-    r[at->a] = arithmetic(vm, at, r[at->b], k[at->d]);                                  \
-    CHECK;                                                                              \
-  }                                                                                     \
+#define CHECK                 \
+  if (vm.failed) [[unlikely]] \
+  return 0
+#define ARITHMETIC(name, fast)                                          \
+  CASE(name) if (!fast(r[at->b], r[at->c], r[at->a])) [[unlikely]] {    \
+    r[at->a] = arithmetic(vm, at, r[at->b], r[at->c]);                  \
+    CHECK;                                                              \
+  }                                                                     \
+  NEXT;                                                                 \
+  CASE(name##K) if (!fast(r[at->b], k[at->d], r[at->a])) [[unlikely]] { \
+    r[at->a] = arithmetic(vm, at, r[at->b], k[at->d]);                  \
+    CHECK;                                                              \
+  }                                                                     \
   NEXT
-#define JUMP_WHEN(name, condition)      \
-  CASE(name) {                          \
-    bool taken = condition;             \
-    CHECK;                              \
-    if (taken) pc = code + at->d;       \
-    NEXT;                               \
+#define JUMP_WHEN(name, condition) \
+  CASE(name) {                     \
+    bool taken = condition;        \
+    CHECK;                         \
+    if (taken) pc = code + at->d;  \
+    NEXT;                          \
   }
 
 template <bool kTiered>
@@ -213,7 +214,8 @@ Val run(Vm& vm, Closure* self, Val* r, const Instr* pc) {
   CASE(kLoop) pc = code + at->d;
   if constexpr (kTiered) {
     Val result;
-    if (--*self->proto->loop_countdown <= 0 && vm.loop_event(vm, self, r, pc, result)) return result;
+    if (--*self->proto->loop_countdown <= 0 && vm.loop_event(vm, self, r, pc, result))
+      return result;
   }
   NEXT;
   CASE(kForPrepare) {
@@ -351,7 +353,7 @@ Val call_entry(const void* entry, Closure* f, const Val* a, unsigned count) {
       return reinterpret_cast<Val (*)(Closure*, Val, Val, Val, Val)>(e)(f, a[0], a[1], a[2], a[3]);
     case 5:
       return reinterpret_cast<Val (*)(Closure*, Val, Val, Val, Val, Val)>(e)(f, a[0], a[1], a[2],
-                                                                            a[3], a[4]);
+                                                                             a[3], a[4]);
     default:
       return reinterpret_cast<Val (*)(Closure*, Val, Val, Val, Val, Val, Val)>(e)(
           f, a[0], a[1], a[2], a[3], a[4], a[5]);

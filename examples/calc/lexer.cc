@@ -7,12 +7,12 @@
 namespace calc {
 namespace {
 
-constexpr std::string_view kKeywords[] = {"let", "fn",  "if",    "else",     "while", "for",
-                                          "in",  "and", "or",    "not",      "return", "break",
+constexpr std::string_view kKeywords[] = {"let", "fn",   "if",    "else",    "while",  "for",
+                                          "in",  "and",  "or",    "not",     "return", "break",
                                           "nil", "true", "false", "continue"};
-constexpr std::string_view kSymbols[] = {"==", "!=", "<=", ">=", "..", "//", "<", ">", "=", "+",
-                                         "-",  "*",  "/",  "%",  "(",  ")",  "[", "]", "{", "}",
-                                         ",",  ".",  ":",  ";"};
+constexpr std::string_view kSymbols[] = {"==", "!=", "<=", ">=", "..", "//", "<", ">",
+                                         "=",  "+",  "-",  "*",  "/",  "%",  "(", ")",
+                                         "[",  "]",  "{",  "}",  ",",  ".",  ":", ";"};
 
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -104,9 +104,7 @@ class Lexer {
     return {};
   }
 
-  void add(Tok kind, std::string text) {
-    out_.push_back({kind, std::move(text), 0, line_});
-  }
+  void add(Tok kind, std::string text) { out_.push_back({kind, std::move(text), 0, line_}); }
 
   std::string_view s_;
   std::vector<Token>& out_;

@@ -70,7 +70,8 @@ uptier::Status parse_arguments(int argc, char** argv, Arguments& a) {
     } else if (s == "-O" && i + 1 < argc) {
       status = set_option(a.options, argv[++i]);
     } else if (s.starts_with("-")) {
-      status = uptier::Error{uptier::ErrorCode::kInvalidArgument, "no such option: " + std::string(s)};
+      status =
+          uptier::Error{uptier::ErrorCode::kInvalidArgument, "no such option: " + std::string(s)};
     } else {
       a.program = argv[i];
     }

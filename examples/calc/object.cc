@@ -9,8 +9,8 @@ namespace calc {
 
 // Pages are taken when they are touched, so a large limit costs nothing by itself.
 Heap::Heap(size_t limit_bytes) : limit_(limit_bytes) {
-  void* p = mmap(nullptr, limit_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                 -1, 0);
+  void* p = mmap(nullptr, limit_, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   base_ = next_ = p == MAP_FAILED ? nullptr : static_cast<char*>(p);
   end_ = base_ == nullptr ? nullptr : base_ + limit_;
 }

@@ -42,7 +42,7 @@ struct String : Object {
 
 struct Shape {
   Kind kind;
-  std::vector<String*> fields = {};              // of a record: names by slot, interned
+  std::vector<String*> fields = {};                     // of a record: names by slot, interned
   std::map<String*, std::unique_ptr<Shape>> then = {};  // with one field more
 
   // Returns the slot of a field, or -1.
@@ -117,7 +117,8 @@ class Heap {
   Val nil() const { return of_object(&nil_); }
   Val boolean(bool b) const { return of_object(b ? &true_ : &false_); }
 
-  Shape string_shape{kString}, array_shape{kArray}, function_shape{kFunction}, empty_record{kRecord};
+  Shape string_shape{kString}, array_shape{kArray}, function_shape{kFunction},
+      empty_record{kRecord};
 
  private:
   Shape nil_shape_{kNil}, bool_shape_{kBool};

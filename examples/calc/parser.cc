@@ -10,7 +10,7 @@ namespace {
 // Binary operators by how tightly they bind.
 int strength(const Token& t) {
   static const std::map<std::string_view, int> kStrength = {
-      {"or", 1}, {"and", 2}, {"==", 3}, {"!=", 3}, {"<", 3},  {"<=", 3}, {">", 3},
+      {"or", 1}, {"and", 2}, {"==", 3}, {"!=", 3}, {"<", 3}, {"<=", 3}, {">", 3},
       {">=", 3}, {"+", 4},   {"-", 4},  {"*", 5},  {"/", 5}, {"//", 5}, {"%", 5}};
   if (t.kind != Tok::kSymbol && t.kind != Tok::kKeyword) return 0;
   auto at = kStrength.find(t.text);

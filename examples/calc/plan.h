@@ -18,15 +18,15 @@ namespace calc {
 // What is known of a register: its form in compiled code, and for records and functions more.
 struct Type {
   enum Is : uint8_t {
-    kNone,      // no path has come here yet
-    kInt,       // i32
-    kBool,      // i32, 0 or 1
-    kDouble,    // f64
-    kNil,       // i64 from here on: the Val
+    kNone,    // no path has come here yet
+    kInt,     // i32
+    kBool,    // i32, 0 or 1
+    kDouble,  // f64
+    kNil,     // i64 from here on: the Val
     kString,
     kArray,
     kFunction,
-    kRecord,    // of the shape, or of any if there is none
+    kRecord,  // of the shape, or of any if there is none
     kAny,
   };
   Is is = kNone;
@@ -100,7 +100,7 @@ struct Uses {
   int writes_too = -1;
 };
 Uses uses_of(const Vm& vm, const Instr& i);
-bool is_jump(Op op);      // d is a place
+bool is_jump(Op op);  // d is a place
 bool falls_through(Op op);
 
 }  // namespace calc

@@ -149,7 +149,8 @@ Plan& Tiers::plan_of(MethodId m) {
   std::lock_guard lock(mutex_);
   Method& method = methods_[m.index()];
   if (method.plan == nullptr) {
-    method.plan = freeze(vm_, *method.proto, method.number, kSpeculate && method.number + 1 < kPlans);
+    method.plan =
+        freeze(vm_, *method.proto, method.number, kSpeculate && method.number + 1 < kPlans);
     method.plan->method = m;
     Emitter(vm_, *method.plan, nullptr).infer();
   }

@@ -42,10 +42,10 @@ class Tiers : public uptier::Host {
   Val leave(uptier::MethodId m, uint32_t state, const uint64_t* slots);
 
  private:
-  static constexpr uint32_t kPlans = 8;      // of a function; the last one is generic
-  static constexpr uint32_t kExits = 10;     // of a plan
+  static constexpr uint32_t kPlans = 8;       // of a function; the last one is generic
+  static constexpr uint32_t kExits = 10;      // of a plan
   static constexpr int32_t kFirstLook = 200;  // iterations before a loop's function gets a plan
-  static constexpr uint32_t kWarmCalls = 2;  // before a held tier takes over
+  static constexpr uint32_t kWarmCalls = 2;   // before a held tier takes over
 
   struct Function {
     uptier::MethodId method;
@@ -64,7 +64,7 @@ class Tiers : public uptier::Host {
   uptier::Runtime* runtime_ = nullptr;
   std::vector<Function> functions_;  // by Proto::index
   bool kSpeculate = getenv("CALC_SPEC") != nullptr;
-  std::mutex mutex_;                 // of what follows
+  std::mutex mutex_;  // of what follows
   struct Method {
     Proto* proto;
     uint32_t number;

@@ -29,7 +29,8 @@ const Proto& Vm::proto_at(const Instr* at) const {
 Val Vm::fail(const Instr* at, const std::string& what) {
   if (failed) return heap.nil();
   failed = true;
-  error = "line " + std::to_string(code.lines[place(at)]) + ", in " + proto_at(at).name + ": " + what;
+  error =
+      "line " + std::to_string(code.lines[place(at)]) + ", in " + proto_at(at).name + ": " + what;
   if (raise != nullptr) raise();
   return heap.nil();
 }
@@ -104,7 +105,8 @@ Val arithmetic(Vm& vm, const Instr* at, Val a, Val b) {
     return of_double(on_doubles(op, number(a), number(b)));
   }
   vm.see(at, kStranger);
-  if (op == Op::kAdd && shape_of(a) == &vm.heap.string_shape && shape_of(b) == &vm.heap.string_shape) {
+  if (op == Op::kAdd && shape_of(a) == &vm.heap.string_shape &&
+      shape_of(b) == &vm.heap.string_shape) {
     String* s = vm.heap.concat(static_cast<String*>(as_object(a))->view(),
                                static_cast<String*>(as_object(b))->view());
     return s == nullptr ? vm.out_of_memory(at) : of_object(s);
@@ -137,8 +139,9 @@ bool compare(Vm& vm, const Instr* at, Val a, Val b) {
   }
   vm.see(at, kStranger);
   if (shape_of(a) == &vm.heap.string_shape && shape_of(b) == &vm.heap.string_shape) {
-    int order = static_cast<String*>(as_object(a))->view().compare(
-        static_cast<String*>(as_object(b))->view());
+    int order = static_cast<String*>(as_object(a))
+                    ->view()
+                    .compare(static_cast<String*>(as_object(b))->view());
     return or_equal ? order <= 0 : order < 0;
   }
   vm.fail(at, std::string("cannot compare ") + kind_name(a) + " and " + kind_name(b));
@@ -189,8 +192,8 @@ Val get_index(Vm& vm, const Instr* at, Val object, Val index) {
   if (shape == &vm.heap.array_shape) {
     auto* a = static_cast<Array*>(as_object(object));
     if (to_index(index, a->length, i)) return a->data[i];
-    return vm.fail(at, text_of(vm, index) + " is no index of an array of " +
-                           std::to_string(a->length));
+    return vm.fail(at,
+                   text_of(vm, index) + " is no index of an array of " + std::to_string(a->length));
   }
   vm.see(at, kStranger);
   return vm.fail(at, std::string("cannot index ") + kind_name(object));

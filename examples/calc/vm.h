@@ -37,9 +37,7 @@ struct Vm {
   Val fail(const Instr* at, const std::string& what);
   Val out_of_memory(const Instr* at);
 
-  uint32_t place(const Instr* at) const {
-    return static_cast<uint32_t>(at - code.instrs.data());
-  }
+  uint32_t place(const Instr* at) const { return static_cast<uint32_t>(at - code.instrs.data()); }
   const Proto& proto_at(const Instr* at) const;
   FieldCache& cache(const Instr* at) { return *code.caches[static_cast<size_t>(at->d)]; }
   void see(const Instr* at, unsigned bits) { note(code.seen[place(at)], bits); }
