@@ -48,6 +48,10 @@ struct Helpers {
   const void* loop_slow_instrumented = nullptr;
   // Jumped to when ThreadContext::pending_trap is set after a host call.
   const void* trap_exit = nullptr;
+  // Called by exits: Routines::leave and ask_to_leave, inside the code space. Where they are null,
+  // guards trap and nothing is speculated on.
+  const void* leave = nullptr;
+  const void* ask_to_leave = nullptr;
   // Called by counters of CounterMode::kScalable and kDual: those of Routines, inside the code
   // space. May be null where there are no such counters.
   const void* scalable_count64 = nullptr;
@@ -73,6 +77,11 @@ struct BaselineRequest {
   // What the instrumented copy counts, by plan_probes for this very body; null: one 64-bit counter
   // of the thread's own a block, block k at 8 * (k - 1). Plain copies do not depend on it.
   const ProbePlan* probes = nullptr;
+  // Makes a plain copy that can be entered at every point (see ir/deopt_points.h): the places are in
+  // CodeTables::entries. Its body is that of the other plain copies.
+  bool enterable = false;
+  // Guards leave for the host's interpreter instead of trapping.
+  bool to_host = false;
 };
 
 struct OptimizeRequest {
@@ -91,6 +100,17 @@ struct OptimizeRequest {
   const ProbePlan* probes = nullptr;
   // Hears of the passes; may be null.
   PassObserver* observer = nullptr;
+  // Guards leave for the host's interpreter, with what their frame_states name, instead of for
+  // baseline code.
+  bool to_host = false;
+  // Blocks that never ran, by `block_counts`, become exits; not in instrumented copies. `kept`: by
+  // block site - 1, not 0 for those that stay all the same; may be short.
+  bool prune_cold = false;
+  std::span<const uint8_t> kept = {};
+  // A word that loop headers read: the code leaves there when it is not 0. Null: they read nothing.
+  const uint32_t* poll = nullptr;
+  // Guards that hold, and the starts of all blocks, ask the runtime whether to leave. For tests.
+  bool ask_to_leave = false;
 };
 
 // Errors: kUnsupported names the operation (or a plan that optimized code cannot count by),

@@ -15,6 +15,7 @@ const char* note_kind_name(NoteKind k) {
     case NoteKind::kWantCopy: return "want-copy";
     case NoteKind::kWantOsr: return "want-osr";
     case NoteKind::kOptimized: return "optimized";
+    case NoteKind::kExit: return "exit";
     case NoteKind::kTrap: return "trap";
   }
   return "unknown";

@@ -26,6 +26,7 @@ enum class NoteKind : uint8_t {
   kWantCopy,         // a sample is due and there is no instrumented copy
   kWantOsr,          // a loop still runs in baseline code though the method has been optimized
   kOptimized,        // what the instrumented copy of optimized code has counted
+  kExit,             // exit `loop` of the method's code has been taken `calls` times
   kTrap,             // a trap unwound `calls` frames of an instrumented copy in block `loop`
 };
 const char* note_kind_name(NoteKind k);

@@ -67,8 +67,9 @@ class CodeMachine {
       : thread(kMethods) {
     uint32_t data = jit::StubTable::data_bytes(kMethods);
     space = take(jit::CodeSpace::create({.code_budget = budget, .data_bytes = data}));
-    routines.emplace(take(jit::Routines::create(*space, &CodeMachine::slow_entry, this, nullptr,
-                                                nullptr, {&CodeMachine::trap_walk, this})));
+    routines.emplace(take(jit::Routines::create(
+        *space, &CodeMachine::slow_entry, this, nullptr, nullptr, {&CodeMachine::trap_walk, this},
+        {&CodeMachine::leave_code, &CodeMachine::ask_code})));
     stubs = take(
         jit::StubTable::create(*space, space->data(), kMethods, routines->entry_slow(), countdown));
     registration.emplace(take(jit::CodeRegistration::add(*space, routines->trap_exit())));
@@ -102,6 +103,8 @@ class CodeMachine {
   AttachedThread thread;
   std::function<void(uint32_t method, SiteId block, uint64_t frames)> trapped;
   Slow slow = [](uint32_t) -> const void* { return nullptr; };
+  // What exits ask: `asked` says that the code may go on.
+  std::function<jit::Leave(jit::LeaveState&, bool asked)> leave;
   std::unique_ptr<jit::CodeSpace> space;
   std::optional<jit::Routines> routines;
   std::unique_ptr<jit::StubTable> stubs;
@@ -112,6 +115,12 @@ class CodeMachine {
  private:
   static const void* slow_entry(uint32_t method, void* self) {
     return static_cast<CodeMachine*>(self)->slow(method);
+  }
+  static jit::Leave leave_code(jit::LeaveState* s, void* self) {
+    return static_cast<CodeMachine*>(self)->leave(*s, false);
+  }
+  static jit::Leave ask_code(jit::LeaveState* s, void* self) {
+    return static_cast<CodeMachine*>(self)->leave(*s, true);
   }
   static void trap_walk(uint32_t method, SiteId block, uint64_t frames, void* self) {
     auto& trapped = static_cast<CodeMachine*>(self)->trapped;

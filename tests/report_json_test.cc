@@ -28,8 +28,8 @@ TEST(ReportJson, has_every_field_of_the_report) {
   EXPECT_EQ(
       keys(j["methods"][0]),
       (Keys{"method", "name", "module_key", "function_index", "hash", "tier", "calls",
-            "sampled_calls", "loop_iterations", "bursts", "flushes", "osr_entries", "observing",
-            "interval", "error_bound", "dual_error", "sites", "versions", "last_error"}));
+            "sampled_calls", "loop_iterations", "bursts", "flushes", "osr_entries", "left", "observing",
+            "interval", "error_bound", "dual_error", "sites", "exits", "versions", "last_error"}));
   EXPECT_EQ(keys(j["methods"][0]["versions"][0]),
             (Keys{"tier", "copy", "osr_loop", "code_bytes", "compile_ns", "retired", "freed"}));
   EXPECT_EQ(keys(j["decisions"][0]), (Keys{"sequence", "method", "method_name", "action", "reason",

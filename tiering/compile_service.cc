@@ -10,13 +10,14 @@
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
-namespace {
 
 uint64_t now_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                    std::chrono::steady_clock::now().time_since_epoch())
                                    .count());
 }
+
+namespace {
 
 bool is_real(Opcode op) { return op != Opcode::kProbe && op != Opcode::kLoopHeader; }
 
@@ -41,8 +42,10 @@ void learn_slab(Method& m) {
   m.slab_words.store(words, std::memory_order_release);
 }
 
-void learn_shape(Method& m, const jit::Function& f, const ProbeChoice& choice) {
+void learn_shape(Method& m, const jit::Function& f, const ProbeChoice& choice,
+                 const PolicyOptions& policy) {
   learn_loops(m, f.loop_count);
+  m.exits = MethodExits(f, policy);
   m.probes = ProbeSet(f, choice);
   for (Block b : f.layout) {
     uint32_t weight = 0;
@@ -81,7 +84,7 @@ Result<jit::Function> RuntimeImpl::describe(Method& m) {
   }
   if (!m.shape_known) {
     std::lock_guard lock(state_mutex_);
-    learn_shape(m, f, probe_choice_);
+    learn_shape(m, f, probe_choice_, policy_);
   }
   if (m.probes.schema().cfg_hash != f.cfg_hash) {
     return Error{ErrorCode::kInvalidInput,
@@ -131,31 +134,74 @@ Status RuntimeImpl::make_own(Method& m, const Plan& plan, Version& v) {
   return {};
 }
 
-Status RuntimeImpl::make_ours(Method& m, const Plan& plan, Version& v) {
-  Result<jit::Function> f = describe(m);
-  if (!f) return f.error();
-  if (stress_.active(StressKind::kCode) && stress_.point(StressKind::kCode)) {
-    space_->fail_allocation(1);
-  }
-  CallPaths calls(*this, plan);
-  jit::CompileInput in{*f, m.id, helpers_, calls, *space_};
-  Result<std::unique_ptr<jit::Code>> code =
-      plan.tier == Tier::kBaseline
-          ? jit::compile_baseline(in, {.copy = plan.copy,
-                                       .loop_checks = options_.tier != TierMode::kBaseline ||
-                                                      !options_.stress.empty(),
-                                       .probes = &m.probes.plan()})
-          : jit::compile_optimized(in, {.block_counts = known_counts(m, plan),
-                                        .osr_loop = plan.osr_loop,
-                                        .from_host = plan.from_host,
-                                        .copy = plan.copy,
-                                        .probes = &m.probes.optimized_plan()});
+namespace {
+
+Status take_code(Method& m, Version& v, Result<std::unique_ptr<jit::Code>> code) {
   if (!code) return code.error();
   v.code = std::move(*code);
   v.code->set_method(m.id);
   v.entry = v.code->entry();
   v.code_bytes = v.code->size();
   return {};
+}
+
+// The word of a version that its loops read: an atomic is no more than that.
+const uint32_t* poll_word(const Version& v) {
+  static_assert(sizeof v.leave == sizeof(uint32_t));
+  return reinterpret_cast<const uint32_t*>(&v.leave);
+}
+
+}  // namespace
+
+Status RuntimeImpl::make_ours(Method& m, const Plan& plan, Version& v) {
+  if (stress_.active(StressKind::kCode) && stress_.point(StressKind::kCode)) {
+    space_->fail_allocation(1);
+  }
+  return plan.tier == Tier::kBaseline ? make_baseline(m, plan, v) : make_optimized(m, plan, v);
+}
+
+Status RuntimeImpl::make_baseline(Method& m, const Plan& plan, Version& v) {
+  Result<jit::Function> f = describe(m);
+  if (!f) return f.error();
+  CallPaths calls(*this, plan);
+  bool checks = options_.tier != TierMode::kBaseline || !options_.stress.empty();
+  return take_code(m, v,
+                   jit::compile_baseline({*f, m.id, helpers_, calls, *space_},
+                                         {.copy = plan.copy,
+                                          .loop_checks = checks,
+                                          .probes = &m.probes.plan(),
+                                          .enterable = v.enterable,
+                                          .to_host = m.info.host_resume != nullptr}));
+}
+
+Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
+  Result<jit::Function> f = describe(m);
+  if (!f) return f.error();
+  CallPaths calls(*this, plan);
+  std::vector<uint64_t> counts = known_counts(m, plan);
+  std::vector<uint8_t> kept;
+  // The last version that a method may have leaves nothing out.
+  bool last = m.optimized_versions + 1 >= options_.max_recompiles;
+  bool prune = options_.deopt_cold && !counts.empty() && !last;
+  if (prune) {
+    std::lock_guard lock(state_mutex_);
+    prune = observer_.samples_of(m) >= options_.cold_samples;
+    bool loop = plan.osr_loop.valid();
+    kept = m.exits.kept_blocks(loop);
+    if (!loop && plan.copy == Copy::kPlain) m.exits.compiled();
+  }
+  return take_code(m, v,
+                   jit::compile_optimized({*f, m.id, helpers_, calls, *space_},
+                                          {.block_counts = counts,
+                                           .osr_loop = plan.osr_loop,
+                                           .from_host = plan.from_host,
+                                           .copy = plan.copy,
+                                           .probes = &m.probes.optimized_plan(),
+                                           .to_host = m.info.host_resume != nullptr,
+                                           .prune_cold = prune,
+                                           .kept = kept,
+                                           .poll = options_.osr_out ? poll_word(v) : nullptr,
+                                           .ask_to_leave = stress_.active(StressKind::kGuard)}));
 }
 
 std::vector<uint64_t> RuntimeImpl::known_counts(Method& m, const Plan& plan) {
@@ -193,7 +239,7 @@ bool RuntimeImpl::make_first(Method& m) {
 std::vector<Plan> RuntimeImpl::first_plans(const Method& m) const {
   Plan plain{.method = m.id}, copy{.method = m.id, .copy = Copy::kInstrumented};
   bool excluded = !OptRange::parse(options_.opt_range)->contains(method_hash(m.info));
-  if (options_.tier == TierMode::kOptimized && !excluded) {
+  if (options_.tier == TierMode::kOptimized && !excluded && !m.guard_banned) {
     return {{.method = m.id, .tier = Tier::kOptimized}, plain};
   }
   // The instrumented copy waits for the first sample, unless no sample may be missed.
@@ -241,7 +287,8 @@ void RuntimeImpl::compile_and_install(const Plan& plan) {
   Result<std::unique_ptr<Version>> v = make_with_room(m, plan, false);
   std::lock_guard lock(state_mutex_);
   forget_request(m, plan);
-  if (m.removed) return;
+  bool banned = m.guard_banned && plan.tier == Tier::kOptimized;
+  if (m.removed || banned) return;
   if (v) return install(m, std::move(*v));
   m.last_error = v.error().message;
   bool refused = v.error().code == ErrorCode::kResourceExhausted;

@@ -39,17 +39,29 @@ std::vector<Method*> RuntimeImpl::eviction_order_locked() const {
 }
 
 void RuntimeImpl::evict_locked(Method& m) {
+  withdraw_locked(m);
+  losses_.evictions++;
+}
+
+// Takes all code of a method out of service that can be made again.
+void RuntimeImpl::withdraw_locked(Method& m) {
   fast_->set_entry(m.id.index(), nullptr);
-  if (m.info.host_entry == nullptr) {
+  const void* host = m.info.host_entry;
+  for (auto& v : m.versions) {
+    bool thunk = v->tier == Tier::kHost && v->code != nullptr && !v->retired;
+    if (thunk) host = v->entry;
+  }
+  if (host == nullptr) {
     stubs_->set_target(m.id, stubs_->tail(m.id));
   } else {
-    stubs_->set_target(m.id, m.info.host_entry);
+    stubs_->set_target(m.id, host);
     m.plain.store(nullptr, std::memory_order_release);
   }
   // `plain` and `instrumented` stay as they are: slow paths look whether they are usable.
   m.wants_optimized = m.optimized.load(std::memory_order_relaxed) != nullptr;
   m.optimized.store(nullptr, std::memory_order_release);
   m.optimized_copy.version.store(nullptr, std::memory_order_release);
+  m.enterable.store(nullptr, std::memory_order_release);
   for (uint32_t i = 0; i < m.loop_count; ++i) {
     m.osr[i].store(nullptr, std::memory_order_release);
     m.osr_from_host[i].store(nullptr, std::memory_order_release);
@@ -58,9 +70,8 @@ void RuntimeImpl::evict_locked(Method& m) {
   m.copy_asked.store(false, std::memory_order_relaxed);
   m.unlinked = false;
   for (auto& v : m.versions) {
-    if (!v->retired) reclaimer_.retire(*v);
+    if (!v->retired && v->tier != Tier::kHost) reclaimer_.retire(*v);
   }
-  losses_.evictions++;
 }
 
 // Frees code until `wanted` bytes more fit, as far as it can. `urgent`: not only what has proved to

@@ -12,6 +12,8 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   Version* v = version.get();
   m.versions.push_back(std::move(version));
   name_for_perf(m, *v);
+  // Release pairs with the acquire in enterable_version().
+  if (v->enterable) return m.enterable.store(v, std::memory_order_release);
   if (v->osr_loop.valid()) {
     // Release pairs with the acquire in osr_target() and osr_enter().
     auto& entries = v->from_host ? m.osr_from_host : m.osr;
@@ -23,6 +25,10 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   }
   if (v->tier == Tier::kOptimized) {
     retire_optimized_copy(m);
+    for (auto& old : m.versions) {
+      bool before = old->tier == Tier::kOptimized && old.get() != v && !old->osr_loop.valid();
+      if (before && !old->freed) give_up(*old);
+    }
     m.optimized_versions++;
     m.optimized.store(v, std::memory_order_release);
   } else if (v->copy == Copy::kInstrumented) {
@@ -45,6 +51,7 @@ void RuntimeImpl::name_for_perf(const Method& m, const Version& v) {
   std::string name = m.info.name + " [" + tier_name(v.tier);
   bool tells_copy = v.tier == Tier::kBaseline || v.copy == Copy::kInstrumented;
   if (tells_copy) name += std::string(" ") + copy_name(v.copy);
+  if (v.enterable) name += " enterable";
   if (v.osr_loop.valid()) name += " osr " + std::to_string(v.osr_loop.index());
   perf_map_->add(v.code->base(), v.code_bytes, name + "]");
 }
@@ -75,7 +82,8 @@ void RuntimeImpl::link_locked(Method& m) {
 void RuntimeImpl::retire_baseline(Method& m) {
   if (stress_.active(StressKind::kFlip)) return;  // it goes back to them
   for (auto& v : m.versions) {
-    if (v->tier == Tier::kBaseline && !v->retired) reclaimer_.retire(*v);
+    bool ours = v->tier == Tier::kBaseline && !v->enterable;
+    if (ours && !v->retired) reclaimer_.retire(*v);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "profile/estimate.h"
 #include "sampler/convergence.h"
 #include "sampler/schedule.h"
+#include "tiering/exits.h"
 #include "tiering/probe_set.h"
 #include "uptier/host.h"
 #include "uptier/ids.h"
@@ -30,6 +31,7 @@ struct Version {
   Copy copy = Copy::kPlain;
   LoopId osr_loop;         // where it is entered; none for a normal entry
   bool from_host = false;  // entered there from a frame of the host's interpreter
+  bool enterable = false;  // baseline code for frames that leave optimized code; no call reaches it
   const void* entry = nullptr;
   std::unique_ptr<jit::Code> code;  // null for the host's own
   HostCode host_code;
@@ -38,6 +40,9 @@ struct Version {
   bool freed = false;
   uint64_t code_bytes = 0;
   uint64_t compile_ns = 0;
+  // Read by the loops of optimized code where osr_out is on: 1 calls their frames back. Relaxed: a
+  // frame that sees it late leaves late.
+  std::atomic<uint32_t> leave{0};
   std::atomic<bool> retired{false};  // relaxed: a slow path that is late goes where it still may
 
   // Gives the code back; the caller knows that nothing runs it.
@@ -121,6 +126,7 @@ struct Method {
   std::atomic<const Version*> instrumented{nullptr};
   std::atomic<const Version*> optimized{nullptr};
   OptimizedCopy optimized_copy;
+  std::atomic<const Version*> enterable{nullptr};  // see deopt.cc
   // By LoopId; made before `plain` is published, never resized.
   std::unique_ptr<std::atomic<const Version*>[]> osr;
   std::unique_ptr<std::atomic<const Version*>[]> osr_from_host;
@@ -131,6 +137,8 @@ struct Method {
   std::atomic<bool> failed{false};           // the first compilation failed: calls trap
   std::atomic<bool> wake_after_call{false};  // a first call has queued something for the worker
   std::atomic<uint64_t> osr_entries{0};
+  std::atomic<uint64_t> left{0};  // frames that left optimized code, or baseline code for the host
+  MethodExits exits;              // made with the shape
   // Exact mode: the number of the call at which the next event is due, and who handles it.
   std::atomic<uint64_t> event_call{1};
   std::atomic<bool> event_claimed{false};
@@ -156,6 +164,7 @@ struct Method {
   bool optimized_requested = false;
   bool announced = false;  // its MethodDetails went to the sink
   bool optimize_failed = false;
+  bool guard_banned = false;  // one that the host declared: the method is not optimized any more
   bool removed = false;
   bool unlinked = false;         // its code is there, but its cell asks; see evict.cc
   bool wants_optimized = false;  // was optimized when it was evicted

@@ -38,7 +38,8 @@ bool has_optimized_stream(const Method& m) {
 
 bool is_flush(sampler::NoteKind k) {
   using sampler::NoteKind;
-  return k != NoteKind::kWantCopy && k != NoteKind::kWantOsr && k != NoteKind::kTrap;
+  return k != NoteKind::kWantCopy && k != NoteKind::kWantOsr && k != NoteKind::kTrap &&
+         k != NoteKind::kExit;
 }
 
 // Ids and handles are numbers of the trace: a method's handle is its index + 1, and the id of what
@@ -260,6 +261,11 @@ std::vector<uint64_t> Observer::block_estimates(const Method& m) const {
   return empty ? std::vector<uint64_t>{} : counts;
 }
 
+uint64_t Observer::samples_of(const Method& m) const {
+  Totals t = totals(m);
+  return t.sampled_calls + t.bursts;
+}
+
 double Observer::mass_of(const Method& m) const {
   double sum = 0;
   for (const auto& [thread, s] : m.streams) {
@@ -279,6 +285,7 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   s.optimized_requested = m.optimized_requested;
   s.can_instrument = options_.tier == TierMode::kAuto;
   s.failed = m.optimize_failed;
+  s.guard_banned = m.guard_banned;
   s.excluded = !opt_range_.contains(method_hash(m.info));
   s.instructions = m.instructions;
   s.loops = m.loop_count;

@@ -65,6 +65,8 @@ class Observer {
   // Returns estimated executions by block site - 1, empty when there are fewer than min_samples
   // samples.
   std::vector<uint64_t> block_estimates(const Method& m) const;
+  // Returns how many samples there are of a method.
+  uint64_t samples_of(const Method& m) const;
   // Returns the estimated executions of all blocks together.
   double mass_of(const Method& m) const;
 

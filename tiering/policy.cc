@@ -28,6 +28,7 @@ Decision keep(std::string reason) { return {Action::kKeep, LoopId::none(), 0, st
 const char* obstacle(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o) {
   if (o.mode == PolicyMode::kNever) return "policy never";
   if (m.excluded) return "outside of opt_range";
+  if (m.guard_banned) return "a guard of the host's fails too often";
   if (m.failed) return "an optimizing compilation failed before";
   if (s.code_budget_spent) return "code budget spent";
   return nullptr;
@@ -74,7 +75,28 @@ const char* action_name(Action a) {
 }
 
 PolicyOptions PolicyOptions::from(const Options& o) {
-  return {o.policy, o.min_samples, o.speedup, o.compile_ns, o.baseline_ns, o.max_recompiles};
+  return {o.policy,         o.min_samples, o.speedup,         o.compile_ns,  o.baseline_ns,
+          o.max_recompiles, o.exit_limit,  o.exit_limit_loop, o.exit_retries};
+}
+
+uint64_t exit_limit(const ExitSnapshot& e, const PolicyOptions& o) {
+  return (e.in_loop ? o.exit_limit_loop : o.exit_limit) << std::min(e.retries, 32u);
+}
+
+ExitDecision decide_exit(const ExitSnapshot& e, const PolicyOptions& o) {
+  uint64_t limit = exit_limit(e, o);
+  ExitDecision d;
+  d.met = e.exits >= limit;
+  d.reason = text("%llu exits%s, the limit is %llu after %u retries",
+                  static_cast<unsigned long long>(e.exits), e.in_loop ? " in a loop" : "",
+                  static_cast<unsigned long long>(limit), e.retries);
+  if (!d.met) return d;
+  if (e.retries >= o.exit_retries) {
+    d.action = Action::kBan;
+  } else if (!e.declared) {
+    d.action = Action::kRecompile;
+  }
+  return d;
 }
 
 Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o) {

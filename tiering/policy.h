@@ -21,6 +21,15 @@
 //               whose code cannot be costed, and has been called, or its loop has iterated, as
 //               often as its first flush says
 //
+// A site at which optimized code is left too often is not worth its speculation. With
+//   limit  exit_limit (in a loop exit_limit_loop) * 2^retries
+// of exits since the last answer, decide_exit says
+//   keep       fewer than the limit
+//   recompile  the limit is met: with what is known by now. A guard that the host declared stays
+//              whatever is known, so nothing is compiled, and the answer is keep
+//   ban        the limit is met after exit_retries times: code never speculates there again; a
+//              method whose host declared the guard leaves optimized code for good
+//
 // A frame that runs a loop is better served by OSR when one call is worth a compilation by itself,
 // which is (1) for past / calls.
 #pragma once
@@ -45,6 +54,7 @@ struct MethodSnapshot {
   bool can_instrument = true;        // an instrumented copy exists or can be made
   bool failed = false;               // an optimizing compilation failed before
   bool excluded = false;             // its hash lies outside Options::opt_range
+  bool guard_banned = false;         // one that its host declared, so it cannot be optimized
   uint32_t instructions = 0;         // of the IR
   uint32_t loops = 0;
   uint32_t optimized_versions = 0;  // made so far
@@ -68,6 +78,9 @@ struct PolicyOptions {
   double compile_ns = 2500.0;
   double baseline_ns = 1.0;
   uint64_t max_recompiles = 8;
+  uint64_t exit_limit = 100;
+  uint64_t exit_limit_loop = 5;
+  uint64_t exit_retries = 3;
 
   static PolicyOptions from(const Options& o);
 };
@@ -78,6 +91,25 @@ struct Decision {
   double priority = 0;  // expected gain in ns; larger is more urgent
   std::string reason;
 };
+
+// What is known of a place where optimized code is left.
+struct ExitSnapshot {
+  uint64_t exits = 0;     // since the last answer that was no keep
+  uint32_t retries = 0;   // times that the limit was met
+  bool in_loop = false;
+  bool declared = false;  // a guard of the host's, which no compilation removes
+};
+
+struct ExitDecision {
+  Action action = Action::kKeep;
+  bool met = false;  // the limit was, which is one retry more
+  std::string reason;
+};
+
+// Returns the exits after which the policy is asked about a site.
+uint64_t exit_limit(const ExitSnapshot& e, const PolicyOptions& o);
+// Pure as well.
+ExitDecision decide_exit(const ExitSnapshot& e, const PolicyOptions& o);
 
 // Pure: the same arguments give the same decision, for ever.
 Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o);

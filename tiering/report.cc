@@ -22,6 +22,8 @@ MethodReport report_of(const Method& m) {
   r.hash = method_hash(m.info);
   r.osr_entries = m.osr_entries.load(std::memory_order_relaxed);
   r.last_error = m.last_error;
+  r.left = m.left.load(std::memory_order_relaxed);
+  r.exits = m.exits.report();
   for (const auto& [thread, s] : m.streams) {
     r.calls += s.calls;
     r.sampled_calls += s.sampled_calls;
@@ -31,7 +33,7 @@ MethodReport report_of(const Method& m) {
   }
   for (const auto& v : m.versions) {
     r.versions.push_back(report_of(*v));
-    bool calls_reach_it = !v->osr_loop.valid() && !v->retired;
+    bool calls_reach_it = !v->osr_loop.valid() && !v->retired && !v->enterable;
     if (calls_reach_it) r.tier = std::max(r.tier, v->tier);
   }
   return r;

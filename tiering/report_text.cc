@@ -102,6 +102,19 @@ void sites_lines(std::string& out, const MethodReport& m) {
   }
 }
 
+void exits_lines(std::string& out, const MethodReport& m) {
+  for (size_t i = 0; i < std::min<size_t>(m.exits.size(), kSitesShown); ++i) {
+    const ExitReport& e = m.exits[i];
+    std::string where = e.guard != 0 ? "guard " + std::to_string(e.guard)
+                                     : "block " + std::to_string(e.block);
+    line(out, "      left at %s (%s): %llu%s", where.c_str(), guard_reason_name(e.reason),
+         ull(e.exits), e.banned ? ", banned" : "");
+  }
+  if (m.exits.size() > kSitesShown) {
+    line(out, "      ... and %zu exits more", m.exits.size() - kSitesShown);
+  }
+}
+
 void methods_table(std::string& out, const Report& r, size_t shown) {
   line(out, "%-28s %-10s %12s %9s %12s %8s %7s %5s %10s %9s", "method", "tier", "calls", "samples",
        "iterations", "bursts", "flushes", "osr", "code", "compile");
@@ -119,6 +132,7 @@ void methods_table(std::string& out, const Report& r, size_t shown) {
     if (!versions.empty()) out += "    " + versions + "\n";
     observing_line(out, m);
     sites_lines(out, m);
+    exits_lines(out, m);
     if (!m.last_error.empty()) out += "    error: " + m.last_error + "\n";
   }
   if (r.methods.size() > shown) { line(out, "... and %zu methods more", r.methods.size() - shown); }

@@ -23,6 +23,12 @@ const void* uptier_loop_instrumented(uint32_t method, uint32_t loop, void*,
   const void* pc = __builtin_return_address(0);
   return static_cast<RuntimeImpl*>(runtime)->loop_instrumented(method, loop, pc);
 }
+jit::Leave uptier_leave(jit::LeaveState* s, void* runtime) {
+  return static_cast<RuntimeImpl*>(runtime)->leave(*s, false);
+}
+jit::Leave uptier_ask_to_leave(jit::LeaveState* s, void* runtime) {
+  return static_cast<RuntimeImpl*>(runtime)->ask_to_leave(*s);
+}
 void uptier_frames_dropped(uint32_t method, SiteId block, uint64_t frames, void* runtime) {
   static_cast<RuntimeImpl*>(runtime)->frames_dropped(method, block, frames);
 }
@@ -63,6 +69,7 @@ sampler::Schedule make_schedule(const Options& o) {
 RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink)
     : options_(effective(options)),
       probe_choice_(ProbeChoice::from(options_)),
+      policy_(PolicyOptions::from(options_)),
       stress_(plan),
       schedule_(make_schedule(options_)),
       observer_(options_, schedule_.ladder, sink),
@@ -101,7 +108,8 @@ Status RuntimeImpl::start() {
   space_ = std::move(*space);
   fast_ = std::make_unique<sampler::FastSampling>(this, capacity, schedule_);
   auto routines = jit::Routines::create(*space_, uptier_enter, this, sampler::uptier_take_sample,
-                                        fast_.get(), {uptier_frames_dropped, this});
+                                        fast_.get(), {uptier_frames_dropped, this},
+                                        {uptier_leave, uptier_ask_to_leave});
   if (!routines) return routines.error();
   routines_ = std::move(*routines);
   auto registration = jit::CodeRegistration::add(*space_, routines_.trap_exit());
@@ -124,6 +132,8 @@ Status RuntimeImpl::start() {
   helpers_.loop_slow_plain = reinterpret_cast<const void*>(uptier_loop_plain);
   helpers_.loop_slow_instrumented = reinterpret_cast<const void*>(uptier_loop_instrumented);
   helpers_.trap_exit = routines_.trap_exit();
+  helpers_.leave = routines_.leave();
+  helpers_.ask_to_leave = routines_.ask_to_leave();
   helpers_.scalable_count64 = routines_.scalable_count64();
   helpers_.scalable_count32 = routines_.scalable_count32();
   for (uint32_t i = 0; i < jit::kProbeRoutines; ++i) {

@@ -21,6 +21,7 @@
 #include "jit/code/code_registry.h"
 #include "jit/code/code_space.h"
 #include "jit/code/faults.h"
+#include "jit/code/leave.h"
 #include "jit/code/perf_map.h"
 #include "jit/code/routines.h"
 #include "jit/code/stubs.h"
@@ -40,6 +41,8 @@
 namespace uptier::tiering {
 
 void operator+=(sampler::Progress& a, const sampler::Progress& b);
+// Monotonic time.
+uint64_t now_ns();
 // Adds what a thread has lost.
 void add_losses(LossReport& l, const AttachedThread& t);
 
@@ -74,6 +77,9 @@ class RuntimeImpl final : public Runtime {
   // `pc`: in the code that asks, which may be an older version than the one in service.
   const void* loop_plain(uint32_t method, uint32_t loop, const void* pc) noexcept;
   const void* loop_instrumented(uint32_t method, uint32_t loop, const void* pc) noexcept;
+  // What exits call; deopt.cc.
+  jit::Leave leave(jit::LeaveState& s, bool forced) noexcept;
+  jit::Leave ask_to_leave(jit::LeaveState& s) noexcept;
   // What a trap tells before it unwinds; notes.cc.
   void frames_dropped(uint32_t method, SiteId block, uint64_t frames) noexcept;
 
@@ -108,6 +114,8 @@ class RuntimeImpl final : public Runtime {
   Result<std::unique_ptr<Version>> make(Method& m, const Plan& plan);
   Status make_own(Method& m, const Plan& plan, Version& v);
   Status make_ours(Method& m, const Plan& plan, Version& v);
+  Status make_baseline(Method& m, const Plan& plan, Version& v);
+  Status make_optimized(Method& m, const Plan& plan, Version& v);
   std::vector<uint64_t> known_counts(Method& m, const Plan& plan);
   Result<jit::Function> describe(Method& m);
   void compile_and_install(const Plan& plan);
@@ -124,6 +132,7 @@ class RuntimeImpl final : public Runtime {
 
   // evict.cc
   std::vector<Method*> eviction_order_locked() const;
+  void withdraw_locked(Method& m);
   void evict_locked(Method& m);
   void make_room_locked(uint64_t wanted, bool urgent);
   void unlink_locked(Method& m);
@@ -143,6 +152,19 @@ class RuntimeImpl final : public Runtime {
   const void* flip_target(Method& m, AttachedThread& t) noexcept;
   const void* osr_target(Method& m, uint32_t loop, AttachedThread& t) noexcept;
   const void* run_sample(Method& m, AttachedThread& t, const void* plain) noexcept;
+
+  // deopt.cc
+  jit::Leave leave_for_baseline(Method& m, jit::LeaveState& s, const jit::Code& from,
+                                const jit::ExitRow& row) noexcept;
+  jit::Leave leave_for_host(Method& m, jit::LeaveState& s, const jit::Code& from,
+                            const jit::ExitRow& row) noexcept;
+  const Version* enterable_version(Method& m) noexcept;
+  bool make_enterable(Method& m);
+  void count_exit(Method& m, uint32_t exit) noexcept;
+  void consider_exit(Method& m, uint32_t exit);
+  void give_up(Version& v);
+  void optimize_anew(Method& m);
+  void withdraw_optimized(Method& m);
 
   // slow_loops.cc
   const void* arrive(Method& m, AttachedThread& t, uint32_t loop, bool from_copy,
@@ -208,6 +230,7 @@ class RuntimeImpl final : public Runtime {
 
   const Options options_;
   const ProbeChoice probe_choice_;
+  const PolicyOptions policy_;
   mutable Stress stress_;
   sampler::Schedule schedule_;
   sampler::Schedule counting_;  // the same without sampled calls: optimized or always instrumented

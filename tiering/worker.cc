@@ -77,6 +77,7 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
     return observer_.take_trap(m, t.number(), note.loop, note.calls);
   }
   worker_ticks_.store(true, std::memory_order_relaxed);
+  if (note.kind == sampler::NoteKind::kExit) return consider_exit(m, note.loop);
   if (note.kind == sampler::NoteKind::kOptimized) {
     return take_optimized(m, t.number(), note, counts);
   }

@@ -70,6 +70,18 @@ ordered_json to_json(const SiteReport& s) {
   return j;
 }
 
+ordered_json to_json(const ExitReport& e) {
+  ordered_json j;
+  j["block"] = e.block;
+  j["guard"] = e.guard != 0 ? ordered_json(e.guard) : ordered_json(nullptr);
+  j["reason"] = guard_reason_name(e.reason);
+  j["location"] = e.location;
+  j["exits"] = e.exits;
+  j["retries"] = e.retries;
+  j["banned"] = e.banned;
+  return j;
+}
+
 ordered_json to_json(const MethodReport& m) {
   ordered_json j;
   j["method"] = to_json(m.method);
@@ -84,12 +96,15 @@ ordered_json to_json(const MethodReport& m) {
   j["bursts"] = m.bursts;
   j["flushes"] = m.flushes;
   j["osr_entries"] = m.osr_entries;
+  j["left"] = m.left;
   j["observing"] = observing_name(m.observing);
   j["interval"] = m.interval != 0 ? ordered_json(m.interval) : ordered_json(nullptr);
   j["error_bound"] = to_json(m.error_bound);
   j["dual_error"] = to_json(m.dual_error);
   j["sites"] = ordered_json::array();
   for (const SiteReport& s : m.sites) j["sites"].push_back(to_json(s));
+  j["exits"] = ordered_json::array();
+  for (const ExitReport& e : m.exits) j["exits"].push_back(to_json(e));
   j["versions"] = ordered_json::array();
   for (const VersionReport& v : m.versions) j["versions"].push_back(to_json(v));
   j["last_error"] = m.last_error;

@@ -300,8 +300,10 @@ Val run(Vm& vm, Closure* self, Val* r, const Instr* pc) {
   CASE(kReturn) return r[at->a];
 }
 
-// Takes a window of registers for a call; null when there is no room.
-Val* enter(Vm& vm, const Proto& p) {
+}  // namespace
+
+Val* open_window(Vm& vm, const Closure* f) {
+  const Proto& p = *f->proto;
   auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   if (vm.top + p.registers > vm.stack_end || here < vm.native_stack_end) [[unlikely]] {
     vm.fail(vm.code.instrs.data() + p.begin, "the stack is full");
@@ -312,11 +314,9 @@ Val* enter(Vm& vm, const Proto& p) {
   return r;
 }
 
-}  // namespace
-
 Val interpret(Vm& vm, Interpreter which, Closure* f, const Val* args) {
   const Proto& p = *f->proto;
-  Val* r = enter(vm, p);
+  Val* r = open_window(vm, f);
   if (r == nullptr) return 0;
   const Instr* pc = vm.code.instrs.data() + p.begin;
   for (uint32_t i = 0; i < p.params; ++i) r[i] = args[i];
@@ -333,10 +333,7 @@ Val interpret(Vm& vm, Interpreter which, Closure* f, const Val* args) {
   return result;
 }
 
-Val resume(Vm& vm, Closure* f, const Instr* pc, const Val* values) {
-  Val* r = enter(vm, *f->proto);
-  if (r == nullptr) return 0;
-  std::copy_n(values, f->proto->registers, r);
+Val resume(Vm& vm, Closure* f, Val* r, const Instr* pc) {
   Val result = run<true>(vm, f, r, pc);
   vm.top = r;
   return result;

@@ -15,8 +15,10 @@ enum class Interpreter { kPlain, kTiered };
 // nothing.
 Val interpret(Vm& vm, Interpreter which, Closure* f, const Val* args);
 
-// Runs the rest of a call of `f` from `pc` on, its registers being `values` (as many as it has).
-Val resume(Vm& vm, Closure* f, const Instr* pc, const Val* values);
+// Takes a window of registers for a call of `f`; null, after fail(), when there is no room.
+Val* open_window(Vm& vm, const Closure* f);
+// Runs the rest of a call of `f` from `pc` on in such a window, and closes it.
+Val resume(Vm& vm, Closure* f, Val* r, const Instr* pc);
 
 // Calls what `entry` points to as a C function: (closure, arguments...) -> result.
 Val call_entry(const void* entry, Closure* f, const Val* args, unsigned count);

@@ -43,6 +43,12 @@ const void* host_entry_of(uint32_t params) {
   return kEntries[params];
 }
 
+// Where compiled code gives its frames back: slot 0 is the closure, which knows all else.
+uint64_t host_resume(const uptier::HostFrame* frame) {
+  auto* f = reinterpret_cast<Closure*>(frame->slots[0]);
+  return f->proto->vm->tiers->leave(*frame);
+}
+
 // ---- Frames: a register's value in the form that compiled code has it in.
 
 // Returns whether a value is of a type, and its bits in the type's form.
@@ -107,6 +113,7 @@ uptier::Result<MethodId> Tiers::add_method(Proto& p, bool interpreted) {
                     uptier::Type::kI64};
   info.host_entry = interpreted ? host_entry_of(p.params) : nullptr;
   info.host_may_trap = interpreted;
+  info.host_resume = host_resume;
   std::lock_guard lock(mutex_);
   auto m = runtime_->add_method(*this, std::move(info));
   if (m) methods_.resize(std::max<size_t>(methods_.size(), m->index() + 1));
@@ -149,8 +156,7 @@ Plan& Tiers::plan_of(MethodId m) {
   std::lock_guard lock(mutex_);
   Method& method = methods_[m.index()];
   if (method.plan == nullptr) {
-    method.plan =
-        freeze(vm_, *method.proto, method.number, kSpeculate && method.number + 1 < kPlans);
+    method.plan = freeze(vm_, *method.proto, method.number, method.number + 1 < kPlans);
     method.plan->method = m;
     Emitter(vm_, *method.plan, nullptr).infer();
   }
@@ -204,28 +210,28 @@ bool Tiers::loop_event(Closure* f, const Val* r, const Instr* header, Val& resul
 
 // ---- Guards
 
-Val Tiers::leave(MethodId m, uint32_t state, const uint64_t* slots) {
-  Plan& plan = plan_of(m);
+// No destructor may be wanted here: an error drops this frame with all others up to `invoke`.
+Val Tiers::leave(const uptier::HostFrame& frame) {
+  Plan& plan = plan_of(frame.method);
   Proto& p = *plan.proto;
-  const State& s = plan.states[state];
-  std::vector<Val> r(p.registers, vm_.heap.nil());
+  const State& s = plan.states[frame.pc];
+  auto* f = reinterpret_cast<Closure*>(frame.slots[0]);
+  Val* r = open_window(vm_, f);
+  if (r == nullptr) return 0;
   for (size_t k = 0; k < s.registers.size(); ++k) {
-    auto [reg, type] = s.registers[k];
-    r[reg] = from_form(vm_, type, slots[k + 1]);
+    r[s.registers[k].first] = from_form(vm_, s.registers[k].second, frame.slots[k + 1]);
   }
   // The interpreter will see what surprised the guard, but for the result of an instruction that
   // is over.
   if (s.result != State::kNobody) {
-    unsigned kind = kind_of(r[static_cast<size_t>(s.result)]);
-    if (s.seen_at == State::kParameter) {
-      note(vm_.code.params_seen[p.index * kMaxParams + static_cast<size_t>(s.result)], kind);
-    } else {
-      note(vm_.code.seen[p.begin + s.seen_at], kind);
-    }
+    auto reg = static_cast<size_t>(s.result);
+    bool parameter = s.seen_at == State::kParameter;
+    note(parameter ? vm_.code.params_seen[p.index * kMaxParams + reg]
+                   : vm_.code.seen[p.begin + s.seen_at],
+         kind_of(r[reg]));
   }
-  if (++plan.exits == kExits && functions_[p.index].method == m) replan(p);
-  auto* f = reinterpret_cast<Closure*>(slots[0]);
-  return resume(vm_, f, vm_.code.instrs.data() + p.begin + s.pc, r.data());
+  if (++plan.exits == kExits && functions_[p.index].method == frame.method) replan(p);
+  return resume(vm_, f, r, vm_.code.instrs.data() + p.begin + s.pc);
 }
 
 // Gives a function a method with a plan that is still to be made. Old code runs to its end where

@@ -39,7 +39,8 @@ class Tiers : public uptier::Host {
   // A call of an interpreted function.
   void count_call(Proto& p);
   bool loop_event(Closure* f, const Val* r, const Instr* header, Val& result);
-  Val leave(uptier::MethodId m, uint32_t state, const uint64_t* slots);
+  // A frame of compiled code in which a guard failed.
+  Val leave(const uptier::HostFrame& frame);
 
  private:
   static constexpr uint32_t kPlans = 8;       // of a function; the last one is generic
@@ -63,8 +64,7 @@ class Tiers : public uptier::Host {
   bool held_;
   uptier::Runtime* runtime_ = nullptr;
   std::vector<Function> functions_;  // by Proto::index
-  bool kSpeculate = getenv("CALC_SPEC") != nullptr;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;                 // of what follows
   struct Method {
     Proto* proto;
     uint32_t number;

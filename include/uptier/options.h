@@ -96,6 +96,18 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
     "assumed cost of running baseline code")                                                       \
   X(count,      max_recompiles,    8,         0, 1000, "versions",                                 \
     "optimized versions a method may have in its life, OSR versions apart")                        \
+  X(flag,       deopt_cold,        false,     0, 1, "flag",                                        \
+    "blocks that no sample ran are left out of optimized code, which goes back to baseline there") \
+  X(count,      cold_samples,      64,        1, 1u << 30, "samples",                              \
+    "samples below which no block is taken to be one that never runs")                             \
+  X(flag,       osr_out,           false,     0, 1, "flag",                                        \
+    "loops of optimized code read a word, so that frames of code that is given up leave it")       \
+  X(count,      exit_limit,        100,       1, 1u << 24, "exits",                                \
+    "exits at one site after which the method is optimized anew; doubles each time")               \
+  X(count,      exit_limit_loop,   5,         1, 1u << 24, "exits",                                \
+    "the same of a site in a loop")                                                                \
+  X(count,      exit_retries,      3,         0, 16, "times",                                      \
+    "times that the limit of a site is met before it is banned")                                   \
   X(count,      max_methods,       1u << 16,  1, 1u << 17, "methods",                              \
     "methods a runtime can hold; reserves 128 bytes of address space per thread and method")        \
   X(count,      code_budget,       64u << 20, 1u << 16, 1u << 30, "bytes",                         \

@@ -65,6 +65,18 @@ struct SiteReport {
   uint64_t lost = 0;   // records overwritten unread, kLog
 };
 
+// A place where compiled code was left for plainer code: a guard, or a block that was taken never
+// to run. Counts are over all versions of the method.
+struct ExitReport {
+  SiteId block = 0;       // the block's site
+  uint32_t guard = 0;     // the guard's number in build order, from 1; 0: the block's start
+  GuardReason reason = GuardReason::kUnreached;
+  uint32_t location = 0;  // of the guard
+  uint64_t exits = 0;     // stress does not count
+  uint32_t retries = 0;   // times that the limit was met
+  bool banned = false;    // not speculated on any more
+};
+
 struct MethodReport {
   MethodId method;
   MethodKey key;
@@ -77,6 +89,7 @@ struct MethodReport {
   uint64_t bursts = 0;
   uint64_t flushes = 0;
   uint64_t osr_entries = 0;
+  uint64_t left = 0;  // frames of compiled code that were left for plainer code or for the host
   Observing observing = Observing::kOff;
   uint64_t interval = 0;  // mean gap between samples from here on; 0: none are taken
   // How far the profile is from the truth at most (odds 95 %, as a share of all executions): 0..1.
@@ -85,6 +98,7 @@ struct MethodReport {
   // With counters=dual: sum |approximate - exact| / sum exact of the counters of flow.
   std::optional<double> dual_error;
   std::vector<SiteReport> sites;  // those that saw something, most executions first
+  std::vector<ExitReport> exits;  // those that were taken, in build order, guards first
   std::vector<VersionReport> versions;
   std::string last_error;  // of a compilation that failed; the method runs on in what it has
 };

@@ -1,5 +1,6 @@
 #include "jit/baseline/selector.h"
 #include "jit/compile.h"
+#include "jit/ir/attach_deopts.h"
 
 namespace uptier::jit {
 namespace {
@@ -48,6 +49,9 @@ Status check(const CompileInput& in, const BaselineRequest& r) {
       return Error{ErrorCode::kUnsupported, "host function " + c.name + " has no address"};
     }
   }
+  if (r.enterable && r.copy != Copy::kPlain) {
+    return Error{ErrorCode::kInvalidArgument, "only plain copies can be entered in the middle"};
+  }
   return {};
 }
 
@@ -57,9 +61,17 @@ Result<std::unique_ptr<Code>> compile_baseline(const CompileInput& in, const Bas
   if (Status s = check(in, r); !s.ok()) return s.error();
   Liveness live = compute_liveness(in.function);
   FrameLayout frame = layout_frame(in.function, live);
+  // Guards that leave for the host use what its slots name.
+  uint32_t guards = r.to_host && in.helpers.leave != nullptr ? count_guards(in.function) : 0;
+  Function with_exits;
+  if (guards != 0) {
+    with_exits = in.function;
+    attach_deopts(with_exits, {live, frame, guards}, true);
+  }
+  const Function& f = guards != 0 ? with_exits : in.function;
   bool check_stack = makes_calls(in.function) || frame.size > kSmallFrame / 2;
   for (;;) {
-    baseline::Selector selector({in, r, frame, live, check_stack});
+    baseline::Selector selector({in, f, r, frame, live, check_stack});
     selector.run();
     if (selector.frame_size() > kLargestFrame) {
       return Error{ErrorCode::kUnsupported, in.function.name + ": the frame exceeds 1 MiB"};

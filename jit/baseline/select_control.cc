@@ -38,6 +38,8 @@ void Selector::loop_header(const Inst& i) {
     loop_slow_.push_back(s);
   }
   entry.continue_offset = entry.arrive_offset = b_.offset();
+  // Behind the check, so that whoever comes from optimized code gets on before he is asked again.
+  mark_entry(position_);
   count_iteration(LoopId(i.aux));
 }
 

@@ -1,4 +1,5 @@
-// Comparisons, and what reads them: select, trap_if, guard. Branches are in select_control.cc.
+// Comparisons, and what reads them: select, trap_if. Branches are in select_control.cc, guards in
+// select_exit.cc.
 #include <cassert>
 #include <utility>
 
@@ -125,11 +126,6 @@ void Selector::select(const Inst& i) {
 void Selector::trap_if(const Inst& i) {
   Condition c = condition(f_.args(i)[0]);
   emit_jump_if(b_, c, b_.trap_label(static_cast<TrapCode>(i.aux), i.loc));
-}
-
-void Selector::guard(const Inst& i) {
-  Condition c = condition(f_.args(i)[0]);
-  emit_jump_if(b_, negate(c), b_.trap_label(TrapCode::kGuardFailed, i.loc));
 }
 
 }  // namespace uptier::jit::baseline

@@ -11,7 +11,7 @@ Selector::Selector(const Input& in)
     : in_(in.compile),
       request_(in.request),
       frame_(in.frame),
-      f_(in.compile.function),
+      f_(in.function),
       b_(in.compile.space),
       a_(b_.assembler()),
       instrumented_(in.request.copy == Copy::kInstrumented),
@@ -30,6 +30,7 @@ Selector::Selector(const Input& in)
   b_.tables().loops.resize(f_.loop_count);
   plan_flow();
   if (probes_ != nullptr && !probes_->loops.empty()) forest_ = find_loop_forest(f_);
+  if (request_.enterable) states_ = state_points(in.compile.function, in.live);
 }
 
 void Selector::run() {
@@ -42,7 +43,8 @@ void Selector::run() {
 
 Result<std::unique_ptr<Code>> Selector::publish() {
   b_.tables().frame_size = frame_size_;
-  return b_.publish(in_.space, 0, in_.method);
+  // What a failing guard needs to go on is not refused for want of room.
+  return b_.publish(in_.space, 0, in_.method, request_.enterable);
 }
 
 // ---- Entry ------------------------------------------------------------------------------------
@@ -88,19 +90,21 @@ void Selector::place_arguments() {
 void Selector::block(size_t position) {
   Block b = f_.layout[position];
   current_ = b;
+  position_ = static_cast<uint32_t>(position);
   begin_ranges(b);
   next_ = position + 1 < f_.layout.size() ? f_.layout[position + 1] : Block::none();
   bool keep = false;
+  bool is_header = f_.inst(f_.block(b).insts[0]).op == Opcode::kLoopHeader;
   if (position != 0) {
     auto before = f_.successors(f_.layout[position - 1]);
     bool follows =
         std::any_of(before.begin(), before.end(), [&](const Edge& e) { return e.to == b; });
-    bool is_header = f_.inst(f_.block(b).insts[0]).op == Opcode::kLoopHeader;
     keep = follows && predecessors_[b.index()] == 1 && !is_header;
   }
   b_.bind(label(b));
   values_.begin_block(b, keep);
   if (position == 0) place_arguments();
+  if (!is_header) mark_entry(position_);
   const auto& insts = f_.block(b).insts;
   for (size_t i = 0; i < insts.size(); ++i) {
     const Inst* next = i + 1 < insts.size() ? &f_.inst(insts[i + 1]) : nullptr;
@@ -163,6 +167,8 @@ void Selector::finish() {
   emit_probe_slow();
   emit_loop_slow();
   emit_counter_slow();
+  emit_entries();
+  emit_exits();
   emit_tables();
   frame_size_ = (values_.frame_bytes() + 8 * outgoing_words_ + 15) & ~15u;
   b_.patch32(frame_patch_, frame_size_);
@@ -246,7 +252,7 @@ void Selector::dispatch(const Inst& i) {
     case Opcode::kTrapIf: return trap_if(i);
     case Opcode::kLoopHeader: return loop_header(i);
     case Opcode::kProbe: return probe(i);
-    case Opcode::kFrameState: return;
+    case Opcode::kFrameState: return frame_state(i);
     case Opcode::kGuard: return guard(i);
     default: break;
   }

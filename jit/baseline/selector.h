@@ -2,7 +2,8 @@
 //
 //   entry:  push rbp; mov rbp, rsp; sub rsp, N; stack check; [slab pointer]
 //   block:  [loop check] [probe] instructions; flush; terminator with the moves of its edges
-//   behind: slow sides of probes, counters and loop checks, jump tables, traps, constants
+//   behind: slow sides of probes, counters and loop checks, ways in and out, jump tables, traps,
+//           constants
 //
 // The frame: canonical slots, spill slots, then room for outgoing stack arguments at rsp. N is
 // known at the end and patched. The instrumented copy differs from the plain one by what it emits
@@ -21,6 +22,7 @@
 #include "jit/code/call_layout.h"
 #include "jit/code/code_buffer.h"
 #include "jit/compile.h"
+#include "jit/ir/deopt_points.h"
 #include "jit/ir/flow_graph.h"
 #include "jit/ir/loop_forest.h"
 #include "jit/x64/macros.h"
@@ -31,6 +33,7 @@ class Selector {
  public:
   struct Input {
     const CompileInput& compile;
+    const Function& function;  // with deopts attached when guards leave for the host
     const BaselineRequest& request;
     const FrameLayout& frame;
     const Liveness& live;
@@ -80,6 +83,19 @@ class Selector {
     uint32_t offset;
     uint32_t value;
     uint32_t extra;
+  };
+  // A point where the body can be entered, and what its registers hold there.
+  struct Entry {
+    uint32_t point;
+    Label at;
+    std::vector<ValueCache::Cached> cached;
+  };
+  // A guard's way to the host's interpreter.
+  struct Exit {
+    Label at;
+    const Inst* guard;
+    SiteId site;
+    std::vector<ExitValue> values;
   };
   // Registers to be filled for a call: a value and where it goes (ids as in ValueCache).
   struct ArgMove {
@@ -142,7 +158,14 @@ class Selector {
   void set_from_compare(const Inst& i);
   void select(const Inst& i);
   void trap_if(const Inst& i);
+
+  // select_exit.cc
+  void mark_entry(uint32_t point);
+  void frame_state(const Inst& i);
+  void emit_entries();
   void guard(const Inst& i);
+  ExitValue place_of(Value v) const;
+  void emit_exits();
 
   // select_control.cc
   void loop_header(const Inst& i);
@@ -237,6 +260,7 @@ class Selector {
   std::vector<uint32_t> predecessors_;  // edges into a block
   Block current_;                       // the block that is being emitted
   Block next_;                          // the block that is laid out behind it
+  uint32_t position_ = 0;               // of current_ in the layout
   Label self_;
   const Inst* waiting_ = nullptr;  // the comparison that was not emitted yet
   bool waiting_negated_ = false;   // eqz of it was asked for
@@ -244,6 +268,10 @@ class Selector {
   uint32_t frame_patch_ = 0;  // offset of N
   uint32_t frame_size_ = 0;
   uint32_t outgoing_words_ = 0;
+  std::vector<StatePoint> states_;  // when the body can be entered
+  size_t next_state_ = 0;
+  std::vector<Entry> entries_;
+  std::vector<Exit> exits_;
   std::vector<LoopSlow> loop_slow_;
   FlowPlaces flow_;
   std::vector<CounterSlow> counter_slow_;

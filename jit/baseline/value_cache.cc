@@ -308,26 +308,37 @@ void ValueCache::drop_spill(State& s) {
 
 void ValueCache::copy_to(unsigned reg, Value v) {
   const State& s = state(v);
+  if (s.reg == kNoReg) {
+    assert(is_constant(v) || (home(v) != 0 && !is_dirty(v)));
+    return load_home(reg, v);
+  }
   Type t = type_of(v);
   if (is_float(t)) {
-    Xmm to = x86::xmm(reg - 16);
-    if (s.reg != kNoReg) {
-      a_.movaps(to, x86::xmm(s.reg - 16u));
-    } else if (is_constant(v)) {
-      emit_constant(b_, t == Type::kF64, to, constant_bits(v));
-    } else {
-      emit_load(b_, t, to, home_operand(v));
-    }
-    return;
-  }
-  Gp to = gp(reg, is_wide(t));
-  if (s.reg != kNoReg) {
-    a_.mov(to, gp(s.reg, is_wide(t)));
-  } else if (is_constant(v)) {
-    emit_constant(b_, to, constant_bits(v));
+    a_.movaps(x86::xmm(reg - 16), x86::xmm(s.reg - 16u));
   } else {
-    a_.mov(to, home_operand(v));
+    a_.mov(gp(reg, is_wide(t)), gp(s.reg, is_wide(t)));
   }
+}
+
+void ValueCache::load_home(unsigned reg, Value v) {
+  Type t = type_of(v);
+  Mem from = x86::ptr(x86::rbp, home(v), is_wide(t) ? 8 : 4);
+  if (is_float(t)) {
+    Xmm to = x86::xmm(reg - 16);
+    is_constant(v) ? emit_constant(b_, t == Type::kF64, to, constant_bits(v))
+                   : emit_load(b_, t, to, from);
+  } else {
+    Gp to = gp(reg, is_wide(t));
+    is_constant(v) ? emit_constant(b_, to, constant_bits(v)) : (void)a_.mov(to, from);
+  }
+}
+
+std::vector<ValueCache::Cached> ValueCache::cached() const {
+  std::vector<Cached> all;
+  for (uint8_t reg = 0; reg < 32; ++reg) {
+    if (owner_[reg].valid()) all.push_back({owner_[reg], reg});
+  }
+  return all;
 }
 
 }  // namespace uptier::jit::baseline

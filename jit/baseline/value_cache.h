@@ -104,6 +104,16 @@ class ValueCache {
   // Forgets all registers.
   void forget_all();
 
+  // ---- Entering in the middle
+  // What is in a register now.
+  struct Cached {
+    Value value;
+    uint8_t reg;
+  };
+  std::vector<Cached> cached() const;
+  // reg = v as its home has it, whatever register holds it now. Changes no state.
+  void load_home(unsigned reg, Value v);
+
   // ---- Places
   Mem home_operand(Value v) const;
   // reg = v, without any change of state. The value must not be nowhere.

@@ -47,6 +47,16 @@ const TrapRow* Code::trap_at(const void* pc) const noexcept {
   return &*(after - 1);
 }
 
+const ExitRow* Code::exit_at(const void* pc) const noexcept {
+  // The call may be the last of the code.
+  uint32_t offset = offset_of(*this, static_cast<const uint8_t*>(pc) - 1);
+  if (offset == UINT32_MAX) return nullptr;
+  ++offset;
+  auto after = row_after(tables_.exits, offset);
+  if (after == tables_.exits.begin() || (after - 1)->offset != offset) return nullptr;
+  return &*(after - 1);
+}
+
 SiteId Code::site_at(const void* pc) const noexcept {
   uint32_t offset = offset_of(*this, pc);
   if (offset == UINT32_MAX) return 0;

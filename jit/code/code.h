@@ -55,6 +55,42 @@ struct LoopRange {
   friend bool operator==(const LoopRange&, const LoopRange&) = default;
 };
 
+// A value that an exit takes along: where it is, and where it goes.
+struct ExitValue {
+  enum class From : uint8_t { kGp, kXmm, kFrame, kConstant };
+  From from = From::kConstant;
+  bool wide = true;  // 64 bits; else the low half counts
+  int32_t to = 0;  // displacement from the rbp of its frame, or the number of a slot of the host's
+  uint64_t what = 0;  // register, displacement from rbp (as an int64_t), or bits
+
+  friend bool operator==(const ExitValue&, const ExitValue&) = default;
+};
+
+// A frame that an exit leaves for.
+struct ExitFrame {
+  uint32_t body = 0;       // whose: 0 the code's own method
+  uint32_t point = 0;      // where its baseline code goes on, see ir/deopt_points.h
+  uint32_t pc = 0;         // the host's
+  uint32_t values_at = 0;  // in CodeTables::exit_values
+  uint32_t values = 0;
+
+  friend bool operator==(const ExitFrame&, const ExitFrame&) = default;
+};
+
+// The map of an exit: a call of Routines::leave that returns to `offset`, or does not.
+struct ExitRow {
+  uint32_t offset = 0;
+  uint32_t exit = 0;  // its number, see ir/deopt_points.h
+  uint32_t loc = 0;
+  GuardReason reason = GuardReason::kType;
+  bool in_loop = false;
+  bool to_host = false;    // the values are slots of the host's interpreter
+  uint32_t frames_at = 0;  // in CodeTables::exit_frames, the innermost first
+  uint32_t frames = 0;
+
+  friend bool operator==(const ExitRow&, const ExitRow&) = default;
+};
+
 struct CodeTables {
   std::vector<TrapRow> traps;
   std::vector<ProbeRow> probes;
@@ -62,6 +98,14 @@ struct CodeTables {
   std::vector<LoopRange> loop_ranges;  // by rising loop; instrumented copies only
   uint32_t frame_size = 0;             // bytes below rbp; OSR versions: below the baseline frame
   bool counts_edges = false;           // an instrumented copy whose frames a trap must account for
+  std::vector<ExitRow> exits;          // sorted by offset
+  std::vector<ExitFrame> exit_frames;
+  std::vector<ExitValue> exit_values;
+  // Callee-saved registers that the frame keeps, from the one at rbp + saved_at downwards.
+  std::vector<uint8_t> saved;
+  int32_t saved_at = 0;
+  // Baseline code made to be entered in the middle: by point, its offset.
+  std::vector<uint32_t> entries;
 
   friend bool operator==(const CodeTables&, const CodeTables&) = default;
 };
@@ -85,6 +129,8 @@ class Code {
   void set_method(MethodId m) { method_ = m; }
   // Returns the row of a faulting address, or null. Async-signal-safe, logarithmic.
   const TrapRow* trap_at(const void* pc) const noexcept;
+  // Returns the exit whose call returns to an address, or null. Logarithmic.
+  const ExitRow* exit_at(const void* pc) const noexcept;
   // Returns the site that an address belongs to, 0 when none. Logarithmic.
   SiteId site_at(const void* pc) const noexcept;
   // Whether frames of this code must be told to the TrapWalk when a trap unwinds them.

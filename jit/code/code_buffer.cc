@@ -198,9 +198,9 @@ Status CodeBuffer::link(const CodeSpan& span) {
   return {};
 }
 
-Result<CodeSpan> CodeBuffer::publish_bare(CodeSpace& space) {
+Result<CodeSpan> CodeBuffer::publish_bare(CodeSpace& space, bool beyond_budget) {
   if (Status s = close(); !s.ok()) return s.error();
-  auto span = space.allocate(static_cast<uint32_t>(holder_.codeSize()));
+  auto span = space.allocate(static_cast<uint32_t>(holder_.codeSize()), beyond_budget);
   if (!span.ok()) return span.error();
   if (Status s = link(*span); !s.ok()) return s.error();
   if (Status s = space.publish(*span); !s.ok()) return s.error();
@@ -208,8 +208,8 @@ Result<CodeSpan> CodeBuffer::publish_bare(CodeSpace& space) {
 }
 
 Result<std::unique_ptr<Code>> CodeBuffer::publish(CodeSpace& space, uint32_t entry_offset,
-                                                  MethodId method) {
-  auto span = publish_bare(space);
+                                                  MethodId method, bool beyond_budget) {
+  auto span = publish_bare(space, beyond_budget);
   if (!span.ok()) return span.error();
   return std::make_unique<Code>(std::move(span).value(), entry_offset, std::move(tables_), method);
 }

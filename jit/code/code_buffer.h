@@ -78,9 +78,10 @@ class CodeBuffer {
   // Ends the emission and installs the bytes: read-write pages, bytes, read-execute, tables, owner.
   // The buffer is spent. Errors: kInvalidInput for what the assembler refused, kResourceExhausted
   // for the budget.
-  Result<std::unique_ptr<Code>> publish(CodeSpace& space, uint32_t entry_offset, MethodId method);
+  Result<std::unique_ptr<Code>> publish(CodeSpace& space, uint32_t entry_offset, MethodId method,
+                                        bool beyond_budget = false);
   // The same without tables and owner, for stubs and routines: code that must not fault.
-  Result<CodeSpan> publish_bare(CodeSpace& space);
+  Result<CodeSpan> publish_bare(CodeSpace& space, bool beyond_budget = false);
 
  private:
   class FirstError final : public asmjit::ErrorHandler {

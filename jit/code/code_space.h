@@ -60,8 +60,9 @@ class CodeSpace {
   // Returns read-write pages for `size` bytes, all of them int3. Where there is room in the last
   // page, the start is moved by a multiple of 64 bytes that differs from one allocation to the
   // next, so that many small bodies do not meet in the same sets of the caches. Errors:
-  // kResourceExhausted past the budget, or when the kernel refuses.
-  Result<CodeSpan> allocate(uint32_t size);
+  // kResourceExhausted past the budget, or when the kernel refuses. `beyond_budget`: for code that
+  // a call cannot go on without; there is address space for as much again.
+  Result<CodeSpan> allocate(uint32_t size, bool beyond_budget = false);
   // Makes an allocation read-execute. Errors: kResourceExhausted when the kernel refuses.
   Status publish(const CodeSpan& span);
   // Says whose pages these are, for owner_of(); null before the owner dies.

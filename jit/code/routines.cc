@@ -240,7 +240,7 @@ void emit_entry_slow(CodeBuffer& b, EntrySlow slow, void* runtime, EntryFast fas
 }  // namespace
 
 Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtime, EntryFast fast,
-                                  const void* data, const TrapWalk& walk) {
+                                  const void* data, const TrapWalk& walk, const Leaving& leaving) {
   if (Status s = check_cpu(); !s) return s.error();
   CodeBuffer b(space);
   Assembler& a = b.assembler();
@@ -260,6 +260,8 @@ Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtim
   r.trap_exit_at_entry_ = start();
   a.add(rsp, imm(8));
   r.trap_exit_ = b.offset();
+  Label trap_exit = b.new_label();
+  b.bind(trap_exit);
   emit_trap_exit(b, invoke_return, space, walk);
   r.scalable_count64_ = start();
   emit_scalable_count(b, false);
@@ -267,6 +269,12 @@ Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtim
   emit_scalable_count(b, true);
   r.entry_slow_ = start();
   emit_entry_slow(b, slow, runtime, fast, data);
+  if (leaving.leave != nullptr) {
+    r.leave_ = start();
+    emit_leave(b, leaving.leave, runtime, trap_exit, false);
+    r.ask_ = start();
+    emit_leave(b, leaving.ask, runtime, trap_exit, true);
+  }
   Label probes[kProbeRoutines];
   for (uint32_t i = 0; i < kProbeRoutines; ++i) {
     r.probes_[i] = start();

@@ -4,6 +4,7 @@
 //   trap_exit       compiled code -> the innermost invoke: tells the TrapWalk which frames go, and
 //                   unwinds to the Activation
 //   entry_slow      a stub's slow path -> C: all argument registers survive it
+//   leave           an exit of compiled code -> C, and on into another frame: see leave.h
 //   scalable_count  adds to a counter that has left the exact range, see probe_plan.h
 //   probes          compiled code -> C functions that observe: see probe_routines.h
 //
@@ -14,6 +15,7 @@
 #include <span>
 
 #include "jit/code/code_space.h"
+#include "jit/code/leave.h"
 #include "jit/code/probe_routines.h"
 #include "jit/code/trap_walk.h"
 #include "sampler/context.h"
@@ -39,17 +41,23 @@ using InvokeRoutine = uint32_t (*)(const void* target, const uint64_t* gp, const
                                    const uint64_t* stack, uint64_t stack_words, uint64_t* out,
                                    sampler::Activation* activation);
 
+// What exits call; both null where there are none.
+struct Leaving {
+  LeaveSlow leave = nullptr;
+  LeaveSlow ask = nullptr;  // of exits that may stay
+};
+
 class Routines {
  public:
   // From an Activation's stack pointer up to the rbp of its invoke's frame.
   static constexpr uint64_t kInvokeFrame = 64;
 
-  // Emits them. `runtime` is passed to `slow` as it is, `data` to `fast`; `fast` may be null, and
-  // so may be the report of `walk`. The space must outlive every run of its code.
+  // Emits them. `runtime` is passed to `slow` and to `leaving` as it is, `data` to `fast`; `fast`
+  // may be null, and so may be the report of `walk`. The space must outlive every run of its code.
   // Errors: kResourceExhausted, or kUnsupported on a processor that lacks what compiled code needs.
   static Result<Routines> create(CodeSpace& space, EntrySlow slow, void* runtime,
                                  EntryFast fast = nullptr, const void* data = nullptr,
-                                 const TrapWalk& walk = {});
+                                 const TrapWalk& walk = {}, const Leaving& leaving = {});
 
   InvokeRoutine invoke() const { return reinterpret_cast<InvokeRoutine>(span_.data() + invoke_); }
   // Resumed at by the fault handler, with the context's trap_pc set; or jumped to by compiled code
@@ -59,6 +67,9 @@ class Routines {
   const void* trap_exit_at_entry() const { return at(trap_exit_at_entry_); }
   // Jumped to with the method's index in r11d and everything else as at the call.
   const void* entry_slow() const { return at(entry_slow_); }
+  // Called by exits: where they lie is in the tables of their code. Null without `Leaving`.
+  const void* leave() const { return leave_ == 0 ? nullptr : at(leave_); }
+  const void* ask_to_leave() const { return ask_ == 0 ? nullptr : at(ask_); }
   // Called with the counter's address in r11, when it was found at 2^13 or beyond. Keeps every
   // register but r11 and flags. Draws from the context's counter_random.
   const void* scalable_count64() const { return at(scalable_count64_); }
@@ -73,6 +84,7 @@ class Routines {
   CodeSpan span_;
   uint32_t invoke_ = 0, trap_exit_ = 0, trap_exit_at_entry_ = 0, entry_slow_ = 0, loop_pair_ = 0;
   uint32_t scalable_count64_ = 0, scalable_count32_ = 0;
+  uint32_t leave_ = 0, ask_ = 0;
   uint32_t probes_[kProbeRoutines] = {};
 };
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <queue>
 
+#include "jit/ir/deopt_points.h"
+
 namespace uptier::jit {
 namespace {
 
@@ -47,6 +49,9 @@ class Lifetimes {
     for (Block b : f_.layout) {
       for (Value p : f_.params(b)) wanted_[p.index()] = true;
       for (Value v : live_.live_in[b.index()]) wanted_[v.index()] = !is_constant(v);
+    }
+    for (const StatePoint& p : state_points(f_, live_)) {
+      for (Value v : p.live) wanted_[v.index()] = true;
     }
   }
 

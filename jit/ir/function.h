@@ -49,7 +49,7 @@ struct Inst {
   ValueList args = {};
   uint32_t edges_at = 0;  // terminators: first of `edge_count` entries of Function::edges
   uint32_t edge_count = 0;
-  uint64_t imm = 0;  // meaning by Shape: bits of a constant, offset, callee index, probe kind, ...
+  uint64_t imm = 0;  // meaning by Shape: bits of a constant, offset, callee index, probe kind, deopt
 };
 
 struct BlockData {
@@ -80,6 +80,25 @@ struct HostCallee {
   SignatureId signature;
 };
 
+// One frame that an exit leaves for. Its values are operands of the guard, in this order.
+struct DeoptFrame {
+  uint32_t body = 0;           // whose frame: 0 the function's own
+  uint32_t point = 0;          // where its baseline code goes on, see deopt_points.h
+  uint32_t pc = 0;             // the host's, of a frame that goes to its interpreter
+  std::vector<int32_t> slots;  // where each value goes: displacements from the frame's rbp
+  uint32_t host_slots = 0;     // then so many values, of the host's slots in order
+};
+
+// What a guard leaves behind when it fails: frames, the innermost first.
+struct Deopt {
+  uint32_t exit = 0;      // its number, see deopt_points.h
+  bool at_block = false;  // left at a block's start, without a frame_state
+  bool in_loop = false;   // of the function as it was built
+  bool stressed = false;  // asks the runtime whether to fail although it holds
+  bool to_host = false;   // the one frame goes to the host's interpreter, not to baseline code
+  std::vector<DeoptFrame> frames;
+};
+
 class Function {
  public:
   std::string name;
@@ -93,6 +112,9 @@ class Function {
   std::vector<Edge> edges;
   std::vector<Value> pool;
   std::vector<Block> layout;
+  // By a guard's imm - 1. Filled by the optimizing compiler: such a guard has the values of its
+  // frames as operands behind the condition.
+  std::vector<Deopt> deopts;
   uint32_t loop_count = 0;   // loop ids are 0..loop_count-1
   uint32_t site_count = 0;   // site ids are 1..site_count
   uint32_t block_sites = 0;  // sites 1..block_sites are block probes

@@ -274,7 +274,8 @@ void Verifier::check_guards(Block b) {
   const char* lost = "a guard needs a frame_state before it in its block";
   for (InstId id : f_.block(b).insts) {
     const Inst& i = f_.inst(id);
-    if (i.op == Opcode::kGuard && !has_state) report(b, i, lost);
+    bool at_block = i.op == Opcode::kGuard && i.imm != 0 && f_.deopts[i.imm - 1].at_block;
+    if (i.op == Opcode::kGuard && !has_state && !at_block) report(b, i, lost);
     if (i.op == Opcode::kFrameState) has_state = true;
     if (!(info(i.op).effects & kWrites)) continue;
     if (has_state) lost = "a side effect lies between the frame_state and the guard";

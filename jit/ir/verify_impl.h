@@ -33,6 +33,7 @@ class Verifier {
   void check_inst(Block b, const Inst& i);
   void check_shape_operands(Block b, const Inst& i);
   void check_address(Block b, const Inst& i, size_t first);
+  void check_guard(Block b, const Inst& i);
   void check_probe(Block b, const Inst& i);
   void check_call(Block b, const Inst& i);
   void check_call_args(Block b, const Inst& i, size_t first);

@@ -74,13 +74,27 @@ void Verifier::check_shape_operands(Block b, const Inst& i) {
     case Shape::kCallHost: return check_call(b, i);
     case Shape::kBranch:
     case Shape::kSwitch:
-    case Shape::kTrapIf:
-    case Shape::kGuard: return want(b, i, {Type::kI32});
+    case Shape::kTrapIf: return want(b, i, {Type::kI32});
+    case Shape::kGuard: return check_guard(b, i);
     case Shape::kReturn: return result == Type::kNone ? want(b, i, {}) : want(b, i, {result});
     case Shape::kProbe: return check_probe(b, i);
     case Shape::kLoopHeader:
     case Shape::kFrameState: return;
   }
+}
+
+// A guard of optimized code has the values of the frames that it leaves for as well.
+void Verifier::check_guard(Block b, const Inst& i) {
+  if (i.imm == 0 || stage_ == Stage::kBuilt) {
+    if (i.imm != 0) report(b, i, "a guard leaves for frames before there are any");
+    return want(b, i, {Type::kI32});
+  }
+  if (i.imm > f_.deopts.size()) return report(b, i, "what the guard leaves for is not in the table");
+  size_t values = 1;
+  for (const DeoptFrame& frame : f_.deopts[i.imm - 1].frames) {
+    values += frame.slots.size() + frame.host_slots;
+  }
+  if (want_count(b, i, values, values)) want_type(b, i, 0, mask_of(Type::kI32));
 }
 
 // Optimized code observes nothing, so its probes have lost their values.

@@ -1,6 +1,9 @@
+#include <algorithm>
+
 #include "jit/compile.h"
 #include "jit/opt/optimize.h"
 #include "jit/opt/osr_entry.h"
+#include "jit/opt/prune_cold.h"
 #include "jit/x64/emit.h"
 #include "jit/x64/lower.h"
 #include "jit/x64/macros.h"
@@ -42,32 +45,77 @@ Result<std::vector<uint32_t>> counters_of(const Function& f, const OptimizeReque
   return p->blocks;
 }
 
+// Whether a block is worth looking at that a profile has never seen.
+bool may_prune(const OptimizeRequest& r) {
+  return r.prune_cold && r.copy == Copy::kPlain &&
+         std::find(r.block_counts.begin(), r.block_counts.end(), 0u) != r.block_counts.end();
+}
+
+// The body to compile, from where it is entered.
+class Body {
+ public:
+  Body(const CompileInput& in, const OptimizeRequest& r)
+      : in_(in), r_(r), guards_(in.helpers.leave == nullptr ? 0 : count_guards(in.function)) {
+    bool can_leave = in.helpers.leave != nullptr;
+    leaves_ = can_leave && (guards_ != 0 || may_prune(r) || r.ask_to_leave || r.poll != nullptr);
+  }
+
+  Status make() {
+    osr_ = r_.osr_loop.valid() && !r_.from_host;
+    if (leaves_ || r_.osr_loop.valid()) live_ = compute_liveness(in_.function);
+    if (leaves_ || osr_) frame_ = layout_frame(in_.function, live_);
+    Function f = in_.function;
+    if (leaves_) speculate(f);
+    if (r_.from_host) {
+      auto entered = enter_from_host(f, r_.osr_loop, live_);
+      if (!entered.ok()) return entered.error();
+      body_.function = std::move(*entered);
+    } else if (osr_) {
+      auto entered = enter_at_loop(f, r_.osr_loop, live_, frame_);
+      if (!entered.ok()) return entered.error();
+      body_ = std::move(*entered);
+    } else {
+      body_.function = std::move(f);
+    }
+    return {};
+  }
+
+  bool osr() const { return osr_; }
+  uint32_t baseline_frame() const { return osr_ ? frame_.size : 0; }
+  Function& function() { return body_.function; }
+  std::span<const int32_t> slots() const { return body_.slots; }
+
+ private:
+  void speculate(Function& f) {
+    DeoptContext c{live_, frame_, guards_, r_.ask_to_leave};
+    attach_deopts(f, c, r_.to_host);
+    if (r_.ask_to_leave) add_block_guards(f, c);
+    if (r_.poll != nullptr) add_loop_polls(f, c, r_.poll);
+    if (may_prune(r_)) prune_cold(f, c, {r_.block_counts, r_.kept, r_.osr_loop});
+  }
+
+  const CompileInput& in_;
+  const OptimizeRequest& r_;
+  uint32_t guards_;
+  bool leaves_ = false;
+  bool osr_ = false;
+  Liveness live_;
+  FrameLayout frame_;
+  OsrFunction body_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const OptimizeRequest& r) {
   if (Status s = check(in); !s.ok()) return s.error();
   Result<std::vector<uint32_t>> counters = counters_of(in.function, r);
   if (!counters.ok()) return counters.error();
-  bool osr = r.osr_loop.valid() && !r.from_host;
-  OsrFunction body;
-  uint32_t baseline_frame = 0;
-  if (r.from_host) {
-    auto entered = enter_from_host(in.function, r.osr_loop, compute_liveness(in.function));
-    if (!entered.ok()) return entered.error();
-    body.function = std::move(*entered);
-  } else if (osr) {
-    Liveness live = compute_liveness(in.function);
-    FrameLayout frame = layout_frame(in.function, live);
-    baseline_frame = frame.size;
-    auto entered = enter_at_loop(in.function, r.osr_loop, live, frame);
-    if (!entered.ok()) return entered.error();
-    body = std::move(*entered);
-  } else {
-    body.function = in.function;
-  }
-  Optimized o = optimize(body.function, r.block_counts, r.observer);
-  x64::MachineFunction machine = x64::lower(
-      {body.function, o.loops, o.frequencies, osr, body.slots, x64::has_bmi2(), *counters});
+  Body body(in, r);
+  if (Status s = body.make(); !s.ok()) return s.error();
+  Function& f = body.function();
+  Optimized o = optimize(f, r.block_counts, r.observer);
+  x64::MachineFunction machine =
+      x64::lower({f, o.loops, o.frequencies, body.osr(), body.slots(), x64::has_bmi2(), *counters});
   x64::Allocation allocation = x64::allocate_registers(machine);
 #ifndef NDEBUG
   if (machine.insts.size() <= kMostChecked) {
@@ -77,7 +125,7 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
     }
   }
 #endif
-  return x64::emit({in, body.function, machine, allocation, osr, baseline_frame});
+  return x64::emit({in, f, machine, allocation, body.osr(), body.baseline_frame()});
 }
 
 }  // namespace uptier::jit

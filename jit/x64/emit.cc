@@ -36,6 +36,7 @@ Result<std::unique_ptr<Code>> Emitter::run() {
   thread_jumps();
   prologue();
   for (uint32_t b = 0; b < m_.blocks.size(); ++b) emit_block(b);
+  exits();
   jump_tables();
   b_.tables().frame_size = frame_ + 8 * static_cast<uint32_t>(saved_.size());
   return b_.publish(in_.compile.space, 0, in_.compile.method);
@@ -206,6 +207,7 @@ void Emitter::emit_simple(const MInst& i) {
       return;
     }
     case MOp::kReturn: return epilogue();
+    case MOp::kLeave: return leave(i);
     case MOp::kLoadSlab: return load_slab(gp_at(i, i.d));
     case MOp::kCount: return count(i);
     case MOp::kTrap: return b_.trap_now(i.trap, i.loc);

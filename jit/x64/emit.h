@@ -5,6 +5,9 @@
 //   body, hot blocks first
 //   add rsp; pop ...; pop rbp; ret          at each return
 //
+// A guard that fails jumps behind the body, to a call of Routines::leave: five bytes, whose return
+// address finds the exit's row in the tables.
+//
 // An OSR version is entered by a jump, with rbp the baseline frame; its own frame lies below that
 // one, and both go with `mov rsp, rbp; pop rbp; ret`.
 #pragma once

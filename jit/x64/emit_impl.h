@@ -79,6 +79,14 @@ class Emitter {
   void select(const MInst& i);
   void float_select(const MInst& i);
   void trap_if(const MInst& i);
+
+  // ---- emit_exit.cc
+  void leave(const MInst& i);
+  void leave_if(const MInst& i);
+  void exits();
+  void exit_row(const MInst& i);
+  ExitValue exit_value(const MInst& i, const MExitValue& v) const;
+
   void branch(const MInst& i);
   void jump_on(Cond c, const Label& to);
   void switch_on(const MInst& i);
@@ -113,6 +121,11 @@ class Emitter {
     std::vector<Label> targets;
   };
   std::vector<Table> tables_;
+  struct Side {
+    Label label;
+    const MInst* from;
+  };
+  std::vector<Side> sides_;  // calls behind the body
 };
 
 // The condition in asmjit's terms; float equality has none.

@@ -153,6 +153,7 @@ void Emitter::jump_on(Cond c, const Label& to) {
 }
 
 void Emitter::trap_if(const MInst& i) {
+  if (i.exit != UINT32_MAX) return leave_if(i);
   test(i);
   jump_on(i.cond, b_.trap_label(static_cast<TrapCode>(i.flags), i.test_loc));
 }

@@ -54,9 +54,10 @@ class RangeFinder {
       for (uint32_t k = 0; k < i.count(); ++k) {
         const Operand& o = m_.operands[i.operands_at + k];
         if (!o.vreg.valid() || (o.role == Role::kDef) != defs) continue;
-        float weight = o.policy == Policy::kReg   ? f
-                       : o.policy == Policy::kAny ? 0.6f * f
-                                                  : 0.3f * f;
+        float weight = o.policy == Policy::kReg     ? f
+                       : o.policy == Policy::kAny   ? 0.6f * f
+                       : o.policy == Policy::kState ? 0
+                                                    : 0.3f * f;
         bool late = o.role != Role::kUse;
         uint32_t pos = 2 * n + (late ? 1 : 0) + (defs && o.policy == Policy::kFixed ? 1 : 0);
         visit(o.vreg, UsePoint{pos, i.operands_at + k, weight, o.policy},

@@ -127,8 +127,8 @@ void Lowering::select(const Inst& i) {
       cur_.trap = static_cast<TrapCode>(i.aux);
       emit();
       break;
-    case Shape::kTrapIf:
-    case Shape::kGuard: lower_trap_if(i); break;
+    case Shape::kTrapIf: lower_trap_if(i); break;
+    case Shape::kGuard: lower_guard(i); break;
     case Shape::kProbe: lower_probe(i); break;
     case Shape::kLoopHeader:
     case Shape::kFrameState: break;

@@ -290,6 +290,48 @@ void Lowering::lower_trap_if(const Inst& i) {
   emit();
 }
 
+// A guard on a constant leaves or does nothing.
+void Lowering::lower_guard(const Inst& i) {
+  if (i.imm == 0) return lower_trap_if(i);
+  bool asks = f_.deopts[i.imm - 1].stressed;
+  auto known = constant_of(f_.args(i)[0]);
+  if (known == 0u) return leave(i, false);
+  if (!known) {
+    begin(MOp::kTrapIf, 4, i.loc);
+    add_test(f_.args(i)[0], true);
+    cur_.test_loc = i.loc;
+    add_exit(i);
+    emit();
+  }
+  if (asks) leave(i, true);
+}
+
+void Lowering::leave(const Inst& guard, bool asks) {
+  begin(MOp::kLeave, 8, guard.loc);
+  cur_.sub = asks ? 1 : 0;
+  add_exit(guard);
+  emit();
+}
+
+// Gives the current instruction an exit with the values of the guard's frames.
+void Lowering::add_exit(const Inst& guard) {
+  cur_.exit = static_cast<uint32_t>(m_.exits.size());
+  cur_.flags = static_cast<uint8_t>(guard.aux);  // the reason
+  auto values = f_.args(guard).subspan(1);
+  MExit exit{static_cast<uint32_t>(guard.imm - 1), static_cast<uint32_t>(m_.exit_values.size()),
+             static_cast<uint32_t>(values.size())};
+  for (Value v : values) {
+    Type t = f_.type_of(v);
+    if (auto c = constant_of(v)) {
+      m_.exit_values.push_back({UINT32_MAX, t, *c});
+      continue;
+    }
+    m_.exit_values.push_back({static_cast<uint32_t>(cur_operands_.size()), t, 0});
+    cur_operands_.push_back({.vreg = vreg(v), .role = Role::kUse, .policy = Policy::kState});
+  }
+  m_.exits.push_back(exit);
+}
+
 void Lowering::lower_branch(const Inst& i) {
   begin(MOp::kBranch, 4, i.loc);
   add_test(f_.args(i)[0], false);

@@ -14,7 +14,7 @@ constexpr const char* kOpNames[] = {
     "lea",       "bits",          "extend",     "load",      "fload",  "store",     "fstore",
     "alu_store", "div",           "falu",       "funary",    "fsign",  "convert",   "set",
     "select",    "trap_if",       "branch",     "jump",      "switch", "return",    "trap",
-    "call",      "call_indirect", "call_host",  "load_slab", "count"};
+    "call",      "call_indirect", "call_host",  "leave",     "load_slab", "count"};
 
 std::string name(Location l) {
   switch (l.kind()) {
@@ -31,6 +31,7 @@ std::string name(const Operand& o) {
   std::string s = o.role == Role::kDef ? "def " : o.role == Role::kLateUse ? "late " : "";
   s += o.vreg.valid() ? "v" + std::to_string(o.vreg.index()) : "c" + std::to_string(o.constant);
   if (o.policy == Policy::kAny) s += "?";
+  if (o.policy == Policy::kState) s += "~";
   if (!o.at.is_none()) s += "=" + name(o.at);
   if (!o.fixed.is_none()) s += ":" + name(o.fixed);
   return s;

@@ -57,6 +57,7 @@ enum class Role : uint8_t { kUse, kLateUse, kDef };
 enum class Policy : uint8_t {
   kReg,    // needs a register
   kAny,    // a register or a slot
+  kState,  // use: anywhere; it is worth no register and costs none
   kFixed,  // use: moved to `fixed` before the instruction; definition: found in `fixed` after it
 };
 
@@ -132,6 +133,7 @@ enum class MOp : uint8_t {
   kCall,
   kCallIndirect,
   kCallHost,
+  kLeave,     // leaves by its exit                  sub 1: asks whether to, and may come back
   kLoadSlab,  // d = the slab of the calling thread
   kCount,     // increment of the word imm of slab a     destroys the flags, r11
 };
@@ -173,7 +175,8 @@ struct MInst {
   uint32_t edges_at = 0;
   uint32_t edge_count = 0;
   uint64_t imm = 0;   // immediate, constant bits, callee, site
-  uint8_t from = 0;   // kConvert: source Type
+  uint32_t exit = UINT32_MAX;  // kTrapIf, kLeave: in MachineFunction::exits; none: it traps
+  uint8_t from = 0;            // kConvert: source Type
   uint8_t to = 0;     // kConvert: target Type
   uint8_t flags = 0;  // kCallHost: MemFlags; kShiftVar: 1 when the count must be in cl; kTrapIf
 
@@ -215,6 +218,18 @@ struct MProbe {
   SiteId site;
 };
 
+// What an exit takes along: a value of its Deopt in an operand of the instruction, or a constant.
+struct MExitValue {
+  uint32_t operand = UINT32_MAX;  // by place in the instruction's list; none: the constant
+  Type type = Type::kI64;
+  uint64_t bits = 0;
+};
+struct MExit {
+  uint32_t deopt = 0;      // in Function::deopts
+  uint32_t values_at = 0;  // in `exit_values`
+  uint32_t values = 0;
+};
+
 struct MachineFunction {
   std::vector<MInst> insts;
   std::vector<Operand> operands;
@@ -225,6 +240,8 @@ struct MachineFunction {
   std::vector<VregData> vregs;
   std::vector<uint64_t> constants;
   std::vector<MLoop> loops;
+  std::vector<MExit> exits;
+  std::vector<MExitValue> exit_values;
   std::vector<MProbe> probes;  // sorted; no instructions, so that code is the same without them
   bool has_calls = false;
   uint32_t outgoing_words = 0;  // stack arguments of the call with the most

@@ -1,0 +1,162 @@
+#include "jit/ir/attach_deopts.h"
+
+#include "jit/ir/block_exits.h"
+#include "jit/ir/loop_forest.h"
+
+namespace uptier::jit {
+namespace {
+
+std::vector<int32_t> slots_of(const std::vector<Value>& values, const FrameLayout& frame) {
+  std::vector<int32_t> slots;
+  for (Value v : values) slots.push_back(frame.slot[v.index()]);
+  return slots;
+}
+
+std::vector<bool> blocks_in_loops(const Function& f) {
+  std::vector<bool> in(f.blocks.size());
+  LoopForest forest = find_loop_forest(f);
+  for (Block b : f.layout) in[b.index()] = forest.innermost[b.index()].valid();
+  return in;
+}
+
+// Gives a guard its operands and its row.
+void attach(Function& f, InstId guard, Deopt d, const std::vector<Value>& values) {
+  std::vector<Value> args{f.args(f.inst(guard))[0]};
+  args.insert(args.end(), values.begin(), values.end());
+  f.deopts.push_back(std::move(d));
+  f.inst(guard).imm = f.deopts.size();
+  f.inst(guard).args = f.make_list(args);
+}
+
+class GuardAttacher {
+ public:
+  GuardAttacher(Function& f, const DeoptContext& c, bool to_host)
+      : f_(f),
+        c_(c),
+        to_host_(to_host),
+        states_(state_points(f, c.live)),
+        in_loop_(blocks_in_loops(f)) {}
+
+  void run() {
+    size_t next = 0;  // of states_
+    for (Block b : f_.layout) {
+      const StatePoint* state = nullptr;
+      for (size_t n = 0; n < f_.block(b).insts.size(); ++n) {
+        InstId id = f_.block(b).insts[n];
+        if (next < states_.size() && states_[next].state == id) state = &states_[next++];
+        if (f_.inst(id).op == Opcode::kGuard) leave(id, b, *state);
+      }
+    }
+  }
+
+ private:
+  void leave(InstId guard, Block b, const StatePoint& p) {
+    Deopt d;
+    d.exit = exit_++;
+    d.in_loop = in_loop_[b.index()];
+    d.stressed = c_.stressed;
+    d.to_host = to_host_;
+    DeoptFrame frame;
+    frame.point = p.point;
+    frame.pc = static_cast<uint32_t>(f_.inst(p.state).imm);
+    std::vector<Value> values;
+    if (to_host_) {
+      auto named = f_.args(f_.inst(p.state));
+      values.assign(named.begin(), named.end());
+      frame.host_slots = static_cast<uint32_t>(values.size());
+    } else {
+      values = p.live;
+      frame.slots = slots_of(values, c_.frame);
+    }
+    d.frames.push_back(std::move(frame));
+    attach(f_, guard, std::move(d), values);
+  }
+
+  Function& f_;
+  const DeoptContext& c_;
+  bool to_host_;
+  std::vector<StatePoint> states_;
+  std::vector<bool> in_loop_;
+  uint32_t exit_ = 0;
+};
+
+bool is_header(const Function& f, Block b) {
+  return f.inst(f.block(b).insts.front()).op == Opcode::kLoopHeader;
+}
+
+// Puts `exit` in front of a block's instructions, behind a loop_header.
+void put_first(Function& f, Block b, const std::vector<InstId>& exit) {
+  auto& insts = f.block(b).insts;
+  insts.insert(insts.begin() + (is_header(f, b) ? 1 : 0), exit.begin(), exit.end());
+}
+
+}  // namespace
+
+void attach_deopts(Function& f, const DeoptContext& c, bool to_host) {
+  if (c.guards != 0) GuardAttacher(f, c, to_host).run();
+}
+
+// ---- Blocks -----------------------------------------------------------------------------------
+
+BlockExits::BlockExits(Function& f, const DeoptContext& c)
+    : f_(f), c_(c), position_(layout_positions(f)), in_loop_(blocks_in_loops(f)) {}
+
+Value BlockExits::make(Block b, const Inst& i, Type result, std::vector<InstId>& out) {
+  out.push_back(f_.add_inst(i, result));
+  Value v = f_.inst(out.back()).result;
+  f_.value(v).block = b;
+  return v;
+}
+
+void BlockExits::add(Block b, GuardReason reason, bool holds, std::vector<InstId>& out) {
+  Inst constant{.op = Opcode::kConst, .type = Type::kI32, .imm = holds ? 1u : 0u};
+  Value condition = make(b, constant, Type::kI32, out);
+  add(b, reason, condition, c_.stressed && holds, out);
+}
+
+void BlockExits::add(Block b, GuardReason reason, Value condition, bool stressed,
+                     std::vector<InstId>& out) {
+  Inst guard{.op = Opcode::kGuard, .aux = static_cast<uint32_t>(reason)};
+  guard.args = f_.make_list({{condition}});
+  out.push_back(f_.add_inst(guard, Type::kNone));
+  std::vector<Value> values = live_at_start(f_, c_.live, b);
+  Deopt d;
+  d.exit = c_.guards + position(b);
+  d.at_block = true;
+  d.in_loop = in_loop_[b.index()];
+  d.stressed = stressed;
+  DeoptFrame frame;
+  frame.point = position(b);
+  frame.slots = slots_of(values, c_.frame);
+  d.frames.push_back(std::move(frame));
+  attach(f_, out.back(), std::move(d), values);
+}
+
+void add_block_guards(Function& f, const DeoptContext& c) {
+  BlockExits exits(f, c);
+  for (Block b : f.layout) {
+    if (b == f.entry()) continue;
+    std::vector<InstId> exit;
+    exits.add(b, GuardReason::kUser, true, exit);
+    put_first(f, b, exit);
+  }
+}
+
+//   word = load.i32 address; guard word == 0
+void add_loop_polls(Function& f, const DeoptContext& c, const uint32_t* word) {
+  BlockExits exits(f, c);
+  for (Block b : f.layout) {
+    if (!is_header(f, b)) continue;
+    std::vector<InstId> poll;
+    Inst address{.op = Opcode::kConst, .type = Type::kRef};
+    address.imm = reinterpret_cast<uintptr_t>(word);
+    Value at = exits.make(b, address, Type::kRef, poll);
+    Inst load{.op = Opcode::kLoad, .type = Type::kI32, .args = f.make_list({{at}})};
+    Value set = exits.make(b, load, Type::kI32, poll);
+    Inst test{.op = Opcode::kEqz, .type = Type::kI32, .args = f.make_list({{set}})};
+    exits.add(b, GuardReason::kUser, exits.make(b, test, Type::kI32, poll), false, poll);
+    put_first(f, b, poll);
+  }
+}
+
+}  // namespace uptier::jit

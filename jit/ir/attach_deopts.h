@@ -1,0 +1,38 @@
+// attach_deopts: makes a function's guards leave for baseline code instead of trapping.
+//
+// A guard gets the values that its frames need as operands behind the condition, so every pass
+// keeps them as it keeps any use, and what they have become is known where the code is emitted.
+// They want no register: see Policy::kState.
+//
+//   Thread: none of their own.
+#pragma once
+
+#include <cstdint>
+
+#include "jit/ir/deopt_points.h"
+#include "jit/ir/frame_layout.h"
+#include "jit/ir/function.h"
+
+namespace uptier::jit {
+
+// What leaving needs to know of the function as it was built.
+struct DeoptContext {
+  const Liveness& live;
+  const FrameLayout& frame;
+  uint32_t guards = 0;    // count_guards()
+  bool stressed = false;  // guards ask the runtime whether to fail although they hold
+};
+
+// Guards that the host declared. `to_host`: they leave for the host's interpreter, with the values
+// that their frame_states name. `f` as it was built.
+void attach_deopts(Function& f, const DeoptContext& c, bool to_host);
+
+// Puts a guard on a constant at the start of each block but the entry, which the runtime may fail.
+// For tests.
+void add_block_guards(Function& f, const DeoptContext& c);
+
+// Makes each loop header read a word and leave when it is not 0: how a running frame is called
+// back.
+void add_loop_polls(Function& f, const DeoptContext& c, const uint32_t* word);
+
+}  // namespace uptier::jit

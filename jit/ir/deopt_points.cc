@@ -1,0 +1,119 @@
+#include "jit/ir/deopt_points.h"
+
+#include <algorithm>
+
+namespace uptier::jit {
+namespace {
+
+bool is_constant(const Function& f, Value v) {
+  InstId i = f.value(v).inst;
+  return i.valid() && f.inst(i).op == Opcode::kConst;
+}
+
+// Calls `visit(place)` for each frame_state of a block that a guard leaves to.
+template <typename Visit>
+void each_guarded(const Function& f, Block b, Visit visit) {
+  const auto& insts = f.block(b).insts;
+  uint32_t last = UINT32_MAX;  // the state in force
+  bool told = false;
+  for (uint32_t n = 0; n < insts.size(); ++n) {
+    const Inst& i = f.inst(insts[n]);
+    if (i.op == Opcode::kFrameState) {
+      last = n;
+      told = false;
+    } else if ((info(i.op).effects & kWrites) != 0) {
+      last = UINT32_MAX;
+    } else if (i.op == Opcode::kGuard && last != UINT32_MAX && !told) {
+      told = true;
+      visit(last);
+    }
+  }
+}
+
+// Walks a block backwards with the set of what is needed.
+class BlockWalk {
+ public:
+  BlockWalk(const Function& f, const Liveness& live, Block b) : f_(f), needed_(f.values.size()) {
+    const auto& insts = f.block(b).insts;
+    at_ = static_cast<uint32_t>(insts.size());
+    block_ = b;
+    for (const Edge& e : f.successors(b)) {
+      for (Value v : live.live_in[e.to.index()]) need(v);
+      for (Value v : f.list(e.args)) need(v);
+    }
+  }
+
+  // Returns what is needed behind the instruction at `place`; places fall from call to call.
+  std::vector<Value> behind(uint32_t place) {
+    const auto& insts = f_.block(block_).insts;
+    for (; at_ > place + 1; --at_) step(f_.inst(insts[at_ - 1]));
+    std::vector<Value> live;
+    for (Value v : list_) {
+      if (needed_[v.index()]) live.push_back(v);
+    }
+    std::sort(live.begin(), live.end(), [](Value a, Value b) { return a.index() < b.index(); });
+    live.erase(std::unique(live.begin(), live.end()), live.end());
+    return live;
+  }
+
+ private:
+  // Plain copies, which alone are entered at points, read no values of probes.
+  void step(const Inst& i) {
+    if (i.result.valid()) needed_[i.result.index()] = false;
+    if (i.op == Opcode::kProbe || i.op == Opcode::kLoopHeader) return;
+    for (Value v : f_.args(i)) need(v);
+  }
+
+  void need(Value v) {
+    if (needed_[v.index()] || is_constant(f_, v)) return;
+    needed_[v.index()] = true;
+    list_.push_back(v);
+  }
+
+  const Function& f_;
+  Block block_;
+  uint32_t at_;
+  std::vector<bool> needed_;
+  std::vector<Value> list_;  // whatever was needed at some time
+};
+
+}  // namespace
+
+std::vector<StatePoint> state_points(const Function& f, const Liveness& live) {
+  std::vector<StatePoint> points;
+  for (Block b : f.layout) {
+    size_t first = points.size();
+    each_guarded(f, b, [&](uint32_t place) {
+      StatePoint p{f.block(b).insts[place], b, place, 0, {}};
+      p.point = static_cast<uint32_t>(f.layout.size() + points.size());
+      points.push_back(std::move(p));
+    });
+    if (points.size() == first) continue;
+    BlockWalk walk(f, live, b);
+    for (size_t n = points.size(); n-- > first;) points[n].live = walk.behind(points[n].place);
+  }
+  return points;
+}
+
+std::vector<Value> live_at_start(const Function& f, const Liveness& live, Block b) {
+  std::vector<Value> values;
+  for (Value v : f.params(b)) values.push_back(v);
+  for (Value v : live.live_in[b.index()]) {
+    if (!is_constant(f, v)) values.push_back(v);
+  }
+  return values;
+}
+
+uint32_t count_guards(const Function& f) {
+  uint32_t n = 0;
+  for (Block b : f.layout) {
+    for (InstId i : f.block(b).insts) n += f.inst(i).op == Opcode::kGuard;
+  }
+  return n;
+}
+
+uint32_t count_points(const Function& f, const std::vector<StatePoint>& states) {
+  return static_cast<uint32_t>(f.layout.size() + states.size());
+}
+
+}  // namespace uptier::jit

@@ -1,0 +1,45 @@
+// DeoptPoints: the places of baseline code that optimized code may leave to, and what baseline code
+// needs there.
+//
+//   point k           the start of block k of the build order
+//   point blocks + n  right behind the n-th frame_state that a guard leaves to, in build order
+//
+// What is live at a point has a canonical slot there (see frame_layout.h); constants have none and
+// are made again. Nothing between a frame_state and its guards writes, so what ran in between may
+// run a second time.
+//
+// Exits are numbered too, the same in every version: guard n of the build order is exit n, and exit
+// guards + k is block k, left because it was never expected to run.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "jit/ir/function.h"
+#include "jit/ir/liveness.h"
+
+namespace uptier::jit {
+
+// A frame_state that has a guard.
+struct StatePoint {
+  InstId state;
+  Block block;
+  uint32_t place = 0;  // of the state in its block
+  uint32_t point = 0;
+  std::vector<Value> live;  // behind it, no constants; sorted
+};
+
+// `f` as it was built, in build order. Cost: linear in the blocks that have guards.
+std::vector<StatePoint> state_points(const Function& f, const Liveness& live);
+
+// Returns what baseline code needs at the start of a block: parameters and what is live into it,
+// without constants.
+std::vector<Value> live_at_start(const Function& f, const Liveness& live, Block b);
+
+// Returns the number of guards of a function as it was built.
+uint32_t count_guards(const Function& f);
+
+// Returns the points that a function has: one more than the highest number.
+uint32_t count_points(const Function& f, const std::vector<StatePoint>& states);
+
+}  // namespace uptier::jit

@@ -1,0 +1,72 @@
+// Exits: calls that leave the code, and the rows that say what they take along.
+#include "jit/x64/emit_impl.h"
+
+namespace uptier::jit::x64 {
+
+// Where the code has come to its end, or, for tests, asks whether it has.
+void Emitter::leave(const MInst& i) {
+  const Helpers& h = in_.compile.helpers;
+  b_.call_address(i.sub != 0 ? h.ask_to_leave : h.leave);
+  exit_row(i);
+}
+
+void Emitter::leave_if(const MInst& i) {
+  test(i);
+  sides_.push_back({b_.new_label(), &i});
+  jump_on(i.cond, sides_.back().label);
+}
+
+void Emitter::exits() {
+  auto first = in_.baseline_frame;
+  b_.tables().saved.assign(saved_.begin(), saved_.end());
+  b_.tables().saved_at = -static_cast<int32_t>(first) - 8;
+  for (const Side& s : sides_) {
+    b_.bind(s.label);
+    b_.call_address(in_.compile.helpers.leave);
+    exit_row(*s.from);
+  }
+}
+
+// Of the call that has just been emitted.
+void Emitter::exit_row(const MInst& i) {
+  const MExit& exit = m_.exits[i.exit];
+  const Deopt& d = in_.function.deopts[exit.deopt];
+  CodeTables& t = b_.tables();
+  ExitRow row;
+  row.offset = b_.offset();
+  row.exit = d.exit;
+  row.loc = i.loc;
+  row.reason = static_cast<GuardReason>(i.flags);
+  row.in_loop = d.in_loop;
+  row.to_host = d.to_host;
+  row.frames_at = static_cast<uint32_t>(t.exit_frames.size());
+  row.frames = static_cast<uint32_t>(d.frames.size());
+  const MExitValue* next = m_.exit_values.data() + exit.values_at;
+  for (const DeoptFrame& frame : d.frames) {
+    auto values = static_cast<uint32_t>(frame.slots.size()) + frame.host_slots;
+    auto at = static_cast<uint32_t>(t.exit_values.size());
+    t.exit_frames.push_back({frame.body, frame.point, frame.pc, at, values});
+    for (uint32_t n = 0; n < values; ++n) {
+      ExitValue v = exit_value(i, *next++);
+      bool slot = n < frame.slots.size();
+      v.to = slot ? frame.slots[n] : static_cast<int32_t>(n - frame.slots.size());
+      t.exit_values.push_back(v);
+    }
+  }
+  t.exits.push_back(row);
+}
+
+ExitValue Emitter::exit_value(const MInst& i, const MExitValue& v) const {
+  using From = ExitValue::From;
+  bool wide = is_wide(v.type);
+  if (v.operand == UINT32_MAX) return {From::kConstant, wide, 0, v.bits};
+  Location at = m_.operands[i.operands_at + v.operand].at;
+  if (at.is_slot()) {
+    int64_t from = slot(at.index(), 8).offset();
+    return {From::kFrame, wide, 0, static_cast<uint64_t>(from)};
+  }
+  bool xmm = class_of(at.index()) == RegClass::kXmm;
+  return {xmm ? From::kXmm : From::kGp, wide, 0, at.index() & 15};
+}
+
+}  // namespace uptier::jit::x64

@@ -1,0 +1,166 @@
+// What exits of compiled code call: a guard has failed, or a block runs that was left out.
+//
+// The law is that of slow_paths.cc, with its exception: baseline code that can be entered is made
+// when the first frame needs it, on the thread that does (docs/notes/0013). It is kept from then
+// on, as long as the method has code at all, and it is not refused for want of room.
+#include <vector>
+
+#include "jit/code/leave.h"
+#include "tiering/runtime_impl.h"
+
+namespace uptier::tiering {
+namespace {
+
+// What write_frame() and its caller may take below the frame that is entered.
+constexpr uint64_t kLeaveStack = 2048;
+
+jit::Leave trap(TrapCode code) {
+  Runtime::raise(code);
+  return jit::Leave::kTrap;
+}
+
+}  // namespace
+
+jit::Leave RuntimeImpl::leave(jit::LeaveState& s, bool forced) noexcept {
+  const jit::Code& from = *space_->owner_of(jit::inside_of(s));
+  const jit::ExitRow& row = *from.exit_at(s.pc);
+  Method& m = method(from.method().index());
+  m.left.fetch_add(1, std::memory_order_relaxed);
+  // What was called back has not failed.
+  bool called_back = row.reason == GuardReason::kUser && !m.exits.is_guard(row.exit);
+  if (!forced && !called_back) count_exit(m, row.exit);
+  return row.to_host ? leave_for_host(m, s, from, row) : leave_for_baseline(m, s, from, row);
+}
+
+jit::Leave RuntimeImpl::ask_to_leave(jit::LeaveState& s) noexcept {
+  if (!stress_.point(StressKind::kGuard)) return jit::Leave::kStay;
+  return leave(s, true);
+}
+
+jit::Leave RuntimeImpl::leave_for_baseline(Method& m, jit::LeaveState& s, const jit::Code& from,
+                                           const jit::ExitRow& row) noexcept {
+  const Version* to = enterable_version(m);
+  if (to == nullptr) return trap(TrapCode::kHost);
+  jit::enter_baseline(s, from, row, *to->code);
+  uint64_t lowest = s.rbp() - s.frame_bytes - s.buffer_bytes - kLeaveStack;
+  bool room = lowest >= sampler::current_context()->stack_limit && lowest < s.rbp();
+  return room ? jit::Leave::kEnter : trap(TrapCode::kStackExhausted);
+}
+
+// The frame stays where it is while the host runs, and goes when it returns.
+jit::Leave RuntimeImpl::leave_for_host(Method& m, jit::LeaveState& s, const jit::Code& from,
+                                       const jit::ExitRow& row) noexcept {
+  const jit::CodeTables& t = from.tables();
+  const jit::ExitFrame& frame = t.exit_frames[row.frames_at];
+  std::vector<uint64_t> slots(frame.values);
+  for (uint32_t n = 0; n < frame.values; ++n) {
+    const jit::ExitValue& v = t.exit_values[frame.values_at + n];
+    uint64_t bits = jit::value_at_exit(s, v);
+    slots[n] = v.wide ? bits : static_cast<uint32_t>(bits);
+  }
+  // The block is left by no edge that is counted.
+  if (from.counts_edges()) frames_dropped(m.id.index(), from.site_at(jit::inside_of(s)), 1);
+  HostFrame f{m.id, frame.pc, row.reason, frame.values, slots.data()};
+  s.result = m.info.host_resume(&f);
+  jit::restore_saved(s, from);
+  bool trapped = sampler::current_context()->pending_trap != 0;
+  return trapped ? jit::Leave::kTrap : jit::Leave::kReturn;
+}
+
+// Returns the method's baseline code for frames that leave better code, made if need be; null when
+// the host does not describe the method any more.
+const Version* RuntimeImpl::enterable_version(Method& m) noexcept {
+  for (int tries = 0; tries < 100; ++tries) {
+    const Version* v = m.enterable.load(std::memory_order_acquire);
+    if (usable(v)) return v;
+    AttachedThread* t = here();
+    if (t != nullptr) t->enter_blocked(__builtin_frame_address(0));
+    bool made = make_enterable(m);
+    if (t != nullptr) t->leave_blocked();
+    if (!made) return nullptr;
+  }
+  return nullptr;
+}
+
+bool RuntimeImpl::make_enterable(Method& m) {
+  std::lock_guard compile(m.compile_mutex);
+  if (usable(m.enterable.load(std::memory_order_acquire))) return true;
+  Plan plan{.method = m.id};
+  uint64_t start = now_ns();
+  auto v = std::make_unique<Version>();
+  v->method = m.id;
+  v->enterable = true;
+  Status s = make_baseline(m, plan, *v);
+  v->compile_ns = now_ns() - start;
+  std::lock_guard lock(state_mutex_);
+  if (s) {
+    install(m, std::move(v));
+    return true;
+  }
+  m.last_error = s.error().message;
+  losses_.compiles_failed++;
+  return false;
+}
+
+// ---- Exits that are taken too often -----------------------------------------------------------
+
+void RuntimeImpl::count_exit(Method& m, uint32_t exit) noexcept {
+  if (!m.exits.count(exit)) return;
+  AttachedThread* t = here();
+  sampler::Note n;
+  n.kind = sampler::NoteKind::kExit;
+  n.method = m.id.index();
+  n.loop = exit;
+  bool told = t != nullptr && t->ring().push(n, {});
+  if (!told) return m.exits.ask_again(exit);
+  wake_worker();
+}
+
+// Worker's side. The caller holds the state mutex.
+void RuntimeImpl::consider_exit(Method& m, uint32_t exit) {
+  ExitDecision d = decide_exit(m.exits.snapshot(exit), policy_);
+  bool banned = d.action == Action::kBan;
+  m.exits.answer(exit, d.met, banned, policy_);
+  if (!d.met || m.removed) return;
+  observer_.log(m, action_name(d.action), "exit at " + m.exits.name(exit) + ": " + d.reason);
+  if (m.exits.is_guard(exit)) {
+    if (banned) withdraw_optimized(m);
+    return;
+  }
+  optimize_anew(m);
+}
+
+// Takes a version out of service, and calls back the frames that loop in it.
+void RuntimeImpl::give_up(Version& v) {
+  if (!v.retired) reclaimer_.retire(v);
+  v.leave.store(1, std::memory_order_relaxed);
+}
+
+// Asks for another version, and for others of the loops when they are next entered.
+void RuntimeImpl::optimize_anew(Method& m) {
+  for (uint32_t i = 0; i < m.loop_count; ++i) {
+    auto* v = const_cast<Version*>(m.osr[i].exchange(nullptr, std::memory_order_acq_rel));
+    if (v != nullptr) give_up(*v);
+    m.osr_asked[i].store(false, std::memory_order_relaxed);
+  }
+  bool has_entry = usable(m.optimized.load(std::memory_order_relaxed));
+  bool spent = m.optimized_versions >= options_.max_recompiles;
+  if (!has_entry || m.optimized_requested || spent) return;
+  request(m, {.method = m.id, .tier = Tier::kOptimized, .use_profile = true}, 1e18);
+}
+
+// A guard that its host declared is in every version: the method goes back to what it had before
+// and stays there. Its baseline code is made again at the next call.
+void RuntimeImpl::withdraw_optimized(Method& m) {
+  m.guard_banned = true;
+  queue_.remove(m.id);
+  m.optimized_requested = false;
+  for (uint32_t i = 0; i < m.loop_count; ++i) m.osr_requested[i] = false;
+  withdraw_locked(m);
+  m.wants_optimized = false;
+  for (auto& v : m.versions) {
+    if (v->tier == Tier::kOptimized && !v->freed) give_up(*v);
+  }
+}
+
+}  // namespace uptier::tiering
