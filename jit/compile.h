@@ -77,8 +77,8 @@ struct BaselineRequest {
   // What the instrumented copy counts, by plan_probes for this very body; null: one 64-bit counter
   // of the thread's own a block, block k at 8 * (k - 1). Plain copies do not depend on it.
   const ProbePlan* probes = nullptr;
-  // Makes a plain copy that can be entered at every point (see ir/deopt_points.h): the places are in
-  // CodeTables::entries. Its body is that of the other plain copies.
+  // Makes a plain copy that can be entered at every point (see ir/deopt_points.h): the places are
+  // in CodeTables::entries. Its body is that of the other plain copies.
   bool enterable = false;
   // Guards leave for the host's interpreter instead of trapping.
   bool to_host = false;

@@ -141,7 +141,8 @@ TEST(Deopt, the_decision_names_the_site_and_the_limit) {
   for (const DecisionRecord& d : r.runtime->report().decisions) {
     if (d.action == "recompile" && d.reason.find("exit at") == 0) reason = d.reason;
   }
-  EXPECT_EQ(reason, "exit at block 4: 5 exits in a loop, the limit is 5 after 0 retries");
+  EXPECT_EQ(reason,
+            "exit at block 4 (unreached): 5 exits in a loop, the limit is 5 after 0 retries");
 }
 
 TEST(Deopt, code_to_leave_for_is_made_once_and_again_after_eviction) {

@@ -87,7 +87,7 @@ TEST(MethodExits, number_guards_then_blocks_in_build_order) {
   MethodExits exits(body(), policy());
   EXPECT_EQ(exits.name(0), "guard 1 (type, @11)");
   EXPECT_EQ(exits.name(1), "guard 2 (bounds, @22)");
-  EXPECT_EQ(exits.name(2 + 3), "block 4");
+  EXPECT_EQ(exits.name(2 + 3), "block 4 (unreached)");
   EXPECT_FALSE(exits.snapshot(0).in_loop);
   EXPECT_TRUE(exits.snapshot(1).in_loop);
   EXPECT_TRUE(exits.snapshot(1).declared);

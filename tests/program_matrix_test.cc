@@ -35,6 +35,17 @@ const Mode kModes[] = {
      "/stress/flip_forced"},
     {"late_compiler", "--stress=delay=all", "/stress/delay_forced"},
     {"little_room", "--policy=always -O flush_first=2 -O code_budget=196608", "/losses/evictions"},
+    {"guards_fail", "--tier=optimized --stress=guard=every:5", "/stress/guard_forced"},
+    {"all_guards_fail", "--policy=always -O flush_first=4 --stress=guard=all",
+     "/stress/guard_forced"},
+    {"guards_fail_behind_osr", "--policy=never --stress=osr=random:0.05:7,guard=random:0.05:3",
+     "/stress/guard_forced"},
+    {"guards_fail_with_little_room",
+     "--policy=always -O flush_first=2 -O code_budget=196608 --stress=guard=random:0.01:9",
+     "/losses/evictions"},
+    {"cold_blocks", "--policy=always -O flush_first=2 -O deopt_cold=on -O cold_samples=1", ""},
+    {"cold_blocks_called_back",
+     "--policy=always -O workers=0 -O deopt_cold=on -O osr_out=on -O cold_samples=1", ""},
     {"explicit_bounds", "--explicit-bounds", ""},
 };
 

@@ -25,11 +25,12 @@ TEST(ReportJson, has_every_field_of_the_report) {
   EXPECT_EQ(keys(j), (Keys{"methods_registered", "code_bytes_in_service", "code_bytes_freed",
                            "compile_ns_total", "overhead_share", "methods", "decisions", "losses",
                            "stress"}));
-  EXPECT_EQ(
-      keys(j["methods"][0]),
-      (Keys{"method", "name", "module_key", "function_index", "hash", "tier", "calls",
-            "sampled_calls", "loop_iterations", "bursts", "flushes", "osr_entries", "left", "observing",
-            "interval", "error_bound", "dual_error", "sites", "exits", "versions", "last_error"}));
+  EXPECT_EQ(keys(j["methods"][0]),
+            (Keys{"method",      "name",        "module_key",    "function_index",  "hash",
+                  "tier",        "calls",       "sampled_calls", "loop_iterations", "bursts",
+                  "flushes",     "osr_entries", "left",          "observing",       "interval",
+                  "error_bound", "dual_error",  "sites",         "exits",           "versions",
+                  "last_error"}));
   EXPECT_EQ(keys(j["methods"][0]["versions"][0]),
             (Keys{"tier", "copy", "osr_loop", "code_bytes", "compile_ns", "retired", "freed"}));
   EXPECT_EQ(keys(j["decisions"][0]), (Keys{"sequence", "method", "method_name", "action", "reason",

@@ -76,9 +76,9 @@ void MethodExits::compiled() {
 std::string MethodExits::name(uint32_t exit) const {
   const Site& s = sites_[exit];
   std::string at = s.location == 0 ? "" : "@" + std::to_string(s.location);
-  if (!is_guard(exit)) return "block " + std::to_string(s.block) + (at.empty() ? "" : " " + at);
-  return "guard " + std::to_string(exit + 1) + " (" + guard_reason_name(s.reason) +
-         (at.empty() ? ")" : ", " + at + ")");
+  std::string what =
+      is_guard(exit) ? "guard " + std::to_string(exit + 1) : "block " + std::to_string(s.block);
+  return what + " (" + guard_reason_name(s.reason) + (at.empty() ? ")" : ", " + at + ")");
 }
 
 std::vector<ExitReport> MethodExits::report() const {

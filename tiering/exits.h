@@ -41,7 +41,7 @@ class MethodExits {
   void compiled();
 
   bool is_guard(uint32_t exit) const { return exit < guards_; }
-  // Returns "guard 2 (type, @12)" or "block 7 (@30)".
+  // Returns "guard 2 (type, @12)" or "block 7 (unreached, @30)".
   std::string name(uint32_t exit) const;
   std::vector<ExitReport> report() const;
 

@@ -94,8 +94,8 @@ struct Decision {
 
 // What is known of a place where optimized code is left.
 struct ExitSnapshot {
-  uint64_t exits = 0;     // since the last answer that was no keep
-  uint32_t retries = 0;   // times that the limit was met
+  uint64_t exits = 0;    // since the last answer that was no keep
+  uint32_t retries = 0;  // times that the limit was met
   bool in_loop = false;
   bool declared = false;  // a guard of the host's, which no compilation removes
 };

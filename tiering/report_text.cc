@@ -105,8 +105,8 @@ void sites_lines(std::string& out, const MethodReport& m) {
 void exits_lines(std::string& out, const MethodReport& m) {
   for (size_t i = 0; i < std::min<size_t>(m.exits.size(), kSitesShown); ++i) {
     const ExitReport& e = m.exits[i];
-    std::string where = e.guard != 0 ? "guard " + std::to_string(e.guard)
-                                     : "block " + std::to_string(e.block);
+    std::string where =
+        e.guard != 0 ? "guard " + std::to_string(e.guard) : "block " + std::to_string(e.block);
     line(out, "      left at %s (%s): %llu%s", where.c_str(), guard_reason_name(e.reason),
          ull(e.exits), e.banned ? ", banned" : "");
   }

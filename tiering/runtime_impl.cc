@@ -107,9 +107,9 @@ Status RuntimeImpl::start() {
   if (!space) return space.error();
   space_ = std::move(*space);
   fast_ = std::make_unique<sampler::FastSampling>(this, capacity, schedule_);
-  auto routines = jit::Routines::create(*space_, uptier_enter, this, sampler::uptier_take_sample,
-                                        fast_.get(), {uptier_frames_dropped, this},
-                                        {uptier_leave, uptier_ask_to_leave});
+  auto routines =
+      jit::Routines::create(*space_, uptier_enter, this, sampler::uptier_take_sample, fast_.get(),
+                            {uptier_frames_dropped, this}, {uptier_leave, uptier_ask_to_leave});
   if (!routines) return routines.error();
   routines_ = std::move(*routines);
   auto registration = jit::CodeRegistration::add(*space_, routines_.trap_exit());

@@ -23,7 +23,7 @@ namespace uptier {
 // A frame that compiled code gives back to the host's interpreter, because a guard has failed.
 struct HostFrame {
   MethodId method;
-  uint32_t pc = 0;                  // of the frame_state
+  uint32_t pc = 0;  // of the frame_state
   GuardReason reason = GuardReason::kUser;
   uint32_t slot_count = 0;
   const uint64_t* slots = nullptr;  // bits of what the frame_state names, zero-extended

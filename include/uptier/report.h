@@ -68,8 +68,8 @@ struct SiteReport {
 // A place where compiled code was left for plainer code: a guard, or a block that was taken never
 // to run. Counts are over all versions of the method.
 struct ExitReport {
-  SiteId block = 0;       // the block's site
-  uint32_t guard = 0;     // the guard's number in build order, from 1; 0: the block's start
+  SiteId block = 0;    // the block's site
+  uint32_t guard = 0;  // the guard's number in build order, from 1; 0: the block's start
   GuardReason reason = GuardReason::kUnreached;
   uint32_t location = 0;  // of the guard
   uint64_t exits = 0;     // stress does not count

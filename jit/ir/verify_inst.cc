@@ -89,7 +89,8 @@ void Verifier::check_guard(Block b, const Inst& i) {
     if (i.imm != 0) report(b, i, "a guard leaves for frames before there are any");
     return want(b, i, {Type::kI32});
   }
-  if (i.imm > f_.deopts.size()) return report(b, i, "what the guard leaves for is not in the table");
+  if (i.imm > f_.deopts.size())
+    return report(b, i, "what the guard leaves for is not in the table");
   size_t values = 1;
   for (const DeoptFrame& frame : f_.deopts[i.imm - 1].frames) {
     values += frame.slots.size() + frame.host_slots;

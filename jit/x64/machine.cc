@@ -9,12 +9,12 @@ constexpr const char* kRegNames[kRegCount] = {
     "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"};
 
 constexpr const char* kOpNames[] = {
-    "label",     "entry",         "load_frame", "mov",       "const",  "fconst",    "alu",
-    "alu_trap",  "alu_overflow",  "mul_imm",    "neg",       "not",    "shift_imm", "shift_var",
-    "lea",       "bits",          "extend",     "load",      "fload",  "store",     "fstore",
-    "alu_store", "div",           "falu",       "funary",    "fsign",  "convert",   "set",
-    "select",    "trap_if",       "branch",     "jump",      "switch", "return",    "trap",
-    "call",      "call_indirect", "call_host",  "leave",     "load_slab", "count"};
+    "label",     "entry",         "load_frame", "mov",    "const",     "fconst",    "alu",
+    "alu_trap",  "alu_overflow",  "mul_imm",    "neg",    "not",       "shift_imm", "shift_var",
+    "lea",       "bits",          "extend",     "load",   "fload",     "store",     "fstore",
+    "alu_store", "div",           "falu",       "funary", "fsign",     "convert",   "set",
+    "select",    "trap_if",       "branch",     "jump",   "switch",    "return",    "trap",
+    "call",      "call_indirect", "call_host",  "leave",  "load_slab", "count"};
 
 std::string name(Location l) {
   switch (l.kind()) {

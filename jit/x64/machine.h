@@ -174,10 +174,10 @@ struct MInst {
   uint32_t test_loc = 0;  // kTrapIf: of its own trap, which is in `flags`
   uint32_t edges_at = 0;
   uint32_t edge_count = 0;
-  uint64_t imm = 0;   // immediate, constant bits, callee, site
+  uint64_t imm = 0;            // immediate, constant bits, callee, site
   uint32_t exit = UINT32_MAX;  // kTrapIf, kLeave: in MachineFunction::exits; none: it traps
   uint8_t from = 0;            // kConvert: source Type
-  uint8_t to = 0;     // kConvert: target Type
+  uint8_t to = 0;              // kConvert: target Type
   uint8_t flags = 0;  // kCallHost: MemFlags; kShiftVar: 1 when the count must be in cl; kTrapIf
 
   uint32_t count() const { return many ? many : operand_count; }
