@@ -14,7 +14,7 @@ with the lowest and the highest. Outputs are compared before anything is timed.
 """
 import argparse, json, os, shutil, statistics, subprocess, sys
 
-from compare import geomean
+from programs import geomean
 from measure import guest_seconds
 
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples", "calc",

@@ -4,20 +4,22 @@
 Bad news would be: loops with a share of 1 % or more that are off by more than 3 % and by more than
 the noise.
 
-Per program, three runs take turns: `uptier run --loops` as it is (the first loop_records executions
-after each flush are timed), and twice with every execution timed. Per loop, the median over rounds
-of the ratio of its total to the one of a full run of the same round, less 1: of the extrapolated
-total (`off`), and of the other full run (`noise`: what the machine makes of the same thing twice).
-With --least, of the least totals of all rounds instead: cycles go on while the machine does
-something else, which a long execution meets and a short one does not, so on a busy machine only the
-least are comparable. Shown are the mean, weighted by exclusive cycles, and the worst, over loops
-whose share is at least 1 %. Timing every execution disturbs what it times, outer loops most: its
-cost is subtracted as a constant, and what it does to caches and branch predictors is not. So the
-worst is given for innermost loops and for the others apart.
+The truth about a loop is a run that times every execution of it. Timing a short loop that often
+disturbs what it lies in by some ten cycles an execution, more than can be subtracted as a constant;
+so a loop whose executions are shorter than --short cycles has a run in which it alone is timed, and
+those that are longer share one in which the short ones are not. Loops that are not timed are counted
+all the same. With --together, the truth is one run that times every execution of every loop.
+
+Per program, runs take turns: `uptier run --loops` as it is, and twice the truth of each loop. Per
+loop, the median over rounds of the ratio of its total to that of the truth of the same round, less
+1: of the extrapolated total (`off`), and of the other truth (`noise`: what the machine makes of the
+same thing twice). With --least, of the least totals of all rounds instead. Shown are the mean,
+weighted by exclusive cycles, and the worst, over loops whose share is at least 1 %, for innermost
+loops and for the others apart.
 """
 import argparse, json, os, statistics, subprocess
 
-from compare import PROGRAMS, read_programs
+from programs import PROGRAMS, read_programs
 
 EVERY = 1 << 30
 
@@ -29,13 +31,27 @@ def loops(command):
     return {(l["function_index"], l["loop"]): l for l in json.loads(r.stderr) if l["cycles"]}
 
 
+def truths(a, wasm, some):
+    """Returns {key: row} of every loop with a share, timed at each of its executions."""
+    run = [a.tool, "run", "--loops=json", "-O", f"loop_records={EVERY}"]
+    if a.together:
+        return loops(run + wasm)
+    shared = [k for k, l in some.items() if l["share"] >= 0.005]
+    lone = [k for k in shared if some[k]["cycles"] / some[k]["entries"] < a.short]
+    groups = [[k] for k in lone] + [[k for k in shared if k not in lone]]
+    rows = {}
+    for group in filter(None, groups):
+        chosen = ",".join(f"{function}:{loop}" for function, loop in group)
+        rows.update(loops(run + ["-O", f"time_loops={chosen}"] + wasm))
+    return rows
+
+
 def compare(a, wasm):
-    run = [a.tool, "run", "--loops=json"]
     some, every, again = [], [], []
     for _ in range(a.rounds):
-        some.append(loops(run + wasm))
-        every.append(loops(run + ["-O", f"loop_records={EVERY}"] + wasm))
-        again.append(loops(run + ["-O", f"loop_records={EVERY}"] + wasm))
+        some.append(loops([a.tool, "run", "--loops=json"] + wasm))
+        every.append(truths(a, wasm, some[0]))
+        again.append(truths(a, wasm, some[0]))
 
     def off(runs, key):
         if a.least:
@@ -50,7 +66,7 @@ def compare(a, wasm):
             continue
         if statistics.median(run[key]["share"] for run in every) >= 0.01:
             rows.append((off(some, key), off(again, key),
-                         statistics.median(run[key]["exclusive_cycles"] for run in every),
+                         statistics.median(run[key]["exclusive_cycles"] for run in some),
                          every[0][key]))
     return rows
 
@@ -72,6 +88,10 @@ def main():
     ap.add_argument("--programs", help="comma separated; all by default")
     ap.add_argument("--test-size", action="store_true", help="small runs: quick, and less precise")
     ap.add_argument("--least", action="store_true", help="compare the least of all rounds")
+    ap.add_argument("--together", action="store_true",
+                    help="the truth of all loops from one run")
+    ap.add_argument("--short", type=float, default=3000,
+                    help="cycles below which a loop's truth is a run of its own")
     ap.add_argument("--details", action="store_true", help="a line for each loop")
     a = ap.parse_args()
     programs = [p for p in read_programs() if not a.programs or p[0] in a.programs.split(",")]

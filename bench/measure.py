@@ -7,7 +7,7 @@ lowest and the highest.
 """
 import json, os, re, statistics, subprocess, sys, tempfile
 
-from compare import PROGRAMS, geomean, read_programs
+from programs import PROGRAMS, geomean, read_programs
 
 NEVER = 1 << 27  # the widest interval there is: no call is sampled
 KINDS = ["block", "edge", "call_target", "value", "loop"]

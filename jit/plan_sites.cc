@@ -57,6 +57,12 @@ class Planner {
   void place_loops() {
     std::vector<bool> chosen = select_loops(find_loop_forest(f_), r_.loops);
     plan_.loops.assign(chosen.size(), ProbePlan::kNone);
+    plan_.times.assign(chosen.size(), plan_.records != 0 && !r_.loops.timed);
+    if (r_.loops.timed) {
+      for (uint32_t l : *r_.loops.timed) {
+        if (l < chosen.size()) plan_.times[l] = plan_.records != 0;
+      }
+    }
     for (size_t l = 0; l < chosen.size(); ++l) {
       if (chosen[l]) plan_.loops[l] = take(sampler::kLoopWords);
     }
@@ -131,7 +137,7 @@ std::array<uint64_t, sampler::kLoopPublicWords> loop_counts(const ProbePlan& pla
   if (loop.index() >= plan.loops.size() || plan.loops[loop.index()] == ProbePlan::kNone) return out;
   auto words = slab.subspan(plan.loops[loop.index()] / 8, out.size());
   std::copy(words.begin(), words.end(), out.begin());
-  uint64_t open = slab[plan.loops[loop.index()] / 8 + sampler::kLoopState] >> 32;
+  uint64_t open = sampler::loop_open(slab[plan.loops[loop.index()] / 8 + sampler::kLoopState]);
   out[sampler::kLoopEntries] -= std::min(open, out[sampler::kLoopEntries]);
   if (loop.index() + 1 == plan.loops.size()) {
     out[sampler::kLoopIterations] = out[sampler::kLoopEntries];

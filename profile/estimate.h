@@ -29,7 +29,7 @@ struct Observed {
 // the rising ones take what was released in proportion to how much they rise. So the estimates of a
 // site add up to what its total came to, weighted.
 //
-// Of a loop, only some executions are timed, the first ones after each snapshot, while what loops
+// Of a loop, only some executions are timed, evenly spread between two snapshots, while what loops
 // do changes as a program goes on. So the sample is stratified: those timed between two snapshots
 // stand for the entries that came on between them, and for earlier ones that none stood for yet:
 //

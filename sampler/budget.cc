@@ -10,13 +10,13 @@ constexpr double kShortestHorizon = 50e6, kLongestHorizon = 2e9;  // ns
 constexpr double kMostSaved = 500e6;                              // ns of time
 constexpr double kFirstTick = 10e6;                               // ns of time
 constexpr double kDefaultNoise = 1.0;
-constexpr double kMostNarrowed = 4;  // rungs a tick
-constexpr double kRepay = 4;         // debts are settled in a quarter of a horizon
+constexpr double kMostNarrowed = 4;     // rungs a tick
+constexpr double kRepay = 4;            // debts are settled in a quarter of a horizon
+constexpr double kTargets = 0.5;        // what their profile is worth, that of blocks being 1
+constexpr double kFewTargets = 10'000;  // fewer are worth less
 constexpr uint32_t kWidest = Ladder::kPowers - 1;
 
 }  // namespace
-
-double Budget::Need::at(double level) const { return std::clamp(level * g - have, 0.0, most); }
 
 void Budget::tick(uint64_t elapsed_ns, std::span<const MethodLoad> loads, std::span<Rate> rates) {
   auto elapsed = static_cast<double>(elapsed_ns);
@@ -28,7 +28,10 @@ void Budget::tick(uint64_t elapsed_ns, std::span<const MethodLoad> loads, std::s
     Known& k = known_[load.method];
     if (k.sample_ns == 0) born_ns += load.spent_ns;
     observe(k, load, elapsed);
-    needs_.push_back(need_of(k, load, horizon));
+  }
+  target_weight_ = weight_of_targets(loads);
+  for (const MethodLoad& load : loads) {
+    needs_.push_back(need_of(known_[load.method], load, horizon));
   }
   account(elapsed, loads);
   double earned = options_.budget * options_.margin;
@@ -38,10 +41,10 @@ void Budget::tick(uint64_t elapsed_ns, std::span<const MethodLoad> loads, std::s
   double level = level_for(std::max(0.0, earned * horizon + settle));
   double opportunities = 0, samples = 0;
   for (size_t i = 0; i < loads.size(); ++i) {
-    double missing = needs_[i].at(level);
-    rates[i] = rate_for(loads[i], needs_[i], missing);
-    opportunities += needs_[i].most;
-    samples += missing;
+    double planned = needs_[i].at(level);
+    rates[i] = rate_for(loads[i], needs_[i], planned);
+    opportunities += needs_[i].opportunities;
+    samples += planned;
   }
   multiplier_ = samples > 0 ? opportunities / samples : 1;
   // Twice a tick's plan, so that an uneven load does not brake, and what has been saved or overrun.
@@ -83,12 +86,32 @@ void Budget::observe(Known& k, const MethodLoad& load, double elapsed) const {
   }
 }
 
+double Budget::mass_of(const MethodLoad& load) const {
+  if (load.mass <= 0 || load.total <= 0) return 1;
+  return (load.mass + target_weight_ * load.targets) / load.total;
+}
+
+// Returns how many executions of blocks one indirect call weighs as much as.
+double Budget::weight_of_targets(std::span<const MethodLoad> loads) const {
+  double blocks = 0, targets = 0, all = 0;
+  for (const MethodLoad& load : loads) {
+    if (load.total <= 0) continue;
+    double rate = known_[load.method].rate / load.total;
+    blocks += rate * load.mass;
+    targets += rate * load.targets;
+    all += load.targets;
+  }
+  if (targets <= 0) return 0;
+  return kTargets * std::min(1.0, all / kFewTargets) * blocks / targets;
+}
+
 Budget::Need Budget::need_of(const Known& k, const MethodLoad& load, double horizon) const {
   Need n{};
   n.cost = k.sample_ns > 0 ? k.sample_ns : mean_sample_ns_;
-  n.most = load.wanted ? k.rate * horizon : 0;
-  n.have = load.have;
-  double mass = load.mass > 0 ? load.mass : k.rate * std::max(elapsed_, horizon);
+  n.opportunities = load.wanted ? k.rate * horizon : 0;
+  n.most = n.opportunities;
+  if (load.enough > 0 && load.total > load.enough) n.most *= load.enough / load.total;
+  double mass = k.rate * horizon * mass_of(load);
   double noise = load.noise > 0 ? load.noise : kDefaultNoise;
   double root = std::cbrt(mass * noise / n.cost);
   n.g = root * root;
@@ -105,7 +128,7 @@ double Budget::level_for(double spend) const {
   };
   double high = 0;
   for (const Need& n : needs_) {
-    if (n.g > 0) high = std::max(high, (n.have + n.most) / n.g);
+    if (n.g > 0) high = std::max(high, n.most / n.g);
   }
   if (cost_at(high) <= spend) return high;
   double low = 0;
@@ -119,12 +142,13 @@ double Budget::level_for(double spend) const {
   return low;
 }
 
-Rate Budget::rate_for(const MethodLoad& load, const Need& need, double missing) const {
+Rate Budget::rate_for(const MethodLoad& load, const Need& need, double planned) const {
   if (!load.wanted) return Rate::off(options_.burst);
   if (!load.rate.samples()) return start_rate();
   // Some sample in a horizon or two.
-  double widest = std::clamp(std::log2(std::max(1.0, need.most * 2)), 0.0, double{kWidest});
-  double ideal = missing > 0 ? std::log2(std::max(1.0, need.most / missing)) : widest;
+  double all = need.opportunities;
+  double widest = std::clamp(std::log2(std::max(1.0, all * 2)), 0.0, double{kWidest});
+  double ideal = planned > 0 ? std::log2(std::max(1.0, all / planned)) : widest;
   ideal = std::min(ideal, widest);
   double now = std::log2(interval_of(load.rate));
   if (ideal > now + 0.25) {

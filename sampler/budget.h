@@ -3,17 +3,29 @@
 // Three things hold the line, each faster than the one before:
 //
 //  1. tick(), at the worker's pace, plans. It knows of every method its opportunities f (calls and
-//     slots of loops a ns), the cost c of a sample, the samples n it has, its
-//     mass w (its share of the profile) and its noise rho (convergence.h). The expected distance of
-//     the program's profile from the truth is sum w rho / sqrt(n), and the least of it for a given
-//     sum c n lies, by Lagrange's rule, where
+//     slots of loops a ns), the cost c of a sample, its mass w (executions of its sites a ns) and
+//     its noise rho (convergence.h). The expected distance of what runs next from the truth is sum
+//     w rho / sqrt(n), and the least of it for a given sum c n lies, by Lagrange's rule, where
 //
 //         n = level * g,    g = (w * rho / c)^(2/3).
 //
-//     So the level is found (bisection) at which what is still missing, level * g - n, but no more
-//     than a horizon's opportunities, costs what may be spent in the horizon; and the interval is
-//     opportunities / missing. Methods that are known enough fall behind the level and pay for
-//     those that are not. The horizon is as long as the past, 50 ms to 2 s.
+//     So the level is found (bisection) at which n costs what may be spent in the horizon, n no
+//     more than the horizon's opportunities; and the interval is opportunities / n. Samples that a
+//     method has already do not count: they stand for what ran when they were taken. A profile of
+//     the whole run has the least noise when all of it is sampled alike, since n samples of weights
+//     that differ tell less than n equal ones; and a program changes.
+//
+//     A profile is two distributions, of blocks and of the targets of indirect calls, and the
+//     second may lie in methods that are little of the first. So w is the method's share of the
+//     blocks and kTargets (1/2) times its share of the targets, once there are enough of them to
+//     speak of.
+//
+//     The limit of that is `enough`: a method of which so many equal samples would be enough is not
+//     sampled more densely than they would be, in all that it has done so far: at an interval of
+//     opportunities so far / enough at least. So what is known costs ever less, in all
+//     enough * ln(opportunities) samples, and what it costs is as good as 2 * enough equal ones.
+//
+//     The horizon is as long as the past, 50 ms to 2 s.
 //
 //  2. The account. What may be spent in a horizon is budget * margin * horizon plus the balance:
 //     time earns budget * margin, samples cost what cost.h says they do. An overrun is paid back
@@ -40,6 +52,7 @@
 //   method.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -63,9 +76,11 @@ struct MethodLoad {
   double opportunities = 0;  // calls, and iterations / burst, likewise; see Progress in schedule.h
   double spent_ns = 0;       // on them: CostModel::spent_ns
   double mass = 0;           // estimated executions of its sites, all in all; 0: not known
+  double targets = 0;        // estimated indirect calls, likewise
   double noise = 0;          // Convergence::noise; 0: not known
-  double have = 0;           // effective samples so far: Convergence::samples
-  bool wanted = true;        // false: it is off (converged, optimized, without a copy)
+  double total = 0;          // opportunities so far; 0: not known
+  double enough = 0;         // samples that would be enough for all of them; 0: not known
+  bool wanted = true;        // false: it is off (optimized, resting, without a copy)
 };
 
 class Budget {
@@ -99,13 +114,16 @@ class Budget {
     double quiet_ns = 0;   // since its last sample
   };
   struct Need {
-    double g, have, most, cost;
-    double at(double level) const;  // samples missing
+    double g, most, cost;  // most: samples that make sense
+    double opportunities;  // in the horizon
+    double at(double level) const { return std::min(level * g, most); }
   };
 
   void account(double elapsed, std::span<const MethodLoad> loads);
   void observe(Known& k, const MethodLoad& load, double elapsed) const;
   Need need_of(const Known& k, const MethodLoad& load, double horizon) const;
+  double mass_of(const MethodLoad& load) const;  // for each opportunity
+  double weight_of_targets(std::span<const MethodLoad> loads) const;
   double level_for(double spend) const;
   Rate rate_for(const MethodLoad& load, const Need& need, double missing) const;
   void adapt_start(double born_ns, double could_spend);
@@ -119,6 +137,7 @@ class Budget {
   double elapsed_ = 0, spent_ = 0, balance_ = 0, last_share_ = 0, multiplier_ = 1;
   double mean_sample_ns_ = 100;  // a guess until there are some
   uint64_t allowance_ = 0;
+  double target_weight_ = 0;
   uint32_t start_rung_ = 0;
 };
 

@@ -109,6 +109,7 @@ Verdict Convergence::end_window() {
     return Verdict::kMore;
   }
   double inverse = 1 / window_.samples() + 1 / history_.samples();
+  ++compared_;
   last_distance_ = distance();
   last_allowed_ = std::max(options_.epsilon, bound(options_.drift_alpha, inverse));
   if (windows_ >= kLeastWindows && last_distance_ > last_allowed_) {

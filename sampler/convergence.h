@@ -86,6 +86,8 @@ class Convergence {
   double last_distance() const { return last_distance_; }
   double last_allowed() const { return last_allowed_; }
   uint32_t windows() const { return windows_; }
+  // Whole windows that were compared, ever.
+  uint32_t compared() const { return compared_; }
   uint32_t drifts() const { return drifts_; }
 
  private:
@@ -114,7 +116,8 @@ class Convergence {
   double rho0_ = 0;  // of the baseline
   double last_distance_ = 0;
   double last_allowed_ = 0;
-  uint32_t windows_ = 0;  // compared so far, since the last drift
+  uint32_t windows_ = 0;  // learnt from, since the last drift
+  uint32_t compared_ = 0;
   uint32_t drifts_ = 0;
   bool converged_ = false;
 };

@@ -3,7 +3,9 @@
 
 namespace uptier::sampler {
 
-const void* FastSampling::take(uint32_t method, ThreadContext& context) const noexcept {
+const void* FastSampling::take(uint32_t method, ThreadContext& context) noexcept {
+  uint64_t taken = context.samples_taken.load(std::memory_order_relaxed);
+  uint64_t started = taken % CostMeter::kEvery == 0 ? __builtin_ia32_rdtsc() : 0;
   if (context.runtime != runtime_) return nullptr;
   const PerMethod& m = methods_[method];
   const void* entry = m.entry.load(std::memory_order_acquire);  // pairs with set_entry()
@@ -27,12 +29,19 @@ const void* FastSampling::take(uint32_t method, ThreadContext& context) const no
   s.call_countdown = static_cast<int32_t>(s.call_gap) - 1;
   count_sample(s);
   spend_sample(context);
+  if (started != 0) {
+    uint64_t gone = __builtin_ia32_rdtsc() - started;
+    if (gone < CostMeter::kInterrupted) {
+      timed_.fetch_add(1, std::memory_order_relaxed);
+      cycles_.fetch_add(gone, std::memory_order_relaxed);
+    }
+  }
   return entry;
 }
 
 extern "C" const void* uptier_take_sample(uint32_t method, const void* fast,
                                           ThreadContext* context) noexcept {
-  return static_cast<const FastSampling*>(fast)->take(method, *context);
+  return static_cast<FastSampling*>(const_cast<void*>(fast))->take(method, *context);
 }
 
 }  // namespace uptier::sampler

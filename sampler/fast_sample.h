@@ -7,6 +7,8 @@
 // the countdown, and returns the instrumented entry; or it returns null having changed nothing:
 // where a flush, a change of rate or the end of a rung is due, call_event() takes the event.
 //
+// One sample in CostMeter::kEvery of a thread is timed, as the slower paths are by CostMeter.
+//
 //   Thread: take() the context's own; entries and rates are published by whoever installs versions
 //   and sets rates.
 #pragma once
@@ -16,6 +18,7 @@
 #include <memory>
 
 #include "sampler/context.h"
+#include "sampler/cost.h"
 #include "sampler/schedule.h"
 
 namespace uptier::sampler {
@@ -36,7 +39,12 @@ class FastSampling {
   const MethodRate& rate(uint32_t method) const { return methods_[method].rate; }
 
   // Handles a countdown below zero. Returns the code to run, or null: not a plain sample.
-  const void* take(uint32_t method, ThreadContext& context) const noexcept;
+  const void* take(uint32_t method, ThreadContext& context) noexcept;
+
+  // What take() took, of all threads. `events` is left out. Thread: any.
+  CostCounts::Row timed() const noexcept {
+    return {0, timed_.load(std::memory_order_relaxed), cycles_.load(std::memory_order_relaxed)};
+  }
 
  private:
   struct PerMethod {
@@ -47,6 +55,7 @@ class FastSampling {
   const void* runtime_;
   const Ladder& ladder_;
   std::unique_ptr<PerMethod[]> methods_;
+  std::atomic<uint64_t> timed_{0}, cycles_{0};
 };
 
 // What the entry_slow routine calls: (method, FastSampling, context) -> address or null. Touches no

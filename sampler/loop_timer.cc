@@ -1,6 +1,9 @@
 // Compiled with -mgeneral-regs-only: see loop_timer.h.
 #include "sampler/loop_timer.h"
 
+#include <sys/syscall.h>
+#include <time.h>
+
 #include "sampler/context.h"
 
 namespace uptier::sampler {
@@ -12,18 +15,47 @@ uint64_t cycles_now() noexcept { return __builtin_ia32_rdtsc(); }
 
 uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
-constexpr uint64_t kOneOpen = uint64_t{1} << 32;
-
-uint32_t recorded(const uint64_t* words) { return static_cast<uint32_t>(words[kLoopState]); }
-
 }  // namespace
+
+// ---- Absences ---------------------------------------------------------------------------------
+
+// The system call itself: the C library's function may use vector registers.
+uint64_t LoopTimer::CpuClock::thread_cpu_ns() noexcept {
+  timespec t;
+  long result = SYS_clock_gettime;
+  asm volatile("syscall"
+               : "+a"(result)
+               : "D"(CLOCK_THREAD_CPUTIME_ID), "S"(&t)
+               : "rcx", "r11", "memory");
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+void LoopTimer::set_clock(const CpuClock& clock, uint64_t now) noexcept {
+  clock_ = clock;
+  looked_at_ = now;
+  if (clock_.read != nullptr) looked_cpu_ = clock_.read();
+}
+
+void LoopTimer::look_away(uint64_t now) noexcept {
+  uint64_t cpu = clock_.read();
+  auto used = static_cast<uint64_t>(Uint128{cpu - looked_cpu_} * clock_.cycles_per_ns >> 32);
+  away_ += less(now - looked_at_, used);
+  looked_at_ = now;
+  looked_cpu_ = cpu;
+}
+
+void LoopTimer::look_away_before(const uint64_t* words, uint64_t now) noexcept {
+  if (clock_.read == nullptr) return;
+  bool is_long = words[kLoopCycles] > words[kLoopTimed] * kLong;
+  if (now - looked_at_ > (is_long ? kLong / 16 : kStale)) look_away(now);
+}
 
 // ---- The stack --------------------------------------------------------------------------------
 
 void LoopTimer::drop() noexcept {
   Entry& e = top();
   --depth_;
-  e.words[kLoopState] -= kOneOpen;
+  e.words[kLoopState] += kOneOpen;
   bump(losses_.stale);
   if (depth_ != 0) {
     top().child += e.child;
@@ -55,7 +87,7 @@ LoopTimer::Entry* LoopTimer::outer_of(const uint64_t* words) noexcept {
 }
 
 void LoopTimer::spoil(const uint64_t* words) noexcept {
-  if (words[kLoopState] < kOneOpen) return;
+  if (loop_open(words[kLoopState]) == 0) return;
   for (uint32_t i = 0; i < depth_; ++i) {
     if (stack_[i].words == words) stack_[i].spoiled = true;
   }
@@ -63,28 +95,51 @@ void LoopTimer::spoil(const uint64_t* words) noexcept {
 
 // ---- Events -----------------------------------------------------------------------------------
 
-void LoopTimer::enter(const LoopKey& key) noexcept {
+LoopTimer::Entry* LoopTimer::push(const LoopKey& key, uint64_t now) noexcept {
   unwind(key.frame);
   while (depth_ != 0 && top().frame == key.frame && (key.function || top().slab != key.slab)) {
     drop();
   }
   drop_to(find(key));
+  uint64_t& state = key.words[kLoopState];
+  uint64_t open = loop_open(state);
+  LoopPace pace = LoopPace::of(key.words);
+  uint32_t level = pace.drawn_at;
+  bool recorded = false;
+  if (state + open * kOneOpen == UINT64_MAX) {
+    state += 1 + pace.take(LoopPace::warm_up(key.words), random_, recorded);
+    pace.store(key.words);
+  } else if (open == 0) {
+    return nullptr;  // what made it be seen was stale
+  }
   if (depth_ == kDepth) {
     bump(losses_.full);
     spoil(key.words);
     if (++refused_ == kPatience) drop_to(0);
-    return;
+    return nullptr;
   }
   refused_ = 0;
+  look_away_before(key.words, now);
   Entry& e = stack_[depth_++];
-  key.words[kLoopState] += kOneOpen;
+  state -= kOneOpen;
   e.slab = key.slab;
   e.words = key.words;
   e.frame = key.frame;
+  e.away = away_;
   e.child = e.overhead = e.nested = 0;
   e.iterations = key.words[kLoopIterations];
+  e.level = level;
+  e.recorded = recorded;
   e.spoiled = false;
-  e.start = cycles_now();
+  return &e;
+}
+
+void LoopTimer::enter(const LoopKey& key) noexcept {
+  if (Entry* e = push(key, cycles_now())) e->start = cycles_now();
+}
+
+void LoopTimer::enter(const LoopKey& key, uint64_t now) noexcept {
+  if (Entry* e = push(key, now)) e->start = now;
 }
 
 void LoopTimer::leave(const LoopKey& key, uint64_t now) noexcept {
@@ -98,31 +153,35 @@ void LoopTimer::leave(const LoopKey& key, uint64_t now) noexcept {
 void LoopTimer::complete(const LoopKey& key, uint64_t now) noexcept {
   Entry& e = top();
   uint64_t net = less(now - e.start, costs_.inner + e.overhead);
+  if (net >= kLong && clock_.read != nullptr) {
+    look_away(now);
+    uint64_t away = away_ - e.away;
+    if (away <= net) net -= away;
+  }
   if (net < e.child) net = e.child;  // the costs that were subtracted are an estimate
   uint64_t iterations = e.words[kLoopIterations] - e.iterations;
   --depth_;
-  e.words[kLoopState] -= kOneOpen;
+  e.words[kLoopState] += kOneOpen;
   if (depth_ != 0) {
     top().child += net;
     top().overhead += e.overhead + costs_.outer;
   }
-  Entry* outer = e.words[kLoopState] >= kOneOpen ? outer_of(e.words) : nullptr;
+  Entry* outer = loop_open(e.words[kLoopState]) != 0 ? outer_of(e.words) : nullptr;
   if (outer != nullptr) {
     outer->nested += iterations;
     outer->spoiled |= e.spoiled;
   }
+  if (!e.recorded) return;
   if (e.spoiled) {
     bump(losses_.spoiled);
-  } else if (recorded(e.words) < key.records) {
+  } else if (keeps(e.words, e.level, random_)) {
     record(e, net, iterations - e.nested);
+    widen_loop(e.words, key.records);
   }
-  // From the last record on code calls enter no more: executions inside of `outer` go unseen.
-  if (outer != nullptr && recorded(e.words) >= key.records) outer->spoiled = true;
 }
 
 void LoopTimer::record(const Entry& e, uint64_t net, uint64_t iterations) noexcept {
   uint64_t* w = e.words;
-  ++w[kLoopState];
   ++w[kLoopTimed];
   w[kLoopTimedIterations] += iterations;
   w[kLoopCycles] += net;
@@ -181,7 +240,8 @@ LoopTimer::Costs LoopTimer::measure(void (*pair)(uint64_t* slab)) noexcept {
 LoopTimer::Costs LoopTimer::measure() noexcept {
   LoopTimer timer;
   return least_costs([&timer](uint64_t* slab) {
-    LoopKey key{slab, slab, reinterpret_cast<uintptr_t>(slab), kRounds, false};
+    LoopKey key{slab, slab, reinterpret_cast<uintptr_t>(slab), INT32_MAX, false};
+    --slab[kLoopState];
     timer.enter(key);
     timer.leave(key, cycles_now());
   });

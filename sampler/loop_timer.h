@@ -4,12 +4,14 @@
 //
 //   0 entries         executions whose entry was seen
 //   1 iterations      visits of the header
-//   2 timed           executions timed from entry to exit; the first `records` after each flush
+//   2 timed           executions timed from entry to exit, and kept (loop_pace.h)
 //   3 timed_iterations, 4 cycles, 5 exclusive_cycles, 6 7 sum of squared cycles (128 bits): of
-//   those 8 state           timed since the last flush | entries on the stack << 32
+//   those 8 state           entries to the next that is timed - (those on the stack << 32)
+//   9..15             the rest of the pace
 //
-// Code counts words 0 and 1 itself and calls enter while `timed since the last flush` is below
-// `records`, leave while an entry is on the stack.
+// Code counts words 0 and 1 itself, and calls enter when the state falls below zero: at each entry
+// that is drawn, and at all while an entry of the site is on the stack. It calls leave while one
+// is.
 //
 // An entry on the stack is recorded only if its own exit is seen, by the same slab, site and frame.
 // Whoever misses an exit (a trap, another copy, OSR) leaves a stale entry behind. It is dropped,
@@ -24,11 +26,23 @@
 // whatever code, less the cost of the probes in between; exclusive ones leave out the timed loops
 // inside, so inclusive = exclusive + what was timed inside. A full stack refuses and counts.
 //
-// Recursion: an inner execution of the same loop site has its own record, its iterations are taken
-// off the outer one. Where that cannot be known the outer one is not recorded (spoiled).
+// Recursion: an inner execution of the same loop site has its own entry, drawn or not, and its
+// iterations are taken off the outer one. Where they cannot be known the outer one is not recorded
+// (spoiled).
 //
-// Cycles are of the time stamp counter: of the clock that ticks at a constant rate, read without
-// fences, so differences of tens of cycles are noise.
+// Cycles are of the time stamp counter, which ticks at a constant rate, read without fences, so
+// differences of tens of cycles are noise. It runs on while the thread waits for a processor. The
+// thread's CPU clock does not, but costs a system call; so it is read where a reading is some
+// hundredth of what is timed:
+//
+//     away = cycles since the last reading - CPU time since then
+//
+// is read after an execution of kLong cycles or more, before one of a loop whose executions are
+// that long on average, and before any when the last reading is kStale old; an execution is worth
+// its cycles less what `away` grew by. Without a reading at its start, absence since the last one
+// is counted as within the execution if it fits in there: it is longer than kLong, and the others
+// of its site are not. Absences in executions below kLong stay in, so none there is worth more than
+// that.
 //
 // Compiled without vector instructions, see probe_call.h.
 //
@@ -37,24 +51,10 @@
 
 #include <cstdint>
 
+#include "sampler/loop_pace.h"
 #include "sampler/probe_call.h"
 
 namespace uptier::sampler {
-
-inline constexpr uint32_t kLoopEntries = 0;
-inline constexpr uint32_t kLoopIterations = 1;
-inline constexpr uint32_t kLoopTimed = 2;
-inline constexpr uint32_t kLoopTimedIterations = 3;
-inline constexpr uint32_t kLoopCycles = 4;
-inline constexpr uint32_t kLoopExclusive = 5;
-inline constexpr uint32_t kLoopSquaresLow = 6;
-inline constexpr uint32_t kLoopSquaresHigh = 7;
-inline constexpr uint32_t kLoopState = 8;
-inline constexpr uint32_t kLoopWords = 9;
-inline constexpr uint32_t kLoopPublicWords = 8;
-
-// Lets the site be timed again: `records` more. The owner calls it at its flushes.
-inline void rearm_loop(uint64_t* words) { words[kLoopState] &= ~uint64_t{UINT32_MAX}; }
 
 // Which execution, and by which rules. `extra` of the calls below is packed().
 struct LoopKey {
@@ -74,6 +74,8 @@ class LoopTimer {
   static constexpr uint32_t kDepth = 64;
   // Refusals in a row after which the whole stack is taken for stale.
   static constexpr uint32_t kPatience = 4096;
+  static constexpr uint64_t kLong = 200'000;     // cycles: some 50 us
+  static constexpr uint64_t kStale = 4'000'000;  // cycles: some ms
 
   // Executions that were not recorded, by reason. Written by the owner, read by any thread.
   struct Losses {
@@ -95,11 +97,28 @@ class LoopTimer {
   // The same for enter and leave themselves, without compiled code around them.
   static Costs measure() noexcept;
 
+  // Without `read` nothing is known of absences.
+  struct CpuClock {
+    uint64_t (*read)() noexcept = nullptr;  // the thread's CPU time, in ns
+    uint64_t cycles_per_ns = 0;             // in units of 2^-32
+
+    static CpuClock of_thread(double cycles_per_ns) {
+      return {thread_cpu_ns, static_cast<uint64_t>(cycles_per_ns * 0x1p32)};
+    }
+    static uint64_t thread_cpu_ns() noexcept;
+  };
+
   void set_costs(Costs c) { costs_ = c; }
   Costs costs() const { return costs_; }
+  // `now` in cycles.
+  void set_clock(const CpuClock& clock, uint64_t now) noexcept;
+  void seed(uint64_t random) { random_ = random; }
 
-  // `now` is when the exit was seen; enter takes its own time, last.
+  // The state word of the key's site has just fallen below zero. Takes the time last.
   void enter(const LoopKey& key) noexcept;
+  // The same at a time that is given.
+  void enter(const LoopKey& key, uint64_t now) noexcept;
+  // `now` is when the exit was seen.
   void leave(const LoopKey& key, uint64_t now) noexcept;
   // The frame goes on in an instrumented copy, coming from another one.
   void arrive(const uint64_t* slab, uint64_t frame) noexcept;
@@ -118,10 +137,13 @@ class LoopTimer {
     uint64_t* words;
     uint64_t frame;
     uint64_t start;
+    uint64_t away;        // at the start
     uint64_t child;       // net cycles of timed loops inside
     uint64_t overhead;    // cost of their probes
     uint64_t iterations;  // of the site at the start
     uint64_t nested;      // of those since, done by inner executions
+    uint32_t level;       // of the site's pace when it was drawn
+    bool recorded;        // to be
     bool spoiled;
   };
 
@@ -136,12 +158,21 @@ class LoopTimer {
   // Returns the innermost entry of a site, or null.
   Entry* outer_of(const uint64_t* words) noexcept;
   void spoil(const uint64_t* words) noexcept;
+  // Returns the entry that was made, or null.
+  Entry* push(const LoopKey& key, uint64_t now) noexcept;
+  // Reads the CPU clock.
+  void look_away(uint64_t now) noexcept;
+  void look_away_before(const uint64_t* words, uint64_t now) noexcept;
   void complete(const LoopKey& key, uint64_t now) noexcept;
   static void record(const Entry& e, uint64_t net, uint64_t iterations) noexcept;
 
   Entry stack_[kDepth];
   uint32_t depth_ = 0;
   uint32_t refused_ = 0;  // in a row
+  uint64_t random_ = 1;
+  CpuClock clock_;
+  uint64_t away_ = 0;                        // cycles, so far
+  uint64_t looked_at_ = 0, looked_cpu_ = 0;  // the last reading, in cycles and ns
   Costs costs_;
   Losses losses_;
 };

@@ -248,6 +248,18 @@ TEST(Convergence, drift_is_seen_while_learning_within_a_third_of_what_was_known)
   }
 }
 
+TEST(Convergence, windows_are_compared_also_once_it_is_known) {
+  uint64_t random = 5;
+  Stream s = paths("p", 0.4);
+  Convergence c;
+  converge(c, s, random);
+  uint32_t before = c.compared();
+  EXPECT_EQ(c.add(make_window(s, 1000, random)), Verdict::kConverged);
+  EXPECT_EQ(c.compared(), before) << "not a whole window yet";
+  EXPECT_EQ(c.add(make_window(s, 100, random)), Verdict::kConverged);
+  EXPECT_EQ(c.compared(), before + 1);
+}
+
 TEST(Convergence, change_too_small_to_matter_is_not_drift) {
   auto [before, after] = phases(0.015);
   uint64_t random = 5;

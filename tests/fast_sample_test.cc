@@ -36,6 +36,26 @@ bool same(const MethodState& a, const MethodState& b) {
          a.next_sample == b.next_sample && a.next_flush == b.next_flush && a.call_gap == b.call_gap;
 }
 
+TEST_F(FastSampleTest, times_one_sample_in_eight) {
+  Schedule schedule = Schedule::make(GapKind::kFixed, 2, 32);
+  schedule.flush_first = 1 << 20;
+  FastSampling fast(this, 16, schedule);
+  fast.set_entry(0, &code_);
+  uint64_t taken = 0;
+  for (int call = 1; call <= 10'000; ++call) {
+    if (--state().call_countdown >= 0) continue;
+    if (fast.take(0, context()) != nullptr) {
+      ++taken;
+    } else {
+      call_event(state(), schedule, context().random);
+    }
+  }
+  ASSERT_GT(taken, 1000u);
+  // All but the few that were interrupted.
+  EXPECT_NEAR(static_cast<double>(fast.timed().timed), static_cast<double>(taken) / 8, 20);
+  EXPECT_GT(fast.timed().cycles, 0u);
+}
+
 TEST_F(FastSampleTest, takes_the_same_samples_as_the_slow_path) {
   for (GapKind kind : {GapKind::kRandom, GapKind::kFixed, GapKind::kPrime}) {
     for (uint32_t interval : {1u, 2u, 7u, 16u, 64u, 1000u, 5000u}) {

@@ -87,7 +87,8 @@ TEST(LoopProbes, entries_and_iterations_whatever_leaves_the_loop) {
   EXPECT_EQ(p.timer.depth(), 0u);
   for (uint32_t l = 0; l <= 3; ++l) {
     auto words = p.loop(0, l);
-    EXPECT_EQ(words[2], 5u) << l;  // the records that there may be
+    EXPECT_GE(words[2], 1u) << l;
+    EXPECT_LT(words[2], 5u) << l;  // the records that there may be
   }
 }
 
@@ -129,10 +130,15 @@ TEST(LoopProbes, the_code_tables_say_where_each_loop_lies) {
 
 TEST(LoopProbes, rearming_times_again) {
   jit::Module module = parse(kNest);
-  Probed p(module);
-  for (uint64_t flush = 1; flush <= 3; ++flush) {
-    for (int i = 0; i < 30; ++i) p.run(0, {2, 3});
-    EXPECT_EQ(p.loop(0, 1)[2], 5 * flush);
+  SiteProbeRequest r = everything();
+  r.loops.records = 64;
+  Probed p(module, r);
+  uint64_t timed = 0;
+  for (int flush = 0; flush < 3; ++flush) {
+    for (int i = 0; i < 300; ++i) p.run(0, {2, 3});
+    EXPECT_GE(p.loop(0, 1)[2], timed + 16);
+    EXPECT_LT(p.loop(0, 1)[2], timed + 64);
+    timed = p.loop(0, 1)[2];
     rearm_loops(p.compiled.plan(0), p.compiled.slab(0).data());
   }
 }
@@ -265,8 +271,8 @@ TEST(LoopProbes, fast_paths_are_what_they_are_thought_to_be) {
       listing_around(timed.code(0, Copy::kInstrumented), "mov r11, qword ptr fs:[*]\ninc", 6);
   EXPECT_NE(text.find(R"(mov r11, qword ptr [rbp-0x08]
 inc qword ptr [r11]
-cmp dword ptr [r11+0x40], 0x64
-jb *
+dec qword ptr [r11+0x40]
+js *
 )"),
             std::string::npos)
       << text;

@@ -174,7 +174,9 @@ std::map<uint32_t, LoopReport> loops_of(IrRuntime& r) {
 }
 
 TEST(Loops, counts_nesting_and_offsets_of_a_module) {
-  IrRuntime r(parse_or_die(kNest), timing());
+  Options o = timing();
+  o.loop_records = 200;
+  IrRuntime r(parse_or_die(kNest), o);
   ThreadScope attached(*r.runtime);
   constexpr uint64_t kCalls = 1000;
   for (uint64_t i = 0; i < kCalls; ++i) r.call("nest", {5, 7});
@@ -227,6 +229,24 @@ TEST(Loops, bodies_are_timed_and_depth_and_height_choose) {
   auto two = loops_of(siblings);
   EXPECT_EQ(two.size(), 2u);
   EXPECT_EQ(two.count(0), 0u);
+}
+
+TEST(Loops, the_others_are_counted_where_only_some_are_to_be_timed) {
+  Options o = timing();
+  ASSERT_TRUE(o.set("time_loops", "0:0,0:2,7:1").ok());
+  IrRuntime r(parse_or_die(kNest), o);
+  for (int i = 0; i < 10; ++i) r.call("nest", {5, 7});
+  auto loops = loops_of(r);
+  ASSERT_EQ(loops.size(), 3u);
+  EXPECT_EQ(loops[1].entries, 50);
+  EXPECT_EQ(loops[1].timed, 0u);
+  EXPECT_FALSE(loops[1].cycles);
+  EXPECT_EQ(loops[0].timed, 10u);
+  EXPECT_EQ(loops[2].timed, 50u);
+  for (const char* bad : {"1", "1:", ":1", "1:2,", "a:b", "1:2:3", "1:2 "}) {
+    EXPECT_FALSE(o.set("time_loops", bad).ok()) << bad;
+  }
+  EXPECT_TRUE(o.set("time_loops", "").ok());
 }
 
 TEST(Loops, none_without_the_option_and_none_before_a_call) {

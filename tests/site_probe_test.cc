@@ -304,6 +304,8 @@ TEST(ProbeRoutines, keep_every_register_but_r11) {
       in.gp[0] = 1'000'000 - random.below(200);  // the value, or the frame
       for (auto& x : in.xmm) x[0] = random.next(), x[1] = random.next();
       out = in;
+      --slab[sampler::kLoopState];  // as the code does before it enters a loop
+      if (i % 4 == 0) timer.set_clock(sampler::LoopTimer::CpuClock::of_thread(1), 0);
       call(&in, &out, slab);
       ASSERT_EQ(std::memcmp(&in, &out, sizeof in), 0) << "routine " << n << " call " << i;
     }

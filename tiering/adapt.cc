@@ -3,18 +3,22 @@
 // A method is observed from its first flush on: then its instrumented copy is made, and the rate in
 // force is off until it is there. What is called less often is not worth a second body.
 //
-//   learning --converged--> known --look due--> looking --a window like the baseline--> known
-//       ^                                          |
-//       +---------------- drifted -----------------+
+//   learning --converged--> known --thin--> resting --look due--> looking --like the baseline-->
+//       ^                     |                                      |                  resting
+//       +------ drifted ------+---------------- drifted -------------+
 //
-// While a method is learnt, the budget (sampler/budget.h) gives it its rate at every tick. When it
-// is known its rate is off and its instrumented copy goes; what stays is the stub's decrement,
-// since stubs are immutable, and the check of the plain copy's loops. After kFirstLook
-// opportunities (calls, and slots of loops), and then twice as many each time up to kWidestLook, it
-// is armed for one window. One that is unlike the baseline is drift: it is logged as re_instrument,
-// and the method is learnt anew.
+// The budget (sampler/budget.h) gives a method its rate at every tick. What is known is sampled on,
+// ever more thinly: kEnough times the samples that convergence.h asks for are enough of all its
+// opportunities (calls, and slots of loops) so far. Ending there and then would make the profile
+// one of the beginning of the program. At one sample in kThin it rests: its rate is off and its
+// instrumented copy goes; what stays is the stub's decrement, since stubs are immutable, and the
+// check of the plain copy's loops. When its opportunities have grown by one part in kLooks it is
+// armed for one window, so what a window stands for is never more than that share of the profile.
+// A window that is unlike the baseline is drift: it is logged as re_instrument, the first time and
+// then whenever as many have come again, and the method is learnt anew.
 //
 //   Thread: the worker, with the state mutex; with workers = 0 whoever flushes.
+#include <bit>
 #include <chrono>
 
 #include "tiering/runtime_impl.h"
@@ -25,8 +29,11 @@ namespace {
 using Phase = Adaptation::Phase;
 
 constexpr uint64_t kTickNs = 10'000'000;
-constexpr double kFirstLook = 1 << 18;
-constexpr double kWidestLook = 1 << 24;
+// A bound of epsilon is about twice the mean distance; a quarter of that is wanted of a program
+// whose methods' errors add up.
+constexpr double kEnough = 4;
+constexpr double kThin = 1 << 16;
+constexpr double kLooks = 64;
 constexpr uint32_t kLookInterval = 64;
 // Of the blocks that a sample runs through, about so many increments are made in edge mode.
 constexpr double kIncrementsPerBlock = 0.5;
@@ -76,7 +83,8 @@ void RuntimeImpl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   sampler::Progress now = progress_locked(m);
   sampler::Progress since = now - a.at_tick;
   a.at_tick = now;
-  if (a.phase == Phase::kKnown && opportunities(now) >= a.next_look) look_again(m);
+  double total = opportunities(now);
+  if (a.resting && a.phase == Phase::kKnown && total >= a.next_look) look_again(m);
   if (since.calls + since.iterations == 0) return;
   worker_ticks_.store(true, std::memory_order_relaxed);
   bool gone = m.optimized.load(std::memory_order_relaxed) != nullptr || m.removed;
@@ -95,10 +103,19 @@ void RuntimeImpl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   l.spent_ns = cost_model_.spent_ns(since.sampled_calls, since.bursts, 0,
                                     a_sample * static_cast<double>(l.samples));
   l.mass = observer_.mass_of(m);
+  l.targets = observer_.targets_of(m);
   l.noise = m.convergence.noise();
-  l.have = m.convergence.samples();
+  l.total = total;
+  if (m.convergence.windows() >= sampler::Convergence::kLeastWindows) {
+    l.enough = kEnough * m.convergence.needed();
+  }
   bool copy = usable(m.instrumented.load(std::memory_order_relaxed));
-  l.wanted = a.phase == Phase::kLearning && copy && !gone;
+  l.wanted = !a.resting && copy && !gone;
+  bool thin = l.enough > 0 && total >= kThin * l.enough;
+  if (l.wanted && a.phase == Phase::kKnown && thin) {
+    rest(m);
+    l.wanted = false;
+  }
   loads.push_back(l);
 }
 
@@ -120,6 +137,9 @@ void RuntimeImpl::tick_locked(uint64_t now_ns) {
     t->seen_cpu_ns = cpu;
     cost += t->cost().counts();
   }
+  sampler::CostCounts::Row& calls = cost.rows[static_cast<size_t>(sampler::CostKind::kCall)];
+  calls.timed += fast_->timed().timed;
+  calls.cycles += fast_->timed().cycles;
   sampler::CostCounts since = cost - cost_seen_;
   for (auto& row : since.rows) row.cycles -= std::min(row.cycles, row.timed * clock_.read_cost);
   cost_model_.update(since, clock_);
@@ -156,36 +176,39 @@ void RuntimeImpl::give_allowance_locked() {
 // Does what a window says of a method.
 void RuntimeImpl::heed(Method& m, sampler::Verdict v) {
   Adaptation& a = m.adaptation;
+  // Of a method that changes all the time, not every change is worth a record.
+  bool worth_telling = std::has_single_bit(std::max(m.convergence.drifts(), 1u));
   if (v == sampler::Verdict::kDrifted) {
-    observer_.log(m, "re_instrument",
-                  "drift: a window lies " + percent(m.convergence.last_distance()) +
-                      " from the baseline, noise explains " +
-                      percent(m.convergence.last_allowed()));
+    if (worth_telling) {
+      observer_.log(m, "re_instrument",
+                    "drift: a window lies " + percent(m.convergence.last_distance()) +
+                        " from the baseline, noise explains " +
+                        percent(m.convergence.last_allowed()));
+    }
     a.phase = Phase::kLearning;
-    a.looks = 0;
-    begin_observing(m);
-    return;
+    a.resting = false;
+    return;  // sampled as it is until the next tick
   }
   if (v != sampler::Verdict::kConverged) return;
-  bool was_learning = a.phase == Phase::kLearning;
-  bool looked = a.phase == Phase::kLooking && m.convergence.windows() > a.windows;
-  if (!was_learning && !looked) return;
-  if (was_learning) {
+  if (a.phase == Phase::kLearning) {
+    a.phase = Phase::kKnown;
+    if (!worth_telling) return;
     char samples[64];
     std::snprintf(samples, sizeof samples, ", %.0f effective samples", m.convergence.samples());
     observer_.log(
         m, "keep",
         "converged: within " + percent(m.convergence.error_bound()) + " of the truth" + samples);
   }
-  stop_observing(m);
+  bool looked = a.phase == Phase::kLooking && m.convergence.compared() > a.windows;
+  if (looked) rest(m);
 }
 
-void RuntimeImpl::stop_observing(Method& m) {
+// Ends the sampling of a method that is known, up to the next look.
+void RuntimeImpl::rest(Method& m) {
   Adaptation& a = m.adaptation;
   a.phase = Phase::kKnown;
-  double gap =
-      std::min(kFirstLook * static_cast<double>(1u << std::min(a.looks, 16u)), kWidestLook);
-  a.next_look = opportunities(progress_locked(m)) + gap;
+  a.resting = true;
+  a.next_look = opportunities(progress_locked(m)) * (1 + 1 / kLooks);
   fast_->rate(m.id.index()).set(off_rate());
   fast_->set_entry(m.id.index(), nullptr);
   m.copy_asked.store(false, std::memory_order_relaxed);
@@ -199,8 +222,7 @@ void RuntimeImpl::look_again(Method& m) {
   Adaptation& a = m.adaptation;
   if (m.optimized.load(std::memory_order_relaxed) != nullptr) return;
   a.phase = Phase::kLooking;
-  a.windows = m.convergence.windows();
-  ++a.looks;
+  a.windows = m.convergence.compared();
   want_copy(m);
 }
 

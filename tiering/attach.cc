@@ -22,13 +22,21 @@ Status RuntimeImpl::attach() {
   t.epoch.store(reclaimer_.epoch(), std::memory_order_seq_cst);
   {
     std::lock_guard lock(state_mutex_);
-    t.seen_cpu_ns = t.cpu_ns();
+    t.attached_cpu_ns = t.seen_cpu_ns = t.cpu_ns();
     threads_.push_back(std::move(*made));
     if (last_tick_ns_ == 0 || threads_.size() == 1) give_allowance_locked();
   }
   t.outer = sampler::exchange_context(&t.context());
-  if (options_.loops) t.loops().set_costs(sampler::LoopTimer::measure(routines_.loop_pair()));
+  if (options_.loops) prepare_loop_timer(t);
   return {};
+}
+
+// On the thread itself, whose context is current.
+void RuntimeImpl::prepare_loop_timer(AttachedThread& t) {
+  sampler::LoopTimer& timer = t.loops();
+  timer.seed(options_.seed + (uint64_t{t.number()} << 32));
+  timer.set_costs(sampler::LoopTimer::measure(routines_.loop_pair()));
+  timer.set_clock(sampler::LoopTimer::CpuClock::of_thread(cycles_per_ns_), sampler::read_cycles());
 }
 
 void RuntimeImpl::detach() {
@@ -46,7 +54,7 @@ void RuntimeImpl::leave(AttachedThread& t) {
   keep_log_locked(t);
   add_losses(losses_, t);
   gone_cpu_ns_ += t.cpu_ns() - t.seen_cpu_ns;
-  gone_cycles_ += sampler::read_cycles() - t.attached_at;
+  gone_lived_ns_ += t.cpu_ns() - t.attached_cpu_ns;
   cost_gone_ += t.cost().counts();
   uint32_t count = method_count_.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < count; ++i) {

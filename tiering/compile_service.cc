@@ -42,10 +42,11 @@ void learn_slab(Method& m) {
   m.slab_words.store(words, std::memory_order_release);
 }
 
-void learn_shape(Method& m, const jit::Function& f, const ProbeChoice& choice,
+void learn_shape(Method& m, const jit::Function& f, ProbeChoice choice,
                  const PolicyOptions& policy) {
   learn_loops(m, f.loop_count);
   m.exits = MethodExits(f, policy);
+  if (!choice.timed.all) choice.sites.loops.timed = choice.timed.of(m.info.key.function_index);
   m.probes = ProbeSet(f, choice);
   for (Block b : f.layout) {
     uint32_t weight = 0;

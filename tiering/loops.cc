@@ -96,10 +96,11 @@ std::vector<LoopReport> RuntimeImpl::loops() const {
   for (const auto& m : owned_methods_) {
     if (!m->timed_loops.empty()) add_loops(*m, observer_.profile_of(*m), all);
   }
-  uint64_t lived = gone_cycles_, now = sampler::read_cycles();
-  for (const auto& t : threads_) lived += now - t->attached_at;
+  uint64_t lived_ns = gone_lived_ns_;
+  for (const auto& t : threads_) lived_ns += t->cpu_ns() - t->attached_cpu_ns;
+  double lived = static_cast<double>(lived_ns) * cycles_per_ns_;
   for (LoopReport& r : all) {
-    if (lived != 0) r.share = total_of(r) / static_cast<double>(lived);
+    if (lived != 0) r.share = total_of(r) / lived;
   }
   std::stable_sort(all.begin(), all.end(), [](const LoopReport& a, const LoopReport& b) {
     return total_of(a) > total_of(b);

@@ -85,9 +85,9 @@ inline constexpr uint32_t kOptimizedStream = 1u << 31;
 struct Adaptation {
   enum class Phase : uint8_t { kLearning, kKnown, kLooking };
   Phase phase = Phase::kLearning;
-  uint32_t looks = 0;         // times it was armed again after it was known
-  uint32_t windows = 0;       // whole ones of its convergence when the look began
-  double next_look = 0;       // opportunities (calls, and iterations / burst) at which one is due
+  bool resting = false;       // known so well that its instrumented copy has gone
+  uint32_t windows = 0;       // that its convergence had compared when the look began
+  double next_look = 0;       // while it rests: opportunities at which a look is due
   sampler::Progress gone;     // of threads that have detached
   sampler::Progress at_tick;  // of all threads, at the last tick
 };

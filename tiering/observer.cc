@@ -276,6 +276,17 @@ double Observer::mass_of(const Method& m) const {
   return sum;
 }
 
+double Observer::targets_of(const Method& m) const {
+  double sum = 0;
+  for (const auto& [thread, s] : m.streams) {
+    for (const auto& [at, table] : s.seen.tables) {
+      if (at.first != SlotKind::kCallTarget) continue;
+      for (const auto& [key, entry] : table) sum += static_cast<double>(entry.estimate);
+    }
+  }
+  return sum;
+}
+
 MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) const {
   MethodSnapshot s;
   const Version* best = m.optimized.load(std::memory_order_relaxed);

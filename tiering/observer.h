@@ -69,6 +69,8 @@ class Observer {
   uint64_t samples_of(const Method& m) const;
   // Returns the estimated executions of all blocks together.
   double mass_of(const Method& m) const;
+  // The same of targets of indirect calls.
+  double targets_of(const Method& m) const;
 
   // Ends the trace. `dropped`: events that could not be delivered.
   void finish();

@@ -8,6 +8,7 @@
 #include <string>
 #include <type_traits>
 
+#include "tiering/loop_choice.h"
 #include "tiering/opt_range.h"
 #include "tiering/stress.h"
 
@@ -144,6 +145,9 @@ Result<Options> Options::from_env() {
   if (const char* v = secure_getenv("UPTIER_OPT_RANGE")) {
     if (Status s = o.set("opt_range", v); !s) return s.error();
   }
+  if (const char* v = secure_getenv("UPTIER_TIME_LOOPS")) {
+    if (Status s = o.set("time_loops", v); !s) return s.error();
+  }
   return o;
 }
 
@@ -164,6 +168,12 @@ Status Options::set(std::string_view name, std::string_view value) {
     opt_range = value;
     return {};
   }
+  if (name == "time_loops") {
+    Result<tiering::LoopChoice> choice = tiering::LoopChoice::parse(value);
+    if (!choice) return choice.error();
+    time_loops = value;
+    return {};
+  }
   return Error{ErrorCode::kNotFound, "there is no option \"" + std::string(name) + "\""};
 }
 
@@ -176,6 +186,8 @@ Status Options::check() const {
   if (!plan) return plan.error();
   Result<tiering::OptRange> range_of_hashes = tiering::OptRange::parse(opt_range);
   if (!range_of_hashes) return range_of_hashes.error();
+  Result<tiering::LoopChoice> choice = tiering::LoopChoice::parse(time_loops);
+  if (!choice) return choice.error();
   return {};
 }
 
@@ -193,6 +205,8 @@ std::string Options::table() const {
                    "forces transitions and failures for tests: kind=form[,kind=form]");
   text += text_row("opt_range", opt_range, "all", "hash..hash",
                    "only methods whose hash lies in here are optimized; to find a wrong one");
+  text += text_row("time_loops", time_loops, "all", "function:loop[,..]",
+                   "loops that are timed; the others are counted, so they disturb these less");
   return text;
 }
 

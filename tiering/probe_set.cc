@@ -37,6 +37,7 @@ ProbeChoice ProbeChoice::from(const Options& o) {
     c.sites.loops.min_height = static_cast<uint32_t>(o.loop_height);
     c.sites.loops.siblings_only = o.loop_siblings;
     c.sites.loops.records = static_cast<uint32_t>(o.loop_records);
+    c.timed = *LoopChoice::parse(o.time_loops);  // checked with the other options
   }
   return c;
 }

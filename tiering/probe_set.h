@@ -15,6 +15,7 @@
 #include "jit/flow_layout.h"
 #include "jit/plan_sites.h"
 #include "profile/estimate.h"
+#include "tiering/loop_choice.h"
 #include "uptier/options.h"
 #include "uptier/profile.h"
 
@@ -24,6 +25,7 @@ namespace uptier::tiering {
 struct ProbeChoice {
   jit::ProbeRequest flow;
   jit::SiteProbeRequest sites;
+  LoopChoice timed;
 
   static ProbeChoice from(const Options& o);
 };

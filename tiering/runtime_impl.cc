@@ -101,6 +101,7 @@ Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, Tra
 }
 
 Status RuntimeImpl::start() {
+  if (options_.loops) cycles_per_ns_ = 1 / sampler::CycleClock::calibrate().ns_per_cycle;
   uint32_t capacity = static_cast<uint32_t>(options_.max_methods);
   auto space = jit::CodeSpace::create(
       {.code_budget = options_.code_budget, .data_bytes = jit::StubTable::data_bytes(capacity)});

@@ -182,6 +182,7 @@ class RuntimeImpl final : public Runtime {
   void brake(Method& m, sampler::Rate in_force) noexcept;
 
   void leave(AttachedThread& t);                                  // attach.cc
+  void prepare_loop_timer(AttachedThread& t);                     // attach.cc
   void report_observing(const Method& m, MethodReport& r) const;  // report.cc
   void keep_log_locked(AttachedThread& t);                        // log.cc
 
@@ -193,7 +194,7 @@ class RuntimeImpl final : public Runtime {
   double opportunities(const sampler::Progress& p) const;
   void give_allowance_locked();
   void heed(Method& m, sampler::Verdict v);
-  void stop_observing(Method& m);
+  void rest(Method& m);
   void look_again(Method& m);
   sampler::Rate off_rate() const;
   void begin_observing(Method& m);
@@ -264,10 +265,11 @@ class RuntimeImpl final : public Runtime {
   sampler::CostCounts cost_gone_;  // of threads that have detached
   std::optional<sampler::Budget> budget_;
   uint64_t last_tick_ns_ = 0;
-  std::deque<LogRecord> gone_log_;         // of threads that have detached
-  uint64_t gone_cycles_ = 0;               // for which threads were attached that have detached
-  uint64_t gone_cpu_ns_ = 0;               // of threads that have detached since the last tick
-  sampler::Rate start_rate_;               // of new methods
+  std::deque<LogRecord> gone_log_;  // of threads that have detached
+  uint64_t gone_lived_ns_ = 0;      // CPU time, while attached, of threads that have detached
+  double cycles_per_ns_ = 1;        // measured when loops are timed
+  uint64_t gone_cpu_ns_ = 0;        // of threads that have detached since the last tick
+  sampler::Rate start_rate_;        // of new methods
   std::atomic<bool> worker_ticks_{false};  // threads have run since the last tick
   uint64_t activity_ = 0;                  // rises with whatever is heard of any method
   uint64_t compile_ns_total_ = 0;

@@ -59,7 +59,7 @@ class AttachedThread {
   std::atomic<uint32_t> blocked{kRunning};
   uintptr_t stack_top = 0;
   uintptr_t stack_end = 0;  // set at attach; 0 when unknown
-  uint64_t attached_at = sampler::read_cycles();
+  uint64_t attached_cpu_ns = 0;
   uint64_t seen_cpu_ns = 0;  // at the worker's last tick
 
   // Owner: enters and leaves that state. leave_blocked waits while somebody looks.

@@ -85,8 +85,7 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
   if (m.removed) return;
   if (options_.adaptive) {
     heed(m, verdict);
-    bool learns = m.adaptation.phase == Adaptation::Phase::kLearning;
-    if (learns && note.kind != sampler::NoteKind::kWantCopy) want_copy(m);
+    if (!m.adaptation.resting && note.kind != sampler::NoteKind::kWantCopy) want_copy(m);
   }
   want_optimized_copy(m);
   if (note.kind == sampler::NoteKind::kWantCopy) {

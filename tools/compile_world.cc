@@ -1,6 +1,7 @@
 #include "tools/compile_world.h"
 
 #include <charconv>
+#include <chrono>
 #include <cstring>
 
 #include "embed/wasm/build_function.h"
@@ -57,10 +58,12 @@ Result<Functions> read_text(const std::string& file, const std::vector<uint8_t>&
 }  // namespace
 
 Result<Functions> read_functions(const std::string& file, const std::vector<uint8_t>& bytes) {
+  auto start = std::chrono::steady_clock::now();
   bool is_wasm = bytes.size() >= 4 && std::memcmp(bytes.data(), kWasmMagic, 4) == 0;
   Result<Functions> f = is_wasm ? read_wasm(bytes) : read_text(file, bytes);
   if (!f) return f.error();
   if (Status s = jit::verify(f->module); !s) return s.error();
+  f->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return f;
 }
 

@@ -118,6 +118,7 @@ class FunctionTranslator {
   // Memory and globals: build_memory.cc.
   Address memory_address(uint32_t offset, uint32_t width);
   Value memory_record();
+  Address global_address(uint32_t index);
   void on_load(Op op);
   void on_store(Op op);
   void on_memory_size();

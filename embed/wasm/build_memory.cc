@@ -46,17 +46,19 @@ Value FunctionTranslator::memory_record() {
 Address FunctionTranslator::memory_address(uint32_t offset, uint32_t width) {
   Value index = pop();
   if (context_.bounds == Bounds::kGuarded) {
-    return {.base = memory_base_, .index = index, .offset = offset, .flags = kMemTraps};
+    return {.base = memory_base_, .index = index, .offset = offset, .flags = kMemTraps | kInMemory};
   }
   Value record = memory_record();
   Value size =
-      b_.load(Opcode::kLoad, Type::kI64, {.base = record, .offset = offsetof(MemoryRecord, size)});
+      b_.load(Opcode::kLoad, Type::kI64,
+              {.base = record, .offset = offsetof(MemoryRecord, size), .flags = kInRecord});
   Value end = b_.binary(Opcode::kAdd, b_.convert(Opcode::kExtendU, Type::kI64, index),
                         b_.i64(static_cast<int64_t>(uint64_t{offset} + width)));
   b_.trap_if(b_.binary(Opcode::kGtU, end, size), TrapCode::kOutOfBoundsMemory);
   Value base =
-      b_.load(Opcode::kLoad, Type::kRef, {.base = record, .offset = offsetof(MemoryRecord, base)});
-  return {.base = base, .index = index, .offset = offset};
+      b_.load(Opcode::kLoad, Type::kRef,
+              {.base = record, .offset = offsetof(MemoryRecord, base), .flags = kInRecord});
+  return {.base = base, .index = index, .offset = offset, .flags = kInMemory};
 }
 
 void FunctionTranslator::on_load(Op op) {
@@ -74,8 +76,15 @@ void FunctionTranslator::on_store(Op op) {
 
 void FunctionTranslator::on_memory_size() {
   reader_.skip_immediates(Op::kMemorySize);
-  push(b_.load(Opcode::kLoad, Type::kI32,
-               {.base = memory_record(), .offset = offsetof(MemoryRecord, pages)}));
+  push(b_.load(
+      Opcode::kLoad, Type::kI32,
+      {.base = memory_record(), .offset = offsetof(MemoryRecord, pages), .flags = kInRecord}));
+}
+
+Address FunctionTranslator::global_address(uint32_t index) {
+  uint32_t offset = context_.layout.global(index);
+  if (index >= info_.imported_globals) return {.base = ctx_, .offset = offset, .flags = kInGlobals};
+  return {.base = load_context(Type::kRef, offset), .flags = kInImports};
 }
 
 void FunctionTranslator::on_global_get(uint32_t index) {
@@ -85,16 +94,14 @@ void FunctionTranslator::on_global_get(uint32_t index) {
     return push(b_.constant(g.type.type, g.init.bits));
   }
   uint8_t flags = g.type.is_mutable ? kMemNone : kMemInvariant;
-  Address at{.base = ctx_, .offset = context_.layout.global(index), .flags = flags};
-  if (!is_own) at = {.base = load_context(Type::kRef, at.offset), .flags = flags};
+  Address at = global_address(index);
+  at.flags |= flags;
   push(b_.load(Opcode::kLoad, g.type.type, at));
 }
 
 void FunctionTranslator::on_global_set(uint32_t index) {
-  Address at{.base = ctx_, .offset = context_.layout.global(index)};
   Value v = pop();
-  if (index < info_.imported_globals) at = {.base = load_context(Type::kRef, at.offset)};
-  b_.store(Opcode::kStore, v, at);
+  b_.store(Opcode::kStore, v, global_address(index));
 }
 
 }  // namespace uptier::wasm

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "embed/wasm/types.h"
+#include "uptier/opcodes.h"
 
 namespace uptier::wasm {
 
@@ -31,6 +32,13 @@ struct FuncRef {
 };
 inline constexpr unsigned kFuncRefShift = 5;
 static_assert(sizeof(FuncRef) == size_t{1} << kFuncRefShift);
+
+// What code reads and writes lies in places apart, so that the compilers may keep the one in
+// registers across stores to the other.
+inline constexpr uint8_t kInMemory = alias_class(1);   // the linear memory
+inline constexpr uint8_t kInGlobals = alias_class(2);  // globals of the instance, in its context
+inline constexpr uint8_t kInImports = alias_class(3);  // imported globals
+inline constexpr uint8_t kInRecord = alias_class(4);   // a MemoryRecord
 
 // A memory's record; shared by all instances that import the memory.
 struct MemoryRecord {

@@ -45,7 +45,7 @@ struct Address {
   Value base;                   // ref or i64
   Value index = Value::none();  // i64, or i32 that is zero-extended
   uint32_t offset = 0;          // bytes
-  uint8_t flags = kMemNone;     // MemFlags
+  uint8_t flags = kMemNone;     // MemFlags and an alias class
 };
 
 class FunctionBuilder {

@@ -120,6 +120,10 @@ enum {
   UPTIER_CALL_MAY_TRAP = 4,  // call_host: the callee may have raised a trap; checked on return
 };
 
+// An alias class, 0 to 15, to be combined with the flags of loads and stores: accesses of different
+// classes never touch the same byte while the function runs; those of class 0 may meet any.
+#define UPTIER_MEM_ALIAS_CLASS(n) ((n) << 4)
+
 // Return the text of a number, or "?" for one that means nothing. Static storage; any thread.
 const char* uptier_type_name(uptier_type type) UPTIER_NOEXCEPT;        // "i32", ...
 const char* uptier_opcode_name(uptier_opcode opcode) UPTIER_NOEXCEPT;  // "add", ...

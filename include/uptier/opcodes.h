@@ -102,6 +102,13 @@ enum MemFlags : uint8_t {
   kCallMayTrap = 4,   // call_host: the callee may have raised a trap; checked after it returns
 };
 
+// Alias classes, in the upper half of the flags of loads and stores. Accesses of different classes
+// never touch the same byte while the function runs; those of class 0 may meet any. Combined with
+// MemFlags by |.
+inline constexpr unsigned kAliasClasses = 16;
+constexpr uint8_t alias_class(unsigned n) { return static_cast<uint8_t>(n << 4); }
+constexpr unsigned alias_class_of(uint8_t flags) { return flags >> 4; }
+
 // Why a call ended without a result.
 enum class TrapCode : uint8_t {
 #define X(id, name, text) id,

@@ -43,11 +43,11 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
   X(count,      burst,             32,        1, 1u << 20, "iterations",                           \
     "loop iterations counted once a loop header has switched to the instrumented copy")            \
   X(flag,       adaptive,          true,      0, 1, "flag",                                        \
-    "rates start at every call, widen to `interval` and beyond, and stop where all is known")      \
+    "rates start at every call, widen to `interval` and beyond, most where all is known")          \
   X(real,       overhead_budget,   0.01,      0.0, 1.0, "share of CPU time",                       \
     "what instrumentation may cost, while adaptive; 0 means that nothing limits it")               \
   X(real,       epsilon,           0.02,      1e-4, 1.0, "distance",                               \
-    "a profile this near the truth (odds 95 %) is known: its method is left alone, but for rare looks") \
+    "a profile this near the truth (odds 95 %) is known: its method is sampled ever more thinly") \
   X(flag,       observe_optimized, true,      0, 1, "flag",                                        \
     "while adaptive, optimized code gets an instrumented copy, so that changes of phase are seen") \
   X(count,      optimized_interval, 16384,    1, 1u << 27, "calls",                                \
@@ -72,8 +72,8 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
     "only loops that have siblings are timed")                                                     \
   X(flag,       loop_functions,    false,     0, 1, "flag",                                        \
     "bodies of functions are timed like loops")                                                    \
-  X(count,      loop_records,      100,       1, 1u << 30, "executions",                           \
-    "executions of a loop that are timed after each flush; the others are counted")                \
+  X(count,      loop_records,      2048,      2, 1u << 30, "executions",                           \
+    "of a loop, timed and kept between two flushes at most; the others are counted")               \
   X(count,      log_records,       4096,      1, 1u << 20, "records per thread",                   \
     "records of log probes that are kept; the oldest go first (counted)")                          \
   X(count,      flush_first,       32,        1, 1u << 30, "calls",                                \
@@ -140,8 +140,12 @@ struct Options {
   // Only methods whose hash (see Report) lies in this range are optimized, e.g.
   // "0..7fffffffffffffff"; empty: all. For finding the one whose code is wrong.
   std::string opt_range;
+  // Of the loops that `loops` observes, only these are timed, e.g. "12:0,12:3" (function index and
+  // loop); the others are counted. Empty: all. For the truth about one that holds short ones.
+  std::string time_loops;
 
-  // Reads UPTIER_<FIELD> for every row (and UPTIER_STRESS, UPTIER_OPT_RANGE) through secure_getenv.
+  // Reads UPTIER_<FIELD> for every row (and UPTIER_STRESS, UPTIER_OPT_RANGE,
+  // UPTIER_TIME_LOOPS) through secure_getenv.
   static Result<Options> from_env();
   // Sets one field from text. Errors: kNotFound, or kInvalidArgument with the legal range.
   Status set(std::string_view name, std::string_view value);

@@ -1,7 +1,7 @@
 // Loop probes, in the instrumented copy: on the edges that enter and leave a loop, at its header,
 // and where the function is entered and returns.
 //
-//   enter:  inc [entries]; cmp dword [timed since the flush], records; jb slow
+//   enter:  inc [entries]; dec qword [state]; js slow
 //   header: inc [iterations]
 //   leave:  cmp dword [entries on the stack], 0; jne slow
 //
@@ -38,18 +38,16 @@ void Selector::enter_loop(LoopId l) {
   if (at == ProbePlan::kNone) return;
   a_.mov(kScratch, x86::qword_ptr(x86::rbp, kSlabSlot));
   a_.inc(slab_word(at + 8 * sampler::kLoopEntries));
-  if (probes_->records == 0) return;
-  Mem timed = slab_word(at + 8 * sampler::kLoopState);
-  timed.setSize(4);
-  a_.cmp(timed, imm(probes_->records));
+  if (!probes_->times[l.index()]) return;
+  a_.dec(slab_word(at + 8 * sampler::kLoopState));
   uint32_t extra = sampler::LoopKey::pack(probes_->records, l == function_loop());
-  probe_slow(ProbeRoutine::kLoopEnter, at, Gp::kIdBp, extra, x86::CondCode::kB);
+  probe_slow(ProbeRoutine::kLoopEnter, at, Gp::kIdBp, extra, x86::CondCode::kS);
   b_.bind(probe_slow_.back().resume);
 }
 
 void Selector::leave_loop(LoopId l) {
   uint32_t at = loop_words(l);
-  if (at == ProbePlan::kNone || probes_->records == 0) return;
+  if (at == ProbePlan::kNone || !probes_->times[l.index()]) return;
   a_.mov(kScratch, x86::qword_ptr(x86::rbp, kSlabSlot));
   Mem open = slab_word(at + 8 * sampler::kLoopState + 4);
   open.setSize(4);

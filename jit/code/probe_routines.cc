@@ -50,6 +50,7 @@ void emit_loop_pair(CodeBuffer& b, const Label& enter, const Label& leave) {
   Assembler& a = b.assembler();
   a.push(rbp);
   a.mov(rbp, rsp);
+  a.dec(qword_ptr(rdi, 8 * sampler::kLoopState));
   for (const Label& routine : {enter, leave}) {
     a.mov(r11, rdi);
     a.push(imm(INT32_MAX));

@@ -22,8 +22,8 @@ constexpr uint32_t probe_words(ProbeRoutine r) { return r == ProbeRoutine::kLog 
 
 // Emits the routine at the current offset.
 void emit_probe_routine(CodeBuffer& b, ProbeRoutine r);
-// Emits void(uint64_t* slab): an enter and a leave of the loop site at offset 0, as in compiled
-// code. For LoopTimer::measure.
+// Emits void(uint64_t* slab): an enter, drawn, and a leave of the loop site at offset 0, as in
+// compiled code. For LoopTimer::measure.
 void emit_loop_pair(CodeBuffer& b, const Label& enter, const Label& leave);
 
 }  // namespace uptier::jit

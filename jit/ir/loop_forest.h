@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "jit/ir/function.h"
@@ -42,7 +43,8 @@ struct LoopProbeRequest {
   uint32_t max_depth = UINT32_MAX;  // 0: outermost loops only
   uint32_t min_height = 0;          // 1: no innermost loops
   bool siblings_only = false;       // loops that have siblings
-  uint32_t records = 100;           // timed executions of a loop after each flush
+  uint32_t records = 2048;          // timed executions of a loop between two flushes, at most
+  std::optional<std::vector<uint32_t>> timed = {};  // of those selected; the others are counted
 };
 
 // Returns whether each loop is selected, by LoopId; one more entry for the function.

@@ -107,6 +107,10 @@ bool FunctionParser::address(Inst& i, std::vector<Value>& args) {
   i.imm = offset;
   if (in_.accept_word("traps")) i.flags |= kMemTraps;
   if (in_.accept_word("invariant")) i.flags |= kMemInvariant;
+  uint32_t alias = 0;
+  if (in_.accept_word("class") && !in_.expect_u32(alias)) return false;
+  if (alias >= kAliasClasses) return in_.fail("alias classes are 0 to 15");
+  i.flags |= alias_class(alias);
   return true;
 }
 

@@ -61,11 +61,13 @@ std::string numbered(char letter, const std::vector<uint32_t>& numbers, uint32_t
 
 std::string flags_text(const Inst& i) {
   bool host = info(i.op).shape == Shape::kCallHost;
-  uint8_t known = host ? kCallMayTrap : kMemTraps | kMemInvariant;
+  uint8_t known = host ? kCallMayTrap : kMemTraps | kMemInvariant | alias_class(kAliasClasses - 1);
   std::string out;
   if (i.flags & known & kMemTraps) out += " traps";
   if (i.flags & known & kMemInvariant) out += " invariant";
   if (i.flags & known & kCallMayTrap) out += " may_trap";
+  unsigned alias = alias_class_of(i.flags & known);
+  if (alias != 0) out += " class " + std::to_string(alias);
   if (uint8_t rest = i.flags & ~known) out += " ?flags" + std::to_string(rest);
   return out;
 }

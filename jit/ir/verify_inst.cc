@@ -187,8 +187,9 @@ void Verifier::check_immediates(Block b, const Inst& i) {
 
 void Verifier::check_flags(Block b, const Inst& i) {
   uint8_t allowed = kMemNone;
-  if (info(i.op).shape == Shape::kLoad) allowed = kMemTraps | kMemInvariant;
-  if (info(i.op).shape == Shape::kStore) allowed = kMemTraps;
+  constexpr uint8_t kAnyClass = alias_class(kAliasClasses - 1);
+  if (info(i.op).shape == Shape::kLoad) allowed = kMemTraps | kMemInvariant | kAnyClass;
+  if (info(i.op).shape == Shape::kStore) allowed = kMemTraps | kAnyClass;
   if (info(i.op).shape == Shape::kCallHost) allowed = kCallMayTrap;
   if (i.flags & ~allowed) report(b, i, "a flag that the operation does not have");
 }

@@ -11,11 +11,20 @@ struct Pass {
 };
 
 constexpr Pass kPasses[] = {
-    {"strip_patchpoints", strip_patchpoints}, {"prune_params", prune_params},
-    {"fold_constants", fold_constants},       {"simplify_arithmetic", simplify_arithmetic},
-    {"fold_branches", fold_branches},         {"reduce_divisions", reduce_divisions},
-    {"hoist_invariants", hoist_invariants},   {"prune_params", prune_params},
-    {"merge_common", merge_common},           {"remove_dead", remove_dead},
+    {"strip_patchpoints", strip_patchpoints},
+    {"prune_params", prune_params},
+    {"fold_constants", fold_constants},
+    {"simplify_arithmetic", simplify_arithmetic},
+    {"fold_branches", fold_branches},
+    {"duplicate_tails", duplicate_tails},
+    {"fold_constants", fold_constants},
+    {"fold_branches", fold_branches},
+    {"reduce_divisions", reduce_divisions},
+    {"hoist_invariants", hoist_invariants},
+    {"prune_params", prune_params},
+    {"merge_common", merge_common},
+    {"forward_memory", forward_memory},
+    {"remove_dead", remove_dead},
     {"sink_past_calls", sink_past_calls},
 };
 

@@ -27,7 +27,7 @@ bool is_constant(const Function& f, Value v) {
 
 // Ends the new entry block and puts it first.
 void enter(Function& f, Block entry, Block header, std::span<const Value> args,
-           std::span<const SecondDefinition> again) {
+           std::span<const Redefinition> again) {
   Inst jump{.op = Opcode::kJump};
   jump.edges_at = static_cast<uint32_t>(f.edges.size());
   jump.edge_count = 1;
@@ -96,14 +96,14 @@ Result<OsrFunction> enter_at_loop(const Function& original, LoopId loop, const L
   };
   std::vector<Value> args;
   for (Value v : original.params(header)) args.push_back(take(v));
-  std::vector<SecondDefinition> again;
+  std::vector<Redefinition> again;
   for (Value v : live.live_in[header.index()]) {
     if (!is_constant(original, v)) {
-      again.push_back({v, take(v)});
+      again.push_back({v, entry, take(v)});
       continue;
     }
     InstId copy = f.append(entry, original.inst(original.value(v).inst), f.type_of(v));
-    again.push_back({v, f.inst(copy).result});
+    again.push_back({v, entry, f.inst(copy).result});
   }
   f.signature_id = f.intern(signature);
   enter(f, entry, header, args, again);
@@ -118,10 +118,10 @@ Result<Function> enter_from_host(const Function& original, LoopId loop, const Li
   const Inst& state = original.inst(original.block(header).insts.front());
   HostFrame frame(original, f, entry, state);
   std::vector<Value> args;
-  std::vector<SecondDefinition> again;
+  std::vector<Redefinition> again;
   for (Value v : original.params(header)) args.push_back(frame.take(v));
-  for (Value v : live.live_in[header.index()]) again.push_back({v, frame.take(v)});
-  auto missing = [](const SecondDefinition& d) { return !d.at_entry.valid(); };
+  for (Value v : live.live_in[header.index()]) again.push_back({v, entry, frame.take(v)});
+  auto missing = [](const Redefinition& d) { return !d.again.valid(); };
   if (std::ranges::any_of(args, [](Value v) { return !v.valid(); }) ||
       std::ranges::any_of(again, missing)) {
     return Error{ErrorCode::kUnsupported, original.name + ": loop " + std::to_string(loop.index()) +

@@ -32,6 +32,10 @@ void reduce_divisions(Function& f);
 // that one goes nowhere else. Drops unreachable blocks.
 void fold_branches(Function& f);
 
+// Copies short blocks that end in a choice to where their way is known, and the tests of loops from
+// the top to the bottom.
+void duplicate_tails(Function& f);
+
 // Drops blocks that the entry does not reach from the layout.
 void remove_unreachable(Function& f);
 
@@ -41,6 +45,10 @@ void prune_params(Function& f);
 // Replaces an instruction by an equal one that dominates it: pure operations, those that can only
 // trap, and loads of places that never change.
 void merge_common(Function& f);
+
+// Replaces loads by what was last stored to or loaded from the place, and drops stores that nobody
+// can read.
+void forward_memory(Function& f);
 
 // Moves loads of places that never change, through a pointer known at the entry, to the entry.
 void hoist_invariants(Function& f);

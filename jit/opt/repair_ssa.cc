@@ -9,26 +9,23 @@ namespace {
 
 class SsaRepairer {
  public:
-  SsaRepairer(Function& f, std::span<const SecondDefinition> values)
-      : f_(f), preds_(predecessors(f)), at_entry_(f.values.size()), alive_(f.values.size()) {
+  SsaRepairer(Function& f, std::span<const Redefinition> values)
+      : f_(f), preds_(predecessors(f)), redefined_(f.values.size()), alive_(f.values.size()) {
     std::vector<bool> laid_out(f.blocks.size());
     for (Block b : f.layout) laid_out[b.index()] = true;
-    for (const SecondDefinition& d : values) {
-      at_entry_[d.value.index()] = d.at_entry;
+    for (const Redefinition& d : values) {
+      redefined_[d.value.index()] = true;
+      again_[key(d.value, d.block)] = d.again;
       alive_[d.value.index()] = laid_out[f.value(d.value).block.index()];
     }
   }
 
   void run() {
-    for (Block b : f_.layout) {
-      if (b != f_.entry()) rewrite(b);
-    }
+    for (Block b : f_.layout) rewrite(b);
   }
 
  private:
-  bool is_double(Value v) const {
-    return v.index() < at_entry_.size() && at_entry_[v.index()].valid();
-  }
+  bool is_double(Value v) const { return v.index() < redefined_.size() && redefined_[v.index()]; }
   // Whether the value's own definition is reachable.
   bool is_alive(Value v) const { return alive_[v.index()]; }
 
@@ -39,23 +36,23 @@ class SsaRepairer {
     }
     for (size_t n = 0; n < f_.block(b).insts.size(); ++n) {
       InstId id = f_.block(b).insts[n];
-      rewrite_list(f_.inst(id).args, b, false);
+      rewrite_list(f_.inst(id).args, b);
       if (Value r = f_.inst(id).result; r.valid() && is_double(r)) here_.push_back(r);
     }
     const Inst& t = f_.terminator(b);
     for (uint32_t e = t.edges_at, end = e + t.edge_count; e < end; ++e) {
-      rewrite_list(f_.edges[e].args, b, true);
+      rewrite_list(f_.edges[e].args, b);
     }
   }
 
   // The list may move in the pool while values are read, so it is indexed afresh each time.
   // Arguments that a read appended are new values already.
-  void rewrite_list(const ValueList& l, Block b, bool at_end) {
+  void rewrite_list(const ValueList& l, Block b) {
     for (uint32_t k = 0; k < l.size; ++k) {
       Value v = f_.pool[l.at + k];
       if (!is_double(v)) continue;
       bool defined = std::find(here_.begin(), here_.end(), v) != here_.end();
-      Value now = defined ? v : at_end ? read_at_end(v, b) : read_at_start(v, b);
+      Value now = defined ? v : read_at_start(v, b);
       fill_pending();
       f_.pool[l.at + k] = now;
     }
@@ -63,10 +60,20 @@ class SsaRepairer {
 
   static uint64_t key(Value v, Block b) { return uint64_t{v.index()} << 32 | b.index(); }
 
+  // Returns the definition in the block that holds at its end, or none. A further definition may be
+  // a value that has several, too: then it is what comes to the block.
+  Value defined_in(Value v, Block b) {
+    auto it = again_.find(key(v, b));
+    bool own = is_alive(v) && f_.value(v).block == b;
+    if (it == again_.end()) return own ? v : Value::none();
+    Value again = it->second;
+    if (!is_double(again) || (is_alive(again) && f_.value(again).block == b)) return again;
+    return read_at_start(again, b);
+  }
+
   Value read_at_end(Value v, Block b) {
-    if (b == f_.entry()) return at_entry_[v.index()];
-    if (is_alive(v) && f_.value(v).block == b) return v;
-    return read_at_start(v, b);
+    Value here = defined_in(v, b);
+    return here.valid() ? here : read_at_start(v, b);
   }
 
   // Walks up while there is one way; a join becomes a parameter whose arguments wait in pending_.
@@ -85,10 +92,7 @@ class SsaRepairer {
         break;
       }
       b = preds_[b.index()][0].from;
-      if (b == f_.entry())
-        found = at_entry_[v.index()];
-      else if (is_alive(v) && f_.value(v).block == b)
-        found = v;
+      found = defined_in(v, b);
     }
     for (Block w : walked) known_[key(v, w)] = found;
     return found;
@@ -115,7 +119,8 @@ class SsaRepairer {
 
   Function& f_;
   std::vector<std::vector<Predecessor>> preds_;
-  std::vector<Value> at_entry_;  // by Value::index(): the second definition, or none
+  std::vector<bool> redefined_;                // by Value::index()
+  std::unordered_map<uint64_t, Value> again_;  // (value, block): the further definition
   std::vector<bool> alive_;
   std::vector<Value> here_;  // values whose own definition in the block has been passed
   std::unordered_map<uint64_t, Value> known_;  // (value, block): what it is at the block's start
@@ -125,8 +130,6 @@ class SsaRepairer {
 
 }  // namespace
 
-void repair_ssa(Function& f, std::span<const SecondDefinition> values) {
-  SsaRepairer(f, values).run();
-}
+void repair_ssa(Function& f, std::span<const Redefinition> values) { SsaRepairer(f, values).run(); }
 
 }  // namespace uptier::jit

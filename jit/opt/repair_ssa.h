@@ -1,7 +1,7 @@
-// repair_ssa: one definition each again, after the entry has given values a second one.
+// repair_ssa: one definition each again, after some blocks have given values further ones.
 //
-// Uses that both definitions reach read a block parameter that joins them; parameters are made on
-// demand, from the uses up (Braun et al., 2013), and prune_params removes the needless ones.
+// Uses that several definitions reach read a block parameter that joins them; parameters are made
+// on demand, from the uses up (Braun et al., 2013), and prune_params removes the needless ones.
 #pragma once
 
 #include <span>
@@ -10,14 +10,15 @@
 
 namespace uptier::jit {
 
-// A value that is also defined, as `at_entry`, in the entry block.
-struct SecondDefinition {
+// At the end of `block`, which uses `value` no more, it is `again`.
+struct Redefinition {
   Value value;
-  Value at_entry;
+  Block block;
+  Value again;
 };
 
-// The entry has no predecessor; every block in the layout is reachable. A value's own definition
-// may be unreachable.
-void repair_ssa(Function& f, std::span<const SecondDefinition> values);
+// Every block in the layout is reachable, and on every way to a use lies a definition. A value's
+// own definition may be unreachable.
+void repair_ssa(Function& f, std::span<const Redefinition> values);
 
 }  // namespace uptier::jit

@@ -104,10 +104,13 @@ void LinearScan::add_inst_hints(const MInst& i, float weight) {
     case MOp::kNot:
     case MOp::kShiftImm:
     case MOp::kExtend:
-    case MOp::kFAlu:
     case MOp::kFSign:
       if (i.a != kNoOperand) hint(d, o[i.a].vreg, weight);
       if (i.b != kNoOperand && o[i.b].role == Role::kUse) hint(d, o[i.b].vreg, 0.9f * weight);
+      return;
+    case MOp::kFAlu:  // three addresses, where there is AVX
+      if (i.a != kNoOperand) hint(d, o[i.a].vreg, 0.2f * weight);
+      if (i.b != kNoOperand && o[i.b].role == Role::kUse) hint(d, o[i.b].vreg, 0.1f * weight);
       return;
     case MOp::kSelect:
       hint(d, o[i.y].vreg, weight);

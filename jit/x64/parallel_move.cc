@@ -3,6 +3,19 @@
 #include <algorithm>
 
 namespace uptier::jit::x64 {
+namespace {
+
+bool is_memory(Location l) { return !l.is_reg() && !l.is_constant(); }
+
+// The way from one class of registers to the other and back costs more than a cycle each.
+Location scratch_for(Location saved, std::span<const Move> moves) {
+  bool carries = std::any_of(moves.begin(), moves.end(),
+                             [](const Move& m) { return is_memory(m.from) && is_memory(m.to); });
+  bool vector = saved.is_reg() && class_of(saved.index()) == RegClass::kXmm;
+  return vector && !carries ? kVectorCycleScratch : kCycleScratch;
+}
+
+}  // namespace
 
 std::vector<Move> sequentialize(std::span<const Move> moves) {
   std::vector<Move> open, out, constants;
@@ -26,10 +39,10 @@ std::vector<Move> sequentialize(std::span<const Move> moves) {
       progress = true;
     }
     if (progress) continue;
-    Location saved = open.front().from;
-    out.push_back({0, 0, saved, kCycleScratch});
+    Location saved = open.front().from, scratch = scratch_for(saved, moves);
+    out.push_back({0, 0, saved, scratch});
     for (Move& m : open) {
-      if (m.from == saved) m.from = kCycleScratch;
+      if (m.from == saved) m.from = scratch;
     }
   }
   out.insert(out.end(), constants.begin(), constants.end());

@@ -11,8 +11,10 @@
 
 namespace uptier::jit::x64 {
 
-// The place that opens cycles; holds a value of either class. Not a place of any move.
+// The places that open cycles; either holds a value of either class, but moves from memory to
+// memory pass through the vector one. Not places of any move.
 inline constexpr Location kCycleScratch = Location::reg(kR11);
+inline constexpr Location kVectorCycleScratch = Location::reg(kXmm15);
 
 // Returns moves (gap and phase are not set) that do one by one what `moves` do at once. No two
 // destinations are equal. Cost: quadratic in the number of moves that wait for each other.

@@ -1,0 +1,126 @@
+// LoopPace: which executions of a loop are timed, and kept.
+//
+// Entries are taken in tiles of kRun, and 2^level tiles are a stratum. Of each stratum one tile,
+// drawn at random, is timed and recorded; so the records of a window (what lies between two
+// flushes) are spread over it evenly, and nothing can alias. The warm_up() entries before a tile
+// are timed but not recorded: the first times after a pause hold the mispredicted branches and cold
+// lines of the probes themselves, much of a short execution and nothing of a long one. At level 0
+// every entry is recorded, and none is for warming up.
+//
+// The level follows from how much there is: when a window has `records` of them, half of the sums
+// that came on in it are dropped and the level rises, so that all that is left is of one density;
+// each flush lowers it again by one. Hence a window has at most `records`, and, if it is as long as
+// those before it, at least a quarter of that; a program's life has a logarithmic number of both.
+// What an execution was that began at a lower level is kept with the odds that it would have been
+// drawn at the present one.
+//
+// Source: stratified sampling with one element per stratum, Cochran 1977, 5A.6 and 8.5.
+//
+//   Thread: the owner of the slab. Compiled without vector instructions where compiled code is on
+//   the stack: always inline.
+#pragma once
+
+#include <cstdint>
+
+#include "sampler/gap.h"
+
+namespace uptier::sampler {
+
+inline constexpr uint32_t kLoopEntries = 0;
+inline constexpr uint32_t kLoopIterations = 1;
+inline constexpr uint32_t kLoopTimed = 2;
+inline constexpr uint32_t kLoopTimedIterations = 3;
+inline constexpr uint32_t kLoopCycles = 4;
+inline constexpr uint32_t kLoopExclusive = 5;
+inline constexpr uint32_t kLoopSquaresLow = 6;
+inline constexpr uint32_t kLoopSquaresHigh = 7;
+inline constexpr uint32_t kLoopPublicWords = 8;
+inline constexpr uint32_t kLoopState = 8;
+inline constexpr uint32_t kLoopPace = 9;     // level | left << 8 | drawn_at << 16 | tiles << 32
+inline constexpr uint32_t kLoopWindow = 10;  // words 2..7 as they were when the window began
+inline constexpr uint32_t kLoopWords = 16;
+
+// The state word: entries to the next that is timed (-1: this one) - (entries on the stack << 32).
+inline constexpr int64_t kOneOpen = int64_t{1} << 32;
+constexpr uint64_t loop_open(uint64_t state) {
+  return static_cast<uint64_t>(-((static_cast<int64_t>(state) + 1) >> 32));
+}
+
+struct LoopPace {
+  static constexpr uint32_t kRun = 8;
+  static constexpr uint64_t kShort = 1000;   // cycles of an execution, on average
+  static constexpr uint32_t kMaxLevel = 26;  // two strata of entries fit the state word
+
+  uint32_t level = 0;
+  uint32_t left = 0;  // entries to be timed before the next pause; at most kRun of them recorded
+  uint32_t drawn_at = 0;  // the level at which these were drawn
+  uint32_t tiles = 0;     // of the stratum, after the one that is drawn
+
+  [[gnu::always_inline]] static LoopPace of(const uint64_t* words) {
+    uint64_t w = words[kLoopPace];
+    return {static_cast<uint32_t>(w & 0xff), static_cast<uint32_t>(w >> 8 & 0xff),
+            static_cast<uint32_t>(w >> 16 & 0xff), static_cast<uint32_t>(w >> 32)};
+  }
+  [[gnu::always_inline]] void store(uint64_t* words) const {
+    words[kLoopPace] =
+        uint64_t{tiles} << 32 | uint64_t{drawn_at} << 16 | uint64_t{left} << 8 | level;
+  }
+
+  [[gnu::always_inline]] static uint32_t warm_up(const uint64_t* words) {
+    return words[kLoopCycles] / kShort < words[kLoopTimed] ? 64 : 4;
+  }
+
+  // Takes an entry that was drawn. Returns the entries that pass before the next.
+  [[gnu::always_inline]] uint32_t take(uint32_t warm_up, uint64_t& random, bool& recorded) {
+    if (left == 0) left = kRun;  // the first of all
+    recorded = left <= kRun;
+    if (--left != 0) return 0;
+    uint32_t size = uint32_t{1} << level;
+    auto at = static_cast<uint32_t>(level == 0 ? 0 : next_random(random) & (size - 1));
+    uint32_t pause = (tiles + at) * kRun;
+    uint32_t warm = pause < warm_up ? pause : warm_up;
+    tiles = size - 1 - at;
+    left = kRun + warm;
+    drawn_at = level;
+    return pause - warm;
+  }
+};
+
+// A drawn execution is to be kept whose level was `level` when it began.
+[[gnu::always_inline]] inline bool keeps(const uint64_t* words, uint32_t level, uint64_t& random) {
+  uint32_t now = LoopPace::of(words).level;
+  return now <= level || (next_random(random) >> (64 - (now - level))) == 0;
+}
+
+// Drops half of the window's sums, and raises the level, when there are `records`.
+[[gnu::always_inline]] inline void widen_loop(uint64_t* words, uint32_t records) {
+  uint64_t* begin = words + kLoopWindow;
+  uint64_t timed = words[kLoopTimed] - begin[0];
+  LoopPace pace = LoopPace::of(words);
+  if (timed < 2 || timed < records || pace.level == LoopPace::kMaxLevel) return;
+  uint64_t kept = timed / 2;
+  for (uint32_t i = 0; i < kLoopSquaresLow - kLoopTimed; ++i) {
+    uint64_t sum = words[kLoopTimed + i] - begin[i];
+    words[kLoopTimed + i] = begin[i] + sum / timed * kept + sum % timed * kept / timed;
+  }
+  __extension__ using Wide = unsigned __int128;
+  auto wide = [](const uint64_t* w) { return Wide{w[1]} << 64 | w[0]; };
+  uint64_t* squares = words + kLoopSquaresLow;
+  Wide from = wide(begin + 4), sum = from + (wide(squares) - from) / 2;
+  squares[0] = static_cast<uint64_t>(sum);
+  squares[1] = static_cast<uint64_t>(sum >> 64);
+  ++pace.level;
+  pace.store(words);
+}
+
+// Begins a window. The owner calls it at its flushes.
+inline void rearm_loop(uint64_t* words) {
+  for (uint32_t i = 0; i < kLoopPublicWords - kLoopTimed; ++i) {
+    words[kLoopWindow + i] = words[kLoopTimed + i];
+  }
+  LoopPace pace = LoopPace::of(words);
+  if (pace.level != 0) --pace.level;
+  pace.store(words);
+}
+
+}  // namespace uptier::sampler

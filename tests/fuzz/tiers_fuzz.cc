@@ -1,0 +1,130 @@
+// Tiers: random programs that end answer in every mode as the reference interpreter does, with the
+// same memory and the same calls of host functions. A program is called often enough to be sampled,
+// flushed, compiled and entered in the middle of its loops.
+#include <optional>
+
+#include "tests/fuzz/fuzz.h"
+#include "tests/random_ir.h"
+#include "tools/ir_host.h"
+
+namespace uptier::fuzz {
+namespace {
+
+using test::Answer;
+
+constexpr int kCalls = 12;  // of each function and mode
+
+struct Mode {
+  const char* options[4];  // NAME=VALUE
+};
+constexpr Mode kModes[] = {
+    {{"tier=baseline"}},
+    {{"tier=instrumented"}},
+    {{"tier=optimized"}},
+    {{"policy=always", "flush_first=1", "workers=0"}},
+    {{"policy=always", "flush_first=2", "workers=0", "interval=3"}},
+    {{"policy=never", "stress=osr=all", "workers=0"}},
+    {{"policy=never", "stress=osr=random:0.3:7", "interval=5", "workers=0"}},
+    {{"policy=never", "stress=copy=every:2", "workers=0"}},
+    {{"policy=always", "flush_first=1", "workers=0", "stress=flip=every:2"}},
+    {{"policy=always", "flush_first=1", "workers=0", "stress=guard=all,osr=every:3"}},
+    {{"policy=always", "flush_first=1", "workers=0", "stress=guard=random:0.2:3,flip=every:3"}},
+    {{"policy=always", "flush_first=1", "workers=0", "counters=scalable"}},
+};
+
+Options options_of(const Mode& mode) {
+  Options o;
+  for (const char* text : mode.options) {
+    if (text == nullptr) continue;
+    std::string word = text;
+    size_t eq = word.find('=');
+    UPTIER_FUZZ_CHECK(o.set(word.substr(0, eq), word.substr(eq + 1)).ok());
+  }
+  return o;
+}
+
+// What one call answers, leaves in memory and tells the host.
+struct Seen {
+  Answer answer;
+  std::string bytes;
+  uint64_t notes;
+};
+
+class Oracle {
+ public:
+  Oracle(const jit::Module& module, test::Scratch& scratch)
+      : module_(module), scratch_(scratch), interpreter_(module, interpret_options(scratch)) {}
+
+  Seen call(MethodId m, std::span<const uint64_t> args) {
+    scratch_.fill();
+    test::corpus_notes = 0;
+    Answer a = test::interpret(interpreter_, m, args);
+    return {a, scratch_.bytes(), test::corpus_notes};
+  }
+
+  // Prints what differs; the law that it breaks ends the process.
+  void check(const Mode& mode, MethodId m, const Seen& want, const Outcome& got) {
+    Type result = module_.functions[m.index()].signature().result;
+    bool same = got.trap.code == want.answer.trap && test::corpus_notes == want.notes &&
+                scratch_.bytes() == want.bytes &&
+                (want.answer.trap != TrapCode::kNone ||
+                 test::same_value(result, got.bits, want.answer.bits));
+    if (!same) {
+      std::fprintf(stderr, "f%u in mode", m.index());
+      for (const char* o : mode.options) std::fprintf(stderr, " %s", o == nullptr ? "" : o);
+      std::fprintf(stderr, ": %s, not %s\n",
+                   test::answer_text(result, {got.bits, got.trap.code}).c_str(),
+                   test::answer_text(result, want.answer).c_str());
+    }
+    UPTIER_FUZZ_CHECK(same);
+  }
+
+ private:
+  const jit::Module& module_;
+  test::Scratch& scratch_;
+  jit::Interpreter interpreter_;
+};
+
+void raise(TrapCode code) { Runtime::raise(code); }
+
+void compare(const jit::Module& module, const Mode& mode, uint64_t seed, test::Scratch& scratch) {
+  auto runtime = Runtime::create(options_of(mode));
+  UPTIER_FUZZ_CHECK(runtime.ok());
+  auto host = tools::IrHost::add(**runtime, module);
+  UPTIER_FUZZ_CHECK(host.ok());
+  ThreadScope attached(**runtime);
+  Oracle oracle(module, scratch);
+  test::Random random(seed);
+  for (uint32_t f = 0; f < module.functions.size(); ++f) {
+    const Signature& s = module.functions[f].signature();
+    for (int n = 0; n < kCalls; ++n) {
+      std::vector<uint64_t> args = random_arguments(s, scratch, random);
+      Seen want = oracle.call(MethodId(f), args);
+      scratch.fill();
+      test::corpus_notes = 0;
+      oracle.check(mode, MethodId(f), want, (*runtime)->invoke((*host)->method(MethodId(f)), args));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> seeds() { return {"a program is a number"}; }
+
+void feed(const std::string& input) {
+  uint64_t seed = 0xcbf29ce484222325;
+  for (char c : input) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  test::corpus_raise = raise;
+  test::Random random(seed);
+  test::RandomOptions options{.functions = 1 + static_cast<int>(random.below(4)),
+                              .statements = 10 + static_cast<int>(random.below(60)),
+                              .variables = 3 + static_cast<int>(random.below(30)),
+                              .depth = 1 + static_cast<int>(random.below(4)),
+                              .traps = random.chance(60),
+                              .hosts = random.chance(60)};
+  jit::Module module = test::random_module(random.next(), options);
+  test::Scratch scratch;
+  compare(module, kModes[random.below(std::size(kModes))], random.next(), scratch);
+}
+
+}  // namespace uptier::fuzz
