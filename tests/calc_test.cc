@@ -47,6 +47,9 @@ const CalcMode kModes[] = {
     {"osr_at_every_loop", "--stress=osr=all"},
     {"copies_to_and_fro", "-O policy=never --stress=copy=every:3"},
     {"versions_to_and_fro", "-O policy=always -O flush_first=1 -O workers=0 --stress=flip=every:2"},
+    {"guards_fail", "--stress=guard=all"},
+    {"guards_fail_at_random", "-O workers=0 --stress=guard=random:0.05:7"},
+    {"guards_fail_in_optimized_code", "--tier=optimized --stress=guard=every:17"},
     {"late_compiler", "--stress=delay=all"},
     {"little_room", "-O policy=always -O flush_first=2 -O code_budget=131072"},
 };
@@ -266,6 +269,29 @@ TEST_F(Calc, options_that_are_none_are_refused) {
   EXPECT_EQ(run_calc("-O interval x.calc").code, 2);
   EXPECT_EQ(run_calc("/no/such/file.calc").code, 2);
   EXPECT_EQ(run_calc("").code, 2);
+}
+
+// What changes all the time is generic in the end: so many exits and no more, however long it runs.
+TEST_F(Calc, storm_of_types_calms_down) {
+  auto exits_of = [](const std::string& size) {
+    RunResult r = run_calc("--report -O workers=0 " + path_of("storm") + " " + size);
+    EXPECT_EQ(r.code, 0) << r.err;
+    uint64_t sum = 0;
+    for (size_t at = 0; (at = r.err.find(", exits ", at)) != std::string::npos; ++at) {
+      sum += std::strtoull(r.err.c_str() + at + 8, nullptr, 10);
+    }
+    return sum;
+  };
+  uint64_t some = exits_of("1000"), more = exits_of("4000");
+  EXPECT_GT(some, 20u) << "the storm did not storm";
+  EXPECT_EQ(more, some);
+}
+
+TEST_F(Calc, guards_of_compiled_code_do_fail_and_are_counted) {
+  RunResult r = run_calc("--report -O workers=0 " + path_of("storm") + " 1000");
+  EXPECT_NE(r.err.find("speculation: plus: plans "), std::string::npos) << r.err;
+  RunResult calm = run_calc("--report -O workers=0 " + path_of("nbody"));
+  EXPECT_EQ(calm.err.find("speculation: advance: plans"), std::string::npos) << calm.err;
 }
 
 TEST_F(Calc, automatic_runs_do_leave_the_interpreter) {

@@ -304,7 +304,7 @@ void Emitter::check(int reg, Type::Is wanted, Shape* shape) {
     Value tag = ir_.bin(Opcode::kShrU, v, ir_.i64(48));
     guard_state(ir_.un(Opcode::kEqz, tag), GuardReason::kType);
   }
-  Value is = ir_.load(v, offsetof(Object, shape));
+  Value is = ir_.load(kShapes, v, offsetof(Object, shape));
   guard_state(ir_.bin(Opcode::kEq, is, ir_.pointer(shape)), GuardReason::kType);
   type(reg) = {wanted, wanted == Type::kRecord ? shape : nullptr};
 }
@@ -334,26 +334,27 @@ void Emitter::instruction() {
     }
     case Op::kGetGlobal:
       if (unreached(plan_.seen[at_] != 0)) return;
-      set(i.a, {Type::kAny}, ir_.load(ir_.pointer(&vm_.globals[index]), 0));
+      set(i.a, {Type::kAny}, ir_.load(kGlobals, ir_.pointer(&vm_.globals[index]), 0));
       return narrow(i.a, plan_.seen[at_], at_ + 1, at_);
-    case Op::kSetGlobal: return ir_.store(boxed(i.a), ir_.pointer(&vm_.globals[index]), 0);
+    case Op::kSetGlobal:
+      return ir_.store(kGlobals, boxed(i.a), ir_.pointer(&vm_.globals[index]), 0);
     case Op::kGetCapture: {
       if (unreached(plan_.seen[at_] != 0)) return;
-      Value cell = ir_.load(self(), offsetof(Closure, cells) + sizeof(Cell*) * index);
-      set(i.a, {Type::kAny}, ir_.load(cell, offsetof(Cell, value)));
+      Value cell = ir_.load_constant(self(), offsetof(Closure, cells) + sizeof(Cell*) * index);
+      set(i.a, {Type::kAny}, ir_.load(kCells, cell, offsetof(Cell, value)));
       return narrow(i.a, plan_.seen[at_], at_ + 1, at_);
     }
     case Op::kSetCapture: {
-      Value cell = ir_.load(self(), offsetof(Closure, cells) + sizeof(Cell*) * index);
-      return ir_.store(boxed(i.a), cell, offsetof(Cell, value));
+      Value cell = ir_.load_constant(self(), offsetof(Closure, cells) + sizeof(Cell*) * index);
+      return ir_.store(kCells, boxed(i.a), cell, offsetof(Cell, value));
     }
     case Op::kNewCell:
       return set(i.a, {Type::kAny}, ir_.call(helper::kNewCell, {vm(), where(), boxed(i.a)}, true));
     case Op::kGetCell:
       if (unreached(plan_.seen[at_] != 0)) return;
-      set(i.a, {Type::kAny}, ir_.load(get(i.b), offsetof(Cell, value)));
+      set(i.a, {Type::kAny}, ir_.load(kCells, get(i.b), offsetof(Cell, value)));
       return narrow(i.a, plan_.seen[at_], at_ + 1, at_);
-    case Op::kSetCell: return ir_.store(boxed(i.b), get(i.a), offsetof(Cell, value));
+    case Op::kSetCell: return ir_.store(kCells, boxed(i.b), get(i.a), offsetof(Cell, value));
     case Op::kNeg: return negate();
     case Op::kNot: return set(i.a, {Type::kBool}, ir_.un(Opcode::kEqz, truth(operand(i.b))));
     case Op::kLess:

@@ -31,6 +31,9 @@ using uptier::Opcode;
 using uptier::Value;
 using uptier::Variable;
 
+// Places that never overlap: alias classes of loads and stores.
+enum Place : uint8_t { kShapes = 1, kArrays, kElements, kSlots, kCells, kGlobals, kEntries };
+
 // A FunctionBuilder, or nothing at all.
 class Ir {
  public:
@@ -49,18 +52,21 @@ class Ir {
     return dry() ? Value() : b_->convert(op, to, a);
   }
   Value select(Value c, Value a, Value b) { return dry() ? Value() : b_->select(c, a, b); }
-  Value load(Value base, size_t offset, Value index = Value::none()) {
+  Value load(Place place, Value base, size_t offset, Value index = Value::none()) {
     return dry() ? Value()
-                 : b_->load(Opcode::kLoad, uptier::Type::kI64,
-                            {base, index, static_cast<uint32_t>(offset)});
+                 : b_->load(Opcode::kLoad, uptier::Type::kI64, at(place, base, offset, index));
   }
-  Value load32(Value base, size_t offset) {
-    return dry() ? Value()
-                 : b_->load(Opcode::kLoad, uptier::Type::kI32,
-                            {base, Value::none(), static_cast<uint32_t>(offset)});
+  Value load32(Place place, Value base, size_t offset) {
+    return dry() ? Value() : b_->load(Opcode::kLoad, uptier::Type::kI32, at(place, base, offset));
   }
-  void store(Value v, Value base, size_t offset, Value index = Value::none()) {
-    if (!dry()) b_->store(Opcode::kStore, v, {base, index, static_cast<uint32_t>(offset)});
+  // Of what never changes, and is there whatever the guards say.
+  Value load_constant(Value base, size_t offset) {
+    if (dry()) return {};
+    return b_->load(Opcode::kLoad, uptier::Type::kI64,
+                    {base, Value::none(), static_cast<uint32_t>(offset), uptier::kMemInvariant});
+  }
+  void store(Place place, Value v, Value base, size_t offset, Value index = Value::none()) {
+    if (!dry()) b_->store(Opcode::kStore, v, at(place, base, offset, index));
   }
   Value call(const uptier::HostFunction& f, std::initializer_list<Value> args, bool may_fail) {
     return dry() ? Value()
@@ -87,6 +93,10 @@ class Ir {
   Value use(Variable x) { return dry() ? Value() : b_->use(x); }
 
  private:
+  static uptier::Address at(Place place, Value base, size_t offset, Value index = Value::none()) {
+    return {base, index, static_cast<uint32_t>(offset), uptier::alias_class(place)};
+  }
+
   uptier::FunctionBuilder* b_;
 };
 

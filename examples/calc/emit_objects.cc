@@ -15,13 +15,16 @@ constexpr auto kF64 = uptier::Type::kF64;
 // ---- Records
 
 Value Emitter::slot_of(Value record, uint32_t slot) {
-  if (slot < Record::kInline) return ir_.load(record, offsetof(Record, slots) + 8 * slot);
-  return ir_.load(ir_.load(record, offsetof(Record, more)), 8 * (slot - Record::kInline));
+  if (slot < Record::kInline) return ir_.load(kSlots, record, offsetof(Record, slots) + 8 * slot);
+  return ir_.load(kSlots, ir_.load(kSlots, record, offsetof(Record, more)),
+                  8 * (slot - Record::kInline));
 }
 
 void Emitter::set_slot(Value record, uint32_t slot, Value v) {
-  if (slot < Record::kInline) return ir_.store(v, record, offsetof(Record, slots) + 8 * slot);
-  ir_.store(v, ir_.load(record, offsetof(Record, more)), 8 * (slot - Record::kInline));
+  if (slot < Record::kInline)
+    return ir_.store(kSlots, v, record, offsetof(Record, slots) + 8 * slot);
+  ir_.store(kSlots, v, ir_.load(kSlots, record, offsetof(Record, more)),
+            8 * (slot - Record::kInline));
 }
 
 void Emitter::get_field() {
@@ -51,7 +54,7 @@ Value Emitter::any_field(const Plan::Field& seen, Value object) {
   Value tag = ir_.bin(Opcode::kShrU, object, ir_.i64(48));
   ir_.branch(ir_.un(Opcode::kEqz, tag), is_object, other);
   ir_.begin(is_object);
-  Value shape = ir_.load(object, offsetof(Object, shape));
+  Value shape = ir_.load(kShapes, object, offsetof(Object, shape));
   for (size_t k = 0; k < seen.entries.size(); ++k) {
     const FieldCache::Entry& e = seen.entries[k];
     Block hit = ir_.block();
@@ -84,7 +87,7 @@ void Emitter::set_field() {
   if (!need(i.a, Type::kRecord, e->shape)) return;
   set_slot(get(i.a), e->slot, boxed(i.b));
   if (!adds) return;
-  ir_.store(ir_.pointer(e->next), get(i.a), offsetof(Object, shape));
+  ir_.store(kShapes, ir_.pointer(e->next), get(i.a), offsetof(Object, shape));
   forget_shapes();
   type(i.a).shape = e->next;
 }
@@ -113,9 +116,9 @@ Emitter::Element Emitter::element_of(int array, int index) {
     return {};
   }
   Value object = get(array), i = get(index);
-  Value length = ir_.load32(object, offsetof(Array, length));
+  Value length = ir_.load32(kArrays, object, offsetof(Array, length));
   guard(ir_.bin(Opcode::kLtU, i, length), GuardReason::kBounds);
-  Value data = ir_.load(object, offsetof(Array, data));
+  Value data = ir_.load(kArrays, object, offsetof(Array, data));
   Value scaled = ir_.bin(Opcode::kShl, ir_.convert(Opcode::kExtendU, kI64, i), ir_.i64(3));
   return {data, scaled};
 }
@@ -126,7 +129,7 @@ void Emitter::get_index() {
   if (plan_.speculate && !has_seen(kStranger)) {
     Element e = element_of(i.b, i.c);
     if (!alive_) return;
-    set(i.a, {Type::kAny}, ir_.load(e.data, 0, e.index));
+    set(i.a, {Type::kAny}, ir_.load(kElements, e.data, 0, e.index));
   } else {
     Value v = ir_.call(helper::kGetIndex, {vm(), where(), boxed(i.b), boxed(i.c)}, true);
     set(i.a, {Type::kAny}, v);
@@ -139,7 +142,7 @@ void Emitter::set_index() {
   if (unreached(plan_.seen[at_] != 0)) return;
   if (plan_.speculate && !has_seen(kStranger)) {
     Element e = element_of(i.a, i.b);
-    if (alive_) ir_.store(boxed(i.c), e.data, 0, e.index);
+    if (alive_) ir_.store(kElements, boxed(i.c), e.data, 0, e.index);
     return;
   }
   ir_.call(helper::kSetIndex, {vm(), where(), boxed(i.a), boxed(i.b), boxed(i.c)}, true);
@@ -148,8 +151,9 @@ void Emitter::set_index() {
 void Emitter::new_array() {
   const Instr& i = *instr();
   Value a = ir_.call(helper::kNewArray, {vm(), where()}, true);
-  Value data = i.c == 0 ? a : ir_.load(a, offsetof(Array, data));
-  for (int k = 0; k < i.c; ++k) ir_.store(boxed(i.b + k), data, 8 * static_cast<size_t>(k));
+  Value data = i.c == 0 ? a : ir_.load(kArrays, a, offsetof(Array, data));
+  for (int k = 0; k < i.c; ++k)
+    ir_.store(kElements, boxed(i.b + k), data, 8 * static_cast<size_t>(k));
   set(i.a, {Type::kArray}, a);
 }
 
@@ -162,7 +166,7 @@ void Emitter::new_closure() {
   for (size_t k = 0; k < p.captures.size(); ++k) {
     if (!p.captures[k].local) continue;
     Value cell = get(static_cast<int>(p.captures[k].index));
-    ir_.store(cell, c, offsetof(Closure, cells) + sizeof(Cell*) * k);
+    ir_.store(kEntries, cell, c, offsetof(Closure, cells) + sizeof(Cell*) * k);
   }
   set(i.a, {Type::kFunction}, c);
 }
@@ -174,14 +178,14 @@ Value Emitter::call_target() {
   const Plan::Target& seen = plan_.targets[at_];
   if (!plan_.speculate) return ir_.call(helper::kCallee, {vm(), where(), boxed(i.a)}, true);
   if (!need(i.a, Type::kFunction)) return {};
-  Value proto = ir_.load(get(i.a), offsetof(Closure, proto));
+  Value proto = ir_.load(kEntries, get(i.a), offsetof(Closure, proto));
   if (!seen.many) {
     guard(ir_.bin(Opcode::kEq, proto, ir_.pointer(seen.only)), GuardReason::kTarget);
-    return ir_.load(ir_.pointer(&seen.only->entry), 0);
+    return ir_.load(kEntries, ir_.pointer(&seen.only->entry), 0);
   }
-  Value params = ir_.load32(proto, offsetof(Proto, params));
+  Value params = ir_.load32(kEntries, proto, offsetof(Proto, params));
   guard(ir_.bin(Opcode::kEq, params, ir_.i32(i.c)), GuardReason::kTarget);
-  return ir_.load(proto, offsetof(Proto, entry));
+  return ir_.load(kEntries, proto, offsetof(Proto, entry));
 }
 
 void Emitter::call() {
@@ -230,20 +234,21 @@ void Emitter::builtin() {
     case kLen: {
       if (first.is != Type::kArray && first.is != Type::kString) break;
       size_t at = first.is == Type::kArray ? offsetof(Array, length) : offsetof(String, length);
-      return set(i.a, {Type::kInt}, ir_.load32(get(i.a), at));
+      return set(i.a, {Type::kInt}, ir_.load32(kArrays, get(i.a), at));
     }
     case kPush: {
       if (first.is != Type::kArray) break;
       Value array = get(i.a), v = boxed(i.a + 1);
-      Value length = ir_.load32(array, offsetof(Array, length));
-      Value capacity = ir_.load32(array, offsetof(Array, capacity));
+      Value length = ir_.load32(kArrays, array, offsetof(Array, length));
+      Value capacity = ir_.load32(kArrays, array, offsetof(Array, capacity));
       either(
           ir_.bin(Opcode::kLtU, length, capacity), kI64,
           [&] {
             Value at =
                 ir_.bin(Opcode::kShl, ir_.convert(Opcode::kExtendU, kI64, length), ir_.i64(3));
-            ir_.store(v, ir_.load(array, offsetof(Array, data)), 0, at);
-            ir_.store(ir_.bin(Opcode::kAdd, length, ir_.i32(1)), array, offsetof(Array, length));
+            ir_.store(kElements, v, ir_.load(kArrays, array, offsetof(Array, data)), 0, at);
+            ir_.store(kArrays, ir_.bin(Opcode::kAdd, length, ir_.i32(1)), array,
+                      offsetof(Array, length));
             return nil;
           },
           [&] {

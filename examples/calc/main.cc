@@ -104,6 +104,7 @@ int run_tiered(calc::Vm& vm, const Arguments& a) {
     if (a.report) std::fflush(stdout);
     if (!a.ir.empty()) std::fputs(tiers.ir(a.ir).c_str(), stderr);
     if (a.report) std::fputs((*runtime)->report().text().c_str(), stderr);
+    if (a.report) std::fputs(tiers.summary().c_str(), stderr);
   }
   runtime->reset();  // before the host that it refers to
   return 0;

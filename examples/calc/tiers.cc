@@ -140,6 +140,25 @@ std::string Tiers::ir(std::string_view name) {
   return text;
 }
 
+std::string Tiers::summary() {
+  std::lock_guard lock(mutex_);
+  std::string text;
+  for (auto& p : vm_.code.protos) {
+    uint32_t plans = 0, exits = 0;
+    bool generic = false;
+    for (const Method& m : methods_) {
+      if (m.proto != p.get() || m.plan == nullptr) continue;
+      ++plans;
+      exits += m.plan->exits;
+      generic |= !m.plan->speculate;
+    }
+    if (exits == 0 && plans < 2) continue;
+    text += "speculation: " + p->name + ": plans " + std::to_string(plans) + ", exits " +
+            std::to_string(exits) + (generic ? ", now generic" : "") + "\n";
+  }
+  return text;
+}
+
 // A held tier takes over from the interpreter once that has seen some calls.
 void Tiers::count_call(Proto& p) {
   Function& f = functions_[p.index];

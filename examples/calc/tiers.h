@@ -36,6 +36,9 @@ class Tiers : public uptier::Host {
 
   uptier::Status build(uptier::MethodId m, uptier::FunctionBuilder& b) override;
 
+  // Returns one line a function that was planned more than once.
+  std::string summary();
+
   // A call of an interpreted function.
   void count_call(Proto& p);
   bool loop_event(Closure* f, const Val* r, const Instr* header, Val& result);
