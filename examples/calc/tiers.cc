@@ -114,10 +114,11 @@ uptier::Result<MethodId> Tiers::add_method(Proto& p, bool interpreted) {
   info.host_entry = interpreted ? host_entry_of(p.params) : nullptr;
   info.host_may_trap = interpreted;
   info.host_resume = host_resume;
-  std::lock_guard lock(mutex_);
   auto m = runtime_->add_method(*this, std::move(info));
-  if (m) methods_.resize(std::max<size_t>(methods_.size(), m->index() + 1));
-  if (m) methods_[m->index()] = {&p, f.plans++, nullptr};
+  if (!m) return m;
+  std::lock_guard lock(mutex_);
+  methods_.resize(std::max<size_t>(methods_.size(), m->index() + 1));
+  methods_[m->index()] = {&p, f.plans++, nullptr};
   return m;
 }
 
