@@ -27,6 +27,7 @@ const CalcProgram kPrograms[] = {
     {"records", "164570 60000 40000\n"},
     {"closures", "867497\n"},
     {"storm", "20000 466561 s9s1\n"},
+    {"mandel", "921 201527\n"},
 };
 
 struct CalcMode {
@@ -150,6 +151,53 @@ for i in 0..60 { power(10) sum(50, 1) }
 print(power(19), power(20), power(25), sum(3000, 1000000), sum(3000, 0.5), sum(10, -1))
 )",
                     "1162261467 3486784401 847288609443 3000000000 1500 -10\n");
+}
+
+TEST_F(Calc, numbers_and_strings_compare_alike_in_all_forms) {
+  expect_everywhere(R"(
+fn less(a, b) {
+  let n = 0
+  if a < b { n = n + 1 }
+  if a <= b { n = n + 10 }
+  if a > b { n = n + 100 }
+  if a >= b { n = n + 1000 }
+  if a == b { n = n + 10000 }
+  if a != b { n = n + 100000 }
+  if not (a < b) { n = n + 1000000 }
+  return n
+}
+fn to_two(a) {
+  let n = 0
+  if a < 2 { n = n + 1 }
+  if a <= 2 { n = n + 10 }
+  if a > 2 { n = n + 100 }
+  if a >= 2 { n = n + 1000 }
+  if a == 2 { n = n + 10000 }
+  if a != 2 { n = n + 100000 }
+  if not (a > 2) { n = n + 1000000 }
+  return n
+}
+fn pick(i, a, b) {
+  if i % 3 == 0 { return a }
+  return b
+}
+for k in 0..60 { less(k, 30) to_two(k) }
+print(less(1, 2), less(2, 2), less(3, 2), to_two(1), to_two(2), to_two(3))
+for k in 0..60 { less(k + 0.5, 30) to_two(k + 0.5) }
+print(less(1.5, 2), less(2.5, 2), less(1, 2.5), to_two(1.5), to_two(2.5))
+let nan = 0 / 0
+print(less(nan, 1), less(1, nan), to_two(nan), nan == nan)
+for k in 0..60 { less("a", "b") }
+print(less("a", "b"), less("b", "b"), less("b", "a"), "a" == 1)
+let sum = 0
+for k in 0..300 { sum = sum + less(pick(k, 1, 0.5), pick(k + 1, 2, 1.5)) }
+print(sum)
+)",
+                    "100011 1011010 1101100 1100011 1011010 101100\n"
+                    "100011 1101100 100011 1100011 101100\n"
+                    "1100000 1100000 1100000 false\n"
+                    "100011 1011010 1101100 false\n"
+                    "30003300\n");
 }
 
 TEST_F(Calc, loop_s_bounds_are_whatever_counts) {

@@ -156,12 +156,7 @@ Value Emitter::compare(Op op, Operand a, Operand b) {
   bool ints = a.type.is == Type::kInt && b.type.is == Type::kInt;
   if (ints) return ir_.bin(less ? Opcode::kLtS : Opcode::kLeS, a.value, b.value);
   if (numbers) return ir_.bin(less ? Opcode::kFLt : Opcode::kFLe, double_of(a), double_of(b));
-  // The helper knows by the instruction which way round it is.
-  const Instr& i = *instr();
-  bool swapped = i.op == Op::kJumpGreaterK || i.op == Op::kJumpNotGreaterK ||
-                 i.op == Op::kJumpGreaterEqualK || i.op == Op::kJumpNotGreaterEqualK;
-  Value x = box(swapped ? b : a), y = box(swapped ? a : b);
-  return ir_.call(helper::kCompare, {vm(), where(), x, y}, true);
+  return ir_.call(helper::kCompare, {vm(), where(), box(a), box(b)}, true);
 }
 
 Value Emitter::equals(const Operand& a, const Operand& b) {

@@ -53,8 +53,8 @@ bool mod(Val a, Val b, Val& to) {
 template <bool kOrEqual>
 bool less(Vm& vm, const Instr* at, Val a, Val b) {
   if (both_int(a, b)) return kOrEqual ? as_int(a) <= as_int(b) : as_int(a) < as_int(b);
-  if (is_double(a) && is_double(b)) {
-    return kOrEqual ? as_double(a) <= as_double(b) : as_double(a) < as_double(b);
+  if (is_number(a) && is_number(b)) {
+    return kOrEqual ? number(a) <= number(b) : number(a) < number(b);
   }
   return compare(vm, at, a, b);
 }

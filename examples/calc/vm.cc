@@ -128,9 +128,6 @@ bool compare(Vm& vm, const Instr* at, Val a, Val b) {
   bool equality = op == Op::kEqual || op == Op::kNotEqual || op == Op::kJumpEqual ||
                   op == Op::kJumpNotEqual || op == Op::kJumpEqualK || op == Op::kJumpNotEqualK;
   if (equality) return equal(a, b);
-  bool greater = op == Op::kJumpGreaterK || op == Op::kJumpNotGreaterK ||
-                 op == Op::kJumpGreaterEqualK || op == Op::kJumpNotGreaterEqualK;
-  if (greater) std::swap(a, b);
   bool or_equal = op == Op::kLessEqual || op == Op::kJumpLessEqual || op == Op::kJumpNotLessEqual ||
                   op == Op::kJumpLessEqualK || op == Op::kJumpNotLessEqualK ||
                   op == Op::kJumpGreaterEqualK || op == Op::kJumpNotGreaterEqualK;

@@ -49,7 +49,9 @@ inline bool truthy(const Vm& vm, Val v) {
 
 // Each does what the instruction says, whatever the operands are.
 Val arithmetic(Vm& vm, const Instr* at, Val a, Val b);
-bool compare(Vm& vm, const Instr* at, Val a, Val b);  // <, <= or ==, as the instruction's
+// a < b, a <= b or a == b, as the instruction is about. One that asks for > has a constant to its
+// right and comes with its operands swapped.
+bool compare(Vm& vm, const Instr* at, Val a, Val b);
 bool equal(Val a, Val b);
 Val negate(Vm& vm, const Instr* at, Val a);
 Val get_field(Vm& vm, const Instr* at, Val object);
