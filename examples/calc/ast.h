@@ -68,7 +68,7 @@ struct Node {
   NodeKind kind;
   int line = 0;
   double number = 0;                 // kNumber; kCapture, kBuiltin: index
-  std::string text = {};             // kString, kField; kBinary: the operator
+  std::string text = {};             // kNumber, kString, kField; kBinary: the operator
   Variable* variable = nullptr;      // kLocal, kGlobal, kLet, kFor
   FunctionNode* function = nullptr;  // kFunction
   std::vector<std::unique_ptr<Node>> kids = {};

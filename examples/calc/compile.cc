@@ -66,9 +66,12 @@ class FunctionCompiler {
     emit(Op::kConst, to, 0, 0, add_constant(v));
     return to;
   }
-  static Val number_value(double n) {
-    bool whole = n == std::floor(n) && std::fabs(n) < 2147483648.0 && !(n == 0 && std::signbit(n));
-    return whole ? of_int(static_cast<int32_t>(n)) : of_double(n);
+  // A literal with a point is a double: where it stands, others are likely to be.
+  static Val number_value(const Node& literal) {
+    double n = literal.number;
+    bool small = std::fabs(n) < 2147483648.0 && !(n == 0 && std::signbit(n));
+    bool whole = literal.text.find('.') == std::string::npos && n == std::floor(n);
+    return small && whole ? of_int(static_cast<int32_t>(n)) : of_double(n);
   }
   int64_t cache(const std::string& name) {
     code_.caches.push_back(std::make_unique<FieldCache>());
@@ -81,7 +84,7 @@ class FunctionCompiler {
   int expression(const Node& n, int wanted = -1) {
     line_ = n.line;
     switch (n.kind) {
-      case NodeKind::kNumber: return constant(target(wanted), number_value(n.number));
+      case NodeKind::kNumber: return constant(target(wanted), number_value(n));
       case NodeKind::kString: return constant(target(wanted), of_object(heap_.intern(n.text)));
       case NodeKind::kNil: return constant(target(wanted), heap_.nil());
       case NodeKind::kTrue: return constant(target(wanted), heap_.boolean(true));
@@ -146,7 +149,7 @@ class FunctionCompiler {
       next_ = keep;
       int a = target(wanted);
       int k_form = static_cast<int>(op) - static_cast<int>(Op::kAdd) + static_cast<int>(Op::kAddK);
-      emit(static_cast<Op>(k_form), a, b, 0, add_constant(number_value(right->number)));
+      emit(static_cast<Op>(k_form), a, b, 0, add_constant(number_value(*right)));
       return a;
     }
     int c = expression(*right);
@@ -230,7 +233,7 @@ class FunctionCompiler {
     const Node& right = *n.kids[1];
     uint32_t keep = next_;
     int a = expression(*n.kids[0]);
-    int64_t k = right.kind == NodeKind::kNumber ? add_constant(number_value(right.number)) : 65536;
+    int64_t k = right.kind == NodeKind::kNumber ? add_constant(number_value(right)) : 65536;
     if (n.text == "!=") sense = !sense;
     bool equal = n.text[0] == '=' || n.text[0] == '!';
     bool or_equal = n.text.size() == 2;

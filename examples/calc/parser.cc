@@ -282,7 +282,11 @@ class Parser {
     if (accept("nil")) return n->kind = NodeKind::kNil, std::move(n);
     if (accept("true")) return n->kind = NodeKind::kTrue, std::move(n);
     if (accept("false")) return n->kind = NodeKind::kFalse, std::move(n);
-    if (t.kind == Tok::kNumber) return n->number = take().number, std::move(n);
+    if (t.kind == Tok::kNumber) {
+      n->text = t.text;
+      n->number = take().number;
+      return n;
+    }
     if (t.kind == Tok::kString) {
       n->kind = NodeKind::kString;
       n->text = take().text;
