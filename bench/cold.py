@@ -9,7 +9,7 @@ is what was compiled by the optimizing compiler, in bytes; exits are frames that
 """
 import argparse, json, os, subprocess
 
-from compare import geomean
+from programs import geomean
 from measure import Program, add_arguments, chosen_programs, guest_seconds
 
 import statistics

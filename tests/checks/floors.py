@@ -5,7 +5,8 @@
   floors.py --self-test proves on small made-up trees that each rule can fail
 
 The floors, lowest first: include/uptier < profile < sampler < jit < tiering. Beside them stands
-embed, which sees include/uptier only. tools, bench and tests may include everything.
+embed, which sees include/uptier only, and so do examples, whose includes in quotes may be their own
+folder's. tools, bench and tests may include everything.
 """
 import pathlib
 import re
@@ -14,7 +15,7 @@ import tempfile
 
 FLOORS = ["include", "profile", "sampler", "jit", "tiering"]
 ABOVE = ["embed", "tools", "bench", "tests", "examples"]  # no floor may include these
-SIZED = FLOORS + ["embed", "tools", "bench", "tests"]
+SIZED = FLOORS + ["embed", "tools", "bench", "tests", "examples"]
 
 # What a folder may see of the project; an absent folder may see everything.
 VISIBLE = {name: set(FLOORS[: i + 1]) for i, name in enumerate(FLOORS)}
@@ -67,6 +68,8 @@ def check_include(path, quote, name, folder):
         yield f'"{name}": includes in quotes are root relative, or uptier/...'
     if target is not None and folder in VISIBLE and target not in VISIBLE[folder]:
         yield f"{folder}/ must not include {target}/ (only {', '.join(sorted(VISIBLE[folder]))})"
+    if folder == "examples" and target not in (None, "include", "examples"):
+        yield f"examples/ must not include {target}/ (only include)"
     if quote == "<" and name in UNKNOWN.get(folder, ()):
         yield f"{folder}/ must not know <{name}>"
 
@@ -113,6 +116,7 @@ CASES = [
                            "#include <wabt/x.h>\n#include \"wabt/y.h\"\n",
         "tools/main.cc": "#include \"tiering/t.h\"\n#include \"embed/wasm/e.h\"\n",
         "tests/x_test.cc": "#include <asmjit/x86.h>\n",
+        "examples/own/main.cc": "#include \"own.h\"\n#include \"uptier/a.h\"\n",
         "jit/x64/big.cc": "\n" * 900, "jit/opt/isel_int.cc": "\n" * 900,
         "jit/code/full.cc": "\n" * 600}, None),
     ("profile above itself", {"profile/p.cc": "\n#include \"sampler/s.h\"\n"},
@@ -130,6 +134,8 @@ CASES = [
      "embed/wasm/e.h:1: embed/ must not include profile/ (only embed, include)"),
     ("embed below the wall in angle brackets", {"embed/wasm/e.h": "#include <jit/ir/ir.h>\n"},
      "embed/wasm/e.h:1: embed/ must not include jit/ (only embed, include)"),
+    ("an example below the wall", {"examples/calc/t.cc": "#include \"tiering/method.h\"\n"},
+     "examples/calc/t.cc:1: examples/ must not include tiering/ (only include)"),
     ("a public header below the wall", {"include/uptier/a.h": "#include \"tiering/method.h\"\n"},
      "include/uptier/a.h:1: include/ must not include tiering/ (only include)"),
     ("a public header with asmjit", {"include/uptier/a.h": "namespace asmjit {}\n"},
