@@ -248,9 +248,18 @@ MethodProfile Observer::profile_of(const Method& m) const {
 
 std::vector<uint64_t> Observer::block_estimates(const Method& m) const {
   Totals t = totals(m);
-  if (t.sampled_calls + t.bursts < options_.min_samples) return {};
+  bool few = t.sampled_calls + t.bursts < options_.min_samples;
+  if (few && m.saved == nullptr) return {};
   std::vector<uint64_t> counts(m.block_weights.size());
   bool empty = true;
+  if (m.saved != nullptr) {
+    std::vector<double> saved(counts.size());
+    add_saved(m, saved);
+    for (size_t i = 0; i < counts.size(); ++i) {
+      counts[i] = static_cast<uint64_t>(std::min(saved[i], 0x1p62));
+      empty &= counts[i] == 0;
+    }
+  }
   for (const auto& [thread, s] : m.streams) {
     for (size_t i = 0; i < std::min(counts.size(), s.seen.estimates.size()); ++i) {
       counts[i] += s.seen.estimates[i];
@@ -258,6 +267,18 @@ std::vector<uint64_t> Observer::block_estimates(const Method& m) const {
     }
   }
   return empty ? std::vector<uint64_t>{} : counts;
+}
+
+// The saved profile is a stream that ended before this process began: of one run of it,
+// profile_decay counts, so that what this one sees soon outweighs it.
+void Observer::add_saved(const Method& m, std::vector<double>& blocks) const {
+  if (m.saved == nullptr) return;
+  double factor = std::max(options_.profile_decay, 1e-6) / m.saved->runs;
+  const MethodProfile& p = m.saved->profile;
+  for (const Slot& slot : p.schema.slots) {
+    if (slot.kind != SlotKind::kBlock || slot.site > blocks.size()) continue;
+    blocks[slot.site - 1] += factor * static_cast<double>(p.estimates[slot.word]);
+  }
 }
 
 double Observer::mass_of(const Method& m) const {
@@ -314,7 +335,24 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
     }
     s.sampled_work += static_cast<uint64_t>(std::min(work * stretch_of(m, stream), 0x1p62));
   }
+  if (m.saved != nullptr) {
+    const MethodProfile& p = m.saved->profile;
+    double work = 0;
+    for (const Slot& slot : p.schema.slots) {
+      if (slot.kind != SlotKind::kBlock || slot.site > m.block_weights.size()) continue;
+      work += static_cast<double>(p.estimates[slot.word]) * m.block_weights[slot.site - 1];
+    }
+    s.saved_work = static_cast<uint64_t>(std::min(work / m.saved->runs, 0x1p62));
+    s.saved_samples = p.sampled_calls + std::min(p.bursts, UINT64_MAX - p.sampled_calls);
+  }
   return s;
+}
+
+Decision Observer::ask_saved(Method& m, const SystemSnapshot& system) {
+  sampler::Note none;
+  none.loop = UINT32_MAX;
+  none.kind = sampler::NoteKind::kFlushFinal;  // that nothing follows is not worth a record
+  return ask(m, none, system);
 }
 
 Decision Observer::ask(Method& m, const sampler::Note& note, const SystemSnapshot& system) {

@@ -19,6 +19,9 @@ struct RuntimeWords {
     named(app, "--interval", "interval", "mean gap between sampled calls; 1 samples every call");
     named(app, "--gap", "gap", "random | fixed | prime | exact");
     named(app, "--opt-range", "opt_range", "optimize only methods whose hash lies in low..high");
+    named(app, "--profile", "profile",
+          "a .upf file: read at the start, so that what was hot is optimized at once, and written "
+          "at the end");
     named(app, "--stress", "stress", "force transitions, e.g. osr=all,copy=every:3");
     app.add_option_function<std::vector<std::string>>(
            "-O,--option",
