@@ -14,7 +14,8 @@ void take_off(uint64_t& from, uint64_t what, uint64_t& missing) {
   from -= std::min(from, what);
 }
 
-void take_off(std::span<const Word> words, uint64_t* from, const uint64_t* what, uint64_t& missing) {
+void take_off(std::span<const Word> words, uint64_t* from, const uint64_t* what,
+              uint64_t& missing) {
   for (size_t i = 0; i < words.size(); ++i) {
     if (words[i].rule == WordRule::kWide) {
       store_wide(from + i, sub_wrapping(load_wide(from + i), load_wide(what + i)));

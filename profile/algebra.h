@@ -39,9 +39,9 @@ struct Percentile {
 };
 struct Summary {
   uint64_t methods = 0;
-  uint64_t sites = 0;      // blocks
-  uint64_t seen = 0;       // of these, executed
-  uint64_t greatest = 0;   // executions of one, estimated
+  uint64_t sites = 0;     // blocks
+  uint64_t seen = 0;      // of these, executed
+  uint64_t greatest = 0;  // executions of one, estimated
   long double total = 0;
   std::vector<Percentile> percentiles;
 };

@@ -86,7 +86,8 @@ void each_row(const Profile& profile, const std::function<void(const Row&)>& row
 
 std::string join(const Row& row, char separator, std::string (*field)(const std::string&)) {
   std::string line;
-  for (size_t i = 0; i < row.size(); ++i) line += (i == 0 ? "" : std::string(1, separator)) + field(row[i]);
+  for (size_t i = 0; i < row.size(); ++i)
+    line += (i == 0 ? "" : std::string(1, separator)) + field(row[i]);
   return line;
 }
 

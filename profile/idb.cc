@@ -93,8 +93,7 @@ Bytes instrument_table(const std::vector<Instrument>& instruments, StringTableBu
   writer.u32(static_cast<uint32_t>(instruments.size()));
   uint64_t offset = 0;
   for (const Instrument& i : instruments) {
-    for (const std::string_view text :
-         {i.type, i.stage, i.scope_hash, i.scope_key, i.metadata}) {
+    for (const std::string_view text : {i.type, i.stage, i.scope_hash, i.scope_key, i.metadata}) {
       writer.u32(strings.add(text));
     }
     writer.u32(0);
@@ -121,7 +120,7 @@ Result<std::vector<Instrument>> read_instruments(ByteSpan content, const StringT
     const ByteSpan definition = content.subspan(kInstrumentHead + size_t{i} * kDefinitionBytes);
     Instrument read;
     std::string_view* texts[] = {&read.type, &read.stage, &read.scope_hash, &read.scope_key,
-                            &read.metadata};
+                                 &read.metadata};
     for (size_t t = 0; t < std::size(texts); ++t) {
       const auto text = strings.find(load<uint32_t>(definition, 4 * t));
       if (!text) return corrupt("instrument " + std::to_string(i) + " names a string that is none");

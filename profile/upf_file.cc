@@ -39,9 +39,7 @@ int write_all(int fd, ByteSpan bytes) {
     bytes = bytes.subspan(static_cast<size_t>(taken));
   }
   int synced;
-  do {
-    synced = ::fsync(fd);
-  } while (synced != 0 && errno == EINTR);
+  do { synced = ::fsync(fd); } while (synced != 0 && errno == EINTR);
   return synced != 0 ? errno : 0;
 }
 
@@ -79,8 +77,8 @@ Status check_name(std::string_view pattern) {
   for (size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] != '%') continue;
     ++i;
-    const bool known = i < pattern.size() && std::string_view("phtc%").find(pattern[i]) !=
-                                                 std::string_view::npos;
+    const bool known =
+        i < pattern.size() && std::string_view("phtc%").find(pattern[i]) != std::string_view::npos;
     if (!known) {
       return Error{ErrorCode::kInvalidArgument, "option profile: \"" + std::string(pattern) +
                                                     "\" has a % that is none of %p %h %t %c %%"};

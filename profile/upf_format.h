@@ -63,8 +63,9 @@ inline constexpr uint32_t kUpfVersion = 1;
 inline constexpr uint64_t kUpfName = 0x6670726569747075;  // "uptierpf"
 inline constexpr uint32_t kSameEstimates = 1;             // estimates are the counts, word by word
 inline constexpr size_t kEntryHead = 80;
-inline constexpr uint64_t kMaxRatio = 64;        // of packed bytes
-inline constexpr size_t kColdBytes = 4096;       // what is larger is compressed
-inline constexpr size_t kGroupBytes = 256 << 10;  // entries of a group, unless a single one is larger
+inline constexpr uint64_t kMaxRatio = 64;   // of packed bytes
+inline constexpr size_t kColdBytes = 4096;  // what is larger is compressed
+inline constexpr size_t kGroupBytes = 256
+                                      << 10;  // entries of a group, unless a single one is larger
 
 }  // namespace uptier::profile

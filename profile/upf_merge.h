@@ -1,8 +1,8 @@
 // upf_merge.h: sums profile files without making a Profile of each.
 //
 // Law: the sum is that of merge() over the profiles, in any order; a run is in it once. Where a
-// method meets a sum of the same schema that is all counts, words are added as they lie in the file;
-// the schema is then known from its bytes. All others take the way through MethodProfile.
+// method meets a sum of the same schema that is all counts, words are added as they lie in the
+// file; the schema is then known from its bytes. All others take the way through MethodProfile.
 #pragma once
 
 #include <span>

@@ -89,8 +89,8 @@ void append_entry(const MethodProfile& method, uint32_t name, Bytes& out) {
   writer.u64(method.key.module_key);
   writer.u32(method.key.function_index);
   writer.u32(name);
-  for (const uint64_t word : {method.calls, method.sampled_calls, method.iterations, method.bursts,
-                              method.interval}) {
+  for (const uint64_t word :
+       {method.calls, method.sampled_calls, method.iterations, method.bursts, method.interval}) {
     writer.u64(word);
   }
   const bool same = method.estimates == method.counts;

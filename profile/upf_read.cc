@@ -91,8 +91,8 @@ uint64_t UpfReader::scan_foreign(uint64_t at, const IdbHeader& header) {
     warn(at, "a chunk of unknown type " + std::to_string(header.type) + " version " +
                  std::to_string(header.version));
   }
-  foreign_ = {at, header.version == 0 ? header.type : kIdbUserData, file_.subspan(at, header.size()),
-              file_.subspan(at + kIdbHeader, header.content)};
+  foreign_ = {at, header.version == 0 ? header.type : kIdbUserData,
+              file_.subspan(at, header.size()), file_.subspan(at + kIdbHeader, header.content)};
   return at + header.size();
 }
 
@@ -207,7 +207,8 @@ void UpfReader::take_run(uint64_t at, ByteSpan payload, Segment& segment) {
     info.uploads.push_back({time, in.u64()});
   }
   const bool ordered = ascending(info.modules) && ascending(info.uploads);
-  if (!fits || !in.ok() || !ordered) return warn(at, "run: lists that do not fit, or are unordered");
+  if (!fits || !in.ok() || !ordered)
+    return warn(at, "run: lists that do not fit, or are unordered");
   segment.info = std::move(info);
   segment.has_info = true;
 }

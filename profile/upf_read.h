@@ -31,15 +31,15 @@ class UpfReader {
   };
   struct Segment {
     uint64_t offset = 0;
-    bool headed = false;     // it has its header
-    bool complete = false;   // and its end
+    bool headed = false;    // it has its header
+    bool complete = false;  // and its end
     bool has_info = false;
     ProfileInfo info;
     StringTable strings;
     std::vector<Group> groups;
     std::vector<Instrument> instruments;
-    ByteSpan log;            // packed
-    uint64_t dropped = 0;    // methods that the writer left out
+    ByteSpan log;          // packed
+    uint64_t dropped = 0;  // methods that the writer left out
   };
 
   explicit UpfReader(ByteSpan file);
@@ -90,7 +90,7 @@ class UpfReader {
   std::vector<std::string> warnings_;
   uint64_t skipped_ = 0;
   uint64_t next_sequence_ = 0;
-  Foreign foreign_;  // waits for its seal
+  Foreign foreign_;       // waits for its seal
   bool indexed_ = false;  // the last segment's groups are those of its index
   bool truncated_ = false;
 };

@@ -120,9 +120,9 @@ Bytes SegmentWriter::run_payload() const {
   Bytes out;
   ByteWriter writer(out);
   const size_t uploads = std::min(info_.uploads.size(), ProfileInfo::kMaxUploads);
-  for (const uint64_t word :
-       {info_.time, info_.runs, info_.weight, info_.interval, info_.forgotten + (info_.uploads.size() - uploads),
-        uint64_t{info_.modules.size()}, uint64_t{uploads}}) {
+  for (const uint64_t word : {info_.time, info_.runs, info_.weight, info_.interval,
+                              info_.forgotten + (info_.uploads.size() - uploads),
+                              uint64_t{info_.modules.size()}, uint64_t{uploads}}) {
     writer.u64(word);
   }
   for (const std::string* text : {&info_.engine, &info_.host, &info_.schedule}) writer.text(*text);

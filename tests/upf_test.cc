@@ -174,7 +174,8 @@ TEST(Upf, only_the_groups_that_are_asked_for_are_read) {
     again.read(again.segments()[0], again.segments()[0].groups[i],
                [&](const profile::MethodView& view, std::string_view) {
                  ++methods;
-                 EXPECT_EQ(profile::group_key(profile.methods.at(view.key)).substr(0, 17), defining);
+                 EXPECT_EQ(profile::group_key(profile.methods.at(view.key)).substr(0, 17),
+                           defining);
                });
   }
   EXPECT_GT(methods, 0u);
@@ -279,7 +280,8 @@ TEST(Upf, lengths_of_four_gib_are_not_believed) {
   const Profile profile = rich_profile();
   const Bytes file = file_of(profile);
   for (size_t at = 0; at + 16 <= file.size(); at += 8) {
-    for (const uint64_t claim : {uint64_t{0xfffffff0}, ~uint64_t{0}, ~uint64_t{15}, uint64_t{1} << 62}) {
+    for (const uint64_t claim :
+         {uint64_t{0xfffffff0}, ~uint64_t{0}, ~uint64_t{15}, uint64_t{1} << 62}) {
       Bytes damaged = file;
       std::memcpy(&damaged[at], &claim, sizeof claim);
       if (damaged == file) continue;
@@ -306,7 +308,8 @@ TEST(Upf, damage_in_one_segment_leaves_the_others) {
 }
 
 TEST(Upf, what_is_no_profile_is_refused) {
-  for (const std::string& text : {std::string("hello"), std::string(4096, 'x'), std::string("IIDB")}) {
+  for (const std::string& text :
+       {std::string("hello"), std::string(4096, 'x'), std::string("IIDB")}) {
     const auto bytes = std::as_bytes(std::span(text));
     const auto back = profile_from_file(bytes);
     ASSERT_FALSE(back.ok());

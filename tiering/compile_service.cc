@@ -215,7 +215,8 @@ Status RuntimeImpl::compile_first(Method& m) {
   std::vector<std::unique_ptr<Version>> made;
   std::vector<Plan> plans = first_plans(m);
   bool hot = warm(m);
-  if (hot) plans.insert(plans.begin(), {.method = m.id, .tier = Tier::kOptimized, .use_profile = true});
+  if (hot)
+    plans.insert(plans.begin(), {.method = m.id, .tier = Tier::kOptimized, .use_profile = true});
   for (const Plan& plan : plans) {
     bool counts = !m.shape_known || m.probes.slab_words() != 0;
     if (plan.copy == Copy::kInstrumented && !counts) continue;

@@ -15,8 +15,8 @@ namespace {
 Error io_error(const std::string& path, const char* what, int error) {
   const char* text = strerrordesc_np(error);
   ErrorCode code = error == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
-  return Error{code, path + ": " + what + ": " +
-                         (text != nullptr ? text : std::to_string(error).c_str())};
+  return Error{
+      code, path + ": " + what + ": " + (text != nullptr ? text : std::to_string(error).c_str())};
 }
 
 }  // namespace

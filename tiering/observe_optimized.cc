@@ -94,8 +94,8 @@ std::string reason(const char* what, const Difference& d, double allowed) {
 }
 
 // How far a saved profile may lie from what it is a sample of. Its windows are gone, so that its
-// samples are single draws is assumed (convergence.h: sum of sqrt(p (1 - p) / (2 pi n)) on average),
-// with three times that for the tail.
+// samples are single draws is assumed (convergence.h: sum of sqrt(p (1 - p) / (2 pi n)) on
+// average), with three times that for the tail.
 double error_bound_of(const MethodProfile& p, const std::vector<double>& blocks) {
   double samples = static_cast<double>(p.sampled_calls) + static_cast<double>(p.bursts);
   double all = sum_of(blocks), sum = 0;

@@ -111,8 +111,8 @@ Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOp
   d.osr_loop = osr ? m.at_loop : LoopId::none();
   d.priority = worth * gain_share - cost;
   bool from_saved = !osr && saved > executed;
-  d.reason = text("%s%.3g us %s, compile %.3g us, %llu samples", osr ? "one call: " : "", worth / 1e3,
-                  from_saved ? "in the saved profile" : "so far", cost / 1e3,
+  d.reason = text("%s%.3g us %s, compile %.3g us, %llu samples", osr ? "one call: " : "",
+                  worth / 1e3, from_saved ? "in the saved profile" : "so far", cost / 1e3,
                   static_cast<unsigned long long>(from_saved ? samples : m.samples));
   if (always) d.reason = "policy always; " + d.reason;
   return d;

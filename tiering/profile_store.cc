@@ -34,10 +34,10 @@ bool exists(const std::string& path) {
 }
 
 std::string expand(const std::string& pattern) {
-  return profile::expand_name(pattern,
-                              {static_cast<uint64_t>(::getpid()), host_name(),
-                               static_cast<uint64_t>(std::time(nullptr))},
-                              exists);
+  return profile::expand_name(
+      pattern,
+      {static_cast<uint64_t>(::getpid()), host_name(), static_cast<uint64_t>(std::time(nullptr))},
+      exists);
 }
 
 // The lock of whatever file has the name; an empty one is made where there is none.
@@ -67,9 +67,7 @@ class FileLock {
       return;
     }
     int locked;
-    do {
-      locked = ::flock(fd, LOCK_EX);
-    } while (locked != 0 && errno == EINTR);
+    do { locked = ::flock(fd, LOCK_EX); } while (locked != 0 && errno == EINTR);
     if (locked != 0) error_ = errno;
     // Replaced while this waited?
     struct stat mine, now;
@@ -220,8 +218,8 @@ void sort_out(Profile& saved, const Profile& run, const ProfileStore::Fates& fat
 
 }  // namespace
 
-Status ProfileStore::save(Profile run, const Fates& fates, ProfileInfo info,
-                          const std::string& log, double decay) {
+Status ProfileStore::save(Profile run, const Fates& fates, ProfileInfo info, const std::string& log,
+                          double decay) {
   FileLock lock(path_);
   if (Status s = lock.status(path_); !s) return s;
   Result<MappedFile> file = MappedFile::open(path_);

@@ -45,7 +45,7 @@ class ProfileStore {
 
   // What save() has to know of a method of this process.
   struct Fate {
-    bool keep = false;   // what is saved of it does not fade
+    bool keep = false;  // what is saved of it does not fade
     uint64_t cfg_hash = 0;
   };
   using Fates = std::map<MethodKey, Fate>;
@@ -69,7 +69,7 @@ class ProfileStore {
   std::unique_ptr<profile::UpfReader> reader_;
   std::set<size_t> summed_;  // the segments that count
   std::set<uint64_t> loaded_;
-  Profile saved_;            // of the modules that were asked for
+  Profile saved_;                    // of the modules that were asked for
   std::unique_ptr<Profile> others_;  // all of the file, once a module was not in it
   std::map<std::string, const MethodProfile*> by_name_;  // of others_; null where two have it
   double runs_ = 1;

@@ -12,7 +12,8 @@
 namespace uptier::tiering {
 namespace {
 
-// Executions of blocks, a run, below which asking the policy is not worth describing a method twice.
+// Executions of blocks, a run, below which asking the policy is not worth describing a method
+// twice.
 constexpr double kLeastMass = 256;
 
 double blocks_of(const MethodProfile& p) {
@@ -23,9 +24,7 @@ double blocks_of(const MethodProfile& p) {
   return sum;
 }
 
-std::string counted(uint64_t n, const char* what) {
-  return std::to_string(n) + " " + what;
-}
+std::string counted(uint64_t n, const char* what) { return std::to_string(n) + " " + what; }
 
 }  // namespace
 
@@ -37,8 +36,9 @@ void RuntimeImpl::adopt_saved_locked(Method& m) {
   uint64_t here = m.probes.schema().cfg_hash, there = saved->profile.schema.cfg_hash;
   if (here != there) {
     store_->report().stale++;
-    observer_.log(m, "drop", "the saved profile is of other code: its hash is " +
-                                 profile::hex(there) + ", the code's " + profile::hex(here));
+    observer_.log(m, "drop",
+                  "the saved profile is of other code: its hash is " + profile::hex(there) +
+                      ", the code's " + profile::hex(here));
     return;
   }
   store_->report().methods++;
@@ -96,8 +96,7 @@ Status RuntimeImpl::save_profile_locked() {
     if (!m->streams.empty()) one.methods.emplace(m->info.key, observer_.profile_of(*m));
     merge(run, one);
     // Where it came from is not where it will be looked for.
-    bool moved = trusted && m->saved->recovered &&
-                 m->saved->profile.schema == m->probes.schema();
+    bool moved = trusted && m->saved->recovered && m->saved->profile.schema == m->probes.schema();
     if (!moved) continue;
     Profile old;
     old.methods.emplace(m->info.key, m->saved->profile);

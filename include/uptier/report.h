@@ -166,13 +166,13 @@ struct StressReport {
 
 // What became of a profile that outlived an earlier process (Options::profile).
 struct SavedReport {
-  std::string file;          // empty without one
-  std::string problem;       // why it was not, or not wholly, read; empty if all is well
-  uint64_t runs = 0;         // that it sums up
-  uint64_t methods = 0;      // whose profile was there and right
-  uint64_t recovered = 0;    // of these, found under another module by name and code
-  uint64_t stale = 0;        // whose profile was of other code: dropped
-  uint64_t compiled = 0;     // optimized at their first call because of it
+  std::string file;        // empty without one
+  std::string problem;     // why it was not, or not wholly, read; empty if all is well
+  uint64_t runs = 0;       // that it sums up
+  uint64_t methods = 0;    // whose profile was there and right
+  uint64_t recovered = 0;  // of these, found under another module by name and code
+  uint64_t stale = 0;      // whose profile was of other code: dropped
+  uint64_t compiled = 0;   // optimized at their first call because of it
 };
 
 struct Report {
