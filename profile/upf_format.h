@@ -31,11 +31,12 @@
 //     24   u64 calls, sampled calls, iterations, bursts, interval
 //     64   u32 schema version, u32 flags | u32 words, u32 tables
 //     80   desc, as in InstrumentationDesc (events.h), of handle 0
-//          words * u64 counts, words * u64 estimates (not with kSameEstimates)
-//          tables * {u32 kind, u32 site, u64 entries, entries * {u64 module key, value, count,
+//          words counts, words estimates (not with kSameEstimates): 7 bits a byte, the low ones
+//          first, the top bit set in all bytes but a number's last; then zeros up to a multiple of
+//          8 tables * {u32 kind, u32 site, u64 entries, entries * {u64 module key, value, count,
 //                    estimate}}
 //
-// What is stored has bounds that the file's size gives: packed bytes unpack to 64 times their size
+// What is stored has bounds that the file's size gives: packed bytes unpack to 16 times their size
 // at most, and no count is believed before what it counts is there.
 #pragma once
 
@@ -63,7 +64,7 @@ inline constexpr uint32_t kUpfVersion = 1;
 inline constexpr uint64_t kUpfName = 0x6670726569747075;  // "uptierpf"
 inline constexpr uint32_t kSameEstimates = 1;             // estimates are the counts, word by word
 inline constexpr size_t kEntryHead = 80;
-inline constexpr uint64_t kMaxRatio = 64;   // of packed bytes
+inline constexpr uint64_t kMaxRatio = 16;   // of packed bytes
 inline constexpr size_t kColdBytes = 4096;  // what is larger is compressed
 inline constexpr size_t kGroupBytes = 256
                                       << 10;  // entries of a group, unless a single one is larger

@@ -49,10 +49,18 @@ std::vector<UploadFate> plan_uploads(std::span<const ProfileInfo* const> uploads
   return fates;
 }
 
+ProfileSum::Known* ProfileSum::find_known(const MethodKey& key) {
+  const bool next = next_ != known_.end() && next_->first == key;
+  const auto at = next ? next_ : known_.find(key);
+  if (at == known_.end()) return nullptr;
+  next_ = std::next(at);
+  return &at->second;
+}
+
 void ProfileSum::add(const MethodView& view, std::string_view name, Weight weight) {
   if (weight.is_one()) {
-    const auto at = known_.find(view.key);
-    if (at != known_.end() && add_words(view, name, at->second)) return;
+    Known* known = find_known(view.key);
+    if (known != nullptr && add_words(view, name, *known)) return;
   }
   Result<MethodProfile> method = method_of(view, name);
   if (!method.ok()) {
@@ -72,7 +80,8 @@ void ProfileSum::add(MethodProfile method, Weight weight) {
     if (scaled.ok()) report_.saturated += *scaled;
   }
   if (const auto at = sum_.methods.find(key); at != sum_.methods.end()) {
-    known_.erase(key);  // of equal schemas it comes back with the next view
+    next_ = known_.end();
+    known_.erase(key);  // of equal schemas it comes back with this view
     report_ += merge(sum_, one);
     return;
   }

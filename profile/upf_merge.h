@@ -33,6 +33,10 @@ struct Weight {
 
 class ProfileSum {
  public:
+  ProfileSum() = default;
+  ProfileSum(const ProfileSum&) = delete;
+  ProfileSum& operator=(const ProfileSum&) = delete;
+
   // Adds one method. Malformed ones are counted in the report's `dropped`.
   void add(const MethodView& view, std::string_view name, Weight weight = {});
   void add(MethodProfile method, Weight weight = {});
@@ -52,11 +56,13 @@ class ProfileSum {
     MethodProfile* sum = nullptr;
   };
 
+  Known* find_known(const MethodKey& key);
   bool add_words(const MethodView& view, std::string_view name, Known& known);
   void know(const MethodKey& key, const MethodView* view);
 
   Profile sum_;
   std::map<MethodKey, Known> known_;
+  std::map<MethodKey, Known>::iterator next_ = known_.end();  // files have methods in one order
   ProfileInfo info_;
   MergeReport report_;
 };

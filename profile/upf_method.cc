@@ -1,5 +1,7 @@
 #include "profile/upf_method.h"
 
+#include <optional>
+
 #include "profile/events.h"
 #include "profile/schema.h"
 
@@ -10,12 +12,34 @@ constexpr size_t kRunBytes = 24;
 constexpr size_t kDescHead = 24;
 constexpr size_t kTableHead = 16;
 constexpr size_t kTableEntry = 32;
+constexpr uint64_t kMore = 0x80;  // of a byte: the number goes on
 
 Error corrupt(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
 
 void append_words(std::span<const uint64_t> words, Bytes& out) {
-  const ByteSpan bytes = std::as_bytes(words);
-  out.insert(out.end(), bytes.begin(), bytes.end());
+  for (uint64_t word : words) {
+    for (; word >= kMore; word >>= 7) out.push_back(static_cast<std::byte>(word | kMore));
+    out.push_back(static_cast<std::byte>(word));
+  }
+}
+
+// Returns the position behind the last number; nothing if one does not end, or not fit.
+std::optional<size_t> unpack(ByteSpan bytes, std::span<uint64_t> words) {
+  size_t at = 0;
+  for (uint64_t& word : words) {
+    if (at == bytes.size()) return std::nullopt;
+    uint64_t byte = static_cast<uint64_t>(bytes[at++]);
+    word = byte & (kMore - 1);
+    for (unsigned shift = 7; (byte & kMore) != 0; shift += 7) {
+      if (at == bytes.size() || shift > 63) return std::nullopt;
+      byte = static_cast<uint64_t>(bytes[at++]);
+      const uint64_t bits = byte & (kMore - 1);
+      const bool fits = bits << shift >> shift == bits;
+      if (!fits) return std::nullopt;
+      word |= bits << shift;
+    }
+  }
+  return at;
 }
 
 void append_table(SlotKind kind, SiteId site, const Table& table, ByteWriter& writer) {
@@ -27,10 +51,6 @@ void append_table(SlotKind kind, SiteId site, const Table& table, ByteWriter& wr
       writer.u64(word);
     }
   }
-}
-
-std::span<const uint64_t> words_at(ByteSpan bytes, size_t words) {
-  return {reinterpret_cast<const uint64_t*>(bytes.data()), words};
 }
 
 Result<Schema> schema_at(const MethodView& view) {
@@ -102,13 +122,14 @@ void append_entry(const MethodProfile& method, uint32_t name, Bytes& out) {
   out.insert(out.end(), desc.desc.begin(), desc.desc.end());
   append_words(method.counts, out);
   if (!same) append_words(method.estimates, out);
+  out.resize(start + ((out.size() - start + 7) & ~size_t{7}));
   for (const auto& [site, table] : method.tables) {
     append_table(site.first, site.second, table, writer);
   }
   store<uint64_t>(out, start, out.size() - start);
 }
 
-Result<MethodView> take_entry(ByteSpan& bytes) {
+Result<MethodView> take_entry(ByteSpan& bytes, std::vector<uint64_t>& words_out) {
   if (bytes.size() < kEntryHead + kDescHead) return corrupt("a method is cut off");
   const uint64_t size = load<uint64_t>(bytes, 0);
   if (size % 8 != 0 || size < kEntryHead + kDescHead || size > bytes.size()) {
@@ -135,10 +156,17 @@ Result<MethodView> take_entry(ByteSpan& bytes) {
   rest = rest.subspan(view.desc.size());
   const bool same = (flags & kSameEstimates) != 0;
   const uint64_t both = uint64_t{words} * (same ? 1 : 2);
-  if (both > rest.size() / 8) return corrupt("counts reach past their method");
-  view.counts = words_at(rest, words);
-  view.estimates = same ? view.counts : words_at(rest.subspan(size_t{words} * 8), words);
-  view.table_bytes = rest.subspan(both * 8);
+  if (both > rest.size()) return corrupt("counts reach past their method");
+  words_out.resize(both);
+  const std::optional<size_t> behind = unpack(rest, words_out);
+  const size_t padded = behind ? (*behind + 7) & ~size_t{7} : SIZE_MAX;
+  if (padded > rest.size()) return corrupt("counts reach past their method, or 64 bits");
+  for (size_t i = *behind; i < padded; ++i) {
+    if (rest[i] != std::byte{0}) return corrupt("padding is not zero");
+  }
+  view.counts = std::span(words_out).first(words);
+  view.estimates = std::span(words_out).last(words);
+  view.table_bytes = rest.subspan(padded);
   if (view.tables > view.table_bytes.size() / kTableHead) {
     return corrupt("tables reach past their method");
   }

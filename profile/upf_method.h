@@ -13,8 +13,8 @@ namespace uptier::profile {
 using uptier::MethodKey;
 using uptier::MethodProfile;
 
-// An entry whose sizes were checked, and nothing else. Views into the entry, which starts at a
-// multiple of 8 in memory.
+// An entry whose sizes were checked, and nothing else. Views into the entry and into the words that
+// were unpacked with it.
 struct MethodView {
   MethodKey key;
   uint32_t name = 0;  // a string id
@@ -34,9 +34,10 @@ struct MethodView {
 // Appends the entry of a method that passes MethodProfile::check.
 void append_entry(const MethodProfile& method, uint32_t name, Bytes& out);
 
-// Reads the entry at the front of `bytes` and takes it off. Fails, naming the rule, if a size is
-// not possible. Allocates nothing.
-Result<MethodView> take_entry(ByteSpan& bytes);
+// Reads the entry at the front of `bytes` and takes it off; counts and estimates are unpacked into
+// `words`. Fails, naming the rule, if a size is not possible. Allocates 16 times the entry's bytes
+// at most.
+Result<MethodView> take_entry(ByteSpan& bytes, std::vector<uint64_t>& words);
 
 // Returns the method, which passes MethodProfile::check; fails with the rule that is broken.
 // Allocates about three times the entry's bytes at most.

@@ -290,8 +290,8 @@ void UpfReader::verify_groups(Segment& segment) {
   });
 }
 
-// Returns the bytes of a packed part, which are 8-byte aligned in memory.
-bool UpfReader::unpack(uint64_t at, ByteSpan packed, std::vector<uint64_t>& buffer, ByteSpan& raw) {
+// Returns the bytes of a packed part, where they lie or in `buffer`.
+bool UpfReader::unpack(uint64_t at, ByteSpan packed, Bytes& buffer, ByteSpan& raw) {
   const auto refuse = [&](const char* rule) {
     warn(at, rule);
     return false;
@@ -302,19 +302,13 @@ bool UpfReader::unpack(uint64_t at, ByteSpan packed, std::vector<uint64_t>& buff
   if (stored > body.size() || body.size() - stored >= 16) return refuse("packed: another length");
   const bool possible = size <= kMaxContent && size <= stored * kMaxRatio;
   if (!possible) return refuse("packed: it cannot unpack to so much");
-  const bool in_place = stored == size && reinterpret_cast<uintptr_t>(body.data()) % 8 == 0;
-  if (in_place) {
-    raw = body.first(size);
-    return true;
-  }
-  buffer.resize((size + 7) / 8);
-  const std::span<std::byte> out = std::as_writable_bytes(std::span(buffer)).first(size);
-  if (stored == size) {
-    if (size != 0) std::memcpy(out.data(), body.data(), size);
-  } else if (ZSTD_decompress(out.data(), size, body.data(), stored) != size) {
+  raw = body.first(stored);
+  if (stored == size) return true;
+  buffer.resize(size);
+  if (ZSTD_decompress(buffer.data(), size, body.data(), stored) != size) {
     return refuse("packed: zstd does not unpack it");
   }
-  raw = out;
+  raw = buffer;
   return true;
 }
 
@@ -322,12 +316,11 @@ void UpfReader::read(const Segment& segment, const Group& group, const Visitor& 
   if (!content_is_whole(group.record)) {
     return warn(group.offset, "the content checksum is wrong");
   }
-  std::vector<uint64_t> buffer;
   ByteSpan raw;
-  if (!unpack(group.offset, group.record.subspan(kRecordHeader + 8), buffer, raw)) return;
+  if (!unpack(group.offset, group.record.subspan(kRecordHeader + 8), unpacked_, raw)) return;
   uint32_t methods = 0;
   for (; !raw.empty(); ++methods) {
-    const Result<MethodView> view = take_entry(raw);
+    const Result<MethodView> view = take_entry(raw, words_);
     if (!view.ok()) return warn(group.offset, "group: " + view.error().message);
     const auto name = segment.strings.find(view->name);
     if (!name) warn(group.offset, "group: a name that is not in the string table");
@@ -341,7 +334,7 @@ void UpfReader::read(const Segment& segment, const Group& group, const Visitor& 
 
 std::string UpfReader::log(const Segment& segment) {
   if (segment.log.empty()) return {};
-  std::vector<uint64_t> buffer;
+  Bytes buffer;
   ByteSpan raw;
   const ByteSpan packed = segment.log.subspan(kRecordHeader);
   const auto at = static_cast<uint64_t>(segment.log.data() - file_.data());

@@ -83,11 +83,13 @@ class UpfReader {
   void take_seal(uint64_t at, ByteSpan payload, Segment& segment);
   void take_foreign(Segment& segment);
   void verify_groups(Segment& segment);
-  bool unpack(uint64_t at, ByteSpan packed, std::vector<uint64_t>& buffer, ByteSpan& raw);
+  bool unpack(uint64_t at, ByteSpan packed, Bytes& buffer, ByteSpan& raw);
 
   ByteSpan file_;
   std::vector<Segment> segments_;
   std::vector<std::string> warnings_;
+  Bytes unpacked_;               // of the group that is read
+  std::vector<uint64_t> words_;  // of the method
   uint64_t skipped_ = 0;
   uint64_t next_sequence_ = 0;
   Foreign foreign_;       // waits for its seal

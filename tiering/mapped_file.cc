@@ -12,6 +12,8 @@
 namespace uptier::tiering {
 namespace {
 
+constexpr size_t kSmall = 1 << 20;  // read at once, rather than by a fault a page
+
 Error io_error(const std::string& path, const char* what, int error) {
   const char* text = strerrordesc_np(error);
   ErrorCode code = error == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
@@ -37,7 +39,8 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   auto size = static_cast<size_t>(info.st_size);
   int error = 0;
   if (size != 0) {
-    void* at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    int small = size <= kSmall ? MAP_POPULATE : 0;
+    void* at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | small, fd, 0);
     error = at == MAP_FAILED ? errno : 0;
     if (error == 0) file.bytes_ = {static_cast<const std::byte*>(at), size};
   }
