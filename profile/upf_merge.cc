@@ -16,7 +16,9 @@ bool is_count(SlotKind kind) {
   return kind == SlotKind::kBlock || kind == SlotKind::kEdge || kind == SlotKind::kCounter;
 }
 
-uint64_t add_saturating(std::span<uint64_t> sums, std::span<const uint64_t> values) {
+// Twice as fast with vectors, which -O2 alone does not use.
+__attribute__((optimize("O3"))) uint64_t add_saturating(std::span<uint64_t> sums,
+                                                        std::span<const uint64_t> values) {
   uint64_t saturated = 0;
   for (size_t i = 0; i < sums.size(); ++i) {
     const uint64_t sum = sums[i] + values[i];

@@ -23,7 +23,7 @@ Error io_error(const std::string& path, const char* what, int error) {
 
 }  // namespace
 
-Result<MappedFile> MappedFile::open(const std::string& path) {
+Result<MappedFile> MappedFile::open(const std::string& path, bool whole) {
   int fd;
   do {
     fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -39,7 +39,7 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   auto size = static_cast<size_t>(info.st_size);
   int error = 0;
   if (size != 0) {
-    int small = size <= kSmall ? MAP_POPULATE : 0;
+    int small = whole && size <= kSmall ? MAP_POPULATE : 0;
     void* at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | small, fd, 0);
     error = at == MAP_FAILED ? errno : 0;
     if (error == 0) file.bytes_ = {static_cast<const std::byte*>(at), size};

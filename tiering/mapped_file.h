@@ -14,7 +14,8 @@ namespace uptier::tiering {
 class MappedFile {
  public:
   // Errors: kNotFound where there is no such file, kIo for what is no regular file or not readable.
-  static Result<MappedFile> open(const std::string& path);
+  // `whole`: all of it will be read, so that a small one is better read at once than page by page.
+  static Result<MappedFile> open(const std::string& path, bool whole = true);
 
   MappedFile() = default;
   MappedFile(MappedFile&& other) noexcept : bytes_(other.bytes_) { other.bytes_ = {}; }

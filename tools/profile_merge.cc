@@ -78,7 +78,7 @@ class Merge {
 int Merge::scan(const std::string& word) {
   Input input;
   if (!parse_input(word, input)) return fail(kUsage, word + ": a factor lies in 0..1e6");
-  Result<tiering::MappedFile> file = tiering::MappedFile::open(input.path);
+  Result<tiering::MappedFile> file = tiering::MappedFile::open(input.path, false);
   if (!file) return fail(kFailed, file.error().message);
   input.is_file = looks_like_profile(file->bytes());
   if (input.is_file) {
