@@ -88,6 +88,7 @@ Result<jit::Function> RuntimeImpl::describe(Method& m) {
     std::lock_guard lock(state_mutex_);
     learn_shape(m, f, probe_choice_, policy_);
     keep_body_locked(m, f);
+    adopt_saved_locked(m);
   }
   if (m.probes.schema().cfg_hash != f.cfg_hash) {
     return Error{ErrorCode::kInvalidInput,
@@ -121,7 +122,10 @@ Status RuntimeImpl::make_own(Method& m, const Plan& plan, Version& v) {
   MethodProfile seen;
   {
     std::lock_guard lock(state_mutex_);
-    if (!m.shape_known) learn_own_shape(m);
+    if (!m.shape_known) {
+      learn_own_shape(m);
+      adopt_saved_locked(m);
+    }
     seen = observer_.profile_of(m);
   }
   if (Status s = m.probes.schema().check(); !s) return s;
@@ -261,14 +265,21 @@ std::vector<Plan> RuntimeImpl::first_plans(const Method& m) const {
 // may be missed, another thread's call must not find it alone.
 Status RuntimeImpl::compile_first(Method& m) {
   std::vector<std::unique_ptr<Version>> made;
-  for (const Plan& plan : first_plans(m)) {
+  std::vector<Plan> plans = first_plans(m);
+  bool hot = warm(m);
+  if (hot)
+    plans.insert(plans.begin(), {.method = m.id, .tier = Tier::kOptimized, .use_profile = true});
+  for (const Plan& plan : plans) {
     bool counts = !m.shape_known || m.probes.slab_words() != 0;
     if (plan.copy == Copy::kInstrumented && !counts) continue;
     Result<std::unique_ptr<Version>> v = make_with_room(m, plan, true);
     if (v) {
       made.push_back(std::move(*v));
       // With an optimized version the baseline is only for what the compiler could not do.
-      if (plan.tier == Tier::kOptimized) break;
+      if (plan.tier == Tier::kOptimized) {
+        if (hot) m.saved->trusted = true;
+        break;
+      }
       continue;
     }
     std::lock_guard lock(state_mutex_);

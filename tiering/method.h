@@ -20,6 +20,7 @@
 #include "sampler/schedule.h"
 #include "tiering/exits.h"
 #include "tiering/probe_set.h"
+#include "tiering/profile_store.h"
 #include "uptier/host.h"
 #include "uptier/ids.h"
 #include "uptier/profile.h"
@@ -162,6 +163,7 @@ struct Method {
   Adaptation adaptation;
   std::vector<std::unique_ptr<Version>> versions;
   std::map<uint32_t, Stream> streams;  // by thread number
+  std::unique_ptr<SavedMethod> saved;  // what earlier processes saw, of this code; or null
   std::vector<bool> osr_requested;     // by LoopId
   bool optimized_requested = false;
   bool announced = false;  // its MethodDetails went to the sink

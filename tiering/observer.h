@@ -51,12 +51,15 @@ class Observer {
   // Returns what came on.
   sampler::Window take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
                                  std::span<const uint64_t> counts);
-  // Returns estimated executions by block site - 1, from baseline code alone.
+  // Returns estimated executions by block site - 1, from baseline code and the saved profile: what
+  // optimized code was made from.
   std::vector<double> baseline_blocks(const Method& m) const;
   // Counts frames of a thread that a trap unwound.
   void take_trap(Method& m, uint32_t thread, SiteId block, uint64_t frames);
   // Asks the policy about a method after a note, and logs the answer.
   Decision ask(Method& m, const sampler::Note& note, const SystemSnapshot& system);
+  // Asks about a method that has not been called yet, but has a saved profile.
+  Decision ask_saved(Method& m, const SystemSnapshot& system);
   // Logs what was decided elsewhere.
   void log(const Method& m, std::string action, std::string reason);
 
@@ -86,6 +89,9 @@ class Observer {
 
  private:
   MethodSnapshot snapshot(const Method& m, const sampler::Note& note) const;
+  void add_saved(const Method& m, std::vector<double>& blocks) const;
+  // By what counts of the saved profile are multiplied.
+  double saved_factor(const SavedMethod& saved) const;
   double stretch_of(const Method& m, const Stream& s) const;
   uint64_t weight_of(const Method& m, const sampler::Note& note, const Totals& t,
                      Stream& counted) const;

@@ -32,6 +32,7 @@
 #include "sampler/schedule.h"
 #include "tiering/method.h"
 #include "tiering/observer.h"
+#include "tiering/profile_store.h"
 #include "tiering/queue.h"
 #include "tiering/reclaim.h"
 #include "tiering/stress.h"
@@ -68,6 +69,7 @@ class RuntimeImpl final : public Runtime {
   void flush() override;
   Report report() const override;
   Profile profile() const override;
+  Status save_profile() override;                  // saved.cc
   std::vector<LoopReport> loops() const override;  // loops.cc
   std::vector<LogRecord> read_log() override;      // log.cc
   Result<std::string> ir(MethodId m) override;
@@ -130,6 +132,12 @@ class RuntimeImpl final : public Runtime {
   void forget_body_locked(Method& m);
   jit::BodyProfile body_profile_locked(const Method& m);
   std::unique_ptr<jit::Inlinee> inlinee(MethodId id, bool profile);
+
+  // saved.cc
+  void adopt_saved_locked(Method& m);
+  bool warm(Method& m);
+  bool hot_before(Method& m);
+  Status save_profile_locked();
 
   // install.cc; the caller holds state_mutex_.
   void install(Method& m, std::unique_ptr<Version> v);
@@ -263,6 +271,8 @@ class RuntimeImpl final : public Runtime {
   std::vector<std::unique_ptr<AttachedThread>> threads_;
   uint32_t threads_seen_ = 0;
   Observer observer_;
+  std::unique_ptr<ProfileStore> store_;  // of Options::profile, or null
+  bool profile_saved_ = false;
   CompileQueue queue_;
   Reclaimer reclaimer_;
   LossReport losses_;

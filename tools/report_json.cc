@@ -166,6 +166,12 @@ std::string report_json(const Report& r) {
   for (const DecisionRecord& d : r.decisions) j["decisions"].push_back(to_json(d));
   j["losses"] = to_json(r.losses);
   j["stress"] = to_json(r.stress);
+  if (!r.saved.file.empty()) {
+    j["saved"] = {{"file", r.saved.file},           {"problem", r.saved.problem},
+                  {"runs", r.saved.runs},           {"methods", r.saved.methods},
+                  {"recovered", r.saved.recovered}, {"stale", r.saved.stale},
+                  {"compiled", r.saved.compiled}};
+  }
   // Names come from the module and may be any bytes.
   return j.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
