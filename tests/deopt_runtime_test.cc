@@ -341,6 +341,13 @@ TEST(Deopt, threads_leave_while_code_comes_and_goes) {
                                             {"deopt_cold", "on"},
                                             {"cold_samples", "1"},
                                             {"code_budget", "65536"}}));
+  {
+    ThreadScope scope(*r.runtime);
+    for (int i = 0; i < 2000 && r.report_of("sum").tier != Tier::kOptimized; ++i) {
+      ASSERT_EQ(r.call("sum", {40}).bits, sum_of(40));
+      if (i > 100) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
   auto run = [&](uint64_t seed) {
     ThreadScope scope(*r.runtime);
     for (uint64_t i = 0; i < 20'000; ++i) {

@@ -36,7 +36,7 @@ const Mode kModes[] = {
     {"late_compiler", "--stress=delay=all", "/stress/delay_forced"},
     {"little_room", "--policy=always -O flush_first=2 -O code_budget=196608", "/losses/evictions"},
     {"guards_fail", "--tier=optimized --stress=guard=every:5", "/stress/guard_forced"},
-    {"all_guards_fail", "--policy=always -O flush_first=4 --stress=guard=all",
+    {"all_guards_fail", "--policy=always -O workers=0 -O flush_first=4 --stress=guard=all",
      "/stress/guard_forced"},
     {"guards_fail_behind_osr", "--policy=never --stress=osr=random:0.05:7,guard=random:0.05:3",
      "/stress/guard_forced"},
