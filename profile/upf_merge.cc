@@ -148,6 +148,17 @@ void ProfileSum::add(UpfReader& file, const UpfReader::Segment& segment, Weight 
   }
 }
 
+void ProfileSum::absorb(ProfileSum& other) {
+  known_.clear();
+  next_ = known_.end();
+  report_ += other.report_;
+  report_ += merge(sum_, other.sum_);
+  info_ += other.info_;
+  other.sum_.methods.clear();
+  other.known_.clear();
+  other.next_ = other.known_.end();
+}
+
 }  // namespace uptier::profile
 
 namespace uptier {

@@ -43,6 +43,9 @@ class ProfileSum {
   // Adds all that a segment holds.
   void add(UpfReader& file, const UpfReader::Segment& segment, Weight weight = {});
 
+  // Adds another sum, which is empty afterwards.
+  void absorb(ProfileSum& other);
+
   const ProfileInfo& info() const { return info_; }
   const MergeReport& report() const { return report_; }
   const Profile& profile() const { return sum_; }

@@ -277,7 +277,7 @@ Status RuntimeImpl::compile_first(Method& m) {
       made.push_back(std::move(*v));
       // With an optimized version the baseline is only for what the compiler could not do.
       if (plan.tier == Tier::kOptimized) {
-        if (hot) m.saved->trusted = true;
+        if (hot) trust_saved(m);
         break;
       }
       continue;

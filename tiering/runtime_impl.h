@@ -136,6 +136,7 @@ class RuntimeImpl final : public Runtime {
   // saved.cc
   void adopt_saved_locked(Method& m);
   bool warm(Method& m);
+  void trust_saved(Method& m);
   bool hot_before(Method& m);
   Status save_profile_locked();
 

@@ -61,14 +61,20 @@ bool RuntimeImpl::warm(Method& m) {
   if (!possible || !hot_before(m)) return false;
   if (!m.shape_known && !describe(m)) return false;
   std::lock_guard lock(state_mutex_);
-  if (m.saved == nullptr) return false;
+  // What was evicted while it was optimized has a way back of its own; evict.cc.
+  if (m.saved == nullptr || m.saved->drifted || m.wants_optimized) return false;
   SystemSnapshot system;
   system.queue_length = static_cast<uint32_t>(queue_.size());
   system.code_budget_spent = space_->bytes_in_service() >= options_.code_budget;
   Decision d = observer_.ask_saved(m, system);
-  if (d.action != Action::kSpecialize || d.osr_loop.valid()) return false;
+  return d.action == Action::kSpecialize && !d.osr_loop.valid();
+}
+
+// The code of a method was made from its saved profile alone.
+void RuntimeImpl::trust_saved(Method& m) {
+  std::lock_guard lock(state_mutex_);
+  m.saved->trusted = true;
   store_->report().compiled++;
-  return true;
 }
 
 Status RuntimeImpl::save_profile() {

@@ -167,6 +167,7 @@ struct Commands {
     merge->add_option("--trim", m.trim, "entries kept of each table; the others become `other`");
     merge->add_flag("--sparse", m.sparse, "leaves out methods of which nothing was seen");
     merge->add_flag("--force", m.force, "sums files even if they share runs");
+    merge->add_option("--threads", m.threads, "0: as many as help")->check(CLI::Range(0, 64));
     merge->callback([this] { code = profile_merge(merge_command); });
     CLI::App* overlap = profile->add_subcommand("overlap", "how alike two profiles are");
     overlap->add_option("A", file)->required();

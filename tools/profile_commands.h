@@ -30,6 +30,7 @@ struct ProfileMergeCommand {
   uint64_t trim = 0;     // entries that a table keeps; 0: all
   bool sparse = false;   // methods of which nothing was seen go
   bool force = false;    // sums files that share some runs
+  uint64_t threads = 0;  // 0: as many as help
 };
 int profile_merge(const ProfileMergeCommand& c);
 

@@ -1,10 +1,13 @@
 // uptier profile merge: many files into one, one file in memory at a time.
 //
 // First the headers of all files say which runs they hold, so that none is counted twice whatever
-// the order; then each file is mapped, added and let go. So memory holds the sum and one file.
+// the order; then each file is mapped, added and let go. So memory holds a sum and a file for each
+// thread. Sums do not depend on which thread takes which file.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <thread>
 
 #include "profile/algebra.h"
 #include "profile/upf_file.h"
@@ -22,6 +25,7 @@ using profile::Weight;
 
 constexpr uint64_t kParts = 1 << 20;
 constexpr double kDay = 86400;
+constexpr size_t kFilesAThread = 8;
 
 int fail(int code, const std::string& what) {
   std::fprintf(stderr, "uptier: %s\n", what.c_str());
@@ -62,7 +66,8 @@ class Merge {
  private:
   int scan(const std::string& word);
   int plan();
-  void add(size_t file);
+  void add(size_t file, profile::ProfileSum& sum) const;
+  void add_all();
   Weight weight(const Input& input, uint64_t time) const;
   void tell() const;
 
@@ -121,7 +126,7 @@ Weight Merge::weight(const Input& input, uint64_t time) const {
   return {static_cast<uint64_t>(std::llround(factor * static_cast<double>(kParts))), kParts};
 }
 
-void Merge::add(size_t index) {
+void Merge::add(size_t index, profile::ProfileSum& sum) const {
   const Input& input = inputs_[index];
   Result<tiering::MappedFile> file = tiering::MappedFile::open(input.path);
   if (!file) return void(fail(kFailed, file.error().message));
@@ -130,7 +135,7 @@ void Merge::add(size_t index) {
     const Upload& u = uploads_[i];
     bool here = u.file == index && u.segment < reader.segments().size();
     if (!here || fates_[i] != UploadFate::kSummed) continue;
-    sum_.add(reader, reader.segments()[u.segment], weight(input, u.info.time));
+    sum.add(reader, reader.segments()[u.segment], weight(input, u.info.time));
   }
   for (const std::string& w : reader.warnings()) fail(kOk, input.path + ": " + w);
   if (reader.truncated()) fail(kOk, input.path + ": it ends early; what precedes was merged");
@@ -146,16 +151,34 @@ void Merge::tell() const {
   if (r.saturated != 0) fail(kOk, std::to_string(r.saturated) + " counts stopped at 2^64-1");
 }
 
+// Every thread takes each n-th file; what it has comes to the sum at the end.
+void Merge::add_all() {
+  std::vector<size_t> files;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i].is_file) files.push_back(i);
+  }
+  size_t wanted = command_.threads != 0 ? command_.threads
+                                        : std::min<size_t>(std::thread::hardware_concurrency(), 4);
+  size_t count = std::clamp<size_t>(files.size() / kFilesAThread, 1, std::max<size_t>(wanted, 1));
+  std::vector<profile::ProfileSum> others(count - 1);
+  const auto take = [&](size_t first, profile::ProfileSum& sum) {
+    for (size_t i = first; i < files.size(); i += count) add(files[i], sum);
+  };
+  std::vector<std::thread> threads;
+  for (size_t t = 1; t < count; ++t) threads.emplace_back(take, t, std::ref(others[t - 1]));
+  take(0, sum_);
+  for (std::thread& t : threads) t.join();
+  for (profile::ProfileSum& other : others) sum_.absorb(other);
+}
+
 int Merge::run() {
   for (const std::string& word : command_.files) {
     if (int code = scan(word); code != kOk) return code;
   }
   if (int code = plan(); code != kOk) return code;
+  add_all();
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (inputs_[i].is_file) {
-      add(i);
-      continue;
-    }
+    if (inputs_[i].is_file) continue;
     Result<ProfileFile> other = load_profile(inputs_[i].path);
     if (!other) return fail(kCorrupt, other.error().message);
     for (auto& [key, m] : other->profile.methods) {
