@@ -15,6 +15,7 @@
 #include "jit/code/code.h"
 #include "jit/code/code_space.h"
 #include "jit/code/probe_routines.h"
+#include "jit/inlinee.h"
 #include "jit/ir/frame_layout.h"
 #include "jit/ir/function.h"
 #include "jit/opt/pass_observer.h"
@@ -98,6 +99,10 @@ struct OptimizeRequest {
   // Where it counts, by plan_probes for this very body: one 64-bit counter of the thread's own a
   // block; null: block k at 8 * (k - 1). Plain copies do not depend on it.
   const ProbePlan* probes = nullptr;
+  // What its indirect calls were seen to reach.
+  std::span<const SiteTargets> targets = {};
+  // Whose bodies may take the place of calls; null: none.
+  InlineeSource* inlinees = nullptr;
   // Hears of the passes; may be null.
   PassObserver* observer = nullptr;
   // Guards leave for the host's interpreter, with what their frame_states name, instead of for

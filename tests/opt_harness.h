@@ -29,6 +29,29 @@ class OptimizedModule : private jit::CallResolver {
   // Instrumented copies count in slabs of their own, block k in word k - 1.
   OptimizedModule(CodeMachine& machine, const jit::Module& module, const Counts& counts = nullptr,
                   Copy copy = Copy::kPlain)
+      : OptimizedModule(
+            machine, module, nullptr,
+            [&](const jit::Function& f) {
+              return jit::BodyProfile{counts ? counts(f) : std::vector<uint64_t>{}, {}};
+            },
+            copy) {}
+
+  // The same with bodies inlined that `inlinees` knows; `profiles(method)` as for Counts.
+  using Profiles = std::function<jit::BodyProfile(const jit::Function&)>;
+  OptimizedModule(CodeMachine& machine, const jit::Module& module, jit::InlineeSource& inlinees,
+                  const Profiles& profiles, Copy copy)
+      : OptimizedModule(machine, module, &inlinees, profiles, copy) {}
+
+  const void* entry(MethodId m) const { return machine_.stubs->stub(m); }
+  const std::vector<std::unique_ptr<jit::Code>>& codes() const { return codes_; }
+  // By method; of instrumented copies.
+  const std::vector<std::vector<uint64_t>>& slabs() const { return slabs_; }
+  jit::CallResolver& resolver() { return *this; }
+  const jit::Helpers& helpers() const { return helpers_; }
+
+ private:
+  OptimizedModule(CodeMachine& machine, const jit::Module& module, jit::InlineeSource* inlinees,
+                  const Profiles& profiles, Copy copy)
       : machine_(machine) {
     helpers_.trap_exit = machine.routines->trap_exit();
     for (uint32_t i = 0; i < module.functions.size(); ++i) {
@@ -36,9 +59,12 @@ class OptimizedModule : private jit::CallResolver {
     }
     for (uint32_t i = 0; i < module.functions.size(); ++i) {
       const jit::Function& f = module.functions[i];
-      std::vector<uint64_t> known = counts ? counts(f) : std::vector<uint64_t>{};
+      jit::BodyProfile known = profiles(f);
       auto code = jit::compile_optimized({f, MethodId(i), helpers_, *this, *machine.space},
-                                         {.block_counts = known, .copy = copy});
+                                         {.block_counts = known.blocks,
+                                          .copy = copy,
+                                          .targets = known.targets,
+                                          .inlinees = inlinees});
       EXPECT_TRUE(code.ok()) << f.name << ": " << code.error().message;
       if (!code.ok()) continue;
       machine.stubs->set_target(MethodId(i), (*code)->entry());
@@ -49,14 +75,6 @@ class OptimizedModule : private jit::CallResolver {
     }
   }
 
-  const void* entry(MethodId m) const { return machine_.stubs->stub(m); }
-  const std::vector<std::unique_ptr<jit::Code>>& codes() const { return codes_; }
-  // By method; of instrumented copies.
-  const std::vector<std::vector<uint64_t>>& slabs() const { return slabs_; }
-  jit::CallResolver& resolver() { return *this; }
-  const jit::Helpers& helpers() const { return helpers_; }
-
- private:
   jit::CallTarget target(MethodId callee) override {
     return {jit::CallTarget::Kind::kStub, machine_.stubs->stub(callee)};
   }

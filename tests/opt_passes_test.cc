@@ -116,7 +116,7 @@ TEST(OptPasses, all_passes_in_order_keep_answers_under_any_counts) {
     for (jit::Function& f : m.functions) {
       std::vector<uint64_t> counts(r.chance(30) ? 0 : f.block_sites);
       for (uint64_t& c : counts) c = r.next() >> r.below(64);
-      jit::optimize(f, counts);
+      jit::optimize(f, {.counts = counts});
     }
     Status s = jit::verify(m, jit::Stage::kTransformed);
     ASSERT_TRUE(s.ok()) << "seed " << seed << ": " << s.error().message;
@@ -131,7 +131,7 @@ TEST(OptPasses, layouts_put_dominators_first_under_any_counts) {
     for (jit::Function f : random_module(seed, {.depth = 5}).functions) {
       std::vector<uint64_t> counts(f.block_sites);
       for (uint64_t& c : counts) c = r.next() >> r.below(64);
-      jit::optimize(f, counts);
+      jit::optimize(f, {.counts = counts});
       auto position = jit::layout_positions(f);
       jit::ControlFlow control = jit::analyze_control_flow(f);
       for (Block b : f.layout) {

@@ -103,7 +103,7 @@ void RuntimeImpl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   l.spent_ns = cost_model_.spent_ns(since.sampled_calls, since.bursts, 0,
                                     a_sample * static_cast<double>(l.samples));
   l.mass = observer_.mass_of(m);
-  l.targets = observer_.targets_of(m);
+  l.targets = observer_.target_mass_of(m);
   l.noise = m.convergence.noise();
   l.total = total;
   if (m.convergence.windows() >= sampler::Convergence::kLeastWindows) {

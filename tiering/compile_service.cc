@@ -6,6 +6,7 @@
 
 #include "jit/ir/build.h"
 #include "jit/ir/verify.h"
+#include "tiering/inlinees.h"
 #include "tiering/loops.h"
 #include "tiering/runtime_impl.h"
 
@@ -86,6 +87,8 @@ Result<jit::Function> RuntimeImpl::describe(Method& m) {
   if (!m.shape_known) {
     std::lock_guard lock(state_mutex_);
     learn_shape(m, f, probe_choice_, policy_);
+    keep_body_locked(m, f);
+    adopt_saved_locked(m);
   }
   if (m.probes.schema().cfg_hash != f.cfg_hash) {
     return Error{ErrorCode::kInvalidInput,
@@ -119,7 +122,10 @@ Status RuntimeImpl::make_own(Method& m, const Plan& plan, Version& v) {
   MethodProfile seen;
   {
     std::lock_guard lock(state_mutex_);
-    if (!m.shape_known) learn_own_shape(m);
+    if (!m.shape_known) {
+      learn_own_shape(m);
+      adopt_saved_locked(m);
+    }
     seen = observer_.profile_of(m);
   }
   if (Status s = m.probes.schema().check(); !s) return s;
@@ -143,6 +149,7 @@ Status take_code(Method& m, Version& v, Result<std::unique_ptr<jit::Code>> code)
   v.code->set_method(m.id);
   v.entry = v.code->entry();
   v.code_bytes = v.code->size();
+  v.inlined = static_cast<uint32_t>(v.code->tables().inlined.size());
   return {};
 }
 
@@ -179,11 +186,12 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
   Result<jit::Function> f = describe(m);
   if (!f) return f.error();
   CallPaths calls(*this, plan);
-  std::vector<uint64_t> counts = known_counts(m, plan);
+  Inlinees inlinees(*this, plan.use_profile);
+  jit::BodyProfile seen = known_profile(m, plan);
   std::vector<uint8_t> kept;
   // The last version that a method may have leaves nothing out.
   bool last = m.optimized_versions + 1 >= options_.max_recompiles;
-  bool prune = options_.deopt_cold && !counts.empty() && !last;
+  bool prune = options_.deopt_cold && !seen.blocks.empty() && !last;
   if (prune) {
     std::lock_guard lock(state_mutex_);
     prune = observer_.samples_of(m) >= options_.cold_samples;
@@ -193,11 +201,13 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
   }
   return take_code(m, v,
                    jit::compile_optimized({*f, m.id, helpers_, calls, *space_},
-                                          {.block_counts = counts,
+                                          {.block_counts = seen.blocks,
                                            .osr_loop = plan.osr_loop,
                                            .from_host = plan.from_host,
                                            .copy = plan.copy,
                                            .probes = &m.probes.optimized_plan(),
+                                           .targets = seen.targets,
+                                           .inlinees = inlines() ? &inlinees : nullptr,
                                            .to_host = m.info.host_resume != nullptr,
                                            .prune_cold = prune,
                                            .kept = kept,
@@ -205,10 +215,10 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
                                            .ask_to_leave = stress_.active(StressKind::kGuard)}));
 }
 
-std::vector<uint64_t> RuntimeImpl::known_counts(Method& m, const Plan& plan) {
+jit::BodyProfile RuntimeImpl::known_profile(Method& m, const Plan& plan) {
   if (!plan.use_profile) return {};
   std::lock_guard lock(state_mutex_);
-  return observer_.block_estimates(m);
+  return body_profile_locked(m);
 }
 
 // A call of a method without code in service, on any thread: returns whether it has some now. The
@@ -255,14 +265,21 @@ std::vector<Plan> RuntimeImpl::first_plans(const Method& m) const {
 // may be missed, another thread's call must not find it alone.
 Status RuntimeImpl::compile_first(Method& m) {
   std::vector<std::unique_ptr<Version>> made;
-  for (const Plan& plan : first_plans(m)) {
+  std::vector<Plan> plans = first_plans(m);
+  bool hot = warm(m);
+  if (hot)
+    plans.insert(plans.begin(), {.method = m.id, .tier = Tier::kOptimized, .use_profile = true});
+  for (const Plan& plan : plans) {
     bool counts = !m.shape_known || m.probes.slab_words() != 0;
     if (plan.copy == Copy::kInstrumented && !counts) continue;
     Result<std::unique_ptr<Version>> v = make_with_room(m, plan, true);
     if (v) {
       made.push_back(std::move(*v));
       // With an optimized version the baseline is only for what the compiler could not do.
-      if (plan.tier == Tier::kOptimized) break;
+      if (plan.tier == Tier::kOptimized) {
+        if (hot) m.saved->trusted = true;
+        break;
+      }
       continue;
     }
     std::lock_guard lock(state_mutex_);

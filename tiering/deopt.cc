@@ -13,6 +13,8 @@ namespace {
 
 // What write_frame() and its caller may take below the frame that is entered.
 constexpr uint64_t kLeaveStack = 2048;
+// Slots of a host's frame up to which none are allocated.
+constexpr uint32_t kSmallFrame = 64;
 
 jit::Leave trap(TrapCode code) {
   Runtime::raise(code);
@@ -52,7 +54,9 @@ jit::Leave RuntimeImpl::leave_for_host(Method& m, jit::LeaveState& s, const jit:
                                        const jit::ExitRow& row) noexcept {
   const jit::CodeTables& t = from.tables();
   const jit::ExitFrame& frame = t.exit_frames[row.frames_at];
-  std::vector<uint64_t> slots(frame.values);
+  uint64_t small[kSmallFrame];
+  std::vector<uint64_t> large(frame.values > kSmallFrame ? frame.values : 0);
+  uint64_t* slots = large.empty() ? small : large.data();
   for (uint32_t n = 0; n < frame.values; ++n) {
     const jit::ExitValue& v = t.exit_values[frame.values_at + n];
     uint64_t bits = jit::value_at_exit(s, v);
@@ -60,7 +64,7 @@ jit::Leave RuntimeImpl::leave_for_host(Method& m, jit::LeaveState& s, const jit:
   }
   // The block is left by no edge that is counted.
   if (from.counts_edges()) frames_dropped(m.id.index(), from.site_at(jit::inside_of(s)), 1);
-  HostFrame f{m.id, frame.pc, row.reason, frame.values, slots.data()};
+  HostFrame f{m.id, frame.pc, row.reason, frame.values, slots};
   s.result = m.info.host_resume(&f);
   jit::restore_saved(s, from);
   bool trapped = sampler::current_context()->pending_trap != 0;

@@ -23,8 +23,10 @@ Trap take_trap(sampler::ThreadContext& c) {
   t.location = c.trap_location;
   t.detail = c.trap_detail;
   if (c.trap_pc != 0) {
-    const jit::Code* code = jit::find_code(reinterpret_cast<const void*>(c.trap_pc));
-    if (code != nullptr) t.method = code->method();
+    const auto* pc = reinterpret_cast<const void*>(c.trap_pc);
+    const jit::Code* code = jit::find_code(pc);
+    const jit::TrapRow* row = code == nullptr ? nullptr : code->trap_at(pc);
+    if (code != nullptr) t.method = code->method_of(row == nullptr ? 0 : row->body);
   }
   c.pending_trap = 0;
   c.trap_pc = 0;

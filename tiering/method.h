@@ -14,11 +14,13 @@
 #include <vector>
 
 #include "jit/code/code.h"
+#include "jit/ir/function.h"
 #include "profile/estimate.h"
 #include "sampler/convergence.h"
 #include "sampler/schedule.h"
 #include "tiering/exits.h"
 #include "tiering/probe_set.h"
+#include "tiering/profile_store.h"
 #include "uptier/host.h"
 #include "uptier/ids.h"
 #include "uptier/profile.h"
@@ -40,6 +42,7 @@ struct Version {
   bool freed = false;
   uint64_t code_bytes = 0;
   uint64_t compile_ns = 0;
+  uint32_t inlined = 0;              // bodies of callees
   // Read by the loops of optimized code where osr_out is on: 1 calls their frames back. Relaxed: a
   // frame that sees it late leaves late.
   std::atomic<uint32_t> leave{0};
@@ -160,15 +163,17 @@ struct Method {
   Adaptation adaptation;
   std::vector<std::unique_ptr<Version>> versions;
   std::map<uint32_t, Stream> streams;  // by thread number
+  std::unique_ptr<SavedMethod> saved;  // what earlier processes saw, of this code; or null
   std::vector<bool> osr_requested;     // by LoopId
   bool optimized_requested = false;
   bool announced = false;  // its MethodDetails went to the sink
   bool optimize_failed = false;
   bool guard_banned = false;  // one that the host declared: the method is not optimized any more
   bool removed = false;
-  bool unlinked = false;         // its code is there, but its cell asks; see evict.cc
-  bool wants_optimized = false;  // was optimized when it was evicted
-  uint64_t last_active = 0;      // when it was last heard of, in RuntimeImpl::activity_
+  std::unique_ptr<const jit::Function> body;  // as built, for callers that inline it; or null
+  bool unlinked = false;                      // its code is there, but its cell asks; see evict.cc
+  bool wants_optimized = false;               // was optimized when it was evicted
+  uint64_t last_active = 0;  // when it was last heard of, in RuntimeImpl::activity_
   uint32_t optimized_versions = 0;
   std::vector<jit::LoopRange> loop_ranges;  // of the latest instrumented copy
   std::string last_error;

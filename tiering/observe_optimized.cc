@@ -93,6 +93,17 @@ std::string reason(const char* what, const Difference& d, double allowed) {
   return text;
 }
 
+// How far a saved profile may lie from what it is a sample of. Its windows are gone, so that its
+// samples are single draws is assumed (convergence.h: sum of sqrt(p (1 - p) / (2 pi n)) on
+// average), with three times that for the tail.
+double error_bound_of(const MethodProfile& p, const std::vector<double>& blocks) {
+  double samples = static_cast<double>(p.sampled_calls) + static_cast<double>(p.bursts);
+  double all = sum_of(blocks), sum = 0;
+  if (all <= 0 || samples <= 0) return 1;
+  for (double count : blocks) sum += std::sqrt(count / all * (1 - count / all));
+  return std::min(1.0, 3 * sum / std::sqrt(2 * 3.14159265 * samples));
+}
+
 void add_to(std::vector<double>& sum, std::span<const double> counts) {
   if (sum.size() < counts.size()) sum.resize(counts.size());
   for (size_t i = 0; i < counts.size(); ++i) sum[i] += counts[i];
@@ -238,6 +249,7 @@ std::vector<double> Observer::baseline_blocks(const Method& m) const {
       sum[i] += static_cast<double>(s.seen.estimates[i]);
     }
   }
+  add_saved(m, sum);
   return sum;
 }
 
@@ -258,6 +270,7 @@ void RuntimeImpl::take_optimized(Method& m, uint32_t thread, const sampler::Note
                   reason("drift from earlier windows", d, o.convergence.last_allowed()));
     o.known = std::move(o.recent);
     o.recent.clear();
+    if (m.saved != nullptr) m.saved->drifted = true;
     o.misled = true;  // it has been said that the profile is out of date
     return;
   }
@@ -272,16 +285,19 @@ void RuntimeImpl::take_optimized(Method& m, uint32_t thread, const sampler::Note
 // Asks once whether the code was made from a profile that is not the one it runs with.
 void RuntimeImpl::compare_with_profile(Method& m) {
   OptimizedCopy& o = m.optimized_copy;
-  bool enough =
-      o.convergence.windows() >= sampler::Convergence::kLeastWindows && m.convergence.samples() > 0;
+  bool known = m.convergence.samples() > 0;
+  bool enough = o.convergence.windows() >= sampler::Convergence::kLeastWindows &&
+                (known || m.saved != nullptr);
   if (o.misled || !enough) return;
   Difference d = difference(observer_.baseline_blocks(m), o.known, o.observed);
   if (d.share <= 0) return;
-  double allowed =
-      std::max(kOptions.epsilon, m.convergence.error_bound(kOptions.drift_alpha) / d.share +
-                                     o.convergence.error_bound(kOptions.drift_alpha));
+  double made_from = known ? m.convergence.error_bound(kOptions.drift_alpha)
+                           : error_bound_of(m.saved->profile, observer_.baseline_blocks(m));
+  double allowed = std::max(kOptions.epsilon,
+                            made_from / d.share + o.convergence.error_bound(kOptions.drift_alpha));
   if (d.distance <= allowed) return;
   o.misled = true;
+  if (m.saved != nullptr) m.saved->drifted = true;
   observer_.log(m, "re_instrument", reason("drift from the profile it was made from", d, allowed));
 }
 

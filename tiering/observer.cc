@@ -21,6 +21,11 @@ Totals totals(const Method& m) {
   return t;
 }
 
+// A body of one block has no copy that samples could run: each of its calls tells all there is.
+uint64_t samples_in(const Totals& t, const Method& m) {
+  return (m.probes.counts_by_calls() ? t.calls : t.sampled_calls) + t.bursts;
+}
+
 FlushReason reason_of(sampler::NoteKind k) {
   switch (k) {
     case sampler::NoteKind::kFlushCalls:
@@ -249,9 +254,17 @@ MethodProfile Observer::profile_of(const Method& m) const {
 
 std::vector<uint64_t> Observer::block_estimates(const Method& m) const {
   Totals t = totals(m);
-  if (t.sampled_calls + t.bursts < options_.min_samples) return {};
+  if (samples_in(t, m) < options_.min_samples && m.saved == nullptr) return {};
   std::vector<uint64_t> counts(m.block_weights.size());
   bool empty = true;
+  if (m.saved != nullptr) {
+    std::vector<double> saved(counts.size());
+    add_saved(m, saved);
+    for (size_t i = 0; i < counts.size(); ++i) {
+      counts[i] = static_cast<uint64_t>(std::min(saved[i], 0x1p62));
+      empty &= counts[i] == 0;
+    }
+  }
   for (const auto& [thread, s] : m.streams) {
     for (size_t i = 0; i < std::min(counts.size(), s.seen.estimates.size()); ++i) {
       counts[i] += s.seen.estimates[i];
@@ -261,9 +274,58 @@ std::vector<uint64_t> Observer::block_estimates(const Method& m) const {
   return empty ? std::vector<uint64_t>{} : counts;
 }
 
-uint64_t Observer::samples_of(const Method& m) const {
-  Totals t = totals(m);
-  return t.sampled_calls + t.bursts;
+std::vector<Observer::Targets> Observer::targets_of(const Method& m) const {
+  std::map<SiteId, Targets> sites;
+  std::map<SiteId, std::map<Method*, uint64_t>> counts;
+  auto add = [&](SiteId site, const Table& table, double factor) {
+    for (const auto& [key, entry] : table) {
+      auto count = static_cast<uint64_t>(factor * static_cast<double>(entry.estimate));
+      sites[site].total += count;
+      auto at = by_key_.find({key.module_key, static_cast<uint32_t>(key.value)});
+      if (at != by_key_.end()) counts[site][at->second] += count;
+    }
+  };
+  for (const auto& [thread, s] : m.streams) {
+    for (const Slot& slot : m.probes.schema().slots) {
+      if (slot.kind != SlotKind::kCallTarget || slot.word >= s.seen.estimates.size()) continue;
+      sites[slot.site].total += s.seen.estimates[slot.word + slot_word::kTargetOther];
+      auto table = s.seen.tables.find({slot.kind, slot.site});
+      if (table != s.seen.tables.end()) add(slot.site, table->second, 1);
+    }
+  }
+  if (m.saved != nullptr) {
+    for (const auto& [at, table] : m.saved->profile.tables) {
+      if (at.first == SlotKind::kCallTarget) add(at.second, table, saved_factor(*m.saved));
+    }
+  }
+  std::vector<Targets> out;
+  for (auto& [site, t] : sites) {
+    t.site = site;
+    t.methods.assign(counts[site].begin(), counts[site].end());
+    std::sort(t.methods.begin(), t.methods.end(), [](const auto& a, const auto& b) {
+      return a.second != b.second ? a.second > b.second : a.first->id.index() < b.first->id.index();
+    });
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
+uint64_t Observer::samples_of(const Method& m) const { return samples_in(totals(m), m); }
+
+// The saved profile is a stream that ended before this process began: of one run of it,
+// profile_decay counts, so that what this one sees soon outweighs it.
+double Observer::saved_factor(const SavedMethod& saved) const {
+  return std::max(options_.profile_decay, 1e-6) / saved.runs;
+}
+
+void Observer::add_saved(const Method& m, std::vector<double>& blocks) const {
+  if (m.saved == nullptr) return;
+  double factor = saved_factor(*m.saved);
+  const MethodProfile& p = m.saved->profile;
+  for (const Slot& slot : p.schema.slots) {
+    if (slot.kind != SlotKind::kBlock || slot.site > blocks.size()) continue;
+    blocks[slot.site - 1] += factor * static_cast<double>(p.estimates[slot.word]);
+  }
 }
 
 double Observer::mass_of(const Method& m) const {
@@ -276,7 +338,7 @@ double Observer::mass_of(const Method& m) const {
   return sum;
 }
 
-double Observer::targets_of(const Method& m) const {
+double Observer::target_mass_of(const Method& m) const {
   double sum = 0;
   for (const auto& [thread, s] : m.streams) {
     for (const auto& [at, table] : s.seen.tables) {
@@ -309,7 +371,7 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   }
   Totals t = totals(m);
   s.calls = t.calls;
-  s.samples = t.sampled_calls + t.bursts;
+  s.samples = samples_in(t, m);
   s.iterations = t.iterations;
   // Estimates stand for all that ran, so nothing is left to scale.
   s.sampled_share = 1;
@@ -321,7 +383,24 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
     }
     s.sampled_work += static_cast<uint64_t>(std::min(work * stretch_of(m, stream), 0x1p62));
   }
+  if (m.saved != nullptr) {
+    const MethodProfile& p = m.saved->profile;
+    double work = 0;
+    for (const Slot& slot : p.schema.slots) {
+      if (slot.kind != SlotKind::kBlock || slot.site > m.block_weights.size()) continue;
+      work += static_cast<double>(p.estimates[slot.word]) * m.block_weights[slot.site - 1];
+    }
+    s.saved_work = static_cast<uint64_t>(std::min(work / m.saved->runs, 0x1p62));
+    s.saved_samples = p.sampled_calls + std::min(p.bursts, UINT64_MAX - p.sampled_calls);
+  }
   return s;
+}
+
+Decision Observer::ask_saved(Method& m, const SystemSnapshot& system) {
+  sampler::Note none;
+  none.loop = UINT32_MAX;
+  none.kind = sampler::NoteKind::kFlushFinal;  // that nothing follows is not worth a record
+  return ask(m, none, system);
 }
 
 Decision Observer::ask(Method& m, const sampler::Note& note, const SystemSnapshot& system) {

@@ -51,12 +51,15 @@ class Observer {
   // Returns what came on.
   sampler::Window take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
                                  std::span<const uint64_t> counts);
-  // Returns estimated executions by block site - 1, from baseline code alone.
+  // Returns estimated executions by block site - 1, from baseline code and the saved profile: what
+  // optimized code was made from.
   std::vector<double> baseline_blocks(const Method& m) const;
   // Counts frames of a thread that a trap unwound.
   void take_trap(Method& m, uint32_t thread, SiteId block, uint64_t frames);
   // Asks the policy about a method after a note, and logs the answer.
   Decision ask(Method& m, const sampler::Note& note, const SystemSnapshot& system);
+  // Asks about a method that has not been called yet, but has a saved profile.
+  Decision ask_saved(Method& m, const SystemSnapshot& system);
   // Logs what was decided elsewhere.
   void log(const Method& m, std::string action, std::string reason);
 
@@ -65,12 +68,19 @@ class Observer {
   // Returns estimated executions by block site - 1, empty when there are fewer than min_samples
   // samples.
   std::vector<uint64_t> block_estimates(const Method& m) const;
+  // What the indirect calls of a method were observed to reach; estimates, greatest first.
+  struct Targets {
+    SiteId site = 0;
+    uint64_t total = 0;
+    std::vector<std::pair<Method*, uint64_t>> methods;
+  };
+  std::vector<Targets> targets_of(const Method& m) const;
   // Returns how many samples there are of a method.
   uint64_t samples_of(const Method& m) const;
   // Returns the estimated executions of all blocks together.
   double mass_of(const Method& m) const;
   // The same of targets of indirect calls.
-  double targets_of(const Method& m) const;
+  double target_mass_of(const Method& m) const;
 
   // Ends the trace. `dropped`: events that could not be delivered.
   void finish();
@@ -79,6 +89,9 @@ class Observer {
 
  private:
   MethodSnapshot snapshot(const Method& m, const sampler::Note& note) const;
+  void add_saved(const Method& m, std::vector<double>& blocks) const;
+  // By what counts of the saved profile are multiplied.
+  double saved_factor(const SavedMethod& saved) const;
   double stretch_of(const Method& m, const Stream& s) const;
   uint64_t weight_of(const Method& m, const sampler::Note& note, const Totals& t,
                      Stream& counted) const;

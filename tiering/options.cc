@@ -8,6 +8,7 @@
 #include <string>
 #include <type_traits>
 
+#include "profile/upf_file.h"
 #include "tiering/loop_choice.h"
 #include "tiering/opt_range.h"
 #include "tiering/stress.h"
@@ -148,6 +149,9 @@ Result<Options> Options::from_env() {
   if (const char* v = secure_getenv("UPTIER_TIME_LOOPS")) {
     if (Status s = o.set("time_loops", v); !s) return s.error();
   }
+  if (const char* v = secure_getenv("UPTIER_PROFILE")) {
+    if (Status s = o.set("profile", v); !s) return s.error();
+  }
   return o;
 }
 
@@ -174,6 +178,11 @@ Status Options::set(std::string_view name, std::string_view value) {
     time_loops = value;
     return {};
   }
+  if (name == "profile") {
+    if (Status s = profile::check_name(value); !s) return s;
+    profile = value;
+    return {};
+  }
   return Error{ErrorCode::kNotFound, "there is no option \"" + std::string(name) + "\""};
 }
 
@@ -188,7 +197,7 @@ Status Options::check() const {
   if (!range_of_hashes) return range_of_hashes.error();
   Result<tiering::LoopChoice> choice = tiering::LoopChoice::parse(time_loops);
   if (!choice) return choice.error();
-  return {};
+  return profile::check_name(profile);
 }
 
 std::string Options::table() const {
@@ -207,6 +216,8 @@ std::string Options::table() const {
                    "only methods whose hash lies in here are optimized; to find a wrong one");
   text += text_row("time_loops", time_loops, "all", "function:loop[,..]",
                    "loops that are timed; the others are counted, so they disturb these less");
+  text += text_row("profile", profile, "none", "file",
+                   "profile read at the start and written at the end; %p %h %t %c in its name");
   return text;
 }
 

@@ -103,14 +103,16 @@ Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOp
   if (const char* why = obstacle(m, s, o)) return keep(why);
   if (m.tier == Tier::kHost) return decide_host(m, o);
 
-  double past = estimated_work(m) * o.baseline_ns;
+  double executed = estimated_work(m);
+  double saved = static_cast<double>(m.saved_work);
+  double past = std::max(executed, saved) * o.baseline_ns;
   double cost = m.instructions * o.compile_ns * (1.0 + s.queue_length / 64.0);
   double gain_share = 1.0 - 1.0 / o.speedup;
   double threshold = gain_share > 0 ? cost / gain_share : 1e300;
   bool always = o.mode == PolicyMode::kAlways;
 
   // In a loop: is one call worth a compilation by itself?
-  double per_call = past / static_cast<double>(std::max<uint64_t>(m.calls, 1));
+  double per_call = executed * o.baseline_ns / static_cast<double>(std::max<uint64_t>(m.calls, 1));
   bool in_loop = m.at_loop.valid();
   bool osr = in_loop && (always || per_call > threshold);
   const char* why = osr ? loop_obstacle(m) : entry_obstacle(m, o);
@@ -120,7 +122,8 @@ Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOp
   if (!always && worth <= threshold) {
     return keep(text("%.3g us so far, worth it from %.3g us", worth / 1e3, threshold / 1e3));
   }
-  bool has_profile = m.samples >= o.min_samples;
+  uint64_t samples = m.samples + std::min(m.saved_samples, UINT64_MAX - m.samples);
+  bool has_profile = samples >= o.min_samples;
   if (!always && !has_profile && m.can_instrument) {
     return keep(text("%llu samples, %llu needed", static_cast<unsigned long long>(m.samples),
                      static_cast<unsigned long long>(o.min_samples)));
@@ -129,8 +132,10 @@ Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOp
   d.action = has_profile ? Action::kSpecialize : Action::kRecompile;
   d.osr_loop = osr ? m.at_loop : LoopId::none();
   d.priority = worth * gain_share - cost;
-  d.reason = text("%s%.3g us so far, compile %.3g us, %llu samples", osr ? "one call: " : "",
-                  worth / 1e3, cost / 1e3, static_cast<unsigned long long>(m.samples));
+  bool from_saved = !osr && saved > executed;
+  d.reason = text("%s%.3g us %s, compile %.3g us, %llu samples", osr ? "one call: " : "",
+                  worth / 1e3, from_saved ? "in the saved profile" : "so far", cost / 1e3,
+                  static_cast<unsigned long long>(from_saved ? samples : m.samples));
   if (always) d.reason = "policy always; " + d.reason;
   return d;
 }

@@ -4,8 +4,11 @@
 //   work   instructions of the IR executed so far, estimated:
 //            sampled    sum over blocks of count * instructions, divided by the sampled share
 //            unsampled  calls * instructions + iterations * instructions per loop
-//   past   work * baseline_ns, and the future is taken to be as long as the past (Arnold et al.,
-//          OOPSLA 2000)
+//            saved      of a profile that earlier processes have left, and of one run: what is
+//            still
+//                       to come while this one has done less
+//   past   the greater of executed and saved work * baseline_ns, and the future is taken to be as
+//          long as the past (Arnold et al., OOPSLA 2000)
 //   cost   instructions * compile_ns * (1 + queue / 64), so that a long queue raises the bar
 //
 // a method is worth a better version when
@@ -15,9 +18,9 @@
 // and the answer is
 //
 //   keep        (1) does not hold, a version is on its way, or the method is at its best
-//   keep        fewer than min_samples samples, unless waiting cannot help (no copy can be had)
-//   specialize  (1) holds and the profile has min_samples samples
-//   recompile   (1) holds, and there will be no profile; or the method is still in Tier::kHost,
+//   keep        fewer than min_samples samples, saved ones included, unless waiting cannot help (no
+//   copy can be had) specialize  (1) holds and the profile has min_samples samples recompile   (1)
+//   holds, and there will be no profile; or the method is still in Tier::kHost,
 //               whose code cannot be costed, and has been called, or its loop has iterated, as
 //               often as its first flush says
 //
@@ -64,6 +67,8 @@ struct MethodSnapshot {
   uint64_t iterations = 0;
   uint64_t sampled_work = 0;  // sum of count * instructions over blocks, as counted
   double sampled_share = 1;   // of calls and iterations, in (0, 1]
+  uint64_t saved_work = 0;    // as sampled_work, of one run of the saved profile; 0: none
+  uint64_t saved_samples = 0;
 };
 
 struct SystemSnapshot {

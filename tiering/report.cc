@@ -11,7 +11,8 @@ namespace tiering {
 namespace {
 
 VersionReport report_of(const Version& v) {
-  return {v.tier, v.copy, v.osr_loop, v.code_bytes, v.compile_ns, v.retired.load(), v.freed};
+  return {v.tier,       v.copy,           v.osr_loop, v.code_bytes,
+          v.compile_ns, v.retired.load(), v.freed,    v.inlined};
 }
 
 MethodReport report_of(const Method& m) {
@@ -104,6 +105,7 @@ Report RuntimeImpl::report() const {
   r.code_bytes_in_service = space_->bytes_in_service();
   r.code_bytes_freed = space_->bytes_freed();
   r.compile_ns_total = compile_ns_total_;
+  if (store_ != nullptr) r.saved = store_->report();
   if (budget_) r.overhead_share = budget_->spent_share();
   return r;
 }

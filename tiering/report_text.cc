@@ -56,6 +56,7 @@ std::string version_text(const VersionReport& v) {
                      : v.copy == Copy::kInstrumented ? "instrumented"
                                                      : "baseline";
   if (v.osr_loop.valid()) text += "@loop" + std::to_string(v.osr_loop.index());
+  if (v.inlined != 0) text += " with " + std::to_string(v.inlined) + " inlined";
   if (v.freed) return text + " (freed)";
   return v.retired ? text + " (retired)" : text;
 }
@@ -218,6 +219,14 @@ std::string Report::text(size_t methods_shown) const {
        "compile time %.2f ms",
        ull(methods_registered), methods.size(), ull(code_bytes_in_service), ull(code_bytes_freed),
        compile_ns_total / 1e6);
+  if (!saved.file.empty()) {
+    line(out,
+         "saved profile: %s; %llu runs, %llu methods known (%llu of another module), %llu "
+         "stale, %llu optimized at once%s%s",
+         saved.file.c_str(), ull(saved.runs), ull(saved.methods), ull(saved.recovered),
+         ull(saved.stale), ull(saved.compiled), saved.problem.empty() ? "" : "; ",
+         saved.problem.c_str());
+  }
   if (overhead_share) line(out, "overhead: %s of the time", percent(*overhead_share).c_str());
   losses_table(out, losses);
   stress_table(out, stress);

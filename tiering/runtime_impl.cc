@@ -143,6 +143,7 @@ Status RuntimeImpl::start() {
   helpers_.runtime = this;
   observer_.set_method_at([this](uint64_t address) { return method_at(address); });
   methods_ = std::make_unique<std::atomic<Method*>[]>(capacity);
+  if (!options_.profile.empty()) store_ = std::make_unique<ProfileStore>(options_.profile);
   if (options_.workers != 0) worker_ = std::thread([this] { run_worker(); });
   return {};
 }
@@ -155,6 +156,7 @@ RuntimeImpl::~RuntimeImpl() {
   {
     std::lock_guard lock(state_mutex_);
     for (auto& t : threads_) flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);
+    (void)save_profile_locked();
     observer_.finish();
     threads_.clear();
     for (auto& m : owned_methods_) {

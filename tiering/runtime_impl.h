@@ -32,6 +32,7 @@
 #include "sampler/schedule.h"
 #include "tiering/method.h"
 #include "tiering/observer.h"
+#include "tiering/profile_store.h"
 #include "tiering/queue.h"
 #include "tiering/reclaim.h"
 #include "tiering/stress.h"
@@ -68,6 +69,7 @@ class RuntimeImpl final : public Runtime {
   void flush() override;
   Report report() const override;
   Profile profile() const override;
+  Status save_profile() override;                  // saved.cc
   std::vector<LoopReport> loops() const override;  // loops.cc
   std::vector<LogRecord> read_log() override;      // log.cc
   Result<std::string> ir(MethodId m) override;
@@ -116,12 +118,26 @@ class RuntimeImpl final : public Runtime {
   Status make_ours(Method& m, const Plan& plan, Version& v);
   Status make_baseline(Method& m, const Plan& plan, Version& v);
   Status make_optimized(Method& m, const Plan& plan, Version& v);
-  std::vector<uint64_t> known_counts(Method& m, const Plan& plan);
+  jit::BodyProfile known_profile(Method& m, const Plan& plan);
   Result<jit::Function> describe(Method& m);
   void compile_and_install(const Plan& plan);
   bool know_loops(Method& m);  // osr_enter.cc
   Outcome call(const void* target, const Signature& signature, std::span<const uint64_t> args);
   Status make_host_thunk(Method& m);  // registry.cc
+
+  // inlinees.cc
+  friend class Inlinees;
+  bool inlines() const;
+  void keep_body_locked(Method& m, const jit::Function& f);
+  void forget_body_locked(Method& m);
+  jit::BodyProfile body_profile_locked(const Method& m);
+  std::unique_ptr<jit::Inlinee> inlinee(MethodId id, bool profile);
+
+  // saved.cc
+  void adopt_saved_locked(Method& m);
+  bool warm(Method& m);
+  bool hot_before(Method& m);
+  Status save_profile_locked();
 
   // install.cc; the caller holds state_mutex_.
   void install(Method& m, std::unique_ptr<Version> v);
@@ -255,6 +271,8 @@ class RuntimeImpl final : public Runtime {
   std::vector<std::unique_ptr<AttachedThread>> threads_;
   uint32_t threads_seen_ = 0;
   Observer observer_;
+  std::unique_ptr<ProfileStore> store_;  // of Options::profile, or null
+  bool profile_saved_ = false;
   CompileQueue queue_;
   Reclaimer reclaimer_;
   LossReport losses_;
@@ -273,6 +291,7 @@ class RuntimeImpl final : public Runtime {
   std::atomic<bool> worker_ticks_{false};  // threads have run since the last tick
   uint64_t activity_ = 0;                  // rises with whatever is heard of any method
   uint64_t compile_ns_total_ = 0;
+  uint64_t kept_bytes_ = 0;  // of Method::body
 
   std::thread worker_;
   std::counting_semaphore<> wake_{0};

@@ -65,8 +65,10 @@ struct CompileCommand {
   std::string profile;                          // trace or profile text, or ""
   bool baseline = false;
   bool instrumented = false;
-  int64_t osr_loop = -1;  // the loop at which the code is entered; -1: at the start
-  std::string speed;      // "text" or "json": instead of a dump, time both compilers on all
+  bool inlining = true;
+  bool cold_exits = false;  // blocks that never ran become exits
+  int64_t osr_loop = -1;    // the loop at which the code is entered; -1: at the start
+  std::string speed;        // "text" or "json": instead of a dump, time both compilers on all
 };
 int compile(const CompileCommand& c);
 

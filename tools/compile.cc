@@ -55,25 +55,6 @@ Result<Profile> read_profile(const std::string& file) {
   return parse_profile({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
-// Returns what a profile says of a function, or null.
-const MethodProfile* find_profile(const Profile& p, const Functions& fs, MethodId m) {
-  for (const auto& [key, method] : p.methods) {
-    bool same = fs.keys.empty() ? method.name == fs.module.functions[m.index()].name
-                                : key == fs.keys[m.index()];
-    if (same) return &method;
-  }
-  return nullptr;
-}
-
-std::vector<uint64_t> block_counts(const jit::Function& f, const MethodProfile& p) {
-  std::vector<uint64_t> counts;
-  for (SiteId s = 1; s <= f.block_sites; ++s) {
-    auto e = p.estimate(SlotKind::kBlock, s);
-    counts.push_back(e ? static_cast<uint64_t>(e->total) : 0);
-  }
-  return counts;
-}
-
 std::string location(int32_t displacement) {
   return "[rbp" + std::string(displacement < 0 ? "-" : "+") +
          std::to_string(displacement < 0 ? -displacement : displacement) + "]";
@@ -99,11 +80,16 @@ void print_frames(const jit::Function& f) {
   }
 }
 
-void print_probes(const jit::Code& code) {
+std::string body_name(const CompileWorld& world, const jit::Code& code, uint32_t body) {
+  return "body " + std::to_string(body) + " (" +
+         world.name(code.tables().inlined[body - 1].method) + ")";
+}
+
+void print_probes(const CompileWorld& world, const jit::Code& code) {
   print("== probes: offset, site, body\n");
   for (const jit::ProbeRow& r : code.tables().probes) {
     std::printf("  0x%04x  site %u", r.offset, r.site);
-    if (r.body != 0) std::printf(" of body %u", r.body);
+    if (r.body != 0) std::printf(" of %s", body_name(world, code, r.body).c_str());
     std::printf("\n");
   }
   print("== traps: offset, location\n");
@@ -119,7 +105,7 @@ void print_listing(const jit::Function& f, const CompileWorld& world, const jit:
   ListingNames names;
   names.site = [&](SiteId s, uint32_t body) {
     std::string text = (s == 0 ? "no site" : "site " + std::to_string(s)) +
-                       (body == 0 ? "" : " of body " + std::to_string(body));
+                       (body == 0 ? "" : " of " + body_name(world, code, body));
     bool counted = body == 0 && s != 0 && s <= f.block_sites && !counts.empty();
     return counted ? text + ", " + std::to_string(counts[s - 1]) + " executions" : text;
   };
@@ -127,47 +113,98 @@ void print_listing(const jit::Function& f, const CompileWorld& world, const jit:
   print(listing(code, names));
 }
 
+const char* register_name(uint64_t n, bool vector) {
+  static constexpr const char* kGp[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+                                        "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+  static constexpr const char* kXmm[] = {"xmm0",  "xmm1",  "xmm2",  "xmm3", "xmm4",  "xmm5",
+                                         "xmm6",  "xmm7",  "xmm8",  "xmm9", "xmm10", "xmm11",
+                                         "xmm12", "xmm13", "xmm14", "xmm15"};
+  return vector ? kXmm[n & 15] : kGp[n & 15];
+}
+
+std::string exit_value_text(const jit::ExitValue& v, bool to_host) {
+  using From = jit::ExitValue::From;
+  std::string to = to_host ? "slot " + std::to_string(v.to) : location(v.to);
+  switch (v.from) {
+    case From::kGp: return to + " = " + register_name(v.what, false);
+    case From::kXmm: return to + " = " + register_name(v.what, true);
+    case From::kFrame:
+      return to + " = own " + location(static_cast<int32_t>(static_cast<int64_t>(v.what)));
+    case From::kConstant: break;
+  }
+  return to + " = " + std::to_string(static_cast<int64_t>(v.what));
+}
+
+// Where optimized code may be left, and the frames that it is left for, the innermost first.
+void print_exits(const jit::Code& code) {
+  const jit::CodeTables& t = code.tables();
+  if (t.exits.empty()) return;
+  print("== exits: offset, number, reason, location\n");
+  for (const jit::ExitRow& r : t.exits) {
+    std::printf("  0x%04x  exit %u %s @0x%x\n", r.offset, r.exit, guard_reason_name(r.reason),
+                r.loc);
+    for (uint32_t n = 0; n < r.frames; ++n) {
+      const jit::ExitFrame& f = t.exit_frames[r.frames_at + n];
+      if (r.to_host) {
+        std::printf("    the host's frame at pc %u:", f.pc);
+      } else {
+        std::printf("    a frame of body %u at point %u:", f.body, f.point);
+      }
+      for (uint32_t k = 0; k < f.values; ++k) {
+        std::string v = exit_value_text(t.exit_values[f.values_at + k], r.to_host);
+        std::printf("%s %s", k == 0 ? "" : ",", v.c_str());
+      }
+      std::printf("\n");
+    }
+  }
+}
+
 Result<std::unique_ptr<jit::Code>> compile_one(const CompileCommand& c, CompileWorld& world,
                                                const jit::Function& f, MethodId m,
-                                               const std::vector<uint64_t>& counts) {
+                                               const jit::BodyProfile& seen) {
   Copy copy = c.instrumented ? Copy::kInstrumented : Copy::kPlain;
   if (c.baseline) {
     jit::ProbePlan plan = jit::plan_probes(f, {});
     return world.baseline(m, {.copy = copy, .probes = &plan});
   }
   PassPrinter passes(f);
-  jit::OptimizeRequest r{.block_counts = counts, .copy = copy};
+  jit::OptimizeRequest r{.block_counts = seen.blocks, .copy = copy};
+  r.targets = seen.targets;
+  r.prune_cold = c.cold_exits;
   if (c.osr_loop >= 0) r.osr_loop = LoopId(static_cast<uint32_t>(c.osr_loop));
   if (wants(c, "passes")) r.observer = &passes;
-  return world.optimized(m, r);
+  return world.optimized(m, r, c.inlining);
 }
 
 int dump(const CompileCommand& c, const Functions& fs) {
   MethodId m = find_function(fs, c.function);
   if (!m.valid()) return fail(kFailed, c.file + ": no function \"" + c.function + "\"");
   const jit::Function& f = fs.module.functions[m.index()];
-  std::vector<uint64_t> counts;
+  Profile profile;
+  jit::BodyProfile seen;
   if (!c.profile.empty()) {
     Result<Profile> p = read_profile(c.profile);
     if (!p) return fail(kCorrupt, c.profile + ": " + p.error().message);
-    const MethodProfile* seen = find_profile(*p, fs, m);
-    if (seen == nullptr) {
+    profile = std::move(*p);
+    Result<jit::BodyProfile> body = body_profile(fs, m, profile);
+    if (!body) return fail(kFailed, c.profile + ": " + body.error().message);
+    seen = std::move(*body);
+    if (seen.blocks.empty()) {
       std::fprintf(stderr, "uptier: %s: nothing is known of %s\n", c.profile.c_str(),
                    f.name.c_str());
-    } else if (seen->schema.cfg_hash != f.cfg_hash) {
-      return fail(kFailed, c.profile + ": the profile of " + f.name + " is of other code");
-    } else {
-      counts = block_counts(f, *seen);
     }
   }
-  auto world = CompileWorld::create(fs.module, kCodeBudget);
+  auto world = CompileWorld::create(fs, c.profile.empty() ? nullptr : &profile, kCodeBudget);
   if (!world) return fail(kFailed, world.error().message);
   if (wants(c, "ir")) print("== ir\n" + jit::to_text(f));
-  auto code = compile_one(c, **world, f, m, counts);
+  auto code = compile_one(c, **world, f, m, seen);
   if (!code) return fail(kFailed, code.error().message);
-  if (wants(c, "listing")) print_listing(f, **world, **code, counts);
-  if (wants(c, "probes")) print_probes(**code);
-  if (wants(c, "frames")) print_frames(f);
+  if (wants(c, "listing")) print_listing(f, **world, **code, seen.blocks);
+  if (wants(c, "probes")) print_probes(**world, **code);
+  if (wants(c, "frames")) {
+    print_frames(f);
+    print_exits(**code);
+  }
   return kOk;
 }
 
@@ -187,7 +224,7 @@ uint64_t size_of(const jit::Function& f) {
 template <typename Compile>
 Result<Speed> measure(const char* compiler, const Functions& fs, Compile compile) {
   Speed s{.compiler = compiler};
-  auto world = CompileWorld::create(fs.module, kCodeBudget);
+  auto world = CompileWorld::create(fs, nullptr, kCodeBudget);
   if (!world) return world.error();
   for (uint32_t i = 0; i < fs.module.functions.size(); ++i) {
     auto start = std::chrono::steady_clock::now();
@@ -219,8 +256,8 @@ nlohmann::json to_json(const Speed& s, const Functions& fs) {
 int show_speeds(const CompileCommand& c, const Functions& fs) {
   auto baseline =
       measure("baseline", fs, [](CompileWorld& w, MethodId m) { return w.baseline(m, {}); });
-  auto optimized =
-      measure("optimized", fs, [](CompileWorld& w, MethodId m) { return w.optimized(m, {}); });
+  auto optimized = measure("optimized", fs,
+                           [](CompileWorld& w, MethodId m) { return w.optimized(m, {}, true); });
   if (!baseline) return fail(kFailed, baseline.error().message);
   if (!optimized) return fail(kFailed, optimized.error().message);
   if (c.speed == "json") {

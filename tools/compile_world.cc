@@ -1,8 +1,10 @@
 #include "tools/compile_world.h"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "embed/wasm/build_function.h"
 #include "embed/wasm/hash.h"
@@ -17,6 +19,8 @@ namespace {
 constexpr uint8_t kWasmMagic[4] = {0, 'a', 's', 'm'};
 
 const void* no_slow_path(uint32_t, void*) { return nullptr; }
+
+jit::Leave no_leaving(jit::LeaveState*, void*) { return jit::Leave::kTrap; }
 
 // Addresses that loop checks call in code that is never run; told apart in listings.
 const void* loop_slow_plain() { return reinterpret_cast<const void*>(&no_slow_path); }
@@ -76,15 +80,76 @@ MethodId find_function(const Functions& f, const std::string& name) {
   return whole && known ? MethodId(number - f.first) : MethodId::none();
 }
 
-Result<std::unique_ptr<CompileWorld>> CompileWorld::create(const jit::Module& module,
+namespace {
+
+uint64_t to_count(double d) { return static_cast<uint64_t>(std::clamp(d, 0.0, 0x1p63)); }
+
+// Returns what a profile says of a function, or null.
+const MethodProfile* find_profile(const Profile& p, const Functions& fs, MethodId m) {
+  for (const auto& [key, method] : p.methods) {
+    bool same = fs.keys.empty() ? method.name == fs.module.functions[m.index()].name
+                                : key == fs.keys[m.index()];
+    if (same) return &method;
+  }
+  return nullptr;
+}
+
+// Keys of callees are (module key, function index in `value`).
+std::optional<MethodId> callee_of(const Functions& fs, const TableKey& key) {
+  for (uint32_t i = 0; i < fs.keys.size(); ++i) {
+    bool same = fs.keys[i].module_key == key.module_key && fs.keys[i].function_index == key.value;
+    if (same) return MethodId(i);
+  }
+  return std::nullopt;
+}
+
+jit::SiteTargets targets_at(const Functions& fs, const MethodProfile& p, SiteId site) {
+  jit::SiteTargets seen{site, 0, {}};
+  if (auto e = p.estimate(SlotKind::kCallTarget, site)) seen.total = to_count(e->total);
+  const Table* table = p.table(SlotKind::kCallTarget, site);
+  if (table == nullptr) return seen;
+  for (const auto& [key, entry] : *table) {
+    auto m = callee_of(fs, key);
+    if (!m) continue;
+    const jit::Function& f = fs.module.functions[m->index()];
+    seen.targets.push_back({*m, entry.estimate, nullptr, f.signature(), f.name});
+  }
+  std::sort(seen.targets.begin(), seen.targets.end(),
+            [](const auto& a, const auto& b) { return a.count > b.count; });
+  return seen;
+}
+
+}  // namespace
+
+Result<jit::BodyProfile> body_profile(const Functions& fs, MethodId m, const Profile& profile) {
+  jit::BodyProfile body;
+  const MethodProfile* p = find_profile(profile, fs, m);
+  if (p == nullptr) return body;
+  const jit::Function& f = fs.module.functions[m.index()];
+  if (p->schema.cfg_hash != f.cfg_hash) {
+    return Error{ErrorCode::kInvalidInput, "the profile of " + f.name + " is of other code"};
+  }
+  for (SiteId s = 1; s <= f.block_sites; ++s) {
+    auto e = p->estimate(SlotKind::kBlock, s);
+    body.blocks.push_back(e ? to_count(e->total) : 0);
+  }
+  for (const Slot& slot : p->schema.slots) {
+    if (slot.kind == SlotKind::kCallTarget) body.targets.push_back(targets_at(fs, *p, slot.site));
+  }
+  return body;
+}
+
+Result<std::unique_ptr<CompileWorld>> CompileWorld::create(const Functions& functions,
+                                                           const Profile* profile,
                                                            uint64_t code_budget) {
-  std::unique_ptr<CompileWorld> w(new CompileWorld(module));
-  auto count = static_cast<uint32_t>(module.functions.size());
+  std::unique_ptr<CompileWorld> w(new CompileWorld(functions, profile));
+  auto count = static_cast<uint32_t>(functions.module.functions.size());
   uint32_t data = jit::StubTable::data_bytes(count);
   auto space = jit::CodeSpace::create({.code_budget = code_budget, .data_bytes = data});
   if (!space) return space.error();
   w->space_ = std::move(*space);
-  auto routines = jit::Routines::create(*w->space_, &no_slow_path, nullptr);
+  auto routines = jit::Routines::create(*w->space_, &no_slow_path, nullptr, nullptr, nullptr, {},
+                                        {&no_leaving, &no_leaving});
   if (!routines) return routines.error();
   w->routines_ = std::move(*routines);
   auto stubs =
@@ -96,6 +161,8 @@ Result<std::unique_ptr<CompileWorld>> CompileWorld::create(const jit::Module& mo
     if (Status s = w->stubs_->ensure(MethodId(i)); !s) return s.error();
   }
   w->helpers_.trap_exit = w->routines_->trap_exit();
+  w->helpers_.leave = w->routines_->leave();
+  w->helpers_.ask_to_leave = w->routines_->ask_to_leave();
   w->helpers_.loop_slow_plain = loop_slow_plain();
   w->helpers_.loop_slow_instrumented = loop_slow_instrumented();
   w->helpers_.scalable_count64 = w->routines_->scalable_count64();
@@ -119,16 +186,36 @@ Result<std::unique_ptr<jit::Code>> CompileWorld::baseline(MethodId m,
   return jit::compile_baseline(input(m), r);
 }
 
-Result<std::unique_ptr<jit::Code>> CompileWorld::optimized(MethodId m,
-                                                           const jit::OptimizeRequest& r) {
+Result<std::unique_ptr<jit::Code>> CompileWorld::optimized(MethodId m, jit::OptimizeRequest r,
+                                                           bool inlining) {
+  std::vector<jit::SiteTargets> targets(r.targets.begin(), r.targets.end());
+  give_addresses(targets);
+  r.targets = targets;
+  if (inlining) r.inlinees = this;
   return jit::compile_optimized(input(m), r);
 }
 
-std::string CompileWorld::name_of(const void* address) const {
-  if (MethodId m = stubs_->method_of(address); m.valid()) {
-    return "@" + module_.functions[m.index()].name;
+void CompileWorld::give_addresses(std::vector<jit::SiteTargets>& sites) const {
+  for (jit::SiteTargets& site : sites) {
+    for (jit::TargetShare& t : site.targets) t.entry = stubs_->stub(t.method);
   }
+}
+
+const jit::Inlinee* CompileWorld::find(MethodId m) {
+  auto [at, fresh] = inlinees_.try_emplace(m.index());
+  if (!fresh) return &at->second;
+  at->second.function = module_.functions[m.index()];
+  if (profile_ == nullptr) return &at->second;
+  // Of other code: as if nothing were known.
+  if (auto p = body_profile(functions_, m, *profile_); p.ok()) at->second.profile = std::move(*p);
+  give_addresses(at->second.profile.targets);
+  return &at->second;
+}
+
+std::string CompileWorld::name_of(const void* address) const {
+  if (MethodId m = stubs_->method_of(address); m.valid()) { return name(m); }
   if (address == helpers_.trap_exit) return "trap_exit";
+  if (address == helpers_.leave) return "leave";
   if (address == helpers_.loop_slow_plain) return "loop_slow_plain";
   if (address == helpers_.loop_slow_instrumented) return "loop_slow_instrumented";
   if (address == helpers_.scalable_count64 || address == helpers_.scalable_count32) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "jit/code/routines.h"
 #include "jit/code/stubs.h"
 #include "jit/compile.h"
+#include "jit/inlinee.h"
 #include "jit/ir/module.h"
 #include "uptier/profile.h"
 #include "uptier/result.h"
@@ -34,24 +36,38 @@ Result<Functions> read_functions(const std::string& file, const std::vector<uint
 // Returns the function of that name or number in the file, none when there is no such function.
 MethodId find_function(const Functions& f, const std::string& name);
 
+// What a profile says of a function's blocks and indirect calls; empty where it says nothing. Fails
+// when the profile is of other code.
+Result<jit::BodyProfile> body_profile(const Functions& fs, MethodId m, const Profile& profile);
+
 // A code space that nothing runs in.
-class CompileWorld final : private jit::CallResolver {
+class CompileWorld final : private jit::CallResolver, private jit::InlineeSource {
  public:
-  static Result<std::unique_ptr<CompileWorld>> create(const jit::Module& module,
-                                                      uint64_t code_budget);
+  // `profile` may be null; it is of callees. Both must outlive the world.
+  static Result<std::unique_ptr<CompileWorld>> create(const Functions& functions,
+                                                      const Profile* profile, uint64_t code_budget);
 
   Result<std::unique_ptr<jit::Code>> baseline(MethodId m, const jit::BaselineRequest& r);
-  Result<std::unique_ptr<jit::Code>> optimized(MethodId m, const jit::OptimizeRequest& r);
+  // `r` need not name targets' addresses, nor the source of inlined bodies: that is all functions,
+  // unless `inlining` is off.
+  Result<std::unique_ptr<jit::Code>> optimized(MethodId m, jit::OptimizeRequest r, bool inlining);
 
+  std::string name(MethodId m) const { return "@" + module_.functions[m.index()].name; }
   // Returns what lies at an address outside of the code: a method's name, a routine's; or "".
   std::string name_of(const void* address) const;
 
  private:
-  explicit CompileWorld(const jit::Module& module) : module_(module) {}
+  CompileWorld(const Functions& functions, const Profile* profile)
+      : functions_(functions), module_(functions.module), profile_(profile) {}
   jit::CallTarget target(MethodId callee) override;
+  const jit::Inlinee* find(MethodId m) override;
+  void give_addresses(std::vector<jit::SiteTargets>& sites) const;
   jit::CompileInput input(MethodId m);
 
+  const Functions& functions_;
   const jit::Module& module_;
+  const Profile* profile_;
+  std::map<uint32_t, jit::Inlinee> inlinees_;
   std::unique_ptr<jit::CodeSpace> space_;
   std::optional<jit::Routines> routines_;
   std::unique_ptr<jit::StubTable> stubs_;

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "tools/commands.h"
+#include "tools/profile_commands.h"
 
 namespace {
 
@@ -19,6 +20,9 @@ struct RuntimeWords {
     named(app, "--interval", "interval", "mean gap between sampled calls; 1 samples every call");
     named(app, "--gap", "gap", "random | fixed | prime | exact");
     named(app, "--opt-range", "opt_range", "optimize only methods whose hash lies in low..high");
+    named(app, "--profile", "profile",
+          "a .upf file: read at the start, so that what was hot is optimized at once, and written "
+          "at the end");
     named(app, "--stress", "stress", "force transitions, e.g. osr=all,copy=every:3");
     app.add_option_function<std::vector<std::string>>(
            "-O,--option",
@@ -85,6 +89,12 @@ struct Commands {
   CompileCommand compile_command;
   std::string file;
   std::string other_file;
+  std::vector<std::string> files;
+  std::string output;
+  std::string format;
+  uint64_t top = 10;
+  ProfileShowCommand show_command;
+  ProfileMergeCommand merge_command;
   bool json = false;
 
   void add_run() {
@@ -136,6 +146,60 @@ struct Commands {
     overlap->callback([this] { code = trace_overlap(file, other_file); });
   }
 
+  void add_profile() {
+    CLI::App* profile = app.add_subcommand(
+        "profile", "works with profile files (.upf); reads traces and profiles as text, too");
+    profile->require_subcommand(1);
+    CLI::App* show = profile->add_subcommand("show", "where it comes from, and what is hot");
+    ProfileShowCommand& s = show_command;
+    show->add_option("FILE", s.file)->required();
+    show->add_flag("--json", s.json, "for programs: every method and site");
+    show->add_flag("--log", s.log, "the decisions of the run that wrote it last");
+    show->add_option("--method", s.method, "every site of the methods of this name");
+    show->add_option("--top", s.top, "methods listed")->capture_default_str();
+    show->callback([this] { code = profile_show(show_command); });
+    CLI::App* merge = profile->add_subcommand("merge", "sums files; each run is counted once");
+    ProfileMergeCommand& m = merge_command;
+    merge->add_option("FILES", m.files, "PATH, or FACTOR@PATH to weigh it")->required();
+    merge->add_option("-o,--output", m.out)->required();
+    merge->add_option("--half-life", m.half_life, "days by which a run older counts half")
+        ->check(CLI::NonNegativeNumber);
+    merge->add_option("--trim", m.trim, "entries kept of each table; the others become `other`");
+    merge->add_flag("--sparse", m.sparse, "leaves out methods of which nothing was seen");
+    merge->add_flag("--force", m.force, "sums files even if they share runs");
+    merge->callback([this] { code = profile_merge(merge_command); });
+    CLI::App* overlap = profile->add_subcommand("overlap", "how alike two profiles are");
+    overlap->add_option("A", file)->required();
+    overlap->add_option("B", other_file)->required();
+    overlap->callback([this] { code = profile_overlap(file, other_file); });
+    CLI::App* diff = profile->add_subcommand("diff", "how shares moved from A to B");
+    diff->add_option("A", file)->required();
+    diff->add_option("B", other_file)->required();
+    diff->add_option("--top", top, "methods listed")->capture_default_str();
+    diff->add_option("-o,--output", output, "a file for B less A");
+    diff->callback([this] { code = profile_diff(file, other_file, top, output); });
+    add_profile_parts(*profile);
+  }
+
+  void add_profile_parts(CLI::App& profile) {
+    CLI::App* top_app = profile.add_subcommand("top", "the methods with most executions");
+    top_app->add_option("FILE", file)->required();
+    top_app->add_option("-n", top, "how many")->capture_default_str();
+    top_app->add_option("-o,--output", output, "a file for them alone");
+    top_app->callback([this] { code = profile_top(file, top, output); });
+    CLI::App* check =
+        profile.add_subcommand("check", "whether files are whole; exit code 3 if not");
+    check->add_option("FILES", files)->required();
+    check->callback([this] { code = profile_check(files); });
+    CLI::App* exports = profile.add_subcommand("export", "in the form of another tool");
+    exports->add_option("FILE", file)->required();
+    exports->add_option("--format", format, "json | csv | tsv | lcov | folded | llvm-text | text")
+        ->check(CLI::IsMember({"json", "csv", "tsv", "lcov", "folded", "llvm-text", "text"}))
+        ->required();
+    exports->add_option("-o,--output", output, "instead of stdout");
+    exports->callback([this] { code = profile_export(file, format, output); });
+  }
+
   void add_ir() {
     CLI::App* ir = app.add_subcommand("ir", "works on IR in its text form");
     ir->require_subcommand(1);
@@ -172,6 +236,8 @@ struct Commands {
     compile->add_option("--profile", c.profile, "a trace, or a profile as text");
     compile->add_flag("--baseline", c.baseline, "by the baseline compiler");
     compile->add_flag("--instrumented", c.instrumented, "the instrumented copy");
+    compile->add_flag("!--no-inlining", c.inlining, "calls stay calls");
+    compile->add_flag("--cold-exits", c.cold_exits, "blocks that never ran become exits");
     compile->add_option("--osr", c.osr_loop, "entered at this loop (a number)")
         ->check(CLI::NonNegativeNumber);
     compile
@@ -217,6 +283,7 @@ int main(int argc, char** argv) {
   commands.app.set_version_flag("--version", "uptier 0.1.0");
   commands.add_run();
   commands.add_trace();
+  commands.add_profile();
   commands.add_ir();
   commands.add_compile();
   commands.add_others();

@@ -18,6 +18,7 @@ ordered_json to_json(const VersionReport& v) {
   j["tier"] = tier_name(v.tier);
   j["copy"] = copy_name(v.copy);
   j["osr_loop"] = to_json(v.osr_loop);
+  if (v.inlined != 0) j["inlined"] = v.inlined;
   j["code_bytes"] = v.code_bytes;
   j["compile_ns"] = v.compile_ns;
   j["retired"] = v.retired;
@@ -165,6 +166,12 @@ std::string report_json(const Report& r) {
   for (const DecisionRecord& d : r.decisions) j["decisions"].push_back(to_json(d));
   j["losses"] = to_json(r.losses);
   j["stress"] = to_json(r.stress);
+  if (!r.saved.file.empty()) {
+    j["saved"] = {{"file", r.saved.file},           {"problem", r.saved.problem},
+                  {"runs", r.saved.runs},           {"methods", r.saved.methods},
+                  {"recovered", r.saved.recovered}, {"stale", r.saved.stale},
+                  {"compiled", r.saved.compiled}};
+  }
   // Names come from the module and may be any bytes.
   return j.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }

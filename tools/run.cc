@@ -67,6 +67,18 @@ int call_function(wasm::Instance& instance, const RunCommand& c) {
   return kOk;
 }
 
+// What a person should know of a saved profile that was not, or not wholly, of use.
+void tell_of_profile(Runtime& runtime, const Options& options, const Status& saved) {
+  if (options.profile.empty()) return;
+  SavedReport r = runtime.report().saved;
+  if (!r.problem.empty()) fail(kOk, r.problem);
+  if (r.stale != 0) {
+    fail(kOk, r.file + ": " + std::to_string(r.stale) +
+                  " methods have other code than when they were profiled: dropped");
+  }
+  if (!saved) fail(kOk, saved.error().message);
+}
+
 int start(wasm::Instance& instance, const RunCommand& c) {
   if (!c.invoke.empty()) return call_function(instance, c);
   wasm::CommandResult r = wasm::run_start(instance);
@@ -110,7 +122,10 @@ int run(const RunCommand& c) {
   } else {
     code = trapped(made.trap);
   }
+  Status saved = runtime.save_profile();
   show(runtime, {c.report, c.report_methods, c.loops, c.log});
+  // The program's exit code stays its own.
+  tell_of_profile(runtime, c.options, saved);
   return code;
 }
 

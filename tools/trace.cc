@@ -6,6 +6,7 @@
 #include "profile/dump.h"
 #include "profile/validate.h"
 #include "tools/commands.h"
+#include "tools/profile_commands.h"
 #include "tools/profile_json.h"
 #include "uptier/profile.h"
 
@@ -76,7 +77,11 @@ int trace_overlap(const std::string& a, const std::string& b) {
   TraceProfile first, second;
   if (int code = read_profile(a, first); code != kOk) return code;
   if (int code = read_profile(b, second); code != kOk) return code;
-  OverlapReport r = compare(first.profile, second.profile);
+  print_overlap(compare(first.profile, second.profile));
+  return kOk;
+}
+
+void print_overlap(OverlapReport r) {
   std::printf("overlap %.6f; only in the first %.4f, only in the second %.4f, mismatched %.4f\n",
               r.program.value, r.program.only_a, r.program.only_b,
               r.program.mismatched_a + r.program.mismatched_b);
@@ -95,7 +100,6 @@ int trace_overlap(const std::string& a, const std::string& b) {
     const MethodOverlap& m = r.methods[i];
     std::printf("%-28.28s %9.4f %9.4f %9.4f\n", m.name.c_str(), m.value, m.share_a, m.share_b);
   }
-  return kOk;
 }
 
 }  // namespace uptier::tools

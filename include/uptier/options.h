@@ -52,6 +52,8 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
     "while adaptive, optimized code gets an instrumented copy, so that changes of phase are seen") \
   X(count,      optimized_interval, 16384,    1, 1u << 27, "calls",                                \
     "mean gap between calls that run it (a power of two, rounded down)")                           \
+  X(flag,       inlining,          true,      0, 1, "flag",                                        \
+    "optimized code takes in small bodies that it calls often; their calls are not counted then")  \
   X(FlowMode,   flow,              FlowMode::kEdges, 0, 1, "mode",                                 \
     "edges | blocks; edges count less and tell more, blocks are simpler")                          \
   X(CounterMode, counters,         CounterMode::kPerThread, 0, 4, "mode",                          \
@@ -122,6 +124,8 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
     "stack that compiled code may use at most, if the thread has that much")                       \
   X(count,      max_queue,         1024,      1, 1u << 20, "requests",                             \
     "compile requests that wait; a full queue drops the least urgent (asked again later)")         \
+  X(real,       profile_decay,     0.5,       0.0, 1.0, "factor",                                  \
+    "what a saved profile still counts for when another run is added; 1 forgets nothing")          \
   X(flag,       perf_map,          false,     0, 1, "flag",                                        \
     "names code in /tmp/perf-PID.map for perf (file is created exclusively, mode 0600)")
 // clang-format on
@@ -143,9 +147,14 @@ struct Options {
   // Of the loops that `loops` observes, only these are timed, e.g. "12:0,12:3" (function index and
   // loop); the others are counted. Empty: all. For the truth about one that holds short ones.
   std::string time_loops;
+  // A profile file (.upf): read at the start, so that what was hot is optimized at its first call;
+  // written at the end (Runtime::save_profile), merged with what is there by then. In its name
+  // %p stands for the process's id, %h for the host's name, %t for the time, %c for the least
+  // number that is free, %% for %. Empty: none.
+  std::string profile;
 
   // Reads UPTIER_<FIELD> for every row (and UPTIER_STRESS, UPTIER_OPT_RANGE,
-  // UPTIER_TIME_LOOPS) through secure_getenv.
+  // UPTIER_TIME_LOOPS, UPTIER_PROFILE) through secure_getenv.
   static Result<Options> from_env();
   // Sets one field from text. Errors: kNotFound, or kInvalidArgument with the legal range.
   Status set(std::string_view name, std::string_view value);

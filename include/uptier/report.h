@@ -34,6 +34,7 @@ struct VersionReport {
   uint64_t compile_ns = 0;
   bool retired = false;
   bool freed = false;
+  uint32_t inlined = 0;  // bodies of callees that stand in the place of calls
 };
 
 // Where the schedule is with a method. kLearning: it is sampled; kKnown: its profile is near enough
@@ -178,11 +179,23 @@ struct StressReport {
   uint64_t flip_forced = 0;
 };
 
+// What became of a profile that outlived an earlier process (Options::profile).
+struct SavedReport {
+  std::string file;        // empty without one
+  std::string problem;     // why it was not, or not wholly, read; empty if all is well
+  uint64_t runs = 0;       // that it sums up
+  uint64_t methods = 0;    // whose profile was there and right
+  uint64_t recovered = 0;  // of these, found under another module by name and code
+  uint64_t stale = 0;      // whose profile was of other code: dropped
+  uint64_t compiled = 0;   // optimized at their first call because of it
+};
+
 struct Report {
   std::vector<MethodReport> methods;  // those that were ever called, most calls first
   std::vector<DecisionRecord> decisions;
   LossReport losses;
   StressReport stress;
+  SavedReport saved;
   uint64_t methods_registered = 0;
   uint64_t code_bytes_in_service = 0;
   uint64_t code_bytes_freed = 0;

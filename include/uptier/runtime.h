@@ -120,6 +120,13 @@ class Runtime {
   // Returns the merged profile of everything flushed so far.
   virtual Profile profile() const = 0;
 
+  // Writes Options::profile: what this process has seen, merged with what the file holds by now (its
+  // counts times profile_decay, but for methods that were taken on trust from it and have not
+  // drifted). Flushes the calling thread first. Happens once: the destructor writes only if this
+  // was not called. Does nothing without the option. Errors: kIo, and kCorruptInput for a file that
+  // is no profile, which is left alone.
+  virtual Status save_profile() = 0;
+
   // Returns the loops of all methods that were compiled and are timed, most cycles first; empty
   // without Options::loops and loop_functions. Counts are those that were flushed. Thread: any.
   virtual std::vector<LoopReport> loops() const = 0;

@@ -57,11 +57,20 @@ const ExitRow* Code::exit_at(const void* pc) const noexcept {
   return &*(after - 1);
 }
 
-SiteId Code::site_at(const void* pc) const noexcept {
+const ProbeRow* Code::probe_at(const void* pc) const noexcept {
   uint32_t offset = offset_of(*this, pc);
-  if (offset == UINT32_MAX) return 0;
+  if (offset == UINT32_MAX) return nullptr;
   auto after = row_after(tables_.probes, offset);
-  return after == tables_.probes.begin() ? 0 : (after - 1)->site;
+  return after == tables_.probes.begin() ? nullptr : &*(after - 1);
+}
+
+SiteId Code::site_at(const void* pc) const noexcept {
+  const ProbeRow* row = probe_at(pc);
+  return row == nullptr ? 0 : row->site;
+}
+
+MethodId Code::method_of(uint32_t body) const noexcept {
+  return body == 0 || body > tables_.inlined.size() ? method_ : tables_.inlined[body - 1].method;
 }
 
 std::vector<SiteId> observed_sites(const Code& code) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "jit/code/code_space.h"
+#include "jit/origin.h"
 #include "uptier/ids.h"
 #include "uptier/opcodes.h"
 
@@ -18,6 +19,7 @@ struct TrapRow {
   uint32_t offset = 0;  // of the instruction that faults (memory access, division, ud2)
   TrapCode code = TrapCode::kNone;
   uint32_t loc = 0;
+  uint32_t body = 0;  // whose location: 0 the method's own, k entry k - 1 of CodeTables::inlined
 
   friend bool operator==(const TrapRow&, const TrapRow&) = default;
 };
@@ -29,12 +31,19 @@ struct TrapRow {
 struct ProbeRow {
   uint32_t offset = 0;
   SiteId site = 0;
-  // Whose sites these are: 0 the method's own. A body that is inlined gets a number of its own, an
-  // entry of a table (body that calls it, call site there, method), so that following the entries
-  // gives the path from the root. No pass inlines yet, and there is no such table.
+  // Whose sites these are: 0 the method's own, k those of entry k - 1 of CodeTables::inlined.
   uint32_t body = 0;
 
   friend bool operator==(const ProbeRow&, const ProbeRow&) = default;
+};
+
+// A body that was inlined. Following `parent` gives the path of calls from the root.
+struct InlineRow {
+  uint32_t parent = 0;  // the body that calls it: 0 the method's own, else 1 + its row
+  SiteId site = 0;      // of the call, in the parent
+  MethodId method;
+
+  friend bool operator==(const InlineRow&, const InlineRow&) = default;
 };
 
 // Where a baseline copy meets the others at a loop header.
@@ -94,6 +103,7 @@ struct ExitRow {
 struct CodeTables {
   std::vector<TrapRow> traps;
   std::vector<ProbeRow> probes;
+  std::vector<InlineRow> inlined;      // parents first; empty in baseline code
   std::vector<LoopEntry> loops;        // by LoopId; empty in optimized code
   std::vector<LoopRange> loop_ranges;  // by rising loop; instrumented copies only
   uint32_t frame_size = 0;             // bytes below rbp; OSR versions: below the baseline frame
@@ -131,8 +141,12 @@ class Code {
   const TrapRow* trap_at(const void* pc) const noexcept;
   // Returns the exit whose call returns to an address, or null. Logarithmic.
   const ExitRow* exit_at(const void* pc) const noexcept;
-  // Returns the site that an address belongs to, 0 when none. Logarithmic.
+  // Returns the site that an address belongs to, 0 when none. Of optimized code it may be a site of
+  // an inlined body; probe_at says which. Logarithmic.
   SiteId site_at(const void* pc) const noexcept;
+  const ProbeRow* probe_at(const void* pc) const noexcept;
+  // Returns the method that a body of this code is of: `body` 0 is its own.
+  MethodId method_of(uint32_t body) const noexcept;
   // Whether frames of this code must be told to the TrapWalk when a trap unwinds them.
   bool counts_edges() const { return tables_.counts_edges; }
 

@@ -48,30 +48,31 @@ void CodeBuffer::patch32(uint32_t at, uint32_t value) {
   std::memcpy(holder_.textSection()->data() + at, &value, sizeof value);
 }
 
-Label CodeBuffer::trap_label(TrapCode code, uint32_t loc) {
+Label CodeBuffer::trap_label(TrapCode code, Origin at) {
   // The last few suffice: equal traps come from one instruction or its neighbours.
   size_t first = cold_.size() > 8 ? cold_.size() - 8 : 0;
   bool by_site = tables_.counts_edges && !tables_.probes.empty();
   SiteId site = by_site ? tables_.probes.back().site : 0;
   for (size_t i = first; i < cold_.size(); ++i) {
     const ColdTrap& t = cold_[i];
-    if (t.code == code && t.loc == loc && t.site == site) return t.label;
+    if (t.code == code && t.at == at && t.site == site) return t.label;
   }
-  cold_.push_back({code, loc, site, asm_.newLabel()});
+  cold_.push_back({code, at, site, asm_.newLabel()});
   return cold_.back().label;
 }
 
-void CodeBuffer::trap_now(TrapCode code, uint32_t loc) {
-  trap_row(code, loc);
+void CodeBuffer::trap_now(TrapCode code, Origin at) {
+  trap_row(code, at);
   asm_.ud2();
 }
 
-void CodeBuffer::probe_row(SiteId site) {
+void CodeBuffer::probe_row(SiteId site, uint32_t body) {
   auto& rows = tables_.probes;
+  ProbeRow row{offset(), site, body};
   if (!rows.empty() && rows.back().offset == offset()) {
-    rows.back().site = site;
-  } else if (rows.empty() || rows.back().site != site) {
-    rows.push_back({offset(), site});
+    rows.back() = row;
+  } else if (rows.empty() || rows.back().site != site || rows.back().body != body) {
+    rows.push_back(row);
   }
 }
 
@@ -151,7 +152,7 @@ void CodeBuffer::emit_cold_traps() {
   for (const ColdTrap& t : cold_) {
     asm_.bind(t.label);
     if (tables_.counts_edges) probe_row(t.site);
-    trap_now(t.code, t.loc);
+    trap_now(t.code, t.at);
   }
   cold_.clear();
 }

@@ -43,14 +43,16 @@ class CodeBuffer {
   CodeTables& tables() { return tables_; }
 
   // Claims the instruction emitted next: if it faults, the call ends with `code`.
-  void trap_row(TrapCode code, uint32_t loc) { tables_.traps.push_back({offset(), code, loc}); }
+  void trap_row(TrapCode code, Origin at) {
+    tables_.traps.push_back({offset(), code, at.loc, at.body});
+  }
   // Returns a label behind the body whose code traps. For the slow side of a conditional jump. In
   // code that counts edges each block has its own, so that the trap belongs to the right one.
-  Label trap_label(TrapCode code, uint32_t loc);
+  Label trap_label(TrapCode code, Origin at);
   // Traps here.
-  void trap_now(TrapCode code, uint32_t loc);
-  // From here on the code belongs to `site`. Of two rows at one offset the later counts.
-  void probe_row(SiteId site);
+  void trap_now(TrapCode code, Origin at);
+  // From here on the code belongs to `site` of `body`. Of two rows at one offset the later counts.
+  void probe_row(SiteId site, uint32_t body = 0);
 
   // Returns a memory operand of a constant behind the body, reached relative to rip. Equal
   // constants are stored once. A 16-byte constant is aligned for SSE operands.
@@ -95,7 +97,7 @@ class CodeBuffer {
   };
   struct ColdTrap {
     TrapCode code;
-    uint32_t loc;
+    Origin at;
     SiteId site;  // 0 in code that does not count edges
     Label label;
   };

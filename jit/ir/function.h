@@ -7,6 +7,8 @@
 //   - `layout` lists the live blocks in build order, the entry first; passes may reorder it
 //   - a block is a list of instructions of which the last, and only the last, ends it
 //   - block k of the build order carries `probe block k+1` first in its list (after loop_header)
+//   - where a pass has split a block, the rest begins with the block's probe again, marked as one
+//     that resumes: the block's site, with a share of its executions, counted no second time
 //
 //   Thread: none of its own; whoever holds it.
 #pragma once
@@ -17,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "jit/origin.h"
 #include "uptier/builder.h"
 #include "uptier/ids.h"
 #include "uptier/opcodes.h"
@@ -44,13 +47,15 @@ struct Inst {
   uint8_t flags = 0;        // MemFlags
   uint32_t aux = 0;         // meaning by Shape: signature, trap code, loop id, site, reason, ...
   uint32_t loc = 0;         // the host's source location
+  uint32_t body = 0;        // whose locations and sites these are, see Origin
   SiteId site = 0;          // calls: the call site's id (a probe has its own in aux)
   Value result = {};        // none for instructions without one
   ValueList args = {};
   uint32_t edges_at = 0;  // terminators: first of `edge_count` entries of Function::edges
   uint32_t edge_count = 0;
-  uint64_t imm =
-      0;  // meaning by Shape: bits of a constant, offset, callee index, probe kind, deopt
+  uint64_t imm = 0;  // meaning by Shape: bits of a constant, offset, callee index, probe kind, deopt
+
+  Origin origin() const { return {loc, body}; }
 };
 
 struct BlockData {
@@ -79,6 +84,18 @@ struct HostCallee {
   std::string name;
   const void* address = nullptr;
   SignatureId signature;
+};
+
+// A body that stands in the place of a call. Following `parent` gives the path to the root.
+struct InlinedBody {
+  uint32_t parent = 0;  // the body that calls it: 0 the function's own, else 1 + its index
+  SiteId site = 0;      // of the call, in the parent
+  MethodId method;
+  uint32_t block_sites = 0;  // of the method, as Function's
+  uint32_t site_count = 0;
+  std::string name;
+
+  friend bool operator==(const InlinedBody&, const InlinedBody&) = default;
 };
 
 // One frame that an exit leaves for. Its values are operands of the guard, in this order.
@@ -113,6 +130,7 @@ class Function {
   std::vector<Edge> edges;
   std::vector<Value> pool;
   std::vector<Block> layout;
+  std::vector<InlinedBody> inlined;  // parents come before what is inlined into them
   // By a guard's imm - 1. Filled by the optimizing compiler: such a guard has the values of its
   // frames as operands behind the condition.
   std::vector<Deopt> deopts;
@@ -165,6 +183,14 @@ class Function {
 // The parts of a probe's imm.
 inline ProbeKind probe_kind(const Inst& probe) { return static_cast<ProbeKind>(probe.imm); }
 inline uint32_t probe_tag(const Inst& probe) { return static_cast<uint32_t>(probe.imm >> 32); }
+inline bool is_block_probe(const Inst& i) {
+  return i.op == Opcode::kProbe && probe_kind(i) == ProbeKind::kBlock;
+}
+// A block probe's flag: a later part of the block, in which the tag says how many of kWholeShare
+// executions of the block come there.
+inline constexpr uint8_t kProbeResumes = 1;
+inline constexpr uint32_t kWholeShare = 65536;
+inline bool resumes(const Inst& probe) { return (probe.flags & kProbeResumes) != 0; }
 
 // Returns the type of an instruction's result (kNone when it has none) from its row and fields.
 Type result_type(const Function& f, const Inst& i);

@@ -168,9 +168,23 @@ void Interpreter::evaluate_inst(const Inst& i) {
   set(i.result, e.bits);
 }
 
+// What an inlined body does is counted for its method.
+void Interpreter::count_site(uint32_t body, SiteId site) {
+  const Function& f = function();
+  MethodId m = body == 0 ? frame().method : f.inlined[body - 1].method;
+  if (m.index() >= counts_.size()) return;
+  std::vector<uint64_t>& sites = counts_[m.index()].sites;
+  uint32_t count = body == 0 ? f.site_count : f.inlined[body - 1].site_count;
+  if (sites.size() < count) sites.resize(count);
+  ++sites[site - 1];
+}
+
 void Interpreter::observe(const Inst& i) {
-  Counts& c = counts_[frame().method.index()];
-  ++(i.op == Opcode::kLoopHeader ? c.loops[i.aux] : c.sites[i.aux - 1]);
+  if (i.op == Opcode::kLoopHeader) {
+    ++counts_[frame().method.index()].loops[i.aux];
+  } else if (!is_block_probe(i) || !resumes(i)) {
+    count_site(i.body, i.aux);
+  }
   if (options_.observer == nullptr) return;
   if (i.op == Opcode::kLoopHeader) {
     options_.observer->iterated(frame().method, LoopId(i.aux));
@@ -246,7 +260,7 @@ void Interpreter::finish(const Inst& i, OutsideResult r) {
 }
 
 void Interpreter::call(const Inst& i) {
-  ++counts_[frame().method.index()].sites[i.site - 1];
+  count_site(i.body, i.site);
   MethodId m = function().callees[i.imm].method;
   std::vector<uint64_t> args = words(function().args(i));
   if (m.index() < module_.functions.size()) return enter(m, args, i.result, &i);
@@ -255,7 +269,7 @@ void Interpreter::call(const Inst& i) {
 }
 
 void Interpreter::call_indirect(const Inst& i) {
-  ++counts_[frame().method.index()].sites[i.site - 1];
+  count_site(i.body, i.site);
   std::vector<uint64_t> args = words(function().args(i));
   if (options_.observer != nullptr) { options_.observer->target(frame().method, i.site, args[0]); }
   uint64_t offset = args[0] - kMethodBase;
@@ -265,7 +279,7 @@ void Interpreter::call_indirect(const Inst& i) {
 }
 
 void Interpreter::call_host(const Inst& i) {
-  ++counts_[frame().method.index()].sites[i.site - 1];
+  count_site(i.body, i.site);
   const HostCallee& callee = function().host_callees[i.imm];
   if (!options_.call_host) return stop("a call of host function @" + callee.name);
   OutsideResult r = options_.call_host(callee, words(function().args(i)));

@@ -6,8 +6,8 @@
 // can crash it.
 //
 // It counts what probes count: block and host probes and call sites by site, edges, and visits of
-// each loop header. Counts of the first n steps are exact whatever ends the run. What else probes
-// see goes to an observer.
+// each loop header; what a body does that is inlined counts for its method. Counts of the first n
+// steps are exact whatever ends the run. What else probes see goes to an observer.
 //
 //   Thread: one at a time.
 #pragma once
@@ -143,6 +143,7 @@ class Interpreter {
   void follow(const Edge& e);
   void leave(const Inst& i);
   void fail_guard(const Inst& i);
+  void count_site(uint32_t body, SiteId site);
   void observe(const Inst& i);
   const LoopForest& forest();
 

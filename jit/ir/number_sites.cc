@@ -7,10 +7,6 @@
 namespace uptier::jit {
 namespace {
 
-bool is_block_probe(const Inst& i) {
-  return i.op == Opcode::kProbe && i.imm == static_cast<uint64_t>(ProbeKind::kBlock);
-}
-
 bool starts_with_loop_header(const Function& f, Block b) {
   const auto& insts = f.block(b).insts;
   return !insts.empty() && f.inst(insts[0]).op == Opcode::kLoopHeader;

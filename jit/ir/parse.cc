@@ -127,12 +127,35 @@ bool TokenReader::expect_name(std::string& out) {
 
 namespace {
 
+bool parse_inlined_body(TokenReader& in, InlinedBody& b) {
+  uint32_t method = 0, others = 0;
+  if (in.peek().kind == Kind::kName && !in.expect_name(b.name)) return false;
+  bool ok = in.expect("#") && in.expect_u32(method) && in.expect_word("in") &&
+            in.expect_u32(b.parent) && in.expect_word("site") && in.expect_u32(b.site) &&
+            in.expect_word("sites") && in.expect_u32(b.block_sites) && in.expect("+") &&
+            in.expect_u32(others);
+  if (!ok) return false;
+  if (uint64_t{b.block_sites} + others > kMaxSites) return in.fail("too many sites");
+  b.method = MethodId(method);
+  b.site_count = b.block_sites + others;
+  return true;
+}
+
+bool parse_inlined(TokenReader& in, FunctionHeader& h) {
+  if (!in.accept(",")) return true;
+  if (!in.expect_word("inlined") || !in.expect("[")) return false;
+  do {
+    if (!parse_inlined_body(in, h.inlined.emplace_back())) return false;
+  } while (in.accept(","));
+  return in.expect("]");
+}
+
 bool parse_bracket(TokenReader& in, FunctionHeader& h) {
   Token where = in.peek();
   bool ok = in.expect_word("sites") && in.expect_u32(h.block_sites) && in.expect("+") &&
             in.expect_u32(h.other_sites) && in.expect(",") && in.expect_word("loops") &&
             in.expect_u32(h.loops) && in.expect(",") && in.expect_word("cfg") &&
-            in.expect_u64(h.cfg_hash) && in.expect("]");
+            in.expect_u64(h.cfg_hash) && parse_inlined(in, h) && in.expect("]");
   if (!ok) return false;
   h.numbered = true;
   if (uint64_t{h.block_sites} + h.other_sites > kMaxSites || h.loops > kMaxSites) {
@@ -254,6 +277,7 @@ bool FunctionParser::finish() {
   f_.site_count = header_.block_sites + header_.other_sites;
   f_.loop_count = header_.loops;
   f_.cfg_hash = header_.cfg_hash;
+  f_.inlined = header_.inlined;
   return true;
 }
 

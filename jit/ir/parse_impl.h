@@ -20,6 +20,7 @@ struct FunctionHeader {
   uint32_t other_sites = 0;
   uint32_t loops = 0;
   uint64_t cfg_hash = 0;
+  std::vector<InlinedBody> inlined;
 };
 
 struct ModuleHeaders {

@@ -70,6 +70,7 @@ bool FunctionParser::operands(Inst& i) {
 
 bool FunctionParser::suffixes(Inst& i) {
   if (in_.accept_word("site") && !in_.expect_u32(i.site)) return false;
+  if (in_.accept_word("in") && !in_.expect_u32(i.body)) return false;
   if (in_.peek().kind != Kind::kLocation) return true;
   auto loc = parse_constant(Type::kI32, in_.peek().text);
   if (!loc) return in_.fail("the location does not fit into 32 bits");
@@ -295,6 +296,7 @@ bool FunctionParser::probe(Inst& i) {
   in_.take();
   i.imm = static_cast<uint64_t>(*kind);
   if (in_.peek().kind == Kind::kNumber && !in_.expect_u32(i.aux)) return false;
+  if (in_.accept_word("resumes")) i.flags |= kProbeResumes;
   uint64_t tag = 0;
   if (!field("tag", tag)) return false;
   i.imm |= tag << 32;

@@ -60,6 +60,7 @@ std::string numbered(char letter, const std::vector<uint32_t>& numbers, uint32_t
 }
 
 std::string flags_text(const Inst& i) {
+  if (i.op == Opcode::kProbe) return i.flags == kProbeResumes ? " resumes" : "";
   bool host = info(i.op).shape == Shape::kCallHost;
   uint8_t known = host ? kCallMayTrap : kMemTraps | kMemInvariant | alias_class(kAliasClasses - 1);
   std::string out;
@@ -227,7 +228,7 @@ std::string Printer::call(const Inst& i) const {
 
 std::string Printer::probe(const Inst& i) const {
   std::string out = std::string(" ") + probe_kind_name(static_cast<ProbeKind>(i.imm));
-  out += " " + std::to_string(i.aux);
+  out += " " + std::to_string(i.aux) + flags_text(i);
   if (probe_tag(i) != 0) out += " tag=" + std::to_string(probe_tag(i));
   auto args = values(i.args);
   return args.empty() ? out : out + " " + value_list(args);
@@ -268,8 +269,22 @@ std::string Printer::inst(const Inst& i) const {
   std::string out = i.result.valid() ? value(i.result) + " = " : "";
   out += info(i.op).text + type_suffix(i) + operands(i);
   if (i.site != 0) out += " site " + std::to_string(i.site);
+  if (i.body != 0) out += " in " + std::to_string(i.body);
   if (i.loc != 0) out += " @" + std::to_string(i.loc);
   return out;
+}
+
+// ", inlined [@f#1 in 0 site 4 sites 2+1, ...]"; nothing where nothing is inlined.
+std::string Printer::inlined() const {
+  std::string out;
+  for (const InlinedBody& b : f_.inlined) {
+    out += out.empty() ? ", inlined [" : ", ";
+    if (!b.name.empty()) out += name_text(b.name);
+    out += "#" + std::to_string(b.method.index()) + " in " + std::to_string(b.parent) + " site " +
+           std::to_string(b.site) + " sites " + std::to_string(b.block_sites) + "+" +
+           std::to_string(b.site_count - b.block_sites);
+  }
+  return out.empty() ? out : out + "]";
 }
 
 std::string Printer::function() const {
@@ -282,7 +297,7 @@ std::string Printer::function() const {
   std::string out = "func " + name_text(f_.name) + signature;
   out += " [sites " + std::to_string(f_.block_sites) + "+" +
          std::to_string(f_.site_count - f_.block_sites) + ", loops " +
-         std::to_string(f_.loop_count) + ", cfg " + hex(f_.cfg_hash) + "] {\n";
+         std::to_string(f_.loop_count) + ", cfg " + hex(f_.cfg_hash) + inlined() + "] {\n";
   for (Block b : f_.layout) {
     out += block(b);
     if (b.index() >= f_.blocks.size()) {

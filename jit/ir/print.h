@@ -12,6 +12,12 @@
 //
 // The bracket holds what cannot be counted again once passes have run: block sites + other sites,
 // loops, CFG hash. `site 4` is a call's site, `@12` a source location; both are left out when 0.
+// A function with inlined bodies lists them at the end of the bracket, each with its parent and the
+// site of the call there; what belongs to the k-th of them carries `in k`:
+//
+//   func @g() [sites 1+1, loops 0, cfg 0x5678, inlined [@fib#0 in 0 site 2 sites 3+2]] {
+//     probe block 1 in 1
+//
 // Values and blocks are numbered as they appear, so
 //
 //   print(parse(print(f))) == print(f), and parse(print(f)) is f with its numbers made dense.
@@ -62,6 +68,7 @@ class Printer {
   std::string callee(const Inst& i) const;
   std::string edges(const Inst& i) const;
   std::string probe(const Inst& i) const;
+  std::string inlined() const;
 
   const Function& f_;
   const Module* module_;

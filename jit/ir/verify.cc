@@ -97,6 +97,18 @@ void Verifier::check_tables() {
   }
   if (f_.site_count > kMaxSites || f_.loop_count > kMaxSites) report("too many sites or loops");
   if (f_.block_sites > f_.site_count) report("more block sites than sites");
+  if (!f_.inlined.empty() && stage_ == Stage::kBuilt) report("a body is inlined as built");
+  for (size_t k = 0; k < f_.inlined.size(); ++k) {
+    const InlinedBody& body = f_.inlined[k];
+    if (body.parent > k) {
+      report("inlined body " + std::to_string(k + 1) + " comes before its parent");
+      continue;
+    }
+    uint32_t sites = body.parent == 0 ? f_.site_count : f_.inlined[body.parent - 1].site_count;
+    if (body.site < 1 || body.site > sites || body.block_sites > body.site_count) {
+      report("a site of inlined body " + std::to_string(k + 1) + " is out of range");
+    }
+  }
 }
 
 void Verifier::check_layout() {
@@ -255,17 +267,16 @@ void Verifier::check_observation(Block b) {
   size_t probe_at = f_.inst(insts[0]).op == Opcode::kLoopHeader ? 1 : 0;
   for (size_t n = 0; n < insts.size(); ++n) {
     const Inst& i = f_.inst(insts[n]);
-    bool is_block_probe = i.op == Opcode::kProbe && i.imm == uint64_t{1};
-    static_assert(static_cast<int>(ProbeKind::kBlock) == 1);
+    bool counts_block = is_block_probe(i);
     if (i.op == Opcode::kLoopHeader && n != 0) report(b, i, "loop_header comes first in its block");
     if (i.op == Opcode::kLoopHeader && b == f_.entry()) {
       report(b, i, "the entry is no loop header");
     }
     bool strict = stage_ == Stage::kBuilt;
-    if (strict && is_block_probe && n != probe_at) {
+    if (strict && counts_block && n != probe_at) {
       report(b, i, "a block probe comes first in its block, after loop_header");
     }
-    if (strict && !is_block_probe && n == probe_at) report(b, i, "the block's probe is missing");
+    if (strict && !counts_block && n == probe_at) report(b, i, "the block's probe is missing");
   }
 }
 

@@ -178,7 +178,8 @@ void Verifier::check_immediates(Block b, const Inst& i) {
                    kind <= static_cast<uint32_t>(kLastProbeKind);
       if (!known) report(b, i, "unknown probe kind");
       bool log = probe_kind(i) == ProbeKind::kLog;
-      if (known && !log && probe_tag(i) != 0) report(b, i, "only log probes have a tag");
+      bool share = resumes(i) && probe_tag(i) <= kWholeShare;
+      if (known && !log && !share && probe_tag(i) != 0) report(b, i, "only log probes have a tag");
       return;
     }
     default: return;
@@ -191,6 +192,7 @@ void Verifier::check_flags(Block b, const Inst& i) {
   if (info(i.op).shape == Shape::kLoad) allowed = kMemTraps | kMemInvariant | kAnyClass;
   if (info(i.op).shape == Shape::kStore) allowed = kMemTraps | kAnyClass;
   if (info(i.op).shape == Shape::kCallHost) allowed = kCallMayTrap;
+  if (is_block_probe(i) && stage_ == Stage::kTransformed) allowed = kProbeResumes;
   if (i.flags & ~allowed) report(b, i, "a flag that the operation does not have");
 }
 
@@ -198,13 +200,16 @@ void Verifier::check_sites(Block b, const Inst& i) {
   Shape shape = info(i.op).shape;
   bool is_call =
       shape == Shape::kCall || shape == Shape::kCallIndirect || shape == Shape::kCallHost;
-  bool in_range = i.site >= 1 && i.site <= f_.site_count;
+  if (i.body > f_.inlined.size()) return report(b, i, "the inlined body is not in the table");
+  uint32_t count = i.body == 0 ? f_.site_count : f_.inlined[i.body - 1].site_count;
+  uint32_t blocks = i.body == 0 ? f_.block_sites : f_.inlined[i.body - 1].block_sites;
+  bool in_range = i.site >= 1 && i.site <= count;
   if (is_call && !in_range) report(b, i, "the call's site is out of range");
   if (!is_call && i.site != 0) report(b, i, "only calls have a site of this kind");
   if (shape != Shape::kProbe) return;
-  bool block = i.imm == static_cast<uint64_t>(ProbeKind::kBlock);
-  if (i.aux < 1 || i.aux > f_.site_count) report(b, i, "the probe's site is out of range");
-  if (block && i.aux > f_.block_sites) report(b, i, "the site is none of a block");
+  bool block = is_block_probe(i);
+  if (i.aux < 1 || i.aux > count) report(b, i, "the probe's site is out of range");
+  if (block && i.aux > blocks) report(b, i, "the site is none of a block");
 }
 
 void Verifier::check_edge_args(Block b, const Inst& i) {

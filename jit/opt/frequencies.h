@@ -4,6 +4,9 @@
 // the frequency of their block (a path that only traps gets a thousandth, leaving a loop a tenth),
 // and a loop header runs ten times as often as it is reached from outside.
 //
+// With counts too, a loop header runs no more than ten times as often as its loop is entered: what
+// lies in the loop keeps its share, but no loop outweighs all that is around it.
+//
 // A profile is untrusted advice: any counts give finite frequencies in [1e-6, 1e12], and no pass
 // may be wrong for any frequencies, only slow.
 #pragma once
@@ -12,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "jit/opt/block_counts.h"
 #include "jit/opt/loops.h"
 
 namespace uptier::jit {
@@ -22,8 +26,7 @@ struct Frequencies {
   float at(Block b) const { return of[b.index()]; }
 };
 
-// `counts[s - 1]` is the number of executions of the block with site s; may be empty or too short.
 Frequencies estimate_frequencies(const Function& f, const ControlFlow& d, const LoopNest& n,
-                                 std::span<const uint64_t> counts);
+                                 const BlockCounts& counts);
 
 }  // namespace uptier::jit

@@ -10,8 +10,12 @@ struct Pass {
   void (*run)(Function&);
 };
 
-constexpr Pass kPasses[] = {
+constexpr Pass kBefore[] = {
     {"strip_patchpoints", strip_patchpoints},
+    {"prune_params", prune_params},
+};
+
+constexpr Pass kAfter[] = {
     {"prune_params", prune_params},
     {"fold_constants", fold_constants},
     {"simplify_arithmetic", simplify_arithmetic},
@@ -28,19 +32,30 @@ constexpr Pass kPasses[] = {
     {"sink_past_calls", sink_past_calls},
 };
 
+void tell(PassObserver* observer, const char* pass, const Function& f) {
+  if (observer != nullptr) observer->after(pass, f);
+}
+
+void run_all(std::span<const Pass> passes, Function& f, PassObserver* observer) {
+  for (const Pass& p : passes) {
+    p.run(f);
+    tell(observer, p.name, f);
+  }
+}
+
 }  // namespace
 
-Optimized optimize(Function& f, std::span<const uint64_t> counts, PassObserver* observer) {
-  for (const Pass& p : kPasses) {
-    p.run(f);
-    if (observer != nullptr) observer->after(p.name, f);
-  }
+Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer) {
+  run_all(kBefore, f, observer);
+  BlockCounts counts = inline_calls(f, r);
+  tell(observer, "inline_calls", f);
+  run_all(kAfter, f, observer);
   ControlFlow control = analyze_control_flow(f);
   Optimized o;
   o.loops = find_loops(f, control);
   o.frequencies = estimate_frequencies(f, control, o.loops, counts);
   layout_blocks(f, o.loops, o.frequencies);
-  if (observer != nullptr) observer->after("layout_blocks", f);
+  tell(observer, "layout_blocks", f);
   return o;
 }
 

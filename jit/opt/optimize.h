@@ -6,6 +6,7 @@
 
 #include "jit/ir/function.h"
 #include "jit/opt/frequencies.h"
+#include "jit/opt/inline_calls.h"
 #include "jit/opt/pass_observer.h"
 
 namespace uptier::jit {
@@ -15,8 +16,7 @@ struct Optimized {
   Frequencies frequencies;
 };
 
-// Optimizes `f` and lays out its blocks. `counts` as for estimate_frequencies; `observer` may be
-// null.
-Optimized optimize(Function& f, std::span<const uint64_t> counts, PassObserver* observer = nullptr);
+// Optimizes `f` and lays out its blocks. `observer` may be null.
+Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer = nullptr);
 
 }  // namespace uptier::jit

@@ -25,6 +25,19 @@ bool is_constant(const Function& f, Value v) {
   return def.valid() && f.inst(def).op == Opcode::kConst;
 }
 
+// A load of a place that never changes can be made again where its base lives: the passes then know
+// it for what it is. Returns the base, or none where the value has to be taken from its slot.
+Value invariant_base(const Function& f, Value v, const std::vector<Value>& lives) {
+  InstId def = f.value(v).inst;
+  if (!def.valid()) return Value::none();
+  const Inst& i = f.inst(def);
+  bool invariant = info(i.op).shape == Shape::kLoad && (i.flags & kMemInvariant) != 0;
+  if (!invariant || i.args.size != 1) return Value::none();
+  Value base = f.args(i)[0];
+  bool parameter = !f.value(base).inst.valid() && f.value(base).block == f.entry();
+  return parameter && std::ranges::find(lives, base) != lives.end() ? base : Value::none();
+}
+
 // Ends the new entry block and puts it first.
 void enter(Function& f, Block entry, Block header, std::span<const Value> args,
            std::span<const Redefinition> again) {
@@ -97,13 +110,23 @@ Result<OsrFunction> enter_at_loop(const Function& original, LoopId loop, const L
   std::vector<Value> args;
   for (Value v : original.params(header)) args.push_back(take(v));
   std::vector<Redefinition> again;
-  for (Value v : live.live_in[header.index()]) {
-    if (!is_constant(original, v)) {
+  const std::vector<Value>& lives = live.live_in[header.index()];
+  auto make_again = [&](Value v, ValueList operands) {
+    Inst i = original.inst(original.value(v).inst);
+    i.args = operands;
+    again.push_back({v, entry, f.inst(f.append(entry, i, f.type_of(v))).result});
+  };
+  for (Value v : lives) {
+    if (is_constant(original, v)) make_again(v, {});
+    if (!is_constant(original, v) && !invariant_base(original, v, lives).valid()) {
       again.push_back({v, entry, take(v)});
-      continue;
     }
-    InstId copy = f.append(entry, original.inst(original.value(v).inst), f.type_of(v));
-    again.push_back({v, entry, f.inst(copy).result});
+  }
+  for (Value v : lives) {
+    Value base = is_constant(original, v) ? Value::none() : invariant_base(original, v, lives);
+    if (!base.valid()) continue;
+    auto taken = std::ranges::find(again, base, &Redefinition::value);
+    make_again(v, f.make_list({{taken->again}}));
   }
   f.signature_id = f.intern(signature);
   enter(f, entry, header, args, again);

@@ -1,9 +1,9 @@
 // osr_entry: the body of a function as seen from the middle of a loop.
 //
 // The new entry takes what lives at the loop's header as parameters, one for each value that has a
-// canonical slot, makes constants again, and jumps to the header. Whoever enters passes the
-// contents of the slots, so the result is a function like any other: it verifies, and the
-// interpreter runs it.
+// canonical slot, makes constants and loads of what never changes again, and jumps to the header.
+// Whoever enters passes the contents of the slots, so the result is a function like any other: it
+// verifies, and the interpreter runs it.
 #pragma once
 
 #include <vector>

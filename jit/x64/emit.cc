@@ -38,6 +38,9 @@ Result<std::unique_ptr<Code>> Emitter::run() {
   for (uint32_t b = 0; b < m_.blocks.size(); ++b) emit_block(b);
   exits();
   jump_tables();
+  for (const InlinedBody& i : in_.function.inlined) {
+    b_.tables().inlined.push_back({i.parent, i.site, i.method});
+  }
   b_.tables().frame_size = frame_ + 8 * static_cast<uint32_t>(saved_.size());
   return b_.publish(in_.compile.space, 0, in_.compile.method);
 }
@@ -147,7 +150,9 @@ void Emitter::emit_block(uint32_t b) {
 // Probes of blocks that were skipped are behind and are skipped too.
 void Emitter::emit_probes(uint32_t n) {
   while (probe_ < m_.probes.size() && m_.probes[probe_].inst <= n) {
-    if (m_.probes[probe_].inst == n) b_.probe_row(m_.probes[probe_].site);
+    if (m_.probes[probe_].inst == n) {
+      b_.probe_row(m_.probes[probe_].site, m_.probes[probe_].body);
+    }
     ++probe_;
   }
 }

@@ -35,7 +35,7 @@ void Emitter::exit_row(const MInst& i) {
   ExitRow row;
   row.offset = b_.offset();
   row.exit = d.exit;
-  row.loc = i.loc;
+  row.loc = i.loc.loc;
   row.reason = static_cast<GuardReason>(i.flags);
   row.in_loop = d.in_loop;
   row.to_host = d.to_host;

@@ -123,7 +123,7 @@ void Lowering::select(const Inst& i) {
     case Shape::kSwitch: lower_switch(i); break;
     case Shape::kReturn: lower_return(i); break;
     case Shape::kTrap:
-      begin(MOp::kTrap, 8, i.loc);
+      begin(MOp::kTrap, 8, i.origin());
       cur_.trap = static_cast<TrapCode>(i.aux);
       emit();
       break;
@@ -138,8 +138,7 @@ void Lowering::select(const Inst& i) {
 // ---- Probes -----------------------------------------------------------------------------------
 
 bool Lowering::counts(const Inst& i) const {
-  return i.op == Opcode::kProbe && probe_kind(i) == ProbeKind::kBlock &&
-         i.aux - 1 < in_.counters.size();
+  return is_block_probe(i) && i.body == 0 && !resumes(i) && i.aux - 1 < in_.counters.size();
 }
 
 // The slab lives in a vreg: in a register where there is one to spare, else in a slot.
@@ -153,7 +152,7 @@ void Lowering::lower_probe(const Inst& i) {
     flush_group();
   }
   // What has been made lies behind the probe; see turn_round.
-  m_.probes.push_back({static_cast<uint32_t>(m_.insts.size()), i.aux});
+  m_.probes.push_back({static_cast<uint32_t>(m_.insts.size()), i.aux, i.body});
 }
 
 // At the entry, which is lowered last.
@@ -167,7 +166,7 @@ void Lowering::load_slab() {
 
 // ---- Instructions -----------------------------------------------------------------------------
 
-void Lowering::begin(MOp op, unsigned width, uint32_t loc) {
+void Lowering::begin(MOp op, unsigned width, Origin loc) {
   cur_ = MInst{};
   cur_.op = op;
   cur_.width = static_cast<uint8_t>(width);

@@ -71,7 +71,7 @@ void Lowering::lower_call(const Inst& i) {
   begin(indirect                    ? MOp::kCallIndirect
         : shape == Shape::kCallHost ? MOp::kCallHost
                                     : MOp::kCall,
-        8, i.loc);
+        8, i.origin());
   cur_.imm = i.imm;
   cur_.flags = i.flags;
   Vreg result, raw;

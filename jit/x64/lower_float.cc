@@ -21,7 +21,7 @@ void Lowering::lower_float_binary(const Inst& i) {
                            (foldable_load(a) && !foldable_load(b) && !constant_of(b)));
   if (swap) std::swap(a, b);
   Vreg x = use(a);
-  begin(MOp::kFAlu, width, i.loc);
+  begin(MOp::kFAlu, width, i.origin());
   cur_.sub = static_cast<uint8_t>(i.op);
   def_d(i.result);
   cur_.a = add(x, Role::kUse, Policy::kReg);
@@ -59,7 +59,7 @@ void Lowering::lower_convert(const Inst& i) {
   }
   Vreg x = use(a);
   bool same_class = i.op == Opcode::kBitcast && is_float(from) == is_float(i.type);
-  begin(same_class ? MOp::kMov : MOp::kConvert, is_wide(i.type) ? 8 : 4, i.loc);
+  begin(same_class ? MOp::kMov : MOp::kConvert, is_wide(i.type) ? 8 : 4, i.origin());
   cur_.sub = static_cast<uint8_t>(i.op);
   cur_.from = static_cast<uint8_t>(from);
   cur_.to = static_cast<uint8_t>(i.type);

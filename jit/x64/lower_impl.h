@@ -75,7 +75,7 @@ class Lowering {
   bool needed(Value v) const { return vregs_[root(v).index()].valid(); }
 
   // Starts an instruction; operands are added by the calls below, `emit` places it.
-  void begin(MOp op, unsigned width, uint32_t loc = 0);
+  void begin(MOp op, unsigned width, Origin loc = {});
   uint8_t add(Vreg v, Role role, Policy policy, Location fixed = {});
   void def_d(Value v) { cur_.d = add(vreg(v), Role::kDef, Policy::kReg); }
   void use_a(Value v, Policy p = Policy::kAny, Role r = Role::kUse) { cur_.a = add(use(v), r, p); }

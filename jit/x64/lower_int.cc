@@ -43,7 +43,7 @@ void Lowering::lower_alu(const Inst& i, AluOp op, MOp kind) {
     use_a(negates ? b : a);
     return emit();
   }
-  begin(kind, width_of(i.type), i.loc);
+  begin(kind, width_of(i.type), i.origin());
   cur_.sub = static_cast<uint8_t>(op);
   def_d(i.result);
   use_a(a);
@@ -97,7 +97,7 @@ void Lowering::lower_mul(const Inst& i) {
   auto c = imm_of(b);
   if (!c || constant_of(a)) return lower_alu(i, AluOp::kMul);
   if (lower_mul_lea(i, static_cast<uint64_t>(static_cast<int64_t>(*c)))) return;
-  begin(MOp::kMulImm, width_of(i.type), i.loc);
+  begin(MOp::kMulImm, width_of(i.type), i.origin());
   cur_.imm = static_cast<uint64_t>(static_cast<int64_t>(*c));
   def_d(i.result);
   const Inst* load = foldable_load(a);
@@ -158,7 +158,7 @@ void Lowering::lower_shift(const Inst& i, ShiftOp op) {
 void Lowering::lower_div(const Inst& i) {
   bool quotient = i.op == Opcode::kDivS || i.op == Opcode::kDivU;
   Vreg dividend = use(f_.args(i)[0]), divisor = use(f_.args(i)[1]);
-  begin(MOp::kDiv, width_of(i.type), i.loc);
+  begin(MOp::kDiv, width_of(i.type), i.origin());
   cur_.sub = static_cast<uint8_t>(i.op);
   cur_.d = add(vreg(i.result), Role::kDef, Policy::kFixed, Location::reg(quotient ? kRax : kRdx));
   cur_.a = add(dividend, Role::kUse, Policy::kFixed, Location::reg(kRax));
@@ -190,7 +190,7 @@ void Lowering::lower_trapping(const Inst& i) {
              : i.op == Opcode::kSubTrap ? AluOp::kSub
                                         : AluOp::kMul;
   Vreg a = use(f_.args(i)[0]), b = use(f_.args(i)[1]);
-  begin(MOp::kAluTrap, width_of(i.type), i.loc);
+  begin(MOp::kAluTrap, width_of(i.type), i.origin());
   cur_.sub = static_cast<uint8_t>(op);
   cur_.trap = TrapCode::kIntegerOverflow;
   def_d(i.result);

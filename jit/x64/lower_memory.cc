@@ -84,7 +84,7 @@ void Lowering::fold_memory(const Inst& load, Role role, Form form) {
   folded_[f_.value(load.result).inst.index()] = true;
   cur_.form = form;
   cur_.trap = trap_of(load);
-  if (cur_.trap != TrapCode::kNone) cur_.loc = load.loc;
+  if (cur_.trap != TrapCode::kNone) cur_.loc = load.origin();
   add_address(load, role);
 }
 
@@ -111,7 +111,7 @@ void Lowering::add_source(Value v, Role role, bool allow_imm) {
 
 void Lowering::lower_load(const Inst& i) {
   bool fp = is_float(i.type);
-  begin(fp ? MOp::kFLoad : MOp::kLoad, access_size(i.op, i.type), i.loc);
+  begin(fp ? MOp::kFLoad : MOp::kLoad, access_size(i.op, i.type), i.origin());
   cur_.sub = static_cast<uint8_t>(extension_of(i.op));
   cur_.to = static_cast<uint8_t>(i.type);
   cur_.trap = trap_of(i);
@@ -126,7 +126,7 @@ void Lowering::lower_store(const Inst& i) {
   Value v = f_.args(i)[0];
   bool fp = is_float(i.type);
   unsigned size = access_size(i.op, i.type);
-  begin(fp ? MOp::kFStore : MOp::kStore, size, i.loc);
+  begin(fp ? MOp::kFStore : MOp::kStore, size, i.origin());
   cur_.trap = trap_of(i);
   auto c = constant_of(v);
   if (c && fp) {  // the bits through the other kind of register
@@ -142,7 +142,7 @@ void Lowering::lower_store(const Inst& i) {
     cur_.form = Form::kMI;
     cur_.imm = *c;
   } else if (c && is_float(i.type)) {
-    begin(MOp::kFStore, size, i.loc);
+    begin(MOp::kFStore, size, i.origin());
     cur_.trap = trap_of(i);
     cur_.form = Form::kMR;
     use_a(v, Policy::kReg);
@@ -185,7 +185,7 @@ bool Lowering::lower_alu_store(const Inst& i) {
     load = same_place(a);
   }
   if (!load) return false;
-  begin(MOp::kAluStore, is_wide(i.type) ? 8 : 4, load->loc);
+  begin(MOp::kAluStore, is_wide(i.type) ? 8 : 4, load->origin());
   cur_.sub = static_cast<uint8_t>(alu);
   if (auto c = imm_of(b)) {
     cur_.form = Form::kMI;

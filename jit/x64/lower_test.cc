@@ -241,7 +241,7 @@ void Lowering::lower_set(const Inst& i) {
       i.op == Opcode::kMulOverflows) {
     return lower_overflow(i);
   }
-  begin(MOp::kSet, 4, i.loc);
+  begin(MOp::kSet, 4, i.origin());
   def_d(i.result);
   fold_ok_ = use_count_[i.result.index()] <= 1;
   if (i.op == Opcode::kEqz) {
@@ -281,12 +281,12 @@ void Lowering::lower_select(const Inst& i) {
 }
 
 void Lowering::lower_trap_if(const Inst& i) {
-  begin(MOp::kTrapIf, 4, i.loc);
+  begin(MOp::kTrapIf, 4, i.origin());
   bool guard = i.op == Opcode::kGuard;
   // The instruction's own trap and place are apart from those of a folded load.
   cur_.flags = static_cast<uint8_t>(guard ? TrapCode::kGuardFailed : static_cast<TrapCode>(i.aux));
   add_test(f_.args(i)[0], guard);
-  cur_.test_loc = i.loc;
+  cur_.test_loc = i.origin();
   emit();
 }
 
@@ -333,7 +333,7 @@ void Lowering::add_exit(const Inst& guard) {
 }
 
 void Lowering::lower_branch(const Inst& i) {
-  begin(MOp::kBranch, 4, i.loc);
+  begin(MOp::kBranch, 4, i.origin());
   add_test(f_.args(i)[0], false);
   add_edge(i.edges_at, true);
   add_edge(i.edges_at + 1, true);

@@ -170,8 +170,8 @@ struct MInst {
   uint32_t operands_at = 0;
   uint32_t many = 0;  // operand count of kEntry, calls; else 0
   int32_t disp = 0;
-  uint32_t loc = 0;       // of `trap`
-  uint32_t test_loc = 0;  // kTrapIf: of its own trap, which is in `flags`
+  Origin loc;       // of `trap`
+  Origin test_loc;  // kTrapIf: of its own trap, which is in `flags`
   uint32_t edges_at = 0;
   uint32_t edge_count = 0;
   uint64_t imm = 0;            // immediate, constant bits, callee, site
@@ -216,6 +216,7 @@ struct VregData {
 struct MProbe {
   uint32_t inst;
   SiteId site;
+  uint32_t body = 0;
 };
 
 // What an exit takes along: a value of its Deopt in an operand of the instruction, or a constant.

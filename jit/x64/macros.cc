@@ -212,7 +212,7 @@ Divisor Divisor::of_constant(uint64_t bits, bool wide) {
 }
 
 void emit_division(CodeBuffer& b, Opcode op, bool wide, const Gp& divisor, Divisor known,
-                   uint32_t loc) {
+                   Origin loc) {
   Assembler& a = b.assembler();
   Gp d = gp(divisor, wide), ax = gp(x86::rax, wide);
   bool is_signed = op == Opcode::kDivS || op == Opcode::kRemS;
@@ -373,7 +373,7 @@ struct Truncation {
 }  // namespace
 
 void emit_trunc(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, const Gp& dst,
-                const Xmm& src, const Gp& scratch, const Xmm& xscratch, uint32_t loc) {
+                const Xmm& src, const Gp& scratch, const Xmm& xscratch, Origin loc) {
   Assembler& a = b.assembler();
   Truncation t{b, a, op == Opcode::kTruncS, to_wide, from_wide, dst, scratch, src, xscratch};
   Label overflow = b.trap_label(TrapCode::kIntegerOverflow, loc);

@@ -74,7 +74,7 @@ struct Divisor {
 // is kept and must be neither rax nor rdx. Clobbers rax, rdx. Traps divide by zero by a row at the
 // division, and integer overflow (INT_MIN / -1; the remainder is 0).
 void emit_division(CodeBuffer& b, Opcode op, bool wide, const Gp& divisor, Divisor known,
-                   uint32_t loc);
+                   Origin loc);
 // kClz, kCtz, kPopcnt. `dst` may be `src`. Clobbers `scratch`.
 void emit_bit_count(CodeBuffer& b, Opcode op, bool wide, const Gp& dst, const Gp& src,
                     const Gp& scratch);
@@ -95,7 +95,7 @@ void emit_round(CodeBuffer& b, Opcode op, bool wide, const Xmm& dst, const Xmm& 
 // kTruncS, kTruncU: traps invalid conversion on a NaN, integer overflow out of range. Keeps `src`;
 // clobbers dst, scratch, xscratch.
 void emit_trunc(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, const Gp& dst,
-                const Xmm& src, const Gp& scratch, const Xmm& xscratch, uint32_t loc);
+                const Xmm& src, const Gp& scratch, const Xmm& xscratch, Origin loc);
 // kTruncSatS, kTruncSatU: 0 for a NaN, the nearest value out of range. Same operands.
 void emit_trunc_sat(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, const Gp& dst,
                     const Xmm& src, const Gp& scratch, const Xmm& xscratch);

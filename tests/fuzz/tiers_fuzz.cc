@@ -15,7 +15,7 @@ using test::Answer;
 constexpr int kCalls = 12;  // of each function and mode
 
 struct Mode {
-  const char* options[4];  // NAME=VALUE
+  const char* options[6];  // NAME=VALUE
 };
 constexpr Mode kModes[] = {
     {{"tier=baseline"}},
@@ -29,6 +29,10 @@ constexpr Mode kModes[] = {
     {{"policy=always", "flush_first=1", "workers=0", "stress=flip=every:2"}},
     {{"policy=always", "flush_first=1", "workers=0", "stress=guard=all,osr=every:3"}},
     {{"policy=always", "flush_first=1", "workers=0", "stress=guard=random:0.2:3,flip=every:3"}},
+    {{"policy=always", "flush_first=1", "workers=0", "deopt_cold=on", "cold_samples=1"}},
+    {{"policy=always", "flush_first=1", "workers=0", "osr_out=on", "stress=guard=random:0.1:5",
+      "deopt_cold=on"}},
+    {{"policy=always", "flush_first=1", "workers=0", "inlining=off", "stress=osr=every:2"}},
     {{"policy=always", "flush_first=1", "workers=0", "counters=scalable"}},
 };
 
@@ -121,7 +125,8 @@ void feed(const std::string& input) {
                               .variables = 3 + static_cast<int>(random.below(30)),
                               .depth = 1 + static_cast<int>(random.below(4)),
                               .traps = random.chance(60),
-                              .hosts = random.chance(60)};
+                              .hosts = random.chance(60),
+                              .guards = random.chance(40)};
   jit::Module module = test::random_module(random.next(), options);
   test::Scratch scratch;
   compare(module, kModes[random.below(std::size(kModes))], random.next(), scratch);

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""What do saved profiles save, and what does merging many of them cost?
+
+Bad news would be: programs that run longer with a profile than without, or a merge that takes longer
+than llvm-profdata's of the same counts.
+
+warm   every example program at its small size, without a profile and with the one that an earlier run
+       has left, in turn; wall and processor time of the whole process, the write at the end included.
+       `read` is a profile that cannot be written, so that the disk's part can be told.
+merge  FILES profiles of METHODS * BLOCKS sites into one, in turn with llvm-profdata (if it is there);
+       time, and the most memory either took.
+"""
+import argparse, math, os, random, resource, shutil, statistics, subprocess, sys, tempfile, time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PROGRAMS = os.path.join(ROOT, "examples", "programs")
+
+
+def run(command, expected=None):
+    """Returns (wall seconds, processor seconds, peak KiB)."""
+    start = time.perf_counter()
+    p = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    out = p.stdout.read()
+    err = p.stderr.read()
+    _, status, used = os.wait4(p.pid, 0)
+    wall = time.perf_counter() - start
+    p.returncode = os.waitstatus_to_exitcode(status)
+    if p.returncode != 0 or (expected is not None and out != expected):
+        raise SystemExit(f"wrong result ({p.returncode}): {' '.join(command)}\n{err.decode()}")
+    return wall, used.ru_utime + used.ru_stime, used.ru_maxrss
+
+
+def median(values):
+    return statistics.median(values)
+
+
+def geomean(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def warm(a):
+    with open(os.path.join(PROGRAMS, "programs.txt")) as f:
+        names = [line.split()[0] for line in f if line.strip() and not line.startswith("#")]
+    if a.programs:
+        names = a.programs.split(",")
+    ratios = {"wall": [], "cpu": []}
+    print(f"{'program':12} {'cold ms':>9} {'warm ms':>9} {'wall':>7} {'cold cpu':>9} {'warm cpu':>9} "
+          f"{'cpu':>7}   spread of cpu")
+    with tempfile.TemporaryDirectory() as work:
+        for name in names:
+            wasm = os.path.join(PROGRAMS, "wasm", name + ".wasm")
+            with open(os.path.join(PROGRAMS, "expected", name + ".txt"), "rb") as f:
+                expected = f.read()
+            saved = os.path.join(work, name + ".upf")
+            for _ in range(2):
+                run([a.tool, "run", "--profile", saved, wasm], expected)
+            cold, with_profile = [], []
+            for _ in range(a.rounds):
+                cold.append(run([a.tool, "run", wasm], expected))
+                with_profile.append(run([a.tool, "run", "--profile", saved, wasm], expected))
+            per_round = sorted(w[1] / c[1] for c, w in zip(cold, with_profile))
+            wall = median([w[0] / c[0] for c, w in zip(cold, with_profile)])
+            cpu = median(per_round)
+            ratios["wall"].append(wall)
+            ratios["cpu"].append(cpu)
+            ms = lambda runs, i: 1e3 * median([r[i] for r in runs])
+            print(f"{name:12} {ms(cold, 0):9.1f} {ms(with_profile, 0):9.1f} {wall:7.3f} "
+                  f"{ms(cold, 1):9.1f} {ms(with_profile, 1):9.1f} {cpu:7.3f}   "
+                  f"{per_round[len(per_round) // 4]:.3f}..{per_round[3 * len(per_round) // 4]:.3f}")
+    print(f"geometric mean of warm over cold: wall {geomean(ratios['wall']):.3f}, "
+          f"cpu {geomean(ratios['cpu']):.3f}")
+
+
+def write_inputs(work, a, llvm):
+    random.seed(1)
+    for i in range(a.files):
+        ours, theirs = ["uptier-profile 1"], [":ir"]
+        for m in range(a.methods):
+            counts = [int(random.paretovariate(0.6)) if random.random() < 0.7 else 0
+                      for _ in range(a.blocks)]
+            ours.append(f'method 0xa1 {m} "method_{m}" {{ calls {counts[0]} sampled {counts[0]} '
+                        f"iterations 0 bursts 0 interval 1 cfg {hex(m + 1)}")
+            ours += [f"block {b + 1} {c}" for b, c in enumerate(counts)]
+            ours.append("}")
+            theirs += [f"method_{m}", str(m + 1), str(a.blocks)] + [str(c) for c in counts] + [""]
+        text, llvm_text = os.path.join(work, "t"), os.path.join(work, "l")
+        with open(text, "w") as f:
+            f.write("\n".join(ours) + "\n")
+        run([a.tool, "profile", "merge", "-o", os.path.join(work, f"{i}.upf"), text])
+        if llvm:
+            with open(llvm_text, "w") as f:
+                f.write("\n".join(theirs) + "\n")
+            run([llvm, "merge", "-o", os.path.join(work, f"{i}.profdata"), llvm_text])
+
+
+def merge(a):
+    llvm = shutil.which("llvm-profdata")
+    if not llvm:
+        print("llvm-profdata is not installed: nothing to compare with", file=sys.stderr)
+    with tempfile.TemporaryDirectory() as work:
+        write_inputs(work, a, llvm)
+        size = lambda ext: sum(os.path.getsize(os.path.join(work, f"{i}.{ext}")) for i in range(a.files))
+        ours, theirs = [], []
+        inputs = lambda ext: [os.path.join(work, f"{i}.{ext}") for i in range(a.files)]
+        for _ in range(a.rounds):
+            ours.append(run([a.tool, "profile", "merge", "-o", os.path.join(work, "sum.upf")] +
+                            inputs("upf")))
+            if llvm:
+                theirs.append(run([llvm, "merge", "-o", os.path.join(work, "sum.profdata")] +
+                                  inputs("profdata")))
+        show = lambda name, runs, ext: print(
+            f"{name:14} wall {1e3 * median([r[0] for r in runs]):8.1f} ms   cpu "
+            f"{1e3 * median([r[1] for r in runs]):8.1f} ms   peak {max(r[2] for r in runs):7} KiB   "
+            f"files {size(ext) / a.files / 1024:.0f} KiB each")
+        print(f"{a.files} files of {a.methods} * {a.blocks} sites")
+        show("uptier", ours, "upf")
+        if llvm:
+            show("llvm-profdata", theirs, "profdata")
+            faster = sorted(t[1] / o[1] for o, t in zip(ours, theirs))
+            print(f"cpu time of llvm-profdata over ours: {median(faster):.2f} "
+                  f"({faster[0]:.2f}..{faster[-1]:.2f}); wall "
+                  f"{median([t[0] / o[0] for o, t in zip(ours, theirs)]):.2f}")
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__,
+                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--tool", required=True, help="path of the uptier tool")
+    ap.add_argument("what", nargs="*", choices=["warm", "merge", []], default=["warm", "merge"])
+    ap.add_argument("--rounds", type=int, default=9)
+    ap.add_argument("--programs", help="of warm, comma separated; all by default")
+    ap.add_argument("--files", type=int, default=200)
+    ap.add_argument("--methods", type=int, default=500)
+    ap.add_argument("--blocks", type=int, default=30)
+    a = ap.parse_args()
+    for what in a.what:
+        {"warm": warm, "merge": merge}[what](a)
+
+
+if __name__ == "__main__":
+    main()

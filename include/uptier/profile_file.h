@@ -1,0 +1,75 @@
+// profile_file.h: profiles that outlive the process (`.upf`).
+//
+// Law: a file is a list of segments, each a profile with the runs that it sums up. Reading a file
+// sums its segments, so `cat a.upf b.upf > c.upf` is a file, and a run is counted once: a segment
+// whose runs are all in the sum already adds nothing. docs/profiles.md has the format.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "uptier/profile.h"
+#include "uptier/result.h"
+
+namespace uptier {
+
+// Names what one run has written: when it did, and a hash of it.
+struct UploadId {
+  uint64_t time = 0;  // Unix time, seconds
+  uint64_t hash = 0;
+
+  friend bool operator==(const UploadId&, const UploadId&) = default;
+  friend auto operator<=>(const UploadId&, const UploadId&) = default;
+};
+
+// Where a profile comes from. Merged like the profiles: numbers are summed, lists united, of texts
+// and times the greatest is kept, of different intervals 0.
+struct ProfileInfo {
+  static constexpr size_t kMaxUploads = 1024;
+  static constexpr uint64_t kRunWeight = 1000;
+
+  std::string engine;             // name and version
+  std::string host;               // name of the machine
+  std::string schedule;           // how it was sampled, in text
+  uint64_t time = 0;              // Unix time, seconds, of the latest run
+  uint64_t runs = 0;              // how many are summed up
+  uint64_t weight = 0;            // what they count for, kRunWeight each until they are scaled
+  uint64_t interval = 0;          // mean calls between sampled ones; 0 is unknown or mixed
+  std::vector<uint64_t> modules;  // keys of the modules that ran, ascending
+  std::vector<UploadId> uploads;  // the runs, ascending; at most kMaxUploads, the latest
+  uint64_t forgotten = 0;         // runs that this was not enough for
+
+  ProfileInfo& operator+=(const ProfileInfo& other);
+  friend bool operator==(const ProfileInfo&, const ProfileInfo&) = default;
+};
+
+// What a file holds, and what is wrong with it.
+struct ProfileFile {
+  Profile profile;
+  ProfileInfo info;
+  MergeReport report;
+  bool truncated = false;             // it ends early; `profile` holds what precedes
+  std::vector<std::string> warnings;  // what was skipped and why, with offsets; the first ones
+  uint64_t skipped = 0;               // how many there were
+};
+
+// Returns whether bytes start like a profile file (or like a part of one that lost its header).
+bool looks_like_profile(std::span<const std::byte> file);
+
+// Reads a profile file from memory. Damaged and unknown parts are left out with a warning. Fails,
+// with offset and rule, for what is no profile file at all. An empty file is an empty profile.
+Result<ProfileFile> profile_from_file(std::span<const std::byte> file);
+
+// Returns the file of a profile: one segment. Malformed methods (see MethodProfile::check), and
+// those beyond 32 MiB, are left out; `dropped` (may be null) receives their number.
+//
+//   log   the decisions of the run, in text, or empty
+std::vector<std::byte> profile_to_file(const Profile& profile, const ProfileInfo& info,
+                                       std::string_view log = {}, uint64_t* dropped = nullptr);
+
+}  // namespace uptier

@@ -1,0 +1,50 @@
+// Inlinee: what is known of a method whose body may be put in the place of calls.
+//
+// The compiler asks, whoever knows the methods answers: the compiler learns neither where bodies
+// come from nor which methods there are.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "jit/ir/function.h"
+#include "uptier/ids.h"
+
+namespace uptier::jit {
+
+// A method that an indirect call was seen to reach.
+struct TargetShare {
+  MethodId method;
+  uint64_t count = 0;           // estimated executions
+  const void* entry = nullptr;  // the address that such a call calls: the method's stub
+  Signature signature;
+  std::string name;
+};
+
+// What an indirect call was seen to reach, most frequent first. `total` counts the others too.
+struct SiteTargets {
+  SiteId site = 0;
+  uint64_t total = 0;
+  std::vector<TargetShare> targets;
+};
+
+// What was observed of a body, estimated; a profile is advice, nothing in it needs to be true.
+struct BodyProfile {
+  std::vector<uint64_t> blocks = {};      // executions by block site - 1; empty: not known
+  std::vector<SiteTargets> targets = {};  // of indirect calls, by rising site
+};
+
+struct Inlinee {
+  Function function;  // as built
+  BodyProfile profile = {};
+};
+
+class InlineeSource {
+ public:
+  virtual ~InlineeSource() = default;
+  // Returns what is known of a method, or null where its calls must stay calls. The answer stays
+  // valid and the same for the source's life. Must not block on anything that a caller may hold.
+  virtual const Inlinee* find(MethodId m) = 0;
+};
+
+}  // namespace uptier::jit

@@ -1,0 +1,38 @@
+// devirtualize: asks an indirect call whether it goes where it usually goes, and calls directly.
+//
+//     b: ... call_indirect t(x) ...      b:     ... branch t == entry of m, direct, other
+//                                  ->    direct: v1 = call m(x); jump rest(v1)
+//                                        other:  v2 = call_indirect t(x); jump rest(v2)
+//                                        rest(v: the result): ...
+//
+// With several targets `other` asks for the next. A wrong guess costs a comparison: the indirect
+// call is still there, and so are the checks that the host put before it.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "jit/inlinee.h"
+#include "jit/ir/function.h"
+
+namespace uptier::jit {
+
+struct Guess {
+  const TargetShare* target = nullptr;
+  // When valid: the call is a direct one only if its first argument is this value, which is then
+  // passed in its place.
+  Value first_argument = Value::none();
+};
+
+struct Devirtualized {
+  std::vector<Block> direct;  // by guess: the block of the direct call
+  Block other;                // of the call that stays indirect
+  Block rest;                 // what came behind the call
+};
+
+// Replaces instruction `position` of block `b`, a call_indirect with the signature of the targets.
+// `total`: how often it was seen to run, those included that went elsewhere.
+Devirtualized devirtualize(Function& f, Block b, size_t position, std::span<const Guess> guesses,
+                           uint64_t total);
+
+}  // namespace uptier::jit

@@ -1,0 +1,354 @@
+#include "jit/opt/inline_calls.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <queue>
+
+#include "jit/opt/devirtualize.h"
+#include "jit/opt/frequencies.h"
+#include "jit/opt/passes.h"
+#include "jit/opt/splice.h"
+
+namespace uptier::jit {
+namespace {
+
+constexpr uint32_t kTiny = 12;
+constexpr uint32_t kSmallLeaf = 20;
+constexpr uint32_t kMostHot = 120;
+constexpr uint32_t kMostLooping = 40;
+constexpr float kFewRounds = 1.5f;  // of a loop, per entry
+constexpr float kHotShare = 1.0f / 200;
+constexpr uint32_t kDeepest = 6;
+constexpr uint32_t kLeastGrowth = 400;
+constexpr uint32_t kMostGrowth = 4000;
+constexpr double kInlinedTarget = 0.2;  // share of an indirect call's executions
+constexpr double kCalledTarget = 0.6;
+constexpr size_t kMostTargets = 3;
+// Before its simplification; what is larger will not become small enough.
+constexpr size_t kMostAsBuilt = 1000;
+
+uint32_t size_of(const Function& f) {
+  uint32_t size = 0;
+  for (Block b : f.layout) {
+    for (InstId i : f.block(b).insts) {
+      Opcode op = f.inst(i).op;
+      size += op != Opcode::kProbe && op != Opcode::kConst && op != Opcode::kJump;
+    }
+  }
+  return size;
+}
+
+bool has_calls(const Function& f) {
+  for (Block b : f.layout) {
+    for (InstId i : f.block(b).insts) {
+      Shape s = info(f.inst(i).op).shape;
+      if (s == Shape::kCall || s == Shape::kCallIndirect || s == Shape::kCallHost) return true;
+    }
+  }
+  return false;
+}
+
+// Returns how often blocks run per entry, by block site - 1, as far as their shape tells.
+std::vector<float> counts_by_shape(const Function& f, const Frequencies& q) {
+  std::vector<float> counts(f.block_sites);
+  for (Block b : f.layout) {
+    for (InstId i : f.block(b).insts) {
+      const Inst& p = f.inst(i);
+      if (is_block_probe(p) && p.body == 0) counts[p.aux - 1] = q.at(b);
+    }
+  }
+  return counts;
+}
+
+// Whether a call spends its time in a loop.
+bool spins(const Function& f, const LoopNest& loops, const std::vector<float>& counts) {
+  for (const LoopNest::Loop& l : loops.loops) {
+    const Inst* probe = first_block_probe(f, l.header);
+    bool known = probe != nullptr && probe->aux - 1 < counts.size();
+    if (!known || counts[probe->aux - 1] > kFewRounds) return true;
+  }
+  return false;
+}
+
+// A callee, made ready to be copied.
+struct Body {
+  Function function;
+  const Inlinee* source = nullptr;
+  bool fits = false;
+  bool leaf = false;
+  bool loops = false;
+  uint32_t size = 0;
+  std::vector<float> counts;  // by block site - 1, per entry
+  double entries = 1;         // that its profile's counts stand for
+};
+
+Body prepare(const Inlinee& source) {
+  Body b;
+  b.source = &source;
+  if (source.function.insts.size() > kMostAsBuilt || !can_splice(source.function)) return b;
+  b.function = source.function;
+  Function& f = b.function;
+  strip_patchpoints(f);
+  prune_params(f);
+  fold_constants(f);
+  simplify_arithmetic(f);
+  fold_branches(f);
+  prune_params(f);
+  merge_common(f);
+  remove_dead(f);
+  b.size = size_of(f);
+  b.leaf = !has_calls(f);
+  ControlFlow control = analyze_control_flow(f);
+  LoopNest loops = find_loops(f, control);
+  const std::vector<uint64_t>& seen = source.profile.blocks;
+  if (seen.empty() || seen[0] == 0) {
+    b.counts = counts_by_shape(f, estimate_frequencies(f, control, loops, BlockCounts()));
+  } else {
+    b.entries = static_cast<double>(seen[0]);
+    for (uint64_t c : seen) {
+      b.counts.push_back(static_cast<float>(static_cast<double>(c) / b.entries));
+    }
+  }
+  b.loops = spins(f, loops, b.counts);
+  b.fits = b.size <= kMostHot;
+  return b;
+}
+
+class Inliner {
+ public:
+  Inliner(Function& f, const InlineRequest& r) : f_(f), r_(r), invariant_(f) {
+    if (!r.counts.empty()) counts_ = BlockCounts(r.counts);
+    has_profile_ = !counts_.empty();
+  }
+
+  BlockCounts run() {
+    if (r_.source != nullptr) {
+      if (!has_profile_) guess_counts();
+      size_t left = std::clamp(size_of(f_), kLeastGrowth, kMostGrowth);
+      find_top();
+      std::vector<Block> blocks = f_.layout;
+      for (Block b : blocks) scan(b);
+      grow(left);
+    }
+    return has_profile_ ? std::move(counts_) : BlockCounts();
+  }
+
+ private:
+  struct Candidate {
+    double score;
+    uint32_t order;  // of equal ones the first
+    InstId call;
+    float count;
+    Body* body;  // null: an indirect call
+
+    bool operator<(const Candidate& o) const {
+      return score != o.score ? score < o.score : order > o.order;
+    }
+  };
+
+  void guess_counts() {
+    ControlFlow control = analyze_control_flow(f_);
+    LoopNest loops = find_loops(f_, control);
+    Frequencies q = estimate_frequencies(f_, control, loops, BlockCounts());
+    counts_ = BlockCounts();
+    counts_.add(counts_by_shape(f_, q));
+  }
+
+  void find_top() {
+    for (Block b : f_.layout) {
+      const Inst* probe = first_block_probe(f_, b);
+      if (probe != nullptr) top_ = std::max(top_, counts_.at(*probe));
+    }
+  }
+
+  // Notes the calls of a block.
+  void scan(Block b) {
+    if (block_of_.size() < f_.insts.size()) block_of_.resize(f_.insts.size());
+    float count = 0;
+    for (InstId i : f_.block(b).insts) {
+      const Inst& inst = f_.inst(i);
+      block_of_[i.index()] = b;
+      if (is_block_probe(inst)) count = counts_.at(inst);
+      if (inst.op == Opcode::kCall) consider(i, count);
+      if (inst.op == Opcode::kCallIndirect) consider_indirect(i, count);
+    }
+  }
+
+  // The blocks of calls that were noted before have changed, nothing else has.
+  void rescan(Block b) {
+    if (block_of_.size() < f_.insts.size()) block_of_.resize(f_.insts.size());
+    for (InstId i : f_.block(b).insts) block_of_[i.index()] = b;
+  }
+
+  bool hot(float count) const { return has_profile_ && count > 0 && count >= kHotShare * top_; }
+
+  Body* body_of(MethodId m) {
+    auto [at, fresh] = bodies_.try_emplace(m.index());
+    if (fresh) {
+      const Inlinee* known = r_.source->find(m);
+      at->second = std::make_unique<Body>(known == nullptr ? Body{} : prepare(*known));
+    }
+    return at->second->fits ? at->second.get() : nullptr;
+  }
+
+  // Whether a call in `body` of `m` would not lie inside itself, nor too deep.
+  bool may_nest(uint32_t body, MethodId m) const {
+    uint32_t depth = 1;
+    for (; body != 0; body = f_.inlined[body - 1].parent, ++depth) {
+      if (f_.inlined[body - 1].method == m) return false;
+    }
+    return m != r_.self && depth <= kDeepest;
+  }
+
+  bool worth(const Body& b, float count) const {
+    if (count <= 0) return false;
+    if (b.size <= kTiny) return true;
+    if (!has_profile_) return b.leaf && !b.loops && b.size <= kSmallLeaf;
+    return hot(count) && b.size <= (b.loops ? kMostLooping : kMostHot);
+  }
+
+  Body* inlinable(uint32_t body, MethodId m, const Signature& signature, float count) {
+    if (!may_nest(body, m)) return nullptr;
+    Body* b = body_of(m);
+    bool fits = b != nullptr && b->function.signature() == signature && worth(*b, count);
+    return fits ? b : nullptr;
+  }
+
+  void push(InstId call, float count, uint32_t size, Body* body) {
+    queue_.push({count / (size + 10.0), next_++, call, count, body});
+  }
+
+  void consider(InstId id, float count) {
+    const Inst& call = f_.inst(id);
+    MethodId callee = f_.callees[call.imm].method;
+    Body* b = inlinable(call.body, callee, f_.signature_of(call), count);
+    if (b != nullptr) push(id, count, b->size, b);
+  }
+
+  // Asking costs little, so it goes before the bodies that it leads to.
+  void consider_indirect(InstId id, float count) {
+    if (hot(count) && targets_of(f_.inst(id)) != nullptr) push(id, count, 0, nullptr);
+  }
+
+  const SiteTargets* targets_of(const Inst& call) const {
+    std::span<const SiteTargets> known = r_.targets;
+    if (call.body != 0) known = bodies_of_inlined_[call.body - 1]->source->profile.targets;
+    auto at = std::find_if(known.begin(), known.end(),
+                           [&](const SiteTargets& t) { return t.site == call.site; });
+    return at == known.end() || at->total == 0 ? nullptr : &*at;
+  }
+
+  void grow(size_t left) {
+    while (!queue_.empty()) {
+      Candidate c = queue_.top();
+      queue_.pop();
+      if (c.body == nullptr) {
+        ask(c);
+      } else if (c.body->size <= left) {
+        left -= c.body->size;
+        put(c);
+      }
+    }
+  }
+
+  size_t position(InstId call) const {
+    const auto& insts = f_.block(block_of_[call.index()]).insts;
+    return static_cast<size_t>(std::find(insts.begin(), insts.end(), call) - insts.begin());
+  }
+
+  void put(const Candidate& c) {
+    Block at = block_of_[c.call.index()];
+    MethodId callee = f_.callees[f_.inst(c.call).imm].method;
+    bodies_of_inlined_.push_back(c.body);
+    std::vector<float> counts = c.body->counts;
+    for (float& n : counts) n *= c.count;
+    counts_.add(std::move(counts));
+    uint32_t before = static_cast<uint32_t>(f_.insts.size());
+    Spliced s = splice(f_, at, position(c.call), c.body->function, callee, invariant_);
+    rescan(s.rest);
+    // What stood in the block was considered already; what came with the body was not.
+    scan_new(at, before);
+    for (Block b : s.blocks) scan(b);
+  }
+
+  void scan_new(Block b, uint32_t first) {
+    float count = 0;
+    rescan(b);
+    for (InstId i : f_.block(b).insts) {
+      const Inst& inst = f_.inst(i);
+      if (is_block_probe(inst)) count = counts_.at(inst);
+      if (i.index() < first) continue;
+      if (inst.op == Opcode::kCall) consider(i, count);
+      if (inst.op == Opcode::kCallIndirect) consider_indirect(i, count);
+    }
+  }
+
+  void ask(const Candidate& c) {
+    const SiteTargets& seen = *targets_of(f_.inst(c.call));
+    std::vector<Guess> guesses = guess(f_.inst(c.call), seen, c.count);
+    if (guesses.empty()) return;
+    Block at = block_of_[c.call.index()];
+    Devirtualized d = devirtualize(f_, at, position(c.call), guesses, seen.total);
+    rescan(at);
+    rescan(d.rest);
+    rescan(d.other);
+    for (Block b : d.direct) scan(b);
+  }
+
+  std::vector<Guess> guess(const Inst& call, const SiteTargets& seen, float count) {
+    std::vector<Guess> guesses;
+    const Signature& signature = f_.signature_of(call);
+    for (const TargetShare& t : seen.targets) {
+      double share = static_cast<double>(t.count) / static_cast<double>(seen.total);
+      if (guesses.size() == kMostTargets || share < kInlinedTarget) break;
+      if (t.signature != signature || t.entry == nullptr) continue;
+      Body* b = inlinable(call.body, t.method, signature, static_cast<float>(count * share));
+      if (b == nullptr && share < kCalledTarget) continue;
+      guesses.push_back({&t, b == nullptr ? Value::none() : likely_first_argument(call, *b)});
+    }
+    return guesses;
+  }
+
+  // Where the callee takes what never changes out of its first argument, and the function takes the
+  // same out of a parameter of its own, the two are likely to be one: the host's context.
+  Value likely_first_argument(const Inst& call, const Body& b) const {
+    auto args = f_.args(call);
+    auto params = b.function.params(b.function.entry());
+    if (args.size() < 2 || f_.type_of(args[1]) != Type::kRef) return Value::none();
+    for (Block block : b.function.layout) {
+      for (InstId i : b.function.block(block).insts) {
+        const Inst& load = b.function.inst(i);
+        bool takes = info(load.op).shape == Shape::kLoad && (load.flags & kMemInvariant) != 0 &&
+                     load.args.size == 1 && b.function.args(load)[0] == params[0];
+        Value base = takes ? invariant_.base_of(load) : Value::none();
+        if (base.valid() && base != args[1] && is_entry_param(base)) return base;
+      }
+    }
+    return Value::none();
+  }
+
+  bool is_entry_param(Value v) const {
+    const ValueData& d = f_.value(v);
+    return !d.inst.valid() && d.block == f_.entry() && d.type == Type::kRef;
+  }
+
+  Function& f_;
+  const InlineRequest& r_;
+  InvariantPlaces invariant_;
+  BlockCounts counts_;
+  bool has_profile_ = false;
+  float top_ = 0;
+  std::map<uint32_t, std::unique_ptr<Body>> bodies_;  // by MethodId::index()
+  std::vector<Body*> bodies_of_inlined_;              // by index of Function::inlined
+  std::priority_queue<Candidate> queue_;
+  uint32_t next_ = 0;
+  std::vector<Block> block_of_;  // by InstId
+};
+
+}  // namespace
+
+BlockCounts inline_calls(Function& f, const InlineRequest& r) { return Inliner(f, r).run(); }
+
+}  // namespace uptier::jit

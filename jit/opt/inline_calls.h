@@ -1,0 +1,42 @@
+// inline_calls: which calls are replaced by the bodies that they call.
+//
+// With, for a call,
+//   count   how often its block runs, estimated
+//   size    instructions of the callee after its own simplification; constants and probes not
+//   top     the count of the function's most frequent block
+// a callee that may be inlined is
+//
+//   tiny     size <= 12             inlined wherever it is called at all: the call is as long
+//   hot      count >= top / 200     inlined up to a size of 120 (40 with a loop in it that goes
+//                                   round: its time is spent there)
+//
+// and without a profile a leaf of up to 20. Calls go in the order of count / (size + 10), until the
+// function has grown by its own size (at least by 400, at most by 4000); bodies lie inside each
+// other 6 deep at most, and no method inside itself.
+//
+// An indirect call that is hot is asked for a target that takes 20 % of its executions when that
+// one would be inlined, 60 % when it would only be called; for up to three.
+//
+// Where the numbers come from: docs/notes/0014-inlining.md.
+#pragma once
+
+#include <span>
+
+#include "jit/inlinee.h"
+#include "jit/ir/function.h"
+#include "jit/opt/block_counts.h"
+
+namespace uptier::jit {
+
+struct InlineRequest {
+  MethodId self = {};
+  std::span<const uint64_t> counts = {};      // of the blocks, as BodyProfile's; empty: no profile
+  std::span<const SiteTargets> targets = {};  // of indirect calls
+  InlineeSource* source = nullptr;            // null: nothing is inlined
+};
+
+// `f` has been through strip_patchpoints. Returns the counts of its blocks and of the bodies in it;
+// empty without a profile. Bodies stay in Function::inlined.
+BlockCounts inline_calls(Function& f, const InlineRequest& r);
+
+}  // namespace uptier::jit

@@ -1,0 +1,224 @@
+#include "jit/opt/splice.h"
+
+#include <algorithm>
+
+namespace uptier::jit {
+namespace {
+
+bool is_invariant(const Inst& i) {
+  return info(i.op).shape == Shape::kLoad && (i.flags & kMemInvariant) != 0;
+}
+
+// Returns the block probe that the end of a list of instructions belongs to, or null.
+const Inst* last_block_probe(const Function& f, const std::vector<InstId>& insts) {
+  for (size_t n = insts.size(); n-- > 0;) {
+    if (is_block_probe(f.inst(insts[n]))) return &f.inst(insts[n]);
+  }
+  return nullptr;
+}
+
+class Splicer {
+ public:
+  Splicer(Function& f, const Function& callee, const InvariantPlaces& invariant)
+      : f_(f), from_(callee), invariant_(invariant), values_(callee.values.size()) {}
+
+  Spliced run(Block b, size_t position, MethodId method) {
+    InstId call = f_.block(b).insts[position];
+    add_body(f_.inst(call), method);
+    Block rest = split_block(f_, b, position + 1);
+    f_.block(b).insts.pop_back();
+    take_result(call, rest);
+    pass_arguments(call);
+    make_blocks(b, rest);
+    for (Block from : from_.layout) copy_block(from);
+    return {body_, rest, made_};
+  }
+
+ private:
+  void add_body(const Inst& call, MethodId method) {
+    f_.inlined.push_back(
+        {call.body, call.site, method, from_.block_sites, from_.site_count, from_.name});
+    body_ = static_cast<uint32_t>(f_.inlined.size());
+  }
+
+  // What was the call's result becomes a parameter of the rest.
+  void take_result(InstId call, Block rest) {
+    rest_ = rest;
+    Value result = f_.inst(call).result;
+    if (!result.valid()) return;
+    f_.value(result) = {f_.type_of(result), InstId::none(), rest, 0};
+    f_.block(rest).params = f_.make_list({{result}});
+  }
+
+  void pass_arguments(InstId call) {
+    auto params = from_.params(from_.entry());
+    auto args = f_.args(f_.inst(call));
+    for (size_t n = 0; n < params.size(); ++n) values_[params[n].index()] = args[n];
+  }
+
+  // The entry goes to the end of the caller's block, the others between that and the rest.
+  void make_blocks(Block b, Block rest) {
+    blocks_.resize(from_.blocks.size());
+    blocks_[from_.entry().index()] = b;
+    for (Block from : from_.layout) {
+      if (from == from_.entry()) continue;
+      Block to = f_.add_block();
+      blocks_[from.index()] = to;
+      made_.push_back(to);
+      for (Value p : from_.params(from)) {
+        values_[p.index()] = f_.add_block_param(to, from_.type_of(p));
+      }
+    }
+    auto at = std::find(f_.layout.begin(), f_.layout.end(), rest);
+    f_.layout.insert(at, made_.begin(), made_.end());
+    // Results first: a block may use what one that is laid out later defines.
+    for (Block from : from_.layout) {
+      for (InstId i : from_.block(from).insts) reserve_result(from_.inst(i));
+    }
+  }
+
+  void reserve_result(const Inst& i) {
+    if (!i.result.valid()) return;
+    values_[i.result.index()] = Value(static_cast<uint32_t>(f_.values.size()));
+    f_.values.push_back({from_.type_of(i.result), InstId::none(), Block::none(), 0});
+  }
+
+  void copy_block(Block from) {
+    Block to = blocks_[from.index()];
+    for (InstId i : from_.block(from).insts) {
+      Opcode op = from_.inst(i).op;
+      if (op == Opcode::kLoopHeader || op == Opcode::kFrameState) continue;
+      op == Opcode::kReturn ? jump_to_rest(to, from_.inst(i)) : copy(to, from_.inst(i));
+    }
+  }
+
+  void copy(Block to, const Inst& from) {
+    Inst i = from;
+    i.body = body_;
+    i.args = map(from.args);
+    copy_edges(i, from);
+    copy_callee(i, from);
+    if (is_invariant(i) && (i.args.size != 1 || !invariant_.has(f_, i))) {
+      i.flags &= static_cast<uint8_t>(~kMemInvariant);
+    }
+    InstId id(static_cast<uint32_t>(f_.insts.size()));
+    if (i.result.valid()) {
+      i.result = values_[from.result.index()];
+      f_.value(i.result).inst = id;
+      f_.value(i.result).block = to;
+    }
+    f_.insts.push_back(i);
+    f_.block(to).insts.push_back(id);
+  }
+
+  void jump_to_rest(Block to, const Inst& from) {
+    Inst jump{.op = Opcode::kJump, .loc = from.loc, .body = body_};
+    jump.edges_at = static_cast<uint32_t>(f_.edges.size());
+    jump.edge_count = 1;
+    bool passes = f_.block(rest_).params.size != 0;
+    f_.edges.push_back({rest_, passes ? map(from.args) : ValueList{}});
+    f_.append(to, jump, Type::kNone);
+  }
+
+  ValueList map(ValueList list) {
+    scratch_.clear();
+    for (Value v : from_.list(list)) scratch_.push_back(values_[v.index()]);
+    return f_.make_list(scratch_);
+  }
+
+  void copy_edges(Inst& i, const Inst& from) {
+    if (from.edge_count == 0) return;
+    i.edges_at = static_cast<uint32_t>(f_.edges.size());
+    for (const Edge& e : from_.edges_of(from)) {
+      ValueList args = map(e.args);
+      f_.edges.push_back({blocks_[e.to.index()], args});
+    }
+  }
+
+  // Signatures and callees are numbered by function.
+  void copy_callee(Inst& i, const Inst& from) {
+    Shape s = info(from.op).shape;
+    if (s != Shape::kCall && s != Shape::kCallIndirect && s != Shape::kCallHost) return;
+    SignatureId signature = f_.intern(from_.signature_of(from));
+    i.aux = signature.index();
+    if (s == Shape::kCall) {
+      Callee c = from_.callees[from.imm];
+      c.signature = signature;
+      i.imm = callee_index(c);
+    } else if (s == Shape::kCallHost) {
+      i.imm = f_.host_callees.size();
+      f_.host_callees.push_back(from_.host_callees[from.imm]);
+      f_.host_callees.back().signature = signature;
+    }
+  }
+
+  uint64_t callee_index(const Callee& c) {
+    auto same = [&](const Callee& o) {
+      return o.method == c.method && o.signature == c.signature && o.name == c.name;
+    };
+    auto at = std::find_if(f_.callees.begin(), f_.callees.end(), same);
+    if (at == f_.callees.end()) at = f_.callees.insert(at, c);
+    return static_cast<uint64_t>(at - f_.callees.begin());
+  }
+
+  Function& f_;
+  const Function& from_;
+  const InvariantPlaces& invariant_;
+  std::vector<Value> values_;  // by Value::index() of the callee
+  std::vector<Block> blocks_;  // by Block::index() of the callee
+  std::vector<Block> made_;
+  std::vector<Value> scratch_;
+  Block rest_;
+  uint32_t body_ = 0;
+};
+
+}  // namespace
+
+InvariantPlaces::InvariantPlaces(const Function& f) {
+  for (Block b : f.layout) {
+    for (InstId i : f.block(b).insts) {
+      const Inst& inst = f.inst(i);
+      if (is_invariant(inst) && inst.args.size == 1) places_.insert(key(f, inst));
+    }
+  }
+}
+
+bool can_splice(const Function& callee) {
+  for (const HostCallee& c : callee.host_callees) {
+    if (c.address == nullptr) return false;
+  }
+  for (Block b : callee.layout) {
+    for (InstId i : callee.block(b).insts) {
+      if (callee.inst(i).op == Opcode::kGuard) return false;
+    }
+  }
+  return true;
+}
+
+Block split_block(Function& f, Block b, size_t position) {
+  Block rest = f.add_block();
+  auto& mine = f.block(b).insts;
+  auto& theirs = f.block(rest).insts;
+  if (const Inst* probe = last_block_probe(f, {mine.begin(), mine.begin() + position})) {
+    Inst again{.op = Opcode::kProbe, .aux = probe->aux};
+    again.flags = kProbeResumes;
+    again.body = probe->body;
+    again.imm = probe->imm;
+    theirs.push_back(f.add_inst(again, Type::kNone));
+  }
+  theirs.insert(theirs.end(), mine.begin() + static_cast<ptrdiff_t>(position), mine.end());
+  mine.resize(position);
+  for (InstId i : theirs) {
+    if (Value r = f.inst(i).result; r.valid()) f.value(r).block = rest;
+  }
+  auto at = std::find(f.layout.begin(), f.layout.end(), b);
+  f.layout.insert(at + 1, rest);
+  return rest;
+}
+
+Spliced splice(Function& f, Block b, size_t position, const Function& callee, MethodId method,
+               const InvariantPlaces& invariant) {
+  return Splicer(f, callee, invariant).run(b, position, method);
+}
+
+}  // namespace uptier::jit

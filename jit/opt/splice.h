@@ -1,0 +1,60 @@
+// splice: puts the body of a method in the place of a direct call of it.
+//
+//     b: ... call f(x) ...        b:     ... body of f's entry, with x for its parameters ...
+//                            ->   ...    further blocks of the body; each return jumps to
+//                                 rest(v: the result): probe block b resumes; ...
+//
+// Everything that came with the body carries its number, see Origin. Loads that the callee calls
+// invariant are so while the callee runs, not for as long as the caller does: they lose the flag,
+// unless the caller itself has an invariant load of the same place.
+#pragma once
+
+#include <set>
+#include <tuple>
+
+#include "jit/ir/function.h"
+
+namespace uptier::jit {
+
+// Places that never change while a function runs and can be read at any time: those of its loads
+// with kMemInvariant and one operand.
+class InvariantPlaces {
+ public:
+  explicit InvariantPlaces(const Function& f);
+  bool has(const Function& f, const Inst& load) const { return places_.contains(key(f, load)); }
+  // Returns a value at which the function has a load like this one, of another function; or none.
+  Value base_of(const Inst& load) const {
+    auto at = places_.lower_bound({load.op, load.type, load.imm, 0});
+    bool like = at != places_.end() && std::get<0>(*at) == load.op &&
+                std::get<1>(*at) == load.type && std::get<2>(*at) == load.imm;
+    return like ? Value(std::get<3>(*at)) : Value::none();
+  }
+
+ private:
+  using Key = std::tuple<Opcode, Type, uint64_t, uint32_t>;
+  static Key key(const Function& f, const Inst& load) {
+    return {load.op, load.type, load.imm, f.args(load)[0].index()};
+  }
+  std::set<Key> places_;
+};
+
+// Whether a body may be spliced into others: no guards (a frame of the host's would have to be made
+// for each of the callers as well), and host functions that have addresses.
+bool can_splice(const Function& callee);
+
+// Splits a block before instruction `position`; returns the block of the rest, laid out behind it.
+// `b` is left without a terminator. The rest resumes the site that `b` has at its end.
+Block split_block(Function& f, Block b, size_t position);
+
+struct Spliced {
+  uint32_t body = 0;          // the number of the new body
+  Block rest;                 // what came behind the call
+  std::vector<Block> blocks;  // of the body, in its order, without its entry
+};
+
+// Replaces instruction `position` of block `b`, a direct call with the signature of `callee`, which
+// has been through strip_patchpoints and may be spliced.
+Spliced splice(Function& f, Block b, size_t position, const Function& callee, MethodId method,
+               const InvariantPlaces& invariant);
+
+}  // namespace uptier::jit

@@ -1,0 +1,122 @@
+#include "profile/algebra.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "profile/numbers.h"
+#include "profile/schema.h"
+
+namespace uptier::profile {
+namespace {
+
+void take_off(uint64_t& from, uint64_t what, uint64_t& missing) {
+  missing += from < what ? 1 : 0;
+  from -= std::min(from, what);
+}
+
+void take_off(std::span<const Word> words, uint64_t* from, const uint64_t* what,
+              uint64_t& missing) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i].rule == WordRule::kWide) {
+      store_wide(from + i, sub_wrapping(load_wide(from + i), load_wide(what + i)));
+    } else if (words[i].rule <= WordRule::kOther) {
+      take_off(from[i], what[i], missing);
+    }
+  }
+}
+
+void take_off(Tables& from, const Tables& what, uint64_t& missing) {
+  for (const auto& [site, table] : what) {
+    for (const auto& [key, entry] : table) {
+      TableEntry& kept = from[site][key];
+      take_off(kept.count, entry.count, missing);
+      take_off(kept.estimate, entry.estimate, missing);
+    }
+  }
+  for (auto& [site, table] : from) {
+    std::erase_if(table, [](const auto& item) { return item.second == TableEntry{}; });
+  }
+  std::erase_if(from, [](const auto& item) { return item.second.empty(); });
+}
+
+bool is_empty(const MethodProfile& m) {
+  const auto none = [](uint64_t count) { return count == 0; };
+  return m.calls == 0 && m.iterations == 0 && m.tables.empty() &&
+         std::ranges::all_of(m.counts, none) && std::ranges::all_of(m.estimates, none);
+}
+
+}  // namespace
+
+uint64_t subtract(Profile& from, const Profile& what) {
+  uint64_t missing = 0;
+  for (const auto& [key, method] : what.methods) {
+    const auto at = from.methods.find(key);
+    if (at == from.methods.end() || at->second.schema != method.schema) continue;
+    MethodProfile& kept = at->second;
+    if (!kept.check().ok() || !method.check().ok()) continue;
+    for (const Slot& slot : kept.schema.slots) {
+      const std::span<const Word> words = words_of(slot.kind);
+      take_off(words, &kept.counts[slot.word], &method.counts[slot.word], missing);
+      take_off(words, &kept.estimates[slot.word], &method.estimates[slot.word], missing);
+    }
+    take_off(kept.tables, method.tables, missing);
+    take_off(kept.calls, method.calls, missing);
+    take_off(kept.sampled_calls, method.sampled_calls, missing);
+    take_off(kept.iterations, method.iterations, missing);
+    take_off(kept.bursts, method.bursts, missing);
+  }
+  return missing;
+}
+
+long double executions(const MethodProfile& method) {
+  long double blocks = 0, edges = 0;
+  for (const Slot& slot : method.schema.slots) {
+    if (slot.word >= method.estimates.size()) break;
+    if (slot.kind == SlotKind::kBlock) blocks += method.estimates[slot.word];
+    if (slot.kind == SlotKind::kEdge) edges += method.estimates[slot.word];
+  }
+  return blocks > 0 ? blocks : edges;
+}
+
+Profile top(const Profile& profile, size_t n) {
+  std::vector<std::pair<long double, const MethodProfile*>> order;
+  for (const auto& [key, method] : profile.methods) order.emplace_back(executions(method), &method);
+  std::ranges::stable_sort(order, std::greater<>{}, [](const auto& item) { return item.first; });
+  order.resize(std::min(order.size(), n));
+  Profile result;
+  for (const auto& [mass, method] : order) result.methods.emplace(method->key, *method);
+  return result;
+}
+
+uint64_t without_empty(Profile& profile) {
+  return std::erase_if(profile.methods, [](const auto& item) { return is_empty(item.second); });
+}
+
+Summary summarize(const Profile& profile) {
+  Summary summary;
+  std::vector<uint64_t> counts;
+  summary.methods = profile.methods.size();
+  for (const auto& [key, method] : profile.methods) {
+    for (const Slot& slot : method.schema.slots) {
+      if (slot.kind != SlotKind::kBlock || slot.word >= method.estimates.size()) continue;
+      ++summary.sites;
+      const uint64_t count = method.estimates[slot.word];
+      if (count != 0) counts.push_back(count);
+      summary.total += count;
+    }
+  }
+  std::ranges::sort(counts, std::greater<>{});
+  summary.seen = counts.size();
+  summary.greatest = counts.empty() ? 0 : counts.front();
+  long double sum = 0;
+  size_t taken = 0;
+  for (const double cutoff : {0.1, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0}) {
+    while (taken < counts.size() && (taken == 0 || sum < cutoff * summary.total)) {
+      sum += counts[taken++];
+    }
+    summary.percentiles.push_back({cutoff, taken == 0 ? 0 : counts[taken - 1], taken});
+  }
+  return summary;
+}
+
+}  // namespace uptier::profile

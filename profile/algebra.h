@@ -1,0 +1,50 @@
+// algebra.h: what can be done with profiles beside merge, scale and trim (uptier/profile.h).
+//
+// Laws, each with a test: subtract undoes merge where nothing saturated; top of top is top of the
+// lesser number; without_empty changes no sum; a summary is that of the counts alone.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "uptier/profile.h"
+
+namespace uptier::profile {
+
+using uptier::MethodKey;
+using uptier::MethodProfile;
+using uptier::Profile;
+
+// Takes the sums of `what` off those of `from`, none below 0. Min, max and gauges stay, methods of
+// other schemas too; entries of tables that become 0 go. Returns how many counts were not there to
+// be taken.
+uint64_t subtract(Profile& from, const Profile& what);
+
+// Returns the executions of a method: of its blocks, or of its edges where it has no blocks,
+// estimated.
+long double executions(const MethodProfile& method);
+
+// Returns the n methods with most executions, of equal ones those with the lesser key.
+Profile top(const Profile& profile, size_t n);
+
+// Removes methods of which nothing was seen; returns how many.
+uint64_t without_empty(Profile& profile);
+
+// How executions spread over blocks: the hottest `sites` blocks, all with `least` executions at
+// least, have a share of `cutoff` of all.
+struct Percentile {
+  double cutoff = 0;
+  uint64_t least = 0;
+  uint64_t sites = 0;
+};
+struct Summary {
+  uint64_t methods = 0;
+  uint64_t sites = 0;     // blocks
+  uint64_t seen = 0;      // of these, executed
+  uint64_t greatest = 0;  // executions of one, estimated
+  long double total = 0;
+  std::vector<Percentile> percentiles;
+};
+Summary summarize(const Profile& profile);
+
+}  // namespace uptier::profile

@@ -1,0 +1,30 @@
+// export.h: profiles as the files of other tools. Text, a line for each thing seen; names that
+// would break a format have its marks replaced by '_'.
+#pragma once
+
+#include <string>
+
+#include "uptier/profile.h"
+
+namespace uptier::profile {
+
+using uptier::Profile;
+
+// A head and one row a site or table entry: module, function, method, kind, site, word, key_module,
+// key, count, estimate. RFC 4180 with commas; as `tsv` escaped as ClickHouse's TabSeparated is.
+std::string to_csv(const Profile& profile);
+std::string to_tsv(const Profile& profile);
+
+// Coverage for genhtml: a file for each module, "uptier/<module key>", in which the blocks of its
+// methods are lines one behind the other.
+std::string to_lcov(const Profile& profile);
+
+// Stacks for flame graphs: "method;block N executions".
+std::string to_folded(const Profile& profile);
+
+// The text form of llvm-profdata, of an IR level profile: a record a method with the estimates of
+// its blocks. Methods without blocks are left out; of equal names and hashes the second gets its
+// number.
+std::string to_llvm_text(const Profile& profile);
+
+}  // namespace uptier::profile

@@ -1,0 +1,93 @@
+// idb.h: the chunks of IREE's instrumentation database, byte for byte.
+//
+//     0   u32 magic "IIDB" | u16 type | u16 version | u64 content length    every chunk
+//
+//     string table       16  u32 0 | u32 count | count * {u64 offset, u64 length}, text behind
+//     instrument table   16  u32 0, 0, 0 | u32 count | count * definition, payloads behind
+//     user data          16  u32 type | u32 metadata | u64 0, data behind
+//
+// Chunks start at multiples of 16 bytes, so padding follows each. Strings are UTF-8 with a NUL
+// behind them; an id is a string's place in the table, and 0 is the empty one. A string table holds
+// until the next; offsets of payloads count from behind the definitions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profile/bytes.h"
+#include "uptier/result.h"
+
+namespace uptier::profile {
+
+inline constexpr uint32_t kIdbMagic = 0x42444949;  // "IIDB"
+inline constexpr size_t kIdbHeader = 16;
+inline constexpr uint16_t kIdbFileHeader = 0x0000;
+inline constexpr uint16_t kIdbStringTable = 0x0001;
+inline constexpr uint16_t kIdbInstrumentTable = 0x0010;
+inline constexpr uint16_t kIdbUserData = 0xffff;
+
+struct IdbHeader {
+  uint16_t type = 0;
+  uint16_t version = 0;
+  uint64_t content = 0;  // bytes behind the header, without padding
+
+  // Returns the chunk's size, padding included; at most 2^64-1 - 31 of content are possible.
+  uint64_t size() const { return (kIdbHeader + content + 15) & ~uint64_t{15}; }
+};
+
+// Reads the header at the front of `bytes`, which holds at least kIdbHeader bytes; fails unless the
+// magic is there.
+Result<IdbHeader> read_idb_header(ByteSpan bytes);
+
+// Appends a chunk with this content, padded.
+void append_chunk(Bytes& out, uint16_t type, uint16_t version, ByteSpan content);
+
+// Gives strings their ids and writes the table.
+class StringTableBuilder {
+ public:
+  StringTableBuilder() { add(""); }
+  uint32_t add(std::string_view text);
+  Bytes content() const;
+
+ private:
+  std::map<std::string, uint32_t, std::less<>> ids_;
+  std::vector<std::string> strings_;
+};
+
+// A string table that was read: views into the file.
+class StringTable {
+ public:
+  // Fails if a view reaches past the content, a text has no NUL behind it, or string 0 is not
+  // empty. Allocates no more than the content's size.
+  static Result<StringTable> read(ByteSpan content);
+
+  // Returns nothing for an id that the table does not have.
+  std::optional<std::string_view> find(uint32_t id) const;
+  size_t size() const { return views_.size(); }
+
+ private:
+  std::vector<std::string_view> views_;
+};
+
+// One instrument: what it is (type, e.g. "iree.instrument.counter"), which compiler stage asks for
+// it, the hash of the code that it stands in, its place there, JSON, and its bytes. Views:
+// of the file when it was read.
+struct Instrument {
+  std::string_view type;
+  std::string_view stage;
+  std::string_view scope_hash;
+  std::string_view scope_key;
+  std::string_view metadata;
+  ByteSpan payload;
+};
+
+Bytes instrument_table(const std::vector<Instrument>& instruments, StringTableBuilder& strings);
+
+// Reads an instrument table under the strings in force. Fails with the rule that is broken.
+Result<std::vector<Instrument>> read_instruments(ByteSpan content, const StringTable& strings);
+
+}  // namespace uptier::profile

@@ -1,0 +1,134 @@
+#include "profile/upf_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace uptier::profile {
+namespace {
+
+constexpr int kNameAttempts = 100;  // stale temporaries of processes that had our id
+constexpr uint64_t kMaxCounter = 1 << 20;
+
+Error io_error(const std::string& path, const char* what, int error) {
+  const char* text = strerrordesc_np(error);
+  return Error{ErrorCode::kIo, path + ": " + what + ": " +
+                                   (text != nullptr ? text : std::to_string(error).c_str())};
+}
+
+int open_new(const std::string& path) {
+  int fd;
+  do {
+    fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  } while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+// Returns 0 or an errno.
+int write_all(int fd, ByteSpan bytes) {
+  while (!bytes.empty()) {
+    const ssize_t taken = ::write(fd, bytes.data(), bytes.size());
+    if (taken < 0 && errno == EINTR) continue;
+    if (taken < 0) return errno;
+    if (taken == 0) return EIO;
+    bytes = bytes.subspan(static_cast<size_t>(taken));
+  }
+  int synced;
+  do { synced = ::fsync(fd); } while (synced != 0 && errno == EINTR);
+  return synced != 0 ? errno : 0;
+}
+
+// After a rename the folder has to reach the disk, too. That it cannot be opened is no failure.
+void sync_folder(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  (void)::fsync(fd);
+  ::close(fd);
+}
+
+std::string substitute(std::string_view pattern, const NameParts& parts, uint64_t counter) {
+  std::string name;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '%' || i + 1 == pattern.size()) {
+      name += pattern[i];
+      continue;
+    }
+    switch (pattern[++i]) {
+      case 'p': name += std::to_string(parts.process); break;
+      case 'h': name += parts.host; break;
+      case 't': name += std::to_string(parts.time); break;
+      case 'c': name += std::to_string(counter); break;
+      default: name += pattern[i]; break;
+    }
+  }
+  return name;
+}
+
+}  // namespace
+
+Status check_name(std::string_view pattern) {
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '%') continue;
+    ++i;
+    const bool known =
+        i < pattern.size() && std::string_view("phtc%").find(pattern[i]) != std::string_view::npos;
+    if (!known) {
+      return Error{ErrorCode::kInvalidArgument, "option profile: \"" + std::string(pattern) +
+                                                    "\" has a % that is none of %p %h %t %c %%"};
+    }
+  }
+  if (pattern.find('\0') != std::string_view::npos) {
+    return Error{ErrorCode::kInvalidArgument, "option profile: a name with a zero byte"};
+  }
+  return {};
+}
+
+std::string expand_name(std::string_view pattern, const NameParts& parts,
+                        const std::function<bool(const std::string&)>& exists) {
+  std::string name = substitute(pattern, parts, 0);
+  for (uint64_t counter = 1; counter < kMaxCounter; ++counter) {
+    const std::string next = substitute(pattern, parts, counter);
+    if (next == name || !exists(name)) break;
+    name = next;
+  }
+  return name;
+}
+
+Status replace_file(const std::string& path, ByteSpan bytes) {
+  struct stat info;
+  const bool exists = ::lstat(path.c_str(), &info) == 0;
+  if (exists && !S_ISREG(info.st_mode)) {
+    return Error{ErrorCode::kIo, path + ": exists and is not a regular file"};
+  }
+  std::string temporary;
+  int fd = -1;
+  for (int i = 0; i < kNameAttempts; ++i) {
+    temporary = path + ".tmp" + std::to_string(::getpid()) + "-" + std::to_string(i);
+    fd = open_new(temporary);
+    if (fd >= 0 || errno != EEXIST) break;
+  }
+  if (fd < 0) return io_error(path, "cannot create the file", errno);
+  int error = write_all(fd, bytes);
+  // After EINTR the descriptor is gone on Linux, and closing again could hit another file.
+  if (::close(fd) != 0 && errno != EINTR && error == 0) error = errno;
+  const char* what = "cannot write the file";
+  if (error == 0 && std::rename(temporary.c_str(), path.c_str()) != 0) {
+    error = errno;
+    what = "cannot replace the file";
+  }
+  if (error != 0) {
+    ::unlink(temporary.c_str());
+    return io_error(path, what, error);
+  }
+  sync_folder(path);
+  return {};
+}
+
+}  // namespace uptier::profile

@@ -1,0 +1,225 @@
+#include "profile/upf_merge.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "profile/events.h"
+#include "profile/numbers.h"
+
+namespace uptier::profile {
+namespace {
+
+constexpr size_t kHandle = 8;  // of a desc; the rest says what the schema is
+
+bool is_count(SlotKind kind) {
+  return kind == SlotKind::kBlock || kind == SlotKind::kEdge || kind == SlotKind::kCounter;
+}
+
+// Twice as fast with vectors, which -O2 alone does not use.
+__attribute__((optimize("O3"))) uint64_t add_saturating(std::span<uint64_t> sums,
+                                                        std::span<const uint64_t> values) {
+  uint64_t saturated = 0;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const uint64_t sum = sums[i] + values[i];
+    const uint64_t over = sum < values[i] ? 1 : 0;
+    sums[i] = sum | (0 - over);
+    saturated += over;
+  }
+  return saturated;
+}
+
+}  // namespace
+
+std::vector<UploadFate> plan_uploads(std::span<const ProfileInfo* const> uploads) {
+  std::vector<size_t> order(uploads.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::greater<>{},
+                           [&](size_t i) { return uploads[i]->uploads.size(); });
+  std::vector<UploadFate> fates(uploads.size());
+  std::set<UploadId> summed;
+  for (const size_t i : order) {
+    const std::vector<UploadId>& ids = uploads[i]->uploads;
+    const auto known = static_cast<size_t>(
+        std::ranges::count_if(ids, [&](const UploadId& id) { return summed.contains(id); }));
+    if (known == 0) {
+      summed.insert(ids.begin(), ids.end());
+    } else {
+      fates[i] = known == ids.size() ? UploadFate::kKnown : UploadFate::kConflict;
+    }
+  }
+  return fates;
+}
+
+ProfileSum::Known* ProfileSum::find_known(const MethodKey& key) {
+  const bool next = next_ != known_.end() && next_->first == key;
+  const auto at = next ? next_ : known_.find(key);
+  if (at == known_.end()) return nullptr;
+  next_ = std::next(at);
+  return &at->second;
+}
+
+void ProfileSum::add(const MethodView& view, std::string_view name, Weight weight) {
+  if (weight.is_one()) {
+    Known* known = find_known(view.key);
+    if (known != nullptr && add_words(view, name, *known)) return;
+  }
+  Result<MethodProfile> method = method_of(view, name);
+  if (!method.ok()) {
+    report_.dropped.push_back(view.key);
+    return;
+  }
+  add(std::move(*method), weight);
+  know(view.key, &view);
+}
+
+void ProfileSum::add(MethodProfile method, Weight weight) {
+  const MethodKey key = method.key;
+  Profile one;
+  one.methods.emplace(key, std::move(method));
+  if (!weight.is_one()) {
+    const Result<uint64_t> scaled = scale(one, weight.numerator, weight.denominator);
+    if (scaled.ok()) report_.saturated += *scaled;
+  }
+  if (const auto at = sum_.methods.find(key); at != sum_.methods.end()) {
+    next_ = known_.end();
+    known_.erase(key);  // of equal schemas it comes back with this view
+    report_ += merge(sum_, one);
+    return;
+  }
+  if (!one.methods.begin()->second.check().ok()) {
+    report_.dropped.push_back(key);
+    return;
+  }
+  sum_.methods.insert(one.methods.extract(key));
+  ++report_.added;
+}
+
+// Remembers what the bytes of the sum's schema are, if those of `view` are they.
+void ProfileSum::know(const MethodKey& key, const MethodView* view) {
+  const auto at = sum_.methods.find(key);
+  if (at == sum_.methods.end()) return;
+  const Schema& schema = at->second.schema;
+  const InstrumentationDesc desc = make_desc(0, 0, schema);
+  const ByteSpan bytes = ByteSpan(desc.desc).subspan(kHandle);
+  if (schema.version != view->version || !std::ranges::equal(bytes, view->desc.subspan(kHandle))) {
+    return;
+  }
+  const bool plain =
+      std::ranges::all_of(schema.slots, [](const Slot& slot) { return is_count(slot.kind); });
+  known_[key] = {Bytes(bytes.begin(), bytes.end()), schema.version, plain, &at->second};
+}
+
+// Adds what lies in a file to a sum of the same schema; false if it is not of that kind.
+bool ProfileSum::add_words(const MethodView& view, std::string_view name, Known& known) {
+  MethodProfile& sum = *known.sum;
+  const bool same = known.plain && view.version == known.version && view.tables == 0 &&
+                    view.table_bytes.empty() && view.counts.size() == sum.counts.size() &&
+                    std::ranges::equal(known.desc, view.desc.subspan(kHandle));
+  if (!same) return false;
+  report_.saturated += add_saturating(sum.counts, view.counts);
+  report_.saturated += add_saturating(sum.estimates, view.estimates);
+  const std::pair<uint64_t*, uint64_t> fields[] = {{&sum.calls, view.calls},
+                                                   {&sum.sampled_calls, view.sampled_calls},
+                                                   {&sum.iterations, view.iterations},
+                                                   {&sum.bursts, view.bursts}};
+  for (const auto& [field, value] : fields) {
+    report_.saturated += profile::add_saturating(*field, value) ? 1 : 0;
+  }
+  if (sum.interval != view.interval) sum.interval = 0;
+  if (sum.name < name) sum.name = name;
+  ++report_.merged;
+  return true;
+}
+
+void ProfileSum::add(UpfReader& file, const UpfReader::Segment& segment, Weight weight) {
+  if (segment.has_info) {
+    ProfileInfo info = segment.info;
+    info.weight = mul_div(info.weight, weight.numerator, weight.denominator, report_.saturated);
+    info_ += info;
+  }
+  for (const UpfReader::Group& group : segment.groups) {
+    file.read(segment, group, [&](const MethodView& view, std::string_view name) {
+      const size_t dropped = report_.dropped.size();
+      add(view, name, weight);
+      if (report_.dropped.size() == dropped) return;
+      file.warn(group.offset, "a method that breaks a rule, or of another schema, was left out");
+    });
+  }
+}
+
+}  // namespace uptier::profile
+
+namespace uptier {
+namespace {
+
+template <typename T>
+void unite(std::vector<T>& into, const std::vector<T>& from) {
+  std::vector<T> all;
+  std::ranges::set_union(into, from, std::back_inserter(all));
+  into = std::move(all);
+}
+
+}  // namespace
+
+ProfileInfo& ProfileInfo::operator+=(const ProfileInfo& other) {
+  const bool first = *this == ProfileInfo{};
+  engine = std::max(engine, other.engine);
+  host = std::max(host, other.host);
+  schedule = std::max(schedule, other.schedule);
+  time = std::max(time, other.time);
+  profile::add_saturating(runs, other.runs);
+  profile::add_saturating(weight, other.weight);
+  if (!first && other != ProfileInfo{} && interval != other.interval) interval = 0;
+  if (first) interval = other.interval;
+  unite(modules, other.modules);
+  unite(uploads, other.uploads);
+  profile::add_saturating(forgotten, other.forgotten);
+  if (uploads.size() > kMaxUploads) {
+    const size_t over = uploads.size() - kMaxUploads;
+    uploads.erase(uploads.begin(), uploads.begin() + static_cast<ptrdiff_t>(over));
+    profile::add_saturating(forgotten, over);
+  }
+  return *this;
+}
+
+bool looks_like_profile(std::span<const std::byte> file) {
+  if (file.size() < profile::kIdbHeader) return file.empty();
+  const Result<profile::IdbHeader> header = profile::read_idb_header(file);
+  if (!header.ok()) return false;
+  const bool record =
+      header->type >= profile::kFirstUpfType && header->type <= profile::kLastUpfType;
+  return record || header->type == profile::kIdbFileHeader ||
+         header->type == profile::kIdbStringTable;
+}
+
+Result<ProfileFile> profile_from_file(std::span<const std::byte> file) {
+  ProfileFile result;
+  if (file.empty()) return result;
+  profile::UpfReader reader(file);
+  const auto& segments = reader.segments();
+  const bool ours =
+      std::ranges::any_of(segments, [](const auto& s) { return s.headed || !s.groups.empty(); });
+  if (!ours) {
+    const std::string why = reader.warnings().empty() ? "it ends" : reader.warnings().front();
+    return Error{ErrorCode::kCorruptInput, "no profile file: " + why};
+  }
+  std::vector<const ProfileInfo*> infos;
+  for (const auto& segment : segments) infos.push_back(&segment.info);
+  const std::vector<profile::UploadFate> fates = profile::plan_uploads(infos);
+  profile::ProfileSum sum;
+  for (size_t i = 0; i < segments.size(); ++i) {
+    if (fates[i] == profile::UploadFate::kSummed) sum.add(reader, segments[i]);
+    if (fates[i] != profile::UploadFate::kConflict) continue;
+    reader.warn(segments[i].offset, "a segment that shares some runs with others was left out");
+  }
+  result.info = sum.info();
+  result.report = sum.report();
+  result.profile = sum.take();
+  result.truncated = reader.truncated();
+  result.warnings = reader.warnings();
+  result.skipped = reader.skipped();
+  return result;
+}
+
+}  // namespace uptier

@@ -1,0 +1,70 @@
+// upf_merge.h: sums profile files without making a Profile of each.
+//
+// Law: the sum is that of merge() over the profiles, in any order; a run is in it once. Where a
+// method meets a sum of the same schema that is all counts, words are added as they lie in the
+// file; the schema is then known from its bytes. All others take the way through MethodProfile.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "profile/upf_read.h"
+#include "uptier/profile_file.h"
+
+namespace uptier::profile {
+
+// What becomes of an upload when several are summed.
+enum class UploadFate : uint8_t {
+  kSummed,    // none of its runs is in the sum, or it names none
+  kKnown,     // all of them are: it adds nothing
+  kConflict,  // some are, so neither adding it nor leaving it out would be right
+};
+
+// Decides for each; those with more runs go first, of equal ones the first. A pure function.
+std::vector<UploadFate> plan_uploads(std::span<const ProfileInfo* const> uploads);
+
+// How a profile counts in a sum: its numbers times numerator / denominator.
+struct Weight {
+  uint64_t numerator = 1;
+  uint64_t denominator = 1;
+
+  bool is_one() const { return numerator == denominator; }
+};
+
+class ProfileSum {
+ public:
+  ProfileSum() = default;
+  ProfileSum(const ProfileSum&) = delete;
+  ProfileSum& operator=(const ProfileSum&) = delete;
+
+  // Adds one method. Malformed ones are counted in the report's `dropped`.
+  void add(const MethodView& view, std::string_view name, Weight weight = {});
+  void add(MethodProfile method, Weight weight = {});
+  // Adds all that a segment holds.
+  void add(UpfReader& file, const UpfReader::Segment& segment, Weight weight = {});
+
+  const ProfileInfo& info() const { return info_; }
+  const MergeReport& report() const { return report_; }
+  const Profile& profile() const { return sum_; }
+  Profile take() { return std::move(sum_); }
+
+ private:
+  struct Known {
+    Bytes desc;  // from the cfg hash on
+    uint32_t version = 0;
+    bool plain = false;  // all words are counts of their own
+    MethodProfile* sum = nullptr;
+  };
+
+  Known* find_known(const MethodKey& key);
+  bool add_words(const MethodView& view, std::string_view name, Known& known);
+  void know(const MethodKey& key, const MethodView* view);
+
+  Profile sum_;
+  std::map<MethodKey, Known> known_;
+  std::map<MethodKey, Known>::iterator next_ = known_.end();  // files have methods in one order
+  ProfileInfo info_;
+  MergeReport report_;
+};
+
+}  // namespace uptier::profile

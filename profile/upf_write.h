@@ -1,0 +1,24 @@
+// upf_write.h: a profile becomes a segment of a file.
+#pragma once
+
+#include <string_view>
+
+#include "profile/upf_format.h"
+#include "uptier/profile_file.h"
+
+namespace uptier::profile {
+
+// Appends "stored, raw, bytes": with zstd where the bytes are many and shrink by an eighth or more.
+void append_packed(ByteSpan raw, Bytes& out);
+
+// Appends a record of ours: header, payload, padding, both checksums.
+void append_record(UpfKind kind, uint32_t sequence, ByteSpan payload, Bytes& out);
+
+// Returns the key of the group that a method belongs to.
+std::string group_key(const MethodProfile& method);
+
+// Names a run by its time and a hash of what it has seen; `nonce` tells runs apart that have seen
+// the same within one second.
+UploadId make_upload_id(const Profile& profile, uint64_t time, uint64_t nonce);
+
+}  // namespace uptier::profile

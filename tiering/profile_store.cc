@@ -1,0 +1,248 @@
+#include "tiering/profile_store.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+#include "profile/text.h"
+#include "profile/upf_file.h"
+#include "profile/upf_merge.h"
+#include "profile/upf_write.h"
+
+namespace uptier::tiering {
+namespace {
+
+constexpr uint64_t kDecayParts = 1 << 20;
+
+std::string host_name() {
+  char name[256] = {};
+  (void)::gethostname(name, sizeof name - 1);
+  std::string host = name;
+  std::ranges::replace(host, '/', '_');
+  return host;
+}
+
+bool exists(const std::string& path) {
+  struct stat info;
+  return ::lstat(path.c_str(), &info) == 0;
+}
+
+std::string expand(const std::string& pattern) {
+  return profile::expand_name(
+      pattern,
+      {static_cast<uint64_t>(::getpid()), host_name(), static_cast<uint64_t>(std::time(nullptr))},
+      exists);
+}
+
+// The lock of whatever file has the name; an empty one is made where there is none.
+class FileLock {
+ public:
+  explicit FileLock(const std::string& path) {
+    for (int tries = 0; tries < 1000 && fd_ < 0 && error_ == 0; ++tries) attempt(path);
+    if (fd_ < 0 && error_ == 0) error_ = EBUSY;
+  }
+  ~FileLock() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+  Status status(const std::string& path) const {
+    if (error_ == 0) return {};
+    const char* text = strerrordesc_np(error_);
+    return Error{ErrorCode::kIo, path + ": cannot lock the file: " + (text ? text : "unknown")};
+  }
+
+ private:
+  void attempt(const std::string& path) {
+    int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+    if (fd < 0) {
+      if (errno != EINTR) error_ = errno;
+      return;
+    }
+    int locked;
+    do { locked = ::flock(fd, LOCK_EX); } while (locked != 0 && errno == EINTR);
+    if (locked != 0) error_ = errno;
+    // Replaced while this waited?
+    struct stat mine, now;
+    bool same = locked == 0 && ::fstat(fd, &mine) == 0 && ::lstat(path.c_str(), &now) == 0 &&
+                mine.st_ino == now.st_ino && mine.st_dev == now.st_dev;
+    if (same) {
+      fd_ = fd;
+    } else {
+      ::close(fd);
+    }
+  }
+
+  int fd_ = -1;
+  int error_ = 0;
+};
+
+// Brings counts to another schema of the same code: of slots that both have.
+void conform(MethodProfile& m, const Schema& schema) {
+  MethodProfile to;
+  to.schema = schema;
+  to.counts.resize(schema.words());
+  to.estimates.resize(schema.words());
+  for (const Slot& slot : schema.slots) {
+    const Slot* from = m.schema.find(slot.kind, slot.site);
+    if (from == nullptr) continue;
+    std::copy_n(m.counts.begin() + from->word, slot.words, to.counts.begin() + slot.word);
+    std::copy_n(m.estimates.begin() + from->word, slot.words, to.estimates.begin() + slot.word);
+    auto table = m.tables.find({slot.kind, slot.site});
+    if (table != m.tables.end()) to.tables.insert(m.tables.extract(table));
+  }
+  m.schema = std::move(to.schema);
+  m.counts = std::move(to.counts);
+  m.estimates = std::move(to.estimates);
+  m.tables = std::move(to.tables);
+}
+
+bool is_empty(const MethodProfile& m) {
+  auto none = [](uint64_t count) { return count == 0; };
+  return m.calls == 0 && m.iterations == 0 && m.tables.empty() &&
+         std::ranges::all_of(m.counts, none);
+}
+
+}  // namespace
+
+ProfileStore::ProfileStore(const std::string& pattern) : path_(expand(pattern)) {
+  report_.file = path_;
+  Result<MappedFile> file = MappedFile::open(path_);
+  if (!file) {
+    if (file.error().code != ErrorCode::kNotFound) report_.problem = file.error().message;
+    return;
+  }
+  file_ = std::move(*file);
+  if (file_.bytes().empty()) return;
+  reader_ = std::make_unique<profile::UpfReader>(file_.bytes());
+  std::vector<const ProfileInfo*> infos;
+  for (const auto& s : reader_->segments()) infos.push_back(&s.info);
+  std::vector<profile::UploadFate> fates = profile::plan_uploads(infos);
+  uint64_t weight = 0;
+  for (size_t i = 0; i < infos.size(); ++i) {
+    if (fates[i] != profile::UploadFate::kSummed) continue;
+    summed_.insert(i);
+    report_.runs += infos[i]->runs;
+    weight += infos[i]->weight;
+  }
+  runs_ = std::max(static_cast<double>(weight) / ProfileInfo::kRunWeight, 1.0);
+  if (!reader_->warnings().empty()) {
+    report_.problem = path_ + ": " + reader_->warnings().front();
+  } else if (reader_->truncated()) {
+    report_.problem = path_ + ": it ends early; what precedes is used";
+  }
+}
+
+void ProfileStore::load_segments(const std::function<bool(std::string_view key)>& wanted,
+                                 Profile& into) {
+  profile::ProfileSum sum;
+  for (size_t i : summed_) {
+    const auto& segment = reader_->segments()[i];
+    for (const auto& group : segment.groups) {
+      if (!wanted(group.key)) continue;
+      reader_->read(segment, group, [&](const profile::MethodView& view, std::string_view name) {
+        sum.add(view, name);
+      });
+    }
+  }
+  into.methods.merge(sum.take().methods);
+  if (report_.problem.empty() && !reader_->warnings().empty()) {
+    report_.problem = path_ + ": " + reader_->warnings().front();
+  }
+}
+
+void ProfileStore::load(uint64_t module_key) {
+  const std::string defining = profile::hex(module_key).substr(2) + ";";
+  load_segments([&](std::string_view key) { return key.starts_with(defining); }, saved_);
+}
+
+std::unique_ptr<SavedMethod> ProfileStore::find(const MethodKey& key, const std::string& name) {
+  if (reader_ == nullptr) return nullptr;
+  if (loaded_.insert(key.module_key).second) load(key.module_key);
+  auto at = saved_.methods.lower_bound({key.module_key, 0});
+  bool module_known = at != saved_.methods.end() && at->first.module_key == key.module_key;
+  const MethodProfile* found = saved_.find(key);
+  if (!module_known) {
+    if (others_ == nullptr) {
+      others_ = std::make_unique<Profile>();
+      load_segments([](std::string_view) { return true; }, *others_);
+      for (const auto& [k, m] : others_->methods) {
+        auto [entry, added] = by_name_.emplace(m.name, &m);
+        if (!added) entry->second = nullptr;
+      }
+    }
+    auto other = by_name_.find(name);
+    if (other != by_name_.end() && !name.empty()) found = other->second;
+  }
+  if (found == nullptr) return nullptr;
+  auto saved = std::make_unique<SavedMethod>();
+  saved->profile = *found;
+  saved->profile.key = key;
+  saved->runs = runs_;
+  saved->recovered = !module_known;
+  return saved;
+}
+
+ProfileInfo ProfileStore::info_now() {
+  ProfileInfo info;
+  info.engine = "uptier 0.1.0";
+  info.host = host_name();
+  info.time = static_cast<uint64_t>(std::time(nullptr));
+  info.runs = 1;
+  info.weight = ProfileInfo::kRunWeight;
+  return info;
+}
+
+namespace {
+
+// Splits what is saved into what stays and what fades; drops what is of other code.
+void sort_out(Profile& saved, const Profile& run, const ProfileStore::Fates& fates, Profile& stay,
+              Profile& fade) {
+  for (auto& [key, m] : saved.methods) {
+    auto fate = fates.find(key);
+    bool known = fate != fates.end();
+    if (known && fate->second.cfg_hash != m.schema.cfg_hash) continue;
+    const MethodProfile* fresh = run.find(key);
+    if (fresh != nullptr && fresh->schema != m.schema) conform(m, fresh->schema);
+    bool keep = known && fate->second.keep;
+    (keep ? stay : fade).methods.emplace(key, std::move(m));
+  }
+}
+
+}  // namespace
+
+Status ProfileStore::save(Profile run, const Fates& fates, ProfileInfo info, const std::string& log,
+                          double decay) {
+  FileLock lock(path_);
+  if (Status s = lock.status(path_); !s) return s;
+  Result<MappedFile> file = MappedFile::open(path_);
+  if (!file) return file.error();
+  Result<ProfileFile> saved = profile_from_file(file->bytes());
+  if (!saved) return Error{saved.error().code, path_ + ": left alone: " + saved.error().message};
+  // The hash is over what was seen, the time and the process: runs that saw the same stay two.
+  struct timespec now = {};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  auto nonce = static_cast<uint64_t>(::getpid()) << 32 ^ static_cast<uint64_t>(now.tv_nsec) ^
+               static_cast<uint64_t>(now.tv_sec) << 30;
+  info.uploads = {profile::make_upload_id(run, info.time, nonce)};
+
+  auto parts = static_cast<uint64_t>(decay * static_cast<double>(kDecayParts));
+  Profile stay, fade;
+  sort_out(saved->profile, run, fates, stay, fade);
+  (void)scale(fade, parts, kDecayParts);
+  std::erase_if(fade.methods, [](const auto& item) { return is_empty(item.second); });
+  for (const Profile* part : {&stay, &fade}) merge(run, *part);
+  std::erase_if(run.methods, [](const auto& item) { return is_empty(item.second); });
+  saved->info.weight = static_cast<uint64_t>(static_cast<double>(saved->info.weight) * decay);
+  info += saved->info;
+  return profile::replace_file(path_, profile_to_file(run, info, log));
+}
+
+}  // namespace uptier::tiering

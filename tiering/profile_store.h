@@ -1,0 +1,79 @@
+// ProfileStore: the profile of earlier processes, and where this one's goes.
+//
+//   open: map the file --> find: read the groups of a module when its first method is asked for
+//   save: lock, read what is there by now, fade it, add what this process saw, replace
+//
+// Two processes that end together do not lose each other's: each reads what the other wrote. The
+// lock is on the file itself; who gets the lock of a file that has been replaced meanwhile takes
+// the new one's.
+//
+//   Thread: the caller holds the runtime's state mutex.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "profile/upf_read.h"
+#include "tiering/mapped_file.h"
+#include "uptier/profile_file.h"
+#include "uptier/report.h"
+
+namespace uptier::tiering {
+
+// What the file has of one method.
+struct SavedMethod {
+  MethodProfile profile;
+  double runs = 1;         // that it stands for
+  bool recovered = false;  // it is that of a method of another module
+  bool trusted = false;    // code was made from it alone
+  bool drifted = false;    // and turned out not to be what happens now
+};
+
+class ProfileStore {
+ public:
+  // Opens the file that `pattern` names, which need not exist. What is wrong with it is in
+  // report().
+  explicit ProfileStore(const std::string& pattern);
+
+  // Returns what is known of a method, or null. Without a method of that key, one of another module
+  // with the same name, where only one has it: whose code has to be the same, see is_of.
+  std::unique_ptr<SavedMethod> find(const MethodKey& key, const std::string& name);
+
+  // What save() has to know of a method of this process.
+  struct Fate {
+    bool keep = false;  // what is saved of it does not fade
+    uint64_t cfg_hash = 0;
+  };
+  using Fates = std::map<MethodKey, Fate>;
+
+  // Adds what this process has seen to the file. `decay` is what the saved counts still count for.
+  Status save(Profile run, const Fates& fates, ProfileInfo info, const std::string& log,
+              double decay);
+
+  // Returns who this is and when.
+  static ProfileInfo info_now();
+
+  SavedReport& report() { return report_; }
+  const SavedReport& report() const { return report_; }
+
+ private:
+  void load(uint64_t module_key);
+  void load_segments(const std::function<bool(std::string_view key)>& wanted, Profile& into);
+
+  std::string path_;
+  MappedFile file_;
+  std::unique_ptr<profile::UpfReader> reader_;
+  std::set<size_t> summed_;  // the segments that count
+  std::set<uint64_t> loaded_;
+  Profile saved_;                    // of the modules that were asked for
+  std::unique_ptr<Profile> others_;  // all of the file, once a module was not in it
+  std::map<std::string, const MethodProfile*> by_name_;  // of others_; null where two have it
+  double runs_ = 1;
+  SavedReport report_;
+};
+
+}  // namespace uptier::tiering

@@ -1,0 +1,260 @@
+// uptier profile: show, overlap, diff, top, check, export.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+
+#include "profile/algebra.h"
+#include "profile/export.h"
+#include "profile/text.h"
+#include "profile/upf_file.h"
+#include "profile/upf_read.h"
+#include "tiering/mapped_file.h"
+#include "tools/commands.h"
+#include "tools/profile_commands.h"
+#include "tools/profile_json.h"
+
+namespace uptier::tools {
+namespace {
+
+using tiering::MappedFile;
+
+int fail(int code, const std::string& what) {
+  std::fprintf(stderr, "uptier: %s\n", what.c_str());
+  return code;
+}
+
+int exit_code(const Error& e) { return e.code == ErrorCode::kCorruptInput ? kCorrupt : kFailed; }
+
+bool is_trace(std::span<const std::byte> bytes) {
+  uint16_t type = 0;
+  if (bytes.size() < 6 || std::memcmp(bytes.data(), "IIDB", 4) != 0) return false;
+  std::memcpy(&type, bytes.data() + 4, sizeof type);
+  return type == 0x5500;
+}
+
+Result<ProfileFile> from_trace(std::span<const std::byte> bytes) {
+  Result<TraceProfile> trace = profile_from_trace(bytes);
+  if (!trace) return trace.error();
+  ProfileFile file;
+  file.profile = std::move(trace->profile);
+  file.report = std::move(trace->report);
+  file.truncated = trace->truncated;
+  file.skipped = trace->skipped;
+  file.info.runs = 1;
+  file.info.weight = ProfileInfo::kRunWeight;
+  return file;
+}
+
+Result<ProfileFile> from_text(std::span<const std::byte> bytes) {
+  Result<Profile> p = parse_profile({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!p) return p.error();
+  ProfileFile file;
+  file.profile = std::move(*p);
+  return file;
+}
+
+// Says what is wrong with a file that could be read.
+void tell(const std::string& path, const ProfileFile& file) {
+  for (const std::string& w : file.warnings) fail(kOk, path + ": " + w);
+  if (file.skipped > file.warnings.size()) {
+    fail(kOk, path + ": " + std::to_string(file.skipped - file.warnings.size()) + " more of these");
+  }
+  if (file.truncated) fail(kOk, path + ": it ends early; what precedes was read");
+  if (!file.report.dropped.empty()) {
+    fail(kOk, path + ": " + std::to_string(file.report.dropped.size()) +
+                  " profiles of methods whose code changed were left out");
+  }
+  if (file.report.saturated != 0) {
+    fail(kOk, path + ": " + std::to_string(file.report.saturated) + " counts stopped at 2^64-1");
+  }
+}
+
+int read(const std::string& path, ProfileFile& file) {
+  Result<ProfileFile> read = load_profile(path);
+  if (!read) return fail(exit_code(read.error()), read.error().message);
+  file = std::move(*read);
+  tell(path, file);
+  return kOk;
+}
+
+int write(const std::string& path, const Profile& profile, const ProfileInfo& info) {
+  if (Status s = profile::replace_file(path, profile_to_file(profile, info)); !s) {
+    return fail(kFailed, s.error().message);
+  }
+  return kOk;
+}
+
+std::string time_text(uint64_t time) {
+  auto seconds = static_cast<std::time_t>(time);
+  std::tm parts = {};
+  char text[64];
+  if (time == 0 || gmtime_r(&seconds, &parts) == nullptr) return "-";
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts);
+  return text;
+}
+
+unsigned long long ull(uint64_t n) { return n; }
+
+void print_info(const ProfileInfo& i) {
+  std::printf("runs      %llu (weight %.3f), uploads known %zu, forgotten %llu\n", ull(i.runs),
+              static_cast<double>(i.weight) / ProfileInfo::kRunWeight, i.uploads.size(),
+              ull(i.forgotten));
+  std::printf("latest    %s on %s, %s\n", time_text(i.time).c_str(),
+              i.host.empty() ? "-" : i.host.c_str(), i.engine.empty() ? "-" : i.engine.c_str());
+  std::printf("schedule  interval %llu%s%s\nmodules  ", ull(i.interval),
+              i.schedule.empty() ? "" : ", ", i.schedule.c_str());
+  for (uint64_t m : i.modules) std::printf(" %s", profile::hex(m).c_str());
+  std::printf("\n");
+}
+
+void print_summary(const Profile& p) {
+  profile::Summary s = profile::summarize(p);
+  std::printf(
+      "methods   %llu; blocks %llu, %llu of them executed; executions %.6Lg, at most %llu\n",
+      ull(s.methods), ull(s.sites), ull(s.seen), s.total, ull(s.greatest));
+  for (const profile::Percentile& c : s.percentiles) {
+    if (c.sites == 0) continue;
+    std::printf("  %6.2f %% of executions in %llu blocks of at least %llu\n", 100 * c.cutoff,
+                ull(c.sites), ull(c.least));
+  }
+}
+
+void print_top(const Profile& p, uint64_t n) {
+  long double all = 0;
+  std::vector<std::pair<long double, const MethodProfile*>> order;
+  for (const auto& [key, m] : p.methods) {
+    order.emplace_back(profile::executions(m), &m);
+    all += order.back().first;
+  }
+  std::ranges::stable_sort(order, std::greater<>{}, [](const auto& item) { return item.first; });
+  std::printf("%-32s %8s %14s %12s %12s\n", "method", "share", "executions", "calls", "samples");
+  for (size_t i = 0; i < std::min<size_t>(order.size(), n); ++i) {
+    const auto& [mass, m] = order[i];
+    std::printf("%-32.32s %7.2f%% %14.6Lg %12llu %12llu\n", m->name.c_str(),
+                all > 0 ? static_cast<double>(100 * mass / all) : 0, mass, ull(m->calls),
+                ull(m->sampled_calls + m->bursts));
+  }
+}
+
+int show_log(const std::string& path) {
+  Result<MappedFile> file = MappedFile::open(path);
+  if (!file) return fail(kFailed, file.error().message);
+  profile::UpfReader reader(file->bytes());
+  for (const auto& segment : reader.segments()) std::fputs(reader.log(segment).c_str(), stdout);
+  return kOk;
+}
+
+}  // namespace
+
+Result<ProfileFile> load_profile(const std::string& path) {
+  Result<MappedFile> file = MappedFile::open(path);
+  if (!file) return file.error();
+  std::span<const std::byte> bytes = file->bytes();
+  Result<ProfileFile> read = is_trace(bytes)             ? from_trace(bytes)
+                             : looks_like_profile(bytes) ? profile_from_file(bytes)
+                                                         : from_text(bytes);
+  if (read) return read;
+  return Error{ErrorCode::kCorruptInput, path + ": " + read.error().message};
+}
+
+int profile_show(const ProfileShowCommand& c) {
+  if (c.log) return show_log(c.file);
+  ProfileFile file;
+  if (int code = read(c.file, file); code != kOk) return code;
+  if (!c.method.empty()) {
+    std::erase_if(file.profile.methods,
+                  [&](const auto& item) { return item.second.name != c.method; });
+    if (file.profile.methods.empty()) return fail(kFailed, c.file + ": no method " + c.method);
+    if (!c.json) std::fputs(to_text(file.profile).c_str(), stdout);
+  }
+  if (c.json) {
+    const std::string text = profile_json(file.profile);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  } else if (c.method.empty()) {
+    print_info(file.info);
+    print_summary(file.profile);
+    print_top(file.profile, c.top);
+  }
+  return kOk;
+}
+
+int profile_overlap(const std::string& a, const std::string& b) {
+  ProfileFile first, second;
+  if (int code = read(a, first); code != kOk) return code;
+  if (int code = read(b, second); code != kOk) return code;
+  OverlapReport r = compare(first.profile, second.profile);
+  print_overlap(r);
+  return kOk;
+}
+
+int profile_diff(const std::string& a, const std::string& b, uint64_t top, const std::string& out) {
+  ProfileFile first, second;
+  if (int code = read(a, first); code != kOk) return code;
+  if (int code = read(b, second); code != kOk) return code;
+  OverlapReport r = compare(first.profile, second.profile);
+  std::ranges::sort(r.methods, std::greater<>{},
+                    [](const MethodOverlap& m) { return std::fabs(m.share_b - m.share_a); });
+  std::printf("overlap %.6f\n%-32s %9s %9s %9s %9s\n", r.program.value, "method", "share a",
+              "share b", "moved", "overlap");
+  for (size_t i = 0; i < std::min<size_t>(r.methods.size(), top); ++i) {
+    const MethodOverlap& m = r.methods[i];
+    std::printf("%-32.32s %9.4f %9.4f %+9.4f %9.4f%s\n", m.name.c_str(), m.share_a, m.share_b,
+                m.share_b - m.share_a, m.value, m.mismatched ? "  other code" : "");
+  }
+  if (out.empty()) return kOk;
+  uint64_t missing = profile::subtract(second.profile, first.profile);
+  if (missing != 0) {
+    fail(kOk, std::to_string(missing) + " counts of " + b + " were less than those of " + a);
+  }
+  second.info.uploads.clear();  // what is left is not the sum of any runs
+  return write(out, second.profile, second.info);
+}
+
+int profile_top(const std::string& path, uint64_t n, const std::string& out) {
+  ProfileFile file;
+  if (int code = read(path, file); code != kOk) return code;
+  print_top(file.profile, n);
+  if (out.empty()) return kOk;
+  file.info.uploads.clear();
+  return write(out, profile::top(file.profile, n), file.info);
+}
+
+int profile_check(const std::vector<std::string>& files) {
+  int worst = kOk;
+  for (const std::string& path : files) {
+    Result<ProfileFile> read = load_profile(path);
+    if (!read) {
+      worst = std::max(worst, fail(exit_code(read.error()), read.error().message));
+      continue;
+    }
+    tell(path, *read);
+    bool whole = read->skipped == 0 && !read->truncated && read->report.dropped.empty();
+    if (!whole) worst = kCorrupt;
+    std::printf("%s: %s; %zu methods, %llu runs\n", path.c_str(), whole ? "whole" : "damaged",
+                read->profile.methods.size(), ull(read->info.runs));
+  }
+  return worst;
+}
+
+int profile_export(const std::string& path, const std::string& format, const std::string& out) {
+  ProfileFile file;
+  if (int code = read(path, file); code != kOk) return code;
+  const Profile& p = file.profile;
+  std::string text = format == "json"     ? profile_json(p)
+                     : format == "csv"    ? profile::to_csv(p)
+                     : format == "tsv"    ? profile::to_tsv(p)
+                     : format == "lcov"   ? profile::to_lcov(p)
+                     : format == "folded" ? profile::to_folded(p)
+                     : format == "text"   ? to_text(p)
+                                          : profile::to_llvm_text(p);
+  if (out.empty()) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return kOk;
+  }
+  Status s = profile::replace_file(out, std::as_bytes(std::span(text)));
+  return s ? kOk : fail(kFailed, s.error().message);
+}
+
+}  // namespace uptier::tools
