@@ -2,6 +2,7 @@
 // under every stress plan, and so do its errors.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -33,6 +34,7 @@ const CalcProgram kPrograms[] = {
 struct CalcMode {
   const char* name;
   const char* flags;
+  const char* forces = "";  // what stress must have forced at least once, somewhere
 };
 
 const CalcMode kModes[] = {
@@ -48,9 +50,10 @@ const CalcMode kModes[] = {
     {"osr_at_every_loop", "--stress=osr=all"},
     {"copies_to_and_fro", "-O policy=never --stress=copy=every:3"},
     {"versions_to_and_fro", "-O policy=always -O flush_first=1 -O workers=0 --stress=flip=every:2"},
-    {"guards_fail", "--stress=guard=all"},
-    {"guards_fail_at_random", "-O workers=0 --stress=guard=random:0.05:7"},
-    {"guards_fail_in_optimized_code", "--tier=optimized --stress=guard=every:17"},
+    {"guards_fail", "-O policy=always -O flush_first=4 -O workers=0 --stress=guard=all", "guard"},
+    {"guards_fail_at_random",
+     "-O policy=always -O flush_first=4 -O workers=0 --stress=guard=random:0.05:7", "guard"},
+    {"guards_fail_in_optimized_code", "--tier=optimized --stress=guard=every:17", "guard"},
     {"late_compiler", "--stress=delay=all"},
     {"little_room", "-O policy=always -O flush_first=2 -O code_budget=131072"},
 };
@@ -81,6 +84,21 @@ std::string name_of(const testing::TestParamInfo<std::tuple<CalcProgram, CalcMod
 INSTANTIATE_TEST_SUITE_P(Programs, CalcMatrix,
                          testing::Combine(testing::ValuesIn(kPrograms), testing::ValuesIn(kModes)),
                          name_of);
+
+// A stress run that forced nothing has tested nothing.
+TEST(CalcStress, forces_guards_in_every_program) {
+  for (const CalcMode& mode : kModes) {
+    if (*mode.forces == 0) continue;
+    for (const CalcProgram& program : kPrograms) {
+      RunResult r = run_calc(std::string("--report ") + mode.flags + " " + path_of(program.name));
+      EXPECT_EQ(r.out, program.prints) << mode.name;
+      size_t at = r.err.find(std::string(mode.forces) + " ", r.err.find("stress: "));
+      ASSERT_NE(at, std::string::npos) << program.name << " " << mode.name;
+      EXPECT_GT(std::atoi(r.err.c_str() + at + std::strlen(mode.forces)), 0)
+          << program.name << " " << mode.name;
+    }
+  }
+}
 
 // Small programs, each in every mode.
 class Calc : public testing::Test {
