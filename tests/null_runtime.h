@@ -22,6 +22,7 @@ class NullRuntime : public Runtime {
   void flush() override {}
   Report report() const override { return {}; }
   Profile profile() const override { return {}; }
+  Status save_profile() override { return {}; }
   std::vector<LoopReport> loops() const override { return {}; }
   std::vector<LogRecord> read_log() override { return {}; }
   Result<std::string> ir(MethodId) override { return std::string(); }
