@@ -57,8 +57,8 @@ class Observer {
   void take_trap(Method& m, uint32_t thread, SiteId block, uint64_t frames);
   // Asks the policy about a method after a note, and logs the answer.
   Decision ask(Method& m, const sampler::Note& note, const SystemSnapshot& system);
-  // Logs what was decided elsewhere.
-  void log(const Method& m, std::string action, std::string reason);
+  // Logs what was decided elsewhere, or (without inputs) noticed.
+  void log(const Method& m, std::string action, std::string reason, std::string inputs = {});
 
   // Returns the sum over the streams of a method.
   MethodProfile profile_of(const Method& m) const;

@@ -105,6 +105,7 @@ Report RuntimeImpl::report() const {
   r.code_bytes_in_service = space_->bytes_in_service();
   r.code_bytes_freed = space_->bytes_freed();
   r.compile_ns_total = compile_ns_total_;
+  r.compile_rate_ns = compile_rate_.ns();
   if (budget_) r.overhead_share = budget_->spent_share();
   return r;
 }
