@@ -35,6 +35,16 @@ Decision ask(const MethodSnapshot& m, const SystemSnapshot& s = {}, const Policy
   return decide(m, s, o);
 }
 
+// In optimized code that has run for long since, and of which 30 % are laid out wrongly.
+void drifted(MethodSnapshot& m) {
+  m.tier = Tier::kOptimized;
+  m.optimized_versions = 1;
+  m.sampled_work = 1'000'000;
+  m.version_calls = 900;
+  m.drift = 0.3;
+  m.drift_samples = 256;
+}
+
 struct Row {
   const char* what;
   std::function<void(MethodSnapshot&, SystemSnapshot&, PolicyOptions&)> change;
@@ -80,6 +90,99 @@ const Row kRows[] = {
      Action::kKeep,
      {},
      "already optimized"},
+    {"optimized for another phase",
+     [](auto& m, auto&, auto&) { drifted(m); },
+     Action::kSpecialize,
+     {},
+     "drift of 30.0 %"},
+    {"optimized for nearly the same",
+     [](auto& m, auto&, auto&) {
+       drifted(m);
+       m.drift = 0.019;
+     },
+     Action::kKeep,
+     {},
+     "already optimized"},
+    {"drift, but few samples of the version",
+     [](auto& m, auto&, auto&) {
+       drifted(m);
+       m.drift_samples = 255;
+     },
+     Action::kKeep,
+     {},
+     "255 samples of the version, 256 needed"},
+    {"drift again",
+     [](auto& m, auto&, auto&) {
+       drifted(m);
+       m.drift_versions = 3;
+     },
+     Action::kKeep,
+     {},
+     "2048 needed"},
+    {"drift again, long after",
+     [](auto& m, auto&, auto&) {
+       drifted(m);
+       m.drift_versions = 3;
+       m.drift_samples = 2048;
+     },
+     Action::kSpecialize,
+     {},
+     "3 times before"},
+    {"drift that costs less than a compilation",
+     [](auto& m, auto&, auto&) {
+       drifted(m);
+       m.version_calls = 10;
+     },
+     Action::kKeep,
+     {},
+     "a compilation"},
+    {"drift once too often",
+     [](auto& m, auto&, auto&) {
+       drifted(m);
+       m.optimized_versions = 8;
+     },
+     Action::kKeep,
+     {},
+     "too often"},
+    {"drift, another on its way",
+     [](auto& m, auto&, auto&) {
+       drifted(m);
+       m.optimized_requested = true;
+     },
+     Action::kKeep,
+     {},
+     "on its way"},
+    {"drift, always, but too early",
+     [](auto& m, auto&, auto& o) {
+       drifted(m);
+       m.drift_samples = 0;
+       o.mode = PolicyMode::kAlways;
+     },
+     Action::kKeep,
+     {},
+     "0 samples of the version"},
+    {"drift, always",
+     [](auto& m, auto&, auto& o) {
+       drifted(m);
+       m.version_calls = 0;
+       o.mode = PolicyMode::kAlways;
+     },
+     Action::kSpecialize,
+     {},
+     "policy always; drift"},
+    {"compiler measured to be slow",
+     [](auto&, auto& s, auto&) { s.compile_ns = 3500; },
+     Action::kKeep,
+     {},
+     "worth it from"},
+    {"compiler measured to be quick",
+     [](auto& m, auto& s, auto&) {
+       m.sampled_work = 20'000;
+       s.compile_ns = 200;
+     },
+     Action::kSpecialize,
+     {},
+     "compile 20 us"},
     {"on its way",
      [](auto& m, auto&, auto&) { m.optimized_requested = true; },
      Action::kKeep,

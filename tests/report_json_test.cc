@@ -23,8 +23,8 @@ using Keys = std::set<std::string>;
 TEST(ReportJson, has_every_field_of_the_report) {
   const json j = json::parse(report_json(test::sample_report()));
   EXPECT_EQ(keys(j), (Keys{"methods_registered", "code_bytes_in_service", "code_bytes_freed",
-                           "compile_ns_total", "overhead_share", "methods", "decisions", "losses",
-                           "stress"}));
+                           "compile_ns_total", "compile_rate_ns", "overhead_share", "methods",
+                           "decisions", "losses", "stress"}));
   EXPECT_EQ(keys(j["methods"][0]),
             (Keys{"method",      "name",        "module_key",    "function_index",  "hash",
                   "tier",        "calls",       "sampled_calls", "loop_iterations", "bursts",
@@ -33,8 +33,9 @@ TEST(ReportJson, has_every_field_of_the_report) {
                   "last_error"}));
   EXPECT_EQ(keys(j["methods"][0]["versions"][0]),
             (Keys{"tier", "copy", "osr_loop", "code_bytes", "compile_ns", "retired", "freed"}));
-  EXPECT_EQ(keys(j["decisions"][0]), (Keys{"sequence", "method", "method_name", "action", "reason",
-                                           "calls", "samples", "loop_iterations", "priority"}));
+  EXPECT_EQ(keys(j["decisions"][0]),
+            (Keys{"sequence", "method", "method_name", "action", "reason", "calls", "samples",
+                  "loop_iterations", "priority", "inputs"}));
   EXPECT_EQ(keys(j["losses"]),
             (Keys{"samples_without_copy", "slabs_refused", "flushes_delayed", "requests_dropped",
                   "compiles_failed", "code_refused", "evictions", "sink_errors", "log_records",
@@ -51,6 +52,7 @@ TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
   EXPECT_EQ(j["code_bytes_in_service"], 7112);
   EXPECT_EQ(j["code_bytes_freed"], 4096);
   EXPECT_EQ(j["compile_ns_total"], 2'510'000);
+  EXPECT_EQ(j["compile_rate_ns"], 412.5);
   EXPECT_EQ(j["losses"], (json{{"samples_without_copy", 1},
                                {"slabs_refused", 2},
                                {"flushes_delayed", 3},
@@ -142,7 +144,8 @@ TEST(ReportJson, decisions_are_those_of_the_report) {
                                      {"calls", 64},
                                      {"samples", 4},
                                      {"loop_iterations", 0},
-                                     {"priority", 16'666.5}}));
+                                     {"priority", 16'666.5},
+                                     {"inputs", "tier=1"}}));
   EXPECT_EQ(j["decisions"][2]["loop_iterations"], 8192);
 }
 

@@ -58,11 +58,11 @@ inline Report sample_report() {
   host.last_error = "host_code: block 3: add.i32: operand 2 is i64";
   r.methods = {main, hot, host};
   r.decisions = {
-      {1, MethodId(1), "hot", "keep", "1 samples, 2 needed", 32, 1, 0, 0},
+      {1, MethodId(1), "hot", "keep", "1 samples, 2 needed", 32, 1, 0, 0, ""},
       {2, MethodId(1), "hot", "specialize", "400 us so far, compile 250 us, 4 samples", 64, 4, 0,
-       16'666.5},
+       16'666.5, "tier=1"},
       {3, MethodId(0), "main", "recompile osr:3",
-       "one call: 900 us so far, compile 500 us, 0 samples", 1, 0, 8192, 1e5},
+       "one call: 900 us so far, compile 500 us, 0 samples", 1, 0, 8192, 1e5, ""},
   };
   r.losses = {1, 2, 3, 4, 5, 6, 8, 7, 9, 10, 11, 12};
   r.stress = {20, 1, 21, 2, 22, 3, 23, 4, 24, 5, 25, 6, 26, 7};
@@ -70,6 +70,7 @@ inline Report sample_report() {
   r.code_bytes_in_service = 7112;
   r.code_bytes_freed = 4096;
   r.compile_ns_total = 2'510'000;
+  r.compile_rate_ns = 412.5;
   r.overhead_share = 0.0087;
   return r;
 }

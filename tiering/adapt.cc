@@ -185,6 +185,7 @@ void RuntimeImpl::heed(Method& m, sampler::Verdict v) {
                         " from the baseline, noise explains " +
                         percent(m.convergence.last_allowed()));
     }
+    begin_phase(m);
     a.phase = Phase::kLearning;
     a.resting = false;
     return;  // sampled as it is until the next tick

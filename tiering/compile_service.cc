@@ -1,5 +1,7 @@
 // From a Plan to a Version: describe, verify, compile. What fails here never fails a running
 // method.
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -19,6 +21,13 @@ uint64_t now_ns() {
 }
 
 namespace {
+
+// Processor time of the calling thread.
+uint64_t thread_cpu_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
 
 bool is_real(Opcode op) { return op != Opcode::kProbe && op != Opcode::kLoopHeader; }
 
@@ -105,7 +114,7 @@ Result<std::unique_ptr<Version>> RuntimeImpl::make(Method& m, const Plan& plan) 
   if (stress_.active(StressKind::kCompile) && stress_.point(StressKind::kCompile)) {
     return Error{ErrorCode::kUnsupported, "compilation failed by the stress plan"};
   }
-  uint64_t start = now_ns();
+  uint64_t start = now_ns(), cpu = thread_cpu_ns();
   auto v = std::make_unique<Version>();
   v->tier = plan.tier;
   v->copy = plan.copy;
@@ -115,6 +124,7 @@ Result<std::unique_ptr<Version>> RuntimeImpl::make(Method& m, const Plan& plan) 
   Status s = m.info.own_code ? make_own(m, plan, *v) : make_ours(m, plan, *v);
   if (!s) return s.error();
   v->compile_ns = now_ns() - start;
+  v->compile_cpu_ns = thread_cpu_ns() - cpu;
   return v;
 }
 
@@ -187,7 +197,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
   if (!f) return f.error();
   CallPaths calls(*this, plan);
   Inlinees inlinees(*this, plan.use_profile);
-  jit::BodyProfile seen = known_profile(m, plan);
+  jit::BodyProfile seen = known_profile(m, plan, v);
   std::vector<uint8_t> kept;
   // The last version that a method may have leaves nothing out.
   bool last = m.optimized_versions + 1 >= options_.max_recompiles;
@@ -215,10 +225,12 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
                                            .ask_to_leave = stress_.active(StressKind::kGuard)}));
 }
 
-jit::BodyProfile RuntimeImpl::known_profile(Method& m, const Plan& plan) {
+jit::BodyProfile RuntimeImpl::known_profile(Method& m, const Plan& plan, Version& v) {
   if (!plan.use_profile) return {};
   std::lock_guard lock(state_mutex_);
-  return body_profile_locked(m);
+  jit::BodyProfile p = body_profile_locked(m);
+  if (plan.copy == Copy::kPlain && !plan.osr_loop.valid()) note_origin_locked(m, p.blocks, v);
+  return p;
 }
 
 // A call of a method without code in service, on any thread: returns whether it has some now. The

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "jit/code/leave.h"
+#include "tiering/replay.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -122,11 +123,13 @@ void RuntimeImpl::count_exit(Method& m, uint32_t exit) noexcept {
 
 // Worker's side. The caller holds the state mutex.
 void RuntimeImpl::consider_exit(Method& m, uint32_t exit) {
-  ExitDecision d = decide_exit(m.exits.snapshot(exit), policy_);
+  ExitSnapshot e = m.exits.snapshot(exit);
+  ExitDecision d = decide_exit(e, policy_);
   bool banned = d.action == Action::kBan;
   m.exits.answer(exit, d.met, banned, policy_);
   if (!d.met || m.removed) return;
-  observer_.log(m, action_name(d.action), "exit at " + m.exits.name(exit) + ": " + d.reason);
+  observer_.log(m, action_name(d.action), "exit at " + m.exits.name(exit) + ": " + d.reason,
+                inputs_text(e));
   if (m.exits.is_guard(exit)) {
     if (banned) withdraw_optimized(m);
     return;
@@ -140,13 +143,18 @@ void RuntimeImpl::give_up(Version& v) {
   v.leave.store(1, std::memory_order_relaxed);
 }
 
-// Asks for another version, and for others of the loops when they are next entered.
-void RuntimeImpl::optimize_anew(Method& m) {
+// Takes the versions of loops out of service: others are made when the loops are next entered.
+void RuntimeImpl::drop_osr_versions(Method& m) {
   for (uint32_t i = 0; i < m.loop_count; ++i) {
     auto* v = const_cast<Version*>(m.osr[i].exchange(nullptr, std::memory_order_acq_rel));
     if (v != nullptr) give_up(*v);
     m.osr_asked[i].store(false, std::memory_order_relaxed);
   }
+}
+
+// Asks for another version, and for others of the loops when they are next entered.
+void RuntimeImpl::optimize_anew(Method& m) {
+  drop_osr_versions(m);
   bool has_entry = usable(m.optimized.load(std::memory_order_relaxed));
   bool spent = m.optimized_versions >= options_.max_recompiles;
   if (!has_entry || m.optimized_requested || spent) return;

@@ -61,6 +61,7 @@ void RuntimeImpl::withdraw_locked(Method& m) {
   m.wants_optimized = m.optimized.load(std::memory_order_relaxed) != nullptr;
   m.optimized.store(nullptr, std::memory_order_release);
   m.optimized_copy.version.store(nullptr, std::memory_order_release);
+  m.optimized_copy.expected.store(false, std::memory_order_relaxed);
   m.enterable.store(nullptr, std::memory_order_release);
   for (uint32_t i = 0; i < m.loop_count; ++i) {
     m.osr[i].store(nullptr, std::memory_order_release);

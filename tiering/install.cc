@@ -8,6 +8,8 @@ namespace uptier::tiering {
 
 void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   compile_ns_total_ += version->compile_ns;
+  bool ours = version->tier == Tier::kOptimized && version->code != nullptr;
+  if (ours) compile_rate_.add(m.instructions, version->compile_cpu_ns);
   m.last_active = ++activity_;
   Version* v = version.get();
   m.versions.push_back(std::move(version));
@@ -24,11 +26,6 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
     return begin_observing_optimized(m, *v);
   }
   if (v->tier == Tier::kOptimized) {
-    retire_optimized_copy(m);
-    for (auto& old : m.versions) {
-      bool before = old->tier == Tier::kOptimized && old.get() != v && !old->osr_loop.valid();
-      if (before && !old->freed) give_up(*old);
-    }
     m.optimized_versions++;
     m.optimized.store(v, std::memory_order_release);
   } else if (v->copy == Copy::kInstrumented) {
@@ -40,10 +37,22 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   }
   link_locked(m);
   if (v->tier == Tier::kOptimized) {
+    retire_optimized_before(m, *v);
     retire_baseline(m);
     if (options_.adaptive) fast_->rate(m.id.index()).set(off_rate());
   }
   reclaim_locked();
+}
+
+// The optimized versions that the one in service has taken the place of. Not before the cell leads
+// to it: what is retired is free once every thread has been quiescent since, so nothing may lead
+// anyone to it any more. Bodies that callers have inlined stay where they are.
+void RuntimeImpl::retire_optimized_before(Method& m, const Version& v) {
+  retire_optimized_copy(m);
+  for (auto& old : m.versions) {
+    bool before = old->tier == Tier::kOptimized && old.get() != &v && !old->osr_loop.valid();
+    if (before && !old->freed) give_up(*old);
+  }
 }
 
 void RuntimeImpl::name_for_perf(const Method& m, const Version& v) {

@@ -42,7 +42,10 @@ struct Version {
   bool freed = false;
   uint64_t code_bytes = 0;
   uint64_t compile_ns = 0;
-  uint32_t inlined = 0;              // bodies of callees
+  uint64_t compile_cpu_ns = 0;    // of the thread that compiled
+  uint32_t inlined = 0;           // bodies of callees
+  std::vector<double> made_from;  // executions by block site - 1, of an optimized normal version
+  double made_error = 1;          // how far these may lie from the truth of their time
   // Read by the loops of optimized code where osr_out is on: 1 calls their frames back. Relaxed: a
   // frame that sees it late leaves late.
   std::atomic<uint32_t> leave{0};
@@ -108,6 +111,9 @@ struct TimedLoop {
 // What is observed of optimized code; see observe_optimized.cc.
 struct OptimizedCopy {
   std::atomic<const Version*> version{nullptr};  // in service; read by slow paths without a lock
+  // The one before has gone with its version, and another is being made: rates stay as they are.
+  // Relaxed: whoever is late samples once more, or once less.
+  std::atomic<bool> expected{false};
   // Guarded by Runtime's state mutex.
   bool asked = false;                 // once for each optimized version
   uint64_t calls_before = 0;          // calls that were known of when that one came into service
@@ -115,6 +121,17 @@ struct OptimizedCopy {
   sampler::Convergence convergence;   // of its windows
   std::vector<double> known, recent;  // what it counted, up to the last whole window and since
   bool misled = false;                // it was said that the code was made from another profile
+  uint64_t samples = 0;               // in all its windows
+  double drift = 0;   // how far at least `known` is from what the code was made from; 0: not known
+  bool told = false;  // that nothing follows from the drift
+};
+
+// What code is made from when the program has changed its mind; see phase.cc.
+struct SeenPhase {
+  std::vector<uint64_t> blocks;  // by block site - 1, from windows of optimized code; or empty
+  double error = 1;              // how far these may lie from the truth
+  std::vector<uint64_t> before;  // estimates when baseline code drifted; or empty
+  uint64_t samples_before = 0;
 };
 
 struct Method {
@@ -161,6 +178,8 @@ struct Method {
   // Guarded by Runtime's state mutex.
   sampler::Convergence convergence;
   Adaptation adaptation;
+  SeenPhase seen_phase;
+  uint32_t drift_versions = 0;  // optimized versions made for drift
   std::vector<std::unique_ptr<Version>> versions;
   std::map<uint32_t, Stream> streams;  // by thread number
   std::unique_ptr<SavedMethod> saved;  // what earlier processes saw, of this code; or null

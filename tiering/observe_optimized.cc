@@ -15,7 +15,11 @@
 //            baseline copies have counted. With p, q the true shares of the two times,
 //              d(seen, made from) <= d(seen, q) + d(q, p) + d(p, made from)
 //            and the first and last are bounded by each side's own (2) of convergence.h; what lies
-//            beyond their sum is d(q, p). Asked once a version
+//            beyond their sum is d(q, p)
+//
+// What follows is the policy's to say, by (2) of policy.h. Its drift is d(seen, made from) less the
+// bound of what was seen: the code is laid out for the profile it was made from, whether that was
+// the truth of its time or not.
 //
 // What is not bounded: there are no checks in optimized code, so a sampled call counts to its end,
 // loops and recursion (which goes from the copy to itself) included. The interval bounds the share
@@ -93,17 +97,6 @@ std::string reason(const char* what, const Difference& d, double allowed) {
   return text;
 }
 
-// How far a saved profile may lie from what it is a sample of. Its windows are gone, so that its
-// samples are single draws is assumed (convergence.h: sum of sqrt(p (1 - p) / (2 pi n)) on
-// average), with three times that for the tail.
-double error_bound_of(const MethodProfile& p, const std::vector<double>& blocks) {
-  double samples = static_cast<double>(p.sampled_calls) + static_cast<double>(p.bursts);
-  double all = sum_of(blocks), sum = 0;
-  if (all <= 0 || samples <= 0) return 1;
-  for (double count : blocks) sum += std::sqrt(count / all * (1 - count / all));
-  return std::min(1.0, 3 * sum / std::sqrt(2 * 3.14159265 * samples));
-}
-
 void add_to(std::vector<double>& sum, std::span<const double> counts) {
   if (sum.size() < counts.size()) sum.resize(counts.size());
   for (size_t i = 0; i < counts.size(); ++i) sum[i] += counts[i];
@@ -117,9 +110,14 @@ bool RuntimeImpl::observes_optimized(const Method& m) const noexcept {
   return usable(m.optimized_copy.version.load(std::memory_order_acquire));
 }
 
+// The same where the copy is only away while its successor is made.
+bool RuntimeImpl::awaits_optimized(const Method& m) const noexcept {
+  return observes_optimized(m) || m.optimized_copy.expected.load(std::memory_order_relaxed);
+}
+
 // Returns the rate that a method should have now.
 sampler::Rate RuntimeImpl::rate_of(const Method& m) const noexcept {
-  return observes_optimized(m) ? optimized_rate_ : fast_->rate(m.id.index()).load();
+  return awaits_optimized(m) ? optimized_rate_ : fast_->rate(m.id.index()).load();
 }
 
 // A call that is due to be observed while optimized code is in service: returns the copy that it
@@ -165,12 +163,18 @@ void RuntimeImpl::post_optimized(Method& m, AttachedThread& t) noexcept {
 // Asks for the copy of a method that is still called after it was optimized.
 void RuntimeImpl::want_optimized_copy(Method& m) {
   OptimizedCopy& o = m.optimized_copy;
-  bool possible = options_.adaptive && options_.observe_optimized && !o.asked &&
-                  options_.tier == TierMode::kAuto && options_.gap != GapMode::kExact &&
-                  !always_instrumented_ && !m.info.own_code && m.block_weights.size() > 1 &&
-                  usable(m.optimized.load(std::memory_order_relaxed));
-  if (!possible || progress_locked(m).calls < o.calls_before + kStillHot) return;
-  o.asked = true;
+  if (o.asked || !can_observe_optimized(m)) return;
+  if (progress_locked(m).calls >= o.calls_before + kStillHot) request_optimized_copy(m);
+}
+
+bool RuntimeImpl::can_observe_optimized(const Method& m) const {
+  return options_.adaptive && options_.observe_optimized && options_.tier == TierMode::kAuto &&
+         options_.gap != GapMode::kExact && !always_instrumented_ && !m.info.own_code &&
+         m.block_weights.size() > 1 && usable(m.optimized.load(std::memory_order_relaxed));
+}
+
+void RuntimeImpl::request_optimized_copy(Method& m) {
+  m.optimized_copy.asked = true;
   // The profile of the plain version has grown since, so the two may differ in their layout.
   request(
       m,
@@ -178,32 +182,48 @@ void RuntimeImpl::want_optimized_copy(Method& m) {
       0);
 }
 
+namespace {
+
+void forget_windows(OptimizedCopy& o) {
+  o.convergence = sampler::Convergence(kOptions);
+  o.known.clear();
+  o.recent.clear();
+  o.misled = o.told = false;
+  o.samples = 0;
+  o.drift = 0;
+}
+
+}  // namespace
+
 void RuntimeImpl::begin_observing_optimized(Method& m, const Version& v) {
   OptimizedCopy& o = m.optimized_copy;
   o.observed.assign(m.block_weights.size(), false);
   for (SiteId site : jit::observed_sites(*v.code)) {
     if (site <= o.observed.size()) o.observed[site - 1] = true;
   }
-  o.convergence = sampler::Convergence(kOptions);
-  o.known.clear();
-  o.recent.clear();
-  o.misled = false;
+  forget_windows(o);
   bool in_service = usable(m.optimized.load(std::memory_order_relaxed));
   // Evicted meanwhile: it is retired with the others when the method is.
   if (!in_service) return;
   o.version.store(&v, std::memory_order_release);  // pairs with optimized_sample()
+  o.expected.store(false, std::memory_order_relaxed);
 }
 
-// A new optimized version comes into service: the copy of the one before is not of it.
+// A new optimized version comes into service: the copy of the one before is not of it. Where there
+// was one, the method has shown that it is hot.
 void RuntimeImpl::retire_optimized_copy(Method& m) {
   OptimizedCopy& o = m.optimized_copy;
+  bool observed = observes_optimized(m) && can_observe_optimized(m);
   o.version.store(nullptr, std::memory_order_release);
   o.asked = false;
   o.calls_before = progress_locked(m).calls;
+  forget_windows(o);
   for (auto& v : m.versions) {
     bool copy = v->tier == Tier::kOptimized && v->copy == Copy::kInstrumented && !v->retired;
     if (copy) reclaimer_.retire(*v);
   }
+  o.expected.store(observed, std::memory_order_relaxed);
+  if (observed) request_optimized_copy(m);
 }
 
 // ---- Windows ----------------------------------------------------------------------------------
@@ -241,23 +261,13 @@ sampler::Window Observer::take_optimized(Method& m, uint32_t thread, const sampl
   return w;
 }
 
-std::vector<double> Observer::baseline_blocks(const Method& m) const {
-  std::vector<double> sum(m.block_weights.size());
-  for (const auto& [number, s] : m.streams) {
-    if ((number & kOptimizedStream) != 0) continue;
-    for (size_t i = 0; i < std::min(sum.size(), s.seen.estimates.size()); ++i) {
-      sum[i] += static_cast<double>(s.seen.estimates[i]);
-    }
-  }
-  add_saved(m, sum);
-  return sum;
-}
-
 void RuntimeImpl::take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
                                  std::span<const uint64_t> counts) {
   OptimizedCopy& o = m.optimized_copy;
   sampler::Window w = observer_.take_optimized(m, thread, note, counts);
-  if (w.samples == 0) return;
+  // What comes late is of a version that has gone.
+  if (w.samples == 0 || !observes_optimized(m)) return;
+  o.samples += w.samples;
   m.last_active = ++activity_;
   std::vector<double> came(w.counts.begin(), w.counts.end());
   add_to(o.recent, came);
@@ -268,9 +278,11 @@ void RuntimeImpl::take_optimized(Method& m, uint32_t thread, const sampler::Note
     Difference d = difference(o.known, o.recent, o.observed);
     observer_.log(m, "re_instrument",
                   reason("drift from earlier windows", d, o.convergence.last_allowed()));
-    o.known = std::move(o.recent);
+    // Learnt anew without the window, which may hold something of both.
+    o.known.clear();
     o.recent.clear();
     if (m.saved != nullptr) m.saved->drifted = true;
+    o.drift = 0;
     o.misled = true;  // it has been said that the profile is out of date
     return;
   }
@@ -279,26 +291,36 @@ void RuntimeImpl::take_optimized(Method& m, uint32_t thread, const sampler::Note
   if (!over) return;
   add_to(o.known, o.recent);
   o.recent.clear();
-  compare_with_profile(m);
+  compare_with_profile(m, note);
 }
 
-// Asks once whether the code was made from a profile that is not the one it runs with.
-void RuntimeImpl::compare_with_profile(Method& m) {
+double RuntimeImpl::optimized_error(const Method& m) const {
+  return m.optimized_copy.convergence.error_bound(kDriftAlpha);
+}
+
+// Asks whether the code was made from a profile that is not the one it runs with, and if so the
+// policy what is to become of it.
+void RuntimeImpl::compare_with_profile(Method& m, const sampler::Note& note) {
   OptimizedCopy& o = m.optimized_copy;
-  bool known = m.convergence.samples() > 0;
-  bool enough = o.convergence.windows() >= sampler::Convergence::kLeastWindows &&
-                (known || m.saved != nullptr);
-  if (o.misled || !enough) return;
-  Difference d = difference(observer_.baseline_blocks(m), o.known, o.observed);
+  const Version* v = m.optimized.load(std::memory_order_relaxed);
+  bool enough = usable(v) && !v->made_from.empty() &&
+                o.convergence.windows() >= sampler::Convergence::kLeastWindows;
+  if (!enough) return;
+  Difference d = difference(v->made_from, o.known, o.observed);
   if (d.share <= 0) return;
-  double made_from = known ? m.convergence.error_bound(kOptions.drift_alpha)
-                           : error_bound_of(m.saved->profile, observer_.baseline_blocks(m));
-  double allowed = std::max(kOptions.epsilon,
-                            made_from / d.share + o.convergence.error_bound(kOptions.drift_alpha));
-  if (d.distance <= allowed) return;
-  o.misled = true;
-  if (m.saved != nullptr) m.saved->drifted = true;
-  observer_.log(m, "re_instrument", reason("drift from the profile it was made from", d, allowed));
+  double error = optimized_error(m);
+  double allowed = std::max(kOptions.epsilon, v->made_error / d.share + error);
+  if (d.distance > allowed && !o.misled) {
+    o.misled = true;
+    if (m.saved != nullptr) m.saved->drifted = true;
+    observer_.log(m, "re_instrument",
+                  reason("drift from the profile it was made from", d, allowed));
+  }
+  // Whatever it was that the profile differed from when it was new: it is what the code is laid
+  // out for, and only what runs now is uncertain.
+  o.drift = std::max(0.0, d.distance - error);
+  if (o.drift >= policy_.epsilon) return consider(m, note);
+  o.misled = o.told = false;
 }
 
 // What a thread has not handed over yet.

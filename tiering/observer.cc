@@ -1,9 +1,11 @@
 #include "tiering/observer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "profile/data.h"
 #include "profile/events.h"
+#include "tiering/replay.h"
 
 namespace uptier::tiering {
 namespace {
@@ -363,6 +365,10 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   s.instructions = m.instructions;
   s.loops = m.loop_count;
   s.optimized_versions = m.optimized_versions;
+  const OptimizedCopy& o = m.optimized_copy;
+  s.drift = o.drift;
+  s.drift_samples = o.samples;
+  s.drift_versions = m.drift_versions;
   if (note.loop < m.loop_count) {
     s.at_loop = LoopId(note.loop);
     s.osr_requested = m.osr_requested[note.loop];
@@ -371,6 +377,7 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   }
   Totals t = totals(m);
   s.calls = t.calls;
+  s.version_calls = s.calls - std::min(s.calls, o.calls_before);
   s.samples = samples_in(t, m);
   s.iterations = t.iterations;
   // Estimates stand for all that ran, so nothing is left to scale.
@@ -409,12 +416,16 @@ Decision Observer::ask(Method& m, const sampler::Note& note, const SystemSnapsho
   // Threads may come and go for ever: that nothing follows from it is not worth a record.
   bool goes = note.kind == sampler::NoteKind::kFlushFinal;
   if (goes && d.action == Action::kKeep) return d;
+  // Nor is it at every window.
+  OptimizedCopy& o = m.optimized_copy;
+  bool window = note.kind == sampler::NoteKind::kOptimized && d.action == Action::kKeep;
+  if (window && std::exchange(o.told, true)) return d;
   DecisionRecord r;
   r.sequence = decisions_.size() + 1;
   r.method = m.id;
   r.method_name = m.info.name;
-  r.action = action_name(d.action);
-  if (d.osr_loop.valid()) r.action += " osr:" + std::to_string(d.osr_loop.index());
+  r.action = logged_action(d);
+  r.inputs = inputs_text(s, system);
   r.reason = d.reason;
   r.calls = s.calls;
   r.samples = s.samples;
@@ -424,7 +435,7 @@ Decision Observer::ask(Method& m, const sampler::Note& note, const SystemSnapsho
   return d;
 }
 
-void Observer::log(const Method& m, std::string action, std::string reason) {
+void Observer::log(const Method& m, std::string action, std::string reason, std::string inputs) {
   Totals t = totals(m);
   DecisionRecord r;
   r.sequence = decisions_.size() + 1;
@@ -432,6 +443,7 @@ void Observer::log(const Method& m, std::string action, std::string reason) {
   r.method_name = m.info.name;
   r.action = std::move(action);
   r.reason = std::move(reason);
+  r.inputs = std::move(inputs);
   r.calls = t.calls;
   r.samples = t.sampled_calls + t.bursts;
   r.loop_iterations = t.iterations;

@@ -51,17 +51,14 @@ class Observer {
   // Returns what came on.
   sampler::Window take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
                                  std::span<const uint64_t> counts);
-  // Returns estimated executions by block site - 1, from baseline code and the saved profile: what
-  // optimized code was made from.
-  std::vector<double> baseline_blocks(const Method& m) const;
   // Counts frames of a thread that a trap unwound.
   void take_trap(Method& m, uint32_t thread, SiteId block, uint64_t frames);
   // Asks the policy about a method after a note, and logs the answer.
   Decision ask(Method& m, const sampler::Note& note, const SystemSnapshot& system);
   // Asks about a method that has not been called yet, but has a saved profile.
   Decision ask_saved(Method& m, const SystemSnapshot& system);
-  // Logs what was decided elsewhere.
-  void log(const Method& m, std::string action, std::string reason);
+  // Logs what was decided elsewhere, or (without inputs) noticed.
+  void log(const Method& m, std::string action, std::string reason, std::string inputs = {});
 
   // Returns the sum over the streams of a method.
   MethodProfile profile_of(const Method& m) const;

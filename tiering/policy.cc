@@ -36,7 +36,7 @@ const char* obstacle(const MethodSnapshot& m, const SystemSnapshot& s, const Pol
 
 // What rules out a version for the entry, or for the loop; null when nothing does.
 const char* entry_obstacle(const MethodSnapshot& m, const PolicyOptions& o) {
-  if (m.tier == Tier::kOptimized) return "already optimized";
+  if (m.tier == Tier::kOptimized && m.drift < o.epsilon) return "already optimized";
   if (m.optimized_requested) return "an optimized version is on its way";
   if (m.optimized_versions >= o.max_recompiles) return "recompiled too often";
   return nullptr;
@@ -75,8 +75,21 @@ const char* action_name(Action a) {
 }
 
 PolicyOptions PolicyOptions::from(const Options& o) {
-  return {o.policy,         o.min_samples, o.speedup,         o.compile_ns,  o.baseline_ns,
-          o.max_recompiles, o.exit_limit,  o.exit_limit_loop, o.exit_retries};
+  return {.mode = o.policy,
+          .min_samples = o.min_samples,
+          .speedup = o.speedup,
+          .compile_ns = o.compile_ns,
+          .baseline_ns = o.baseline_ns,
+          .max_recompiles = o.max_recompiles,
+          .exit_limit = o.exit_limit,
+          .exit_limit_loop = o.exit_limit_loop,
+          .exit_retries = o.exit_retries,
+          .drift_samples = o.drift_samples,
+          .epsilon = o.epsilon};
+}
+
+uint64_t drift_limit(const MethodSnapshot& m, const PolicyOptions& o) {
+  return o.drift_samples << std::min(m.drift_versions, 32u);
 }
 
 uint64_t exit_limit(const ExitSnapshot& e, const PolicyOptions& o) {
@@ -99,6 +112,37 @@ ExitDecision decide_exit(const ExitSnapshot& e, const PolicyOptions& o) {
   return d;
 }
 
+namespace {
+
+// A method in optimized code whose profile is not what it was; see (2).
+Decision decide_drift(const MethodSnapshot& m, double past, double cost, const PolicyOptions& o) {
+  uint64_t limit = drift_limit(m, o);
+  double percent = 100 * m.drift;
+  if (m.drift_samples < limit) {
+    return keep(text("drift of %.1f %%: %llu samples of the version, %llu needed", percent,
+                     static_cast<unsigned long long>(m.drift_samples),
+                     static_cast<unsigned long long>(limit)));
+  }
+  double calls = static_cast<double>(std::max<uint64_t>(m.calls, 1));
+  double share = std::min(1.0, static_cast<double>(m.version_calls) / calls);
+  double since = past * share / o.speedup;
+  double gain = since * m.drift * (1 - 1 / o.speedup);
+  bool always = o.mode == PolicyMode::kAlways;
+  if (!always && gain <= cost) {
+    return keep(text("drift of %.1f %% of %.3g us costs %.3g us, a compilation %.3g us", percent,
+                     since / 1e3, gain / 1e3, cost / 1e3));
+  }
+  Decision d;
+  d.action = Action::kSpecialize;
+  d.priority = gain - cost;
+  d.reason = text("%sdrift of %.1f %% of %.3g us, compile %.3g us, %llu samples, %u times before",
+                  always ? "policy always; " : "", percent, since / 1e3, cost / 1e3,
+                  static_cast<unsigned long long>(m.drift_samples), m.drift_versions);
+  return d;
+}
+
+}  // namespace
+
 Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o) {
   if (const char* why = obstacle(m, s, o)) return keep(why);
   if (m.tier == Tier::kHost) return decide_host(m, o);
@@ -106,7 +150,8 @@ Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOp
   double executed = estimated_work(m);
   double saved = static_cast<double>(m.saved_work);
   double past = std::max(executed, saved) * o.baseline_ns;
-  double cost = m.instructions * o.compile_ns * (1.0 + s.queue_length / 64.0);
+  double rate = s.compile_ns > 0 ? s.compile_ns : o.compile_ns;
+  double cost = m.instructions * rate * (1.0 + s.queue_length / 64.0);
   double gain_share = 1.0 - 1.0 / o.speedup;
   double threshold = gain_share > 0 ? cost / gain_share : 1e300;
   bool always = o.mode == PolicyMode::kAlways;
@@ -117,6 +162,7 @@ Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOp
   bool osr = in_loop && (always || per_call > threshold);
   const char* why = osr ? loop_obstacle(m) : entry_obstacle(m, o);
   if (why != nullptr) return keep(why);
+  if (m.tier == Tier::kOptimized && !osr) return decide_drift(m, past, cost, o);
 
   double worth = osr ? per_call : past;
   if (!always && worth <= threshold) {

@@ -5,11 +5,12 @@
 //            sampled    sum over blocks of count * instructions, divided by the sampled share
 //            unsampled  calls * instructions + iterations * instructions per loop
 //            saved      of a profile that earlier processes have left, and of one run: what is
-//            still
-//                       to come while this one has done less
+//                       still to come while this one has done less
 //   past   the greater of executed and saved work * baseline_ns, and the future is taken to be as
 //          long as the past (Arnold et al., OOPSLA 2000)
-//   cost   instructions * compile_ns * (1 + queue / 64), so that a long queue raises the bar
+//   rate   ns that the optimizing compiler takes for an instruction: as measured in this process
+//          (compile_rate.h), compile_ns before and where measuring is off
+//   cost   instructions * rate * (1 + queue / 64), so that a long queue raises the bar
 //
 // a method is worth a better version when
 //
@@ -23,6 +24,22 @@
 //   holds, and there will be no profile; or the method is still in Tier::kHost,
 //               whose code cannot be costed, and has been called, or its loop has iterated, as
 //               often as its first flush says
+//
+// Optimized code may turn out to have been made from another profile than it runs with
+// (observe_optimized.cc). With
+//   drift  how far at least the two lie apart: the share of executions that the code is laid out
+//          wrongly for, taken to be no better than baseline code
+//   since  what the version has run so far: past * (its share of the calls) / speedup, and the
+//          future is as long again
+//   limit  drift_samples * 2^(versions made for drift so far), in samples of the version
+// it is worth another version, from the counts of the recent windows, when
+//
+//   cost < since * drift * (1 - 1 / speedup)   and   samples >= limit                       (2)
+//
+// so a program that changes its mind for ever is followed ever more slowly, and max_recompiles ends
+// it. The answer is
+//   keep        the drift is below epsilon, or (2) does not hold
+//   specialize  (2) holds
 //
 // A site at which optimized code is left too often is not worth its speculation. With
 //   limit  exit_limit (in a loop exit_limit_loop) * 2^retries
@@ -61,7 +78,12 @@ struct MethodSnapshot {
   uint32_t instructions = 0;         // of the IR
   uint32_t loops = 0;
   uint32_t optimized_versions = 0;  // made so far
-  LoopId at_loop;                   // where the thread is; none at an entry
+  // Of the optimized version in service, as its own instrumented copy has seen it:
+  double drift = 0;             // see (2); 0: none is known
+  uint64_t drift_samples = 0;   // samples of the version
+  uint64_t version_calls = 0;   // calls since it came into service
+  uint32_t drift_versions = 0;  // made for drift so far
+  LoopId at_loop;               // where the thread is; none at an entry
   uint64_t calls = 0;
   uint64_t samples = 0;  // sampled calls and bursts
   uint64_t iterations = 0;
@@ -74,6 +96,7 @@ struct MethodSnapshot {
 struct SystemSnapshot {
   uint32_t queue_length = 0;
   bool code_budget_spent = false;
+  double compile_ns = 0;  // rate, as measured; 0: PolicyOptions has what is assumed
 };
 
 struct PolicyOptions {
@@ -86,6 +109,8 @@ struct PolicyOptions {
   uint64_t exit_limit = 100;
   uint64_t exit_limit_loop = 5;
   uint64_t exit_retries = 3;
+  uint64_t drift_samples = 256;
+  double epsilon = 0.02;
 
   static PolicyOptions from(const Options& o);
 };
@@ -115,6 +140,9 @@ struct ExitDecision {
 uint64_t exit_limit(const ExitSnapshot& e, const PolicyOptions& o);
 // Pure as well.
 ExitDecision decide_exit(const ExitSnapshot& e, const PolicyOptions& o);
+
+// Returns the samples of a version after which drift may replace it.
+uint64_t drift_limit(const MethodSnapshot& m, const PolicyOptions& o);
 
 // Pure: the same arguments give the same decision, for ever.
 Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o);

@@ -106,6 +106,7 @@ Report RuntimeImpl::report() const {
   r.code_bytes_freed = space_->bytes_freed();
   r.compile_ns_total = compile_ns_total_;
   if (store_ != nullptr) r.saved = store_->report();
+  r.compile_rate_ns = compile_rate_.ns();
   if (budget_) r.overhead_share = budget_->spent_share();
   return r;
 }

@@ -216,9 +216,9 @@ std::string Report::text(size_t methods_shown) const {
   decisions_table(out, *this, shown);
   line(out,
        "methods: %llu registered, %zu called; code: %llu bytes in service, %llu freed; "
-       "compile time %.2f ms",
+       "compile time %.2f ms (optimizing: %.0f ns an instruction)",
        ull(methods_registered), methods.size(), ull(code_bytes_in_service), ull(code_bytes_freed),
-       compile_ns_total / 1e6);
+       compile_ns_total / 1e6, compile_rate_ns);
   if (!saved.file.empty()) {
     line(out,
          "saved profile: %s; %llu runs, %llu methods known (%llu of another module), %llu "

@@ -73,7 +73,8 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
       stress_(plan),
       schedule_(make_schedule(options_)),
       observer_(options_, schedule_.ladder, sink),
-      queue_(options.max_queue) {
+      queue_(options.max_queue),
+      compile_rate_(options.compile_ns, options.measure_rates) {
   always_instrumented_ = schedule_.sample_calls && options_.interval == 1;
   counting_ = schedule_;
   counting_.sample_calls = false;

@@ -30,6 +30,7 @@
 #include "sampler/cost.h"
 #include "sampler/fast_sample.h"
 #include "sampler/schedule.h"
+#include "tiering/compile_rate.h"
 #include "tiering/method.h"
 #include "tiering/observer.h"
 #include "tiering/profile_store.h"
@@ -118,7 +119,7 @@ class RuntimeImpl final : public Runtime {
   Status make_ours(Method& m, const Plan& plan, Version& v);
   Status make_baseline(Method& m, const Plan& plan, Version& v);
   Status make_optimized(Method& m, const Plan& plan, Version& v);
-  jit::BodyProfile known_profile(Method& m, const Plan& plan);
+  jit::BodyProfile known_profile(Method& m, const Plan& plan, Version& v);
   Result<jit::Function> describe(Method& m);
   void compile_and_install(const Plan& plan);
   bool know_loops(Method& m);  // osr_enter.cc
@@ -144,6 +145,7 @@ class RuntimeImpl final : public Runtime {
   void install(Method& m, std::unique_ptr<Version> v);
   void name_for_perf(const Method& m, const Version& v);
   void link_locked(Method& m);
+  void retire_optimized_before(Method& m, const Version& v);
   void retire_baseline(Method& m);
   void reclaim_locked();
 
@@ -180,6 +182,7 @@ class RuntimeImpl final : public Runtime {
   void count_exit(Method& m, uint32_t exit) noexcept;
   void consider_exit(Method& m, uint32_t exit);
   void give_up(Version& v);
+  void drop_osr_versions(Method& m);
   void optimize_anew(Method& m);
   void withdraw_optimized(Method& m);
 
@@ -224,12 +227,23 @@ class RuntimeImpl final : public Runtime {
   void post_optimized(Method& m, AttachedThread& t) noexcept;
   sampler::Note optimized_note(Method& m, AttachedThread& t) noexcept;
   void want_optimized_copy(Method& m);
+  bool can_observe_optimized(const Method& m) const;
+  void request_optimized_copy(Method& m);
+  bool awaits_optimized(const Method& m) const noexcept;
   void begin_observing_optimized(Method& m, const Version& v);
   void retire_optimized_copy(Method& m);
   void take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
                       std::span<const uint64_t> counts);
   void flush_optimized_locked(Method& m, AttachedThread& t);
-  void compare_with_profile(Method& m);
+  void compare_with_profile(Method& m, const sampler::Note& note);
+  double optimized_error(const Method& m) const;
+
+  // phase.cc; the caller holds state_mutex_.
+  static constexpr double kDriftAlpha = sampler::ConvergenceOptions{}.drift_alpha;
+  std::vector<uint64_t> blocks_to_compile_from(const Method& m) const;
+  void begin_phase(Method& m);
+  void follow_drift(Method& m);
+  void note_origin_locked(const Method& m, const std::vector<uint64_t>& blocks, Version& v) const;
 
   // worker.cc
   void run_worker();
@@ -292,6 +306,7 @@ class RuntimeImpl final : public Runtime {
   std::atomic<bool> worker_ticks_{false};  // threads have run since the last tick
   uint64_t activity_ = 0;                  // rises with whatever is heard of any method
   uint64_t compile_ns_total_ = 0;
+  CompileRate compile_rate_;
   uint64_t kept_bytes_ = 0;  // of Method::body
 
   std::thread worker_;

@@ -112,7 +112,7 @@ sampler::CallEvent RuntimeImpl::next_call_event(Method& m, AttachedThread& t) no
   // Where the cell leads to instrumented code, or to optimized code, there is nothing to sample.
   bool all_seen = always_instrumented_ && options_.gap != GapMode::kExact;
   bool best = m.optimized.load(std::memory_order_relaxed) != nullptr;
-  bool seen = all_seen || (best && !observes_optimized(m));
+  bool seen = all_seen || (best && !awaits_optimized(m));
   const sampler::Schedule& schedule = seen ? counting_ : schedule_;
   if (options_.gap != GapMode::kExact) {
     sampler::MethodRate& method_rate = fast_->rate(m.id.index());

@@ -102,6 +102,7 @@ void RuntimeImpl::consider(Method& m, const sampler::Note& note) {
   make_room_locked(0, false);
   SystemSnapshot system;
   system.queue_length = static_cast<uint32_t>(queue_.size());
+  if (options_.measure_rates) system.compile_ns = compile_rate_.ns();
   system.code_budget_spent = space_->bytes_in_service() >= options_.code_budget;
   Decision d = observer_.ask(m, note, system);
   if (d.action != Action::kRecompile && d.action != Action::kSpecialize) {
@@ -111,6 +112,8 @@ void RuntimeImpl::consider(Method& m, const sampler::Note& note) {
   }
   bool in_host = m.plain.load(std::memory_order_relaxed) == nullptr && m.info.host_entry != nullptr;
   bool osr = d.osr_loop.valid();
+  bool again = !osr && usable(m.optimized.load(std::memory_order_relaxed));
+  if (again) follow_drift(m);
   request(m,
           {.method = m.id,
            .tier = in_host && !osr ? Tier::kBaseline : Tier::kOptimized,
@@ -141,6 +144,8 @@ void RuntimeImpl::forget_request(Method& m, const Plan& plan) {
     m.optimized_requested = false;
   } else if (plan.tier == Tier::kBaseline) {
     m.copy_asked.store(false, std::memory_order_relaxed);
+  } else {
+    m.optimized_copy.expected.store(false, std::memory_order_relaxed);
   }
 }
 

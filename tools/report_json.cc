@@ -123,6 +123,7 @@ ordered_json to_json(const DecisionRecord& d) {
   j["samples"] = d.samples;
   j["loop_iterations"] = d.loop_iterations;
   j["priority"] = d.priority;
+  j["inputs"] = d.inputs;
   return j;
 }
 
@@ -159,6 +160,7 @@ std::string report_json(const Report& r) {
   j["code_bytes_in_service"] = r.code_bytes_in_service;
   j["code_bytes_freed"] = r.code_bytes_freed;
   j["compile_ns_total"] = r.compile_ns_total;
+  j["compile_rate_ns"] = r.compile_rate_ns;
   j["overhead_share"] = to_json(r.overhead_share);
   j["methods"] = ordered_json::array();
   for (const MethodReport& m : r.methods) j["methods"].push_back(to_json(m));

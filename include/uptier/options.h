@@ -91,13 +91,17 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
   X(count,      min_samples,       2,         1, 1u << 30, "samples",                              \
     "samples (sampled calls and bursts) below which a profile is not trusted")                     \
   X(real,       speedup,           3.0,       1.0, 100.0, "factor",                                \
-    "assumed speed of optimized code over baseline code, until it is measured")                    \
+    "assumed speed of optimized code over baseline code")                                          \
   X(real,       compile_ns,        2500.0,    0.0, 1e9, "ns per IR instruction",                   \
-    "assumed cost of the optimizing compiler")                                                     \
+    "assumed cost of the optimizing compiler, until it is measured")                               \
+  X(flag,       measure_rates,     true,      0, 1, "flag",                                        \
+    "compile_ns gives way to what is measured; off: decisions depend on no clock")                 \
   X(real,       baseline_ns,       1.0,       0.0, 1e6, "ns per IR instruction",                   \
     "assumed cost of running baseline code")                                                       \
   X(count,      max_recompiles,    8,         0, 1000, "versions",                                 \
     "optimized versions a method may have in its life, OSR versions apart")                        \
+  X(count,      drift_samples,     256,       1, 1u << 30, "samples",                              \
+    "samples of an optimized version before it is made anew for drift; doubles each time")         \
   X(flag,       deopt_cold,        false,     0, 1, "flag",                                        \
     "blocks that no sample ran are left out of optimized code, which goes back to baseline there") \
   X(count,      cold_samples,      64,        1, 1u << 30, "samples",                              \

@@ -23,6 +23,9 @@ struct DecisionRecord {
   uint64_t samples = 0;
   uint64_t loop_iterations = 0;
   double priority = 0;
+  // All that the answer depends on but for the options, "name=value" with spaces between, for
+  // replaying it; empty where something was noticed and nothing asked.
+  std::string inputs;
 };
 
 // One compiled body, in service or not any more.
@@ -200,6 +203,9 @@ struct Report {
   uint64_t code_bytes_in_service = 0;
   uint64_t code_bytes_freed = 0;
   uint64_t compile_ns_total = 0;
+  // What the optimizing compiler is taken to cost an IR instruction: as assumed, and then as
+  // measured (processor time).
+  double compile_rate_ns = 0;
   // What the budget has measured instrumentation to cost, of the threads' processor time. Nothing
   // without a budget.
   std::optional<double> overhead_share;

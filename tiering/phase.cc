@@ -1,0 +1,113 @@
+// Phases: which counts code is made from, once it is known that a program has changed its mind.
+//
+//   baseline code drifted   what was counted since, as soon as it is kPhaseSamples samples; until
+//                           then all that was ever seen
+//   optimized code drifted  the windows of its copy since; what the copy does not count (a block
+//                           that was removed) keeps its share of all that was ever seen
+//
+// Either way they are scaled to all that was ever seen, so that frequencies of different methods
+// stay comparable. Targets of indirect calls are those of all times: copies of optimized code do
+// not count them.
+//
+//   Thread: the worker, with the state mutex.
+#include <algorithm>
+#include <cmath>
+
+#include "tiering/runtime_impl.h"
+
+namespace uptier::tiering {
+namespace {
+
+// As many as a first window of convergence.h.
+constexpr uint64_t kPhaseSamples = 64;
+
+template <typename Count>
+double sum_of(const std::vector<Count>& counts) {
+  double sum = 0;
+  for (Count c : counts) sum += static_cast<double>(c);
+  return sum;
+}
+
+// Brings `recent` to the magnitude of `all`, over the blocks that `counted` says.
+std::vector<uint64_t> scaled(const std::vector<double>& recent, const std::vector<uint64_t>& all,
+                             const std::vector<bool>& counted) {
+  double sum = 0, sum_all = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!counted[i]) continue;
+    sum += recent[i];
+    sum_all += static_cast<double>(all[i]);
+  }
+  if (sum <= 0 || sum_all <= 0) return all;
+  std::vector<uint64_t> out = all;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (counted[i]) out[i] = static_cast<uint64_t>(std::llround(recent[i] * sum_all / sum));
+  }
+  return out;
+}
+
+// How far a saved profile may lie from what it is a sample of. Its windows are gone, so that its
+// samples are single draws is assumed (convergence.h: sum of sqrt(p (1 - p) / (2 pi n)) on
+// average), with three times that for the tail.
+double error_bound_of(const MethodProfile& p, const std::vector<double>& blocks) {
+  double samples = static_cast<double>(p.sampled_calls) + static_cast<double>(p.bursts);
+  double all = sum_of(blocks), sum = 0;
+  if (all <= 0 || samples <= 0) return 1;
+  for (double count : blocks) sum += std::sqrt(count / all * (1 - count / all));
+  return std::min(1.0, 3 * sum / std::sqrt(2 * 3.14159265 * samples));
+}
+
+}  // namespace
+
+// Returns estimated executions by block site - 1 for whoever compiles; empty when too little is
+// known.
+std::vector<uint64_t> RuntimeImpl::blocks_to_compile_from(const Method& m) const {
+  std::vector<uint64_t> all = observer_.block_estimates(m);
+  if (!m.seen_phase.blocks.empty()) return m.seen_phase.blocks;
+  const std::vector<uint64_t>& before = m.seen_phase.before;
+  bool enough = !all.empty() && before.size() == all.size() &&
+                observer_.samples_of(m) >= m.seen_phase.samples_before + kPhaseSamples;
+  if (!enough) return all;
+  std::vector<double> since(all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    since[i] = static_cast<double>(all[i] - std::min(before[i], all[i]));
+  }
+  return scaled(since, all, std::vector<bool>(all.size(), true));
+}
+
+// Baseline code has drifted: what was seen up to here is of another phase.
+void RuntimeImpl::begin_phase(Method& m) {
+  m.seen_phase = {};
+  m.seen_phase.before = observer_.block_estimates(m);
+  m.seen_phase.samples_before = observer_.samples_of(m);
+}
+
+// A version is to be made for the drift of the one in service.
+void RuntimeImpl::follow_drift(Method& m) {
+  OptimizedCopy& o = m.optimized_copy;
+  std::vector<uint64_t> all = observer_.block_estimates(m);
+  all.resize(o.observed.size());
+  std::vector<double> recent = o.known;
+  recent.resize(o.observed.size());
+  m.seen_phase = {};
+  bool known = sum_of(all) > 0;
+  if (known) m.seen_phase.blocks = scaled(recent, all, o.observed);
+  m.seen_phase.error = optimized_error(m);
+  m.drift_versions++;
+  o.drift = 0;
+  drop_osr_versions(m);
+}
+
+// Says in a version what it is made from.
+void RuntimeImpl::note_origin_locked(const Method& m, const std::vector<uint64_t>& blocks,
+                                     Version& v) const {
+  v.made_from.assign(blocks.begin(), blocks.end());
+  bool windows = !m.seen_phase.blocks.empty();
+  bool saved = !windows && m.saved != nullptr && m.convergence.samples() <= 0;
+  if (saved) {
+    v.made_error = error_bound_of(m.saved->profile, v.made_from);
+  } else {
+    v.made_error = windows ? m.seen_phase.error : m.convergence.error_bound(kDriftAlpha);
+  }
+}
+
+}  // namespace uptier::tiering
