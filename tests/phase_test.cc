@@ -2,6 +2,7 @@
 // its log can be replayed.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "tests/random_ir.h"
 #include "tests/runtime_host.h"
@@ -72,6 +73,21 @@ class Phases {
     return found;
   }
   size_t followed() const { return decisions("specialize", "drift of").size(); }
+  // The bytes of the code in service: the stub ends in jmp [cell].
+  std::vector<uint8_t> code() const {
+    const auto* stub =
+        static_cast<const uint8_t*>(runtime_.runtime->entry_address(runtime_.method("pick")));
+    for (int i = 0; i < 26; ++i) {
+      if (stub[i] != 0xff || stub[i + 1] != 0x25) continue;
+      int32_t displacement = 0;
+      std::memcpy(&displacement, stub + i + 2, 4);
+      const uint8_t* at = nullptr;
+      std::memcpy(&at, stub + i + 6 + displacement, 8);
+      return {at, at + optimized().back().code_bytes};
+    }
+    ADD_FAILURE() << "no jump in the stub";
+    return {};
+  }
   Report report() const { return runtime_.runtime->report(); }
   // Decides again what the log holds.
   void replay() const {
@@ -116,6 +132,32 @@ TEST(Phases, code_follows_a_flip_and_the_log_says_why) {
   p.replay();
 }
 
+size_t differing(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b) {
+  size_t n = std::max(a.size(), b.size()) - std::min(a.size(), b.size());
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) n += a[i] != b[i];
+  return n;
+}
+
+// What comes of the flip is what would have been made in the new phase to begin with, addresses
+// apart; and that is other code than in the phase before.
+TEST(Phases, code_after_a_flip_is_laid_out_for_the_new_phase) {
+  std::vector<uint8_t> wanted;
+  {
+    Phases fresh(following());
+    fresh.settle(5);
+    wanted = fresh.code();
+  }
+  Phases p(following());
+  p.settle(95);
+  std::vector<uint8_t> before = p.code();
+  p.pick(200'000, 5);
+  std::vector<uint8_t> after = p.code();
+  constexpr size_t kAddress = 4;
+  EXPECT_LE(differing(after, wanted), 2 * kAddress);
+  EXPECT_GT(differing(after, before), 2 * kAddress);
+  EXPECT_GT(differing(wanted, before), 2 * kAddress);
+}
+
 TEST(Phases, a_storm_of_flips_is_followed_ever_more_slowly) {
   Options o = following();
   o.max_recompiles = 1000;
@@ -148,8 +190,7 @@ TEST(Phases, what_a_compilation_costs_is_weighed_against_the_drift) {
   o.compile_ns = 4e4;
   o.speedup = 1.5;
   Phases p(o);
-  p.settle(90);
-  p.settle(90);
+  for (int i = 0; i < 3; ++i) p.settle(90);
   ASSERT_EQ(p.optimized().size(), 1u);
   // 10 instructions: 400 us; a call takes 5 ns or so, of which 8 % are to be gained at best.
   p.pick(100'000, 10);
