@@ -23,11 +23,10 @@ TEST(OptRun, corpus_answers_as_it_says) {
   EXPECT_GT(runs, 500u);
 }
 
-// Compiles a random module and compares every function with the interpreter. Returns the first
-// difference, or "".
-std::string compare_random(uint64_t seed, const RandomOptions& options,
+// Compiles a module and compares every function with the interpreter, with arguments from `seed`.
+// Returns the first difference, or "".
+std::string compare_module(const jit::Module& module, uint64_t seed,
                            const OptimizedModule::Counts& counts = nullptr) {
-  jit::Module module = random_module(seed, options);
   Scratch scratch;
   jit::Interpreter oracle(module, interpret_options(scratch));
   CodeMachine machine;
@@ -57,6 +56,11 @@ std::string compare_random(uint64_t seed, const RandomOptions& options,
   return "";
 }
 
+std::string compare_random(uint64_t seed, const RandomOptions& options,
+                           const OptimizedModule::Counts& counts = nullptr) {
+  return compare_module(random_module(seed, options), seed, counts);
+}
+
 uint64_t seeds() {
   const char* text = std::getenv("UPTIER_RANDOM_SEEDS");
   return text != nullptr ? std::strtoull(text, nullptr, 10) : 200;
@@ -73,6 +77,42 @@ TEST(OptRun, large_random_programs_answer_as_the_interpreter_does) {
     ASSERT_EQ("", compare_random(seed + 100'000,
                                  {.functions = 2, .statements = 200, .variables = 50, .depth = 5}));
   }
+}
+
+// The opposite of a comparison is a value here and a condition in another block, where the
+// comparison is wanted as a value: it is made twice, and what it loads is in a register for both.
+TEST(OptRun, a_comparison_that_is_made_twice_has_its_operands_twice) {
+  auto module = jit::parse_module(R"(
+func @floats(ref, i32) -> i32 {
+b0(v0: ref, v1: i32):
+  v2 = const.f32 61.125
+  v3 = load.f32 v0+8
+  v4 = feq.f32 v2, v3
+  v5 = eqz.i32 v4
+  branch v1, b1, b2
+b1:
+  branch v5, b3, b2
+b2:
+  return v5
+b3:
+  return v1
+}
+func @ints(ref, i64, i32) -> i32 {
+b0(v0: ref, v1: i64, v2: i32):
+  v3 = load.i64 v0+8
+  v4 = lt_s.i64 v1, v3
+  v5 = eqz.i32 v4
+  branch v2, b1, b2
+b1:
+  branch v5, b3, b2
+b2:
+  return v5
+b3:
+  return v2
+}
+)");
+  ASSERT_TRUE(module.ok()) << module.error().message;
+  for (uint64_t seed = 1; seed <= 20; ++seed) EXPECT_EQ("", compare_module(*module, seed));
 }
 
 // A profile is advice: whatever its counts, the answers stay.

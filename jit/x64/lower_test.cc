@@ -64,6 +64,11 @@ void Lowering::add_test_of(Value v, bool negate) {
     if (i->op == Opcode::kEqz && f_.type_of(f_.args(*i)[0]) == Type::kI32) {
       return add_test_of(f_.args(*i)[0], !negate);
     }
+    // Made here, and again where it is needed as a value: its operands are used twice, so that no
+    // load of one is folded into either.
+    if (!fold_ok_) {
+      for (Value operand : f_.args(*i)) ++use_count_[operand.index()];
+    }
     if (i->op == Opcode::kEqz) {
       bool wide = is_wide_value(f_.args(*i)[0]);
       return add_zero_test(f_.args(*i)[0], wide, !negate);

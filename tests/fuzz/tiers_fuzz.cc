@@ -3,6 +3,7 @@
 // flushed, compiled and entered in the middle of its loops.
 #include <optional>
 
+#include "jit/ir/print.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/random_ir.h"
 #include "tools/ir_host.h"
@@ -36,8 +37,10 @@ constexpr Mode kModes[] = {
     {{"policy=always", "flush_first=1", "workers=0", "counters=scalable"}},
 };
 
+// The environment's options, so that a mismatch can be looked into by leaving things out, and on
+// top of them the mode's.
 Options options_of(const Mode& mode) {
-  Options o;
+  Options o = Options::from_env().value();
   for (const char* text : mode.options) {
     if (text == nullptr) continue;
     std::string word = text;
@@ -74,6 +77,7 @@ class Oracle {
                 (want.answer.trap != TrapCode::kNone ||
                  test::same_value(result, got.bits, want.answer.bits));
     if (!same) {
+      std::fprintf(stderr, "%s", jit::to_text(module_).c_str());
       std::fprintf(stderr, "f%u in mode", m.index());
       for (const char* o : mode.options) std::fprintf(stderr, " %s", o == nullptr ? "" : o);
       std::fprintf(stderr, ": %s, not %s\n",
