@@ -3,6 +3,10 @@
 #include "jit/code/routines.h"
 #include "tiering/runtime_impl.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace uptier {
 
 void Runtime::raise(TrapCode code, uint64_t detail) noexcept {
@@ -15,6 +19,19 @@ void Runtime::raise(TrapCode code, uint64_t detail) noexcept {
 
 namespace tiering {
 namespace {
+
+// Says that the frames of the host's that a trap has dropped are gone: AddressSanitizer marks the
+// stack around their variables, and they never came to take the marks off. Host functions may go
+// `reserve` bytes below the limit of compiled code.
+void forget_dropped_frames([[maybe_unused]] const sampler::ThreadContext& c,
+                           [[maybe_unused]] uint64_t reserve) {
+#if defined(__SANITIZE_ADDRESS__)
+  auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  uintptr_t lowest = c.stack_limit - reserve;
+  if (c.stack_limit == 0 || here < lowest) return;
+  __asan_unpoison_memory_region(reinterpret_cast<void*>(lowest), here - lowest);
+#endif
+}
 
 // The trap that a context carries, taken out of it.
 Trap take_trap(sampler::ThreadContext& c) {
@@ -64,6 +81,7 @@ Outcome RuntimeImpl::call(const void* target, const Signature& signature,
   Outcome result;
   if (r.trapped) {
     here()->loops().unwind(reinterpret_cast<uint64_t>(__builtin_frame_address(0)));
+    forget_dropped_frames(c, options_.stack_reserve);
     result.trap = take_trap(c);
   } else {
     result.bits = r.bits;
