@@ -51,13 +51,13 @@ TEST_F(UpfTool, what_was_hot_is_optimized_at_its_first_call) {
   EXPECT_EQ(warm["saved"]["runs"], 1);
   EXPECT_GE(warm["saved"]["compiled"], 3);
   EXPECT_EQ(warm["saved"]["stale"], 0);
-  // The decisions are the policy's own.
-  uint64_t at_once = 0;
+  // The decisions are the policy's own; some come later, when compiling has turned out cheaper.
+  uint64_t decided = 0;
   for (const auto& d : warm["decisions"]) {
     const std::string reason = d["reason"];
-    at_once += reason.find("in the saved profile") != std::string::npos ? 1 : 0;
+    decided += reason.find("in the saved profile") != std::string::npos ? 1 : 0;
   }
-  EXPECT_EQ(at_once, warm["saved"]["compiled"]);
+  EXPECT_GE(decided, warm["saved"]["compiled"]);
   EXPECT_EQ(read("p.upf").info.runs, 2u);
   // It stays so, run after run: what was trusted does not fade.
   for (int i = 0; i < 8; ++i) run("objects", "p.upf");

@@ -120,8 +120,8 @@ class Runtime {
   // Returns the merged profile of everything flushed so far.
   virtual Profile profile() const = 0;
 
-  // Writes Options::profile: what this process has seen, merged with what the file holds by now (its
-  // counts times profile_decay, but for methods that were taken on trust from it and have not
+  // Writes Options::profile: what this process has seen, merged with what the file holds by now
+  // (its counts times profile_decay, but for methods that were taken on trust from it and have not
   // drifted). Flushes the calling thread first. Happens once: the destructor writes only if this
   // was not called. Does nothing without the option. Errors: kIo, and kCorruptInput for a file that
   // is no profile, which is left alone.

@@ -53,7 +53,8 @@ struct Inst {
   ValueList args = {};
   uint32_t edges_at = 0;  // terminators: first of `edge_count` entries of Function::edges
   uint32_t edge_count = 0;
-  uint64_t imm = 0;  // meaning by Shape: bits of a constant, offset, callee index, probe kind, deopt
+  uint64_t imm =
+      0;  // meaning by Shape: bits of a constant, offset, callee index, probe kind, deopt
 
   Origin origin() const { return {loc, body}; }
 };
