@@ -188,7 +188,9 @@ TEST(UpfAlgebra, percentiles_are_those_of_the_counts) {
 
 // Merging in one tool and exporting is exporting and merging in the other.
 TEST(UpfAlgebra, merge_equals_that_of_llvm_profdata) {
-  if (test::run_command("command -v llvm-profdata").code != 0) GTEST_SKIP() << "no llvm-profdata";
+  if (test::run_command("command -v llvm-profdata").code != 0) {
+    GTEST_SKIP() << "SKIPPED: llvm-profdata is not installed, merges were not compared with its";
+  }
   char name[] = "/tmp/uptier-upf-XXXXXX";
   const std::string dir = mkdtemp(name);
   Generator generator(25);

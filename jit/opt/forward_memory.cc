@@ -11,8 +11,8 @@
 // but for a constant and the bytes are disjoint. An i32 index wraps around at 2^32, which is no
 // danger while offsets are small.
 #include <algorithm>
-#include <array>
 
+#include "jit/ir/semantics.h"
 #include "jit/opt/control_flow.h"
 #include "jit/opt/passes.h"
 #include "jit/opt/rewriter.h"
@@ -22,21 +22,6 @@ namespace {
 
 constexpr size_t kMostFacts = 48;
 constexpr int64_t kSmallOffset = int64_t{1} << 30;
-
-uint32_t width_of(const Inst& i) {
-  switch (i.op) {
-    case Opcode::kLoad8S:
-    case Opcode::kLoad8U:
-    case Opcode::kStore8: return 1;
-    case Opcode::kLoad16S:
-    case Opcode::kLoad16U:
-    case Opcode::kStore16: return 2;
-    case Opcode::kLoad32S:
-    case Opcode::kLoad32U:
-    case Opcode::kStore32: return 4;
-    default: return i.type == Type::kI32 || i.type == Type::kF32 ? 4 : 8;
-  }
-}
 
 // Where an access goes. `root` and `distance` take the index apart: root + a constant.
 struct Place {
@@ -130,7 +115,7 @@ class MemoryForwarder {
     Place p;
     p.base = args[0];
     p.offset = i.imm;
-    p.width = width_of(i);
+    p.width = access_size(i.op, i.type);
     p.alias = alias_class_of(i.flags);
     auto offset = static_cast<int64_t>(i.imm);
     p.near = offset < kSmallOffset;
