@@ -75,10 +75,11 @@ TEST(BaselineCode, is_what_it_is_thought_to_be) {
 mov rbp, rsp
 sub rsp, 0x20
 mov qword ptr [rbp-0x10], rdi
+mov r11, qword ptr fs:[*]
+mov r10d, dword ptr [r11+0x1284]
 mov dword ptr [rbp-0x18], esi
 mov qword ptr [rbp-0x20], 0x00
-mov r11, qword ptr fs:[*]
-dec dword ptr [r11+0x1284]
+dec r10d
 jle *
 mov esi, dword ptr [rbp-0x18]
 sub esi, 0x01
@@ -90,9 +91,13 @@ cmp esi, 0x08
 jle *
 mov dword ptr [rbp-0x18], esi
 jmp *
+mov r11, qword ptr fs:[*]
+mov dword ptr [r11+0x1284], r10d
 mov rax, r8
 leave
 ret
+mov r11, qword ptr fs:[*]
+mov dword ptr [r11+0x1284], r10d
 mov edi, 0x05
 mov esi, 0x00
 mov rdx, rbp
@@ -100,6 +105,9 @@ mov rcx, 0x00
 mov r11, 0x123456789A
 call r11
 jmp rax
+mov r11, qword ptr fs:[*]
+mov r10d, dword ptr [r11+0x1284]
+jmp *
 )");
 }
 

@@ -250,6 +250,20 @@ b1:
 )");
   std::string text = "loop check, plain copy (its slow side included)\n";
   text += added(listing(*c.must(loop, {.loop_checks = false})), listing(*c.must(loop)));
+  Function held = parse(R"(
+func @f(i64) -> i64 {
+b0(v0: i64):
+  jump b1
+b1:
+  loop_header 0 pc=0 []
+  v1 = eqz.i64 v0
+  branch v1, b1, b2
+b2:
+  return v0
+}
+)");
+  text += "loop check, countdown held in a register (edges and slow side included)\n";
+  text += added(listing(*c.must(held, {.loop_checks = false})), listing(*c.must(held)));
   Function straight = parse(kStraight), skip = parse(kSkip);
   ProbePlan none = jit::plan_probes(straight, {});
   auto base = listing(*c.must(straight, {.copy = Copy::kInstrumented, .probes = &none}));

@@ -1,4 +1,4 @@
-// Blocks' beginnings and ends: loop headers, probes, terminators.
+// Blocks' beginnings and ends: probes, terminators.
 #include <algorithm>
 
 #include "jit/baseline/selector.h"
@@ -6,7 +6,7 @@
 
 namespace uptier::jit::baseline {
 
-// ---- Loop headers and probes ------------------------------------------------------------------
+// ---- Probes -----------------------------------------------------------------------------------
 
 void Selector::load_slab() {
   b_.load_context(kScratch);
@@ -14,52 +14,6 @@ void Selector::load_slab() {
          x86::qword_ptr(kScratch, static_cast<int32_t>(sampler::method_offset(in_.method.index()) +
                                                        sampler::kSlabOffset)));
   a_.mov(x86::qword_ptr(x86::rbp, kSlabSlot), kScratch);
-}
-
-//   plain:        dec dword [loop_countdown]; jle slow
-//   instrumented: inc dword [loop_countdown]; jns slow
-void Selector::loop_header(const Inst& i) {
-  LoopEntry& entry = b_.tables().loops[i.aux];
-  bool checks = instrumented_ || request_.loop_checks;
-  if (checks) {
-    LoopSlow s{i.aux, b_.new_label(), b_.new_label()};
-    Mem countdown =
-        x86::dword_ptr(kScratch, static_cast<int32_t>(sampler::method_offset(in_.method.index()) +
-                                                      sampler::kLoopCountdownOffset));
-    b_.load_context(kScratch);
-    if (instrumented_) {
-      a_.inc(countdown);
-      a_.jns(s.slow);
-    } else {
-      a_.dec(countdown);
-      a_.jle(s.slow);
-    }
-    b_.bind(s.resume);
-    loop_slow_.push_back(s);
-  }
-  entry.continue_offset = entry.arrive_offset = b_.offset();
-  // Behind the check, so that whoever comes from optimized code gets on before he is asked again.
-  mark_entry(position_);
-  count_iteration(LoopId(i.aux));
-}
-
-void Selector::emit_loop_slow() {
-  for (const LoopSlow& s : loop_slow_) {
-    b_.bind(s.slow);
-    a_.mov(x86::edi, imm(in_.method.index()));
-    a_.mov(x86::esi, imm(s.loop));
-    a_.mov(x86::rdx, x86::rbp);
-    a_.mov(x86::rcx, imm(reinterpret_cast<uintptr_t>(in_.helpers.runtime)));
-    b_.call_address(instrumented_ ? in_.helpers.loop_slow_instrumented
-                                  : in_.helpers.loop_slow_plain);
-    a_.jmp(x86::rax);
-    if (!instrumented_) continue;
-    // Whoever comes from another copy brings no slab pointer.
-    b_.tables().loops[s.loop].arrive_offset = b_.offset();
-    load_slab();
-    arrive_in_loops();
-    a_.jmp(s.resume);
-  }
 }
 
 void Selector::probe(const Inst& i) {
@@ -88,6 +42,7 @@ bool Selector::has_moves(const Edge& e) const {
 void Selector::emit_edge(const Edge& e) {
   cross_loops(e);
   count_along(e);
+  cross_held(e);
   emit_moves(e);
 }
 
@@ -189,6 +144,7 @@ void Selector::return_value(const Inst& i) {
   }
   count_return();
   leave_all_loops();
+  if (held(current_)) store_countdown();
   a_.leave();
   a_.ret();
 }

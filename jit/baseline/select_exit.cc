@@ -13,7 +13,7 @@ namespace uptier::jit::baseline {
 void Selector::mark_entry(uint32_t point) {
   // Nobody leaves for the entry.
   if (!request_.enterable || point == 0) return;
-  Entry e{point, b_.new_label(), {}};
+  Entry e{point, b_.new_label(), {}, held(current_)};
   b_.bind(e.at);
   for (const ValueCache::Cached& c : values_.cached()) {
     bool in_frame = frame_.slot[c.value.index()] != 0;
@@ -33,10 +33,11 @@ void Selector::emit_entries() {
   auto& offsets = b_.tables().entries;
   offsets.assign(f_.layout.size() + states_.size(), 0);
   for (const Entry& e : entries_) {
-    bool straight = e.cached.empty();
+    bool straight = e.cached.empty() && !e.held;
     offsets[e.point] = straight ? b_.offset_of(e.at) : b_.offset();
     if (straight) continue;
     for (const ValueCache::Cached& c : e.cached) values_.load_home(c.reg, c.value);
+    if (e.held) load_countdown();
     a_.jmp(e.at);
   }
 }
@@ -50,7 +51,11 @@ void Selector::guard(const Inst& i) {
     emit_jump_if(b_, negate(c), b_.trap_label(TrapCode::kGuardFailed, i.loc));
     return;
   }
-  Exit e{b_.new_label(), &i, b_.tables().probes.empty() ? 0 : b_.tables().probes.back().site, {}};
+  Exit e{b_.new_label(),
+         &i,
+         b_.tables().probes.empty() ? 0 : b_.tables().probes.back().site,
+         {},
+         held(current_)};
   for (Value v : args.subspan(1)) e.values.push_back(place_of(v));
   emit_jump_if(b_, negate(c), e.at);
   for (Value v : args.subspan(1)) values_.use(v);
@@ -73,6 +78,7 @@ void Selector::emit_exits() {
   for (Exit& e : exits_) {
     b_.bind(e.at);
     if (t.counts_edges) b_.probe_row(e.site);
+    if (e.held) store_countdown();
     b_.call_address(in_.helpers.leave);
     const Deopt& d = f_.deopts[e.guard->imm - 1];
     ExitRow row{b_.offset(), d.exit, e.guard->loc, static_cast<GuardReason>(e.guard->aux)};

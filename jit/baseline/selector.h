@@ -29,6 +29,12 @@
 
 namespace uptier::jit::baseline {
 
+inline constexpr Gp kCountdown = x86::r10;
+
+// Returns by Block::index() which blocks a plain copy runs with the countdown in r10 (see
+// select_check.cc); empty: none. Cost: one pass.
+std::vector<bool> find_held(const Function& f);
+
 class Selector {
  public:
   struct Input {
@@ -51,6 +57,7 @@ class Selector {
   struct LoopSlow {
     uint32_t loop;
     Label slow, resume;
+    bool held;
   };
   struct CounterSlow {
     Label slow, resume;
@@ -89,6 +96,7 @@ class Selector {
     uint32_t point;
     Label at;
     std::vector<ValueCache::Cached> cached;
+    bool held;
   };
   // A guard's way to the host's interpreter.
   struct Exit {
@@ -96,6 +104,7 @@ class Selector {
     const Inst* guard;
     SiteId site;
     std::vector<ExitValue> values;
+    bool held;
   };
   // Registers to be filled for a call: a value and where it goes (ids as in ValueCache).
   struct ArgMove {
@@ -167,8 +176,18 @@ class Selector {
   ExitValue place_of(Value v) const;
   void emit_exits();
 
-  // select_control.cc
+  // select_check.cc
   void loop_header(const Inst& i);
+  void emit_loop_slow();
+  bool held(Block b) const { return !instrumented_ && !held_.empty() && held_[b.index()]; }
+  bool crosses_held(const Edge& e) const { return held(current_) != held(e.to); }
+  void cross_held(const Edge& e);
+  void load_countdown();
+  void store_countdown();
+  // With the context in r11.
+  Mem loop_countdown() const;
+
+  // select_control.cc
   void probe(const Inst& i);
   void jump(const Inst& i);
   void branch(const Inst& i);
@@ -182,10 +201,11 @@ class Selector {
   bool needs_move(Value arg, Value param) const;
   const Label& label(Block b) const { return labels_[b.index()]; }
   // Whether an edge needs instructions of its own: moves, counters or probes.
-  bool has_code(const Edge& e) const { return has_moves(e) || counts_along(e) || crosses_loops(e); }
+  bool has_code(const Edge& e) const {
+    return has_moves(e) || counts_along(e) || crosses_loops(e) || crosses_held(e);
+  }
   void emit_edge(const Edge& e);
   void load_slab();
-  void emit_loop_slow();
 
   // select_flow.cc
   void plan_flow();
@@ -253,6 +273,7 @@ class Selector {
   Assembler& a_;
   bool instrumented_;
   const ProbePlan* probes_;  // null in a plain copy
+  std::vector<bool> held_;   // by Block::index(); empty: no held stretch
   ValueCache values_;
   bool check_stack_;
   std::optional<LoopForest> forest_;    // when loops are observed

@@ -34,12 +34,14 @@ bool reads_operands(const Function& f, const ProbePlan* plan, const Inst& i) {
 }
 
 ValueCache::ValueCache(CodeBuffer& b, const Function& f, const FrameLayout& frame,
-                       const Liveness& live, const ProbePlan* probes)
+                       const Liveness& live, const ProbePlan* probes, uint32_t reserved)
     : b_(b),
       a_(b.assembler()),
       f_(f),
       probes_(probes),
       state_(f.values.size()),
+      reserved_(reserved),
+      pinned_(reserved),
       lowest_(-static_cast<int32_t>(frame.size)) {
   for (size_t v = 0; v < state_.size(); ++v) state_[v].home = frame.slot[v];
   for (Block block : f.layout) {
@@ -90,7 +92,7 @@ void ValueCache::end_block(Block b) {
     Value v = owner_[reg];
     if (v.valid() && !crosses(v) && !is_constant(v)) unbind(reg);
   }
-  pinned_ = 0;
+  pinned_ = reserved_;
 }
 
 void ValueCache::enter(Value v, unsigned reg) {
@@ -268,7 +270,7 @@ void ValueCache::forget_all() {
   for (unsigned reg = 0; reg < 32; ++reg) {
     if (owner_[reg].valid()) unbind(reg);
   }
-  pinned_ = 0;
+  pinned_ = reserved_;
 }
 
 // ---- Places -----------------------------------------------------------------------------------

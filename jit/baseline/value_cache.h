@@ -32,9 +32,9 @@ inline constexpr Xmm kXmmScratch = x86::xmm15;
 
 class ValueCache {
  public:
-  // `probes` says which probes read their values; null: none.
+  // `probes` says which probes read their values; null: none. `reserved` registers are left alone.
   ValueCache(CodeBuffer& b, const Function& f, const FrameLayout& frame, const Liveness& live,
-             const ProbePlan* probes);
+             const ProbePlan* probes, uint32_t reserved);
 
   // ---- Blocks
   // Counts the uses of values in the block. `keep`: registers are as the block before left them.
@@ -96,7 +96,7 @@ class ValueCache {
   // Makes `reg` the place of v. `clean`: an i32's upper half is zero.
   void define(Value v, const Gp& reg, bool clean = true) { define(v, reg.id(), clean); }
   void define(Value v, const Xmm& reg) { define(v, reg.id() + 16, true); }
-  void end_instruction() { pinned_ = 0; }
+  void end_instruction() { pinned_ = reserved_; }
 
   // ---- Calls
   // Stores every dirty value that is needed after this point; registers keep their contents.
@@ -152,7 +152,8 @@ class ValueCache {
   const ProbePlan* probes_;
   std::vector<State> state_;
   Value owner_[32];
-  uint32_t pinned_ = 0;
+  const uint32_t reserved_;  // of registers, never handed out here
+  uint32_t pinned_;
   std::vector<int32_t> free_spills_;
   int32_t lowest_;
 };

@@ -1,0 +1,124 @@
+// Checks at loop headers.
+//
+//   plain:        dec dword [countdown]; jle slow     or, in a held stretch: dec r10d; jle slow
+//   instrumented: inc dword [countdown]; jns slow
+//
+// A held stretch is a run of blocks without calls, from a loop's header to the last block that goes
+// back to it. The plain copy keeps the method's countdown in r10 there: edges into the stretch load
+// it, edges out of it and returns store it, and so do the slow sides. Nobody else can look at it in
+// between, since a countdown is its thread's own. A trap loses what the stretch has counted down.
+//
+// Bodies with such a stretch keep r10 out of the hands of values, in both copies alike.
+#include "jit/baseline/selector.h"
+#include "sampler/context.h"
+
+namespace uptier::jit::baseline {
+
+// ---- Held stretches -----------------------------------------------------------------------------
+
+namespace {
+
+bool is_call(Opcode op) {
+  Shape s = info(op).shape;
+  return s == Shape::kCall || s == Shape::kCallIndirect || s == Shape::kCallHost;
+}
+
+bool is_loop_header(const Function& f, Block b) {
+  return f.inst(f.block(b).insts[0]).op == Opcode::kLoopHeader;
+}
+
+}  // namespace
+
+std::vector<bool> find_held(const Function& f) {
+  if (f.loop_count == 0) return {};
+  size_t n = f.layout.size();
+  std::vector<uint32_t> position(f.blocks.size()), calls(n + 1), last(n);
+  for (uint32_t p = 0; p < n; ++p) position[f.layout[p].index()] = p;
+  for (uint32_t p = 0; p < n; ++p) {
+    calls[p + 1] = calls[p];
+    for (InstId i : f.block(f.layout[p]).insts) calls[p + 1] += is_call(f.inst(i).op) ? 1 : 0;
+    for (const Edge& e : f.successors(f.layout[p])) last[position[e.to.index()]] = p;
+  }
+  std::vector<bool> held(f.blocks.size());
+  bool any = false;
+  for (uint32_t p = 0; p < n; ++p) {
+    bool loop = is_loop_header(f, f.layout[p]) && last[p] >= p;
+    if (!loop || calls[last[p] + 1] != calls[p]) continue;
+    for (uint32_t q = p; q <= last[p]; ++q) held[f.layout[q].index()] = true;
+    any = true;
+    p = last[p];
+  }
+  return any ? held : std::vector<bool>();
+}
+
+Mem Selector::loop_countdown() const {
+  uint32_t offset = sampler::method_offset(in_.method.index()) + sampler::kLoopCountdownOffset;
+  return x86::dword_ptr(kScratch, static_cast<int32_t>(offset));
+}
+
+void Selector::load_countdown() {
+  b_.load_context(kScratch);
+  a_.mov(kCountdown.r32(), loop_countdown());
+}
+
+void Selector::store_countdown() {
+  b_.load_context(kScratch);
+  a_.mov(loop_countdown(), kCountdown.r32());
+}
+
+void Selector::cross_held(const Edge& e) {
+  if (!crosses_held(e)) return;
+  held(e.to) ? load_countdown() : store_countdown();
+}
+
+// ---- Checks -------------------------------------------------------------------------------------
+
+void Selector::loop_header(const Inst& i) {
+  LoopEntry& entry = b_.tables().loops[i.aux];
+  bool in_register = held(current_);
+  if (instrumented_ || request_.loop_checks) {
+    LoopSlow s{i.aux, b_.new_label(), b_.new_label(), in_register};
+    if (!in_register) b_.load_context(kScratch);
+    if (instrumented_) {
+      a_.inc(loop_countdown());
+      a_.jns(s.slow);
+    } else {
+      in_register ? a_.dec(kCountdown.r32()) : a_.dec(loop_countdown());
+      a_.jle(s.slow);
+    }
+    b_.bind(s.resume);
+    loop_slow_.push_back(s);
+  }
+  entry.continue_offset = entry.arrive_offset = b_.offset();
+  // Behind the check, so that whoever comes from optimized code gets on before he is asked again.
+  mark_entry(position_);
+  count_iteration(LoopId(i.aux));
+}
+
+void Selector::emit_loop_slow() {
+  for (const LoopSlow& s : loop_slow_) {
+    b_.bind(s.slow);
+    if (s.held) store_countdown();
+    a_.mov(x86::edi, imm(in_.method.index()));
+    a_.mov(x86::esi, imm(s.loop));
+    a_.mov(x86::rdx, x86::rbp);
+    a_.mov(x86::rcx, imm(reinterpret_cast<uintptr_t>(in_.helpers.runtime)));
+    b_.call_address(instrumented_ ? in_.helpers.loop_slow_instrumented
+                                  : in_.helpers.loop_slow_plain);
+    a_.jmp(x86::rax);
+    LoopEntry& entry = b_.tables().loops[s.loop];
+    if (s.held) {
+      entry.continue_offset = entry.arrive_offset = b_.offset();
+      load_countdown();
+      a_.jmp(s.resume);
+    }
+    if (!instrumented_) continue;
+    // Whoever comes from another copy brings no slab pointer.
+    entry.arrive_offset = b_.offset();
+    load_slab();
+    arrive_in_loops();
+    a_.jmp(s.resume);
+  }
+}
+
+}  // namespace uptier::jit::baseline
