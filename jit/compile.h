@@ -103,6 +103,8 @@ struct OptimizeRequest {
   std::span<const SiteTargets> targets = {};
   // Whose bodies may take the place of calls; null: none.
   InlineeSource* inlinees = nullptr;
+  // Those with guards may, too. Off, they stay calls, and the compiler has less to do.
+  bool inline_guards = false;
   // Hears of the passes; may be null.
   PassObserver* observer = nullptr;
   // Guards leave for the host's interpreter, with what their frame_states name, instead of for

@@ -37,6 +37,7 @@ struct BodyProfile {
 struct Inlinee {
   Function function;  // as built
   BodyProfile profile = {};
+  bool to_host = false;  // its guards leave for the host's interpreter
 };
 
 class InlineeSource {

@@ -2,6 +2,7 @@
 #include "jit/code/leave.h"
 #include "jit/ir/deopt_points.h"
 #include "tests/golden.h"
+#include "tests/inline_harness.h"
 #include "tests/opt_harness.h"
 #include "tests/runtime_host.h"
 
@@ -18,6 +19,8 @@ class LeavingModule {
     // By function; empty: nothing is pruned.
     std::function<std::vector<uint64_t>(const jit::Function&)> counts = {};
     Copy copy = Copy::kPlain;
+    // Every call is hot, and what is called may take its place.
+    bool inlines = false;
   };
 
   LeavingModule(CodeMachine& machine, const jit::Module& module, const How& how)
@@ -50,6 +53,7 @@ class LeavingModule {
   std::function<uint64_t(const jit::ExitRow&, const std::vector<uint64_t>& slots)> resume;
   uint64_t asks = 0;
   uint64_t exits = 0;    // into baseline code
+  uint64_t parents = 0;  // frames of callers that they made
   uint64_t resumed = 0;  // into the host's interpreter
 
  private:
@@ -72,13 +76,18 @@ class LeavingModule {
     return {module_.functions[i], MethodId(i), helpers_, resolver_, *machine_.space};
   }
   std::unique_ptr<jit::Code> optimize(uint32_t i, LoopId osr) {
-    std::vector<uint64_t> counts =
-        how_.counts ? how_.counts(module_.functions[i]) : std::vector<uint64_t>{};
+    const jit::Function& f = module_.functions[i];
+    std::vector<uint64_t> counts = how_.counts ? how_.counts(f) : std::vector<uint64_t>{};
+    bool prune = !counts.empty();
+    if (how_.inlines && !prune) counts = even_profile(f).blocks;
+    ModuleInlinees inlinees(module_, even_profile, how_.to_host);
     return take(jit::compile_optimized(input(i), {.block_counts = counts,
                                                   .osr_loop = osr,
                                                   .copy = how_.copy,
+                                                  .inlinees = how_.inlines ? &inlinees : nullptr,
+                                                  .inline_guards = how_.inlines,
                                                   .to_host = how_.to_host,
-                                                  .prune_cold = !counts.empty(),
+                                                  .prune_cold = prune,
                                                   .ask_to_leave = how_.asks}));
   }
 
@@ -89,7 +98,18 @@ class LeavingModule {
     if (row == nullptr) __builtin_trap();
     if (row->to_host) return go_to_host(s, from, *row);
     ++exits;
-    jit::enter_baseline(s, from, *row, *baseline_[from.method().index()]);
+    return enter(s, from, *row, 0);
+  }
+
+  jit::Leave enter(jit::LeaveState& s, const jit::Code& from, const jit::ExitRow& row,
+                   uint32_t skipped) {
+    parents += row.frames - 1;
+    const jit::Code* to[jit::kMostExitFrames] = {};
+    for (uint32_t n = 0; n < row.frames; ++n) {
+      const jit::ExitFrame& frame = from.tables().exit_frames[row.frames_at + n];
+      to[n] = baseline_[from.method_of(frame.body).index()].get();
+    }
+    jit::enter_baseline(s, from, row, to, skipped);
     return jit::Leave::kEnter;
   }
 
@@ -103,6 +123,7 @@ class LeavingModule {
       slots.push_back(v.wide ? bits : static_cast<uint32_t>(bits));
     }
     s.result = resume(row, slots);
+    if (row.frames > 1) return enter(s, from, row, 1);
     jit::restore_saved(s, from);
     return jit::Leave::kReturn;
   }
@@ -135,6 +156,7 @@ std::vector<Force> forces(uint64_t seed) {
 struct Tally {
   uint64_t asks = 0;
   uint64_t exits = 0;
+  uint64_t parents = 0;
 };
 
 // Runs every function of a random module, leaving as each force says. Returns the first difference
@@ -175,6 +197,7 @@ std::string compare(uint64_t seed, const RandomOptions& options, const LeavingMo
     }
   }
   tally.exits += code.exits;
+  tally.parents += code.parents;
   return "";
 }
 
@@ -209,6 +232,17 @@ TEST(DeoptCode, instrumented_copies_of_optimized_code_leave_too) {
     ASSERT_EQ("", compare(seed, {.guards = true}, {.copy = Copy::kInstrumented}, tally));
   }
   EXPECT_GT(tally.exits, seeds());
+}
+
+TEST(DeoptCode, inlined_bodies_leave_for_their_callers_frames_too) {
+  corpus_raise = raise_in_context;
+  Tally tally;
+  for (uint64_t seed = 1; seed <= 2 * seeds(); ++seed) {
+    RandomOptions options{.functions = 5, .guards = true};
+    ASSERT_EQ("", compare(seed, options, {.asks = seed % 4 != 0, .inlines = true}, tally));
+  }
+  EXPECT_GT(tally.exits, 10 * seeds());
+  EXPECT_GT(tally.parents, seeds());
 }
 
 // Whatever the profile says: blocks are left out that run all the same.
@@ -318,6 +352,59 @@ TEST(DeoptCode, a_host_gets_what_the_frame_state_names) {
     EXPECT_EQ(held.bits, 99u + 21 + 2);
     EXPECT_EQ(code.resumed, 2u);
   }
+}
+
+// The bottom of three bodies in one frame goes to the host; with what it answers the two others go
+// on in frames of their own.
+TEST(DeoptCode, a_callers_frame_goes_on_with_what_the_host_answers) {
+  jit::Module module = parse_or_die(R"(
+func @inner(i32, f64) -> f64 {
+b0(v0: i32, v1: f64):
+  frame_state pc=3 [v0, v1]
+  v2 = const.i32 10
+  v3 = lt_u.i32 v0, v2
+  guard v3, type @1
+  return v1
+}
+func @middle(i32, f64) -> f64 {
+b0(v0: i32, v1: f64):
+  v2 = fadd.f64 v1, v1
+  v3 = call @inner(v0, v2)
+  v4 = fadd.f64 v3, v2
+  return v4
+}
+func @outer(i32, f64, i64) -> f64 {
+b0(v0: i32, v1: f64, v2: i64):
+  v3 = const.i32 1
+  v4 = add.i32 v0, v3
+  v5 = call @middle(v4, v1)
+  v6 = convert_s.f64 v2
+  v7 = fadd.f64 v5, v6
+  v8 = fadd.f64 v7, v1
+  return v8
+}
+)");
+  CodeMachine machine;
+  LeavingModule code(machine, module, {.asks = false, .to_host = true, .inlines = true});
+  ASSERT_EQ(code.optimized(2).tables().inlined.size(), 2u);
+  std::vector<uint64_t> seen;
+  code.resume = [&](const jit::ExitRow& row, const std::vector<uint64_t>& slots) {
+    EXPECT_EQ(row.frames, 3u);
+    seen = slots;
+    return std::bit_cast<uint64_t>(1000.0);
+  };
+  std::vector<uint64_t> args{8, std::bit_cast<uint64_t>(2.5), 7};
+  auto run = [&] {
+    auto got = machine.run(code.entry(MethodId(2)), module.functions[2].signature(), args);
+    return std::bit_cast<double>(got.bits);
+  };
+  EXPECT_EQ(run(), 5.0 + 5 + 7 + 2.5);
+  EXPECT_EQ(code.resumed, 0u);
+  args[0] = 9;
+  EXPECT_EQ(run(), 1000.0 + 5 + 7 + 2.5);
+  EXPECT_EQ(seen, (std::vector<uint64_t>{10, std::bit_cast<uint64_t>(5.0)}));
+  EXPECT_EQ(code.resumed, 1u);
+  EXPECT_EQ(code.parents, 2u);
 }
 
 }  // namespace

@@ -15,14 +15,14 @@ class ModuleInlinees final : public jit::InlineeSource {
  public:
   using Profiles = std::function<jit::BodyProfile(const jit::Function&)>;
 
-  ModuleInlinees(const jit::Module& module, Profiles profiles)
-      : module_(module), profiles_(std::move(profiles)) {}
+  ModuleInlinees(const jit::Module& module, Profiles profiles, bool to_host = false)
+      : module_(module), profiles_(std::move(profiles)), to_host_(to_host) {}
 
   const jit::Inlinee* find(MethodId m) override {
     auto& known = known_[m.index()];
     if (!known) {
       const jit::Function& f = module_.functions[m.index()];
-      known = std::make_unique<jit::Inlinee>(jit::Inlinee{f, profiles_(f)});
+      known = std::make_unique<jit::Inlinee>(jit::Inlinee{f, profiles_(f), to_host_});
     }
     return known.get();
   }
@@ -30,6 +30,7 @@ class ModuleInlinees final : public jit::InlineeSource {
  private:
   const jit::Module& module_;
   Profiles profiles_;
+  bool to_host_;
   std::map<uint32_t, std::unique_ptr<jit::Inlinee>> known_;
 };
 

@@ -218,6 +218,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
                                            .probes = &m.probes.optimized_plan(),
                                            .targets = seen.targets,
                                            .inlinees = inlines() ? &inlinees : nullptr,
+                                           .inline_guards = guards_may_be_inlined(),
                                            .to_host = m.info.host_resume != nullptr,
                                            .prune_cold = prune,
                                            .kept = kept,

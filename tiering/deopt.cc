@@ -3,6 +3,7 @@
 // The law is that of slow_paths.cc, with its exception: baseline code that can be entered is made
 // when the first frame needs it, on the thread that does (docs/notes/0013). It is kept from then
 // on, as long as the method has code at all, and it is not refused for want of room.
+#include <algorithm>
 #include <vector>
 
 #include "jit/code/leave.h"
@@ -12,7 +13,7 @@
 namespace uptier::tiering {
 namespace {
 
-// What write_frame() and its caller may take below the frame that is entered.
+// What write_frames() and its caller may take below the frames that are made.
 constexpr uint64_t kLeaveStack = 2048;
 // Slots of a host's frame up to which none are allocated.
 constexpr uint32_t kSmallFrame = 64;
@@ -22,17 +23,22 @@ jit::Leave trap(TrapCode code) {
   return jit::Leave::kTrap;
 }
 
+std::span<const jit::ExitFrame> frames_of(const jit::Code& from, const jit::ExitRow& row) {
+  return {from.tables().exit_frames.data() + row.frames_at, row.frames};
+}
+
 }  // namespace
 
 jit::Leave RuntimeImpl::leave(jit::LeaveState& s, bool forced) noexcept {
   const jit::Code& from = *space_->owner_of(jit::inside_of(s));
   const jit::ExitRow& row = *from.exit_at(s.pc);
-  Method& m = method(from.method().index());
+  // Whose guard it is: that of the innermost body.
+  Method& m = method(from.method_of(frames_of(from, row).front().body).index());
   m.left.fetch_add(1, std::memory_order_relaxed);
   // What was called back has not failed.
   bool called_back = row.reason == GuardReason::kUser && !m.exits.is_guard(row.exit);
   if (!forced && !called_back) count_exit(m, row.exit);
-  return row.to_host ? leave_for_host(m, s, from, row) : leave_for_baseline(m, s, from, row);
+  return row.to_host ? leave_for_host(m, s, from, row) : leave_for_baseline(s, from, row, 0);
 }
 
 jit::Leave RuntimeImpl::ask_to_leave(jit::LeaveState& s) noexcept {
@@ -40,17 +46,37 @@ jit::Leave RuntimeImpl::ask_to_leave(jit::LeaveState& s) noexcept {
   return leave(s, true);
 }
 
-jit::Leave RuntimeImpl::leave_for_baseline(Method& m, jit::LeaveState& s, const jit::Code& from,
-                                           const jit::ExitRow& row) noexcept {
-  const Version* to = enterable_version(m);
-  if (to == nullptr) return trap(TrapCode::kHost);
-  jit::enter_baseline(s, from, row, *to->code);
+// Makes the frames that the row names but the first `skipped`.
+jit::Leave RuntimeImpl::leave_for_baseline(jit::LeaveState& s, const jit::Code& from,
+                                           const jit::ExitRow& row, uint32_t skipped) noexcept {
+  const jit::Code* to[jit::kMostExitFrames] = {};
+  if (!find_enterable(from, row, skipped, to)) return trap(TrapCode::kHost);
+  jit::enter_baseline(s, from, row, to, skipped);
   uint64_t lowest = s.rbp() - s.frame_bytes - s.buffer_bytes - kLeaveStack;
   bool room = lowest >= sampler::current_context()->stack_limit && lowest < s.rbp();
   return room ? jit::Leave::kEnter : trap(TrapCode::kStackExhausted);
 }
 
-// The frame stays where it is while the host runs, and goes when it returns.
+// Making code for one method may take away another's, so all are looked at again until nothing had
+// to be made. Returns false when a host does not describe its method any more.
+bool RuntimeImpl::find_enterable(const jit::Code& from, const jit::ExitRow& row, uint32_t skipped,
+                                 const jit::Code** to) noexcept {
+  std::span<const jit::ExitFrame> frames = frames_of(from, row);
+  for (uint32_t n = skipped; n < frames.size();) {
+    Method& m = method(from.method_of(frames[n].body).index());
+    const Version* v = m.enterable.load(std::memory_order_acquire);
+    if (usable(v)) {
+      to[n++] = v->code.get();
+      continue;
+    }
+    if (enterable_version(m) == nullptr) return false;
+    n = skipped;
+  }
+  return true;
+}
+
+// The frame stays where it is while the host runs, and goes when it returns. The frames that the
+// body was inlined into then go on in baseline code, with its result.
 jit::Leave RuntimeImpl::leave_for_host(Method& m, jit::LeaveState& s, const jit::Code& from,
                                        const jit::ExitRow& row) noexcept {
   const jit::CodeTables& t = from.tables();
@@ -67,9 +93,10 @@ jit::Leave RuntimeImpl::leave_for_host(Method& m, jit::LeaveState& s, const jit:
   if (from.counts_edges()) frames_dropped(m.id.index(), from.site_at(jit::inside_of(s)), 1);
   HostFrame f{m.id, frame.pc, row.reason, frame.values, slots};
   s.result = m.info.host_resume(&f);
+  if (sampler::current_context()->pending_trap != 0) return jit::Leave::kTrap;
+  if (row.frames > 1) return leave_for_baseline(s, from, row, 1);
   jit::restore_saved(s, from);
-  bool trapped = sampler::current_context()->pending_trap != 0;
-  return trapped ? jit::Leave::kTrap : jit::Leave::kReturn;
+  return jit::Leave::kReturn;
 }
 
 // Returns the method's baseline code for frames that leave better code, made if need be; null when
@@ -131,8 +158,9 @@ void RuntimeImpl::consider_exit(Method& m, uint32_t exit) {
   observer_.log(m, action_name(d.action), "exit at " + m.exits.name(exit) + ": " + d.reason,
                 inputs_text(e));
   if (m.exits.is_guard(exit)) {
-    if (banned) withdraw_optimized(m);
-    return;
+    if (!banned) return;
+    withdraw_optimized(m);
+    return make_callers_anew(m);
   }
   optimize_anew(m);
 }
@@ -172,6 +200,26 @@ void RuntimeImpl::withdraw_optimized(Method& m) {
   m.wants_optimized = false;
   for (auto& v : m.versions) {
     if (v->tier == Tier::kOptimized && !v->freed) give_up(*v);
+  }
+}
+
+// Has the guard, which is in every body that was inlined too, made away with there: what is banned
+// is not inlined.
+void RuntimeImpl::make_callers_anew(const Method& m) {
+  auto has_it = [&](const std::unique_ptr<Version>& v) {
+    if (v->tier != Tier::kOptimized || v->retired || v->code == nullptr) return false;
+    const auto& inlined = v->code->tables().inlined;
+    return std::any_of(inlined.begin(), inlined.end(),
+                       [&](const jit::InlineRow& r) { return r.method == m.id; });
+  };
+  for (const auto& caller : owned_methods_) {
+    bool affected = caller.get() != &m && !caller->removed &&
+                    std::any_of(caller->versions.begin(), caller->versions.end(), has_it);
+    if (!affected) continue;
+    drop_osr_versions(*caller);
+    if (!usable(caller->optimized.load(std::memory_order_relaxed))) continue;
+    caller->optimized_requested = false;
+    request(*caller, {.method = caller->id, .tier = Tier::kOptimized, .use_profile = true}, 1e18);
   }
 }
 

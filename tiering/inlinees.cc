@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "jit/ir/deopt_points.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -26,6 +27,10 @@ bool RuntimeImpl::inlines() const {
   return options_.inlining && optimizes && options_.gap != GapMode::kExact;
 }
 
+bool RuntimeImpl::guards_may_be_inlined() const {
+  return inline_guards_.load(std::memory_order_relaxed) || stress_.active(StressKind::kGuard);
+}
+
 void RuntimeImpl::keep_body_locked(Method& m, const jit::Function& f) {
   // Code that comes from methods outside of the range must not hide in those inside.
   bool in_range = OptRange::parse(options_.opt_range)->contains(method_hash(m.info));
@@ -33,6 +38,7 @@ void RuntimeImpl::keep_body_locked(Method& m, const jit::Function& f) {
   uint64_t bytes = bytes_of(f);
   if (!wanted || kept_bytes_ + bytes > kKeptBytes) return;
   kept_bytes_ += bytes;
+  if (jit::count_guards(f) != 0) inline_guards_.store(true, std::memory_order_relaxed);
   m.body = std::make_unique<const jit::Function>(f);
 }
 
@@ -66,8 +72,9 @@ const jit::Inlinee* Inlinees::find(MethodId id) {
 std::unique_ptr<jit::Inlinee> RuntimeImpl::inlinee(MethodId id, bool profile) {
   Method& m = method(id.index());
   std::lock_guard lock(state_mutex_);
-  if (m.body == nullptr || m.removed) return nullptr;
-  auto known = std::make_unique<jit::Inlinee>(jit::Inlinee{*m.body, {}});
+  if (m.body == nullptr || m.removed || m.guard_banned) return nullptr;
+  auto known =
+      std::make_unique<jit::Inlinee>(jit::Inlinee{*m.body, {}, m.info.host_resume != nullptr});
   if (profile) known->profile = body_profile_locked(m);
   return known;
 }

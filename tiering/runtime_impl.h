@@ -129,6 +129,7 @@ class RuntimeImpl final : public Runtime {
   // inlinees.cc
   friend class Inlinees;
   bool inlines() const;
+  bool guards_may_be_inlined() const;
   void keep_body_locked(Method& m, const jit::Function& f);
   void forget_body_locked(Method& m);
   jit::BodyProfile body_profile_locked(const Method& m);
@@ -173,8 +174,10 @@ class RuntimeImpl final : public Runtime {
   const void* run_sample(Method& m, AttachedThread& t, const void* plain) noexcept;
 
   // deopt.cc
-  jit::Leave leave_for_baseline(Method& m, jit::LeaveState& s, const jit::Code& from,
-                                const jit::ExitRow& row) noexcept;
+  jit::Leave leave_for_baseline(jit::LeaveState& s, const jit::Code& from, const jit::ExitRow& row,
+                                uint32_t skipped) noexcept;
+  bool find_enterable(const jit::Code& from, const jit::ExitRow& row, uint32_t skipped,
+                      const jit::Code** to) noexcept;
   jit::Leave leave_for_host(Method& m, jit::LeaveState& s, const jit::Code& from,
                             const jit::ExitRow& row) noexcept;
   const Version* enterable_version(Method& m) noexcept;
@@ -185,6 +188,7 @@ class RuntimeImpl final : public Runtime {
   void drop_osr_versions(Method& m);
   void optimize_anew(Method& m);
   void withdraw_optimized(Method& m);
+  void make_callers_anew(const Method& m);
 
   // slow_loops.cc
   const void* arrive(Method& m, AttachedThread& t, uint32_t loop, bool from_copy,
@@ -307,7 +311,8 @@ class RuntimeImpl final : public Runtime {
   uint64_t activity_ = 0;                  // rises with whatever is heard of any method
   uint64_t compile_ns_total_ = 0;
   CompileRate compile_rate_;
-  uint64_t kept_bytes_ = 0;  // of Method::body
+  uint64_t kept_bytes_ = 0;                 // of Method::body
+  std::atomic<bool> inline_guards_{false};  // a body that was kept has guards
 
   std::thread worker_;
   std::counting_semaphore<> wake_{0};

@@ -21,6 +21,7 @@ void Selector::call(const Inst& i) {
   load_arguments(arg_moves_);
   for (Value v : args) values_.settle(v);
   emit_call(i);
+  if (request_.enterable && returns_to_point(i.op)) returns_.push_back(b_.offset());
   values_.forget_all();
   take_result(i);
 }

@@ -31,7 +31,8 @@ void Selector::frame_state(const Inst& i) {
 void Selector::emit_entries() {
   if (!request_.enterable) return;
   auto& offsets = b_.tables().entries;
-  offsets.assign(f_.layout.size() + states_.size(), 0);
+  offsets.assign(first_call_point(f_, states_.size()), 0);
+  offsets.insert(offsets.end(), returns_.begin(), returns_.end());
   for (const Entry& e : entries_) {
     bool straight = e.cached.empty() && !e.held;
     offsets[e.point] = straight ? b_.offset_of(e.at) : b_.offset();

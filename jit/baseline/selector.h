@@ -292,6 +292,7 @@ class Selector {
   std::vector<StatePoint> states_;  // when the body can be entered
   size_t next_state_ = 0;
   std::vector<Entry> entries_;
+  std::vector<uint32_t> returns_;  // of calls, by call point
   std::vector<Exit> exits_;
   std::vector<LoopSlow> loop_slow_;
   FlowPlaces flow_;

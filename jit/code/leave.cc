@@ -12,12 +12,16 @@ using namespace asmjit::x86;
 
 constexpr Gp kCalleeSaved[] = {rbx, r12, r13, r14, r15};
 
-// What write_frame() leaves for the routine at the start of the buffer.
+// What write_frames() leaves for the routine at the start of the buffer.
 struct Arrival {
   const void* target;
-  uint64_t rsp;
+  uint64_t rsp, rbp;
+  uint64_t result;
   uint64_t saved[std::size(kCalleeSaved)];
 };
+
+// Of a frame, above what it keeps below rbp: the caller's rbp and the return address.
+constexpr uint64_t kCallBytes = 16;
 
 uint64_t word_at(uint64_t rbp, int64_t displacement) {
   return *reinterpret_cast<const uint64_t*>(rbp + static_cast<uint64_t>(displacement));
@@ -36,13 +40,18 @@ uint64_t value_at_exit(const LeaveState& s, const ExitValue& v) {
   return 0;
 }
 
-void enter_baseline(LeaveState& s, const Code& from, const ExitRow& row, const Code& to) {
-  const ExitFrame& frame = from.tables().exit_frames[row.frames_at];
+void enter_baseline(LeaveState& s, const Code& from, const ExitRow& row,
+                    std::span<const Code* const> to, uint32_t skipped) {
   s.from = &from;
   s.row = &row;
-  s.target = to.at(to.tables().entries[frame.point]);
-  s.frame_bytes = to.tables().frame_size;
-  s.buffer_bytes = sizeof(Arrival) + 8 * uint64_t{frame.values};
+  s.skipped = skipped;
+  s.frame_bytes = 0;
+  s.buffer_bytes = sizeof(Arrival);
+  for (uint32_t n = skipped; n < row.frames; ++n) {
+    s.to[n] = to[n];
+    s.frame_bytes += to[n]->tables().frame_size + (n == skipped ? 0 : kCallBytes);
+    s.buffer_bytes += 8 * uint64_t{from.tables().exit_frames[row.frames_at + n].values};
+  }
 }
 
 void restore_saved(LeaveState& s, const Code& from) {
@@ -55,24 +64,54 @@ void restore_saved(LeaveState& s, const Code& from) {
 
 namespace {
 
-// Reads all, then writes all: the state itself may lie where the new frame will be.
-extern "C" void uptier_write_frame(LeaveState* state, uint64_t* buffer) noexcept {
+const void* goes_on(const Code& code, const ExitFrame& frame) {
+  return code.at(code.tables().entries[frame.point]);
+}
+
+// Writes frames from the outermost to `last`, each below the one before. Returns the rbp of the
+// last. `values` has those of the frames from `last` on, one frame's after the other's.
+uint64_t write_frames(uint64_t rbp, std::span<const ExitFrame> frames, uint32_t last,
+                      const Code* const* to, const ExitValue* rows, const uint64_t* values) {
+  const uint64_t* end = values;
+  for (uint32_t n = last; n < frames.size(); ++n) end += frames[n].values;
+  auto put = [](uint64_t address, uint64_t word) { *reinterpret_cast<uint64_t*>(address) = word; };
+  for (auto n = static_cast<uint32_t>(frames.size()) - 1;; --n) {
+    const ExitFrame& frame = frames[n];
+    end -= frame.values;
+    for (uint32_t v = 0; v < frame.values; ++v) {
+      put(rbp + static_cast<uint64_t>(int64_t{rows[frame.values_at + v].to}), end[v]);
+    }
+    if (n == last) return rbp;
+    uint64_t rsp = rbp - to[n]->tables().frame_size;
+    put(rsp - 8, reinterpret_cast<uintptr_t>(goes_on(*to[n], frame)));
+    put(rsp - kCallBytes, rbp);
+    rbp = rsp - kCallBytes;
+  }
+}
+
+// Reads all, then writes all: the state itself may lie where the new frames will be.
+extern "C" void uptier_write_frames(LeaveState* state, uint64_t* buffer) noexcept {
   auto* arrival = reinterpret_cast<Arrival*>(buffer);
   uint64_t* values = buffer + sizeof(Arrival) / 8;
   const CodeTables& t = state->from->tables();
-  const ExitFrame& frame = t.exit_frames[state->row->frames_at];
-  const ExitValue* row = t.exit_values.data() + frame.values_at;
-  for (uint32_t n = 0; n < frame.values; ++n) values[n] = value_at_exit(*state, row[n]);
+  std::span<const ExitFrame> frames(t.exit_frames.data() + state->row->frames_at,
+                                    state->row->frames);
+  auto last = static_cast<uint32_t>(state->skipped);
+  uint64_t* next = values;
+  for (const ExitFrame& frame : frames.subspan(last)) {
+    const ExitValue* row = t.exit_values.data() + frame.values_at;
+    for (uint32_t n = 0; n < frame.values; ++n) *next++ = value_at_exit(*state, row[n]);
+  }
   restore_saved(*state, *state->from);
-  uint64_t rbp = state->rbp();
-  arrival->target = state->target;
-  arrival->rsp = rbp - state->frame_bytes;
   for (size_t n = 0; n < std::size(kCalleeSaved); ++n) {
     arrival->saved[n] = state->gp[kCalleeSaved[n].id()];
   }
-  for (uint32_t n = 0; n < frame.values; ++n) {
-    *reinterpret_cast<uint64_t*>(rbp + static_cast<uint64_t>(int64_t{row[n].to})) = values[n];
-  }
+  arrival->result = state->result;
+  const Code* to[kMostExitFrames];
+  std::copy(std::begin(state->to), std::end(state->to), to);
+  arrival->target = goes_on(*to[last], frames[last]);
+  arrival->rbp = write_frames(state->rbp(), frames, last, to, t.exit_values.data(), values);
+  arrival->rsp = arrival->rbp - to[last]->tables().frame_size;
 }
 
 Mem state_word(size_t offset) { return qword_ptr(rbx, static_cast<int32_t>(offset)); }
@@ -99,7 +138,7 @@ void emit_stay(Assembler& a) {
   a.ret();
 }
 
-//   rsp = min(rsp, rbp - frame) - buffer
+//   rsp = min(rsp, rbp - frames) - buffer
 void emit_enter(CodeBuffer& b) {
   Assembler& a = b.assembler();
   Label below = b.new_label();
@@ -113,13 +152,16 @@ void emit_enter(CodeBuffer& b) {
   a.and_(rsp, imm(-16));
   a.mov(rdi, rbx);
   a.mov(rsi, rsp);
-  a.mov(rax, imm(reinterpret_cast<uintptr_t>(&uptier_write_frame)));
+  a.mov(rax, imm(reinterpret_cast<uintptr_t>(&uptier_write_frames)));
   a.call(rax);
   a.mov(r11, qword_ptr(rsp, offsetof(Arrival, target)));
   a.mov(rcx, qword_ptr(rsp, offsetof(Arrival, rsp)));
   for (size_t n = 0; n < std::size(kCalleeSaved); ++n) {
     a.mov(kCalleeSaved[n], qword_ptr(rsp, static_cast<int32_t>(offsetof(Arrival, saved) + 8 * n)));
   }
+  a.mov(rax, qword_ptr(rsp, offsetof(Arrival, result)));
+  a.movq(xmm0, rax);
+  a.mov(rbp, qword_ptr(rsp, offsetof(Arrival, rbp)));
   a.mov(rsp, rcx);
   a.jmp(r11);
 }

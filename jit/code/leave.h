@@ -3,18 +3,20 @@
 // An exit is a call of a routine here; its return address finds the exit's row. The routine saves
 // every register in a LeaveState and asks a C function, which picks what to do:
 //
-//   kEnter     write_frame() copies what the row names into the frame of baseline code, which takes
-//              the place of the old one (same rbp, same return address), and jumps into it
+//   kEnter     write_frames() copies what the row names into frames of baseline code: the outermost
+//              takes the place of the old one (same rbp, same return address), the others lie below
+//              it as if each had been called from the one before; and jumps into the innermost
 //   kReturn    the call is over: returns `result` to the caller
 //   kTrap      the call ends with the context's pending trap
 //   kStay      restores every register and goes on (ask_to_leave only)
 //
-// The new frame overlaps the old one, so everything is read before anything is written, in a buffer
-// below both.
+// The new frames overlap the old one, so everything is read before anything is written, in a buffer
+// below all of them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "jit/code/asmjit.h"
 #include "jit/code/code.h"
@@ -23,23 +25,28 @@ namespace uptier::jit {
 
 class CodeBuffer;
 
+// Frames that one exit leaves for, at most: a body and those it is inlined into.
+inline constexpr uint32_t kMostExitFrames = 8;
+
 enum class Leave : uint64_t { kEnter, kReturn, kTrap, kStay };
 
 struct LeaveState {
   uint64_t gp[16] = {};   // by encoding; rsp is not meaningful, nor is r11
   uint64_t xmm[16] = {};  // low halves
-  // What the C function fills in. kEnter: the code to enter, and where; of its own frame.
+  // What the C function fills in. kEnter: the code of each frame but the first `skipped`.
   const Code* from = nullptr;
   const ExitRow* row = nullptr;
-  const void* target = nullptr;
-  uint64_t frame_bytes = 0;  // of the frame that is entered, below rbp
+  const Code* to[kMostExitFrames] = {};
+  uint64_t skipped = 0;
+  uint64_t frame_bytes = 0;  // of the frames that are made, below rbp
   uint64_t buffer_bytes = 0;
-  uint64_t result = 0;       // kReturn
+  uint64_t result = 0;       // kReturn, and of a call that a skipped frame was in
   const void* pc = nullptr;  // the exit's return address
 
   uint64_t rbp() const { return gp[5]; }
 };
-static_assert(sizeof(LeaveState) == 312);
+// The call that came here pushed it.
+static_assert(offsetof(LeaveState, pc) + sizeof(void*) == sizeof(LeaveState));
 
 // Called with the state of the thread that leaves; must not throw.
 using LeaveSlow = Leave (*)(LeaveState* state, void* runtime);
@@ -50,9 +57,11 @@ inline const void* inside_of(const LeaveState& s) { return static_cast<const uin
 // Returns the bits of a value of an exit as the code that leaves has it.
 uint64_t value_at_exit(const LeaveState& s, const ExitValue& v);
 
-// Fills in state for a frame of `to`, whose method's frame the exit's only one is: entered at the
-// point that the row names. `to` was made with `enterable`.
-void enter_baseline(LeaveState& s, const Code& from, const ExitRow& row, const Code& to);
+// Fills in state for the frames that the row names, without the first `skipped` of them, whose
+// calls are over with `s.result`. `to`: the code of each of the row's frames, made with
+// `enterable`; that of skipped ones is not looked at. The row has no more than kMostExitFrames.
+void enter_baseline(LeaveState& s, const Code& from, const ExitRow& row,
+                    std::span<const Code* const> to, uint32_t skipped = 0);
 
 // Puts the caller's callee-saved registers back into the state, for kReturn.
 void restore_saved(LeaveState& s, const Code& from);

@@ -1,5 +1,7 @@
 #include "jit/ir/attach_deopts.h"
 
+#include <map>
+
 #include "jit/ir/block_exits.h"
 #include "jit/ir/loop_forest.h"
 
@@ -94,6 +96,43 @@ void put_first(Function& f, Block b, const std::vector<InstId>& exit) {
 
 void attach_deopts(Function& f, const DeoptContext& c, bool to_host) {
   if (c.guards != 0) GuardAttacher(f, c, to_host).run();
+}
+
+// ---- Calls ------------------------------------------------------------------------------------
+
+namespace {
+
+InstId make_call_state(Function& f, const CallPoint& p, const FrameLayout& layout) {
+  DeoptFrame frame;
+  frame.point = p.point;
+  frame.slots = slots_of(p.live, layout);
+  f.deopts.emplace_back().frames.push_back(std::move(frame));
+  Inst state{.op = Opcode::kFrameState, .flags = kCallState, .site = f.inst(p.call).site};
+  state.aux = static_cast<uint32_t>(f.deopts.size());
+  state.args = f.make_list(p.live);
+  return f.add_inst(state, Type::kNone);
+}
+
+}  // namespace
+
+void attach_call_states(Function& f, const Function& built, const DeoptContext& c) {
+  std::vector<CallPoint> points = call_points(built, c.live, state_points(built, c.live).size());
+  std::map<uint32_t, InstId> states;  // by InstId::index() of the call
+  for (const CallPoint& p : points) states[p.call.index()] = make_call_state(f, p, c.frame);
+  for (Block b : f.layout) {
+    std::vector<InstId> insts;
+    for (InstId id : f.block(b).insts) {
+      if (returns_to_point(f.inst(id).op)) insts.push_back(states.at(id.index()));
+      insts.push_back(id);
+    }
+    f.block(b).insts = std::move(insts);
+  }
+}
+
+void drop_call_states(Function& f) {
+  for (Block b : f.layout) {
+    std::erase_if(f.block(b).insts, [&](InstId i) { return is_call_state(f.inst(i)); });
+  }
 }
 
 // ---- Blocks -----------------------------------------------------------------------------------

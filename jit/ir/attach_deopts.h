@@ -27,6 +27,19 @@ struct DeoptContext {
 // that their frame_states name. `f` as it was built.
 void attach_deopts(Function& f, const DeoptContext& c, bool to_host);
 
+// A frame_state that says, with operands and a row like a guard's, where the frame goes on when the
+// call behind it returns: bodies that take the call's place leave for that frame too. `aux` is the
+// row's index + 1, `site` and `body` are the call's.
+inline constexpr uint8_t kCallState = 1;
+inline bool is_call_state(const Inst& i) {
+  return i.op == Opcode::kFrameState && (i.flags & kCallState) != 0;
+}
+
+// Puts a call state in front of each call of a method. `f` as it was built, but for what the others
+// here did. Before code is made they must go: see drop_call_states.
+void attach_call_states(Function& f, const Function& built, const DeoptContext& c);
+void drop_call_states(Function& f);
+
 // Puts a guard on a constant at the start of each block but the entry, which the runtime may fail.
 // For tests.
 void add_block_guards(Function& f, const DeoptContext& c);

@@ -30,10 +30,12 @@ void each_guarded(const Function& f, Block b, Visit visit) {
   }
 }
 
-// Walks a block backwards with the set of what is needed.
+// Walks a block backwards with the set of what is needed, in `needed`: by value, empty before and
+// after.
 class BlockWalk {
  public:
-  BlockWalk(const Function& f, const Liveness& live, Block b) : f_(f), needed_(f.values.size()) {
+  BlockWalk(const Function& f, const Liveness& live, Block b, std::vector<bool>& needed)
+      : f_(f), needed_(needed) {
     const auto& insts = f.block(b).insts;
     at_ = static_cast<uint32_t>(insts.size());
     block_ = b;
@@ -42,6 +44,12 @@ class BlockWalk {
       for (Value v : f.list(e.args)) need(v);
     }
   }
+
+  ~BlockWalk() {
+    for (Value v : list_) needed_[v.index()] = false;
+  }
+  BlockWalk(const BlockWalk&) = delete;
+  BlockWalk& operator=(const BlockWalk&) = delete;
 
   // Returns what is needed behind the instruction at `place`; places fall from call to call.
   std::vector<Value> behind(uint32_t place) {
@@ -73,7 +81,7 @@ class BlockWalk {
   const Function& f_;
   Block block_;
   uint32_t at_;
-  std::vector<bool> needed_;
+  std::vector<bool>& needed_;
   std::vector<Value> list_;  // whatever was needed at some time
 };
 
@@ -81,6 +89,7 @@ class BlockWalk {
 
 std::vector<StatePoint> state_points(const Function& f, const Liveness& live) {
   std::vector<StatePoint> points;
+  std::vector<bool> needed(f.values.size());
   for (Block b : f.layout) {
     size_t first = points.size();
     each_guarded(f, b, [&](uint32_t place) {
@@ -89,8 +98,37 @@ std::vector<StatePoint> state_points(const Function& f, const Liveness& live) {
       points.push_back(std::move(p));
     });
     if (points.size() == first) continue;
-    BlockWalk walk(f, live, b);
+    BlockWalk walk(f, live, b, needed);
     for (size_t n = points.size(); n-- > first;) points[n].live = walk.behind(points[n].place);
+  }
+  return points;
+}
+
+bool returns_to_point(Opcode op) {
+  Shape s = info(op).shape;
+  return s == Shape::kCall || s == Shape::kCallIndirect;
+}
+
+std::vector<CallPoint> call_points(const Function& f, const Liveness& live, size_t states) {
+  std::vector<CallPoint> points;
+  std::vector<uint32_t> places;
+  std::vector<bool> needed(f.values.size());
+  for (Block b : f.layout) {
+    const auto& insts = f.block(b).insts;
+    places.clear();
+    for (uint32_t n = 0; n < insts.size(); ++n) {
+      if (returns_to_point(f.inst(insts[n]).op)) places.push_back(n);
+    }
+    if (places.empty()) continue;
+    size_t first = points.size();
+    points.resize(first + places.size());
+    BlockWalk walk(f, live, b, needed);
+    for (size_t n = places.size(); n-- > 0;) {
+      InstId call = insts[places[n]];
+      auto point = static_cast<uint32_t>(first_call_point(f, states) + first + n);
+      points[first + n] = {call, point, walk.behind(places[n])};
+      std::erase(points[first + n].live, f.inst(call).result);
+    }
   }
   return points;
 }
@@ -110,10 +148,6 @@ uint32_t count_guards(const Function& f) {
     for (InstId i : f.block(b).insts) n += f.inst(i).op == Opcode::kGuard;
   }
   return n;
-}
-
-uint32_t count_points(const Function& f, const std::vector<StatePoint>& states) {
-  return static_cast<uint32_t>(f.layout.size() + states.size());
 }
 
 }  // namespace uptier::jit

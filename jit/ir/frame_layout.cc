@@ -61,6 +61,13 @@ class Lifetimes {
     i.end = std::max(i.end, position);
   }
 
+  // What a block both defines and uses behind a call wants a slot; what comes from another block
+  // has one.
+  void use(Value v, uint32_t position) {
+    if (of_[v.index()].start < last_call_ && !is_constant(v)) wanted_[v.index()] = true;
+    extend(v, position);
+  }
+
   // A definition and the last uses of its operands are at one position and may share a slot: every
   // instruction reads before it writes, and so do the moves along an edge.
   void number_positions() {
@@ -69,6 +76,7 @@ class Lifetimes {
     uint32_t position = 0;
     for (Block b : f_.layout) {
       first_[b.index()] = ++position;
+      last_call_ = 0;
       for (Value p : f_.params(b)) {
         extend(p, position);
         extend(p, position + 1);  // an unused parameter is written too, so it may not share
@@ -76,11 +84,12 @@ class Lifetimes {
       for (InstId id : f_.block(b).insts) {
         const Inst& i = f_.inst(id);
         ++position;
-        for (Value v : f_.args(i)) extend(v, position);
+        for (Value v : f_.args(i)) use(v, position);
         if (i.result.valid()) extend(i.result, position);
+        if (returns_to_point(i.op)) last_call_ = position;
       }
       for (const Edge& e : f_.successors(b)) {
-        for (Value v : f_.list(e.args)) extend(v, position);
+        for (Value v : f_.list(e.args)) use(v, position);
       }
       last_[b.index()] = position;
     }
@@ -100,6 +109,7 @@ class Lifetimes {
   std::vector<Interval> of_;
   std::vector<bool> wanted_;
   std::vector<uint32_t> first_, last_;
+  uint32_t last_call_ = 0;  // position of the last call so far in the block; 0: none
 };
 
 }  // namespace

@@ -1,10 +1,11 @@
 // FrameLayout: the canonical frame that all copies of a method's baseline code share.
 //
-// Every value that lives across a block boundary (live into some block, or a block parameter), or
-// across a frame_state that guards leave to, has a canonical 8-byte slot below rbp; values whose
-// lifetimes do not meet may share one. Constants have none: whoever needs one makes it again. The
-// layout is a pure function of the Function in build order, so the plain copy, the instrumented
-// copy and an OSR entry of optimized code agree on it without talking to each other.
+// Every value that lives across a block boundary (live into some block, or a block parameter),
+// across a frame_state that guards leave to, or across a call of a method, has a canonical 8-byte
+// slot below rbp; values whose lifetimes do not meet may share one. Constants have none: whoever
+// needs one makes it again. The layout is a pure function of the Function in build order, so the
+// plain copy, the instrumented copy and an OSR entry of optimized code agree on it without talking
+// to each other.
 //
 //   [rbp + 8]   return address
 //   [rbp]       caller's rbp

@@ -57,7 +57,9 @@ class Body {
   Body(const CompileInput& in, const OptimizeRequest& r)
       : in_(in), r_(r), guards_(in.helpers.leave == nullptr ? 0 : count_guards(in.function)) {
     bool can_leave = in.helpers.leave != nullptr;
-    leaves_ = can_leave && (guards_ != 0 || may_prune(r) || r.ask_to_leave || r.poll != nullptr);
+    states_calls_ = can_leave && r.inline_guards && r.inlinees != nullptr;
+    leaves_ = can_leave && (guards_ != 0 || may_prune(r) || r.ask_to_leave || r.poll != nullptr ||
+                            states_calls_);
   }
 
   Status make() {
@@ -81,6 +83,7 @@ class Body {
   }
 
   bool osr() const { return osr_; }
+  bool states_calls() const { return states_calls_; }
   uint32_t baseline_frame() const { return osr_ ? frame_.size : 0; }
   Function& function() { return body_.function; }
   std::span<const int32_t> slots() const { return body_.slots; }
@@ -92,12 +95,14 @@ class Body {
     if (r_.ask_to_leave) add_block_guards(f, c);
     if (r_.poll != nullptr) add_loop_polls(f, c, r_.poll);
     if (may_prune(r_)) prune_cold(f, c, {r_.block_counts, r_.kept, r_.osr_loop});
+    if (states_calls_) attach_call_states(f, in_.function, c);
   }
 
   const CompileInput& in_;
   const OptimizeRequest& r_;
   uint32_t guards_;
   bool leaves_ = false;
+  bool states_calls_ = false;
   bool osr_ = false;
   Liveness live_;
   FrameLayout frame_;
@@ -113,7 +118,14 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
   Body body(in, r);
   if (Status s = body.make(); !s.ok()) return s.error();
   Function& f = body.function();
-  Optimized o = optimize(f, {in.method, r.block_counts, r.targets, r.inlinees}, r.observer);
+  Optimized o = optimize(f,
+                         {.self = in.method,
+                          .counts = r.block_counts,
+                          .targets = r.targets,
+                          .source = r.inlinees,
+                          .speculates = body.states_calls(),
+                          .ask_to_leave = r.ask_to_leave},
+                         r.observer);
   x64::MachineFunction machine =
       x64::lower({f, o.loops, o.frequencies, body.osr(), body.slots(), x64::has_bmi2(), *counters});
   x64::Allocation allocation = x64::allocate_registers(machine);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <queue>
 
+#include "jit/ir/attach_deopts.h"
 #include "jit/opt/devirtualize.h"
 #include "jit/opt/frequencies.h"
 #include "jit/opt/passes.h"
@@ -34,7 +35,9 @@ uint32_t size_of(const Function& f) {
   for (Block b : f.layout) {
     for (InstId i : f.block(b).insts) {
       Opcode op = f.inst(i).op;
-      size += op != Opcode::kProbe && op != Opcode::kConst && op != Opcode::kJump;
+      bool nothing = op == Opcode::kProbe || op == Opcode::kConst || op == Opcode::kJump ||
+                     op == Opcode::kFrameState;
+      size += nothing ? 0 : 1;
     }
   }
   return size;
@@ -77,6 +80,7 @@ struct Body {
   Function function;
   const Inlinee* source = nullptr;
   bool fits = false;
+  bool guarded = false;  // leaves for frames, its callers' too
   bool leaf = false;
   bool loops = false;
   uint32_t size = 0;
@@ -84,12 +88,27 @@ struct Body {
   double entries = 1;         // that its profile's counts stand for
 };
 
-Body prepare(const Inlinee& source) {
+// Makes what may leave the body do so: its guards, for tests the starts of its blocks, and what
+// will be spliced into it.
+void speculate(Function& f, const Inlinee& source, bool ask) {
+  const Function& built = source.function;
+  Liveness live = compute_liveness(built);
+  FrameLayout frame = layout_frame(built, live);
+  DeoptContext c{live, frame, count_guards(built), ask};
+  attach_deopts(f, c, source.to_host);
+  if (ask) add_block_guards(f, c);
+  attach_call_states(f, built, c);
+}
+
+Body prepare(const Inlinee& source, const InlineRequest& r) {
   Body b;
   b.source = &source;
-  if (source.function.insts.size() > kMostAsBuilt || !can_splice(source.function)) return b;
+  if (source.function.insts.size() > kMostAsBuilt) return b;
   b.function = source.function;
   Function& f = b.function;
+  if (r.speculates) speculate(f, source, r.ask_to_leave);
+  b.guarded = count_guards(f) != 0;
+  if (!can_splice(f)) return b;
   strip_patchpoints(f);
   prune_params(f);
   fold_constants(f);
@@ -131,6 +150,7 @@ class Inliner {
       std::vector<Block> blocks = f_.layout;
       for (Block b : blocks) scan(b);
       grow(left);
+      drop_call_states(f_);
     }
     return has_profile_ ? std::move(counts_) : BlockCounts();
   }
@@ -171,6 +191,7 @@ class Inliner {
       const Inst& inst = f_.inst(i);
       block_of_[i.index()] = b;
       if (is_block_probe(inst)) count = counts_.at(inst);
+      if (is_call_state(inst)) states_[{inst.body, inst.site}] = i;
       if (inst.op == Opcode::kCall) consider(i, count);
       if (inst.op == Opcode::kCallIndirect) consider_indirect(i, count);
     }
@@ -188,7 +209,7 @@ class Inliner {
     auto [at, fresh] = bodies_.try_emplace(m.index());
     if (fresh) {
       const Inlinee* known = r_.source->find(m);
-      at->second = std::make_unique<Body>(known == nullptr ? Body{} : prepare(*known));
+      at->second = std::make_unique<Body>(known == nullptr ? Body{} : prepare(*known, r_));
     }
     return at->second->fits ? at->second.get() : nullptr;
   }
@@ -209,11 +230,18 @@ class Inliner {
     return hot(count) && b.size <= (b.loops ? kMostLooping : kMostHot);
   }
 
-  Body* inlinable(uint32_t body, MethodId m, const Signature& signature, float count) {
-    if (!may_nest(body, m)) return nullptr;
+  Body* inlinable(const Inst& call, MethodId m, const Signature& signature, float count) {
+    if (!may_nest(call.body, m)) return nullptr;
     Body* b = body_of(m);
-    bool fits = b != nullptr && b->function.signature() == signature && worth(*b, count);
+    bool fits = b != nullptr && b->function.signature() == signature && worth(*b, count) &&
+                (!b->guarded || state_of(call).valid());
     return fits ? b : nullptr;
+  }
+
+  // What says where the call returns to; the one of a guess is that of the call it was made for.
+  InstId state_of(const Inst& call) const {
+    auto at = states_.find({call.body, call.site});
+    return at == states_.end() ? InstId::none() : at->second;
   }
 
   void push(InstId call, float count, uint32_t size, Body* body) {
@@ -223,7 +251,7 @@ class Inliner {
   void consider(InstId id, float count) {
     const Inst& call = f_.inst(id);
     MethodId callee = f_.callees[call.imm].method;
-    Body* b = inlinable(call.body, callee, f_.signature_of(call), count);
+    Body* b = inlinable(call, callee, f_.signature_of(call), count);
     if (b != nullptr) push(id, count, b->size, b);
   }
 
@@ -266,7 +294,8 @@ class Inliner {
     for (float& n : counts) n *= c.count;
     counts_.add(std::move(counts));
     uint32_t before = static_cast<uint32_t>(f_.insts.size());
-    Spliced s = splice(f_, at, position(c.call), c.body->function, callee, invariant_);
+    InstId state = state_of(f_.inst(c.call));
+    Spliced s = splice(f_, at, position(c.call), c.body->function, callee, invariant_, state);
     rescan(s.rest);
     // What stood in the block was considered already; what came with the body was not.
     scan_new(at, before);
@@ -280,6 +309,7 @@ class Inliner {
       const Inst& inst = f_.inst(i);
       if (is_block_probe(inst)) count = counts_.at(inst);
       if (i.index() < first) continue;
+      if (is_call_state(inst)) states_[{inst.body, inst.site}] = i;
       if (inst.op == Opcode::kCall) consider(i, count);
       if (inst.op == Opcode::kCallIndirect) consider_indirect(i, count);
     }
@@ -304,7 +334,7 @@ class Inliner {
       double share = static_cast<double>(t.count) / static_cast<double>(seen.total);
       if (guesses.size() == kMostTargets || share < kInlinedTarget) break;
       if (t.signature != signature || t.entry == nullptr) continue;
-      Body* b = inlinable(call.body, t.method, signature, static_cast<float>(count * share));
+      Body* b = inlinable(call, t.method, signature, static_cast<float>(count * share));
       if (b == nullptr && share < kCalledTarget) continue;
       guesses.push_back({&t, b == nullptr ? Value::none() : likely_first_argument(call, *b)});
     }
@@ -344,7 +374,8 @@ class Inliner {
   std::vector<Body*> bodies_of_inlined_;              // by index of Function::inlined
   std::priority_queue<Candidate> queue_;
   uint32_t next_ = 0;
-  std::vector<Block> block_of_;  // by InstId
+  std::vector<Block> block_of_;                           // by InstId
+  std::map<std::pair<uint32_t, SiteId>, InstId> states_;  // of calls, by body and site
 };
 
 }  // namespace

@@ -33,6 +33,9 @@ struct InlineRequest {
   std::span<const uint64_t> counts = {};      // of the blocks, as BodyProfile's; empty: no profile
   std::span<const SiteTargets> targets = {};  // of indirect calls
   InlineeSource* source = nullptr;            // null: nothing is inlined
+  // Bodies with guards may be inlined: calls have call states, see attach_deopts.h.
+  bool speculates = false;
+  bool ask_to_leave = false;  // see OptimizeRequest
 };
 
 // `f` has been through strip_patchpoints. Returns the counts of its blocks and of the bodies in it;

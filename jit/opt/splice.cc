@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "jit/ir/attach_deopts.h"
+
 namespace uptier::jit {
 namespace {
 
@@ -19,8 +21,8 @@ const Inst* last_block_probe(const Function& f, const std::vector<InstId>& insts
 
 class Splicer {
  public:
-  Splicer(Function& f, const Function& callee, const InvariantPlaces& invariant)
-      : f_(f), from_(callee), invariant_(invariant), values_(callee.values.size()) {}
+  Splicer(Function& f, const Function& callee, const InvariantPlaces& invariant, InstId state)
+      : f_(f), from_(callee), invariant_(invariant), state_(state), values_(callee.values.size()) {}
 
   Spliced run(Block b, size_t position, MethodId method) {
     InstId call = f_.block(b).insts[position];
@@ -86,9 +88,10 @@ class Splicer {
   void copy_block(Block from) {
     Block to = blocks_[from.index()];
     for (InstId i : from_.block(from).insts) {
-      Opcode op = from_.inst(i).op;
-      if (op == Opcode::kLoopHeader || op == Opcode::kFrameState) continue;
-      op == Opcode::kReturn ? jump_to_rest(to, from_.inst(i)) : copy(to, from_.inst(i));
+      const Inst& inst = from_.inst(i);
+      bool unwanted = inst.op == Opcode::kFrameState && !(is_call_state(inst) && state_.valid());
+      if (unwanted || inst.op == Opcode::kLoopHeader) continue;
+      inst.op == Opcode::kReturn ? jump_to_rest(to, inst) : copy(to, inst);
     }
   }
 
@@ -98,6 +101,8 @@ class Splicer {
     i.args = map(from.args);
     copy_edges(i, from);
     copy_callee(i, from);
+    if (i.op == Opcode::kGuard) i.imm = add_parents(from.imm, i);
+    if (is_call_state(i)) i.aux = add_parents(from.aux, i);
     if (is_invariant(i) && (i.args.size != 1 || !invariant_.has(f_, i))) {
       i.flags &= static_cast<uint8_t>(~kMemInvariant);
     }
@@ -135,6 +140,23 @@ class Splicer {
     }
   }
 
+  // What leaves the body leaves for the frames of its callers too. Returns the number of the row,
+  // as in what has it; the values of the callers' frames are added to its operands.
+  uint32_t add_parents(uint64_t number, Inst& i) {
+    Deopt d = from_.deopts[number - 1];
+    for (DeoptFrame& frame : d.frames) frame.body = body_;
+    const Inst& state = f_.inst(state_);
+    const auto& parents = f_.deopts[state.aux - 1].frames;
+    d.frames.insert(d.frames.end(), parents.begin(), parents.end());
+    auto own = f_.list(i.args);
+    std::vector<Value> values(own.begin(), own.end());
+    auto theirs = f_.args(state);
+    values.insert(values.end(), theirs.begin(), theirs.end());
+    i.args = f_.make_list(values);
+    f_.deopts.push_back(std::move(d));
+    return static_cast<uint32_t>(f_.deopts.size());
+  }
+
   // Signatures and callees are numbered by function.
   void copy_callee(Inst& i, const Inst& from) {
     Shape s = info(from.op).shape;
@@ -164,6 +186,7 @@ class Splicer {
   Function& f_;
   const Function& from_;
   const InvariantPlaces& invariant_;
+  InstId state_;
   std::vector<Value> values_;  // by Value::index() of the callee
   std::vector<Block> blocks_;  // by Block::index() of the callee
   std::vector<Block> made_;
@@ -189,7 +212,8 @@ bool can_splice(const Function& callee) {
   }
   for (Block b : callee.layout) {
     for (InstId i : callee.block(b).insts) {
-      if (callee.inst(i).op == Opcode::kGuard) return false;
+      const Inst& inst = callee.inst(i);
+      if (inst.op == Opcode::kGuard && inst.imm == 0) return false;
     }
   }
   return true;
@@ -217,8 +241,8 @@ Block split_block(Function& f, Block b, size_t position) {
 }
 
 Spliced splice(Function& f, Block b, size_t position, const Function& callee, MethodId method,
-               const InvariantPlaces& invariant) {
-  return Splicer(f, callee, invariant).run(b, position, method);
+               const InvariantPlaces& invariant, InstId state) {
+  return Splicer(f, callee, invariant, state).run(b, position, method);
 }
 
 }  // namespace uptier::jit

@@ -38,8 +38,8 @@ class InvariantPlaces {
   std::set<Key> places_;
 };
 
-// Whether a body may be spliced into others: no guards (a frame of the host's would have to be made
-// for each of the callers as well), and host functions that have addresses.
+// Whether a body may be spliced into others: its host functions have addresses, and its guards
+// leave for frames.
 bool can_splice(const Function& callee);
 
 // Splits a block before instruction `position`; returns the block of the rest, laid out behind it.
@@ -53,8 +53,9 @@ struct Spliced {
 };
 
 // Replaces instruction `position` of block `b`, a direct call with the signature of `callee`, which
-// has been through strip_patchpoints and may be spliced.
+// has been through strip_patchpoints and may be spliced. `state`: the call's call state; none only
+// where the callee has no guards.
 Spliced splice(Function& f, Block b, size_t position, const Function& callee, MethodId method,
-               const InvariantPlaces& invariant);
+               const InvariantPlaces& invariant, InstId state);
 
 }  // namespace uptier::jit

@@ -1,3 +1,4 @@
+#include "jit/ir/attach_deopts.h"
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {
@@ -6,6 +7,7 @@ void strip_patchpoints(Function& f) {
   for (Block b : f.layout) {
     std::erase_if(f.block(b).insts, [&](InstId i) {
       Inst& inst = f.inst(i);
+      if (is_call_state(inst)) return false;
       if (inst.op == Opcode::kProbe || inst.op == Opcode::kFrameState) inst.args.size = 0;
       return inst.op == Opcode::kLoopHeader;
     });
