@@ -17,14 +17,14 @@ bool saw_something(const MethodProfile& m) {
 
 }  // namespace
 
-std::vector<double> cap_factors(std::span<const Contribution> inputs, uint64_t cap) {
+std::vector<Fraction> cap_factors(std::span<const Contribution> inputs, uint64_t cap) {
   std::map<std::string, uint64_t> runs;
   for (const Contribution& c : inputs) (void)add_saturating(runs[c.voter], c.runs);
-  std::vector<double> factors;
+  std::vector<Fraction> factors;
   for (const Contribution& c : inputs) {
     const uint64_t all = runs[c.voter];
     const bool capped = cap != 0 && all > cap;
-    factors.push_back(capped ? static_cast<double>(cap) / static_cast<double>(all) : 1);
+    factors.push_back(capped ? Fraction{cap, all} : Fraction{});
   }
   return factors;
 }

@@ -36,9 +36,17 @@ struct Contribution {
   uint64_t runs = 0;
 };
 
-// Returns the factor of each contribution: 1, or less where its voter has more runs than `cap`; a
-// cap of 0 is none.
-std::vector<double> cap_factors(std::span<const Contribution> inputs, uint64_t cap);
+// A factor of at most 1.
+struct Fraction {
+  uint64_t numerator = 1;
+  uint64_t denominator = 1;
+
+  friend bool operator==(const Fraction&, const Fraction&) = default;
+};
+
+// Returns the factor of each contribution: 1, or cap / runs where its voter has more runs than
+// `cap`; a cap of 0 is none.
+std::vector<Fraction> cap_factors(std::span<const Contribution> inputs, uint64_t cap);
 
 class Quorum {
  public:

@@ -38,7 +38,7 @@ struct Upload {
   size_t file = 0;
   size_t segment = 0;
   ProfileInfo info;
-  double factor = 1;  // what its host's cap leaves of it
+  profile::Fraction cap;  // what its host's cap leaves of it
 };
 
 struct Input {
@@ -73,7 +73,7 @@ class Merge {
   void cap();
   void hold_quorum(Profile& profile) const;
   std::string voter(const Upload& upload) const;
-  Weight weight(const Input& input, uint64_t time, double cap = 1) const;
+  Weight weight(const Input& input, uint64_t time, profile::Fraction cap = {}) const;
   void tell() const;
 
   const ProfileMergeCommand& command_;
@@ -97,7 +97,7 @@ int Merge::scan(const std::string& word) {
       return fail(kCorrupt, input.path + ": no profile file");
     }
     for (size_t i = 0; i < reader.segments().size(); ++i) {
-      uploads_.push_back({inputs_.size(), i, reader.segments()[i].info});
+      uploads_.push_back({inputs_.size(), i, reader.segments()[i].info, {}});
       latest_ = std::max(latest_, uploads_.back().info.time);
     }
   }
@@ -134,8 +134,8 @@ void Merge::cap() {
     bool counts = fates_[i] == UploadFate::kSummed;
     summed.push_back({voter(uploads_[i]), counts ? uploads_[i].info.runs : 0});
   }
-  const std::vector<double> factors = profile::cap_factors(summed, command_.cap);
-  for (size_t i = 0; i < uploads_.size(); ++i) uploads_[i].factor = factors[i];
+  const std::vector<profile::Fraction> factors = profile::cap_factors(summed, command_.cap);
+  for (size_t i = 0; i < uploads_.size(); ++i) uploads_[i].cap = factors[i];
 }
 
 // Reads everything once more, voter by voter, to know who saw what.
@@ -173,8 +173,11 @@ void Merge::hold_quorum(Profile& sum) const {
                 std::to_string(r.entries) + " entries of tables became `other`");
 }
 
-Weight Merge::weight(const Input& input, uint64_t time, double cap) const {
-  double factor = input.factor * cap;
+Weight Merge::weight(const Input& input, uint64_t time, profile::Fraction cap) const {
+  bool exact = input.factor == 1 && command_.half_life == 0;
+  if (exact) return {cap.numerator, cap.denominator};
+  double factor =
+      input.factor * static_cast<double>(cap.numerator) / static_cast<double>(cap.denominator);
   if (command_.half_life > 0) {
     factor *= std::exp2(-static_cast<double>(latest_ - time) / kDay / command_.half_life);
   }
@@ -191,7 +194,7 @@ void Merge::add(size_t index, profile::ProfileSum& sum) const {
     const Upload& u = uploads_[i];
     bool here = u.file == index && u.segment < reader.segments().size();
     if (!here || fates_[i] != UploadFate::kSummed) continue;
-    sum.add(reader, reader.segments()[u.segment], weight(input, u.info.time, u.factor));
+    sum.add(reader, reader.segments()[u.segment], weight(input, u.info.time, u.cap));
   }
   for (const std::string& w : reader.warnings()) fail(kOk, input.path + ": " + w);
   if (reader.truncated()) fail(kOk, input.path + ": it ends early; what precedes was merged");
