@@ -75,11 +75,15 @@ class Fleet : public test::ToolDir {
     return in_dir("clickhouse-client --host 127.0.0.1 --port " + std::to_string(port_) + " " +
                   words);
   }
-  void feed(const std::string& name) const {
-    ASSERT_EQ(tool("profile export " + name + " --format=tsv -o rows.tsv").code, 0);
-    const RunResult r =
-        client("-q 'INSERT INTO uptier.rows FORMAT TabSeparatedWithNames' < rows.tsv");
+  void feed(const std::string& names) const {
+    const RunResult rows =
+        in_dir("for f in " + names +
+               "; do " UPTIER_TOOL " profile export $f --format=tsv -o $f.tsv; done");
+    ASSERT_EQ(rows.code, 0) << rows.err;
+    const RunResult r = in_dir("for f in " + names + "; do tail -n +2 $f.tsv; done > batch");
     ASSERT_EQ(r.code, 0) << r.err;
+    const RunResult fed = client("-q 'INSERT INTO uptier.rows FORMAT TabSeparated' < batch");
+    ASSERT_EQ(fed.code, 0) << fed.err;
   }
 
   int port_ = 0;
@@ -124,7 +128,7 @@ TEST_F(Fleet, clickhouse_sums_as_merge_does) {
   if (HasFatalFailure()) return;
   const RunResult schema = client("--multiquery < " UPTIER_SOURCE_DIR "/docs/fleet.sql");
   ASSERT_EQ(schema.code, 0) << schema.err;
-  std::string names;
+  std::string names, batch;
   test::Generator generator(51);
   const char* programs[] = {"objects", "mix", "phases"};
   for (int i = 0; i < 20; ++i) {
@@ -140,8 +144,11 @@ TEST_F(Fleet, clickhouse_sums_as_merge_does) {
     } else {
       run(programs[i % 3], name, "--interval=" + std::to_string(1 + 5 * (i % 4)));
     }
-    feed(name);
     names += " " + name;
+    batch += " " + name;
+    if (i % 5 != 4) continue;
+    feed(batch);
+    batch.clear();
   }
   ASSERT_EQ(tool("profile merge -o ours.upf" + names).code, 0);
   const ProfileFile ours = read("ours.upf");
