@@ -142,6 +142,15 @@ TEST_F(HintsTool, branches_and_frequencies_are_those_that_were_measured) {
   EXPECT_EQ(in_dir("wasm-validate h.wasm").code, 0);
   EXPECT_EQ(tool("run --invoke f h.wasm 1000").out, plain.out);
 
+  // What edges did follows from blocks, where only these were counted.
+  ASSERT_EQ(tool("run --invoke f --interval=1 --policy=never -O flow=blocks --profile b.upf m.wasm "
+                 "1000")
+                .code,
+            0);
+  EXPECT_EQ(read("b.upf").profile.methods.begin()->second.schema.find(SlotKind::kEdge, 1), nullptr);
+  ASSERT_EQ(tool("profile export b.upf --format=wasm-hints --module m.wasm -o b.wasm").code, 0);
+  EXPECT_EQ(test::slurp(path("b.wasm")), hinted);
+
   // Hints of hints: the sections are replaced, the functions known by their names and code.
   ASSERT_EQ(tool("profile export p.upf --format=wasm-hints --module h.wasm -o hh.wasm").code, 0);
   EXPECT_EQ(test::slurp(path("hh.wasm")), hinted);

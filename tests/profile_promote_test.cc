@@ -37,7 +37,7 @@ class Promote : public test::ToolDir {
 TEST_F(Promote, generations_are_kept_and_rolled_back) {
   for (uint64_t n = 1; n <= 5; ++n) {
     put("c.upf", {1000 + n, 1000});
-    const test::RunResult r = promote("c.upf --keep 2");
+    const test::RunResult r = promote("c.upf --keep 3");
     ASSERT_EQ(r.code, 0) << r.out << r.err;
     EXPECT_NE(r.out.find("c.upf is cur.upf now"), std::string::npos) << r.out;
     EXPECT_EQ(test::slurp(path("cur.upf")), test::slurp(path("c.upf")));
@@ -45,7 +45,8 @@ TEST_F(Promote, generations_are_kept_and_rolled_back) {
   EXPECT_EQ(first("cur.upf"), 1005u);
   EXPECT_EQ(first("cur.upf.1"), 1004u);
   EXPECT_EQ(first("cur.upf.2"), 1003u);
-  EXPECT_FALSE(is_there("cur.upf.3"));
+  EXPECT_EQ(first("cur.upf.3"), 1002u);
+  EXPECT_FALSE(is_there("cur.upf.4"));
   EXPECT_EQ(promote("--roll-back --dry-run").code, 0);
   EXPECT_EQ(first("cur.upf"), 1005u);
   const test::RunResult back = promote("--roll-back");
@@ -53,14 +54,17 @@ TEST_F(Promote, generations_are_kept_and_rolled_back) {
   EXPECT_NE(back.out.find("cur.upf is what was cur.upf.1"), std::string::npos) << back.out;
   EXPECT_EQ(first("cur.upf"), 1004u);
   EXPECT_EQ(first("cur.upf.1"), 1003u);
-  EXPECT_FALSE(is_there("cur.upf.2"));
+  EXPECT_EQ(first("cur.upf.2"), 1002u);
+  EXPECT_FALSE(is_there("cur.upf.3"));
   EXPECT_EQ(first("cur.upf.rolled-back"), 1005u);
   EXPECT_EQ(promote("--roll-back --json").code, 0);
   EXPECT_EQ(first("cur.upf"), 1003u);
+  EXPECT_EQ(promote("--roll-back").code, 0);
+  EXPECT_EQ(first("cur.upf"), 1002u);
   const test::RunResult none = promote("--roll-back");
   EXPECT_EQ(none.code, 1);
   EXPECT_NE(none.err.find("cur.upf.1"), std::string::npos) << none.err;
-  EXPECT_EQ(first("cur.upf"), 1003u);
+  EXPECT_EQ(first("cur.upf"), 1002u);
   size_t files = 0;  // nothing temporary stays
   for ([[maybe_unused]] const auto& f : std::filesystem::directory_iterator(dir_)) ++files;
   EXPECT_EQ(files, 3u);
