@@ -235,6 +235,7 @@ class Parser {
 
   Status take_entry(const Row& row, SlotKind kind, Gathered& g) {
     if (!has_table(kind)) return broken("an entry of a kind that has no table");
+    if (row.count == 0 && row.estimate == 0) return {};
     TableEntry& entry = g.tables[{kind, row.site}][{row.key_module, row.key}];
     add(entry.count, row.count);
     add(entry.estimate, row.estimate);
