@@ -319,7 +319,8 @@ bool fill(const Gathered& g, MethodProfile& m) {
   for (const auto& [at, extreme] : g.extremes) {
     const std::optional<uint32_t> word = word_at(at);
     if (!word) return false;
-    m.counts[*word] = extreme.value;
+    const bool seen = m.counts[*word - std::get<2>(at)] != 0;
+    m.counts[*word] = seen ? extreme.value : 0;
   }
   for (const auto& [at, limbs] : g.wide) {
     const std::optional<uint32_t> word = word_at(at);
