@@ -10,11 +10,11 @@
 #include <thread>
 
 #include "profile/algebra.h"
-#include "profile/quorum.h"
 #include "profile/upf_file.h"
 #include "profile/upf_merge.h"
 #include "tiering/mapped_file.h"
 #include "tools/commands.h"
+#include "tools/merge_voters.h"
 #include "tools/profile_commands.h"
 
 namespace uptier::tools {
@@ -38,7 +38,6 @@ struct Upload {
   size_t file = 0;
   size_t segment = 0;
   ProfileInfo info;
-  profile::Fraction cap;  // what its host's cap leaves of it
 };
 
 struct Input {
@@ -62,7 +61,7 @@ bool parse_input(const std::string& word, Input& input) {
 
 class Merge {
  public:
-  explicit Merge(const ProfileMergeCommand& c) : command_(c) {}
+  explicit Merge(const ProfileMergeCommand& c) : command_(c), voters_(c.cap, c.quorum, c.by_file) {}
   int run();
 
  private:
@@ -70,13 +69,11 @@ class Merge {
   int plan();
   void add(size_t file, profile::ProfileSum& sum) const;
   void add_all();
-  void cap();
-  void hold_quorum(Profile& profile) const;
-  std::string voter(const Upload& upload) const;
-  Weight weight(const Input& input, uint64_t time, profile::Fraction cap = {}) const;
+  Weight weight(const Input& input, uint64_t time, profile::Fraction share = {}) const;
   void tell() const;
 
   const ProfileMergeCommand& command_;
+  MergeVoters voters_;
   std::vector<Input> inputs_;
   std::vector<Upload> uploads_;
   std::vector<UploadFate> fates_;
@@ -97,7 +94,7 @@ int Merge::scan(const std::string& word) {
       return fail(kCorrupt, input.path + ": no profile file");
     }
     for (size_t i = 0; i < reader.segments().size(); ++i) {
-      uploads_.push_back({inputs_.size(), i, reader.segments()[i].info, {}});
+      uploads_.push_back({inputs_.size(), i, reader.segments()[i].info});
       latest_ = std::max(latest_, uploads_.back().info.time);
     }
   }
@@ -119,65 +116,19 @@ int Merge::plan() {
     }
     fates_[i] = UploadFate::kSummed;
   }
+  for (size_t i = 0; i < fates_.size() && voters_.asked(); ++i) {
+    const Upload& u = uploads_[i];
+    if (fates_[i] == UploadFate::kSummed) voters_.add(inputs_[u.file].path, u.segment, u.info);
+  }
+  voters_.settle();
   return kOk;
 }
 
-// Who has a say: a host, or a file that names none.
-std::string Merge::voter(const Upload& u) const {
-  bool host = !command_.by_file && !u.info.host.empty();
-  return host ? "host " + u.info.host : "file " + inputs_[u.file].path;
-}
-
-void Merge::cap() {
-  std::vector<profile::Contribution> summed;
-  for (size_t i = 0; i < uploads_.size(); ++i) {
-    bool counts = fates_[i] == UploadFate::kSummed;
-    summed.push_back({voter(uploads_[i]), counts ? uploads_[i].info.runs : 0});
-  }
-  const std::vector<profile::Fraction> factors = profile::cap_factors(summed, command_.cap);
-  for (size_t i = 0; i < uploads_.size(); ++i) uploads_[i].cap = factors[i];
-}
-
-// Reads everything once more, voter by voter, to know who saw what.
-void Merge::hold_quorum(Profile& sum) const {
-  std::map<std::string, std::vector<const Upload*>> voters;
-  for (size_t i = 0; i < uploads_.size(); ++i) {
-    if (fates_[i] == UploadFate::kSummed) voters[voter(uploads_[i])].push_back(&uploads_[i]);
-  }
-  profile::Quorum quorum;
-  uint32_t number = 0;
-  for (const auto& [name, uploads] : voters) {
-    for (const Upload* u : uploads) {
-      Result<tiering::MappedFile> file = tiering::MappedFile::open(inputs_[u->file].path);
-      if (!file) continue;  // merging has said so
-      UpfReader reader(file->bytes());
-      if (u->segment >= reader.segments().size()) continue;
-      const UpfReader::Segment& segment = reader.segments()[u->segment];
-      const auto see = [&](const profile::MethodView& view, std::string_view method) {
-        if (auto m = method_of(view, method); m.ok()) quorum.see(number, *m);
-      };
-      for (const UpfReader::Group& group : segment.groups) reader.read(segment, group, see);
-    }
-    ++number;
-  }
-  for (const Input& input : inputs_) {
-    if (input.is_file) continue;
-    if (Result<ProfileFile> other = load_profile(input.path)) {
-      for (const auto& [key, m] : other->profile.methods) quorum.see(number, m);
-    }
-    ++number;
-  }
-  const profile::Quorum::Report r = quorum.finish(sum, command_.quorum);
-  fail(kOk, "quorum of " + std::to_string(command_.quorum) + ", " + std::to_string(number) +
-                " voted: " + std::to_string(r.methods) + " methods left out, " +
-                std::to_string(r.entries) + " entries of tables became `other`");
-}
-
-Weight Merge::weight(const Input& input, uint64_t time, profile::Fraction cap) const {
+Weight Merge::weight(const Input& input, uint64_t time, profile::Fraction share) const {
   bool exact = input.factor == 1 && command_.half_life == 0;
-  if (exact) return {cap.numerator, cap.denominator};
+  if (exact) return {share.numerator, share.denominator};
   double factor =
-      input.factor * static_cast<double>(cap.numerator) / static_cast<double>(cap.denominator);
+      input.factor * static_cast<double>(share.numerator) / static_cast<double>(share.denominator);
   if (command_.half_life > 0) {
     factor *= std::exp2(-static_cast<double>(latest_ - time) / kDay / command_.half_life);
   }
@@ -194,7 +145,8 @@ void Merge::add(size_t index, profile::ProfileSum& sum) const {
     const Upload& u = uploads_[i];
     bool here = u.file == index && u.segment < reader.segments().size();
     if (!here || fates_[i] != UploadFate::kSummed) continue;
-    sum.add(reader, reader.segments()[u.segment], weight(input, u.info.time, u.cap));
+    sum.add(reader, reader.segments()[u.segment],
+            weight(input, u.info.time, voters_.share(input.path, u.segment)));
   }
   for (const std::string& w : reader.warnings()) fail(kOk, input.path + ": " + w);
   if (reader.truncated()) fail(kOk, input.path + ": it ends early; what precedes was merged");
@@ -235,10 +187,10 @@ int Merge::run() {
     if (int code = scan(word); code != kOk) return code;
   }
   if (int code = plan(); code != kOk) return code;
-  cap();
   add_all();
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i].is_file) continue;
+    voters_.add_other(inputs_[i].path);
     Result<ProfileFile> other = load_profile(inputs_[i].path);
     if (!other) return fail(kCorrupt, other.error().message);
     for (auto& [key, m] : other->profile.methods) {
@@ -248,7 +200,7 @@ int Merge::run() {
   tell();
   ProfileInfo info = sum_.info();
   Profile profile = sum_.take();
-  if (command_.quorum != 0) hold_quorum(profile);
+  voters_.finish(profile);
   if (command_.trim != 0) (void)trim(profile, command_.trim);
   if (command_.sparse) (void)profile::without_empty(profile);
   Status s = profile::replace_file(command_.out, profile_to_file(profile, info));
