@@ -28,21 +28,6 @@ std::string csv_field(const std::string& text) {
   return out + "\"";
 }
 
-std::string tsv_field(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '\t': out += "\\t"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\\': out += "\\\\"; break;
-      case '\0': out += "\\0"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
-
 using Row = std::vector<std::string>;
 
 // Calls `row` for each word of each site, and each entry of each table.
@@ -110,12 +95,6 @@ std::vector<uint64_t> blocks_of(const MethodProfile& m) {
 std::string to_csv(const Profile& profile) {
   std::string out;
   each_row(profile, [&](const Row& row) { out += join(row, ',', csv_field) + "\r\n"; });
-  return out;
-}
-
-std::string to_tsv(const Profile& profile) {
-  std::string out;
-  each_row(profile, [&](const Row& row) { out += join(row, '\t', tsv_field) + "\n"; });
   return out;
 }
 

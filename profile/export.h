@@ -11,9 +11,8 @@ namespace uptier::profile {
 using uptier::Profile;
 
 // A head and one row a site or table entry: module, function, method, kind, site, word, key_module,
-// key, count, estimate. RFC 4180 with commas; as `tsv` escaped as ClickHouse's TabSeparated is.
+// key, count, estimate. RFC 4180, for people and scripts; tsv.h has rows that can be read back.
 std::string to_csv(const Profile& profile);
-std::string to_tsv(const Profile& profile);
 
 // Coverage for genhtml: a file for each module, "uptier/<module key>", in which the blocks of its
 // methods are lines one behind the other.

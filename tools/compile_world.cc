@@ -38,6 +38,7 @@ Result<Functions> read_wasm(const std::vector<uint8_t>& bytes) {
   for (uint32_t i = 0; i < info->types.size(); ++i) type_ids.push_back(i + 1);
   wasm::BuildContext context{*info, layout, wasm::Bounds::kGuarded, methods, type_ids};
   Functions made;
+  context.inverted = &made.inverted;
   made.first = info->imported_functions;
   uint64_t key = wasm::hash_bytes(info->bytes);
   for (uint32_t f = info->imported_functions; f < info->functions.size(); ++f) {
@@ -46,6 +47,7 @@ Result<Functions> read_wasm(const std::vector<uint8_t>& bytes) {
     made.module.functions.push_back(BuilderAccess::finish(b));
     made.keys.push_back({key, f});
     made.bytes.push_back(info->functions[f].body_end - info->functions[f].body_begin);
+    made.begins.push_back(info->functions[f].body_begin);
   }
   return made;
 }

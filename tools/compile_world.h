@@ -23,10 +23,12 @@ namespace uptier::tools {
 // functions[i].
 struct Functions {
   jit::Module module;
-  std::vector<MethodKey> keys;  // by function; empty for IR text, whose methods are known by name
-  std::vector<uint32_t> bytes;  // of the body in the file, by function; empty for IR text
-  uint32_t first = 0;           // the file's number of functions[0]
-  double seconds = 0;           // what reading and describing took, checks included
+  std::vector<MethodKey> keys;   // by function; empty for IR text, whose methods are known by name
+  std::vector<uint32_t> bytes;   // of the body in the file, by function; empty for IR text
+  std::vector<uint32_t> begins;  // where it begins, at its locals; likewise
+  std::vector<uint32_t> inverted;  // locations of branches that test the opposite, ascending
+  uint32_t first = 0;              // the file's number of functions[0]
+  double seconds = 0;              // what reading and describing took, checks included
 };
 
 // Reads a file of either kind, told apart by their first bytes. Errors: as wasm::read_module,

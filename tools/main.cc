@@ -4,6 +4,7 @@
 
 #include "tools/commands.h"
 #include "tools/profile_commands.h"
+#include "tools/profile_words.h"
 
 namespace {
 
@@ -91,10 +92,10 @@ struct Commands {
   std::string other_file;
   std::vector<std::string> files;
   std::string output;
-  std::string format;
   uint64_t top = 10;
   ProfileShowCommand show_command;
   ProfileMergeCommand merge_command;
+  ProfileWords profile_words;
   bool json = false;
 
   void add_run() {
@@ -167,12 +168,12 @@ struct Commands {
     merge->add_option("--trim", m.trim, "entries kept of each table; the others become `other`");
     merge->add_flag("--sparse", m.sparse, "leaves out methods of which nothing was seen");
     merge->add_flag("--force", m.force, "sums files even if they share runs");
+    merge->add_option("--cap-per-host", m.cap, "runs that a host counts for at most; 0: all");
+    merge->add_option("--quorum", m.quorum,
+                      "hosts that must have seen a method, or a table's entry, for it to be told");
+    merge->add_flag("--by-file", m.by_file, "cap and quorum are of files, not of hosts");
     merge->add_option("--threads", m.threads, "0: as many as help")->check(CLI::Range(0, 64));
     merge->callback([this] { code = profile_merge(merge_command); });
-    CLI::App* overlap = profile->add_subcommand("overlap", "how alike two profiles are");
-    overlap->add_option("A", file)->required();
-    overlap->add_option("B", other_file)->required();
-    overlap->callback([this] { code = profile_overlap(file, other_file); });
     CLI::App* diff = profile->add_subcommand("diff", "how shares moved from A to B");
     diff->add_option("A", file)->required();
     diff->add_option("B", other_file)->required();
@@ -192,13 +193,7 @@ struct Commands {
         profile.add_subcommand("check", "whether files are whole; exit code 3 if not");
     check->add_option("FILES", files)->required();
     check->callback([this] { code = profile_check(files); });
-    CLI::App* exports = profile.add_subcommand("export", "in the form of another tool");
-    exports->add_option("FILE", file)->required();
-    exports->add_option("--format", format, "json | csv | tsv | lcov | folded | llvm-text | text")
-        ->check(CLI::IsMember({"json", "csv", "tsv", "lcov", "folded", "llvm-text", "text"}))
-        ->required();
-    exports->add_option("-o,--output", output, "instead of stdout");
-    exports->callback([this] { code = profile_export(file, format, output); });
+    profile_words.add_to(profile, code);
   }
 
   void add_ir() {

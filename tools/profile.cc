@@ -1,4 +1,4 @@
-// uptier profile: show, overlap, diff, top, check, export.
+// uptier profile: show, diff, top, check; and how files of any kind are read.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -6,8 +6,9 @@
 #include <ctime>
 
 #include "profile/algebra.h"
-#include "profile/export.h"
+#include "profile/llvm_text.h"
 #include "profile/text.h"
+#include "profile/tsv.h"
 #include "profile/upf_file.h"
 #include "profile/upf_read.h"
 #include "tiering/mapped_file.h"
@@ -48,7 +49,10 @@ Result<ProfileFile> from_trace(std::span<const std::byte> bytes) {
 }
 
 Result<ProfileFile> from_text(std::span<const std::byte> bytes) {
-  Result<Profile> p = parse_profile({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (profile::looks_like_tsv(text)) return profile::profile_from_tsv(text);
+  Result<Profile> p = profile::looks_like_llvm_text(text) ? profile::profile_from_llvm_text(text)
+                                                          : parse_profile(text);
   if (!p) return p.error();
   ProfileFile file;
   file.profile = std::move(*p);
@@ -69,14 +73,6 @@ void tell(const std::string& path, const ProfileFile& file) {
   if (file.report.saturated != 0) {
     fail(kOk, path + ": " + std::to_string(file.report.saturated) + " counts stopped at 2^64-1");
   }
-}
-
-int read(const std::string& path, ProfileFile& file) {
-  Result<ProfileFile> read = load_profile(path);
-  if (!read) return fail(exit_code(read.error()), read.error().message);
-  file = std::move(*read);
-  tell(path, file);
-  return kOk;
 }
 
 int write(const std::string& path, const Profile& profile, const ProfileInfo& info) {
@@ -159,10 +155,18 @@ Result<ProfileFile> load_profile(const std::string& path) {
   return Error{ErrorCode::kCorruptInput, path + ": " + read.error().message};
 }
 
+int open_profile(const std::string& path, ProfileFile& file) {
+  Result<ProfileFile> read = load_profile(path);
+  if (!read) return fail(exit_code(read.error()), read.error().message);
+  file = std::move(*read);
+  tell(path, file);
+  return kOk;
+}
+
 int profile_show(const ProfileShowCommand& c) {
   if (c.log) return show_log(c.file);
   ProfileFile file;
-  if (int code = read(c.file, file); code != kOk) return code;
+  if (int code = open_profile(c.file, file); code != kOk) return code;
   if (!c.method.empty()) {
     std::erase_if(file.profile.methods,
                   [&](const auto& item) { return item.second.name != c.method; });
@@ -180,19 +184,10 @@ int profile_show(const ProfileShowCommand& c) {
   return kOk;
 }
 
-int profile_overlap(const std::string& a, const std::string& b) {
-  ProfileFile first, second;
-  if (int code = read(a, first); code != kOk) return code;
-  if (int code = read(b, second); code != kOk) return code;
-  OverlapReport r = compare(first.profile, second.profile);
-  print_overlap(r);
-  return kOk;
-}
-
 int profile_diff(const std::string& a, const std::string& b, uint64_t top, const std::string& out) {
   ProfileFile first, second;
-  if (int code = read(a, first); code != kOk) return code;
-  if (int code = read(b, second); code != kOk) return code;
+  if (int code = open_profile(a, first); code != kOk) return code;
+  if (int code = open_profile(b, second); code != kOk) return code;
   OverlapReport r = compare(first.profile, second.profile);
   std::ranges::sort(r.methods, std::greater<>{},
                     [](const MethodOverlap& m) { return std::fabs(m.share_b - m.share_a); });
@@ -214,7 +209,7 @@ int profile_diff(const std::string& a, const std::string& b, uint64_t top, const
 
 int profile_top(const std::string& path, uint64_t n, const std::string& out) {
   ProfileFile file;
-  if (int code = read(path, file); code != kOk) return code;
+  if (int code = open_profile(path, file); code != kOk) return code;
   print_top(file.profile, n);
   if (out.empty()) return kOk;
   file.info.uploads.clear();
@@ -236,25 +231,6 @@ int profile_check(const std::vector<std::string>& files) {
                 read->profile.methods.size(), ull(read->info.runs));
   }
   return worst;
-}
-
-int profile_export(const std::string& path, const std::string& format, const std::string& out) {
-  ProfileFile file;
-  if (int code = read(path, file); code != kOk) return code;
-  const Profile& p = file.profile;
-  std::string text = format == "json"     ? profile_json(p)
-                     : format == "csv"    ? profile::to_csv(p)
-                     : format == "tsv"    ? profile::to_tsv(p)
-                     : format == "lcov"   ? profile::to_lcov(p)
-                     : format == "folded" ? profile::to_folded(p)
-                     : format == "text"   ? to_text(p)
-                                          : profile::to_llvm_text(p);
-  if (out.empty()) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    return kOk;
-  }
-  Status s = profile::replace_file(out, std::as_bytes(std::span(text)));
-  return s ? kOk : fail(kFailed, s.error().message);
 }
 
 }  // namespace uptier::tools

@@ -11,8 +11,10 @@
 
 namespace uptier::tools {
 
-// Reads one file of any of the three kinds.
+// Reads one file of any kind: those above, and what import reads.
 Result<ProfileFile> load_profile(const std::string& path);
+// The same for a command: what is wrong goes to stderr. Returns kOk, or the exit code.
+int open_profile(const std::string& path, ProfileFile& file);
 
 struct ProfileShowCommand {
   std::string file;
@@ -31,18 +33,66 @@ struct ProfileMergeCommand {
   bool sparse = false;   // methods of which nothing was seen go
   bool force = false;    // sums files that share some runs
   uint64_t threads = 0;  // 0: as many as help
+  uint64_t cap = 0;      // runs that one host counts for at most; 0: all it has
+  uint64_t quorum = 0;   // hosts that must have seen what is told; 0: any
+  bool by_file = false;  // files are what has a say, not hosts
 };
 int profile_merge(const ProfileMergeCommand& c);
 
 // Prints how alike two profiles are, by kind, and the methods that differ most; trace.cc.
 void print_overlap(OverlapReport report);
 
-int profile_overlap(const std::string& a, const std::string& b);
+struct ProfileOverlapCommand {
+  std::string a, b;
+  std::string dot;     // a directory that receives a picture of each of the worst methods, or ""
+  std::string module;  // says how their blocks are connected; may be ""
+  uint64_t top = 10;   // how many of them
+};
+int profile_overlap(const ProfileOverlapCommand& c);
 // How shares moved from a to b; `out` (may be empty) receives b less a.
 int profile_diff(const std::string& a, const std::string& b, uint64_t top, const std::string& out);
 int profile_top(const std::string& file, uint64_t n, const std::string& out);
 int profile_check(const std::vector<std::string>& files);
-// format: json, csv, tsv, lcov, folded, llvm-text or text.
-int profile_export(const std::string& file, const std::string& format, const std::string& out);
+
+struct ProfileExportCommand {
+  std::string file;
+  std::string format;  // of kExportFormats
+  std::string out;     // "": stdout
+  std::string module;  // wasm-hints: the module that gets them
+  double share = 0.9;  // wasm-hints, see wasm_hints.h
+  uint64_t executions = 16;
+};
+inline constexpr const char* kExportFormats[] = {
+    "json", "csv", "tsv", "lcov", "folded", "llvm-text", "text", "pprof", "wasm-hints"};
+int profile_export(const ProfileExportCommand& c);
+
+struct ProfileImportCommand {
+  std::vector<std::string> files;  // rows (tsv) or llvm-text; "-" is stdin
+  std::string out;
+  std::string module;  // llvm-text has no keys: those of the functions of this module; may be ""
+};
+int profile_import(const ProfileImportCommand& c);
+
+struct ProfileDotCommand {
+  std::string file;
+  std::string method;  // its blocks; "": who calls whom
+  std::string module;  // how blocks are connected, and direct calls; may be ""
+  std::string out;     // "": stdout
+  uint64_t top = 40;   // methods, when it is who calls whom
+};
+int profile_dot(const ProfileDotCommand& c);
+
+struct ProfilePromoteCommand {
+  std::string candidate;
+  std::string to;
+  double min_overlap = 0.8;  // with what is there
+  uint64_t min_runs = 1;
+  uint64_t min_samples = 1000;  // sampled calls and bursts
+  uint64_t keep = 3;            // generations: TO.1 is what was there before
+  bool dry_run = false;
+  bool json = false;
+  bool roll_back = false;  // TO.1 becomes TO again
+};
+int profile_promote(const ProfilePromoteCommand& c);
 
 }  // namespace uptier::tools

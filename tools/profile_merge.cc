@@ -14,6 +14,7 @@
 #include "profile/upf_merge.h"
 #include "tiering/mapped_file.h"
 #include "tools/commands.h"
+#include "tools/merge_voters.h"
 #include "tools/profile_commands.h"
 
 namespace uptier::tools {
@@ -60,7 +61,7 @@ bool parse_input(const std::string& word, Input& input) {
 
 class Merge {
  public:
-  explicit Merge(const ProfileMergeCommand& c) : command_(c) {}
+  explicit Merge(const ProfileMergeCommand& c) : command_(c), voters_(c.cap, c.quorum, c.by_file) {}
   int run();
 
  private:
@@ -68,10 +69,11 @@ class Merge {
   int plan();
   void add(size_t file, profile::ProfileSum& sum) const;
   void add_all();
-  Weight weight(const Input& input, uint64_t time) const;
+  Weight weight(const Input& input, uint64_t time, profile::Fraction share = {}) const;
   void tell() const;
 
   const ProfileMergeCommand& command_;
+  MergeVoters voters_;
   std::vector<Input> inputs_;
   std::vector<Upload> uploads_;
   std::vector<UploadFate> fates_;
@@ -114,11 +116,19 @@ int Merge::plan() {
     }
     fates_[i] = UploadFate::kSummed;
   }
+  for (size_t i = 0; i < fates_.size() && voters_.asked(); ++i) {
+    const Upload& u = uploads_[i];
+    if (fates_[i] == UploadFate::kSummed) voters_.add(inputs_[u.file].path, u.segment, u.info);
+  }
+  voters_.settle();
   return kOk;
 }
 
-Weight Merge::weight(const Input& input, uint64_t time) const {
-  double factor = input.factor;
+Weight Merge::weight(const Input& input, uint64_t time, profile::Fraction share) const {
+  bool exact = input.factor == 1 && command_.half_life == 0;
+  if (exact) return {share.numerator, share.denominator};
+  double factor =
+      input.factor * static_cast<double>(share.numerator) / static_cast<double>(share.denominator);
   if (command_.half_life > 0) {
     factor *= std::exp2(-static_cast<double>(latest_ - time) / kDay / command_.half_life);
   }
@@ -135,7 +145,8 @@ void Merge::add(size_t index, profile::ProfileSum& sum) const {
     const Upload& u = uploads_[i];
     bool here = u.file == index && u.segment < reader.segments().size();
     if (!here || fates_[i] != UploadFate::kSummed) continue;
-    sum.add(reader, reader.segments()[u.segment], weight(input, u.info.time));
+    sum.add(reader, reader.segments()[u.segment],
+            weight(input, u.info.time, voters_.share(input.path, u.segment)));
   }
   for (const std::string& w : reader.warnings()) fail(kOk, input.path + ": " + w);
   if (reader.truncated()) fail(kOk, input.path + ": it ends early; what precedes was merged");
@@ -179,6 +190,7 @@ int Merge::run() {
   add_all();
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i].is_file) continue;
+    voters_.add_other(inputs_[i].path);
     Result<ProfileFile> other = load_profile(inputs_[i].path);
     if (!other) return fail(kCorrupt, other.error().message);
     for (auto& [key, m] : other->profile.methods) {
@@ -188,6 +200,7 @@ int Merge::run() {
   tell();
   ProfileInfo info = sum_.info();
   Profile profile = sum_.take();
+  voters_.finish(profile);
   if (command_.trim != 0) (void)trim(profile, command_.trim);
   if (command_.sparse) (void)profile::without_empty(profile);
   Status s = profile::replace_file(command_.out, profile_to_file(profile, info));

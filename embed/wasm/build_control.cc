@@ -37,6 +37,7 @@ void FunctionTranslator::arrive_at(const Frame& f) {
 
 void FunctionTranslator::branch(Condition c, Block if_true, Block if_false) {
   if (c.inverted) std::swap(if_true, if_false);
+  if (c.inverted && context_.inverted != nullptr) context_.inverted->push_back(at_);
   b_.branch(c.value, if_true, if_false);
 }
 

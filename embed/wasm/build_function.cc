@@ -51,7 +51,8 @@ void FunctionTranslator::declare_locals() {
 }
 
 void FunctionTranslator::step() {
-  b_.set_location(reader_.offset());
+  at_ = reader_.offset();
+  b_.set_location(at_);
   Op op = reader_.op();
   if (live()) {
     translate(op);

@@ -32,6 +32,9 @@ struct BuildContext {
   Bounds bounds;
   std::span<const MethodId> methods;   // of the module's own functions, from the first
   std::span<const uint32_t> type_ids;  // by ModuleInfo::types
+  // Where not null, receives the locations of br_if and if whose IR branch tests the opposite, so
+  // that its first edge is the one that WebAssembly takes for 0.
+  std::vector<uint32_t>* inverted = nullptr;
 };
 
 // Returns the signature of compiled functions of a type.
@@ -145,6 +148,7 @@ class FunctionTranslator {
   std::vector<Operand> stack_;
   std::vector<Frame> frames_;
   uint32_t dead_depth_ = 0;  // blocks opened in dead code
+  uint32_t at_ = 0;          // of the instruction that is translated
 };
 
 }  // namespace uptier::wasm

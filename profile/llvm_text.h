@@ -1,0 +1,20 @@
+// llvm_text.h: reads the text form of llvm-profdata, of an IR level profile, as to_llvm_text
+// (export.h) and `llvm-profdata merge -text` write it.
+#pragma once
+
+#include <string_view>
+
+#include "uptier/profile.h"
+
+namespace uptier::profile {
+
+// Counters become the counts and estimates of blocks, function hashes the hashes of code. The text
+// has no keys: a method gets that of the method of its name and hash in `like` (may be null), or
+// else module 0 and its place in the text, and is then known by its name. Value profiles are passed
+// over. Fails with "line N: rule". Memory is in proportion to the text.
+Result<Profile> profile_from_llvm_text(std::string_view text, const Profile* like = nullptr);
+
+// Returns whether a text starts like one of an IR level profile.
+bool looks_like_llvm_text(std::string_view text);
+
+}  // namespace uptier::profile

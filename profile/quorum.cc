@@ -1,0 +1,72 @@
+#include "profile/quorum.h"
+
+#include <algorithm>
+
+#include "profile/numbers.h"
+#include "profile/schema.h"
+#include "profile/tsv_rows.h"
+
+namespace uptier::profile {
+namespace {
+
+bool saw_something(const MethodProfile& m) {
+  const auto some = [](uint64_t n) { return n != 0; };
+  return m.calls != 0 || m.iterations != 0 || !m.tables.empty() ||
+         std::ranges::any_of(m.counts, some);
+}
+
+}  // namespace
+
+std::vector<Fraction> cap_factors(std::span<const Contribution> inputs, uint64_t cap) {
+  std::map<std::string, uint64_t> runs;
+  for (const Contribution& c : inputs) (void)add_saturating(runs[c.voter], c.runs);
+  std::vector<Fraction> factors;
+  for (const Contribution& c : inputs) {
+    const uint64_t all = runs[c.voter];
+    const bool capped = cap != 0 && all > cap;
+    factors.push_back(capped ? Fraction{cap, all} : Fraction{});
+  }
+  return factors;
+}
+
+void Quorum::see(uint32_t voter, const MethodProfile& m) {
+  if (!m.check().ok() || !saw_something(m)) return;
+  Seen& seen = seen_[{m.key, schema_name(m.schema)}];
+  seen.votes.add(voter);
+  for (const auto& [site, table] : m.tables) {
+    for (const auto& [key, entry] : table) {
+      seen.entries[{site.first, site.second, key}].add(voter);
+    }
+  }
+}
+
+Quorum::Report Quorum::finish(Profile& sum, uint64_t least) const {
+  Report report;
+  if (least == 0) return report;
+  static const Seen kNobody;
+  for (auto at = sum.methods.begin(); at != sum.methods.end();) {
+    MethodProfile& m = at->second;
+    const auto found = seen_.find({m.key, schema_name(m.schema)});
+    const Seen& seen = found != seen_.end() ? found->second : kNobody;
+    if (seen.votes.count < least) {
+      at = sum.methods.erase(at);
+      ++report.methods;
+      continue;
+    }
+    for (auto& [site, table] : m.tables) {
+      const uint32_t other = other_word(*m.schema.find(site.first, site.second));
+      report.entries += std::erase_if(table, [&](const auto& item) {
+        const auto votes = seen.entries.find({site.first, site.second, item.first});
+        if (votes != seen.entries.end() && votes->second.count >= least) return false;
+        (void)add_saturating(m.counts[other], item.second.count);
+        (void)add_saturating(m.estimates[other], item.second.estimate);
+        return true;
+      });
+    }
+    std::erase_if(m.tables, [](const auto& item) { return item.second.empty(); });
+    ++at;
+  }
+  return report;
+}
+
+}  // namespace uptier::profile

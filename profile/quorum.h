@@ -1,0 +1,83 @@
+// quorum.h: who has a say in a sum of many hosts' profiles, and how much.
+//
+// Two rules, which a fleet needs so that no single host decides what all of them compile, and
+// nothing that a single host has seen gets out:
+//
+//   cap      the runs of one voter count as `cap` runs at most: each is weighed by cap / runs where
+//            there are more. A function of the set of inputs: their order is free, and so is the
+//            grouping of the weighed inputs, but sums that were capped apart are not the sum capped
+//   quorum   what fewer than n voters saw is not told: methods go, entries of tables move into
+//            `other`. A finishing step, on the whole sum: it does not commute with merge (two sums
+//            may each lack what both together would have kept). Counts of sites stay, since a block
+//            that is cleared would not be unknown but wrong
+//
+// Laws, each with a test: votes do not depend on the order of voters; finish with a and then b is
+// finish with the greater; finish with 0 or 1 changes nothing that was voted for; no count of a
+// kept method but `other` changes, and mass stays.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "uptier/profile.h"
+
+namespace uptier::profile {
+
+using uptier::MethodKey;
+using uptier::MethodProfile;
+using uptier::Profile;
+
+// One input of a sum.
+struct Contribution {
+  std::string voter;  // a host, or a file that names none
+  uint64_t runs = 0;
+};
+
+// A factor of at most 1.
+struct Fraction {
+  uint64_t numerator = 1;
+  uint64_t denominator = 1;
+
+  friend bool operator==(const Fraction&, const Fraction&) = default;
+};
+
+// Returns the factor of each contribution: 1, or cap / runs where its voter has more runs than
+// `cap`; a cap of 0 is none.
+std::vector<Fraction> cap_factors(std::span<const Contribution> inputs, uint64_t cap);
+
+class Quorum {
+ public:
+  struct Report {
+    uint64_t methods = 0;  // that went
+    uint64_t entries = 0;  // that moved into `other`
+  };
+
+  // Counts what was seen of a method. All that one voter has seen comes in one stretch.
+  void see(uint32_t voter, const MethodProfile& method);
+
+  // Leaves of a sum what at least `least` voters saw. Methods that nobody voted for go, unless
+  // `least` is 0.
+  Report finish(Profile& sum, uint64_t least) const;
+
+ private:
+  struct Votes {
+    uint32_t count = 0;
+    uint32_t last = UINT32_MAX;
+
+    void add(uint32_t voter) {
+      count += last != voter ? 1 : 0;
+      last = voter;
+    }
+  };
+  struct Seen {
+    Votes votes;
+    std::map<std::tuple<SlotKind, SiteId, TableKey>, Votes> entries;
+  };
+
+  std::map<std::pair<MethodKey, uint64_t>, Seen> seen_;  // by schema_name: other code, other votes
+};
+
+}  // namespace uptier::profile

@@ -1,0 +1,48 @@
+// tsv.h: a profile as rows that add up, for databases and for whoever writes ten lines of script.
+//
+// Law: the rows of two profiles, in any order, are the rows of their merge. So a file of rows may
+// be concatenated, sorted, split, or summed up in part by a database, and reading it gives the same
+// profile; what profile_from_tsv makes of the rows of one file is that file's profile and info.
+// (Sums of a database may wrap where ours stop at 2^64-1.)
+//
+// A head line, then 13 columns, escaped as ClickHouse's TabSeparated is, numbers unsigned decimals:
+//
+//   module function method   whose row it is: key and name
+//   cfg_hash schema          the shape of its code, and a hash of what is observed of it; rows of
+//                            different schemas are never added up
+//   kind site word           slot_kind_name, site and name of the word; or
+//                              kind "method": calls, sampled_calls, iterations, bursts, version,
+//                                interval
+//                              kind "file": runs, weight, forgotten, time, interval; engine, host
+//                                and schedule, their text in `method`; module, in key_module;
+//                                upload, time and hash in key_module and key
+//                            word "slots" says that there are slots from `site` on, `key` of them,
+//                            with tables of `count` entries; "entry" is of the slot's table;
+//                            "sum.0" to "sum.3" are 32 bits each of a wide sum, so that adding them
+//                            up adds the sum
+//   key_module key           of a table's entry; values are signed, as their 64 bits
+//   rule                     what rows of one key become: sum, min and max (signed), greatest, or
+//                            same (0 where they differ); the reader knows it from the word
+//   count estimate           rows of `sum` whose both are 0 are left out, and extremes of sites
+//   that
+//                            have seen nothing: they are read as 0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "uptier/profile_file.h"
+
+namespace uptier::profile {
+
+std::string to_tsv(const Profile& profile, const ProfileInfo& info);
+
+// Fails with "line N: rule" for what is no such row, and for methods whose rows do not make the
+// schema that they name. `report` says what was dropped, as merge does. Memory is in proportion to
+// the text (with 40 MiB for schemas at least).
+Result<ProfileFile> profile_from_tsv(std::string_view text);
+
+// Returns whether a text starts with the head line.
+bool looks_like_tsv(std::string_view text);
+
+}  // namespace uptier::profile

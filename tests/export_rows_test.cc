@@ -1,0 +1,226 @@
+// What can be read back: rows (tsv) and llvm-text.
+#include "profile/export.h"
+#include "profile/llvm_text.h"
+#include "profile/schema.h"
+#include "profile/tsv.h"
+#include "tests/tool_dir.h"
+#include "tests/trace_samples.h"
+
+namespace uptier {
+namespace {
+
+using profile::profile_from_llvm_text;
+using profile::profile_from_tsv;
+using profile::to_tsv;
+using test::Generator;
+
+// Extremes of sites that have seen nothing are 0, as rows have them, and as counters leave them.
+Profile proper(Profile p) {
+  for (auto& [key, m] : p.methods) {
+    for (const Slot& slot : m.schema.slots) {
+      const auto words = profile::words_of(slot.kind);
+      for (size_t i = 0; i < words.size(); ++i) {
+        const bool extreme =
+            words[i].rule == profile::WordRule::kMin || words[i].rule == profile::WordRule::kMax;
+        if (extreme && m.counts[slot.word] == 0) m.counts[slot.word + i] = 0;
+      }
+    }
+  }
+  return p;
+}
+
+ProfileInfo some_info(uint64_t n) {
+  ProfileInfo info;
+  info.engine = "engine\t" + std::to_string(n % 3);
+  info.host = "host\\" + std::to_string(n % 2);
+  info.schedule = "a\nb";
+  info.time = 100 + n;
+  info.runs = 1;
+  info.weight = 1000;
+  info.interval = 16 << n % 2;
+  info.modules = {n, n + 1};
+  info.uploads = {{100 + n, UINT64_MAX - n}};
+  return info;
+}
+
+std::string rows_only(const std::string& tsv) { return tsv.substr(tsv.find('\n') + 1); }
+
+TEST(ExportRows, reading_back_gives_the_same) {
+  Generator generator(31);
+  for (uint64_t round = 0; round < 300; ++round) {
+    const Profile p = proper(generator.profile());
+    const ProfileInfo info = round % 4 == 0 ? ProfileInfo{} : some_info(round);
+    const Result<ProfileFile> back = profile_from_tsv(to_tsv(p, info));
+    ASSERT_TRUE(back.ok()) << back.error().message;
+    ASSERT_EQ(back->profile, p);
+    ASSERT_EQ(back->info, info);
+  }
+}
+
+// In any order, any number of them.
+TEST(ExportRows, rows_of_several_are_the_rows_of_their_merge) {
+  Generator generator(32);
+  for (uint64_t round = 0; round < 200; ++round) {
+    Profile sum;
+    ProfileInfo infos;
+    std::vector<std::string> lines;
+    for (uint64_t n = 0; n < 4; ++n) {
+      const Profile p = proper(generator.profile());
+      merge(sum, p);
+      infos += some_info(n);
+      std::istringstream rows(rows_only(to_tsv(p, some_info(n))));
+      for (std::string line; std::getline(rows, line);) lines.push_back(line);
+    }
+    for (size_t i = lines.size(); i > 1; --i) std::swap(lines[i - 1], lines[generator.below(i)]);
+    std::string text = to_tsv({}, {});
+    for (const std::string& line : lines) text += line + "\n";
+    const Result<ProfileFile> back = profile_from_tsv(text);
+    ASSERT_TRUE(back.ok()) << back.error().message;
+    ASSERT_EQ(back->profile, proper(sum));
+    ASSERT_EQ(back->info, infos);
+  }
+}
+
+TEST(ExportRows, damage_is_named_with_its_line) {
+  Generator generator(33);
+  Profile p;
+  while (p.methods.size() < 3) p = generator.profile();
+  const std::string good = to_tsv(p, some_info(1));
+  const auto error = [](const std::string& text) {
+    const Result<ProfileFile> r = profile_from_tsv(text);
+    return r.ok() ? "" : r.error().message;
+  };
+  const std::string head = good.substr(0, good.find('\n') + 1);
+  EXPECT_NE(error("hello\n").find("line 1: the head line"), std::string::npos);
+  EXPECT_NE(error(head + "1\t2\n").find("line 2: 2 columns, not 13"), std::string::npos);
+  EXPECT_NE(error(good.substr(0, good.size() - 2)).find("the line is cut off"), std::string::npos);
+  const auto row = [&](const std::string& columns) { return error(head + columns + "\n"); };
+  EXPECT_NE(row("x\t1\tf\t1\t1\tblock\t1\tcount\t0\t0\tsum\t1\t1").find("column 1 "),
+            std::string::npos);
+  EXPECT_NE(row("1\t1\tf\\q\t1\t1\tblock\t1\tcount\t0\t0\tsum\t1\t1").find("a backslash"),
+            std::string::npos);
+  EXPECT_NE(row("1\t1\tf\t1\t1\tblob\t1\tcount\t0\t0\tsum\t1\t1").find("kind blob"),
+            std::string::npos);
+  EXPECT_NE(row("1\t1\tf\t1\t1\tblock\t1\tcunt\t0\t0\tsum\t1\t1").find("word cunt"),
+            std::string::npos);
+  EXPECT_NE(row("1\t1\tf\t1\t1\tblock\t1\tentry\t0\t0\tsum\t1\t1").find("no table"),
+            std::string::npos);
+  EXPECT_NE(row("1\t1\tf\t1\t1\tblock\t1\tslots\t0\t4000000000\tsame\t0\t0").find("slots of more"),
+            std::string::npos);
+  // Rows of a schema that lost one.
+  const size_t slots = good.find("\tslots\t");
+  ASSERT_NE(slots, std::string::npos);
+  const size_t begin = good.rfind('\n', slots) + 1;
+  const std::string less = good.substr(0, begin) + good.substr(good.find('\n', slots) + 1);
+  EXPECT_NE(error(less).find("its rows do not make the schema they name"), std::string::npos)
+      << error(less);
+}
+
+TEST(ExportRows, no_text_makes_the_reader_fall) {
+  Generator generator(34);
+  const std::string good = to_tsv(generator.profile(), some_info(1));
+  for (int round = 0; round < 3000; ++round) {
+    std::string text = good;
+    for (uint64_t i = 1 + generator.below(3); i > 0; --i) {
+      text[generator.below(text.size())] = static_cast<char>(generator.below(256));
+    }
+    if (generator.chance(4)) text.resize(generator.below(text.size()));
+    const Result<ProfileFile> r = profile_from_tsv(text);
+    if (!r.ok()) continue;
+    for (const auto& [key, m] : r->profile.methods) ASSERT_TRUE(m.check().ok());
+  }
+}
+
+TEST(ExportRows, llvm_text_is_read_back) {
+  Generator generator(35);
+  for (int round = 0; round < 200; ++round) {
+    Profile p = generator.profile();
+    uint32_t n = 0;
+    for (auto& [key, m] : p.methods) m.name = "f" + std::to_string(n++);
+    const std::string text = profile::to_llvm_text(p);
+    const Result<Profile> back = profile_from_llvm_text(text, &p);
+    ASSERT_TRUE(back.ok()) << back.error().message;
+    ASSERT_EQ(profile::to_llvm_text(*back), text);
+    for (const auto& [key, m] : back->methods) {
+      ASSERT_EQ(p.methods.at(key).name, m.name);
+      ASSERT_EQ(m.counts, m.estimates);
+    }
+  }
+  const auto error = [](const std::string& text) {
+    const Result<Profile> r = profile_from_llvm_text(text);
+    return r.ok() ? "" : r.error().message;
+  };
+  EXPECT_NE(error("f\n1\n1\n1\n").find("no line \":ir\""), std::string::npos);
+  EXPECT_EQ(error(":ir\nf\n1\n2\n1\nx\n"), "line 6: a number was expected");
+  EXPECT_NE(error(":ir\nf\n1\n4000000000\n1\n").find("more counters"), std::string::npos);
+}
+
+using ImportTool = test::ToolDir;
+
+TEST_F(ImportTool, rows_and_llvm_text_become_files_again) {
+  run("objects", "p.upf");
+  ASSERT_EQ(tool("profile export p.upf --format=tsv -o p.tsv").code, 0);
+  ASSERT_EQ(tool("profile import p.tsv p.tsv -o back.upf").code, 0);  // a run counts once
+  EXPECT_EQ(read("back.upf").profile, read("p.upf").profile);
+  EXPECT_EQ(read("back.upf").info, read("p.upf").info);
+  ASSERT_EQ(in_dir("cat p.tsv | " UPTIER_TOOL " profile import - -o pipe.upf").code, 0);
+  EXPECT_EQ(read("pipe.upf").profile, read("p.upf").profile);
+  EXPECT_NE(tool("profile overlap p.upf p.tsv").out.find("overlap 1.000000"), std::string::npos);
+
+  ASSERT_EQ(tool("profile export p.upf --format=llvm-text -o p.txt").code, 0);
+  const std::string module = test::wasm_path("objects");
+  ASSERT_EQ(tool("profile import p.txt -o llvm.upf --module " + module).code, 0);
+  const Profile back = read("llvm.upf").profile, p = read("p.upf").profile;
+  size_t same = 0;
+  for (const auto& [key, m] : back.methods) {
+    const MethodProfile* from = p.find(key);
+    if (from == nullptr) continue;  // adapters of the host are in no module
+    EXPECT_EQ(m.name, from->name);
+    EXPECT_EQ(m.estimate(SlotKind::kBlock, 1)->total, from->estimate(SlotKind::kBlock, 1)->total);
+    ++same;
+  }
+  EXPECT_GT(same, 50u);
+  // The engine takes it.
+  const test::RunResult r = tool("run --report=json --profile llvm.upf " + module);
+  EXPECT_EQ(r.out, test::expected_output("objects"));
+
+  // Fed twice into a database, say: the sum has more runs than names.
+  ASSERT_EQ(in_dir("cat p.tsv > two.tsv; tail -n +2 p.tsv >> two.tsv").code, 0);
+  const test::RunResult two = tool("profile import two.tsv -o two.upf");
+  EXPECT_EQ(two.code, 0);
+  EXPECT_NE(two.err.find("2 runs, but only 1 names of runs"), std::string::npos) << two.err;
+  const test::RunResult bad = tool("profile import " + module + " -o bad.upf");
+  EXPECT_EQ(bad.code, 3);
+  EXPECT_NE(bad.err.find("line 1: the head line"), std::string::npos) << bad.err;
+}
+
+TEST_F(ImportTool, what_llvm_profdata_merged_is_read) {
+  if (!installed("llvm-profdata")) {
+    GTEST_SKIP() << "SKIPPED: llvm-profdata is not installed, its text was not imported";
+  }
+  run("objects", "a.upf");
+  run("objects", "b.upf", "--interval=3");
+  for (const char* f : {"a", "b"}) {
+    const std::string name = f;
+    tool("profile export " + name + ".upf --format=llvm-text -o " + name + ".txt");
+  }
+  ASSERT_EQ(in_dir("llvm-profdata merge -text -o ab.txt a.txt b.txt").code, 0);
+  const std::string keys = " --module " + test::wasm_path("objects");
+  ASSERT_EQ(tool("profile import ab.txt -o ab.upf" + keys).code, 0);
+  ASSERT_EQ(tool("profile merge a.upf b.upf -o sum.upf").code, 0);
+  const Profile sum = read("sum.upf").profile;
+  size_t compared = 0;
+  for (const auto& [key, m] : read("ab.upf").profile.methods) {
+    const MethodProfile* ours = sum.find(key);
+    if (ours == nullptr) continue;
+    for (const Slot& slot : m.schema.slots) {
+      ASSERT_EQ(m.counts[slot.word],
+                ours->estimates[ours->schema.find(slot.kind, slot.site)->word]);
+    }
+    ++compared;
+  }
+  EXPECT_GT(compared, 50u);
+}
+
+}  // namespace
+}  // namespace uptier

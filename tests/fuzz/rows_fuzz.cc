@@ -1,0 +1,49 @@
+// The readers of rows and of llvm-text: what is accepted is proper, and is read back from what is
+// written of it.
+#include "profile/export.h"
+#include "profile/llvm_text.h"
+#include "profile/tsv.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/trace_samples.h"
+
+namespace uptier::fuzz {
+
+std::vector<std::string> seeds() {
+  std::vector<std::string> texts;
+  test::Generator generator(7);
+  for (int i = 0; i < 4; ++i) {
+    ProfileInfo info;
+    info.host = "h\t";
+    info.runs = 1;
+    info.uploads = {{1, ~uint64_t{0}}};
+    const Profile p = generator.profile();
+    texts.push_back(profile::to_tsv(p, info));
+    texts.push_back(profile::to_llvm_text(p));
+  }
+  texts.push_back(profile::to_tsv({}, {}));
+  texts.push_back(
+      "# IR level Instrumentation Flag\n:ir\nf\n# Func Hash:\n1\n2\n3\n4\n\ng\n1\n0\n\n");
+  for (const std::string& text : texts) {
+    const bool llvm = profile::looks_like_llvm_text(text);
+    UPTIER_FUZZ_CHECK(llvm || profile::profile_from_tsv(text).ok());
+  }
+  return texts;
+}
+
+void feed(const std::string& input) {
+  if (const Result<ProfileFile> file = profile::profile_from_tsv(input)) {
+    for (const auto& [key, m] : file->profile.methods) UPTIER_FUZZ_CHECK(m.check().ok());
+    const Result<ProfileFile> again =
+        profile::profile_from_tsv(profile::to_tsv(file->profile, file->info));
+    UPTIER_FUZZ_CHECK(again.ok());
+    UPTIER_FUZZ_CHECK(again->profile == file->profile);
+    UPTIER_FUZZ_CHECK(again->info == file->info);
+  } else {
+    UPTIER_FUZZ_CHECK(!file.error().message.empty());
+  }
+  const Result<Profile> blocks = profile::profile_from_llvm_text(input);
+  if (!blocks) return;
+  for (const auto& [key, m] : blocks->methods) UPTIER_FUZZ_CHECK(m.check().ok());
+}
+
+}  // namespace uptier::fuzz

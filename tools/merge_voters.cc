@@ -1,0 +1,71 @@
+#include "tools/merge_voters.h"
+
+#include <cstdio>
+
+#include "profile/upf_read.h"
+#include "tiering/mapped_file.h"
+#include "tools/profile_commands.h"
+
+namespace uptier::tools {
+namespace {
+
+void see_segment(const std::string& path, size_t index, uint32_t voter, profile::Quorum& quorum) {
+  Result<tiering::MappedFile> file = tiering::MappedFile::open(path);
+  if (!file) return;  // merging has said so
+  profile::UpfReader reader(file->bytes());
+  if (index >= reader.segments().size()) return;
+  const profile::UpfReader::Segment& segment = reader.segments()[index];
+  const auto see = [&](const profile::MethodView& view, std::string_view name) {
+    if (Result<MethodProfile> m = method_of(view, name); m.ok()) quorum.see(voter, *m);
+  };
+  for (const profile::UpfReader::Group& group : segment.groups) reader.read(segment, group, see);
+}
+
+}  // namespace
+
+void MergeVoters::add(const std::string& path, size_t segment, const ProfileInfo& info) {
+  bool host = !by_file_ && !info.host.empty();
+  uploads_.push_back({path, segment, {host ? "host " + info.host : "file " + path, info.runs}});
+}
+
+void MergeVoters::settle() {
+  std::vector<profile::Contribution> all;
+  for (const Upload& u : uploads_) all.push_back(u.contribution);
+  const std::vector<profile::Fraction> factors = profile::cap_factors(all, cap_);
+  for (size_t i = 0; i < uploads_.size(); ++i) {
+    shares_[{uploads_[i].path, uploads_[i].segment}] = factors[i];
+  }
+}
+
+profile::Fraction MergeVoters::share(const std::string& path, size_t segment) const {
+  if (cap_ == 0) return {};
+  const auto at = shares_.find({path, segment});
+  return at != shares_.end() ? at->second : profile::Fraction{};
+}
+
+void MergeVoters::finish(Profile& sum) const {
+  if (quorum_ == 0) return;
+  std::map<std::string, std::vector<const Upload*>> voters;
+  for (const Upload& u : uploads_) voters[u.contribution.voter].push_back(&u);
+  profile::Quorum quorum;
+  uint32_t number = 0;
+  for (const auto& [name, uploads] : voters) {
+    for (const Upload* u : uploads) see_segment(u->path, u->segment, number, quorum);
+    ++number;
+  }
+  for (const std::string& path : others_) {
+    if (Result<ProfileFile> other = load_profile(path)) {
+      for (const auto& [key, m] : other->profile.methods) quorum.see(number, m);
+    }
+    ++number;
+  }
+  const profile::Quorum::Report r = quorum.finish(sum, quorum_);
+  std::fprintf(stderr,
+               "uptier: quorum of %llu, %u voted: %llu methods left out, %llu entries of tables "
+               "became `other`\n",
+               static_cast<unsigned long long>(quorum_), number,
+               static_cast<unsigned long long>(r.methods),
+               static_cast<unsigned long long>(r.entries));
+}
+
+}  // namespace uptier::tools

@@ -1,0 +1,245 @@
+// uptier profile promote: a candidate becomes the profile in use, if it passes the gates.
+//
+//   whole     it can be read, and nothing in it is damaged
+//   runs      it sums up at least so many
+//   samples   sampled calls and bursts, at least so many
+//   overlap   with the profile in use, at least so much; there is none to compare with at first
+//
+// TO is there at every moment, the old one or the new one: the old one gets another name (TO.1, and
+// what had that TO.2, up to `keep`), the new one is written beside it and renamed over it, under
+// the lock that runs take to write TO. Rolling back is a rename of TO.1; what was TO is kept as
+// TO.rolled-back.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "profile/numbers.h"
+#include "profile/upf_file.h"
+#include "tiering/mapped_file.h"
+#include "tools/commands.h"
+#include "tools/profile_commands.h"
+
+namespace uptier::tools {
+namespace {
+
+int fail(int code, const std::string& what) {
+  std::fprintf(stderr, "uptier: %s\n", what.c_str());
+  return code;
+}
+
+// Holds what runs lock before they replace a file, if there is a file.
+class HeldFile {
+ public:
+  explicit HeldFile(const std::string& path) {
+    for (int tries = 0; tries < 1000 && !attempt(path); ++tries) {}
+  }
+  ~HeldFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  HeldFile(const HeldFile&) = delete;
+  HeldFile& operator=(const HeldFile&) = delete;
+
+  bool exists() const { return fd_ >= 0; }
+
+ private:
+  // False if the file was replaced while this waited.
+  bool attempt(const std::string& path) {
+    int fd = ::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return true;
+    int locked;
+    do { locked = ::flock(fd, LOCK_EX); } while (locked != 0 && errno == EINTR);
+    struct stat mine, now;
+    bool same = ::fstat(fd, &mine) == 0 && ::lstat(path.c_str(), &now) == 0 &&
+                mine.st_ino == now.st_ino && mine.st_dev == now.st_dev;
+    if (same) {
+      fd_ = fd;
+    } else {
+      ::close(fd);
+    }
+    return same;
+  }
+
+  int fd_ = -1;
+};
+
+struct Gate {
+  std::string name;
+  std::string flag;  // that sets the threshold
+  double value = 0;
+  double threshold = 0;
+  std::string skipped;  // why it was not asked, or ""
+
+  bool passed() const { return !skipped.empty() || value >= threshold; }
+};
+
+std::string number(double n) {
+  char text[32];
+  std::snprintf(text, sizeof text,
+                n == static_cast<double>(static_cast<uint64_t>(n)) ? "%.0f" : "%.4f", n);
+  return text;
+}
+
+uint64_t samples_of(const Profile& p) {
+  uint64_t sum = 0;
+  for (const auto& [key, m] : p.methods) {
+    (void)profile::add_saturating(sum, m.sampled_calls);
+    (void)profile::add_saturating(sum, m.bursts);
+  }
+  return sum;
+}
+
+bool is_whole(const ProfileFile& f) { return f.skipped == 0 && !f.truncated; }
+
+std::vector<Gate> gates_of(const ProfilePromoteCommand& c, const ProfileFile& candidate,
+                           const ProfileFile* current) {
+  std::vector<Gate> gates;
+  gates.push_back({"whole", "", is_whole(candidate) ? 1.0 : 0.0, 1, ""});
+  gates.push_back({"runs", "--min-runs", static_cast<double>(candidate.info.runs),
+                   static_cast<double>(c.min_runs), ""});
+  gates.push_back({"samples", "--min-samples", static_cast<double>(samples_of(candidate.profile)),
+                   static_cast<double>(c.min_samples), ""});
+  Gate alike{"overlap", "--min-overlap", 0, c.min_overlap, ""};
+  if (current == nullptr) {
+    alike.skipped = "there is no " + c.to + " yet";
+  } else {
+    alike.value = overlap(current->profile, candidate.profile);
+  }
+  gates.push_back(alike);
+  return gates;
+}
+
+std::string generation(const std::string& to, uint64_t n) { return to + "." + std::to_string(n); }
+
+bool exists(const std::string& path) {
+  struct stat info;
+  return ::lstat(path.c_str(), &info) == 0;
+}
+
+Status failed(const std::string& path, const char* what) {
+  return Error{ErrorCode::kIo, path + ": " + what + ": " + std::strerror(errno)};
+}
+
+// A second name for a file, or a copy of it where the file system has no links.
+Status keep_as(const std::string& path, const std::string& name) {
+  if (::unlink(name.c_str()) != 0 && errno != ENOENT) return failed(name, "cannot be removed");
+  if (::link(path.c_str(), name.c_str()) == 0) return {};
+  Result<tiering::MappedFile> file = tiering::MappedFile::open(path);
+  if (!file) return file.error();
+  return profile::replace_file(name, file->bytes());
+}
+
+// TO becomes TO.1, TO.1 becomes TO.2, ...; the one beyond `keep` goes. TO stays where it is, too.
+Status rotate(const std::string& to, uint64_t keep) {
+  if (keep == 0 || !exists(to)) return {};
+  for (uint64_t n = keep; n > 1; --n) {
+    const std::string from = generation(to, n - 1), name = generation(to, n);
+    if (!exists(from)) continue;
+    if (::rename(from.c_str(), name.c_str()) != 0) return failed(from, "cannot be renamed");
+  }
+  return keep_as(to, generation(to, 1));
+}
+
+Status install(const ProfilePromoteCommand& c, const ProfileFile& candidate) {
+  Result<tiering::MappedFile> file = tiering::MappedFile::open(c.candidate);
+  if (!file) return file.error();
+  std::vector<std::byte> made;
+  if (!looks_like_profile(file->bytes())) made = profile_to_file(candidate.profile, candidate.info);
+  if (Status s = rotate(c.to, c.keep); !s) return s;
+  return profile::replace_file(c.to,
+                               made.empty() ? file->bytes() : std::span<const std::byte>(made));
+}
+
+Status roll_back(const std::string& to) {
+  if (exists(to)) {
+    if (Status s = keep_as(to, to + ".rolled-back"); !s) return s;
+  }
+  const std::string last = generation(to, 1);
+  if (::rename(last.c_str(), to.c_str()) != 0) return failed(last, "cannot be renamed");
+  for (uint64_t n = 2; exists(generation(to, n)); ++n) {
+    const std::string from = generation(to, n), name = generation(to, n - 1);
+    if (::rename(from.c_str(), name.c_str()) != 0) return failed(from, "cannot be renamed");
+  }
+  return {};
+}
+
+void tell(const ProfilePromoteCommand& c, const std::vector<Gate>& gates, bool pass) {
+  if (c.json) {
+    nlohmann::json j = {{"candidate", c.candidate},       {"to", c.to},
+                        {"promoted", pass && !c.dry_run}, {"passed", pass},
+                        {"dry_run", c.dry_run},           {"gates", nlohmann::json::array()}};
+    for (const Gate& g : gates) {
+      nlohmann::json value = g.skipped.empty() ? nlohmann::json(g.value) : nlohmann::json();
+      j["gates"].push_back(
+          {{"name", g.name}, {"value", value}, {"threshold", g.threshold}, {"passed", g.passed()}});
+    }
+    std::printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    return;
+  }
+  for (const Gate& g : gates) {
+    if (!g.skipped.empty()) {
+      std::printf("gate %-8s not asked: %s\n", g.name.c_str(), g.skipped.c_str());
+      continue;
+    }
+    std::printf("gate %-8s %s: %s, at least %s wanted%s%s%s\n", g.name.c_str(),
+                g.passed() ? "passed" : "FAILED", number(g.value).c_str(),
+                number(g.threshold).c_str(), g.flag.empty() ? "" : " (", g.flag.c_str(),
+                g.flag.empty() ? "" : ")");
+  }
+  std::printf("%s\n", !pass       ? (c.to + " stays as it is").c_str()
+                      : c.dry_run ? (c.candidate + " would become " + c.to).c_str()
+                                  : (c.candidate + " is " + c.to + " now").c_str());
+}
+
+int promote_back(const ProfilePromoteCommand& c) {
+  const std::string last = generation(c.to, 1);
+  HeldFile held(c.to);
+  Result<ProfileFile> previous = load_profile(last);
+  if (!previous) return fail(kFailed, previous.error().message);
+  if (!is_whole(*previous))
+    return fail(kCorrupt, last + ": it is damaged, so it is not taken back");
+  if (!c.dry_run) {
+    if (Status s = roll_back(c.to); !s) return fail(kFailed, s.error().message);
+  }
+  const char* now = c.dry_run ? "would be" : "is";
+  if (c.json) {
+    nlohmann::json j = {
+        {"to", c.to}, {"from", last}, {"rolled_back", !c.dry_run}, {"dry_run", c.dry_run}};
+    std::printf("%s\n", j.dump(2).c_str());
+  } else {
+    std::printf("%s %s what was %s; %s.rolled-back has what it replaces\n", c.to.c_str(), now,
+                last.c_str(), c.to.c_str());
+  }
+  return kOk;
+}
+
+}  // namespace
+
+int profile_promote(const ProfilePromoteCommand& c) {
+  if (c.roll_back) return promote_back(c);
+  if (c.candidate.empty()) return fail(kUsage, "promote wants a candidate, or --roll-back");
+  ProfileFile candidate;
+  if (int code = open_profile(c.candidate, candidate); code != kOk) return code;
+  HeldFile held(c.to);
+  ProfileFile current;
+  if (held.exists()) {
+    if (int code = open_profile(c.to, current); code != kOk) return code;
+  } else if (exists(c.to)) {
+    return fail(kFailed, c.to + ": no regular file that can be written");
+  }
+  const std::vector<Gate> gates = gates_of(c, candidate, held.exists() ? &current : nullptr);
+  bool pass = true;
+  for (const Gate& g : gates) pass = pass && g.passed();
+  if (pass && !c.dry_run) {
+    if (Status s = install(c, candidate); !s) return fail(kFailed, s.error().message);
+  }
+  tell(c, gates, pass);
+  return pass ? kOk : kFailed;
+}
+
+}  // namespace uptier::tools

@@ -1,0 +1,194 @@
+#include "tools/wasm_hints.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string_view>
+
+#include "tools/body_graph.h"
+
+namespace uptier::tools {
+namespace {
+
+constexpr uint8_t kLoop = 0x03, kIf = 0x04, kBrIf = 0x0d, kCall = 0x10, kCallIndirect = 0x11;
+constexpr uint8_t kCustomSection = 0, kCodeSection = 10;
+constexpr size_t kModuleHeader = 8;
+constexpr std::string_view kBranchHint = "metadata.code.branch_hint";
+constexpr std::string_view kInstrFreq = "metadata.code.instr_freq";
+constexpr double kConfidence = 1.96;  // 95 %
+
+using Bytes = std::vector<uint8_t>;
+using Hints = std::map<uint32_t, uint8_t>;        // value by offset in the body
+using FunctionHints = std::map<uint32_t, Hints>;  // by function index
+
+void put_leb(Bytes& out, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<uint8_t>(value | 0x80));
+  out.push_back(static_cast<uint8_t>(value));
+}
+
+void put_section(Bytes& out, std::string_view name, const FunctionHints& functions) {
+  Bytes body;
+  put_leb(body, name.size());
+  body.insert(body.end(), name.begin(), name.end());
+  put_leb(body, functions.size());
+  for (const auto& [function, hints] : functions) {
+    put_leb(body, function);
+    put_leb(body, hints.size());
+    for (const auto& [offset, value] : hints) {
+      put_leb(body, offset);
+      put_leb(body, 1);
+      body.push_back(value);
+    }
+  }
+  out.push_back(kCustomSection);
+  put_leb(out, body.size());
+  out.insert(out.end(), body.begin(), body.end());
+}
+
+// Of a module that was validated, so nothing is checked.
+uint32_t take_leb(const Bytes& in, size_t& at) {
+  uint32_t value = 0;
+  for (unsigned shift = 0;; shift += 7) {
+    uint8_t byte = in[at++];
+    value |= static_cast<uint32_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) return value;
+  }
+}
+
+bool is_named(const Bytes& module, size_t at, std::string_view name) {
+  uint32_t size = take_leb(module, at);
+  return std::string_view(reinterpret_cast<const char*>(&module[at]), size) == name;
+}
+
+Bytes rebuild(const Bytes& module, const FunctionHints& branches,
+              const FunctionHints& frequencies) {
+  Bytes out(module.begin(), module.begin() + kModuleHeader);
+  for (size_t at = kModuleHeader; at < module.size();) {
+    const size_t start = at;
+    const uint8_t id = module[at++];
+    const uint32_t size = take_leb(module, at);
+    const bool replaced = id == kCustomSection &&
+                          (is_named(module, at, kBranchHint) || is_named(module, at, kInstrFreq));
+    at += size;
+    if (replaced) continue;
+    if (id == kCodeSection) {
+      put_section(out, kBranchHint, branches);
+      put_section(out, kInstrFreq, frequencies);
+    }
+    out.insert(out.end(), module.begin() + static_cast<ptrdiff_t>(start),
+               module.begin() + static_cast<ptrdiff_t>(at));
+  }
+  return out;
+}
+
+// The least share that n samples of which `share` went one way leave possible.
+double wilson_low(double share, double n) {
+  if (!(n > 0)) return 0;
+  if (std::isinf(n)) return share;
+  const double z2 = kConfidence * kConfidence;
+  const double spread = kConfidence * std::sqrt(share * (1 - share) / n + z2 / (4 * n * n));
+  return (share + z2 / (2 * n) - spread) / (1 + z2 / n);
+}
+
+class Hinter {
+ public:
+  Hinter(const Bytes& module, const Functions& fs, const HintOptions& options, HintReport& report)
+      : module_(module), fs_(fs), options_(options), report_(report) {}
+
+  void add(uint32_t index, const BodyGraph& body, const MethodProfile& m) {
+    const uint32_t function = fs_.first + index;
+    begin_ = fs_.begins[index];
+    Hints branches, frequencies;
+    for (const BodyGraph::Block& b : body.blocks) {
+      if (b.is_branch && is_at(b.branch_location, kBrIf, kIf)) add_branch(body, b, m, branches);
+    }
+    for (const BodyGraph::Call& c : body.calls) {
+      if (is_at(c.location, kCall, kCallIndirect))
+        add_frequency(m, c.block, c.location, frequencies);
+    }
+    for (const BodyGraph::Loop& l : body.loops) {
+      if (is_at(l.location, kLoop, kLoop)) add_frequency(m, l.block, l.location, frequencies);
+    }
+    if (!branches.empty()) branches_.emplace(function, std::move(branches));
+    if (!frequencies.empty()) frequencies_.emplace(function, std::move(frequencies));
+  }
+
+  Bytes run() const { return rebuild(module_, branches_, frequencies_); }
+
+ private:
+  bool is_at(uint32_t location, uint8_t a, uint8_t b) const {
+    return location >= begin_ && location < module_.size() &&
+           (module_[location] == a || module_[location] == b);
+  }
+
+  // Returns which way it goes, or nothing where that is not clear.
+  std::optional<bool> likely(const Counted& one, const Counted& other,
+                             const MethodProfile& m) const {
+    const double all = static_cast<double>(one.estimate) + static_cast<double>(other.estimate);
+    if (all < static_cast<double>(options_.executions) || all == 0) return std::nullopt;
+    const double count = static_cast<double>(one.count) + static_cast<double>(other.count);
+    const double samples =
+        std::min(count, static_cast<double>(m.sampled_calls) + static_cast<double>(m.bursts));
+    const double share = static_cast<double>(std::max(one.estimate, other.estimate)) / all;
+    const double n = all <= count ? INFINITY : samples / (1 - count / all);
+    if (share < options_.share || wilson_low(share, n) < options_.share) return std::nullopt;
+    return one.estimate > other.estimate;
+  }
+
+  void add_branch(const BodyGraph& body, const BodyGraph::Block& b, const MethodProfile& m,
+                  Hints& hints) {
+    const auto one = edge_count(m, body, b.first_edge);
+    const auto other = edge_count(m, body, b.first_edge + 1);
+    const std::optional<bool> first = one && other ? likely(*one, *other, m) : std::nullopt;
+    if (!first) {
+      ++report_.unclear;
+      return;
+    }
+    const bool condition = *first != b.inverted;
+    ++(condition ? report_.likely : report_.unlikely);
+    hints[b.branch_location - begin_] = condition ? 1 : 0;
+  }
+
+  void add_frequency(const MethodProfile& m, uint32_t block, uint32_t location, Hints& hints) {
+    const auto calls = m.estimate(SlotKind::kBlock, 1);
+    const auto runs = m.estimate(SlotKind::kBlock, block);
+    if (block == 1 || !calls || !runs || calls->total == 0) return;
+    const double n = runs->total > 0 ? runs->total : std::max(runs->high, 1.0);
+    const double f = std::floor(std::log2(n / calls->total)) + 32;
+    hints[location - begin_] = static_cast<uint8_t>(std::clamp(f, 1.0, 64.0));
+    ++report_.frequencies;
+  }
+
+  const Bytes& module_;
+  const Functions& fs_;
+  const HintOptions& options_;
+  HintReport& report_;
+  uint32_t begin_ = 0;
+  FunctionHints branches_, frequencies_;
+};
+
+}  // namespace
+
+Result<std::vector<uint8_t>> add_hints(const std::vector<uint8_t>& module, const Profile& profile,
+                                       const HintOptions& options, HintReport* report) {
+  Result<Functions> fs = read_functions("module", module);
+  if (!fs) return fs.error();
+  if (fs->begins.size() != fs->module.functions.size()) {
+    return Error{ErrorCode::kInvalidArgument, "only WebAssembly modules take hints"};
+  }
+  HintReport local;
+  HintReport& r = report != nullptr ? *report : local;
+  Hinter hinter(module, *fs, options, r);
+  const std::vector<BodyGraph> bodies = body_graphs(*fs);
+  for (uint32_t i = 0; i < bodies.size(); ++i) {
+    const MethodProfile* m = profile_of(profile, bodies[i]);
+    ++(m != nullptr ? r.functions : r.unknown);
+    if (m != nullptr) hinter.add(i, bodies[i], *m);
+  }
+  if (r.functions == 0) {
+    return Error{ErrorCode::kInvalidArgument, "the profile knows no function of this module"};
+  }
+  return hinter.run();
+}
+
+}  // namespace uptier::tools
