@@ -83,8 +83,12 @@ class Observer {
   void finish();
   uint64_t sink_errors() const { return sink_errors_; }
   const std::vector<DecisionRecord>& decisions() const { return decisions_; }
+  // When each of them was made, by the clock of now_ns(). Apart from them, because no decision
+  // depends on it.
+  const std::vector<uint64_t>& decided_ns() const { return decided_ns_; }
 
  private:
+  void append(DecisionRecord r);
   MethodSnapshot snapshot(const Method& m, const sampler::Note& note) const;
   void add_saved(const Method& m, std::vector<double>& blocks) const;
   // By what counts of the saved profile are multiplied.
@@ -107,6 +111,7 @@ class Observer {
   std::map<MethodKey, Method*> by_key_;
   uint64_t sink_errors_ = 0;
   std::vector<DecisionRecord> decisions_;
+  std::vector<uint64_t> decided_ns_;
 };
 
 }  // namespace uptier::tiering
