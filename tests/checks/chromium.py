@@ -133,7 +133,7 @@ class Browser:
 
     def press(self, key, shift=False, times=1):
         """Presses a key as a keyboard does: the browser moves the focus itself."""
-        code, number, text = KEYS.get(key, (key, ord(key.upper()), key))
+        code, number, text = KEYS[key] if key in KEYS else (key, ord(key.upper()), key)
         name = " " if key == "Space" else key
         for _ in range(times):
             common = {"key": name, "code": code, "windowsVirtualKeyCode": number, "modifiers": 8 if shift else 0}

@@ -5,6 +5,7 @@
 //
 // A callee's cycles are dealt to its callers by how often each called it, as gprof does. A method is
 // entered once on a path, so recursion ends; children never add up to more than their parent.
+const PROGRAM = -1, REST = -2;
 const flameModel = (unit) => {
   const timed = unit === 'cycles';
   const total = new Array(ROWS).fill(0);
@@ -67,6 +68,7 @@ const flameModel = (unit) => {
     return false;
   };
   const children = (node) => {
+    if (node.row === REST) return [];
     if (node.row < 0) return fit(node.value, roots.map((r) => ({row: r, loop: 0, value: total[r], up: node})));
     const whole = node.loop ? node.cycles : total[node.row];
     const part = whole ? node.value / whole : 0;
@@ -75,7 +77,7 @@ const flameModel = (unit) => {
       .map((c) => ({row: c[2], loop: 0, value: dealt(c) * part, up: node}));
     return fit(node.value, [...inner, ...called].filter((n) => n.value > 0));
   };
-  return {root: {row: -1, loop: 0, value: roots.reduce((s, r) => s + total[r], 0), up: null}, children};
+  return {root: {row: PROGRAM, loop: 0, value: roots.reduce((s, r) => s + total[r], 0), up: null}, children};
 };
 
 const flameView = (open) => {
@@ -86,10 +88,10 @@ const flameView = (open) => {
   const about = make('p', {id: 'flame-about', class: 'about', role: 'status'});
   let model = null, top = null, shown = [], at = 0, unit = '';
   const LEAST = 0.0015, HEIGHT = 22, DEPTH = 48;
-  const title = (n) => (n.row < 0 ? 'program' : n.loop ? 'loop ' + (n.loop - 1) : methods.name[n.row]);
+  const title = (n) => (n.row === REST ? whole(n.count) + ' smaller' : n.row < 0 ? 'program' : n.loop ? 'loop ' + (n.loop - 1) : methods.name[n.row]);
   const tell = (n) => {
     const path = [];
-    for (let p = n; p; p = p.up) path.unshift(p.loop ? title(p) : title(p));
+    for (let p = n; p; p = p.up) path.unshift(title(p));
     const loop = n.loop ? (loopsOf.get(n.row) || []).find((l) => l[1] === n.loop) : null;
     about.replaceChildren(make('b', {}, title(n)), ' \u2002' + short(n.value) + ' ' + unit + ' \u2002' +
       percent(n.value / (model.root.value || 1)) + (loop ? ' \u2002' + short(loop[7]) + ' entries, ' + short(loop[8]) + ' iterations'
@@ -103,13 +105,20 @@ const flameView = (open) => {
     const place = (n, depth, x, w) => {
       if (depth > DEPTH) return;
       let left = x;
+      const rest = {row: REST, loop: 0, value: 0, up: n, count: 0};
       for (const c of model.children(n)) {
         const width = n.value ? w * c.value / n.value : 0;
-        if (width < LEAST) continue;
+        if (width < LEAST) {
+          rest.value += c.value;
+          rest.count++;
+          continue;
+        }
         shown.push({n: c, depth, x: left, w: width});
         place(c, depth + 1, left, width);
         left += width;
       }
+      const width = n.value ? w * rest.value / n.value : 0;
+      if (width >= LEAST) shown.push({n: rest, depth, x: left, w: width});
     };
     place(top, path.length, 0, 1);
     const deepest = shown.reduce((m, s) => Math.max(m, s.depth), 0);
@@ -117,7 +126,7 @@ const flameView = (open) => {
     box.replaceChildren(...shown.map((s, i) => {
       const part = s.n.value / (model.root.value || 1);
       const e = make('div', {role: 'treeitem', id: 'flame-' + i, tabindex: '-1', 'aria-level': s.depth + 1,
-        'aria-label': title(s.n) + ', ' + percent(part), class: 'frame' + (s.n.loop ? ' loop' : '') + (s.above ? ' above' : ''),
+        'aria-label': title(s.n) + ', ' + percent(part), class: 'frame' + (s.n.loop ? ' loop' : '') + (s.above || s.n.row === REST ? ' above' : '') + (s.w < 0.02 ? ' narrow' : ''),
         style: {left: 100 * s.x + '%', width: 100 * s.w + '%', top: s.depth * HEIGHT + 'px', '--heat': Math.sqrt(s.above ? 0 : part).toFixed(3)}},
       s.w > 0.025 ? title(s.n) + (s.w > 0.09 ? '\u2002' + percent(part, 1) : '') : '');
       e.onclick = () => { at = i; zoom(s.n); };
@@ -134,6 +143,7 @@ const flameView = (open) => {
     tell(shown[i].n);
   };
   const zoom = (n, keep = document.activeElement) => {
+    if (n.row === REST) return;
     const inside = box.contains(keep);
     top = n;
     draw();

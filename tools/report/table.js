@@ -75,7 +75,7 @@ const methodsView = (open) => {
       }
     },
     active: (i) => show(rows[i]),
-    enter: (i) => { show(rows[i]); detail.querySelector('[role=radio][tabindex="0"]')?.focus(); },
+    enter: (i) => { show(rows[i], true); detail.querySelector('[role=radio][tabindex="0"]')?.focus(); },
   });
   const mostShare = share.reduce((a, b) => Math.max(a, b), 0);
 
