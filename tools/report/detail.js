@@ -110,7 +110,7 @@ const codePanel = (pieces, detail, open) => {
     }
     if (plain.some((l) => l)) out.push(make('pre', {}, plain.join('\n').replace(/\n+$/, '')));
     return make('div', {class: 'piece', style: {'--heat': heat(n || 0, most).toFixed(3)}},
-      make('div', {class: 'gutter'}, mark), make('div', {class: 'lines'}, out));
+      make('div', {class: 'gutter'}, make('span', {title: inlined ? 'in ' + inlined : null}, mark)), make('div', {class: 'lines'}, out));
   }))];
 };
 

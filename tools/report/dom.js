@@ -49,14 +49,15 @@ const chooser = (box, role, items, choose) => {
 // A list of any length with rows of one height: only rows in sight are in the document. One tab
 // stop; arrow keys, Page Up and Down, Home and End move the active row.
 //
+//   box                        scrolls; focus, or the box itself, is the tab stop
 //   fill(row element, index)   makes the cells of a row
 //   active(index)              a row became the active one
 //   enter(index)               Enter, Space or a click
-const virtualList = ({box, height, itemRole, fill, active, enter}) => {
+const virtualList = ({box, focus = box, height, itemRole, fill, active, enter}) => {
   const SPARE = 8;
   const inner = make('div', {class: 'virtual', role: 'presentation'});
   box.append(inner);
-  box.tabIndex = 0;
+  focus.tabIndex = 0;
   let count = 0, at = 0, from = -1, to = -1;
   const id = (i) => box.id + '-row-' + i;
   const draw = (force) => {
@@ -80,8 +81,8 @@ const virtualList = ({box, height, itemRole, fill, active, enter}) => {
   };
   const mark = () => {
     for (const e of inner.children) e.setAttribute('aria-selected', e.id === id(at));
-    if (count) box.setAttribute('aria-activedescendant', id(at));
-    else box.removeAttribute('aria-activedescendant');
+    if (count) focus.setAttribute('aria-activedescendant', id(at));
+    else focus.removeAttribute('aria-activedescendant');
   };
   const move = (i, quiet) => {
     if (!count) return;
@@ -95,7 +96,8 @@ const virtualList = ({box, height, itemRole, fill, active, enter}) => {
     if (!quiet) active(at);
   };
   box.addEventListener('scroll', () => draw(false), {passive: true});
-  box.addEventListener('keydown', (event) => {
+  focus.addEventListener('keydown', (event) => {
+    if (event.target !== focus) return;
     const page = Math.max(1, Math.floor(box.clientHeight / height) - 1);
     const step = {ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity}[event.key];
     if (step !== undefined && !event.ctrlKey && !event.metaKey && !event.altKey) {

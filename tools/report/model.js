@@ -50,7 +50,7 @@ const enteredAtLoop = (row) =>
   (versionsOf.get(row) || []).some((v) => v[1] === 2 && v[3] && !v[5]) &&
   !(versionsOf.get(row) || []).some((v) => v[1] === 2 && !v[3] && !v[5]);
 const tierText = (row) =>
-  tier[row] < 0 ? '' : TIERS[tier[row]] + (enteredAtLoop(row) ? ' (loop)' : '');
+  tier[row] < 0 ? '' : TIERS[tier[row]] + (enteredAtLoop(row) ? ' loop' : '');
 const changes = methods.name.map((_, row) =>
   (decisionsOf.get(row) || []).filter((d) => verbOf(d) !== 'keep').length);
 

@@ -25,7 +25,7 @@ const show = (id) => {
 const openMethod = (row) => {
   selectTab('methods');
   made.get('methods').view.choose(row);
-  byId('grid-body').focus();
+  byId('grid').focus();
 };
 
 const header = () => {

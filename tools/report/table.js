@@ -36,8 +36,8 @@ const methodsView = (open) => {
   const found = make('span', {id: 'found', role: 'status'});
   const headRow = make('div', {role: 'row', class: 'row head-row', 'aria-rowindex': '1'});
   const headBox = make('div', {class: 'grid-head', role: 'rowgroup'}, headRow);
-  const body = make('div', {id: 'grid-body', class: 'grid-body', role: 'rowgroup', 'aria-label': 'Methods; arrow keys move, Enter shows one'});
-  const grid = make('div', {id: 'grid', role: 'grid', 'aria-label': 'Methods', 'aria-colcount': COLUMNS.length}, headBox, body);
+  const body = make('div', {id: 'grid-body', class: 'grid-body', role: 'rowgroup', tabindex: '-1'});
+  const grid = make('div', {id: 'grid', role: 'grid', 'aria-label': 'Methods; arrow keys move, Enter shows one', 'aria-colcount': COLUMNS.length}, headBox, body);
   const detail = make('section', {id: 'detail', 'aria-label': 'The chosen method'});
   const view = make('div', {class: 'split'},
     make('div', {class: 'pane'},
@@ -55,7 +55,7 @@ const methodsView = (open) => {
   headRow.addEventListener('keydown', (event) => {
     const at = heads.findIndex((h) => h.contains(document.activeElement));
     const to = at + ({ArrowRight: 1, ArrowLeft: -1}[event.key] || 0);
-    if (event.key === 'ArrowDown') { event.preventDefault(); body.focus(); }
+    if (event.key === 'ArrowDown') { event.preventDefault(); grid.focus(); }
     if (to === at || to < 0 || to >= heads.length) return;
     event.preventDefault();
     heads.forEach((h, i) => { h.firstChild.tabIndex = i === to ? 0 : -1; });
@@ -63,7 +63,7 @@ const methodsView = (open) => {
   });
 
   const list = virtualList({
-    box: body, height: 26, itemRole: 'row',
+    box: body, focus: grid, height: 26, itemRole: 'row',
     fill: (e, i) => {
       const r = rows[i];
       e.dataset.row = r;
@@ -120,7 +120,7 @@ const methodsView = (open) => {
   filter.addEventListener('input', apply);
   filter.addEventListener('keydown', (event) => {
     if (event.key === 'Escape') { filter.value = ''; apply(); }
-    if (event.key === 'ArrowDown') { event.preventDefault(); body.focus(); }
+    if (event.key === 'ArrowDown') { event.preventDefault(); grid.focus(); }
   });
   sort.down = false;
   sortBy('share');
