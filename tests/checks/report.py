@@ -269,6 +269,32 @@ def check_program(tool, source, work, browser):
         page.screenshot(work / f"{scheme}.png")
 
 
+def check_flame(tool, source, work, browser):
+    """Widths of frames are in the proportion of the cycles that every loop of a run took."""
+    wasm = source / "examples/programs/wasm/mix.wasm"
+    run(tool, "run", "--profile", work / "mix.upf", "-O", "loops=on", "--interval=1", "--policy=never", wasm)
+    run(tool, "report", work / "mix.upf", "--module", wasm, "-o", work / "mix.html")
+    page = Page(browser)
+    page.open((work / "mix.html").as_uri() + "#flame")
+    page.settle()
+    frames = page.evaluate("""[...document.querySelectorAll('.frame')].map(f => [f.getAttribute('aria-label').split(', ')[0],
+      Number(f.getAttribute('aria-level')), f.offsetLeft, f.getBoundingClientRect().width])""")
+    loops = page.evaluate("""(d => d.loops.filter(l => d.methods.name[l[0]] === 'list_round').map(l => [l[1], l[2], l[4]]))
+      (JSON.parse(document.getElementById('data').textContent))""")
+    cycles = {(site, parent): n for site, parent, n in loops}
+    check("loops of list_round nest", (2, 0) in cycles and (3, 2) in cycles)
+    at = [f[0] for f in frames].index("list_round")
+    outer = next(f for f in frames[at:] if f[0] == "loop 1" and f[1] == frames[at][1] + 1)
+    inner = next(f for f in frames[frames.index(outer):] if f[0] == "loop 2" and f[1] == outer[1] + 1)
+    check("inner by outer", abs(inner[3] / outer[3] - cycles[3, 2] / cycles[2, 0]) < 0.01)
+    check("inner lies in outer", outer[2] - 1 <= inner[2] and inner[2] + inner[3] <= outer[2] + outer[3] + 1)
+    names = [f[0] for f in frames[:6]]
+    check("callers above", names[0] == "program" and names.index("_start") < names.index("main"))
+    for level in {f[1] for f in frames}:
+        check(f"level {level} is no wider than the program",
+              sum(f[3] for f in frames if f[1] == level) <= frames[0][3] * 1.001)
+
+
 def check_hostile(tool, work, browser):
     hostile_profile(work / "hostile.txt")
     run(tool, "report", work / "hostile.txt", "-o", work / "hostile.html")
@@ -325,6 +351,7 @@ def main():
     work.mkdir(parents=True)
     with chromium.Browser(path) as browser:
         check_program(tool, source, work, browser)
+        check_flame(tool, source, work, browser)
         check_hostile(tool, work, browser)
         check_large(tool, work, browser)
         check("the console is quiet, and nothing is asked of a network", browser.problems, [])

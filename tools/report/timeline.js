@@ -111,6 +111,7 @@ const timelineView = (open) => {
   drawAxis();
   selectOrder('heat');
   if (!rows.length) { changed.checked = false; apply(); }
+  if (data.info.runs > 1) legend.append(make('span', {}, 'Of the run that wrote the file last; counts elsewhere are of all ' + whole(data.info.runs) + ' runs.'));
   if (timeline.left_out) view.append(note(whole(timeline.left_out) + ' decisions found no room in the file.'));
   return {view, shown: () => list.redraw(), choose() {}};
 };
