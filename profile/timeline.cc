@@ -29,7 +29,8 @@ void write(ByteWriter& out, const Timeline::Figure& f) {
 
 void write(ByteWriter& out, const Timeline::Method& m) {
   out.u64(m.key.module_key);
-  out.u64(m.key.function_index);
+  out.u32(m.key.function_index);
+  out.u32(m.loops);
   out.text(m.name);
 }
 
@@ -61,7 +62,8 @@ void read(ByteReader& in, Timeline::Figure& f) {
 
 void read(ByteReader& in, Timeline::Method& m) {
   m.key.module_key = in.u64();
-  m.key.function_index = static_cast<uint32_t>(in.u64());
+  m.key.function_index = in.u32();
+  m.loops = in.u32();
   m.name = in.text();
 }
 

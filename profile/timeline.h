@@ -8,7 +8,7 @@
 //
 //     u64 length of the run, left out, figures, methods, loops, versions, decisions
 //     figures * {text name | u64 bits of a double}
-//     methods * {u64 module key, function index | text name}
+//     methods * {u64 module key | u32 function index, loops | text name}
 //     loops * {u32 method, site, parent's site (0: none), location (0: none)}
 //     versions * {u32 method, tier | copy << 8 | u64 loop + 1 (0: none), in service, taken out
 //                 (0: never), code bytes, compile ns, inlined}
@@ -40,6 +40,7 @@ struct Timeline {
   struct Method {
     MethodKey key;
     std::string name;
+    uint32_t loops = 0;  // that the code has, timed or not; site loops + 1 is that of its body
     friend bool operator==(const Method&, const Method&) = default;
   };
   struct Loop {

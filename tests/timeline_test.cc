@@ -20,7 +20,7 @@ Timeline sample() {
   t.length_ns = 5'000'000;
   t.left_out = 3;
   t.figures = {{"compile_ns_total", 1e6}, {"overhead_share", 0.0125}};
-  t.methods = {{{0xa1, 7}, "fib"}, {{0xa1, 8}, ""}};
+  t.methods = {{{0xa1, 7}, "fib", 2}, {{0xa1, 8}, "", 0}};
   t.loops = {{0, 1, 0, 44}, {0, 2, 1, 0}};
   t.versions = {{0, Tier::kBaseline, Copy::kPlain, 0, 10, 90, 512, 1000, 0},
                 {0, Tier::kBaseline, Copy::kInstrumented, 0, 20, 90, 700, 1200, 0},

@@ -81,7 +81,7 @@ Timeline RuntimeImpl::timeline_locked() const {
     if (unknown) continue;
     auto row = static_cast<uint32_t>(t.methods.size());
     rows[m->id] = row;
-    t.methods.push_back({m->info.key, m->info.name});
+    t.methods.push_back({m->info.key, m->info.name, m->loop_count});
     for (const auto& v : m->versions) t.versions.push_back(row_of(*v, row, born_ns_));
     add_loops(*m, row, t);
   }

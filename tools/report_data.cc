@@ -62,7 +62,10 @@ class Builder {
  public:
   Builder(const ReportSource& source, ReportModule* module)
       : source_(source), module_(module), rows_(source.file.profile, source.timeline) {
-    for (const auto& m : source.timeline.methods) row_of_.push_back(rows_.find(m.key));
+    for (const auto& m : source.timeline.methods) {
+      row_of_.push_back(rows_.find(m.key));
+      loop_counts_[static_cast<size_t>(row_of_.back())] = m.loops;
+    }
     for (const auto& l : source.timeline.loops) {
       places_[static_cast<size_t>(row_of_[l.method])][l.site] = {l.parent, l.location};
     }
@@ -88,7 +91,9 @@ class Builder {
   // Where the loops of a method lie: as the run knew them, or as the module says.
   LoopPlaces places(size_t row) const;
   ordered_json loops();
+  ordered_json loop_count(size_t row) const;
   ordered_json methods() const;
+  SiteId timed_loop(size_t row, const std::vector<SiteId>& parents, SiteId loop) const;
   ordered_json calls() const;
   ordered_json timeline() const;
   ordered_json overlap() const;
@@ -99,9 +104,11 @@ class Builder {
   const ReportSource& source_;
   ReportModule* module_;
   ReportRows rows_;
-  std::map<size_t, LoopPlaces> places_;  // by row, as the timeline has them
-  std::vector<int64_t> row_of_;          // of the timeline's methods
-  std::map<size_t, double> cycles_;      // of methods, of those whose loops were timed
+  std::map<size_t, uint32_t> loop_counts_;     // by row, as the timeline has them
+  std::map<size_t, LoopPlaces> places_;        // by row, as the timeline has them
+  std::vector<int64_t> row_of_;                // of the timeline's methods
+  std::set<std::pair<size_t, SiteId>> timed_;  // loops with cycles
+  std::map<size_t, double> cycles_;            // of methods, of those whose loops were timed
 };
 
 LoopPlaces Builder::places(size_t row) const {
@@ -133,6 +140,7 @@ ordered_json Builder::loops() {
         parent = up < where.size() ? where[parent].parent : 0;
       }
       if (parent == 0) cycles_[row] += cycles.total;
+      timed_.emplace(row, site);
       const std::span<const uint64_t> estimates =
           std::span(m->estimates).subspan(m->schema.find(SlotKind::kLoop, site)->word);
       list.push_back({row, site, parent, where[site].location, rounded(cycles.total),
@@ -144,10 +152,19 @@ ordered_json Builder::loops() {
   return list;
 }
 
+// Returns how many loops a method has, null where nobody knows: the site behind them is its body's.
+ordered_json Builder::loop_count(size_t row) const {
+  const auto known = loop_counts_.find(row);
+  if (known != loop_counts_.end()) return known->second;
+  const MethodProfile* m = rows_.profile(row);
+  const jit::Function* f = module_ == nullptr || m == nullptr ? nullptr : module_->find(*m);
+  return f == nullptr ? ordered_json(nullptr) : ordered_json(f->loop_count);
+}
+
 ordered_json Builder::methods() const {
   ordered_json j;
   for (const char* column : {"name", "module", "index", "calls", "sampled", "bursts", "iterations",
-                             "interval", "executions", "cycles", "blocks", "cfg"}) {
+                             "interval", "executions", "cycles", "loops", "cfg"}) {
     j[column] = ordered_json::array();
   }
   for (size_t row = 0; row < rows_.size(); ++row) {
@@ -166,10 +183,19 @@ ordered_json Builder::methods() const {
     j["executions"].push_back(rounded(profile::executions(m)));
     j["cycles"].push_back(cycles == cycles_.end() ? ordered_json(nullptr)
                                                   : ordered_json(rounded(cycles->second)));
-    j["blocks"].push_back(std::ranges::count(m.schema.slots, SlotKind::kBlock, &Slot::kind));
+    j["loops"].push_back(loop_count(row));
     j["cfg"].push_back(seen == nullptr ? "" : profile::hex(m.schema.cfg_hash));
   }
   return j;
+}
+
+// Returns the loop itself or the next one outwards that has cycles, 0 where none has. The body of
+// the method is a loop if it was timed.
+SiteId Builder::timed_loop(size_t row, const std::vector<SiteId>& parents, SiteId loop) const {
+  const auto body = static_cast<SiteId>(parents.size());
+  if (loop == 0) return timed_.contains({row, body}) ? body : 0;
+  while (loop != 0 && !timed_.contains({row, loop})) loop = parents[loop - 1];
+  return loop;
 }
 
 // Without a module, what indirect calls were seen to reach; in which loop they lie is not known.
@@ -183,7 +209,10 @@ ordered_json Builder::calls() const {
     const MethodProfile* m = rows_.profile(row);
     if (m == nullptr) continue;
     if (module_ != nullptr) {
-      for (const auto& c : module_->calls(*m)) add(row, c.loop, c.callee, c.count);
+      const std::vector<SiteId> parents = module_->loop_parents(*m);
+      for (const auto& c : module_->calls(*m)) {
+        add(row, timed_loop(row, parents, c.loop), c.callee, c.count);
+      }
       continue;
     }
     for (const auto& [site, table] : m->tables) {

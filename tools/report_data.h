@@ -11,7 +11,7 @@
 //
 //   loops     [row, site, parent's site or 0, location, cycles, low, high, entries, iterations,
 //              timed]; parents are the next ones outwards that have cycles
-//   calls     [caller's row, loop's site or 0, callee's row, count]
+//   calls     [caller's row, site of the innermost loop with cycles or 0, callee's row, count]
 //   versions  [row, tier, copy, loop + 1 or 0, from ns, to ns or 0, bytes, compile ns, inlined]
 //   decisions [row, at ns, verb's number, calls, samples, iterations, reason]
 //   sites     block, edge, counter [kind, site, count, estimate, low, high];

@@ -37,8 +37,13 @@ const chooser = (box, role, items, choose) => {
   box.onkeydown = (event) => {
     const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[event.key];
     const at = items.findIndex((item) => item[0] === chosen);
-    const to = step ? (at + step + items.length) % items.length
-      : event.key === 'Home' ? 0 : event.key === 'End' ? items.length - 1 : -1;
+    const to = step
+      ? (at + step + items.length) % items.length
+      : event.key === 'Home'
+        ? 0
+        : event.key === 'End'
+          ? items.length - 1
+          : -1;
     if (to < 0) return;
     event.preventDefault();
     select(items[to][0], true);
@@ -58,7 +63,10 @@ const virtualList = ({box, focus = box, height, itemRole, fill, active, enter}) 
   const inner = make('div', {class: 'virtual', role: 'presentation'});
   box.append(inner);
   focus.tabIndex = 0;
-  let count = 0, at = 0, from = -1, to = -1;
+  let count = 0,
+    at = 0,
+    from = -1,
+    to = -1;
   const id = (i) => box.id + '-row-' + i;
   const draw = (force) => {
     const first = Math.max(0, Math.floor(box.scrollTop / height) - SPARE);
@@ -68,11 +76,20 @@ const virtualList = ({box, focus = box, height, itemRole, fill, active, enter}) 
     to = last;
     const rows = [];
     for (let i = first; i < last; ++i) {
-      const e = make('div', {id: id(i), role: itemRole, 'aria-rowindex': itemRole === 'row' ? i + 2 : null,
+      const e = make('div', {
+        id: id(i),
+        role: itemRole,
+        'aria-rowindex': itemRole === 'row' ? i + 2 : null,
         'aria-setsize': itemRole === 'option' ? count : null,
         'aria-posinset': itemRole === 'option' ? i + 1 : null,
-        'aria-selected': i === at, class: 'row', style: {top: i * height + 'px', height: height + 'px'}});
-      e.onclick = () => { move(i); enter(i); };
+        'aria-selected': i === at,
+        class: 'row',
+        style: {top: i * height + 'px', height: height + 'px'},
+      });
+      e.onclick = () => {
+        move(i);
+        enter(i);
+      };
       fill(e, i);
       rows.push(e);
     }
@@ -99,7 +116,9 @@ const virtualList = ({box, focus = box, height, itemRole, fill, active, enter}) 
   focus.addEventListener('keydown', (event) => {
     if (event.target !== focus) return;
     const page = Math.max(1, Math.floor(box.clientHeight / height) - 1);
-    const step = {ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity}[event.key];
+    const step = {ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity}[
+      event.key
+    ];
     if (step !== undefined && !event.ctrlKey && !event.metaKey && !event.altKey) {
       event.preventDefault();
       move(at + step);
@@ -123,13 +142,39 @@ const virtualList = ({box, focus = box, height, itemRole, fill, active, enter}) 
 };
 
 // A small table of text; columns that start with '#' are numbers.
-const plainTable = (label, columns, rows) => make('table', {'aria-label': label},
-  make('thead', {}, make('tr', {}, columns.map((c) =>
-    make('th', {scope: 'col', class: c[0] === '#' ? 'number' : null}, c.replace('#', ''))))),
-  make('tbody', {}, rows.map((cells) => make('tr', {}, cells.map((cell, i) =>
-    make('td', {class: columns[i][0] === '#' ? 'number' : null}, cell))))));
+const plainTable = (label, columns, rows) =>
+  make(
+    'table',
+    {'aria-label': label},
+    make(
+      'thead',
+      {},
+      make(
+        'tr',
+        {},
+        columns.map((c) =>
+          make('th', {scope: 'col', class: c[0] === '#' ? 'number' : null}, c.replace('#', '')),
+        ),
+      ),
+    ),
+    make(
+      'tbody',
+      {},
+      rows.map((cells) =>
+        make(
+          'tr',
+          {},
+          cells.map((cell, i) => make('td', {class: columns[i][0] === '#' ? 'number' : null}, cell)),
+        ),
+      ),
+    ),
+  );
 
 const note = (...text) => make('p', {class: 'note'}, ...text);
 // A bar behind a number.
-const bar = (part) => make('span', {class: 'bar', 'aria-hidden': 'true'},
-  make('span', {style: {width: (100 * Math.min(1, part)).toFixed(1) + '%'}}));
+const bar = (part) =>
+  make(
+    'span',
+    {class: 'bar', 'aria-hidden': 'true'},
+    make('span', {style: {width: (100 * Math.min(1, part)).toFixed(1) + '%'}}),
+  );

@@ -23,6 +23,8 @@ const group = (list, key) => {
 const versionsOf = group(timeline ? timeline.versions : [], (v) => v[0]);
 const decisionsOf = group(timeline ? timeline.decisions : [], (d) => d[0]);
 const loopsOf = group(data.loops, (l) => l[0]);
+// The site behind those of a method's loops is that of its body.
+const loopName = (row, site) => (site - 1 === methods.loops[row] ? 'body' : 'loop ' + (site - 1));
 const verbOf = (d) => timeline.verbs[d[2]];
 
 // What was seen at the sites of a method; parts are parsed when they are first needed.
@@ -39,7 +41,8 @@ const share = methods.executions.map((n) => (totalExecutions ? n / totalExecutio
 const samples = methods.sampled.map((n, i) => n + methods.bursts[i]);
 const sumOf = (row, at) => (versionsOf.get(row) || []).reduce((sum, v) => sum + v[at], 0);
 const codeBytes = methods.name.map((_, row) =>
-  (versionsOf.get(row) || []).reduce((sum, v) => sum + (v[5] ? 0 : v[6]), 0));
+  (versionsOf.get(row) || []).reduce((sum, v) => sum + (v[5] ? 0 : v[6]), 0),
+);
 const compileNs = methods.name.map((_, row) => sumOf(row, 7));
 // The best that calls reached at the end, or that was entered at a loop.
 const tier = methods.name.map((_, row) => {
@@ -49,28 +52,41 @@ const tier = methods.name.map((_, row) => {
 const enteredAtLoop = (row) =>
   (versionsOf.get(row) || []).some((v) => v[1] === 2 && v[3] && !v[5]) &&
   !(versionsOf.get(row) || []).some((v) => v[1] === 2 && !v[3] && !v[5]);
-const tierText = (row) =>
-  tier[row] < 0 ? '' : TIERS[tier[row]] + (enteredAtLoop(row) ? ' loop' : '');
-const changes = methods.name.map((_, row) =>
-  (decisionsOf.get(row) || []).filter((d) => verbOf(d) !== 'keep').length);
+const tierText = (row) => (tier[row] < 0 ? '' : TIERS[tier[row]] + (enteredAtLoop(row) ? ' loop' : ''));
+const changes = methods.name.map(
+  (_, row) => (decisionsOf.get(row) || []).filter((d) => verbOf(d) !== 'keep').length,
+);
 
 // Numbers for people: few digits, one width.
 const whole = (n) => Math.round(n).toLocaleString('en-US').replace(/,/g, '\u202f');
 const short = (n) => {
   if (n === null || n === undefined) return '\u2013';
-  for (const [unit, mark] of [[1e15, 'P'], [1e12, 'T'], [1e9, 'G'], [1e6, 'M']]) {
+  for (const [unit, mark] of [
+    [1e15, 'P'],
+    [1e12, 'T'],
+    [1e9, 'G'],
+    [1e6, 'M'],
+  ]) {
     if (n >= unit) return (n / unit).toPrecision(3) + '\u202f' + mark;
   }
   return n >= 1e5 ? (n / 1e3).toPrecision(3) + '\u202fk' : whole(n);
 };
 const percent = (x, digits = 2) => (100 * x).toFixed(digits) + '\u202f%';
 const time = (ns) => {
-  for (const [unit, mark] of [[1e9, 's'], [1e6, 'ms'], [1e3, '\u00b5s']]) {
+  for (const [unit, mark] of [
+    [1e9, 's'],
+    [1e6, 'ms'],
+    [1e3, '\u00b5s'],
+  ]) {
     if (ns >= unit) return (ns / unit).toPrecision(3) + '\u202f' + mark;
   }
   return whole(ns) + '\u202fns';
 };
-const bytes = (n) => (n >= 1 << 20 ? (n / (1 << 20)).toFixed(1) + '\u202fMiB'
-  : n >= 10240 ? (n / 1024).toFixed(0) + '\u202fKiB' : whole(n) + '\u202fB');
+const bytes = (n) =>
+  n >= 1 << 20
+    ? (n / (1 << 20)).toFixed(1) + '\u202fMiB'
+    : n >= 10240
+      ? (n / 1024).toFixed(0) + '\u202fKiB'
+      : whole(n) + '\u202fB';
 // How hot, 0..1: by orders of magnitude, three of them below the most.
 const heat = (n, most) => (n > 0 && most > 0 ? Math.max(0.06, 1 + Math.log10(n / most) / 3) : 0);
