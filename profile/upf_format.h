@@ -56,7 +56,7 @@ enum class UpfKind : uint16_t {
   kGroup = 0x5542,
   kLog = 0x5543,
   kIndex = 0x5544,
-  kTimeline = 0x5548,
+  kTimeline = 0x554c,
   kEnd = 0x554f,
 };
 inline constexpr uint16_t kFirstUpfType = 0x5540;
