@@ -421,6 +421,7 @@ Decision Observer::ask(Method& m, const sampler::Note& note, const SystemSnapsho
   bool window = note.kind == sampler::NoteKind::kOptimized && d.action == Action::kKeep;
   if (window && std::exchange(o.told, true)) return d;
   DecisionRecord r;
+  r.sequence = decisions_.size() + 1;
   r.method = m.id;
   r.method_name = m.info.name;
   r.action = logged_action(d);
@@ -430,19 +431,14 @@ Decision Observer::ask(Method& m, const sampler::Note& note, const SystemSnapsho
   r.samples = s.samples;
   r.loop_iterations = s.iterations;
   r.priority = d.priority;
-  append(std::move(r));
-  return d;
-}
-
-void Observer::append(DecisionRecord r) {
-  r.sequence = decisions_.size() + 1;
   decisions_.push_back(std::move(r));
-  decided_ns_.push_back(now_ns());
+  return d;
 }
 
 void Observer::log(const Method& m, std::string action, std::string reason, std::string inputs) {
   Totals t = totals(m);
   DecisionRecord r;
+  r.sequence = decisions_.size() + 1;
   r.method = m.id;
   r.method_name = m.info.name;
   r.action = std::move(action);
@@ -451,7 +447,7 @@ void Observer::log(const Method& m, std::string action, std::string reason, std:
   r.calls = t.calls;
   r.samples = t.sampled_calls + t.bursts;
   r.loop_iterations = t.iterations;
-  append(std::move(r));
+  decisions_.push_back(std::move(r));
 }
 
 }  // namespace uptier::tiering
