@@ -1,7 +1,7 @@
 // upf_format.h: the chunks of a profile file (.upf).
 //
 //     file := segment*        segment := header strings seal run group* [instruments seal] [log]
-//                                        index end
+//                                        [timeline] index end
 //
 // All chunks are those of IREE's database (idb.h). Those of ours are types 0x5540..0x555f and are
 // sealed as records of a trace are (trace_file.h): the second line of 16 bytes holds two checksums
@@ -17,6 +17,7 @@
 //              texts engine, host, schedule | modules * u64 | uploads * {u64 time, u64 hash}
 //     group    u32 key (string) | u32 methods | packed entries
 //     log      packed text
+//     timeline packed, see timeline.h
 //     index    u32 groups | u32 0 | groups * {u64 offset in segment, u32 key, u32 methods}
 //     end      u64 methods | u64 groups | u64 methods that were left out
 //
@@ -55,6 +56,7 @@ enum class UpfKind : uint16_t {
   kGroup = 0x5542,
   kLog = 0x5543,
   kIndex = 0x5544,
+  kTimeline = 0x554c,
   kEnd = 0x554f,
 };
 inline constexpr uint16_t kFirstUpfType = 0x5540;

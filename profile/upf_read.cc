@@ -20,6 +20,7 @@ bool is_known(uint16_t type) {
     case UpfKind::kGroup:
     case UpfKind::kLog:
     case UpfKind::kIndex:
+    case UpfKind::kTimeline:
     case UpfKind::kEnd: return true;
   }
   return false;
@@ -182,6 +183,7 @@ void UpfReader::take_record(UpfKind kind, uint64_t at, ByteSpan record, Segment&
     case UpfKind::kSeal: return take_seal(at, payload, segment);
     case UpfKind::kRun: return take_run(at, payload, segment);
     case UpfKind::kLog: segment.log = record; return;
+    case UpfKind::kTimeline: segment.timeline = record; return;
     case UpfKind::kIndex: return take_index(at, payload, segment);
     case UpfKind::kEnd: return take_end(at, payload, segment);
     case UpfKind::kGroup: return;
@@ -340,6 +342,18 @@ std::string UpfReader::log(const Segment& segment) {
   const auto at = static_cast<uint64_t>(segment.log.data() - file_.data());
   if (!unpack(at, packed, buffer, raw)) return {};
   return std::string(reinterpret_cast<const char*>(raw.data()), raw.size());
+}
+
+Timeline UpfReader::timeline(const Segment& segment) {
+  if (segment.timeline.empty()) return {};
+  Bytes buffer;
+  ByteSpan raw;
+  const auto at = static_cast<uint64_t>(segment.timeline.data() - file_.data());
+  if (!unpack(at, segment.timeline.subspan(kRecordHeader), buffer, raw)) return {};
+  Result<Timeline> read = read_timeline(raw);
+  if (read.ok()) return std::move(*read);
+  warn(at, read.error().message);
+  return {};
 }
 
 }  // namespace uptier::profile

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "profile/timeline.h"
 #include "profile/upf_method.h"
 #include "uptier/profile_file.h"
 
@@ -39,6 +40,7 @@ class UpfReader {
     std::vector<Group> groups;
     std::vector<Instrument> instruments;
     ByteSpan log;          // packed
+    ByteSpan timeline;     // packed
     uint64_t dropped = 0;  // methods that the writer left out
   };
 
@@ -57,6 +59,8 @@ class UpfReader {
 
   // Returns the text of a segment's log, or nothing.
   std::string log(const Segment& segment);
+  // Returns a segment's timeline, or an empty one; what is wrong with it leaves a warning.
+  Timeline timeline(const Segment& segment);
 
   void warn(uint64_t offset, const std::string& rule);
 

@@ -58,7 +58,7 @@ class SegmentWriter {
   }
   void drop() { ++dropped_; }
 
-  Bytes finish(std::string_view log, uint64_t* dropped);
+  Bytes finish(std::string_view log, const Timeline& timeline, uint64_t* dropped);
 
  private:
   struct Open {
@@ -134,7 +134,7 @@ Bytes SegmentWriter::run_payload() const {
   return out;
 }
 
-Bytes SegmentWriter::finish(std::string_view log, uint64_t* dropped) {
+Bytes SegmentWriter::finish(std::string_view log, const Timeline& timeline, uint64_t* dropped) {
   for (auto& [key, open] : open_) {
     if (!open.entries.empty()) close(key, open);
   }
@@ -163,6 +163,12 @@ Bytes SegmentWriter::finish(std::string_view log, uint64_t* dropped) {
     Bytes text;
     append_packed(std::as_bytes(std::span(log.substr(0, kMaxLog))), text);
     record(UpfKind::kLog, text);
+  }
+  const Bytes times = timeline.empty() ? Bytes{} : timeline_bytes(timeline);
+  if (!times.empty() && times.size() < kMaxContent - 64) {
+    Bytes packed;
+    append_packed(times, packed);
+    record(UpfKind::kTimeline, packed);
   }
   record(UpfKind::kIndex, index);
   Bytes end;
@@ -237,18 +243,23 @@ UploadId make_upload_id(const Profile& profile, uint64_t time, uint64_t nonce) {
   return {time, hash};
 }
 
+Bytes profile_to_file(const Profile& profile, const ProfileInfo& info, std::string_view log,
+                      const Timeline& timeline, uint64_t* dropped) {
+  SegmentWriter writer(info);
+  for (const auto& [key, method] : profile.methods) {
+    const bool usable = method.key == key && method.check().ok();
+    usable ? writer.add(method) : writer.drop();
+  }
+  return writer.finish(log, timeline, dropped);
+}
+
 }  // namespace uptier::profile
 
 namespace uptier {
 
 std::vector<std::byte> profile_to_file(const Profile& profile, const ProfileInfo& info,
                                        std::string_view log, uint64_t* dropped) {
-  profile::SegmentWriter writer(info);
-  for (const auto& [key, method] : profile.methods) {
-    const bool usable = method.key == key && method.check().ok();
-    usable ? writer.add(method) : writer.drop();
-  }
-  return writer.finish(log, dropped);
+  return profile::profile_to_file(profile, info, log, {}, dropped);
 }
 
 }  // namespace uptier

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "profile/timeline.h"
 #include "profile/upf_format.h"
 #include "uptier/profile_file.h"
 
@@ -16,6 +17,10 @@ void append_record(UpfKind kind, uint32_t sequence, ByteSpan payload, Bytes& out
 
 // Returns the key of the group that a method belongs to.
 std::string group_key(const MethodProfile& method);
+
+// As profile_to_file, with the timeline of the run (none where it is empty).
+Bytes profile_to_file(const Profile& profile, const ProfileInfo& info, std::string_view log,
+                      const Timeline& timeline, uint64_t* dropped = nullptr);
 
 // Names a run by its time and a hash of what it has seen; `nonce` tells runs apart that have seen
 // the same within one second.

@@ -11,6 +11,7 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   bool ours = version->tier == Tier::kOptimized && version->code != nullptr;
   if (ours) compile_rate_.add(m.instructions, version->compile_cpu_ns);
   m.last_active = ++activity_;
+  version->installed_ns = now_ns();
   Version* v = version.get();
   m.versions.push_back(std::move(version));
   name_for_perf(m, *v);

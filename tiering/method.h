@@ -27,6 +27,9 @@
 
 namespace uptier::tiering {
 
+// Monotonic time.
+uint64_t now_ns();
+
 // One compiled body, in service or retired.
 struct Version {
   Tier tier = Tier::kBaseline;
@@ -43,6 +46,8 @@ struct Version {
   uint64_t code_bytes = 0;
   uint64_t compile_ns = 0;
   uint64_t compile_cpu_ns = 0;    // of the thread that compiled
+  uint64_t installed_ns = 0;      // when it came into service, and
+  uint64_t retired_ns = 0;        // when it was taken out, by now_ns(); 0: it was not
   uint32_t inlined = 0;           // bodies of callees
   std::vector<double> made_from;  // executions by block site - 1, of an optimized normal version
   double made_error = 1;          // how far these may lie from the truth of their time

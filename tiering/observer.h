@@ -12,6 +12,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sampler/snapshot_ring.h"
@@ -31,6 +32,23 @@ struct Totals {
   uint64_t sampled_calls = 0;
   uint64_t iterations = 0;
   uint64_t bursts = 0;
+};
+
+// Decisions in their order, and when each was made, by now_ns(). The time is apart from the record,
+// because no decision depends on it.
+class DecisionList {
+ public:
+  void push_back(DecisionRecord r) {
+    records_.push_back(std::move(r));
+    times_.push_back(now_ns());
+  }
+  size_t size() const { return records_.size(); }
+  const std::vector<DecisionRecord>& records() const { return records_; }
+  const std::vector<uint64_t>& times() const { return times_; }
+
+ private:
+  std::vector<DecisionRecord> records_;
+  std::vector<uint64_t> times_;
 };
 
 class Observer {
@@ -82,7 +100,8 @@ class Observer {
   // Ends the trace. `dropped`: events that could not be delivered.
   void finish();
   uint64_t sink_errors() const { return sink_errors_; }
-  const std::vector<DecisionRecord>& decisions() const { return decisions_; }
+  const std::vector<DecisionRecord>& decisions() const { return decisions_.records(); }
+  const std::vector<uint64_t>& decided_ns() const { return decisions_.times(); }
 
  private:
   MethodSnapshot snapshot(const Method& m, const sampler::Note& note) const;
@@ -106,7 +125,7 @@ class Observer {
   MethodAt method_at_;
   std::map<MethodKey, Method*> by_key_;
   uint64_t sink_errors_ = 0;
-  std::vector<DecisionRecord> decisions_;
+  DecisionList decisions_;
 };
 
 }  // namespace uptier::tiering

@@ -219,7 +219,7 @@ void sort_out(Profile& saved, const Profile& run, const ProfileStore::Fates& fat
 }  // namespace
 
 Status ProfileStore::save(Profile run, const Fates& fates, ProfileInfo info, const std::string& log,
-                          double decay) {
+                          const profile::Timeline& timeline, double decay) {
   FileLock lock(path_);
   if (Status s = lock.status(path_); !s) return s;
   Result<MappedFile> file = MappedFile::open(path_);
@@ -242,7 +242,7 @@ Status ProfileStore::save(Profile run, const Fates& fates, ProfileInfo info, con
   std::erase_if(run.methods, [](const auto& item) { return is_empty(item.second); });
   saved->info.weight = static_cast<uint64_t>(static_cast<double>(saved->info.weight) * decay);
   info += saved->info;
-  return profile::replace_file(path_, profile_to_file(run, info, log));
+  return profile::replace_file(path_, profile::profile_to_file(run, info, log, timeline));
 }
 
 }  // namespace uptier::tiering

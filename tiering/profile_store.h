@@ -52,7 +52,7 @@ class ProfileStore {
 
   // Adds what this process has seen to the file. `decay` is what the saved counts still count for.
   Status save(Profile run, const Fates& fates, ProfileInfo info, const std::string& log,
-              double decay);
+              const profile::Timeline& timeline, double decay);
 
   // Returns who this is and when.
   static ProfileInfo info_now();

@@ -14,6 +14,7 @@ const void* start_of(const Version& v) {
 
 void Reclaimer::retire(Version& v) {
   v.retired.store(true, std::memory_order_relaxed);
+  v.retired_ns = now_ns();
   uint64_t e = epoch_.fetch_add(1, std::memory_order_seq_cst) + 1;
   limbo_.push_back({&v, e});
   limbo_size_.store(limbo_.size(), std::memory_order_relaxed);

@@ -43,8 +43,6 @@
 namespace uptier::tiering {
 
 void operator+=(sampler::Progress& a, const sampler::Progress& b);
-// Monotonic time.
-uint64_t now_ns();
 // Adds what a thread has lost.
 void add_losses(LossReport& l, const AttachedThread& t);
 
@@ -141,6 +139,7 @@ class RuntimeImpl final : public Runtime {
   void trust_saved(Method& m);
   bool hot_before(Method& m);
   Status save_profile_locked();
+  profile::Timeline timeline_locked() const;
 
   // install.cc; the caller holds state_mutex_.
   void install(Method& m, std::unique_ptr<Version> v);
@@ -303,10 +302,11 @@ class RuntimeImpl final : public Runtime {
   std::optional<sampler::Budget> budget_;
   uint64_t last_tick_ns_ = 0;
   std::deque<LogRecord> gone_log_;  // of threads that have detached
-  uint64_t gone_lived_ns_ = 0;      // CPU time, while attached, of threads that have detached
-  double cycles_per_ns_ = 1;        // measured when loops are timed
-  uint64_t gone_cpu_ns_ = 0;        // of threads that have detached since the last tick
-  sampler::Rate start_rate_;        // of new methods
+  const uint64_t born_ns_ = now_ns();
+  uint64_t gone_lived_ns_ = 0;  // CPU time, while attached, of threads that have detached
+  double cycles_per_ns_ = 1;    // measured when loops are timed
+  uint64_t gone_cpu_ns_ = 0;    // of threads that have detached since the last tick
+  sampler::Rate start_rate_;    // of new methods
   std::atomic<bool> worker_ticks_{false};  // threads have run since the last tick
   uint64_t activity_ = 0;                  // rises with whatever is heard of any method
   uint64_t compile_ns_total_ = 0;

@@ -114,7 +114,8 @@ Status RuntimeImpl::save_profile_locked() {
   for (const DecisionRecord& d : observer_.decisions()) {
     log += counted(d.sequence, "") + d.action + " " + d.method_name + ": " + d.reason + "\n";
   }
-  return store_->save(std::move(run), fates, std::move(info), log, options_.profile_decay);
+  return store_->save(std::move(run), fates, std::move(info), log, timeline_locked(),
+                      options_.profile_decay);
 }
 
 }  // namespace uptier::tiering

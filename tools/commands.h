@@ -72,6 +72,16 @@ struct CompileCommand {
 };
 int compile(const CompileCommand& c);
 
+struct ReportCommand {
+  std::string file;         // profile file, trace or profile as text
+  std::string output;       // "": the file's name and ".html"; "-": stdout
+  std::string module;       // the program, or ""
+  std::string against;      // a profile to compare with, or ""
+  uint64_t listings = 200;  // methods whose code is shown, the hottest
+};
+// Writes the HTML report of a profile.
+int report(const ReportCommand& c);
+
 int wast(const Options& options);
 
 // Prints to stderr what a run was asked to show: report, loops, log. Flushes before.

@@ -88,6 +88,7 @@ struct Commands {
   RunCommand run_command;
   IrCommand ir_command;
   CompileCommand compile_command;
+  ReportCommand report_command;
   std::string file;
   std::string other_file;
   std::vector<std::string> files;
@@ -248,6 +249,18 @@ struct Commands {
     });
   }
 
+  void add_report() {
+    CLI::App* report = app.add_subcommand("report", "a profile as a page for a browser");
+    ReportCommand& c = report_command;
+    report->add_option("FILE", c.file, "a .upf file, a trace, or a profile as text")->required();
+    report->add_option("-o,--output", c.output, "instead of FILE.html; - for stdout");
+    report->add_option("--module", c.module, "the program: adds its code, calls and edges");
+    report->add_option("--against", c.against, "another profile, to compare with");
+    report->add_option("--listings", c.listings, "methods whose code is shown, the hottest")
+        ->capture_default_str();
+    report->callback([this] { code = uptier::tools::report(report_command); });
+  }
+
   void add_others() {
     CLI::App* wast_app = app.add_subcommand(
         "wast", "speaks the line protocol of WebAssembly test runners on stdin and stdout");
@@ -282,6 +295,7 @@ int main(int argc, char** argv) {
   commands.add_profile();
   commands.add_ir();
   commands.add_compile();
+  commands.add_report();
   commands.add_others();
   try {
     commands.app.parse(argc, argv);

@@ -6,6 +6,7 @@
 #include "profile/algebra.h"
 #include "profile/export.h"
 #include "profile/upf_read.h"
+#include "profile/upf_write.h"
 #include "tests/fuzz/fuzz.h"
 #include "uptier/profile_file.h"
 
@@ -31,6 +32,17 @@ Profile small_profile(bool tables, uint32_t blocks) {
   Profile p;
   p.methods.emplace(m.key, m);
   return p;
+}
+
+profile::Timeline small_timeline() {
+  profile::Timeline t;
+  t.length_ns = 1000;
+  t.figures = {{"compile_ns_total", 77}};
+  t.methods = {{{0xa1, 2}, "fib"}};
+  t.loops = {{0, 1, 0, 9}, {0, 2, 1, 12}};
+  t.versions = {{0, Tier::kOptimized, Copy::kPlain, 0, 10, 0, 64, 20, 1}};
+  t.decisions = {{7, 0, 32, 2, 0, "specialize", "hot"}};
+  return t;
 }
 
 ProfileInfo info_of(uint64_t run) {
@@ -66,7 +78,13 @@ void mend_checksums(Bytes& file) {
 
 void feed_bytes(const Bytes& file) {
   profile::UpfReader reader(file);
-  for (const auto& segment : reader.segments()) (void)reader.log(segment);
+  for (const auto& segment : reader.segments()) {
+    (void)reader.log(segment);
+    const profile::Timeline t = reader.timeline(segment);
+    if (t.empty()) continue;
+    const Result<profile::Timeline> same = profile::read_timeline(profile::timeline_bytes(t));
+    UPTIER_FUZZ_CHECK(same.ok() && profile::timeline_bytes(*same) == profile::timeline_bytes(t));
+  }
   const Result<ProfileFile> read = profile_from_file(file);
   if (!read.ok()) return;
   for (const auto& [key, method] : read->profile.methods) {
@@ -91,7 +109,9 @@ std::vector<std::string> seeds() {
   const std::string small = text(profile_to_file(small_profile(false, 2), info_of(1)));
   const std::string tables = text(profile_to_file(small_profile(true, 3), info_of(2), "log"));
   const std::string large = text(profile_to_file(small_profile(true, 900), info_of(3)));
-  return {small, tables, large, small + tables, text(profile_to_file({}, {}))};
+  const std::string timed =
+      text(profile::profile_to_file(small_profile(true, 3), info_of(4), "log", small_timeline()));
+  return {small, tables, large, small + tables, timed, text(profile_to_file({}, {}))};
 }
 
 void feed(const std::string& input) {

@@ -1,0 +1,78 @@
+// uptier report: a profile as a page for a browser.
+#include <cstdio>
+#include <filesystem>
+
+#include "profile/upf_file.h"
+#include "profile/upf_read.h"
+#include "tiering/mapped_file.h"
+#include "tools/commands.h"
+#include "tools/profile_commands.h"
+#include "tools/report_page.h"
+
+namespace uptier::tools {
+namespace {
+
+int fail(int code, const std::string& what) {
+  std::fprintf(stderr, "uptier: %s\n", what.c_str());
+  return code;
+}
+
+int exit_code(const Error& e) { return e.code == ErrorCode::kCorruptInput ? kCorrupt : kFailed; }
+
+// The timeline of the run that was last; of equal ones the one that stands last.
+profile::Timeline timeline_of(const std::string& path, ProfileFile& file) {
+  profile::Timeline latest;
+  Result<tiering::MappedFile> mapped = tiering::MappedFile::open(path);
+  if (!mapped || !looks_like_profile(mapped->bytes())) return latest;
+  profile::UpfReader reader(mapped->bytes());
+  const size_t before = reader.warnings().size();
+  uint64_t time = 0;
+  for (const auto& segment : reader.segments()) {
+    if (segment.timeline.empty() || segment.info.time < time) continue;
+    latest = reader.timeline(segment);
+    time = segment.info.time;
+  }
+  for (size_t i = before; i < reader.warnings().size(); ++i) {
+    file.warnings.push_back(reader.warnings()[i]);
+  }
+  return latest;
+}
+
+std::string name_of(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+}  // namespace
+
+int report(const ReportCommand& c) {
+  Result<ProfileFile> file = load_profile(c.file);
+  if (!file) return fail(exit_code(file.error()), file.error().message);
+  ReportSource source;
+  source.name = name_of(c.file);
+  source.file = std::move(*file);
+  source.timeline = timeline_of(c.file, source.file);
+  if (!c.against.empty()) {
+    Result<ProfileFile> other = load_profile(c.against);
+    if (!other) return fail(exit_code(other.error()), other.error().message);
+    source.against_name = name_of(c.against);
+    source.against = std::move(other->profile);
+  }
+  std::unique_ptr<ReportModule> module;
+  if (!c.module.empty()) {
+    auto opened = ReportModule::open(c.module, source.file.profile);
+    if (!opened) return fail(exit_code(opened.error()), opened.error().message);
+    module = std::move(*opened);
+  }
+  const std::string page = report_page(report_data(source, module.get(), c.listings));
+  const std::string out = c.output.empty() ? c.file + ".html" : c.output;
+  if (out == "-") {
+    std::fwrite(page.data(), 1, page.size(), stdout);
+    return kOk;
+  }
+  Status s = profile::replace_file(out, std::as_bytes(std::span(page)));
+  if (!s) return fail(kFailed, s.error().message);
+  std::printf("%s: %zu KiB\n", out.c_str(), (page.size() + 1023) / 1024);
+  return kOk;
+}
+
+}  // namespace uptier::tools
