@@ -56,6 +56,7 @@ class Lifetimes {
   }
 
   void extend(Value v, uint32_t position) {
+    if (!wanted_[v.index()]) return;
     Interval& i = of_[v.index()];
     i.start = std::min(i.start, position);
     i.end = std::max(i.end, position);
@@ -86,11 +87,20 @@ class Lifetimes {
     }
   }
 
+  // What is live into a block is needed from its start back to the ends of its predecessors.
   void extend_over_blocks() {
+    std::vector<uint32_t> low = first_, high = first_;
     for (Block b : f_.layout) {
-      for (Value v : live_.live_in[b.index()]) extend(v, first_[b.index()]);
       for (const Edge& e : f_.successors(b)) {
-        for (Value v : live_.live_in[e.to.index()]) extend(v, last_[b.index()]);
+        uint32_t to = e.to.index();
+        low[to] = std::min(low[to], last_[b.index()]);
+        high[to] = std::max(high[to], last_[b.index()]);
+      }
+    }
+    for (Block b : f_.layout) {
+      for (Value v : live_.live_in[b.index()]) {
+        extend(v, low[b.index()]);
+        extend(v, high[b.index()]);
       }
     }
   }
@@ -98,7 +108,7 @@ class Lifetimes {
   const Function& f_;
   const Liveness& live_;
   std::vector<Interval> of_;
-  std::vector<bool> wanted_;
+  std::vector<uint8_t> wanted_;
   std::vector<uint32_t> first_, last_;
 };
 

@@ -52,13 +52,18 @@ std::vector<std::string> Verifier::run() {
   return problems_;
 }
 
+const Printer& Verifier::printer() {
+  if (!printer_) printer_.emplace(f_);
+  return *printer_;
+}
+
 void Verifier::report(const std::string& rule) {
   if (!full()) problems_.push_back("@" + f_.name + ": " + rule);
 }
-void Verifier::report(Block b, const std::string& rule) { report(printer_.block(b) + ": " + rule); }
+void Verifier::report(Block b, const std::string& rule) { report(printer().block(b) + ": " + rule); }
 void Verifier::report(Block b, const Inst& i, const std::string& rule) {
   if (full()) return;  // printing is not free
-  problems_.push_back("@" + f_.name + " " + printer_.block(b) + ": " + printer_.inst(i) + ": " +
+  problems_.push_back("@" + f_.name + " " + printer().block(b) + ": " + printer().inst(i) + ": " +
                       rule);
 }
 
@@ -143,11 +148,11 @@ void Verifier::define_params(Block b) {
     const ValueData& v = f_.value(p);
     bool fits = !v.inst.valid() && v.block == b && v.index == index;
     ++index;
-    if (!fits) report(b, "parameter " + printer_.value(p) + " is recorded as something else");
+    if (!fits) report(b, "parameter " + printer().value(p) + " is recorded as something else");
     if (v.type == Type::kNone || v.type > Type::kRef) {
-      report(b, "parameter " + printer_.value(p) + " has no type");
+      report(b, "parameter " + printer().value(p) + " has no type");
     }
-    if (defined_[p.index()]) report(b, printer_.value(p) + " is defined twice");
+    if (defined_[p.index()]) report(b, printer().value(p) + " is defined twice");
     defined_[p.index()] = true;
   }
 }
@@ -181,7 +186,7 @@ void Verifier::check_edges(Block b, const Inst& i) {
   }
   for (const Edge& e : f_.edges_of(i)) {
     if (e.to.index() >= f_.blocks.size() || !laid_out_[e.to.index()]) {
-      report(b, i, "an edge leads to " + printer_.block(e.to) + ", which is not laid out");
+      report(b, i, "an edge leads to " + printer().block(e.to) + ", which is not laid out");
     }
     if (!values_fit(e.args)) report(b, i, "the arguments of an edge are out of range");
   }
@@ -244,7 +249,7 @@ void Verifier::check_dominance() {
     const Place& def = places[v.index()];
     bool ok =
         def.block == b ? def.position < position : def.block.valid() && d.dominates(def.block, b);
-    if (!ok) report(b, i, printer_.value(v) + " is used where it is not always defined");
+    if (!ok) report(b, i, printer().value(v) + " is used where it is not always defined");
   };
   for (Block b : f_.layout) {
     uint32_t position = 0;

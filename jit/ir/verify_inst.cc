@@ -225,7 +225,7 @@ void Verifier::check_edge_args(Block b, const Inst& i) {
     for (size_t n = 0; same && n < args.size(); ++n) {
       same = f_.type_of(args[n]) == f_.type_of(params[n]);
     }
-    if (!same) report(b, i, "the arguments do not fit the parameters of " + printer_.block(e.to));
+    if (!same) report(b, i, "the arguments do not fit the parameters of " + printer().block(e.to));
   }
 }
 
