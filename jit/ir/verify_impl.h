@@ -32,6 +32,7 @@ class Verifier {
 
   // Types (verify_inst.cc).
   void check_inst(Block b, const Inst& i);
+  bool is_plain(const Inst& i) const;
   void check_shape_operands(Block b, const Inst& i);
   void check_address(Block b, const Inst& i, size_t first);
   void check_guard(Block b, const Inst& i);
@@ -51,6 +52,7 @@ class Verifier {
   void check_dominance();
   void check_observation(Block b);
   void check_guards(Block b);
+  bool numbers_fit() const;
   void check_numbers();
 
   bool full() const { return problems_.size() >= limit_; }
