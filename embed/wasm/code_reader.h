@@ -77,10 +77,7 @@ struct BlockType {
 class CodeReader {
  public:
   CodeReader(const ModuleInfo& info, const FunctionInfo& function)
-      : info_(info),
-        bytes_(info.bytes.data()),
-        at_(function.body_begin),
-        end_(function.body_end) {}
+      : info_(info), bytes_(info.bytes.data()), at_(function.body_begin), end_(function.body_end) {}
 
   uint32_t offset() const { return at_; }
   bool done() const { return at_ >= end_; }

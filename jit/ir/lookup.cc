@@ -1,9 +1,10 @@
 // Which value a Variable has where: the search through blocks, and the parameters that it makes.
 //
 // Braun's construction, with a shortcut that saves most of the parameters that would turn out
-// needless: where paths join in `b`, and all of them go through `d`, a Variable without a definition
-// in between has at `b` the value that it has at `d`. What lies in between was begun after `d`, so
-// it is enough that the Variable was last defined in a block that was begun no later than `d`.
+// needless: where paths join in `b`, and all of them go through `d`, a Variable without a
+// definition in between has at `b` the value that it has at `d`. What lies in between was begun
+// after `d`, so it is enough that the Variable was last defined in a block that was begun no later
+// than `d`.
 //
 // A dominator that might still change is none: nothing is concluded through a block that is
 // unsealed, nor where blocks are begun before anything leads to them. Then the parameter is made,
@@ -64,8 +65,8 @@ void FunctionBuilder::Impl::close(Block b) {
   s.sealed = true;
 }
 
-// Returns a block that has the same value of `x` at its end as `b` has at its start; none where that
-// is not known.
+// Returns a block that has the same value of `x` at its end as `b` has at its start; none where
+// that is not known.
 Block FunctionBuilder::Impl::same_above(Variable x, const BlockState& b) const {
   if (!in_order || !b.sealed || !b.dominator.valid()) return Block::none();
   bool same = defined_at[x.index()] <= blocks[b.dominator.index()].begun_at;

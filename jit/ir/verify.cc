@@ -60,7 +60,9 @@ const Printer& Verifier::printer() {
 void Verifier::report(const std::string& rule) {
   if (!full()) problems_.push_back("@" + f_.name + ": " + rule);
 }
-void Verifier::report(Block b, const std::string& rule) { report(printer().block(b) + ": " + rule); }
+void Verifier::report(Block b, const std::string& rule) {
+  report(printer().block(b) + ": " + rule);
+}
 void Verifier::report(Block b, const Inst& i, const std::string& rule) {
   if (full()) return;  // printing is not free
   problems_.push_back("@" + f_.name + " " + printer().block(b) + ": " + printer().inst(i) + ": " +

@@ -13,8 +13,7 @@ namespace uptier::jit {
 
 class Verifier {
  public:
-  Verifier(const Function& f, Stage stage, size_t limit)
-      : f_(f), stage_(stage), limit_(limit) {}
+  Verifier(const Function& f, Stage stage, size_t limit) : f_(f), stage_(stage), limit_(limit) {}
 
   std::vector<std::string> run();
 
