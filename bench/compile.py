@@ -6,9 +6,10 @@ Bad news would be: a baseline compiler below 10 MB/s, or an optimizing one below
 All functions of a module are compiled, one after the other on one thread, by `uptier compile
 --speed` (from the module's bytes to code: description, checks and compilation) and by node:
 `new WebAssembly.Module` with lazy compilation off, by Liftoff alone and by TurboFan alone, which
-includes reading and validating the module. The engines take turns; printed is the median over
-rounds, with the lowest and the highest. MB are of function bodies. The module is the largest of the
-example programs unless one is given.
+includes reading and validating the module. The engines take turns. Below the compilers stand the
+stages: to read and validate, to describe in IR, to verify that, and either compiler alone. Printed
+is the median over rounds, with the lowest and the highest. MB are of function bodies. The module is
+the largest of the example programs unless one is given.
 """
 import argparse, json, os, shutil, statistics, subprocess, sys
 
@@ -25,14 +26,17 @@ console.log(Number(process.hrtime.bigint() - start) / 1e9);
 
 
 def uptier_seconds(tool, module):
-    """Returns {compiler: seconds}, bytes, IR instructions."""
+    """Returns {compiler: seconds}, {stage: seconds}, bytes, IR instructions."""
     rows = json.loads(subprocess.run([tool, "compile", "--speed=json", module], check=True,
                                      capture_output=True, text=True).stdout)
     failed = sum(r["failed"] for r in rows)
     if failed:
         raise SystemExit(f"{module}: {failed} functions were not compiled")
-    seconds = {r["compiler"]: r["seconds"] + r["describe_seconds"] for r in rows}
-    return seconds, rows[0]["wasm_bytes"], rows[0]["ir_instructions"]
+    before = {s: rows[0][s + "_seconds"] for s in ("read", "describe", "verify")}
+    seconds = {r["compiler"]: r["seconds"] + sum(before.values()) for r in rows}
+    stages = {"  " + s: t for s, t in before.items()}
+    stages |= {"  " + r["compiler"]: r["seconds"] for r in rows}
+    return seconds, stages, rows[0]["wasm_bytes"], rows[0]["ir_instructions"]
 
 
 def node_seconds(flag, module):
@@ -56,8 +60,8 @@ def main():
         node = {}
     times, size, instructions = {}, 0, 0
     for _ in range(a.rounds):
-        seconds, size, instructions = uptier_seconds(a.tool, module)
-        for name, s in seconds.items():
+        seconds, stages, size, instructions = uptier_seconds(a.tool, module)
+        for name, s in (seconds | stages).items():
             times.setdefault(name, []).append(s)
         for name, flag in node.items():
             times.setdefault(name, []).append(node_seconds(flag, module))

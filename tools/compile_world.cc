@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "embed/wasm/build_function.h"
 #include "embed/wasm/hash.h"
@@ -26,9 +27,23 @@ jit::Leave no_leaving(jit::LeaveState*, void*) { return jit::Leave::kTrap; }
 const void* loop_slow_plain() { return reinterpret_cast<const void*>(&no_slow_path); }
 const void* loop_slow_instrumented() { return reinterpret_cast<const void*>(&loop_slow_plain); }
 
+// Measures from one call to the next.
+class Stopwatch {
+ public:
+  double lap() {
+    auto now = std::chrono::steady_clock::now();
+    return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
 Result<Functions> read_wasm(const std::vector<uint8_t>& bytes) {
+  Stopwatch watch;
   Result<wasm::ModuleInfo> info = wasm::read_module(bytes);
   if (!info) return info.error();
+  double read_seconds = watch.lap();
   wasm::VmLayout layout(*info);
   std::vector<MethodId> methods;
   std::vector<uint32_t> type_ids;
@@ -49,27 +64,31 @@ Result<Functions> read_wasm(const std::vector<uint8_t>& bytes) {
     made.bytes.push_back(info->functions[f].body_end - info->functions[f].body_begin);
     made.begins.push_back(info->functions[f].body_begin);
   }
+  made.read_seconds = read_seconds;
+  made.describe_seconds = watch.lap();
   return made;
 }
 
 Result<Functions> read_text(const std::string& file, const std::vector<uint8_t>& bytes) {
+  Stopwatch watch;
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   Result<jit::Module> m = jit::parse_module(text, {.file = file});
   if (!m) return m.error();
   Functions made;
   made.module = std::move(*m);
+  made.read_seconds = watch.lap();
   return made;
 }
 
 }  // namespace
 
 Result<Functions> read_functions(const std::string& file, const std::vector<uint8_t>& bytes) {
-  auto start = std::chrono::steady_clock::now();
   bool is_wasm = bytes.size() >= 4 && std::memcmp(bytes.data(), kWasmMagic, 4) == 0;
   Result<Functions> f = is_wasm ? read_wasm(bytes) : read_text(file, bytes);
   if (!f) return f.error();
+  Stopwatch watch;
   if (Status s = jit::verify(f->module); !s) return s.error();
-  f->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  f->verify_seconds = watch.lap();
   return f;
 }
 

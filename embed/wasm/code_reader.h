@@ -77,7 +77,7 @@ struct BlockType {
 class CodeReader {
  public:
   CodeReader(const ModuleInfo& info, const FunctionInfo& function)
-      : info_(info), at_(function.body_begin), end_(function.body_end) {}
+      : info_(info), bytes_(info.bytes.data()), at_(function.body_begin), end_(function.body_end) {}
 
   uint32_t offset() const { return at_; }
   bool done() const { return at_ >= end_; }
@@ -87,8 +87,9 @@ class CodeReader {
     if (code == 0xfc) code = static_cast<uint16_t>(code << 8 | u32());
     return static_cast<Op>(code);
   }
-  uint8_t byte() { return info_.bytes[at_++]; }
-  uint32_t u32() { return static_cast<uint32_t>(leb()); }
+  uint8_t byte() { return bytes_[at_++]; }
+  // Most numbers are one byte long.
+  uint32_t u32() { return bytes_[at_] < 0x80 ? byte() : static_cast<uint32_t>(leb()); }
   int32_t s32() { return static_cast<int32_t>(signed_leb()); }
   int64_t s64() { return signed_leb(); }
   uint32_t fixed32() { return fixed<uint32_t>(); }
@@ -108,12 +109,13 @@ class CodeReader {
   template <typename T>
   T fixed() {
     T v;
-    std::memcpy(&v, &info_.bytes[at_], sizeof v);
+    std::memcpy(&v, &bytes_[at_], sizeof v);
     at_ += sizeof v;
     return v;
   }
 
   const ModuleInfo& info_;
+  const uint8_t* bytes_;
   uint32_t at_;
   uint32_t end_;
 };

@@ -253,7 +253,8 @@ class Collector final : public wabt::BinaryReaderNop {
   }
 
   Ok OnOpcode(Opcode op) override {
-    opcode_at_ = state->offset - op.GetLength();
+    // Those below have no prefix; GetLength() makes a list of the bytes to count them.
+    opcode_at_ = state->offset - (op < wabt::Opcode::I32TruncSatF32S ? 1 : op.GetLength());
     if (in_body_ && ended_) {
       set(malformed_, ErrorCode::kCorruptInput, opcode_at_, "instruction after the function's end");
     }

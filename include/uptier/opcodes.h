@@ -85,8 +85,14 @@ struct OpcodeInfo {
   uint8_t effects;  // Effect
 };
 
+inline constexpr OpcodeInfo kOpcodeTable[] = {
+#define X(id, name, text, shape, types, effects) {text, Shape::shape, types, effects},
+    UPTIER_OPCODES(X)
+#undef X
+};
+
 // Returns the row of the table. Constant time.
-const OpcodeInfo& info(Opcode op);
+inline const OpcodeInfo& info(Opcode op) { return kOpcodeTable[static_cast<unsigned>(op)]; }
 
 inline constexpr unsigned kOpcodeCount = 0
 #define X(id, name, text, shape, types, effects) +1

@@ -9,74 +9,6 @@ namespace uptier {
 using jit::Inst;
 using jit::InstId;
 
-// ---- Variables ------------------------------------------------------------------------------
-
-// Returns the value of `x` at the end of `b`. Walks up while there is one predecessor; where paths
-// join it makes a parameter, whose edges are filled by fill_pending(), so no recursion is needed
-// however long the function is. A walk longer than there are blocks goes round an unreachable loop,
-// where any value will do.
-Value FunctionBuilder::Impl::lookup(Variable x, Block b) {
-  std::vector<Block> walked;
-  Value v;
-  for (;;) {
-    auto it = defs.find(key(x, b));
-    if (it != defs.end()) {
-      v = it->second;
-      break;
-    }
-    walked.push_back(b);
-    const BlockState& s = blocks[b.index()];
-    if (s.sealed && s.preds.size() == 1 && walked.size() <= blocks.size()) {
-      b = s.preds[0].first;
-      continue;
-    }
-    v = s.sealed && s.preds.size() <= 1 ? zero_at_start(b, variables[x.index()])
-                                        : lookup_at_join(x, b);
-    break;
-  }
-  for (Block w : walked) defs[key(x, w)] = v;
-  return v;
-}
-
-Value FunctionBuilder::Impl::lookup_at_join(Variable x, Block b) {
-  BlockState& s = blocks[b.index()];
-  Value p = f.add_block_param(b, variables[x.index()]);
-  if (s.sealed) {
-    pending.push_back({x, p});
-  } else {
-    s.incomplete.push_back({x, p});
-  }
-  return p;
-}
-
-void FunctionBuilder::Impl::fill_pending() {
-  while (!pending.empty()) {
-    auto [x, p] = pending.back();
-    pending.pop_back();
-    fill_edges(x, p);
-  }
-}
-
-void FunctionBuilder::Impl::fill_edges(Variable x, Value param) {
-  uint32_t index = f.value(param).index;
-  Block b = f.value(param).block;
-  for (size_t i = 0; i < blocks[b.index()].preds.size(); ++i) {
-    auto [from, edge] = blocks[b.index()].preds[i];
-    Value v = lookup(x, from);
-    if (edge_args[edge].size() <= index) edge_args[edge].resize(index + 1);
-    edge_args[edge][index] = v;
-  }
-}
-
-// Nothing reaches `b` with a value: a Variable starts as zero.
-Value FunctionBuilder::Impl::zero_at_start(Block b, Type t) {
-  InstId id = f.add_inst({.op = Opcode::kConst, .type = t}, t);
-  f.value(f.inst(id).result).block = b;
-  auto& insts = f.block(b).insts;
-  insts.insert(insts.begin(), id);
-  return f.inst(id).result;
-}
-
 // ---- Filling --------------------------------------------------------------------------------
 
 // Builds without asserts put what comes after a terminator behind it, where the verifier finds it.
@@ -90,10 +22,14 @@ Type FunctionBuilder::Impl::type_of(Value v) const {
   return v.index() < f.values.size() ? f.type_of(v) : Type::kNone;
 }
 
-Value FunctionBuilder::Impl::append(Inst i) {
-  i.loc = location;
-  InstId id = f.append(here(), i, jit::result_type(f, i));
-  return f.inst(id).result;
+Value FunctionBuilder::Impl::append(const Inst& i) {
+  Block b = here();
+  InstId id = f.add_inst(i, jit::result_type(f, i));
+  f.insts.back().loc = location;
+  (current.valid() ? body : f.block(b).insts).push_back(id);
+  Value r = f.insts.back().result;
+  if (r.valid()) f.value(r).block = b;
+  return r;
 }
 
 // A jump that may not be (values were already looked up as if it did not exist) leads nowhere, so
@@ -102,11 +38,15 @@ void FunctionBuilder::Impl::add_edge(Block from, Block to) {
   assert(to.index() < blocks.size() && "not a block of this function");
   assert(!blocks[to.index()].sealed && "a jump to a sealed block");
   if (to.index() >= blocks.size() || blocks[to.index()].sealed) to = Block::none();
-  if (to.valid()) {
-    blocks[to.index()].preds.push_back({from, static_cast<uint32_t>(f.edges.size())});
-  }
+  auto edge = static_cast<uint32_t>(f.edges.size());
   f.edges.push_back({to, {}});
-  edge_args.emplace_back();
+  incoming.push_back({from});
+  edge_args.add_edge();
+  if (!to.valid()) return;
+  BlockState& s = blocks[to.index()];
+  incoming.back().before = s.last_pred;
+  (s.pred_count++ == 0 ? s.first_pred : incoming[s.last_pred].next) = edge;
+  s.last_pred = edge;
 }
 
 void FunctionBuilder::Impl::end_block(Inst i, std::initializer_list<Block> to) {
@@ -115,13 +55,34 @@ void FunctionBuilder::Impl::end_block(Inst i, std::initializer_list<Block> to) {
   Block from = here();
   append(i);
   for (Block b : to) add_edge(from, b);
+  leave_block();
+}
+
+// Gives the current block its instructions, with room for the probe that number_sites() adds.
+void FunctionBuilder::Impl::leave_block() {
+  if (current.valid()) {
+    auto& insts = f.block(current).insts;
+    insts.reserve(body.size() + 1);
+    insts.assign(body.begin(), body.end());
+    body.clear();
+  }
   current = Block::none();
 }
+
+namespace {
+
+// Entries that the tables start with: the smallest functions then allocate each table once.
+constexpr size_t kFirstRoom = 64;
+
+}  // namespace
 
 FunctionBuilder::FunctionBuilder(Signature signature, std::string_view name)
     : impl_(std::make_unique<Impl>()) {
   Impl& m = *impl_;
   m.f.name = name;
+  m.f.insts.reserve(kFirstRoom);
+  m.f.values.reserve(kFirstRoom);
+  m.f.pool.reserve(kFirstRoom);
   m.f.signature_id = m.f.intern(signature);
   Block entry = create_block();
   for (Type t : signature.params) m.params.push_back(m.f.add_block_param(entry, t));
@@ -145,30 +106,37 @@ Block FunctionBuilder::create_block() {
 void FunctionBuilder::switch_to(Block b) {
   Impl& m = *impl_;
   assert(!m.current.valid() && "the current block has no terminator");
-  assert(!m.blocks[b.index()].begun && "a block is filled once");
-  m.blocks[b.index()].begun = true;
+  assert(!m.blocks[b.index()].begun_at == 0 && "a block is filled once");
+  m.leave_block();
+  m.begin(b);
   m.f.layout.push_back(b);
   m.current = b;
+  m.body = m.f.block(b).insts;
 }
 
 void FunctionBuilder::seal(Block b) {
   Impl& m = *impl_;
   assert(!m.blocks[b.index()].sealed && "a block is sealed once");
-  m.blocks[b.index()].sealed = true;
-  auto incomplete = std::move(m.blocks[b.index()].incomplete);
-  for (auto [x, p] : incomplete) m.pending.push_back({x, p});
+  m.close(b);
+  for (uint32_t at = m.blocks[b.index()].first_waiting; at != Impl::kEnd; at = m.waiting[at].next) {
+    m.pending.push_back({m.waiting[at].variable, m.waiting[at].param});
+  }
   m.fill_pending();
 }
 
 Variable FunctionBuilder::declare(Type t) {
   impl_->variables.push_back(t);
+  impl_->defs.declare();
+  impl_->defined_at.push_back(0);
   return Variable(static_cast<uint32_t>(impl_->variables.size() - 1));
 }
 
 void FunctionBuilder::def(Variable x, Value v) {
   Impl& m = *impl_;
   assert(m.type_of(v) == m.variables[x.index()] && "the value has another type");
-  m.defs[Impl::key(x, m.here())] = v;
+  if (x.index() >= m.variables.size()) return;
+  m.defs.set(x, m.here(), v);
+  m.defined_at[x.index()] = m.clock;
 }
 
 Value FunctionBuilder::use(Variable x) {
@@ -287,7 +255,7 @@ void FunctionBuilder::switch_on(Value index, std::span<const Block> cases, Block
             .edge_count = static_cast<uint32_t>(cases.size() + 1)});
   for (Block b : cases) m.add_edge(from, b);
   m.add_edge(from, otherwise);
-  m.current = Block::none();
+  m.leave_block();
 }
 
 void FunctionBuilder::ret() { impl_->end_block({.op = Opcode::kReturn}, {}); }
@@ -310,7 +278,7 @@ void FunctionBuilder::trap_if(Value condition, TrapCode code) {
 
 LoopId FunctionBuilder::loop_header(uint32_t pc, std::span<const Variable> slots) {
   Impl& m = *impl_;
-  assert(m.f.block(m.here()).insts.empty() && "loop_header comes first in its block");
+  assert(m.body.empty() && "loop_header comes first in its block");
   assert(!m.blocks[m.here().index()].sealed && "a loop header is sealed after its back edges");
   std::vector<Value> values;
   for (Variable x : slots) values.push_back(use(x));

@@ -1,25 +1,60 @@
-// What a FunctionBuilder holds while it builds. Shared by builder.cc (filling) and finish.cc.
+// What a FunctionBuilder holds while it builds. Shared by builder.cc (filling), lookup.cc
+// (Variables) and finish.cc.
 //
-// `defs` maps (variable, block) to the value at the end of the block so far. Edge arguments are
-// kept apart from the pool, one vector an edge, because parameters appear in any order while blocks
-// are sealed; finish() moves them in.
+// Predecessors, and parameters that wait for the seal of their block, are chains through flat
+// arrays. Edge arguments are kept apart from the function's pool, because parameters appear in any
+// order while blocks are sealed; finish() moves them in. The instructions of the current block are
+// gathered here and given to it when it ends, so that a block allocates once.
 #pragma once
 
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "jit/ir/build.h"
+#include "jit/ir/definitions.h"
 
 namespace uptier {
 
+// What an edge passes, by the index of the parameter; values in EdgeArgs::pool.
+class EdgeArgs {
+ public:
+  void add_edge() { lists_.emplace_back(); }
+  // Returns what the edge passes, none when nothing was set.
+  Value get(uint32_t edge, uint32_t index) const {
+    const jit::ValueList& l = lists_[edge];
+    return index < l.size ? pool_[l.at + index] : Value::none();
+  }
+  void set(uint32_t edge, uint32_t index, Value v);
+
+ private:
+  std::vector<jit::ValueList> lists_;  // by edge
+  std::vector<Value> pool_;
+};
+
 struct FunctionBuilder::Impl {
+  static constexpr uint32_t kEnd = UINT32_MAX;
+  // What the search for dominators may spend on average.
+  static constexpr uint64_t kStepsPerBlock = 64;
+
   struct BlockState {
     bool sealed = false;
-    bool begun = false;
-    std::vector<std::pair<Block, uint32_t>> preds;       // block, edge
-    std::vector<std::pair<Variable, Value>> incomplete;  // parameters that wait for the seal
+    uint32_t begun_at = 0;  // by `clock`; 0: not begun
+    uint32_t pred_count = 0;
+    uint32_t known_preds = 0;  // when it was begun
+    Block dominator;           // the next block that all paths go through; none: not known
+    uint32_t depth = 0;        // below the last known dominator
+    uint32_t first_pred = kEnd, last_pred = kEnd;        // edges
+    uint32_t first_waiting = kEnd, last_waiting = kEnd;  // places in `waiting`
+  };
+  struct Incoming {
+    Block from;
+    uint32_t before = kEnd, next = kEnd;  // of the edges into the same block
+  };
+  struct Waiting {
+    Variable variable;
+    Value param;
+    uint32_t next = kEnd;
   };
 
   jit::Function f;
@@ -27,26 +62,40 @@ struct FunctionBuilder::Impl {
   std::vector<Value> params;
   std::vector<BlockState> blocks;
   std::vector<Type> variables;
-  std::unordered_map<uint64_t, Value> defs;  // key(variable, block)
-  std::vector<std::vector<Value>> edge_args;
+  std::vector<uint32_t> defined_at;  // by Variable: `clock` at its last definition
+  Definitions defs;
+  std::vector<Incoming> incoming;  // by edge
+  std::vector<Waiting> waiting;    // parameters of blocks that are not sealed
+  EdgeArgs edge_args;
   // Parameters whose edges are not filled in yet; drained before any public call returns.
   std::vector<std::pair<Variable, Value>> pending;
+  std::vector<jit::InstId> body;  // of the current block
+  std::vector<Block> walked;      // scratch space of lookup
   Block current;
+  uint32_t clock = 0;       // blocks begun so far
+  uint64_t steps_left = 0;  // of searches for dominators
+  bool in_order = true;     // something led to each block when it was begun
   uint32_t location = 0;
   uint32_t host_probes = 0;
 
-  static uint64_t key(Variable x, Block b) { return uint64_t{x.index()} << 32 | b.index(); }
-
   Block here() const;
   Type type_of(Value v) const;
-  Value append(jit::Inst i);
-  Value lookup(Variable x, Block b);
-  Value lookup_at_join(Variable x, Block b);
-  void fill_pending();
-  void fill_edges(Variable x, Value param);
-  Value zero_at_start(Block b, Type t);
+  Value append(const jit::Inst& i);
   void add_edge(Block from, Block to);
   void end_block(jit::Inst i, std::initializer_list<Block> to);
+  void leave_block();
+
+  // lookup.cc
+  Block common_dominator(Block a, Block b);
+  void begin(Block b);
+  void close(Block b);
+  Block same_above(Variable x, const BlockState& b) const;
+  Value lookup(Variable x, Block b);
+  Value lookup_slow(Variable x, Block b);
+  Value make_at_start(Variable x, Block b);
+  Value zero_at_start(Block b, Type t);
+  void fill_pending();
+  void fill_edges(Variable x, Value param);
 };
 
 }  // namespace uptier

@@ -1,28 +1,33 @@
 #include "jit/ir/dominators.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace uptier::jit {
 namespace {
 
 std::vector<Block> reverse_postorder(const Function& f) {
-  std::vector<bool> seen(f.blocks.size());
+  struct Visit {
+    Block block;
+    std::span<const Edge> left;  // edges that were not followed yet
+  };
+  std::vector<uint8_t> seen(f.blocks.size());
   std::vector<Block> order;
-  std::vector<std::pair<Block, uint32_t>> stack{{f.entry(), 0}};
-  seen[f.entry().index()] = true;
+  order.reserve(f.layout.size());
+  std::vector<Visit> stack{{f.entry(), f.successors(f.entry())}};
+  seen[f.entry().index()] = 1;
   while (!stack.empty()) {
-    auto& [b, next] = stack.back();
-    auto edges = f.successors(b);
-    if (next == edges.size()) {
-      order.push_back(b);
+    Visit& v = stack.back();
+    if (v.left.empty()) {
+      order.push_back(v.block);
       stack.pop_back();
       continue;
     }
-    Block to = edges[next++].to;
-    if (seen[to.index()]) continue;
-    seen[to.index()] = true;
-    stack.push_back({to, 0});
+    Block to = v.left[0].to;
+    v.left = v.left.subspan(1);
+    if (std::exchange(seen[to.index()], uint8_t{1}) != 0) continue;
+    stack.push_back({to, f.successors(to)});
   }
   std::reverse(order.begin(), order.end());
   return order;
@@ -33,9 +38,16 @@ constexpr uint32_t kUnknown = UINT32_MAX;
 // Works on positions in reverse postorder, where a dominator always has the smaller number.
 std::vector<uint32_t> immediate(const Function& f, const std::vector<Block>& order,
                                 const std::vector<uint32_t>& position) {
-  std::vector<std::vector<uint32_t>> preds(order.size());
+  // The predecessors of i are preds[first[i]] to preds[first[i + 1]].
+  std::vector<uint32_t> first(order.size() + 1), preds;
+  for (Block b : order) {
+    for (const Edge& e : f.successors(b)) ++first[position[e.to.index()]];
+  }
+  uint32_t total = 0;
+  for (uint32_t& n : first) n = total += n;
+  preds.resize(total);
   for (uint32_t i = 0; i < order.size(); ++i) {
-    for (const Edge& e : f.successors(order[i])) preds[position[e.to.index()]].push_back(i);
+    for (const Edge& e : f.successors(order[i])) preds[--first[position[e.to.index()]]] = i;
   }
   std::vector<uint32_t> idom(order.size(), kUnknown);
   idom[0] = 0;
@@ -43,7 +55,8 @@ std::vector<uint32_t> immediate(const Function& f, const std::vector<Block>& ord
     changed = false;
     for (uint32_t i = 1; i < order.size(); ++i) {
       uint32_t best = kUnknown;
-      for (uint32_t p : preds[i]) {
+      for (uint32_t n = first[i]; n < first[i + 1]; ++n) {
+        uint32_t p = preds[n];
         if (idom[p] == kUnknown) continue;
         if (best == kUnknown) best = p;
         for (uint32_t other = p; other != best;) {

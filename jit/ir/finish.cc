@@ -32,28 +32,46 @@ void keep_reachable(Function& f) {
 }
 
 // Removes block parameters that can only be one value. A parameter is needless when all its
-// arguments, other than itself, are the same value; removing one may make another needless, so
-// blocks are gone through until nothing changes.
+// arguments, other than itself, are the same value; removing one may make another needless, so the
+// parameters that are left are gone through until nothing changes.
 class ParamPruner {
  public:
-  ParamPruner(Function& f, std::vector<std::vector<Value>>& args) : f_(f), args_(args) {}
+  ParamPruner(Function& f, const EdgeArgs& args)
+      : f_(f), args_(args), alias_(f.values.size()), first_(f.blocks.size() + 1) {}
 
   void run() {
-    alias_.resize(f_.values.size());
-    incoming_.resize(f_.blocks.size());
+    collect_incoming();
     for (Block b : f_.layout) {
-      if (!is_terminated(f_, b)) continue;
-      const Inst& t = f_.terminator(b);
-      for (uint32_t e = t.edges_at; e < t.edges_at + t.edge_count; ++e) {
-        Block to = f_.edges[e].to;
-        if (to.index() < incoming_.size()) incoming_[to.index()].push_back(e);
-      }
+      if (b == f_.entry()) continue;
+      for (Value p : f_.params(b)) left_.push_back(p);
     }
     while (prune_once()) {}
     rewrite();
   }
 
  private:
+  // Sorts the edges of blocks in the layout by the block that they lead to.
+  void collect_incoming() {
+    auto each = [&](auto visit) {
+      for (Block b : f_.layout) {
+        if (!is_terminated(f_, b)) continue;
+        const Inst& t = f_.terminator(b);
+        for (uint32_t e = t.edges_at; e < t.edges_at + t.edge_count; ++e) {
+          if (Block to = f_.edges[e].to; to.index() < f_.blocks.size()) visit(to.index(), e);
+        }
+      }
+    };
+    each([&](uint32_t to, uint32_t) { ++first_[to]; });
+    uint32_t total = 0;
+    for (uint32_t& n : first_) n = total += n;  // the end of each block's edges, so far
+    incoming_.resize(total);
+    each([&](uint32_t to, uint32_t e) { incoming_[--first_[to]] = e; });
+  }
+  std::span<const uint32_t> incoming(Block b) const {
+    return std::span(incoming_).subspan(first_[b.index()],
+                                        first_[b.index() + 1] - first_[b.index()]);
+  }
+
   // Follows aliases and shortens the way for the next one.
   Value resolve(Value v) {
     if (v.index() >= alias_.size()) return v;  // misuse of the builder; the verifier says so
@@ -64,32 +82,24 @@ class ParamPruner {
   }
 
   // What an edge passes to a parameter; none when the builder was misused.
-  Value arg(uint32_t edge, Value param) {
-    uint32_t index = f_.value(param).index;
-    return index < args_[edge].size() ? resolve(args_[edge][index]) : Value::none();
-  }
+  Value arg(uint32_t edge, Value param) { return resolve(args_.get(edge, f_.value(param).index)); }
 
   // Forwards, where a parameter hangs on an earlier one, and backwards, where a loop's parameter
   // waits for those of the loops in it: nests of any depth take two rounds.
   bool prune_once() {
-    bool changed = false;
-    for (Block b : f_.layout) changed |= prune_block(b);
-    for (size_t i = f_.layout.size(); i-- > 0;) changed |= prune_block(f_.layout[i]);
-    return changed;
+    size_t before = left_.size();
+    auto prunes = [&](Value p) { return prune(p); };
+    std::erase_if(left_, prunes);
+    auto kept = std::remove_if(left_.rbegin(), left_.rend(), prunes);
+    left_.erase(left_.begin(), kept.base());
+    return left_.size() != before;
   }
 
-  bool prune_block(Block b) {
-    bool changed = false;
-    if (b == f_.entry()) return false;
-    for (Value p : f_.params(b)) changed |= prune(b, p);
-    return changed;
-  }
-
-  bool prune(Block b, Value p) {
-    if (alias_[p.index()].valid()) return false;
+  bool prune(Value p) {
+    const jit::ValueData& data = f_.value(p);
     Value only;
-    for (uint32_t e : incoming_[b.index()]) {
-      Value v = arg(e, p);
+    for (uint32_t e : incoming(data.block)) {
+      Value v = resolve(args_.get(e, data.index));
       if (v == p || v == only) continue;
       if (only.valid() || v.index() >= alias_.size()) return false;
       only = v;
@@ -104,28 +114,31 @@ class ParamPruner {
       for (InstId i : f_.block(b).insts) {
         for (Value& v : f_.args(f_.inst(i))) v = resolve(v);
       }
-      if (b != f_.entry()) rewrite_params(b);
+      if (b != f_.entry() && f_.block(b).params.size != 0) rewrite_params(b);
     }
   }
 
   void rewrite_params(Block b) {
-    std::vector<Value> kept;
+    kept_.clear();
     for (Value p : f_.params(b)) {
-      if (!alias_[p.index()].valid()) kept.push_back(p);
+      if (!alias_[p.index()].valid()) kept_.push_back(p);
     }
-    for (uint32_t e : incoming_[b.index()]) {
-      std::vector<Value> args;
-      for (Value p : kept) args.push_back(arg(e, p));
-      f_.edges[e].args = f_.make_list(args);
+    for (uint32_t e : incoming(b)) {
+      passed_.clear();
+      for (Value p : kept_) passed_.push_back(arg(e, p));
+      f_.edges[e].args = f_.make_list(passed_);
     }
-    for (uint32_t i = 0; i < kept.size(); ++i) f_.value(kept[i]).index = i;
-    f_.block(b).params = f_.make_list(kept);
+    for (uint32_t i = 0; i < kept_.size(); ++i) f_.value(kept_[i]).index = i;
+    f_.block(b).params = f_.make_list(kept_);
   }
 
   Function& f_;
-  std::vector<std::vector<Value>>& args_;
-  std::vector<Value> alias_;
-  std::vector<std::vector<uint32_t>> incoming_;
+  const EdgeArgs& args_;
+  std::vector<Value> alias_;        // by value
+  std::vector<uint32_t> first_;     // by block: its first place in incoming_
+  std::vector<uint32_t> incoming_;  // edges
+  std::vector<Value> left_;         // parameters, in the order of their blocks
+  std::vector<Value> kept_, passed_;
 };
 
 }  // namespace
@@ -140,6 +153,7 @@ Function BuilderAccess::finish(FunctionBuilder& builder) {
   for (uint32_t b = 0; b < m.blocks.size(); ++b) {
     if (!m.blocks[b].sealed) builder.seal(Block(b));
   }
+  m.leave_block();
   Function f = std::move(m.f);
   keep_reachable(f);
   ParamPruner(f, m.edge_args).run();

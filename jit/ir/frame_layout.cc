@@ -20,7 +20,11 @@ struct Interval {
 class Lifetimes {
  public:
   Lifetimes(const Function& f, const Liveness& live)
-      : f_(f), live_(live), of_(f.values.size()), wanted_(f.values.size()) {}
+      : f_(f),
+        live_(live),
+        of_(f.values.size()),
+        wanted_(f.values.size()),
+        defined_(f.values.size()) {}
 
   // Returns the intervals of values that want a slot, by rising start.
   std::vector<Interval> run() {
@@ -56,15 +60,26 @@ class Lifetimes {
   }
 
   void extend(Value v, uint32_t position) {
+    if (!wanted_[v.index()]) return;
     Interval& i = of_[v.index()];
     i.start = std::min(i.start, position);
     i.end = std::max(i.end, position);
   }
 
+  void define(Value v, uint32_t position) {
+    defined_[v.index()] = position;
+    extend(v, position);
+  }
+
   // What a block both defines and uses behind a call wants a slot; what comes from another block
   // has one.
   void use(Value v, uint32_t position) {
-    if (of_[v.index()].start < last_call_ && !is_constant(v)) wanted_[v.index()] = true;
+    uint32_t defined = defined_[v.index()];
+    bool across = defined != 0 && defined < last_call_ && !wanted_[v.index()] && !is_constant(v);
+    if (across) {
+      wanted_[v.index()] = true;
+      extend(v, defined);
+    }
     extend(v, position);
   }
 
@@ -85,7 +100,7 @@ class Lifetimes {
         const Inst& i = f_.inst(id);
         ++position;
         for (Value v : f_.args(i)) use(v, position);
-        if (i.result.valid()) extend(i.result, position);
+        if (i.result.valid()) define(i.result, position);
         if (returns_to_point(i.op)) last_call_ = position;
       }
       for (const Edge& e : f_.successors(b)) {
@@ -95,11 +110,20 @@ class Lifetimes {
     }
   }
 
+  // What is live into a block is needed from its start back to the ends of its predecessors.
   void extend_over_blocks() {
+    std::vector<uint32_t> low = first_, high = first_;
     for (Block b : f_.layout) {
-      for (Value v : live_.live_in[b.index()]) extend(v, first_[b.index()]);
       for (const Edge& e : f_.successors(b)) {
-        for (Value v : live_.live_in[e.to.index()]) extend(v, last_[b.index()]);
+        uint32_t to = e.to.index();
+        low[to] = std::min(low[to], last_[b.index()]);
+        high[to] = std::max(high[to], last_[b.index()]);
+      }
+    }
+    for (Block b : f_.layout) {
+      for (Value v : live_.live_in[b.index()]) {
+        extend(v, low[b.index()]);
+        extend(v, high[b.index()]);
       }
     }
   }
@@ -107,7 +131,8 @@ class Lifetimes {
   const Function& f_;
   const Liveness& live_;
   std::vector<Interval> of_;
-  std::vector<bool> wanted_;
+  std::vector<uint8_t> wanted_;
+  std::vector<uint32_t> defined_;  // by value: position of its instruction, 0: none so far
   std::vector<uint32_t> first_, last_;
   uint32_t last_call_ = 0;  // position of the last call so far in the block; 0: none
 };

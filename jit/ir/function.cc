@@ -7,9 +7,14 @@ namespace uptier::jit {
 ValueList Function::make_list(std::span<const Value> from) {
   ValueList l{static_cast<uint32_t>(pool.size()), static_cast<uint32_t>(from.size()),
               static_cast<uint32_t>(from.size())};
-  // `from` may be a view into the pool, so it is copied before the pool grows.
-  std::vector<Value> copy(from.begin(), from.end());
-  pool.insert(pool.end(), copy.begin(), copy.end());
+  // `from` may be a view into the pool, which moves when it grows.
+  auto into = reinterpret_cast<uintptr_t>(from.data()) - reinterpret_cast<uintptr_t>(pool.data());
+  if (into >= pool.size() * sizeof(Value)) {
+    pool.insert(pool.end(), from.begin(), from.end());
+    return l;
+  }
+  pool.resize(pool.size() + from.size());
+  std::copy_n(pool.data() + into / sizeof(Value), from.size(), pool.data() + l.at);
   return l;
 }
 

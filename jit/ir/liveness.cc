@@ -5,49 +5,32 @@
 namespace uptier::jit {
 namespace {
 
-// Lists of uint32_t by key, in two arrays: filled in two equal passes (count, then place).
-class Buckets {
- public:
-  explicit Buckets(size_t keys) : start_(keys + 2) {}
-  void count(uint32_t key) { ++start_[key + 2]; }
-  void close() {
-    for (size_t i = 2; i < start_.size(); ++i) start_[i] += start_[i - 1];
-    items_.resize(start_.back());
-  }
-  void place(uint32_t key, uint32_t item) { items_[start_[key + 1]++] = item; }
-  std::span<const uint32_t> of(uint32_t key) const {
-    return {items_.data() + start_[key], start_[key + 1] - start_[key]};
-  }
-
- private:
-  std::vector<uint32_t> start_;
-  std::vector<uint32_t> items_;
-};
+// Sorts items by their keys, which are below `keys`, keeping the order of equal ones: the items of
+// key k end up from first[k] to first[k + 1].
+template <typename Item, typename Key, typename Out, typename Place>
+void sort_by_key(size_t keys, std::span<const Item> items, Key key, std::vector<uint32_t>& first,
+                 std::vector<Out>& out, Place value) {
+  first.assign(keys + 2, 0);
+  out.resize(items.size());
+  for (const Item& i : items) ++first[key(i) + 2];
+  for (size_t k = 2; k < first.size(); ++k) first[k] += first[k - 1];
+  for (const Item& i : items) out[first[key(i) + 1]++] = value(i);
+}
 
 class Walker {
  public:
   explicit Walker(const Function& f)
-      : f_(f),
-        def_block_(f.values.size()),
-        users_(f.values.size()),
-        preds_(f.blocks.size()),
-        last_(f.blocks.size(), UINT32_MAX) {
-    live_.live_in.resize(f.blocks.size());
-  }
+      : f_(f), def_block_(f.values.size()), last_(f.blocks.size(), UINT32_MAX) {}
 
   Liveness run() {
     find_definitions();
-    each_use([&](Value v, Block) { users_.count(v.index()); });
-    each_edge([&](Block, Block to) { preds_.count(to.index()); });
-    users_.close();
-    preds_.close();
-    each_use([&](Value v, Block b) { users_.place(v.index(), b.index()); });
-    each_edge([&](Block from, Block to) { preds_.place(to.index(), from.index()); });
+    find_uses();
+    find_predecessors();
     // By rising value index, so every set comes out sorted.
     for (uint32_t v = 0; v < f_.values.size(); ++v) {
-      for (uint32_t b : users_.of(v)) walk_up(Value(v), Block(b));
+      for (uint32_t u = first_user_[v]; u < first_user_[v + 1]; ++u) walk_up(Value(v), users_[u]);
     }
-    return std::move(live_);
+    return {ValueSets(f_.blocks.size(), found_)};
   }
 
  private:
@@ -60,11 +43,11 @@ class Walker {
     }
   }
 
-  // Visits the uses of values outside their own block; there they are always behind the definition.
-  template <typename Visit>
-  void each_use(Visit visit) {
+  // Finds the uses of values outside their own block; there they are always behind the definition.
+  void find_uses() {
+    std::vector<Use> uses;
     auto at = [&](Value v, Block b) {
-      if (def_block_[v.index()] != b) visit(v, b);
+      if (def_block_[v.index()] != b) uses.push_back({v.index(), b.index()});
     };
     for (Block b : f_.layout) {
       for (InstId i : f_.block(b).insts) {
@@ -74,41 +57,60 @@ class Walker {
         for (Value v : f_.list(e.args)) at(v, b);
       }
     }
+    sort_by_key(
+        f_.values.size(), std::span<const Use>(uses), [](const Use& u) { return u.value; },
+        first_user_, users_, [](const Use& u) { return u.block; });
   }
 
-  template <typename Visit>
-  void each_edge(Visit visit) {
+  void find_predecessors() {
+    std::vector<Step> steps;
     for (Block b : f_.layout) {
-      for (const Edge& e : f_.successors(b)) visit(b, e.to);
+      for (const Edge& e : f_.successors(b)) steps.push_back({b.index(), e.to.index()});
     }
+    sort_by_key(
+        f_.blocks.size(), std::span<const Step>(steps), [](const Step& s) { return s.to; },
+        first_pred_, preds_, [](const Step& s) { return s.from; });
   }
 
-  void walk_up(Value v, Block from) {
+  void walk_up(Value v, uint32_t from) {
     uint32_t definition = def_block_[v.index()].index();
     auto reach = [&](uint32_t b) {
       if (b == definition || last_[b] == v.index()) return;
       last_[b] = v.index();
-      live_.live_in[b].push_back(v);
+      found_.push_back({b, v});
       work_.push_back(b);
     };
-    reach(from.index());
+    reach(from);
     while (!work_.empty()) {
       uint32_t b = work_.back();
       work_.pop_back();
-      for (uint32_t p : preds_.of(b)) reach(p);
+      for (uint32_t p = first_pred_[b]; p < first_pred_[b + 1]; ++p) reach(preds_[p]);
     }
   }
 
+  struct Use {
+    uint32_t value, block;
+  };
+  struct Step {
+    uint32_t from, to;
+  };
+
   const Function& f_;
-  Liveness live_;
   std::vector<Block> def_block_;
-  Buckets users_;
-  Buckets preds_;
-  std::vector<uint32_t> last_;  // by block: the value last added to its set
+  std::vector<uint32_t> first_user_, users_;  // by value: the blocks that use it
+  std::vector<uint32_t> first_pred_, preds_;  // by block
+  std::vector<uint32_t> last_;                // by block: the value last added to its set
   std::vector<uint32_t> work_;
+  std::vector<ValueSets::Member> found_;
 };
 
 }  // namespace
+
+ValueSets::ValueSets(size_t blocks, std::span<const Member> members) {
+  sort_by_key(
+      blocks, members, [](const Member& m) { return m.block; }, first_, values_,
+      [](const Member& m) { return m.value; });
+}
 
 Liveness compute_liveness(const Function& f) { return Walker(f).run(); }
 

@@ -5,11 +5,6 @@
 namespace uptier {
 namespace {
 
-constexpr OpcodeInfo kTable[] = {
-#define X(id, name, text, shape, types, effects) {text, Shape::shape, types, effects},
-    UPTIER_OPCODES(X)
-#undef X
-};
 constexpr const char* kTraps[] = {
 #define X(id, name, text) text,
     UPTIER_TRAPS(X)
@@ -22,8 +17,6 @@ constexpr const char* kReasons[] = {
 };
 
 }  // namespace
-
-const OpcodeInfo& info(Opcode op) { return kTable[static_cast<unsigned>(op)]; }
 
 // A value outside its enum (a damaged file, broken IR) has the name "?".
 const char* trap_text(TrapCode code) {

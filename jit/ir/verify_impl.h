@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,7 @@ namespace uptier::jit {
 
 class Verifier {
  public:
-  Verifier(const Function& f, Stage stage, size_t limit)
-      : f_(f), stage_(stage), limit_(limit), printer_(f) {}
+  Verifier(const Function& f, Stage stage, size_t limit) : f_(f), stage_(stage), limit_(limit) {}
 
   std::vector<std::string> run();
 
@@ -31,6 +31,7 @@ class Verifier {
 
   // Types (verify_inst.cc).
   void check_inst(Block b, const Inst& i);
+  bool is_plain(const Inst& i) const;
   void check_shape_operands(Block b, const Inst& i);
   void check_address(Block b, const Inst& i, size_t first);
   void check_guard(Block b, const Inst& i);
@@ -50,6 +51,7 @@ class Verifier {
   void check_dominance();
   void check_observation(Block b);
   void check_guards(Block b);
+  bool numbers_fit() const;
   void check_numbers();
 
   bool full() const { return problems_.size() >= limit_; }
@@ -57,14 +59,17 @@ class Verifier {
   void report(Block b, const std::string& rule);
   void report(Block b, const Inst& i, const std::string& rule);
 
+  // Names values and blocks in reports; made for the first one.
+  const Printer& printer();
+
   const Function& f_;
   Stage stage_;
   size_t limit_;
-  Printer printer_;
+  std::optional<Printer> printer_;
   std::vector<std::string> problems_;
-  std::vector<bool> placed_;    // by instruction
-  std::vector<bool> laid_out_;  // by block
-  std::vector<bool> defined_;   // by value
+  std::vector<uint8_t> placed_;    // by instruction: 1 when it was seen
+  std::vector<uint8_t> laid_out_;  // by block
+  std::vector<uint8_t> defined_;   // by value
 };
 
 }  // namespace uptier::jit

@@ -19,11 +19,34 @@ constexpr size_t kAnyCount = SIZE_MAX;
 
 }  // namespace
 
+// Whether an instruction is one of those that only compute, and right in every way. Most are.
+bool Verifier::is_plain(const Inst& i) const {
+  if (i.flags != 0 || i.site != 0 || i.edge_count != 0 || i.body > f_.inlined.size()) return false;
+  auto args = f_.args(i);
+  auto takes = [&](size_t first, size_t count) {
+    if (args.size() != first + count) return false;
+    for (Value v : args.subspan(first)) {
+      if (f_.type_of(v) != i.type) return false;
+    }
+    return true;
+  };
+  switch (info(i.op).shape) {
+    case Shape::kConst: return args.empty() && clip(i.type, i.imm) == i.imm;
+    case Shape::kUnary:
+    case Shape::kTest: return takes(0, 1);
+    case Shape::kBinary:
+    case Shape::kCompare: return takes(0, 2);
+    case Shape::kSelect: return takes(1, 2) && f_.type_of(args[0]) == Type::kI32;
+    default: return false;
+  }
+}
+
 void Verifier::check_inst(Block b, const Inst& i) {
   if (!(info(i.op).types & mask_of(i.type))) {
     return report(b, i,
                   std::string("there is no ") + info(i.op).text + " of type " + type_name(i.type));
   }
+  if (is_plain(i)) return;
   check_shape_operands(b, i);
   check_immediates(b, i);
   check_flags(b, i);
@@ -225,7 +248,7 @@ void Verifier::check_edge_args(Block b, const Inst& i) {
     for (size_t n = 0; same && n < args.size(); ++n) {
       same = f_.type_of(args[n]) == f_.type_of(params[n]);
     }
-    if (!same) report(b, i, "the arguments do not fit the parameters of " + printer_.block(e.to));
+    if (!same) report(b, i, "the arguments do not fit the parameters of " + printer().block(e.to));
   }
 }
 

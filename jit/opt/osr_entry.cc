@@ -27,7 +27,7 @@ bool is_constant(const Function& f, Value v) {
 
 // A load of a place that never changes can be made again where its base lives: the passes then know
 // it for what it is. Returns the base, or none where the value has to be taken from its slot.
-Value invariant_base(const Function& f, Value v, const std::vector<Value>& lives) {
+Value invariant_base(const Function& f, Value v, std::span<const Value> lives) {
   InstId def = f.value(v).inst;
   if (!def.valid()) return Value::none();
   const Inst& i = f.inst(def);
@@ -110,7 +110,7 @@ Result<OsrFunction> enter_at_loop(const Function& original, LoopId loop, const L
   std::vector<Value> args;
   for (Value v : original.params(header)) args.push_back(take(v));
   std::vector<Redefinition> again;
-  const std::vector<Value>& lives = live.live_in[header.index()];
+  std::span<const Value> lives = live.live_in[header.index()];
   auto make_again = [&](Value v, ValueList operands) {
     Inst i = original.inst(original.value(v).inst);
     i.args = operands;

@@ -5,6 +5,7 @@
 // Operands carry their locations afterwards; what has to happen between instructions is in `moves`.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -43,12 +44,20 @@ struct PieceList {
   std::vector<Piece> pieces;  // piece v is the first part of vreg v; from == to: never live
 
   // Returns the part of `v` that is live at or around a position: the last that begins at or
-  // before.
+  // before, or the first. Cost: logarithmic in the number of parts.
   uint32_t at(uint32_t v, uint32_t pos) const {
-    uint32_t p = v;
-    while (pieces[p].next != UINT32_MAX && pieces[pieces[p].next].from <= pos) p = pieces[p].next;
-    return p;
+    if (pieces[v].next == UINT32_MAX) return v;
+    const auto& parts = orders_[order_of_[v]];
+    auto begins_after = [&](uint32_t at, uint32_t p) { return at < pieces[p].from; };
+    return *(std::upper_bound(parts.begin() + 1, parts.end(), pos, begins_after) - 1);
   }
+
+  // Puts a part behind part `p` of the same vreg.
+  void add_behind(uint32_t p, const Piece& part);
+
+ private:
+  std::vector<uint32_t> order_of_;             // by vreg, when it has several parts: in `orders_`
+  std::vector<std::vector<uint32_t>> orders_;  // parts of a vreg, by position
 };
 
 // Gives every part of every vreg a register or a slot. See linear_scan.cc.

@@ -5,6 +5,21 @@
 
 namespace uptier::jit::x64 {
 
+void PieceList::add_behind(uint32_t p, const Piece& part) {
+  auto id = static_cast<uint32_t>(pieces.size());
+  if (order_of_.size() <= part.vreg) order_of_.resize(part.vreg + 1);
+  if (pieces[part.vreg].next == UINT32_MAX) {
+    order_of_[part.vreg] = static_cast<uint32_t>(orders_.size());
+    orders_.push_back({part.vreg});
+  }
+  auto& parts = orders_[order_of_[part.vreg]];
+  auto begins_after = [&](uint32_t at, uint32_t q) { return at < pieces[q].from; };
+  parts.insert(std::upper_bound(parts.begin(), parts.end(), part.from, begins_after), id);
+  pieces.push_back(part);
+  pieces.back().next = pieces[p].next;
+  pieces[p].next = id;
+}
+
 // Splits at a position inside the part. Returns the rest, which has no location yet.
 uint32_t LinearScan::split(uint32_t p, uint32_t pos) {
   Piece rest = pieces_[p];
@@ -18,13 +33,12 @@ uint32_t LinearScan::split(uint32_t p, uint32_t pos) {
   rest.uses_at = static_cast<uint32_t>(use - live_.uses.begin());
   rest.at = Location();
   auto id = static_cast<uint32_t>(pieces_.size());
+  list_.add_behind(p, rest);
   Piece& head = pieces_[p];
-  head.next = id;
   head.uses_end = rest.uses_at;
   bool inside = it->from < pos;
   head.ranges_end = rest.ranges_at + (inside ? 1 : 0);
   head.to = inside ? pos : live_.ranges[head.ranges_end - 1].to;
-  pieces_.push_back(rest);
   cursor_.push_back(rest.ranges_at);
   return id;
 }

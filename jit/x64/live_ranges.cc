@@ -14,7 +14,7 @@ class RangeFinder {
     size_t blocks = m_.blocks.size();
     into_.assign(blocks, UINT32_MAX);
     out_of_.assign(blocks, UINT32_MAX);
-    live_.live_in.resize(blocks);
+    collect_predecessors();
     auto vregs = static_cast<uint32_t>(m_.vregs.size());
     live_.ranges_at.reserve(vregs + 1);
     for (uint32_t v = 0; v < vregs; ++v) {
@@ -101,6 +101,15 @@ class RangeFinder {
     });
   }
 
+  // Side by side, because the search goes through them for every vreg.
+  void collect_predecessors() {
+    for (const MBlock& b : m_.blocks) {
+      preds_at_.push_back(static_cast<uint32_t>(preds_.size()));
+      preds_.insert(preds_.end(), b.preds.begin(), b.preds.end());
+    }
+    preds_at_.push_back(static_cast<uint32_t>(preds_.size()));
+  }
+
   void find(uint32_t v) {
     uint32_t first = live_.uses_at[v], last = live_.uses_at[v + 1];
     if (first == last) return;
@@ -149,8 +158,8 @@ class RangeFinder {
       uint32_t b = work_.back();
       work_.pop_back();
       blocks_.push_back(b);
-      live_.live_in[b].push_back(v);
-      for (uint32_t p : m_.blocks[b].preds) {
+      for (uint32_t k = preds_at_[b]; k < preds_at_[b + 1]; ++k) {
+        uint32_t p = preds_[k];
         out_of_[p] = v;
         if (p == def || into_[p] == v) continue;
         into_[p] = v;
@@ -161,9 +170,10 @@ class RangeFinder {
 
   const MachineFunction& m_;
   LiveRanges live_;
-  std::vector<Site> sites_;       // beside live_.uses
-  std::vector<uint32_t> into_;    // by block: the last vreg found live into it
-  std::vector<uint32_t> out_of_;  // by block: the last vreg found live out of it
+  std::vector<Site> sites_;                 // beside live_.uses
+  std::vector<uint32_t> preds_at_, preds_;  // by block
+  std::vector<uint32_t> into_;              // by block: the last vreg found live into it
+  std::vector<uint32_t> out_of_;            // by block: the last vreg found live out of it
   std::vector<uint32_t>
       blocks_;  // of the vreg at hand: the definition's, then those it is live into
   std::vector<uint32_t> work_;

@@ -2,7 +2,8 @@
 //
 // Positions are those of machine.h. A vreg's ranges are sorted and disjoint: from its definition
 // (or the start of a block it is live into) to its last use there, or to the end of the block.
-// Found by walking from the uses up to the definition; the cost is the size of the answer.
+// Found by walking from the uses up to the definition; the cost is the number of blocks that
+// vregs live in.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,6 @@ struct LiveRanges {
   std::vector<uint32_t> ranges_at;  // by vreg: first range; one more entry at the end
   std::vector<UsePoint> uses;       // by vreg, sorted by position
   std::vector<uint32_t> uses_at;
-  std::vector<std::vector<uint32_t>> live_in;  // by block: vregs, sorted, without parameters
 
   std::span<const Range> ranges_of(uint32_t v) const {
     return {ranges.data() + ranges_at[v], ranges_at[v + 1] - ranges_at[v]};

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "jit/x64/allocation.h"
+#include "jit/x64/edge_changes.h"
 
 namespace uptier::jit::x64 {
 namespace {
@@ -21,11 +22,11 @@ class MovePlacer {
       std::fill(block_of_.begin() + m.blocks[b].begin, block_of_.begin() + m.blocks[b].end, b);
     }
     stores_at_def_.resize(m.vregs.size());
-    index_parts();
   }
 
   std::vector<Move> run() {
     for (uint32_t v = 0; v < m_.vregs.size(); ++v) find_between(v);
+    changes_ = find_edge_changes(m_, live_, list_);
     for (uint32_t b = 0; b < m_.blocks.size(); ++b) resolve_edges(b);
     find_stored();
     choose_stores();
@@ -44,26 +45,7 @@ class MovePlacer {
   }
 
  private:
-  // Lists the parts of split vregs side by side, for binary search.
-  void index_parts() {
-    parts_at_.resize(m_.vregs.size() + 1);
-    for (uint32_t v = 0; v < m_.vregs.size(); ++v) {
-      parts_at_[v] = static_cast<uint32_t>(parts_.size());
-      if (list_.pieces[v].next == UINT32_MAX) continue;
-      for (uint32_t p = v; p != UINT32_MAX; p = list_.pieces[p].next) parts_.push_back(p);
-    }
-    parts_at_.back() = static_cast<uint32_t>(parts_.size());
-  }
-
-  bool is_split(uint32_t v) const { return parts_at_[v] != parts_at_[v + 1]; }
-
-  // Returns the part of a vreg at a position at which it is live.
-  uint32_t part_at(uint32_t v, uint32_t pos) const {
-    if (!is_split(v)) return v;
-    auto first = parts_.begin() + parts_at_[v], last = parts_.begin() + parts_at_[v + 1];
-    auto begins_after = [&](uint32_t at, uint32_t p) { return at < list_.pieces[p].from; };
-    return *(std::upper_bound(first + 1, last, pos, begins_after) - 1);
-  }
+  bool is_split(uint32_t v) const { return list_.pieces[v].next != UINT32_MAX; }
 
   bool is_block_start(uint32_t pos) const { return m_.blocks[block_of_[pos / 2]].begin * 2 == pos; }
 
@@ -173,20 +155,20 @@ class MovePlacer {
     const MInst& t = m_.terminator(block);
     bool alone = t.edge_count == 1;
     last_to_.clear();
-    for (const MEdge& e : m_.edges_of(t)) {
-      const MBlock& to = m_.blocks[e.to];
+    auto edges = m_.edges_of(t);
+    for (uint32_t k = 0; k < edges.size(); ++k) {
+      const MBlock& to = m_.blocks[edges[k].to];
       // Equal edges of a switch share their target: once is enough.
-      if (std::find(last_to_.begin(), last_to_.end(), e.to) != last_to_.end()) continue;
-      if (t.edge_count > 1) last_to_.push_back(e.to);
+      if (std::find(last_to_.begin(), last_to_.end(), edges[k].to) != last_to_.end()) continue;
+      if (t.edge_count > 1) last_to_.push_back(edges[k].to);
       uint32_t gap = alone ? block.end - 1 : to.begin;
-      for (uint32_t v : live_.live_in[e.to]) {
-        if (!is_split(v)) continue;
-        uint32_t before = part_at(v, 2 * block.end - 1), after = part_at(v, 2 * to.begin);
-        if (before == after) continue;
-        float frequency = std::min(block.frequency, to.frequency);
-        transitions_.push_back({before, after, gap, kOnEdge, frequency});
+      float frequency = std::min(block.frequency, to.frequency);
+      for (; next_change_ < changes_.size(); ++next_change_) {
+        const EdgeChange& c = changes_[next_change_];
+        if (c.block != b || c.edge != k) break;
+        transitions_.push_back({c.before, c.after, gap, kOnEdge, frequency});
       }
-      pass_params(block, e, gap);
+      pass_params(block, edges[k], gap);
     }
   }
 
@@ -216,8 +198,8 @@ class MovePlacer {
   std::vector<bool> stores_at_def_;
   std::vector<bool> stored_;  // by part: whoever comes here has the value in its slot too
   std::vector<Transition> transitions_;
-  std::vector<uint32_t> parts_at_;  // by vreg: its first entry in `parts_`; no entries: not split
-  std::vector<uint32_t> parts_;
+  std::vector<EdgeChange> changes_;
+  size_t next_change_ = 0;
   std::vector<Move> moves_;
   std::vector<uint32_t> last_to_;
 };

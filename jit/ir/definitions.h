@@ -1,0 +1,79 @@
+// Definitions: which value a Variable has at the end of a block, as far as a builder knows.
+//
+// Most questions are about the block that a Variable was last defined or looked up in, so that
+// answer lies beside the Variable. It moves to one flat hash table when another block takes its
+// place: no allocation an entry, and nothing to free one by one.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "uptier/ids.h"
+
+namespace uptier {
+
+class Definitions {
+ public:
+  // Takes the next Variable; they come in the order of their indices.
+  void declare() { last_.emplace_back(); }
+
+  // Returns the value at the end of `b`, null when it is not known; valid up to the next set().
+  const Value* find(Variable x, Block b) const {
+    const Entry& last = last_[x.index()];
+    if (last.block == b) return &last.value;
+    if (table_.empty()) return nullptr;
+    const Cell& c = table_[place(key(x, b))];
+    return c.key == kFree ? nullptr : &c.value;
+  }
+
+  void set(Variable x, Block b, Value v) {
+    Entry& last = last_[x.index()];
+    if (last.block != b && last.block.valid()) keep(key(x, last.block), last.value);
+    last = {b, v};
+  }
+
+ private:
+  struct Entry {
+    Block block;
+    Value value;
+  };
+  struct Cell {
+    uint64_t key = kFree;
+    Value value;
+  };
+  static constexpr uint64_t kFree = UINT64_MAX;
+  static constexpr unsigned kFirstBits = 7;
+
+  static uint64_t key(Variable x, Block b) { return uint64_t{x.index()} << 32 | b.index(); }
+
+  // Returns the cell of a key, or the free cell where it belongs. At most half of them are taken.
+  size_t place(uint64_t key) const {
+    size_t mask = table_.size() - 1;
+    size_t at = (key * 0x9e3779b97f4a7c15ull) >> (64 - bits_);  // Fibonacci hashing
+    while (table_[at].key != key && table_[at].key != kFree) at = (at + 1) & mask;
+    return at;
+  }
+
+  void keep(uint64_t key, Value v) {
+    if (2 * taken_ >= table_.size()) grow();
+    Cell& c = table_[place(key)];
+    taken_ += c.key == kFree;
+    c = {key, v};
+  }
+
+  void grow() {
+    std::vector<Cell> old = std::move(table_);
+    bits_ = old.empty() ? kFirstBits : bits_ + 1;
+    table_.assign(size_t{1} << bits_, {});
+    for (const Cell& c : old) {
+      if (c.key != kFree) table_[place(c.key)] = c;
+    }
+  }
+
+  std::vector<Entry> last_;  // by Variable
+  std::vector<Cell> table_;
+  unsigned bits_ = 0;
+  size_t taken_ = 0;
+};
+
+}  // namespace uptier
