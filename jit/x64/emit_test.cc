@@ -83,9 +83,7 @@ void Emitter::test(const MInst& i) {
 }
 
 void Emitter::overflow_test(const MInst& i) {
-  AluOp op = i.test == Test::kAdd   ? AluOp::kAdd
-             : i.test == Test::kSub ? AluOp::kSub
-                                    : AluOp::kMul;
+  AluOp op = i.test == Test::kAdd ? AluOp::kAdd : i.test == Test::kSub ? AluOp::kSub : AluOp::kMul;
   Gp d = gp(x86::r11, i.width == 8);
   copy(d, i, i.a, i.width);
   if (i.form == Form::kRI) return alu_op(op, d, static_cast<int32_t>(i.imm));
