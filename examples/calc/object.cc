@@ -7,17 +7,28 @@
 
 namespace calc {
 
-// Pages are taken when they are touched, so a large limit costs nothing by itself.
 Heap::Heap(size_t limit_bytes) : limit_(limit_bytes) {
   void* p = mmap(nullptr, limit_, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) p = nullptr, limit_ = 0;
-  base_ = next_ = static_cast<char*>(p);
+  base_ = next_ = ready_ = static_cast<char*>(p);
   end_ = base_ + limit_;
 }
 
 Heap::~Heap() {
   if (limit_ != 0) munmap(base_, limit_);
+}
+
+// Pages are taken as they are used, so a large limit costs nothing by itself; many at a time, which
+// costs less than a fault for each.
+void Heap::prepare() {
+  constexpr ptrdiff_t kAtATime = 1 << 20;
+  ptrdiff_t size = std::min(std::max(next_ - ready_, kAtATime), end_ - ready_);
+#ifdef MADV_POPULATE_WRITE
+  madvise(ready_, static_cast<size_t>(size) & ~size_t{4095}, MADV_POPULATE_WRITE);
+#endif
+  ready_ += size & ~ptrdiff_t{4095};
+  if (ready_ < next_) ready_ = end_;
 }
 
 String* Heap::concat(std::string_view a, std::string_view b) {

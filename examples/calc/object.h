@@ -119,6 +119,7 @@ class Heap {
     if (bytes > static_cast<size_t>(end_ - next_)) return nullptr;
     char* p = next_;
     next_ += bytes;
+    if (next_ > ready_) prepare();
     return p;
   }
   size_t limit() const { return limit_; }
@@ -136,10 +137,11 @@ class Heap {
   Shape empty_record{kRecord};
 
  private:
+  void prepare();
   bool grow(Val*& data, uint32_t& capacity, uint32_t wanted);
 
   size_t limit_;
-  char *base_, *next_, *end_;
+  char *base_, *next_, *ready_, *end_;
   std::map<std::string, String*, std::less<>> interned_;
 };
 
