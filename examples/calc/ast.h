@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
-#include "bytecode.h"
 #include "lexer.h"
+#include "vm.h"
 
 namespace calc {
 
@@ -97,30 +97,6 @@ struct Program {
   std::vector<std::unique_ptr<Variable>> variables;
   int globals = 0;
   std::string error;  // what is wrong, with its line; empty if nothing
-};
-
-// The functions that the language brings along, by index.
-struct BuiltinInfo {
-  std::string_view name;
-  int arguments;
-};
-extern const std::vector<BuiltinInfo> kBuiltins;
-enum BuiltinId : uint8_t {
-  kPrint,
-  kLen,
-  kPush,
-  kPop,
-  kMakeArray,
-  kSqrt,
-  kFloor,
-  kClock,
-  kStr,
-  kNum,
-  kFixed,
-  kByte,
-  kSub,
-  kJoin,
-  kArg,
 };
 
 Program parse(std::string_view source);

@@ -10,9 +10,6 @@
 #pragma once
 
 #include <atomic>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "object.h"
 
@@ -20,49 +17,66 @@ namespace calc {
 
 inline constexpr uint32_t kMaxParams = 6;
 
+// Each with the registers that it reads and writes: a, b, c; x is the one after a; * are c of them
+// from b on, & c of them from a on, + one more than those; ^ the cells that a closure captures.
 // clang-format off
-#define CALC_OPCODES(X)                                                                            \
-  X(kMove)        /* a = b */                                                                      \
-  X(kConst)       /* a = k[d] */                                                                   \
-  X(kGetGlobal)   /* a = global d */                                                               \
-  X(kSetGlobal)   /* global d = a */                                                               \
-  X(kGetCapture)  /* a = *capture d */                                                             \
-  X(kSetCapture)  /* *capture d = a */                                                             \
-  X(kNewCell)     /* a = cell of a */                                                              \
-  X(kGetCell)     /* a = *b */                                                                     \
-  X(kSetCell)     /* *a = b */                                                                     \
-  X(kAdd) X(kSub) X(kMul) X(kDiv) X(kFloorDiv) X(kMod)                     /* a = b op c */        \
-  X(kAddK) X(kSubK) X(kMulK) X(kDivK) X(kFloorDivK) X(kModK)               /* a = b op k[d] */     \
-  X(kNeg) X(kNot)                                                          /* a = op b */          \
-  X(kLess) X(kLessEqual) X(kEqual) X(kNotEqual)                            /* a = b op c */        \
-  X(kJump)        /* to d */                                                                       \
-  X(kJumpIf) X(kJumpUnless)                                                /* to d by a */         \
-  X(kJumpLess) X(kJumpLessEqual) X(kJumpEqual)                             /* to d if a op b */    \
-  X(kJumpNotLess) X(kJumpNotLessEqual) X(kJumpNotEqual)                    /* to d if not */       \
-  X(kJumpLessK) X(kJumpLessEqualK) X(kJumpGreaterK) X(kJumpGreaterEqualK)  /* a op k[b | c<<8] */  \
-  X(kJumpEqualK)                                                                                   \
-  X(kJumpNotLessK) X(kJumpNotLessEqualK) X(kJumpNotGreaterK) X(kJumpNotGreaterEqualK)              \
-  X(kJumpNotEqualK)                                                                                \
-  X(kLoop)        /* to d, a loop's header */                                                      \
-  X(kForPrepare)  /* a, a+1: ints; to d unless a < a+1 */                                          \
-  X(kForLoop)     /* ++a; to d, a loop's header, if a < a+1 */                                     \
-  X(kGetField)    /* a = b.cache[d] */                                                             \
-  X(kSetField)    /* a.cache[d] = b */                                                             \
-  X(kGetIndex)    /* a = b[c] */                                                                   \
-  X(kSetIndex)    /* a[b] = c */                                                                   \
-  X(kNewArray)    /* a = [b, b+1, ... c of them] */                                                \
-  X(kNewRecord)   /* a = record of literal d with fields b, b+1, ... */                            \
-  X(kClosure)     /* a = closure of function d */                                                  \
-  X(kCall)        /* a = a(a+1, ... c of them); d: its cache */                                                  \
-  X(kBuiltin)     /* a = builtin b (a, a+1, ... c of them) */                                      \
-  X(kReturn)      /* a */
+#define CALC_ARITHMETIC(X) X(Add) X(Sub) X(Mul) X(Div) X(FloorDiv) X(Mod)
+#define CALC_COMPARISONS(X) X(Less) X(LessEqual) X(Greater) X(GreaterEqual) X(Equal)
+#define CALC_OPCODES                                                                            \
+  CALC_X(kMove, "b", "a")         /* a = b */                                                           \
+  CALC_X(kConst, "", "a")         /* a = k[d] */                                                        \
+  CALC_X(kGetGlobal, "", "a")     /* a = global d */                                                    \
+  CALC_X(kSetGlobal, "a", "")     /* global d = a */                                                    \
+  CALC_X(kGetCapture, "", "a")    /* a = *capture d */                                                  \
+  CALC_X(kSetCapture, "a", "")    /* *capture d = a */                                                  \
+  CALC_X(kNewCell, "a", "a")      /* a = cell of a */                                                   \
+  CALC_X(kGetCell, "b", "a")      /* a = *b */                                                          \
+  CALC_X(kSetCell, "ab", "")      /* *a = b */                                                          \
+  CALC_ARITHMETIC(CALC_BC)   /* a = b op c */                                                      \
+  CALC_ARITHMETIC(CALC_BK)   /* a = b op k[d] */                                                   \
+  CALC_X(kNeg, "b", "a") CALC_X(kNot, "b", "a")                                                              \
+  CALC_COMPARISONS(CALC_BC)                                                                        \
+  CALC_X(kJump, "", "")           /* to d */                                                            \
+  CALC_X(kJumpIf, "a", "") CALC_X(kJumpUnless, "a", "")                                                      \
+  CALC_COMPARISONS(CALC_JUMP)     /* to d if a op b */                                             \
+  CALC_COMPARISONS(CALC_JUMPNOT)  /* to d if not */                                                \
+  CALC_COMPARISONS(CALC_JUMPK)    /* a op k[b | c << 8] */                                         \
+  CALC_COMPARISONS(CALC_JUMPNOTK)                                                                  \
+  CALC_X(kLoop, "", "")           /* to d, a loop's header */                                           \
+  CALC_X(kForPrepare, "ax", "ax") /* makes a, a+1 ints; to d unless a < a+1 */                          \
+  CALC_X(kForLoop, "ax", "a")     /* ++a; to d, a loop's header, if a < a+1 */                          \
+  CALC_X(kGetField, "b", "a")     /* a = b.cache[d] */                                                  \
+  CALC_X(kSetField, "ab", "")     /* a.cache[d] = b */                                                  \
+  CALC_X(kGetIndex, "bc", "a")    /* a = b[c] */                                                        \
+  CALC_X(kSetIndex, "abc", "")    /* a[b] = c */                                                        \
+  CALC_X(kNewArray, "*", "a")     /* a = [b, b+1, ... c of them] */                                     \
+  CALC_X(kNewRecord, "*", "a")    /* a = record of literal d with fields b, b+1, ... */                 \
+  CALC_X(kClosure, "^", "a")      /* a = closure of function d */                                       \
+  CALC_X(kCall, "+", "a")         /* a = a(a+1, ... c of them); d: its cache */                         \
+  CALC_X(kBuiltin, "&", "a")      /* a = builtin b (a, a+1, ... c of them); d: as it likes */           \
+  CALC_X(kReturn, "a", "")
+#define CALC_BC(name) CALC_X(k##name, "bc", "a")
+#define CALC_BK(name) CALC_X(k##name##K, "b", "a")
+#define CALC_JUMP(name) CALC_X(kJump##name, "ab", "")
+#define CALC_JUMPNOT(name) CALC_X(kJumpNot##name, "ab", "")
+#define CALC_JUMPK(name) CALC_X(kJump##name##K, "a", "")
+#define CALC_JUMPNOTK(name) CALC_X(kJumpNot##name##K, "a", "")
+
+#define CALC_X(id, reads, writes) id,
+enum class Op : uint8_t { CALC_OPCODES };
+#undef CALC_X
 // clang-format on
 
-enum class Op : uint8_t {
-#define X(id) id,
-  CALC_OPCODES(X)
-#undef X
-};
+constexpr Op operator+(Op op, int n) { return static_cast<Op>(static_cast<int>(op) + n); }
+constexpr int operator-(Op a, Op b) { return static_cast<int>(a) - static_cast<int>(b); }
+inline constexpr int kComparisons = Op::kJumpNotLess - Op::kJumpLess;
+
+// a op b without what the instruction does with it: an Op from kAdd or from kLess on.
+inline Op operation(Op op) {
+  if (op >= Op::kAddK && op <= Op::kModK) return Op::kAdd + (op - Op::kAddK);
+  if (op < Op::kJumpLess || op > Op::kJumpNotEqualK) return op;
+  return Op::kLess + (op - Op::kJumpLess) % kComparisons;
+}
 
 struct Instr {
   Op op;
@@ -76,6 +90,7 @@ struct Instr {
 inline constexpr uint16_t kOverflow = 256;   // ints whose result was none
 inline constexpr uint16_t kReached = 512;    // it ran
 inline constexpr uint16_t kStranger = 1024;  // a value that the place is not fast for
+inline constexpr uint16_t kNoHoist = 2048;   // a loop's header where a guard for its body failed
 
 // The shapes that a field access met, and where the field was.
 struct FieldCache {
@@ -94,7 +109,7 @@ struct FieldCache {
 
 // The functions that a call met.
 struct CallCache {
-  std::atomic<struct Proto*> first = nullptr;
+  std::atomic<Proto*> first = nullptr;
   std::atomic<bool> many = false;
 };
 

@@ -12,6 +12,11 @@ namespace {
 
 constexpr uint32_t kMaxRegisters = 250;
 
+const std::map<std::string, Op> kOperators = {
+    {"+", Op::kAdd},     {"-", Op::kSub},    {"*", Op::kMul},           {"/", Op::kDiv},
+    {"%", Op::kMod},     {"<", Op::kLess},   {"<=", Op::kLessEqual},    {"//", Op::kFloorDiv},
+    {">", Op::kGreater}, {"==", Op::kEqual}, {">=", Op::kGreaterEqual}, {"!=", Op::kEqual}};
+
 class FunctionCompiler {
  public:
   FunctionCompiler(Heap& heap, Code& code, std::map<const FunctionNode*, uint32_t>& indices)
@@ -31,7 +36,7 @@ class FunctionCompiler {
       if (v->captured) emit(Op::kNewCell, v->index);
     }
     statement(*f.body);
-    emit(Op::kReturn, constant(allocate(), heap_.nil()));
+    emit(Op::kReturn, constant(allocate(), kNilVal));
     p.end = here();
     p.registers = most_;
     // A captured variable's register may be known only now.
@@ -86,9 +91,9 @@ class FunctionCompiler {
     switch (n.kind) {
       case NodeKind::kNumber: return constant(target(wanted), number_value(n));
       case NodeKind::kString: return constant(target(wanted), of_object(heap_.intern(n.text)));
-      case NodeKind::kNil: return constant(target(wanted), heap_.nil());
-      case NodeKind::kTrue: return constant(target(wanted), heap_.boolean(true));
-      case NodeKind::kFalse: return constant(target(wanted), heap_.boolean(false));
+      case NodeKind::kNil: return constant(target(wanted), kNilVal);
+      case NodeKind::kTrue: return constant(target(wanted), kTrueVal);
+      case NodeKind::kFalse: return constant(target(wanted), kFalseVal);
       case NodeKind::kLocal: return local(*n.variable, wanted);
       case NodeKind::kGlobal: return out(Op::kGetGlobal, wanted, n.variable->index);
       case NodeKind::kCapture: return out(Op::kGetCapture, wanted, static_cast<int>(n.number));
@@ -134,30 +139,24 @@ class FunctionCompiler {
     return a;
   }
   int binary(const Node& n, int wanted) {
-    static const std::map<std::string, Op> kOps = {
-        {"+", Op::kAdd},  {"-", Op::kSub},    {"*", Op::kMul},        {"/", Op::kDiv},
-        {"%", Op::kMod},  {"<", Op::kLess},   {"<=", Op::kLessEqual}, {"//", Op::kFloorDiv},
-        {">", Op::kLess}, {"==", Op::kEqual}, {">=", Op::kLessEqual}, {"!=", Op::kNotEqual}};
-    Op op = kOps.at(n.text);
+    Op op = kOperators.at(n.text);
     bool arithmetic = op <= Op::kMod;
     const Node *left = n.kids[0].get(), *right = n.kids[1].get();
     bool commutes = op == Op::kAdd || op == Op::kMul;
     if (commutes && left->kind == NodeKind::kNumber) std::swap(left, right);
     uint32_t keep = next_;
     int b = expression(*left);
-    if (arithmetic && right->kind == NodeKind::kNumber) {
-      next_ = keep;
-      int a = target(wanted);
-      int k_form = static_cast<int>(op) - static_cast<int>(Op::kAdd) + static_cast<int>(Op::kAddK);
-      emit(static_cast<Op>(k_form), a, b, 0, add_constant(number_value(*right)));
-      return a;
-    }
-    int c = expression(*right);
+    bool k_form = arithmetic && right->kind == NodeKind::kNumber;
+    int c = k_form ? 0 : expression(*right);
     next_ = keep;
-    if (n.text[0] == '>') std::swap(b, c);
     int a = target(wanted);
     line_ = n.line;
-    emit(op, a, b, c);
+    if (k_form) {
+      emit(op + (Op::kAddK - Op::kAdd), a, b, 0, add_constant(number_value(*right)));
+    } else {
+      emit(op, a, b, c);
+    }
+    if (n.text == "!=") emit(Op::kNot, a, a);
     return a;
   }
   int logic(const Node& n, int wanted) {
@@ -192,6 +191,9 @@ class FunctionCompiler {
     if (n.kind == NodeKind::kCall) {
       code_.calls.push_back(std::make_unique<CallCache>());
       emit(Op::kCall, first, 0, count - 1, static_cast<int64_t>(code_.calls.size()) - 1);
+    } else if (static_cast<int>(n.number) == kPrint) {
+      for (int k = 0; k < count; ++k) emit(Op::kBuiltin, first + k, kPrint, 1, k + 1 == count);
+      if (count == 0) constant(first, kNilVal);
     } else {
       emit(Op::kBuiltin, first, static_cast<int>(n.number), count);
     }
@@ -221,8 +223,7 @@ class FunctionCompiler {
       jump_if(*n.kids[1], sense, to);
       return land(over);
     }
-    bool compares = n.kind == NodeKind::kBinary &&
-                    (n.text[0] == '<' || n.text[0] == '>' || n.text == "==" || n.text == "!=");
+    bool compares = n.kind == NodeKind::kBinary && kOperators.at(n.text) >= Op::kLess;
     if (compares) return compare(n, sense, to);
     uint32_t keep = next_;
     int a = expression(n);
@@ -235,25 +236,12 @@ class FunctionCompiler {
     int a = expression(*n.kids[0]);
     int64_t k = right.kind == NodeKind::kNumber ? add_constant(number_value(right)) : 65536;
     if (n.text == "!=") sense = !sense;
-    bool equal = n.text[0] == '=' || n.text[0] == '!';
-    bool or_equal = n.text.size() == 2;
-    bool greater = n.text[0] == '>';
-    if (k < 65536) {
-      next_ = keep;
-      int op = static_cast<int>(sense ? Op::kJumpLessK : Op::kJumpNotLessK);
-      op += equal ? 4 : (greater ? 2 : 0) + (or_equal ? 1 : 0);
-      line_ = n.line;
-      to.push_back(
-          emit(static_cast<Op>(op), a, static_cast<int>(k & 255), static_cast<int>(k >> 8)));
-      return;
-    }
-    int b = expression(right);
+    Op op = (sense ? Op::kJumpLess : Op::kJumpNotLess) + (kOperators.at(n.text) - Op::kLess);
+    int b = k < 65536 ? static_cast<int>(k & 255) : expression(right);
+    int c = k < 65536 ? static_cast<int>(k >> 8) : 0;
     next_ = keep;
-    if (greater) std::swap(a, b);
-    int op = static_cast<int>(sense ? Op::kJumpLess : Op::kJumpNotLess);
-    op += equal ? 2 : or_equal ? 1 : 0;
     line_ = n.line;
-    to.push_back(emit(static_cast<Op>(op), a, b));
+    to.push_back(emit(k < 65536 ? op + (Op::kJumpLessK - Op::kJumpLess) : op, a, b, c));
   }
 
   // ---- Statements
@@ -271,8 +259,7 @@ class FunctionCompiler {
       case NodeKind::kWhile: while_loop(n); break;
       case NodeKind::kFor: for_loop(n); break;
       case NodeKind::kReturn:
-        emit(Op::kReturn,
-             n.kids.empty() ? constant(allocate(), heap_.nil()) : expression(*n.kids[0]));
+        emit(Op::kReturn, n.kids.empty() ? constant(allocate(), kNilVal) : expression(*n.kids[0]));
         break;
       case NodeKind::kBreak: breaks_.push_back(emit(Op::kJump)); break;
       case NodeKind::kContinue: continues_.push_back(emit(Op::kJump)); break;
@@ -291,7 +278,7 @@ class FunctionCompiler {
     }
     int a = v->index = allocate();  // until the block ends
     bool recursive = v->captured && n.kids[0]->kind == NodeKind::kFunction;
-    if (recursive) emit(Op::kNewCell, constant(a, heap_.nil()));
+    if (recursive) emit(Op::kNewCell, constant(a, kNilVal));
     if (!recursive) {
       expression(*n.kids[0], a);
       if (v->captured) emit(Op::kNewCell, a);

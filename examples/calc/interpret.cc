@@ -1,7 +1,6 @@
 #include "interpret.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace calc {
 namespace {
@@ -15,81 +14,58 @@ FAST bool on_doubles(Val a, Val b, Val& to, F f) {
   if (!is_number(a) || !is_number(b)) return false;
   return to = of_double(f(number(a), number(b))), true;
 }
-FAST bool add(Val a, Val b, Val& to) {
-  int32_t sum;
-  if (both_int(a, b)) {
-    if (__builtin_add_overflow(as_int(a), as_int(b), &sum)) return false;
-    return to = of_int(sum), true;
+// A sum, difference or product: of ints unless that overflows.
+#define CHECKED(name, builtin, op, minus_zero)                                \
+  FAST bool name(Val a, Val b, Val& to) {                                     \
+    int32_t result;                                                           \
+    if (!both_int(a, b)) {                                                    \
+      return on_doubles(a, b, to, [](double x, double y) { return x op y; }); \
+    }                                                                         \
+    if (builtin(as_int(a), as_int(b), &result) || (minus_zero)) return false; \
+    return to = of_int(result), true;                                         \
   }
-  return on_doubles(a, b, to, [](double x, double y) { return x + y; });
-}
-FAST bool sub(Val a, Val b, Val& to) {
-  int32_t difference;
-  if (both_int(a, b)) {
-    if (__builtin_sub_overflow(as_int(a), as_int(b), &difference)) return false;
-    return to = of_int(difference), true;
-  }
-  return on_doubles(a, b, to, [](double x, double y) { return x - y; });
-}
-// No int is minus zero.
-FAST bool mul(Val a, Val b, Val& to) {
-  int32_t product;
-  if (both_int(a, b)) {
-    if (__builtin_mul_overflow(as_int(a), as_int(b), &product)) return false;
-    if (product == 0 && (as_int(a) | as_int(b)) < 0) return false;
-    return to = of_int(product), true;
-  }
-  return on_doubles(a, b, to, [](double x, double y) { return x * y; });
-}
+CHECKED(add, __builtin_add_overflow, +, false)
+CHECKED(sub, __builtin_sub_overflow, -, false)
+CHECKED(mul, __builtin_mul_overflow, *, result == 0 && (as_int(a) | as_int(b)) < 0)
 FAST bool div(Val a, Val b, Val& to) {
   return on_doubles(a, b, to, [](double x, double y) { return x / y; });
 }
+// For such ints, what the machine does rounds down and takes the right sign.
+FAST bool whole(Val a, Val b) { return both_int(a, b) && as_int(a) >= 0 && as_int(b) > 0; }
 FAST bool floor_div(Val a, Val b, Val& to) {
-  if (!both_int(a, b) || as_int(a) < 0 || as_int(b) <= 0) return false;
-  return to = of_int(as_int(a) / as_int(b)), true;
+  return whole(a, b) && (to = of_int(as_int(a) / as_int(b)), true);
 }
 FAST bool mod(Val a, Val b, Val& to) {
-  if (!both_int(a, b) || as_int(a) < 0 || as_int(b) <= 0) return false;
-  return to = of_int(as_int(a) % as_int(b)), true;
+  return whole(a, b) && (to = of_int(as_int(a) % as_int(b)), true);
 }
 
-template <bool kOrEqual>
-FAST bool less(Vm& vm, const Instr* at, Val a, Val b) {
-  if (both_int(a, b)) return kOrEqual ? as_int(a) <= as_int(b) : as_int(a) < as_int(b);
-  if (is_double(a) && is_double(b)) {
-    return kOrEqual ? as_double(a) <= as_double(b) : as_double(a) < as_double(b);
-  }
-  if (is_number(a) && is_number(b)) {
-    return kOrEqual ? number(a) <= number(b) : number(a) < number(b);
-  }
-  return compare(vm, at, a, b);
+template <typename F>
+FAST bool compare(Vm& vm, const Instr* at, Val a, Val b, F f) {
+  if (both_int(a, b)) return f(as_int(a), as_int(b));
+  if (is_double(a) && is_double(b)) return f(as_double(a), as_double(b));
+  return calc_compare(&vm, at, a, b) != 0;
 }
-FAST bool same(Val a, Val b) { return both_int(a, b) ? a == b : equal(a, b); }
 
-FAST bool field(FieldCache& c, Val object, FieldCache::Entry*& found) {
+FAST bool field(FieldCache& c, Val object, Record*& record, FieldCache::Entry*& found) {
   if (!is_object(object)) return false;
-  Shape* shape = as_object(object)->shape;
+  record = reinterpret_cast<Record*>(object - kObjectTag);
   for (FieldCache::Entry& e : c.entries) {
-    if (e.shape == shape) return found = &e, true;
+    if (e.shape == record->shape) return found = &e, true;
   }
   return false;
 }
-FAST bool element(const Vm& vm, Val object, Val index, Val*& at) {
-  if (!is_object(object) || as_object(object)->shape != &vm.heap.array_shape || !is_int(index)) {
-    return false;
-  }
-  auto* a = static_cast<Array*>(as_object(object));
+FAST bool element(Val object, Val index, Val*& place) {
+  if (!is_object(object) || !is_int(index)) return false;
+  auto* a = reinterpret_cast<Array*>(object - kObjectTag);
   auto i = static_cast<uint32_t>(as_int(index));
-  return at = a->data + i, i < a->length;
+  if (a->shape != &Array::kShape || i >= a->length) return false;
+  return place = a->data + i, true;
 }
 
 void note_callee(CallCache& c, Proto* p) {
   Proto* first = c.first.load(std::memory_order_relaxed);
-  if (first == nullptr) {
-    c.first.store(p, std::memory_order_relaxed);
-  } else if (first != p) {
-    c.many.store(true, std::memory_order_relaxed);
-  }
+  if (first == nullptr) return c.first.store(p, std::memory_order_relaxed);
+  if (first != p) c.many.store(true, std::memory_order_relaxed);
 }
 
 // ---- The loop
@@ -100,122 +76,106 @@ void note_callee(CallCache& c, Proto* p) {
     at = pc++;                                 \
     goto* table[static_cast<uint8_t>(at->op)]; \
   } while (false)
+#define A r[at->a]
+#define B r[at->b]
+#define C r[at->c]
 #define SEE(v) \
   if constexpr (kTiered) note(seen[at - code], kReached | kind_of(v))
 #define CHECK                 \
   if (vm.failed) [[unlikely]] \
   return 0
-#define ARITHMETIC(name, fast)                                          \
-  CASE(name) if (!fast(r[at->b], r[at->c], r[at->a])) [[unlikely]] {    \
-    r[at->a] = arithmetic(vm, at, r[at->b], r[at->c]);                  \
-    CHECK;                                                              \
-  }                                                                     \
-  NEXT;                                                                 \
-  CASE(name##K) if (!fast(r[at->b], k[at->d], r[at->a])) [[unlikely]] { \
-    r[at->a] = arithmetic(vm, at, r[at->b], k[at->d]);                  \
-    CHECK;                                                              \
-  }                                                                     \
-  NEXT
-#define JUMP_WHEN(name, condition) \
-  CASE(name) {                     \
-    bool taken = condition;        \
-    CHECK;                         \
-    if (taken) pc = code + at->d;  \
-    NEXT;                          \
+#define COMPUTE(id, fast, b, c)               \
+  CASE(id) if (!fast(b, c, A)) [[unlikely]] { \
+    A = calc_arithmetic(&vm, at, b, c);       \
+    CHECK;                                    \
+  }                                           \
+  NEXT;
+#define ARITHMETIC(name, fast) \
+  COMPUTE(k##name, fast, B, C) \
+  COMPUTE(k##name##K, fast, B, k[at->d])
+#define JUMP_IF(id, condition)    \
+  CASE(id) {                      \
+    bool taken = condition;       \
+    CHECK;                        \
+    if (taken) pc = code + at->d; \
+    NEXT;                         \
   }
+#define HOLDS(op, x, y) compare(vm, at, x, y, [](auto m, auto n) { return m op n; })
+#define COMPARISON(name, op)                           \
+  CASE(k##name) A = of_bool(HOLDS(op, B, C));          \
+  CHECK;                                               \
+  NEXT;                                                \
+  JUMP_IF(kJump##name, HOLDS(op, A, B))                \
+  JUMP_IF(kJumpNot##name, !HOLDS(op, A, B))            \
+  JUMP_IF(kJump##name##K, HOLDS(op, A, k[at->wide()])) \
+  JUMP_IF(kJumpNot##name##K, !HOLDS(op, A, k[at->wide()]))
 
 template <bool kTiered>
 Val run(Vm& vm, Closure* self, Val* r, const Instr* pc) {
-  static const void* const table[] = {
-#define X(id) &&do_##id,
-      CALC_OPCODES(X)
-#undef X
-  };
+#define CALC_X(id, reads, writes) &&do_##id,
+  static const void* const table[] = {CALC_OPCODES};
+#undef CALC_X
   const Instr* const code = vm.code.instrs.data();
   const Val* const k = vm.code.constants.data();
   [[maybe_unused]] std::atomic<uint16_t>* const seen = vm.code.seen.get();
   const Instr* at;
   NEXT;
 
-  CASE(kMove) r[at->a] = r[at->b];
+  CASE(kMove) A = B;
   NEXT;
-  CASE(kConst) r[at->a] = k[at->d];
+  CASE(kConst) A = k[at->d];
   NEXT;
-  CASE(kGetGlobal) r[at->a] = vm.globals[static_cast<size_t>(at->d)];
-  SEE(r[at->a]);
+  CASE(kGetGlobal) A = vm.globals[static_cast<size_t>(at->d)];
+  SEE(A);
   NEXT;
-  CASE(kSetGlobal) vm.globals[static_cast<size_t>(at->d)] = r[at->a];
+  CASE(kSetGlobal) vm.globals[static_cast<size_t>(at->d)] = A;
   NEXT;
-  CASE(kGetCapture) r[at->a] = self->cells[at->d]->value;
-  SEE(r[at->a]);
+  CASE(kGetCapture) A = self->cells[at->d]->value;
+  SEE(A);
   NEXT;
-  CASE(kSetCapture) self->cells[at->d]->value = r[at->a];
+  CASE(kSetCapture) self->cells[at->d]->value = A;
   NEXT;
-  CASE(kNewCell) r[at->a] = new_cell(vm, at, r[at->a]);
+  CASE(kNewCell) A = reinterpret_cast<Val>(calc_new_cell(&vm, at, A));
   CHECK;
   NEXT;
-  CASE(kGetCell) r[at->a] = reinterpret_cast<Cell*>(r[at->b])->value;
-  SEE(r[at->a]);
+  CASE(kGetCell) A = reinterpret_cast<Cell*>(B)->value;
+  SEE(A);
   NEXT;
-  CASE(kSetCell) reinterpret_cast<Cell*>(r[at->a])->value = r[at->b];
+  CASE(kSetCell) reinterpret_cast<Cell*>(A)->value = B;
   NEXT;
 
-  ARITHMETIC(kAdd, add);
-  ARITHMETIC(kSub, sub);
-  ARITHMETIC(kMul, mul);
-  ARITHMETIC(kDiv, div);
-  ARITHMETIC(kFloorDiv, floor_div);
-  ARITHMETIC(kMod, mod);
+  ARITHMETIC(Add, add)
+  ARITHMETIC(Sub, sub)
+  ARITHMETIC(Mul, mul)
+  ARITHMETIC(Div, div)
+  ARITHMETIC(FloorDiv, floor_div)
+  ARITHMETIC(Mod, mod)
   CASE(kNeg) {
-    Val v = r[at->b];
+    Val v = B;
     if (is_int(v) && as_int(v) != 0 && as_int(v) != INT32_MIN) {
-      r[at->a] = of_int(-as_int(v));
-    } else if (is_double(v)) {
-      r[at->a] = of_double(-as_double(v));
+      A = of_int(-as_int(v));
     } else {
-      r[at->a] = negate(vm, at, v);
+      A = is_double(v) ? of_double(-as_double(v)) : calc_negate(&vm, at, v);
       CHECK;
     }
     NEXT;
   }
-  CASE(kNot) r[at->a] = vm.heap.boolean(!truthy(vm, r[at->b]));
+  CASE(kNot) A = of_bool(!truthy(B));
   NEXT;
-  CASE(kLess) r[at->a] = vm.heap.boolean(less<false>(vm, at, r[at->b], r[at->c]));
-  CHECK;
-  NEXT;
-  CASE(kLessEqual) r[at->a] = vm.heap.boolean(less<true>(vm, at, r[at->b], r[at->c]));
-  CHECK;
-  NEXT;
-  CASE(kEqual) r[at->a] = vm.heap.boolean(same(r[at->b], r[at->c]));
-  NEXT;
-  CASE(kNotEqual) r[at->a] = vm.heap.boolean(!same(r[at->b], r[at->c]));
-  NEXT;
+  COMPARISON(Less, <)
+  COMPARISON(LessEqual, <=)
+  COMPARISON(Greater, >)
+  COMPARISON(GreaterEqual, >=)
+  COMPARISON(Equal, ==)
 
   CASE(kJump) pc = code + at->d;
   NEXT;
-  JUMP_WHEN(kJumpIf, truthy(vm, r[at->a]))
-  JUMP_WHEN(kJumpUnless, !truthy(vm, r[at->a]))
-  JUMP_WHEN(kJumpLess, less<false>(vm, at, r[at->a], r[at->b]))
-  JUMP_WHEN(kJumpLessEqual, less<true>(vm, at, r[at->a], r[at->b]))
-  JUMP_WHEN(kJumpEqual, same(r[at->a], r[at->b]))
-  JUMP_WHEN(kJumpNotLess, !less<false>(vm, at, r[at->a], r[at->b]))
-  JUMP_WHEN(kJumpNotLessEqual, !less<true>(vm, at, r[at->a], r[at->b]))
-  JUMP_WHEN(kJumpNotEqual, !same(r[at->a], r[at->b]))
-  JUMP_WHEN(kJumpLessK, less<false>(vm, at, r[at->a], k[at->wide()]))
-  JUMP_WHEN(kJumpLessEqualK, less<true>(vm, at, r[at->a], k[at->wide()]))
-  JUMP_WHEN(kJumpGreaterK, less<false>(vm, at, k[at->wide()], r[at->a]))
-  JUMP_WHEN(kJumpGreaterEqualK, less<true>(vm, at, k[at->wide()], r[at->a]))
-  JUMP_WHEN(kJumpEqualK, same(r[at->a], k[at->wide()]))
-  JUMP_WHEN(kJumpNotLessK, !less<false>(vm, at, r[at->a], k[at->wide()]))
-  JUMP_WHEN(kJumpNotLessEqualK, !less<true>(vm, at, r[at->a], k[at->wide()]))
-  JUMP_WHEN(kJumpNotGreaterK, !less<false>(vm, at, k[at->wide()], r[at->a]))
-  JUMP_WHEN(kJumpNotGreaterEqualK, !less<true>(vm, at, k[at->wide()], r[at->a]))
-  JUMP_WHEN(kJumpNotEqualK, !same(r[at->a], k[at->wide()]))
-
+  JUMP_IF(kJumpIf, truthy(A))
+  JUMP_IF(kJumpUnless, !truthy(A))
   CASE(kForLoop) {
-    int32_t next = as_int(r[at->a]) + 1;
+    int32_t next = as_int(A) + 1;
     if (next >= as_int(r[at->a + 1])) NEXT;
-    r[at->a] = of_int(next);
+    A = of_int(next);
   }
   CASE(kLoop) pc = code + at->d;
   if constexpr (kTiered) {
@@ -225,85 +185,105 @@ Val run(Vm& vm, Closure* self, Val* r, const Instr* pc) {
   }
   NEXT;
   CASE(kForPrepare) {
-    bool ints = both_int(r[at->a], r[at->a + 1]);
-    bool runs = ints ? as_int(r[at->a]) < as_int(r[at->a + 1]) : for_prepare(vm, at, r + at->a);
-    CHECK;
-    if (!runs) pc = code + at->d;
+    Val &from = A, &to = r[at->a + 1];
+    if (!both_int(from, to)) {
+      uint64_t bounds = calc_for_bounds(&vm, at, from, to);
+      CHECK;
+      from = of_int(static_cast<int32_t>(bounds));
+      to = of_int(static_cast<int32_t>(bounds >> 32));
+    }
+    if (as_int(from) >= as_int(to)) pc = code + at->d;
     NEXT;
   }
 
   CASE(kGetField) {
     FieldCache::Entry* e;
-    Val object = r[at->b];
-    if (field(vm.cache(at), object, e)) [[likely]] {
-      r[at->a] = static_cast<Record*>(as_object(object))->slot(e->slot);
+    Record* record;
+    if (field(vm.cache(at), B, record, e)) [[likely]] {
+      A = record->slot(e->slot);
     } else {
-      r[at->a] = get_field(vm, at, object);
+      A = calc_get_field(&vm, at, B);
       CHECK;
     }
-    SEE(r[at->a]);
+    SEE(A);
     NEXT;
   }
   CASE(kSetField) {
     FieldCache::Entry* e;
-    Val object = r[at->a];
-    if (field(vm.cache(at), object, e) && e->next == nullptr) [[likely]] {
-      static_cast<Record*>(as_object(object))->slot(e->slot) = r[at->b];
+    Record* record;
+    if (field(vm.cache(at), A, record, e) && e->next == nullptr) [[likely]] {
+      record->slot(e->slot) = B;
     } else {
-      set_field(vm, at, object, r[at->b]);
+      calc_set_field(&vm, at, A, B);
       CHECK;
     }
     NEXT;
   }
   CASE(kGetIndex) {
     Val* place;
-    if (element(vm, r[at->b], r[at->c], place)) [[likely]] {
-      r[at->a] = *place;
+    if (element(B, C, place)) [[likely]] {
+      A = *place;
     } else {
-      r[at->a] = get_index(vm, at, r[at->b], r[at->c]);
+      A = calc_get_index(&vm, at, B, C);
       CHECK;
     }
-    SEE(r[at->a]);
+    SEE(A);
     NEXT;
   }
   CASE(kSetIndex) {
     Val* place;
     if constexpr (kTiered) note(seen[at - code], kReached);
-    if (element(vm, r[at->a], r[at->b], place)) [[likely]] {
-      *place = r[at->c];
+    if (element(A, B, place)) [[likely]] {
+      *place = C;
     } else {
-      set_index(vm, at, r[at->a], r[at->b], r[at->c]);
+      calc_set_index(&vm, at, A, B, C);
       CHECK;
     }
     NEXT;
   }
-  CASE(kNewArray) r[at->a] = new_array(vm, at, r + at->b);
-  CHECK;
-  NEXT;
-  CASE(kNewRecord) r[at->a] = new_record(vm, at, r + at->b);
-  CHECK;
-  NEXT;
-  CASE(kClosure) r[at->a] = new_closure(vm, at, self, r);
-  CHECK;
-  NEXT;
+  CASE(kNewArray) {
+    Val v = calc_new_array(&vm, at);
+    CHECK;
+    std::copy_n(&B, at->c, as<Array>(v)->data);
+    A = v;
+    NEXT;
+  }
+  CASE(kNewRecord) {
+    Val v = calc_new_record(&vm, at);
+    CHECK;
+    for (uint32_t i = 0; i < at->c; ++i) as<Record>(v)->slot(i) = r[at->b + i];
+    A = v;
+    NEXT;
+  }
+  CASE(kClosure) {
+    Val v = calc_new_closure(&vm, at, self);
+    CHECK;
+    auto* f = as<Closure>(v);
+    for (size_t i = 0; i < f->proto->captures.size(); ++i) {
+      const Proto::Capture& from = f->proto->captures[i];
+      if (from.local) f->cells[i] = reinterpret_cast<Cell*>(r[from.index]);
+    }
+    A = v;
+    NEXT;
+  }
   CASE(kCall) {
-    Closure* f = callee(vm, at, r[at->a]);
+    Closure* f = calc_callee(&vm, at, A);
     CHECK;
     if constexpr (kTiered) {
       note_callee(*vm.code.calls[static_cast<size_t>(at->d)], f->proto);
-      r[at->a] = call_entry(f->proto->entry, f, r + at->a + 1, at->c);
+      A = call_entry(f->proto->entry, f, &A + 1, at->c);
     } else {
-      r[at->a] = interpret(vm, Interpreter::kPlain, f, r + at->a + 1);
+      A = interpret(vm, Interpreter::kPlain, f, &A + 1);
     }
     CHECK;
-    SEE(r[at->a]);
+    SEE(A);
     NEXT;
   }
-  CASE(kBuiltin) r[at->a] = call_builtin(vm, at, r + at->a);
+  CASE(kBuiltin) A = kBuiltins[at->b].run(&vm, at, A, r[at->a + 1], r[at->a + 2]);
   CHECK;
-  SEE(r[at->a]);
+  SEE(A);
   NEXT;
-  CASE(kReturn) return r[at->a];
+  CASE(kReturn) return A;
 }
 
 }  // namespace
@@ -324,17 +304,14 @@ Val interpret(Vm& vm, Interpreter which, Closure* f, const Val* args) {
   const Proto& p = *f->proto;
   Val* r = open_window(vm, f);
   if (r == nullptr) return 0;
-  const Instr* pc = vm.code.instrs.data() + p.begin;
   for (uint32_t i = 0; i < p.params; ++i) r[i] = args[i];
-  Val result;
-  if (which == Interpreter::kPlain) {
-    result = run<false>(vm, f, r, pc);
-  } else {
+  if (which == Interpreter::kTiered) {
     for (uint32_t i = 0; i < p.params; ++i) {
       note(vm.code.params_seen[p.index * kMaxParams + i], kReached | kind_of(r[i]));
     }
-    result = run<true>(vm, f, r, pc);
   }
+  const Instr* pc = vm.code.instrs.data() + p.begin;
+  Val result = which == Interpreter::kPlain ? run<false>(vm, f, r, pc) : run<true>(vm, f, r, pc);
   vm.top = r;
   return result;
 }
@@ -346,20 +323,19 @@ Val resume(Vm& vm, Closure* f, Val* r, const Instr* pc) {
 }
 
 Val call_entry(const void* entry, Closure* f, const Val* a, unsigned count) {
+  using V = Val;
   auto* e = const_cast<void*>(entry);
   switch (count) {
-    case 0: return reinterpret_cast<Val (*)(Closure*)>(e)(f);
-    case 1: return reinterpret_cast<Val (*)(Closure*, Val)>(e)(f, a[0]);
-    case 2: return reinterpret_cast<Val (*)(Closure*, Val, Val)>(e)(f, a[0], a[1]);
-    case 3: return reinterpret_cast<Val (*)(Closure*, Val, Val, Val)>(e)(f, a[0], a[1], a[2]);
-    case 4:
-      return reinterpret_cast<Val (*)(Closure*, Val, Val, Val, Val)>(e)(f, a[0], a[1], a[2], a[3]);
+    case 0: return reinterpret_cast<V (*)(Closure*)>(e)(f);
+    case 1: return reinterpret_cast<V (*)(Closure*, V)>(e)(f, a[0]);
+    case 2: return reinterpret_cast<V (*)(Closure*, V, V)>(e)(f, a[0], a[1]);
+    case 3: return reinterpret_cast<V (*)(Closure*, V, V, V)>(e)(f, a[0], a[1], a[2]);
+    case 4: return reinterpret_cast<V (*)(Closure*, V, V, V, V)>(e)(f, a[0], a[1], a[2], a[3]);
     case 5:
-      return reinterpret_cast<Val (*)(Closure*, Val, Val, Val, Val, Val)>(e)(f, a[0], a[1], a[2],
-                                                                             a[3], a[4]);
+      return reinterpret_cast<V (*)(Closure*, V, V, V, V, V)>(e)(f, a[0], a[1], a[2], a[3], a[4]);
     default:
-      return reinterpret_cast<Val (*)(Closure*, Val, Val, Val, Val, Val, Val)>(e)(
-          f, a[0], a[1], a[2], a[3], a[4], a[5]);
+      return reinterpret_cast<V (*)(Closure*, V, V, V, V, V, V)>(e)(f, a[0], a[1], a[2], a[3], a[4],
+                                                                    a[5]);
   }
 }
 

@@ -7,46 +7,51 @@
 
 namespace calc {
 
-// Pages are taken when they are touched, so a large limit costs nothing by itself.
 Heap::Heap(size_t limit_bytes) : limit_(limit_bytes) {
   void* p = mmap(nullptr, limit_, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  base_ = next_ = p == MAP_FAILED ? nullptr : static_cast<char*>(p);
-  end_ = base_ == nullptr ? nullptr : base_ + limit_;
+  if (p == MAP_FAILED) p = nullptr, limit_ = 0;
+  base_ = next_ = ready_ = static_cast<char*>(p);
+  end_ = base_ + limit_;
 }
 
 Heap::~Heap() {
-  if (base_ != nullptr) munmap(base_, limit_);
+  if (limit_ != 0) munmap(base_, limit_);
 }
 
-String* Heap::string(std::string_view text) { return concat(text, {}); }
+// Pages are taken as they are used, so a large limit costs nothing by itself; many at a time, which
+// costs less than a fault for each.
+void Heap::prepare() {
+  constexpr ptrdiff_t kAtATime = 1 << 20;
+  ptrdiff_t size = std::min(std::max(next_ - ready_, kAtATime), end_ - ready_);
+#ifdef MADV_POPULATE_WRITE
+  madvise(ready_, static_cast<size_t>(size) & ~size_t{4095}, MADV_POPULATE_WRITE);
+#endif
+  ready_ += size & ~ptrdiff_t{4095};
+  if (ready_ < next_) ready_ = end_;
+}
 
 String* Heap::concat(std::string_view a, std::string_view b) {
   auto* s = static_cast<String*>(allocate(sizeof(String) + a.size() + b.size()));
   if (s == nullptr) return nullptr;
-  s->shape = &string_shape;
+  s->shape = &String::kShape;
   s->length = static_cast<uint32_t>(a.size() + b.size());
-  std::memcpy(s->text, a.data(), a.size());
-  if (!b.empty()) std::memcpy(s->text + a.size(), b.data(), b.size());
+  std::copy_n(a.data(), a.size(), s->text);
+  std::copy_n(b.data(), b.size(), s->text + a.size());
   return s;
 }
 
 String* Heap::intern(std::string_view text) {
-  auto [at, is_new] = interned_.try_emplace(std::string(text), nullptr);
-  if (is_new) at->second = string(text);
-  return at->second;
+  auto at = interned_.find(text);
+  return at != interned_.end() ? at->second : interned_[std::string(text)] = concat(text, {});
 }
 
-Array* Heap::array(uint32_t length) {
+Array* Heap::array(uint32_t length, Val fill) {
   auto* a = static_cast<Array*>(allocate(sizeof(Array)));
-  uint32_t capacity = std::max(length, 4u);
-  auto* data = static_cast<Val*>(allocate(sizeof(Val) * capacity));
-  if (a == nullptr || data == nullptr) return nullptr;
-  std::fill_n(data, length, nil());
-  a->shape = &array_shape;
-  a->data = data;
-  a->length = length;
-  a->capacity = capacity;
+  if (a == nullptr) return nullptr;
+  *a = {{&Array::kShape}, nullptr, length, 0};
+  if (!grow(a->data, a->capacity, std::max(length, 4u))) return nullptr;
+  std::fill_n(a->data, length, fill);
   return a;
 }
 
@@ -57,51 +62,37 @@ Record* Heap::record(Shape* shape) {
   r->more = nullptr;
   r->more_capacity = 0;
   auto fields = static_cast<uint32_t>(shape->fields.size());
-  if (fields <= Record::kInline) return r;
-  r->more_capacity = fields - Record::kInline;
-  r->more = static_cast<Val*>(allocate(sizeof(Val) * r->more_capacity));
-  return r->more == nullptr ? nullptr : r;
+  bool fits = fields <= Record::kInline;
+  return fits || grow(r->more, r->more_capacity, fields - Record::kInline) ? r : nullptr;
 }
 
-Cell* Heap::cell(Val v) {
-  auto* c = static_cast<Cell*>(allocate(sizeof(Cell)));
-  if (c == nullptr) return nullptr;
-  c->shape = &nil_shape_;
-  c->value = v;
-  return c;
-}
-
-Closure* Heap::closure(Proto* proto, uint32_t cells) {
+Closure* Heap::closure(Proto* proto, size_t cells) {
   auto* c = static_cast<Closure*>(allocate(sizeof(Closure) + sizeof(Cell*) * cells));
   if (c == nullptr) return nullptr;
-  c->shape = &function_shape;
+  c->shape = &Closure::kShape;
   c->proto = proto;
   return c;
 }
 
+bool Heap::grow(Val*& data, uint32_t& capacity, uint32_t wanted) {
+  auto* larger = static_cast<Val*>(allocate(sizeof(Val) * wanted));
+  if (larger == nullptr) return false;
+  std::copy_n(data, capacity, larger);
+  data = larger;
+  capacity = wanted;
+  return true;
+}
+
 bool Heap::push(Array* a, Val v) {
-  if (a->length == a->capacity) {
-    uint32_t capacity = a->capacity * 2;
-    auto* data = static_cast<Val*>(allocate(sizeof(Val) * capacity));
-    if (data == nullptr) return false;
-    std::copy_n(a->data, a->length, data);
-    a->data = data;
-    a->capacity = capacity;
-  }
+  if (a->length == a->capacity && !grow(a->data, a->capacity, a->capacity * 2)) return false;
   a->data[a->length++] = v;
   return true;
 }
 
 bool Heap::add_field(Record* r, Shape* with, Val v) {
   auto slot = static_cast<uint32_t>(with->fields.size()) - 1;
-  if (slot >= Record::kInline + r->more_capacity) {
-    uint32_t capacity = r->more_capacity * 2 + 4;
-    auto* more = static_cast<Val*>(allocate(sizeof(Val) * capacity));
-    if (more == nullptr) return false;
-    std::copy_n(r->more, r->more_capacity, more);
-    r->more = more;
-    r->more_capacity = capacity;
-  }
+  bool fits = slot < Record::kInline + r->more_capacity;
+  if (!fits && !grow(r->more, r->more_capacity, r->more_capacity * 2 + 4)) return false;
   r->slot(slot) = v;
   r->shape = with;
   return true;

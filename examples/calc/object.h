@@ -5,9 +5,9 @@
 // each field lies. All other objects of a kind share a single shape.
 //
 // Memory is a bump allocator with a limit and no collector. That keeps the example short, and
-// nothing of the runtime depends on it: compiled code holds Vals in registers and in frames which
-// the library does not describe, so a host with a moving collector keeps its roots in memory of its
-// own (kRef is never looked into).
+// nothing of the runtime depends on it: compiled code holds pointers in registers and in frames
+// which the library does not describe, so a host with a moving collector keeps its roots in memory
+// of its own (kRef is never looked into).
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "value.h"
@@ -34,12 +33,7 @@ enum Kind : uint8_t {
   kFunction = 128,
 };
 
-struct String : Object {
-  uint32_t length;
-  char text[];  // not terminated
-  std::string_view view() const { return {text, length}; }
-};
-
+struct String;
 struct Shape {
   Kind kind;
   std::vector<String*> fields = {};                     // of a record: names by slot, interned
@@ -54,8 +48,19 @@ struct Shape {
   }
 };
 
+struct Object {
+  Shape* shape;  // first in every object
+};
+
+struct String : Object {
+  static inline Shape kShape{kString};
+  uint32_t length;
+  char text[];  // not terminated
+  std::string_view view() const { return {text, length}; }
+};
+
 struct Record : Object {
-  static constexpr uint32_t kInline = 6;
+  static constexpr uint32_t kInline = 8;
   Val* more;  // slots from kInline on
   uint32_t more_capacity;
   Val slots[kInline];
@@ -64,27 +69,44 @@ struct Record : Object {
 };
 
 struct Array : Object {
+  static inline Shape kShape{kArray};
   Val* data;
   uint32_t length;
   uint32_t capacity;
 };
 
-// A variable that a closure has captured.
-struct Cell : Object {
+// A variable that a closure has captured. Registers hold pointers to cells, no Vals.
+struct Cell {
   Val value;
 };
 
 struct Proto;
 struct Closure : Object {
+  static inline Shape kShape{kFunction};
   Proto* proto;
   Cell* cells[];
 };
 
+inline Shape* shape_of(Val v) {
+  return is_object(v) ? reinterpret_cast<Object*>(v - kObjectTag)->shape : nullptr;
+}
+// Returns the object if it is of the type, else null.
+template <typename T>
+T* as(Val v) {
+  return shape_of(v) == &T::kShape ? reinterpret_cast<T*>(v - kObjectTag) : nullptr;
+}
+template <>
+inline Record* as<Record>(Val v) {
+  Shape* s = shape_of(v);
+  return s != nullptr && s->kind == kRecord ? reinterpret_cast<Record*>(v - kObjectTag) : nullptr;
+}
 inline Kind kind_of(Val v) {
-  return is_int(v) ? kInt : is_object(v) ? as_object(v)->shape->kind : kDouble;
+  if (is_double(v)) return kDouble;
+  if (is_int(v)) return kInt;
+  return is_object(v) ? shape_of(v)->kind : v == kNilVal ? kNil : kBool;
 }
 
-// Owns every object. Allocation fails (null) when the limit is reached; the caller raises.
+// Owns every object. What allocates returns null when the limit is reached; the caller raises.
 class Heap {
  public:
   explicit Heap(size_t limit_bytes);
@@ -97,37 +119,30 @@ class Heap {
     if (bytes > static_cast<size_t>(end_ - next_)) return nullptr;
     char* p = next_;
     next_ += bytes;
+    if (next_ > ready_) prepare();
     return p;
   }
   size_t limit() const { return limit_; }
 
-  String* string(std::string_view text);
   String* concat(std::string_view a, std::string_view b);
   String* intern(std::string_view text);
-  Array* array(uint32_t length);
-  Record* record(Shape* shape);
-  Cell* cell(Val v);
-  Closure* closure(Proto* proto, uint32_t cells);
+  Array* array(uint32_t length, Val fill);
+  Record* record(Shape* shape);  // fields are unset
+  Closure* closure(Proto* proto, size_t cells);
 
   bool push(Array* a, Val v);
-  // Gives a record one field more. Returns false when memory is out.
   bool add_field(Record* r, Shape* with, Val v);
   Shape* with_field(Shape* s, String* name);
 
-  Val nil() const { return of_object(&nil_); }
-  Val boolean(bool b) const { return of_object(b ? &true_ : &false_); }
-
-  Shape string_shape{kString}, array_shape{kArray}, function_shape{kFunction},
-      empty_record{kRecord};
+  Shape empty_record{kRecord};
 
  private:
-  Shape nil_shape_{kNil}, bool_shape_{kBool};
-  Object nil_{&nil_shape_}, false_{&bool_shape_}, true_{&bool_shape_};
+  void prepare();
+  bool grow(Val*& data, uint32_t& capacity, uint32_t wanted);
+
   size_t limit_;
-  char* base_;
-  char* next_;
-  char* end_;
-  std::unordered_map<std::string, String*> interned_;
+  char *base_, *next_, *ready_, *end_;
+  std::map<std::string, String*, std::less<>> interned_;
 };
 
 }  // namespace calc

@@ -303,8 +303,7 @@ class Parser {
       n->number = static_cast<double>(i);
       expect("(");
       list(*n, ")");
-      bool fits = kBuiltins[i].arguments < 0 ||
-                  n->kids.size() == static_cast<size_t>(kBuiltins[i].arguments);
+      bool fits = i == BuiltinId::kPrint || n->kids.size() == kBuiltins[i].arguments;
       if (!fits) fail(t.text + " takes " + std::to_string(kBuiltins[i].arguments) + " arguments");
       return n;
     }

@@ -8,86 +8,92 @@ Type join(Type a, Type b) {
   if (a.is == Type::kNone || a == b) return b;
   if (b.is == Type::kNone) return a;
   if (a.number() && b.number()) return {Type::kDouble};
-  if (a.is == b.is) return {a.is};
-  return {Type::kAny};
+  return {a.is == b.is ? a.is : Type::kAny};
 }
 
-std::optional<uint32_t> Plan::loop_at(uint32_t pc) const {
-  for (uint32_t i = 0; i < loops.size(); ++i) {
-    if (loops[i].pc == pc) return i;
+Type type_of_kinds(unsigned kinds) {
+  switch (kinds) {
+    case kInt: return {Type::kInt};
+    case kDouble:
+    case kInt | kDouble: return {Type::kDouble};
+    case kNil: return {Type::kNil};
+    case kBool: return {Type::kBool};
+    case kString: return {Type::kString};
+    case kArray: return {Type::kArray};
+    case kRecord: return {Type::kRecord};
+    case kFunction: return {Type::kFunction};
+    default: return {};
   }
-  return std::nullopt;
 }
 
-bool is_jump(Op op) { return op >= Op::kJump && op <= Op::kForLoop; }
-bool falls_through(Op op) { return op != Op::kJump && op != Op::kLoop && op != Op::kReturn; }
-
-Uses uses_of(const Vm& vm, const Instr& i) {
-  auto range = [](int from, int count) {
-    std::vector<int> all;
-    for (int r = from; r < from + count; ++r) all.push_back(r);
-    return all;
-  };
-  switch (i.op) {
-    case Op::kConst:
-    case Op::kGetGlobal:
-    case Op::kGetCapture: return {{}, i.a};
-    case Op::kMove:
-    case Op::kGetCell:
-    case Op::kNeg:
-    case Op::kNot:
-    case Op::kGetField: return {{i.b}, i.a};
-    case Op::kNewCell: return {{i.a}, i.a};
-    case Op::kSetCell:
-    case Op::kSetField: return {{i.a, i.b}};
-    case Op::kSetGlobal:
-    case Op::kSetCapture:
-    case Op::kJumpIf:
-    case Op::kJumpUnless:
-    case Op::kReturn: return {{i.a}};
-    case Op::kForPrepare: return {{i.a, i.a + 1}, i.a, i.a + 1};
-    case Op::kForLoop: return {{i.a, i.a + 1}, i.a};
-    case Op::kSetIndex: return {{i.a, i.b, i.c}};
-    case Op::kNewArray:
-    case Op::kNewRecord: return {range(i.b, i.c), i.a};
-    case Op::kCall: return {range(i.a, i.c + 1), i.a};
-    case Op::kBuiltin: return {range(i.a, i.c), i.a};
-    case Op::kJump:
-    case Op::kLoop: return {};
-    case Op::kClosure: {
-      Uses u{{}, i.a};
-      for (const Proto::Capture& c : vm.code.protos[static_cast<size_t>(i.d)]->captures) {
-        if (c.local) u.reads.push_back(static_cast<int>(c.index));
-      }
-      return u;
-    }
-    default: break;
+bool to_form(Type t, Val v, uint64_t& bits) {
+  bits = t.object() ? v - kObjectTag : v;
+  if (t.is == Type::kAny) return true;
+  if (t.is == Type::kDouble) {
+    if (is_number(v)) bits = of_double(number(v));
+    return is_number(v);
   }
-  if (i.op >= Op::kAddK && i.op <= Op::kModK) return {{i.b}, i.a};
-  if (i.op >= Op::kJumpLessK && i.op <= Op::kJumpNotEqualK) return {{i.a}};
-  if (i.op >= Op::kJumpLess && i.op <= Op::kJumpNotEqual) return {{i.a, i.b}};
-  return {{i.b, i.c}, i.a};  // arithmetic, comparison, kGetIndex
+  if (t.is == Type::kInt) bits = static_cast<uint32_t>(v);
+  if (t.is == Type::kBool) bits = v - kFalseVal;
+  if (type_of_kinds(kind_of(v)).is != t.is) return false;
+  if (t.is == Type::kFunction) return t.what == nullptr || as<Closure>(v)->proto == t.what;
+  return t.what == nullptr || shape_of(v) == t.what;
+}
+
+Val from_form(Type t, uint64_t bits) {
+  if (t.object()) return kObjectTag | bits;
+  if (t.is == Type::kInt) return of_int(static_cast<int32_t>(bits));
+  return t.is == Type::kBool ? of_bool((bits & 1) != 0) : bits;
 }
 
 namespace {
 
-// Backwards until nothing changes.
+struct OpInfo {
+  const char *reads, *writes;
+};
+#define CALC_X(id, reads, writes) {reads, writes},
+constexpr OpInfo kOps[] = {CALC_OPCODES};
+#undef CALC_X
+
+// Registers as the table of opcodes names them.
+Registers registers_of(const Vm& vm, const Instr& i, const char* letters) {
+  Registers all;
+  auto range = [&](size_t from, size_t count) {
+    for (size_t r = from; r < from + count; ++r) all.set(r);
+  };
+  for (const char* c = letters; *c != 0; ++c) {
+    switch (*c) {
+      case 'a': all.set(i.a); break;
+      case 'x': all.set(i.a + 1u); break;
+      case 'b': all.set(i.b); break;
+      case 'c': all.set(i.c); break;
+      case '*': range(i.b, i.c); break;
+      case '&': range(i.a, i.c); break;
+      case '+': range(i.a, i.c + 1u); break;
+      default:
+        for (const auto& capture : vm.code.protos[static_cast<size_t>(i.d)]->captures) {
+          if (capture.local) all.set(capture.index);
+        }
+    }
+  }
+  return all;
+}
+
+bool falls_through(Op op) { return op != Op::kJump && op != Op::kLoop && op != Op::kReturn; }
+
+// Backwards until nothing changes. A jump that is taken writes nothing, but kForLoop.
 void find_live(const Vm& vm, Plan& p) {
-  uint32_t begin = p.proto->begin;
-  const Instr* code = vm.code.instrs.data() + begin;
+  const Instr* code = vm.code.instrs.data() + p.proto->begin;
   p.live.assign(p.size() + 1, {});
   for (bool changed = true; changed;) {
     changed = false;
     for (uint32_t at = p.size(); at-- > 0;) {
       const Instr& i = code[at];
-      Live live = falls_through(i.op) ? p.live[at + 1] : Live();
-      if (is_jump(i.op)) live |= p.live[static_cast<uint32_t>(i.d) - begin];
-      Uses u = uses_of(vm, i);
-      // A jump that is taken writes nothing, but kForLoop.
-      for (int w : {u.writes, u.writes_too}) {
-        if (w >= 0) live.reset(static_cast<size_t>(w));
-      }
-      for (int r : u.reads) live.set(static_cast<size_t>(r));
+      const OpInfo& info = kOps[static_cast<size_t>(i.op)];
+      Registers live = falls_through(i.op) ? p.live[at + 1] : Registers();
+      if (is_jump(i.op)) live |= p.live[static_cast<uint32_t>(i.d) - p.proto->begin];
+      live &= ~registers_of(vm, i, info.writes);
+      live |= registers_of(vm, i, info.reads);
       changed |= live != p.live[at];
       p.live[at] = live;
     }
@@ -95,37 +101,48 @@ void find_live(const Vm& vm, Plan& p) {
 }
 
 void find_blocks(const Vm& vm, Plan& p) {
-  uint32_t begin = p.proto->begin;
+  const Instr* code = vm.code.instrs.data() + p.proto->begin;
   p.leaders.assign(p.size() + 1, false);
-  p.loop_ends.assign(p.size() + 1, 0);
   p.types.assign(p.size() + 1, {});
   p.leaders[0] = true;
   for (uint32_t at = 0; at < p.size(); ++at) {
-    const Instr& i = vm.code.instrs[begin + at];
-    if (is_jump(i.op)) {
-      uint32_t to = static_cast<uint32_t>(i.d) - begin;
-      p.leaders[to] = p.leaders[at + 1] = true;
-      if (to <= at) p.loop_ends[to] = std::max(p.loop_ends[to], at + 1);
-    }
+    const Instr& i = code[at];
     if (i.op == Op::kReturn) p.leaders[at + 1] = true;
+    if (!is_jump(i.op)) continue;
+    uint32_t to = static_cast<uint32_t>(i.d) - p.proto->begin;
+    p.leaders[to] = p.leaders[at + 1] = true;
+    if (to <= at) p.loops[to].end = std::max(p.loops[to].end, at + 1);
+  }
+  for (auto& [header, loop] : p.loops) {
+    for (uint32_t at = header; at < loop.end; ++at) {
+      const Instr& i = code[at];
+      loop.writes |= registers_of(vm, i, kOps[static_cast<size_t>(i.op)].writes);
+      bool resizes = i.op == Op::kBuiltin && (i.b == BuiltinId::kPush || i.b == BuiltinId::kPop);
+      if (resizes || i.op == Op::kCall) loop.quiet = false;
+    }
   }
 }
 
 void copy_seen(const Vm& vm, Plan& p) {
   p.fields.resize(p.size());
   p.targets.resize(p.size());
+  p.globals.resize(p.size());
   for (uint32_t at = 0; at < p.size(); ++at) {
     const Instr& i = vm.code.instrs[p.proto->begin + at];
+    auto index = static_cast<size_t>(i.d);
     p.seen.push_back(vm.code.seen[p.proto->begin + at].load(std::memory_order_relaxed));
     if (i.op == Op::kGetField || i.op == Op::kSetField) {
-      const FieldCache& c = *vm.code.caches[static_cast<size_t>(i.d)];
+      const FieldCache& c = *vm.code.caches[index];
       uint32_t count = c.count.load(std::memory_order_acquire);  // pairs with remember()
       p.fields[at] = {{c.entries, c.entries + count}, c.overflowed.load(std::memory_order_relaxed)};
     }
     if (i.op == Op::kCall) {
-      const CallCache& c = *vm.code.calls[static_cast<size_t>(i.d)];
+      const CallCache& c = *vm.code.calls[index];
       p.targets[at] = {c.first.load(std::memory_order_relaxed),
                        c.many.load(std::memory_order_relaxed)};
+    }
+    if (i.op == Op::kGetGlobal && (p.seen[at] & (255 | kStranger)) == kFunction) {
+      p.globals[at] = std::atomic_ref(const_cast<Val&>(vm.globals[index])).load();
     }
   }
   for (uint32_t i = 0; i < p.proto->params; ++i) {

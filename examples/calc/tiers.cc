@@ -49,38 +49,6 @@ uint64_t host_resume(const uptier::HostFrame* frame) {
   return f->proto->vm->tiers->leave(*frame);
 }
 
-// ---- Frames: a register's value in the form that compiled code has it in.
-
-// Returns whether a value is of a type, and its bits in the type's form.
-bool to_form(const Vm& vm, Type t, Val v, uint64_t& bits) {
-  bits = v;
-  switch (t.is) {
-    case Type::kInt: bits = static_cast<uint32_t>(as_int(v)); return is_int(v);
-    case Type::kDouble:
-      if (!is_number(v)) return false;
-      bits = std::bit_cast<uint64_t>(number(v));
-      return true;
-    case Type::kBool: bits = v == vm.heap.boolean(true) ? 1 : 0; return kind_of(v) == kBool;
-    case Type::kAny: return true;
-    case Type::kNil: return v == vm.heap.nil();
-    case Type::kString: return kind_of(v) == kString;
-    case Type::kArray: return kind_of(v) == kArray;
-    case Type::kFunction: return kind_of(v) == kFunction;
-    default: break;
-  }
-  if (kind_of(v) != kRecord) return false;
-  return t.shape == nullptr || as_object(v)->shape == t.shape;
-}
-
-Val from_form(const Vm& vm, Type t, uint64_t bits) {
-  switch (t.is) {
-    case Type::kInt: return of_int(static_cast<int32_t>(bits));
-    case Type::kDouble: return of_double(std::bit_cast<double>(bits));
-    case Type::kBool: return vm.heap.boolean((bits & 1) != 0);
-    default: return bits;
-  }
-}
-
 }  // namespace
 
 // ---- Methods
@@ -124,7 +92,7 @@ uptier::Result<MethodId> Tiers::add_method(Proto& p, bool interpreted) {
 
 void Tiers::run() {
   Closure* main = vm_.heap.closure(vm_.code.protos[0].get(), 0);
-  const uint64_t args[] = {of_object(main)};
+  const uint64_t args[] = {reinterpret_cast<uintptr_t>(main)};
   uptier::Outcome o = runtime_->invoke(functions_[0].method, args);
   if (o.ok() || vm_.failed) return;
   vm_.failed = true;
@@ -177,7 +145,6 @@ Plan& Tiers::plan_of(MethodId m) {
   Method& method = methods_[m.index()];
   if (method.plan == nullptr) {
     method.plan = freeze(vm_, *method.proto, method.number, method.number + 1 < kPlans);
-    method.plan->method = m;
     Emitter(vm_, *method.plan, nullptr).infer();
   }
   return *method.plan;
@@ -205,20 +172,26 @@ bool Tiers::loop_event(Closure* f, const Val* r, const Instr* header, Val& resul
     if (*p.loop_countdown > 0) return false;
   }
   Plan& plan = plan_of(function.method);
-  std::optional<uint32_t> loop = plan.loop_at(vm_.place(header) - p.begin);
+  const Loop& loop = plan.loops.at(vm_.place(header) - p.begin);
   std::vector<uint64_t> frame, args(p.params + 1);
-  args[0] = of_object(f);
-  bool fits = loop.has_value();
-  for (size_t k = 0; fits && k < plan.loops[*loop].registers.size(); ++k) {
-    auto [reg, type] = plan.loops[*loop].registers[k];
+  args[0] = reinterpret_cast<uintptr_t>(f);
+  bool fits = loop.id >= 0;
+  for (size_t k = 0; fits && k < loop.frame.registers.size(); ++k) {
+    auto [reg, type] = loop.frame.registers[k];
     frame.push_back(0);
-    fits = to_form(vm_, type, r[reg], frame.back());
+    fits = to_form(type, r[reg], frame.back());
   }
   if (!fits) {  // the plan does not know this loop, or not with such values
+    vm_.see(header, kNoHoist);
     replan(p);
     return false;
   }
-  auto o = runtime_->osr_enter(function.method, uptier::LoopId(*loop), args, frame.data());
+  for (uint8_t reg : loop.carried) {
+    frame.push_back(as<Array>(r[reg])->length);
+    frame.push_back(reinterpret_cast<uintptr_t>(as<Array>(r[reg])->data));
+  }
+  auto id = uptier::LoopId(static_cast<uint32_t>(loop.id));
+  auto o = runtime_->osr_enter(function.method, id, args, frame.data());
   if (!o) return false;
   result = o->bits;
   if (o->ok()) return true;
@@ -239,16 +212,15 @@ Val Tiers::leave(const uptier::HostFrame& frame) {
   Val* r = open_window(vm_, f);
   if (r == nullptr) return 0;
   for (size_t k = 0; k < s.registers.size(); ++k) {
-    r[s.registers[k].first] = from_form(vm_, s.registers[k].second, frame.slots[k + 1]);
+    r[s.registers[k].first] = from_form(s.registers[k].second, frame.slots[k + 1]);
   }
-  // The interpreter will see what surprised the guard, but for the result of an instruction that
-  // is over.
-  if (s.result != State::kNobody) {
-    auto reg = static_cast<size_t>(s.result);
-    bool parameter = s.seen_at == State::kParameter;
+  // The interpreter will see what surprised the guard, but for what is over.
+  if (s.learn_at != State::kNowhere) {
+    auto reg = static_cast<size_t>(s.learn_of);
+    bool parameter = s.learn_at == State::kParameter;
     note(parameter ? vm_.code.params_seen[p.index * kMaxParams + reg]
-                   : vm_.code.seen[p.begin + s.seen_at],
-         kind_of(r[reg]));
+                   : vm_.code.seen[p.begin + s.learn_at],
+         s.learn | (s.learn_of < 0 ? 0u : unsigned{kind_of(r[reg])}));
   }
   if (++plan.exits == kExits && functions_[p.index].method == frame.method) replan(p);
   return resume(vm_, f, r, vm_.code.instrs.data() + p.begin + s.pc);

@@ -1,6 +1,5 @@
 #include "vm.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "ast.h"
@@ -11,7 +10,7 @@ std::string Vm::load(std::string_view source) {
   Program p = parse(source);
   std::string wrong = p.error.empty() ? compile(p, heap, code) : p.error;
   if (!wrong.empty()) return wrong;
-  globals.assign(code.globals, heap.nil());
+  globals.assign(code.globals, kNilVal);
   constexpr size_t kStack = 1 << 20;
   stack = std::make_unique<Val[]>(kStack);
   top = stack.get();
@@ -19,49 +18,36 @@ std::string Vm::load(std::string_view source) {
   return {};
 }
 
-const Proto& Vm::proto_at(const Instr* at) const {
-  for (const auto& p : code.protos) {
-    if (place(at) >= p->begin && place(at) < p->end) return *p;
-  }
-  return *code.protos[0];
-}
-
 Val Vm::fail(const Instr* at, const std::string& what) {
-  if (failed) return heap.nil();
+  if (failed) return kNilVal;
   failed = true;
-  error =
-      "line " + std::to_string(code.lines[place(at)]) + ", in " + proto_at(at).name + ": " + what;
+  const Proto* in = code.protos[0].get();
+  for (const auto& p : code.protos) {
+    if (place(at) >= p->begin && place(at) < p->end) in = p.get();
+  }
+  error = "line " + std::to_string(code.lines[place(at)]) + ", in " + in->name + ": " + what;
   if (raise != nullptr) raise();
-  return heap.nil();
+  return kNilVal;
 }
 
-Val Vm::out_of_memory(const Instr* at) {
+Val Vm::made(const Instr* at, const void* object) {
+  if (object != nullptr) return of_object(object);
   return fail(at, "out of memory: the arena holds " + std::to_string(heap.limit() >> 20) +
                       " MiB (--memory=MIB)");
 }
 
 namespace {
 
-const char* kind_name(Val v) {
+std::string kind_name(Val v) {
   switch (kind_of(v)) {
-    case kInt:
-    case kDouble: return "a number";
     case kNil: return "nil";
     case kBool: return "a boolean";
     case kString: return "a string";
     case kArray: return "an array";
     case kRecord: return "a record";
     case kFunction: return "a function";
+    default: return "a number";
   }
-  return "?";
-}
-
-// The operation of an instruction with or without a constant.
-Op plain(Op op) {
-  bool k = op >= Op::kAddK && op <= Op::kModK;
-  return k ? static_cast<Op>(static_cast<int>(op) - static_cast<int>(Op::kAddK) +
-                             static_cast<int>(Op::kAdd))
-           : op;
 }
 
 double on_doubles(Op op, double a, double b) {
@@ -75,15 +61,17 @@ double on_doubles(Op op, double a, double b) {
   }
 }
 
-// Whether an index is one, and which.
-bool to_index(Val v, uint32_t length, uint32_t& index) {
-  double d = is_number(v) ? number(v) : -1;
-  if (!(d >= 0 && d < length)) return false;
-  index = static_cast<uint32_t>(d);
-  return index == d;
+// Of numbers, or of the order of strings and 0.
+template <typename T>
+bool holds(Op op, T a, T b) {
+  switch (op) {
+    case Op::kLess: return a < b;
+    case Op::kLessEqual: return a <= b;
+    case Op::kGreater: return a > b;
+    case Op::kGreaterEqual: return a >= b;
+    default: return a == b;
+  }
 }
-
-Shape* shape_of(Val v) { return is_object(v) ? as_object(v)->shape : nullptr; }
 
 // Remembers where a shape has a field, for the next time.
 void remember(FieldCache& c, FieldCache::Entry e) {
@@ -96,177 +84,142 @@ void remember(FieldCache& c, FieldCache::Entry e) {
   c.count.store(count + 1, std::memory_order_release);  // pairs with the compiler's acquire
 }
 
-}  // namespace
-
-Val arithmetic(Vm& vm, const Instr* at, Val a, Val b) {
-  Op op = plain(at->op);
-  if (is_number(a) && is_number(b)) {
-    if (both_int(a, b)) vm.see(at, kOverflow);
-    return of_double(on_doubles(op, number(a), number(b)));
-  }
-  vm.see(at, kStranger);
-  if (op == Op::kAdd && shape_of(a) == &vm.heap.string_shape &&
-      shape_of(b) == &vm.heap.string_shape) {
-    String* s = vm.heap.concat(static_cast<String*>(as_object(a))->view(),
-                               static_cast<String*>(as_object(b))->view());
-    return s == nullptr ? vm.out_of_memory(at) : of_object(s);
-  }
-  return vm.fail(at, std::string("cannot compute with ") + kind_name(a) + " and " + kind_name(b));
-}
-
-bool equal(Val a, Val b) {
-  if (is_number(a) && is_number(b)) return number(a) == number(b);
-  if (a == b) return true;
-  if (!is_object(a) || !is_object(b)) return false;
-  bool strings = as_object(a)->shape->kind == kString && as_object(b)->shape->kind == kString;
-  return strings &&
-         static_cast<String*>(as_object(a))->view() == static_cast<String*>(as_object(b))->view();
-}
-
-bool compare(Vm& vm, const Instr* at, Val a, Val b) {
-  Op op = at->op;
-  bool equality = op == Op::kEqual || op == Op::kNotEqual || op == Op::kJumpEqual ||
-                  op == Op::kJumpNotEqual || op == Op::kJumpEqualK || op == Op::kJumpNotEqualK;
-  if (equality) return equal(a, b);
-  bool or_equal = op == Op::kLessEqual || op == Op::kJumpLessEqual || op == Op::kJumpNotLessEqual ||
-                  op == Op::kJumpLessEqualK || op == Op::kJumpNotLessEqualK ||
-                  op == Op::kJumpGreaterEqualK || op == Op::kJumpNotGreaterEqualK;
-  if (is_number(a) && is_number(b)) {
-    return or_equal ? number(a) <= number(b) : number(a) < number(b);
-  }
-  vm.see(at, kStranger);
-  if (shape_of(a) == &vm.heap.string_shape && shape_of(b) == &vm.heap.string_shape) {
-    int order = static_cast<String*>(as_object(a))
-                    ->view()
-                    .compare(static_cast<String*>(as_object(b))->view());
-    return or_equal ? order <= 0 : order < 0;
-  }
-  vm.fail(at, std::string("cannot compare ") + kind_name(a) + " and " + kind_name(b));
-  return false;
-}
-
-Val negate(Vm& vm, const Instr* at, Val a) {
-  if (!is_number(a)) return vm.fail(at, std::string("cannot negate ") + kind_name(a));
-  vm.see(at, kOverflow);
-  return of_double(-number(a));
-}
-
-Val get_field(Vm& vm, const Instr* at, Val object) {
-  FieldCache& c = vm.cache(at);
-  Shape* shape = shape_of(object);
-  if (shape == nullptr || shape->kind != kRecord) {
-    return vm.fail(at, std::string(kind_name(object)) + " has no fields");
-  }
-  int slot = shape->find(c.name);
-  if (slot < 0) return vm.fail(at, "the record has no field '" + std::string(c.name->view()) + "'");
-  remember(c, {shape, static_cast<uint32_t>(slot)});
-  return static_cast<Record*>(as_object(object))->slot(static_cast<uint32_t>(slot));
-}
-
-void set_field(Vm& vm, const Instr* at, Val object, Val v) {
-  FieldCache& c = vm.cache(at);
-  Shape* shape = shape_of(object);
-  if (shape == nullptr || shape->kind != kRecord) {
-    vm.fail(at, std::string(kind_name(object)) + " has no fields");
-    return;
-  }
-  auto* record = static_cast<Record*>(as_object(object));
-  int slot = shape->find(c.name);
-  if (slot >= 0) {
-    remember(c, {shape, static_cast<uint32_t>(slot)});
-    record->slot(static_cast<uint32_t>(slot)) = v;
-    return;
-  }
-  Shape* next = vm.heap.with_field(shape, c.name);
-  remember(c, {shape, static_cast<uint32_t>(next->fields.size()) - 1, next});
-  if (!vm.heap.add_field(record, next, v)) vm.out_of_memory(at);
-}
-
-Val get_index(Vm& vm, const Instr* at, Val object, Val index) {
-  vm.see(at, is_int(index) ? 0 : kStranger);
-  Shape* shape = shape_of(object);
-  uint32_t i = 0;
-  if (shape == &vm.heap.array_shape) {
-    auto* a = static_cast<Array*>(as_object(object));
-    if (to_index(index, a->length, i)) return a->data[i];
-    return vm.fail(at,
-                   text_of(vm, index) + " is no index of an array of " + std::to_string(a->length));
-  }
-  vm.see(at, kStranger);
-  return vm.fail(at, std::string("cannot index ") + kind_name(object));
-}
-
-void set_index(Vm& vm, const Instr* at, Val object, Val index, Val v) {
-  vm.see(at, is_int(index) ? 0 : kStranger);
-  uint32_t i = 0;
-  if (shape_of(object) != &vm.heap.array_shape) {
-    vm.fail(at, std::string("cannot index ") + kind_name(object));
-    return;
-  }
-  auto* a = static_cast<Array*>(as_object(object));
-  if (!to_index(index, a->length, i)) {
-    vm.fail(at, text_of(vm, index) + " is no index of an array of " + std::to_string(a->length));
-    return;
-  }
-  a->data[i] = v;
-}
-
-Val new_array(Vm& vm, const Instr* at, const Val* values) {
-  Array* a = vm.heap.array(at->c);
-  if (a == nullptr) return vm.out_of_memory(at);
-  std::copy_n(values, at->c, a->data);
-  return of_object(a);
-}
-
-Val new_record(Vm& vm, const Instr* at, const Val* values) {
-  Record* r = vm.heap.record(vm.code.literals[static_cast<size_t>(at->d)]);
-  if (r == nullptr) return vm.out_of_memory(at);
-  for (uint32_t i = 0; i < at->c; ++i) r->slot(i) = values[i];
-  return of_object(r);
-}
-
-Val new_cell(Vm& vm, const Instr* at, Val v) {
-  Cell* c = vm.heap.cell(v);
-  return c == nullptr ? vm.out_of_memory(at) : of_object(c);
-}
-
-Val new_closure(Vm& vm, const Instr* at, const Closure* self, const Val* r) {
-  Proto& p = *vm.code.protos[static_cast<size_t>(at->d)];
-  Closure* c = vm.heap.closure(&p, static_cast<uint32_t>(p.captures.size()));
-  if (c == nullptr) return vm.out_of_memory(at);
-  for (size_t i = 0; i < p.captures.size(); ++i) {
-    const Proto::Capture& from = p.captures[i];
-    c->cells[i] = from.local ? reinterpret_cast<Cell*>(r[from.index]) : self->cells[from.index];
-  }
-  return of_object(c);
-}
-
-bool for_prepare(Vm& vm, const Instr* at, Val* counter) {
-  if (!is_number(counter[0]) || !is_number(counter[1])) {
-    vm.fail(at, "the bounds of a loop are numbers");
-    return false;
-  }
-  double from = number(counter[0]), to = std::ceil(number(counter[1]));
-  if (!(from < to)) return false;
-  if (from != std::floor(from) || from < INT32_MIN || to > INT32_MAX) {
-    vm.fail(at, "a loop counts from a whole number, to 2147483647 at most");
-    return false;
-  }
-  counter[0] = of_int(static_cast<int32_t>(from));
-  counter[1] = of_int(static_cast<int32_t>(to));
-  return true;
-}
-
-Closure* callee(Vm& vm, const Instr* at, Val f) {
-  if (shape_of(f) != &vm.heap.function_shape) {
-    vm.fail(at, std::string("cannot call ") + kind_name(f));
-    return nullptr;
-  }
-  auto* c = static_cast<Closure*>(as_object(f));
-  if (c->proto->params == at->c) return c;
-  vm.fail(at, c->proto->name + " takes " + std::to_string(c->proto->params) + " arguments, not " +
-                  std::to_string(at->c));
+// Returns where an element is, or null after fail().
+Val* element(Vm& vm, const Instr* at, Val object, Val index) {
+  if (!is_int(index)) vm.see(at, kStranger);
+  auto* a = as<Array>(object);
+  if (a == nullptr) return vm.fail(at, "cannot index " + kind_name(object)), nullptr;
+  double i = is_number(index) ? number(index) : -1;
+  if (i >= 0 && i < a->length && i == std::floor(i)) return &a->data[static_cast<uint32_t>(i)];
+  vm.fail(at, text_of(index) + " is no index of an array of " + std::to_string(a->length));
   return nullptr;
 }
 
+Record* record(Vm& vm, const Instr* at, Val object) {
+  auto* r = as<Record>(object);
+  if (r == nullptr) vm.fail(at, kind_name(object) + " has no fields");
+  return r;
+}
+
+}  // namespace
+
+extern "C" {
+
+Val calc_arithmetic(Vm* vm, const Instr* at, Val a, Val b) noexcept {
+  Op op = operation(at->op);
+  if (is_number(a) && is_number(b)) {
+    if (both_int(a, b)) vm->see(at, kOverflow);
+    return of_double(on_doubles(op, number(a), number(b)));
+  }
+  vm->see(at, kStranger);
+  auto *s = as<String>(a), *t = as<String>(b);
+  bool strings = op == Op::kAdd && s != nullptr && t != nullptr;
+  if (strings) return vm->made(at, vm->heap.concat(s->view(), t->view()));
+  return vm->fail(at, "cannot compute with " + kind_name(a) + " and " + kind_name(b));
+}
+
+Val calc_negate(Vm* vm, const Instr* at, Val a) noexcept {
+  if (!is_number(a)) return vm->fail(at, "cannot negate " + kind_name(a));
+  vm->see(at, kOverflow);
+  return of_double(-number(a));
+}
+
+int32_t calc_equal(Val a, Val b) noexcept {
+  if (is_number(a) && is_number(b)) return number(a) == number(b);
+  auto *s = as<String>(a), *t = as<String>(b);
+  return a == b || (s != nullptr && t != nullptr && s->view() == t->view());
+}
+
+int32_t calc_compare(Vm* vm, const Instr* at, Val a, Val b) noexcept {
+  Op op = operation(at->op);
+  if (op == Op::kEqual) return calc_equal(a, b);
+  if (is_number(a) && is_number(b)) return holds(op, number(a), number(b));
+  vm->see(at, kStranger);
+  auto *s = as<String>(a), *t = as<String>(b);
+  if (s != nullptr && t != nullptr) return holds(op, s->view().compare(t->view()), 0);
+  vm->fail(at, "cannot compare " + kind_name(a) + " and " + kind_name(b));
+  return 0;
+}
+
+Val calc_get_field(Vm* vm, const Instr* at, Val object) noexcept {
+  FieldCache& c = vm->cache(at);
+  Record* r = record(*vm, at, object);
+  if (r == nullptr) return kNilVal;
+  int slot = r->shape->find(c.name);
+  if (slot < 0) return vm->fail(at, "the record has no field '" + text_of(of_object(c.name)) + "'");
+  remember(c, {r->shape, static_cast<uint32_t>(slot)});
+  return r->slot(static_cast<uint32_t>(slot));
+}
+
+void calc_set_field(Vm* vm, const Instr* at, Val object, Val v) noexcept {
+  FieldCache& c = vm->cache(at);
+  Record* r = record(*vm, at, object);
+  if (r == nullptr) return;
+  int slot = r->shape->find(c.name);
+  if (slot >= 0) {
+    remember(c, {r->shape, static_cast<uint32_t>(slot)});
+    r->slot(static_cast<uint32_t>(slot)) = v;
+    return;
+  }
+  Shape* next = vm->heap.with_field(r->shape, c.name);
+  remember(c, {r->shape, static_cast<uint32_t>(next->fields.size()) - 1, next});
+  if (!vm->heap.add_field(r, next, v)) vm->made(at, nullptr);
+}
+
+Val calc_get_index(Vm* vm, const Instr* at, Val object, Val index) noexcept {
+  Val* e = element(*vm, at, object, index);
+  return e == nullptr ? kNilVal : *e;
+}
+
+void calc_set_index(Vm* vm, const Instr* at, Val object, Val index, Val v) noexcept {
+  Val* e = element(*vm, at, object, index);
+  if (e != nullptr) *e = v;
+}
+
+Val calc_new_array(Vm* vm, const Instr* at) noexcept {
+  return vm->made(at, vm->heap.array(at->c, kNilVal));
+}
+
+Val calc_new_record(Vm* vm, const Instr* at) noexcept {
+  return vm->made(at, vm->heap.record(vm->code.literals[static_cast<size_t>(at->d)]));
+}
+
+Val calc_new_closure(Vm* vm, const Instr* at, const Closure* self) noexcept {
+  Proto& p = *vm->code.protos[static_cast<size_t>(at->d)];
+  Closure* c = vm->heap.closure(&p, p.captures.size());
+  for (size_t i = 0; c != nullptr && i < p.captures.size(); ++i) {
+    if (!p.captures[i].local) c->cells[i] = self->cells[p.captures[i].index];
+  }
+  return vm->made(at, c);
+}
+
+Cell* calc_new_cell(Vm* vm, const Instr* at, Val v) noexcept {
+  auto* c = static_cast<Cell*>(vm->heap.allocate(sizeof(Cell)));
+  if (c == nullptr) return vm->made(at, nullptr), nullptr;
+  c->value = v;
+  return c;
+}
+
+uint64_t calc_for_bounds(Vm* vm, const Instr* at, Val from, Val to) noexcept {
+  if (!is_number(from) || !is_number(to))
+    return vm->fail(at, "the bounds of a loop are numbers"), 0;
+  double first = number(from), last = std::ceil(number(to));
+  if (!(first < last)) return 0;
+  if (first == std::floor(first) && first >= INT32_MIN && last <= INT32_MAX) {
+    return static_cast<uint32_t>(first) | static_cast<uint64_t>(last) << 32;
+  }
+  vm->fail(at, "a loop counts from a whole number, to 2147483647 at most");
+  return 0;
+}
+
+Closure* calc_callee(Vm* vm, const Instr* at, Val f) noexcept {
+  auto* c = as<Closure>(f);
+  if (c == nullptr) return vm->fail(at, "cannot call " + kind_name(f)), nullptr;
+  if (c->proto->params == at->c) return c;
+  vm->fail(at, c->proto->name + " takes " + std::to_string(c->proto->params) + " arguments, not " +
+                   std::to_string(at->c));
+  return nullptr;
+}
+
+}  // extern "C"
 }  // namespace calc

@@ -4,9 +4,6 @@
 //   Thread: one. Errors: `fail` notes the message and returns nil; whoever sees `failed` returns.
 #pragma once
 
-#include <string>
-#include <string_view>
-
 #include "bytecode.h"
 
 namespace calc {
@@ -35,41 +32,46 @@ struct Vm {
   std::string load(std::string_view source);
   // Notes an error at an instruction. Returns nil.
   Val fail(const Instr* at, const std::string& what);
-  Val out_of_memory(const Instr* at);
+  // Returns the object of a new value, or fails if there is none.
+  Val made(const Instr* at, const void* object);
 
   uint32_t place(const Instr* at) const { return static_cast<uint32_t>(at - code.instrs.data()); }
-  const Proto& proto_at(const Instr* at) const;
   FieldCache& cache(const Instr* at) { return *code.caches[static_cast<size_t>(at->d)]; }
   void see(const Instr* at, unsigned bits) { note(code.seen[place(at)], bits); }
 };
 
-inline bool truthy(const Vm& vm, Val v) {
-  return v != vm.heap.nil() && v != vm.heap.boolean(false);
+// Each does what the instruction says, whatever the operands are. These are the C functions that
+// compiled code calls (emit.h, HELPER).
+extern "C" {
+Val calc_arithmetic(Vm* vm, const Instr* at, Val a, Val b) noexcept;
+Val calc_negate(Vm* vm, const Instr* at, Val a) noexcept;
+int32_t calc_compare(Vm* vm, const Instr* at, Val a, Val b) noexcept;
+int32_t calc_equal(Val a, Val b) noexcept;
+Val calc_get_field(Vm* vm, const Instr* at, Val object) noexcept;
+void calc_set_field(Vm* vm, const Instr* at, Val object, Val v) noexcept;
+Val calc_get_index(Vm* vm, const Instr* at, Val object, Val index) noexcept;
+void calc_set_index(Vm* vm, const Instr* at, Val object, Val index, Val v) noexcept;
+// What they make is still to be filled: elements, fields, local cells.
+Val calc_new_array(Vm* vm, const Instr* at) noexcept;
+Val calc_new_record(Vm* vm, const Instr* at) noexcept;
+Val calc_new_closure(Vm* vm, const Instr* at, const Closure* self) noexcept;
+Cell* calc_new_cell(Vm* vm, const Instr* at, Val v) noexcept;
+// Returns a loop's bounds: ints, the first in the lower half. A loop that does not run has 0, 0.
+uint64_t calc_for_bounds(Vm* vm, const Instr* at, Val from, Val to) noexcept;
+// Returns the function of a call that fits its arguments, or null after fail().
+Closure* calc_callee(Vm* vm, const Instr* at, Val f) noexcept;
 }
 
-// Each does what the instruction says, whatever the operands are.
-Val arithmetic(Vm& vm, const Instr* at, Val a, Val b);
-// a < b, a <= b or a == b, as the instruction is about. One that asks for > has a constant to its
-// right and comes with its operands swapped.
-bool compare(Vm& vm, const Instr* at, Val a, Val b);
-bool equal(Val a, Val b);
-Val negate(Vm& vm, const Instr* at, Val a);
-Val get_field(Vm& vm, const Instr* at, Val object);
-void set_field(Vm& vm, const Instr* at, Val object, Val v);
-Val get_index(Vm& vm, const Instr* at, Val object, Val index);
-void set_index(Vm& vm, const Instr* at, Val object, Val index, Val v);
-Val new_array(Vm& vm, const Instr* at, const Val* values);
-Val new_record(Vm& vm, const Instr* at, const Val* values);
-Val new_cell(Vm& vm, const Instr* at, Val v);
-// `r` is the window of the function around, `self` its closure.
-Val new_closure(Vm& vm, const Instr* at, const Closure* self, const Val* r);
-// Makes ints of a loop's bounds; returns whether the loop runs at all.
-bool for_prepare(Vm& vm, const Instr* at, Val* counter);
-// Returns the function of a call that fits its arguments, or null after fail().
-Closure* callee(Vm& vm, const Instr* at, Val f);
-Val call_builtin(Vm& vm, const Instr* at, const Val* args);
-void print(Vm& vm, Val v, bool last);  // `last`: ends the line, else with a space
+// The functions that the language brings along: an instruction's operand b is an index.
+struct Builtin {
+  std::string_view name;
+  uint32_t arguments;
+  Val (*run)(Vm* vm, const Instr* at, Val a, Val b, Val c) noexcept;
+  unsigned result = 0;  // the kind that it is always of; 0: it depends
+};
+enum BuiltinId : uint8_t { kPrint, kSqrt, kFloor, kLen, kPush, kPop };
+extern const std::vector<Builtin> kBuiltins;  // the first are in the order of BuiltinId
 
-std::string text_of(Vm& vm, Val v);
+std::string text_of(Val v);
 
 }  // namespace calc

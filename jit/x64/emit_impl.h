@@ -74,6 +74,7 @@ class Emitter {
 
   // ---- emit_test.cc
   void test(const MInst& i);
+  void overflow_test(const MInst& i);
   bool flags_are_set(const MInst& i) const;
   void set(const MInst& i);
   void select(const MInst& i);

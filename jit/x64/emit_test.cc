@@ -28,6 +28,7 @@ bool Emitter::flags_are_set(const MInst& i) const {
 
 // Sets the flags.
 void Emitter::test(const MInst& i) {
+  if (i.test >= Test::kAdd) return overflow_test(i);
   if (flags_are_set(i)) return;
   bool wide = i.width == 8;
   bool compares = i.test == Test::kCmp;
@@ -79,6 +80,14 @@ void Emitter::test(const MInst& i) {
       }
     }
   }
+}
+
+void Emitter::overflow_test(const MInst& i) {
+  AluOp op = i.test == Test::kAdd ? AluOp::kAdd : i.test == Test::kSub ? AluOp::kSub : AluOp::kMul;
+  Gp d = gp(x86::r11, i.width == 8);
+  copy(d, i, i.a, i.width);
+  if (i.form == Form::kRI) return alu_op(op, d, static_cast<int32_t>(i.imm));
+  with(i, i.b, i.width, [&](const auto& s) { alu_op(op, d, s); });
 }
 
 void Emitter::set(const MInst& i) {

@@ -119,6 +119,7 @@ class Lowering {
   void add_int_test(const Inst& compare, bool negate);
   void add_zero_test(Value v, bool wide, bool negate);
   void add_float_test(const Inst& compare, bool negate);
+  void add_overflow_test(const Inst& check, bool negate);
   bool add_narrow_compare(const Inst& compare, Cond c);
   bool can_fold_test(const Inst& compare) const;
   void lower_set(const Inst& i);

@@ -45,6 +45,13 @@ void Lowering::add_address(const Inst& access, Role role) {
       index = Value::none();
     }
   }
+  // A shift by up to 3 of a 64-bit index is the address's own.
+  const Inst* shift = index.valid() && offset <= INT32_MAX ? def(index, Opcode::kShl) : nullptr;
+  auto count = shift != nullptr ? constant_of(f_.args(*shift)[1]) : std::nullopt;
+  if (count && *count <= 3 && is_wide(shift->type) && !constant_of(f_.args(*shift)[0])) {
+    index = f_.args(*shift)[0];
+    cur_.scale = static_cast<uint8_t>(*count);
+  }
   Vreg base = use(args[first]);
   Vreg index_vreg = index.valid() ? use(index) : Vreg::none();
   if (offset > INT32_MAX) {

@@ -37,11 +37,15 @@ Cond swapped(Cond c) {
 
 bool is_int_compare(Opcode op) { return op >= Opcode::kEq && op <= Opcode::kGeU; }
 bool is_float_compare(Opcode op) { return op >= Opcode::kFEq && op <= Opcode::kFGe; }
+bool is_overflow(Opcode op) {
+  return op == Opcode::kAddOverflows || op == Opcode::kSubOverflows || op == Opcode::kMulOverflows;
+}
 
 }  // namespace
 
 // A comparison from another block is made again here when that keeps no more values alive.
 bool Lowering::can_fold_test(const Inst& compare) const {
+  if (is_overflow(compare.op)) return f_.value(compare.result).block == block_;
   bool is_test =
       compare.op == Opcode::kEqz || is_int_compare(compare.op) || is_float_compare(compare.op);
   if (!is_test) return false;
@@ -75,6 +79,7 @@ void Lowering::add_test_of(Value v, bool negate) {
     }
     if (is_int_compare(i->op)) return add_int_test(*i, negate);
     if (is_float_compare(i->op)) return add_float_test(*i, negate);
+    if (is_overflow(i->op)) return add_overflow_test(*i, negate);
     fold_ok_ = before;
   }
   add_zero_test(v, false, negate);
@@ -241,11 +246,29 @@ void Lowering::add_float_test(const Inst& compare, bool negate) {
   use_b(b, Policy::kAny, Role::kUse);
 }
 
-void Lowering::lower_set(const Inst& i) {
-  if (i.op == Opcode::kAddOverflows || i.op == Opcode::kSubOverflows ||
-      i.op == Opcode::kMulOverflows) {
-    return lower_overflow(i);
+void Lowering::add_overflow_test(const Inst& check, bool negate) {
+  Value a = f_.args(check)[0], b = f_.args(check)[1];
+  cur_.test = check.op == Opcode::kAddOverflows   ? Test::kAdd
+              : check.op == Opcode::kSubOverflows ? Test::kSub
+                                                  : Test::kMul;
+  cur_.width = is_wide(check.type) ? 8 : 4;
+  cur_.cond = negate ? Cond::kNO : Cond::kO;
+  auto k = imm_of(b);
+  Vreg first = use(a);
+  if (k) {
+    cur_.form = Form::kRI;
+    cur_.imm = static_cast<uint64_t>(static_cast<int64_t>(*k));
+    cur_.a = add(first, Role::kUse, Policy::kAny);
+    return;
   }
+  Vreg second = use(b);
+  cur_.form = Form::kRR;
+  cur_.a = add(first, Role::kUse, Policy::kAny);
+  cur_.b = add(second, Role::kUse, Policy::kAny);
+}
+
+void Lowering::lower_set(const Inst& i) {
+  if (is_overflow(i.op)) return lower_overflow(i);
   begin(MOp::kSet, 4, i.origin());
   def_d(i.result);
   fold_ok_ = use_count_[i.result.index()] <= 1;
