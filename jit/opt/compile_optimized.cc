@@ -113,7 +113,7 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
   Body body(in, r);
   if (Status s = body.make(); !s.ok()) return s.error();
   Function& f = body.function();
-  Optimized o = optimize(f, {in.method, r.block_counts, r.targets, r.inlinees}, r.observer);
+  Optimized o = optimize(f, {in.method, r.block_counts, r.targets, r.inlinees}, r.observer, r.copy);
   x64::MachineFunction machine =
       x64::lower({f, o.loops, o.frequencies, body.osr(), body.slots(), x64::has_bmi2(), *counters});
   x64::Allocation allocation = x64::allocate_registers(machine);

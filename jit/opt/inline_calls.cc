@@ -92,7 +92,7 @@ Body prepare(const Inlinee& source) {
   Function& f = b.function;
   strip_patchpoints(f);
   prune_params(f);
-  fold_constants(f);
+  propagate_constants(f);
   simplify_arithmetic(f);
   fold_branches(f);
   prune_params(f);
