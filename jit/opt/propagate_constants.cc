@@ -1,21 +1,25 @@
-// Sparse conditional constant propagation. A value is unknown, one constant, or varying, and only
-// ever moves that way; blocks and edges count once something is found to take them. So a parameter
-// that is the same constant on every edge that is ever taken is that constant, round a loop too.
+// Conditional constant propagation. A value is unknown, one constant, or varying, and only ever
+// moves that way; blocks and edges count once something is found to take them. So a parameter that
+// is the same constant on every edge that is ever taken is that constant, round a loop too.
+//
+// Blocks are looked at in reverse postorder, again while an edge that goes back has moved a
+// parameter: once without loops, mostly twice with them. After kMostPasses all parameters vary.
 //
 // What is constant afterwards is a `const`; conditions as well, so that fold_branches drops what is
 // never taken. What would trap stays.
 //
-// Source: Wegman and Zadeck, "Constant Propagation with Conditional Branches", 1991.
+// After: Wegman and Zadeck, "Constant Propagation with Conditional Branches", 1991.
 #include <algorithm>
 #include <optional>
 
-#include "jit/ir/dominators.h"
 #include "jit/ir/semantics.h"
 #include "jit/opt/passes.h"
 #include "jit/opt/rewriter.h"
 
 namespace uptier::jit {
 namespace {
+
+constexpr uint32_t kMostPasses = 8;
 
 struct Fact {
   enum Kind : uint8_t { kUnknown, kConstant, kVarying };
@@ -28,72 +32,63 @@ struct Fact {
 class ConstantPropagator {
  public:
   explicit ConstantPropagator(Function& f)
-      : f_(f), r_(f), facts_(f.values.size()), reached_(f.blocks.size()) {
-    find_users();
-  }
+      : f_(f), r_(f), facts_(f.values.size()), reached_(f.blocks.size()) {}
 
   void run() {
+    order_blocks();
     for (Value p : f_.params(f_.entry())) lower(p, {Fact::kVarying});
-    reach(f_.entry());
-    while (!blocks_.empty() || !values_.empty()) {
-      if (!values_.empty()) {
-        Value v = values_.back();
-        values_.pop_back();
-        for (uint32_t u = users_at_[v.index()]; u < users_at_[v.index() + 1]; ++u) visit(users_[u]);
-      } else {
-        Block b = blocks_.back();
-        blocks_.pop_back();
-        for (InstId i : f_.block(b).insts) visit(i);
-      }
+    reached_[f_.entry().index()] = true;
+    again_ = true;
+    for (uint32_t pass = 0; again_; ++pass) {
+      again_ = false;
+      if (pass == kMostPasses) give_up_params();
+      for (here_ = 0; here_ < order_.size(); ++here_) visit(order_[here_]);
     }
-    rewrite();
+    if (found_anything()) rewrite();
   }
 
  private:
-  template <typename Use>
-  void each_use(Use use) {
-    for (Block b : f_.layout) {
-      for (InstId i : f_.block(b).insts) {
-        for (Value v : f_.args(f_.inst(i))) use(v, i);
-        for (const Edge& e : f_.edges_of(f_.inst(i))) {
-          for (Value v : f_.list(e.args)) use(v, i);
-        }
+  void order_blocks() {
+    std::vector<std::pair<Block, uint32_t>> stack{{f_.entry(), 0}};
+    position_.assign(f_.blocks.size(), 0);
+    std::vector<bool> seen(f_.blocks.size());
+    seen[f_.entry().index()] = true;
+    while (!stack.empty()) {
+      auto& [b, next] = stack.back();
+      auto edges = f_.successors(b);
+      if (next == edges.size()) {
+        order_.push_back(b);
+        stack.pop_back();
+      } else if (Block to = edges[next++].to; !seen[to.index()]) {
+        seen[to.index()] = true;
+        stack.push_back({to, 0});
       }
     }
+    std::reverse(order_.begin(), order_.end());
+    for (uint32_t n = 0; n < order_.size(); ++n) position_[order_[n].index()] = n;
   }
 
-  void find_users() {
-    block_of_.resize(f_.insts.size());
-    for (Block b : f_.layout) {
-      for (InstId i : f_.block(b).insts) block_of_[i.index()] = b;
+  void give_up_params() {
+    for (Block b : order_) {
+      for (Value p : f_.params(b)) lower(p, {Fact::kVarying});
     }
-    users_at_.assign(f_.values.size() + 1, 0);
-    each_use([&](Value v, InstId) { ++users_at_[v.index() + 1]; });
-    for (size_t v = 1; v < users_at_.size(); ++v) users_at_[v] += users_at_[v - 1];
-    users_.resize(users_at_.back());
-    std::vector<uint32_t> next(users_at_.begin(), users_at_.end() - 1);
-    each_use([&](Value v, InstId i) { users_[next[v.index()]++] = i; });
   }
 
-  void reach(Block b) {
-    if (reached_[b.index()]) return;
-    reached_[b.index()] = true;
-    blocks_.push_back(b);
-  }
-
-  // Moves a value down; never up again.
-  void lower(Value v, Fact to) {
+  // Moves a value down, never up again; returns whether it moved.
+  bool lower(Value v, Fact to) {
     Fact& now = facts_[v.index()];
-    if (now.kind == Fact::kVarying || to.kind == Fact::kUnknown || now == to) return;
+    if (now.kind == Fact::kVarying || to.kind == Fact::kUnknown || now == to) return false;
     now = now.kind == Fact::kUnknown ? to : Fact{Fact::kVarying};
-    values_.push_back(v);
+    return true;
   }
 
-  void visit(InstId id) {
-    if (!reached_[block_of_[id.index()].index()]) return;
-    const Inst& i = f_.inst(id);
-    if (i.result.valid()) lower(i.result, result_of(i));
-    if (i.edge_count != 0) visit_edges(i);
+  void visit(Block b) {
+    if (!reached_[b.index()]) return;
+    for (InstId id : f_.block(b).insts) {
+      const Inst& i = f_.inst(id);
+      if (i.result.valid()) lower(i.result, result_of(i));
+      if (i.edge_count != 0) visit_edges(i);
+    }
   }
 
   Fact result_of(const Inst& i) const {
@@ -138,18 +133,39 @@ class ConstantPropagator {
     const Edge& e = f_.edges[edge];
     auto params = f_.params(e.to);
     auto args = f_.list(e.args);
-    for (size_t n = 0; n < params.size(); ++n) lower(params[n], facts_[args[n].index()]);
-    reach(e.to);
+    bool moved = !reached_[e.to.index()];
+    for (size_t n = 0; n < params.size(); ++n) moved |= lower(params[n], facts_[args[n].index()]);
+    reached_[e.to.index()] = true;
+    again_ |= moved && position_[e.to.index()] <= here_;
   }
 
   // ---- The result -------------------------------------------------------------------------------
 
+  // Whether there is anything to rewrite: most functions have been through here before.
+  bool found_anything() const {
+    for (Block b : f_.layout) {
+      for (Value p : f_.params(b)) {
+        if (facts_[p.index()].kind == Fact::kConstant) return true;
+      }
+      for (InstId id : f_.block(b).insts) {
+        const Inst& i = f_.inst(id);
+        auto args = f_.args(i);
+        bool asks = i.op == Opcode::kSelect || i.op == Opcode::kTrapIf;
+        bool decided = asks && (facts_[args[0].index()].kind == Fact::kConstant ||
+                                (i.op == Opcode::kSelect && args[1] == args[2]));
+        bool constant = i.result.valid() && i.op != Opcode::kConst &&
+                        facts_[i.result.index()].kind == Fact::kConstant;
+        if (decided || constant) return true;
+      }
+    }
+    return false;
+  }
+
   void rewrite() {
-    std::vector<Block> order = compute_dominators(f_).order;
-    for (Block b : order) {
+    for (Block b : order_) {
       if (reached_[b.index()]) name_params(b);
     }
-    r_.run(order, [&](InstId i) { return rewrite(i); });
+    r_.run(order_, [&](InstId i) { return rewrite(i); });
   }
 
   // What a parameter always is becomes a constant of the entry, which is before every use.
@@ -191,11 +207,10 @@ class ConstantPropagator {
   Rewriter r_;
   std::vector<Fact> facts_;         // by Value::index()
   std::vector<bool> reached_;       // by Block::index()
-  std::vector<Block> block_of_;     // by InstId
-  std::vector<uint32_t> users_at_;  // by Value::index(): first of its users
-  std::vector<InstId> users_;
-  std::vector<Block> blocks_;  // reached and not looked at
-  std::vector<Value> values_;  // lowered since their users were looked at
+  std::vector<Block> order_;        // reverse postorder
+  std::vector<uint32_t> position_;  // by Block::index(): in order_
+  uint32_t here_ = 0;               // in order_: the block that is looked at
+  bool again_ = false;
 };
 
 }  // namespace

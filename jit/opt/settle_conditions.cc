@@ -136,9 +136,19 @@ class ConditionSettler {
   bool changed_ = false;
 };
 
+bool has(const Function& f, Opcode op) {
+  return std::any_of(f.layout.begin(), f.layout.end(), [&](Block b) {
+    const auto& insts = f.block(b).insts;
+    return std::any_of(insts.begin(), insts.end(), [&](InstId i) { return f.inst(i).op == op; });
+  });
+}
+
 }  // namespace
 
 void settle_conditions(Function& f) {
+  if (!has(f, Opcode::kGuard) && !has(f, Opcode::kTrapIf)) return;
+  // Guards on what was loaded: forward_memory has just made loads one value.
+  if (has(f, Opcode::kGuard)) merge_common(f);
   ConditionSettler s(f);
   s.run();
   if (s.changed()) fold_branches(f);

@@ -42,6 +42,7 @@ class LoopUnroller {
       : f_(f), counts_(counts), whole_(whole), most_insts_(f.insts.size() + kMostGrowth) {}
 
   bool round() {
+    if (!goes_back()) return false;
     control_ = analyze_control_flow(f_);
     loops_ = find_loops(f_, control_);
     if (loops_.loops.empty()) return false;
@@ -65,6 +66,17 @@ class LoopUnroller {
   }
 
  private:
+  // Whether there can be a loop, quickly.
+  bool goes_back() const {
+    std::vector<uint32_t> position = layout_positions(f_);
+    return std::any_of(f_.layout.begin(), f_.layout.end(), [&](Block b) {
+      auto edges = f_.successors(b);
+      return std::any_of(edges.begin(), edges.end(), [&](const Edge& e) {
+        return position[e.to.index()] <= position[b.index()];
+      });
+    });
+  }
+
   // The blocks of each loop, its header first, and the count of the most frequent block.
   void collect() {
     members_.assign(loops_.loops.size(), {});
