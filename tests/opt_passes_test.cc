@@ -19,6 +19,17 @@ void layout_by_shape(jit::Function& f) {
   jit::layout_blocks(f, loops, jit::estimate_frequencies(f, control, loops, {}));
 }
 
+// As if half of all executions of the function came to every block behind its entry.
+template <void (*kPass)(jit::Function&, const jit::BlockCounts&)>
+void with_halves(jit::Function& f) {
+  std::vector<uint64_t> counts(f.block_sites, 500);
+  counts[0] = 1000;
+  kPass(f, counts);
+}
+
+void unroll_unknown(jit::Function& f) { jit::unroll_loops(f, {}); }
+void peel_unknown(jit::Function& f) { jit::peel_loops(f, {}); }
+
 void enter_last_loop(jit::Function& f) {
   jit::Liveness live = jit::compute_liveness(f);
   auto entered = jit::enter_at_loop(f, LoopId(f.loop_count - 1), live, jit::layout_frame(f, live));
@@ -30,11 +41,16 @@ void enter_last_loop(jit::Function& f) {
 const std::map<std::string, Pass>& passes() {
   static const std::map<std::string, Pass> all = {
       {"strip_patchpoints", jit::strip_patchpoints},
-      {"fold_constants", jit::fold_constants},
+      {"propagate_constants", jit::propagate_constants},
       {"simplify_arithmetic", jit::simplify_arithmetic},
       {"reduce_divisions", jit::reduce_divisions},
       {"fold_branches", jit::fold_branches},
       {"duplicate_tails", jit::duplicate_tails},
+      {"unroll_loops", unroll_unknown},
+      {"peel_loops", peel_unknown},
+      {"convert_branches", with_halves<jit::convert_branches>},
+      {"lift_cases", with_halves<jit::lift_cases>},
+      {"settle_conditions", jit::settle_conditions},
       {"prune_params", jit::prune_params},
       {"merge_common", jit::merge_common},
       {"forward_memory", jit::forward_memory},

@@ -183,8 +183,9 @@ class RandomFunction {
     Value x = value(t, depth - 1);
     Value y = r_.chance(30) ? constant(t) : value(t, depth - 1);
     if (o_.traps && r_.chance(1)) return b_.binary(pick_op({kAddTrap, kSubTrap, kMulTrap}), x, y);
-    return b_.binary(
-        pick_op({kAdd, kAdd, kSub, kMul, kAnd, kOr, kXor, kShl, kShrS, kShrU, kRotl, kRotr}), x, y);
+    return b_.binary(pick_op({kAdd, kAdd, kSub, kMul, kAnd, kOr, kXor, kShl, kShrS, kShrU, kRotl,
+                              kRotr, kMulHighS, kMulHighU}),
+                     x, y);
   }
 
   // Mostly by something that is not 0 and not -1.
@@ -194,7 +195,9 @@ class RandomFunction {
     if (o_.traps && r_.chance(2)) {
       y = value(t, depth - 1);
     } else if (r_.chance(40)) {
-      static const std::vector<int64_t> divisors = {1, 2, 3, 7, 8, 10, -3, 1000, 65536, INT32_MIN};
+      static const std::vector<int64_t> divisors = {
+          1,     2,         3,  7,   8,           10,        -3,        1000,
+          65536, INT32_MIN, -1, 641, -1000000007, INT64_MIN, INT64_MAX, 6700417};
       y = b_.constant(t, jit::clip(t, static_cast<uint64_t>(r_.pick(divisors))));
     } else {
       y = b_.binary(kAnd, value(t, depth - 1), b_.constant(t, 0xff));

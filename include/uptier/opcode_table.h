@@ -12,6 +12,9 @@
   X(kAdd,           ADD,            "add",            kBinary,       kMaskInt,   kCommutes)                             \
   X(kSub,           SUB,            "sub",            kBinary,       kMaskInt,   kPure)                                 \
   X(kMul,           MUL,            "mul",            kBinary,       kMaskInt,   kCommutes)                             \
+  /* the upper half of the product of twice the width */                                                                \
+  X(kMulHighS,      MUL_HIGH_S,     "mul_high_s",     kBinary,       kMaskInt,   kCommutes)                             \
+  X(kMulHighU,      MUL_HIGH_U,     "mul_high_u",     kBinary,       kMaskInt,   kCommutes)                             \
   X(kDivS,          DIV_S,          "div_s",          kBinary,       kMaskInt,   kCanTrap)                              \
   X(kDivU,          DIV_U,          "div_u",          kBinary,       kMaskInt,   kCanTrap)                              \
   X(kRemS,          REM_S,          "rem_s",          kBinary,       kMaskInt,   kCanTrap)                              \

@@ -116,6 +116,18 @@ void Selector::divide(const Inst& i) {
   values_.define(i.result, quotient ? x86::rax : x86::rdx);
 }
 
+// The product lies in rdx and rax.
+void Selector::multiply_high(const Inst& i) {
+  Value x = f_.args(i)[0], y = f_.args(i)[1];
+  bool wide = is_wide(i.type);
+  values_.vacate(Gp::kIdDx);
+  values_.take_in(x, Gp::kIdAx);
+  Gp by = gp(values_.gp_of(y), wide);
+  i.op == Opcode::kMulHighS ? a_.imul(by) : a_.mul(by);
+  values_.use(y);
+  values_.define(i.result, x86::rdx);
+}
+
 void Selector::bit_count(const Inst& i) {
   Value v = f_.args(i)[0];
   Gp source = values_.gp_of(v);

@@ -200,6 +200,8 @@ void Selector::dispatch(const Inst& i) {
     case Opcode::kAnd: return binary(i, Binary::kAnd);
     case Opcode::kOr: return binary(i, Binary::kOr);
     case Opcode::kXor: return binary(i, Binary::kXor);
+    case Opcode::kMulHighS:
+    case Opcode::kMulHighU: return multiply_high(i);
     case Opcode::kDivS:
     case Opcode::kDivU:
     case Opcode::kRemS:

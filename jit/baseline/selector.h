@@ -130,6 +130,7 @@ class Selector {
   void multiply_by_constant(const Inst& i, Value a, Value constant);
   void shift(const Inst& i);
   void divide(const Inst& i);
+  void multiply_high(const Inst& i);
   void bit_count(const Inst& i);
   void sign_extend(const Inst& i);
   void overflow_trap(const Inst& i);

@@ -61,6 +61,11 @@ struct Int {
       case Opcode::kAdd: return value(a + b);
       case Opcode::kSub: return value(a - b);
       case Opcode::kMul: return value(a * b);
+      case Opcode::kMulHighS:
+        return value(
+            static_cast<U>(static_cast<__int128>(static_cast<S>(a)) * static_cast<S>(b) >> kBits));
+      case Opcode::kMulHighU:
+        return value(static_cast<U>(static_cast<unsigned __int128>(a) * b >> kBits));
       case Opcode::kDivS:
       case Opcode::kDivU:
       case Opcode::kRemS:

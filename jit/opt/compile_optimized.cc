@@ -125,7 +125,7 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
                           .source = r.inlinees,
                           .speculates = body.states_calls(),
                           .ask_to_leave = r.ask_to_leave},
-                         r.observer);
+                         r.observer, r.copy);
   x64::MachineFunction machine =
       x64::lower({f, o.loops, o.frequencies, body.osr(), body.slots(), x64::has_bmi2(), *counters});
   x64::Allocation allocation = x64::allocate_registers(machine);

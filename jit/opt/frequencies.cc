@@ -76,20 +76,42 @@ std::unordered_map<uint64_t, float> passed_elsewhere(const Function& f, const Bl
   return passed;
 }
 
+// The copies of a block that are blocks of their own, see copy_loop: how deep the deepest lie in
+// loops, and how many those are.
+struct Copies {
+  uint32_t depth = 0;
+  float deepest = 0;
+};
+
+std::unordered_map<uint64_t, Copies> copies_of_blocks(const Function& f, const LoopNest& n) {
+  std::unordered_map<uint64_t, Copies> copies;
+  for (Block b : f.layout) {
+    const Inst* probe = first_block_probe(f, b);
+    if (probe == nullptr) continue;
+    Copies& c = copies[key_of(*probe)];
+    if (n.depth(b) > c.depth) c = {n.depth(b), 0};
+    if (n.depth(b) == c.depth) ++c.deepest;
+  }
+  return copies;
+}
+
 // Blocks that passes made have no site: they run as often as the most frequent block before them
-// on a forward edge.
-void from_counts(Frequencies& q, const Function& f, const ControlFlow& d,
+// on a forward edge. So do copies in front of a loop; those that lie deepest share the count.
+void from_counts(Frequencies& q, const Function& f, const ControlFlow& d, const LoopNest& n,
                  const BlockCounts& counts) {
-  const std::unordered_map<uint64_t, float> copies = passed_elsewhere(f, counts);
+  const std::unordered_map<uint64_t, float> passed = passed_elsewhere(f, counts);
+  const std::unordered_map<uint64_t, Copies> copies = copies_of_blocks(f, n);
   const Inst* at_entry = first_block_probe(f, f.entry());
   float entry = at_entry != nullptr ? std::max(1.0f, counts.at(*at_entry)) : 1.0f;
   for (uint32_t i = 0; i < d.order().size(); ++i) {
     Block b = d.order()[i];
     float& own = q.of[b.index()];
-    if (const Inst* probe = first_block_probe(f, b)) {
-      auto elsewhere = copies.find(key_of(*probe));
-      float here = counts.at(*probe) - (elsewhere == copies.end() ? 0 : elsewhere->second);
-      own = here / entry;
+    const Inst* probe = first_block_probe(f, b);
+    const Copies same = probe != nullptr ? copies.at(key_of(*probe)) : Copies{};
+    if (probe != nullptr && n.depth(b) == same.depth) {
+      auto elsewhere = passed.find(key_of(*probe));
+      float here = counts.at(*probe) - (elsewhere == passed.end() ? 0 : elsewhere->second);
+      own = here / same.deepest / entry;
     } else {
       own = i == 0 ? 1.0f : 0.0f;
       for (const Predecessor& p : d.preds[b.index()]) {
@@ -146,7 +168,7 @@ Frequencies estimate_frequencies(const Function& f, const ControlFlow& d, const 
   if (counts.empty()) {
     from_shape(q, f, d, n);
   } else {
-    from_counts(q, f, d, counts);
+    from_counts(q, f, d, n, counts);
   }
   mark_cold(q, d, n);
   limit_loops(q, d, n);

@@ -111,7 +111,7 @@ Body prepare(const Inlinee& source, const InlineRequest& r) {
   if (!can_splice(f)) return b;
   strip_patchpoints(f);
   prune_params(f);
-  fold_constants(f);
+  propagate_constants(f);
   simplify_arithmetic(f);
   fold_branches(f);
   prune_params(f);

@@ -15,21 +15,25 @@ constexpr Pass kBefore[] = {
     {"prune_params", prune_params},
 };
 
-constexpr Pass kAfter[] = {
+// The order of what is done is that of these tables, with what needs counts between them.
+constexpr Pass kConstants[] = {
     {"prune_params", prune_params},
-    {"fold_constants", fold_constants},
+    {"propagate_constants", propagate_constants},
     {"simplify_arithmetic", simplify_arithmetic},
     {"fold_branches", fold_branches},
+};
+
+constexpr Pass kFlow[] = {
     {"duplicate_tails", duplicate_tails},
-    {"fold_constants", fold_constants},
+    {"propagate_constants", propagate_constants},
     {"fold_branches", fold_branches},
-    {"reduce_divisions", reduce_divisions},
-    {"hoist_invariants", hoist_invariants},
-    {"prune_params", prune_params},
-    {"merge_common", merge_common},
-    {"forward_memory", forward_memory},
-    {"remove_dead", remove_dead},
-    {"sink_past_calls", sink_past_calls},
+};
+
+constexpr Pass kValues[] = {
+    {"reduce_divisions", reduce_divisions}, {"hoist_invariants", hoist_invariants},
+    {"prune_params", prune_params},         {"merge_common", merge_common},
+    {"forward_memory", forward_memory},     {"settle_conditions", settle_conditions},
+    {"remove_dead", remove_dead},           {"sink_past_calls", sink_past_calls},
 };
 
 void tell(PassObserver* observer, const char* pass, const Function& f) {
@@ -45,11 +49,21 @@ void run_all(std::span<const Pass> passes, Function& f, PassObserver* observer) 
 
 }  // namespace
 
-Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer) {
+Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, Copy copy) {
   run_all(kBefore, f, observer);
   BlockCounts counts = inline_calls(f, r);
   tell(observer, "inline_calls", f);
-  run_all(kAfter, f, observer);
+  run_all(kConstants, f, observer);
+  unroll_loops(f, counts);
+  tell(observer, "unroll_loops", f);
+  run_all(kFlow, f, observer);
+  peel_loops(f, counts);
+  tell(observer, "peel_loops", f);
+  if (copy == Copy::kPlain) convert_branches(f, counts);
+  tell(observer, "convert_branches", f);
+  lift_cases(f, counts);
+  tell(observer, "lift_cases", f);
+  run_all(kValues, f, observer);
   ControlFlow control = analyze_control_flow(f);
   Optimized o;
   o.loops = find_loops(f, control);

@@ -16,7 +16,9 @@ struct Optimized {
   Frequencies frequencies;
 };
 
-// Optimizes `f` and lays out its blocks. `observer` may be null.
-Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer = nullptr);
+// Optimizes `f` and lays out its blocks. `observer` may be null. In an instrumented copy all blocks
+// that run keep their probes.
+Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer = nullptr,
+                   Copy copy = Copy::kPlain);
 
 }  // namespace uptier::jit

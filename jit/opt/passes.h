@@ -17,14 +17,14 @@ namespace uptier::jit {
 // Drops what only baseline code needs: loop_header, and the values of frame_state and of probes.
 void strip_patchpoints(Function& f);
 
-// Computes what has constant operands, and turns constant conditions into constants.
-void fold_constants(Function& f);
+// Finds what is constant wherever the code that is ever reached defines it, conditions included.
+void propagate_constants(Function& f);
 
 // Applies identities of integer arithmetic, puts constants on the right, and replaces
 // multiplications and unsigned divisions by powers of two.
 void simplify_arithmetic(Function& f);
 
-// Replaces divisions of i32 by constants with a multiplication.
+// Replaces divisions by constants with a multiplication.
 // Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994.
 void reduce_divisions(Function& f);
 
@@ -35,6 +35,20 @@ void fold_branches(Function& f);
 // Copies short blocks that end in a choice to where their way is known, and the tests of loops from
 // the top to the bottom.
 void duplicate_tails(Function& f);
+
+// Writes out loops that go round a few times only, by their constants.
+void unroll_loops(Function& f, const BlockCounts& counts);
+
+// Writes out the first rounds of inner loops that go round once or twice, by the counts, and the
+// first round of those that load or ask the same in each.
+void peel_loops(Function& f, const BlockCounts& counts);
+
+// Replaces branches that are measured to go either way, around little work, by selections. Blocks
+// go with their probes, so that code that counts is to be left as it is.
+void convert_branches(Function& f, const BlockCounts& counts);
+
+// Compares with the likely cases of a switch first, and with all of them when they are few.
+void lift_cases(Function& f, const BlockCounts& counts);
 
 // Drops blocks that the entry does not reach from the layout.
 void remove_unreachable(Function& f);
@@ -52,6 +66,9 @@ void forward_memory(Function& f);
 
 // Moves loads of places that never change, through a pointer known at the entry, to the entry.
 void hoist_invariants(Function& f);
+
+// Drops guards, traps and branches whose condition was decided before.
+void settle_conditions(Function& f);
 
 // Removes instructions and block parameters that nothing needs.
 void remove_dead(Function& f);

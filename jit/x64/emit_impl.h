@@ -64,6 +64,7 @@ class Emitter {
   void store(const MInst& i);
   void alu_store(const MInst& i);
   void divide(const MInst& i);
+  void mul_high(const MInst& i);
 
   // ---- emit_float.cc
   void float_alu(const MInst& i);

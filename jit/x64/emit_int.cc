@@ -233,4 +233,9 @@ void Emitter::divide(const MInst& i) {
   emit_division(b_, static_cast<Opcode>(i.sub), wide, gp_at(i, i.b), known, i.loc);
 }
 
+void Emitter::mul_high(const MInst& i) {
+  bool is_signed = static_cast<Opcode>(i.sub) == Opcode::kMulHighS;
+  with(i, i.b, i.width, [&](const auto& s) { is_signed ? a_.imul(s) : a_.mul(s); });
+}
+
 }  // namespace uptier::jit::x64

@@ -106,6 +106,7 @@ class Lowering {
   void lower_and(const Inst& i);
   void lower_shift(const Inst& i, ShiftOp op);
   void lower_div(const Inst& i);
+  void lower_mul_high(const Inst& i);
   void lower_unary(const Inst& i);
   void lower_extend(const Inst& i, Extension e);
   void lower_trapping(const Inst& i);

@@ -22,6 +22,8 @@ void Lowering::lower_binary(const Inst& i) {
     case Opcode::kShrU: return lower_shift(i, ShiftOp::kShr);
     case Opcode::kRotl: return lower_shift(i, ShiftOp::kRol);
     case Opcode::kRotr: return lower_shift(i, ShiftOp::kRor);
+    case Opcode::kMulHighS:
+    case Opcode::kMulHighU: return lower_mul_high(i);
     case Opcode::kDivS:
     case Opcode::kDivU:
     case Opcode::kRemS:
@@ -167,6 +169,16 @@ void Lowering::lower_div(const Inst& i) {
   auto c = constant_of(f_.args(i)[1]);
   cur_.form = c ? Form::kRI : Form::kRR;
   if (c) cur_.imm = *c;
+  emit();
+}
+
+void Lowering::lower_mul_high(const Inst& i) {
+  Vreg x = use(f_.args(i)[0]), y = use(f_.args(i)[1]);
+  begin(MOp::kMulHigh, width_of(i.type));
+  cur_.sub = static_cast<uint8_t>(i.op);
+  cur_.d = add(vreg(i.result), Role::kDef, Policy::kFixed, Location::reg(kRdx));
+  cur_.a = add(x, Role::kUse, Policy::kFixed, Location::reg(kRax));
+  cur_.b = add(y, Role::kLateUse, Policy::kReg);
   emit();
 }
 

@@ -1,4 +1,5 @@
 #include "jit/ir/semantics.h"
+#include "jit/x64/address.h"
 #include "jit/x64/lower_impl.h"
 
 namespace uptier::jit::x64 {
@@ -35,25 +36,12 @@ const Inst* Lowering::foldable_load(Value v) const {
 // Adds the operands of an address: [base + index + disp], the offset in a register where it exceeds
 // the displacement. They come last in the operand list.
 void Lowering::add_address(const Inst& access, Role role) {
-  auto args = f_.args(access);
-  size_t first = info(access.op).shape == Shape::kStore ? 1 : 0;
-  uint64_t offset = access.imm;
-  Value index = args.size() > first + 1 ? args[first + 1] : Value::none();
-  if (index.valid()) {
-    if (auto c = constant_of(index); c && *c <= INT32_MAX && offset + *c <= INT32_MAX) {
-      offset += *c;
-      index = Value::none();
-    }
-  }
-  // A shift by up to 3 of a 64-bit index is the address's own.
-  const Inst* shift = index.valid() && offset <= INT32_MAX ? def(index, Opcode::kShl) : nullptr;
-  auto count = shift != nullptr ? constant_of(f_.args(*shift)[1]) : std::nullopt;
-  if (count && *count <= 3 && is_wide(shift->type) && !constant_of(f_.args(*shift)[0])) {
-    index = f_.args(*shift)[0];
-    cur_.scale = static_cast<uint8_t>(*count);
-  }
-  Vreg base = use(args[first]);
-  Vreg index_vreg = index.valid() ? use(index) : Vreg::none();
+  AddressParts parts = take_apart(f_, access);
+  auto offset = static_cast<uint64_t>(parts.offset);
+  // A load behind what was looked through has a further use.
+  if (parts.taken) ++use_count_[parts.index.index()];
+  Vreg base = use(parts.base);
+  Vreg index_vreg = parts.index.valid() ? use(parts.index) : Vreg::none();
   if (offset > INT32_MAX) {
     MInst far;  // index + offset, or the offset alone
     Vreg sum = new_vreg(Type::kI64);
@@ -84,7 +72,9 @@ void Lowering::add_address(const Inst& access, Role role) {
   }
   cur_.disp = static_cast<int32_t>(offset);
   cur_.base = add(base, role, Policy::kReg);
-  if (index_vreg.valid()) cur_.index = add(index_vreg, role, Policy::kReg);
+  if (!index_vreg.valid()) return;
+  cur_.index = add(index_vreg, role, Policy::kReg);
+  cur_.scale = parts.scale;
 }
 
 void Lowering::fold_memory(const Inst& load, Role role, Form form) {

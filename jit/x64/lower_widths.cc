@@ -1,3 +1,4 @@
+#include "jit/x64/address.h"
 #include "jit/x64/lower_impl.h"
 
 namespace uptier::jit::x64 {
@@ -37,8 +38,8 @@ class WidthFinder {
     Shape s = info(i.op).shape;
     auto args = f_.args(i);
     if (i.op == Opcode::kExtendU || s == Shape::kSwitch) demand(args[0]);
-    if (s == Shape::kLoad && args.size() == 2) demand(args[1]);
-    if (s == Shape::kStore && args.size() == 3) demand(args[2]);
+    if (s != Shape::kLoad && s != Shape::kStore) return;
+    if (Value index = take_apart(f_, i).index; index.valid()) demand(index);
   }
 
   // A clean parameter needs clean arguments; other definitions see to it themselves.

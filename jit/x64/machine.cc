@@ -68,6 +68,7 @@ RegMask clobbers(const MInst& i) {
     case MOp::kCall:
     case MOp::kCallIndirect:
     case MOp::kCallHost: return kCallClobbers;
+    case MOp::kMulHigh:
     case MOp::kDiv: return mask_of(kRax) | mask_of(kRdx);
     case MOp::kShiftVar: return i.flags != 0 ? mask_of(kRcx) : 0;
     default: return 0;

@@ -118,6 +118,7 @@ enum class MOp : uint8_t {
   kFStore,
   kAluStore,  // memory = memory op a, or imm    sub: AluOp
   kDiv,       // d = a div/rem b                 sub: Opcode
+  kMulHigh,   // d = the upper half of a * b     sub: Opcode
   kFAlu,      // d = a op b                      sub: Opcode
   kFUnary,    // d = op a                        sub: Opcode
   kFSign,     // abs, neg, copysign              sub: Opcode

@@ -96,6 +96,10 @@ def int_binary(op, a, b, t):
     exact = {"add": a + b, "sub": a - b, "mul": a * b}
     if op in exact:
         return wrap(exact[op], n)
+    if op == "mul_high_s":
+        return wrap((a * b) >> n, n)
+    if op == "mul_high_u":
+        return wrap((ua * ub) >> n, n)
     stem = op.split("_")[0]
     if op.endswith("_overflows"):
         return int(wrap(exact[stem], n) != exact[stem])
@@ -250,7 +254,7 @@ class File:
             f.write("\n".join(self.out) + "\n")
 
 
-INT_VALUE = ["add", "sub", "mul", "div_s", "div_u", "rem_s", "rem_u", "and", "or", "xor", "shl", "shr_s", "shr_u",
+INT_VALUE = ["add", "sub", "mul", "mul_high_s", "mul_high_u", "div_s", "div_u", "rem_s", "rem_u", "and", "or", "xor", "shl", "shr_s", "shr_u",
              "rotl", "rotr", "add_trap", "sub_trap", "mul_trap"]
 INT_COMPARE = ["eq", "ne", "lt_s", "lt_u", "gt_s", "gt_u", "le_s", "le_u", "ge_s", "ge_u"]
 INT_OVERFLOW = ["add_overflows", "sub_overflows", "mul_overflows"]

@@ -1,0 +1,43 @@
+// MemoryPlace: where a load or store goes, as far as its operands tell.
+//
+// Two accesses do not touch when their alias classes differ, or when base and index are the same
+// but for a constant and the bytes are disjoint. An i32 index wraps around at 2^32, which is no
+// danger while offsets are small.
+#pragma once
+
+#include <vector>
+
+#include "jit/ir/function.h"
+
+namespace uptier::jit {
+
+// `root` and `distance` take the index apart: root + a constant.
+struct MemoryPlace {
+  Value base, index;
+  uint64_t offset = 0;
+  Value root;
+  int64_t distance = 0;  // with the offset; valid when `near`
+  bool near = false;
+  uint32_t width = 0;
+  unsigned alias = 0;
+};
+
+// Returns the place of a load or store.
+MemoryPlace place_of(const Function& f, const Inst& access);
+
+inline bool same_place(const MemoryPlace& a, const MemoryPlace& b) {
+  return a.base == b.base && a.index == b.index && a.offset == b.offset;
+}
+
+bool may_touch(const MemoryPlace& a, const MemoryPlace& b);
+
+// What a part of a function, such as a loop, may write.
+struct Writes {
+  bool anywhere = false;
+  std::vector<MemoryPlace> places;
+
+  void add(const Function& f, Block b);
+  bool may_touch(const MemoryPlace& p) const;
+};
+
+}  // namespace uptier::jit

@@ -1,0 +1,113 @@
+#include "jit/x64/address.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "jit/ir/semantics.h"
+
+namespace uptier::jit::x64 {
+namespace {
+
+constexpr unsigned kDeepest = 4;  // definitions looked through
+
+class AddressTaker {
+ public:
+  AddressTaker(const Function& f, const Inst& access) : f_(f) {
+    auto args = f.args(access).subspan(info(access.op).shape == Shape::kStore ? 1 : 0);
+    parts_.base = args[0];
+    parts_.offset = static_cast<int64_t>(access.imm);
+    if (args.size() > 1) parts_.index = args[1];
+  }
+
+  AddressParts run() {
+    if (!parts_.index.valid()) return parts_;
+    if (auto c = constant_of(parts_.index); c && *c <= INT32_MAX && fits(*c)) {
+      parts_.offset += static_cast<int64_t>(*c);
+      parts_.index = Value::none();
+      return parts_;
+    }
+    if (!fits(0)) return parts_;
+    take_sum();
+    take_shift();
+    if (parts_.scale == 0) take_sum();
+    return parts_;
+  }
+
+ private:
+  const Inst* def(Value v) const {
+    InstId i = f_.value(v).inst;
+    return i.valid() ? &f_.inst(i) : nullptr;
+  }
+
+  std::optional<uint64_t> constant_of(Value v) const {
+    const Inst* i = def(v);
+    return i && i->op == Opcode::kConst ? std::optional(clip(i->type, i->imm)) : std::nullopt;
+  }
+
+  bool fits(uint64_t more) const {
+    auto sum = static_cast<uint64_t>(parts_.offset) + more;
+    return sum <= INT32_MAX;
+  }
+
+  // index = x + c
+  void take_sum() {
+    const Inst* i = def(parts_.index);
+    if (!i || i->op != Opcode::kAdd) return;
+    Value x = f_.args(*i)[0];
+    auto c = constant_of(f_.args(*i)[1]);
+    if (!c || constant_of(x) || *c > INT32_MAX || !fits(*c << parts_.scale)) return;
+    if (i->type == Type::kI32 && most(x, 0) + *c > UINT32_MAX) return;
+    parts_.index = x;
+    parts_.offset += static_cast<int64_t>(*c << parts_.scale);
+    parts_.taken = true;
+  }
+
+  // index = x << 1..3
+  void take_shift() {
+    const Inst* i = def(parts_.index);
+    if (!i || i->op != Opcode::kShl) return;
+    Value x = f_.args(*i)[0];
+    auto c = constant_of(f_.args(*i)[1]);
+    if (!c || *c < 1 || *c > 3 || constant_of(x)) return;
+    if (i->type == Type::kI32 && most(x, 0) << *c > UINT32_MAX) return;
+    parts_.index = x;
+    parts_.scale = static_cast<uint8_t>(*c);
+    parts_.taken = true;
+  }
+
+  // Returns a bound of an i32 that its definition gives.
+  uint64_t most(Value v, unsigned depth) const {
+    const Inst* i = def(v);
+    if (!i || depth == kDeepest || f_.type_of(v) != Type::kI32) return UINT32_MAX;
+    auto operand = [&](uint32_t n) { return most(f_.args(*i)[n], depth + 1); };
+    auto limited = [](uint64_t bound) { return bound > UINT32_MAX ? UINT32_MAX : bound; };
+    Shape s = info(i->op).shape;
+    if (s == Shape::kCompare || s == Shape::kTest) return 1;
+    switch (i->op) {
+      case Opcode::kConst: return clip(Type::kI32, i->imm);
+      case Opcode::kLoad8U: return 0xFF;
+      case Opcode::kLoad16U: return 0xFFFF;
+      case Opcode::kAnd: return std::min(operand(0), operand(1));
+      case Opcode::kAdd: return limited(operand(0) + operand(1));
+      case Opcode::kSelect: return std::max(operand(1), operand(2));
+      case Opcode::kShrU:
+      case Opcode::kShl: {
+        auto c = constant_of(f_.args(*i)[1]);
+        if (!c) return UINT32_MAX;
+        return i->op == Opcode::kShl ? limited(operand(0) << (*c & 31)) : operand(0) >> (*c & 31);
+      }
+      default: return UINT32_MAX;
+    }
+  }
+
+  const Function& f_;
+  AddressParts parts_;
+};
+
+}  // namespace
+
+AddressParts take_apart(const Function& f, const Inst& access) {
+  return AddressTaker(f, access).run();
+}
+
+}  // namespace uptier::jit::x64
