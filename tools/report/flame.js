@@ -271,7 +271,7 @@ const flameView = (open) => {
       data.has_module
         ? 'Cycles of a callee are dealt to its callers by how often each called it.'
         : 'Without --module it is not known which calls a loop holds: methods with timed loops stand side by side, ' +
-          'and the cycles of a callee are in its caller\u2019s loops, too.',
+            'and the cycles of a callee are in its caller\u2019s loops, too.',
     ),
   );
   if (!data.loops.length)
