@@ -11,9 +11,12 @@ const REST = -2; // frames too narrow to show
 const flameModel = (unit) => {
   const timed = unit === 'cycles';
   const total = new Array(ROWS).fill(0);
-  const callsFrom = group(data.calls, (c) => c[0]);
+  // Cycles of a loop are with those of what it calls; without knowing which calls it holds, methods
+  // stand side by side.
+  const known = timed && !data.has_module ? [] : data.calls;
+  const callsFrom = group(known, (c) => c[0]);
   const callsTo = new Array(ROWS).fill(0);
-  for (const c of data.calls) if (c[0] !== c[2]) callsTo[c[2]] += c[3];
+  for (const c of known) if (c[0] !== c[2]) callsTo[c[2]] += c[3];
   const loops = (row, parent) => (timed ? (loopsOf.get(row) || []).filter((l) => l[2] === parent) : []);
   // Calls in one timed loop (0: in none), not those in a timed loop inside of it.
   const calls = (row, loop) =>
@@ -267,7 +270,8 @@ const flameView = (open) => {
     note(
       data.has_module
         ? 'Cycles of a callee are dealt to its callers by how often each called it.'
-        : 'Without --module only indirect calls are known: methods stand side by side, and the loops of a callee are in its caller\u2019s cycles, too.',
+        : 'Without --module it is not known which calls a loop holds: methods with timed loops stand side by side, ' +
+            'and the cycles of a callee are in its caller\u2019s loops, too.',
     ),
   );
   if (!data.loops.length)
