@@ -3,7 +3,7 @@
 // The law is that of slow_paths.cc, with its exception: baseline code that can be entered is made
 // when the first frame needs it, on the thread that does (docs/notes/0013). It is kept from then
 // on, as long as the method has code at all, and it is not refused for want of room.
-#include <vector>
+#include <alloca.h>
 
 #include "jit/code/leave.h"
 #include "tiering/replay.h"
@@ -14,12 +14,19 @@ namespace {
 
 // What write_frame() and its caller may take below the frame that is entered.
 constexpr uint64_t kLeaveStack = 2048;
-// Slots of a host's frame up to which none are allocated.
+// Slots of a host's frame that the reserve below the limit of the stack has room for.
 constexpr uint32_t kSmallFrame = 64;
 
 jit::Leave trap(TrapCode code) {
   Runtime::raise(code);
   return jit::Leave::kTrap;
+}
+
+// Whether so many slots fit on the stack.
+bool has_room(uint64_t slots) {
+  auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  uintptr_t limit = sampler::current_context()->stack_limit;
+  return slots <= kSmallFrame || (here > limit && here - limit > slots * sizeof(uint64_t));
 }
 
 }  // namespace
@@ -50,14 +57,14 @@ jit::Leave RuntimeImpl::leave_for_baseline(Method& m, jit::LeaveState& s, const 
   return room ? jit::Leave::kEnter : trap(TrapCode::kStackExhausted);
 }
 
-// The frame stays where it is while the host runs, and goes when it returns.
+// The frame stays where it is while the host runs, and goes when it returns. Its slots lie on the
+// stack: a trap may drop the host's frames and this one, and then nobody frees anything.
 jit::Leave RuntimeImpl::leave_for_host(Method& m, jit::LeaveState& s, const jit::Code& from,
                                        const jit::ExitRow& row) noexcept {
   const jit::CodeTables& t = from.tables();
   const jit::ExitFrame& frame = t.exit_frames[row.frames_at];
-  uint64_t small[kSmallFrame];
-  std::vector<uint64_t> large(frame.values > kSmallFrame ? frame.values : 0);
-  uint64_t* slots = large.empty() ? small : large.data();
+  if (!has_room(frame.values)) return trap(TrapCode::kStackExhausted);
+  auto* slots = static_cast<uint64_t*>(alloca(frame.values * sizeof(uint64_t)));
   for (uint32_t n = 0; n < frame.values; ++n) {
     const jit::ExitValue& v = t.exit_values[frame.values_at + n];
     uint64_t bits = jit::value_at_exit(s, v);

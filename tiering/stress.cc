@@ -9,7 +9,7 @@ namespace uptier::tiering {
 namespace {
 
 constexpr const char* kKindNames[kStressKinds] = {"osr",     "copy",  "guard", "code",
-                                                  "compile", "delay", "flip"};
+                                                  "compile", "delay", "flip", "slow"};
 
 std::vector<std::string_view> split(std::string_view text, char by) {
   std::vector<std::string_view> parts;
@@ -75,7 +75,7 @@ Result<StressPlan> StressPlan::parse(std::string_view text) {
     if (!ok) {
       return Error{ErrorCode::kInvalidArgument, "stress plan: \"" + std::string(part) +
                                                     "\" is not kind=form with kind osr, copy, "
-                                                    "guard, code, compile, delay or flip and form "
+                                                    "guard, code, compile, delay, flip or slow and form "
                                                     "all, at:N, from:N, every:N or random:P:SEED"};
     }
   }
