@@ -50,10 +50,17 @@ class Trial {
   bool tell() noexcept;
   void tell_again() noexcept { told_.store(false, std::memory_order_relaxed); }
 
+  // Says whether a frame that loops in baseline code is likely one of the trial's, and not one that
+  // was left behind. Not for ever: a frame that stays asks so often that it must be of the others.
+  bool explains_baseline() noexcept {
+    return tiers && excuses_.fetch_add(1, std::memory_order_relaxed) < kMostExcuses;
+  }
+
   TrialSnapshot snapshot() const;
 
  private:
   static constexpr uint32_t kLeastPairs = 16;
+  static constexpr uint32_t kMostExcuses = 64;
 
   bool spent(uint32_t taken) const noexcept;
   std::vector<uint64_t> times(bool of_new) const;
@@ -69,6 +76,7 @@ class Trial {
   // All relaxed: they say what to time, and guard nothing.
   std::atomic<uint32_t> calls_{0};
   std::atomic<uint32_t> taken_{0};
+  std::atomic<uint32_t> excuses_{0};
   std::atomic<bool> over_{false}, told_{false};
   // By number; 0 until the call has ended. Written by the routine, one plain store each.
   std::array<uint64_t, 2 * size_t{kMostPairs}> cycles_{};
