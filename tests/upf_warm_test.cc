@@ -61,6 +61,7 @@ class Warm : public testing::TestWithParam<uint64_t> {
   // Stays in baseline code, whose profile is whole.
   void first_run() {
     Options o = options_;
+    o.workers = 0;
     o.policy = PolicyMode::kNever;
     IrRuntime r(parse_or_die(kText), o);
     ThreadScope scope(*r.runtime);
@@ -116,6 +117,7 @@ TEST(WarmWorker, makes_what_nobody_has_called_yet) {
   const std::string dir = mkdtemp(name);
   Options o;
   o.profile = dir + "/p.upf";
+  o.workers = 0;
   o.policy = PolicyMode::kNever;
   {
     IrRuntime r(parse_or_die(kText), o);
@@ -124,6 +126,7 @@ TEST(WarmWorker, makes_what_nobody_has_called_yet) {
     r.call("cold", {5});
     ASSERT_TRUE(r.runtime->save_profile().ok());
   }
+  o.workers = 1;
   o.policy = PolicyMode::kAuto;
   IrRuntime r(parse_or_die(kText), o);
   ThreadScope scope(*r.runtime);
@@ -131,7 +134,7 @@ TEST(WarmWorker, makes_what_nobody_has_called_yet) {
   for (int i = 0; i < 3000 && r.report_of("outer").versions.empty(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  EXPECT_EQ(r.report_of("outer").tier, Tier::kOptimized);
+  EXPECT_EQ(r.report_of("outer").tier, Tier::kOptimized) << r.runtime->report().text();
   EXPECT_EQ(r.call("outer", {1000, 7}).bits, outer(1000, 7));
   std::filesystem::remove_all(dir);
 }
