@@ -16,6 +16,7 @@ const char* note_kind_name(NoteKind k) {
     case NoteKind::kWantOsr: return "want-osr";
     case NoteKind::kOptimized: return "optimized";
     case NoteKind::kExit: return "exit";
+    case NoteKind::kTrial: return "trial";
     case NoteKind::kTrap: return "trap";
   }
   return "unknown";

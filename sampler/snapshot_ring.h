@@ -27,6 +27,7 @@ enum class NoteKind : uint8_t {
   kWantOsr,          // a loop still runs in baseline code though the method has been optimized
   kOptimized,        // what the instrumented copy of optimized code has counted
   kExit,             // exit `loop` of the method's code has been taken `calls` times
+  kTrial,            // two versions of the method have been timed as often as was wanted
   kTrap,             // a trap unwound `calls` frames of an instrumented copy in block `loop`
 };
 const char* note_kind_name(NoteKind k);

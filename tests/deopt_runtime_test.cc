@@ -146,7 +146,7 @@ TEST(Deopt, the_decision_names_the_site_and_the_limit) {
 }
 
 TEST(Deopt, code_to_leave_for_is_made_once_and_again_after_eviction) {
-  RareRuntime r;
+  RareRuntime r({{"trials", "off"}});  // which keep baseline code for a while
   auto baseline = [&] {
     MethodReport m = r.report_of("sum");
     return std::ranges::count_if(m.versions, [](const VersionReport& v) {

@@ -29,7 +29,8 @@ TEST(Replay, inputs_come_back_to_the_last_bit) {
     m.sampled_work = draw(uint64_t{1} << 50);
     m.sampled_share = 1.0 / static_cast<double>(1 + draw(64));
     SystemSnapshot s{static_cast<uint32_t>(draw(200)), draw(8) == 0,
-                     static_cast<double>(draw(100'000)) / 7.0};
+                     static_cast<double>(draw(100'000)) / 7.0,
+                     draw(2) == 0 ? 0 : 1 + static_cast<double>(draw(1000)) / 300.0};
     MethodSnapshot m2;
     SystemSnapshot s2;
     std::string text = inputs_text(m, s);
@@ -51,6 +52,17 @@ TEST(Replay, exits_are_decided_again_too) {
   Result<DecisionRecord> again = replay(r, {});
   ASSERT_TRUE(again.ok()) << again.error().message;
   EXPECT_EQ(again->action, "recompile");
+  EXPECT_EQ(again->reason, r.reason);
+}
+
+TEST(Replay, trials_are_decided_again_too) {
+  DecisionRecord r;
+  TrialSnapshot t{64, 63, 1000, 1200, 10.0 / 3, false};
+  r.inputs = inputs_text(t);
+  r.reason = decide_trial(t, {}).reason;
+  Result<DecisionRecord> again = replay(r, {});
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(again->action, "roll_back");
   EXPECT_EQ(again->reason, r.reason);
 }
 

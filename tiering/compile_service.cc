@@ -82,7 +82,26 @@ void learn_own_shape(Method& m) {
 
 }  // namespace
 
+// What was described ahead of its compilation is used once. The caller holds compile_mutex.
 Result<jit::Function> RuntimeImpl::describe(Method& m) {
+  if (m.described == nullptr) return describe_anew(m);
+  jit::Function f = std::move(*m.described);
+  m.described.reset();
+  return f;
+}
+
+// Learns what there is to know of a method; its compilation will not ask the host again. The caller
+// holds compile_mutex.
+Status RuntimeImpl::describe_ahead(Method& m) {
+  if (m.described != nullptr || m.shape_known) return {};
+  Result<jit::Function> f = describe_anew(m);
+  if (!f) return f.error();
+  m.described = std::make_unique<jit::Function>(std::move(*f));
+  return {};
+}
+
+Result<jit::Function> RuntimeImpl::describe_anew(Method& m) {
+  m.prepared.store(true, std::memory_order_relaxed);
   FunctionBuilder b(m.info.signature, m.info.name);
   if (Status s = m.host.build(m.id, b); !s) return s.error();
   jit::Function f = BuilderAccess::finish(b);
@@ -201,6 +220,8 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
   std::vector<uint8_t> kept;
   // The last version that a method may have leaves nothing out.
   bool last = m.optimized_versions + 1 >= options_.max_recompiles;
+  bool normal = plan.copy == Copy::kPlain && !plan.osr_loop.valid();
+  bool slow = normal && stress_.active(StressKind::kSlow) && stress_.point(StressKind::kSlow);
   bool prune = options_.deopt_cold && !seen.blocks.empty() && !last;
   if (prune) {
     std::lock_guard lock(state_mutex_);
@@ -209,21 +230,22 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
     kept = m.exits.kept_blocks(loop);
     if (!loop && plan.copy == Copy::kPlain) m.exits.compiled();
   }
-  return take_code(m, v,
-                   jit::compile_optimized({*f, m.id, helpers_, calls, *space_},
-                                          {.block_counts = seen.blocks,
-                                           .osr_loop = plan.osr_loop,
-                                           .from_host = plan.from_host,
-                                           .copy = plan.copy,
-                                           .probes = &m.probes.optimized_plan(),
-                                           .targets = seen.targets,
-                                           .inlinees = inlines() ? &inlinees : nullptr,
-                                           .inline_guards = guards_may_be_inlined(),
-                                           .to_host = m.info.host_resume != nullptr,
-                                           .prune_cold = prune,
-                                           .kept = kept,
-                                           .poll = options_.osr_out ? poll_word(v) : nullptr,
-                                           .ask_to_leave = stress_.active(StressKind::kGuard)}));
+  return take_code(
+      m, v,
+      jit::compile_optimized({*f, m.id, helpers_, calls, *space_},
+                             {.block_counts = seen.blocks,
+                              .osr_loop = plan.osr_loop,
+                              .from_host = plan.from_host,
+                              .copy = plan.copy,
+                              .probes = &m.probes.optimized_plan(),
+                              .targets = seen.targets,
+                              .inlinees = inlines() ? &inlinees : nullptr,
+                              .inline_guards = guards_may_be_inlined(),
+                              .to_host = m.info.host_resume != nullptr,
+                              .prune_cold = prune,
+                              .kept = kept,
+                              .poll = options_.osr_out ? poll_word(v) : nullptr,
+                              .ask_to_leave = slow || stress_.active(StressKind::kGuard)}));
 }
 
 jit::BodyProfile RuntimeImpl::known_profile(Method& m, const Plan& plan, Version& v) {
@@ -245,6 +267,10 @@ bool RuntimeImpl::first_call(Method& m) {
 }
 
 bool RuntimeImpl::make_first(Method& m) {
+  if (store_ != nullptr) {
+    if (known_wanted_.exchange(false, std::memory_order_relaxed)) wake_for_known();
+    prepare(m, 0);
+  }
   std::lock_guard compile(m.compile_mutex);
   if (current_entry(m) != nullptr) return true;
   if (relink(m)) return true;

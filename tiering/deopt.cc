@@ -3,8 +3,9 @@
 // The law is that of slow_paths.cc, with its exception: baseline code that can be entered is made
 // when the first frame needs it, on the thread that does (docs/notes/0013). It is kept from then
 // on, as long as the method has code at all, and it is not refused for want of room.
+#include <alloca.h>
+
 #include <algorithm>
-#include <vector>
 
 #include "jit/code/leave.h"
 #include "tiering/replay.h"
@@ -15,7 +16,7 @@ namespace {
 
 // What write_frames() and its caller may take below the frames that are made.
 constexpr uint64_t kLeaveStack = 2048;
-// Slots of a host's frame up to which none are allocated.
+// Slots of a host's frame that the reserve below the limit of the stack has room for.
 constexpr uint32_t kSmallFrame = 64;
 
 jit::Leave trap(TrapCode code) {
@@ -25,6 +26,13 @@ jit::Leave trap(TrapCode code) {
 
 std::span<const jit::ExitFrame> frames_of(const jit::Code& from, const jit::ExitRow& row) {
   return {from.tables().exit_frames.data() + row.frames_at, row.frames};
+}
+
+// Whether so many slots fit on the stack.
+bool has_room(uint64_t slots) {
+  auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  uintptr_t limit = sampler::current_context()->stack_limit;
+  return slots <= kSmallFrame || (here > limit && here - limit > slots * sizeof(uint64_t));
 }
 
 }  // namespace
@@ -75,15 +83,15 @@ bool RuntimeImpl::find_enterable(const jit::Code& from, const jit::ExitRow& row,
   return true;
 }
 
-// The frame stays where it is while the host runs, and goes when it returns. The frames that the
-// body was inlined into then go on in baseline code, with its result.
+// The frame stays where it is while the host runs, and goes when it returns. Its slots lie on the
+// stack: a trap may drop the host's frames and this one, and then nobody frees anything. The frames
+// that the body was inlined into go on in baseline code afterwards, with its result.
 jit::Leave RuntimeImpl::leave_for_host(Method& m, jit::LeaveState& s, const jit::Code& from,
                                        const jit::ExitRow& row) noexcept {
   const jit::CodeTables& t = from.tables();
   const jit::ExitFrame& frame = t.exit_frames[row.frames_at];
-  uint64_t small[kSmallFrame];
-  std::vector<uint64_t> large(frame.values > kSmallFrame ? frame.values : 0);
-  uint64_t* slots = large.empty() ? small : large.data();
+  if (!has_room(frame.values)) return trap(TrapCode::kStackExhausted);
+  auto* slots = static_cast<uint64_t*>(alloca(frame.values * sizeof(uint64_t)));
   for (uint32_t n = 0; n < frame.values; ++n) {
     const jit::ExitValue& v = t.exit_values[frame.values_at + n];
     uint64_t bits = jit::value_at_exit(s, v);

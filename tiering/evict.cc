@@ -58,6 +58,7 @@ void RuntimeImpl::withdraw_locked(Method& m) {
     m.plain.store(nullptr, std::memory_order_release);
   }
   // `plain` and `instrumented` stay as they are: slow paths look whether they are usable.
+  m.trial.store(nullptr, std::memory_order_release);  // its versions go with the others
   m.wants_optimized = m.optimized.load(std::memory_order_relaxed) != nullptr;
   m.optimized.store(nullptr, std::memory_order_release);
   m.optimized_copy.version.store(nullptr, std::memory_order_release);

@@ -28,7 +28,11 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   }
   if (v->tier == Tier::kOptimized) {
     m.optimized_versions++;
+    abandon_trial(m);
+    const Version* before = m.optimized.load(std::memory_order_relaxed);
+    if (before == nullptr) before = m.plain.load(std::memory_order_relaxed);
     m.optimized.store(v, std::memory_order_release);
+    begin_trial(m, before, *v);
   } else if (v->copy == Copy::kInstrumented) {
     if (v->code != nullptr) m.loop_ranges = v->code->tables().loop_ranges;
     m.instrumented.store(v, std::memory_order_release);
@@ -52,7 +56,8 @@ void RuntimeImpl::retire_optimized_before(Method& m, const Version& v) {
   retire_optimized_copy(m);
   for (auto& old : m.versions) {
     bool before = old->tier == Tier::kOptimized && old.get() != &v && !old->osr_loop.valid();
-    if (before && !old->freed) give_up(*old);
+    bool on_trial = m.trial.load() != nullptr && &m.trial.load()->before == old.get();
+    if (before && !on_trial && !old->freed) give_up(*old);
   }
 }
 
@@ -72,7 +77,8 @@ void RuntimeImpl::link_locked(Method& m) {
   const Version* best = m.optimized.load(std::memory_order_relaxed);
   if (usable(best)) {
     fast_->set_entry(m.id.index(), nullptr);
-    return stubs_->set_target(m.id, best->entry);
+    bool on_trial = m.trial.load(std::memory_order_relaxed) != nullptr;
+    return stubs_->set_target(m.id, on_trial ? stubs_->trial(m.id) : best->entry);
   }
   const Version* plain = m.plain.load(std::memory_order_relaxed);
   const Version* copy = m.instrumented.load(std::memory_order_relaxed);
@@ -93,7 +99,8 @@ void RuntimeImpl::retire_baseline(Method& m) {
   if (stress_.active(StressKind::kFlip)) return;  // it goes back to them
   for (auto& v : m.versions) {
     bool ours = v->tier == Tier::kBaseline && !v->enterable;
-    if (ours && !v->retired) reclaimer_.retire(*v);
+    bool on_trial = m.trial.load() != nullptr && &m.trial.load()->before == v.get();
+    if (ours && !on_trial && !v->retired) reclaimer_.retire(*v);
   }
 }
 

@@ -21,6 +21,7 @@
 #include "tiering/exits.h"
 #include "tiering/probe_set.h"
 #include "tiering/profile_store.h"
+#include "tiering/trial.h"
 #include "uptier/host.h"
 #include "uptier/ids.h"
 #include "uptier/profile.h"
@@ -152,6 +153,7 @@ struct Method {
   std::atomic<const Version*> optimized{nullptr};
   OptimizedCopy optimized_copy;
   std::atomic<const Version*> enterable{nullptr};  // see deopt.cc
+  std::atomic<Trial*> trial{nullptr};              // of the version in service, while it lasts
   // By LoopId; made before `plain` is published, never resized.
   std::unique_ptr<std::atomic<const Version*>[]> osr;
   std::unique_ptr<std::atomic<const Version*>[]> osr_from_host;
@@ -159,7 +161,10 @@ struct Method {
   std::atomic<uint32_t> slab_words{0};             // published before `instrumented`
   uint64_t* shared = nullptr;                      // likewise; the slab of all threads, or null
   std::atomic<bool> copy_asked{false};
-  std::atomic<bool> failed{false};           // the first compilation failed: calls trap
+  std::atomic<bool> failed{false};  // the first compilation failed: calls trap
+  // What it calls has been described ahead (saved.cc), or it is too late for that: set before the
+  // host is asked for the first time. Relaxed: whoever is late waits for compile_mutex.
+  std::atomic<bool> prepared{false};
   std::atomic<bool> wake_after_call{false};  // a first call has queued something for the worker
   std::atomic<uint64_t> osr_entries{0};
   std::atomic<uint64_t> left{0};  // frames that left optimized code, or baseline code for the host
@@ -171,8 +176,9 @@ struct Method {
 
   // Held while the host describes the body and it is compiled: never two builds of one method.
   std::mutex compile_mutex;
-  bool shape_known = false;   // set by the first description; what follows is then constant
-  uint32_t instructions = 0;  // of the IR
+  bool shape_known = false;  // set by the first description; what follows is then constant
+  std::unique_ptr<jit::Function> described;  // by who did not compile it; or null
+  uint32_t instructions = 0;                 // of the IR
   uint32_t loop_count = 0;
   std::vector<uint32_t> block_weights;  // instructions by block site - 1
   ProbeSet probes;
@@ -186,6 +192,7 @@ struct Method {
   SeenPhase seen_phase;
   uint32_t drift_versions = 0;  // optimized versions made for drift
   std::vector<std::unique_ptr<Version>> versions;
+  std::vector<std::unique_ptr<Trial>> trials;
   std::map<uint32_t, Stream> streams;  // by thread number
   std::unique_ptr<SavedMethod> saved;  // what earlier processes saw, of this code; or null
   std::vector<bool> osr_requested;     // by LoopId

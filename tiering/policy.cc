@@ -143,7 +143,24 @@ Decision decide_drift(const MethodSnapshot& m, double past, double cost, const P
 
 }  // namespace
 
-Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o) {
+Decision decide_trial(const TrialSnapshot& t, const PolicyOptions& o) {
+  auto was = static_cast<double>(t.before_cycles), is = static_cast<double>(t.now_cycles);
+  bool slower = !t.tiers && t.z >= o.trial_z && is > (1 + o.trial_margin) * was;
+  Decision d;
+  d.action = slower ? Action::kRollBack : Action::kKeep;
+  d.reason =
+      text("%s took %llu cycles, %s %llu: z %.2f, %llu and %llu calls",
+           t.tiers ? "baseline code" : "the version before",
+           static_cast<unsigned long long>(t.before_cycles),
+           t.tiers ? "optimized code" : "this one", static_cast<unsigned long long>(t.now_cycles),
+           t.z, static_cast<unsigned long long>(t.before_samples),
+           static_cast<unsigned long long>(t.now_samples));
+  return d;
+}
+
+Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& options) {
+  PolicyOptions o = options;
+  if (s.speedup > 0) o.speedup = s.speedup;
   if (const char* why = obstacle(m, s, o)) return keep(why);
   if (m.tier == Tier::kHost) return decide_host(m, o);
 

@@ -8,6 +8,7 @@
 //                       still to come while this one has done less
 //   past   the greater of executed and saved work * baseline_ns, and the future is taken to be as
 //          long as the past (Arnold et al., OOPSLA 2000)
+//   speedup  of optimized code over baseline code, as measured by trials (trial.h), assumed before
 //   rate   ns that the optimizing compiler takes for an instruction: as measured in this process
 //          (compile_rate.h), compile_ns before and where measuring is off
 //   cost   instructions * rate * (1 + queue / 64), so that a long queue raises the bar
@@ -40,6 +41,13 @@
 // it. The answer is
 //   keep        the drift is below epsilon, or (2) does not hold
 //   specialize  (2) holds
+//
+// A version that takes the place of another optimized one is timed against it (trial.h). With the
+// rank test's z (rank_sum.h), and medians of the cycles of a call, the answer is
+//   roll_back  z >= trial_z   and   median of the new > (1 + trial_margin) * median of the old (3)
+//   keep       else, and for what was timed only to know the speedup
+// so that of versions that are alike one in a thousand is taken back, if it looks slower by a
+// twentieth as well.
 //
 // A site at which optimized code is left too often is not worth its speculation. With
 //   limit  exit_limit (in a loop exit_limit_loop) * 2^retries
@@ -97,6 +105,7 @@ struct SystemSnapshot {
   uint32_t queue_length = 0;
   bool code_budget_spent = false;
   double compile_ns = 0;  // rate, as measured; 0: PolicyOptions has what is assumed
+  double speedup = 0;     // likewise
 };
 
 struct PolicyOptions {
@@ -111,6 +120,8 @@ struct PolicyOptions {
   uint64_t exit_retries = 3;
   uint64_t drift_samples = 256;
   double epsilon = 0.02;
+  double trial_z = 3.1;  // one in a thousand
+  double trial_margin = 0.05;
 
   static PolicyOptions from(const Options& o);
 };
@@ -135,6 +146,17 @@ struct ExitDecision {
   bool met = false;  // the limit was, which is one retry more
   std::string reason;
 };
+
+// What a trial of two versions has found.
+struct TrialSnapshot {
+  uint64_t before_samples = 0, now_samples = 0;  // calls timed
+  uint64_t before_cycles = 0, now_cycles = 0;    // medians
+  double z = 0;                                  // positive: the new version is slower
+  bool tiers = false;                            // the old one is baseline code
+};
+
+// Pure as well.
+Decision decide_trial(const TrialSnapshot& t, const PolicyOptions& o);
 
 // Returns the exits after which the policy is asked about a site.
 uint64_t exit_limit(const ExitSnapshot& e, const PolicyOptions& o);

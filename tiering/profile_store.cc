@@ -104,6 +104,14 @@ void conform(MethodProfile& m, const Schema& schema) {
   m.tables = std::move(to.tables);
 }
 
+double blocks_of(const MethodProfile& p) {
+  double sum = 0;
+  for (const Slot& slot : p.schema.slots) {
+    if (slot.kind == SlotKind::kBlock) sum += static_cast<double>(p.estimates[slot.word]);
+  }
+  return sum;
+}
+
 bool is_empty(const MethodProfile& m) {
   auto none = [](uint64_t count) { return count == 0; };
   return m.calls == 0 && m.iterations == 0 && m.tables.empty() &&
@@ -163,7 +171,17 @@ void ProfileStore::load(uint64_t module_key) {
   load_segments([&](std::string_view key) { return key.starts_with(defining); }, saved_);
 }
 
-std::unique_ptr<SavedMethod> ProfileStore::find(const MethodKey& key, const std::string& name) {
+double ProfileStore::weight(const MethodKey& key) {
+  if (reader_ == nullptr) return 0;
+  if (loaded_.insert(key.module_key).second) load(key.module_key);
+  const MethodProfile* m = saved_.find(key);
+  if (m == nullptr) return 0;
+  return (static_cast<double>(m->calls) + blocks_of(*m)) / runs_;
+}
+
+const MethodProfile* ProfileStore::look(const MethodKey& key, const std::string& name,
+                                        bool& recovered) {
+  recovered = false;
   if (reader_ == nullptr) return nullptr;
   if (loaded_.insert(key.module_key).second) load(key.module_key);
   auto at = saved_.methods.lower_bound({key.module_key, 0});
@@ -181,12 +199,25 @@ std::unique_ptr<SavedMethod> ProfileStore::find(const MethodKey& key, const std:
     auto other = by_name_.find(name);
     if (other != by_name_.end() && !name.empty()) found = other->second;
   }
+  recovered = !module_known;
+  return found;
+}
+
+double ProfileStore::mass(const MethodKey& key, const std::string& name) {
+  bool recovered = false;
+  const MethodProfile* m = look(key, name, recovered);
+  return m == nullptr ? 0 : blocks_of(*m) / runs_;
+}
+
+std::unique_ptr<SavedMethod> ProfileStore::find(const MethodKey& key, const std::string& name) {
+  bool recovered = false;
+  const MethodProfile* found = look(key, name, recovered);
   if (found == nullptr) return nullptr;
   auto saved = std::make_unique<SavedMethod>();
   saved->profile = *found;
   saved->profile.key = key;
   saved->runs = runs_;
-  saved->recovered = !module_known;
+  saved->recovered = recovered;
   return saved;
 }
 

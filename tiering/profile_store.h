@@ -43,6 +43,12 @@ class ProfileStore {
   // with the same name, where only one has it: whose code has to be the same, see is_of.
   std::unique_ptr<SavedMethod> find(const MethodKey& key, const std::string& name);
 
+  // Returns the executions of blocks of what find() would return, in one run; 0 for null.
+  double mass(const MethodKey& key, const std::string& name);
+  // Returns how much a method of that very key ran in one run of the file, in executions of blocks
+  // and calls; 0: it is not there. Cost: the method's counts, and the first of a module reads it.
+  double weight(const MethodKey& key);
+
   // What save() has to know of a method of this process.
   struct Fate {
     bool keep = false;  // what is saved of it does not fade
@@ -61,6 +67,7 @@ class ProfileStore {
   const SavedReport& report() const { return report_; }
 
  private:
+  const MethodProfile* look(const MethodKey& key, const std::string& name, bool& recovered);
   void load(uint64_t module_key);
   void load_segments(const std::function<bool(std::string_view key)>& wanted, Profile& into);
 

@@ -69,6 +69,7 @@ void RuntimeImpl::remove_methods(std::span<const MethodId> ids) {
   std::lock_guard lock(state_mutex_);
   for (MethodId id : ids) {
     forget_body_locked(method(id.index()));
+    method(id.index()).trial.store(nullptr, std::memory_order_release);
     for (auto& v : method(id.index()).versions) {
       if (!v->retired) reclaimer_.retire(*v);
     }

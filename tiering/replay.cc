@@ -37,6 +37,7 @@ void each_field(M& m, S& s, F f) {
   f("queue_length", s.queue_length);
   f("code_budget_spent", s.code_budget_spent);
   f("rate_ns", s.compile_ns);
+  f("speedup", s.speedup);
 }
 
 template <typename E, typename F>
@@ -45,6 +46,16 @@ void each_field(E& e, F f) {
   f("retries", e.retries);
   f("in_loop", e.in_loop);
   f("declared", e.declared);
+}
+
+template <typename T, typename F>
+void each_trial_field(T& t, F f) {
+  f("before_samples", t.before_samples);
+  f("now_samples", t.now_samples);
+  f("before_cycles", t.before_cycles);
+  f("now_cycles", t.now_cycles);
+  f("z", t.z);
+  f("tiers", t.tiers);
 }
 
 struct Writer {
@@ -149,6 +160,17 @@ std::string inputs_text(const ExitSnapshot& e) {
   return w.text;
 }
 
+std::string inputs_text(const TrialSnapshot& t) {
+  Writer w;
+  each_trial_field(t, [&](const char* name, const auto& v) { w(name, v); });
+  return w.text;
+}
+
+Status read_inputs(std::string_view text, TrialSnapshot& t) {
+  return read_fields(
+      text, [&](auto& f) { each_trial_field(t, [&](const char* name, auto& v) { f(name, v); }); });
+}
+
 Status read_inputs(std::string_view text, MethodSnapshot& m, SystemSnapshot& s) {
   return read_fields(
       text, [&](auto& f) { each_field(m, s, [&](const char* name, auto& v) { f(name, v); }); });
@@ -176,6 +198,14 @@ Result<DecisionRecord> replay(const DecisionRecord& r, const PolicyOptions& o) {
     // Before it stands which exit it was.
     size_t prefix = r.reason.find(": ");
     again.reason = (prefix == r.reason.npos ? "" : r.reason.substr(0, prefix + 2)) + d.reason;
+    return again;
+  }
+  if (r.inputs.starts_with("before_samples=")) {
+    TrialSnapshot t;
+    if (Status s = read_inputs(r.inputs, t); !s) return s.error();
+    Decision d = decide_trial(t, o);
+    again.action = action_name(d.action);
+    again.reason = d.reason;
     return again;
   }
   MethodSnapshot m;

@@ -18,11 +18,13 @@ namespace uptier::tiering {
 
 std::string inputs_text(const MethodSnapshot& m, const SystemSnapshot& s);
 std::string inputs_text(const ExitSnapshot& e);
+std::string inputs_text(const TrialSnapshot& t);
 
 // Reads them. Errors: kInvalidInput, with the name of the field that is unknown, missing, given
 // twice or no number.
 Status read_inputs(std::string_view text, MethodSnapshot& m, SystemSnapshot& s);
 Status read_inputs(std::string_view text, ExitSnapshot& e);
+Status read_inputs(std::string_view text, TrialSnapshot& t);
 
 // Decides again; `action` and `reason` of the result are as the log has them, and so is `priority`.
 // Errors: kInvalidInput, also for a record without inputs.

@@ -14,6 +14,9 @@ extern "C" {
 const void* uptier_enter(uint32_t method, void* runtime) noexcept {
   return static_cast<RuntimeImpl*>(runtime)->enter(method);
 }
+jit::TrialCall uptier_trial_call(uint32_t method, void* runtime) noexcept {
+  return static_cast<RuntimeImpl*>(runtime)->trial_call(method);
+}
 const void* uptier_loop_plain(uint32_t method, uint32_t loop, void*, void* runtime) noexcept {
   const void* pc = __builtin_return_address(0);
   return static_cast<RuntimeImpl*>(runtime)->loop_plain(method, loop, pc);
@@ -74,7 +77,8 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
       schedule_(make_schedule(options_)),
       observer_(options_, schedule_.ladder, sink),
       queue_(options.max_queue),
-      compile_rate_(options.compile_ns, options.measure_rates) {
+      compile_rate_(options.compile_ns, options.measure_rates),
+      speedup_(options.speedup, options.measure_rates) {
   always_instrumented_ = schedule_.sample_calls && options_.interval == 1;
   counting_ = schedule_;
   counting_.sample_calls = false;
@@ -109,9 +113,9 @@ Status RuntimeImpl::start() {
   if (!space) return space.error();
   space_ = std::move(*space);
   fast_ = std::make_unique<sampler::FastSampling>(this, capacity, schedule_);
-  auto routines =
-      jit::Routines::create(*space_, uptier_enter, this, sampler::uptier_take_sample, fast_.get(),
-                            {uptier_frames_dropped, this}, {uptier_leave, uptier_ask_to_leave});
+  auto routines = jit::Routines::create(*space_, uptier_enter, this, sampler::uptier_take_sample,
+                                        fast_.get(), {uptier_frames_dropped, this},
+                                        {uptier_leave, uptier_ask_to_leave}, uptier_trial_call);
   if (!routines) return routines.error();
   routines_ = std::move(*routines);
   auto registration = jit::CodeRegistration::add(*space_, routines_.trap_exit());
@@ -120,7 +124,8 @@ Status RuntimeImpl::start() {
   bool shared = options_.gap == GapMode::kExact;
   auto stubs = jit::StubTable::create(
       *space_, space_->data(), capacity, routines_.entry_slow(),
-      shared ? jit::StubTable::Countdown::kShared : jit::StubTable::Countdown::kPerThread);
+      shared ? jit::StubTable::Countdown::kShared : jit::StubTable::Countdown::kPerThread,
+      routines_.trial());
   if (!stubs) return stubs.error();
   auto faults = jit::FaultHandlers::install();
   if (!faults) return faults.error();

@@ -36,6 +36,7 @@
 #include "tiering/profile_store.h"
 #include "tiering/queue.h"
 #include "tiering/reclaim.h"
+#include "tiering/speedup_rate.h"
 #include "tiering/stress.h"
 #include "tiering/thread.h"
 #include "uptier/runtime.h"
@@ -75,6 +76,7 @@ class RuntimeImpl final : public Runtime {
 
   // What compiled code's slow paths call (slow_paths.cc). They return the address to go on at.
   const void* enter(uint32_t method) noexcept;
+  jit::TrialCall trial_call(uint32_t method) noexcept;  // trial.cc
   // `pc`: in the code that asks, which may be an older version than the one in service.
   const void* loop_plain(uint32_t method, uint32_t loop, const void* pc) noexcept;
   const void* loop_instrumented(uint32_t method, uint32_t loop, const void* pc) noexcept;
@@ -119,6 +121,8 @@ class RuntimeImpl final : public Runtime {
   Status make_optimized(Method& m, const Plan& plan, Version& v);
   jit::BodyProfile known_profile(Method& m, const Plan& plan, Version& v);
   Result<jit::Function> describe(Method& m);
+  Result<jit::Function> describe_anew(Method& m);
+  Status describe_ahead(Method& m);
   void compile_and_install(const Plan& plan);
   bool know_loops(Method& m);  // osr_enter.cc
   Outcome call(const void* target, const Signature& signature, std::span<const uint64_t> args);
@@ -138,6 +142,13 @@ class RuntimeImpl final : public Runtime {
   bool warm(Method& m);
   void trust_saved(Method& m);
   bool hot_before(Method& m);
+  void prepare(Method& m, uint32_t depth);
+  std::vector<MethodId> likely_inlinees(Method& m);
+  bool is_removed(const Method& m);
+  void list_known_locked();
+  bool compile_known();
+  void wake_for_known();
+  Method* next_known_locked();
   Status save_profile_locked();
   profile::Timeline timeline_locked() const;
 
@@ -148,6 +159,12 @@ class RuntimeImpl final : public Runtime {
   void retire_optimized_before(Method& m, const Version& v);
   void retire_baseline(Method& m);
   void reclaim_locked();
+
+  // trial.cc
+  const void* enter_anew(Method& m) noexcept;
+  void begin_trial(Method& m, const Version* before, const Version& now);
+  void abandon_trial(Method& m);
+  void end_trial(Method& m);
 
   // evict.cc
   std::vector<Method*> eviction_order_locked() const;
@@ -291,6 +308,10 @@ class RuntimeImpl final : public Runtime {
   Observer observer_;
   std::unique_ptr<ProfileStore> store_;  // of Options::profile, or null
   bool profile_saved_ = false;
+  // Methods that earlier processes ran, heaviest last, which the worker compiles before they are
+  // called. Guarded by state_mutex_ but for the flag.
+  std::atomic<bool> known_wanted_{true};
+  std::vector<Method*> known_;
   CompileQueue queue_;
   Reclaimer reclaimer_;
   LossReport losses_;
@@ -313,6 +334,7 @@ class RuntimeImpl final : public Runtime {
   CompileRate compile_rate_;
   uint64_t kept_bytes_ = 0;                 // of Method::body
   std::atomic<bool> inline_guards_{false};  // a body that was kept has guards
+  SpeedupRate speedup_;
 
   std::thread worker_;
   std::counting_semaphore<> wake_{0};

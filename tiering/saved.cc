@@ -16,13 +16,8 @@ namespace {
 // twice.
 constexpr double kLeastMass = 256;
 
-double blocks_of(const MethodProfile& p) {
-  double sum = 0;
-  for (const Slot& slot : p.schema.slots) {
-    if (slot.kind == SlotKind::kBlock) sum += static_cast<double>(p.estimates[slot.word]);
-  }
-  return sum;
-}
+// Callees of callees of a hot method that are described ahead of it.
+constexpr uint32_t kPrepareDepth = 4;
 
 std::string counted(uint64_t n, const char* what) { return std::to_string(n) + " " + what; }
 
@@ -48,9 +43,8 @@ void RuntimeImpl::adopt_saved_locked(Method& m) {
 
 bool RuntimeImpl::hot_before(Method& m) {
   std::lock_guard lock(state_mutex_);
-  if (m.shape_known) return m.saved != nullptr;
-  std::unique_ptr<SavedMethod> saved = store_->find(m.info.key, m.info.name);
-  return saved != nullptr && blocks_of(saved->profile) / saved->runs >= kLeastMass;
+  if (m.saved != nullptr) return true;
+  return store_->mass(m.info.key, m.info.name) >= kLeastMass;
 }
 
 // Whether a method that has no code yet is to be optimized at once. The caller holds its
@@ -58,8 +52,9 @@ bool RuntimeImpl::hot_before(Method& m) {
 bool RuntimeImpl::warm(Method& m) {
   bool possible = store_ != nullptr && options_.tier == TierMode::kAuto && !m.info.own_code &&
                   !m.optimize_failed;
-  if (!possible || !hot_before(m)) return false;
-  if (!m.shape_known && !describe(m)) return false;
+  bool unknown = possible && m.shape_known && m.saved == nullptr;
+  if (!possible || unknown || !hot_before(m)) return false;
+  if (!describe_ahead(m)) return false;
   std::lock_guard lock(state_mutex_);
   // What was evicted while it was optimized has a way back of its own; evict.cc.
   if (m.saved == nullptr || m.saved->drifted || m.wants_optimized) return false;
@@ -68,6 +63,97 @@ bool RuntimeImpl::warm(Method& m) {
   system.code_budget_spent = space_->bytes_in_service() >= options_.code_budget;
   Decision d = observer_.ask_saved(m, system);
   return d.action == Action::kSpecialize && !d.osr_loop.valid();
+}
+
+// ---- Ahead of the first call ------------------------------------------------------------------
+
+// What a method may inline that its saved profile says is hot: direct callees, and what its
+// indirect calls reached. The caller holds its compile_mutex.
+std::vector<MethodId> RuntimeImpl::likely_inlinees(Method& m) {
+  std::vector<MethodId> found;
+  std::lock_guard lock(state_mutex_);
+  const jit::Function* f = m.described != nullptr ? m.described.get() : m.body.get();
+  if (f != nullptr) {
+    for (const jit::Callee& c : f->callees) found.push_back(c.method);
+  }
+  for (const Observer::Targets& t : observer_.targets_of(m)) {
+    for (auto [target, count] : t.methods) found.push_back(target->id);
+  }
+  return found;
+}
+
+// Describes what a hot method calls before it is compiled itself, and what that calls: a body that
+// nobody knows is not inlined (docs/notes/0014). Takes one compile_mutex at a time, so a host that
+// runs guest code while it describes a method waits for nobody who waits for it; what comes back
+// here finds the method prepared.
+void RuntimeImpl::prepare(Method& m, uint32_t depth) {
+  bool possible = options_.tier == TierMode::kAuto && inlines() && !m.info.own_code;
+  if (!possible || depth > kPrepareDepth) return;
+  if (m.prepared.exchange(true, std::memory_order_relaxed) || !hot_before(m)) return;
+  std::vector<MethodId> next;
+  {
+    std::lock_guard compile(m.compile_mutex);
+    if (is_removed(m)) return;
+    if (!describe_ahead(m)) return;
+    next = likely_inlinees(m);
+  }
+  for (MethodId id : next) prepare(method(id.index()), depth + 1);
+}
+
+// Lists the methods that a saved profile has, once all that a module brings are registered: when
+// the first of them is called.
+void RuntimeImpl::list_known_locked() {
+  std::vector<std::pair<double, Method*>> known;
+  for (const auto& m : owned_methods_) {
+    bool ours = !m->removed && !m->info.own_code && m->info.host_entry == nullptr;
+    double weight = ours ? store_->weight(m->info.key) : 0;
+    if (weight > 0) known.push_back({weight, m.get()});
+  }
+  std::ranges::stable_sort(known, {}, [](const auto& k) { return k.first; });
+  for (auto [weight, m] : known) known_.push_back(m);
+}
+
+// At the first call of any method: another thread begins with what is known.
+void RuntimeImpl::wake_for_known() {
+  if (options_.workers == 0 || options_.tier != TierMode::kAuto) return;
+  {
+    std::lock_guard lock(state_mutex_);
+    list_known_locked();
+  }
+  wake_worker();
+}
+
+// Worker's side: makes the first code of one method that will be called, as its first call would.
+// Returns whether there was one.
+bool RuntimeImpl::compile_known() {
+  Method* m = nullptr;
+  {
+    std::lock_guard lock(state_mutex_);
+    m = next_known_locked();
+  }
+  if (m == nullptr) return false;
+  prepare(*m, 0);
+  std::lock_guard compile(m->compile_mutex);
+  bool wanted =
+      !is_removed(*m) && current_entry(*m) == nullptr && !m->failed.load(std::memory_order_relaxed);
+  // What it cannot have, its first call will be refused as well, and says so.
+  if (wanted) (void)compile_first(*m);
+  return true;
+}
+
+bool RuntimeImpl::is_removed(const Method& m) {
+  std::lock_guard lock(state_mutex_);
+  return m.removed;
+}
+
+// Returns the heaviest method of those that has no code yet, or null.
+Method* RuntimeImpl::next_known_locked() {
+  while (!known_.empty()) {
+    Method* m = known_.back();
+    known_.pop_back();
+    if (!m->removed && current_entry(*m) == nullptr) return m;
+  }
+  return nullptr;
 }
 
 // The code of a method was made from its saved profile alone.

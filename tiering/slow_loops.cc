@@ -103,6 +103,8 @@ const void* RuntimeImpl::osr_target(Method& m, uint32_t loop, AttachedThread& t)
   const Version* v = m.osr[loop].load(std::memory_order_acquire);
   if (v == nullptr) {
     bool left_behind = m.optimized.load(std::memory_order_relaxed) != nullptr;
+    Trial* trial = m.trial.load(std::memory_order_acquire);
+    if (left_behind && trial != nullptr && trial->explains_baseline()) return nullptr;
     if (left_behind && !m.osr_asked[loop].exchange(true, std::memory_order_relaxed)) {
       post(m, t, sampler::NoteKind::kWantOsr, loop);
     }

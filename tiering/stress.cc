@@ -9,7 +9,7 @@ namespace uptier::tiering {
 namespace {
 
 constexpr const char* kKindNames[kStressKinds] = {"osr",     "copy",  "guard", "code",
-                                                  "compile", "delay", "flip"};
+                                                  "compile", "delay", "flip",  "slow"};
 
 std::vector<std::string_view> split(std::string_view text, char by) {
   std::vector<std::string_view> parts;
@@ -73,10 +73,11 @@ Result<StressPlan> StressPlan::parse(std::string_view text) {
     bool ok = equals != std::string_view::npos && kind < kStressKinds &&
               parse_form(part.substr(equals + 1), plan.forms[kind]);
     if (!ok) {
-      return Error{ErrorCode::kInvalidArgument, "stress plan: \"" + std::string(part) +
-                                                    "\" is not kind=form with kind osr, copy, "
-                                                    "guard, code, compile, delay or flip and form "
-                                                    "all, at:N, from:N, every:N or random:P:SEED"};
+      return Error{ErrorCode::kInvalidArgument,
+                   "stress plan: \"" + std::string(part) +
+                       "\" is not kind=form with kind osr, copy, "
+                       "guard, code, compile, delay, flip or slow and form "
+                       "all, at:N, from:N, every:N or random:P:SEED"};
     }
   }
   return plan;

@@ -10,6 +10,8 @@
 //         | delay    compilations: wait kStressDelayMs first
 //         | flip     calls that reach the slow path: run the version that the cell does not point
 //                    to; every call of a method with two versions reaches it then
+//         | slow     optimized versions for calls: made slow, by asking at every block whether to
+//         leave
 //   form  = all | at:N | from:N | every:N | random:P:SEED       N counts from 1, P in 0..1
 //
 // Each kind counts the points it saw and those it forced; a run that forced nothing tested nothing.
@@ -25,8 +27,8 @@
 
 namespace uptier::tiering {
 
-enum class StressKind : uint8_t { kOsr, kCopy, kGuard, kCode, kCompile, kDelay, kFlip };
-inline constexpr size_t kStressKinds = 7;
+enum class StressKind : uint8_t { kOsr, kCopy, kGuard, kCode, kCompile, kDelay, kFlip, kSlow };
+inline constexpr size_t kStressKinds = 8;
 inline constexpr uint32_t kStressDelayMs = 5;
 
 struct StressForm {

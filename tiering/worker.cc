@@ -76,6 +76,7 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
   if (note.kind == sampler::NoteKind::kTrap) {
     return observer_.take_trap(m, t.number(), note.loop, note.calls);
   }
+  if (note.kind == sampler::NoteKind::kTrial) return end_trial(m);
   worker_ticks_.store(true, std::memory_order_relaxed);
   if (note.kind == sampler::NoteKind::kExit) return consider_exit(m, note.loop);
   if (note.kind == sampler::NoteKind::kOptimized) {
@@ -103,6 +104,7 @@ void RuntimeImpl::consider(Method& m, const sampler::Note& note) {
   SystemSnapshot system;
   system.queue_length = static_cast<uint32_t>(queue_.size());
   if (options_.measure_rates) system.compile_ns = compile_rate_.ns();
+  if (options_.measure_rates && speedup_.trials() != 0) system.speedup = speedup_.factor();
   system.code_budget_spent = space_->bytes_in_service() >= options_.code_budget;
   Decision d = observer_.ask(m, note, system);
   if (d.action != Action::kRecompile && d.action != Action::kSpecialize) {
@@ -158,8 +160,11 @@ void RuntimeImpl::run_queue() {
       drain_locked();
       plan = queue_.pop();
     }
-    if (!plan) return;
-    compile_and_install(*plan);
+    if (plan) {
+      compile_and_install(*plan);
+    } else if (!compile_known()) {
+      return;
+    }
   }
 }
 

@@ -91,11 +91,13 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
   X(count,      min_samples,       2,         1, 1u << 30, "samples",                              \
     "samples (sampled calls and bursts) below which a profile is not trusted")                     \
   X(real,       speedup,           3.0,       1.0, 100.0, "factor",                                \
-    "assumed speed of optimized code over baseline code")                                          \
+    "assumed speed of optimized code over baseline code, until it is measured")                                          \
   X(real,       compile_ns,        2500.0,    0.0, 1e9, "ns per IR instruction",                   \
     "assumed cost of the optimizing compiler, until it is measured")                               \
   X(flag,       measure_rates,     true,      0, 1, "flag",                                        \
-    "compile_ns gives way to what is measured; off: decisions depend on no clock")                 \
+    "compile_ns and speedup give way to what is measured; off: decisions depend on no clock")                 \
+  X(flag,       trials,            true,      0, 1, "flag",                                        \
+    "a version that takes the place of another is timed against it; needs measure_rates")          \
   X(real,       baseline_ns,       1.0,       0.0, 1e6, "ns per IR instruction",                   \
     "assumed cost of running baseline code")                                                       \
   X(count,      max_recompiles,    8,         0, 1000, "versions",                                 \
@@ -142,8 +144,8 @@ struct Options {
   UPTIER_OPTIONS(X)
 #undef X
   // Stress switches, e.g. "osr=all" or "copy=every:3,osr=random:0.1:7"; see the
-  // README's table. Kinds: osr, copy, guard, code, compile, delay, flip. Forms: all, at:N, from:N,
-  // every:N, random:P:SEED.
+  // README's table. Kinds: osr, copy, guard, code, compile, delay, flip, slow. Forms: all, at:N,
+  // from:N, every:N, random:P:SEED.
   std::string stress;
   // Only methods whose hash (see Report) lies in this range are optimized, e.g.
   // "0..7fffffffffffffff"; empty: all. For finding the one whose code is wrong.

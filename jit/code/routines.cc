@@ -237,10 +237,64 @@ void emit_entry_slow(CodeBuffer& b, EntrySlow slow, void* runtime, EntryFast fas
   a.jmp(r11);
 }
 
+// ---- trial ------------------------------------------------------------------------------------
+
+constexpr int32_t kCyclesSlot = kMethodSlot;  // of a call that is timed: where to, when it began
+constexpr int32_t kStartSlot = kMethodSlot + 8;
+
+// rdx = now, behind all that came before. Changes rax.
+void emit_time(Assembler& a) {
+  a.lfence();
+  a.rdtsc();
+  a.shl(rdx, imm(32));
+  a.or_(rdx, rax);
+}
+
+//   which version, timed?  --no--> jmp entry, as at the call
+//                          --yes-> call entry, [cycles] = time taken | 1, ret
+void emit_trial(CodeBuffer& b, TrialSlow slow, void* runtime) {
+  Assembler& a = b.assembler();
+  Label timed = b.new_label();
+  a.push(rbp);
+  a.mov(rbp, rsp);
+  a.sub(rsp, imm(kCarriedBytes));
+  a.and_(rsp, imm(-16));
+  emit_carried_gp(a, true);
+  emit_carried_xmm(a, true);
+  a.cld();
+  a.mov(edi, r11d);
+  a.mov(rsi, imm(address_of(runtime)));
+  a.mov(rax, imm(reinterpret_cast<uintptr_t>(slow)));
+  a.call(rax);
+  a.mov(r11, rax);
+  a.mov(qword_ptr(rsp, kCyclesSlot), rdx);
+  emit_carried_xmm(a, false);
+  a.test(rdx, rdx);
+  a.short_().jnz(timed);
+  emit_carried_gp(a, false);
+  a.leave();
+  a.jmp(r11);
+  b.bind(timed);
+  emit_time(a);
+  a.mov(qword_ptr(rsp, kStartSlot), rdx);
+  emit_carried_gp(a, false);
+  a.call(r11);
+  a.mov(r11, rax);
+  emit_time(a);
+  a.sub(rdx, qword_ptr(rsp, kStartSlot));
+  a.or_(rdx, imm(1));
+  a.mov(rcx, qword_ptr(rsp, kCyclesSlot));
+  a.mov(qword_ptr(rcx), rdx);
+  a.mov(rax, r11);
+  a.leave();
+  a.ret();
+}
+
 }  // namespace
 
 Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtime, EntryFast fast,
-                                  const void* data, const TrapWalk& walk, const Leaving& leaving) {
+                                  const void* data, const TrapWalk& walk, const Leaving& leaving,
+                                  TrialSlow trial) {
   if (Status s = check_cpu(); !s) return s.error();
   CodeBuffer b(space);
   Assembler& a = b.assembler();
@@ -269,6 +323,10 @@ Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtim
   emit_scalable_count(b, true);
   r.entry_slow_ = start();
   emit_entry_slow(b, slow, runtime, fast, data);
+  if (trial != nullptr) {
+    r.trial_ = start();
+    emit_trial(b, trial, runtime);
+  }
   if (leaving.leave != nullptr) {
     r.leave_ = start();
     emit_leave(b, leaving.leave, runtime, trap_exit, false);

@@ -4,6 +4,7 @@
 //   trap_exit       compiled code -> the innermost invoke: tells the TrapWalk which frames go, and
 //                   unwinds to the Activation
 //   entry_slow      a stub's slow path -> C: all argument registers survive it
+//   trial           a call that may be timed: C says which of two versions it runs
 //   leave           an exit of compiled code -> C, and on into another frame: see leave.h
 //   scalable_count  adds to a counter that has left the exact range, see probe_plan.h
 //   probes          compiled code -> C functions that observe: see probe_routines.h
@@ -33,6 +34,14 @@ using EntrySlow = const void* (*)(uint32_t method, void* runtime);
 using EntryFast = const void* (*)(uint32_t method, const void* data,
                                   sampler::ThreadContext* context);
 
+// Which version a call runs that may be timed, and where the time goes: cycles of the time stamp
+// counter, never 0. `cycles` null: it is not timed.
+struct TrialCall {
+  const void* entry;
+  uint64_t* cycles;
+};
+using TrialSlow = TrialCall (*)(uint32_t method, void* runtime);
+
 // Calls `target` with registers and stack words as given. Sets `activation.stack_pointer`; the rest
 // of `activation`, and linking it into the context, is the caller's. Returns 0 and fills out[0]
 // from rax and out[1] from xmm0, or returns 1 when a trap ended the call. Restores callee-saved
@@ -57,7 +66,8 @@ class Routines {
   // Errors: kResourceExhausted, or kUnsupported on a processor that lacks what compiled code needs.
   static Result<Routines> create(CodeSpace& space, EntrySlow slow, void* runtime,
                                  EntryFast fast = nullptr, const void* data = nullptr,
-                                 const TrapWalk& walk = {}, const Leaving& leaving = {});
+                                 const TrapWalk& walk = {}, const Leaving& leaving = {},
+                                 TrialSlow trial = nullptr);
 
   InvokeRoutine invoke() const { return reinterpret_cast<InvokeRoutine>(span_.data() + invoke_); }
   // Resumed at by the fault handler, with the context's trap_pc set; or jumped to by compiled code
@@ -67,6 +77,10 @@ class Routines {
   const void* trap_exit_at_entry() const { return at(trap_exit_at_entry_); }
   // Jumped to with the method's index in r11d and everything else as at the call.
   const void* entry_slow() const { return at(entry_slow_); }
+  // The same for a call of a method of whose versions two are compared. What is timed has a frame
+  // of its own, with the usual frame pointer; arguments on the stack would not be found behind it,
+  // so a method that has any does not come here. Null without a TrialSlow.
+  const void* trial() const { return trial_ == 0 ? nullptr : at(trial_); }
   // Called by exits: where they lie is in the tables of their code. Null without `Leaving`.
   const void* leave() const { return leave_ == 0 ? nullptr : at(leave_); }
   const void* ask_to_leave() const { return ask_ == 0 ? nullptr : at(ask_); }
@@ -84,7 +98,7 @@ class Routines {
   CodeSpan span_;
   uint32_t invoke_ = 0, trap_exit_ = 0, trap_exit_at_entry_ = 0, entry_slow_ = 0, loop_pair_ = 0;
   uint32_t scalable_count64_ = 0, scalable_count32_ = 0;
-  uint32_t leave_ = 0, ask_ = 0;
+  uint32_t leave_ = 0, ask_ = 0, trial_ = 0;
   uint32_t probes_[kProbeRoutines] = {};
 };
 

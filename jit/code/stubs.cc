@@ -13,7 +13,9 @@ static_assert(std::atomic<const void*>::is_always_lock_free &&
 static_assert(std::atomic<int32_t>::is_always_lock_free && sizeof(std::atomic<int32_t>) == 4);
 
 constexpr uint32_t kTailsAt = StubTable::kChunk * StubTable::kStubBytes;
-constexpr uint32_t kChunkBytes = kTailsAt + StubTable::kChunk * StubTable::kTailBytes;
+constexpr uint32_t kTrialsAt = kTailsAt + StubTable::kChunk * StubTable::kTailBytes;
+static_assert(StubTable::kTailBytes == StubTable::kTrialBytes);
+constexpr uint32_t kChunkBytes = kTrialsAt + StubTable::kChunk * StubTable::kTrialBytes;
 static_assert(kChunkBytes % CodeSpace::kPage == 0);
 
 uint32_t chunk_count(uint32_t capacity) {
@@ -32,19 +34,21 @@ uint32_t StubTable::data_bytes(uint32_t capacity) {
 
 Result<std::unique_ptr<StubTable>> StubTable::create(CodeSpace& space, std::span<uint8_t> data,
                                                      uint32_t capacity, const void* entry_slow,
-                                                     Countdown countdown) {
+                                                     Countdown countdown, const void* trial) {
   if (data.size() < data_bytes(capacity)) {
     return Error{ErrorCode::kInvalidArgument, "stub table: the data area is too small"};
   }
-  return std::unique_ptr<StubTable>(new StubTable(space, data, capacity, entry_slow, countdown));
+  return std::unique_ptr<StubTable>(
+      new StubTable(space, data, capacity, entry_slow, countdown, trial));
 }
 
 StubTable::StubTable(CodeSpace& space, std::span<uint8_t> data, uint32_t capacity,
-                     const void* entry_slow, Countdown countdown)
+                     const void* entry_slow, Countdown countdown, const void* trial)
     : space_(space),
       data_(data.data()),
       capacity_(capacity),
       entry_slow_(entry_slow),
+      trial_(trial != nullptr ? trial : entry_slow),
       countdown_(countdown),
       chunks_(std::make_unique<std::atomic<const uint8_t*>[]>(chunk_count(capacity))) {}
 
@@ -81,6 +85,11 @@ Result<CodeSpan> StubTable::write_chunk(uint32_t first) {
     b.bind(tails[i]);
     a.mov(x86::r11d, imm(first + i));
     b.jump_address(entry_slow_);
+  }
+  for (uint32_t i = 0; i < kChunk; ++i) {
+    pad(b, kTrialsAt + i * kTrialBytes);
+    a.mov(x86::r11d, imm(first + i));
+    b.jump_address(trial_);
   }
   pad(b, kChunkBytes);
   return b.publish_bare(space_);
@@ -121,6 +130,10 @@ const void* StubTable::tail(MethodId m) const {
   return chunk_of(m.index()) + kTailsAt + m.index() % kChunk * kTailBytes;
 }
 
+const void* StubTable::trial(MethodId m) const {
+  return chunk_of(m.index()) + kTrialsAt + m.index() % kChunk * kTrialBytes;
+}
+
 const void* StubTable::target(MethodId m) const {
   // Pairs with the release store in set_target(): the caller may read what stands behind it.
   return cell_of(m.index()).load(std::memory_order_acquire);
@@ -140,6 +153,7 @@ MethodId StubTable::method_of(const void* pc) const {
     auto offset = reinterpret_cast<uintptr_t>(pc) - reinterpret_cast<uintptr_t>(at);
     if (at == nullptr || offset >= kChunkBytes) continue;
     uint64_t i = offset < kTailsAt ? offset / kStubBytes : (offset - kTailsAt) / kTailBytes;
+    i %= kChunk;
     return MethodId(static_cast<uint32_t>(c * kChunk + i));
   }
   return MethodId::none();

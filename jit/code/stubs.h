@@ -9,6 +9,8 @@
 //   ...
 //   tail: mov r11d, method
 //         jmp entry_slow
+//   trial: mov r11d, method
+//          jmp trial                       the routine that times calls of two versions, routines.h
 //
 // With a shared countdown (exact mode) the first two lines are `lock dec dword [countdown]`, one
 // word for all threads, so that the n-th call is the n-th wherever it comes from.
@@ -38,6 +40,7 @@ class StubTable {
  public:
   static constexpr uint32_t kStubBytes = 32;
   static constexpr uint32_t kTailBytes = 16;
+  static constexpr uint32_t kTrialBytes = 16;
   static constexpr uint32_t kChunk = 256;
 
   enum class Countdown : uint8_t { kPerThread, kShared };
@@ -45,10 +48,12 @@ class StubTable {
   // Returns the bytes of CodeSpace::data() that a table needs.
   static uint32_t data_bytes(uint32_t capacity);
   // `data` is part of the space's data area, zeroed, at least data_bytes(capacity) long, 8-aligned.
-  // `entry_slow` is the routine's address. Errors: kInvalidArgument when the data is too small.
+  // `entry_slow` and `trial` are routines' addresses; `trial` may be null where no cell will lead
+  // there. Errors: kInvalidArgument when the data is too small.
   static Result<std::unique_ptr<StubTable>> create(CodeSpace& space, std::span<uint8_t> data,
                                                    uint32_t capacity, const void* entry_slow,
-                                                   Countdown countdown);
+                                                   Countdown countdown,
+                                                   const void* trial = nullptr);
 
   // Makes the stub of `m` exist. Errors: kResourceExhausted past the capacity or the code budget.
   Status ensure(MethodId m);
@@ -57,6 +62,8 @@ class StubTable {
   const void* stub(MethodId m) const;
   // Returns the address that asks entry_slow for `m`, whatever the cell says.
   const void* tail(MethodId m) const;
+  // Returns the address at which a call of `m` goes to the trial routine, for its cell.
+  const void* trial(MethodId m) const;
   // The code in service.
   const void* target(MethodId m) const;
   void set_target(MethodId m, const void* code);
@@ -65,12 +72,12 @@ class StubTable {
   // Returns the shared countdown of `m`; callers decrement it atomically.
   std::atomic<int32_t>& shared_countdown(MethodId m) const;
 
-  // Returns the method whose stub or tail `pc` lies in, or none. For profilers and listings.
+  // Returns the method whose stub, tail or trial `pc` lies in, or none. For profilers and listings.
   MethodId method_of(const void* pc) const;
 
  private:
   StubTable(CodeSpace& space, std::span<uint8_t> data, uint32_t capacity, const void* entry_slow,
-            Countdown countdown);
+            Countdown countdown, const void* trial);
   std::atomic<const void*>& cell_of(uint32_t m) const;
   Result<CodeSpan> write_chunk(uint32_t first);
   const uint8_t* chunk_of(uint32_t m) const;
@@ -79,6 +86,7 @@ class StubTable {
   uint8_t* data_;  // cells, then shared countdowns
   uint32_t capacity_;
   const void* entry_slow_;
+  const void* trial_;
   Countdown countdown_;
   std::vector<CodeSpan> spans_;
   std::unique_ptr<std::atomic<const uint8_t*>[]> chunks_;  // by method / kChunk

@@ -69,11 +69,11 @@ class Body {
     Function f = in_.function;
     if (leaves_) speculate(f);
     if (r_.from_host) {
-      auto entered = enter_from_host(f, r_.osr_loop, live_);
+      auto entered = enter_from_host(f, r_.osr_loop, live_, r_.block_counts);
       if (!entered.ok()) return entered.error();
       body_.function = std::move(*entered);
     } else if (osr_) {
-      auto entered = enter_at_loop(f, r_.osr_loop, live_, frame_);
+      auto entered = enter_at_loop(f, r_.osr_loop, live_, frame_, r_.block_counts);
       if (!entered.ok()) return entered.error();
       body_ = std::move(*entered);
     } else {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <queue>
+#include <utility>
 
 #include "jit/ir/attach_deopts.h"
 #include "jit/opt/devirtualize.h"
@@ -183,17 +184,19 @@ class Inliner {
     }
   }
 
-  // Notes the calls of a block.
-  void scan(Block b) {
-    if (block_of_.size() < f_.insts.size()) block_of_.resize(f_.insts.size());
+  // Notes the calls of a block; considers those from instruction number `first` on. `state`: the
+  // call state of a call whose own is in another block.
+  void scan(Block b, uint32_t first = 0, InstId state = InstId::none()) {
+    rescan(b);
     float count = 0;
     for (InstId i : f_.block(b).insts) {
       const Inst& inst = f_.inst(i);
-      block_of_[i.index()] = b;
       if (is_block_probe(inst)) count = counts_.at(inst);
-      if (is_call_state(inst)) states_[{inst.body, inst.site}] = i;
-      if (inst.op == Opcode::kCall) consider(i, count);
-      if (inst.op == Opcode::kCallIndirect) consider_indirect(i, count);
+      if (is_call_state(inst)) state = i;
+      if (!returns_to_point(inst.op)) continue;
+      if (state.valid()) states_[i.index()] = std::exchange(state, InstId::none());
+      if (i.index() < first) continue;
+      inst.op == Opcode::kCall ? consider(i, count) : consider_indirect(i, count);
     }
   }
 
@@ -230,8 +233,8 @@ class Inliner {
     return hot(count) && b.size <= (b.loops ? kMostLooping : kMostHot);
   }
 
-  Body* inlinable(const Inst& call, MethodId m, const Signature& signature, float count) {
-    if (!may_nest(call.body, m)) return nullptr;
+  Body* inlinable(InstId call, MethodId m, const Signature& signature, float count) {
+    if (!may_nest(f_.inst(call).body, m)) return nullptr;
     Body* b = body_of(m);
     bool fits = b != nullptr && b->function.signature() == signature && worth(*b, count) &&
                 (!b->guarded || state_of(call).valid());
@@ -239,8 +242,8 @@ class Inliner {
   }
 
   // What says where the call returns to; the one of a guess is that of the call it was made for.
-  InstId state_of(const Inst& call) const {
-    auto at = states_.find({call.body, call.site});
+  InstId state_of(InstId call) const {
+    auto at = states_.find(call.index());
     return at == states_.end() ? InstId::none() : at->second;
   }
 
@@ -251,7 +254,7 @@ class Inliner {
   void consider(InstId id, float count) {
     const Inst& call = f_.inst(id);
     MethodId callee = f_.callees[call.imm].method;
-    Body* b = inlinable(call, callee, f_.signature_of(call), count);
+    Body* b = inlinable(id, callee, f_.signature_of(call), count);
     if (b != nullptr) push(id, count, b->size, b);
   }
 
@@ -294,47 +297,36 @@ class Inliner {
     for (float& n : counts) n *= c.count;
     counts_.add(std::move(counts));
     uint32_t before = static_cast<uint32_t>(f_.insts.size());
-    InstId state = state_of(f_.inst(c.call));
+    InstId state = state_of(c.call);
     Spliced s = splice(f_, at, position(c.call), c.body->function, callee, invariant_, state);
     rescan(s.rest);
     // What stood in the block was considered already; what came with the body was not.
-    scan_new(at, before);
+    scan(at, before);
     for (Block b : s.blocks) scan(b);
-  }
-
-  void scan_new(Block b, uint32_t first) {
-    float count = 0;
-    rescan(b);
-    for (InstId i : f_.block(b).insts) {
-      const Inst& inst = f_.inst(i);
-      if (is_block_probe(inst)) count = counts_.at(inst);
-      if (i.index() < first) continue;
-      if (is_call_state(inst)) states_[{inst.body, inst.site}] = i;
-      if (inst.op == Opcode::kCall) consider(i, count);
-      if (inst.op == Opcode::kCallIndirect) consider_indirect(i, count);
-    }
   }
 
   void ask(const Candidate& c) {
     const SiteTargets& seen = *targets_of(f_.inst(c.call));
-    std::vector<Guess> guesses = guess(f_.inst(c.call), seen, c.count);
+    std::vector<Guess> guesses = guess(c.call, seen, c.count);
     if (guesses.empty()) return;
     Block at = block_of_[c.call.index()];
+    InstId state = state_of(c.call);
     Devirtualized d = devirtualize(f_, at, position(c.call), guesses, seen.total);
     rescan(at);
     rescan(d.rest);
     rescan(d.other);
-    for (Block b : d.direct) scan(b);
+    for (Block b : d.direct) scan(b, 0, state);
   }
 
-  std::vector<Guess> guess(const Inst& call, const SiteTargets& seen, float count) {
+  std::vector<Guess> guess(InstId id, const SiteTargets& seen, float count) {
     std::vector<Guess> guesses;
+    const Inst& call = f_.inst(id);
     const Signature& signature = f_.signature_of(call);
     for (const TargetShare& t : seen.targets) {
       double share = static_cast<double>(t.count) / static_cast<double>(seen.total);
       if (guesses.size() == kMostTargets || share < kInlinedTarget) break;
       if (t.signature != signature || t.entry == nullptr) continue;
-      Body* b = inlinable(call, t.method, signature, static_cast<float>(count * share));
+      Body* b = inlinable(id, t.method, signature, static_cast<float>(count * share));
       if (b == nullptr && share < kCalledTarget) continue;
       guesses.push_back({&t, b == nullptr ? Value::none() : likely_first_argument(call, *b)});
     }
@@ -374,8 +366,8 @@ class Inliner {
   std::vector<Body*> bodies_of_inlined_;              // by index of Function::inlined
   std::priority_queue<Candidate> queue_;
   uint32_t next_ = 0;
-  std::vector<Block> block_of_;                           // by InstId
-  std::map<std::pair<uint32_t, SiteId>, InstId> states_;  // of calls, by body and site
+  std::vector<Block> block_of_;        // by InstId
+  std::map<uint32_t, InstId> states_;  // of calls, by InstId::index()
 };
 
 }  // namespace

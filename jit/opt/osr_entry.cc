@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "jit/opt/passes.h"
+#include "jit/opt/peel_outer_loops.h"
 #include "jit/opt/repair_ssa.h"
 
 namespace uptier::jit {
@@ -39,12 +40,12 @@ Value invariant_base(const Function& f, Value v, std::span<const Value> lives) {
 }
 
 // Ends the new entry block and puts it first.
-void enter(Function& f, Block entry, Block header, std::span<const Value> args,
+void enter(Function& f, Block entry, Block first, std::span<const Value> args,
            std::span<const Redefinition> again) {
   Inst jump{.op = Opcode::kJump};
   jump.edges_at = static_cast<uint32_t>(f.edges.size());
   jump.edge_count = 1;
-  f.edges.push_back({header, f.make_list(args)});
+  f.edges.push_back({first, f.make_list(args)});
   f.append(entry, jump, Type::kNone);
   f.layout.insert(f.layout.begin(), entry);
   remove_unreachable(f);
@@ -93,7 +94,7 @@ class HostFrame {
 }  // namespace
 
 Result<OsrFunction> enter_at_loop(const Function& original, LoopId loop, const Liveness& live,
-                                  const FrameLayout& frame) {
+                                  const FrameLayout& frame, std::span<const uint64_t> counts) {
   Block header = find_header(original, loop);
   if (!header.valid()) return no_such_loop(original, loop);
   OsrFunction r{original, {}, {}};
@@ -110,6 +111,7 @@ Result<OsrFunction> enter_at_loop(const Function& original, LoopId loop, const L
   std::vector<Value> args;
   for (Value v : original.params(header)) args.push_back(take(v));
   std::vector<Redefinition> again;
+  Block first = peel_outer_loops(f, find_loop_forest(original), loop, counts, again);
   std::span<const Value> lives = live.live_in[header.index()];
   auto make_again = [&](Value v, ValueList operands) {
     Inst i = original.inst(original.value(v).inst);
@@ -129,11 +131,12 @@ Result<OsrFunction> enter_at_loop(const Function& original, LoopId loop, const L
     make_again(v, f.make_list({{taken->again}}));
   }
   f.signature_id = f.intern(signature);
-  enter(f, entry, header, args, again);
+  enter(f, entry, first, args, again);
   return r;
 }
 
-Result<Function> enter_from_host(const Function& original, LoopId loop, const Liveness& live) {
+Result<Function> enter_from_host(const Function& original, LoopId loop, const Liveness& live,
+                                 std::span<const uint64_t> counts) {
   Block header = find_header(original, loop);
   if (!header.valid()) return no_such_loop(original, loop);
   Function f = original;
@@ -153,7 +156,8 @@ Result<Function> enter_from_host(const Function& original, LoopId loop, const Li
   Signature signature = original.signature();
   signature.params.push_back(Type::kRef);
   f.signature_id = f.intern(signature);
-  enter(f, entry, header, args, again);
+  Block first = peel_outer_loops(f, find_loop_forest(original), loop, counts, again);
+  enter(f, entry, first, args, again);
   return f;
 }
 
