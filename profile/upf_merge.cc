@@ -4,16 +4,20 @@
 #include <numeric>
 #include <set>
 
-#include "profile/events.h"
 #include "profile/numbers.h"
 
 namespace uptier::profile {
 namespace {
 
-constexpr size_t kHandle = 8;  // of a desc; the rest says what the schema is
+constexpr uint64_t kSafe = uint64_t{1} << 63;  // below it, adding a word of less cannot wrap
 
 bool is_count(SlotKind kind) {
   return kind == SlotKind::kBlock || kind == SlotKind::kEdge || kind == SlotKind::kCounter;
+}
+
+__attribute__((optimize("O3"))) void add_plain(std::span<uint64_t> sums,
+                                               std::span<const uint64_t> values) {
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] += values[i];
 }
 
 // Twice as fast with vectors, which -O2 alone does not use.
@@ -52,11 +56,15 @@ std::vector<UploadFate> plan_uploads(std::span<const ProfileInfo* const> uploads
 }
 
 ProfileSum::Known* ProfileSum::find_known(const MethodKey& key) {
-  const bool next = next_ != known_.end() && next_->first == key;
-  const auto at = next ? next_ : known_.find(key);
-  if (at == known_.end()) return nullptr;
-  next_ = std::next(at);
-  return &at->second;
+  Known* known = last_ != nullptr ? last_->next : nullptr;
+  const bool next = known != nullptr && known->sum->key == key;
+  if (!next) {
+    const auto at = known_.find(key);
+    known = at == known_.end() ? nullptr : &at->second;
+    if (last_ != nullptr) last_->next = known;
+  }
+  if (known != nullptr) last_ = known;
+  return known;
 }
 
 void ProfileSum::add(const MethodView& view, std::string_view name, Weight weight) {
@@ -70,7 +78,7 @@ void ProfileSum::add(const MethodView& view, std::string_view name, Weight weigh
     return;
   }
   add(std::move(*method), weight);
-  know(view.key, &view);
+  know(view.key, view);
 }
 
 void ProfileSum::add(MethodProfile method, Weight weight) {
@@ -81,9 +89,11 @@ void ProfileSum::add(MethodProfile method, Weight weight) {
     const Result<uint64_t> scaled = scale(one, weight.numerator, weight.denominator);
     if (scaled.ok()) report_.saturated += *scaled;
   }
-  if (const auto at = sum_.methods.find(key); at != sum_.methods.end()) {
-    next_ = known_.end();
-    known_.erase(key);  // of equal schemas it comes back with this view
+  if (sum_.methods.contains(key)) {
+    if (const auto known = known_.find(key); known != known_.end()) {
+      settle(known->second);
+      known->second.plain = false;  // of equal schemas it comes back with this view
+    }
     report_ += merge(sum_, one);
     return;
   }
@@ -96,29 +106,52 @@ void ProfileSum::add(MethodProfile method, Weight weight) {
 }
 
 // Remembers what the bytes of the sum's schema are, if those of `view` are they.
-void ProfileSum::know(const MethodKey& key, const MethodView* view) {
+void ProfileSum::know(const MethodKey& key, const MethodView& view) {
   const auto at = sum_.methods.find(key);
   if (at == sum_.methods.end()) return;
-  const Schema& schema = at->second.schema;
-  const InstrumentationDesc desc = make_desc(0, 0, schema);
-  const ByteSpan bytes = ByteSpan(desc.desc).subspan(kHandle);
-  if (schema.version != view->version || !std::ranges::equal(bytes, view->desc.subspan(kHandle))) {
-    return;
-  }
+  MethodProfile& sum = at->second;
   const bool plain =
-      std::ranges::all_of(schema.slots, [](const Slot& slot) { return is_count(slot.kind); });
-  known_[key] = {Bytes(bytes.begin(), bytes.end()), schema.version, plain, &at->second};
+      view.format == kUpfEntries && std::ranges::equal(desc_bytes(sum.schema), view.desc) &&
+      std::ranges::all_of(sum.schema.slots, [](const Slot& slot) { return is_count(slot.kind); });
+  if (!plain) return;
+  Known& known = known_[key];
+  const uint64_t greatest = sum.counts.empty() ? 0 : std::ranges::max(sum.counts);
+  known = {.desc = Bytes(view.desc.begin(), view.desc.end()),
+           .format = view.format,
+           .version = view.version,
+           .plain = true,
+           .same = sum.estimates == sum.counts,
+           .bound = greatest,
+           .sum = &sum,
+           .next = known.next};
+  if (!known.same) known.bound = std::max(greatest, std::ranges::max(sum.estimates));
+}
+
+// Brings the estimates up to date.
+void ProfileSum::settle(Known& known) {
+  if (known.same) known.sum->estimates = known.sum->counts;
+  known.same = false;
 }
 
 // Adds what lies in a file to a sum of the same schema; false if it is not of that kind.
 bool ProfileSum::add_words(const MethodView& view, std::string_view name, Known& known) {
   MethodProfile& sum = *known.sum;
-  const bool same = known.plain && view.version == known.version && view.tables == 0 &&
-                    view.table_bytes.empty() && view.counts.size() == sum.counts.size() &&
-                    std::ranges::equal(known.desc, view.desc.subspan(kHandle));
+  const bool same = known.plain && view.format == known.format && view.version == known.version &&
+                    view.tables == 0 && view.table_bytes.empty() &&
+                    view.counts.size() == sum.counts.size() &&
+                    view.desc.size() == known.desc.size() &&
+                    std::memcmp(view.desc.data(), known.desc.data(), known.desc.size()) == 0;
   if (!same) return false;
-  report_.saturated += add_saturating(sum.counts, view.counts);
-  report_.saturated += add_saturating(sum.estimates, view.estimates);
+  if (!view.same_estimates()) settle(known);
+  const auto add = [this, safe = known.bound < kSafe && view.bound < kSafe](
+                       std::span<uint64_t> sums, std::span<const uint64_t> values) -> uint64_t {
+    if (!safe) return add_saturating(sums, values);
+    add_plain(sums, values);
+    return 0;
+  };
+  const uint64_t saturated = add(sum.counts, view.counts);
+  report_.saturated += saturated + (known.same ? saturated : add(sum.estimates, view.estimates));
+  profile::add_saturating(known.bound, view.bound);
   const std::pair<uint64_t*, uint64_t> fields[] = {{&sum.calls, view.calls},
                                                    {&sum.sampled_calls, view.sampled_calls},
                                                    {&sum.iterations, view.iterations},
@@ -130,6 +163,13 @@ bool ProfileSum::add_words(const MethodView& view, std::string_view name, Known&
   if (sum.name < name) sum.name = name;
   ++report_.merged;
   return true;
+}
+
+Profile ProfileSum::take() {
+  for (auto& [key, known] : known_) settle(known);
+  known_.clear();
+  last_ = nullptr;
+  return std::move(sum_);
 }
 
 void ProfileSum::add(UpfReader& file, const UpfReader::Segment& segment, Weight weight) {
@@ -149,14 +189,9 @@ void ProfileSum::add(UpfReader& file, const UpfReader::Segment& segment, Weight 
 }
 
 void ProfileSum::absorb(ProfileSum& other) {
-  known_.clear();
-  next_ = known_.end();
   report_ += other.report_;
-  report_ += merge(sum_, other.sum_);
   info_ += other.info_;
-  other.sum_.methods.clear();
-  other.known_.clear();
-  other.next_ = other.known_.end();
+  for (auto& [key, method] : other.take().methods) add(std::move(method));
 }
 
 }  // namespace uptier::profile

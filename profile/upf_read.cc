@@ -25,6 +25,14 @@ bool is_known(uint16_t type) {
   return false;
 }
 
+bool is_known(const IdbHeader& h) {
+  const bool group = static_cast<UpfKind>(h.type) == UpfKind::kGroup;
+  return is_known(h.type) && h.version <= (group ? kUpfEntries : 0);
+}
+
+// Where the packed entries of a group begin.
+size_t packed_at(uint16_t format) { return kRecordHeader + (format == 0 ? 8 : 16); }
+
 bool is_possible(uint64_t content) {
   return content % 16 == 0 && content >= kRecordHeader - kIdbHeader && content <= kMaxContent;
 }
@@ -119,12 +127,16 @@ uint64_t UpfReader::scan_record(uint64_t at, const IdbHeader& header) {
   const uint32_t sequence = load<uint32_t>(record, 20);
   Segment& segment = segment_at(at, kind == UpfKind::kHeader, sequence);
   next_sequence_ = uint64_t{sequence} + 1;
-  if (!is_known(header.type) || header.version != 0) {
+  if (!is_known(header)) {
     warn(at, "a record of unknown type " + std::to_string(header.type) + " version " +
                  std::to_string(header.version));
   } else {
     if (kind != UpfKind::kSeal) take_foreign(segment);
-    take_record(kind, at, record, segment);
+    if (kind == UpfKind::kGroup) {
+      take_group(at, header.version, record, segment);
+    } else {
+      take_record(kind, at, record, segment);
+    }
   }
   return at + header.size();
 }
@@ -169,7 +181,6 @@ UpfReader::Segment& UpfReader::segment_at(uint64_t at, bool starts, uint64_t seq
 }
 
 void UpfReader::take_record(UpfKind kind, uint64_t at, ByteSpan record, Segment& segment) {
-  if (kind == UpfKind::kGroup) return take_group(at, record, segment);
   if (!content_is_whole(record)) return warn(at, "the content checksum is wrong");
   const ByteSpan payload = record.subspan(kRecordHeader);
   switch (kind) {
@@ -213,11 +224,13 @@ void UpfReader::take_run(uint64_t at, ByteSpan payload, Segment& segment) {
   segment.has_info = true;
 }
 
-void UpfReader::take_group(uint64_t at, ByteSpan record, Segment& segment) {
+void UpfReader::take_group(uint64_t at, uint16_t format, ByteSpan record, Segment& segment) {
   const ByteSpan payload = record.subspan(kRecordHeader);
   if (payload.size() < 16) return warn(at, "group: shorter than its head");
   const auto key = segment.strings.find(load<uint32_t>(payload, 0));
-  segment.groups.push_back({at, key.value_or(""), load<uint32_t>(payload, 4), record});
+  const uint64_t module_key = format == 0 ? 0 : load<uint64_t>(payload, 8);
+  segment.groups.push_back(
+      {at, key.value_or(""), load<uint32_t>(payload, 4), format, module_key, record});
 }
 
 // An index tells which groups there are, and confirms their keys.
@@ -317,10 +330,11 @@ void UpfReader::read(const Segment& segment, const Group& group, const Visitor& 
     return warn(group.offset, "the content checksum is wrong");
   }
   ByteSpan raw;
-  if (!unpack(group.offset, group.record.subspan(kRecordHeader + 8), unpacked_, raw)) return;
+  const ByteSpan packed = group.record.subspan(packed_at(group.format));
+  if (!unpack(group.offset, packed, unpacked_, raw)) return;
   uint32_t methods = 0;
   for (; !raw.empty(); ++methods) {
-    const Result<MethodView> view = take_entry(raw, words_);
+    const Result<MethodView> view = take_entry(group.format, group.module_key, raw, words_);
     if (!view.ok()) return warn(group.offset, "group: " + view.error().message);
     const auto name = segment.strings.find(view->name);
     if (!name) warn(group.offset, "group: a name that is not in the string table");

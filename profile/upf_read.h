@@ -27,6 +27,8 @@ class UpfReader {
     uint64_t offset = 0;  // of its record in the file
     std::string_view key;
     uint32_t methods = 0;
+    uint16_t format = 0;  // of its entries
+    uint64_t module_key = 0;
     ByteSpan record;
   };
   struct Segment {
@@ -77,7 +79,7 @@ class UpfReader {
   Segment& segment_at(uint64_t at, bool starts, uint64_t sequence);
   void take_record(UpfKind kind, uint64_t at, ByteSpan record, Segment& segment);
   void take_run(uint64_t at, ByteSpan payload, Segment& segment);
-  void take_group(uint64_t at, ByteSpan record, Segment& segment);
+  void take_group(uint64_t at, uint16_t format, ByteSpan record, Segment& segment);
   void take_index(uint64_t at, ByteSpan payload, Segment& segment);
   void take_end(uint64_t at, ByteSpan payload, Segment& segment);
   void take_seal(uint64_t at, ByteSpan payload, Segment& segment);

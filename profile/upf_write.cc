@@ -48,6 +48,7 @@ class SegmentWriter {
     }
     const std::string key = group_key(method);
     Open& open = open_[key];
+    open.module_key = method.key.module_key;
     if (!open.entries.empty() && open.entries.size() + entry.size() > kGroupBytes) {
       close(key, open);
     }
@@ -64,6 +65,7 @@ class SegmentWriter {
   struct Open {
     Bytes entries;
     uint32_t methods = 0;
+    uint64_t module_key = 0;
   };
 
   void close(const std::string& key, Open& open) {
@@ -71,12 +73,15 @@ class SegmentWriter {
     ByteWriter writer(group.payload);
     writer.u32(group.key);
     writer.u32(group.methods);
-    append_packed(open.entries, group.payload);
+    writer.u64(open.module_key);
+    append_packed(open.entries, kHotShare, group.payload);
     groups_.push_back(std::move(group));
     open = {};
   }
   void add_instruments(const MethodProfile& method);
-  void record(UpfKind kind, ByteSpan payload) { append_record(kind, sequence_++, payload, out_); }
+  void record(UpfKind kind, ByteSpan payload, uint16_t version = 0) {
+    append_record(kind, sequence_++, payload, out_, version);
+  }
   void sealed_chunk(uint16_t type, ByteSpan content);
   Bytes run_payload() const;
 
@@ -155,13 +160,13 @@ Bytes SegmentWriter::finish(std::string_view log, uint64_t* dropped) {
     rows.u64(out_.size());
     rows.u32(group.key);
     rows.u32(group.methods);
-    record(UpfKind::kGroup, group.payload);
+    record(UpfKind::kGroup, group.payload, kUpfEntries);
     group.payload = {};
   }
   if (!instruments_.empty()) sealed_chunk(kIdbInstrumentTable, table);
   if (!log.empty()) {
     Bytes text;
-    append_packed(std::as_bytes(std::span(log.substr(0, kMaxLog))), text);
+    append_packed(std::as_bytes(std::span(log.substr(0, kMaxLog))), kColdShare, text);
     record(UpfKind::kLog, text);
   }
   record(UpfKind::kIndex, index);
@@ -177,7 +182,7 @@ Bytes SegmentWriter::finish(std::string_view log, uint64_t* dropped) {
 
 }  // namespace
 
-void append_packed(ByteSpan raw, Bytes& out) {
+void append_packed(ByteSpan raw, size_t share, Bytes& out) {
   const size_t at = out.size();
   ByteWriter writer(out);
   writer.u32(static_cast<uint32_t>(raw.size()));
@@ -187,7 +192,7 @@ void append_packed(ByteSpan raw, Bytes& out) {
     out.resize(body + ZSTD_compressBound(raw.size()));
     const size_t stored =
         ZSTD_compress(out.data() + body, out.size() - body, raw.data(), raw.size(), kZstdLevel);
-    const bool shrinks = ZSTD_isError(stored) == 0 && stored < raw.size() - raw.size() / 8 &&
+    const bool shrinks = ZSTD_isError(stored) == 0 && stored < raw.size() / 8 * share &&
                          raw.size() <= stored * kMaxRatio;
     if (shrinks) {
       store<uint32_t>(out, at, static_cast<uint32_t>(stored));
@@ -199,13 +204,15 @@ void append_packed(ByteSpan raw, Bytes& out) {
   out.insert(out.end(), raw.begin(), raw.end());
 }
 
-void append_record(UpfKind kind, uint32_t sequence, ByteSpan payload, Bytes& out) {
+void append_record(UpfKind kind, uint32_t sequence, ByteSpan payload, Bytes& out,
+                   uint16_t version) {
   const size_t start = out.size();
   const size_t size = (kRecordHeader + payload.size() + 15) & ~size_t{15};
   out.resize(start + size);
   const std::span<std::byte> record = std::span(out).subspan(start);
   store<uint32_t>(record, 0, kIdbMagic);
   store<uint16_t>(record, 4, static_cast<uint16_t>(kind));
+  store<uint16_t>(record, 6, version);
   store<uint64_t>(record, 8, size - kIdbHeader);
   store<uint32_t>(record, 20, sequence);
   if (!payload.empty()) {
