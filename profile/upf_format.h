@@ -1,7 +1,7 @@
 // upf_format.h: the chunks of a profile file (.upf).
 //
 //     file := segment*        segment := header strings seal run group* [instruments seal] [log]
-//                                        index end
+//                                        [shapes] [calls] [order] index end
 //
 // All chunks are those of IREE's database (idb.h). Those of ours are types 0x5540..0x555f and are
 // sealed as records of a trace are (trace_file.h): the second line of 16 bytes holds two checksums
@@ -18,6 +18,7 @@
 //     group    u32 key (string) | u32 methods | u64 module key | packed entries    version 1
 //              u32 key (string) | u32 methods | packed entries                     version 0
 //     log      packed text
+//     shapes, calls, order     packed; upf_calls.h
 //     index    u32 groups | u32 0 | groups * {u64 offset in segment, u32 key, u32 methods}
 //     end      u64 methods | u64 groups | u64 methods that were left out
 //
@@ -69,6 +70,9 @@ enum class UpfKind : uint16_t {
   kGroup = 0x5542,
   kLog = 0x5543,
   kIndex = 0x5544,
+  kShapes = 0x5548,
+  kCalls = 0x5549,
+  kOrder = 0x554a,
   kEnd = 0x554f,
 };
 inline constexpr uint16_t kFirstUpfType = 0x5540;

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "profile/checksum.h"
 #include "profile/numbers.h"
 
 namespace uptier::profile {
@@ -18,6 +19,17 @@ bool is_count(SlotKind kind) {
 __attribute__((optimize("O3"))) void add_plain(std::span<uint64_t> sums,
                                                std::span<const uint64_t> values) {
   for (size_t i = 0; i < sums.size(); ++i) sums[i] += values[i];
+}
+
+// Without a call, since what is compared here takes a few bytes.
+bool same_bytes(ByteSpan a, ByteSpan b) {
+  constexpr size_t kWord = sizeof(uint64_t);
+  if (a.size() != b.size()) return false;
+  if (a.size() < kWord) return std::ranges::equal(a, b);
+  for (size_t at = 0; at + kWord <= a.size(); at += kWord) {
+    if (load<uint64_t>(a, at) != load<uint64_t>(b, at)) return false;
+  }
+  return load<uint64_t>(a, a.size() - kWord) == load<uint64_t>(b, b.size() - kWord);
 }
 
 // Twice as fast with vectors, which -O2 alone does not use.
@@ -77,7 +89,14 @@ void ProfileSum::add(const MethodView& view, std::string_view name, Weight weigh
     report_.dropped.push_back(view.key);
     return;
   }
-  add(std::move(*method), weight);
+  // It has been checked, which is most of what a first meeting costs.
+  const bool first = weight.is_one() && !sum_.methods.contains(view.key);
+  if (first) {
+    sum_.methods.emplace(view.key, std::move(*method));
+    ++report_.added;
+  } else {
+    add(std::move(*method), weight);
+  }
   know(view.key, view);
 }
 
@@ -138,9 +157,7 @@ bool ProfileSum::add_words(const MethodView& view, std::string_view name, Known&
   MethodProfile& sum = *known.sum;
   const bool same = known.plain && view.format == known.format && view.version == known.version &&
                     view.tables == 0 && view.table_bytes.empty() &&
-                    view.counts.size() == sum.counts.size() &&
-                    view.desc.size() == known.desc.size() &&
-                    std::memcmp(view.desc.data(), known.desc.data(), known.desc.size()) == 0;
+                    view.counts.size() == sum.counts.size() && same_bytes(view.desc, known.desc);
   if (!same) return false;
   if (!view.same_estimates()) settle(known);
   const auto add = [this, safe = known.bound < kSafe && view.bound < kSafe](
@@ -160,7 +177,8 @@ bool ProfileSum::add_words(const MethodView& view, std::string_view name, Known&
     report_.saturated += profile::add_saturating(*field, value) ? 1 : 0;
   }
   if (sum.interval != view.interval) sum.interval = 0;
-  if (sum.name < name) sum.name = name;
+  const bool named = same_bytes(std::as_bytes(std::span(name)), std::as_bytes(std::span(sum.name)));
+  if (!named && sum.name < name) sum.name = name;
   ++report_.merged;
   return true;
 }
@@ -178,6 +196,11 @@ void ProfileSum::add(UpfReader& file, const UpfReader::Segment& segment, Weight 
     info.weight = mul_div(info.weight, weight.numerator, weight.denominator, report_.saturated);
     info_ += info;
   }
+  if (!segment.calls.empty()) {
+    CallProfile calls = file.calls(segment);
+    if (!weight.is_one()) calls.scale(weight.numerator, weight.denominator);
+    calls_ += calls;
+  }
   for (const UpfReader::Group& group : segment.groups) {
     file.read(segment, group, [&](const MethodView& view, std::string_view name) {
       const size_t dropped = report_.dropped.size();
@@ -188,9 +211,29 @@ void ProfileSum::add(UpfReader& file, const UpfReader::Segment& segment, Weight 
   }
 }
 
+void ProfileSum::add_traces(UpfReader& file) {
+  for (const ByteSpan trace : file.traces()) {
+    const UploadId id = {0, XXH3_64bits(trace.data(), trace.size())};
+    if (std::ranges::binary_search(info_.uploads, id)) continue;
+    Result<TraceProfile> read = profile_from_trace(trace);
+    if (!read.ok()) {
+      file.warn(file.offset_of(trace), "trace: " + read.error().message);
+      continue;
+    }
+    ProfileInfo info;
+    info.runs = 1;
+    info.weight = ProfileInfo::kRunWeight;
+    info.uploads = {id};
+    info_ += info;
+    report_ += read->report;
+    for (auto& [key, method] : read->profile.methods) add(std::move(method));
+  }
+}
+
 void ProfileSum::absorb(ProfileSum& other) {
   report_ += other.report_;
   info_ += other.info_;
+  calls_ += other.calls_;
   for (auto& [key, method] : other.take().methods) add(std::move(method));
 }
 
@@ -244,8 +287,9 @@ Result<ProfileFile> profile_from_file(std::span<const std::byte> file) {
   if (file.empty()) return result;
   profile::UpfReader reader(file);
   const auto& segments = reader.segments();
-  const bool ours =
-      std::ranges::any_of(segments, [](const auto& s) { return s.headed || !s.groups.empty(); });
+  const bool ours = !reader.traces().empty() || std::ranges::any_of(segments, [](const auto& s) {
+    return s.headed || !s.groups.empty();
+  });
   if (!ours) {
     const std::string why = reader.warnings().empty() ? "it ends" : reader.warnings().front();
     return Error{ErrorCode::kCorruptInput, "no profile file: " + why};
@@ -259,7 +303,9 @@ Result<ProfileFile> profile_from_file(std::span<const std::byte> file) {
     if (fates[i] != profile::UploadFate::kConflict) continue;
     reader.warn(segments[i].offset, "a segment that shares some runs with others was left out");
   }
+  sum.add_traces(reader);
   result.info = sum.info();
+  result.calls = sum.calls();
   result.report = sum.report();
   result.profile = sum.take();
   result.truncated = reader.truncated();

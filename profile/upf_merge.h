@@ -48,10 +48,15 @@ class ProfileSum {
   // Adds all that a segment holds.
   void add(UpfReader& file, const UpfReader::Segment& segment, Weight weight = {});
 
+  // Adds what the traces between the segments have come to, a run each; one that was added already
+  // adds nothing.
+  void add_traces(UpfReader& file);
+
   // Adds another sum, which is empty afterwards.
   void absorb(ProfileSum& other);
 
   const ProfileInfo& info() const { return info_; }
+  const CallProfile& calls() const { return calls_; }
   const MergeReport& report() const { return report_; }
   // Returns the sum, and is empty afterwards.
   Profile take();
@@ -77,6 +82,7 @@ class ProfileSum {
   std::map<MethodKey, Known> known_;  // its nodes stay where they are
   Known* last_ = nullptr;
   ProfileInfo info_;
+  CallProfile calls_;
   MergeReport report_;
 };
 

@@ -3,6 +3,7 @@
 #include <zstd.h>
 
 #include "profile/checksum.h"
+#include "profile/upf_calls.h"
 
 namespace uptier::profile {
 namespace {
@@ -12,6 +13,10 @@ bool is_ours(const IdbHeader& h) {
   return header || (h.type >= kFirstUpfType && h.type <= kLastUpfType);
 }
 
+constexpr uint16_t kTraceTypes = 0x5500;  // the file header of a trace; up to kFirstUpfType
+
+bool is_trace(const IdbHeader& h) { return h.type >= kTraceTypes && h.type < kFirstUpfType; }
+
 bool is_known(uint16_t type) {
   switch (static_cast<UpfKind>(type)) {
     case UpfKind::kHeader:
@@ -19,6 +24,9 @@ bool is_known(uint16_t type) {
     case UpfKind::kRun:
     case UpfKind::kGroup:
     case UpfKind::kLog:
+    case UpfKind::kShapes:
+    case UpfKind::kCalls:
+    case UpfKind::kOrder:
     case UpfKind::kIndex:
     case UpfKind::kEnd: return true;
   }
@@ -82,7 +90,28 @@ uint64_t UpfReader::scan_chunk(uint64_t at) {
     warn(at, header.error().message);
     return next_record(at + 16);
   }
+  if (is_trace(*header)) return scan_trace(at);
   return is_ours(*header) ? scan_record(at, *header) : scan_foreign(at, *header);
+}
+
+// Returns where the trace that begins here ends. What is wrong inside is for its own reader to say.
+uint64_t UpfReader::scan_trace(uint64_t at) {
+  uint64_t end = at;
+  while (file_.size() - end >= kIdbHeader) {
+    const Result<IdbHeader> header = read_idb_header(file_.subspan(end));
+    const bool goes_on = header.ok() && is_trace(*header) &&
+                         (end == at || header->type != kTraceTypes) &&
+                         header->content <= file_.size() - end;
+    if (!goes_on) break;
+    end = std::min<uint64_t>(end + header->size(), file_.size());
+  }
+  if (end == at) {
+    warn(at, "a chunk of a trace reaches past the file");
+    return next_record(at + 16);
+  }
+  if (file_.size() - end < kIdbHeader) end = file_.size();
+  traces_.push_back(file_.subspan(at, end - at));
+  return end;
 }
 
 uint64_t UpfReader::scan_foreign(uint64_t at, const IdbHeader& header) {
@@ -193,6 +222,9 @@ void UpfReader::take_record(UpfKind kind, uint64_t at, ByteSpan record, Segment&
     case UpfKind::kSeal: return take_seal(at, payload, segment);
     case UpfKind::kRun: return take_run(at, payload, segment);
     case UpfKind::kLog: segment.log = record; return;
+    case UpfKind::kShapes:
+    case UpfKind::kCalls:
+    case UpfKind::kOrder: segment.calls.push_back(record); return;
     case UpfKind::kIndex: return take_index(at, payload, segment);
     case UpfKind::kEnd: return take_end(at, payload, segment);
     case UpfKind::kGroup: return;
@@ -344,6 +376,20 @@ void UpfReader::read(const Segment& segment, const Group& group, const Visitor& 
     warn(group.offset, "group: " + std::to_string(methods) + " methods instead of " +
                            std::to_string(group.methods));
   }
+}
+
+CallProfile UpfReader::calls(const Segment& segment) {
+  CallProfile calls;
+  for (const ByteSpan record : segment.calls) {
+    ByteSpan raw;
+    const auto at = static_cast<uint64_t>(record.data() - file_.data());
+    if (!unpack(at, record.subspan(kRecordHeader), unpacked_, raw)) continue;
+    const auto kind = static_cast<UpfKind>(load<uint16_t>(record, 4));
+    if (const Status taken = take_call_part(kind, raw, calls); !taken.ok()) {
+      warn(at, "calls: " + taken.error().message);
+    }
+  }
+  return calls;
 }
 
 std::string UpfReader::log(const Segment& segment) {

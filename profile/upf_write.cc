@@ -8,6 +8,7 @@
 
 #include "profile/checksum.h"
 #include "profile/text.h"
+#include "profile/upf_calls.h"
 #include "profile/upf_method.h"
 
 namespace uptier::profile {
@@ -59,7 +60,7 @@ class SegmentWriter {
   }
   void drop() { ++dropped_; }
 
-  Bytes finish(std::string_view log, uint64_t* dropped);
+  Bytes finish(std::string_view log, const CallProfile* calls, uint64_t* dropped);
 
  private:
   struct Open {
@@ -83,6 +84,7 @@ class SegmentWriter {
     append_record(kind, sequence_++, payload, out_, version);
   }
   void sealed_chunk(uint16_t type, ByteSpan content);
+  void packed_record(UpfKind kind, ByteSpan raw);
   Bytes run_payload() const;
 
   const ProfileInfo& info_;
@@ -139,7 +141,15 @@ Bytes SegmentWriter::run_payload() const {
   return out;
 }
 
-Bytes SegmentWriter::finish(std::string_view log, uint64_t* dropped) {
+// What does not fit into a record is left out: it is advice, and whole without it.
+void SegmentWriter::packed_record(UpfKind kind, ByteSpan raw) {
+  if (raw.empty() || raw.size() > kMaxContent / 2) return;
+  Bytes packed;
+  append_packed(raw, kColdShare, packed);
+  record(kind, packed);
+}
+
+Bytes SegmentWriter::finish(std::string_view log, const CallProfile* calls, uint64_t* dropped) {
   for (auto& [key, open] : open_) {
     if (!open.entries.empty()) close(key, open);
   }
@@ -164,10 +174,9 @@ Bytes SegmentWriter::finish(std::string_view log, uint64_t* dropped) {
     group.payload = {};
   }
   if (!instruments_.empty()) sealed_chunk(kIdbInstrumentTable, table);
-  if (!log.empty()) {
-    Bytes text;
-    append_packed(std::as_bytes(std::span(log.substr(0, kMaxLog))), kColdShare, text);
-    record(UpfKind::kLog, text);
+  packed_record(UpfKind::kLog, std::as_bytes(std::span(log.substr(0, kMaxLog))));
+  if (calls != nullptr) {
+    for (const UpfKind kind : kCallKinds) packed_record(kind, call_part(kind, *calls));
   }
   record(UpfKind::kIndex, index);
   Bytes end;
@@ -249,13 +258,14 @@ UploadId make_upload_id(const Profile& profile, uint64_t time, uint64_t nonce) {
 namespace uptier {
 
 std::vector<std::byte> profile_to_file(const Profile& profile, const ProfileInfo& info,
-                                       std::string_view log, uint64_t* dropped) {
+                                       std::string_view log, uint64_t* dropped,
+                                       const CallProfile* calls) {
   profile::SegmentWriter writer(info);
   for (const auto& [key, method] : profile.methods) {
     const bool usable = method.key == key && method.check().ok();
     usable ? writer.add(method) : writer.drop();
   }
-  return writer.finish(log, dropped);
+  return writer.finish(log, calls, dropped);
 }
 
 }  // namespace uptier

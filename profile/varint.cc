@@ -53,15 +53,11 @@ std::optional<Varints> take_varints(ByteSpan bytes, std::span<uint64_t> numbers)
   return taken;
 }
 
-uint64_t VarintReader::number_slow() {
-  uint64_t number = 0;
-  const size_t behind = failed_ ? 0 : take_one(bytes_, at_, number);
-  if (behind == 0) {
-    failed_ = true;
-    return 0;
-  }
-  at_ = behind;
-  return number;
+VarintReader::Taken VarintReader::take_slow(ByteSpan bytes, size_t at) {
+  Taken taken;
+  taken.behind = take_one(bytes, at, taken.number);
+  if (taken.behind == 0) taken.number = 0;
+  return taken;
 }
 
 }  // namespace uptier::profile

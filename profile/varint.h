@@ -46,7 +46,11 @@ class VarintReader {
         return byte;
       }
     }
-    return number_slow();
+    // By value, so that the reader may live in registers.
+    const Taken taken = failed_ ? Taken{} : take_slow(bytes_, at_);
+    failed_ |= taken.behind == 0;
+    at_ = failed_ ? at_ : taken.behind;
+    return taken.number;
   }
   // A number of 32 bits.
   uint32_t small() {
@@ -72,7 +76,11 @@ class VarintReader {
   ByteSpan rest() const { return bytes_.subspan(at_); }
 
  private:
-  uint64_t number_slow();
+  struct Taken {
+    uint64_t number = 0;
+    size_t behind = 0;  // its last byte; 0 if it does not end, or not fit
+  };
+  static Taken take_slow(ByteSpan bytes, size_t at);
 
   ByteSpan bytes_;
   size_t at_ = 0;

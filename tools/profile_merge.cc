@@ -176,6 +176,7 @@ void Merge::add(Input& input, Share& share) const {
     share.runs.insert(share.runs.end(), segment.info.uploads.begin(), segment.info.uploads.end());
     share.sum.add(reader, segment, weight(input, segment.info.time));
   }
+  share.sum.add_traces(reader);
   input.told = reader.warnings();
   if (reader.truncated()) input.told.push_back("it ends early; what precedes was merged");
 }
@@ -258,10 +259,12 @@ int Merge::run() {
   }
   tell();
   ProfileInfo info = sum.info();
+  CallProfile calls = sum.calls();
   Profile profile = sum.take();
   if (command_.trim != 0) (void)trim(profile, command_.trim);
   if (command_.sparse) (void)profile::without_empty(profile);
-  Status s = profile::replace_file(command_.out, profile_to_file(profile, info));
+  Status s =
+      profile::replace_file(command_.out, profile_to_file(profile, info, {}, nullptr, &calls));
   return s ? kOk : fail(kFailed, s.error().message);
 }
 
