@@ -212,7 +212,9 @@ SiteMap match_shapes(const CodeShape& there, const CodeShape& here, MatchReport&
   const bool possible = !there.empty() && !here.empty() && there.anchors.size() <= kMaxAnchors &&
                         here.anchors.size() <= kMaxAnchors;
   if (!possible) {
-    refuse(report, there.empty() ? "the profile has no anchors of it" : "it has too many anchors");
+    refuse(report, there.empty()  ? "the profile has no anchors of it"
+                   : here.empty() ? "its code has no anchors"
+                                  : "it has too many anchors");
     return map;
   }
   const std::vector<Pair> pairs = align(there.anchors, here.anchors);

@@ -78,6 +78,38 @@ Result<Tables> tables_at(const MethodView& view) {
   return tables;
 }
 
+// Reads an entry in place, since views are large and entries many. Returns the rule that is broken,
+// or null.
+const char* read_entry(ByteSpan& bytes, std::vector<uint64_t>& words_out, MethodView& view) {
+  VarintReader all(bytes);
+  VarintReader in(all.take(all.number()));
+  if (!all.ok()) return "a method is cut off";
+  view.key.function_index = in.small();
+  view.name = in.small();
+  for (uint64_t* word :
+       {&view.calls, &view.sampled_calls, &view.iterations, &view.bursts, &view.interval}) {
+    *word = in.number();
+  }
+  const uint64_t flags = in.number();
+  view.tables = in.small();
+  const uint64_t words = in.number();
+  view.desc = in.take(in.number());
+  if (!in.ok()) return "a method of numbers that are not possible";
+  if ((flags & ~uint64_t{kSameEstimates}) != 0) return "a method has unknown flags";
+  const uint64_t lists = (flags & kSameEstimates) != 0 ? 1 : 2;
+  if (words > in.rest().size() / lists) return "counts reach past their method";
+  words_out.resize(words * lists);
+  const std::optional<Varints> taken = take_varints(in.rest(), words_out);
+  if (!taken) return "counts reach past their method, or 64 bits";
+  view.counts = std::span(words_out).first(words);
+  view.estimates = std::span(words_out).last(words);
+  view.bound = taken->bound;
+  view.table_bytes = in.rest().subspan(taken->bytes);
+  if (view.tables > view.table_bytes.size() / kTableHead) return "tables reach past their method";
+  bytes = all.rest();
+  return nullptr;
+}
+
 }  // namespace
 
 Bytes desc_bytes(const Schema& schema) {
@@ -115,39 +147,13 @@ void append_entry(const MethodProfile& method, uint32_t name, Bytes& out) {
 }
 
 Result<MethodView> take_entry(uint16_t format, uint64_t module_key, ByteSpan& bytes,
-                              std::vector<uint64_t>& words_out) {
-  if (format == 0) return take_old_entry(bytes, words_out);
-  VarintReader all(bytes);
-  VarintReader in(all.take(all.number()));
-  if (!all.ok()) return corrupt("a method is cut off");
-  MethodView view;
-  view.format = format;
-  view.key = {module_key, in.small()};
-  view.name = in.small();
-  for (uint64_t* word :
-       {&view.calls, &view.sampled_calls, &view.iterations, &view.bursts, &view.interval}) {
-    *word = in.number();
-  }
-  const uint64_t flags = in.number();
-  view.tables = in.small();
-  const uint64_t words = in.number();
-  view.desc = in.take(in.number());
-  if (!in.ok()) return corrupt("a method of numbers that are not possible");
-  if ((flags & ~uint64_t{kSameEstimates}) != 0) return corrupt("a method has unknown flags");
-  const uint64_t lists = (flags & kSameEstimates) != 0 ? 1 : 2;
-  if (words > in.rest().size() / lists) return corrupt("counts reach past their method");
-  words_out.resize(words * lists);
-  const std::optional<Varints> taken = take_varints(in.rest(), words_out);
-  if (!taken) return corrupt("counts reach past their method, or 64 bits");
-  view.counts = std::span(words_out).first(words);
-  view.estimates = std::span(words_out).last(words);
-  view.bound = taken->bound;
-  view.table_bytes = in.rest().subspan(taken->bytes);
-  if (view.tables > view.table_bytes.size() / kTableHead) {
-    return corrupt("tables reach past their method");
-  }
-  bytes = all.rest();
-  return view;
+                              std::vector<uint64_t>& words) {
+  if (format == 0) return take_old_entry(bytes, words);
+  Result<MethodView> made{MethodView()};
+  made->format = format;
+  made->key.module_key = module_key;
+  if (const char* rule = read_entry(bytes, words, *made)) made = corrupt(rule);
+  return made;
 }
 
 Result<MethodProfile> method_of(const MethodView& view, std::string_view name) {

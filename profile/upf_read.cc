@@ -94,23 +94,29 @@ uint64_t UpfReader::scan_chunk(uint64_t at) {
   return is_ours(*header) ? scan_record(at, *header) : scan_foreign(at, *header);
 }
 
-// Returns where the trace that begins here ends. What is wrong inside is for its own reader to say.
+// Takes the trace that begins here as far as its records are whole; returns where to go on. Behind
+// a record that was cut off another file may begin at any byte.
 uint64_t UpfReader::scan_trace(uint64_t at) {
   uint64_t end = at;
-  while (file_.size() - end >= kIdbHeader) {
-    const Result<IdbHeader> header = read_idb_header(file_.subspan(end));
-    const bool goes_on = header.ok() && is_trace(*header) &&
-                         (end == at || header->type != kTraceTypes) &&
-                         header->content <= file_.size() - end;
+  uint16_t last = 0;
+  bool whole = true;
+  while (whole && end < file_.size()) {
+    const uint64_t rest = file_.size() - end;
+    const Result<IdbHeader> header =
+        rest < kIdbHeader ? Result<IdbHeader>(IdbHeader{}) : read_idb_header(file_.subspan(end));
+    const bool goes_on = rest < kIdbHeader || (header.ok() && is_trace(*header) &&
+                                               (end == at || header->type != kTraceTypes));
     if (!goes_on) break;
-    end = std::min<uint64_t>(end + header->size(), file_.size());
+    whole = is_record(end) && is_possible(header->content) && header->size() <= rest &&
+            content_is_whole(file_.subspan(end, header->size()));
+    if (!whole) break;
+    last = header->type;
+    end += header->size();
   }
-  if (end == at) {
-    warn(at, "a chunk of a trace reaches past the file");
-    return next_record(at + 16);
-  }
-  if (file_.size() - end < kIdbHeader) end = file_.size();
-  traces_.push_back(file_.subspan(at, end - at));
+  if (end != at) traces_.push_back(file_.subspan(at, end - at));
+  truncated_ = truncated_ || last != static_cast<uint16_t>(RecordKind::kEnd);
+  if (whole) return end;
+  while (++end < file_.size() && !is_record(end)) {}
   return end;
 }
 

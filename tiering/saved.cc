@@ -44,7 +44,7 @@ void RuntimeImpl::adopt_saved_locked(Method& m) {
 // What is saved of a method is of other code: what of it can still be said of this one?
 bool RuntimeImpl::match_saved_locked(Method& m, SavedMethod& saved) {
   std::string hashes = "its hash is " + profile::hex(saved.profile.schema.cfg_hash) +
-                       ", the code's " + profile::hex(m.code_shape.cfg_hash);
+                       ", the code's " + profile::hex(m.probes.schema().cfg_hash);
   profile::MatchReport report;
   MethodProfile matched = profile::match_profile(saved.profile, store_->shape(saved.from),
                                                  m.probes.schema(), m.code_shape, report);
