@@ -1,5 +1,7 @@
 #include "profile/upf_merge.h"
 
+#include <emmintrin.h>
+
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -16,9 +18,15 @@ bool is_count(SlotKind kind) {
   return kind == SlotKind::kBlock || kind == SlotKind::kEdge || kind == SlotKind::kCounter;
 }
 
-__attribute__((optimize("O3"))) void add_plain(std::span<uint64_t> sums,
-                                               std::span<const uint64_t> values) {
-  for (size_t i = 0; i < sums.size(); ++i) sums[i] += values[i];
+// Two words at a time, which the compiler does not do by itself here.
+void add_plain(std::span<uint64_t> sums, std::span<const uint64_t> values) {
+  size_t i = 0;
+  for (; i + 2 <= sums.size(); i += 2) {
+    auto* to = reinterpret_cast<__m128i*>(&sums[i]);
+    const auto* from = reinterpret_cast<const __m128i*>(&values[i]);
+    _mm_storeu_si128(to, _mm_add_epi64(_mm_loadu_si128(to), _mm_loadu_si128(from)));
+  }
+  for (; i < sums.size(); ++i) sums[i] += values[i];
 }
 
 // Without a call, since what is compared here takes a few bytes.

@@ -45,6 +45,10 @@ std::optional<Varints> take_varints(ByteSpan bytes, std::span<uint64_t> numbers)
       n += shorts;
       if (tops == 0) continue;
     }
+    if (at < bytes.size() && static_cast<uint64_t>(bytes[at]) < kMoreBytes) {
+      numbers[n++] = static_cast<uint64_t>(bytes[at++]);
+      continue;
+    }
     at = take_one(bytes, at, numbers[n]);
     if (at == 0) return std::nullopt;
     taken.bound |= numbers[n++];
