@@ -260,7 +260,20 @@ Result<Schema> schema_of(const InstrumentationDesc& desc) {
   if (desc.data_shape.size() != shape_bytes(words)) {
     return corrupt("data shape does not fit " + std::to_string(words) + " words");
   }
+  Result<std::vector<SlotRun>> runs = take_runs(in, count);
+  if (!runs.ok()) return runs.error();
+  Result<Schema> schema = schema_of_runs(desc.version, cfg_hash, *runs, words);
+  if (!schema.ok()) return corrupt(schema.error().message);
+  if (make_desc(desc.id, handle, *schema) != desc) {
+    return corrupt("shapes differ from those of a schema");
+  }
+  return schema;
+}
+
+Result<std::vector<SlotRun>> take_runs(ByteReader& in, uint32_t count) {
+  if (count > in.rest() / (kRunRegions * kWord)) return corrupt("runs reach past the desc");
   std::vector<SlotRun> runs;
+  runs.reserve(count);
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t kind = in.u32();
     if (kind > UINT8_MAX) return corrupt("slot kind " + std::to_string(kind) + " is unknown");
@@ -273,12 +286,7 @@ Result<Schema> schema_of(const InstrumentationDesc& desc) {
     if (in.u32() != 0) return corrupt("a reserved field is not zero");
     runs.push_back(run);
   }
-  Result<Schema> schema = schema_of_runs(desc.version, cfg_hash, runs, words);
-  if (!schema.ok()) return corrupt(schema.error().message);
-  if (make_desc(desc.id, handle, *schema) != desc) {
-    return corrupt("shapes differ from those of a schema");
-  }
-  return schema;
+  return runs;
 }
 
 uint64_t handle_of(const InstrumentationDesc& desc) { return load<uint64_t>(desc.desc, 0); }

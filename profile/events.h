@@ -65,6 +65,9 @@ InstrumentationDesc make_desc(uint64_t id, uint64_t method_handle, const Schema&
 // make_desc writes.
 Result<Schema> schema_of(const InstrumentationDesc& desc);
 
+// Reads the runs of a desc, of 24 bytes each.
+Result<std::vector<SlotRun>> take_runs(ByteReader& in, uint32_t count);
+
 // Returns the handle in the first region; the desc must have one.
 uint64_t handle_of(const InstrumentationDesc& desc);
 

@@ -1,33 +1,16 @@
 #include "profile/upf_file.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
+
+#include "profile/new_file.h"
 
 namespace uptier::profile {
 namespace {
 
-constexpr int kNameAttempts = 100;  // stale temporaries of processes that had our id
 constexpr uint64_t kMaxCounter = 1 << 20;
-
-Error io_error(const std::string& path, const char* what, int error) {
-  const char* text = strerrordesc_np(error);
-  return Error{ErrorCode::kIo, path + ": " + what + ": " +
-                                   (text != nullptr ? text : std::to_string(error).c_str())};
-}
-
-int open_new(const std::string& path) {
-  int fd;
-  do {
-    fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  } while (fd < 0 && errno == EINTR);
-  return fd;
-}
 
 // Returns 0 or an errno.
 int write_all(int fd, ByteSpan bytes) {
@@ -102,31 +85,13 @@ std::string expand_name(std::string_view pattern, const NameParts& parts,
 }
 
 Status replace_file(const std::string& path, ByteSpan bytes) {
-  struct stat info;
-  const bool exists = ::lstat(path.c_str(), &info) == 0;
-  if (exists && !S_ISREG(info.st_mode)) {
-    return Error{ErrorCode::kIo, path + ": exists and is not a regular file"};
-  }
-  std::string temporary;
-  int fd = -1;
-  for (int i = 0; i < kNameAttempts; ++i) {
-    temporary = path + ".tmp" + std::to_string(::getpid()) + "-" + std::to_string(i);
-    fd = open_new(temporary);
-    if (fd >= 0 || errno != EEXIST) break;
-  }
-  if (fd < 0) return io_error(path, "cannot create the file", errno);
-  int error = write_all(fd, bytes);
-  // After EINTR the descriptor is gone on Linux, and closing again could hit another file.
-  if (::close(fd) != 0 && errno != EINTR && error == 0) error = errno;
-  const char* what = "cannot write the file";
-  if (error == 0 && std::rename(temporary.c_str(), path.c_str()) != 0) {
-    error = errno;
-    what = "cannot replace the file";
-  }
-  if (error != 0) {
-    ::unlink(temporary.c_str());
-    return io_error(path, what, error);
-  }
+  Result<NewFile> file = NewFile::create(path);
+  if (!file.ok()) return file.error();
+  int error = write_all(file->fd(), bytes);
+  if (const int closed = file->close(); error == 0) error = closed;
+  if (error != 0) return io_error(path, "cannot write the file", error);
+  error = file->replace();
+  if (error != 0) return io_error(path, "cannot replace the file", error);
   sync_folder(path);
   return {};
 }

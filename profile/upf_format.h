@@ -1,7 +1,7 @@
 // upf_format.h: the chunks of a profile file (.upf).
 //
 //     file := segment*        segment := header strings seal run group* [instruments seal] [log]
-//                                        [timeline] index end
+//                                        [shapes] [calls] [order] [timeline] index end
 //
 // All chunks are those of IREE's database (idb.h). Those of ours are types 0x5540..0x555f and are
 // sealed as records of a trace are (trace_file.h): the second line of 16 bytes holds two checksums
@@ -15,17 +15,33 @@
 //     seal     u64 size of the chunk before | u64 XXH3 of all its bytes
 //     run      u64 time, runs, weight, interval, forgotten, modules, uploads |
 //              texts engine, host, schedule | modules * u64 | uploads * {u64 time, u64 hash}
-//     group    u32 key (string) | u32 methods | packed entries
+//     group    u32 key (string) | u32 methods | u64 module key | packed entries    version 1
+//              u32 key (string) | u32 methods | packed entries                     version 0
 //     log      packed text
 //     timeline packed, see timeline.h
+//     shapes, calls, order     packed; upf_calls.h
 //     index    u32 groups | u32 0 | groups * {u64 offset in segment, u32 key, u32 methods}
 //     end      u64 methods | u64 groups | u64 methods that were left out
 //
 //     packed   u32 size as stored | u32 size | bytes; zstd where the sizes differ
 //
+// Unpacking costs more than all else that a merge does with a group, so what is read on every start
+// and every merge is packed only where that leaves a quarter of it or less (kHotShare: methods that
+// hardly ran), and text that hardly anybody reads where it saves an eighth.
+//
 // A group's key is "Defining;Other1;Other2;": the module of its methods, and the modules of their
 // callees, as 16 hexadecimal digits each; a reader that wants a module's methods reads the groups
-// that it defines. An entry is one method:
+// that it defines. An entry is one method. In groups of version 1 its numbers are 7 bits a byte
+// (varint.h), but for u64s and what tables hold:
+//
+//     size of the rest | function index, name (string), calls, sampled calls, iterations, bursts,
+//     interval, flags, tables, words | size of the desc | desc | words counts, words estimates (not
+//     with kSameEstimates) | tables
+//
+//     desc := version | u64 cfg hash | runs | runs * {kind, first site, count, top}
+//     table := u32 kind, u32 site, u64 entries, entries * {u64 module key, value, count, estimate}
+//
+// Groups of version 0, which are read and no longer written, have entries of fixed fields:
 //
 //     0    u64 size of the entry
 //     8    u64 module key | u32 function index, u32 name (string)
@@ -34,8 +50,7 @@
 //     80   desc, as in InstrumentationDesc (events.h), of handle 0
 //          words counts, words estimates (not with kSameEstimates): 7 bits a byte, the low ones
 //          first, the top bit set in all bytes but a number's last; then zeros up to a multiple of
-//          8 tables * {u32 kind, u32 site, u64 entries, entries * {u64 module key, value, count,
-//                    estimate}}
+//          8, then tables
 //
 // What is stored has bounds that the file's size gives: packed bytes unpack to 16 times their size
 // at most, and no count is believed before what it counts is there.
@@ -57,6 +72,9 @@ enum class UpfKind : uint16_t {
   kLog = 0x5543,
   kIndex = 0x5544,
   kTimeline = 0x554c,
+  kShapes = 0x5548,
+  kCalls = 0x5549,
+  kOrder = 0x554a,
   kEnd = 0x554f,
 };
 inline constexpr uint16_t kFirstUpfType = 0x5540;
@@ -65,9 +83,9 @@ inline constexpr uint16_t kLastUpfType = 0x555f;
 inline constexpr uint32_t kUpfVersion = 1;
 inline constexpr uint64_t kUpfName = 0x6670726569747075;  // "uptierpf"
 inline constexpr uint32_t kSameEstimates = 1;             // estimates are the counts, word by word
-inline constexpr size_t kEntryHead = 80;
-inline constexpr uint64_t kMaxRatio = 16;   // of packed bytes
-inline constexpr size_t kColdBytes = 4096;  // what is larger is compressed
+inline constexpr uint16_t kUpfEntries = 1;                // version of group chunks
+inline constexpr uint64_t kMaxRatio = 16;                 // of packed bytes
+inline constexpr size_t kColdBytes = 4096;                // what is larger is compressed
 inline constexpr size_t kGroupBytes = 256
                                       << 10;  // entries of a group, unless a single one is larger
 

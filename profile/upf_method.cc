@@ -1,46 +1,18 @@
 #include "profile/upf_method.h"
 
-#include <optional>
+#include <array>
 
-#include "profile/events.h"
 #include "profile/schema.h"
+#include "profile/varint.h"
 
 namespace uptier::profile {
 namespace {
 
-constexpr size_t kRunBytes = 24;
-constexpr size_t kDescHead = 24;
+constexpr size_t kRunLeast = 4;  // bytes
 constexpr size_t kTableHead = 16;
 constexpr size_t kTableEntry = 32;
-constexpr uint64_t kMore = 0x80;  // of a byte: the number goes on
 
 Error corrupt(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
-
-void append_words(std::span<const uint64_t> words, Bytes& out) {
-  for (uint64_t word : words) {
-    for (; word >= kMore; word >>= 7) out.push_back(static_cast<std::byte>(word | kMore));
-    out.push_back(static_cast<std::byte>(word));
-  }
-}
-
-// Returns the position behind the last number; nothing if one does not end, or not fit.
-std::optional<size_t> unpack(ByteSpan bytes, std::span<uint64_t> words) {
-  size_t at = 0;
-  for (uint64_t& word : words) {
-    if (at == bytes.size()) return std::nullopt;
-    uint64_t byte = static_cast<uint64_t>(bytes[at++]);
-    word = byte & (kMore - 1);
-    for (unsigned shift = 7; (byte & kMore) != 0; shift += 7) {
-      if (at == bytes.size() || shift > 63) return std::nullopt;
-      byte = static_cast<uint64_t>(bytes[at++]);
-      const uint64_t bits = byte & (kMore - 1);
-      const bool fits = bits << shift >> shift == bits;
-      if (!fits) return std::nullopt;
-      word |= bits << shift;
-    }
-  }
-  return at;
-}
 
 void append_table(SlotKind kind, SiteId site, const Table& table, ByteWriter& writer) {
   writer.u32(static_cast<uint32_t>(kind));
@@ -54,29 +26,35 @@ void append_table(SlotKind kind, SiteId site, const Table& table, ByteWriter& wr
 }
 
 Result<Schema> schema_at(const MethodView& view) {
-  ByteReader in(view.desc);
-  in.u64();  // the handle
-  const uint64_t cfg_hash = in.u64();
-  const uint32_t data_words = in.u32(), count = in.u32();
+  if (view.format == 0) return old_schema(view);
+  VarintReader in(view.desc);
+  const uint32_t version = in.small();
+  const uint64_t cfg_hash = in.fixed();
+  const uint64_t count = in.number();
+  if (!in.ok() || count > in.rest().size() / kRunLeast) return corrupt("runs that are not there");
   std::vector<SlotRun> runs;
   runs.reserve(count);
-  uint64_t words = 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    const uint32_t kind = in.u32();
+  uint64_t words = 0, data_words = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t kind = in.number();
     if (kind > UINT8_MAX) return corrupt("slot kind " + std::to_string(kind) + " is unknown");
     SlotRun run;
     run.kind = static_cast<SlotKind>(kind);
-    run.words_each = in.u32();
-    run.first_site = in.u32();
-    run.count = in.u32();
-    run.top = in.u32();
-    if (in.u32() != 0) return corrupt("a reserved field is not zero");
+    run.words_each = slot_words(run.kind);
+    if (run.words_each == 0) return corrupt("slot kind " + std::to_string(kind) + " is unknown");
+    run.first_site = in.small();
+    run.count = in.small();
+    run.top = in.small();
+    // Factors of 32 bits and a check behind each product: no sum wraps.
     words += uint64_t{run.words_each} * run.count;
     if (words > view.counts.size()) return corrupt("runs need more words than there are");
+    data_words += (run.words_each + 2 * uint64_t{run.top}) * run.count;
+    if (data_words > Schema::kMaxWords) return corrupt("data of more words than the cap");
     runs.push_back(run);
   }
+  if (!in.ok() || !in.rest().empty()) return corrupt("runs of another length");
   if (words != view.counts.size()) return corrupt("runs need fewer words than there are");
-  return schema_of_runs(view.version, cfg_hash, runs, data_words);
+  return schema_of_runs(version, cfg_hash, runs, static_cast<uint32_t>(data_words));
 }
 
 Result<Tables> tables_at(const MethodView& view) {
@@ -100,78 +78,82 @@ Result<Tables> tables_at(const MethodView& view) {
   return tables;
 }
 
+// Reads an entry in place, since views are large and entries many. Returns the rule that is broken,
+// or null.
+const char* read_entry(ByteSpan& bytes, std::vector<uint64_t>& words_out, MethodView& view) {
+  VarintReader all(bytes);
+  VarintReader in(all.take(all.number()));
+  if (!all.ok()) return "a method is cut off";
+  view.key.function_index = in.small();
+  view.name = in.small();
+  for (uint64_t* word :
+       {&view.calls, &view.sampled_calls, &view.iterations, &view.bursts, &view.interval}) {
+    *word = in.number();
+  }
+  const uint64_t flags = in.number();
+  view.tables = in.small();
+  const uint64_t words = in.number();
+  view.desc = in.take(in.number());
+  if (!in.ok()) return "a method of numbers that are not possible";
+  if ((flags & ~uint64_t{kSameEstimates}) != 0) return "a method has unknown flags";
+  const uint64_t lists = (flags & kSameEstimates) != 0 ? 1 : 2;
+  if (words > in.rest().size() / lists) return "counts reach past their method";
+  words_out.resize(words * lists);
+  const std::optional<Varints> taken = take_varints(in.rest(), words_out);
+  if (!taken) return "counts reach past their method, or 64 bits";
+  view.counts = std::span(words_out).first(words);
+  view.estimates = std::span(words_out).last(words);
+  view.bound = taken->bound;
+  view.table_bytes = in.rest().subspan(taken->bytes);
+  if (view.tables > view.table_bytes.size() / kTableHead) return "tables reach past their method";
+  bytes = all.rest();
+  return nullptr;
+}
+
 }  // namespace
 
-void append_entry(const MethodProfile& method, uint32_t name, Bytes& out) {
-  const size_t start = out.size();
-  ByteWriter writer(out);
-  writer.u64(0);
-  writer.u64(method.key.module_key);
-  writer.u32(method.key.function_index);
-  writer.u32(name);
-  for (const uint64_t word :
-       {method.calls, method.sampled_calls, method.iterations, method.bursts, method.interval}) {
-    writer.u64(word);
+Bytes desc_bytes(const Schema& schema) {
+  Bytes out;
+  append_varint(schema.version, out);
+  ByteWriter(out).u64(schema.cfg_hash);
+  const std::vector<SlotRun> runs = runs_of(schema);
+  append_varint(runs.size(), out);
+  for (const SlotRun& run : runs) {
+    append_varints(std::array{uint64_t{static_cast<uint8_t>(run.kind)}, uint64_t{run.first_site},
+                              uint64_t{run.count}, uint64_t{run.top}},
+                   out);
   }
+  return out;
+}
+
+void append_entry(const MethodProfile& method, uint32_t name, Bytes& out) {
   const bool same = method.estimates == method.counts;
-  writer.u32(method.schema.version);
-  writer.u32(same ? kSameEstimates : 0);
-  writer.u32(static_cast<uint32_t>(method.counts.size()));
-  writer.u32(static_cast<uint32_t>(method.tables.size()));
-  const InstrumentationDesc desc = make_desc(0, 0, method.schema);
-  out.insert(out.end(), desc.desc.begin(), desc.desc.end());
-  append_words(method.counts, out);
-  if (!same) append_words(method.estimates, out);
-  out.resize(start + ((out.size() - start + 7) & ~size_t{7}));
+  const Bytes desc = desc_bytes(method.schema);
+  Bytes entry;
+  append_varints(std::array{uint64_t{method.key.function_index}, uint64_t{name}, method.calls,
+                            method.sampled_calls, method.iterations, method.bursts, method.interval,
+                            uint64_t{same ? kSameEstimates : 0}, uint64_t{method.tables.size()},
+                            uint64_t{method.counts.size()}, uint64_t{desc.size()}},
+                 entry);
+  entry.insert(entry.end(), desc.begin(), desc.end());
+  append_varints(method.counts, entry);
+  if (!same) append_varints(method.estimates, entry);
+  ByteWriter writer(entry);
   for (const auto& [site, table] : method.tables) {
     append_table(site.first, site.second, table, writer);
   }
-  store<uint64_t>(out, start, out.size() - start);
+  append_varint(entry.size(), out);
+  out.insert(out.end(), entry.begin(), entry.end());
 }
 
-Result<MethodView> take_entry(ByteSpan& bytes, std::vector<uint64_t>& words_out) {
-  if (bytes.size() < kEntryHead + kDescHead) return corrupt("a method is cut off");
-  const uint64_t size = load<uint64_t>(bytes, 0);
-  if (size % 8 != 0 || size < kEntryHead + kDescHead || size > bytes.size()) {
-    return corrupt("a method of " + std::to_string(size) + " bytes is not possible");
-  }
-  ByteReader in(bytes.first(size));
-  MethodView view;
-  in.u64();
-  view.key.module_key = in.u64();
-  view.key.function_index = in.u32();
-  view.name = in.u32();
-  for (uint64_t* word :
-       {&view.calls, &view.sampled_calls, &view.iterations, &view.bursts, &view.interval}) {
-    *word = in.u64();
-  }
-  view.version = in.u32();
-  const uint32_t flags = in.u32(), words = in.u32();
-  view.tables = in.u32();
-  if ((flags & ~kSameEstimates) != 0) return corrupt("a method has unknown flags");
-  ByteSpan rest = bytes.subspan(kEntryHead, size - kEntryHead);
-  const uint64_t runs = load<uint32_t>(rest, 20);
-  if (runs > (rest.size() - kDescHead) / kRunBytes) return corrupt("runs reach past their method");
-  view.desc = rest.first(kDescHead + runs * kRunBytes);
-  rest = rest.subspan(view.desc.size());
-  const bool same = (flags & kSameEstimates) != 0;
-  const uint64_t both = uint64_t{words} * (same ? 1 : 2);
-  if (both > rest.size()) return corrupt("counts reach past their method");
-  words_out.resize(both);
-  const std::optional<size_t> behind = unpack(rest, words_out);
-  const size_t padded = behind ? (*behind + 7) & ~size_t{7} : SIZE_MAX;
-  if (padded > rest.size()) return corrupt("counts reach past their method, or 64 bits");
-  for (size_t i = *behind; i < padded; ++i) {
-    if (rest[i] != std::byte{0}) return corrupt("padding is not zero");
-  }
-  view.counts = std::span(words_out).first(words);
-  view.estimates = std::span(words_out).last(words);
-  view.table_bytes = rest.subspan(padded);
-  if (view.tables > view.table_bytes.size() / kTableHead) {
-    return corrupt("tables reach past their method");
-  }
-  bytes = bytes.subspan(size);
-  return view;
+Result<MethodView> take_entry(uint16_t format, uint64_t module_key, ByteSpan& bytes,
+                              std::vector<uint64_t>& words) {
+  if (format == 0) return take_old_entry(bytes, words);
+  Result<MethodView> made{MethodView()};
+  made->format = format;
+  made->key.module_key = module_key;
+  if (const char* rule = read_entry(bytes, words, *made)) made = corrupt(rule);
+  return made;
 }
 
 Result<MethodProfile> method_of(const MethodView& view, std::string_view name) {

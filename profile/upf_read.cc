@@ -3,6 +3,7 @@
 #include <zstd.h>
 
 #include "profile/checksum.h"
+#include "profile/upf_calls.h"
 
 namespace uptier::profile {
 namespace {
@@ -12,6 +13,10 @@ bool is_ours(const IdbHeader& h) {
   return header || (h.type >= kFirstUpfType && h.type <= kLastUpfType);
 }
 
+constexpr uint16_t kTraceTypes = 0x5500;  // the file header of a trace; up to kFirstUpfType
+
+bool is_trace(const IdbHeader& h) { return h.type >= kTraceTypes && h.type < kFirstUpfType; }
+
 bool is_known(uint16_t type) {
   switch (static_cast<UpfKind>(type)) {
     case UpfKind::kHeader:
@@ -19,12 +24,23 @@ bool is_known(uint16_t type) {
     case UpfKind::kRun:
     case UpfKind::kGroup:
     case UpfKind::kLog:
+    case UpfKind::kShapes:
+    case UpfKind::kCalls:
+    case UpfKind::kOrder:
     case UpfKind::kIndex:
     case UpfKind::kTimeline:
     case UpfKind::kEnd: return true;
   }
   return false;
 }
+
+bool is_known(const IdbHeader& h) {
+  const bool group = static_cast<UpfKind>(h.type) == UpfKind::kGroup;
+  return is_known(h.type) && h.version <= (group ? kUpfEntries : 0);
+}
+
+// Where the packed entries of a group begin.
+size_t packed_at(uint16_t format) { return kRecordHeader + (format == 0 ? 8 : 16); }
 
 bool is_possible(uint64_t content) {
   return content % 16 == 0 && content >= kRecordHeader - kIdbHeader && content <= kMaxContent;
@@ -75,7 +91,34 @@ uint64_t UpfReader::scan_chunk(uint64_t at) {
     warn(at, header.error().message);
     return next_record(at + 16);
   }
+  if (is_trace(*header)) return scan_trace(at);
   return is_ours(*header) ? scan_record(at, *header) : scan_foreign(at, *header);
+}
+
+// Takes the trace that begins here as far as its records are whole; returns where to go on. Behind
+// a record that was cut off another file may begin at any byte.
+uint64_t UpfReader::scan_trace(uint64_t at) {
+  uint64_t end = at;
+  uint16_t last = 0;
+  bool whole = true;
+  while (whole && end < file_.size()) {
+    const uint64_t rest = file_.size() - end;
+    const Result<IdbHeader> header =
+        rest < kIdbHeader ? Result<IdbHeader>(IdbHeader{}) : read_idb_header(file_.subspan(end));
+    const bool goes_on = rest < kIdbHeader || (header.ok() && is_trace(*header) &&
+                                               (end == at || header->type != kTraceTypes));
+    if (!goes_on) break;
+    whole = is_record(end) && is_possible(header->content) && header->size() <= rest &&
+            content_is_whole(file_.subspan(end, header->size()));
+    if (!whole) break;
+    last = header->type;
+    end += header->size();
+  }
+  if (end != at) traces_.push_back(file_.subspan(at, end - at));
+  truncated_ = truncated_ || last != static_cast<uint16_t>(RecordKind::kEnd);
+  if (whole) return end;
+  while (++end < file_.size() && !is_record(end)) {}
+  return end;
 }
 
 uint64_t UpfReader::scan_foreign(uint64_t at, const IdbHeader& header) {
@@ -120,12 +163,16 @@ uint64_t UpfReader::scan_record(uint64_t at, const IdbHeader& header) {
   const uint32_t sequence = load<uint32_t>(record, 20);
   Segment& segment = segment_at(at, kind == UpfKind::kHeader, sequence);
   next_sequence_ = uint64_t{sequence} + 1;
-  if (!is_known(header.type) || header.version != 0) {
+  if (!is_known(header)) {
     warn(at, "a record of unknown type " + std::to_string(header.type) + " version " +
                  std::to_string(header.version));
   } else {
     if (kind != UpfKind::kSeal) take_foreign(segment);
-    take_record(kind, at, record, segment);
+    if (kind == UpfKind::kGroup) {
+      take_group(at, header.version, record, segment);
+    } else {
+      take_record(kind, at, record, segment);
+    }
   }
   return at + header.size();
 }
@@ -170,7 +217,6 @@ UpfReader::Segment& UpfReader::segment_at(uint64_t at, bool starts, uint64_t seq
 }
 
 void UpfReader::take_record(UpfKind kind, uint64_t at, ByteSpan record, Segment& segment) {
-  if (kind == UpfKind::kGroup) return take_group(at, record, segment);
   if (!content_is_whole(record)) return warn(at, "the content checksum is wrong");
   const ByteSpan payload = record.subspan(kRecordHeader);
   switch (kind) {
@@ -184,6 +230,9 @@ void UpfReader::take_record(UpfKind kind, uint64_t at, ByteSpan record, Segment&
     case UpfKind::kRun: return take_run(at, payload, segment);
     case UpfKind::kLog: segment.log = record; return;
     case UpfKind::kTimeline: segment.timeline = record; return;
+    case UpfKind::kShapes:
+    case UpfKind::kCalls:
+    case UpfKind::kOrder: segment.calls.push_back(record); return;
     case UpfKind::kIndex: return take_index(at, payload, segment);
     case UpfKind::kEnd: return take_end(at, payload, segment);
     case UpfKind::kGroup: return;
@@ -215,11 +264,13 @@ void UpfReader::take_run(uint64_t at, ByteSpan payload, Segment& segment) {
   segment.has_info = true;
 }
 
-void UpfReader::take_group(uint64_t at, ByteSpan record, Segment& segment) {
+void UpfReader::take_group(uint64_t at, uint16_t format, ByteSpan record, Segment& segment) {
   const ByteSpan payload = record.subspan(kRecordHeader);
   if (payload.size() < 16) return warn(at, "group: shorter than its head");
   const auto key = segment.strings.find(load<uint32_t>(payload, 0));
-  segment.groups.push_back({at, key.value_or(""), load<uint32_t>(payload, 4), record});
+  const uint64_t module_key = format == 0 ? 0 : load<uint64_t>(payload, 8);
+  segment.groups.push_back(
+      {at, key.value_or(""), load<uint32_t>(payload, 4), format, module_key, record});
 }
 
 // An index tells which groups there are, and confirms their keys.
@@ -319,10 +370,11 @@ void UpfReader::read(const Segment& segment, const Group& group, const Visitor& 
     return warn(group.offset, "the content checksum is wrong");
   }
   ByteSpan raw;
-  if (!unpack(group.offset, group.record.subspan(kRecordHeader + 8), unpacked_, raw)) return;
+  const ByteSpan packed = group.record.subspan(packed_at(group.format));
+  if (!unpack(group.offset, packed, unpacked_, raw)) return;
   uint32_t methods = 0;
   for (; !raw.empty(); ++methods) {
-    const Result<MethodView> view = take_entry(raw, words_);
+    const Result<MethodView> view = take_entry(group.format, group.module_key, raw, words_);
     if (!view.ok()) return warn(group.offset, "group: " + view.error().message);
     const auto name = segment.strings.find(view->name);
     if (!name) warn(group.offset, "group: a name that is not in the string table");
@@ -332,6 +384,20 @@ void UpfReader::read(const Segment& segment, const Group& group, const Visitor& 
     warn(group.offset, "group: " + std::to_string(methods) + " methods instead of " +
                            std::to_string(group.methods));
   }
+}
+
+CallProfile UpfReader::calls(const Segment& segment) {
+  CallProfile calls;
+  for (const ByteSpan record : segment.calls) {
+    ByteSpan raw;
+    const auto at = static_cast<uint64_t>(record.data() - file_.data());
+    if (!unpack(at, record.subspan(kRecordHeader), unpacked_, raw)) continue;
+    const auto kind = static_cast<UpfKind>(load<uint16_t>(record, 4));
+    if (const Status taken = take_call_part(kind, raw, calls); !taken.ok()) {
+      warn(at, "calls: " + taken.error().message);
+    }
+  }
+  return calls;
 }
 
 std::string UpfReader::log(const Segment& segment) {

@@ -16,6 +16,7 @@
 
 #include "profile/timeline.h"
 #include "profile/upf_method.h"
+#include "uptier/profile_calls.h"
 #include "uptier/profile_file.h"
 
 namespace uptier::profile {
@@ -28,6 +29,8 @@ class UpfReader {
     uint64_t offset = 0;  // of its record in the file
     std::string_view key;
     uint32_t methods = 0;
+    uint16_t format = 0;  // of its entries
+    uint64_t module_key = 0;
     ByteSpan record;
   };
   struct Segment {
@@ -39,14 +42,22 @@ class UpfReader {
     StringTable strings;
     std::vector<Group> groups;
     std::vector<Instrument> instruments;
-    ByteSpan log;          // packed
-    ByteSpan timeline;     // packed
-    uint64_t dropped = 0;  // methods that the writer left out
+    ByteSpan log;                 // packed
+    ByteSpan timeline;            // packed
+    std::vector<ByteSpan> calls;  // records of kCallKinds
+    uint64_t dropped = 0;         // methods that the writer left out
   };
 
   explicit UpfReader(ByteSpan file);
 
   const std::vector<Segment>& segments() const { return segments_; }
+  // The traces (trace_file.h) that stand between segments, each from its header to its end, or as
+  // far as it was written.
+  const std::vector<ByteSpan>& traces() const { return traces_; }
+  // Of bytes of the file.
+  uint64_t offset_of(ByteSpan bytes) const {
+    return static_cast<uint64_t>(bytes.data() - file_.data());
+  }
   bool truncated() const { return truncated_; }
   // The first kWarnings, and how many there were.
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -56,6 +67,9 @@ class UpfReader {
   // whose sizes are wrong is the last. Either leaves a warning.
   using Visitor = std::function<void(const MethodView&, std::string_view name)>;
   void read(const Segment& segment, const Group& group, const Visitor& visit);
+
+  // Returns what a segment knows of calls.
+  CallProfile calls(const Segment& segment);
 
   // Returns the text of a segment's log, or nothing.
   std::string log(const Segment& segment);
@@ -76,12 +90,13 @@ class UpfReader {
   uint64_t scan_chunk(uint64_t at);
   uint64_t scan_foreign(uint64_t at, const IdbHeader& header);
   uint64_t scan_record(uint64_t at, const IdbHeader& header);
+  uint64_t scan_trace(uint64_t at);
   uint64_t next_record(uint64_t from) const;
   bool is_record(uint64_t at) const;
   Segment& segment_at(uint64_t at, bool starts, uint64_t sequence);
   void take_record(UpfKind kind, uint64_t at, ByteSpan record, Segment& segment);
   void take_run(uint64_t at, ByteSpan payload, Segment& segment);
-  void take_group(uint64_t at, ByteSpan record, Segment& segment);
+  void take_group(uint64_t at, uint16_t format, ByteSpan record, Segment& segment);
   void take_index(uint64_t at, ByteSpan payload, Segment& segment);
   void take_end(uint64_t at, ByteSpan payload, Segment& segment);
   void take_seal(uint64_t at, ByteSpan payload, Segment& segment);
@@ -91,6 +106,7 @@ class UpfReader {
 
   ByteSpan file_;
   std::vector<Segment> segments_;
+  std::vector<ByteSpan> traces_;
   std::vector<std::string> warnings_;
   Bytes unpacked_;               // of the group that is read
   std::vector<uint64_t> words_;  // of the method

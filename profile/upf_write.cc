@@ -8,6 +8,7 @@
 
 #include "profile/checksum.h"
 #include "profile/text.h"
+#include "profile/upf_calls.h"
 #include "profile/upf_method.h"
 
 namespace uptier::profile {
@@ -48,6 +49,7 @@ class SegmentWriter {
     }
     const std::string key = group_key(method);
     Open& open = open_[key];
+    open.module_key = method.key.module_key;
     if (!open.entries.empty() && open.entries.size() + entry.size() > kGroupBytes) {
       close(key, open);
     }
@@ -58,12 +60,14 @@ class SegmentWriter {
   }
   void drop() { ++dropped_; }
 
-  Bytes finish(std::string_view log, const Timeline& timeline, uint64_t* dropped);
+  Bytes finish(std::string_view log, const Timeline& timeline, const CallProfile* calls,
+               uint64_t* dropped);
 
  private:
   struct Open {
     Bytes entries;
     uint32_t methods = 0;
+    uint64_t module_key = 0;
   };
 
   void close(const std::string& key, Open& open) {
@@ -71,13 +75,17 @@ class SegmentWriter {
     ByteWriter writer(group.payload);
     writer.u32(group.key);
     writer.u32(group.methods);
-    append_packed(open.entries, group.payload);
+    writer.u64(open.module_key);
+    append_packed(open.entries, kHotShare, group.payload);
     groups_.push_back(std::move(group));
     open = {};
   }
   void add_instruments(const MethodProfile& method);
-  void record(UpfKind kind, ByteSpan payload) { append_record(kind, sequence_++, payload, out_); }
+  void record(UpfKind kind, ByteSpan payload, uint16_t version = 0) {
+    append_record(kind, sequence_++, payload, out_, version);
+  }
   void sealed_chunk(uint16_t type, ByteSpan content);
+  void packed_record(UpfKind kind, ByteSpan raw);
   Bytes run_payload() const;
 
   const ProfileInfo& info_;
@@ -134,7 +142,16 @@ Bytes SegmentWriter::run_payload() const {
   return out;
 }
 
-Bytes SegmentWriter::finish(std::string_view log, const Timeline& timeline, uint64_t* dropped) {
+// What does not fit into a record is left out: it is advice, and whole without it.
+void SegmentWriter::packed_record(UpfKind kind, ByteSpan raw) {
+  if (raw.empty() || raw.size() > kMaxContent / 2) return;
+  Bytes packed;
+  append_packed(raw, kColdShare, packed);
+  record(kind, packed);
+}
+
+Bytes SegmentWriter::finish(std::string_view log, const Timeline& timeline,
+                            const CallProfile* calls, uint64_t* dropped) {
   for (auto& [key, open] : open_) {
     if (!open.entries.empty()) close(key, open);
   }
@@ -155,21 +172,15 @@ Bytes SegmentWriter::finish(std::string_view log, const Timeline& timeline, uint
     rows.u64(out_.size());
     rows.u32(group.key);
     rows.u32(group.methods);
-    record(UpfKind::kGroup, group.payload);
+    record(UpfKind::kGroup, group.payload, kUpfEntries);
     group.payload = {};
   }
   if (!instruments_.empty()) sealed_chunk(kIdbInstrumentTable, table);
-  if (!log.empty()) {
-    Bytes text;
-    append_packed(std::as_bytes(std::span(log.substr(0, kMaxLog))), text);
-    record(UpfKind::kLog, text);
+  packed_record(UpfKind::kLog, std::as_bytes(std::span(log.substr(0, kMaxLog))));
+  if (calls != nullptr) {
+    for (const UpfKind kind : kCallKinds) packed_record(kind, call_part(kind, *calls));
   }
-  const Bytes times = timeline.empty() ? Bytes{} : timeline_bytes(timeline);
-  if (!times.empty() && times.size() < kMaxContent - 64) {
-    Bytes packed;
-    append_packed(times, packed);
-    record(UpfKind::kTimeline, packed);
-  }
+  if (!timeline.empty()) packed_record(UpfKind::kTimeline, timeline_bytes(timeline));
   record(UpfKind::kIndex, index);
   Bytes end;
   ByteWriter last(end);
@@ -183,7 +194,7 @@ Bytes SegmentWriter::finish(std::string_view log, const Timeline& timeline, uint
 
 }  // namespace
 
-void append_packed(ByteSpan raw, Bytes& out) {
+void append_packed(ByteSpan raw, size_t share, Bytes& out) {
   const size_t at = out.size();
   ByteWriter writer(out);
   writer.u32(static_cast<uint32_t>(raw.size()));
@@ -193,7 +204,7 @@ void append_packed(ByteSpan raw, Bytes& out) {
     out.resize(body + ZSTD_compressBound(raw.size()));
     const size_t stored =
         ZSTD_compress(out.data() + body, out.size() - body, raw.data(), raw.size(), kZstdLevel);
-    const bool shrinks = ZSTD_isError(stored) == 0 && stored < raw.size() - raw.size() / 8 &&
+    const bool shrinks = ZSTD_isError(stored) == 0 && stored < raw.size() / 8 * share &&
                          raw.size() <= stored * kMaxRatio;
     if (shrinks) {
       store<uint32_t>(out, at, static_cast<uint32_t>(stored));
@@ -205,13 +216,15 @@ void append_packed(ByteSpan raw, Bytes& out) {
   out.insert(out.end(), raw.begin(), raw.end());
 }
 
-void append_record(UpfKind kind, uint32_t sequence, ByteSpan payload, Bytes& out) {
+void append_record(UpfKind kind, uint32_t sequence, ByteSpan payload, Bytes& out,
+                   uint16_t version) {
   const size_t start = out.size();
   const size_t size = (kRecordHeader + payload.size() + 15) & ~size_t{15};
   out.resize(start + size);
   const std::span<std::byte> record = std::span(out).subspan(start);
   store<uint32_t>(record, 0, kIdbMagic);
   store<uint16_t>(record, 4, static_cast<uint16_t>(kind));
+  store<uint16_t>(record, 6, version);
   store<uint64_t>(record, 8, size - kIdbHeader);
   store<uint32_t>(record, 20, sequence);
   if (!payload.empty()) {
@@ -244,13 +257,13 @@ UploadId make_upload_id(const Profile& profile, uint64_t time, uint64_t nonce) {
 }
 
 Bytes profile_to_file(const Profile& profile, const ProfileInfo& info, std::string_view log,
-                      const Timeline& timeline, uint64_t* dropped) {
+                      const Timeline& timeline, const CallProfile* calls, uint64_t* dropped) {
   SegmentWriter writer(info);
   for (const auto& [key, method] : profile.methods) {
     const bool usable = method.key == key && method.check().ok();
     usable ? writer.add(method) : writer.drop();
   }
-  return writer.finish(log, timeline, dropped);
+  return writer.finish(log, timeline, calls, dropped);
 }
 
 }  // namespace uptier::profile
@@ -258,8 +271,9 @@ Bytes profile_to_file(const Profile& profile, const ProfileInfo& info, std::stri
 namespace uptier {
 
 std::vector<std::byte> profile_to_file(const Profile& profile, const ProfileInfo& info,
-                                       std::string_view log, uint64_t* dropped) {
-  return profile::profile_to_file(profile, info, log, {}, dropped);
+                                       std::string_view log, uint64_t* dropped,
+                                       const CallProfile* calls) {
+  return profile::profile_to_file(profile, info, log, {}, calls, dropped);
 }
 
 }  // namespace uptier

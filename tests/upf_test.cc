@@ -5,6 +5,7 @@
 
 #include "profile/upf_merge.h"
 #include "profile/upf_write.h"
+#include "tests/program_runs.h"
 #include "tests/trace_samples.h"
 #include "uptier/profile_file.h"
 
@@ -223,6 +224,56 @@ TEST(Upf, chunks_of_others_are_skipped_with_a_warning) {
   EXPECT_EQ(back.profile, profile);
   ASSERT_GE(back.warnings.size(), 1u);
   EXPECT_NE(back.warnings.back().find("unknown type 30583 version 3"), std::string::npos);
+}
+
+// A file of before groups had bytes for numbers: fixed fields, one of its groups packed.
+TEST(Upf, groups_of_version_0_are_read) {
+  const std::string bytes = test::slurp(UPTIER_SOURCE_DIR "/tests/golden/upf_groups_0.upf");
+  const ProfileFile back = [&] {
+    const auto span = std::as_bytes(std::span(bytes));
+    return read(Bytes(span.begin(), span.end()));
+  }();
+  EXPECT_TRUE(back.warnings.empty());
+  ASSERT_EQ(back.profile.methods.size(), 3u);
+  const MethodProfile& main = back.profile.methods.at({0xa1, 3});
+  EXPECT_EQ(main.name, "main");
+  EXPECT_EQ(main.count(SlotKind::kBlock, 2), 400u);
+  EXPECT_EQ(main.estimates[1], 1234567u);
+  EXPECT_EQ(main.table(SlotKind::kCallTarget, 4)->at({0xa1, 4}), (TableEntry{40, 640}));
+  EXPECT_EQ(main.table(SlotKind::kValue, 5)->size(), 2u);
+  EXPECT_EQ(back.profile.methods.at({0xa1, 4}).counts[0], UINT64_MAX);
+  const MethodProfile& large = back.profile.methods.at({0xc3, 1});
+  for (uint64_t i = 0; i < 3000; ++i) ASSERT_EQ(large.counts[i], i * i % 997);
+  // With what is written now, in one file.
+  EXPECT_EQ(read(cat(file_of(back.profile, 3), file_of({}, 4))).profile, back.profile);
+  Profile twice = back.profile;
+  merge(twice, back.profile);
+  const auto old = std::as_bytes(std::span(bytes));
+  EXPECT_EQ(read(cat(Bytes(old.begin(), old.end()), file_of(back.profile, 3))).profile, twice);
+}
+
+// The trace is the same container: a live process appends its flushes behind what there is.
+TEST(Upf, traces_between_segments_are_runs) {
+  Generator generator(31);
+  const Profile profile = generator.profile();
+  const Bytes trace = test::write_trace(test::sample_events());
+  const Result<TraceProfile> alone = profile_from_trace(trace);
+  ASSERT_TRUE(alone.ok());
+  const Profile both = merged(profile, alone->profile);
+  ProfileFile back = read(cat(file_of(profile), trace));
+  EXPECT_EQ(back.profile, both);
+  EXPECT_EQ(back.info.runs, 2u);
+  EXPECT_TRUE(back.warnings.empty());
+  EXPECT_EQ(read(cat(trace, file_of(profile))).profile, both);
+  EXPECT_EQ(read(cat(cat(trace, file_of(profile)), trace)).profile, both);  // the same run
+  // One that is still being written: what precedes is there, wherever it stands.
+  for (size_t size = trace.size() / 2; size < trace.size(); size += 16) {
+    const Bytes cut(trace.begin(), trace.begin() + static_cast<ptrdiff_t>(size));
+    const Result<TraceProfile> part = profile_from_trace(cut);
+    if (!part.ok()) continue;
+    ASSERT_EQ(read(cat(file_of(profile), cut)).profile, merged(profile, part->profile)) << size;
+    ASSERT_EQ(read(cat(cut, file_of(profile))).profile, merged(profile, part->profile)) << size;
+  }
 }
 
 // Whether what was read is part of what was written: methods as they were, no other ones.

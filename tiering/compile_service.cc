@@ -116,6 +116,7 @@ Result<jit::Function> RuntimeImpl::describe_anew(Method& m) {
     std::lock_guard lock(state_mutex_);
     learn_shape(m, f, probe_choice_, policy_);
     keep_body_locked(m, f);
+    learn_calls_locked(m, f);
     adopt_saved_locked(m);
   }
   if (m.probes.schema().cfg_hash != f.cfg_hash) {
@@ -328,6 +329,7 @@ Status RuntimeImpl::compile_first(Method& m) {
     losses_.compiles_failed++;
   }
   std::lock_guard lock(state_mutex_);
+  if (m.first_call == 0) m.first_call = ++first_calls_;
   for (; !made.empty(); made.pop_back()) install(m, std::move(made.back()));
   ask_again_after_eviction(m);
   return {};

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "jit/code/code.h"
+#include "jit/ir/code_shape.h"
 #include "jit/ir/function.h"
 #include "profile/estimate.h"
 #include "sampler/convergence.h"
@@ -183,6 +184,9 @@ struct Method {
   std::vector<uint32_t> block_weights;  // instructions by block site - 1
   ProbeSet probes;
   std::vector<TimedLoop> timed_loops;  // by site; loops.cc
+  // With a profile that outlives the process only; saved_calls.cc.
+  CodeShape code_shape;
+  std::vector<jit::DirectCall> direct_calls;
 
   std::vector<uint64_t> shared_slab;  // of shared counters; made with the shape
 
@@ -197,7 +201,8 @@ struct Method {
   std::unique_ptr<SavedMethod> saved;  // what earlier processes saw, of this code; or null
   std::vector<bool> osr_requested;     // by LoopId
   bool optimized_requested = false;
-  bool announced = false;  // its MethodDetails went to the sink
+  uint64_t first_call = 0;  // which of all methods' first calls its was; 0: none yet
+  bool announced = false;   // its MethodDetails went to the sink
   bool optimize_failed = false;
   bool guard_banned = false;  // one that the host declared: the method is not optimized any more
   bool removed = false;

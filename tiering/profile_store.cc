@@ -171,6 +171,35 @@ void ProfileStore::load(uint64_t module_key) {
   load_segments([&](std::string_view key) { return key.starts_with(defining); }, saved_);
 }
 
+void ProfileStore::load_others() {
+  if (others_ != nullptr) return;
+  others_ = std::make_unique<Profile>();
+  load_segments([](std::string_view) { return true; }, *others_);
+  for (const auto& [k, m] : others_->methods) {
+    auto [entry, added] = by_name_.emplace(m.name, &m);
+    if (!added) entry->second = nullptr;
+  }
+}
+
+const CodeShape& ProfileStore::shape(const MethodKey& from) {
+  static const CodeShape kUnknown;
+  if (calls_ == nullptr) {
+    calls_ = std::make_unique<CallProfile>();
+    for (size_t i : summed_) *calls_ += reader_->calls(reader_->segments()[i]);
+  }
+  auto at = calls_->shapes.find(from);
+  return at == calls_->shapes.end() ? kUnknown : at->second;
+}
+
+std::optional<ProfileAnswer> ProfileStore::query(std::string_view stage,
+                                                 std::string_view scope_hash,
+                                                 std::string_view key) {
+  if (reader_ == nullptr) return std::nullopt;
+  if (stage != kQueryStage) return uptier::query(file_.bytes(), stage, scope_hash, key);
+  load_others();
+  return uptier::query(*others_, stage, scope_hash, key);
+}
+
 double ProfileStore::weight(const MethodKey& key) {
   if (reader_ == nullptr) return 0;
   if (loaded_.insert(key.module_key).second) load(key.module_key);
@@ -188,14 +217,7 @@ const MethodProfile* ProfileStore::look(const MethodKey& key, const std::string&
   bool module_known = at != saved_.methods.end() && at->first.module_key == key.module_key;
   const MethodProfile* found = saved_.find(key);
   if (!module_known) {
-    if (others_ == nullptr) {
-      others_ = std::make_unique<Profile>();
-      load_segments([](std::string_view) { return true; }, *others_);
-      for (const auto& [k, m] : others_->methods) {
-        auto [entry, added] = by_name_.emplace(m.name, &m);
-        if (!added) entry->second = nullptr;
-      }
-    }
+    load_others();
     auto other = by_name_.find(name);
     if (other != by_name_.end() && !name.empty()) found = other->second;
   }
@@ -215,6 +237,7 @@ std::unique_ptr<SavedMethod> ProfileStore::find(const MethodKey& key, const std:
   if (found == nullptr) return nullptr;
   auto saved = std::make_unique<SavedMethod>();
   saved->profile = *found;
+  saved->from = found->key;
   saved->profile.key = key;
   saved->runs = runs_;
   saved->recovered = recovered;
@@ -247,10 +270,30 @@ void sort_out(Profile& saved, const Profile& run, const ProfileStore::Fates& fat
   }
 }
 
+// Adds what is saved of calls to those of this run: of callers that stay as it is, of others faded.
+// Of what a method's code is, this run knows better; of methods that are gone nothing is kept.
+void add_saved_calls(CallProfile saved, const ProfileStore::Fates& fates, uint64_t parts,
+                     const Profile& methods, CallProfile& calls) {
+  CallProfile stay;
+  for (const auto& [call, count] : saved.graph) {
+    auto fate = fates.find(call.first);
+    if (fate != fates.end() && fate->second.keep) stay.graph.emplace(call, count);
+  }
+  std::erase_if(saved.graph, [&](const auto& item) { return stay.graph.contains(item.first); });
+  std::erase_if(saved.shapes, [&](const auto& item) { return calls.shapes.contains(item.first); });
+  saved.scale(parts, kDecayParts);
+  calls += stay;
+  calls += saved;
+  auto gone = [&](const MethodKey& key) { return !methods.methods.contains(key); };
+  std::erase_if(calls.shapes, [&](const auto& item) { return gone(item.first); });
+  std::erase_if(calls.graph, [&](const auto& item) { return gone(item.first.first); });
+  std::erase_if(calls.first, [&](const auto& item) { return gone(item.first); });
+}
+
 }  // namespace
 
-Status ProfileStore::save(Profile run, const Fates& fates, ProfileInfo info, const std::string& log,
-                          const profile::Timeline& timeline, double decay) {
+Status ProfileStore::save(Profile run, CallProfile calls, const Fates& fates, ProfileInfo info,
+                          const std::string& log, const profile::Timeline& timeline, double decay) {
   FileLock lock(path_);
   if (Status s = lock.status(path_); !s) return s;
   Result<MappedFile> file = MappedFile::open(path_);
@@ -273,7 +316,8 @@ Status ProfileStore::save(Profile run, const Fates& fates, ProfileInfo info, con
   std::erase_if(run.methods, [](const auto& item) { return is_empty(item.second); });
   saved->info.weight = static_cast<uint64_t>(static_cast<double>(saved->info.weight) * decay);
   info += saved->info;
-  return profile::replace_file(path_, profile::profile_to_file(run, info, log, timeline));
+  add_saved_calls(std::move(saved->calls), fates, parts, run, calls);
+  return profile::replace_file(path_, profile::profile_to_file(run, info, log, timeline, &calls));
 }
 
 }  // namespace uptier::tiering

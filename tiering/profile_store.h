@@ -20,6 +20,7 @@
 #include "profile/upf_read.h"
 #include "tiering/mapped_file.h"
 #include "uptier/profile_file.h"
+#include "uptier/profile_query.h"
 #include "uptier/report.h"
 
 namespace uptier::tiering {
@@ -27,6 +28,7 @@ namespace uptier::tiering {
 // What the file has of one method.
 struct SavedMethod {
   MethodProfile profile;
+  MethodKey from;          // under which the file has it
   double runs = 1;         // that it stands for
   bool recovered = false;  // it is that of a method of another module
   bool trusted = false;    // code was made from it alone
@@ -49,6 +51,13 @@ class ProfileStore {
   // and calls; 0: it is not there. Cost: the method's counts, and the first of a module reads it.
   double weight(const MethodKey& key);
 
+  // Returns the shape of the code that the profile under this key is of; empty if it is not known.
+  const CodeShape& shape(const MethodKey& from);
+
+  // profile_query.h; of all that counts of the file.
+  std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
+                                     std::string_view key);
+
   // What save() has to know of a method of this process.
   struct Fate {
     bool keep = false;  // what is saved of it does not fade
@@ -57,8 +66,8 @@ class ProfileStore {
   using Fates = std::map<MethodKey, Fate>;
 
   // Adds what this process has seen to the file. `decay` is what the saved counts still count for.
-  Status save(Profile run, const Fates& fates, ProfileInfo info, const std::string& log,
-              const profile::Timeline& timeline, double decay);
+  Status save(Profile run, CallProfile calls, const Fates& fates, ProfileInfo info,
+              const std::string& log, const profile::Timeline& timeline, double decay);
 
   // Returns who this is and when.
   static ProfileInfo info_now();
@@ -69,6 +78,7 @@ class ProfileStore {
  private:
   const MethodProfile* look(const MethodKey& key, const std::string& name, bool& recovered);
   void load(uint64_t module_key);
+  void load_others();
   void load_segments(const std::function<bool(std::string_view key)>& wanted, Profile& into);
 
   std::string path_;
@@ -79,6 +89,7 @@ class ProfileStore {
   Profile saved_;                    // of the modules that were asked for
   std::unique_ptr<Profile> others_;  // all of the file, once a module was not in it
   std::map<std::string, const MethodProfile*> by_name_;  // of others_; null where two have it
+  std::unique_ptr<CallProfile> calls_;                   // of the file, once asked for
   double runs_ = 1;
   SavedReport report_;
 };

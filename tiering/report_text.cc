@@ -221,11 +221,12 @@ std::string Report::text(size_t methods_shown) const {
        compile_ns_total / 1e6, compile_rate_ns);
   if (!saved.file.empty()) {
     line(out,
-         "saved profile: %s; %llu runs, %llu methods known (%llu of another module), %llu "
+         "saved profile: %s; %llu runs, %llu methods known (%llu of another module, %llu matched "
+         "by their calls), %llu "
          "stale, %llu optimized at once%s%s",
          saved.file.c_str(), ull(saved.runs), ull(saved.methods), ull(saved.recovered),
-         ull(saved.stale), ull(saved.compiled), saved.problem.empty() ? "" : "; ",
-         saved.problem.c_str());
+         ull(saved.matched), ull(saved.stale), ull(saved.compiled),
+         saved.problem.empty() ? "" : "; ", saved.problem.c_str());
   }
   if (overhead_share) line(out, "overhead: %s of the time", percent(*overhead_share).c_str());
   losses_table(out, losses);

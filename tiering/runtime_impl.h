@@ -69,7 +69,12 @@ class RuntimeImpl final : public Runtime {
   void flush() override;
   Report report() const override;
   Profile profile() const override;
-  Status save_profile() override;                  // saved.cc
+  Status save_profile() override;  // saved.cc
+  std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
+                                     std::string_view key) override;
+  // saved_calls.cc
+  void learn_calls_locked(Method& m, const jit::Function& f);
+  void add_calls_locked(const Method& m, const Profile& seen, CallProfile& calls) const;
   std::vector<LoopReport> loops() const override;  // loops.cc
   std::vector<LogRecord> read_log() override;      // log.cc
   Result<std::string> ir(MethodId m) override;
@@ -139,6 +144,7 @@ class RuntimeImpl final : public Runtime {
 
   // saved.cc
   void adopt_saved_locked(Method& m);
+  bool match_saved_locked(Method& m, SavedMethod& saved);
   bool warm(Method& m);
   void trust_saved(Method& m);
   bool hot_before(Method& m);
@@ -312,6 +318,7 @@ class RuntimeImpl final : public Runtime {
   // called. Guarded by state_mutex_ but for the flag.
   std::atomic<bool> known_wanted_{true};
   std::vector<Method*> known_;
+  uint64_t first_calls_ = 0;  // methods that were called
   CompileQueue queue_;
   Reclaimer reclaimer_;
   LossReport losses_;

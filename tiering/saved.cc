@@ -6,6 +6,7 @@
 // does is not what was saved, the saved counts fade like those of all others.
 #include <algorithm>
 
+#include "profile/match.h"
 #include "profile/text.h"
 #include "tiering/runtime_impl.h"
 
@@ -29,16 +30,31 @@ void RuntimeImpl::adopt_saved_locked(Method& m) {
   std::unique_ptr<SavedMethod> saved = store_->find(m.info.key, m.info.name);
   if (saved == nullptr) return;
   uint64_t here = m.probes.schema().cfg_hash, there = saved->profile.schema.cfg_hash;
-  if (here != there) {
+  if (here != there && !match_saved_locked(m, *saved)) return;
+  store_->report().methods++;
+  if (saved->recovered && here == there) store_->report().recovered++;
+  m.saved = std::move(saved);
+}
+
+// What is saved of a method is of other code: what of it can still be said of this one?
+bool RuntimeImpl::match_saved_locked(Method& m, SavedMethod& saved) {
+  std::string hashes = "its hash is " + profile::hex(saved.profile.schema.cfg_hash) +
+                       ", the code's " + profile::hex(m.probes.schema().cfg_hash);
+  profile::MatchReport report;
+  MethodProfile matched = profile::match_profile(saved.profile, store_->shape(saved.from),
+                                                 m.probes.schema(), m.code_shape, report);
+  matched.key = m.info.key;
+  if (!report.accepted) {
     store_->report().stale++;
     observer_.log(m, "drop",
-                  "the saved profile is of other code: its hash is " + profile::hex(there) +
-                      ", the code's " + profile::hex(here));
-    return;
+                  "the saved profile is of other code: " + hashes + "; " + report.text());
+    return false;
   }
-  store_->report().methods++;
-  if (saved->recovered) store_->report().recovered++;
-  m.saved = std::move(saved);
+  store_->report().matched++;
+  observer_.log(m, "match", "the saved profile is of other code: " + hashes + "; " + report.text());
+  saved.profile = std::move(matched);
+  saved.recovered = true;
+  return true;
 }
 
 bool RuntimeImpl::hot_before(Method& m) {
@@ -174,6 +190,7 @@ Status RuntimeImpl::save_profile_locked() {
   if (store_ == nullptr || profile_saved_) return {};
   profile_saved_ = true;
   Profile run;
+  CallProfile calls;
   ProfileStore::Fates fates;
   ProfileInfo info = ProfileStore::info_now();
   info.interval = options_.interval;
@@ -186,6 +203,7 @@ Status RuntimeImpl::save_profile_locked() {
     info.modules.push_back(m->info.key.module_key);
     Profile one;
     if (!m->streams.empty()) one.methods.emplace(m->info.key, observer_.profile_of(*m));
+    add_calls_locked(*m, one, calls);
     merge(run, one);
     // Where it came from is not where it will be looked for.
     bool moved = trusted && m->saved->recovered && m->saved->profile.schema == m->probes.schema();
@@ -200,8 +218,14 @@ Status RuntimeImpl::save_profile_locked() {
   for (const DecisionRecord& d : observer_.decisions()) {
     log += counted(d.sequence, "") + d.action + " " + d.method_name + ": " + d.reason + "\n";
   }
-  return store_->save(std::move(run), fates, std::move(info), log, timeline_locked(),
-                      options_.profile_decay);
+  return store_->save(std::move(run), std::move(calls), fates, std::move(info), log,
+                      timeline_locked(), options_.profile_decay);
+}
+
+std::optional<ProfileAnswer> RuntimeImpl::query(std::string_view stage, std::string_view scope_hash,
+                                                std::string_view key) {
+  std::lock_guard lock(state_mutex_);
+  return store_ == nullptr ? std::nullopt : store_->query(stage, scope_hash, key);
 }
 
 }  // namespace uptier::tiering

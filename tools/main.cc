@@ -157,6 +157,8 @@ struct Commands {
     show->add_option("FILE", s.file)->required();
     show->add_flag("--json", s.json, "for programs: every method and site");
     show->add_flag("--log", s.log, "the decisions of the run that wrote it last");
+    show->add_flag("--calls", s.calls, "the calls between methods, the most frequent first");
+    show->add_flag("--order", s.order, "the methods in the order of their first calls");
     show->add_option("--method", s.method, "every site of the methods of this name");
     show->add_option("--top", s.top, "methods listed")->capture_default_str();
     show->callback([this] { code = profile_show(show_command); });
@@ -194,6 +196,12 @@ struct Commands {
         profile.add_subcommand("check", "whether files are whole; exit code 3 if not");
     check->add_option("FILES", files)->required();
     check->callback([this] { code = profile_check(files); });
+    CLI::App* match = profile.add_subcommand(
+        "match", "what of a profile is of use for a module that was edited since");
+    match->add_option("FILE", file)->required();
+    match->add_option("MODULE", other_file, "WebAssembly, or IR text")->required();
+    match->add_option("-o,--output", output, "a file for the profile of that module");
+    match->callback([this] { code = profile_match(file, other_file, output); });
     profile_words.add_to(profile, code);
   }
 

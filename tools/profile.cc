@@ -151,6 +151,11 @@ Result<ProfileFile> load_profile(const std::string& path) {
   Result<ProfileFile> read = is_trace(bytes)             ? from_trace(bytes)
                              : looks_like_profile(bytes) ? profile_from_file(bytes)
                                                          : from_text(bytes);
+  // A trace with segments behind it is a file, too.
+  if (!read && is_trace(bytes)) {
+    Result<ProfileFile> file = profile_from_file(bytes);
+    if (file && !file->info.uploads.empty() && file->warnings.empty()) return file;
+  }
   if (read) return read;
   return Error{ErrorCode::kCorruptInput, path + ": " + read.error().message};
 }
@@ -165,6 +170,8 @@ int open_profile(const std::string& path, ProfileFile& file) {
 
 int profile_show(const ProfileShowCommand& c) {
   if (c.log) return show_log(c.file);
+  if (c.calls) return profile_show_calls(c.file, c.top);
+  if (c.order) return profile_show_order(c.file, c.top);
   ProfileFile file;
   if (int code = open_profile(c.file, file); code != kOk) return code;
   if (!c.method.empty()) {

@@ -20,6 +20,8 @@ struct ProfileShowCommand {
   std::string file;
   bool json = false;
   bool log = false;    // the decisions of its runs instead
+  bool calls = false;  // who calls whom instead
+  bool order = false;  // who was called first instead
   std::string method;  // every site of the methods of this name
   uint64_t top = 10;
 };
@@ -53,6 +55,13 @@ int profile_overlap(const ProfileOverlapCommand& c);
 int profile_diff(const std::string& a, const std::string& b, uint64_t top, const std::string& out);
 int profile_top(const std::string& file, uint64_t n, const std::string& out);
 int profile_check(const std::vector<std::string>& files);
+// Prints the calls between methods, or the methods in the order of their first calls;
+// profile_calls.cc.
+int profile_show_calls(const std::string& file, uint64_t top);
+int profile_show_order(const std::string& file, uint64_t top);
+// Says what a profile knows of a module that was edited since: methods kept, matched by their
+// calls, dropped. `out` (may be empty) receives the profile of that module; profile_match.cc.
+int profile_match(const std::string& file, const std::string& module, const std::string& out);
 
 struct ProfileExportCommand {
   std::string file;

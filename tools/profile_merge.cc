@@ -1,19 +1,21 @@
 // uptier profile merge: many files into one, one file in memory at a time.
 //
-// First the headers of all files say which runs they hold, so that none is counted twice whatever
-// the order; then each file is mapped, added and let go. So memory holds a sum and a file for each
-// thread. Sums do not depend on which thread takes which file.
+// Each file is read once, added and let go, so memory holds a sum and a file for each thread. Sums
+// do not depend on which thread takes which file. Only where files share runs, or the age of a run
+// counts, all of them are looked at before the first is added: then no run is counted twice,
+// whatever the order.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <deque>
 #include <thread>
 
 #include "profile/algebra.h"
 #include "profile/upf_file.h"
 #include "profile/upf_merge.h"
-#include "tiering/mapped_file.h"
 #include "tools/commands.h"
+#include "tools/input_file.h"
 #include "tools/merge_voters.h"
 #include "tools/profile_commands.h"
 
@@ -26,7 +28,8 @@ using profile::Weight;
 
 constexpr uint64_t kParts = 1 << 20;
 constexpr double kDay = 86400;
-constexpr size_t kFilesAThread = 8;
+constexpr size_t kFirstFiles = 8;
+constexpr double kManyBytes = 8 << 20;  // below it, a second thread costs more than it saves
 
 int fail(int code, const std::string& what) {
   std::fprintf(stderr, "uptier: %s\n", what.c_str());
@@ -35,15 +38,17 @@ int fail(int code, const std::string& what) {
 
 // One segment of one file.
 struct Upload {
-  size_t file = 0;
   size_t segment = 0;
   ProfileInfo info;
+  UploadFate fate = UploadFate::kSummed;
 };
 
 struct Input {
   std::string path;
   double factor = 1;
-  bool is_file = false;  // a profile file; else a trace or text, read whole
+  bool is_file = true;            // a profile file; else a trace or text, read whole
+  std::vector<Upload> uploads;    // that were planned
+  std::vector<std::string> told;  // what is wrong with it
 };
 
 bool parse_input(const std::string& word, Input& input) {
@@ -65,62 +70,93 @@ class Merge {
   int run();
 
  private:
-  int scan(const std::string& word);
-  int plan();
-  void add(size_t file, profile::ProfileSum& sum) const;
-  void add_all();
+  // What one thread does.
+  struct Share {
+    profile::ProfileSum sum;
+    InputFile file;
+    std::vector<UploadId> runs;
+    uint64_t bytes = 0;  // of the files
+    std::string error;
+    int code = kOk;
+  };
+
+  int parse();
+  bool open(Input& input, Share& share) const;
+  void add(Input& input, Share& share) const;
+  size_t threads(size_t first, uint64_t bytes) const;
+  int add_all();
+  int plan(Share& share);
   Weight weight(const Input& input, uint64_t time, profile::Fraction share = {}) const;
+  bool shared_runs() const;
   void tell() const;
 
   const ProfileMergeCommand& command_;
   MergeVoters voters_;
   std::vector<Input> inputs_;
-  std::vector<Upload> uploads_;
-  std::vector<UploadFate> fates_;
+  bool planned_ = false;
   uint64_t latest_ = 0;
   uint64_t known_ = 0;
-  profile::ProfileSum sum_;
+  std::deque<Share> shares_;
 };
 
-int Merge::scan(const std::string& word) {
-  Input input;
-  if (!parse_input(word, input)) return fail(kUsage, word + ": a factor lies in 0..1e6");
-  Result<tiering::MappedFile> file = tiering::MappedFile::open(input.path, false);
-  if (!file) return fail(kFailed, file.error().message);
-  input.is_file = looks_like_profile(file->bytes());
-  if (input.is_file) {
-    UpfReader reader(file->bytes());
-    if (reader.segments().empty() && !file->bytes().empty()) {
-      return fail(kCorrupt, input.path + ": no profile file");
-    }
-    for (size_t i = 0; i < reader.segments().size(); ++i) {
-      uploads_.push_back({inputs_.size(), i, reader.segments()[i].info});
-      latest_ = std::max(latest_, uploads_.back().info.time);
-    }
+int Merge::parse() {
+  for (const std::string& word : command_.files) {
+    Input input;
+    if (!parse_input(word, input)) return fail(kUsage, word + ": a factor lies in 0..1e6");
+    inputs_.push_back(std::move(input));
   }
-  inputs_.push_back(std::move(input));
   return kOk;
 }
 
-int Merge::plan() {
+// Reads a file; false if it is no profile file, or cannot be read, which the share then says.
+bool Merge::open(Input& input, Share& share) const {
+  if (Status s = share.file.open(input.path); !s) {
+    share.error = s.error().message;
+    share.code = kFailed;
+    return false;
+  }
+  input.is_file = looks_like_profile(share.file.bytes());
+  return input.is_file;
+}
+
+// Says which uploads count, from the heads of all files.
+int Merge::plan(Share& share) {
   std::vector<const ProfileInfo*> infos;
-  for (const Upload& u : uploads_) infos.push_back(&u.info);
-  fates_ = profile::plan_uploads(infos);
-  for (size_t i = 0; i < fates_.size(); ++i) {
-    if (fates_[i] == UploadFate::kKnown) ++known_;
-    if (fates_[i] != UploadFate::kConflict) continue;
+  std::vector<std::pair<Upload*, const Input*>> uploads;
+  for (Input& input : inputs_) {
+    if (!open(input, share)) continue;
+    UpfReader reader(share.file.bytes());
+    for (size_t i = 0; i < reader.segments().size(); ++i) {
+      input.uploads.push_back({i, reader.segments()[i].info});
+      latest_ = std::max(latest_, input.uploads.back().info.time);
+    }
+  }
+  if (share.code != kOk) return fail(share.code, share.error);
+  for (Input& input : inputs_) {
+    for (Upload& u : input.uploads) {
+      infos.push_back(&u.info);
+      uploads.emplace_back(&u, &input);
+    }
+  }
+  const std::vector<UploadFate> fates = profile::plan_uploads(infos);
+  for (size_t i = 0; i < fates.size(); ++i) {
+    uploads[i].first->fate = fates[i];
+    if (fates[i] == UploadFate::kKnown) ++known_;
+    if (fates[i] != UploadFate::kConflict) continue;
     if (!command_.force) {
-      return fail(kFailed, inputs_[uploads_[i].file].path +
+      return fail(kFailed, uploads[i].second->path +
                                ": shares some runs with the other files, and has others besides; "
                                "--force counts the shared ones twice");
     }
-    fates_[i] = UploadFate::kSummed;
+    uploads[i].first->fate = UploadFate::kSummed;
   }
-  for (size_t i = 0; i < fates_.size() && voters_.asked(); ++i) {
-    const Upload& u = uploads_[i];
-    if (fates_[i] == UploadFate::kSummed) voters_.add(inputs_[u.file].path, u.segment, u.info);
+  if (voters_.asked()) {
+    for (auto& [u, input] : uploads) {
+      if (u->fate == UploadFate::kSummed) voters_.add(input->path, u->segment, u->info);
+    }
+    voters_.settle();
   }
-  voters_.settle();
+  planned_ = true;
   return kOk;
 }
 
@@ -136,24 +172,75 @@ Weight Merge::weight(const Input& input, uint64_t time, profile::Fraction share)
   return {static_cast<uint64_t>(std::llround(factor * static_cast<double>(kParts))), kParts};
 }
 
-void Merge::add(size_t index, profile::ProfileSum& sum) const {
-  const Input& input = inputs_[index];
-  Result<tiering::MappedFile> file = tiering::MappedFile::open(input.path);
-  if (!file) return void(fail(kFailed, file.error().message));
-  UpfReader reader(file->bytes());
-  for (size_t i = 0; i < uploads_.size(); ++i) {
-    const Upload& u = uploads_[i];
-    bool here = u.file == index && u.segment < reader.segments().size();
-    if (!here || fates_[i] != UploadFate::kSummed) continue;
-    sum.add(reader, reader.segments()[u.segment],
-            weight(input, u.info.time, voters_.share(input.path, u.segment)));
+void Merge::add(Input& input, Share& share) const {
+  if (!open(input, share)) return;
+  share.bytes += share.file.bytes().size();
+  UpfReader reader(share.file.bytes());
+  if (reader.segments().empty() && !share.file.bytes().empty()) {
+    share.error = input.path + ": no profile file";
+    share.code = kCorrupt;
+    return;
   }
-  for (const std::string& w : reader.warnings()) fail(kOk, input.path + ": " + w);
-  if (reader.truncated()) fail(kOk, input.path + ": it ends early; what precedes was merged");
+  for (size_t i = 0; i < reader.segments().size(); ++i) {
+    const UpfReader::Segment& segment = reader.segments()[i];
+    if (i < input.uploads.size() && input.uploads[i].fate != UploadFate::kSummed) continue;
+    share.runs.insert(share.runs.end(), segment.info.uploads.begin(), segment.info.uploads.end());
+    share.sum.add(reader, segment, weight(input, segment.info.time, voters_.share(input.path, i)));
+  }
+  share.sum.add_traces(reader);
+  input.told = reader.warnings();
+  if (reader.truncated()) input.told.push_back("it ends early; what precedes was merged");
+}
+
+// How many threads the files behind the first are worth.
+size_t Merge::threads(size_t first, uint64_t bytes) const {
+  const size_t rest = inputs_.size() - first;
+  if (command_.threads != 0) return std::clamp<size_t>(rest, 1, command_.threads);
+  const double expected =
+      static_cast<double>(bytes) / static_cast<double>(first) * static_cast<double>(rest);
+  if (expected < kManyBytes) return 1;
+  return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 4);
+}
+
+// One thread takes the first files, which say how large the others may be. Then every thread takes
+// each n-th file; what they have comes to one sum at the end.
+int Merge::add_all() {
+  const size_t first = std::min(inputs_.size(), kFirstFiles);
+  shares_.clear();
+  shares_.emplace_back();
+  const auto take = [&](size_t begin, size_t end, size_t step, Share& share) {
+    for (size_t i = begin; i < end && share.code == kOk; i += step) {
+      if (inputs_[i].is_file) add(inputs_[i], share);
+    }
+  };
+  take(0, first, 1, shares_[0]);
+  const size_t count = threads(first, shares_[0].bytes);
+  while (shares_.size() < count) shares_.emplace_back();
+  std::vector<std::thread> threads;
+  for (size_t t = 1; t < count; ++t) {
+    threads.emplace_back(take, first + t, inputs_.size(), count, std::ref(shares_[t]));
+  }
+  take(first, inputs_.size(), count, shares_[0]);
+  for (std::thread& t : threads) t.join();
+  for (const Share& share : shares_) {
+    if (share.code != kOk) return fail(share.code, share.error);
+  }
+  return kOk;
+}
+
+// Whether some run came in twice.
+bool Merge::shared_runs() const {
+  std::vector<UploadId> all;
+  for (const Share& share : shares_) all.insert(all.end(), share.runs.begin(), share.runs.end());
+  std::ranges::sort(all);
+  return std::ranges::adjacent_find(all) != all.end();
 }
 
 void Merge::tell() const {
-  const MergeReport& r = sum_.report();
+  for (const Input& input : inputs_) {
+    for (const std::string& what : input.told) fail(kOk, input.path + ": " + what);
+  }
+  const MergeReport& r = shares_[0].sum.report();
   if (known_ != 0) fail(kOk, std::to_string(known_) + " uploads were in others already");
   if (!r.dropped.empty()) {
     fail(kOk,
@@ -162,48 +249,35 @@ void Merge::tell() const {
   if (r.saturated != 0) fail(kOk, std::to_string(r.saturated) + " counts stopped at 2^64-1");
 }
 
-// Every thread takes each n-th file; what it has comes to the sum at the end.
-void Merge::add_all() {
-  std::vector<size_t> files;
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (inputs_[i].is_file) files.push_back(i);
-  }
-  size_t wanted = command_.threads != 0 ? command_.threads
-                                        : std::min<size_t>(std::thread::hardware_concurrency(), 4);
-  size_t count = std::clamp<size_t>(files.size() / kFilesAThread, 1, std::max<size_t>(wanted, 1));
-  std::vector<profile::ProfileSum> others(count - 1);
-  const auto take = [&](size_t first, profile::ProfileSum& sum) {
-    for (size_t i = first; i < files.size(); i += count) add(files[i], sum);
-  };
-  std::vector<std::thread> threads;
-  for (size_t t = 1; t < count; ++t) threads.emplace_back(take, t, std::ref(others[t - 1]));
-  take(0, sum_);
-  for (std::thread& t : threads) t.join();
-  for (profile::ProfileSum& other : others) sum_.absorb(other);
-}
-
 int Merge::run() {
-  for (const std::string& word : command_.files) {
-    if (int code = scan(word); code != kOk) return code;
+  if (int code = parse(); code != kOk) return code;
+  Share head;
+  if (command_.half_life > 0 || voters_.asked()) {
+    if (int code = plan(head); code != kOk) return code;
   }
-  if (int code = plan(); code != kOk) return code;
-  add_all();
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (inputs_[i].is_file) continue;
-    voters_.add_other(inputs_[i].path);
-    Result<ProfileFile> other = load_profile(inputs_[i].path);
+  if (int code = add_all(); code != kOk) return code;
+  if (!planned_ && shared_runs()) {
+    if (int code = plan(head); code != kOk) return code;
+    if (int code = add_all(); code != kOk) return code;
+  }
+  profile::ProfileSum& sum = shares_[0].sum;
+  for (size_t t = 1; t < shares_.size(); ++t) sum.absorb(shares_[t].sum);
+  for (Input& input : inputs_) {
+    if (input.is_file) continue;
+    voters_.add_other(input.path);
+    Result<ProfileFile> other = load_profile(input.path);
     if (!other) return fail(kCorrupt, other.error().message);
-    for (auto& [key, m] : other->profile.methods) {
-      sum_.add(std::move(m), weight(inputs_[i], latest_));
-    }
+    for (auto& [key, m] : other->profile.methods) sum.add(std::move(m), weight(input, latest_));
   }
   tell();
-  ProfileInfo info = sum_.info();
-  Profile profile = sum_.take();
+  ProfileInfo info = sum.info();
+  CallProfile calls = sum.calls();
+  Profile profile = sum.take();
   voters_.finish(profile);
   if (command_.trim != 0) (void)trim(profile, command_.trim);
   if (command_.sparse) (void)profile::without_empty(profile);
-  Status s = profile::replace_file(command_.out, profile_to_file(profile, info));
+  Status s =
+      profile::replace_file(command_.out, profile_to_file(profile, info, {}, nullptr, &calls));
   return s ? kOk : fail(kFailed, s.error().message);
 }
 

@@ -171,8 +171,8 @@ std::string report_json(const Report& r) {
   if (!r.saved.file.empty()) {
     j["saved"] = {{"file", r.saved.file},           {"problem", r.saved.problem},
                   {"runs", r.saved.runs},           {"methods", r.saved.methods},
-                  {"recovered", r.saved.recovered}, {"stale", r.saved.stale},
-                  {"compiled", r.saved.compiled}};
+                  {"recovered", r.saved.recovered}, {"matched", r.saved.matched},
+                  {"stale", r.saved.stale},         {"compiled", r.saved.compiled}};
   }
   // Names come from the module and may be any bytes.
   return j.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";

@@ -76,6 +76,10 @@ void tell_of_profile(Runtime& runtime, const Options& options, const Status& sav
     fail(kOk, r.file + ": " + std::to_string(r.stale) +
                   " methods have other code than when they were profiled: dropped");
   }
+  if (r.matched != 0) {
+    fail(kOk, r.file + ": " + std::to_string(r.matched) +
+                  " methods have other code than when they were profiled: matched by their calls");
+  }
   if (!saved) fail(kOk, saved.error().message);
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "uptier/profile.h"
+#include "uptier/profile_calls.h"
 #include "uptier/result.h"
 
 namespace uptier {
@@ -52,6 +53,7 @@ struct ProfileInfo {
 struct ProfileFile {
   Profile profile;
   ProfileInfo info;
+  CallProfile calls;
   MergeReport report;
   bool truncated = false;             // it ends early; `profile` holds what precedes
   std::vector<std::string> warnings;  // what was skipped and why, with offsets; the first ones
@@ -68,8 +70,10 @@ Result<ProfileFile> profile_from_file(std::span<const std::byte> file);
 // Returns the file of a profile: one segment. Malformed methods (see MethodProfile::check), and
 // those beyond 32 MiB, are left out; `dropped` (may be null) receives their number.
 //
-//   log   the decisions of the run, in text, or empty
+//   log    the decisions of the run, in text, or empty
+//   calls  what is known of calls, or null
 std::vector<std::byte> profile_to_file(const Profile& profile, const ProfileInfo& info,
-                                       std::string_view log = {}, uint64_t* dropped = nullptr);
+                                       std::string_view log = {}, uint64_t* dropped = nullptr,
+                                       const CallProfile* calls = nullptr);
 
 }  // namespace uptier

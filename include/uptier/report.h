@@ -189,6 +189,7 @@ struct SavedReport {
   uint64_t runs = 0;       // that it sums up
   uint64_t methods = 0;    // whose profile was there and right
   uint64_t recovered = 0;  // of these, found under another module by name and code
+  uint64_t matched = 0;    // of these, of other code, matched by their call sites
   uint64_t stale = 0;      // whose profile was of other code: dropped
   uint64_t compiled = 0;   // optimized at their first call because of it
 };

@@ -24,6 +24,7 @@
 #include "uptier/opcodes.h"
 #include "uptier/options.h"
 #include "uptier/profile.h"
+#include "uptier/profile_query.h"
 #include "uptier/report.h"
 #include "uptier/result.h"
 #include "uptier/trace.h"
@@ -126,6 +127,15 @@ class Runtime {
   // was not called. Does nothing without the option. Errors: kIo, and kCorruptInput for a file that
   // is no profile, which is left alone.
   virtual Status save_profile() = 0;
+
+  // Returns what the profile of earlier processes (Options::profile) has seen at a site, for a host
+  // that compiles by itself or chooses what to describe: profile_query.h has the keys. Nothing
+  // without such a profile. Reads the whole file the first time. Thread: any.
+  virtual std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
+                                             std::string_view key) {
+    (void)stage, (void)scope_hash, (void)key;
+    return std::nullopt;
+  }
 
   // Returns the loops of all methods that were compiled and are timed, most cycles first; empty
   // without Options::loops and loop_functions. Counts are those that were flushed. Thread: any.

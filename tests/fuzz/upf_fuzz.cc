@@ -5,10 +5,12 @@
 
 #include "profile/algebra.h"
 #include "profile/export.h"
+#include "profile/match.h"
 #include "profile/upf_read.h"
 #include "profile/upf_write.h"
 #include "tests/fuzz/fuzz.h"
 #include "uptier/profile_file.h"
+#include "uptier/profile_query.h"
 
 namespace uptier::fuzz {
 namespace {
@@ -55,6 +57,19 @@ ProfileInfo info_of(uint64_t run) {
   return info;
 }
 
+CallProfile small_calls() {
+  CallProfile calls;
+  for (uint32_t f = 0; f < 3; ++f) {
+    CodeShape& shape = calls.shapes[{0xa1, f}];
+    shape.cfg_hash = 7 + f;
+    shape.successors = {{2, 3}, {3}, {}};
+    shape.anchors = {{AnchorKind::kCall, 5, 1, 4}, {AnchorKind::kLoop, 0, 2 + f % 2, 1}};
+    calls.graph[{{0xa1, f}, {0xb2, 1}}] = 100 + f;
+    calls.first[{0xa1, f}] = {f, CallProfile::kOneRun};
+  }
+  return calls;
+}
+
 // Makes the checksums of every record right whose header still says where it ends.
 void mend_checksums(Bytes& file) {
   for (size_t at = 0; file.size() - at >= profile::kRecordHeader;) {
@@ -76,6 +91,27 @@ void mend_checksums(Bytes& file) {
   }
 }
 
+// Any two shapes can be compared, and a profile made of the outcome is one.
+void feed_calls(const CallProfile& calls) {
+  const CodeShape* last = nullptr;
+  for (const auto& [key, shape] : calls.shapes) {
+    if (last != nullptr && shape.successors.size() < 100 && last->successors.size() < 100) {
+      const auto schema_of = [](const CodeShape& s) {
+        return Schema::block_schema(static_cast<uint32_t>(s.successors.size()), s.cfg_hash);
+      };
+      MethodProfile old;
+      old.schema = schema_of(*last);
+      old.counts.assign(old.schema.words(), 5);
+      old.weigh(2);
+      profile::MatchReport report;
+      const MethodProfile m = profile::match_profile(old, *last, schema_of(shape), shape, report);
+      UPTIER_FUZZ_CHECK(m.check().ok());
+    }
+    last = &shape;
+  }
+  (void)calls.order();
+}
+
 void feed_bytes(const Bytes& file) {
   profile::UpfReader reader(file);
   for (const auto& segment : reader.segments()) {
@@ -94,10 +130,16 @@ void feed_bytes(const Bytes& file) {
   (void)profile::to_csv(read->profile);
   (void)profile::to_lcov(read->profile);
   (void)profile::to_llvm_text(read->profile);
-  const Bytes again = profile_to_file(read->profile, read->info);
+  feed_calls(read->calls);
+  for (const char* key : {"counter#5", "value#4", "call_target#3", "block#1"}) {
+    (void)query(file, kQueryStage, "0x0000000000000007", key);
+  }
+  (void)query(file, "flow", "h", "k");
+  const Bytes again = profile_to_file(read->profile, read->info, {}, nullptr, &read->calls);
   const Result<ProfileFile> back = profile_from_file(again);
   UPTIER_FUZZ_CHECK(back.ok() && back->warnings.empty() && !back->truncated);
   UPTIER_FUZZ_CHECK(back->profile == read->profile && back->info == read->info);
+  UPTIER_FUZZ_CHECK(back->calls == read->calls);
 }
 
 }  // namespace
@@ -109,9 +151,10 @@ std::vector<std::string> seeds() {
   const std::string small = text(profile_to_file(small_profile(false, 2), info_of(1)));
   const std::string tables = text(profile_to_file(small_profile(true, 3), info_of(2), "log"));
   const std::string large = text(profile_to_file(small_profile(true, 900), info_of(3)));
-  const std::string timed =
-      text(profile::profile_to_file(small_profile(true, 3), info_of(4), "log", small_timeline()));
-  return {small, tables, large, small + tables, timed, text(profile_to_file({}, {}))};
+  const CallProfile calls = small_calls();
+  const std::string full = text(profile::profile_to_file(small_profile(true, 3), info_of(4), "log",
+                                                         small_timeline(), &calls));
+  return {small, tables, large, small + tables, full, text(profile_to_file({}, {}))};
 }
 
 void feed(const std::string& input) {

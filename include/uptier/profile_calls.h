@@ -1,0 +1,87 @@
+// profile_calls.h: what a profile knows of calls: from where, to whom, how often, and who was
+// first.
+//
+// Law: merge is associative and commutative, and saturates. Nothing here changes a result: call
+// sites say how a method that was edited is matched (profile/match.h), the graph and the order are
+// what the placement of code would go by.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "uptier/profile.h"
+
+namespace uptier {
+
+// What is recognized after an edit. The numbers are part of the file format.
+enum class AnchorKind : uint8_t {
+  kCall = 1,      // target: hash of the callee's name
+  kIndirectCall,  // of the signature's text
+  kHostCall,      // of the host function's name
+  kProbe,         // of the host's probe: its kind and tag
+  kLoop,          // 0
+};
+
+// One place in a body.
+struct Anchor {
+  AnchorKind kind = AnchorKind::kCall;
+  uint64_t target = 0;
+  SiteId block = 0;  // that it stands in
+  SiteId site = 0;   // of the call or the probe; of a loop its id + 1
+
+  // Whether two bodies have the same thing here, wherever it stands.
+  bool same(const Anchor& other) const { return kind == other.kind && target == other.target; }
+  friend bool operator==(const Anchor&, const Anchor&) = default;
+  friend auto operator<=>(const Anchor&, const Anchor&) = default;
+};
+
+// What of a body helps to find it again when it has changed.
+struct CodeShape {
+  uint64_t cfg_hash = 0;
+  std::vector<std::vector<SiteId>> successors;  // of block site i + 1, in order
+  std::vector<Anchor> anchors;                  // in build order
+
+  bool empty() const { return successors.empty(); }
+  friend bool operator==(const CodeShape&, const CodeShape&) = default;
+  friend auto operator<=>(const CodeShape&, const CodeShape&) = default;
+};
+
+// How early a method was called for the first time: position 0 is that of the first method of a
+// run. Sums over runs, so that their ratio is the mean position.
+struct FirstCall {
+  uint64_t positions = 0;
+  uint64_t runs = 0;  // thousandths, so that it can be scaled
+
+  double mean() const {
+    return runs == 0 ? 0 : 1000.0 * static_cast<double>(positions) / static_cast<double>(runs);
+  }
+  friend bool operator==(const FirstCall&, const FirstCall&) = default;
+};
+
+struct CallProfile {
+  static constexpr uint64_t kOneRun = 1000;  // of FirstCall::runs
+
+  using Call = std::pair<MethodKey, MethodKey>;  // caller, callee
+
+  std::map<MethodKey, CodeShape> shapes;
+  std::map<Call, uint64_t> graph;        // estimated calls
+  std::map<MethodKey, FirstCall> first;  // methods that were called
+
+  bool empty() const { return shapes.empty() && graph.empty() && first.empty(); }
+
+  // Sums calls and positions; of shapes of one method the greater is kept, as of schemas.
+  CallProfile& operator+=(const CallProfile& other);
+  // Multiplies calls, positions and runs, rounding towards 0; what becomes 0 goes.
+  void scale(uint64_t numerator, uint64_t denominator);
+
+  // Returns the methods by mean position, of equal ones the lesser key first.
+  std::vector<MethodKey> order() const;
+
+  friend bool operator==(const CallProfile&, const CallProfile&) = default;
+};
+
+}  // namespace uptier

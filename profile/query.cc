@@ -1,0 +1,193 @@
+#include "uptier/profile_query.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "profile/numbers.h"
+#include "profile/schema.h"
+#include "profile/text.h"
+#include "profile/upf_read.h"
+
+namespace uptier {
+namespace {
+
+using profile::add_saturating;
+
+// What a key and a scope name.
+struct Question {
+  SlotKind kind = SlotKind::kBlock;
+  SiteId site = 0;
+  std::string_view scope;
+  std::string_view method;  // empty: any
+};
+
+std::optional<Question> parse(std::string_view scope, std::string_view key) {
+  Question q;
+  const size_t hash = key.find('#');
+  if (hash == std::string_view::npos) return std::nullopt;
+  const std::string_view number = key.substr(hash + 1);
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), q.site);
+  const bool whole = error == std::errc() && end == number.data() + number.size();
+  if (!whole || q.site == 0) return std::nullopt;
+  for (auto kind = SlotKind::kBlock; kind <= SlotKind::kGauge;
+       kind = static_cast<SlotKind>(static_cast<int>(kind) + 1)) {
+    if (slot_kind_name(kind) != key.substr(0, hash)) continue;
+    const size_t at = scope.find('@');
+    q.kind = kind;
+    q.scope = scope.substr(0, at);
+    if (at != std::string_view::npos) q.method = scope.substr(at + 1);
+    return q;
+  }
+  return std::nullopt;
+}
+
+RangeAnswer range_of(std::span<const uint64_t> words) {
+  using namespace slot_word;
+  RangeAnswer range;
+  range.count = words[kCount];
+  range.min = static_cast<int64_t>(words[kMin]);
+  range.max = static_cast<int64_t>(words[kMax]);
+  const auto sum = static_cast<double>(profile::load_wide(&words[kSum]));
+  range.mean = range.count == 0 ? 0 : sum / static_cast<double>(range.count);
+  return range;
+}
+
+ValuesAnswer values_of(const MethodProfile& m, const Slot& slot) {
+  ValuesAnswer answer;
+  const std::span<const uint64_t> words = m.words(slot.kind, slot.site);
+  answer.range = range_of(words);
+  answer.other = words[slot_word::kValueOther];
+  if (const Table* table = m.table(slot.kind, slot.site)) {
+    for (const auto& [key, entry] : *table) {
+      answer.values.push_back({static_cast<int64_t>(key.value), entry.count});
+    }
+  }
+  std::ranges::stable_sort(answer.values, std::greater<>{}, &ValuesAnswer::Value::count);
+  return answer;
+}
+
+TargetsAnswer targets_of(const MethodProfile& m, const Slot& slot) {
+  TargetsAnswer answer;
+  answer.other = m.words(slot.kind, slot.site)[slot_word::kTargetOther];
+  if (const Table* table = m.table(slot.kind, slot.site)) {
+    for (const auto& [key, entry] : *table) {
+      answer.targets.push_back({{key.module_key, static_cast<uint32_t>(key.value)}, entry.count});
+    }
+  }
+  std::ranges::stable_sort(answer.targets, std::greater<>{}, &TargetsAnswer::Target::count);
+  return answer;
+}
+
+bool is_silent(const MethodProfile& m, const Slot& slot) {
+  const std::span<const uint64_t> words = m.words(slot.kind, slot.site);
+  return words.empty() || (std::ranges::all_of(words, [](uint64_t n) { return n == 0; }) &&
+                           m.table(slot.kind, slot.site) == nullptr);
+}
+
+ProfileAnswer answer_of(const MethodProfile& m, const Slot& slot) {
+  switch (slot.kind) {
+    case SlotKind::kRange: return {range_of(m.words(slot.kind, slot.site))};
+    case SlotKind::kValue: return {values_of(m, slot)};
+    case SlotKind::kCallTarget: return {targets_of(m, slot)};
+    default: return {CounterAnswer{m.counts[slot.word], m.estimates[slot.word]}};
+  }
+}
+
+// What merge does to the words, seen from an answer: the methods have one shape, and the site in
+// each of them is of the same kind, so their words are summed before they are read.
+MethodProfile united(const std::vector<const MethodProfile*>& methods, const Slot& slot) {
+  Profile sum;
+  for (const MethodProfile* m : methods) {
+    MethodProfile one;
+    one.schema.add(slot.kind, slot.site, slot.top);
+    const Slot& to = one.schema.slots.front();
+    const Slot& from = *m->schema.find(slot.kind, slot.site);
+    one.counts.assign(m->counts.begin() + from.word, m->counts.begin() + from.word + to.words);
+    one.estimates.assign(m->estimates.begin() + from.word,
+                         m->estimates.begin() + from.word + to.words);
+    if (const Table* table = m->table(slot.kind, slot.site)) {
+      one.tables[{slot.kind, slot.site}] = *table;
+    }
+    Profile part;
+    part.methods.emplace(one.key, std::move(one));
+    merge(sum, part);
+  }
+  return sum.methods.empty() ? MethodProfile{} : std::move(sum.methods.begin()->second);
+}
+
+// An instrument that another tool has written.
+std::optional<ProfileAnswer> foreign_answer(const profile::Instrument& i) {
+  std::vector<uint64_t> words(i.payload.size() / sizeof(uint64_t));
+  for (size_t w = 0; w < words.size(); ++w) {
+    words[w] = profile::load<uint64_t>(i.payload, w * sizeof(uint64_t));
+  }
+  if (i.payload.size() % sizeof(uint64_t) != 0) return std::nullopt;
+  if (i.type == "iree.instrument.counter" && words.size() == 1) {
+    return ProfileAnswer{CounterAnswer{words[0], words[0]}, 0};
+  }
+  if (i.type == "iree.instrument.range" && words.size() == slot_words(SlotKind::kRange)) {
+    return ProfileAnswer{range_of(words), 0};
+  }
+  return std::nullopt;
+}
+
+void add_answer(const ProfileAnswer& more, std::optional<ProfileAnswer>& sum) {
+  if (!sum || sum->what.index() != more.what.index()) {
+    if (!sum) sum = more;
+    return;
+  }
+  if (auto* counter = std::get_if<CounterAnswer>(&sum->what)) {
+    const auto& from = std::get<CounterAnswer>(more.what);
+    add_saturating(counter->count, from.count);
+    add_saturating(counter->estimate, from.estimate);
+  } else if (auto* range = std::get_if<RangeAnswer>(&sum->what)) {
+    const auto& from = std::get<RangeAnswer>(more.what);
+    if (from.count == 0) return;
+    const auto a = static_cast<double>(range->count), b = static_cast<double>(from.count);
+    range->mean = (a * range->mean + b * from.mean) / (a + b);
+    range->min = range->count == 0 ? from.min : std::min(range->min, from.min);
+    range->max = range->count == 0 ? from.max : std::max(range->max, from.max);
+    add_saturating(range->count, from.count);
+  }
+}
+
+}  // namespace
+
+std::optional<ProfileAnswer> query(const Profile& profile, std::string_view stage,
+                                   std::string_view scope_hash, std::string_view key) {
+  const std::optional<Question> q = parse(scope_hash, key);
+  if (!q || stage != kQueryStage) return std::nullopt;
+  std::vector<const MethodProfile*> found;
+  for (const auto& [at, m] : profile.methods) {
+    const bool asked =
+        profile::hex(m.schema.cfg_hash) == q->scope && (q->method.empty() || q->method == m.name);
+    const Slot* slot = asked ? m.schema.find(q->kind, q->site) : nullptr;
+    if (slot != nullptr && m.check().ok() && !is_silent(m, *slot)) found.push_back(&m);
+  }
+  if (found.empty()) return std::nullopt;
+  const Slot slot = *found.front()->schema.find(q->kind, q->site);
+  const MethodProfile sum = united(found, slot);
+  ProfileAnswer answer = answer_of(sum, sum.schema.slots.front());
+  answer.methods = found.size();
+  return answer;
+}
+
+std::optional<ProfileAnswer> query(std::span<const std::byte> file, std::string_view stage,
+                                   std::string_view scope_hash, std::string_view key) {
+  if (stage == kQueryStage) {
+    const Result<ProfileFile> read = profile_from_file(file);
+    return read.ok() ? query(read->profile, stage, scope_hash, key) : std::nullopt;
+  }
+  std::optional<ProfileAnswer> sum;
+  const profile::UpfReader reader(file);
+  for (const auto& segment : reader.segments()) {
+    for (const profile::Instrument& i : segment.instruments) {
+      const bool asked = i.stage == stage && i.scope_hash == scope_hash && i.scope_key == key;
+      const std::optional<ProfileAnswer> one = asked ? foreign_answer(i) : std::nullopt;
+      if (one) add_answer(*one, sum);
+    }
+  }
+  return sum;
+}
+
+}  // namespace uptier

@@ -1,0 +1,41 @@
+// What a profile that outlives the process learns of calls: where a body calls, how often, and in
+// which order methods were called first.
+//
+// Counts of direct calls need no counter: a block that calls runs as often as its count says. Calls
+// through a pointer come from their tables, as far as their targets are known.
+#include "profile/numbers.h"
+#include "tiering/runtime_impl.h"
+
+namespace uptier::tiering {
+
+void RuntimeImpl::learn_calls_locked(Method& m, const jit::Function& f) {
+  if (store_ == nullptr) return;
+  m.code_shape = jit::code_shape(
+      f, [this](MethodId callee) -> std::string_view { return method(callee.index()).info.name; });
+  m.direct_calls = jit::direct_calls(f);
+}
+
+// `seen` holds what was observed of the method, or nothing.
+void RuntimeImpl::add_calls_locked(const Method& m, const Profile& seen, CallProfile& calls) const {
+  const MethodKey& caller = m.info.key;
+  if (!m.code_shape.empty()) calls.shapes[caller] = m.code_shape;
+  if (m.first_call != 0) calls.first[caller] = {m.first_call - 1, CallProfile::kOneRun};
+  const MethodProfile* p = seen.find(caller);
+  if (p == nullptr) return;
+  const auto add = [&](const MethodKey& callee, uint64_t count) {
+    if (count != 0) profile::add_saturating(calls.graph[{caller, callee}], count);
+  };
+  for (const jit::DirectCall& call : m.direct_calls) {
+    const Slot* slot = p->schema.find(SlotKind::kBlock, call.block);
+    if (slot == nullptr) continue;
+    add(method(call.callee.index()).info.key, p->estimates[slot->word]);
+  }
+  for (const auto& [site, table] : p->tables) {
+    if (site.first != SlotKind::kCallTarget) continue;
+    for (const auto& [key, entry] : table) {
+      add({key.module_key, static_cast<uint32_t>(key.value)}, entry.estimate);
+    }
+  }
+}
+
+}  // namespace uptier::tiering

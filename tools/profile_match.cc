@@ -1,0 +1,149 @@
+// uptier profile match: what of a profile is of use for a module that was edited since it was made.
+//
+// Methods are found by their key, or else by their name where only one has it, as the runtime does
+// (tiering/saved.cc); those of other code are matched by their calls (profile/match.h).
+#include <cstdio>
+#include <map>
+
+#include "jit/ir/code_shape.h"
+#include "profile/match.h"
+#include "profile/upf_file.h"
+#include "tiering/probe_set.h"
+#include "tools/commands.h"
+#include "tools/compile_world.h"
+#include "tools/profile_commands.h"
+
+namespace uptier::tools {
+namespace {
+
+int fail(int code, const std::string& what) {
+  std::fprintf(stderr, "uptier: %s\n", what.c_str());
+  return code;
+}
+
+class Match {
+ public:
+  Match(const ProfileFile& file, const Functions& functions);
+  void run();
+  const Profile& profile() const { return matched_; }
+  CallProfile calls() const;
+
+ private:
+  const MethodProfile* find(MethodId m) const;
+  void take(MethodId m, const MethodProfile& old);
+  MethodKey key_of(MethodId m) const;
+
+  const ProfileFile& file_;
+  const Functions& functions_;
+  std::map<std::string, const MethodProfile*> by_name_;  // null where two have it
+  std::map<MethodKey, MethodKey> moved_;                 // old key -> new one
+  Profile matched_;
+  CallProfile calls_;
+  uint64_t kept_ = 0, matched_count_ = 0, dropped_ = 0, unknown_ = 0;
+};
+
+Match::Match(const ProfileFile& file, const Functions& functions)
+    : file_(file), functions_(functions) {
+  for (const auto& [key, m] : file.profile.methods) {
+    auto [at, added] = by_name_.emplace(m.name, &m);
+    if (!added) at->second = nullptr;
+  }
+}
+
+MethodKey Match::key_of(MethodId m) const {
+  return functions_.keys.empty() ? MethodKey{0, m.index()} : functions_.keys[m.index()];
+}
+
+const MethodProfile* Match::find(MethodId m) const {
+  if (const MethodProfile* same = file_.profile.find(key_of(m))) return same;
+  const std::string& name = functions_.module.functions[m.index()].name;
+  auto at = by_name_.find(name);
+  return name.empty() || at == by_name_.end() ? nullptr : at->second;
+}
+
+void Match::take(MethodId id, const MethodProfile& old) {
+  const jit::Function& f = functions_.module.functions[id.index()];
+  const CodeShape shape = jit::code_shape(f, [&](MethodId callee) -> std::string_view {
+    return functions_.module.functions[callee.index()].name;
+  });
+  MethodProfile m = old;
+  if (old.schema.cfg_hash == f.cfg_hash) {
+    ++kept_;
+  } else {
+    const auto there = file_.calls.shapes.find(old.key);
+    const Schema schema = tiering::ProbeSet(f, tiering::ProbeChoice::from({})).schema();
+    profile::MatchReport report;
+    m = profile::match_profile(old, there == file_.calls.shapes.end() ? CodeShape{} : there->second,
+                               schema, shape, report);
+    std::printf("%-8s %s: %s\n", report.accepted ? "matched" : "dropped", f.name.c_str(),
+                report.text().c_str());
+    if (!report.accepted) {
+      ++dropped_;
+      return;
+    }
+    ++matched_count_;
+  }
+  m.key = key_of(id);
+  moved_[old.key] = m.key;
+  calls_.shapes[m.key] = shape;
+  matched_.methods.insert_or_assign(m.key, std::move(m));
+}
+
+void Match::run() {
+  for (uint32_t i = 0; i < functions_.module.functions.size(); ++i) {
+    const MethodProfile* old = find(MethodId(i));
+    if (old != nullptr) {
+      take(MethodId(i), *old);
+    } else {
+      ++unknown_;
+    }
+  }
+  const auto ull = [](uint64_t n) { return static_cast<unsigned long long>(n); };
+  std::printf(
+      "%llu methods kept, %llu matched, %llu dropped; %llu of the module are not in the "
+      "profile, %llu of the profile not in the module\n",
+      ull(kept_), ull(matched_count_), ull(dropped_), ull(unknown_),
+      ull(file_.profile.methods.size() - kept_ - matched_count_ - dropped_));
+}
+
+// The calls between methods that were found again, and their order. Targets in tables keep their
+// old keys: a table says what was seen.
+CallProfile Match::calls() const {
+  CallProfile calls = calls_;
+  for (const auto& [call, count] : file_.calls.graph) {
+    auto caller = moved_.find(call.first), callee = moved_.find(call.second);
+    if (caller == moved_.end() || callee == moved_.end()) continue;
+    calls.graph[{caller->second, callee->second}] += count;
+  }
+  for (const auto& [key, first] : file_.calls.first) {
+    if (auto at = moved_.find(key); at != moved_.end()) calls.first[at->second] = first;
+  }
+  return calls;
+}
+
+}  // namespace
+
+int profile_match(const std::string& path, const std::string& module, const std::string& out) {
+  Result<ProfileFile> file = load_profile(path);
+  if (!file) {
+    bool corrupt = file.error().code == ErrorCode::kCorruptInput;
+    return fail(corrupt ? kCorrupt : kFailed, file.error().message);
+  }
+  std::vector<uint8_t> bytes;
+  if (!read_file(module, bytes)) return kRefused;
+  Result<Functions> functions = read_functions(module, bytes);
+  if (!functions) return fail(kRefused, module + ": " + functions.error().message);
+  Match match(*file, *functions);
+  match.run();
+  if (out.empty()) return kOk;
+  ProfileInfo info = file->info;
+  info.uploads.clear();  // what is left is not the sum of any runs
+  info.modules.clear();
+  if (!functions->keys.empty()) info.modules.push_back(functions->keys.front().module_key);
+  const CallProfile calls = match.calls();
+  Status s =
+      profile::replace_file(out, profile_to_file(match.profile(), info, {}, nullptr, &calls));
+  return s ? kOk : fail(kFailed, s.error().message);
+}
+
+}  // namespace uptier::tools
