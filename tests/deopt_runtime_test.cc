@@ -392,6 +392,7 @@ TEST(Deopt, a_frame_that_loops_in_code_that_is_given_up_is_called_back) {
   IrRuntime r(parse_or_die(kSpin), options({{"policy", "always"},
                                             {"flush_first", "1"},
                                             {"osr_out", "on"},
+                                            {"trials", "off"},
                                             {"exit_limit_loop", "1"},
                                             {"exit_retries", "0"}}));
   std::atomic<int32_t> stop{1};

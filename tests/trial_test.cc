@@ -76,12 +76,11 @@ TEST(Trials, give_each_version_as_many_calls_in_no_pattern) {
   before.entry = "before";
   now.entry = "now";
   tiering::Trial trial(before, now, 64, UINT64_MAX, false);
-  uint64_t random = 9;
   std::vector<bool> order;
   uint64_t calls = 0;
   while (!trial.tell()) {
     ASSERT_LT(++calls, 5000u);
-    jit::TrialCall c = trial.begin_call(random);
+    jit::TrialCall c = trial.begin_call();
     if (c.cycles == nullptr) {
       EXPECT_EQ(c.entry, now.entry);
       continue;
@@ -90,7 +89,7 @@ TEST(Trials, give_each_version_as_many_calls_in_no_pattern) {
     *c.cycles = c.entry == now.entry ? 300 : 200;
   }
   EXPECT_FALSE(trial.tell());
-  EXPECT_EQ(trial.begin_call(random).entry, now.entry);
+  EXPECT_EQ(trial.begin_call().entry, now.entry);
   ASSERT_EQ(order.size(), 128u);
   EXPECT_EQ(std::count(order.begin(), order.end(), true), 64);
   // Neither order of a pair is much more frequent: a method called in turns is not misjudged.
@@ -107,9 +106,9 @@ TEST(Trials, give_each_version_as_many_calls_in_no_pattern) {
 TEST(Trials, end_when_their_time_is_spent) {
   tiering::Version before, now;
   tiering::Trial trial(before, now, 64, 1000, false);
-  uint64_t random = 9, timed = 0;
+  uint64_t timed = 0;
   while (!trial.tell()) {
-    jit::TrialCall c = trial.begin_call(random);
+    jit::TrialCall c = trial.begin_call();
     timed += c.cycles != nullptr;
     if (c.cycles != nullptr) *c.cycles = 1'000'000;
   }

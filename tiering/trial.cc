@@ -1,5 +1,7 @@
 #include "tiering/trial.h"
 
+#include <algorithm>
+
 #include "jit/code/call_layout.h"
 #include "sampler/gap.h"
 #include "tiering/rank_sum.h"
@@ -16,15 +18,26 @@ constexpr uint32_t kSpeedupPairs = 16;
 // Below so many cycles a call, a ratio is more that of the timing than of what is timed.
 constexpr uint64_t kLeastCycles = 500;
 
+// Whether all the time of a call is the method's own. The time of callees is the same in both
+// versions, and would say that compiling is worth less than it is.
+bool calls_nothing(const jit::Function* f) {
+  if (f == nullptr) return false;
+  return std::ranges::none_of(f->insts, [](const jit::Inst& i) {
+    Shape s = info(i.op).shape;
+    return s == Shape::kCall || s == Shape::kCallIndirect || s == Shape::kCallHost;
+  });
+}
+
 uint64_t load(const uint64_t& word) { return __atomic_load_n(&word, __ATOMIC_RELAXED); }
 
 }  // namespace
 
-jit::TrialCall Trial::begin_call(uint64_t& random) noexcept {
+jit::TrialCall Trial::begin_call() noexcept {
   jit::TrialCall plain{now.entry, nullptr};
   if (over_.load(std::memory_order_relaxed)) return plain;
   uint32_t call = calls_.fetch_add(1, std::memory_order_relaxed);
-  if (call < kWarm || sampler::next_random(random) % kGap != 0) return plain;
+  uint64_t draw = (uint64_t{call} + 1) * 0x9e3779b97f4a7c15u;
+  if (call < kWarm || sampler::next_random(draw) % kGap != 0) return plain;
   uint32_t n = taken_.fetch_add(1, std::memory_order_relaxed);
   if (n >= 2 * pairs_ || (n % 2 == 0 && spent(n))) {
     over_.store(true, std::memory_order_relaxed);
@@ -70,7 +83,7 @@ jit::TrialCall RuntimeImpl::trial_call(uint32_t index) noexcept {
   Trial* trial = m.trial.load(std::memory_order_acquire);
   if (trial == nullptr) return {enter_anew(m), nullptr};
   if (t == nullptr) return {trial->now.entry, nullptr};
-  jit::TrialCall call = trial->begin_call(t->context().random);
+  jit::TrialCall call = trial->begin_call();
   if (!trial->tell()) return call;
   sampler::Note n;
   n.kind = sampler::NoteKind::kTrial;
@@ -103,7 +116,7 @@ void RuntimeImpl::begin_trial(Method& m, const Version* before, const Version& n
                   now.code != nullptr && jit::stack_words(m.info.signature) == 0;
   if (!possible) return;
   bool tiers = before->tier == Tier::kBaseline;
-  if (tiers && !speedup_.begin()) return;
+  if (tiers && (!calls_nothing(m.body.get()) || !speedup_.begin())) return;
   m.trials.push_back(std::make_unique<Trial>(*before, now,
                                              tiers ? kSpeedupPairs : Trial::kMostPairs,
                                              tiers ? kSpeedupBudget : kRollBackBudget, tiers));

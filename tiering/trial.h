@@ -44,8 +44,8 @@ class Trial {
   const Version& now;
   const bool tiers;
 
-  // What the next call runs. `random`: the calling thread's generator.
-  jit::TrialCall begin_call(uint64_t& random) noexcept;
+  // What the next call runs. Draws by its number: the generators of threads belong to sampling.
+  jit::TrialCall begin_call() noexcept;
   // Says, to one caller until it is taken back, that there is nothing left to time.
   bool tell() noexcept;
   void tell_again() noexcept { told_.store(false, std::memory_order_relaxed); }
