@@ -69,6 +69,7 @@ enum class Op : uint8_t { CALC_OPCODES };
 
 constexpr Op operator+(Op op, int n) { return static_cast<Op>(static_cast<int>(op) + n); }
 constexpr int operator-(Op a, Op b) { return static_cast<int>(a) - static_cast<int>(b); }
+inline bool is_jump(Op op) { return op >= Op::kJump && op <= Op::kForLoop; }  // d is a place
 inline constexpr int kComparisons = Op::kJumpNotLess - Op::kJumpLess;
 
 // a op b without what the instruction does with it: an Op from kAdd or from kLess on.
@@ -144,9 +145,8 @@ struct Code {
   uint32_t globals = 0;
 };
 
-struct Program;
-// Compiles a program. Returns what is wrong (too many registers), or nothing.
-std::string compile(const Program& program, Heap& heap, Code& code);
+// Compiles a program. Returns what is wrong with it, and in which line, or nothing.
+std::string compile(std::string_view source, Heap& heap, Code& code);
 
 // Notes what a place has seen; a plain load where there is nothing new.
 inline void note(std::atomic<uint16_t>& at, unsigned bits) {

@@ -1,384 +1,469 @@
-// From the tree to bytecode, one function at a time. Registers: parameters, then locals, then what
-// an expression needs meanwhile, like a stack.
+// From text to bytecode in one go: an expression is compiled where it is read. Registers:
+// parameters, then locals, then what an expression needs meanwhile, like a stack.
+//
+//   program    : statement*
+//   statement  : let NAME [= e] | fn NAME (params) block | if e block [else if ... | else block]
+//              | while e block | for NAME in e .. e block | return [e] | break | continue
+//              | e | place = e                       place: NAME, e.NAME, e[e]
+//   expression : or, and | == != < <= > >= | + - | * / // % | - not | call, index, field
+//              | literals, NAME, fn (params) block, [e, ...], {NAME: e, ...}
+//
+// What is declared at the top level is global. Any other variable is a local of its function, and
+// lives in a Cell when a function inside of it uses it, too. That is known too late, so a program
+// is compiled twice: the first time finds out which variables are captured.
 #include <cmath>
-#include <cstdint>
-#include <map>
 
-#include "ast.h"
-#include "bytecode.h"
+#include "assemble.h"
 
 namespace calc {
 namespace {
 
-constexpr uint32_t kMaxRegisters = 250;
-
-const std::map<std::string, Op> kOperators = {
-    {"+", Op::kAdd},     {"-", Op::kSub},    {"*", Op::kMul},           {"/", Op::kDiv},
-    {"%", Op::kMod},     {"<", Op::kLess},   {"<=", Op::kLessEqual},    {"//", Op::kFloorDiv},
-    {">", Op::kGreater}, {"==", Op::kEqual}, {">=", Op::kGreaterEqual}, {"!=", Op::kEqual}};
-
-class FunctionCompiler {
+class Compiler : Assembler {
  public:
-  FunctionCompiler(Heap& heap, Code& code, std::map<const FunctionNode*, uint32_t>& indices)
-      : heap_(heap), code_(code), indices_(indices) {}
+  using Assembler::Assembler;
 
-  std::string run(const FunctionNode& f, Proto& p) {
-    p.name = f.name;
-    p.begin = here();
-    p.params = static_cast<uint32_t>(f.params.size());
-    for (const Capture& c : f.captures) {
-      p.captures.push_back(
-          {c.from_outer < 0,
-           static_cast<uint32_t>(c.from_outer < 0 ? c.variable->index : c.from_outer)});
-    }
-    for (Variable* v : f.params) v->index = allocate();
-    for (Variable* v : f.params) {
-      if (v->captured) emit(Op::kNewCell, v->index);
-    }
-    statement(*f.body);
-    emit(Op::kReturn, constant(allocate(), kNilVal));
-    p.end = here();
-    p.registers = most_;
-    // A captured variable's register may be known only now.
-    if (most_ > kMaxRegisters) return "function " + f.name + " needs too many registers";
-    return {};
+  std::string run() {
+    Function main;
+    open("main", main);
+    while (ok() && peek().kind != Tok::kEnd) statement();
+    close();
+    code_.globals = static_cast<uint32_t>(globals_.size());
+    return error_;
   }
 
  private:
-  // ---- Code
-  uint32_t here() const { return static_cast<uint32_t>(code_.instrs.size()); }
-  uint32_t emit(Op op, int a = 0, int b = 0, int c = 0, int64_t d = 0) {
-    code_.instrs.push_back({op, static_cast<uint8_t>(a), static_cast<uint8_t>(b),
-                            static_cast<uint8_t>(c), static_cast<int32_t>(d)});
-    code_.lines.push_back(line_);
-    return here() - 1;
-  }
-  void land(const std::vector<uint32_t>& jumps) {
-    for (uint32_t j : jumps) code_.instrs[j].d = static_cast<int32_t>(here());
-  }
-  int allocate() {
-    most_ = std::max(most_, next_ + 1);
-    return static_cast<int>(next_++);
-  }
-  int target(int wanted) { return wanted >= 0 ? wanted : allocate(); }
-
-  int64_t add_constant(Val v) {
-    auto [at, is_new] = constants_.try_emplace(v, code_.constants.size());
-    if (is_new) code_.constants.push_back(v);
-    return static_cast<int64_t>(at->second);
-  }
-  int constant(int to, Val v) {
-    emit(Op::kConst, to, 0, 0, add_constant(v));
-    return to;
-  }
-  // A literal with a point is a double: where it stands, others are likely to be.
-  static Val number_value(const Node& literal) {
-    double n = literal.number;
-    bool small = std::fabs(n) < 2147483648.0 && !(n == 0 && std::signbit(n));
-    bool whole = literal.text.find('.') == std::string::npos && n == std::floor(n);
-    return small && whole ? of_int(static_cast<int32_t>(n)) : of_double(n);
-  }
-  int64_t cache(const std::string& name) {
-    code_.caches.push_back(std::make_unique<FieldCache>());
-    code_.caches.back()->name = heap_.intern(name);
-    return static_cast<int64_t>(code_.caches.size()) - 1;
-  }
-
-  // ---- Expressions. Each returns the register that holds the value: `wanted`, or if that is -1
-  // one of its own choice.
-  int expression(const Node& n, int wanted = -1) {
-    line_ = n.line;
-    switch (n.kind) {
-      case NodeKind::kNumber: return constant(target(wanted), number_value(n));
-      case NodeKind::kString: return constant(target(wanted), of_object(heap_.intern(n.text)));
-      case NodeKind::kNil: return constant(target(wanted), kNilVal);
-      case NodeKind::kTrue: return constant(target(wanted), kTrueVal);
-      case NodeKind::kFalse: return constant(target(wanted), kFalseVal);
-      case NodeKind::kLocal: return local(*n.variable, wanted);
-      case NodeKind::kGlobal: return out(Op::kGetGlobal, wanted, n.variable->index);
-      case NodeKind::kCapture: return out(Op::kGetCapture, wanted, static_cast<int>(n.number));
-      case NodeKind::kFunction: return out(Op::kClosure, wanted, indices_.at(n.function));
-      case NodeKind::kBinary: return binary(n, wanted);
-      case NodeKind::kNegate: return unary(Op::kNeg, n, wanted);
-      case NodeKind::kNot: return unary(Op::kNot, n, wanted);
-      case NodeKind::kAnd:
-      case NodeKind::kOr: return logic(n, wanted);
-      case NodeKind::kIndex:
-      case NodeKind::kField: return access(n, wanted);
-      default: return sequence(n, wanted);
-    }
-  }
-  int out(Op op, int wanted, int64_t d) {
-    int a = target(wanted);
-    emit(op, a, 0, 0, d);
-    return a;
-  }
-  int local(const Variable& v, int wanted) {
-    if (!v.captured && wanted < 0) return v.index;
-    int a = target(wanted);
-    if (v.captured || a != v.index) emit(v.captured ? Op::kGetCell : Op::kMove, a, v.index);
-    return a;
-  }
-  int unary(Op op, const Node& n, int wanted) {
-    uint32_t keep = next_;
-    int b = expression(*n.kids[0]);
-    next_ = keep;
-    int a = target(wanted);
-    emit(op, a, b);
-    return a;
-  }
-  int access(const Node& n, int wanted) {
-    uint32_t keep = next_;
-    int b = expression(*n.kids[0]);
-    int c = n.kind == NodeKind::kIndex ? expression(*n.kids[1]) : 0;
-    next_ = keep;
-    int a = target(wanted);
-    line_ = n.line;
-    n.kind == NodeKind::kIndex ? emit(Op::kGetIndex, a, b, c)
-                               : emit(Op::kGetField, a, b, 0, cache(n.text));
-    return a;
-  }
-  int binary(const Node& n, int wanted) {
-    Op op = kOperators.at(n.text);
-    bool arithmetic = op <= Op::kMod;
-    const Node *left = n.kids[0].get(), *right = n.kids[1].get();
-    bool commutes = op == Op::kAdd || op == Op::kMul;
-    if (commutes && left->kind == NodeKind::kNumber) std::swap(left, right);
-    uint32_t keep = next_;
-    int b = expression(*left);
-    bool k_form = arithmetic && right->kind == NodeKind::kNumber;
-    int c = k_form ? 0 : expression(*right);
-    next_ = keep;
-    int a = target(wanted);
-    line_ = n.line;
-    if (k_form) {
-      emit(op + (Op::kAddK - Op::kAdd), a, b, 0, add_constant(number_value(*right)));
-    } else {
-      emit(op, a, b, c);
-    }
-    if (n.text == "!=") emit(Op::kNot, a, a);
-    return a;
-  }
-  int logic(const Node& n, int wanted) {
-    int a = target(wanted);
-    // The value goes by a register of its own: `wanted` may be read by the right side.
-    uint32_t keep = next_;
-    int meanwhile = allocate();
-    expression(*n.kids[0], meanwhile);
-    uint32_t over = emit(n.kind == NodeKind::kAnd ? Op::kJumpUnless : Op::kJumpIf, meanwhile);
-    expression(*n.kids[1], meanwhile);
-    land({over});
-    emit(Op::kMove, a, meanwhile);
-    next_ = keep;
-    return a;
-  }
-  // What takes its operands in registers one after the other.
-  int sequence(const Node& n, int wanted) {
-    uint32_t keep = next_;
-    int first = static_cast<int>(next_);
-    if (n.kids.empty()) allocate();
-    for (const NodePtr& kid : n.kids) expression(*kid, allocate());
-    auto count = static_cast<int>(n.kids.size());
-    next_ = keep;
-    line_ = n.line;
-    if (n.kind == NodeKind::kArray || n.kind == NodeKind::kRecord) {
-      int a = target(wanted);
-      most_ = std::max(most_, keep + 1);
-      n.kind == NodeKind::kArray ? emit(Op::kNewArray, a, first, count)
-                                 : emit(Op::kNewRecord, a, first, count, literal(n));
-      return a;
-    }
-    if (n.kind == NodeKind::kCall) {
-      code_.calls.push_back(std::make_unique<CallCache>());
-      emit(Op::kCall, first, 0, count - 1, static_cast<int64_t>(code_.calls.size()) - 1);
-    } else if (static_cast<int>(n.number) == kPrint) {
-      for (int k = 0; k < count; ++k) emit(Op::kBuiltin, first + k, kPrint, 1, k + 1 == count);
-      if (count == 0) constant(first, kNilVal);
-    } else {
-      emit(Op::kBuiltin, first, static_cast<int>(n.number), count);
-    }
-    if (wanted < 0) return allocate();
-    if (wanted != first) emit(Op::kMove, wanted, first);
-    return wanted;
-  }
-  int64_t literal(const Node& n) {
-    Shape* shape = &heap_.empty_record;
-    for (const std::string& name : n.names) shape = heap_.with_field(shape, heap_.intern(name));
-    code_.literals.push_back(shape);
-    return static_cast<int64_t>(code_.literals.size()) - 1;
-  }
-
-  // ---- Conditions: jumps are added to `to`, taken when the condition is `sense`.
-  void jump_if(const Node& n, bool sense, std::vector<uint32_t>& to) {
-    line_ = n.line;
-    if (n.kind == NodeKind::kNot) return jump_if(*n.kids[0], !sense, to);
-    if (n.kind == NodeKind::kAnd || n.kind == NodeKind::kOr) {
-      bool either = n.kind == NodeKind::kOr;
-      if (sense == either) {
-        jump_if(*n.kids[0], sense, to);
-        return jump_if(*n.kids[1], sense, to);
-      }
-      std::vector<uint32_t> over;
-      jump_if(*n.kids[0], !sense, over);
-      jump_if(*n.kids[1], sense, to);
-      return land(over);
-    }
-    bool compares = n.kind == NodeKind::kBinary && kOperators.at(n.text) >= Op::kLess;
-    if (compares) return compare(n, sense, to);
-    uint32_t keep = next_;
-    int a = expression(n);
-    next_ = keep;
-    to.push_back(emit(sense ? Op::kJumpIf : Op::kJumpUnless, a));
-  }
-  void compare(const Node& n, bool sense, std::vector<uint32_t>& to) {
-    const Node& right = *n.kids[1];
-    uint32_t keep = next_;
-    int a = expression(*n.kids[0]);
-    int64_t k = right.kind == NodeKind::kNumber ? add_constant(number_value(right)) : 65536;
-    if (n.text == "!=") sense = !sense;
-    Op op = (sense ? Op::kJumpLess : Op::kJumpNotLess) + (kOperators.at(n.text) - Op::kLess);
-    int b = k < 65536 ? static_cast<int>(k & 255) : expression(right);
-    int c = k < 65536 ? static_cast<int>(k >> 8) : 0;
-    next_ = keep;
-    line_ = n.line;
-    to.push_back(emit(k < 65536 ? op + (Op::kJumpLessK - Op::kJumpLess) : op, a, b, c));
-  }
-
   // ---- Statements
-  void statement(const Node& n) {
-    line_ = n.line;
-    uint32_t keep = next_;
-    switch (n.kind) {
-      case NodeKind::kBlock:
-        for (const NodePtr& kid : n.kids) statement(*kid);
-        break;
-      case NodeKind::kLet: return let(n);
-      case NodeKind::kAssign: assign(n); break;
-      case NodeKind::kExpression: expression(*n.kids[0]); break;
-      case NodeKind::kIf: if_else(n); break;
-      case NodeKind::kWhile: while_loop(n); break;
-      case NodeKind::kFor: for_loop(n); break;
-      case NodeKind::kReturn:
-        emit(Op::kReturn, n.kids.empty() ? constant(allocate(), kNilVal) : expression(*n.kids[0]));
-        break;
-      case NodeKind::kBreak: breaks_.push_back(emit(Op::kJump)); break;
-      case NodeKind::kContinue: continues_.push_back(emit(Op::kJump)); break;
-      default: break;
+  Expr function(const std::string& called) {
+    Function f;
+    open(called, f);
+    expect("(");
+    while (ok() && !accept(")")) {
+      declare(name(), allocate());
+      if (!peek().is(")")) expect(",");
     }
-    next_ = keep;
+    f.proto->params = f.next;
+    if (f.next > kMaxParams) fail("a function has 6 parameters at most");
+    for (auto& [param, v] : f.scopes[0]) {
+      if (captured(v)) emit(Op::kNewCell, v.reg);
+    }
+    block();
+    close();
+    return emit_open(Op::kClosure, 0, 0, f.proto->index);
   }
-  void let(const Node& n) {
-    Variable* v = n.variable;
-    if (v->owner == nullptr) {
-      uint32_t keep = next_;
-      int a = expression(*n.kids[0]);
-      next_ = keep;
-      emit(Op::kSetGlobal, a, 0, 0, v->index);
+
+  void block() {
+    expect("{");
+    uint32_t keep = f_->next;
+    f_->scopes.push_back({});
+    while (ok() && !peek().is("}")) statement();
+    f_->scopes.pop_back();
+    f_->next = keep;
+    expect("}");
+  }
+  void statement() {
+    line_ = peek().line;
+    if (accept(";")) return;
+    if (accept("let")) return let();
+    if (peek().is("fn") && tokens_[at_ + 1].kind == Tok::kName) return function_statement();
+    uint32_t keep = f_->next;
+    if (accept("if")) {
+      if_else();
+    } else if (accept("while")) {
+      while_loop();
+    } else if (accept("for")) {
+      for_loop();
+    } else if (accept("return")) {
+      bool nothing = !same_line() || peek().is("}");
+      emit(Op::kReturn, put(nothing ? value(kNilVal) : expression()));
+    } else if (peek().is("break") || peek().is("continue")) {
+      if (f_->loops.empty()) return fail("there is no loop around");
+      Function::Loop& loop = f_->loops.back();
+      (take().text == "break" ? loop.breaks : loop.continues).push_back(emit(Op::kJump));
+    } else {
+      assignment();
+    }
+    f_->next = keep;
+  }
+  bool is_global(const std::string& called) const {
+    return f_->outer == nullptr && f_->scopes.size() == 1 && globals_.contains(called);
+  }
+  void let() {
+    std::string called = name();
+    uint32_t keep = f_->next;
+    int a = allocate();  // of a local: until the block ends
+    put(accept("=") ? expression() : value(kNilVal), a);
+    f_->next = keep + 1;
+    if (is_global(called)) {
+      emit(Op::kSetGlobal, a, 0, 0, static_cast<size_t>(globals_[called]));
+      f_->next = keep;
+    } else if (captured(declare(called, a))) {
+      emit(Op::kNewCell, a);
+    }
+  }
+  // A function's name is declared before its body, which may call it.
+  void function_statement() {
+    expect("fn");
+    std::string called = name();
+    uint32_t keep = f_->next;
+    int a = allocate();
+    if (is_global(called)) {
+      put(function(called), a);
+      emit(Op::kSetGlobal, a, 0, 0, static_cast<size_t>(globals_[called]));
+      f_->next = keep;
       return;
     }
-    int a = v->index = allocate();  // until the block ends
-    bool recursive = v->captured && n.kids[0]->kind == NodeKind::kFunction;
-    if (recursive) emit(Op::kNewCell, constant(a, kNilVal));
-    if (!recursive) {
-      expression(*n.kids[0], a);
-      if (v->captured) emit(Op::kNewCell, a);
-      return;
-    }
-    uint32_t keep = next_;
-    emit(Op::kSetCell, a, expression(*n.kids[0]));
-    next_ = keep;
+    if (!captured(declare(called, a))) return void(put(function(called), a));
+    emit(Op::kNewCell, put(value(kNilVal), a));
+    emit(Op::kSetCell, a, put(function(called)));
+    f_->next = keep + 1;
   }
-  void assign(const Node& n) {
-    const Node& place = *n.kids[0];
-    const Node& value = *n.kids[1];
-    if (place.kind == NodeKind::kLocal && !place.variable->captured) {
-      expression(value, place.variable->index);
-      return;
-    }
-    bool inside = place.kind == NodeKind::kIndex || place.kind == NodeKind::kField;
-    int object = inside ? expression(*place.kids[0]) : 0;
-    int index = place.kind == NodeKind::kIndex ? expression(*place.kids[1]) : 0;
-    int a = expression(value);
-    line_ = n.line;
-    switch (place.kind) {
-      case NodeKind::kLocal: emit(Op::kSetCell, place.variable->index, a); break;
-      case NodeKind::kGlobal: emit(Op::kSetGlobal, a, 0, 0, place.variable->index); break;
-      case NodeKind::kCapture:
-        emit(Op::kSetCapture, a, 0, 0, static_cast<int>(place.number));
-        break;
-      case NodeKind::kIndex: emit(Op::kSetIndex, object, index, a); break;
-      default: emit(Op::kSetField, object, a, 0, cache(place.text)); break;
+  // What reads a place has just been emitted; it is taken back, and becomes what writes it.
+  void assignment() {
+    Expr place = expression();
+    if (!accept("=")) return void(put(place));
+    bool last = place.is == Expr::kOpen && place.at + 1 == here();
+    Instr i = last ? f_->instrs.back() : Instr{};
+    bool writable =
+        last && (i.op == Op::kGetIndex || i.op == Op::kGetField || i.op == Op::kGetGlobal ||
+                 i.op == Op::kGetCapture || i.op == Op::kGetCell);
+    if (!writable && !place.local) return fail("this cannot be assigned to");
+    if (place.constant) return fail("a loop's variable is constant");
+    if (place.local) return void(put(expression(), place.reg));
+    f_->instrs.pop_back();
+    f_->lines.pop_back();
+    bool element = i.op == Op::kGetIndex, field = i.op == Op::kGetField;
+    if (element || field) f_->next = std::max({f_->next, i.b + 1u, i.c + 1u});
+    int line = line_, v = put(expression());
+    line_ = line;
+    auto d = static_cast<size_t>(i.d);
+    switch (i.op) {
+      case Op::kGetIndex: emit(Op::kSetIndex, i.b, i.c, v); break;
+      case Op::kGetField: emit(Op::kSetField, i.b, v, 0, d); break;
+      case Op::kGetGlobal: emit(Op::kSetGlobal, v, 0, 0, d); break;
+      case Op::kGetCapture: emit(Op::kSetCapture, v, 0, 0, d); break;
+      default: emit(Op::kSetCell, i.b, v); break;
     }
   }
-  void if_else(const Node& n) {
-    std::vector<uint32_t> otherwise, done;
-    jump_if(*n.kids[0], false, otherwise);
-    statement(*n.kids[1]);
-    if (n.kids.size() > 2) done.push_back(emit(Op::kJump));
-    land(otherwise);
-    if (n.kids.size() > 2) statement(*n.kids[2]);
+  void if_else() {
+    Condition c = condition();
+    land(c.yes);
+    block();
+    Jumps done;
+    if (peek().is("else")) done.push_back(emit(Op::kJump));
+    land(c.no);
+    if (!accept("else")) return;
+    accept("if") ? if_else() : block();
     land(done);
   }
-  void while_loop(const Node& n) {
-    std::vector<uint32_t> breaks = std::move(breaks_), continues = std::move(continues_);
-    breaks_.clear(), continues_.clear();
+  void while_loop() {
     uint32_t head = here();
-    jump_if(*n.kids[0], false, breaks_);
-    statement(*n.kids[1]);
-    land(continues_);
+    Condition c = condition();
+    land(c.yes);
+    f_->loops.push_back({});
+    block();
+    land(f_->loops.back().continues);
     emit(Op::kLoop, 0, 0, 0, head);
-    land(breaks_);
-    breaks_ = std::move(breaks), continues_ = std::move(continues);
+    land(c.no);
+    end_loop();
   }
-  void for_loop(const Node& n) {
-    std::vector<uint32_t> breaks = std::move(breaks_), continues = std::move(continues_);
-    breaks_.clear(), continues_.clear();
-    int a = allocate(), limit = allocate();
-    expression(*n.kids[0], a);
-    expression(*n.kids[1], limit);
-    breaks_.push_back(emit(Op::kForPrepare, a));
+  void for_loop() {
+    std::string called = name();
+    int line = line_, a = allocate(), limit = allocate();
+    expect("in");
+    put(expression(), a);
+    expect("..");
+    put(expression(), limit);
+    f_->next = static_cast<uint32_t>(limit) + 1;
+    Jumps done = {emit(Op::kForPrepare, a)};
     uint32_t head = here();
-    n.variable->index = n.variable->captured ? allocate() : a;
-    if (n.variable->captured) {
-      emit(Op::kMove, n.variable->index, a);
-      emit(Op::kNewCell, n.variable->index);
+    f_->scopes.push_back({});
+    Local& v = declare(called, a);
+    v.constant = true;
+    if (captured(v)) {
+      v.reg = allocate();
+      emit(Op::kMove, v.reg, a);
+      emit(Op::kNewCell, v.reg);
     }
-    statement(*n.kids[2]);
-    land(continues_);
-    line_ = n.line;
+    f_->loops.push_back({});
+    block();
+    f_->scopes.pop_back();
+    land(f_->loops.back().continues);
+    line_ = line;
     emit(Op::kForLoop, a, 0, 0, head);
-    land(breaks_);
-    breaks_ = std::move(breaks), continues_ = std::move(continues);
+    land(done);
+    end_loop();
+  }
+  void end_loop() {
+    land(f_->loops.back().breaks);
+    f_->loops.pop_back();
   }
 
-  Heap& heap_;
-  Code& code_;
-  std::map<const FunctionNode*, uint32_t>& indices_;
-  std::map<Val, size_t> constants_;
-  std::vector<uint32_t> breaks_, continues_;
-  uint32_t next_ = 0, most_ = 0;
-  int line_ = 0;
+  // ---- Conditions
+  Condition condition(int above = 0) {
+    Condition left = test();
+    while (ok() && strength() > above && strength() <= 2) {
+      bool is_or = take().text == "or";
+      if (is_or) {  // jumps when it holds, and goes on when not
+        left.yes.push_back(flip(left.last()));
+        left.no.pop_back();
+      }
+      land(is_or ? left.no : left.yes);
+      Condition right = condition(is_or ? 1 : 2);
+      Jumps &kept = is_or ? left.yes : left.no, &all = is_or ? right.yes : right.no;
+      all.insert(all.begin(), kept.begin(), kept.end());
+      left = right;
+    }
+    return left;
+  }
+  uint32_t flip(uint32_t jump) {
+    Op& op = f_->instrs[jump].op;
+    bool unless = op == Op::kJumpUnless || (op >= Op::kJumpNotLess && op <= Op::kJumpNotEqual) ||
+                  (op >= Op::kJumpNotLessK && op <= Op::kJumpNotEqualK);
+    int by = op <= Op::kJumpUnless ? 1 : kComparisons;
+    op = op + (unless ? -by : by);
+    return jump;
+  }
+  Condition opposite(Condition c) {
+    c.yes.push_back(flip(c.last()));
+    c.no.pop_back();
+    std::swap(c.yes, c.no);
+    return c;
+  }
+  Condition test() {
+    uint32_t keep = f_->next;
+    bool negated = accept("not");
+    if (nested()) {
+      expect("(");
+      Condition c = condition();
+      expect(")");
+      return negated ? opposite(c) : c;
+    }
+    Expr left = unary();
+    if (!negated) return comparison(left, keep);
+    if (strength() <= 2) return opposite(comparison(left, keep));
+    left = emit_open(Op::kNot, put(left));
+    f_->next = keep;
+    return comparison(left, keep);
+  }
+  // Whether a bracket here is around a condition, not around an operand.
+  bool nested() const {
+    int depth = 0;
+    for (size_t i = at_; peek().is("(") && i + 1 < tokens_.size(); ++i) {
+      depth += tokens_[i].is("(") ? 1 : tokens_[i].is(")") ? -1 : 0;
+      const Token& after = tokens_[i + 1];
+      if (depth == 0) return after.is("and") || after.is("or") || after.is(")") || after.is("{");
+    }
+    return false;
+  }
+  Condition comparison(const Expr& first, uint32_t keep) {
+    int b = put(rest(first, keep, 3));
+    uint32_t jump = 0;
+    if (strength() == 3) {
+      const Token& t = take();
+      Op op = Op::kJumpNotLess + (kOperators.at(t.text).op - Op::kLess);
+      Expr right = expression(3);
+      line_ = t.line;
+      size_t k = right.number() ? constant(right.k) : 65536;
+      bool small = k < 65536;
+      int c = small ? static_cast<int>(k & 255) : put(right);
+      jump = small ? emit(op + (Op::kJumpLessK - Op::kJumpLess), b, c, static_cast<int>(k >> 8))
+                   : emit(op, b, c);
+      if (t.text == "!=") flip(jump);
+    } else {
+      jump = emit(Op::kJumpUnless, b);
+    }
+    f_->next = keep;
+    return {{}, {jump}};
+  }
+
+  // ---- Expressions
+  Expr expression(int above = 0) {
+    uint32_t keep = f_->next;
+    Expr left = unary();
+    return rest(left, keep, above);
+  }
+  Expr rest(Expr left, uint32_t keep, int above) {
+    while (ok() && strength() > above) {
+      const Token& t = take();
+      left = kOperators.at(t.text).strength <= 2 ? logic(t, left, keep) : binary(t, left, keep);
+    }
+    return left;
+  }
+  Expr logic(const Token& t, const Expr& left, uint32_t keep) {
+    Operator o = kOperators.at(t.text);
+    int a = put_next(left, keep);
+    Jumps over = {emit(o.op, a)};
+    put(expression(o.strength), a);
+    land(over);
+    f_->next = keep + 1;
+    return in(a);
+  }
+  Expr binary(const Token& t, const Expr& left, uint32_t keep) {
+    auto [strength, op] = kOperators.at(t.text);
+    bool arithmetic = op <= Op::kMod;
+    int b = left.number() ? -1 : put(left);
+    Expr right = expression(strength);
+    line_ = t.line;
+    Expr result;
+    if (arithmetic && right.number()) {
+      if (b < 0) b = put(left);
+      result = emit_open(op + (Op::kAddK - Op::kAdd), b, 0, constant(right.k));
+    } else if (b < 0 && (op == Op::kAdd || op == Op::kMul)) {
+      int c = put(right);
+      result = emit_open(op + (Op::kAddK - Op::kAdd), c, 0, constant(left.k));
+    } else {
+      int c = put(right);
+      if (b < 0) b = put(left);
+      result = emit_open(op, b, c);
+    }
+    f_->next = keep;
+    if (t.text != "!=") return result;
+    result = emit_open(Op::kNot, put(result));
+    f_->next = keep;
+    return result;
+  }
+  Expr unary() {
+    uint32_t keep = f_->next;
+    bool minus = accept("-");
+    if (!minus && !accept("not")) return postfix(primary(), keep);
+    Expr e = unary();
+    if (minus && e.number()) {
+      bool whole = is_int(e.k) && as_int(e.k) != 0;
+      return value(whole ? of_int(-as_int(e.k)) : of_double(-number(e.k)));
+    }
+    e = emit_open(minus ? Op::kNeg : Op::kNot, put(e));
+    f_->next = keep;
+    return e;
+  }
+  Expr postfix(Expr e, uint32_t keep) {
+    while (ok()) {
+      int line = peek().line;
+      if (accept(".")) {
+        code_.caches.push_back(std::make_unique<FieldCache>());
+        code_.caches.back()->name = heap_.intern(name());
+        int b = put(e);
+        line_ = line;
+        e = emit_open(Op::kGetField, b, 0, code_.caches.size() - 1);
+        f_->next = keep;
+      } else if (same_line() && accept("[")) {
+        int b = put(e), c = put(expression());
+        expect("]");
+        line_ = line;
+        e = emit_open(Op::kGetIndex, b, c);
+        f_->next = keep;
+      } else if (same_line() && accept("(")) {
+        int first = put_next(e, keep), count = list(")");
+        if (count > static_cast<int>(kMaxParams)) fail("a call has 6 arguments at most");
+        code_.calls.push_back(std::make_unique<CallCache>());
+        line_ = line;
+        emit(Op::kCall, first, 0, count, code_.calls.size() - 1);
+        f_->next = keep + 1;
+        e = in(first);
+      } else {
+        break;
+      }
+    }
+    return e;
+  }
+  // Puts expressions into registers one after the other. Returns how many.
+  int list(std::string_view end) {
+    int count = 0;
+    for (; ok() && !accept(end); ++count) {
+      element();
+      if (!peek().is(end)) expect(",");
+    }
+    return count;
+  }
+  void element() {
+    uint32_t keep = f_->next;
+    int a = allocate();
+    put(expression(), a);
+    f_->next = keep + 1;
+  }
+  Expr primary() {
+    line_ = peek().line;
+    uint32_t keep = f_->next;
+    auto first = static_cast<int>(keep);
+    if (accept("(")) {
+      Expr e = expression();
+      expect(")");
+      e.local = false;
+      return e;
+    }
+    if (accept("fn")) return function("function");
+    if (accept("nil")) return value(kNilVal);
+    if (accept("true")) return value(kTrueVal);
+    if (accept("false")) return value(kFalseVal);
+    if (accept("[")) {
+      int count = list("]");
+      f_->next = keep;
+      return emit_open(Op::kNewArray, first, count);
+    }
+    if (accept("{")) return record(keep);
+    const Token& t = peek();
+    if (t.kind == Tok::kNumber) return value(number_value(take()));
+    if (t.kind == Tok::kString) return value(of_object(heap_.intern(take().text)));
+    if (t.kind != Tok::kName) fail("'" + t.text + "' begins no expression");
+    if (t.kind != Tok::kName) return value(kNilVal);
+    take();
+    for (size_t i = 0; i < kBuiltins.size() && peek().is("("); ++i) {
+      if (kBuiltins[i].name == t.text && !globals_.contains(t.text)) return builtin(i, t.line);
+    }
+    return resolve(t.text);
+  }
+  // A literal with a point is a double: where it stands, others are likely to be.
+  static Val number_value(const Token& t) {
+    bool whole = t.text.find('.') == std::string::npos && t.number == std::floor(t.number);
+    bool is_int = whole && t.number < 2147483648.0;
+    return is_int ? of_int(static_cast<int32_t>(t.number)) : of_double(t.number);
+  }
+  Expr builtin(size_t index, int line) {
+    const Builtin& b = kBuiltins[index];
+    uint32_t keep = f_->next;
+    auto first = static_cast<int>(keep), id = static_cast<int>(index);
+    expect("(");
+    int count = list(")");
+    line_ = line;
+    if (count == 0) allocate();
+    if (index == kPrint) {
+      for (int k = 0; k < count; ++k) emit(Op::kBuiltin, first + k, id, 1, k + 1 == count);
+      if (count == 0) put(value(kNilVal), first);
+    } else {
+      if (count != static_cast<int>(b.arguments)) {
+        fail(std::string(b.name) + " takes " + std::to_string(b.arguments) + " arguments");
+      }
+      emit(Op::kBuiltin, first, id, count);
+    }
+    f_->next = keep + 1;
+    return in(first);
+  }
+  Expr record(uint32_t keep) {
+    Shape* shape = &heap_.empty_record;
+    int count = 0;
+    for (; ok() && !accept("}"); ++count) {
+      shape = heap_.with_field(shape, heap_.intern(name()));
+      expect(":");
+      element();
+      if (!peek().is("}")) expect(",");
+    }
+    code_.literals.push_back(shape);
+    f_->next = keep;
+    return emit_open(Op::kNewRecord, static_cast<int>(keep), count, code_.literals.size() - 1);
+  }
 };
 
 }  // namespace
 
-std::string compile(const Program& program, Heap& heap, Code& code) {
-  std::map<const FunctionNode*, uint32_t> indices;
-  for (const auto& f : program.functions) {
-    indices[f.get()] = static_cast<uint32_t>(code.protos.size());
-    code.protos.push_back(std::make_unique<Proto>());
-    code.protos.back()->index = indices[f.get()];
-  }
-  // A function is compiled after the one around it, which has given registers to what it captures.
-  for (const auto& f : program.functions) {
-    FunctionCompiler c(heap, code, indices);
-    std::string wrong = c.run(*f, *code.protos[indices[f.get()]]);
-    if (!wrong.empty()) return "line " + std::to_string(f->line) + ": " + wrong;
-  }
-  code.globals = static_cast<uint32_t>(program.globals);
+std::string compile(std::string_view source, Heap& heap, Code& code) {
+  std::vector<Token> tokens;
+  std::string wrong = tokenize(source, tokens);
+  std::set<size_t> captured;
+  Code draft;
+  if (wrong.empty()) wrong = Compiler(tokens, heap, draft, captured).run();
+  if (wrong.empty()) wrong = Compiler(tokens, heap, code, captured).run();
   code.seen = std::make_unique<std::atomic<uint16_t>[]>(code.instrs.size());
   code.params_seen = std::make_unique<std::atomic<uint16_t>[]>(code.protos.size() * kMaxParams);
-  return {};
+  return wrong;
 }
 
 }  // namespace calc

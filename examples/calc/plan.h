@@ -116,6 +116,4 @@ struct Plan {
 // Copies what was seen of a function, and finds its blocks, its loops and what is live where.
 std::unique_ptr<Plan> freeze(const Vm& vm, Proto& proto, uint32_t number, bool speculate);
 
-inline bool is_jump(Op op) { return op >= Op::kJump && op <= Op::kForLoop; }  // d is a place
-
 }  // namespace calc

@@ -2,13 +2,10 @@
 
 #include <cmath>
 
-#include "ast.h"
-
 namespace calc {
 
 std::string Vm::load(std::string_view source) {
-  Program p = parse(source);
-  std::string wrong = p.error.empty() ? compile(p, heap, code) : p.error;
+  std::string wrong = compile(source, heap, code);
   if (!wrong.empty()) return wrong;
   globals.assign(code.globals, kNilVal);
   constexpr size_t kStack = 1 << 20;
