@@ -58,6 +58,7 @@ class Finder {
     });
     for (uint32_t i : order) {
       LoopForest::Loop& l = forest_.loops[i];
+      if (!l.header.valid()) continue;
       l.parent = forest_.innermost[l.header.index()];
       if (l.parent.valid()) l.depth = forest_.loop(l.parent).depth + 1;
       for (Block b : l.blocks) forest_.innermost[b.index()] = LoopId(i);

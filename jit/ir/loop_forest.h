@@ -33,7 +33,8 @@ struct LoopForest {
   bool contains(LoopId l, Block b) const;
 };
 
-// `f` as it was built: LoopIds are those of its headers. Cost: the sum of the loops' sizes.
+// LoopIds are those of the headers of `f` as it was built. What lost its header since is a loop
+// without blocks and without a header. Cost: the sum of the loops' sizes.
 LoopForest find_loop_forest(const Function& f);
 
 // Which loops are timed.
