@@ -126,14 +126,15 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__,
                                  formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--tool", required=True, help="path of the uptier tool")
-    ap.add_argument("what", nargs="*", choices=["warm", "merge", []], default=["warm", "merge"])
+    ap.add_argument("what", nargs="*", choices=["warm", "merge", []], default=[],
+                    help="all by default")
     ap.add_argument("--rounds", type=int, default=9)
     ap.add_argument("--programs", help="of warm, comma separated; all by default")
     ap.add_argument("--files", type=int, default=200)
     ap.add_argument("--methods", type=int, default=500)
     ap.add_argument("--blocks", type=int, default=30)
     a = ap.parse_args()
-    for what in a.what:
+    for what in a.what or ["warm", "merge"]:
         {"warm": warm, "merge": merge}[what](a)
 
 

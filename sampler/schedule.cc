@@ -28,9 +28,19 @@ constexpr int64_t kLongestPart = 1 << 16;
 // A stretch or burst without an end; its parts come and go.
 constexpr uint64_t kLongest = 0x7ffffff0;
 
-// Counts what has gone of the armed part of a stretch or burst, this arrival included.
+// Whether bursts at this rate follow each other without a stretch in between. Such a burst has no
+// end, so it is counted by its length: as bursts of the usual one.
+bool is_endless(Rate rate) { return rate.state() == RateState::kEvery && !rate.decays(); }
+
+// Counts what has gone of the armed part of a stretch or burst, this arrival included. The rate
+// that it was armed at is still in force.
 void close_part(MethodState& s) {
-  store_seen(s.iterations, iterations_so_far(s));
+  uint64_t now = iterations_so_far(s);
+  Rate rate{s.rate};
+  if (s.loop_gap < 0 && is_endless(rate)) {
+    store_seen(s.bursts, s.bursts + (now - s.iterations) / rate.burst());
+  }
+  store_seen(s.iterations, now);
   s.loop_gap = 0;
   s.loop_countdown = 0;
 }
@@ -69,9 +79,9 @@ LoopEvent begin(MethodState& s, const Schedule& schedule, bool can_count, uint64
   e.due = plain_slots == 0;
   e.instrumented = e.due && can_count;
   if (e.instrumented) {
-    store_seen(s.bursts, s.bursts + 1);
+    bool endless = is_endless(rate);
+    if (!endless) store_seen(s.bursts, s.bursts + 1);
     e.widen = s.samples_left != 0 && --s.samples_left == 0;
-    bool endless = rate.state() == RateState::kEvery && !rate.decays();
     arm_loop(s, endless ? kLongest : rate.burst(), true);
     return e;
   }
@@ -197,9 +207,9 @@ CallEvent call_event(MethodState& s, const Schedule& schedule, Rate rate,
 
 void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, uint64_t& random,
                  CallEvent& e) noexcept {
-  put_in_force(s, rate);
   // Loops begin anew with the next arrival.
   close_part(s);
+  put_in_force(s, rate);
   s.loop_left = 0;
   const GapLaw& law = schedule.ladder.law(rate.rung());
   bool sampled = samples(rate, schedule);
@@ -240,8 +250,8 @@ LoopEvent loop_event_instrumented(MethodState& s, const Schedule& schedule, Rate
 
 void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, bool can_count,
                  uint64_t& random, LoopEvent& e) noexcept {
-  if (e.due && e.instrumented)
-    store_seen(s.bursts, s.bursts - 1);  // begun at the old rate a moment ago
+  bool counted = e.due && e.instrumented && !is_endless(Rate{s.rate});
+  if (counted) store_seen(s.bursts, s.bursts - 1);  // begun at the old rate a moment ago
   put_in_force(s, rate);
   close_part(s);  // of which nothing has gone
   LoopEvent anew = begin(s, schedule, can_count, random, false);

@@ -156,7 +156,11 @@ TEST(ReportPage, tool_writes_it_with_the_module_and_another_profile) {
   ASSERT_EQ(r.code, 0) << r.err;
   const json data = element(r.out, "data");
   EXPECT_EQ(data["has_module"], true);
-  EXPECT_GT(data["overlap"]["value"], 0.8);
+  // How like two short runs are depends on when code was ready; the page says what the tool says.
+  const test::RunResult told =
+      test::run_tool("profile overlap " + base + "/1.upf " + base + "/2.upf");
+  ASSERT_EQ(told.out.find("overlap "), 0u) << told.out;
+  EXPECT_NEAR(data["overlap"]["value"], std::stod(told.out.substr(8)), 1e-6);
   EXPECT_GT(data["calls"].size(), 5u);
   const auto& names = data["methods"]["name"];
   const size_t row = static_cast<size_t>(std::ranges::find(names, "move_all") - names.begin());

@@ -53,11 +53,14 @@ class CMethod final : public Host {
       : runtime_(runtime),
         build_(info.host->build),
         drop_(info.host->drop),
+        resume_(info.host_resume),
         user_(info.user),
         signature_(std::move(s)),
         name_(info.name) {}
 
   Status build(MethodId m, FunctionBuilder& b) noexcept override;
+  // MethodInfo::host_resume of a method that C registered with one.
+  static uint64_t resume(const HostFrame* frame) noexcept;
   // Calls the host's `drop`; at most once.
   void drop() noexcept;
 
@@ -72,6 +75,7 @@ class CMethod final : public Host {
   uptier_runtime& runtime_;
   uptier_status (*build_)(void*, uptier_method, uptier_builder*, uptier_error*);
   void (*drop_)(void*);
+  uint64_t (*resume_)(const uptier_host_frame*);
   void* user_;
   Signature signature_;
   std::string name_;

@@ -8,6 +8,17 @@ void CMethod::drop() noexcept {
   drop_ = nullptr;
 }
 
+uint64_t CMethod::resume(const HostFrame* f) noexcept {
+  auto& m = static_cast<CMethod&>(*f->host);
+  uptier_host_frame frame{to_c<uptier_method>(f->method),
+                          f->pc,
+                          static_cast<uptier_guard_reason>(f->reason),
+                          f->slot_count,
+                          f->slots,
+                          m.user_};
+  return m.resume_(&frame);
+}
+
 CMethod* CMethodTable::find(uptier_method id) const {
   MethodId m = from_c<MethodId>(id);
   if (!m.valid() || m.index() / kPage >= pages_.size()) return nullptr;
@@ -86,6 +97,7 @@ uptier_status uptier_runtime_add_method(uptier_runtime* runtime, const uptier_me
   auto method = std::make_unique<CMethod>(*runtime, *info, *s);
   MethodInfo m{{info->module_key, info->function_index}, info->name, std::move(*s)};
   m.host_entry = reinterpret_cast<const void*>(info->host_entry);
+  if (info->host_resume != nullptr) m.host_resume = &CMethod::resume;
   Result<MethodId> id = runtime->runtime->add_method(*method, std::move(m));
   if (!id) return fail(error, id.error());
   runtime->methods.add(*id, std::move(method));

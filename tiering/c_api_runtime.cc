@@ -75,6 +75,42 @@ uptier_status uptier_runtime_invoke(uptier_runtime* runtime, uptier_method metho
   return o.ok() ? UPTIER_OK : trapped(error, *m, o);
 }
 
+uptier_status uptier_runtime_loop_countdown(uptier_runtime* runtime, uptier_method method,
+                                            int32_t** out, uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (out == nullptr) return bad_argument(error, "out is NULL");
+  const CMethod* m = runtime->methods.find(method);
+  if (m == nullptr) return bad_argument(error, "the method is not in service");
+  if (!is_attached(*runtime)) return bad_argument(error, "the thread is not attached");
+  *out = runtime->runtime->loop_countdown(m->id);
+  return UPTIER_OK;
+}
+
+uptier_status uptier_runtime_osr_enter(uptier_runtime* runtime, uptier_method method,
+                                       uptier_loop loop, const uint64_t* args, size_t count,
+                                       const uint64_t* frame, int* entered, uptier_outcome* out,
+                                       uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (entered == nullptr || frame == nullptr) {
+    return bad_argument(error, "entered or frame is NULL");
+  }
+  *entered = 0;
+  const CMethod* m = runtime->methods.find(method);
+  if (m == nullptr) return bad_argument(error, "the method is not in service");
+  if (count != m->signature().params.size()) {
+    return bad_argument(error, "a wrong number of arguments");
+  }
+  if (args == nullptr && count != 0) return bad_argument(error, "the arguments are NULL");
+  if (!is_attached(*runtime)) return bad_argument(error, "the thread is not attached");
+  LoopId id = from_c<LoopId>(loop);
+  if (!id.valid()) return bad_argument(error, "the loop is none");
+  std::optional<Outcome> o = runtime->runtime->osr_enter(m->id, id, std::span(args, count), frame);
+  if (!o) return UPTIER_OK;
+  *entered = 1;
+  if (out != nullptr) *out = to_c_outcome(*o);
+  return o->ok() ? UPTIER_OK : trapped(error, *m, *o);
+}
+
 uptier_status uptier_raise(uptier_trap code, uint64_t detail) noexcept {
   if (code == UPTIER_TRAP_NONE || code >= UPTIER_TRAP_COUNT) return UPTIER_INVALID_ARGUMENT;
   // Without an invoke nobody would take the trap, until an unrelated call does.

@@ -99,7 +99,7 @@ jit::Leave RuntimeImpl::leave_for_host(Method& m, jit::LeaveState& s, const jit:
   }
   // The block is left by no edge that is counted.
   if (from.counts_edges()) frames_dropped(m.id.index(), from.site_at(jit::inside_of(s)), 1);
-  HostFrame f{m.id, frame.pc, row.reason, frame.values, slots};
+  HostFrame f{m.id, frame.pc, row.reason, frame.values, slots, &m.host};
   s.result = m.info.host_resume(&f);
   if (sampler::current_context()->pending_trap != 0) return jit::Leave::kTrap;
   if (row.frames > 1) return leave_for_baseline(s, from, row, 1);

@@ -20,6 +20,8 @@
 
 namespace uptier {
 
+class Host;
+
 // A frame that compiled code gives back to the host's interpreter, because a guard has failed.
 struct HostFrame {
   MethodId method;
@@ -27,6 +29,7 @@ struct HostFrame {
   GuardReason reason = GuardReason::kUser;
   uint32_t slot_count = 0;
   const uint64_t* slots = nullptr;  // bits of what the frame_state names, zero-extended
+  Host* host = nullptr;             // whose method it is
 };
 
 class Host {

@@ -97,6 +97,17 @@ typedef struct uptier_host {
   void (*drop)(void* user);
 } uptier_host;
 
+// A frame that compiled code gives back to the host's interpreter, because a guard has failed.
+typedef struct uptier_host_frame {
+  uptier_method method;
+  uint32_t pc;  // of the frame state
+  uptier_guard_reason reason;
+  uint32_t slot_count;
+  const uint64_t*
+      slots;   // bits of what the frame state names, zero-extended; valid until the return
+  void* user;  // uptier_method_info::user
+} uptier_host_frame;
+
 typedef struct uptier_method_info {
   size_t size;  // sizeof(uptier_method_info)
 
@@ -112,6 +123,9 @@ typedef struct uptier_method_info {
   // Optional: code with exactly `signature` that runs the method in UPTIER_TIER_HOST until the
   // library's own is installed. Must stay callable for the runtime's life.
   uptier_code host_entry;
+  // Optional: runs the rest of a call that a failing guard has left, and returns the bits of its
+  // result. It may uptier_raise. Without it such a call ends with UPTIER_TRAP_GUARD_FAILED.
+  uint64_t (*host_resume)(const uptier_host_frame* frame);
 } uptier_method_info;
 
 // Registers a method; nothing is compiled yet. `drop` is not called when this fails. Cost: about a
@@ -154,6 +168,21 @@ typedef struct uptier_outcome {
 uptier_status uptier_runtime_invoke(uptier_runtime* runtime, uptier_method method,
                                     const uint64_t* args, size_t count, uptier_outcome* out,
                                     uptier_error* error) UPTIER_NOEXCEPT;
+
+// For loops of a host's interpreter, on an attached thread. Sets `*out` to the thread's countdown
+// of the method's loops: the interpreter decrements it at every back edge, and when it is 0 or
+// below calls osr_enter. The word stays where it is until the thread detaches. Errors:
+// UPTIER_INVALID_ARGUMENT also when the thread is not attached.
+uptier_status uptier_runtime_loop_countdown(uptier_runtime* runtime, uptier_method method,
+                                            int32_t** out, uptier_error* error) UPTIER_NOEXCEPT;
+// Counts the iterations, and if there is code that can be entered at the header of `loop` from the
+// interpreter's frame, runs the rest of the call there: `*entered` is 1, and the rest is as for
+// invoke. Otherwise `*entered` is 0 and the interpreter goes on. `args` are the call's arguments,
+// `frame` the host's slots: word k is the value of slot k of uptier_build_loop_header.
+uptier_status uptier_runtime_osr_enter(uptier_runtime* runtime, uptier_method method,
+                                       uptier_loop loop, const uint64_t* args, size_t count,
+                                       const uint64_t* frame, int* entered, uptier_outcome* out,
+                                       uptier_error* error) UPTIER_NOEXCEPT;
 
 // Raises a trap from a host function that compiled code called with UPTIER_CALL_MAY_TRAP: the
 // calling code ends with it as soon as the host function returns, and the innermost invoke returns

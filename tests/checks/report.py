@@ -330,7 +330,9 @@ def check_large(tool, work, browser):
         for view in ("timeline", "flame", "overlap", "overhead"):
             page.evaluate(f"document.getElementById('tabs-{view}').click()")
             page.settle()
-        page.evaluate("document.getElementById('tabs-timeline').click(), document.getElementById('changed').click()")
+        page.evaluate("document.getElementById('tabs-timeline').click()")
+        # It is off from the start where no method changed its tier.
+        page.evaluate("document.getElementById('changed').checked && document.getElementById('changed').click()")
         check("few tracks are in the document", 5 < page.count("#tracks .row") < 100)
 
 
