@@ -1,6 +1,7 @@
 // Exits of optimized code into baseline code: wherever it is left, the answer is the interpreter's.
 #include "jit/code/leave.h"
 #include "jit/ir/deopt_points.h"
+#include "tests/compare.h"
 #include "tests/golden.h"
 #include "tests/inline_harness.h"
 #include "tests/opt_harness.h"
@@ -173,25 +174,16 @@ std::string compare(uint64_t seed, const RandomOptions& options, const LeavingMo
     const Signature& s = module.functions[f].signature();
     for (int round = 0; round < 2; ++round) {
       std::vector<uint64_t> args = random_arguments(s, scratch, random);
-      scratch.fill();
-      corpus_notes = 0;
-      Answer want = interpret(oracle, MethodId(f), args);
-      std::string bytes = scratch.bytes();
-      uint64_t notes = corpus_notes;
+      Expected want = expected_of(oracle, MethodId(f), args, scratch);
       for (const Force& force : forces(seed + static_cast<uint64_t>(round))) {
         code.force = force.forces;
         code.asks = 0;
-        scratch.fill();
-        corpus_notes = 0;
-        auto got = machine.run(code.entry(MethodId(f)), s, args);
+        std::string what = difference(
+            want, s.result, scratch, [&] { return machine.run(code.entry(MethodId(f)), s, args); });
         tally.asks += code.asks;
-        bool same = got.trap == want.trap && notes == corpus_notes && bytes == scratch.bytes() &&
-                    (want.trap != TrapCode::kNone || same_value(s.result, got.bits, want.bits));
-        if (!same) {
+        if (!what.empty()) {
           return "seed " + std::to_string(seed) + " f" + std::to_string(f) + " round " +
-                 std::to_string(round) + " " + force.name + ": " +
-                 answer_text(s.result, {got.bits, got.trap}) + ", not " +
-                 answer_text(s.result, want);
+                 std::to_string(round) + " " + force.name + ": " + what;
         }
       }
     }

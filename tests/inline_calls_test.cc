@@ -5,6 +5,7 @@
 
 #include "jit/opt/optimize.h"
 #include "jit/opt/passes.h"
+#include "tests/compare.h"
 #include "tests/golden.h"
 #include "tests/inline_harness.h"
 
@@ -239,20 +240,11 @@ Compared compare_code(uint64_t seed, const RandomOptions& options, Copy copy = C
     const Signature& s = module.functions[f].signature();
     for (int round = 0; round < 3; ++round) {
       std::vector<uint64_t> args = random_arguments(s, scratch, random);
-      scratch.fill();
-      corpus_notes = 0;
-      Answer want = interpret(oracle, MethodId(f), args);
-      std::string bytes = scratch.bytes();
-      uint64_t notes = corpus_notes;
-      scratch.fill();
-      corpus_notes = 0;
-      auto got = machine.run(code.entry(MethodId(f)), s, args);
-      bool same = got.trap == want.trap && notes == corpus_notes && bytes == scratch.bytes() &&
-                  (want.trap != TrapCode::kNone || same_value(s.result, got.bits, want.bits));
-      if (!same) {
-        c.difference = "seed " + std::to_string(seed) + " f" + std::to_string(f) + ": " +
-                       answer_text(s.result, {got.bits, got.trap}) + ", not " +
-                       answer_text(s.result, want);
+      Expected want = expected_of(oracle, MethodId(f), args, scratch);
+      std::string what = difference(want, s.result, scratch,
+                                    [&] { return machine.run(code.entry(MethodId(f)), s, args); });
+      if (!what.empty()) {
+        c.difference = "seed " + std::to_string(seed) + " f" + std::to_string(f) + ": " + what;
       }
     }
   }

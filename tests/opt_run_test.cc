@@ -1,4 +1,5 @@
 // The optimizing compiler against the corpus and against the interpreter on random programs.
+#include "tests/compare.h"
 #include "tests/opt_harness.h"
 
 namespace uptier::test {
@@ -36,20 +37,12 @@ std::string compare_module(const jit::Module& module, uint64_t seed,
     const Signature& s = module.functions[f].signature();
     for (int round = 0; round < 3; ++round) {
       std::vector<uint64_t> args = random_arguments(s, scratch, random);
-      scratch.fill();
-      corpus_notes = 0;
-      Answer want = interpret(oracle, MethodId(f), args);
-      std::string bytes = scratch.bytes();
-      uint64_t notes = corpus_notes;
-      scratch.fill();
-      corpus_notes = 0;
-      auto got = machine.run(code.entry(MethodId(f)), s, args);
-      bool same = got.trap == want.trap && notes == corpus_notes && bytes == scratch.bytes() &&
-                  (want.trap != TrapCode::kNone || same_value(s.result, got.bits, want.bits));
-      if (!same) {
+      Expected want = expected_of(oracle, MethodId(f), args, scratch);
+      std::string what = difference(want, s.result, scratch,
+                                    [&] { return machine.run(code.entry(MethodId(f)), s, args); });
+      if (!what.empty()) {
         return "seed " + std::to_string(seed) + " f" + std::to_string(f) + " round " +
-               std::to_string(round) + ": " + answer_text(s.result, {got.bits, got.trap}) +
-               ", not " + answer_text(s.result, want);
+               std::to_string(round) + ": " + what;
       }
     }
   }
