@@ -1,6 +1,7 @@
 // What happened when, for the profile file (profile/timeline.h).
 #include "profile/timeline.h"
 
+#include "tiering/losses.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -38,20 +39,9 @@ void add_loops(const Method& m, uint32_t method, Timeline& t) {
 }
 
 void add_losses(const LossReport& l, Timeline& t) {
-  const std::pair<const char*, uint64_t> figures[] = {
-      {"samples_without_copy", l.samples_without_copy},
-      {"slabs_refused", l.slabs_refused},
-      {"flushes_delayed", l.flushes_delayed},
-      {"requests_dropped", l.requests_dropped},
-      {"compiles_failed", l.compiles_failed},
-      {"code_refused", l.code_refused},
-      {"evictions", l.evictions},
-      {"sink_errors", l.sink_errors},
-      {"log_records", l.log_records},
-      {"loops_full", l.loops_full},
-      {"loops_stale", l.loops_stale},
-      {"loops_spoiled", l.loops_spoiled}};
-  for (const auto& [name, value] : figures) t.figures.push_back({name, static_cast<double>(value)});
+  each_loss(l, [&](const char* name, uint64_t value) {
+    t.figures.push_back({name, static_cast<double>(value)});
+  });
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "tiering/losses.h"
+
 namespace uptier::tools {
 namespace {
 
@@ -128,18 +130,9 @@ ordered_json to_json(const DecisionRecord& d) {
 }
 
 ordered_json to_json(const LossReport& l) {
-  return {{"samples_without_copy", l.samples_without_copy},
-          {"slabs_refused", l.slabs_refused},
-          {"flushes_delayed", l.flushes_delayed},
-          {"requests_dropped", l.requests_dropped},
-          {"compiles_failed", l.compiles_failed},
-          {"code_refused", l.code_refused},
-          {"evictions", l.evictions},
-          {"sink_errors", l.sink_errors},
-          {"log_records", l.log_records},
-          {"loops_full", l.loops_full},
-          {"loops_stale", l.loops_stale},
-          {"loops_spoiled", l.loops_spoiled}};
+  ordered_json j;
+  tiering::each_loss(l, [&](const char* name, uint64_t value) { j[name] = value; });
+  return j;
 }
 
 ordered_json to_json(const StressReport& s) {

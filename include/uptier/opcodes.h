@@ -109,8 +109,9 @@ enum MemFlags : uint8_t {
 };
 
 // Alias classes, in the upper half of the flags of loads and stores. Accesses of different classes
-// never touch the same byte while the function runs; those of class 0 may meet any. Combined with
-// MemFlags by |.
+// never touch the same byte while the function runs; those of class 0 may meet any, and another
+// thread: they are read anew in every round of a loop, those of other classes perhaps only once. So
+// a word by which a host stops a loop is of class 0. Combined with MemFlags by |.
 inline constexpr unsigned kAliasClasses = 16;
 constexpr uint8_t alias_class(unsigned n) { return static_cast<uint8_t>(n << 4); }
 constexpr unsigned alias_class_of(uint8_t flags) { return flags >> 4; }

@@ -1,0 +1,24 @@
+// each_loss: the figures of a LossReport by name, for whoever writes them all.
+#pragma once
+
+#include "uptier/report.h"
+
+namespace uptier::tiering {
+
+template <typename F>
+void each_loss(const LossReport& l, F f) {
+  f("samples_without_copy", l.samples_without_copy);
+  f("slabs_refused", l.slabs_refused);
+  f("flushes_delayed", l.flushes_delayed);
+  f("requests_dropped", l.requests_dropped);
+  f("compiles_failed", l.compiles_failed);
+  f("code_refused", l.code_refused);
+  f("evictions", l.evictions);
+  f("sink_errors", l.sink_errors);
+  f("log_records", l.log_records);
+  f("loops_full", l.loops_full);
+  f("loops_stale", l.loops_stale);
+  f("loops_spoiled", l.loops_spoiled);
+}
+
+}  // namespace uptier::tiering
