@@ -312,6 +312,18 @@ TEST_F(UpfTool, show_diff_top_and_check_speak) {
     EXPECT_NE(r.out.find(part), std::string::npos) << part << r.out;
   }
   EXPECT_NE(tool("show --log a.upf").out.find(": "), std::string::npos);
+  const nlohmann::json timeline =
+      nlohmann::json::parse(tool("show --timeline --json a.upf").out, nullptr, false);
+  ASSERT_TRUE(timeline.is_object());
+  uint64_t before = 0, optimized = 0;
+  for (const auto& v : timeline["versions"]) {
+    EXPECT_LE(before, v["from_ns"]);
+    EXPECT_LE(v["from_ns"], timeline["length_ns"]);
+    before = v["from_ns"];
+    optimized += v["tier"] == "optimized" ? 1 : 0;
+  }
+  EXPECT_GT(optimized, 0u);
+  EXPECT_NE(tool("show --timeline a.upf").out.find("optimized"), std::string::npos);
   EXPECT_NE(tool("show --method move_all b.upf").out.find("block 1 "), std::string::npos);
   EXPECT_EQ(tool("top -n 2 a.upf -o top.upf").code, 0);
   EXPECT_EQ(read("top.upf").profile.methods.size(), 2u);

@@ -159,6 +159,7 @@ struct Commands {
     show->add_flag("--log", s.log, "the decisions of the run that wrote it last");
     show->add_flag("--calls", s.calls, "the calls between methods, the most frequent first");
     show->add_flag("--order", s.order, "the methods in the order of their first calls");
+    show->add_flag("--timeline", s.timeline, "which code came into service when, in the last run");
     show->add_option("--method", s.method, "every site of the methods of this name");
     show->add_option("--top", s.top, "methods listed")->capture_default_str();
     show->callback([this] { code = profile_show(show_command); });

@@ -172,6 +172,7 @@ int profile_show(const ProfileShowCommand& c) {
   if (c.log) return show_log(c.file);
   if (c.calls) return profile_show_calls(c.file, c.top);
   if (c.order) return profile_show_order(c.file, c.top);
+  if (c.timeline) return profile_show_timeline(c.file, c.json);
   ProfileFile file;
   if (int code = open_profile(c.file, file); code != kOk) return code;
   if (!c.method.empty()) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "profile/timeline.h"
 #include "uptier/profile_file.h"
 
 namespace uptier::tools {
@@ -19,10 +20,11 @@ int open_profile(const std::string& path, ProfileFile& file);
 struct ProfileShowCommand {
   std::string file;
   bool json = false;
-  bool log = false;    // the decisions of its runs instead
-  bool calls = false;  // who calls whom instead
-  bool order = false;  // who was called first instead
-  std::string method;  // every site of the methods of this name
+  bool log = false;       // the decisions of its runs instead
+  bool calls = false;     // who calls whom instead
+  bool order = false;     // who was called first instead
+  bool timeline = false;  // which code came into service when instead
+  std::string method;     // every site of the methods of this name
   uint64_t top = 10;
 };
 int profile_show(const ProfileShowCommand& c);
@@ -59,6 +61,11 @@ int profile_check(const std::vector<std::string>& files);
 // profile_calls.cc.
 int profile_show_calls(const std::string& file, uint64_t top);
 int profile_show_order(const std::string& file, uint64_t top);
+// Prints which code came into service when, in the run that was last; profile_timeline.cc.
+int profile_show_timeline(const std::string& file, bool json);
+// Returns the timeline of that run (of equal ones the one that stands last), or an empty one.
+// `warnings` receives what is wrong with the file's records of it.
+profile::Timeline last_timeline(const std::string& file, std::vector<std::string>& warnings);
 // Says what a profile knows of a module that was edited since: methods kept, matched by their
 // calls, dropped. `out` (may be empty) receives the profile of that module; profile_match.cc.
 int profile_match(const std::string& file, const std::string& module, const std::string& out);

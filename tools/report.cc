@@ -3,8 +3,6 @@
 #include <filesystem>
 
 #include "profile/upf_file.h"
-#include "profile/upf_read.h"
-#include "tiering/mapped_file.h"
 #include "tools/commands.h"
 #include "tools/profile_commands.h"
 #include "tools/report_page.h"
@@ -19,25 +17,6 @@ int fail(int code, const std::string& what) {
 
 int exit_code(const Error& e) { return e.code == ErrorCode::kCorruptInput ? kCorrupt : kFailed; }
 
-// The timeline of the run that was last; of equal ones the one that stands last.
-profile::Timeline timeline_of(const std::string& path, ProfileFile& file) {
-  profile::Timeline latest;
-  Result<tiering::MappedFile> mapped = tiering::MappedFile::open(path);
-  if (!mapped || !looks_like_profile(mapped->bytes())) return latest;
-  profile::UpfReader reader(mapped->bytes());
-  const size_t before = reader.warnings().size();
-  uint64_t time = 0;
-  for (const auto& segment : reader.segments()) {
-    if (segment.timeline.empty() || segment.info.time < time) continue;
-    latest = reader.timeline(segment);
-    time = segment.info.time;
-  }
-  for (size_t i = before; i < reader.warnings().size(); ++i) {
-    file.warnings.push_back(reader.warnings()[i]);
-  }
-  return latest;
-}
-
 std::string name_of(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
@@ -50,7 +29,7 @@ int report(const ReportCommand& c) {
   ReportSource source;
   source.name = name_of(c.file);
   source.file = std::move(*file);
-  source.timeline = timeline_of(c.file, source.file);
+  source.timeline = last_timeline(c.file, source.file.warnings);
   if (!c.against.empty()) {
     Result<ProfileFile> other = load_profile(c.against);
     if (!other) return fail(exit_code(other.error()), other.error().message);
