@@ -4,13 +4,15 @@
 Bad news would be: programs that run longer with a profile than without, or a merge that takes longer
 than llvm-profdata's of the same counts.
 
-warm   every example program at its small size, without a profile and with the one that an earlier run
-       has left, in turn; wall and processor time of the whole process, the write at the end included.
-       `read` is a profile that cannot be written, so that the disk's part can be told.
+warm   every example program at its small size, without a profile, with the one that earlier runs have
+       left (the write at the end included), and in node, in turn; wall and processor time of the
+       whole process. `hot after` is when the methods that make up 90 % of the profile were in
+       service optimized, in ms since the runtime was made, and which share of the run that was; `-`
+       where one of them never was. An OSR version counts.
 merge  FILES profiles of METHODS * BLOCKS sites into one, in turn with llvm-profdata (if it is there);
        time, and the most memory either took.
 """
-import argparse, math, os, random, resource, shutil, statistics, subprocess, sys, tempfile, time
+import argparse, json, math, os, random, resource, shutil, statistics, subprocess, sys, tempfile, time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAMS = os.path.join(ROOT, "examples", "programs")
@@ -38,37 +40,87 @@ def geomean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
+def hottest(tool, file):
+    """Returns the names of the methods that have 90 % of a profile's executions."""
+    table = subprocess.run([tool, "profile", "show", "--top", "1000", file], check=True,
+                           stdout=subprocess.PIPE, text=True).stdout
+    rows = table[table.index("\nmethod "):].splitlines()[2:]
+    names, share = [], 0
+    for row in rows:
+        if share >= 90:
+            break
+        names.append(row[:32].strip())
+        share += float(row[32:].split()[0].rstrip("%"))
+    return names
+
+
+def hot_after(tool, file, hot):
+    """Returns (ms, share of the run) at which all of `hot` ran optimized in the file's last run."""
+    timeline = json.loads(subprocess.run([tool, "profile", "show", "--timeline", "--json", file],
+                                         check=True, stdout=subprocess.PIPE).stdout)
+    first = {}
+    for v in timeline["versions"]:
+        if v["tier"] == "optimized" and v["copy"] == "plain":
+            first.setdefault(v["method"][:32], v["from_ns"])
+    if not all(name in first for name in hot):
+        return None
+    ns = max(first[name] for name in hot)
+    return ns / 1e6, ns / timeline["length_ns"]
+
+
 def warm(a):
     with open(os.path.join(PROGRAMS, "programs.txt")) as f:
         names = [line.split()[0] for line in f if line.strip() and not line.startswith("#")]
     if a.programs:
         names = a.programs.split(",")
-    ratios = {"wall": [], "cpu": []}
-    print(f"{'program':12} {'cold ms':>9} {'warm ms':>9} {'wall':>7} {'cold cpu':>9} {'warm cpu':>9} "
-          f"{'cpu':>7}   spread of cpu")
+    node = shutil.which("node")
+    if node is None:
+        print("node is not installed: nothing to compare with", file=sys.stderr)
+    ratios = {"wall": [], "cpu": [], "node": []}
+    print(f"{'program':10} {'cold ms':>8} {'warm ms':>8} {'ratio':>6} {'of cpu':>7} {'quartiles':>11} "
+          f"{'warm/node':>9}   hot after: cold, warm")
     with tempfile.TemporaryDirectory() as work:
         for name in names:
             wasm = os.path.join(PROGRAMS, "wasm", name + ".wasm")
             with open(os.path.join(PROGRAMS, "expected", name + ".txt"), "rb") as f:
                 expected = f.read()
-            saved = os.path.join(work, name + ".upf")
+            saved, fresh = os.path.join(work, name + ".upf"), os.path.join(work, "fresh.upf")
+            runs = {"cold": [], "warm": [], "node": []}
+            hot = {"cold": [], "warm": []}
             for _ in range(2):
                 run([a.tool, "run", "--profile", saved, wasm], expected)
-            cold, with_profile = [], []
+            methods = hottest(a.tool, saved)
             for _ in range(a.rounds):
-                cold.append(run([a.tool, "run", wasm], expected))
-                with_profile.append(run([a.tool, "run", "--profile", saved, wasm], expected))
-            per_round = sorted(w[1] / c[1] for c, w in zip(cold, with_profile))
-            wall = median([w[0] / c[0] for c, w in zip(cold, with_profile)])
-            cpu = median(per_round)
-            ratios["wall"].append(wall)
-            ratios["cpu"].append(cpu)
-            ms = lambda runs, i: 1e3 * median([r[i] for r in runs])
-            print(f"{name:12} {ms(cold, 0):9.1f} {ms(with_profile, 0):9.1f} {wall:7.3f} "
-                  f"{ms(cold, 1):9.1f} {ms(with_profile, 1):9.1f} {cpu:7.3f}   "
-                  f"{per_round[len(per_round) // 4]:.3f}..{per_round[3 * len(per_round) // 4]:.3f}")
+                runs["cold"].append(run([a.tool, "run", wasm], expected))
+                runs["warm"].append(run([a.tool, "run", "--profile", saved, wasm], expected))
+                hot["warm"].append(hot_after(a.tool, saved, methods))
+                if node:
+                    script = os.path.join(PROGRAMS, "node_wasi.mjs")
+                    runs["node"].append(run([node, "--no-warnings", script, wasm], expected))
+                if os.path.exists(fresh):
+                    os.remove(fresh)
+                run([a.tool, "run", "--profile", fresh, wasm], expected)
+                hot["cold"].append(hot_after(a.tool, fresh, methods))
+            over = lambda x, y, i: [p[i] / q[i] for p, q in zip(runs[x], runs[y])]
+            cpu = sorted(over("warm", "cold", 1))
+            ratios["wall"].append(median(over("warm", "cold", 0)))
+            ratios["cpu"].append(median(cpu))
+            if node:
+                ratios["node"].append(median(over("warm", "node", 0)))
+
+            def when(of):
+                if None in hot[of]:
+                    return "-"
+                ms, share = (median([h[i] for h in hot[of]]) for i in (0, 1))
+                return f"{ms:.1f} ms ({100 * share:.0f} %)"
+            ms = lambda x: 1e3 * median([r[0] for r in runs[x]])
+            beside = f"{ratios['node'][-1]:.3f}" if node else "-"
+            print(f"{name:10} {ms('cold'):8.1f} {ms('warm'):8.1f} {ratios['wall'][-1]:6.3f} "
+                  f"{ratios['cpu'][-1]:7.3f} {cpu[len(cpu) // 4]:.3f}-{cpu[3 * len(cpu) // 4]:.3f} "
+                  f"{beside:>9}   {when('cold')}, {when('warm')}")
     print(f"geometric mean of warm over cold: wall {geomean(ratios['wall']):.3f}, "
-          f"cpu {geomean(ratios['cpu']):.3f}")
+          f"cpu {geomean(ratios['cpu']):.3f}" +
+          (f"; over node: wall {geomean(ratios['node']):.3f}" if node else ""))
 
 
 def write_inputs(work, a, llvm):

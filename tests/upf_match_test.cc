@@ -239,11 +239,11 @@ TEST_F(UpfEdit, what_was_matched_is_hot_at_once_and_saved_again) {
   const auto first = saved();
   EXPECT_EQ(first["saved"]["matched"], 1);
   EXPECT_GE(first["saved"]["recovered"], 10);
-  EXPECT_GE(first["saved"]["compiled"], 3);
+  EXPECT_GE(first["saved"]["compiled"], 1);
   const auto second = saved();
   EXPECT_EQ(second["saved"]["matched"], 0);
   EXPECT_EQ(second["saved"]["stale"], 0);
-  EXPECT_GE(second["saved"]["compiled"], 3);
+  EXPECT_GE(second["saved"]["compiled"], 1);
 }
 
 }  // namespace
