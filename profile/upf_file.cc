@@ -6,21 +6,16 @@
 #include <cerrno>
 
 #include "profile/new_file.h"
+#include "profile/write_all.h"
 
 namespace uptier::profile {
 namespace {
 
 constexpr uint64_t kMaxCounter = 1 << 20;
 
-// Returns 0 or an errno.
-int write_all(int fd, ByteSpan bytes) {
-  while (!bytes.empty()) {
-    const ssize_t taken = ::write(fd, bytes.data(), bytes.size());
-    if (taken < 0 && errno == EINTR) continue;
-    if (taken < 0) return errno;
-    if (taken == 0) return EIO;
-    bytes = bytes.subspan(static_cast<size_t>(taken));
-  }
+// Writes, and waits for the disk. Returns 0 or an errno.
+int write_synced(int fd, ByteSpan bytes) {
+  if (int error = write_all(fd, bytes); error != 0) return error;
   int synced;
   do { synced = ::fsync(fd); } while (synced != 0 && errno == EINTR);
   return synced != 0 ? errno : 0;
@@ -87,7 +82,7 @@ std::string expand_name(std::string_view pattern, const NameParts& parts,
 Status replace_file(const std::string& path, ByteSpan bytes) {
   Result<NewFile> file = NewFile::create(path);
   if (!file.ok()) return file.error();
-  int error = write_all(file->fd(), bytes);
+  int error = write_synced(file->fd(), bytes);
   if (const int closed = file->close(); error == 0) error = closed;
   if (error != 0) return io_error(path, "cannot write the file", error);
   error = file->replace();

@@ -14,7 +14,7 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   version->installed_ns = now_ns();
   Version* v = version.get();
   m.versions.push_back(std::move(version));
-  name_for_perf(m, *v);
+  tell_native_tools(m, *v);
   // Release pairs with the acquire in enterable_version().
   if (v->enterable) return m.enterable.store(v, std::memory_order_release);
   if (v->osr_loop.valid()) {
@@ -61,14 +61,14 @@ void RuntimeImpl::retire_optimized_before(Method& m, const Version& v) {
   }
 }
 
-void RuntimeImpl::name_for_perf(const Method& m, const Version& v) {
-  if (perf_map_ == nullptr || v.code == nullptr) return;
+void RuntimeImpl::tell_native_tools(const Method& m, const Version& v) {
+  if (v.code == nullptr) return;
   std::string name = m.info.name + " [" + tier_name(v.tier);
   bool tells_copy = v.tier == Tier::kBaseline || v.copy == Copy::kInstrumented;
   if (tells_copy) name += std::string(" ") + copy_name(v.copy);
   if (v.enterable) name += " enterable";
   if (v.osr_loop.valid()) name += " osr " + std::to_string(v.osr_loop.index());
-  perf_map_->add(v.code->base(), v.code_bytes, name + "]");
+  native_tools_.add(*v.code, name + "]", v.osr_loop.valid());
 }
 
 // Points the cell, and the quick path of samples, at the best that is in service.

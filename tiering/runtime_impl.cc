@@ -105,6 +105,22 @@ Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, Tra
   return std::unique_ptr<Runtime>(std::move(r));
 }
 
+Status RuntimeImpl::open_native_tools() {
+  if (options_.perf_map) {
+    auto map = jit::PerfMap::create();
+    if (!map) return map.error();
+    native_tools_.perf_map = std::move(*map);
+  }
+  if (options_.jit_dump) {
+    auto dump = jit::JitDump::create();
+    if (!dump) return dump.error();
+    native_tools_.jit_dump = std::move(*dump);
+  }
+  if (options_.gdb) native_tools_.gdb_names = std::make_unique<jit::GdbNames>();
+  native_tools_.add(routines_.invoke_code());
+  return {};
+}
+
 Status RuntimeImpl::start() {
   if (options_.loops) cycles_per_ns_ = 1 / sampler::CycleClock::calibrate().ns_per_cycle;
   uint32_t capacity = static_cast<uint32_t>(options_.max_methods);
@@ -131,11 +147,7 @@ Status RuntimeImpl::start() {
   if (!faults) return faults.error();
   faults_.emplace(std::move(*faults));
   stubs_ = std::move(*stubs);
-  if (options_.perf_map) {
-    auto map = jit::PerfMap::create();
-    if (!map) return map.error();
-    perf_map_ = std::move(*map);
-  }
+  if (Status s = open_native_tools(); !s) return s;
   helpers_.loop_slow_plain = reinterpret_cast<const void*>(uptier_loop_plain);
   helpers_.loop_slow_instrumented = reinterpret_cast<const void*>(uptier_loop_instrumented);
   helpers_.trap_exit = routines_.trap_exit();

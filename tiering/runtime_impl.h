@@ -22,7 +22,7 @@
 #include "jit/code/code_space.h"
 #include "jit/code/faults.h"
 #include "jit/code/leave.h"
-#include "jit/code/perf_map.h"
+#include "jit/code/native_tools.h"
 #include "jit/code/routines.h"
 #include "jit/code/stubs.h"
 #include "jit/compile.h"
@@ -160,7 +160,8 @@ class RuntimeImpl final : public Runtime {
 
   // install.cc; the caller holds state_mutex_.
   void install(Method& m, std::unique_ptr<Version> v);
-  void name_for_perf(const Method& m, const Version& v);
+  Status open_native_tools();
+  void tell_native_tools(const Method& m, const Version& v);
   void link_locked(Method& m);
   void retire_optimized_before(Method& m, const Version& v);
   void retire_baseline(Method& m);
@@ -300,7 +301,7 @@ class RuntimeImpl final : public Runtime {
   jit::CodeRegistration registration_;  // how fault handlers find the space; ends before it
   std::unique_ptr<jit::StubTable> stubs_;
   std::unique_ptr<sampler::FastSampling> fast_;
-  std::unique_ptr<jit::PerfMap> perf_map_;  // guarded by state_mutex_; null unless asked for
+  jit::NativeTools native_tools_;  // guarded by state_mutex_
   jit::Routines routines_;
   jit::Helpers helpers_;
 

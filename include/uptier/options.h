@@ -133,7 +133,11 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
   X(real,       profile_decay,     0.5,       0.0, 1.0, "factor",                                  \
     "what a saved profile still counts for when another run is added; 1 forgets nothing")          \
   X(flag,       perf_map,          false,     0, 1, "flag",                                        \
-    "names code in /tmp/perf-PID.map for perf (file is created exclusively, mode 0600)")
+    "names code in /tmp/perf-PID.map for perf (file is created exclusively, mode 0600)")           \
+  X(flag,       jit_dump,          false,     0, 1, "flag",                                        \
+    "writes code to /tmp/jit-PID.dump for `perf inject --jit` (created exclusively, mode 0600)")   \
+  X(flag,       gdb,               false,     0, 1, "flag",                                        \
+    "tells gdb and lldb what code is called; a debugger stops for a moment at each compilation")
 // clang-format on
 
 struct Options {

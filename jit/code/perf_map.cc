@@ -4,8 +4,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <span>
+
+#include "profile/write_all.h"
 
 namespace uptier::jit {
 
@@ -18,23 +22,14 @@ Result<std::unique_ptr<PerfMap>> PerfMap::create() {
 
 PerfMap::~PerfMap() { close(fd_); }
 
-void PerfMap::add(const void* base, size_t size, std::string_view name) {
+void PerfMap::add(const NamedCode& code) {
   char head[64];
-  int n = std::snprintf(head, sizeof head, "%llx %zx ",
-                        static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(base)), size);
+  int n = std::snprintf(head, sizeof head, "%" PRIxPTR " %" PRIx32 " ",
+                        reinterpret_cast<uintptr_t>(code.base), code.size);
   std::string line(head, static_cast<size_t>(n));
-  for (char c : name) line += c == '\n' ? ' ' : c;
+  for (char c : code.name) line += c == '\n' ? ' ' : c;
   line += '\n';
-  std::string_view rest = line;
-  while (!rest.empty()) {
-    ssize_t written = write(fd_, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      ++errors_;
-      return;
-    }
-    rest.remove_prefix(static_cast<size_t>(written));
-  }
+  if (profile::write_all(fd_, std::as_bytes(std::span(line))) != 0) ++errors_;
 }
 
 }  // namespace uptier::jit

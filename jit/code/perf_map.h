@@ -8,9 +8,8 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <string_view>
 
+#include "jit/code/named_code.h"
 #include "uptier/result.h"
 
 namespace uptier::jit {
@@ -24,7 +23,7 @@ class PerfMap {
   PerfMap& operator=(const PerfMap&) = delete;
 
   // Adds a line at once, so that a crash loses nothing. A failed write is counted, nothing more.
-  void add(const void* base, size_t size, std::string_view name);
+  void add(const NamedCode& code);
   uint64_t errors() const { return errors_; }
 
  private:

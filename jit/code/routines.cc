@@ -292,6 +292,16 @@ void emit_trial(CodeBuffer& b, TrialSlow slow, void* runtime) {
 
 }  // namespace
 
+NamedCode Routines::invoke_code() const {
+  NamedCode code;
+  code.base = span_.data() + invoke_;
+  code.size = trap_exit_at_entry_ - invoke_;
+  for (const Gp& r : kSavedRegisters) code.saved.push_back(static_cast<uint8_t>(r.id()));
+  code.saved_at = -8;
+  code.name = "uptier invoke";
+  return code;
+}
+
 Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtime, EntryFast fast,
                                   const void* data, const TrapWalk& walk, const Leaving& leaving,
                                   TrialSlow trial) {

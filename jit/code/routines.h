@@ -17,6 +17,7 @@
 
 #include "jit/code/code_space.h"
 #include "jit/code/leave.h"
+#include "jit/code/named_code.h"
 #include "jit/code/probe_routines.h"
 #include "jit/code/trap_walk.h"
 #include "sampler/context.h"
@@ -70,6 +71,8 @@ class Routines {
                                  TrialSlow trial = nullptr);
 
   InvokeRoutine invoke() const { return reinterpret_cast<InvokeRoutine>(span_.data() + invoke_); }
+  // What native tools are told of it: backtraces pass through.
+  NamedCode invoke_code() const;
   // Resumed at by the fault handler, with the context's trap_pc set; or jumped to by compiled code
   // right after a call that left a pending trap, with trap_pc 0.
   const void* trap_exit() const { return at(trap_exit_); }

@@ -1,0 +1,19 @@
+// gdb_image: an object file in memory that says what lies where in the code space, for gdb.
+//
+// A symbol for each body, and call frame information, so that backtraces pass through compiled code
+// and `up` finds the registers it has saved: in a body, rbp is the frame but for the two
+// instructions of the prologue that make it, and the last two of the epilogue, which are left out.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "jit/code/named_code.h"
+
+namespace uptier::jit {
+
+// Returns an ELF file (x86-64, relocatable) without code: one section that stands for all from the
+// lowest address of `codes` to the highest. Not empty.
+std::vector<uint8_t> gdb_image(std::span<const NamedCode> codes);
+
+}  // namespace uptier::jit

@@ -1,0 +1,110 @@
+#include "jit/code/jit_dump.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <span>
+
+#include "profile/write_all.h"
+
+namespace uptier::jit {
+namespace {
+
+constexpr uint32_t kMagic = 0x4A695444;  // "JiTD"
+constexpr size_t kPage = 4096;
+
+enum class Kind : uint32_t { kCodeLoad = 0, kCodeClose = 3 };
+
+struct Header {
+  uint32_t magic = kMagic;
+  uint32_t version = 1;
+  uint32_t size = sizeof(Header);
+  uint32_t machine = EM_X86_64;
+  uint32_t reserved = 0;
+  uint32_t process = 0;
+  uint64_t time = 0;
+  uint64_t flags = 0;
+};
+static_assert(sizeof(Header) == 40);
+
+struct Record {
+  Kind kind = Kind::kCodeLoad;
+  uint32_t size = 0;
+  uint64_t time = 0;
+};
+static_assert(sizeof(Record) == 16);
+
+struct CodeLoad {
+  Record record;
+  uint32_t process = 0;
+  uint32_t thread = 0;
+  uint64_t address = 0;
+  uint64_t mapped_at = 0;
+  uint64_t code_size = 0;
+  uint64_t index = 0;  // unique in the file
+};
+static_assert(sizeof(CodeLoad) == 56);
+
+// The clock of `perf record -k mono`.
+uint64_t now() {
+  timespec t = {};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+template <class T>
+int write_struct(int fd, const T& what) {
+  return profile::write_all(fd, std::as_bytes(std::span(&what, 1)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JitDump>> JitDump::create() {
+  std::string path = "/tmp/jit-" + std::to_string(getpid()) + ".dump";
+  int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0) return Error{ErrorCode::kIo, path + ": " + std::strerror(errno)};
+  Header header;
+  header.process = static_cast<uint32_t>(getpid());
+  header.time = now();
+  void* marker = mmap(nullptr, kPage, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+  if (marker == MAP_FAILED || write_struct(fd, header) != 0) {
+    Error e{ErrorCode::kIo, path + ": " + std::strerror(errno)};
+    if (marker != MAP_FAILED) munmap(marker, kPage);
+    close(fd);
+    unlink(path.c_str());
+    return e;
+  }
+  return std::unique_ptr<JitDump>(new JitDump(fd, marker));
+}
+
+JitDump::~JitDump() {
+  // A file that ends without this is whole all the same.
+  (void)write_struct(fd_, Record{Kind::kCodeClose, sizeof(Record), now()});
+  munmap(marker_, kPage);
+  close(fd_);
+}
+
+void JitDump::add(const NamedCode& code) {
+  const std::string_view name(code.name.c_str(), code.name.size() + 1);  // with its zero
+  CodeLoad load;
+  load.record.size = static_cast<uint32_t>(sizeof load + name.size() + code.size);
+  load.record.time = now();
+  load.process = static_cast<uint32_t>(getpid());
+  load.thread = static_cast<uint32_t>(syscall(SYS_gettid));
+  load.address = load.mapped_at = reinterpret_cast<uintptr_t>(code.base);
+  load.code_size = code.size;
+  load.index = codes_++;
+  std::string bytes(reinterpret_cast<const char*>(&load), sizeof load);
+  bytes += name;
+  bytes.append(reinterpret_cast<const char*>(code.base), code.size);
+  if (profile::write_all(fd_, std::as_bytes(std::span(bytes))) != 0) ++errors_;
+}
+
+}  // namespace uptier::jit

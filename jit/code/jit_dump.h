@@ -1,0 +1,41 @@
+// JitDump: compiled code with its names, for `perf inject --jit`, which makes a file of each body
+// that `perf annotate` disassembles. Other than a perf map it knows of code that was freed.
+//
+//     perf record -k mono -e cpu-clock uptier run -O jit_dump=on prog.wasm
+//     perf inject --jit -i perf.data -o perf.jit.data; perf annotate -i perf.jit.data
+//
+// The format is that of tools/perf/Documentation/jitdump-specification.txt in the sources of Linux:
+// a header, then a record for each body: names, addresses, bytes. perf finds the file because a
+// page of it is mapped executable; nothing is executed there.
+//
+//   Thread: one at a time.
+#pragma once
+
+#include <memory>
+
+#include "jit/code/named_code.h"
+#include "uptier/result.h"
+
+namespace uptier::jit {
+
+class JitDump {
+ public:
+  // Creates /tmp/jit-<pid>.dump, exclusively, mode 0600. Errors: kIo, e.g. when the file exists.
+  static Result<std::unique_ptr<JitDump>> create();
+  ~JitDump();
+  JitDump(const JitDump&) = delete;
+  JitDump& operator=(const JitDump&) = delete;
+
+  // Adds a record at once. A failed write is counted, nothing more.
+  void add(const NamedCode& code);
+  uint64_t errors() const { return errors_; }
+
+ private:
+  JitDump(int fd, void* marker) : fd_(fd), marker_(marker) {}
+  int fd_;
+  void* marker_;
+  uint64_t codes_ = 0;
+  uint64_t errors_ = 0;
+};
+
+}  // namespace uptier::jit

@@ -1,0 +1,21 @@
+// NamedCode: what native tools (perf, gdb) are told of one compiled body.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace uptier::jit {
+
+struct NamedCode {
+  const uint8_t* base = nullptr;
+  uint32_t size = 0;
+  // It begins in a frame of another body (OSR versions); else with `push rbp; mov rbp, rsp`.
+  bool at_loop = false;
+  // Callee-saved registers that the frame keeps, from the one at rbp + saved_at downwards.
+  std::vector<uint8_t> saved;
+  int32_t saved_at = 0;
+  std::string name;
+};
+
+}  // namespace uptier::jit
