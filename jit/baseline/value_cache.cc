@@ -43,19 +43,13 @@ ValueCache::ValueCache(CodeBuffer& b, const Function& f, const FrameLayout& fram
       reserved_(reserved),
       pinned_(reserved),
       lowest_(-static_cast<int32_t>(frame.size)) {
-  for (size_t v = 0; v < state_.size(); ++v) state_[v].home = frame.slot[v];
-  for (Block block : f.layout) {
-    for (InstId i : f.block(block).insts) {
-      const Inst& inst = f.inst(i);
-      if (inst.op == Opcode::kConst) state(inst.result).flags |= kConstant;
-    }
-    for (Value v : live.live_in[block.index()]) {
-      if (!is_constant(v)) state(v).flags |= kCrosses;
-    }
+  for (uint32_t v = 0; v < state_.size(); ++v) {
+    InstId i = f.value(Value(v)).inst;
+    if (i.valid() && f.inst(i).op == Opcode::kConst) state_[v].flags = kConstant;
+    state_[v].home = frame.slot[v];
   }
-  // A constant may be live into a block that is laid out before its own.
-  for (State& s : state_) {
-    if ((s.flags & kConstant) != 0) s.flags = kConstant;
+  for (Value v : live.crossing) {
+    if (!is_constant(v)) state(v).flags |= kCrosses;
   }
 }
 
