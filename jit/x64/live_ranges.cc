@@ -1,9 +1,14 @@
 #include "jit/x64/live_ranges.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
 
 namespace uptier::jit::x64 {
 namespace {
+
+constexpr uint32_t kBatch = 64;
 
 class RangeFinder {
  public:
@@ -11,16 +16,11 @@ class RangeFinder {
 
   LiveRanges run() {
     collect_uses();
-    size_t blocks = m_.blocks.size();
-    into_.assign(blocks, UINT32_MAX);
-    out_of_.assign(blocks, UINT32_MAX);
+    states_.resize(m_.blocks.size());
     collect_predecessors();
     auto vregs = static_cast<uint32_t>(m_.vregs.size());
     live_.ranges_at.reserve(vregs + 1);
-    for (uint32_t v = 0; v < vregs; ++v) {
-      live_.ranges_at.push_back(static_cast<uint32_t>(live_.ranges.size()));
-      find(v);
-    }
+    for (uint32_t v = 0; v < vregs; v += kBatch) find(v, std::min(v + kBatch, vregs));
     live_.ranges_at.push_back(static_cast<uint32_t>(live_.ranges.size()));
     return std::move(live_);
   }
@@ -101,7 +101,7 @@ class RangeFinder {
     });
   }
 
-  // Side by side, because the search goes through them for every vreg.
+  // Side by side, because the search goes through them for every batch.
   void collect_predecessors() {
     for (const MBlock& b : m_.blocks) {
       preds_at_.push_back(static_cast<uint32_t>(preds_.size()));
@@ -110,73 +110,115 @@ class RangeFinder {
     preds_at_.push_back(static_cast<uint32_t>(preds_.size()));
   }
 
-  void find(uint32_t v) {
-    uint32_t first = live_.uses_at[v], last = live_.uses_at[v + 1];
-    if (first == last) return;
-    const Site& def = sites_[first];
-    blocks_.assign(1, def.block);
-    for (uint32_t k = first + 1; k < last; ++k) reach(v, def.block, sites_[k].block);
-    sort_blocks(v);
-    uint32_t k = first + 1;
-    for (uint32_t b : blocks_) {
-      const MBlock& block = m_.blocks[b];
-      uint32_t from = b == def.block ? def.end : 2 * block.begin;
-      uint32_t to = from + 1;
-      for (; k < last && sites_[k].block == b; ++k) to = std::max(to, sites_[k].end);
-      if (out_of_[b] == v) to = 2 * block.end;
-      add_range(v, from, to);
+  // Finds the ranges of the vregs from `first` on.
+  void find(uint32_t first, uint32_t last) {
+    first_ = first;
+    from_ = UINT32_MAX, to_ = 0;
+    for (uint32_t v = first; v < last; ++v) {
+      if (!has_sites(v)) continue;
+      uint32_t b = definition(v).block;
+      states_[b].defines |= bit(v);
+      touch(b);
+    }
+    for (uint32_t v = first; v < last; ++v) {
+      uint32_t use = next_site_[v - first] = live_.uses_at[v] + 1;
+      for (; use < live_.uses_at[v + 1]; ++use) reach(sites_[use].block, bit(v));
+    }
+    pass_on();
+    collect_ranges();
+    for (uint32_t v = first; v < last; ++v) {
+      std::vector<Range>& found = found_[v - first];
+      live_.ranges_at.push_back(static_cast<uint32_t>(live_.ranges.size()));
+      live_.ranges.insert(live_.ranges.end(), found.begin(), found.end());
+      found.clear();
     }
   }
 
-  // A vreg that lives nearly everywhere is found faster by asking every block.
-  void sort_blocks(uint32_t v) {
-    if (blocks_.size() < 3) return;
-    auto [least, most] = std::minmax_element(blocks_.begin() + 1, blocks_.end());
-    uint32_t first = *least, last = *most;
-    if (last - first >= 8 * blocks_.size()) return std::sort(blocks_.begin() + 1, blocks_.end());
-    blocks_.resize(1);
-    for (uint32_t b = first; b <= last; ++b) {
-      if (into_[b] == v) blocks_.push_back(b);
-    }
+  bool has_sites(uint32_t v) const { return live_.uses_at[v] != live_.uses_at[v + 1]; }
+  const Site& definition(uint32_t v) const { return sites_[live_.uses_at[v]]; }
+  uint64_t bit(uint32_t v) const { return uint64_t{1} << (v - first_); }
+
+  void touch(uint32_t b) {
+    from_ = std::min(from_, b);
+    to_ = std::max(to_, b + 1);
   }
 
-  void add_range(uint32_t v, uint32_t from, uint32_t to) {
-    bool joins = live_.ranges.size() > live_.ranges_at[v] && live_.ranges.back().to == from;
-    if (joins) {
-      live_.ranges.back().to = to;
-    } else {
-      live_.ranges.push_back({from, to});
-    }
+  // Some vregs are live at the end of a block, or used in it.
+  void reach(uint32_t b, uint64_t bits) {
+    State& s = states_[b];
+    bits &= ~(s.defines | s.into);
+    if (bits == 0) return;
+    if (s.pending == 0) work_.push_back(b);
+    s.into |= bits;
+    s.pending |= bits;
+    touch(b);
   }
 
-  // Marks the blocks from the use up to the definition.
-  void reach(uint32_t v, uint32_t def, uint32_t use) {
-    if (use == def || into_[use] == v) return;
-    work_.push_back(use);
-    into_[use] = v;
+  // Goes up to the definitions.
+  void pass_on() {
     while (!work_.empty()) {
       uint32_t b = work_.back();
       work_.pop_back();
-      blocks_.push_back(b);
+      uint64_t bits = std::exchange(states_[b].pending, 0);
       for (uint32_t k = preds_at_[b]; k < preds_at_[b + 1]; ++k) {
-        uint32_t p = preds_[k];
-        out_of_[p] = v;
-        if (p == def || into_[p] == v) continue;
-        into_[p] = v;
-        work_.push_back(p);
+        states_[preds_[k]].out_of |= bits;
+        reach(preds_[k], bits);
       }
     }
   }
+
+  // Goes through the blocks in order, with the vregs whose range reaches the start of the next.
+  void collect_ranges() {
+    uint64_t open = 0;
+    for (uint32_t b = from_; b < to_; ++b) {
+      State s = std::exchange(states_[b], {});
+      uint32_t start = 2 * m_.blocks[b].begin;
+      each(open & ~s.into, [&](uint32_t k) { found_[k].back().to = start; });
+      each(s.into & ~open, [&](uint32_t k) {
+        bool joins = !found_[k].empty() && found_[k].back().to == start;
+        if (!joins) found_[k].push_back({start, start});
+      });
+      each(s.defines, [&](uint32_t k) {
+        uint32_t at = definition(first_ + k).end;
+        found_[k].push_back({at, at});
+      });
+      open = (s.into | s.defines) & s.out_of;
+      each((s.into | s.defines) & ~s.out_of, [&](uint32_t k) { end_in_block(k, b, start); });
+    }
+    each(open, [&](uint32_t k) { found_[k].back().to = 2 * m_.blocks[to_ - 1].end; });
+  }
+
+  // Ends the last range of vreg `first_ + k` at its last use in the block.
+  void end_in_block(uint32_t k, uint32_t b, uint32_t start) {
+    Range& r = found_[k].back();
+    r.to = std::max(start, r.from) + 1;
+    uint32_t& n = next_site_[k];
+    for (uint32_t end = live_.uses_at[first_ + k + 1]; n < end && sites_[n].block <= b; ++n) {
+      if (sites_[n].block == b) r.to = std::max(r.to, sites_[n].end);
+    }
+  }
+
+  template <typename Visit>
+  static void each(uint64_t bits, Visit visit) {
+    for (; bits != 0; bits &= bits - 1) visit(static_cast<uint32_t>(std::countr_zero(bits)));
+  }
+
+  // A block as the vregs of one batch see it.
+  struct State {
+    uint64_t defines = 0, into = 0, out_of = 0;
+    uint64_t pending = 0;  // live into it, and not passed on
+  };
 
   const MachineFunction& m_;
   LiveRanges live_;
   std::vector<Site> sites_;                 // beside live_.uses
   std::vector<uint32_t> preds_at_, preds_;  // by block
-  std::vector<uint32_t> into_;              // by block: the last vreg found live into it
-  std::vector<uint32_t> out_of_;            // by block: the last vreg found live out of it
-  std::vector<uint32_t>
-      blocks_;  // of the vreg at hand: the definition's, then those it is live into
-  std::vector<uint32_t> work_;
+  std::vector<State> states_;               // by block; empty between batches
+  uint32_t first_ = 0;                      // vreg of the batch
+  uint32_t from_ = 0, to_ = 0;              // blocks that the batch touches
+  std::array<std::vector<Range>, kBatch> found_;
+  std::array<uint32_t, kBatch> next_site_{};  // in sites_: not passed yet
+  std::vector<uint32_t> work_;                // blocks with something pending
 };
 
 }  // namespace
