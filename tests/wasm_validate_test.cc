@@ -47,7 +47,7 @@ TEST(WasmValidate, agrees_with_the_library_on_damaged_modules) {
     auto slow = read_module_by_library(damaged);
     ASSERT_EQ(quick.ok(), slow.ok()) << "round " << round;
     (slow.ok() ? valid : refused) += 1;
-    if (!slow.ok()) EXPECT_EQ(quick.error().message, slow.error().message);
+    if (!slow.ok()) { EXPECT_EQ(quick.error().message, slow.error().message); }
   }
   EXPECT_GT(valid, 400);
   EXPECT_GT(refused, 400);

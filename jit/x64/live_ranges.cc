@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <span>
 #include <utility>
 
 namespace uptier::jit::x64 {
 namespace {
 
-constexpr uint32_t kBatch = 64;
+constexpr size_t kBatch = 64;
+constexpr uint32_t kNone = UINT32_MAX;
 
 class RangeFinder {
  public:
@@ -18,9 +20,14 @@ class RangeFinder {
     collect_uses();
     states_.resize(m_.blocks.size());
     collect_predecessors();
+    choose_crossing();
+    for (size_t k = 0; k < crossing_.size(); k += kBatch) find(k);
     auto vregs = static_cast<uint32_t>(m_.vregs.size());
     live_.ranges_at.reserve(vregs + 1);
-    for (uint32_t v = 0; v < vregs; v += kBatch) find(v, std::min(v + kBatch, vregs));
+    for (uint32_t v = 0; v < vregs; ++v) {
+      live_.ranges_at.push_back(static_cast<uint32_t>(live_.ranges.size()));
+      if (has_sites(v)) add_ranges(v);
+    }
     live_.ranges_at.push_back(static_cast<uint32_t>(live_.ranges.size()));
     return std::move(live_);
   }
@@ -110,33 +117,68 @@ class RangeFinder {
     preds_at_.push_back(static_cast<uint32_t>(preds_.size()));
   }
 
-  // Finds the ranges of the vregs from `first` on.
-  void find(uint32_t first, uint32_t last) {
-    first_ = first;
+  bool has_sites(uint32_t v) const { return live_.uses_at[v] != live_.uses_at[v + 1]; }
+  const Site& definition(uint32_t v) const { return sites_[live_.uses_at[v]]; }
+  const Site& last_site(uint32_t v) const { return sites_[live_.uses_at[v + 1] - 1]; }
+
+  // Lists the vregs that are used outside the block of their definition. Those that reach about
+  // as far come together, so that few batches go through many blocks.
+  void choose_crossing() {
+    constexpr uint32_t kReaches = 33;
+    std::array<std::vector<uint32_t>, kReaches> by_reach;
+    auto vregs = static_cast<uint32_t>(m_.vregs.size());
+    found_of_.assign(vregs, kNone);
+    for (uint32_t v = 0; v < vregs; ++v) {
+      bool crosses = false;
+      uint32_t first = live_.uses_at[v], last = live_.uses_at[v + 1];
+      for (uint32_t k = first + 1; k < last; ++k) crosses |= sites_[k].block != sites_[first].block;
+      if (!crosses) continue;
+      by_reach[std::bit_width(last_site(v).block - definition(v).block)].push_back(v);
+    }
+    for (const auto& some : by_reach) crossing_.insert(crossing_.end(), some.begin(), some.end());
+  }
+
+  // Finds the ranges of 64 crossing vregs.
+  void find(size_t first) {
+    batch_ = std::span(crossing_).subspan(first, std::min(crossing_.size() - first, kBatch));
     from_ = UINT32_MAX, to_ = 0;
-    for (uint32_t v = first; v < last; ++v) {
-      if (!has_sites(v)) continue;
-      uint32_t b = definition(v).block;
-      states_[b].defines |= bit(v);
+    for (uint32_t k = 0; k < batch_.size(); ++k) {
+      uint32_t b = definition(batch_[k]).block;
+      states_[b].defines |= uint64_t{1} << k;
       touch(b);
     }
-    for (uint32_t v = first; v < last; ++v) {
-      uint32_t use = next_site_[v - first] = live_.uses_at[v] + 1;
-      for (; use < live_.uses_at[v + 1]; ++use) reach(sites_[use].block, bit(v));
+    for (uint32_t k = 0; k < batch_.size(); ++k) {
+      uint32_t use = next_site_[k] = live_.uses_at[batch_[k]] + 1;
+      for (; use < live_.uses_at[batch_[k] + 1]; ++use) {
+        reach(sites_[use].block, uint64_t{1} << k);
+      }
     }
     pass_on();
     collect_ranges();
-    for (uint32_t v = first; v < last; ++v) {
-      std::vector<Range>& found = found_[v - first];
-      live_.ranges_at.push_back(static_cast<uint32_t>(live_.ranges.size()));
-      live_.ranges.insert(live_.ranges.end(), found.begin(), found.end());
-      found.clear();
-    }
   }
 
-  bool has_sites(uint32_t v) const { return live_.uses_at[v] != live_.uses_at[v + 1]; }
-  const Site& definition(uint32_t v) const { return sites_[live_.uses_at[v]]; }
-  uint64_t bit(uint32_t v) const { return uint64_t{1} << (v - first_); }
+  // Adds the ranges of a vreg to the answer.
+  void add_ranges(uint32_t v) {
+    uint32_t n = found_of_[v];
+    if (n == kNone) {  // lives in one block
+      uint32_t from = definition(v).end, to = from + 1;
+      for (uint32_t k = live_.uses_at[v] + 1; k < live_.uses_at[v + 1]; ++k) {
+        to = std::max(to, sites_[k].end);
+      }
+      live_.ranges.push_back({from, to});
+      return;
+    }
+    auto at = static_cast<ptrdiff_t>(live_.ranges.size());
+    for (; n != kNone; n = found_[n].before) live_.ranges.push_back(found_[n].range);
+    std::reverse(live_.ranges.begin() + at, live_.ranges.end());
+  }
+
+  bool has_found(uint32_t k) const { return found_of_[batch_[k]] != kNone; }
+  Range& last_range(uint32_t k) { return found_[found_of_[batch_[k]]].range; }
+  void begin_range(uint32_t k, uint32_t at) {
+    found_.push_back({{at, at}, found_of_[batch_[k]]});
+    found_of_[batch_[k]] = static_cast<uint32_t>(found_.size() - 1);
+  }
 
   void touch(uint32_t b) {
     from_ = std::min(from_, b);
@@ -173,27 +215,24 @@ class RangeFinder {
     for (uint32_t b = from_; b < to_; ++b) {
       State s = std::exchange(states_[b], {});
       uint32_t start = 2 * m_.blocks[b].begin;
-      each(open & ~s.into, [&](uint32_t k) { found_[k].back().to = start; });
+      each(open & ~s.into, [&](uint32_t k) { last_range(k).to = start; });
       each(s.into & ~open, [&](uint32_t k) {
-        bool joins = !found_[k].empty() && found_[k].back().to == start;
-        if (!joins) found_[k].push_back({start, start});
+        bool joins = has_found(k) && last_range(k).to == start;
+        if (!joins) begin_range(k, start);
       });
-      each(s.defines, [&](uint32_t k) {
-        uint32_t at = definition(first_ + k).end;
-        found_[k].push_back({at, at});
-      });
+      each(s.defines, [&](uint32_t k) { begin_range(k, definition(batch_[k]).end); });
       open = (s.into | s.defines) & s.out_of;
       each((s.into | s.defines) & ~s.out_of, [&](uint32_t k) { end_in_block(k, b, start); });
     }
-    each(open, [&](uint32_t k) { found_[k].back().to = 2 * m_.blocks[to_ - 1].end; });
+    each(open, [&](uint32_t k) { last_range(k).to = 2 * m_.blocks[to_ - 1].end; });
   }
 
-  // Ends the last range of vreg `first_ + k` at its last use in the block.
+  // Ends the last range of the vreg at its last use in the block.
   void end_in_block(uint32_t k, uint32_t b, uint32_t start) {
-    Range& r = found_[k].back();
+    Range& r = last_range(k);
     r.to = std::max(start, r.from) + 1;
     uint32_t& n = next_site_[k];
-    for (uint32_t end = live_.uses_at[first_ + k + 1]; n < end && sites_[n].block <= b; ++n) {
+    for (uint32_t end = live_.uses_at[batch_[k] + 1]; n < end && sites_[n].block <= b; ++n) {
       if (sites_[n].block == b) r.to = std::max(r.to, sites_[n].end);
     }
   }
@@ -209,16 +248,23 @@ class RangeFinder {
     uint64_t pending = 0;  // live into it, and not passed on
   };
 
+  struct Found {
+    Range range;
+    uint32_t before;  // of the same vreg, in found_
+  };
+
   const MachineFunction& m_;
   LiveRanges live_;
-  std::vector<Site> sites_;                 // beside live_.uses
-  std::vector<uint32_t> preds_at_, preds_;  // by block
-  std::vector<State> states_;               // by block; empty between batches
-  uint32_t first_ = 0;                      // vreg of the batch
-  uint32_t from_ = 0, to_ = 0;              // blocks that the batch touches
-  std::array<std::vector<Range>, kBatch> found_;
-  std::array<uint32_t, kBatch> next_site_{};  // in sites_: not passed yet
+  std::vector<Site> sites_;                   // beside live_.uses
+  std::vector<uint32_t> preds_at_, preds_;    // by block
+  std::vector<State> states_;                 // by block; empty between batches
+  std::vector<uint32_t> crossing_;            // vregs
+  std::span<const uint32_t> batch_;           // of crossing_, at hand
+  uint32_t from_ = 0, to_ = 0;                // blocks that the batch touches
+  std::array<uint32_t, kBatch> next_site_{};  // in sites_, by place in the batch: not passed yet
   std::vector<uint32_t> work_;                // blocks with something pending
+  std::vector<Found> found_;
+  std::vector<uint32_t> found_of_;  // by vreg: the last range found, in found_
 };
 
 }  // namespace
