@@ -18,17 +18,42 @@ uint64_t monotonic_ns() {
 
 uint64_t read_cycles() noexcept { return __rdtsc(); }
 
+namespace {
+
+// Both clocks at one moment, as well as can be: of a few tries the one in which the cycles before
+// and behind are closest, so that an interruption in between does no harm.
+struct Moment {
+  uint64_t ns = 0, cycles = 0;
+
+  static Moment now() {
+    Moment best;
+    uint64_t closest = UINT64_MAX;
+    for (int i = 0; i < 8; ++i) {
+      uint64_t before = read_cycles();
+      uint64_t ns = monotonic_ns();
+      uint64_t gone = read_cycles() - before;
+      if (gone >= closest) continue;
+      closest = gone;
+      best = {ns, before + gone / 2};
+    }
+    return best;
+  }
+};
+
+}  // namespace
+
 CycleClock CycleClock::calibrate() {
+  constexpr uint64_t kMeasured = 100'000;  // ns
   CycleClock c;
   c.read_cost = UINT64_MAX;
-  uint64_t from_ns = monotonic_ns(), from = c.read(), ns = from_ns;
-  while (ns - from_ns < 2'000'000) {
+  Moment from = Moment::now();
+  while (monotonic_ns() - from.ns < kMeasured) {
     uint64_t before = c.read();
     c.read_cost = std::min(c.read_cost, c.read() - before);
-    ns = monotonic_ns();
   }
-  uint64_t cycles = std::max<uint64_t>(1, c.read() - from);
-  c.ns_per_cycle = static_cast<double>(ns - from_ns) / static_cast<double>(cycles);
+  Moment to = Moment::now();
+  uint64_t cycles = std::max<uint64_t>(1, to.cycles - from.cycles);
+  c.ns_per_cycle = static_cast<double>(to.ns - from.ns) / static_cast<double>(cycles);
   return c;
 }
 

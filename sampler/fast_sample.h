@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 
 #include "sampler/context.h"
@@ -25,9 +26,12 @@ namespace uptier::sampler {
 
 class FastSampling {
  public:
-  // `runtime` is what contexts carry; `methods` bounds the indices. Every method starts at the
-  // schedule's rate. The schedule outlives this.
+  // `runtime` is what contexts carry; `methods` bounds the indices: room for that many costs memory
+  // only where methods are added. The schedule outlives this.
   FastSampling(const void* runtime, uint32_t methods, const Schedule& schedule);
+
+  // Makes a method known: it starts at the schedule's rate. Before that it is not sampled.
+  void add(uint32_t method) { methods_[method].rate.set(schedule_.rate); }
 
   // Says where sampled calls of a method go: its instrumented entry, or null while there is none.
   void set_entry(uint32_t method, const void* entry) {
@@ -52,9 +56,14 @@ class FastSampling {
     MethodRate rate;
   };
 
+  struct Free {
+    void operator()(PerMethod* p) const { std::free(p); }
+  };
+
   const void* runtime_;
+  const Schedule& schedule_;
   const Ladder& ladder_;
-  std::unique_ptr<PerMethod[]> methods_;
+  std::unique_ptr<PerMethod[], Free> methods_;  // zero pages until they are written
   std::atomic<uint64_t> timed_{0}, cycles_{0};
 };
 

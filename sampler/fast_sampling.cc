@@ -5,9 +5,10 @@ namespace uptier::sampler {
 
 FastSampling::FastSampling(const void* runtime, uint32_t methods, const Schedule& schedule)
     : runtime_(runtime),
+      schedule_(schedule),
       ladder_(schedule.ladder),
-      methods_(std::make_unique<PerMethod[]>(methods)) {
-  for (uint32_t i = 0; i < methods; ++i) methods_[i].rate.set(schedule.rate);
+      methods_(static_cast<PerMethod*>(std::calloc(methods, sizeof(PerMethod)))) {
+  if (methods_ == nullptr) std::abort();  // as operator new would, without exceptions
 }
 
 }  // namespace uptier::sampler

@@ -40,6 +40,7 @@ TEST_F(FastSampleTest, times_one_sample_in_eight) {
   Schedule schedule = Schedule::make(GapKind::kFixed, 2, 32);
   schedule.flush_first = 1 << 20;
   FastSampling fast(this, 16, schedule);
+  fast.add(0);
   fast.set_entry(0, &code_);
   uint64_t taken = 0;
   for (int call = 1; call <= 10'000; ++call) {
@@ -63,6 +64,7 @@ TEST_F(FastSampleTest, takes_the_same_samples_as_the_slow_path) {
       state().slab = &slab_;
       Schedule schedule = Schedule::make(kind, interval, 32);
       FastSampling fast(this, 16, schedule);
+      fast.add(0);
       fast.set_entry(0, &code_);
       uint64_t taken = 0;
       for (int call = 1; call <= 300'000; ++call) {
@@ -92,6 +94,7 @@ TEST_F(FastSampleTest, takes_the_same_samples_as_the_slow_path) {
 TEST_F(FastSampleTest, leaves_everything_else_alone) {
   Schedule schedule = Schedule::make(GapKind::kFixed, 4, 32);
   FastSampling fast(this, 16, schedule);
+  fast.add(0);
   fast.set_entry(0, &code_);
   auto refuses = [&] {
     MethodState before = state();

@@ -325,6 +325,7 @@ TEST(ScheduleRate, rates_change_while_threads_run) {
   uint64_t slab = 0;
   int code = 0;
   FastSampling fast(&slab, 1, schedule);
+  fast.add(0);
   fast.set_entry(0, &code);
   std::vector<Reservation> memory(kThreads);
   std::atomic<int> done{0};

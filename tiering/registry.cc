@@ -13,6 +13,7 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
                                                     " methods already"};
   }
   if (Status s = stubs_->ensure(MethodId(index)); !s) return s.error();
+  fast_->add(index);
   owned_methods_.push_back(std::make_unique<Method>(MethodId(index), host, std::move(info)));
   Method& m = *owned_methods_.back();
   if (m.info.host_entry != nullptr) stubs_->set_target(m.id, m.info.host_entry);

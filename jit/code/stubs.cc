@@ -23,7 +23,9 @@ uint32_t chunk_count(uint32_t capacity) {
 }
 
 void pad(CodeBuffer& b, uint32_t to) {
-  while (b.offset() < to) b.assembler().int3();
+  static constexpr uint8_t kInt3 = 0xcc;
+  if (b.offset() < to)
+    b.assembler().embedDataArray(asmjit::TypeId::kUInt8, &kInt3, 1, to - b.offset());
 }
 
 }  // namespace

@@ -89,6 +89,7 @@ class BlockWalk {
 
 std::vector<StatePoint> state_points(const Function& f, const Liveness& live) {
   std::vector<StatePoint> points;
+  if (!live.has_guards) return points;
   std::vector<bool> needed(f.values.size());
   for (Block b : f.layout) {
     size_t first = points.size();

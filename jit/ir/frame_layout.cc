@@ -52,18 +52,19 @@ class Lifetimes {
   void choose() {
     for (Block b : f_.layout) {
       for (Value p : f_.params(b)) wanted_[p.index()] = true;
-      for (Value v : live_.live_in[b.index()]) wanted_[v.index()] = !is_constant(v);
     }
+    for (Value v : live_.crossing) wanted_[v.index()] = !is_constant(v);
     for (const StatePoint& p : state_points(f_, live_)) {
       for (Value v : p.live) wanted_[v.index()] = true;
     }
   }
 
-  void extend(Value v, uint32_t position) {
+  void extend(Value v, uint32_t position) { extend(v, position, position); }
+  void extend(Value v, uint32_t low, uint32_t high) {
     if (!wanted_[v.index()]) return;
     Interval& i = of_[v.index()];
-    i.start = std::min(i.start, position);
-    i.end = std::max(i.end, position);
+    i.start = std::min(i.start, low);
+    i.end = std::max(i.end, high);
   }
 
   void define(Value v, uint32_t position) {
@@ -93,8 +94,8 @@ class Lifetimes {
       first_[b.index()] = ++position;
       last_call_ = 0;
       for (Value p : f_.params(b)) {
-        extend(p, position);
-        extend(p, position + 1);  // an unused parameter is written too, so it may not share
+        extend(p, position,
+               position + 1);  // an unused parameter is written too, so it may not share
       }
       for (InstId id : f_.block(b).insts) {
         const Inst& i = f_.inst(id);
@@ -121,10 +122,7 @@ class Lifetimes {
       }
     }
     for (Block b : f_.layout) {
-      for (Value v : live_.live_in[b.index()]) {
-        extend(v, low[b.index()]);
-        extend(v, high[b.index()]);
-      }
+      for (Value v : live_.live_in[b.index()]) { extend(v, low[b.index()], high[b.index()]); }
     }
   }
 

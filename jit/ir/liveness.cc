@@ -1,115 +1,156 @@
 #include "jit/ir/liveness.h"
 
+#include <algorithm>
+#include <bit>
 #include <span>
+#include <utility>
 
 namespace uptier::jit {
 namespace {
 
+constexpr uint32_t kBatch = 64;
+
 // Sorts items by their keys, which are below `keys`, keeping the order of equal ones: the items of
 // key k end up from first[k] to first[k + 1].
-template <typename Item, typename Key, typename Out, typename Place>
+template <typename Item, typename Key>
 void sort_by_key(size_t keys, std::span<const Item> items, Key key, std::vector<uint32_t>& first,
-                 std::vector<Out>& out, Place value) {
+                 std::vector<Item>& out) {
   first.assign(keys + 2, 0);
   out.resize(items.size());
   for (const Item& i : items) ++first[key(i) + 2];
   for (size_t k = 2; k < first.size(); ++k) first[k] += first[k - 1];
-  for (const Item& i : items) out[first[key(i) + 1]++] = value(i);
+  for (const Item& i : items) out[first[key(i) + 1]++] = i;
 }
 
 class Walker {
  public:
   explicit Walker(const Function& f)
-      : f_(f), def_block_(f.values.size()), last_(f.blocks.size(), UINT32_MAX) {}
+      : f_(f), def_block_(f.values.size()), number_(f.values.size()), blocks_(f.blocks.size()) {}
 
   Liveness run() {
-    find_definitions();
-    find_uses();
-    find_predecessors();
-    // By rising value index, so every set comes out sorted.
-    for (uint32_t v = 0; v < f_.values.size(); ++v) {
-      for (uint32_t u = first_user_[v]; u < first_user_[v + 1]; ++u) walk_up(Value(v), users_[u]);
+    walk();
+    number_crossing();
+    sort_by_key(
+        f_.blocks.size(), std::span<const Step>(steps_), [](const Step& s) { return s.to; },
+        first_pred_, preds_);
+    std::vector<uint32_t> first;
+    std::vector<Use> uses;
+    size_t batches = (answer_.crossing.size() + kBatch - 1) / kBatch;
+    auto batch_of = [&](const Use& u) { return number_[u.value.index()] / kBatch; };
+    sort_by_key(batches, std::span<const Use>(uses_), batch_of, first, uses);
+    for (uint32_t b = 0; b < batches; ++b) {
+      solve(b * kBatch, std::span(uses).subspan(first[b], first[b + 1] - first[b]));
     }
-    return {ValueSets(f_.blocks.size(), found_)};
+    answer_.live_in = ValueSets(f_.blocks.size(), answer_.crossing, parts_);
+    return std::move(answer_);
   }
 
  private:
-  void find_definitions() {
-    for (Block b : f_.layout) {
-      for (Value p : f_.params(b)) def_block_[p.index()] = b;
-      for (InstId i : f_.block(b).insts) {
-        if (Value r = f_.inst(i).result; r.valid()) def_block_[r.index()] = b;
-      }
-    }
-  }
-
-  // Finds the uses of values outside their own block; there they are always behind the definition.
-  void find_uses() {
-    std::vector<Use> uses;
-    auto at = [&](Value v, Block b) {
-      if (def_block_[v.index()] != b) uses.push_back({v.index(), b.index()});
-    };
-    for (Block b : f_.layout) {
-      for (InstId i : f_.block(b).insts) {
-        for (Value v : f_.args(f_.inst(i))) at(v, b);
-      }
-      for (const Edge& e : f_.successors(b)) {
-        for (Value v : f_.list(e.args)) at(v, b);
-      }
-    }
-    sort_by_key(
-        f_.values.size(), std::span<const Use>(uses), [](const Use& u) { return u.value; },
-        first_user_, users_, [](const Use& u) { return u.block; });
-  }
-
-  void find_predecessors() {
-    std::vector<Step> steps;
-    for (Block b : f_.layout) {
-      for (const Edge& e : f_.successors(b)) steps.push_back({b.index(), e.to.index()});
-    }
-    sort_by_key(
-        f_.blocks.size(), std::span<const Step>(steps), [](const Step& s) { return s.to; },
-        first_pred_, preds_, [](const Step& s) { return s.from; });
-  }
-
-  void walk_up(Value v, uint32_t from) {
-    uint32_t definition = def_block_[v.index()].index();
-    auto reach = [&](uint32_t b) {
-      if (b == definition || last_[b] == v.index()) return;
-      last_[b] = v.index();
-      found_.push_back({b, v});
-      work_.push_back(b);
-    };
-    reach(from);
-    while (!work_.empty()) {
-      uint32_t b = work_.back();
-      work_.pop_back();
-      for (uint32_t p = first_pred_[b]; p < first_pred_[b + 1]; ++p) reach(preds_[p]);
-    }
-  }
-
   struct Use {
-    uint32_t value, block;
+    Value value;
+    Block block;
   };
   struct Step {
     uint32_t from, to;
   };
+  // A block as the values of one batch see it.
+  struct State {
+    uint64_t defines = 0, live_in = 0;
+    uint64_t pending = 0;  // live into it, and not passed on
+  };
+
+  // Finds what is used outside its own block; inside, it is always behind the definition.
+  void walk() {
+    for (Block b : f_.layout) {
+      auto use = [&](Value v) {
+        if (def_block_[v.index()] != b) uses_.push_back({v, b});
+      };
+      for (Value p : f_.params(b)) def_block_[p.index()] = b;
+      for (InstId id : f_.block(b).insts) {
+        const Inst& i = f_.inst(id);
+        for (Value v : f_.args(i)) use(v);
+        if (i.result.valid()) def_block_[i.result.index()] = b;
+        answer_.has_guards |= i.op == Opcode::kGuard;
+      }
+      for (const Edge& e : f_.successors(b)) {
+        for (Value v : f_.list(e.args)) use(v);
+        steps_.push_back({b.index(), e.to.index()});
+      }
+    }
+  }
+
+  // Numbers by rising value index, so every set comes out sorted.
+  void number_crossing() {
+    for (const Use& u : uses_) number_[u.value.index()] = 1;
+    for (uint32_t v = 0; v < number_.size(); ++v) {
+      if (number_[v] == 0) continue;
+      number_[v] = static_cast<uint32_t>(answer_.crossing.size());
+      answer_.crossing.push_back(Value(v));
+    }
+  }
+
+  // Finds where the 64 values from number `first` on are live.
+  void solve(uint32_t first, std::span<const Use> uses) {
+    auto last = std::min<size_t>(first + kBatch, answer_.crossing.size());
+    auto of_batch = std::span(answer_.crossing).subspan(first, last - first);
+    for (uint32_t k = 0; k < of_batch.size(); ++k) {
+      blocks_[def_block_[of_batch[k].index()].index()].defines |= uint64_t{1} << k;
+    }
+    for (const Use& u : uses) {
+      reach(u.block.index(), uint64_t{1} << (number_[u.value.index()] - first));
+    }
+    while (!work_.empty()) {
+      uint32_t b = work_.back();
+      work_.pop_back();
+      uint64_t bits = std::exchange(blocks_[b].pending, 0);
+      for (uint32_t p = first_pred_[b]; p < first_pred_[b + 1]; ++p) reach(preds_[p].from, bits);
+    }
+    for (Value v : of_batch) blocks_[def_block_[v.index()].index()].defines = 0;
+    for (uint32_t b : touched_) {
+      parts_.push_back({b, first, std::exchange(blocks_[b].live_in, 0)});
+    }
+    touched_.clear();
+  }
+
+  // Some values are live at the end of a block, or used in it.
+  void reach(uint32_t b, uint64_t bits) {
+    State& s = blocks_[b];
+    bits &= ~(s.defines | s.live_in);
+    if (bits == 0) return;
+    if (s.live_in == 0) touched_.push_back(b);
+    if (s.pending == 0) work_.push_back(b);
+    s.live_in |= bits;
+    s.pending |= bits;
+  }
 
   const Function& f_;
+  Liveness answer_;
   std::vector<Block> def_block_;
-  std::vector<uint32_t> first_user_, users_;  // by value: the blocks that use it
-  std::vector<uint32_t> first_pred_, preds_;  // by block
-  std::vector<uint32_t> last_;                // by block: the value last added to its set
-  std::vector<uint32_t> work_;
-  std::vector<ValueSets::Member> found_;
+  std::vector<uint32_t> number_;  // by value: its place in answer_.crossing
+  std::vector<Use> uses_;
+  std::vector<Step> steps_, preds_;   // edges; by the block they lead to
+  std::vector<uint32_t> first_pred_;  // by block
+  std::vector<State> blocks_;
+  std::vector<uint32_t> work_;     // blocks with something pending
+  std::vector<uint32_t> touched_;  // blocks into which something is live
+  std::vector<ValueSets::Part> parts_;
 };
 
 }  // namespace
 
-ValueSets::ValueSets(size_t blocks, std::span<const Member> members) {
-  sort_by_key(
-      blocks, members, [](const Member& m) { return m.block; }, first_, values_,
-      [](const Member& m) { return m.value; });
+ValueSets::ValueSets(size_t blocks, std::span<const Value> candidates, std::span<const Part> parts)
+    : first_(blocks + 1) {
+  for (const Part& p : parts) first_[p.block] += static_cast<uint32_t>(std::popcount(p.bits));
+  uint32_t total = 0;
+  for (uint32_t& n : first_) n = std::exchange(total, total + n);
+  values_.resize(total);
+  std::vector<uint32_t> next = first_;
+  for (const Part& p : parts) {
+    for (uint64_t left = p.bits; left != 0; left &= left - 1) {
+      auto k = static_cast<uint32_t>(std::countr_zero(left));
+      values_[next[p.block]++] = candidates[p.first + k];
+    }
+  }
 }
 
 Liveness compute_liveness(const Function& f) { return Walker(f).run(); }

@@ -32,14 +32,19 @@ void number_calls_and_host_probes(Function& f) {
       for (InstId i : f.block(b).insts) visit(f.inst(i));
     }
   };
+  auto is_host_probe = [](const Inst& i) { return i.op == Opcode::kProbe && !is_block_probe(i); };
+  bool host_probes = false;
   each([&](Inst& i) {
     Shape s = info(i.op).shape;
     bool is_call = s == Shape::kCall || s == Shape::kCallIndirect || s == Shape::kCallHost;
     if (is_call) i.site = next++;
+    host_probes |= is_host_probe(i);
   });
-  each([&](Inst& i) {
-    if (i.op == Opcode::kProbe && !is_block_probe(i)) i.aux = next++;
-  });
+  if (host_probes) {
+    each([&](Inst& i) {
+      if (is_host_probe(i)) i.aux = next++;
+    });
+  }
   f.site_count = next - 1;
 }
 

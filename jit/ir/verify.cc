@@ -47,7 +47,9 @@ std::vector<std::string> Verifier::run() {
   if (!problems_.empty()) return problems_;
   check_entry();
   check_dominance();
-  for (Block b : f_.layout) check_guards(b);
+  if (has_guards_) {
+    for (Block b : f_.layout) check_guards(b);
+  }
   if (problems_.empty()) check_numbers();
   return problems_;
 }
@@ -166,6 +168,7 @@ void Verifier::check_inst_lists(Block b, InstId id, bool last) {
   placed_[id.index()] = true;
   if (static_cast<unsigned>(i.op) >= kOpcodeCount) return report(b, i, "unknown operation");
   if (i.type > Type::kRef) return report(b, i, "unknown type");
+  has_guards_ |= i.op == Opcode::kGuard;
   if (!values_fit(i.args)) return report(b, i, "the list of operands is out of range");
   Shape shape = info(i.op).shape;
   bool is_call =
@@ -274,6 +277,7 @@ void Verifier::check_observation(Block b) {
   size_t probe_at = f_.inst(insts[0]).op == Opcode::kLoopHeader ? 1 : 0;
   for (size_t n = 0; n < insts.size(); ++n) {
     const Inst& i = f_.inst(insts[n]);
+    if (n != probe_at && i.op != Opcode::kLoopHeader && i.op != Opcode::kProbe) continue;
     bool counts_block = is_block_probe(i);
     if (i.op == Opcode::kLoopHeader && n != 0) report(b, i, "loop_header comes first in its block");
     if (i.op == Opcode::kLoopHeader && b == f_.entry()) {

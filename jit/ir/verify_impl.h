@@ -32,6 +32,10 @@ class Verifier {
   // Types (verify_inst.cc).
   void check_inst(Block b, const Inst& i);
   bool is_plain(const Inst& i) const;
+  bool is_plain_access(const Inst& i, Shape shape) const;
+  bool is_plain_branch(const Inst& i, Shape shape) const;
+  bool edges_fit(const Inst& i) const;
+  bool fits(const Edge& e) const;
   void check_shape_operands(Block b, const Inst& i);
   void check_address(Block b, const Inst& i, size_t first);
   void check_guard(Block b, const Inst& i);
@@ -67,6 +71,7 @@ class Verifier {
   size_t limit_;
   std::optional<Printer> printer_;
   std::vector<std::string> problems_;
+  bool has_guards_ = false;
   std::vector<uint8_t> placed_;    // by instruction: 1 when it was seen
   std::vector<uint8_t> laid_out_;  // by block
   std::vector<uint8_t> defined_;   // by value

@@ -19,9 +19,13 @@ constexpr size_t kAnyCount = SIZE_MAX;
 
 }  // namespace
 
-// Whether an instruction is one of those that only compute, and right in every way. Most are.
+// Whether an instruction is of a common kind, and right in every way. Most are.
 bool Verifier::is_plain(const Inst& i) const {
-  if (i.flags != 0 || i.site != 0 || i.edge_count != 0 || i.body > f_.inlined.size()) return false;
+  if (i.site != 0 || i.body > f_.inlined.size()) return false;
+  Shape shape = info(i.op).shape;
+  if (shape == Shape::kLoad || shape == Shape::kStore) return is_plain_access(i, shape);
+  if (i.flags != 0) return false;
+  if (i.edge_count != 0) return is_plain_branch(i, shape);
   auto args = f_.args(i);
   auto takes = [&](size_t first, size_t count) {
     if (args.size() != first + count) return false;
@@ -30,15 +34,58 @@ bool Verifier::is_plain(const Inst& i) const {
     }
     return true;
   };
-  switch (info(i.op).shape) {
+  switch (shape) {
     case Shape::kConst: return args.empty() && clip(i.type, i.imm) == i.imm;
     case Shape::kUnary:
     case Shape::kTest: return takes(0, 1);
     case Shape::kBinary:
     case Shape::kCompare: return takes(0, 2);
     case Shape::kSelect: return takes(1, 2) && f_.type_of(args[0]) == Type::kI32;
+    case Shape::kProbe: {
+      bool is_block = i.imm == static_cast<uint64_t>(ProbeKind::kBlock) && i.body == 0;
+      return is_block && args.empty() && i.aux >= 1 && i.aux <= f_.block_sites;
+    }
     default: return false;
   }
+}
+
+bool Verifier::is_plain_access(const Inst& i, Shape shape) const {
+  constexpr uint8_t kAnyClass = alias_class(kAliasClasses - 1);
+  bool load = shape == Shape::kLoad;
+  uint8_t allowed = kMemTraps | kAnyClass | (load ? kMemInvariant : 0);
+  if ((i.flags & ~allowed) != 0 || i.imm > UINT32_MAX || i.edge_count != 0) return false;
+  auto args = f_.args(i);
+  size_t base = load ? 0 : 1;
+  if (args.size() < base + 1 || args.size() > base + 2) return false;
+  auto is = [&](size_t n, uint8_t mask) { return (mask_of(f_.type_of(args[n])) & mask) != 0; };
+  return is(base, kMaskRef | kMaskI64) && (load || f_.type_of(args[0]) == i.type) &&
+         (args.size() == base + 1 || is(base + 1, kMaskInt));
+}
+
+bool Verifier::is_plain_branch(const Inst& i, Shape shape) const {
+  if (shape != Shape::kJump && shape != Shape::kBranch) return false;
+  auto args = f_.args(i);
+  uint32_t ways = shape == Shape::kJump ? 1 : 2;
+  if (i.edge_count != ways || args.size() != ways - 1) return false;
+  return (args.empty() || f_.type_of(args[0]) == Type::kI32) && edges_fit(i);
+}
+
+// Whether each edge passes what the parameters of its block take.
+bool Verifier::edges_fit(const Inst& i) const {
+  for (const Edge& e : f_.edges_of(i)) {
+    if (!fits(e)) return false;
+  }
+  return true;
+}
+
+bool Verifier::fits(const Edge& e) const {
+  auto params = f_.params(e.to);
+  auto args = f_.list(e.args);
+  if (params.size() != args.size()) return false;
+  for (size_t n = 0; n < args.size(); ++n) {
+    if (f_.type_of(args[n]) != f_.type_of(params[n])) return false;
+  }
+  return true;
 }
 
 void Verifier::check_inst(Block b, const Inst& i) {
@@ -242,13 +289,8 @@ void Verifier::check_edge_args(Block b, const Inst& i) {
   if (i.op == Opcode::kSwitch) low = 1, high = kAnyCount;
   if (i.edge_count < low || i.edge_count > high) return report(b, i, "a wrong number of edges");
   for (const Edge& e : f_.edges_of(i)) {
-    auto params = f_.params(e.to);
-    auto args = f_.list(e.args);
-    bool same = params.size() == args.size();
-    for (size_t n = 0; same && n < args.size(); ++n) {
-      same = f_.type_of(args[n]) == f_.type_of(params[n]);
-    }
-    if (!same) report(b, i, "the arguments do not fit the parameters of " + printer().block(e.to));
+    if (fits(e)) continue;
+    report(b, i, "the arguments do not fit the parameters of " + printer().block(e.to));
   }
 }
 

@@ -102,20 +102,24 @@ class SsaRepairer {
     while (!pending_.empty()) {
       auto [v, b] = pending_.back();
       pending_.pop_back();
+      uint32_t index = f_.value(known_[key(v, b)]).index;
       for (const Predecessor& p : preds_[b.index()]) {
-        Value arg = read_at_end(v, p.from);
-        waiting_[p.edge].push_back({f_.value(known_[key(v, b)]).index, arg});
+        waiting_.push_back({p.edge, index, read_at_end(v, p.from)});
       }
     }
-    for (auto& [edge, args] : waiting_) {
-      for (auto [index, arg] : args) {
-        ValueList& l = f_.edges[edge].args;
-        while (l.size <= index) f_.push(l, Value::none());
-        f_.pool[l.at + index] = arg;
-      }
+    for (const Passed& w : waiting_) {
+      ValueList& l = f_.edges[w.edge].args;
+      while (l.size <= w.index) f_.push(l, Value::none());
+      f_.pool[l.at + w.index] = w.value;
     }
     waiting_.clear();
   }
+
+  // What an edge is to pass to a parameter.
+  struct Passed {
+    uint32_t edge, index;
+    Value value;
+  };
 
   Function& f_;
   std::vector<std::vector<Predecessor>> preds_;
@@ -125,7 +129,7 @@ class SsaRepairer {
   std::vector<Value> here_;  // values whose own definition in the block has been passed
   std::unordered_map<uint64_t, Value> known_;  // (value, block): what it is at the block's start
   std::vector<std::pair<Value, Block>> pending_;
-  std::unordered_map<uint32_t, std::vector<std::pair<uint32_t, Value>>> waiting_;
+  std::vector<Passed> waiting_;
 };
 
 }  // namespace

@@ -1,9 +1,16 @@
 #include "jit/x64/live_ranges.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <span>
+#include <utility>
 
 namespace uptier::jit::x64 {
 namespace {
+
+constexpr size_t kBatch = 64;
+constexpr uint32_t kNone = UINT32_MAX;
 
 class RangeFinder {
  public:
@@ -11,15 +18,15 @@ class RangeFinder {
 
   LiveRanges run() {
     collect_uses();
-    size_t blocks = m_.blocks.size();
-    into_.assign(blocks, UINT32_MAX);
-    out_of_.assign(blocks, UINT32_MAX);
+    states_.resize(m_.blocks.size());
     collect_predecessors();
+    choose_crossing();
+    for (size_t k = 0; k < crossing_.size(); k += kBatch) find(k);
     auto vregs = static_cast<uint32_t>(m_.vregs.size());
     live_.ranges_at.reserve(vregs + 1);
     for (uint32_t v = 0; v < vregs; ++v) {
       live_.ranges_at.push_back(static_cast<uint32_t>(live_.ranges.size()));
-      find(v);
+      if (has_sites(v)) add_ranges(v);
     }
     live_.ranges_at.push_back(static_cast<uint32_t>(live_.ranges.size()));
     return std::move(live_);
@@ -101,7 +108,7 @@ class RangeFinder {
     });
   }
 
-  // Side by side, because the search goes through them for every vreg.
+  // Side by side, because the search goes through them for every batch.
   void collect_predecessors() {
     for (const MBlock& b : m_.blocks) {
       preds_at_.push_back(static_cast<uint32_t>(preds_.size()));
@@ -110,73 +117,154 @@ class RangeFinder {
     preds_at_.push_back(static_cast<uint32_t>(preds_.size()));
   }
 
-  void find(uint32_t v) {
-    uint32_t first = live_.uses_at[v], last = live_.uses_at[v + 1];
-    if (first == last) return;
-    const Site& def = sites_[first];
-    blocks_.assign(1, def.block);
-    for (uint32_t k = first + 1; k < last; ++k) reach(v, def.block, sites_[k].block);
-    sort_blocks(v);
-    uint32_t k = first + 1;
-    for (uint32_t b : blocks_) {
-      const MBlock& block = m_.blocks[b];
-      uint32_t from = b == def.block ? def.end : 2 * block.begin;
-      uint32_t to = from + 1;
-      for (; k < last && sites_[k].block == b; ++k) to = std::max(to, sites_[k].end);
-      if (out_of_[b] == v) to = 2 * block.end;
-      add_range(v, from, to);
+  bool has_sites(uint32_t v) const { return live_.uses_at[v] != live_.uses_at[v + 1]; }
+  const Site& definition(uint32_t v) const { return sites_[live_.uses_at[v]]; }
+  const Site& last_site(uint32_t v) const { return sites_[live_.uses_at[v + 1] - 1]; }
+
+  // Lists the vregs that are used outside the block of their definition. Those that reach about
+  // as far come together, so that few batches go through many blocks.
+  void choose_crossing() {
+    constexpr uint32_t kReaches = 33;
+    std::array<std::vector<uint32_t>, kReaches> by_reach;
+    auto vregs = static_cast<uint32_t>(m_.vregs.size());
+    found_of_.assign(vregs, kNone);
+    for (uint32_t v = 0; v < vregs; ++v) {
+      bool crosses = false;
+      uint32_t first = live_.uses_at[v], last = live_.uses_at[v + 1];
+      for (uint32_t k = first + 1; k < last; ++k) crosses |= sites_[k].block != sites_[first].block;
+      if (!crosses) continue;
+      by_reach[std::bit_width(last_site(v).block - definition(v).block)].push_back(v);
     }
+    for (const auto& some : by_reach) crossing_.insert(crossing_.end(), some.begin(), some.end());
   }
 
-  // A vreg that lives nearly everywhere is found faster by asking every block.
-  void sort_blocks(uint32_t v) {
-    if (blocks_.size() < 3) return;
-    auto [least, most] = std::minmax_element(blocks_.begin() + 1, blocks_.end());
-    uint32_t first = *least, last = *most;
-    if (last - first >= 8 * blocks_.size()) return std::sort(blocks_.begin() + 1, blocks_.end());
-    blocks_.resize(1);
-    for (uint32_t b = first; b <= last; ++b) {
-      if (into_[b] == v) blocks_.push_back(b);
+  // Finds the ranges of 64 crossing vregs.
+  void find(size_t first) {
+    batch_ = std::span(crossing_).subspan(first, std::min(crossing_.size() - first, kBatch));
+    from_ = UINT32_MAX, to_ = 0;
+    for (uint32_t k = 0; k < batch_.size(); ++k) {
+      uint32_t b = definition(batch_[k]).block;
+      states_[b].defines |= uint64_t{1} << k;
+      touch(b);
     }
+    for (uint32_t k = 0; k < batch_.size(); ++k) {
+      uint32_t use = next_site_[k] = live_.uses_at[batch_[k]] + 1;
+      for (; use < live_.uses_at[batch_[k] + 1]; ++use) {
+        reach(sites_[use].block, uint64_t{1} << k);
+      }
+    }
+    pass_on();
+    collect_ranges();
   }
 
-  void add_range(uint32_t v, uint32_t from, uint32_t to) {
-    bool joins = live_.ranges.size() > live_.ranges_at[v] && live_.ranges.back().to == from;
-    if (joins) {
-      live_.ranges.back().to = to;
-    } else {
+  // Adds the ranges of a vreg to the answer.
+  void add_ranges(uint32_t v) {
+    uint32_t n = found_of_[v];
+    if (n == kNone) {  // lives in one block
+      uint32_t from = definition(v).end, to = from + 1;
+      for (uint32_t k = live_.uses_at[v] + 1; k < live_.uses_at[v + 1]; ++k) {
+        to = std::max(to, sites_[k].end);
+      }
       live_.ranges.push_back({from, to});
+      return;
     }
+    auto at = static_cast<ptrdiff_t>(live_.ranges.size());
+    for (; n != kNone; n = found_[n].before) live_.ranges.push_back(found_[n].range);
+    std::reverse(live_.ranges.begin() + at, live_.ranges.end());
   }
 
-  // Marks the blocks from the use up to the definition.
-  void reach(uint32_t v, uint32_t def, uint32_t use) {
-    if (use == def || into_[use] == v) return;
-    work_.push_back(use);
-    into_[use] = v;
+  bool has_found(uint32_t k) const { return found_of_[batch_[k]] != kNone; }
+  Range& last_range(uint32_t k) { return found_[found_of_[batch_[k]]].range; }
+  void begin_range(uint32_t k, uint32_t at) {
+    found_.push_back({{at, at}, found_of_[batch_[k]]});
+    found_of_[batch_[k]] = static_cast<uint32_t>(found_.size() - 1);
+  }
+
+  void touch(uint32_t b) {
+    from_ = std::min(from_, b);
+    to_ = std::max(to_, b + 1);
+  }
+
+  // Some vregs are live at the end of a block, or used in it.
+  void reach(uint32_t b, uint64_t bits) {
+    State& s = states_[b];
+    bits &= ~(s.defines | s.into);
+    if (bits == 0) return;
+    if (s.pending == 0) work_.push_back(b);
+    s.into |= bits;
+    s.pending |= bits;
+    touch(b);
+  }
+
+  // Goes up to the definitions.
+  void pass_on() {
     while (!work_.empty()) {
       uint32_t b = work_.back();
       work_.pop_back();
-      blocks_.push_back(b);
+      uint64_t bits = std::exchange(states_[b].pending, 0);
       for (uint32_t k = preds_at_[b]; k < preds_at_[b + 1]; ++k) {
-        uint32_t p = preds_[k];
-        out_of_[p] = v;
-        if (p == def || into_[p] == v) continue;
-        into_[p] = v;
-        work_.push_back(p);
+        states_[preds_[k]].out_of |= bits;
+        reach(preds_[k], bits);
       }
     }
   }
 
+  // Goes through the blocks in order, with the vregs whose range reaches the start of the next.
+  void collect_ranges() {
+    uint64_t open = 0;
+    for (uint32_t b = from_; b < to_; ++b) {
+      State s = std::exchange(states_[b], {});
+      uint32_t start = 2 * m_.blocks[b].begin;
+      each(open & ~s.into, [&](uint32_t k) { last_range(k).to = start; });
+      each(s.into & ~open, [&](uint32_t k) {
+        bool joins = has_found(k) && last_range(k).to == start;
+        if (!joins) begin_range(k, start);
+      });
+      each(s.defines, [&](uint32_t k) { begin_range(k, definition(batch_[k]).end); });
+      open = (s.into | s.defines) & s.out_of;
+      each((s.into | s.defines) & ~s.out_of, [&](uint32_t k) { end_in_block(k, b, start); });
+    }
+    each(open, [&](uint32_t k) { last_range(k).to = 2 * m_.blocks[to_ - 1].end; });
+  }
+
+  // Ends the last range of the vreg at its last use in the block.
+  void end_in_block(uint32_t k, uint32_t b, uint32_t start) {
+    Range& r = last_range(k);
+    r.to = std::max(start, r.from) + 1;
+    uint32_t& n = next_site_[k];
+    for (uint32_t end = live_.uses_at[batch_[k] + 1]; n < end && sites_[n].block <= b; ++n) {
+      if (sites_[n].block == b) r.to = std::max(r.to, sites_[n].end);
+    }
+  }
+
+  template <typename Visit>
+  static void each(uint64_t bits, Visit visit) {
+    for (; bits != 0; bits &= bits - 1) visit(static_cast<uint32_t>(std::countr_zero(bits)));
+  }
+
+  // A block as the vregs of one batch see it.
+  struct State {
+    uint64_t defines = 0, into = 0, out_of = 0;
+    uint64_t pending = 0;  // live into it, and not passed on
+  };
+
+  struct Found {
+    Range range;
+    uint32_t before;  // of the same vreg, in found_
+  };
+
   const MachineFunction& m_;
   LiveRanges live_;
-  std::vector<Site> sites_;                 // beside live_.uses
-  std::vector<uint32_t> preds_at_, preds_;  // by block
-  std::vector<uint32_t> into_;              // by block: the last vreg found live into it
-  std::vector<uint32_t> out_of_;            // by block: the last vreg found live out of it
-  std::vector<uint32_t>
-      blocks_;  // of the vreg at hand: the definition's, then those it is live into
-  std::vector<uint32_t> work_;
+  std::vector<Site> sites_;                   // beside live_.uses
+  std::vector<uint32_t> preds_at_, preds_;    // by block
+  std::vector<State> states_;                 // by block; empty between batches
+  std::vector<uint32_t> crossing_;            // vregs
+  std::span<const uint32_t> batch_;           // of crossing_, at hand
+  uint32_t from_ = 0, to_ = 0;                // blocks that the batch touches
+  std::array<uint32_t, kBatch> next_site_{};  // in sites_, by place in the batch: not passed yet
+  std::vector<uint32_t> work_;                // blocks with something pending
+  std::vector<Found> found_;
+  std::vector<uint32_t> found_of_;  // by vreg: the last range found, in found_
 };
 
 }  // namespace

@@ -2,8 +2,8 @@
 //
 // Positions are those of machine.h. A vreg's ranges are sorted and disjoint: from its definition
 // (or the start of a block it is live into) to its last use there, or to the end of the block.
-// Found by walking from the uses up to the definition; the cost is the number of blocks that
-// vregs live in.
+// Found by walking from the uses up to the definitions, 64 vregs at a time: what the 64 do alike in
+// a block costs one step, so that long lives through many blocks cost little.
 #pragma once
 
 #include <cstdint>
