@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "embed/wasm/read_names.h"
-#include "embed/wasm/validate_body.h"
 #include "wabt/binary-reader-nop.h"
 #include "wabt/shared-validator.h"
 
@@ -72,20 +71,12 @@ std::string at(uint64_t offset, const std::string& message) {
   return place + message;
 }
 
-// Who looks at function bodies. Nearly all modules are valid, and BodyValidator says so in a
-// third of the time that the library takes; where it does not, the module is read again by the
-// library, whose verdict and words count.
-enum class Bodies { kQuick, kByLibrary };
-
 // Takes the reader's events: collects what the module says, and has each one validated. Validation
 // stops at its first error, reading goes on: a malformed module is malformed whatever else it is.
 class Collector final : public wabt::BinaryReaderNop {
  public:
-  Collector(ModuleInfo& info, const wabt::Features& features, Bodies bodies)
-      : info_(info),
-        validator_(&errors_, wabt::ValidateOptions(features)),
-        quick_(bodies == Bodies::kQuick),
-        body_validator_(info) {}
+  Collector(ModuleInfo& info, const wabt::Features& features)
+      : info_(info), validator_(&errors_, wabt::ValidateOptions(features)) {}
 
   const std::optional<Error>& malformed() const { return malformed_; }
   const std::optional<Error>& invalid() const { return invalid_; }
@@ -245,23 +236,15 @@ class Collector final : public wabt::BinaryReaderNop {
     depth_ = 0;
     ended_ = false;
     in_body_ = true;
-    if (quick_) return body_end_ <= section_end_ ? Ok::Ok : Ok::Error;
     return validate(&V::BeginFunctionBody, here(), function);
   }
   Ok OnLocalDecl(Index, Index count, wabt::Type type) override {
     local_count_ += count;
     if (local_count_ > kMaxLocals) refuse("a function has too many locals");
-    if (quick_) return Ok::Ok;
     return validate(&V::OnLocalDecl, here(), count, type);
   }
-  Ok EndFunctionBody(Index function) override {
+  Ok EndFunctionBody(Index) override {
     in_body_ = false;
-    // Without a verdict this reading ends; see Bodies. Declarations that broke a rule may hold
-    // indices that lead nowhere.
-    if (quick_) {
-      bool fits = !malformed_ && !invalid_ && body_validator_.accepts(info_.functions[function]);
-      return fits ? Ok::Ok : Ok::Error;
-    }
     if (!ended_ || state->offset != body_end_) {
       set(malformed_, ErrorCode::kCorruptInput, state->offset,
           "function body does not end with the end of its outermost block");
@@ -454,8 +437,6 @@ class Collector final : public wabt::BinaryReaderNop {
   uint32_t depth_ = 0;
   bool ended_ = false;
   bool in_body_ = false;
-  const bool quick_;
-  BodyValidator body_validator_;
   wabt::Type global_type_ = wabt::Type::I32;
   ConstExpr* init_ = nullptr;
 };
@@ -475,42 +456,25 @@ void name_functions(ModuleInfo& info, std::span<const uint8_t> section) {
 
 }  // namespace
 
-namespace {
-
-Status read(ModuleInfo& info, Bodies bodies) {
+Result<ModuleInfo> read_module(std::vector<uint8_t> bytes) {
+  if (bytes.size() > UINT32_MAX) {
+    return Error{ErrorCode::kUnsupported, "the module is larger than 4 GiB"};
+  }
+  ModuleInfo info;
+  info.bytes = std::move(bytes);
   wabt::ReadBinaryOptions options;
   options.features = served_features();
   // Names are read apart: this reader refuses modules whose name section is not the last.
   options.read_debug_names = false;
   options.stop_on_first_error = true;
   options.fail_on_custom_section_error = false;
-  options.skip_function_bodies = bodies == Bodies::kQuick;
-  Collector collector(info, options.features, bodies);
+  Collector collector(info, options.features);
   auto read = wabt::ReadBinary(info.bytes.data(), info.bytes.size(), &collector, options);
   if (collector.malformed()) return *collector.malformed();
   if (collector.invalid()) return *collector.invalid();
   if (wabt::Failed(read)) return Error{ErrorCode::kCorruptInput, "the module cannot be read"};
   if (collector.unsupported()) return *collector.unsupported();
   name_functions(info, collector.name_section());
-  return {};
-}
-
-}  // namespace
-
-Result<ModuleInfo> read_module(std::vector<uint8_t> bytes) {
-  ModuleInfo info;
-  info.bytes = std::move(bytes);
-  if (info.bytes.size() <= UINT32_MAX && read(info, Bodies::kQuick).ok()) return info;
-  return read_module_by_library(std::move(info.bytes));
-}
-
-Result<ModuleInfo> read_module_by_library(std::vector<uint8_t> bytes) {
-  if (bytes.size() > UINT32_MAX) {
-    return Error{ErrorCode::kUnsupported, "the module is larger than 4 GiB"};
-  }
-  ModuleInfo info;
-  info.bytes = std::move(bytes);
-  if (Status s = read(info, Bodies::kByLibrary); !s) return s.error();
   return info;
 }
 

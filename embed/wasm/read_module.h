@@ -15,7 +15,5 @@ namespace uptier::wasm {
 // rule, kUnsupported for a valid one past this engine's limits. Messages begin with "at offset
 // 0x..". Cost: linear in the size; no recursion, however deep the blocks nest.
 Result<ModuleInfo> read_module(std::vector<uint8_t> bytes);
-// The same, more slowly: every function body is validated by the library. What tests compare with.
-Result<ModuleInfo> read_module_by_library(std::vector<uint8_t> bytes);
 
 }  // namespace uptier::wasm

@@ -1,7 +1,6 @@
 #include "jit/baseline/value_cache.h"
 
 #include <cassert>
-#include <cstring>
 
 #include "jit/x64/macros.h"
 
@@ -15,20 +14,6 @@ constexpr uint8_t kXmmOrder[] = {16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27,
 
 std::span<const uint8_t> order(Type t) {
   return is_float(t) ? std::span<const uint8_t>(kXmmOrder) : std::span<const uint8_t>(kGpOrder);
-}
-
-// Emits mov reg, [rbp + at], or the store, as the assembler would: a third of all instructions are
-// one of these, and the assembler takes 250 instructions of its own for each.
-void move_slot(Assembler& a, unsigned reg, int32_t at, bool wide, bool stores) {
-  uint8_t bytes[7];
-  size_t n = 0;
-  unsigned prefix = 0x40 | (wide ? 8 : 0) | (reg >= 8 ? 4 : 0);
-  if (prefix != 0x40) bytes[n++] = static_cast<uint8_t>(prefix);
-  bytes[n++] = stores ? 0x89 : 0x8b;
-  bool near = at == static_cast<int8_t>(at);
-  bytes[n++] = static_cast<uint8_t>((near ? 0x45 : 0x85) | (reg & 7) << 3);
-  std::memcpy(bytes + n, &at, sizeof at);
-  a.embed(bytes, n + (near ? 1 : 4));
 }
 
 }  // namespace
@@ -58,13 +43,19 @@ ValueCache::ValueCache(CodeBuffer& b, const Function& f, const FrameLayout& fram
       reserved_(reserved),
       pinned_(reserved),
       lowest_(-static_cast<int32_t>(frame.size)) {
-  for (uint32_t v = 0; v < state_.size(); ++v) {
-    InstId i = f.value(Value(v)).inst;
-    if (i.valid() && f.inst(i).op == Opcode::kConst) state_[v].flags = kConstant;
-    state_[v].home = frame.slot[v];
+  for (size_t v = 0; v < state_.size(); ++v) state_[v].home = frame.slot[v];
+  for (Block block : f.layout) {
+    for (InstId i : f.block(block).insts) {
+      const Inst& inst = f.inst(i);
+      if (inst.op == Opcode::kConst) state(inst.result).flags |= kConstant;
+    }
+    for (Value v : live.live_in[block.index()]) {
+      if (!is_constant(v)) state(v).flags |= kCrosses;
+    }
   }
-  for (Value v : live.crossing) {
-    if (!is_constant(v)) state(v).flags |= kCrosses;
+  // A constant may be live into a block that is laid out before its own.
+  for (State& s : state_) {
+    if ((s.flags & kConstant) != 0) s.flags = kConstant;
   }
 }
 
@@ -301,11 +292,12 @@ void ValueCache::store(Value v) {
     s.flags |= kSpilled;
   }
   s.flags &= static_cast<uint8_t>(~kDirty);
+  Mem to = home_operand(v);
   Type t = type_of(v);
   if (is_float(t)) {
-    emit_store(b_, t, home_operand(v), x86::xmm(s.reg - 16u));
+    emit_store(b_, t, to, x86::xmm(s.reg - 16u));
   } else {
-    move_slot(a_, s.reg, s.home, is_wide(t), true);
+    emit_store(b_, Opcode::kStore, t, to, x86::gpq(s.reg));
   }
 }
 
@@ -332,15 +324,14 @@ void ValueCache::copy_to(unsigned reg, Value v) {
 
 void ValueCache::load_home(unsigned reg, Value v) {
   Type t = type_of(v);
+  Mem from = x86::ptr(x86::rbp, home(v), is_wide(t) ? 8 : 4);
   if (is_float(t)) {
     Xmm to = x86::xmm(reg - 16);
-    Mem from = x86::ptr(x86::rbp, home(v), is_wide(t) ? 8 : 4);
     is_constant(v) ? emit_constant(b_, t == Type::kF64, to, constant_bits(v))
                    : emit_load(b_, t, to, from);
-  } else if (is_constant(v)) {
-    emit_constant(b_, gp(reg, is_wide(t)), constant_bits(v));
   } else {
-    move_slot(a_, reg, home(v), is_wide(t), false);
+    Gp to = gp(reg, is_wide(t));
+    is_constant(v) ? emit_constant(b_, to, constant_bits(v)) : (void)a_.mov(to, from);
   }
 }
 
