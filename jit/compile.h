@@ -88,6 +88,8 @@ struct BaselineRequest {
 struct OptimizeRequest {
   // Estimated executions of each block by site (index 0 is site 1); empty: no profile.
   std::span<const uint64_t> block_counts = {};
+  // How many of them one observed execution stands for: what is rarer may have gone unseen.
+  double sample = 1;
   // The loop at whose header the code is entered from a baseline frame; none: normal entry.
   LoopId osr_loop = LoopId::none();
   // The frame is one of the host's interpreter instead: the code is called with the method's

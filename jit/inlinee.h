@@ -32,6 +32,7 @@ struct SiteTargets {
 struct BodyProfile {
   std::vector<uint64_t> blocks = {};      // executions by block site - 1; empty: not known
   std::vector<SiteTargets> targets = {};  // of indirect calls, by rising site
+  double sample = 1;  // executions of `blocks` that one observed execution stands for
 };
 
 struct Inlinee {

@@ -28,7 +28,7 @@ class OsrModule {
 
   // The next run enters the optimized version at visit `visit` of the loop, once.
   bool arm(uint32_t method, LoopId loop, uint64_t visit) {
-    auto code = jit::compile_optimized(input(method), {{}, loop});
+    auto code = jit::compile_optimized(input(method), {.osr_loop = loop});
     EXPECT_TRUE(code.ok()) << code.error().message;
     if (!code.ok()) return false;
     osr_ = std::move(*code);

@@ -190,5 +190,65 @@ TEST(OptFrequencies, shape_and_counts_give_finite_frequencies) {
   }
 }
 
+// A loop nest of which samples met the inner loop and not what is around it.
+constexpr const char* kNest = R"(
+func @nest(i32) -> i32 {
+b0(v0: i32):
+  v1 = const.i32 1
+  branch v0, b1(v0), b4
+b1(v2: i32):
+  jump b2(v2)
+b2(v3: i32):
+  v4 = sub.i32 v3, v1
+  branch v4, b2(v4), b3
+b3:
+  v5 = sub.i32 v2, v1
+  branch v5, b1(v5), b4
+b4:
+  return v0
+}
+)";
+
+// By the number that a block has in the text.
+jit::Frequencies nest_frequencies(std::vector<uint64_t> counts, double sample) {
+  jit::Module m = *jit::parse_module(kNest, {"nest", {}});
+  const jit::Function& f = m.functions[0];
+  jit::ControlFlow control = jit::analyze_control_flow(f);
+  jit::LoopNest loops = jit::find_loops(f, control);
+  jit::Frequencies q = jit::estimate_frequencies(f, control, loops,
+                                                 jit::BlockCounts(counts, sample)),
+                   named = q;
+  for (size_t n = 0; n < f.layout.size(); ++n) {
+    named.of[n] = q.at(f.layout[n]);
+    named.cold[n] = q.cold[f.layout[n].index()];
+  }
+  return named;
+}
+
+TEST(OptFrequencies, what_no_sample_met_is_not_cold_where_few_were_taken) {
+  // Sites are b0 to b4. One burst met b2 for 32 rounds; an execution seen stands for 1000.
+  jit::Frequencies q = nest_frequencies({1, 0, 32'000, 0, 1}, 1000);
+  for (uint32_t b = 0; b < 5; ++b) EXPECT_FALSE(q.cold[b]) << b;
+  EXPECT_GT(q.of[2], 8 * q.of[1]);
+  EXPECT_FLOAT_EQ(q.of[3], q.of[1]);  // what enters the inner loop leaves it
+}
+
+TEST(OptFrequencies, what_many_samples_missed_is_cold) {
+  jit::Frequencies q = nest_frequencies({100'000, 0, 0, 0, 100'000}, 1);
+  EXPECT_TRUE(q.cold[1]);
+  EXPECT_TRUE(q.cold[2]);
+  EXPECT_LT(q.of[1], 1e-4f);
+  EXPECT_FALSE(q.cold[4]);
+}
+
+TEST(OptFrequencies, rounds_are_those_of_the_counts) {
+  jit::Frequencies q =
+      nest_frequencies({1'000'000, 5'000'000, 15'000'000, 5'000'000, 1'000'000}, 1);
+  EXPECT_NEAR(q.of[1], 5, 0.1f);
+  EXPECT_NEAR(q.of[2], 15, 0.3f);
+  EXPECT_NEAR(q.of[3], 5, 0.1f);
+  EXPECT_NEAR(q.of[4], 1, 0.01f);
+}
+
 }  // namespace
 }  // namespace uptier::test

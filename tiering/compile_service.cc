@@ -235,6 +235,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
       m, v,
       jit::compile_optimized({*f, m.id, helpers_, calls, *space_},
                              {.block_counts = seen.blocks,
+                              .sample = seen.sample,
                               .osr_loop = plan.osr_loop,
                               .from_host = plan.from_host,
                               .copy = plan.copy,

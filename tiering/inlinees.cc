@@ -49,7 +49,7 @@ void RuntimeImpl::forget_body_locked(Method& m) {
 
 // Returns what was observed of a method's blocks and indirect calls.
 jit::BodyProfile RuntimeImpl::body_profile_locked(const Method& m) {
-  jit::BodyProfile p{blocks_to_compile_from(m), {}};
+  jit::BodyProfile p{blocks_to_compile_from(m), {}, observer_.sample_weight(m)};
   if (p.blocks.empty()) return p;
   for (Observer::Targets& seen : observer_.targets_of(m)) {
     jit::SiteTargets site{seen.site, seen.total, {}};

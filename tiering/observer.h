@@ -83,6 +83,9 @@ class Observer {
   // Returns estimated executions by block site - 1, empty when there are fewer than min_samples
   // samples.
   std::vector<uint64_t> block_estimates(const Method& m) const;
+  // Returns how many of these executions one observed execution stands for on average, at least
+  // the part of one that profile_decay leaves of saved ones; 1 if nothing was observed.
+  double sample_weight(const Method& m) const;
   // What the indirect calls of a method were observed to reach; estimates, greatest first.
   struct Targets {
     SiteId site = 0;

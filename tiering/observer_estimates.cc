@@ -77,6 +77,25 @@ std::vector<uint64_t> Observer::block_estimates(const Method& m) const {
   return empty ? std::vector<uint64_t>{} : counts;
 }
 
+double Observer::sample_weight(const Method& m) const {
+  double estimates = mass_of(m), counts = 0;
+  for (const auto& [thread, s] : m.streams) {
+    for (size_t i = 0; i < std::min(m.block_weights.size(), s.seen.counts.size()); ++i) {
+      counts += static_cast<double>(s.seen.counts[i]);
+    }
+  }
+  if (m.saved != nullptr) {
+    double factor = saved_factor(*m.saved);
+    const MethodProfile& p = m.saved->profile;
+    for (const Slot& slot : p.schema.slots) {
+      if (slot.kind != SlotKind::kBlock) continue;
+      estimates += factor * static_cast<double>(p.estimates[slot.word]);
+      counts += static_cast<double>(p.counts[slot.word]);
+    }
+  }
+  return counts > 0 && estimates > 0 ? estimates / counts : 1;
+}
+
 std::vector<Observer::Targets> Observer::targets_of(const Method& m) const {
   std::map<SiteId, Targets> sites;
   std::map<SiteId, std::map<Method*, uint64_t>> counts;

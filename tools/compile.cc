@@ -9,6 +9,7 @@
 #include "tools/commands.h"
 #include "tools/compile_world.h"
 #include "tools/listing.h"
+#include "tools/profile_commands.h"
 
 namespace uptier::tools {
 namespace {
@@ -45,15 +46,6 @@ class PassPrinter final : public jit::PassObserver {
  private:
   std::string last_;
 };
-
-Result<Profile> read_profile(const std::string& file) {
-  std::vector<uint8_t> bytes;
-  if (!read_file(file, bytes)) return Error{ErrorCode::kInvalidArgument, file + ": no profile"};
-  if (Result<TraceProfile> t = profile_from_trace(std::as_bytes(std::span(bytes))); t.ok()) {
-    return std::move(t->profile);
-  }
-  return parse_profile({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-}
 
 std::string location(int32_t displacement) {
   return "[rbp" + std::string(displacement < 0 ? "-" : "+") +
@@ -168,7 +160,7 @@ Result<std::unique_ptr<jit::Code>> compile_one(const CompileCommand& c, CompileW
     return world.baseline(m, {.copy = copy, .probes = &plan});
   }
   PassPrinter passes(f);
-  jit::OptimizeRequest r{.block_counts = seen.blocks, .copy = copy};
+  jit::OptimizeRequest r{.block_counts = seen.blocks, .sample = seen.sample, .copy = copy};
   r.targets = seen.targets;
   r.prune_cold = c.cold_exits;
   if (c.osr_loop >= 0) r.osr_loop = LoopId(static_cast<uint32_t>(c.osr_loop));
@@ -183,9 +175,9 @@ int dump(const CompileCommand& c, const Functions& fs) {
   Profile profile;
   jit::BodyProfile seen;
   if (!c.profile.empty()) {
-    Result<Profile> p = read_profile(c.profile);
+    Result<ProfileFile> p = load_profile(c.profile);
     if (!p) return fail(kCorrupt, c.profile + ": " + p.error().message);
-    profile = std::move(*p);
+    profile = std::move(p->profile);
     Result<jit::BodyProfile> body = body_profile(fs, m, profile);
     if (!body) return fail(kFailed, c.profile + ": " + body.error().message);
     seen = std::move(*body);

@@ -150,10 +150,14 @@ Result<jit::BodyProfile> body_profile(const Functions& fs, MethodId m, const Pro
   if (p->schema.cfg_hash != f.cfg_hash) {
     return Error{ErrorCode::kInvalidInput, "the profile of " + f.name + " is of other code"};
   }
+  double estimates = 0, counts = 0;
   for (SiteId s = 1; s <= f.block_sites; ++s) {
     auto e = p->estimate(SlotKind::kBlock, s);
     body.blocks.push_back(e ? to_count(e->total) : 0);
+    estimates += static_cast<double>(body.blocks.back());
+    counts += static_cast<double>(p->count(SlotKind::kBlock, s).value_or(0));
   }
+  if (estimates > 0 && counts > 0) body.sample = estimates / counts;
   for (const Slot& slot : p->schema.slots) {
     if (slot.kind == SlotKind::kCallTarget) body.targets.push_back(targets_at(fs, *p, slot.site));
   }

@@ -239,7 +239,7 @@ struct Commands {
         ->delimiter(',')
         ->check(CLI::IsMember({"ir", "passes", "listing", "probes", "frames"}))
         ->capture_default_str();
-    compile->add_option("--profile", c.profile, "a trace, or a profile as text");
+    compile->add_option("--profile", c.profile, "a profile file, a trace, or a profile as text");
     compile->add_flag("--baseline", c.baseline, "by the baseline compiler");
     compile->add_flag("--instrumented", c.instrumented, "the instrumented copy");
     compile->add_flag("!--no-inlining", c.inlining, "calls stay calls");

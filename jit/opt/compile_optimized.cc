@@ -124,7 +124,8 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
                           .targets = r.targets,
                           .source = r.inlinees,
                           .speculates = body.states_calls(),
-                          .ask_to_leave = r.ask_to_leave},
+                          .ask_to_leave = r.ask_to_leave,
+                          .sample = r.sample},
                          r.observer, r.copy);
   x64::MachineFunction machine =
       x64::lower({f, o.loops, o.frequencies, body.osr(), body.slots(), x64::has_bmi2(), *counters});

@@ -6,8 +6,9 @@
 //
 // when t (and e; one of the two may be j itself) does nothing but at most kMostInsts cheap
 // operations, j gets at most kMostSelects different integers, and the way to t is taken in 20 to
-// 80 % of at least kLeastCount executions. What is taken less often or more is predicted well
-// enough; what is not known stays a branch. The blocks t and e, and their sites, are gone.
+// 80 % of at least kLeastSeen executions that were observed. What is taken less often or more is
+// predicted well enough; what is not known stays a branch. The blocks t and e, and their sites, are
+// gone.
 #include <algorithm>
 
 #include "jit/opt/control_flow.h"
@@ -18,7 +19,7 @@ namespace {
 
 constexpr uint32_t kMostInsts = 3;  // of each way, without constants
 constexpr uint32_t kMostSelects = 2;
-constexpr float kLeastCount = 64;
+constexpr float kLeastSeen = 32;
 constexpr float kLeastShare = 0.2f;
 
 class BranchConverter {
@@ -68,17 +69,16 @@ class BranchConverter {
   }
 
   float count_of(Block b) const {
-    const Inst* last = nullptr;
-    for (InstId i : f_.block(b).insts) {
-      if (is_block_probe(f_.inst(i))) last = &f_.inst(i);
-    }
-    return last != nullptr ? counts_.at(*last) : 0;
+    const Inst* probe = last_block_probe(f_, b);
+    return probe != nullptr ? counts_.at(*probe) : 0;
   }
 
   bool goes_either_way(Block b, Block yes, Block no) const {
     float whole = yes != b && no != b ? count_of(yes) + count_of(no) : count_of(b);
     float share = whole > 0 ? count_of(yes != b ? yes : no) / whole : 0;
-    return whole >= kLeastCount && share >= kLeastShare && share <= 1 - kLeastShare;
+    const Inst* probe = last_block_probe(f_, yes);
+    bool known = probe != nullptr && whole >= kLeastSeen * counts_.sample(*probe);
+    return known && share >= kLeastShare && share <= 1 - kLeastShare;
   }
 
   // `yes` or `no` is `b` itself when that way has no block.

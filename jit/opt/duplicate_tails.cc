@@ -5,7 +5,9 @@
 //                                  back becomes the branch (loop rotation)
 //
 // A loop keeps its one entrance: a test at its top is copied to all that jump back, or to the only
-// one that comes from outside.
+// one that comes from outside. What comes behind the test is the header then. Where that is the
+// header of an inner loop already, an empty block between the two is: with one header both would be
+// one loop, and nothing would be known of how often the inner one goes round.
 //
 // Copies keep the probes of the block, so counts still sum up. What the block defines has several
 // definitions afterwards, which repair_ssa joins.
@@ -48,6 +50,7 @@ class TailDuplicator {
   bool visit(Block tail) {
     if (tail == f_.entry() || touched_[tail.index()] || !may_copy(tail)) return false;
     std::vector<Block> into = is_header(tail) ? around_loop(tail) : where_way_is_known(tail);
+    if (!into.empty() && is_header(tail)) part_from_inner_loops(tail);
     for (Block b : into) copy(tail, b);
     if (!into.empty()) touched_[tail.index()] = true;
     return !into.empty();
@@ -89,6 +92,32 @@ class TailDuplicator {
     bool enters = outside.size() == 1 && may_copy_into(outside[0], header) &&
                   way_is_known(header, f_.list(f_.edges[entry].args));
     return enters ? outside : std::vector<Block>{};
+  }
+
+  void part_from_inner_loops(Block header) {
+    uint32_t loop = loops_.loop_of[header.index()];
+    const Inst t = f_.terminator(header);
+    for (uint32_t e = t.edges_at; e < t.edges_at + t.edge_count; ++e) {
+      Block to = f_.edges[e].to;
+      if (to != header && loops_.contains(loop, to) && loops_.is_header(to)) put_between(e);
+    }
+  }
+
+  // Leads an edge to a new block, which goes on to where the edge went.
+  void put_between(uint32_t edge) {
+    Block made = f_.add_block(), to = f_.edges[edge].to;
+    f_.layout.push_back(made);
+    touched_.resize(f_.blocks.size(), true);
+    std::vector<Value> args;
+    for (uint32_t k = 0, count = f_.block(to).params.size; k < count; ++k) {
+      args.push_back(f_.add_block_param(made, f_.type_of(f_.params(to)[k])));
+    }
+    f_.edges[edge].to = made;
+    Inst jump{.op = Opcode::kJump};
+    jump.edges_at = static_cast<uint32_t>(f_.edges.size());
+    jump.edge_count = 1;
+    f_.edges.push_back({to, f_.make_list(args)});
+    f_.append(made, jump, Type::kNone);
   }
 
   bool may_copy(Block b) const {

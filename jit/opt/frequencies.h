@@ -1,11 +1,13 @@
 // Frequencies: how often each block runs per entry of the function, as far as anyone knows.
 //
-// With counts (by site, from a profile): count / count of the entry. Without: forward edges share
-// the frequency of their block (a path that only traps gets a thousandth, leaving a loop a tenth),
-// and a loop header runs ten times as often as it is reached from outside.
+// Edges share the frequency of their block (edge_shares.h). Without counts (by site, from a
+// profile) a loop header runs ten times as often as it is reached from outside. With counts
 //
-// With counts too, a loop header runs no more than ten times as often as its loop is entered: what
-// lies in the loop keeps its share, but no loop outweighs all that is around it.
+//   rounds     1 / the share of a round that does not come back to the header, at most 30
+//   header     rounds * what enters the loop
+//   its exits  together what enters it
+//
+// so a block runs as often as the ways to it do, whether or not samples met it.
 //
 // A profile is untrusted advice: any counts give finite frequencies in [1e-6, 1e12], and no pass
 // may be wrong for any frequencies, only slow.

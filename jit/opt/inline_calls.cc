@@ -86,6 +86,7 @@ struct Body {
   bool loops = false;
   uint32_t size = 0;
   std::vector<float> counts;  // by block site - 1, per entry
+  float sample = 1;           // likewise: what one observed execution stands for
   double entries = 1;         // that its profile's counts stand for
 };
 
@@ -127,6 +128,7 @@ Body prepare(const Inlinee& source, const InlineRequest& r) {
     b.counts = counts_by_shape(f, estimate_frequencies(f, control, loops, BlockCounts()));
   } else {
     b.entries = static_cast<double>(seen[0]);
+    b.sample = static_cast<float>(source.profile.sample / b.entries);
     for (uint64_t c : seen) {
       b.counts.push_back(static_cast<float>(static_cast<double>(c) / b.entries));
     }
@@ -139,7 +141,7 @@ Body prepare(const Inlinee& source, const InlineRequest& r) {
 class Inliner {
  public:
   Inliner(Function& f, const InlineRequest& r) : f_(f), r_(r), invariant_(f) {
-    if (!r.counts.empty()) counts_ = BlockCounts(r.counts);
+    if (!r.counts.empty()) counts_ = BlockCounts(r.counts, r.sample);
     has_profile_ = !counts_.empty();
   }
 
@@ -295,7 +297,7 @@ class Inliner {
     bodies_of_inlined_.push_back(c.body);
     std::vector<float> counts = c.body->counts;
     for (float& n : counts) n *= c.count;
-    counts_.add(std::move(counts));
+    counts_.add(std::move(counts), c.body->sample * c.count);
     uint32_t before = static_cast<uint32_t>(f_.insts.size());
     InstId state = state_of(c.call);
     Spliced s = splice(f_, at, position(c.call), c.body->function, callee, invariant_, state);

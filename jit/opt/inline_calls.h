@@ -36,6 +36,7 @@ struct InlineRequest {
   // Bodies with guards may be inlined: calls have call states, see attach_deopts.h.
   bool speculates = false;
   bool ask_to_leave = false;  // see OptimizeRequest
+  double sample = 1;          // likewise
 };
 
 // `f` has been through strip_patchpoints. Returns the counts of its blocks and of the bodies in it;

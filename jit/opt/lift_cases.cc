@@ -1,7 +1,7 @@
 // A switch is a load from a table and a jump that is hard to predict. So
 //
-//   a case that takes 40 % of its executions (of at least kLeastCount; then of the rest) is
-//   compared with first
+//   a case that takes 40 % of its executions (of at least kLeastSeen observed ones; then of the
+//   rest) is compared with first
 //
 //   what has kFew cases or fewer has no table: they are compared with, one after the other
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kFew = 3;
 constexpr uint32_t kMostLifted = 2;
-constexpr float kLeastCount = 64;
+constexpr float kLeastSeen = 32;
 constexpr float kLiftedShare = 0.4f;
 
 class CaseLifter {
@@ -39,24 +39,17 @@ class CaseLifter {
     std::vector<Case> cases = cases_of(f_.inst(table));
     std::stable_sort(cases.begin(), cases.end(),
                      [](const Case& x, const Case& y) { return x.count > y.count; });
-    const Inst* probe = last_probe(b);
+    const Inst* probe = last_block_probe(f_, b);
+    float least = probe != nullptr ? kLeastSeen * counts_.sample(*probe) : kLeastSeen;
     float left = probe != nullptr ? counts_.at(*probe) : 0;
     bool few = cases.size() <= kFew;
     for (uint32_t n = 0; n < cases.size(); ++n) {
-      bool hot = n < kMostLifted && left >= kLeastCount && cases[n].count >= kLiftedShare * left;
+      bool hot = n < kMostLifted && left >= least && cases[n].count >= kLiftedShare * left;
       if (!few && !hot) return;
       left = std::max(0.0f, left - cases[n].count);
       b = ask(b, table, cases[n].number, left);
     }
     if (few) go_to_default(f_.inst(table));
-  }
-
-  const Inst* last_probe(Block b) const {
-    const Inst* last = nullptr;
-    for (InstId i : f_.block(b).insts) {
-      if (is_block_probe(f_.inst(i))) last = &f_.inst(i);
-    }
-    return last;
   }
 
   // A target that is reached otherwise as well says nothing.
@@ -100,7 +93,7 @@ class CaseLifter {
 
   // The rest of the block is a part of it, with a share of its executions.
   void add_probe(Block b, Block rest, float count) {
-    const Inst* last = last_probe(b);
+    const Inst* last = last_block_probe(f_, b);
     if (last == nullptr) return;
     Inst part = *last;
     float whole = std::max(1.0f, counts_.at(part));

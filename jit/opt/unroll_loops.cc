@@ -31,6 +31,7 @@ constexpr uint32_t kMostTrips = 8;
 constexpr uint32_t kMostWhole = 200;
 constexpr uint32_t kMostPeeled = 60;
 constexpr float kFewRounds = 2.5f;
+constexpr float kLeastSeen = 32;         // executions of a loop's header that were observed
 constexpr float kHotShare = 1.0f / 200;  // of the most frequent block
 constexpr uint32_t kMostRounds = 3;      // of the pass
 constexpr size_t kMostGrowth = 2'000;    // instructions added to a function
@@ -117,8 +118,7 @@ class LoopUnroller {
 
   bool write_out(uint32_t l, std::vector<Redefinition>& redefined) {
     Block header = loops_.loops[l].header;
-    bool rare = !counts_.empty() && count_of(header) < kHotShare * top_;
-    if (rare || finished_[header.index()]) return false;
+    if (is_rare(header) || finished_[header.index()]) return false;
     uint32_t size = size_of(l);
     if (size == 0) return false;
     uint32_t copies = whole_ ? all_rounds(l, size) : first_rounds(l, size);
@@ -126,6 +126,14 @@ class LoopUnroller {
     copy_loop(f_, members_[l], copies, CopiesGo::kInFront, redefined);
     finished_[header.index()] = true;
     return true;
+  }
+
+  // What no sample met may run as often as one sample stands for.
+  bool is_rare(Block header) const {
+    if (counts_.empty()) return false;
+    const Inst* probe = first_block_probe(f_, header);
+    float one = probe != nullptr ? counts_.sample(*probe) : 0;
+    return std::max(count_of(header), one) < kHotShare * top_;
   }
 
   bool is_inner(uint32_t l) const {
@@ -147,7 +155,9 @@ class LoopUnroller {
     for (const Predecessor& p : control_.preds[header.index()]) {
       if (!loops_.contains(l, p.from)) entered += count_of(p.from);
     }
-    float rounds = entered > 0 ? count_of(header) / entered : 0;
+    const Inst* probe = first_block_probe(f_, header);
+    bool known = entered > 0 && probe != nullptr && counts_.seen(*probe) >= kLeastSeen;
+    float rounds = known ? count_of(header) / entered : 0;
     if (rounds >= 0.5f && rounds <= kFewRounds) return static_cast<uint32_t>(rounds + 0.5f);
     return repeats_itself(l) ? 1 : 0;
   }

@@ -34,6 +34,7 @@ Result<std::unique_ptr<Code>> Emitter::run() {
   for (size_t b = 0; b < m_.blocks.size(); ++b) labels_.push_back(b_.new_label());
   find_empty_blocks();
   thread_jumps();
+  find_dispatches();
   prologue();
   for (uint32_t b = 0; b < m_.blocks.size(); ++b) emit_block(b);
   exits();
@@ -135,10 +136,15 @@ void Emitter::thread_jumps() {
 void Emitter::emit_block(uint32_t b) {
   const MBlock& block = m_.blocks[b];
   if (target_[b] != b) return;
+  now_ = b;
   next_ = b + 1;
   while (next_ < m_.blocks.size() && target_[next_] != next_) ++next_;
   if (block.align) a_.align(asmjit::AlignMode::kCode, 16);
   b_.bind(labels_[b]);
+  emit_insts(block);
+}
+
+void Emitter::emit_insts(const MBlock& block) {
   flags_ = {};  // those who jump here have others
   for (uint32_t n = block.begin; n < block.end; ++n) {
     emit_probes(n);
@@ -209,7 +215,7 @@ void Emitter::emit_simple(const MInst& i) {
   switch (i.op) {
     case MOp::kJump: {
       uint32_t to = target_[m_.edges_of(i)[0].to];
-      if (!follows(to)) a_.jmp(labels_[to]);
+      if (!follows(to) && !copy_dispatch(to)) a_.jmp(labels_[to]);
       return;
     }
     case MOp::kReturn: return epilogue();

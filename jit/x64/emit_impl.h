@@ -19,6 +19,7 @@ class Emitter {
   void prologue();
   void epilogue();
   void emit_block(uint32_t b);
+  void emit_insts(const MBlock& block);
   void emit_probes(uint32_t n);
   void load_slab(const Gp& d);
   void count(const MInst& i);
@@ -28,6 +29,11 @@ class Emitter {
   void thread_jumps();
   bool follows(uint32_t b) const { return b == next_; }
   void jump_tables();
+
+  // ---- emit_dispatch.cc
+  void find_dispatches();
+  uint32_t dispatch_size(uint32_t b) const;
+  bool copy_dispatch(uint32_t b);
 
   // ---- emit_moves.cc
   void emit_gap(uint32_t n);
@@ -101,12 +107,15 @@ class Emitter {
   CodeBuffer b_;
   Assembler& a_;
   Label entry_;
-  std::vector<Label> labels_;     // by block
-  std::vector<bool> empty_;       // by block: nothing but a jump
-  std::vector<uint32_t> target_;  // by block: where a jump to it really goes
-  uint32_t next_ = 0;             // the block that comes next, empty ones skipped
-  size_t probe_ = 0;              // the next of MachineFunction::probes
-  size_t move_ = 0;               // the next of Allocation::moves
+  std::vector<Label> labels_;       // by block
+  std::vector<bool> empty_;         // by block: nothing but a jump
+  std::vector<uint32_t> target_;    // by block: where a jump to it really goes
+  std::vector<uint32_t> dispatch_;  // by block: instructions to copy up to a switch; 0: it is none
+  uint32_t copied_ = 0;             // instructions of copies so far
+  uint32_t now_ = 0;                // the block at hand
+  uint32_t next_ = 0;               // the block that comes next, empty ones skipped
+  size_t probe_ = 0;                // the next of MachineFunction::probes
+  size_t move_ = 0;                 // the next of Allocation::moves
   std::vector<Reg> saved_;
   uint32_t frame_ = 0;  // bytes that sub rsp takes
   bool avx_ = false;
@@ -121,7 +130,9 @@ class Emitter {
   struct Table {
     Label label;
     std::vector<Label> targets;
+    const MInst* of;
   };
+  const Table& table_of(const MInst& i);
   std::vector<Table> tables_;
   struct Side {
     Label label;
