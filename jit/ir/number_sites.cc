@@ -37,9 +37,12 @@ void number_calls_and_host_probes(Function& f) {
     bool is_call = s == Shape::kCall || s == Shape::kCallIndirect || s == Shape::kCallHost;
     if (is_call) i.site = next++;
   });
-  each([&](Inst& i) {
-    if (i.op == Opcode::kProbe && !is_block_probe(i)) i.aux = next++;
-  });
+  for (uint8_t own : {0, int{kProbeOwn}}) {
+    each([&](Inst& i) {
+      bool host = i.op == Opcode::kProbe && !is_block_probe(i) && (i.flags & kProbeOwn) == own;
+      if (host) i.aux = next++;
+    });
+  }
   f.site_count = next - 1;
 }
 
