@@ -16,6 +16,7 @@ void assume_params(Function& f, std::span<const ParamValue> values) {
     Type t = f.type_of(v);
     first.push_back(f.add_inst({.op = Opcode::kConst, .type = t, .imm = p.bits}, t));
     known[v.index()] = f.inst(first.back()).result;
+    f.value(known[v.index()]).block = entry;
   }
   auto resolve = [&](Value& v) {
     bool is_param = v.index() < known.size() && known[v.index()].valid();
