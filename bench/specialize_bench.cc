@@ -15,6 +15,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "jit/ir/parse.h"
@@ -167,7 +170,9 @@ void values(benchmark::State& state) {
   auto index = static_cast<uint32_t>(state.range(0));
   bool changes = state.range(1) != 0;
   const Values& v = kValues[index];
-  auto module = jit::parse_module(kKernels, {.file = "kernels"}).value();
+  auto parsed = jit::parse_module(kKernels, {.file = "kernels"});
+  if (!parsed) return state.SkipWithError(parsed.error().message.c_str());
+  const jit::Module& module = *parsed;
   std::vector<int64_t> memory(128);
   for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<int64_t>(i * 7919 + 1234567);
   World off(module, false), on(module, true);

@@ -79,7 +79,9 @@ TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
                                {"delay_points", 25},
                                {"delay_forced", 6},
                                {"flip_points", 26},
-                               {"flip_forced", 7}}));
+                               {"flip_forced", 7},
+                               {"specialize_points", 27},
+                               {"specialize_forced", 8}}));
 }
 
 TEST(ReportJson, methods_and_versions_are_those_of_the_report) {
