@@ -60,7 +60,7 @@ b2(v5: i64, v6: i64):
   v7 = add.i64 v3, v5
   v8 = const.i64 3
   v9 = shl.i64 v7, v8
-  v10 = load.i64 v0+v9
+  v10 = load.i64 v0[v9]
   v11 = add.i64 v5, v8
   v12 = mul.i64 v10, v11
   v13 = add.i64 v6, v12
@@ -85,7 +85,7 @@ b1(v3: i64, v4: i64):
   loop_header
   v5 = const.i64 3
   v6 = shl.i64 v3, v5
-  v7 = load.i64 v0+v6
+  v7 = load.i64 v0[v6]
   v8 = wrap.i32 v1
   switch v8, [b2, b3, b4], b5
 b2:

@@ -124,7 +124,7 @@ struct PolicyOptions {
   double trial_margin = 0.05;
   // Of value_policy.h.
   double value_share = 0.95;
-  uint64_t value_samples = 16;
+  uint64_t value_samples = 64;
   double miss_share = 0.2;
 
   static PolicyOptions from(const Options& o);
