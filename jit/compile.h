@@ -19,6 +19,7 @@
 #include "jit/ir/frame_layout.h"
 #include "jit/ir/function.h"
 #include "jit/opt/pass_observer.h"
+#include "jit/param_value.h"
 #include "jit/probe_plan.h"
 #include "uptier/result.h"
 
@@ -103,6 +104,8 @@ struct OptimizeRequest {
   const ProbePlan* probes = nullptr;
   // What its indirect calls were seen to reach.
   std::span<const SiteTargets> targets = {};
+  // What its parameters are when it is called; a guard has seen to that. Not with an osr_loop.
+  std::span<const ParamValue> params = {};
   // Whose bodies may take the place of calls; null: none.
   InlineeSource* inlinees = nullptr;
   // Those with guards may, too. Off, they stay calls, and the compiler has less to do.

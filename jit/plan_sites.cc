@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "jit/ir/param_uses.h"
+
 namespace uptier::jit {
 namespace {
 
@@ -37,19 +39,21 @@ class Planner {
 
  private:
   void visit(const Inst& i) {
-    if (i.op == Opcode::kCallIndirect && r_.call_targets) place(i.site, ProbeKind::kCallTarget);
+    if (i.op == Opcode::kCallIndirect && r_.call_targets) {
+      place(i.site, ProbeKind::kCallTarget, r_.top);
+    }
     if (i.op != Opcode::kProbe || !r_.host_probes) return;
     ProbeKind kind = probe_kind(i);
     if (kind != ProbeKind::kBlock && (i.args.size != 0 || kind == ProbeKind::kHit)) {
-      place(i.aux, kind);
+      place(i.aux, kind, (i.flags & kProbeOwn) != 0 ? kParamProbeTop : r_.top);
     }
   }
 
-  void place(SiteId site, ProbeKind kind) {
+  void place(SiteId site, ProbeKind kind, uint32_t top) {
     ProbePlan::Site& s = plan_.sites[site - f_.block_sites - 1];
     s.kind = kind;
     bool table = kind == ProbeKind::kCallTarget || kind == ProbeKind::kValue;
-    s.top = table ? std::clamp(r_.top, 1u, 4096u) : 0;
+    s.top = table ? std::clamp(top, 1u, 4096u) : 0;
     uint32_t words = words_of(kind, {s.top, kind == ProbeKind::kValue, r_.recent});
     if (words != 0) s.offset = take(words);
   }

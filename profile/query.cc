@@ -172,6 +172,12 @@ std::optional<ProfileAnswer> query(const Profile& profile, std::string_view stag
   return answer;
 }
 
+std::optional<ProfileAnswer> query(const MethodProfile& method, SlotKind kind, SiteId site) {
+  const Slot* slot = method.schema.find(kind, site);
+  if (slot == nullptr || is_silent(method, *slot)) return std::nullopt;
+  return answer_of(method, *slot);
+}
+
 std::optional<ProfileAnswer> query(std::span<const std::byte> file, std::string_view stage,
                                    std::string_view scope_hash, std::string_view key) {
   if (stage == kQueryStage) {

@@ -17,6 +17,7 @@ const char* note_kind_name(NoteKind k) {
     case NoteKind::kOptimized: return "optimized";
     case NoteKind::kExit: return "exit";
     case NoteKind::kTrial: return "trial";
+    case NoteKind::kGuard: return "guard";
     case NoteKind::kTrap: return "trap";
   }
   return "unknown";

@@ -28,6 +28,7 @@ enum class NoteKind : uint8_t {
   kOptimized,        // what the instrumented copy of optimized code has counted
   kExit,             // exit `loop` of the method's code has been taken `calls` times
   kTrial,            // two versions of the method have been timed as often as was wanted
+  kGuard,            // the guard in front of a version of the method has counted enough
   kTrap,             // a trap unwound `calls` frames of an instrumented copy in block `loop`
 };
 const char* note_kind_name(NoteKind k);

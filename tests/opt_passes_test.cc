@@ -30,6 +30,11 @@ void with_halves(jit::Function& f) {
 void unroll_unknown(jit::Function& f) { jit::unroll_loops(f, {}); }
 void peel_unknown(jit::Function& f) { jit::peel_loops(f, {}); }
 
+void assume_first_is_7(jit::Function& f) {
+  const jit::ParamValue seven{0, 7};
+  jit::assume_params(f, {&seven, 1});
+}
+
 void enter_last_loop(jit::Function& f) {
   jit::Liveness live = jit::compute_liveness(f);
   auto entered = jit::enter_at_loop(f, LoopId(f.loop_count - 1), live, jit::layout_frame(f, live));
@@ -94,6 +99,10 @@ TEST(OptPasses, a_loop_is_entered_as_its_golden_shows) {
   expect_pass_golden("enter_at_loop", enter_last_loop);
 }
 
+TEST(OptPasses, a_parameter_becomes_the_constant_that_its_golden_shows) {
+  expect_pass_golden("assume_params", assume_first_is_7);
+}
+
 // The answer of the module's last function, with everything it wrote.
 std::string run_last(const jit::Module& m, uint64_t seed, Scratch& scratch) {
   scratch.fill();
@@ -106,6 +115,26 @@ std::string run_last(const jit::Module& m, uint64_t seed, Scratch& scratch) {
   bool nan = a.trap == TrapCode::kNone && is_nan(s.result, a.bits);
   return answer_text(s.result, nan ? Answer{} : a) + " " + std::to_string(corpus_notes) +
          scratch.bytes();
+}
+
+// Answers with the arguments that were assumed.
+TEST(OptPasses, what_is_assumed_and_holds_changes_no_answer) {
+  Scratch scratch;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    jit::Module module = random_module(seed);
+    std::string want = run_last(module, seed, scratch);
+    jit::Function& f = module.functions.back();
+    Random r(seed);
+    std::vector<uint64_t> args = random_arguments(f.signature(), scratch, r);
+    std::vector<jit::ParamValue> values;
+    for (uint32_t k = 0; k < args.size(); ++k) values.push_back({k, args[k]});
+    jit::assume_params(f, values);
+    jit::propagate_constants(f);
+    jit::fold_branches(f);
+    Status s = jit::verify(module, jit::Stage::kTransformed);
+    ASSERT_TRUE(s.ok()) << "seed " << seed << ": " << s.error().message;
+    EXPECT_EQ(run_last(module, seed, scratch), want) << "seed " << seed;
+  }
 }
 
 TEST(OptPasses, no_pass_changes_an_answer_or_breaks_a_rule) {

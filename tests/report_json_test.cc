@@ -43,7 +43,8 @@ TEST(ReportJson, has_every_field_of_the_report) {
   EXPECT_EQ(keys(j["stress"]),
             (Keys{"osr_points", "osr_forced", "copy_points", "copy_forced", "guard_points",
                   "guard_forced", "compile_points", "compile_forced", "code_points", "code_forced",
-                  "delay_points", "delay_forced", "flip_points", "flip_forced"}));
+                  "delay_points", "delay_forced", "flip_points", "flip_forced", "specialize_points",
+                  "specialize_forced"}));
 }
 
 TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
@@ -78,7 +79,9 @@ TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
                                {"delay_points", 25},
                                {"delay_forced", 6},
                                {"flip_points", 26},
-                               {"flip_forced", 7}}));
+                               {"flip_forced", 7},
+                               {"specialize_points", 27},
+                               {"specialize_forced", 8}}));
 }
 
 TEST(ReportJson, methods_and_versions_are_those_of_the_report) {

@@ -56,6 +56,7 @@ void learn_shape(Method& m, const jit::Function& f, ProbeChoice choice,
                  const PolicyOptions& policy) {
   learn_loops(m, f.loop_count);
   m.exits = MethodExits(f, policy);
+  m.specialized.sites = jit::param_sites(f);
   if (!choice.timed.all) choice.sites.loops.timed = choice.timed.of(m.info.key.function_index);
   m.probes = ProbeSet(f, choice);
   for (Block b : f.layout) {
@@ -106,6 +107,7 @@ Result<jit::Function> RuntimeImpl::describe_anew(Method& m) {
   if (Status s = m.host.build(m.id, b); !s) return s.error();
   jit::Function f = BuilderAccess::finish(b);
   if (Status s = jit::verify(f); !s) return s.error();
+  if (options_.specialize) jit::place_param_probes(f);
   for (const jit::Callee& c : f.callees) {
     if (c.method.index() >= method_count_.load(std::memory_order_acquire)) {
       return Error{ErrorCode::kInvalidInput,
@@ -219,11 +221,16 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
   Inlinees inlinees(*this, plan.use_profile);
   jit::BodyProfile seen = known_profile(m, plan, v);
   std::vector<uint8_t> kept;
+  if (plan.for_values) {
+    std::lock_guard lock(state_mutex_);
+    v.values = m.specialized.wanted;
+  }
   // The last version that a method may have leaves nothing out.
   bool last = m.optimized_versions + 1 >= options_.max_recompiles;
   bool normal = plan.copy == Copy::kPlain && !plan.osr_loop.valid();
   bool slow = normal && stress_.active(StressKind::kSlow) && stress_.point(StressKind::kSlow);
   bool prune = options_.deopt_cold && !seen.blocks.empty() && !last;
+  prune &= !plan.for_values;
   if (prune) {
     std::lock_guard lock(state_mutex_);
     prune = observer_.samples_of(m) >= options_.cold_samples;
@@ -231,7 +238,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
     kept = m.exits.kept_blocks(loop);
     if (!loop && plan.copy == Copy::kPlain) m.exits.compiled();
   }
-  return take_code(
+  Status s = take_code(
       m, v,
       jit::compile_optimized({*f, m.id, helpers_, calls, *space_},
                              {.block_counts = seen.blocks,
@@ -241,6 +248,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
                               .copy = plan.copy,
                               .probes = &m.probes.optimized_plan(),
                               .targets = seen.targets,
+                              .params = v.values,
                               .inlinees = inlines() ? &inlinees : nullptr,
                               .inline_guards = guards_may_be_inlined(),
                               .to_host = m.info.host_resume != nullptr,
@@ -248,6 +256,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
                               .kept = kept,
                               .poll = options_.osr_out ? poll_word(v) : nullptr,
                               .ask_to_leave = slow || stress_.active(StressKind::kGuard)}));
+  return s && plan.for_values ? make_guard(m, v) : s;
 }
 
 jit::BodyProfile RuntimeImpl::known_profile(Method& m, const Plan& plan, Version& v) {
@@ -356,7 +365,11 @@ void RuntimeImpl::compile_and_install(const Plan& plan) {
   // Failing to optimize is never failing to run. Asking for the same again would fail the same,
   // unless it was room that was wanting.
   bool best = plan.tier == Tier::kOptimized && plan.copy == Copy::kPlain;
-  if (best && !refused) m.optimize_failed = true;
+  if (plan.for_values) {
+    m.specialized.banned = true;
+  } else if (best && !refused) {
+    m.optimize_failed = true;
+  }
 }
 
 // A callee that is at its best needs no counting: reach its code through the cell, past the stub,
@@ -367,7 +380,9 @@ jit::CallTarget RuntimeImpl::CallPaths::target(MethodId callee) {
   Method& m = runtime_.method(callee.index());
   bool counts_all = runtime_.options_.gap == GapMode::kExact;
   if (counts_all || plan_.tier == Tier::kBaseline) return {Kind::kStub, stubs.stub(callee)};
-  if (callee == plan_.method && !plan_.osr_loop.valid()) return {Kind::kSelf, nullptr};
+  // What is made for some values must not be called with others.
+  bool self = callee == plan_.method && !plan_.osr_loop.valid() && !plan_.for_values;
+  if (self) return {Kind::kSelf, nullptr};
   bool best = m.optimized.load(std::memory_order_acquire) != nullptr;
   if (best) return {Kind::kCell, stubs.cell(callee)};
   return {Kind::kStub, stubs.stub(callee)};

@@ -26,10 +26,12 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   if (v->tier == Tier::kOptimized && v->copy == Copy::kInstrumented) {
     return begin_observing_optimized(m, *v);
   }
+  if (!v->values.empty()) return install_specialized(m, *v);
   if (v->tier == Tier::kOptimized) {
     m.optimized_versions++;
     abandon_trial(m);
     const Version* before = m.optimized.load(std::memory_order_relaxed);
+    if (before != nullptr && before->general != nullptr) before = before->general;
     if (before == nullptr) before = m.plain.load(std::memory_order_relaxed);
     m.optimized.store(v, std::memory_order_release);
     begin_trial(m, before, *v);
@@ -45,6 +47,8 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
     retire_optimized_before(m, *v);
     retire_baseline(m);
     if (options_.adaptive) fast_->rate(m.id.index()).set(off_rate());
+    m.specialized.forced = false;
+    consider_values(m);
   }
   reclaim_locked();
 }
@@ -67,6 +71,7 @@ void RuntimeImpl::tell_native_tools(const Method& m, const Version& v) {
   bool tells_copy = v.tier == Tier::kBaseline || v.copy == Copy::kInstrumented;
   if (tells_copy) name += std::string(" ") + copy_name(v.copy);
   if (v.enterable) name += " enterable";
+  if (v.general != nullptr) name += " specialized";
   if (v.osr_loop.valid()) name += " osr " + std::to_string(v.osr_loop.index());
   native_tools_.add(*v.code, name + "]", v.osr_loop.valid());
 }
@@ -78,7 +83,9 @@ void RuntimeImpl::link_locked(Method& m) {
   if (usable(best)) {
     fast_->set_entry(m.id.index(), nullptr);
     bool on_trial = m.trial.load(std::memory_order_relaxed) != nullptr;
-    return stubs_->set_target(m.id, on_trial ? stubs_->trial(m.id) : best->entry);
+    bool counts = best->general != nullptr && m.specialized.in_window;
+    const void* entry = counts ? best->guard.counted : best->entry;
+    return stubs_->set_target(m.id, on_trial ? stubs_->trial(m.id) : entry);
   }
   const Version* plain = m.plain.load(std::memory_order_relaxed);
   const Version* copy = m.instrumented.load(std::memory_order_relaxed);

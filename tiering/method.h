@@ -22,6 +22,7 @@
 #include "tiering/exits.h"
 #include "tiering/probe_set.h"
 #include "tiering/profile_store.h"
+#include "tiering/specialize.h"
 #include "tiering/trial.h"
 #include "uptier/host.h"
 #include "uptier/ids.h"
@@ -56,6 +57,12 @@ struct Version {
   // Read by the loops of optimized code where osr_out is on: 1 calls their frames back. Relaxed: a
   // frame that sees it late leaves late.
   std::atomic<uint32_t> leave{0};
+  // Of a version for some values of the parameters: what its guard sends other calls to, which
+  // stays in service as long. Its entry is the guard's.
+  const Version* general = nullptr;
+  jit::ValueGuard guard;
+  std::vector<jit::ParamValue> values;
+  jit::GuardWords guard_words;
   std::atomic<bool> retired{false};  // relaxed: a slow path that is late goes where it still may
 
   // Gives the code back; the caller knows that nothing runs it.
@@ -63,6 +70,7 @@ struct Version {
     if (freed) return;
     freed = true;
     code.reset();
+    guard.code = {};
     if (host != nullptr) host->release(method, host_code);
   }
 };
@@ -194,6 +202,7 @@ struct Method {
   sampler::Convergence convergence;
   Adaptation adaptation;
   SeenPhase seen_phase;
+  Specialized specialized;
   uint32_t drift_versions = 0;  // optimized versions made for drift
   std::vector<std::unique_ptr<Version>> versions;
   std::vector<std::unique_ptr<Trial>> trials;

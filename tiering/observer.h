@@ -75,6 +75,8 @@ class Observer {
   Decision ask(Method& m, const sampler::Note& note, const SystemSnapshot& system);
   // Asks about a method that has not been called yet, but has a saved profile.
   Decision ask_saved(Method& m, const SystemSnapshot& system);
+  // What the policy is asked with at an entry.
+  MethodSnapshot snapshot_of(const Method& m) const;
   // Logs what was decided elsewhere, or (without inputs) noticed.
   void log(const Method& m, std::string action, std::string reason, std::string inputs = {});
 

@@ -59,6 +59,12 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   return s;
 }
 
+MethodSnapshot Observer::snapshot_of(const Method& m) const {
+  sampler::Note none;
+  none.loop = UINT32_MAX;
+  return snapshot(m, none);
+}
+
 Decision Observer::ask_saved(Method& m, const SystemSnapshot& system) {
   sampler::Note none;
   none.loop = UINT32_MAX;

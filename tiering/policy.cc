@@ -85,7 +85,14 @@ PolicyOptions PolicyOptions::from(const Options& o) {
           .exit_limit_loop = o.exit_limit_loop,
           .exit_retries = o.exit_retries,
           .drift_samples = o.drift_samples,
-          .epsilon = o.epsilon};
+          .epsilon = o.epsilon,
+          .value_share = o.value_share,
+          .value_samples = o.value_samples,
+          .miss_share = o.miss_share};
+}
+
+double past_ns(const MethodSnapshot& m, const PolicyOptions& o) {
+  return std::max(estimated_work(m), static_cast<double>(m.saved_work)) * o.baseline_ns;
 }
 
 uint64_t drift_limit(const MethodSnapshot& m, const PolicyOptions& o) {
@@ -166,7 +173,7 @@ Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOp
 
   double executed = estimated_work(m);
   double saved = static_cast<double>(m.saved_work);
-  double past = std::max(executed, saved) * o.baseline_ns;
+  double past = past_ns(m, o);
   double rate = s.compile_ns > 0 ? s.compile_ns : o.compile_ns;
   double cost = m.instructions * rate * (1.0 + s.queue_length / 64.0);
   double gain_share = 1.0 - 1.0 / o.speedup;

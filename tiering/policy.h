@@ -122,6 +122,10 @@ struct PolicyOptions {
   double epsilon = 0.02;
   double trial_z = 3.1;  // one in a thousand
   double trial_margin = 0.05;
+  // Of value_policy.h.
+  double value_share = 0.95;
+  uint64_t value_samples = 64;
+  double miss_share = 0.2;
 
   static PolicyOptions from(const Options& o);
 };
@@ -165,6 +169,9 @@ ExitDecision decide_exit(const ExitSnapshot& e, const PolicyOptions& o);
 
 // Returns the samples of a version after which drift may replace it.
 uint64_t drift_limit(const MethodSnapshot& m, const PolicyOptions& o);
+
+// Returns `past` of (1).
+double past_ns(const MethodSnapshot& m, const PolicyOptions& o);
 
 // Pure: the same arguments give the same decision, for ever.
 Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o);

@@ -58,6 +58,25 @@ void each_trial_field(T& t, F f) {
   f("tiers", t.tiers);
 }
 
+template <typename V, typename F>
+void each_value_field(V& v, F f) {
+  f("value_samples", v.samples);
+  f("seen", v.seen);
+  f("param", v.param);
+  f("value", v.value);
+  f("retries", v.retries);
+  f("past_ns", v.past_ns);
+  f("cost_ns", v.cost_ns);
+  f("speedup", v.speedup);
+}
+
+template <typename G, typename F>
+void each_guard_field(G& g, F f) {
+  f("window", g.window);
+  f("misses", g.misses);
+  f("retries", g.retries);
+}
+
 struct Writer {
   std::string text;
 
@@ -72,6 +91,8 @@ struct Writer {
       text += digits;
     } else if constexpr (std::is_same_v<T, LoopId>) {
       text += v.valid() ? std::to_string(v.index()) : "-";
+    } else if constexpr (std::is_same_v<T, int64_t>) {
+      text += std::to_string(v);
     } else {
       text += std::to_string(static_cast<uint64_t>(v));
     }
@@ -104,6 +125,7 @@ bool read_value(std::string_view text, Tier& out) {
   return true;
 }
 bool read_value(std::string_view text, uint32_t& out) { return parse(text, out); }
+bool read_value(std::string_view text, int64_t& out) { return parse(text, out); }
 bool read_value(std::string_view text, uint64_t& out) { return parse(text, out); }
 
 // Sets the field that is called `name`; to be asked of each.
@@ -166,6 +188,28 @@ std::string inputs_text(const TrialSnapshot& t) {
   return w.text;
 }
 
+std::string inputs_text(const ValueSnapshot& v) {
+  Writer w;
+  each_value_field(v, [&](const char* name, const auto& x) { w(name, x); });
+  return w.text;
+}
+
+std::string inputs_text(const GuardSnapshot& g) {
+  Writer w;
+  each_guard_field(g, [&](const char* name, const auto& x) { w(name, x); });
+  return w.text;
+}
+
+Status read_inputs(std::string_view text, ValueSnapshot& s) {
+  return read_fields(
+      text, [&](auto& f) { each_value_field(s, [&](const char* name, auto& v) { f(name, v); }); });
+}
+
+Status read_inputs(std::string_view text, GuardSnapshot& s) {
+  return read_fields(
+      text, [&](auto& f) { each_guard_field(s, [&](const char* name, auto& v) { f(name, v); }); });
+}
+
 Status read_inputs(std::string_view text, TrialSnapshot& t) {
   return read_fields(
       text, [&](auto& f) { each_trial_field(t, [&](const char* name, auto& v) { f(name, v); }); });
@@ -187,27 +231,40 @@ std::string logged_action(const Decision& d) {
   return action;
 }
 
-Result<DecisionRecord> replay(const DecisionRecord& r, const PolicyOptions& o) {
+namespace {
+
+// `decide` is one of those that look at one snapshot. Where the record says before its reason which
+// exit or guard it was, that stays.
+template <typename Snapshot, typename Decide>
+Result<DecisionRecord> decide_again(const DecisionRecord& r, Decide decide) {
+  Snapshot snapshot;
+  if (Status s = read_inputs(r.inputs, snapshot); !s) return s.error();
+  auto d = decide(snapshot);
   DecisionRecord again = r;
-  bool exit = r.inputs.starts_with("exits=");
-  if (exit) {
-    ExitSnapshot e;
-    if (Status s = read_inputs(r.inputs, e); !s) return s.error();
-    ExitDecision d = decide_exit(e, o);
-    again.action = action_name(d.action);
-    // Before it stands which exit it was.
-    size_t prefix = r.reason.find(": ");
-    again.reason = (prefix == r.reason.npos ? "" : r.reason.substr(0, prefix + 2)) + d.reason;
-    return again;
+  again.action = action_name(d.action);
+  size_t prefix = r.reason.find(": ");
+  bool named = r.reason.starts_with("exit at ") || r.reason.starts_with("guard of ");
+  again.reason =
+      (named && prefix != r.reason.npos ? r.reason.substr(0, prefix + 2) : "") + d.reason;
+  return again;
+}
+
+}  // namespace
+
+Result<DecisionRecord> replay(const DecisionRecord& r, const PolicyOptions& o) {
+  if (r.inputs.starts_with("exits=")) {
+    return decide_again<ExitSnapshot>(r, [&](auto& e) { return decide_exit(e, o); });
   }
   if (r.inputs.starts_with("before_samples=")) {
-    TrialSnapshot t;
-    if (Status s = read_inputs(r.inputs, t); !s) return s.error();
-    Decision d = decide_trial(t, o);
-    again.action = action_name(d.action);
-    again.reason = d.reason;
-    return again;
+    return decide_again<TrialSnapshot>(r, [&](auto& t) { return decide_trial(t, o); });
   }
+  if (r.inputs.starts_with("value_samples=")) {
+    return decide_again<ValueSnapshot>(r, [&](auto& v) { return decide_value(v, o); });
+  }
+  if (r.inputs.starts_with("window=")) {
+    return decide_again<GuardSnapshot>(r, [&](auto& g) { return decide_guard(g, o); });
+  }
+  DecisionRecord again = r;
   MethodSnapshot m;
   SystemSnapshot s;
   if (Status status = read_inputs(r.inputs, m, s); !status) return status.error();

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "tiering/policy.h"
+#include "tiering/value_policy.h"
 #include "uptier/report.h"
 #include "uptier/result.h"
 
@@ -19,12 +20,16 @@ namespace uptier::tiering {
 std::string inputs_text(const MethodSnapshot& m, const SystemSnapshot& s);
 std::string inputs_text(const ExitSnapshot& e);
 std::string inputs_text(const TrialSnapshot& t);
+std::string inputs_text(const ValueSnapshot& v);
+std::string inputs_text(const GuardSnapshot& g);
 
 // Reads them. Errors: kInvalidInput, with the name of the field that is unknown, missing, given
 // twice or no number.
 Status read_inputs(std::string_view text, MethodSnapshot& m, SystemSnapshot& s);
 Status read_inputs(std::string_view text, ExitSnapshot& e);
 Status read_inputs(std::string_view text, TrialSnapshot& t);
+Status read_inputs(std::string_view text, ValueSnapshot& v);
+Status read_inputs(std::string_view text, GuardSnapshot& g);
 
 // Decides again; `action` and `reason` of the result are as the log has them, and so is `priority`.
 // Errors: kInvalidInput, also for a record without inputs.

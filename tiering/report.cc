@@ -25,6 +25,9 @@ MethodReport report_of(const Method& m) {
   r.last_error = m.last_error;
   r.left = m.left.load(std::memory_order_relaxed);
   r.exits = m.exits.report();
+  if (const Specialized& s = m.specialized; s.missed != 0) {
+    r.exits.push_back({1, 0, GuardReason::kValue, 0, s.missed, s.retries, s.banned});
+  }
   for (const auto& [thread, s] : m.streams) {
     r.calls += s.calls;
     r.sampled_calls += s.sampled_calls;
@@ -94,13 +97,14 @@ Report RuntimeImpl::report() const {
   r.losses = losses_;
   r.losses.sink_errors = observer_.sink_errors();
   for (const auto& t : threads_) add_losses(r.losses, *t);
-  r.stress = {stress_.points(StressKind::kOsr),     stress_.forced(StressKind::kOsr),
-              stress_.points(StressKind::kCopy),    stress_.forced(StressKind::kCopy),
-              stress_.points(StressKind::kGuard),   stress_.forced(StressKind::kGuard),
-              stress_.points(StressKind::kCompile), stress_.forced(StressKind::kCompile),
-              stress_.points(StressKind::kCode),    stress_.forced(StressKind::kCode),
-              stress_.points(StressKind::kDelay),   stress_.forced(StressKind::kDelay),
-              stress_.points(StressKind::kFlip),    stress_.forced(StressKind::kFlip)};
+  r.stress = {stress_.points(StressKind::kOsr),        stress_.forced(StressKind::kOsr),
+              stress_.points(StressKind::kCopy),       stress_.forced(StressKind::kCopy),
+              stress_.points(StressKind::kGuard),      stress_.forced(StressKind::kGuard),
+              stress_.points(StressKind::kCompile),    stress_.forced(StressKind::kCompile),
+              stress_.points(StressKind::kCode),       stress_.forced(StressKind::kCode),
+              stress_.points(StressKind::kDelay),      stress_.forced(StressKind::kDelay),
+              stress_.points(StressKind::kFlip),       stress_.forced(StressKind::kFlip),
+              stress_.points(StressKind::kSpecialize), stress_.forced(StressKind::kSpecialize)};
   r.methods_registered = owned_methods_.size();
   r.code_bytes_in_service = space_->bytes_in_service();
   r.code_bytes_freed = space_->bytes_freed();

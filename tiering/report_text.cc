@@ -182,10 +182,14 @@ void stress_table(std::string& out, const StressReport& s) {
     uint64_t forced, points;
   };
   const Row rows[] = {
-      {"osr", s.osr_forced, s.osr_points},       {"copy", s.copy_forced, s.copy_points},
-      {"guard", s.guard_forced, s.guard_points}, {"compile", s.compile_forced, s.compile_points},
-      {"code", s.code_forced, s.code_points},    {"delay", s.delay_forced, s.delay_points},
+      {"osr", s.osr_forced, s.osr_points},
+      {"copy", s.copy_forced, s.copy_points},
+      {"guard", s.guard_forced, s.guard_points},
+      {"compile", s.compile_forced, s.compile_points},
+      {"code", s.code_forced, s.code_points},
+      {"delay", s.delay_forced, s.delay_points},
       {"flip", s.flip_forced, s.flip_points},
+      {"specialize", s.specialize_forced, s.specialize_points},
   };
   std::string text;
   for (const Row& r : rows) {

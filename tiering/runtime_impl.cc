@@ -26,6 +26,9 @@ const void* uptier_loop_instrumented(uint32_t method, uint32_t loop, void*,
   const void* pc = __builtin_return_address(0);
   return static_cast<RuntimeImpl*>(runtime)->loop_instrumented(method, loop, pc);
 }
+const void* uptier_guard_told(uint32_t method, void* runtime) {
+  return static_cast<RuntimeImpl*>(runtime)->guard_told(method);
+}
 jit::Leave uptier_leave(jit::LeaveState* s, void* runtime) {
   return static_cast<RuntimeImpl*>(runtime)->leave(*s, false);
 }
@@ -129,9 +132,10 @@ Status RuntimeImpl::start() {
   if (!space) return space.error();
   space_ = std::move(*space);
   fast_ = std::make_unique<sampler::FastSampling>(this, capacity, schedule_);
-  auto routines = jit::Routines::create(*space_, uptier_enter, this, sampler::uptier_take_sample,
-                                        fast_.get(), {uptier_frames_dropped, this},
-                                        {uptier_leave, uptier_ask_to_leave}, uptier_trial_call);
+  auto routines =
+      jit::Routines::create(*space_, uptier_enter, this, sampler::uptier_take_sample, fast_.get(),
+                            {uptier_frames_dropped, this}, {uptier_leave, uptier_ask_to_leave},
+                            uptier_trial_call, uptier_guard_told);
   if (!routines) return routines.error();
   routines_ = std::move(*routines);
   auto registration = jit::CodeRegistration::add(*space_, routines_.trap_exit());

@@ -39,6 +39,7 @@
 #include "tiering/speedup_rate.h"
 #include "tiering/stress.h"
 #include "tiering/thread.h"
+#include "tiering/value_policy.h"
 #include "uptier/runtime.h"
 
 namespace uptier::tiering {
@@ -82,6 +83,7 @@ class RuntimeImpl final : public Runtime {
   // What compiled code's slow paths call (slow_paths.cc). They return the address to go on at.
   const void* enter(uint32_t method) noexcept;
   jit::TrialCall trial_call(uint32_t method) noexcept;  // trial.cc
+  const void* guard_told(uint32_t method) noexcept;     // specialize.cc
   // `pc`: in the code that asks, which may be an older version than the one in service.
   const void* loop_plain(uint32_t method, uint32_t loop, const void* pc) noexcept;
   const void* loop_instrumented(uint32_t method, uint32_t loop, const void* pc) noexcept;
@@ -172,6 +174,19 @@ class RuntimeImpl final : public Runtime {
   void begin_trial(Method& m, const Version* before, const Version& now);
   void abandon_trial(Method& m);
   void end_trial(Method& m);
+
+  // specialize.cc
+  void consider_values(Method& m);
+  bool may_specialize(const Method& m) const;
+  void force_values(Method& m);
+  ValueSnapshot value_snapshot(const Method& m, const MethodProfile& seen,
+                               const jit::ParamSite& site) const;
+  Status make_guard(Method& m, Version& v);
+  void install_specialized(Method& m, Version& v);
+  void begin_window(Method& m, Version& v);
+  void watch_quietly(Method& m, Version& v);
+  void consider_guard(Method& m);
+  void take_back(Method& m, bool banned);
 
   // evict.cc
   std::vector<Method*> eviction_order_locked() const;

@@ -126,7 +126,8 @@ void RuntimeImpl::begin_trial(Method& m, const Version* before, const Version& n
 // Ends a trial without an answer: the new version stays.
 void RuntimeImpl::abandon_trial(Method& m) {
   Trial* t = m.trial.exchange(nullptr, std::memory_order_acq_rel);
-  if (t != nullptr) give_up(const_cast<Version&>(t->before));
+  // What a guard leads to stays with it.
+  if (t != nullptr && t->now.general != &t->before) give_up(const_cast<Version&>(t->before));
 }
 
 // Worker's side: all that was wanted has been timed.
@@ -142,7 +143,13 @@ void RuntimeImpl::end_trial(Method& m) {
   }
   if (d.action != Action::kRollBack) {
     abandon_trial(m);
-    return link_locked(m);
+    if (t->now.general != nullptr) return begin_window(m, const_cast<Version&>(t->now));
+    link_locked(m);
+    return consider_values(m);
+  }
+  if (t->now.general != nullptr) {
+    m.trial.store(nullptr, std::memory_order_release);
+    return take_back(m, false);
   }
   m.trial.store(nullptr, std::memory_order_release);
   m.optimized.store(&t->before, std::memory_order_release);

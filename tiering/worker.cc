@@ -77,6 +77,7 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
     return observer_.take_trap(m, t.number(), note.loop, note.calls);
   }
   if (note.kind == sampler::NoteKind::kTrial) return end_trial(m);
+  if (note.kind == sampler::NoteKind::kGuard) return consider_guard(m);
   worker_ticks_.store(true, std::memory_order_relaxed);
   if (note.kind == sampler::NoteKind::kExit) return consider_exit(m, note.loop);
   if (note.kind == sampler::NoteKind::kOptimized) {
@@ -89,6 +90,7 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
     if (!m.adaptation.resting && note.kind != sampler::NoteKind::kWantCopy) want_copy(m);
   }
   want_optimized_copy(m);
+  consider_values(m);
   if (note.kind == sampler::NoteKind::kWantCopy) {
     // Cheap and wanted soon: ahead of anything that takes longer.
     return request(m, {.method = m.id, .copy = Copy::kInstrumented}, 1e18);

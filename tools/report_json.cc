@@ -136,13 +136,22 @@ ordered_json to_json(const LossReport& l) {
 }
 
 ordered_json to_json(const StressReport& s) {
-  return {{"osr_points", s.osr_points},         {"osr_forced", s.osr_forced},
-          {"copy_points", s.copy_points},       {"copy_forced", s.copy_forced},
-          {"guard_points", s.guard_points},     {"guard_forced", s.guard_forced},
-          {"compile_points", s.compile_points}, {"compile_forced", s.compile_forced},
-          {"code_points", s.code_points},       {"code_forced", s.code_forced},
-          {"delay_points", s.delay_points},     {"delay_forced", s.delay_forced},
-          {"flip_points", s.flip_points},       {"flip_forced", s.flip_forced}};
+  return {{"osr_points", s.osr_points},
+          {"osr_forced", s.osr_forced},
+          {"copy_points", s.copy_points},
+          {"copy_forced", s.copy_forced},
+          {"guard_points", s.guard_points},
+          {"guard_forced", s.guard_forced},
+          {"compile_points", s.compile_points},
+          {"compile_forced", s.compile_forced},
+          {"code_points", s.code_points},
+          {"code_forced", s.code_forced},
+          {"delay_points", s.delay_points},
+          {"delay_forced", s.delay_forced},
+          {"flip_points", s.flip_points},
+          {"flip_forced", s.flip_forced},
+          {"specialize_points", s.specialize_points},
+          {"specialize_forced", s.specialize_forced}};
 }
 
 }  // namespace

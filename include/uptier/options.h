@@ -100,6 +100,14 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
     "a version that takes the place of another is timed against it; needs measure_rates")          \
   X(real,       baseline_ns,       1.0,       0.0, 1e6, "ns per IR instruction",                   \
     "assumed cost of running baseline code")                                                       \
+  X(flag,       specialize,        true,      0, 1, "flag",                                         \
+    "a method whose parameter is nearly always one value gets a version for it, behind a guard")   \
+  X(real,       value_share,       0.95,      0.5, 1.0, "share",                                   \
+    "of the samples of a parameter that must agree before its method is specialized")              \
+  X(count,      value_samples,     64,        1, 1u << 30, "samples",                              \
+    "of a parameter below which its method is not specialized")                                    \
+  X(real,       miss_share,        0.2,       0.0, 1.0, "share",                                   \
+    "of the calls of a specialized version that may have another value; above, it is taken back")  \
   X(count,      max_recompiles,    8,         0, 1000, "versions",                                 \
     "optimized versions a method may have in its life, OSR versions apart")                        \
   X(count,      drift_samples,     256,       1, 1u << 30, "samples",                              \
@@ -148,8 +156,8 @@ struct Options {
   UPTIER_OPTIONS(X)
 #undef X
   // Stress switches, e.g. "osr=all" or "copy=every:3,osr=random:0.1:7"; see the
-  // README's table. Kinds: osr, copy, guard, code, compile, delay, flip, slow. Forms: all, at:N,
-  // from:N, every:N, random:P:SEED.
+  // README's table. Kinds: osr, copy, guard, code, compile, delay, flip, slow, specialize. Forms:
+  // all, at:N, from:N, every:N, random:P:SEED.
   std::string stress;
   // Only methods whose hash (see Report) lies in this range are optimized, e.g.
   // "0..7fffffffffffffff"; empty: all. For finding the one whose code is wrong.

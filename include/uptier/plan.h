@@ -15,6 +15,9 @@ struct Plan {
   LoopId osr_loop = LoopId::none();  // entered at this loop's header; none: at the start
   bool from_host = false;            // the loop is entered from a frame of the host's interpreter
   bool use_profile = false;
+  // For the values that its parameters nearly always have: a guard in front sends other calls on to
+  // the version that is there already. Never asked of a host.
+  bool for_values = false;
 
   friend bool operator==(const Plan&, const Plan&) = default;
 };

@@ -85,6 +85,10 @@ inline constexpr std::string_view kQueryStage = "uptier";
 std::optional<ProfileAnswer> query(const Profile& profile, std::string_view stage,
                                    std::string_view scope_hash, std::string_view key);
 
+// The same of one site of one method, for whoever has it at hand. Nothing for a site that has
+// counted nothing.
+std::optional<ProfileAnswer> query(const MethodProfile& method, SlotKind kind, SiteId site);
+
 // The same from the bytes of a file: our own stage from its methods, others from the instrument
 // tables that other tools have left in it (counters of one word; ranges as the five words of ours).
 // Where several segments have an instrument, counts are summed.

@@ -73,7 +73,8 @@ struct SiteReport {
 // to run. Counts are over all versions of the method.
 struct ExitReport {
   SiteId block = 0;    // the block's site
-  uint32_t guard = 0;  // the guard's number in build order, from 1; 0: the block's start
+  uint32_t guard = 0;  // the guard's number in build order, from 1; 0: the block's start, or
+                       // (kValue) the guard in front of a version for some values of the parameters
   GuardReason reason = GuardReason::kUnreached;
   uint32_t location = 0;  // of the guard
   uint64_t exits = 0;     // stress does not count
@@ -180,6 +181,8 @@ struct StressReport {
   uint64_t delay_forced = 0;
   uint64_t flip_points = 0;
   uint64_t flip_forced = 0;
+  uint64_t specialize_points = 0;
+  uint64_t specialize_forced = 0;
 };
 
 // What became of a profile that outlived an earlier process (Options::profile).

@@ -304,7 +304,7 @@ NamedCode Routines::invoke_code() const {
 
 Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtime, EntryFast fast,
                                   const void* data, const TrapWalk& walk, const Leaving& leaving,
-                                  TrialSlow trial) {
+                                  TrialSlow trial, EntrySlow guard) {
   if (Status s = check_cpu(); !s) return s.error();
   CodeBuffer b(space);
   Assembler& a = b.assembler();
@@ -336,6 +336,10 @@ Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtim
   if (trial != nullptr) {
     r.trial_ = start();
     emit_trial(b, trial, runtime);
+  }
+  if (guard != nullptr) {
+    r.guard_slow_ = start();
+    emit_entry_slow(b, guard, runtime, nullptr, nullptr);
   }
   if (leaving.leave != nullptr) {
     r.leave_ = start();

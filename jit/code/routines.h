@@ -5,6 +5,7 @@
 //                   unwinds to the Activation
 //   entry_slow      a stub's slow path -> C: all argument registers survive it
 //   trial           a call that may be timed: C says which of two versions it runs
+//   guard_slow      a guard in front of a version has counted enough -> C: see value_guard.h
 //   leave           an exit of compiled code -> C, and on into another frame: see leave.h
 //   scalable_count  adds to a counter that has left the exact range, see probe_plan.h
 //   probes          compiled code -> C functions that observe: see probe_routines.h
@@ -68,7 +69,7 @@ class Routines {
   static Result<Routines> create(CodeSpace& space, EntrySlow slow, void* runtime,
                                  EntryFast fast = nullptr, const void* data = nullptr,
                                  const TrapWalk& walk = {}, const Leaving& leaving = {},
-                                 TrialSlow trial = nullptr);
+                                 TrialSlow trial = nullptr, EntrySlow guard = nullptr);
 
   InvokeRoutine invoke() const { return reinterpret_cast<InvokeRoutine>(span_.data() + invoke_); }
   // What native tools are told of it: backtraces pass through.
@@ -84,6 +85,8 @@ class Routines {
   // of its own, with the usual frame pointer; arguments on the stack would not be found behind it,
   // so a method that has any does not come here. Null without a TrialSlow.
   const void* trial() const { return trial_ == 0 ? nullptr : at(trial_); }
+  // Jumped to like entry_slow, by guards that have something to tell. Null without a `guard`.
+  const void* guard_slow() const { return guard_slow_ == 0 ? nullptr : at(guard_slow_); }
   // Called by exits: where they lie is in the tables of their code. Null without `Leaving`.
   const void* leave() const { return leave_ == 0 ? nullptr : at(leave_); }
   const void* ask_to_leave() const { return ask_ == 0 ? nullptr : at(ask_); }
@@ -101,7 +104,7 @@ class Routines {
   CodeSpan span_;
   uint32_t invoke_ = 0, trap_exit_ = 0, trap_exit_at_entry_ = 0, entry_slow_ = 0, loop_pair_ = 0;
   uint32_t scalable_count64_ = 0, scalable_count32_ = 0;
-  uint32_t leave_ = 0, ask_ = 0, trial_ = 0;
+  uint32_t leave_ = 0, ask_ = 0, trial_ = 0, guard_slow_ = 0;
   uint32_t probes_[kProbeRoutines] = {};
 };
 

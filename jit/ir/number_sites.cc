@@ -32,17 +32,22 @@ void number_calls_and_host_probes(Function& f) {
       for (InstId i : f.block(b).insts) visit(f.inst(i));
     }
   };
-  auto is_host_probe = [](const Inst& i) { return i.op == Opcode::kProbe && !is_block_probe(i); };
-  bool host_probes = false;
+  // Sites of the library's own probes come after those of the host.
+  bool has[2] = {false, false};
+  auto owner = [](const Inst& i) { return (i.flags & kProbeOwn) != 0 ? 1 : 0; };
+  auto is_own_site = [](const Inst& i) {
+    return i.op == Opcode::kProbe && !is_block_probe(i);
+  };
   each([&](Inst& i) {
     Shape s = info(i.op).shape;
     bool is_call = s == Shape::kCall || s == Shape::kCallIndirect || s == Shape::kCallHost;
     if (is_call) i.site = next++;
-    host_probes |= is_host_probe(i);
+    if (is_own_site(i)) has[owner(i)] = true;
   });
-  if (host_probes) {
+  for (int own : {0, 1}) {
+    if (!has[own]) continue;
     each([&](Inst& i) {
-      if (is_host_probe(i)) i.aux = next++;
+      if (is_own_site(i) && owner(i) == own) i.aux = next++;
     });
   }
   f.site_count = next - 1;

@@ -297,6 +297,7 @@ bool FunctionParser::probe(Inst& i) {
   i.imm = static_cast<uint64_t>(*kind);
   if (in_.peek().kind == Kind::kNumber && !in_.expect_u32(i.aux)) return false;
   if (in_.accept_word("resumes")) i.flags |= kProbeResumes;
+  if (in_.accept_word("own")) i.flags |= kProbeOwn;
   uint64_t tag = 0;
   if (!field("tag", tag)) return false;
   i.imm |= tag << 32;

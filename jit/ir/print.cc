@@ -60,7 +60,9 @@ std::string numbered(char letter, const std::vector<uint32_t>& numbers, uint32_t
 }
 
 std::string flags_text(const Inst& i) {
-  if (i.op == Opcode::kProbe) return i.flags == kProbeResumes ? " resumes" : "";
+  if (i.op == Opcode::kProbe) {
+    return i.flags == kProbeResumes ? " resumes" : i.flags == kProbeOwn ? " own" : "";
+  }
   bool host = info(i.op).shape == Shape::kCallHost;
   uint8_t known = host ? kCallMayTrap : kMemTraps | kMemInvariant | alias_class(kAliasClasses - 1);
   std::string out;

@@ -325,7 +325,8 @@ bool Verifier::numbers_fit() const {
          f_.loop_count == loop && f_.cfg_hash == cfg_hash(f_);
 }
 
-// As built: block k carries site k + 1; calls, then host probes follow; loops count up.
+// As built: block k carries site k + 1; calls, then host probes and the library's own follow; loops
+// count up.
 void Verifier::check_numbers() {
   if (stage_ != Stage::kBuilt || numbers_fit()) return;
   SiteId site = 0;
@@ -345,9 +346,12 @@ void Verifier::check_numbers() {
   each([&](Block b, const Inst& i) {
     if (i.site != 0) expect_site(b, i, i.site);
   });
-  each([&](Block b, const Inst& i) {
-    if (i.op == Opcode::kProbe && !is_block(i)) expect_site(b, i, i.aux);
-  });
+  for (uint8_t own : {0, int{kProbeOwn}}) {
+    each([&](Block b, const Inst& i) {
+      bool host = i.op == Opcode::kProbe && !is_block(i) && (i.flags & kProbeOwn) == own;
+      if (host) expect_site(b, i, i.aux);
+    });
+  }
   if (f_.site_count != site) report("there are " + std::to_string(site) + " sites");
   uint32_t loop = 0;
   each([&](Block b, const Inst& i) {

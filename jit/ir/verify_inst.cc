@@ -263,6 +263,7 @@ void Verifier::check_flags(Block b, const Inst& i) {
   if (info(i.op).shape == Shape::kStore) allowed = kMemTraps | kAnyClass;
   if (info(i.op).shape == Shape::kCallHost) allowed = kCallMayTrap;
   if (is_block_probe(i) && stage_ == Stage::kTransformed) allowed = kProbeResumes;
+  if (i.op == Opcode::kProbe && !is_block_probe(i)) allowed = kProbeOwn;
   if (i.flags & ~allowed) report(b, i, "a flag that the operation does not have");
 }
 

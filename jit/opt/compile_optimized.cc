@@ -3,6 +3,7 @@
 #include "jit/compile.h"
 #include "jit/opt/optimize.h"
 #include "jit/opt/osr_entry.h"
+#include "jit/opt/passes.h"
 #include "jit/opt/prune_cold.h"
 #include "jit/x64/emit.h"
 #include "jit/x64/lower.h"
@@ -17,10 +18,19 @@ constexpr size_t kMostInstructions = 1'000'000;
 // Debug builds check the register allocation of functions up to this size; the checker is slow.
 [[maybe_unused]] constexpr size_t kMostChecked = 3'000;
 
-Status check(const CompileInput& in) {
+bool params_fit(const Function& f, const OptimizeRequest& r) {
+  size_t count = f.signature().params.size();
+  bool known = std::ranges::all_of(r.params, [&](const ParamValue& p) { return p.param < count; });
+  return known && (r.params.empty() || !r.osr_loop.valid());
+}
+
+Status check(const CompileInput& in, const OptimizeRequest& r) {
   if (Status s = check_cpu(); !s.ok()) return s;
   if (in.function.insts.size() > kMostInstructions) {
     return Error{ErrorCode::kUnsupported, in.function.name + ": too many instructions"};
+  }
+  if (!in.function.layout.empty() && !params_fit(in.function, r)) {
+    return Error{ErrorCode::kInvalidArgument, in.function.name + ": no such parameters to assume"};
   }
   for (const HostCallee& c : in.function.host_callees) {
     if (c.address == nullptr) {
@@ -68,6 +78,7 @@ class Body {
     if (leaves_ || osr_) frame_ = layout_frame(in_.function, live_);
     Function f = in_.function;
     if (leaves_) speculate(f);
+    if (!r_.params.empty()) assume_params(f, r_.params);
     if (r_.from_host) {
       auto entered = enter_from_host(f, r_.osr_loop, live_, r_.block_counts);
       if (!entered.ok()) return entered.error();
@@ -112,7 +123,7 @@ class Body {
 }  // namespace
 
 Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const OptimizeRequest& r) {
-  if (Status s = check(in); !s.ok()) return s.error();
+  if (Status s = check(in, r); !s.ok()) return s.error();
   Result<std::vector<uint32_t>> counters = counters_of(in.function, r);
   if (!counters.ok()) return counters.error();
   Body body(in, r);

@@ -7,12 +7,18 @@
 //   Thread: none of their own. Cost: near linear in the size of the function.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "jit/ir/function.h"
 #include "jit/opt/frequencies.h"
+#include "jit/param_value.h"
 
 namespace uptier::jit {
+
+// Makes parameters of the function the constants that they are taken to be. What is entered with
+// others must not come here: see code/value_guard.h.
+void assume_params(Function& f, std::span<const ParamValue> values);
 
 // Drops what only baseline code needs: loop_header, and the values of frame_state and of probes.
 void strip_patchpoints(Function& f);

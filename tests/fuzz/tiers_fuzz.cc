@@ -34,6 +34,9 @@ constexpr Mode kModes[] = {
     {{"policy=always", "flush_first=1", "workers=0", "osr_out=on", "stress=guard=random:0.1:5",
       "deopt_cold=on"}},
     {{"policy=always", "flush_first=1", "workers=0", "inlining=off", "stress=osr=every:2"}},
+    {{"policy=always", "flush_first=1", "workers=0", "stress=specialize=all"}},
+    {{"policy=always", "flush_first=1", "workers=0", "stress=specialize=all,guard=random:0.2:3"}},
+    {{"tier=optimized", "workers=0", "stress=specialize=all"}},
     {{"policy=always", "flush_first=1", "workers=0", "counters=scalable"}},
 };
 

@@ -1,0 +1,40 @@
+// param_uses: which parameters of a function are worth knowing the value of, and probes for them.
+//
+// What a constant would change is the code that a parameter steers: how often loops go round, which
+// way branches and switches go, what divisions, shifts and strides are by, where indirect calls go.
+// A use counts ten times as much for each loop around it; what is computed from the parameter and
+// constants alone counts as the parameter.
+//
+//   Thread: none of their own. Cost: linear in the function.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "jit/ir/function.h"
+
+namespace uptier::jit {
+
+// Parameters of a method whose values are observed, at most.
+inline constexpr size_t kMostParamProbes = 3;
+// Entries of their tables: what is looked for is one value that nearly all calls have.
+inline constexpr uint32_t kParamProbeTop = 4;
+
+// Returns the parameters that are worth knowing, most first, `most` at most. `f` in build order.
+std::vector<uint32_t> telling_params(const Function& f, size_t most = kMostParamProbes);
+
+// Puts a value probe for each of them at the start of a function that has been numbered. Their
+// sites come behind all others, so those keep their numbers, and the CFG hash does not change.
+void place_param_probes(Function& f);
+
+// The sites of such probes.
+struct ParamSite {
+  uint32_t param = 0;
+  SiteId site = 0;
+
+  friend bool operator==(const ParamSite&, const ParamSite&) = default;
+};
+std::vector<ParamSite> param_sites(const Function& f);
+
+}  // namespace uptier::jit

@@ -1,0 +1,110 @@
+// Methods specialized on the values of their parameters: the versions come, answer right and go.
+#include <gtest/gtest.h>
+
+#include "tests/runtime_host.h"
+#include "tiering/replay.h"
+
+namespace uptier::test {
+namespace {
+
+// Sums i / d + i % d over n rounds: two divisions by what never changes.
+constexpr const char* kText = R"(
+func @digits(i32, i32) -> i32 {
+b0(v0: i32, v1: i32):
+  v2 = const.i32 0
+  jump b1(v2, v2)
+b1(v3: i32, v4: i32):
+  loop_header
+  v5 = lt_s.i32 v3, v0
+  branch v5, b2, b3
+b2:
+  v6 = div_u.i32 v3, v1
+  v7 = rem_u.i32 v3, v1
+  v8 = add.i32 v4, v6
+  v9 = add.i32 v8, v7
+  v10 = const.i32 1
+  v11 = add.i32 v3, v10
+  jump b1(v11, v9)
+b3:
+  return v4
+}
+)";
+
+uint64_t digits(uint32_t n, uint32_t d) {
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < n; ++i) sum += i / d + i % d;
+  return sum;
+}
+
+Options deterministic() {
+  Options o;
+  o.workers = 0;
+  o.measure_rates = false;
+  o.value_samples = 16;
+  return o;
+}
+
+struct Digits : IrRuntime {
+  explicit Digits(const Options& o) : IrRuntime(parse_or_die(kText), o) {}
+
+  void run(uint32_t n, uint32_t d) {
+    Outcome got = call("digits", {n, d});
+    ASSERT_EQ(got.trap.code, TrapCode::kNone);
+    ASSERT_EQ(got.bits, digits(n, d)) << n << " / " << d;
+  }
+  std::vector<DecisionRecord> decisions(std::string_view action, std::string_view in_reason) const {
+    std::vector<DecisionRecord> found;
+    for (const DecisionRecord& d : runtime->report().decisions) {
+      bool right = d.action == action && d.reason.find(in_reason) != std::string::npos;
+      if (right) found.push_back(d);
+    }
+    return found;
+  }
+};
+
+TEST(Specialize, a_stable_parameter_gets_a_version_and_other_values_stay_right) {
+  Digits r(deterministic());
+  ThreadScope attached(*r.runtime);
+  for (uint32_t i = 0; i < 4000; ++i) r.run(40 + i % 50, 10);
+  auto made = r.decisions("specialize", "parameter 2 is 10");
+  ASSERT_EQ(made.size(), 1u) << r.runtime->report().text();
+  EXPECT_TRUE(r.decisions("specialize", "parameter 1").empty());
+  for (uint32_t d = 1; d < 20; ++d) r.run(100, d);
+  EXPECT_TRUE(r.decisions("roll_back", "").empty());
+  EXPECT_EQ(r.call("digits", {3, 0}).trap.code, TrapCode::kDivideByZero);
+}
+
+TEST(Specialize, a_value_that_changes_for_good_takes_the_version_back) {
+  Digits r(deterministic());
+  ThreadScope attached(*r.runtime);
+  for (uint32_t i = 0; i < 4000; ++i) r.run(40 + i % 50, 10);
+  ASSERT_EQ(r.decisions("specialize", "parameter 2").size(), 1u);
+  for (uint32_t i = 0; i < 4000; ++i) r.run(40 + i % 50, 2 + i % 7);
+  auto gone = r.decisions("roll_back", "guard of parameter 2 (value)");
+  ASSERT_EQ(gone.size(), 1u) << r.runtime->report().text();
+  EXPECT_NE(gone[0].reason.find("1024 calls"), std::string::npos) << gone[0].reason;
+  for (uint32_t i = 0; i < 4000; ++i) r.run(40 + i % 50, 10);
+  EXPECT_EQ(r.decisions("specialize", "parameter 2").size(), 1u) << "it is not tried again";
+}
+
+TEST(Specialize, the_log_replays) {
+  Options o = deterministic();
+  Digits r(o);
+  ThreadScope attached(*r.runtime);
+  for (uint32_t i = 0; i < 4000; ++i) r.run(40 + i % 50, 10);
+  for (uint32_t i = 0; i < 4000; ++i) r.run(40 + i % 50, 2 + i % 7);
+  size_t values = 0;
+  for (const DecisionRecord& d : r.runtime->report().decisions) {
+    if (d.inputs.empty()) continue;
+    Result<DecisionRecord> again = tiering::replay(d, tiering::PolicyOptions::from(o));
+    ASSERT_TRUE(again.ok()) << d.inputs << ": " << again.error().message;
+    EXPECT_EQ(again->action, d.action);
+    EXPECT_EQ(again->reason, d.reason);
+    EXPECT_EQ(again->priority, d.priority) << d.reason;
+    values += d.inputs.starts_with("value_samples=") || d.inputs.starts_with("window=");
+  }
+  EXPECT_EQ(values, 2u);
+}
+
+}  // namespace
+}  // namespace uptier::test

@@ -1,0 +1,44 @@
+// Specialized: what is known of the versions of a method that are made for values of its
+// parameters.
+//
+//   optimized version in service --decide_value--> a body with the values as constants, and a guard
+//   in front of it: the cell leads to the guard, hits go on to that body, misses to the general one
+//
+//   in service --> window: kWindow calls are counted, and their misses --decide_guard--> keep
+//                    ^                                                         |        roll_back
+//                    +-- so many misses later: kFirstLimit, twice as many --  quiet
+//                        after each window that was kept
+//
+// So a guard that holds costs a comparison, and one that begins to fail is noticed after as many
+// misses as it has been trusted with.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "jit/code/value_guard.h"
+#include "jit/ir/param_uses.h"
+
+namespace uptier::tiering {
+
+struct Specialized {
+  static constexpr int32_t kWindow = 1024;
+  static constexpr int32_t kFirstLimit = 256;
+  static constexpr int32_t kMostLimit = 1 << 20;
+
+  std::vector<jit::ParamSite> sites;  // what is observed; constant once the shape is known
+  // Guarded by Runtime's state mutex.
+  std::vector<jit::ParamValue> wanted;   // of the version that is asked for
+  std::vector<jit::ParamValue> refused;  // taken back
+  uint32_t retries = 0;
+  bool banned = false;
+  bool told = false;       // that it is not tried any more
+  bool forced = false;     // by a stress plan; once for each general version
+  bool in_window = false;  // of the version in service
+  int32_t limit = kFirstLimit;
+  uint64_t missed = 0;  // by all versions, as far as they have told
+};
+
+}  // namespace uptier::tiering
