@@ -249,8 +249,12 @@ sampler::Rate RuntimeImpl::off_rate() const {
 void RuntimeImpl::begin_observing(Method& m) {
   Adaptation& a = m.adaptation;
   if (a.burst == 0) {
-    sampler::Progress p = progress_locked(m);
-    uint64_t each = p.calls == 0 ? p.iterations : 2 * p.iterations / p.calls;
+    uint64_t calls = 0, iterations = 0;  // as flushed: between loop events nobody else knows
+    for (const auto& [thread, stream] : m.streams) {
+      calls += stream.calls;
+      iterations += stream.iterations;
+    }
+    uint64_t each = calls == 0 ? options_.burst : 2 * iterations / calls;
     uint64_t burst =
         std::bit_ceil(std::clamp(each, std::min(kShortestBurst, options_.burst), options_.burst));
     a.burst = static_cast<uint32_t>(std::min<uint64_t>(burst, options_.burst));
