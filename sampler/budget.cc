@@ -12,6 +12,7 @@ constexpr double kFirstTick = 10e6;                               // ns of time
 constexpr double kDefaultNoise = 1.0;
 constexpr double kMostNarrowed = 4;     // rungs a tick
 constexpr double kRepay = 4;            // debts are settled in a quarter of a horizon
+constexpr double kLeastSpent = 0.25;    // of what is earned, while an overrun is paid back
 constexpr double kTargets = 0.5;        // what their profile is worth, that of blocks being 1
 constexpr double kFewTargets = 10'000;  // fewer are worth less
 constexpr uint32_t kWidest = Ladder::kPowers - 1;
@@ -38,7 +39,7 @@ void Budget::tick(uint64_t elapsed_ns, std::span<const MethodLoad> loads, std::s
   adapt_start(born_ns, earned * elapsed);
 
   double settle = balance_ < 0 ? balance_ * kRepay : balance_;
-  double level = level_for(std::max(0.0, earned * horizon + settle));
+  double level = level_for(std::max(kLeastSpent * earned * horizon, earned * horizon + settle));
   double opportunities = 0, samples = 0;
   for (size_t i = 0; i < loads.size(); ++i) {
     double planned = needs_[i].at(level);
@@ -143,24 +144,23 @@ double Budget::level_for(double spend) const {
 }
 
 Rate Budget::rate_for(const MethodLoad& load, const Need& need, double planned) const {
-  if (!load.wanted) return Rate::off(options_.burst);
-  if (!load.rate.samples()) return start_rate();
+  uint32_t burst = load.burst != 0 ? load.burst : options_.burst;
+  if (!load.wanted) return Rate::off(burst);
+  if (!load.rate.samples()) return start_rate(burst);
   // Some sample in a horizon or two.
   double all = need.opportunities;
   double widest = std::clamp(std::log2(std::max(1.0, all * 2)), 0.0, double{kWidest});
   double ideal = planned > 0 ? std::log2(std::max(1.0, all / planned)) : widest;
   ideal = std::min(ideal, widest);
   double now = std::log2(interval_of(load.rate));
-  if (ideal > now + 0.25) {
-    return Rate::sampled(static_cast<uint32_t>(std::ceil(ideal)), options_.burst);
-  }
+  if (ideal > now + 0.25) { return Rate::sampled(static_cast<uint32_t>(std::ceil(ideal)), burst); }
   if (load.rate.decays()) {
     bool far_enough = ideal < now - 0.25;
-    return far_enough ? Rate::sampled(load.rate.rung(), options_.burst) : load.rate;
+    return far_enough ? Rate::sampled(load.rate.rung(), burst) : load.rate;
   }
   if (ideal <= now - 1.0) {
     double next = std::max(ideal, now - kMostNarrowed);
-    return Rate::sampled(static_cast<uint32_t>(std::ceil(next)), options_.burst);
+    return Rate::sampled(static_cast<uint32_t>(std::ceil(next)), burst);
   }
   return load.rate;
 }
@@ -176,8 +176,8 @@ void Budget::adapt_start(double born_ns, double could_spend) {
   }
 }
 
-Rate Budget::start_rate() const {
-  return Rate::decaying(start_rung_, std::max(start_rung_, options_.target_rung), options_.burst);
+Rate Budget::start_rate(uint32_t burst) const {
+  return Rate::decaying(start_rung_, std::max(start_rung_, options_.target_rung), burst);
 }
 
 uint64_t Budget::first_allowance() const {

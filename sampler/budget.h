@@ -29,8 +29,10 @@
 //
 //  2. The account. What may be spent in a horizon is budget * margin * horizon plus the balance:
 //     time earns budget * margin, samples cost what cost.h says they do. An overrun is paid back
-//     within a quarter of a horizon, so it is the total that stays within the budget; savings of up
-//     to 500 ms are kept.
+//     within a quarter of a horizon, so it is the total that stays within the budget; but a quarter
+//     of what is earned is spent all the same, since what runs without any sample is what single
+//     samples stand for later, with weights in the hundred thousands. Savings of up to 500 ms are
+//     kept.
 //
 //  3. The limit. Threads may take `allowance()` samples until the next tick; one that has taken
 //  them
@@ -78,6 +80,8 @@ struct MethodLoad {
   double mass = 0;           // estimated executions of its sites, all in all; 0: not known
   double targets = 0;        // estimated indirect calls, likewise
   double noise = 0;          // Convergence::noise; 0: not known
+  uint32_t burst = 0;        // iterations of its slots; 0: as in the options
+  uint64_t bursts = 0;       // of the samples
   double total = 0;          // opportunities so far; 0: not known
   double enough = 0;         // samples that would be enough for all of them; 0: not known
   bool wanted = true;        // false: it is off (optimized, resting, without a copy)
@@ -94,7 +98,8 @@ class Budget {
   // those that are off and not wanted need not be there.
   void tick(uint64_t elapsed_ns, std::span<const MethodLoad> loads, std::span<Rate> rates);
 
-  Rate start_rate() const;
+  Rate start_rate() const { return start_rate(options_.burst); }
+  Rate start_rate(uint32_t burst) const;
   // Samples that all threads together may take until the next tick.
   uint64_t allowance() const { return allowance_; }
   // What a runtime allows its first thread before the first tick: the budget of 10 ms.

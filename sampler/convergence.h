@@ -82,6 +82,8 @@ class Convergence {
   double needed() const;
   // rho as used now, inflation included.
   double noise() const;
+  // rho of single draws: what there is to be seen of a method of which all was alike so far.
+  double variety() const { return rho0_; }
   // Of the last whole window: its distance from the baseline, and what (2) allowed.
   double last_distance() const { return last_distance_; }
   double last_allowed() const { return last_allowed_; }

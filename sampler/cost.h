@@ -5,11 +5,13 @@
 // outside of slow paths cannot be timed there: the mispredicted branches on the way in and out, the
 // saved registers, and the counting itself. It is modelled (CostModel):
 //
-//     spent = calls * (outside + inside of a call) + bursts * 2 * (outside + inside of a loop
-//     event)
+//     spent = calls * (outside + inside of a call)
+//             + bursts * events a burst * (outside + inside of a loop event)
 //             + flushes * inside of a flush + counted * count_ns
 //
-// where `inside` is what the meters measured. A burst has two events, its begin and its end.
+// where `inside` is what the meters measured. A burst has two events, its begin and its end, and
+// one more for each call that joins it: a method that returns after a few iterations has a burst
+// in several calls. How many there are is measured, too: as a mean over all methods.
 //
 //   Thread: CostMeter: written by its own thread, read by the worker; counters are relaxed because
 //   each is read for itself. CostModel and CycleClock: values.
@@ -97,10 +99,13 @@ struct CostModel {
   // One counter's increment: docs say 0.27 for a line that is near; twice that, for code that is
   // cold.
   double count_ns = 0.5;
+  double events_per_burst = 2;
 
   // Moves `inside_ns` towards what was measured since the last update, an eighth of the way a time
   // and none with fewer than 8 times.
   void update(const CostCounts& since, const CycleClock& clock);
+  // Moves `events_per_burst` likewise; by nothing with fewer than 8 bursts.
+  void update_bursts(uint64_t loop_events, uint64_t bursts);
   // Returns what was spent. `counted`: increments in instrumented copies.
   double spent_ns(uint64_t calls, uint64_t bursts, uint64_t flushes, double counted) const;
 };

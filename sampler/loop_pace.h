@@ -1,11 +1,11 @@
 // LoopPace: which executions of a loop are timed, and kept.
 //
-// Entries are taken in tiles of kRun, and 2^level tiles are a stratum. Of each stratum one tile,
-// drawn at random, is timed and recorded; so the records of a window (what lies between two
-// flushes) are spread over it evenly, and nothing can alias. The warm_up() entries before a tile
-// are timed but not recorded: the first times after a pause hold the mispredicted branches and cold
-// lines of the probes themselves, much of a short execution and nothing of a long one. At level 0
-// every entry is recorded, and none is for warming up.
+// Entries are taken in tiles, and 2^level tiles are a stratum. Of each stratum one tile, drawn at
+// random, is timed and recorded; so the records of a window (what lies between two flushes) are
+// spread over it evenly, and nothing can alias. A number of entries before a tile are timed but not
+// recorded: the first times after a pause hold the mispredicted branches and cold lines of the
+// probes themselves, much of a short execution and nothing of a long one. At level 0 every entry is
+// recorded, and none is for warming up. A tile that must wait (put_off) begins anew with that.
 //
 // The level follows from how much there is: when a window has `records` of them, half of the sums
 // that came on in it are dropped and the level rises, so that all that is left is of one density;
@@ -36,7 +36,7 @@ inline constexpr uint32_t kLoopSquaresLow = 6;
 inline constexpr uint32_t kLoopSquaresHigh = 7;
 inline constexpr uint32_t kLoopPublicWords = 8;
 inline constexpr uint32_t kLoopState = 8;
-inline constexpr uint32_t kLoopPace = 9;     // level | left << 8 | drawn_at << 16 | tiles << 32
+inline constexpr uint32_t kLoopPace = 9;     // see LoopPace::store
 inline constexpr uint32_t kLoopWindow = 10;  // words 2..7 as they were when the window began
 inline constexpr uint32_t kLoopWords = 16;
 
@@ -47,44 +47,56 @@ constexpr uint64_t loop_open(uint64_t state) {
 }
 
 struct LoopPace {
-  static constexpr uint32_t kRun = 8;
-  static constexpr uint64_t kShort = 1000;   // cycles of an execution, on average
+  struct Tile {
+    uint32_t run;   // entries; never fewer than before
+    uint32_t warm;  // before it; run + warm < 256
+  };
   static constexpr uint32_t kMaxLevel = 26;  // two strata of entries fit the state word
 
   uint32_t level = 0;
-  uint32_t left = 0;  // entries to be timed before the next pause; at most kRun of them recorded
+  uint32_t left = 0;      // entries to be timed before the next pause; those of a tile are recorded
   uint32_t drawn_at = 0;  // the level at which these were drawn
   uint32_t tiles = 0;     // of the stratum, after the one that is drawn
+  uint32_t missed = 0;    // times in a row that an entry that was drawn was put off; at most 3
+  bool shares = false;    // timed executions of other sites have been seen in those of this one
 
   [[gnu::always_inline]] static LoopPace of(const uint64_t* words) {
     uint64_t w = words[kLoopPace];
-    return {static_cast<uint32_t>(w & 0xff), static_cast<uint32_t>(w >> 8 & 0xff),
-            static_cast<uint32_t>(w >> 16 & 0xff), static_cast<uint32_t>(w >> 32)};
+    auto byte = [w](int i) { return static_cast<uint32_t>(w >> 8 * i & 0xff); };
+    return {byte(0), byte(1), byte(2), static_cast<uint32_t>(w >> 32), byte(3) & 7, byte(3) >= 8};
   }
   [[gnu::always_inline]] void store(uint64_t* words) const {
+    uint64_t rest = missed | (shares ? 8 : 0);
     words[kLoopPace] =
-        uint64_t{tiles} << 32 | uint64_t{drawn_at} << 16 | uint64_t{left} << 8 | level;
-  }
-
-  [[gnu::always_inline]] static uint32_t warm_up(const uint64_t* words) {
-    return words[kLoopCycles] / kShort < words[kLoopTimed] ? 64 : 4;
+        uint64_t{tiles} << 32 | rest << 24 | uint64_t{drawn_at} << 16 | uint64_t{left} << 8 | level;
   }
 
   // Takes an entry that was drawn. Returns the entries that pass before the next.
-  [[gnu::always_inline]] uint32_t take(uint32_t warm_up, uint64_t& random, bool& recorded) {
-    if (left == 0) left = kRun;  // the first of all
-    recorded = left <= kRun;
+  [[gnu::always_inline]] uint32_t take(Tile tile, uint64_t& random, bool& recorded) {
+    if (left == 0) left = tile.run;  // the first of all
+    recorded = left <= tile.run;
+    missed = 0;
     if (--left != 0) return 0;
     uint32_t size = uint32_t{1} << level;
     auto at = static_cast<uint32_t>(level == 0 ? 0 : next_random(random) & (size - 1));
-    uint32_t pause = (tiles + at) * kRun;
-    uint32_t warm = pause < warm_up ? pause : warm_up;
+    uint32_t pause = (tiles + at) * tile.run;
+    uint32_t warm = pause < tile.warm ? pause : tile.warm;
     tiles = size - 1 - at;
-    left = kRun + warm;
+    left = tile.run + warm;
     drawn_at = level;
     return pause - warm;
   }
 };
+
+// Puts off an entry that was drawn: the tile begins again later, after its warming up. Returns the
+// entries that pass before the next is drawn; twice as many on average when that is in vain again.
+[[gnu::always_inline]] inline uint32_t put_off(LoopPace& pace, LoopPace::Tile tile,
+                                               uint64_t& random) {
+  pace.left = tile.run + tile.warm;
+  uint32_t mean = 64u << pace.missed;
+  if (pace.missed != 3) ++pace.missed;
+  return mean / 2 + static_cast<uint32_t>(next_random(random) >> 32) % mean;
+}
 
 // A drawn execution is to be kept whose level was `level` when it began.
 [[gnu::always_inline]] inline bool keeps(const uint64_t* words, uint32_t level, uint64_t& random) {
@@ -92,14 +104,11 @@ struct LoopPace {
   return now <= level || (next_random(random) >> (64 - (now - level))) == 0;
 }
 
-// Drops half of the window's sums, and raises the level, when there are `records`.
-[[gnu::always_inline]] inline void widen_loop(uint64_t* words, uint32_t records) {
+// Drops half of the window's sums, and raises the level.
+[[gnu::always_inline]] inline void halve_loop(uint64_t* words) {
   uint64_t* begin = words + kLoopWindow;
-  uint64_t timed = words[kLoopTimed] - begin[0];
-  LoopPace pace = LoopPace::of(words);
-  if (timed < 2 || timed < records || pace.level == LoopPace::kMaxLevel) return;
-  uint64_t kept = timed / 2;
-  for (uint32_t i = 0; i < kLoopSquaresLow - kLoopTimed; ++i) {
+  uint64_t timed = words[kLoopTimed] - begin[0], kept = timed / 2;
+  for (uint32_t i = 0; timed != 0 && i < kLoopSquaresLow - kLoopTimed; ++i) {
     uint64_t sum = words[kLoopTimed + i] - begin[i];
     words[kLoopTimed + i] = begin[i] + sum / timed * kept + sum % timed * kept / timed;
   }
@@ -109,8 +118,16 @@ struct LoopPace {
   Wide from = wide(begin + 4), sum = from + (wide(squares) - from) / 2;
   squares[0] = static_cast<uint64_t>(sum);
   squares[1] = static_cast<uint64_t>(sum >> 64);
+  LoopPace pace = LoopPace::of(words);
   ++pace.level;
   pace.store(words);
+}
+
+// The same when there are `records` in the window.
+[[gnu::always_inline]] inline void widen_loop(uint64_t* words, uint32_t records) {
+  uint64_t timed = words[kLoopTimed] - words[kLoopWindow];
+  if (timed < 2 || timed < records) return;
+  if (LoopPace::of(words).level != LoopPace::kMaxLevel) halve_loop(words);
 }
 
 // Begins a window. The owner calls it at its flushes.
@@ -119,7 +136,7 @@ inline void rearm_loop(uint64_t* words) {
     words[kLoopWindow + i] = words[kLoopTimed + i];
   }
   LoopPace pace = LoopPace::of(words);
-  if (pace.level != 0) --pace.level;
+  if (pace.level > (pace.shares ? 1 : 0)) --pace.level;
   pace.store(words);
 }
 

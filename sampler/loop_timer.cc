@@ -11,9 +11,28 @@ namespace {
 
 __extension__ using Uint128 = unsigned __int128;
 
-uint64_t cycles_now() noexcept { return __builtin_ia32_rdtsc(); }
+// As the routines of compiled code take it: what lies before is done, what lies behind not begun.
+uint64_t cycles_now() noexcept {
+  asm volatile("lfence" ::: "memory");
+  uint64_t now = __builtin_ia32_rdtsc();
+  asm volatile("lfence" ::: "memory");
+  return now;
+}
 
 uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+
+constexpr uint64_t kFew = 8;  // records
+// What branch predictors have to learn anew after a pause is much of a short execution. A loop that
+// is timed alone has longer tiles, so that those inside, which wait meanwhile, find room for theirs
+// between two of them. A run never becomes shorter: what is left of one is to be recorded.
+LoopPace::Tile tile_of(const uint64_t* words) {
+  auto below = [words](uint64_t cycles) { return words[kLoopCycles] / cycles < words[kLoopTimed]; };
+  LoopPace::Tile tile{8, 4};
+  if (below(1000)) tile = {8, 64};
+  if (below(300)) tile = {8, 190};
+  if (LoopPace::of(words).shares) tile.run = 64;
+  return tile;
+}
 
 }  // namespace
 
@@ -33,7 +52,14 @@ uint64_t LoopTimer::CpuClock::thread_cpu_ns() noexcept {
 void LoopTimer::set_clock(const CpuClock& clock, uint64_t now) noexcept {
   clock_ = clock;
   looked_at_ = now;
-  if (clock_.read != nullptr) looked_cpu_ = clock_.read();
+  if (clock_.read == nullptr) return;
+  look_cost_ = UINT64_MAX;
+  for (int i = 0; i < 16; ++i) {
+    uint64_t before = cycles_now();
+    looked_cpu_ = clock_.read();
+    uint64_t cost = cycles_now() - before;
+    if (cost < look_cost_) look_cost_ = cost;
+  }
 }
 
 void LoopTimer::look_away(uint64_t now) noexcept {
@@ -47,19 +73,28 @@ void LoopTimer::look_away(uint64_t now) noexcept {
 void LoopTimer::look_away_before(const uint64_t* words, uint64_t now) noexcept {
   if (clock_.read == nullptr) return;
   bool is_long = words[kLoopCycles] > words[kLoopTimed] * kLong;
-  if (now - looked_at_ > (is_long ? kLong / 16 : kStale)) look_away(now);
+  if (now - looked_at_ <= (is_long ? kLong / 16 : kStale)) return;
+  look_away(now);
+  if (depth_ != 0) top().overhead += look_cost_;
 }
 
 // ---- The stack --------------------------------------------------------------------------------
 
-void LoopTimer::drop() noexcept {
-  Entry& e = top();
+LoopTimer::Entry LoopTimer::pop() noexcept {
+  Entry e = top();
   --depth_;
   e.words[kLoopState] += kOneOpen;
+  if (e.alone) --alone_;
+  return e;
+}
+
+void LoopTimer::drop() noexcept {
+  Entry e = pop();
   bump(losses_.stale);
   if (depth_ != 0) {
     top().child += e.child;
     top().overhead += e.overhead;
+    if (top().words == e.words) top().again += e.again;
   }
   spoil(e.words);  // how many iterations were its own is not known
 }
@@ -95,6 +130,27 @@ void LoopTimer::spoil(const uint64_t* words) noexcept {
 
 // ---- Events -----------------------------------------------------------------------------------
 
+// Its cost is about half of a pair's.
+void LoopTimer::put_off_entry(const LoopKey& key) noexcept {
+  LoopPace pace = LoopPace::of(key.words);
+  key.words[kLoopState] += 1 + put_off(pace, tile_of(key.words), random_);
+  pace.store(key.words);
+  top().overhead += costs_.outer / 2;
+}
+
+void LoopTimer::share(const LoopKey& inner) noexcept {
+  Entry& e = top();
+  uint64_t* w = e.words;
+  if (!e.recorded || e.alone || w == inner.words || inner.records >= kEvery) return;
+  LoopPace pace = LoopPace::of(w);
+  // The level that rises drops what there is, of which there should be some.
+  bool few = w[kLoopTimed] < kFew;
+  if (pace.shares || few || w[kLoopCycles] > w[kLoopTimed] * kApart) return;
+  pace.shares = true;
+  pace.store(w);
+  if (pace.level == 0) halve_loop(w);
+}
+
 LoopTimer::Entry* LoopTimer::push(const LoopKey& key, uint64_t now) noexcept {
   unwind(key.frame);
   while (depth_ != 0 && top().frame == key.frame && (key.function || top().slab != key.slab)) {
@@ -102,12 +158,20 @@ LoopTimer::Entry* LoopTimer::push(const LoopKey& key, uint64_t now) noexcept {
   }
   drop_to(find(key));
   uint64_t& state = key.words[kLoopState];
+  if (key.records == 0) {
+    state += kEvery;
+    return nullptr;
+  }
   uint64_t open = loop_open(state);
   LoopPace pace = LoopPace::of(key.words);
   uint32_t level = pace.drawn_at;
   bool recorded = false;
   if (state + open * kOneOpen == UINT64_MAX) {
-    state += 1 + pace.take(LoopPace::warm_up(key.words), random_, recorded);
+    if (alone_ != 0 && open == 0) {
+      put_off_entry(key);
+      return nullptr;
+    }
+    state += 1 + pace.take(tile_of(key.words), random_, recorded);
     pace.store(key.words);
   } else if (open == 0) {
     return nullptr;  // what made it be seen was stale
@@ -126,16 +190,20 @@ LoopTimer::Entry* LoopTimer::push(const LoopKey& key, uint64_t now) noexcept {
   e.words = key.words;
   e.frame = key.frame;
   e.away = away_;
-  e.child = e.overhead = e.nested = 0;
+  e.child = e.overhead = e.nested = e.again = 0;
   e.iterations = key.words[kLoopIterations];
   e.level = level;
   e.recorded = recorded;
   e.spoiled = false;
+  e.alone = recorded && level != 0 && pace.shares &&
+            key.words[kLoopCycles] <= key.words[kLoopTimed] * kApart;
+  alone_ += e.alone ? 1 : 0;
   return &e;
 }
 
-void LoopTimer::enter(const LoopKey& key) noexcept {
-  if (Entry* e = push(key, cycles_now())) e->start = cycles_now();
+uint64_t* LoopTimer::enter(const LoopKey& key) noexcept {
+  Entry* e = push(key, __builtin_ia32_rdtsc());
+  return e == nullptr ? nullptr : &e->start;
 }
 
 void LoopTimer::enter(const LoopKey& key, uint64_t now) noexcept {
@@ -151,24 +219,26 @@ void LoopTimer::leave(const LoopKey& key, uint64_t now) noexcept {
 }
 
 void LoopTimer::complete(const LoopKey& key, uint64_t now) noexcept {
-  Entry& e = top();
-  uint64_t net = less(now - e.start, costs_.inner + e.overhead);
+  Entry& open = top();
+  uint64_t net = less(now - open.start, costs_.inner + open.overhead), look = 0;
   if (net >= kLong && clock_.read != nullptr) {
     look_away(now);
-    uint64_t away = away_ - e.away;
+    look = look_cost_;
+    uint64_t away = away_ - open.away;
     if (away <= net) net -= away;
   }
-  if (net < e.child) net = e.child;  // the costs that were subtracted are an estimate
+  if (net < open.child) net = open.child;  // the costs that were subtracted are an estimate
+  Entry e = pop();
   uint64_t iterations = e.words[kLoopIterations] - e.iterations;
-  --depth_;
-  e.words[kLoopState] += kOneOpen;
   if (depth_ != 0) {
     top().child += net;
-    top().overhead += e.overhead + costs_.outer;
+    top().overhead += e.overhead + costs_.outer + look;
+    share(key);
   }
   Entry* outer = loop_open(e.words[kLoopState]) != 0 ? outer_of(e.words) : nullptr;
   if (outer != nullptr) {
     outer->nested += iterations;
+    outer->again += net;
     outer->spoiled |= e.spoiled;
   }
   if (!e.recorded) return;
@@ -182,12 +252,13 @@ void LoopTimer::complete(const LoopKey& key, uint64_t now) noexcept {
 
 void LoopTimer::record(const Entry& e, uint64_t net, uint64_t iterations) noexcept {
   uint64_t* w = e.words;
+  uint64_t own = less(net, e.again);
   ++w[kLoopTimed];
   w[kLoopTimedIterations] += iterations;
-  w[kLoopCycles] += net;
+  w[kLoopCycles] += own;
   w[kLoopExclusive] += net - e.child;
   Uint128 squares = Uint128{w[kLoopSquaresHigh]} << 64 | w[kLoopSquaresLow];
-  squares += Uint128{net} * net;
+  squares += Uint128{own} * own;
   w[kLoopSquaresLow] = static_cast<uint64_t>(squares);
   w[kLoopSquaresHigh] = static_cast<uint64_t>(squares >> 64);
 }
@@ -242,7 +313,7 @@ LoopTimer::Costs LoopTimer::measure() noexcept {
   return least_costs([&timer](uint64_t* slab) {
     LoopKey key{slab, slab, reinterpret_cast<uintptr_t>(slab), INT32_MAX, false};
     --slab[kLoopState];
-    timer.enter(key);
+    if (uint64_t* start = timer.enter(key)) *start = cycles_now();
     timer.leave(key, cycles_now());
   });
 }
@@ -258,14 +329,13 @@ LoopKey key_of(uint64_t* slab, const ProbeCall* call) {
 
 }  // namespace
 
-extern "C" void uptier_loop_enter(uint64_t* slab, const ProbeCall* call,
-                                  ThreadContext* context) noexcept {
-  if (context->loops != nullptr) context->loops->enter(key_of(slab, call));
+extern "C" uint64_t* uptier_loop_enter(uint64_t* slab, const ProbeCall* call,
+                                       ThreadContext* context) noexcept {
+  return context->loops == nullptr ? nullptr : context->loops->enter(key_of(slab, call));
 }
 
-extern "C" void uptier_loop_leave(uint64_t* slab, const ProbeCall* call,
-                                  ThreadContext* context) noexcept {
-  uint64_t now = cycles_now();
+extern "C" void uptier_loop_leave(uint64_t* slab, const ProbeCall* call, ThreadContext* context,
+                                  uint64_t now) noexcept {
   if (context->loops != nullptr) context->loops->leave(key_of(slab, call), now);
 }
 

@@ -27,13 +27,18 @@
 // inside, so inclusive = exclusive + what was timed inside. A full stack refuses and counts.
 //
 // Recursion: an inner execution of the same loop site has its own entry, drawn or not, and its
-// iterations are taken off the outer one. Where they cannot be known the outer one is not recorded
-// (spoiled).
+// iterations and cycles are taken off the outer one: the sum over all is what the outermost took.
+// Where they cannot be known the outer one is not recorded (spoiled).
 //
-// Cycles are of the time stamp counter, which ticks at a constant rate, read without fences, so
-// differences of tens of cycles are noise. It runs on while the thread waits for a processor. The
-// thread's CPU clock does not, but costs a system call; so it is read where a reading is some
-// hundredth of what is timed:
+// Alone: what probes cost is known within some 30 cycles, so an outer execution is recorded with no
+// other site timed inside of it, once its site `shares` (some were) and its level is 1 at least: in
+// the tiles that are not recorded the inner ones have their turn, and what is drawn of them while
+// an outer one is alone is put off. Exempt: outer ones above kApart, of which there may be only
+// one, and `records` of kEvery, which asks for all there is of all.
+//
+// Cycles are of the time stamp counter, which ticks at a constant rate, read between fences. It
+// runs on while the thread waits for a processor. The thread's CPU clock does not, but costs a
+// system call; so it is read where a reading is some hundredth of what is timed:
 //
 //     away = cycles since the last reading - CPU time since then
 //
@@ -60,9 +65,9 @@ namespace uptier::sampler {
 struct LoopKey {
   uint64_t* slab = nullptr;
   uint64_t* words = nullptr;
-  uint64_t frame = 0;  // rbp
-  uint32_t records = 100;
-  bool function = false;  // the body of a function: its entry means that the frame is new
+  uint64_t frame = 0;      // rbp
+  uint32_t records = 100;  // 0: none is timed, in the same code
+  bool function = false;   // the body of a function: its entry means that the frame is new
 
   static constexpr uint32_t pack(uint32_t records, bool function) {
     return (records & 0x7fffffff) | (function ? 1u << 31 : 0);
@@ -74,8 +79,10 @@ class LoopTimer {
   static constexpr uint32_t kDepth = 64;
   // Refusals in a row after which the whole stack is taken for stale.
   static constexpr uint32_t kPatience = 4096;
-  static constexpr uint64_t kLong = 200'000;     // cycles: some 50 us
-  static constexpr uint64_t kStale = 4'000'000;  // cycles: some ms
+  static constexpr uint64_t kLong = 200'000;      // cycles: some 50 us
+  static constexpr uint64_t kStale = 4'000'000;   // cycles: some ms
+  static constexpr uint64_t kApart = 10'000'000;  // cycles: longer ones are not timed alone
+  static constexpr uint32_t kEvery = 1u << 30;    // `records` of a run that times all there is
 
   // Executions that were not recorded, by reason. Written by the owner, read by any thread.
   struct Losses {
@@ -114,8 +121,9 @@ class LoopTimer {
   void set_clock(const CpuClock& clock, uint64_t now) noexcept;
   void seed(uint64_t random) { random_ = random; }
 
-  // The state word of the key's site has just fallen below zero. Takes the time last.
-  void enter(const LoopKey& key) noexcept;
+  // The state word of the key's site has just fallen below zero. Returns where the time goes that
+  // the caller takes last, or null when the execution is not timed.
+  uint64_t* enter(const LoopKey& key) noexcept;
   // The same at a time that is given.
   void enter(const LoopKey& key, uint64_t now) noexcept;
   // `now` is when the exit was seen.
@@ -142,9 +150,11 @@ class LoopTimer {
     uint64_t overhead;    // cost of their probes
     uint64_t iterations;  // of the site at the start
     uint64_t nested;      // of those since, done by inner executions
+    uint64_t again;       // net cycles of inner executions of the site
     uint32_t level;       // of the site's pace when it was drawn
     bool recorded;        // to be
     bool spoiled;
+    bool alone;  // nothing else is timed meanwhile
   };
 
   static uint64_t look(const uint64_t& n) { return __atomic_load_n(&n, __ATOMIC_RELAXED); }
@@ -164,24 +174,31 @@ class LoopTimer {
   void look_away(uint64_t now) noexcept;
   void look_away_before(const uint64_t* words, uint64_t now) noexcept;
   void complete(const LoopKey& key, uint64_t now) noexcept;
+  // Takes the innermost entry off the stack, and returns what it was.
+  Entry pop() noexcept;
+  void put_off_entry(const LoopKey& key) noexcept;
+  // Something else was timed within the innermost entry.
+  void share(const LoopKey& inner) noexcept;
   static void record(const Entry& e, uint64_t net, uint64_t iterations) noexcept;
 
   Entry stack_[kDepth];
   uint32_t depth_ = 0;
   uint32_t refused_ = 0;  // in a row
+  uint32_t alone_ = 0;    // entries that nothing else is timed in
   uint64_t random_ = 1;
   CpuClock clock_;
   uint64_t away_ = 0;                        // cycles, so far
   uint64_t looked_at_ = 0, looked_cpu_ = 0;  // the last reading, in cycles and ns
+  uint64_t look_cost_ = 0;                   // cycles of a reading
   Costs costs_;
   Losses losses_;
 };
 
-// For compiled code: `value` is the frame.
-extern "C" void uptier_loop_enter(uint64_t* slab, const ProbeCall* call,
-                                  ThreadContext* context) noexcept;
-extern "C" void uptier_loop_leave(uint64_t* slab, const ProbeCall* call,
-                                  ThreadContext* context) noexcept;
+// For compiled code: `value` is the frame. The routines take the time (jit/code/probe_routines.h).
+extern "C" uint64_t* uptier_loop_enter(uint64_t* slab, const ProbeCall* call,
+                                       ThreadContext* context) noexcept;
+extern "C" void uptier_loop_leave(uint64_t* slab, const ProbeCall* call, ThreadContext* context,
+                                  uint64_t now) noexcept;
 extern "C" void uptier_loop_arrive(uint64_t* slab, const ProbeCall* call,
                                    ThreadContext* context) noexcept;
 

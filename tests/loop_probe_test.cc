@@ -95,7 +95,7 @@ TEST(LoopProbes, entries_and_iterations_whatever_leaves_the_loop) {
 TEST(LoopProbes, times_make_sense) {
   jit::Module module = parse(kNest);
   SiteProbeRequest r = everything();
-  r.loops.records = 1'000'000;
+  r.loops.records = sampler::LoopTimer::kEvery;
   Probed p(module, r);
   for (int i = 0; i < 20; ++i) p.run(0, {50, 76});
   p.check();
@@ -135,7 +135,7 @@ TEST(LoopProbes, rearming_times_again) {
   Probed p(module, r);
   uint64_t timed = 0;
   for (int flush = 0; flush < 3; ++flush) {
-    for (int i = 0; i < 300; ++i) p.run(0, {2, 3});
+    for (int i = 0; i < 10'000; ++i) p.run(0, {2, 3});
     EXPECT_GE(p.loop(0, 1)[2], timed + 16);
     EXPECT_LT(p.loop(0, 1)[2], timed + 64);
     timed = p.loop(0, 1)[2];
@@ -165,7 +165,7 @@ b2:
 }
 )");
   SiteProbeRequest r = everything();
-  r.loops.records = 1000;
+  r.loops.records = sampler::LoopTimer::kEvery;
   Probed p(module, r);
   for (int i = 0; i < 100; ++i) {
     p.run(0, {10});  // counts down to a division by zero
@@ -181,7 +181,7 @@ b2:
 TEST(LoopProbes, threads_do_not_meet) {
   jit::Module module = parse(kNest);
   SiteProbeRequest r = everything();
-  r.loops.records = 1'000'000;
+  r.loops.records = sampler::LoopTimer::kEvery;
   Probed p(module, r);
   constexpr uint32_t kRuns = 300;
   std::vector<uint64_t> slab(p.compiled.slab(0).size());
@@ -227,7 +227,7 @@ b2(v12: i32):
 }
 )");
   SiteProbeRequest r = everything();
-  r.loops.records = 1'000'000;
+  r.loops.records = sampler::LoopTimer::kEvery;
   Probed p(module, r);
   for (uint64_t depth = 0; depth < 7; ++depth) p.run(0, {depth});
   p.check();

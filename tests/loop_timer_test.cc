@@ -33,7 +33,7 @@ class LoopTimers : public ::testing::Test {
     return static_cast<int64_t>(--m.loop(l)[sampler::kLoopState]) < 0;
   }
   void enter(Method& m, int l, uint64_t frame, bool function = false) {
-    if (due(m, l)) timer.enter(m.key(l, frame, function));
+    if (due(m, l)) timer.enter(m.key(l, frame, function), __rdtsc());
   }
   void leave(Method& m, int l, uint64_t frame) { timer.leave(m.key(l, frame), __rdtsc()); }
   static void spin(uint64_t cycles) {
@@ -201,6 +201,63 @@ TEST_F(LoopTimers, recursion_is_followed_where_few_executions_are_drawn) {
   EXPECT_GT(sampler::LoopPace::of(a.loop(0)).level, 3u);
   EXPECT_LT(a.timed(0), 64u);
   EXPECT_EQ(a.loop(0)[sampler::kLoopTimedIterations], 3 * a.timed(0));
+}
+
+// Cycles of an inner execution of the site are its own: the sum of all is what the outermost took.
+TEST_F(LoopTimers, recursion_is_timed_once) {
+  uint64_t now = 0, &cycles = a.loop(0)[sampler::kLoopCycles];
+  auto run = [&](auto& self, uint64_t frame, int depth) -> void {
+    if (due(a, 0)) timer.enter(a.key(0, frame), now);
+    for (int i = 0; i < 2; ++i) {
+      now += 100;
+      if (depth > 0) self(self, frame - 100, depth - 1);
+    }
+    timer.leave(a.key(0, frame), now);
+  };
+  run(run, 10'000, 5);  // 63 executions of 200 cycles
+  EXPECT_EQ(a.timed(0), 63u);
+  EXPECT_EQ(cycles, now);
+  EXPECT_EQ(cycles, 63u * 200);
+  EXPECT_EQ(a.loop(0)[sampler::kLoopSquaresLow], 63u * 200 * 200);
+}
+
+// Where a hundred cycles of probes lie around each inner execution that is timed, an outer one is
+// worth what it takes without them, and the inner ones are worth what they take.
+TEST_F(LoopTimers, what_is_recorded_of_an_outer_loop_holds_no_timed_inner_ones) {
+  constexpr uint64_t kInner = 50, kRounds = 12, kProbe = 100;
+  a.records = 256;
+  uint64_t now = 0;
+  for (int n = 0; n < 20'000; ++n) {
+    if (due(a, 0)) timer.enter(a.key(0, 1000), now);
+    for (uint64_t i = 0; i < kRounds; ++i) {
+      if (due(a, 1)) timer.enter(a.key(1, 1000), now);
+      now += kInner;
+      if (a.open(1) == 0) continue;
+      timer.leave(a.key(1, 1000), now);
+      now += kProbe;
+    }
+    if (a.open(0) != 0) timer.leave(a.key(0, 1000), now);
+    if ((n & (n + 1)) == 0) {
+      for (int l : {0, 1}) sampler::rearm_loop(a.loop(l));
+    }
+  }
+  auto mean = [&](int l) {
+    return static_cast<double>(a.loop(l)[sampler::kLoopCycles]) / static_cast<double>(a.timed(l));
+  };
+  EXPECT_EQ(mean(1), kInner);
+  EXPECT_GT(a.timed(1), 1000u) << "each has its turn";
+  EXPECT_GT(a.timed(0), 1000u);
+  EXPECT_NEAR(mean(0), kInner * kRounds, 0.02 * kInner * kRounds);
+}
+
+TEST_F(LoopTimers, a_loop_that_is_only_counted_is_never_drawn) {
+  a.records = 0;
+  for (int i = 0; i < 1000; ++i) {
+    if (due(a, 0)) { EXPECT_EQ(timer.enter(a.key(0, 1000)), nullptr); }
+    leave(a, 0, 1000);
+  }
+  EXPECT_EQ(a.timed(0) + a.open(0) + timer.depth(), 0u);
+  EXPECT_EQ(a.loop(0)[sampler::kLoopEntries], 1000u);
 }
 
 TEST_F(LoopTimers, an_exit_that_was_not_seen_is_noticed_at_the_next_entry_drawn_or_not) {

@@ -31,10 +31,15 @@ using Phase = Adaptation::Phase;
 constexpr uint64_t kTickNs = 10'000'000;
 // A bound of epsilon is about twice the mean distance; a quarter of that is wanted of a program
 // whose methods' errors add up.
-constexpr double kEnough = 4;
+constexpr double kEnough = 8;
+// What has been alike for a while need not stay so: of a method that always did the same, samples
+// are taken as if it had some noise, and enough is never less than this.
+constexpr double kLeastNoise = 0.25;  // of single draws'
+constexpr double kLeastEnough = 2048;
 constexpr double kThin = 1 << 16;
 constexpr double kLooks = 64;
 constexpr uint32_t kLookInterval = 64;
+constexpr uint64_t kShortestBurst = 8;
 // Of the blocks that a sample runs through, about so many increments are made in edge mode.
 constexpr double kIncrementsPerBlock = 0.5;
 
@@ -72,9 +77,9 @@ sampler::Progress RuntimeImpl::progress_locked(Method& m) const {
   return p;
 }
 
-double RuntimeImpl::opportunities(const sampler::Progress& p) const {
+double RuntimeImpl::opportunities(const Method& m, const sampler::Progress& p) const {
   return static_cast<double>(p.calls) +
-         static_cast<double>(p.iterations) / static_cast<double>(options_.burst);
+         static_cast<double>(p.iterations) / static_cast<double>(slot_of(m, options_));
 }
 
 // What a method has done since the last tick; nothing for one that did nothing.
@@ -83,7 +88,7 @@ void RuntimeImpl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   sampler::Progress now = progress_locked(m);
   sampler::Progress since = now - a.at_tick;
   a.at_tick = now;
-  double total = opportunities(now);
+  double total = opportunities(m, now);
   if (a.resting && a.phase == Phase::kKnown && total >= a.next_look) look_again(m);
   if (since.calls + since.iterations == 0) return;
   worker_ticks_.store(true, std::memory_order_relaxed);
@@ -99,15 +104,17 @@ void RuntimeImpl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   l.method = m.id.index();
   l.rate = fast_->rate(l.method).load();
   l.samples = since.sampled_calls + since.bursts;
-  l.opportunities = opportunities(since);
+  l.opportunities = opportunities(m, since);
+  l.burst = a.burst;
+  l.bursts = since.bursts;
   l.spent_ns = cost_model_.spent_ns(since.sampled_calls, since.bursts, 0,
                                     a_sample * static_cast<double>(l.samples));
   l.mass = observer_.mass_of(m);
   l.targets = observer_.target_mass_of(m);
-  l.noise = m.convergence.noise();
+  l.noise = std::max(m.convergence.noise(), kLeastNoise * m.convergence.variety());
   l.total = total;
   if (m.convergence.windows() >= sampler::Convergence::kLeastWindows) {
-    l.enough = kEnough * m.convergence.needed();
+    l.enough = std::max(kEnough * m.convergence.needed(), kLeastEnough);
   }
   bool copy = usable(m.instrumented.load(std::memory_order_relaxed));
   l.wanted = !a.resting && copy && !gone;
@@ -151,6 +158,10 @@ void RuntimeImpl::tick_locked(uint64_t now_ns) {
     // Of a method without code threads have no state, and looking would make pages of zeros.
     if (method(i).shape_known) load_of(method(i), loads);
   }
+  uint64_t bursts = 0;
+  for (const sampler::MethodLoad& l : loads) bursts += l.bursts;
+  cost_model_.update_bursts(since.rows[static_cast<size_t>(sampler::CostKind::kLoop)].events,
+                            bursts);
   std::vector<sampler::Rate> rates(loads.size());
   budget_->tick(elapsed, loads, rates);
   for (size_t i = 0; i < loads.size(); ++i) {
@@ -209,7 +220,7 @@ void RuntimeImpl::rest(Method& m) {
   Adaptation& a = m.adaptation;
   a.phase = Phase::kKnown;
   a.resting = true;
-  a.next_look = opportunities(progress_locked(m)) * (1 + 1 / kLooks);
+  a.next_look = opportunities(m, progress_locked(m)) * (1 + 1 / kLooks);
   fast_->rate(m.id.index()).set(off_rate());
   fast_->set_entry(m.id.index(), nullptr);
   m.copy_asked.store(false, std::memory_order_relaxed);
@@ -232,11 +243,27 @@ sampler::Rate RuntimeImpl::off_rate() const {
 }
 
 // Puts the rate in force that goes with the phase, now that there is a copy to run.
+//
+// A slot of loops is about two calls' worth of iterations: a longer burst would go on in further
+// calls, each of which has to be told to join it, and what it counts would be alike for nothing.
 void RuntimeImpl::begin_observing(Method& m) {
-  auto burst = static_cast<uint32_t>(options_.burst);
-  bool looks = m.adaptation.phase == Phase::kLooking;
+  Adaptation& a = m.adaptation;
+  if (a.burst == 0) {
+    uint64_t calls = 0, iterations = 0;  // as flushed: between loop events nobody else knows
+    for (const auto& [thread, stream] : m.streams) {
+      calls += stream.calls;
+      iterations += stream.iterations;
+    }
+    uint64_t each = calls == 0 ? options_.burst : 2 * iterations / calls;
+    uint64_t burst =
+        std::bit_ceil(std::clamp(each, std::min(kShortestBurst, options_.burst), options_.burst));
+    a.burst = static_cast<uint32_t>(std::min<uint64_t>(burst, options_.burst));
+  }
+  bool looks = a.phase == Phase::kLooking;
   uint32_t rung = sampler::Ladder::power_below(kLookInterval);
-  fast_->rate(m.id.index()).set(looks ? sampler::Rate::sampled(rung, burst) : start_rate_);
+  sampler::Rate begin = start_rate_;
+  sampler::Rate start = sampler::Rate::decaying(begin.rung(), begin.target(), a.burst);
+  fast_->rate(m.id.index()).set(looks ? sampler::Rate::sampled(rung, a.burst) : start);
 }
 
 // Asks for the instrumented copy of a method that has been called often enough to be observed.

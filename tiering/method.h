@@ -106,8 +106,9 @@ inline constexpr uint32_t kOptimizedStream = 1u << 31;
 struct Adaptation {
   enum class Phase : uint8_t { kLearning, kKnown, kLooking };
   Phase phase = Phase::kLearning;
-  bool resting = false;       // known so well that its instrumented copy has gone
-  uint32_t windows = 0;       // that its convergence had compared when the look began
+  bool resting = false;  // known so well that its instrumented copy has gone
+  uint32_t windows = 0;  // that its convergence had compared when the look began
+  uint32_t burst = 0;  // iterations of a slot of its loops, from when it is observed on; 0: options
   double next_look = 0;       // while it rests: opportunities at which a look is due
   sampler::Progress gone;     // of threads that have detached
   sampler::Progress at_tick;  // of all threads, at the last tick
@@ -223,5 +224,10 @@ struct Method {
   std::vector<jit::LoopRange> loop_ranges;  // of the latest instrumented copy
   std::string last_error;
 };
+
+// The iterations that are a slot of a method's loops (sampler/schedule.h), of rates that adapt.
+inline uint64_t slot_of(const Method& m, const Options& options) {
+  return m.adaptation.burst != 0 ? m.adaptation.burst : options.burst;
+}
 
 }  // namespace uptier::tiering

@@ -238,8 +238,9 @@ sampler::Window Observer::take_optimized(Method& m, uint32_t thread, const sampl
   s.sampled_calls = note.sampled_calls;
   // Its windows and those of baseline code divide the thread's calls between them; what drift is
   // told by knows one rate.
-  double opportunities = static_cast<double>(note.calls) +
-                         static_cast<double>(note.iterations) / static_cast<double>(options_.burst);
+  double opportunities =
+      static_cast<double>(note.calls) +
+      static_cast<double>(note.iterations) / static_cast<double>(slot_of(m, options_));
   profile::Coverage& coverage = m.streams[thread].coverage;
   double since = (opportunities - coverage.opportunities) / static_cast<double>(w.samples);
   auto weight = static_cast<uint64_t>(std::clamp(std::round(since), 1.0, 0x1p62));

@@ -78,7 +78,8 @@ uint64_t Observer::weight_of(const Method& m, const sampler::Note& note, const T
                              Stream& counted) const {
   uint64_t samples = t.sampled_calls + t.bursts;
   if (options_.adaptive) {
-    double iterations = static_cast<double>(t.iterations) / static_cast<double>(options_.burst);
+    double iterations =
+        static_cast<double>(t.iterations) / static_cast<double>(slot_of(m, options_));
     return counted.coverage.weigh(samples, static_cast<double>(t.calls) + iterations);
   }
   bool shared_countdown = options_.gap == GapMode::kExact;
@@ -181,7 +182,7 @@ void Observer::emit_flush(Method& m, uint32_t thread, const sampler::Note& note,
         return at == by_key_.end() ? 0 : announce(*at->second);
       });
   emit(FlushEvent{id, t.calls, t.sampled_calls, number, counted.flushes, reason_of(note.kind),
-                  weight, t.iterations, t.bursts, stretches ? options_.burst : 0});
+                  weight, t.iterations, t.bursts, stretches ? slot_of(m, options_) : 0});
   emit(profile::make_data(id, words));
 }
 

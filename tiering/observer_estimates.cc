@@ -12,7 +12,7 @@ double Observer::stretch_of(const Method& m, const Stream& s) const {
   if (!options_.adaptive || m.probes.counts_by_calls() || has_optimized_stream(m)) return 1;
   bool all = m.probes.shared();
   Totals t = all ? totals(m) : Totals{s.calls, s.sampled_calls, s.iterations, s.bursts};
-  return s.coverage.stretch(t.calls, t.iterations, options_.burst);
+  return s.coverage.stretch(t.calls, t.iterations, slot_of(m, options_));
 }
 
 MethodProfile Observer::profile_of(const Method& m) const {

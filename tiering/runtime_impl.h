@@ -253,7 +253,7 @@ class RuntimeImpl final : public Runtime {
   void tick_locked(uint64_t now_ns);
   void load_of(Method& m, std::vector<sampler::MethodLoad>& loads);
   sampler::Progress progress_locked(Method& m) const;
-  double opportunities(const sampler::Progress& p) const;
+  double opportunities(const Method& m, const sampler::Progress& p) const;
   void give_allowance_locked();
   void heed(Method& m, sampler::Verdict v);
   void rest(Method& m);

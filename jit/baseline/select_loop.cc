@@ -18,6 +18,13 @@ uint32_t Selector::loop_words(LoopId l) const {
   return probes_->loops[l.index()];
 }
 
+// A loop that is only counted has the code of one that is timed, so that those around it take as
+// long in either case; it is never drawn.
+uint32_t Selector::loop_extra(LoopId l) const {
+  uint32_t records = probes_->times[l.index()] ? probes_->records : 0;
+  return sampler::LoopKey::pack(records, l == function_loop());
+}
+
 bool Selector::crosses_loops(const Edge& e) const {
   if (!forest_) return false;
   LoopCrossing c = crossing(*forest_, current_, e.to);
@@ -38,22 +45,21 @@ void Selector::enter_loop(LoopId l) {
   if (at == ProbePlan::kNone) return;
   a_.mov(kScratch, x86::qword_ptr(x86::rbp, kSlabSlot));
   a_.inc(slab_word(at + 8 * sampler::kLoopEntries));
-  if (!probes_->times[l.index()]) return;
+  if (probes_->records == 0) return;
   a_.dec(slab_word(at + 8 * sampler::kLoopState));
-  uint32_t extra = sampler::LoopKey::pack(probes_->records, l == function_loop());
+  uint32_t extra = loop_extra(l);
   probe_slow(ProbeRoutine::kLoopEnter, at, Gp::kIdBp, extra, x86::CondCode::kS);
   b_.bind(probe_slow_.back().resume);
 }
 
 void Selector::leave_loop(LoopId l) {
   uint32_t at = loop_words(l);
-  if (at == ProbePlan::kNone || !probes_->times[l.index()]) return;
+  if (at == ProbePlan::kNone || probes_->records == 0) return;
   a_.mov(kScratch, x86::qword_ptr(x86::rbp, kSlabSlot));
   Mem open = slab_word(at + 8 * sampler::kLoopState + 4);
   open.setSize(4);
   a_.cmp(open, imm(0));
-  uint32_t extra = sampler::LoopKey::pack(probes_->records, l == function_loop());
-  probe_slow(ProbeRoutine::kLoopLeave, at, Gp::kIdBp, extra, x86::CondCode::kNE);
+  probe_slow(ProbeRoutine::kLoopLeave, at, Gp::kIdBp, loop_extra(l), x86::CondCode::kNE);
   b_.bind(probe_slow_.back().resume);
 }
 

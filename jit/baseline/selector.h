@@ -239,6 +239,7 @@ class Selector {
   // select_loop.cc
   LoopId function_loop() const { return LoopId(f_.loop_count); }
   // Returns the offset of a loop's words, kNone when it is not observed.
+  uint32_t loop_extra(LoopId l) const;
   uint32_t loop_words(LoopId l) const;
   bool crosses_loops(const Edge& e) const;
   void cross_loops(const Edge& e);

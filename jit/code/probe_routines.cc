@@ -9,39 +9,63 @@ namespace {
 
 using namespace asmjit::x86;
 
-using Observe = void (*)(uint64_t* slab, const sampler::ProbeCall*, sampler::ThreadContext*);
-
-Observe function_of(ProbeRoutine r) {
+uintptr_t function_of(ProbeRoutine r) {
+  auto address = [](auto* f) { return reinterpret_cast<uintptr_t>(f); };
   switch (r) {
-    case ProbeRoutine::kTarget: return sampler::uptier_probe_target;
-    case ProbeRoutine::kValue: return sampler::uptier_probe_value;
-    case ProbeRoutine::kLog: return sampler::uptier_probe_log;
-    case ProbeRoutine::kLoopEnter: return sampler::uptier_loop_enter;
-    case ProbeRoutine::kLoopLeave: return sampler::uptier_loop_leave;
-    case ProbeRoutine::kLoopArrive: return sampler::uptier_loop_arrive;
+    case ProbeRoutine::kTarget: return address(sampler::uptier_probe_target);
+    case ProbeRoutine::kValue: return address(sampler::uptier_probe_value);
+    case ProbeRoutine::kLog: return address(sampler::uptier_probe_log);
+    case ProbeRoutine::kLoopEnter: return address(sampler::uptier_loop_enter);
+    case ProbeRoutine::kLoopLeave: return address(sampler::uptier_loop_leave);
+    case ProbeRoutine::kLoopArrive: return address(sampler::uptier_loop_arrive);
   }
-  return nullptr;
+  return 0;
 }
 
-constexpr Gp kKept[] = {rax, rcx, rdx, rsi, rdi, r8, r9, r10};
+constexpr Gp kKept[] = {rax, rdx, rcx, rsi, rdi, r8, r9, r10};
+constexpr size_t kClock = 2;  // of them, what reading the time stamp counter writes
 constexpr int32_t kKeptBytes = 8 * 8;
 constexpr int32_t kArguments = 16;  // above rbp and the return address
 
+// Into rax. What lies before is done, what lies behind not begun.
+void read_time(Assembler& a) {
+  a.lfence();
+  a.rdtsc();
+  a.lfence();
+  a.shl(rdx, imm(32));
+  a.or_(rax, rdx);
+}
+
 }  // namespace
 
+// The time is taken between as little as can be: first of all at an exit, last at an entry, whose
+// function says where it goes.
 void emit_probe_routine(CodeBuffer& b, ProbeRoutine r) {
   Assembler& a = b.assembler();
   a.push(rbp);
   a.mov(rbp, rsp);
-  for (const Gp& g : kKept) a.push(g);
+  for (size_t i = 0; i < kClock; ++i) a.push(kKept[i]);
+  if (r == ProbeRoutine::kLoopLeave) read_time(a);
+  for (size_t i = kClock; i < std::size(kKept); ++i) a.push(kKept[i]);
+  if (r == ProbeRoutine::kLoopLeave) a.mov(rcx, rax);
   a.and_(rsp, imm(-16));
   a.mov(rdi, r11);
   a.lea(rsi, qword_ptr(rbp, kArguments));
   b.load_context(rdx);
-  a.mov(rax, imm(reinterpret_cast<uintptr_t>(function_of(r))));
+  a.mov(rax, imm(function_of(r)));
   a.call(rax);
   a.lea(rsp, qword_ptr(rbp, -kKeptBytes));
-  for (size_t i = std::size(kKept); i-- > 0;) a.pop(kKept[i]);
+  for (size_t i = std::size(kKept); i-- > kClock;) a.pop(kKept[i]);
+  if (r == ProbeRoutine::kLoopEnter) {
+    Label untimed = b.new_label();
+    a.mov(r11, rax);
+    a.test(r11, r11);
+    a.jz(untimed);
+    read_time(a);
+    a.mov(qword_ptr(r11), rax);
+    b.bind(untimed);
+  }
+  for (size_t i = kClock; i-- > 0;) a.pop(kKept[i]);
   a.pop(rbp);
   a.ret(imm(8 * probe_words(r)));
 }

@@ -1,0 +1,81 @@
+// Slots of loops: as long as what calls of the method take, and the same for the method's life.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "jit/ir/build.h"
+#include "tests/runtime_host.h"
+#include "uptier/runtime.h"
+
+namespace uptier::test {
+namespace {
+
+constexpr const char* kSum = R"(
+func @sum(i64) -> i64 {
+b0(v0: i64):
+  v1 = const.i64 0
+  jump b1(v1, v1)
+b1(v2: i64, v3: i64):
+  loop_header 0 pc=0 []
+  v4 = const.i64 1
+  v5 = add.i64 v2, v4
+  v6 = add.i64 v3, v5
+  v7 = lt_u.i64 v5, v0
+  branch v7, b1(v5, v6), b2
+b2:
+  return v6
+}
+)";
+
+struct Seen {
+  std::set<uint64_t> bursts;  // of flushes that had samples
+  uint64_t calls = 0;
+  double estimate = 0;  // of the loop's block
+};
+
+Seen run(uint64_t iterations, uint64_t burst) {
+  CollectingSink sink;
+  Options o;
+  o.policy = PolicyMode::kNever;
+  o.burst = burst;
+  o.overhead_budget = 0;
+  Seen seen;
+  {
+    IrRuntime r(parse_or_die(kSum), o, &sink);
+    ThreadScope scope(*r.runtime);
+    // The worker makes the instrumented copy after the first flush.
+    for (uint64_t i = 0; i < 64; ++i) r.call("sum", {iterations});
+    r.runtime->flush();
+    for (uint64_t i = 64; i < 20'000; ++i) r.call("sum", {iterations});
+  }
+  ProfileBuilder b;
+  for (const TraceEvent& e : sink.events) EXPECT_TRUE(b.add(e).ok());
+  for (const FlushEvent& f : sink.all<FlushEvent>()) {
+    if (f.bursts != 0) seen.bursts.insert(f.burst);
+  }
+  const Profile p = b.profile();
+  const MethodProfile& m = p.methods.begin()->second;
+  seen.calls = m.calls;
+  seen.estimate = m.estimate(SlotKind::kBlock, 2)->total;
+  return seen;
+}
+
+TEST(Slots, are_two_calls_long_within_bounds) {
+  using Bursts = std::set<uint64_t>;
+  EXPECT_EQ(run(1, 32).bursts, Bursts{8});
+  EXPECT_EQ(run(7, 32).bursts, Bursts{16});
+  EXPECT_EQ(run(100, 32).bursts, Bursts{32});
+  EXPECT_EQ(run(1, 2).bursts, Bursts{2});
+}
+
+TEST(Slots, that_are_short_weigh_as_much_as_they_stand_for) {
+  for (uint64_t iterations : {1, 7, 100}) {
+    Seen seen = run(iterations, 32);
+    EXPECT_EQ(seen.calls, 20'000u);
+    double truth = 20'000 * static_cast<double>(iterations);
+    EXPECT_NEAR(seen.estimate / truth, 1, 0.2) << iterations;
+  }
+}
+
+}  // namespace
+}  // namespace uptier::test
