@@ -88,7 +88,7 @@ TEST(StressPlan, what_is_wrong_is_named_with_what_is_legal) {
       const std::string& message = p.error().message;
       EXPECT_NE(message.find("\"" + std::string(wrong) + "\""), std::string::npos) << message;
       for (const char* legal :
-           {"osr, copy, guard, code, compile, delay, flip or slow", "at:N", "random:P:SEED"}) {
+           {"osr, copy, guard, code, compile, delay, flip, slow or out", "at:N", "random:P:SEED"}) {
         EXPECT_NE(message.find(legal), std::string::npos) << message;
       }
     }

@@ -17,12 +17,8 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   name_for_perf(m, *v);
   // Release pairs with the acquire in enterable_version().
   if (v->enterable) return m.enterable.store(v, std::memory_order_release);
-  if (v->osr_loop.valid()) {
-    // Release pairs with the acquire in osr_target() and osr_enter().
-    auto& entries = v->from_host ? m.osr_from_host : m.osr;
-    entries[v->osr_loop.index()].store(v, std::memory_order_release);
-    return;
-  }
+  watch_callees(*v);
+  if (v->osr_loop.valid()) return replace_osr(m, *v);
   if (v->tier == Tier::kOptimized && v->copy == Copy::kInstrumented) {
     return begin_observing_optimized(m, *v);
   }
@@ -32,6 +28,7 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
     const Version* before = m.optimized.load(std::memory_order_relaxed);
     if (before == nullptr) before = m.plain.load(std::memory_order_relaxed);
     m.optimized.store(v, std::memory_order_release);
+    tell_callers(m);
     begin_trial(m, before, *v);
   } else if (v->copy == Copy::kInstrumented) {
     if (v->code != nullptr) m.loop_ranges = v->code->tables().loop_ranges;
@@ -57,7 +54,7 @@ void RuntimeImpl::retire_optimized_before(Method& m, const Version& v) {
   for (auto& old : m.versions) {
     bool before = old->tier == Tier::kOptimized && old.get() != &v && !old->osr_loop.valid();
     bool on_trial = m.trial.load() != nullptr && &m.trial.load()->before == old.get();
-    if (before && !on_trial && !old->freed) give_up(*old);
+    if (before && !on_trial && !old->freed) give_up(*old, Recall::kNewer);
   }
 }
 
@@ -68,7 +65,10 @@ void RuntimeImpl::name_for_perf(const Method& m, const Version& v) {
   if (tells_copy) name += std::string(" ") + copy_name(v.copy);
   if (v.enterable) name += " enterable";
   if (v.osr_loop.valid()) name += " osr " + std::to_string(v.osr_loop.index());
-  perf_map_->add(v.code->base(), v.code_bytes, name + "]");
+  uint32_t hot = v.code->hot_size();
+  perf_map_->add(v.code->base(), hot, name + "]");
+  uint32_t cold = v.code->size() - hot;
+  if (cold != 0) perf_map_->add(v.code->cold_base(), cold, name + " cold]");
 }
 
 // Points the cell, and the quick path of samples, at the best that is in service.

@@ -23,6 +23,7 @@ MethodReport report_of(const Method& m) {
   r.hash = method_hash(m.info);
   r.osr_entries = m.osr_entries.load(std::memory_order_relaxed);
   r.last_error = m.last_error;
+  r.moved = m.moved.load(std::memory_order_relaxed);
   r.left = m.left.load(std::memory_order_relaxed);
   r.exits = m.exits.report();
   for (const auto& [thread, s] : m.streams) {
@@ -100,7 +101,8 @@ Report RuntimeImpl::report() const {
               stress_.points(StressKind::kCompile), stress_.forced(StressKind::kCompile),
               stress_.points(StressKind::kCode),    stress_.forced(StressKind::kCode),
               stress_.points(StressKind::kDelay),   stress_.forced(StressKind::kDelay),
-              stress_.points(StressKind::kFlip),    stress_.forced(StressKind::kFlip)};
+              stress_.points(StressKind::kFlip),    stress_.forced(StressKind::kFlip),
+              stress_.points(StressKind::kOut),     stress_.forced(StressKind::kOut)};
   r.methods_registered = owned_methods_.size();
   r.code_bytes_in_service = space_->bytes_in_service();
   r.code_bytes_freed = space_->bytes_freed();

@@ -185,7 +185,7 @@ void stress_table(std::string& out, const StressReport& s) {
       {"osr", s.osr_forced, s.osr_points},       {"copy", s.copy_forced, s.copy_points},
       {"guard", s.guard_forced, s.guard_points}, {"compile", s.compile_forced, s.compile_points},
       {"code", s.code_forced, s.code_points},    {"delay", s.delay_forced, s.delay_points},
-      {"flip", s.flip_forced, s.flip_points},
+      {"flip", s.flip_forced, s.flip_points},    {"out", s.out_forced, s.out_points},
   };
   std::string text;
   for (const Row& r : rows) {

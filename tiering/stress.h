@@ -12,6 +12,8 @@
 //                    to; every call of a method with two versions reaches it then
 //         | slow     optimized versions for calls: made slow, by asking at every block whether to
 //         leave
+//         | out      headers of long loops of optimized code: the frame goes to code for this loop,
+//                    every third of them to baseline code
 //   form  = all | at:N | from:N | every:N | random:P:SEED       N counts from 1, P in 0..1
 //
 // Each kind counts the points it saw and those it forced; a run that forced nothing tested nothing.
@@ -27,8 +29,18 @@
 
 namespace uptier::tiering {
 
-enum class StressKind : uint8_t { kOsr, kCopy, kGuard, kCode, kCompile, kDelay, kFlip, kSlow };
-inline constexpr size_t kStressKinds = 8;
+enum class StressKind : uint8_t {
+  kOsr,
+  kCopy,
+  kGuard,
+  kCode,
+  kCompile,
+  kDelay,
+  kFlip,
+  kSlow,
+  kOut
+};
+inline constexpr size_t kStressKinds = 9;
 inline constexpr uint32_t kStressDelayMs = 5;
 
 struct StressForm {

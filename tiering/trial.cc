@@ -126,7 +126,7 @@ void RuntimeImpl::begin_trial(Method& m, const Version* before, const Version& n
 // Ends a trial without an answer: the new version stays.
 void RuntimeImpl::abandon_trial(Method& m) {
   Trial* t = m.trial.exchange(nullptr, std::memory_order_acq_rel);
-  if (t != nullptr) give_up(const_cast<Version&>(t->before));
+  if (t != nullptr) give_up(const_cast<Version&>(t->before), Recall::kNewer);
 }
 
 // Worker's side: all that was wanted has been timed.
@@ -147,7 +147,7 @@ void RuntimeImpl::end_trial(Method& m) {
   m.trial.store(nullptr, std::memory_order_release);
   m.optimized.store(&t->before, std::memory_order_release);
   link_locked(m);
-  give_up(const_cast<Version&>(t->now));
+  give_up(const_cast<Version&>(t->now), Recall::kNewer);
   retire_optimized_copy(m);
 }
 

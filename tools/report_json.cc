@@ -99,6 +99,7 @@ ordered_json to_json(const MethodReport& m) {
   j["bursts"] = m.bursts;
   j["flushes"] = m.flushes;
   j["osr_entries"] = m.osr_entries;
+  j["moved"] = m.moved;
   j["left"] = m.left;
   j["observing"] = observing_name(m.observing);
   j["interval"] = m.interval != 0 ? ordered_json(m.interval) : ordered_json(nullptr);
@@ -142,7 +143,8 @@ ordered_json to_json(const StressReport& s) {
           {"compile_points", s.compile_points}, {"compile_forced", s.compile_forced},
           {"code_points", s.code_points},       {"code_forced", s.code_forced},
           {"delay_points", s.delay_points},     {"delay_forced", s.delay_forced},
-          {"flip_points", s.flip_points},       {"flip_forced", s.flip_forced}};
+          {"flip_points", s.flip_points},       {"flip_forced", s.flip_forced},
+          {"out_points", s.out_points},         {"out_forced", s.out_forced}};
 }
 
 }  // namespace

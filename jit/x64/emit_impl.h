@@ -27,7 +27,6 @@ class Emitter {
   void find_empty_blocks();
   void thread_jumps();
   bool follows(uint32_t b) const { return b == next_; }
-  void jump_tables();
 
   // ---- emit_moves.cc
   void emit_gap(uint32_t n);
@@ -104,6 +103,7 @@ class Emitter {
   std::vector<Label> labels_;     // by block
   std::vector<bool> empty_;       // by block: nothing but a jump
   std::vector<uint32_t> target_;  // by block: where a jump to it really goes
+  uint32_t first_cold_ = 0;       // the block that the cold part begins with
   uint32_t next_ = 0;             // the block that comes next, empty ones skipped
   size_t probe_ = 0;              // the next of MachineFunction::probes
   size_t move_ = 0;               // the next of Allocation::moves
@@ -118,14 +118,10 @@ class Emitter {
     uint8_t width = 0;
   };
   Flags flags_;
-  struct Table {
-    Label label;
-    std::vector<Label> targets;
-  };
-  std::vector<Table> tables_;
   struct Side {
     Label label;
     const MInst* from;
+    Label back;  // of one that may come back
   };
   std::vector<Side> sides_;  // calls behind the body
 };

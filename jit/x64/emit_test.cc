@@ -191,13 +191,15 @@ void Emitter::switch_on(const MInst& i) {
   auto cases = static_cast<uint32_t>(edges.size() - 1);
   a_.cmp(index.r32(), imm(cases));
   a_.jae(labels_[target_[edges[cases].to]]);
-  Table t{b_.new_label(), {}};
-  for (uint32_t n = 0; n < cases; ++n) t.targets.push_back(labels_[target_[edges[n].to]]);
-  a_.lea(x86::r11, x86::ptr(t.label));
+  // Distances from the table's own start.
+  Label table = b_.new_label();
+  std::vector<Label> targets;
+  for (uint32_t n = 0; n < cases; ++n) targets.push_back(labels_[target_[edges[n].to]]);
+  a_.lea(x86::r11, x86::ptr(table));
   a_.movsxd(d, x86::dword_ptr(x86::r11, index, 2));
   a_.add(d, x86::r11);
   a_.jmp(d);
-  tables_.push_back(std::move(t));
+  b_.distances(table, std::move(targets));
 }
 
 }  // namespace uptier::jit::x64
