@@ -368,7 +368,7 @@ void CodeSpace::free(CodeSpan& span) noexcept {
     }
     s.give_back(s.offset_of(part.at) / s.unit, part.bytes / s.unit);
     s.in_service -= kPage * pages;
-    s.freed += kPage * pages;
+    s.freed += part.bytes;
   };
   std::lock_guard lock(s.mutex);
   release(span.data_, apart ? span.hot_size_ : span.size());
