@@ -119,8 +119,11 @@ struct OptimizeRequest {
   // block site - 1, not 0 for those that stay all the same; may be short.
   bool prune_cold = false;
   std::span<const uint8_t> kept = {};
-  // A word that loop headers read: the code leaves there when it is not 0. Null: they read nothing.
-  const uint32_t* poll = nullptr;
+  // Words, by LoopId, that the headers of long loops compare with 0 (see poll_loops.h), and ask
+  // whether to leave when it is something else; best in the code space's data. Null: none does.
+  const PollWord* poll = nullptr;
+  // So do the headers of all loops. For tests.
+  bool poll_all = false;
   // Guards that hold, and the starts of all blocks, ask the runtime whether to leave. For tests.
   bool ask_to_leave = false;
 };

@@ -14,6 +14,7 @@ const char* note_kind_name(NoteKind k) {
     case NoteKind::kFlushDemand: return "demand";
     case NoteKind::kWantCopy: return "want-copy";
     case NoteKind::kWantOsr: return "want-osr";
+    case NoteKind::kWantNewer: return "want-newer";
     case NoteKind::kOptimized: return "optimized";
     case NoteKind::kExit: return "exit";
     case NoteKind::kTrial: return "trial";

@@ -25,6 +25,7 @@ enum class NoteKind : uint8_t {
   kFlushDemand,      // Runtime::flush
   kWantCopy,         // a sample is due and there is no instrumented copy
   kWantOsr,          // a loop still runs in baseline code though the method has been optimized
+  kWantNewer,        // a frame of older optimized code is in loop `loop`
   kOptimized,        // what the instrumented copy of optimized code has counted
   kExit,             // exit `loop` of the method's code has been taken `calls` times
   kTrial,            // two versions of the method have been timed as often as was wanted

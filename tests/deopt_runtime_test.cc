@@ -340,6 +340,7 @@ TEST(Deopt, threads_leave_while_code_comes_and_goes) {
                                             {"stress", "guard=random:0.02:5,flip=every:3"},
                                             {"deopt_cold", "on"},
                                             {"cold_samples", "1"},
+                                            {"pack_code", "off"},
                                             {"code_budget", "65536"}}));
   {
     ThreadScope scope(*r.runtime);
@@ -368,6 +369,11 @@ TEST(Deopt, threads_leave_while_code_comes_and_goes) {
 
 // Runs until a word is set; a guard in the loop holds but for one argument.
 constexpr const char* kSpin = R"(
+func @nothing() {
+b0:
+  return
+}
+
 func @spin(ref, i32) -> i32 {
 b0(v0: ref, v1: i32):
   v2 = const.i32 0
@@ -378,6 +384,7 @@ b1(v3: i32):
   v5 = ne.i32 v1, v4
   frame_state pc=2 []
   guard v5, value
+  call @nothing()
   v6 = load.i32 v0
   v7 = const.i32 1
   v8 = add.i32 v3, v7

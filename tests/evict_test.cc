@@ -27,6 +27,7 @@ Options little_room() {
   o.workers = 0;
   o.policy = PolicyMode::kNever;
   o.code_budget = 68u << 10;
+  o.pack_code = false;  // a page is what a method takes
   return o;
 }
 

@@ -323,6 +323,7 @@ TEST(InlineRuntime, evicted_callers_are_made_again) {
   }
   Options o = synchronous();
   o.code_budget = 96u << 10;
+  o.pack_code = false;  // a page is what a body takes
   IrRuntime r(parse_or_die(text), o);
   ThreadScope scope(*r.runtime);
   uint64_t want = r.call("work", {900, 3}).bits;

@@ -37,18 +37,21 @@ const Mode kModes[] = {
     {"values_guessed_anew", "--policy=always -O flush_first=2 --stress=specialize=all,osr=every:50",
      "/stress/specialize_forced"},
     {"late_compiler", "--stress=delay=all", "/stress/delay_forced"},
-    {"little_room", "--policy=always -O flush_first=2 -O code_budget=196608", "/losses/evictions"},
+    {"little_room", "--policy=always -O flush_first=2 -O pack_code=off -O code_budget=196608",
+     "/losses/evictions"},
     {"guards_fail", "--tier=optimized --stress=guard=every:5", "/stress/guard_forced"},
     {"all_guards_fail", "--policy=always -O workers=0 -O flush_first=4 --stress=guard=all",
      "/stress/guard_forced"},
     {"guards_fail_behind_osr", "--policy=never --stress=osr=random:0.05:7,guard=random:0.05:3",
      "/stress/guard_forced"},
     {"guards_fail_with_little_room",
-     "--policy=always -O flush_first=2 -O code_budget=196608 --stress=guard=random:0.01:9",
+     "--policy=always -O flush_first=2 -O pack_code=off -O code_budget=196608 "
+     "--stress=guard=random:0.01:9",
      "/losses/evictions"},
     {"cold_blocks", "--policy=always -O flush_first=2 -O deopt_cold=on -O cold_samples=1", ""},
     {"cold_blocks_called_back",
      "--policy=always -O workers=0 -O deopt_cold=on -O osr_out=on -O cold_samples=1", ""},
+    {"frames_move", "--tier=optimized --stress=out=random:0.01:5", "/stress/out_forced"},
     {"explicit_bounds", "--explicit-bounds", ""},
 };
 

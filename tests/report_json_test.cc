@@ -30,7 +30,7 @@ TEST(ReportJson, has_every_field_of_the_report) {
                   "tier",        "calls",       "sampled_calls", "loop_iterations", "bursts",
                   "flushes",     "osr_entries", "left",          "observing",       "interval",
                   "error_bound", "dual_error",  "sites",         "exits",           "versions",
-                  "last_error"}));
+                  "last_error",  "moved"}));
   EXPECT_EQ(keys(j["methods"][0]["versions"][0]),
             (Keys{"tier", "copy", "osr_loop", "code_bytes", "compile_ns", "retired", "freed"}));
   EXPECT_EQ(keys(j["decisions"][0]),
@@ -44,7 +44,7 @@ TEST(ReportJson, has_every_field_of_the_report) {
             (Keys{"osr_points", "osr_forced", "copy_points", "copy_forced", "guard_points",
                   "guard_forced", "compile_points", "compile_forced", "code_points", "code_forced",
                   "delay_points", "delay_forced", "flip_points", "flip_forced", "specialize_points",
-                  "specialize_forced"}));
+                  "specialize_forced", "out_points", "out_forced"}));
 }
 
 TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
@@ -81,7 +81,9 @@ TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
                                {"flip_points", 26},
                                {"flip_forced", 7},
                                {"specialize_points", 27},
-                               {"specialize_forced", 8}}));
+                               {"specialize_forced", 8},
+                               {"out_points", 28},
+                               {"out_forced", 9}}));
 }
 
 TEST(ReportJson, methods_and_versions_are_those_of_the_report) {

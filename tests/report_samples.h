@@ -65,7 +65,7 @@ inline Report sample_report() {
        "one call: 900 us so far, compile 500 us, 0 samples", 1, 0, 8192, 1e5, ""},
   };
   r.losses = {1, 2, 3, 4, 5, 6, 8, 7, 9, 10, 11, 12};
-  r.stress = {20, 1, 21, 2, 22, 3, 23, 4, 24, 5, 25, 6, 26, 7, 27, 8};
+  r.stress = {20, 1, 21, 2, 22, 3, 23, 4, 24, 5, 25, 6, 26, 7, 27, 8, 28, 9};
   r.methods_registered = 5;
   r.code_bytes_in_service = 7112;
   r.code_bytes_freed = 4096;

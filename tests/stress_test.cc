@@ -87,8 +87,9 @@ TEST(StressPlan, what_is_wrong_is_named_with_what_is_legal) {
       EXPECT_EQ(p.error().code, ErrorCode::kInvalidArgument);
       const std::string& message = p.error().message;
       EXPECT_NE(message.find("\"" + std::string(wrong) + "\""), std::string::npos) << message;
-      for (const char* legal : {"osr, copy, guard, code, compile, delay, flip, slow or specialize",
-                                "at:N", "random:P:SEED"}) {
+      for (const char* legal :
+           {"osr, copy, guard, code, compile, delay, flip, slow, specialize or out", "at:N",
+            "random:P:SEED"}) {
         EXPECT_NE(message.find(legal), std::string::npos) << message;
       }
     }

@@ -39,6 +39,7 @@ void learn_loops(Method& m, uint32_t count) {
   m.osr_from_host = std::make_unique<std::atomic<const Version*>[]>(count);
   m.osr_asked = std::make_unique<std::atomic<bool>[]>(count);
   m.osr_requested.assign(count, false);
+  m.osr_versions.assign(count, 0);
 }
 
 // Makes the slab, and where threads share it the memory for it, on a cache line of its own.
@@ -143,6 +144,7 @@ Result<std::unique_ptr<Version>> RuntimeImpl::make(Method& m, const Plan& plan) 
   v->osr_loop = plan.osr_loop;
   v->from_host = plan.from_host;
   v->method = m.id;
+  v->serial = serials_.fetch_add(1, std::memory_order_relaxed) + 1;
   Status s = m.info.own_code ? make_own(m, plan, *v) : make_ours(m, plan, *v);
   if (!s) return s.error();
   v->compile_ns = now_ns() - start;
@@ -179,16 +181,11 @@ Status take_code(Method& m, Version& v, Result<std::unique_ptr<jit::Code>> code)
   if (!code) return code.error();
   v.code = std::move(*code);
   v.code->set_method(m.id);
+  v.code->set_serial(v.serial);
   v.entry = v.code->entry();
   v.code_bytes = v.code->size();
   v.inlined = static_cast<uint32_t>(v.code->tables().inlined.size());
   return {};
-}
-
-// The word of a version that its loops read: an atomic is no more than that.
-const uint32_t* poll_word(const Version& v) {
-  static_assert(sizeof v.leave == sizeof(uint32_t));
-  return reinterpret_cast<const uint32_t*>(&v.leave);
 }
 
 }  // namespace
@@ -238,6 +235,9 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
     kept = m.exits.kept_blocks(loop);
     if (!loop && plan.copy == Copy::kPlain) m.exits.compiled();
   }
+  if (options_.osr_out) v.polls = poll_words_->take(f->loop_count);
+  bool stressed = stress_.active(StressKind::kOut);
+  if (stressed) v.call_back(Recall::kNewer);
   Status s = take_code(
       m, v,
       jit::compile_optimized({*f, m.id, helpers_, calls, *space_},
@@ -250,12 +250,15 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
                               .targets = seen.targets,
                               .params = v.values,
                               .inlinees = inlines() ? &inlinees : nullptr,
-                              .inline_guards = guards_may_be_inlined(),
+                              .inline_guards = guards_may_be_inlined() || prune,
                               .to_host = m.info.host_resume != nullptr,
                               .prune_cold = prune,
                               .kept = kept,
-                              .poll = options_.osr_out ? poll_word(v) : nullptr,
+                              .poll = v.polls.words().data(),
+                              .poll_all = stressed,
                               .ask_to_leave = slow || stress_.active(StressKind::kGuard)}));
+  if (s) v.code->set_polls(v.polls.words());
+  v.by_stub = calls.by_stub();
   return s && plan.for_values ? make_guard(m, v) : s;
 }
 
@@ -385,6 +388,7 @@ jit::CallTarget RuntimeImpl::CallPaths::target(MethodId callee) {
   if (self) return {Kind::kSelf, nullptr};
   bool best = m.optimized.load(std::memory_order_acquire) != nullptr;
   if (best) return {Kind::kCell, stubs.cell(callee)};
+  if (std::ranges::find(by_stub_, callee) == by_stub_.end()) by_stub_.push_back(callee);
   return {Kind::kStub, stubs.stub(callee)};
 }
 

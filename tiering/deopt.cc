@@ -43,13 +43,14 @@ jit::Leave RuntimeImpl::leave(jit::LeaveState& s, bool forced) noexcept {
   // Whose guard it is: that of the innermost body.
   Method& m = method(from.method_of(frames_of(from, row).front().body).index());
   m.left.fetch_add(1, std::memory_order_relaxed);
-  // What was called back has not failed.
-  bool called_back = row.reason == GuardReason::kUser && !m.exits.is_guard(row.exit);
-  if (!forced && !called_back) count_exit(m, row.exit);
+  if (!forced) count_exit(m, row.exit);
   return row.to_host ? leave_for_host(m, s, from, row) : leave_for_baseline(s, from, row, 0);
 }
 
 jit::Leave RuntimeImpl::ask_to_leave(jit::LeaveState& s) noexcept {
+  const jit::Code& from = *space_->owner_of(jit::inside_of(s));
+  const jit::ExitRow& row = *from.exit_at(s.pc);
+  if (row.polls.valid()) return poll(s, from, row);
   if (!stress_.point(StressKind::kGuard)) return jit::Leave::kStay;
   return leave(s, true);
 }
@@ -171,19 +172,20 @@ void RuntimeImpl::consider_exit(Method& m, uint32_t exit) {
     return make_callers_anew(m);
   }
   optimize_anew(m);
+  make_callers_anew(m);  // that have the block left out where they have its body
 }
 
 // Takes a version out of service, and calls back the frames that loop in it.
-void RuntimeImpl::give_up(Version& v) {
+void RuntimeImpl::give_up(Version& v, Recall why) {
   if (!v.retired) reclaimer_.retire(v);
-  v.leave.store(1, std::memory_order_relaxed);
+  v.call_back(why);
 }
 
 // Takes the versions of loops out of service: others are made when the loops are next entered.
 void RuntimeImpl::drop_osr_versions(Method& m) {
   for (uint32_t i = 0; i < m.loop_count; ++i) {
     auto* v = const_cast<Version*>(m.osr[i].exchange(nullptr, std::memory_order_acq_rel));
-    if (v != nullptr) give_up(*v);
+    if (v != nullptr) give_up(*v, Recall::kNewer);
     m.osr_asked[i].store(false, std::memory_order_relaxed);
   }
 }
@@ -207,7 +209,7 @@ void RuntimeImpl::withdraw_optimized(Method& m) {
   withdraw_locked(m);
   m.wants_optimized = false;
   for (auto& v : m.versions) {
-    if (v->tier == Tier::kOptimized && !v->freed) give_up(*v);
+    if (v->tier == Tier::kOptimized && !v->freed) give_up(*v, Recall::kAnywhere);
   }
 }
 

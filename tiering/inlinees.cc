@@ -76,6 +76,10 @@ std::unique_ptr<jit::Inlinee> RuntimeImpl::inlinee(MethodId id, bool profile) {
   auto known =
       std::make_unique<jit::Inlinee>(jit::Inlinee{*m.body, {}, m.info.host_resume != nullptr});
   if (profile) known->profile = body_profile_locked(m);
+  bool enough = options_.deopt_cold && observer_.samples_of(m) >= options_.cold_samples;
+  const std::vector<uint64_t>& seen = known->profile.blocks;
+  known->prune_cold = enough && !seen.empty() && seen[0] != 0;
+  if (known->prune_cold) known->kept = m.exits.kept_blocks(true);
   return known;
 }
 

@@ -17,12 +17,8 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   tell_native_tools(m, *v);
   // Release pairs with the acquire in enterable_version().
   if (v->enterable) return m.enterable.store(v, std::memory_order_release);
-  if (v->osr_loop.valid()) {
-    // Release pairs with the acquire in osr_target() and osr_enter().
-    auto& entries = v->from_host ? m.osr_from_host : m.osr;
-    entries[v->osr_loop.index()].store(v, std::memory_order_release);
-    return;
-  }
+  watch_callees(*v);
+  if (v->osr_loop.valid()) return replace_osr(m, *v);
   if (v->tier == Tier::kOptimized && v->copy == Copy::kInstrumented) {
     return begin_observing_optimized(m, *v);
   }
@@ -34,6 +30,7 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
     if (before != nullptr && before->general != nullptr) before = before->general;
     if (before == nullptr) before = m.plain.load(std::memory_order_relaxed);
     m.optimized.store(v, std::memory_order_release);
+    tell_callers(m);
     begin_trial(m, before, *v);
   } else if (v->copy == Copy::kInstrumented) {
     if (v->code != nullptr) m.loop_ranges = v->code->tables().loop_ranges;
@@ -61,7 +58,7 @@ void RuntimeImpl::retire_optimized_before(Method& m, const Version& v) {
   for (auto& old : m.versions) {
     bool before = old->tier == Tier::kOptimized && old.get() != &v && !old->osr_loop.valid();
     bool on_trial = m.trial.load() != nullptr && &m.trial.load()->before == old.get();
-    if (before && !on_trial && !old->freed) give_up(*old);
+    if (before && !on_trial && !old->freed) give_up(*old, Recall::kNewer);
   }
 }
 
@@ -73,7 +70,7 @@ void RuntimeImpl::tell_native_tools(const Method& m, const Version& v) {
   if (v.enterable) name += " enterable";
   if (v.general != nullptr) name += " specialized";
   if (v.osr_loop.valid()) name += " osr " + std::to_string(v.osr_loop.index());
-  native_tools_.add(*v.code, name + "]", v.osr_loop.valid());
+  native_tools_.add(*v.code, name, v.osr_loop.valid());
 }
 
 // Points the cell, and the quick path of samples, at the best that is in service.

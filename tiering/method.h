@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "jit/code/code.h"
+#include "jit/code/poll_words.h"
 #include "jit/ir/code_shape.h"
 #include "jit/ir/function.h"
 #include "profile/estimate.h"
@@ -32,6 +33,12 @@ namespace uptier::tiering {
 
 // Monotonic time.
 uint64_t now_ns();
+
+// Why frames are called back.
+enum class Recall : uint32_t {
+  kNewer = 1,     // there may be newer code, or it can be had
+  kAnywhere = 2,  // the code is not to be run any more: to plainer code if there is no newer
+};
 
 // One compiled body, in service or retired.
 struct Version {
@@ -54,16 +61,22 @@ struct Version {
   uint32_t inlined = 0;           // bodies of callees
   std::vector<double> made_from;  // executions by block site - 1, of an optimized normal version
   double made_error = 1;          // how far these may lie from the truth of their time
-  // Read by the loops of optimized code where osr_out is on: 1 calls their frames back. Relaxed: a
-  // frame that sees it late leaves late.
-  std::atomic<uint32_t> leave{0};
   // Of a version for some values of the parameters: what its guard sends other calls to, which
   // stays in service as long. Its entry is the guard's.
   const Version* general = nullptr;
   jit::ValueGuard guard;
   std::vector<jit::ParamValue> values;
   jit::GuardWords guard_words;
+  // What long loops of optimized code ask, see recall.cc: by LoopId a Recall, or 0. Empty in other
+  // code.
+  jit::PollRun polls;
+  uint64_t serial = 0;            // versions are numbered in the order in which they are begun
+  std::vector<MethodId> by_stub;  // callees that the code reaches by their stubs
+  // Guarded by Runtime's state mutex.
+  bool outdated = false;             // one of these can be reached past its stub now
   std::atomic<bool> retired{false};  // relaxed: a slow path that is late goes where it still may
+
+  void call_back(Recall why) const noexcept;
 
   // Gives the code back; the caller knows that nothing runs it.
   void free() noexcept {
@@ -71,6 +84,7 @@ struct Version {
     freed = true;
     code.reset();
     guard.code = {};
+    polls = {};
     if (host != nullptr) host->release(method, host_code);
   }
 };
@@ -168,6 +182,8 @@ struct Method {
   std::unique_ptr<std::atomic<const Version*>[]> osr;
   std::unique_ptr<std::atomic<const Version*>[]> osr_from_host;
   std::unique_ptr<std::atomic<bool>[]> osr_asked;  // one request a loop and thread is enough
+  std::vector<uint32_t> osr_versions;              // made so far, by LoopId; state mutex
+  std::vector<Version*> stub_callers;              // who wants to know it optimized; state mutex
   std::atomic<uint32_t> slab_words{0};             // published before `instrumented`
   uint64_t* shared = nullptr;                      // likewise; the slab of all threads, or null
   std::atomic<bool> copy_asked{false};
@@ -177,8 +193,9 @@ struct Method {
   std::atomic<bool> prepared{false};
   std::atomic<bool> wake_after_call{false};  // a first call has queued something for the worker
   std::atomic<uint64_t> osr_entries{0};
-  std::atomic<uint64_t> left{0};  // frames that left optimized code, or baseline code for the host
-  MethodExits exits;              // made with the shape
+  std::atomic<uint64_t> moved{0};  // frames of older code that went on in newer
+  std::atomic<uint64_t> left{0};   // frames that left optimized code, or baseline code for the host
+  MethodExits exits;               // made with the shape
   // Exact mode: the number of the call at which the next event is due, and who handles it.
   std::atomic<uint64_t> event_call{1};
   std::atomic<bool> event_claimed{false};

@@ -181,14 +181,23 @@ void ProfileStore::load_others() {
   }
 }
 
+const CallProfile& ProfileStore::calls() {
+  if (calls_ != nullptr) return *calls_;
+  calls_ = std::make_unique<CallProfile>();
+  if (reader_ == nullptr) return *calls_;
+  for (size_t i : summed_) *calls_ += reader_->calls(reader_->segments()[i]);
+  return *calls_;
+}
+
 const CodeShape& ProfileStore::shape(const MethodKey& from) {
   static const CodeShape kUnknown;
-  if (calls_ == nullptr) {
-    calls_ = std::make_unique<CallProfile>();
-    for (size_t i : summed_) *calls_ += reader_->calls(reader_->segments()[i]);
-  }
-  auto at = calls_->shapes.find(from);
+  auto at = calls().shapes.find(from);
   return at == calls_->shapes.end() ? kUnknown : at->second;
+}
+
+uint32_t ProfileStore::size_of(const MethodKey& key) const {
+  const MethodProfile* m = saved_.find(key);
+  return m == nullptr ? 0 : m->schema.words();
 }
 
 std::optional<ProfileAnswer> ProfileStore::query(std::string_view stage,

@@ -51,6 +51,11 @@ class ProfileStore {
   // and calls; 0: it is not there. Cost: the method's counts, and the first of a module reads it.
   double weight(const MethodKey& key);
 
+  // Returns the calls that the file knows, of all that counts. Cost: the first call reads them.
+  const CallProfile& calls();
+  // Returns the words of the counts of a method that weight() has found: how large it is, about.
+  uint32_t size_of(const MethodKey& key) const;
+
   // Returns the shape of the code that the profile under this key is of; empty if it is not known.
   const CodeShape& shape(const MethodKey& from);
 

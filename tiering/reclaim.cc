@@ -1,13 +1,28 @@
 #include "tiering/reclaim.h"
 
 #include <algorithm>
+#include <array>
 
 namespace uptier::tiering {
 
 namespace {
 
-const void* start_of(const Version& v) {
-  return v.code != nullptr ? static_cast<const void*>(v.code->base()) : v.entry;
+struct Range {
+  uintptr_t from, to;
+
+  // A return address may lie just behind the last instruction.
+  bool holds(uintptr_t word) const { return word >= from && word <= to; }
+};
+
+// Where a version's code is: one part, or two.
+std::array<Range, 2> parts_of(const Version& v) {
+  auto range = [](const void* at, uint64_t bytes) {
+    auto from = reinterpret_cast<uintptr_t>(at);
+    return Range{from, from + bytes};
+  };
+  if (v.code == nullptr) return {range(v.entry, v.code_bytes), range(v.entry, v.code_bytes)};
+  uint64_t hot = std::min<uint64_t>(v.code->hot_size(), v.code_bytes);
+  return {range(v.code->base(), hot), range(v.code->cold_base(), v.code_bytes - hot)};
 }
 
 }  // namespace
@@ -27,17 +42,18 @@ __attribute__((no_sanitize("address", "thread"))) void Reclaimer::pin_what_stack
   auto* word = reinterpret_cast<const uintptr_t*>(t.stack_top & ~uintptr_t{7});
   auto* end = reinterpret_cast<const uintptr_t*>(t.stack_end & ~uintptr_t{7});
   uintptr_t low = UINTPTR_MAX, high = 0;
+  std::vector<std::array<Range, 2>> parts;
   for (const Item& item : limbo_) {
-    auto start = reinterpret_cast<uintptr_t>(start_of(*item.version));
-    low = std::min(low, start);
-    high = std::max<uintptr_t>(high, start + item.version->code_bytes);
+    parts.push_back(parts_of(*item.version));
+    for (const Range& r : parts.back()) {
+      low = std::min(low, r.from);
+      high = std::max(high, r.to);
+    }
   }
   for (; word < end; ++word) {
-    // A return address may lie just behind the last instruction.
     if (*word < low || *word > high) continue;
     for (size_t i = 0; i < limbo_.size(); ++i) {
-      auto start = reinterpret_cast<uintptr_t>(start_of(*limbo_[i].version));
-      if (*word >= start && *word <= start + limbo_[i].version->code_bytes) pinned[i] = true;
+      if (parts[i][0].holds(*word) || parts[i][1].holds(*word)) pinned[i] = true;
     }
   }
 }

@@ -23,6 +23,7 @@ MethodReport report_of(const Method& m) {
   r.hash = method_hash(m.info);
   r.osr_entries = m.osr_entries.load(std::memory_order_relaxed);
   r.last_error = m.last_error;
+  r.moved = m.moved.load(std::memory_order_relaxed);
   r.left = m.left.load(std::memory_order_relaxed);
   r.exits = m.exits.report();
   if (const Specialized& s = m.specialized; s.missed != 0) {
@@ -104,7 +105,8 @@ Report RuntimeImpl::report() const {
               stress_.points(StressKind::kCode),       stress_.forced(StressKind::kCode),
               stress_.points(StressKind::kDelay),      stress_.forced(StressKind::kDelay),
               stress_.points(StressKind::kFlip),       stress_.forced(StressKind::kFlip),
-              stress_.points(StressKind::kSpecialize), stress_.forced(StressKind::kSpecialize)};
+              stress_.points(StressKind::kSpecialize), stress_.forced(StressKind::kSpecialize),
+              stress_.points(StressKind::kOut),        stress_.forced(StressKind::kOut)};
   r.methods_registered = owned_methods_.size();
   r.code_bytes_in_service = space_->bytes_in_service();
   r.code_bytes_freed = space_->bytes_freed();

@@ -190,6 +190,7 @@ void stress_table(std::string& out, const StressReport& s) {
       {"delay", s.delay_forced, s.delay_points},
       {"flip", s.flip_forced, s.flip_points},
       {"specialize", s.specialize_forced, s.specialize_points},
+      {"out", s.out_forced, s.out_points},
   };
   std::string text;
   for (const Row& r : rows) {

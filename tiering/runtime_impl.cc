@@ -70,6 +70,9 @@ sampler::Schedule make_schedule(const Options& o) {
   return s;
 }
 
+// Words of versions with long loops; address space, of which only what is used costs memory.
+constexpr uint32_t kPollBytes = 256 << 10;
+
 }  // namespace
 
 RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink)
@@ -127,10 +130,13 @@ Status RuntimeImpl::open_native_tools() {
 Status RuntimeImpl::start() {
   if (options_.loops) cycles_per_ns_ = 1 / sampler::CycleClock::calibrate().ns_per_cycle;
   uint32_t capacity = static_cast<uint32_t>(options_.max_methods);
-  auto space = jit::CodeSpace::create(
-      {.code_budget = options_.code_budget, .data_bytes = jit::StubTable::data_bytes(capacity)});
+  uint32_t stub_bytes = jit::StubTable::data_bytes(capacity);
+  auto space = jit::CodeSpace::create({.code_budget = options_.code_budget,
+                                       .data_bytes = stub_bytes + kPollBytes,
+                                       .packed = options_.pack_code});
   if (!space) return space.error();
   space_ = std::move(*space);
+  poll_words_ = std::make_unique<jit::PollWords>(space_->data().subspan(stub_bytes, kPollBytes));
   fast_ = std::make_unique<sampler::FastSampling>(this, capacity, schedule_);
   auto routines =
       jit::Routines::create(*space_, uptier_enter, this, sampler::uptier_take_sample, fast_.get(),

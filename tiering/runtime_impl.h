@@ -99,10 +99,13 @@ class RuntimeImpl final : public Runtime {
    public:
     CallPaths(RuntimeImpl& runtime, const Plan& plan) : runtime_(runtime), plan_(plan) {}
     jit::CallTarget target(MethodId callee) override;
+    // Those that were to be reached by their stubs so far.
+    const std::vector<MethodId>& by_stub() const { return by_stub_; }
 
    private:
     RuntimeImpl& runtime_;
     const Plan& plan_;
+    std::vector<MethodId> by_stub_;
   };
 
   RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink);
@@ -154,6 +157,7 @@ class RuntimeImpl final : public Runtime {
   std::vector<MethodId> likely_inlinees(Method& m);
   bool is_removed(const Method& m);
   void list_known_locked();
+  std::vector<Method*> in_order_of_placement(std::span<const std::pair<double, Method*>> known);
   bool compile_known();
   void wake_for_known();
   Method* next_known_locked();
@@ -222,11 +226,32 @@ class RuntimeImpl final : public Runtime {
   bool make_enterable(Method& m);
   void count_exit(Method& m, uint32_t exit) noexcept;
   void consider_exit(Method& m, uint32_t exit);
-  void give_up(Version& v);
+  void give_up(Version& v, Recall why);
   void drop_osr_versions(Method& m);
   void optimize_anew(Method& m);
   void withdraw_optimized(Method& m);
   void make_callers_anew(const Method& m);
+
+  // recall.cc
+  struct NewerWanted {
+    Method* method;
+    uint32_t loop;
+    uint64_t due_ns;
+    uint64_t moved;  // frames that had moved when it was wanted
+  };
+  void call_back(Version& v);
+  void watch_callees(Version& v);
+  void tell_callers(Method& callee);
+  void replace_osr(Method& m, const Version& v);
+  uint64_t newer_due_ns(const Method& m) const;
+  void want_newer(Method& m, uint32_t loop);
+  void want_newer_if_due();
+  jit::Leave poll(jit::LeaveState& s, const jit::Code& from, const jit::ExitRow& row) noexcept;
+  void ask_for_newer(Method& m, uint32_t loop, const jit::Code& from, jit::PollWord& word) noexcept;
+  jit::Leave move_to(Method& m, jit::LeaveState& s, const jit::Code& from, const jit::ExitRow& row,
+                     const Version& v) noexcept;
+  jit::Leave stress_poll(Method& m, jit::LeaveState& s, const jit::Code& from,
+                         const jit::ExitRow& row) noexcept;
 
   // slow_loops.cc
   const void* arrive(Method& m, AttachedThread& t, uint32_t loop, bool from_copy,
@@ -315,6 +340,7 @@ class RuntimeImpl final : public Runtime {
   std::unique_ptr<jit::CodeSpace> space_;
   jit::CodeRegistration registration_;  // how fault handlers find the space; ends before it
   std::unique_ptr<jit::StubTable> stubs_;
+  std::unique_ptr<jit::PollWords> poll_words_;
   std::unique_ptr<sampler::FastSampling> fast_;
   jit::NativeTools native_tools_;  // guarded by state_mutex_
   jit::Routines routines_;
@@ -336,6 +362,9 @@ class RuntimeImpl final : public Runtime {
   std::vector<Method*> known_;
   uint64_t first_calls_ = 0;  // methods that were called
   CompileQueue queue_;
+  std::vector<NewerWanted> newer_wanted_;  // that is not due yet
+  std::atomic<bool> newer_waits_{false};   // there are such
+  std::atomic<uint64_t> serials_{0};       // versions that were begun
   Reclaimer reclaimer_;
   LossReport losses_;
   // The adaptive schedule; guarded by state_mutex_ but for the flag.

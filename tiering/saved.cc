@@ -5,7 +5,9 @@
 // call; it is watched from then on like any optimized method (observe_optimized.cc), and if what it
 // does is not what was saved, the saved counts fade like those of all others.
 #include <algorithm>
+#include <map>
 
+#include "profile/cluster_calls.h"
 #include "profile/match.h"
 #include "profile/text.h"
 #include "tiering/runtime_impl.h"
@@ -19,6 +21,9 @@ constexpr double kLeastMass = 256;
 
 // Callees of callees of a hot method that are described ahead of it.
 constexpr uint32_t kPrepareDepth = 4;
+
+// Code for a word of counts, about: a block has some six instructions.
+constexpr uint32_t kBytesOfWord = 32;
 
 std::string counted(uint64_t n, const char* what) { return std::to_string(n) + " " + what; }
 
@@ -125,8 +130,38 @@ void RuntimeImpl::list_known_locked() {
     double weight = ours ? store_->weight(m->info.key) : 0;
     if (weight > 0) known.push_back({weight, m.get()});
   }
-  std::ranges::stable_sort(known, {}, [](const auto& k) { return k.first; });
-  for (auto [weight, m] : known) known_.push_back(m);
+  known_ = in_order_of_placement(known);
+}
+
+// What is compiled one after the other lies side by side (code_space.h), so callers and callees
+// are: the heaviest cluster first, in it callees before those who call them, who then reach them
+// past their stubs. Returned in the order in which they are taken, from the end.
+std::vector<Method*> RuntimeImpl::in_order_of_placement(
+    std::span<const std::pair<double, Method*>> known) {
+  std::vector<profile::PlacedFunction> functions;
+  std::map<MethodKey, uint32_t> number;
+  for (auto [weight, m] : known) {
+    number[m->info.key] = static_cast<uint32_t>(functions.size());
+    functions.push_back({weight, uint64_t{kBytesOfWord} * store_->size_of(m->info.key)});
+  }
+  std::vector<profile::CallArc> arcs;
+  for (const auto& [call, count] : store_->calls().graph) {
+    auto from = number.find(call.first), to = number.find(call.second);
+    if (from != number.end() && to != number.end())
+      arcs.push_back({from->second, to->second, count});
+  }
+  auto clusters = profile::cluster_calls(functions, arcs, jit::CodeSpace::kPage);
+  auto heaviest = [&](const std::vector<uint32_t>& cluster) {
+    double most = 0;
+    for (uint32_t f : cluster) most = std::max(most, known[f].first);
+    return most;
+  };
+  std::ranges::stable_sort(clusters, {}, heaviest);
+  std::vector<Method*> order;
+  for (const auto& cluster : clusters) {
+    for (uint32_t f : cluster) order.push_back(known[f].second);
+  }
+  return order;
 }
 
 // At the first call of any method: another thread begins with what is known.

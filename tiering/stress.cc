@@ -8,8 +8,8 @@
 namespace uptier::tiering {
 namespace {
 
-constexpr const char* kKindNames[kStressKinds] = {"osr",   "copy", "guard", "code",      "compile",
-                                                  "delay", "flip", "slow",  "specialize"};
+constexpr const char* kKindNames[kStressKinds] = {
+    "osr", "copy", "guard", "code", "compile", "delay", "flip", "slow", "specialize", "out"};
 
 std::vector<std::string_view> split(std::string_view text, char by) {
   std::vector<std::string_view> parts;
@@ -76,7 +76,7 @@ Result<StressPlan> StressPlan::parse(std::string_view text) {
       return Error{ErrorCode::kInvalidArgument,
                    "stress plan: \"" + std::string(part) +
                        "\" is not kind=form with kind osr, copy, "
-                       "guard, code, compile, delay, flip, slow or specialize and form "
+                       "guard, code, compile, delay, flip, slow, specialize or out and form "
                        "all, at:N, from:N, every:N or random:P:SEED"};
     }
   }

@@ -14,6 +14,8 @@
 //         leave
 //         | specialize  optimized versions for calls: one more is made for values of the parameters
 //                    that may be wrong, behind a guard, and stays
+//         | out      headers of long loops of optimized code: the frame goes to code for this loop,
+//                    every third of them to baseline code
 //   form  = all | at:N | from:N | every:N | random:P:SEED       N counts from 1, P in 0..1
 //
 // Each kind counts the points it saw and those it forced; a run that forced nothing tested nothing.
@@ -38,9 +40,10 @@ enum class StressKind : uint8_t {
   kDelay,
   kFlip,
   kSlow,
-  kSpecialize
+  kSpecialize,
+  kOut
 };
-inline constexpr size_t kStressKinds = 9;
+inline constexpr size_t kStressKinds = 10;
 inline constexpr uint32_t kStressDelayMs = 5;
 
 struct StressForm {

@@ -127,7 +127,9 @@ void RuntimeImpl::begin_trial(Method& m, const Version* before, const Version& n
 void RuntimeImpl::abandon_trial(Method& m) {
   Trial* t = m.trial.exchange(nullptr, std::memory_order_acq_rel);
   // What a guard leads to stays with it.
-  if (t != nullptr && t->now.general != &t->before) give_up(const_cast<Version&>(t->before));
+  if (t != nullptr && t->now.general != &t->before) {
+    give_up(const_cast<Version&>(t->before), Recall::kNewer);
+  }
 }
 
 // Worker's side: all that was wanted has been timed.
@@ -154,7 +156,7 @@ void RuntimeImpl::end_trial(Method& m) {
   m.trial.store(nullptr, std::memory_order_release);
   m.optimized.store(&t->before, std::memory_order_release);
   link_locked(m);
-  give_up(const_cast<Version&>(t->now));
+  give_up(const_cast<Version&>(t->now), Recall::kNewer);
   retire_optimized_copy(m);
 }
 

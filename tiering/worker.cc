@@ -20,7 +20,8 @@ void RuntimeImpl::wake_worker() noexcept {
 
 // Waits until there is something to do: a note, or while threads run, the next tick.
 void RuntimeImpl::await_work() {
-  bool ticks = budget_ && worker_ticks_.load(std::memory_order_relaxed);
+  bool ticks = (budget_ && worker_ticks_.load(std::memory_order_relaxed)) ||
+               newer_waits_.load(std::memory_order_relaxed);
   if (ticks) {
     if (!wake_.try_acquire_for(std::chrono::milliseconds(10))) return;
   } else {
@@ -60,6 +61,7 @@ bool RuntimeImpl::drain_locked() {
     any |= t->ring().front() != nullptr;
     drain_thread_locked(*t);
   }
+  want_newer_if_due();
   return any;
 }
 
@@ -80,6 +82,7 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
   if (note.kind == sampler::NoteKind::kGuard) return consider_guard(m);
   worker_ticks_.store(true, std::memory_order_relaxed);
   if (note.kind == sampler::NoteKind::kExit) return consider_exit(m, note.loop);
+  if (note.kind == sampler::NoteKind::kWantNewer) return want_newer(m, note.loop);
   if (note.kind == sampler::NoteKind::kOptimized) {
     return take_optimized(m, t.number(), note, counts);
   }

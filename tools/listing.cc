@@ -27,6 +27,7 @@ class Listing {
     uint32_t end = end_of_instructions();
     Decoded d;
     for (uint32_t at = 0; at < end && decode(at, d); at += d.i.length) {
+      if (at == code_.hot_size()) text_ += "cold part\n";
       headings(at);
       text_ += "  " + offset_text(at) + "  " + instruction(at, d) + traps(at) + "\n";
     }

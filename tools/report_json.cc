@@ -99,6 +99,7 @@ ordered_json to_json(const MethodReport& m) {
   j["bursts"] = m.bursts;
   j["flushes"] = m.flushes;
   j["osr_entries"] = m.osr_entries;
+  j["moved"] = m.moved;
   j["left"] = m.left;
   j["observing"] = observing_name(m.observing);
   j["interval"] = m.interval != 0 ? ordered_json(m.interval) : ordered_json(nullptr);

@@ -116,8 +116,8 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
     "blocks that no sample ran are left out of optimized code, which goes back to baseline there") \
   X(count,      cold_samples,      64,        1, 1u << 30, "samples",                              \
     "samples below which no block is taken to be one that never runs")                             \
-  X(flag,       osr_out,           false,     0, 1, "flag",                                        \
-    "loops of optimized code read a word, so that frames of code that is given up leave it")       \
+  X(flag,       osr_out,           true,      0, 1, "flag",                                        \
+    "loops of optimized code that hold calls or loops ask a word whether there is better code")    \
   X(count,      exit_limit,        100,       1, 1u << 24, "exits",                                \
     "exits at one site after which the method is optimized anew; doubles each time")               \
   X(count,      exit_limit_loop,   5,         1, 1u << 24, "exits",                                \
@@ -128,6 +128,8 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
     "methods a runtime can hold; reserves 128 bytes of address space per thread and method")        \
   X(count,      code_budget,       64u << 20, 1u << 16, 1u << 30, "bytes",                         \
     "machine code in service; when it is spent, methods stay in the code they have")               \
+  X(flag,       pack_code,         true,      0, 1, "flag",                                        \
+    "bodies share pages of the code space, their cold parts lie apart; off: pages of their own")   \
   X(count,      slab_budget,       64u << 20, 1u << 12, 1u << 30, "bytes per thread",              \
     "counters; when spent, further methods are not instrumented (counted)")                        \
   X(count,      ring_bytes,        1u << 20,  1u << 12, 1u << 28, "bytes per thread",              \

@@ -94,7 +94,8 @@ struct MethodReport {
   uint64_t bursts = 0;
   uint64_t flushes = 0;
   uint64_t osr_entries = 0;
-  uint64_t left = 0;  // frames of compiled code that were left for plainer code or for the host
+  uint64_t moved = 0;  // frames of older optimized code that went on in newer, at a loop header
+  uint64_t left = 0;   // frames of compiled code that were left for plainer code or for the host
   Observing observing = Observing::kOff;
   uint64_t interval = 0;  // mean gap between samples from here on; 0: none are taken
   // How far the profile is from the truth at most (odds 95 %, as a share of all executions): 0..1.
@@ -183,6 +184,8 @@ struct StressReport {
   uint64_t flip_forced = 0;
   uint64_t specialize_points = 0;
   uint64_t specialize_forced = 0;
+  uint64_t out_points = 0;
+  uint64_t out_forced = 0;
 };
 
 // What became of a profile that outlived an earlier process (Options::profile).

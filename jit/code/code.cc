@@ -22,13 +22,15 @@ Code::~Code() {
   if (tables_.counts_edges) space->note_edge_counter(-1);
 }
 
-namespace {
-
-// Returns the offset of `pc` in the code, or UINT32_MAX when it lies outside.
-uint32_t offset_of(const Code& code, const void* pc) {
-  auto distance = reinterpret_cast<uintptr_t>(pc) - reinterpret_cast<uintptr_t>(code.base());
-  return distance < code.size() ? static_cast<uint32_t>(distance) : UINT32_MAX;
+uint32_t Code::offset_of(const void* pc) const noexcept {
+  auto address = reinterpret_cast<uintptr_t>(pc);
+  uintptr_t hot = address - reinterpret_cast<uintptr_t>(base());
+  if (hot < hot_size()) return static_cast<uint32_t>(hot);
+  uintptr_t cold = address - reinterpret_cast<uintptr_t>(cold_base());
+  return cold < span_.cold_size() ? static_cast<uint32_t>(hot_size() + cold) : UINT32_MAX;
 }
+
+namespace {
 
 // Returns the first row behind `offset`.
 template <typename Row>
@@ -40,7 +42,7 @@ auto row_after(const std::vector<Row>& rows, uint32_t offset) {
 }  // namespace
 
 const TrapRow* Code::trap_at(const void* pc) const noexcept {
-  uint32_t offset = offset_of(*this, pc);
+  uint32_t offset = offset_of(pc);
   if (offset == UINT32_MAX) return nullptr;
   auto after = row_after(tables_.traps, offset);
   if (after == tables_.traps.begin() || (after - 1)->offset != offset) return nullptr;
@@ -49,7 +51,7 @@ const TrapRow* Code::trap_at(const void* pc) const noexcept {
 
 const ExitRow* Code::exit_at(const void* pc) const noexcept {
   // The call may be the last of the code.
-  uint32_t offset = offset_of(*this, static_cast<const uint8_t*>(pc) - 1);
+  uint32_t offset = offset_of(static_cast<const uint8_t*>(pc) - 1);
   if (offset == UINT32_MAX) return nullptr;
   ++offset;
   auto after = row_after(tables_.exits, offset);
@@ -58,7 +60,7 @@ const ExitRow* Code::exit_at(const void* pc) const noexcept {
 }
 
 const ProbeRow* Code::probe_at(const void* pc) const noexcept {
-  uint32_t offset = offset_of(*this, pc);
+  uint32_t offset = offset_of(pc);
   if (offset == UINT32_MAX) return nullptr;
   auto after = row_after(tables_.probes, offset);
   return after == tables_.probes.begin() ? nullptr : &*(after - 1);

@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "jit/code/code_space.h"
+#include "jit/code/poll_words.h"
 #include "jit/origin.h"
 #include "uptier/ids.h"
 #include "uptier/opcodes.h"
@@ -94,6 +96,7 @@ struct ExitRow {
   GuardReason reason = GuardReason::kType;
   bool in_loop = false;
   bool to_host = false;    // the values are slots of the host's interpreter
+  LoopId polls = {};       // the header whose poll it is: the frame may go on elsewhere; or none
   uint32_t frames_at = 0;  // in CodeTables::exit_frames, the innermost first
   uint32_t frames = 0;
 
@@ -129,14 +132,28 @@ class Code {
   Code(const Code&) = delete;
   Code& operator=(const Code&) = delete;
 
+  // Where the code is. Offsets count through the hot part and on through the cold one, which may
+  // lie far behind it.
   const uint8_t* base() const { return span_.data(); }
   uint32_t size() const { return span_.size(); }
-  const void* entry() const { return base() + entry_offset_; }
-  const void* at(uint32_t offset) const { return base() + offset; }
+  uint32_t hot_size() const { return span_.hot_size(); }
+  const uint8_t* cold_base() const { return span_.cold_data(); }
+  const void* entry() const { return at(entry_offset_); }
+  const void* at(uint32_t offset) const {
+    return offset < hot_size() ? base() + offset : cold_base() + (offset - hot_size());
+  }
+  // Returns the offset of an address, or UINT32_MAX when it lies outside. Async-signal-safe.
+  uint32_t offset_of(const void* pc) const noexcept;
+  bool contains(const void* pc) const noexcept { return offset_of(pc) != UINT32_MAX; }
   const CodeTables& tables() const { return tables_; }
   // Whose code this is; set before the code is installed.
   MethodId method() const { return method_; }
   void set_method(MethodId m) { method_ = m; }
+  // Its place among all that was made, and the words that its loops ask, by LoopId; likewise.
+  uint64_t serial() const { return serial_; }
+  void set_serial(uint64_t n) { serial_ = n; }
+  std::span<PollWord> polls() const { return polls_; }
+  void set_polls(std::span<PollWord> words) { polls_ = words; }
   // Returns the row of a faulting address, or null. Async-signal-safe, logarithmic.
   const TrapRow* trap_at(const void* pc) const noexcept;
   // Returns the exit whose call returns to an address, or null. Logarithmic.
@@ -154,6 +171,8 @@ class Code {
   CodeSpan span_;
   uint32_t entry_offset_;
   MethodId method_;
+  uint64_t serial_ = 0;
+  std::span<PollWord> polls_;
   CodeTables tables_;
 };
 

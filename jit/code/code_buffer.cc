@@ -36,12 +36,29 @@ CodeBuffer::CodeBuffer(const CodeSpace& space) : space_(space) {
   holder_.init(asmjit::Environment::host());
   holder_.setErrorHandler(&error_);
   holder_.attach(&asm_);
+  if (space.packed()) {
+    holder_.newSection(&cold_section_, ".cold", SIZE_MAX, asmjit::SectionFlags::kExecutable, 1);
+  }
 #ifndef NDEBUG
   asm_.addDiagnosticOptions(asmjit::DiagnosticOptions::kValidateAssembler);
 #endif
 }
 
 CodeBuffer::~CodeBuffer() = default;
+
+void CodeBuffer::begin_cold() {
+  if (cold_section_ == nullptr) {
+    if (cold_at_ == UINT32_MAX) cold_at_ = offset();
+    return;
+  }
+  asm_.section(cold_section_);
+  in_cold_ = true;
+}
+
+uint32_t CodeBuffer::offset_of(const Label& l) const {
+  bool cold = cold_section_ != nullptr && holder_.labelEntry(l)->section() == cold_section_;
+  return static_cast<uint32_t>(holder_.labelOffset(l)) + (cold ? kColdPart : 0);
+}
 
 void CodeBuffer::patch32(uint32_t at, uint32_t value) {
   assert(at + 4 <= offset());
@@ -133,6 +150,18 @@ void CodeBuffer::jump_cell(const void* cell) {
   asm_.jmp(x86::qword_ptr(x86::r11));
 }
 
+void CodeBuffer::compare_word_with_0(const void* word) {
+  if (!space_.contains(word)) {
+    asm_.mov(x86::r11, imm(reinterpret_cast<uintptr_t>(word)));
+    asm_.cmp(x86::dword_ptr(x86::r11), imm(0));
+    return;
+  }
+  // The immediate byte comes behind the displacement, which is relative to what comes next.
+  rel32_.push_back({offset() + 2, static_cast<const uint8_t*>(word) - 1});
+  constexpr uint8_t kBytes[] = {0x83, 0x3d, 0, 0, 0, 0, 0};
+  asm_.embed(kBytes, sizeof kBytes);
+}
+
 void CodeBuffer::load_context(const Gp& dst) {
   // The displacement is negative and absolute; asmjit takes it as a sign-extended address.
   auto offset = static_cast<int64_t>(sampler::context_tls_offset());
@@ -149,12 +178,23 @@ Status CodeBuffer::status() const {
 }
 
 void CodeBuffer::emit_cold_traps() {
+  begin_cold();
   for (const ColdTrap& t : cold_) {
     asm_.bind(t.label);
     if (tables_.counts_edges) probe_row(t.site);
     trap_now(t.code, t.at);
   }
   cold_.clear();
+}
+
+// The fields are filled in when both parts have their place.
+void CodeBuffer::emit_distances() {
+  for (const Distances& t : tables32_) {
+    asm_.align(asmjit::AlignMode::kData, 4);
+    asm_.bind(t.table);
+    static constexpr uint8_t kZero[4] = {};
+    for (size_t n = 0; n < t.targets.size(); ++n) asm_.embed(kZero, sizeof kZero);
+  }
 }
 
 void CodeBuffer::emit_constants() {
@@ -170,39 +210,110 @@ void CodeBuffer::emit_constants() {
   constants_.clear();
 }
 
+// Ends the emission. In spaces that are not packed the order is that of one part: tables, traps,
+// constants.
 Status CodeBuffer::close() {
+  if (cold_section_ == nullptr) emit_distances();
   emit_cold_traps();
-  emit_constants();
-  if (Status s = status(); !s.ok()) return s;
-  if (holder_.flatten() != asmjit::kErrorOk ||
-      holder_.resolveUnresolvedLinks() != asmjit::kErrorOk || holder_.hasUnresolvedLinks() ||
-      holder_.hasRelocEntries() || holder_.sectionCount() != 1) {
-    return Error{ErrorCode::kInvalidInput, "assembler: a label was never bound"};
+  if (cold_section_ != nullptr) {
+    asm_.section(holder_.textSection());
+    in_cold_ = false;
+    emit_distances();
   }
-  assert(std::is_sorted(tables_.traps.begin(), tables_.traps.end(),
-                        [](const TrapRow& a, const TrapRow& b) { return a.offset < b.offset; }));
-  return {};
+  emit_constants();
+  return status();
 }
 
-// Writes the bytes into the span and fills in what depends on their place.
+uint32_t CodeBuffer::hot_bytes() const {
+  auto text = static_cast<uint32_t>(holder_.textSection()->bufferSize());
+  return cold_section_ != nullptr ? text : std::min(cold_at_, text);
+}
+
+uint32_t CodeBuffer::cold_bytes() const {
+  auto text = static_cast<uint32_t>(holder_.textSection()->bufferSize());
+  return cold_section_ != nullptr ? static_cast<uint32_t>(cold_section_->bufferSize())
+                                  : text - hot_bytes();
+}
+
+// Offsets of the cold part follow those of the hot one.
+void CodeBuffer::number_offsets() {
+  uint32_t hot = hot_bytes();
+  auto number = [&](uint32_t& offset) {
+    if (offset >= kColdPart) offset = offset - kColdPart + hot;
+  };
+  for (TrapRow& r : tables_.traps) number(r.offset);
+  for (ProbeRow& r : tables_.probes) number(r.offset);
+  for (ExitRow& r : tables_.exits) number(r.offset);
+  for (uint32_t& e : tables_.entries) number(e);
+  for (LoopEntry& l : tables_.loops) {
+    number(l.continue_offset);
+    number(l.arrive_offset);
+  }
+  for (LoopRange& l : tables_.loop_ranges) {
+    number(l.begin);
+    number(l.end);
+  }
+  for (Rel32& r : rel32_) number(r.at);
+  assert(std::is_sorted(tables_.traps.begin(), tables_.traps.end(),
+                        [](const TrapRow& a, const TrapRow& b) { return a.offset < b.offset; }));
+}
+
+// Tells the assembler where its sections are.
+Status CodeBuffer::place(const CodeSpan& span) {
+  holder_.textSection()->setOffset(0);
+  if (cold_section_ != nullptr) {
+    cold_section_->setOffset(static_cast<uint64_t>(span.cold_data() - span.data()));
+  }
+  bool done = holder_.resolveUnresolvedLinks() == asmjit::kErrorOk &&
+              !holder_.hasUnresolvedLinks() && !holder_.hasRelocEntries();
+  if (done) return {};
+  return Error{ErrorCode::kInvalidInput, "assembler: a label was never bound"};
+}
+
+// Writes the bytes where they will be published from and fills in what depends on their place.
 Status CodeBuffer::link(const CodeSpan& span) {
-  std::memcpy(span.data(), holder_.textSection()->data(), span.size());
+  uint32_t hot = span.hot_size();
+  const uint8_t* text = holder_.textSection()->data();
+  uint8_t* to = span.writable();
+  if (cold_section_ == nullptr) {
+    std::memcpy(to, text, span.size());
+  } else {
+    if (hot != 0) std::memcpy(to, text, hot);
+    if (span.cold_size() != 0) std::memcpy(to + hot, cold_section_->data(), span.cold_size());
+  }
+  auto address = [&](uint32_t at) {
+    return at < hot ? span.data() + at : span.cold_data() + (at - hot);
+  };
   for (const Rel32& r : rel32_) {
-    uint8_t* field = span.data() + r.at;
-    int64_t distance = static_cast<const uint8_t*>(r.target) - (field + 4);
+    int64_t distance = static_cast<const uint8_t*>(r.target) - (address(r.at) + 4);
     if (distance != static_cast<int32_t>(distance)) {
       return Error{ErrorCode::kInvalidInput, "assembler: a target out of reach of rel32"};
     }
     auto narrow = static_cast<int32_t>(distance);
-    std::memcpy(field, &narrow, sizeof narrow);
+    std::memcpy(to + r.at, &narrow, sizeof narrow);
+  }
+  auto bound = [&](const Label& l) {
+    uint32_t at = offset_of(l);
+    return at >= kColdPart ? at - kColdPart + hot : at;
+  };
+  for (const Distances& t : tables32_) {
+    uint32_t at = bound(t.table);
+    const uint8_t* start = address(at);
+    for (const Label& l : t.targets) {
+      auto distance = static_cast<int32_t>(address(bound(l)) - start);
+      std::memcpy(to + at, &distance, sizeof distance);
+      at += sizeof distance;
+    }
   }
   return {};
 }
 
 Result<CodeSpan> CodeBuffer::publish_bare(CodeSpace& space, bool beyond_budget) {
   if (Status s = close(); !s.ok()) return s.error();
-  auto span = space.allocate(static_cast<uint32_t>(holder_.codeSize()), beyond_budget);
+  number_offsets();
+  auto span = space.allocate(hot_bytes(), beyond_budget, cold_bytes());
   if (!span.ok()) return span.error();
+  if (Status s = place(*span); !s.ok()) return s.error();
   if (Status s = link(*span); !s.ok()) return s.error();
   if (Status s = space.publish(*span); !s.ok()) return s.error();
   return span;

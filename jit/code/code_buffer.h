@@ -2,9 +2,13 @@
 //
 //   emit (asm_, rows, labels) -> publish: cold traps, constants, links, pages, bytes, tables, owner
 //
+// What follows begin_cold() is not expected to run: in a packed space it goes to a part of its own,
+// with calls and jumps between the two; in others it is written behind the rest.
+//
 // Emission never fails half way: the first error of the assembler is kept, and publish() returns
-// it. All offsets are from the first byte emitted. Nothing in the bytes depends on where they end
-// up but the rel32 fields that call_address() and its like leave behind.
+// it. All offsets are from the first byte emitted, those of the cold part from kColdPart on until
+// they are published, and behind the hot ones then (Code::at). Nothing in the bytes depends on
+// where they end up but the rel32 fields that call_address() and its like leave behind.
 //
 //   Thread: one at a time.
 #pragma once
@@ -30,11 +34,17 @@ class CodeBuffer {
 
   // The assembler. Its error state is the buffer's: return values need no check.
   Assembler& assembler() { return asm_; }
-  uint32_t offset() const { return static_cast<uint32_t>(asm_.offset()); }
+  uint32_t offset() const {
+    return static_cast<uint32_t>(asm_.offset()) + (in_cold_ ? kColdPart : 0);
+  }
+  // From here on the code is cold. Once; calls after the first do nothing.
+  void begin_cold();
+  // Whether that is a part of its own.
+  bool has_cold_part() const { return cold_section_ != nullptr; }
   Label new_label() { return asm_.newLabel(); }
   void bind(const Label& l) { asm_.bind(l); }
   bool is_bound(const Label& l) const { return holder_.isLabelBound(l); }
-  uint32_t offset_of(const Label& l) const { return static_cast<uint32_t>(holder_.labelOffset(l)); }
+  uint32_t offset_of(const Label& l) const;
   // Rewrites four bytes emitted before, e.g. the size in the prologue's `sub rsp`.
   void patch32(uint32_t at, uint32_t value);
 
@@ -54,6 +64,12 @@ class CodeBuffer {
   // From here on the code belongs to `site` of `body`. Of two rows at one offset the later counts.
   void probe_row(SiteId site, uint32_t body = 0);
 
+  // Binds `table` and writes the distances of labels from it, 32 bits each, behind the hot code.
+  // The labels must be bound when the code is published.
+  void distances(const Label& table, std::vector<Label> targets) {
+    tables32_.push_back({table, std::move(targets)});
+  }
+
   // Returns a memory operand of a constant behind the body, reached relative to rip. Equal
   // constants are stored once. A 16-byte constant is aligned for SSE operands.
   Mem constant32(uint32_t bits) { return constant(bits, 0, 4); }
@@ -68,6 +84,8 @@ class CodeBuffer {
   // Transfers through the 8-byte word at an address; outside the code space, r11 is loaded.
   void call_cell(const void* cell);
   void jump_cell(const void* cell);
+  // cmp dword [word], 0; outside the code space, r11 is loaded.
+  void compare_word_with_0(const void* word);
   // Emits `opcode` and a rel32 field to an address inside the code space, which ends the
   // instruction.
   void rel32(std::initializer_list<uint8_t> opcode, const void* target);
@@ -110,11 +128,21 @@ class CodeBuffer {
     uint32_t at;  // of the field; relative to its end
     const void* target;
   };
+  struct Distances {
+    Label table;
+    std::vector<Label> targets;
+  };
+  static constexpr uint32_t kColdPart = 1u << 30;
 
   Mem constant(uint64_t low, uint64_t high, uint32_t size);
   void emit_cold_traps();
   void emit_constants();
+  void emit_distances();
   Status close();
+  uint32_t hot_bytes() const;
+  uint32_t cold_bytes() const;
+  void number_offsets();
+  Status place(const CodeSpan& span);
   Status link(const CodeSpan& span);
 
   const CodeSpace& space_;
@@ -125,6 +153,10 @@ class CodeBuffer {
   std::vector<ColdTrap> cold_;
   std::vector<Constant> constants_;
   std::vector<Rel32> rel32_;
+  std::vector<Distances> tables32_;
+  asmjit::Section* cold_section_ = nullptr;  // of a packed space
+  bool in_cold_ = false;                     // what is emitted goes there
+  uint32_t cold_at_ = UINT32_MAX;            // in other spaces, where the cold part begins
 };
 
 }  // namespace uptier::jit

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "jit/code/code.h"
 
@@ -18,15 +19,21 @@ namespace {
 constexpr uint64_t kPage = CodeSpace::kPage;
 constexpr uint64_t kReach = uint64_t{1} << 31;  // of a signed 32-bit displacement
 constexpr uint8_t kInt3 = 0xcc;
-constexpr uint32_t kColourStep = 64;  // one cache line
-// Pages that are made writable at a time: a system call and a page fault less for most methods.
-constexpr uint64_t kAhead = 16;
+constexpr uint32_t kLine = 64;  // of the caches
+constexpr uint64_t kLinesInPage = kPage / kLine;
+constexpr int kMapFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
-uint64_t round_up(uint64_t n) { return (n + kPage - 1) & ~(kPage - 1); }
+uint64_t round_up(uint64_t n, uint64_t to = kPage) { return (n + to - 1) / to * to; }
 
 Error refused(const char* what) {
   return {ErrorCode::kResourceExhausted, std::string("code space: ") + what};
 }
+
+// Some bytes of the code area: what a part of a span takes, or the pages that it lies in.
+struct Bytes {
+  uint8_t* at = nullptr;
+  uint64_t bytes = 0;
+};
 
 }  // namespace
 
@@ -35,78 +42,74 @@ struct CodeSpace::State {
   uint64_t data_size = 0;   // of the data area, in whole pages
   uint64_t size = 0;        // of the region
   uint64_t budget = 0;
+  uint64_t unit = kPage;  // of allocation
   std::atomic<int32_t> edge_counters{0};
-  std::atomic<const Code*>* owners = nullptr;  // by page of the code part; a mapping of its own
+  std::atomic<const Code*>* owners = nullptr;  // by line of the code area; a mapping of its own
 
   mutable std::mutex mutex;                // guards what follows
-  std::map<uint64_t, uint64_t> free_runs;  // first page -> pages; runs never touch one another
-  uint64_t ready_from = 0, ready_to = 0;   // free pages that are writable already
+  std::map<uint64_t, uint64_t> free_runs;  // first unit -> units; runs never touch one another
+  std::vector<uint8_t> lines_used;         // by page of the code area
+  std::vector<bool> published;             // by page: something was written there; packed only
   uint32_t colour = 0;
   uint64_t in_service = 0;
   uint64_t freed = 0;
   uint64_t fail_in = 0;
   uint64_t failures_forced = 0;
 
+  bool packed() const { return unit != kPage; }
   uint8_t* code() const { return base + data_size; }
   uint64_t code_size() const { return size - data_size; }
-  uint64_t page_of(const void* p) const {
-    return static_cast<uint64_t>(static_cast<const uint8_t*>(p) - code()) / kPage;
-  }
+  uint64_t offset_of(const uint8_t* p) const { return static_cast<uint64_t>(p - code()); }
 
-  bool take(uint64_t pages, uint64_t* first);
-  bool make_writable(uint64_t first, uint64_t pages);
-  void give_back(uint64_t first, uint64_t pages);
+  bool take(uint64_t units, bool from_end, uint64_t* first);
+  void give_back(uint64_t first, uint64_t units);
   bool forced_failure();
+  // What a part of a span takes of the area, in whole units.
+  Bytes taken_by(const uint8_t* data, uint32_t bytes) const;
+  Bytes pages_of(Bytes b) const;
+  uint64_t count_lines(Bytes b, int change);
+  Status write_shared(Bytes part, const uint8_t* bytes);
+  void erase_shared(Bytes part);
 
   ~State() {
-    if (owners != nullptr) ::munmap(owners, round_up(code_size() / kPage * sizeof(*owners)));
+    if (owners != nullptr) ::munmap(owners, round_up(code_size() / kLine * sizeof(*owners)));
     if (base != nullptr) ::munmap(base, size);
   }
 };
 
-// Takes the first run that is long enough: low addresses fill up first, so the pages in use stay
-// close to one another.
-bool CodeSpace::State::take(uint64_t pages, uint64_t* first) {
-  auto run = std::find_if(free_runs.begin(), free_runs.end(),
-                          [&](const auto& r) { return r.second >= pages; });
+// Takes the first run that is long enough: low addresses fill up first, so what is in use stays
+// close together. From the end: the last one, and of it the end.
+bool CodeSpace::State::take(uint64_t units, bool from_end, uint64_t* first) {
+  auto fits = [&](const auto& r) { return r.second >= units; };
+  auto run = free_runs.end();
+  if (from_end) {
+    auto last = std::find_if(free_runs.rbegin(), free_runs.rend(), fits);
+    if (last != free_runs.rend()) run = std::prev(last.base());
+  } else {
+    run = std::find_if(free_runs.begin(), free_runs.end(), fits);
+  }
   if (run == free_runs.end()) return false;
   auto [at, length] = *run;
   free_runs.erase(run);
-  if (length > pages) free_runs.emplace(at + pages, length - pages);
-  *first = at;
+  *first = from_end ? at + length - units : at;
+  if (length > units) free_runs.emplace(from_end ? at : at + units, length - units);
   return true;
 }
 
-// Makes pages that were just taken writable, and free ones behind them with them.
-bool CodeSpace::State::make_writable(uint64_t first, uint64_t pages) {
-  if (first < ready_from || first + pages > ready_to) {
-    auto behind = free_runs.find(first + pages);
-    uint64_t room = behind == free_runs.end() ? 0 : behind->second;
-    uint64_t all = std::max(pages, std::min(pages + room, kAhead));
-    uint8_t* at = code() + first * kPage;
-    if (::mprotect(at, all * kPage, PROT_READ | PROT_WRITE) != 0) return false;
-    // Older kernels refuse, and the pages come by faults.
-    (void)::madvise(at, all * kPage, MADV_POPULATE_WRITE);
-    ready_to = first + all;
-  }
-  ready_from = first + pages;
-  return true;
-}
-
-void CodeSpace::State::give_back(uint64_t first, uint64_t pages) {
+void CodeSpace::State::give_back(uint64_t first, uint64_t units) {
   auto next = free_runs.lower_bound(first);
-  if (next != free_runs.end() && next->first == first + pages) {
-    pages += next->second;
+  if (next != free_runs.end() && next->first == first + units) {
+    units += next->second;
     next = free_runs.erase(next);
   }
   if (next != free_runs.begin()) {
     auto before = std::prev(next);
     if (before->first + before->second == first) {
-      before->second += pages;
+      before->second += units;
       return;
     }
   }
-  free_runs.emplace_hint(next, first, pages);
+  free_runs.emplace_hint(next, first, units);
 }
 
 bool CodeSpace::State::forced_failure() {
@@ -115,8 +118,81 @@ bool CodeSpace::State::forced_failure() {
   return true;
 }
 
+Bytes CodeSpace::State::taken_by(const uint8_t* data, uint32_t bytes) const {
+  uint64_t from = offset_of(data) / unit * unit;
+  uint64_t to = round_up(offset_of(data) + std::max(bytes, 1u), unit);
+  return {code() + from, to - from};
+}
+
+Bytes CodeSpace::State::pages_of(Bytes b) const {
+  uint64_t from = offset_of(b.at) / kPage * kPage;
+  return {code() + from, round_up(offset_of(b.at) + b.bytes) - from};
+}
+
+// Adds `change` for each line of `b` to its page. Returns the pages that came into use by it, or
+// went out of use.
+uint64_t CodeSpace::State::count_lines(Bytes b, int change) {
+  uint64_t pages = 0;
+  uint64_t line = offset_of(b.at) / kLine, end = line + b.bytes / kLine;
+  for (; line < end; ++line) {
+    uint8_t& used = lines_used[line / kLinesInPage];
+    pages += used == 0;
+    used = static_cast<uint8_t>(used + change);
+    pages += used == 0;
+  }
+  return pages;
+}
+
+// Puts pages with `bytes` in them (null: int3) in the place of those that the part lies in. What
+// else is in them stays.
+Status CodeSpace::State::write_shared(Bytes part, const uint8_t* bytes) {
+  Bytes pages = pages_of(part);
+  void* copy = ::mmap(nullptr, pages.bytes, PROT_READ | PROT_WRITE, kMapFlags, -1, 0);
+  if (copy == MAP_FAILED) return refused("the kernel refuses pages");
+  auto* to = static_cast<uint8_t*>(copy);
+  for (uint64_t p = 0; p < pages.bytes; p += kPage) {
+    uint8_t* page = pages.at + p;
+    bool shared = published[offset_of(page) / kPage];
+    shared ? std::memcpy(to + p, page, kPage) : std::memset(to + p, kInt3, kPage);
+  }
+  uint8_t* at = to + (part.at - pages.at);
+  bytes != nullptr ? std::memcpy(at, bytes, part.bytes) : std::memset(at, kInt3, part.bytes);
+  bool done = ::mprotect(copy, pages.bytes, PROT_READ | PROT_EXEC) == 0 &&
+              ::mremap(copy, pages.bytes, pages.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, pages.at) !=
+                  MAP_FAILED;
+  if (!done) {
+    ::munmap(copy, pages.bytes);
+    return refused("the kernel refuses to make code executable");
+  }
+  uint64_t first = offset_of(pages.at) / kPage;
+  for (uint64_t p = first; p < first + pages.bytes / kPage; ++p) published[p] = true;
+  return {};
+}
+
+// Of a part that is counted no more. A stale jump faults, as far as the kernel lets it: a refusal
+// is harmless.
+void CodeSpace::State::erase_shared(Bytes part) {
+  Bytes pages = pages_of(part);
+  for (uint64_t p = 0; p < pages.bytes; p += kPage) {
+    uint8_t* page = pages.at + p;
+    uint64_t number = offset_of(page) / kPage;
+    if (!published[number]) continue;  // others have room there, and nothing in it yet
+    if (lines_used[number] == 0) {
+      published[number] = false;
+      (void)::madvise(page, kPage, MADV_DONTNEED);
+      (void)::mprotect(page, kPage, PROT_NONE);
+      continue;
+    }
+    uint8_t* from = std::max(page, part.at);
+    uint8_t* to = std::min(page + kPage, part.at + part.bytes);
+    (void)write_shared({from, static_cast<uint64_t>(to - from)}, nullptr);
+  }
+}
+
 CodeSpace::CodeSpace() : state_(std::make_unique<State>()) {}
 CodeSpace::~CodeSpace() { assert(state_->in_service == 0 && "a CodeSpan outlives its CodeSpace"); }
+
+bool CodeSpace::packed() const { return state_->packed(); }
 
 Result<std::unique_ptr<CodeSpace>> CodeSpace::create(const Limits& limits) {
   uint64_t data_size = round_up(limits.data_bytes);
@@ -129,80 +205,105 @@ Result<std::unique_ptr<CodeSpace>> CodeSpace::create(const Limits& limits) {
 
   std::unique_ptr<CodeSpace> space(new CodeSpace);
   State& s = *space->state_;
-  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  void* region = ::mmap(nullptr, data_size + code_size, PROT_NONE, kFlags, -1, 0);
+  void* region = ::mmap(nullptr, data_size + code_size, PROT_NONE, kMapFlags, -1, 0);
   if (region == MAP_FAILED) return refused("the kernel refuses the region");
   s.base = static_cast<uint8_t*>(region);
   s.data_size = data_size;
   s.size = data_size + code_size;
   s.budget = limits.code_budget;
-  uint64_t pages = code_size / kPage;
-  void* owners =
-      ::mmap(nullptr, round_up(pages * sizeof(*s.owners)), PROT_READ | PROT_WRITE, kFlags, -1, 0);
+  if (limits.packed) s.unit = kLine;
+  uint64_t lines = code_size / kLine;
+  void* owners = ::mmap(nullptr, round_up(lines * sizeof(*s.owners)), PROT_READ | PROT_WRITE,
+                        kMapFlags, -1, 0);
   if (owners == MAP_FAILED) return refused("the kernel refuses the owner table");
   s.owners = static_cast<std::atomic<const Code*>*>(owners);  // zero pages are null pointers
   if (data_size != 0 && ::mprotect(s.base, data_size, PROT_READ | PROT_WRITE) != 0) {
     return refused("the kernel refuses the data area");
   }
-  s.free_runs.emplace(0, pages);
+  s.lines_used.resize(code_size / kPage);
+  s.published.resize(code_size / kPage);
+  s.free_runs.emplace(0, code_size / s.unit);
   return space;
 }
 
-Result<CodeSpan> CodeSpace::allocate(uint32_t size, bool beyond_budget) {
+Result<CodeSpan> CodeSpace::allocate(uint32_t size, bool beyond_budget, uint32_t cold) {
   State& s = *state_;
-  uint64_t bytes = round_up(std::max<uint64_t>(size, 1));
+  bool apart = s.packed() && cold != 0;
+  uint64_t bytes = round_up(std::max<uint64_t>(apart ? size : size + cold, 1), s.unit);
+  uint64_t cold_bytes = apart ? round_up(cold, s.unit) : 0;
   std::lock_guard lock(s.mutex);
   if (!beyond_budget && s.forced_failure()) return refused("allocation failed by request");
-  if (!beyond_budget && bytes > s.budget - std::min(s.in_service, s.budget))
-    return refused("code_budget is spent");
-  uint64_t first = 0;
-  if (!s.take(bytes / kPage, &first)) return refused("no run of free pages is long enough");
-  uint8_t* page = s.code() + first * kPage;
-  if (!s.make_writable(first, bytes / kPage)) {
-    s.give_back(first, bytes / kPage);
-    return refused("the kernel refuses pages");
+  uint64_t left = s.budget - std::min(s.in_service, s.budget);
+  if (!beyond_budget && bytes + cold_bytes > left) return refused("code_budget is spent");
+  uint64_t first = 0, last = 0;
+  if (!s.take(bytes / s.unit, false, &first)) return refused("no run of free pages is long enough");
+  if (apart && !s.take(cold_bytes / s.unit, true, &last)) {
+    s.give_back(first, bytes / s.unit);
+    return refused("no run of free pages is long enough");
   }
-  std::memset(page, kInt3, bytes);
-  s.in_service += bytes;
-  uint64_t room = (bytes - size) & ~uint64_t{kColourStep - 1};
-  uint64_t offset = s.colour;
-  s.colour = (s.colour + kColourStep) % kPage;
+  uint8_t* at = s.code() + first * s.unit;
   CodeSpan span;
+  span.hot_size_ = size;
+  span.cold_size_ = cold;
+  span.data_ = at;
+  if (s.packed()) {
+    span.cold_ = apart ? s.code() + last * s.unit : at + size;
+    span.staged_ = std::make_unique<uint8_t[]>(bytes + cold_bytes);
+    std::memset(span.staged_.get(), kInt3, bytes + cold_bytes);
+  } else {
+    if (::mprotect(at, bytes, PROT_READ | PROT_WRITE) != 0) {
+      s.give_back(first, bytes / s.unit);
+      return refused("the kernel refuses pages");
+    }
+    std::memset(at, kInt3, bytes);
+    uint64_t room = (bytes - size - cold) & ~uint64_t{kLine - 1};
+    span.data_ = at + s.colour % (room + kLine);
+    span.cold_ = span.data_ + size;
+    s.colour = (s.colour + kLine) % kPage;
+  }
+  s.in_service += kPage * s.count_lines({at, bytes}, +1);
+  if (apart) s.in_service += kPage * s.count_lines({span.cold_, cold_bytes}, +1);
   span.space_ = this;
-  span.data_ = page + offset % (room + kColourStep);
-  span.size_ = size;
   return span;
 }
 
-namespace {
-
-struct Pages {
-  uint8_t* at;
-  uint64_t bytes;
-};
-
-Pages pages_of(const CodeSpan& span) {
-  uint64_t into_page = reinterpret_cast<uintptr_t>(span.data()) & (kPage - 1);
-  return {span.data() - into_page, round_up(into_page + std::max(span.size(), 1u))};
-}
-
-}  // namespace
-
-Status CodeSpace::publish(const CodeSpan& span) {
-  Pages p = pages_of(span);
-  if (::mprotect(p.at, p.bytes, PROT_READ | PROT_EXEC) != 0) {
+Status CodeSpace::publish(CodeSpan& span) {
+  State& s = *state_;
+  if (!s.packed()) {
+    Bytes p = s.pages_of({span.data_, std::max(span.size(), 1u)});
+    if (::mprotect(p.at, p.bytes, PROT_READ | PROT_EXEC) == 0) return {};
     return refused("the kernel refuses to make code executable");
   }
+  bool apart = span.cold_ != span.data_ + span.hot_size_;
+  std::lock_guard lock(s.mutex);
+  uint32_t bytes = apart ? span.hot_size_ : span.size();
+  std::vector<uint8_t> line;  // whole lines are written
+  auto write = [&](uint8_t* at, const uint8_t* from, uint32_t n) {
+    Bytes part = s.taken_by(at, n);
+    line.assign(part.bytes, kInt3);
+    std::copy_n(from, n, line.begin());
+    return s.write_shared(part, line.data());
+  };
+  if (Status done = write(span.data_, span.staged_.get(), bytes); !done) return done;
+  if (apart) {
+    const uint8_t* from = span.staged_.get() + span.hot_size_;
+    if (Status done = write(span.cold_, from, span.cold_size_); !done) return done;
+  }
+  span.staged_.reset();
   return {};
 }
 
 void CodeSpace::set_owner(const CodeSpan& span, const Code* owner) noexcept {
-  Pages p = pages_of(span);
-  uint64_t first = state_->page_of(p.at);
-  for (uint64_t i = first; i < first + p.bytes / kPage; ++i) {
-    // Pairs with the acquire load in owner_of(): whoever finds the Code finds its tables.
-    state_->owners[i].store(owner, std::memory_order_release);
-  }
+  auto set = [&](const uint8_t* data, uint32_t size) {
+    uint64_t first = state_->offset_of(data) / kLine;
+    uint64_t end = round_up(state_->offset_of(data) + std::max(size, 1u), kLine) / kLine;
+    for (uint64_t i = first; i < end; ++i) {
+      // Pairs with the acquire load in owner_of(): whoever finds the Code finds its tables.
+      state_->owners[i].store(owner, std::memory_order_release);
+    }
+  };
+  set(span.data(), span.hot_size());
+  if (span.cold_size() != 0) set(span.cold_data(), span.cold_size());
 }
 
 void CodeSpace::note_edge_counter(int change) noexcept {
@@ -219,10 +320,8 @@ const Code* CodeSpace::owner_of(const void* pc) const noexcept {
   auto distance = reinterpret_cast<uintptr_t>(pc) - reinterpret_cast<uintptr_t>(s.code());
   if (distance >= s.code_size()) return nullptr;
   // Pairs with the release store in set_owner().
-  const Code* code = s.owners[distance / kPage].load(std::memory_order_acquire);
-  if (code == nullptr) return nullptr;
-  auto inside = reinterpret_cast<uintptr_t>(pc) - reinterpret_cast<uintptr_t>(code->base());
-  return inside < code->size() ? code : nullptr;
+  const Code* code = s.owners[distance / kLine].load(std::memory_order_acquire);
+  return code != nullptr && code->contains(pc) ? code : nullptr;
 }
 
 bool CodeSpace::contains(const void* p) const noexcept {
@@ -252,28 +351,39 @@ uint64_t CodeSpace::failures_forced() const {
   return state_->failures_forced;
 }
 
-void CodeSpace::free(const CodeSpan& span) noexcept {
-  Pages p = pages_of(span);
+void CodeSpace::free(CodeSpan& span) noexcept {
+  State& s = *state_;
   set_owner(span, nullptr);
-  // Gives the memory back and makes a stale jump fault. A refusal is harmless: the pages keep their
-  // bytes, and the next allocate() changes their protection before it writes.
-  (void)::madvise(p.at, p.bytes, MADV_DONTNEED);
-  (void)::mprotect(p.at, p.bytes, PROT_NONE);
-  std::lock_guard lock(state_->mutex);
-  state_->give_back(state_->page_of(p.at), p.bytes / kPage);
-  state_->in_service -= p.bytes;
-  state_->freed += p.bytes;
+  bool apart = span.cold_ != span.data_ + span.hot_size_;
+  auto release = [&](const uint8_t* data, uint32_t size) {
+    Bytes part = s.taken_by(data, size);
+    uint64_t pages = s.count_lines(part, -1);
+    // Gives the memory back and makes a stale jump fault. A refusal is harmless: the pages keep
+    // their bytes, and are written anew, or made read-write first, when they are used again.
+    if (s.packed()) {
+      s.erase_shared(part);
+    } else {
+      (void)::madvise(part.at, part.bytes, MADV_DONTNEED);
+      (void)::mprotect(part.at, part.bytes, PROT_NONE);
+    }
+    s.give_back(s.offset_of(part.at) / s.unit, part.bytes / s.unit);
+    s.in_service -= kPage * pages;
+    s.freed += part.bytes;
+  };
+  std::lock_guard lock(s.mutex);
+  release(span.data_, apart ? span.hot_size_ : span.size());
+  if (apart) release(span.cold_, span.cold_size_);
 }
 
-CodeSpan::CodeSpan(CodeSpan&& other) noexcept
-    : space_(std::exchange(other.space_, nullptr)),
-      data_(std::exchange(other.data_, nullptr)),
-      size_(std::exchange(other.size_, 0)) {}
+CodeSpan::CodeSpan(CodeSpan&& other) noexcept { *this = std::move(other); }
 
 CodeSpan& CodeSpan::operator=(CodeSpan&& other) noexcept {
   std::swap(space_, other.space_);
   std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
+  std::swap(cold_, other.cold_);
+  std::swap(hot_size_, other.hot_size_);
+  std::swap(cold_size_, other.cold_size_);
+  std::swap(staged_, other.staged_);
   return *this;
 }
 

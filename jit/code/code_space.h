@@ -2,10 +2,19 @@
 //
 //   [ data | code pages ]
 //
-// Data (cells, constants the stubs jump through) is read-write for ever; code is in whole pages,
-// each allocation on its own: filled read-write, then made read-execute, never both, and no
-// instruction byte changes while it is executable. The region is one mapping, so rel32 reaches from
-// any part to any other, and it is private, so that a forked child cannot patch its parent.
+// Data (cells, constants the stubs jump through) is read-write for ever; code is filled while it is
+// read-write, then made read-execute, never both, and no instruction byte changes while it is
+// executable. The region is one mapping, so rel32 reaches from any part to any other, and it is
+// private, so that a forked child cannot patch its parent.
+//
+// Each allocation has pages of its own, or, where the space is `packed`, shares them by the cache
+// line: hot parts lie one behind the other from the region's start, cold parts from its end.
+//
+//   [ data | hot hot hot ->  ...  <- cold cold ]
+//
+// A page that is shared is never written to: a copy with the new bytes in it, made read-execute
+// elsewhere, takes its place by one mremap. Whoever runs there sees the old page or the new one,
+// which differ in bytes that nobody runs.
 //
 //   Thread: any; allocate, publish and free take a lock. owner_of() does not, and may be called
 //   from a signal handler.
@@ -23,7 +32,8 @@ namespace uptier::jit {
 class CodeSpace;
 class Code;
 
-// Pages of a code space; freed with the object. Movable, one owner.
+// A part of a code space, or two: one of what runs often, one far away of what does not. Freed with
+// the object. Movable, one owner.
 class CodeSpan {
  public:
   CodeSpan() = default;
@@ -31,9 +41,15 @@ class CodeSpan {
   CodeSpan& operator=(CodeSpan&& other) noexcept;
   ~CodeSpan();
 
-  // Start of the code (not necessarily of a page) and its length in bytes.
+  // Start of the code (not necessarily of a page) and its length in bytes, both parts together.
   uint8_t* data() const { return data_; }
-  uint32_t size() const { return size_; }
+  uint32_t size() const { return hot_size_ + cold_size_; }
+  // The cold part follows the hot one at once, or lies anywhere behind it.
+  uint32_t hot_size() const { return hot_size_; }
+  uint8_t* cold_data() const { return cold_; }
+  uint32_t cold_size() const { return cold_size_; }
+  // Where to write the bytes, before they are published: the hot part's, behind it the cold part's.
+  uint8_t* writable() const { return staged_ != nullptr ? staged_.get() : data_; }
   // Null for an empty span.
   CodeSpace* space() const { return space_; }
 
@@ -41,7 +57,10 @@ class CodeSpan {
   friend class CodeSpace;
   CodeSpace* space_ = nullptr;
   uint8_t* data_ = nullptr;
-  uint32_t size_ = 0;
+  uint8_t* cold_ = nullptr;
+  uint32_t hot_size_ = 0;
+  uint32_t cold_size_ = 0;
+  std::unique_ptr<uint8_t[]> staged_;  // of a packed space, until it is published
 };
 
 class CodeSpace {
@@ -51,21 +70,25 @@ class CodeSpace {
   struct Limits {
     uint64_t code_budget;  // bytes of pages in service
     uint32_t data_bytes;   // size of the data area
+    bool packed = false;   // bodies share pages
   };
   // Reserves the region. Errors: kInvalidArgument when rel32 could not span it, kResourceExhausted.
   static Result<std::unique_ptr<CodeSpace>> create(const Limits& limits);
   // Every span must be gone.
   ~CodeSpace();
 
-  // Returns read-write pages for `size` bytes, all of them int3. Where there is room in the last
-  // page, the start is moved by a multiple of 64 bytes that differs from one allocation to the
-  // next, so that many small bodies do not meet in the same sets of the caches. Errors:
-  // kResourceExhausted past the budget, or when the kernel refuses. `beyond_budget`: for code that
-  // a call cannot go on without; there is address space for as much again.
-  Result<CodeSpan> allocate(uint32_t size, bool beyond_budget = false);
+  // Returns room for `size` bytes, all of them int3. Errors: kResourceExhausted past the budget, or
+  // when the kernel refuses. `beyond_budget`: for code that a call cannot go on without; there is
+  // address space for as much again. `cold`: bytes of a second part.
+  //
+  // Pages of its own: where there is room in the last one, the start is moved by a multiple of 64
+  // bytes that differs from one allocation to the next, so that many small bodies do not meet in
+  // the same sets of the caches. The second part follows the first.
+  Result<CodeSpan> allocate(uint32_t size, bool beyond_budget = false, uint32_t cold = 0);
   // Makes an allocation read-execute. Errors: kResourceExhausted when the kernel refuses.
-  Status publish(const CodeSpan& span);
-  // Says whose pages these are, for owner_of(); null before the owner dies.
+  Status publish(CodeSpan& span);
+  bool packed() const;
+  // Says whose bytes these are, for owner_of(); null before the owner dies.
   void set_owner(const CodeSpan& span, const Code* owner) noexcept;
   // Returns the Code that an address lies in, or null. Async-signal-safe.
   const Code* owner_of(const void* pc) const noexcept;
@@ -81,6 +104,7 @@ class CodeSpace {
   // The data area, read-write, zeroed, for the life of the space.
   std::span<uint8_t> data() const;
 
+  // Of pages that hold code.
   uint64_t bytes_in_service() const;
   uint64_t bytes_freed() const;
   // Fails the n-th allocation from now on (1: the next), once. For stress tests; 0 switches it off.
@@ -90,7 +114,7 @@ class CodeSpace {
  private:
   friend class CodeSpan;
   CodeSpace();
-  void free(const CodeSpan& span) noexcept;
+  void free(CodeSpan& span) noexcept;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -45,6 +45,7 @@ void enter_baseline(LeaveState& s, const Code& from, const ExitRow& row,
   s.from = &from;
   s.row = &row;
   s.skipped = skipped;
+  s.at_loop = 0;
   s.frame_bytes = 0;
   s.buffer_bytes = sizeof(Arrival);
   for (uint32_t n = skipped; n < row.frames; ++n) {
@@ -52,6 +53,17 @@ void enter_baseline(LeaveState& s, const Code& from, const ExitRow& row,
     s.frame_bytes += to[n]->tables().frame_size + (n == skipped ? 0 : kCallBytes);
     s.buffer_bytes += 8 * uint64_t{from.tables().exit_frames[row.frames_at + n].values};
   }
+}
+
+void enter_loop(LeaveState& s, const Code& from, const ExitRow& row, const Code& osr,
+                uint64_t frame_bytes) {
+  s.from = &from;
+  s.row = &row;
+  s.skipped = 0;
+  s.at_loop = 1;
+  s.to[0] = &osr;
+  s.frame_bytes = frame_bytes;
+  s.buffer_bytes = sizeof(Arrival) + 8 * uint64_t{from.tables().exit_frames[row.frames_at].values};
 }
 
 void restore_saved(LeaveState& s, const Code& from) {
@@ -109,9 +121,12 @@ extern "C" void uptier_write_frames(LeaveState* state, uint64_t* buffer) noexcep
   arrival->result = state->result;
   const Code* to[kMostExitFrames];
   std::copy(std::begin(state->to), std::end(state->to), to);
-  arrival->target = goes_on(*to[last], frames[last]);
+  // The state itself may be overwritten below.
+  bool at_loop = state->at_loop != 0;
+  uint64_t bytes = at_loop ? state->frame_bytes : to[last]->tables().frame_size;
+  arrival->target = at_loop ? to[last]->entry() : goes_on(*to[last], frames[last]);
   arrival->rbp = write_frames(state->rbp(), frames, last, to, t.exit_values.data(), values);
-  arrival->rsp = arrival->rbp - to[last]->tables().frame_size;
+  arrival->rsp = arrival->rbp - bytes;
 }
 
 Mem state_word(size_t offset) { return qword_ptr(rbx, static_cast<int32_t>(offset)); }

@@ -3,7 +3,8 @@
 // An exit is a call of a routine here; its return address finds the exit's row. The routine saves
 // every register in a LeaveState and asks a C function, which picks what to do:
 //
-//   kEnter     write_frames() copies what the row names into frames of baseline code: the outermost
+//   kEnter     write_frames() copies what the row names into frames of baseline code (or, at a loop
+//              header, into the one frame that OSR code is entered from): the outermost
 //              takes the place of the old one (same rbp, same return address), the others lie below
 //              it as if each had been called from the one before; and jumps into the innermost
 //   kReturn    the call is over: returns `result` to the caller
@@ -38,6 +39,7 @@ struct LeaveState {
   const ExitRow* row = nullptr;
   const Code* to[kMostExitFrames] = {};
   uint64_t skipped = 0;
+  uint64_t at_loop = 0;      // not 0: the one frame goes on in to[0], OSR code, at its entry
   uint64_t frame_bytes = 0;  // of the frames that are made, below rbp
   uint64_t buffer_bytes = 0;
   uint64_t result = 0;       // kReturn, and of a call that a skipped frame was in
@@ -62,6 +64,11 @@ uint64_t value_at_exit(const LeaveState& s, const ExitValue& v);
 // `enterable`; that of skipped ones is not looked at. The row has no more than kMostExitFrames.
 void enter_baseline(LeaveState& s, const Code& from, const ExitRow& row,
                     std::span<const Code* const> to, uint32_t skipped = 0);
+
+// Fills in state for the one frame that the row names, in code that is entered by OSR: it finds the
+// frame as baseline code would have left it, `frame_bytes` below rbp.
+void enter_loop(LeaveState& s, const Code& from, const ExitRow& row, const Code& osr,
+                uint64_t frame_bytes);
 
 // Puts the caller's callee-saved registers back into the state, for kReturn.
 void restore_saved(LeaveState& s, const Code& from);

@@ -4,16 +4,23 @@
 
 namespace uptier::jit {
 
-void NativeTools::add(const Code& code, std::string name, bool at_loop) {
+void NativeTools::add(const Code& code, const std::string& name, bool at_loop) {
   if (perf_map == nullptr && jit_dump == nullptr && gdb_names == nullptr) return;
-  NamedCode named;
-  named.base = code.base();
-  named.size = code.size();
-  named.at_loop = at_loop;
-  named.saved = code.tables().saved;
-  named.saved_at = code.tables().saved_at;
-  named.name = std::move(name);
-  add(std::move(named));
+  NamedCode hot;
+  hot.base = code.base();
+  hot.size = code.hot_size();
+  hot.at_loop = at_loop;
+  hot.saved = code.tables().saved;
+  hot.saved_at = code.tables().saved_at;
+  hot.name = name + "]";
+  NamedCode cold = hot;
+  add(std::move(hot));
+  if (code.size() == code.hot_size()) return;
+  cold.base = code.cold_base();
+  cold.size = code.size() - code.hot_size();
+  cold.at_loop = true;  // it is come to from the hot part
+  cold.name = name + " cold]";
+  add(std::move(cold));
 }
 
 void NativeTools::add(NamedCode code) {

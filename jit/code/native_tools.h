@@ -17,8 +17,9 @@ struct NativeTools {
   std::unique_ptr<JitDump> jit_dump;
   std::unique_ptr<GdbNames> gdb_names;
 
-  // `at_loop`: it is entered in the middle of a loop, and lives in the frame of another body.
-  void add(const Code& code, std::string name, bool at_loop);
+  // The name lacks its closing bracket. `at_loop`: it is entered in the middle of a loop, and lives
+  // in the frame of another body.
+  void add(const Code& code, const std::string& name, bool at_loop);
   void add(NamedCode code);
 };
 

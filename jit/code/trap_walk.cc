@@ -19,9 +19,7 @@ class Reporter {
   Reporter& operator=(const Reporter&) = delete;
 
   void frame(const void* pc) {
-    bool same_code = code_ != nullptr && static_cast<const uint8_t*>(pc) >= code_->base() &&
-                     static_cast<const uint8_t*>(pc) < code_->base() + code_->size();
-    if (!same_code) {
+    if (code_ == nullptr || !code_->contains(pc)) {
       flush();
       code_ = space_.owner_of(pc);
     }

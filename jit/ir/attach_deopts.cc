@@ -1,5 +1,6 @@
 #include "jit/ir/attach_deopts.h"
 
+#include <algorithm>
 #include <map>
 
 #include "jit/ir/block_exits.h"
@@ -150,11 +151,6 @@ Value BlockExits::make(Block b, const Inst& i, Type result, std::vector<InstId>&
 void BlockExits::add(Block b, GuardReason reason, bool holds, std::vector<InstId>& out) {
   Inst constant{.op = Opcode::kConst, .type = Type::kI32, .imm = holds ? 1u : 0u};
   Value condition = make(b, constant, Type::kI32, out);
-  add(b, reason, condition, c_.stressed && holds, out);
-}
-
-void BlockExits::add(Block b, GuardReason reason, Value condition, bool stressed,
-                     std::vector<InstId>& out) {
   Inst guard{.op = Opcode::kGuard, .aux = static_cast<uint32_t>(reason)};
   guard.args = f_.make_list({{condition}});
   out.push_back(f_.add_inst(guard, Type::kNone));
@@ -163,7 +159,7 @@ void BlockExits::add(Block b, GuardReason reason, Value condition, bool stressed
   d.exit = c_.guards + position(b);
   d.at_block = true;
   d.in_loop = in_loop_[b.index()];
-  d.stressed = stressed;
+  d.stressed = c_.stressed && holds;
   DeoptFrame frame;
   frame.point = position(b);
   frame.slots = slots_of(values, c_.frame);
@@ -181,19 +177,16 @@ void add_block_guards(Function& f, const DeoptContext& c) {
   }
 }
 
-//   word = load.i32 address; guard word == 0
-void add_loop_polls(Function& f, const DeoptContext& c, const uint32_t* word) {
+void add_loop_polls(Function& f, const DeoptContext& c, std::span<const LoopId> polling) {
   BlockExits exits(f, c);
   for (Block b : f.layout) {
-    if (!is_header(f, b)) continue;
+    LoopId loop = is_header(f, b) ? LoopId(f.inst(f.block(b).insts.front()).aux) : LoopId::none();
+    if (std::ranges::find(polling, loop) == polling.end()) continue;
     std::vector<InstId> poll;
-    Inst address{.op = Opcode::kConst, .type = Type::kRef};
-    address.imm = reinterpret_cast<uintptr_t>(word);
-    Value at = exits.make(b, address, Type::kRef, poll);
-    Inst load{.op = Opcode::kLoad, .type = Type::kI32, .args = f.make_list({{at}})};
-    Value set = exits.make(b, load, Type::kI32, poll);
-    Inst test{.op = Opcode::kEqz, .type = Type::kI32, .args = f.make_list({{set}})};
-    exits.add(b, GuardReason::kUser, exits.make(b, test, Type::kI32, poll), false, poll);
+    exits.add(b, GuardReason::kUser, true, poll);
+    Deopt& d = f.deopts.back();
+    d.stressed = false;
+    d.polls = loop;
     put_first(f, b, poll);
   }
 }

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "jit/ir/deopt_points.h"
 #include "jit/ir/frame_layout.h"
@@ -44,8 +46,8 @@ void drop_call_states(Function& f);
 // For tests.
 void add_block_guards(Function& f, const DeoptContext& c);
 
-// Makes each loop header read a word and leave when it is not 0: how a running frame is called
-// back.
-void add_loop_polls(Function& f, const DeoptContext& c, const uint32_t* word);
+// Makes these headers ask a word of their code whether the frame is to leave (Deopt::polls): how a
+// frame of old code is called back. `f` as it was built.
+void add_loop_polls(Function& f, const DeoptContext& c, std::span<const LoopId> polling);
 
 }  // namespace uptier::jit

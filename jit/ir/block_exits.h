@@ -17,8 +17,6 @@ class BlockExits {
   // Makes a guard on a constant that leaves at the start of `b`: fails always, or `holds`. Appends
   // the constant and the guard to `out`; they are not placed otherwise.
   void add(Block b, GuardReason reason, bool holds, std::vector<InstId>& out);
-  // The same on a condition that has been made.
-  void add(Block b, GuardReason reason, Value condition, bool stressed, std::vector<InstId>& out);
   // Makes an instruction of the block and returns its result.
   Value make(Block b, const Inst& i, Type result, std::vector<InstId>& out);
 

@@ -115,7 +115,11 @@ struct Deopt {
   bool in_loop = false;   // of the function as it was built
   bool stressed = false;  // asks the runtime whether to fail although it holds
   bool to_host = false;   // the one frame goes to the host's interpreter, not to baseline code
+  LoopId polls = {};      // the header that asks by it whether to leave although it holds; or none
   std::vector<DeoptFrame> frames;
+
+  // Whether it may be left although its condition holds.
+  bool asks() const { return stressed || polls.valid(); }
 };
 
 class Function {

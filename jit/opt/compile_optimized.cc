@@ -4,6 +4,7 @@
 #include "jit/opt/optimize.h"
 #include "jit/opt/osr_entry.h"
 #include "jit/opt/passes.h"
+#include "jit/opt/poll_loops.h"
 #include "jit/opt/prune_cold.h"
 #include "jit/x64/emit.h"
 #include "jit/x64/lower.h"
@@ -68,7 +69,10 @@ class Body {
       : in_(in), r_(r), guards_(in.helpers.leave == nullptr ? 0 : count_guards(in.function)) {
     bool can_leave = in.helpers.leave != nullptr;
     states_calls_ = can_leave && r.inline_guards && r.inlinees != nullptr;
-    leaves_ = can_leave && (guards_ != 0 || may_prune(r) || r.ask_to_leave || r.poll != nullptr ||
+    if (can_leave && r.poll != nullptr) {
+      polling_ = loops_that_poll(in.function, r.block_counts, r.poll_all);
+    }
+    leaves_ = can_leave && (guards_ != 0 || may_prune(r) || r.ask_to_leave || !polling_.empty() ||
                             states_calls_);
   }
 
@@ -104,7 +108,7 @@ class Body {
     DeoptContext c{live_, frame_, guards_, r_.ask_to_leave};
     attach_deopts(f, c, r_.to_host);
     if (r_.ask_to_leave) add_block_guards(f, c);
-    if (r_.poll != nullptr) add_loop_polls(f, c, r_.poll);
+    if (!polling_.empty()) add_loop_polls(f, c, polling_);
     if (may_prune(r_)) prune_cold(f, c, {r_.block_counts, r_.kept, r_.osr_loop});
     if (states_calls_) attach_call_states(f, in_.function, c);
   }
@@ -112,6 +116,7 @@ class Body {
   const CompileInput& in_;
   const OptimizeRequest& r_;
   uint32_t guards_;
+  std::vector<LoopId> polling_;
   bool leaves_ = false;
   bool states_calls_ = false;
   bool osr_ = false;
@@ -149,7 +154,7 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
     }
   }
 #endif
-  return x64::emit({in, f, machine, allocation, body.osr(), body.baseline_frame()});
+  return x64::emit({in, f, machine, allocation, body.osr(), body.baseline_frame(), r.poll});
 }
 
 }  // namespace uptier::jit

@@ -11,6 +11,7 @@
 #include "jit/opt/devirtualize.h"
 #include "jit/opt/frequencies.h"
 #include "jit/opt/passes.h"
+#include "jit/opt/prune_cold.h"
 #include "jit/opt/splice.h"
 
 namespace uptier::jit {
@@ -99,6 +100,7 @@ void speculate(Function& f, const Inlinee& source, bool ask) {
   DeoptContext c{live, frame, count_guards(built), ask};
   attach_deopts(f, c, source.to_host);
   if (ask) add_block_guards(f, c);
+  if (source.prune_cold) prune_cold(f, c, {source.profile.blocks, source.kept, LoopId::none()});
   attach_call_states(f, built, c);
 }
 

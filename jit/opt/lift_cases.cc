@@ -4,7 +4,13 @@
 //   rest) is compared with first
 //
 //   what has kFew cases or fewer has no table: they are compared with, one after the other
+//
+//   what is left and goes in kMostRanges directions at most, each for a run of neighbouring cases,
+//   is a tree of comparisons, split where the executions on both sides are most nearly alike. A
+//   case that is compared with first goes with its neighbours: its own way is never taken
 #include <algorithm>
+#include <cmath>
+#include <span>
 
 #include "jit/opt/passes.h"
 
@@ -13,6 +19,8 @@ namespace {
 
 constexpr uint32_t kFew = 3;
 constexpr uint32_t kMostLifted = 2;
+constexpr size_t kMostRanges = 6;       // of a tree: at most three comparisons deep
+constexpr uint32_t kCasesForRange = 3;  // in the mean, else a table it is
 constexpr float kLeastSeen = 32;
 constexpr float kLiftedShare = 0.4f;
 
@@ -43,13 +51,118 @@ class CaseLifter {
     float least = probe != nullptr ? kLeastSeen * counts_.sample(*probe) : kLeastSeen;
     float left = probe != nullptr ? counts_.at(*probe) : 0;
     bool few = cases.size() <= kFew;
+    lifted_.clear();
     for (uint32_t n = 0; n < cases.size(); ++n) {
       bool hot = n < kMostLifted && left >= least && cases[n].count >= kLiftedShare * left;
-      if (!few && !hot) return;
+      if (!few && !hot) break;
+      lifted_.push_back(cases[n].number);
       left = std::max(0.0f, left - cases[n].count);
       b = ask(b, table, cases[n].number, left);
     }
-    if (few) go_to_default(f_.inst(table));
+    if (few) return go_to_default(f_.inst(table));
+    std::vector<Range> ranges = ranges_of(f_.inst(table));
+    size_t sparse = ranges.size() * kCasesForRange;
+    if (ranges.size() <= kMostRanges && f_.inst(table).edge_count >= sparse) {
+      f_.block(b).insts.pop_back();
+      tree(b, table, ranges);
+    }
+  }
+
+  // Neighbouring cases that go one way.
+  struct Range {
+    uint32_t first;  // of its numbers
+    uint32_t edge;   // of the switch
+    float count;
+  };
+
+  // The default is the last of them, from the first number that has no case on. Numbers that were
+  // lifted never come here: they are taken to go where those before them go.
+  std::vector<Range> ranges_of(const Inst& table) const {
+    std::vector<Range> ranges;
+    for (uint32_t n = 0; n < table.edge_count; ++n) {
+      const Edge& e = f_.edges_of(table)[n];
+      bool again = !ranges.empty() && same(e, f_.edges_of(table)[ranges.back().edge]);
+      bool free = !ranges.empty() && std::ranges::find(lifted_, n) != lifted_.end();
+      if (!again && !free) ranges.push_back({n, n, count_of(e.to)});
+    }
+    // A way that is taken by several runs has its count once.
+    for (size_t r = 0; r < ranges.size(); ++r) {
+      auto alike = std::ranges::count_if(ranges, [&](const Range& o) {
+        return f_.edges_of(table)[o.edge].to == f_.edges_of(table)[ranges[r].edge].to;
+      });
+      ranges[r].count /= static_cast<float>(alike);
+    }
+    return ranges;
+  }
+
+  bool same(const Edge& x, const Edge& y) const {
+    auto a = f_.list(x.args), b = f_.list(y.args);
+    return x.to == y.to && std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
+
+  float count_of(Block to) const {
+    const Inst* probe = first_block_probe(f_, to);
+    return probe != nullptr ? counts_.at(*probe) : 0;
+  }
+
+  // Ends `b` with the way to one of `ranges`; the switch is not in any block any more.
+  void tree(Block b, InstId table, std::span<const Range> ranges) {
+    if (ranges.size() == 1) {
+      Inst jump{.op = Opcode::kJump, .loc = f_.inst(table).loc, .body = f_.inst(table).body};
+      jump.edges_at = static_cast<uint32_t>(f_.edges.size());
+      jump.edge_count = 1;
+      add_edge(f_.edges_of(f_.inst(table))[ranges[0].edge]);
+      f_.append(b, jump, Type::kNone);
+      return;
+    }
+    size_t middle = most_even(ranges);
+    Block below = half(b, ranges.first(middle)), above = half(b, ranges.subspan(middle));
+    Value index = f_.args(f_.inst(table))[0];
+    Inst bound{.op = Opcode::kConst, .type = Type::kI32, .imm = ranges[middle].first};
+    Value k = append(b, bound, {}, Type::kI32);
+    Value less = append(b, {.op = Opcode::kLtU, .type = Type::kI32}, {index, k}, Type::kI32);
+    Inst branch{.op = Opcode::kBranch, .loc = f_.inst(table).loc, .body = f_.inst(table).body};
+    branch.edges_at = static_cast<uint32_t>(f_.edges.size());
+    branch.edge_count = 2;
+    f_.edges.push_back({below});
+    f_.edges.push_back({above});
+    append(b, branch, {less}, Type::kNone);
+    tree(below, table, ranges.first(middle));
+    tree(above, table, ranges.subspan(middle));
+  }
+
+  // Returns where to split: at least one range on either side.
+  static size_t most_even(std::span<const Range> ranges) {
+    auto sum = [](std::span<const Range> part) {
+      float s = 0;
+      for (const Range& r : part) s += r.count;
+      return s;
+    };
+    size_t best = ranges.size() / 2;
+    float apart = std::abs(sum(ranges.first(best)) - sum(ranges.subspan(best)));
+    for (size_t m = 1; m < ranges.size(); ++m) {
+      float d = std::abs(sum(ranges.first(m)) - sum(ranges.subspan(m)));
+      if (d < apart) {
+        best = m;
+        apart = d;
+      }
+    }
+    return best;
+  }
+
+  // Makes a block behind `b` for some of the ways.
+  Block half(Block b, std::span<const Range> ranges) {
+    Block part = f_.add_block();
+    f_.layout.insert(std::find(f_.layout.begin(), f_.layout.end(), b) + 1, part);
+    float count = 0;
+    for (const Range& r : ranges) count += r.count;
+    add_probe(b, part, count);
+    return part;
+  }
+
+  void add_edge(Edge e) {
+    e.args = f_.make_list(f_.list(e.args));
+    f_.edges.push_back(e);
   }
 
   // A target that is reached otherwise as well says nothing.
@@ -116,6 +229,7 @@ class CaseLifter {
   Function& f_;
   const BlockCounts& counts_;
   std::vector<std::vector<Predecessor>> preds_;
+  std::vector<uint32_t> lifted_;  // cases of the switch that were compared with first
 };
 
 }  // namespace

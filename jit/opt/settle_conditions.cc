@@ -107,7 +107,7 @@ class ConditionSettler {
     const Inst& i = f_.inst(id);
     bool guard = i.op == Opcode::kGuard;
     if (!guard && i.op != Opcode::kTrapIf) return false;
-    if (guard && i.imm != 0 && f_.deopts[i.imm - 1].stressed) return false;
+    if (guard && i.imm != 0 && f_.deopts[i.imm - 1].asks()) return false;
     Condition passes = condition_of(f_.args(i)[0], guard);
     int known = look(passes, b);
     if (known < 0) note(passes, b);

@@ -36,9 +36,14 @@ Result<std::unique_ptr<Code>> Emitter::run() {
   thread_jumps();
   find_dispatches();
   prologue();
-  for (uint32_t b = 0; b < m_.blocks.size(); ++b) emit_block(b);
+  first_cold_ = static_cast<uint32_t>(m_.blocks.size());
+  while (first_cold_ > 1 && m_.blocks[first_cold_ - 1].cold) --first_cold_;
+  for (uint32_t b = 0; b < m_.blocks.size(); ++b) {
+    if (b == first_cold_) b_.begin_cold();
+    emit_block(b);
+  }
+  b_.begin_cold();
   exits();
-  jump_tables();
   for (const InlinedBody& i : in_.function.inlined) {
     b_.tables().inlined.push_back({i.parent, i.site, i.method});
   }
@@ -139,6 +144,8 @@ void Emitter::emit_block(uint32_t b) {
   now_ = b;
   next_ = b + 1;
   while (next_ < m_.blocks.size() && target_[next_] != next_) ++next_;
+  // Nothing follows the last block of the hot part.
+  if (b < first_cold_ && next_ >= first_cold_ && b_.has_cold_part()) next_ = UINT32_MAX;
   if (block.align) a_.align(asmjit::AlignMode::kCode, 16);
   b_.bind(labels_[b]);
   emit_insts(block);
@@ -260,15 +267,6 @@ void Emitter::emit_simple(const MInst& i) {
       return;
     }
     default: return;  // kLabel, kEntry: nothing
-  }
-}
-
-// Tables of 32-bit distances from the table's own start, behind the code.
-void Emitter::jump_tables() {
-  for (const Table& t : tables_) {
-    a_.align(asmjit::AlignMode::kData, 4);
-    b_.bind(t.label);
-    for (const Label& to : t.targets) a_.embedLabelDelta(to, t.label, 4);
   }
 }
 

@@ -25,7 +25,8 @@ struct EmitInput {
   const MachineFunction& machine;
   const Allocation& allocation;
   bool osr = false;
-  uint32_t baseline_frame = 0;  // OSR: bytes below rbp that are not ours
+  uint32_t baseline_frame = 0;     // OSR: bytes below rbp that are not ours
+  const PollWord* poll = nullptr;  // the words that loop headers ask; null: they ask nothing
 };
 
 // Errors: those of CodeBuffer::publish, and kUnsupported for a frame beyond a mebibyte.

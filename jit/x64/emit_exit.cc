@@ -3,16 +3,29 @@
 
 namespace uptier::jit::x64 {
 
-// Where the code has come to its end, or, for tests, asks whether it has.
+// Where the code has come to its end, asks for tests whether it has, or is called back.
+//
+//   cmp dword [poll], 0                   side: call ask_to_leave
+//   jne side                                    jmp back
+//   back:
 void Emitter::leave(const MInst& i) {
   const Helpers& h = in_.compile.helpers;
-  b_.call_address(i.sub != 0 ? h.ask_to_leave : h.leave);
+  auto how = static_cast<Leaving>(i.sub);
+  if (how == Leaving::kPolled) {
+    if (in_.poll == nullptr) return;
+    const Deopt& d = in_.function.deopts[m_.exits[i.exit].deopt];
+    b_.compare_word_with_0(in_.poll + d.polls.index());
+    sides_.push_back({b_.new_label(), &i, b_.new_label()});
+    a_.jne(sides_.back().label);
+    return b_.bind(sides_.back().back);
+  }
+  b_.call_address(how == Leaving::kAsked ? h.ask_to_leave : h.leave);
   exit_row(i);
 }
 
 void Emitter::leave_if(const MInst& i) {
   test(i);
-  sides_.push_back({b_.new_label(), &i});
+  sides_.push_back({b_.new_label(), &i, {}});
   jump_on(i.cond, sides_.back().label);
 }
 
@@ -22,8 +35,10 @@ void Emitter::exits() {
   b_.tables().saved_at = -static_cast<int32_t>(first) - 8;
   for (const Side& s : sides_) {
     b_.bind(s.label);
-    b_.call_address(in_.compile.helpers.leave);
+    bool asks = s.from->op == MOp::kLeave;
+    b_.call_address(asks ? in_.compile.helpers.ask_to_leave : in_.compile.helpers.leave);
     exit_row(*s.from);
+    if (asks) a_.jmp(s.back);
   }
 }
 
@@ -39,6 +54,7 @@ void Emitter::exit_row(const MInst& i) {
   row.reason = static_cast<GuardReason>(i.flags);
   row.in_loop = d.in_loop;
   row.to_host = d.to_host;
+  row.polls = d.polls;
   row.frames_at = static_cast<uint32_t>(t.exit_frames.size());
   row.frames = static_cast<uint32_t>(d.frames.size());
   const MExitValue* next = m_.exit_values.data() + exit.values_at;

@@ -28,7 +28,6 @@ class Emitter {
   void find_empty_blocks();
   void thread_jumps();
   bool follows(uint32_t b) const { return b == next_; }
-  void jump_tables();
 
   // ---- emit_dispatch.cc
   void find_dispatches();
@@ -112,6 +111,7 @@ class Emitter {
   std::vector<uint32_t> target_;    // by block: where a jump to it really goes
   std::vector<uint32_t> dispatch_;  // by block: instructions to copy up to a switch; 0: it is none
   uint32_t copied_ = 0;             // instructions of copies so far
+  uint32_t first_cold_ = 0;         // the block that the cold part begins with
   uint32_t now_ = 0;                // the block at hand
   uint32_t next_ = 0;               // the block that comes next, empty ones skipped
   size_t probe_ = 0;                // the next of MachineFunction::probes
@@ -129,14 +129,14 @@ class Emitter {
   Flags flags_;
   struct Table {
     Label label;
-    std::vector<Label> targets;
     const MInst* of;
   };
-  const Table& table_of(const MInst& i);
+  Label table_of(const MInst& i);
   std::vector<Table> tables_;
   struct Side {
     Label label;
     const MInst* from;
+    Label back;  // of one that may come back
   };
   std::vector<Side> sides_;  // calls behind the body
 };

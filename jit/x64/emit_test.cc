@@ -191,22 +191,24 @@ void Emitter::switch_on(const MInst& i) {
   auto cases = static_cast<uint32_t>(edges.size() - 1);
   a_.cmp(index.r32(), imm(cases));
   a_.jae(labels_[target_[edges[cases].to]]);
-  a_.lea(x86::r11, x86::ptr(table_of(i).label));
+  a_.lea(x86::r11, x86::ptr(table_of(i)));
   a_.movsxd(d, x86::dword_ptr(x86::r11, index, 2));
   a_.add(d, x86::r11);
   a_.jmp(d);
 }
 
-// One table serves all copies of a switch.
-const Emitter::Table& Emitter::table_of(const MInst& i) {
+// Distances from the table's own start. One table serves all copies of a switch.
+Label Emitter::table_of(const MInst& i) {
   for (const Table& t : tables_) {
-    if (t.of == &i) return t;
+    if (t.of == &i) return t.label;
   }
-  Table t{b_.new_label(), {}, &i};
+  Label table = b_.new_label();
+  tables_.push_back({table, &i});
+  std::vector<Label> targets;
   auto edges = m_.edges_of(i);
-  for (size_t n = 0; n + 1 < edges.size(); ++n) t.targets.push_back(labels_[target_[edges[n].to]]);
-  tables_.push_back(std::move(t));
-  return tables_.back();
+  for (size_t n = 0; n + 1 < edges.size(); ++n) targets.push_back(labels_[target_[edges[n].to]]);
+  b_.distances(table, std::move(targets));
+  return table;
 }
 
 }  // namespace uptier::jit::x64

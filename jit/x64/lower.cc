@@ -90,6 +90,7 @@ void Lowering::close_block(uint32_t place) {
   MBlock& b = m_.blocks[place];
   b.begin = static_cast<uint32_t>(m_.insts.size());  // of the backward order; see turn_round
   b.frequency = e.frequency;
+  b.cold = e.cold;
   b.align = e.block.valid() && in_.loops.is_header(e.block) && !e.cold;
 }
 

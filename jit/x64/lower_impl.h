@@ -127,7 +127,7 @@ class Lowering {
   void lower_select(const Inst& i);
   void lower_trap_if(const Inst& i);
   void lower_guard(const Inst& i);
-  void leave(const Inst& guard, bool asks);
+  void leave(const Inst& guard, Leaving how);
   void add_exit(const Inst& guard);
   void lower_branch(const Inst& i);
   void lower_switch(const Inst& i);

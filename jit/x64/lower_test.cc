@@ -321,9 +321,9 @@ void Lowering::lower_trap_if(const Inst& i) {
 // A guard on a constant leaves or does nothing.
 void Lowering::lower_guard(const Inst& i) {
   if (i.imm == 0) return lower_trap_if(i);
-  bool asks = f_.deopts[i.imm - 1].stressed;
+  const Deopt& d = f_.deopts[i.imm - 1];
   auto known = constant_of(f_.args(i)[0]);
-  if (known == 0u) return leave(i, false);
+  if (known == 0u) return leave(i, Leaving::kAlways);
   if (!known) {
     begin(MOp::kTrapIf, 4, i.loc);
     add_test(f_.args(i)[0], true);
@@ -331,12 +331,13 @@ void Lowering::lower_guard(const Inst& i) {
     add_exit(i);
     emit();
   }
-  if (asks) leave(i, true);
+  if (d.polls.valid()) return leave(i, Leaving::kPolled);
+  if (d.stressed) leave(i, Leaving::kAsked);
 }
 
-void Lowering::leave(const Inst& guard, bool asks) {
+void Lowering::leave(const Inst& guard, Leaving how) {
   begin(MOp::kLeave, 8, guard.loc);
-  cur_.sub = asks ? 1 : 0;
+  cur_.sub = static_cast<uint8_t>(how);
   add_exit(guard);
   emit();
 }

@@ -94,6 +94,13 @@ enum class Cond : uint8_t {
 };
 constexpr Cond opposite(Cond c) { return static_cast<Cond>(static_cast<uint8_t>(c) ^ 1); }
 
+// How a kLeave comes to leave.
+enum class Leaving : uint8_t {
+  kAlways,  // the code has come to its end
+  kAsked,   // asks the runtime each time, and may come back
+  kPolled,  // asks when the code's poll word is not 0, and may come back
+};
+
 enum class MOp : uint8_t {
   kLabel,        // the start of a block; defines its parameters
   kEntry,        // the function's parameters, kFixed definitions
@@ -134,7 +141,7 @@ enum class MOp : uint8_t {
   kCall,
   kCallIndirect,
   kCallHost,
-  kLeave,     // leaves by its exit                  sub 1: asks whether to, and may come back
+  kLeave,     // leaves by its exit                  sub: Leaving
   kLoadSlab,  // d = the slab of the calling thread
   kCount,     // increment of the word imm of slab a     destroys the flags, r11
 };
@@ -200,6 +207,7 @@ struct MBlock {
   float frequency = 1;
   uint32_t loop = UINT32_MAX;  // innermost loop, of MachineFunction::loops
   bool align = false;          // a hot loop's header
+  bool cold = false;           // where cold blocks are, all that follow are cold too
   std::vector<uint32_t> preds;
 };
 

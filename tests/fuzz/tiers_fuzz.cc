@@ -38,6 +38,12 @@ constexpr Mode kModes[] = {
     {{"policy=always", "flush_first=1", "workers=0", "stress=specialize=all,guard=random:0.2:3"}},
     {{"tier=optimized", "workers=0", "stress=specialize=all"}},
     {{"policy=always", "flush_first=1", "workers=0", "counters=scalable"}},
+    {{"policy=always", "flush_first=2", "workers=0", "deopt_cold=on", "cold_samples=1",
+      "exit_limit=2"}},
+    {{"tier=optimized", "stress=out=all", "pack_code=off"}},
+    {{"policy=always", "flush_first=1", "workers=0", "stress=out=random:0.5:3,osr=every:2"}},
+    {{"policy=always", "flush_first=4", "workers=0", "inlining=off", "loop_flush_first=2",
+      "measure_rates=off"}},
 };
 
 // The environment's options, so that a mismatch can be looked into by leaving things out, and on

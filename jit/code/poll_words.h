@@ -1,0 +1,59 @@
+// PollWords: the words that loops of optimized code ask, for each version one a loop.
+//
+// They lie in the data of the code space, so that code reads one relative to rip, without a
+// register. 0 says: go on. The words are given back with their version, when no code is left that
+// reads them, and are 0 for the next.
+//
+//   Thread: take() and giving back take a lock; a word itself is an atomic.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace uptier::jit {
+
+using PollWord = std::atomic<uint32_t>;
+
+class PollWords;
+
+// The words of one version; movable, one owner. May be empty.
+class PollRun {
+ public:
+  PollRun() = default;
+  PollRun(PollRun&& other) noexcept;
+  PollRun& operator=(PollRun&& other) noexcept;
+  ~PollRun();
+
+  std::span<PollWord> words() const { return words_; }
+
+ private:
+  friend class PollWords;
+  PollWords* all_ = nullptr;
+  std::span<PollWord> words_;
+};
+
+class PollWords {
+ public:
+  // `data`: zeroed, 4-aligned, for the life of this object and of all runs.
+  explicit PollWords(std::span<uint8_t> data)
+      : left_(reinterpret_cast<PollWord*>(data.data()), data.size() / sizeof(PollWord)) {}
+  PollWords(const PollWords&) = delete;
+  PollWords& operator=(const PollWords&) = delete;
+
+  // Returns so many words that are 0; none when there are not as many left.
+  PollRun take(uint32_t count);
+
+ private:
+  friend class PollRun;
+  void give_back(std::span<PollWord> words) noexcept;
+
+  std::mutex mutex_;
+  std::span<PollWord> left_;                       // that were never taken
+  std::map<size_t, std::vector<PollWord*>> free_;  // by length
+};
+
+}  // namespace uptier::jit

@@ -1,0 +1,224 @@
+// Frames of old code are called back: to newer code of the same loop, if there is any.
+//
+//   worker   a callee comes into service that a version reaches by its stub, or the version is
+//            taken out of service: its words are set, one a loop
+//   guest    finds one set at a loop header: is there newer code for this loop? then the frame goes
+//            there; if not, the word is cleared, the code asked for, and the frame stays
+//   worker   makes that code, if it is due, installs it, and sets the words of older versions again
+//
+// So a frame never waits in plainer code, and a check that finds nothing costs once. The words of
+// versions that calls still reach are set for one frame at a time: what comes after it is no older
+// than the code that calls reach.
+//
+// Due: the newest that a frame of the method could go to has been in service for kPatience times as
+// long as it took to compile (without measured rates: at once) and no frame has gone there, nothing
+// of the kind is being made, and fewer than max_recompiles versions were made for the loop.
+#include <algorithm>
+
+#include "jit/code/leave.h"
+#include "tiering/runtime_impl.h"
+
+namespace uptier::tiering {
+namespace {
+
+constexpr uint64_t kPatience = 10;
+// A method that was called more often is not known for its long calls.
+constexpr uint64_t kFewCalls = 8;
+// What moving a frame may take below the frame that it makes.
+constexpr uint64_t kMoveStack = 4096;
+
+// The frame that OSR code has above its own.
+uint64_t baseline_frame_of(const jit::Code& osr) {
+  return static_cast<uint64_t>(-int64_t{osr.tables().saved_at} - 8);
+}
+
+bool has_room(const jit::LeaveState& s, const jit::Code& osr) {
+  uint64_t wanted = baseline_frame_of(osr) + osr.tables().frame_size + s.buffer_bytes + kMoveStack;
+  uintptr_t limit = sampler::current_context()->stack_limit;
+  return s.rbp() > limit && s.rbp() - limit > wanted;
+}
+
+}  // namespace
+
+// ---- The worker's side; the caller holds the state mutex --------------------------------------
+
+void Version::call_back(Recall why) const noexcept {
+  for (jit::PollWord& word : polls.words()) {
+    // Release pairs with the acquire in poll(): who sees the word finds what was installed before.
+    word.store(static_cast<uint32_t>(why), std::memory_order_release);
+  }
+}
+
+void RuntimeImpl::call_back(Version& v) {
+  v.outdated = true;
+  v.call_back(Recall::kNewer);
+}
+
+// `v` has come into service. Its callees will tell when they can be reached past their stubs.
+void RuntimeImpl::watch_callees(Version& v) {
+  bool late = false;
+  for (MethodId id : v.by_stub) {
+    Method& callee = method(id.index());
+    if (usable(callee.optimized.load(std::memory_order_relaxed))) {
+      late = true;  // it has come meanwhile
+    } else {
+      callee.stub_callers.push_back(&v);
+    }
+  }
+  if (late) call_back(v);
+}
+
+// `callee` has its first optimized version for calls.
+void RuntimeImpl::tell_callers(Method& callee) {
+  for (Version* v : std::exchange(callee.stub_callers, {})) {
+    if (!v->freed) call_back(*v);
+  }
+}
+
+// A version for a loop has come into service.
+void RuntimeImpl::replace_osr(Method& m, const Version& v) {
+  bool from_host = v.from_host;
+  auto& entries = from_host ? m.osr_from_host : m.osr;
+  // Release pairs with the acquire in osr_target(), osr_enter() and poll().
+  auto* before =
+      const_cast<Version*>(entries[v.osr_loop.index()].exchange(&v, std::memory_order_acq_rel));
+  if (before != nullptr && !before->retired) reclaimer_.retire(*before);
+  if (from_host) return;
+  m.osr_versions[v.osr_loop.index()]++;
+  for (auto& old : m.versions) {
+    bool waits = old->tier == Tier::kOptimized && !old->freed && old->serial < v.serial &&
+                 (old->retired || old->outdated);
+    if (waits) old->call_back(Recall::kNewer);
+  }
+}
+
+namespace {
+
+const Version* newest_for_loops(const Method& m) {
+  const Version* newest = m.optimized.load(std::memory_order_relaxed);
+  for (uint32_t l = 0; l < m.loop_count; ++l) {
+    const Version* v = m.osr[l].load(std::memory_order_relaxed);
+    if (v != nullptr && (newest == nullptr || v->serial > newest->serial)) newest = v;
+  }
+  return newest;
+}
+
+}  // namespace
+
+// When code may be made for a frame of old code. 0: now.
+uint64_t RuntimeImpl::newer_due_ns(const Method& m) const {
+  if (std::ranges::find(m.osr_requested, true) != m.osr_requested.end()) return 1;
+  const Version* newest = newest_for_loops(m);
+  if (!options_.measure_rates || newest == nullptr) return 0;
+  uint64_t due = newest->installed_ns + kPatience * newest->compile_ns;
+  return due <= now_ns() ? 0 : due;
+}
+
+// A frame of old code is at a loop for which there is nothing newer.
+void RuntimeImpl::want_newer(Method& m, uint32_t loop) {
+  bool hopeless = m.removed || m.guard_banned || m.optimize_failed ||
+                  m.osr_versions[loop] >= options_.max_recompiles ||
+                  space_->bytes_in_service() >= options_.code_budget;
+  if (hopeless) return m.osr_asked[loop].store(false, std::memory_order_relaxed);
+  if (uint64_t due = newer_due_ns(m)) {
+    newer_waits_.store(true, std::memory_order_relaxed);
+    return newer_wanted_.push_back({&m, loop, due, m.moved.load(std::memory_order_relaxed)});
+  }
+  observer_.log(m, "newer", "a frame of older code is in loop " + std::to_string(loop), "");
+  Plan plan{.method = m.id, .tier = Tier::kOptimized};
+  plan.osr_loop = LoopId(loop);
+  plan.use_profile = observer_.samples_of(m) != 0;
+  request(m, plan, 1e18);
+}
+
+void RuntimeImpl::want_newer_if_due() {
+  if (newer_wanted_.empty()) return;
+  uint64_t now = now_ns();
+  for (const NewerWanted& w : std::exchange(newer_wanted_, {})) {
+    Method& m = *w.method;
+    if (w.due_ns > now) {
+      newer_wanted_.push_back(w);
+    } else if (m.moved.load(std::memory_order_relaxed) != w.moved) {
+      m.osr_asked[w.loop].store(false, std::memory_order_relaxed);  // another way was found
+    } else {
+      want_newer(m, w.loop);
+    }
+  }
+  newer_waits_.store(!newer_wanted_.empty(), std::memory_order_relaxed);
+}
+
+// ---- The guest's side -------------------------------------------------------------------------
+
+// The word of the loop is set, and cleared before anything is looked at: what is
+// installed later sets it again.
+jit::Leave RuntimeImpl::poll(jit::LeaveState& s, const jit::Code& from,
+                             const jit::ExitRow& row) noexcept {
+  Method& m = method(from.method().index());
+  uint32_t loop = row.polls.index();
+  if (stress_.active(StressKind::kOut)) return stress_poll(m, s, from, row);
+  jit::PollWord& word = from.polls()[loop];
+  // Acquire pairs with the release in call_back().
+  uint32_t why = word.exchange(0, std::memory_order_acq_rel);
+  if (why == 0) return jit::Leave::kStay;  // another thread's frame was here
+  const Version* v = m.osr[loop].load(std::memory_order_acquire);
+  bool sticks = why == static_cast<uint32_t>(Recall::kAnywhere);
+  bool newer = usable(v) && v->serial > from.serial();
+  if (newer && has_room(s, *v->code)) {
+    const Version* called = m.optimized.load(std::memory_order_acquire);
+    bool calls_come = usable(called) && called->code.get() == &from;
+    if (!calls_come) word.store(why, std::memory_order_release);
+    return move_to(m, s, from, row, *v);
+  }
+  if (sticks) {
+    word.store(why, std::memory_order_release);
+    m.left.fetch_add(1, std::memory_order_relaxed);
+    return leave_for_baseline(s, from, row, 0);
+  }
+  if (!newer) ask_for_newer(m, loop, from, word);
+  return jit::Leave::kStay;
+}
+
+void RuntimeImpl::ask_for_newer(Method& m, uint32_t loop, const jit::Code& from,
+                                jit::PollWord& word) noexcept {
+  AttachedThread* t = here();
+  if (t == nullptr || options_.tier != TierMode::kAuto) return;
+  const Version* called = m.optimized.load(std::memory_order_acquire);
+  bool calls_come = usable(called) && called->code.get() == &from;
+  if (calls_come && sampler::calls_so_far(t->state(m.id)) > kFewCalls) return;
+  if (m.osr_asked[loop].exchange(true, std::memory_order_relaxed)) return;
+  sampler::Note n;
+  n.kind = sampler::NoteKind::kWantNewer;
+  n.method = m.id.index();
+  n.loop = loop;
+  if (t->ring().push(n, {})) return wake_worker();
+  // A full ring: asks again at the next header.
+  m.osr_asked[loop].store(false, std::memory_order_relaxed);
+  word.store(static_cast<uint32_t>(Recall::kNewer), std::memory_order_release);
+}
+
+jit::Leave RuntimeImpl::move_to(Method& m, jit::LeaveState& s, const jit::Code& from,
+                                const jit::ExitRow& row, const Version& v) noexcept {
+  jit::enter_loop(s, from, row, *v.code, baseline_frame_of(*v.code));
+  m.moved.fetch_add(1, std::memory_order_relaxed);
+  return jit::Leave::kEnter;
+}
+
+// Words are never 0. A point that is forced goes to code for this loop, which is made on the spot,
+// and every third one to baseline code.
+jit::Leave RuntimeImpl::stress_poll(Method& m, jit::LeaveState& s, const jit::Code& from,
+                                    const jit::ExitRow& row) noexcept {
+  if (!stress_.point(StressKind::kOut)) return jit::Leave::kStay;
+  uint32_t loop = row.polls.index();
+  if (stress_.forced(StressKind::kOut) % 3 == 0) {
+    m.left.fetch_add(1, std::memory_order_relaxed);
+    return leave_for_baseline(s, from, row, 0);
+  }
+  if (m.osr[loop].load(std::memory_order_acquire) == nullptr) {
+    compile_and_install({.method = m.id, .tier = Tier::kOptimized, .osr_loop = LoopId(loop)});
+  }
+  const Version* v = m.osr[loop].load(std::memory_order_acquire);
+  if (!usable(v) || !has_room(s, *v->code)) return jit::Leave::kStay;
+  return move_to(m, s, from, row, *v);
+}
+
+}  // namespace uptier::tiering
