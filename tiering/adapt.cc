@@ -39,7 +39,8 @@ constexpr double kLeastEnough = 2048;
 constexpr double kThin = 1 << 16;
 constexpr double kLooks = 64;
 constexpr uint32_t kLookInterval = 64;
-constexpr uint64_t kShortestBurst = 8;
+constexpr uint64_t kShortSlot = 8;  // iterations
+constexpr uint64_t kManyCalls = 32;
 // Of the blocks that a sample runs through, about so many increments are made in edge mode.
 constexpr double kIncrementsPerBlock = 0.5;
 
@@ -244,20 +245,16 @@ sampler::Rate RuntimeImpl::off_rate() const {
 
 // Puts the rate in force that goes with the phase, now that there is a copy to run.
 //
-// A slot of loops is about two calls' worth of iterations: a longer burst would go on in further
-// calls, each of which has to be told to join it, and what it counts would be alike for nothing.
+// A slot of loops is short where a method is called again and again: a burst that goes on in
+// further calls takes a slow path to join in each, and what it counts is alike. A method that lives
+// in a few calls has whole bursts.
 void RuntimeImpl::begin_observing(Method& m) {
   Adaptation& a = m.adaptation;
   if (a.burst == 0) {
-    uint64_t calls = 0, iterations = 0;  // as flushed: between loop events nobody else knows
-    for (const auto& [thread, stream] : m.streams) {
-      calls += stream.calls;
-      iterations += stream.iterations;
-    }
-    uint64_t each = calls == 0 ? options_.burst : 2 * iterations / calls;
-    uint64_t burst =
-        std::bit_ceil(std::clamp(each, std::min(kShortestBurst, options_.burst), options_.burst));
-    a.burst = static_cast<uint32_t>(std::min<uint64_t>(burst, options_.burst));
+    uint64_t calls = 0;  // as flushed
+    for (const auto& [thread, stream] : m.streams) calls += stream.calls;
+    uint64_t burst = calls < kManyCalls ? options_.burst : std::min(kShortSlot, options_.burst);
+    a.burst = static_cast<uint32_t>(burst);
   }
   bool looks = a.phase == Phase::kLooking;
   uint32_t rung = sampler::Ladder::power_below(kLookInterval);

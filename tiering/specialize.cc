@@ -144,7 +144,7 @@ Status RuntimeImpl::make_guard(Method& m, Version& v) {
 
 void RuntimeImpl::install_specialized(Method& m, Version& v) {
   bool beside = v.general != nullptr && m.optimized.load(std::memory_order_relaxed) == v.general;
-  if (!beside) return give_up(v);
+  if (!beside) return give_up(v, Recall::kNewer);
   abandon_trial(m);
   m.specialized.limit = Specialized::kFirstLimit;
   m.optimized.store(&v, std::memory_order_release);
@@ -234,7 +234,7 @@ void RuntimeImpl::take_back(Method& m, bool banned) {
   sp.in_window = false;
   m.optimized.store(v->general, std::memory_order_release);
   link_locked(m);
-  give_up(*v);
+  give_up(*v, Recall::kNewer);
   reclaim_locked();
 }
 
