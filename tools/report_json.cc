@@ -152,7 +152,9 @@ ordered_json to_json(const StressReport& s) {
           {"flip_points", s.flip_points},
           {"flip_forced", s.flip_forced},
           {"specialize_points", s.specialize_points},
-          {"specialize_forced", s.specialize_forced}};
+          {"specialize_forced", s.specialize_forced},
+          {"out_points", s.out_points},
+          {"out_forced", s.out_forced}};
 }
 
 }  // namespace

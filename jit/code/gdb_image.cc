@@ -2,7 +2,6 @@
 
 #include <elf.h>
 
-#include <algorithm>
 #include <cstring>
 
 namespace uptier::jit {
@@ -89,19 +88,20 @@ void put_fde(Bytes& out, const NamedCode& code) {
 
 // ---- The file ---------------------------------------------------------------------------------
 
-enum Section : uint16_t { kNone, kText, kFrames, kSymbols, kStrings, kNames, kSections };
+// A section for each body follows: gdb finds code by its section, and those of one file must not
+// span what another one names.
+enum Section : uint16_t { kNone, kFrames, kSymbols, kStrings, kNames, kFirstBody };
 
 struct Parts {
-  Bytes frames, symbols, strings, names;
-  uint64_t begin = UINT64_MAX, end = 0;
+  Bytes frames, symbols, strings;
 };
 
-void put_symbol(Parts& p, const NamedCode& code) {
+void put_symbol(Parts& p, const NamedCode& code, uint16_t section) {
   Elf64_Sym s = {};
   s.st_name = static_cast<uint32_t>(p.strings.size());
   s.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
-  s.st_shndx = kText;
-  s.st_value = address(code.base) - p.begin;  // of its section, in a relocatable file
+  s.st_shndx = section;
+  s.st_value = 0;  // of its section, in a relocatable file
   s.st_size = code.size;
   p.symbols.put(s);
   p.strings.text(code.name);
@@ -109,55 +109,57 @@ void put_symbol(Parts& p, const NamedCode& code) {
 
 Parts describe(std::span<const NamedCode> codes) {
   Parts p;
-  for (const NamedCode& c : codes) {
-    p.begin = std::min(p.begin, address(c.base));
-    p.end = std::max(p.end, address(c.base) + c.size);
-  }
   put_cie(p.frames);
   p.symbols.put(Elf64_Sym{});
   p.strings.text("");
+  uint16_t section = kFirstBody;
   for (const NamedCode& c : codes) {
     put_fde(p.frames, c);
-    put_symbol(p, c);
+    put_symbol(p, c, section++);
   }
   p.frames.put<uint32_t>(0);  // no more entries
   return p;
 }
 
-}  // namespace
+// The file behind its header: sections' headers, then what is in them.
+class Sections {
+ public:
+  explicit Sections(size_t count) : headers_(count) { names_.text(""); }
 
-std::vector<uint8_t> gdb_image(std::span<const NamedCode> codes) {
-  Parts p = describe(codes);
-  Elf64_Shdr headers[kSections] = {};
-  p.names.text("");
-  Bytes body;
-  const auto section = [&](Section n, const char* name, uint32_t type, const Bytes* bytes) {
-    body.align(8, 0);
-    headers[n].sh_name = static_cast<uint32_t>(p.names.size());
-    p.names.text(name);
-    headers[n].sh_type = type;
-    headers[n].sh_addralign = 8;
-    headers[n].sh_offset = sizeof(Elf64_Ehdr) + sizeof headers + body.size();
-    if (bytes == nullptr) return;
-    headers[n].sh_size = bytes->size();
-    for (uint8_t b : bytes->all()) body.put(b);
-  };
-  section(kText, ".text", SHT_NOBITS, nullptr);
-  headers[kText].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
-  headers[kText].sh_addr = p.begin;
-  headers[kText].sh_size = p.end - p.begin;
-  section(kFrames, ".eh_frame", SHT_PROGBITS, &p.frames);
-  headers[kFrames].sh_flags = SHF_ALLOC;
-  section(kSymbols, ".symtab", SHT_SYMTAB, &p.symbols);
-  headers[kSymbols].sh_link = kStrings;
-  headers[kSymbols].sh_info = 1;  // the first that is not local
-  headers[kSymbols].sh_entsize = sizeof(Elf64_Sym);
-  section(kStrings, ".strtab", SHT_STRTAB, &p.strings);
-  // Its own name has to be in it.
-  Bytes names = p.names;
-  names.text(".shstrtab");
-  section(kNames, ".shstrtab", SHT_STRTAB, &names);
+  Elf64_Shdr& add(size_t n, std::string_view name, uint32_t type) {
+    headers_[n].sh_name = static_cast<uint32_t>(names_.size());
+    headers_[n].sh_type = type;
+    headers_[n].sh_addralign = 8;
+    names_.text(name);
+    return headers_[n];
+  }
+  Elf64_Shdr& add(size_t n, std::string_view name, uint32_t type, const Bytes& bytes) {
+    Elf64_Shdr& h = add(n, name, type);
+    place(h, bytes);
+    return h;
+  }
+  // The last: the names, its own among them.
+  void add_names(size_t n) {
+    Elf64_Shdr& h = add(n, ".shstrtab", SHT_STRTAB);
+    place(h, names_);
+  }
+  void write(Bytes& out) const {
+    for (const Elf64_Shdr& h : headers_) out.put(h);
+    for (uint8_t b : body_.all()) out.put(b);
+  }
 
+ private:
+  void place(Elf64_Shdr& h, const Bytes& bytes) {
+    body_.align(8, 0);
+    h.sh_offset = sizeof(Elf64_Ehdr) + headers_.size() * sizeof(Elf64_Shdr) + body_.size();
+    h.sh_size = bytes.size();
+    for (uint8_t b : bytes.all()) body_.put(b);
+  }
+  std::vector<Elf64_Shdr> headers_;
+  Bytes names_, body_;
+};
+
+Elf64_Ehdr file_header(size_t sections) {
   Elf64_Ehdr file = {};
   std::memcpy(file.e_ident, ELFMAG, SELFMAG);
   file.e_ident[EI_CLASS] = ELFCLASS64;
@@ -169,12 +171,33 @@ std::vector<uint8_t> gdb_image(std::span<const NamedCode> codes) {
   file.e_shoff = sizeof file;
   file.e_ehsize = sizeof file;
   file.e_shentsize = sizeof(Elf64_Shdr);
-  file.e_shnum = kSections;
+  file.e_shnum = static_cast<uint16_t>(sections);
   file.e_shstrndx = kNames;
+  return file;
+}
+
+}  // namespace
+
+std::vector<uint8_t> gdb_image(std::span<const NamedCode> codes) {
+  const Parts p = describe(codes);
+  Sections sections(kFirstBody + codes.size());
+  sections.add(kFrames, ".eh_frame", SHT_PROGBITS, p.frames).sh_flags = SHF_ALLOC;
+  Elf64_Shdr& symbols = sections.add(kSymbols, ".symtab", SHT_SYMTAB, p.symbols);
+  symbols.sh_link = kStrings;
+  symbols.sh_info = 1;  // the first that is not local
+  symbols.sh_entsize = sizeof(Elf64_Sym);
+  sections.add(kStrings, ".strtab", SHT_STRTAB, p.strings);
+  for (size_t n = 0; n < codes.size(); ++n) {
+    Elf64_Shdr& body = sections.add(kFirstBody + n, ".text", SHT_NOBITS);
+    body.sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+    body.sh_addr = address(codes[n].base);
+    body.sh_size = codes[n].size;
+    body.sh_addralign = 1;
+  }
+  sections.add_names(kNames);
   Bytes out;
-  out.put(file);
-  out.put(headers);
-  for (uint8_t b : body.all()) out.put(b);
+  out.put(file_header(kFirstBody + codes.size()));
+  sections.write(out);
   return out.all();
 }
 

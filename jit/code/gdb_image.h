@@ -12,8 +12,10 @@
 
 namespace uptier::jit {
 
-// Returns an ELF file (x86-64, relocatable) without code: one section that stands for all from the
-// lowest address of `codes` to the highest. Not empty.
+inline constexpr size_t kMostGdbCodes = 1 << 15;  // ELF counts sections with 16 bits
+
+// Returns an ELF file (x86-64, relocatable) without code: a section stands for each of `codes`, of
+// which there are kMostGdbCodes at most.
 std::vector<uint8_t> gdb_image(std::span<const NamedCode> codes);
 
 }  // namespace uptier::jit

@@ -101,6 +101,7 @@ void GdbNames::add(NamedCode code) {
   codes.push_back(std::move(code));
   while (!files_.empty() && files_.back()->codes.size() <= codes.size()) {
     auto& last = files_.back()->codes;
+    if (last.size() + codes.size() > kMostGdbCodes) break;
     std::ranges::move(last, std::back_inserter(codes));
     files_.pop_back();
   }

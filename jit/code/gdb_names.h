@@ -3,7 +3,8 @@
 // knows, and a function that it stops at when the list changes.
 //
 // A debugger pays for each file that is there, so files are merged like the digits of a binary
-// number: of n bodies there are at most log2 n files, and each has been in log2 n of them.
+// number: of n bodies there are at most log2 n files (and one more for each 2^15), and each has
+// been in log2 n of them.
 //
 //   Thread: one at a time; the list itself is the process's, under a lock of its own.
 //   Cost: a body is described log2 n times. With a debugger, a stop for each change.
