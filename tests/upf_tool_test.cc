@@ -67,6 +67,20 @@ TEST_F(UpfTool, what_was_hot_is_optimized_at_its_first_call) {
   EXPECT_EQ(later["saved"]["runs"], 10);
 }
 
+// `drift` of nbody is one block: no call of it is ever sampled, each is a sample of all there is.
+TEST_F(UpfTool, a_hot_method_of_one_block_is_optimized_at_its_first_call) {
+  for (int i = 0; i < 3; ++i) run("nbody", "p.upf");
+  const RunResult r = run_command(UPTIER_TOOL " profile show --timeline --json " + path("p.upf"));
+  const nlohmann::json timeline = nlohmann::json::parse(r.out, nullptr, false);
+  ASSERT_TRUE(timeline.is_object()) << r.out << r.err;
+  std::vector<std::string> tiers;
+  for (const auto& v : timeline["versions"]) {
+    if (v["method"] == "drift") tiers.push_back(v["tier"]);
+  }
+  ASSERT_FALSE(tiers.empty());
+  EXPECT_EQ(tiers.front(), "optimized");
+}
+
 TEST_F(UpfTool, environment_is_enough) {
   const std::string command =
       "UPTIER_PROFILE=" + path("p.upf") + " " UPTIER_TOOL " run " + test::wasm_path("mix");

@@ -54,7 +54,8 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
       work += static_cast<double>(p.estimates[slot.word]) * m.block_weights[slot.site - 1];
     }
     s.saved_work = static_cast<uint64_t>(std::min(work / m.saved->runs, 0x1p62));
-    s.saved_samples = p.sampled_calls + std::min(p.bursts, UINT64_MAX - p.sampled_calls);
+    uint64_t calls = m.probes.counts_by_calls() ? p.calls : p.sampled_calls;
+    s.saved_samples = calls + std::min(p.bursts, UINT64_MAX - calls);
   }
   return s;
 }
