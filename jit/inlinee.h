@@ -39,7 +39,8 @@ struct Inlinee {
   Function function;  // as built
   BodyProfile profile = {};
   bool to_host = false;  // its guards leave for the host's interpreter
-  // Blocks that its profile never saw become exits, but for `kept`: by block site - 1, may be short.
+  // Blocks that its profile never saw become exits, but for `kept`: by block site - 1, may be
+  // short.
   bool prune_cold = false;
   std::vector<uint8_t> kept = {};
 };

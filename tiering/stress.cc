@@ -8,8 +8,8 @@
 namespace uptier::tiering {
 namespace {
 
-constexpr const char* kKindNames[kStressKinds] = {
-    "osr", "copy", "guard", "code", "compile", "delay", "flip", "slow", "specialize", "out"};
+constexpr const char* kKindNames[kStressKinds] = {"osr",   "copy", "guard", "code",       "compile",
+                                                  "delay", "flip", "slow",  "specialize", "out"};
 
 std::vector<std::string_view> split(std::string_view text, char by) {
   std::vector<std::string_view> parts;

@@ -35,9 +35,7 @@ void number_calls_and_host_probes(Function& f) {
   // Sites of the library's own probes come after those of the host.
   bool has[2] = {false, false};
   auto owner = [](const Inst& i) { return (i.flags & kProbeOwn) != 0 ? 1 : 0; };
-  auto is_own_site = [](const Inst& i) {
-    return i.op == Opcode::kProbe && !is_block_probe(i);
-  };
+  auto is_own_site = [](const Inst& i) { return i.op == Opcode::kProbe && !is_block_probe(i); };
   each([&](Inst& i) {
     Shape s = info(i.op).shape;
     bool is_call = s == Shape::kCall || s == Shape::kCallIndirect || s == Shape::kCallHost;
