@@ -118,12 +118,13 @@ void CostModel::update_bursts(uint64_t loop_events, uint64_t bursts) {
   events_per_burst += (std::clamp(mean, 2.0, kMostEvents) - events_per_burst) / 8;
 }
 
-double CostModel::spent_ns(uint64_t calls, uint64_t bursts, uint64_t flushes,
-                           double counted) const {
+double CostModel::spent_ns(uint64_t calls, uint64_t bursts, uint64_t flushes, double counted,
+                           double values) const {
   auto inside = [this](CostKind k) { return inside_ns[static_cast<size_t>(k)]; };
   return static_cast<double>(calls) * (outside_ns + inside(CostKind::kCall)) +
          static_cast<double>(bursts) * events_per_burst * (outside_ns + inside(CostKind::kLoop)) +
-         static_cast<double>(flushes) * inside(CostKind::kFlush) + counted * count_ns;
+         static_cast<double>(flushes) * inside(CostKind::kFlush) + counted * count_ns +
+         values * value_ns;
 }
 
 }  // namespace uptier::sampler

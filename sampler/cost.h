@@ -7,7 +7,7 @@
 //
 //     spent = calls * (outside + inside of a call)
 //             + bursts * events a burst * (outside + inside of a loop event)
-//             + flushes * inside of a flush + counted * count_ns
+//             + flushes * inside of a flush + counted * count_ns + values * value_ns
 //
 // where `inside` is what the meters measured. A burst has two events, its begin and its end, and
 // one more for each call that joins it: a method that returns after a few iterations has a burst
@@ -99,6 +99,9 @@ struct CostModel {
   // One counter's increment: docs say 0.27 for a line that is near; twice that, for code that is
   // cold.
   double count_ns = 0.5;
+  // One value entered into its table. Exhaustive copies of `phases`, 27 million of them, with and
+  // without (`uptier run --tier=instrumented`, `-O specialize=off`).
+  double value_ns = 14;
   double events_per_burst = 2;
 
   // Moves `inside_ns` towards what was measured since the last update, an eighth of the way a time
@@ -106,8 +109,9 @@ struct CostModel {
   void update(const CostCounts& since, const CycleClock& clock);
   // Moves `events_per_burst` likewise; by nothing with fewer than 8 bursts.
   void update_bursts(uint64_t loop_events, uint64_t bursts);
-  // Returns what was spent. `counted`: increments in instrumented copies.
-  double spent_ns(uint64_t calls, uint64_t bursts, uint64_t flushes, double counted) const;
+  // Returns what was spent. In instrumented copies: `counted` increments, and `values` entered.
+  double spent_ns(uint64_t calls, uint64_t bursts, uint64_t flushes, double counted,
+                  double values) const;
 };
 
 }  // namespace uptier::sampler

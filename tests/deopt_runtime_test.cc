@@ -45,15 +45,6 @@ b5:
 
 uint64_t sum_of(uint64_t n) { return (n > 1000 ? 3 : 1) * (n * (n - 1) / 2); }
 
-Options options(std::initializer_list<std::pair<const char*, const char*>> set) {
-  Options o;
-  for (auto [name, value] : set) {
-    Status s = o.set(name, value);
-    EXPECT_TRUE(s.ok()) << s.error().message;
-  }
-  return o;
-}
-
 size_t optimized_versions(const MethodReport& m) {
   return static_cast<size_t>(std::ranges::count_if(m.versions, [](const VersionReport& v) {
     return v.tier == Tier::kOptimized && v.copy == Copy::kPlain && !v.osr_loop.valid();

@@ -70,15 +70,6 @@ uint64_t answer_of(uint64_t n) {
   return sum + static_cast<uint64_t>(d);
 }
 
-Options options(std::initializer_list<std::pair<const char*, const char*>> set) {
-  Options o;
-  for (auto [name, value] : set) {
-    Status s = o.set(name, value);
-    EXPECT_TRUE(s.ok()) << s.error().message;
-  }
-  return o;
-}
-
 uint64_t bits_of(double d) { return std::bit_cast<uint64_t>(d); }
 
 Options at_once(const char* osr_out) {

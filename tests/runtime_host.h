@@ -45,6 +45,34 @@ inline jit::Module parse_or_die(std::string_view text, std::span<const HostFunct
   return m ? std::move(*m) : jit::Module{};
 }
 
+// Options by name and value, as a command line has them.
+inline Options options(std::initializer_list<std::pair<const char*, const char*>> set) {
+  Options o;
+  for (auto [name, value] : set) {
+    Status s = o.set(name, value);
+    EXPECT_TRUE(s.ok()) << s.error().message;
+  }
+  return o;
+}
+
+// A loop that sums 1 to its argument.
+inline constexpr const char* kSumText = R"(
+func @sum(i64) -> i64 {
+b0(v0: i64):
+  v1 = const.i64 0
+  jump b1(v1, v1)
+b1(v2: i64, v3: i64):
+  loop_header 0 pc=0 []
+  v4 = const.i64 1
+  v5 = add.i64 v2, v4
+  v6 = add.i64 v3, v5
+  v7 = lt_u.i64 v5, v0
+  branch v7, b1(v5, v6), b2
+b2:
+  return v6
+}
+)";
+
 // A runtime with the module's functions as its methods; destroyed in the right order.
 struct IrRuntime {
   jit::Module module;

@@ -14,7 +14,7 @@ namespace uptier::test {
 namespace {
 
 // fib by recursion, and a triangular sum whose whole life is one call.
-constexpr const char* kText = R"(
+const std::string kText = std::string(kSumText) + R"(
 func @fib(i32) -> i32 {
 b0(v0: i32):
   v1 = const.i32 2
@@ -30,21 +30,6 @@ b2:
   v7 = call @fib(v6)
   v8 = add.i32 v5, v7
   return v8
-}
-
-func @sum(i64) -> i64 {
-b0(v0: i64):
-  v1 = const.i64 0
-  jump b1(v1, v1)
-b1(v2: i64, v3: i64):
-  loop_header 0 pc=0 []
-  v4 = const.i64 1
-  v5 = add.i64 v2, v4
-  v6 = add.i64 v3, v5
-  v7 = lt_u.i64 v5, v0
-  branch v7, b1(v5, v6), b2
-b2:
-  return v6
 }
 
 func @leaf(i32) -> i32 {

@@ -10,23 +10,6 @@
 namespace uptier::test {
 namespace {
 
-constexpr const char* kSum = R"(
-func @sum(i64) -> i64 {
-b0(v0: i64):
-  v1 = const.i64 0
-  jump b1(v1, v1)
-b1(v2: i64, v3: i64):
-  loop_header 0 pc=0 []
-  v4 = const.i64 1
-  v5 = add.i64 v2, v4
-  v6 = add.i64 v3, v5
-  v7 = lt_u.i64 v5, v0
-  branch v7, b1(v5, v6), b2
-b2:
-  return v6
-}
-)";
-
 struct Seen {
   std::set<uint64_t> bursts;  // of flushes that had samples
   uint64_t calls = 0;
@@ -41,7 +24,7 @@ Seen run(uint64_t iterations, uint64_t burst, uint64_t calls = 20'000) {
   o.overhead_budget = 0;
   Seen seen;
   {
-    IrRuntime r(parse_or_die(kSum), o, &sink);
+    IrRuntime r(parse_or_die(kSumText), o, &sink);
     ThreadScope scope(*r.runtime);
     // The worker makes the instrumented copy after the first flush.
     for (uint64_t i = 0; i < calls; ++i) {

@@ -108,8 +108,10 @@ void RuntimeImpl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   l.opportunities = opportunities(m, since);
   l.burst = a.burst;
   l.bursts = since.bursts;
+  // Parameters are looked at where a sampled call enters, not by bursts.
+  double values = static_cast<double>(since.sampled_calls * m.specialized.sites.size());
   l.spent_ns = cost_model_.spent_ns(since.sampled_calls, since.bursts, 0,
-                                    a_sample * static_cast<double>(l.samples));
+                                    a_sample * static_cast<double>(l.samples), values);
   l.mass = observer_.mass_of(m);
   l.targets = observer_.target_mass_of(m);
   l.noise = std::max(m.convergence.noise(), kLeastNoise * m.convergence.variety());

@@ -158,8 +158,8 @@ struct Options {
   UPTIER_OPTIONS(X)
 #undef X
   // Stress switches, e.g. "osr=all" or "copy=every:3,osr=random:0.1:7"; see the
-  // README's table. Kinds: osr, copy, guard, code, compile, delay, flip, slow, specialize. Forms:
-  // all, at:N, from:N, every:N, random:P:SEED.
+  // README's table. Kinds: osr, copy, guard, code, compile, delay, flip, slow, specialize, out.
+  // Forms: all, at:N, from:N, every:N, random:P:SEED.
   std::string stress;
   // Only methods whose hash (see Report) lies in this range are optimized, e.g.
   // "0..7fffffffffffffff"; empty: all. For finding the one whose code is wrong.
