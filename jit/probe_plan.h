@@ -15,9 +15,8 @@
 //   kPerThread    inc [r11 + offset]                        narrow: add 1; sbb 0, stops at 2^32-1
 //   kRacing       inc [r11 + offset]
 //   kInterlocked  lock inc [r11 + offset]
-//   kScalable     lock inc below 2^13; from there a routine that adds 2^k with probability 2^-k, k
-//   so
-//                 that the relative error stays about 2 % at two sigma: with c in [2^m, 2^(m+1)),
+//   kScalable     lock inc below 2^13; from there a routine that adds 2^k with probability 2^-k,
+//                 k so that the relative error stays about 2 % at two sigma: with c in [2^m, 2^(m+1)),
 //                 k = m - 12, the variances of the octaves add up to at most (4/3) 2^-14 c^2
 //   kDual         kInterlocked at the offset, kScalable at offset + w
 //

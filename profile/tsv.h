@@ -11,9 +11,9 @@
 //   cfg_hash schema          the shape of its code, and a hash of what is observed of it; rows of
 //                            different schemas are never added up
 //   kind site word           slot_kind_name, site and name of the word; or
-//                              kind "method": calls, sampled_calls, iterations, bursts, version,
+//                            kind "method": calls, sampled_calls, iterations, bursts, version,
 //                                interval
-//                              kind "file": runs, weight, forgotten, time, interval; engine, host
+//                            kind "file": runs, weight, forgotten, time, interval; engine, host
 //                                and schedule, their text in `method`; module, in key_module;
 //                                upload, time and hash in key_module and key
 //                            word "slots" says that there are slots from `site` on, `key` of them,
@@ -24,8 +24,7 @@
 //   rule                     what rows of one key become: sum, min and max (signed), greatest, or
 //                            same (0 where they differ); the reader knows it from the word
 //   count estimate           rows of `sum` whose both are 0 are left out, and extremes of sites
-//   that
-//                            have seen nothing: they are read as 0
+//                            that have seen nothing: they are read as 0
 #pragma once
 
 #include <string>

@@ -35,8 +35,7 @@
 //     kept.
 //
 //  3. The limit. Threads may take `allowance()` samples until the next tick; one that has taken
-//  them
-//     takes each further sample at its method's old rate and widens that rate (MethodRate::brake:
+//     them takes each further sample at its method's old rate and widens that rate (MethodRate::brake:
 //     an interval of 256 at least, four times as wide from there); a method that is new to it
 //     begins at the wider rate. It holds between ticks, before the first, and when the worker is
 //     starved.

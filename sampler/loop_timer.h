@@ -5,8 +5,9 @@
 //   0 entries         executions whose entry was seen
 //   1 iterations      visits of the header
 //   2 timed           executions timed from entry to exit, and kept (loop_pace.h)
-//   3 timed_iterations, 4 cycles, 5 exclusive_cycles, 6 7 sum of squared cycles (128 bits): of
-//   those 8 state           entries to the next that is timed - (those on the stack << 32)
+//   3 timed_iterations, 4 cycles, 5 exclusive_cycles, 6 7 sum of squared cycles (128 bits), all
+//     of those that were timed
+//   8 state           entries to the next that is timed - (those on the stack << 32)
 //   9..15             the rest of the pace
 //
 // Code counts words 0 and 1 itself, and calls enter when the state falls below zero: at each entry

@@ -9,8 +9,7 @@
 //
 // Laws:
 //   - other + the counts = the events: every event adds 1 to exactly one of them, and whatever
-//   moves
-//     a count moves it whole
+//     moves a count moves it whole
 //   - a count never exceeds the events of its value: what is not known to be its own is in other
 //   - all words 0 is the empty table
 //
@@ -20,8 +19,7 @@
 //     a recent-weighted table also moves half of each count that stays (odd: the larger half), so
 //     that what was seen long ago does not hold its entry forever
 //   - else, over half were slow: the entry hit last becomes the first; and if all entries are
-//   taken,
-//     the least of them goes to other when it has at most a quarter as many events as there were
+//     taken, the least of them goes to other when it has at most a quarter as many events as there were
 //     misses, so that what happened to come first does not keep out what is frequent
 // An entry that overtakes the first one changes places with it at once.
 //

@@ -38,19 +38,21 @@
 
 namespace uptier::test {
 
-// One page of memory between two regions that fault.
+// One page of memory between two regions that fault, the one behind as far as an i32 index reaches.
 class Scratch {
  public:
   static constexpr size_t kSize = 4096;
   static constexpr size_t kGuard = 1 << 20;
+  static constexpr size_t kReserved = kGuard + (size_t{4} << 30) + kGuard;
 
   Scratch() {
-    region_ = mmap(nullptr, kSize + 2 * kGuard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    region_ =
+        mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (region_ == MAP_FAILED) throw std::runtime_error("no memory for the scratch page");
     mprotect(data(), kSize, PROT_READ | PROT_WRITE);
     fill();
   }
-  ~Scratch() { munmap(region_, kSize + 2 * kGuard); }
+  ~Scratch() { munmap(region_, kReserved); }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 

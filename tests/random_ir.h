@@ -276,6 +276,7 @@ class RandomFunction {
   // base (0..1023) + index (0..1023) + offset (0..1999) + 8 bytes: inside of the page.
   Address address(int depth) {
     Address at;
+    if (o_.traps && r_.chance(10)) return difference(depth);
     at.base = r_.chance(50) ? base_ : value(Type::kRef, depth - 1);
     if (r_.chance(20)) at.base = b_.convert(Opcode::kBitcast, Type::kI64, at.base);
     at.offset = r_.chance(30) ? 0 : static_cast<uint32_t>(r_.below(2000));
@@ -288,6 +289,15 @@ class RandomFunction {
     }
     if (r_.chance(50)) at.flags |= kMemTraps;
     return at;
+  }
+
+  // base + (1024..2047 - 1..1024): inside of the page, too, and rarely in the fence before it.
+  Address difference(int depth) {
+    bool far = r_.chance(2);
+    Value v = b_.binary(Opcode::kAnd, value(Type::kI32, depth - 1), b_.i32(far ? 2047 : 1023));
+    if (!far) v = b_.binary(Opcode::kOr, v, b_.i32(1024));
+    Value less = b_.binary(Opcode::kAdd, v, b_.i32(-1 - static_cast<int32_t>(r_.below(1024))));
+    return {.base = base_, .index = less, .flags = kMemTraps | kMemFenced};
   }
 
   Value load(Type t, int depth) {

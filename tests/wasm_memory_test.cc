@@ -42,6 +42,42 @@ TEST_P(WasmMemory, accesses_at_the_edge_are_exact) {
   EXPECT_EQ(call1(i, "load8", {Val::i32(65535)}), 0x11u);
 }
 
+// The sum of an index wraps around below zero: out of bounds without an offset, and with one that
+// leads on to the beginning again.
+TEST_P(WasmMemory, indices_that_are_differences_wrap_around) {
+  Instance& i = world.make(R"((module (memory 1)
+    (data (i32.const 0) "\01\02\03\04\05\06\07\08\09\0a\0b\0c\0d\0e\0f\10\11\12")
+    (func (export "near") (param i32) (result i64)
+      (i64.load (i32.add (local.get 0) (i32.const -8))))
+    (func (export "sub") (param i32) (result i32)
+      (i32.load8_u (i32.sub (local.get 0) (i32.const 65536))))
+    (func (export "offset") (param i32) (result i64)
+      (i64.load offset=8 (i32.add (local.get 0) (i32.const -8))))
+    (func (export "up") (param i32) (result i32)
+      (i32.load8_u (i32.add (local.get 0) (i32.const 8))))
+    (func (export "store") (param i32 i64)
+      (i64.store (i32.add (local.get 0) (i32.const -8)) (local.get 1)))))");
+  EXPECT_EQ(call1(i, "near", {Val::i32(8)}), 0x0807060504030201u);
+  EXPECT_EQ(call1(i, "near", {Val::i32(9)}), 0x0908070605040302u);
+  EXPECT_EQ(call1(i, "sub", {Val::i32(65536)}), 1u);
+  EXPECT_EQ(call1(i, "offset", {Val::i32(8)}), 0x100f0e0d0c0b0a09u);
+  EXPECT_EQ(call1(i, "up", {Val::i32(-8)}), 1u) << "a sum may come round to the beginning";
+  for (int32_t at : {0, 1, 7}) {
+    for (const char* name : {"near", "offset"}) {
+      EXPECT_EQ(call_trap(i, name, {Val::i32(at)}).code, TrapCode::kOutOfBoundsMemory)
+          << name << at;
+    }
+    EXPECT_EQ(call_trap(i, "store", {Val::i32(at), Val::i64(-1)}).code,
+              TrapCode::kOutOfBoundsMemory);
+  }
+  for (int32_t at : {0, 1, 65535, -1}) {
+    EXPECT_EQ(call_trap(i, "sub", {Val::i32(at)}).code, TrapCode::kOutOfBoundsMemory) << at;
+  }
+  EXPECT_EQ(call1(i, "near", {Val::i32(8)}), 0x0807060504030201u) << "nothing was written";
+  call(i, "store", {Val::i32(9), Val::i64(-1)});
+  EXPECT_EQ(call1(i, "near", {Val::i32(8)}), 0xffffffffffffff01u);
+}
+
 TEST_P(WasmMemory, growing_gives_zeroed_pages_up_to_the_maximum) {
   Instance& i = world.make(kAccesses);
   call(i, "store", {Val::i32(0), Val::i64(5)});
@@ -167,16 +203,24 @@ TEST(WasmMemoryClass, cap_of_the_engine_holds_whatever_the_module_says) {
   }
 }
 
-TEST(WasmMemoryClass, four_gigabytes_can_be_reached_where_they_are_only_reserved) {
+TEST(WasmMemoryClass, all_but_the_last_page_can_be_reached_where_they_are_only_reserved) {
   auto m = Memory::create({0, {}}, kMaxPages, Bounds::kGuarded);
   ASSERT_TRUE(m.ok());
-  if ((*m)->grow(kMaxPages) == 0) {
-    EXPECT_EQ((*m)->bytes().size(), uint64_t{1} << 32);
-    EXPECT_TRUE((*m)->contains((uint64_t{1} << 32) - 1, 1));
-    EXPECT_FALSE((*m)->contains(uint64_t{1} << 32, 1));
-    (*m)->bytes()[(uint64_t{1} << 32) - 1] = 1;
+  if ((*m)->grow(kMaxPages - 1) == 0) {
+    uint64_t size = (uint64_t{1} << 32) - kPageSize;
+    EXPECT_EQ((*m)->bytes().size(), size);
+    EXPECT_TRUE((*m)->contains(size - 1, 1));
+    EXPECT_FALSE((*m)->contains(size, 1));
+    (*m)->bytes()[size - 1] = 1;
   }
-  EXPECT_EQ((*m)->grow(1), -1);
+  EXPECT_EQ((*m)->grow(1), (*m)->pages() == 0 ? 0 : -1) << "that page is the fence";
+}
+
+TEST(WasmMemoryClass, whoever_wants_four_gigabytes_gets_them_with_bounds_in_code) {
+  auto m = Memory::create({kMaxPages, {}}, kMaxPages, Bounds::kGuarded);
+  if (!m.ok()) GTEST_SKIP() << "SKIPPED: needs 4 GiB of memory: " << m.error().message;
+  EXPECT_EQ((*m)->bounds(), Bounds::kExplicit);
+  EXPECT_EQ((*m)->bytes().size(), uint64_t{1} << 32);
 }
 
 // Runs `body` in a child with `limit` bytes of address space; returns its exit code.

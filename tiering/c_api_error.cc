@@ -82,7 +82,8 @@ static_assert(same(UPTIER_PROBE_LOG, ProbeKind::kLog));
 static_assert(same(UPTIER_TIER_HOST, Tier::kHost) && same(UPTIER_TIER_BASELINE, Tier::kBaseline));
 static_assert(same(UPTIER_TIER_OPTIMIZED, Tier::kOptimized));
 static_assert(same(UPTIER_MEM_TRAPS, kMemTraps) && same(UPTIER_MEM_INVARIANT, kMemInvariant));
-static_assert(same(UPTIER_CALL_MAY_TRAP, kCallMayTrap));
+static_assert(same(UPTIER_CALL_MAY_TRAP, kCallMayTrap) && same(UPTIER_MEM_FENCED, kMemFenced));
+static_assert(UPTIER_FENCE_BYTES == kFenceBytes);
 
 }  // namespace
 }  // namespace uptier::tiering

@@ -63,7 +63,7 @@ uptier_value uptier_build_load(uptier_builder* b, uptier_opcode op, uptier_type 
                                uptier_address at) noexcept {
   Address to;
   if (!B::enter_inst(b, __func__) || !b->is_op(op, {Shape::kLoad}) || !b->is_type(type)) return {};
-  if (!b->address(at, UPTIER_MEM_TRAPS | UPTIER_MEM_INVARIANT, to)) return {};
+  if (!b->address(at, UPTIER_MEM_TRAPS | UPTIER_MEM_FENCED | UPTIER_MEM_INVARIANT, to)) return {};
   return b->made(b->builder.load(static_cast<Opcode>(op), static_cast<Type>(type), to));
 }
 
@@ -73,7 +73,7 @@ uptier_status uptier_build_store(uptier_builder* b, uptier_opcode op, uptier_val
   if (!B::enter_inst(b, __func__) || !b->is_op(op, {Shape::kStore}) || !b->has(v)) {
     return status_of(b);
   }
-  if (!b->address(at, UPTIER_MEM_TRAPS, to)) return b->status();
+  if (!b->address(at, UPTIER_MEM_TRAPS | UPTIER_MEM_FENCED, to)) return b->status();
   b->builder.store(static_cast<Opcode>(op), from_c<Value>(v), to);
   return UPTIER_OK;
 }

@@ -1,7 +1,8 @@
 // Observing optimized code: how changes of phase are seen after the last tier.
 //
-//   optimized --2^16 calls later--> its instrumented copy is made --> one call in
-//   optimized_interval runs it, counts to its end --64 samples--> window --> like those before?
+//   optimized --2^16 calls later--> its instrumented copy is made -->
+//     one call in optimized_interval runs it, counts to its end
+//       --64 samples--> window --> like those before?
 //
 // The copy counts in a slab of its own, in windows of its own; what baseline copies have counted,
 // and how often they were entered, stays as it was. Both go into the estimates of the method: a
@@ -27,8 +28,7 @@
 // not sampled; its callers are.
 //
 // Why an interval of 16384: a slow path is some dozens of times as long as a call of a tiny
-// function
-// (`./dev bench micro` times both), so even a program of nothing but such calls pays a few parts in
+// function (`./dev bench micro` times both), so even a program of nothing but such calls pays a few parts in
 // a thousand; and a method that is called a million times a second shows a window each second.
 //
 //   Thread: slow paths the thread's own; the rest the worker, with the state mutex.

@@ -20,9 +20,10 @@
 // and the answer is
 //
 //   keep        (1) does not hold, a version is on its way, or the method is at its best
-//   keep        fewer than min_samples samples, saved ones included, unless waiting cannot help (no
-//   copy can be had) specialize  (1) holds and the profile has min_samples samples recompile   (1)
-//   holds, and there will be no profile; or the method is still in Tier::kHost,
+//   keep        fewer than min_samples samples, saved ones included, unless waiting cannot help
+//               (no copy can be had)
+//   specialize  (1) holds and the profile has min_samples samples
+//   recompile   (1) holds, and there will be no profile; or the method is still in Tier::kHost,
 //               whose code cannot be costed, and has been called, or its loop has iterated, as
 //               often as its first flush says
 //

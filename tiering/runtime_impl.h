@@ -4,8 +4,8 @@
 //   Method::compile_mutex   one method is described and compiled by one thread at a time
 //   state_mutex_            streams, queue, versions, threads, limbo, log
 //   (CodeSpace's own)
-// Slow paths reached from compiled code take none of them, with two exceptions that are named: a
-// method's first call compiles it, and with workers = 0 the flushing thread does the worker's work.
+// Slow paths reached from compiled code take none of them, but for the exceptions that
+// docs/notes/0003 names.
 #pragma once
 
 #include <atomic>

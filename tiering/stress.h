@@ -10,8 +10,8 @@
 //         | delay    compilations: wait kStressDelayMs first
 //         | flip     calls that reach the slow path: run the version that the cell does not point
 //                    to; every call of a method with two versions reaches it then
-//         | slow     optimized versions for calls: made slow, by asking at every block whether to
-//         leave
+//         | slow     optimized versions for calls: made slow, by asking at every block whether
+//                    to leave
 //         | specialize  optimized versions for calls: one more is made for values of the parameters
 //                    that may be wrong, behind a guard, and stays
 //         | out      headers of long loops of optimized code: the frame goes to code for this loop,

@@ -108,7 +108,6 @@ const void* RuntimeImpl::enter_anew(Method& m) noexcept {
 }
 
 // A version has just taken the place of another, which is still there: both stay for a while.
-// Returns the trial, or null where there is none.
 void RuntimeImpl::begin_trial(Method& m, const Version* before, const Version& now) {
   bool possible = options_.trials && options_.measure_rates && options_.tier == TierMode::kAuto &&
                   options_.gap != GapMode::kExact && !always_instrumented_ &&

@@ -87,7 +87,6 @@ class FunctionTranslator {
   void translate(Op op);
   void translate_control(Op op);
   void translate_plain(Op op);
-  void translate_bulk(Op op);
 
   // Operands.
   void push(Value v) { stack_.push_back({v}); }

@@ -46,7 +46,10 @@ Value FunctionTranslator::memory_record() {
 Address FunctionTranslator::memory_address(uint32_t offset, uint32_t width) {
   Value index = pop();
   if (context_.bounds == Bounds::kGuarded) {
-    return {.base = memory_base_, .index = index, .offset = offset, .flags = kMemTraps | kInMemory};
+    return {.base = memory_base_,
+            .index = index,
+            .offset = offset,
+            .flags = kMemTraps | kMemFenced | kInMemory};
   }
   Value record = memory_record();
   Value size =

@@ -7,8 +7,10 @@
 namespace uptier::wasm {
 namespace {
 
-// 4 GiB of index, 4 GiB of offset, and room for the widest access at the very end.
-constexpr uint64_t kReservation = (uint64_t{8} << 30) + kPageSize;
+// A fence, 4 GiB of index, 4 GiB of offset, and room for the widest access at the very end.
+constexpr uint64_t kReservation = kFenceBytes + (uint64_t{8} << 30) + kPageSize;
+// The other fence is what could be the last page.
+constexpr uint32_t kMaxGuardedPages = kMaxPages - kFenceBytes / kPageSize;
 
 }  // namespace
 
@@ -25,7 +27,9 @@ Result<std::unique_ptr<Memory>> Memory::create(const Limits& limits, uint32_t ma
                                                     " pages is over the limit of " +
                                                     std::to_string(m->page_limit_)};
   }
-  if (wanted == Bounds::kGuarded && !m->reserve()) m->bounds_ = Bounds::kExplicit;
+  if (wanted == Bounds::kGuarded && (limits.min > kMaxGuardedPages || !m->reserve())) {
+    m->bounds_ = Bounds::kExplicit;
+  }
   if (m->grow(static_cast<uint32_t>(limits.min)) < 0) {
     return Error{ErrorCode::kResourceExhausted,
                  "the system refuses a memory of " + std::to_string(limits.min) + " pages"};
@@ -34,15 +38,16 @@ Result<std::unique_ptr<Memory>> Memory::create(const Limits& limits, uint32_t ma
 }
 
 Memory::~Memory() {
-  if (mapped_ != 0) munmap(record_.base, mapped_);
+  if (mapped_ != 0) munmap(record_.base - (bounds_ == Bounds::kGuarded ? kFenceBytes : 0), mapped_);
 }
 
 bool Memory::reserve() {
   void* p =
       mmap(nullptr, kReservation, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return false;
-  record_.base = static_cast<uint8_t*>(p);
+  record_.base = static_cast<uint8_t*>(p) + kFenceBytes;
   mapped_ = kReservation;
+  page_limit_ = std::min(page_limit_, kMaxGuardedPages);
   return true;
 }
 

@@ -2,9 +2,10 @@
 //
 // Guarded: 8 GiB and a slack are reserved without access, and growing only allows access to more of
 // them. An index and an offset of 32 bits each cannot point past the reservation, so code compares
-// nothing: an access outside faults, and the runtime makes the fault a trap. Where the reservation
-// is refused (or not wanted) the memory is allocated as large as it is, may move when it grows, and
-// code compares every access with its size.
+// nothing: an access outside faults, and the runtime makes the fault a trap. The page before the
+// memory's first is reserved as well, and page 65,535 never allowed (`kMemFenced`). Where the
+// reservation is refused (or not wanted, or all 65,536 pages are) the memory is allocated as large
+// as it is, may move when it grows, and code compares every access with its size.
 #pragma once
 
 #include <cstdint>

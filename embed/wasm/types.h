@@ -51,11 +51,6 @@ struct Val {
   static Val f32(float v) { return {Type::kF32, std::bit_cast<uint32_t>(v)}; }
   static Val f64(double v) { return {Type::kF64, std::bit_cast<uint64_t>(v)}; }
 
-  int32_t as_i32() const { return static_cast<int32_t>(bits); }
-  int64_t as_i64() const { return static_cast<int64_t>(bits); }
-  float as_f32() const { return std::bit_cast<float>(static_cast<uint32_t>(bits)); }
-  double as_f64() const { return std::bit_cast<double>(bits); }
-
   friend bool operator==(const Val&, const Val&) = default;
 };
 

@@ -117,8 +117,12 @@ enum { UPTIER_TIER_HOST, UPTIER_TIER_BASELINE, UPTIER_TIER_OPTIMIZED };
 enum {
   UPTIER_MEM_TRAPS = 1,      // a fault at this address is a trap out_of_bounds_memory
   UPTIER_MEM_INVARIANT = 2,  // load: the place never changes while the function runs; cannot fault
+  UPTIER_MEM_FENCED = 8,     // with TRAPS: UPTIER_FENCE_BYTES before the base and base + 2^32 fault
   UPTIER_CALL_MAY_TRAP = 4,  // call_host: the callee may have raised a trap; checked on return
 };
+
+// The fence of an access, in bytes: where an i32 index has wrapped around below zero.
+#define UPTIER_FENCE_BYTES 65536
 
 // An alias class, 0 to 15, to be combined with the flags of loads and stores: accesses of different
 // classes never touch the same byte while the function runs; those of class 0 may meet any.

@@ -106,7 +106,13 @@ enum MemFlags : uint8_t {
   kMemTraps = 1,      // a fault at this address is a trap out_of_bounds_memory
   kMemInvariant = 2,  // load: the place never changes while the function runs; cannot fault
   kCallMayTrap = 4,   // call_host: the callee may have raised a trap; checked after it returns
+  kMemFenced = 8,     // with kMemTraps: whatever lies in the fence of the base faults
 };
+
+// The fence of an access: this many bytes before its base, and as many before base + 2^32. Where an
+// i32 index is a sum that may have wrapped around below zero, the sum can then be part of the
+// address: both places fault.
+inline constexpr uint32_t kFenceBytes = 64 << 10;
 
 // Alias classes, in the upper half of the flags of loads and stores. Accesses of different classes
 // never touch the same byte while the function runs; those of class 0 may meet any, and another

@@ -157,8 +157,8 @@ struct Options {
 #define X(kind, field, fallback, low, high, unit, reason) kind field = fallback;
   UPTIER_OPTIONS(X)
 #undef X
-  // Stress switches, e.g. "osr=all" or "copy=every:3,osr=random:0.1:7"; see the
-  // README's table. Kinds: osr, copy, guard, code, compile, delay, flip, slow, specialize, out.
+  // Stress switches, e.g. "osr=all" or "copy=every:3,osr=random:0.1:7"; see the README,
+  // "Options and stress". Kinds: osr, copy, guard, code, compile, delay, flip, slow, specialize, out.
   // Forms: all, at:N, from:N, every:N, random:P:SEED.
   std::string stress;
   // Only methods whose hash (see Report) lies in this range are optimized, e.g.
@@ -180,7 +180,7 @@ struct Options {
   Status set(std::string_view name, std::string_view value);
   // Checks every range. `Runtime::create` calls it.
   Status check() const;
-  // Returns the table for people: name, value, unit, range, reason, one line a row.
+  // Returns the table for people: name, value, unit, range, reason; two lines a row.
   std::string table() const;
 };
 

@@ -157,7 +157,7 @@ class Selector {
   void row(const Inst& i);
   bool store_constant(const Inst& i, Mem at);
 
-  // select_test.cc
+  // select_condition.cc
   // Emits what sets the flags for a condition (a waiting comparison or a test of v), uses its
   // operands, and returns what to test.
   Condition condition(Value v);
@@ -265,7 +265,6 @@ class Selector {
   void emit_call(const Inst& i);
   void take_result(const Inst& i);
 
-  Type operand_type(const Inst& i, size_t n = 0) const { return f_.type_of(f_.args(i)[n]); }
 
   const CompileInput& in_;
   const BaselineRequest& request_;

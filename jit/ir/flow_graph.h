@@ -2,9 +2,8 @@
 //
 // Vertices are 0, outside, and the block sites. Edges, in this order:
 //
-//   real      the edges of the terminators in (layout order, successor order); number n is at n -
-//   1,
-//             and these numbers are the sites of kEdge
+//   real      the edges of the terminators in (layout order, successor order); number n is at
+//             n - 1, and these numbers are the sites of kEdge
 //   entry     outside -> entry block
 //   returns   block -> outside, for each block that returns, in layout order
 //   arrivals  outside -> header, for each loop: a frame came into the copy here     (external)

@@ -107,6 +107,7 @@ bool FunctionParser::address(Inst& i, std::vector<Value>& args) {
   if (in_.accept("+") && !in_.expect_u32(offset)) return false;
   i.imm = offset;
   if (in_.accept_word("traps")) i.flags |= kMemTraps;
+  if (in_.accept_word("fenced")) i.flags |= kMemFenced;
   if (in_.accept_word("invariant")) i.flags |= kMemInvariant;
   uint32_t alias = 0;
   if (in_.accept_word("class") && !in_.expect_u32(alias)) return false;

@@ -64,9 +64,11 @@ std::string flags_text(const Inst& i) {
     return i.flags == kProbeResumes ? " resumes" : i.flags == kProbeOwn ? " own" : "";
   }
   bool host = info(i.op).shape == Shape::kCallHost;
-  uint8_t known = host ? kCallMayTrap : kMemTraps | kMemInvariant | alias_class(kAliasClasses - 1);
+  uint8_t known =
+      host ? kCallMayTrap : kMemTraps | kMemFenced | kMemInvariant | alias_class(kAliasClasses - 1);
   std::string out;
   if (i.flags & known & kMemTraps) out += " traps";
+  if (i.flags & known & kMemFenced) out += " fenced";
   if (i.flags & known & kMemInvariant) out += " invariant";
   if (i.flags & known & kCallMayTrap) out += " may_trap";
   unsigned alias = alias_class_of(i.flags & known);

@@ -8,8 +8,7 @@
 //   types       the opcode table: controlling type, operands, result, edges, flags, immediates
 //   control     the entry has no predecessor, every block is reachable, definitions dominate uses
 //   observation probes, loop headers and sites; a guard has a frame_state before it in its block
-//   and
-//               no side effect between
+//               and no side effect between
 //
 // Safe on any contents of a Function, however broken. Thread: any. Cost: linear in the function,
 // but for the dominators (see dominators.h).

@@ -53,6 +53,7 @@ bool Verifier::is_plain_access(const Inst& i, Shape shape) const {
   constexpr uint8_t kAnyClass = alias_class(kAliasClasses - 1);
   bool load = shape == Shape::kLoad;
   uint8_t allowed = kMemTraps | kAnyClass | (load ? kMemInvariant : 0);
+  if (i.flags & kMemTraps) allowed |= kMemFenced;
   if ((i.flags & ~allowed) != 0 || i.imm > UINT32_MAX || i.edge_count != 0) return false;
   auto args = f_.args(i);
   size_t base = load ? 0 : 1;
@@ -261,6 +262,7 @@ void Verifier::check_flags(Block b, const Inst& i) {
   constexpr uint8_t kAnyClass = alias_class(kAliasClasses - 1);
   if (info(i.op).shape == Shape::kLoad) allowed = kMemTraps | kMemInvariant | kAnyClass;
   if (info(i.op).shape == Shape::kStore) allowed = kMemTraps | kAnyClass;
+  if (allowed & i.flags & kMemTraps) allowed |= kMemFenced;
   if (info(i.op).shape == Shape::kCallHost) allowed = kCallMayTrap;
   if (is_block_probe(i) && stage_ == Stage::kTransformed) allowed = kProbeResumes;
   if (i.op == Opcode::kProbe && !is_block_probe(i)) allowed = kProbeOwn;

@@ -13,10 +13,10 @@ class LoopCopier {
     for (uint32_t n = 0; n < loop_.size(); ++n) place_[loop_[n].index()] = n;
   }
 
-  void run(uint32_t copies, CopiesGo where) {
+  void run(uint32_t copies) {
     for (uint32_t c = 0; c < copies; ++c) made_.push_back(make_blocks());
     lay_out();
-    std::vector<uint32_t> to_header = where == CopiesGo::kInFront ? edges_in() : edges_back();
+    std::vector<uint32_t> to_header = edges_in();
     for (uint32_t c = 0; c < copies; ++c) {
       fill(made_[c], c + 1 < copies ? made_[c + 1][0] : loop_[0]);
     }
@@ -44,22 +44,12 @@ class LoopCopier {
     std::vector<uint32_t> in;
     for (Block b : f_.layout) {
       if (inside(b) || f_.block(b).insts.empty()) continue;
-      add_edges_to_header(b, in);
+      const Inst& t = f_.terminator(b);
+      for (uint32_t e = t.edges_at; e < t.edges_at + t.edge_count; ++e) {
+        if (f_.edges[e].to == loop_[0]) in.push_back(e);
+      }
     }
     return in;
-  }
-
-  std::vector<uint32_t> edges_back() const {
-    std::vector<uint32_t> back;
-    for (Block b : loop_) add_edges_to_header(b, back);
-    return back;
-  }
-
-  void add_edges_to_header(Block from, std::vector<uint32_t>& edges) const {
-    const Inst& t = f_.terminator(from);
-    for (uint32_t e = t.edges_at; e < t.edges_at + t.edge_count; ++e) {
-      if (f_.edges[e].to == loop_[0]) edges.push_back(e);
-    }
   }
 
   // Writes one iteration, after which `next` begins another.
@@ -133,9 +123,9 @@ class LoopCopier {
 
 }  // namespace
 
-void copy_loop(Function& f, std::span<const Block> blocks, uint32_t copies, CopiesGo where,
+void copy_loop(Function& f, std::span<const Block> blocks, uint32_t copies,
                std::vector<Redefinition>& redefined) {
-  LoopCopier(f, blocks, redefined).run(copies, where);
+  LoopCopier(f, blocks, redefined).run(copies);
 }
 
 }  // namespace uptier::jit

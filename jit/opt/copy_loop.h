@@ -1,8 +1,6 @@
-// copy_loop: iterations of a loop, written out in front of it or behind its own body.
+// copy_loop: the first iterations of a loop, written out in front of it.
 //
-//     kInFront   outside -> c1 -> c2 -> loop         the first iterations
-//     kBehind    outside -> loop -> c1 -> c2 -+      each round of the loop is three
-//                           ^-----------------+
+//     outside -> c1 -> c2 -> loop
 //
 // Copies keep every test and every exit, so nothing needs to be known of how often the loop goes
 // round; they keep the probes, so counts still sum up. What the loop defines has several
@@ -17,11 +15,9 @@
 
 namespace uptier::jit {
 
-enum class CopiesGo : uint8_t { kInFront, kBehind };
-
 // `blocks` are those of a natural loop, its header first. Adds to `redefined` what repair_ssa is to
 // be told; the loops of one call of repair_ssa must be disjoint.
-void copy_loop(Function& f, std::span<const Block> blocks, uint32_t copies, CopiesGo where,
+void copy_loop(Function& f, std::span<const Block> blocks, uint32_t copies,
                std::vector<Redefinition>& redefined);
 
 }  // namespace uptier::jit

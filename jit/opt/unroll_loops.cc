@@ -123,7 +123,7 @@ class LoopUnroller {
     if (size == 0) return false;
     uint32_t copies = whole_ ? all_rounds(l, size) : first_rounds(l, size);
     if (copies == 0) return false;
-    copy_loop(f_, members_[l], copies, CopiesGo::kInFront, redefined);
+    copy_loop(f_, members_[l], copies, redefined);
     finished_[header.index()] = true;
     return true;
   }

@@ -12,7 +12,8 @@ constexpr unsigned kDeepest = 4;  // definitions looked through
 
 class AddressTaker {
  public:
-  AddressTaker(const Function& f, const Inst& access) : f_(f) {
+  AddressTaker(const Function& f, const Inst& access)
+      : f_(f), fenced_((access.flags & kMemFenced) != 0) {
     auto args = f.args(access).subspan(info(access.op).shape == Shape::kStore ? 1 : 0);
     parts_.base = args[0];
     parts_.offset = static_cast<int64_t>(access.imm);
@@ -55,11 +56,24 @@ class AddressTaker {
     if (!i || i->op != Opcode::kAdd) return;
     Value x = f_.args(*i)[0];
     auto c = constant_of(f_.args(*i)[1]);
-    if (!c || constant_of(x) || *c > INT32_MAX || !fits(*c << parts_.scale)) return;
+    if (!c || constant_of(x)) return;
+    if (i->type == Type::kI32 && take_difference(x, static_cast<uint32_t>(*c))) return;
+    if (*c > INT32_MAX || !fits(*c << parts_.scale)) return;
     if (i->type == Type::kI32 && most(x, 0) + *c > UINT32_MAX) return;
     parts_.index = x;
     parts_.offset += static_cast<int64_t>(*c << parts_.scale);
     parts_.taken = true;
+  }
+
+  // index = x - d, which wraps around where x < d: to the last d bytes before 2^32, where [x - d]
+  // is one of the last d bytes before the base. An offset could lead out of both, to what is there.
+  bool take_difference(Value x, uint32_t c) {
+    uint32_t d = 0 - c;
+    if (!fenced_ || d > kFenceBytes || parts_.offset != 0 || parts_.scale != 0) return false;
+    parts_.index = x;
+    parts_.offset = -static_cast<int64_t>(d);
+    parts_.taken = true;
+    return true;
   }
 
   // index = x << 1..3
@@ -101,6 +115,7 @@ class AddressTaker {
   }
 
   const Function& f_;
+  bool fenced_;
   AddressParts parts_;
 };
 

@@ -78,7 +78,7 @@ class Emitter {
   void convert(const MInst& i);
   void copy(const Xmm& d, const MInst& i, uint8_t n);
 
-  // ---- emit_test.cc
+  // ---- emit_condition.cc
   void test(const MInst& i);
   void overflow_test(const MInst& i);
   bool flags_are_set(const MInst& i) const;

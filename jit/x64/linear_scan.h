@@ -1,16 +1,14 @@
 // LinearScan: registers for all parts of all vregs, in one walk over the positions.
 //
 //   - parts are taken in order of their start; `active` hold a register now, `inactive` hold one
-//   but
-//     are in a hole of their ranges
+//     but are in a hole of their ranges
 //   - no two parts with one register overlap, nor does a part overlap a clobber of its register
 //   - a vreg in SSA form cannot overlap an inactive one that began before it, so holes are looked
 //     into only for parts that splitting made
 //   - a part that has no register is in the vreg's slot up to the next use that wants one, or to a
 //     block that most come to with the value in a register; what follows becomes a new part
 //   - who gives way is a matter of cost: the frequencies of the uses in the outermost loop around
-//   the
-//     conflict, and of the next use behind it. A part is split as far out of loops as its uses
+//     the conflict, and of the next use behind it. A part is split as far out of loops as its uses
 //     allow
 //
 // Source: Wimmer and Moessenboeck, "Optimized Interval Splitting in a Linear Scan Register

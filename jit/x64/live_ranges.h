@@ -35,9 +35,6 @@ struct LiveRanges {
   std::span<const Range> ranges_of(uint32_t v) const {
     return {ranges.data() + ranges_at[v], ranges_at[v + 1] - ranges_at[v]};
   }
-  std::span<const UsePoint> uses_of(uint32_t v) const {
-    return {uses.data() + uses_at[v], uses_at[v + 1] - uses_at[v]};
-  }
 };
 
 LiveRanges find_live_ranges(const MachineFunction& m);

@@ -112,7 +112,7 @@ class Lowering {
   void lower_trapping(const Inst& i);
   void lower_overflow(const Inst& i);
 
-  // ---- lower_test.cc
+  // ---- lower_condition.cc
   // Starts nothing: fills the test fields and sources of the current instruction so that its
   // condition is `v != 0` (or `v == 0`).
   void add_test(Value v, bool negate);

@@ -37,7 +37,7 @@ const Inst* Lowering::foldable_load(Value v) const {
 // the displacement. They come last in the operand list.
 void Lowering::add_address(const Inst& access, Role role) {
   AddressParts parts = take_apart(f_, access);
-  auto offset = static_cast<uint64_t>(parts.offset);
+  int64_t offset = parts.offset;
   // A load behind what was looked through has a further use.
   if (parts.taken) ++use_count_[parts.index.index()];
   Vreg base = use(parts.base);
@@ -47,7 +47,7 @@ void Lowering::add_address(const Inst& access, Role role) {
     Vreg sum = new_vreg(Type::kI64);
     far.op = MOp::kConst;
     far.d = 0;
-    far.imm = offset;
+    far.imm = static_cast<uint64_t>(offset);
     far.operands_at = static_cast<uint32_t>(m_.operands.size());
     far.operand_count = 1;
     m_.operands.push_back({.vreg = sum, .role = Role::kDef});

@@ -4,8 +4,7 @@
 //   - three addresses: `d = a op b`; emission copies a to d where the machine has two. A use that
 //     must survive until d is written is `late`
 //   - critical edges are split: a block with several successors passes no arguments, and each of
-//   its
-//     successors has no other predecessor
+//     its successors has no other predecessor
 //   - blocks are in layout order, each starts with kLabel and ends with its only terminator
 //   - an i32 in a register has undefined upper bits unless `Vreg::clean`
 //
@@ -274,8 +273,5 @@ struct MachineFunction {
 
 // Returns what the instruction destroys besides its definitions.
 RegMask clobbers(const MInst& i);
-
-// Prints blocks and instructions, with locations once they are decided.
-std::string print(const MachineFunction& f);
 
 }  // namespace uptier::jit::x64

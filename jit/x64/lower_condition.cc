@@ -63,7 +63,6 @@ void Lowering::add_test(Value v, bool negate) {
 void Lowering::add_test_of(Value v, bool negate) {
   const Inst* i = def(v);
   if (i && can_fold_test(*i)) {
-    bool before = fold_ok_;
     fold_ok_ = fold_ok_ && use_count_[v.index()] <= 1;
     if (i->op == Opcode::kEqz && f_.type_of(f_.args(*i)[0]) == Type::kI32) {
       return add_test_of(f_.args(*i)[0], !negate);
@@ -79,8 +78,7 @@ void Lowering::add_test_of(Value v, bool negate) {
     }
     if (is_int_compare(i->op)) return add_int_test(*i, negate);
     if (is_float_compare(i->op)) return add_float_test(*i, negate);
-    if (is_overflow(i->op)) return add_overflow_test(*i, negate);
-    fold_ok_ = before;
+    return add_overflow_test(*i, negate);
   }
   add_zero_test(v, false, negate);
 }
@@ -145,9 +143,8 @@ bool Lowering::add_narrow_compare(const Inst& compare, Cond c) {
   if (!load || !k) return false;
   bool is_unsigned = c == Cond::kE || c == Cond::kNE || c == Cond::kB || c == Cond::kAE ||
                      c == Cond::kBE || c == Cond::kA;
-  unsigned size = load->op == Opcode::kLoad8U ? 1 : load->op == Opcode::kLoad16U ? 2 : 0;
-  if (size != 1 || !is_unsigned || *k > 0xFF) return false;
-  cur_.width = static_cast<uint8_t>(size);
+  if (load->op != Opcode::kLoad8U || !is_unsigned || *k > 0xFF) return false;
+  cur_.width = 1;
   cur_.imm = static_cast<uint64_t>(static_cast<int64_t>(static_cast<int8_t>(*k)));
   cur_.test = Test::kCmp;
   cur_.cond = c;
