@@ -53,7 +53,8 @@ Quorum::Report Quorum::finish(Profile& sum, uint64_t least) const {
       ++report.methods;
       continue;
     }
-    for (auto& [site, table] : m.tables) {
+    for (auto& [key, table] : m.tables) {
+      const auto& site = key;  // clang 14 captures no structured bindings
       const uint32_t other = other_word(*m.schema.find(site.first, site.second));
       report.entries += std::erase_if(table, [&](const auto& item) {
         const auto votes = seen.entries.find({site.first, site.second, item.first});

@@ -168,7 +168,7 @@ bool ProfileSum::add_words(const MethodView& view, std::string_view name, Known&
                     view.counts.size() == sum.counts.size() && same_bytes(view.desc, known.desc);
   if (!same) return false;
   if (!view.same_estimates()) settle(known);
-  const auto add = [this, safe = known.bound < kSafe && view.bound < kSafe](
+  const auto add = [safe = known.bound < kSafe && view.bound < kSafe](
                        std::span<uint64_t> sums, std::span<const uint64_t> values) -> uint64_t {
     if (!safe) return add_saturating(sums, values);
     add_plain(sums, values);

@@ -51,7 +51,7 @@ struct LoopPace {
     uint32_t run;   // entries; never fewer than before
     uint32_t warm;  // before it; run + warm < 256
   };
-  static constexpr uint32_t kMaxLevel = 26;  // two strata of entries fit the state word
+  static constexpr uint32_t kMaxLevel = 23;  // two strata of the longest tiles fit the state word
 
   uint32_t level = 0;
   uint32_t left = 0;      // entries to be timed before the next pause; those of a tile are recorded

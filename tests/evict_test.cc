@@ -187,6 +187,43 @@ TEST(Blocked, thread_that_does_not_say_so_holds_everything) {
   EXPECT_EQ(freed_while_a_thread_waits(false), 0u);
 }
 
+// ---- Direct calls -----------------------------------------------------------------------------
+
+IrRuntime* direct = nullptr;
+
+// Under a direct call of @outer: makes it hot, so that the code below here is replaced, then comes
+// back from an invoke with nothing but direct calls around it.
+extern "C" uint64_t replace_caller(uint64_t x) {
+  if (x != 7) return x;
+  auto* outer = direct->runtime->entry<uint64_t(uint64_t)>(direct->method("outer"));
+  for (uint64_t i = 100; i < 700; ++i) EXPECT_EQ(outer(i), 2 * i);
+  EXPECT_EQ(direct->call("leaf", {1}).bits, 1u);
+  return x;
+}
+
+TEST(Reclaim, code_below_a_host_function_stays_although_no_invoke_is_around_it) {
+  HostFunction host{"replace", (const void*)replace_caller, {{Type::kI64}, Type::kI64}};
+  IrRuntime r(parse_or_die("func @outer(i64) -> i64 {\nb0(v0: i64):\n"
+                           "  v1 = call_host @replace.(i64)->i64 (v0)\n  v2 = add.i64 v1, v0\n"
+                           "  return v2\n}\n"
+                           "func @leaf(i64) -> i64 {\nb0(v0: i64):\n  return v0\n}\n",
+                           {{host}}),
+              options({{"policy", "always"}, {"workers", "0"}, {"flush_first", "8"}}));
+  direct = &r;
+  ThreadScope scope(*r.runtime);
+  auto* outer = r.runtime->entry<uint64_t(uint64_t)>(r.method("outer"));
+  EXPECT_EQ(outer(7), 14u);
+  EXPECT_EQ(r.report_of("outer").tier, Tier::kOptimized) << "or nothing was replaced";
+  auto freed = [&] {
+    uint64_t n = 0;
+    for (const VersionReport& v : r.report_of("outer").versions) n += v.freed;
+    return n;
+  };
+  uint64_t before = freed();
+  EXPECT_EQ(r.call("leaf", {1}).bits, 1u);
+  EXPECT_GT(freed(), before) << "now nothing on the stack needs it";
+}
+
 // Runs guest code while it describes a method.
 class NestingHost : public Host {
  public:

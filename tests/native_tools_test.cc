@@ -1,10 +1,15 @@
 // What perf and gdb are told of compiled code, read by themselves where they are installed.
 #include <elf.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
+#include <csignal>
 #include <cstring>
 #include <map>
 
+#include "jit/code/append_file.h"
 #include "jit/code/gdb_image.h"
 #include "jit/code/gdb_names.h"
 #include "tests/tool_dir.h"
@@ -31,6 +36,30 @@ T at(const std::vector<uint8_t>& bytes, uint64_t offset) {
   T t = {};
   if (offset + sizeof t <= bytes.size()) std::memcpy(&t, &bytes[offset], sizeof t);
   return t;
+}
+
+// A full disk, as a limit on the size of files makes it.
+class AppendFile : public test::ToolDir {};
+
+TEST_F(AppendFile, record_that_does_not_fit_leaves_nothing_and_the_next_one_is_whole) {
+  const std::string file_name = path("records");
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    jit::AppendFile file(open(file_name.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600));
+    auto append = [&](const std::string& s) { return file.append(std::as_bytes(std::span(s))); };
+    rlimit small{100, RLIM_INFINITY}, none{RLIM_INFINITY, RLIM_INFINITY};
+    bool first = append(std::string(60, 'a'));
+    setrlimit(RLIMIT_FSIZE, &small);
+    bool second = append(std::string(60, 'b'));
+    setrlimit(RLIMIT_FSIZE, &none);
+    bool third = append("c");
+    _exit(first && !second && third ? 0 : 1);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(test::slurp(file_name), std::string(60, 'a') + "c");
 }
 
 TEST(GdbImage, names_every_body_relative_to_its_section) {

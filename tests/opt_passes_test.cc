@@ -219,6 +219,31 @@ TEST(OptFrequencies, shape_and_counts_give_finite_frequencies) {
   }
 }
 
+// A nest as deep as no program has it: the flow through it would take minutes, and overflow.
+TEST(OptFrequencies, deep_nests_have_finite_frequencies_too) {
+  constexpr uint32_t kDepth = 400;
+  std::string text = "func @deep(i32) -> i32 {\nb0(v0: i32):\n  jump b1\n";
+  auto block = [](uint32_t n) { return "b" + std::to_string(n); };
+  for (uint32_t n = 1; n <= kDepth; ++n) text += block(n) + ":\n  jump " + block(n + 1) + "\n";
+  for (uint32_t n = 1; n <= kDepth; ++n) {  // the latch of the loop whose header is kDepth + 1 - n
+    text += block(kDepth + n) + ":\n  branch v0, " + block(kDepth + 1 - n) + ", " +
+            block(kDepth + n + 1) + "\n";
+  }
+  text += block(2 * kDepth + 1) + ":\n  return v0\n}\n";
+  jit::Module m = *jit::parse_module(text, {"deep", {}});
+  const jit::Function& f = m.functions[0];
+  jit::ControlFlow control = jit::analyze_control_flow(f);
+  jit::LoopNest loops = jit::find_loops(f, control);
+  ASSERT_EQ(loops.loops.size(), kDepth);
+  std::vector<uint64_t> uneven(f.block_sites);
+  for (size_t n = 0; n < uneven.size(); ++n) uneven[n] = n % 2 == 0 ? UINT64_MAX : 0;
+  jit::Frequencies q = jit::estimate_frequencies(f, control, loops, uneven);
+  for (Block b : f.layout) {
+    ASSERT_GE(q.at(b), 0.9e-6f);
+    ASSERT_LE(q.at(b), 1.1e12f);
+  }
+}
+
 // A loop nest of which samples met the inner loop and not what is around it.
 constexpr const char* kNest = R"(
 func @nest(i32) -> i32 {

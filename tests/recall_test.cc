@@ -128,6 +128,24 @@ TEST(Recall, a_worker_in_the_background_moves_it_too) {
   EXPECT_GE(r.report_of("main").moved, 1u);
 }
 
+// What a frame's move needs of the stack is computed, not found there.
+[[gnu::noinline]] void leave_junk_on_the_stack() {
+  volatile uint64_t junk[8192];
+  for (volatile uint64_t& word : junk) word = 0x7fff'0000'0000;
+}
+
+TEST(Recall, every_point_that_is_forced_moves_the_frame) {
+  Options o = at_once("on");
+  ASSERT_TRUE(o.set("stress", "out=all").ok());
+  IrRuntime r(parse_or_die(kPhases), o);
+  ThreadScope scope(*r.runtime);
+  leave_junk_on_the_stack();
+  EXPECT_EQ(r.call("main", {2000, bits_of(0.5)}).bits, answer_of(2000));
+  MethodReport m = r.report_of("main");
+  EXPECT_EQ(m.moved + m.left, r.runtime->report().stress.out_forced);
+  EXPECT_EQ(m.left, (m.moved + m.left) / 3);
+}
+
 TEST(Recall, forced_at_every_header_it_changes_no_answer) {
   for (const char* stress :
        {"out=all", "out=every:2", "out=random:0.3:7", "out=all,guard=every:5"}) {

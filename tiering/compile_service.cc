@@ -368,9 +368,10 @@ void RuntimeImpl::compile_and_install(const Plan& plan) {
   // Failing to optimize is never failing to run. Asking for the same again would fail the same,
   // unless it was room that was wanting.
   bool best = plan.tier == Tier::kOptimized && plan.copy == Copy::kPlain;
+  if (refused) return;
   if (plan.for_values) {
     m.specialized.banned = true;
-  } else if (best && !refused) {
+  } else if (best) {
     m.optimize_failed = true;
   }
 }

@@ -77,7 +77,7 @@ Outcome RuntimeImpl::call(const void* target, const Signature& signature,
   if (blocked) t.leave_blocked();
   jit::InvokeResult r = jit::invoke_code(routines_.invoke(), target, signature, args);
   if (blocked) t.enter_blocked(reinterpret_cast<const void*>(blocked_at));
-  if (c.activation == nullptr) quiescent();
+  if (c.activation == nullptr && !blocked) back_in_host(t);
   Outcome result;
   if (r.trapped) {
     here()->loops().unwind(reinterpret_cast<uint64_t>(__builtin_frame_address(0)));
@@ -87,6 +87,25 @@ Outcome RuntimeImpl::call(const void* target, const Signature& signature,
     result.bits = r.bits;
   }
   return result;
+}
+
+// The outermost invoke has returned. Frames of compiled code may still be above: entry() is called
+// without an Activation, and its code may have called the host function that invoked. So the stack
+// is asked. Cost: nothing unless code waits to be freed, then a walk over the thread's stack.
+void RuntimeImpl::back_in_host(AttachedThread& t) noexcept {
+  if (!reclaimer_.has_limbo()) return;
+  __builtin_unwind_init();  // what callers keep in registers is on the stack, too
+  reclaim_beside(t);
+}
+
+__attribute__((noinline)) void RuntimeImpl::reclaim_beside(AttachedThread& t) noexcept {
+  t.enter_blocked(__builtin_frame_address(0));
+  {
+    std::lock_guard lock(state_mutex_);
+    reclaimer_.pass_if_unneeded(t);
+    reclaim_locked();
+  }
+  t.leave_blocked();
 }
 
 }  // namespace tiering

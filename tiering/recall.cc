@@ -32,10 +32,36 @@ uint64_t baseline_frame_of(const jit::Code& osr) {
   return static_cast<uint64_t>(-int64_t{osr.tables().saved_at} - 8);
 }
 
-bool has_room(const jit::LeaveState& s, const jit::Code& osr) {
+// Says in `s` that the frame goes to `osr`. Returns whether there is stack for it.
+bool prepare_move(jit::LeaveState& s, const jit::Code& from, const jit::ExitRow& row,
+                  const jit::Code& osr) {
+  jit::enter_loop(s, from, row, osr, baseline_frame_of(osr));
   uint64_t wanted = baseline_frame_of(osr) + osr.tables().frame_size + s.buffer_bytes + kMoveStack;
   uintptr_t limit = sampler::current_context()->stack_limit;
   return s.rbp() > limit && s.rbp() - limit > wanted;
+}
+
+jit::Leave moved(Method& m) {
+  m.moved.fetch_add(1, std::memory_order_relaxed);
+  return jit::Leave::kEnter;
+}
+
+// Whether calls of the method may run the code: by themselves, or behind the guard of a version for
+// values.
+bool calls_reach(const Method& m, const jit::Code& code) {
+  const Version* called = m.optimized.load(std::memory_order_acquire);
+  if (!usable(called)) return false;
+  return called->code.get() == &code ||
+         (called->general != nullptr && called->general->code.get() == &code);
+}
+
+// A word only rises until a frame takes what it says: that code must not be run any more is not
+// forgotten over newer code. Release pairs with the acquire in poll(): who sees the word finds what
+// was installed before.
+void raise_word(jit::PollWord& word, uint32_t why) {
+  uint32_t old = word.load(std::memory_order_relaxed);
+  while (old < why && !word.compare_exchange_weak(old, why, std::memory_order_release,
+                                                  std::memory_order_relaxed)) {}
 }
 
 }  // namespace
@@ -43,10 +69,7 @@ bool has_room(const jit::LeaveState& s, const jit::Code& osr) {
 // ---- The worker's side; the caller holds the state mutex --------------------------------------
 
 void Version::call_back(Recall why) const noexcept {
-  for (jit::PollWord& word : polls.words()) {
-    // Release pairs with the acquire in poll(): who sees the word finds what was installed before.
-    word.store(static_cast<uint32_t>(why), std::memory_order_release);
-  }
+  for (jit::PollWord& word : polls.words()) raise_word(word, static_cast<uint32_t>(why));
 }
 
 void RuntimeImpl::call_back(Version& v) {
@@ -163,14 +186,12 @@ jit::Leave RuntimeImpl::poll(jit::LeaveState& s, const jit::Code& from,
   const Version* v = m.osr[loop].load(std::memory_order_acquire);
   bool sticks = why == static_cast<uint32_t>(Recall::kAnywhere);
   bool newer = usable(v) && v->serial > from.serial();
-  if (newer && has_room(s, *v->code)) {
-    const Version* called = m.optimized.load(std::memory_order_acquire);
-    bool calls_come = usable(called) && called->code.get() == &from;
-    if (!calls_come) word.store(why, std::memory_order_release);
-    return move_to(m, s, from, row, *v);
+  if (newer && prepare_move(s, from, row, *v->code)) {
+    if (!calls_reach(m, from)) raise_word(word, why);
+    return moved(m);
   }
   if (sticks) {
-    word.store(why, std::memory_order_release);
+    raise_word(word, why);
     m.left.fetch_add(1, std::memory_order_relaxed);
     return leave_for_baseline(s, from, row, 0);
   }
@@ -182,9 +203,7 @@ void RuntimeImpl::ask_for_newer(Method& m, uint32_t loop, const jit::Code& from,
                                 jit::PollWord& word) noexcept {
   AttachedThread* t = here();
   if (t == nullptr || options_.tier != TierMode::kAuto) return;
-  const Version* called = m.optimized.load(std::memory_order_acquire);
-  bool calls_come = usable(called) && called->code.get() == &from;
-  if (calls_come && sampler::calls_so_far(t->state(m.id)) > kFewCalls) return;
+  if (calls_reach(m, from) && sampler::calls_so_far(t->state(m.id)) > kFewCalls) return;
   if (m.osr_asked[loop].exchange(true, std::memory_order_relaxed)) return;
   sampler::Note n;
   n.kind = sampler::NoteKind::kWantNewer;
@@ -193,14 +212,7 @@ void RuntimeImpl::ask_for_newer(Method& m, uint32_t loop, const jit::Code& from,
   if (t->ring().push(n, {})) return wake_worker();
   // A full ring: asks again at the next header.
   m.osr_asked[loop].store(false, std::memory_order_relaxed);
-  word.store(static_cast<uint32_t>(Recall::kNewer), std::memory_order_release);
-}
-
-jit::Leave RuntimeImpl::move_to(Method& m, jit::LeaveState& s, const jit::Code& from,
-                                const jit::ExitRow& row, const Version& v) noexcept {
-  jit::enter_loop(s, from, row, *v.code, baseline_frame_of(*v.code));
-  m.moved.fetch_add(1, std::memory_order_relaxed);
-  return jit::Leave::kEnter;
+  raise_word(word, static_cast<uint32_t>(Recall::kNewer));
 }
 
 // Words are never 0. A point that is forced goes to code for this loop, which is made on the spot,
@@ -217,8 +229,8 @@ jit::Leave RuntimeImpl::stress_poll(Method& m, jit::LeaveState& s, const jit::Co
     compile_and_install({.method = m.id, .tier = Tier::kOptimized, .osr_loop = LoopId(loop)});
   }
   const Version* v = m.osr[loop].load(std::memory_order_acquire);
-  if (!usable(v) || !has_room(s, *v->code)) return jit::Leave::kStay;
-  return move_to(m, s, from, row, *v);
+  if (!usable(v) || !prepare_move(s, from, row, *v->code)) return jit::Leave::kStay;
+  return moved(m);
 }
 
 }  // namespace uptier::tiering

@@ -35,27 +35,43 @@ void Reclaimer::retire(Version& v) {
   limbo_size_.store(limbo_.size(), std::memory_order_relaxed);
 }
 
-// Every word of the stack that could be an address of code keeps the code: a number that looks like
-// one costs memory, never safety. The words belong to frames that stand still.
+// Every word of the stack that could be an address of code keeps the code, and so does one that
+// could be the address of its Code: a slow path below may still read its tables. A number that
+// looks like one costs memory, never safety. The words belong to frames that stand still.
 __attribute__((no_sanitize("address", "thread"))) void Reclaimer::pin_what_stack_needs(
-    AttachedThread& t, std::vector<bool>& pinned) const {
+    const AttachedThread& t, std::vector<bool>& pinned) const {
   auto* word = reinterpret_cast<const uintptr_t*>(t.stack_top & ~uintptr_t{7});
   auto* end = reinterpret_cast<const uintptr_t*>(t.stack_end & ~uintptr_t{7});
   uintptr_t low = UINTPTR_MAX, high = 0;
   std::vector<std::array<Range, 2>> parts;
+  std::vector<std::pair<uintptr_t, size_t>> codes;
   for (const Item& item : limbo_) {
+    codes.emplace_back(reinterpret_cast<uintptr_t>(item.version->code.get()), parts.size());
     parts.push_back(parts_of(*item.version));
     for (const Range& r : parts.back()) {
       low = std::min(low, r.from);
       high = std::max(high, r.to);
     }
   }
+  std::ranges::sort(codes);
   for (; word < end; ++word) {
+    auto code = std::ranges::lower_bound(codes, std::pair{*word, size_t{0}});
+    if (*word != 0 && code != codes.end() && code->first == *word) pinned[code->second] = true;
     if (*word < low || *word > high) continue;
     for (size_t i = 0; i < limbo_.size(); ++i) {
       if (parts[i][0].holds(*word) || parts[i][1].holds(*word)) pinned[i] = true;
     }
   }
+}
+
+void Reclaimer::pass_if_unneeded(AttachedThread& t) const {
+  if (t.stack_end == 0) return;
+  std::vector<bool> pinned(limbo_.size());
+  pin_what_stack_needs(t, pinned);
+  for (size_t i = 0; i < limbo_.size(); ++i) {
+    if (pinned[i] || limbo_[i].version->code_bytes == 0) return;
+  }
+  t.epoch.store(epoch(), std::memory_order_seq_cst);
 }
 
 uint64_t Reclaimer::reclaim(std::span<const std::unique_ptr<AttachedThread>> threads) {

@@ -4,8 +4,8 @@
 // that led to it has been overwritten. A thread that passes a quiescent point afterwards copies an
 // epoch >= e and holds no frame of that code, nor can it get one. So code retired at e is free once
 // every attached thread's epoch is >= e, or the thread is blocked and no word of its stack points
-// into the code: it will go on in the frames that it has, and in no others. A thread that does
-// neither keeps the code alive: it is still running it, for all we know.
+// into the code, or at what describes it: it will go on in the frames that it has, and in no others.
+// A thread that does neither keeps the code alive: it is still running it, for all we know.
 //
 //   Thread: any; the caller holds the runtime's state mutex, except for epoch().
 #pragma once
@@ -30,6 +30,9 @@ class Reclaimer {
 
   // Takes a version out of service for good. Nothing may lead new calls to it any more.
   void retire(Version& v);
+  // Moves the epoch of the calling thread, which is blocked, if its stack needs none of what waits;
+  // code that a host made has an extent that is not known, and is needed for all we know.
+  void pass_if_unneeded(AttachedThread& t) const;
   // Frees what all `threads` have left behind; returns the bytes of code that were freed.
   uint64_t reclaim(std::span<const std::unique_ptr<AttachedThread>> threads);
 
@@ -39,7 +42,7 @@ class Reclaimer {
     uint64_t epoch;
   };
   // Marks the items that a blocked thread's stack refers to.
-  void pin_what_stack_needs(AttachedThread& t, std::vector<bool>& pinned) const;
+  void pin_what_stack_needs(const AttachedThread& t, std::vector<bool>& pinned) const;
   uint64_t free_all_but(const std::vector<bool>& pinned);
 
   std::atomic<uint64_t> epoch_{1};

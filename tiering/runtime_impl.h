@@ -136,6 +136,8 @@ class RuntimeImpl final : public Runtime {
   void compile_and_install(const Plan& plan);
   bool know_loops(Method& m);  // osr_enter.cc
   Outcome call(const void* target, const Signature& signature, std::span<const uint64_t> args);
+  void back_in_host(AttachedThread& t) noexcept;
+  void reclaim_beside(AttachedThread& t) noexcept;
   Status make_host_thunk(Method& m);  // registry.cc
 
   // inlinees.cc
@@ -248,8 +250,6 @@ class RuntimeImpl final : public Runtime {
   void want_newer_if_due();
   jit::Leave poll(jit::LeaveState& s, const jit::Code& from, const jit::ExitRow& row) noexcept;
   void ask_for_newer(Method& m, uint32_t loop, const jit::Code& from, jit::PollWord& word) noexcept;
-  jit::Leave move_to(Method& m, jit::LeaveState& s, const jit::Code& from, const jit::ExitRow& row,
-                     const Version& v) noexcept;
   jit::Leave stress_poll(Method& m, jit::LeaveState& s, const jit::Code& from,
                          const jit::ExitRow& row) noexcept;
 

@@ -193,7 +193,8 @@ const void* RuntimeImpl::guard_told(uint32_t index) noexcept {
   n.method = index;
   n.loop = UINT32_MAX;
   if (t == nullptr || !t->ring().push(n, {})) {
-    exchange(word, Specialized::kWindow);  // again, later
+    exchange(word, Specialized::kWindow);  // again, later, and a window from its beginning
+    if (window) exchange(v->guard_words.misses, INT32_MAX);
     return v->general->entry;
   }
   wake_worker();

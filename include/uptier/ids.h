@@ -5,6 +5,7 @@
 // says otherwise; `Id::none()` is the only invalid one.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <limits>
 

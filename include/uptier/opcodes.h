@@ -73,9 +73,9 @@ enum Effect : uint8_t {
 };
 
 enum class Opcode : uint8_t {
-#define X(id, name, text, shape, types, effects) id,
-  UPTIER_OPCODES(X)
-#undef X
+#define UPTIER_ROW(id, name, text, shape, types, effects) id,
+  UPTIER_OPCODES(UPTIER_ROW)
+#undef UPTIER_ROW
 };
 
 struct OpcodeInfo {
@@ -86,18 +86,18 @@ struct OpcodeInfo {
 };
 
 inline constexpr OpcodeInfo kOpcodeTable[] = {
-#define X(id, name, text, shape, types, effects) {text, Shape::shape, types, effects},
-    UPTIER_OPCODES(X)
-#undef X
+#define UPTIER_ROW(id, name, text, shape, types, effects) {text, Shape::shape, types, effects},
+    UPTIER_OPCODES(UPTIER_ROW)
+#undef UPTIER_ROW
 };
 
 // Returns the row of the table. Constant time.
 inline const OpcodeInfo& info(Opcode op) { return kOpcodeTable[static_cast<unsigned>(op)]; }
 
 inline constexpr unsigned kOpcodeCount = 0
-#define X(id, name, text, shape, types, effects) +1
-    UPTIER_OPCODES(X)
-#undef X
+#define UPTIER_ROW(id, name, text, shape, types, effects) +1
+    UPTIER_OPCODES(UPTIER_ROW)
+#undef UPTIER_ROW
     ;
 
 // Flags of loads, stores and host calls.
@@ -124,17 +124,17 @@ constexpr unsigned alias_class_of(uint8_t flags) { return flags >> 4; }
 
 // Why a call ended without a result.
 enum class TrapCode : uint8_t {
-#define X(id, name, text) id,
-  UPTIER_TRAPS(X)
-#undef X
+#define UPTIER_ROW(id, name, text) id,
+  UPTIER_TRAPS(UPTIER_ROW)
+#undef UPTIER_ROW
 };
 const char* trap_text(TrapCode code);
 
 // Why a guard was placed.
 enum class GuardReason : uint8_t {
-#define X(id, name, text) id,
-  UPTIER_GUARD_REASONS(X)
-#undef X
+#define UPTIER_ROW(id, name, text) id,
+  UPTIER_GUARD_REASONS(UPTIER_ROW)
+#undef UPTIER_ROW
 };
 const char* guard_reason_name(GuardReason reason);
 

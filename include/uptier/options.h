@@ -154,9 +154,9 @@ struct Options {
   using count = uint64_t;
   using real = double;
   using flag = bool;
-#define X(kind, field, fallback, low, high, unit, reason) kind field = fallback;
-  UPTIER_OPTIONS(X)
-#undef X
+#define UPTIER_ROW(kind, field, fallback, low, high, unit, reason) kind field = fallback;
+  UPTIER_OPTIONS(UPTIER_ROW)
+#undef UPTIER_ROW
   // Stress switches, e.g. "osr=all" or "copy=every:3,osr=random:0.1:7"; see the README,
   // "Options and stress". Kinds: osr, copy, guard, code, compile, delay, flip, slow, specialize, out.
   // Forms: all, at:N, from:N, every:N, random:P:SEED.

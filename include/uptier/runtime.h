@@ -103,7 +103,8 @@ class Runtime {
   // Flushes what the thread has counted and detaches it.
   virtual void detach() = 0;
   // Says that the calling thread holds no compiled frame right now, so that retired code may be
-  // freed. `invoke` says so by itself when the outermost one returns.
+  // freed. When the outermost `invoke` returns it looks by itself: what nothing on the stack refers
+  // to is freed; code that the host made, whose extent is not known, only after this.
   virtual void quiescent() noexcept = 0;
   // Says that the calling thread is about to wait (for input, a lock, work), with compiled frames
   // on its stack or without: until end_blocked() it runs no compiled code, and what its stack does

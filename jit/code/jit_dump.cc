@@ -60,8 +60,8 @@ uint64_t now() {
 }
 
 template <class T>
-int write_struct(int fd, const T& what) {
-  return profile::write_all(fd, std::as_bytes(std::span(&what, 1)));
+profile::ByteSpan bytes_of(const T& what) {
+  return std::as_bytes(std::span(&what, 1));
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ Result<std::unique_ptr<JitDump>> JitDump::create() {
   header.process = static_cast<uint32_t>(getpid());
   header.time = now();
   void* marker = mmap(nullptr, kPage, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-  if (marker == MAP_FAILED || write_struct(fd, header) != 0) {
+  if (marker == MAP_FAILED || profile::write_all(fd, bytes_of(header)) != 0) {
     Error e{ErrorCode::kIo, path + ": " + std::strerror(errno)};
     if (marker != MAP_FAILED) munmap(marker, kPage);
     close(fd);
@@ -86,9 +86,8 @@ Result<std::unique_ptr<JitDump>> JitDump::create() {
 
 JitDump::~JitDump() {
   // A file that ends without this is whole all the same.
-  (void)write_struct(fd_, Record{Kind::kCodeClose, sizeof(Record), now()});
+  (void)file_.append(bytes_of(Record{Kind::kCodeClose, sizeof(Record), now()}));
   munmap(marker_, kPage);
-  close(fd_);
 }
 
 void JitDump::add(const NamedCode& code) {
@@ -104,7 +103,7 @@ void JitDump::add(const NamedCode& code) {
   std::string bytes(reinterpret_cast<const char*>(&load), sizeof load);
   bytes += name;
   bytes.append(reinterpret_cast<const char*>(code.base), code.size);
-  if (profile::write_all(fd_, std::as_bytes(std::span(bytes))) != 0) ++errors_;
+  if (!file_.append(std::as_bytes(std::span(bytes)))) ++errors_;
 }
 
 }  // namespace uptier::jit

@@ -13,6 +13,7 @@
 
 #include <memory>
 
+#include "jit/code/append_file.h"
 #include "jit/code/named_code.h"
 #include "uptier/result.h"
 
@@ -26,13 +27,13 @@ class JitDump {
   JitDump(const JitDump&) = delete;
   JitDump& operator=(const JitDump&) = delete;
 
-  // Adds a record at once. A failed write is counted, nothing more.
+  // Adds a record at once. A failed write is counted and leaves nothing in the file.
   void add(const NamedCode& code);
   uint64_t errors() const { return errors_; }
 
  private:
-  JitDump(int fd, void* marker) : fd_(fd), marker_(marker) {}
-  int fd_;
+  JitDump(int fd, void* marker) : file_(fd), marker_(marker) {}
+  AppendFile file_;
   void* marker_;
   uint64_t codes_ = 0;
   uint64_t errors_ = 0;

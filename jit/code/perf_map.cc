@@ -9,8 +9,6 @@
 #include <cstring>
 #include <span>
 
-#include "profile/write_all.h"
-
 namespace uptier::jit {
 
 Result<std::unique_ptr<PerfMap>> PerfMap::create() {
@@ -20,8 +18,6 @@ Result<std::unique_ptr<PerfMap>> PerfMap::create() {
   return std::unique_ptr<PerfMap>(new PerfMap(fd));
 }
 
-PerfMap::~PerfMap() { close(fd_); }
-
 void PerfMap::add(const NamedCode& code) {
   char head[64];
   int n = std::snprintf(head, sizeof head, "%" PRIxPTR " %" PRIx32 " ",
@@ -29,7 +25,7 @@ void PerfMap::add(const NamedCode& code) {
   std::string line(head, static_cast<size_t>(n));
   for (char c : code.name) line += c == '\n' ? ' ' : c;
   line += '\n';
-  if (profile::write_all(fd_, std::as_bytes(std::span(line))) != 0) ++errors_;
+  if (!file_.append(std::as_bytes(std::span(line)))) ++errors_;
 }
 
 }  // namespace uptier::jit

@@ -9,6 +9,7 @@
 
 #include <memory>
 
+#include "jit/code/append_file.h"
 #include "jit/code/named_code.h"
 #include "uptier/result.h"
 
@@ -18,17 +19,14 @@ class PerfMap {
  public:
   // Creates /tmp/perf-<pid>.map. Errors: kIo, e.g. when the file exists.
   static Result<std::unique_ptr<PerfMap>> create();
-  ~PerfMap();
-  PerfMap(const PerfMap&) = delete;
-  PerfMap& operator=(const PerfMap&) = delete;
 
   // Adds a line at once, so that a crash loses nothing. A failed write is counted, nothing more.
   void add(const NamedCode& code);
   uint64_t errors() const { return errors_; }
 
  private:
-  explicit PerfMap(int fd) : fd_(fd) {}
-  int fd_;
+  explicit PerfMap(int fd) : file_(fd) {}
+  AppendFile file_;
   uint64_t errors_ = 0;
 };
 

@@ -106,7 +106,7 @@ Block FunctionBuilder::create_block() {
 void FunctionBuilder::switch_to(Block b) {
   Impl& m = *impl_;
   assert(!m.current.valid() && "the current block has no terminator");
-  assert(!m.blocks[b.index()].begun_at == 0 && "a block is filled once");
+  assert(m.blocks[b.index()].begun_at == 0 && "a block is filled once");
   m.leave_block();
   m.begin(b);
   m.f.layout.push_back(b);

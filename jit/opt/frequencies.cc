@@ -13,6 +13,9 @@ constexpr float kLoopFactor = 10;
 // What a profile may say that a loop goes round. The time of the example programs is the same for
 // 30, 100 and 10,000; a single entry of a method, as many profiles know it, is no better evidence.
 constexpr double kMostRounds = 30;
+// Of nested loops; the flow through deeper nests would take their number of blocks cubed, and no
+// number holds how often their innermost loop goes round.
+constexpr uint32_t kDeepest = 32;
 constexpr float kColdShare = 0.02f;  // of the frequency of the nearest dominator at the same depth
 
 void from_shape(Frequencies& q, const Function& f, const ControlFlow& d, const LoopNest& n) {
@@ -52,7 +55,8 @@ class FlowWalk {
     walk(kNoLoop, d_.order());
     std::vector<float> of(f_.blocks.size());
     for (Block b : d_.order()) {
-      of[b.index()] = std::clamp(static_cast<float>(mass_[b.index()]), kLeast, kMost);
+      double mass = std::min<double>(mass_[b.index()], kMost);
+      of[b.index()] = mass > kLeast ? static_cast<float>(mass) : kLeast;
     }
     return of;
   }
@@ -130,7 +134,8 @@ Frequencies estimate_frequencies(const Function& f, const ControlFlow& d, const 
   Frequencies q;
   q.of.assign(f.blocks.size(), 0);
   q.cold.assign(f.blocks.size(), false);
-  if (counts.empty()) {
+  auto deep = [](const LoopNest::Loop& l) { return l.depth > kDeepest; };
+  if (counts.empty() || std::ranges::any_of(n.loops, deep)) {
     from_shape(q, f, d, n);
   } else {
     q.of = FlowWalk(f, d, n, counts).run();
