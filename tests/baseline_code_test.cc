@@ -90,6 +90,8 @@ mov qword ptr [rbp-0x20], r8
 cmp esi, 0x08
 jle *
 mov dword ptr [rbp-0x18], esi
+dec r10d
+jnle *
 jmp *
 mov r11, qword ptr fs:[*]
 mov dword ptr [r11+0x1284], r10d

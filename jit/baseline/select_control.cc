@@ -49,7 +49,7 @@ void Selector::emit_edge(const Edge& e) {
 // Ends the block along an edge: its code, then a jump unless the target follows.
 void Selector::go_to(const Edge& e) {
   emit_edge(e);
-  if (!is_next(e.to)) a_.jmp(label(e.to));
+  if (!is_next(e.to)) jump_to(e.to);
 }
 
 // Sets `target` to where a jump along `e` goes: the block itself, or a stub with the edge's code.
@@ -88,7 +88,7 @@ void Selector::branch(const Inst& i) {
   Label stub = b_.new_label();
   emit_jump_if(b_, c, stub);
   emit_edge(*near);
-  a_.jmp(label(near->to));
+  jump_to(near->to);
   b_.bind(stub);
   go_to(*far);
 }
@@ -115,7 +115,7 @@ void Selector::switch_on(const Inst& i) {
   for (const EdgeStub& s : stubs) {
     b_.bind(s.at);
     emit_edge(*s.edge);
-    a_.jmp(label(s.edge->to));
+    jump_to(s.edge->to);
   }
 }
 

@@ -21,6 +21,7 @@ Selector::Selector(const Input& in)
       check_stack_(in.check_stack),
       labels_(f_.blocks.size()),
       predecessors_(f_.blocks.size()),
+      check_of_(f_.blocks.size()),
       readers_(in.frame.size / 8 + 1),
       writer_(in.frame.size / 8 + 1, UINT32_MAX) {
   std::fill(std::begin(source_), std::end(source_), int8_t{-1});

@@ -58,6 +58,7 @@ class Selector {
     uint32_t loop;
     Label slow, resume;
     bool held;
+    size_t tables;  // jump tables before it
   };
   struct CounterSlow {
     Label slow, resume;
@@ -90,6 +91,7 @@ class Selector {
     uint32_t offset;
     uint32_t value;
     uint32_t extra;
+    uint32_t skip = ProbePlan::kNone;  // where events to leave out are counted down
   };
   // A point where the body can be entered, and what its registers hold there.
   struct Entry {
@@ -179,6 +181,10 @@ class Selector {
 
   // select_check.cc
   void loop_header(const Inst& i);
+  // Goes to a block whose label is bound or will be; back to a loop's header, past its check.
+  void jump_to(Block b);
+  // Counts an arrival in a plain copy; the flags say what is left.
+  void count_down(bool in_register);
   void emit_loop_slow();
   bool held(Block b) const { return !instrumented_ && !held_.empty() && held_[b.index()]; }
   bool crosses_held(const Edge& e) const { return held(current_) != held(e.to); }
@@ -296,6 +302,7 @@ class Selector {
   std::vector<uint32_t> returns_;  // of calls, by call point
   std::vector<Exit> exits_;
   std::vector<LoopSlow> loop_slow_;
+  std::vector<uint32_t> check_of_;  // by Block::index(): 1 + where in loop_slow_; 0: none yet
   FlowPlaces flow_;
   std::vector<CounterSlow> counter_slow_;
   std::vector<ProbeSlow> probe_slow_;
