@@ -9,13 +9,14 @@
 namespace uptier::test {
 namespace {
 
-struct Guess {
-  bool any = false;
-  uint64_t value = 0;
+struct Guess : HostPlan {
+  Guess(bool a, uint64_t v) : any(a), value(v) {}
+  bool any;
+  uint64_t value;
 };
 
 // x + 1, guessed to be what the interpreter has seen last.
-class Successor : public PlannedHost<Guess> {
+class Successor : public PlannedHost {
  public:
   explicit Successor(Runtime& r) : PlannedHost(r, {.plans = 3, .exits = 5}) { current = this; }
 
@@ -43,11 +44,12 @@ class Successor : public PlannedHost<Guess> {
   }
   void entry_changed(uint32_t, const void* e) override { entry = e, ++entries; }
   void countdown_changed(uint32_t, int32_t* c) override { countdown = c; }
-  std::unique_ptr<Guess> make_plan(uint32_t, bool guess) override {
+  std::unique_ptr<HostPlan> make_plan(uint32_t, bool guess) override {
     ++made;
-    return std::make_unique<Guess>(Guess{guess, seen});
+    return std::make_unique<Guess>(guess, seen);
   }
-  void describe(Guess& plan, FunctionBuilder& b) override {
+  void describe(HostPlan& p, FunctionBuilder& b) override {
+    auto& plan = static_cast<Guess&>(p);
     if (plan.any) {
       const Value slots[] = {b.param(0)};
       Value known = b.i64(static_cast<int64_t>(plan.value));

@@ -2,6 +2,7 @@
 // copied (uptier/planned_host.h says why), and the types that follow from it.
 #pragma once
 
+#include "uptier/planned_host.h"
 #include "uptier/register_builder.h"
 #include "vm.h"
 
@@ -35,7 +36,7 @@ struct Type {
 bool to_form(Type t, Val v, uint64_t& bits);
 Val from_form(Type t, uint64_t bits);
 
-struct Plan {
+struct Plan : uptier::HostPlan {
   // What the interpreter has seen at a place.
   struct Place {
     uint16_t seen = 0;

@@ -77,12 +77,12 @@ std::string Tiers::ir(std::string_view name) {
 
 // ---- Plans
 
-std::unique_ptr<Plan> Tiers::make_plan(uint32_t function, bool guess) {
+std::unique_ptr<uptier::HostPlan> Tiers::make_plan(uint32_t function, bool guess) {
   return calc::make_plan(vm_, proto(function), guess);
 }
 
-void Tiers::describe(Plan& plan, uptier::FunctionBuilder& b) {
-  Emitter(vm_, plan, b, false).walk();
+void Tiers::describe(uptier::HostPlan& plan, uptier::FunctionBuilder& b) {
+  Emitter(vm_, static_cast<Plan&>(plan), b, false).walk();
 }
 
 // ---- Frames
@@ -90,7 +90,7 @@ void Tiers::describe(Plan& plan, uptier::FunctionBuilder& b) {
 bool Tiers::loop_event(Closure* f, const Val* r, const Instr* header, Val& result) {
   Proto& p = *f->proto;
   if (!loop_is_hot(p.index)) return false;
-  const auto& loops = plan_of(method(p.index)).types.loops;
+  const auto& loops = plan(method(p.index)).types.loops;
   uint32_t place = vm_.place(header) - p.begin;
   auto loop = std::ranges::find_if(loops, [&](auto& l) { return l.place == place; });
   std::vector<uint64_t> frame, args(p.params + 1);
@@ -116,9 +116,9 @@ bool Tiers::loop_event(Closure* f, const Val* r, const Instr* header, Val& resul
 
 // No destructor may be wanted here: an error drops this frame with all others up to `invoke`.
 Val Tiers::leave(const uptier::HostFrame& frame) {
-  Plan& plan = plan_of(frame.method);
-  Proto& p = *plan.proto;
-  const auto& state = plan.types.guards[frame.pc];
+  const Plan& from = plan(frame.method);
+  Proto& p = *from.proto;
+  const auto& state = from.types.guards[frame.pc];
   auto* f = reinterpret_cast<Closure*>(frame.slots[0]);
   Val* r = open_window(vm_, f);
   if (r == nullptr) return 0;

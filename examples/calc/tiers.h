@@ -7,11 +7,10 @@
 #pragma once
 
 #include "plan.h"
-#include "uptier/planned_host.h"
 
 namespace calc {
 
-class Tiers : public uptier::PlannedHost<Plan> {
+class Tiers : public uptier::PlannedHost {
  public:
   // `interprets`: methods begin in the interpreter; else their first call compiles.
   Tiers(Vm& vm, uptier::Runtime& runtime, bool interprets)
@@ -34,9 +33,10 @@ class Tiers : public uptier::PlannedHost<Plan> {
   uptier::MethodInfo info(uint32_t function) override;
   void entry_changed(uint32_t function, const void* entry) override;
   void countdown_changed(uint32_t function, int32_t* countdown) override;
-  std::unique_ptr<Plan> make_plan(uint32_t function, bool guess) override;
-  void describe(Plan& plan, uptier::FunctionBuilder& b) override;
+  std::unique_ptr<uptier::HostPlan> make_plan(uint32_t function, bool guess) override;
+  void describe(uptier::HostPlan& plan, uptier::FunctionBuilder& b) override;
   Proto& proto(uint32_t function) { return *vm_.code.protos[function]; }
+  Plan& plan(uptier::MethodId m) { return static_cast<Plan&>(plan_of(m)); }
   void trapped(const uptier::Trap& trap);
 
   Vm& vm_;
