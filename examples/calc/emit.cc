@@ -129,7 +129,7 @@ void Emitter::check_object(int reg, Type wanted) {
   Value is = load(kI64, kShapes, object, offsetof(Object, shape));
   b_.guard(bin(Opcode::kEq, is, pointer(shape)), GuardReason::kType);
   set(reg, wanted, object);
-  if (!wanted.is(kFunction)) return;
+  if (!wanted.is(kFunction) || wanted.what == nullptr) return;
   Value proto = load(kI64, kFunctions, object, offsetof(Closure, proto));
   b_.guard(bin(Opcode::kEq, proto, pointer(wanted.what)), GuardReason::kTarget);
 }

@@ -192,7 +192,7 @@ void Emitter::new_closure() {
 }
 
 // A function that has been the same all the time is compared with; so is its code, if that is what
-// was the same. The helper finds all others.
+// was the same. Where it was neither, it takes as many arguments as there are.
 void Emitter::call() {
   const Instr& i = instr();
   if (unreached(seen().callee != nullptr)) return;
@@ -202,10 +202,13 @@ void Emitter::call() {
     proto = pointer(seen().callee->proto);
     Value same = bin(Opcode::kEq, boxed(i.a), word(of_object(seen().callee)));
     guard(same, GuardReason::kTarget);
-  } else if (plan_.guess && !seen().many_protos) {
-    if (!need(i.a, {kFunction, seen().callee->proto})) return;
+  } else if (plan_.guess) {
+    const Proto* known = seen().many_protos ? nullptr : seen().callee->proto;
+    if (!need(i.a, {kFunction, known})) return;
     callee = get(i.a);
-    proto = pointer(seen().callee->proto);
+    proto = known ? pointer(known) : load(kI64, kFunctions, callee, offsetof(Closure, proto));
+    Value params = load(kI32, kFunctions, proto, offsetof(Proto, params));
+    if (!known) guard(bin(Opcode::kEq, params, b_.i32(i.c)), GuardReason::kTarget);
   } else {
     callee = slow(HELPER(callee), boxed(i.a));
     proto = load(kI64, kFunctions, callee, offsetof(Closure, proto));
