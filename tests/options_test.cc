@@ -280,5 +280,15 @@ TEST(Options, table_shows_a_stress_plan_of_any_length) {
   EXPECT_EQ(table.back(), '\n');
 }
 
+TEST(Options, an_assignment_sets_a_field) {
+  Options o;
+  ASSERT_TRUE(o.set("interval=7").ok());
+  EXPECT_EQ(o.interval, 7u);
+  ASSERT_TRUE(o.set("stress=osr=all").ok());
+  EXPECT_EQ(o.stress, "osr=all");
+  expect_error(o.set("interval"), ErrorCode::kInvalidArgument, {"NAME=VALUE", "interval"});
+  expect_error(o.set("no_such=1"), ErrorCode::kNotFound, {"no_such"});
+}
+
 }  // namespace
 }  // namespace uptier

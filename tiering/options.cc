@@ -186,6 +186,15 @@ Status Options::set(std::string_view name, std::string_view value) {
   return Error{ErrorCode::kNotFound, "there is no option \"" + std::string(name) + "\""};
 }
 
+Status Options::set(std::string_view assignment) {
+  size_t sign = assignment.find('=');
+  if (sign != std::string_view::npos) {
+    return set(assignment.substr(0, sign), assignment.substr(sign + 1));
+  }
+  return Error{ErrorCode::kInvalidArgument,
+               "an option is NAME=VALUE, not \"" + std::string(assignment) + "\""};
+}
+
 Status Options::check() const {
 #define X(kind, field, fallback, low, high, unit, reason) \
   if (!in_range(field, low, high)) return bad_value(#field, print(field), range(field, low, high));

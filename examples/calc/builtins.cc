@@ -1,4 +1,4 @@
-// The functions that the language brings along. Compiled code makes the short ones itself
+// The functions that the language brings along. Compiled code makes the shortest ones itself
 // (emit_objects.cc).
 #include <ctime>
 
@@ -42,17 +42,17 @@ BUILTIN(do_floor) {
   return is_number(a) ? make(std::floor(number(a)) + 0.0) : wrong(vm, at, "needs a number");
 }
 BUILTIN(do_len) {
-  if (auto* array = as<Array>(a)) return of_int(static_cast<int32_t>(array->length));
-  if (auto* s = as<String>(a)) return of_int(static_cast<int32_t>(s->length));
+  if (Row* array = as_array(a)) return of_int(static_cast<int32_t>(array->length));
+  if (String* s = as_string(a)) return of_int(static_cast<int32_t>(s->length));
   return wrong(vm, at, "needs an array or a string");
 }
 BUILTIN(do_push) {
-  auto* array = as<Array>(a);
+  Row* array = as_array(a);
   if (array == nullptr) return wrong(vm, at, "needs an array");
   return vm->heap.push(array, b) ? kNilVal : vm->made(at, nullptr);
 }
 BUILTIN(do_pop) {
-  auto* array = as<Array>(a);
+  Row* array = as_array(a);
   if (array == nullptr || array->length == 0) {
     return wrong(vm, at, "needs an array that is not empty");
   }
@@ -62,7 +62,7 @@ BUILTIN(do_pop) {
 BUILTIN(do_array) {
   double n = num(a);
   if (!(n >= 0 && n < 1e9)) return wrong(vm, at, "needs a length");
-  return vm->made(at, vm->heap.array(static_cast<uint32_t>(n), b));
+  return vm->made(at, vm->heap.row(&array_shape, static_cast<uint32_t>(n), b));
 }
 BUILTIN(do_clock) {
   timespec t;
@@ -71,7 +71,7 @@ BUILTIN(do_clock) {
 }
 BUILTIN(do_str) { return make(vm, at, text_of(a)); }
 BUILTIN(do_num) {
-  auto* s = as<String>(a);
+  String* s = as_string(a);
   if (s == nullptr) return wrong(vm, at, "needs a string");
   return make(std::strtod(std::string(s->view()).c_str(), nullptr));
 }
@@ -84,14 +84,14 @@ BUILTIN(do_fixed) {
 }
 // byte(s, i): the i-th byte, from 0.
 BUILTIN(do_byte) {
-  auto* s = as<String>(a);
+  String* s = as_string(a);
   bool inside = s != nullptr && num(b) >= 0 && num(b) < s->length;
   if (!inside) return wrong(vm, at, "needs a string and a place in it");
   return of_int(static_cast<unsigned char>(s->text[static_cast<uint32_t>(number(b))]));
 }
 // sub(s, from, to): the bytes from..to.
 BUILTIN(do_sub) {
-  auto* s = as<String>(a);
+  String* s = as_string(a);
   if (s == nullptr || !is_number(b) || !is_number(c)) {
     return wrong(vm, at, "needs a string and two places");
   }
@@ -103,7 +103,7 @@ BUILTIN(do_sub) {
 }
 // join(a): the texts of an array's elements, one after the other.
 BUILTIN(do_join) {
-  auto* array = as<Array>(a);
+  Row* array = as_array(a);
   if (array == nullptr) return wrong(vm, at, "needs an array");
   std::string text;
   for (uint32_t i = 0; i < array->length; ++i) text += text_of(array->data[i]);
@@ -120,9 +120,9 @@ BUILTIN(do_arg) {
 
 const std::vector<Builtin> kBuiltins = {{"print", 1, do_print, kNil},
                                         {"sqrt", 1, do_sqrt, kDouble},
-                                        {"floor", 1, do_floor},
                                         {"len", 1, do_len, kInt},
                                         {"push", 2, do_push, kNil},
+                                        {"floor", 1, do_floor},
                                         {"pop", 1, do_pop},
                                         {"array", 2, do_array, kArray},
                                         {"clock", 0, do_clock, kDouble},
@@ -144,10 +144,10 @@ std::string text_of(Val v) {
       return text;
     case kNil: return "nil";
     case kBool: return v == kTrueVal ? "true" : "false";
-    case kString: return std::string(as<String>(v)->view());
-    case kFunction: return "function " + as<Closure>(v)->proto->name;
+    case kString: return std::string(as_string(v)->view());
+    case kFunction: return "function " + as_closure(v)->proto->name;
     case kRecord: return "record";
-    case kArray: return "array of " + std::to_string(as<Array>(v)->length);
+    case kArray: return "array of " + std::to_string(as_array(v)->length);
   }
   return "?";
 }

@@ -1,468 +1,327 @@
-// From text to bytecode in one go: an expression is compiled where it is read. Registers:
-// parameters, then locals, then what an expression needs meanwhile, like a stack.
-//
-//   program    : statement*
-//   statement  : let NAME [= e] | fn NAME (params) block | if e block [else if ... | else block]
-//              | while e block | for NAME in e .. e block | return [e] | break | continue
-//              | e | place = e                       place: NAME, e.NAME, e[e]
-//   expression : or, and | == != < <= > >= | + - | * / // % | - not | call, index, field
-//              | literals, NAME, fn (params) block, [e, ...], {NAME: e, ...}
-//
-// What is declared at the top level is global. Any other variable is a local of its function, and
-// lives in a Cell when a function inside of it uses it, too. That is known too late, so a program
-// is compiled twice: the first time finds out which variables are captured.
-#include <cmath>
+// From the tree to bytecode. Registers: parameters, then locals, then what an expression needs
+// meanwhile, like a stack.
+#include <algorithm>
 
-#include "assemble.h"
+#include "ast.h"
+#include "vm.h"
 
 namespace calc {
 namespace {
 
-class Compiler : Assembler {
- public:
-  using Assembler::Assembler;
+constexpr int kMaxRegisters = 250;
 
+using Jumps = std::vector<size_t>;  // whose targets are still to come
+
+class Compiler {
+ public:
+  Compiler(Code& code, std::map<Val, size_t>& constants, const Function& f, Proto& proto)
+      : code_(code), constants_(constants), f_(f), proto_(proto) {}
+
+  // Adds the function's code to the program's, behind that of the functions in it. Returns what is
+  // wrong, or nothing.
   std::string run() {
-    Function main;
-    open("main", main);
-    while (ok() && peek().kind != Tok::kEnd) statement();
-    close();
-    code_.globals = static_cast<uint32_t>(globals_.size());
+    proto_.params = static_cast<uint32_t>(f_.params.size());
+    for (Local* p : f_.params) p->reg = allocate();
+    for (Local* p : f_.params) {
+      if (p->captured) emit(line_, Op::kNewCell, p->reg);
+    }
+    for (const Node* n : f_.body) statement(*n);
+    emit(line_, Op::kConst, allocate(), 0, 0, constant(kNilVal));
+    emit(line_, Op::kReturn, next_ - 1);
+    proto_.begin = static_cast<uint32_t>(code_.instrs.size());
+    for (Instr& i : instrs_) {
+      if (is_jump(i.op)) i.d += static_cast<int32_t>(proto_.begin);
+    }
+    code_.instrs.insert(code_.instrs.end(), instrs_.begin(), instrs_.end());
+    code_.lines.insert(code_.lines.end(), lines_.begin(), lines_.end());
+    proto_.end = static_cast<uint32_t>(code_.instrs.size());
+    proto_.registers = static_cast<uint32_t>(most_);
+    if (error_.empty() && most_ > kMaxRegisters) {
+      error_ = "function " + proto_.name + " needs too many registers";
+    }
     return error_;
   }
 
  private:
+  struct Loop {
+    Jumps breaks, continues;
+  };
+
+  // ---- Code
+  size_t emit(int line, Op op, int a = 0, int b = 0, int c = 0, size_t d = 0) {
+    instrs_.push_back({op, static_cast<uint8_t>(a), static_cast<uint8_t>(b),
+                       static_cast<uint8_t>(c), static_cast<int32_t>(d)});
+    lines_.push_back(line_ = line);
+    return instrs_.size() - 1;
+  }
+  void land(const Jumps& jumps) {
+    for (size_t j : jumps) instrs_[j].d = static_cast<int32_t>(instrs_.size());
+  }
+  int allocate() {
+    most_ = std::max(most_, next_ + 1);
+    return next_++;
+  }
+  size_t constant(Val v) {
+    auto [at, is_new] = constants_.try_emplace(v, code_.constants.size());
+    if (is_new) code_.constants.push_back(v);
+    return at->second;
+  }
+
   // ---- Statements
-  Expr function(const std::string& called) {
-    Function f;
-    open(called, f);
-    expect("(");
-    while (ok() && !accept(")")) {
-      declare(name(), allocate());
-      if (!peek().is(")")) expect(",");
+  void statement(const Node& n) {
+    int keep = temporaries_ = next_;
+    switch (n.is) {
+      case Node::kBlock:
+        for (const Node* kid : n.kids) statement(*kid);
+        break;
+      case Node::kLet: return let(n);
+      case Node::kAssign: assign(n); break;
+      case Node::kIf: if_else(n); break;
+      case Node::kWhile: while_loop(n); break;
+      case Node::kFor: for_loop(n); break;
+      case Node::kReturn: emit(n.line, Op::kReturn, any(*n.kids[0])); break;
+      case Node::kBreak: loops_.back().breaks.push_back(emit(n.line, Op::kJump)); break;
+      case Node::kContinue: loops_.back().continues.push_back(emit(n.line, Op::kJump)); break;
+      default: any(n); break;
     }
-    f.proto->params = f.next;
-    if (f.next > kMaxParams) fail("a function has 6 parameters at most");
-    for (auto& [param, v] : f.scopes[0]) {
-      if (captured(v)) emit(Op::kNewCell, v.reg);
+    next_ = keep;
+  }
+  // The register of a local is taken until the block ends. A function may capture itself, so a cell
+  // is there before its value.
+  void let(const Node& n) {
+    if (n.kids[0]->is == Node::kGlobal) return assign(n);
+    Local& v = *n.kids[0]->local;
+    v.reg = allocate();
+    if (v.captured) {
+      emit(n.line, Op::kConst, v.reg, 0, 0, constant(kNilVal));
+      emit(n.line, Op::kNewCell, v.reg);
     }
-    block();
-    close();
-    return emit_open(Op::kClosure, 0, 0, f.proto->index);
+    assign(n);
   }
-
-  void block() {
-    expect("{");
-    uint32_t keep = f_->next;
-    f_->scopes.push_back({});
-    while (ok() && !peek().is("}")) statement();
-    f_->scopes.pop_back();
-    f_->next = keep;
-    expect("}");
-  }
-  void statement() {
-    line_ = peek().line;
-    if (accept(";")) return;
-    if (accept("let")) return let();
-    if (peek().is("fn") && tokens_[at_ + 1].kind == Tok::kName) return function_statement();
-    uint32_t keep = f_->next;
-    if (accept("if")) {
-      if_else();
-    } else if (accept("while")) {
-      while_loop();
-    } else if (accept("for")) {
-      for_loop();
-    } else if (accept("return")) {
-      bool nothing = !same_line() || peek().is("}");
-      emit(Op::kReturn, put(nothing ? value(kNilVal) : expression()));
-    } else if (peek().is("break") || peek().is("continue")) {
-      if (f_->loops.empty()) return fail("there is no loop around");
-      Function::Loop& loop = f_->loops.back();
-      (take().text == "break" ? loop.breaks : loop.continues).push_back(emit(Op::kJump));
-    } else {
-      assignment();
+  void assign(const Node& n) {
+    int keep = next_;
+    const Node &place = *n.kids[0], &value = *n.kids[1];
+    bool in_register = place.is == Node::kLocal && !place.local->captured;
+    if (in_register) return into(value, place.local->reg);
+    int b = place.kids.empty() ? 0 : any(*place.kids[0]);
+    int c = place.kids.size() < 2 ? 0 : any(*place.kids[1]);
+    int v = any(value);
+    switch (place.is) {
+      case Node::kIndex: emit(n.line, Op::kSetIndex, b, c, v); break;
+      case Node::kField: emit(n.line, Op::kSetField, b, v, 0, field(place)); break;
+      case Node::kGlobal: emit(n.line, Op::kSetGlobal, v, 0, 0, place.index); break;
+      case Node::kCapture: emit(n.line, Op::kSetCapture, v, 0, 0, place.index); break;
+      default: emit(n.line, Op::kSetCell, place.local->reg, v); break;
     }
-    f_->next = keep;
+    next_ = keep;
   }
-  bool is_global(const std::string& called) const {
-    return f_->outer == nullptr && f_->scopes.size() == 1 && globals_.contains(called);
+  void if_else(const Node& n) {
+    Jumps no, done;
+    branch(*n.kids[0], false, no);
+    statement(*n.kids[1]);
+    if (n.kids.size() == 3) done.push_back(emit(line_, Op::kJump));
+    land(no);
+    if (n.kids.size() == 3) statement(*n.kids[2]);
+    land(done);
   }
-  void let() {
-    std::string called = name();
-    uint32_t keep = f_->next;
-    int a = allocate();  // of a local: until the block ends
-    put(accept("=") ? expression() : value(kNilVal), a);
-    f_->next = keep + 1;
-    if (is_global(called)) {
-      emit(Op::kSetGlobal, a, 0, 0, static_cast<size_t>(globals_[called]));
-      f_->next = keep;
-    } else if (captured(declare(called, a))) {
-      emit(Op::kNewCell, a);
-    }
-  }
-  // A function's name is declared before its body, which may call it.
-  void function_statement() {
-    expect("fn");
-    std::string called = name();
-    uint32_t keep = f_->next;
-    int a = allocate();
-    if (is_global(called)) {
-      put(function(called), a);
-      emit(Op::kSetGlobal, a, 0, 0, static_cast<size_t>(globals_[called]));
-      f_->next = keep;
-      return;
-    }
-    if (!captured(declare(called, a))) return void(put(function(called), a));
-    emit(Op::kNewCell, put(value(kNilVal), a));
-    emit(Op::kSetCell, a, put(function(called)));
-    f_->next = keep + 1;
-  }
-  // What reads a place has just been emitted; it is taken back, and becomes what writes it.
-  void assignment() {
-    Expr place = expression();
-    if (!accept("=")) return void(put(place));
-    bool last = place.is == Expr::kOpen && place.at + 1 == here();
-    Instr i = last ? f_->instrs.back() : Instr{};
-    bool writable =
-        last && (i.op == Op::kGetIndex || i.op == Op::kGetField || i.op == Op::kGetGlobal ||
-                 i.op == Op::kGetCapture || i.op == Op::kGetCell);
-    if (!writable && !place.local) return fail("this cannot be assigned to");
-    if (place.constant) return fail("a loop's variable is constant");
-    if (place.local) return void(put(expression(), place.reg));
-    f_->instrs.pop_back();
-    f_->lines.pop_back();
-    bool element = i.op == Op::kGetIndex, field = i.op == Op::kGetField;
-    if (element || field) f_->next = std::max({f_->next, i.b + 1u, i.c + 1u});
-    int line = line_, v = put(expression());
-    line_ = line;
-    auto d = static_cast<size_t>(i.d);
-    switch (i.op) {
-      case Op::kGetIndex: emit(Op::kSetIndex, i.b, i.c, v); break;
-      case Op::kGetField: emit(Op::kSetField, i.b, v, 0, d); break;
-      case Op::kGetGlobal: emit(Op::kSetGlobal, v, 0, 0, d); break;
-      case Op::kGetCapture: emit(Op::kSetCapture, v, 0, 0, d); break;
-      default: emit(Op::kSetCell, i.b, v); break;
-    }
-  }
-  void if_else() {
-    Condition c = condition();
-    land(c.yes);
-    block();
+  void while_loop(const Node& n) {
+    size_t head = instrs_.size();
     Jumps done;
-    if (peek().is("else")) done.push_back(emit(Op::kJump));
-    land(c.no);
-    if (!accept("else")) return;
-    accept("if") ? if_else() : block();
-    land(done);
+    branch(*n.kids[0], false, done);
+    loop_body(*n.kids[1]);
+    emit(line_, Op::kLoop, 0, 0, 0, head);
+    end_loop(done);
   }
-  void while_loop() {
-    uint32_t head = here();
-    Condition c = condition();
-    land(c.yes);
-    f_->loops.push_back({});
-    block();
-    land(f_->loops.back().continues);
-    emit(Op::kLoop, 0, 0, 0, head);
-    land(c.no);
-    end_loop();
-  }
-  void for_loop() {
-    std::string called = name();
-    int line = line_, a = allocate(), limit = allocate();
-    expect("in");
-    put(expression(), a);
-    expect("..");
-    put(expression(), limit);
-    f_->next = static_cast<uint32_t>(limit) + 1;
-    Jumps done = {emit(Op::kForPrepare, a)};
-    uint32_t head = here();
-    f_->scopes.push_back({});
-    Local& v = declare(called, a);
-    v.constant = true;
-    if (captured(v)) {
-      v.reg = allocate();
-      emit(Op::kMove, v.reg, a);
-      emit(Op::kNewCell, v.reg);
+  void for_loop(const Node& n) {
+    int a = allocate();
+    into(*n.kids[0], a);
+    into(*n.kids[1], allocate());
+    Jumps done = {emit(n.line, Op::kForPrepare, a)};
+    size_t head = instrs_.size();
+    n.local->reg = a;
+    if (n.local->captured) {
+      n.local->reg = allocate();
+      emit(n.line, Op::kMove, n.local->reg, a);
+      emit(n.line, Op::kNewCell, n.local->reg);
     }
-    f_->loops.push_back({});
-    block();
-    f_->scopes.pop_back();
-    land(f_->loops.back().continues);
-    line_ = line;
-    emit(Op::kForLoop, a, 0, 0, head);
-    land(done);
-    end_loop();
+    loop_body(*n.kids[2]);
+    emit(n.line, Op::kForLoop, a, 0, 0, head);
+    end_loop(done);
   }
-  void end_loop() {
-    land(f_->loops.back().breaks);
-    f_->loops.pop_back();
+  void loop_body(const Node& body) {
+    loops_.emplace_back();
+    statement(body);
+    land(loops_.back().continues);
+  }
+  void end_loop(const Jumps& done) {
+    land(done);
+    land(loops_.back().breaks);
+    loops_.pop_back();
   }
 
-  // ---- Conditions
-  Condition condition(int above = 0) {
-    Condition left = test();
-    while (ok() && strength() > above && strength() <= 2) {
-      bool is_or = take().text == "or";
-      if (is_or) {  // jumps when it holds, and goes on when not
-        left.yes.push_back(flip(left.last()));
-        left.no.pop_back();
-      }
-      land(is_or ? left.no : left.yes);
-      Condition right = condition(is_or ? 1 : 2);
-      Jumps &kept = is_or ? left.yes : left.no, &all = is_or ? right.yes : right.no;
-      all.insert(all.begin(), kept.begin(), kept.end());
-      left = right;
-    }
-    return left;
-  }
-  uint32_t flip(uint32_t jump) {
-    Op& op = f_->instrs[jump].op;
-    bool unless = op == Op::kJumpUnless || (op >= Op::kJumpNotLess && op <= Op::kJumpNotEqual) ||
-                  (op >= Op::kJumpNotLessK && op <= Op::kJumpNotEqualK);
-    int by = op <= Op::kJumpUnless ? 1 : kComparisons;
-    op = op + (unless ? -by : by);
-    return jump;
-  }
-  Condition opposite(Condition c) {
-    c.yes.push_back(flip(c.last()));
-    c.no.pop_back();
-    std::swap(c.yes, c.no);
-    return c;
-  }
-  Condition test() {
-    uint32_t keep = f_->next;
-    bool negated = accept("not");
-    if (nested()) {
-      expect("(");
-      Condition c = condition();
-      expect(")");
-      return negated ? opposite(c) : c;
-    }
-    Expr left = unary();
-    if (!negated) return comparison(left, keep);
-    if (strength() <= 2) return opposite(comparison(left, keep));
-    left = emit_open(Op::kNot, put(left));
-    f_->next = keep;
-    return comparison(left, keep);
-  }
-  // Whether a bracket here is around a condition, not around an operand.
-  bool nested() const {
-    int depth = 0;
-    for (size_t i = at_; peek().is("(") && i + 1 < tokens_.size(); ++i) {
-      depth += tokens_[i].is("(") ? 1 : tokens_[i].is(")") ? -1 : 0;
-      const Token& after = tokens_[i + 1];
-      if (depth == 0) return after.is("and") || after.is("or") || after.is(")") || after.is("{");
-    }
-    return false;
-  }
-  Condition comparison(const Expr& first, uint32_t keep) {
-    int b = put(rest(first, keep, 3));
-    uint32_t jump = 0;
-    if (strength() == 3) {
-      const Token& t = take();
-      Op op = Op::kJumpNotLess + (kOperators.at(t.text).op - Op::kLess);
-      Expr right = expression(3);
-      line_ = t.line;
-      size_t k = right.number() ? constant(right.k) : 65536;
-      bool small = k < 65536;
-      int c = small ? static_cast<int>(k & 255) : put(right);
-      jump = small ? emit(op + (Op::kJumpLessK - Op::kJumpLess), b, c, static_cast<int>(k >> 8))
-                   : emit(op, b, c);
-      if (t.text == "!=") flip(jump);
+  // ---- Conditions: jumps when the value is as true as `when`, and goes on otherwise.
+  void branch(const Node& n, bool when, Jumps& to) {
+    if (n.is == Node::kNot) return branch(*n.kids[0], !when, to);
+    int keep = next_;
+    if (n.is == Node::kAnd || n.is == Node::kOr) {
+      bool one_does = when == (n.is == Node::kOr);
+      Jumps over;
+      branch(*n.kids[0], one_does ? when : !when, one_does ? to : over);
+      branch(*n.kids[1], when, to);
+      land(over);
+    } else if (n.is == Node::kCompare) {
+      const Node& right = *n.kids[1];
+      int b = any(*n.kids[0]);
+      bool small = right.is_number() && constant(right.value) < 256;
+      int c = small ? static_cast<int>(constant(right.value)) : any(right);
+      to.push_back(emit(n.line, n.op + ((small ? 2 : 0) + (when ? 0 : 1)), b, c));
     } else {
-      jump = emit(Op::kJumpUnless, b);
+      to.push_back(emit(n.line, when ? Op::kJumpIf : Op::kJumpUnless, any(n)));
     }
-    f_->next = keep;
-    return {{}, {jump}};
+    next_ = keep;
   }
 
   // ---- Expressions
-  Expr expression(int above = 0) {
-    uint32_t keep = f_->next;
-    Expr left = unary();
-    return rest(left, keep, above);
+  // Returns the register that holds the value: a local's own, or a new one.
+  int any(const Node& n) {
+    if (n.is == Node::kLocal && !n.local->captured) return n.local->reg;
+    int a = allocate();
+    into(n, a);
+    return a;
   }
-  Expr rest(Expr left, uint32_t keep, int above) {
-    while (ok() && strength() > above) {
-      const Token& t = take();
-      left = kOperators.at(t.text).strength <= 2 ? logic(t, left, keep) : binary(t, left, keep);
-    }
-    return left;
-  }
-  Expr logic(const Token& t, const Expr& left, uint32_t keep) {
-    Operator o = kOperators.at(t.text);
-    int a = put_next(left, keep);
-    Jumps over = {emit(o.op, a)};
-    put(expression(o.strength), a);
-    land(over);
-    f_->next = keep + 1;
-    return in(a);
-  }
-  Expr binary(const Token& t, const Expr& left, uint32_t keep) {
-    auto [strength, op] = kOperators.at(t.text);
-    bool arithmetic = op <= Op::kMod;
-    int b = left.number() ? -1 : put(left);
-    Expr right = expression(strength);
-    line_ = t.line;
-    Expr result;
-    if (arithmetic && right.number()) {
-      if (b < 0) b = put(left);
-      result = emit_open(op + (Op::kAddK - Op::kAdd), b, 0, constant(right.k));
-    } else if (b < 0 && (op == Op::kAdd || op == Op::kMul)) {
-      int c = put(right);
-      result = emit_open(op + (Op::kAddK - Op::kAdd), c, 0, constant(left.k));
-    } else {
-      int c = put(right);
-      if (b < 0) b = put(left);
-      result = emit_open(op, b, c);
-    }
-    f_->next = keep;
-    if (t.text != "!=") return result;
-    result = emit_open(Op::kNot, put(result));
-    f_->next = keep;
-    return result;
-  }
-  Expr unary() {
-    uint32_t keep = f_->next;
-    bool minus = accept("-");
-    if (!minus && !accept("not")) return postfix(primary(), keep);
-    Expr e = unary();
-    if (minus && e.number()) {
-      bool whole = is_int(e.k) && as_int(e.k) != 0;
-      return value(whole ? of_int(-as_int(e.k)) : of_double(-number(e.k)));
-    }
-    e = emit_open(minus ? Op::kNeg : Op::kNot, put(e));
-    f_->next = keep;
-    return e;
-  }
-  Expr postfix(Expr e, uint32_t keep) {
-    while (ok()) {
-      int line = peek().line;
-      if (accept(".")) {
-        code_.caches.push_back(std::make_unique<FieldCache>());
-        code_.caches.back()->name = heap_.intern(name());
-        int b = put(e);
-        line_ = line;
-        e = emit_open(Op::kGetField, b, 0, code_.caches.size() - 1);
-        f_->next = keep;
-      } else if (same_line() && accept("[")) {
-        int b = put(e), c = put(expression());
-        expect("]");
-        line_ = line;
-        e = emit_open(Op::kGetIndex, b, c);
-        f_->next = keep;
-      } else if (same_line() && accept("(")) {
-        int first = put_next(e, keep), count = list(")");
-        if (count > static_cast<int>(kMaxParams)) fail("a call has 6 arguments at most");
-        code_.calls.push_back(std::make_unique<CallCache>());
-        line_ = line;
-        emit(Op::kCall, first, 0, count, code_.calls.size() - 1);
-        f_->next = keep + 1;
-        e = in(first);
-      } else {
+  // Puts the value into a register.
+  void into(const Node& n, int a) {
+    int keep = next_;
+    switch (n.is) {
+      case Node::kConst: emit(n.line, Op::kConst, a, 0, 0, constant(n.value)); break;
+      case Node::kLocal:
+        if (n.local->captured) {
+          emit(n.line, Op::kGetCell, a, n.local->reg);
+        } else if (n.local->reg != a) {
+          emit(n.line, Op::kMove, a, n.local->reg);
+        }
+        break;
+      case Node::kGlobal: emit(n.line, Op::kGetGlobal, a, 0, 0, n.index); break;
+      case Node::kCapture: emit(n.line, Op::kGetCapture, a, 0, 0, n.index); break;
+      case Node::kBinary: binary(n, a); break;
+      case Node::kNegate: emit(n.line, Op::kNegate, a, any(*n.kids[0])); break;
+      case Node::kCompare:
+      case Node::kNot: truth(n, a); break;
+      case Node::kField: emit(n.line, Op::kGetField, a, any(*n.kids[0]), 0, field(n)); break;
+      case Node::kIndex: {
+        int array = any(*n.kids[0]), index = any(*n.kids[1]);
+        emit(n.line, Op::kGetIndex, a, array, index);
         break;
       }
+      case Node::kArray: row(n, a, &array_shape); break;
+      case Node::kRecord: row(n, a, n.shape); break;
+      case Node::kFunction: emit(n.line, Op::kNewClosure, a, 0, 0, function(n)); break;
+      default: on_top(n, a); break;
     }
-    return e;
+    next_ = keep;
   }
-  // Puts expressions into registers one after the other. Returns how many.
-  int list(std::string_view end) {
-    int count = 0;
-    for (; ok() && !accept(end); ++count) {
-      element();
-      if (!peek().is(end)) expect(",");
-    }
-    return count;
-  }
-  void element() {
-    uint32_t keep = f_->next;
-    int a = allocate();
-    put(expression(), a);
-    f_->next = keep + 1;
-  }
-  Expr primary() {
-    line_ = peek().line;
-    uint32_t keep = f_->next;
-    auto first = static_cast<int>(keep);
-    if (accept("(")) {
-      Expr e = expression();
-      expect(")");
-      e.local = false;
-      return e;
-    }
-    if (accept("fn")) return function("function");
-    if (accept("nil")) return value(kNilVal);
-    if (accept("true")) return value(kTrueVal);
-    if (accept("false")) return value(kFalseVal);
-    if (accept("[")) {
-      int count = list("]");
-      f_->next = keep;
-      return emit_open(Op::kNewArray, first, count);
-    }
-    if (accept("{")) return record(keep);
-    const Token& t = peek();
-    if (t.kind == Tok::kNumber) return value(number_value(take()));
-    if (t.kind == Tok::kString) return value(of_object(heap_.intern(take().text)));
-    if (t.kind != Tok::kName) fail("'" + t.text + "' begins no expression");
-    if (t.kind != Tok::kName) return value(kNilVal);
-    take();
-    for (size_t i = 0; i < kBuiltins.size() && peek().is("("); ++i) {
-      if (kBuiltins[i].name == t.text && !globals_.contains(t.text)) return builtin(i, t.line);
-    }
-    return resolve(t.text);
-  }
-  // A literal with a point is a double: where it stands, others are likely to be.
-  static Val number_value(const Token& t) {
-    bool whole = t.text.find('.') == std::string::npos && t.number == std::floor(t.number);
-    bool is_int = whole && t.number < 2147483648.0;
-    return is_int ? of_int(static_cast<int32_t>(t.number)) : of_double(t.number);
-  }
-  Expr builtin(size_t index, int line) {
-    const Builtin& b = kBuiltins[index];
-    uint32_t keep = f_->next;
-    auto first = static_cast<int>(keep), id = static_cast<int>(index);
-    expect("(");
-    int count = list(")");
-    line_ = line;
-    if (count == 0) allocate();
-    if (index == kPrint) {
-      for (int k = 0; k < count; ++k) emit(Op::kBuiltin, first + k, id, 1, k + 1 == count);
-      if (count == 0) put(value(kNilVal), first);
+  void binary(const Node& n, int a) {
+    const Node& right = *n.kids[1];
+    int b = any(*n.kids[0]);
+    if (right.is_number()) {
+      emit(n.line, n.op + 1, a, b, 0, constant(right.value));
     } else {
-      if (count != static_cast<int>(b.arguments)) {
-        fail(std::string(b.name) + " takes " + std::to_string(b.arguments) + " arguments");
-      }
-      emit(Op::kBuiltin, first, id, count);
+      emit(n.line, n.op, a, b, any(right));
     }
-    f_->next = keep + 1;
-    return in(first);
   }
-  Expr record(uint32_t keep) {
-    Shape* shape = &heap_.empty_record;
-    int count = 0;
-    for (; ok() && !accept("}"); ++count) {
-      shape = heap_.with_field(shape, heap_.intern(name()));
-      expect(":");
-      element();
-      if (!peek().is("}")) expect(",");
+  void truth(const Node& n, int a) {
+    Jumps no;
+    branch(n, false, no);
+    emit(n.line, Op::kConst, a, 0, 0, constant(kTrueVal));
+    Jumps done = {emit(n.line, Op::kJump)};
+    land(no);
+    emit(n.line, Op::kConst, a, 0, 0, constant(kFalseVal));
+    land(done);
+  }
+  // What writes to its register before it has read everything does so in a register of its own,
+  // unless `a` is one.
+  void on_top(const Node& n, int a) {
+    bool own = a >= temporaries_ && a + 1 == next_;
+    int top = own ? a : allocate();
+    if (n.is == Node::kAnd || n.is == Node::kOr) {
+      into(*n.kids[0], top);
+      Jumps over = {emit(n.line, n.is == Node::kOr ? Op::kJumpIf : Op::kJumpUnless, top)};
+      into(*n.kids[1], top);
+      land(over);
+    } else {
+      n.is == Node::kCall ? call(n, top) : builtin(n, top);
     }
-    code_.literals.push_back(shape);
-    f_->next = keep;
-    return emit_open(Op::kNewRecord, static_cast<int>(keep), count, code_.literals.size() - 1);
+    if (!own) emit(n.line, Op::kMove, a, top);
   }
+  void call(const Node& n, int top) {
+    into(*n.kids[0], top);
+    for (size_t k = 1; k < n.kids.size(); ++k) into(*n.kids[k], allocate());
+    code_.calls.push_back(std::make_unique<CallCache>());
+    int count = static_cast<int>(n.kids.size()) - 1;
+    emit(n.line, Op::kCall, top, 0, count, code_.calls.size() - 1);
+  }
+  // print prints one value; d is whether the line ends behind it.
+  void builtin(const Node& n, int top) {
+    auto id = static_cast<int>(n.index), count = static_cast<int>(n.kids.size());
+    if (count == 0) emit(n.line, Op::kConst, top, 0, 0, constant(kNilVal));
+    for (int k = 0; k < count; ++k) {
+      into(*n.kids[static_cast<size_t>(k)], k == 0 ? top : allocate());
+    }
+    bool prints = n.index == kPrint;
+    for (int k = 0; prints && k < count; ++k) {
+      emit(n.line, Op::kBuiltin, top + k, id, 1, k + 1 == count);
+    }
+    if (!prints) emit(n.line, Op::kBuiltin, top, id, count);
+  }
+  void row(const Node& n, int a, Shape* shape) {
+    int first = next_;
+    for (const Node* kid : n.kids) into(*kid, allocate());
+    code_.shapes.push_back(shape);
+    emit(n.line, Op::kNewRow, a, first, next_ - first, code_.shapes.size() - 1);
+  }
+  size_t field(const Node& n) {
+    code_.fields.push_back(std::make_unique<FieldCache>());
+    code_.fields.back()->name = as_string(n.value);
+    return code_.fields.size() - 1;
+  }
+  size_t function(const Node& n) {
+    code_.protos.push_back(std::make_unique<Proto>());
+    Proto& p = *code_.protos.back();
+    p.name = n.function->name;
+    p.index = static_cast<uint32_t>(code_.protos.size()) - 1;
+    for (const Function::Capture& c : n.function->captures) {
+      size_t index = c.local ? static_cast<size_t>(c.variable->reg) : c.index;
+      p.captures.push_back({c.local, static_cast<uint32_t>(index)});
+    }
+    std::string wrong = Compiler(code_, constants_, *n.function, p).run();
+    if (error_.empty()) error_ = wrong;
+    return p.index;
+  }
+
+  Code& code_;
+  std::map<Val, size_t>& constants_;
+  const Function& f_;
+  Proto& proto_;
+  std::vector<Instr> instrs_ = {};
+  std::vector<int> lines_ = {};
+  std::vector<Loop> loops_ = {};
+  int line_ = 1, next_ = 0, most_ = 0;
+  int temporaries_ = 0;  // registers from here on are no local's
+  std::string error_ = {};
 };
 
 }  // namespace
 
 std::string compile(std::string_view source, Heap& heap, Code& code) {
-  std::vector<Token> tokens;
-  std::string wrong = tokenize(source, tokens);
-  std::set<size_t> captured;
-  Code draft;
-  if (wrong.empty()) wrong = Compiler(tokens, heap, draft, captured).run();
-  if (wrong.empty()) wrong = Compiler(tokens, heap, code, captured).run();
-  code.seen = std::make_unique<std::atomic<uint16_t>[]>(code.instrs.size());
-  code.params_seen = std::make_unique<std::atomic<uint16_t>[]>(code.protos.size() * kMaxParams);
+  Tree tree;
+  std::string wrong = parse(source, heap, tree);
+  if (!wrong.empty()) return wrong;
+  std::map<Val, size_t> constants;
+  code.globals = tree.globals;
+  code.protos.push_back(std::make_unique<Proto>());
+  code.protos[0]->name = "main";
+  wrong = Compiler(code, constants, tree.functions[0], *code.protos[0]).run();
+  code.seen = std::vector<Seen>(code.instrs.size());
   return wrong;
 }
 

@@ -20,7 +20,4 @@ Val* open_window(Vm& vm, const Closure* f);
 // Runs the rest of a call of `f` from `pc` on in such a window, and closes it.
 Val resume(Vm& vm, Closure* f, Val* r, const Instr* pc);
 
-// Calls what `entry` points to as a C function: (closure, arguments...) -> result.
-Val call_entry(const void* entry, Closure* f, const Val* args, unsigned count);
-
 }  // namespace calc

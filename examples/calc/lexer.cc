@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 
 namespace calc {
 namespace {
@@ -14,108 +13,76 @@ constexpr std::string_view kSymbols[] = {"==", "!=", "<=", ">=", "..", "//", "<"
                                          "=",  "+",  "-",  "*",  "/",  "%",  "(", ")",
                                          "[",  "]",  "{",  "}",  ",",  ".",  ":", ";"};
 
-bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-class Lexer {
- public:
-  Lexer(std::string_view s, std::vector<Token>& out) : s_(s), out_(out) {}
+// Returns the length of the number that a text begins with. A point that is followed by another
+// one is a range's.
+size_t number_length(std::string_view s) {
+  size_t end = 0;
+  auto at = [&](size_t i) { return i < s.size() ? s[i] : '\0'; };
+  auto digits = [&] {
+    while (is_digit(at(end))) ++end;
+  };
+  digits();
+  if (at(end) == '.' && is_digit(at(end + 1))) ++end, digits();
+  if (at(end) != 'e') return end;
+  end += at(end + 1) == '-' || at(end + 1) == '+' ? 2 : 1;
+  digits();
+  return end;
+}
 
-  std::string run() {
-    for (;;) {
-      skip();
-      if (at_ == s_.size()) break;
-      std::string wrong = token();
-      if (!wrong.empty()) return wrong;
-    }
-    add(Tok::kEnd, "");
-    return {};
+// Reads a string behind its first quote, and what is left of `s`. Returns whether it has an end.
+bool read_string(std::string_view& s, std::string& text) {
+  while (!s.empty() && s[0] != '"' && s[0] != '\n') {
+    bool escaped = s[0] == '\\' && s.size() > 1;
+    if (escaped) s.remove_prefix(1);
+    text += escaped && s[0] == 'n' ? '\n' : s[0];
+    s.remove_prefix(1);
   }
-
- private:
-  char peek(size_t ahead = 0) const { return at_ + ahead < s_.size() ? s_[at_ + ahead] : '\0'; }
-
-  void skip() {
-    for (; at_ < s_.size(); ++at_) {
-      if (peek() == '#') at_ = std::min(s_.find('\n', at_), s_.size() - 1);
-      if (peek() == '\n') ++line_;
-      if (!std::isspace(static_cast<unsigned char>(peek()))) return;
-    }
-  }
-
-  std::string token() {
-    if (is_digit(peek())) return number();
-    if (peek() == '"') return string();
-    if (is_name(peek())) return word();
-    for (std::string_view symbol : kSymbols) {
-      if (s_.substr(at_, symbol.size()) != symbol) continue;
-      add(Tok::kSymbol, std::string(symbol));
-      at_ += symbol.size();
-      return {};
-    }
-    return "line " + std::to_string(line_) + ": '" + peek() + "' is no token";
-  }
-
-  std::string number() {
-    size_t end = at_;
-    auto digits = [&] {
-      while (end < s_.size() && is_digit(s_[end])) ++end;
-    };
-    digits();
-    // A point that is followed by another one is a range's.
-    if (end + 1 < s_.size() && s_[end] == '.' && is_digit(s_[end + 1])) {
-      ++end;
-      digits();
-    }
-    if (end < s_.size() && s_[end] == 'e') {
-      ++end;
-      if (end < s_.size() && (s_[end] == '-' || s_[end] == '+')) ++end;
-      digits();
-    }
-    std::string text(s_.substr(at_, end - at_));
-    add(Tok::kNumber, text);
-    out_.back().number = std::strtod(text.c_str(), nullptr);
-    at_ = end;
-    return {};
-  }
-
-  std::string string() {
-    std::string text;
-    for (++at_; peek() != '"'; ++at_) {
-      if (at_ >= s_.size() || peek() == '\n') {
-        return "line " + std::to_string(line_) + ": the string has no end";
-      }
-      bool escaped = peek() == '\\';
-      at_ += escaped ? 1 : 0;
-      text += escaped && peek() == 'n' ? '\n' : peek();
-    }
-    ++at_;
-    add(Tok::kString, text);
-    return {};
-  }
-
-  std::string word() {
-    size_t end = at_;
-    while (end < s_.size() && is_name(s_[end])) ++end;
-    std::string text(s_.substr(at_, end - at_));
-    bool keyword = std::ranges::find(kKeywords, text) != std::end(kKeywords);
-    add(keyword ? Tok::kKeyword : Tok::kName, text);
-    at_ = end;
-    return {};
-  }
-
-  void add(Tok kind, std::string text) { out_.push_back({kind, std::move(text), 0, line_}); }
-
-  std::string_view s_;
-  std::vector<Token>& out_;
-  size_t at_ = 0;
-  int line_ = 1;
-};
+  bool ends = s.starts_with('"');
+  if (ends) s.remove_prefix(1);
+  return ends;
+}
 
 }  // namespace
 
-std::string tokenize(std::string_view source, std::vector<Token>& out) {
-  return Lexer(source, out).run();
+std::string tokenize(std::string_view s, std::vector<Token>& out) {
+  int line = 1;
+  auto take = [&](Tok kind, size_t length) {
+    out.push_back({kind, std::string(s.substr(0, length)), line});
+    s.remove_prefix(length);
+  };
+  while (!s.empty()) {
+    char c = s[0];
+    auto symbol = std::ranges::find_if(kSymbols, [&](auto t) { return s.starts_with(t); });
+    if (c == '#') {
+      s.remove_prefix(std::min(s.find('\n'), s.size()));
+    } else if (std::isspace(static_cast<unsigned char>(c))) {
+      line += c == '\n' ? 1 : 0;
+      s.remove_prefix(1);
+    } else if (is_digit(c)) {
+      take(Tok::kNumber, number_length(s));
+    } else if (is_name(c)) {
+      auto end = std::ranges::find_if_not(s, is_name);
+      take(Tok::kName, static_cast<size_t>(end - s.begin()));
+      if (std::ranges::find(kKeywords, out.back().text) != std::end(kKeywords)) {
+        out.back().kind = Tok::kSymbol;
+      }
+    } else if (c == '"') {
+      out.push_back({Tok::kString, "", line});
+      s.remove_prefix(1);
+      if (!read_string(s, out.back().text)) {
+        return "line " + std::to_string(line) + ": the string has no end";
+      }
+    } else if (symbol != std::end(kSymbols)) {
+      take(Tok::kSymbol, symbol->size());
+    } else {
+      return "line " + std::to_string(line) + ": '" + c + "' is no token";
+    }
+  }
+  take(Tok::kEnd, 0);
+  return {};
 }
 
 }  // namespace calc

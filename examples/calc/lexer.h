@@ -9,17 +9,14 @@
 
 namespace calc {
 
-enum class Tok : uint8_t { kEnd, kName, kKeyword, kNumber, kString, kSymbol };
+enum class Tok : uint8_t { kEnd, kName, kNumber, kString, kSymbol };  // keywords are symbols
 
 struct Token {
-  Tok kind = Tok::kEnd;
+  Tok kind;
   std::string text;  // of a string: its value, escapes resolved
-  double number = 0;
-  int line = 0;
+  int line;
 
-  bool is(std::string_view s) const {
-    return (kind == Tok::kSymbol || kind == Tok::kKeyword) && text == s;
-  }
+  bool is(std::string_view s) const { return kind == Tok::kSymbol && text == s; }
 };
 
 // Appends the tokens of `source` and a kEnd to `out`. Returns what is wrong, or nothing.

@@ -3,9 +3,13 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace calc {
+
+int Shape::find(const String* name) const {
+  auto at = std::ranges::find(fields, name);
+  return at == fields.end() ? -1 : static_cast<int>(at - fields.begin());
+}
 
 Heap::Heap(size_t limit_bytes) : limit_(limit_bytes) {
   void* p = mmap(nullptr, limit_, PROT_READ | PROT_WRITE,
@@ -17,6 +21,15 @@ Heap::Heap(size_t limit_bytes) : limit_(limit_bytes) {
 
 Heap::~Heap() {
   if (limit_ != 0) munmap(base_, limit_);
+}
+
+void* Heap::allocate(size_t bytes) {
+  bytes = (bytes + 15) & ~size_t{15};
+  if (bytes > static_cast<size_t>(end_ - next_)) return nullptr;
+  char* p = next_;
+  next_ += bytes;
+  if (next_ > ready_) prepare();
+  return p;
 }
 
 // Pages are taken as they are used, so a large limit costs nothing by itself; many at a time, which
@@ -34,7 +47,7 @@ void Heap::prepare() {
 String* Heap::concat(std::string_view a, std::string_view b) {
   auto* s = static_cast<String*>(allocate(sizeof(String) + a.size() + b.size()));
   if (s == nullptr) return nullptr;
-  s->shape = &String::kShape;
+  s->shape = &string_shape;
   s->length = static_cast<uint32_t>(a.size() + b.size());
   std::copy_n(a.data(), a.size(), s->text);
   std::copy_n(b.data(), b.size(), s->text + a.size());
@@ -46,55 +59,37 @@ String* Heap::intern(std::string_view text) {
   return at != interned_.end() ? at->second : interned_[std::string(text)] = concat(text, {});
 }
 
-Array* Heap::array(uint32_t length, Val fill) {
-  auto* a = static_cast<Array*>(allocate(sizeof(Array)));
-  if (a == nullptr) return nullptr;
-  *a = {{&Array::kShape}, nullptr, length, 0};
-  if (!grow(a->data, a->capacity, std::max(length, 4u))) return nullptr;
-  std::fill_n(a->data, length, fill);
-  return a;
-}
-
-Record* Heap::record(Shape* shape) {
-  auto* r = static_cast<Record*>(allocate(sizeof(Record)));
+Row* Heap::row(Shape* shape, uint32_t length, Val fill) {
+  uint32_t capacity = std::max(length, 4u);
+  auto* r = static_cast<Row*>(allocate(sizeof(Row) + sizeof(Val) * capacity));
   if (r == nullptr) return nullptr;
-  r->shape = shape;
-  r->more = nullptr;
-  r->more_capacity = 0;
-  auto fields = static_cast<uint32_t>(shape->fields.size());
-  bool fits = fields <= Record::kInline;
-  return fits || grow(r->more, r->more_capacity, fields - Record::kInline) ? r : nullptr;
+  *r = {{shape}, length, capacity, reinterpret_cast<Val*>(r + 1)};
+  std::fill_n(r->data, length, fill);
+  return r;
 }
 
 Closure* Heap::closure(Proto* proto, size_t cells) {
   auto* c = static_cast<Closure*>(allocate(sizeof(Closure) + sizeof(Cell*) * cells));
   if (c == nullptr) return nullptr;
-  c->shape = &Closure::kShape;
+  c->shape = &function_shape;
   c->proto = proto;
   return c;
 }
 
-bool Heap::grow(Val*& data, uint32_t& capacity, uint32_t wanted) {
-  auto* larger = static_cast<Val*>(allocate(sizeof(Val) * wanted));
-  if (larger == nullptr) return false;
-  std::copy_n(data, capacity, larger);
-  data = larger;
-  capacity = wanted;
-  return true;
+Cell* Heap::cell(Val v) {
+  auto* c = static_cast<Cell*>(allocate(sizeof(Cell)));
+  if (c != nullptr) c->value = v;
+  return c;
 }
 
-bool Heap::push(Array* a, Val v) {
-  if (a->length == a->capacity && !grow(a->data, a->capacity, a->capacity * 2)) return false;
-  a->data[a->length++] = v;
-  return true;
-}
-
-bool Heap::add_field(Record* r, Shape* with, Val v) {
-  auto slot = static_cast<uint32_t>(with->fields.size()) - 1;
-  bool fits = slot < Record::kInline + r->more_capacity;
-  if (!fits && !grow(r->more, r->more_capacity, r->more_capacity * 2 + 4)) return false;
-  r->slot(slot) = v;
-  r->shape = with;
+bool Heap::push(Row* r, Val v) {
+  if (r->length == r->capacity) {
+    auto* larger = static_cast<Val*>(allocate(sizeof(Val) * r->capacity * 2));
+    if (larger == nullptr) return false;
+    r->data = std::copy_n(r->data, r->length, larger) - r->length;
+    r->capacity *= 2;
+  }
+  r->data[r->length++] = v;
   return true;
 }
 

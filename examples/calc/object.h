@@ -32,6 +32,7 @@ enum Kind : uint8_t {
   kRecord = 64,
   kFunction = 128,
 };
+inline constexpr unsigned kNumber = kInt | kDouble, kAnyKind = 255;
 
 struct String;
 struct Shape {
@@ -40,39 +41,25 @@ struct Shape {
   std::map<String*, std::unique_ptr<Shape>> then = {};  // with one field more
 
   // Returns the slot of a field, or -1.
-  int find(const String* name) const {
-    for (size_t i = 0; i < fields.size(); ++i) {
-      if (fields[i] == name) return static_cast<int>(i);
-    }
-    return -1;
-  }
+  int find(const String* name) const;
 };
+inline Shape string_shape{kString}, array_shape{kArray}, function_shape{kFunction};
 
 struct Object {
   Shape* shape;  // first in every object
 };
 
 struct String : Object {
-  static inline Shape kShape{kString};
   uint32_t length;
   char text[];  // not terminated
   std::string_view view() const { return {text, length}; }
 };
 
-struct Record : Object {
-  static constexpr uint32_t kInline = 8;
-  Val* more;  // slots from kInline on
-  uint32_t more_capacity;
-  Val slots[kInline];
-
-  Val& slot(uint32_t i) { return i < kInline ? slots[i] : more[i - kInline]; }
-};
-
-struct Array : Object {
-  static inline Shape kShape{kArray};
-  Val* data;
+// An array and its elements, or a record and its fields.
+struct Row : Object {
   uint32_t length;
   uint32_t capacity;
+  Val* data;
 };
 
 // A variable that a closure has captured. Registers hold pointers to cells, no Vals.
@@ -82,29 +69,25 @@ struct Cell {
 
 struct Proto;
 struct Closure : Object {
-  static inline Shape kShape{kFunction};
   Proto* proto;
   Cell* cells[];
 };
 
-inline Shape* shape_of(Val v) {
-  return is_object(v) ? reinterpret_cast<Object*>(v - kObjectTag)->shape : nullptr;
-}
-// Returns the object if it is of the type, else null.
-template <typename T>
-T* as(Val v) {
-  return shape_of(v) == &T::kShape ? reinterpret_cast<T*>(v - kObjectTag) : nullptr;
-}
-template <>
-inline Record* as<Record>(Val v) {
-  Shape* s = shape_of(v);
-  return s != nullptr && s->kind == kRecord ? reinterpret_cast<Record*>(v - kObjectTag) : nullptr;
-}
+inline Object* object(Val v) { return reinterpret_cast<Object*>(v - kObjectTag); }
 inline Kind kind_of(Val v) {
   if (is_double(v)) return kDouble;
   if (is_int(v)) return kInt;
-  return is_object(v) ? shape_of(v)->kind : v == kNilVal ? kNil : kBool;
+  return is_object(v) ? object(v)->shape->kind : v == kNilVal ? kNil : kBool;
 }
+// Each returns the object if it is of the kind, else null.
+template <typename T>
+T* as(Val v, Kind kind) {
+  return is_object(v) && object(v)->shape->kind == kind ? static_cast<T*>(object(v)) : nullptr;
+}
+inline String* as_string(Val v) { return as<String>(v, kString); }
+inline Row* as_array(Val v) { return as<Row>(v, kArray); }
+inline Row* as_record(Val v) { return as<Row>(v, kRecord); }
+inline Closure* as_closure(Val v) { return as<Closure>(v, kFunction); }
 
 // Owns every object. What allocates returns null when the limit is reached; the caller raises.
 class Heap {
@@ -114,31 +97,21 @@ class Heap {
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
-  void* allocate(size_t bytes) {
-    bytes = (bytes + 15) & ~size_t{15};
-    if (bytes > static_cast<size_t>(end_ - next_)) return nullptr;
-    char* p = next_;
-    next_ += bytes;
-    if (next_ > ready_) prepare();
-    return p;
-  }
   size_t limit() const { return limit_; }
-
   String* concat(std::string_view a, std::string_view b);
   String* intern(std::string_view text);
-  Array* array(uint32_t length, Val fill);
-  Record* record(Shape* shape);  // fields are unset
+  Row* row(Shape* shape, uint32_t length, Val fill);
   Closure* closure(Proto* proto, size_t cells);
+  Cell* cell(Val v);
 
-  bool push(Array* a, Val v);
-  bool add_field(Record* r, Shape* with, Val v);
+  bool push(Row* row, Val v);
   Shape* with_field(Shape* s, String* name);
 
   Shape empty_record{kRecord};
 
  private:
+  void* allocate(size_t bytes);
   void prepare();
-  bool grow(Val*& data, uint32_t& capacity, uint32_t wanted);
 
   size_t limit_;
   char *base_, *next_, *ready_, *end_;

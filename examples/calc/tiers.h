@@ -1,79 +1,46 @@
 // tiers.h: calc as an embedder: its functions are methods of a uptier::Runtime.
 //
-//   add_all      every function becomes a method, interpreted at first (MethodInfo::host_entry)
-//   build        the runtime wants code: a plan is frozen, and described to its builder
-//   loop_event   a loop of the interpreter is hot: the rest of the call may run in compiled code
-//   leave        a guard failed: the interpreter takes the frame back
-//   replan       a plan was wrong too often: the function gets a new method, whose plan knows more
+// A function is interpreted at first (MethodInfo::host_entry); when it is hot, its plan is
+// described to the runtime's builder. uptier/planned_host.h has the life of plans.
 //
-// What a function is called by is Proto::entry, read at each call, so replacing a method is one
-// store. A plan holds on to what it was made from for ever; what was seen only grows, so each
-// kind of surprise happens to a function once, and the last plan does without speculation.
-//
-//   Thread: the program's, but for build, which the runtime's worker calls, too.
+//   Thread: the program's, but for make_plan and describe, which the runtime's worker calls, too.
 #pragma once
 
-#include <memory>
-#include <mutex>
-#include <vector>
-
 #include "plan.h"
-#include "uptier/runtime.h"
 
 namespace calc {
 
-class Tiers : public uptier::Host {
+class Tiers : public uptier::PlannedHost {
  public:
-  // `held`: every method stays in the tier that the options name, so what calls teach the
-  // interpreter must be had before the method is compiled.
-  Tiers(Vm& vm, bool held) : vm_(vm), held_(held) {}
+  // `interprets`: methods begin in the interpreter; else their first call compiles.
+  Tiers(Vm& vm, uptier::Runtime& runtime, bool interprets)
+      : PlannedHost(runtime), vm_(vm), interprets_(interprets) {}
 
-  uptier::Status add_all(uptier::Runtime& runtime);
+  // Makes methods of all functions.
+  uptier::Status add_all();
   // Runs the program. Errors are in the Vm.
   void run();
   // Returns the IR of the functions of a name, as they are now.
   std::string ir(std::string_view name);
 
-  uptier::Status build(uptier::MethodId m, uptier::FunctionBuilder& b) override;
-
-  // Returns one line a function that was planned more than once.
-  std::string summary();
-
-  // A call of an interpreted function.
-  void count_call(Proto& p);
+  // A loop of the interpreter may be hot. Returns whether the rest of the call has run in compiled
+  // code, and its result.
   bool loop_event(Closure* f, const Val* r, const Instr* header, Val& result);
-  // A frame of compiled code in which a guard failed.
+  // A guard of compiled code has failed: does the rest of the call.
   Val leave(const uptier::HostFrame& frame);
 
  private:
-  static constexpr uint32_t kPlans = 8;       // of a function; the last one is generic
-  static constexpr uint32_t kExits = 10;      // of a plan
-  static constexpr int32_t kFirstLook = 200;  // iterations before a loop's function gets a plan
-  static constexpr uint32_t kWarmCalls = 2;   // before a held tier takes over
-
-  struct Function {
-    uptier::MethodId method;
-    uint32_t plans = 0;
-    uint32_t calls = 0;
-    int32_t patience = kFirstLook;  // countdown of loops while the runtime does not count them
-  };
-
-  uptier::Result<uptier::MethodId> add_method(Proto& p, bool interpreted);
-  void look_again(Proto& p);
-  Plan& plan_of(uptier::MethodId m);
-  void replan(Proto& p);
+  uptier::MethodInfo info(uint32_t function) override;
+  void entry_changed(uint32_t function, const void* entry) override;
+  void countdown_changed(uint32_t function, int32_t* countdown) override;
+  std::unique_ptr<uptier::HostPlan> make_plan(uint32_t function, bool guess) override;
+  void describe(uptier::HostPlan& plan, uptier::FunctionBuilder& b) override;
+  Proto& proto(uint32_t function) { return *vm_.code.protos[function]; }
+  Plan& plan(uptier::MethodId m) { return static_cast<Plan&>(plan_of(m)); }
+  void trapped(const uptier::Trap& trap);
 
   Vm& vm_;
-  bool held_;
-  uptier::Runtime* runtime_ = nullptr;
-  std::vector<Function> functions_;  // by Proto::index
-  std::mutex mutex_;                 // of what follows
-  struct Method {
-    Proto* proto;
-    uint32_t number;
-    std::unique_ptr<Plan> plan;  // made when it is wanted, never changed
-  };
-  std::vector<Method> methods_;  // by MethodId
+  bool interprets_;
 };
 
 }  // namespace calc

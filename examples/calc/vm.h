@@ -24,10 +24,7 @@ struct Vm {
   bool failed = false;
   std::string error;
 
-  // With a runtime; see tiers.h.
-  class Tiers* tiers = nullptr;
-  void (*raise)() = nullptr;  // tells the runtime of an error
-  bool (*loop_event)(Vm& vm, Closure* f, const Val* r, const Instr* header, Val& result) = nullptr;
+  class Tiers* tiers = nullptr;  // with a runtime
 
   std::string load(std::string_view source);
   // Notes an error at an instruction. Returns nil.
@@ -36,7 +33,8 @@ struct Vm {
   Val made(const Instr* at, const void* object);
 
   uint32_t place(const Instr* at) const { return static_cast<uint32_t>(at - code.instrs.data()); }
-  FieldCache& cache(const Instr* at) { return *code.caches[static_cast<size_t>(at->d)]; }
+  FieldCache& field(const Instr* at) { return *code.fields[static_cast<size_t>(at->d)]; }
+  CallCache& call(const Instr* at) { return *code.calls[static_cast<size_t>(at->d)]; }
   void see(const Instr* at, unsigned bits) { note(code.seen[place(at)], bits); }
 };
 
@@ -46,30 +44,28 @@ extern "C" {
 Val calc_arithmetic(Vm* vm, const Instr* at, Val a, Val b) noexcept;
 Val calc_negate(Vm* vm, const Instr* at, Val a) noexcept;
 int32_t calc_compare(Vm* vm, const Instr* at, Val a, Val b) noexcept;
-int32_t calc_equal(Val a, Val b) noexcept;
 Val calc_get_field(Vm* vm, const Instr* at, Val object) noexcept;
 void calc_set_field(Vm* vm, const Instr* at, Val object, Val v) noexcept;
 Val calc_get_index(Vm* vm, const Instr* at, Val object, Val index) noexcept;
 void calc_set_index(Vm* vm, const Instr* at, Val object, Val index, Val v) noexcept;
 // What they make is still to be filled: elements, fields, local cells.
-Val calc_new_array(Vm* vm, const Instr* at) noexcept;
-Val calc_new_record(Vm* vm, const Instr* at) noexcept;
-Val calc_new_closure(Vm* vm, const Instr* at, const Closure* self) noexcept;
-Cell* calc_new_cell(Vm* vm, const Instr* at, Val v) noexcept;
+Val calc_new_row(Vm* vm, const Instr* at) noexcept;
+Val calc_new_closure(Vm* vm, const Instr* at, Val self) noexcept;
+Val calc_new_cell(Vm* vm, const Instr* at, Val v) noexcept;  // the pointer
 // Returns a loop's bounds: ints, the first in the lower half. A loop that does not run has 0, 0.
 uint64_t calc_for_bounds(Vm* vm, const Instr* at, Val from, Val to) noexcept;
-// Returns the function of a call that fits its arguments, or null after fail().
-Closure* calc_callee(Vm* vm, const Instr* at, Val f) noexcept;
+// Returns a pointer to the function of a call that fits its arguments, or null after fail().
+Val calc_callee(Vm* vm, const Instr* at, Val f) noexcept;
 }
 
 // The functions that the language brings along: an instruction's operand b is an index.
 struct Builtin {
-  std::string_view name;
+  const char* name;
   uint32_t arguments;
   Val (*run)(Vm* vm, const Instr* at, Val a, Val b, Val c) noexcept;
-  unsigned result = 0;  // the kind that it is always of; 0: it depends
+  unsigned result = kAnyKind;  // the kinds that it may be of
 };
-enum BuiltinId : uint8_t { kPrint, kSqrt, kFloor, kLen, kPush, kPop };
+enum BuiltinId : uint8_t { kPrint, kSqrt, kLen, kPush };
 extern const std::vector<Builtin> kBuiltins;  // the first are in the order of BuiltinId
 
 std::string text_of(Val v);

@@ -15,9 +15,11 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "uptier/ids.h"
@@ -39,6 +41,32 @@ struct HostFunction {
   const void* address;  // of an `extern "C"` function with the signature, System V ABI
   Signature signature;
 };
+
+// The type that a C function's parameter or result has in IR. Compiled code extends no shorter
+// integers and passes no classes, so other types do not compile.
+template <typename T>
+constexpr Type type_of_c() {
+  if constexpr (std::is_void_v<T>) {
+    return Type::kNone;
+  } else if constexpr (std::is_pointer_v<T>) {
+    return Type::kRef;
+  } else if constexpr (std::is_floating_point_v<T> && sizeof(T) <= 8) {
+    return sizeof(T) == 4 ? Type::kF32 : Type::kF64;
+  } else {
+    static_assert(std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
+    return sizeof(T) == 4 ? Type::kI32 : Type::kI64;
+  }
+}
+// Returns what a C function takes and returns.
+template <typename R, typename... A>
+Signature signature_of(R (*)(A...)) {
+  return {{type_of_c<A>()...}, type_of_c<R>()};
+}
+// Returns a C function for call_host. `name` must outlive the builder.
+template <typename R, typename... A>
+HostFunction host_function(const char* name, R (*f)(A...)) {
+  return {name, reinterpret_cast<const void*>(f), signature_of(f)};
+}
 
 // Where an access goes: base + zero_extend(index) + offset.
 struct Address {
@@ -98,6 +126,10 @@ class FunctionBuilder {
   Value call_indirect(Value target, const Signature& signature, std::span<const Value> args);
   // `flags`: kCallMayTrap when the callee may raise a trap (`Runtime::raise`).
   Value call_host(const HostFunction& callee, std::span<const Value> args, uint8_t flags = 0);
+  Value call_host(const HostFunction& callee, std::initializer_list<Value> args,
+                  uint8_t flags = 0) {
+    return call_host(callee, std::span(args.begin(), args.size()), flags);
+  }
 
   // Control. Each ends the current block.
   void jump(Block to);

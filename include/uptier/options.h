@@ -178,6 +178,9 @@ struct Options {
   static Result<Options> from_env();
   // Sets one field from text. Errors: kNotFound, or kInvalidArgument with the legal range.
   Status set(std::string_view name, std::string_view value);
+  // Sets one field from "NAME=VALUE", as a command line brings it. Errors: those of `set`, and
+  // kInvalidArgument without a sign.
+  Status set(std::string_view assignment);
   // Checks every range. `Runtime::create` calls it.
   Status check() const;
   // Returns the table for people: name, value, unit, range, reason; two lines a row.

@@ -1,0 +1,114 @@
+#include "uptier/planned_host.h"
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+namespace uptier {
+
+struct PlannedHost::Impl {
+  struct Function {
+    MethodId method;
+    uint32_t plans = 0;
+    std::unique_ptr<int32_t> patience = nullptr;  // a countdown while the runtime has none
+    bool looked = false;                          // it counts down for the runtime now
+  };
+  struct Method {
+    uint32_t function = 0;
+    bool guess = true;
+    uint32_t exits = 0;
+    std::unique_ptr<HostPlan> plan = nullptr;
+  };
+
+  PlanLimits limits;
+  std::vector<Function> functions = {};
+  std::mutex mutex = {};             // of what follows
+  std::vector<Method> methods = {};  // by MethodId
+};
+
+PlannedHost::PlannedHost(Runtime& runtime, PlanLimits limits)
+    : runtime_(runtime), impl_(new Impl{limits}, [](Impl* i) { delete i; }) {}
+
+MethodId PlannedHost::method(uint32_t function) const { return impl_->functions[function].method; }
+
+Status PlannedHost::add(uint32_t function) {
+  auto& functions = impl_->functions;
+  functions.resize(std::max<size_t>(functions.size(), function + 1));
+  Impl::Function& f = functions[function];
+  MethodInfo of = info(function);
+  of.key.function_index |= f.plans << 20;
+  if (f.plans != 0) of.name += "#" + std::to_string(f.plans + 1);
+  Result<MethodId> m = runtime_.add_method(*this, std::move(of));
+  if (!m) return m.error();
+  f.method = *m;
+  entry_changed(function, runtime_.entry_address(*m));
+  look_again(function);
+  std::lock_guard lock(impl_->mutex);
+  auto& methods = impl_->methods;
+  methods.resize(std::max<size_t>(methods.size(), m->index() + 1));
+  methods[m->index()] = {function, ++f.plans < impl_->limits.plans};
+  return {};
+}
+
+HostPlan& PlannedHost::plan_of(MethodId m) {
+  std::lock_guard lock(impl_->mutex);
+  Impl::Method& method = impl_->methods[m.index()];
+  if (method.plan == nullptr) method.plan = make_plan(method.function, method.guess);
+  return *method.plan;
+}
+
+void PlannedHost::exited(MethodId m) {
+  uint32_t exits, function;
+  {
+    std::lock_guard lock(impl_->mutex);
+    exits = ++impl_->methods[m.index()].exits;
+    function = impl_->methods[m.index()].function;
+  }
+  if (exits == impl_->limits.exits && method(function) == m) replan(function);
+}
+
+void PlannedHost::replan(uint32_t function) {
+  MethodId old[] = {method(function)};
+  look_again(function);
+  bool more = impl_->functions[function].plans < impl_->limits.plans;
+  if (more && add(function)) runtime_.remove_methods(old);
+}
+
+// The runtime's countdown begins at once; a loop that is new has nothing to say yet.
+void PlannedHost::look_again(uint32_t function) {
+  Impl::Function& f = impl_->functions[function];
+  if (f.patience == nullptr) f.patience = std::make_unique<int32_t>();
+  *f.patience = impl_->limits.first_look;
+  f.looked = false;
+  countdown_changed(function, f.patience.get());
+}
+
+bool PlannedHost::loop_is_hot(uint32_t function) {
+  Impl::Function& f = impl_->functions[function];
+  if (f.looked) return true;
+  f.looked = true;
+  int32_t* countdown = runtime_.loop_countdown(f.method);
+  countdown_changed(function, countdown);
+  return *countdown <= 0;
+}
+
+std::string PlannedHost::summary() {
+  std::lock_guard lock(impl_->mutex);
+  std::string text;
+  for (uint32_t function = 0; function < impl_->functions.size(); ++function) {
+    uint32_t plans = 0, exits = 0;
+    bool guesses = true;
+    for (const Impl::Method& m : impl_->methods) {
+      if (m.function != function || m.plan == nullptr) continue;
+      ++plans;
+      exits += m.exits;
+      guesses &= m.guess;
+    }
+    if (exits == 0 && plans < 2) continue;
+    text += "speculation: " + info(function).name + ": plans " + std::to_string(plans) +
+            ", exits " + std::to_string(exits) + (guesses ? "" : ", guesses no more") + "\n";
+  }
+  return text;
+}
+
+}  // namespace uptier
