@@ -56,6 +56,7 @@ const std::map<std::string, Pass>& passes() {
       {"convert_branches", with_halves<jit::convert_branches>},
       {"lift_cases", with_halves<jit::lift_cases>},
       {"settle_conditions", jit::settle_conditions},
+      {"settle_ranges", jit::settle_ranges},
       {"prune_params", jit::prune_params},
       {"merge_common", jit::merge_common},
       {"forward_memory", jit::forward_memory},
