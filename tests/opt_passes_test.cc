@@ -2,6 +2,7 @@
 #include <fstream>
 #include <map>
 
+#include "jit/opt/guess_values.h"
 #include "jit/opt/optimize.h"
 #include "jit/opt/osr_entry.h"
 #include "jit/opt/passes.h"
@@ -33,6 +34,19 @@ void peel_unknown(jit::Function& f) { jit::peel_loops(f, {}); }
 void assume_first_is_7(jit::Function& f) {
   const jit::ParamValue seven{0, 7};
   jit::assume_params(f, {&seven, 1});
+}
+
+// The first probe of each function sees 7 only, the others what lies from -10 to 90.
+void guess_7_and_a_range(jit::Function& f) {
+  std::vector<jit::SiteValues> guesses;
+  for (jit::InstId id : jit::value_probes(f)) {
+    bool first = guesses.empty();
+    guesses.push_back({f.inst(id).aux, first ? 7 : -10, first ? 7 : 90});
+  }
+  jit::Liveness live = jit::compute_liveness(f);
+  jit::FrameLayout frame = jit::layout_frame(f, live);
+  jit::DeoptContext context{live, frame, jit::count_guards(f)};
+  jit::guess_values(f, context, guesses, LoopId::none());
 }
 
 void enter_last_loop(jit::Function& f) {
@@ -102,6 +116,10 @@ TEST(OptPasses, a_loop_is_entered_as_its_golden_shows) {
 
 TEST(OptPasses, a_parameter_becomes_the_constant_that_its_golden_shows) {
   expect_pass_golden("assume_params", assume_first_is_7);
+}
+
+TEST(OptPasses, values_are_guessed_as_their_golden_shows) {
+  expect_pass_golden("guess_values", guess_7_and_a_range);
 }
 
 // The answer of the module's last function, with everything it wrote.

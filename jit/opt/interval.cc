@@ -260,6 +260,37 @@ Opcode opposite(Opcode op) {
   }
 }
 
+std::optional<bool> equal(const Interval& a, const Interval& b) {
+  bool apart = a.max_s < b.min_s || b.max_s < a.min_s || a.max_u < b.min_u || b.max_u < a.min_u;
+  if (apart) return false;
+  return a.constant() && b.constant() ? std::optional(true) : std::nullopt;
+}
+
+template <typename T>
+std::optional<bool> less(T max, T other_min, T min, T other_max) {
+  if (max < other_min) return true;
+  return min >= other_max ? std::optional(false) : std::nullopt;
+}
+
+std::optional<bool> inverse(std::optional<bool> known) {
+  return known ? std::optional(!*known) : std::nullopt;
+}
+
+std::optional<bool> compare(Opcode op, const Interval& a, const Interval& b) {
+  switch (op) {
+    case Opcode::kEq: return equal(a, b);
+    case Opcode::kNe: return inverse(equal(a, b));
+    case Opcode::kLtS: return less(a.max_s, b.min_s, a.min_s, b.max_s);
+    case Opcode::kGtS: return less(b.max_s, a.min_s, b.min_s, a.max_s);
+    case Opcode::kLeS: return inverse(less(b.max_s, a.min_s, b.min_s, a.max_s));
+    case Opcode::kGeS: return inverse(less(a.max_s, b.min_s, a.min_s, b.max_s));
+    case Opcode::kLtU: return less(a.max_u, b.min_u, a.min_u, b.max_u);
+    case Opcode::kGtU: return less(b.max_u, a.min_u, b.min_u, a.max_u);
+    case Opcode::kLeU: return inverse(less(b.max_u, a.min_u, b.min_u, a.max_u));
+    default: return inverse(less(a.max_u, b.min_u, a.min_u, b.max_u));
+  }
+}
+
 // `a` without the one value `b`.
 std::optional<Interval> without(Type t, Interval a, const Interval& b) {
   if (!b.constant()) return a;
@@ -324,11 +355,7 @@ Interval interval_of(Opcode op, Type type, Type source, std::span<const Interval
 }
 
 std::optional<bool> decide(Opcode op, const Interval& a, const Interval& b, Type type) {
-  if (is_comparison(op)) {
-    if (!where(op, true, type, a, b)) return false;
-    if (!where(op, false, type, a, b)) return true;
-    return std::nullopt;
-  }
+  if (is_comparison(op)) return compare(op, a, b);
   bool overflows = op >= Opcode::kAddOverflows && op <= Opcode::kMulOverflows;
   if (overflows && exact_in(wrapping(op), type, a, b)) return false;
   return std::nullopt;
