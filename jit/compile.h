@@ -104,6 +104,9 @@ struct OptimizeRequest {
   const ProbePlan* probes = nullptr;
   // What its indirect calls were seen to reach.
   std::span<const SiteTargets> targets = {};
+  // What its value probes see, if they go on seeing what they saw: see opt/guess_values.h. Not used
+  // in instrumented copies, nor where exits cannot leave.
+  std::span<const SiteValues> values = {};
   // What its parameters are when it is called; a guard has seen to that. Not with an osr_loop.
   std::span<const ParamValue> params = {};
   // Whose bodies may take the place of calls; null: none.

@@ -28,6 +28,16 @@ struct SiteTargets {
   std::vector<TargetShare> targets;
 };
 
+// What a value probe of the body is taken to see: from `min` to `max`, one value where they are the
+// same. A guess: code that is made from it has a guard.
+struct SiteValues {
+  SiteId site = 0;
+  int64_t min = 0;
+  int64_t max = 0;
+
+  friend bool operator==(const SiteValues&, const SiteValues&) = default;
+};
+
 // What was observed of a body, estimated; a profile is advice, nothing in it needs to be true.
 struct BodyProfile {
   std::vector<uint64_t> blocks = {};      // executions by block site - 1; empty: not known

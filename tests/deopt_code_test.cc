@@ -20,6 +20,8 @@ class LeavingModule {
     // By function; empty: nothing is pruned.
     std::function<std::vector<uint64_t>(const jit::Function&)> counts = {};
     Copy copy = Copy::kPlain;
+    // By function: what is guessed of its value probes.
+    std::function<std::vector<jit::SiteValues>(const jit::Function&)> values = {};
     // Every call is hot, and what is called may take its place.
     bool inlines = false;
   };
@@ -81,10 +83,13 @@ class LeavingModule {
     std::vector<uint64_t> counts = how_.counts ? how_.counts(f) : std::vector<uint64_t>{};
     bool prune = !counts.empty();
     if (how_.inlines && !prune) counts = even_profile(f).blocks;
+    std::vector<jit::SiteValues> values;
+    if (how_.values) values = how_.values(f);
     ModuleInlinees inlinees(module_, even_profile, how_.to_host);
     return take(jit::compile_optimized(input(i), {.block_counts = counts,
                                                   .osr_loop = osr,
                                                   .copy = how_.copy,
+                                                  .values = values,
                                                   .inlinees = how_.inlines ? &inlinees : nullptr,
                                                   .inline_guards = how_.inlines,
                                                   .to_host = how_.to_host,
@@ -250,6 +255,33 @@ TEST(DeoptCode, pruned_blocks_answer_the_same_when_they_are_reached) {
     };
     LeavingModule::How how{.asks = seed % 2 == 0, .counts = counts};
     ASSERT_EQ("", compare(seed, {.guards = true}, how, tally));
+  }
+  EXPECT_GT(tally.exits, seeds());
+}
+
+// A guess for each value probe, right or wrong: a small value, or a range.
+std::vector<jit::SiteValues> wild_guesses(const jit::Function& f, Random& r) {
+  std::vector<jit::SiteValues> guesses;
+  for (jit::InstId id : jit::value_probes(f)) {
+    auto min = static_cast<int64_t>(r.below(12)) - 3;
+    int64_t max = r.chance(50) ? min : min + static_cast<int64_t>(r.next() >> (2 + r.below(62)));
+    if (r.chance(20)) min = INT32_MIN;
+    guesses.push_back({f.inst(id).aux, min, max});
+  }
+  return guesses;
+}
+
+// Whatever is guessed of values: they are others all the same.
+TEST(DeoptCode, guesses_of_values_answer_the_same_when_they_are_wrong) {
+  corpus_raise = raise_in_context;
+  Tally tally, asked;
+  for (uint64_t seed = 1; seed <= 2 * seeds(); ++seed) {
+    Random random(seed);
+    LeavingModule::How how{.asks = seed % 3 == 0, .values = [&](const jit::Function& f) {
+                             return wild_guesses(f, random);
+                           }};
+    how.inlines = seed % 5 == 0;
+    ASSERT_EQ("", compare(seed, {.guards = seed % 2 == 0}, how, seed % 3 == 0 ? asked : tally));
   }
   EXPECT_GT(tally.exits, seeds());
 }

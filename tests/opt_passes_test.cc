@@ -2,6 +2,7 @@
 #include <fstream>
 #include <map>
 
+#include "jit/opt/guess_values.h"
 #include "jit/opt/optimize.h"
 #include "jit/opt/osr_entry.h"
 #include "jit/opt/passes.h"
@@ -35,6 +36,19 @@ void assume_first_is_7(jit::Function& f) {
   jit::assume_params(f, {&seven, 1});
 }
 
+// The first probe of each function sees 7 only, the others what lies from -10 to 90.
+void guess_7_and_a_range(jit::Function& f) {
+  std::vector<jit::SiteValues> guesses;
+  for (jit::InstId id : jit::value_probes(f)) {
+    bool first = guesses.empty();
+    guesses.push_back({f.inst(id).aux, first ? 7 : -10, first ? 7 : 90});
+  }
+  jit::Liveness live = jit::compute_liveness(f);
+  jit::FrameLayout frame = jit::layout_frame(f, live);
+  jit::DeoptContext context{live, frame, jit::count_guards(f)};
+  jit::guess_values(f, context, guesses, LoopId::none());
+}
+
 void enter_last_loop(jit::Function& f) {
   jit::Liveness live = jit::compute_liveness(f);
   auto entered = jit::enter_at_loop(f, LoopId(f.loop_count - 1), live, jit::layout_frame(f, live));
@@ -56,6 +70,7 @@ const std::map<std::string, Pass>& passes() {
       {"convert_branches", with_halves<jit::convert_branches>},
       {"lift_cases", with_halves<jit::lift_cases>},
       {"settle_conditions", jit::settle_conditions},
+      {"settle_ranges", jit::settle_ranges},
       {"prune_params", jit::prune_params},
       {"merge_common", jit::merge_common},
       {"forward_memory", jit::forward_memory},
@@ -101,6 +116,10 @@ TEST(OptPasses, a_loop_is_entered_as_its_golden_shows) {
 
 TEST(OptPasses, a_parameter_becomes_the_constant_that_its_golden_shows) {
   expect_pass_golden("assume_params", assume_first_is_7);
+}
+
+TEST(OptPasses, values_are_guessed_as_their_golden_shows) {
+  expect_pass_golden("guess_values", guess_7_and_a_range);
 }
 
 // The answer of the module's last function, with everything it wrote.

@@ -62,5 +62,37 @@ TEST(ValuePolicy, inputs_come_back_as_they_were) {
   EXPECT_FALSE(read_inputs("window=1 misses=2", back).ok());
 }
 
+TEST(ValuePolicy, values_inside_of_bodies_are_taken_to_be_one_or_a_range) {
+  struct Row {
+    SiteSnapshot seen;
+    Action action;
+    int64_t min, max;
+  };
+  const Row kRows[] = {
+      {{.samples = 100, .seen = 95, .value = 7, .min = 0, .max = 900}, Action::kSpecialize, 7, 7},
+      {{.samples = 63, .seen = 63, .value = 7, .min = 7, .max = 7}, Action::kKeep, 0, 0},
+      {{.samples = 100, .min = 0, .max = 29}, Action::kSpecialize, 0, 63},
+      {{.samples = 100, .min = 0, .max = 32}, Action::kSpecialize, 0, 127},
+      {{.samples = 100, .min = -1, .max = 3}, Action::kSpecialize, -8, 7},
+      {{.samples = 100, .min = -8, .max = 3}, Action::kSpecialize, -16, 15},
+      {{.samples = 100, .min = 0, .max = (1 << 27) - 1}, Action::kSpecialize, 0, (1 << 28) - 1},
+      {{.samples = 100, .min = 0, .max = 1 << 27}, Action::kKeep, 0, 0},
+      {{.samples = 100, .min = 0, .max = 1 << 27, .wide = true},
+       Action::kSpecialize,
+       0,
+       (1 << 29) - 1},
+      {{.samples = 100, .min = INT64_MIN, .max = INT64_MAX, .wide = true}, Action::kKeep, 0, 0},
+  };
+  for (const Row& row : kRows) {
+    SiteDecision d = decide_site(row.seen, {});
+    EXPECT_EQ(d.action, row.action) << d.reason;
+    EXPECT_EQ(d.min, row.min) << d.reason;
+    EXPECT_EQ(d.max, row.max) << d.reason;
+    SiteSnapshot again;
+    ASSERT_TRUE(read_inputs(inputs_text(row.seen), again).ok());
+    EXPECT_EQ(inputs_text(again), inputs_text(row.seen));
+  }
+}
+
 }  // namespace
 }  // namespace uptier::tiering

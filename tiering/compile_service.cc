@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "jit/ir/build.h"
+#include "jit/ir/deopt_points.h"
 #include "jit/ir/verify.h"
 #include "tiering/inlinees.h"
 #include "tiering/loops.h"
@@ -58,6 +59,12 @@ void learn_shape(Method& m, const jit::Function& f, ProbeChoice choice,
   learn_loops(m, f.loop_count);
   m.exits = MethodExits(f, policy);
   m.specialized.sites = jit::param_sites(f);
+  for (jit::InstId id : jit::value_probes(f)) {
+    const jit::Inst& i = f.inst(id);
+    bool range = jit::probe_kind(i) == ProbeKind::kRange;
+    m.specialized.body_sites.push_back(
+        {i.aux, range ? SlotKind::kRange : SlotKind::kValue, is_wide(f.type_of(f.args(i)[0]))});
+  }
   if (!choice.timed.all) choice.sites.loops.timed = choice.timed.of(m.info.key.function_index);
   m.probes = ProbeSet(f, choice);
   for (Block b : f.layout) {
@@ -228,6 +235,14 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
   bool slow = normal && stress_.active(StressKind::kSlow) && stress_.point(StressKind::kSlow);
   bool prune = options_.deopt_cold && !seen.blocks.empty() && !last;
   prune &= !plan.for_values;
+  std::vector<jit::SiteValues> guesses;
+  bool guess = !m.specialized.body_sites.empty() && options_.specialize &&
+               (plan.use_profile || stress_.active(StressKind::kSpecialize));
+  if (guess && plan.copy == Copy::kPlain) {
+    std::lock_guard lock(state_mutex_);
+    if (!last) guesses = guesses_locked(m, plan);
+    if (!prune && normal && !plan.for_values) m.exits.compiled();
+  }
   if (prune) {
     std::lock_guard lock(state_mutex_);
     prune = observer_.samples_of(m) >= options_.cold_samples;
@@ -248,6 +263,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
                               .copy = plan.copy,
                               .probes = &m.probes.optimized_plan(),
                               .targets = seen.targets,
+                              .values = guesses,
                               .params = v.values,
                               .inlinees = inlines() ? &inlinees : nullptr,
                               .inline_guards = guards_may_be_inlined() || prune,

@@ -17,14 +17,30 @@ MethodExits::MethodExits(const jit::Function& f, const PolicyOptions& policy)
       const jit::Inst& i = f.inst(id);
       if (first == 0) first = i.loc;
       if (i.op != Opcode::kGuard) continue;
-      sites_.push_back({site, static_cast<GuardReason>(i.aux), i.loc, in_loop});
+      sites_.push_back({site, 0, static_cast<GuardReason>(i.aux), i.loc, in_loop});
     }
-    blocks.push_back({site, GuardReason::kUnreached, first, in_loop});
+    blocks.push_back({site, 0, GuardReason::kUnreached, first, in_loop});
   }
   sites_.insert(sites_.end(), blocks.begin(), blocks.end());
+  blocks_ = static_cast<uint32_t>(blocks.size());
+  add_values(f, blocks);
   counters_ = std::make_unique<Counter[]>(sites_.size());
   for (uint32_t e = 0; e < sites_.size(); ++e) {
     counters_[e].ask_at.store(exit_limit(snapshot(e), policy), std::memory_order_relaxed);
+  }
+}
+
+// A value site counts as in a loop if its block is in one: its guard stands there or before it.
+void MethodExits::add_values(const jit::Function& f, const std::vector<Site>& blocks) {
+  std::vector<jit::InstId> probes = jit::value_probes(f);
+  size_t next = 0;
+  for (size_t b = 0; b < f.layout.size(); ++b) {
+    for (jit::InstId id : f.block(f.layout[b]).insts) {
+      if (next == probes.size() || probes[next] != id) continue;
+      const jit::Inst& i = f.inst(id);
+      ++next;
+      sites_.push_back({blocks[b].block, i.aux, GuardReason::kValue, i.loc, blocks[b].in_loop});
+    }
   }
 }
 
@@ -57,12 +73,22 @@ void MethodExits::answer(uint32_t exit, bool met, bool banned, const PolicyOptio
 }
 
 std::vector<uint8_t> MethodExits::kept_blocks(bool loop) const {
-  std::vector<uint8_t> kept(sites_.size() - guards_);
-  for (uint32_t b = 0; b < kept.size(); ++b) {
-    const Site& s = sites_[guards_ + b];
-    kept[b] = s.banned || (loop && s.kept) || exits(guards_ + b) != s.known;
+  std::vector<uint8_t> kept(blocks_);
+  for (uint32_t b = 0; b < blocks_; ++b) kept[b] = kept_now(guards_ + b, loop);
+  return kept;
+}
+
+std::vector<SiteId> MethodExits::kept_values(bool loop) const {
+  std::vector<SiteId> kept;
+  for (uint32_t e = guards_ + blocks_; e < sites_.size(); ++e) {
+    if (kept_now(e, loop)) kept.push_back(sites_[e].value);
   }
   return kept;
+}
+
+bool MethodExits::kept_now(uint32_t exit, bool loop) const {
+  const Site& s = sites_[exit];
+  return s.banned || (loop && s.kept) || exits(exit) != s.known;
 }
 
 void MethodExits::compiled() {
@@ -76,8 +102,9 @@ void MethodExits::compiled() {
 std::string MethodExits::name(uint32_t exit) const {
   const Site& s = sites_[exit];
   std::string at = s.location == 0 ? "" : "@" + std::to_string(s.location);
-  std::string what =
-      is_guard(exit) ? "guard " + std::to_string(exit + 1) : "block " + std::to_string(s.block);
+  std::string what = s.value != 0     ? "site " + std::to_string(s.value)
+                     : is_guard(exit) ? "guard " + std::to_string(exit + 1)
+                                      : "block " + std::to_string(s.block);
   return what + " (" + guard_reason_name(s.reason) + (at.empty() ? ")" : ", " + at + ")");
 }
 

@@ -70,6 +70,17 @@ void each_value_field(V& v, F f) {
   f("speedup", v.speedup);
 }
 
+template <typename S, typename F>
+void each_site_field(S& s, F f) {
+  f("site_samples", s.samples);
+  f("seen", s.seen);
+  f("value", s.value);
+  f("min", s.min);
+  f("max", s.max);
+  f("site", s.site);
+  f("wide", s.wide);
+}
+
 template <typename G, typename F>
 void each_guard_field(G& g, F f) {
   f("window", g.window);
@@ -200,6 +211,17 @@ std::string inputs_text(const GuardSnapshot& g) {
   return w.text;
 }
 
+std::string inputs_text(const SiteSnapshot& s) {
+  Writer w;
+  each_site_field(s, [&](const char* name, const auto& x) { w(name, x); });
+  return w.text;
+}
+
+Status read_inputs(std::string_view text, SiteSnapshot& s) {
+  return read_fields(
+      text, [&](auto& f) { each_site_field(s, [&](const char* name, auto& v) { f(name, v); }); });
+}
+
 Status read_inputs(std::string_view text, ValueSnapshot& s) {
   return read_fields(
       text, [&](auto& f) { each_value_field(s, [&](const char* name, auto& v) { f(name, v); }); });
@@ -260,6 +282,9 @@ Result<DecisionRecord> replay(const DecisionRecord& r, const PolicyOptions& o) {
   }
   if (r.inputs.starts_with("value_samples=")) {
     return decide_again<ValueSnapshot>(r, [&](auto& v) { return decide_value(v, o); });
+  }
+  if (r.inputs.starts_with("site_samples=")) {
+    return decide_again<SiteSnapshot>(r, [&](auto& s) { return decide_site(s, o); });
   }
   if (r.inputs.starts_with("window=")) {
     return decide_again<GuardSnapshot>(r, [&](auto& g) { return decide_guard(g, o); });

@@ -22,6 +22,7 @@ std::string inputs_text(const ExitSnapshot& e);
 std::string inputs_text(const TrialSnapshot& t);
 std::string inputs_text(const ValueSnapshot& v);
 std::string inputs_text(const GuardSnapshot& g);
+std::string inputs_text(const SiteSnapshot& s);
 
 // Reads them. Errors: kInvalidInput, with the name of the field that is unknown, missing, given
 // twice or no number.
@@ -30,6 +31,7 @@ Status read_inputs(std::string_view text, ExitSnapshot& e);
 Status read_inputs(std::string_view text, TrialSnapshot& t);
 Status read_inputs(std::string_view text, ValueSnapshot& v);
 Status read_inputs(std::string_view text, GuardSnapshot& g);
+Status read_inputs(std::string_view text, SiteSnapshot& s);
 
 // Decides again; `action` and `reason` of the result are as the log has them, and so is `priority`.
 // Errors: kInvalidInput, also for a record without inputs.

@@ -185,6 +185,7 @@ class RuntimeImpl final : public Runtime {
   void consider_values(Method& m);
   bool may_specialize(const Method& m) const;
   void force_values(Method& m);
+  std::vector<jit::SiteValues> guesses_locked(Method& m, const Plan& plan);
   ValueSnapshot value_snapshot(const Method& m, const MethodProfile& seen,
                                const jit::ParamSite& site) const;
   Status make_guard(Method& m, Version& v);

@@ -9,6 +9,9 @@
 //                    +-- so many misses later: kFirstLimit, twice as many --  quiet
 //                        after each window that was kept
 //
+// Values inside of the body need no version of their own: every optimized version is made for what
+// decide_site says of them, but for those whose guards have failed too often (exits.h).
+//
 // So a guard that holds costs a comparison, and one that begins to fail is noticed after as many
 // misses as it has been trusted with.
 #pragma once
@@ -20,15 +23,25 @@
 
 #include "jit/code/value_guard.h"
 #include "jit/ir/param_uses.h"
+#include "uptier/profile.h"
 
 namespace uptier::tiering {
+
+// A probe of the host's inside of the body that the compiler may guess by.
+struct BodySite {
+  SiteId site = 0;
+  SlotKind kind = SlotKind::kValue;
+  bool wide = false;
+};
 
 struct Specialized {
   static constexpr int32_t kWindow = 1024;
   static constexpr int32_t kFirstLimit = 256;
   static constexpr int32_t kMostLimit = 1 << 20;
 
-  std::vector<jit::ParamSite> sites;  // what is observed; constant once the shape is known
+  // What is observed; constant once the shape is known.
+  std::vector<jit::ParamSite> sites;
+  std::vector<BodySite> body_sites;
   // Guarded by Runtime's state mutex.
   std::vector<jit::ParamValue> wanted;   // of the version that is asked for
   std::vector<jit::ParamValue> refused;  // taken back

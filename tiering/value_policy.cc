@@ -1,5 +1,6 @@
 #include "tiering/value_policy.h"
 
+#include <bit>
 #include <cstdio>
 
 namespace uptier::tiering {
@@ -45,6 +46,29 @@ Decision decide_guard(const GuardSnapshot& g, const PolicyOptions& o) {
   bool often = static_cast<double>(g.misses) > o.miss_share * static_cast<double>(g.window);
   if (!often) return d;
   d.action = g.retries >= o.exit_retries ? Action::kBan : Action::kRollBack;
+  return d;
+}
+
+SiteDecision decide_site(const SiteSnapshot& s, const PolicyOptions& o) {
+  double share = s.samples == 0 ? 0 : static_cast<double>(s.seen) / static_cast<double>(s.samples);
+  SiteDecision d;
+  d.reason = text("site %u is %lld in %.1f %% of %llu samples, all from %lld to %lld", s.site,
+                  static_cast<long long>(s.value), 100 * share, number(s.samples),
+                  static_cast<long long>(s.min), static_cast<long long>(s.max));
+  if (s.samples < o.value_samples) return d;
+  if (share >= o.value_share) {
+    d.action = Action::kSpecialize;
+    d.min = d.max = s.value;
+    return d;
+  }
+  auto magnitude = [](int64_t x) { return static_cast<uint64_t>(x < 0 ? ~x : x); };
+  auto bits = static_cast<uint32_t>(std::bit_width(magnitude(s.min) | magnitude(s.max))) + 1;
+  if (bits + kSpareBits > (s.wide ? 64u : 32u)) return d;
+  d.action = Action::kSpecialize;
+  d.max = (int64_t{1} << bits) - 1;
+  d.min = s.min < 0 ? -d.max - 1 : 0;
+  d.reason += text("; taken to lie from %lld to %lld", static_cast<long long>(d.min),
+                   static_cast<long long>(d.max));
   return d;
 }
 

@@ -139,7 +139,11 @@ void drop_call_states(Function& f) {
 // ---- Blocks -----------------------------------------------------------------------------------
 
 BlockExits::BlockExits(Function& f, const DeoptContext& c)
-    : f_(f), c_(c), position_(layout_positions(f)), in_loop_(blocks_in_loops(f)) {}
+    : f_(f),
+      c_(c),
+      blocks_(f.block_sites),
+      position_(layout_positions(f)),
+      in_loop_(blocks_in_loops(f)) {}
 
 Value BlockExits::make(Block b, const Inst& i, Type result, std::vector<InstId>& out) {
   out.push_back(f_.add_inst(i, result));
@@ -154,17 +158,34 @@ void BlockExits::add(Block b, GuardReason reason, bool holds, std::vector<InstId
   Inst guard{.op = Opcode::kGuard, .aux = static_cast<uint32_t>(reason)};
   guard.args = f_.make_list({{condition}});
   out.push_back(f_.add_inst(guard, Type::kNone));
+  leave(b, out.back(), {c_.guards + position(b), in_loop(b), c_.stressed && holds}, {});
+}
+
+void BlockExits::add_value(Block b, Value condition, uint32_t n, std::span<const Value> passed,
+                           bool in_loop, std::vector<InstId>& out) {
+  Inst guard{.op = Opcode::kGuard, .aux = static_cast<uint32_t>(GuardReason::kValue)};
+  guard.args = f_.make_list({{condition}});
+  out.push_back(f_.add_inst(guard, Type::kNone));
+  leave(b, out.back(), {c_.guards + blocks_ + n, in_loop, c_.stressed}, passed);
+}
+
+void BlockExits::leave(Block b, InstId guard, const Exit& e, std::span<const Value> passed) {
   std::vector<Value> values = live_at_start(f_, c_.live, b);
   Deopt d;
-  d.exit = c_.guards + position(b);
+  d.exit = e.number;
   d.at_block = true;
-  d.in_loop = in_loop_[b.index()];
-  d.stressed = c_.stressed && holds;
+  d.in_loop = e.in_loop;
+  d.stressed = e.stressed;
   DeoptFrame frame;
   frame.point = position(b);
   frame.slots = slots_of(values, c_.frame);
   d.frames.push_back(std::move(frame));
-  attach(f_, out.back(), std::move(d), values);
+  for (Value& v : values) {
+    const ValueData& known = f_.value(v);
+    bool param = !known.inst.valid() && known.block == b;
+    if (param && !passed.empty()) v = passed[known.index];
+  }
+  attach(f_, guard, std::move(d), values);
 }
 
 void add_block_guards(Function& f, const DeoptContext& c) {

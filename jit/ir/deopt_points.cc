@@ -151,4 +151,17 @@ uint32_t count_guards(const Function& f) {
   return n;
 }
 
+std::vector<InstId> value_probes(const Function& f) {
+  std::vector<InstId> probes;
+  for (Block b : f.layout) {
+    for (InstId id : f.block(b).insts) {
+      const Inst& i = f.inst(id);
+      if (i.op != Opcode::kProbe || (i.flags & kProbeOwn) != 0 || i.args.size != 1) continue;
+      bool values = probe_kind(i) == ProbeKind::kValue || probe_kind(i) == ProbeKind::kRange;
+      if (values && is_int(f.type_of(f.args(i)[0]))) probes.push_back(id);
+    }
+  }
+  return probes;
+}
+
 }  // namespace uptier::jit

@@ -12,8 +12,9 @@
 // A return is where the frame of a caller goes on whose callee was inlined, and has left: the
 // callee's frame is made below it, with the return address of the call.
 //
-// Exits are numbered too, the same in every version: guard n of the build order is exit n, and exit
-// guards + k is block k, left because it was never expected to run.
+// Exits are numbered too, the same in every version: guard n of the build order is exit n, exit
+// guards + k is block k, left because it was never expected to run, and exit guards + blocks + n is
+// the n-th value site, left because its value was another one than expected.
 #pragma once
 
 #include <cstdint>
@@ -56,6 +57,9 @@ std::vector<Value> live_at_start(const Function& f, const Liveness& live, Block 
 
 // Returns the number of guards of a function as it was built.
 uint32_t count_guards(const Function& f);
+
+// Returns the probes that the host has put on integers, `value` and `range`, in build order.
+std::vector<InstId> value_probes(const Function& f);
 
 // Returns the number of the point that the first call returns to.
 inline uint32_t first_call_point(const Function& f, size_t states) {

@@ -23,29 +23,30 @@ bool is_shift(Opcode op) {
          op == Opcode::kRotr;
 }
 
-class ParamUses {
+// What traps or says whether a result does not fit.
+bool is_checked(Opcode op) { return op >= Opcode::kAddOverflows && op <= Opcode::kMulTrap; }
+
+class ValueUses {
  public:
-  explicit ParamUses(const Function& f)
-      : f_(f), forest_(find_loop_forest(f)), source_(f.values.size(), kNone) {
-    std::span<const Value> params = f.params(f.entry());
-    worth_.resize(params.size());
-    for (uint32_t k = 0; k < params.size(); ++k) {
-      Type t = f.type_of(params[k]);
-      if (t == Type::kI32 || t == Type::kI64 || t == Type::kRef) source_[params[k].index()] = k;
+  // `ranges`: those count that a range may decide, and no others.
+  ValueUses(const Function& f, std::span<const Value> values, bool ranges)
+      : f_(f),
+        ranges_(ranges),
+        forest_(find_loop_forest(f)),
+        source_(f.values.size(), kNone),
+        uses_(values.size()) {
+    for (uint32_t k = 0; k < values.size(); ++k) {
+      Type t = f.type_of(values[k]);
+      if (t == Type::kI32 || t == Type::kI64 || t == Type::kRef) source_[values[k].index()] = k;
     }
   }
 
-  std::vector<uint32_t> run(size_t most) {
+  std::vector<std::vector<TellingUse>> run() {
     for (Block b : f_.layout) {
+      here_ = b;
       for (InstId i : f_.block(b).insts) visit(b, f_.inst(i));
     }
-    std::vector<uint32_t> chosen;
-    for (uint32_t k = 0; k < worth_.size(); ++k) {
-      if (worth_[k] >= kWorthKnowing) chosen.push_back(k);
-    }
-    std::ranges::stable_sort(chosen, std::greater<>{}, [&](uint32_t k) { return worth_[k]; });
-    chosen.resize(std::min(chosen.size(), most));
-    return chosen;
+    return std::move(uses_);
   }
 
  private:
@@ -62,7 +63,7 @@ class ParamUses {
 
   void use(Value v, double worth) {
     uint32_t k = source_[v.index()];
-    if (k < kConstant) worth_[k] += worth;
+    if (k < kConstant) uses_[k].push_back({here_, worth});
   }
 
   // What is computed from one parameter and constants is as known as the parameter.
@@ -83,6 +84,7 @@ class ParamUses {
     follow(i);
     auto args = f_.args(i);
     double n = times(b);
+    if (ranges_) return bounded(b, i, n);
     if (is_division(i.op)) use(args[1], kDivides * n);
     if (is_shift(i.op)) use(args[1], kSteers * n);
     // Of a product whose other factor is known as well nothing is left to do in a loop.
@@ -100,6 +102,13 @@ class ParamUses {
     for (const Edge& e : f_.edges_of(i)) enter(b, e);
   }
 
+  void bounded(Block b, const Inst& i, double n) {
+    auto args = f_.args(i);
+    if (info(i.op).shape == Shape::kCompare) compared(b, args, n);
+    if (!is_checked(i.op)) return;
+    for (Value v : args) use(v, kSteers * n);
+  }
+
   // A comparison with what varies steers a branch, and in a loop often its end.
   void compared(Block b, std::span<const Value> args, double n) {
     bool in_loop = forest_.innermost[b.index()].valid();
@@ -115,15 +124,41 @@ class ParamUses {
   }
 
   const Function& f_;
+  bool ranges_;
   LoopForest forest_;
-  std::vector<uint32_t> source_;  // by value: the parameter that it comes from, or one of the above
-  std::vector<double> worth_;     // by parameter
+  std::vector<uint32_t> source_;  // by value: which of `values` it comes from, or one of the above
+  std::vector<std::vector<TellingUse>> uses_;  // by place in `values`
+  Block here_;
 };
+
+double sum(const std::vector<TellingUse>& uses) {
+  double worth = 0;
+  for (const TellingUse& u : uses) worth += u.worth;
+  return worth;
+}
 
 }  // namespace
 
 std::vector<uint32_t> telling_params(const Function& f, size_t most) {
-  return ParamUses(f).run(most);
+  auto uses = ValueUses(f, f.params(f.entry()), false).run();
+  std::vector<uint32_t> chosen;
+  std::vector<double> worth;
+  for (uint32_t k = 0; k < uses.size(); ++k) {
+    worth.push_back(sum(uses[k]));
+    if (worth[k] >= kWorthKnowing) chosen.push_back(k);
+  }
+  std::ranges::stable_sort(chosen, std::greater<>{}, [&](uint32_t k) { return worth[k]; });
+  chosen.resize(std::min(chosen.size(), most));
+  return chosen;
+}
+
+std::vector<std::vector<TellingUse>> telling_uses(const Function& f,
+                                                  std::span<const Value> values) {
+  return ValueUses(f, values, false).run();
+}
+
+std::vector<std::vector<TellingUse>> ranged_uses(const Function& f, std::span<const Value> values) {
+  return ValueUses(f, values, true).run();
 }
 
 void place_param_probes(Function& f) {

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "jit/ir/function.h"
@@ -27,6 +28,16 @@ std::vector<uint32_t> telling_params(const Function& f, size_t most = kMostParam
 // Puts a value probe for each of them at the start of a function that has been numbered. Their
 // sites come behind all others, so those keep their numbers, and the CFG hash does not change.
 void place_param_probes(Function& f);
+
+// A place where a constant in the place of a value would change the code, and how much.
+struct TellingUse {
+  Block block;
+  double worth = 0;
+};
+// Returns those of each of some values of the function, by the rules above.
+std::vector<std::vector<TellingUse>> telling_uses(const Function& f, std::span<const Value> values);
+// The same of what a range would change: comparisons, and arithmetic that asks whether it fits.
+std::vector<std::vector<TellingUse>> ranged_uses(const Function& f, std::span<const Value> values);
 
 // The sites of such probes.
 struct ParamSite {

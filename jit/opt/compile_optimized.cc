@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "jit/compile.h"
+#include "jit/opt/guess_values.h"
 #include "jit/opt/optimize.h"
 #include "jit/opt/osr_entry.h"
 #include "jit/opt/passes.h"
@@ -62,6 +63,8 @@ bool may_prune(const OptimizeRequest& r) {
          std::find(r.block_counts.begin(), r.block_counts.end(), 0u) != r.block_counts.end();
 }
 
+bool may_guess(const OptimizeRequest& r) { return !r.values.empty() && r.copy == Copy::kPlain; }
+
 // The body to compile, from where it is entered.
 class Body {
  public:
@@ -72,8 +75,8 @@ class Body {
     if (can_leave && r.poll != nullptr) {
       polling_ = loops_that_poll(in.function, r.block_counts, r.poll_all);
     }
-    leaves_ = can_leave && (guards_ != 0 || may_prune(r) || r.ask_to_leave || !polling_.empty() ||
-                            states_calls_);
+    leaves_ = can_leave && (guards_ != 0 || may_prune(r) || may_guess(r) || r.ask_to_leave ||
+                            !polling_.empty() || states_calls_);
   }
 
   Status make() {
@@ -109,6 +112,7 @@ class Body {
     attach_deopts(f, c, r_.to_host);
     if (r_.ask_to_leave) add_block_guards(f, c);
     if (!polling_.empty()) add_loop_polls(f, c, polling_);
+    if (may_guess(r_)) guess_values(f, c, r_.values, r_.osr_loop);
     if (may_prune(r_)) prune_cold(f, c, {r_.block_counts, r_.kept, r_.osr_loop});
     if (states_calls_) attach_call_states(f, in_.function, c);
   }

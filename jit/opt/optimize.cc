@@ -30,10 +30,11 @@ constexpr Pass kFlow[] = {
 };
 
 constexpr Pass kValues[] = {
-    {"reduce_divisions", reduce_divisions}, {"hoist_invariants", hoist_invariants},
-    {"prune_params", prune_params},         {"merge_common", merge_common},
-    {"forward_memory", forward_memory},     {"settle_conditions", settle_conditions},
-    {"remove_dead", remove_dead},           {"sink_past_calls", sink_past_calls},
+    {"reduce_divisions", reduce_divisions},   {"hoist_invariants", hoist_invariants},
+    {"prune_params", prune_params},           {"merge_common", merge_common},
+    {"forward_memory", forward_memory},       {"settle_ranges", settle_ranges},
+    {"settle_conditions", settle_conditions}, {"remove_dead", remove_dead},
+    {"sink_past_calls", sink_past_calls},
 };
 
 void tell(PassObserver* observer, const char* pass, const Function& f) {

@@ -76,6 +76,9 @@ void hoist_invariants(Function& f);
 // Drops guards, traps and branches whose condition was decided before.
 void settle_conditions(Function& f);
 
+// Replaces what the intervals of values decide: comparisons, branches, checks, signs. See ranges.h.
+void settle_ranges(Function& f);
+
 // Removes instructions and block parameters that nothing needs.
 void remove_dead(Function& f);
 

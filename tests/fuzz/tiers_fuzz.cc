@@ -37,6 +37,7 @@ constexpr Mode kModes[] = {
     {{"policy=always", "flush_first=1", "workers=0", "stress=specialize=all"}},
     {{"policy=always", "flush_first=1", "workers=0", "stress=specialize=all,guard=random:0.2:3"}},
     {{"tier=optimized", "workers=0", "stress=specialize=all"}},
+    {{"policy=never", "workers=0", "stress=specialize=all,osr=every:2"}},
     {{"policy=always", "flush_first=1", "workers=0", "counters=scalable"}},
     {{"policy=always", "flush_first=2", "workers=0", "deopt_cold=on", "cold_samples=1",
       "exit_limit=2"}},
