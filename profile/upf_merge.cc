@@ -132,6 +132,11 @@ void ProfileSum::add(MethodProfile method, Weight weight) {
   ++report_.added;
 }
 
+void ProfileSum::add(CallProfile calls, Weight weight) {
+  if (!weight.is_one()) calls.scale(weight.numerator, weight.denominator);
+  calls_ += calls;
+}
+
 // Remembers what the bytes of the sum's schema are, if those of `view` are they.
 void ProfileSum::know(const MethodKey& key, const MethodView& view) {
   const auto at = sum_.methods.find(key);
@@ -204,11 +209,7 @@ void ProfileSum::add(UpfReader& file, const UpfReader::Segment& segment, Weight 
     info.weight = mul_div(info.weight, weight.numerator, weight.denominator, report_.saturated);
     info_ += info;
   }
-  if (!segment.calls.empty()) {
-    CallProfile calls = file.calls(segment);
-    if (!weight.is_one()) calls.scale(weight.numerator, weight.denominator);
-    calls_ += calls;
-  }
+  if (!segment.calls.empty()) add(file.calls(segment), weight);
   for (const UpfReader::Group& group : segment.groups) {
     file.read(segment, group, [&](const MethodView& view, std::string_view name) {
       const size_t dropped = report_.dropped.size();

@@ -45,6 +45,7 @@ class ProfileSum {
   // Adds one method. Malformed ones are counted in the report's `dropped`.
   void add(const MethodView& view, std::string_view name, Weight weight = {});
   void add(MethodProfile method, Weight weight = {});
+  void add(CallProfile calls, Weight weight = {});
   // Adds all that a segment holds.
   void add(UpfReader& file, const UpfReader::Segment& segment, Weight weight = {});
 

@@ -75,11 +75,10 @@ void tell(const std::string& path, const ProfileFile& file) {
   }
 }
 
-int write(const std::string& path, const Profile& profile, const ProfileInfo& info) {
-  if (Status s = profile::replace_file(path, profile_to_file(profile, info)); !s) {
-    return fail(kFailed, s.error().message);
-  }
-  return kOk;
+int write(const std::string& path, const ProfileFile& file) {
+  Status s = profile::replace_file(
+      path, profile_to_file(file.profile, file.info, {}, nullptr, &file.calls));
+  return s ? int{kOk} : fail(kFailed, s.error().message);
 }
 
 std::string time_text(uint64_t time) {
@@ -179,10 +178,11 @@ int profile_show(const ProfileShowCommand& c) {
     std::erase_if(file.profile.methods,
                   [&](const auto& item) { return item.second.name != c.method; });
     if (file.profile.methods.empty()) return fail(kFailed, c.file + ": no method " + c.method);
+    profile::restrict_to(file.calls, file.profile);
     if (!c.json) std::fputs(to_text(file.profile).c_str(), stdout);
   }
   if (c.json) {
-    const std::string text = profile_json(file.profile);
+    const std::string text = profile_json(file);
     std::fwrite(text.data(), 1, text.size(), stdout);
   } else if (c.method.empty()) {
     print_info(file.info);
@@ -211,8 +211,9 @@ int profile_diff(const std::string& a, const std::string& b, uint64_t top, const
   if (missing != 0) {
     fail(kOk, std::to_string(missing) + " counts of " + b + " were less than those of " + a);
   }
+  (void)profile::subtract(second.calls, first.calls);
   second.info.uploads.clear();  // what is left is not the sum of any runs
-  return write(out, second.profile, second.info);
+  return write(out, second);
 }
 
 int profile_top(const std::string& path, uint64_t n, const std::string& out) {
@@ -221,7 +222,9 @@ int profile_top(const std::string& path, uint64_t n, const std::string& out) {
   print_top(file.profile, n);
   if (out.empty()) return kOk;
   file.info.uploads.clear();
-  return write(out, profile::top(file.profile, n), file.info);
+  file.profile = profile::top(file.profile, n);
+  profile::restrict_to(file.calls, file.profile);
+  return write(out, file);
 }
 
 int profile_check(const std::vector<std::string>& files) {

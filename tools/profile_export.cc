@@ -53,9 +53,9 @@ int profile_export(const ProfileExportCommand& c) {
   if (int code = open_profile(c.file, file); code != kOk) return code;
   const Profile& p = file.profile;
   if (c.format == "wasm-hints") return export_hints(c, p);
-  return write(c.out, c.format == "json"     ? profile_json(p)
+  return write(c.out, c.format == "json"     ? profile_json(file)
                       : c.format == "csv"    ? profile::to_csv(p)
-                      : c.format == "tsv"    ? profile::to_tsv(p, file.info)
+                      : c.format == "tsv"    ? profile::to_tsv(p, file.info, file.calls)
                       : c.format == "lcov"   ? profile::to_lcov(p)
                       : c.format == "folded" ? profile::to_folded(p)
                       : c.format == "pprof"  ? profile::to_pprof(p, file.info)

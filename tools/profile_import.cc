@@ -89,6 +89,7 @@ int profile_import(const ProfileImportCommand& c) {
     sum.report += files[i].report;
     sum.report += merge(sum.profile, files[i].profile);
     sum.info += files[i].info;
+    sum.calls += files[i].calls;
   }
   tell_of_runs(sum.info);
   if (!sum.report.dropped.empty()) {
@@ -98,7 +99,8 @@ int profile_import(const ProfileImportCommand& c) {
   if (sum.report.saturated != 0) {
     fail(kOk, std::to_string(sum.report.saturated) + " counts stopped at 2^64-1");
   }
-  Status s = profile::replace_file(c.out, profile_to_file(sum.profile, sum.info));
+  Status s =
+      profile::replace_file(c.out, profile_to_file(sum.profile, sum.info, {}, nullptr, &sum.calls));
   return s ? int{kOk} : fail(kFailed, s.error().message);
 }
 

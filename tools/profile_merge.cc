@@ -268,12 +268,13 @@ int Merge::run() {
     Result<ProfileFile> other = load_profile(input.path);
     if (!other) return fail(kCorrupt, other.error().message);
     for (auto& [key, m] : other->profile.methods) sum.add(std::move(m), weight(input, latest_));
+    sum.add(std::move(other->calls), weight(input, latest_));
   }
   tell();
   ProfileInfo info = sum.info();
   CallProfile calls = sum.calls();
   Profile profile = sum.take();
-  voters_.finish(profile);
+  voters_.finish(profile, calls);
   if (command_.trim != 0) (void)trim(profile, command_.trim);
   if (command_.sparse) (void)profile::without_empty(profile);
   Status s =
