@@ -29,20 +29,21 @@ int write(const std::string& out, const std::string& text) {
 
 unsigned long long ull(uint64_t n) { return n; }
 
-int export_hints(const ProfileExportCommand& c, const Profile& p) {
+int export_hints(const ProfileExportCommand& c, const ProfileFile& file) {
   if (c.module.empty() || c.out.empty()) {
     return fail(kUsage, "wasm-hints wants --module prog.wasm, and -o for the module with hints");
   }
   std::vector<uint8_t> bytes;
   if (!read_file(c.module, bytes)) return kFailed;
   HintReport r;
-  Result<std::vector<uint8_t>> hinted = add_hints(bytes, p, {c.share, c.executions}, &r);
+  Result<std::vector<uint8_t>> hinted = add_hints(bytes, file, {c.share, c.executions}, &r);
   if (!hinted) return fail(kFailed, c.module + ": " + hinted.error().message);
   std::fprintf(stderr,
                "uptier: %llu functions known, %llu not; branches: %llu likely, %llu unlikely, "
-               "%llu without a hint; %llu frequencies\n",
+               "%llu without a hint; %llu frequencies; %llu indirect calls with targets; "
+               "%llu priorities\n",
                ull(r.functions), ull(r.unknown), ull(r.likely), ull(r.unlikely), ull(r.unclear),
-               ull(r.frequencies));
+               ull(r.frequencies), ull(r.targeted), ull(r.prioritized));
   return write(c.out, {reinterpret_cast<const char*>(hinted->data()), hinted->size()});
 }
 
@@ -52,7 +53,7 @@ int profile_export(const ProfileExportCommand& c) {
   ProfileFile file;
   if (int code = open_profile(c.file, file); code != kOk) return code;
   const Profile& p = file.profile;
-  if (c.format == "wasm-hints") return export_hints(c, p);
+  if (c.format == "wasm-hints") return export_hints(c, file);
   return write(c.out, c.format == "json"     ? profile_json(file)
                       : c.format == "csv"    ? profile::to_csv(p)
                       : c.format == "tsv"    ? profile::to_tsv(p, file.info, file.calls)
