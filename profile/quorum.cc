@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "profile/algebra.h"
-#include "profile/checksum.h"
 #include "profile/numbers.h"
 #include "profile/schema.h"
 #include "profile/tsv_rows.h"
@@ -15,11 +14,6 @@ bool saw_something(const MethodProfile& m) {
   const auto some = [](uint64_t n) { return n != 0; };
   return m.calls != 0 || m.iterations != 0 || !m.tables.empty() ||
          std::ranges::any_of(m.counts, some);
-}
-
-uint64_t hash_of(const CodeShape& shape) {
-  const std::string text = std::to_string(shape.cfg_hash) + " " + shape_text(shape);
-  return XXH3_64bits(text.data(), text.size());
 }
 
 }  // namespace
@@ -51,20 +45,24 @@ void Quorum::see(uint32_t voter, const CallProfile& calls) {
   for (const auto& [call, count] : calls.graph) {
     if (count != 0) calls_[call].add(voter);
   }
-  for (const auto& [key, shape] : calls.shapes) shapes_[{key, hash_of(shape)}].add(voter);
+  for (const auto& [key, shape] : calls.shapes) shapes_[key][shape].add(voter);
 }
 
 uint64_t Quorum::finish(CallProfile& calls, const Profile& kept, uint64_t least) const {
   if (least == 0) return 0;
-  const auto enough = [&](const auto& votes, const auto& key) {
-    const auto at = votes.find(key);
-    return at != votes.end() && at->second.count >= least;
-  };
   const size_t before = calls.graph.size();
+  calls.shapes.clear();
+  for (const auto& [key, shapes] : shapes_) {
+    for (const auto& [shape, votes] : shapes) {
+      const MethodProfile* m = kept.find(key);
+      const bool told = m != nullptr && m->schema.cfg_hash == shape.cfg_hash;
+      if (told && votes.count >= least) calls.shapes[key] = shape;
+    }
+  }
   restrict_to(calls, kept);
-  std::erase_if(calls.graph, [&](const auto& item) { return !enough(calls_, item.first); });
-  std::erase_if(calls.shapes, [&](const auto& item) {
-    return !enough(shapes_, std::pair(item.first, hash_of(item.second)));
+  std::erase_if(calls.graph, [&](const auto& item) {
+    const auto votes = calls_.find(item.first);
+    return votes == calls_.end() || votes->second.count < least;
   });
   return before - calls.graph.size();
 }

@@ -66,7 +66,8 @@ class Quorum {
   // Leaves of a sum what at least `least` voters saw. Methods that nobody voted for go, unless
   // `least` is 0.
   Report finish(Profile& sum, uint64_t least) const;
-  // The same of calls, once methods have been left out. Returns how many calls went.
+  // The same of calls, once methods have been left out; of a method's shapes the greatest stays
+  // that enough have seen. Returns how many calls went.
   uint64_t finish(CallProfile& calls, const Profile& kept, uint64_t least) const;
 
  private:
@@ -86,7 +87,7 @@ class Quorum {
 
   std::map<std::pair<MethodKey, uint64_t>, Seen> seen_;  // by schema_name: other code, other votes
   std::map<CallProfile::Call, Votes> calls_;
-  std::map<std::pair<MethodKey, uint64_t>, Votes> shapes_;  // by the hash of its text
+  std::map<MethodKey, std::map<CodeShape, Votes>> shapes_;
 };
 
 }  // namespace uptier::profile

@@ -1,4 +1,6 @@
 // What can be read back: rows (tsv) and llvm-text.
+#include <nlohmann/json.hpp>
+
 #include "profile/export.h"
 #include "profile/llvm_text.h"
 #include "profile/schema.h"
@@ -260,6 +262,49 @@ TEST_F(ImportTool, rows_and_llvm_text_become_files_again) {
   const test::RunResult bad = tool("profile import " + module + " -o bad.upf");
   EXPECT_EQ(bad.code, 3);
   EXPECT_NE(bad.err.find("line 1: the head line"), std::string::npos) << bad.err;
+}
+
+CallProfile calls_of(const nlohmann::json& j) {
+  CallProfile calls;
+  const auto key = [](const nlohmann::json& at) {
+    return MethodKey{at["module_key"], at["function_index"]};
+  };
+  for (const auto& c : j["calls"])
+    calls.graph[{key(c["caller"]), key(c["callee"])}] = c["estimate"];
+  for (const auto& f : j["first_calls"])
+    calls.first[key(f)] = {f["positions"], f["runs_thousandths"]};
+  const std::map<std::string, AnchorKind> kinds = {{"call", AnchorKind::kCall},
+                                                   {"indirect_call", AnchorKind::kIndirectCall},
+                                                   {"host_call", AnchorKind::kHostCall},
+                                                   {"probe", AnchorKind::kProbe},
+                                                   {"loop", AnchorKind::kLoop}};
+  for (const auto& s : j["shapes"]) {
+    CodeShape& shape = calls.shapes[key(s)];
+    shape.cfg_hash = s["cfg_hash"];
+    shape.successors = s["successors"].get<std::vector<std::vector<SiteId>>>();
+    for (const auto& a : s["anchors"]) {
+      shape.anchors.push_back({kinds.at(a["kind"]), a["target"], a["block"], a["site"]});
+    }
+  }
+  return calls;
+}
+
+TEST_F(ImportTool, json_has_all_that_is_known_of_calls) {
+  run("objects", "p.upf");
+  for (const char* words : {"profile show --json p.upf", "profile export p.upf --format=json"}) {
+    const nlohmann::json j = nlohmann::json::parse(tool(words).out, nullptr, false);
+    const ProfileFile p = read("p.upf");
+    EXPECT_EQ(calls_of(j), p.calls);
+    EXPECT_EQ(j["methods"].size(), p.profile.methods.size());
+    EXPECT_EQ(j["provenance"]["runs"], 1);
+    EXPECT_EQ(j["provenance"]["uploads"][0]["hash"], p.info.uploads.at(0).hash);
+  }
+  // Of one method what is known of it alone.
+  const nlohmann::json one = nlohmann::json::parse(
+      tool("profile show --json --method disc_area p.upf").out, nullptr, false);
+  EXPECT_EQ(one["methods"].size(), 1u);
+  EXPECT_EQ(one["shapes"].size(), 1u);
+  EXPECT_EQ(one["calls"].size(), 0u);
 }
 
 TEST_F(ImportTool, what_llvm_profdata_merged_is_read) {
