@@ -13,7 +13,7 @@ namespace uptier::profile {
 namespace {
 
 constexpr uint64_t kLeastWords = uint64_t{1} << 20;  // of all schemas, however short the text is
-constexpr uint64_t kWordsAByte = 16;
+constexpr uint64_t kWordsAByte = 4;
 
 struct Row {
   MethodKey method;

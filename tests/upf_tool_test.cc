@@ -71,7 +71,7 @@ TEST_F(UpfTool, what_was_hot_is_optimized_at_its_first_call) {
 TEST_F(UpfTool, a_hot_method_of_one_block_is_optimized_at_its_first_call) {
   for (int i = 0; i < 3; ++i) run("nbody", "p.upf");
   const RunResult r = run_command(UPTIER_TOOL " profile show --timeline --json " + path("p.upf"));
-  const nlohmann::json timeline = nlohmann::json::parse(r.out, nullptr, false);
+  const nlohmann::json timeline = nlohmann::json::parse(r.out, nullptr, false)["runs"].back();
   ASSERT_TRUE(timeline.is_object()) << r.out << r.err;
   std::vector<std::string> tiers;
   for (const auto& v : timeline["versions"]) {
@@ -329,7 +329,7 @@ TEST_F(UpfTool, show_diff_top_and_check_speak) {
   }
   EXPECT_NE(tool("show --log a.upf").out.find(": "), std::string::npos);
   const nlohmann::json timeline =
-      nlohmann::json::parse(tool("show --timeline --json a.upf").out, nullptr, false);
+      nlohmann::json::parse(tool("show --timeline --json a.upf").out, nullptr, false)["runs"][0];
   ASSERT_TRUE(timeline.is_object());
   uint64_t before = 0, optimized = 0;
   for (const auto& v : timeline["versions"]) {

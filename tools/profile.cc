@@ -15,6 +15,7 @@
 #include "tools/commands.h"
 #include "tools/profile_commands.h"
 #include "tools/profile_json.h"
+#include "tools/streams.h"
 
 namespace uptier::tools {
 namespace {
@@ -76,18 +77,8 @@ void tell(const std::string& path, const ProfileFile& file) {
 }
 
 int write(const std::string& path, const ProfileFile& file) {
-  Status s = profile::replace_file(
-      path, profile_to_file(file.profile, file.info, {}, nullptr, &file.calls));
+  Status s = write_output(path, profile_to_file(file.profile, file.info, {}, nullptr, &file.calls));
   return s ? int{kOk} : fail(kFailed, s.error().message);
-}
-
-std::string time_text(uint64_t time) {
-  auto seconds = static_cast<std::time_t>(time);
-  std::tm parts = {};
-  char text[64];
-  if (time == 0 || gmtime_r(&seconds, &parts) == nullptr) return "-";
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts);
-  return text;
 }
 
 unsigned long long ull(uint64_t n) { return n; }
@@ -133,18 +124,19 @@ void print_top(const Profile& p, uint64_t n) {
   }
 }
 
-int show_log(const std::string& path) {
-  Result<MappedFile> file = MappedFile::open(path);
-  if (!file) return fail(kFailed, file.error().message);
-  profile::UpfReader reader(file->bytes());
-  for (const auto& segment : reader.segments()) std::fputs(reader.log(segment).c_str(), stdout);
-  return kOk;
-}
-
 }  // namespace
 
+std::string time_text(uint64_t time) {
+  auto seconds = static_cast<std::time_t>(time);
+  std::tm parts = {};
+  char text[64];
+  if (time == 0 || gmtime_r(&seconds, &parts) == nullptr) return "-";
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts);
+  return text;
+}
+
 Result<ProfileFile> load_profile(const std::string& path) {
-  Result<MappedFile> file = MappedFile::open(path);
+  Result<MappedFile> file = MappedFile::open(seekable(path));
   if (!file) return file.error();
   std::span<const std::byte> bytes = file->bytes();
   Result<ProfileFile> read = is_trace(bytes)             ? from_trace(bytes)
@@ -167,8 +159,10 @@ int open_profile(const std::string& path, ProfileFile& file) {
   return kOk;
 }
 
-int profile_show(const ProfileShowCommand& c) {
-  if (c.log) return show_log(c.file);
+int profile_show(const ProfileShowCommand& command) {
+  ProfileShowCommand c = command;
+  if (command.log || command.timeline) c.file = seekable(c.file);  // is read twice
+  if (c.log) return profile_show_log(c.file);
   if (c.calls) return profile_show_calls(c.file, c.top);
   if (c.order) return profile_show_order(c.file, c.top);
   if (c.timeline) return profile_show_timeline(c.file, c.json);
@@ -192,7 +186,18 @@ int profile_show(const ProfileShowCommand& c) {
   return kOk;
 }
 
+namespace {
+
+// Where a table goes to stdout no file can.
+bool is_taken(const std::string& out) {
+  if (out == kStream) fail(kUsage, "the table goes to stdout: -o wants a file");
+  return out == kStream;
+}
+
+}  // namespace
+
 int profile_diff(const std::string& a, const std::string& b, uint64_t top, const std::string& out) {
+  if (is_taken(out)) return kUsage;
   ProfileFile first, second;
   if (int code = open_profile(a, first); code != kOk) return code;
   if (int code = open_profile(b, second); code != kOk) return code;
@@ -217,6 +222,7 @@ int profile_diff(const std::string& a, const std::string& b, uint64_t top, const
 }
 
 int profile_top(const std::string& path, uint64_t n, const std::string& out) {
+  if (is_taken(out)) return kUsage;
   ProfileFile file;
   if (int code = open_profile(path, file); code != kOk) return code;
   print_top(file.profile, n);

@@ -8,6 +8,7 @@
 #include "tools/commands.h"
 #include "tools/profile_commands.h"
 #include "tools/profile_json.h"
+#include "tools/streams.h"
 #include "tools/wasm_hints.h"
 
 namespace uptier::tools {
@@ -19,11 +20,7 @@ int fail(int code, const std::string& what) {
 }
 
 int write(const std::string& out, const std::string& text) {
-  if (out.empty()) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    return kOk;
-  }
-  Status s = profile::replace_file(out, std::as_bytes(std::span(text)));
+  Status s = write_output(out.empty() ? kStream : out, std::as_bytes(std::span(text)));
   return s ? int{kOk} : fail(kFailed, s.error().message);
 }
 

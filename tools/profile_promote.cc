@@ -24,6 +24,7 @@
 #include "tiering/mapped_file.h"
 #include "tools/commands.h"
 #include "tools/profile_commands.h"
+#include "tools/streams.h"
 
 namespace uptier::tools {
 namespace {
@@ -222,9 +223,12 @@ int promote_back(const ProfilePromoteCommand& c) {
 
 }  // namespace
 
-int profile_promote(const ProfilePromoteCommand& c) {
+int profile_promote(const ProfilePromoteCommand& command) {
+  ProfilePromoteCommand c = command;
+  if (!c.candidate.empty()) c.candidate = seekable(c.candidate);  // is read twice
   if (c.roll_back) return promote_back(c);
   if (c.candidate.empty()) return fail(kUsage, "promote wants a candidate, or --roll-back");
+  if (c.to == kStream) return fail(kUsage, "--to wants a file");
   ProfileFile candidate;
   if (int code = open_profile(c.candidate, candidate); code != kOk) return code;
   HeldFile held(c.to);
@@ -240,7 +244,7 @@ int profile_promote(const ProfilePromoteCommand& c) {
   if (pass && !c.dry_run) {
     if (Status s = install(c, candidate); !s) return fail(kFailed, s.error().message);
   }
-  tell(c, gates, pass);
+  tell(command, gates, pass);
   return pass ? kOk : kFailed;
 }
 
