@@ -283,7 +283,7 @@ TEST_F(UpfTool, exports_are_read_by_their_tools) {
            "print(sum(r[\"method\"] == \"move_all\" for r in rows) > 3, "
            "all(len(r) == 10 and None not in r.values() for r in rows))'");
   EXPECT_EQ(r.out, "True True\n") << r.err;
-  r = with("tsv", "awk -F'\\t' 'NF != 13' out.tsv | wc -l");
+  r = with("tsv", "awk -F'\\t' 'NF != 14' out.tsv | wc -l");
   EXPECT_EQ(r.out, "0\n");
   r = with("folded", "grep -cE '^[^ ;]+;block_[0-9]+ [0-9]+$' out.folded; wc -l < out.folded");
   const size_t half = r.out.size() / 2;
