@@ -57,7 +57,7 @@ def hottest(tool, file):
 def hot_after(tool, file, hot):
     """Returns (ms, share of the run) at which all of `hot` ran optimized in the file's last run."""
     timeline = json.loads(subprocess.run([tool, "profile", "show", "--timeline", "--json", file],
-                                         check=True, stdout=subprocess.PIPE).stdout)
+                                         check=True, stdout=subprocess.PIPE).stdout)["runs"][-1]
     first = {}
     for v in timeline["versions"]:
         if v["tier"] == "optimized" and v["copy"] == "plain":

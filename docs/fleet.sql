@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS uptier.rows
 (
     module UInt64, function UInt32, method String, cfg_hash UInt64, schema UInt64,
     kind String, site UInt32, word String, key_module UInt64, key Int64,
-    rule String, count UInt64, estimate UInt64
+    rule String, count UInt64, estimate UInt64, voter String
 ) ENGINE = Null;
 
 -- Sums. A row whose sums are all 0 is dropped when parts are merged, and none is fed.
@@ -36,10 +36,30 @@ ORDER BY (module, function, schema, kind, site, word, key_module, key, method, c
           count, estimate);
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS uptier.to_sums TO uptier.sums AS
-SELECT * FROM uptier.rows WHERE rule = 'sum';
+SELECT module, function, method, cfg_hash, schema, kind, site, word, key_module, key, rule,
+       count, estimate
+FROM uptier.rows WHERE rule = 'sum';
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS uptier.to_facts TO uptier.facts AS
-SELECT * FROM uptier.rows WHERE rule != 'sum';
+SELECT module, function, method, cfg_hash, schema, kind, site, word, key_module, key, rule,
+       count, estimate
+FROM uptier.rows WHERE rule != 'sum';
+
+-- For caps and quorums (fleet-limits.sql): the sums of each host, and that it has seen a shape or set
+-- a gauge. As large as what the hosts have seen, where `sums` is as large as what there is to be seen;
+-- leave both statements out where neither is wanted.
+CREATE TABLE IF NOT EXISTS uptier.by_voter
+(
+    module UInt64, function UInt32, method String, cfg_hash UInt64, schema UInt64,
+    kind String, site UInt32, word String, key_module UInt64, key Int64,
+    voter String, count UInt64, estimate UInt64
+) ENGINE = SummingMergeTree((count, estimate))
+ORDER BY (module, function, schema, kind, site, word, key_module, key, voter, method, cfg_hash);
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS uptier.to_by_voter TO uptier.by_voter AS
+SELECT module, function, method, cfg_hash, schema, kind, site, word, key_module, key, voter,
+       if(rule = 'sum', count, toUInt64(1)) AS count, estimate
+FROM uptier.rows WHERE rule = 'sum' OR kind = 'shape' OR kind = 'gauge' AND count > 0;
 
 -- What `uptier profile import` reads. Sums are sums, whether parts have been merged or not.
 CREATE VIEW IF NOT EXISTS uptier.profile AS

@@ -68,6 +68,30 @@ uint64_t subtract(Profile& from, const Profile& what) {
   return missing;
 }
 
+uint64_t subtract(CallProfile& from, const CallProfile& what) {
+  uint64_t missing = 0;
+  for (const auto& [call, count] : what.graph) take_off(from.graph[call], count, missing);
+  for (const auto& [key, call] : what.first) {
+    take_off(from.first[key].positions, call.positions, missing);
+    take_off(from.first[key].runs, call.runs, missing);
+  }
+  std::erase_if(from.graph, [](const auto& item) { return item.second == 0; });
+  std::erase_if(from.first, [](const auto& item) { return item.second == FirstCall{}; });
+  return missing;
+}
+
+void restrict_to(CallProfile& calls, const Profile& profile) {
+  const auto known = [&](const MethodKey& key) { return profile.find(key) != nullptr; };
+  std::erase_if(calls.shapes, [&](const auto& item) {
+    const MethodProfile* m = profile.find(item.first);
+    return m == nullptr || m->schema.cfg_hash != item.second.cfg_hash;
+  });
+  std::erase_if(calls.graph, [&](const auto& item) {
+    return !known(item.first.first) || !known(item.first.second);
+  });
+  std::erase_if(calls.first, [&](const auto& item) { return !known(item.first); });
+}
+
 long double executions(const MethodProfile& method) {
   long double blocks = 0, edges = 0;
   for (const Slot& slot : method.schema.slots) {

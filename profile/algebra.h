@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "uptier/profile.h"
+#include "uptier/profile_calls.h"
 
 namespace uptier::profile {
 
+using uptier::CallProfile;
 using uptier::MethodKey;
 using uptier::MethodProfile;
 using uptier::Profile;
@@ -19,6 +21,13 @@ using uptier::Profile;
 // other schemas too; entries of tables that become 0 go. Returns how many counts were not there to
 // be taken.
 uint64_t subtract(Profile& from, const Profile& what);
+
+// The same of calls and positions. Shapes stay.
+uint64_t subtract(CallProfile& from, const CallProfile& what);
+
+// Leaves what is known of the methods of a profile: their shapes, if they are of its code, their
+// first calls, and the calls between them.
+void restrict_to(CallProfile& calls, const Profile& profile);
 
 // Returns the executions of a method: of its blocks, or of its edges where it has no blocks,
 // estimated.

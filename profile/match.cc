@@ -96,9 +96,25 @@ bool judge(const CodeShape& there, const CodeShape& here, const std::vector<Pair
   return report.similarity >= kMatchFloor;
 }
 
+// How many edges the blocks before each one have.
+std::vector<SiteId> edges_before(const CodeShape& shape) {
+  std::vector<SiteId> before = {0};
+  for (const auto& to : shape.successors) {
+    before.push_back(before.back() + static_cast<SiteId>(to.size()));
+  }
+  return before;
+}
+
+// Two bodies, and where their edges begin.
+struct Bodies {
+  const CodeShape& there;
+  const CodeShape& here;
+  std::vector<SiteId> before_there = edges_before(there);
+  std::vector<SiteId> before_here = edges_before(here);
+};
+
 // Where a slot's counts go.
-SiteId new_site(const Slot& slot, const CodeShape& there, const CodeShape& here,
-                const SiteMap& map) {
+SiteId new_site(const Slot& slot, const Bodies& bodies, const SiteMap& map) {
   const auto find = [](const std::vector<SiteId>& list, SiteId site) {
     return site <= list.size() && site != 0 ? list[site - 1] : 0;
   };
@@ -109,23 +125,16 @@ SiteId new_site(const Slot& slot, const CodeShape& there, const CodeShape& here,
     return at == sites.end() ? 0 : at->second;
   }
   // Edge n is the n-th successor, counted over all blocks.
-  SiteId edge = slot.site;
-  for (size_t b = 0; b < there.successors.size(); ++b) {
-    const auto& to = there.successors[b];
-    if (edge > to.size()) {
-      edge -= static_cast<SiteId>(to.size());
-      continue;
-    }
-    const SiteId from = map.blocks[b];
-    if (from == 0 || here.successors[from - 1].size() != to.size()) return 0;
-    if (here.successors[from - 1][edge - 1] != find(map.blocks, to[edge - 1])) return 0;
-    SiteId before = 0;
-    for (SiteId n = 1; n < from; ++n) {
-      before += static_cast<SiteId>(here.successors[n - 1].size());
-    }
-    return before + edge;
-  }
-  return 0;
+  const std::vector<SiteId>& before = bodies.before_there;
+  if (slot.site == 0 || slot.site > before.back()) return 0;
+  const auto behind = std::lower_bound(before.begin(), before.end(), slot.site);
+  const auto b = static_cast<size_t>(behind - before.begin()) - 1;
+  const SiteId edge = slot.site - before[b];
+  const std::vector<SiteId>& to = bodies.there.successors[b];
+  const SiteId from = map.blocks[b];
+  if (from == 0 || bodies.here.successors[from - 1].size() != to.size()) return 0;
+  if (bodies.here.successors[from - 1][edge - 1] != find(map.blocks, to[edge - 1])) return 0;
+  return bodies.before_here[from - 1] + edge;
 }
 
 bool has_counts(const MethodProfile& m, const Slot& slot) {
@@ -171,8 +180,9 @@ void infer_blocks(const CodeShape& here, const std::vector<bool>& known, MethodP
 void take_counts(const MethodProfile& old, const CodeShape& there, const CodeShape& here,
                  const SiteMap& map, MethodProfile& into, MatchReport& report) {
   std::vector<bool> known(here.successors.size());
+  const Bodies bodies{there, here};
   for (const Slot& slot : old.schema.slots) {
-    const SiteId site = new_site(slot, there, here, map);
+    const SiteId site = new_site(slot, bodies, map);
     const Slot* to = site == 0 ? nullptr : into.schema.find(slot.kind, site);
     if (to == nullptr || to->words != slot.words) {
       if (has_counts(old, slot)) ++report.dropped;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "profile/algebra.h"
 #include "profile/numbers.h"
 #include "profile/schema.h"
 #include "profile/tsv_rows.h"
@@ -38,6 +39,32 @@ void Quorum::see(uint32_t voter, const MethodProfile& m) {
       seen.entries[{site.first, site.second, key}].add(voter);
     }
   }
+}
+
+void Quorum::see(uint32_t voter, const CallProfile& calls) {
+  for (const auto& [call, count] : calls.graph) {
+    if (count != 0) calls_[call].add(voter);
+  }
+  for (const auto& [key, shape] : calls.shapes) shapes_[key][shape].add(voter);
+}
+
+uint64_t Quorum::finish(CallProfile& calls, const Profile& kept, uint64_t least) const {
+  if (least == 0) return 0;
+  const size_t before = calls.graph.size();
+  calls.shapes.clear();
+  for (const auto& [key, shapes] : shapes_) {
+    for (const auto& [shape, votes] : shapes) {
+      const MethodProfile* m = kept.find(key);
+      const bool told = m != nullptr && m->schema.cfg_hash == shape.cfg_hash;
+      if (told && votes.count >= least) calls.shapes[key] = shape;
+    }
+  }
+  restrict_to(calls, kept);
+  std::erase_if(calls.graph, [&](const auto& item) {
+    const auto votes = calls_.find(item.first);
+    return votes == calls_.end() || votes->second.count < least;
+  });
+  return before - calls.graph.size();
 }
 
 Quorum::Report Quorum::finish(Profile& sum, uint64_t least) const {

@@ -6,10 +6,11 @@
 //   cap      the runs of one voter count as `cap` runs at most: each is weighed by cap / runs where
 //            there are more. A function of the set of inputs: their order is free, and so is the
 //            grouping of the weighed inputs, but sums that were capped apart are not the sum capped
-//   quorum   what fewer than n voters saw is not told: methods go, entries of tables move into
-//            `other`. A finishing step, on the whole sum: it does not commute with merge (two sums
-//            may each lack what both together would have kept). Counts of sites stay, since a block
-//            that is cleared would not be unknown but wrong
+//   quorum   what fewer than n voters saw is not told: methods go, with their shapes and first
+//            calls, calls from one to another go, entries of tables move into `other`. A finishing
+//            step, on the whole sum: it does not commute with merge (two sums may each lack what
+//            both together would have kept). Counts of sites stay, since a block that is cleared
+//            would not be unknown but wrong
 //
 // Laws, each with a test: votes do not depend on the order of voters; finish with a and then b is
 // finish with the greater; finish with 0 or 1 changes nothing that was voted for; no count of a
@@ -23,9 +24,11 @@
 #include <vector>
 
 #include "uptier/profile.h"
+#include "uptier/profile_calls.h"
 
 namespace uptier::profile {
 
+using uptier::CallProfile;
 using uptier::MethodKey;
 using uptier::MethodProfile;
 using uptier::Profile;
@@ -53,14 +56,19 @@ class Quorum {
   struct Report {
     uint64_t methods = 0;  // that went
     uint64_t entries = 0;  // that moved into `other`
+    uint64_t calls = 0;    // between methods, that went
   };
 
   // Counts what was seen of a method. All that one voter has seen comes in one stretch.
   void see(uint32_t voter, const MethodProfile& method);
+  void see(uint32_t voter, const CallProfile& calls);
 
   // Leaves of a sum what at least `least` voters saw. Methods that nobody voted for go, unless
   // `least` is 0.
   Report finish(Profile& sum, uint64_t least) const;
+  // The same of calls, once methods have been left out; of a method's shapes the greatest stays
+  // that enough have seen. Returns how many calls went.
+  uint64_t finish(CallProfile& calls, const Profile& kept, uint64_t least) const;
 
  private:
   struct Votes {
@@ -78,6 +86,8 @@ class Quorum {
   };
 
   std::map<std::pair<MethodKey, uint64_t>, Seen> seen_;  // by schema_name: other code, other votes
+  std::map<CallProfile::Call, Votes> calls_;
+  std::map<MethodKey, std::map<CodeShape, Votes>> shapes_;
 };
 
 }  // namespace uptier::profile

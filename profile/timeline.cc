@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "profile/upf_format.h"
+
 namespace uptier::profile {
 namespace {
 
@@ -118,6 +120,19 @@ uint64_t cut(std::vector<Item>& list, size_t most) {
 }
 
 }  // namespace
+
+std::vector<RunRecord> latest_runs(std::vector<RunRecord> runs) {
+  std::ranges::stable_sort(runs, {}, &RunRecord::time);
+  size_t count = 0, bytes = 0;
+  while (count < std::min(runs.size(), kPastRuns)) {
+    const RunRecord& run = runs[runs.size() - count - 1];
+    bytes += run.log.size() + run.timeline.size();
+    if (bytes > kPastBytes) break;
+    ++count;
+  }
+  runs.erase(runs.begin(), runs.end() - static_cast<ptrdiff_t>(count));
+  return runs;
+}
 
 void fit(Timeline& t) {
   t.left_out += cut(t.versions, kMaxVersions) + cut(t.loops, kMaxLoops);

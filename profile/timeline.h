@@ -1,8 +1,8 @@
 // timeline.h: what happened when in a run, as a profile file keeps it: decisions, the code that was
 // in service, how timed loops nest, and what the run cost.
 //
-// A timeline is of one run. It is neither merged nor believed: a file holds that of the run that
-// wrote it last, and nothing is decided by it. Times are nanoseconds since the runtime was made.
+// A timeline is of one run. It is neither merged nor believed: a file holds those of the last runs
+// that wrote it, and nothing is decided by it. Times are nanoseconds since the runtime was made.
 //
 // The record (UpfKind::kTimeline) is packed; inside, little-endian:
 //
@@ -84,6 +84,17 @@ struct Timeline {
   bool empty() const { return methods.empty() && figures.empty(); }
   friend bool operator==(const Timeline&, const Timeline&) = default;
 };
+
+// What a run has left in a file beside its counts: parts of the file, packed (upf_format.h).
+struct RunRecord {
+  uint64_t time = 0;  // Unix time, seconds
+  ByteSpan log;
+  ByteSpan timeline;
+};
+
+// Leaves the latest runs, as many as a file keeps of the past (kPastRuns, kPastBytes), the oldest
+// first; of equal times the one that stood later is the later one.
+std::vector<RunRecord> latest_runs(std::vector<RunRecord> runs);
 
 // Removes what a record has no room for, and counts it: first decisions to keep things as they are,
 // then any, the latest first; of versions and loops what is beyond 2^17. A run that decided 20,000

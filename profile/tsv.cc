@@ -41,11 +41,20 @@ struct Row {
   uint64_t estimate = 0;
 };
 
+std::string voter_of(const ProfileInfo& info) {
+  if (!info.host.empty()) return "host " + info.host;
+  if (info.uploads.empty()) return "";
+  const UploadId& id = info.uploads.front();
+  return "run " + std::to_string(id.time) + "-" + std::to_string(id.hash);
+}
+
 class Writer {
  public:
-  std::string run(const Profile& profile, const ProfileInfo& info) {
+  std::string run(const Profile& profile, const ProfileInfo& info, const CallProfile& calls) {
     out_ = std::string(kTsvHead) + "\n";
+    tail_ = "\t" + escaped(voter_of(info)) + "\n";
     add_file(info);
+    add_calls(calls);
     for (const auto& [key, m] : profile.methods) {
       if (m.check().ok()) add_method(m);
     }
@@ -60,10 +69,35 @@ class Writer {
     out_.append(row.word).append("\t").append(std::to_string(row.key_module)).append("\t");
     out_.append(std::to_string(static_cast<int64_t>(row.key))).append("\t").append(row.rule);
     out_.append("\t").append(std::to_string(row.count));
-    out_.append("\t").append(std::to_string(row.estimate)).append("\n");
+    out_.append("\t").append(std::to_string(row.estimate)).append(tail_);
   }
 
-  void start(std::string_view text) { head_ = "0\t0\t" + escaped(text) + "\t0\t0\t"; }
+  void start(const MethodKey& key, std::string_view text, uint64_t cfg_hash, uint64_t schema) {
+    head_ = std::to_string(key.module_key) + "\t" + std::to_string(key.function_index) + "\t" +
+            escaped(text) + "\t" + std::to_string(cfg_hash) + "\t" + std::to_string(schema) + "\t";
+  }
+
+  void add_calls(const CallProfile& calls) {
+    for (const auto& [key, shape] : calls.shapes) {
+      start(key, shape_text(shape), shape.cfg_hash, 0);
+      add({.kind = "shape", .word = "code", .rule = "greatest"});
+    }
+    for (const auto& [call, count] : calls.graph) {
+      start(call.first, "", 0, 0);
+      add({.kind = "call",
+           .word = "callee",
+           .key_module = call.second.module_key,
+           .key = call.second.function_index,
+           .estimate = count});
+    }
+    for (const auto& [key, first] : calls.first) {
+      start(key, "", 0, 0);
+      add({.kind = "first_call", .word = "positions", .count = first.positions});
+      add({.kind = "first_call", .word = "runs", .count = first.runs});
+    }
+  }
+
+  void start(std::string_view text) { start({}, text, 0, 0); }
 
   void add_file(const ProfileInfo& info) {
     const std::pair<const char*, const std::string*> texts[] = {
@@ -93,9 +127,7 @@ class Writer {
   }
 
   void add_method(const MethodProfile& m) {
-    head_ = std::to_string(m.key.module_key) + "\t" + std::to_string(m.key.function_index) + "\t" +
-            escaped(m.name) + "\t" + std::to_string(m.schema.cfg_hash) + "\t" +
-            std::to_string(schema_name(m.schema)) + "\t";
+    start(m.key, m.name, m.schema.cfg_hash, schema_name(m.schema));
     const std::pair<const char*, uint64_t> sums[] = {{"calls", m.calls},
                                                      {"sampled_calls", m.sampled_calls},
                                                      {"iterations", m.iterations},
@@ -171,13 +203,13 @@ class Writer {
   }
 
   std::string out_;
-  std::string head_;
+  std::string head_, tail_;
 };
 
 }  // namespace
 
-std::string to_tsv(const Profile& profile, const ProfileInfo& info) {
-  return Writer().run(profile, info);
+std::string to_tsv(const Profile& profile, const ProfileInfo& info, const CallProfile& calls) {
+  return Writer().run(profile, info, calls);
 }
 
 }  // namespace uptier::profile

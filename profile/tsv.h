@@ -5,7 +5,7 @@
 // profile; what profile_from_tsv makes of the rows of one file is that file's profile and info.
 // (Sums of a database may wrap where ours stop at 2^64-1.)
 //
-// A head line, then 13 columns, escaped as ClickHouse's TabSeparated is, numbers unsigned decimals:
+// A head line, then 14 columns, escaped as ClickHouse's TabSeparated is, numbers unsigned decimals:
 //
 //   module function method   whose row it is: key and name
 //   cfg_hash schema          the shape of its code, and a hash of what is observed of it; rows of
@@ -16,6 +16,10 @@
 //                            kind "file": runs, weight, forgotten, time, interval; engine, host
 //                                and schedule, their text in `method`; module, in key_module;
 //                                upload, time and hash in key_module and key
+//                            kind "shape": of each shape of its code that there is, the text
+//                                (shape_text) in `method`; the reader keeps the greatest
+//                            kind "call": word "callee", the callee in key_module and key
+//                            kind "first_call": positions, runs (thousandths)
 //                            word "slots" says that there are slots from `site` on, `key` of them,
 //                            with tables of `count` entries; "entry" is of the slot's table;
 //                            "sum.0" to "sum.3" are 32 bits each of a wide sum, so that adding them
@@ -25,6 +29,9 @@
 //                            same (0 where they differ); the reader knows it from the word
 //   count estimate           rows of `sum` whose both are 0 are left out, and extremes of sites
 //                            that have seen nothing: they are read as 0
+//   voter                    who has seen it, for caps and quorums in a database (docs/fleet.md):
+//                            "host NAME", or "run TIME-HASH" of a file that names no host. The
+//                            reader does not look at it, and does without the column
 #pragma once
 
 #include <string>
@@ -34,7 +41,7 @@
 
 namespace uptier::profile {
 
-std::string to_tsv(const Profile& profile, const ProfileInfo& info);
+std::string to_tsv(const Profile& profile, const ProfileInfo& info, const CallProfile& calls = {});
 
 // Fails with "line N: rule" for what is no such row, and for methods whose rows do not make the
 // schema that they name. `report` says what was dropped, as merge does. Memory is in proportion to

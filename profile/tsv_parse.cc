@@ -13,7 +13,7 @@ namespace uptier::profile {
 namespace {
 
 constexpr uint64_t kLeastWords = uint64_t{1} << 20;  // of all schemas, however short the text is
-constexpr uint64_t kWordsAByte = 16;
+constexpr uint64_t kWordsAByte = 4;
 
 struct Row {
   MethodKey method;
@@ -101,13 +101,13 @@ class Parser {
 
   Result<ProfileFile> run() {
     if (!looks_like_tsv(text_)) return broken("the head line is not that of a profile");
-    size_t at = text_.find('\n');
-    while (at != std::string_view::npos && ++at < text_.size()) {
-      ++line_;
+    size_t at = 0;
+    for (; at < text_.size(); ++at) {
       const size_t end = text_.find('\n', at);
       if (end == std::string_view::npos) return broken("the line is cut off");
       if (Status s = take(text_.substr(at, end - at)); !s) return s.error();
       at = end;
+      ++line_;
     }
     if (Status s = finish(); !s) return s.error();
     return std::move(file_);
@@ -119,7 +119,10 @@ class Parser {
   }
 
   Status take(std::string_view line) {
-    if (line == kTsvHead) return {};  // of the next of several files
+    if (line == kTsvHead || line == kTsvHeadVoterless) {  // of the next of several files
+      columns_ = line == kTsvHead ? kTsvColumns : kTsvColumns - 1;
+      return {};
+    }
     std::array<std::string_view, kTsvColumns> columns;
     size_t count = 1;
     for (size_t at = 0;; ++count) {
@@ -128,10 +131,15 @@ class Parser {
       if (tab == std::string_view::npos) break;
       at = tab + 1;
     }
-    if (count != kTsvColumns) return broken(std::to_string(count) + " columns, not 13");
+    if (count != columns_) {
+      return broken(std::to_string(count) + " columns, not " + std::to_string(columns_));
+    }
     Row row;
     if (Status s = read(columns, row); !s) return s;
     if (row.kind == "file") return take_file(row);
+    if (row.kind == "shape" || row.kind == "call" || row.kind == "first_call") {
+      return take_call(row);
+    }
     Gathered& g = gathered_[{row.method, row.schema}];
     g.name = std::max(g.name, row.name);
     g.cfg_hash = row.cfg_hash;
@@ -200,6 +208,31 @@ class Parser {
       uploads_.insert({row.key_module, row.key});
     } else {
       return broken("word " + std::string(row.word) + " of a file is not known");
+    }
+    return {};
+  }
+
+  Status take_call(const Row& row) {
+    CallProfile& calls = file_.calls;
+    const bool nothing = row.kind != "shape" && row.count == 0 && row.estimate == 0;
+    if (row.kind == "shape" && row.word == "code") {
+      std::optional<CodeShape> shape = parse_shape(row.name);
+      if (!shape) return broken("the shape of its code is none");
+      shape->cfg_hash = row.cfg_hash;
+      CodeShape& kept = calls.shapes[row.method];
+      if (kept < *shape) kept = std::move(*shape);
+    } else if (row.kind == "call" && row.word == "callee") {
+      if (row.key > UINT32_MAX) return broken("column 10 is no number of a function");
+      if (nothing) return {};
+      add(calls.graph[{row.method, {row.key_module, static_cast<uint32_t>(row.key)}}],
+          row.estimate);
+    } else if (row.kind == "first_call" && (row.word == "positions" || row.word == "runs")) {
+      if (nothing) return {};
+      FirstCall& first = calls.first[row.method];
+      add(row.word == "runs" ? first.runs : first.positions, row.count);
+    } else {
+      return broken("word " + std::string(row.word) + " of kind " + std::string(row.kind) +
+                    " is not known");
     }
     return {};
   }
@@ -296,6 +329,7 @@ class Parser {
   std::string_view text_;
   uint64_t words_left_;
   uint64_t line_ = 1;
+  size_t columns_ = kTsvColumns;
   ProfileFile file_;
   Same interval_;
   std::set<uint64_t> modules_;
@@ -368,8 +402,8 @@ Result<MethodProfile> Parser::method_of(const MethodKey& key, uint64_t name, con
 }  // namespace
 
 bool looks_like_tsv(std::string_view text) {
-  return text.starts_with(kTsvHead) && text.size() > kTsvHead.size() &&
-         text[kTsvHead.size()] == '\n';
+  const std::string_view head = text.substr(0, text.find('\n'));
+  return head.size() < text.size() && (head == kTsvHead || head == kTsvHeadVoterless);
 }
 
 Result<ProfileFile> profile_from_tsv(std::string_view text) { return Parser(text).run(); }

@@ -2,16 +2,22 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "uptier/profile.h"
+#include "uptier/profile_calls.h"
 
 namespace uptier::profile {
 
 inline constexpr std::string_view kTsvHead =
     "module\tfunction\tmethod\tcfg_hash\tschema\tkind\tsite\tword\tkey_module\tkey\trule\tcount\t"
-    "estimate";
-inline constexpr size_t kTsvColumns = 13;
+    "estimate\tvoter";
+inline constexpr size_t kTsvColumns = 14;
+// Of rows without voters.
+inline constexpr std::string_view kTsvHeadVoterless =
+    kTsvHead.substr(0, kTsvHead.size() - std::string_view("\tvoter").size());
 
 // A wide sum is four limbs, each a word of its own: its name, a dot and a digit.
 inline constexpr unsigned kLimbs = 4;
@@ -19,5 +25,11 @@ inline constexpr unsigned kLimbBits = 32;
 
 // Names a schema: rows of one name add up.
 uint64_t schema_name(const Schema& schema);
+
+// A shape as one word of a row: of each block the sites it leads to, then of each anchor kind,
+// target, block and site, "2 3;3;;|call 1234 1 1;loop 0 2 1;".
+std::string shape_text(const CodeShape& shape);
+// Reads it back, all but the hash; nothing for what is none. Memory is in proportion to the text.
+std::optional<CodeShape> parse_shape(std::string_view text);
 
 }  // namespace uptier::profile

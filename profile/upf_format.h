@@ -1,7 +1,7 @@
 // upf_format.h: the chunks of a profile file (.upf).
 //
 //     file := segment*        segment := header strings seal run group* [instruments seal] [log]
-//                                        [shapes] [calls] [order] [timeline] index end
+//                                        [shapes] [calls] [order] [timeline] past* index end
 //
 // All chunks are those of IREE's database (idb.h). Those of ours are types 0x5540..0x555f and are
 // sealed as records of a trace are (trace_file.h): the second line of 16 bytes holds two checksums
@@ -19,6 +19,9 @@
 //              u32 key (string) | u32 methods | packed entries                     version 0
 //     log      packed text
 //     timeline packed, see timeline.h
+//     past     u64 time | array of a log's payload | array of a timeline's: of the run that wrote
+//     last
+//              before, and of those before it; either may be empty. The oldest stands first
 //     shapes, calls, order     packed; upf_calls.h
 //     index    u32 groups | u32 0 | groups * {u64 offset in segment, u32 key, u32 methods}
 //     end      u64 methods | u64 groups | u64 methods that were left out
@@ -72,6 +75,7 @@ enum class UpfKind : uint16_t {
   kLog = 0x5543,
   kIndex = 0x5544,
   kTimeline = 0x554c,
+  kPast = 0x554b,
   kShapes = 0x5548,
   kCalls = 0x5549,
   kOrder = 0x554a,
@@ -85,7 +89,9 @@ inline constexpr uint64_t kUpfName = 0x6670726569747075;  // "uptierpf"
 inline constexpr uint32_t kSameEstimates = 1;             // estimates are the counts, word by word
 inline constexpr uint16_t kUpfEntries = 1;                // version of group chunks
 inline constexpr uint64_t kMaxRatio = 16;                 // of packed bytes
-inline constexpr size_t kColdBytes = 4096;                // what is larger is compressed
+inline constexpr size_t kPastRuns = 7;           // that a run leaves in the file beside its own
+inline constexpr size_t kPastBytes = 128 << 10;  // of these together
+inline constexpr size_t kColdBytes = 4096;       // what is larger is compressed
 inline constexpr size_t kGroupBytes = 256
                                       << 10;  // entries of a group, unless a single one is larger
 

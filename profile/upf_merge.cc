@@ -132,6 +132,11 @@ void ProfileSum::add(MethodProfile method, Weight weight) {
   ++report_.added;
 }
 
+void ProfileSum::add(CallProfile calls, Weight weight) {
+  if (!weight.is_one()) calls.scale(weight.numerator, weight.denominator);
+  calls_ += calls;
+}
+
 // Remembers what the bytes of the sum's schema are, if those of `view` are they.
 void ProfileSum::know(const MethodKey& key, const MethodView& view) {
   const auto at = sum_.methods.find(key);
@@ -198,31 +203,86 @@ Profile ProfileSum::take() {
   return std::move(sum_);
 }
 
+namespace {
+
+// Names are copied, and all methods may have one that is as long as the file. So they may come to
+// some times the bytes that the methods and the names take there; the rest have none.
+class Names {
+ public:
+  void allow(uint64_t bytes) { left_ += kShare * bytes; }
+
+  std::string_view spend(std::string_view name) {
+    if (name.empty()) return name;
+    const char *begin = name.data(), *end = begin + name.size();
+    const auto before = static_cast<uint64_t>(end_ - begin_);
+    begin_ = begin_ == nullptr ? begin : std::min(begin_, begin);
+    end_ = end_ == nullptr ? end : std::max(end_, end);
+    allow(static_cast<uint64_t>(end_ - begin_) - before);
+    over_ = over_ || name.size() > left_;
+    if (over_) return {};
+    left_ -= name.size();
+    return name;
+  }
+  bool over() const { return over_; }
+
+ private:
+  static constexpr uint64_t kShare = 16;
+
+  uint64_t left_ = 64 << 10;
+  const char* begin_ = nullptr;  // of the bytes that hold names
+  const char* end_ = nullptr;
+  bool over_ = false;
+};
+
+}  // namespace
+
 void ProfileSum::add(UpfReader& file, const UpfReader::Segment& segment, Weight weight) {
   if (segment.has_info) {
     ProfileInfo info = segment.info;
     info.weight = mul_div(info.weight, weight.numerator, weight.denominator, report_.saturated);
-    info_ += info;
+    infos_.add(std::move(info));
   }
-  if (!segment.calls.empty()) {
-    CallProfile calls = file.calls(segment);
-    if (!weight.is_one()) calls.scale(weight.numerator, weight.denominator);
-    calls_ += calls;
-  }
+  if (!segment.calls.empty()) add(file.calls(segment), weight);
+  Names names;
+  for (const UpfReader::Group& group : segment.groups) names.allow(group.record.size());
   for (const UpfReader::Group& group : segment.groups) {
     file.read(segment, group, [&](const MethodView& view, std::string_view name) {
       const size_t dropped = report_.dropped.size();
-      add(view, name, weight);
+      add(view, names.spend(name), weight);
       if (report_.dropped.size() == dropped) return;
       file.warn(group.offset, "a method that breaks a rule, or of another schema, was left out");
     });
   }
+  if (names.over()) {
+    file.warn(segment.offset, "names come to many times the size of it all, the rest have none");
+  }
+}
+
+void InfoSum::add(ProfileInfo info) {
+  size_t level = 0;
+  for (; level < levels_.size() && levels_[level]; ++level) {
+    info += *levels_[level];
+    levels_[level].reset();
+  }
+  if (level == levels_.size()) levels_.emplace_back();
+  levels_[level] = std::move(info);
+}
+
+ProfileInfo InfoSum::total() const {
+  ProfileInfo sum;
+  for (const std::optional<ProfileInfo>& part : levels_) {
+    if (part) sum += *part;
+  }
+  return sum;
 }
 
 void ProfileSum::add_traces(UpfReader& file) {
+  if (file.traces().empty()) return;
+  const ProfileInfo before = info();
+  std::set<UploadId> known(before.uploads.begin(), before.uploads.end());
   for (const ByteSpan trace : file.traces()) {
     const UploadId id = {0, XXH3_64bits(trace.data(), trace.size())};
-    if (std::ranges::binary_search(info_.uploads, id)) continue;
+    if (!known.insert(id).second) continue;
     Result<TraceProfile> read = profile_from_trace(trace);
     if (!read.ok()) {
       file.warn(file.offset_of(trace), "trace: " + read.error().message);
@@ -232,7 +292,7 @@ void ProfileSum::add_traces(UpfReader& file) {
     info.runs = 1;
     info.weight = ProfileInfo::kRunWeight;
     info.uploads = {id};
-    info_ += info;
+    infos_.add(std::move(info));
     report_ += read->report;
     for (auto& [key, method] : read->profile.methods) add(std::move(method));
   }
@@ -240,7 +300,7 @@ void ProfileSum::add_traces(UpfReader& file) {
 
 void ProfileSum::absorb(ProfileSum& other) {
   report_ += other.report_;
-  info_ += other.info_;
+  infos_.add(other.info());
   calls_ += other.calls_;
   for (auto& [key, method] : other.take().methods) add(std::move(method));
 }

@@ -10,6 +10,7 @@
 // 2^63 are added without a test.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,6 +37,17 @@ struct Weight {
   bool is_one() const { return numerator == denominator; }
 };
 
+// The sum of many: as +=, but each is added log(n) times, so that n lists of one are not united
+// with a growing one n times.
+class InfoSum {
+ public:
+  void add(ProfileInfo info);
+  ProfileInfo total() const;
+
+ private:
+  std::vector<std::optional<ProfileInfo>> levels_;  // of 2^level each
+};
+
 class ProfileSum {
  public:
   ProfileSum() = default;
@@ -45,6 +57,7 @@ class ProfileSum {
   // Adds one method. Malformed ones are counted in the report's `dropped`.
   void add(const MethodView& view, std::string_view name, Weight weight = {});
   void add(MethodProfile method, Weight weight = {});
+  void add(CallProfile calls, Weight weight = {});
   // Adds all that a segment holds.
   void add(UpfReader& file, const UpfReader::Segment& segment, Weight weight = {});
 
@@ -55,7 +68,7 @@ class ProfileSum {
   // Adds another sum, which is empty afterwards.
   void absorb(ProfileSum& other);
 
-  const ProfileInfo& info() const { return info_; }
+  ProfileInfo info() const { return infos_.total(); }
   const CallProfile& calls() const { return calls_; }
   const MergeReport& report() const { return report_; }
   // Returns the sum, and is empty afterwards.
@@ -81,7 +94,7 @@ class ProfileSum {
   Profile sum_;
   std::map<MethodKey, Known> known_;  // its nodes stay where they are
   Known* last_ = nullptr;
-  ProfileInfo info_;
+  InfoSum infos_;
   CallProfile calls_;
   MergeReport report_;
 };

@@ -29,6 +29,7 @@ bool is_known(uint16_t type) {
     case UpfKind::kOrder:
     case UpfKind::kIndex:
     case UpfKind::kTimeline:
+    case UpfKind::kPast:
     case UpfKind::kEnd: return true;
   }
   return false;
@@ -59,6 +60,10 @@ bool ascending(const auto& list) {
 }
 
 }  // namespace
+
+// Damaged records of a trace may be nested in each other, each as long as the rest of the file, and
+// each is looked at whole. In a file that so many parts were skipped of no more are looked for.
+constexpr uint64_t kManySkipped = 256;
 
 UpfReader::UpfReader(ByteSpan file) : file_(file) {
   scan();
@@ -109,7 +114,10 @@ uint64_t UpfReader::scan_trace(uint64_t at) {
                                                (end == at || header->type != kTraceTypes));
     if (!goes_on) break;
     whole = is_record(end) && is_possible(header->content) && header->size() <= rest &&
-            content_is_whole(file_.subspan(end, header->size()));
+            skipped_ < kManySkipped;
+    if (!whole) break;
+    whole = content_is_whole(file_.subspan(end, header->size()));
+    if (!whole) warn(end, "trace: the content checksum is wrong");
     if (!whole) break;
     last = header->type;
     end += header->size();
@@ -233,6 +241,7 @@ void UpfReader::take_record(UpfKind kind, uint64_t at, ByteSpan record, Segment&
     case UpfKind::kShapes:
     case UpfKind::kCalls:
     case UpfKind::kOrder: segment.calls.push_back(record); return;
+    case UpfKind::kPast: return take_past(at, payload, segment);
     case UpfKind::kIndex: return take_index(at, payload, segment);
     case UpfKind::kEnd: return take_end(at, payload, segment);
     case UpfKind::kGroup: return;
@@ -400,26 +409,51 @@ CallProfile UpfReader::calls(const Segment& segment) {
   return calls;
 }
 
-std::string UpfReader::log(const Segment& segment) {
-  if (segment.log.empty()) return {};
+void UpfReader::take_past(uint64_t at, ByteSpan payload, Segment& segment) {
+  ByteReader in(payload);
+  RunRecord run;
+  run.time = in.u64();
+  run.log = in.array();
+  run.timeline = in.array();
+  if (!in.ok()) return warn(at, "a past run of another length");
+  segment.past.push_back(run);
+}
+
+std::vector<RunRecord> UpfReader::runs(const Segment& segment) const {
+  std::vector<RunRecord> runs = segment.past;
+  const auto part = [](ByteSpan record) {
+    return record.empty() ? record : record.subspan(kRecordHeader);
+  };
+  const RunRecord last{segment.info.time, part(segment.log), part(segment.timeline)};
+  if (!last.log.empty() || !last.timeline.empty()) runs.push_back(last);
+  return runs;
+}
+
+std::string UpfReader::log(const RunRecord& run) {
   Bytes buffer;
   ByteSpan raw;
-  const ByteSpan packed = segment.log.subspan(kRecordHeader);
-  const auto at = static_cast<uint64_t>(segment.log.data() - file_.data());
-  if (!unpack(at, packed, buffer, raw)) return {};
+  if (run.log.empty() || !unpack(offset_of(run.log), run.log, buffer, raw)) return {};
   return std::string(reinterpret_cast<const char*>(raw.data()), raw.size());
 }
 
-Timeline UpfReader::timeline(const Segment& segment) {
-  if (segment.timeline.empty()) return {};
+Timeline UpfReader::timeline(const RunRecord& run) {
   Bytes buffer;
   ByteSpan raw;
-  const auto at = static_cast<uint64_t>(segment.timeline.data() - file_.data());
-  if (!unpack(at, segment.timeline.subspan(kRecordHeader), buffer, raw)) return {};
+  const uint64_t at = run.timeline.empty() ? 0 : offset_of(run.timeline);
+  if (run.timeline.empty() || !unpack(at, run.timeline, buffer, raw)) return {};
   Result<Timeline> read = read_timeline(raw);
   if (read.ok()) return std::move(*read);
   warn(at, read.error().message);
   return {};
+}
+
+std::string UpfReader::log(const Segment& segment) {
+  return segment.log.empty() ? "" : log(RunRecord{0, segment.log.subspan(kRecordHeader), {}});
+}
+
+Timeline UpfReader::timeline(const Segment& segment) {
+  if (segment.timeline.empty()) return {};
+  return timeline(RunRecord{0, {}, segment.timeline.subspan(kRecordHeader)});
 }
 
 }  // namespace uptier::profile

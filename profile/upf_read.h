@@ -44,6 +44,7 @@ class UpfReader {
     std::vector<Instrument> instruments;
     ByteSpan log;                 // packed
     ByteSpan timeline;            // packed
+    std::vector<RunRecord> past;  // of runs before the last
     std::vector<ByteSpan> calls;  // records of kCallKinds
     uint64_t dropped = 0;         // methods that the writer left out
   };
@@ -76,6 +77,12 @@ class UpfReader {
   // Returns a segment's timeline, or an empty one; what is wrong with it leaves a warning.
   Timeline timeline(const Segment& segment);
 
+  // Returns what the runs have left that wrote a segment, the last one at the end. Then what one of
+  // them has: as above.
+  std::vector<RunRecord> runs(const Segment& segment) const;
+  std::string log(const RunRecord& run);
+  Timeline timeline(const RunRecord& run);
+
   void warn(uint64_t offset, const std::string& rule);
 
  private:
@@ -97,6 +104,7 @@ class UpfReader {
   void take_record(UpfKind kind, uint64_t at, ByteSpan record, Segment& segment);
   void take_run(uint64_t at, ByteSpan payload, Segment& segment);
   void take_group(uint64_t at, uint16_t format, ByteSpan record, Segment& segment);
+  void take_past(uint64_t at, ByteSpan payload, Segment& segment);
   void take_index(uint64_t at, ByteSpan payload, Segment& segment);
   void take_end(uint64_t at, ByteSpan payload, Segment& segment);
   void take_seal(uint64_t at, ByteSpan payload, Segment& segment);

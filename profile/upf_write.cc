@@ -61,7 +61,7 @@ class SegmentWriter {
   void drop() { ++dropped_; }
 
   Bytes finish(std::string_view log, const Timeline& timeline, const CallProfile* calls,
-               uint64_t* dropped);
+               std::span<const RunRecord> past, uint64_t* dropped);
 
  private:
   struct Open {
@@ -150,8 +150,18 @@ void SegmentWriter::packed_record(UpfKind kind, ByteSpan raw) {
   record(kind, packed);
 }
 
+Bytes past_payload(const RunRecord& run) {
+  Bytes out;
+  ByteWriter writer(out);
+  writer.u64(run.time);
+  writer.array(run.log);
+  writer.array(run.timeline);
+  return out;
+}
+
 Bytes SegmentWriter::finish(std::string_view log, const Timeline& timeline,
-                            const CallProfile* calls, uint64_t* dropped) {
+                            const CallProfile* calls, std::span<const RunRecord> past,
+                            uint64_t* dropped) {
   for (auto& [key, open] : open_) {
     if (!open.entries.empty()) close(key, open);
   }
@@ -181,6 +191,7 @@ Bytes SegmentWriter::finish(std::string_view log, const Timeline& timeline,
     for (const UpfKind kind : kCallKinds) packed_record(kind, call_part(kind, *calls));
   }
   if (!timeline.empty()) packed_record(UpfKind::kTimeline, timeline_bytes(timeline));
+  for (const RunRecord& run : past) record(UpfKind::kPast, past_payload(run));
   record(UpfKind::kIndex, index);
   Bytes end;
   ByteWriter last(end);
@@ -257,13 +268,14 @@ UploadId make_upload_id(const Profile& profile, uint64_t time, uint64_t nonce) {
 }
 
 Bytes profile_to_file(const Profile& profile, const ProfileInfo& info, std::string_view log,
-                      const Timeline& timeline, const CallProfile* calls, uint64_t* dropped) {
+                      const Timeline& timeline, const CallProfile* calls, uint64_t* dropped,
+                      std::span<const RunRecord> past) {
   SegmentWriter writer(info);
   for (const auto& [key, method] : profile.methods) {
     const bool usable = method.key == key && method.check().ok();
     usable ? writer.add(method) : writer.drop();
   }
-  return writer.finish(log, timeline, calls, dropped);
+  return writer.finish(log, timeline, calls, past, dropped);
 }
 
 }  // namespace uptier::profile

@@ -1,6 +1,7 @@
 // upf_write.h: a profile becomes a segment of a file.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "profile/timeline.h"
@@ -23,10 +24,11 @@ void append_record(UpfKind kind, uint32_t sequence, ByteSpan payload, Bytes& out
 // Returns the key of the group that a method belongs to.
 std::string group_key(const MethodProfile& method);
 
-// As profile_to_file, with the timeline of the run (none where it is empty).
+// As profile_to_file, with the timeline of the run (none where it is empty), and what runs before
+// it have left.
 Bytes profile_to_file(const Profile& profile, const ProfileInfo& info, std::string_view log,
                       const Timeline& timeline, const CallProfile* calls = nullptr,
-                      uint64_t* dropped = nullptr);
+                      uint64_t* dropped = nullptr, std::span<const RunRecord> past = {});
 
 // Names a run by its time and a hash of what it has seen; `nonce` tells runs apart that have seen
 // the same within one second.

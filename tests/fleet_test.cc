@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 
+#include "profile/numbers.h"
 #include "profile/schema.h"
 #include "tests/tool_dir.h"
 #include "tests/trace_samples.h"
@@ -75,6 +76,30 @@ class Fleet : public test::ToolDir {
     return in_dir("clickhouse-client --host 127.0.0.1 --port " + std::to_string(port_) + " " +
                   words);
   }
+  // Starts a server with the tables, or skips.
+  void set_up() {
+    if (!installed("clickhouse-server") || !installed("clickhouse-client")) {
+      GTEST_SKIP()
+          << "SKIPPED: clickhouse-server and clickhouse-client are not installed (Debian has "
+             "them), the fleet's sums were not compared";
+    }
+    start();
+    if (HasFatalFailure()) return;
+    const RunResult schema = client("--multiquery < " UPTIER_SOURCE_DIR "/docs/fleet.sql");
+    ASSERT_EQ(schema.code, 0) << schema.err;
+  }
+  // The sum under a cap and a quorum.
+  ProfileFile limited(uint64_t cap, uint64_t quorum) const {
+    const RunResult r = in_dir("sed 's/{cap:UInt64}/" + std::to_string(cap) +
+                               "/g; s/{quorum:UInt64}/" + std::to_string(quorum) +
+                               "/g' " UPTIER_SOURCE_DIR "/docs/fleet-limits.sql > limits.sql");
+    EXPECT_EQ(r.code, 0) << r.err;
+    const RunResult rows = client("--format TabSeparatedWithNames < limits.sql > limited.tsv");
+    EXPECT_EQ(rows.code, 0) << rows.err;
+    const RunResult import = tool("profile import limited.tsv -o limited.upf");
+    EXPECT_EQ(import.code, 0) << import.err;
+    return read("limited.upf");
+  }
   void feed(const std::string& names) const {
     const RunResult rows =
         in_dir("for f in " + names +
@@ -119,15 +144,8 @@ Profile odd_profile(test::Generator& generator) {
 }
 
 TEST_F(Fleet, clickhouse_sums_as_merge_does) {
-  if (!installed("clickhouse-server") || !installed("clickhouse-client")) {
-    GTEST_SKIP()
-        << "SKIPPED: clickhouse-server and clickhouse-client are not installed (Debian has "
-           "them), the fleet's sums were not compared";
-  }
-  start();
-  if (HasFatalFailure()) return;
-  const RunResult schema = client("--multiquery < " UPTIER_SOURCE_DIR "/docs/fleet.sql");
-  ASSERT_EQ(schema.code, 0) << schema.err;
+  set_up();
+  if (IsSkipped() || HasFatalFailure()) return;
   std::string names, batch;
   test::Generator generator(51);
   const char* programs[] = {"objects", "mix", "phases"};
@@ -166,12 +184,114 @@ TEST_F(Fleet, clickhouse_sums_as_merge_does) {
     EXPECT_GT(theirs.profile.methods.size(), 100u);
     EXPECT_TRUE(theirs.profile == ours.profile) << step;
     EXPECT_EQ(theirs.info, ours.info) << step;
+    EXPECT_FALSE(ours.calls.graph.empty() || ours.calls.shapes.empty());
+    EXPECT_TRUE(theirs.calls == ours.calls) << step;
   }
   // The table holds a sum, not what it was fed.
   const RunResult rows = client("-q 'SELECT count() FROM uptier.sums'");
   const RunResult words = in_dir("for f in p*.upf; do " UPTIER_TOOL
                                  " profile export $f --format=tsv; done | grep -c '\tsum\t'");
   EXPECT_LT(2 * std::atoi(rows.out.c_str()), std::atoi(words.out.c_str()));
+}
+
+// What one host has seen of a profile: other counts, negative sums too; some methods and entries
+// are missing.
+Profile seen_by_host(const Profile& all, test::Generator& generator) {
+  Profile p = all;
+  std::erase_if(p.methods, [&](const auto&) { return generator.chance(3); });
+  for (auto& [key, m] : p.methods) {
+    for (const Slot& slot : m.schema.slots) {
+      const auto words = profile::words_of(slot.kind);
+      for (size_t i = 0; i < words.size(); ++i) {
+        uint64_t* at = &m.counts[slot.word + i];
+        switch (words[i].rule) {
+          case profile::WordRule::kSum:
+          case profile::WordRule::kOther: *at = generator.below(uint64_t{1} << 50); break;
+          case profile::WordRule::kWide: {
+            const auto size = static_cast<int>(generator.below(120));
+            auto sum = static_cast<profile::Wide>(
+                (profile::UnsignedWide{generator.below(UINT64_MAX)} << 64) >> (128 - size - 1));
+            profile::store_wide(at, generator.chance(2) ? -sum : sum);
+            break;
+          }
+          default: break;
+        }
+      }
+      if (m.counts[slot.word] == 0) m.counts[slot.word] = 1;
+    }
+    for (auto& [site, table] : m.tables) {
+      std::erase_if(table, [&](const auto&) { return generator.chance(3); });
+      for (auto& [at, entry] : table) entry.count = 1 + generator.below(1000);
+    }
+    std::erase_if(m.tables, [](const auto& item) { return item.second.empty(); });
+    m.weigh(1 + generator.below(3));
+    m.calls = 1 + generator.below(1000);
+  }
+  return p;
+}
+
+// Hosts are capped, and have to agree, in the database as in a merge of one file of each host.
+TEST_F(Fleet, clickhouse_keeps_caps_and_quorums) {
+  set_up();
+  if (IsSkipped() || HasFatalFailure()) return;
+  test::Generator generator(52);
+  const Profile all = odd_profile(generator);
+  std::string hosts, fed;
+  uint64_t number = 0;
+  for (int h = 0; h < 5; ++h) {
+    std::string of_host;
+    for (int f = 0; f <= h % 3; ++f) {
+      const std::string name = "h" + std::to_string(h) + std::to_string(f) + ".upf";
+      if (h == 4) {
+        run("objects", name, "--interval=7");
+        ProfileFile one = read(name);
+        one.info.host = "host 4";
+        ASSERT_TRUE(profile::replace_file(
+                        path(name), profile_to_file(one.profile, one.info, {}, nullptr, &one.calls))
+                        .ok());
+      } else {
+        ProfileInfo info;
+        info.host = "host " + std::to_string(h);
+        info.runs = 1 + generator.below(7);
+        info.weight = 1000 * info.runs;
+        info.uploads = {{1000 + ++number, number}};
+        CallProfile calls;
+        for (uint32_t n = 0; n < 4; ++n) {
+          for (const auto& [key, m] : all.methods) {
+            if (generator.chance(2)) continue;
+            auto to = all.methods.begin();
+            std::advance(to, generator.below(all.methods.size()));
+            calls.graph[{key, to->first}] = 1 + generator.below(99);
+            calls.first[key] = {n, 1000};
+            calls.shapes[key] = {m.schema.cfg_hash, {{2}, {}}, {}};
+            if (h == 1) calls.shapes[key].anchors = {{AnchorKind::kCall, 1, 1, 1}};
+          }
+        }
+        const Profile p = seen_by_host(all, generator);
+        ASSERT_TRUE(
+            profile::replace_file(path(name), profile_to_file(p, info, {}, nullptr, &calls)).ok());
+      }
+      of_host += " " + name;
+    }
+    const std::string host = "host" + std::to_string(h) + ".upf";
+    ASSERT_EQ(tool("profile merge -o " + host + of_host).code, 0);
+    hosts += " " + host;
+    fed += of_host;
+  }
+  feed(fed);
+  ASSERT_EQ(client("-q 'OPTIMIZE TABLE uptier.by_voter FINAL'").code, 0);
+  for (const auto& [cap, quorum] : {std::pair<uint64_t, uint64_t>{0, 1}, {3, 1}, {0, 2}, {2, 3}}) {
+    const test::RunResult merged =
+        tool("profile merge -o ours.upf --cap-per-host " + std::to_string(cap) + " --quorum " +
+             std::to_string(quorum) + hosts);
+    ASSERT_EQ(merged.code, 0) << merged.err;
+    const ProfileFile ours = read("ours.upf"), theirs = limited(cap, quorum);
+    EXPECT_EQ(theirs.info, ours.info) << cap << " " << quorum;
+    EXPECT_GT(ours.profile.methods.size(), 1u);
+    EXPECT_EQ(to_text(theirs.profile), to_text(ours.profile)) << cap << " " << quorum;
+    EXPECT_TRUE(theirs.calls == ours.calls) << cap << " " << quorum;
+    EXPECT_FALSE(ours.calls.graph.empty() || ours.calls.shapes.empty());
+  }
 }
 
 }  // namespace

@@ -116,6 +116,30 @@ TEST_F(Promote, dry_run_and_json_say_the_same_and_change_nothing) {
   EXPECT_EQ(promote("").code, 2);
 }
 
+// Whatever form the candidate comes in.
+TEST_F(Promote, loses_nothing) {
+  run("objects", "a.upf", "--interval=1");
+  ASSERT_EQ(tool("profile export a.upf --format=tsv -o a.tsv").code, 0);
+  const ProfileFile a = read("a.upf");
+  ASSERT_FALSE(a.calls.shapes.empty() || a.calls.graph.empty() || a.calls.first.empty());
+  ASSERT_EQ(promote("a.tsv --min-samples 1").code, 0);
+  EXPECT_EQ(read("cur.upf").profile, a.profile);
+  EXPECT_EQ(read("cur.upf").calls, a.calls);
+  EXPECT_EQ(read("cur.upf").info, a.info);
+  ASSERT_EQ(promote("a.upf --min-samples 1").code, 0);
+  EXPECT_EQ(test::slurp(path("cur.upf")), test::slurp(path("a.upf")));
+  // What other commands make of a profile keeps what it can.
+  ASSERT_EQ(tool("profile merge a.tsv -o m.upf").code, 0);
+  EXPECT_EQ(read("m.upf").calls, a.calls);
+  ASSERT_EQ(tool("profile top a.upf -n 5 -o t.upf").code, 0);
+  const ProfileFile t = read("t.upf");
+  ASSERT_EQ(t.profile.methods.size(), 5u);
+  EXPECT_EQ(t.calls.shapes.size(), 5u);
+  for (const auto& [key, shape] : t.calls.shapes) EXPECT_EQ(shape, a.calls.shapes.at(key));
+  ASSERT_EQ(tool("profile merge a.upf m.upf --force -o aa.upf").code, 0);
+  ASSERT_EQ(tool("profile diff a.upf aa.upf -o d.upf").code, 0);
+}
+
 // Rows and traces become files on their way; what is no regular file is left alone.
 TEST_F(Promote, takes_every_kind_of_profile) {
   put("a.upf", {900, 100});

@@ -171,6 +171,47 @@ TEST(ProfileQuorum, caps_are_a_function_of_the_set) {
   }
 }
 
+// Calls are told as methods are: by enough voters, between methods that stay.
+TEST(ProfileQuorum, calls_need_votes_too) {
+  const MethodKey a{1, 1}, b{1, 2}, c{1, 3};
+  MethodProfile m;
+  m.schema = Schema::block_schema(1, 9);
+  m.counts = {1};
+  m.weigh(1);
+  const auto method = [&](const MethodKey& key) {
+    MethodProfile one = m;
+    one.key = key;
+    return one;
+  };
+  CallProfile common, secret;
+  common.graph = {{{a, b}, 10}, {{b, c}, 3}};
+  common.shapes[a] = {9, {{}}, {}};
+  common.first = {{a, {0, 1000}}, {c, {1, 1000}}};
+  secret.graph = {{{a, a}, 1}};
+  secret.shapes[b] = {9, {{}}, {{AnchorKind::kCall, 7, 1, 1}}};
+  Quorum quorum;
+  for (const uint32_t voter : {0u, 1u}) {
+    quorum.see(voter, method(a));
+    quorum.see(voter, method(b));
+    quorum.see(voter, common);
+  }
+  quorum.see(1, method(c));
+  quorum.see(1, secret);
+  Profile sum;
+  for (const MethodKey& key : {a, b, c}) sum.methods.emplace(key, method(key));
+  CallProfile calls = common;
+  calls += secret;
+  CallProfile all = calls;
+  EXPECT_EQ(quorum.finish(all, sum, 0), 0u);
+  EXPECT_EQ(all, calls);
+  EXPECT_EQ(quorum.finish(sum, 2).methods, 1u);
+  EXPECT_EQ(quorum.finish(calls, sum, 2), 2u);  // to c, which is not told, and of one voter
+  EXPECT_EQ(calls.graph, (std::map<CallProfile::Call, uint64_t>{{{a, b}, 10}}));
+  EXPECT_EQ(calls.shapes.size(), 1u);
+  EXPECT_TRUE(calls.shapes.contains(a));
+  EXPECT_EQ(calls.first.size(), 1u);
+}
+
 using MergeTool = test::ToolDir;
 
 Profile one_method(uint32_t function, uint64_t count, TableKey callee) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include "profile/upf_format.h"
 #include "profile/upf_read.h"
 #include "profile/upf_write.h"
 #include "tests/program_runs.h"
@@ -110,6 +111,50 @@ TEST(Timeline, what_has_no_room_is_counted_and_what_only_kept_goes_first) {
   EXPECT_EQ(small, sample());
 }
 
+// What runs left goes on from file to file, the oldest first, as long as there is room.
+TEST(Timeline, files_keep_the_last_runs) {
+  Bytes file;
+  for (uint64_t n = 1; n <= 20; ++n) {
+    const Bytes before = std::move(file);
+    const UpfReader old(before);
+    std::vector<RunRecord> past;
+    if (!old.segments().empty()) past = latest_runs(old.runs(old.segments()[0]));
+    ProfileInfo info;
+    info.time = 100 + n;
+    Timeline t = sample();
+    t.length_ns = n;
+    if (n == 18) t = {};
+    const std::string log = n == 19 ? "" : "log " + std::to_string(n);
+    file = profile_to_file({}, info, log, t, nullptr, nullptr, past);
+    UpfReader reader(file);
+    ASSERT_EQ(reader.segments().size(), 1u);
+    const std::vector<RunRecord> runs = reader.runs(reader.segments()[0]);
+    ASSERT_EQ(runs.size(), std::min<size_t>(n, kPastRuns + 1));
+    for (size_t i = 0; i < runs.size(); ++i) {
+      const uint64_t run = n - runs.size() + i + 1;
+      EXPECT_EQ(runs[i].time, 100 + run);
+      EXPECT_EQ(reader.log(runs[i]), run == 19 ? "" : "log " + std::to_string(run));
+      EXPECT_EQ(reader.timeline(runs[i]).length_ns, run == 18 ? 0 : run);
+    }
+    ASSERT_EQ(reader.skipped(), 0u) << reader.warnings().front();
+    Result<ProfileFile> whole = profile_from_file(file);
+    ASSERT_TRUE(whole.ok() && whole->warnings.empty());
+  }
+}
+
+TEST(Timeline, past_runs_have_room_for_the_latest) {
+  const Bytes large(kPastBytes / 2 - 8), huge(kPastBytes + 1);
+  const auto times = [](const std::vector<RunRecord>& runs) {
+    std::vector<uint64_t> all;
+    for (const RunRecord& run : latest_runs(runs)) all.push_back(run.time);
+    return all;
+  };
+  using Times = std::vector<uint64_t>;
+  EXPECT_EQ(times({{3, large, {}}, {1, large, {}}, {2, {}, large}}), (Times{2, 3}));
+  EXPECT_EQ(times({{1, {}, {}}, {2, huge, {}}, {3, {}, {}}}), (Times{3}));
+  EXPECT_EQ(times({}), Times{});
+}
+
 // The timeline that a run of an example leaves.
 Timeline timeline_of_run(const std::string& program, const std::string& options) {
   char dir[] = "/tmp/uptier-timeline-XXXXXX";
@@ -122,6 +167,29 @@ Timeline timeline_of_run(const std::string& program, const std::string& options)
   UpfReader reader(std::as_bytes(std::span(text)));
   EXPECT_EQ(reader.segments().size(), 1u);
   return reader.segments().empty() ? Timeline{} : reader.timeline(reader.segments()[0]);
+}
+
+// Three runs, and what the tool says of each.
+TEST(Timeline, of_each_of_the_last_runs_is_shown) {
+  char dir[] = "/tmp/uptier-timelines-XXXXXX";
+  const std::string path = std::string(mkdtemp(dir)) + "/p.upf";
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(test::run_tool("run --profile " + path + " " + test::wasm_path("objects")).code, 0);
+  }
+  const test::RunResult r = test::run_tool("profile show --timeline " + path);
+  for (const char* part : {"run 1 of 3, ended 2", "\n\nrun 2 of 3, ended", "run 3 of 3"}) {
+    EXPECT_NE(r.out.find(part), std::string::npos) << part << r.out.substr(0, 400);
+  }
+  const test::RunResult log = test::run_tool("profile show --log " + path);
+  // The first run knew nothing, so that it decided later than those with a profile.
+  const size_t second = log.out.find("# run 2 of 3");
+  ASSERT_NE(second, std::string::npos) << log.out;
+  const std::string cold = log.out.substr(0, second), warm = log.out.substr(second);
+  EXPECT_EQ(cold.find("saved"), std::string::npos);
+  EXPECT_NE(warm.find("saved"), std::string::npos);
+  const test::RunResult none = test::run_tool("profile show --log " + test::wasm_path("objects"));
+  EXPECT_EQ(none.code, 3) << none.err;
+  std::filesystem::remove_all(dir);
 }
 
 TEST(Timeline, of_a_run_is_in_order_and_whole) {

@@ -71,7 +71,7 @@ TEST_F(UpfTool, what_was_hot_is_optimized_at_its_first_call) {
 TEST_F(UpfTool, a_hot_method_of_one_block_is_optimized_at_its_first_call) {
   for (int i = 0; i < 3; ++i) run("nbody", "p.upf");
   const RunResult r = run_command(UPTIER_TOOL " profile show --timeline --json " + path("p.upf"));
-  const nlohmann::json timeline = nlohmann::json::parse(r.out, nullptr, false);
+  const nlohmann::json timeline = nlohmann::json::parse(r.out, nullptr, false)["runs"].back();
   ASSERT_TRUE(timeline.is_object()) << r.out << r.err;
   std::vector<std::string> tiers;
   for (const auto& v : timeline["versions"]) {
@@ -283,7 +283,7 @@ TEST_F(UpfTool, exports_are_read_by_their_tools) {
            "print(sum(r[\"method\"] == \"move_all\" for r in rows) > 3, "
            "all(len(r) == 10 and None not in r.values() for r in rows))'");
   EXPECT_EQ(r.out, "True True\n") << r.err;
-  r = with("tsv", "awk -F'\\t' 'NF != 13' out.tsv | wc -l");
+  r = with("tsv", "awk -F'\\t' 'NF != 14' out.tsv | wc -l");
   EXPECT_EQ(r.out, "0\n");
   r = with("folded", "grep -cE '^[^ ;]+;block_[0-9]+ [0-9]+$' out.folded; wc -l < out.folded");
   const size_t half = r.out.size() / 2;
@@ -329,7 +329,7 @@ TEST_F(UpfTool, show_diff_top_and_check_speak) {
   }
   EXPECT_NE(tool("show --log a.upf").out.find(": "), std::string::npos);
   const nlohmann::json timeline =
-      nlohmann::json::parse(tool("show --timeline --json a.upf").out, nullptr, false);
+      nlohmann::json::parse(tool("show --timeline --json a.upf").out, nullptr, false)["runs"][0];
   ASSERT_TRUE(timeline.is_object());
   uint64_t before = 0, optimized = 0;
   for (const auto& v : timeline["versions"]) {

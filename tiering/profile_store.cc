@@ -13,6 +13,7 @@
 #include "profile/text.h"
 #include "profile/upf_file.h"
 #include "profile/upf_merge.h"
+#include "profile/upf_read.h"
 #include "profile/upf_write.h"
 
 namespace uptier::tiering {
@@ -326,7 +327,15 @@ Status ProfileStore::save(Profile run, CallProfile calls, const Fates& fates, Pr
   saved->info.weight = static_cast<uint64_t>(static_cast<double>(saved->info.weight) * decay);
   info += saved->info;
   add_saved_calls(std::move(saved->calls), fates, parts, run, calls);
-  return profile::replace_file(path_, profile::profile_to_file(run, info, log, timeline, &calls));
+  // What runs before this one have left is of the file that is still mapped.
+  const profile::UpfReader reader(file->bytes());
+  std::vector<profile::RunRecord> past;
+  for (const auto& segment : reader.segments()) {
+    for (const profile::RunRecord& one : reader.runs(segment)) past.push_back(one);
+  }
+  past = profile::latest_runs(std::move(past));
+  return profile::replace_file(
+      path_, profile::profile_to_file(run, info, log, timeline, &calls, nullptr, past));
 }
 
 }  // namespace uptier::tiering

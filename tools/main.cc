@@ -1,6 +1,9 @@
 // uptier: the command line. Parses words, then calls commands.h.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "tools/commands.h"
 #include "tools/profile_commands.h"
@@ -154,21 +157,25 @@ struct Commands {
     profile->require_subcommand(1);
     CLI::App* show = profile->add_subcommand("show", "where it comes from, and what is hot");
     ProfileShowCommand& s = show_command;
-    show->add_option("FILE", s.file)->required();
+    show->add_option("FILE", s.file, "- is stdin, here and wherever a profile is read")->required();
     show->add_flag("--json", s.json, "for programs: every method and site");
-    show->add_flag("--log", s.log, "the decisions of the run that wrote it last");
-    show->add_flag("--calls", s.calls, "the calls between methods, the most frequent first");
-    show->add_flag("--order", s.order, "the methods in the order of their first calls");
-    show->add_flag("--timeline", s.timeline, "which code came into service when, in the last run");
-    show->add_option("--method", s.method, "every site of the methods of this name");
-    show->add_option("--top", s.top, "methods listed")->capture_default_str();
+    CLI::Option_group* what = show->add_option_group("what", "instead of a summary, one of");
+    what->require_option(0, 1);
+    what->add_flag("--log", s.log, "the decisions of the last runs");
+    what->add_flag("--calls", s.calls, "the calls between methods, the most frequent first");
+    what->add_flag("--order", s.order, "the methods in the order of their first calls");
+    what->add_flag("--timeline", s.timeline, "which code came into service when, in the last runs");
+    what->add_option("--method", s.method, "every site of the methods of this name");
+    show->add_option("--top", s.top, "methods listed")
+        ->check(CLI::Range(0, 1000000000))
+        ->capture_default_str();
     show->callback([this] { code = profile_show(show_command); });
     CLI::App* merge = profile->add_subcommand("merge", "sums files; each run is counted once");
     ProfileMergeCommand& m = merge_command;
     merge->add_option("FILES", m.files, "PATH, or FACTOR@PATH to weigh it")->required();
     merge->add_option("-o,--output", m.out)->required();
     merge->add_option("--half-life", m.half_life, "days by which a run older counts half")
-        ->check(CLI::NonNegativeNumber);
+        ->check(CLI::Range(0.0, 1e6));
     merge->add_option("--trim", m.trim, "entries kept of each table; the others become `other`");
     merge->add_flag("--sparse", m.sparse, "leaves out methods of which nothing was seen");
     merge->add_flag("--force", m.force, "sums files even if they share runs");
@@ -181,7 +188,9 @@ struct Commands {
     CLI::App* diff = profile->add_subcommand("diff", "how shares moved from A to B");
     diff->add_option("A", file)->required();
     diff->add_option("B", other_file)->required();
-    diff->add_option("--top", top, "methods listed")->capture_default_str();
+    diff->add_option("--top", top, "methods listed")
+        ->check(CLI::Range(0, 1000000000))
+        ->capture_default_str();
     diff->add_option("-o,--output", output, "a file for B less A");
     diff->callback([this] { code = profile_diff(file, other_file, top, output); });
     add_profile_parts(*profile);
@@ -190,7 +199,9 @@ struct Commands {
   void add_profile_parts(CLI::App& profile) {
     CLI::App* top_app = profile.add_subcommand("top", "the methods with most executions");
     top_app->add_option("FILE", file)->required();
-    top_app->add_option("-n", top, "how many")->capture_default_str();
+    top_app->add_option("-n", top, "how many")
+        ->check(CLI::Range(0, 1000000000))
+        ->capture_default_str();
     top_app->add_option("-o,--output", output, "a file for them alone");
     top_app->callback([this] { code = profile_top(file, top, output); });
     CLI::App* check =
@@ -293,6 +304,34 @@ struct Commands {
   static int run_fn(const RunCommand& c) { return uptier::tools::run(c); }
 };
 
+// Names a command that there is not; the parser would only say that one is missing.
+int check_commands(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* at = &app;
+  for (int i = 1; i < argc; ++i) {
+    const std::vector<const CLI::App*> all =
+        at->get_subcommands([](const CLI::App* a) { return !a->get_name().empty(); });
+    const std::string word = argv[i];
+    if (all.empty() || word.empty() || word[0] == '-') return kOk;
+    const auto found =
+        std::ranges::find_if(all, [&](const CLI::App* a) { return a->get_name() == word; });
+    if (found == all.end()) {
+      std::string names;
+      for (const CLI::App* a : all) names += (names.empty() ? "" : ", ") + a->get_name();
+      return usage_error(word + ": no such command; there are " + names);
+    }
+    at = *found;
+  }
+  return kOk;
+}
+
+// What stdout did not take is a failure, unless there was another.
+int written(int code) {
+  const bool whole = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (whole) return code;
+  std::fprintf(stderr, "uptier: stdout: %s\n", std::strerror(errno));
+  return code == kOk ? kFailed : code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -306,8 +345,9 @@ int main(int argc, char** argv) {
   commands.add_compile();
   commands.add_report();
   commands.add_others();
+  if (int code = check_commands(commands.app, argc, argv); code != kOk) return code;
   try {
     commands.app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) { return commands.app.exit(e) == 0 ? kOk : kUsage; }
-  return commands.code;
+  } catch (const CLI::ParseError& e) { return written(commands.app.exit(e) == 0 ? kOk : kUsage); }
+  return written(commands.code);
 }

@@ -19,6 +19,7 @@ void see_segment(const std::string& path, size_t index, uint32_t voter, profile:
     if (Result<MethodProfile> m = method_of(view, name); m.ok()) quorum.see(voter, *m);
   };
   for (const profile::UpfReader::Group& group : segment.groups) reader.read(segment, group, see);
+  quorum.see(voter, reader.calls(segment));
 }
 
 }  // namespace
@@ -43,7 +44,7 @@ profile::Fraction MergeVoters::share(const std::string& path, size_t segment) co
   return at != shares_.end() ? at->second : profile::Fraction{};
 }
 
-void MergeVoters::finish(Profile& sum) const {
+void MergeVoters::finish(Profile& sum, CallProfile& calls) const {
   if (quorum_ == 0) return;
   std::map<std::string, std::vector<const Upload*>> voters;
   for (const Upload& u : uploads_) voters[u.contribution.voter].push_back(&u);
@@ -56,16 +57,18 @@ void MergeVoters::finish(Profile& sum) const {
   for (const std::string& path : others_) {
     if (Result<ProfileFile> other = load_profile(path)) {
       for (const auto& [key, m] : other->profile.methods) quorum.see(number, m);
+      quorum.see(number, other->calls);
     }
     ++number;
   }
-  const profile::Quorum::Report r = quorum.finish(sum, quorum_);
-  std::fprintf(stderr,
-               "uptier: quorum of %llu, %u voted: %llu methods left out, %llu entries of tables "
-               "became `other`\n",
-               static_cast<unsigned long long>(quorum_), number,
-               static_cast<unsigned long long>(r.methods),
-               static_cast<unsigned long long>(r.entries));
+  profile::Quorum::Report r = quorum.finish(sum, quorum_);
+  r.calls = quorum.finish(calls, sum, quorum_);
+  std::fprintf(
+      stderr,
+      "uptier: quorum of %llu, %u voted: %llu methods left out, %llu entries of tables "
+      "became `other`, %llu calls left out\n",
+      static_cast<unsigned long long>(quorum_), number, static_cast<unsigned long long>(r.methods),
+      static_cast<unsigned long long>(r.entries), static_cast<unsigned long long>(r.calls));
 }
 
 }  // namespace uptier::tools

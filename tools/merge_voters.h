@@ -35,7 +35,7 @@ class MergeVoters {
   profile::Fraction share(const std::string& path, size_t segment) const;
 
   // Leaves of the sum what enough voters have seen, and says so on stderr.
-  void finish(Profile& sum) const;
+  void finish(Profile& sum, CallProfile& calls) const;
 
  private:
   struct Upload {

@@ -15,6 +15,7 @@
 #include "tools/commands.h"
 #include "tools/profile_commands.h"
 #include "tools/profile_json.h"
+#include "tools/streams.h"
 
 namespace uptier::tools {
 namespace {
@@ -75,20 +76,9 @@ void tell(const std::string& path, const ProfileFile& file) {
   }
 }
 
-int write(const std::string& path, const Profile& profile, const ProfileInfo& info) {
-  if (Status s = profile::replace_file(path, profile_to_file(profile, info)); !s) {
-    return fail(kFailed, s.error().message);
-  }
-  return kOk;
-}
-
-std::string time_text(uint64_t time) {
-  auto seconds = static_cast<std::time_t>(time);
-  std::tm parts = {};
-  char text[64];
-  if (time == 0 || gmtime_r(&seconds, &parts) == nullptr) return "-";
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts);
-  return text;
+int write(const std::string& path, const ProfileFile& file) {
+  Status s = write_output(path, profile_to_file(file.profile, file.info, {}, nullptr, &file.calls));
+  return s ? int{kOk} : fail(kFailed, s.error().message);
 }
 
 unsigned long long ull(uint64_t n) { return n; }
@@ -134,18 +124,19 @@ void print_top(const Profile& p, uint64_t n) {
   }
 }
 
-int show_log(const std::string& path) {
-  Result<MappedFile> file = MappedFile::open(path);
-  if (!file) return fail(kFailed, file.error().message);
-  profile::UpfReader reader(file->bytes());
-  for (const auto& segment : reader.segments()) std::fputs(reader.log(segment).c_str(), stdout);
-  return kOk;
-}
-
 }  // namespace
 
+std::string time_text(uint64_t time) {
+  auto seconds = static_cast<std::time_t>(time);
+  std::tm parts = {};
+  char text[64];
+  if (time == 0 || gmtime_r(&seconds, &parts) == nullptr) return "-";
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts);
+  return text;
+}
+
 Result<ProfileFile> load_profile(const std::string& path) {
-  Result<MappedFile> file = MappedFile::open(path);
+  Result<MappedFile> file = MappedFile::open(seekable(path));
   if (!file) return file.error();
   std::span<const std::byte> bytes = file->bytes();
   Result<ProfileFile> read = is_trace(bytes)             ? from_trace(bytes)
@@ -168,8 +159,10 @@ int open_profile(const std::string& path, ProfileFile& file) {
   return kOk;
 }
 
-int profile_show(const ProfileShowCommand& c) {
-  if (c.log) return show_log(c.file);
+int profile_show(const ProfileShowCommand& command) {
+  ProfileShowCommand c = command;
+  if (command.log || command.timeline) c.file = seekable(c.file);  // is read twice
+  if (c.log) return profile_show_log(c.file);
   if (c.calls) return profile_show_calls(c.file, c.top);
   if (c.order) return profile_show_order(c.file, c.top);
   if (c.timeline) return profile_show_timeline(c.file, c.json);
@@ -179,10 +172,11 @@ int profile_show(const ProfileShowCommand& c) {
     std::erase_if(file.profile.methods,
                   [&](const auto& item) { return item.second.name != c.method; });
     if (file.profile.methods.empty()) return fail(kFailed, c.file + ": no method " + c.method);
+    profile::restrict_to(file.calls, file.profile);
     if (!c.json) std::fputs(to_text(file.profile).c_str(), stdout);
   }
   if (c.json) {
-    const std::string text = profile_json(file.profile);
+    const std::string text = profile_json(file);
     std::fwrite(text.data(), 1, text.size(), stdout);
   } else if (c.method.empty()) {
     print_info(file.info);
@@ -192,7 +186,18 @@ int profile_show(const ProfileShowCommand& c) {
   return kOk;
 }
 
+namespace {
+
+// Where a table goes to stdout no file can.
+bool is_taken(const std::string& out) {
+  if (out == kStream) fail(kUsage, "the table goes to stdout: -o wants a file");
+  return out == kStream;
+}
+
+}  // namespace
+
 int profile_diff(const std::string& a, const std::string& b, uint64_t top, const std::string& out) {
+  if (is_taken(out)) return kUsage;
   ProfileFile first, second;
   if (int code = open_profile(a, first); code != kOk) return code;
   if (int code = open_profile(b, second); code != kOk) return code;
@@ -211,17 +216,21 @@ int profile_diff(const std::string& a, const std::string& b, uint64_t top, const
   if (missing != 0) {
     fail(kOk, std::to_string(missing) + " counts of " + b + " were less than those of " + a);
   }
+  (void)profile::subtract(second.calls, first.calls);
   second.info.uploads.clear();  // what is left is not the sum of any runs
-  return write(out, second.profile, second.info);
+  return write(out, second);
 }
 
 int profile_top(const std::string& path, uint64_t n, const std::string& out) {
+  if (is_taken(out)) return kUsage;
   ProfileFile file;
   if (int code = open_profile(path, file); code != kOk) return code;
   print_top(file.profile, n);
   if (out.empty()) return kOk;
   file.info.uploads.clear();
-  return write(out, profile::top(file.profile, n), file.info);
+  file.profile = profile::top(file.profile, n);
+  profile::restrict_to(file.calls, file.profile);
+  return write(out, file);
 }
 
 int profile_check(const std::vector<std::string>& files) {

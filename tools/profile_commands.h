@@ -61,10 +61,14 @@ int profile_check(const std::vector<std::string>& files);
 // profile_calls.cc.
 int profile_show_calls(const std::string& file, uint64_t top);
 int profile_show_order(const std::string& file, uint64_t top);
-// Prints which code came into service when, in the run that was last; profile_timeline.cc.
+// Prints which code came into service when, or what was decided, in each of the last runs;
+// profile_timeline.cc.
 int profile_show_timeline(const std::string& file, bool json);
-// Returns the timeline of that run (of equal ones the one that stands last), or an empty one.
-// `warnings` receives what is wrong with the file's records of it.
+int profile_show_log(const std::string& file);
+// Returns a Unix time as text, "-" for 0.
+std::string time_text(uint64_t time);
+// Returns the timeline of the run that was last (of equal ones the one that stands last), or an
+// empty one. `warnings` receives what is wrong with the file's records of it.
 profile::Timeline last_timeline(const std::string& file, std::vector<std::string>& warnings);
 // Says what a profile knows of a module that was edited since: methods kept, matched by their
 // calls, dropped. `out` (may be empty) receives the profile of that module; profile_match.cc.

@@ -6,6 +6,7 @@
 #include "tools/commands.h"
 #include "tools/dot.h"
 #include "tools/profile_commands.h"
+#include "tools/streams.h"
 
 namespace uptier::tools {
 namespace {
@@ -55,11 +56,7 @@ int profile_dot(const ProfileDotCommand& c) {
     if (c.module.empty()) fail(kOk, "indirect calls only: direct ones are known with --module");
     text = dot_of_calls(file.profile, bodies, c.top);
   }
-  if (c.out.empty()) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    return kOk;
-  }
-  Status s = profile::replace_file(c.out, std::as_bytes(std::span(text)));
+  Status s = write_output(c.out.empty() ? kStream : c.out, std::as_bytes(std::span(text)));
   return s ? int{kOk} : fail(kFailed, s.error().message);
 }
 

@@ -8,6 +8,7 @@
 #include "tools/commands.h"
 #include "tools/profile_commands.h"
 #include "tools/profile_json.h"
+#include "tools/streams.h"
 #include "tools/wasm_hints.h"
 
 namespace uptier::tools {
@@ -19,30 +20,27 @@ int fail(int code, const std::string& what) {
 }
 
 int write(const std::string& out, const std::string& text) {
-  if (out.empty()) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    return kOk;
-  }
-  Status s = profile::replace_file(out, std::as_bytes(std::span(text)));
+  Status s = write_output(out.empty() ? kStream : out, std::as_bytes(std::span(text)));
   return s ? int{kOk} : fail(kFailed, s.error().message);
 }
 
 unsigned long long ull(uint64_t n) { return n; }
 
-int export_hints(const ProfileExportCommand& c, const Profile& p) {
+int export_hints(const ProfileExportCommand& c, const ProfileFile& file) {
   if (c.module.empty() || c.out.empty()) {
     return fail(kUsage, "wasm-hints wants --module prog.wasm, and -o for the module with hints");
   }
   std::vector<uint8_t> bytes;
   if (!read_file(c.module, bytes)) return kFailed;
   HintReport r;
-  Result<std::vector<uint8_t>> hinted = add_hints(bytes, p, {c.share, c.executions}, &r);
+  Result<std::vector<uint8_t>> hinted = add_hints(bytes, file, {c.share, c.executions}, &r);
   if (!hinted) return fail(kFailed, c.module + ": " + hinted.error().message);
   std::fprintf(stderr,
                "uptier: %llu functions known, %llu not; branches: %llu likely, %llu unlikely, "
-               "%llu without a hint; %llu frequencies\n",
+               "%llu without a hint; %llu frequencies; %llu indirect calls with targets; "
+               "%llu priorities\n",
                ull(r.functions), ull(r.unknown), ull(r.likely), ull(r.unlikely), ull(r.unclear),
-               ull(r.frequencies));
+               ull(r.frequencies), ull(r.targeted), ull(r.prioritized));
   return write(c.out, {reinterpret_cast<const char*>(hinted->data()), hinted->size()});
 }
 
@@ -52,10 +50,10 @@ int profile_export(const ProfileExportCommand& c) {
   ProfileFile file;
   if (int code = open_profile(c.file, file); code != kOk) return code;
   const Profile& p = file.profile;
-  if (c.format == "wasm-hints") return export_hints(c, p);
-  return write(c.out, c.format == "json"     ? profile_json(p)
+  if (c.format == "wasm-hints") return export_hints(c, file);
+  return write(c.out, c.format == "json"     ? profile_json(file)
                       : c.format == "csv"    ? profile::to_csv(p)
-                      : c.format == "tsv"    ? profile::to_tsv(p, file.info)
+                      : c.format == "tsv"    ? profile::to_tsv(p, file.info, file.calls)
                       : c.format == "lcov"   ? profile::to_lcov(p)
                       : c.format == "folded" ? profile::to_folded(p)
                       : c.format == "pprof"  ? profile::to_pprof(p, file.info)

@@ -9,6 +9,7 @@
 #include "tools/body_graph.h"
 #include "tools/commands.h"
 #include "tools/profile_commands.h"
+#include "tools/streams.h"
 
 namespace uptier::tools {
 namespace {
@@ -34,6 +35,11 @@ Result<Profile> methods_of(const std::string& module) {
 }
 
 Result<ProfileFile> parse(const std::string& text, const Profile* like) {
+  const bool known = profile::looks_like_llvm_text(text) || profile::looks_like_tsv(text);
+  if (!known && looks_like_profile(std::as_bytes(std::span(text)))) {
+    return Error{ErrorCode::kCorruptInput,
+                 text.empty() ? "it is empty" : "it is a profile file already: merge takes it"};
+  }
   if (!profile::looks_like_llvm_text(text)) return profile::profile_from_tsv(text);
   Result<Profile> p = profile::profile_from_llvm_text(text, like);
   if (!p) return p.error();
@@ -89,6 +95,7 @@ int profile_import(const ProfileImportCommand& c) {
     sum.report += files[i].report;
     sum.report += merge(sum.profile, files[i].profile);
     sum.info += files[i].info;
+    sum.calls += files[i].calls;
   }
   tell_of_runs(sum.info);
   if (!sum.report.dropped.empty()) {
@@ -98,7 +105,7 @@ int profile_import(const ProfileImportCommand& c) {
   if (sum.report.saturated != 0) {
     fail(kOk, std::to_string(sum.report.saturated) + " counts stopped at 2^64-1");
   }
-  Status s = profile::replace_file(c.out, profile_to_file(sum.profile, sum.info));
+  Status s = write_output(c.out, profile_to_file(sum.profile, sum.info, {}, nullptr, &sum.calls));
   return s ? int{kOk} : fail(kFailed, s.error().message);
 }
 

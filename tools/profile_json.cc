@@ -123,6 +123,70 @@ ordered_json methods_json(const Profile& profile) {
   return methods;
 }
 
+ordered_json to_json(const MethodKey& key) {
+  return {{"module_key", key.module_key}, {"function_index", key.function_index}};
+}
+
+ordered_json to_json(const ProfileInfo& info) {
+  ordered_json uploads = ordered_json::array();
+  for (const UploadId& id : info.uploads) uploads.push_back({{"time", id.time}, {"hash", id.hash}});
+  return {{"engine", info.engine},      {"host", info.host},       {"schedule", info.schedule},
+          {"time", info.time},          {"runs", info.runs},       {"weight", info.weight},
+          {"interval", info.interval},  {"modules", info.modules}, {"uploads", std::move(uploads)},
+          {"forgotten", info.forgotten}};
+}
+
+std::string_view anchor_name(AnchorKind kind) {
+  switch (kind) {
+    case AnchorKind::kCall: return "call";
+    case AnchorKind::kIndirectCall: return "indirect_call";
+    case AnchorKind::kHostCall: return "host_call";
+    case AnchorKind::kProbe: return "probe";
+    case AnchorKind::kLoop: return "loop";
+  }
+  return "unknown";
+}
+
+ordered_json shapes_json(const CallProfile& calls) {
+  ordered_json shapes = ordered_json::array();
+  for (const auto& [key, shape] : calls.shapes) {
+    ordered_json j = to_json(key);
+    j["cfg_hash"] = shape.cfg_hash;
+    j["successors"] = shape.successors;
+    j["anchors"] = ordered_json::array();
+    for (const Anchor& a : shape.anchors) {
+      j["anchors"].push_back({{"kind", anchor_name(a.kind)},
+                              {"target", a.target},
+                              {"block", a.block},
+                              {"site", a.site}});
+    }
+    shapes.push_back(std::move(j));
+  }
+  return shapes;
+}
+
+ordered_json graph_json(const CallProfile& calls) {
+  ordered_json graph = ordered_json::array();
+  for (const auto& [call, count] : calls.graph) {
+    graph.push_back(
+        {{"caller", to_json(call.first)}, {"callee", to_json(call.second)}, {"estimate", count}});
+  }
+  return graph;
+}
+
+ordered_json order_json(const CallProfile& calls) {
+  ordered_json order = ordered_json::array();
+  for (const MethodKey& key : calls.order()) {
+    const FirstCall& first = calls.first.at(key);
+    ordered_json j = to_json(key);
+    j["positions"] = first.positions;
+    j["runs_thousandths"] = first.runs;
+    j["mean_position"] = first.mean();
+    order.push_back(std::move(j));
+  }
+  return order;
+}
+
 // Names come from the module and may be any bytes.
 std::string print(const ordered_json& j) {
   return j.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
@@ -132,6 +196,16 @@ std::string print(const ordered_json& j) {
 
 std::string profile_json(const Profile& profile) {
   return print({{"methods", methods_json(profile)}});
+}
+
+std::string profile_json(const ProfileFile& file) {
+  ordered_json j;
+  j["provenance"] = to_json(file.info);
+  j["methods"] = methods_json(file.profile);
+  j["shapes"] = shapes_json(file.calls);
+  j["calls"] = graph_json(file.calls);
+  j["first_calls"] = order_json(file.calls);
+  return print(j);
 }
 
 std::string profile_json(const TraceProfile& trace) {

@@ -9,10 +9,15 @@
 #include <string>
 
 #include "uptier/profile.h"
+#include "uptier/profile_file.h"
 
 namespace uptier::tools {
 
 std::string profile_json(const Profile& profile);
+
+// The same with "provenance", "shapes" of code, "calls" between methods and "first_calls": all that
+// a file knows but the log and the timeline.
+std::string profile_json(const ProfileFile& file);
 
 // The same with what else a trace says: "truncated", "skipped" and "lost".
 std::string profile_json(const TraceProfile& trace);

@@ -12,6 +12,7 @@
 #include "tools/commands.h"
 #include "tools/compile_world.h"
 #include "tools/profile_commands.h"
+#include "tools/streams.h"
 
 namespace uptier::tools {
 namespace {
@@ -124,6 +125,7 @@ CallProfile Match::calls() const {
 }  // namespace
 
 int profile_match(const std::string& path, const std::string& module, const std::string& out) {
+  if (out == kStream) return fail(kUsage, "the report goes to stdout: -o wants a file");
   Result<ProfileFile> file = load_profile(path);
   if (!file) {
     bool corrupt = file.error().code == ErrorCode::kCorruptInput;
@@ -141,8 +143,7 @@ int profile_match(const std::string& path, const std::string& module, const std:
   info.modules.clear();
   if (!functions->keys.empty()) info.modules.push_back(functions->keys.front().module_key);
   const CallProfile calls = match.calls();
-  Status s =
-      profile::replace_file(out, profile_to_file(match.profile(), info, {}, nullptr, &calls));
+  Status s = write_output(out, profile_to_file(match.profile(), info, {}, nullptr, &calls));
   return s ? kOk : fail(kFailed, s.error().message);
 }
 

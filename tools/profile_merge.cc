@@ -18,6 +18,7 @@
 #include "tools/input_file.h"
 #include "tools/merge_voters.h"
 #include "tools/profile_commands.h"
+#include "tools/streams.h"
 
 namespace uptier::tools {
 namespace {
@@ -103,6 +104,7 @@ int Merge::parse() {
   for (const std::string& word : command_.files) {
     Input input;
     if (!parse_input(word, input)) return fail(kUsage, word + ": a factor lies in 0..1e6");
+    input.path = seekable(input.path);
     inputs_.push_back(std::move(input));
   }
   return kOk;
@@ -268,16 +270,16 @@ int Merge::run() {
     Result<ProfileFile> other = load_profile(input.path);
     if (!other) return fail(kCorrupt, other.error().message);
     for (auto& [key, m] : other->profile.methods) sum.add(std::move(m), weight(input, latest_));
+    sum.add(std::move(other->calls), weight(input, latest_));
   }
   tell();
   ProfileInfo info = sum.info();
   CallProfile calls = sum.calls();
   Profile profile = sum.take();
-  voters_.finish(profile);
+  voters_.finish(profile, calls);
   if (command_.trim != 0) (void)trim(profile, command_.trim);
   if (command_.sparse) (void)profile::without_empty(profile);
-  Status s =
-      profile::replace_file(command_.out, profile_to_file(profile, info, {}, nullptr, &calls));
+  Status s = write_output(command_.out, profile_to_file(profile, info, {}, nullptr, &calls));
   return s ? kOk : fail(kFailed, s.error().message);
 }
 

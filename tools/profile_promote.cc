@@ -24,6 +24,7 @@
 #include "tiering/mapped_file.h"
 #include "tools/commands.h"
 #include "tools/profile_commands.h"
+#include "tools/streams.h"
 
 namespace uptier::tools {
 namespace {
@@ -149,7 +150,9 @@ Status install(const ProfilePromoteCommand& c, const ProfileFile& candidate) {
   Result<tiering::MappedFile> file = tiering::MappedFile::open(c.candidate);
   if (!file) return file.error();
   std::vector<std::byte> made;
-  if (!looks_like_profile(file->bytes())) made = profile_to_file(candidate.profile, candidate.info);
+  if (!looks_like_profile(file->bytes())) {
+    made = profile_to_file(candidate.profile, candidate.info, {}, nullptr, &candidate.calls);
+  }
   if (Status s = rotate(c.to, c.keep); !s) return s;
   return profile::replace_file(c.to,
                                made.empty() ? file->bytes() : std::span<const std::byte>(made));
@@ -220,9 +223,12 @@ int promote_back(const ProfilePromoteCommand& c) {
 
 }  // namespace
 
-int profile_promote(const ProfilePromoteCommand& c) {
+int profile_promote(const ProfilePromoteCommand& command) {
+  ProfilePromoteCommand c = command;
+  if (!c.candidate.empty()) c.candidate = seekable(c.candidate);  // is read twice
   if (c.roll_back) return promote_back(c);
   if (c.candidate.empty()) return fail(kUsage, "promote wants a candidate, or --roll-back");
+  if (c.to == kStream) return fail(kUsage, "--to wants a file");
   ProfileFile candidate;
   if (int code = open_profile(c.candidate, candidate); code != kOk) return code;
   HeldFile held(c.to);
@@ -238,7 +244,7 @@ int profile_promote(const ProfilePromoteCommand& c) {
   if (pass && !c.dry_run) {
     if (Status s = install(c, candidate); !s) return fail(kFailed, s.error().message);
   }
-  tell(c, gates, pass);
+  tell(command, gates, pass);
   return pass ? kOk : kFailed;
 }
 

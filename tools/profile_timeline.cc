@@ -1,4 +1,5 @@
-// uptier profile show --timeline: which code came into service when, in the run that was last.
+// uptier profile show --timeline and --log: which code came into service when, and what was
+// decided, in each of the last runs.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -16,6 +17,11 @@ namespace {
 
 using profile::Timeline;
 
+int fail(int code, const std::string& what) {
+  std::fprintf(stderr, "uptier: %s\n", what.c_str());
+  return code;
+}
+
 double ms(uint64_t ns) { return static_cast<double>(ns) / 1e6; }
 
 std::string what(const Timeline::Version& v) {
@@ -25,9 +31,56 @@ std::string what(const Timeline::Version& v) {
   return text;
 }
 
-void print_text(const Timeline& t, const std::vector<const Timeline::Version*>& versions) {
-  std::printf("run of %.3f ms\n%12s %12s  %-32s %9s %11s  %s\n", ms(t.length_ns), "from ms",
-              "to ms", "method", "bytes", "compile ms", "code");
+// A run that has left something.
+struct Run {
+  uint64_t time = 0;
+  std::string log;
+  Timeline timeline;
+};
+
+using Versions = std::vector<const Timeline::Version*>;
+
+Versions in_order(const Timeline& t) {
+  Versions versions;
+  for (const Timeline::Version& v : t.versions) versions.push_back(&v);
+  std::ranges::stable_sort(versions, {}, &Timeline::Version::from_ns);
+  return versions;
+}
+
+std::string title(const std::vector<Run>& runs, size_t i) {
+  return "run " + std::to_string(i + 1) + " of " + std::to_string(runs.size()) + ", ended " +
+         time_text(runs[i].time);
+}
+
+// All that the file's runs have left, the oldest first; `wanted` says which have something to show.
+// Empty, or the exit code, where there is none.
+int read_runs(const std::string& path, bool (*wanted)(const Run&), const char* what,
+              std::vector<Run>& runs) {
+  Result<tiering::MappedFile> mapped = tiering::MappedFile::open(path);
+  if (!mapped) return fail(kFailed, mapped.error().message);
+  // Says what is wrong with the file, or that it is none.
+  ProfileFile file;
+  if (int code = open_profile(path, file); code != kOk) return code;
+  if (looks_like_profile(mapped->bytes())) {
+    profile::UpfReader reader(mapped->bytes());
+    const size_t before = reader.warnings().size();
+    for (const auto& segment : reader.segments()) {
+      for (const profile::RunRecord& r : reader.runs(segment)) {
+        runs.push_back({r.time, reader.log(r), reader.timeline(r)});
+      }
+    }
+    for (size_t i = before; i < reader.warnings().size(); ++i) {
+      fail(kOk, path + ": " + reader.warnings()[i]);
+    }
+  }
+  std::erase_if(runs, [&](const Run& run) { return !wanted(run); });
+  std::ranges::stable_sort(runs, {}, &Run::time);
+  return runs.empty() ? fail(kFailed, path + ": no run left its " + what + " here") : int{kOk};
+}
+
+void print_text(const std::string& title, const Timeline& t, const Versions& versions) {
+  std::printf("%s, %.3f ms long\n%12s %12s  %-32s %9s %11s  %s\n", title.c_str(), ms(t.length_ns),
+              "from ms", "to ms", "method", "bytes", "compile ms", "code");
   for (const Timeline::Version* v : versions) {
     char to[32] = "-";
     if (v->to_ns != 0) std::snprintf(to, sizeof to, "%.3f", ms(v->to_ns));
@@ -37,8 +90,9 @@ void print_text(const Timeline& t, const std::vector<const Timeline::Version*>& 
   }
 }
 
-void print_json(const Timeline& t, const std::vector<const Timeline::Version*>& versions) {
-  using nlohmann::ordered_json;
+using nlohmann::ordered_json;
+
+ordered_json to_json(uint64_t time, const Timeline& t, const Versions& versions) {
   ordered_json list = ordered_json::array();
   for (const Timeline::Version* v : versions) {
     list.push_back({{"method", t.methods[v->method].name},
@@ -50,9 +104,10 @@ void print_json(const Timeline& t, const std::vector<const Timeline::Version*>& 
                     {"code_bytes", v->code_bytes},
                     {"compile_ns", v->compile_ns}});
   }
-  const ordered_json all = {
-      {"length_ns", t.length_ns}, {"left_out", t.left_out}, {"versions", std::move(list)}};
-  std::printf("%s\n", all.dump(2).c_str());
+  return {{"time", time},
+          {"length_ns", t.length_ns},
+          {"left_out", t.left_out},
+          {"versions", std::move(list)}};
 }
 
 }  // namespace
@@ -75,21 +130,33 @@ profile::Timeline last_timeline(const std::string& path, std::vector<std::string
 }
 
 int profile_show_timeline(const std::string& path, bool json) {
-  ProfileFile file;
-  if (int code = open_profile(path, file); code != kOk) return code;
-  std::vector<std::string> warnings;
-  const Timeline t = last_timeline(path, warnings);
-  for (const std::string& w : warnings) {
-    std::fprintf(stderr, "uptier: %s: %s\n", path.c_str(), w.c_str());
+  std::vector<Run> runs;
+  const auto has_timeline = [](const Run& run) { return !run.timeline.empty(); };
+  if (int code = read_runs(path, has_timeline, "timeline", runs); code != kOk) return code;
+  ordered_json list = ordered_json::array();
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const Versions versions = in_order(runs[i].timeline);
+    if (json) {
+      list.push_back(to_json(runs[i].time, runs[i].timeline, versions));
+      continue;
+    }
+    if (i > 0) std::printf("\n");
+    print_text(title(runs, i), runs[i].timeline, versions);
   }
-  if (t.empty()) {
-    std::fprintf(stderr, "uptier: %s: no run left its timeline here\n", path.c_str());
-    return kFailed;
+  using nlohmann::detail::error_handler_t;
+  const ordered_json all = {{"runs", std::move(list)}};
+  if (json) std::printf("%s\n", all.dump(2, ' ', false, error_handler_t::replace).c_str());
+  return kOk;
+}
+
+int profile_show_log(const std::string& path) {
+  std::vector<Run> runs;
+  const auto has_log = [](const Run& run) { return !run.log.empty(); };
+  if (int code = read_runs(path, has_log, "log", runs); code != kOk) return code;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    std::printf("%s# %s\n", i > 0 ? "\n" : "", title(runs, i).c_str());
+    std::fwrite(runs[i].log.data(), 1, runs[i].log.size(), stdout);
   }
-  std::vector<const Timeline::Version*> versions;
-  for (const Timeline::Version& v : t.versions) versions.push_back(&v);
-  std::ranges::stable_sort(versions, {}, &Timeline::Version::from_ns);
-  json ? print_json(t, versions) : print_text(t, versions);
   return kOk;
 }
 

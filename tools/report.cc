@@ -6,6 +6,7 @@
 #include "tools/commands.h"
 #include "tools/profile_commands.h"
 #include "tools/report_page.h"
+#include "tools/streams.h"
 
 namespace uptier::tools {
 namespace {
@@ -23,11 +24,15 @@ std::string name_of(const std::string& path) {
 
 }  // namespace
 
-int report(const ReportCommand& c) {
+int report(const ReportCommand& command) {
+  ReportCommand c = command;
+  const bool named = c.file != kStream || !c.output.empty();
+  if (!named) return fail(kUsage, "a profile from stdin has no name: -o says where the page goes");
+  c.file = seekable(c.file);  // is read twice
   Result<ProfileFile> file = load_profile(c.file);
   if (!file) return fail(exit_code(file.error()), file.error().message);
   ReportSource source;
-  source.name = name_of(c.file);
+  source.name = name_of(command.file);
   source.file = std::move(*file);
   source.timeline = last_timeline(c.file, source.file.warnings);
   if (!c.against.empty()) {
@@ -48,7 +53,7 @@ int report(const ReportCommand& c) {
     std::fwrite(page.data(), 1, page.size(), stdout);
     return kOk;
   }
-  Status s = profile::replace_file(out, std::as_bytes(std::span(page)));
+  Status s = write_output(out, std::as_bytes(std::span(page)));
   if (!s) return fail(kFailed, s.error().message);
   std::printf("%s: %zu KiB\n", out.c_str(), (page.size() + 1023) / 1024);
   return kOk;

@@ -158,6 +158,7 @@ def check_methods_keys(page):
         page.press("ArrowRight")
         check("its panels by arrows", page.focus(), "panels-" + panel)
     check("decisions", page.count("#detail table[aria-label=Decisions] tbody tr") > 0)
+    check("what they do", "the code in service stays" in (page.text("#detail table[aria-label=Decisions] ~ .note") or ""))
     page.press("ArrowLeft", times=2)
     check("IR with counts", page.count("#detail .piece") > 1)
     page.press("ArrowLeft")

@@ -17,7 +17,11 @@ std::vector<std::string> seeds() {
     info.runs = 1;
     info.uploads = {{1, ~uint64_t{0}}};
     const Profile p = generator.profile();
-    texts.push_back(profile::to_tsv(p, info));
+    CallProfile calls;
+    calls.shapes[{1, 2}] = {3, {{2, 2}, {}}, {{AnchorKind::kProbe, ~uint64_t{0}, 1, 2}}};
+    calls.graph[{{1, 2}, {3, 4}}] = 5;
+    calls.first[{1, 2}] = {0, 1000};
+    texts.push_back(profile::to_tsv(p, info, calls));
     texts.push_back(profile::to_llvm_text(p));
   }
   texts.push_back(profile::to_tsv({}, {}));
@@ -34,10 +38,11 @@ void feed(const std::string& input) {
   if (const Result<ProfileFile> file = profile::profile_from_tsv(input)) {
     for (const auto& [key, m] : file->profile.methods) UPTIER_FUZZ_CHECK(m.check().ok());
     const Result<ProfileFile> again =
-        profile::profile_from_tsv(profile::to_tsv(file->profile, file->info));
+        profile::profile_from_tsv(profile::to_tsv(file->profile, file->info, file->calls));
     UPTIER_FUZZ_CHECK(again.ok());
     UPTIER_FUZZ_CHECK(again->profile == file->profile);
     UPTIER_FUZZ_CHECK(again->info == file->info);
+    UPTIER_FUZZ_CHECK(again->calls == file->calls);
   } else {
     UPTIER_FUZZ_CHECK(!file.error().message.empty());
   }

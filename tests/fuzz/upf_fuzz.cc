@@ -116,10 +116,13 @@ void feed_bytes(const Bytes& file) {
   profile::UpfReader reader(file);
   for (const auto& segment : reader.segments()) {
     (void)reader.log(segment);
-    const profile::Timeline t = reader.timeline(segment);
-    if (t.empty()) continue;
-    const Result<profile::Timeline> same = profile::read_timeline(profile::timeline_bytes(t));
-    UPTIER_FUZZ_CHECK(same.ok() && profile::timeline_bytes(*same) == profile::timeline_bytes(t));
+    for (const profile::RunRecord& run : profile::latest_runs(reader.runs(segment))) {
+      (void)reader.log(run);
+      const profile::Timeline t = reader.timeline(run);
+      if (t.empty()) continue;
+      const Result<profile::Timeline> same = profile::read_timeline(profile::timeline_bytes(t));
+      UPTIER_FUZZ_CHECK(same.ok() && profile::timeline_bytes(*same) == profile::timeline_bytes(t));
+    }
   }
   const Result<ProfileFile> read = profile_from_file(file);
   if (!read.ok()) return;
@@ -154,7 +157,11 @@ std::vector<std::string> seeds() {
   const CallProfile calls = small_calls();
   const std::string full = text(profile::profile_to_file(small_profile(true, 3), info_of(4), "log",
                                                          small_timeline(), &calls));
-  return {small, tables, large, small + tables, full, text(profile_to_file({}, {}))};
+  const profile::UpfReader reader(std::as_bytes(std::span(full)));
+  const std::string later =
+      text(profile::profile_to_file(small_profile(true, 3), info_of(5), "more", small_timeline(),
+                                    &calls, nullptr, reader.runs(reader.segments().at(0))));
+  return {later, small, tables, large, small + tables, full, text(profile_to_file({}, {}))};
 }
 
 void feed(const std::string& input) {

@@ -227,7 +227,12 @@ const decisionsPanel = (row) => {
   );
   for (const [i, tr] of [...made.tBodies[0].rows].entries())
     if (verbOf(list[i]) === 'keep') tr.classList.add('dim');
-  return [made, list.length > 500 ? note(whole(list.length - 500) + ' more') : null];
+  const meanings = meaningsOf(list);
+  return [
+    made,
+    list.length > 500 ? note(whole(list.length - 500) + ' more') : null,
+    meanings.length ? note(meanings.join('. ') + '.') : null,
+  ];
 };
 
 const versionsPanel = (row) => {

@@ -26,6 +26,21 @@ const loopsOf = group(data.loops, (l) => l[0]);
 // The site behind those of a method's loops is that of its body.
 const loopName = (row, site) => (site - 1 === methods.loops[row] ? 'body' : 'loop ' + (site - 1));
 const verbOf = (d) => timeline.verbs[d[2]];
+// What decisions do; the reason beside them says why.
+const MEANING = {
+  keep: 'the code in service stays',
+  recompile: 'optimized without its profile',
+  specialize:
+    'optimized by its profile; where the reason names a parameter, a version for the value that it nearly always has, behind a guard',
+  roll_back: 'calls go to the version before, or to baseline code',
+  re_instrument: 'observed again, since what it does has changed',
+  ban: 'not tried again',
+  newer: 'a frame of older code goes on in newer code',
+  match: 'the saved profile is of other code; what is alike was taken over',
+  drop: 'the saved profile is of other code and is not used',
+};
+const meaningsOf = (list) =>
+  [...new Set(list.map(verbOf))].filter((v) => Object.hasOwn(MEANING, v)).map((v) => v + ': ' + MEANING[v]);
 
 // What was seen at the sites of a method; parts are parsed when they are first needed.
 const parts = new Map();

@@ -1,0 +1,60 @@
+#include "tools/streams.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "profile/upf_file.h"
+
+namespace uptier::tools {
+namespace {
+
+bool write_all(int fd, const char* bytes, size_t size) {
+  while (size > 0) {
+    const ssize_t n = ::write(fd, bytes, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    bytes += n;
+    size -= static_cast<size_t>(n);
+  }
+  return true;
+}
+
+bool copy_all(int from, int to) {
+  char buffer[1 << 16];
+  for (;;) {
+    const ssize_t n = ::read(from, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return n == 0;
+    if (!write_all(to, buffer, static_cast<size_t>(n))) return false;
+  }
+}
+
+}  // namespace
+
+std::string seekable(const std::string& path) {
+  struct stat info;
+  const bool in = path == kStream;
+  const bool wanted =
+      in || (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode));
+  if (!wanted) return path;
+  const int from = in ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int copy = from < 0 ? -1 : ::memfd_create("uptier-input", MFD_CLOEXEC);
+  const bool whole = copy >= 0 && copy_all(from, copy);
+  if (from >= 0 && !in) ::close(from);
+  if (whole) return "/proc/self/fd/" + std::to_string(copy);
+  if (copy >= 0) ::close(copy);
+  return path;
+}
+
+Status write_output(const std::string& path, std::span<const std::byte> bytes) {
+  if (path != kStream) return profile::replace_file(path, bytes);
+  std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+  return {};
+}
+
+}  // namespace uptier::tools

@@ -1,0 +1,23 @@
+// streams.h: `-` and pipes where a command takes a file.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "uptier/result.h"
+
+namespace uptier::tools {
+
+inline constexpr const char* kStream = "-";  // stdin, or stdout
+
+// Returns a name under which a file can be opened again and again, and mapped: of stdin ("-"), and
+// of what is neither regular nor a directory, that of a copy in memory, which lives as long as the
+// process. Whatever cannot be read comes back as it is: opening it says why.
+std::string seekable(const std::string& path);
+
+// Writes to stdout ("-"), or replaces a file (profile/upf_file.h). What stdout does not take is
+// noticed when the process ends.
+Status write_output(const std::string& path, std::span<const std::byte> bytes);
+
+}  // namespace uptier::tools
