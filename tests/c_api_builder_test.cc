@@ -31,9 +31,9 @@ void everything_in_c(uptier_builder* b, uptier_method callee) {
   uptier_value small = uptier_build_convert(b, UPTIER_OP_WRAP, UPTIER_TYPE_I32, called);
   uptier_build_guard(b, small, UPTIER_GUARD_BOUNDS);
   uint32_t site = 99;
-  uptier_build_probe(b, UPTIER_PROBE_VALUE, called, &site);
+  uptier_build_probe(b, UPTIER_PROBE_VALUE, called, 0, &site);
   EXPECT_EQ(site, 0u);
-  uptier_build_probe(b, UPTIER_PROBE_LOG, x, nullptr);
+  uptier_build_probe(b, UPTIER_PROBE_LOG, x, 0, nullptr);
   uptier_build_def(b, sum, uptier_build_binary(b, UPTIER_OP_ADD, called, y));
   const uptier_block cases[] = {odd, even};
   uptier_build_switch(b, small, cases, 2, out);
@@ -333,12 +333,22 @@ const Misuse kRefused[] = {
     {"guard: there is no guard reason",
      [](auto* b) { uptier_build_guard(b, arg(b), UPTIER_GUARD_REASON_COUNT); }},
     {"guard: there is no value", [](auto* b) { uptier_build_guard(b, kFarValue, 0); }},
-    {"probe: there is no probe of kind 1",
-     [](auto* b) { uptier_build_probe(b, 1, arg(b), nullptr); }},
-    {"probe: there is no probe of kind 7",
-     [](auto* b) { uptier_build_probe(b, 7, arg(b), nullptr); }},
+    {"probe: probes of kind block: the library places these itself",
+     [](auto* b) { uptier_build_probe(b, 1, arg(b), 0, nullptr); }},
+    {"probe: probes of kind edge: the library places these itself",
+     [](auto* b) { uptier_build_probe(b, 2, arg(b), 0, nullptr); }},
+    {"probe: probes of kind loop: the library places these itself",
+     [](auto* b) { uptier_build_probe(b, 5, arg(b), 0, nullptr); }},
+    {"probe: there is no probe of kind 0",
+     [](auto* b) { uptier_build_probe(b, 0, arg(b), 0, nullptr); }},
+    {"probe: there is no probe of kind 11",
+     [](auto* b) { uptier_build_probe(b, 11, arg(b), 0, nullptr); }},
+    {"probe: there is no probe of kind 259",
+     [](auto* b) { uptier_build_probe(b, 256 + UPTIER_PROBE_CALL_TARGET, arg(b), 0, nullptr); }},
     {"probe: there is no value",
-     [](auto* b) { uptier_build_probe(b, UPTIER_PROBE_LOG, kNoValue, nullptr); }},
+     [](auto* b) { uptier_build_probe(b, UPTIER_PROBE_LOG, kNoValue, 0, nullptr); }},
+    {"probe: there is no value",
+     [](auto* b) { uptier_build_probe(b, UPTIER_PROBE_HIT, kFarValue, 0, nullptr); }},
 };
 // clang-format on
 
@@ -447,7 +457,7 @@ TEST(CApiNullBuilder, a_null_builder_is_refused_by_every_function) {
   EXPECT_EQ(uptier_build_loop_header(nullptr, 0, nullptr, 0).id, 0u);
   EXPECT_EQ(uptier_build_frame_state(nullptr, 0, nullptr, 0), bad);
   EXPECT_EQ(uptier_build_guard(nullptr, v, UPTIER_GUARD_TYPE), bad);
-  EXPECT_EQ(uptier_build_probe(nullptr, UPTIER_PROBE_LOG, v, nullptr), bad);
+  EXPECT_EQ(uptier_build_probe(nullptr, UPTIER_PROBE_LOG, v, 0, nullptr), bad);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ void observe(Picker& p, uptier_builder* b) {
     case 0: uptier_build_loop_header(b, 1, variables, p.below(3)); return;
     case 1: uptier_build_frame_state(b, 2, values, p.below(3)); return;
     case 2: uptier_build_guard(b, p.value(), p.number()); return;
-    case 3: uptier_build_probe(b, p.number(), p.value(), nullptr); return;
+    case 3: uptier_build_probe(b, p.below(13), p.value(), p.below(2) * p.number(), nullptr); return;
     default: uptier_build_trap_if(b, p.value(), p.number()); return;
   }
 }

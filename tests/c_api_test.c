@@ -21,6 +21,10 @@ const uint32_t c_guard_reasons[] = {
     UPTIER_GUARD_REASONS(X)
 #undef X
 };
+const uint32_t c_probe_kinds[] = {
+    UPTIER_PROBE_CALL_TARGET, UPTIER_PROBE_VALUE, UPTIER_PROBE_LOG,   UPTIER_PROBE_COUNTER,
+    UPTIER_PROBE_HIT,         UPTIER_PROBE_GAUGE, UPTIER_PROBE_RANGE, 0,
+};
 // Sizes and places of what crosses the wall by memory.
 const size_t c_layout[] = {
     sizeof(uptier_error),
@@ -30,11 +34,18 @@ const size_t c_layout[] = {
     offsetof(uptier_host, drop),
     sizeof(uptier_method_info),
     offsetof(uptier_method_info, host_entry),
+    offsetof(uptier_method_info, host_may_trap),
     sizeof(uptier_outcome),
     offsetof(uptier_outcome, method),
     sizeof(uptier_method_totals),
     offsetof(uptier_method_totals, tier),
     sizeof(uptier_totals),
+    offsetof(uptier_totals, evictions),
+    sizeof(uptier_trace_sink),
+    sizeof(uptier_host_frame),
+    sizeof(uptier_log_record),
+    sizeof(uptier_profile_answer),
+    sizeof(uptier_profile_entry),
     sizeof(uptier_address),
     offsetof(uptier_address, flags),
 };

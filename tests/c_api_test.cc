@@ -1,4 +1,5 @@
 // The C API's header, options, runtimes and methods: every function, every refusal.
+#include <algorithm>
 #include <cstdlib>
 #include <iterator>
 
@@ -10,6 +11,7 @@ extern "C" {
 extern const uint32_t c_opcodes[];
 extern const uint32_t c_traps[];
 extern const uint32_t c_guard_reasons[];
+extern const uint32_t c_probe_kinds[];
 extern const size_t c_layout[];
 uptier_status c_add_gcd(uptier_runtime* runtime, int* builds, uptier_method* out,
                         uptier_error* error);
@@ -57,14 +59,43 @@ TEST(CApiHeader, a_c_compiler_reads_the_same_numbers_and_layouts) {
                            offsetof(uptier_host, drop),
                            sizeof(uptier_method_info),
                            offsetof(uptier_method_info, host_entry),
+                           offsetof(uptier_method_info, host_may_trap),
                            sizeof(uptier_outcome),
                            offsetof(uptier_outcome, method),
                            sizeof(uptier_method_totals),
                            offsetof(uptier_method_totals, tier),
                            sizeof(uptier_totals),
+                           offsetof(uptier_totals, evictions),
+                           sizeof(uptier_trace_sink),
+                           sizeof(uptier_host_frame),
+                           sizeof(uptier_log_record),
+                           sizeof(uptier_profile_answer),
+                           sizeof(uptier_profile_entry),
                            sizeof(uptier_address),
                            offsetof(uptier_address, flags)};
   for (size_t i = 0; i < std::size(layout); ++i) EXPECT_EQ(c_layout[i], layout[i]) << i;
+}
+
+// C offers the kinds that a body may ask for, all of them and no other.
+TEST(CApiHeader, probes_are_those_that_a_host_places) {
+  std::vector<uint32_t> placed;
+  for (uint32_t k = 0; k < 256; ++k) {
+    if (host_places(static_cast<ProbeKind>(k))) placed.push_back(k);
+  }
+  const uint32_t* end = std::find(c_probe_kinds, c_probe_kinds + 20, 0u);
+  EXPECT_EQ(std::vector<uint32_t>(c_probe_kinds, end), placed);
+  EXPECT_STREQ(uptier_probe_kind_name(UPTIER_PROBE_CALL_TARGET), "call_target");
+  EXPECT_STREQ(uptier_probe_kind_name(UPTIER_PROBE_RANGE), "range");
+}
+
+// A member that is added later changes the size: none would hide in padding.
+TEST(CApiHeader, structs_that_grow_end_with_their_last_member) {
+  EXPECT_EQ(sizeof(uptier_host), offsetof(uptier_host, drop) + sizeof(void*));
+  EXPECT_EQ(sizeof(uptier_method_info), offsetof(uptier_method_info, reserved) + 4);
+  EXPECT_EQ(sizeof(uptier_method_totals), offsetof(uptier_method_totals, left) + 8);
+  EXPECT_EQ(sizeof(uptier_totals), offsetof(uptier_totals, loops_spoiled) + 8);
+  EXPECT_EQ(sizeof(uptier_trace_sink), offsetof(uptier_trace_sink, close) + sizeof(void*));
+  EXPECT_EQ(sizeof(uptier_profile_answer), offsetof(uptier_profile_answer, mean) + 8);
 }
 
 TEST(CApiHeader, numbers_have_names_and_nonsense_has_a_question_mark) {
@@ -80,7 +111,10 @@ TEST(CApiHeader, numbers_have_names_and_nonsense_has_a_question_mark) {
   EXPECT_STREQ(uptier_type_name(UPTIER_TYPE_REF), "ref");
   EXPECT_STREQ(uptier_trap_text(UPTIER_TRAP_DIVIDE_BY_ZERO), "integer divide by zero");
   EXPECT_STREQ(uptier_tier_name(UPTIER_TIER_OPTIMIZED), "optimized");
-  for (uint32_t bad : {200u, UINT32_MAX}) {
+  EXPECT_STREQ(uptier_guard_reason_name(UPTIER_GUARD_OVERFLOW), "overflow");
+  for (uint32_t bad : {200u, 256u, 257u, UINT32_MAX}) {
+    EXPECT_STREQ(uptier_guard_reason_name(bad), "?");
+    EXPECT_STREQ(uptier_probe_kind_name(bad), "?");
     EXPECT_STREQ(uptier_opcode_name(bad), "?");
     EXPECT_STREQ(uptier_type_name(bad), "?");
     EXPECT_STREQ(uptier_trap_text(bad), "?");
@@ -278,6 +312,8 @@ TEST_F(CApi, methods_are_refused_with_a_reason) {
   EXPECT_EQ(refused([](I&, H& h) { h.size = 0; }), UPTIER_INVALID_ARGUMENT);
   EXPECT_EQ(refused([](I&, H& h) { h.size += 8; }), UPTIER_UNSUPPORTED);
   EXPECT_EQ(refused([](I& i, H&) { i.name = nullptr; }), UPTIER_INVALID_ARGUMENT);
+  EXPECT_EQ(refused([](I& i, H&) { i.host_may_trap = 2; }), UPTIER_INVALID_ARGUMENT);
+  EXPECT_EQ(refused([](I& i, H&) { i.reserved = 1; }), UPTIER_INVALID_ARGUMENT);
   EXPECT_EQ(refused([](I& i, H&) { i.host = nullptr; }), UPTIER_INVALID_ARGUMENT);
   EXPECT_EQ(refused([](I&, H& h) { h.build = nullptr; }), UPTIER_INVALID_ARGUMENT);
   EXPECT_EQ(refused([](I& i, H&) { i.signature.params = nullptr; }), UPTIER_INVALID_ARGUMENT);
@@ -334,6 +370,8 @@ TEST_F(CApi, null_runtimes_and_ids_out_of_range_are_refused) {
   EXPECT_EQ(uptier_runtime_attach(nullptr, &error_), UPTIER_INVALID_ARGUMENT);
   EXPECT_EQ(uptier_runtime_detach(nullptr), UPTIER_INVALID_ARGUMENT);
   EXPECT_EQ(uptier_runtime_quiescent(nullptr), UPTIER_INVALID_ARGUMENT);
+  EXPECT_EQ(uptier_runtime_begin_blocked(nullptr), UPTIER_INVALID_ARGUMENT);
+  EXPECT_EQ(uptier_runtime_end_blocked(nullptr), UPTIER_INVALID_ARGUMENT);
   EXPECT_EQ(uptier_runtime_flush(nullptr), UPTIER_INVALID_ARGUMENT);
   EXPECT_EQ(uptier_runtime_totals(nullptr, &all, &error_), UPTIER_INVALID_ARGUMENT);
   EXPECT_EQ(uptier_runtime_report_text(nullptr, 0, buffer, 8, nullptr, &error_),

@@ -358,7 +358,8 @@ TEST(Deopt, threads_leave_while_code_comes_and_goes) {
 
 // ---- Frames that are called back --------------------------------------------------------------
 
-// Runs until a word is set; a guard in the loop holds but for one argument.
+// Says in the second word which round it is in, and runs until the first is set; a guard in the
+// loop holds but for one argument.
 constexpr const char* kSpin = R"(
 func @nothing() {
 b0:
@@ -376,9 +377,10 @@ b1(v3: i32):
   frame_state pc=2 []
   guard v5, value
   call @nothing()
-  v6 = load.i32 v0
   v7 = const.i32 1
   v8 = add.i32 v3, v7
+  store.i32 v8, v0+4
+  v6 = load.i32 v0
   branch v6, b2, b1(v8)
 b2:
   return v8
@@ -393,8 +395,9 @@ TEST(Deopt, a_frame_that_loops_in_code_that_is_given_up_is_called_back) {
                                             {"trials", "off"},
                                             {"exit_limit_loop", "1"},
                                             {"exit_retries", "0"}}));
-  std::atomic<int32_t> stop{1};
-  auto word = reinterpret_cast<uint64_t>(&stop);
+  std::atomic<int32_t> words[2] = {1, 0};
+  std::atomic<int32_t>&stop = words[0], &round = words[1];
+  auto word = reinterpret_cast<uint64_t>(words);
   auto wait = [&](auto done) {
     for (int i = 0; i < 2000 && !done(); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -403,12 +406,12 @@ TEST(Deopt, a_frame_that_loops_in_code_that_is_given_up_is_called_back) {
   };
   for (int i = 0; i < 50; ++i) EXPECT_EQ(r.call("spin", {word, 1}).bits, 1u);
   ASSERT_TRUE(wait([&] { return r.report_of("spin").tier == Tier::kOptimized; }));
-  stop = 0;
+  stop = round = 0;
   std::thread other([&] {
     ThreadScope scope(*r.runtime);
     r.call("spin", {word, 1});
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(wait([&] { return round != 0; }));
   uint64_t left = r.report_of("spin").left;
   EXPECT_EQ(r.call("spin", {word, 7}).trap.code, TrapCode::kGuardFailed);
   // The failing call left once; the other thread is called back.

@@ -55,9 +55,10 @@ TEST(Evict, method_that_is_called_all_the_time_stays) {
     ASSERT_EQ(r.runtime->invoke(r.host->method(MethodId(1 + i % 59)), {{i}}).bits, i + 1 + i % 59);
   }
   Report report = r.runtime->report();
-  for (const MethodReport& m : report.methods) {
-    if (m.name == "f0") { EXPECT_LE(m.versions.size(), 6u) << "made again each time?"; }
-  }
+  const MethodReport f0 = r.report_of("f0");
+  EXPECT_EQ(f0.name, "f0");
+  EXPECT_FALSE(f0.versions.empty());
+  EXPECT_LE(f0.versions.size(), 6u) << "made again each time?";
   EXPECT_GT(report.losses.evictions, 60u);
 }
 
@@ -76,14 +77,12 @@ TEST(Evict, counts_survive_and_optimized_methods_come_back_optimized) {
   r.runtime->flush();
   Report report = r.runtime->report();
   EXPECT_GT(report.losses.evictions, 0u);
-  for (const MethodReport& m : report.methods) {
-    if (m.name != "f0") continue;
-    EXPECT_EQ(m.calls, 100u);
-    EXPECT_EQ(m.tier, Tier::kOptimized);
-    size_t optimized = 0;
-    for (const VersionReport& v : m.versions) optimized += v.tier == Tier::kOptimized;
-    EXPECT_GE(optimized, 2u) << "it was evicted and made again";
-  }
+  const MethodReport f0 = r.report_of("f0");
+  EXPECT_EQ(f0.calls, 100u);
+  EXPECT_EQ(f0.tier, Tier::kOptimized);
+  size_t optimized = 0;
+  for (const VersionReport& v : f0.versions) optimized += v.tier == Tier::kOptimized;
+  EXPECT_GE(optimized, 2u) << "it was evicted and made again";
 }
 
 // Two threads that call what the other's calls evict.

@@ -43,9 +43,30 @@ class Fleet : public test::ToolDir {
     return name != std::string::npos && state[name + 2] != 'Z';
   }
 
-  // Starts a server that keeps everything in this directory.
+  // Starts a server that keeps everything in this directory. Its port may be taken by the time that
+  // it is there; then it ends, and gets another.
   void start() {
-    port_ = free_port();
+    write_text("users.xml",
+               "<yandex><profiles><default/></profiles><users><default><password></password>"
+               "<networks><ip>127.0.0.1</ip></networks><profile>default</profile>"
+               "<quota>default</quota></default></users><quotas><default/></quotas></yandex>");
+    RunResult answer;
+    for (int attempt = 0; attempt < 5 && answer.out != "1\n"; ++attempt) {
+      configure(free_port());
+      const RunResult r = in_dir("clickhouse-server --config-file=config.xml >out 2>&1 & echo $!");
+      server_ = std::atoi(r.out.c_str());
+      ASSERT_GT(server_, 0) << r.err;
+      for (int i = 0; i < 200 && runs() && answer.out != "1\n"; ++i) {
+        usleep(100000);
+        answer = client("-q 'SELECT 1'");
+      }
+      if (runs()) break;
+    }
+    ASSERT_TRUE(runs() && answer.out == "1\n")
+        << answer.err << test::slurp(path("out")) << test::slurp(path("errors"));
+  }
+  void configure(int port) {
+    port_ = port;
     std::filesystem::create_directories(path("data"));
     write_text("config.xml", "<yandex><logger><level>warning</level><log>" + path("log") +
                                  "</log><errorlog>" + path("errors") +
@@ -58,19 +79,6 @@ class Fleet : public test::ToolDir {
                                  "<default_profile>default</default_profile>"
                                  "<default_database>default</default_database>"
                                  "<mark_cache_size>67108864</mark_cache_size></yandex>");
-    write_text("users.xml",
-               "<yandex><profiles><default/></profiles><users><default><password></password>"
-               "<networks><ip>127.0.0.1</ip></networks><profile>default</profile>"
-               "<quota>default</quota></default></users><quotas><default/></quotas></yandex>");
-    const RunResult r = in_dir("clickhouse-server --config-file=config.xml >out 2>&1 & echo $!");
-    server_ = std::atoi(r.out.c_str());
-    RunResult answer;
-    for (int i = 0; i < 200 && answer.out != "1\n"; ++i) {
-      usleep(100000);
-      answer = client("-q 'SELECT 1'");
-    }
-    ASSERT_EQ(answer.out, "1\n") << answer.err << test::slurp(path("out"))
-                                 << test::slurp(path("errors"));
   }
   RunResult client(const std::string& words) const {
     return in_dir("clickhouse-client --host 127.0.0.1 --port " + std::to_string(port_) + " " +

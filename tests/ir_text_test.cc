@@ -62,7 +62,7 @@ b0(v0: i32, v1: f64, v2: ref):
   v19 = call_host @print.(i64)->i64 (v3) may_trap
   call_host @print.() ()
   probe value v1
-  probe edge
+  probe hit
   probe call_target v2
   probe log v1
   probe log tag=4294967295 v1

@@ -66,6 +66,7 @@ TEST(IrVerify, names_the_rule_that_a_text_breaks) {
       "probe value\nprobe log\nprobe range\nreturn v0",
       "probe call_target v0\nprobe counter v1\nprobe range v3\nreturn v0",
       "probe hit tag=1\nprobe value tag=2 v0\nreturn v0",
+      "probe edge\nprobe loop v0\nreturn v0",
       // calls
       "v9 = call @f(v0)\nreturn v9",
       "v9 = call @f(v0, v1, v2, v2)\nreturn v9",

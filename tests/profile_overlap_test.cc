@@ -221,9 +221,11 @@ TEST(ProfileOverlap, malformed_methods_do_no_harm) {
   add(a, 0, 1, {1, 2, 3});
   add(b, 0, 1, {1, 2, 3});
   a.methods.begin()->second.estimates.resize(1);
-  const double value = overlap(a, b);
-  EXPECT_GE(value, 0);
-  EXPECT_LE(value, 1);
+  // What is there counts: all of a is in the first block, where b has a sixth.
+  EXPECT_DOUBLE_EQ(overlap(a, b), 1.0 / 6);
+  EXPECT_DOUBLE_EQ(overlap(b, a), 1.0 / 6);
+  a.methods.begin()->second.estimates.clear();
+  EXPECT_EQ(overlap(a, b), 0);
 }
 
 }  // namespace

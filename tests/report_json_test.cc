@@ -38,8 +38,8 @@ TEST(ReportJson, has_every_field_of_the_report) {
                   "loop_iterations", "priority", "inputs"}));
   EXPECT_EQ(keys(j["losses"]),
             (Keys{"samples_without_copy", "slabs_refused", "flushes_delayed", "requests_dropped",
-                  "compiles_failed", "code_refused", "evictions", "sink_errors", "log_records",
-                  "loops_full", "loops_stale", "loops_spoiled"}));
+                  "compiles_failed", "code_refused", "evictions", "trace_events_lost",
+                  "log_records", "loops_full", "loops_stale", "loops_spoiled"}));
   EXPECT_EQ(keys(j["stress"]),
             (Keys{"osr_points", "osr_forced", "copy_points", "copy_forced", "guard_points",
                   "guard_forced", "compile_points", "compile_forced", "code_points", "code_forced",
@@ -61,7 +61,7 @@ TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
                                {"compiles_failed", 5},
                                {"code_refused", 6},
                                {"evictions", 8},
-                               {"sink_errors", 7},
+                               {"trace_events_lost", 7},
                                {"log_records", 9},
                                {"loops_full", 10},
                                {"loops_stale", 11},

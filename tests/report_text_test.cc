@@ -57,7 +57,7 @@ TEST(ReportText, each_loss_is_named_and_none_is_said) {
       {&LossReport::compiles_failed, "compilations failed 9"},
       {&LossReport::code_refused, "code refused 9"},
       {&LossReport::evictions, "evictions 9"},
-      {&LossReport::sink_errors, "trace events lost 9"},
+      {&LossReport::trace_events_lost, "trace events lost 9"},
       {&LossReport::log_records, "log records overwritten 9"},
       {&LossReport::loops_full, "loops too deep to time 9"},
       {&LossReport::loops_stale, "loops whose end was not seen 9"},

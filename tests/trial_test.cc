@@ -210,13 +210,16 @@ class TrialRuns {
   }
   void replay() const {
     tiering::PolicyOptions o = tiering::PolicyOptions::from(options_);
+    size_t replayed = 0;
     for (const DecisionRecord& r : runtime_.runtime->report().decisions) {
       if (r.inputs.empty()) continue;
+      ++replayed;
       Result<DecisionRecord> again = tiering::replay(r, o);
       ASSERT_TRUE(again.ok()) << again.error().message;
       EXPECT_EQ(again->action, r.action) << r.inputs;
       EXPECT_EQ(again->reason, r.reason) << r.inputs;
     }
+    EXPECT_GT(replayed, 0u);
   }
 
  private:
@@ -238,7 +241,9 @@ TEST(Trials, a_slower_version_is_taken_back) {
   EXPECT_EQ(trials[0].action, "roll_back") << trials[0].reason;
   EXPECT_TRUE(versions[1].retired);
   // The one that came back, or a third one that was made since.
-  if (versions.size() == 2) { EXPECT_FALSE(versions[0].retired); }
+  size_t in_service = 0;
+  for (const VersionReport& v : versions) in_service += v.retired ? 0 : 1;
+  EXPECT_EQ(in_service, 1u);
   p.replay();
 }
 

@@ -42,11 +42,17 @@ class UpfKill : public testing::Test {
       write();
       _exit(0);
     }
-    while (done_->load() == 0) usleep(50);
-    usleep(delay);
-    kill(child, SIGKILL);
     int status = 0;
-    waitpid(child, &status, 0);
+    bool ended = false;
+    while (!ended && done_->load() == 0) {
+      usleep(50);
+      ended = waitpid(child, &status, WNOHANG) != 0;
+    }
+    if (!ended) {
+      usleep(delay);
+      kill(child, SIGKILL);
+      waitpid(child, &status, 0);
+    }
     EXPECT_TRUE(WIFSIGNALED(status)) << "it was not writing any more";
     return done_->load();
   }
@@ -132,16 +138,21 @@ TEST_F(UpfKill, trace_has_every_flush_that_was_handed_over) {
 
 // The tool's own way, with all that it has in flight.
 TEST_F(UpfKill, trace_of_a_killed_run_is_a_profile) {
-  for (int i = 0; i < 10; ++i) {
+  int killed = 0;
+  // On a busy machine it may take longer to come as far as that.
+  for (int i = 0; i < 10 || (killed < 3 && i < 100); ++i) {
     const std::string path = dir_ + "/run.trace";
-    test::run_command("timeout -s KILL 0.0" + std::to_string(15 + 4 * i) +
-                      " " UPTIER_TOOL " run --trace " + path + " " + test::wasm_path("mix") +
-                      " >/dev/null");
-    if (!std::filesystem::exists(path)) continue;
+    std::filesystem::remove(path);
+    const test::RunResult r = test::run_command(
+        "timeout -s KILL " + std::to_string((15 + 4 * i) / 1000.0) +
+        " " UPTIER_TOOL " run --trace " + path + " " + test::wasm_path("mix") + " >/dev/null");
+    if (r.code == 0 || !std::filesystem::exists(path)) continue;
+    ++killed;
     const std::string bytes = test::slurp(path);
     const Result<TraceProfile> trace = profile_from_trace(std::as_bytes(std::span(bytes)));
     ASSERT_TRUE(trace.ok()) << trace.error().message;
   }
+  EXPECT_GE(killed, 3);
 }
 
 }  // namespace

@@ -64,6 +64,7 @@ TEST(WasmCommandErrors, every_wasi_function_links) {
     imports += "(import \"wasi_snapshot_preview1\" \"" + std::string(f.name) + "\" (func (param" +
                types + ")))\n";
   }
+  ASSERT_FALSE(imports.empty());
   World world;
   auto wasi = Wasi::create({});
   ASSERT_TRUE(wasi.ok());
@@ -79,6 +80,7 @@ TEST(WasmOracle, programs_print_the_same_interpreted_and_compiled) {
   options.explicit_bounds = true;
   Engine interpreting(runtime, options);
   World compiling;
+  ASSERT_FALSE(uptier::test::programs().empty());
   for (const uptier::test::Program& p : uptier::test::programs()) {
     std::string bytes = uptier::test::slurp(uptier::test::wasm_path(p.name));
     Bytes module(bytes.begin(), bytes.end());

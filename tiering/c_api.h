@@ -8,7 +8,9 @@
 // instead of unwinding through frames of C.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -31,6 +33,31 @@ uptier_status status_of(ErrorCode code);
 uptier_status write_text(std::string_view text, char* buffer, size_t capacity, size_t* length,
                          uptier_error* error);
 
+// Copies what the caller of a version since `first` (the size that the struct was published with)
+// has set; members that it does not know are 0. Its first member is `size`. Returns what is wrong,
+// or null; kNewer for a struct of a later version.
+inline constexpr const char* kNewer = "the caller was made for a later version of uptier.h";
+template <typename T>
+const char* read_struct(const T* from, size_t first, T& to) {
+  static_assert(std::is_trivially_copyable_v<T> && offsetof(T, size) == 0);
+  if (from->size < first) return "its size is too small";
+  if (from->size > sizeof(T)) return kNewer;
+  to = {};
+  std::memcpy(&to, from, from->size);
+  return nullptr;
+}
+// Writes as much of `from` as the caller knows, and how much that is.
+template <typename T>
+const char* write_struct(T& from, size_t first, T* to) {
+  static_assert(std::is_trivially_copyable_v<T> && offsetof(T, size) == 0);
+  if (to->size < first) return "its size is too small";
+  from.size = std::min(to->size, sizeof(T));
+  std::memcpy(to, &from, from.size);
+  return nullptr;
+}
+// What a struct was published with ends behind `member`.
+#define UPTIER_C_END(type, member) (offsetof(type, member) + sizeof(type::member))
+
 // Returns the signature in C++, or what is wrong with it.
 Result<Signature> signature_of(const uptier_signature& s);
 
@@ -49,10 +76,11 @@ Typed from_c(C id) {
 // Thread: immutable but for `removed`, which is set once.
 class CMethod final : public Host {
  public:
-  CMethod(uptier_runtime& runtime, const uptier_method_info& info, Signature s)
+  CMethod(uptier_runtime& runtime, const uptier_method_info& info, const uptier_host& host,
+          Signature s)
       : runtime_(runtime),
-        build_(info.host->build),
-        drop_(info.host->drop),
+        build_(host.build),
+        drop_(host.drop),
         resume_(info.host_resume),
         user_(info.user),
         signature_(std::move(s)),
@@ -121,4 +149,7 @@ struct uptier_runtime {
   std::unique_ptr<uptier::TraceSink> sink;
   uptier::tiering::CMethodTable methods;
   std::unique_ptr<uptier::Runtime> runtime;
+  std::mutex log_mutex;                     // guards what follows
+  std::vector<uptier::LogRecord> log = {};  // taken from the runtime, not yet by the caller
+  size_t log_read = 0;                      // how many of them are
 };

@@ -98,6 +98,16 @@ bool uptier_builder::is_op(uptier_opcode op, std::initializer_list<Shape> shapes
   return refuse(std::string(row.text) + " is an operation of another shape");
 }
 
+bool uptier_builder::is_probe(uptier_probe_kind kind) {
+  if (kind == 0 || kind > static_cast<uint32_t>(kLastProbeKind)) {
+    return refuse("there is no probe of kind " + std::to_string(kind));
+  }
+  auto k = static_cast<ProbeKind>(kind);
+  if (host_places(k)) return true;
+  return refuse(std::string("probes of kind ") + probe_kind_name(k) +
+                ": the library places these itself");
+}
+
 bool uptier_builder::address(const uptier_address& at, uint32_t allowed, Address& out) {
   if (!has(at.base) || (at.index.id != 0 && !has(at.index))) return false;
   if ((at.flags & ~allowed) != 0) return refuse("a flag that the operation does not have");

@@ -43,6 +43,8 @@ struct uptier_builder {
   bool is_type(uptier_type t);
   // Whether there is such an operation and it has one of the shapes.
   bool is_op(uptier_opcode op, std::initializer_list<uptier::Shape> shapes);
+  // Whether a body may ask for such a probe.
+  bool is_probe(uptier_probe_kind kind);
   // Converts a list of ids; false when one of them is wrong.
   template <typename Typed, typename C>
   bool list(const C* ids, size_t count, std::vector<Typed>& out) {

@@ -74,11 +74,6 @@ static_assert(same(UPTIER_NOT_FOUND - 1, ErrorCode::kNotFound));
 static_assert(same(UPTIER_TYPE_NONE, Type::kNone) && same(UPTIER_TYPE_I32, Type::kI32));
 static_assert(same(UPTIER_TYPE_I64, Type::kI64) && same(UPTIER_TYPE_F32, Type::kF32));
 static_assert(same(UPTIER_TYPE_F64, Type::kF64) && same(UPTIER_TYPE_REF, Type::kRef));
-static_assert(same(UPTIER_PROBE_EDGE, ProbeKind::kEdge));
-static_assert(same(UPTIER_PROBE_CALL_TARGET, ProbeKind::kCallTarget));
-static_assert(same(UPTIER_PROBE_VALUE, ProbeKind::kValue));
-static_assert(same(UPTIER_PROBE_LOOP, ProbeKind::kLoop));
-static_assert(same(UPTIER_PROBE_LOG, ProbeKind::kLog));
 static_assert(same(UPTIER_TIER_HOST, Tier::kHost) && same(UPTIER_TIER_BASELINE, Tier::kBaseline));
 static_assert(same(UPTIER_TIER_OPTIMIZED, Tier::kOptimized));
 static_assert(same(UPTIER_MEM_TRAPS, kMemTraps) && same(UPTIER_MEM_INVARIANT, kMemInvariant));
@@ -117,6 +112,17 @@ const char* uptier_opcode_name(uptier_opcode opcode) noexcept {
 
 const char* uptier_trap_text(uptier_trap trap) noexcept {
   return trap < UPTIER_TRAP_COUNT ? trap_text(static_cast<TrapCode>(trap)) : "?";
+}
+
+const char* uptier_guard_reason_name(uptier_guard_reason reason) noexcept {
+  return reason < UPTIER_GUARD_REASON_COUNT ? guard_reason_name(static_cast<GuardReason>(reason))
+                                            : "?";
+}
+
+const char* uptier_probe_kind_name(uptier_probe_kind kind) noexcept {
+  return kind <= static_cast<uint32_t>(kLastProbeKind)
+             ? probe_kind_name(static_cast<ProbeKind>(kind))
+             : "?";
 }
 
 const char* uptier_tier_name(uptier_tier tier) noexcept {

@@ -221,13 +221,12 @@ uptier_status uptier_build_guard(uptier_builder* b, uptier_value condition,
 }
 
 uptier_status uptier_build_probe(uptier_builder* b, uptier_probe_kind kind, uptier_value v,
-                                 uint32_t* index) noexcept {
-  if (!B::enter_inst(b, __func__) || !b->has(v)) return status_of(b);
-  if (kind < UPTIER_PROBE_EDGE || kind > UPTIER_PROBE_LOG) {
-    b->refuse("there is no probe of kind " + std::to_string(kind));
-    return b->status();
-  }
-  uint32_t site = b->builder.probe(static_cast<ProbeKind>(kind), from_c<Value>(v));
+                                 uint32_t tag, uint32_t* index) noexcept {
+  if (!B::enter_inst(b, __func__)) return status_of(b);
+  if (!b->is_probe(kind)) return b->status();
+  bool none = v.id == 0 && kind == UPTIER_PROBE_HIT;
+  if (!none && !b->has(v)) return b->status();
+  uint32_t site = b->builder.probe(static_cast<ProbeKind>(kind), from_c<Value>(v), tag);
   if (index != nullptr) *index = site;
   return UPTIER_OK;
 }

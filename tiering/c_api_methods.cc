@@ -62,14 +62,32 @@ void CMethodTable::drop_all() noexcept {
 namespace {
 
 // Returns what is wrong with the description of a method, or null.
-const char* problem(const uptier_method_info& info) {
+const char* problem(const uptier_method_info& info, const uptier_host& host) {
   if (info.name == nullptr) return "the method's name is NULL";
-  if (info.host == nullptr) return "the method's host is NULL";
-  if (info.host->size < sizeof(uptier_host)) return "uptier_host::size is too small";
-  if (info.host->build == nullptr && info.host_entry == nullptr) {
+  if (host.build == nullptr && info.host_entry == nullptr) {
     return "the method has neither build nor host_entry";
   }
+  if (info.host_may_trap > 1 || info.reserved != 0) {
+    return "uptier_method_info has a number without meaning";
+  }
   return nullptr;
+}
+
+// Takes both structs, of this version or an earlier one.
+uptier_status read(const uptier_method_info* from, uptier_method_info& info, uptier_host& host,
+                   uptier_error* error) {
+  constexpr size_t kFirstInfo = UPTIER_C_END(uptier_method_info, host_resume);
+  constexpr size_t kFirstHost = UPTIER_C_END(uptier_host, drop);
+  const char* why = read_struct(from, kFirstInfo, info);
+  std::string_view what = "uptier_method_info: ";
+  if (why == nullptr) {
+    if (info.host == nullptr) return bad_argument(error, "the method's host is NULL");
+    why = read_struct(info.host, kFirstHost, host);
+    what = "uptier_host: ";
+  }
+  if (why == nullptr) return UPTIER_OK;
+  return fail(error, why == kNewer ? UPTIER_UNSUPPORTED : UPTIER_INVALID_ARGUMENT,
+              std::string(what) + why);
 }
 
 }  // namespace
@@ -84,20 +102,18 @@ uptier_status uptier_runtime_add_method(uptier_runtime* runtime, const uptier_me
                                         uptier_method* out, uptier_error* error) noexcept {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (info == nullptr || out == nullptr) return bad_argument(error, "info or out is NULL");
-  if (info->size < sizeof *info) {
-    return bad_argument(error, "uptier_method_info::size is too small");
-  }
-  if (const char* why = problem(*info)) return bad_argument(error, why);
-  if (info->size > sizeof *info || info->host->size > sizeof *info->host) {
-    return fail(error, UPTIER_UNSUPPORTED, "the caller was made for a later version of uptier.h");
-  }
-  Result<Signature> s = signature_of(info->signature);
+  uptier_method_info in;
+  uptier_host host;
+  if (uptier_status bad = read(info, in, host, error); bad != UPTIER_OK) return bad;
+  if (const char* why = problem(in, host)) return bad_argument(error, why);
+  Result<Signature> s = signature_of(in.signature);
   if (!s) return fail(error, s.error());
 
-  auto method = std::make_unique<CMethod>(*runtime, *info, *s);
-  MethodInfo m{{info->module_key, info->function_index}, info->name, std::move(*s)};
-  m.host_entry = reinterpret_cast<const void*>(info->host_entry);
-  if (info->host_resume != nullptr) m.host_resume = &CMethod::resume;
+  auto method = std::make_unique<CMethod>(*runtime, in, host, *s);
+  MethodInfo m{{in.module_key, in.function_index}, in.name, std::move(*s)};
+  m.host_entry = reinterpret_cast<const void*>(in.host_entry);
+  m.host_may_trap = in.host_may_trap != 0;
+  if (in.host_resume != nullptr) m.host_resume = &CMethod::resume;
   Result<MethodId> id = runtime->runtime->add_method(*method, std::move(m));
   if (!id) return fail(error, id.error());
   runtime->methods.add(*id, std::move(method));

@@ -51,25 +51,28 @@ uptier_status uptier_runtime_method_totals(const uptier_runtime* runtime, uptier
                                            uptier_error* error) noexcept {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (out == nullptr) return bad_argument(error, "out is NULL");
-  if (out->size != sizeof *out) return bad_argument(error, "uptier_method_totals::size is wrong");
   const CMethod* m = runtime->methods.find(method);
   if (m == nullptr) return bad_argument(error, "the method is not in service");
   const MethodReport row = row_of(*runtime, m->id);
-  *out = {};
-  out->size = sizeof *out;
-  out->calls = row.calls;
-  out->sampled_calls = row.sampled_calls;
-  out->loop_iterations = row.loop_iterations;
-  out->bursts = row.bursts;
-  out->flushes = row.flushes;
-  out->osr_entries = row.osr_entries;
-  out->versions = static_cast<uint32_t>(row.versions.size());
-  out->tier = static_cast<uptier_tier>(row.tier);
+  uptier_method_totals t = {};
+  t.calls = row.calls;
+  t.sampled_calls = row.sampled_calls;
+  t.loop_iterations = row.loop_iterations;
+  t.bursts = row.bursts;
+  t.flushes = row.flushes;
+  t.osr_entries = row.osr_entries;
+  t.versions = static_cast<uint32_t>(row.versions.size());
+  t.tier = static_cast<uptier_tier>(row.tier);
+  t.moved = row.moved;
+  t.left = row.left;
   for (const VersionReport& v : row.versions) {
-    out->code_bytes += v.freed ? 0 : v.code_bytes;
-    out->compile_ns += v.compile_ns;
+    t.code_bytes += v.freed ? 0 : v.code_bytes;
+    t.compile_ns += v.compile_ns;
   }
-  return UPTIER_OK;
+  constexpr size_t kFirst = UPTIER_C_END(uptier_method_totals, tier);
+  const char* why = write_struct(t, kFirst, out);
+  return why == nullptr ? UPTIER_OK
+                        : bad_argument(error, std::string("uptier_method_totals: ") + why);
 }
 
 uptier_status uptier_runtime_method_error(const uptier_runtime* runtime, uptier_method method,
@@ -85,24 +88,29 @@ uptier_status uptier_runtime_totals(const uptier_runtime* runtime, uptier_totals
                                     uptier_error* error) noexcept {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (out == nullptr) return bad_argument(error, "out is NULL");
-  if (out->size != sizeof *out) return bad_argument(error, "uptier_totals::size is wrong");
   const Report r = runtime->runtime->report();
-  *out = {};
-  out->size = sizeof *out;
-  out->methods_registered = r.methods_registered;
-  out->methods_called = r.methods.size();
-  out->decisions = r.decisions.size();
-  out->code_bytes_in_service = r.code_bytes_in_service;
-  out->code_bytes_freed = r.code_bytes_freed;
-  out->compile_ns = r.compile_ns_total;
-  out->samples_without_copy = r.losses.samples_without_copy;
-  out->slabs_refused = r.losses.slabs_refused;
-  out->flushes_delayed = r.losses.flushes_delayed;
-  out->requests_dropped = r.losses.requests_dropped;
-  out->compiles_failed = r.losses.compiles_failed;
-  out->code_refused = r.losses.code_refused;
-  out->trace_events_lost = r.losses.sink_errors;
-  return UPTIER_OK;
+  uptier_totals t = {};
+  t.methods_registered = r.methods_registered;
+  t.methods_called = r.methods_called();
+  t.decisions = r.decisions.size();
+  t.code_bytes_in_service = r.code_bytes_in_service;
+  t.code_bytes_freed = r.code_bytes_freed;
+  t.compile_ns = r.compile_ns_total;
+  t.samples_without_copy = r.losses.samples_without_copy;
+  t.slabs_refused = r.losses.slabs_refused;
+  t.flushes_delayed = r.losses.flushes_delayed;
+  t.requests_dropped = r.losses.requests_dropped;
+  t.compiles_failed = r.losses.compiles_failed;
+  t.code_refused = r.losses.code_refused;
+  t.trace_events_lost = r.losses.trace_events_lost;
+  t.evictions = r.losses.evictions;
+  t.log_records = r.losses.log_records;
+  t.loops_full = r.losses.loops_full;
+  t.loops_stale = r.losses.loops_stale;
+  t.loops_spoiled = r.losses.loops_spoiled;
+  constexpr size_t kFirst = UPTIER_C_END(uptier_totals, trace_events_lost);
+  const char* why = write_struct(t, kFirst, out);
+  return why == nullptr ? UPTIER_OK : bad_argument(error, std::string("uptier_totals: ") + why);
 }
 
 }  // extern "C"

@@ -1,4 +1,7 @@
 // The runtime of the C API: its life, calls, threads.
+#include <cerrno>
+
+#include "profile/trace_file.h"
 #include "sampler/context.h"
 #include "tiering/c_api.h"
 #include "tiering/runtime_impl.h"
@@ -18,6 +21,38 @@ bool is_attached(const uptier_runtime& r) {
   return sampler::current_context()->runtime == static_cast<RuntimeImpl*>(r.runtime.get());
 }
 
+// Starts a runtime that traces to `sink`, which may be null.
+uptier_status start(const Options& o, std::unique_ptr<TraceSink> sink, uptier_runtime** out,
+                    uptier_error* error) {
+  auto made = std::make_unique<uptier_runtime>(o);
+  made->sink = std::move(sink);
+  Result<std::unique_ptr<Runtime>> runtime = Runtime::create(o, made->sink.get());
+  if (!runtime) return fail(error, runtime.error());
+  made->runtime = std::move(*runtime);
+  *out = made.release();
+  return UPTIER_OK;
+}
+
+// Bytes of a trace, on their way to C.
+class CSink final : public profile::ByteSink {
+ public:
+  explicit CSink(const uptier_trace_sink& to) : to_(to) {}
+  // Noexcept: what a callback throws must not unwind through the runtime.
+  int64_t write(profile::ByteSpan bytes) noexcept override {
+    int error = to_.write(to_.user, bytes.data(), bytes.size());
+    return error == 0 ? static_cast<int64_t>(bytes.size()) : -last_word(error);
+  }
+  int close() noexcept override {
+    return to_.close == nullptr ? 0 : -last_word(to_.close(to_.user));
+  }
+
+ private:
+  // TraceWriter asks again after EINTR; what a callback says is its last word.
+  static int last_word(int error) { return error < 0 || error == EINTR ? EIO : error; }
+
+  uptier_trace_sink to_;
+};
+
 uptier_status trapped(uptier_error* error, const CMethod& called, const Outcome& o) {
   if (error == nullptr) return UPTIER_TRAPPED;
   std::string text = called.name() + ": " + trap_text(o.trap.code);
@@ -34,17 +69,27 @@ uptier_status uptier_runtime_create(const uptier_options* options, const char* t
   if (out == nullptr) return bad_argument(error, "out is NULL");
   const Options o = options != nullptr ? options->options : Options();
   if (Status s = o.check(); !s) return fail(error, s.error());
-  auto made = std::make_unique<uptier_runtime>(o);
-  if (trace_path != nullptr) {
-    Result<std::unique_ptr<TraceSink>> sink = trace_file_sink(trace_path);
-    if (!sink) return fail(error, sink.error());
-    made->sink = std::move(*sink);
+  if (trace_path == nullptr) return start(o, nullptr, out, error);
+  Result<std::unique_ptr<TraceSink>> sink = trace_file_sink(trace_path);
+  return sink ? start(o, std::move(*sink), out, error) : fail(error, sink.error());
+}
+
+uptier_status uptier_runtime_create_traced(const uptier_options* options,
+                                           const uptier_trace_sink* sink, uptier_runtime** out,
+                                           uptier_error* error) noexcept {
+  if (out == nullptr) return bad_argument(error, "out is NULL");
+  if (sink == nullptr) return bad_argument(error, "the sink is NULL");
+  constexpr size_t kFirst = UPTIER_C_END(uptier_trace_sink, close);
+  uptier_trace_sink to;
+  if (const char* why = read_struct(sink, kFirst, to)) {
+    return fail(error, why == kNewer ? UPTIER_UNSUPPORTED : UPTIER_INVALID_ARGUMENT,
+                std::string("uptier_trace_sink: ") + why);
   }
-  Result<std::unique_ptr<Runtime>> runtime = Runtime::create(o, made->sink.get());
-  if (!runtime) return fail(error, runtime.error());
-  made->runtime = std::move(*runtime);
-  *out = made.release();
-  return UPTIER_OK;
+  if (to.write == nullptr) return bad_argument(error, "the sink has no write");
+  const Options o = options != nullptr ? options->options : Options();
+  if (Status s = o.check(); !s) return fail(error, s.error());
+  auto writer = std::make_unique<profile::TraceWriter>(std::make_unique<CSink>(to));
+  return start(o, std::move(writer), out, error);
 }
 
 void uptier_runtime_destroy(uptier_runtime* runtime) noexcept {
@@ -134,6 +179,18 @@ uptier_status uptier_runtime_detach(uptier_runtime* runtime) noexcept {
 uptier_status uptier_runtime_quiescent(uptier_runtime* runtime) noexcept {
   if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
   runtime->runtime->quiescent();
+  return UPTIER_OK;
+}
+
+uptier_status uptier_runtime_begin_blocked(uptier_runtime* runtime) noexcept {
+  if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
+  runtime->runtime->begin_blocked();
+  return UPTIER_OK;
+}
+
+uptier_status uptier_runtime_end_blocked(uptier_runtime* runtime) noexcept {
+  if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
+  runtime->runtime->end_blocked();
   return UPTIER_OK;
 }
 

@@ -55,11 +55,11 @@ Observer::Observer(const Options& options, const sampler::Ladder& ladder, TraceS
 }
 
 void Observer::emit(const TraceEvent& e) {
-  if (sink_ != nullptr && !sink_->on_event(e)) ++sink_errors_;
+  if (sink_ != nullptr && !sink_->on_event(e)) ++trace_events_lost_;
 }
 
 void Observer::finish() {
-  if (sink_ != nullptr && !sink_->finish(sink_errors_)) ++sink_errors_;
+  if (sink_ != nullptr && !sink_->finish(trace_events_lost_)) ++trace_events_lost_;
   sink_ = nullptr;
 }
 

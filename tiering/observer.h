@@ -104,7 +104,7 @@ class Observer {
 
   // Ends the trace. `dropped`: events that could not be delivered.
   void finish();
-  uint64_t sink_errors() const { return sink_errors_; }
+  uint64_t trace_events_lost() const { return trace_events_lost_; }
   const std::vector<DecisionRecord>& decisions() const { return decisions_.records(); }
   const std::vector<uint64_t>& decided_ns() const { return decisions_.times(); }
 
@@ -129,7 +129,7 @@ class Observer {
   TraceSink* sink_;
   MethodAt method_at_;
   std::map<MethodKey, Method*> by_key_;
-  uint64_t sink_errors_ = 0;
+  uint64_t trace_events_lost_ = 0;
   DecisionList decisions_;
 };
 

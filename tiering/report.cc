@@ -96,7 +96,7 @@ Report RuntimeImpl::report() const {
                    });
   r.decisions = observer_.decisions();
   r.losses = losses_;
-  r.losses.sink_errors = observer_.sink_errors();
+  r.losses.trace_events_lost = observer_.trace_events_lost();
   for (const auto& t : threads_) add_losses(r.losses, *t);
   r.stress = {stress_.points(StressKind::kOsr),        stress_.forced(StressKind::kOsr),
               stress_.points(StressKind::kCopy),       stress_.forced(StressKind::kCopy),

@@ -163,7 +163,7 @@ void losses_table(std::string& out, const LossReport& l) {
       {"compilations failed", l.compiles_failed},
       {"code refused", l.code_refused},
       {"evictions", l.evictions},
-      {"trace events lost", l.sink_errors},
+      {"trace events lost", l.trace_events_lost},
       {"log records overwritten", l.log_records},
       {"loops too deep to time", l.loops_full},
       {"loops whose end was not seen", l.loops_stale},
@@ -214,16 +214,21 @@ const char* observing_name(Observing o) {
   return "?";
 }
 
+uint64_t Report::methods_called() const {
+  return static_cast<uint64_t>(std::count_if(methods.begin(), methods.end(),
+                                             [](const MethodReport& m) { return m.called(); }));
+}
+
 std::string Report::text(size_t methods_shown) const {
   size_t shown = methods_shown == 0 ? SIZE_MAX : methods_shown;
   std::string out;
   methods_table(out, *this, shown);
   decisions_table(out, *this, shown);
   line(out,
-       "methods: %llu registered, %zu called; code: %llu bytes in service, %llu freed; "
+       "methods: %llu registered, %llu called; code: %llu bytes in service, %llu freed; "
        "compile time %.2f ms (optimizing: %.0f ns an instruction)",
-       ull(methods_registered), methods.size(), ull(code_bytes_in_service), ull(code_bytes_freed),
-       compile_ns_total / 1e6, compile_rate_ns);
+       ull(methods_registered), ull(methods_called()), ull(code_bytes_in_service),
+       ull(code_bytes_freed), compile_ns_total / 1e6, compile_rate_ns);
   if (!saved.file.empty()) {
     line(out,
          "saved profile: %s; %llu runs, %llu methods known (%llu of another module, %llu matched "

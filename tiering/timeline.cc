@@ -50,7 +50,7 @@ Timeline RuntimeImpl::timeline_locked() const {
   Timeline t;
   t.length_ns = since(born_ns_, now_ns());
   LossReport losses = losses_;
-  losses.sink_errors = observer_.sink_errors();
+  losses.trace_events_lost = observer_.trace_events_lost();
   for (const auto& thread : threads_) tiering::add_losses(losses, *thread);
   t.figures = {{"methods_registered", static_cast<double>(owned_methods_.size())},
                {"compile_ns_total", static_cast<double>(compile_ns_total_)},

@@ -83,6 +83,8 @@ class FunctionBuilder {
   FunctionBuilder(const FunctionBuilder&) = delete;
   FunctionBuilder& operator=(const FunctionBuilder&) = delete;
 
+  // Returns the signature it was made with. Constant time, as is everything here unless it says
+  // otherwise.
   const Signature& signature() const;
   // Returns parameter `i` of the function, a value of the entry block.
   Value param(unsigned i) const;
@@ -90,14 +92,17 @@ class FunctionBuilder {
 
   // Blocks. The entry block exists, is sealed and is current at the start.
   Block create_block();
+  // Makes a block current; the one before must have ended, and each block is filled once.
   void switch_to(Block b);
+  // Says that all jumps to the block have been made. Once per block, not for the entry block.
   void seal(Block b);
   // Returns the block that instructions go to; none after a terminator.
   Block current() const;
 
-  // Variables.
+  // Variables. One that is used where no path has defined it is 0 there.
   Variable declare(Type t);
-  void def(Variable x, Value v);
+  void def(Variable x, Value v);  // of the same type
+  // Returns its value at the end of the current block so far. Walks predecessors once.
   Value use(Variable x);
 
   // Sets the source location (host's own unit, e.g. a bytecode offset) of what follows; traps,
@@ -110,7 +115,7 @@ class FunctionBuilder {
   Value f32(float v);
   Value f64(double v);
   Value ref(const void* p);
-  Value constant(Type t, uint64_t bits);
+  Value constant(Type t, uint64_t bits);  // those above the type's width must be 0
 
   // Operations; types come from the operands.
   Value unary(Opcode op, Value a);                  // Shape::kUnary, kTest
@@ -120,9 +125,11 @@ class FunctionBuilder {
   Value load(Opcode op, Type t, const Address& at);
   void store(Opcode op, Value v, const Address& at);
 
-  // Calls. `call` goes through the method's stub, so it always runs the best code there is.
+  // Calls; they return none when the signature has no result. `call` goes through the method's
+  // stub, so it always runs the best code there is.
   Value call(MethodId callee, const Signature& signature, std::span<const Value> args,
              std::string_view name = {});
+  // `target` (a ref): an entry, or a C function that raises no trap.
   Value call_indirect(Value target, const Signature& signature, std::span<const Value> args);
   // `flags`: kCallMayTrap when the callee may raise a trap (`Runtime::raise`).
   Value call_host(const HostFunction& callee, std::span<const Value> args, uint8_t flags = 0);
@@ -136,8 +143,8 @@ class FunctionBuilder {
   void branch(Value condition, Block if_true, Block if_false);
   // Goes to cases[index], or to `otherwise` when index (unsigned) is past the end.
   void switch_on(Value index, std::span<const Block> cases, Block otherwise);
-  void ret();
-  void ret(Value v);
+  void ret();         // of a function without result only
+  void ret(Value v);  // of its result type
   void trap(TrapCode code);
   void trap_if(Value condition, TrapCode code);  // does not end the block
 
@@ -151,7 +158,8 @@ class FunctionBuilder {
   // Continues when `condition` is not 0, else leaves to the host's frame.
   void guard(Value condition, GuardReason reason);
   // Observes `v` at a site of the host's own; returns the index among host sites, in build order.
-  // Which kinds take which values: see ProbeKind. `tag` goes into the records of a kLog probe.
+  // Which kinds take which values, and which the library places itself: see ProbeKind. `tag` goes
+  // into the records of a kLog probe, and is 0 for the others.
   uint32_t probe(ProbeKind kind, Value v = Value::none(), uint32_t tag = 0);
 
  private:

@@ -108,7 +108,7 @@ uptier_status uptier_build_store(uptier_builder* b, uptier_opcode op, uptier_val
 // it always runs the best code there is.
 uptier_value uptier_build_call(uptier_builder* b, uptier_method callee, const uptier_value* args,
                                size_t count) UPTIER_NOEXCEPT;
-// Calls the code that `target` (ref) points to.
+// Calls the code that `target` (ref) points to: an entry, or a C function that raises no trap.
 uptier_value uptier_build_call_indirect(uptier_builder* b, uptier_value target,
                                         uptier_signature signature, const uptier_value* args,
                                         size_t count) UPTIER_NOEXCEPT;
@@ -146,10 +146,13 @@ uptier_status uptier_build_frame_state(uptier_builder* b, uint32_t pc, const upt
 // Continues when `condition` (i32) is not 0, else leaves to the host's frame.
 uptier_status uptier_build_guard(uptier_builder* b, uptier_value condition,
                                  uptier_guard_reason reason) UPTIER_NOEXCEPT;
-// Observes `v` at a site of the host's own; `*index` (may be NULL) receives its number among the
-// host's sites, from 0 in build order.
+// Observes `v` at a site of the host's own; which kinds take which values: see uptier_probe_kind.
+//
+//   v      may be none for UPTIER_PROBE_HIT
+//   tag    goes into the records of a UPTIER_PROBE_LOG; 0 for the others
+//   index  receives the probe's number among the host's sites, from 0 in build order; may be NULL
 uptier_status uptier_build_probe(uptier_builder* b, uptier_probe_kind kind, uptier_value v,
-                                 uint32_t* index) UPTIER_NOEXCEPT;
+                                 uint32_t tag, uint32_t* index) UPTIER_NOEXCEPT;
 
 #ifdef __cplusplus
 }

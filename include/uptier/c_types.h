@@ -3,6 +3,11 @@
 // Law: ids and enumerations are plain numbers of fixed width. Any number may be passed for any of
 // them: one that means nothing is refused with UPTIER_INVALID_ARGUMENT, never undefined behaviour.
 // Id 0 is "none" everywhere, so zeroed memory is a valid, empty argument.
+//
+// Structs: one that begins with `size` may get more members at its end, and none is moved or
+// removed. The caller sets `size` to its own sizeof. What an earlier caller passes lacks the later
+// members, which count as 0; what the library writes for one is cut at its end. All other structs
+// are frozen.
 #pragma once
 
 #include <stddef.h>
@@ -99,15 +104,26 @@ enum {
       UPTIER_GUARD_REASON_COUNT
 };
 
-// What a host-declared probe observes. Block probes (1) are placed by the library itself.
+// What a probe observes: the kinds that a body may ask for. Blocks, edges and loops are observed by
+// the library itself.
+//
+//   UPTIER_PROBE_CALL_TARGET  ref or i64   a code address (of a stub) or a handle, by target
+//   UPTIER_PROBE_VALUE        any          by value; also the sum, the least and the greatest
+//   UPTIER_PROBE_LOG          any          one record a visit, for uptier_runtime_read_log
+//   UPTIER_PROBE_COUNTER      i32 or i64   added to one word
+//   UPTIER_PROBE_HIT          none, any    adds 1; a value is ignored
+//   UPTIER_PROBE_GAUGE        any          the last one stays
+//   UPTIER_PROBE_RANGE        i32 or i64   number, sum, least and greatest
 typedef uint32_t uptier_probe_kind;
+#define UPTIER_PROBE_OF_HOST(number, name) UPTIER_PROBE_##name = number,
+#define UPTIER_PROBE_OF_LIBRARY(number, name)
 enum {
-  UPTIER_PROBE_EDGE = 2,
-  UPTIER_PROBE_CALL_TARGET,
-  UPTIER_PROBE_VALUE,
-  UPTIER_PROBE_LOOP,
-  UPTIER_PROBE_LOG,
+#define X(number, id, name, text, placed_by) UPTIER_PROBE_OF_##placed_by(number, name)
+  UPTIER_PROBE_KINDS(X)
+#undef X
 };
+#undef UPTIER_PROBE_OF_HOST
+#undef UPTIER_PROBE_OF_LIBRARY
 
 // Quality of code, ordered.
 typedef uint32_t uptier_tier;
@@ -132,6 +148,8 @@ enum {
 const char* uptier_type_name(uptier_type type) UPTIER_NOEXCEPT;        // "i32", ...
 const char* uptier_opcode_name(uptier_opcode opcode) UPTIER_NOEXCEPT;  // "add", ...
 const char* uptier_trap_text(uptier_trap trap) UPTIER_NOEXCEPT;  // "integer divide by zero", ...
+const char* uptier_guard_reason_name(uptier_guard_reason reason) UPTIER_NOEXCEPT;  // "type", ...
+const char* uptier_probe_kind_name(uptier_probe_kind kind) UPTIER_NOEXCEPT;  // "block", "edge", ...
 const char* uptier_tier_name(uptier_tier tier) UPTIER_NOEXCEPT;  // "host", "baseline", "optimized"
 
 // ---- Signatures and code ----------------------------------------------------------------------

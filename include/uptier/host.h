@@ -49,7 +49,7 @@ class Host {
 
   // Makes code for a plan (never an OSR one). The profile is what was observed of the method so
   // far. Only called for methods with MethodInfo::own_code. An instrumented copy counts at
-  // Runtime::counters(), in the words of MethodInfo::schema.
+  // Runtime::counters(), in the words of MethodInfo::own_schema.
   //
   // Thread, errors: as for build. The default refuses.
   virtual Result<HostCode> compile(const Plan&, const MethodProfile&) {
@@ -66,7 +66,7 @@ struct MethodInfo {
   std::string name;
   Signature signature;
   // Optional: code that runs the method in Tier::kHost until better code is installed. A C function
-  // with exactly `signature`.
+  // with exactly `signature`. May raise a trap only with host_may_trap.
   const void* host_entry = nullptr;
   // Optional: goes on with the call of a frame of this method, from its pc to its end, and returns
   // the bits of the method's result. A guard that fails, in any code of the method, then comes

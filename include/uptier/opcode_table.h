@@ -1,4 +1,4 @@
-// opcode_table.h: the rows of the opcode, trap and guard reason tables.
+// opcode_table.h: the rows of the opcode, trap, guard reason and probe kind tables.
 //
 // Macros and nothing else, so that opcodes.h (C++) and c_types.h (C99) make their enumerations of
 // the same rows and cannot differ. Include one of those; what the columns mean stands in opcodes.h.
@@ -144,4 +144,19 @@
   X(kValue,     VALUE,      "value")     \
   X(kUnreached, UNREACHED,  "unreached") \
   X(kUser,      USER,       "user")
+
+// What a probe observes, and who places it: HOST for what a body may ask for. Numbers are part of
+// the IR.
+//   X(number, id, name, text, placed_by)             C: UPTIER_PROBE_<name>, HOST only
+#define UPTIER_PROBE_KINDS(X)                              \
+  X(1,  kBlock,      BLOCK,       "block",       LIBRARY)  \
+  X(2,  kEdge,       EDGE,        "edge",        LIBRARY)  \
+  X(3,  kCallTarget, CALL_TARGET, "call_target", HOST)     \
+  X(4,  kValue,      VALUE,       "value",       HOST)     \
+  X(5,  kLoop,       LOOP,        "loop",        LIBRARY)  \
+  X(6,  kLog,        LOG,         "log",         HOST)     \
+  X(7,  kCounter,    COUNTER,     "counter",     HOST)     \
+  X(8,  kHit,        HIT,         "hit",         HOST)     \
+  X(9,  kGauge,      GAUGE,       "gauge",       HOST)     \
+  X(10, kRange,      RANGE,       "range",       HOST)
 // clang-format on

@@ -91,7 +91,7 @@ inline constexpr OpcodeInfo kOpcodeTable[] = {
 #undef UPTIER_ROW
 };
 
-// Returns the row of the table. Constant time.
+// Returns the row of the table. Constant time; not to be asked for a number that is no operation.
 inline const OpcodeInfo& info(Opcode op) { return kOpcodeTable[static_cast<unsigned>(op)]; }
 
 inline constexpr unsigned kOpcodeCount = 0
@@ -128,6 +128,8 @@ enum class TrapCode : uint8_t {
   UPTIER_TRAPS(UPTIER_ROW)
 #undef UPTIER_ROW
 };
+// Returns "integer divide by zero", ...; "?" for a number that is no code. Static storage, constant
+// time; so do the names below.
 const char* trap_text(TrapCode code);
 
 // Why a guard was placed.
@@ -136,11 +138,11 @@ enum class GuardReason : uint8_t {
   UPTIER_GUARD_REASONS(UPTIER_ROW)
 #undef UPTIER_ROW
 };
+// Returns "type", "overflow", ...; "?" for a number that is no reason.
 const char* guard_reason_name(GuardReason reason);
 
-// What a probe observes. Only block probes are placed by the library itself; edges, loops and the
-// targets of call_indirect are observed without a probe of their own. What a host may ask for, and
-// the values it takes:
+// What a probe observes. Blocks, edges and loops are the library's own business, and the targets of
+// call_indirect are observed without a probe. What a host may ask for, and the values it takes:
 //
 //   kCallTarget  ref or i64   a code address (of a stub) or a handle; counted by target
 //   kValue       any          counted by value; also the sum, the least and the greatest
@@ -153,18 +155,14 @@ const char* guard_reason_name(GuardReason reason);
 // A value is seen as 64 bits, signed: an i32 is sign-extended, an f32 becomes a double, and a
 // double and a ref are their bits.
 enum class ProbeKind : uint8_t {
-  kBlock = 1,
-  kEdge,
-  kCallTarget,
-  kValue,
-  kLoop,
-  kLog,
-  kCounter,
-  kHit,
-  kGauge,
-  kRange,
+#define X(number, id, name, text, placed_by) id = number,
+  UPTIER_PROBE_KINDS(X)
+#undef X
 };
 inline constexpr ProbeKind kLastProbeKind = ProbeKind::kRange;
+// Returns "block", "edge", ...; "?" for a number that is no kind.
 const char* probe_kind_name(ProbeKind kind);
+// Returns whether a body may ask for it; false for a number that is no kind.
+bool host_places(ProbeKind kind);
 
 }  // namespace uptier

@@ -17,12 +17,15 @@ struct DecisionRecord {
   uint64_t sequence = 0;
   MethodId method;
   std::string method_name;
-  std::string action;  // keep, recompile, specialize, ...
+  // Of the policy: keep, recompile, specialize, roll_back, re_instrument, ban; followed by " osr:n"
+  // for code that is entered at loop n. Noticed, and nothing decided: match and drop (a saved
+  // profile is of other code), newer (a frame of older code goes round in a loop).
+  std::string action;
   std::string reason;  // in words, with the figures that decided
-  uint64_t calls = 0;
+  uint64_t calls = 0;  // of the method so far, as are the next two
   uint64_t samples = 0;
   uint64_t loop_iterations = 0;
-  double priority = 0;
+  double priority = 0;  // of the compilation asked for: the greatest is made first
   // All that the answer depends on but for the options, "name=value" with spaces between, for
   // replaying it; empty where something was noticed and nothing asked.
   std::string inputs;
@@ -82,6 +85,7 @@ struct ExitReport {
   bool banned = false;    // not speculated on any more
 };
 
+// What is known of one method: counts as of the last flush of each thread, for all of its versions.
 struct MethodReport {
   MethodId method;
   MethodKey key;
@@ -91,11 +95,14 @@ struct MethodReport {
   uint64_t calls = 0;       // counted by the stub
   uint64_t sampled_calls = 0;
   uint64_t loop_iterations = 0;  // counted by the checks at loop headers
-  uint64_t bursts = 0;
+  uint64_t bursts = 0;           // sampled stretches of iterations
   uint64_t flushes = 0;
-  uint64_t osr_entries = 0;
-  uint64_t moved = 0;  // frames of older optimized code that went on in newer, at a loop header
-  uint64_t left = 0;   // frames of compiled code that were left for plainer code or for the host
+  uint64_t osr_entries = 0;  // into compiled code in the middle of a call, at a loop header
+  // Frames, each as often as it happened to it: of older optimized code that went on in newer, at a
+  // loop header; and of compiled code that were left for plainer code or for the host. Counted at
+  // once, not at flushes.
+  uint64_t moved = 0;
+  uint64_t left = 0;
   Observing observing = Observing::kOff;
   uint64_t interval = 0;  // mean gap between samples from here on; 0: none are taken
   // How far the profile is from the truth at most (odds 95 %, as a share of all executions): 0..1.
@@ -107,6 +114,9 @@ struct MethodReport {
   std::vector<ExitReport> exits;  // those that were taken, in build order, guards first
   std::vector<VersionReport> versions;
   std::string last_error;  // of a compilation that failed; the method runs on in what it has
+
+  // Whether a flush has seen it run.
+  bool called() const { return calls != 0 || loop_iterations != 0; }
 };
 
 // A loop that instrumented copies time (Options::loops), or with loop_functions a function's body.
@@ -158,8 +168,8 @@ struct LossReport {
   uint64_t compiles_failed = 0;
   uint64_t code_refused = 0;  // code_budget spent
   uint64_t evictions = 0;     // methods that gave up their code for others; made again when called
-  uint64_t sink_errors = 0;
-  uint64_t log_records = 0;  // overwritten before read_log() took them
+  uint64_t trace_events_lost = 0;  // the sink returned an error
+  uint64_t log_records = 0;        // overwritten before read_log() took them
   // Executions of loops that were counted but not timed, when they were to be:
   uint64_t loops_full = 0;     // more were under way than a thread keeps track of
   uint64_t loops_stale = 0;    // their end was not seen (a trap, another copy)
@@ -200,16 +210,18 @@ struct SavedReport {
   uint64_t compiled = 0;   // optimized at their first call because of it
 };
 
+// What a runtime did: a value, which stays as it is when the runtime goes on.
 struct Report {
-  std::vector<MethodReport> methods;  // those that were ever called, most calls first
-  std::vector<DecisionRecord> decisions;
+  // Those that have run, were compiled or failed to be, most calls and loop iterations first.
+  std::vector<MethodReport> methods;
+  std::vector<DecisionRecord> decisions;  // all of them, in order
   LossReport losses;
   StressReport stress;
   SavedReport saved;
   uint64_t methods_registered = 0;
   uint64_t code_bytes_in_service = 0;
   uint64_t code_bytes_freed = 0;
-  uint64_t compile_ns_total = 0;
+  uint64_t compile_ns_total = 0;  // of compilations that succeeded
   // What the optimizing compiler is taken to cost an IR instruction: as assumed, and then as
   // measured (processor time).
   double compile_rate_ns = 0;
@@ -217,6 +229,8 @@ struct Report {
   // without a budget.
   std::optional<double> overhead_share;
 
+  // Returns how many of `methods` a flush has seen run.
+  uint64_t methods_called() const;
   // Returns the report as a table for people, `methods_shown` methods at most (0: all).
   std::string text(size_t methods_shown = 30) const;
 };

@@ -60,7 +60,10 @@ class Runtime {
   // Registers a method; nothing is compiled yet. `host` is not owned and must outlive the method.
   // Cost: about a stub. Thread: any. Errors: kResourceExhausted past Options::max_methods.
   virtual Result<MethodId> add_method(Host& host, MethodInfo info) = 0;
-  // Takes methods out of service: final flush, code retired. They must not be called any more.
+  // Takes methods out of service: final flush, code retired. They must not run nor be called any
+  // more, by an entry or by other methods; their hosts may die when it returns. Ids and entries are
+  // not used again. Ids out of range are asserted; one that was removed before is left as it is.
+  // Waits for compilations of them that are under way. Thread: any, but not from `build`.
   virtual void remove_methods(std::span<const MethodId> methods) = 0;
 
   // Returns the address that callers hold. Constant for the method's life; thread: any.
@@ -73,11 +76,16 @@ class Runtime {
 
   // Calls a method with the bits of its arguments (zero-extended, one word each) and catches traps.
   // May be nested inside host functions. Attaches the thread for the duration if it is not.
+  //
+  // `args` has as many words as the signature has parameters, which is asserted only. Errors: when
+  // memory for attaching is refused, the outcome is TrapCode::kHost without method, location and
+  // detail; whoever has to tell that from a trap attaches first.
   virtual Outcome invoke(MethodId m, std::span<const uint64_t> args) = 0;
 
-  // For loops of a host's interpreter. Returns the calling thread's countdown of the method's
-  // loops: the interpreter decrements it at every back edge, and when it is 0 or below calls
-  // osr_enter. The word stays where it is until the thread detaches.
+  // For loops of a host's interpreter, on an attached thread (which is not checked). Returns the
+  // calling thread's countdown of the method's loops: the interpreter decrements it at every back
+  // edge, and when it is 0 or below calls osr_enter. The word stays where it is until the thread
+  // detaches.
   virtual int32_t* loop_countdown(MethodId m) noexcept = 0;
   // Counts the iterations, and if there is code that can be entered at the header of `loop` from
   // the interpreter's frame, runs the rest of the call there and returns its outcome; else nothing,
@@ -90,17 +98,22 @@ class Runtime {
                                            const uint64_t* frame) = 0;
 
   // Returns the calling thread's counters of a method that the host compiles by itself, in the
-  // words of MethodInfo::own_schema. Never null inside an instrumented copy.
+  // words of MethodInfo::own_schema. Never null inside an instrumented copy. Thread: attached
+  // (which is not checked).
   virtual uint64_t* counters(MethodId m) noexcept = 0;
 
-  // Raises a trap from a host function that compiled code called with kCallMayTrap: the calling
-  // code ends with it as soon as the host function returns. The innermost `invoke` returns it.
+  // Raises a trap: the calling code ends with it as soon as the function that raised it returns,
+  // and the innermost `invoke` returns it. Legal below an `invoke` in a host function that compiled
+  // code called with kCallMayTrap, in the host_entry of a method with host_may_trap, and in
+  // host_resume; raised elsewhere, it ends whichever code next looks for a trap.
   static void raise(TrapCode code, uint64_t detail = 0) noexcept;
 
   // Attaches the calling thread (counters, countdowns, stack limit) until `detach`. Nests.
   // Errors: kResourceExhausted when memory for the thread's context is refused.
   virtual Status attach() = 0;
-  // Flushes what the thread has counted and detaches it.
+  // Flushes what the thread has counted and detaches it, with the last of as many calls as it
+  // attached; nothing when it is not attached. A host function must not detach more often than it
+  // attached: compiled frames below it count on the thread's context.
   virtual void detach() = 0;
   // Says that the calling thread holds no compiled frame right now, so that retired code may be
   // freed. When the outermost `invoke` returns it looks by itself: what nothing on the stack refers
@@ -114,24 +127,29 @@ class Runtime {
   virtual void end_blocked() noexcept = 0;
 
   // Flushes all methods of the calling thread, whatever their counts, and waits until the worker
-  // has handled what was queued. For tests, ends of phases, and reports.
+  // has handled what was queued, compilations included. For tests, ends of phases, and reports. Not
+  // from a host function nor from `build`: a compilation that it waits for may wait for the caller.
   virtual void flush() = 0;
 
   // Returns what the runtime did so far. Thread: any; consistent per method, not across methods.
+  // Cost: copies what is known of every method and decision under the runtime's lock, so that
+  // flushes wait meanwhile: for ends of phases, not for loops.
   virtual Report report() const = 0;
-  // Returns the merged profile of everything flushed so far.
+  // Returns the merged profile of everything flushed so far. Thread and cost: as for report.
   virtual Profile profile() const = 0;
 
   // Writes Options::profile: what this process has seen, merged with what the file holds by now
   // (its counts times profile_decay, but for methods that were taken on trust from it and have not
   // drifted). Flushes the calling thread first. Happens once: the destructor writes only if this
-  // was not called. Does nothing without the option. Errors: kIo, and kCorruptInput for a file that
-  // is no profile, which is left alone.
+  // was not called. Does nothing without the option. Thread: any, but not from a host function nor
+  // from `build` (it flushes). Cost: reads and writes the whole file, with the runtime's lock held.
+  // Errors: kIo, and kCorruptInput for a file that is no profile, which is left alone.
   virtual Status save_profile() = 0;
 
   // Returns what the profile of earlier processes (Options::profile) has seen at a site, for a host
   // that compiles by itself or chooses what to describe: profile_query.h has the keys. Nothing
-  // without such a profile. Reads the whole file the first time. Thread: any.
+  // without such a profile. Thread: any, from `build` as well. Cost: linear in the profile's
+  // methods, with the runtime's lock held; reads the whole file the first time.
   virtual std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
                                              std::string_view key) {
     (void)stage, (void)scope_hash, (void)key;
@@ -148,8 +166,9 @@ class Runtime {
   // LossReport::log_records and, while its thread is attached, at its site. Thread: any.
   virtual std::vector<LogRecord> read_log() = 0;
 
-  // Returns the text form of a method's IR. Describes the method afresh. Errors: what `build`
-  // returns.
+  // Returns the text form of a method's IR. Describes the method afresh: `build` runs on the
+  // calling thread. Waits for a compilation of the method that is under way. Thread: any, but not
+  // from `build`. Cost: that of describing and printing. Errors: what `build` returns.
   virtual Result<std::string> ir(MethodId m) = 0;
 };
 

@@ -107,7 +107,7 @@ using TraceEvent = std::variant<Provenance, MethodDetails, BulkType, Instrumenta
 //
 // Thread: calls never overlap, but come from whichever thread hands its counts over (a thread that
 // runs the guest, or the runtime's worker). A sink must not call the runtime. An error does not
-// stop the guest: the runtime counts the event as dropped and goes on.
+// stop the guest: the runtime counts the event as lost (LossReport::trace_events_lost) and goes on.
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
@@ -115,9 +115,9 @@ class TraceSink {
   // Takes one event, in the order of the law above.
   virtual Status on_event(const TraceEvent& event) = 0;
 
-  // Takes the end of the trace; called once, last. `dropped` counts the events that the runtime
-  // could not deliver.
-  virtual Status finish(uint64_t dropped) = 0;
+  // Takes the end of the trace; called once, last. `trace_events_lost` counts those for which
+  // on_event returned an error. One of its own counts as one more.
+  virtual Status finish(uint64_t trace_events_lost) = 0;
 };
 
 // Opens a trace file for writing (mode 0600) and returns a sink that fills it.

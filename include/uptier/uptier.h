@@ -20,6 +20,7 @@
 #pragma once
 
 #include "uptier/c_builder.h"
+#include "uptier/c_report.h"
 #include "uptier/c_types.h"
 
 #ifdef __cplusplus
@@ -39,33 +40,45 @@ uptier_status uptier_options_from_env(uptier_options** out, uptier_error* error)
 // "baseline"). Errors: UPTIER_NOT_FOUND for the name, UPTIER_INVALID_ARGUMENT with the legal range.
 uptier_status uptier_options_set(uptier_options* options, const char* name, const char* value,
                                  uptier_error* error) UPTIER_NOEXCEPT;
-// Writes the table of all options, with values, units, ranges and reasons. See "Text" below.
+// Writes the table of all options, with values, units, ranges and reasons. See "Text" in
+// c_report.h.
 uptier_status uptier_options_text(const uptier_options* options, char* buffer, size_t capacity,
                                   size_t* length, uptier_error* error) UPTIER_NOEXCEPT;
 void uptier_options_destroy(uptier_options* options) UPTIER_NOEXCEPT;
 
-// ---- Text ---------------------------------------------------------------------------------------
-
-// Functions that write text do it as snprintf does: at most `capacity` bytes including the NUL,
-// which is always there when capacity is not 0; `*length` (may be NULL) receives the length of the
-// whole text without the NUL, so the text was cut if it is not below capacity, which is no error.
-// `buffer` may be NULL when capacity is 0. A running program's text may grow between two calls.
-
 // ---- Runtime ------------------------------------------------------------------------------------
-
-typedef struct uptier_runtime uptier_runtime;
 
 // Creates a runtime.
 //
 //   options     copied; NULL for the defaults
 //   trace_path  a trace file (mode 0600) that receives what is observed; a regular file of that
-//   name
-//               is replaced. NULL for none
+//               name is replaced. NULL for none
 //
 // Errors: UPTIER_RESOURCE_EXHAUSTED when the code region or the worker is refused, UPTIER_IO for
 // the trace file.
 uptier_status uptier_runtime_create(const uptier_options* options, const char* trace_path,
                                     uptier_runtime** out, uptier_error* error) UPTIER_NOEXCEPT;
+
+// Takes a trace: the bytes of a trace file, one after the other, for a pipe, a socket or memory.
+typedef struct uptier_trace_sink {
+  size_t size;  // sizeof(uptier_trace_sink)
+  void* user;   // passed to the functions
+
+  // Takes all of `count` bytes. Returns 0 or an errno, which is final: nothing more is written, and
+  // every further event counts as lost.
+  //
+  // Thread: calls never overlap, but come from whichever thread hands its counts over. It must not
+  //         call the runtime.
+  int (*write)(void* user, const void* bytes, size_t count);
+  // Takes the end, once and last, when the runtime is destroyed; not when create fails. Returns 0
+  // or an errno. May be NULL.
+  int (*close)(void* user);
+} uptier_trace_sink;
+
+// Creates a runtime as uptier_runtime_create does whose trace goes to `sink` (copied).
+uptier_status uptier_runtime_create_traced(const uptier_options* options,
+                                           const uptier_trace_sink* sink, uptier_runtime** out,
+                                           uptier_error* error) UPTIER_NOEXCEPT;
 // Stops the worker, flushes every method one last time, frees all code, ends the trace and calls
 // every `drop`. No thread may be in compiled code, and every other thread must have detached.
 void uptier_runtime_destroy(uptier_runtime* runtime) UPTIER_NOEXCEPT;
@@ -98,6 +111,7 @@ typedef struct uptier_host {
 } uptier_host;
 
 // A frame that compiled code gives back to the host's interpreter, because a guard has failed.
+// Frozen.
 typedef struct uptier_host_frame {
   uptier_method method;
   uint32_t pc;  // of the frame state
@@ -121,16 +135,22 @@ typedef struct uptier_method_info {
   void* user;               // passed to the host's functions; never looked into
 
   // Optional: code with exactly `signature` that runs the method in UPTIER_TIER_HOST until the
-  // library's own is installed. Must stay callable for the runtime's life.
+  // library's own is installed. Must stay callable for the runtime's life. May uptier_raise only
+  // with host_may_trap.
   uptier_code host_entry;
   // Optional: runs the rest of a call that a failing guard has left, and returns the bits of its
   // result. It may uptier_raise. Without it such a call ends with UPTIER_TRAP_GUARD_FAILED.
   uint64_t (*host_resume)(const uptier_host_frame* frame);
+
+  // 1 when `host_entry` may return with a trap raised, else 0: its calls then go through a few
+  // instructions that look for one, and what it returns with a trap is not looked at.
+  uint32_t host_may_trap;
+  uint32_t reserved;  // 0
 } uptier_method_info;
 
 // Registers a method; nothing is compiled yet. `drop` is not called when this fails. Cost: about a
 // stub. Errors: UPTIER_RESOURCE_EXHAUSTED past the option max_methods; UPTIER_UNSUPPORTED for
-// structs of a later version.
+// structs of a later version, whose members this one would overlook.
 uptier_status uptier_runtime_add_method(uptier_runtime* runtime, const uptier_method_info* info,
                                         uptier_method* out, uptier_error* error) UPTIER_NOEXCEPT;
 // Takes methods out of service: final flush, code retired, `drop` called. They must not run or be
@@ -148,7 +168,7 @@ uptier_status uptier_runtime_entry(const uptier_runtime* runtime, uptier_method 
 
 // ---- Running ------------------------------------------------------------------------------------
 
-// How a call ended.
+// How a call ended. Frozen.
 typedef struct uptier_outcome {
   uint64_t bits;         // the result's bits, zero-extended; 0 without result or when it trapped
   uint64_t detail;       // what uptier_raise passed
@@ -184,89 +204,33 @@ uptier_status uptier_runtime_osr_enter(uptier_runtime* runtime, uptier_method me
                                        const uint64_t* frame, int* entered, uptier_outcome* out,
                                        uptier_error* error) UPTIER_NOEXCEPT;
 
-// Raises a trap from a host function that compiled code called with UPTIER_CALL_MAY_TRAP: the
-// calling code ends with it as soon as the host function returns, and the innermost invoke returns
-// it. Errors: UPTIER_INVALID_ARGUMENT for UPTIER_TRAP_NONE or an unknown code, and when no invoke
-// is under way.
+// Raises a trap: the calling code ends with it as soon as the function that raised it returns, and
+// the innermost invoke returns it. Legal in a host function that compiled code called with
+// UPTIER_CALL_MAY_TRAP, in the host_entry of a method with host_may_trap, and in host_resume;
+// raised elsewhere, it ends whichever code next looks for a trap. Errors: UPTIER_INVALID_ARGUMENT
+// for UPTIER_TRAP_NONE or an unknown code, and when no invoke is under way.
 uptier_status uptier_raise(uptier_trap code, uint64_t detail) UPTIER_NOEXCEPT;
 
 // Attaches the calling thread (counters, countdowns, stack limit) until as many detaches. A thread
 // that invokes often should attach once. Attached to one runtime at a time; detach in reverse
 // order. Errors: UPTIER_RESOURCE_EXHAUSTED when memory for the thread's context is refused.
 uptier_status uptier_runtime_attach(uptier_runtime* runtime, uptier_error* error) UPTIER_NOEXCEPT;
-// Flushes what the calling thread has counted and detaches it; nothing when it is not attached.
-// Must not be called from a host function more often than that function attached.
+// Flushes what the calling thread has counted and detaches it with the last of as many calls as it
+// attached; nothing when it is not attached. Must not be called from a host function more often
+// than that function attached.
 uptier_status uptier_runtime_detach(uptier_runtime* runtime) UPTIER_NOEXCEPT;
 // Says that the calling thread holds no compiled frame right now, so that retired code may be
 // freed. The outermost invoke says so by itself. Cheap: a store, unless there is code to free.
 uptier_status uptier_runtime_quiescent(uptier_runtime* runtime) UPTIER_NOEXCEPT;
-// Flushes all methods of the calling thread and waits until the worker has handled what was queued.
-// For tests, ends of phases, and reports. Not from a host function.
+// Says that the calling thread is about to wait (for input, a lock, work), with compiled frames on
+// its stack or without: until end_blocked it runs no compiled code, and code that its stack does
+// not refer to can be freed without it. Nothing on a thread that is not attached; does not nest.
+uptier_status uptier_runtime_begin_blocked(uptier_runtime* runtime) UPTIER_NOEXCEPT;
+uptier_status uptier_runtime_end_blocked(uptier_runtime* runtime) UPTIER_NOEXCEPT;
+// Flushes all methods of the calling thread and waits until the worker has handled what was queued,
+// compilations included. For tests, ends of phases, and reports. Not from a host function nor from
+// `build`.
 uptier_status uptier_runtime_flush(uptier_runtime* runtime) UPTIER_NOEXCEPT;
-
-// ---- What happened ------------------------------------------------------------------------------
-
-// All of these take a lock and look at every method: for ends of phases, not for inner loops.
-
-// Writes the report as a table for people, `methods_shown` methods at most (0: all).
-uptier_status uptier_runtime_report_text(const uptier_runtime* runtime, size_t methods_shown,
-                                         char* buffer, size_t capacity, size_t* length,
-                                         uptier_error* error) UPTIER_NOEXCEPT;
-// Writes the merged profile of everything flushed so far, in the text form of `uptier trace`.
-uptier_status uptier_runtime_profile_text(const uptier_runtime* runtime, char* buffer,
-                                          size_t capacity, size_t* length,
-                                          uptier_error* error) UPTIER_NOEXCEPT;
-// Writes the text form of a method's IR. Calls `build` afresh. Errors: those of the build;
-// UPTIER_UNSUPPORTED for a method without `build`.
-uptier_status uptier_runtime_ir_text(uptier_runtime* runtime, uptier_method method, char* buffer,
-                                     size_t capacity, size_t* length,
-                                     uptier_error* error) UPTIER_NOEXCEPT;
-
-// What was counted of one method, as of the last flush of each thread. All 0 before the first.
-typedef struct uptier_method_totals {
-  size_t size;     // in: sizeof(uptier_method_totals)
-  uint64_t calls;  // counted by the stub
-  uint64_t sampled_calls;
-  uint64_t loop_iterations;  // counted at loop headers
-  uint64_t bursts;           // sampled stretches of iterations
-  uint64_t flushes;
-  uint64_t osr_entries;
-  uint64_t code_bytes;  // of its versions that are not freed
-  uint64_t compile_ns;  // spent on all its versions
-  uint32_t versions;    // compiled bodies ever made
-  uptier_tier tier;     // of the code that calls reach now
-} uptier_method_totals;
-
-uptier_status uptier_runtime_method_totals(const uptier_runtime* runtime, uptier_method method,
-                                           uptier_method_totals* out,
-                                           uptier_error* error) UPTIER_NOEXCEPT;
-
-// Writes why a method's last failed compilation failed; nothing (length 0) when none did. It runs
-// on in the code it has.
-uptier_status uptier_runtime_method_error(const uptier_runtime* runtime, uptier_method method,
-                                          char* buffer, size_t capacity, size_t* length,
-                                          uptier_error* error) UPTIER_NOEXCEPT;
-
-// What the runtime did, and everything it lost or refused, so that nothing is hidden.
-typedef struct uptier_totals {
-  size_t size;  // in: sizeof(uptier_totals)
-  uint64_t methods_registered;
-  uint64_t methods_called;
-  uint64_t decisions;
-  uint64_t code_bytes_in_service;
-  uint64_t code_bytes_freed;
-  uint64_t compile_ns;
-  uint64_t samples_without_copy;  // due while the instrumented copy was not ready
-  uint64_t slabs_refused;         // slab_budget spent
-  uint64_t flushes_delayed;       // ring full; the next snapshot carries the counts
-  uint64_t requests_dropped;      // queue full
-  uint64_t compiles_failed;
-  uint64_t code_refused;  // code_budget spent
-  uint64_t trace_events_lost;
-} uptier_totals;
-
-uptier_status uptier_runtime_totals(const uptier_runtime* runtime, uptier_totals* out,
-                                    uptier_error* error) UPTIER_NOEXCEPT;
 
 #ifdef __cplusplus
 }

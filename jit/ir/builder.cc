@@ -299,7 +299,7 @@ void FunctionBuilder::guard(Value condition, GuardReason reason) {
 }
 
 uint32_t FunctionBuilder::probe(ProbeKind kind, Value v, uint32_t tag) {
-  assert(kind != ProbeKind::kBlock && "block probes are placed by the library");
+  assert(kind != ProbeKind::kBlock && "the library places these itself");
   impl_->append({.op = Opcode::kProbe,
                  .args = impl_->f.make_list(std::span(&v, v.valid() ? 1 : 0)),
                  .imm = static_cast<uint64_t>(kind) | uint64_t{tag} << 32});

@@ -30,18 +30,23 @@ const char* guard_reason_name(GuardReason reason) {
 
 const char* probe_kind_name(ProbeKind kind) {
   switch (kind) {
-    case ProbeKind::kBlock: return "block";
-    case ProbeKind::kEdge: return "edge";
-    case ProbeKind::kCallTarget: return "call_target";
-    case ProbeKind::kValue: return "value";
-    case ProbeKind::kLoop: return "loop";
-    case ProbeKind::kLog: return "log";
-    case ProbeKind::kCounter: return "counter";
-    case ProbeKind::kHit: return "hit";
-    case ProbeKind::kGauge: return "gauge";
-    case ProbeKind::kRange: return "range";
+#define X(number, id, name, text, placed_by) \
+  case ProbeKind::id: return text;
+    UPTIER_PROBE_KINDS(X)
+#undef X
   }
   return "?";
+}
+
+bool host_places(ProbeKind kind) {
+  constexpr bool HOST = true, LIBRARY = false;
+  switch (kind) {
+#define X(number, id, name, text, placed_by) \
+  case ProbeKind::id: return placed_by;
+    UPTIER_PROBE_KINDS(X)
+#undef X
+  }
+  return false;
 }
 
 }  // namespace uptier

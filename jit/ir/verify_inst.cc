@@ -175,6 +175,8 @@ void Verifier::check_probe(Block b, const Inst& i) {
   bool needs = stage_ == Stage::kBuilt;
   switch (probe_kind(i)) {
     case ProbeKind::kBlock: want_count(b, i, 0, 0); return;
+    case ProbeKind::kEdge:
+    case ProbeKind::kLoop: return report(b, i, "the library places these itself");
     case ProbeKind::kCallTarget: types = kMaskRef | kMaskI64; break;
     case ProbeKind::kCounter:
     case ProbeKind::kRange: types = kMaskInt; break;

@@ -67,7 +67,7 @@ const LOSSES = {
   compiles_failed: 'compilations that failed',
   code_refused: 'compilations refused: the budget of code was spent',
   evictions: 'methods that gave up their code for others',
-  sink_errors: 'errors of the trace',
+  trace_events_lost: 'trace events lost: its file could not be written',
   log_records: 'log records overwritten unread',
   loops_full: 'loop executions not timed: too many under way',
   loops_stale: 'loop executions not timed: their end was not seen',
