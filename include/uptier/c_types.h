@@ -80,27 +80,27 @@ enum {
 // Operations: UPTIER_OP_ADD, UPTIER_OP_DIV_S, ...; the rows of opcode_table.h.
 typedef uint32_t uptier_opcode;
 enum {
-#define X(id, name, text, shape, types, effects) UPTIER_OP_##name,
-  UPTIER_OPCODES(X)
-#undef X
+#define UPTIER_ROW(id, name, text, shape, types, effects) UPTIER_OP_##name,
+  UPTIER_OPCODES(UPTIER_ROW)
+#undef UPTIER_ROW
       UPTIER_OPCODE_COUNT
 };
 
 // Why a call ended without a result: UPTIER_TRAP_DIVIDE_BY_ZERO, ... UPTIER_TRAP_NONE is 0.
 typedef uint32_t uptier_trap;
 enum {
-#define X(id, name, text) UPTIER_TRAP_##name,
-  UPTIER_TRAPS(X)
-#undef X
+#define UPTIER_ROW(id, name, text) UPTIER_TRAP_##name,
+  UPTIER_TRAPS(UPTIER_ROW)
+#undef UPTIER_ROW
       UPTIER_TRAP_COUNT
 };
 
 // Why a guard was placed: UPTIER_GUARD_TYPE, ...
 typedef uint32_t uptier_guard_reason;
 enum {
-#define X(id, name, text) UPTIER_GUARD_##name,
-  UPTIER_GUARD_REASONS(X)
-#undef X
+#define UPTIER_ROW(id, name, text) UPTIER_GUARD_##name,
+  UPTIER_GUARD_REASONS(UPTIER_ROW)
+#undef UPTIER_ROW
       UPTIER_GUARD_REASON_COUNT
 };
 
@@ -118,9 +118,9 @@ typedef uint32_t uptier_probe_kind;
 #define UPTIER_PROBE_OF_HOST(number, name) UPTIER_PROBE_##name = number,
 #define UPTIER_PROBE_OF_LIBRARY(number, name)
 enum {
-#define X(number, id, name, text, placed_by) UPTIER_PROBE_OF_##placed_by(number, name)
-  UPTIER_PROBE_KINDS(X)
-#undef X
+#define UPTIER_ROW(number, id, name, text, placed_by) UPTIER_PROBE_OF_##placed_by(number, name)
+  UPTIER_PROBE_KINDS(UPTIER_ROW)
+#undef UPTIER_ROW
 };
 #undef UPTIER_PROBE_OF_HOST
 #undef UPTIER_PROBE_OF_LIBRARY

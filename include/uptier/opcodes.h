@@ -155,9 +155,9 @@ const char* guard_reason_name(GuardReason reason);
 // A value is seen as 64 bits, signed: an i32 is sign-extended, an f32 becomes a double, and a
 // double and a ref are their bits.
 enum class ProbeKind : uint8_t {
-#define X(number, id, name, text, placed_by) id = number,
-  UPTIER_PROBE_KINDS(X)
-#undef X
+#define UPTIER_ROW(number, id, name, text, placed_by) id = number,
+  UPTIER_PROBE_KINDS(UPTIER_ROW)
+#undef UPTIER_ROW
 };
 inline constexpr ProbeKind kLastProbeKind = ProbeKind::kRange;
 // Returns "block", "edge", ...; "?" for a number that is no kind.

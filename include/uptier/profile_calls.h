@@ -2,8 +2,9 @@
 // first.
 //
 // Law: merge is associative and commutative, and saturates. Nothing here changes a result: call
-// sites say how a method that was edited is matched (profile/match.h), the graph and the order are
-// what the placement of code would go by.
+// sites say how a method that was edited is matched (profile/match.h), the graph says
+// which methods are compiled one after the other, and so lie together, where a saved profile knows
+// them; the order is kept for whoever asks.
 #pragma once
 
 #include <compare>
