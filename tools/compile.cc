@@ -8,6 +8,7 @@
 #include "jit/probe_plan.h"
 #include "tools/commands.h"
 #include "tools/compile_world.h"
+#include "tools/fail.h"
 #include "tools/listing.h"
 #include "tools/profile_commands.h"
 
@@ -16,11 +17,6 @@ namespace {
 
 // Of whole modules; listings of one function need a fraction.
 constexpr uint64_t kCodeBudget = uint64_t{1} << 30;
-
-int fail(int code, const std::string& what) {
-  std::fprintf(stderr, "uptier: %s\n", what.c_str());
-  return code;
-}
 
 void print(const std::string& s) { std::fwrite(s.data(), 1, s.size(), stdout); }
 

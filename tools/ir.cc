@@ -6,16 +6,12 @@
 #include "jit/ir/print.h"
 #include "jit/ir/verify.h"
 #include "tools/commands.h"
+#include "tools/fail.h"
 #include "tools/ir_host.h"
 #include "tools/values.h"
 
 namespace uptier::tools {
 namespace {
-
-int fail(int code, const std::string& what) {
-  std::fprintf(stderr, "uptier: %s\n", what.c_str());
-  return code;
-}
 
 // Parses the file; on failure says why and leaves the exit code in `code`.
 std::optional<jit::Module> load(const IrCommand& c, int& code) {
@@ -100,8 +96,9 @@ int ir_run(const IrCommand& c) {
   if (!f.valid()) return fail(kFailed, c.file + ": no function @" + c.function);
   const std::vector<Type>& params = m->functions[f.index()].signature().params;
   if (params.size() != c.args.size()) {
-    return fail(kUsage, "@" + m->functions[f.index()].name + " takes " +
-                            std::to_string(params.size()) + " arguments");
+    return fail(kUsage, c.file + ": @" + m->functions[f.index()].name + " takes " +
+                            std::to_string(params.size()) + " arguments, " +
+                            std::to_string(c.args.size()) + " given");
   }
   std::vector<uint64_t> args;
   for (size_t i = 0; i < params.size(); ++i) {

@@ -126,6 +126,7 @@ struct Commands {
     run->callback([this, run] {
       std::vector<std::string> rest = run->remaining();
       if (rest.empty()) throw CLI::RequiredError("prog.wasm");
+      if (rest.front().starts_with("-")) throw CLI::ValidationError("no option " + rest.front());
       run_command.module = rest.front();
       run_command.args.assign(rest.begin() + 1, rest.end());
       code = with_options(words, run_command, run_fn);

@@ -13,6 +13,7 @@
 #include "profile/upf_read.h"
 #include "tiering/mapped_file.h"
 #include "tools/commands.h"
+#include "tools/fail.h"
 #include "tools/profile_commands.h"
 #include "tools/profile_json.h"
 #include "tools/streams.h"
@@ -21,13 +22,6 @@ namespace uptier::tools {
 namespace {
 
 using tiering::MappedFile;
-
-int fail(int code, const std::string& what) {
-  std::fprintf(stderr, "uptier: %s\n", what.c_str());
-  return code;
-}
-
-int exit_code(const Error& e) { return e.code == ErrorCode::kCorruptInput ? kCorrupt : kFailed; }
 
 bool is_trace(std::span<const std::byte> bytes) {
   uint16_t type = 0;
@@ -153,7 +147,7 @@ Result<ProfileFile> load_profile(const std::string& path) {
 
 int open_profile(const std::string& path, ProfileFile& file) {
   Result<ProfileFile> read = load_profile(path);
-  if (!read) return fail(exit_code(read.error()), read.error().message);
+  if (!read) return fail(read.error());
   file = std::move(*read);
   tell(path, file);
   return kOk;
@@ -238,7 +232,7 @@ int profile_check(const std::vector<std::string>& files) {
   for (const std::string& path : files) {
     Result<ProfileFile> read = load_profile(path);
     if (!read) {
-      worst = std::max(worst, fail(exit_code(read.error()), read.error().message));
+      worst = std::max(worst, fail(read.error()));
       continue;
     }
     tell(path, *read);

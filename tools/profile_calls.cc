@@ -4,15 +4,11 @@
 
 #include "profile/text.h"
 #include "tools/commands.h"
+#include "tools/fail.h"
 #include "tools/profile_commands.h"
 
 namespace uptier::tools {
 namespace {
-
-int fail(const Error& e) {
-  std::fprintf(stderr, "uptier: %s\n", e.message.c_str());
-  return e.code == ErrorCode::kCorruptInput ? kCorrupt : kFailed;
-}
 
 std::string name_of(const Profile& p, const MethodKey& key) {
   const MethodProfile* m = p.find(key);

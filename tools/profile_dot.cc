@@ -5,16 +5,12 @@
 #include "profile/upf_file.h"
 #include "tools/commands.h"
 #include "tools/dot.h"
+#include "tools/fail.h"
 #include "tools/profile_commands.h"
 #include "tools/streams.h"
 
 namespace uptier::tools {
 namespace {
-
-int fail(int code, const std::string& what) {
-  std::fprintf(stderr, "uptier: %s\n", what.c_str());
-  return code;
-}
 
 int draw_method(const ProfileDotCommand& c, const Profile& p, const std::vector<BodyGraph>& bodies,
                 std::string& text) {

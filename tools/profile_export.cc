@@ -6,6 +6,7 @@
 #include "profile/tsv.h"
 #include "profile/upf_file.h"
 #include "tools/commands.h"
+#include "tools/fail.h"
 #include "tools/profile_commands.h"
 #include "tools/profile_json.h"
 #include "tools/streams.h"
@@ -13,11 +14,6 @@
 
 namespace uptier::tools {
 namespace {
-
-int fail(int code, const std::string& what) {
-  std::fprintf(stderr, "uptier: %s\n", what.c_str());
-  return code;
-}
 
 int write(const std::string& out, const std::string& text) {
   Status s = write_output(out.empty() ? kStream : out, std::as_bytes(std::span(text)));

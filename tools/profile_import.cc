@@ -8,16 +8,12 @@
 #include "profile/upf_merge.h"
 #include "tools/body_graph.h"
 #include "tools/commands.h"
+#include "tools/fail.h"
 #include "tools/profile_commands.h"
 #include "tools/streams.h"
 
 namespace uptier::tools {
 namespace {
-
-int fail(int code, const std::string& what) {
-  std::fprintf(stderr, "uptier: %s\n", what.c_str());
-  return code;
-}
 
 // Methods of a module by key, with their names and hashes and nothing else.
 Result<Profile> methods_of(const std::string& module) {

@@ -11,16 +11,12 @@
 #include "tiering/probe_set.h"
 #include "tools/commands.h"
 #include "tools/compile_world.h"
+#include "tools/fail.h"
 #include "tools/profile_commands.h"
 #include "tools/streams.h"
 
 namespace uptier::tools {
 namespace {
-
-int fail(int code, const std::string& what) {
-  std::fprintf(stderr, "uptier: %s\n", what.c_str());
-  return code;
-}
 
 class Match {
  public:

@@ -15,6 +15,7 @@
 #include "profile/upf_file.h"
 #include "profile/upf_merge.h"
 #include "tools/commands.h"
+#include "tools/fail.h"
 #include "tools/input_file.h"
 #include "tools/merge_voters.h"
 #include "tools/profile_commands.h"
@@ -31,11 +32,6 @@ constexpr uint64_t kParts = 1 << 20;
 constexpr double kDay = 86400;
 constexpr size_t kFirstFiles = 8;
 constexpr double kManyBytes = 8 << 20;  // below it, a second thread costs more than it saves
-
-int fail(int code, const std::string& what) {
-  std::fprintf(stderr, "uptier: %s\n", what.c_str());
-  return code;
-}
 
 // One segment of one file.
 struct Upload {

@@ -7,15 +7,11 @@
 #include "profile/upf_file.h"
 #include "tools/commands.h"
 #include "tools/dot.h"
+#include "tools/fail.h"
 #include "tools/profile_commands.h"
 
 namespace uptier::tools {
 namespace {
-
-int fail(int code, const std::string& what) {
-  std::fprintf(stderr, "uptier: %s\n", what.c_str());
-  return code;
-}
 
 // What a method adds to the difference of the programs, at most.
 double difference(const MethodOverlap& m) {

@@ -23,16 +23,12 @@
 #include "profile/upf_file.h"
 #include "tiering/mapped_file.h"
 #include "tools/commands.h"
+#include "tools/fail.h"
 #include "tools/profile_commands.h"
 #include "tools/streams.h"
 
 namespace uptier::tools {
 namespace {
-
-int fail(int code, const std::string& what) {
-  std::fprintf(stderr, "uptier: %s\n", what.c_str());
-  return code;
-}
 
 // Holds what runs lock before they replace a file, if there is a file.
 class HeldFile {

@@ -10,17 +10,13 @@
 #include "profile/upf_read.h"
 #include "tiering/mapped_file.h"
 #include "tools/commands.h"
+#include "tools/fail.h"
 #include "tools/profile_commands.h"
 
 namespace uptier::tools {
 namespace {
 
 using profile::Timeline;
-
-int fail(int code, const std::string& what) {
-  std::fprintf(stderr, "uptier: %s\n", what.c_str());
-  return code;
-}
 
 double ms(uint64_t ns) { return static_cast<double>(ns) / 1e6; }
 

@@ -4,19 +4,13 @@
 
 #include "profile/upf_file.h"
 #include "tools/commands.h"
+#include "tools/fail.h"
 #include "tools/profile_commands.h"
 #include "tools/report_page.h"
 #include "tools/streams.h"
 
 namespace uptier::tools {
 namespace {
-
-int fail(int code, const std::string& what) {
-  std::fprintf(stderr, "uptier: %s\n", what.c_str());
-  return code;
-}
-
-int exit_code(const Error& e) { return e.code == ErrorCode::kCorruptInput ? kCorrupt : kFailed; }
 
 std::string name_of(const std::string& path) {
   return std::filesystem::path(path).filename().string();
@@ -30,21 +24,21 @@ int report(const ReportCommand& command) {
   if (!named) return fail(kUsage, "a profile from stdin has no name: -o says where the page goes");
   c.file = seekable(c.file);  // is read twice
   Result<ProfileFile> file = load_profile(c.file);
-  if (!file) return fail(exit_code(file.error()), file.error().message);
+  if (!file) return fail(file.error());
   ReportSource source;
   source.name = name_of(command.file);
   source.file = std::move(*file);
   source.timeline = last_timeline(c.file, source.file.warnings);
   if (!c.against.empty()) {
     Result<ProfileFile> other = load_profile(c.against);
-    if (!other) return fail(exit_code(other.error()), other.error().message);
+    if (!other) return fail(other.error());
     source.against_name = name_of(c.against);
     source.against = std::move(other->profile);
   }
   std::unique_ptr<ReportModule> module;
   if (!c.module.empty()) {
     auto opened = ReportModule::open(c.module, source.file.profile);
-    if (!opened) return fail(exit_code(opened.error()), opened.error().message);
+    if (!opened) return fail(opened.error());
     module = std::move(*opened);
   }
   const std::string page = report_page(report_data(source, module.get(), c.listings));

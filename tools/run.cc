@@ -7,15 +7,11 @@
 #include "embed/wasm/wasi.h"
 #include "embed/wasm/wasi_bind.h"
 #include "tools/commands.h"
+#include "tools/fail.h"
 #include "tools/values.h"
 
 namespace uptier::tools {
 namespace {
-
-int fail(int code, const std::string& what) {
-  std::fprintf(stderr, "uptier: %s\n", what.c_str());
-  return code;
-}
 
 wasm::WasiConfig wasi_config(const RunCommand& c) {
   wasm::WasiConfig config;
