@@ -23,8 +23,11 @@ class GuardLoop : public Host {
  public:
   static constexpr uint64_t kTrapDetail = 77;
 
-  explicit GuardLoop(const Options& options) { start(options); }
-  ~GuardLoop() override { runtime_.reset(); }
+  explicit GuardLoop(const Options& options, bool at_once = false) { start(options, at_once); }
+  ~GuardLoop() override {
+    scope_.reset();
+    runtime_.reset();
+  }
 
   Runtime& runtime() { return *runtime_; }
   MethodId method() const { return method_; }
@@ -89,7 +92,7 @@ class GuardLoop : public Host {
   uint64_t depth = 0, deepest = 0;  // of interpreters that took a frame over
 
  private:
-  void start(const Options& options) {
+  void start(const Options& options, bool at_once) {
     auto r = Runtime::create(options);
     ASSERT_TRUE(r.ok()) << r.error().message;
     runtime_ = std::move(*r);
@@ -99,6 +102,7 @@ class GuardLoop : public Host {
     info.host_entry = reinterpret_cast<const void*>(&GuardLoop::enter);
     info.host_resume = &GuardLoop::resume;
     info.host_may_trap = true;
+    info.describes_at_once = at_once;
     Result<MethodId> m = runtime_->add_method(*this, info);
     ASSERT_TRUE(m.ok()) << m.error().message;
     method_ = *m;

@@ -2,11 +2,11 @@
 // that are wrong, fixed tiers, and when the host is asked what.
 #include <gtest/gtest.h>
 
-#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <semaphore>
 
 #include "tests/guard_loop.h"
-#include "tests/tool_dir.h"
 
 namespace uptier::test {
 namespace {
@@ -64,22 +64,28 @@ TEST(HostTier, frames_that_a_trap_drops_do_not_count_as_nested) {
 
 TEST(HostTier, loop_is_not_entered_where_the_stack_has_no_room) {
   EXPECT_EQ(Runtime::stack_left(), UINT64_MAX) << "not attached";
-  GuardLoop host(options({{"workers", "0"}, {"max_stack", "65536"}}));
+  GuardLoop host(options({{"workers", "0"}, {"max_stack", "262144"}}));
   uint64_t left = Runtime::stack_left();
-  EXPECT_LE(left, 65536u);
-  EXPECT_GT(left, 32768u);
-  // Goes down below the limit, where the reserve is, and runs the interpreter there.
-  auto deep = [&](auto& self, uint64_t n) -> uint64_t {
-    char frame[4096];
-    asm volatile("" : : "r"(frame) : "memory");
-    return Runtime::stack_left() == 0 ? host.run(n, 1'000'000).bits : self(self, n) + 0;
+  EXPECT_LE(left, 270'000u);
+  EXPECT_GT(left, 200'000u);
+  const uint64_t n = 20'000, every = 1'000'000;
+  host.run(n, every);
+  ASSERT_GE(host.entered, 1u);
+  const uint64_t args[] = {reinterpret_cast<uintptr_t>(&host), n, every}, frame[] = {1, 0};
+  auto enters = [&] {
+    return host.runtime().osr_enter(host.method(), LoopId(0), args, frame).has_value();
   };
-  host.run(20'000, 1'000'000);
-  uint64_t entered = host.entered;
-  EXPECT_EQ(entered, 1u);
-  EXPECT_EQ(host.report().last_error, "");
-  (void)deep(deep, 20'000);
-  EXPECT_EQ(host.entered, entered);
+  EXPECT_TRUE(enters());
+  // Goes down to where little is left.
+  auto deep = [&](auto& self) -> bool {
+    char taken[1024];
+    asm volatile("" : : "r"(taken) : "memory");
+    bool entered = Runtime::stack_left() < 3000 ? enters() : self(self);
+    asm volatile("" : : "r"(taken) : "memory");
+    return entered;
+  };
+  EXPECT_FALSE(deep(deep));
+  EXPECT_TRUE(enters());
 }
 
 // ---- Recursion --------------------------------------------------------------------------------
@@ -260,6 +266,29 @@ TEST(HostTier, loop_that_the_description_does_not_have_is_named) {
   EXPECT_NE(r.last_error.find("loop 7 of 1"), std::string::npos) << r.last_error;
   EXPECT_EQ(host.entered, 0u);
   EXPECT_LE(r.loop_iterations, n + 1);
+}
+
+TEST(HostTier, saved_profile_is_enough_only_for_a_host_that_says_so) {
+  char dir[] = "/tmp/uptier-host-XXXXXX";
+  ASSERT_NE(mkdtemp(dir), nullptr);
+  Options o = options({{"workers", "0"}, {"policy", "never"}, {"tier", "instrumented"}});
+  o.profile = std::string(dir) + "/p.upf";
+  const uint64_t every = 1u << 30;
+  {
+    GuardLoop host(o);
+    for (int k = 0; k < 200'000; ++k) host.run(2, every);
+    ASSERT_TRUE(host.runtime().save_profile().ok());
+  }
+  o.policy = PolicyMode::kAuto;
+  o.tier = TierMode::kAuto;
+  for (bool at_once : {false, true}) {
+    GuardLoop host(o, at_once);
+    EXPECT_EQ(host.run(10, every).bits, GuardLoop::expected(10, every));
+    EXPECT_EQ(host.runtime().report().saved.compiled, at_once ? 1u : 0u);
+    // Compiled code leaves at i = 0, and the interpreter goes on from there.
+    EXPECT_EQ(host.resumed, at_once ? 1u : 0u);
+  }
+  std::filesystem::remove_all(dir);
 }
 
 TEST(HostTier, calls_that_cannot_be_made_are_traps) {
