@@ -84,6 +84,8 @@ struct BaselineRequest {
   bool enterable = false;
   // Guards leave for the host's interpreter instead of trapping.
   bool to_host = false;
+  // Those that hold ask the runtime whether to leave all the same. For tests; with to_host.
+  bool ask_to_leave = false;
 };
 
 struct OptimizeRequest {

@@ -16,7 +16,6 @@ const char* note_kind_name(NoteKind k) {
     case NoteKind::kWantOsr: return "want-osr";
     case NoteKind::kWantNewer: return "want-newer";
     case NoteKind::kOptimized: return "optimized";
-    case NoteKind::kExit: return "exit";
     case NoteKind::kTrial: return "trial";
     case NoteKind::kGuard: return "guard";
     case NoteKind::kTrap: return "trap";

@@ -27,7 +27,6 @@ enum class NoteKind : uint8_t {
   kWantOsr,          // a loop still runs in baseline code though the method has been optimized
   kWantNewer,        // a frame of older optimized code is in loop `loop`
   kOptimized,        // what the instrumented copy of optimized code has counted
-  kExit,             // exit `loop` of the method's code has been taken `calls` times
   kTrial,            // two versions of the method have been timed as often as was wanted
   kGuard,            // the guard in front of a version of the method has counted enough
   kTrap,             // a trap unwound `calls` frames of an instrumented copy in block `loop`

@@ -103,7 +103,7 @@ TEST_F(CApiRun, a_build_that_fails_makes_calls_trap_and_says_why) {
   BodyHost& host = keep({[](uptier_builder*) {}, UPTIER_UNSUPPORTED, "no such bytecode"});
   uptier_method m = add("odd", host, signature(1));
   EXPECT_EQ(invoke(m, {1}), UPTIER_TRAPPED);
-  EXPECT_EQ(outcome_.trap, uptier_trap{UPTIER_TRAP_HOST});
+  EXPECT_EQ(outcome_.trap, uptier_trap{UPTIER_TRAP_NO_CODE});
   const std::string why = text([&](char* b, size_t n, size_t* l, uptier_error* e) {
     return uptier_runtime_method_error(runtime_, m, b, n, l, e);
   });

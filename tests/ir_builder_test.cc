@@ -333,44 +333,113 @@ TEST(Builder, frame_slots_of_a_loop_header_are_its_variables_there) {
   expect_golden("ir_loop_slots", jit::to_text(finish(b).functions[0]));
 }
 
-#ifdef NDEBUG
-// Builds without asserts: misuse is memory-safe and the verifier names it.
-TEST(Builder, misuse_is_found_by_the_verifier) {
-  auto message = [](auto misuse) {
-    FunctionBuilder b({{kI32}, kI32}, "misused");
-    misuse(b);
-    Status s = jit::verify(BuilderAccess::finish(b));
-    return s.ok() ? std::string() : s.error().message;
-  };
-  EXPECT_NE("", message([](FunctionBuilder&) {}));
-  EXPECT_NE("", message([](FunctionBuilder& b) {
-              b.ret(b.param(0));
-              b.i32(1);
-            }));
-  EXPECT_NE("", message([](FunctionBuilder& b) {
-              b.ret(b.param(0));
-              b.ret(b.param(0));
-            }));
-  EXPECT_NE("",
-            message([](FunctionBuilder& b) { b.ret(b.binary(Opcode::kAdd, Value(7), Value())); }));
-  EXPECT_NE("", message([](FunctionBuilder& b) { b.jump(Block(99)); }));
-  EXPECT_NE("", message([](FunctionBuilder& b) { b.jump(b.create_block()); }));
-  EXPECT_NE("", message([](FunctionBuilder& b) {
-              Block late = b.create_block();
-              Variable x = b.declare(kI32);
-              b.jump(late);
-              b.seal(late);
-              b.switch_to(late);
-              b.def(x, b.i32(1));
-              b.branch(b.param(0), late, late);
-            }));
-  EXPECT_NE("", message([](FunctionBuilder& b) {
-              Variable x = b.declare(kI32);
-              b.def(x, b.f64(1));
-              b.ret(b.use(x));
-            }));
+// ---- Misuse -----------------------------------------------------------------------------------
+
+using Misuse = void (*)(FunctionBuilder&);
+
+// The first error, of the builder or of the verifier.
+std::string error_of(Misuse misuse) {
+  FunctionBuilder b({{kI32}, kI32}, "misused");
+  misuse(b);
+  if (Status s = b.status(); !s) {
+    EXPECT_EQ(s.error().code, ErrorCode::kInvalidArgument);
+    return s.error().message;
+  }
+  Status s = jit::verify(BuilderAccess::finish(b));
+  return s.ok() ? "none" : s.error().message;
 }
-#endif
+
+TEST(Builder, misuse_is_named_with_its_place_in_every_build) {
+  const std::pair<const char*, Misuse> rows[] = {
+      {"there is no parameter 7", [](auto& b) { b.ret(b.param(7)); }},
+      {"there is no parameter 1048576", [](auto& b) { b.param(1 << 20); }},
+      {"there is no Variable 9", [](auto& b) { b.use(Variable(9)); }},
+      {"there is no Variable 9", [](auto& b) { b.def(Variable(9), b.param(0)); }},
+      {"the current block has not ended", [](auto& b) { b.switch_to(b.create_block()); }},
+      {"there is no block 55",
+       [](auto& b) {
+         b.ret(b.param(0));
+         b.switch_to(Block(55));
+       }},
+      {"block 0 has been filled already",
+       [](auto& b) {
+         b.ret(b.param(0));
+         b.switch_to(Block(0));
+       }},
+      {"there is no block 99", [](auto& b) { b.jump(Block(99)); }},
+      {"there is no block 99", [](auto& b) { b.seal(Block(99)); }},
+      {"block 0 is sealed already", [](auto& b) { b.seal(Block(0)); }},
+      {"the block has ended",
+       [](auto& b) {
+         b.ret(b.param(0));
+         b.i32(1);
+       }},
+      {"the block has ended",
+       [](auto& b) {
+         b.ret(b.param(0));
+         b.ret(b.param(0));
+       }},
+      {"there is no value 7", [](auto& b) { b.binary(Opcode::kAdd, Value(7), b.param(0)); }},
+      {"a value is none", [](auto& b) { b.unary(Opcode::kEqz, Value()); }},
+      {"there is no value 70",
+       [](auto& b) {
+         const Value args[] = {Value(70)};
+         b.call(MethodId(0), {{kI32}, kI32}, args);
+       }},
+      {"Variable 0 is i32, the value is f64", [](auto& b) { b.def(b.declare(kI32), b.f64(1)); }},
+      {"add is an operation of another shape", [](auto& b) { b.unary(Opcode::kAdd, b.param(0)); }},
+      {"there is no such operation",
+       [](auto& b) { b.unary(static_cast<Opcode>(255), b.param(0)); }},
+      {"a jump to block 1, which is sealed already",
+       [](auto& b) {
+         Block header = b.create_block();
+         b.jump(header);
+         b.seal(header);
+         b.switch_to(header);
+         b.branch(b.param(0), header, header);
+       }},
+      {"a loop header is sealed after its back edges", [](auto& b) { b.loop_header(); }},
+      {"a host function without a name", [](auto& b) { b.call_host({}, {}); }},
+      {"placed by the library", [](auto& b) { b.probe(ProbeKind::kBlock); }},
+      {"a type that no value has", [](auto& b) { b.declare(Type::kNone); }},
+  };
+  for (const auto& [what, misuse] : rows) {
+    EXPECT_NE(error_of(misuse).find(what), std::string::npos)
+        << what << ", not: " << error_of(misuse);
+  }
+  EXPECT_EQ(error_of([](auto& b) {
+              b.set_location(12);
+              b.param(1);
+              b.param(2);
+            }),
+            "misused: the builder was misused in block 0 at location 12: there is no parameter 1");
+  // What only shows when the body is complete.
+  EXPECT_NE(error_of([](auto&) {}), "none");
+  EXPECT_NE(error_of([](auto& b) { b.jump(b.create_block()); }), "none");
+}
+
+TEST(Builder, goes_on_harmlessly_after_a_misuse) {
+  FunctionBuilder b({{kI32}, kI32}, "misused");
+  EXPECT_FALSE(b.param(3).valid());
+  Variable x = b.declare(kI32), y = b.declare(kI32);
+  EXPECT_NE(x, y);
+  Block one = b.create_block(), two = b.create_block();
+  EXPECT_NE(one, two);
+  b.def(x, b.param(0));
+  EXPECT_FALSE(b.use(x).valid());
+  EXPECT_EQ(b.type_of(b.use(x)), Type::kNone);
+  b.jump(one);
+  b.switch_to(one);
+  b.loop_header(1, {{x, y}});
+  b.frame_state(1, {{b.use(y)}});
+  b.guard(b.use(y), GuardReason::kType);
+  b.branch(b.use(x), one, two);
+  b.seal(one);
+  b.seal(two);
+  b.ret(b.use(Variable(77)));
+  EXPECT_NE(b.status().error().message.find("no parameter 3"), std::string::npos);
+  BuilderAccess::finish(b);
+}
 
 }  // namespace
 }  // namespace uptier::test

@@ -117,7 +117,8 @@ TEST(OwnCode, host_that_answers_nothing_is_an_error_and_no_crash) {
   Result<MethodId> built = (*r)->add_method(host, described);
   for (MethodId m : {*own, *built}) {
     Outcome o = (*r)->invoke(m, {{1}});
-    EXPECT_EQ(o.trap.code, TrapCode::kHost);
+    EXPECT_EQ(o.trap.code, TrapCode::kNoCode);
+    EXPECT_EQ(o.trap.method, m);
   }
   EXPECT_EQ((*r)->report().losses.compiles_failed, 2u);
 }
@@ -284,12 +285,16 @@ TEST_F(InterpretedLoop, value_that_the_frame_does_not_have_keeps_the_loop_in_the
       << report.methods[0].last_error;
 }
 
-TEST_F(InterpretedLoop, tiers_that_are_held_go_on_interpreting) {
-  Options o;
-  o.tier = TierMode::kBaseline;
-  start(o);
-  EXPECT_EQ(run(20000, 1).bits, 20000ull * 19999 / 2);
-  EXPECT_EQ(machine_.entered, 0u);
+TEST_F(InterpretedLoop, fixed_tiers_do_not_interpret) {
+  for (TierMode tier : {TierMode::kBaseline, TierMode::kInstrumented, TierMode::kOptimized}) {
+    scope_.reset();
+    Options o;
+    o.tier = tier;
+    start(o);
+    EXPECT_EQ(run(20000, 1).bits, 20000ull * 19999 / 2);
+    expect_effects(20000);
+    EXPECT_EQ(machine_.interpreted, 0u);
+  }
 }
 
 }  // namespace

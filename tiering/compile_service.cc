@@ -41,6 +41,7 @@ void learn_loops(Method& m, uint32_t count) {
   m.osr_asked = std::make_unique<std::atomic<bool>[]>(count);
   m.osr_requested.assign(count, false);
   m.osr_versions.assign(count, 0);
+  m.loops_known.store(count + 1, std::memory_order_release);  // pairs with osr_enter.cc
 }
 
 // Makes the slab, and where threads share it the memory for it, on a cache line of its own.
@@ -113,6 +114,7 @@ Result<jit::Function> RuntimeImpl::describe_anew(Method& m) {
   m.prepared.store(true, std::memory_order_relaxed);
   FunctionBuilder b(m.info.signature, m.info.name);
   if (Status s = m.host.build(m.id, b); !s) return s.error();
+  if (Status s = b.status(); !s) return s.error();
   jit::Function f = BuilderAccess::finish(b);
   if (Status s = jit::verify(f); !s) return s.error();
   if (options_.specialize) jit::place_param_probes(f);
@@ -209,13 +211,15 @@ Status RuntimeImpl::make_baseline(Method& m, const Plan& plan, Version& v) {
   if (!f) return f.error();
   CallPaths calls(*this, plan);
   bool checks = options_.tier != TierMode::kBaseline || !options_.stress.empty();
+  bool to_host = m.info.host_resume != nullptr, asks = stress_.active(StressKind::kGuard);
   return take_code(m, v,
                    jit::compile_baseline({*f, m.id, helpers_, calls, *space_},
                                          {.copy = plan.copy,
                                           .loop_checks = checks,
                                           .probes = &m.probes.plan(),
                                           .enterable = v.enterable,
-                                          .to_host = m.info.host_resume != nullptr}));
+                                          .to_host = to_host,
+                                          .ask_to_leave = to_host && asks}));
 }
 
 Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
@@ -305,15 +309,32 @@ bool RuntimeImpl::make_first(Method& m) {
   if (current_entry(m) != nullptr) return true;
   if (relink(m)) return true;
   if (m.failed.load(std::memory_order_relaxed)) return false;
+  if (!compiles_first(m)) return interpret(m);
   Status s = compile_first(m);
   if (s) return true;
   bool refused = s.error().code == ErrorCode::kResourceExhausted;
+  {
+    std::lock_guard lock(state_mutex_);
+    m.last_error = s.error().message;
+    (refused ? losses_.code_refused : losses_.compiles_failed)++;
+    // What was refused for want of room may be had at another call.
+    m.failed.store(!refused, std::memory_order_relaxed);
+  }
+  return m.host_code != nullptr && interpret(m);
+}
+
+// Whether a method without code is compiled when it is called: with an interpreter of the host's
+// only where that is not to run, or where a saved profile is enough. The caller holds its
+// compile_mutex.
+bool RuntimeImpl::compiles_first(Method& m) {
+  return m.host_code == nullptr || options_.tier != TierMode::kAuto || warm(m);
+}
+
+// Sends calls to the host's interpreter.
+bool RuntimeImpl::interpret(Method& m) {
   std::lock_guard lock(state_mutex_);
-  m.last_error = s.error().message;
-  (refused ? losses_.code_refused : losses_.compiles_failed)++;
-  // What was refused for want of room may be had at another call.
-  m.failed.store(!refused, std::memory_order_relaxed);
-  return false;
+  stubs_->set_target(m.id, m.host_code);
+  return true;
 }
 
 std::vector<Plan> RuntimeImpl::first_plans(const Method& m) const {

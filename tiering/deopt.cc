@@ -16,8 +16,6 @@ namespace {
 
 // What write_frames() and its caller may take below the frames that are made.
 constexpr uint64_t kLeaveStack = 2048;
-// Slots of a host's frame that the reserve below the limit of the stack has room for.
-constexpr uint32_t kSmallFrame = 64;
 
 jit::Leave trap(TrapCode code) {
   Runtime::raise(code);
@@ -28,12 +26,9 @@ std::span<const jit::ExitFrame> frames_of(const jit::Code& from, const jit::Exit
   return {from.tables().exit_frames.data() + row.frames_at, row.frames};
 }
 
-// Whether so many slots fit on the stack.
-bool has_room(uint64_t slots) {
-  auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-  uintptr_t limit = sampler::current_context()->stack_limit;
-  return slots <= kSmallFrame || (here > limit && here - limit > slots * sizeof(uint64_t));
-}
+// Whether so many slots, and the host's interpreter below them, fit on the stack. The code that
+// leaves need not have looked: a leaf may run on the reserve.
+bool has_room(uint64_t slots) { return Runtime::stack_left() > slots * sizeof(uint64_t); }
 
 }  // namespace
 
@@ -59,7 +54,10 @@ jit::Leave RuntimeImpl::ask_to_leave(jit::LeaveState& s) noexcept {
 jit::Leave RuntimeImpl::leave_for_baseline(jit::LeaveState& s, const jit::Code& from,
                                            const jit::ExitRow& row, uint32_t skipped) noexcept {
   const jit::Code* to[jit::kMostExitFrames] = {};
-  if (!find_enterable(from, row, skipped, to)) return trap(TrapCode::kHost);
+  if (const Method* m = find_enterable(from, row, skipped, to)) {
+    raise_no_code(*m);
+    return jit::Leave::kTrap;
+  }
   jit::enter_baseline(s, from, row, to, skipped);
   uint64_t lowest = s.rbp() - s.frame_bytes - s.buffer_bytes - kLeaveStack;
   bool room = lowest >= sampler::current_context()->stack_limit && lowest < s.rbp();
@@ -67,9 +65,9 @@ jit::Leave RuntimeImpl::leave_for_baseline(jit::LeaveState& s, const jit::Code& 
 }
 
 // Making code for one method may take away another's, so all are looked at again until nothing had
-// to be made. Returns false when a host does not describe its method any more.
-bool RuntimeImpl::find_enterable(const jit::Code& from, const jit::ExitRow& row, uint32_t skipped,
-                                 const jit::Code** to) noexcept {
+// to be made. Returns the method that the host does not describe any more, if there is one.
+const Method* RuntimeImpl::find_enterable(const jit::Code& from, const jit::ExitRow& row,
+                                          uint32_t skipped, const jit::Code** to) noexcept {
   std::span<const jit::ExitFrame> frames = frames_of(from, row);
   for (uint32_t n = skipped; n < frames.size();) {
     Method& m = method(from.method_of(frames[n].body).index());
@@ -78,10 +76,10 @@ bool RuntimeImpl::find_enterable(const jit::Code& from, const jit::ExitRow& row,
       to[n++] = v->code.get();
       continue;
     }
-    if (enterable_version(m) == nullptr) return false;
+    if (enterable_version(m) == nullptr) return &m;
     n = skipped;
   }
-  return true;
+  return nullptr;
 }
 
 // The frame stays where it is while the host runs, and goes when it returns. Its slots lie on the
@@ -101,8 +99,13 @@ jit::Leave RuntimeImpl::leave_for_host(Method& m, jit::LeaveState& s, const jit:
   // The block is left by no edge that is counted.
   if (from.counts_edges()) frames_dropped(m.id.index(), from.site_at(jit::inside_of(s)), 1);
   HostFrame f{m.id, frame.pc, row.reason, frame.values, slots, &m.host};
+  m.left_for_host.fetch_add(1, std::memory_order_relaxed);
+  sampler::ThreadContext& c = *sampler::current_context();
+  // A trap that drops this frame takes it back, see call().
+  ++c.exits_to_host;
   s.result = m.info.host_resume(&f);
-  if (sampler::current_context()->pending_trap != 0) return jit::Leave::kTrap;
+  --c.exits_to_host;
+  if (c.pending_trap != 0) return jit::Leave::kTrap;
   if (row.frames > 1) return leave_for_baseline(s, from, row, 1);
   jit::restore_saved(s, from);
   return jit::Leave::kReturn;
@@ -145,19 +148,20 @@ bool RuntimeImpl::make_enterable(Method& m) {
 
 // ---- Exits that are taken too often -----------------------------------------------------------
 
+// The exit that meets a limit acts on it: a worker that comes to it later would find thousands more
+// of them. The law forbids waiting for a lock, so if it is taken the next exit tries again.
 void RuntimeImpl::count_exit(Method& m, uint32_t exit) noexcept {
   if (!m.exits.count(exit)) return;
-  AttachedThread* t = here();
-  sampler::Note n;
-  n.kind = sampler::NoteKind::kExit;
-  n.method = m.id.index();
-  n.loop = exit;
-  bool told = t != nullptr && t->ring().push(n, {});
-  if (!told) return m.exits.ask_again(exit);
+  {
+    std::unique_lock lock(state_mutex_, std::try_to_lock);
+    if (!lock) return m.exits.ask_again(exit);
+    worker_ticks_.store(true, std::memory_order_relaxed);
+    consider_exit(m, exit);
+  }
   wake_worker();
 }
 
-// Worker's side. The caller holds the state mutex.
+// The caller holds the state mutex.
 void RuntimeImpl::consider_exit(Method& m, uint32_t exit) {
   ExitSnapshot e = m.exits.snapshot(exit);
   ExitDecision d = decide_exit(e, policy_);
@@ -184,8 +188,10 @@ void RuntimeImpl::give_up(Version& v, Recall why) {
 // Takes the versions of loops out of service: others are made when the loops are next entered.
 void RuntimeImpl::drop_osr_versions(Method& m) {
   for (uint32_t i = 0; i < m.loop_count; ++i) {
-    auto* v = const_cast<Version*>(m.osr[i].exchange(nullptr, std::memory_order_acq_rel));
-    if (v != nullptr) give_up(*v, Recall::kNewer);
+    for (auto* entries : {&m.osr, &m.osr_from_host}) {
+      auto* v = const_cast<Version*>((*entries)[i].exchange(nullptr, std::memory_order_acq_rel));
+      if (v != nullptr) give_up(*v, Recall::kNewer);
+    }
     m.osr_asked[i].store(false, std::memory_order_relaxed);
   }
 }

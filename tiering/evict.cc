@@ -46,16 +46,11 @@ void RuntimeImpl::evict_locked(Method& m) {
 // Takes all code of a method out of service that can be made again.
 void RuntimeImpl::withdraw_locked(Method& m) {
   fast_->set_entry(m.id.index(), nullptr);
-  const void* host = m.info.host_entry;
-  for (auto& v : m.versions) {
-    bool thunk = v->tier == Tier::kHost && v->code != nullptr && !v->retired;
-    if (thunk) host = v->entry;
-  }
-  if (host == nullptr) {
-    stubs_->set_target(m.id, stubs_->tail(m.id));
-  } else {
-    stubs_->set_target(m.id, host);
+  if (interprets_first_locked(m)) {
+    stubs_->set_target(m.id, m.host_code);
     m.plain.store(nullptr, std::memory_order_release);
+  } else {
+    stubs_->set_target(m.id, stubs_->tail(m.id));
   }
   // `plain` and `instrumented` stay as they are: slow paths look whether they are usable.
   m.trial.store(nullptr, std::memory_order_release);  // its versions go with the others

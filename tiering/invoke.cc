@@ -14,6 +14,7 @@ void Runtime::raise(TrapCode code, uint64_t detail) noexcept {
   c->trap_detail = detail;
   c->trap_pc = 0;
   c->trap_location = 0;
+  c->trap_method = 0;
   c->pending_trap = static_cast<uint32_t>(code);
 }
 
@@ -44,19 +45,23 @@ Trap take_trap(sampler::ThreadContext& c) {
     const jit::Code* code = jit::find_code(pc);
     const jit::TrapRow* row = code == nullptr ? nullptr : code->trap_at(pc);
     if (code != nullptr) t.method = code->method_of(row == nullptr ? 0 : row->body);
+  } else if (c.trap_method != 0) {
+    t.method = MethodId(c.trap_method - 1);
   }
   c.pending_trap = 0;
   c.trap_pc = 0;
   c.trap_detail = 0;
   c.trap_location = 0;
+  c.trap_method = 0;
   return t;
 }
 
 }  // namespace
 
 Outcome RuntimeImpl::invoke(MethodId id, std::span<const uint64_t> args) {
+  if (!is_method(id)) return {0, {TrapCode::kBadCall, MethodId::none(), 0, 0}};
   Method& m = method(id.index());
-  assert(args.size() == m.info.signature.params.size());
+  if (args.size() != m.info.signature.params.size()) { return {0, {TrapCode::kBadCall, id, 0, 0}}; }
   if (here() == nullptr) {
     ThreadScope scope(*this);
     if (scope.status()) return invoke(id, args);
@@ -74,12 +79,14 @@ Outcome RuntimeImpl::call(const void* target, const Signature& signature,
   // does run meanwhile.
   uintptr_t blocked_at = t.stack_top;
   bool blocked = t.blocked.load(std::memory_order_relaxed) != AttachedThread::kRunning;
+  uint32_t exits_to_host = c.exits_to_host;
   if (blocked) t.leave_blocked();
   jit::InvokeResult r = jit::invoke_code(routines_.invoke(), target, signature, args);
   if (blocked) t.enter_blocked(reinterpret_cast<const void*>(blocked_at));
   if (c.activation == nullptr && !blocked) back_in_host(t);
   Outcome result;
   if (r.trapped) {
+    c.exits_to_host = exits_to_host;  // the frames of the others have gone
     here()->loops().unwind(reinterpret_cast<uint64_t>(__builtin_frame_address(0)));
     forget_dropped_frames(c, options_.stack_reserve);
     result.trap = take_trap(c);

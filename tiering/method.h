@@ -171,6 +171,9 @@ struct Method {
   Host& host;
   const MethodInfo info;
 
+  // The host's interpreter as calls reach it, or null. Set before the method is published.
+  const void* host_code = nullptr;
+
   // Read by slow paths without a lock. Stores are releases that pair with acquire loads there.
   std::atomic<const Version*> plain{nullptr};
   std::atomic<const Version*> instrumented{nullptr};
@@ -178,6 +181,8 @@ struct Method {
   OptimizedCopy optimized_copy;
   std::atomic<const Version*> enterable{nullptr};  // see deopt.cc
   std::atomic<Trial*> trial{nullptr};              // of the version in service, while it lasts
+  // The number of loops and one more, once what follows has been made; 0: not described yet.
+  std::atomic<uint32_t> loops_known{0};
   // By LoopId; made before `plain` is published, never resized.
   std::unique_ptr<std::atomic<const Version*>[]> osr;
   std::unique_ptr<std::atomic<const Version*>[]> osr_from_host;
@@ -195,7 +200,8 @@ struct Method {
   std::atomic<uint64_t> osr_entries{0};
   std::atomic<uint64_t> moved{0};  // frames of older code that went on in newer
   std::atomic<uint64_t> left{0};   // frames that left optimized code, or baseline code for the host
-  MethodExits exits;               // made with the shape
+  std::atomic<uint64_t> left_for_host{0};  // of these
+  MethodExits exits;                       // made with the shape
   // Exact mode: the number of the call at which the next event is due, and who handles it.
   std::atomic<uint64_t> event_call{1};
   std::atomic<bool> event_claimed{false};

@@ -25,8 +25,7 @@ FlushReason reason_of(sampler::NoteKind k) {
 bool is_flush(sampler::NoteKind k) {
   using sampler::NoteKind;
   return k != NoteKind::kWantCopy && k != NoteKind::kWantOsr && k != NoteKind::kWantNewer &&
-         k != NoteKind::kTrap && k != NoteKind::kExit && k != NoteKind::kTrial &&
-         k != NoteKind::kGuard;
+         k != NoteKind::kTrap && k != NoteKind::kTrial && k != NoteKind::kGuard;
 }
 
 // Ids and handles are numbers of the trace: a method's handle is its index + 1, and the id of what

@@ -109,6 +109,8 @@ class Observer {
   const std::vector<uint64_t>& decided_ns() const { return decisions_.times(); }
 
  private:
+  Decision answer(Method& m, const sampler::Note& note, const MethodSnapshot& s,
+                  const SystemSnapshot& system);
   MethodSnapshot snapshot(const Method& m, const sampler::Note& note) const;
   void add_saved(const Method& m, std::vector<double>& blocks) const;
   // By what counts of the saved profile are multiplied.

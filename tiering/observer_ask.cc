@@ -70,11 +70,17 @@ Decision Observer::ask_saved(Method& m, const SystemSnapshot& system) {
   sampler::Note none;
   none.loop = UINT32_MAX;
   none.kind = sampler::NoteKind::kFlushFinal;  // that nothing follows is not worth a record
-  return ask(m, none, system);
+  MethodSnapshot s = snapshot(m, none);
+  s.tier = Tier::kBaseline;  // where it begins otherwise, whatever interpreter the host has
+  return answer(m, none, s, system);
 }
 
 Decision Observer::ask(Method& m, const sampler::Note& note, const SystemSnapshot& system) {
-  MethodSnapshot s = snapshot(m, note);
+  return answer(m, note, snapshot(m, note), system);
+}
+
+Decision Observer::answer(Method& m, const sampler::Note& note, const MethodSnapshot& s,
+                          const SystemSnapshot& system) {
   Decision d = decide(s, system, policy_);
   // Threads may come and go for ever: that nothing follows from it is not worth a record.
   bool goes = note.kind == sampler::NoteKind::kFlushFinal;

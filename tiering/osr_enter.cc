@@ -1,13 +1,37 @@
 // From a loop of the host's interpreter into compiled code.
 //
 // The interpreter's frame is left where it is: the rest of the call runs as a call of its own,
-// which takes the call's arguments and the address of the host's slots.
+// which takes the call's arguments and the address of the host's slots. That code may leave for the
+// interpreter again, whose loop comes here: each round is deeper on the stack. What ends it is
+// named at may_enter().
 #include <vector>
 
 #include "jit/code/routines.h"
 #include "tiering/runtime_impl.h"
 
-namespace uptier::tiering {
+namespace uptier {
+
+uint64_t Runtime::stack_left() noexcept {
+  const sampler::ThreadContext* c = sampler::current_context();
+  if (c->stack_limit == 0) return UINT64_MAX;
+  auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  return here > c->stack_limit ? here - c->stack_limit : 0;
+}
+
+namespace tiering {
+namespace {
+
+// What a call takes between the host's frame and that of the code, in optimized builds.
+constexpr uint64_t kCallStack = 4096;
+
+// Whether this thread can run code in the place of a loop's interpreter. The code checks the stack
+// as well where it calls, but then the call is lost; here the interpreter goes on.
+bool may_enter(const sampler::ThreadContext& c, const Version& v) {
+  uint64_t frame = v.code == nullptr ? 0 : v.code->tables().frame_size;
+  return c.exits_to_host < Runtime::kMostExitsToHost && Runtime::stack_left() >= frame + kCallStack;
+}
+
+}  // namespace
 
 int32_t* RuntimeImpl::loop_countdown(MethodId m) noexcept {
   return &sampler::current_context()->method(m.index()).loop_countdown;
@@ -19,16 +43,84 @@ uint64_t* RuntimeImpl::counters(MethodId m) noexcept {
 
 // Learns which loops a method has before its first compilation.
 bool RuntimeImpl::know_loops(Method& m) {
+  // Acquire pairs with learn_loops().
+  if (m.loops_known.load(std::memory_order_acquire) != 0) return true;
+  if (options_.policy == PolicyMode::kNever) return false;
   std::lock_guard compile(m.compile_mutex);
   if (m.failed.load(std::memory_order_relaxed)) return false;
   if (m.shape_known) return true;
-  Result<jit::Function> f = describe(m);
-  if (f) return true;
+  Status s = describe_ahead(m);
+  if (s) return true;
   std::lock_guard lock(state_mutex_);
-  m.last_error = f.error().message;
+  m.last_error = s.error().message;
   losses_.compiles_failed++;
   m.failed.store(true, std::memory_order_relaxed);
   return false;
+}
+
+// The interpreter has named a loop that the description does not have.
+void RuntimeImpl::report_unknown_loop(Method& m, uint32_t loop, uint32_t loops) {
+  std::lock_guard lock(state_mutex_);
+  m.last_error = "osr_enter: loop " + std::to_string(loop) + " of " + std::to_string(loops) +
+                 ", counted from 0, as FunctionBuilder::loop_header returns them";
+}
+
+// Handles what is due of the schedule where the interpreter has found the countdown so; returns
+// whether it is a flush. A burst cannot run here: one that is due is skipped, and one that is under
+// way ends, unless all is counted.
+bool RuntimeImpl::host_loop_event(Method& m, AttachedThread& t, LoopId loop) {
+  sampler::MethodState& s = t.state(m.id);
+  uint64_t& random = t.context().random;
+  bool in_host = m.plain.load(std::memory_order_relaxed) == nullptr;
+  const sampler::Schedule& schedule = in_host ? counting_ : schedule_;
+  sampler::Rate rate = rate_of(m);
+  bool can_count = always_instrumented_ && ready_to_count(m, t);
+  sampler::LoopEvent e = sampler::loop_event_plain(s, schedule, rate, can_count, random);
+  if (!e.flush) return false;
+  // The host describes the method when the iterations are enough for a compilation, not before.
+  if (can_enter_loops(m)) know_loops(m);
+  bool delivered = post(m, t, sampler::NoteKind::kFlushIterations, loop.index());
+  if (delivered && e.change) sampler::commit_rate(s, schedule, rate, can_count, random, e);
+  return true;
+}
+
+bool RuntimeImpl::can_enter_loops(const Method& m) const noexcept {
+  return options_.tier == TierMode::kAuto && !m.info.own_code;
+}
+
+// Makes the next arrival at one of the method's loops come to osr_enter.
+void RuntimeImpl::ask_at_next_arrival(sampler::MethodState& s) noexcept {
+  sampler::store_seen(s.iterations, sampler::iterations_so_far(s));
+  s.loop_gap = s.loop_countdown = 1;
+}
+
+// Applies the stress plan at an arrival in the interpreter: makes the code that it can enter.
+void RuntimeImpl::stress_host_arrival(Method& m, AttachedThread& t, LoopId loop) {
+  ask_at_next_arrival(t.state(m.id));
+  if (!stress_.point(StressKind::kOsr) || !know_loops(m)) return;
+  bool made = loop.index() + 1 >= m.loops_known.load(std::memory_order_acquire) ||
+              m.osr_from_host[loop.index()].load(std::memory_order_acquire) != nullptr;
+  if (made) return;
+  {
+    std::lock_guard lock(state_mutex_);
+    if (m.guard_banned || m.optimize_failed) return;
+  }
+  Plan plan{.method = m.id, .tier = Tier::kOptimized};
+  plan.osr_loop = loop;
+  plan.from_host = true;
+  compile_and_install(plan);
+}
+
+// Returns what an interpreter can enter at a loop, or null.
+const Version* RuntimeImpl::host_loop_code(Method& m, LoopId loop, bool tells) {
+  uint32_t known = m.loops_known.load(std::memory_order_acquire);
+  if (known == 0) return nullptr;
+  if (loop.index() < known - 1) {
+    const Version* v = m.osr_from_host[loop.index()].load(std::memory_order_acquire);
+    return usable(v) ? v : nullptr;
+  }
+  if (tells) report_unknown_loop(m, loop.index(), known - 1);
+  return nullptr;
 }
 
 std::optional<Outcome> RuntimeImpl::osr_enter(MethodId id, LoopId loop,
@@ -36,21 +128,19 @@ std::optional<Outcome> RuntimeImpl::osr_enter(MethodId id, LoopId loop,
                                               const uint64_t* frame) {
   Method& m = method(id.index());
   AttachedThread* t = here();
-  bool possible = t != nullptr && options_.tier == TierMode::kAuto && !m.info.own_code;
-  if (!possible || !know_loops(m) || loop.index() >= m.loop_count) {
-    *loop_countdown(id) = 1 << 30;
+  if (t == nullptr) {
+    *loop_countdown(id) = 1 << 30;  // nobody counts by it
     return std::nullopt;
   }
-  sampler::MethodState& s = t->state(id);
-  sampler::LoopEvent e = sampler::loop_event_plain(s, counting_, false, t->context().random);
-  if (e.flush) post(m, *t, sampler::NoteKind::kFlushIterations, loop.index());
-  const Version* v = m.osr_from_host[loop.index()].load(std::memory_order_acquire);
-  if (v == nullptr) return std::nullopt;
+  bool flushed = host_loop_event(m, *t, loop);
+  if (!can_enter_loops(m)) return std::nullopt;
+  if (stress_.active(StressKind::kOsr)) stress_host_arrival(m, *t, loop);
+  const Version* v = host_loop_code(m, loop, flushed);
+  bool whole = args.size() == m.info.signature.params.size() && frame != nullptr;
+  if (v == nullptr || !whole || !may_enter(t->context(), *v)) return std::nullopt;
 
   m.osr_entries.fetch_add(1, std::memory_order_relaxed);
-  // The next arrival asks at once.
-  sampler::store_seen(s.iterations, sampler::iterations_so_far(s));
-  s.loop_gap = s.loop_countdown = 1;
+  ask_at_next_arrival(t->state(id));
   Signature signature = m.info.signature;
   signature.params.push_back(Type::kRef);
   std::vector<uint64_t> words(args.begin(), args.end());
@@ -58,4 +148,5 @@ std::optional<Outcome> RuntimeImpl::osr_enter(MethodId id, LoopId loop,
   return call(v->entry, signature, words);
 }
 
-}  // namespace uptier::tiering
+}  // namespace tiering
+}  // namespace uptier

@@ -35,6 +35,10 @@ struct SavedMethod {
   bool drifted = false;    // and turned out not to be what happens now
 };
 
+// Executions of blocks, a run, below which asking the policy is not worth describing a method
+// twice.
+inline constexpr double kLeastSavedMass = 256;
+
 class ProfileStore {
  public:
   // Opens the file that `pattern` names, which need not exist. What is wrong with it is in

@@ -16,13 +16,14 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
   fast_->add(index);
   owned_methods_.push_back(std::make_unique<Method>(MethodId(index), host, std::move(info)));
   Method& m = *owned_methods_.back();
-  if (m.info.host_entry != nullptr) stubs_->set_target(m.id, m.info.host_entry);
+  m.host_code = m.info.host_entry;
   if (m.info.host_entry != nullptr && m.info.host_may_trap) {
     if (Status s = make_host_thunk(m); !s) {
       owned_methods_.pop_back();
       return s.error();
     }
   }
+  if (interprets_first_locked(m)) stubs_->set_target(m.id, m.host_code);
   observer_.know(m);
   methods_[index].store(&m, std::memory_order_release);  // pairs with method()
   method_count_.store(index + 1, std::memory_order_release);
@@ -47,9 +48,17 @@ Status RuntimeImpl::make_host_thunk(Method& m) {
   v->code = std::move(*code);
   v->entry = v->code->entry();
   v->code_bytes = v->code->size();
-  stubs_->set_target(m.id, v->entry);
+  m.host_code = v->entry;
   m.versions.push_back(std::move(v));
   return {};
+}
+
+// Whether calls go to the host's interpreter before there is code, or when it has been taken away.
+// The fixed tiers hold methods elsewhere, and what a saved profile knows can be compiled at once.
+bool RuntimeImpl::interprets_first_locked(const Method& m) const {
+  if (m.host_code == nullptr || options_.tier != TierMode::kAuto) return false;
+  return !m.info.describes_at_once || store_ == nullptr || m.first_call != 0 ||
+         store_->mass(m.info.key, m.info.name) < kLeastSavedMass;
 }
 
 void RuntimeImpl::remove_methods(std::span<const MethodId> ids) {
@@ -90,6 +99,8 @@ void RuntimeImpl::flush_removed_locked(Method& m) {
   }
 }
 
-const void* RuntimeImpl::entry_address(MethodId m) const { return stubs_->stub(m); }
+const void* RuntimeImpl::entry_address(MethodId m) const {
+  return is_method(m) ? stubs_->stub(m) : nullptr;
+}
 
 }  // namespace uptier::tiering

@@ -25,6 +25,7 @@ MethodReport report_of(const Method& m) {
   r.last_error = m.last_error;
   r.moved = m.moved.load(std::memory_order_relaxed);
   r.left = m.left.load(std::memory_order_relaxed);
+  r.left_for_host = m.left_for_host.load(std::memory_order_relaxed);
   r.exits = m.exits.report();
   if (const Specialized& s = m.specialized; s.missed != 0) {
     r.exits.push_back({1, 0, GuardReason::kValue, 0, s.missed, s.retries, s.banned});

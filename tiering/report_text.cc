@@ -104,6 +104,10 @@ void sites_lines(std::string& out, const MethodReport& m) {
 }
 
 void exits_lines(std::string& out, const MethodReport& m) {
+  if (m.left != 0) {
+    line(out, "      frames left: %llu for the host, %llu for baseline code", ull(m.left_for_host),
+         ull(m.left - std::min(m.left, m.left_for_host)));
+  }
   for (size_t i = 0; i < std::min<size_t>(m.exits.size(), kSitesShown); ++i) {
     const ExitReport& e = m.exits[i];
     std::string where =

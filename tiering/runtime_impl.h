@@ -114,6 +114,10 @@ class RuntimeImpl final : public Runtime {
   Method& method(uint32_t index) const {
     return *methods_[index].load(std::memory_order_acquire);  // pairs with add_method
   }
+  // Whether add_method has returned the id.
+  bool is_method(MethodId m) const {
+    return m.valid() && m.index() < method_count_.load(std::memory_order_acquire);
+  }
   // The calling thread's record if it is attached to this runtime, else null.
   AttachedThread* here() const noexcept;
 
@@ -122,6 +126,8 @@ class RuntimeImpl final : public Runtime {
   // compile_service.cc
   bool first_call(Method& m);
   bool make_first(Method& m);
+  bool compiles_first(Method& m);
+  bool interpret(Method& m);
   std::vector<Plan> first_plans(const Method& m) const;
   Status compile_first(Method& m);
   Result<std::unique_ptr<Version>> make(Method& m, const Plan& plan);
@@ -134,11 +140,20 @@ class RuntimeImpl final : public Runtime {
   Result<jit::Function> describe_anew(Method& m);
   Status describe_ahead(Method& m);
   void compile_and_install(const Plan& plan);
-  bool know_loops(Method& m);  // osr_enter.cc
+  // osr_enter.cc
+  bool know_loops(Method& m);
+  void report_unknown_loop(Method& m, uint32_t loop, uint32_t loops);
+  bool host_loop_event(Method& m, AttachedThread& t, LoopId loop);
+  bool can_enter_loops(const Method& m) const noexcept;
+  static void ask_at_next_arrival(sampler::MethodState& s) noexcept;
+  void stress_host_arrival(Method& m, AttachedThread& t, LoopId loop);
+  const Version* host_loop_code(Method& m, LoopId loop, bool tells);
   Outcome call(const void* target, const Signature& signature, std::span<const uint64_t> args);
   void back_in_host(AttachedThread& t) noexcept;
   void reclaim_beside(AttachedThread& t) noexcept;
-  Status make_host_thunk(Method& m);  // registry.cc
+  // registry.cc
+  Status make_host_thunk(Method& m);
+  bool interprets_first_locked(const Method& m) const;
 
   // inlinees.cc
   friend class Inlinees;
@@ -207,6 +222,7 @@ class RuntimeImpl final : public Runtime {
   bool plan_forces_refusals() const { return stress_.active(StressKind::kCode); }
 
   // slow_paths.cc
+  static void raise_no_code(const Method& m) noexcept;
   sampler::CallEvent next_call_event(Method& m, AttachedThread& t) noexcept;
   const void* current_entry(Method& m) const noexcept;
   const void* code_for_call(Method& m) noexcept;
@@ -221,8 +237,8 @@ class RuntimeImpl final : public Runtime {
   // deopt.cc
   jit::Leave leave_for_baseline(jit::LeaveState& s, const jit::Code& from, const jit::ExitRow& row,
                                 uint32_t skipped) noexcept;
-  bool find_enterable(const jit::Code& from, const jit::ExitRow& row, uint32_t skipped,
-                      const jit::Code** to) noexcept;
+  const Method* find_enterable(const jit::Code& from, const jit::ExitRow& row, uint32_t skipped,
+                               const jit::Code** to) noexcept;
   jit::Leave leave_for_host(Method& m, jit::LeaveState& s, const jit::Code& from,
                             const jit::ExitRow& row) noexcept;
   const Version* enterable_version(Method& m) noexcept;

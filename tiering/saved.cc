@@ -15,10 +15,6 @@
 namespace uptier::tiering {
 namespace {
 
-// Executions of blocks, a run, below which asking the policy is not worth describing a method
-// twice.
-constexpr double kLeastMass = 256;
-
 // Callees of callees of a hot method that are described ahead of it.
 constexpr uint32_t kPrepareDepth = 4;
 
@@ -65,7 +61,7 @@ bool RuntimeImpl::match_saved_locked(Method& m, SavedMethod& saved) {
 bool RuntimeImpl::hot_before(Method& m) {
   std::lock_guard lock(state_mutex_);
   if (m.saved != nullptr) return true;
-  return store_->mass(m.info.key, m.info.name) >= kLeastMass;
+  return store_->mass(m.info.key, m.info.name) >= kLeastSavedMass;
 }
 
 // Whether a method that has no code yet is to be optimized at once. The caller holds its
@@ -126,7 +122,7 @@ void RuntimeImpl::prepare(Method& m, uint32_t depth) {
 void RuntimeImpl::list_known_locked() {
   std::vector<std::pair<double, Method*>> known;
   for (const auto& m : owned_methods_) {
-    bool ours = !m->removed && !m->info.own_code && m->info.host_entry == nullptr;
+    bool ours = !m->removed && !m->info.own_code && !interprets_first_locked(*m);
     double weight = ours ? store_->weight(m->info.key) : 0;
     if (weight > 0) known.push_back({weight, m.get()});
   }
@@ -188,7 +184,7 @@ bool RuntimeImpl::compile_known() {
   bool wanted =
       !is_removed(*m) && current_entry(*m) == nullptr && !m->failed.load(std::memory_order_relaxed);
   // What it cannot have, its first call will be refused as well, and says so.
-  if (wanted) (void)compile_first(*m);
+  if (wanted && compiles_first(*m)) (void)compile_first(*m);
   return true;
 }
 

@@ -35,15 +35,18 @@ const void* RuntimeImpl::code_for_call(Method& m) noexcept {
   return nullptr;  // taken away as often as it was made: more threads than room
 }
 
+void RuntimeImpl::raise_no_code(const Method& m) noexcept {
+  raise(TrapCode::kNoCode);
+  sampler::current_context()->trap_method = m.id.index() + 1;
+}
+
 const void* RuntimeImpl::enter(uint32_t index) noexcept {
   Method& m = method(index);
   sampler::ThreadContext* c = sampler::current_context();
   const void* code = code_for_call(m);
   if (code == nullptr) {
     c->method(index).call_countdown = 0;  // every call comes here
-    c->pending_trap = static_cast<uint32_t>(TrapCode::kHost);
-    c->trap_detail = 0;
-    c->trap_pc = 0;
+    raise_no_code(m);
     return routines_.trap_exit_at_entry();
   }
   if (m.wake_after_call.load(std::memory_order_relaxed)) {

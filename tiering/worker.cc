@@ -81,7 +81,6 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
   if (note.kind == sampler::NoteKind::kTrial) return end_trial(m);
   if (note.kind == sampler::NoteKind::kGuard) return consider_guard(m);
   worker_ticks_.store(true, std::memory_order_relaxed);
-  if (note.kind == sampler::NoteKind::kExit) return consider_exit(m, note.loop);
   if (note.kind == sampler::NoteKind::kWantNewer) return want_newer(m, note.loop);
   if (note.kind == sampler::NoteKind::kOptimized) {
     return take_optimized(m, t.number(), note, counts);
@@ -105,6 +104,9 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
 void RuntimeImpl::consider(Method& m, const sampler::Note& note) {
   m.last_active = ++activity_;
   if (options_.tier != TierMode::kAuto) return;
+  // A loop whose method the host does not describe.
+  bool refused = note.kind == sampler::NoteKind::kFlushIterations && m.failed.load();
+  if (refused) return;
   make_room_locked(0, false);
   SystemSnapshot system;
   system.queue_length = static_cast<uint32_t>(queue_.size());

@@ -101,6 +101,7 @@ ordered_json to_json(const MethodReport& m) {
   j["osr_entries"] = m.osr_entries;
   j["moved"] = m.moved;
   j["left"] = m.left;
+  j["left_for_host"] = m.left_for_host;
   j["observing"] = observing_name(m.observing);
   j["interval"] = m.interval != 0 ? ordered_json(m.interval) : ordered_json(nullptr);
   j["error_bound"] = to_json(m.error_bound);

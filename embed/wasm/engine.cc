@@ -96,6 +96,18 @@ void Engine::forget_methods(std::span<const MethodId> methods) {
   for (MethodId m : methods) origins_.erase(m.index());
 }
 
+namespace {
+
+// Returns ": " and why a method has no code, if that is known.
+std::string why_no_code(const Runtime& runtime, MethodId method) {
+  for (const MethodReport& m : runtime.report().methods) {
+    if (m.method == method && !m.last_error.empty()) return ": " + m.last_error;
+  }
+  return "";
+}
+
+}  // namespace
+
 TrapReport Engine::describe(const Trap& trap) const {
   TrapReport r;
   r.code = trap.code;
@@ -103,6 +115,7 @@ TrapReport Engine::describe(const Trap& trap) const {
   r.message = trap_text(trap.code);
   r.detail = trap.detail;
   if (!trap.method.valid()) return r;
+  if (trap.code == TrapCode::kNoCode) r.message += why_no_code(*runtime_, trap.method);
   std::lock_guard lock(mutex_);
   auto it = origins_.find(trap.method.index());
   if (it == origins_.end()) return r;

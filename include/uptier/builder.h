@@ -10,8 +10,10 @@
 // Blocks keep the order in which they were switched to: that is the build order from which site ids
 // come, so a body that is described twice must be described the same way.
 //
-//   Thread: one at a time. Errors: misuse is asserted in debug builds and found by the verifier in
-//   every build; `Host::build` never sees a half-built function compiled.
+//   Thread: one at a time. Errors: the first misuse is remembered with its place, in every build, and
+//   the build fails with it (status()); from there on calls do nothing, values are none, and only
+//   ids of blocks and Variables are still handed out. What needs the whole body (types, values that
+//   are used where they are not defined) the verifier finds when the body is complete.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +26,7 @@
 
 #include "uptier/ids.h"
 #include "uptier/opcodes.h"
+#include "uptier/result.h"
 
 namespace uptier {
 
@@ -82,6 +85,10 @@ class FunctionBuilder {
   ~FunctionBuilder();
   FunctionBuilder(const FunctionBuilder&) = delete;
   FunctionBuilder& operator=(const FunctionBuilder&) = delete;
+
+  // Returns the first misuse, if there was any: what, and at which location and block. A host need
+  // not look: what Host::build describes fails with it. kInvalidArgument.
+  Status status() const;
 
   // Returns the signature it was made with. Constant time, as is everything here unless it says
   // otherwise.

@@ -41,8 +41,9 @@ class Host {
   //
   // Thread: a calling thread or the runtime's worker, two methods at a time possibly; never the
   //         same method twice at once.
-  // Errors: the method then stays in the code it has; a first compile that fails makes its calls
-  //         trap (TrapCode::kHost) and the message appears in the report. The default refuses.
+  // Errors: the method then stays in the code it has, its interpreter included; a first compile
+  //         that fails makes the calls of a method without one trap (TrapCode::kNoCode). The
+  //         message appears in the report. The default refuses.
   virtual Status build(MethodId, FunctionBuilder&) {
     return Error{ErrorCode::kUnsupported, "the host does not describe this method"};
   }
@@ -62,16 +63,37 @@ class Host {
 };
 
 struct MethodInfo {
+  // Names the method in profiles and traces. Methods may share one (the instances of a module do):
+  // profiles add up what those of the same shape have counted.
   MethodKey key;
   std::string name;
   Signature signature;
   // Optional: code that runs the method in Tier::kHost until better code is installed. A C function
-  // with exactly `signature`. May raise a trap only with host_may_trap.
+  // with exactly `signature`; may raise a trap only with host_may_trap. Nothing says which method it
+  // is called for, so a host whose interpreter is one function makes the method (a closure)
+  // argument 0. Describing the method
+  // waits for it: `build` is first called when a compilation is due, after flush_first calls or
+  // loop_flush_first iterations, and may be made of what was seen by then.
+  //
+  // Only Options::tier = auto runs it. The fixed tiers compile the method at its first call as if it
+  // had none (guards leave for host_resume all the same), and interpret only what `build` refuses.
   const void* host_entry = nullptr;
+  // Whether `build` needs nothing that host_entry has seen. A method that a saved profile
+  // (Options::profile) knows to be hot is then optimized at its first call, like one without an
+  // interpreter. Without, it is interpreted first in every process, whatever the profile says.
+  bool describes_at_once = false;
   // Optional: goes on with the call of a frame of this method, from its pc to its end, and returns
   // the bits of the method's result. A guard that fails, in any code of the method, then comes
   // here, and the frame of compiled code is gone when this returns. It may run guest code and may
-  // raise a trap (Runtime::raise). The frame and its slots live for the call.
+  // raise a trap (Runtime::raise). The frame and its slots live for the call. Its interpreter may
+  // enter compiled code again, which may come here again: see Runtime::osr_enter for what bounds
+  // that. An exit for which the stack has no room traps stack_exhausted.
+  //
+  // A guard that keeps failing is counted, and when Options::exit_limit (exit_limit_loop) has been
+  // met exit_retries times and once more, the exit itself takes the method's compiled code out of
+  // service for good: it goes back to host_entry, or to baseline code without one. What it guesses
+  // is the host's to change, with another method (add_method, remove_methods), best before that:
+  // it sees every exit.
   //
   // Thread: the one that runs the method. Errors: none may leave it. Without it, a guard that fails
   // in baseline code ends the call with TrapCode::kGuardFailed. Cost: about a microsecond more than

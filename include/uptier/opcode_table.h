@@ -132,7 +132,9 @@
   X(kStackExhausted,       STACK_EXHAUSTED,         "call stack exhausted")          \
   X(kGuardFailed,          GUARD_FAILED,            "guard failed")                  \
   X(kHost,                 HOST,                    "trap raised by the host")       \
-  X(kExit,                 EXIT,                    "program exit")
+  X(kExit,                 EXIT,                    "program exit")                  \
+  X(kNoCode,               NO_CODE,                 "no code could be made")         \
+  X(kBadCall,              BAD_CALL,                "no such method or arguments")
 
 // Why a guard was placed; counted per (site, reason) across recompilations.
 //   X(id, name, text)                                C: UPTIER_GUARD_<name>

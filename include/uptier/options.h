@@ -15,7 +15,8 @@
 
 namespace uptier {
 
-// Which tiers a runtime uses. kAuto is the whole loop; the others hold every method in one place.
+// Which tiers a runtime uses. kAuto is the whole loop; the others hold every method in one place,
+// from its first call on: MethodInfo::host_entry then runs only what cannot be compiled.
 enum class TierMode : uint8_t { kAuto, kBaseline, kInstrumented, kOptimized };
 // What answers `decide`: the formula, or a fixed answer for every method it is asked about.
 enum class PolicyMode : uint8_t { kAuto, kAlways, kNever };
@@ -119,11 +120,11 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
   X(flag,       osr_out,           true,      0, 1, "flag",                                        \
     "loops of optimized code that hold calls or loops ask a word whether there is better code")    \
   X(count,      exit_limit,        100,       1, 1u << 24, "exits",                                \
-    "exits at one site after which the method is optimized anew; doubles each time")               \
+    "exits at one site after which the method is optimized anew, at once; doubles each time")      \
   X(count,      exit_limit_loop,   5,         1, 1u << 24, "exits",                                \
     "the same of a site in a loop")                                                                \
   X(count,      exit_retries,      3,         0, 16, "times",                                      \
-    "times that the limit of a site is met before it is banned")                                   \
+    "times that the limit of a site is met before it is banned, which ends optimizing at a guard") \
   X(count,      max_methods,       1u << 16,  1, 1u << 17, "methods",                              \
     "methods a runtime can hold; reserves 128 bytes of address space per thread and method")        \
   X(count,      code_budget,       64u << 20, 1u << 16, 1u << 30, "bytes",                         \

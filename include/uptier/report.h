@@ -103,6 +103,7 @@ struct MethodReport {
   // once, not at flushes.
   uint64_t moved = 0;
   uint64_t left = 0;
+  uint64_t left_for_host = 0;  // of these, frames that went to MethodInfo::host_resume
   Observing observing = Observing::kOff;
   uint64_t interval = 0;  // mean gap between samples from here on; 0: none are taken
   // How far the profile is from the truth at most (odds 95 %, as a share of all executions): 0..1.

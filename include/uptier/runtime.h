@@ -34,7 +34,9 @@ namespace uptier {
 // Why and where a call ended without a result.
 struct Trap {
   TrapCode code = TrapCode::kNone;
-  MethodId method;        // the method whose code trapped; none when the host raised it
+  // The method whose code trapped, or which has none (kNoCode; MethodReport::last_error says why);
+  // none when the host raised it.
+  MethodId method;
   uint32_t location = 0;  // FunctionBuilder::set_location of the trapping instruction
   uint64_t detail = 0;    // what `raise` passed
 };
@@ -66,7 +68,8 @@ class Runtime {
   // Waits for compilations of them that are under way. Thread: any, but not from `build`.
   virtual void remove_methods(std::span<const MethodId> methods) = 0;
 
-  // Returns the address that callers hold. Constant for the method's life; thread: any.
+  // Returns the address that callers hold. Constant for the method's life; thread: any. Null for an
+  // id that add_method did not return.
   virtual const void* entry_address(MethodId m) const = 0;
   // Returns it as a C function pointer, e.g. `runtime.entry<int64_t(Vm*, int64_t)>(m)`.
   template <typename F>
@@ -75,25 +78,33 @@ class Runtime {
   }
 
   // Calls a method with the bits of its arguments (zero-extended, one word each) and catches traps.
-  // May be nested inside host functions. Attaches the thread for the duration if it is not.
-  //
-  // `args` has as many words as the signature has parameters, which is asserted only. Errors: when
-  // memory for attaching is refused, the outcome is TrapCode::kHost without method, location and
-  // detail; whoever has to tell that from a trap attaches first.
+  // May be nested inside host functions. Attaches the thread for the duration if it is not. Another
+  // number of arguments than the signature has, and an id that add_method did not return, are
+  // TrapCode::kBadCall, and nothing is called.
   virtual Outcome invoke(MethodId m, std::span<const uint64_t> args) = 0;
 
-  // For loops of a host's interpreter, on an attached thread (which is not checked). Returns the
-  // calling thread's countdown of the method's loops: the interpreter decrements it at every back
-  // edge, and when it is 0 or below calls osr_enter. The word stays where it is until the thread
-  // detaches.
+  // For loops of a host's interpreter. Returns the calling thread's countdown of the method's
+  // loops: the interpreter decrements it at every back edge, and when it is 0 or below calls
+  // osr_enter. The word stays where it is until the thread detaches. On a thread that is not
+  // attached it is a word that all such threads share and nobody counts by.
   virtual int32_t* loop_countdown(MethodId m) noexcept = 0;
   // Counts the iterations, and if there is code that can be entered at the header of `loop` from
   // the interpreter's frame, runs the rest of the call there and returns its outcome; else nothing,
   // and the interpreter goes on. `args` are the call's arguments, `frame` the host's slots: word k
   // is the value of slot k of FunctionBuilder::loop_header, whose bits fill the word from below.
   //
+  // The code may leave for MethodInfo::host_resume, whose interpreter may come here again, and so
+  // on, each time with C frames of its own on the stack. So there is nothing to enter, and the
+  // interpreter goes on, when
+  //   - kMostExitsToHost frames of compiled code or more wait on this thread for a host_resume;
+  //   - the stack has no room for the code's frame above its limit (stack_left());
+  //   - a guard of the method has failed so often that it is banned (Options::exit_limit). That is
+  //     decided in the exit that reaches the limit, not later.
+  //
   // Errors: a loop that uses a value which is neither an argument, a constant nor in a slot is not
-  // entered, which the report says.
+  // entered, nor is one that `build` does not describe; MethodReport::last_error says so. Nothing
+  // is entered with another number of arguments than the signature has, or without a frame.
+  static constexpr uint32_t kMostExitsToHost = 32;
   virtual std::optional<Outcome> osr_enter(MethodId m, LoopId loop, std::span<const uint64_t> args,
                                            const uint64_t* frame) = 0;
 
@@ -107,6 +118,12 @@ class Runtime {
   // code called with kCallMayTrap, in the host_entry of a method with host_may_trap, and in
   // host_resume; raised elsewhere, it ends whichever code next looks for a trap.
   static void raise(TrapCode code, uint64_t detail = 0) noexcept;
+
+  // Returns the bytes of stack that the calling thread's guest code may still take before calls
+  // trap stack_exhausted (Options::max_stack, stack_reserve); 0 when nothing is left of them, and
+  // host functions run on the reserve. An interpreter that calls itself without compiled code in
+  // between asks here. UINT64_MAX on a thread that is not attached.
+  static uint64_t stack_left() noexcept;
 
   // Attaches the calling thread (counters, countdowns, stack limit) until `detach`. Nests.
   // Errors: kResourceExhausted when memory for the thread's context is refused.

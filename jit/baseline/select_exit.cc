@@ -1,7 +1,8 @@
 // Ways into the middle of a body, and ways out of it.
 //
 //   in:   behind the body, for each point where registers hold values: loads of those; jmp point
-//   out:  behind the body, for each guard: call leave, whose return address finds the exit's row
+//   out:  behind the body, for each guard: call leave, whose return address finds the exit's row;
+//         for tests once more: call ask_to_leave; jmp back
 #include "jit/baseline/selector.h"
 
 namespace uptier::jit::baseline {
@@ -59,6 +60,14 @@ void Selector::guard(const Inst& i) {
          held(current_)};
   for (Value v : args.subspan(1)) e.values.push_back(place_of(v));
   emit_jump_if(b_, negate(c), e.at);
+  if (request_.ask_to_leave) {
+    Exit asks = e;
+    asks.at = b_.new_label();
+    asks.back = b_.new_label();
+    a_.jmp(asks.at);
+    b_.bind(asks.back);
+    exits_.push_back(std::move(asks));
+  }
   for (Value v : args.subspan(1)) values_.use(v);
   exits_.push_back(std::move(e));
 }
@@ -80,7 +89,8 @@ void Selector::emit_exits() {
     b_.bind(e.at);
     if (t.counts_edges) b_.probe_row(e.site);
     if (e.held) store_countdown();
-    b_.call_address(in_.helpers.leave);
+    bool asks = e.back.isValid();
+    b_.call_address(asks ? in_.helpers.ask_to_leave : in_.helpers.leave);
     const Deopt& d = f_.deopts[e.guard->imm - 1];
     ExitRow row{b_.offset(), d.exit, e.guard->loc, static_cast<GuardReason>(e.guard->aux)};
     row.in_loop = d.in_loop;
@@ -96,6 +106,7 @@ void Selector::emit_exits() {
       v.to = slot++;
       t.exit_values.push_back(v);
     }
+    if (asks) a_.jmp(e.back);
   }
 }
 

@@ -107,6 +107,7 @@ class Selector {
     SiteId site;
     std::vector<ExitValue> values;
     bool held;
+    Label back = {};  // of an exit that may stay
   };
   // Registers to be filled for a call: a value and where it goes (ids as in ValueCache).
   struct ArgMove {

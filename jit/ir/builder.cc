@@ -1,6 +1,6 @@
 #include <bit>
-#include <cassert>
 #include <cstring>
+#include <string>
 
 #include "jit/ir/builder_impl.h"
 
@@ -9,40 +9,81 @@ namespace uptier {
 using jit::Inst;
 using jit::InstId;
 
-// ---- Filling --------------------------------------------------------------------------------
+// ---- Misuse ---------------------------------------------------------------------------------
 
-// Builds without asserts put what comes after a terminator behind it, where the verifier finds it.
-Block FunctionBuilder::Impl::here() const {
-  assert(current.valid() && "an instruction after the block's terminator");
-  return current.valid() ? current : f.layout.back();
+// From here on nothing is added, so the function stays well formed as far as it goes.
+bool FunctionBuilder::Impl::refuse(std::string_view what) const {
+  if (!misuse) return false;
+  std::string where = current.valid() ? " in block " + std::to_string(current.index()) : "";
+  misuse = Error{ErrorCode::kInvalidArgument, f.name + ": the builder was misused" + where +
+                                                  " at location " + std::to_string(location) +
+                                                  ": " + std::string(what)};
+  return false;
 }
 
+bool FunctionBuilder::Impl::has(Value v) const {
+  if (v.index() < f.values.size()) return misuse.ok();
+  return refuse(v.valid() ? "there is no value " + std::to_string(v.index())
+                          : std::string("a value is none"));
+}
+
+bool FunctionBuilder::Impl::has(Block b) const {
+  if (b.index() < blocks.size()) return misuse.ok();
+  return refuse(b.valid() ? "there is no block " + std::to_string(b.index())
+                          : std::string("a block is none"));
+}
+
+bool FunctionBuilder::Impl::has(Variable x) const {
+  if (x.index() < variables.size()) return misuse.ok();
+  return refuse("there is no Variable " + std::to_string(x.index()));
+}
+
+bool FunctionBuilder::Impl::is_type(Type t) const {
+  return expect(t > Type::kNone && t <= Type::kRef, "a type that no value has");
+}
+
+bool FunctionBuilder::Impl::is_op(Opcode op, std::initializer_list<Shape> shapes) const {
+  if (!expect(static_cast<unsigned>(op) < kOpcodeCount, "there is no such operation")) return false;
+  const OpcodeInfo& row = info(op);
+  for (Shape s : shapes) {
+    if (row.shape == s) return true;
+  }
+  return refuse(std::string(row.text) + " is an operation of another shape");
+}
+
+bool FunctionBuilder::Impl::may_append() const {
+  return expect(current.valid(), "the block has ended and no other is current");
+}
+
+bool FunctionBuilder::Impl::is_open(Block b) const {
+  if (!has(b)) return false;
+  return !blocks[b.index()].sealed ||
+         refuse("a jump to block " + std::to_string(b.index()) + ", which is sealed already");
+}
+
+// ---- Filling --------------------------------------------------------------------------------
+
 Type FunctionBuilder::Impl::type_of(Value v) const {
-  assert(v.index() < f.values.size() && "not a value of this function");
   return v.index() < f.values.size() ? f.type_of(v) : Type::kNone;
 }
 
+// The operands are values of the function.
 Value FunctionBuilder::Impl::append(const Inst& i) {
+  if (!may_append()) return Value::none();
   Block b = here();
   InstId id = f.add_inst(i, jit::result_type(f, i));
   f.insts.back().loc = location;
-  (current.valid() ? body : f.block(b).insts).push_back(id);
+  body.push_back(id);
   Value r = f.insts.back().result;
   if (r.valid()) f.value(r).block = b;
   return r;
 }
 
-// A jump that may not be (values were already looked up as if it did not exist) leads nowhere, so
-// that the verifier finds it in builds without asserts.
 void FunctionBuilder::Impl::add_edge(Block from, Block to) {
-  assert(to.index() < blocks.size() && "not a block of this function");
-  assert(!blocks[to.index()].sealed && "a jump to a sealed block");
-  if (to.index() >= blocks.size() || blocks[to.index()].sealed) to = Block::none();
   auto edge = static_cast<uint32_t>(f.edges.size());
   f.edges.push_back({to, {}});
   incoming.push_back({from});
   edge_args.add_edge();
-  if (!to.valid()) return;
   BlockState& s = blocks[to.index()];
   incoming.back().before = s.last_pred;
   (s.pred_count++ == 0 ? s.first_pred : incoming[s.last_pred].next) = edge;
@@ -50,6 +91,10 @@ void FunctionBuilder::Impl::add_edge(Block from, Block to) {
 }
 
 void FunctionBuilder::Impl::end_block(Inst i, std::initializer_list<Block> to) {
+  if (!may_append()) return;
+  for (Block b : to) {
+    if (!is_open(b)) return;
+  }
   i.edges_at = static_cast<uint32_t>(f.edges.size());
   i.edge_count = static_cast<uint32_t>(to.size());
   Block from = here();
@@ -92,8 +137,15 @@ FunctionBuilder::FunctionBuilder(Signature signature, std::string_view name)
 
 FunctionBuilder::~FunctionBuilder() = default;
 
+Status FunctionBuilder::status() const { return impl_->misuse; }
 const Signature& FunctionBuilder::signature() const { return impl_->f.signature(); }
-Value FunctionBuilder::param(unsigned i) const { return impl_->params[i]; }
+
+Value FunctionBuilder::param(unsigned i) const {
+  if (i < impl_->params.size()) return impl_->params[i];
+  impl_->refuse("there is no parameter " + std::to_string(i));
+  return Value::none();
+}
+
 Type FunctionBuilder::type_of(Value v) const { return impl_->type_of(v); }
 Block FunctionBuilder::current() const { return impl_->current; }
 void FunctionBuilder::set_location(uint32_t loc) { impl_->location = loc; }
@@ -105,8 +157,11 @@ Block FunctionBuilder::create_block() {
 
 void FunctionBuilder::switch_to(Block b) {
   Impl& m = *impl_;
-  assert(!m.current.valid() && "the current block has no terminator");
-  assert(m.blocks[b.index()].begun_at == 0 && "a block is filled once");
+  if (!m.expect(!m.current.valid(), "the current block has not ended") || !m.has(b)) return;
+  if (m.blocks[b.index()].begun_at != 0) {
+    m.refuse("block " + std::to_string(b.index()) + " has been filled already");
+    return;
+  }
   m.leave_block();
   m.begin(b);
   m.f.layout.push_back(b);
@@ -116,7 +171,11 @@ void FunctionBuilder::switch_to(Block b) {
 
 void FunctionBuilder::seal(Block b) {
   Impl& m = *impl_;
-  assert(!m.blocks[b.index()].sealed && "a block is sealed once");
+  if (!m.has(b)) return;
+  if (m.blocks[b.index()].sealed) {
+    m.refuse("block " + std::to_string(b.index()) + " is sealed already");
+    return;
+  }
   m.close(b);
   for (uint32_t at = m.blocks[b.index()].first_waiting; at != Impl::kEnd; at = m.waiting[at].next) {
     m.pending.push_back({m.waiting[at].variable, m.waiting[at].param});
@@ -125,6 +184,7 @@ void FunctionBuilder::seal(Block b) {
 }
 
 Variable FunctionBuilder::declare(Type t) {
+  impl_->is_type(t);
   impl_->variables.push_back(t);
   impl_->defs.declare();
   impl_->defined_at.push_back(0);
@@ -133,13 +193,18 @@ Variable FunctionBuilder::declare(Type t) {
 
 void FunctionBuilder::def(Variable x, Value v) {
   Impl& m = *impl_;
-  assert(m.type_of(v) == m.variables[x.index()] && "the value has another type");
-  if (x.index() >= m.variables.size()) return;
+  if (!m.may_append() || !m.has(x) || !m.has(v)) return;
+  if (m.type_of(v) != m.variables[x.index()]) {
+    m.refuse("Variable " + std::to_string(x.index()) + " is " + type_name(m.variables[x.index()]) +
+             ", the value is " + type_name(m.type_of(v)));
+    return;
+  }
   m.defs.set(x, m.here(), v);
   m.defined_at[x.index()] = m.clock;
 }
 
 Value FunctionBuilder::use(Variable x) {
+  if (!impl_->may_append() || !impl_->has(x)) return Value::none();
   Value v = impl_->lookup(x, impl_->here());
   impl_->fill_pending();
   return v;
@@ -148,6 +213,7 @@ Value FunctionBuilder::use(Variable x) {
 // ---- Operations -----------------------------------------------------------------------------
 
 Value FunctionBuilder::constant(Type t, uint64_t bits) {
+  if (!impl_->is_type(t)) return Value::none();
   return impl_->append({.op = Opcode::kConst, .type = t, .imm = bits});
 }
 Value FunctionBuilder::i32(int32_t v) { return constant(Type::kI32, static_cast<uint32_t>(v)); }
@@ -159,37 +225,47 @@ Value FunctionBuilder::ref(const void* p) {
 }
 
 Value FunctionBuilder::unary(Opcode op, Value a) {
-  auto& f = impl_->f;
-  return impl_->append({.op = op, .type = impl_->type_of(a), .args = f.make_list({{a}})});
+  Impl& m = *impl_;
+  if (!m.is_op(op, {Shape::kUnary, Shape::kTest}) || !m.has(a)) return Value::none();
+  return m.append({.op = op, .type = m.type_of(a), .args = m.f.make_list({{a}})});
 }
 
 Value FunctionBuilder::binary(Opcode op, Value a, Value b) {
-  auto& f = impl_->f;
-  return impl_->append({.op = op, .type = impl_->type_of(a), .args = f.make_list({{a, b}})});
+  Impl& m = *impl_;
+  bool fits = m.is_op(op, {Shape::kBinary, Shape::kCompare}) && m.has(a) && m.has(b);
+  if (!fits) return Value::none();
+  return m.append({.op = op, .type = m.type_of(a), .args = m.f.make_list({{a, b}})});
 }
 
 Value FunctionBuilder::convert(Opcode op, Type to, Value a) {
-  return impl_->append({.op = op, .type = to, .args = impl_->f.make_list({{a}})});
+  Impl& m = *impl_;
+  if (!m.is_op(op, {Shape::kConvert}) || !m.is_type(to) || !m.has(a)) return Value::none();
+  return m.append({.op = op, .type = to, .args = m.f.make_list({{a}})});
 }
 
 Value FunctionBuilder::select(Value condition, Value a, Value b) {
-  auto& f = impl_->f;
-  return impl_->append(
-      {.op = Opcode::kSelect, .type = impl_->type_of(a), .args = f.make_list({{condition, a, b}})});
+  Impl& m = *impl_;
+  if (!m.has(condition) || !m.has(a) || !m.has(b)) return Value::none();
+  return m.append(
+      {.op = Opcode::kSelect, .type = m.type_of(a), .args = m.f.make_list({{condition, a, b}})});
 }
 
 Value FunctionBuilder::load(Opcode op, Type t, const Address& at) {
-  auto& f = impl_->f;
-  auto args = at.index.valid() ? f.make_list({{at.base, at.index}}) : f.make_list({{at.base}});
-  return impl_->append({.op = op, .type = t, .flags = at.flags, .args = args, .imm = at.offset});
+  Impl& m = *impl_;
+  bool indexed = at.index.valid();
+  bool fits = m.is_op(op, {Shape::kLoad}) && m.is_type(t) && m.has(at.base);
+  if (!fits || (indexed && !m.has(at.index))) return Value::none();
+  auto args = indexed ? m.f.make_list({{at.base, at.index}}) : m.f.make_list({{at.base}});
+  return m.append({.op = op, .type = t, .flags = at.flags, .args = args, .imm = at.offset});
 }
 
 void FunctionBuilder::store(Opcode op, Value v, const Address& at) {
-  auto& f = impl_->f;
-  auto args =
-      at.index.valid() ? f.make_list({{v, at.base, at.index}}) : f.make_list({{v, at.base}});
-  impl_->append(
-      {.op = op, .type = impl_->type_of(v), .flags = at.flags, .args = args, .imm = at.offset});
+  Impl& m = *impl_;
+  bool indexed = at.index.valid();
+  bool fits = m.is_op(op, {Shape::kStore}) && m.has(v) && m.has(at.base);
+  if (!fits || (indexed && !m.has(at.index))) return;
+  auto args = indexed ? m.f.make_list({{v, at.base, at.index}}) : m.f.make_list({{v, at.base}});
+  m.append({.op = op, .type = m.type_of(v), .flags = at.flags, .args = args, .imm = at.offset});
 }
 
 // ---- Calls ----------------------------------------------------------------------------------
@@ -197,6 +273,9 @@ void FunctionBuilder::store(Opcode op, Value v, const Address& at) {
 Value FunctionBuilder::call(MethodId callee, const Signature& signature,
                             std::span<const Value> args, std::string_view name) {
   auto& f = impl_->f;
+  if (!impl_->expect(callee.valid(), "a call of no method") || !impl_->has_all(args)) {
+    return Value::none();
+  }
   SignatureId sig = f.intern(signature);
   uint32_t index = 0;
   while (index < f.callees.size() && f.callees[index].method != callee) ++index;
@@ -211,6 +290,7 @@ Value FunctionBuilder::call(MethodId callee, const Signature& signature,
 Value FunctionBuilder::call_indirect(Value target, const Signature& signature,
                                      std::span<const Value> args) {
   auto& f = impl_->f;
+  if (!impl_->has(target) || !impl_->has_all(args)) return Value::none();
   auto list = f.make_list({{target}});
   for (Value v : args) f.push(list, v);
   return impl_->append({.op = Opcode::kCallIndirect,
@@ -222,6 +302,8 @@ Value FunctionBuilder::call_indirect(Value target, const Signature& signature,
 Value FunctionBuilder::call_host(const HostFunction& callee, std::span<const Value> args,
                                  uint8_t flags) {
   auto& f = impl_->f;
+  bool named = impl_->expect(callee.name != nullptr, "a host function without a name");
+  if (!named || !impl_->has_all(args)) return Value::none();
   SignatureId sig = f.intern(callee.signature);
   uint32_t index = 0;
   auto same = [&](const jit::HostCallee& h) {
@@ -242,12 +324,16 @@ Value FunctionBuilder::call_host(const HostFunction& callee, std::span<const Val
 void FunctionBuilder::jump(Block to) { impl_->end_block({.op = Opcode::kJump}, {to}); }
 
 void FunctionBuilder::branch(Value condition, Block if_true, Block if_false) {
+  if (!impl_->has(condition)) return;
   impl_->end_block({.op = Opcode::kBranch, .args = impl_->f.make_list({{condition}})},
                    {if_true, if_false});
 }
 
 void FunctionBuilder::switch_on(Value index, std::span<const Block> cases, Block otherwise) {
   Impl& m = *impl_;
+  bool fits = m.may_append() && m.has(index) && m.is_open(otherwise);
+  for (Block b : cases) fits = fits && m.is_open(b);
+  if (!fits) return;
   Block from = m.here();
   m.append({.op = Opcode::kSwitch,
             .args = m.f.make_list({{index}}),
@@ -261,6 +347,7 @@ void FunctionBuilder::switch_on(Value index, std::span<const Block> cases, Block
 void FunctionBuilder::ret() { impl_->end_block({.op = Opcode::kReturn}, {}); }
 
 void FunctionBuilder::ret(Value v) {
+  if (!impl_->has(v)) return;
   impl_->end_block({.op = Opcode::kReturn, .args = impl_->f.make_list({{v}})}, {});
 }
 
@@ -269,6 +356,7 @@ void FunctionBuilder::trap(TrapCode code) {
 }
 
 void FunctionBuilder::trap_if(Value condition, TrapCode code) {
+  if (!impl_->has(condition)) return;
   impl_->append({.op = Opcode::kTrapIf,
                  .aux = static_cast<uint32_t>(code),
                  .args = impl_->f.make_list({{condition}})});
@@ -278,8 +366,11 @@ void FunctionBuilder::trap_if(Value condition, TrapCode code) {
 
 LoopId FunctionBuilder::loop_header(uint32_t pc, std::span<const Variable> slots) {
   Impl& m = *impl_;
-  assert(m.body.empty() && "loop_header comes first in its block");
-  assert(!m.blocks[m.here().index()].sealed && "a loop header is sealed after its back edges");
+  bool fits =
+      m.may_append() && m.has_all(slots) &&
+      m.expect(m.body.empty(), "loop_header comes first in its block") &&
+      m.expect(!m.blocks[m.here().index()].sealed, "a loop header is sealed after its back edges");
+  if (!fits) return LoopId(m.f.loop_count);
   std::vector<Value> values;
   for (Variable x : slots) values.push_back(use(x));
   LoopId id(m.f.loop_count++);
@@ -289,17 +380,21 @@ LoopId FunctionBuilder::loop_header(uint32_t pc, std::span<const Variable> slots
 }
 
 void FunctionBuilder::frame_state(uint32_t pc, std::span<const Value> slots) {
+  if (!impl_->has_all(slots)) return;
   impl_->append({.op = Opcode::kFrameState, .args = impl_->f.make_list(slots), .imm = pc});
 }
 
 void FunctionBuilder::guard(Value condition, GuardReason reason) {
+  if (!impl_->has(condition)) return;
   impl_->append({.op = Opcode::kGuard,
                  .aux = static_cast<uint32_t>(reason),
                  .args = impl_->f.make_list({{condition}})});
 }
 
 uint32_t FunctionBuilder::probe(ProbeKind kind, Value v, uint32_t tag) {
-  assert(kind != ProbeKind::kBlock && "the library places these itself");
+  if (!impl_->expect(host_places(kind), "there is no such probe, or the library places it"))
+    return 0;
+  if (v.valid() && !impl_->has(v)) return 0;
   impl_->append({.op = Opcode::kProbe,
                  .args = impl_->f.make_list(std::span(&v, v.valid() ? 1 : 0)),
                  .imm = static_cast<uint64_t>(kind) | uint64_t{tag} << 32});

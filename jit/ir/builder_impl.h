@@ -7,7 +7,9 @@
 // gathered here and given to it when it ends, so that a block allocates once.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -78,7 +80,32 @@ struct FunctionBuilder::Impl {
   uint32_t location = 0;
   uint32_t host_probes = 0;
 
-  Block here() const;
+  mutable Status misuse;  // the first; nothing is added after it
+
+  // Remembers a misuse, unless there was one. Returns false.
+  bool refuse(std::string_view what) const;
+  // Whether there was none, and the condition holds; else it is one.
+  bool expect(bool condition, std::string_view what) const {
+    return misuse.ok() && (condition || refuse(what));
+  }
+  bool has(Value v) const;
+  bool has(Block b) const;
+  bool has(Variable x) const;
+  bool is_type(Type t) const;
+  bool is_op(Opcode op, std::initializer_list<Shape> shapes) const;
+  // Whether an instruction may follow here: there is a block that has not ended.
+  bool may_append() const;
+  template <typename List>
+  bool has_all(const List& ids) const {
+    for (auto id : ids) {
+      if (!has(id)) return false;
+    }
+    return misuse.ok();
+  }
+  // Whether there may be a jump to it.
+  bool is_open(Block b) const;
+
+  Block here() const { return current; }
   Type type_of(Value v) const;
   Value append(const jit::Inst& i);
   void add_edge(Block from, Block to);

@@ -150,7 +150,7 @@ void BuilderAccess::adopt(FunctionBuilder& builder, Function f) {
 Function BuilderAccess::finish(FunctionBuilder& builder) {
   FunctionBuilder::Impl& m = *builder.impl_;
   if (m.adopted) return std::move(*m.adopted);
-  for (uint32_t b = 0; b < m.blocks.size(); ++b) {
+  for (uint32_t b = 0; b < m.blocks.size() && m.misuse; ++b) {
     if (!m.blocks[b].sealed) builder.seal(Block(b));
   }
   m.leave_block();
