@@ -31,7 +31,7 @@ struct Earlier {
 
 TEST_F(CApiGrow, an_earlier_method_info_is_taken_and_nothing_behind_it_is_read) {
   BodyHost& host = keep({ret_first});
-  // Behind it stands nonsense: a host_may_trap and a reserved that would be refused.
+  // Behind it stands nonsense: a host_may_trap and a describes_at_once that would be refused.
   Earlier<uptier_method_info, offsetof(uptier_method_info, host_may_trap)> info(
       info_of("first", &host, signature(2)));
   uptier_method m = {};

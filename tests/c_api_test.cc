@@ -91,8 +91,8 @@ TEST(CApiHeader, probes_are_those_that_a_host_places) {
 // A member that is added later changes the size: none would hide in padding.
 TEST(CApiHeader, structs_that_grow_end_with_their_last_member) {
   EXPECT_EQ(sizeof(uptier_host), offsetof(uptier_host, drop) + sizeof(void*));
-  EXPECT_EQ(sizeof(uptier_method_info), offsetof(uptier_method_info, reserved) + 4);
-  EXPECT_EQ(sizeof(uptier_method_totals), offsetof(uptier_method_totals, left) + 8);
+  EXPECT_EQ(sizeof(uptier_method_info), offsetof(uptier_method_info, describes_at_once) + 4);
+  EXPECT_EQ(sizeof(uptier_method_totals), offsetof(uptier_method_totals, left_for_host) + 8);
   EXPECT_EQ(sizeof(uptier_totals), offsetof(uptier_totals, loops_spoiled) + 8);
   EXPECT_EQ(sizeof(uptier_trace_sink), offsetof(uptier_trace_sink, close) + sizeof(void*));
   EXPECT_EQ(sizeof(uptier_profile_answer), offsetof(uptier_profile_answer, mean) + 8);
@@ -313,7 +313,7 @@ TEST_F(CApi, methods_are_refused_with_a_reason) {
   EXPECT_EQ(refused([](I&, H& h) { h.size += 8; }), UPTIER_UNSUPPORTED);
   EXPECT_EQ(refused([](I& i, H&) { i.name = nullptr; }), UPTIER_INVALID_ARGUMENT);
   EXPECT_EQ(refused([](I& i, H&) { i.host_may_trap = 2; }), UPTIER_INVALID_ARGUMENT);
-  EXPECT_EQ(refused([](I& i, H&) { i.reserved = 1; }), UPTIER_INVALID_ARGUMENT);
+  EXPECT_EQ(refused([](I& i, H&) { i.describes_at_once = 2; }), UPTIER_INVALID_ARGUMENT);
   EXPECT_EQ(refused([](I& i, H&) { i.host = nullptr; }), UPTIER_INVALID_ARGUMENT);
   EXPECT_EQ(refused([](I&, H& h) { h.build = nullptr; }), UPTIER_INVALID_ARGUMENT);
   EXPECT_EQ(refused([](I& i, H&) { i.signature.params = nullptr; }), UPTIER_INVALID_ARGUMENT);

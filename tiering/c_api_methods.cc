@@ -67,7 +67,7 @@ const char* problem(const uptier_method_info& info, const uptier_host& host) {
   if (host.build == nullptr && info.host_entry == nullptr) {
     return "the method has neither build nor host_entry";
   }
-  if (info.host_may_trap > 1 || info.reserved != 0) {
+  if (info.host_may_trap > 1 || info.describes_at_once > 1) {
     return "uptier_method_info has a number without meaning";
   }
   return nullptr;
@@ -113,6 +113,7 @@ uptier_status uptier_runtime_add_method(uptier_runtime* runtime, const uptier_me
   MethodInfo m{{in.module_key, in.function_index}, in.name, std::move(*s)};
   m.host_entry = reinterpret_cast<const void*>(in.host_entry);
   m.host_may_trap = in.host_may_trap != 0;
+  m.describes_at_once = in.describes_at_once != 0;
   if (in.host_resume != nullptr) m.host_resume = &CMethod::resume;
   Result<MethodId> id = runtime->runtime->add_method(*method, std::move(m));
   if (!id) return fail(error, id.error());

@@ -65,6 +65,7 @@ uptier_status uptier_runtime_method_totals(const uptier_runtime* runtime, uptier
   t.tier = static_cast<uptier_tier>(row.tier);
   t.moved = row.moved;
   t.left = row.left;
+  t.left_for_host = row.left_for_host;
   for (const VersionReport& v : row.versions) {
     t.code_bytes += v.freed ? 0 : v.code_bytes;
     t.compile_ns += v.compile_ns;

@@ -52,13 +52,14 @@ typedef struct uptier_method_totals {
   uint64_t loop_iterations;  // counted at loop headers
   uint64_t bursts;           // sampled stretches of iterations
   uint64_t flushes;
-  uint64_t osr_entries;  // into compiled code in the middle of a call
-  uint64_t code_bytes;   // of its versions that are not freed
-  uint64_t compile_ns;   // spent on all its versions
-  uint32_t versions;     // compiled bodies ever made
-  uptier_tier tier;      // of the code that calls reach now
-  uint64_t moved;        // frames of older optimized code that went on in newer, at a loop header
-  uint64_t left;         // frames of compiled code left for plainer code or for the host
+  uint64_t osr_entries;    // into compiled code in the middle of a call
+  uint64_t code_bytes;     // of its versions that are not freed
+  uint64_t compile_ns;     // spent on all its versions
+  uint32_t versions;       // compiled bodies ever made
+  uptier_tier tier;        // of the code that calls reach now
+  uint64_t moved;          // frames of older optimized code that went on in newer, at a loop header
+  uint64_t left;           // frames of compiled code left for plainer code or for the host
+  uint64_t left_for_host;  // of these, frames that went to host_resume
 } uptier_method_totals;
 
 uptier_status uptier_runtime_method_totals(const uptier_runtime* runtime, uptier_method method,

@@ -101,7 +101,7 @@ typedef struct uptier_host {
   // Thread: a calling thread or the runtime's worker; never the same method twice at once. It must
   //         not call functions of the runtime for the same method, nor destroy anything.
   // Errors: the method stays in the code it has; a first compile that fails makes its calls trap
-  //         (UPTIER_TRAP_HOST). The message appears in the report.
+  //         (UPTIER_TRAP_NO_CODE). The message appears in the report.
   uptier_status (*build)(void* user, uptier_method method, uptier_builder* builder,
                          uptier_error* error);
 
@@ -145,7 +145,9 @@ typedef struct uptier_method_info {
   // 1 when `host_entry` may return with a trap raised, else 0: its calls then go through a few
   // instructions that look for one, and what it returns with a trap is not looked at.
   uint32_t host_may_trap;
-  uint32_t reserved;  // 0
+  // 1 when `build` needs nothing that `host_entry` has seen, else 0: what a saved profile knows to be
+  // hot is then optimized at its first call, without having been interpreted.
+  uint32_t describes_at_once;
 } uptier_method_info;
 
 // Registers a method; nothing is compiled yet. `drop` is not called when this fails. Cost: about a
