@@ -43,7 +43,7 @@ TEST(RegallocChecker, accepts_what_the_allocator_makes) {
 // value to where an older copy of it happens to be, or back to its register for nobody.
 TEST(RegallocChecker, misses_a_move_that_is_not_made) {
   size_t moves = 0, seen = 0;
-  for (uint64_t seed = 1; seed <= 6; ++seed) {
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
     Allocated a = allocate(random_module(seed).functions.back());
     for (size_t n = 0; n < a.allocation.moves.size(); n += 3) {
       Allocation damaged = a.allocation;

@@ -26,11 +26,11 @@ TEST(ReportJson, has_every_field_of_the_report) {
                            "compile_ns_total", "compile_rate_ns", "overhead_share", "methods",
                            "decisions", "losses", "stress"}));
   EXPECT_EQ(keys(j["methods"][0]),
-            (Keys{"method",      "name",        "module_key",    "function_index",  "hash",
-                  "tier",        "calls",       "sampled_calls", "loop_iterations", "bursts",
-                  "flushes",     "osr_entries", "left",          "observing",       "interval",
-                  "error_bound", "dual_error",  "sites",         "exits",           "versions",
-                  "last_error",  "moved"}));
+            (Keys{"method",   "name",        "module_key",    "function_index",  "hash",
+                  "tier",     "calls",       "sampled_calls", "loop_iterations", "bursts",
+                  "flushes",  "osr_entries", "left",          "left_for_host",   "observing",
+                  "interval", "error_bound", "dual_error",    "sites",           "exits",
+                  "versions", "last_error",  "moved"}));
   EXPECT_EQ(keys(j["methods"][0]["versions"][0]),
             (Keys{"tier", "copy", "osr_loop", "code_bytes", "compile_ns", "retired", "freed"}));
   EXPECT_EQ(keys(j["decisions"][0]),

@@ -392,7 +392,7 @@ void FunctionBuilder::guard(Value condition, GuardReason reason) {
 }
 
 uint32_t FunctionBuilder::probe(ProbeKind kind, Value v, uint32_t tag) {
-  if (!impl_->expect(host_places(kind), "there is no such probe, or the library places it"))
+  if (!impl_->expect(host_places(kind), "there is no such probe, or it is placed by the library"))
     return 0;
   if (v.valid() && !impl_->has(v)) return 0;
   impl_->append({.op = Opcode::kProbe,
