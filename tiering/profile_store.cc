@@ -130,6 +130,9 @@ ProfileStore::ProfileStore(const std::string& pattern) : path_(expand(pattern)) 
   }
   file_ = std::move(*file);
   if (file_.bytes().empty()) return;
+  if (!looks_like_profile(file_.bytes())) {
+    report_.problem = path_ + ": no profile file; nothing is read of it, nor written to it";
+  }
   reader_ = std::make_unique<profile::UpfReader>(file_.bytes());
   std::vector<const ProfileInfo*> infos;
   for (const auto& s : reader_->segments()) infos.push_back(&s.info);
@@ -142,6 +145,7 @@ ProfileStore::ProfileStore(const std::string& pattern) : path_(expand(pattern)) 
     weight += infos[i]->weight;
   }
   runs_ = std::max(static_cast<double>(weight) / ProfileInfo::kRunWeight, 1.0);
+  if (!report_.problem.empty()) return;
   if (!reader_->warnings().empty()) {
     report_.problem = path_ + ": " + reader_->warnings().front();
   } else if (reader_->truncated()) {

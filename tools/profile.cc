@@ -46,8 +46,12 @@ Result<ProfileFile> from_trace(std::span<const std::byte> bytes) {
 Result<ProfileFile> from_text(std::span<const std::byte> bytes) {
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (profile::looks_like_tsv(text)) return profile::profile_from_tsv(text);
-  Result<Profile> p = profile::looks_like_llvm_text(text) ? profile::profile_from_llvm_text(text)
-                                                          : parse_profile(text);
+  bool is_llvm = profile::looks_like_llvm_text(text);
+  if (!is_llvm && text.find("uptier-profile") == text.npos) {
+    return Error{ErrorCode::kCorruptInput,
+                 "neither a profile file, a trace, rows (tsv), nor a profile's or LLVM's text"};
+  }
+  Result<Profile> p = is_llvm ? profile::profile_from_llvm_text(text) : parse_profile(text);
   if (!p) return p.error();
   ProfileFile file;
   file.profile = std::move(*p);
