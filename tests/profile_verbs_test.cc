@@ -96,7 +96,7 @@ TEST_F(ProfileVerbs, wrong_words_are_named) {
   for (const char* verb : {"show", "top", "check", "dot", "export --format=csv"}) {
     refuses(1, std::string("profile ") + verb + " d", "d: not a regular file");
     refuses(1, std::string("profile ") + verb + " missing", "missing: cannot open the file");
-    refuses(3, std::string("profile ") + verb + " junk", "junk: profile 1:1");
+    refuses(3, std::string("profile ") + verb + " junk", "junk: neither a profile file");
   }
   for (const char* verb : {"show", "merge", "top", "check", "match", "overlap", "diff", "export",
                            "import", "dot", "promote"}) {
