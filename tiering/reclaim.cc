@@ -55,11 +55,12 @@ __attribute__((no_sanitize("address", "thread"))) void Reclaimer::pin_what_stack
   }
   std::ranges::sort(codes);
   for (; word < end; ++word) {
-    auto code = std::ranges::lower_bound(codes, std::pair{*word, size_t{0}});
-    if (*word != 0 && code != codes.end() && code->first == *word) pinned[code->second] = true;
-    if (*word < low || *word > high) continue;
+    const uintptr_t it = *word;  // only this function may read the words
+    auto code = std::ranges::lower_bound(codes, std::pair{it, size_t{0}});
+    if (it != 0 && code != codes.end() && code->first == it) pinned[code->second] = true;
+    if (it < low || it > high) continue;
     for (size_t i = 0; i < limbo_.size(); ++i) {
-      if (parts[i][0].holds(*word) || parts[i][1].holds(*word)) pinned[i] = true;
+      if (parts[i][0].holds(it) || parts[i][1].holds(it)) pinned[i] = true;
     }
   }
 }
