@@ -166,7 +166,7 @@ inline void corpus_note(int32_t x) {
 }
 inline int32_t corpus_raise_if(int32_t code, int32_t value) {
   if (code != 0 && corpus_raise != nullptr) corpus_raise(static_cast<TrapCode>(code));
-  return value + 1;
+  return static_cast<int32_t>(static_cast<uint32_t>(value) + 1);
 }
 inline float corpus_half(float x) { return x / 2; }
 inline void* corpus_step(void* p, int32_t bytes) { return static_cast<char*>(p) + bytes; }

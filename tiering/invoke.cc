@@ -83,7 +83,6 @@ Outcome RuntimeImpl::call(const void* target, const Signature& signature,
   if (blocked) t.leave_blocked();
   jit::InvokeResult r = jit::invoke_code(routines_.invoke(), target, signature, args);
   if (blocked) t.enter_blocked(reinterpret_cast<const void*>(blocked_at));
-  if (c.activation == nullptr && !blocked) back_in_host(t);
   Outcome result;
   if (r.trapped) {
     c.exits_to_host = exits_to_host;  // the frames of the others have gone
@@ -93,6 +92,7 @@ Outcome RuntimeImpl::call(const void* target, const Signature& signature,
   } else {
     result.bits = r.bits;
   }
+  if (c.activation == nullptr && !blocked) back_in_host(t);
   return result;
 }
 
