@@ -74,7 +74,7 @@ struct ThreadContext {
   std::atomic<uint64_t> sample_limit{0};
   uint32_t method_capacity = 0;
   uint32_t thread_number = 0;  // 1, 2, ... in order of attaching
-  uint32_t trap_method = 0;  // of a call of a method without code, its index + 1; else 0
+  uint32_t trap_method = 0;    // of a call of a method without code, its index + 1; else 0
   // Frames of compiled code below which the host's interpreter goes on with their calls.
   uint32_t exits_to_host = 0;
   // State of the generator of probabilistic counters; any start will do, best one of each thread's.

@@ -272,7 +272,6 @@ class Selector {
   void emit_call(const Inst& i);
   void take_result(const Inst& i);
 
-
   const CompileInput& in_;
   const BaselineRequest& request_;
   const FrameLayout& frame_;
