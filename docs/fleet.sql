@@ -3,7 +3,7 @@
 --
 -- Law: any part of the rows may be summed up at any time (that is when merges of parts happen), since
 -- the rows of two profiles are the rows of their merge, and `profile import` adds up what is left.
--- Columns are those of profile/tsv.h.
+-- Columns are those of profile/formats/tsv.h.
 
 CREATE DATABASE IF NOT EXISTS uptier;
 

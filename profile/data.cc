@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "profile/events.h"
 #include "profile/numbers.h"
+#include "profile/trace/events.h"
 
 namespace uptier::profile {
 namespace {

@@ -1,8 +1,8 @@
 #include <utility>
 
 #include "profile/data.h"
-#include "profile/events.h"
-#include "profile/trace_file.h"
+#include "profile/trace/events.h"
+#include "profile/trace/trace_file.h"
 
 namespace uptier {
 namespace {

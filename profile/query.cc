@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <charconv>
 
+#include "profile/formats/text.h"
 #include "profile/numbers.h"
 #include "profile/schema.h"
-#include "profile/text.h"
-#include "profile/upf_read.h"
+#include "profile/upf/read.h"
 
 namespace uptier {
 namespace {

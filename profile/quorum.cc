@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "profile/algebra.h"
+#include "profile/formats/tsv_rows.h"
 #include "profile/numbers.h"
 #include "profile/schema.h"
-#include "profile/tsv_rows.h"
 
 namespace uptier::profile {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "profile/text.h"
+#include "profile/formats/text.h"
 
 namespace uptier {
 namespace {

@@ -1,4 +1,4 @@
-#include "tiering/compile_rate.h"
+#include "tiering/policy/compile_rate.h"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,8 @@
 
 #include "jit/ir/parse.h"
 #include "tests/runtime_host.h"
-#include "tiering/exits.h"
-#include "tiering/policy.h"
+#include "tiering/policy/policy.h"
+#include "tiering/transitions/exits.h"
 
 namespace uptier::tiering {
 namespace {

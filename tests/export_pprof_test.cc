@@ -1,9 +1,9 @@
 // pprof: bytes as the encoding's own examples, and numbers as `go tool pprof` reads them.
-#include "profile/pprof.h"
+#include "profile/formats/pprof.h"
 
 #include <sstream>
 
-#include "profile/protobuf.h"
+#include "profile/formats/protobuf.h"
 #include "tests/tool_dir.h"
 
 namespace uptier {

@@ -1,10 +1,10 @@
 // What can be read back: rows (tsv) and llvm-text.
 #include <nlohmann/json.hpp>
 
-#include "profile/export.h"
-#include "profile/llvm_text.h"
+#include "profile/formats/export.h"
+#include "profile/formats/llvm_text.h"
+#include "profile/formats/tsv.h"
 #include "profile/schema.h"
-#include "profile/tsv.h"
 #include "tests/tool_dir.h"
 #include "tests/trace_samples.h"
 

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "tests/runtime_host.h"
-#include "tiering/site_reports.h"
+#include "tiering/report/site_reports.h"
 
 namespace uptier::test {
 namespace {

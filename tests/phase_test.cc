@@ -6,8 +6,8 @@
 
 #include "tests/random_ir.h"
 #include "tests/runtime_host.h"
-#include "tiering/policy.h"
-#include "tiering/replay.h"
+#include "tiering/policy/policy.h"
+#include "tiering/policy/replay.h"
 
 namespace uptier::test {
 namespace {

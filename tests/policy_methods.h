@@ -1,7 +1,7 @@
 // Methods to ask the policy about.
 #pragma once
 
-#include "tiering/policy.h"
+#include "tiering/policy/policy.h"
 
 namespace uptier::tiering {
 

@@ -1,4 +1,4 @@
-#include "tiering/policy.h"
+#include "tiering/policy/policy.h"
 
 #include <gtest/gtest.h>
 

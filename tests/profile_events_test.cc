@@ -1,4 +1,4 @@
-#include "profile/events.h"
+#include "profile/trace/events.h"
 
 #include <gtest/gtest.h>
 

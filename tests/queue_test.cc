@@ -1,4 +1,4 @@
-#include "tiering/queue.h"
+#include "tiering/code/queue.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tiering/reclaim.h"
+#include "tiering/code/reclaim.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tiering/replay.h"
+#include "tiering/policy/replay.h"
 
 #include <gtest/gtest.h>
 

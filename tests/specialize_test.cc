@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/runtime_host.h"
-#include "tiering/replay.h"
+#include "tiering/policy/replay.h"
 
 namespace uptier::test {
 namespace {

@@ -1,15 +1,15 @@
 // Timelines: what is written comes back, whatever is cut or damaged is refused, and what a run
 // writes is what it did.
-#include "profile/timeline.h"
+#include "profile/upf/timeline.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <set>
 
-#include "profile/upf_format.h"
-#include "profile/upf_read.h"
-#include "profile/upf_write.h"
+#include "profile/upf/format.h"
+#include "profile/upf/read.h"
+#include "profile/upf/write.h"
 #include "tests/program_runs.h"
 #include "tests/trace_samples.h"
 

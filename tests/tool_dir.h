@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "profile/upf_file.h"
+#include "profile/upf/file.h"
 #include "tests/program_runs.h"
 #include "uptier/profile_file.h"
 

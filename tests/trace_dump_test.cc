@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "profile/dump.h"
-#include "profile/trace_file.h"
+#include "profile/trace/dump.h"
+#include "profile/trace/trace_file.h"
 #include "tests/golden.h"
 #include "tests/trace_samples.h"
 

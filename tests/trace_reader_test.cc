@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "profile/trace_file.h"
+#include "profile/trace/trace_file.h"
 #include "tests/golden.h"
 #include "tests/trace_samples.h"
 

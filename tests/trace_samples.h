@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "profile/data.h"
-#include "profile/events.h"
-#include "profile/trace_file.h"
+#include "profile/trace/events.h"
+#include "profile/trace/trace_file.h"
 #include "uptier/profile.h"
 #include "uptier/trace.h"
 

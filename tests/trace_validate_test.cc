@@ -2,8 +2,8 @@
 
 #include <functional>
 
-#include "profile/trace_file.h"
-#include "profile/validate.h"
+#include "profile/trace/trace_file.h"
+#include "profile/trace/validate.h"
 #include "tests/trace_samples.h"
 
 namespace uptier::profile {

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "profile/trace_file.h"
-#include "profile/validate.h"
+#include "profile/trace/trace_file.h"
+#include "profile/trace/validate.h"
 #include "tests/trace_samples.h"
 
 namespace uptier::profile {

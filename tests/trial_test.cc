@@ -1,5 +1,5 @@
 // A version that takes the place of another is timed against it, and goes if it is slower.
-#include "tiering/trial.h"
+#include "tiering/policy/trial.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,9 +10,9 @@
 #include "tests/random_ir.h"
 #include "tests/runtime_host.h"
 #include "tiering/method.h"
-#include "tiering/rank_sum.h"
-#include "tiering/replay.h"
-#include "tiering/speedup_rate.h"
+#include "tiering/policy/rank_sum.h"
+#include "tiering/policy/replay.h"
+#include "tiering/policy/speedup_rate.h"
 
 namespace uptier::test {
 namespace {

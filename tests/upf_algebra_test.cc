@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "profile/algebra.h"
-#include "profile/export.h"
-#include "profile/upf_merge.h"
+#include "profile/formats/export.h"
+#include "profile/upf/merge.h"
 #include "tests/program_runs.h"
 #include "tests/trace_samples.h"
 

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <random>
 
-#include "profile/upf_calls.h"
-#include "profile/upf_read.h"
+#include "profile/upf/calls.h"
+#include "profile/upf/read.h"
 #include "tests/program_runs.h"
 #include "uptier/profile_file.h"
 

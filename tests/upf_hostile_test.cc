@@ -4,13 +4,13 @@
 #include <time.h>
 
 #include "profile/checksum.h"
-#include "profile/llvm_text.h"
+#include "profile/formats/llvm_text.h"
+#include "profile/formats/tsv.h"
+#include "profile/formats/tsv_rows.h"
 #include "profile/match.h"
-#include "profile/tsv.h"
-#include "profile/tsv_rows.h"
-#include "profile/upf_calls.h"
-#include "profile/upf_read.h"
-#include "profile/upf_write.h"
+#include "profile/upf/calls.h"
+#include "profile/upf/read.h"
+#include "profile/upf/write.h"
 #include "tests/trace_samples.h"
 #include "uptier/profile_file.h"
 

@@ -11,8 +11,8 @@
 #include <functional>
 #include <random>
 
-#include "profile/trace_file.h"
-#include "profile/upf_file.h"
+#include "profile/trace/trace_file.h"
+#include "profile/upf/file.h"
 #include "tests/program_runs.h"
 #include "tests/trace_samples.h"
 #include "uptier/profile_file.h"

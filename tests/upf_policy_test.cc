@@ -1,7 +1,7 @@
 // What a saved profile does to decisions: a pure function of the snapshot like all else.
 #include <gtest/gtest.h>
 
-#include "tiering/policy.h"
+#include "tiering/policy/policy.h"
 
 namespace uptier::tiering {
 namespace {

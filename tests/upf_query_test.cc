@@ -1,7 +1,7 @@
 // What a compiler asks a profile: answers are those of the code that asks, and of nothing else.
 #include <gtest/gtest.h>
 
-#include "profile/idb.h"
+#include "profile/upf/idb.h"
 #include "tests/trace_samples.h"
 #include "uptier/profile_query.h"
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "profile/upf_merge.h"
-#include "profile/upf_write.h"
+#include "profile/upf/merge.h"
+#include "profile/upf/write.h"
 #include "tests/program_runs.h"
 #include "tests/trace_samples.h"
 #include "uptier/profile_file.h"

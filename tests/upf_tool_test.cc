@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "profile/upf_file.h"
+#include "profile/upf/file.h"
 #include "tests/program_runs.h"
 #include "uptier/profile_file.h"
 

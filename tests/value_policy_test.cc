@@ -1,9 +1,9 @@
 // What is decided about values of parameters, as a table.
-#include "tiering/value_policy.h"
+#include "tiering/policy/value_policy.h"
 
 #include <gtest/gtest.h>
 
-#include "tiering/replay.h"
+#include "tiering/policy/replay.h"
 
 namespace uptier::tiering {
 namespace {

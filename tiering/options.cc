@@ -8,9 +8,9 @@
 #include <string>
 #include <type_traits>
 
-#include "profile/upf_file.h"
-#include "tiering/loop_choice.h"
-#include "tiering/opt_range.h"
+#include "profile/upf/file.h"
+#include "tiering/code/opt_range.h"
+#include "tiering/observe/loop_choice.h"
 #include "tiering/stress.h"
 
 namespace uptier {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "profile/bytes.h"
-#include "tiering/mapped_file.h"
+#include "tiering/saved/mapped_file.h"
 
 namespace uptier::tools {
 

@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
-#include "profile/upf_read.h"
-#include "tiering/mapped_file.h"
+#include "profile/upf/read.h"
+#include "tiering/saved/mapped_file.h"
 #include "tools/profile_commands.h"
 
 namespace uptier::tools {

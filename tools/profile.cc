@@ -6,12 +6,12 @@
 #include <ctime>
 
 #include "profile/algebra.h"
-#include "profile/llvm_text.h"
-#include "profile/text.h"
-#include "profile/tsv.h"
-#include "profile/upf_file.h"
-#include "profile/upf_read.h"
-#include "tiering/mapped_file.h"
+#include "profile/formats/llvm_text.h"
+#include "profile/formats/text.h"
+#include "profile/formats/tsv.h"
+#include "profile/upf/file.h"
+#include "profile/upf/read.h"
+#include "tiering/saved/mapped_file.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/profile_commands.h"

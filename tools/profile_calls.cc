@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "profile/text.h"
+#include "profile/formats/text.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/profile_commands.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "profile/timeline.h"
+#include "profile/upf/timeline.h"
 #include "uptier/profile_file.h"
 
 namespace uptier::tools {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "profile/upf_file.h"
+#include "profile/upf/file.h"
 #include "tools/commands.h"
 #include "tools/dot.h"
 #include "tools/fail.h"

@@ -1,10 +1,10 @@
 // uptier profile export: a profile in the form of another tool.
 #include <cstdio>
 
-#include "profile/export.h"
-#include "profile/pprof.h"
-#include "profile/tsv.h"
-#include "profile/upf_file.h"
+#include "profile/formats/export.h"
+#include "profile/formats/pprof.h"
+#include "profile/formats/tsv.h"
+#include "profile/upf/file.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/profile_commands.h"

@@ -2,10 +2,10 @@
 // form of llvm-profdata become a profile file. A run is counted once, as by merge.
 #include <cstdio>
 
-#include "profile/llvm_text.h"
-#include "profile/tsv.h"
-#include "profile/upf_file.h"
-#include "profile/upf_merge.h"
+#include "profile/formats/llvm_text.h"
+#include "profile/formats/tsv.h"
+#include "profile/upf/file.h"
+#include "profile/upf/merge.h"
 #include "tools/body_graph.h"
 #include "tools/commands.h"
 #include "tools/fail.h"

@@ -1,14 +1,14 @@
 // uptier profile match: what of a profile is of use for a module that was edited since it was made.
 //
 // Methods are found by their key, or else by their name where only one has it, as the runtime does
-// (tiering/saved.cc); those of other code are matched by their calls (profile/match.h).
+// (tiering/saved/saved.cc); those of other code are matched by their calls (profile/match.h).
 #include <cstdio>
 #include <map>
 
 #include "jit/ir/code_shape.h"
 #include "profile/match.h"
-#include "profile/upf_file.h"
-#include "tiering/probe_set.h"
+#include "profile/upf/file.h"
+#include "tiering/observe/probe_set.h"
 #include "tools/commands.h"
 #include "tools/compile_world.h"
 #include "tools/fail.h"

@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "profile/algebra.h"
-#include "profile/upf_file.h"
-#include "profile/upf_merge.h"
+#include "profile/upf/file.h"
+#include "profile/upf/merge.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/input_file.h"

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "profile/upf_file.h"
+#include "profile/upf/file.h"
 #include "tools/commands.h"
 #include "tools/dot.h"
 #include "tools/fail.h"

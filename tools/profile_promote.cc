@@ -20,8 +20,8 @@
 #include <nlohmann/json.hpp>
 
 #include "profile/numbers.h"
-#include "profile/upf_file.h"
-#include "tiering/mapped_file.h"
+#include "profile/upf/file.h"
+#include "tiering/saved/mapped_file.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/profile_commands.h"

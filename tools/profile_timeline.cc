@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <ranges>
 
-#include "profile/upf_file.h"
-#include "profile/upf_read.h"
-#include "tiering/mapped_file.h"
+#include "profile/upf/file.h"
+#include "profile/upf/read.h"
+#include "tiering/saved/mapped_file.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/profile_commands.h"

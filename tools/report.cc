@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "profile/upf_file.h"
+#include "profile/upf/file.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/profile_commands.h"

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "profile/algebra.h"
-#include "profile/text.h"
+#include "profile/formats/text.h"
 
 namespace uptier::tools {
 namespace {

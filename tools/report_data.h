@@ -26,7 +26,7 @@
 #include <string>
 #include <vector>
 
-#include "profile/timeline.h"
+#include "profile/upf/timeline.h"
 #include "tools/report_module.h"
 #include "uptier/profile_file.h"
 

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "tiering/losses.h"
+#include "tiering/report/losses.h"
 
 namespace uptier::tools {
 namespace {

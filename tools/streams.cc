@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "profile/upf_file.h"
+#include "profile/upf/file.h"
 
 namespace uptier::tools {
 namespace {

@@ -16,7 +16,7 @@ inline constexpr const char* kStream = "-";  // stdin, or stdout
 // process. Whatever cannot be read comes back as it is: opening it says why.
 std::string seekable(const std::string& path);
 
-// Writes to stdout ("-"), or replaces a file (profile/upf_file.h). What stdout does not take is
+// Writes to stdout ("-"), or replaces a file (profile/upf/file.h). What stdout does not take is
 // noticed when the process ends.
 Status write_output(const std::string& path, std::span<const std::byte> bytes);
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "profile/dump.h"
-#include "profile/validate.h"
+#include "profile/trace/dump.h"
+#include "profile/trace/validate.h"
 #include "tools/commands.h"
 #include "tools/profile_commands.h"
 #include "tools/profile_json.h"

@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-#include "profile/write_all.h"
+#include "profile/upf/write_all.h"
 
 namespace uptier::jit {
 

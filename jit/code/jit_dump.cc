@@ -12,7 +12,7 @@
 #include <cstring>
 #include <span>
 
-#include "profile/write_all.h"
+#include "profile/upf/write_all.h"
 
 namespace uptier::jit {
 namespace {

@@ -119,7 +119,7 @@ CASES = [
      "profile/p.cc:2: profile/ must not include sampler/ (only include, profile)"),
     ("sampler above itself", {"sampler/s.h": "#include \"jit/ir/function.h\"\n"},
      "sampler/s.h:1: sampler/ must not include jit/ (only include, profile, sampler)"),
-    ("jit above itself", {"jit/x64/j.cc": "# include \"tiering/policy.h\"\n"},
+    ("jit above itself", {"jit/x64/j.cc": "# include \"tiering/policy/policy.h\"\n"},
      "jit/x64/j.cc:1: jit/ must not include tiering/ (only include, jit, profile, sampler)"),
     ("a floor includes an embedding", {"tiering/t.cc": "#include \"embed/wasm/engine.h\"\n"},
      "tiering/t.cc:1: tiering/ must not include embed/ "

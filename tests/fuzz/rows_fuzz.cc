@@ -1,8 +1,8 @@
 // The readers of rows and of llvm-text: what is accepted is proper, and is read back from what is
 // written of it.
-#include "profile/export.h"
-#include "profile/llvm_text.h"
-#include "profile/tsv.h"
+#include "profile/formats/export.h"
+#include "profile/formats/llvm_text.h"
+#include "profile/formats/tsv.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/trace_samples.h"
 

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <memory>
 
-#include "profile/dump.h"
 #include "profile/schema.h"
-#include "profile/trace_file.h"
-#include "profile/validate.h"
+#include "profile/trace/dump.h"
+#include "profile/trace/trace_file.h"
+#include "profile/trace/validate.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace uptier::fuzz {

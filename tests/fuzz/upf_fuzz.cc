@@ -4,10 +4,10 @@
 #include <cstring>
 
 #include "profile/algebra.h"
-#include "profile/export.h"
+#include "profile/formats/export.h"
 #include "profile/match.h"
-#include "profile/upf_read.h"
-#include "profile/upf_write.h"
+#include "profile/upf/read.h"
+#include "profile/upf/write.h"
 #include "tests/fuzz/fuzz.h"
 #include "uptier/profile_file.h"
 #include "uptier/profile_query.h"

@@ -1,0 +1,168 @@
+#include "profile/formats/export.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "profile/formats/text.h"
+#include "profile/numbers.h"
+#include "profile/schema.h"
+
+namespace uptier::profile {
+namespace {
+
+std::string without(std::string text, std::string_view marks) {
+  std::ranges::replace_if(
+      text,
+      [&](char c) {
+        return static_cast<unsigned char>(c) < 0x20 || marks.find(c) != std::string_view::npos;
+      },
+      '_');
+  return text;
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
+using Row = std::vector<std::string>;
+
+// Calls `row` for each word of each site, and each entry of each table.
+void each_row(const Profile& profile, const std::function<void(const Row&)>& row) {
+  row({"module", "function", "method", "kind", "site", "word", "key_module", "key", "count",
+       "estimate"});
+  for (const auto& [key, m] : profile.methods) {
+    if (!m.check().ok()) continue;
+    for (const Slot& slot : m.schema.slots) {
+      const Row head = {hex(key.module_key), std::to_string(key.function_index), m.name,
+                        std::string(slot_kind_name(slot.kind)), std::to_string(slot.site)};
+      const auto add = [&](Row rest) {
+        Row whole = head;
+        whole.insert(whole.end(), rest.begin(), rest.end());
+        row(whole);
+      };
+      const std::span<const Word> words = words_of(slot.kind);
+      for (uint32_t i = 0; i < words.size(); ++i) {
+        const bool wide = words[i].rule == WordRule::kWide;
+        if (words[i].rule == WordRule::kWideHigh) continue;
+        const uint64_t* count = &m.counts[slot.word + i];
+        const uint64_t* estimate = &m.estimates[slot.word + i];
+        const bool extreme = words[i].rule == WordRule::kMin || words[i].rule == WordRule::kMax;
+        const std::string text = wide      ? to_text(load_wide(count))
+                                 : extreme ? std::to_string(static_cast<int64_t>(*count))
+                                           : std::to_string(*count);
+        add({std::string(words[i].name), "", "", text,
+             wide ? to_text(load_wide(estimate)) : std::to_string(*estimate)});
+      }
+      const Table* table = m.table(slot.kind, slot.site);
+      if (table == nullptr) continue;
+      for (const auto& [at, entry] : *table) {
+        const bool value = slot.kind == SlotKind::kValue;
+        add({"entry", value ? "" : hex(at.module_key),
+             value ? std::to_string(static_cast<int64_t>(at.value)) : std::to_string(at.value),
+             std::to_string(entry.count), std::to_string(entry.estimate)});
+      }
+    }
+  }
+}
+
+std::string join(const Row& row, char separator, std::string (*field)(const std::string&)) {
+  std::string line;
+  for (size_t i = 0; i < row.size(); ++i)
+    line += (i == 0 ? "" : std::string(1, separator)) + field(row[i]);
+  return line;
+}
+
+std::string name_of(const MethodProfile& m) {
+  return m.name.empty() ? "function " + std::to_string(m.key.function_index) : m.name;
+}
+
+std::vector<uint64_t> blocks_of(const MethodProfile& m) {
+  std::vector<uint64_t> blocks;
+  for (const Slot& slot : m.schema.slots) {
+    if (slot.kind == SlotKind::kBlock && slot.word < m.estimates.size()) {
+      blocks.push_back(m.estimates[slot.word]);
+    }
+  }
+  return blocks;
+}
+
+}  // namespace
+
+std::string to_csv(const Profile& profile) {
+  std::string out;
+  each_row(profile, [&](const Row& row) { out += join(row, ',', csv_field) + "\r\n"; });
+  return out;
+}
+
+std::string to_lcov(const Profile& profile) {
+  std::string out;
+  std::string functions, lines;
+  uint64_t line = 0, hit_lines = 0, found = 0, hit = 0;
+  const auto end_module = [&](uint64_t module) {
+    if (line == 0) return;
+    out += "TN:\nSF:uptier/" + hex(module).substr(2) + "\n" + functions +
+           "FNF:" + std::to_string(found) + "\nFNH:" + std::to_string(hit) + "\n" + lines +
+           "LF:" + std::to_string(line) + "\nLH:" + std::to_string(hit_lines) + "\nend_of_record\n";
+    functions.clear();
+    lines.clear();
+    line = hit_lines = found = hit = 0;
+  };
+  uint64_t module = 0;
+  for (const auto& [key, m] : profile.methods) {
+    const std::vector<uint64_t> blocks = blocks_of(m);
+    if (key.module_key != module) end_module(module);
+    module = key.module_key;
+    if (blocks.empty()) continue;
+    const std::string name = without(name_of(m), ",");
+    const uint64_t calls = blocks.front();
+    functions += "FN:" + std::to_string(line + 1) + "," + name + "\nFNDA:" + std::to_string(calls) +
+                 "," + name + "\n";
+    ++found;
+    hit += calls != 0 ? 1 : 0;
+    for (const uint64_t count : blocks) {
+      lines += "DA:" + std::to_string(++line) + "," + std::to_string(count) + "\n";
+      hit_lines += count != 0 ? 1 : 0;
+    }
+  }
+  end_module(module);
+  return out;
+}
+
+std::string to_folded(const Profile& profile) {
+  std::string out;
+  for (const auto& [key, m] : profile.methods) {
+    const std::vector<uint64_t> blocks = blocks_of(m);
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      if (blocks[i] == 0) continue;
+      out += without(name_of(m), "; ") + ";block_" + std::to_string(i + 1) + " " +
+             std::to_string(blocks[i]) + "\n";
+    }
+  }
+  return out;
+}
+
+std::string to_llvm_text(const Profile& profile) {
+  std::string out = ":ir\n";
+  std::set<std::pair<std::string, uint64_t>> names;
+  for (const auto& [key, m] : profile.methods) {
+    const std::vector<uint64_t> blocks = blocks_of(m);
+    if (blocks.empty()) continue;
+    std::string name = without(name_of(m), "");
+    const bool mark = name.front() == '#' || name.front() == ':';
+    if (mark) name = "_" + name;
+    if (!names.emplace(name, m.schema.cfg_hash).second) {
+      name += "#" + hex(key.module_key) + ":" + std::to_string(key.function_index);
+    }
+    out += name + "\n# Func Hash:\n" + std::to_string(m.schema.cfg_hash) + "\n# Num Counters:\n" +
+           std::to_string(blocks.size()) + "\n# Counter Values:\n";
+    for (const uint64_t count : blocks) out += std::to_string(count) + "\n";
+    out += "\n";
+  }
+  return out;
+}
+
+}  // namespace uptier::profile

@@ -1,0 +1,107 @@
+#include <optional>
+
+#include "profile/formats/llvm_text.h"
+#include "profile/numbers.h"
+
+namespace uptier::profile {
+namespace {
+
+using Names = std::map<std::pair<std::string_view, uint64_t>, MethodKey>;
+
+class Parser {
+ public:
+  Parser(std::string_view text, const Profile* like) : text_(text) {
+    if (like == nullptr) return;
+    for (const auto& [key, m] : like->methods) {
+      names_.emplace(Names::key_type(m.name, m.schema.cfg_hash), key);
+    }
+  }
+
+  Result<Profile> run() {
+    bool is_ir = false;
+    std::optional<std::string_view> line;
+    while ((line = next()) && line->starts_with(':')) is_ir |= *line == ":ir";
+    if (!is_ir) return broken("no line \":ir\": it is not the profile of an IR");
+    for (; line; line = next()) {
+      if (Status s = take(*line); !s) return s.error();
+    }
+    return std::move(profile_);
+  }
+
+ private:
+  Error broken(const std::string& rule) const {
+    return {ErrorCode::kCorruptInput, "line " + std::to_string(number_) + ": " + rule};
+  }
+
+  // Returns the next line as it is; nothing at the end.
+  std::optional<std::string_view> raw() {
+    if (at_ >= text_.size()) return std::nullopt;
+    const size_t end = std::min(text_.find('\n', at_), text_.size());
+    const std::string_view line = text_.substr(at_, end - at_);
+    at_ = end + 1;
+    ++number_;
+    return line;
+  }
+
+  // Returns the next line that is neither empty nor a remark.
+  std::optional<std::string_view> next() {
+    std::optional<std::string_view> line;
+    while ((line = raw()) && (line->empty() || line->starts_with('#'))) {}
+    return line;
+  }
+
+  Result<uint64_t> number() {
+    const std::optional<std::string_view> line = next();
+    const std::optional<uint64_t> n = line ? parse_unsigned(*line) : std::nullopt;
+    if (!n) return broken("a number was expected");
+    return *n;
+  }
+
+  Status take(std::string_view name) {
+    MethodProfile m;
+    m.name = name;
+    const Result<uint64_t> hash = number();
+    if (!hash) return hash.error();
+    const Result<uint64_t> counters = number();
+    if (!counters) return counters.error();
+    // Each has a line of its own, of two bytes at least.
+    if (*counters > (text_.size() - std::min(at_, text_.size()) + 1) / 2) {
+      return broken("more counters than there is text");
+    }
+    m.schema = Schema::block_schema(static_cast<uint32_t>(*counters), *hash);
+    for (uint64_t i = 0; i < *counters; ++i) {
+      const Result<uint64_t> count = number();
+      if (!count) return count.error();
+      m.counts.push_back(*count);
+    }
+    for (auto rest = raw(); rest && !rest->empty(); rest = raw()) {}  // value profiles
+    m.weigh(1);
+    const auto known = names_.find(std::pair(name, *hash));
+    m.key = known != names_.end() ? known->second : MethodKey{0, place_};
+    ++place_;
+    if (Status s = m.check(); !s) return broken(s.error().message);
+    if (!profile_.methods.emplace(m.key, m).second) {
+      return broken(std::string(name) + " is there twice");
+    }
+    return {};
+  }
+
+  std::string_view text_;
+  Names names_;
+  size_t at_ = 0;
+  uint64_t number_ = 0;
+  uint32_t place_ = 0;
+  Profile profile_;
+};
+
+}  // namespace
+
+bool looks_like_llvm_text(std::string_view text) {
+  return text.starts_with(":ir") || text.starts_with("# IR level");
+}
+
+Result<Profile> profile_from_llvm_text(std::string_view text, const Profile* like) {
+  return Parser(text, like).run();
+}
+
+}  // namespace uptier::profile

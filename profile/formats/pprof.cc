@@ -1,0 +1,155 @@
+#include "profile/formats/pprof.h"
+
+#include <algorithm>
+#include <map>
+
+#include "profile/formats/protobuf.h"
+#include "profile/formats/text.h"
+#include "profile/numbers.h"
+
+namespace uptier::profile {
+namespace {
+
+// Fields of Profile and of the messages in it.
+enum : uint32_t { kSampleType = 1, kSample = 2, kLocation = 4, kFunction = 5, kStrings = 6 };
+enum : uint32_t { kTimeNanos = 9, kComment = 13, kDefaultSampleType = 14 };
+enum : uint32_t { kTypeType = 1, kTypeUnit = 2 };
+enum : uint32_t { kSampleLocations = 1, kSampleValues = 2 };
+enum : uint32_t { kId = 1, kLine = 4, kLineFunction = 1, kLineLine = 2 };
+enum : uint32_t { kFunctionName = 2, kFunctionSystemName = 3, kFunctionFile = 4, kStartLine = 5 };
+
+constexpr uint64_t kNanos = 1000000000;
+
+uint64_t limited(uint64_t n) { return std::min<uint64_t>(n, INT64_MAX); }
+
+class Writer {
+ public:
+  std::string run(const Profile& profile, const ProfileInfo& info) {
+    (void)string("");
+    for (const auto& [key, m] : profile.methods) cycles_ = cycles_ || was_timed(m);
+    add_type("executions", "count");
+    add_type("calls", "count");
+    add_type("samples", "count");
+    if (cycles_) add_type("cycles", "count");
+    for (const auto& [key, m] : profile.methods) {
+      if (m.check().ok()) add_method(m);
+    }
+    ProtoWriter tail;
+    tail.number(kTimeNanos, mul_saturating(info.time, kNanos) > INT64_MAX ? 0 : info.time * kNanos);
+    for (const std::string* text : {&info.engine, &info.host, &info.schedule}) {
+      if (!text->empty()) tail.number(kComment, string(*text));
+    }
+    tail.number(kDefaultSampleType, string(cycles_ ? "cycles" : "executions"));
+    ProtoWriter strings;
+    for (const std::string& s : strings_) strings.bytes(kStrings, s);
+    return out_.text() + tail.text() + strings.text();
+  }
+
+ private:
+  static bool was_timed(const MethodProfile& m) {
+    return m.check().ok() && std::ranges::any_of(m.schema.slots, [&](const Slot& slot) {
+             return slot.kind == SlotKind::kLoop &&
+                    m.counts[slot.word + slot_word::kLoopTimed] != 0;
+           });
+  }
+
+  uint64_t string(const std::string& text) {
+    const auto [at, fresh] = numbers_.emplace(text, strings_.size());
+    if (fresh) strings_.push_back(text);
+    return at->second;
+  }
+
+  void add_type(const char* type, const char* unit) {
+    ProtoWriter w;
+    w.number(kTypeType, string(type));
+    w.number(kTypeUnit, string(unit));
+    out_.bytes(kSampleType, w.text());
+  }
+
+  uint64_t add_function(const std::string& name, uint64_t file) {
+    ProtoWriter w;
+    w.number(kId, ++functions_);
+    w.number(kFunctionName, string(name));
+    w.number(kFunctionSystemName, string(name));
+    w.number(kFunctionFile, file);
+    w.number(kStartLine, 1);
+    out_.bytes(kFunction, w.text());
+    return functions_;
+  }
+
+  // Lines are the innermost first.
+  uint64_t add_location(std::span<const uint64_t> functions, uint64_t line) {
+    ProtoWriter w;
+    w.number(kId, ++locations_);
+    for (const uint64_t f : functions) {
+      ProtoWriter l;
+      l.number(kLineFunction, f);
+      l.number(kLineLine, line);
+      w.bytes(kLine, l.text());
+    }
+    out_.bytes(kLocation, w.text());
+    return locations_;
+  }
+
+  void add_sample(uint64_t location, std::vector<uint64_t> values) {
+    if (std::ranges::all_of(values, [](uint64_t v) { return v == 0; })) return;
+    std::ranges::transform(values, values.begin(), limited);
+    values.resize(cycles_ ? 4 : 3);
+    ProtoWriter w;
+    w.numbers(kSampleLocations, {{location}});
+    w.numbers(kSampleValues, values);
+    out_.bytes(kSample, w.text());
+  }
+
+  void add_method(const MethodProfile& m) {
+    std::string name = m.name;
+    if (name.empty()) name = "function " + std::to_string(m.key.function_index);
+    const uint64_t file = string("uptier/" + hex(m.key.module_key).substr(2));
+    const uint64_t function = add_function(name, file);
+    uint64_t samples = m.sampled_calls;
+    (void)add_saturating(samples, m.bursts);
+    std::vector<uint64_t> of_calls = {0, m.calls, samples};
+    for (const Slot& slot : m.schema.slots) {
+      if (slot.kind != SlotKind::kBlock) continue;
+      const uint64_t location = add_location({{function}}, slot.site);
+      of_calls[0] = m.estimates[slot.word];
+      add_sample(location, of_calls);
+      of_calls = {0, 0, 0};
+    }
+    // Edges alone, or nothing at all: the calls have no block to stand at.
+    if (of_calls[1] != 0 || of_calls[2] != 0) {
+      add_sample(add_location({{function}}, 1), of_calls);
+    }
+    for (const Slot& slot : m.schema.slots) {
+      if (slot.kind == SlotKind::kLoop) add_loop(m, slot, name, function, file);
+    }
+  }
+
+  void add_loop(const MethodProfile& m, const Slot& slot, const std::string& name,
+                uint64_t function, uint64_t file) {
+    const uint64_t* words = &m.counts[slot.word];
+    const std::optional<Estimate> all = m.loop_cycles(slot.site);
+    const uint64_t timed = words[slot_word::kLoopCycles];
+    if (!all || timed == 0) return;
+    const double share =
+        static_cast<double>(words[slot_word::kLoopExclusiveCycles]) / static_cast<double>(timed);
+    const auto cycles = static_cast<uint64_t>(std::clamp(all->total * share, 0.0, 0x1p62));
+    const uint64_t inner = add_function(name + " loop " + std::to_string(slot.site), file);
+    add_sample(add_location({{inner, function}}, slot.site), {0, 0, 0, cycles});
+  }
+
+  ProtoWriter out_;
+  std::vector<std::string> strings_;
+  std::map<std::string, uint64_t> numbers_;
+  uint64_t functions_ = 0;
+  uint64_t locations_ = 0;
+  bool cycles_ = false;
+};
+
+}  // namespace
+
+std::string to_pprof(const Profile& profile, const ProfileInfo& info) {
+  return Writer().run(profile, info);
+}
+
+}  // namespace uptier::profile

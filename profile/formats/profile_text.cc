@@ -1,0 +1,68 @@
+// The printer of the text form of profiles; profile_parse.cc reads it back.
+#include <algorithm>
+#include <utility>
+
+#include "profile/formats/text.h"
+
+namespace uptier {
+namespace {
+
+std::string key_text(SlotKind kind, const TableKey& key) {
+  if (kind == SlotKind::kValue) return std::to_string(static_cast<int64_t>(key.value));
+  return profile::hex(key.module_key) + ":" + std::to_string(key.value);
+}
+
+std::string table_text(SlotKind kind, const Table& table) {
+  std::string out = " {\n";
+  for (const auto& [key, entry] : table) {
+    out += "    " + key_text(kind, key) + " " + std::to_string(entry.count);
+    if (entry.estimate != entry.count) out += " ~" + std::to_string(entry.estimate);
+    out += "\n";
+  }
+  return out + "  }";
+}
+
+std::string slot_text(const MethodProfile& method, const Slot& slot) {
+  std::string out = "  " + std::string(slot_kind_name(slot.kind)) + " " + std::to_string(slot.site);
+  if (slot.top != 0) out += " top " + std::to_string(slot.top);
+  out += profile::words_text(slot.kind, &method.counts[slot.word], &method.estimates[slot.word]);
+  const Table* table = method.table(slot.kind, slot.site);
+  if (table != nullptr) out += table_text(slot.kind, *table);
+  return out + "\n";
+}
+
+std::string method_text(const MethodProfile& method) {
+  std::string out = "\nmethod " + profile::hex(method.key.module_key) + " " +
+                    std::to_string(method.key.function_index) + " " + profile::quote(method.name) +
+                    " {\n";
+  const std::pair<const char*, uint64_t> fields[] = {{"calls", method.calls},
+                                                     {"sampled", method.sampled_calls},
+                                                     {"iterations", method.iterations},
+                                                     {"bursts", method.bursts},
+                                                     {"interval", method.interval}};
+  for (const auto& [field, value] : fields) {
+    out += "  " + std::string(field) + " " + std::to_string(value) + "\n";
+  }
+  out += "  cfg " + profile::hex(method.schema.cfg_hash) + "\n";
+  for (const Slot& slot : method.schema.slots) out += slot_text(method, slot);
+  return out + "}\n";
+}
+
+// A message may hold a method's name, and that a newline.
+std::string comment(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string to_text(const Profile& profile) {
+  std::string out = "uptier-profile 1\n";
+  for (const auto& [key, method] : profile.methods) {
+    const Status status = method.check();
+    out += status.ok() ? method_text(method) : "\n# left out: " + comment(status.error().message);
+  }
+  return out;
+}
+
+}  // namespace uptier

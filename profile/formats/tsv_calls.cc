@@ -1,0 +1,99 @@
+// The shape of a method's code as one word of a row, and back. See tsv_rows.h.
+#include <charconv>
+
+#include "profile/formats/tsv_rows.h"
+
+namespace uptier::profile {
+namespace {
+
+constexpr std::string_view kKinds[] = {"call", "indirect_call", "host_call", "probe", "loop"};
+
+// Takes off what precedes a mark, and the mark; nothing if there is none.
+std::optional<std::string_view> take_until(std::string_view& text, char mark) {
+  const size_t at = text.find(mark);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view taken = text.substr(0, at);
+  text.remove_prefix(at + 1);
+  return taken;
+}
+
+// Takes off a number and the space behind it, if there is more.
+template <typename T>
+bool take_number(std::string_view& text, T& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return false;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  if (text.empty()) return true;
+  const bool more = text.front() == ' ' && text.size() > 1;
+  text.remove_prefix(1);
+  return more;
+}
+
+bool parse_block(std::string_view text, std::vector<SiteId>& to) {
+  while (!text.empty()) {
+    if (!take_number(text, to.emplace_back())) return false;
+  }
+  return true;
+}
+
+bool parse_anchor(std::string_view text, Anchor& anchor) {
+  const std::optional<std::string_view> word = take_until(text, ' ');
+  size_t kind = 0;
+  while (word && kind < std::size(kKinds) && kKinds[kind] != *word) ++kind;
+  if (!word || kind == std::size(kKinds)) return false;
+  anchor.kind = static_cast<AnchorKind>(kind + 1);
+  return take_number(text, anchor.target) && take_number(text, anchor.block) &&
+         take_number(text, anchor.site) && text.empty();
+}
+
+// What upf/calls.cc asks of a shape as well.
+bool is_sound(const CodeShape& shape) {
+  const size_t blocks = shape.successors.size();
+  for (const std::vector<SiteId>& to : shape.successors) {
+    for (const SiteId site : to) {
+      if (site < 1 || site > blocks) return false;
+    }
+  }
+  SiteId block = 1;
+  for (const Anchor& anchor : shape.anchors) {
+    if (anchor.block < block || anchor.block > blocks) return false;
+    block = anchor.block;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string shape_text(const CodeShape& shape) {
+  std::string out;
+  for (const std::vector<SiteId>& to : shape.successors) {
+    for (const SiteId site : to) out.append(std::to_string(site)).append(" ");
+    if (!to.empty()) out.pop_back();
+    out += ";";
+  }
+  out += "|";
+  for (const Anchor& anchor : shape.anchors) {
+    out.append(kKinds[static_cast<size_t>(anchor.kind) - 1]).append(" ");
+    out.append(std::to_string(anchor.target)).append(" ");
+    out.append(std::to_string(anchor.block)).append(" ");
+    out.append(std::to_string(anchor.site)).append(";");
+  }
+  return out;
+}
+
+std::optional<CodeShape> parse_shape(std::string_view text) {
+  CodeShape shape;
+  while (!text.empty() && text.front() != '|') {
+    const std::optional<std::string_view> block = take_until(text, ';');
+    if (!block || !parse_block(*block, shape.successors.emplace_back())) return std::nullopt;
+  }
+  if (text.empty()) return std::nullopt;
+  text.remove_prefix(1);
+  while (!text.empty()) {
+    const std::optional<std::string_view> anchor = take_until(text, ';');
+    if (!anchor || !parse_anchor(*anchor, shape.anchors.emplace_back())) return std::nullopt;
+  }
+  return is_sound(shape) ? std::optional(std::move(shape)) : std::nullopt;
+}
+
+}  // namespace uptier::profile

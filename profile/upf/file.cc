@@ -1,0 +1,94 @@
+#include "profile/upf/file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "profile/upf/new_file.h"
+#include "profile/upf/write_all.h"
+
+namespace uptier::profile {
+namespace {
+
+constexpr uint64_t kMaxCounter = 1 << 20;
+
+// Writes, and waits for the disk. Returns 0 or an errno.
+int write_synced(int fd, ByteSpan bytes) {
+  if (int error = write_all(fd, bytes); error != 0) return error;
+  int synced;
+  do { synced = ::fsync(fd); } while (synced != 0 && errno == EINTR);
+  return synced != 0 ? errno : 0;
+}
+
+// After a rename the folder has to reach the disk, too. That it cannot be opened is no failure.
+void sync_folder(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  (void)::fsync(fd);
+  ::close(fd);
+}
+
+std::string substitute(std::string_view pattern, const NameParts& parts, uint64_t counter) {
+  std::string name;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '%' || i + 1 == pattern.size()) {
+      name += pattern[i];
+      continue;
+    }
+    switch (pattern[++i]) {
+      case 'p': name += std::to_string(parts.process); break;
+      case 'h': name += parts.host; break;
+      case 't': name += std::to_string(parts.time); break;
+      case 'c': name += std::to_string(counter); break;
+      default: name += pattern[i]; break;
+    }
+  }
+  return name;
+}
+
+}  // namespace
+
+Status check_name(std::string_view pattern) {
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '%') continue;
+    ++i;
+    const bool known =
+        i < pattern.size() && std::string_view("phtc%").find(pattern[i]) != std::string_view::npos;
+    if (!known) {
+      return Error{ErrorCode::kInvalidArgument, "option profile: \"" + std::string(pattern) +
+                                                    "\" has a % that is none of %p %h %t %c %%"};
+    }
+  }
+  if (pattern.find('\0') != std::string_view::npos) {
+    return Error{ErrorCode::kInvalidArgument, "option profile: a name with a zero byte"};
+  }
+  return {};
+}
+
+std::string expand_name(std::string_view pattern, const NameParts& parts,
+                        const std::function<bool(const std::string&)>& exists) {
+  std::string name = substitute(pattern, parts, 0);
+  for (uint64_t counter = 1; counter < kMaxCounter; ++counter) {
+    const std::string next = substitute(pattern, parts, counter);
+    if (next == name || !exists(name)) break;
+    name = next;
+  }
+  return name;
+}
+
+Status replace_file(const std::string& path, ByteSpan bytes) {
+  Result<NewFile> file = NewFile::create(path);
+  if (!file.ok()) return file.error();
+  int error = write_synced(file->fd(), bytes);
+  if (const int closed = file->close(); error == 0) error = closed;
+  if (error != 0) return io_error(path, "cannot write the file", error);
+  error = file->replace();
+  if (error != 0) return io_error(path, "cannot replace the file", error);
+  sync_folder(path);
+  return {};
+}
+
+}  // namespace uptier::profile

@@ -1,0 +1,32 @@
+// upf/file.h: names of profile files, and how one is replaced.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "profile/bytes.h"
+#include "uptier/result.h"
+
+namespace uptier::profile {
+
+// What %p, %h and %t stand for.
+struct NameParts {
+  uint64_t process = 0;
+  std::string host;
+  uint64_t time = 0;
+};
+
+// Fails if a name has a % that none of %p %h %t %c %% begins.
+Status check_name(std::string_view pattern);
+
+// Returns the name that a pattern stands for. %c is the least number for which `exists` says no.
+std::string expand_name(std::string_view pattern, const NameParts& parts,
+                        const std::function<bool(const std::string&)>& exists);
+
+// Replaces a file at once: a new one beside it (mode 0600), written whole, on the disk, and then
+// renamed over the old one, which readers keep. Whatever fails leaves the old file as it was.
+// Anything but a regular file of that name is refused.
+Status replace_file(const std::string& path, ByteSpan bytes);
+
+}  // namespace uptier::profile

@@ -1,0 +1,385 @@
+#include "profile/upf/merge.h"
+
+#include <emmintrin.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "profile/checksum.h"
+#include "profile/numbers.h"
+
+namespace uptier::profile {
+namespace {
+
+constexpr uint64_t kSafe = uint64_t{1} << 63;  // below it, adding a word of less cannot wrap
+
+bool is_count(SlotKind kind) {
+  return kind == SlotKind::kBlock || kind == SlotKind::kEdge || kind == SlotKind::kCounter;
+}
+
+// Two words at a time, which the compiler does not do by itself here.
+void add_plain(std::span<uint64_t> sums, std::span<const uint64_t> values) {
+  size_t i = 0;
+  for (; i + 2 <= sums.size(); i += 2) {
+    auto* to = reinterpret_cast<__m128i*>(&sums[i]);
+    const auto* from = reinterpret_cast<const __m128i*>(&values[i]);
+    _mm_storeu_si128(to, _mm_add_epi64(_mm_loadu_si128(to), _mm_loadu_si128(from)));
+  }
+  for (; i < sums.size(); ++i) sums[i] += values[i];
+}
+
+// Without a call, since what is compared here takes a few bytes.
+bool same_bytes(ByteSpan a, ByteSpan b) {
+  constexpr size_t kWord = sizeof(uint64_t);
+  if (a.size() != b.size()) return false;
+  if (a.size() < kWord) return std::ranges::equal(a, b);
+  for (size_t at = 0; at + kWord <= a.size(); at += kWord) {
+    if (load<uint64_t>(a, at) != load<uint64_t>(b, at)) return false;
+  }
+  return load<uint64_t>(a, a.size() - kWord) == load<uint64_t>(b, b.size() - kWord);
+}
+
+// Twice as fast with vectors, which -O2 alone does not use.
+__attribute__((optimize("O3"))) uint64_t add_saturating(std::span<uint64_t> sums,
+                                                        std::span<const uint64_t> values) {
+  uint64_t saturated = 0;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const uint64_t sum = sums[i] + values[i];
+    const uint64_t over = sum < values[i] ? 1 : 0;
+    sums[i] = sum | (0 - over);
+    saturated += over;
+  }
+  return saturated;
+}
+
+}  // namespace
+
+std::vector<UploadFate> plan_uploads(std::span<const ProfileInfo* const> uploads) {
+  std::vector<size_t> order(uploads.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::greater<>{},
+                           [&](size_t i) { return uploads[i]->uploads.size(); });
+  std::vector<UploadFate> fates(uploads.size());
+  std::set<UploadId> summed;
+  for (const size_t i : order) {
+    const std::vector<UploadId>& ids = uploads[i]->uploads;
+    const auto known = static_cast<size_t>(
+        std::ranges::count_if(ids, [&](const UploadId& id) { return summed.contains(id); }));
+    if (known == 0) {
+      summed.insert(ids.begin(), ids.end());
+    } else {
+      fates[i] = known == ids.size() ? UploadFate::kKnown : UploadFate::kConflict;
+    }
+  }
+  return fates;
+}
+
+ProfileSum::Known* ProfileSum::find_known(const MethodKey& key) {
+  Known* known = last_ != nullptr ? last_->next : nullptr;
+  const bool next = known != nullptr && known->sum->key == key;
+  if (!next) {
+    const auto at = known_.find(key);
+    known = at == known_.end() ? nullptr : &at->second;
+    if (last_ != nullptr) last_->next = known;
+  }
+  if (known != nullptr) last_ = known;
+  return known;
+}
+
+void ProfileSum::add(const MethodView& view, std::string_view name, Weight weight) {
+  if (weight.is_one()) {
+    Known* known = find_known(view.key);
+    if (known != nullptr && add_words(view, name, *known)) return;
+  }
+  Result<MethodProfile> method = method_of(view, name);
+  if (!method.ok()) {
+    report_.dropped.push_back(view.key);
+    return;
+  }
+  // It has been checked, which is most of what a first meeting costs.
+  const bool first = weight.is_one() && !sum_.methods.contains(view.key);
+  if (first) {
+    sum_.methods.emplace(view.key, std::move(*method));
+    ++report_.added;
+  } else {
+    add(std::move(*method), weight);
+  }
+  know(view.key, view);
+}
+
+void ProfileSum::add(MethodProfile method, Weight weight) {
+  const MethodKey key = method.key;
+  Profile one;
+  one.methods.emplace(key, std::move(method));
+  if (!weight.is_one()) {
+    const Result<uint64_t> scaled = scale(one, weight.numerator, weight.denominator);
+    if (scaled.ok()) report_.saturated += *scaled;
+  }
+  if (sum_.methods.contains(key)) {
+    if (const auto known = known_.find(key); known != known_.end()) {
+      settle(known->second);
+      known->second.plain = false;  // of equal schemas it comes back with this view
+    }
+    report_ += merge(sum_, one);
+    return;
+  }
+  if (!one.methods.begin()->second.check().ok()) {
+    report_.dropped.push_back(key);
+    return;
+  }
+  sum_.methods.insert(one.methods.extract(key));
+  ++report_.added;
+}
+
+void ProfileSum::add(CallProfile calls, Weight weight) {
+  if (!weight.is_one()) calls.scale(weight.numerator, weight.denominator);
+  calls_ += calls;
+}
+
+// Remembers what the bytes of the sum's schema are, if those of `view` are they.
+void ProfileSum::know(const MethodKey& key, const MethodView& view) {
+  const auto at = sum_.methods.find(key);
+  if (at == sum_.methods.end()) return;
+  MethodProfile& sum = at->second;
+  const bool plain =
+      view.format == kUpfEntries && std::ranges::equal(desc_bytes(sum.schema), view.desc) &&
+      std::ranges::all_of(sum.schema.slots, [](const Slot& slot) { return is_count(slot.kind); });
+  if (!plain) return;
+  Known& known = known_[key];
+  const uint64_t greatest = sum.counts.empty() ? 0 : std::ranges::max(sum.counts);
+  known = {.desc = Bytes(view.desc.begin(), view.desc.end()),
+           .format = view.format,
+           .version = view.version,
+           .plain = true,
+           .same = sum.estimates == sum.counts,
+           .bound = greatest,
+           .sum = &sum,
+           .next = known.next};
+  if (!known.same) known.bound = std::max(greatest, std::ranges::max(sum.estimates));
+}
+
+// Brings the estimates up to date.
+void ProfileSum::settle(Known& known) {
+  if (known.same) known.sum->estimates = known.sum->counts;
+  known.same = false;
+}
+
+// Adds what lies in a file to a sum of the same schema; false if it is not of that kind.
+bool ProfileSum::add_words(const MethodView& view, std::string_view name, Known& known) {
+  MethodProfile& sum = *known.sum;
+  const bool same = known.plain && view.format == known.format && view.version == known.version &&
+                    view.tables == 0 && view.table_bytes.empty() &&
+                    view.counts.size() == sum.counts.size() && same_bytes(view.desc, known.desc);
+  if (!same) return false;
+  if (!view.same_estimates()) settle(known);
+  const auto add = [safe = known.bound < kSafe && view.bound < kSafe](
+                       std::span<uint64_t> sums, std::span<const uint64_t> values) -> uint64_t {
+    if (!safe) return add_saturating(sums, values);
+    add_plain(sums, values);
+    return 0;
+  };
+  const uint64_t saturated = add(sum.counts, view.counts);
+  report_.saturated += saturated + (known.same ? saturated : add(sum.estimates, view.estimates));
+  profile::add_saturating(known.bound, view.bound);
+  const std::pair<uint64_t*, uint64_t> fields[] = {{&sum.calls, view.calls},
+                                                   {&sum.sampled_calls, view.sampled_calls},
+                                                   {&sum.iterations, view.iterations},
+                                                   {&sum.bursts, view.bursts}};
+  for (const auto& [field, value] : fields) {
+    report_.saturated += profile::add_saturating(*field, value) ? 1 : 0;
+  }
+  if (sum.interval != view.interval) sum.interval = 0;
+  const bool named = same_bytes(std::as_bytes(std::span(name)), std::as_bytes(std::span(sum.name)));
+  if (!named && sum.name < name) sum.name = name;
+  ++report_.merged;
+  return true;
+}
+
+Profile ProfileSum::take() {
+  for (auto& [key, known] : known_) settle(known);
+  known_.clear();
+  last_ = nullptr;
+  return std::move(sum_);
+}
+
+namespace {
+
+// Names are copied, and all methods may have one that is as long as the file. So they may come to
+// some times the bytes that the methods and the names take there; the rest have none.
+class Names {
+ public:
+  void allow(uint64_t bytes) { left_ += kShare * bytes; }
+
+  std::string_view spend(std::string_view name) {
+    if (name.empty()) return name;
+    const char *begin = name.data(), *end = begin + name.size();
+    const auto before = static_cast<uint64_t>(end_ - begin_);
+    begin_ = begin_ == nullptr ? begin : std::min(begin_, begin);
+    end_ = end_ == nullptr ? end : std::max(end_, end);
+    allow(static_cast<uint64_t>(end_ - begin_) - before);
+    over_ = over_ || name.size() > left_;
+    if (over_) return {};
+    left_ -= name.size();
+    return name;
+  }
+  bool over() const { return over_; }
+
+ private:
+  static constexpr uint64_t kShare = 16;
+
+  uint64_t left_ = 64 << 10;
+  const char* begin_ = nullptr;  // of the bytes that hold names
+  const char* end_ = nullptr;
+  bool over_ = false;
+};
+
+}  // namespace
+
+void ProfileSum::add(UpfReader& file, const UpfReader::Segment& segment, Weight weight) {
+  if (segment.has_info) {
+    ProfileInfo info = segment.info;
+    info.weight = mul_div(info.weight, weight.numerator, weight.denominator, report_.saturated);
+    infos_.add(std::move(info));
+  }
+  if (!segment.calls.empty()) add(file.calls(segment), weight);
+  Names names;
+  for (const UpfReader::Group& group : segment.groups) names.allow(group.record.size());
+  for (const UpfReader::Group& group : segment.groups) {
+    file.read(segment, group, [&](const MethodView& view, std::string_view name) {
+      const size_t dropped = report_.dropped.size();
+      add(view, names.spend(name), weight);
+      if (report_.dropped.size() == dropped) return;
+      file.warn(group.offset, "a method that breaks a rule, or of another schema, was left out");
+    });
+  }
+  if (names.over()) {
+    file.warn(segment.offset, "names come to many times the size of it all, the rest have none");
+  }
+}
+
+void InfoSum::add(ProfileInfo info) {
+  size_t level = 0;
+  for (; level < levels_.size() && levels_[level]; ++level) {
+    info += *levels_[level];
+    levels_[level].reset();
+  }
+  if (level == levels_.size()) levels_.emplace_back();
+  levels_[level] = std::move(info);
+}
+
+ProfileInfo InfoSum::total() const {
+  ProfileInfo sum;
+  for (const std::optional<ProfileInfo>& part : levels_) {
+    if (part) sum += *part;
+  }
+  return sum;
+}
+
+void ProfileSum::add_traces(UpfReader& file) {
+  if (file.traces().empty()) return;
+  const ProfileInfo before = info();
+  std::set<UploadId> known(before.uploads.begin(), before.uploads.end());
+  for (const ByteSpan trace : file.traces()) {
+    const UploadId id = {0, XXH3_64bits(trace.data(), trace.size())};
+    if (!known.insert(id).second) continue;
+    Result<TraceProfile> read = profile_from_trace(trace);
+    if (!read.ok()) {
+      file.warn(file.offset_of(trace), "trace: " + read.error().message);
+      continue;
+    }
+    ProfileInfo info;
+    info.runs = 1;
+    info.weight = ProfileInfo::kRunWeight;
+    info.uploads = {id};
+    infos_.add(std::move(info));
+    report_ += read->report;
+    for (auto& [key, method] : read->profile.methods) add(std::move(method));
+  }
+}
+
+void ProfileSum::absorb(ProfileSum& other) {
+  report_ += other.report_;
+  infos_.add(other.info());
+  calls_ += other.calls_;
+  for (auto& [key, method] : other.take().methods) add(std::move(method));
+}
+
+}  // namespace uptier::profile
+
+namespace uptier {
+namespace {
+
+template <typename T>
+void unite(std::vector<T>& into, const std::vector<T>& from) {
+  std::vector<T> all;
+  std::ranges::set_union(into, from, std::back_inserter(all));
+  into = std::move(all);
+}
+
+}  // namespace
+
+ProfileInfo& ProfileInfo::operator+=(const ProfileInfo& other) {
+  const bool first = *this == ProfileInfo{};
+  engine = std::max(engine, other.engine);
+  host = std::max(host, other.host);
+  schedule = std::max(schedule, other.schedule);
+  time = std::max(time, other.time);
+  profile::add_saturating(runs, other.runs);
+  profile::add_saturating(weight, other.weight);
+  if (!first && other != ProfileInfo{} && interval != other.interval) interval = 0;
+  if (first) interval = other.interval;
+  unite(modules, other.modules);
+  unite(uploads, other.uploads);
+  profile::add_saturating(forgotten, other.forgotten);
+  if (uploads.size() > kMaxUploads) {
+    const size_t over = uploads.size() - kMaxUploads;
+    uploads.erase(uploads.begin(), uploads.begin() + static_cast<ptrdiff_t>(over));
+    profile::add_saturating(forgotten, over);
+  }
+  return *this;
+}
+
+bool looks_like_profile(std::span<const std::byte> file) {
+  if (file.size() < profile::kIdbHeader) return file.empty();
+  const Result<profile::IdbHeader> header = profile::read_idb_header(file);
+  if (!header.ok()) return false;
+  const bool record =
+      header->type >= profile::kFirstUpfType && header->type <= profile::kLastUpfType;
+  return record || header->type == profile::kIdbFileHeader ||
+         header->type == profile::kIdbStringTable;
+}
+
+Result<ProfileFile> profile_from_file(std::span<const std::byte> file) {
+  ProfileFile result;
+  if (file.empty()) return result;
+  profile::UpfReader reader(file);
+  const auto& segments = reader.segments();
+  const bool ours = !reader.traces().empty() || std::ranges::any_of(segments, [](const auto& s) {
+    return s.headed || !s.groups.empty();
+  });
+  if (!ours) {
+    const std::string why = reader.warnings().empty() ? "it ends" : reader.warnings().front();
+    return Error{ErrorCode::kCorruptInput, "no profile file: " + why};
+  }
+  std::vector<const ProfileInfo*> infos;
+  for (const auto& segment : segments) infos.push_back(&segment.info);
+  const std::vector<profile::UploadFate> fates = profile::plan_uploads(infos);
+  profile::ProfileSum sum;
+  for (size_t i = 0; i < segments.size(); ++i) {
+    if (fates[i] == profile::UploadFate::kSummed) sum.add(reader, segments[i]);
+    if (fates[i] != profile::UploadFate::kConflict) continue;
+    reader.warn(segments[i].offset, "a segment that shares some runs with others was left out");
+  }
+  sum.add_traces(reader);
+  result.info = sum.info();
+  result.calls = sum.calls();
+  result.report = sum.report();
+  result.profile = sum.take();
+  result.truncated = reader.truncated();
+  result.warnings = reader.warnings();
+  result.skipped = reader.skipped();
+  return result;
+}
+
+}  // namespace uptier

@@ -1,0 +1,58 @@
+// upf/method.h: one method of a profile file, as its bytes.
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "profile/upf/format.h"
+#include "uptier/profile.h"
+
+namespace uptier::profile {
+
+using uptier::MethodKey;
+using uptier::MethodProfile;
+
+// An entry whose sizes were checked, and nothing else. Views into the entry and into the words that
+// were unpacked with it.
+struct MethodView {
+  MethodKey key;
+  uint32_t name = 0;  // a string id
+  uint64_t calls = 0;
+  uint64_t sampled_calls = 0;
+  uint64_t iterations = 0;
+  uint64_t bursts = 0;
+  uint64_t interval = 0;
+  uint16_t format = 0;   // of the entry
+  uint32_t version = 0;  // of the schema; format 0 only, 1 has it in `desc`
+  uint32_t tables = 0;
+  ByteSpan desc;  // what the schema is; of one format, equal bytes are equal schemas
+  std::span<const uint64_t> counts;
+  std::span<const uint64_t> estimates;  // the very words of `counts` where they are equal
+  uint64_t bound = UINT64_MAX;          // no word is greater
+  ByteSpan table_bytes;
+
+  bool same_estimates() const { return estimates.data() == counts.data(); }
+};
+
+// Appends the entry of a method that passes MethodProfile::check, in kUpfEntries' format.
+void append_entry(const MethodProfile& method, uint32_t name, Bytes& out);
+
+// Returns what `desc` is in an entry of this schema in kUpfEntries' format.
+Bytes desc_bytes(const Schema& schema);
+
+// Reads the entry at the front of `bytes` and takes it off; counts and estimates are unpacked into
+// `words`. Fails, naming the rule, if a size is not possible. Allocates 16 times the entry's bytes
+// at most. `module_key` is that of the group's methods, which format 0 has in the entries.
+Result<MethodView> take_entry(uint16_t format, uint64_t module_key, ByteSpan& bytes,
+                              std::vector<uint64_t>& words);
+
+// Returns the method, which passes MethodProfile::check; fails with the rule that is broken.
+// Allocates about three times the unpacked entry's bytes at most.
+Result<MethodProfile> method_of(const MethodView& view, std::string_view name);
+
+// Entries of format 0; upf/method_old.cc.
+Result<MethodView> take_old_entry(ByteSpan& bytes, std::vector<uint64_t>& words);
+Result<Schema> old_schema(const MethodView& view);
+
+}  // namespace uptier::profile

@@ -1,0 +1,128 @@
+// upf/read.h: finds the parts of a profile file, and reads those that are asked for.
+//
+// Opening walks over the chunks' headers; the bytes of a group are looked at when it is read. (Only
+// without an index its checksum is, since nothing else says whether the group's key is right.)
+// What is damaged is left out with a warning that names offset and rule, and the walk goes on at
+// the next record of ours; a record that is cut off ends the file. No count or length is believed;
+// memory taken is in proportion to the file.
+//
+// Thread: one at a time. The file must outlive the reader and all that it returns.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profile/upf/method.h"
+#include "profile/upf/timeline.h"
+#include "uptier/profile_calls.h"
+#include "uptier/profile_file.h"
+
+namespace uptier::profile {
+
+class UpfReader {
+ public:
+  static constexpr size_t kWarnings = 16;
+
+  struct Group {
+    uint64_t offset = 0;  // of its record in the file
+    std::string_view key;
+    uint32_t methods = 0;
+    uint16_t format = 0;  // of its entries
+    uint64_t module_key = 0;
+    ByteSpan record;
+  };
+  struct Segment {
+    uint64_t offset = 0;
+    bool headed = false;    // it has its header
+    bool complete = false;  // and its end
+    bool has_info = false;
+    ProfileInfo info;
+    StringTable strings;
+    std::vector<Group> groups;
+    std::vector<Instrument> instruments;
+    ByteSpan log;                 // packed
+    ByteSpan timeline;            // packed
+    std::vector<RunRecord> past;  // of runs before the last
+    std::vector<ByteSpan> calls;  // records of kCallKinds
+    uint64_t dropped = 0;         // methods that the writer left out
+  };
+
+  explicit UpfReader(ByteSpan file);
+
+  const std::vector<Segment>& segments() const { return segments_; }
+  // The traces (trace_file.h) that stand between segments, each from its header to its end, or as
+  // far as it was written.
+  const std::vector<ByteSpan>& traces() const { return traces_; }
+  // Of bytes of the file.
+  uint64_t offset_of(ByteSpan bytes) const {
+    return static_cast<uint64_t>(bytes.data() - file_.data());
+  }
+  bool truncated() const { return truncated_; }
+  // The first kWarnings, and how many there were.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+  uint64_t skipped() const { return skipped_; }
+
+  // Reads the methods of a group one by one. A group whose checksum is wrong has none; a method
+  // whose sizes are wrong is the last. Either leaves a warning.
+  using Visitor = std::function<void(const MethodView&, std::string_view name)>;
+  void read(const Segment& segment, const Group& group, const Visitor& visit);
+
+  // Returns what a segment knows of calls.
+  CallProfile calls(const Segment& segment);
+
+  // Returns the text of a segment's log, or nothing.
+  std::string log(const Segment& segment);
+  // Returns a segment's timeline, or an empty one; what is wrong with it leaves a warning.
+  Timeline timeline(const Segment& segment);
+
+  // Returns what the runs have left that wrote a segment, the last one at the end. Then what one of
+  // them has: as above.
+  std::vector<RunRecord> runs(const Segment& segment) const;
+  std::string log(const RunRecord& run);
+  Timeline timeline(const RunRecord& run);
+
+  void warn(uint64_t offset, const std::string& rule);
+
+ private:
+  struct Foreign {
+    uint64_t offset = 0;
+    uint16_t type = 0;
+    ByteSpan chunk;
+    ByteSpan content;
+  };
+
+  void scan();
+  uint64_t scan_chunk(uint64_t at);
+  uint64_t scan_foreign(uint64_t at, const IdbHeader& header);
+  uint64_t scan_record(uint64_t at, const IdbHeader& header);
+  uint64_t scan_trace(uint64_t at);
+  uint64_t next_record(uint64_t from) const;
+  bool is_record(uint64_t at) const;
+  Segment& segment_at(uint64_t at, bool starts, uint64_t sequence);
+  void take_record(UpfKind kind, uint64_t at, ByteSpan record, Segment& segment);
+  void take_run(uint64_t at, ByteSpan payload, Segment& segment);
+  void take_group(uint64_t at, uint16_t format, ByteSpan record, Segment& segment);
+  void take_past(uint64_t at, ByteSpan payload, Segment& segment);
+  void take_index(uint64_t at, ByteSpan payload, Segment& segment);
+  void take_end(uint64_t at, ByteSpan payload, Segment& segment);
+  void take_seal(uint64_t at, ByteSpan payload, Segment& segment);
+  void take_foreign(Segment& segment);
+  void verify_groups(Segment& segment);
+  bool unpack(uint64_t at, ByteSpan packed, Bytes& buffer, ByteSpan& raw);
+
+  ByteSpan file_;
+  std::vector<Segment> segments_;
+  std::vector<ByteSpan> traces_;
+  std::vector<std::string> warnings_;
+  Bytes unpacked_;               // of the group that is read
+  std::vector<uint64_t> words_;  // of the method
+  uint64_t skipped_ = 0;
+  uint64_t next_sequence_ = 0;
+  Foreign foreign_;       // waits for its seal
+  bool indexed_ = false;  // the last segment's groups are those of its index
+  bool truncated_ = false;
+};
+
+}  // namespace uptier::profile

@@ -1,0 +1,291 @@
+// Groups are encoded first, so that all strings are known when their table is written.
+#include "profile/upf/write.h"
+
+#include <zstd.h>
+
+#include <deque>
+#include <set>
+
+#include "profile/checksum.h"
+#include "profile/formats/text.h"
+#include "profile/upf/calls.h"
+#include "profile/upf/method.h"
+
+namespace uptier::profile {
+namespace {
+
+constexpr int kZstdLevel = 1;
+constexpr size_t kMaxLog = 4 << 20;
+
+struct EncodedGroup {
+  uint32_t key = 0;
+  uint32_t methods = 0;
+  Bytes payload;
+};
+
+// What instruments are called in IREE's database; empty for what is control flow.
+std::string_view instrument_type(SlotKind kind) {
+  switch (kind) {
+    case SlotKind::kCounter: return "iree.instrument.counter";
+    case SlotKind::kRange: return "iree.instrument.range";
+    case SlotKind::kValue: return "iree.instrument.probe";
+    case SlotKind::kLog: return "iree.instrument.log";
+    case SlotKind::kGauge: return "uptier.instrument.gauge";
+    default: return {};
+  }
+}
+
+// Collects a segment.
+class SegmentWriter {
+ public:
+  explicit SegmentWriter(const ProfileInfo& info) : info_(info) {}
+
+  void add(const MethodProfile& method) {
+    Bytes entry;
+    append_entry(method, strings_.add(method.name), entry);
+    if (entry.size() > kMaxContent / 2) {
+      ++dropped_;
+      return;
+    }
+    const std::string key = group_key(method);
+    Open& open = open_[key];
+    open.module_key = method.key.module_key;
+    if (!open.entries.empty() && open.entries.size() + entry.size() > kGroupBytes) {
+      close(key, open);
+    }
+    open.entries.insert(open.entries.end(), entry.begin(), entry.end());
+    ++open.methods;
+    ++methods_;
+    add_instruments(method);
+  }
+  void drop() { ++dropped_; }
+
+  Bytes finish(std::string_view log, const Timeline& timeline, const CallProfile* calls,
+               std::span<const RunRecord> past, uint64_t* dropped);
+
+ private:
+  struct Open {
+    Bytes entries;
+    uint32_t methods = 0;
+    uint64_t module_key = 0;
+  };
+
+  void close(const std::string& key, Open& open) {
+    EncodedGroup group{strings_.add(key), open.methods, {}};
+    ByteWriter writer(group.payload);
+    writer.u32(group.key);
+    writer.u32(group.methods);
+    writer.u64(open.module_key);
+    append_packed(open.entries, kHotShare, group.payload);
+    groups_.push_back(std::move(group));
+    open = {};
+  }
+  void add_instruments(const MethodProfile& method);
+  void record(UpfKind kind, ByteSpan payload, uint16_t version = 0) {
+    append_record(kind, sequence_++, payload, out_, version);
+  }
+  void sealed_chunk(uint16_t type, ByteSpan content);
+  void packed_record(UpfKind kind, ByteSpan raw);
+  Bytes run_payload() const;
+
+  const ProfileInfo& info_;
+  StringTableBuilder strings_;
+  std::map<std::string, Open> open_;
+  std::vector<EncodedGroup> groups_;
+  std::deque<std::string> texts_;  // what instruments view
+  std::vector<Instrument> instruments_;
+  uint64_t methods_ = 0;
+  uint64_t dropped_ = 0;
+  uint32_t sequence_ = 0;
+  Bytes out_;
+};
+
+// A slot's words, counts only: what a compiler asks for by (stage, scope hash, key).
+void SegmentWriter::add_instruments(const MethodProfile& method) {
+  for (const Slot& slot : method.schema.slots) {
+    const std::string_view type = instrument_type(slot.kind);
+    if (type.empty()) continue;
+    texts_.push_back(hex(method.schema.cfg_hash));
+    const std::string_view scope = texts_.back();
+    texts_.push_back(std::string(slot_kind_name(slot.kind)) + "#" + std::to_string(slot.site));
+    const std::span<const uint64_t> words = method.words(slot.kind, slot.site);
+    instruments_.push_back({type, "uptier", scope, texts_.back(), {}, std::as_bytes(words)});
+  }
+}
+
+void SegmentWriter::sealed_chunk(uint16_t type, ByteSpan content) {
+  const size_t start = out_.size();
+  append_chunk(out_, type, 0, content);
+  const ByteSpan chunk = ByteSpan(out_).subspan(start);
+  Bytes seal;
+  ByteWriter writer(seal);
+  writer.u64(chunk.size());
+  writer.u64(XXH3_64bits(chunk.data(), chunk.size()));
+  record(UpfKind::kSeal, seal);
+}
+
+Bytes SegmentWriter::run_payload() const {
+  Bytes out;
+  ByteWriter writer(out);
+  const size_t uploads = std::min(info_.uploads.size(), ProfileInfo::kMaxUploads);
+  for (const uint64_t word : {info_.time, info_.runs, info_.weight, info_.interval,
+                              info_.forgotten + (info_.uploads.size() - uploads),
+                              uint64_t{info_.modules.size()}, uint64_t{uploads}}) {
+    writer.u64(word);
+  }
+  for (const std::string* text : {&info_.engine, &info_.host, &info_.schedule}) writer.text(*text);
+  for (const uint64_t module : info_.modules) writer.u64(module);
+  for (size_t i = info_.uploads.size() - uploads; i < info_.uploads.size(); ++i) {
+    writer.u64(info_.uploads[i].time);
+    writer.u64(info_.uploads[i].hash);
+  }
+  return out;
+}
+
+// What does not fit into a record is left out: it is advice, and whole without it.
+void SegmentWriter::packed_record(UpfKind kind, ByteSpan raw) {
+  if (raw.empty() || raw.size() > kMaxContent / 2) return;
+  Bytes packed;
+  append_packed(raw, kColdShare, packed);
+  record(kind, packed);
+}
+
+Bytes past_payload(const RunRecord& run) {
+  Bytes out;
+  ByteWriter writer(out);
+  writer.u64(run.time);
+  writer.array(run.log);
+  writer.array(run.timeline);
+  return out;
+}
+
+Bytes SegmentWriter::finish(std::string_view log, const Timeline& timeline,
+                            const CallProfile* calls, std::span<const RunRecord> past,
+                            uint64_t* dropped) {
+  for (auto& [key, open] : open_) {
+    if (!open.entries.empty()) close(key, open);
+  }
+  const Bytes table = instrument_table(instruments_, strings_);
+  Bytes payload;
+  ByteWriter header(payload);
+  header.u64(kUpfName);
+  header.u32(kUpfVersion);
+  header.u32(0);
+  record(UpfKind::kHeader, payload);
+  sealed_chunk(kIdbStringTable, strings_.content());
+  record(UpfKind::kRun, run_payload());
+  Bytes index;
+  ByteWriter rows(index);
+  rows.u32(static_cast<uint32_t>(groups_.size()));
+  rows.u32(0);
+  for (EncodedGroup& group : groups_) {
+    rows.u64(out_.size());
+    rows.u32(group.key);
+    rows.u32(group.methods);
+    record(UpfKind::kGroup, group.payload, kUpfEntries);
+    group.payload = {};
+  }
+  if (!instruments_.empty()) sealed_chunk(kIdbInstrumentTable, table);
+  packed_record(UpfKind::kLog, std::as_bytes(std::span(log.substr(0, kMaxLog))));
+  if (calls != nullptr) {
+    for (const UpfKind kind : kCallKinds) packed_record(kind, call_part(kind, *calls));
+  }
+  if (!timeline.empty()) packed_record(UpfKind::kTimeline, timeline_bytes(timeline));
+  for (const RunRecord& run : past) record(UpfKind::kPast, past_payload(run));
+  record(UpfKind::kIndex, index);
+  Bytes end;
+  ByteWriter last(end);
+  last.u64(methods_);
+  last.u64(groups_.size());
+  last.u64(dropped_);
+  record(UpfKind::kEnd, end);
+  if (dropped != nullptr) *dropped = dropped_;
+  return std::move(out_);
+}
+
+}  // namespace
+
+void append_packed(ByteSpan raw, size_t share, Bytes& out) {
+  const size_t at = out.size();
+  ByteWriter writer(out);
+  writer.u32(static_cast<uint32_t>(raw.size()));
+  writer.u32(static_cast<uint32_t>(raw.size()));
+  const size_t body = out.size();
+  if (raw.size() > kColdBytes) {
+    out.resize(body + ZSTD_compressBound(raw.size()));
+    const size_t stored =
+        ZSTD_compress(out.data() + body, out.size() - body, raw.data(), raw.size(), kZstdLevel);
+    const bool shrinks = ZSTD_isError(stored) == 0 && stored < raw.size() / 8 * share &&
+                         raw.size() <= stored * kMaxRatio;
+    if (shrinks) {
+      store<uint32_t>(out, at, static_cast<uint32_t>(stored));
+      out.resize(body + stored);
+      return;
+    }
+    out.resize(body);
+  }
+  out.insert(out.end(), raw.begin(), raw.end());
+}
+
+void append_record(UpfKind kind, uint32_t sequence, ByteSpan payload, Bytes& out,
+                   uint16_t version) {
+  const size_t start = out.size();
+  const size_t size = (kRecordHeader + payload.size() + 15) & ~size_t{15};
+  out.resize(start + size);
+  const std::span<std::byte> record = std::span(out).subspan(start);
+  store<uint32_t>(record, 0, kIdbMagic);
+  store<uint16_t>(record, 4, static_cast<uint16_t>(kind));
+  store<uint16_t>(record, 6, version);
+  store<uint64_t>(record, 8, size - kIdbHeader);
+  store<uint32_t>(record, 20, sequence);
+  if (!payload.empty()) {
+    std::memcpy(record.data() + kRecordHeader, payload.data(), payload.size());
+  }
+  seal_record(record);
+}
+
+std::string group_key(const MethodProfile& method) {
+  std::set<uint64_t> others;
+  for (const auto& [site, table] : method.tables) {
+    if (site.first != SlotKind::kCallTarget) continue;
+    for (const auto& [key, entry] : table) others.insert(key.module_key);
+  }
+  others.erase(method.key.module_key);
+  std::string key = hex(method.key.module_key).substr(2) + ";";
+  for (const uint64_t other : others) key += hex(other).substr(2) + ";";
+  return key;
+}
+
+UploadId make_upload_id(const Profile& profile, uint64_t time, uint64_t nonce) {
+  uint64_t hash = nonce;
+  for (const auto& [key, method] : profile.methods) {
+    const uint64_t head[] = {key.module_key, key.function_index, method.schema.cfg_hash,
+                             method.calls,   method.iterations,  method.counts.size()};
+    hash = XXH3_64bits_withSeed(head, sizeof head, hash);
+    hash = XXH3_64bits_withSeed(method.counts.data(), method.counts.size() * 8, hash);
+  }
+  return {time, hash};
+}
+
+Bytes profile_to_file(const Profile& profile, const ProfileInfo& info, std::string_view log,
+                      const Timeline& timeline, const CallProfile* calls, uint64_t* dropped,
+                      std::span<const RunRecord> past) {
+  SegmentWriter writer(info);
+  for (const auto& [key, method] : profile.methods) {
+    const bool usable = method.key == key && method.check().ok();
+    usable ? writer.add(method) : writer.drop();
+  }
+  return writer.finish(log, timeline, calls, past, dropped);
+}
+
+}  // namespace uptier::profile
+
+namespace uptier {
+
+std::vector<std::byte> profile_to_file(const Profile& profile, const ProfileInfo& info,
+                                       std::string_view log, uint64_t* dropped,
+                                       const CallProfile* calls) {
+  return profile::profile_to_file(profile, info, log, {}, calls, dropped);
+}
+
+}  // namespace uptier

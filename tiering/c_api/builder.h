@@ -1,0 +1,73 @@
+// c_api/builder.h: the builder handle of the C API.
+//
+// It mirrors what a FunctionBuilder takes on trust: how many values there are, types of variables,
+// and how far each block is. So misuse is refused before it gets there, in every build. The first
+// refusal stays: afterwards every function does nothing.
+//
+//   Thread: the one that runs the `build` callback.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tiering/c_api/c_api.h"
+
+struct uptier_builder {
+  // Lists (cases, slots) are not longer than this: a count is wrong before memory is.
+  static constexpr size_t kMaxList = 1u << 20;
+
+  struct BlockState {
+    bool sealed = false;
+    bool begun = false;
+  };
+
+  uptier_builder(uptier_runtime& r, uptier::FunctionBuilder& b);
+
+  // Each returns whether the function may go on; `what` is its name, for messages. `enter` for any,
+  // `enter_block` for what needs a current block, `enter_inst` for what appends to it.
+  static bool enter(uptier_builder* b, const char* what);
+  static bool enter_block(uptier_builder* b, const char* what);
+  static bool enter_inst(uptier_builder* b, const char* what);
+
+  // Remembers the error and returns false.
+  bool refuse(std::string_view why);
+  uptier_status status() const;
+
+  bool has(uptier_value v);
+  bool has(uptier_block b);
+  bool has(uptier_variable x);
+  // A block that can still be jumped to.
+  bool has_open(uptier_block b);
+  bool is_type(uptier_type t);
+  // Whether there is such an operation and it has one of the shapes.
+  bool is_op(uptier_opcode op, std::initializer_list<uptier::Shape> shapes);
+  // Whether a body may ask for such a probe.
+  bool is_probe(uptier_probe_kind kind);
+  // Converts a list of ids; false when one of them is wrong.
+  template <typename Typed, typename C>
+  bool list(const C* ids, size_t count, std::vector<Typed>& out) {
+    if (ids == nullptr && count != 0) return refuse("a list is NULL");
+    if (count > kMaxList) return refuse("a list is too long");
+    for (size_t i = 0; i < count; ++i) {
+      if (!has(ids[i])) return false;
+      out.push_back(uptier::tiering::from_c<Typed>(ids[i]));
+    }
+    return true;
+  }
+  // Converts an address; false when it is wrong. `allowed`: the flags that may be set.
+  bool address(const uptier_address& at, uint32_t allowed, uptier::Address& out);
+
+  // Takes note of a new value and returns its id.
+  uptier_value made(uptier::Value v);
+
+  uptier_runtime& runtime;
+  uptier::FunctionBuilder& builder;
+  uptier::Status error;
+  const char* what = "";
+  uint32_t value_count = 0;
+  bool current_is_empty = true;
+  std::vector<uptier::Type> variables;
+  std::vector<BlockState> blocks;
+};

@@ -1,0 +1,152 @@
+// Methods of the C API: the table behind their ids, coming, going, and their addresses.
+#include "tiering/c_api/c_api.h"
+
+namespace uptier::tiering {
+
+void CMethod::drop() noexcept {
+  if (drop_ != nullptr) drop_(user_);
+  drop_ = nullptr;
+}
+
+uint64_t CMethod::resume(const HostFrame* f) noexcept {
+  auto& m = static_cast<CMethod&>(*f->host);
+  uptier_host_frame frame{to_c<uptier_method>(f->method),
+                          f->pc,
+                          static_cast<uptier_guard_reason>(f->reason),
+                          f->slot_count,
+                          f->slots,
+                          m.user_};
+  return m.resume_(&frame);
+}
+
+CMethod* CMethodTable::find(uptier_method id) const {
+  MethodId m = from_c<MethodId>(id);
+  if (!m.valid() || m.index() / kPage >= pages_.size()) return nullptr;
+  // Both acquires pair with add().
+  const Page* page = pages_[m.index() / kPage].load(std::memory_order_acquire);
+  if (page == nullptr) return nullptr;
+  CMethod* found = page->methods[m.index() % kPage].load(std::memory_order_acquire);
+  return found != nullptr && !found->removed.load(std::memory_order_acquire) ? found : nullptr;
+}
+
+void CMethodTable::add(MethodId id, std::unique_ptr<CMethod> m) {
+  std::lock_guard lock(mutex_);
+  m->id = id;
+  uint32_t at = id.index() / kPage;
+  if (owned_pages_[at] == nullptr) {
+    owned_pages_[at] = std::make_unique<Page>();
+    pages_[at].store(owned_pages_[at].get(), std::memory_order_release);  // pairs with find()
+  }
+  owned_pages_[at]->methods[id.index() % kPage].store(m.get(), std::memory_order_release);
+  owned_.push_back(std::move(m));
+}
+
+bool CMethodTable::remove(std::span<const uptier_method> ids, std::vector<CMethod*>& removed) {
+  std::lock_guard lock(mutex_);
+  for (uptier_method id : ids) {
+    if (find(id) == nullptr) return false;
+  }
+  for (uptier_method id : ids) {
+    CMethod* m = find(id);
+    if (m == nullptr) continue;  // named twice
+    m->removed.store(true, std::memory_order_release);
+    removed.push_back(m);
+  }
+  return true;
+}
+
+void CMethodTable::drop_all() noexcept {
+  for (auto& m : owned_) m->drop();
+}
+
+namespace {
+
+// Returns what is wrong with the description of a method, or null.
+const char* problem(const uptier_method_info& info, const uptier_host& host) {
+  if (info.name == nullptr) return "the method's name is NULL";
+  if (host.build == nullptr && info.host_entry == nullptr) {
+    return "the method has neither build nor host_entry";
+  }
+  if (info.host_may_trap > 1 || info.describes_at_once > 1) {
+    return "uptier_method_info has a number without meaning";
+  }
+  return nullptr;
+}
+
+// Takes both structs, of this version or an earlier one.
+uptier_status read(const uptier_method_info* from, uptier_method_info& info, uptier_host& host,
+                   uptier_error* error) {
+  constexpr size_t kFirstInfo = UPTIER_C_END(uptier_method_info, host_resume);
+  constexpr size_t kFirstHost = UPTIER_C_END(uptier_host, drop);
+  const char* why = read_struct(from, kFirstInfo, info);
+  std::string_view what = "uptier_method_info: ";
+  if (why == nullptr) {
+    if (info.host == nullptr) return bad_argument(error, "the method's host is NULL");
+    why = read_struct(info.host, kFirstHost, host);
+    what = "uptier_host: ";
+  }
+  if (why == nullptr) return UPTIER_OK;
+  return fail(error, why == kNewer ? UPTIER_UNSUPPORTED : UPTIER_INVALID_ARGUMENT,
+              std::string(what) + why);
+}
+
+}  // namespace
+}  // namespace uptier::tiering
+
+using namespace uptier;
+using namespace uptier::tiering;
+
+extern "C" {
+
+uptier_status uptier_runtime_add_method(uptier_runtime* runtime, const uptier_method_info* info,
+                                        uptier_method* out, uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (info == nullptr || out == nullptr) return bad_argument(error, "info or out is NULL");
+  uptier_method_info in;
+  uptier_host host;
+  if (uptier_status bad = read(info, in, host, error); bad != UPTIER_OK) return bad;
+  if (const char* why = problem(in, host)) return bad_argument(error, why);
+  Result<Signature> s = signature_of(in.signature);
+  if (!s) return fail(error, s.error());
+
+  auto method = std::make_unique<CMethod>(*runtime, in, host, *s);
+  MethodInfo m{{in.module_key, in.function_index}, in.name, std::move(*s)};
+  m.host_entry = reinterpret_cast<const void*>(in.host_entry);
+  m.host_may_trap = in.host_may_trap != 0;
+  m.describes_at_once = in.describes_at_once != 0;
+  if (in.host_resume != nullptr) m.host_resume = &CMethod::resume;
+  Result<MethodId> id = runtime->runtime->add_method(*method, std::move(m));
+  if (!id) return fail(error, id.error());
+  runtime->methods.add(*id, std::move(method));
+  *out = to_c<uptier_method>(*id);
+  return UPTIER_OK;
+}
+
+uptier_status uptier_runtime_remove_methods(uptier_runtime* runtime, const uptier_method* methods,
+                                            size_t count, uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (methods == nullptr && count != 0) return bad_argument(error, "the methods are NULL");
+  std::vector<CMethod*> removed;
+  if (!runtime->methods.remove(std::span(methods, count), removed)) {
+    return bad_argument(error, "one of the methods is not in service");
+  }
+  std::vector<MethodId> ids;
+  for (const CMethod* m : removed) ids.push_back(m->id);
+  runtime->runtime->remove_methods(ids);
+  for (CMethod* m : removed) m->drop();
+  return UPTIER_OK;
+}
+
+uptier_status uptier_runtime_entry(const uptier_runtime* runtime, uptier_method method,
+                                   uptier_code* out, uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (out == nullptr) return bad_argument(error, "out is NULL");
+  if (runtime->methods.find(method) == nullptr) {
+    return bad_argument(error, "the method is not in service");
+  }
+  MethodId id = from_c<MethodId>(method);
+  *out = reinterpret_cast<uptier_code>(const_cast<void*>(runtime->runtime->entry_address(id)));
+  return UPTIER_OK;
+}
+
+}  // extern "C"

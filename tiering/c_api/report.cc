@@ -1,0 +1,117 @@
+// What happened, as the C API tells it.
+#include <algorithm>
+
+#include "tiering/c_api/c_api.h"
+
+using namespace uptier;
+using namespace uptier::tiering;
+
+namespace {
+
+// Returns the row of a method; one that was never called has none, and so an empty one.
+MethodReport row_of(const uptier_runtime& runtime, MethodId m) {
+  Report r = runtime.runtime->report();
+  auto row = std::find_if(r.methods.begin(), r.methods.end(),
+                          [&](const MethodReport& one) { return one.method == m; });
+  return row != r.methods.end() ? std::move(*row) : MethodReport();
+}
+
+}  // namespace
+
+extern "C" {
+
+uptier_status uptier_runtime_report_text(const uptier_runtime* runtime, size_t methods_shown,
+                                         char* buffer, size_t capacity, size_t* length,
+                                         uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  return write_text(runtime->runtime->report().text(methods_shown), buffer, capacity, length,
+                    error);
+}
+
+uptier_status uptier_runtime_profile_text(const uptier_runtime* runtime, char* buffer,
+                                          size_t capacity, size_t* length,
+                                          uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  return write_text(to_text(runtime->runtime->profile()), buffer, capacity, length, error);
+}
+
+uptier_status uptier_runtime_ir_text(uptier_runtime* runtime, uptier_method method, char* buffer,
+                                     size_t capacity, size_t* length,
+                                     uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  const CMethod* m = runtime->methods.find(method);
+  if (m == nullptr) return bad_argument(error, "the method is not in service");
+  Result<std::string> text = runtime->runtime->ir(m->id);
+  if (!text) return fail(error, text.error());
+  return write_text(*text, buffer, capacity, length, error);
+}
+
+uptier_status uptier_runtime_method_totals(const uptier_runtime* runtime, uptier_method method,
+                                           uptier_method_totals* out,
+                                           uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (out == nullptr) return bad_argument(error, "out is NULL");
+  const CMethod* m = runtime->methods.find(method);
+  if (m == nullptr) return bad_argument(error, "the method is not in service");
+  const MethodReport row = row_of(*runtime, m->id);
+  uptier_method_totals t = {};
+  t.calls = row.calls;
+  t.sampled_calls = row.sampled_calls;
+  t.loop_iterations = row.loop_iterations;
+  t.bursts = row.bursts;
+  t.flushes = row.flushes;
+  t.osr_entries = row.osr_entries;
+  t.versions = static_cast<uint32_t>(row.versions.size());
+  t.tier = static_cast<uptier_tier>(row.tier);
+  t.moved = row.moved;
+  t.left = row.left;
+  t.left_for_host = row.left_for_host;
+  for (const VersionReport& v : row.versions) {
+    t.code_bytes += v.freed ? 0 : v.code_bytes;
+    t.compile_ns += v.compile_ns;
+  }
+  constexpr size_t kFirst = UPTIER_C_END(uptier_method_totals, tier);
+  const char* why = write_struct(t, kFirst, out);
+  return why == nullptr ? UPTIER_OK
+                        : bad_argument(error, std::string("uptier_method_totals: ") + why);
+}
+
+uptier_status uptier_runtime_method_error(const uptier_runtime* runtime, uptier_method method,
+                                          char* buffer, size_t capacity, size_t* length,
+                                          uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  const CMethod* m = runtime->methods.find(method);
+  if (m == nullptr) return bad_argument(error, "the method is not in service");
+  return write_text(row_of(*runtime, m->id).last_error, buffer, capacity, length, error);
+}
+
+uptier_status uptier_runtime_totals(const uptier_runtime* runtime, uptier_totals* out,
+                                    uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (out == nullptr) return bad_argument(error, "out is NULL");
+  const Report r = runtime->runtime->report();
+  uptier_totals t = {};
+  t.methods_registered = r.methods_registered;
+  t.methods_called = r.methods_called();
+  t.decisions = r.decisions.size();
+  t.code_bytes_in_service = r.code_bytes_in_service;
+  t.code_bytes_freed = r.code_bytes_freed;
+  t.compile_ns = r.compile_ns_total;
+  t.samples_without_copy = r.losses.samples_without_copy;
+  t.slabs_refused = r.losses.slabs_refused;
+  t.flushes_delayed = r.losses.flushes_delayed;
+  t.requests_dropped = r.losses.requests_dropped;
+  t.compiles_failed = r.losses.compiles_failed;
+  t.code_refused = r.losses.code_refused;
+  t.trace_events_lost = r.losses.trace_events_lost;
+  t.evictions = r.losses.evictions;
+  t.log_records = r.losses.log_records;
+  t.loops_full = r.losses.loops_full;
+  t.loops_stale = r.losses.loops_stale;
+  t.loops_spoiled = r.losses.loops_spoiled;
+  constexpr size_t kFirst = UPTIER_C_END(uptier_totals, trace_events_lost);
+  const char* why = write_struct(t, kFirst, out);
+  return why == nullptr ? UPTIER_OK : bad_argument(error, std::string("uptier_totals: ") + why);
+}
+
+}  // extern "C"

@@ -1,0 +1,203 @@
+// The runtime of the C API: its life, calls, threads.
+#include <cerrno>
+
+#include "profile/trace/trace_file.h"
+#include "sampler/context.h"
+#include "tiering/c_api/c_api.h"
+#include "tiering/runtime_impl.h"
+
+using namespace uptier;
+using namespace uptier::tiering;
+
+namespace {
+
+uptier_outcome to_c_outcome(const Outcome& o) {
+  return {o.bits, o.trap.detail, static_cast<uptier_trap>(o.trap.code), o.trap.location,
+          to_c<uptier_method>(o.trap.method)};
+}
+
+// Whether the calling thread is attached to the runtime. Costs two loads.
+bool is_attached(const uptier_runtime& r) {
+  return sampler::current_context()->runtime == static_cast<RuntimeImpl*>(r.runtime.get());
+}
+
+// Starts a runtime that traces to `sink`, which may be null.
+uptier_status start(const Options& o, std::unique_ptr<TraceSink> sink, uptier_runtime** out,
+                    uptier_error* error) {
+  auto made = std::make_unique<uptier_runtime>(o);
+  made->sink = std::move(sink);
+  Result<std::unique_ptr<Runtime>> runtime = Runtime::create(o, made->sink.get());
+  if (!runtime) return fail(error, runtime.error());
+  made->runtime = std::move(*runtime);
+  *out = made.release();
+  return UPTIER_OK;
+}
+
+// Bytes of a trace, on their way to C.
+class CSink final : public profile::ByteSink {
+ public:
+  explicit CSink(const uptier_trace_sink& to) : to_(to) {}
+  // Noexcept: what a callback throws must not unwind through the runtime.
+  int64_t write(profile::ByteSpan bytes) noexcept override {
+    int error = to_.write(to_.user, bytes.data(), bytes.size());
+    return error == 0 ? static_cast<int64_t>(bytes.size()) : -last_word(error);
+  }
+  int close() noexcept override {
+    return to_.close == nullptr ? 0 : -last_word(to_.close(to_.user));
+  }
+
+ private:
+  // TraceWriter asks again after EINTR; what a callback says is its last word.
+  static int last_word(int error) { return error < 0 || error == EINTR ? EIO : error; }
+
+  uptier_trace_sink to_;
+};
+
+uptier_status trapped(uptier_error* error, const CMethod& called, const Outcome& o) {
+  if (error == nullptr) return UPTIER_TRAPPED;
+  std::string text = called.name() + ": " + trap_text(o.trap.code);
+  if (o.trap.method.valid()) text += " at location " + std::to_string(o.trap.location);
+  return fail(error, UPTIER_TRAPPED, text);
+}
+
+}  // namespace
+
+extern "C" {
+
+uptier_status uptier_runtime_create(const uptier_options* options, const char* trace_path,
+                                    uptier_runtime** out, uptier_error* error) noexcept {
+  if (out == nullptr) return bad_argument(error, "out is NULL");
+  const Options o = options != nullptr ? options->options : Options();
+  if (Status s = o.check(); !s) return fail(error, s.error());
+  if (trace_path == nullptr) return start(o, nullptr, out, error);
+  Result<std::unique_ptr<TraceSink>> sink = trace_file_sink(trace_path);
+  return sink ? start(o, std::move(*sink), out, error) : fail(error, sink.error());
+}
+
+uptier_status uptier_runtime_create_traced(const uptier_options* options,
+                                           const uptier_trace_sink* sink, uptier_runtime** out,
+                                           uptier_error* error) noexcept {
+  if (out == nullptr) return bad_argument(error, "out is NULL");
+  if (sink == nullptr) return bad_argument(error, "the sink is NULL");
+  constexpr size_t kFirst = UPTIER_C_END(uptier_trace_sink, close);
+  uptier_trace_sink to;
+  if (const char* why = read_struct(sink, kFirst, to)) {
+    return fail(error, why == kNewer ? UPTIER_UNSUPPORTED : UPTIER_INVALID_ARGUMENT,
+                std::string("uptier_trace_sink: ") + why);
+  }
+  if (to.write == nullptr) return bad_argument(error, "the sink has no write");
+  const Options o = options != nullptr ? options->options : Options();
+  if (Status s = o.check(); !s) return fail(error, s.error());
+  auto writer = std::make_unique<profile::TraceWriter>(std::make_unique<CSink>(to));
+  return start(o, std::move(writer), out, error);
+}
+
+void uptier_runtime_destroy(uptier_runtime* runtime) noexcept {
+  if (runtime == nullptr) return;
+  runtime->runtime.reset();  // nobody calls a host from here on
+  runtime->methods.drop_all();
+  delete runtime;
+}
+
+uptier_status uptier_runtime_invoke(uptier_runtime* runtime, uptier_method method,
+                                    const uint64_t* args, size_t count, uptier_outcome* out,
+                                    uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  const CMethod* m = runtime->methods.find(method);
+  if (m == nullptr) return bad_argument(error, "the method is not in service");
+  if (count != m->signature().params.size()) {
+    return bad_argument(error, "a wrong number of arguments");
+  }
+  if (args == nullptr && count != 0) return bad_argument(error, "the arguments are NULL");
+  if (!is_attached(*runtime)) {
+    // Here, not in Runtime::invoke, so that memory that is refused is told from a trap.
+    ThreadScope attached(*runtime->runtime);
+    if (!attached.status()) return fail(error, attached.status().error());
+    return uptier_runtime_invoke(runtime, method, args, count, out, error);
+  }
+  Outcome o = runtime->runtime->invoke(m->id, std::span(args, count));
+  if (out != nullptr) *out = to_c_outcome(o);
+  return o.ok() ? UPTIER_OK : trapped(error, *m, o);
+}
+
+uptier_status uptier_runtime_loop_countdown(uptier_runtime* runtime, uptier_method method,
+                                            int32_t** out, uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (out == nullptr) return bad_argument(error, "out is NULL");
+  const CMethod* m = runtime->methods.find(method);
+  if (m == nullptr) return bad_argument(error, "the method is not in service");
+  if (!is_attached(*runtime)) return bad_argument(error, "the thread is not attached");
+  *out = runtime->runtime->loop_countdown(m->id);
+  return UPTIER_OK;
+}
+
+uptier_status uptier_runtime_osr_enter(uptier_runtime* runtime, uptier_method method,
+                                       uptier_loop loop, const uint64_t* args, size_t count,
+                                       const uint64_t* frame, int* entered, uptier_outcome* out,
+                                       uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (entered == nullptr || frame == nullptr) {
+    return bad_argument(error, "entered or frame is NULL");
+  }
+  *entered = 0;
+  const CMethod* m = runtime->methods.find(method);
+  if (m == nullptr) return bad_argument(error, "the method is not in service");
+  if (count != m->signature().params.size()) {
+    return bad_argument(error, "a wrong number of arguments");
+  }
+  if (args == nullptr && count != 0) return bad_argument(error, "the arguments are NULL");
+  if (!is_attached(*runtime)) return bad_argument(error, "the thread is not attached");
+  LoopId id = from_c<LoopId>(loop);
+  if (!id.valid()) return bad_argument(error, "the loop is none");
+  std::optional<Outcome> o = runtime->runtime->osr_enter(m->id, id, std::span(args, count), frame);
+  if (!o) return UPTIER_OK;
+  *entered = 1;
+  if (out != nullptr) *out = to_c_outcome(*o);
+  return o->ok() ? UPTIER_OK : trapped(error, *m, *o);
+}
+
+uptier_status uptier_raise(uptier_trap code, uint64_t detail) noexcept {
+  if (code == UPTIER_TRAP_NONE || code >= UPTIER_TRAP_COUNT) return UPTIER_INVALID_ARGUMENT;
+  // Without an invoke nobody would take the trap, until an unrelated call does.
+  if (sampler::current_context()->activation == nullptr) return UPTIER_INVALID_ARGUMENT;
+  Runtime::raise(static_cast<TrapCode>(code), detail);
+  return UPTIER_OK;
+}
+
+uptier_status uptier_runtime_attach(uptier_runtime* runtime, uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  Status s = runtime->runtime->attach();
+  return s ? UPTIER_OK : fail(error, s.error());
+}
+
+uptier_status uptier_runtime_detach(uptier_runtime* runtime) noexcept {
+  if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
+  runtime->runtime->detach();
+  return UPTIER_OK;
+}
+
+uptier_status uptier_runtime_quiescent(uptier_runtime* runtime) noexcept {
+  if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
+  runtime->runtime->quiescent();
+  return UPTIER_OK;
+}
+
+uptier_status uptier_runtime_begin_blocked(uptier_runtime* runtime) noexcept {
+  if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
+  runtime->runtime->begin_blocked();
+  return UPTIER_OK;
+}
+
+uptier_status uptier_runtime_end_blocked(uptier_runtime* runtime) noexcept {
+  if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
+  runtime->runtime->end_blocked();
+  return UPTIER_OK;
+}
+
+uptier_status uptier_runtime_flush(uptier_runtime* runtime) noexcept {
+  if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
+  runtime->runtime->flush();
+  return UPTIER_OK;
+}
+
+}  // extern "C"

@@ -1,0 +1,433 @@
+// From a Plan to a Version: describe, verify, compile. What fails here never fails a running
+// method.
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "jit/ir/build.h"
+#include "jit/ir/deopt_points.h"
+#include "jit/ir/verify.h"
+#include "tiering/code/inlinees.h"
+#include "tiering/report/loops.h"
+#include "tiering/runtime_impl.h"
+
+namespace uptier::tiering {
+
+uint64_t now_ns() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
+}
+
+namespace {
+
+// Processor time of the calling thread.
+uint64_t thread_cpu_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+bool is_real(Opcode op) { return op != Opcode::kProbe && op != Opcode::kLoopHeader; }
+
+// Learns from the first description what never changes afterwards. The caller holds the state
+// mutex.
+void learn_loops(Method& m, uint32_t count) {
+  m.loop_count = count;
+  m.osr = std::make_unique<std::atomic<const Version*>[]>(count);
+  m.osr_from_host = std::make_unique<std::atomic<const Version*>[]>(count);
+  m.osr_asked = std::make_unique<std::atomic<bool>[]>(count);
+  m.osr_requested.assign(count, false);
+  m.osr_versions.assign(count, 0);
+  m.loops_known.store(count + 1, std::memory_order_release);  // pairs with osr_enter.cc
+}
+
+// Makes the slab, and where threads share it the memory for it, on a cache line of its own.
+void learn_slab(Method& m) {
+  uint32_t words = m.probes.slab_words();
+  if (m.probes.shared() && words != 0) {
+    m.shared_slab.resize(words + 8);
+    auto start = reinterpret_cast<uintptr_t>(m.shared_slab.data());
+    m.shared = reinterpret_cast<uint64_t*>((start + 63) & ~uintptr_t{63});
+  }
+  m.slab_words.store(words, std::memory_order_release);
+}
+
+void learn_shape(Method& m, const jit::Function& f, ProbeChoice choice,
+                 const PolicyOptions& policy) {
+  learn_loops(m, f.loop_count);
+  m.exits = MethodExits(f, policy);
+  m.specialized.sites = jit::param_sites(f);
+  for (jit::InstId id : jit::value_probes(f)) {
+    const jit::Inst& i = f.inst(id);
+    bool range = jit::probe_kind(i) == ProbeKind::kRange;
+    m.specialized.body_sites.push_back(
+        {i.aux, range ? SlotKind::kRange : SlotKind::kValue, is_wide(f.type_of(f.args(i)[0]))});
+  }
+  if (!choice.timed.all) choice.sites.loops.timed = choice.timed.of(m.info.key.function_index);
+  m.probes = ProbeSet(f, choice);
+  for (Block b : f.layout) {
+    uint32_t weight = 0;
+    for (jit::InstId i : f.block(b).insts) weight += is_real(f.inst(i).op);
+    m.block_weights.push_back(weight);
+    m.instructions += weight;
+  }
+  m.timed_loops = timed_loops(f, m.probes.plan());
+  learn_slab(m);
+  m.shape_known = true;
+}
+
+// The same of a method that the host compiles by itself: its blocks are taken to be alike.
+void learn_own_shape(Method& m) {
+  learn_loops(m, 0);
+  m.probes = ProbeSet(m.info.own_schema);
+  m.instructions = std::max(m.info.own_size, 1u);
+  uint32_t words = m.probes.schema().words();
+  m.block_weights.assign(words, std::max(m.instructions / std::max(words, 1u), 1u));
+  learn_slab(m);
+  m.shape_known = true;
+}
+
+}  // namespace
+
+// What was described ahead of its compilation is used once. The caller holds compile_mutex.
+Result<jit::Function> RuntimeImpl::describe(Method& m) {
+  if (m.described == nullptr) return describe_anew(m);
+  jit::Function f = std::move(*m.described);
+  m.described.reset();
+  return f;
+}
+
+// Learns what there is to know of a method; its compilation will not ask the host again. The caller
+// holds compile_mutex.
+Status RuntimeImpl::describe_ahead(Method& m) {
+  if (m.described != nullptr || m.shape_known) return {};
+  Result<jit::Function> f = describe_anew(m);
+  if (!f) return f.error();
+  m.described = std::make_unique<jit::Function>(std::move(*f));
+  return {};
+}
+
+Result<jit::Function> RuntimeImpl::describe_anew(Method& m) {
+  m.prepared.store(true, std::memory_order_relaxed);
+  FunctionBuilder b(m.info.signature, m.info.name);
+  if (Status s = m.host.build(m.id, b); !s) return s.error();
+  if (Status s = b.status(); !s) return s.error();
+  jit::Function f = BuilderAccess::finish(b);
+  if (Status s = jit::verify(f); !s) return s.error();
+  if (options_.specialize) jit::place_param_probes(f);
+  for (const jit::Callee& c : f.callees) {
+    if (c.method.index() >= method_count_.load(std::memory_order_acquire)) {
+      return Error{ErrorCode::kInvalidInput,
+                   m.info.name + ": calls a method that is not registered"};
+    }
+  }
+  if (!m.shape_known) {
+    std::lock_guard lock(state_mutex_);
+    learn_shape(m, f, probe_choice_, policy_);
+    keep_body_locked(m, f);
+    learn_calls_locked(m, f);
+    adopt_saved_locked(m);
+  }
+  if (m.probes.schema().cfg_hash != f.cfg_hash) {
+    return Error{ErrorCode::kInvalidInput,
+                 m.info.name + ": the host described the method differently this time"};
+  }
+  return f;
+}
+
+// Makes what `plan` asks for, by the host's compiler or ours.
+Result<std::unique_ptr<Version>> RuntimeImpl::make(Method& m, const Plan& plan) {
+  if (stress_.active(StressKind::kDelay) && stress_.point(StressKind::kDelay)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(kStressDelayMs));
+  }
+  if (stress_.active(StressKind::kCompile) && stress_.point(StressKind::kCompile)) {
+    return Error{ErrorCode::kUnsupported, "compilation failed by the stress plan"};
+  }
+  uint64_t start = now_ns(), cpu = thread_cpu_ns();
+  auto v = std::make_unique<Version>();
+  v->tier = plan.tier;
+  v->copy = plan.copy;
+  v->osr_loop = plan.osr_loop;
+  v->from_host = plan.from_host;
+  v->method = m.id;
+  v->serial = serials_.fetch_add(1, std::memory_order_relaxed) + 1;
+  Status s = m.info.own_code ? make_own(m, plan, *v) : make_ours(m, plan, *v);
+  if (!s) return s.error();
+  v->compile_ns = now_ns() - start;
+  v->compile_cpu_ns = thread_cpu_ns() - cpu;
+  return v;
+}
+
+Status RuntimeImpl::make_own(Method& m, const Plan& plan, Version& v) {
+  MethodProfile seen;
+  {
+    std::lock_guard lock(state_mutex_);
+    if (!m.shape_known) {
+      learn_own_shape(m);
+      adopt_saved_locked(m);
+    }
+    seen = observer_.profile_of(m);
+  }
+  if (Status s = m.probes.schema().check(); !s) return s;
+  Result<HostCode> code = m.host.compile(plan, seen);
+  if (!code) return code.error();
+  if (code->entry == nullptr) {
+    return Error{ErrorCode::kInvalidInput, m.info.name + ": the host's code has no entry"};
+  }
+  v.host = &m.host;
+  v.host_code = *code;
+  v.entry = code->entry;
+  v.code_bytes = code->bytes;
+  return {};
+}
+
+namespace {
+
+Status take_code(Method& m, Version& v, Result<std::unique_ptr<jit::Code>> code) {
+  if (!code) return code.error();
+  v.code = std::move(*code);
+  v.code->set_method(m.id);
+  v.code->set_serial(v.serial);
+  v.entry = v.code->entry();
+  v.code_bytes = v.code->size();
+  v.inlined = static_cast<uint32_t>(v.code->tables().inlined.size());
+  return {};
+}
+
+}  // namespace
+
+Status RuntimeImpl::make_ours(Method& m, const Plan& plan, Version& v) {
+  if (stress_.active(StressKind::kCode) && stress_.point(StressKind::kCode)) {
+    space_->fail_allocation(1);
+  }
+  return plan.tier == Tier::kBaseline ? make_baseline(m, plan, v) : make_optimized(m, plan, v);
+}
+
+Status RuntimeImpl::make_baseline(Method& m, const Plan& plan, Version& v) {
+  Result<jit::Function> f = describe(m);
+  if (!f) return f.error();
+  CallPaths calls(*this, plan);
+  bool checks = options_.tier != TierMode::kBaseline || !options_.stress.empty();
+  bool to_host = m.info.host_resume != nullptr, asks = stress_.active(StressKind::kGuard);
+  return take_code(m, v,
+                   jit::compile_baseline({*f, m.id, helpers_, calls, *space_},
+                                         {.copy = plan.copy,
+                                          .loop_checks = checks,
+                                          .probes = &m.probes.plan(),
+                                          .enterable = v.enterable,
+                                          .to_host = to_host,
+                                          .ask_to_leave = to_host && asks}));
+}
+
+Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
+  Result<jit::Function> f = describe(m);
+  if (!f) return f.error();
+  CallPaths calls(*this, plan);
+  Inlinees inlinees(*this, plan.use_profile);
+  jit::BodyProfile seen = known_profile(m, plan, v);
+  std::vector<uint8_t> kept;
+  if (plan.for_values) {
+    std::lock_guard lock(state_mutex_);
+    v.values = m.specialized.wanted;
+  }
+  // The last version that a method may have leaves nothing out.
+  bool last = m.optimized_versions + 1 >= options_.max_recompiles;
+  bool normal = plan.copy == Copy::kPlain && !plan.osr_loop.valid();
+  bool slow = normal && stress_.active(StressKind::kSlow) && stress_.point(StressKind::kSlow);
+  bool prune = options_.deopt_cold && !seen.blocks.empty() && !last;
+  prune &= !plan.for_values;
+  std::vector<jit::SiteValues> guesses;
+  bool guess = !m.specialized.body_sites.empty() && options_.specialize &&
+               (plan.use_profile || stress_.active(StressKind::kSpecialize));
+  if (guess && plan.copy == Copy::kPlain) {
+    std::lock_guard lock(state_mutex_);
+    if (!last) guesses = guesses_locked(m, plan);
+    if (!prune && normal && !plan.for_values) m.exits.compiled();
+  }
+  if (prune) {
+    std::lock_guard lock(state_mutex_);
+    prune = observer_.samples_of(m) >= options_.cold_samples;
+    bool loop = plan.osr_loop.valid();
+    kept = m.exits.kept_blocks(loop);
+    if (!loop && plan.copy == Copy::kPlain) m.exits.compiled();
+  }
+  if (options_.osr_out) v.polls = poll_words_->take(f->loop_count);
+  bool stressed = stress_.active(StressKind::kOut);
+  if (stressed) v.call_back(Recall::kNewer);
+  Status s = take_code(
+      m, v,
+      jit::compile_optimized({*f, m.id, helpers_, calls, *space_},
+                             {.block_counts = seen.blocks,
+                              .sample = seen.sample,
+                              .osr_loop = plan.osr_loop,
+                              .from_host = plan.from_host,
+                              .copy = plan.copy,
+                              .probes = &m.probes.optimized_plan(),
+                              .targets = seen.targets,
+                              .values = guesses,
+                              .params = v.values,
+                              .inlinees = inlines() ? &inlinees : nullptr,
+                              .inline_guards = guards_may_be_inlined() || prune,
+                              .to_host = m.info.host_resume != nullptr,
+                              .prune_cold = prune,
+                              .kept = kept,
+                              .poll = v.polls.words().data(),
+                              .poll_all = stressed,
+                              .ask_to_leave = slow || stress_.active(StressKind::kGuard)}));
+  if (s) v.code->set_polls(v.polls.words());
+  v.by_stub = calls.by_stub();
+  return s && plan.for_values ? make_guard(m, v) : s;
+}
+
+jit::BodyProfile RuntimeImpl::known_profile(Method& m, const Plan& plan, Version& v) {
+  if (!plan.use_profile) return {};
+  std::lock_guard lock(state_mutex_);
+  jit::BodyProfile p = body_profile_locked(m);
+  if (plan.copy == Copy::kPlain && !plan.osr_loop.valid()) note_origin_locked(m, p.blocks, v);
+  return p;
+}
+
+// A call of a method without code in service, on any thread: returns whether it has some now. The
+// thread counts as blocked meanwhile, so that what it does not run can make room.
+bool RuntimeImpl::first_call(Method& m) {
+  AttachedThread* t = here();
+  if (t != nullptr) t->enter_blocked(__builtin_frame_address(0));
+  bool ready = make_first(m);
+  if (t != nullptr) t->leave_blocked();
+  return ready;
+}
+
+bool RuntimeImpl::make_first(Method& m) {
+  if (store_ != nullptr) {
+    if (known_wanted_.exchange(false, std::memory_order_relaxed)) wake_for_known();
+    prepare(m, 0);
+  }
+  std::lock_guard compile(m.compile_mutex);
+  if (current_entry(m) != nullptr) return true;
+  if (relink(m)) return true;
+  if (m.failed.load(std::memory_order_relaxed)) return false;
+  if (!compiles_first(m)) return interpret(m);
+  Status s = compile_first(m);
+  if (s) return true;
+  bool refused = s.error().code == ErrorCode::kResourceExhausted;
+  {
+    std::lock_guard lock(state_mutex_);
+    m.last_error = s.error().message;
+    (refused ? losses_.code_refused : losses_.compiles_failed)++;
+    // What was refused for want of room may be had at another call.
+    m.failed.store(!refused, std::memory_order_relaxed);
+  }
+  return m.host_code != nullptr && interpret(m);
+}
+
+// Whether a method without code is compiled when it is called: with an interpreter of the host's
+// only where that is not to run, or where a saved profile is enough. The caller holds its
+// compile_mutex.
+bool RuntimeImpl::compiles_first(Method& m) {
+  return m.host_code == nullptr || options_.tier != TierMode::kAuto || warm(m);
+}
+
+// Sends calls to the host's interpreter.
+bool RuntimeImpl::interpret(Method& m) {
+  std::lock_guard lock(state_mutex_);
+  stubs_->set_target(m.id, m.host_code);
+  return true;
+}
+
+std::vector<Plan> RuntimeImpl::first_plans(const Method& m) const {
+  Plan plain{.method = m.id}, copy{.method = m.id, .copy = Copy::kInstrumented};
+  bool excluded = !OptRange::parse(options_.opt_range)->contains(method_hash(m.info));
+  if (options_.tier == TierMode::kOptimized && !excluded && !m.guard_banned) {
+    return {{.method = m.id, .tier = Tier::kOptimized}, plain};
+  }
+  // The instrumented copy waits for the first sample, unless no sample may be missed.
+  bool both =
+      schedule_.sample_calls && (always_instrumented_ || options_.gap == GapMode::kExact ||
+                                 options_.workers == 0 || stress_.active(StressKind::kCopy));
+  if (m.info.own_code && m.info.own_schema.slots.empty()) both = false;
+  return both ? std::vector<Plan>{plain, copy} : std::vector<Plan>{plain};
+}
+
+// All versions are made before any is in service, and the plain copy comes last: where no sample
+// may be missed, another thread's call must not find it alone.
+Status RuntimeImpl::compile_first(Method& m) {
+  std::vector<std::unique_ptr<Version>> made;
+  std::vector<Plan> plans = first_plans(m);
+  bool hot = warm(m);
+  if (hot)
+    plans.insert(plans.begin(), {.method = m.id, .tier = Tier::kOptimized, .use_profile = true});
+  for (const Plan& plan : plans) {
+    bool counts = !m.shape_known || m.probes.slab_words() != 0;
+    if (plan.copy == Copy::kInstrumented && !counts) continue;
+    Result<std::unique_ptr<Version>> v = make_with_room(m, plan, true);
+    if (v) {
+      made.push_back(std::move(*v));
+      // With an optimized version the baseline is only for what the compiler could not do.
+      if (plan.tier == Tier::kOptimized) {
+        if (hot) trust_saved(m);
+        break;
+      }
+      continue;
+    }
+    std::lock_guard lock(state_mutex_);
+    m.last_error = v.error().message;
+    // The plain copy is what everything else falls back to.
+    if (plan.tier == Tier::kBaseline && plan.copy == Copy::kPlain) return v.error();
+    losses_.compiles_failed++;
+  }
+  std::lock_guard lock(state_mutex_);
+  if (m.first_call == 0) m.first_call = ++first_calls_;
+  for (; !made.empty(); made.pop_back()) install(m, std::move(made.back()));
+  ask_again_after_eviction(m);
+  return {};
+}
+
+// Worker's side: one plan from the queue.
+void RuntimeImpl::compile_and_install(const Plan& plan) {
+  Method& m = method(plan.method.index());
+  std::lock_guard compile(m.compile_mutex);
+  {
+    std::lock_guard lock(state_mutex_);
+    if (m.removed) return;
+  }
+  Result<std::unique_ptr<Version>> v = make_with_room(m, plan, false);
+  std::lock_guard lock(state_mutex_);
+  forget_request(m, plan);
+  bool banned = m.guard_banned && plan.tier == Tier::kOptimized;
+  if (m.removed || banned) return;
+  if (v) return install(m, std::move(*v));
+  m.last_error = v.error().message;
+  bool refused = v.error().code == ErrorCode::kResourceExhausted;
+  (refused ? losses_.code_refused : losses_.compiles_failed)++;
+  // Failing to optimize is never failing to run. Asking for the same again would fail the same,
+  // unless it was room that was wanting.
+  bool best = plan.tier == Tier::kOptimized && plan.copy == Copy::kPlain;
+  if (refused) return;
+  if (plan.for_values) {
+    m.specialized.banned = true;
+  } else if (best) {
+    m.optimize_failed = true;
+  }
+}
+
+// A callee that is at its best needs no counting: reach its code through the cell, past the stub,
+// or directly where it is the code that is being made.
+jit::CallTarget RuntimeImpl::CallPaths::target(MethodId callee) {
+  using Kind = jit::CallTarget::Kind;
+  const jit::StubTable& stubs = *runtime_.stubs_;
+  Method& m = runtime_.method(callee.index());
+  bool counts_all = runtime_.options_.gap == GapMode::kExact;
+  if (counts_all || plan_.tier == Tier::kBaseline) return {Kind::kStub, stubs.stub(callee)};
+  // What is made for some values must not be called with others.
+  bool self = callee == plan_.method && !plan_.osr_loop.valid() && !plan_.for_values;
+  if (self) return {Kind::kSelf, nullptr};
+  bool best = m.optimized.load(std::memory_order_acquire) != nullptr;
+  if (best) return {Kind::kCell, stubs.cell(callee)};
+  if (std::ranges::find(by_stub_, callee) == by_stub_.end()) by_stub_.push_back(callee);
+  return {Kind::kStub, stubs.stub(callee)};
+}
+
+}  // namespace uptier::tiering

@@ -1,0 +1,86 @@
+#include "tiering/code/inlinees.h"
+
+#include <algorithm>
+
+#include "jit/ir/deopt_points.h"
+#include "tiering/runtime_impl.h"
+
+namespace uptier::tiering {
+namespace {
+
+// Bodies of more IR instructions are not kept: they would not be inlined.
+constexpr size_t kMostKept = 1000;
+// What all bodies that are kept may take, in bytes.
+constexpr uint64_t kKeptBytes = 32 << 20;
+
+uint64_t bytes_of(const jit::Function& f) {
+  return f.insts.size() * sizeof(jit::Inst) + f.values.size() * sizeof(jit::ValueData) +
+         f.edges.size() * sizeof(jit::Edge) + f.pool.size() * sizeof(Value) +
+         f.blocks.size() * sizeof(jit::BlockData);
+}
+
+}  // namespace
+
+bool RuntimeImpl::inlines() const {
+  bool optimizes = options_.tier == TierMode::kAuto || options_.tier == TierMode::kOptimized;
+  // Exact gaps promise that every call is counted.
+  return options_.inlining && optimizes && options_.gap != GapMode::kExact;
+}
+
+bool RuntimeImpl::guards_may_be_inlined() const {
+  return inline_guards_.load(std::memory_order_relaxed) || stress_.active(StressKind::kGuard);
+}
+
+void RuntimeImpl::keep_body_locked(Method& m, const jit::Function& f) {
+  // Code that comes from methods outside of the range must not hide in those inside.
+  bool in_range = OptRange::parse(options_.opt_range)->contains(method_hash(m.info));
+  bool wanted = inlines() && in_range && !m.body && f.insts.size() <= kMostKept;
+  uint64_t bytes = bytes_of(f);
+  if (!wanted || kept_bytes_ + bytes > kKeptBytes) return;
+  kept_bytes_ += bytes;
+  if (jit::count_guards(f) != 0) inline_guards_.store(true, std::memory_order_relaxed);
+  m.body = std::make_unique<const jit::Function>(f);
+}
+
+void RuntimeImpl::forget_body_locked(Method& m) {
+  if (m.body) kept_bytes_ -= bytes_of(*m.body);
+  m.body.reset();
+}
+
+// Returns what was observed of a method's blocks and indirect calls.
+jit::BodyProfile RuntimeImpl::body_profile_locked(const Method& m) {
+  jit::BodyProfile p{blocks_to_compile_from(m), {}, observer_.sample_weight(m)};
+  if (p.blocks.empty()) return p;
+  for (Observer::Targets& seen : observer_.targets_of(m)) {
+    jit::SiteTargets site{seen.site, seen.total, {}};
+    for (auto [target, count] : seen.methods) {
+      if (target->removed) continue;
+      site.targets.push_back(
+          {target->id, count, stubs_->stub(target->id), target->info.signature, target->info.name});
+    }
+    p.targets.push_back(std::move(site));
+  }
+  return p;
+}
+
+const jit::Inlinee* Inlinees::find(MethodId id) {
+  auto [at, fresh] = known_.try_emplace(id.index());
+  if (fresh) at->second = runtime_.inlinee(id, profiles_);
+  return at->second.get();
+}
+
+std::unique_ptr<jit::Inlinee> RuntimeImpl::inlinee(MethodId id, bool profile) {
+  Method& m = method(id.index());
+  std::lock_guard lock(state_mutex_);
+  if (m.body == nullptr || m.removed || m.guard_banned) return nullptr;
+  auto known =
+      std::make_unique<jit::Inlinee>(jit::Inlinee{*m.body, {}, m.info.host_resume != nullptr});
+  if (profile) known->profile = body_profile_locked(m);
+  bool enough = options_.deopt_cold && observer_.samples_of(m) >= options_.cold_samples;
+  const std::vector<uint64_t>& seen = known->profile.blocks;
+  known->prune_cold = enough && !seen.empty() && seen[0] != 0;
+  if (known->prune_cold) known->kept = m.exits.kept_blocks(true);
+  return known;
+}
+
+}  // namespace uptier::tiering

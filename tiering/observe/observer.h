@@ -1,0 +1,138 @@
+// Observer: takes what threads have flushed, tells the trace, and asks the policy.
+//
+//   note + counters -> stream of (method, thread) -> events to the sink
+//                   -> snapshot -> decide -> log
+//
+// Counters are cumulative, so a stream keeps the last snapshot and nothing is ever added twice.
+//
+//   Thread: the caller holds the runtime's state mutex; so calls to the sink never overlap.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sampler/snapshot_ring.h"
+#include "tiering/code/opt_range.h"
+#include "tiering/method.h"
+#include "tiering/policy/policy.h"
+#include "uptier/options.h"
+#include "uptier/profile.h"
+#include "uptier/report.h"
+#include "uptier/trace.h"
+
+namespace uptier::tiering {
+
+// What threads have done of a method.
+struct Totals {
+  uint64_t calls = 0;
+  uint64_t sampled_calls = 0;
+  uint64_t iterations = 0;
+  uint64_t bursts = 0;
+};
+
+// Decisions in their order, and when each was made, by now_ns(). The time is apart from the record,
+// because no decision depends on it.
+class DecisionList {
+ public:
+  void push_back(DecisionRecord r) {
+    records_.push_back(std::move(r));
+    times_.push_back(now_ns());
+  }
+  size_t size() const { return records_.size(); }
+  const std::vector<DecisionRecord>& records() const { return records_; }
+  const std::vector<uint64_t>& times() const { return times_; }
+
+ private:
+  std::vector<DecisionRecord> records_;
+  std::vector<uint64_t> times_;
+};
+
+class Observer {
+ public:
+  // `ladder` outlives this.
+  Observer(const Options& options, const sampler::Ladder& ladder, TraceSink* sink);
+
+  // Says how code addresses become methods; before the first snapshot.
+  void set_method_at(MethodAt f) { method_at_ = std::move(f); }
+  // Makes a method one that others may be observed to call.
+  void know(Method& m) { by_key_[m.info.key] = &m; }
+
+  // Stores a snapshot and emits its events. Returns what the window that it ends says of the
+  // method.
+  sampler::Verdict take(Method& m, uint32_t thread, const sampler::Note& note,
+                        std::span<const uint64_t> counts);
+  // The same of what the instrumented copy of optimized code has counted: a stream of its own.
+  // Returns what came on.
+  sampler::Window take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
+                                 std::span<const uint64_t> counts);
+  // Counts frames of a thread that a trap unwound.
+  void take_trap(Method& m, uint32_t thread, SiteId block, uint64_t frames);
+  // Asks the policy about a method after a note, and logs the answer.
+  Decision ask(Method& m, const sampler::Note& note, const SystemSnapshot& system);
+  // Asks about a method that has not been called yet, but has a saved profile.
+  Decision ask_saved(Method& m, const SystemSnapshot& system);
+  // What the policy is asked with at an entry.
+  MethodSnapshot snapshot_of(const Method& m) const;
+  // Logs what was decided elsewhere, or (without inputs) noticed.
+  void log(const Method& m, std::string action, std::string reason, std::string inputs = {});
+
+  // Returns the sum over the streams of a method.
+  MethodProfile profile_of(const Method& m) const;
+  // Returns estimated executions by block site - 1, empty when there are fewer than min_samples
+  // samples.
+  std::vector<uint64_t> block_estimates(const Method& m) const;
+  // Returns how many of these executions one observed execution stands for on average, at least
+  // the part of one that profile_decay leaves of saved ones; 1 if nothing was observed.
+  double sample_weight(const Method& m) const;
+  // What the indirect calls of a method were observed to reach; estimates, greatest first.
+  struct Targets {
+    SiteId site = 0;
+    uint64_t total = 0;
+    std::vector<std::pair<Method*, uint64_t>> methods;
+  };
+  std::vector<Targets> targets_of(const Method& m) const;
+  // Returns how many samples there are of a method.
+  uint64_t samples_of(const Method& m) const;
+  // Returns the estimated executions of all blocks together.
+  double mass_of(const Method& m) const;
+  // The same of targets of indirect calls.
+  double target_mass_of(const Method& m) const;
+
+  // Ends the trace. `dropped`: events that could not be delivered.
+  void finish();
+  uint64_t trace_events_lost() const { return trace_events_lost_; }
+  const std::vector<DecisionRecord>& decisions() const { return decisions_.records(); }
+  const std::vector<uint64_t>& decided_ns() const { return decisions_.times(); }
+
+ private:
+  Decision answer(Method& m, const sampler::Note& note, const MethodSnapshot& s,
+                  const SystemSnapshot& system);
+  MethodSnapshot snapshot(const Method& m, const sampler::Note& note) const;
+  void add_saved(const Method& m, std::vector<double>& blocks) const;
+  // By what counts of the saved profile are multiplied.
+  double saved_factor(const SavedMethod& saved) const;
+  double stretch_of(const Method& m, const Stream& s) const;
+  uint64_t weight_of(const Method& m, const sampler::Note& note, const Totals& t,
+                     Stream& counted) const;
+  sampler::Verdict end_window(Method& m, Stream& counted, uint64_t entries, uint64_t new_samples,
+                              uint64_t weight, uint64_t nominal);
+  void emit(const TraceEvent& e);
+  void emit_flush(Method& m, uint32_t thread, const sampler::Note& note, uint64_t weight);
+  uint64_t announce(Method& m);
+
+  const Options& options_;
+  const sampler::Ladder& ladder_;
+  PolicyOptions policy_;
+  OptRange opt_range_;
+  TraceSink* sink_;
+  MethodAt method_at_;
+  std::map<MethodKey, Method*> by_key_;
+  uint64_t trace_events_lost_ = 0;
+  DecisionList decisions_;
+};
+
+}  // namespace uptier::tiering

@@ -1,0 +1,122 @@
+// What Observer asks the policy with, and what it keeps of the answers.
+#include <algorithm>
+#include <utility>
+
+#include "tiering/observe/observer_impl.h"
+#include "tiering/policy/replay.h"
+
+namespace uptier::tiering {
+
+MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) const {
+  MethodSnapshot s;
+  const Version* best = m.optimized.load(std::memory_order_relaxed);
+  const Version* plain = m.plain.load(std::memory_order_relaxed);
+  bool in_host = plain == nullptr && m.info.host_entry != nullptr;
+  s.tier = best != nullptr ? Tier::kOptimized : in_host ? Tier::kHost : Tier::kBaseline;
+  s.optimized_requested = m.optimized_requested;
+  s.can_instrument = options_.tier == TierMode::kAuto;
+  s.failed = m.optimize_failed;
+  s.guard_banned = m.guard_banned;
+  s.excluded = !opt_range_.contains(method_hash(m.info));
+  s.instructions = m.instructions;
+  s.loops = m.loop_count;
+  s.optimized_versions = m.optimized_versions;
+  const OptimizedCopy& o = m.optimized_copy;
+  s.drift = o.drift;
+  s.drift_samples = o.samples;
+  s.drift_versions = m.drift_versions;
+  if (note.loop < m.loop_count) {
+    s.at_loop = LoopId(note.loop);
+    s.osr_requested = m.osr_requested[note.loop];
+    const auto& entries = in_host ? m.osr_from_host : m.osr;
+    s.osr_ready = entries[note.loop].load(std::memory_order_relaxed) != nullptr;
+  }
+  Totals t = totals(m);
+  s.calls = t.calls;
+  s.version_calls = s.calls - std::min(s.calls, o.calls_before);
+  s.samples = samples_in(t, m);
+  s.iterations = t.iterations;
+  // Estimates stand for all that ran, so nothing is left to scale.
+  s.sampled_share = 1;
+  for (const auto& [thread, stream] : m.streams) {
+    size_t blocks = std::min(m.block_weights.size(), stream.seen.estimates.size());
+    double work = 0;
+    for (size_t i = 0; i < blocks; ++i) {
+      work += static_cast<double>(stream.seen.estimates[i]) * m.block_weights[i];
+    }
+    s.sampled_work += static_cast<uint64_t>(std::min(work * stretch_of(m, stream), 0x1p62));
+  }
+  if (m.saved != nullptr) {
+    const MethodProfile& p = m.saved->profile;
+    double work = 0;
+    for (const Slot& slot : p.schema.slots) {
+      if (slot.kind != SlotKind::kBlock || slot.site > m.block_weights.size()) continue;
+      work += static_cast<double>(p.estimates[slot.word]) * m.block_weights[slot.site - 1];
+    }
+    s.saved_work = static_cast<uint64_t>(std::min(work / m.saved->runs, 0x1p62));
+    uint64_t calls = m.probes.counts_by_calls() ? p.calls : p.sampled_calls;
+    s.saved_samples = calls + std::min(p.bursts, UINT64_MAX - calls);
+  }
+  return s;
+}
+
+MethodSnapshot Observer::snapshot_of(const Method& m) const {
+  sampler::Note none;
+  none.loop = UINT32_MAX;
+  return snapshot(m, none);
+}
+
+Decision Observer::ask_saved(Method& m, const SystemSnapshot& system) {
+  sampler::Note none;
+  none.loop = UINT32_MAX;
+  none.kind = sampler::NoteKind::kFlushFinal;  // that nothing follows is not worth a record
+  MethodSnapshot s = snapshot(m, none);
+  s.tier = Tier::kBaseline;  // where it begins otherwise, whatever interpreter the host has
+  return answer(m, none, s, system);
+}
+
+Decision Observer::ask(Method& m, const sampler::Note& note, const SystemSnapshot& system) {
+  return answer(m, note, snapshot(m, note), system);
+}
+
+Decision Observer::answer(Method& m, const sampler::Note& note, const MethodSnapshot& s,
+                          const SystemSnapshot& system) {
+  Decision d = decide(s, system, policy_);
+  // Threads may come and go for ever: that nothing follows from it is not worth a record.
+  bool goes = note.kind == sampler::NoteKind::kFlushFinal;
+  if (goes && d.action == Action::kKeep) return d;
+  // Nor is it at every window.
+  OptimizedCopy& o = m.optimized_copy;
+  bool window = note.kind == sampler::NoteKind::kOptimized && d.action == Action::kKeep;
+  if (window && std::exchange(o.told, true)) return d;
+  DecisionRecord r;
+  r.sequence = decisions_.size() + 1;
+  r.method = m.id;
+  r.method_name = m.info.name;
+  r.action = logged_action(d);
+  r.inputs = inputs_text(s, system);
+  r.reason = d.reason;
+  r.calls = s.calls;
+  r.samples = s.samples;
+  r.loop_iterations = s.iterations;
+  r.priority = d.priority;
+  decisions_.push_back(std::move(r));
+  return d;
+}
+
+void Observer::log(const Method& m, std::string action, std::string reason, std::string inputs) {
+  Totals t = totals(m);
+  DecisionRecord r;
+  r.sequence = decisions_.size() + 1;
+  r.method = m.id;
+  r.method_name = m.info.name;
+  r.action = std::move(action);
+  r.reason = std::move(reason);
+  r.inputs = std::move(inputs);
+  r.calls = t.calls;
+  r.samples = t.sampled_calls + t.bursts;
+  r.loop_iterations = t.iterations;
+  decisions_.push_back(std::move(r));
+}
+
+}  // namespace uptier::tiering

@@ -1,0 +1,174 @@
+// What Observer knows of a method: sums over its streams, and the saved profile as a stream that
+// ended before this process began.
+#include <algorithm>
+#include <utility>
+
+#include "tiering/observe/observer_impl.h"
+
+namespace uptier::tiering {
+
+// By how much the estimates of a stream fall short of all that ran, because sampling paused.
+double Observer::stretch_of(const Method& m, const Stream& s) const {
+  if (!options_.adaptive || m.probes.counts_by_calls() || has_optimized_stream(m)) return 1;
+  bool all = m.probes.shared();
+  Totals t = all ? totals(m) : Totals{s.calls, s.sampled_calls, s.iterations, s.bursts};
+  return s.coverage.stretch(t.calls, t.iterations, slot_of(m, options_));
+}
+
+MethodProfile Observer::profile_of(const Method& m) const {
+  Profile sum;
+  bool mixed = false;
+  uint64_t interval = 0;
+  for (const auto& [thread, s] : m.streams) {
+    MethodProfile p;
+    p.key = m.info.key;
+    p.name = m.info.name;
+    p.schema = m.probes.schema();
+    profile::Observed seen = s.seen;
+    profile::stretch(p.schema, seen, stretch_of(m, s));
+    p.counts = std::move(seen.counts);
+    p.estimates = std::move(seen.estimates);
+    p.tables = std::move(seen.tables);
+    p.counts.resize(p.schema.words());
+    p.estimates.resize(p.schema.words());
+    p.calls = s.calls;
+    p.sampled_calls = s.sampled_calls;
+    p.iterations = s.iterations;
+    p.bursts = s.bursts;
+    mixed |= s.mixed || (interval != 0 && s.interval != 0 && s.interval != interval);
+    if (s.interval != 0) interval = s.interval;
+    Profile one;
+    one.methods.emplace(p.key, std::move(p));
+    merge(sum, one);
+  }
+  if (sum.methods.empty()) {
+    MethodProfile none;
+    none.key = m.info.key;
+    none.name = m.info.name;
+    none.schema = m.probes.schema();
+    none.counts.resize(none.schema.words());
+    none.estimates.resize(none.schema.words());
+    return none;
+  }
+  MethodProfile p = std::move(sum.methods.begin()->second);
+  p.interval = mixed ? 0 : interval;
+  return p;
+}
+
+std::vector<uint64_t> Observer::block_estimates(const Method& m) const {
+  Totals t = totals(m);
+  if (samples_in(t, m) < options_.min_samples && m.saved == nullptr) return {};
+  std::vector<uint64_t> counts(m.block_weights.size());
+  bool empty = true;
+  if (m.saved != nullptr) {
+    std::vector<double> saved(counts.size());
+    add_saved(m, saved);
+    for (size_t i = 0; i < counts.size(); ++i) {
+      counts[i] = static_cast<uint64_t>(std::min(saved[i], 0x1p62));
+      empty &= counts[i] == 0;
+    }
+  }
+  for (const auto& [thread, s] : m.streams) {
+    for (size_t i = 0; i < std::min(counts.size(), s.seen.estimates.size()); ++i) {
+      counts[i] += s.seen.estimates[i];
+      empty &= counts[i] == 0;
+    }
+  }
+  return empty ? std::vector<uint64_t>{} : counts;
+}
+
+double Observer::sample_weight(const Method& m) const {
+  double estimates = mass_of(m), counts = 0;
+  for (const auto& [thread, s] : m.streams) {
+    for (size_t i = 0; i < std::min(m.block_weights.size(), s.seen.counts.size()); ++i) {
+      counts += static_cast<double>(s.seen.counts[i]);
+    }
+  }
+  if (m.saved != nullptr) {
+    double factor = saved_factor(*m.saved);
+    const MethodProfile& p = m.saved->profile;
+    for (const Slot& slot : p.schema.slots) {
+      if (slot.kind != SlotKind::kBlock) continue;
+      estimates += factor * static_cast<double>(p.estimates[slot.word]);
+      counts += static_cast<double>(p.counts[slot.word]);
+    }
+  }
+  return counts > 0 && estimates > 0 ? estimates / counts : 1;
+}
+
+std::vector<Observer::Targets> Observer::targets_of(const Method& m) const {
+  std::map<SiteId, Targets> sites;
+  std::map<SiteId, std::map<Method*, uint64_t>> counts;
+  auto add = [&](SiteId site, const Table& table, double factor) {
+    for (const auto& [key, entry] : table) {
+      auto count = static_cast<uint64_t>(factor * static_cast<double>(entry.estimate));
+      sites[site].total += count;
+      auto at = by_key_.find({key.module_key, static_cast<uint32_t>(key.value)});
+      if (at != by_key_.end()) counts[site][at->second] += count;
+    }
+  };
+  for (const auto& [thread, s] : m.streams) {
+    for (const Slot& slot : m.probes.schema().slots) {
+      if (slot.kind != SlotKind::kCallTarget || slot.word >= s.seen.estimates.size()) continue;
+      sites[slot.site].total += s.seen.estimates[slot.word + slot_word::kTargetOther];
+      auto table = s.seen.tables.find({slot.kind, slot.site});
+      if (table != s.seen.tables.end()) add(slot.site, table->second, 1);
+    }
+  }
+  if (m.saved != nullptr) {
+    for (const auto& [at, table] : m.saved->profile.tables) {
+      if (at.first == SlotKind::kCallTarget) add(at.second, table, saved_factor(*m.saved));
+    }
+  }
+  std::vector<Targets> out;
+  for (auto& [site, t] : sites) {
+    t.site = site;
+    t.methods.assign(counts[site].begin(), counts[site].end());
+    std::sort(t.methods.begin(), t.methods.end(), [](const auto& a, const auto& b) {
+      return a.second != b.second ? a.second > b.second : a.first->id.index() < b.first->id.index();
+    });
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
+uint64_t Observer::samples_of(const Method& m) const { return samples_in(totals(m), m); }
+
+// The saved profile is a stream that ended before this process began: of one run of it,
+// profile_decay counts, so that what this one sees soon outweighs it.
+double Observer::saved_factor(const SavedMethod& saved) const {
+  return std::max(options_.profile_decay, 1e-6) / saved.runs;
+}
+
+void Observer::add_saved(const Method& m, std::vector<double>& blocks) const {
+  if (m.saved == nullptr) return;
+  double factor = saved_factor(*m.saved);
+  const MethodProfile& p = m.saved->profile;
+  for (const Slot& slot : p.schema.slots) {
+    if (slot.kind != SlotKind::kBlock || slot.site > blocks.size()) continue;
+    blocks[slot.site - 1] += factor * static_cast<double>(p.estimates[slot.word]);
+  }
+}
+
+double Observer::mass_of(const Method& m) const {
+  double sum = 0;
+  for (const auto& [thread, s] : m.streams) {
+    for (size_t i = 0; i < std::min(m.block_weights.size(), s.seen.estimates.size()); ++i) {
+      sum += static_cast<double>(s.seen.estimates[i]);
+    }
+  }
+  return sum;
+}
+
+double Observer::target_mass_of(const Method& m) const {
+  double sum = 0;
+  for (const auto& [thread, s] : m.streams) {
+    for (const auto& [at, table] : s.seen.tables) {
+      if (at.first != SlotKind::kCallTarget) continue;
+      for (const auto& [key, entry] : table) sum += static_cast<double>(entry.estimate);
+    }
+  }
+  return sum;
+}
+
+}  // namespace uptier::tiering

@@ -1,0 +1,31 @@
+// What the parts of Observer share: sums over the streams of a method.
+#pragma once
+
+#include <cstdint>
+
+#include "tiering/observe/observer.h"
+
+namespace uptier::tiering {
+
+inline Totals totals(const Method& m) {
+  Totals t;
+  for (const auto& [thread, s] : m.streams) {
+    t.calls += s.calls;
+    t.sampled_calls += s.sampled_calls;
+    t.iterations += s.iterations;
+    t.bursts += s.bursts;
+  }
+  return t;
+}
+
+// A body of one block has no copy that samples could run: each of its calls tells all there is.
+inline uint64_t samples_in(const Totals& t, const Method& m) {
+  return (m.probes.counts_by_calls() ? t.calls : t.sampled_calls) + t.bursts;
+}
+
+// With windows of optimized code beside them, those of a stream do not stand for all calls.
+inline bool has_optimized_stream(const Method& m) {
+  return !m.streams.empty() && (m.streams.rbegin()->first & kOptimizedStream) != 0;
+}
+
+}  // namespace uptier::tiering

@@ -1,0 +1,88 @@
+// ProbeSet: what the instrumented copies of one method observe, how their slabs are read, and as
+// what it is published.
+//
+//   slab words --read--> counts and tables of the schema
+//
+// Made from the first description of the method and then constant.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "jit/flow_layout.h"
+#include "jit/plan_sites.h"
+#include "profile/estimate.h"
+#include "tiering/observe/loop_choice.h"
+#include "uptier/options.h"
+#include "uptier/profile.h"
+
+namespace uptier::tiering {
+
+// What is to be observed, for all methods of a runtime.
+struct ProbeChoice {
+  jit::ProbeRequest flow;
+  jit::SiteProbeRequest sites;
+  LoopChoice timed;
+
+  static ProbeChoice from(const Options& o);
+};
+
+// Returns the method whose entry a code address is, if there is one.
+using MethodAt = std::function<std::optional<MethodKey>(uint64_t address)>;
+
+class ProbeSet {
+ public:
+  ProbeSet() = default;
+  ProbeSet(const jit::Function& f, const ProbeChoice& choice);
+  // Of a method whose counters the host lays out: a word for each of the schema's.
+  explicit ProbeSet(Schema own);
+
+  const jit::ProbePlan& plan() const { return plan_; }
+  // What the instrumented copy of optimized code counts, in a slab of its own: one word a block.
+  const jit::ProbePlan& optimized_plan() const { return optimized_plan_; }
+  const Schema& schema() const { return schema_; }
+  uint32_t slab_words() const { return words_; }
+  // Whether a body is one block that nothing in the code counts: its calls say all.
+  bool counts_by_calls() const { return !own_ && words_ == 0 && blocks_ != 0; }
+  // Whether threads count in one slab, so that what one hands over is what all have counted.
+  bool shared() const { return plan_.counters != CounterMode::kPerThread; }
+
+  // Returns what a copy of a slab holds.
+  //
+  //   traps    frames that traps unwound, by block site - 1; may be shorter
+  //   entries  calls that ran the instrumented copy
+  profile::Observed read(std::span<const uint64_t> slab, std::span<const uint64_t> traps,
+                         uint64_t entries, const MethodAt& method_at) const;
+  // Counts of blocks and edges that follow from others may fall by the frames that are under way;
+  // what was published once stays: raises those of `now` to what `seen` has.
+  void keep_flow_rising(const profile::Observed& seen, profile::Observed& now) const;
+  // Returns sum |approximate - exact| / sum exact over the flow counters of a slab in kDual; 0 in
+  // other modes.
+  double dual_error(std::span<const uint64_t> slab) const;
+
+ private:
+  struct Source {
+    bool loop;       // a loop, or a site of the plan
+    uint32_t index;  // LoopId, or site - block_sites - 1
+  };
+  void add_sites(const jit::Function& f);
+  void add_flow(std::span<const uint64_t> slab, std::span<const uint64_t> traps, uint64_t entries,
+                profile::Observed& out) const;
+  void add_site(const Slot& slot, const Source& s, std::span<const uint64_t> slab,
+                const MethodAt& method_at, profile::Observed& out) const;
+
+  bool own_ = false;
+  jit::ProbePlan plan_;
+  jit::ProbePlan optimized_plan_;
+  jit::FlowLayout flow_;
+  Schema schema_;
+  uint32_t words_ = 0;
+  uint32_t blocks_ = 0;          // slots of blocks
+  uint32_t edges_ = 0;           // slots of edges behind them
+  std::vector<Source> sources_;  // of the slots behind these
+};
+
+}  // namespace uptier::tiering

@@ -1,0 +1,213 @@
+#include "tiering/policy/policy.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace uptier::tiering {
+namespace {
+
+double estimated_work(const MethodSnapshot& m) {
+  double instructions = m.instructions;
+  double unsampled = static_cast<double>(m.calls) * instructions +
+                     static_cast<double>(m.iterations) * instructions / (1.0 + m.loops);
+  // Without samples a call is taken to run every instruction once.
+  if (m.samples == 0) return unsampled;
+  return static_cast<double>(m.sampled_work) / m.sampled_share;
+}
+
+template <typename... Args>
+std::string text(const char* format, Args... args) {
+  char buffer[256];
+  std::snprintf(buffer, sizeof buffer, format, args...);
+  return buffer;
+}
+
+Decision keep(std::string reason) { return {Action::kKeep, LoopId::none(), 0, std::move(reason)}; }
+
+// What rules a new version out, or null.
+const char* obstacle(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o) {
+  if (o.mode == PolicyMode::kNever) return "policy never";
+  if (m.excluded) return "outside of opt_range";
+  if (m.guard_banned) return "a guard of the host's fails too often";
+  if (m.failed) return "an optimizing compilation failed before";
+  if (s.code_budget_spent) return "code budget spent";
+  return nullptr;
+}
+
+// What rules out a version for the entry, or for the loop; null when nothing does.
+const char* entry_obstacle(const MethodSnapshot& m, const PolicyOptions& o) {
+  if (m.tier == Tier::kOptimized && m.drift < o.epsilon) return "already optimized";
+  if (m.optimized_requested) return "an optimized version is on its way";
+  if (m.optimized_versions >= o.max_recompiles) return "recompiled too often";
+  return nullptr;
+}
+
+const char* loop_obstacle(const MethodSnapshot& m) {
+  if (m.osr_ready) return "the loop can be entered by OSR already";
+  if (m.osr_requested) return "an OSR version is on its way";
+  return nullptr;
+}
+
+// Host code cannot be costed: it goes at the first flush, a loop's or a call's.
+Decision decide_host(const MethodSnapshot& m, const PolicyOptions& o) {
+  if (m.at_loop.valid()) {
+    if (const char* why = loop_obstacle(m)) return keep(why);
+    return {Action::kRecompile, m.at_loop, static_cast<double>(m.iterations) * o.baseline_ns,
+            text("host code, %llu iterations", static_cast<unsigned long long>(m.iterations))};
+  }
+  if (m.optimized_requested) return keep("a baseline version is on its way");
+  return {Action::kRecompile, LoopId::none(), static_cast<double>(m.calls) * o.baseline_ns,
+          text("host code, %llu calls", static_cast<unsigned long long>(m.calls))};
+}
+
+}  // namespace
+
+const char* action_name(Action a) {
+  switch (a) {
+    case Action::kKeep: return "keep";
+    case Action::kRecompile: return "recompile";
+    case Action::kSpecialize: return "specialize";
+    case Action::kRollBack: return "roll_back";
+    case Action::kReInstrument: return "re_instrument";
+    case Action::kBan: return "ban";
+  }
+  return "unknown";
+}
+
+PolicyOptions PolicyOptions::from(const Options& o) {
+  return {.mode = o.policy,
+          .min_samples = o.min_samples,
+          .speedup = o.speedup,
+          .compile_ns = o.compile_ns,
+          .baseline_ns = o.baseline_ns,
+          .max_recompiles = o.max_recompiles,
+          .exit_limit = o.exit_limit,
+          .exit_limit_loop = o.exit_limit_loop,
+          .exit_retries = o.exit_retries,
+          .drift_samples = o.drift_samples,
+          .epsilon = o.epsilon,
+          .value_share = o.value_share,
+          .value_samples = o.value_samples,
+          .miss_share = o.miss_share};
+}
+
+double past_ns(const MethodSnapshot& m, const PolicyOptions& o) {
+  return std::max(estimated_work(m), static_cast<double>(m.saved_work)) * o.baseline_ns;
+}
+
+uint64_t drift_limit(const MethodSnapshot& m, const PolicyOptions& o) {
+  return o.drift_samples << std::min(m.drift_versions, 32u);
+}
+
+uint64_t exit_limit(const ExitSnapshot& e, const PolicyOptions& o) {
+  return (e.in_loop ? o.exit_limit_loop : o.exit_limit) << std::min(e.retries, 32u);
+}
+
+ExitDecision decide_exit(const ExitSnapshot& e, const PolicyOptions& o) {
+  uint64_t limit = exit_limit(e, o);
+  ExitDecision d;
+  d.met = e.exits >= limit;
+  d.reason = text("%llu exits%s, the limit is %llu after %u retries",
+                  static_cast<unsigned long long>(e.exits), e.in_loop ? " in a loop" : "",
+                  static_cast<unsigned long long>(limit), e.retries);
+  if (!d.met) return d;
+  if (e.retries >= o.exit_retries) {
+    d.action = Action::kBan;
+  } else if (!e.declared) {
+    d.action = Action::kRecompile;
+  }
+  return d;
+}
+
+namespace {
+
+// A method in optimized code whose profile is not what it was; see (2).
+Decision decide_drift(const MethodSnapshot& m, double past, double cost, const PolicyOptions& o) {
+  uint64_t limit = drift_limit(m, o);
+  double percent = 100 * m.drift;
+  if (m.drift_samples < limit) {
+    return keep(text("drift of %.1f %%: %llu samples of the version, %llu needed", percent,
+                     static_cast<unsigned long long>(m.drift_samples),
+                     static_cast<unsigned long long>(limit)));
+  }
+  double calls = static_cast<double>(std::max<uint64_t>(m.calls, 1));
+  double share = std::min(1.0, static_cast<double>(m.version_calls) / calls);
+  double since = past * share / o.speedup;
+  double gain = since * m.drift * (1 - 1 / o.speedup);
+  bool always = o.mode == PolicyMode::kAlways;
+  if (!always && gain <= cost) {
+    return keep(text("drift of %.1f %% of %.3g us costs %.3g us, a compilation %.3g us", percent,
+                     since / 1e3, gain / 1e3, cost / 1e3));
+  }
+  Decision d;
+  d.action = Action::kSpecialize;
+  d.priority = gain - cost;
+  d.reason = text("%sdrift of %.1f %% of %.3g us, compile %.3g us, %llu samples, %u times before",
+                  always ? "policy always; " : "", percent, since / 1e3, cost / 1e3,
+                  static_cast<unsigned long long>(m.drift_samples), m.drift_versions);
+  return d;
+}
+
+}  // namespace
+
+Decision decide_trial(const TrialSnapshot& t, const PolicyOptions& o) {
+  auto was = static_cast<double>(t.before_cycles), is = static_cast<double>(t.now_cycles);
+  bool slower = !t.tiers && t.z >= o.trial_z && is > (1 + o.trial_margin) * was;
+  Decision d;
+  d.action = slower ? Action::kRollBack : Action::kKeep;
+  d.reason =
+      text("%s took %llu cycles, %s %llu: z %.2f, %llu and %llu calls",
+           t.tiers ? "baseline code" : "the version before",
+           static_cast<unsigned long long>(t.before_cycles),
+           t.tiers ? "optimized code" : "this one", static_cast<unsigned long long>(t.now_cycles),
+           t.z, static_cast<unsigned long long>(t.before_samples),
+           static_cast<unsigned long long>(t.now_samples));
+  return d;
+}
+
+Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& options) {
+  PolicyOptions o = options;
+  if (s.speedup > 0) o.speedup = s.speedup;
+  if (const char* why = obstacle(m, s, o)) return keep(why);
+  if (m.tier == Tier::kHost) return decide_host(m, o);
+
+  double executed = estimated_work(m);
+  double saved = static_cast<double>(m.saved_work);
+  double past = past_ns(m, o);
+  double rate = s.compile_ns > 0 ? s.compile_ns : o.compile_ns;
+  double cost = m.instructions * rate * (1.0 + s.queue_length / 64.0);
+  double gain_share = 1.0 - 1.0 / o.speedup;
+  double threshold = gain_share > 0 ? cost / gain_share : 1e300;
+  bool always = o.mode == PolicyMode::kAlways;
+
+  // In a loop: is one call worth a compilation by itself?
+  double per_call = executed * o.baseline_ns / static_cast<double>(std::max<uint64_t>(m.calls, 1));
+  bool in_loop = m.at_loop.valid();
+  bool osr = in_loop && (always || per_call > threshold);
+  const char* why = osr ? loop_obstacle(m) : entry_obstacle(m, o);
+  if (why != nullptr) return keep(why);
+  if (m.tier == Tier::kOptimized && !osr) return decide_drift(m, past, cost, o);
+
+  double worth = osr ? per_call : past;
+  if (!always && worth <= threshold) {
+    return keep(text("%.3g us so far, worth it from %.3g us", worth / 1e3, threshold / 1e3));
+  }
+  uint64_t samples = m.samples + std::min(m.saved_samples, UINT64_MAX - m.samples);
+  bool has_profile = samples >= o.min_samples;
+  if (!always && !has_profile && m.can_instrument) {
+    return keep(text("%llu samples, %llu needed", static_cast<unsigned long long>(m.samples),
+                     static_cast<unsigned long long>(o.min_samples)));
+  }
+  Decision d;
+  d.action = has_profile ? Action::kSpecialize : Action::kRecompile;
+  d.osr_loop = osr ? m.at_loop : LoopId::none();
+  d.priority = worth * gain_share - cost;
+  bool from_saved = !osr && saved > executed;
+  d.reason = text("%s%.3g us %s, compile %.3g us, %llu samples", osr ? "one call: " : "",
+                  worth / 1e3, from_saved ? "in the saved profile" : "so far", cost / 1e3,
+                  static_cast<unsigned long long>(from_saved ? samples : m.samples));
+  if (always) d.reason = "policy always; " + d.reason;
+  return d;
+}
+
+}  // namespace uptier::tiering

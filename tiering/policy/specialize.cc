@@ -1,0 +1,294 @@
+// Versions for stable values: when they are made, how they come into service, and when they go.
+#include "tiering/policy/specialize.h"
+
+#include <algorithm>
+
+#include "tiering/policy/replay.h"
+#include "tiering/runtime_impl.h"
+
+namespace uptier::tiering {
+namespace {
+
+// Parameters that one guard compares, at most.
+constexpr size_t kMostGuarded = 2;
+
+uint64_t bits_of(Type t, int64_t value) {
+  return is_wide(t) ? static_cast<uint64_t>(value) : static_cast<uint32_t>(value);
+}
+
+std::string values_text(const Version& v) {
+  std::string text;
+  for (const jit::ParamValue& p : v.values) {
+    if (!text.empty()) text += ", ";
+    text += std::to_string(p.param + 1);
+  }
+  return text;
+}
+
+void take_site(const MethodProfile& p, const BodySite& site, SiteSnapshot& s) {
+  std::optional<ProfileAnswer> a = uptier::query(p, site.kind, site.site);
+  if (!a) return;
+  const auto* values = std::get_if<ValuesAnswer>(&a->what);
+  const auto* only = std::get_if<RangeAnswer>(&a->what);
+  const RangeAnswer* range = values != nullptr ? &values->range : only;
+  if (range == nullptr || range->count < s.samples) return;
+  s.samples = range->count;
+  s.min = range->min;
+  s.max = range->max;
+  bool one = s.min == s.max;
+  s.value = s.min;
+  s.seen = one ? s.samples : 0;
+  if (one || values == nullptr || values->values.empty()) return;
+  s.value = values->values.front().value;
+  s.seen = values->values.front().count;
+}
+
+// What the profile, of this run or an earlier one, answers about a value site.
+SiteSnapshot site_snapshot(const Method& m, const MethodProfile& seen, const BodySite& site,
+                           const PolicyOptions& o) {
+  SiteSnapshot s;
+  s.site = site.site;
+  s.wide = site.wide;
+  take_site(seen, site, s);
+  if (m.saved != nullptr && s.samples < o.value_samples) take_site(m.saved->profile, site, s);
+  return s;
+}
+
+int32_t exchange(int32_t& word, int32_t value) {
+  return __atomic_exchange_n(&word, value, __ATOMIC_RELAXED);
+}
+
+int32_t load(const int32_t& word) { return __atomic_load_n(&word, __ATOMIC_RELAXED); }
+
+}  // namespace
+
+// ---- What is worth a version ------------------------------------------------------------------
+
+bool RuntimeImpl::may_specialize(const Method& m) const {
+  const Version* v = m.optimized.load(std::memory_order_relaxed);
+  bool general = usable(v) && v->code != nullptr && v->general == nullptr;
+  return general && m.trial.load(std::memory_order_relaxed) == nullptr && !m.optimized_requested &&
+         !m.removed && !m.guard_banned && !m.info.own_code;
+}
+
+// What the profile, of this run or an earlier one, answers about a parameter.
+ValueSnapshot RuntimeImpl::value_snapshot(const Method& m, const MethodProfile& seen,
+                                          const jit::ParamSite& site) const {
+  ValueSnapshot s;
+  s.param = site.param;
+  s.retries = m.specialized.retries;
+  auto take = [&](const MethodProfile& p) {
+    std::optional<ProfileAnswer> a = uptier::query(p, SlotKind::kValue, site.site);
+    const auto* values = a ? std::get_if<ValuesAnswer>(&a->what) : nullptr;
+    if (values == nullptr || values->values.empty() || values->range.count < s.samples) return;
+    s.samples = values->range.count;
+    s.value = values->values.front().value;
+    s.seen = values->values.front().count;
+  };
+  take(seen);
+  if (m.saved != nullptr && s.samples < policy_.value_samples) take(m.saved->profile);
+  return s;
+}
+
+// What the next version may take values inside of the body to be. The stress plan's guesses are
+// small values that may be wrong.
+std::vector<jit::SiteValues> RuntimeImpl::guesses_locked(Method& m, const Plan& plan) {
+  std::vector<jit::SiteValues> guesses;
+  bool stressed = stress_.active(StressKind::kSpecialize);
+  MethodProfile seen = observer_.profile_of(m);
+  std::vector<SiteId> kept = m.exits.kept_values(plan.osr_loop.valid());
+  for (const BodySite& site : m.specialized.body_sites) {
+    if (std::ranges::find(kept, site.site) != kept.end()) continue;
+    if (stressed && stress_.point(StressKind::kSpecialize)) {
+      int64_t guess = site.site % 4;
+      guesses.push_back({site.site, guess, site.site % 3 == 0 ? guess + 100 : guess});
+      continue;
+    }
+    SiteSnapshot s = site_snapshot(m, seen, site, policy_);
+    SiteDecision d = decide_site(s, policy_);
+    if (d.action != Action::kSpecialize) continue;
+    observer_.log(m, action_name(d.action), d.reason, inputs_text(s));
+    guesses.push_back({site.site, d.min, d.max});
+  }
+  return guesses;
+}
+
+// Asks whether the optimized version in service should have one for values beside it.
+void RuntimeImpl::consider_values(Method& m) {
+  if (stress_.active(StressKind::kSpecialize)) return force_values(m);
+  Specialized& sp = m.specialized;
+  bool asks = options_.specialize && options_.tier == TierMode::kAuto &&
+              policy_.mode != PolicyMode::kNever && !sp.sites.empty() && !sp.banned;
+  if (!asks || !may_specialize(m)) return;
+  bool spent = space_->bytes_in_service() >= options_.code_budget;
+  if (spent) return;
+  MethodProfile seen = observer_.profile_of(m);
+  std::vector<jit::ParamValue> wanted;
+  double priority = 0;
+  for (const jit::ParamSite& site : sp.sites) {
+    if (wanted.size() == kMostGuarded || !jit::can_guard(m.info.signature, site.param)) continue;
+    ValueSnapshot s = value_snapshot(m, seen, site);
+    jit::ParamValue value{site.param, bits_of(m.info.signature.params[site.param], s.value)};
+    if (std::ranges::find(sp.refused, value) != sp.refused.end()) continue;
+    s.past_ns = past_ns(observer_.snapshot_of(m), policy_);
+    double rate = options_.measure_rates ? compile_rate_.ns() : policy_.compile_ns;
+    s.cost_ns = m.instructions * rate * (1.0 + static_cast<double>(queue_.size()) / 64.0);
+    if (options_.measure_rates && speedup_.trials() != 0) s.speedup = speedup_.factor();
+    Decision d = decide_value(s, policy_);
+    // That nothing follows is not worth a record.
+    if (d.action == Action::kKeep) continue;
+    observer_.log(m, action_name(d.action), d.reason, inputs_text(s));
+    if (d.action == Action::kBan) {
+      sp.banned = true;
+      return;
+    }
+    wanted.push_back(value);
+    priority += d.priority;
+  }
+  if (wanted.empty()) return;
+  sp.wanted = std::move(wanted);
+  request(m, {.method = m.id, .tier = Tier::kOptimized, .use_profile = true, .for_values = true},
+          priority);
+}
+
+// The stress plan wants a version for values that may be wrong: small ones, so that some are right.
+void RuntimeImpl::force_values(Method& m) {
+  if (m.specialized.forced || !may_specialize(m)) return;
+  m.specialized.forced = true;
+  if (!stress_.point(StressKind::kSpecialize)) return;
+  constexpr int64_t kGuesses[] = {0, 1, 2, -1, 3, 10, 7};
+  uint64_t guess = stress_.points(StressKind::kSpecialize) + m.id.index();
+  std::vector<jit::ParamValue>& wanted = m.specialized.wanted;
+  wanted.clear();
+  const std::vector<Type>& params = m.info.signature.params;
+  for (uint32_t k = 0; k < params.size() && wanted.size() < 1 + guess % kMostGuarded; ++k) {
+    bool integer = params[k] == Type::kI32 || params[k] == Type::kI64;
+    if (!integer || !jit::can_guard(m.info.signature, k)) continue;
+    wanted.push_back({k, bits_of(params[k], kGuesses[guess++ % std::size(kGuesses)])});
+  }
+  if (wanted.empty()) return;
+  m.wake_after_call.store(true, std::memory_order_relaxed);
+  request(m, {.method = m.id, .tier = Tier::kOptimized, .use_profile = true, .for_values = true},
+          1e18);
+}
+
+// ---- In service -------------------------------------------------------------------------------
+
+// Puts the guard in front of a version that has just been compiled. Where the general one has gone
+// meanwhile there is no guard, and install() drops it.
+Status RuntimeImpl::make_guard(Method& m, Version& v) {
+  std::lock_guard lock(state_mutex_);
+  const Version* general = m.optimized.load(std::memory_order_relaxed);
+  if (!usable(general) || general->general != nullptr) return {};
+  Result<jit::ValueGuard> guard = jit::make_value_guard(*space_, {.method = m.id,
+                                                                  .signature = m.info.signature,
+                                                                  .values = v.values,
+                                                                  .special = v.code->entry(),
+                                                                  .general = general->entry,
+                                                                  .told = routines_.guard_slow(),
+                                                                  .words = &v.guard_words});
+  if (!guard) return guard.error();
+  v.guard = std::move(*guard);
+  v.general = general;
+  v.entry = v.guard.quiet;
+  return {};
+}
+
+void RuntimeImpl::install_specialized(Method& m, Version& v) {
+  bool beside = v.general != nullptr && m.optimized.load(std::memory_order_relaxed) == v.general;
+  if (!beside) return give_up(v, Recall::kNewer);
+  abandon_trial(m);
+  m.specialized.limit = Specialized::kFirstLimit;
+  m.optimized.store(&v, std::memory_order_release);
+  begin_trial(m, v.general, v);
+  bool on_trial = m.trial.load(std::memory_order_relaxed) != nullptr;
+  if (on_trial) {
+    m.specialized.in_window = false;
+    v.guard_words.misses = INT32_MAX;
+    link_locked(m);
+  } else {
+    begin_window(m, v);
+  }
+  reclaim_locked();
+}
+
+void RuntimeImpl::begin_window(Method& m, Version& v) {
+  m.specialized.in_window = true;
+  exchange(v.guard_words.misses, INT32_MAX);
+  exchange(v.guard_words.calls, Specialized::kWindow);
+  link_locked(m);
+}
+
+void RuntimeImpl::watch_quietly(Method& m, Version& v) {
+  m.specialized.in_window = false;
+  exchange(v.guard_words.misses, m.specialized.limit);
+  m.specialized.limit = std::min(2 * m.specialized.limit, Specialized::kMostLimit);
+  link_locked(m);
+}
+
+// A guard's slow path: a window is over, or as many calls have missed as may without a word. The
+// call goes to the general version, which is right for it whatever its values are.
+const void* RuntimeImpl::guard_told(uint32_t index) noexcept {
+  Method& m = method(index);
+  AttachedThread* t = here();
+  // Acquire: pairs with install_specialized(). What serves now stays until this thread is
+  // quiescent.
+  auto* v = const_cast<Version*>(m.optimized.load(std::memory_order_acquire));
+  bool serves = usable(v) && v->general != nullptr;
+  if (!serves) return enter_anew(m);
+  bool window = load(v->guard_words.calls) < 0;
+  int32_t& word = window ? v->guard_words.calls : v->guard_words.misses;
+  // The misses of a window are read by the worker. Whoever comes first tells.
+  if (load(word) >= 0 || exchange(word, INT32_MAX) >= 0) return v->general->entry;
+  sampler::Note n;
+  n.kind = sampler::NoteKind::kGuard;
+  n.method = index;
+  n.loop = UINT32_MAX;
+  if (t == nullptr || !t->ring().push(n, {})) {
+    exchange(word, Specialized::kWindow);  // again, later, and a window from its beginning
+    if (window) exchange(v->guard_words.misses, INT32_MAX);
+    return v->general->entry;
+  }
+  wake_worker();
+  return v->general->entry;
+}
+
+// Worker's side.
+void RuntimeImpl::consider_guard(Method& m) {
+  auto* v = const_cast<Version*>(m.optimized.load(std::memory_order_relaxed));
+  bool serves = usable(v) && v->general != nullptr && !m.removed &&
+                m.trial.load(std::memory_order_relaxed) == nullptr;
+  if (!serves) return;
+  Specialized& sp = m.specialized;
+  if (!sp.in_window) {
+    sp.missed += static_cast<uint64_t>(std::max(sp.limit / 2, 1));
+    return begin_window(m, *v);
+  }
+  GuardSnapshot g{Specialized::kWindow, 0, sp.retries};
+  int32_t left = load(v->guard_words.misses);
+  g.misses = std::min<uint64_t>(g.window, static_cast<uint64_t>(INT32_MAX - std::max(left, 0)));
+  sp.missed += g.misses;
+  Decision d = decide_guard(g, policy_);
+  if (d.action == Action::kKeep) return watch_quietly(m, *v);
+  observer_.log(m, action_name(d.action),
+                "guard of parameter " + values_text(*v) + " (value): " + d.reason, inputs_text(g));
+  // The stress plan's versions stay, right or wrong, so that their guards are tried.
+  if (stress_.active(StressKind::kSpecialize)) return watch_quietly(m, *v);
+  take_back(m, d.action == Action::kBan);
+}
+
+// The general version serves alone again. The caller has logged why.
+void RuntimeImpl::take_back(Method& m, bool banned) {
+  auto* v = const_cast<Version*>(m.optimized.load(std::memory_order_relaxed));
+  Specialized& sp = m.specialized;
+  sp.refused.insert(sp.refused.end(), v->values.begin(), v->values.end());
+  sp.banned |= banned;
+  ++sp.retries;
+  sp.in_window = false;
+  m.optimized.store(v->general, std::memory_order_release);
+  link_locked(m);
+  give_up(*v, Recall::kNewer);
+  reclaim_locked();
+}
+
+}  // namespace uptier::tiering

@@ -1,0 +1,134 @@
+// What the runtime did, as data.
+#include "uptier/report.h"
+
+#include <algorithm>
+
+#include "tiering/report/site_reports.h"
+#include "tiering/runtime_impl.h"
+
+namespace uptier {
+namespace tiering {
+namespace {
+
+VersionReport report_of(const Version& v) {
+  return {v.tier,       v.copy,           v.osr_loop, v.code_bytes,
+          v.compile_ns, v.retired.load(), v.freed,    v.inlined};
+}
+
+MethodReport report_of(const Method& m) {
+  MethodReport r;
+  r.method = m.id;
+  r.key = m.info.key;
+  r.name = m.info.name;
+  r.hash = method_hash(m.info);
+  r.osr_entries = m.osr_entries.load(std::memory_order_relaxed);
+  r.last_error = m.last_error;
+  r.moved = m.moved.load(std::memory_order_relaxed);
+  r.left = m.left.load(std::memory_order_relaxed);
+  r.left_for_host = m.left_for_host.load(std::memory_order_relaxed);
+  r.exits = m.exits.report();
+  if (const Specialized& s = m.specialized; s.missed != 0) {
+    r.exits.push_back({1, 0, GuardReason::kValue, 0, s.missed, s.retries, s.banned});
+  }
+  for (const auto& [thread, s] : m.streams) {
+    r.calls += s.calls;
+    r.sampled_calls += s.sampled_calls;
+    r.loop_iterations += s.iterations;
+    r.bursts += s.bursts;
+    r.flushes += s.flushes;
+  }
+  for (const auto& v : m.versions) {
+    r.versions.push_back(report_of(*v));
+    bool calls_reach_it = !v->osr_loop.valid() && !v->retired && !v->enterable;
+    if (calls_reach_it) r.tier = std::max(r.tier, v->tier);
+  }
+  return r;
+}
+
+}  // namespace
+
+void add_losses(LossReport& l, const AttachedThread& t) {
+  l.samples_without_copy += t.samples_without_copy;
+  l.slabs_refused += t.slabs_refused;
+  l.flushes_delayed += t.flushes_delayed;
+  sampler::LoopTimer::Losses loops = t.loops().losses();
+  l.loops_full += loops.full;
+  l.loops_stale += loops.stale;
+  l.loops_spoiled += loops.spoiled;
+  l.log_records += t.log().lost();
+}
+
+// What the schedule does with a method now.
+void RuntimeImpl::report_observing(const Method& m, MethodReport& r) const {
+  auto dual = m.streams.find(0);
+  bool both = options_.counters == CounterMode::kDual && dual != m.streams.end();
+  if (both) r.dual_error = dual->second.dual_error;
+  bool measured = options_.adaptive && m.convergence.samples() > 0;
+  if (measured) r.error_bound = std::min(m.convergence.error_bound(), 1.0);
+  bool off = !schedule_.sample_calls || m.removed || m.probes.schema().slots.empty() ||
+             m.optimized.load(std::memory_order_relaxed) != nullptr;
+  if (off) return;
+  r.observing = static_cast<Observing>(static_cast<uint8_t>(m.adaptation.phase) + 1);
+  static_assert(static_cast<uint8_t>(Adaptation::Phase::kLearning) + 1 ==
+                    static_cast<uint8_t>(Observing::kLearning) &&
+                static_cast<uint8_t>(Adaptation::Phase::kLooking) + 1 ==
+                    static_cast<uint8_t>(Observing::kLooking));
+  r.interval = options_.interval;
+  if (!options_.adaptive) return;
+  sampler::Rate rate = fast_->rate(m.id.index()).load();
+  r.interval = rate.samples() ? schedule_.ladder.interval(rate.rung()) : 0;
+}
+
+Report RuntimeImpl::report() const {
+  std::lock_guard lock(state_mutex_);
+  Report r;
+  MethodNames names;
+  for (const auto& m : owned_methods_) names[m->info.key] = m->info.name;
+  for (const auto& m : owned_methods_) {
+    if (!m->streams.empty() || !m->versions.empty() || !m->last_error.empty()) {
+      r.methods.push_back(report_of(*m));
+      report_observing(*m, r.methods.back());
+      r.methods.back().sites = site_reports(observer_.profile_of(*m), names);
+    }
+  }
+  std::stable_sort(r.methods.begin(), r.methods.end(),
+                   [](const MethodReport& a, const MethodReport& b) {
+                     return a.calls + a.loop_iterations > b.calls + b.loop_iterations;
+                   });
+  r.decisions = observer_.decisions();
+  r.losses = losses_;
+  r.losses.trace_events_lost = observer_.trace_events_lost();
+  for (const auto& t : threads_) add_losses(r.losses, *t);
+  r.stress = {stress_.points(StressKind::kOsr),        stress_.forced(StressKind::kOsr),
+              stress_.points(StressKind::kCopy),       stress_.forced(StressKind::kCopy),
+              stress_.points(StressKind::kGuard),      stress_.forced(StressKind::kGuard),
+              stress_.points(StressKind::kCompile),    stress_.forced(StressKind::kCompile),
+              stress_.points(StressKind::kCode),       stress_.forced(StressKind::kCode),
+              stress_.points(StressKind::kDelay),      stress_.forced(StressKind::kDelay),
+              stress_.points(StressKind::kFlip),       stress_.forced(StressKind::kFlip),
+              stress_.points(StressKind::kSpecialize), stress_.forced(StressKind::kSpecialize),
+              stress_.points(StressKind::kOut),        stress_.forced(StressKind::kOut)};
+  r.methods_registered = owned_methods_.size();
+  r.code_bytes_in_service = space_->bytes_in_service();
+  r.code_bytes_freed = space_->bytes_freed();
+  r.compile_ns_total = compile_ns_total_;
+  if (store_ != nullptr) r.saved = store_->report();
+  r.compile_rate_ns = compile_rate_.ns();
+  if (budget_) r.overhead_share = budget_->spent_share();
+  return r;
+}
+
+Profile RuntimeImpl::profile() const {
+  std::lock_guard lock(state_mutex_);
+  Profile p;
+  for (const auto& m : owned_methods_) {
+    if (m->probes.schema().slots.empty() || m->streams.empty()) continue;
+    Profile one;
+    one.methods.emplace(m->info.key, observer_.profile_of(*m));
+    merge(p, one);
+  }
+  return p;
+}
+
+}  // namespace tiering
+}  // namespace uptier

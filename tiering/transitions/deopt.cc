@@ -1,0 +1,242 @@
+// What exits of compiled code call: a guard has failed, or a block runs that was left out.
+//
+// The law is that of slow_paths.cc, with its exception: baseline code that can be entered is made
+// when the first frame needs it, on the thread that does (docs/notes/0013). It is kept from then
+// on, as long as the method has code at all, and it is not refused for want of room.
+#include <alloca.h>
+
+#include <algorithm>
+
+#include "jit/code/leave.h"
+#include "tiering/policy/replay.h"
+#include "tiering/runtime_impl.h"
+
+namespace uptier::tiering {
+namespace {
+
+// What write_frames() and its caller may take below the frames that are made.
+constexpr uint64_t kLeaveStack = 2048;
+
+jit::Leave trap(TrapCode code) {
+  Runtime::raise(code);
+  return jit::Leave::kTrap;
+}
+
+std::span<const jit::ExitFrame> frames_of(const jit::Code& from, const jit::ExitRow& row) {
+  return {from.tables().exit_frames.data() + row.frames_at, row.frames};
+}
+
+// Whether so many slots, and the host's interpreter below them, fit on the stack. The code that
+// leaves need not have looked: a leaf may run on the reserve.
+bool has_room(uint64_t slots) { return Runtime::stack_left() > slots * sizeof(uint64_t); }
+
+}  // namespace
+
+jit::Leave RuntimeImpl::leave(jit::LeaveState& s, bool forced) noexcept {
+  const jit::Code& from = *space_->owner_of(jit::inside_of(s));
+  const jit::ExitRow& row = *from.exit_at(s.pc);
+  // Whose guard it is: that of the innermost body.
+  Method& m = method(from.method_of(frames_of(from, row).front().body).index());
+  m.left.fetch_add(1, std::memory_order_relaxed);
+  if (!forced) count_exit(m, row.exit);
+  return row.to_host ? leave_for_host(m, s, from, row) : leave_for_baseline(s, from, row, 0);
+}
+
+jit::Leave RuntimeImpl::ask_to_leave(jit::LeaveState& s) noexcept {
+  const jit::Code& from = *space_->owner_of(jit::inside_of(s));
+  const jit::ExitRow& row = *from.exit_at(s.pc);
+  if (row.polls.valid()) return poll(s, from, row);
+  if (!stress_.point(StressKind::kGuard)) return jit::Leave::kStay;
+  return leave(s, true);
+}
+
+// Makes the frames that the row names but the first `skipped`.
+jit::Leave RuntimeImpl::leave_for_baseline(jit::LeaveState& s, const jit::Code& from,
+                                           const jit::ExitRow& row, uint32_t skipped) noexcept {
+  const jit::Code* to[jit::kMostExitFrames] = {};
+  if (const Method* m = find_enterable(from, row, skipped, to)) {
+    raise_no_code(*m);
+    return jit::Leave::kTrap;
+  }
+  jit::enter_baseline(s, from, row, to, skipped);
+  uint64_t lowest = s.rbp() - s.frame_bytes - s.buffer_bytes - kLeaveStack;
+  bool room = lowest >= sampler::current_context()->stack_limit && lowest < s.rbp();
+  return room ? jit::Leave::kEnter : trap(TrapCode::kStackExhausted);
+}
+
+// Making code for one method may take away another's, so all are looked at again until nothing had
+// to be made. Returns the method that the host does not describe any more, if there is one.
+const Method* RuntimeImpl::find_enterable(const jit::Code& from, const jit::ExitRow& row,
+                                          uint32_t skipped, const jit::Code** to) noexcept {
+  std::span<const jit::ExitFrame> frames = frames_of(from, row);
+  for (uint32_t n = skipped; n < frames.size();) {
+    Method& m = method(from.method_of(frames[n].body).index());
+    const Version* v = m.enterable.load(std::memory_order_acquire);
+    if (usable(v)) {
+      to[n++] = v->code.get();
+      continue;
+    }
+    if (enterable_version(m) == nullptr) return &m;
+    n = skipped;
+  }
+  return nullptr;
+}
+
+// The frame stays where it is while the host runs, and goes when it returns. Its slots lie on the
+// stack: a trap may drop the host's frames and this one, and then nobody frees anything. The frames
+// that the body was inlined into go on in baseline code afterwards, with its result.
+jit::Leave RuntimeImpl::leave_for_host(Method& m, jit::LeaveState& s, const jit::Code& from,
+                                       const jit::ExitRow& row) noexcept {
+  const jit::CodeTables& t = from.tables();
+  const jit::ExitFrame& frame = t.exit_frames[row.frames_at];
+  if (!has_room(frame.values)) return trap(TrapCode::kStackExhausted);
+  auto* slots = static_cast<uint64_t*>(alloca(frame.values * sizeof(uint64_t)));
+  for (uint32_t n = 0; n < frame.values; ++n) {
+    const jit::ExitValue& v = t.exit_values[frame.values_at + n];
+    uint64_t bits = jit::value_at_exit(s, v);
+    slots[n] = v.wide ? bits : static_cast<uint32_t>(bits);
+  }
+  // The block is left by no edge that is counted.
+  if (from.counts_edges()) frames_dropped(m.id.index(), from.site_at(jit::inside_of(s)), 1);
+  HostFrame f{m.id, frame.pc, row.reason, frame.values, slots, &m.host};
+  m.left_for_host.fetch_add(1, std::memory_order_relaxed);
+  sampler::ThreadContext& c = *sampler::current_context();
+  // A trap that drops this frame takes it back, see call().
+  ++c.exits_to_host;
+  s.result = m.info.host_resume(&f);
+  --c.exits_to_host;
+  if (c.pending_trap != 0) return jit::Leave::kTrap;
+  if (row.frames > 1) return leave_for_baseline(s, from, row, 1);
+  jit::restore_saved(s, from);
+  return jit::Leave::kReturn;
+}
+
+// Returns the method's baseline code for frames that leave better code, made if need be; null when
+// the host does not describe the method any more.
+const Version* RuntimeImpl::enterable_version(Method& m) noexcept {
+  for (int tries = 0; tries < 100; ++tries) {
+    const Version* v = m.enterable.load(std::memory_order_acquire);
+    if (usable(v)) return v;
+    AttachedThread* t = here();
+    if (t != nullptr) t->enter_blocked(__builtin_frame_address(0));
+    bool made = make_enterable(m);
+    if (t != nullptr) t->leave_blocked();
+    if (!made) return nullptr;
+  }
+  return nullptr;
+}
+
+bool RuntimeImpl::make_enterable(Method& m) {
+  std::lock_guard compile(m.compile_mutex);
+  if (usable(m.enterable.load(std::memory_order_acquire))) return true;
+  Plan plan{.method = m.id};
+  uint64_t start = now_ns();
+  auto v = std::make_unique<Version>();
+  v->method = m.id;
+  v->enterable = true;
+  Status s = make_baseline(m, plan, *v);
+  v->compile_ns = now_ns() - start;
+  std::lock_guard lock(state_mutex_);
+  if (s) {
+    install(m, std::move(v));
+    return true;
+  }
+  m.last_error = s.error().message;
+  losses_.compiles_failed++;
+  return false;
+}
+
+// ---- Exits that are taken too often -----------------------------------------------------------
+
+// The exit that meets a limit acts on it: a worker that comes to it later would find thousands more
+// of them. The law forbids waiting for a lock, so if it is taken the next exit tries again.
+void RuntimeImpl::count_exit(Method& m, uint32_t exit) noexcept {
+  if (!m.exits.count(exit)) return;
+  {
+    std::unique_lock lock(state_mutex_, std::try_to_lock);
+    if (!lock) return m.exits.ask_again(exit);
+    worker_ticks_.store(true, std::memory_order_relaxed);
+    consider_exit(m, exit);
+  }
+  wake_worker();
+}
+
+// The caller holds the state mutex.
+void RuntimeImpl::consider_exit(Method& m, uint32_t exit) {
+  ExitSnapshot e = m.exits.snapshot(exit);
+  ExitDecision d = decide_exit(e, policy_);
+  bool banned = d.action == Action::kBan;
+  m.exits.answer(exit, d.met, banned, policy_);
+  if (!d.met || m.removed) return;
+  observer_.log(m, action_name(d.action), "exit at " + m.exits.name(exit) + ": " + d.reason,
+                inputs_text(e));
+  if (m.exits.is_guard(exit)) {
+    if (!banned) return;
+    withdraw_optimized(m);
+    return make_callers_anew(m);
+  }
+  optimize_anew(m);
+  make_callers_anew(m);  // that have the block left out where they have its body
+}
+
+// Takes a version out of service, and calls back the frames that loop in it.
+void RuntimeImpl::give_up(Version& v, Recall why) {
+  if (!v.retired) reclaimer_.retire(v);
+  v.call_back(why);
+}
+
+// Takes the versions of loops out of service: others are made when the loops are next entered.
+void RuntimeImpl::drop_osr_versions(Method& m) {
+  for (uint32_t i = 0; i < m.loop_count; ++i) {
+    for (auto* entries : {&m.osr, &m.osr_from_host}) {
+      auto* v = const_cast<Version*>((*entries)[i].exchange(nullptr, std::memory_order_acq_rel));
+      if (v != nullptr) give_up(*v, Recall::kNewer);
+    }
+    m.osr_asked[i].store(false, std::memory_order_relaxed);
+  }
+}
+
+// Asks for another version, and for others of the loops when they are next entered.
+void RuntimeImpl::optimize_anew(Method& m) {
+  drop_osr_versions(m);
+  bool has_entry = usable(m.optimized.load(std::memory_order_relaxed));
+  bool spent = m.optimized_versions >= options_.max_recompiles;
+  if (!has_entry || m.optimized_requested || spent) return;
+  request(m, {.method = m.id, .tier = Tier::kOptimized, .use_profile = true}, 1e18);
+}
+
+// A guard that its host declared is in every version: the method goes back to what it had before
+// and stays there. Its baseline code is made again at the next call.
+void RuntimeImpl::withdraw_optimized(Method& m) {
+  m.guard_banned = true;
+  queue_.remove(m.id);
+  m.optimized_requested = false;
+  for (uint32_t i = 0; i < m.loop_count; ++i) m.osr_requested[i] = false;
+  withdraw_locked(m);
+  m.wants_optimized = false;
+  for (auto& v : m.versions) {
+    if (v->tier == Tier::kOptimized && !v->freed) give_up(*v, Recall::kAnywhere);
+  }
+}
+
+// Has the guard, which is in every body that was inlined too, made away with there: what is banned
+// is not inlined.
+void RuntimeImpl::make_callers_anew(const Method& m) {
+  auto has_it = [&](const std::unique_ptr<Version>& v) {
+    if (v->tier != Tier::kOptimized || v->retired || v->code == nullptr) return false;
+    const auto& inlined = v->code->tables().inlined;
+    return std::any_of(inlined.begin(), inlined.end(),
+                       [&](const jit::InlineRow& r) { return r.method == m.id; });
+  };
+  for (const auto& caller : owned_methods_) {
+    bool affected = caller.get() != &m && !caller->removed &&
+                    std::any_of(caller->versions.begin(), caller->versions.end(), has_it);
+    if (!affected) continue;
+    drop_osr_versions(*caller);
+    if (!usable(caller->optimized.load(std::memory_order_relaxed))) continue;
+    caller->optimized_requested = false;
+    request(*caller, {.method = caller->id, .tier = Tier::kOptimized, .use_profile = true}, 1e18);
+  }
+}
+
+}  // namespace uptier::tiering
