@@ -100,7 +100,7 @@ struct CostModel {
   // cold.
   double count_ns = 0.5;
   // One value entered into its table. Exhaustive copies of `phases`, 27 million of them, with and
-  // without (`uptier run --tier=instrumented`, `-O specialize=off`).
+  // without (`uptier run --tier=instrumented`, `-O value_versions=off`).
   double value_ns = 14;
   double events_per_burst = 2;
 

@@ -63,7 +63,7 @@ TEST_F(CApiGrow, earlier_totals_are_written_to_their_end_and_no_further) {
   all.get()->size--;
   EXPECT_EQ(uptier_runtime_totals(runtime_, all.get(), &error_), UPTIER_INVALID_ARGUMENT);
 
-  constexpr size_t kMethod = offsetof(uptier_method_totals, moved);
+  constexpr size_t kMethod = offsetof(uptier_method_totals, osr_outs);
   Earlier<uptier_method_totals, kMethod> one(uptier_method_totals{});
   ASSERT_EQ(uptier_runtime_method_totals(runtime_, m, one.get(), &error_), UPTIER_OK);
   EXPECT_EQ(one.get()->size, kMethod);

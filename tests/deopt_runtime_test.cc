@@ -305,9 +305,9 @@ TEST(Deopt, a_guard_of_the_host_s_that_fails_often_keeps_the_method_in_baseline_
 TEST(Deopt, guards_that_hold_fail_when_stress_says_so) {
   GuardRuntime r({{"tier", "optimized"}, {"stress", "guard=every:2"}});
   for (int i = 0; i < 10; ++i) EXPECT_EQ(wide(r.add(40, i).bits), 40 + i);
-  StressReport s = r.runtime->report().stress;
-  EXPECT_EQ(s.guard_points, 10u);
-  EXPECT_EQ(s.guard_forced, 5u);
+  StressCount guards = stress_count(r.runtime->report(), "guard");
+  EXPECT_EQ(guards.points, 10u);
+  EXPECT_EQ(guards.forced, 5u);
   EXPECT_EQ(ResumingHost::frames, 5u);
   EXPECT_TRUE(r.report().exits.empty()) << "what was forced does not count";
 }
@@ -320,7 +320,7 @@ TEST(Deopt, exits_work_on_threads_that_are_not_attached) {
     for (int i = 0; i < 20; ++i) EXPECT_EQ(f(2000), sum_of(2000));
   });
   other.join();
-  EXPECT_GT(r.runtime->report().stress.guard_forced, 0u);
+  EXPECT_GT(stress_count(r.runtime->report(), "guard").forced, 0u);
 }
 
 // Threads leave while their code is replaced, evicted and made again.
@@ -348,12 +348,13 @@ TEST(Deopt, threads_leave_while_code_comes_and_goes) {
     }
   };
   // On a busy machine the worker may come too late for the first rounds.
-  for (int round = 0; round < 100 && r.runtime->report().stress.guard_forced == 0; ++round) {
+  for (int round = 0; round < 100 && stress_count(r.runtime->report(), "guard").forced == 0;
+       ++round) {
     std::vector<std::thread> threads;
     for (uint64_t t = 1; t <= 4; ++t) threads.emplace_back(run, t);
     for (auto& t : threads) t.join();
   }
-  EXPECT_GT(r.runtime->report().stress.guard_forced, 0u);
+  EXPECT_GT(stress_count(r.runtime->report(), "guard").forced, 0u);
 }
 
 // ---- Frames that are called back --------------------------------------------------------------

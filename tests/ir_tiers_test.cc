@@ -12,7 +12,7 @@ namespace {
 struct Mode {
   const char* name;
   std::vector<std::pair<const char*, const char*>> options;
-  uint64_t StressReport::*counter = nullptr;  // must not be 0 over the whole corpus
+  const char* stress = nullptr;  // must not be 0 over the whole corpus
 };
 
 std::vector<Mode> modes() {
@@ -28,31 +28,27 @@ std::vector<Mode> modes() {
       {"optimized", {{"tier", "optimized"}}},
       {"automatic", {}},
       {"always", {{"policy", "always"}, {"workers", "0"}, {"interval", "2"}, {"flush_first", "2"}}},
-      {"osr_everywhere", {never, {"stress", "osr=all"}}, &StressReport::osr_forced},
+      {"osr_everywhere", {never, {"stress", "osr=all"}}, "osr"},
       {"values_guessed",
-       {{"policy", "always"}, {"flush_first", "1"}, {"workers", "0"}, {"stress", "specialize=all"}},
-       &StressReport::specialize_forced},
+       {{"policy", "always"}, {"flush_first", "1"}, {"workers", "0"}, {"stress", "values=all"}},
+       "values"},
       {"values_guessed_in_loops",
-       {never, {"workers", "0"}, {"stress", "specialize=all,osr=all"}},
-       &StressReport::osr_forced},
-      {"osr_second_arrivals", {never, {"stress", "osr=every:2"}}, &StressReport::osr_forced},
-      {"copies_to_and_fro", {never, {"stress", "copy=every:2"}}, &StressReport::copy_forced},
+       {never, {"workers", "0"}, {"stress", "values=all,osr=all"}},
+       "osr"},
+      {"osr_second_arrivals", {never, {"stress", "osr=every:2"}}, "osr"},
+      {"copies_to_and_fro", {never, {"stress", "copy=every:2"}}, "copy"},
       {"versions_to_and_fro",
        {{"policy", "always"}, {"flush_first", "1"}, {"workers", "0"}, {"stress", "flip=every:2"}},
-       &StressReport::flip_forced},
-      {"guards_fail",
-       {{"tier", "optimized"}, {"stress", "guard=every:3"}},
-       &StressReport::guard_forced},
+       "flip"},
+      {"guards_fail", {{"tier", "optimized"}, {"stress", "guard=every:3"}}, "guard"},
       {"all_guards_fail",
        {{"policy", "always"},
         {"workers", "0"},
         {"interval", "2"},
         {"flush_first", "2"},
         {"stress", "guard=all"}},
-       &StressReport::guard_forced},
-      {"guards_fail_behind_osr",
-       {never, {"stress", "osr=all,guard=every:2"}},
-       &StressReport::guard_forced},
+       "guard"},
+      {"guards_fail_behind_osr", {never, {"stress", "osr=all,guard=every:2"}}, "guard"},
       {"guards_fail_as_versions_change",
        {{"policy", "always"},
         {"flush_first", "1"},
@@ -60,7 +56,7 @@ std::vector<Mode> modes() {
         {"deopt_cold", "on"},
         {"cold_samples", "1"},
         {"stress", "flip=every:2,guard=every:5,copy=every:3"}},
-       &StressReport::guard_forced},
+       "guard"},
       {"cold_blocks",
        {{"policy", "always"},
         {"workers", "0"},
@@ -69,17 +65,17 @@ std::vector<Mode> modes() {
         {"deopt_cold", "on"},
         {"cold_samples", "1"}}},
       {"frames_move_at_every_header",
-       {{"tier", "optimized"}, {"stress", "out=all"}},
-       &StressReport::out_forced},
+       {{"tier", "optimized"}, {"stress", "osr_out=all"}},
+       "osr_out"},
       {"frames_move_as_versions_change",
        {{"policy", "always"},
         {"flush_first", "1"},
         {"workers", "0"},
-        {"stress", "out=every:2,osr=every:2,guard=every:7"}},
-       &StressReport::out_forced},
+        {"stress", "osr_out=every:2,osr=every:2,guard=every:7"}},
+       "osr_out"},
       {"late_compiler",
        {{"policy", "always"}, {"flush_first", "1"}, {"stress", "delay=random:0.05:1"}},
-       &StressReport::delay_forced},
+       "delay"},
   };
 }
 
@@ -115,9 +111,9 @@ TEST_P(IrTiers, every_run_answers_the_same) {
     }
     Report report = r.runtime->report();
     EXPECT_EQ(report.losses.compiles_failed, 0u);
-    if (GetParam().counter != nullptr) forced += report.stress.*GetParam().counter;
+    if (GetParam().stress != nullptr) forced += stress_count(report, GetParam().stress).forced;
   }
-  if (GetParam().counter != nullptr) { EXPECT_GT(forced, 0u); }
+  if (GetParam().stress != nullptr) { EXPECT_GT(forced, 0u); }
 }
 
 INSTANTIATE_TEST_SUITE_P(Corpus, IrTiers, testing::ValuesIn(modes()),

@@ -68,7 +68,8 @@ TEST_F(ProfileVerbs, stdout_is_a_file_where_one_is_wanted) {
 }
 
 TEST_F(ProfileVerbs, what_stdout_does_not_take_is_a_failure) {
-  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "SKIPPED: there is no /dev/full";
+  if (!std::filesystem::exists("/dev/full"))
+    GTEST_SKIP() << "SKIPPED: there is no /dev/full: a full disk on stdout was not tried";
   for (const char* words :
        {"profile show p.upf", "profile export p.upf --format=tsv", "profile merge -o - p.upf",
         "profile check p.upf", "profile show --timeline p.upf", "--help", "options"}) {

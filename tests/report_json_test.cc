@@ -30,7 +30,7 @@ TEST(ReportJson, has_every_field_of_the_report) {
                   "tier",     "calls",       "sampled_calls", "loop_iterations", "bursts",
                   "flushes",  "osr_entries", "left",          "left_for_host",   "observing",
                   "interval", "error_bound", "dual_error",    "sites",           "exits",
-                  "versions", "last_error",  "moved"}));
+                  "versions", "last_error",  "osr_outs"}));
   EXPECT_EQ(keys(j["methods"][0]["versions"][0]),
             (Keys{"tier", "copy", "osr_loop", "code_bytes", "compile_ns", "retired", "freed"}));
   EXPECT_EQ(keys(j["decisions"][0]),
@@ -39,12 +39,7 @@ TEST(ReportJson, has_every_field_of_the_report) {
   EXPECT_EQ(keys(j["losses"]),
             (Keys{"samples_without_copy", "slabs_refused", "flushes_delayed", "requests_dropped",
                   "compiles_failed", "code_refused", "evictions", "trace_events_lost",
-                  "log_records", "loops_full", "loops_stale", "loops_spoiled"}));
-  EXPECT_EQ(keys(j["stress"]),
-            (Keys{"osr_points", "osr_forced", "copy_points", "copy_forced", "guard_points",
-                  "guard_forced", "compile_points", "compile_forced", "code_points", "code_forced",
-                  "delay_points", "delay_forced", "flip_points", "flip_forced", "specialize_points",
-                  "specialize_forced", "out_points", "out_forced"}));
+                  "log_records", "loops_full", "loops_stale", "loops_spoiled", "polls_refused"}));
 }
 
 TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
@@ -65,25 +60,10 @@ TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
                                {"log_records", 9},
                                {"loops_full", 10},
                                {"loops_stale", 11},
-                               {"loops_spoiled", 12}}));
-  EXPECT_EQ(j["stress"], (json{{"osr_points", 20},
-                               {"osr_forced", 1},
-                               {"copy_points", 21},
-                               {"copy_forced", 2},
-                               {"guard_points", 22},
-                               {"guard_forced", 3},
-                               {"compile_points", 23},
-                               {"compile_forced", 4},
-                               {"code_points", 24},
-                               {"code_forced", 5},
-                               {"delay_points", 25},
-                               {"delay_forced", 6},
-                               {"flip_points", 26},
-                               {"flip_forced", 7},
-                               {"specialize_points", 27},
-                               {"specialize_forced", 8},
-                               {"out_points", 28},
-                               {"out_forced", 9}}));
+                               {"loops_spoiled", 12},
+                               {"polls_refused", 13}}));
+  EXPECT_EQ(j["stress"], (json{{"osr", {{"points", 20}, {"forced", 1}}},
+                               {"guard", {{"points", 22}, {"forced", 3}}}}));
 }
 
 TEST(ReportJson, methods_and_versions_are_those_of_the_report) {

@@ -42,7 +42,7 @@ TEST(ReportText, shows_as_many_methods_as_asked_for) {
 
 TEST(ReportText, decisions_to_keep_are_counted_and_not_listed) {
   std::string text = sample_report().text();
-  EXPECT_TRUE(shows(text, "decisions: 3, of which 2 ask for a compilation"));
+  EXPECT_TRUE(shows(text, "decisions: 3, of which 2 change something"));
   EXPECT_FALSE(shows(text, "2 needed"));
   EXPECT_TRUE(shows(sample_report().text(1), "... and 1 more"));
 }
@@ -57,6 +57,7 @@ TEST(ReportText, each_loss_is_named_and_none_is_said) {
       {&LossReport::compiles_failed, "compilations failed 9"},
       {&LossReport::code_refused, "code refused 9"},
       {&LossReport::evictions, "evictions 9"},
+      {&LossReport::polls_refused, "versions without poll words 9"},
       {&LossReport::trace_events_lost, "trace events lost 9"},
       {&LossReport::log_records, "log records overwritten 9"},
       {&LossReport::loops_full, "loops too deep to time 9"},
@@ -69,11 +70,10 @@ TEST(ReportText, each_loss_is_named_and_none_is_said) {
   }
 }
 
-TEST(ReportText, stress_is_shown_once_there_was_a_point) {
+TEST(ReportText, stress_is_shown_where_it_was_asked_for) {
   Report r;
   EXPECT_FALSE(shows(r.text(), "stress"));
-  r.stress.guard_points = 5;
-  r.stress.guard_forced = 2;
+  r.stress = {{"guard", 5, 2}};
   EXPECT_TRUE(shows(r.text(), "guard 2 of 5"));
 }
 

@@ -55,7 +55,15 @@ inline Options options(std::initializer_list<std::pair<const char*, const char*>
   return o;
 }
 
-// A loop that sums 1 to its argument.
+// What became of a kind of stress; all 0 if it was not asked for.
+inline StressCount stress_count(const Report& r, std::string_view kind) {
+  for (const StressCount& c : r.stress) {
+    if (c.kind == kind) return c;
+  }
+  return {};
+}
+
+// A loop that adds up 1, 2 ... its argument.
 inline constexpr const char* kSumText = R"(
 func @sum(i64) -> i64 {
 b0(v0: i64):

@@ -232,7 +232,7 @@ TEST(Runtime, failed_optimization_is_reported_and_the_method_runs_on) {
   EXPECT_EQ(r.report_of("leaf").tier, Tier::kBaseline);
   EXPECT_FALSE(r.report_of("leaf").last_error.empty());
   EXPECT_GT(report.losses.compiles_failed, 0u);
-  EXPECT_GT(report.stress.compile_forced, 0u);
+  EXPECT_GT(stress_count(report, "compile").forced, 0u);
 }
 
 TEST(Runtime, refused_code_memory_leaves_methods_in_the_code_they_have) {

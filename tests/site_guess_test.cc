@@ -150,7 +150,7 @@ TEST(SiteGuess, a_range_that_is_left_leaves_and_overflow_still_traps) {
 }
 
 TEST(SiteGuess, without_the_option_nothing_is_guessed) {
-  Guessing r(guessing({{"specialize", "off"}}));
+  Guessing r(guessing({{"value_versions", "off"}}));
   for (int i = 0; i < 200; ++i) r.run(20, 10);
   ASSERT_EQ(r.report_of("digits").tier, Tier::kOptimized);
   for (uint32_t d = 1; d < 60; ++d) r.run(50, d);
@@ -158,7 +158,7 @@ TEST(SiteGuess, without_the_option_nothing_is_guessed) {
 }
 
 TEST(SiteGuess, stress_changes_no_answer) {
-  for (const char* stress : {"specialize=all", "guard=all", "specialize=all,guard=all"}) {
+  for (const char* stress : {"values=all", "guard=all", "values=all,guard=all"}) {
     Guessing r(guessing({{"stress", stress}}));
     for (uint32_t i = 0; i < 300; ++i) r.run(20 + i % 3, i % 5 == 0 ? 3 : 10);
     for (int i = 0; i < 300; ++i) ASSERT_EQ(r.total(5, 10 + i % 20).bits, 80u * (10 + i % 20));

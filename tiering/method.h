@@ -21,8 +21,8 @@
 #include "sampler/convergence.h"
 #include "sampler/schedule.h"
 #include "tiering/observe/probe_set.h"
-#include "tiering/policy/specialize.h"
 #include "tiering/policy/trial.h"
+#include "tiering/policy/value_versions.h"
 #include "tiering/saved/profile_store.h"
 #include "tiering/transitions/exits.h"
 #include "uptier/host.h"
@@ -35,7 +35,7 @@ namespace uptier::tiering {
 uint64_t now_ns();
 
 // Why frames are called back.
-enum class Recall : uint32_t {
+enum class OsrOut : uint32_t {
   kNewer = 1,     // there may be newer code, or it can be had
   kAnywhere = 2,  // the code is not to be run any more: to plainer code if there is no newer
 };
@@ -67,7 +67,7 @@ struct Version {
   jit::ValueGuard guard;
   std::vector<jit::ParamValue> values;
   jit::GuardWords guard_words;
-  // What long loops of optimized code ask, see recall.cc: by LoopId a Recall, or 0. Empty in other
+  // What long loops of optimized code ask, see osr_out.cc: by LoopId an OsrOut, or 0. Empty in other
   // code.
   jit::PollRun polls;
   uint64_t serial = 0;            // versions are numbered in the order in which they are begun
@@ -76,7 +76,7 @@ struct Version {
   bool outdated = false;             // one of these can be reached past its stub now
   std::atomic<bool> retired{false};  // relaxed: a slow path that is late goes where it still may
 
-  void call_back(Recall why) const noexcept;
+  void call_back(OsrOut why) const noexcept;
 
   // Gives the code back; the caller knows that nothing runs it.
   void free() noexcept {
@@ -198,8 +198,8 @@ struct Method {
   std::atomic<bool> prepared{false};
   std::atomic<bool> wake_after_call{false};  // a first call has queued something for the worker
   std::atomic<uint64_t> osr_entries{0};
-  std::atomic<uint64_t> moved{0};  // frames of older code that went on in newer
-  std::atomic<uint64_t> left{0};   // frames that left optimized code, or baseline code for the host
+  std::atomic<uint64_t> osr_outs{0};  // frames of older code that went on in newer
+  std::atomic<uint64_t> left{0};  // frames that left optimized code, or baseline code for the host
   std::atomic<uint64_t> left_for_host{0};  // of these
   MethodExits exits;                       // made with the shape
   // Exact mode: the number of the call at which the next event is due, and who handles it.
@@ -226,7 +226,7 @@ struct Method {
   sampler::Convergence convergence;
   Adaptation adaptation;
   SeenPhase seen_phase;
-  Specialized specialized;
+  ValueVersions value_versions;
   uint32_t drift_versions = 0;  // optimized versions made for drift
   std::vector<std::unique_ptr<Version>> versions;
   std::vector<std::unique_ptr<Trial>> trials;

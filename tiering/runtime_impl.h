@@ -83,7 +83,7 @@ class RuntimeImpl final : public Runtime {
   // What compiled code's slow paths call (slow_paths.cc). They return the address to go on at.
   const void* enter(uint32_t method) noexcept;
   jit::TrialCall trial_call(uint32_t method) noexcept;  // trial.cc
-  const void* guard_told(uint32_t method) noexcept;     // specialize.cc
+  const void* guard_told(uint32_t method) noexcept;     // value_versions.cc
   // `pc`: in the code that asks, which may be an older version than the one in service.
   const void* loop_plain(uint32_t method, uint32_t loop, const void* pc) noexcept;
   const void* loop_instrumented(uint32_t method, uint32_t loop, const void* pc) noexcept;
@@ -135,6 +135,7 @@ class RuntimeImpl final : public Runtime {
   Status make_ours(Method& m, const Plan& plan, Version& v);
   Status make_baseline(Method& m, const Plan& plan, Version& v);
   Status make_optimized(Method& m, const Plan& plan, Version& v);
+  void take_poll_words(Version& v, uint32_t loops);
   jit::BodyProfile known_profile(Method& m, const Plan& plan, Version& v);
   Result<jit::Function> describe(Method& m);
   Result<jit::Function> describe_anew(Method& m);
@@ -196,15 +197,15 @@ class RuntimeImpl final : public Runtime {
   void abandon_trial(Method& m);
   void end_trial(Method& m);
 
-  // specialize.cc
+  // value_versions.cc
   void consider_values(Method& m);
-  bool may_specialize(const Method& m) const;
+  bool may_have_value_version(const Method& m) const;
   void force_values(Method& m);
   std::vector<jit::SiteValues> guesses_locked(Method& m, const Plan& plan);
   ValueSnapshot value_snapshot(const Method& m, const MethodProfile& seen,
                                const jit::ParamSite& site) const;
   Status make_guard(Method& m, Version& v);
-  void install_specialized(Method& m, Version& v);
+  void install_value_version(Method& m, Version& v);
   void begin_window(Method& m, Version& v);
   void watch_quietly(Method& m, Version& v);
   void consider_guard(Method& m);
@@ -245,18 +246,18 @@ class RuntimeImpl final : public Runtime {
   bool make_enterable(Method& m);
   void count_exit(Method& m, uint32_t exit) noexcept;
   void consider_exit(Method& m, uint32_t exit);
-  void give_up(Version& v, Recall why);
+  void give_up(Version& v, OsrOut why);
   void drop_osr_versions(Method& m);
   void optimize_anew(Method& m);
   void withdraw_optimized(Method& m);
   void make_callers_anew(const Method& m);
 
-  // recall.cc
+  // osr_out.cc
   struct NewerWanted {
     Method* method;
     uint32_t loop;
     uint64_t due_ns;
-    uint64_t moved;  // frames that had moved when it was wanted
+    uint64_t osr_outs;  // frames that had moved when it was wanted
   };
   void call_back(Version& v);
   void watch_callees(Version& v);

@@ -1,15 +1,14 @@
 #include "tiering/stress.h"
 
 #include <charconv>
-#include <vector>
 
 #include "sampler/gap.h"
 
 namespace uptier::tiering {
 namespace {
 
-constexpr const char* kKindNames[kStressKinds] = {"osr",   "copy", "guard", "code",       "compile",
-                                                  "delay", "flip", "slow",  "specialize", "out"};
+constexpr const char* kKindNames[kStressKinds] = {"osr",   "copy", "guard", "code",   "compile",
+                                                  "delay", "flip", "slow",  "values", "osr_out"};
 
 std::vector<std::string_view> split(std::string_view text, char by) {
   std::vector<std::string_view> parts;
@@ -76,11 +75,20 @@ Result<StressPlan> StressPlan::parse(std::string_view text) {
       return Error{ErrorCode::kInvalidArgument,
                    "stress plan: \"" + std::string(part) +
                        "\" is not kind=form with kind osr, copy, "
-                       "guard, code, compile, delay, flip, slow, specialize or out and form "
+                       "guard, code, compile, delay, flip, slow, values or osr_out and form "
                        "all, at:N, from:N, every:N or random:P:SEED"};
     }
   }
   return plan;
+}
+
+std::vector<StressCount> Stress::counts() const {
+  std::vector<StressCount> rows;
+  for (size_t i = 0; i < kStressKinds; ++i) {
+    auto k = static_cast<StressKind>(i);
+    if (active(k)) rows.push_back({kKindNames[i], points(k), forced(k)});
+  }
+  return rows;
 }
 
 bool Stress::point(StressKind k) noexcept {

@@ -12,9 +12,9 @@
 //                    to; every call of a method with two versions reaches it then
 //         | slow     optimized versions for calls: made slow, by asking at every block whether
 //                    to leave
-//         | specialize  optimized versions for calls: one more is made for values of the parameters
+//         | values   optimized versions for calls: one more is made for values of the parameters
 //                    that may be wrong, behind a guard, and stays
-//         | out      headers of long loops of optimized code: the frame goes to code for this loop,
+//         | osr_out  headers of long loops of optimized code: the frame goes to code for this loop,
 //                    every third of them to baseline code
 //   form  = all | at:N | from:N | every:N | random:P:SEED       N counts from 1, P in 0..1
 //
@@ -26,7 +26,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "uptier/report.h"
 #include "uptier/result.h"
 
 namespace uptier::tiering {
@@ -40,8 +42,8 @@ enum class StressKind : uint8_t {
   kDelay,
   kFlip,
   kSlow,
-  kSpecialize,
-  kOut
+  kValues,
+  kOsrOut
 };
 inline constexpr size_t kStressKinds = 10;
 inline constexpr uint32_t kStressDelayMs = 5;
@@ -73,6 +75,8 @@ class Stress {
   bool active(StressKind k) const { return plan_.form(k).mode != StressForm::Mode::kOff; }
   // Numbers the next point of a kind and says whether it is forced.
   bool point(StressKind k) noexcept;
+  // Returns the counts of the kinds that are active.
+  std::vector<StressCount> counts() const;
   uint64_t points(StressKind k) const { return points_[static_cast<size_t>(k)].load(); }
   uint64_t forced(StressKind k) const { return forced_[static_cast<size_t>(k)].load(); }
 

@@ -105,7 +105,7 @@ struct Commands {
   void add_run() {
     CLI::App* run = app.add_subcommand("run", "runs prog.wasm under WASI");
     run->footer(
-        "Usage: uptier run [OPTIONS] prog.wasm [ARGS]...\n"
+        "Arguments: prog.wasm, and behind it what the program is given.\n"
         "Exit codes: the program's own; 134 after a trap, 125 for a refused module.");
     run->prefix_command();
     words.add_to(*run);

@@ -99,7 +99,7 @@ ordered_json to_json(const MethodReport& m) {
   j["bursts"] = m.bursts;
   j["flushes"] = m.flushes;
   j["osr_entries"] = m.osr_entries;
-  j["moved"] = m.moved;
+  j["osr_outs"] = m.osr_outs;
   j["left"] = m.left;
   j["left_for_host"] = m.left_for_host;
   j["observing"] = observing_name(m.observing);
@@ -137,25 +137,10 @@ ordered_json to_json(const LossReport& l) {
   return j;
 }
 
-ordered_json to_json(const StressReport& s) {
-  return {{"osr_points", s.osr_points},
-          {"osr_forced", s.osr_forced},
-          {"copy_points", s.copy_points},
-          {"copy_forced", s.copy_forced},
-          {"guard_points", s.guard_points},
-          {"guard_forced", s.guard_forced},
-          {"compile_points", s.compile_points},
-          {"compile_forced", s.compile_forced},
-          {"code_points", s.code_points},
-          {"code_forced", s.code_forced},
-          {"delay_points", s.delay_points},
-          {"delay_forced", s.delay_forced},
-          {"flip_points", s.flip_points},
-          {"flip_forced", s.flip_forced},
-          {"specialize_points", s.specialize_points},
-          {"specialize_forced", s.specialize_forced},
-          {"out_points", s.out_points},
-          {"out_forced", s.out_forced}};
+ordered_json to_json(const std::vector<StressCount>& counts) {
+  ordered_json j = ordered_json::object();
+  for (const StressCount& c : counts) j[c.kind] = {{"points", c.points}, {"forced", c.forced}};
+  return j;
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ typedef struct uptier_method_totals {
   uint64_t compile_ns;     // spent on all its versions
   uint32_t versions;       // compiled bodies ever made
   uptier_tier tier;        // of the code that calls reach now
-  uint64_t moved;          // frames of older optimized code that went on in newer, at a loop header
+  uint64_t osr_outs;       // frames of older optimized code that went on in newer, at a loop header
   uint64_t left;           // frames of compiled code left for plainer code or for the host
   uint64_t left_for_host;  // of these, frames that went to host_resume
 } uptier_method_totals;
@@ -87,6 +87,7 @@ typedef struct uptier_totals {
   uint64_t loops_full;         // executions not timed: too many under way
   uint64_t loops_stale;        // not timed: their end was not seen
   uint64_t loops_spoiled;      // not timed: recursion hid whose iterations they were
+  uint64_t polls_refused;      // versions whose loops cannot be left for newer code
 } uptier_totals;
 
 uptier_status uptier_runtime_totals(const uptier_runtime* runtime, uptier_totals* out,

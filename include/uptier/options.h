@@ -101,7 +101,7 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
     "a version that takes the place of another is timed against it; needs measure_rates")          \
   X(real,       baseline_ns,       1.0,       0.0, 1e6, "ns per IR instruction",                   \
     "assumed cost of running baseline code")                                                       \
-  X(flag,       specialize,        true,      0, 1, "flag",                                         \
+  X(flag,       value_versions,    true,      0, 1, "flag",                                         \
     "a method whose parameter is nearly always one value gets a version for it, behind a guard")   \
   X(real,       value_share,       0.95,      0.5, 1.0, "share",                                   \
     "of the samples of a parameter that must agree before its method is specialized")              \
@@ -143,6 +143,8 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
     "compile requests that wait; a full queue drops the least urgent (asked again later)")         \
   X(real,       profile_decay,     0.5,       0.0, 1.0, "factor",                                  \
     "what a saved profile still counts for when another run is added; 1 forgets nothing")          \
+  X(flag,       profile_sync,      true,      0, 1, "flag",                                        \
+    "waits until the disk has a saved profile; off: lost if the power fails soon after")           \
   X(flag,       perf_map,          false,     0, 1, "flag",                                        \
     "names code in /tmp/perf-PID.map for perf (file is created exclusively, mode 0600)")           \
   X(flag,       jit_dump,          false,     0, 1, "flag",                                        \
@@ -159,7 +161,7 @@ struct Options {
   UPTIER_OPTIONS(UPTIER_ROW)
 #undef UPTIER_ROW
   // Stress switches, e.g. "osr=all" or "copy=every:3,osr=random:0.1:7"; see the README,
-  // "Options and stress". Kinds: osr, copy, guard, code, compile, delay, flip, slow, specialize, out.
+  // "Options and stress". Kinds: osr, copy, guard, code, compile, delay, flip, slow, values, osr_out.
   // Forms: all, at:N, from:N, every:N, random:P:SEED.
   std::string stress;
   // Only methods whose hash (see Report) lies in this range are optimized, e.g.

@@ -101,7 +101,7 @@ struct MethodReport {
   // Frames, each as often as it happened to it: of older optimized code that went on in newer, at a
   // loop header; and of compiled code that were left for plainer code or for the host. Counted at
   // once, not at flushes.
-  uint64_t moved = 0;
+  uint64_t osr_outs = 0;
   uint64_t left = 0;
   uint64_t left_for_host = 0;  // of these, frames that went to MethodInfo::host_resume
   Observing observing = Observing::kOff;
@@ -167,8 +167,9 @@ struct LossReport {
   uint64_t flushes_delayed = 0;       // ring full; the next snapshot carries the counts
   uint64_t requests_dropped = 0;      // queue full
   uint64_t compiles_failed = 0;
-  uint64_t code_refused = 0;  // code_budget spent
-  uint64_t evictions = 0;     // methods that gave up their code for others; made again when called
+  uint64_t code_refused = 0;   // code_budget spent
+  uint64_t evictions = 0;      // methods that gave up their code for others; made again when called
+  uint64_t polls_refused = 0;  // versions whose loops cannot be left for newer code: no words left
   uint64_t trace_events_lost = 0;  // the sink returned an error
   uint64_t log_records = 0;        // overwritten before read_log() took them
   // Executions of loops that were counted but not timed, when they were to be:
@@ -177,26 +178,12 @@ struct LossReport {
   uint64_t loops_spoiled = 0;  // recursion hid whose iterations they were
 };
 
-// How often each kind of stress switch forced something; a stress run with 0 tested nothing.
-struct StressReport {
-  uint64_t osr_points = 0;
-  uint64_t osr_forced = 0;
-  uint64_t copy_points = 0;
-  uint64_t copy_forced = 0;
-  uint64_t guard_points = 0;
-  uint64_t guard_forced = 0;
-  uint64_t compile_points = 0;
-  uint64_t compile_forced = 0;
-  uint64_t code_points = 0;
-  uint64_t code_forced = 0;
-  uint64_t delay_points = 0;
-  uint64_t delay_forced = 0;
-  uint64_t flip_points = 0;
-  uint64_t flip_forced = 0;
-  uint64_t specialize_points = 0;
-  uint64_t specialize_forced = 0;
-  uint64_t out_points = 0;
-  uint64_t out_forced = 0;
+// How often a kind of stress switch was met, and forced something: a stress run in which nothing was
+// forced tested nothing.
+struct StressCount {
+  std::string kind;  // as in Options::stress
+  uint64_t points = 0;
+  uint64_t forced = 0;
 };
 
 // What became of a profile that outlived an earlier process (Options::profile).
@@ -217,7 +204,7 @@ struct Report {
   std::vector<MethodReport> methods;
   std::vector<DecisionRecord> decisions;  // all of them, in order
   LossReport losses;
-  StressReport stress;
+  std::vector<StressCount> stress;  // the kinds that were asked for
   SavedReport saved;
   uint64_t methods_registered = 0;
   uint64_t code_bytes_in_service = 0;

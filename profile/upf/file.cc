@@ -1,6 +1,5 @@
 #include "profile/upf/file.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,22 +12,12 @@ namespace {
 
 constexpr uint64_t kMaxCounter = 1 << 20;
 
-// Writes, and waits for the disk. Returns 0 or an errno.
-int write_synced(int fd, ByteSpan bytes) {
-  if (int error = write_all(fd, bytes); error != 0) return error;
+// Returns 0 or an errno.
+int write_file(int fd, ByteSpan bytes, Sync sync) {
+  if (int error = write_all(fd, bytes); error != 0 || sync == Sync::kNo) return error;
   int synced;
   do { synced = ::fsync(fd); } while (synced != 0 && errno == EINTR);
   return synced != 0 ? errno : 0;
-}
-
-// After a rename the folder has to reach the disk, too. That it cannot be opened is no failure.
-void sync_folder(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  (void)::fsync(fd);
-  ::close(fd);
 }
 
 std::string substitute(std::string_view pattern, const NameParts& parts, uint64_t counter) {
@@ -79,15 +68,14 @@ std::string expand_name(std::string_view pattern, const NameParts& parts,
   return name;
 }
 
-Status replace_file(const std::string& path, ByteSpan bytes) {
+Status replace_file(const std::string& path, ByteSpan bytes, Sync sync) {
   Result<NewFile> file = NewFile::create(path);
   if (!file.ok()) return file.error();
-  int error = write_synced(file->fd(), bytes);
+  int error = write_file(file->fd(), bytes, sync);
   if (const int closed = file->close(); error == 0) error = closed;
   if (error != 0) return io_error(path, "cannot write the file", error);
   error = file->replace();
   if (error != 0) return io_error(path, "cannot replace the file", error);
-  sync_folder(path);
   return {};
 }
 

@@ -24,9 +24,13 @@ Status check_name(std::string_view pattern);
 std::string expand_name(std::string_view pattern, const NameParts& parts,
                         const std::function<bool(const std::string&)>& exists);
 
+// Whether to wait until the disk has the new file. Without, a power failure may leave neither file;
+// a process that is killed leaves one of them all the same.
+enum class Sync : uint8_t { kYes, kNo };
+
 // Replaces a file at once: a new one beside it (mode 0600), written whole, on the disk, and then
-// renamed over the old one, which readers keep. Whatever fails leaves the old file as it was.
-// Anything but a regular file of that name is refused.
-Status replace_file(const std::string& path, ByteSpan bytes);
+// renamed over the old one, which readers keep. Whatever fails, the power included, leaves one of
+// them as it was: the folder is not waited for. Anything but a regular file of that name is refused.
+Status replace_file(const std::string& path, ByteSpan bytes, Sync sync = Sync::kYes);
 
 }  // namespace uptier::profile

@@ -63,7 +63,7 @@ uptier_status uptier_runtime_method_totals(const uptier_runtime* runtime, uptier
   t.osr_entries = row.osr_entries;
   t.versions = static_cast<uint32_t>(row.versions.size());
   t.tier = static_cast<uptier_tier>(row.tier);
-  t.moved = row.moved;
+  t.osr_outs = row.osr_outs;
   t.left = row.left;
   t.left_for_host = row.left_for_host;
   for (const VersionReport& v : row.versions) {
@@ -109,6 +109,7 @@ uptier_status uptier_runtime_totals(const uptier_runtime* runtime, uptier_totals
   t.loops_full = r.losses.loops_full;
   t.loops_stale = r.losses.loops_stale;
   t.loops_spoiled = r.losses.loops_spoiled;
+  t.polls_refused = r.losses.polls_refused;
   constexpr size_t kFirst = UPTIER_C_END(uptier_totals, trace_events_lost);
   const char* why = write_struct(t, kFirst, out);
   return why == nullptr ? UPTIER_OK : bad_argument(error, std::string("uptier_totals: ") + why);

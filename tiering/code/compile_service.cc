@@ -59,11 +59,11 @@ void learn_shape(Method& m, const jit::Function& f, ProbeChoice choice,
                  const PolicyOptions& policy) {
   learn_loops(m, f.loop_count);
   m.exits = MethodExits(f, policy);
-  m.specialized.sites = jit::param_sites(f);
+  m.value_versions.sites = jit::param_sites(f);
   for (jit::InstId id : jit::value_probes(f)) {
     const jit::Inst& i = f.inst(id);
     bool range = jit::probe_kind(i) == ProbeKind::kRange;
-    m.specialized.body_sites.push_back(
+    m.value_versions.body_sites.push_back(
         {i.aux, range ? SlotKind::kRange : SlotKind::kValue, is_wide(f.type_of(f.args(i)[0]))});
   }
   if (!choice.timed.all) choice.sites.loops.timed = choice.timed.of(m.info.key.function_index);
@@ -117,7 +117,7 @@ Result<jit::Function> RuntimeImpl::describe_anew(Method& m) {
   if (Status s = b.status(); !s) return s.error();
   jit::Function f = BuilderAccess::finish(b);
   if (Status s = jit::verify(f); !s) return s.error();
-  if (options_.specialize) jit::place_param_probes(f);
+  if (options_.value_versions) jit::place_param_probes(f);
   for (const jit::Callee& c : f.callees) {
     if (c.method.index() >= method_count_.load(std::memory_order_acquire)) {
       return Error{ErrorCode::kInvalidInput,
@@ -222,6 +222,13 @@ Status RuntimeImpl::make_baseline(Method& m, const Plan& plan, Version& v) {
                                           .ask_to_leave = to_host && asks}));
 }
 
+void RuntimeImpl::take_poll_words(Version& v, uint32_t loops) {
+  v.polls = poll_words_->take(loops);
+  if (loops == 0 || !v.polls.words().empty()) return;
+  std::lock_guard lock(state_mutex_);
+  ++losses_.polls_refused;
+}
+
 Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
   Result<jit::Function> f = describe(m);
   if (!f) return f.error();
@@ -231,7 +238,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
   std::vector<uint8_t> kept;
   if (plan.for_values) {
     std::lock_guard lock(state_mutex_);
-    v.values = m.specialized.wanted;
+    v.values = m.value_versions.wanted;
   }
   // The last version that a method may have leaves nothing out.
   bool last = m.optimized_versions + 1 >= options_.max_recompiles;
@@ -240,8 +247,8 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
   bool prune = options_.deopt_cold && !seen.blocks.empty() && !last;
   prune &= !plan.for_values;
   std::vector<jit::SiteValues> guesses;
-  bool guess = !m.specialized.body_sites.empty() && options_.specialize &&
-               (plan.use_profile || stress_.active(StressKind::kSpecialize));
+  bool guess = !m.value_versions.body_sites.empty() && options_.value_versions &&
+               (plan.use_profile || stress_.active(StressKind::kValues));
   if (guess && plan.copy == Copy::kPlain) {
     std::lock_guard lock(state_mutex_);
     if (!last) guesses = guesses_locked(m, plan);
@@ -254,9 +261,9 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
     kept = m.exits.kept_blocks(loop);
     if (!loop && plan.copy == Copy::kPlain) m.exits.compiled();
   }
-  if (options_.osr_out) v.polls = poll_words_->take(f->loop_count);
-  bool stressed = stress_.active(StressKind::kOut);
-  if (stressed) v.call_back(Recall::kNewer);
+  if (options_.osr_out) take_poll_words(v, f->loop_count);
+  bool stressed = stress_.active(StressKind::kOsrOut);
+  if (stressed) v.call_back(OsrOut::kNewer);
   Status s = take_code(
       m, v,
       jit::compile_optimized({*f, m.id, helpers_, calls, *space_},
@@ -407,7 +414,7 @@ void RuntimeImpl::compile_and_install(const Plan& plan) {
   bool best = plan.tier == Tier::kOptimized && plan.copy == Copy::kPlain;
   if (refused) return;
   if (plan.for_values) {
-    m.specialized.banned = true;
+    m.value_versions.banned = true;
   } else if (best) {
     m.optimize_failed = true;
   }

@@ -22,7 +22,7 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   if (v->tier == Tier::kOptimized && v->copy == Copy::kInstrumented) {
     return begin_observing_optimized(m, *v);
   }
-  if (!v->values.empty()) return install_specialized(m, *v);
+  if (!v->values.empty()) return install_value_version(m, *v);
   if (v->tier == Tier::kOptimized) {
     m.optimized_versions++;
     abandon_trial(m);
@@ -44,7 +44,7 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
     retire_optimized_before(m, *v);
     retire_baseline(m);
     if (options_.adaptive) fast_->rate(m.id.index()).set(off_rate());
-    m.specialized.forced = false;
+    m.value_versions.forced = false;
     consider_values(m);
   }
   reclaim_locked();
@@ -58,7 +58,7 @@ void RuntimeImpl::retire_optimized_before(Method& m, const Version& v) {
   for (auto& old : m.versions) {
     bool before = old->tier == Tier::kOptimized && old.get() != &v && !old->osr_loop.valid();
     bool on_trial = m.trial.load() != nullptr && &m.trial.load()->before == old.get();
-    if (before && !on_trial && !old->freed) give_up(*old, Recall::kNewer);
+    if (before && !on_trial && !old->freed) give_up(*old, OsrOut::kNewer);
   }
 }
 
@@ -80,7 +80,7 @@ void RuntimeImpl::link_locked(Method& m) {
   if (usable(best)) {
     fast_->set_entry(m.id.index(), nullptr);
     bool on_trial = m.trial.load(std::memory_order_relaxed) != nullptr;
-    bool counts = best->general != nullptr && m.specialized.in_window;
+    bool counts = best->general != nullptr && m.value_versions.in_window;
     const void* entry = counts ? best->guard.counted : best->entry;
     return stubs_->set_target(m.id, on_trial ? stubs_->trial(m.id) : entry);
   }

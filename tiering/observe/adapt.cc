@@ -109,7 +109,7 @@ void RuntimeImpl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   l.burst = a.burst;
   l.bursts = since.bursts;
   // Parameters are looked at where a sampled call enters, not by bursts.
-  double values = static_cast<double>(since.sampled_calls * m.specialized.sites.size());
+  double values = static_cast<double>(since.sampled_calls * m.value_versions.sites.size());
   l.spent_ns = cost_model_.spent_ns(since.sampled_calls, since.bursts, 0,
                                     a_sample * static_cast<double>(l.samples), values);
   l.mass = observer_.mass_of(m);

@@ -127,7 +127,7 @@ void RuntimeImpl::abandon_trial(Method& m) {
   Trial* t = m.trial.exchange(nullptr, std::memory_order_acq_rel);
   // What a guard leads to stays with it.
   if (t != nullptr && t->now.general != &t->before) {
-    give_up(const_cast<Version&>(t->before), Recall::kNewer);
+    give_up(const_cast<Version&>(t->before), OsrOut::kNewer);
   }
 }
 
@@ -155,7 +155,7 @@ void RuntimeImpl::end_trial(Method& m) {
   m.trial.store(nullptr, std::memory_order_release);
   m.optimized.store(&t->before, std::memory_order_release);
   link_locked(m);
-  give_up(const_cast<Version&>(t->now), Recall::kNewer);
+  give_up(const_cast<Version&>(t->now), OsrOut::kNewer);
   retire_optimized_copy(m);
 }
 

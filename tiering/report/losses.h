@@ -14,6 +14,7 @@ void each_loss(const LossReport& l, F f) {
   f("compiles_failed", l.compiles_failed);
   f("code_refused", l.code_refused);
   f("evictions", l.evictions);
+  f("polls_refused", l.polls_refused);
   f("trace_events_lost", l.trace_events_lost);
   f("log_records", l.log_records);
   f("loops_full", l.loops_full);

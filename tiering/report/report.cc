@@ -23,11 +23,11 @@ MethodReport report_of(const Method& m) {
   r.hash = method_hash(m.info);
   r.osr_entries = m.osr_entries.load(std::memory_order_relaxed);
   r.last_error = m.last_error;
-  r.moved = m.moved.load(std::memory_order_relaxed);
+  r.osr_outs = m.osr_outs.load(std::memory_order_relaxed);
   r.left = m.left.load(std::memory_order_relaxed);
   r.left_for_host = m.left_for_host.load(std::memory_order_relaxed);
   r.exits = m.exits.report();
-  if (const Specialized& s = m.specialized; s.missed != 0) {
+  if (const ValueVersions& s = m.value_versions; s.missed != 0) {
     r.exits.push_back({1, 0, GuardReason::kValue, 0, s.missed, s.retries, s.banned});
   }
   for (const auto& [thread, s] : m.streams) {
@@ -99,15 +99,7 @@ Report RuntimeImpl::report() const {
   r.losses = losses_;
   r.losses.trace_events_lost = observer_.trace_events_lost();
   for (const auto& t : threads_) add_losses(r.losses, *t);
-  r.stress = {stress_.points(StressKind::kOsr),        stress_.forced(StressKind::kOsr),
-              stress_.points(StressKind::kCopy),       stress_.forced(StressKind::kCopy),
-              stress_.points(StressKind::kGuard),      stress_.forced(StressKind::kGuard),
-              stress_.points(StressKind::kCompile),    stress_.forced(StressKind::kCompile),
-              stress_.points(StressKind::kCode),       stress_.forced(StressKind::kCode),
-              stress_.points(StressKind::kDelay),      stress_.forced(StressKind::kDelay),
-              stress_.points(StressKind::kFlip),       stress_.forced(StressKind::kFlip),
-              stress_.points(StressKind::kSpecialize), stress_.forced(StressKind::kSpecialize),
-              stress_.points(StressKind::kOut),        stress_.forced(StressKind::kOut)};
+  r.stress = stress_.counts();
   r.methods_registered = owned_methods_.size();
   r.code_bytes_in_service = space_->bytes_in_service();
   r.code_bytes_freed = space_->bytes_freed();

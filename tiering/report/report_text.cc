@@ -61,9 +61,17 @@ std::string version_text(const VersionReport& v) {
   return v.retired ? text + " (retired)" : text;
 }
 
-// "  learning, 1 in 16, error < 3.10 %", in front of what its sites saw.
+// Of any length, so not through line(). One version alone is what the column of tiers has said.
+void versions_line(std::string& out, const MethodReport& m) {
+  std::string text;
+  for (const VersionReport& v : m.versions) text += (text.empty() ? "" : ", ") + version_text(v);
+  if (!text.empty() && text != tier_name(m.tier)) out += "    " + text + "\n";
+}
+
+// "  learning, 1 in 16, error < 3.10 %", in front of what its sites saw; nothing before its first
+// sample.
 void observing_line(std::string& out, const MethodReport& m) {
-  if (m.observing == Observing::kOff && !m.error_bound && !m.dual_error) return;
+  if (m.interval == 0 && !m.error_bound && !m.dual_error) return;
   std::string text = observing_name(m.observing);
   if (m.interval != 0) text += ", 1 in " + std::to_string(m.interval);
   if (m.error_bound) text += ", error < " + percent(*m.error_bound);
@@ -129,16 +137,11 @@ void methods_table(std::string& out, const Report& r, size_t shown) {
          m.name.c_str(), tier_name(m.tier), ull(m.calls), ull(m.sampled_calls),
          ull(m.loop_iterations), ull(m.bursts), ull(m.flushes), ull(m.osr_entries),
          ull(code_bytes(m)), compile_ns(m) / 1e6);
-    std::string versions;
-    for (const VersionReport& v : m.versions) {
-      versions += (versions.empty() ? "" : ", ") + version_text(v);
-    }
-    // Both of any length, so not through line().
-    if (!versions.empty()) out += "    " + versions + "\n";
+    versions_line(out, m);
     observing_line(out, m);
     sites_lines(out, m);
     exits_lines(out, m);
-    if (!m.last_error.empty()) out += "    error: " + m.last_error + "\n";
+    if (!m.last_error.empty()) out += "    error: " + text_only(m.last_error) + "\n";
   }
   if (r.methods.size() > shown) { line(out, "... and %zu methods more", r.methods.size() - shown); }
 }
@@ -149,7 +152,7 @@ void decisions_table(std::string& out, const Report& r, size_t shown) {
   for (const DecisionRecord& d : r.decisions) {
     if (d.action != "keep") rows.push_back(&d);
   }
-  line(out, "decisions: %zu, of which %zu ask for a compilation", r.decisions.size(), rows.size());
+  line(out, "decisions: %zu, of which %zu change something", r.decisions.size(), rows.size());
   for (size_t i = 0; i < std::min(shown, rows.size()); ++i) {
     const DecisionRecord& d = *rows[i];
     line(out, "  #%-5llu %-28.28s %-18s %s", ull(d.sequence), d.method_name.c_str(),
@@ -167,6 +170,7 @@ void losses_table(std::string& out, const LossReport& l) {
       {"compilations failed", l.compiles_failed},
       {"code refused", l.code_refused},
       {"evictions", l.evictions},
+      {"versions without poll words", l.polls_refused},
       {"trace events lost", l.trace_events_lost},
       {"log records overwritten", l.log_records},
       {"loops too deep to time", l.loops_full},
@@ -180,28 +184,11 @@ void losses_table(std::string& out, const LossReport& l) {
   line(out, "losses: %s", text.empty() ? "none" : text.c_str());
 }
 
-void stress_table(std::string& out, const StressReport& s) {
-  struct Row {
-    const char* kind;
-    uint64_t forced, points;
-  };
-  const Row rows[] = {
-      {"osr", s.osr_forced, s.osr_points},
-      {"copy", s.copy_forced, s.copy_points},
-      {"guard", s.guard_forced, s.guard_points},
-      {"compile", s.compile_forced, s.compile_points},
-      {"code", s.code_forced, s.code_points},
-      {"delay", s.delay_forced, s.delay_points},
-      {"flip", s.flip_forced, s.flip_points},
-      {"specialize", s.specialize_forced, s.specialize_points},
-      {"out", s.out_forced, s.out_points},
-  };
+void stress_line(std::string& out, const std::vector<StressCount>& counts) {
   std::string text;
-  for (const Row& r : rows) {
-    if (r.points == 0) continue;
+  for (const StressCount& c : counts) {
     text += text.empty() ? "" : ", ";
-    text +=
-        std::string(r.kind) + " " + std::to_string(r.forced) + " of " + std::to_string(r.points);
+    text += c.kind + " " + std::to_string(c.forced) + " of " + std::to_string(c.points);
   }
   if (!text.empty()) line(out, "stress: %s forced", text.c_str());
 }
@@ -244,7 +231,7 @@ std::string Report::text(size_t methods_shown) const {
   }
   if (overhead_share) line(out, "overhead: %s of the time", percent(*overhead_share).c_str());
   losses_table(out, losses);
-  stress_table(out, stress);
+  stress_line(out, stress);
   return out;
 }
 

@@ -307,7 +307,8 @@ void add_saved_calls(CallProfile saved, const ProfileStore::Fates& fates, uint64
 }  // namespace
 
 Status ProfileStore::save(Profile run, CallProfile calls, const Fates& fates, ProfileInfo info,
-                          const std::string& log, const profile::Timeline& timeline, double decay) {
+                          const std::string& log, const profile::Timeline& timeline, double decay,
+                          profile::Sync sync) {
   FileLock lock(path_);
   if (Status s = lock.status(path_); !s) return s;
   Result<MappedFile> file = MappedFile::open(path_);
@@ -339,7 +340,7 @@ Status ProfileStore::save(Profile run, CallProfile calls, const Fates& fates, Pr
   }
   past = profile::latest_runs(std::move(past));
   return profile::replace_file(
-      path_, profile::profile_to_file(run, info, log, timeline, &calls, nullptr, past));
+      path_, profile::profile_to_file(run, info, log, timeline, &calls, nullptr, past), sync);
 }
 
 }  // namespace uptier::tiering

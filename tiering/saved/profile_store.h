@@ -17,6 +17,7 @@
 #include <set>
 #include <string>
 
+#include "profile/upf/file.h"
 #include "profile/upf/read.h"
 #include "tiering/saved/mapped_file.h"
 #include "uptier/profile_file.h"
@@ -75,8 +76,10 @@ class ProfileStore {
   using Fates = std::map<MethodKey, Fate>;
 
   // Adds what this process has seen to the file. `decay` is what the saved counts still count for.
+  // Waits for the disk if `sync` says so, which may take 10 ms and more.
   Status save(Profile run, CallProfile calls, const Fates& fates, ProfileInfo info,
-              const std::string& log, const profile::Timeline& timeline, double decay);
+              const std::string& log, const profile::Timeline& timeline, double decay,
+              profile::Sync sync);
 
   // Returns who this is and when.
   static ProfileInfo info_now();

@@ -250,7 +250,8 @@ Status RuntimeImpl::save_profile_locked() {
     log += counted(d.sequence, "") + d.action + " " + d.method_name + ": " + d.reason + "\n";
   }
   return store_->save(std::move(run), std::move(calls), fates, std::move(info), log,
-                      timeline_locked(), options_.profile_decay);
+                      timeline_locked(), options_.profile_decay,
+                      options_.profile_sync ? profile::Sync::kYes : profile::Sync::kNo);
 }
 
 std::optional<ProfileAnswer> RuntimeImpl::query(std::string_view stage, std::string_view scope_hash,

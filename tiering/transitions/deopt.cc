@@ -180,7 +180,7 @@ void RuntimeImpl::consider_exit(Method& m, uint32_t exit) {
 }
 
 // Takes a version out of service, and calls back the frames that loop in it.
-void RuntimeImpl::give_up(Version& v, Recall why) {
+void RuntimeImpl::give_up(Version& v, OsrOut why) {
   if (!v.retired) reclaimer_.retire(v);
   v.call_back(why);
 }
@@ -190,7 +190,7 @@ void RuntimeImpl::drop_osr_versions(Method& m) {
   for (uint32_t i = 0; i < m.loop_count; ++i) {
     for (auto* entries : {&m.osr, &m.osr_from_host}) {
       auto* v = const_cast<Version*>((*entries)[i].exchange(nullptr, std::memory_order_acq_rel));
-      if (v != nullptr) give_up(*v, Recall::kNewer);
+      if (v != nullptr) give_up(*v, OsrOut::kNewer);
     }
     m.osr_asked[i].store(false, std::memory_order_relaxed);
   }
@@ -215,7 +215,7 @@ void RuntimeImpl::withdraw_optimized(Method& m) {
   withdraw_locked(m);
   m.wants_optimized = false;
   for (auto& v : m.versions) {
-    if (v->tier == Tier::kOptimized && !v->freed) give_up(*v, Recall::kAnywhere);
+    if (v->tier == Tier::kOptimized && !v->freed) give_up(*v, OsrOut::kAnywhere);
   }
 }
 

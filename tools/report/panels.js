@@ -72,6 +72,7 @@ const LOSSES = {
   loops_full: 'loop executions not timed: too many under way',
   loops_stale: 'loop executions not timed: their end was not seen',
   loops_spoiled: 'loop executions not timed: recursion',
+  polls_refused: 'versions whose loops cannot be left for newer code',
 };
 
 const overheadView = (open) => {

@@ -1,4 +1,4 @@
-// Specialized: what is known of the versions of a method that are made for values of its
+// ValueVersions: what is known of the versions of a method that are made for values of its
 // parameters.
 //
 //   optimized version in service --decide_value--> a body with the values as constants, and a guard
@@ -34,7 +34,7 @@ struct BodySite {
   bool wide = false;
 };
 
-struct Specialized {
+struct ValueVersions {
   static constexpr int32_t kWindow = 1024;
   static constexpr int32_t kFirstLimit = 256;
   static constexpr int32_t kMostLimit = 1 << 20;

@@ -42,7 +42,7 @@ bool prepare_move(jit::LeaveState& s, const jit::Code& from, const jit::ExitRow&
 }
 
 jit::Leave moved(Method& m) {
-  m.moved.fetch_add(1, std::memory_order_relaxed);
+  m.osr_outs.fetch_add(1, std::memory_order_relaxed);
   return jit::Leave::kEnter;
 }
 
@@ -68,13 +68,13 @@ void raise_word(jit::PollWord& word, uint32_t why) {
 
 // ---- The worker's side; the caller holds the state mutex --------------------------------------
 
-void Version::call_back(Recall why) const noexcept {
+void Version::call_back(OsrOut why) const noexcept {
   for (jit::PollWord& word : polls.words()) raise_word(word, static_cast<uint32_t>(why));
 }
 
 void RuntimeImpl::call_back(Version& v) {
   v.outdated = true;
-  v.call_back(Recall::kNewer);
+  v.call_back(OsrOut::kNewer);
 }
 
 // `v` has come into service. Its callees will tell when they can be reached past their stubs.
@@ -111,7 +111,7 @@ void RuntimeImpl::replace_osr(Method& m, const Version& v) {
   for (auto& old : m.versions) {
     bool waits = old->tier == Tier::kOptimized && !old->freed && old->serial < v.serial &&
                  (old->retired || old->outdated);
-    if (waits) old->call_back(Recall::kNewer);
+    if (waits) old->call_back(OsrOut::kNewer);
   }
 }
 
@@ -145,9 +145,9 @@ void RuntimeImpl::want_newer(Method& m, uint32_t loop) {
   if (hopeless) return m.osr_asked[loop].store(false, std::memory_order_relaxed);
   if (uint64_t due = newer_due_ns(m)) {
     newer_waits_.store(true, std::memory_order_relaxed);
-    return newer_wanted_.push_back({&m, loop, due, m.moved.load(std::memory_order_relaxed)});
+    return newer_wanted_.push_back({&m, loop, due, m.osr_outs.load(std::memory_order_relaxed)});
   }
-  observer_.log(m, "newer", "a frame of older code is in loop " + std::to_string(loop), "");
+  observer_.log(m, "osr_out", "a frame of older code is in loop " + std::to_string(loop), "");
   Plan plan{.method = m.id, .tier = Tier::kOptimized};
   plan.osr_loop = LoopId(loop);
   plan.use_profile = observer_.samples_of(m) != 0;
@@ -161,7 +161,7 @@ void RuntimeImpl::want_newer_if_due() {
     Method& m = *w.method;
     if (w.due_ns > now) {
       newer_wanted_.push_back(w);
-    } else if (m.moved.load(std::memory_order_relaxed) != w.moved) {
+    } else if (m.osr_outs.load(std::memory_order_relaxed) != w.osr_outs) {
       m.osr_asked[w.loop].store(false, std::memory_order_relaxed);  // another way was found
     } else {
       want_newer(m, w.loop);
@@ -178,13 +178,13 @@ jit::Leave RuntimeImpl::poll(jit::LeaveState& s, const jit::Code& from,
                              const jit::ExitRow& row) noexcept {
   Method& m = method(from.method().index());
   uint32_t loop = row.polls.index();
-  if (stress_.active(StressKind::kOut)) return stress_poll(m, s, from, row);
+  if (stress_.active(StressKind::kOsrOut)) return stress_poll(m, s, from, row);
   jit::PollWord& word = from.polls()[loop];
   // Acquire pairs with the release in call_back().
   uint32_t why = word.exchange(0, std::memory_order_acq_rel);
   if (why == 0) return jit::Leave::kStay;  // another thread's frame was here
   const Version* v = m.osr[loop].load(std::memory_order_acquire);
-  bool sticks = why == static_cast<uint32_t>(Recall::kAnywhere);
+  bool sticks = why == static_cast<uint32_t>(OsrOut::kAnywhere);
   bool newer = usable(v) && v->serial > from.serial();
   if (newer && prepare_move(s, from, row, *v->code)) {
     if (!calls_reach(m, from)) raise_word(word, why);
@@ -212,16 +212,16 @@ void RuntimeImpl::ask_for_newer(Method& m, uint32_t loop, const jit::Code& from,
   if (t->ring().push(n, {})) return wake_worker();
   // A full ring: asks again at the next header.
   m.osr_asked[loop].store(false, std::memory_order_relaxed);
-  raise_word(word, static_cast<uint32_t>(Recall::kNewer));
+  raise_word(word, static_cast<uint32_t>(OsrOut::kNewer));
 }
 
 // Words are never 0. A point that is forced goes to code for this loop, which is made on the spot,
 // and every third one to baseline code.
 jit::Leave RuntimeImpl::stress_poll(Method& m, jit::LeaveState& s, const jit::Code& from,
                                     const jit::ExitRow& row) noexcept {
-  if (!stress_.point(StressKind::kOut)) return jit::Leave::kStay;
+  if (!stress_.point(StressKind::kOsrOut)) return jit::Leave::kStay;
   uint32_t loop = row.polls.index();
-  if (stress_.forced(StressKind::kOut) % 3 == 0) {
+  if (stress_.forced(StressKind::kOsrOut) % 3 == 0) {
     m.left.fetch_add(1, std::memory_order_relaxed);
     return leave_for_baseline(s, from, row, 0);
   }

@@ -1,5 +1,5 @@
 // Versions for stable values: when they are made, how they come into service, and when they go.
-#include "tiering/policy/specialize.h"
+#include "tiering/policy/value_versions.h"
 
 #include <algorithm>
 
@@ -64,7 +64,7 @@ int32_t load(const int32_t& word) { return __atomic_load_n(&word, __ATOMIC_RELAX
 
 // ---- What is worth a version ------------------------------------------------------------------
 
-bool RuntimeImpl::may_specialize(const Method& m) const {
+bool RuntimeImpl::may_have_value_version(const Method& m) const {
   const Version* v = m.optimized.load(std::memory_order_relaxed);
   bool general = usable(v) && v->code != nullptr && v->general == nullptr;
   return general && m.trial.load(std::memory_order_relaxed) == nullptr && !m.optimized_requested &&
@@ -76,7 +76,7 @@ ValueSnapshot RuntimeImpl::value_snapshot(const Method& m, const MethodProfile& 
                                           const jit::ParamSite& site) const {
   ValueSnapshot s;
   s.param = site.param;
-  s.retries = m.specialized.retries;
+  s.retries = m.value_versions.retries;
   auto take = [&](const MethodProfile& p) {
     std::optional<ProfileAnswer> a = uptier::query(p, SlotKind::kValue, site.site);
     const auto* values = a ? std::get_if<ValuesAnswer>(&a->what) : nullptr;
@@ -94,12 +94,12 @@ ValueSnapshot RuntimeImpl::value_snapshot(const Method& m, const MethodProfile& 
 // small values that may be wrong.
 std::vector<jit::SiteValues> RuntimeImpl::guesses_locked(Method& m, const Plan& plan) {
   std::vector<jit::SiteValues> guesses;
-  bool stressed = stress_.active(StressKind::kSpecialize);
+  bool stressed = stress_.active(StressKind::kValues);
   MethodProfile seen = observer_.profile_of(m);
   std::vector<SiteId> kept = m.exits.kept_values(plan.osr_loop.valid());
-  for (const BodySite& site : m.specialized.body_sites) {
+  for (const BodySite& site : m.value_versions.body_sites) {
     if (std::ranges::find(kept, site.site) != kept.end()) continue;
-    if (stressed && stress_.point(StressKind::kSpecialize)) {
+    if (stressed && stress_.point(StressKind::kValues)) {
       int64_t guess = site.site % 4;
       guesses.push_back({site.site, guess, site.site % 3 == 0 ? guess + 100 : guess});
       continue;
@@ -115,11 +115,11 @@ std::vector<jit::SiteValues> RuntimeImpl::guesses_locked(Method& m, const Plan& 
 
 // Asks whether the optimized version in service should have one for values beside it.
 void RuntimeImpl::consider_values(Method& m) {
-  if (stress_.active(StressKind::kSpecialize)) return force_values(m);
-  Specialized& sp = m.specialized;
-  bool asks = options_.specialize && options_.tier == TierMode::kAuto &&
+  if (stress_.active(StressKind::kValues)) return force_values(m);
+  ValueVersions& sp = m.value_versions;
+  bool asks = options_.value_versions && options_.tier == TierMode::kAuto &&
               policy_.mode != PolicyMode::kNever && !sp.sites.empty() && !sp.banned;
-  if (!asks || !may_specialize(m)) return;
+  if (!asks || !may_have_value_version(m)) return;
   bool spent = space_->bytes_in_service() >= options_.code_budget;
   if (spent) return;
   MethodProfile seen = observer_.profile_of(m);
@@ -153,12 +153,12 @@ void RuntimeImpl::consider_values(Method& m) {
 
 // The stress plan wants a version for values that may be wrong: small ones, so that some are right.
 void RuntimeImpl::force_values(Method& m) {
-  if (m.specialized.forced || !may_specialize(m)) return;
-  m.specialized.forced = true;
-  if (!stress_.point(StressKind::kSpecialize)) return;
+  if (m.value_versions.forced || !may_have_value_version(m)) return;
+  m.value_versions.forced = true;
+  if (!stress_.point(StressKind::kValues)) return;
   constexpr int64_t kGuesses[] = {0, 1, 2, -1, 3, 10, 7};
-  uint64_t guess = stress_.points(StressKind::kSpecialize) + m.id.index();
-  std::vector<jit::ParamValue>& wanted = m.specialized.wanted;
+  uint64_t guess = stress_.points(StressKind::kValues) + m.id.index();
+  std::vector<jit::ParamValue>& wanted = m.value_versions.wanted;
   wanted.clear();
   const std::vector<Type>& params = m.info.signature.params;
   for (uint32_t k = 0; k < params.size() && wanted.size() < 1 + guess % kMostGuarded; ++k) {
@@ -194,16 +194,16 @@ Status RuntimeImpl::make_guard(Method& m, Version& v) {
   return {};
 }
 
-void RuntimeImpl::install_specialized(Method& m, Version& v) {
+void RuntimeImpl::install_value_version(Method& m, Version& v) {
   bool beside = v.general != nullptr && m.optimized.load(std::memory_order_relaxed) == v.general;
-  if (!beside) return give_up(v, Recall::kNewer);
+  if (!beside) return give_up(v, OsrOut::kNewer);
   abandon_trial(m);
-  m.specialized.limit = Specialized::kFirstLimit;
+  m.value_versions.limit = ValueVersions::kFirstLimit;
   m.optimized.store(&v, std::memory_order_release);
   begin_trial(m, v.general, v);
   bool on_trial = m.trial.load(std::memory_order_relaxed) != nullptr;
   if (on_trial) {
-    m.specialized.in_window = false;
+    m.value_versions.in_window = false;
     v.guard_words.misses = INT32_MAX;
     link_locked(m);
   } else {
@@ -213,16 +213,16 @@ void RuntimeImpl::install_specialized(Method& m, Version& v) {
 }
 
 void RuntimeImpl::begin_window(Method& m, Version& v) {
-  m.specialized.in_window = true;
+  m.value_versions.in_window = true;
   exchange(v.guard_words.misses, INT32_MAX);
-  exchange(v.guard_words.calls, Specialized::kWindow);
+  exchange(v.guard_words.calls, ValueVersions::kWindow);
   link_locked(m);
 }
 
 void RuntimeImpl::watch_quietly(Method& m, Version& v) {
-  m.specialized.in_window = false;
-  exchange(v.guard_words.misses, m.specialized.limit);
-  m.specialized.limit = std::min(2 * m.specialized.limit, Specialized::kMostLimit);
+  m.value_versions.in_window = false;
+  exchange(v.guard_words.misses, m.value_versions.limit);
+  m.value_versions.limit = std::min(2 * m.value_versions.limit, ValueVersions::kMostLimit);
   link_locked(m);
 }
 
@@ -231,7 +231,7 @@ void RuntimeImpl::watch_quietly(Method& m, Version& v) {
 const void* RuntimeImpl::guard_told(uint32_t index) noexcept {
   Method& m = method(index);
   AttachedThread* t = here();
-  // Acquire: pairs with install_specialized(). What serves now stays until this thread is
+  // Acquire: pairs with install_value_version(). What serves now stays until this thread is
   // quiescent.
   auto* v = const_cast<Version*>(m.optimized.load(std::memory_order_acquire));
   bool serves = usable(v) && v->general != nullptr;
@@ -245,7 +245,7 @@ const void* RuntimeImpl::guard_told(uint32_t index) noexcept {
   n.method = index;
   n.loop = UINT32_MAX;
   if (t == nullptr || !t->ring().push(n, {})) {
-    exchange(word, Specialized::kWindow);  // again, later, and a window from its beginning
+    exchange(word, ValueVersions::kWindow);  // again, later, and a window from its beginning
     if (window) exchange(v->guard_words.misses, INT32_MAX);
     return v->general->entry;
   }
@@ -259,12 +259,12 @@ void RuntimeImpl::consider_guard(Method& m) {
   bool serves = usable(v) && v->general != nullptr && !m.removed &&
                 m.trial.load(std::memory_order_relaxed) == nullptr;
   if (!serves) return;
-  Specialized& sp = m.specialized;
+  ValueVersions& sp = m.value_versions;
   if (!sp.in_window) {
     sp.missed += static_cast<uint64_t>(std::max(sp.limit / 2, 1));
     return begin_window(m, *v);
   }
-  GuardSnapshot g{Specialized::kWindow, 0, sp.retries};
+  GuardSnapshot g{ValueVersions::kWindow, 0, sp.retries};
   int32_t left = load(v->guard_words.misses);
   g.misses = std::min<uint64_t>(g.window, static_cast<uint64_t>(INT32_MAX - std::max(left, 0)));
   sp.missed += g.misses;
@@ -273,21 +273,21 @@ void RuntimeImpl::consider_guard(Method& m) {
   observer_.log(m, action_name(d.action),
                 "guard of parameter " + values_text(*v) + " (value): " + d.reason, inputs_text(g));
   // The stress plan's versions stay, right or wrong, so that their guards are tried.
-  if (stress_.active(StressKind::kSpecialize)) return watch_quietly(m, *v);
+  if (stress_.active(StressKind::kValues)) return watch_quietly(m, *v);
   take_back(m, d.action == Action::kBan);
 }
 
 // The general version serves alone again. The caller has logged why.
 void RuntimeImpl::take_back(Method& m, bool banned) {
   auto* v = const_cast<Version*>(m.optimized.load(std::memory_order_relaxed));
-  Specialized& sp = m.specialized;
+  ValueVersions& sp = m.value_versions;
   sp.refused.insert(sp.refused.end(), v->values.begin(), v->values.end());
   sp.banned |= banned;
   ++sp.retries;
   sp.in_window = false;
   m.optimized.store(v->general, std::memory_order_release);
   link_locked(m);
-  give_up(*v, Recall::kNewer);
+  give_up(*v, OsrOut::kNewer);
   reclaim_locked();
 }
 

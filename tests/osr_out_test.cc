@@ -88,29 +88,29 @@ size_t osr_versions(const MethodReport& m) {
   return n;
 }
 
-TEST(Recall, a_frame_follows_the_callees_that_come_into_service_while_it_runs) {
+TEST(OsrOut, a_frame_follows_the_callees_that_come_into_service_while_it_runs) {
   constexpr uint64_t kRounds = 20'000;
   IrRuntime r(parse_or_die(kPhases), at_once("on"));
   ThreadScope scope(*r.runtime);
   EXPECT_EQ(r.call("main", {kRounds, bits_of(0.5)}).bits, answer_of(kRounds));
   MethodReport m = r.report_of("main");
   EXPECT_EQ(m.osr_entries, 1u);
-  EXPECT_EQ(m.moved, 2u) << "when @one was optimized, and when @two was";
+  EXPECT_EQ(m.osr_outs, 2u) << "when @one was optimized, and when @two was";
   EXPECT_EQ(osr_versions(m), 3u);
   EXPECT_EQ(m.left, 0u) << "not by way of plainer code";
 }
 
-TEST(Recall, without_the_option_it_stays_where_it_is) {
+TEST(OsrOut, without_the_option_it_stays_where_it_is) {
   constexpr uint64_t kRounds = 20'000;
   IrRuntime r(parse_or_die(kPhases), at_once("off"));
   ThreadScope scope(*r.runtime);
   EXPECT_EQ(r.call("main", {kRounds, bits_of(0.5)}).bits, answer_of(kRounds));
   MethodReport m = r.report_of("main");
-  EXPECT_EQ(m.moved, 0u);
+  EXPECT_EQ(m.osr_outs, 0u);
   EXPECT_EQ(osr_versions(m), 1u);
 }
 
-TEST(Recall, a_loop_gets_no_more_versions_than_a_method) {
+TEST(OsrOut, a_loop_gets_no_more_versions_than_a_method) {
   Options o = at_once("on");
   o.max_recompiles = 2;
   IrRuntime r(parse_or_die(kPhases), o);
@@ -119,13 +119,13 @@ TEST(Recall, a_loop_gets_no_more_versions_than_a_method) {
   EXPECT_EQ(osr_versions(r.report_of("main")), 2u);
 }
 
-TEST(Recall, a_worker_in_the_background_moves_it_too) {
+TEST(OsrOut, a_worker_in_the_background_moves_it_too) {
   constexpr uint64_t kRounds = 30'000'000;
   Options o = options({{"policy", "always"}, {"inlining", "off"}, {"loop_flush_first", "8"}});
   IrRuntime r(parse_or_die(kPhases), o);
   ThreadScope scope(*r.runtime);
   EXPECT_EQ(r.call("main", {kRounds, bits_of(0.5)}).bits, answer_of(kRounds));
-  EXPECT_GE(r.report_of("main").moved, 1u);
+  EXPECT_GE(r.report_of("main").osr_outs, 1u);
 }
 
 // What a frame's move needs of the stack is computed, not found there.
@@ -134,27 +134,27 @@ TEST(Recall, a_worker_in_the_background_moves_it_too) {
   for (volatile uint64_t& word : junk) word = 0x7fff'0000'0000;
 }
 
-TEST(Recall, every_point_that_is_forced_moves_the_frame) {
+TEST(OsrOut, every_point_that_is_forced_moves_the_frame) {
   Options o = at_once("on");
-  ASSERT_TRUE(o.set("stress", "out=all").ok());
+  ASSERT_TRUE(o.set("stress", "osr_out=all").ok());
   IrRuntime r(parse_or_die(kPhases), o);
   ThreadScope scope(*r.runtime);
   leave_junk_on_the_stack();
   EXPECT_EQ(r.call("main", {2000, bits_of(0.5)}).bits, answer_of(2000));
   MethodReport m = r.report_of("main");
-  EXPECT_EQ(m.moved + m.left, r.runtime->report().stress.out_forced);
-  EXPECT_EQ(m.left, (m.moved + m.left) / 3);
+  EXPECT_EQ(m.osr_outs + m.left, stress_count(r.runtime->report(), "osr_out").forced);
+  EXPECT_EQ(m.left, (m.osr_outs + m.left) / 3);
 }
 
-TEST(Recall, forced_at_every_header_it_changes_no_answer) {
+TEST(OsrOut, forced_at_every_header_it_changes_no_answer) {
   for (const char* stress :
-       {"out=all", "out=every:2", "out=random:0.3:7", "out=all,guard=every:5"}) {
+       {"osr_out=all", "osr_out=every:2", "osr_out=random:0.3:7", "osr_out=all,guard=every:5"}) {
     Options o = at_once("on");
     ASSERT_TRUE(o.set("stress", stress).ok());
     IrRuntime r(parse_or_die(kPhases), o);
     ThreadScope scope(*r.runtime);
     EXPECT_EQ(r.call("main", {2000, bits_of(0.5)}).bits, answer_of(2000)) << stress;
-    EXPECT_GT(r.report_of("main").moved, 0u) << stress;
+    EXPECT_GT(r.report_of("main").osr_outs, 0u) << stress;
     EXPECT_GT(r.report_of("main").left, 0u) << stress;
   }
 }
@@ -191,7 +191,7 @@ b6:
 }
 )";
 
-TEST(Recall, loops_ask_whose_rounds_are_long) {
+TEST(OsrOut, loops_ask_whose_rounds_are_long) {
   jit::Module m = parse_or_die(kLoops);
   using Loops = std::vector<LoopId>;
   const jit::Function& f = m.functions[1];

@@ -4,7 +4,7 @@
 // Bad news would be: a kernel whose parameter never changes at a ratio above 1.0, or one whose
 // parameter has changed for good above 1.05.
 //
-//   off_ns, on_ns   CPU time of a call with specialize off and on, medians over rounds
+//   off_ns, on_ns   CPU time of a call with value_versions off and on, medians over rounds
 //   ratio           on / off, the median of the rounds' own; low and high beside it
 //   versions        made for values; taken_back those that went again
 //   guesses         of values inside of bodies; given_up those that went again
@@ -153,9 +153,9 @@ uint64_t cpu_ns() {
 
 class World {
  public:
-  World(const jit::Module& module, bool specialize) {
+  World(const jit::Module& module, bool versions) {
     Options o;
-    o.specialize = specialize;
+    o.value_versions = versions;
     runtime_ = std::move(Runtime::create(o).value());
     host_ = std::move(tools::IrHost::add(*runtime_, module).value());
     attached_.emplace(*runtime_);
