@@ -72,7 +72,7 @@ uintptr_t native_stack_end() {
 uptier::Status run_tiered(calc::Vm& vm, const Arguments& a) {
   auto runtime = uptier::Runtime::create(a.options);
   if (!runtime) return runtime.error();
-  calc::Tiers tiers(vm, **runtime, a.options.tier == uptier::TierMode::kAuto);
+  calc::Tiers tiers(vm, **runtime);
   {
     // Countdowns belong to threads, so the thread is attached before anything counts.
     uptier::ThreadScope attached(**runtime);

@@ -40,8 +40,8 @@ uptier::MethodInfo Tiers::info(uint32_t function) {
   info.key = {1, function};
   info.name = p.name;
   info.signature = uptier::words_signature(p.params + 1);
-  info.host_entry = interprets_ ? uptier::host_entry<call_interpreted>(p.params + 1) : nullptr;
-  info.host_may_trap = interprets_;
+  info.host_entry = uptier::host_entry<call_interpreted>(p.params + 1);
+  info.host_may_trap = true;
   info.host_resume = host_resume;
   return info;
 }

@@ -12,9 +12,7 @@ namespace calc {
 
 class Tiers : public uptier::PlannedHost {
  public:
-  // `interprets`: methods begin in the interpreter; else their first call compiles.
-  Tiers(Vm& vm, uptier::Runtime& runtime, bool interprets)
-      : PlannedHost(runtime), vm_(vm), interprets_(interprets) {}
+  Tiers(Vm& vm, uptier::Runtime& runtime) : PlannedHost(runtime), vm_(vm) {}
 
   // Makes methods of all functions.
   uptier::Status add_all();
@@ -40,7 +38,6 @@ class Tiers : public uptier::PlannedHost {
   void trapped(const uptier::Trap& trap);
 
   Vm& vm_;
-  bool interprets_;
 };
 
 }  // namespace calc
