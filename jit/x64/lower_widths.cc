@@ -42,10 +42,16 @@ class WidthFinder {
     if (Value index = take_apart(f_, i).index; index.valid()) demand(index);
   }
 
-  // A clean parameter needs clean arguments; other definitions see to it themselves.
+  // A clean parameter needs clean arguments, and a bitcast, which is a move of the whole register,
+  // a clean operand; other definitions see to it themselves.
   void pass_on(Value v) {
     const ValueData& d = f_.value(v);
-    if (d.inst.valid() || d.block == f_.entry()) return;
+    if (d.inst.valid()) {
+      const Inst& i = f_.inst(d.inst);
+      if (i.op == Opcode::kBitcast) demand(f_.args(i)[0]);
+      return;
+    }
+    if (d.block == f_.entry()) return;
     for (const Predecessor& p : preds_[d.block.index()]) {
       demand(f_.list(f_.edges[p.edge].args)[d.index]);
     }
