@@ -52,6 +52,8 @@ class BranchConverter {
   bool is_short(Block way, Block from) const {
     const auto& preds = preds_[way.index()];
     if (way == from || preds.size() != 1 || gone_[way.index()]) return false;
+    // A block that has lost its other predecessors may still have parameters.
+    if (f_.block(way).params.size != 0) return false;
     if (f_.terminator(way).op != Opcode::kJump || target(way) == way) return false;
     uint32_t size = 0;
     for (InstId id : f_.block(way).insts) {
