@@ -108,6 +108,32 @@ b3:
   for (uint64_t seed = 1; seed <= 20; ++seed) EXPECT_EQ("", compare_module(*module, seed));
 }
 
+// Places of operands are bytes where few are the rule.
+TEST(OptRun, constants_are_passed_in_any_of_300_arguments) {
+  constexpr int kCount = 300;
+  std::string params, types, body, args, constants;
+  auto v = [](int n) { return "v" + std::to_string(n); };
+  for (int n = 0; n < kCount; ++n) {
+    params += (n == 0 ? "" : ", ") + v(n) + ": i32";
+    types += n == 0 ? "i32" : ", i32";
+    // sum = (sum + argument) * 31
+    std::string sum = v(n == 0 ? kCount : kCount + 2 * n);
+    body += "  " + v(kCount + 2 * n + 1) + " = add.i32 " + sum + ", " + v(n) + "\n";
+    body += "  " + v(kCount + 2 * n + 2) + " = mul.i32 " + v(kCount + 2 * n + 1) + ", " +
+            v(kCount + 2 * kCount + 1) + "\n";
+    constants += "  " + v(n + 1) + " = const.i32 " + std::to_string(7 * n + 1) + "\n";
+    args += (n == 0 ? "" : ", ") + v(n % 3 == 0 ? 0 : n + 1);
+  }
+  std::string last = v(3 * kCount), result = v(kCount + 1);
+  auto module = jit::parse_module(
+      "func @sum(" + types + ") -> i32 {\nb0(" + params + "):\n  " + v(kCount) +
+      " = const.i32 0\n  " + v(3 * kCount + 1) + " = const.i32 31\n" + body + "  return " + last +
+      "\n}\nfunc @pass(i32) -> i32 {\nb0(v0: i32):\n" + constants + "  " + result +
+      " = call @sum(" + args + ")\n  return " + result + "\n}\n");
+  ASSERT_TRUE(module.ok()) << module.error().message;
+  EXPECT_EQ("", compare_module(*module, 1));
+}
+
 // A profile is advice: whatever its counts, the answers stay.
 TEST(OptRun, no_profile_changes_an_answer) {
   corpus_raise = raise_in_context;

@@ -84,7 +84,7 @@ void Lowering::lower_call(const Inst& i) {
   auto pass = [&](Value v, Location at) {
     auto c = constant_of(v);
     uint8_t n = add(c ? Vreg::none() : vreg(v), Role::kUse, Policy::kFixed, at);
-    if (c) cur_operands_[n].constant = constant_index(*c);
+    if (c) cur_operands_.back().constant = constant_index(*c);  // `n` counts to 255 only
     return n;
   };
   if (indirect) cur_.a = pass(args[0], Location::reg(kRax));
