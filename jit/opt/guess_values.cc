@@ -205,6 +205,8 @@ class ValueGuesser {
       if (x == v) x = known;
     };
     for (InstId id : f_.block(b).insts) {
+      // A header says what the frame has in front of the guard, which may stand right behind it.
+      if (f_.inst(id).op == Opcode::kLoopHeader) continue;
       for (Value& x : f_.args(f_.inst(id))) put(x);
     }
     for (Edge& e : f_.successors(b)) {
