@@ -169,6 +169,12 @@ inline int32_t corpus_raise_if(int32_t code, int32_t value) {
   return static_cast<int32_t>(static_cast<uint32_t>(value) + 1);
 }
 inline float corpus_half(float x) { return x / 2; }
+// Changes the byte; returns what it was.
+inline int32_t corpus_poke(uint8_t* p, int32_t by) {
+  uint8_t was = *p;
+  *p = static_cast<uint8_t>(was + static_cast<uint32_t>(by));
+  return was;
+}
 inline void* corpus_step(void* p, int32_t bytes) { return static_cast<char*>(p) + bytes; }
 
 inline const std::vector<HostFunction>& corpus_hosts() {
@@ -185,6 +191,7 @@ inline const std::vector<HostFunction>& corpus_hosts() {
       {"raise_if", address(&corpus_raise_if), {{i32, i32}, i32}},
       {"half", address(&corpus_half), {{f32}, f32}},
       {"step", address(&corpus_step), {{Type::kRef, i32}, Type::kRef}},
+      {"poke", address(&corpus_poke), {{Type::kRef, i32}, i32}},
   };
   return hosts;
 }
@@ -200,6 +207,9 @@ inline jit::OutsideResult call_corpus_host(const jit::HostCallee& callee,
   if (callee.name == "add3") return value(corpus_add3(a[0], a[1], a[2]));
   if (callee.name == "half") return value(std::bit_cast<uint32_t>(corpus_half(f32(0))));
   if (callee.name == "step") return value(a[0] + static_cast<uint64_t>(i64(1) << 32 >> 32));
+  if (callee.name == "poke") {
+    return value(static_cast<uint32_t>(corpus_poke(reinterpret_cast<uint8_t*>(a[0]), i32(1))));
+  }
   if (callee.name == "mix") {
     return value(std::bit_cast<uint64_t>(
         corpus_mix(i32(0), f64(1), i64(2), f32(3), i32(4), f64(5), i64(6), f32(7))));

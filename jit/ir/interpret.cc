@@ -210,11 +210,14 @@ uint64_t observed_bits(Type t, uint64_t bits) {
 }
 
 void Interpreter::fail_guard(const Inst& i) {
-  const Inst& state = function().inst(frame().frame_state);
   outcome_.reason = static_cast<GuardReason>(i.aux);
-  outcome_.pc = state.imm;
-  outcome_.inline_depth = state.aux;
-  outcome_.slots = words(function().args(state));
+  // One that leaves at a block's start has no state.
+  if (InstId id = frame().frame_state; id.valid()) {
+    const Inst& state = function().inst(id);
+    outcome_.pc = state.imm;
+    outcome_.inline_depth = state.aux;
+    outcome_.slots = words(function().args(state));
+  }
   trap(i, TrapCode::kGuardFailed);
 }
 

@@ -140,7 +140,8 @@ void feed(const std::string& input) {
                               .depth = 1 + static_cast<int>(random.below(4)),
                               .traps = random.chance(60),
                               .hosts = random.chance(60),
-                              .guards = random.chance(40)};
+                              .guards = random.chance(40),
+                              .odd = random.chance(60)};
   jit::Module module = test::random_module(random.next(), options);
   test::Scratch scratch;
   compare(module, kModes[random.below(std::size(kModes))], random.next(), scratch);

@@ -1,0 +1,208 @@
+// Passes: whatever the counts of a profile say, each pass of the optimizing compiler leaves a
+// function that the verifier accepts, and the last one functions that answer as they were built:
+// unless a guess fails, and that is not to be seen here.
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "jit/ir/attach_deopts.h"
+#include "jit/ir/print.h"
+#include "jit/opt/guess_values.h"
+#include "jit/opt/optimize.h"
+#include "jit/opt/passes.h"
+#include "jit/opt/prune_cold.h"
+#include "tests/compare.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace uptier::fuzz {
+namespace {
+
+constexpr int kCalls = 4;  // of each function
+
+// What a profile says of a body: nothing, that all blocks run alike, what did run, or anything.
+class Profiles {
+ public:
+  Profiles(const jit::Interpreter& ran, test::Random& random)
+      : ran_(ran), random_(random), kind_(random.below(4)) {}
+
+  jit::BodyProfile of(MethodId m, const jit::Function& f) {
+    jit::BodyProfile p;
+    if (kind_ == 0) return p;
+    auto seen = ran_.site_counts(m);
+    for (uint32_t b = 0; b < f.block_sites; ++b) {
+      uint64_t real = b < seen.size() ? seen[b] * 100 : 0;
+      p.blocks.push_back(kind_ == 1   ? 1000
+                         : kind_ == 2 ? real
+                                      : random_.next() >> random_.below(64));
+    }
+    return p;
+  }
+
+ private:
+  const jit::Interpreter& ran_;
+  test::Random& random_;
+  size_t kind_;
+};
+
+// Knows every function of a module.
+class Bodies final : public jit::InlineeSource {
+ public:
+  Bodies(const jit::Module& module, Profiles& profiles, bool prune)
+      : module_(module), profiles_(profiles), prune_(prune) {}
+
+  const jit::Inlinee* find(MethodId m) override {
+    auto& known = known_[m.index()];
+    if (known == nullptr) {
+      const jit::Function& f = module_.functions[m.index()];
+      known =
+          std::make_unique<jit::Inlinee>(jit::Inlinee{f, profiles_.of(m, f), false, prune_, {}});
+    }
+    return known.get();
+  }
+
+ private:
+  const jit::Module& module_;
+  Profiles& profiles_;
+  bool prune_;
+  std::map<uint32_t, std::unique_ptr<jit::Inlinee>> known_;
+};
+
+bool has_call_states(const jit::Function& f) {
+  return std::ranges::any_of(f.layout, [&](Block b) {
+    const auto& insts = f.block(b).insts;
+    return std::ranges::any_of(insts, [&](jit::InstId i) { return is_call_state(f.inst(i)); });
+  });
+}
+
+// Says which pass broke a rule, and what it was given.
+class Verifier final : public jit::PassObserver {
+ public:
+  explicit Verifier(const jit::Function& f) : before_(jit::to_text(f)) {}
+
+  void after(std::string_view pass, const jit::Function& f) override {
+    if (has_call_states(f)) return;  // of which the verifier knows nothing
+    jit::Function left = f;
+    // What stands behind a body that never returns goes with the next fold_branches.
+    jit::remove_unreachable(left);
+    Status s = jit::verify(left, jit::Stage::kTransformed);
+    if (!s.ok()) {
+      std::fprintf(stderr, "%sbroken by %s: %s\n", before_.c_str(), std::string(pass).c_str(),
+                   s.error().message.c_str());
+    }
+    UPTIER_FUZZ_CHECK(s.ok());
+  }
+
+ private:
+  std::string before_;
+};
+
+// Makes the guards of a function, and some that a profile asks for, leave for frames.
+void speculate(jit::Function& f, const jit::Function& built, const jit::BodyProfile& profile,
+               test::Random& random, bool inlines, Verifier& verifier) {
+  jit::Liveness live = jit::compute_liveness(built);
+  jit::FrameLayout frame = jit::layout_frame(built, live);
+  jit::DeoptContext c{live, frame, jit::count_guards(built)};
+  jit::attach_deopts(f, c, random.chance(20));
+  std::vector<jit::SiteValues> guesses;
+  for (jit::InstId id : jit::value_probes(f)) {
+    auto least = static_cast<int64_t>(random.below(5)) - 2;
+    bool one = random.chance(50);
+    guesses.push_back({f.inst(id).aux, least, one ? least : least + 200});
+  }
+  if (random.chance(50)) jit::guess_values(f, c, guesses, LoopId::none());
+  verifier.after("guess_values", f);
+  if (random.chance(50)) jit::prune_cold(f, c, {profile.blocks, {}, LoopId::none()});
+  verifier.after("prune_cold", f);
+  if (inlines) jit::attach_call_states(f, built, c);
+}
+
+jit::Module optimized(const jit::Module& built, Profiles& profiles, test::Random& random) {
+  jit::Module module = built;
+  bool inlines = random.chance(70), speculates = random.chance(40);
+  Bodies bodies(built, profiles, speculates && random.chance(40));
+  for (uint32_t m = 0; m < built.functions.size(); ++m) {
+    jit::Function& f = module.functions[m];
+    jit::BodyProfile profile = profiles.of(MethodId(m), f);
+    Verifier verifier(built.functions[m]);
+    if (speculates) speculate(f, built.functions[m], profile, random, inlines, verifier);
+    jit::optimize(f,
+                  {.self = MethodId(m),
+                   .counts = profile.blocks,
+                   .source = inlines ? &bodies : nullptr,
+                   .speculates = inlines && speculates},
+                  &verifier);
+  }
+  return module;
+}
+
+// Calls every function and remembers what it did.
+std::vector<test::Expected> answers(const jit::Module& module, jit::Interpreter& interpreter,
+                                    uint64_t seed, test::Scratch& scratch) {
+  test::Random random(seed);
+  std::vector<test::Expected> all;
+  for (uint32_t m = 0; m < module.functions.size(); ++m) {
+    const Signature& s = module.functions[m].signature();
+    for (int n = 0; n < kCalls; ++n) {
+      std::vector<uint64_t> args = random_arguments(s, scratch, random);
+      all.push_back(test::expected_of(interpreter, MethodId(m), args, scratch));
+    }
+  }
+  return all;
+}
+
+bool same(Type result, const test::Expected& want, const test::Expected& got) {
+  bool trapped = want.answer.trap != TrapCode::kNone;
+  return want.answer.trap == got.answer.trap && want.bytes == got.bytes &&
+         want.notes == got.notes &&
+         (trapped || test::same_value(result, want.answer.bits, got.answer.bits));
+}
+
+void check(const jit::Module& built, const std::vector<test::Expected>& want,
+           const std::vector<test::Expected>& got) {
+  for (size_t n = 0; n < want.size(); ++n) {
+    const jit::Function& f = built.functions[n / kCalls];
+    if (got[n].answer.trap == TrapCode::kGuardFailed) continue;
+    bool ok = same(f.signature().result, want[n], got[n]);
+    if (!ok) {
+      Type result = f.signature().result;
+      std::fprintf(stderr, "%s%s: %s, not %s\n", jit::to_text(built).c_str(), f.name.c_str(),
+                   test::answer_text(result, got[n].answer).c_str(),
+                   test::answer_text(result, want[n].answer).c_str());
+    }
+    UPTIER_FUZZ_CHECK(ok);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> seeds() { return {"a program is a number"}; }
+
+void feed(const std::string& input) {
+  uint64_t seed = 0xcbf29ce484222325;
+  for (char c : input) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  test::Random random(seed);
+  test::RandomOptions options{.functions = 1 + static_cast<int>(random.below(4)),
+                              .statements = 5 + static_cast<int>(random.below(60)),
+                              .variables = 2 + static_cast<int>(random.below(20)),
+                              .depth = 1 + static_cast<int>(random.below(4)),
+                              .traps = random.chance(60),
+                              .hosts = random.chance(60),
+                              .guards = random.chance(40),
+                              .odd = random.chance(75)};
+  jit::Module built = test::random_module(random.next(), options);
+  if (Status s = jit::verify(built); !s.ok()) {
+    std::fprintf(stderr, "%sthe program is none: %s\n", jit::to_text(built).c_str(),
+                 s.error().message.c_str());
+    UPTIER_FUZZ_CHECK(s.ok());
+  }
+  static test::Scratch scratch;
+  uint64_t arguments = random.next();
+  jit::Interpreter oracle(built, interpret_options(scratch));
+  std::vector<test::Expected> want = answers(built, oracle, arguments, scratch);
+  Profiles profiles(oracle, random);
+  jit::Module module = optimized(built, profiles, random);
+  jit::Interpreter again(module, interpret_options(scratch));
+  check(built, want, answers(module, again, arguments, scratch));
+}
+
+}  // namespace uptier::fuzz
