@@ -5,6 +5,7 @@
 
 #include "jit/ir/print.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/indirect_calls.h"
 #include "tests/random_ir.h"
 #include "tools/ir_host.h"
 
@@ -13,7 +14,8 @@ namespace {
 
 using test::Answer;
 
-constexpr int kCalls = 12;  // of each function and mode
+// Of each function: so few that most runs are quick, or enough for what asks how often it was seen.
+constexpr int kFewCalls = 12, kManyCalls = 80;
 
 struct Mode {
   const char* options[6];  // NAME=VALUE
@@ -45,6 +47,15 @@ constexpr Mode kModes[] = {
     {{"policy=always", "flush_first=1", "workers=0", "stress=osr_out=random:0.5:3,osr=every:2"}},
     {{"policy=always", "flush_first=4", "workers=0", "inlining=off", "loop_flush_first=2",
       "measure_rates=off"}},
+    {{"policy=always", "flush_first=1", "interval=1"}},
+    {{"policy=always", "flush_first=40", "workers=0", "interval=1", "measure_rates=off"}},
+    {{"policy=always", "flush_first=1", "stress=guard=random:0.1:9,osr=every:3,flip=every:5"}},
+    {{"tier=optimized", "stress=guard=random:0.3:11"}},
+    {{"policy=always", "flush_first=1", "workers=0",
+      "stress=values=all,osr=every:2,osr_out=every:2"}},
+    {{"policy=always", "flush_first=1", "workers=0", "optimized_interval=1", "drift_samples=4",
+      "interval=1"}},
+    {{"policy=always", "flush_first=1", "workers=0", "code_budget=65536", "interval=2"}},
 };
 
 // The environment's options, so that a mismatch can be looked into by leaving things out, and on
@@ -105,22 +116,32 @@ class Oracle {
 
 void raise(TrapCode code) { Runtime::raise(code); }
 
-void compare(const jit::Module& module, const Mode& mode, uint64_t seed, test::Scratch& scratch) {
+// `indirect`: how many of 100 calls know their callee by its address only.
+void compare(const jit::Module& module, const Mode& mode, uint64_t seed, unsigned indirect,
+             test::Scratch& scratch) {
+  jit::Module given = module;
+  std::unique_ptr<tools::IrHost> host;  // outlives the runtime, whose workers may be at it
   auto runtime = Runtime::create(options_of(mode));
   UPTIER_FUZZ_CHECK(runtime.ok());
-  auto host = tools::IrHost::add(**runtime, module);
-  UPTIER_FUZZ_CHECK(host.ok());
+  auto added = tools::IrHost::add(**runtime, given);
+  UPTIER_FUZZ_CHECK(added.ok());
+  host = std::move(*added);
+  test::Random random(seed);
+  for (jit::Function& f : given.functions) {
+    make_calls_indirect(f, random, indirect,
+                        [&](MethodId m) { return (*runtime)->entry_address(host->method(m)); });
+  }
   ThreadScope attached(**runtime);
   Oracle oracle(module, scratch);
-  test::Random random(seed);
+  int calls = random.chance(15) ? kManyCalls : kFewCalls;
   for (uint32_t f = 0; f < module.functions.size(); ++f) {
     const Signature& s = module.functions[f].signature();
-    for (int n = 0; n < kCalls; ++n) {
+    for (int n = 0; n < calls; ++n) {
       std::vector<uint64_t> args = random_arguments(s, scratch, random);
       Seen want = oracle.call(MethodId(f), args);
       scratch.fill();
       test::corpus_notes = 0;
-      oracle.check(mode, MethodId(f), want, (*runtime)->invoke((*host)->method(MethodId(f)), args));
+      oracle.check(mode, MethodId(f), want, (*runtime)->invoke(host->method(MethodId(f)), args));
     }
   }
 }
@@ -144,7 +165,8 @@ void feed(const std::string& input) {
                               .odd = random.chance(60)};
   jit::Module module = test::random_module(random.next(), options);
   test::Scratch scratch;
-  compare(module, kModes[random.below(std::size(kModes))], random.next(), scratch);
+  unsigned indirect = random.chance(30) ? 50 : 0;
+  compare(module, kModes[random.below(std::size(kModes))], random.next(), indirect, scratch);
 }
 
 }  // namespace uptier::fuzz
