@@ -163,8 +163,12 @@ class RandomFunction : RandomExpression {
     size_t count = r_.below(6) + 1;
     std::vector<Block> arms(count), cases;
     for (Block& a : arms) a = b_.create_block();
-    for (size_t n = r_.below(9); n > 0; --n) cases.push_back(r_.pick(arms));
-    Value index = b_.binary(Opcode::kAnd, value(Type::kI32, 2), b_.i32(r_.chance(80) ? 7 : -1));
+    bool wide = odd(40);  // runs of cases that go one way
+    for (size_t n = r_.below(9); n > 0; --n) {
+      cases.insert(cases.end(), wide ? 1 + r_.below(8) : 1, r_.pick(arms));
+    }
+    int32_t mask = wide ? 63 : 7;
+    Value index = b_.binary(Opcode::kAnd, value(Type::kI32, 2), b_.i32(r_.chance(80) ? mask : -1));
     b_.switch_on(index, cases, arms[0]);
     Block join = b_.create_block();
     for (Block a : arms) {
@@ -448,6 +452,7 @@ inline jit::Module random_module(uint64_t seed, const RandomOptions& options = {
     Signature s{{Type::kRef}, r.chance(5) ? Type::kNone : kTypes[r.below(4)]};
     if (options.odd && r.chance(8)) s.result = Type::kRef;
     size_t most = r.chance(25) ? 20 : 6;
+    if (options.odd && r.chance(1)) most = 400;
     for (size_t p = r.below(most); p > 0; --p) {
       s.params.push_back(options.odd && r.chance(10) ? Type::kRef : kTypes[r.below(4)]);
     }

@@ -55,7 +55,6 @@ constexpr Mode kModes[] = {
       "stress=values=all,osr=every:2,osr_out=every:2"}},
     {{"policy=always", "flush_first=1", "workers=0", "optimized_interval=1", "drift_samples=4",
       "interval=1"}},
-    {{"policy=always", "flush_first=1", "workers=0", "code_budget=65536", "interval=2"}},
 };
 
 // The environment's options, so that a mismatch can be looked into by leaving things out, and on
