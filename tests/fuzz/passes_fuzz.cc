@@ -9,6 +9,7 @@
 #include "jit/ir/print.h"
 #include "jit/opt/guess_values.h"
 #include "jit/opt/optimize.h"
+#include "jit/opt/osr_entry.h"
 #include "jit/opt/passes.h"
 #include "jit/opt/prune_cold.h"
 #include "tests/compare.h"
@@ -97,11 +98,8 @@ class Verifier final : public jit::PassObserver {
 };
 
 // Makes the guards of a function, and some that a profile asks for, leave for frames.
-void speculate(jit::Function& f, const jit::Function& built, const jit::BodyProfile& profile,
-               test::Random& random, bool inlines, Verifier& verifier) {
-  jit::Liveness live = jit::compute_liveness(built);
-  jit::FrameLayout frame = jit::layout_frame(built, live);
-  jit::DeoptContext c{live, frame, jit::count_guards(built)};
+void speculate(jit::Function& f, const jit::DeoptContext& c, const jit::BodyProfile& profile,
+               LoopId entered, test::Random& random, Verifier& verifier) {
   jit::attach_deopts(f, c, random.chance(20));
   std::vector<jit::SiteValues> guesses;
   for (jit::InstId id : jit::value_probes(f)) {
@@ -109,11 +107,44 @@ void speculate(jit::Function& f, const jit::Function& built, const jit::BodyProf
     bool one = random.chance(50);
     guesses.push_back({f.inst(id).aux, least, one ? least : least + 200});
   }
-  if (random.chance(50)) jit::guess_values(f, c, guesses, LoopId::none());
+  if (random.chance(50)) jit::guess_values(f, c, guesses, entered);
   verifier.after("guess_values", f);
-  if (random.chance(50)) jit::prune_cold(f, c, {profile.blocks, {}, LoopId::none()});
-  verifier.after("prune_cold", f);
-  if (inlines) jit::attach_call_states(f, built, c);
+  // What only an entry reaches that is yet to come is not reached so far.
+  if (random.chance(50)) jit::prune_cold(f, c, {profile.blocks, {}, entered});
+  if (!entered.valid()) verifier.after("prune_cold", f);
+}
+
+// Where frames of a function have their values.
+struct Frames {
+  explicit Frames(const jit::Function& f)
+      : live(jit::compute_liveness(f)),
+        layout(jit::layout_frame(f, live)),
+        context{live, layout, jit::count_guards(f)} {}
+  jit::Liveness live;
+  jit::FrameLayout layout;
+  jit::DeoptContext context;
+};
+
+// Makes the function as it is entered at one of its loops, by a frame of baseline code or of the
+// host's. Nobody enters it here.
+void enter(const jit::Function& built, const jit::BodyProfile& profile, test::Random& random) {
+  if (built.loop_count == 0) return;
+  LoopId loop(static_cast<uint32_t>(random.below(built.loop_count)));
+  Verifier verifier(built);
+  Frames frames(built);
+  jit::Function f = built;
+  if (random.chance(60)) { speculate(f, frames.context, profile, loop, random, verifier); }
+  if (random.chance(50)) {
+    auto entered = jit::enter_from_host(f, loop, frames.live, profile.blocks);
+    if (!entered.ok()) return;
+    f = std::move(*entered);
+  } else {
+    auto entered = jit::enter_at_loop(f, loop, frames.live, frames.layout, profile.blocks);
+    UPTIER_FUZZ_CHECK(entered.ok());
+    f = std::move(entered->function);
+  }
+  verifier.after("enter", f);
+  jit::optimize(f, {.counts = profile.blocks}, &verifier);
 }
 
 jit::Module optimized(const jit::Module& built, Profiles& profiles, test::Random& random) {
@@ -124,7 +155,9 @@ jit::Module optimized(const jit::Module& built, Profiles& profiles, test::Random
     jit::Function& f = module.functions[m];
     jit::BodyProfile profile = profiles.of(MethodId(m), f);
     Verifier verifier(built.functions[m]);
-    if (speculates) speculate(f, built.functions[m], profile, random, inlines, verifier);
+    Frames frames(built.functions[m]);
+    if (speculates) { speculate(f, frames.context, profile, LoopId::none(), random, verifier); }
+    if (speculates && inlines) jit::attach_call_states(f, built.functions[m], frames.context);
     jit::optimize(f,
                   {.self = MethodId(m),
                    .counts = profile.blocks,
@@ -201,6 +234,9 @@ void feed(const std::string& input) {
   std::vector<test::Expected> want = answers(built, oracle, arguments, scratch);
   Profiles profiles(oracle, random);
   jit::Module module = optimized(built, profiles, random);
+  for (uint32_t m = 0; m < built.functions.size(); ++m) {
+    enter(built.functions[m], profiles.of(MethodId(m), built.functions[m]), random);
+  }
   jit::Interpreter again(module, interpret_options(scratch));
   check(built, want, answers(module, again, arguments, scratch));
 }
