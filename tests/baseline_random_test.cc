@@ -128,6 +128,12 @@ TEST(BaselineRandom, copies_agree_when_every_loop_header_changes_them) {
   EXPECT_GT(Differential::transfers, 1000u);
 }
 
+TEST(BaselineRandom, copies_of_odd_programs_agree_with_the_interpreter) {
+  compare_all(Use::kPlain, 120, {.guards = true, .odd = true});
+  compare_all(Use::kInstrumented, 60, {.guards = true, .odd = true});
+  compare_all(Use::kToAndFro, 60, {.odd = true});
+}
+
 // More values than registers, in every block.
 TEST(BaselineRandom, large_functions_agree_with_the_interpreter) {
   compare_all(Use::kPlain, 8, {.functions = 2, .statements = 400, .variables = 80, .depth = 5});

@@ -30,7 +30,7 @@ std::string run(const jit::Module& m, uint64_t seed, Scratch& scratch, uint64_t*
 
 TEST(RandomIr, programs_verify) {
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-    Status s = jit::verify(random_module(seed, {.guards = seed % 2 == 0}));
+    Status s = jit::verify(random_module(seed, {.guards = seed % 2 == 0, .odd = seed % 3 == 0}));
     ASSERT_TRUE(s.ok()) << "seed " << seed << ": " << s.error().message;
   }
 }

@@ -64,6 +64,13 @@ TEST(OptRun, random_programs_answer_as_the_interpreter_does) {
   for (uint64_t seed = 1; seed <= seeds(); ++seed) { ASSERT_EQ("", compare_random(seed, {})); }
 }
 
+TEST(OptRun, odd_programs_answer_as_the_interpreter_does) {
+  corpus_raise = raise_in_context;
+  for (uint64_t seed = 1; seed <= seeds(); ++seed) {
+    ASSERT_EQ("", compare_random(seed + 300'000, {.guards = seed % 2 == 0, .odd = true}));
+  }
+}
+
 TEST(OptRun, large_random_programs_answer_as_the_interpreter_does) {
   corpus_raise = raise_in_context;
   for (uint64_t seed = 1; seed <= seeds() / 6; ++seed) {
