@@ -58,6 +58,7 @@ class RandomExpression {
   Value value(Type t, int depth) {
     if (depth == 0 || r_.chance(15)) return leaf(t);
     Value v = t == Type::kRef ? pointer(depth) : is_int(t) ? integer(t, depth) : floating(t, depth);
+    if (odd(12)) v = b_.convert(Opcode::kBitcast, t, v);
     return r_.chance(30) ? keep(v) : v;
   }
 
@@ -72,6 +73,7 @@ class RandomExpression {
   Opcode pick_op(std::initializer_list<Opcode> from) { return from.begin()[r_.below(from.size())]; }
 
   Value integer(Type t, int depth) {
+    if (odd(15)) return to_integer(t, depth);
     switch (r_.below(10)) {
       case 0: return integer_unary(t, depth);
       case 1: return division(t, depth);
@@ -87,7 +89,6 @@ class RandomExpression {
 
   Value integer_unary(Type t, int depth) {
     using enum Opcode;
-    if (odd(15)) return b_.convert(kBitcast, t, value(t, depth - 1));
     if (t == Type::kI64 && r_.chance(20)) return b_.unary(kSext32, value(t, depth - 1));
     return b_.unary(pick_op({kClz, kCtz, kPopcnt, kSext8, kSext16}), value(t, depth - 1));
   }
@@ -169,9 +170,7 @@ class RandomExpression {
     Type other = t == Type::kF32 ? Type::kF64 : Type::kF32;
     Value x = value(t, depth - 1);
     switch (r_.below(10)) {
-      case 0:
-        if (odd(10)) return b_.convert(kBitcast, t, x);
-        return b_.unary(pick_op({kFAbs, kFNeg, kFSqrt}), x);
+      case 0: return b_.unary(pick_op({kFAbs, kFNeg, kFSqrt}), x);
       case 1: return b_.unary(pick_op({kFCeil, kFFloor, kFTrunc, kFNearest}), x);
       case 2: return b_.binary(pick_op({kFMin, kFMax}), x, value(t, depth - 1));
       case 3: return b_.binary(kFCopysign, x, number(value(t, depth - 1)));
@@ -239,7 +238,7 @@ class RandomExpression {
       uint64_t shift = r_.below(5);
       at.index = b_.binary(kShl, masked(1023 >> shift), b_.constant(t, shift));
       if (r_.chance(50)) at.index = b_.binary(kAdd, at.index, b_.constant(t, r_.below(900)));
-    } else if (kind < 85 || !o_.traps) {
+    } else if (kind < 97 || !o_.traps) {
       at.index = b_.binary(kAdd, masked(255), b_.constant(t, r_.below(900)));
       if (r_.chance(50)) at.index = b_.binary(kShl, at.index, b_.constant(t, 1));
     } else if (writes || r_.chance(30)) {  // beyond the page

@@ -427,6 +427,12 @@ class RandomFunction : RandomExpression {
         sum = b_.binary(Opcode::kAdd, b_.binary(Opcode::kMul, sum, b_.i64(31)), v);
       }
     }
+    if (o_.odd) {  // what differs in the upper half shows in any result
+      for (int64_t by : {32, 20}) {
+        sum = b_.binary(Opcode::kXor, sum, b_.binary(Opcode::kShrU, sum, b_.i64(by)));
+      }
+      if (is_float(signature_.result)) sum = b_.binary(Opcode::kAnd, sum, b_.i64(0xFFFFF));
+    }
     switch (signature_.result) {
       case Type::kI64: return b_.ret(sum);
       case Type::kI32: return b_.ret(b_.convert(Opcode::kWrap, Type::kI32, sum));
