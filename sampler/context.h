@@ -22,32 +22,38 @@ namespace uptier::sampler {
 class LogRing;
 class LoopTimer;
 
-// What one thread knows of one method. Compiled code knows the first line's first 16 bytes; the
-// rest belongs to the slow paths (see schedule.h). All zero means never seen: the first call and
-// the first loop iteration are events, which arm the countdowns. `calls`, `iterations`,
-// `sampled_calls` and `bursts` are stored with relaxed atomics: the worker reads them as they go.
+// What one thread knows of one method: a cache line for what happens at calls, one for loops, where
+// the commonest slow paths find all they need (see fast_sample.h). Compiled code knows the first 16
+// bytes and optimized_slab; the rest belongs to the slow paths (see schedule.h). All zero means never
+// seen: the first call and the first loop iteration are events, which arm the countdowns. `calls`,
+// `iterations`, `sampled_calls` and `bursts` are stored with relaxed atomics: the worker reads them
+// as they go.
 struct alignas(64) MethodState {
   int32_t call_countdown = 0;  // calls left before the next event; the event is due below zero
   int32_t loop_countdown = 0;  // > 0: iterations until the next burst; < 0: minus those left in one
   uint64_t* slab = nullptr;    // counters of the instrumented copy, or null until there is one
-
-  uint64_t calls = 0;            // number of the call at the last event, 1 is the first
-  uint64_t next_sample = 0;      // number of the call that is sampled next
-  uint64_t next_flush = 0;       // number of the call at which the next flush is due
-  uint64_t iterations = 0;       // loop iterations up to the last loop event
-  uint64_t next_loop_flush = 0;  // iterations at which the next flush is due
+  uint64_t calls = 0;          // number of the call at the last event, 1 is the first
+  uint64_t next_sample = 0;    // number of the call that is sampled next
+  uint64_t next_flush = 0;     // number of the call at which the next flush is due
   uint64_t sampled_calls = 0;
+  uint64_t rate = 0;          // Rate in force since the last switch (see rate.h); 0: none yet
+  uint32_t call_gap = 0;      // calls from the last event to the next; 0: never armed
+  uint32_t samples_left = 0;  // at this rung, before a decaying rate widens; 0: it does not
+
+  uint64_t iterations = 0;       // loop iterations up to the last loop event that counted them
+  uint64_t next_loop_flush = 0;  // iterations at which the next flush is due
   uint64_t bursts = 0;
-  uint64_t loop_left = 0;  // iterations of the stretch or burst beyond loop_gap
-  uint32_t call_gap = 0;   // calls from the last event to the next; 0: never armed
-  int32_t loop_gap = 0;    // what loop_countdown was last armed with, same sign; 0: never armed
+  uint64_t loop_left = 0;      // iterations of the stretch or burst beyond loop_gap
+  int32_t loop_gap = 0;        // what loop_countdown was last armed with, same sign; 0: never armed
+  uint32_t flush_is_next = 0;  // the next call is an event and may switch rates
+  // Of a burst, what was drawn when it began (see schedule.h); one word, so that both go at once.
+  struct alignas(8) Behind {
+    uint32_t length = 0;  // iterations of the stretch behind it, if its end is nothing but that
+    uint32_t gap = 0;     // in slots, up to the next burst; 0: not drawn
+  } behind;
+  uint64_t* optimized_slab = nullptr;  // what the copy of optimized code counts in; null until then
   uint32_t flushes = 0;
-  uint32_t samples_left = 0;       // at this rung, before a decaying rate widens; 0: it does not
-  uint64_t rate = 0;               // Rate in force since the last switch (see rate.h); 0: none yet
-  uint32_t flush_is_next = 0;      // the next call is an event and may switch rates
   uint32_t optimized_samples = 0;  // calls that ran the instrumented copy of optimized code
-  uint64_t* optimized_slab = nullptr;  // what that copy counts in; null until the first of them
-  uint32_t reserved[2] = {};
 };
 static_assert(sizeof(MethodState) == 128);
 
@@ -72,6 +78,8 @@ struct ThreadContext {
   // method's rate, for the worker to set; 0: none does. Relaxed: each is read for itself.
   std::atomic<uint64_t> samples_taken{0};
   std::atomic<uint64_t> sample_limit{0};
+  // Loop events that took a quick path (see fast_sample.h); for the worker to read.
+  std::atomic<uint64_t> quick_loop_events{0};
   uint32_t method_capacity = 0;
   uint32_t thread_number = 0;  // 1, 2, ... in order of attaching
   uint32_t trap_method = 0;    // of a call of a method without code, its index + 1; else 0
@@ -88,6 +96,8 @@ struct ThreadContext {
 // Compiled code adds these to the context's address.
 inline constexpr uint32_t kMethodsOffset = 4096;
 inline constexpr uint32_t kStackLimitOffset = offsetof(ThreadContext, stack_limit);
+inline constexpr uint32_t kRuntimeOffset = offsetof(ThreadContext, runtime);
+inline constexpr uint32_t kQuickLoopEventsOffset = offsetof(ThreadContext, quick_loop_events);
 inline constexpr uint32_t kPendingTrapOffset = offsetof(ThreadContext, pending_trap);
 inline constexpr uint32_t kCounterRandomOffset = offsetof(ThreadContext, counter_random);
 inline constexpr uint32_t kCallCountdownOffset = offsetof(MethodState, call_countdown);

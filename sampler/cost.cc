@@ -115,14 +115,15 @@ void CostModel::update_bursts(uint64_t loop_events, uint64_t bursts) {
   constexpr double kMostEvents = 34;  // a burst of 32 calls of one iteration each
   if (bursts < 8) return;
   double mean = static_cast<double>(loop_events) / static_cast<double>(bursts);
-  events_per_burst += (std::clamp(mean, 2.0, kMostEvents) - events_per_burst) / 8;
+  events_per_burst += (std::clamp(mean, 1.0, kMostEvents) - events_per_burst) / 8;
 }
 
 double CostModel::spent_ns(uint64_t calls, uint64_t bursts, uint64_t flushes, double counted,
                            double values) const {
   auto inside = [this](CostKind k) { return inside_ns[static_cast<size_t>(k)]; };
   return static_cast<double>(calls) * (outside_ns + inside(CostKind::kCall)) +
-         static_cast<double>(bursts) * events_per_burst * (outside_ns + inside(CostKind::kLoop)) +
+         static_cast<double>(bursts) * events_per_burst *
+             (outside_loop_ns + inside(CostKind::kLoop)) +
          static_cast<double>(flushes) * inside(CostKind::kFlush) + counted * count_ns +
          values * value_ns;
 }

@@ -6,12 +6,14 @@
 // saved registers, and the counting itself. It is modelled (CostModel):
 //
 //     spent = calls * (outside + inside of a call)
-//             + bursts * events a burst * (outside + inside of a loop event)
+//             + bursts * events a burst * (outside of loops + inside of a loop event)
 //             + flushes * inside of a flush + counted * count_ns + values * value_ns
 //
-// where `inside` is what the meters measured. A burst has two events, its begin and its end, and
-// one more for each call that joins it: a method that returns after a few iterations has a burst
-// in several calls. How many there are is measured, too: as a mean over all methods.
+// where `inside` is what the meters measured. A burst has one event, its begin, and one more for
+// each call that joins it: a method that returns after a few iterations has a burst in several
+// calls. Its end is one more where it is not a quick one; quick ends are no events, and what they
+// take is part of what lies outside of a begin. How many events there are is measured, too: as a
+// mean over all methods.
 //
 //   Thread: CostMeter: written by its own thread, read by the worker; counters are relaxed because
 //   each is read for itself. CostModel and CycleClock: values.
@@ -94,6 +96,8 @@ struct CostModel {
   // against runs that never sample: less the time inside, about 45 ns a sample on bintrees, 40 to
   // 75 on objects and mix. Not measured while running.
   double outside_ns = 45;
+  // The same of a loop event.
+  double outside_loop_ns = 45;
   // Inside, until meters say better. Plain samples are timed by FastSampling::take.
   std::array<double, kCostKinds> inside_ns = {15, 25, 200};
   // One counter's increment: docs say 0.27 for a line that is near; twice that, for code that is
@@ -102,7 +106,7 @@ struct CostModel {
   // One value entered into its table. Exhaustive copies of `phases`, 27 million of them, with and
   // without (`uptier run --tier=instrumented`, `-O value_versions=off`).
   double value_ns = 14;
-  double events_per_burst = 2;
+  double events_per_burst = 1;
 
   // Moves `inside_ns` towards what was measured since the last update, an eighth of the way a time
   // and none with fewer than 8 times.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "sampler/loop_arm.h"
+
 namespace uptier::sampler {
 namespace {
 
@@ -19,11 +21,8 @@ bool samples(Rate rate, const Schedule& schedule) {
 void put_in_force(MethodState& s, Rate rate) {
   s.rate = rate.word;
   s.samples_left = rate.decays() ? kSamplesPerRung : 0;
+  s.behind = {};  // drawn by the law of the rate before
 }
-
-// A part of a stretch or burst is no longer than this many iterations: a loop asks that often at
-// least whether there is better code to go on in, and whether its rate has changed.
-constexpr int64_t kLongestPart = 1 << 16;
 
 // A stretch or burst without an end; its parts come and go.
 constexpr uint64_t kLongest = 0x7ffffff0;
@@ -45,15 +44,6 @@ void close_part(MethodState& s) {
   s.loop_countdown = 0;
 }
 
-// Arms a stretch or burst of `length` iterations from here, up to the next flush point at most.
-void arm_loop(MethodState& s, uint64_t length, bool burst) {
-  uint64_t part = std::min({length, s.next_loop_flush - s.iterations, uint64_t{kLongestPart}});
-  s.loop_left = length - part;
-  s.loop_gap = static_cast<int32_t>(part);
-  if (burst) s.loop_gap = -s.loop_gap;
-  s.loop_countdown = s.loop_gap;
-}
-
 bool loop_flush_due(MethodState& s, const Schedule& schedule) {
   if (s.next_loop_flush == 0) s.next_loop_flush = schedule.loop_flush_first;
   if (s.iterations < s.next_loop_flush) return false;
@@ -64,9 +54,17 @@ bool loop_flush_due(MethodState& s, const Schedule& schedule) {
   return true;
 }
 
+// Returns the gap from here to the next burst: the one that was drawn when the last one began.
+uint64_t next_loop_gap(MethodState& s, const GapLaw& law, uint64_t& random) {
+  uint64_t drawn = s.behind.gap;
+  s.behind = {};
+  return drawn != 0 ? drawn : law.draw(random);
+}
+
 // An arrival at a loop header where a stretch or burst is over. `burst_due`: it was a stretch.
+// `changed`: another rate is wanted than is in force, so what follows a burst is not drawn yet.
 LoopEvent begin(MethodState& s, const Schedule& schedule, bool can_count, uint64_t& random,
-                bool burst_due) {
+                bool burst_due, bool changed) {
   LoopEvent e;
   Rate rate{s.rate};
   e.flush = loop_flush_due(s, schedule);
@@ -75,7 +73,8 @@ LoopEvent begin(MethodState& s, const Schedule& schedule, bool can_count, uint64
     return e;
   }
   const GapLaw& law = schedule.ladder.law(rate.rung());
-  uint64_t plain_slots = burst_due ? 0 : law.draw(random) - 1;
+  uint64_t plain_slots = burst_due ? 0 : next_loop_gap(s, law, random) - 1;
+  s.behind = {};
   e.due = plain_slots == 0;
   e.instrumented = e.due && can_count;
   if (e.instrumented) {
@@ -83,6 +82,7 @@ LoopEvent begin(MethodState& s, const Schedule& schedule, bool can_count, uint64
     if (!endless) store_seen(s.bursts, s.bursts + 1);
     e.widen = s.samples_left != 0 && --s.samples_left == 0;
     arm_loop(s, endless ? kLongest : rate.burst(), true);
+    if (!endless && !changed && !e.widen) draw_behind(s, law, rate.burst(), random);
     return e;
   }
   // A burst that has to be skipped takes its slot, and the next stretch follows at once.
@@ -95,19 +95,21 @@ LoopEvent begin(MethodState& s, const Schedule& schedule, bool can_count, uint64
 LoopEvent part_over(MethodState& s, const Schedule& schedule, Rate rate, bool can_count,
                     uint64_t& random) {
   bool burst = s.loop_gap < 0;
-  bool fit = std::abs(int64_t{s.loop_gap}) == kLongestPart;
+  bool promised = s.behind.gap != 0;
+  bool fit = std::abs(int64_t{s.loop_gap}) == kLongestPart && s.loop_left != 0;
   close_part(s);
   LoopEvent e;
+  bool changed = rate.word != s.rate;
   if (s.loop_left == 0 || (burst && !can_count)) {
-    fit |= burst;
-    e = begin(s, schedule, can_count, random, !burst);
+    fit |= burst && !promised;
+    e = begin(s, schedule, can_count, random, !burst, changed);
     fit |= e.due && !e.instrumented;  // a burst that cannot be had binds nobody
   } else {
     e.flush = loop_flush_due(s, schedule);
     e.instrumented = burst;
     arm_loop(s, s.loop_left, burst);
   }
-  e.change = rate.word != s.rate && (fit || e.flush);
+  e.change = changed && (fit || e.flush);
   e.flush |= e.change;
   return e;
 }
@@ -119,7 +121,7 @@ LoopEvent first_arrival(MethodState& s, const Schedule& schedule, Rate rate, boo
   if (s.rate == 0) put_in_force(s, rate);
   s.loop_countdown = 0;
   store_seen(s.iterations, s.iterations + 1);
-  return begin(s, schedule, can_count, random, false);
+  return begin(s, schedule, can_count, random, false, rate.word != s.rate);
 }
 
 // Handles what is due of a plan at `call`; `law`: of sampled calls, null when there are none.
@@ -232,7 +234,7 @@ LoopEvent loop_event_plain(MethodState& s, const Schedule& schedule, Rate rate, 
   s.loop_countdown += 2;
   if (!can_count) {  // the copy has gone, and the burst with it
     close_part(s);
-    return begin(s, schedule, can_count, random, false);
+    return begin(s, schedule, can_count, random, false, rate.word != s.rate);
   }
   if (s.loop_countdown < 0) return {.instrumented = true};
   return part_over(s, schedule, rate, can_count, random);
@@ -254,7 +256,7 @@ void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, bool can_c
   if (counted) store_seen(s.bursts, s.bursts - 1);  // begun at the old rate a moment ago
   put_in_force(s, rate);
   close_part(s);  // of which nothing has gone
-  LoopEvent anew = begin(s, schedule, can_count, random, false);
+  LoopEvent anew = begin(s, schedule, can_count, random, false, false);
   e.due = anew.due;
   e.instrumented = anew.instrumented;
   e.widen = anew.widen;

@@ -18,6 +18,10 @@
 // A flush point ends the armed part of a stretch or burst but not the stretch or burst itself:
 // `loop_left` says what follows, so flushes come to the iteration, whatever the gaps are.
 //
+// What follows a burst is drawn when the burst begins (`behind`), so that its end is a few
+// instructions in the common case: see loop_arm.h. Who looks at an end finds all as if it had been
+// drawn there; nobody looks at what was drawn before.
+//
 // Changes of rate. Events are told the rate that the method should have. Where it is not the one in
 // force and the moment is fit for a change, the event says `change` and asks for a flush; when that
 // has been delivered the slow path calls commit_rate(), which decides anew from here on. Not
@@ -25,10 +29,12 @@
 // moment that was fixed without looking at what the old rate would do next:
 //   - calls: a flush point, or the call after a sampled one. (At the sampled call itself its counts
 //     are still to come, and they belong to the old window.)
-//   - loops: a flush point, the end of a burst, the end of a part of 65,536 iterations. Not the end
-//     of a stretch: the burst that is due there belongs to the stretch before.
+//   - loops: a flush point, the end of a burst behind which nothing was drawn, the end of a part of
+//     65,536 iterations. Not the end of a stretch: the burst that is due there belongs to the
+//     stretch before. Nothing is drawn behind a burst that finds another rate wanted when it
+//     begins, or that is the last of a decaying rate's rung.
 // A change restarts calls and loops alike. It is noticed after 2^20 + 1 calls, or 65,536 iterations
-// and one burst, at the latest, by each thread for itself; and at once where samples are dense.
+// and two bursts, at the latest, by each thread for itself; and soon where samples are dense.
 // What remains at the old rate is frames that were in the instrumented copy: up to the method's end
 // or its next loop header.
 //

@@ -56,10 +56,21 @@ TEST(FastPaths, of_calls_keep_their_budgets) {
   text += counted("stub's tail", listing_up_to(m.stubs->tail(kMethod), 16, "jmp"));
   auto routines = CodeMachine::take(jit::Routines::create(
       *m.space, address<jit::EntrySlow>(0x111111111111), address<void*>(0x222222222222),
-      address<jit::EntryFast>(0x333333333333), address<void*>(0x444444444444), {}));
+      address<jit::EntryFast>(0x333333333333), address<void*>(0x444444444444), {}, {}, nullptr,
+      nullptr,
+      {address<jit::LoopSlow>(0x555555555555), address<jit::LoopSlow>(0x666666666666),
+       address<void*>(0x222222222222), address<void*>(0x777777777777),
+       address<jit::LoopBegin>(0x888888888888), address<void*>(0x444444444444)}));
   std::string slow = listing_up_to(routines.entry_slow(), 400, "jmp r11");
   text += counted("entry_slow, all", slow);
   text += counted("entry_slow, of a plain sample", sample_path(slow));
+  text += counted("loop_plain, of a frame that joins a burst",
+                  listing_up_to(routines.loop_plain(), 400, "ret"));
+  text += counted("loop_plain, all", listing_up_to(routines.loop_plain(), 400, "jmp rax"));
+  text += counted("loop_instrumented, of a burst that ends",
+                  listing_up_to(routines.loop_instrumented(), 400, "ret"));
+  text += counted("loop_instrumented, all",
+                  listing_up_to(routines.loop_instrumented(), 400, "jmp rax"));
 
   jit::Module module = parse(R"(
 func @callee(i64) -> i64 {

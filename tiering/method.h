@@ -19,6 +19,7 @@
 #include "jit/ir/function.h"
 #include "profile/estimate.h"
 #include "sampler/convergence.h"
+#include "sampler/fast_sample.h"
 #include "sampler/schedule.h"
 #include "tiering/observe/probe_set.h"
 #include "tiering/policy/trial.h"
@@ -221,6 +222,9 @@ struct Method {
   std::vector<jit::DirectCall> direct_calls;
 
   std::vector<uint64_t> shared_slab;  // of shared counters; made with the shape
+
+  // By LoopId; made when loops may change copies without asking, and never moved.
+  std::unique_ptr<sampler::LoopCell[]> loop_cells;
 
   // Guarded by Runtime's state mutex.
   sampler::Convergence convergence;

@@ -141,7 +141,13 @@ Status RuntimeImpl::start() {
   auto routines =
       jit::Routines::create(*space_, uptier_enter, this, sampler::uptier_take_sample, fast_.get(),
                             {uptier_frames_dropped, this}, {uptier_leave, uptier_ask_to_leave},
-                            uptier_trial_call, uptier_guard_told);
+                            uptier_trial_call, uptier_guard_told,
+                            {.plain = uptier_loop_plain,
+                             .instrumented = uptier_loop_instrumented,
+                             .runtime = this,
+                             .methods = fast_->methods(),
+                             .begin = sampler::uptier_begin_burst,
+                             .data = fast_.get()});
   if (!routines) return routines.error();
   routines_ = std::move(*routines);
   auto registration = jit::CodeRegistration::add(*space_, routines_.trap_exit());
@@ -158,8 +164,8 @@ Status RuntimeImpl::start() {
   faults_.emplace(std::move(*faults));
   stubs_ = std::move(*stubs);
   if (Status s = open_native_tools(); !s) return s;
-  helpers_.loop_slow_plain = reinterpret_cast<const void*>(uptier_loop_plain);
-  helpers_.loop_slow_instrumented = reinterpret_cast<const void*>(uptier_loop_instrumented);
+  helpers_.loop_slow_plain = routines_.loop_plain();
+  helpers_.loop_slow_instrumented = routines_.loop_instrumented();
   helpers_.trap_exit = routines_.trap_exit();
   helpers_.leave = routines_.leave();
   helpers_.ask_to_leave = routines_.ask_to_leave();

@@ -187,6 +187,7 @@ class RuntimeImpl final : public Runtime {
   Status open_native_tools();
   void tell_native_tools(const Method& m, const Version& v);
   void link_locked(Method& m);
+  const sampler::LoopCell* loop_cells(Method& m, const Version* plain, const Version& copy);
   void retire_optimized_before(Method& m, const Version& v);
   void retire_baseline(Method& m);
   void reclaim_locked();

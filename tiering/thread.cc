@@ -86,6 +86,13 @@ uint64_t AttachedThread::cpu_ns() const noexcept {
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
 }
 
+sampler::CostCounts AttachedThread::cost_counts() const noexcept {
+  sampler::CostCounts c = cost_.counts();
+  c.rows[static_cast<size_t>(sampler::CostKind::kLoop)].events +=
+      context().quick_loop_events.load(std::memory_order_relaxed);
+  return c;
+}
+
 void AttachedThread::enter_blocked(const void* top) noexcept {
   stack_top = reinterpret_cast<uintptr_t>(top);
   blocked.store(kBlocked, std::memory_order_release);  // pairs with begin_look()

@@ -31,7 +31,7 @@ class AttachedThread {
   static Result<std::unique_ptr<AttachedThread>> create(RuntimeImpl& runtime,
                                                         const Options& options, uint32_t number);
 
-  sampler::ThreadContext& context() {
+  sampler::ThreadContext& context() const {
     return *static_cast<sampler::ThreadContext*>(context_memory_.data());
   }
   sampler::MethodState& state(MethodId m) { return context().method(m.index()); }
@@ -43,6 +43,8 @@ class AttachedThread {
   sampler::LoopTimer& loops() { return loops_; }
   const sampler::LoopTimer& loops() const { return loops_; }
   sampler::CostMeter& cost() { return cost_; }
+  // What was met so far, on the quick paths of loops too, which the meter does not see.
+  sampler::CostCounts cost_counts() const noexcept;
   // Returns the processor time that the thread has used, in ns. Thread: any.
   uint64_t cpu_ns() const noexcept;
 

@@ -304,7 +304,7 @@ NamedCode Routines::invoke_code() const {
 
 Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtime, EntryFast fast,
                                   const void* data, const TrapWalk& walk, const Leaving& leaving,
-                                  TrialSlow trial, EntrySlow guard) {
+                                  TrialSlow trial, EntrySlow guard, const LoopRoutines& loops) {
   if (Status s = check_cpu(); !s) return s.error();
   CodeBuffer b(space);
   Assembler& a = b.assembler();
@@ -340,6 +340,12 @@ Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtim
   if (guard != nullptr) {
     r.guard_slow_ = start();
     emit_entry_slow(b, guard, runtime, nullptr, nullptr);
+  }
+  if (loops.plain != nullptr) {
+    r.loop_plain_ = start();
+    emit_loop_plain(b, loops);
+    r.loop_instrumented_ = start();
+    emit_loop_instrumented(b, loops);
   }
   if (leaving.leave != nullptr) {
     r.leave_ = start();

@@ -5,6 +5,7 @@
 //                   unwinds to the Activation
 //   entry_slow      a stub's slow path -> C: all argument registers survive it
 //   trial           a call that may be timed: C says which of two versions it runs
+//   loop_plain, loop_instrumented   a loop header's check asks: see loop_routines.h
 //   guard_slow      a guard in front of a version has counted enough -> C: see value_guard.h
 //   leave           an exit of compiled code -> C, and on into another frame: see leave.h
 //   scalable_count  adds to a counter that has left the exact range, see probe_plan.h
@@ -18,6 +19,7 @@
 
 #include "jit/code/code_space.h"
 #include "jit/code/leave.h"
+#include "jit/code/loop_routines.h"
 #include "jit/code/named_code.h"
 #include "jit/code/probe_routines.h"
 #include "jit/code/trap_walk.h"
@@ -69,7 +71,8 @@ class Routines {
   static Result<Routines> create(CodeSpace& space, EntrySlow slow, void* runtime,
                                  EntryFast fast = nullptr, const void* data = nullptr,
                                  const TrapWalk& walk = {}, const Leaving& leaving = {},
-                                 TrialSlow trial = nullptr, EntrySlow guard = nullptr);
+                                 TrialSlow trial = nullptr, EntrySlow guard = nullptr,
+                                 const LoopRoutines& loops = {});
 
   InvokeRoutine invoke() const { return reinterpret_cast<InvokeRoutine>(span_.data() + invoke_); }
   // What native tools are told of it: backtraces pass through.
@@ -87,6 +90,11 @@ class Routines {
   const void* trial() const { return trial_ == 0 ? nullptr : at(trial_); }
   // Jumped to like entry_slow, by guards that have something to tell. Null without a `guard`.
   const void* guard_slow() const { return guard_slow_ == 0 ? nullptr : at(guard_slow_); }
+  // Called by the checks at loop headers (Helpers::loop_slow_plain). Null without LoopRoutines.
+  const void* loop_plain() const { return loop_plain_ == 0 ? nullptr : at(loop_plain_); }
+  const void* loop_instrumented() const {
+    return loop_instrumented_ == 0 ? nullptr : at(loop_instrumented_);
+  }
   // Called by exits: where they lie is in the tables of their code. Null without `Leaving`.
   const void* leave() const { return leave_ == 0 ? nullptr : at(leave_); }
   const void* ask_to_leave() const { return ask_ == 0 ? nullptr : at(ask_); }
@@ -105,6 +113,7 @@ class Routines {
   uint32_t invoke_ = 0, trap_exit_ = 0, trap_exit_at_entry_ = 0, entry_slow_ = 0, loop_pair_ = 0;
   uint32_t scalable_count64_ = 0, scalable_count32_ = 0;
   uint32_t leave_ = 0, ask_ = 0, trial_ = 0, guard_slow_ = 0;
+  uint32_t loop_plain_ = 0, loop_instrumented_ = 0;
   uint32_t probes_[kProbeRoutines] = {};
 };
 

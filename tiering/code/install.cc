@@ -87,7 +87,7 @@ void RuntimeImpl::link_locked(Method& m) {
   const Version* plain = m.plain.load(std::memory_order_relaxed);
   const Version* copy = m.instrumented.load(std::memory_order_relaxed);
   if (usable(copy) && options_.gap != GapMode::kExact && !always_instrumented_) {
-    fast_->set_entry(m.id.index(), copy->entry);
+    fast_->set_entry(m.id.index(), copy->entry, loop_cells(m, plain, *copy));
   }
   // Without the plain copy, what threads without counters run, the cell stays as it is.
   if (usable(copy) && always_instrumented_) {
@@ -95,6 +95,32 @@ void RuntimeImpl::link_locked(Method& m) {
     return stubs_->set_target(m.id, copy->entry);
   }
   if (usable(plain)) stubs_->set_target(m.id, plain->entry);
+}
+
+// Fills in where the frames of a method's loops change copies, for the quick path of bursts. Returns
+// null where they have to ask: for better code, for the stress plan, or for another way to count.
+const sampler::LoopCell* RuntimeImpl::loop_cells(Method& m, const Version* plain,
+                                                 const Version& copy) {
+  bool stressed = stress_.active(StressKind::kOsr) || stress_.active(StressKind::kCopy);
+  if (stressed || m.loop_count == 0 || m.probes.shared()) return nullptr;
+  if (!usable(plain) || plain->code == nullptr || copy.code == nullptr) return nullptr;
+  if (m.optimized.load(std::memory_order_relaxed) != nullptr) return nullptr;
+  for (uint32_t l = 0; l < m.loop_count; ++l) {
+    if (m.osr[l].load(std::memory_order_relaxed) != nullptr) return nullptr;
+  }
+  const jit::ProbePlan& plan = m.probes.plan();
+  bool first = m.loop_cells == nullptr;
+  if (first) m.loop_cells = std::make_unique<sampler::LoopCell[]>(m.loop_count);
+  for (uint32_t l = 0; l < m.loop_count; ++l) {
+    sampler::LoopCell& cell = m.loop_cells[l];
+    auto arrive = [l](const jit::Code& c) { return c.at(c.tables().loops[l].arrive_offset); };
+    cell.instrumented.store(arrive(*copy.code), std::memory_order_release);
+    cell.plain.store(arrive(*plain->code), std::memory_order_release);
+    if (!first) continue;  // a thread may be reading
+    if (l < plan.loop_enter.size()) cell.enter = plan.loop_enter[l];
+    if (l < plan.loop_leave.size()) cell.leave = plan.loop_leave[l];
+  }
+  return m.loop_cells.get();
 }
 
 // Calls do not reach the baseline copies any more; frames that still run there keep them alive, and

@@ -145,11 +145,13 @@ void RuntimeImpl::tick_locked(uint64_t now_ns) {
     uint64_t cpu = t->cpu_ns();
     elapsed += cpu - t->seen_cpu_ns;
     t->seen_cpu_ns = cpu;
-    cost += t->cost().counts();
+    cost += t->cost_counts();
   }
-  sampler::CostCounts::Row& calls = cost.rows[static_cast<size_t>(sampler::CostKind::kCall)];
-  calls.timed += fast_->timed().timed;
-  calls.cycles += fast_->timed().cycles;
+  for (sampler::CostKind kind : {sampler::CostKind::kCall, sampler::CostKind::kLoop}) {
+    sampler::CostCounts::Row quick = fast_->timed(kind);
+    cost.rows[static_cast<size_t>(kind)].timed += quick.timed;
+    cost.rows[static_cast<size_t>(kind)].cycles += quick.cycles;
+  }
   sampler::CostCounts since = cost - cost_seen_;
   for (auto& row : since.rows) row.cycles -= std::min(row.cycles, row.timed * clock_.read_cost);
   cost_model_.update(since, clock_);

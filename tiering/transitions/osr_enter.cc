@@ -92,6 +92,7 @@ bool RuntimeImpl::can_enter_loops(const Method& m) const noexcept {
 void RuntimeImpl::ask_at_next_arrival(sampler::MethodState& s) noexcept {
   sampler::store_seen(s.iterations, sampler::iterations_so_far(s));
   s.loop_gap = s.loop_countdown = 1;
+  s.behind = {};
 }
 
 // Applies the stress plan at an arrival in the interpreter: makes the code that it can enter.

@@ -107,6 +107,7 @@ void RuntimeImpl::replace_osr(Method& m, const Version& v) {
       const_cast<Version*>(entries[v.osr_loop.index()].exchange(&v, std::memory_order_acq_rel));
   if (before != nullptr && !before->retired) reclaimer_.retire(*before);
   if (from_host) return;
+  fast_->set_loops(m.id.index(), nullptr);  // its loops ask, and are led there
   m.osr_versions[v.osr_loop.index()]++;
   for (auto& old : m.versions) {
     bool waits = old->tier == Tier::kOptimized && !old->freed && old->serial < v.serial &&

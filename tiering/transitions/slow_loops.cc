@@ -20,6 +20,7 @@ const void* arrive_at(const Version& v, uint32_t loop) {
 void make_next_arrival_due(sampler::MethodState& s, bool instrumented) {
   sampler::store_seen(s.iterations, sampler::iterations_so_far(s));
   s.loop_gap = s.loop_countdown = instrumented ? -1 : 1;
+  s.behind = {};
 }
 
 }  // namespace
