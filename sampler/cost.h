@@ -91,13 +91,15 @@ class CostMeter {
 };
 
 struct CostModel {
-  // Around a slow path: mispredicted jumps, registers saved, and an instrumented copy that is not
-  // in the caches. A rough constant, from one set of runs on a loaded machine at interval 256
-  // against runs that never sample: less the time inside, about 45 ns a sample on bintrees, 40 to
-  // 75 on objects and mix. Not measured while running.
-  double outside_ns = 45;
-  // The same of a loop event.
-  double outside_loop_ns = 45;
+  // Around a sampled call: mispredicted jumps, registers saved, and an instrumented copy that is not
+  // in the caches. A rough constant, from runs on loaded machines against runs that never sample,
+  // less the time inside (docs/notes/0029): on one, at interval 256, some 45 ns on bintrees and 40
+  // to 75 on objects and mix; on another, at 16 and 128, 5 to 30 on bintrees, compress and
+  // nbody, 55 to 85 on objects. Not measured while running.
+  double outside_ns = 40;
+  // The same of a loop event, a burst's quick end included: 15 to 30 ns at interval 16, some 40 at
+  // 128 (onecall, spectral, nbody).
+  double outside_loop_ns = 40;
   // Inside, until meters say better. Plain samples are timed by FastSampling::take.
   std::array<double, kCostKinds> inside_ns = {15, 25, 200};
   // One counter's increment: docs say 0.27 for a line that is near; twice that, for code that is
