@@ -150,6 +150,17 @@ TEST(FastLoops, take_the_same_course_as_the_slow_path) {
   }
 }
 
+TEST(FastLoops, leave_long_stretches_in_parts) {
+  CodeMachine m;
+  Schedule schedule = Schedule::make(GapKind::kFixed, 3000, 32);
+  schedule.loop_flush_first = uint64_t{1} << 40;
+  Loops slow(m, schedule, false);
+  Course expected = course(slow, 400'000);
+  Loops quick(m, schedule, true);
+  EXPECT_TRUE(course(quick, 400'000) == expected);
+  EXPECT_EQ(quick.events, slow.events);
+}
+
 TEST(FastLoops, take_the_same_course_while_rates_change) {
   CodeMachine m;
   Schedule schedule = Schedule::make(GapKind::kRandom, 16, 8);

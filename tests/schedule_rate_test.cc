@@ -293,6 +293,18 @@ TEST(ScheduleRate, burst_length_changes_too) {
   EXPECT_NEAR(static_cast<double>(g.state.bursts - before), 10, 2);
 }
 
+TEST(ScheduleRate, gap_that_was_drawn_at_another_rate_is_forgotten) {
+  Schedule schedule = make(GapKind::kFixed);
+  schedule.loop_flush_first = 124;
+  Guest g(schedule, 4);
+  g.call(122);  // the burst at 120 has drawn the gap behind it
+  ASSERT_LT(g.state.loop_gap, 0);
+  g.rate.set(Rate::sampled(2, kBurst));
+  g.call(2);
+  EXPECT_EQ(g.changes, 1u) << "at the flush";
+  EXPECT_EQ(g.state.loop_gap, 3 * static_cast<int32_t>(kBurst));
+}
+
 TEST(ScheduleRate, every_is_unbroken_in_loops) {
   Schedule schedule = make();
   Guest g(schedule, 4);
