@@ -49,6 +49,8 @@ Status ProfileBuilder::add_desc(const InstrumentationDesc& desc) {
   if (first == Region::kBytes) {
     return broken("the first region of a desc is not a type or method handle");
   }
+  // What inlined bodies do is no part of their methods' profiles: see InlinedBuilder.
+  const bool inlined = first == Region::kMethod && desc.version == profile::kInlinedDescVersion;
   if (first == Region::kMethod && desc.version == profile::kDescVersion) {
     const Result<Schema> schema = profile::schema_of(desc);
     if (!schema.ok()) return schema.error();
@@ -56,7 +58,7 @@ Status ProfileBuilder::add_desc(const InstrumentationDesc& desc) {
     if (!details_.contains(stream.method)) {
       return broken("unknown method handle " + std::to_string(stream.method));
     }
-  } else {
+  } else if (!inlined) {
     ++skipped_;
   }
   streams_.emplace(desc.id, std::move(stream));
@@ -68,7 +70,7 @@ Status ProfileBuilder::add_data(const InstrumentationData& data) {
   if (at == streams_.end()) return broken("data before desc: " + id_text(data.id));
   Stream& stream = at->second;
   if (stream.method == 0) {
-    ++skipped_;
+    skipped_ += stream.desc.version != profile::kInlinedDescVersion;
     return {};
   }
   // The shape is that of a schema, so it says how long the data is up to three words.

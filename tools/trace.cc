@@ -8,6 +8,7 @@
 #include "tools/commands.h"
 #include "tools/profile_commands.h"
 #include "tools/profile_json.h"
+#include "uptier/inlined.h"
 #include "uptier/profile.h"
 
 namespace uptier::tools {
@@ -40,7 +41,8 @@ int trace_validate(const std::string& file) {
 namespace {
 
 // Reads a trace file; says on stderr what is wrong with it. Returns an exit code.
-int read_profile(const std::string& file, TraceProfile& trace) {
+int read_profile(const std::string& file, TraceProfile& trace,
+                 std::vector<InlinedProfile>* inlined = nullptr) {
   std::vector<uint8_t> bytes;
   if (!read_file(file, bytes)) return kFailed;
   Result<TraceProfile> t = profile_from_trace(std::as_bytes(std::span(bytes)));
@@ -49,6 +51,10 @@ int read_profile(const std::string& file, TraceProfile& trace) {
     return kCorrupt;
   }
   trace = std::move(*t);
+  if (inlined == nullptr) return kOk;
+  // What the profile could be read from holds no corrupt events.
+  auto known = inlined_from_trace(std::as_bytes(std::span(bytes)));
+  if (known) *inlined = std::move(*known);
   return kOk;
 }
 
@@ -56,8 +62,10 @@ int read_profile(const std::string& file, TraceProfile& trace) {
 
 int trace_profile(const std::string& file, bool json) {
   TraceProfile trace;
-  if (int code = read_profile(file, trace); code != kOk) return code;
-  const std::string text = json ? profile_json(trace) : to_text(trace.profile);
+  std::vector<InlinedProfile> inlined;
+  if (int code = read_profile(file, trace, &inlined); code != kOk) return code;
+  std::string text = json ? profile_json(trace) : to_text(trace.profile);
+  if (!json) text += to_text(inlined, trace.profile);
   std::fwrite(text.data(), 1, text.size(), stdout);
   const std::pair<uint64_t, const char*> notes[] = {
       {trace.truncated, "the trace ends early; what precedes is in the profile"},

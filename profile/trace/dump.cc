@@ -72,8 +72,15 @@ std::string EventPrinter::line(const InstrumentationDesc& event) {
     return out + " version " + std::to_string(event.version) + opaque(event.desc.size());
   }
   descs_[event.id] = event;
-  return out + " method " + renumber(methods_, "m", handle_of(event)) + " " + to_text(*schema) +
-         "\n";
+  out += " method " + renumber(methods_, "m", handle_of(event));
+  const InlinedPlace place = place_of(event);
+  if (place.root != 0) {
+    out += " inlined in " + renumber(methods_, "m", place.root);
+    for (const InlinedStep& step : place.path) {
+      out += " at " + std::to_string(step.site) + " " + renumber(methods_, "m", step.callee);
+    }
+  }
+  return out + " " + to_text(*schema) + "\n";
 }
 
 std::string EventPrinter::line(const FlushEvent& event) {

@@ -1,6 +1,7 @@
 #include "profile/trace/events.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "profile/data.h"
 
@@ -24,6 +25,8 @@ namespace {
 constexpr size_t kWord = sizeof(uint64_t);
 constexpr size_t kDescHead = 3;  // regions before the runs
 constexpr size_t kRunRegions = 3;
+constexpr size_t kPlaceHead = 2;  // regions behind the runs, of an inlined body
+constexpr size_t kStepRegions = 2;
 
 Error corrupt(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
 
@@ -239,8 +242,66 @@ InstrumentationDesc make_desc(uint64_t id, uint64_t method_handle, const Schema&
   return desc;
 }
 
+InstrumentationDesc make_inlined_desc(uint64_t id, uint64_t root, std::span<const InlinedStep> path,
+                                      const Schema& schema) {
+  InstrumentationDesc desc = make_desc(id, path.empty() ? 0 : path.back().callee, schema);
+  desc.version = 1u << 16 | schema.version;
+  const auto method = [&desc](ByteWriter& out, uint64_t handle) {
+    set_region(desc.desc_shape, desc.desc.size() / kWord, Region::kMethod);
+    out.u64(handle);
+  };
+  ByteWriter out(desc.desc);
+  method(out, root);
+  out.u32(static_cast<uint32_t>(path.size()));
+  out.u32(0);
+  for (const InlinedStep& step : path) {
+    out.u32(step.site);
+    out.u32(0);
+    method(out, step.callee);
+  }
+  desc.desc_shape.resize(shape_bytes(desc.desc.size() / kWord));
+  return desc;
+}
+
+namespace {
+
+// Returns the regions behind the runs of a desc whose head is there.
+size_t place_at(const InstrumentationDesc& desc) {
+  return kDescHead + size_t{load<uint32_t>(desc.desc, 2 * kWord + 4)} * kRunRegions;
+}
+
+// Reads what is behind the runs; nothing where that is not what make_inlined_desc writes.
+std::optional<InlinedPlace> read_place(const InstrumentationDesc& desc) {
+  const size_t regions = desc.desc.size() / kWord;
+  const size_t at = place_at(desc);
+  if (regions < at + kPlaceHead) return std::nullopt;
+  ByteReader in(ByteSpan(desc.desc).subspan(at * kWord));
+  InlinedPlace place;
+  place.root = in.u64();
+  const uint32_t calls = in.u32();
+  in.u32();
+  if (calls == 0 || regions - at - kPlaceHead != uint64_t{calls} * kStepRegions) {
+    return std::nullopt;
+  }
+  for (uint32_t i = 0; i < calls; ++i) {
+    InlinedStep step;
+    step.site = in.u32();
+    in.u32();
+    step.callee = in.u64();
+    place.path.push_back(step);
+  }
+  return place;
+}
+
+}  // namespace
+
+InlinedPlace place_of(const InstrumentationDesc& desc) {
+  if (desc.version != kInlinedDescVersion) return {};
+  return read_place(desc).value_or(InlinedPlace{});
+}
+
 Result<Schema> schema_of(const InstrumentationDesc& desc) {
-  if (desc.version != kDescVersion) {
+  if (!is_known_desc(desc.version)) {
     return Error{ErrorCode::kUnsupported,
                  "desc version " + std::to_string(desc.version) + " is not known"};
   }
@@ -254,7 +315,9 @@ Result<Schema> schema_of(const InstrumentationDesc& desc) {
   const uint64_t cfg_hash = in.u64();
   const uint32_t words = in.u32();
   const uint32_t count = in.u32();
-  if (regions - kDescHead != uint64_t{count} * kRunRegions) {
+  const bool inlined = desc.version == kInlinedDescVersion;
+  const uint64_t run_regions = uint64_t{count} * kRunRegions;
+  if (inlined ? regions - kDescHead < run_regions : regions - kDescHead != run_regions) {
     return corrupt("desc has another length than its " + std::to_string(count) + " runs");
   }
   if (desc.data_shape.size() != shape_bytes(words)) {
@@ -262,8 +325,15 @@ Result<Schema> schema_of(const InstrumentationDesc& desc) {
   }
   Result<std::vector<SlotRun>> runs = take_runs(in, count);
   if (!runs.ok()) return runs.error();
-  Result<Schema> schema = schema_of_runs(desc.version, cfg_hash, *runs, words);
+  Result<Schema> schema = schema_of_runs(kDescVersion, cfg_hash, *runs, words);
   if (!schema.ok()) return corrupt(schema.error().message);
+  if (inlined) {
+    const std::optional<InlinedPlace> place = read_place(desc);
+    if (!place || make_inlined_desc(desc.id, place->root, place->path, *schema) != desc) {
+      return corrupt("the place of an inlined body is broken");
+    }
+    return schema;
+  }
   if (make_desc(desc.id, handle, *schema) != desc) {
     return corrupt("shapes differ from those of a schema");
   }

@@ -5,6 +5,13 @@
 //     method handle | cfg hash | u32 words of data, u32 runs
 //     per run: u32 kind, u32 words each | u32 first site, u32 count | u32 top, u32 0
 //
+// Desc of a body that is inlined, version 2^16 + 1: the same of the method that is inlined, and
+// behind the runs the method whose code it is in, and the calls that lead to it, the outermost first:
+//
+//     method handle | u32 calls, u32 0 | per call: u32 site, u32 0 | method handle of the callee
+//
+// Such an id is no part of the method's profile: see include/uptier/inlined.h.
+//
 // Data, version 1: u64 words as data.h says, of shape 00 but for method handles. A run-length list
 // is bounded by the data shape that comes with it, so a small Desc cannot ask for a large schema.
 #pragma once
@@ -23,6 +30,7 @@ namespace uptier::profile {
 
 // The format of InstrumentationDesc::desc; the same number as the schema's version.
 inline constexpr uint32_t kDescVersion = Schema::kVersion;
+inline constexpr uint32_t kInlinedDescVersion = 1u << 16 | Schema::kVersion;
 
 // What happens to be in a trace, as a number of the file format. Kinds below are chunk types; a
 // reader skips those it does not know.
@@ -61,9 +69,29 @@ Status check_shape(ByteSpan shape, size_t size);
 // Describes the counts of one id under a valid schema.
 InstrumentationDesc make_desc(uint64_t id, uint64_t method_handle, const Schema& schema);
 
-// Returns the schema of a Desc of kDescVersion; fails if anything of the Desc differs from what
-// make_desc writes.
+// The same of a body that is inlined; the last callee of `path` is the method that it is of.
+struct InlinedStep {
+  SiteId site = 0;
+  uint64_t callee = 0;  // handle
+};
+InstrumentationDesc make_inlined_desc(uint64_t id, uint64_t root, std::span<const InlinedStep> path,
+                                      const Schema& schema);
+
+// Whether schema_of knows the format.
+constexpr bool is_known_desc(uint32_t version) {
+  return version == kDescVersion || version == kInlinedDescVersion;
+}
+
+// Returns the schema of a Desc of a known version; fails if anything of the Desc differs from what
+// make_desc or make_inlined_desc write.
 Result<Schema> schema_of(const InstrumentationDesc& desc);
+
+// Where a body is inlined, of a Desc that schema_of accepts; a root of 0 if it is not of one.
+struct InlinedPlace {
+  uint64_t root = 0;  // handle
+  std::vector<InlinedStep> path;
+};
+InlinedPlace place_of(const InstrumentationDesc& desc);
 
 // Reads the runs of a desc, of 24 bytes each.
 Result<std::vector<SlotRun>> take_runs(ByteReader& in, uint32_t count);

@@ -112,7 +112,7 @@ Status TraceLaws::take(const InstrumentationDesc& desc) {
   }
   Stream stream;
   stream.desc = desc;
-  if (desc.version == kDescVersion) {
+  if (is_known_desc(desc.version)) {
     const Result<Schema> schema = schema_of(desc);
     if (!schema.ok()) return broken(schema.error().message);
     stream.known = true;
