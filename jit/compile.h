@@ -98,8 +98,9 @@ struct OptimizeRequest {
   // The frame is one of the host's interpreter instead: the code is called with the method's
   // arguments and the address of the slots of the loop's frame state.
   bool from_host = false;
-  // An instrumented copy counts every block that the passes leave, in MethodState::optimized_slab.
-  // There are no checks in it: a call that is sampled counts to its end, its loops included.
+  // An instrumented copy counts every block that the passes leave, in MethodState::optimized_slab:
+  // the method's own where `probes` says, those of inlined bodies behind them, in the words that
+  // CodeTables::inlined_counts says. There are no checks in it: a call that is sampled counts to its end, its loops included.
   Copy copy = Copy::kPlain;
   // Where it counts, by plan_probes for this very body: one 64-bit counter of the thread's own a
   // block; null: block k at 8 * (k - 1). Plain copies do not depend on it.
@@ -115,6 +116,10 @@ struct OptimizeRequest {
   InlineeSource* inlinees = nullptr;
   // Those with guards may, too. Off, they stay calls, and the compiler has less to do.
   bool inline_guards = false;
+  // Receives how often the blocks of each inlined body were taken to run, by entry of
+  // CodeTables::inlined and block site - 1, in the unit of `block_counts`; may be null. Nothing where
+  // that is empty.
+  std::vector<std::vector<float>>* inlined_blocks = nullptr;
   // Hears of the passes; may be null.
   PassObserver* observer = nullptr;
   // Guards leave for the host's interpreter, with what their frame_states name, instead of for

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "jit/inline_path.h"
 #include "jit/ir/function.h"
 #include "uptier/ids.h"
 
@@ -55,12 +56,22 @@ struct Inlinee {
   std::vector<uint8_t> kept = {};
 };
 
+// What was observed of a body where it is inlined, which may be other than what its method does
+// elsewhere.
+struct InlinedBlocks {
+  std::vector<double> counts;  // executions by block site - 1
+  std::vector<bool> known;     // likewise; what is not counted there is as in the method's profile
+};
+
 class InlineeSource {
  public:
   virtual ~InlineeSource() = default;
   // Returns what is known of a method, or null where its calls must stay calls. The answer stays
   // valid and the same for the source's life. Must not block on anything that a caller may hold.
   virtual const Inlinee* find(MethodId m) = 0;
+  // Returns what is known of the body that a path leads to in the code that is being made, or null
+  // where nothing is but the profile of its method. As valid as find()'s.
+  virtual const InlinedBlocks* find_blocks(const InlinePath& /*path*/) { return nullptr; }
 };
 
 }  // namespace uptier::jit

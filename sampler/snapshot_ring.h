@@ -40,6 +40,7 @@ struct Note {
   uint32_t method = 0;
   uint32_t loop = 0;   // where it was taken: LoopId index, UINT32_MAX at an entry
   uint32_t words = 0;  // counters that follow
+  uint32_t copy = 0;   // kOptimized: the number of the copy whose words these are
   uint64_t calls = 0;
   uint64_t sampled_calls = 0;
   uint64_t iterations = 0;

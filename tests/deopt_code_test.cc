@@ -41,7 +41,7 @@ class LeavingModule {
       optimized_.push_back(optimize(i, LoopId::none()));
       machine.stubs->set_target(MethodId(i), optimized_.back()->entry());
       if (how.copy == Copy::kPlain) continue;
-      slabs_.emplace_back(module.functions[i].block_sites);
+      slabs_.emplace_back(slab_words(module.functions[i], *optimized_.back()));
       machine.thread.method(i).optimized_slab = slabs_.back().data();
     }
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "jit/compile.h"
+#include "jit/plan_sites.h"
 #include "tests/code_machine.h"
 #include "tests/ir_corpus.h"
 #include "tests/random_ir.h"
@@ -20,13 +21,20 @@ inline void raise_in_context(TrapCode code) {
   sampler::current_context()->pending_trap = static_cast<uint32_t>(code);
 }
 
+// Returns how many words an instrumented copy counts in that was made without a plan: block k in word
+// k - 1, and inlined bodies behind.
+inline size_t slab_words(const jit::Function& f, const jit::Code& code) {
+  const std::vector<jit::InlinedCount>& inlined = code.tables().inlined_counts;
+  return inlined.empty() ? f.block_sites : inlined.back().offset / 8 + 1;
+}
+
 // Every function of a module as optimized code behind its stub.
 class OptimizedModule : private jit::CallResolver {
  public:
   // `counts(method)` gives block counts; null: no profile.
   using Counts = std::function<std::vector<uint64_t>(const jit::Function&)>;
 
-  // Instrumented copies count in slabs of their own, block k in word k - 1.
+  // Instrumented copies count in slabs of their own.
   OptimizedModule(CodeMachine& machine, const jit::Module& module, const Counts& counts = nullptr,
                   Copy copy = Copy::kPlain)
       : OptimizedModule(
@@ -38,31 +46,39 @@ class OptimizedModule : private jit::CallResolver {
 
   // The same with bodies inlined that `inlinees` knows; `profiles(method)` as for Counts.
   using Profiles = std::function<jit::BodyProfile(const jit::Function&)>;
+  // `top`: of tables that the targets of indirect calls are counted in; 0: they are not.
   OptimizedModule(CodeMachine& machine, const jit::Module& module, jit::InlineeSource& inlinees,
-                  const Profiles& profiles, Copy copy)
-      : OptimizedModule(machine, module, &inlinees, profiles, copy) {}
+                  const Profiles& profiles, Copy copy, uint32_t top = 0)
+      : OptimizedModule(machine, module, &inlinees, profiles, copy, top) {}
 
   const void* entry(MethodId m) const { return machine_.stubs->stub(m); }
   const std::vector<std::unique_ptr<jit::Code>>& codes() const { return codes_; }
   // By method; of instrumented copies.
   const std::vector<std::vector<uint64_t>>& slabs() const { return slabs_; }
+  const std::vector<jit::ProbePlan>& plans() const { return plans_; }
   jit::CallResolver& resolver() { return *this; }
   const jit::Helpers& helpers() const { return helpers_; }
 
  private:
   OptimizedModule(CodeMachine& machine, const jit::Module& module, jit::InlineeSource* inlinees,
-                  const Profiles& profiles, Copy copy)
+                  const Profiles& profiles, Copy copy, uint32_t top = 0)
       : machine_(machine) {
     helpers_.trap_exit = machine.routines->trap_exit();
+    for (uint32_t i = 0; i < jit::kProbeRoutines; ++i) {
+      helpers_.probes[i] = machine.routines->probe(static_cast<jit::ProbeRoutine>(i));
+    }
     for (uint32_t i = 0; i < module.functions.size(); ++i) {
       EXPECT_TRUE(machine.stubs->ensure(MethodId(i)).ok());
     }
     for (uint32_t i = 0; i < module.functions.size(); ++i) {
       const jit::Function& f = module.functions[i];
       jit::BodyProfile known = profiles(f);
+      jit::ProbePlan plan = jit::plan_probes(f, {.flow = FlowMode::kBlocks});
+      if (top != 0) jit::plan_sites(f, {.call_targets = true, .top = top}, plan);
       auto code = jit::compile_optimized({f, MethodId(i), helpers_, *this, *machine.space},
                                          {.block_counts = known.blocks,
                                           .copy = copy,
+                                          .probes = top != 0 ? &plan : nullptr,
                                           .targets = known.targets,
                                           .inlinees = inlinees});
       EXPECT_TRUE(code.ok()) << f.name << ": " << code.error().message;
@@ -70,7 +86,8 @@ class OptimizedModule : private jit::CallResolver {
       machine.stubs->set_target(MethodId(i), (*code)->entry());
       codes_.push_back(std::move(*code));
       if (copy == Copy::kPlain) continue;
-      slabs_.emplace_back(f.block_sites);
+      slabs_.emplace_back(std::max<size_t>(plan.bytes / 8, slab_words(f, *codes_.back())));
+      plans_.push_back(std::move(plan));
       machine.thread.method(i).optimized_slab = slabs_.back().data();
     }
   }
@@ -83,6 +100,7 @@ class OptimizedModule : private jit::CallResolver {
   jit::Helpers helpers_;
   std::vector<std::unique_ptr<jit::Code>> codes_;
   std::vector<std::vector<uint64_t>> slabs_;
+  std::vector<jit::ProbePlan> plans_;
 };
 
 }  // namespace uptier::test

@@ -44,6 +44,7 @@ class InterpreterRuntime final : public uptier::test::NullRuntime {
     options.depth_limit = 3000;
     options.memory = {{4096, (uint64_t{1} << 47) - 4096, true}};
     options.call_host = call_host;
+    options.observer = observer;
     jit::Interpreter interpreter(module_, options);
     jit::InterpretOutcome r = interpreter.run(m, args);
     add_counts(interpreter);
@@ -52,6 +53,8 @@ class InterpreterRuntime final : public uptier::test::NullRuntime {
     uint64_t detail = sampler::current_context()->trap_detail;
     return {0, {r.trap, r.method, r.location, detail}};
   }
+
+  jit::InterpretObserver* observer = nullptr;
 
   // Executions so far by block site and by edge number, 1 at index 0; empty when never entered.
   std::span<const uint64_t> blocks(uint32_t m) const { return counts_[m].blocks; }

@@ -15,6 +15,7 @@
 
 #include "jit/code/code.h"
 #include "jit/code/poll_words.h"
+#include "jit/inlinee.h"
 #include "jit/ir/code_shape.h"
 #include "jit/ir/function.h"
 #include "profile/estimate.h"
@@ -41,6 +42,28 @@ enum class OsrOut : uint32_t {
   kAnywhere = 2,  // the code is not to be run any more: to plainer code if there is no newer
 };
 
+// What an indirect call reaches, estimated.
+struct TargetCounts {
+  std::map<MethodKey, double> of;
+  double other = 0;
+};
+using TargetsBySite = std::map<SiteId, TargetCounts>;
+
+// What code was made from of a body that is inlined into it.
+struct InlinedOrigin {
+  jit::InlinePath path;
+  std::vector<float> blocks;  // executions by block site - 1
+  double error = 1;           // how far their shares may lie from the truth of their time
+};
+
+// What the instrumented copy of optimized code counts of an inlined body: words in a row, behind
+// those of the method's own blocks.
+struct InlinedSection {
+  jit::InlinePath path;
+  std::vector<SiteId> sites;  // rising
+  uint32_t word = 0;          // of the first one, in the slab
+};
+
 // One compiled body, in service or retired.
 struct Version {
   Tier tier = Tier::kBaseline;
@@ -62,6 +85,12 @@ struct Version {
   uint32_t inlined = 0;           // bodies of callees
   std::vector<double> made_from;  // executions by block site - 1, of an optimized normal version
   double made_error = 1;          // how far these may lie from the truth of their time
+  TargetsBySite made_targets;     // likewise, of its own indirect calls
+  std::vector<InlinedOrigin> made_inlined;  // likewise, of what is inlined
+  // Of an instrumented copy of optimized code:
+  uint32_t copy_number = 0;              // which of the method's it is; 0: it never was in service
+  uint32_t copy_words = 0;               // that its slab has at least, and those before it had
+  std::vector<InlinedSection> sections;  // by rising word
   // Of a version for some values of the parameters: what its guard sends other calls to, which
   // stays in service as long. Its entry is the guard's.
   const Version* general = nullptr;
@@ -117,6 +146,25 @@ struct Stream {
 // Set in the number of the stream of what a thread has observed of optimized code.
 inline constexpr uint32_t kOptimizedStream = 1u << 31;
 
+// What all threads together have seen of a body where it is inlined, for the trace alone. One for
+// each path and set of sites that copies counted there.
+struct InlinedStream {
+  uint32_t number = 0;  // among those of the method it is inlined into
+  Schema schema;
+  profile::Observed seen;
+  uint64_t samples = 0;  // of the root's copies that counted it
+  uint64_t weight = 0;   // that the last of them had
+  uint32_t flushes = 0;
+  bool described = false;
+};
+using InlinedStreams = std::map<std::pair<jit::InlinePath, std::vector<SiteId>>, InlinedStream>;
+
+// The last words of inlined bodies that a thread handed over.
+struct InlinedWords {
+  uint32_t copy = 0;  // whose they are
+  std::vector<uint64_t> words;
+};
+
 // Where the adaptive schedule is with a method; see adapt.cc.
 struct Adaptation {
   enum class Phase : uint8_t { kLearning, kKnown, kLooking };
@@ -146,9 +194,15 @@ struct OptimizedCopy {
   // Relaxed: whoever is late samples once more, or once less.
   std::atomic<bool> expected{false};
   // Guarded by Runtime's state mutex.
-  bool asked = false;                 // once for each optimized version
-  uint64_t calls_before = 0;          // calls that were known of when that one came into service
-  std::vector<bool> observed;         // by block site - 1: what the copy counts
+  bool asked = false;         // once for each optimized version
+  uint64_t calls_before = 0;  // calls that were known of when that one came into service
+  uint32_t copies = 0;        // that were in service so far
+  uint32_t most_words = 0;    // that one of them had
+  std::map<uint32_t, InlinedWords> words;  // by thread number
+  // What the copy counts, by word of its slab: block site - 1, and behind these inlined bodies.
+  std::vector<bool> observed;
+  // By site and callee: its word, in what has come of the site's table. The method's whole life.
+  std::map<std::pair<SiteId, MethodKey>, uint32_t> target_words;
   sampler::Convergence convergence;   // of its windows
   std::vector<double> known, recent;  // what it counted, up to the last whole window and since
   bool misled = false;                // it was said that the code was made from another profile
@@ -161,6 +215,8 @@ struct OptimizedCopy {
 struct SeenPhase {
   std::vector<uint64_t> blocks;  // by block site - 1, from windows of optimized code; or empty
   double error = 1;              // how far these may lie from the truth
+  std::map<jit::InlinePath, jit::InlinedBlocks> inlined;  // the same windows of inlined bodies
+  TargetsBySite targets;                                  // and of its own indirect calls
   std::vector<uint64_t> before;  // estimates when baseline code drifted; or empty
   uint64_t samples_before = 0;
 };
@@ -235,6 +291,7 @@ struct Method {
   std::vector<std::unique_ptr<Version>> versions;
   std::vector<std::unique_ptr<Trial>> trials;
   std::map<uint32_t, Stream> streams;  // by thread number
+  InlinedStreams inlined_streams;
   std::unique_ptr<SavedMethod> saved;  // what earlier processes saw, of this code; or null
   std::vector<bool> osr_requested;     // by LoopId
   bool optimized_requested = false;

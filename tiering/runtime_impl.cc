@@ -176,6 +176,7 @@ Status RuntimeImpl::start() {
   }
   helpers_.runtime = this;
   observer_.set_method_at([this](uint64_t address) { return method_at(address); });
+  observer_.set_method_of([this](MethodId m) -> Method& { return method(m.index()); });
   methods_ = std::make_unique<std::atomic<Method*>[]>(capacity);
   if (!options_.profile.empty()) store_ = std::make_unique<ProfileStore>(options_.profile);
   if (options_.workers != 0) worker_ = std::thread([this] { run_worker(); });

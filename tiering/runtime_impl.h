@@ -163,7 +163,7 @@ class RuntimeImpl final : public Runtime {
   void keep_body_locked(Method& m, const jit::Function& f);
   void forget_body_locked(Method& m);
   jit::BodyProfile body_profile_locked(const Method& m);
-  std::unique_ptr<jit::Inlinee> inlinee(MethodId id, bool profile);
+  std::unique_ptr<jit::Inlinee> inlinee(MethodId id, bool profile, double& error);
 
   // saved.cc
   void adopt_saved_locked(Method& m);
@@ -310,13 +310,16 @@ class RuntimeImpl final : public Runtime {
   bool observes_optimized(const Method& m) const noexcept;
   sampler::Rate rate_of(const Method& m) const noexcept;
   const void* optimized_sample(Method& m, AttachedThread& t) noexcept;
-  void post_optimized(Method& m, AttachedThread& t) noexcept;
+  bool ready_slab(Method& m, AttachedThread& t, const Version& copy) noexcept;
+  bool post_optimized(Method& m, AttachedThread& t) noexcept;
   sampler::Note optimized_note(Method& m, AttachedThread& t) noexcept;
   void want_optimized_copy(Method& m);
   bool can_observe_optimized(const Method& m) const;
   void request_optimized_copy(Method& m);
   bool awaits_optimized(const Method& m) const noexcept;
-  void begin_observing_optimized(Method& m, const Version& v);
+  void begin_observing_optimized(Method& m, Version& v);
+  // observe_inlined.cc
+  std::string block_name(const Method& m, const Version& copy, size_t word) const;
   void retire_optimized_copy(Method& m);
   void take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
                       std::span<const uint64_t> counts);
@@ -329,7 +332,8 @@ class RuntimeImpl final : public Runtime {
   std::vector<uint64_t> blocks_to_compile_from(const Method& m) const;
   void begin_phase(Method& m);
   void follow_drift(Method& m);
-  void note_origin_locked(const Method& m, const std::vector<uint64_t>& blocks, Version& v) const;
+  double profile_error_locked(const Method& m, const std::vector<uint64_t>& blocks) const;
+  void note_origin_locked(const Method& m, const jit::BodyProfile& p, Version& v) const;
 
   // worker.cc
   void run_worker();

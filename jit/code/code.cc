@@ -75,6 +75,16 @@ MethodId Code::method_of(uint32_t body) const noexcept {
   return body == 0 || body > tables_.inlined.size() ? method_ : tables_.inlined[body - 1].method;
 }
 
+InlinePath path_of(const Code& code, uint32_t body) {
+  InlinePath path;
+  const std::vector<InlineRow>& rows = code.tables().inlined;
+  for (; body != 0; body = rows[body - 1].parent) {
+    path.push_back({rows[body - 1].site, rows[body - 1].method});
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
 std::vector<SiteId> observed_sites(const Code& code) {
   std::vector<SiteId> sites;
   for (const ProbeRow& r : code.tables().probes) {

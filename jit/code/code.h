@@ -11,6 +11,7 @@
 
 #include "jit/code/code_space.h"
 #include "jit/code/poll_words.h"
+#include "jit/inline_path.h"
 #include "jit/origin.h"
 #include "uptier/ids.h"
 #include "uptier/opcodes.h"
@@ -46,6 +47,16 @@ struct InlineRow {
   MethodId method;
 
   friend bool operator==(const InlineRow&, const InlineRow&) = default;
+};
+
+// What an instrumented copy of optimized code counts of a body that was inlined: a word of the slab
+// behind those of the method's own blocks. A site that has none is unknown.
+struct InlinedCount {
+  uint32_t offset = 0;  // in bytes
+  SiteId site = 0;      // of a block
+  uint32_t body = 0;    // entry body - 1 of CodeTables::inlined
+
+  friend bool operator==(const InlinedCount&, const InlinedCount&) = default;
 };
 
 // Where a baseline copy meets the others at a loop header.
@@ -106,12 +117,13 @@ struct ExitRow {
 struct CodeTables {
   std::vector<TrapRow> traps;
   std::vector<ProbeRow> probes;
-  std::vector<InlineRow> inlined;      // parents first; empty in baseline code
-  std::vector<LoopEntry> loops;        // by LoopId; empty in optimized code
-  std::vector<LoopRange> loop_ranges;  // by rising loop; instrumented copies only
-  uint32_t frame_size = 0;             // bytes below rbp; OSR versions: below the baseline frame
-  bool counts_edges = false;           // an instrumented copy whose frames a trap must account for
-  std::vector<ExitRow> exits;          // sorted by offset
+  std::vector<InlineRow> inlined;            // parents first; empty in baseline code
+  std::vector<InlinedCount> inlined_counts;  // by rising offset, body and site
+  std::vector<LoopEntry> loops;              // by LoopId; empty in optimized code
+  std::vector<LoopRange> loop_ranges;        // by rising loop; instrumented copies only
+  uint32_t frame_size = 0;     // bytes below rbp; OSR versions: below the baseline frame
+  bool counts_edges = false;   // an instrumented copy whose frames a trap must account for
+  std::vector<ExitRow> exits;  // sorted by offset
   std::vector<ExitFrame> exit_frames;
   std::vector<ExitValue> exit_values;
   // Callee-saved registers that the frame keeps, from the one at rbp + saved_at downwards.
@@ -177,7 +189,11 @@ class Code {
 };
 
 // Returns the sites of the method's own body that some address of the code belongs to, ascending,
-// each once. In an instrumented copy of optimized code these blocks are counted and no others.
+// each once. In an instrumented copy of optimized code these blocks are counted, and those that
+// CodeTables::inlined_counts says, and no others.
 std::vector<SiteId> observed_sites(const Code& code);
+// Returns the calls that lead from the method's own body to another one of the code, the outermost
+// first; none to its own.
+InlinePath path_of(const Code& code, uint32_t body);
 
 }  // namespace uptier::jit

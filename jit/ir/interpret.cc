@@ -43,6 +43,9 @@ void Interpreter::enter(MethodId m, std::span<const uint64_t> args, Value result
     if (call == nullptr) return stop("a depth limit of 0");
     return trap(*call, TrapCode::kStackExhausted);
   }
+  if (call != nullptr && options_.observer != nullptr) {
+    options_.observer->called(frame().method, call->site, m);
+  }
   frames_.push_back({m, std::vector<uint64_t>(f.values.size()), f.entry(), 0, result_to, {}});
   auto params = f.params(f.entry());
   for (size_t i = 0; i < params.size(); ++i) {
@@ -188,6 +191,8 @@ void Interpreter::observe(const Inst& i) {
   if (options_.observer == nullptr) return;
   if (i.op == Opcode::kLoopHeader) {
     options_.observer->iterated(frame().method, LoopId(i.aux));
+  } else if (is_block_probe(i) && i.body == 0 && !resumes(i)) {
+    options_.observer->block(frame().method, i.aux);
   } else if (probe_kind(i) != ProbeKind::kBlock) {
     Type t = i.args.size == 0 ? Type::kNone : function().type_of(at(i, 0));
     uint64_t seen = i.args.size == 0 ? 0 : observed_bits(t, get(i, 0));

@@ -49,6 +49,10 @@ class InterpretObserver {
   virtual void entered(MethodId, LoopId) {}
   // It is left through an edge, or by returning. Innermost first, before what is entered.
   virtual void left(MethodId, LoopId) {}
+  // A method of the module is called from a site of another; entered() follows.
+  virtual void called(MethodId, SiteId, MethodId /*callee*/) {}
+  // A block of the method's own body begins.
+  virtual void block(MethodId, SiteId) {}
   // Its header is visited, after entered() if this is the first time.
   virtual void iterated(MethodId, LoopId) {}
 };

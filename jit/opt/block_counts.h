@@ -30,6 +30,11 @@ class BlockCounts {
     of_.push_back(std::move(counts));
     samples_.push_back(sample);
   }
+  // Returns the counts of the inlined bodies, by Function::inlined.
+  std::vector<std::vector<float>> of_inlined() const {
+    if (of_.empty()) return {};
+    return {of_.begin() + 1, of_.end()};
+  }
   // Returns how often the place of a block probe is passed; 0 for what is not known.
   float at(const Inst& probe) const {
     if (probe.body >= of_.size() || probe.aux - 1 >= of_[probe.body].size()) return 0;

@@ -2,6 +2,7 @@
 
 #include "jit/compile.h"
 #include "jit/opt/guess_values.h"
+#include "jit/opt/inlined_counts.h"
 #include "jit/opt/optimize.h"
 #include "jit/opt/osr_entry.h"
 #include "jit/opt/passes.h"
@@ -55,6 +56,16 @@ Result<std::vector<uint32_t>> counters_of(const Function& f, const OptimizeReque
                  f.name + ": optimized code counts blocks, in 64-bit words of the thread's own"};
   }
   return p->blocks;
+}
+
+// Returns how much of the slab the method's own blocks take.
+uint32_t own_bytes(const Function& f, const OptimizeRequest& r) {
+  return r.probes == nullptr ? 8 * f.block_sites : r.probes->bytes;
+}
+
+bool counts_targets(const CompileInput& in, const OptimizeRequest& r) {
+  bool can = in.helpers.probes[static_cast<uint32_t>(ProbeRoutine::kTarget)] != nullptr;
+  return can && r.copy == Copy::kInstrumented && r.probes != nullptr && r.probes->has_sites();
 }
 
 // Whether a block is worth looking at that a profile has never seen.
@@ -138,6 +149,7 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
   Body body(in, r);
   if (Status s = body.make(); !s.ok()) return s.error();
   Function& f = body.function();
+  const ProbePlan* targets = counts_targets(in, r) ? r.probes : nullptr;
   Optimized o = optimize(f,
                          {.self = in.method,
                           .counts = r.block_counts,
@@ -146,9 +158,12 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
                           .speculates = body.states_calls(),
                           .ask_to_leave = r.ask_to_leave,
                           .sample = r.sample},
-                         r.observer, r.copy);
-  x64::MachineFunction machine =
-      x64::lower({f, o.loops, o.frequencies, body.osr(), body.slots(), x64::has_bmi2(), *counters});
+                         r.observer, r.copy, targets);
+  if (r.inlined_blocks != nullptr) *r.inlined_blocks = o.counts.of_inlined();
+  std::vector<InlinedCount> inlined;
+  if (r.copy == Copy::kInstrumented) inlined = place_inlined_counts(f, own_bytes(in.function, r));
+  x64::MachineFunction machine = x64::lower({f, o.loops, o.frequencies, body.osr(), body.slots(),
+                                             x64::has_bmi2(), *counters, &inlined, targets});
   x64::Allocation allocation = x64::allocate_registers(machine);
 #ifndef NDEBUG
   if (machine.insts.size() <= kMostChecked) {
@@ -158,7 +173,8 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
     }
   }
 #endif
-  return x64::emit({in, f, machine, allocation, body.osr(), body.baseline_frame(), r.poll});
+  return x64::emit(
+      {in, f, machine, allocation, body.osr(), body.baseline_frame(), r.poll, &inlined});
 }
 
 }  // namespace uptier::jit

@@ -297,7 +297,7 @@ class Inliner {
     Block at = block_of_[c.call.index()];
     MethodId callee = f_.callees[f_.inst(c.call).imm].method;
     bodies_of_inlined_.push_back(c.body);
-    std::vector<float> counts = c.body->counts;
+    std::vector<float> counts = counts_at(f_.inst(c.call), callee, *c.body);
     for (float& n : counts) n *= c.count;
     counts_.add(std::move(counts), c.body->sample * c.count);
     uint32_t before = static_cast<uint32_t>(f_.insts.size());
@@ -307,6 +307,25 @@ class Inliner {
     // What stood in the block was considered already; what came with the body was not.
     scan(at, before);
     for (Block b : s.blocks) scan(b);
+  }
+
+  // Returns how often the blocks of a body run per entry: what is known of it here goes before what
+  // its method does in all places.
+  std::vector<float> counts_at(const Inst& call, MethodId callee, const Body& b) const {
+    std::vector<float> counts = b.counts;
+    if (!has_profile_) return counts;
+    InlinePath path{{call.site, callee}};
+    for (uint32_t body = call.body; body != 0; body = f_.inlined[body - 1].parent) {
+      path.push_back({f_.inlined[body - 1].site, f_.inlined[body - 1].method});
+    }
+    std::ranges::reverse(path);
+    const InlinedBlocks* here = r_.source->find_blocks(path);
+    bool entered = here != nullptr && !here->known.empty() && here->known[0] && here->counts[0] > 0;
+    if (!entered) return counts;
+    for (size_t s = 0; s < std::min(counts.size(), here->counts.size()); ++s) {
+      if (here->known[s]) counts[s] = static_cast<float>(here->counts[s] / here->counts[0]);
+    }
+    return counts;
   }
 
   void ask(const Candidate& c) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "jit/opt/passes.h"
+#include "jit/opt/place_target_probes.h"
 
 namespace uptier::jit {
 namespace {
@@ -75,8 +76,10 @@ void run_all(std::span<const Pass> passes, Function& f, PassObserver* observer) 
 
 }  // namespace
 
-Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, Copy copy) {
+Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, Copy copy,
+                   const ProbePlan* targets) {
   run_all(kBefore, f, observer);
+  if (targets != nullptr) place_target_probes(f, *targets);
   BlockCounts counts = inline_calls(f, r);
   tell(observer, "inline_calls", f);
   run_all(kConstants, f, observer);
@@ -96,6 +99,7 @@ Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, 
   o.frequencies = estimate_frequencies(f, control, o.loops, counts);
   layout_blocks(f, o.loops, o.frequencies);
   tell(observer, "layout_blocks", f);
+  o.counts = std::move(counts);
   return o;
 }
 

@@ -8,17 +8,20 @@
 #include "jit/opt/frequencies.h"
 #include "jit/opt/inline_calls.h"
 #include "jit/opt/pass_observer.h"
+#include "jit/probe_plan.h"
 
 namespace uptier::jit {
 
 struct Optimized {
   LoopNest loops;
   Frequencies frequencies;
+  BlockCounts counts;  // that it was optimized for, of inlined bodies too; empty without a profile
 };
 
 // Optimizes `f` and lays out its blocks. `observer` may be null. In an instrumented copy all blocks
 // that run keep their probes.
+// In an instrumented copy `targets` says which indirect calls are counted by target; null: none is.
 Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer = nullptr,
-                   Copy copy = Copy::kPlain);
+                   Copy copy = Copy::kPlain, const ProbePlan* targets = nullptr);
 
 }  // namespace uptier::jit

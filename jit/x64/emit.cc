@@ -44,9 +44,11 @@ Result<std::unique_ptr<Code>> Emitter::run() {
   }
   b_.begin_cold();
   exits();
+  target_calls();
   for (const InlinedBody& i : in_.function.inlined) {
     b_.tables().inlined.push_back({i.parent, i.site, i.method});
   }
+  if (in_.inlined_counts != nullptr) b_.tables().inlined_counts = *in_.inlined_counts;
   b_.tables().frame_size = frame_ + 8 * static_cast<uint32_t>(saved_.size());
   return b_.publish(in_.compile.space, 0, in_.compile.method);
 }
@@ -229,6 +231,7 @@ void Emitter::emit_simple(const MInst& i) {
     case MOp::kLeave: return leave(i);
     case MOp::kLoadSlab: return load_slab(gp_at(i, i.d));
     case MOp::kCount: return count(i);
+    case MOp::kCountTarget: return count_target(i);
     case MOp::kTrap: return b_.trap_now(i.trap, i.loc);
     case MOp::kMov: return move(at(i, i.a), at(i, i.d));
     case MOp::kConst:

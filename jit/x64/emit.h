@@ -27,6 +27,7 @@ struct EmitInput {
   bool osr = false;
   uint32_t baseline_frame = 0;     // OSR: bytes below rbp that are not ours
   const PollWord* poll = nullptr;  // the words that loop headers ask; null: they ask nothing
+  const std::vector<InlinedCount>* inlined_counts = nullptr;  // what the machine counts of these
 };
 
 // Errors: those of CodeBuffer::publish, and kUnsupported for a frame beyond a mebibyte.

@@ -98,6 +98,10 @@ class Emitter {
   void jump_on(Cond c, const Label& to);
   void switch_on(const MInst& i);
 
+  // ---- emit_target.cc
+  void count_target(const MInst& i);
+  void target_calls();
+
   // ---- emit_call.cc
   void call(const MInst& i);
 
@@ -139,6 +143,11 @@ class Emitter {
     Label back;  // of one that may come back
   };
   std::vector<Side> sides_;  // calls behind the body
+  struct TargetCall {
+    Label slow, back;
+    const MInst* from;
+  };
+  std::vector<TargetCall> target_calls_;  // likewise
 };
 
 // The condition in asmjit's terms; float equality has none.

@@ -17,10 +17,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <vector>
 
+#include "jit/code/code.h"
 #include "jit/ir/function.h"
 #include "jit/opt/frequencies.h"
+#include "jit/probe_plan.h"
 #include "jit/x64/machine.h"
 
 namespace uptier::jit::x64 {
@@ -36,6 +40,10 @@ struct LowerInput {
   bool has_bmi2 = false;
   // Where block probes count, by block site - 1: offsets in the slab. Empty: they do not.
   std::span<const uint32_t> counters = {};
+  // Likewise those of inlined bodies; null: they do not.
+  const std::vector<InlinedCount>* inlined = nullptr;
+  // Where probes of call targets count; null: they do not.
+  const ProbePlan* targets = nullptr;
 };
 
 MachineFunction lower(const LowerInput& in);

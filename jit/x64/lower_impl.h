@@ -51,7 +51,9 @@ class Lowering {
   void count_uses();
   void color_block(Block b);
   bool is_barrier(const Inst& i) const;
-  bool counts(const Inst& i) const;
+  std::optional<uint32_t> count_offset(const Inst& i) const;
+  const ProbePlan::Site* target_site(const Inst& i) const;
+  void count_target(const Inst& i, const ProbePlan::Site& site);
   void lower_probe(const Inst& i);
   void load_slab();
 

@@ -142,7 +142,8 @@ enum class MOp : uint8_t {
   kCallHost,
   kLeave,     // leaves by its exit                  sub: Leaving
   kLoadSlab,  // d = the slab of the calling thread
-  kCount,     // increment of the word imm of slab a     destroys the flags, r11
+  kCountTarget,  // slab a, target b: counts b in the table at imm; disp TableShape::packed()  as kCount
+  kCount,        // increment of the word imm of slab a     destroys the flags, r11
 };
 
 enum class AluOp : uint8_t { kAdd, kOr, kAnd, kSub, kXor, kMul };

@@ -233,7 +233,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
   Result<jit::Function> f = describe(m);
   if (!f) return f.error();
   CallPaths calls(*this, plan);
-  Inlinees inlinees(*this, plan.use_profile);
+  Inlinees inlinees(*this, m.id, plan.use_profile);
   jit::BodyProfile seen = known_profile(m, plan, v);
   std::vector<uint8_t> kept;
   if (plan.for_values) {
@@ -264,6 +264,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
   if (options_.osr_out) take_poll_words(v, f->loop_count);
   bool stressed = stress_.active(StressKind::kOsrOut);
   if (stressed) v.call_back(OsrOut::kNewer);
+  std::vector<std::vector<float>> inlined;
   Status s = take_code(
       m, v,
       jit::compile_optimized({*f, m.id, helpers_, calls, *space_},
@@ -278,6 +279,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
                               .params = v.values,
                               .inlinees = inlines() ? &inlinees : nullptr,
                               .inline_guards = guards_may_be_inlined() || prune,
+                              .inlined_blocks = normal ? &inlined : nullptr,
                               .to_host = m.info.host_resume != nullptr,
                               .prune_cold = prune,
                               .kept = kept,
@@ -285,6 +287,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
                               .poll_all = stressed,
                               .ask_to_leave = slow || stress_.active(StressKind::kGuard)}));
   if (s) v.code->set_polls(v.polls.words());
+  if (s && normal) v.made_inlined = inlinees.origins(*v.code, std::move(inlined));
   v.by_stub = calls.by_stub();
   return s && plan.for_values ? make_guard(m, v) : s;
 }
@@ -293,7 +296,7 @@ jit::BodyProfile RuntimeImpl::known_profile(Method& m, const Plan& plan, Version
   if (!plan.use_profile) return {};
   std::lock_guard lock(state_mutex_);
   jit::BodyProfile p = body_profile_locked(m);
-  if (plan.copy == Copy::kPlain && !plan.osr_loop.valid()) note_origin_locked(m, p.blocks, v);
+  if (plan.copy == Copy::kPlain && !plan.osr_loop.valid()) note_origin_locked(m, p, v);
   return p;
 }
 

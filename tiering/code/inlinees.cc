@@ -52,6 +52,8 @@ jit::BodyProfile RuntimeImpl::body_profile_locked(const Method& m) {
   jit::BodyProfile p{blocks_to_compile_from(m), {}, observer_.sample_weight(m)};
   if (p.blocks.empty()) return p;
   for (Observer::Targets& seen : observer_.targets_of(m)) {
+    auto phase = m.seen_phase.targets.find(seen.site);
+    if (phase != m.seen_phase.targets.end()) observer_.take_over(phase->second, seen);
     jit::SiteTargets site{seen.site, seen.total, {}};
     for (auto [target, count] : seen.methods) {
       if (target->removed) continue;
@@ -65,17 +67,44 @@ jit::BodyProfile RuntimeImpl::body_profile_locked(const Method& m) {
 
 const jit::Inlinee* Inlinees::find(MethodId id) {
   auto [at, fresh] = known_.try_emplace(id.index());
-  if (fresh) at->second = runtime_.inlinee(id, profiles_);
-  return at->second.get();
+  Known& k = at->second;
+  if (fresh) k.inlinee = runtime_.inlinee(id, profiles_, k.error);
+  return k.inlinee.get();
 }
 
-std::unique_ptr<jit::Inlinee> RuntimeImpl::inlinee(MethodId id, bool profile) {
+const jit::InlinedBlocks* Inlinees::find_blocks(const jit::InlinePath& path) {
+  if (!profiles_) return nullptr;
+  if (!phase_) {
+    std::lock_guard lock(runtime_.state_mutex_);
+    const SeenPhase& seen = runtime_.method(root_.index()).seen_phase;
+    phase_ = {seen.inlined, seen.error};
+  }
+  auto at = phase_->blocks.find(path);
+  return at == phase_->blocks.end() ? nullptr : &at->second;
+}
+
+std::vector<InlinedOrigin> Inlinees::origins(const jit::Code& code,
+                                             std::vector<std::vector<float>> blocks) const {
+  std::vector<InlinedOrigin> out;
+  for (uint32_t body = 1; body <= blocks.size(); ++body) {
+    InlinedOrigin o{jit::path_of(code, body), std::move(blocks[body - 1])};
+    auto known = known_.find(o.path.back().method.index());
+    bool here = phase_ && phase_->blocks.contains(o.path);
+    o.error = here ? phase_->error : known == known_.end() ? 1 : known->second.error;
+    out.push_back(std::move(o));
+  }
+  return out;
+}
+
+// `error` receives how far the profile may lie from the truth.
+std::unique_ptr<jit::Inlinee> RuntimeImpl::inlinee(MethodId id, bool profile, double& error) {
   Method& m = method(id.index());
   std::lock_guard lock(state_mutex_);
   if (m.body == nullptr || m.removed || m.guard_banned) return nullptr;
   auto known =
       std::make_unique<jit::Inlinee>(jit::Inlinee{*m.body, {}, m.info.host_resume != nullptr});
   if (profile) known->profile = body_profile_locked(m);
+  error = profile_error_locked(m, known->profile.blocks);
   bool enough = options_.deopt_cold && observer_.samples_of(m) >= options_.cold_samples;
   const std::vector<uint64_t>& seen = known->profile.blocks;
   known->prune_cold = enough && !seen.empty() && seen[0] != 0;

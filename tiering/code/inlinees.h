@@ -9,8 +9,9 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 
-#include "jit/inlinee.h"
+#include "tiering/method.h"
 
 namespace uptier::tiering {
 
@@ -18,15 +19,35 @@ class RuntimeImpl;
 
 class Inlinees final : public jit::InlineeSource {
  public:
-  // Without `profiles` methods are told of, but not what was observed of them.
-  Inlinees(RuntimeImpl& runtime, bool profiles) : runtime_(runtime), profiles_(profiles) {}
+  // For a compilation of `root`. Without `profiles` methods are told of, but not what was observed
+  // of them.
+  Inlinees(RuntimeImpl& runtime, MethodId root, bool profiles)
+      : runtime_(runtime), root_(root), profiles_(profiles) {}
 
   const jit::Inlinee* find(MethodId m) override;
+  const jit::InlinedBlocks* find_blocks(const jit::InlinePath& path) override;
+
+  // Returns what code was made from of the bodies that are inlined into it; `blocks` as
+  // OptimizeRequest::inlined_blocks says.
+  std::vector<InlinedOrigin> origins(const jit::Code& code,
+                                     std::vector<std::vector<float>> blocks) const;
 
  private:
+  struct Known {
+    std::unique_ptr<jit::Inlinee> inlinee;  // null: not to be inlined
+    double error = 1;                       // how far its profile may lie from the truth
+  };
+  // What windows of the root's copy have seen, once it has drifted.
+  struct Phase {
+    std::map<jit::InlinePath, jit::InlinedBlocks> blocks;
+    double error = 1;
+  };
+
   RuntimeImpl& runtime_;
+  MethodId root_;
   bool profiles_;
-  std::map<uint32_t, std::unique_ptr<jit::Inlinee>> known_;  // null: not to be inlined
+  std::map<uint32_t, Known> known_;
+  std::optional<Phase> phase_;  // once asked for
 };
 
 }  // namespace uptier::tiering

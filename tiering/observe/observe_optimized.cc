@@ -9,6 +9,15 @@
 // thread's windows are a stream beside its other one. A block that the optimizer removed is not
 // observed: nothing is added to it, and it takes no part in comparisons.
 //
+// Bodies that are inlined are counted too, each where it is. A window is one distribution over the
+// method's own blocks and theirs: the code is laid out for all of them together. Their counts go
+// into no method's profile (docs/notes/0028): what is decided by them is decided about this code,
+// and readers get them apart (observe_inlined.cc).
+//
+// Targets of the method's own indirect calls are counted by table, whether the call was guessed or
+// not, and are a part of the distribution too (observe_targets.h). Those of calls in inlined bodies
+// are not.
+//
 // Two questions are asked of a window, and either answer is logged as re_instrument:
 //
 //   drift    is it like the windows before it? As of baseline code, see sampler/convergence.h
@@ -36,6 +45,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "tiering/observe/observe_inlined.h"
+#include "tiering/observe/observe_targets.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -54,12 +65,12 @@ double sum_of(const std::vector<double>& counts) {
   return sum;
 }
 
-// The distance of two profiles over the blocks that `observed` says, and the block whose share
-// moved most.
+// The distance of two profiles over the words that `observed` says, and the word whose share moved
+// most.
 struct Difference {
   double distance = 0;
-  double share = 0;  // of a, in these blocks
-  SiteId site = 0;
+  double share = 0;  // of a, in these words
+  size_t word = SIZE_MAX;
   double before = 0, now = 0;
 };
 
@@ -79,8 +90,8 @@ Difference difference(std::vector<double> a, std::vector<double> b,
   for (size_t i = 0; i < a.size(); ++i) {
     double before = a[i] / total_a, now = b[i] / total_b;
     shared += std::min(before, now);
-    if (d.site != 0 && std::abs(now - before) <= std::abs(d.now - d.before)) continue;
-    d.site = static_cast<SiteId>(i + 1);
+    if (d.word != SIZE_MAX && std::abs(now - before) <= std::abs(d.now - d.before)) continue;
+    d.word = i;
     d.before = before;
     d.now = now;
   }
@@ -88,14 +99,22 @@ Difference difference(std::vector<double> a, std::vector<double> b,
   return d;
 }
 
-std::string reason(const char* what, const Difference& d, double allowed) {
-  char text[256];
+std::string reason(const char* what, const Difference& d, double allowed,
+                   const std::string& block) {
+  char text[128];
   std::snprintf(text, sizeof text,
-                "%s: optimized code lies %.2f %% from it, noise explains %.2f %%; block %u was "
-                "%.1f %%, is %.1f %%",
-                what, 100 * d.distance, 100 * allowed, d.site, 100 * d.before, 100 * d.now);
-  return text;
+                ": optimized code lies %.2f %% from it, noise explains %.2f %%; ", 100 * d.distance,
+                100 * allowed);
+  char shares[64];
+  std::snprintf(shares, sizeof shares, " was %.1f %%, is %.1f %%", 100 * d.before, 100 * d.now);
+  return what + std::string(text) + block + shares;
 }
+
+// A slab of optimized code has a head of two words in front of what the code counts in: how many
+// words those are, and the number of the copy that they are for.
+constexpr uint32_t kHeadWords = 2;
+uint64_t& slab_words(uint64_t* slab) { return slab[-2]; }
+uint64_t& slab_copy(uint64_t* slab) { return slab[-1]; }
 
 void add_to(std::vector<double>& sum, std::span<const double> counts) {
   if (sum.size() < counts.size()) sum.resize(counts.size());
@@ -126,36 +145,62 @@ const void* RuntimeImpl::optimized_sample(Method& m, AttachedThread& t) noexcept
   const Version* copy = m.optimized_copy.version.load(std::memory_order_acquire);
   sampler::MethodState& s = t.state(m.id);
   if (!usable(copy) || s.rate != optimized_rate_.word) return nullptr;
-  if (s.optimized_slab == nullptr) {
-    s.optimized_slab = t.slabs().take(m.probes.optimized_plan().bytes / 8);
-  }
-  if (s.optimized_slab == nullptr) {
-    t.slabs_refused.fetch_add(1, std::memory_order_relaxed);
-    return nullptr;
-  }
+  if (!ready_slab(m, t, *copy)) return nullptr;
   bool whole = s.optimized_samples != 0 && s.optimized_samples % kWindowSamples == 0;
   if (whole) post_optimized(m, t);
   ++s.optimized_samples;
   return copy->entry;
 }
 
+// Makes the thread's slab one of this copy. The words of the method's own blocks go on through all
+// copies, in the same slab wherever that is large enough: a frame of an earlier copy may be under
+// way further out, and count there. If it calls itself, its words of inlined bodies are another's in
+// the new slab; there are never fewer than its copy had, so nothing else is hit.
+bool RuntimeImpl::ready_slab(Method& m, AttachedThread& t, const Version& copy) noexcept {
+  sampler::MethodState& s = t.state(m.id);
+  uint64_t* slab = s.optimized_slab;
+  if (slab != nullptr && slab_copy(slab) == copy.copy_number) return true;
+  uint32_t own = m.probes.optimized_plan().bytes / 8;
+  if (slab != nullptr) {
+    // What is larger than the ring stays behind, as at any flush.
+    bool fits = slab_words(slab) * 8 <= options_.ring_bytes / 2;
+    if (!post_optimized(m, t) && fits) return false;
+  }
+  if (slab == nullptr || slab_words(slab) < copy.copy_words) {
+    uint64_t* taken = t.slabs().take(copy.copy_words + kHeadWords);
+    if (taken == nullptr) {
+      t.slabs_refused.fetch_add(1, std::memory_order_relaxed);
+      return false;
+    }
+    s.optimized_slab = taken + kHeadWords;
+    slab_words(s.optimized_slab) = copy.copy_words;
+    if (slab != nullptr) std::copy_n(slab, own, s.optimized_slab);
+  } else {
+    std::fill(slab + own, slab + slab_words(slab), 0);
+  }
+  slab_copy(s.optimized_slab) = copy.copy_number;
+  return true;
+}
+
 sampler::Note RuntimeImpl::optimized_note(Method& m, AttachedThread& t) noexcept {
   sampler::Note n = make_note(m, t, sampler::NoteKind::kOptimized);
   n.sampled_calls = t.state(m.id).optimized_samples;
   n.rate = optimized_rate_.word;
+  n.copy = static_cast<uint32_t>(slab_copy(t.state(m.id).optimized_slab));
   return n;
 }
 
-// Cumulative like all snapshots: one that the ring refuses is contained in the next.
-void RuntimeImpl::post_optimized(Method& m, AttachedThread& t) noexcept {
+// Cumulative like all snapshots: one that the ring refuses is contained in the next. Returns whether
+// it took it.
+bool RuntimeImpl::post_optimized(Method& m, AttachedThread& t) noexcept {
   uint64_t started = t.cost().start(sampler::CostKind::kFlush);
   const sampler::MethodState& s = t.state(m.id);
-  std::span<const uint64_t> counts{s.optimized_slab, m.probes.optimized_plan().bytes / 8};
-  if (!t.ring().push(optimized_note(m, t), counts)) {
-    t.flushes_delayed.fetch_add(1, std::memory_order_relaxed);
-  }
+  std::span<const uint64_t> counts{s.optimized_slab, slab_words(s.optimized_slab)};
+  bool delivered = t.ring().push(optimized_note(m, t), counts);
+  if (!delivered) t.flushes_delayed.fetch_add(1, std::memory_order_relaxed);
   t.cost().stop(sampler::CostKind::kFlush, started);
   wake_worker();
+  return delivered;
 }
 
 // ---- The copy ---------------------------------------------------------------------------------
@@ -168,9 +213,13 @@ void RuntimeImpl::want_optimized_copy(Method& m) {
 }
 
 bool RuntimeImpl::can_observe_optimized(const Method& m) const {
-  return options_.adaptive && options_.observe_optimized && options_.tier == TierMode::kAuto &&
-         options_.gap != GapMode::kExact && !always_instrumented_ && !m.info.own_code &&
-         m.block_weights.size() > 1 && usable(m.optimized.load(std::memory_order_relaxed));
+  const Version* v = m.optimized.load(std::memory_order_relaxed);
+  if (!usable(v)) return false;
+  // Calls say all of one block, but nothing of what is inlined into it.
+  bool varies = m.block_weights.size() > 1 || v->inlined != 0;
+  return varies && options_.adaptive && options_.observe_optimized &&
+         options_.tier == TierMode::kAuto && options_.gap != GapMode::kExact &&
+         !always_instrumented_ && !m.info.own_code && !m.block_weights.empty();
 }
 
 void RuntimeImpl::request_optimized_copy(Method& m) {
@@ -195,16 +244,21 @@ void forget_windows(OptimizedCopy& o) {
 
 }  // namespace
 
-void RuntimeImpl::begin_observing_optimized(Method& m, const Version& v) {
+void RuntimeImpl::begin_observing_optimized(Method& m, Version& v) {
   OptimizedCopy& o = m.optimized_copy;
   o.observed.assign(m.block_weights.size(), false);
   for (SiteId site : jit::observed_sites(*v.code)) {
     if (site <= o.observed.size()) o.observed[site - 1] = true;
   }
+  v.sections = sections_of(*v.code);
+  observe_targets(m, *v.code, o.observed);
+  o.observed.resize(words_in(m, v), true);
   forget_windows(o);
   bool in_service = usable(m.optimized.load(std::memory_order_relaxed));
   // Evicted meanwhile: it is retired with the others when the method is.
   if (!in_service) return;
+  v.copy_number = ++o.copies;
+  v.copy_words = o.most_words = std::max(o.most_words, words_in(m, v));
   o.version.store(&v, std::memory_order_release);  // pairs with optimized_sample()
   o.expected.store(false, std::memory_order_relaxed);
 }
@@ -247,15 +301,18 @@ sampler::Window Observer::take_optimized(Method& m, uint32_t thread, const sampl
   coverage.opportunities = opportunities;
   w.weight = sampler::weight_of({note.rate}, ladder_);
   s.interval = weight;
-  // Slots of blocks come first in the schema.
-  profile::Observed now;
-  now.counts.resize(schema.words());
-  std::copy_n(counts.begin(), std::min(counts.size(), m.block_weights.size()), now.counts.begin());
+  if (m.probes.counts_by_calls()) {
+    // Each call is known already, and counted: only what is inlined is news.
+    w.counts = {w.samples};
+    return w;
+  }
+  profile::Observed now = m.probes.read_optimized(counts, method_at_);
   w.counts.assign(now.counts.begin(),
                   now.counts.begin() + static_cast<ptrdiff_t>(m.block_weights.size()));
   for (size_t i = 0; i < w.counts.size() && !s.seen.counts.empty(); ++i) {
     w.counts[i] -= std::min(w.counts[i], s.seen.counts[i]);
   }
+  add_target_counts(m, s.seen, now, w.counts);
   profile::advance(s.seen, schema, std::move(now), weight);
   s.flushes++;
   if (sink_ != nullptr) emit_flush(m, thread | kOptimizedStream, note, weight);
@@ -266,8 +323,13 @@ void RuntimeImpl::take_optimized(Method& m, uint32_t thread, const sampler::Note
                                  std::span<const uint64_t> counts) {
   OptimizedCopy& o = m.optimized_copy;
   sampler::Window w = observer_.take_optimized(m, thread, note, counts);
+  const Version* copy = copy_numbered(m, note.copy);
+  if (w.samples == 0 || copy == nullptr) return;
+  std::vector<uint64_t> inlined = inlined_since(m, thread, *copy, counts);
+  observer_.take_inlined(m, thread, *copy, inlined, w.samples);
   // What comes late is of a version that has gone.
-  if (w.samples == 0 || !observes_optimized(m)) return;
+  if (!observes_optimized(m) || copy != o.version.load(std::memory_order_relaxed)) return;
+  w.counts.insert(w.counts.end(), inlined.begin(), inlined.end());
   o.samples += w.samples;
   m.last_active = ++activity_;
   std::vector<double> came(w.counts.begin(), w.counts.end());
@@ -278,7 +340,8 @@ void RuntimeImpl::take_optimized(Method& m, uint32_t thread, const sampler::Note
   if (v == sampler::Verdict::kDrifted) {
     Difference d = difference(o.known, o.recent, o.observed);
     observer_.log(m, "re_instrument",
-                  reason("drift from earlier windows", d, o.convergence.last_allowed()));
+                  reason("drift from earlier windows", d, o.convergence.last_allowed(),
+                         block_name(m, *copy, d.word)));
     // Learnt anew without the window, which may hold something of both.
     o.known.clear();
     o.recent.clear();
@@ -304,18 +367,21 @@ double RuntimeImpl::optimized_error(const Method& m) const {
 void RuntimeImpl::compare_with_profile(Method& m, const sampler::Note& note) {
   OptimizedCopy& o = m.optimized_copy;
   const Version* v = m.optimized.load(std::memory_order_relaxed);
-  bool enough = usable(v) && !v->made_from.empty() &&
+  const Version* copy = o.version.load(std::memory_order_relaxed);
+  bool enough = copy != nullptr && usable(v) && !v->made_from.empty() &&
                 o.convergence.windows() >= sampler::Convergence::kLeastWindows;
   if (!enough) return;
-  Difference d = difference(v->made_from, o.known, o.observed);
+  Origin from = origin_of(m, *v, *copy);
+  Difference d = difference(from.counts, o.known, from.known);
   if (d.share <= 0) return;
   double error = optimized_error(m);
-  double allowed = std::max(kOptions.epsilon, v->made_error / d.share + error);
+  double allowed = std::max(kOptions.epsilon, from.error / d.share + error);
   if (d.distance > allowed && !o.misled) {
     o.misled = true;
     if (m.saved != nullptr) m.saved->drifted = true;
     observer_.log(m, "re_instrument",
-                  reason("drift from the profile it was made from", d, allowed));
+                  reason("drift from the profile it was made from", d, allowed,
+                         block_name(m, *copy, d.word)));
   }
   // Whatever it was that the profile differed from when it was new: it is what the code is laid
   // out for, and only what runs now is uncertain.
@@ -329,7 +395,7 @@ void RuntimeImpl::flush_optimized_locked(Method& m, AttachedThread& t) {
   const sampler::MethodState& s = t.state(m.id);
   if (s.optimized_slab == nullptr) return;
   take_optimized(m, t.number(), optimized_note(m, t),
-                 {s.optimized_slab, m.probes.optimized_plan().bytes / 8});
+                 {s.optimized_slab, slab_words(s.optimized_slab)});
 }
 
 }  // namespace uptier::tiering

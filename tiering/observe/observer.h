@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -58,6 +59,8 @@ class Observer {
 
   // Says how code addresses become methods; before the first snapshot.
   void set_method_at(MethodAt f) { method_at_ = std::move(f); }
+  // Says which method an id is; likewise.
+  void set_method_of(std::function<Method&(MethodId)> f) { method_of_ = std::move(f); }
   // Makes a method one that others may be observed to call.
   void know(Method& m) { by_key_[m.info.key] = &m; }
 
@@ -69,6 +72,10 @@ class Observer {
   // Returns what came on.
   sampler::Window take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
                                  std::span<const uint64_t> counts);
+  // Adds what came on, by word, of the bodies that are inlined into a method's copy, in so many
+  // samples that the thread has just handed over. For the trace: nothing is decided by it.
+  void take_inlined(Method& m, uint32_t thread, const Version& copy, std::span<const uint64_t> came,
+                    uint64_t samples);
   // Counts frames of a thread that a trap unwound.
   void take_trap(Method& m, uint32_t thread, SiteId block, uint64_t frames);
   // Asks the policy about a method after a note, and logs the answer.
@@ -95,6 +102,8 @@ class Observer {
     std::vector<std::pair<Method*, uint64_t>> methods;
   };
   std::vector<Targets> targets_of(const Method& m) const;
+  // Makes of targets what a phase has seen of them.
+  void take_over(const TargetCounts& phase, Targets& targets) const;
   // Returns how many samples there are of a method.
   uint64_t samples_of(const Method& m) const;
   // Returns the estimated executions of all blocks together.
@@ -123,6 +132,7 @@ class Observer {
   void emit(const TraceEvent& e);
   void emit_flush(Method& m, uint32_t thread, const sampler::Note& note, uint64_t weight);
   uint64_t announce(Method& m);
+  void emit_inlined(Method& m, const jit::InlinePath& path, InlinedStream& s);
 
   const Options& options_;
   const sampler::Ladder& ladder_;
@@ -130,6 +140,7 @@ class Observer {
   OptRange opt_range_;
   TraceSink* sink_;
   MethodAt method_at_;
+  std::function<Method&(MethodId)> method_of_;
   std::map<MethodKey, Method*> by_key_;
   uint64_t trace_events_lost_ = 0;
   DecisionList decisions_;

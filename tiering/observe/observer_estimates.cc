@@ -96,6 +96,28 @@ double Observer::sample_weight(const Method& m) const {
   return counts > 0 && estimates > 0 ? estimates / counts : 1;
 }
 
+namespace {
+
+void sort_by_count(std::vector<std::pair<Method*, uint64_t>>& methods) {
+  std::sort(methods.begin(), methods.end(), [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first->id.index() < b.first->id.index();
+  });
+}
+
+}  // namespace
+
+void Observer::take_over(const TargetCounts& phase, Targets& targets) const {
+  targets.methods.clear();
+  targets.total = static_cast<uint64_t>(phase.other);
+  for (const auto& [key, count] : phase.of) {
+    auto seen = static_cast<uint64_t>(count);
+    targets.total += seen;
+    auto at = by_key_.find(key);
+    if (at != by_key_.end()) targets.methods.emplace_back(at->second, seen);
+  }
+  sort_by_count(targets.methods);
+}
+
 std::vector<Observer::Targets> Observer::targets_of(const Method& m) const {
   std::map<SiteId, Targets> sites;
   std::map<SiteId, std::map<Method*, uint64_t>> counts;
@@ -124,9 +146,7 @@ std::vector<Observer::Targets> Observer::targets_of(const Method& m) const {
   for (auto& [site, t] : sites) {
     t.site = site;
     t.methods.assign(counts[site].begin(), counts[site].end());
-    std::sort(t.methods.begin(), t.methods.end(), [](const auto& a, const auto& b) {
-      return a.second != b.second ? a.second > b.second : a.first->id.index() < b.first->id.index();
-    });
+    sort_by_count(t.methods);
     out.push_back(std::move(t));
   }
   return out;

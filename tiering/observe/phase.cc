@@ -6,13 +6,16 @@
 //                           that was removed) keeps its share of all that was ever seen
 //
 // Either way they are scaled to all that was ever seen, so that frequencies of different methods
-// stay comparable. Targets of indirect calls are those of all times: copies of optimized code do
-// not count them.
+// stay comparable. Of what is inlined, and of the method's own indirect calls, the windows say what
+// the next version takes them to do, whatever the inlined method does elsewhere
+// (InlineeSource::find_blocks).
 //
 //   Thread: the worker, with the state mutex.
 #include <algorithm>
 #include <cmath>
 
+#include "tiering/observe/observe_inlined.h"
+#include "tiering/observe/observe_targets.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -84,29 +87,46 @@ void RuntimeImpl::begin_phase(Method& m) {
 // A version is to be made for the drift of the one in service.
 void RuntimeImpl::follow_drift(Method& m) {
   OptimizedCopy& o = m.optimized_copy;
+  size_t blocks = m.block_weights.size();
   std::vector<uint64_t> all = observer_.block_estimates(m);
-  all.resize(o.observed.size());
+  all.resize(blocks);
   std::vector<double> recent = o.known;
-  recent.resize(o.observed.size());
+  recent.resize(blocks);
   m.seen_phase = {};
-  bool known = sum_of(all) > 0;
-  if (known) m.seen_phase.blocks = scaled(recent, all, o.observed);
+  bool known = !o.observed.empty() && sum_of(all) > 0;
+  std::vector<bool> own = o.observed;
+  own.resize(blocks);
+  if (known) m.seen_phase.blocks = scaled(recent, all, own);
   m.seen_phase.error = optimized_error(m);
+  m.seen_phase.inlined = seen_of_inlined(m);
+  m.seen_phase.targets = seen_targets(m);
   m.drift_versions++;
   o.drift = 0;
   drop_osr_versions(m);
 }
 
-// Says in a version what it is made from.
-void RuntimeImpl::note_origin_locked(const Method& m, const std::vector<uint64_t>& blocks,
-                                     Version& v) const {
-  v.made_from.assign(blocks.begin(), blocks.end());
+// Returns how far the shares of what a method is compiled from may lie from the truth.
+double RuntimeImpl::profile_error_locked(const Method& m,
+                                         const std::vector<uint64_t>& blocks) const {
   bool windows = !m.seen_phase.blocks.empty();
-  bool saved = !windows && m.saved != nullptr && m.convergence.samples() <= 0;
-  if (saved) {
-    v.made_error = error_bound_of(m.saved->profile, v.made_from);
-  } else {
-    v.made_error = windows ? m.seen_phase.error : m.convergence.error_bound(kDriftAlpha);
+  if (windows) return m.seen_phase.error;
+  bool saved = m.saved != nullptr && m.convergence.samples() <= 0;
+  if (!saved) return m.convergence.error_bound(kDriftAlpha);
+  return error_bound_of(m.saved->profile, {blocks.begin(), blocks.end()});
+}
+
+// Says in a version what it is made from.
+void RuntimeImpl::note_origin_locked(const Method& m, const jit::BodyProfile& p, Version& v) const {
+  v.made_from.assign(p.blocks.begin(), p.blocks.end());
+  v.made_error = profile_error_locked(m, p.blocks);
+  for (const jit::SiteTargets& site : p.targets) {
+    TargetCounts& made = v.made_targets[site.site];
+    uint64_t named = 0;
+    for (const jit::TargetShare& t : site.targets) {
+      made.of[method(t.method.index()).info.key] = static_cast<double>(t.count);
+      named += t.count;
+    }
+    made.other = static_cast<double>(site.total - std::min(named, site.total));
   }
 }
 

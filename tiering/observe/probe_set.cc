@@ -47,6 +47,10 @@ ProbeSet::ProbeSet(const jit::Function& f, const ProbeChoice& choice) {
   jit::plan_sites(f, choice.sites, plan_);
   plan_.bytes = (plan_.bytes + 7) & ~7u;
   optimized_plan_ = jit::plan_probes(f, {.flow = FlowMode::kBlocks});
+  jit::SiteProbeRequest targets{.call_targets = choice.sites.call_targets,
+                                .top = choice.sites.top,
+                                .recent = choice.sites.recent};
+  jit::plan_sites(f, targets, optimized_plan_);
   words_ = plan_.bytes / 8;
   flow_ = jit::FlowLayout(f, plan_);
   schema_.cfg_hash = f.cfg_hash;
@@ -96,15 +100,16 @@ void ProbeSet::add_flow(std::span<const uint64_t> slab, std::span<const uint64_t
               out.counts.begin() + blocks_);
 }
 
-void ProbeSet::add_site(const Slot& slot, const Source& s, std::span<const uint64_t> slab,
-                        const MethodAt& method_at, profile::Observed& out) const {
+void ProbeSet::add_site(const jit::ProbePlan& plan, const Slot& slot, const Source& s,
+                        std::span<const uint64_t> slab, const MethodAt& method_at,
+                        profile::Observed& out) const {
   auto words = out.counts.begin() + slot.word;
   if (s.loop) {
-    auto counts = jit::loop_counts(plan_, LoopId(s.index), slab);
+    auto counts = jit::loop_counts(plan, LoopId(s.index), slab);
     std::copy(counts.begin(), counts.end(), words);
     return;
   }
-  jit::SiteCounts counts = jit::site_counts(plan_, s.index, slab);
+  jit::SiteCounts counts = jit::site_counts(plan, s.index, slab);
   std::copy(counts.words.begin(), counts.words.end(), words);
   if (has_extremes(slot.kind) && counts.words[0] == 0) {
     words[slot_word::kMin] = words[slot_word::kMax] = 0;
@@ -136,7 +141,23 @@ profile::Observed ProbeSet::read(std::span<const uint64_t> slab, std::span<const
   add_flow(slab, traps, entries, out);
   if (slab.size() < words_) return out;
   for (size_t i = 0; i < sources_.size(); ++i) {
-    add_site(schema_.slots[blocks_ + edges_ + i], sources_[i], slab, method_at, out);
+    add_site(plan_, schema_.slots[blocks_ + edges_ + i], sources_[i], slab, method_at, out);
+  }
+  return out;
+}
+
+profile::Observed ProbeSet::read_optimized(std::span<const uint64_t> slab,
+                                           const MethodAt& method_at) const {
+  profile::Observed out;
+  out.counts.resize(schema_.words());
+  // Slots of blocks come first in the schema.
+  std::copy_n(slab.begin(), std::min<size_t>(slab.size(), blocks_), out.counts.begin());
+  if (slab.size() < optimized_plan_.bytes / 8) return out;
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    const Source& s = sources_[i];
+    bool counted = !s.loop && optimized_plan_.sites[s.index].offset != jit::ProbePlan::kNone;
+    if (!counted) continue;
+    add_site(optimized_plan_, schema_.slots[blocks_ + edges_ + i], s, slab, method_at, out);
   }
   return out;
 }

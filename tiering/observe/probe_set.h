@@ -41,7 +41,8 @@ class ProbeSet {
   explicit ProbeSet(Schema own);
 
   const jit::ProbePlan& plan() const { return plan_; }
-  // What the instrumented copy of optimized code counts, in a slab of its own: one word a block.
+  // What the instrumented copy of optimized code counts, in a slab of its own: one word a block, and
+  // tables of call targets. What is inlined lies behind it.
   const jit::ProbePlan& optimized_plan() const { return optimized_plan_; }
   const Schema& schema() const { return schema_; }
   uint32_t slab_words() const { return words_; }
@@ -56,6 +57,8 @@ class ProbeSet {
   //   entries  calls that ran the instrumented copy
   profile::Observed read(std::span<const uint64_t> slab, std::span<const uint64_t> traps,
                          uint64_t entries, const MethodAt& method_at) const;
+  // The same of a copy of the optimized copy's slab, as far as that counts: blocks and call targets.
+  profile::Observed read_optimized(std::span<const uint64_t> slab, const MethodAt& method_at) const;
   // Counts of blocks and edges that follow from others may fall by the frames that are under way;
   // what was published once stays: raises those of `now` to what `seen` has.
   void keep_flow_rising(const profile::Observed& seen, profile::Observed& now) const;
@@ -71,8 +74,9 @@ class ProbeSet {
   void add_sites(const jit::Function& f);
   void add_flow(std::span<const uint64_t> slab, std::span<const uint64_t> traps, uint64_t entries,
                 profile::Observed& out) const;
-  void add_site(const Slot& slot, const Source& s, std::span<const uint64_t> slab,
-                const MethodAt& method_at, profile::Observed& out) const;
+  void add_site(const jit::ProbePlan& plan, const Slot& slot, const Source& s,
+                std::span<const uint64_t> slab, const MethodAt& method_at,
+                profile::Observed& out) const;
 
   bool own_ = false;
   jit::ProbePlan plan_;

@@ -1,0 +1,178 @@
+#include "tiering/observe/observe_inlined.h"
+
+#include <algorithm>
+
+#include "profile/trace/events.h"
+#include "tiering/observe/observe_targets.h"
+#include "tiering/observe/observer_impl.h"
+#include "tiering/runtime_impl.h"
+
+namespace uptier::tiering {
+
+std::vector<InlinedSection> sections_of(const jit::Code& code) {
+  std::vector<InlinedSection> sections;
+  uint32_t body = 0;
+  for (const jit::InlinedCount& c : code.tables().inlined_counts) {
+    if (c.body != body) sections.push_back({jit::path_of(code, c.body), {}, c.offset / 8});
+    body = c.body;
+    sections.back().sites.push_back(c.site);
+  }
+  return sections;
+}
+
+uint32_t words_in(const Method& m, const Version& copy) {
+  if (copy.sections.empty()) return m.probes.optimized_plan().bytes / 8;
+  const InlinedSection& last = copy.sections.back();
+  return last.word + static_cast<uint32_t>(last.sites.size());
+}
+
+const Version* copy_numbered(const Method& m, uint32_t number) {
+  if (number == 0) return nullptr;
+  for (const auto& v : m.versions) {
+    if (v->copy_number == number) return v.get();
+  }
+  return nullptr;
+}
+
+std::vector<uint64_t> inlined_since(Method& m, uint32_t thread, const Version& copy,
+                                    std::span<const uint64_t> counts) {
+  size_t own = m.probes.optimized_plan().bytes / 8;
+  std::vector<uint64_t> came(words_in(m, copy) - own);
+  if (came.empty()) return came;
+  InlinedWords& last = m.optimized_copy.words[thread];
+  if (last.copy != copy.copy_number) last = {copy.copy_number, {}};
+  last.words.resize(came.size());
+  for (size_t i = 0; i < came.size() && own + i < counts.size(); ++i) {
+    uint64_t now = counts[own + i];
+    came[i] = now - std::min(last.words[i], now);
+    last.words[i] = now;
+  }
+  return came;
+}
+
+Origin origin_of(Method& m, const Version& v, const Version& copy) {
+  Origin o;
+  o.known = m.optimized_copy.observed;
+  o.counts = v.made_from;
+  o.counts.resize(o.known.size());
+  o.error = v.made_error;
+  std::vector<std::pair<double, double>> parts;  // mass and error
+  double all = 0;
+  for (double c : v.made_from) all += c;
+  double targets = add_made_targets(m, v.made_targets, o.counts, o.known);
+  parts.emplace_back(targets, v.made_error);
+  all += targets;
+  for (const InlinedSection& s : copy.sections) {
+    auto at = std::ranges::find_if(v.made_inlined,
+                                   [&](const InlinedOrigin& i) { return i.path == s.path; });
+    bool same = at != v.made_inlined.end() && !at->blocks.empty();
+    double mass = 0;
+    for (size_t i = 0; i < s.sites.size(); ++i) {
+      SiteId site = s.sites[i];
+      o.known[s.word + i] = same;
+      if (!same || site > at->blocks.size()) continue;
+      o.counts[s.word + i] = at->blocks[site - 1];
+      mass += o.counts[s.word + i];
+    }
+    all += mass;
+    if (same) parts.emplace_back(mass, at->error);
+  }
+  for (auto [mass, error] : parts) o.error += all > 0 ? mass / all * std::min(error, 1.0) : 0;
+  return o;
+}
+
+std::map<jit::InlinePath, jit::InlinedBlocks> seen_of_inlined(const Method& m) {
+  std::map<jit::InlinePath, jit::InlinedBlocks> out;
+  const Version* copy = m.optimized_copy.version.load(std::memory_order_relaxed);
+  const std::vector<double>& known = m.optimized_copy.known;
+  if (copy == nullptr) return out;
+  for (const InlinedSection& s : copy->sections) {
+    jit::InlinedBlocks& b = out[s.path];
+    for (size_t i = 0; i < s.sites.size() && s.word + i < known.size(); ++i) {
+      b.counts.resize(s.sites[i]);
+      b.known.resize(s.sites[i]);
+      b.counts.back() = known[s.word + i];
+      b.known.back() = true;
+    }
+  }
+  return out;
+}
+
+// How the log calls the block of a word.
+std::string RuntimeImpl::block_name(const Method& m, const Version& copy, size_t word) const {
+  for (const InlinedSection& s : copy.sections) {
+    if (word < s.word || word >= s.word + s.sites.size()) continue;
+    std::string name = "block " + std::to_string(s.sites[word - s.word]);
+    std::string path;
+    for (const jit::InlineStep& step : s.path) {
+      const Method& callee = method(step.method.index());
+      path = " of " + callee.info.name + " at call " + std::to_string(step.site) + path;
+    }
+    return name + path + " of " + m.info.name;
+  }
+  if (word < m.block_weights.size()) return "block " + std::to_string(word + 1);
+  return target_name(m, word);
+}
+
+// ---- For readers ------------------------------------------------------------------------------
+
+namespace {
+
+// Set in the number of an id of what is inlined into a method.
+constexpr uint32_t kInlinedStream = 1u << 30;
+
+Schema schema_of(const Method& callee, const std::vector<SiteId>& sites) {
+  Schema schema;
+  schema.cfg_hash = callee.probes.schema().cfg_hash;
+  for (SiteId s : sites) schema.add(SlotKind::kBlock, s);
+  return schema;
+}
+
+}  // namespace
+
+void Observer::take_inlined(Method& m, uint32_t thread, const Version& copy,
+                            std::span<const uint64_t> came, uint64_t samples) {
+  if (sink_ == nullptr) return;
+  size_t own = m.probes.optimized_plan().bytes / 8;
+  for (const InlinedSection& section : copy.sections) {
+    auto [at, fresh] = m.inlined_streams.try_emplace({section.path, section.sites});
+    InlinedStream& s = at->second;
+    if (fresh) {
+      s.number = static_cast<uint32_t>(m.inlined_streams.size());
+      s.schema = schema_of(method_of_(section.path.back().method), section.sites);
+    }
+    profile::Observed now;
+    now.counts = s.seen.counts;
+    now.counts.resize(section.sites.size());
+    for (size_t i = 0; i < section.sites.size(); ++i) now.counts[i] += came[section.word - own + i];
+    s.seen = std::move(now);
+    // As the root's own blocks of the same calls.
+    s.weight = m.streams[thread | kOptimizedStream].interval;
+    s.samples += samples;
+    s.flushes++;
+    emit_inlined(m, section.path, s);
+  }
+}
+
+// An id of the inlined method: see profile/trace/events.h.
+void Observer::emit_inlined(Method& m, const jit::InlinePath& path, InlinedStream& s) {
+  uint64_t root = announce(m);
+  uint64_t id = root << 32 | kInlinedStream | s.number;
+  if (!s.described) {
+    std::vector<profile::InlinedStep> steps;
+    for (const jit::InlineStep& step : path) {
+      steps.push_back({step.site, announce(method_of_(step.method))});
+    }
+    emit(profile::make_inlined_desc(id, root, steps, s.schema));
+  }
+  s.described = true;
+  emit(FlushEvent{.id = id,
+                  .calls = totals(m).calls,
+                  .sampled_calls = s.samples,
+                  .flush_index = s.flushes,
+                  .reason = FlushReason::kCalls,
+                  .interval = s.weight});
+  emit(profile::make_data(id, s.seen.counts));
+}
+
+}  // namespace uptier::tiering
