@@ -43,7 +43,8 @@ class Scratch {
  public:
   static constexpr size_t kSize = 4096;
   static constexpr size_t kGuard = 1 << 20;
-  static constexpr size_t kReserved = kGuard + (size_t{4} << 30) + kGuard;
+  static constexpr size_t kIndices = size_t{4} << 30;
+  static constexpr size_t kReserved = 2 * (kGuard + kIndices);
 
   Scratch() {
     region_ =
@@ -56,7 +57,7 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  uint8_t* data() const { return static_cast<uint8_t*>(region_) + kGuard; }
+  uint8_t* data() const { return static_cast<uint8_t*>(region_) + kGuard + kIndices; }
   uint64_t base() const { return reinterpret_cast<uint64_t>(data()); }
   void fill() {
     for (size_t i = 0; i < kSize; ++i) data()[i] = static_cast<uint8_t>(37 * i + 11);

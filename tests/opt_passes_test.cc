@@ -29,6 +29,7 @@ void with_halves(jit::Function& f) {
 }
 
 void unroll_unknown(jit::Function& f) { jit::unroll_loops(f, {}); }
+void bulk_unknown(jit::Function& f) { jit::store_in_bulk(f, {}, false); }
 void peel_unknown(jit::Function& f) { jit::peel_loops(f, {}); }
 
 void assume_first_is_7(jit::Function& f) {
@@ -67,6 +68,7 @@ const std::map<std::string, Pass>& passes() {
       {"duplicate_tails", jit::duplicate_tails},
       {"unroll_loops", unroll_unknown},
       {"peel_loops", peel_unknown},
+      {"store_in_bulk", bulk_unknown},
       {"convert_branches", with_halves<jit::convert_branches>},
       {"lift_cases", with_halves<jit::lift_cases>},
       {"settle_conditions", jit::settle_conditions},
@@ -75,6 +77,8 @@ const std::map<std::string, Pass>& passes() {
       {"merge_common", jit::merge_common},
       {"forward_memory", jit::forward_memory},
       {"hoist_invariants", jit::hoist_invariants},
+      {"fold_offsets", jit::fold_offsets},
+      {"reduce_strength", jit::reduce_strength},
       {"remove_dead", jit::remove_dead},
       {"sink_past_calls", jit::sink_past_calls},
       {"layout_blocks", layout_by_shape},

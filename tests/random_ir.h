@@ -22,12 +22,12 @@
 
 #include "jit/ir/module.h"
 #include "tests/ir_corpus.h"
-#include "tests/random_expression.h"
+#include "tests/random_loops.h"
 
 namespace uptier::test {
 
 // Makes one function.
-class RandomFunction : RandomExpression {
+class RandomFunction : RandomLoops {
  public:
   struct Made {
     Signature signature;
@@ -37,7 +37,7 @@ class RandomFunction : RandomExpression {
 
   RandomFunction(Random& r, const RandomOptions& o, const std::vector<Made>& earlier,
                  const Signature& signature, const std::string& name)
-      : RandomExpression(r, o, signature, name), earlier_(earlier), signature_(signature) {}
+      : RandomLoops(r, o, signature, name), earlier_(earlier), signature_(signature) {}
 
   jit::Function make() {
     declare();
@@ -49,8 +49,6 @@ class RandomFunction : RandomExpression {
   uint64_t cost() const { return cost_ + 500; }
 
  private:
-  static constexpr uint64_t kCostLimit = 200'000;
-
   void declare() {
     base_ = b_.param(0);
     for (unsigned i = 0; i < signature_.params.size(); ++i) keep(b_.param(i));
@@ -97,6 +95,9 @@ class RandomFunction : RandomExpression {
     if (kind < 52 && o_.odd) return check(likely(value(Type::kI32, 2)));
     if (kind < 53 && o_.guards) return guard();
     if (kind < 55 && o_.hosts) return note();
+    if (kind < 58) return run_of_stores();
+    if (kind < 61) return neighbours();
+    if (kind < 63) return products();
     assign();
   }
 
@@ -116,13 +117,6 @@ class RandomFunction : RandomExpression {
     size_t scope = values_.size();
     for (size_t n = r_.below(most) + 1; n > 0 && left_ > 0; --n) statement(depth);
     values_.resize(scope);
-  }
-
-  void assign() {
-    Type t = r_.chance(5) ? Type::kRef : number_type();
-    if (variables_[slot(t)].empty()) return;
-    Value v = value(t, 3);
-    b_.def(r_.pick(variables_[slot(t)]), v);
   }
 
   // Makes cycles of block parameters at joins and back edges.
@@ -354,15 +348,6 @@ class RandomFunction : RandomExpression {
     b_.trap_if(fails, static_cast<TrapCode>(r_.below(8) + 1));
   }
 
-  void mark_loop() {
-    std::vector<Variable> slots;
-    while (r_.chance(50)) {
-      const auto& xs = variables_[slot(number_type())];
-      if (!xs.empty()) slots.push_back(r_.pick(xs));
-    }
-    if (r_.chance(95)) b_.loop_header(++location_, slots);
-  }
-
   void call() {
     if (earlier_.empty()) return assign();
     size_t index = r_.below(earlier_.size());
@@ -443,9 +428,6 @@ class RandomFunction : RandomExpression {
   const std::vector<Made>& earlier_;
   Signature signature_;
   int left_ = 0;
-  uint64_t times_ = 1;  // the current place may run so often in a call
-  uint64_t cost_ = 0;
-  uint32_t location_ = 0;
 };
 
 // Returns a module whose functions call earlier ones; the last is the one to run.

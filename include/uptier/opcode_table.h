@@ -114,7 +114,10 @@
   X(kLoopHeader,    LOOP_HEADER,    "loop_header",    kLoopHeader,   kMaskNone,  kPinned)                               \
   X(kProbe,         PROBE,          "probe",          kProbe,        kMaskNone,  kPinned)                               \
   X(kFrameState,    FRAME_STATE,    "frame_state",    kFrameState,   kMaskNone,  kPinned)                               \
-  X(kGuard,         GUARD,          "guard",          kGuard,        kMaskNone,  kPinned | kCanTrap)
+  X(kGuard,         GUARD,          "guard",          kGuard,        kMaskNone,  kPinned | kCanTrap)                    \
+  /* many stores in one, which only the optimizing compiler makes: see Shape::kBulk */                                  \
+  X(kFill,          FILL,           "fill",           kBulk,         kMaskNone,  kWrites | kCanTrap)                    \
+  X(kCopy,          COPY,           "copy",           kBulk,         kMaskNone,  kReads | kWrites | kCanTrap)
 
 // Why a call ended without a result. Printed as the text that WebAssembly's tests use.
 //   X(id, name, text)                                C: UPTIER_TRAP_<name>

@@ -42,10 +42,15 @@ enum class Shape : uint8_t {
   kProbe,         // optional value; aux: site, imm: ProbeKind, its tag 32 bits up
   kFrameState,    // slots...; aux: inline depth, imm: host pc
   kGuard,         // i32; aux: GuardReason        deopts to the last frame_state when 0
+  kBulk,          // i64, i64, i64; imm: width    see "Bulk" below
 };
 
 // Addresses: one operand (`base`: ref or i64), or two (`base`, then `index`: an i64, or an i32 that
 // is zero-extended), plus the unsigned 32-bit constant in `imm`. The sum is a host address.
+
+// Bulk: `fill value, to, count` and `copy from, to, count` store `count` elements of `imm` (1, 2, 4
+// or 8) bytes at host addresses, one after the other from the first on: what copy has stored it may
+// load later, and of what faults under kMemTraps the elements before it are stored.
 
 // Which controlling types a row exists for.
 enum TypeMask : uint8_t {

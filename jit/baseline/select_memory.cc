@@ -68,6 +68,15 @@ void Selector::store(const Inst& i) {
   values_.use(v);
 }
 
+void Selector::bulk(const Inst& i) {
+  auto args = f_.args(i);
+  values_.take_in(args[2], Gp::kIdCx);
+  values_.take_in(args[1], Gp::kIdDi);
+  values_.take_in(args[0], i.op == Opcode::kCopy ? Gp::kIdSi : Gp::kIdAx);
+  row(i);
+  emit_bulk(b_, i.op, static_cast<uint32_t>(i.imm));
+}
+
 // Returns false for widths that have no form with an immediate.
 bool Selector::store_constant(const Inst& i, Mem at) {
   auto bits = static_cast<int32_t>(values_.constant_bits(f_.args(i)[0]));

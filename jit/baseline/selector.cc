@@ -258,6 +258,8 @@ void Selector::dispatch(const Inst& i) {
     case Opcode::kProbe: return probe(i);
     case Opcode::kFrameState: return frame_state(i);
     case Opcode::kGuard: return guard(i);
+    case Opcode::kFill:
+    case Opcode::kCopy: return bulk(i);
     default: break;
   }
   switch (info(i.op).shape) {

@@ -154,6 +154,7 @@ class Selector {
   // select_memory.cc
   void load(const Inst& i);
   void store(const Inst& i);
+  void bulk(const Inst& i);
   // Builds the operand of an access from operands `first` and on. Addresses stay pinned.
   Mem address(const Inst& i, size_t first);
   void use_address(const Inst& i, size_t first);

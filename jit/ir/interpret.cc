@@ -158,6 +158,7 @@ void Interpreter::execute(const Inst& i) {
     case Shape::kGuard:
       if (get(i, 0) == 0) fail_guard(i);
       return;
+    case Shape::kBulk: return bulk(i);
     case Shape::kLoopHeader:
     case Shape::kProbe: return observe(i);
     case Shape::kFrameState: return;
@@ -231,6 +232,10 @@ void Interpreter::fail_guard(const Inst& i) {
 void* Interpreter::place(const Inst& i, size_t first, unsigned size, bool write) {
   uint64_t address = get(i, first) + i.imm;
   if (i.args.size > first + 1) address += get(i, first + 1);
+  return place_at(i, address, size, write);
+}
+
+void* Interpreter::place_at(const Inst& i, uint64_t address, unsigned size, bool write) {
   for (const MemoryRange& r : options_.memory) {
     bool inside = address >= r.base && size <= r.size && address - r.base <= r.size - size;
     if (inside && (r.writable || !write)) return reinterpret_cast<void*>(address);
@@ -258,6 +263,23 @@ void Interpreter::store(const Inst& i) {
   if (to == nullptr) return;
   uint64_t raw = get(i, 0);
   std::memcpy(to, &raw, size);
+}
+
+// Each element is a step: what a loop would have taken.
+void Interpreter::bulk(const Inst& i) {
+  auto size = static_cast<unsigned>(i.imm);
+  uint64_t raw = get(i, 0);
+  for (uint64_t n = 0; n < get(i, 2); ++n, ++steps_) {
+    if (steps_ >= last_step_) return stop("the step limit was reached");
+    if (i.op == Opcode::kCopy) {
+      const void* from = place_at(i, get(i, 0) + n * size, size, false);
+      if (from == nullptr) return;
+      std::memcpy(&raw, from, size);
+    }
+    void* to = place_at(i, get(i, 1) + n * size, size, true);
+    if (to == nullptr) return;
+    std::memcpy(to, &raw, size);
+  }
 }
 
 // ---- Calls --------------------------------------------------------------------------------------

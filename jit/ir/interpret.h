@@ -141,6 +141,7 @@ class Interpreter {
   void evaluate_inst(const Inst& i);
   void load(const Inst& i);
   void store(const Inst& i);
+  void bulk(const Inst& i);
   void call(const Inst& i);
   void call_indirect(const Inst& i);
   void call_host(const Inst& i);
@@ -153,6 +154,7 @@ class Interpreter {
 
   // Returns the place of an access, or null after having ended the run.
   void* place(const Inst& i, size_t first, unsigned size, bool write);
+  void* place_at(const Inst& i, uint64_t address, unsigned size, bool write);
   void finish(const Inst& i, OutsideResult r);
   void trap(const Inst& i, TrapCode code);
   void stop(std::string why);

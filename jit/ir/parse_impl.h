@@ -100,7 +100,9 @@ class FunctionParser {
   bool suffixes(Inst& i);
   bool append(Inst i, const Token* result);
   bool constant(Inst& i);
+  bool access_flags(Inst& i);
   bool memory(Inst& i);
+  bool bulk(Inst& i);
   bool address(Inst& i, std::vector<Value>& args);
   bool call(Inst& i);
   bool call_indirect(Inst& i);

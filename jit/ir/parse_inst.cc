@@ -60,6 +60,7 @@ bool FunctionParser::operands(Inst& i) {
     case Shape::kLoopHeader:
     case Shape::kFrameState: return header_or_state(i);
     case Shape::kProbe: return probe(i);
+    case Shape::kBulk: return bulk(i);
     default: break;
   }
   std::vector<Value> args;
@@ -106,6 +107,10 @@ bool FunctionParser::address(Inst& i, std::vector<Value>& args) {
   uint32_t offset = 0;
   if (in_.accept("+") && !in_.expect_u32(offset)) return false;
   i.imm = offset;
+  return access_flags(i);
+}
+
+bool FunctionParser::access_flags(Inst& i) {
   if (in_.accept_word("traps")) i.flags |= kMemTraps;
   if (in_.accept_word("fenced")) i.flags |= kMemFenced;
   if (in_.accept_word("invariant")) i.flags |= kMemInvariant;
@@ -126,6 +131,18 @@ bool FunctionParser::memory(Inst& i) {
   if (!address(i, args)) return false;
   i.args = f_.make_list(args);
   return true;
+}
+
+// "v1, v2, v3 by 4 traps"
+bool FunctionParser::bulk(Inst& i) {
+  std::vector<Value> args;
+  uint32_t width = 0;
+  if (!plain_values(args) || !in_.accept_word("by") || !in_.expect_u32(width)) {
+    return in_.fail("expected three values and the width of an element: v1, v2, v3 by 4");
+  }
+  i.args = f_.make_list(args);
+  i.imm = width;
+  return access_flags(i);
 }
 
 // "@f(v1)", "@f#3.(i32)->i32 (v1)" or "#3.(i32)->i32 (v1)".

@@ -263,6 +263,8 @@ std::string Printer::operands(const Inst& i) const {
     case Shape::kFrameState:
       return " " + pc_text(i) + " depth=" + std::to_string(i.aux) + " [" + value_list(args) + "]";
     case Shape::kProbe: return probe(i);
+    case Shape::kBulk:
+      return " " + value_list(args) + " by " + std::to_string(i.imm) + flags_text(i);
     default: return args.empty() ? "" : " " + value_list(args);
   }
 }

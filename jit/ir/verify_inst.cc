@@ -149,6 +149,7 @@ void Verifier::check_shape_operands(Block b, const Inst& i) {
     case Shape::kGuard: return check_guard(b, i);
     case Shape::kReturn: return result == Type::kNone ? want(b, i, {}) : want(b, i, {result});
     case Shape::kProbe: return check_probe(b, i);
+    case Shape::kBulk: return want(b, i, {Type::kI64, Type::kI64, Type::kI64});
     case Shape::kLoopHeader:
     case Shape::kFrameState: return;
   }
@@ -232,6 +233,11 @@ void Verifier::check_immediates(Block b, const Inst& i) {
     case Shape::kStore:
       if (i.imm > UINT32_MAX) report(b, i, "the offset does not fit into 32 bits");
       return;
+    case Shape::kBulk:
+      if (i.imm != 1 && i.imm != 2 && i.imm != 4 && i.imm != 8) {
+        report(b, i, "elements have 1, 2, 4 or 8 bytes");
+      }
+      return;
     case Shape::kTrap:
     case Shape::kTrapIf:
       if (i.aux == 0 || i.aux >= kTrapCount) report(b, i, "unknown trap code");
@@ -265,6 +271,7 @@ void Verifier::check_flags(Block b, const Inst& i) {
   if (info(i.op).shape == Shape::kLoad) allowed = kMemTraps | kMemInvariant | kAnyClass;
   if (info(i.op).shape == Shape::kStore) allowed = kMemTraps | kAnyClass;
   if (allowed & i.flags & kMemTraps) allowed |= kMemFenced;
+  if (info(i.op).shape == Shape::kBulk) allowed = kMemTraps | kAnyClass;
   if (info(i.op).shape == Shape::kCallHost) allowed = kCallMayTrap;
   if (is_block_probe(i) && stage_ == Stage::kTransformed) allowed = kProbeResumes;
   if (i.op == Opcode::kProbe && !is_block_probe(i)) allowed = kProbeOwn;

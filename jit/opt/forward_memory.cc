@@ -56,6 +56,7 @@ class MemoryForwarder {
       case Shape::kCall:
       case Shape::kCallIndirect:
       case Shape::kCallHost: facts_.clear(); return false;
+      case Shape::kBulk: forget_class(alias_class_of(i.flags)); return false;
       default: break;
     }
     if ((info(i.op).effects & kEndsBlock) != 0) at_end_[block_.index()] = facts_;
@@ -102,6 +103,13 @@ class MemoryForwarder {
 
   void forget(const MemoryPlace& p) {
     std::erase_if(facts_, [&](const Fact& k) { return may_touch(k.place, p); });
+  }
+
+  // Something somewhere is stored to.
+  void forget_class(unsigned alias) {
+    std::erase_if(facts_, [&](const Fact& k) {
+      return alias == 0 || k.place.alias == 0 || k.place.alias == alias;
+    });
   }
 
   bool load(const Inst& i) {

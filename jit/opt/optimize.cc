@@ -59,7 +59,8 @@ constexpr Pass kValues[] = {
     {"reduce_divisions", reduce_divisions},   {"hoist_invariants", hoist_invariants},
     {"prune_params", prune_params},           {"merge_common", merge_common},
     {"forward_memory", forward_memory},       {"settle_ranges", settle_checked_ranges},
-    {"settle_conditions", settle_conditions}, {"remove_dead", remove_dead},
+    {"settle_conditions", settle_conditions}, {"reduce_strength", reduce_strength},
+    {"fold_offsets", fold_offsets},           {"remove_dead", remove_dead},
     {"sink_past_calls", sink_past_calls},
 };
 
@@ -86,6 +87,8 @@ Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, 
   unroll_loops(f, counts);
   tell(observer, "unroll_loops", f);
   run_all(kFlow, f, observer);
+  store_in_bulk(f, counts, copy != Copy::kPlain);
+  tell(observer, "store_in_bulk", f);
   peel_loops(f, counts);
   tell(observer, "peel_loops", f);
   if (copy == Copy::kPlain) convert_branches(f, counts);

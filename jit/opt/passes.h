@@ -49,6 +49,10 @@ void unroll_loops(Function& f, const BlockCounts& counts);
 // first round of those that load or ask the same in each.
 void peel_loops(Function& f, const BlockCounts& counts);
 
+// Fills and copies by one operation what short loops store element by element, all rounds but the
+// last, when there are many. `counting`: loops with a block probe are left as they are.
+void store_in_bulk(Function& f, const BlockCounts& counts, bool counting);
+
 // Replaces branches that are measured to go either way, around little work, by selections. Blocks
 // go with their probes, so that code that counts is to be left as it is.
 void convert_branches(Function& f, const BlockCounts& counts);
@@ -78,6 +82,12 @@ void settle_conditions(Function& f);
 
 // Replaces what the intervals of values decide: comparisons, branches, checks, signs. See ranges.h.
 void settle_ranges(Function& f);
+
+// Makes variables of their own of what short loops compute from a variable that grows by a constant.
+void reduce_strength(Function& f);
+
+// Makes sums with an index parts of the address behind an access that says they do not wrap.
+void fold_offsets(Function& f);
 
 // Removes instructions and block parameters that nothing needs.
 void remove_dead(Function& f);

@@ -7,6 +7,8 @@
 //   div_s, rem_s, extend_s of what is never negative                div_u, rem_u, extend_u
 //   x lt_u y (le_u ...) where neither is negative                   x lt_s y
 //   and with ones where x may have any, sext8 and such of what fits x
+//   i32 index of an access that is x + c or x << c and does not      the same of extend_u x,
+//   wrap around                                                      which the address takes in
 //
 // Comparisons become signed ones so that a check of bounds is the question that the loop around it
 // has asked: settle_conditions knows its answer.
@@ -20,12 +22,14 @@
 namespace uptier::jit {
 namespace {
 
-enum class Change : uint8_t { kNone, kConstant, kSame, kOpcode, kDrop, kWay };
+constexpr uint64_t kMostSums = 2;  // in one index: a shift and an addition
+
+enum class Change : uint8_t { kNone, kConstant, kSame, kOpcode, kDrop, kWay, kWiden };
 
 struct Decision {
   Change change = Change::kNone;
   Opcode op = Opcode::kConst;  // kOpcode
-  uint64_t bits = 0;           // kConstant; kWay: the edge that is taken
+  uint64_t bits = 0;           // kConstant; kWay: the edge that is taken; kWiden: how many sums
 };
 
 class RangeSettler {
@@ -45,7 +49,9 @@ class RangeSettler {
  private:
   void decide(InstId id) {
     const Inst& i = f_.inst(id);
-    Decision d = i.result.valid() ? of_result(i) : of_way(i);
+    Shape s = info(i.op).shape;
+    bool access = s == Shape::kLoad || s == Shape::kStore;
+    Decision d = access ? of_access(i) : i.result.valid() ? of_result(i) : of_way(i);
     if (d.change == Change::kNone) return;
     changed_ = true;
     ways_ |= d.change == Change::kWay;
@@ -75,6 +81,39 @@ class RangeSettler {
     uint64_t last = i.edge_count - 1;
     if (last != 0 && x.min_u >= last) return {Change::kWay, i.op, last};
     return x.constant() && last != 0 ? Decision{Change::kWay, i.op, x.min_u} : Decision{};
+  }
+
+  Decision of_access(const Inst& i) const {
+    Value index = f_.args(i).back();
+    bool indexed = i.args.size == (info(i.op).shape == Shape::kLoad ? 2 : 3);
+    if (!indexed || f_.type_of(index) != Type::kI32) return {};
+    uint64_t sums = 0;
+    for (; sums < kMostSums && never_wraps(index); ++sums) index = summand(index);
+    return sums != 0 ? Decision{Change::kWiden, i.op, sums} : Decision{};
+  }
+
+  Value summand(Value sum) const { return f_.args(f_.inst(f_.value(sum).inst))[0]; }
+
+  // Whether it is a sum or a shift by a constant that an address may take in, and stays below 2^32.
+  bool never_wraps(Value v) const {
+    InstId id = f_.value(v).inst;
+    if (!id.valid()) return false;
+    const Inst& i = f_.inst(id);
+    if (i.op != Opcode::kAdd && i.op != Opcode::kShl) return false;
+    InstId c = f_.value(f_.args(i)[1]).inst;
+    if (!c.valid() || f_.inst(c).op != Opcode::kConst) return false;
+    uint64_t most = arg(i, 0).max_u, by = f_.inst(c).imm;
+    if (i.op == Opcode::kShl) return by >= 1 && by <= 3 && most << by <= UINT32_MAX;
+    return by <= INT32_MAX && most + by <= UINT32_MAX;
+  }
+
+  Value widened(Rewriter& r, Value v, uint64_t sums) {
+    if (sums == 0) return r.emit(Opcode::kExtendU, Type::kI64, {r.resolve(v)});
+    InstId id = f_.value(v).inst;
+    Opcode op = f_.inst(id).op;
+    uint64_t by = f_.inst(f_.value(f_.args(f_.inst(id))[1]).inst).imm;
+    Value x = widened(r, f_.args(f_.inst(id))[0], sums - 1);
+    return r.emit(op, Type::kI64, {x, r.constant(Type::kI64, by)});
   }
 
   Decision of_result(const Inst& i) const {
@@ -149,8 +188,14 @@ class RangeSettler {
     if (id.index() >= decisions_.size()) return true;
     const Decision d = decisions_[id.index()];
     Inst& i = f_.inst(id);
+    if (d.change == Change::kWiden) {
+      Value index = widened(r, f_.args(i).back(), d.bits);
+      f_.args(f_.inst(id)).back() = index;
+      return true;
+    }
     switch (d.change) {
-      case Change::kNone: return true;
+      case Change::kNone:
+      case Change::kWiden: return true;
       case Change::kDrop: return false;
       case Change::kOpcode: i.op = d.op; return true;
       case Change::kConstant: r.become_constant(id, d.bits); return true;

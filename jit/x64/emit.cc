@@ -203,6 +203,7 @@ void Emitter::emit_inst(const MInst& i) {
     case MOp::kStore: return store(i);
     case MOp::kAluStore: return alu_store(i);
     case MOp::kDiv: return divide(i);
+    case MOp::kBulk: claim(i); return emit_bulk(b_, static_cast<Opcode>(i.sub), i.width);
     case MOp::kMulHigh: return mul_high(i);
     case MOp::kFAlu: return float_alu(i);
     case MOp::kFUnary: return float_unary(i);

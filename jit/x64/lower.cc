@@ -134,6 +134,7 @@ void Lowering::select(const Inst& i) {
     case Shape::kTrapIf: lower_trap_if(i); break;
     case Shape::kGuard: lower_guard(i); break;
     case Shape::kProbe: lower_probe(i); break;
+    case Shape::kBulk: lower_bulk(i); break;
     case Shape::kLoopHeader:
     case Shape::kFrameState: break;
   }

@@ -93,6 +93,7 @@ class Lowering {
   void lower_load(const Inst& i);
   void lower_store(const Inst& i);
   bool lower_alu_store(const Inst& i);
+  void lower_bulk(const Inst& i);
   // Makes the second source of the current instruction: an immediate, memory, a constant, or a
   // register (`role` for registers; those of an address are as late).
   void add_source(Value v, Role role, bool allow_imm);

@@ -151,6 +151,19 @@ void Lowering::lower_store(const Inst& i) {
   emit();
 }
 
+void Lowering::lower_bulk(const Inst& i) {
+  auto args = f_.args(i);
+  Vreg source = use(args[0]), to = use(args[1]), count = use(args[2]);
+  begin(MOp::kBulk, static_cast<unsigned>(i.imm), i.origin());
+  cur_.sub = static_cast<uint8_t>(i.op);
+  cur_.trap = trap_of(i);
+  Reg from = i.op == Opcode::kCopy ? kRsi : kRax;
+  cur_.a = add(source, Role::kUse, Policy::kFixed, Location::reg(from));
+  cur_.b = add(to, Role::kUse, Policy::kFixed, Location::reg(kRdi));
+  cur_.x = add(count, Role::kUse, Policy::kFixed, Location::reg(kRcx));
+  emit();
+}
+
 // store(p, load(p) op v) is one instruction.
 bool Lowering::lower_alu_store(const Inst& i) {
   if (i.op != Opcode::kStore || !is_int(i.type)) return false;

@@ -142,6 +142,7 @@ enum class MOp : uint8_t {
   kCallHost,
   kLeave,     // leaves by its exit                  sub: Leaving
   kLoadSlab,  // d = the slab of the calling thread
+  kBulk,      // rep stos or movs: rdi, rsi or rax, rcx  sub: Opcode
   kCountTarget,  // slab a, target b: counts b in the table at imm; disp TableShape::packed()  as kCount
   kCount,        // increment of the word imm of slab a     destroys the flags, r11
 };

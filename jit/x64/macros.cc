@@ -458,4 +458,20 @@ void emit_convert(CodeBuffer& b, Opcode op, bool to_wide, bool from_wide, const 
   b.bind(done);
 }
 
+void emit_bulk(CodeBuffer& b, Opcode op, uint32_t width) {
+  Assembler& a = b.assembler();
+  Mem to = x86::ptr(x86::rdi), from = x86::ptr(x86::rsi);
+  to.setSize(width);
+  from.setSize(width);
+  if (op == Opcode::kCopy) {
+    a.rep().movs(to, from);
+  } else {
+    Gp value = width == 8   ? Gp(x86::rax)
+               : width == 4 ? Gp(x86::eax)
+               : width == 2 ? Gp(x86::ax)
+                            : Gp(x86::al);
+    a.rep().stos(to, value);
+  }
+}
+
 }  // namespace uptier::jit

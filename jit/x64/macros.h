@@ -70,6 +70,11 @@ struct Divisor {
   bool may_be_minus_one = true;
   static Divisor of_constant(uint64_t bits, bool wide);
 };
+// kFill, kCopy: `rdi` is where to, `rsi` or `rax` what from, `rcx` how many elements of `width`
+// bytes; rdi, rsi and rcx are lost. One instruction, which a fault leaves where it is, with the
+// elements before it stored: so a trap row of it is a loop's.
+void emit_bulk(CodeBuffer& b, Opcode op, uint32_t width);
+
 // kDivS, kDivU, kRemS, kRemU: the dividend in rax; quotient to rax, remainder to rdx. The divisor
 // is kept and must be neither rax nor rdx. Clobbers rax, rdx. Traps divide by zero by a row at the
 // division, and integer overflow (INT_MIN / -1; the remainder is 0).

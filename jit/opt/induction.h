@@ -1,0 +1,44 @@
+// Induction: what changes by the same amount in every round of a loop of one block.
+//
+//     b(p, q):                            round n:  p  =  p0 + 4 n
+//       i = add p, 4                                i  =  p0 + 4 + 4 n
+//       j = shl i, 2                                j  =  (p0 + 4) * 4 + 16 n
+//       ...
+//       branch c, b(i, q), out
+//
+// Everything is modulo the width of its type, so no sum can be wrong; whether an i32 has wrapped
+// around when it is extended is for others to see to.
+//
+//   Thread: none of its own. Cost: what is looked through, again for each question.
+#pragma once
+
+#include <optional>
+
+#include "jit/ir/function.h"
+
+namespace uptier::jit {
+
+class Induction {
+ public:
+  // `loop`: a block that jumps to itself by the edge `back`, and is reached from elsewhere.
+  Induction(const Function& f, Block loop, const Edge& back) : f_(f), loop_(loop), back_(back) {}
+
+  // Returns by how much a value grows from round to round, as bits of its type: 0 when it is the
+  // same in all; none when it is neither.
+  std::optional<uint64_t> step(Value v) const { return step(v, 0); }
+
+  // Whether it is defined in the loop.
+  bool inside(Value v) const { return f_.value(v).block == loop_; }
+
+ private:
+  std::optional<uint64_t> step(Value v, unsigned depth) const;
+  std::optional<uint64_t> step_of_param(Value p) const;
+  std::optional<uint64_t> added(Value v, Value to, unsigned depth) const;
+  const Inst* def(Value v) const;
+
+  const Function& f_;
+  Block loop_;
+  Edge back_;
+};
+
+}  // namespace uptier::jit

@@ -1,0 +1,45 @@
+// LoopEntry: a block in front of a loop of one block, for what the loop is to begin with.
+//
+//     ways in -> entry(p0) -> loop(p) -> ways out
+//                              ^----'
+//
+// The block takes over the ways in, and as many parameters as the loop has. Who makes it ends it.
+//
+//   Thread: none of its own. Cost: what it is asked for.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <unordered_map>
+
+#include "jit/ir/function.h"
+
+namespace uptier::jit {
+
+class LoopEntry {
+ public:
+  // `preds`: of the loop.
+  LoopEntry(Function& f, Block loop, std::span<const Predecessor> preds);
+
+  Block block() const { return entry_; }
+
+  // Returns what a value of the loop is in the first round, made in the block where it has to be:
+  // of parameters, constants and pure operations only.
+  Value first(Value v);
+
+  // Adds at the end of the block, or of another after append_to().
+  Value emit(Opcode op, Type t, std::initializer_list<Value> args);
+  Value constant(Type t, uint64_t bits);
+  void end(Inst terminator, std::initializer_list<Edge> edges);
+  void append_to(Block b) { at_ = b; }
+
+  // Makes a block between this one and the loop in the layout.
+  Block add_block();
+
+ private:
+  Function& f_;
+  Block loop_, entry_, at_;
+  std::unordered_map<uint32_t, Value> first_;  // by Value::index()
+};
+
+}  // namespace uptier::jit
