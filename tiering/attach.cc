@@ -58,6 +58,7 @@ void RuntimeImpl::leave(AttachedThread& t) {
   cost_gone_ += t.cost_counts();
   uint32_t count = method_count_.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < count; ++i) {
+    observer_.end_streams(method(i), t.number());
     if (!method(i).shape_known) continue;
     method(i).adaptation.gone += sampler::progress_of(t.state(MethodId(i)));
   }

@@ -125,8 +125,8 @@ inline bool usable(const Version* v) noexcept {
   return v != nullptr && !v->retired.load(std::memory_order_relaxed);
 }
 
-// What one thread (or, after it has gone, its remains) has flushed of a method. Cumulative. Where
-// threads share their counters, what was counted is that of a stream of its own, thread 0.
+// What one thread has flushed of a method, or all that have gone (ended_streams.cc). Cumulative.
+// Where threads share their counters, what was counted is that of a stream of its own, thread 0.
 struct Stream {
   uint64_t calls = 0;
   uint64_t sampled_calls = 0;
@@ -141,10 +141,13 @@ struct Stream {
   profile::Observed seen;       // what these mean, and what they stand for
   profile::Coverage coverage;   // what that was counted in
   double dual_error = 0;
+  bool ended = false;  // of threads that have gone: `seen` is all there is, and stands for all
 };
 
 // Set in the number of the stream of what a thread has observed of optimized code.
 inline constexpr uint32_t kOptimizedStream = 1u << 31;
+// The number of the stream of threads that have gone.
+inline constexpr uint32_t kEndedStream = kOptimizedStream - 1;
 
 // What all threads together have seen of a body where it is inlined, for the trace alone. One for
 // each path and set of sites that copies counted there.

@@ -4,13 +4,37 @@
 
 namespace uptier::tiering {
 
+namespace {
+
+bool is_type(Type t) { return t <= Type::kRef; }
+
+Status check_signature(const MethodInfo& info) {
+  const Signature& s = info.signature;
+  auto wrong = [&](const std::string& what) {
+    return Error{ErrorCode::kInvalidArgument, info.name + ": " + what};
+  };
+  if (!is_type(s.result)) return wrong("the result is of no known type");
+  if (s.params.size() > kMaxParams) {
+    return wrong(std::to_string(s.params.size()) + " parameters; " + std::to_string(kMaxParams) +
+                 " at most");
+  }
+  for (size_t i = 0; i < s.params.size(); ++i) {
+    if (is_type(s.params[i]) && s.params[i] != Type::kNone) continue;
+    return wrong("parameter " + std::to_string(i) + " is of no type that a value can have");
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
+  if (Status s = check_signature(info); !s) return s.error();
   std::lock_guard lock(state_mutex_);
   uint32_t index = method_count_.load(std::memory_order_relaxed);
   if (index >= options_.max_methods) {
-    return Error{ErrorCode::kResourceExhausted, info.name + ": the runtime holds max_methods = " +
+    return Error{ErrorCode::kResourceExhausted, info.name + ": the runtime has had max_methods = " +
                                                     std::to_string(options_.max_methods) +
-                                                    " methods already"};
+                                                    " methods, removed ones included"};
   }
   if (Status s = stubs_->ensure(MethodId(index)); !s) return s.error();
   fast_->add(index);
@@ -61,7 +85,14 @@ bool RuntimeImpl::interprets_first_locked(const Method& m) const {
          store_->mass(m.info.key, m.info.name) < kLeastSavedMass;
 }
 
-void RuntimeImpl::remove_methods(std::span<const MethodId> ids) {
+std::string RuntimeImpl::error_of(MethodId m) const {
+  std::lock_guard lock(state_mutex_);
+  return is_method(m) ? method(m.index()).last_error : std::string();
+}
+
+void RuntimeImpl::remove_methods(std::span<const MethodId> all) {
+  std::vector<MethodId> ids(all.begin(), all.end());
+  std::erase_if(ids, [&](MethodId id) { return !is_method(id); });
   {
     std::lock_guard lock(state_mutex_);
     drain_locked();

@@ -55,6 +55,7 @@ class RuntimeImpl final : public Runtime {
 
   // The public interface; see uptier/runtime.h. In registry.cc, invoke.cc, attach.cc, report.cc.
   Result<MethodId> add_method(Host& host, MethodInfo info) override;
+  std::string error_of(MethodId m) const override;
   void remove_methods(std::span<const MethodId> methods) override;
   const void* entry_address(MethodId m) const override;
   Outcome invoke(MethodId m, std::span<const uint64_t> args) override;

@@ -122,7 +122,8 @@ inline constexpr uint32_t kFenceBytes = 64 << 10;
 // Alias classes, in the upper half of the flags of loads and stores. Accesses of different classes
 // never touch the same byte while the function runs; those of class 0 may meet any, and another
 // thread: they are read anew in every round of a loop, those of other classes perhaps only once. So
-// a word by which a host stops a loop is of class 0. Combined with MemFlags by |.
+// a word by which a host stops a loop is of class 0. Classes mean the same in all methods of one
+// host and module_key; in what is inlined from others they do not count. Combined with MemFlags by |.
 inline constexpr unsigned kAliasClasses = 16;
 constexpr uint8_t alias_class(unsigned n) { return static_cast<uint8_t>(n << 4); }
 constexpr unsigned alias_class_of(uint8_t flags) { return flags >> 4; }

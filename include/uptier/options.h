@@ -126,9 +126,9 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
   X(count,      exit_retries,      3,         0, 16, "times",                                      \
     "times that the limit of a site is met before it is banned, which ends optimizing at a guard") \
   X(count,      max_methods,       1u << 16,  1, 1u << 17, "methods",                              \
-    "methods a runtime can hold; reserves 128 bytes of address space per thread and method")        \
+    "methods in a runtime's life; reserves 128 bytes of address space per thread and method")        \
   X(count,      code_budget,       64u << 20, 1u << 16, 1u << 30, "bytes",                         \
-    "machine code in service; when it is spent, methods stay in the code they have")               \
+    "machine code in service and stubs of all methods; when it is spent, methods keep what they have") \
   X(flag,       pack_code,         true,      0, 1, "flag",                                        \
     "bodies share pages of the code space, their cold parts lie apart; off: pages of their own")   \
   X(count,      slab_budget,       64u << 20, 1u << 12, 1u << 30, "bytes per thread",              \

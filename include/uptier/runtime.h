@@ -49,6 +49,8 @@ struct Outcome {
   bool ok() const { return trap.code == TrapCode::kNone; }
 };
 
+// fork(): the child has no compile thread, and locks that others held stay so. It must not use a
+// runtime of its parent, nor destroy it; it may exec, or make runtimes of its own.
 class Runtime {
  public:
   // Creates a runtime. `sink` (may be null, not owned, must outlive the runtime) receives the
@@ -60,11 +62,14 @@ class Runtime {
   virtual ~Runtime() = default;
 
   // Registers a method; nothing is compiled yet. `host` is not owned and must outlive the method.
-  // Cost: about a stub. Thread: any. Errors: kResourceExhausted past Options::max_methods.
+  // Cost: about a stub, which Options::code_budget pays for and no removal gives back. Thread: any.
+  // Errors: kInvalidArgument for a signature with types that values cannot have or more than
+  // kMaxParams parameters; kResourceExhausted past Options::max_methods in the runtime's life, and
+  // where there is no room for the stub.
   virtual Result<MethodId> add_method(Host& host, MethodInfo info) = 0;
   // Takes methods out of service: final flush, code retired. They must not run nor be called any
   // more, by an entry or by other methods; their hosts may die when it returns. Ids and entries are
-  // not used again. Ids out of range are asserted; one that was removed before is left as it is.
+  // not used again. Ids that add_method did not return, or were removed before, are left out.
   // Waits for compilations of them that are under way. Thread: any, but not from `build`.
   virtual void remove_methods(std::span<const MethodId> methods) = 0;
 
@@ -78,8 +83,9 @@ class Runtime {
   }
 
   // Calls a method with the bits of its arguments (zero-extended, one word each) and catches traps.
-  // May be nested inside host functions. Attaches the thread for the duration if it is not. Another
-  // number of arguments than the signature has, and an id that add_method did not return, are
+  // May be nested inside host functions. Attaches the thread for the duration if it is not, which
+  // takes some 40 us and more the more methods it runs: threads that call again had better attach.
+  // TrapCode::kNoCode: there is none, and error_of() says why. Another number of arguments than the signature has, and an id that add_method did not return, are
   // TrapCode::kBadCall, and nothing is called.
   virtual Outcome invoke(MethodId m, std::span<const uint64_t> args) = 0;
 
@@ -119,13 +125,19 @@ class Runtime {
   // host_resume; raised elsewhere, it ends whichever code next looks for a trap.
   static void raise(TrapCode code, uint64_t detail = 0) noexcept;
 
+  // Returns why the last compilation of a method failed; empty if none did, and for an id that
+  // add_method did not return. Thread: any.
+  virtual std::string error_of(MethodId m) const = 0;
+
   // Returns the bytes of stack that the calling thread's guest code may still take before calls
   // trap stack_exhausted (Options::max_stack, stack_reserve); 0 when nothing is left of them, and
   // host functions run on the reserve. An interpreter that calls itself without compiled code in
   // between asks here. UINT64_MAX on a thread that is not attached.
   static uint64_t stack_left() noexcept;
 
-  // Attaches the calling thread (counters, countdowns, stack limit) until `detach`. Nests.
+  // Attaches the calling thread (counters, countdowns, stack limit) until `detach`. Nests. A thread
+  // that ends attached takes what it has counted since its last flushes with it, and leaves its
+  // context mapped until the runtime dies.
   // Errors: kResourceExhausted when memory for the thread's context is refused.
   virtual Status attach() = 0;
   // Flushes what the thread has counted and detaches it, with the last of as many calls as it
@@ -185,7 +197,8 @@ class Runtime {
 
   // Returns the text form of a method's IR. Describes the method afresh: `build` runs on the
   // calling thread. Waits for a compilation of the method that is under way. Thread: any, but not
-  // from `build`. Cost: that of describing and printing. Errors: what `build` returns.
+  // from `build`. Cost: that of describing and printing. Errors: what `build` returns, and
+  // kInvalidArgument for an id that add_method did not return.
   virtual Result<std::string> ir(MethodId m) = 0;
 };
 

@@ -123,6 +123,11 @@ Result<jit::Function> RuntimeImpl::describe_anew(Method& m) {
       return Error{ErrorCode::kInvalidInput,
                    m.info.name + ": calls a method that is not registered"};
     }
+    const MethodInfo& callee = method(c.method.index()).info;
+    if (f.signatures[c.signature.index()] != callee.signature) {
+      return Error{ErrorCode::kInvalidInput,
+                   m.info.name + ": calls " + callee.name + " by another signature than it has"};
+    }
   }
   if (!m.shape_known) {
     std::lock_guard lock(state_mutex_);

@@ -19,6 +19,18 @@ uint64_t bytes_of(const jit::Function& f) {
          f.blocks.size() * sizeof(jit::BlockData);
 }
 
+// Whether alias classes mean the same in both.
+bool same_classes(const Method& a, const Method& b) {
+  return &a.host == &b.host && a.info.key.module_key == b.info.key.module_key;
+}
+
+void forget_classes(jit::Function& f) {
+  for (jit::Inst& i : f.insts) {
+    Shape s = info(i.op).shape;
+    if (s == Shape::kLoad || s == Shape::kStore) i.flags &= 0xf;
+  }
+}
+
 }  // namespace
 
 bool RuntimeImpl::inlines() const {
@@ -68,7 +80,12 @@ jit::BodyProfile RuntimeImpl::body_profile_locked(const Method& m) {
 const jit::Inlinee* Inlinees::find(MethodId id) {
   auto [at, fresh] = known_.try_emplace(id.index());
   Known& k = at->second;
-  if (fresh) k.inlinee = runtime_.inlinee(id, profiles_, k.error);
+  if (!fresh) return k.inlinee.get();
+  k.inlinee = runtime_.inlinee(id, profiles_, k.error);
+  const Method& root = runtime_.method(root_.index());
+  if (k.inlinee != nullptr && !same_classes(root, runtime_.method(id.index()))) {
+    forget_classes(k.inlinee->function);
+  }
   return k.inlinee.get();
 }
 

@@ -78,6 +78,9 @@ class Observer {
                     uint64_t samples);
   // Counts frames of a thread that a trap unwound.
   void take_trap(Method& m, uint32_t thread, SiteId block, uint64_t frames);
+  // Takes the streams of a thread, which has flushed and will not again, into that of all that have
+  // gone.
+  void end_streams(Method& m, uint32_t thread);
   // Asks the policy about a method after a note, and logs the answer.
   Decision ask(Method& m, const sampler::Note& note, const SystemSnapshot& system);
   // Asks about a method that has not been called yet, but has a saved profile.
@@ -121,6 +124,7 @@ class Observer {
   Decision answer(Method& m, const sampler::Note& note, const MethodSnapshot& s,
                   const SystemSnapshot& system);
   MethodSnapshot snapshot(const Method& m, const sampler::Note& note) const;
+  void end_stream(Method& m, uint32_t thread);
   void add_saved(const Method& m, std::vector<double>& blocks) const;
   // By what counts of the saved profile are multiplied.
   double saved_factor(const SavedMethod& saved) const;

@@ -9,7 +9,8 @@ namespace uptier::tiering {
 
 // By how much the estimates of a stream fall short of all that ran, because sampling paused.
 double Observer::stretch_of(const Method& m, const Stream& s) const {
-  if (!options_.adaptive || m.probes.counts_by_calls() || has_optimized_stream(m)) return 1;
+  if (s.ended || !options_.adaptive || m.probes.counts_by_calls() || has_optimized_stream(m))
+    return 1;
   bool all = m.probes.shared();
   Totals t = all ? totals(m) : Totals{s.calls, s.sampled_calls, s.iterations, s.bursts};
   return s.coverage.stretch(t.calls, t.iterations, slot_of(m, options_));

@@ -1,0 +1,66 @@
+// Streams of threads that have gone. They become one, so that what a runtime keeps of a method does
+// not grow with every thread that ever ran it:
+//
+//   stream of a thread --its estimates stretched to all that ran--> kEndedStream
+//
+// What it has seen is a sum from then on: no words and no window belong to it. In a trace each
+// thread's stream stays one of its own, which its final flush has ended.
+#include <utility>
+
+#include "tiering/observe/observer_impl.h"
+
+namespace uptier::tiering {
+namespace {
+
+void add_interval(Stream& to, const Stream& from) {
+  bool differ = to.interval != 0 && from.interval != 0 && to.interval != from.interval;
+  to.mixed |= from.mixed || differ;
+  if (from.interval != 0) to.interval = from.interval;
+}
+
+// Returns what a stream has seen as a profile that can be merged.
+Profile profile_of_seen(const Method& m, profile::Observed seen) {
+  MethodProfile p;
+  p.key = m.info.key;
+  p.schema = m.probes.schema();
+  p.counts = std::move(seen.counts);
+  p.estimates = std::move(seen.estimates);
+  p.tables = std::move(seen.tables);
+  p.counts.resize(p.schema.words());
+  p.estimates.resize(p.schema.words());
+  Profile one;
+  one.methods.emplace(p.key, std::move(p));
+  return one;
+}
+
+}  // namespace
+
+void Observer::end_stream(Method& m, uint32_t thread) {
+  auto at = m.streams.find(thread);
+  if (at == m.streams.end()) return;
+  double factor = stretch_of(m, at->second);
+  Stream gone = std::move(at->second);
+  m.streams.erase(at);
+  Stream& all = m.streams[kEndedStream | (thread & kOptimizedStream)];
+  all.ended = true;
+  all.calls += gone.calls;
+  all.sampled_calls += gone.sampled_calls;
+  all.iterations += gone.iterations;
+  all.bursts += gone.bursts;
+  all.flushes += gone.flushes;
+  add_interval(all, gone);
+  if (m.probes.schema().slots.empty() || gone.seen.counts.empty()) return;
+  profile::stretch(m.probes.schema(), gone.seen, factor);
+  Profile sum = profile_of_seen(m, std::move(all.seen));
+  merge(sum, profile_of_seen(m, std::move(gone.seen)));
+  MethodProfile& p = sum.methods.begin()->second;
+  all.seen = {std::move(p.counts), std::move(p.estimates), std::move(p.tables)};
+}
+
+void Observer::end_streams(Method& m, uint32_t thread) {
+  end_stream(m, thread);
+  end_stream(m, thread | kOptimizedStream);
+  m.optimized_copy.words.erase(thread);
+}
+
+}  // namespace uptier::tiering
