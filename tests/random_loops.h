@@ -54,13 +54,13 @@ class RandomLoops : protected RandomExpression {
     Value rounds = b_.binary(Opcode::kAnd, value(Type::kI32, 1), b_.i32(step > 8 ? 31 : 127));
     if (r_.chance(40)) rounds = b_.i32(static_cast<int32_t>(r_.below(step > 8 ? 32 : 128)));
     rounds = b_.binary(Opcode::kOr, rounds, b_.i32(1));
-    bool beyond = o_.traps && !o_.odd && r_.chance(10), copies = r_.chance(50);
+    bool beyond = o_.traps && !o_.odd && r_.chance(4), copies = r_.chance(50);
     Value to = b_.binary(Opcode::kAnd, value(Type::kI32, 1), b_.i32(1023));
     to = b_.binary(Opcode::kAdd, to, b_.i32(beyond ? 2500 : 200));
     Value from = b_.binary(Opcode::kAnd, value(Type::kI32, 1), b_.i32(r_.chance(50) ? 31 : 127));
     from = b_.binary(pick_op({Opcode::kAdd, Opcode::kSub}), to, from);
-    Run out = run_at(to, o_.traps && r_.chance(5));
-    Run in = run_at(from, o_.traps && copies && r_.chance(5));
+    Run out = run_at(to, o_.traps && r_.chance(3));
+    Run in = run_at(from, o_.traps && copies && r_.chance(3));
     Type element = width == 8 ? Type::kI64 : width < 4 || r_.chance(60) ? Type::kI32 : Type::kI64;
     Value fill = value(element, 1);
     store_loop(out, in, rounds, width, each, copies ? Value::none() : fill, element);
@@ -122,7 +122,7 @@ class RandomLoops : protected RandomExpression {
   // is known of it behind one of them differs.
   void neighbours() {
     Value v = b_.binary(Opcode::kAnd, value(Type::kI32, 2), b_.i32(1023));
-    if (o_.traps && r_.chance(35)) {
+    if (o_.traps && r_.chance(10)) {
       v = b_.select(condition(1), b_.i32(-1 - static_cast<int32_t>(r_.below(12))), v);
     }
     for (size_t n = r_.below(4) + 2; n > 0; --n) {
@@ -144,7 +144,7 @@ class RandomLoops : protected RandomExpression {
   void touch(Value v) {
     static const std::vector<int32_t> near = {4, 8, 8, 16, 100, 1000};
     int32_t more = r_.chance(40) ? 0 : r_.pick(near);
-    if (o_.traps && r_.chance(5)) more = r_.chance(80) ? -8 : 65536;
+    if (o_.traps && r_.chance(2)) more = r_.chance(80) ? -8 : 65536;
     Address at{.base = base_, .index = v, .flags = kMemTraps | kMemFenced};
     if (more != 0) at.index = b_.binary(Opcode::kAdd, v, b_.i32(more));
     if (r_.chance(30)) at.offset = static_cast<uint32_t>(r_.below(1000));
