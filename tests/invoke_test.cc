@@ -36,8 +36,10 @@ TEST(Invoke, passes_arguments_of_every_kind_and_returns_results) {
   for (const HostFunction& host : test::corpus_hosts()) {
     if (std::string(host.name) == "note" || std::string(host.name) == "raise_if") continue;
     std::vector<uint64_t> args;
+    uint64_t place = 0;  // what a ref refers to
     for (size_t i = 0; i < host.signature.params.size(); ++i) {
       switch (host.signature.params[i]) {
+        case Type::kRef: args.push_back(reinterpret_cast<uintptr_t>(&place)); break;
         case Type::kF32: args.push_back(std::bit_cast<uint32_t>(1.5f + float(i))); break;
         case Type::kF64: args.push_back(std::bit_cast<uint64_t>(2.5 + double(i))); break;
         default: args.push_back(i + 1); break;
@@ -45,6 +47,7 @@ TEST(Invoke, passes_arguments_of_every_kind_and_returns_results) {
     }
     HostCallee callee{host.name, host.address, SignatureId(0)};
     Ran ran = m.run(host.address, host.signature, args);
+    place = 0;
     EXPECT_EQ(ran, (Ran{.bits = test::call_corpus_host(callee, args).bits})) << host.name;
   }
 }

@@ -26,6 +26,7 @@ class NullRuntime : public Runtime {
   std::vector<LoopReport> loops() const override { return {}; }
   std::vector<LogRecord> read_log() override { return {}; }
   Result<std::string> ir(MethodId) override { return std::string(); }
+  std::string error_of(MethodId) const override { return {}; }
 };
 
 }  // namespace uptier::test

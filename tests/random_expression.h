@@ -20,7 +20,8 @@ struct RandomOptions {
   bool guards = false;  // guards, of which some fail
   // What compilers of languages seldom make, and passes have to expect: indices that wander about
   // and wrap around, cycles with two entrances, several back edges, conversions to the same type,
-  // alias classes, invariant loads, refs everywhere, host functions that write to memory.
+  // alias classes, invariant loads, refs everywhere, host functions that write to memory, loops that
+  // fill and copy.
   bool odd = false;
 };
 

@@ -95,9 +95,9 @@ class RandomFunction : RandomLoops {
     if (kind < 52 && o_.odd) return check(likely(value(Type::kI32, 2)));
     if (kind < 53 && o_.guards) return guard();
     if (kind < 55 && o_.hosts) return note();
-    if (kind < 58) return run_of_stores();
-    if (kind < 61) return neighbours();
-    if (kind < 63) return products();
+    if (kind < 58 && o_.odd) return run_of_stores();
+    if (kind < 61 && o_.odd) return neighbours();
+    if (kind < 63 && o_.odd) return products();
     assign();
   }
 

@@ -147,8 +147,13 @@ TEST(EndedThreads, what_they_have_seen_stays_and_adds_up) {
   for (const char* mode : {"per_thread", "interlocked"}) {
     Profile seen[2];
     for (bool attached : {true, false}) {
-      Options o = options(
-          {{"tier", "instrumented"}, {"workers", "0"}, {"counters", mode}, {"adaptive", "off"}});
+      Options o =
+          options({{"tier", "instrumented"},
+                   {"workers", "0"},
+                   {"counters", mode},
+                   {"adaptive", "off"},
+                   // A table of values has room for more where each thread has one of its own.
+                   {"value_versions", "off"}});
       IrRuntime r(parse_or_die(kSumText), o);
       std::optional<ThreadScope> scope;
       if (attached) scope.emplace(*r.runtime);
