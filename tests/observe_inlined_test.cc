@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "tests/pick_program.h"
 #include "tests/random_ir.h"
 #include "tests/runtime_host.h"
 #include "uptier/inlined.h"
@@ -10,21 +11,7 @@ namespace uptier::test {
 namespace {
 
 // `left` and `right` have one block each: whatever changes, changes in what they call.
-constexpr const char* kText = R"(
-func @pick(i32) -> i32 {
-b0(v0: i32):
-  branch v0, b1, b2
-b1:
-  v1 = const.i32 5
-  v2 = add.i32 v0, v1
-  jump b3(v2)
-b2:
-  v3 = const.i32 7
-  v4 = mul.i32 v0, v3
-  jump b3(v4)
-b3(v5: i32):
-  return v5
-}
+const std::string kText = kPick + R"(
 func @left(i32) -> i32 {
 b0(v0: i32):
   v1 = call @pick(v0)
@@ -40,19 +27,6 @@ b0(v0: i32):
   return v3
 }
 )";
-
-constexpr uint64_t kInterval = 16;
-
-// Deterministic: whoever flushes does the worker's work, and nothing is measured.
-Options following() {
-  Options o;
-  o.workers = 0;
-  o.policy = PolicyMode::kAlways;
-  o.optimized_interval = kInterval;
-  o.overhead_budget = 0;
-  o.measure_rates = false;
-  return o;
-}
 
 class Inlining {
  public:
@@ -107,7 +81,7 @@ TEST(ObserveInlined, a_body_that_changes_its_mind_is_seen_and_its_root_is_made_a
   auto seen = [&] { return w.decisions("left", "re_instrument", "drift from earlier windows"); };
   for (; seen().empty() && calls < 100'000; calls += 100) w.both(100, 10, 90);
   // A window holds 256 samples; the first may have begun in the phase before.
-  EXPECT_LE(calls, (2 * 256 + 64) * kInterval * 5 / 4);
+  EXPECT_LE(calls, (2 * 256 + 64) * kPickInterval * 5 / 4);
   ASSERT_EQ(seen().size(), 1u);
   EXPECT_NE(seen()[0].reason.find(" of pick at call 2 of left was"), std::string::npos)
       << seen()[0].reason;
@@ -177,7 +151,7 @@ TEST(ObserveInlined, the_trace_tells_bodies_apart_from_their_methods) {
     EXPECT_EQ(t.first + t.second, t.samples);
     EXPECT_EQ(t.last, t.samples);
     // A sample stands for as many executions as its root's calls.
-    EXPECT_NEAR(static_cast<double>(t.estimate) / static_cast<double>(t.samples), kInterval, 4);
+    EXPECT_NEAR(static_cast<double>(t.estimate) / static_cast<double>(t.samples), kPickInterval, 4);
   }
   // None of it was a call.
   EXPECT_EQ(w.report_of("pick").calls, called);
@@ -285,7 +259,7 @@ TEST(ObserveInlined, targets_that_change_are_seen_and_the_next_version_guesses_a
   ASSERT_TRUE(w.decisions("re_instrument", "").empty());
   uint64_t calls = 0;
   for (; w.decisions("re_instrument", "").empty() && calls < 100'000; calls += 100) w.apply(100, 5);
-  EXPECT_LE(calls, (2 * 256 + 64) * kInterval * 5 / 4);
+  EXPECT_LE(calls, (2 * 256 + 64) * kPickInterval * 5 / 4);
   w.apply(100'000, 5);
   EXPECT_EQ(w.decisions("specialize", "drift of").size(), 1u);
   // It was made from what the call reaches now.

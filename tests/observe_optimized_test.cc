@@ -2,27 +2,14 @@
 #include <algorithm>
 #include <thread>
 
+#include "tests/pick_program.h"
 #include "tests/random_ir.h"
 #include "tests/runtime_host.h"
 
 namespace uptier::test {
 namespace {
 
-constexpr const char* kPick = R"(
-func @pick(i32) -> i32 {
-b0(v0: i32):
-  branch v0, b1, b2
-b1:
-  v1 = const.i32 5
-  v2 = add.i32 v0, v1
-  jump b3(v2)
-b2:
-  v3 = const.i32 7
-  v4 = mul.i32 v0, v3
-  jump b3(v4)
-b3(v5: i32):
-  return v5
-}
+const std::string kText = kPick + R"(
 func @sum(i32) -> i32 {
 b0(v0: i32):
   v1 = const.i32 0
@@ -55,7 +42,7 @@ Options watching() {
 class Watched {
  public:
   explicit Watched(const Options& o, TraceSink* sink = nullptr)
-      : runtime_(parse_or_die(kPick), o, sink), thread_(*runtime_.runtime) {}
+      : runtime_(parse_or_die(kText), o, sink), thread_(*runtime_.runtime) {}
 
   // Calls `pick`, so many times in a hundred with 1.
   void pick(uint64_t calls, uint64_t ones) {

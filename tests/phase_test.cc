@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "tests/pick_program.h"
 #include "tests/random_ir.h"
 #include "tests/runtime_host.h"
 #include "tiering/policy/policy.h"
@@ -11,36 +12,6 @@
 
 namespace uptier::test {
 namespace {
-
-constexpr const char* kPick = R"(
-func @pick(i32) -> i32 {
-b0(v0: i32):
-  branch v0, b1, b2
-b1:
-  v1 = const.i32 5
-  v2 = add.i32 v0, v1
-  jump b3(v2)
-b2:
-  v3 = const.i32 7
-  v4 = mul.i32 v0, v3
-  jump b3(v4)
-b3(v5: i32):
-  return v5
-}
-)";
-
-constexpr uint64_t kInterval = 16;
-
-// Deterministic: whoever flushes does the worker's work, and nothing is measured.
-Options following() {
-  Options o;
-  o.workers = 0;
-  o.policy = PolicyMode::kAlways;
-  o.optimized_interval = kInterval;
-  o.overhead_budget = 0;
-  o.measure_rates = false;
-  return o;
-}
 
 class Phases {
  public:
