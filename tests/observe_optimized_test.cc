@@ -122,6 +122,7 @@ TEST(ObserveOptimized, code_made_from_another_phase_is_noticed) {
   o.policy = PolicyMode::kAuto;
   o.compile_ns = 1e4;  // learns for a while
   o.speedup = 1.5;
+  o.measure_rates = false;
   Watched w(o);
   bool optimized = false;
   for (int i = 0; i < 10'000 && !optimized; ++i) {

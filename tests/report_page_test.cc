@@ -155,6 +155,9 @@ TEST(ReportPage, tool_writes_it_with_the_module_and_another_profile) {
                                            "/2.upf --module " + test::wasm_path("objects"));
   ASSERT_EQ(r.code, 0) << r.err;
   const json data = element(r.out, "data");
+  for (const char* key : {"has_module", "overlap", "calls", "methods"}) {
+    ASSERT_TRUE(data.contains(key)) << key;
+  }
   EXPECT_EQ(data["has_module"], true);
   // How like two short runs are depends on when code was ready; the page says what the tool says.
   const test::RunResult told =
@@ -166,6 +169,8 @@ TEST(ReportPage, tool_writes_it_with_the_module_and_another_profile) {
   const size_t row = static_cast<size_t>(std::ranges::find(names, "move_all") - names.begin());
   ASSERT_LT(row, names.size());
   const json detail = element(r.out, "part-0")[row];
+  for (const char* key : {"edges", "ir", "code"})
+    ASSERT_TRUE(detail.contains(key)) << key << detail;
   // Its three blocks and the edges 1 -> 2, 2 -> 2, 2 -> 3.
   EXPECT_EQ(detail["edges"], json::parse("[[1,2],[2,2],[2,3]]"));
   ASSERT_EQ(detail["ir"].size(), 5u) << detail["ir"];  // head, blocks, closing brace
