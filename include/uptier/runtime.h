@@ -84,7 +84,7 @@ class Runtime {
 
   // Calls a method with the bits of its arguments (zero-extended, one word each) and catches traps.
   // May be nested inside host functions. Attaches the thread for the duration if it is not, which
-  // takes some 40 us and more the more methods it runs: threads that call again had better attach.
+  // maps memory and takes a lock: threads that call again had better attach.
   // TrapCode::kNoCode: there is none, and error_of() says why. Another number of arguments than the signature has, and an id that add_method did not return, are
   // TrapCode::kBadCall, and nothing is called.
   virtual Outcome invoke(MethodId m, std::span<const uint64_t> args) = 0;
