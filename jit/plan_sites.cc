@@ -3,11 +3,14 @@
 #include <algorithm>
 
 #include "jit/ir/param_uses.h"
+#include "jit/ir/select_probes.h"
 
 namespace uptier::jit {
 namespace {
 
 using sampler::TableShape;
+
+uint64_t word(int64_t v) { return static_cast<uint64_t>(v); }
 
 uint32_t words_of(ProbeKind kind, const TableShape& shape) {
   switch (kind) {
@@ -20,6 +23,22 @@ uint32_t words_of(ProbeKind kind, const TableShape& shape) {
     case ProbeKind::kGauge: return 1;
     default: return 0;  // observes nothing here
   }
+}
+
+// How often each pair was seen, as a table would have it.
+SiteCounts turns_counts(std::span<const uint64_t> words) {
+  SiteCounts c{{0, 0, 0, word(INT64_MAX), word(INT64_MIN), 0}, {}};
+  for (uint64_t pair = 0; pair < kTurnValues; ++pair) {
+    uint64_t n = words[kTurnCounts + pair];
+    if (n == 0) continue;
+    if (c.entries.empty()) c.words[3] = pair;
+    c.words[0] += n;
+    c.words[1] += n * pair;
+    c.words[4] = pair;
+    c.entries.push_back({pair, n});
+  }
+  std::ranges::stable_sort(c.entries, std::greater<>{}, &sampler::TableEntry::count);
+  return c;
 }
 
 class Planner {
@@ -45,8 +64,13 @@ class Planner {
     if (i.op != Opcode::kProbe || !r_.host_probes) return;
     ProbeKind kind = probe_kind(i);
     if (kind != ProbeKind::kBlock && (i.args.size != 0 || kind == ProbeKind::kHit)) {
+      if (counts_turns(i)) return place_turns(i.aux);
       place(i.aux, kind, (i.flags & kProbeOwn) != 0 ? kParamProbeTop : r_.top);
     }
+  }
+
+  void place_turns(SiteId site) {
+    plan_.sites[site - f_.block_sites - 1] = {ProbeKind::kValue, take(kTurnWords), 0};
   }
 
   void place(SiteId site, ProbeKind kind, uint32_t top) {
@@ -83,8 +107,6 @@ class Planner {
   ProbePlan& plan_;
 };
 
-uint64_t word(int64_t v) { return static_cast<uint64_t>(v); }
-
 }  // namespace
 
 bool plan_sites(const Function& f, const SiteProbeRequest& r, ProbePlan& plan) {
@@ -96,6 +118,8 @@ bool plan_sites(const Function& f, const SiteProbeRequest& r, ProbePlan& plan) {
 SiteCounts site_counts(const ProbePlan& plan, uint32_t index, std::span<const uint64_t> slab) {
   const ProbePlan::Site& s = plan.sites[index];
   if (s.offset == ProbePlan::kNone) return {};
+  bool turns = s.kind == ProbeKind::kValue && s.top == 0;
+  if (turns) return turns_counts(slab.subspan(s.offset / 8, kTurnWords));
   TableShape shape{s.top, s.kind == ProbeKind::kValue, plan.recent};
   auto words = slab.subspan(s.offset / 8, words_of(s.kind, shape));
   switch (s.kind) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "profile/schema.h"
@@ -55,7 +56,7 @@ void advance(Observed& seen, const Schema& schema, Observed now, uint64_t weight
 // intervals that change by orders of magnitude a single sample at a wide one would otherwise
 // outweigh all others; and what ran while sampling paused goes to the samples that follow. Weights
 // are whole numbers, so the sum is put right at the end: `stretch` is opportunities / covered, with
-// covered the sum of samples * weight.
+// covered the sum of samples * weight; see rake().
 //
 // A ratio estimator: consistent, its bias of the order 1 / samples (Cochran 1977, 5A.9 and 6.8).
 struct Coverage {
@@ -71,7 +72,22 @@ struct Coverage {
   double stretch(uint64_t calls, uint64_t iterations, uint64_t burst) const;
 };
 
-// Multiplies every estimate by a positive factor, saturating; none falls below its count.
-void stretch(const Schema& schema, Observed& seen, double factor);
+// With what the executions of a slot come into a sample.
+enum class Draw : uint8_t {
+  kEither = 0,  // calls or iterations, or not known
+  kCall,        // a sampled call, up to its first loop header
+  kIteration,   // a burst's iterations, from a loop header on
+  kHeader,      // the same, of the block of a loop header: one execution an iteration
+};
+
+// Brings the estimates of an id whose rates adapt to what there was. How many calls and iterations
+// there were is known exactly, each for itself, and a window's one weight is of both together; so,
+// as long as all of them ran code that can count, slots drawn with calls are multiplied by calls / estimate of the entry block, those drawn with
+// iterations by iterations / estimates of the headers together, and all others, or where one of
+// these is not known, by `rest`, which is Coverage::stretch. Saturating; no estimate falls below
+// its count. `draws`: by slot; shorter where the rest is kEither.
+// Source: raking, or calibration to known totals (Deville and Sarndal, 1992).
+void rake(const Schema& schema, std::span<const Draw> draws, Observed& seen, uint64_t calls,
+          uint64_t iterations, double rest);
 
 }  // namespace uptier::profile

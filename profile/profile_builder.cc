@@ -51,7 +51,7 @@ Status ProfileBuilder::add_desc(const InstrumentationDesc& desc) {
   }
   // What inlined bodies do is no part of their methods' profiles: see InlinedBuilder.
   const bool inlined = first == Region::kMethod && desc.version == profile::kInlinedDescVersion;
-  if (first == Region::kMethod && desc.version == profile::kDescVersion) {
+  if (first == Region::kMethod && profile::is_method_desc(desc.version)) {
     const Result<Schema> schema = profile::schema_of(desc);
     if (!schema.ok()) return schema.error();
     stream.method = profile::handle_of(desc);
@@ -121,8 +121,12 @@ Profile ProfileBuilder::profile(MergeReport* report) const {
     profile::Observed seen{stream.counts, stream.estimates, stream.tables};
     const FlushEvent& last = stream.flushed;
     const profile::Coverage coverage{.covered = stream.covered};
-    profile::stretch(stream.schema, seen,
-                     coverage.stretch(last.calls, last.iterations, last.burst));
+    std::vector<profile::Draw> draws;
+    if (last.exact_totals) draws = profile::draws_of(stream.desc, stream.schema);
+    if (last.burst != 0) {
+      profile::rake(stream.schema, draws, seen, last.calls, last.iterations,
+                    coverage.stretch(last.calls, last.iterations, last.burst));
+    }
     method.estimates = std::move(seen.estimates);
     method.tables = std::move(seen.tables);
     method.calls = stream.flushed.calls;

@@ -30,7 +30,7 @@ void Budget::tick(uint64_t elapsed_ns, std::span<const MethodLoad> loads, std::s
     if (k.sample_ns == 0) born_ns += load.spent_ns;
     observe(k, load, elapsed);
   }
-  target_weight_ = weight_of_targets(loads);
+  weigh_masses(loads);
   for (const MethodLoad& load : loads) {
     needs_.push_back(need_of(known_[load.method], load, horizon));
   }
@@ -88,22 +88,22 @@ void Budget::observe(Known& k, const MethodLoad& load, double elapsed) const {
 }
 
 double Budget::mass_of(const MethodLoad& load) const {
-  if (load.mass <= 0 || load.total <= 0) return 1;
+  if (load.mass <= 0 || load.total <= 0) return mean_mass_;
   return (load.mass + target_weight_ * load.targets) / load.total;
 }
 
-// Returns how many executions of blocks one indirect call weighs as much as.
-double Budget::weight_of_targets(std::span<const MethodLoad> loads) const {
-  double blocks = 0, targets = 0, all = 0;
+void Budget::weigh_masses(std::span<const MethodLoad> loads) {
+  double blocks = 0, targets = 0, all = 0, opportunities = 0;
   for (const MethodLoad& load : loads) {
-    if (load.total <= 0) continue;
-    double rate = known_[load.method].rate / load.total;
-    blocks += rate * load.mass;
-    targets += rate * load.targets;
+    if (load.total <= 0 || load.mass <= 0) continue;
+    double rate = known_[load.method].rate;
+    opportunities += rate;
+    blocks += rate / load.total * load.mass;
+    targets += rate / load.total * load.targets;
     all += load.targets;
   }
-  if (targets <= 0) return 0;
-  return kTargets * std::min(1.0, all / kFewTargets) * blocks / targets;
+  mean_mass_ = opportunities > 0 ? blocks / opportunities : 1;
+  target_weight_ = targets > 0 ? kTargets * std::min(1.0, all / kFewTargets) * blocks / targets : 0;
 }
 
 Budget::Need Budget::need_of(const Known& k, const MethodLoad& load, double horizon) const {

@@ -18,7 +18,7 @@
 //     A profile is two distributions, of blocks and of the targets of indirect calls, and the
 //     second may lie in methods that are little of the first. So w is the method's share of the
 //     blocks and kTargets (1/2) times its share of the targets, once there are enough of them to
-//     speak of.
+//     speak of. A method that has not been sampled yet is taken for what all others are in the mean.
 //
 //     The limit of that is `enough`: a method of which so many equal samples would be enough is not
 //     sampled more densely than they would be, in all that it has done so far: at an interval of
@@ -36,8 +36,8 @@
 //
 //  3. The limit. Threads may take `allowance()` samples until the next tick; one that has taken
 //     them takes each further sample at its method's old rate and widens that rate (MethodRate::brake:
-//     an interval of 256 at least, four times as wide from there); a method that is new to it
-//     begins at the wider rate. It holds between ticks, before the first, and when the worker is
+//     an interval of 256 at least, four times as wide from there, 8192 at most); a method that is
+//     new to it begins at the wider rate. It holds between ticks, before the first, and when the worker is
 //     starved.
 //
 // Hysteresis: a rate is widened when it is a quarter of a rung too narrow, narrowed, by four rungs
@@ -101,6 +101,10 @@ class Budget {
   Rate start_rate(uint32_t burst) const;
   // Samples that all threads together may take until the next tick.
   uint64_t allowance() const { return allowance_; }
+  // Forgets what was seen of a method: another one has its number.
+  void forget(uint32_t method) {
+    if (method < known_.size()) known_[method] = {};
+  }
   // What a runtime allows its first thread before the first tick: the budget of 10 ms.
   uint64_t first_allowance() const;
 
@@ -127,7 +131,7 @@ class Budget {
   void observe(Known& k, const MethodLoad& load, double elapsed) const;
   Need need_of(const Known& k, const MethodLoad& load, double horizon) const;
   double mass_of(const MethodLoad& load) const;  // for each opportunity
-  double weight_of_targets(std::span<const MethodLoad> loads) const;
+  void weigh_masses(std::span<const MethodLoad> loads);
   double level_for(double spend) const;
   Rate rate_for(const MethodLoad& load, const Need& need, double missing) const;
   void adapt_start(double born_ns, double could_spend);
@@ -141,7 +145,8 @@ class Budget {
   double elapsed_ = 0, spent_ = 0, balance_ = 0, last_share_ = 0, multiplier_ = 1;
   double mean_sample_ns_ = 100;  // a guess until there are some
   uint64_t allowance_ = 0;
-  double target_weight_ = 0;
+  double target_weight_ = 0;  // executions of blocks that one indirect call weighs as much as
+  double mean_mass_ = 1;      // of one opportunity
   uint32_t start_rung_ = 0;
 };
 

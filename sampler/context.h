@@ -82,13 +82,17 @@ struct ThreadContext {
   std::atomic<uint64_t> quick_loop_events{0};
   uint32_t method_capacity = 0;
   uint32_t thread_number = 0;  // 1, 2, ... in order of attaching
-  uint32_t trap_method = 0;    // of a call of a method without code, its index + 1; else 0
+  uint32_t trap_method = 0;    // of a call of a method without code, its number + 1; else 0
   // Frames of compiled code below which the host's interpreter goes on with their calls.
   uint32_t exits_to_host = 0;
   // State of the generator of probabilistic counters; any start will do, best one of each thread's.
   uint64_t counter_random = 0;
   LogRing* log = nullptr;      // of log probes; null: their records are lost (counted)
   LoopTimer* loops = nullptr;  // of loop probes; null: no loop is timed
+  // Where the call returns to that a trap ends without a fault; 0: there was none. Set by trap_exit.
+  uint64_t trap_return = 0;
+  // Traps that the host raised and nobody took; for others to read.
+  std::atomic<uint64_t> traps_lost{0};
 
   MethodState& method(uint32_t index);
 };

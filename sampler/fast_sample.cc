@@ -33,8 +33,8 @@ const void* FastSampling::take(uint32_t method, ThreadContext& context) noexcept
   store_seen(s.calls, call);
   s.next_sample = call + ladder_.law(rate.rung()).draw(context.random);
   uint64_t next = s.next_sample < s.next_flush ? s.next_sample : s.next_flush;
-  uint64_t gap = next - call;
-  s.call_gap = static_cast<uint32_t>(gap < kRecheckCalls ? gap : kRecheckCalls);
+  uint64_t gap = next - call, most = longest_call_gap(call);
+  s.call_gap = static_cast<uint32_t>(gap < most ? gap : most);
   s.call_countdown = static_cast<int32_t>(s.call_gap) - 1;
   count_sample(s);
   spend_sample(context);

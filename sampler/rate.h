@@ -29,6 +29,12 @@ namespace uptier::sampler {
 // Samples that a decaying rate takes at one rung before it goes to the next; see decay.h.
 inline constexpr uint32_t kSamplesPerRung = 64;
 
+// Where a thread that takes more samples than it may stops widening rates by itself. One sample in
+// so many is 0.25 % of the time of a program that does nothing but call, at 100 ns a sample and 5 a
+// call: little enough to wait for the plan, which a rate that is wider by orders of magnitude would
+// take many ticks to find back from.
+inline constexpr double kWidestBraked = 8192;
+
 // The intervals that rates choose from, with their laws of gaps.
 //
 //   Thread: add() by one writer, before the Rate that names the rung is published; the rest any.
@@ -136,12 +142,13 @@ class MethodRate {
                                          std::memory_order_release, std::memory_order_relaxed);
   }
 
-  // Makes a rate four times wider, an interval of 256 at least, and constant, unless it is no
-  // longer the one that was `seen`: what a thread does that has taken more samples than it may (see
-  // budget.h).
+  // Makes a rate four times wider, an interval of 256 at least and kWidestBraked at most, and
+  // constant, unless it is no longer the one that was `seen`: what a thread does that has taken
+  // more samples than it may (see budget.h).
   bool brake(Rate seen, const Ladder& ladder) noexcept {
     if (!seen.samples()) return false;
-    uint32_t rung = Ladder::power_below(std::max(256.0, 4.0 * ladder.interval(seen.rung())));
+    double wide = std::clamp(4.0 * ladder.interval(seen.rung()), 256.0, kWidestBraked);
+    uint32_t rung = Ladder::power_below(wide);
     if (ladder.interval(rung) <= ladder.interval(seen.rung())) return false;
     uint64_t word = seen.word;
     Rate next = Rate::sampled(rung, seen.burst()).with_epoch(seen.epoch() + 1);

@@ -10,7 +10,7 @@ namespace {
 
 void arm_calls(MethodState& s, uint64_t next) {
   if (s.flush_is_next != 0) next = s.calls + 1;
-  s.call_gap = static_cast<uint32_t>(std::min<uint64_t>(next - s.calls, kRecheckCalls));
+  s.call_gap = static_cast<uint32_t>(std::min(next - s.calls, longest_call_gap(s.calls)));
   s.call_countdown = static_cast<int32_t>(s.call_gap) - 1;
 }
 
@@ -187,7 +187,7 @@ CallEvent call_event(MethodState& s, const Schedule& schedule, Rate rate,
   if (s.rate == 0) put_in_force(s, rate);
   const GapLaw& law = schedule.ladder.law(Rate{s.rate}.rung());
   CallPlan plan{s.next_sample, s.next_flush};
-  bool fit = s.flush_is_next != 0 || s.call_gap == kRecheckCalls;
+  bool fit = s.flush_is_next != 0;
   if (s.call_gap == 0) {  // the first call on this thread
     store_seen(s.calls, 1);
     plan = {law.draw(random), schedule.flush_first};

@@ -33,8 +33,9 @@
 //     65,536 iterations. Not the end of a stretch: the burst that is due there belongs to the
 //     stretch before. Nothing is drawn behind a burst that finds another rate wanted when it
 //     begins, or that is the last of a decaying rate's rung.
-// A change restarts calls and loops alike. It is noticed after 2^20 + 1 calls, or 65,536 iterations
-// and two bursts, at the latest, by each thread for itself; and soon where samples are dense.
+// A change restarts calls and loops alike. It is noticed when the calls have grown by a quarter, or
+// after 2^20 + 1 calls, or 65,536 iterations and two bursts, at the latest, by each thread for
+// itself; and soon where samples are dense.
 // What remains at the old rate is frames that were in the instrumented copy: up to the method's end
 // or its next loop header.
 //
@@ -49,8 +50,19 @@
 
 namespace uptier::sampler {
 
-// Calls after which a thread looks at a method's rate again, whatever its countdown is for.
+// A thread looks at a method's rate again, whatever its countdown is for, when its calls have grown
+// by one part in so many, after so many at the least and at the most.
+inline constexpr uint64_t kRecheckPart = 4;
+inline constexpr uint64_t kRecheckFirst = 1024;
 inline constexpr uint64_t kRecheckCalls = uint64_t{1} << 20;
+
+// Returns the calls from the event at call `calls` to the next, at the most. always_inline, as quick
+// paths arm countdowns too, see loop_arm.h.
+[[gnu::always_inline]] inline uint64_t longest_call_gap(uint64_t calls) noexcept {
+  uint64_t part = calls / kRecheckPart;
+  if (part < kRecheckFirst) return kRecheckFirst;
+  return part < kRecheckCalls ? part : kRecheckCalls;
+}
 
 struct Schedule {
   Ladder ladder;

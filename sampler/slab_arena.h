@@ -1,9 +1,21 @@
-// SlabArena: the counters of one thread, taken from one reservation, never given back singly.
+// SlabArena: the counters of one thread, taken from one reservation.
 //
-//   Thread: its owner's. take() neither allocates nor locks, so slow paths may call it.
+// A slab is given back when its method is gone for good, and serves another of its size: sizes are
+// whole cache lines, beyond kExact lines four steps to a power of two, so that what comes is what
+// went. What has been given back lies in one list a size:
+//
+//   give   pushes; one caller at a time, any thread
+//   take   pops, the owner only; so a head that it reads is not another one's when it changes it
+//
+//   Thread: take() its owner's. It neither allocates nor locks, so slow paths may call it.
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <bit>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 
 #include "sampler/reservation.h"
 
@@ -16,21 +28,80 @@ class SlabArena {
     if (!r) return r.error();
     SlabArena a;
     a.memory_ = std::move(*r);
+    a.free_ = std::make_unique<Lists>();
     return a;
   }
 
   // Returns `words` zeroed 8-byte counters on cache lines of their own, or null when spent.
   uint64_t* take(uint32_t words) noexcept {
-    size_t bytes = (size_t{words} * 8 + 63) & ~size_t{63};
+    uint64_t lines = lines_of(words);
+    if (uint64_t* again = pop((*free_)[class_of(lines)])) return again;
+    size_t bytes = bytes_at(used_, lines);
     if (bytes > memory_.size() - used_) return nullptr;
     auto* p = static_cast<char*>(memory_.data()) + used_;
     used_ += bytes;
     return reinterpret_cast<uint64_t*>(p);
   }
 
+  // Takes back a slab of so many words that take() has returned and nobody knows any more.
+  void give(uint64_t* slab, uint32_t words) noexcept {
+    uint64_t lines = lines_of(words);
+    auto at =
+        static_cast<size_t>(reinterpret_cast<char*>(slab) - static_cast<char*>(memory_.data()));
+    // The last of the reservation may be smaller than its size class: it is of no use to others.
+    if (bytes_at(at, lines) < class_lines(lines) * kLine) return;
+    std::memset(slab, 0, class_lines(lines) * kLine);
+    std::atomic<uint64_t*>& head = (*free_)[class_of(lines)];
+    uint64_t* next = head.load(std::memory_order_relaxed);
+    do slab[0] = reinterpret_cast<uintptr_t>(next);
+    // Release pairs with pop(): it sees zeros and the link.
+    while (!head.compare_exchange_weak(next, slab, std::memory_order_release,
+                                       std::memory_order_relaxed));
+  }
+
+  // Returns the bytes that were ever taken from the reservation.
+  size_t used() const { return used_; }
+
  private:
+  static constexpr uint64_t kLine = 64, kExact = 8;
+  // A slab has at most 2^32 words, 2^29 lines.
+  using Lists = std::array<std::atomic<uint64_t*>, 4 * 30>;
+
+  static uint64_t lines_of(uint32_t words) { return (uint64_t{words} + 7) / 8; }
+  // Rounds up to the next size class.
+  static uint64_t class_lines(uint64_t lines) {
+    if (lines <= kExact) return lines;
+    uint64_t step = std::bit_floor(lines - 1) / 4;
+    return (lines + step - 1) / step * step;
+  }
+  static size_t class_of(uint64_t lines) {
+    if (lines <= kExact) return lines;
+    uint64_t rounded = class_lines(lines);
+    uint64_t low = std::bit_floor(rounded);
+    return static_cast<size_t>(4 * (std::bit_width(low) - 1) + (rounded - low) / (low / 4));
+  }
+  // What a slab takes that begins at an offset: its size class, or where that does not fit any
+  // more, what it needs.
+  size_t bytes_at(size_t offset, uint64_t lines) const {
+    size_t rounded = class_lines(lines) * kLine;
+    return rounded <= memory_.size() - offset ? rounded : lines * kLine;
+  }
+  static uint64_t* pop(std::atomic<uint64_t*>& head) noexcept {
+    uint64_t* first = head.load(std::memory_order_acquire);
+    while (first != nullptr) {
+      // NOLINTNEXTLINE(performance-no-int-to-ptr)
+      auto* next = reinterpret_cast<uint64_t*>(static_cast<uintptr_t>(first[0]));
+      if (head.compare_exchange_weak(first, next, std::memory_order_acquire)) {
+        first[0] = 0;
+        return first;
+      }
+    }
+    return nullptr;
+  }
+
   Reservation memory_;
   size_t used_ = 0;
+  std::unique_ptr<Lists> free_;
 };
 
 }  // namespace uptier::sampler

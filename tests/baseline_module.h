@@ -106,12 +106,4 @@ class BaselineModule : jit::CallResolver {
   uint64_t transfers_ = 0;
 };
 
-// What a host function of the corpus does to raise a trap in compiled code.
-inline void raise_in_context(TrapCode code) {
-  sampler::ThreadContext& c = *sampler::current_context();
-  c.pending_trap = static_cast<uint32_t>(code);
-  c.trap_location = 0;
-  c.trap_pc = 0;
-}
-
 }  // namespace uptier::test

@@ -265,6 +265,33 @@ TEST(Budget, methods_get_samples_as_the_law_says) {
   EXPECT_NEAR(static_cast<double>(w.methods[2]->samples) / a, 0.25, 0.12);
 }
 
+TEST(Budget, method_without_samples_is_planned_for_like_the_others) {
+  Ladder ladder;
+  Budget budget({}, ladder);
+  MethodLoad known{.method = 0, .rate = Rate::sampled(10, 32), .samples = 100};
+  known.opportunities = known.total = 1e6;
+  known.spent_ns = 1e4;
+  known.mass = 500 * known.total;
+  MethodLoad fresh = known;
+  fresh.method = 1;
+  fresh.samples = 0;
+  fresh.mass = fresh.spent_ns = 0;
+  const MethodLoad loads[] = {known, fresh};
+  Rate rates[2];
+  budget.tick(10'000'000, loads, rates);
+  EXPECT_EQ(rates[1], rates[0]);
+}
+
+TEST(Budget, brakes_go_no_farther_than_the_plan_finds_back_from) {
+  Ladder ladder;
+  MethodRate rate;
+  rate.set(Rate::every(32));
+  while (rate.brake(rate.load(), ladder)) {}
+  EXPECT_EQ(ladder.interval(rate.load().rung()), 8192u);
+  rate.set(Rate::sampled(20, 32));
+  EXPECT_FALSE(rate.brake(rate.load(), ladder)) << "it is wider already";
+}
+
 TEST(Budget, is_no_worse_than_a_third_more_distance_than_the_best_division) {
   World w(0.01);
   double mass = 0, best = 0, distance = 0;

@@ -265,7 +265,8 @@ const Misuse kRefused[] = {
      [](auto* b) { uptier_build_call_indirect(b, arg(b), signature(1), nullptr, 1); }},
     {"call_indirect: a signature has too many",
      [](auto* b) {
-       uptier_build_call_indirect(b, arg(b), {kI64, 1001, 0}, nullptr, 1001);
+       constexpr size_t kMany = UPTIER_MAX_PARAMS + 1;
+       uptier_build_call_indirect(b, arg(b), {kI64, kMany, 0}, nullptr, kMany);
      }},
     {"call_host: the name or the function is NULL",
      [](auto* b) { uptier_build_call_host(b, "f", nullptr, signature(0), nullptr, 0, 0); }},

@@ -60,8 +60,8 @@ TEST_F(CApiRun, a_host_function_raises) {
   EXPECT_EQ(raise_status, UPTIER_OK);
   EXPECT_EQ(outcome_.trap, uptier_trap{UPTIER_TRAP_EXIT});
   EXPECT_EQ(outcome_.detail, 77u);
-  EXPECT_EQ(outcome_.method.id, 0u);
-  EXPECT_STREQ(error_.message, "leave: program exit");
+  EXPECT_EQ(outcome_.method.id, m.id);  // whose call it ends
+  EXPECT_STREQ(error_.message, "leave: program exit at location 0");
 }
 
 TEST_F(CApiRun, raising_with_no_call_under_way_is_refused) {

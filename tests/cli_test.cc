@@ -67,6 +67,52 @@ TEST_F(Cli, invoke_prints_results) {
   EXPECT_EQ(r.code, 0);
 }
 
+// (import "env" "f" (func)) (func (export "ok")) (func (export "bad") call 0)
+const std::string kImports(
+    "\0asm\1\0\0\0"
+    "\x01\x04\x01\x60\0\0"
+    "\x02\x09\x01\3env\1f\0\0"
+    "\x03\x03\x02\0\0"
+    "\x07\x0c\x02\2ok\0\1\3bad\0\2"
+    "\x0a\x09\x02\x02\0\x0b\x04\0\x10\0\x0b",
+    55);
+
+TEST_F(Cli, unknown_imports_trap_when_they_are_called_if_one_likes) {
+  std::string module = file("imports.wasm", kImports);
+  RunResult refused = run_tool("run --invoke ok " + module);
+  EXPECT_EQ(refused.code, 125);
+  EXPECT_NE(refused.err.find("unknown import: function \"env\".\"f\""), std::string::npos)
+      << refused.err;
+  EXPECT_EQ(run_tool("run --trap-unknown-imports --invoke ok " + module).code, 0);
+  RunResult bad = run_tool("run --trap-unknown-imports --invoke bad " + module);
+  EXPECT_EQ(bad.code, 134);
+  EXPECT_NE(bad.err.find("call of an unknown import: \"env\".\"f\""), std::string::npos) << bad.err;
+}
+
+// A library of WASI's: (func (export "_initialize") i32.const 42 global.set 0)
+// (func (export "get") (result i32) global.get 0)
+// (func (export "leave") i32.const 5 call $proc_exit)
+const std::string kLibrary(
+    "\0asm\1\0\0\0"
+    "\x01\x0c\x03\x60\0\0\x60\0\x01\x7f\x60\x01\x7f\0"
+    "\x02\x24\x01\x16wasi_snapshot_preview1\x09proc_exit\0\2"
+    "\x03\x04\x03\0\1\0"
+    "\x06\x06\x01\x7f\x01\x41\0\x0b"
+    "\x07\x1d\x03\x0b_initialize\0\1\3get\0\2\5leave\0\3"
+    "\x0a\x14\x03\x06\0\x41\x2a\x24\0\x0b\x04\0\x23\0\x0b\x06\0\x41\5\x10\0\x0b",
+    127);
+
+TEST_F(Cli, library_starts_itself_before_its_functions_are_called) {
+  std::string module = file("library.wasm", kLibrary);
+  RunResult r = run_tool("run --invoke get " + module);
+  EXPECT_EQ(r.out, "42\n") << r.err;
+  EXPECT_EQ(run_tool("run --invoke _initialize " + module).code, 0);
+  EXPECT_EQ(run_tool("run --invoke leave " + module).code, 5) << "an exit is no trap";
+  RunResult command = run_tool("run " + module);
+  EXPECT_EQ(command.code, 125);
+  EXPECT_NE(command.err.find("no command"), std::string::npos) << command.err;
+}
+
 TEST_F(Cli, trap_says_what_and_where_and_exits_134) {
   RunResult r = run_tool("run --invoke div " + file("small.wasm", kSmall) + " 1 0");
   EXPECT_EQ(r.code, 134);

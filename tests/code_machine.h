@@ -128,6 +128,14 @@ class CodeMachine {
   }
 };
 
+// What a host function of the corpus does to raise a trap in a thread without a runtime.
+inline void raise_in_context(TrapCode code) {
+  sampler::ThreadContext& c = *sampler::current_context();
+  c.pending_trap = static_cast<uint32_t>(code);
+  c.trap_location = 0;
+  c.trap_pc = 0;
+}
+
 // Disassembles by Zydis, one instruction a line; what depends on where the code lies (rip-relative
 // operands, fs displacements, targets of jumps) is printed as *.
 inline std::string disassemble(const uint8_t* code, size_t size) {

@@ -62,6 +62,34 @@ TEST(Evict, method_that_is_called_all_the_time_stays) {
   EXPECT_GT(report.losses.evictions, 60u);
 }
 
+// Its calls have many arguments, so that its code is many times as long as its instructions let
+// guess.
+TEST(Evict, method_that_is_longer_than_guessed_gets_the_room_of_all_that_do_not_run) {
+  jit::Module m = many_methods(40);
+  std::string params = "i64", values = "v0", text;
+  for (int i = 1; i < 20; ++i) params += ", i64", values += ", v" + std::to_string(i % 2);
+  text = "func @callee(" + params + ") -> i64 {\nb0(v0: i64";
+  for (int i = 1; i < 20; ++i) text += ", v" + std::to_string(i) + ": i64";
+  text += "):\n  return v19\n}\nfunc @big(i64, i64) -> i64 {\nb0(v0: i64, v1: i64):\n";
+  for (int i = 2; i < 230; ++i) {
+    text += "  v" + std::to_string(i) + " = call @callee(" + values + ")\n";
+  }
+  text += "  return v229\n}\n";
+  for (jit::Function& f : parse_or_die(text).functions) {
+    for (jit::Callee& c : f.callees) c.method = MethodId(40);
+    m.functions.push_back(std::move(f));
+  }
+  IrRuntime r(std::move(m), little_room());
+  ThreadScope scope(*r.runtime);
+  for (uint64_t i = 0; i < 40; ++i) {
+    ASSERT_EQ(r.runtime->invoke(r.host->method(MethodId(i)), {{1}}).bits, 1 + i);
+  }
+  Outcome o = r.runtime->invoke(r.method("big"), {{3, 5}});
+  ASSERT_TRUE(o.ok()) << trap_text(o.trap.code) << ": " << r.runtime->error_of(r.method("big"));
+  EXPECT_EQ(o.bits, 5u);
+  EXPECT_GT(r.runtime->report().code_bytes_in_service, 50'000u) << "not large";
+}
+
 TEST(Evict, counts_survive_and_optimized_methods_come_back_optimized) {
   Options o = little_room();
   o.policy = PolicyMode::kAlways;

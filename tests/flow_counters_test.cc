@@ -278,6 +278,14 @@ b1:
   EXPECT_EQ(c.edges[compiled.layout(1).shape().first_trap()], 1u);
 }
 
+struct Stubs : jit::CallResolver {
+  CodeMachine& m;
+  explicit Stubs(CodeMachine& machine) : m(machine) {}
+  jit::CallTarget target(MethodId callee) override {
+    return {jit::CallTarget::Kind::kStub, m.stubs->stub(callee)};
+  }
+};
+
 // Optimized code keeps the chain of frame pointers, so frames above it are found through it.
 TEST(FlowTraps, frames_are_found_through_optimized_ones) {
   jit::Module module = parse(R"(
@@ -304,13 +312,6 @@ b2:
   return v0
 }
 )");
-  struct Stubs : jit::CallResolver {
-    CodeMachine& m;
-    explicit Stubs(CodeMachine& machine) : m(machine) {}
-    jit::CallTarget target(MethodId callee) override {
-      return {jit::CallTarget::Kind::kStub, m.stubs->stub(callee)};
-    }
-  };
   corpus_raise = raise_in_context;
   CodeMachine machine;
   FlowModule compiled(machine, module, {});
@@ -328,6 +329,45 @@ b2:
   EXPECT_EQ(outer.edges[compiled.layout(2).shape().first_trap() + 1], 1u);
   profile::FlowCounts inner = compiled.counts(0);
   EXPECT_EQ(inner.edges[compiled.layout(0).shape().first_trap()], 1u);
+}
+
+// A leaf has none of its own; its caller's is found by what the handler of the fault makes of it.
+TEST(FlowTraps, frames_are_found_above_a_leaf_that_has_none) {
+  jit::Module module = parse(R"(
+func @leaf(i64, i64) -> i64 {
+b0(v0: i64, v1: i64):
+  v2 = div_s.i64 v0, v1
+  return v2
+}
+func @outer(i64, i64) -> i64 {
+b0(v0: i64, v1: i64):
+  v2 = call @leaf(v0, v0)
+  branch v1, b1, b2
+b1:
+  v3 = call @outer(v2, v0)
+  return v3
+b2:
+  v4 = call @leaf(v2, v1)
+  return v4
+}
+)");
+  CodeMachine machine;
+  FlowModule compiled(machine, module, {});
+  Stubs stubs(machine);
+  jit::Helpers helpers;
+  auto code = CodeMachine::take(jit::compile_optimized(
+      {module.functions[0], MethodId(0), helpers, stubs, *machine.space}, {}));
+  ASSERT_EQ(code->frame_at(code->entry()), jit::FrameState());
+  ASSERT_EQ(code->tables().frames.size(), 1u);
+  machine.stubs->set_target(MethodId(0), code->entry());
+  EXPECT_EQ(compiled.run(MethodId(1), {7, 0}).trap, TrapCode::kDivideByZero);
+  EXPECT_EQ(compiled.run(MethodId(1), {0, 1}).trap, TrapCode::kDivideByZero);
+  EXPECT_EQ(compiled.reports(), 2u);
+  uint32_t first = compiled.layout(1).shape().first_trap();
+  profile::FlowCounts outer = compiled.counts(1);
+  EXPECT_EQ(outer.blocks, (std::vector<uint64_t>{2, 0, 1}));
+  EXPECT_EQ(outer.edges[first], 1u);
+  EXPECT_EQ(outer.edges[first + 2], 1u);
 }
 
 TEST(FlowTraps, nothing_is_reported_where_blocks_are_counted) {

@@ -305,5 +305,42 @@ TEST(HostTier, calls_that_cannot_be_made_are_traps) {
   }
 }
 
+// ---- Every call is seen -----------------------------------------------------------------------
+
+uint64_t interpret_least(uint64_t x) { return x < 10 ? x : 10; }
+
+class Least : public Host {
+ public:
+  Status build(MethodId, FunctionBuilder& b) override {
+    Block small = b.create_block(), great = b.create_block();
+    b.branch(b.binary(Opcode::kLtU, b.param(0), b.i64(10)), small, great);
+    for (Block block : {small, great}) b.seal(block);
+    b.switch_to(small);
+    b.ret(b.param(0));
+    b.switch_to(great);
+    b.ret(b.i64(10));
+    return {};
+  }
+};
+
+// What was interpreted is not seen, but what runs between that and optimized code is.
+TEST(HostTier, interval_1_counts_what_was_interpreted_first) {
+  for (const char* workers : {"0", "1"}) {
+    Least host;
+    auto runtime = std::move(
+        *Runtime::create(options({{"workers", workers}, {"interval", "1"}, {"adaptive", "off"}})));
+    MethodInfo info{{1, 1}, "least", {{Type::kI64}, Type::kI64}};
+    info.host_entry = reinterpret_cast<const void*>(&interpret_least);
+    MethodId least = *runtime->add_method(host, info);
+    ThreadScope scope(*runtime);
+    const uint64_t args[] = {3};
+    for (int k = 0; k < 200'000; ++k) ASSERT_EQ(runtime->invoke(least, args).bits, 3u);
+    runtime->flush();
+    Profile all = runtime->profile();
+    const MethodProfile& m = all.methods.begin()->second;
+    EXPECT_GT(m.counts[m.schema.find(SlotKind::kBlock, 2)->word], 100u) << workers;
+  }
+}
+
 }  // namespace
 }  // namespace uptier::test

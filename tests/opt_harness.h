@@ -16,11 +16,6 @@
 
 namespace uptier::test {
 
-// What host functions of the corpus raise, in a thread without a runtime.
-inline void raise_in_context(TrapCode code) {
-  sampler::current_context()->pending_trap = static_cast<uint32_t>(code);
-}
-
 // Returns how many words an instrumented copy counts in that was made without a plan: block k in word
 // k - 1, and inlined bodies behind.
 inline size_t slab_words(const jit::Function& f, const jit::Code& code) {

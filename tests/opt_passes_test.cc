@@ -2,10 +2,12 @@
 #include <fstream>
 #include <map>
 
+#include "jit/ir/select_probes.h"
 #include "jit/opt/guess_values.h"
 #include "jit/opt/optimize.h"
 #include "jit/opt/osr_entry.h"
 #include "jit/opt/passes.h"
+#include "jit/opt/split_selects.h"
 #include "tests/golden.h"
 #include "tests/opt_harness.h"
 
@@ -31,6 +33,16 @@ void with_halves(jit::Function& f) {
 void unroll_unknown(jit::Function& f) { jit::unroll_loops(f, {}); }
 void bulk_unknown(jit::Function& f) { jit::store_in_bulk(f, {}, false); }
 void peel_unknown(jit::Function& f) { jit::peel_loops(f, {}); }
+
+// What stands behind a selection was seen to change in one of a hundred executions, where nothing
+// was seen of any.
+void split_predictable(jit::Function& f) {
+  jit::place_select_probes(f);
+  std::vector<jit::SelectTurns> seen;
+  for (SiteId site : jit::turn_sites(f)) seen.push_back({site, {900, 5, 5, 90}});
+  jit::note_turns(f, seen);
+  jit::split_selects(f);
+}
 
 void assume_first_is_7(jit::Function& f) {
   const jit::ParamValue seven{0, 7};
@@ -70,6 +82,7 @@ const std::map<std::string, Pass>& passes() {
       {"peel_loops", peel_unknown},
       {"store_in_bulk", bulk_unknown},
       {"convert_branches", with_halves<jit::convert_branches>},
+      {"split_selects", split_predictable},
       {"lift_cases", with_halves<jit::lift_cases>},
       {"settle_conditions", jit::settle_conditions},
       {"settle_ranges", jit::settle_ranges},
@@ -175,8 +188,21 @@ TEST(OptPasses, no_pass_changes_an_answer_or_breaks_a_rule) {
   }
 }
 
+// Whatever was seen of selections. Returns of how many.
+size_t note_any_turns(jit::Function& f, Random& r) {
+  jit::place_select_probes(f);
+  std::vector<jit::SelectTurns> seen;
+  for (SiteId site : jit::turn_sites(f)) {
+    seen.push_back({site, {}});
+    for (uint64_t& n : seen.back().counts) n = r.chance(50) ? 0 : r.next() >> r.below(64);
+  }
+  jit::note_turns(f, seen);
+  return seen.size();
+}
+
 TEST(OptPasses, all_passes_in_order_keep_answers_under_any_counts) {
   Scratch scratch;
+  size_t measured = 0;
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     jit::Module m = random_module(seed + 1000);
     std::string want = run_last(m, seed, scratch);
@@ -184,12 +210,31 @@ TEST(OptPasses, all_passes_in_order_keep_answers_under_any_counts) {
     for (jit::Function& f : m.functions) {
       std::vector<uint64_t> counts(r.chance(30) ? 0 : f.block_sites);
       for (uint64_t& c : counts) c = r.next() >> r.below(64);
+      measured += note_any_turns(f, r);
       jit::optimize(f, {.counts = counts});
     }
     Status s = jit::verify(m, jit::Stage::kTransformed);
     ASSERT_TRUE(s.ok()) << "seed " << seed << ": " << s.error().message;
     ASSERT_EQ(want, run_last(m, seed, scratch)) << "seed " << seed;
   }
+  EXPECT_GT(measured, 100u);
+}
+
+// Probes of selections that have seen nothing leave nothing behind.
+TEST(OptPasses, optimized_code_does_not_depend_on_probes_of_selections) {
+  size_t probes = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    jit::Module without = random_module(seed, {.functions = 1, .hosts = false});
+    jit::Module with = without;
+    jit::place_select_probes(with.functions[0]);
+    probes += jit::turn_sites(with.functions[0]).size();
+    CodeMachine a, b;
+    OptimizedModule x(a, with), y(b, without);
+    const jit::Code &p = *x.codes()[0], &q = *y.codes()[0];
+    EXPECT_EQ(p.tables(), q.tables()) << "seed " << seed;
+    EXPECT_EQ(disassemble(p.base(), p.size()).size(), disassemble(q.base(), q.size()).size());
+  }
+  EXPECT_GT(probes, 10u);
 }
 
 // A dominator precedes what it dominates in every layout, which the register allocator relies on.

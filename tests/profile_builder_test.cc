@@ -119,7 +119,7 @@ TEST(ProfileBuilder, data_of_a_later_version_is_skipped_and_counted) {
   ProfileBuilder builder;
   ASSERT_TRUE(builder.add(MethodDetails{1, 2, 3, "f"}).ok());
   InstrumentationDesc later = make_desc(1, 1, Schema::block_schema(1, 0));
-  later.version = 2;
+  later.version = 3;
   ASSERT_TRUE(builder.add(later).ok());
   ASSERT_TRUE(builder.add(make_data(1, Counts{1, 2, 3})).ok());
   EXPECT_EQ(builder.skipped(), 2u);

@@ -39,7 +39,8 @@ TEST(ReportJson, has_every_field_of_the_report) {
   EXPECT_EQ(keys(j["losses"]),
             (Keys{"samples_without_copy", "slabs_refused", "flushes_delayed", "requests_dropped",
                   "compiles_failed", "code_refused", "evictions", "trace_events_lost",
-                  "log_records", "loops_full", "loops_stale", "loops_spoiled", "polls_refused"}));
+                  "log_records", "loops_full", "loops_stale", "loops_spoiled", "polls_refused",
+                  "methods_forgotten", "decisions_forgotten", "versions_forgotten", "traps_lost"}));
 }
 
 TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
@@ -61,7 +62,11 @@ TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
                                {"loops_full", 10},
                                {"loops_stale", 11},
                                {"loops_spoiled", 12},
-                               {"polls_refused", 13}}));
+                               {"polls_refused", 13},
+                               {"methods_forgotten", 14},
+                               {"decisions_forgotten", 15},
+                               {"versions_forgotten", 16},
+                               {"traps_lost", 17}}));
   EXPECT_EQ(j["stress"], (json{{"osr", {{"points", 20}, {"forced", 1}}},
                                {"guard", {{"points", 22}, {"forced", 3}}}}));
 }

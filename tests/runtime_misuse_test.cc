@@ -1,5 +1,6 @@
 // What hosts get wrong is refused with a reason: ids, signatures, calls.
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <functional>
 
@@ -60,6 +61,39 @@ TEST(Misuse, methods_have_types_that_values_can_have) {
   refused({{static_cast<Type>(6)}, kI64}, "parameter 0 is of no type");
   refused({std::vector<Type>(kMaxParams + 1, kI64), kI64}, "4097 parameters; 4096 at most");
   EXPECT_TRUE(w.host->add("right", {{kI64}, kI64}, add_one).ok());
+}
+
+TEST(Misuse, own_schemas_are_checked_before_anything_is_called) {
+  World w;
+  MethodInfo info{{1, 1}, "own", {{kI64}, kI64}};
+  info.own_code = true;
+  info.own_schema.add(SlotKind::kBlock, 1);
+  info.own_schema.slots[0].word = 1u << 30;
+  Result<MethodId> m = w.runtime->add_method(*w.host, info);
+  ASSERT_FALSE(m.ok());
+  EXPECT_EQ(m.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(m.error().message.starts_with("own: own_schema: ")) << m.error().message;
+  info.own_schema.slots[0].word = 0;
+  EXPECT_TRUE(w.runtime->add_method(*w.host, info).ok());
+}
+
+TEST(Misuse, threads_whose_stack_is_all_reserve_are_not_attached) {
+  World w;
+  Status got;
+  std::pair<World*, Status*> both{&w, &got};
+  pthread_attr_t small;
+  pthread_attr_init(&small);
+  ASSERT_EQ(pthread_attr_setstacksize(&small, Options().stack_reserve), 0);
+  pthread_t thread;
+  auto attach = [](void* p) -> void* {
+    auto& [world, status] = *static_cast<std::pair<World*, Status*>*>(p);
+    *status = world->runtime->attach();
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &small, attach, &both), 0);
+  pthread_join(thread, nullptr);
+  ASSERT_FALSE(got.ok());
+  EXPECT_NE(got.error().message.find("stack_reserve"), std::string::npos) << got.error().message;
 }
 
 TEST(Misuse, calls_by_another_signature_are_refused_with_both_names) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 
+#include "jit/ir/select_probes.h"
 #include "jit/plan_sites.h"
 #include "sampler/log_ring.h"
 #include "sampler/loop_timer.h"
@@ -50,6 +51,10 @@ class Oracle : public jit::InterpretObserver {
 
   void probe(MethodId m, const jit::Inst& i, uint64_t seen) override {
     if (jit::probe_kind(i) == ProbeKind::kCallTarget) return target(m, i.aux, seen);
+    if (jit::counts_turns(i)) {
+      uint64_t now = seen != 0, before = std::exchange(last_turn[{m.index(), i.aux}], now);
+      seen = 2 * before + now;
+    }
     values[{m.index(), i.aux}].push_back(seen);
     if (jit::probe_kind(i) == ProbeKind::kLog) {
       log.push_back({m.index(), i.aux, jit::probe_tag(i), seen, 0});
@@ -73,6 +78,7 @@ class Oracle : public jit::InterpretObserver {
 
   std::map<uint32_t, std::vector<uint64_t>> blocks;
   std::map<std::pair<uint32_t, SiteId>, std::vector<uint64_t>> values;
+  std::map<std::pair<uint32_t, SiteId>, uint64_t> last_turn;  // of a condition: 0 or 1
   std::map<std::pair<uint32_t, uint32_t>, Loop> loops;
   std::vector<sampler::LogRecord> log;
 };

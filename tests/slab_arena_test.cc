@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -34,12 +37,12 @@ TEST(SlabArena, slabs_are_zeroed_and_lie_on_cache_lines_of_their_own) {
 
 TEST(SlabArena, spent_arena_refuses_and_a_smaller_slab_may_still_fit) {
   SlabArena arena = make_arena(4096);
-  ASSERT_NE(arena.take(504), nullptr);  // 63 of 64 lines
-  EXPECT_EQ(arena.take(9), nullptr);
+  ASSERT_NE(arena.take(8 * 56), nullptr);  // of 64 lines
+  EXPECT_EQ(arena.take(65), nullptr);
   EXPECT_EQ(arena.take(UINT32_MAX), nullptr);
-  uint64_t* last = arena.take(8);
+  uint64_t* last = arena.take(64);
   ASSERT_NE(last, nullptr);
-  last[7] = 1;
+  last[63] = 1;
   EXPECT_EQ(arena.take(1), nullptr);
 }
 
@@ -116,6 +119,59 @@ TEST(ThreadContext, tls_offset_leads_from_the_thread_pointer_to_the_context) {
   auto* slot = static_cast<char*>(__builtin_thread_pointer()) + context_tls_offset();
   EXPECT_EQ(*reinterpret_cast<ThreadContext**>(slot), &mine);
   exchange_context(before);
+}
+
+TEST(SlabArena, what_is_given_back_serves_slabs_of_its_size_again_and_is_zeroed) {
+  SlabArena arena = make_arena(1 << 20);
+  for (uint32_t words : {1u, 8u, 9u, 64u, 65u, 72u, 100u, 1000u, 4097u}) {
+    uint64_t* first = arena.take(words);
+    ASSERT_NE(first, nullptr);
+    size_t used = arena.used();
+    for (int round = 0; round < 1000; ++round) {
+      std::fill(first, first + words, UINT64_MAX);
+      arena.give(first, words);
+      uint64_t* again = arena.take(words);
+      ASSERT_EQ(again, first) << words;
+      ASSERT_TRUE(std::all_of(again, again + words, [](uint64_t w) { return w == 0; })) << words;
+    }
+    EXPECT_EQ(arena.used(), used) << words;
+  }
+}
+
+TEST(SlabArena, a_last_slab_that_is_smaller_than_its_size_is_not_given_to_larger_ones) {
+  SlabArena arena = make_arena(4096);
+  ASSERT_NE(arena.take(8 * 40), nullptr);
+  ASSERT_NE(arena.take(8 * 6), nullptr);
+  uint64_t* last = arena.take(8 * 17);  // of a size of 20 lines, where 18 are left
+  ASSERT_NE(last, nullptr);
+  arena.give(last, 8 * 17);
+  EXPECT_EQ(arena.take(8 * 20), nullptr);
+  EXPECT_NE(arena.take(8), nullptr);
+}
+
+TEST(SlabArena, others_give_back_while_the_owner_takes) {
+  SlabArena arena = make_arena(1 << 20);
+  constexpr int kSlabs = 64, kRounds = 20'000;
+  std::array<std::atomic<uint64_t*>, kSlabs> posts = {};
+  std::atomic<bool> done{false};
+  std::thread giver([&] {
+    while (!done) {
+      for (auto& post : posts) {
+        if (uint64_t* slab = post.exchange(nullptr)) arena.give(slab, 16);
+      }
+    }
+  });
+  for (int i = 0; i < kRounds; ++i) {
+    std::atomic<uint64_t*>& post = posts[static_cast<size_t>(i % kSlabs)];
+    if (post.load() != nullptr) continue;
+    uint64_t* slab = arena.take(16);
+    ASSERT_NE(slab, nullptr);
+    ASSERT_TRUE(std::all_of(slab, slab + 16, [](uint64_t w) { return w == 0; }));
+    std::fill(slab, slab + 16, UINT64_MAX);
+    post = slab;
+  }
+  done = true;
+  giver.join();
 }
 
 }  // namespace

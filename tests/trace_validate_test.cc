@@ -157,7 +157,7 @@ TEST(TraceValidate, data_has_the_size_of_its_shape) {
 
 TEST(TraceValidate, data_of_a_later_version_is_checked_by_its_shape) {
   InstrumentationDesc later = desc_of(50);
-  later.version = 2;
+  later.version = 3;
   later.data_shape = {std::byte{0x08}};  // bytes, method handle, and up to two regions more
   const auto data = [](Counts words) { return make_data(50, words); };
   EXPECT_EQ(rule_behind_sample({later, data({9, 1}), data({9, 0}), data({3, 2})}), "");

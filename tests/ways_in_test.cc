@@ -87,6 +87,24 @@ TEST(OwnCode, host_s_code_is_stubbed_sampled_profiled_promoted_and_given_back) {
   EXPECT_EQ(host.released, static_cast<int>(made)) << "the runtime's end gives back the rest";
 }
 
+TEST(OwnCode, removal_gives_back_what_the_host_made_before_the_host_may_go) {
+  OwnHost host;
+  Options o;
+  o.workers = 0;
+  auto r = Runtime::create(o);
+  MethodId m = *(*r)->add_method(host, own_method());
+  current_runtime = r->get();
+  current_method = m;
+  ThreadScope scope(**r);
+  for (uint64_t i = 0; i < 20000; ++i) { ASSERT_EQ((*r)->invoke(m, {{i}}).bits, 3 * i); }
+  (*r)->remove_methods({{m}});
+  const auto made = static_cast<int>(host.plans.size());
+  EXPECT_GT(made, 1);
+  EXPECT_EQ(host.released, made);
+  (*r)->quiescent();
+  EXPECT_EQ(host.released, made) << "and nothing twice";
+}
+
 TEST(OwnCode, refusal_of_better_code_leaves_the_method_in_what_it_has) {
   OwnHost host;
   Options o;

@@ -5,6 +5,35 @@
 
 namespace uptier::tiering {
 
+namespace {
+
+// Of each thread that has attached: what becomes of it when the thread ends.
+struct ThreadEnd {
+  ~ThreadEnd() { RuntimeImpl::thread_ends(); }
+};
+
+void watch_thread_end() {
+  static thread_local ThreadEnd end;
+  (void)end;
+}
+
+}  // namespace
+
+// A thread that ends attached hands over what it has counted, to all runtimes that it is attached
+// to: they are there, for a runtime outlives the threads that are attached to it.
+void RuntimeImpl::thread_ends() noexcept {
+  while (true) {
+    sampler::ThreadContext* c = sampler::current_context();
+    if (c->runtime == nullptr || c->owner == nullptr) return;
+    auto* runtime = static_cast<RuntimeImpl*>(c->runtime);
+    auto* thread = static_cast<AttachedThread*>(c->owner);
+    sampler::exchange_context(thread->outer);
+    runtime->leave(*thread);
+    // Without a worker it waits for the next flush: what the host keeps for the thread may be gone.
+    if (runtime->options_.workers != 0) runtime->wake_worker();
+  }
+}
+
 Status RuntimeImpl::attach() {
   if (AttachedThread* t = here()) {
     t->depth++;
@@ -27,6 +56,7 @@ Status RuntimeImpl::attach() {
     if (last_tick_ns_ == 0 || threads_.size() == 1) give_allowance_locked();
   }
   t.outer = sampler::exchange_context(&t.context());
+  watch_thread_end();
   if (options_.loops) prepare_loop_timer(t);
   return {};
 }

@@ -6,6 +6,7 @@ namespace uptier::tiering {
 
 Result<std::string> RuntimeImpl::ir(MethodId id) {
   if (!is_method(id)) return Error{ErrorCode::kInvalidArgument, "there is no such method"};
+  LookingAround looking(*this);
   Method& m = method(id.index());
   std::lock_guard compile(m.compile_mutex);
   Result<jit::Function> f = describe(m);

@@ -1,8 +1,8 @@
 // Method: the stable identity that a host registered, and what is in service for it.
 //
 // What slow paths of any thread read is atomic and published with release after everything it leads
-// to; the rest belongs to whoever holds the mutex named beside it. Versions are never destroyed
-// before the runtime is: a freed one has given back its code and stays as a line of the report.
+// to; the rest belongs to whoever holds the mutex named beside it. A freed version has
+// given back its code and stays as a line of the report, until kVersionsKept make it go.
 #pragma once
 
 #include <atomic>
@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "jit/code/code.h"
@@ -102,6 +103,9 @@ struct Version {
   jit::PollRun polls;
   uint64_t serial = 0;            // versions are numbered in the order in which they are begun
   std::vector<MethodId> by_stub;  // callees that the code reaches by their stubs
+  // Places of all methods that the code means: it calls them, has their bodies in it, or compares
+  // their stubs' addresses. By rising index; see code/removed.h.
+  std::vector<uint32_t> refers_to;
   // Guarded by Runtime's state mutex.
   bool outdated = false;             // one of these can be reached past its stub now
   std::atomic<bool> retired{false};  // relaxed: a slow path that is late goes where it still may
@@ -115,9 +119,17 @@ struct Version {
     code.reset();
     guard.code = {};
     polls = {};
-    if (host != nullptr) host->release(method, host_code);
+    give_back();
+  }
+  // Gives back what the host made.
+  void give_back() noexcept {
+    if (host != nullptr) std::exchange(host, nullptr)->release(method, host_code);
   }
 };
+
+// Versions that a method has at most, if all but so many are freed: code that comes and goes again and
+// again must not take more and more memory.
+inline constexpr size_t kVersionsKept = 64;
 
 // Whether frames may go to a version. What was usable stays so until the thread that asks is
 // quiescent or blocked, even if it is retired meanwhile.
@@ -225,9 +237,11 @@ struct SeenPhase {
 };
 
 struct Method {
-  Method(MethodId id, Host& host, MethodInfo info) : id(id), host(host), info(std::move(info)) {}
+  Method(MethodId id, uint64_t ordinal, Host& host, MethodInfo info)
+      : id(id), ordinal(ordinal), host(host), info(std::move(info)) {}
 
   const MethodId id;
+  const uint64_t ordinal;  // which of all methods of the runtime's life it is, from 1
   Host& host;
   const MethodInfo info;
 
@@ -290,11 +304,15 @@ struct Method {
   Adaptation adaptation;
   SeenPhase seen_phase;
   ValueVersions value_versions;
+  // No interpreter and no optimized code was ever in service: all calls and iterations ran code
+  // that can count them.
+  bool only_baseline = info.host_entry == nullptr;
   uint32_t drift_versions = 0;  // optimized versions made for drift
   std::vector<std::unique_ptr<Version>> versions;
   std::vector<std::unique_ptr<Trial>> trials;
   std::map<uint32_t, Stream> streams;  // by thread number
   InlinedStreams inlined_streams;
+  uint32_t inlined_numbers = 0;        // of inlined_streams so far
   std::unique_ptr<SavedMethod> saved;  // what earlier processes saw, of this code; or null
   std::vector<bool> osr_requested;     // by LoopId
   bool optimized_requested = false;
@@ -303,6 +321,8 @@ struct Method {
   bool optimize_failed = false;
   bool guard_banned = false;  // one that the host declared: the method is not optimized any more
   bool removed = false;
+  bool forgotten = false;                     // its place has been given away, or nearly
+  uint64_t removed_at = 0;                    // which of all removals it was, from 1; 0: it was not
   std::unique_ptr<const jit::Function> body;  // as built, for callers that inline it; or null
   bool unlinked = false;                      // its code is there, but its cell asks; see evict.cc
   bool wants_optimized = false;               // was optimized when it was evicted

@@ -25,31 +25,46 @@ Status check_signature(const MethodInfo& info) {
   return {};
 }
 
+Status check_own_schema(const MethodInfo& info) {
+  if (!info.own_code || info.own_schema.slots.empty()) return {};
+  Status s = info.own_schema.check();
+  return s ? s
+           : Error{ErrorCode::kInvalidArgument, info.name + ": own_schema: " + s.error().message};
+}
+
 }  // namespace
 
 Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
   if (Status s = check_signature(info); !s) return s.error();
+  if (Status s = check_own_schema(info); !s) return s.error();
+  __builtin_unwind_init();  // what callers keep in registers is on the stack, too
+  StillHere still(*this);
   std::lock_guard lock(state_mutex_);
-  uint32_t index = method_count_.load(std::memory_order_relaxed);
-  if (index >= options_.max_methods) {
-    return Error{ErrorCode::kResourceExhausted, info.name + ": the runtime has had max_methods = " +
-                                                    std::to_string(options_.max_methods) +
-                                                    " methods, removed ones included"};
-  }
-  if (Status s = stubs_->ensure(MethodId(index)); !s) return s.error();
-  fast_->add(index);
-  owned_methods_.push_back(std::make_unique<Method>(MethodId(index), host, std::move(info)));
-  Method& m = *owned_methods_.back();
+  Result<Place> place = take_place_locked(info.name);
+  if (!place) return place.error();
+  uint32_t index = place->id.index();
+  auto made = std::make_unique<Method>(place->id, methods_seen_ + 1, host, std::move(info));
+  Method& m = *made;
   m.host_code = m.info.host_entry;
   if (m.info.host_entry != nullptr && m.info.host_may_trap) {
     if (Status s = make_host_thunk(m); !s) {
-      owned_methods_.pop_back();
+      if (place->again) free_places_.push_front(index);  // what it had is forgotten all the same
       return s.error();
     }
   }
-  if (interprets_first_locked(m)) stubs_->set_target(m.id, m.host_code);
+  ++methods_seen_;
+  fast_->add(index);
+  stubs_->set_target(m.id, interprets_first_locked(m) ? m.host_code : stubs_->tail(m.id));
   observer_.know(m);
   methods_[index].store(&m, std::memory_order_release);  // pairs with method()
+  auto& generation = generations_[index];
+  generation = std::max<uint32_t>(generation, m.id.generation());
+  ids_[index].store(m.id.number(), std::memory_order_release);  // pairs with is_method()
+  if (place->again) {
+    owned_methods_[index] = std::move(made);
+    return m.id;
+  }
+  owned_methods_.push_back(std::move(made));
   method_count_.store(index + 1, std::memory_order_release);
   return m.id;
 }
@@ -70,6 +85,7 @@ Status RuntimeImpl::make_host_thunk(Method& m) {
   v->tier = Tier::kHost;
   v->method = m.id;
   v->code = std::move(*code);
+  v->code->set_method(m.id);
   v->entry = v->code->entry();
   v->code_bytes = v->code->size();
   m.host_code = v->entry;
@@ -91,17 +107,19 @@ std::string RuntimeImpl::error_of(MethodId m) const {
 }
 
 void RuntimeImpl::remove_methods(std::span<const MethodId> all) {
-  std::vector<MethodId> ids(all.begin(), all.end());
-  std::erase_if(ids, [&](MethodId id) { return !is_method(id); });
+  __builtin_unwind_init();  // as in add_method
+  StillHere still(*this);
+  LookingAround looking(*this);  // nobody forgets them meanwhile
+  std::vector<MethodId> ids;
   {
     std::lock_guard lock(state_mutex_);
     drain_locked();
-    for (MethodId id : ids) {
+    for (MethodId id : all) {
+      if (!is_method(id)) continue;
+      ids.push_back(id);
       Method& m = method(id.index());
-      if (!m.removed) flush_removed_locked(m);
-      m.removed = true;
-      fast_->set_entry(id.index(), nullptr);
-      queue_.remove(id);
+      flush_removed_locked(m);
+      take_out_locked(m);
     }
   }
   // The host may die when this returns: wait for a compilation that is under way.
@@ -113,9 +131,23 @@ void RuntimeImpl::remove_methods(std::span<const MethodId> all) {
     method(id.index()).trial.store(nullptr, std::memory_order_release);
     for (auto& v : method(id.index()).versions) {
       if (!v->retired) reclaimer_.retire(*v);
+      v->give_back();  // nothing runs it, and its host may go
     }
   }
   reclaim_locked();
+}
+
+// Nothing leads to the method any more but what refers to it; see code/removed.h.
+void RuntimeImpl::take_out_locked(Method& m) {
+  m.removed = true;
+  m.removed_at = ++removals_;
+  removed_.push_back(m.id.index());
+  ids_[m.id.index()].store(MethodId::none().number(), std::memory_order_release);
+  fast_->set_entry(m.id.index(), nullptr);
+  stubs_->set_target(m.id, stubs_->tail(m.id));
+  queue_.remove(m.id);
+  std::erase(known_, &m);
+  std::erase_if(newer_wanted_, [&](const NewerWanted& w) { return w.method == &m; });
 }
 
 // The final flush of one method, for all threads: none of them runs it any more.

@@ -176,8 +176,10 @@ Status RuntimeImpl::start() {
   }
   helpers_.runtime = this;
   observer_.set_method_at([this](uint64_t address) { return method_at(address); });
-  observer_.set_method_of([this](MethodId m) -> Method& { return method(m.index()); });
+  observer_.set_method_of([this](MethodId m) { return known(m); });
   methods_ = std::make_unique<std::atomic<Method*>[]>(capacity);
+  ids_ = std::make_unique<std::atomic<uint32_t>[]>(capacity);
+  generations_ = std::make_unique<std::atomic<uint32_t>[]>(capacity);
   if (!options_.profile.empty()) store_ = std::make_unique<ProfileStore>(options_.profile);
   if (options_.workers != 0) worker_ = std::thread([this] { run_worker(); });
   return {};
@@ -191,7 +193,7 @@ RuntimeImpl::~RuntimeImpl() {
   {
     std::lock_guard lock(state_mutex_);
     for (auto& t : threads_) flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);
-    (void)save_profile_locked();
+    if (!profile_saved_) (void)save_profile_locked();
     observer_.finish();
     threads_.clear();
     for (auto& m : owned_methods_) {
@@ -206,8 +208,7 @@ std::optional<MethodKey> RuntimeImpl::method_at(uint64_t address) const {
   auto* pc = reinterpret_cast<const void*>(static_cast<uintptr_t>(address));
   if (!space_->contains(pc)) return std::nullopt;
   MethodId m = stubs_->method_of(pc);
-  bool known = m.valid() && m.index() < method_count_.load(std::memory_order_acquire);
-  if (!known) return std::nullopt;
+  if (!m.valid() || m.index() >= method_count_.load(std::memory_order_acquire)) return std::nullopt;
   return method(m.index()).info.key;
 }
 

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <semaphore>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -81,6 +82,8 @@ class RuntimeImpl final : public Runtime {
   std::vector<LogRecord> read_log() override;      // log.cc
   Result<std::string> ir(MethodId m) override;
 
+  static void thread_ends() noexcept;  // attach.cc
+
   // What compiled code's slow paths call (slow_paths.cc). They return the address to go on at.
   const void* enter(uint32_t method) noexcept;
   jit::TrialCall trial_call(uint32_t method) noexcept;  // trial.cc
@@ -100,13 +103,39 @@ class RuntimeImpl final : public Runtime {
    public:
     CallPaths(RuntimeImpl& runtime, const Plan& plan) : runtime_(runtime), plan_(plan) {}
     jit::CallTarget target(MethodId callee) override;
-    // Those that were to be reached by their stubs so far.
+    // Those that were to be reached by their stubs so far, and all that were asked for.
     const std::vector<MethodId>& by_stub() const { return by_stub_; }
+    const std::vector<MethodId>& reached() const { return reached_; }
 
    private:
     RuntimeImpl& runtime_;
     const Plan& plan_;
-    std::vector<MethodId> by_stub_;
+    std::vector<MethodId> by_stub_, reached_;
+  };
+  // The calling thread waits in the runtime: its stack from here up stands still, so that what it
+  // does not refer to can be freed (as begin_blocked() does; nests in that).
+  class StillHere {
+   public:
+    __attribute__((noinline)) explicit StillHere(RuntimeImpl& runtime) noexcept;
+    ~StillHere();
+    StillHere(const StillHere&) = delete;
+    StillHere& operator=(const StillHere&) = delete;
+
+   private:
+    AttachedThread* thread_;
+  };
+  // While one is there, no method that is removed meanwhile is forgotten: its thread may look at
+  // methods that it does not run, without the state mutex. Its thread does not hold that.
+  class LookingAround {
+   public:
+    explicit LookingAround(RuntimeImpl& runtime);
+    ~LookingAround();
+    LookingAround(const LookingAround&) = delete;
+    LookingAround& operator=(const LookingAround&) = delete;
+
+   private:
+    RuntimeImpl& runtime_;
+    std::multiset<uint64_t>::iterator at_;
   };
 
   RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink);
@@ -115,9 +144,20 @@ class RuntimeImpl final : public Runtime {
   Method& method(uint32_t index) const {
     return *methods_[index].load(std::memory_order_acquire);  // pairs with add_method
   }
-  // Whether add_method has returned the id.
+  // Whether the id is that of a method that was added and not removed. Reads no Method.
   bool is_method(MethodId m) const {
-    return m.valid() && m.index() < method_count_.load(std::memory_order_acquire);
+    return was_method(m) && ids_[m.index()].load(std::memory_order_acquire) == m.number();
+  }
+  // Whether add_method has returned the id, as far as can be told.
+  bool was_method(MethodId m) const {
+    return m.valid() && m.index() < method_count_.load(std::memory_order_acquire) &&
+           m.generation() <= generations_[m.index()].load(std::memory_order_relaxed);
+  }
+  // Returns a method, removed or not, or null when its place has gone to another.
+  Method* known(MethodId m) const {
+    if (!was_method(m)) return nullptr;
+    Method& there = method(m.index());
+    return there.id == m ? &there : nullptr;
   }
   // The calling thread's record if it is attached to this runtime, else null.
   AttachedThread* here() const noexcept;
@@ -157,6 +197,21 @@ class RuntimeImpl final : public Runtime {
   Status make_host_thunk(Method& m);
   bool interprets_first_locked(const Method& m) const;
 
+  void take_out_locked(Method& m);  // registry.cc
+  // code/removed.cc
+  struct Place {
+    MethodId id;
+    bool again = false;  // another method had it
+  };
+  Result<Place> take_place_locked(const std::string& name);
+  void free_places_locked(size_t kept);
+  std::vector<bool> places_to_free(size_t kept) const;
+  void withdraw_what_refers_to_locked(const std::vector<bool>& places);
+  void keep_what_code_means_locked(std::vector<bool>& places) const;
+  void keep_what_tables_name_locked(std::vector<bool>& places);
+  void forget_paths_locked(const std::vector<bool>& places);
+  void forget_locked(Method& m);
+
   // inlinees.cc
   friend class Inlinees;
   bool inlines() const;
@@ -185,6 +240,8 @@ class RuntimeImpl final : public Runtime {
 
   // install.cc; the caller holds state_mutex_.
   void install(Method& m, std::unique_ptr<Version> v);
+  void forget_versions_locked(Method& m);
+  void forget_caller_locked(Version& v);
   Status open_native_tools();
   void tell_native_tools(const Method& m, const Version& v);
   void link_locked(Method& m);
@@ -230,9 +287,11 @@ class RuntimeImpl final : public Runtime {
   const void* current_entry(Method& m) const noexcept;
   const void* code_for_call(Method& m) noexcept;
   const void* best_entry(Method& m, const void* otherwise) const noexcept;
+  void ask_until_it_can_count(Method& m, AttachedThread& t) noexcept;
   const void* run_plain(Method& m, AttachedThread& t) noexcept;
   void lose_sample(Method& m, AttachedThread& t) noexcept;
   bool ready_to_count(Method& m, AttachedThread& t) noexcept;
+  bool has_slab(Method& m, AttachedThread& t) noexcept;
   const void* flip_target(Method& m, AttachedThread& t) noexcept;
   const void* osr_target(Method& m, uint32_t loop, AttachedThread& t) noexcept;
   const void* run_sample(Method& m, AttachedThread& t, const void* plain) noexcept;
@@ -290,6 +349,7 @@ class RuntimeImpl final : public Runtime {
 
   void leave(AttachedThread& t);                                  // attach.cc
   void prepare_loop_timer(AttachedThread& t);                     // attach.cc
+  LossReport losses_locked() const;                               // report.cc
   void report_observing(const Method& m, MethodReport& r) const;  // report.cc
   void keep_log_locked(AttachedThread& t);                        // log.cc
 
@@ -311,6 +371,8 @@ class RuntimeImpl final : public Runtime {
   bool observes_optimized(const Method& m) const noexcept;
   sampler::Rate rate_of(const Method& m) const noexcept;
   const void* optimized_sample(Method& m, AttachedThread& t) noexcept;
+  static uint64_t optimized_words(const uint64_t* optimized_slab) noexcept;
+  static void give_optimized_slab(AttachedThread& t, const sampler::MethodState& s);
   bool ready_slab(Method& m, AttachedThread& t, const Version& copy) noexcept;
   bool post_optimized(Method& m, AttachedThread& t) noexcept;
   sampler::Note optimized_note(Method& m, AttachedThread& t) noexcept;
@@ -370,11 +432,19 @@ class RuntimeImpl final : public Runtime {
   jit::Routines routines_;
   jit::Helpers helpers_;
 
-  std::unique_ptr<std::atomic<Method*>[]> methods_;  // by MethodId; published with release
+  std::unique_ptr<std::atomic<Method*>[]> methods_;  // by index; published with release
+  // Likewise: the number of the method in service, or none's; and its generation, or the last's.
+  std::unique_ptr<std::atomic<uint32_t>[]> ids_, generations_;
   std::atomic<uint32_t> method_count_{0};
 
   mutable std::mutex state_mutex_;
-  std::vector<std::unique_ptr<Method>> owned_methods_;
+  std::vector<std::unique_ptr<Method>> owned_methods_;  // by index
+  // Places whose methods have been removed, in that order, and those that may have another.
+  std::deque<uint32_t> removed_, free_places_;
+  uint64_t methods_seen_ = 0;        // that were added
+  uint64_t removals_ = 0;            // of methods
+  uint64_t next_freeing_ = 0;        // removals at which places are looked for again
+  std::multiset<uint64_t> looking_;  // removals that there had been when each LookingAround began
   std::vector<std::unique_ptr<AttachedThread>> threads_;
   uint32_t threads_seen_ = 0;
   Observer observer_;

@@ -57,6 +57,13 @@ Result<std::unique_ptr<AttachedThread>> AttachedThread::create(RuntimeImpl& runt
                                   std::move(*log), std::move(*alt_stack)}));
   sampler::ThreadContext& c = t->context();
   StackBounds stack = stack_bounds();
+  auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  if (stack.high != 0 && here <= stack.low + o.stack_reserve) {
+    return Error{ErrorCode::kResourceExhausted,
+                 "the thread has " + std::to_string(here - std::min(here, stack.low)) +
+                     " bytes of stack left, and stack_reserve (" + std::to_string(o.stack_reserve) +
+                     ") is kept for host functions: nothing could be called"};
+  }
   t->stack_end = stack.high;
   c.stack_limit = stack_limit(stack, o);
   c.owner = t.get();

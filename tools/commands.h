@@ -33,6 +33,7 @@ struct RunCommand {
   std::string trace;              // file for the trace, or ""
   uint64_t report_methods = 30;   // rows of the text report, 0 for all
   bool explicit_bounds = false;
+  bool trap_unknown = false;  // imported functions that nobody has: a call traps, linking succeeds
 };
 int run(const RunCommand& c);
 

@@ -164,7 +164,7 @@ Result<std::unique_ptr<jit::Code>> compile_one(const CompileCommand& c, CompileW
   return world.optimized(m, r, c.inlining);
 }
 
-int dump(const CompileCommand& c, const Functions& fs) {
+int dump(const CompileCommand& c, Functions& fs) {
   MethodId m = find_function(fs, c.function);
   if (!m.valid()) return fail(kFailed, c.file + ": no function \"" + c.function + "\"");
   const jit::Function& f = fs.module.functions[m.index()];
@@ -174,6 +174,7 @@ int dump(const CompileCommand& c, const Functions& fs) {
     Result<ProfileFile> p = load_profile(c.profile);
     if (!p) return fail(kCorrupt, c.profile + ": " + p.error().message);
     profile = std::move(p->profile);
+    note_own_probes(fs, profile);
     Result<jit::BodyProfile> body = body_profile(fs, m, profile);
     if (!body) return fail(kFailed, c.profile + ": " + body.error().message);
     seen = std::move(*body);

@@ -11,8 +11,10 @@
 #include "embed/wasm/hash.h"
 #include "embed/wasm/read_module.h"
 #include "jit/ir/build.h"
+#include "jit/ir/param_uses.h"
 #include "jit/ir/parse.h"
 #include "jit/ir/verify.h"
+#include "tiering/observe/select_turns.h"
 
 namespace uptier::tools {
 namespace {
@@ -141,6 +143,19 @@ jit::SiteTargets targets_at(const Functions& fs, const MethodProfile& p, SiteId 
 }
 
 }  // namespace
+
+void note_own_probes(Functions& fs, const Profile& profile) {
+  for (uint32_t n = 0; n < fs.module.functions.size(); ++n) {
+    jit::Function& f = fs.module.functions[n];
+    jit::place_param_probes(f);
+    jit::place_select_probes(f);
+    const MethodProfile* p = find_profile(profile, fs, MethodId(n));
+    if (p == nullptr || p->schema.cfg_hash != f.cfg_hash) continue;
+    std::vector<jit::SelectTurns> seen;
+    for (SiteId site : jit::turn_sites(f)) seen.push_back(tiering::turns_at(*p, site));
+    jit::note_turns(f, seen);
+  }
+}
 
 Result<jit::BodyProfile> body_profile(const Functions& fs, MethodId m, const Profile& profile) {
   jit::BodyProfile body;

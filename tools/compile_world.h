@@ -40,6 +40,10 @@ struct Functions {
 // jit::parse_module and jit::verify.
 Result<Functions> read_functions(const std::string& file, const std::vector<uint8_t>& bytes);
 
+// Gives functions the probes that a runtime places by itself, so that their sites are those of a
+// profile, and notes what the profile has seen of their selections.
+void note_own_probes(Functions& fs, const Profile& profile);
+
 // Returns the function of that name or number in the file, none when there is no such function.
 MethodId find_function(const Functions& f, const std::string& name);
 

@@ -62,7 +62,7 @@ ordered_json to_json(LoopId l) { return l.valid() ? ordered_json(l.index()) : nu
 
 ordered_json to_json(const LoopReport& r) {
   ordered_json j;
-  j["method"] = r.method.valid() ? ordered_json(r.method.index()) : nullptr;
+  j["method"] = r.method.valid() ? ordered_json(r.method.number()) : nullptr;
   j["function"] = r.name;
   j["module_key"] = r.key.module_key;
   j["function_index"] = r.key.function_index;

@@ -123,6 +123,8 @@ struct Commands {
     run->add_option("--invoke", c.invoke, "calls this export with ARGS instead of _start");
     run->add_flag("--explicit-bounds", c.explicit_bounds,
                   "checks memory bounds in code instead of reserving address space");
+    run->add_flag("--trap-unknown-imports", c.trap_unknown,
+                  "runs programs that import more functions than WASI's: a call of one traps");
     run->callback([this, run] {
       std::vector<std::string> rest = run->remaining();
       if (rest.empty()) throw CLI::RequiredError("prog.wasm");

@@ -12,7 +12,7 @@ using nlohmann::ordered_json;
 
 template <typename Tag>
 ordered_json to_json(Id<Tag> id) {
-  return id.valid() ? ordered_json(id.index()) : ordered_json(nullptr);
+  return id.valid() ? ordered_json(id.number()) : ordered_json(nullptr);
 }
 
 ordered_json to_json(const VersionReport& v) {

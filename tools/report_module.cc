@@ -96,6 +96,7 @@ Result<std::unique_ptr<ReportModule>> ReportModule::open(const std::string& path
   }
   std::unique_ptr<ReportModule> made(new ReportModule(profile));
   made->functions_ = std::move(*functions);
+  note_own_probes(made->functions_, profile);
   const Functions& fs = made->functions_;
   for (uint32_t i = 0; i < fs.module.functions.size(); ++i) {
     if (fs.keys.empty()) {

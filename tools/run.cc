@@ -1,6 +1,7 @@
 // uptier run: a WebAssembly program under WASI, through all tiers.
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <fstream>
 
 #include "embed/wasm/engine.h"
@@ -38,6 +39,14 @@ int trapped(const wasm::TrapReport& trap) {
   return fail(kTrapped, "trap: " + trap.text());
 }
 
+constexpr const char* kInitialize = "_initialize";
+
+// A call that did not return: by the guest's exit, or by a trap.
+int ended(const wasm::TrapReport& trap) {
+  if (trap.code == TrapCode::kExit) return static_cast<int>(trap.detail & 0xff);
+  return trapped(trap);
+}
+
 int call_function(wasm::Instance& instance, const RunCommand& c) {
   wasm::Extern found = instance.find_export(c.invoke);
   auto* f = std::get_if<wasm::FuncRef>(&found);
@@ -56,9 +65,16 @@ int call_function(wasm::Instance& instance, const RunCommand& c) {
     }
     args.push_back({params[i], *bits});
   }
+  // A library of WASI's has a start of its own, which comes before everything else.
+  wasm::Extern init = instance.find_export(kInitialize);
+  if (std::get_if<wasm::FuncRef>(&init) != nullptr && c.invoke != kInitialize) {
+    Result<wasm::CallResult> r = instance.invoke(kInitialize);
+    if (!r) return fail(kFailed, r.error().message);
+    if (!r->ok()) return ended(r->trap);
+  }
   Result<wasm::CallResult> r = instance.invoke(c.invoke, args);
   if (!r) return fail(kFailed, r.error().message);
-  if (!r->ok()) return trapped(r->trap);
+  if (!r->ok()) return ended(r->trap);
   for (const wasm::Val& v : r->results) std::printf("%s\n", print_value(v.type, v.bits).c_str());
   return kOk;
 }
@@ -79,8 +95,30 @@ void tell_of_profile(Runtime& runtime, const Options& options, const Status& sav
   if (!saved) fail(kOk, saved.error().message);
 }
 
+// Names the import, since a trap that a host function raises has no place of its own.
+void call_unknown(void* env, wasm::Instance&, const uint64_t*, uint64_t*) noexcept {
+  std::fflush(stdout);
+  fail(kOk, "call of an unknown import: " + *static_cast<std::string*>(env));
+  Runtime::raise(TrapCode::kHost);
+}
+
+// Defines what `module` imports and `linker` lacks. `names` must outlive the store.
+void define_unknown(const wasm::ModuleInfo& module, wasm::Linker& linker,
+                    std::deque<std::string>& names) {
+  for (const wasm::Import& i : module.imports) {
+    if (i.kind != wasm::ExternKind::kFunction || linker.find(i.module, i.name) != nullptr) continue;
+    names.push_back("\"" + i.module + "\".\"" + i.name + "\"");
+    linker.define({i.module, i.name, module.type_of(i.index), call_unknown, &names.back()});
+  }
+}
+
 int start(wasm::Instance& instance, const RunCommand& c) {
   if (!c.invoke.empty()) return call_function(instance, c);
+  wasm::Extern main = instance.find_export("_start");
+  if (std::get_if<wasm::FuncRef>(&main) == nullptr) {
+    return fail(kRefused, c.module + ": exports no function \"_start\", so it is no command; " +
+                              "--invoke calls another function of it");
+  }
   wasm::CommandResult r = wasm::run_start(instance);
   if (r.exit_code) return static_cast<int>(*r.exit_code & 0xff);
   return trapped(r.trap);
@@ -112,6 +150,8 @@ int run(const RunCommand& c) {
   if (!attached.status()) return fail(kFailed, attached.status().error().message);
   wasm::Linker linker;
   wasm::bind_wasi(linker, **wasi);
+  std::deque<std::string> unknown;
+  if (c.trap_unknown) define_unknown((*module)->info(), linker, unknown);
   wasm::Store store(**engine);
   wasm::Instantiation made = store.instantiate(**module, linker);
   int code = kOk;

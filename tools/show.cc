@@ -24,7 +24,7 @@ void print_log(Runtime& runtime) {
   for (const LogRecord& r : log) first = std::min(first, r.cycles);
   for (const LogRecord& r : log) {
     std::fprintf(stderr, "log +%" PRIu64 " thread %u method %u site %u tag %u value %" PRId64 "\n",
-                 r.cycles - first, r.thread, r.method.index(), r.site, r.tag,
+                 r.cycles - first, r.thread, r.method.number(), r.site, r.tag,
                  static_cast<int64_t>(r.value));
   }
   std::fprintf(stderr, "log: %zu records, %" PRIu64 " lost\n", log.size(),

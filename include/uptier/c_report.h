@@ -88,6 +88,11 @@ typedef struct uptier_totals {
   uint64_t loops_stale;        // not timed: their end was not seen
   uint64_t loops_spoiled;      // not timed: recursion hid whose iterations they were
   uint64_t polls_refused;      // versions whose loops cannot be left for newer code
+  // What is not known any more, so that a long life takes no more memory than a short one.
+  uint64_t methods_forgotten;    // removed ones whose places others have (option removed_kept)
+  uint64_t decisions_forgotten;  // more than decisions_kept
+  uint64_t versions_forgotten;   // freed ones of methods that were compiled very often
+  uint64_t traps_lost;           // raised where nobody took them
 } uptier_totals;
 
 uptier_status uptier_runtime_totals(const uptier_runtime* runtime, uptier_totals* out,
@@ -118,8 +123,9 @@ uptier_status uptier_runtime_read_log(uptier_runtime* runtime, uptier_log_record
 // ---- Profiles that outlive the process (option profile) -----------------------------------------
 
 // Writes the option's file: what this process has seen, merged with what the file holds by now.
-// Flushes the calling thread first. Happens once: uptier_runtime_destroy writes only if this was
-// not called. Does nothing without the option. Cost: linear in the file and the methods. Errors:
+// Flushes the calling thread first. May be called again, so that what kills a process which runs
+// for long takes little with it: a run is counted once. uptier_runtime_destroy writes only if this
+// was never called. Does nothing without the option. Cost: linear in the file and the methods. Errors:
 // UPTIER_IO, and UPTIER_CORRUPT_INPUT for a file that is no profile, which is left alone. Not from
 // a host function nor from `build`.
 uptier_status uptier_runtime_save_profile(uptier_runtime* runtime,

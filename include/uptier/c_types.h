@@ -154,7 +154,7 @@ const char* uptier_tier_name(uptier_tier tier) UPTIER_NOEXCEPT;  // "host", "bas
 
 // ---- Signatures and code ----------------------------------------------------------------------
 
-enum { UPTIER_MAX_PARAMS = 1000 };
+enum { UPTIER_MAX_PARAMS = 4096 };
 
 // Types of a function's parameters and of its one result. Copied by every function that takes it.
 typedef struct uptier_signature {

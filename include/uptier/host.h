@@ -7,6 +7,20 @@
 //   3. an interpreter is Tier::kHost: a C function with the method's signature runs until the
 //      method is hot (MethodInfo::host_entry), and its loops go over to compiled code in the middle
 //      of a call (Runtime::osr_enter).
+//
+// Collectors. One that moves nothing finds the roots in frames of compiled code by looking at the
+// calling thread's registers and stack, conservatively; frames are described to nobody. Whenever a
+// function of the host's is called, in every tier and copy:
+//   - each i64 and ref that the code still uses is in a callee-saved general register or an aligned
+//     word of the native stack, whole and as it is; so are HostFrame::slots, and parameters that a
+//     version takes to be known (Options::value_versions);
+//   - or its address is gone and one is left that `build` has computed from it by arithmetic, in
+//     this round of a loop: these must lie within the object. The base of an access lives up to it;
+//   - no other memory of the library's holds a value that is still used. Counters, tables, logs and
+//     profiles hold words that were seen: they are no roots.
+// The host keeps alive what it bakes into code as constants, puts no kValue probe on references
+// (Options::value_samples: they may become constants), and does not collect in signal handlers, nor
+// in `build`. docs/embedding.md, "A collector".
 #pragma once
 
 #include <cstdint>
@@ -57,8 +71,8 @@ class Host {
     return Error{ErrorCode::kUnsupported, "the host has no compiler for this method"};
   }
 
-  // Takes back what `compile` returned: no thread runs it, and none will. Called before the runtime
-  // dies at the latest. Thread: any, with the runtime's locks held: it must not call the runtime.
+  // Takes back what `compile` returned: no thread runs it, and none will. Called before the method's
+  // remove_methods returns, or the runtime dies, at the latest. Thread: any, with the runtime's locks held: it must not call the runtime.
   virtual void release(MethodId, const HostCode&) noexcept {}
 };
 
@@ -105,7 +119,8 @@ struct MethodInfo {
   // Whether the host makes the code by itself: `compile` is asked, and `build` is not.
   bool own_code = false;
   // With own_code: the size of the body in instructions, from which costs are estimated, and what
-  // instrumented copies count. Without slots there is no instrumented copy.
+  // instrumented copies count: in words, so what has a table has nothing but its `other` there.
+  // Without slots there is no instrumented copy.
   uint32_t own_size = 1;
   Schema own_schema = {};
 };

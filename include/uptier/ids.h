@@ -21,6 +21,8 @@ class Id {
   static constexpr Id none() { return Id(); }
   constexpr bool valid() const { return index_ != kNone; }
   constexpr uint32_t index() const { return index_; }
+  // Returns all that tells an id from others: Id(i.number()) == i.
+  constexpr uint32_t number() const { return index_; }
 
   friend constexpr bool operator==(Id, Id) = default;
   friend constexpr auto operator<=>(Id, Id) = default;
@@ -30,7 +32,40 @@ class Id {
   uint32_t index_ = kNone;
 };
 
-using MethodId = Id<struct MethodTag>;        // what the host registered
+struct MethodTag;
+
+// What the host registered: a place among Options::max_methods, and how many methods had the place
+// before. Places are used again when their methods have been removed (see
+// Runtime::remove_methods), ids are not, until a place has had kGenerations methods. So an array by
+// index() stays small, and whoever keeps one compares the whole id.
+template <>
+class Id<MethodTag> {
+ public:
+  static constexpr uint32_t kIndexBits = 17;
+  static constexpr uint32_t kGenerations = (1u << (32 - kIndexBits)) - 1;
+
+  constexpr Id() = default;
+  constexpr explicit Id(uint32_t number) : number_(number) {}
+  // `generation` counts on from 0 again at kGenerations, so that no id is none().
+  constexpr Id(uint32_t index, uint32_t generation)
+      : number_(generation % kGenerations << kIndexBits | index) {}
+
+  static constexpr Id none() { return Id(); }
+  constexpr bool valid() const { return number_ != kNone; }
+  constexpr uint32_t index() const { return valid() ? number_ & kIndexMask : kNone; }
+  constexpr uint32_t generation() const { return number_ >> kIndexBits; }
+  constexpr uint32_t number() const { return number_; }
+
+  friend constexpr bool operator==(Id, Id) = default;
+  friend constexpr auto operator<=>(Id, Id) = default;
+
+ private:
+  static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+  static constexpr uint32_t kIndexMask = (1u << kIndexBits) - 1;
+  uint32_t number_ = kNone;
+};
+
+using MethodId = Id<MethodTag>;
 using Value = Id<struct ValueTag>;            // an SSA value of one Function
 using Block = Id<struct BlockTag>;            // a basic block of one Function
 using Variable = Id<struct VariableTag>;      // a mutable host-level slot, see builder.h

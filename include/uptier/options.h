@@ -126,7 +126,11 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
   X(count,      exit_retries,      3,         0, 16, "times",                                      \
     "times that the limit of a site is met before it is banned, which ends optimizing at a guard") \
   X(count,      max_methods,       1u << 16,  1, 1u << 17, "methods",                              \
-    "methods in a runtime's life; reserves 128 bytes of address space per thread and method")        \
+    "methods at a time; reserves 128 bytes of address space per thread and method")                \
+  X(count,      removed_kept,      1024,      0, 1u << 17, "methods",                              \
+    "removed ones that the report and the profile still know; max_methods may leave fewer")        \
+  X(count,      decisions_kept,    1u << 15,  1, 1u << 24, "decisions",                            \
+    "that the report still knows; the oldest go first (counted)")                                  \
   X(count,      code_budget,       64u << 20, 1u << 16, 1u << 30, "bytes",                         \
     "machine code in service and stubs of all methods; when it is spent, methods keep what they have") \
   X(flag,       pack_code,         true,      0, 1, "flag",                                        \

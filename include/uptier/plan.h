@@ -26,7 +26,10 @@ struct Plan {
 // entered by any thread until Host::release gets it back.
 struct HostCode {
   const void* entry = nullptr;
-  uint64_t bytes = 0;     // of machine code, for reports; 0 for a C function
+  // Bytes from `entry` on that no other code shares. Who returns into them is taken to run the
+  // code, which is not released before. 0, of a C function: not known, and the code is released
+  // only once every thread has been quiescent.
+  uint64_t bytes = 0;
   void* owner = nullptr;  // the host's own, never looked at
 };
 

@@ -176,7 +176,8 @@ struct MethodProfile {
   Schema schema;
   std::vector<uint64_t> counts;     // one for each word of the schema
   std::vector<uint64_t> estimates;  // likewise: sums weighted by the interval in force when they
-                                    // were observed; 0 for words that are no sums
+                                    // were observed, and where rates adapt, brought to the calls
+                                    // and iterations that there were; 0 for words that are no sums
   Tables tables;                    // without empty tables and empty entries
   uint64_t calls = 0;
   uint64_t sampled_calls = 0;  // the calls that `counts` were observed in

@@ -21,6 +21,7 @@
 #include <bitset>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -125,6 +126,8 @@ class RegisterBuilder {
   void learn(uint32_t to);
   bool changes_forms(uint32_t to) const;
   void change_forms(uint32_t to);
+  bool enters_loop(uint32_t to) const;
+  void make_own(uint32_t to);
   Block block_at(uint32_t at);
 
   const RegisterCode& code_;
@@ -134,6 +137,7 @@ class RegisterBuilder {
   std::vector<T> now_;
   std::map<std::pair<int, Type>, Variable> variables_;
   std::map<uint32_t, Block> blocks_;
+  std::set<uint32_t> headers_;  // of loops whose bodies have begun
   uint32_t next_guard_ = 0;
   uint32_t state_at_ = kNoPlace;  // where the latest frame_state is good for guards
 };
@@ -200,6 +204,7 @@ void RegisterBuilder<T>::enter_block() {
   if (!alive_) return;
   now_ = types_.at[at_];
   if (!code_.loop_ends.contains(at_)) return begin(block_at(at_));
+  headers_.insert(at_);
   b_.switch_to(block_at(at_));
   RegisterFrame<T> loop = {.place = at_};
   std::vector<Variable> slots;
@@ -237,6 +242,7 @@ template <typename T>
 void RegisterBuilder<T>::flow(uint32_t to) {
   learn(to);
   change_forms(to);
+  if (enters_loop(to)) make_own(to);
   b_.jump(block_at(to));
   alive_ = false;
 }
@@ -247,13 +253,15 @@ void RegisterBuilder<T>::flow_if(Value condition, uint32_t yes, uint32_t no) {
   Block ways[2];
   for (int k = 0; k < 2; ++k) {
     learn(to[k]);
-    ways[k] = changes_forms(to[k]) ? b_.create_block() : block_at(to[k]);
+    bool apart = changes_forms(to[k]) || enters_loop(to[k]);
+    ways[k] = apart ? b_.create_block() : block_at(to[k]);
   }
   b_.branch(condition, ways[0], ways[1]);
   for (int k = 0; k < 2; ++k) {
     if (ways[k] == block_at(to[k])) continue;
     begin(ways[k]);
     change_forms(to[k]);
+    if (enters_loop(to[k])) make_own(to[k]);
     b_.jump(block_at(to[k]));
   }
   alive_ = false;
@@ -291,6 +299,25 @@ void RegisterBuilder<T>::change_forms(uint32_t to) {
     if (!code_.live[to].test(r) || now_[r].fits(there)) continue;
     auto reg = static_cast<int>(r);
     b_.def(variable(reg, there.form()), convert(get(reg), now_[r], there));
+  }
+}
+
+template <typename T>
+bool RegisterBuilder<T>::enters_loop(uint32_t to) const {
+  return code_.loop_ends.contains(to) && !headers_.contains(to);
+}
+
+// Gives each register a value of its own, which is no constant. The interpreter comes to the header
+// by ways that are not described (what a guard leaves for), on which registers that are constant
+// here, or the same, have become something else; its frame is all that then says what they are.
+template <typename T>
+void RegisterBuilder<T>::make_own(uint32_t to) {
+  Value yes = b_.i32(1);
+  for (size_t r = 0; r < now_.size(); ++r) {
+    if (!code_.live[to].test(r)) continue;
+    Variable x = variable(static_cast<int>(r), types_.at[to][r].form());
+    Value v = b_.use(x);
+    b_.def(x, b_.select(yes, v, v));
   }
 }
 

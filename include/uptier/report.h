@@ -170,6 +170,13 @@ struct LossReport {
   uint64_t code_refused = 0;   // code_budget spent
   uint64_t evictions = 0;      // methods that gave up their code for others; made again when called
   uint64_t polls_refused = 0;  // versions whose loops cannot be left for newer code: no words left
+  // What is not known any more, so that a long life takes no more memory than a short one: removed
+  // methods whose places others have (Options::removed_kept), decisions (decisions_kept) and freed
+  // versions; the oldest go first.
+  uint64_t methods_forgotten = 0;
+  uint64_t decisions_forgotten = 0;
+  uint64_t versions_forgotten = 0;
+  uint64_t traps_lost = 0;  // raised where nobody looked for one before the outermost invoke ended
   uint64_t trace_events_lost = 0;  // the sink returned an error
   uint64_t log_records = 0;        // overwritten before read_log() took them
   // Executions of loops that were counted but not timed, when they were to be:
@@ -202,7 +209,9 @@ struct SavedReport {
 struct Report {
   // Those that have run, were compiled or failed to be, most calls and loop iterations first.
   std::vector<MethodReport> methods;
-  std::vector<DecisionRecord> decisions;  // all of them, in order
+  // In order; the last Options::decisions_kept, so the first has the sequence 1 only where
+  // losses.decisions_forgotten is 0.
+  std::vector<DecisionRecord> decisions;
   LossReport losses;
   std::vector<StressCount> stress;  // the kinds that were asked for
   SavedReport saved;

@@ -34,10 +34,10 @@ namespace uptier {
 // Why and where a call ended without a result.
 struct Trap {
   TrapCode code = TrapCode::kNone;
-  // The method whose code trapped, or which has none (kNoCode; MethodReport::last_error says why);
-  // none when the host raised it.
+  // The method whose code trapped, or which has none (kNoCode; MethodReport::last_error says why).
+  // When the host raised it, the one whose code called the host function; none when no code did.
   MethodId method;
-  uint32_t location = 0;  // FunctionBuilder::set_location of the trapping instruction
+  uint32_t location = 0;  // FunctionBuilder::set_location of the trapping instruction or call
   uint64_t detail = 0;    // what `raise` passed
 };
 
@@ -62,19 +62,32 @@ class Runtime {
   virtual ~Runtime() = default;
 
   // Registers a method; nothing is compiled yet. `host` is not owned and must outlive the method.
-  // Cost: about a stub, which Options::code_budget pays for and no removal gives back. Thread: any.
+  // Cost: about a stub, which Options::code_budget pays for; where a removed method's place is used
+  // again it has one, and now and then all code is searched for what still means such methods.
+  // Thread: any.
   // Errors: kInvalidArgument for a signature with types that values cannot have or more than
-  // kMaxParams parameters; kResourceExhausted past Options::max_methods in the runtime's life, and
-  // where there is no room for the stub.
+  // kMaxParams parameters, and for an own_schema that breaks a rule; kResourceExhausted when
+  // Options::max_methods are in service, or were removed but cannot be forgotten yet, and where
+  // there is no room for the stub.
   virtual Result<MethodId> add_method(Host& host, MethodInfo info) = 0;
   // Takes methods out of service: final flush, code retired. They must not run nor be called any
-  // more, by an entry or by other methods; their hosts may die when it returns. Ids and entries are
-  // not used again. Ids that add_method did not return, or were removed before, are left out.
-  // Waits for compilations of them that are under way. Thread: any, but not from `build`.
+  // more, by an entry or by other methods; their hosts may die when it returns. Ids that add_method
+  // did not return, or were removed before, are left out. Waits for compilations of them that are
+  // under way. Thread: any, but not from `build`.
+  //
+  // From then on an id is nobody's, until 32,767 methods have had its index: functions that take
+  // one refuse it, and a call in a body that is compiled later ends with TrapCode::kNoCode. The
+  // entry's address goes to a new method sooner or later. Not before no code is left that has
+  // inlined the old one or guesses its address, no compilation that has seen it, and no table that
+  // has counted it; code of others that means it is made anew for that. So a host that calls the
+  // address too late gets kNoCode or, once it has been given away, the new method: who keeps
+  // addresses must forget them before it removes what they are of.
+  // The report and the profile know removed methods until they are so many that
+  // Options::removed_kept, or max_methods, makes the oldest go (LossReport::methods_forgotten).
   virtual void remove_methods(std::span<const MethodId> methods) = 0;
 
   // Returns the address that callers hold. Constant for the method's life; thread: any. Null for an
-  // id that add_method did not return.
+  // id that add_method did not return, or that was removed.
   virtual const void* entry_address(MethodId m) const = 0;
   // Returns it as a C function pointer, e.g. `runtime.entry<int64_t(Vm*, int64_t)>(m)`.
   template <typename F>
@@ -98,6 +111,10 @@ class Runtime {
   // the interpreter's frame, runs the rest of the call there and returns its outcome; else nothing,
   // and the interpreter goes on. `args` are the call's arguments, `frame` the host's slots: word k
   // is the value of slot k of FunctionBuilder::loop_header, whose bits fill the word from below.
+  // A slot that was described as a constant or as an argument, or as the same value as another slot,
+  // must still be that: code takes it for granted. An interpreter may have come by ways that are not
+  // described, so it is well to give each slot a value of its own in front of the loop, as
+  // RegisterBuilder does.
   //
   // The code may leave for MethodInfo::host_resume, whose interpreter may come here again, and so
   // on, each time with C frames of its own on the stack. So there is nothing to enter, and the
@@ -120,9 +137,12 @@ class Runtime {
   virtual uint64_t* counters(MethodId m) noexcept = 0;
 
   // Raises a trap: the calling code ends with it as soon as the function that raised it returns,
-  // and the innermost `invoke` returns it. Legal below an `invoke` in a host function that compiled
-  // code called with kCallMayTrap, in the host_entry of a method with host_may_trap, and in
-  // host_resume; raised elsewhere, it ends whichever code next looks for a trap.
+  // and the innermost `invoke` returns it, with the method and the location of the call. Legal below
+  // an `invoke` in a host function that compiled code called with kCallMayTrap, in the host_entry of
+  // a method with host_may_trap, and in host_resume. Raised elsewhere below an `invoke`, it ends
+  // whichever code next looks for a trap before the outermost `invoke` returns. What nobody took by
+  // then, what was raised again before it was taken, and what is raised with no `invoke` further up
+  // is dropped and counted (LossReport::traps_lost; not on a thread that is not attached).
   static void raise(TrapCode code, uint64_t detail = 0) noexcept;
 
   // Returns why the last compilation of a method failed; empty if none did, and for an id that
@@ -136,9 +156,10 @@ class Runtime {
   static uint64_t stack_left() noexcept;
 
   // Attaches the calling thread (counters, countdowns, stack limit) until `detach`. Nests. A thread
-  // that ends attached takes what it has counted since its last flushes with it, and leaves its
-  // context mapped until the runtime dies.
-  // Errors: kResourceExhausted when memory for the thread's context is refused.
+  // that ends attached is detached when its thread_local objects are destroyed; the runtime must
+  // still be there then, as for every thread that is attached.
+  // Errors: kResourceExhausted when memory for the thread's context is refused, or its stack has no
+  // more left than stack_reserve, so that every call would trap.
   virtual Status attach() = 0;
   // Flushes what the thread has counted and detaches it, with the last of as many calls as it
   // attached; nothing when it is not attached. A host function must not detach more often than it
@@ -169,9 +190,10 @@ class Runtime {
 
   // Writes Options::profile: what this process has seen, merged with what the file holds by now
   // (its counts times profile_decay, but for methods that were taken on trust from it and have not
-  // drifted). Flushes the calling thread first. Happens once: the destructor writes only if this
-  // was not called. Does nothing without the option. Thread: any, but not from a host function nor
-  // from `build` (it flushes). Cost: reads and writes the whole file, with the runtime's lock held.
+  // drifted). Flushes the calling thread first. May be called again, so that what kills a process
+  // which runs for long takes little with it: a run is counted once, and others fade once for it.
+  // The destructor writes only if this was never called. Does nothing without the option. Thread:
+  // any, but not from a host function nor from `build` (it flushes). Cost: reads and writes the whole file, with the runtime's lock held.
   // Errors: kIo, and kCorruptInput for a file that is no profile, which is left alone.
   virtual Status save_profile() = 0;
 

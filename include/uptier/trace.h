@@ -96,6 +96,9 @@ struct FlushEvent {
   // Iterations of such a stretch, where sampling adapts: what was counted stands for all calls and
   // all iterations / burst. 0 where it does not adapt.
   uint64_t burst = 0;
+  // Whether all these calls and iterations ran code that can count them. Then estimates are brought
+  // to each of both by itself, where the id's desc says what counts for which.
+  bool exact_totals = false;
 
   friend bool operator==(const FlushEvent&, const FlushEvent&) = default;
 };

@@ -156,8 +156,9 @@ typedef struct uptier_method_info {
 uptier_status uptier_runtime_add_method(uptier_runtime* runtime, const uptier_method_info* info,
                                         uptier_method* out, uptier_error* error) UPTIER_NOEXCEPT;
 // Takes methods out of service: final flush, code retired, `drop` called. They must not run or be
-// called any more, by an entry or by other methods; their ids are refused from now on and never
-// used again. Either all of them are removed or, when one id is refused, none.
+// called any more, by an entry or by other methods; their ids are refused from now on, until 32,767
+// methods have had the same place. Their entries go to new methods once nothing means the old ones
+// (see uptier/runtime.h). Either all of them are removed or, when one id is refused, none.
 uptier_status uptier_runtime_remove_methods(uptier_runtime* runtime, const uptier_method* methods,
                                             size_t count, uptier_error* error) UPTIER_NOEXCEPT;
 
@@ -175,8 +176,8 @@ typedef struct uptier_outcome {
   uint64_t bits;         // the result's bits, zero-extended; 0 without result or when it trapped
   uint64_t detail;       // what uptier_raise passed
   uptier_trap trap;      // UPTIER_TRAP_NONE when there is a result
-  uint32_t location;     // uptier_build_set_location of the trapping instruction
-  uptier_method method;  // whose code trapped; none when the host raised it
+  uint32_t location;     // uptier_build_set_location of the trapping instruction or call
+  uptier_method method;  // whose code trapped, or called the host function that raised it
 } uptier_outcome;
 
 // Calls a method with the bits of its arguments (zero-extended, one word each) and catches traps.
@@ -209,7 +210,8 @@ uptier_status uptier_runtime_osr_enter(uptier_runtime* runtime, uptier_method me
 // Raises a trap: the calling code ends with it as soon as the function that raised it returns, and
 // the innermost invoke returns it. Legal in a host function that compiled code called with
 // UPTIER_CALL_MAY_TRAP, in the host_entry of a method with host_may_trap, and in host_resume;
-// raised elsewhere, it ends whichever code next looks for a trap. Errors: UPTIER_INVALID_ARGUMENT
+// raised elsewhere, it ends whichever code next looks for a trap before the outermost invoke
+// returns, or is dropped and counted (uptier_totals, traps_lost). Errors: UPTIER_INVALID_ARGUMENT
 // for UPTIER_TRAP_NONE or an unknown code, and when no invoke is under way.
 uptier_status uptier_raise(uptier_trap code, uint64_t detail) UPTIER_NOEXCEPT;
 

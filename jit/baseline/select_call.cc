@@ -55,6 +55,7 @@ void Selector::emit_call(const Inst& i) {
   if (i.op == Opcode::kCallHost) {
     b_.call_address(f_.host_callees[i.imm].address);
     if ((i.flags & kCallMayTrap) == 0) return;
+    b_.trap_row(TrapCode::kHost, i.loc);  // nothing faults here: it tells whose call returned
     b_.load_context(kScratch);
     a_.cmp(x86::dword_ptr(kScratch, sampler::kPendingTrapOffset), imm(0));
     b_.jump_address_if(x86::CondCode::kNE, in_.helpers.trap_exit);

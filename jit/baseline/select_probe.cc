@@ -7,11 +7,36 @@
 //   jne slow                  behind the body: call the routine, which keeps every register
 //   inc qword [r11 + count]
 #include "jit/baseline/selector.h"
+#include "jit/ir/select_probes.h"
 #include "sampler/site_counts.h"
 
 namespace uptier::jit::baseline {
 
 using sampler::TableShape;
+
+namespace {
+
+// A condition of a selection, which has no table:
+//
+//   xor now, now; test value, value; setnz now
+//   mov r11, [rbp + slab]
+//   mov pair, [r11 + last]; mov [r11 + last], now
+//   lea pair, [now + 2 * pair]
+//   inc qword [r11 + counts + 8 * pair]
+void count_turn(Assembler& a, ValueCache& values, uint32_t offset, const Gp& value) {
+  Gp now = values.new_gp(), pair = values.new_gp();
+  Mem last = x86::qword_ptr(kScratch, static_cast<int32_t>(offset));
+  a.xor_(now.r32(), now.r32());
+  a.test(value.r32(), value.r32());
+  a.setnz(now.r8());
+  a.mov(kScratch, x86::qword_ptr(x86::rbp, kSlabSlot));
+  a.mov(pair, last);
+  a.mov(last, now);
+  a.lea(pair, x86::ptr(now, pair, 1));
+  a.inc(x86::qword_ptr(kScratch, pair, 3, static_cast<int32_t>(offset + 8 * kTurnCounts)));
+}
+
+}  // namespace
 
 void Selector::host_probe(const Inst& i) {
   const ProbePlan::Site* s = planned_site(f_, probes_, i);
@@ -62,6 +87,10 @@ Gp Selector::observed(Value v) {
 }
 
 void Selector::count_in_table(const ProbePlan::Site& s, const Gp& value) {
+  if (s.top == 0) {
+    count_turn(a_, values_, s.offset, value);
+    return;
+  }
   TableShape shape{s.top, s.kind == ProbeKind::kValue, probes_->recent};
   uint32_t first = s.offset + 8 * shape.entries_at();
   a_.mov(kScratch, x86::qword_ptr(x86::rbp, kSlabSlot));
@@ -95,7 +124,7 @@ void Selector::count_in_range(const ProbePlan::Site& s, Value v) {
 }
 
 void Selector::log(const Inst& i, const ProbePlan::Site& s, const Gp& value) {
-  emit_constant(b_, kScratch, uint64_t{in_.method.index()} << 32 | i.aux);
+  emit_constant(b_, kScratch, uint64_t{in_.method.number()} << 32 | i.aux);
   a_.push(kScratch);
   a_.mov(kScratch, x86::qword_ptr(x86::rbp, kSlabSlot));
   call_probe(ProbeRoutine::kLog, s.offset, value.id(), probe_tag(i));

@@ -49,6 +49,12 @@ const TrapRow* Code::trap_at(const void* pc) const noexcept {
   return &*(after - 1);
 }
 
+FrameState Code::frame_at(const void* pc) const noexcept {
+  auto after = row_after(tables_.frames, offset_of(pc));
+  if (after != tables_.frames.begin()) return (after - 1)->state;
+  return {FrameState::Kind::kMade, static_cast<uint8_t>(tables_.saved.size())};
+}
+
 const ExitRow* Code::exit_at(const void* pc) const noexcept {
   // The call may be the last of the code.
   uint32_t offset = offset_of(static_cast<const uint8_t*>(pc) - 1);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "jit/code/code_space.h"
+#include "jit/code/frame_row.h"
 #include "jit/code/poll_words.h"
 #include "jit/inline_path.h"
 #include "jit/origin.h"
@@ -19,7 +20,9 @@
 namespace uptier::jit {
 
 struct TrapRow {
-  uint32_t offset = 0;  // of the instruction that faults (memory access, division, ud2)
+  // Of the instruction that faults (memory access, division, ud2). Or, with kHost, of the one behind
+  // a call of a host function that may raise a trap: it cannot fault, the row says whose call it is.
+  uint32_t offset = 0;
   TrapCode code = TrapCode::kNone;
   uint32_t loc = 0;
   uint32_t body = 0;  // whose location: 0 the method's own, k entry k - 1 of CodeTables::inlined
@@ -129,6 +132,7 @@ struct CodeTables {
   // Callee-saved registers that the frame keeps, from the one at rbp + saved_at downwards.
   std::vector<uint8_t> saved;
   int32_t saved_at = 0;
+  std::vector<FrameRow> frames;  // sorted by offset; none: see frame_row.h
   // Baseline code made to be entered in the middle: by point, its offset.
   std::vector<uint32_t> entries;
 
@@ -168,6 +172,8 @@ class Code {
   void set_polls(std::span<PollWord> words) { polls_ = words; }
   // Returns the row of a faulting address, or null. Async-signal-safe, logarithmic.
   const TrapRow* trap_at(const void* pc) const noexcept;
+  // Returns how the frame stands at an address of this code. Async-signal-safe, logarithmic.
+  FrameState frame_at(const void* pc) const noexcept;
   // Returns the exit whose call returns to an address, or null. Logarithmic.
   const ExitRow* exit_at(const void* pc) const noexcept;
   // Returns the site that an address belongs to, 0 when none. Of optimized code it may be a site of

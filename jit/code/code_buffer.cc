@@ -70,17 +70,24 @@ Label CodeBuffer::trap_label(TrapCode code, Origin at) {
   size_t first = cold_.size() > 8 ? cold_.size() - 8 : 0;
   bool by_site = tables_.counts_edges && !tables_.probes.empty();
   SiteId site = by_site ? tables_.probes.back().site : 0;
+  FrameState frame = tables_.frames.empty() ? FrameState() : tables_.frames.back().state;
   for (size_t i = first; i < cold_.size(); ++i) {
     const ColdTrap& t = cold_[i];
-    if (t.code == code && t.at == at && t.site == site) return t.label;
+    if (t.code == code && t.at == at && t.site == site && t.frame == frame) return t.label;
   }
-  cold_.push_back({code, at, site, asm_.newLabel()});
+  cold_.push_back({code, at, site, frame, asm_.newLabel()});
   return cold_.back().label;
 }
 
 void CodeBuffer::trap_now(TrapCode code, Origin at) {
   trap_row(code, at);
   asm_.ud2();
+}
+
+void CodeBuffer::frame_row(FrameState state) {
+  auto& rows = tables_.frames;
+  if (!rows.empty() && rows.back().offset == offset()) rows.pop_back();
+  if (rows.empty() || rows.back().state != state) rows.push_back({offset(), state});
 }
 
 void CodeBuffer::probe_row(SiteId site, uint32_t body) {
@@ -182,6 +189,7 @@ void CodeBuffer::emit_cold_traps() {
   for (const ColdTrap& t : cold_) {
     asm_.bind(t.label);
     if (tables_.counts_edges) probe_row(t.site);
+    if (!tables_.frames.empty()) frame_row(t.frame);
     trap_now(t.code, t.at);
   }
   cold_.clear();
@@ -243,6 +251,7 @@ void CodeBuffer::number_offsets() {
   };
   for (TrapRow& r : tables_.traps) number(r.offset);
   for (ProbeRow& r : tables_.probes) number(r.offset);
+  for (FrameRow& r : tables_.frames) number(r.offset);
   for (ExitRow& r : tables_.exits) number(r.offset);
   for (uint32_t& e : tables_.entries) number(e);
   for (LoopEntry& l : tables_.loops) {

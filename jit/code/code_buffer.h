@@ -56,8 +56,11 @@ class CodeBuffer {
   void trap_row(TrapCode code, Origin at) {
     tables_.traps.push_back({offset(), code, at.loc, at.body});
   }
+  // From here on the frame stands so. Code that never says it has the usual one: see frame_row.h.
+  void frame_row(FrameState state);
   // Returns a label behind the body whose code traps. For the slow side of a conditional jump. In
-  // code that counts edges each block has its own, so that the trap belongs to the right one.
+  // code that counts edges each block has its own, so that the trap belongs to the right one; and
+  // so has each way in which the frame may stand.
   Label trap_label(TrapCode code, Origin at);
   // Traps here.
   void trap_now(TrapCode code, Origin at);
@@ -117,6 +120,7 @@ class CodeBuffer {
     TrapCode code;
     Origin at;
     SiteId site;  // 0 in code that does not count edges
+    FrameState frame;
     Label label;
   };
   struct Constant {

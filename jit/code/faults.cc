@@ -25,6 +25,15 @@ constinit std::mutex g_mutex;  // guards the rest
 constinit unsigned g_users = 0;
 constinit bool g_installed = false;
 
+// What the code itself would have done at its beginning. The word below rsp is nobody's: code
+// without a frame keeps nothing there, and the kernel has put what it keeps further down.
+void make_frame(greg_t* registers) {
+  registers[REG_RSP] -= 8;
+  *reinterpret_cast<greg_t*>(registers[REG_RSP]) =
+      registers[REG_RBP];  // NOLINT(performance-no-int-to-ptr)
+  registers[REG_RBP] = registers[REG_RSP];
+}
+
 bool claim(const siginfo_t& info, ucontext_t& machine) {
   if (info.si_code <= 0) return false;  // sent by a process, not raised by an instruction
   greg_t* registers = machine.uc_mcontext.gregs;
@@ -40,6 +49,7 @@ bool claim(const siginfo_t& info, ucontext_t& machine) {
   context.trap_location = row->loc;
   context.trap_detail = 0;
   context.trap_pc = reinterpret_cast<uintptr_t>(pc);
+  if (code->frame_at(pc).kind == FrameState::Kind::kNone) make_frame(registers);
   registers[REG_RIP] = reinterpret_cast<greg_t>(exit);
   registers[REG_EFL] &= ~kDirectionFlag;
   return true;

@@ -7,8 +7,10 @@
 //   the pc is exactly that of a trap row of live code,
 //   the thread is inside an invoke.
 //
-// The handler then writes the trap into the thread's context and resumes at trap_exit. It allocates
-// nothing, locks nothing and calls nothing but code_registry.
+// The handler then writes the trap into the thread's context and resumes at trap_exit. Code that
+// faults without having made its frame (frame_row.h) is given it first, so that from there on
+// frames are one chain of rbp. The handler allocates nothing, locks nothing and calls nothing but
+// code_registry.
 #pragma once
 
 #include <cstddef>

@@ -40,8 +40,9 @@ class Bytes {
 
 constexpr uint8_t kRbp = 6, kRsp = 7, kReturnAddress = 16;
 constexpr uint8_t kNop = 0x00, kDefCfa = 0x0c, kDefCfaRegister = 0x0d, kDefCfaOffset = 0x0e;
-constexpr uint8_t kAdvance = 0x40, kOffset = 0x80;  // the low six bits are the operand
-constexpr uint8_t kAlignment = 8;                   // saved registers lie at multiples of it
+constexpr uint8_t kAdvance = 0x40, kOffset = 0x80, kRestore = 0xc0;  // operand: the low six bits
+constexpr uint8_t kAdvance4 = 0x04;                                  // operand: four bytes
+constexpr uint8_t kAlignment = 8;  // saved registers lie at multiples of it
 
 void begin_entry(Bytes& out, size_t& begin) {
   begin = out.size();
@@ -65,24 +66,60 @@ void put_cie(Bytes& out) {
   end_entry(out, begin);
 }
 
-void put_fde(Bytes& out, const NamedCode& code) {
+void put_saved(Bytes& out, const NamedCode& code, size_t n) {
+  const int64_t below_cfa = 16 - code.saved_at + static_cast<int64_t>(8 * n);
+  out.put({static_cast<uint8_t>(kOffset | code.saved[n])});
+  out.uleb(static_cast<uint64_t>(below_cfa) / kAlignment);
+}
+
+// The usual frame, from the beginning on or as soon as the prologue has made it.
+void put_usual_frame(Bytes& out, const NamedCode& code) {
   constexpr uint8_t kPush = 1, kMove = 3;  // bytes of push rbp, of mov rbp, rsp
-  size_t begin;
-  begin_entry(out, begin);
-  out.put(static_cast<uint32_t>(out.size()));  // back to the CIE, which stands first
-  out.put(address(code.base));
-  out.put<uint64_t>(code.size);
   if (code.at_loop) {
     out.put({kDefCfa, kRbp, 16, kOffset | kRbp, 2});
   } else {
     out.put({kAdvance | kPush, kDefCfaOffset, 16, kOffset | kRbp, 2});
     out.put({kAdvance | kMove, kDefCfaRegister, kRbp});
   }
-  for (size_t n = 0; n < code.saved.size(); ++n) {
-    const int64_t below_cfa = 16 - code.saved_at + static_cast<int64_t>(8 * n);
-    out.put({static_cast<uint8_t>(kOffset | code.saved[n])});
-    out.uleb(static_cast<uint64_t>(below_cfa) / kAlignment);
+  for (size_t n = 0; n < code.saved.size(); ++n) put_saved(out, code, n);
+}
+
+void put_advance(Bytes& out, uint32_t by) {
+  if (by < kAdvance) {
+    if (by != 0) out.put({static_cast<uint8_t>(kAdvance | by)});
+    return;
   }
+  out.put({kAdvance4});
+  out.put(by);
+}
+
+void put_frame_rows(Bytes& out, const NamedCode& code) {
+  using Kind = FrameState::Kind;
+  FrameState now;  // as the CIE says
+  uint32_t at = 0;
+  for (const FrameRow& row : code.frames) {
+    put_advance(out, row.offset - at);
+    at = row.offset;
+    bool made = row.state.kind == Kind::kMade;
+    out.put({kDefCfa, made ? kRbp : kRsp,
+             static_cast<uint8_t>(row.state.kind == Kind::kNone ? 8 : 16)});
+    if (row.state.kind == Kind::kNone && now.kind != Kind::kNone) out.put({kRestore | kRbp});
+    if (row.state.kind != Kind::kNone && now.kind == Kind::kNone) out.put({kOffset | kRbp, 2});
+    for (size_t n = row.state.saved; n < now.saved; ++n) {
+      out.put({static_cast<uint8_t>(kRestore | code.saved[n])});
+    }
+    for (size_t n = now.saved; n < row.state.saved; ++n) put_saved(out, code, n);
+    now = row.state;
+  }
+}
+
+void put_fde(Bytes& out, const NamedCode& code) {
+  size_t begin;
+  begin_entry(out, begin);
+  out.put(static_cast<uint32_t>(out.size()));  // back to the CIE, which stands first
+  out.put(address(code.base));
+  out.put<uint64_t>(code.size);
+  code.frames.empty() ? put_usual_frame(out, code) : put_frame_rows(out, code);
   end_entry(out, begin);
 }
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "jit/code/frame_row.h"
+
 namespace uptier::jit {
 
 struct NamedCode {
@@ -15,6 +17,7 @@ struct NamedCode {
   // Callee-saved registers that the frame keeps, from the one at rbp + saved_at downwards.
   std::vector<uint8_t> saved;
   int32_t saved_at = 0;
+  std::vector<FrameRow> frames;  // offsets from `base`; none: it begins as above
   std::string name;
 };
 

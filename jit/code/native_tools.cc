@@ -4,23 +4,44 @@
 
 namespace uptier::jit {
 
-void NativeTools::add(const Code& code, const std::string& name, bool at_loop) {
-  if (perf_map == nullptr && jit_dump == nullptr && gdb_names == nullptr) return;
+namespace {
+
+// The rows of a part of the code, from `begin` up to `end`.
+std::vector<FrameRow> rows_of(const std::vector<FrameRow>& all, uint32_t begin, uint32_t end) {
+  std::vector<FrameRow> rows;
+  for (const FrameRow& r : all) {
+    if (r.offset >= end) break;
+    if (r.offset <= begin) rows.clear();
+    rows.push_back({r.offset <= begin ? 0 : r.offset - begin, r.state});
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<NamedCode> parts_of(const Code& code, const std::string& name, bool at_loop) {
+  const CodeTables& tables = code.tables();
   NamedCode hot;
   hot.base = code.base();
   hot.size = code.hot_size();
   hot.at_loop = at_loop;
-  hot.saved = code.tables().saved;
-  hot.saved_at = code.tables().saved_at;
+  hot.saved = tables.saved;
+  hot.saved_at = tables.saved_at;
+  hot.frames = rows_of(tables.frames, 0, code.hot_size());
   hot.name = name + "]";
+  if (code.size() == code.hot_size()) return {std::move(hot)};
   NamedCode cold = hot;
-  add(std::move(hot));
-  if (code.size() == code.hot_size()) return;
   cold.base = code.cold_base();
   cold.size = code.size() - code.hot_size();
   cold.at_loop = true;  // it is come to from the hot part
+  cold.frames = rows_of(tables.frames, code.hot_size(), code.size());
   cold.name = name + " cold]";
-  add(std::move(cold));
+  return {std::move(hot), std::move(cold)};
+}
+
+void NativeTools::add(const Code& code, const std::string& name, bool at_loop) {
+  if (perf_map == nullptr && jit_dump == nullptr && gdb_names == nullptr) return;
+  for (NamedCode& part : parts_of(code, name, at_loop)) add(std::move(part));
 }
 
 void NativeTools::add(NamedCode code) {

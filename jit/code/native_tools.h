@@ -11,14 +11,18 @@ namespace uptier::jit {
 
 class Code;
 
+// Returns what tools are told of a body: its hot part and, if it has one, its cold part. The name
+// lacks its closing bracket. `at_loop`: it is entered in the middle of a loop, and lives in the
+// frame of another body.
+std::vector<NamedCode> parts_of(const Code& code, const std::string& name, bool at_loop);
+
 // Null for those that nobody asked for.
 struct NativeTools {
   std::unique_ptr<PerfMap> perf_map;
   std::unique_ptr<JitDump> jit_dump;
   std::unique_ptr<GdbNames> gdb_names;
 
-  // The name lacks its closing bracket. `at_loop`: it is entered in the middle of a loop, and lives
-  // in the frame of another body.
+  // As parts_of.
   void add(const Code& code, const std::string& name, bool at_loop);
   void add(NamedCode code);
 };

@@ -119,6 +119,13 @@ void emit_trap_exit(CodeBuffer& b, const Label& invoke_return, const CodeSpace& 
                     const TrapWalk& walk) {
   Assembler& a = b.assembler();
   a.cld();
+  Label faulted = b.new_label();
+  b.load_context(r11);
+  a.cmp(qword_ptr(r11, offsetof(sampler::ThreadContext, trap_pc)), imm(0));
+  a.short_().jne(faulted);  // below rsp there may be nothing
+  a.mov(rdx, qword_ptr(rsp, -8));
+  a.mov(qword_ptr(r11, offsetof(sampler::ThreadContext, trap_return)), rdx);
+  b.bind(faulted);
   if (walk.report != nullptr) emit_walk(b, space, walk);
   b.load_context(r11);
   a.mov(r11, qword_ptr(r11, offsetof(sampler::ThreadContext, activation)));
@@ -128,6 +135,20 @@ void emit_trap_exit(CodeBuffer& b, const Label& invoke_return, const CodeSpace& 
   a.fldcw(word_ptr(rbp, kX87Slot));
   a.mov(eax, imm(1));
   a.jmp(invoke_return);
+}
+
+// A call of a method that has gone: ends with a trap as at a callee's entry, which comes next.
+void emit_gone(Assembler& a, CodeBuffer& b) {
+  auto word = [](size_t at, uint32_t bytes) { return ptr(r11, static_cast<int32_t>(at), bytes); };
+  b.load_context(r11);
+  a.mov(word(offsetof(sampler::ThreadContext, pending_trap), 4),
+        imm(static_cast<uint32_t>(TrapCode::kNoCode)));
+  a.mov(word(offsetof(sampler::ThreadContext, trap_location), 4), imm(0));
+  a.mov(word(offsetof(sampler::ThreadContext, trap_detail), 8), imm(0));
+  a.mov(word(offsetof(sampler::ThreadContext, trap_pc), 8), imm(0));
+  a.mov(word(offsetof(sampler::ThreadContext, trap_method), 4), imm(0));
+  // Falls through the padding: int3 would stop it.
+  while (b.offset() % 16 != 0) a.nop();
 }
 
 // ---- scalable_count ---------------------------------------------------------------------------
@@ -295,7 +316,7 @@ void emit_trial(CodeBuffer& b, TrialSlow slow, void* runtime) {
 NamedCode Routines::invoke_code() const {
   NamedCode code;
   code.base = span_.data() + invoke_;
-  code.size = trap_exit_at_entry_ - invoke_;
+  code.size = gone_ - invoke_;
   for (const Gp& r : kSavedRegisters) code.saved.push_back(static_cast<uint8_t>(r.id()));
   code.saved_at = -8;
   code.name = "uptier invoke";
@@ -320,6 +341,8 @@ Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtim
   emit_invoke_call(a);
   b.bind(invoke_return);
   emit_invoke_return(a);
+  r.gone_ = start();
+  emit_gone(a, b);
   // At a callee's entry the return address is at rsp; after the call that it stands for, below.
   r.trap_exit_at_entry_ = start();
   a.add(rsp, imm(8));

@@ -82,6 +82,9 @@ class Routines {
   const void* trap_exit() const { return at(trap_exit_); }
   // Jumped to instead of a callee's entry, with trap_pc 0: the call itself ends with the trap.
   const void* trap_exit_at_entry() const { return at(trap_exit_at_entry_); }
+  // Called in the place of a method that had been removed when the caller was compiled: the call
+  // ends with the trap kNoCode, of no method.
+  const void* gone() const { return at(gone_); }
   // Jumped to with the method's index in r11d and everything else as at the call.
   const void* entry_slow() const { return at(entry_slow_); }
   // The same for a call of a method of whose versions two are compared. What is timed has a frame
@@ -111,6 +114,7 @@ class Routines {
   const uint8_t* at(uint32_t offset) const { return span_.data() + offset; }
   CodeSpan span_;
   uint32_t invoke_ = 0, trap_exit_ = 0, trap_exit_at_entry_ = 0, entry_slow_ = 0, loop_pair_ = 0;
+  uint32_t gone_ = 0;
   uint32_t scalable_count64_ = 0, scalable_count32_ = 0;
   uint32_t leave_ = 0, ask_ = 0, trial_ = 0, guard_slow_ = 0;
   uint32_t loop_plain_ = 0, loop_instrumented_ = 0;

@@ -5,8 +5,11 @@
 // up to there, innermost first, and reports each that belongs to an edge-counting copy with the
 // block that it was in. A frame whose prologue trapped has entered no block and is not reported.
 //
-//   [rbp]      the caller's rbp: all compiled code, of either compiler, keeps this chain
+//   [rbp]      the caller's rbp: all compiled code, of either compiler, keeps this chain where it calls
 //   [rbp + 8]  the return address, in the block that called
+//
+// Optimized code that calls nothing may run without a frame; when it faults it is given one first
+// (faults.h).
 //
 // Frames that are not ours (a host function that calls an entry directly, without an invoke) may
 // hold anything in rbp: the walk goes on only to higher addresses, below the invoke's frame, and so

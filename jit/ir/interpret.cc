@@ -20,7 +20,7 @@ InterpretOutcome Interpreter::run(MethodId method, std::span<const uint64_t> arg
   outcome_ = {};
   running_ = true;
   last_step_ = steps_ + options_.step_limit;
-  if (method.index() < module_.functions.size()) {
+  if (method.number() < module_.functions.size()) {
     enter(method, args, Value::none(), nullptr);
   } else {
     stop("the module has no such method");

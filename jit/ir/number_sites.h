@@ -1,7 +1,8 @@
 // number_sites: gives a function in build order its block probes and its numbers.
 //
 //   sites    block probes 1..blocks in layout order, then calls, then host probes, then those that
-//            the library places by itself (param_uses.h), each in order
+//            the library places by itself (param_uses.h, select_probes.h), each in
+//            order
 //   loops    0.. in layout order
 //   cfg_hash of the result
 //

@@ -188,7 +188,7 @@ std::vector<ParamSite> param_sites(const Function& f) {
   std::vector<ParamSite> sites;
   for (InstId id : f.block(f.entry()).insts) {
     const Inst& i = f.inst(id);
-    bool own = i.op == Opcode::kProbe && (i.flags & kProbeOwn) != 0 && i.args.size == 1;
+    bool own = i.op == Opcode::kProbe && i.flags == kProbeOwn && i.args.size == 1;
     if (own) sites.push_back({f.value(f.args(i)[0]).index, i.aux});
   }
   return sites;

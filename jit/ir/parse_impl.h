@@ -108,6 +108,7 @@ class FunctionParser {
   bool call_indirect(Inst& i);
   bool call_host(Inst& i);
   bool probe(Inst& i);
+  bool turns(Inst& i);
   bool header_or_state(Inst& i);
   bool terminator(Inst& i);
   bool condition_and_code(Inst& i);

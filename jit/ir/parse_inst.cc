@@ -1,6 +1,7 @@
 // Instructions of IR text: one function per form of operands.
 #include "jit/ir/names.h"
 #include "jit/ir/parse_impl.h"
+#include "jit/ir/select_probes.h"
 
 namespace uptier::jit {
 
@@ -66,6 +67,19 @@ bool FunctionParser::operands(Inst& i) {
   std::vector<Value> args;
   if (!plain_values(args)) return false;
   i.args = f_.make_list(args);
+  return shape != Shape::kSelect || turns(i);
+}
+
+// "turns n0 n1 n2 n3", or nothing.
+bool FunctionParser::turns(Inst& i) {
+  if (!in_.accept_word("turns")) return true;
+  std::array<uint64_t, kTurnValues> counts;
+  for (uint64_t& n : counts) {
+    uint32_t small = 0;
+    if (!in_.expect_u32(small)) return false;
+    n = small;
+  }
+  i.imm = pack_turns(counts);
   return true;
 }
 
@@ -316,6 +330,7 @@ bool FunctionParser::probe(Inst& i) {
   if (in_.peek().kind == Kind::kNumber && !in_.expect_u32(i.aux)) return false;
   if (in_.accept_word("resumes")) i.flags |= kProbeResumes;
   if (in_.accept_word("own")) i.flags |= kProbeOwn;
+  if (in_.accept_word("turns")) i.flags |= kProbeTurns;
   uint64_t tag = 0;
   if (!field("tag", tag)) return false;
   i.imm |= tag << 32;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "jit/ir/names.h"
+#include "jit/ir/select_probes.h"
 
 namespace uptier::jit {
 namespace {
@@ -61,7 +62,11 @@ std::string numbered(char letter, const std::vector<uint32_t>& numbers, uint32_t
 
 std::string flags_text(const Inst& i) {
   if (i.op == Opcode::kProbe) {
-    return i.flags == kProbeResumes ? " resumes" : i.flags == kProbeOwn ? " own" : "";
+    constexpr uint8_t kOwnTurns = kProbeOwn | kProbeTurns;
+    return i.flags == kProbeResumes ? " resumes"
+           : i.flags == kProbeOwn   ? " own"
+           : i.flags == kOwnTurns   ? " own turns"
+                                    : "";
   }
   bool host = info(i.op).shape == Shape::kCallHost;
   uint8_t known =
@@ -200,14 +205,14 @@ std::string Printer::callee(const Inst& i) const {
   const Callee& c = f_.callees[i.imm];
   const Function* target = nullptr;
   if (module_ == nullptr && c.method == MethodId(0) && c.name == f_.name) target = &f_;
-  if (module_ != nullptr && c.method.index() < module_->functions.size() &&
-      module_->functions[c.method.index()].name == c.name) {
-    target = &module_->functions[c.method.index()];
+  if (module_ != nullptr && c.method.number() < module_->functions.size() &&
+      module_->functions[c.method.number()].name == c.name) {
+    target = &module_->functions[c.method.number()];
   }
   bool known = target != nullptr && target->signature_id.index() < target->signatures.size() &&
                i.aux < f_.signatures.size() && f_.signatures[i.aux] == target->signature();
   if (known) return " " + name_text(c.name);
-  std::string number = target == nullptr ? "#" + std::to_string(c.method.index()) : "";
+  std::string number = target == nullptr ? "#" + std::to_string(c.method.number()) : "";
   std::string name = c.name.empty() && target == nullptr ? "" : name_text(c.name);
   return " " + name + number + "." + signature_text(i.aux) + " ";
 }
@@ -263,6 +268,13 @@ std::string Printer::operands(const Inst& i) const {
     case Shape::kFrameState:
       return " " + pc_text(i) + " depth=" + std::to_string(i.aux) + " [" + value_list(args) + "]";
     case Shape::kProbe: return probe(i);
+    case Shape::kSelect: {
+      std::string out = " " + value_list(args);
+      if (i.imm == 0) return out;
+      out += " turns";
+      for (uint64_t n : turns_of(i)) out += " " + std::to_string(n);
+      return out;
+    }
     case Shape::kBulk:
       return " " + value_list(args) + " by " + std::to_string(i.imm) + flags_text(i);
     default: return args.empty() ? "" : " " + value_list(args);
@@ -286,7 +298,7 @@ std::string Printer::inlined() const {
   for (const InlinedBody& b : f_.inlined) {
     out += out.empty() ? ", inlined [" : ", ";
     if (!b.name.empty()) out += name_text(b.name);
-    out += "#" + std::to_string(b.method.index()) + " in " + std::to_string(b.parent) + " site " +
+    out += "#" + std::to_string(b.method.number()) + " in " + std::to_string(b.parent) + " site " +
            std::to_string(b.site) + " sites " + std::to_string(b.block_sites) + "+" +
            std::to_string(b.site_count - b.block_sites);
   }

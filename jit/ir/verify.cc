@@ -24,8 +24,8 @@ Status verify(const Module& m, Stage stage) {
   }
   for (const Function& f : m.functions) {
     for (const Callee& c : f.callees) {
-      if (c.method.index() >= m.functions.size()) continue;
-      const Function& target = m.functions[c.method.index()];
+      if (c.method.number() >= m.functions.size()) continue;
+      const Function& target = m.functions[c.method.number()];
       if (f.signatures[c.signature.index()] == target.signature()) continue;
       return Error{ErrorCode::kInvalidInput,
                    "@" + f.name + ": @" + target.name + " is called with another signature"};

@@ -1,5 +1,6 @@
 // The rules of one instruction, by shape.
 #include "jit/ir/names.h"
+#include "jit/ir/select_probes.h"
 #include "jit/ir/semantics.h"
 #include "jit/ir/verify_impl.h"
 
@@ -275,6 +276,9 @@ void Verifier::check_flags(Block b, const Inst& i) {
   if (info(i.op).shape == Shape::kCallHost) allowed = kCallMayTrap;
   if (is_block_probe(i) && stage_ == Stage::kTransformed) allowed = kProbeResumes;
   if (i.op == Opcode::kProbe && !is_block_probe(i)) allowed = kProbeOwn;
+  bool own_value = allowed == kProbeOwn && (i.flags & kProbeOwn) != 0 &&
+                   probe_kind(i) == ProbeKind::kValue && i.args.size <= 1;
+  if (own_value) allowed |= kProbeTurns;
   if (i.flags & ~allowed) report(b, i, "a flag that the operation does not have");
 }
 

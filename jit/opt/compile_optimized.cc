@@ -174,7 +174,7 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
   }
 #endif
   return x64::emit(
-      {in, f, machine, allocation, body.osr(), body.baseline_frame(), r.poll, &inlined});
+      {in, f, machine, allocation, body.osr(), body.baseline_frame(), r.poll, &inlined, r.params});
 }
 
 }  // namespace uptier::jit

@@ -16,9 +16,9 @@
 
 #include "jit/ir/semantics.h"
 #include "jit/opt/control_flow.h"
+#include "jit/opt/copy_tail.h"
 #include "jit/opt/loops.h"
 #include "jit/opt/passes.h"
-#include "jit/opt/repair_ssa.h"
 
 namespace uptier::jit {
 namespace {
@@ -123,15 +123,7 @@ class TailDuplicator {
   bool may_copy(Block b) const {
     Opcode op = f_.terminator(b).op;
     if (op != Opcode::kBranch && op != Opcode::kSwitch) return false;
-    uint32_t size = 0;
-    for (InstId i : f_.block(b).insts) {
-      const Inst& inst = f_.inst(i);
-      Shape s = info(inst.op).shape;
-      bool calls = s == Shape::kCall || s == Shape::kCallIndirect || s == Shape::kCallHost;
-      if (calls || inst.op == Opcode::kLoopHeader || inst.op == Opcode::kFrameState) return false;
-      size += inst.op != Opcode::kProbe && inst.op != Opcode::kConst;
-    }
-    return size <= kMostInsts;
+    return may_copy_tail(f_, b, kMostInsts);
   }
 
   // One way of the branch leaves the loop that the block is the header of.
@@ -180,45 +172,9 @@ class TailDuplicator {
     return is ? std::optional(f_.inst(i).imm) : std::nullopt;
   }
 
-  // Replaces the jump at the end of `into` by what `tail` does.
   void copy(Block tail, Block into) {
     touched_[into.index()] = true;
-    std::vector<std::pair<Value, Value>> map;
-    {
-      auto params = f_.params(tail);
-      auto args = f_.list(f_.successors(into)[0].args);
-      for (size_t k = 0; k < params.size(); ++k) map.push_back({params[k], args[k]});
-    }
-    f_.block(into).insts.pop_back();
-    auto mapped = [&](Value v) {
-      for (const auto& [from, to] : map) {
-        if (from == v) return to;
-      }
-      return v;
-    };
-    auto copy_list = [&](ValueList l) {
-      std::vector<Value> values;
-      for (Value v : f_.list(l)) values.push_back(mapped(v));
-      return f_.make_list(values);
-    };
-    const std::vector<InstId> insts = f_.block(tail).insts;
-    for (InstId id : insts) {
-      Inst i = f_.inst(id);
-      Value result = i.result;
-      i.result = Value::none();
-      i.args = copy_list(i.args);
-      if (i.edge_count != 0) {
-        auto at = static_cast<uint32_t>(f_.edges.size());
-        for (uint32_t e = 0; e < i.edge_count; ++e) {
-          Edge edge = f_.edges[i.edges_at + e];
-          f_.edges.push_back({edge.to, copy_list(edge.args)});
-        }
-        i.edges_at = at;
-      }
-      InstId made = f_.append(into, i, result.valid() ? f_.type_of(result) : Type::kNone);
-      if (result.valid()) map.push_back({result, f_.inst(made).result});
-    }
-    for (const auto& [from, to] : map) redefined_.push_back({from, into, to});
+    copy_tail(f_, tail, into, redefined_);
   }
 
   Function& f_;

@@ -76,7 +76,8 @@ class CaseLifter {
   };
 
   // The default is the last of them, from the first number that has no case on. Numbers that were
-  // lifted never come here: they are taken to go where those before them go.
+  // lifted never come here: they are taken to go where those before them go. Of more than a tree
+  // has room for, one too many are returned.
   std::vector<Range> ranges_of(const Inst& table) const {
     std::vector<Range> ranges;
     for (uint32_t n = 0; n < table.edge_count; ++n) {
@@ -84,6 +85,7 @@ class CaseLifter {
       bool again = !ranges.empty() && same(e, f_.edges_of(table)[ranges.back().edge]);
       bool free = !ranges.empty() && std::ranges::find(lifted_, n) != lifted_.end();
       if (!again && !free) ranges.push_back({n, n, count_of(e.to)});
+      if (ranges.size() > kMostRanges) return ranges;
     }
     // A way that is taken by several runs has its count once.
     for (size_t r = 0; r < ranges.size(); ++r) {

@@ -4,6 +4,7 @@
 
 #include "jit/opt/passes.h"
 #include "jit/opt/place_target_probes.h"
+#include "jit/opt/split_selects.h"
 
 namespace uptier::jit {
 namespace {
@@ -93,6 +94,8 @@ Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, 
   tell(observer, "peel_loops", f);
   if (copy == Copy::kPlain) convert_branches(f, counts);
   tell(observer, "convert_branches", f);
+  if (copy == Copy::kPlain) split_selects(f);
+  tell(observer, "split_selects", f);
   lift_cases(f, counts);
   tell(observer, "lift_cases", f);
   run_all(kValues, f, observer);

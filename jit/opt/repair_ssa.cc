@@ -1,8 +1,9 @@
 #include "jit/opt/repair_ssa.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
+
+#include "jit/opt/place_table.h"
 
 namespace uptier::jit {
 namespace {
@@ -15,7 +16,7 @@ class SsaRepairer {
     for (Block b : f.layout) laid_out[b.index()] = true;
     for (const Redefinition& d : values) {
       redefined_[d.value.index()] = true;
-      again_[key(d.value, d.block)] = d.again;
+      again_.set(d.value, d.block, d.again);
       alive_[d.value.index()] = laid_out[f.value(d.value).block.index()];
     }
   }
@@ -58,15 +59,13 @@ class SsaRepairer {
     }
   }
 
-  static uint64_t key(Value v, Block b) { return uint64_t{v.index()} << 32 | b.index(); }
-
   // Returns the definition in the block that holds at its end, or none. A further definition may be
   // a value that has several, too: then it is what comes to the block.
   Value defined_in(Value v, Block b) {
-    auto it = again_.find(key(v, b));
+    const Value* further = again_.find(v, b);
     bool own = is_alive(v) && f_.value(v).block == b;
-    if (it == again_.end()) return own ? v : Value::none();
-    Value again = it->second;
+    if (further == nullptr) return own ? v : Value::none();
+    Value again = *further;
     if (!is_double(again) || (is_alive(again) && f_.value(again).block == b)) return again;
     return read_at_start(again, b);
   }
@@ -78,14 +77,14 @@ class SsaRepairer {
 
   // Walks up while there is one way; a join becomes a parameter whose arguments wait in pending_.
   Value read_at_start(Value v, Block b) {
-    std::vector<Block> walked;
+    const size_t first = walked_.size();  // defined_in may come here again
     Value found;
     while (!found.valid()) {
-      if (auto it = known_.find(key(v, b)); it != known_.end()) {
-        found = it->second;
+      if (const Value* known = known_.find(v, b)) {
+        found = *known;
         break;
       }
-      walked.push_back(b);
+      walked_.push_back(b);
       if (preds_[b.index()].size() != 1) {
         found = f_.add_block_param(b, f_.type_of(v));
         pending_.push_back({v, b});
@@ -94,7 +93,8 @@ class SsaRepairer {
       b = preds_[b.index()][0].from;
       found = defined_in(v, b);
     }
-    for (Block w : walked) known_[key(v, w)] = found;
+    for (size_t n = first; n < walked_.size(); ++n) known_.set(v, walked_[n], found);
+    walked_.resize(first);
     return found;
   }
 
@@ -102,7 +102,7 @@ class SsaRepairer {
     while (!pending_.empty()) {
       auto [v, b] = pending_.back();
       pending_.pop_back();
-      uint32_t index = f_.value(known_[key(v, b)]).index;
+      uint32_t index = f_.value(*known_.find(v, b)).index;
       for (const Predecessor& p : preds_[b.index()]) {
         waiting_.push_back({p.edge, index, read_at_end(v, p.from)});
       }
@@ -123,11 +123,12 @@ class SsaRepairer {
 
   Function& f_;
   std::vector<std::vector<Predecessor>> preds_;
-  std::vector<bool> redefined_;                // by Value::index()
-  std::unordered_map<uint64_t, Value> again_;  // (value, block): the further definition
+  std::vector<bool> redefined_;  // by Value::index()
+  PlaceTable again_;             // the further definition in a block
   std::vector<bool> alive_;
-  std::vector<Value> here_;  // values whose own definition in the block has been passed
-  std::unordered_map<uint64_t, Value> known_;  // (value, block): what it is at the block's start
+  std::vector<Value> here_;    // values whose own definition in the block has been passed
+  PlaceTable known_;           // what a value is at a block's start
+  std::vector<Block> walked_;  // by the reads that are under way
   std::vector<std::pair<Value, Block>> pending_;
   std::vector<Passed> waiting_;
 };

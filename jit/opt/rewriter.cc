@@ -41,6 +41,7 @@ void Rewriter::become_constant(InstId i, uint64_t bits) {
 
 void Rewriter::become(InstId i, Opcode op, std::initializer_list<Value> args) {
   ValueList& list = f_.inst(i).args;
+  if (f_.inst(i).op == Opcode::kSelect) f_.inst(i).imm = 0;  // what was seen of it
   f_.inst(i).op = op;
   if (list.capacity < args.size()) {
     list = f_.make_list({args.begin(), args.size()});

@@ -1,4 +1,5 @@
 #include "jit/ir/attach_deopts.h"
+#include "jit/ir/select_probes.h"
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {
@@ -9,7 +10,8 @@ void strip_patchpoints(Function& f) {
       Inst& inst = f.inst(i);
       if (is_call_state(inst)) return false;
       if (inst.op == Opcode::kProbe || inst.op == Opcode::kFrameState) inst.args.size = 0;
-      return inst.op == Opcode::kLoopHeader;
+      // What such a probe has seen is in its selection.
+      return inst.op == Opcode::kLoopHeader || counts_turns(inst);
     });
   }
 }

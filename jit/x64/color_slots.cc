@@ -3,6 +3,7 @@
 #include <queue>
 
 #include "jit/x64/allocation.h"
+#include "jit/x64/frame_plan.h"
 
 namespace uptier::jit::x64 {
 namespace {
@@ -57,6 +58,7 @@ uint32_t color_slots(MachineFunction& m, const PieceList& pieces, std::vector<Mo
 }
 
 Allocation allocate_registers(MachineFunction& m) {
+  ask_for_bare_blocks(m);
   LiveRanges live = find_live_ranges(m);
   PieceList pieces = scan(m, live);
   Allocation a;

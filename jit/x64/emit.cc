@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "jit/code/call_layout.h"
 #include "jit/x64/emit_impl.h"
 #include "jit/x64/macros.h"
 #include "sampler/context.h"
@@ -31,11 +32,14 @@ Result<std::unique_ptr<Code>> Emitter::run() {
   if (frame_ > kLargestFrame) {
     return Error{ErrorCode::kUnsupported, in_.function.name + ": the frame exceeds 1 MiB"};
   }
+  plan_ = kept_.empty() ? plan_frame(m_, in_.allocation) : frame_from_start(m_);
   for (size_t b = 0; b < m_.blocks.size(); ++b) labels_.push_back(b_.new_label());
   find_empty_blocks();
   thread_jumps();
   find_dispatches();
-  prologue();
+  entry_ = b_.new_label();
+  b_.bind(entry_);
+  if (!plan_.bare[0]) make_frame();
   first_cold_ = static_cast<uint32_t>(m_.blocks.size());
   while (first_cold_ > 1 && m_.blocks[first_cold_ - 1].cold) --first_cold_;
   for (uint32_t b = 0; b < m_.blocks.size(); ++b) {
@@ -43,6 +47,7 @@ Result<std::unique_ptr<Code>> Emitter::run() {
     emit_block(b);
   }
   b_.begin_cold();
+  if (!plan_.all_bare()) frame_is_made();
   exits();
   target_calls();
   for (const InlinedBody& i : in_.function.inlined) {
@@ -56,39 +61,72 @@ Result<std::unique_ptr<Code>> Emitter::run() {
 // ---- The frame --------------------------------------------------------------------------------
 
 void Emitter::lay_out_frame() {
+  find_kept();
   for (Reg r : kSavable) {
     if (in_.allocation.used & mask_of(r)) saved_.push_back(r);
   }
-  uint32_t bytes = 8 * (in_.allocation.slots + m_.outgoing_words);
+  auto kept = static_cast<uint32_t>(kept_.size());
+  uint32_t bytes = 8 * (in_.allocation.slots + kept + m_.outgoing_words);
   uint32_t saved = 8 * static_cast<uint32_t>(saved_.size());
   // rbp is 16-byte aligned, and so is rsp at calls.
   bool aligned = m_.has_calls || in_.osr;
   frame_ = aligned ? ((bytes + saved + 15) & ~15u) - saved : bytes;
 }
 
-void Emitter::prologue() {
-  entry_ = b_.new_label();
-  b_.bind(entry_);
+// Where nothing is called and nothing left, nobody looks at the stack.
+void Emitter::find_kept() {
+  if (in_.params.empty() || (!m_.has_calls && m_.exits.empty())) return;
+  const Signature& s = in_.function.signature();
+  ArgCursor places;
+  for (uint32_t k = 0; k < s.params.size(); ++k) {
+    ArgPlace p = places.next(s.params[k]);
+    bool known = std::ranges::find(in_.params, k, &ParamValue::param) != in_.params.end();
+    bool word = p.kind == ArgPlace::Kind::kGp && is_wide(s.params[k]);
+    if (known && word) kept_.push_back(static_cast<Reg>(kGpArgs[p.index]));
+  }
+}
+
+void Emitter::frame_is(FrameState::Kind kind, size_t saved) {
+  b_.frame_row({kind, static_cast<uint8_t>(saved)});
+}
+
+void Emitter::make_frame() {
+  using Kind = FrameState::Kind;
   auto below = static_cast<int32_t>(in_.baseline_frame);
   if (in_.osr) {
+    frame_is(Kind::kMade);
     auto saved = static_cast<int32_t>(8 * saved_.size());
     a_.lea(x86::rsp, x86::ptr(x86::rbp, -below - saved - static_cast<int32_t>(frame_)));
     for (size_t n = 0; n < saved_.size(); ++n) {
       a_.mov(x86::ptr(x86::rbp, -below - 8 * static_cast<int32_t>(n + 1)), x86::gpq(saved_[n]));
     }
+    frame_is_made();
   } else {
+    frame_is(Kind::kNone);
     a_.push(x86::rbp);
+    frame_is(Kind::kPushed);
     a_.mov(x86::rbp, x86::rsp);
-    for (Reg r : saved_) a_.push(x86::gpq(r));
+    frame_is(Kind::kMade);
+    for (size_t n = 0; n < saved_.size(); ++n) {
+      a_.push(x86::gpq(saved_[n]));
+      frame_is(Kind::kMade, n + 1);
+    }
     if (frame_ != 0) a_.sub(x86::rsp, imm(frame_));
   }
-  if (!m_.has_calls && frame_ <= kSmallFrame) return;
-  b_.load_context(x86::r11);
-  a_.cmp(x86::rsp, x86::qword_ptr(x86::r11, sampler::kStackLimitOffset));
-  a_.jb(b_.trap_label(TrapCode::kStackExhausted, 0));
+  if (m_.has_calls || frame_ > kSmallFrame) {
+    b_.load_context(x86::r11);
+    a_.cmp(x86::rsp, x86::qword_ptr(x86::r11, sampler::kStackLimitOffset));
+    a_.jb(b_.trap_label(TrapCode::kStackExhausted, 0));
+  }
+  uint32_t at = in_.allocation.slots;
+  for (Reg r : kept_) a_.mov(slot(at++, 8), x86::gpq(r));
 }
 
 void Emitter::epilogue() {
+  if (plan_.bare[now_]) {
+    a_.ret();
+    return;
+  }
   if (in_.osr) {
     auto below = static_cast<int32_t>(in_.baseline_frame);
     for (size_t n = 0; n < saved_.size(); ++n) {
@@ -97,9 +135,13 @@ void Emitter::epilogue() {
     a_.mov(x86::rsp, x86::rbp);
   } else {
     if (frame_ != 0) a_.add(x86::rsp, imm(frame_));
-    for (size_t n = saved_.size(); n-- > 0;) a_.pop(x86::gpq(saved_[n]));
+    for (size_t n = saved_.size(); n-- > 0;) {
+      a_.pop(x86::gpq(saved_[n]));
+      frame_is(FrameState::Kind::kMade, n);
+    }
   }
   a_.pop(x86::rbp);
+  frame_is(FrameState::Kind::kNone);
   a_.ret();
 }
 
@@ -117,6 +159,9 @@ void Emitter::find_empty_blocks() {
   for (const Move& m : in_.allocation.moves) {
     while (m.gap >= m_.blocks[b].end) ++b;
     empty_[b] = false;
+  }
+  for (b = 0; b < m_.blocks.size(); ++b) {
+    if (plan_.makes[b] != FramePlan::Makes::kNot) empty_[b] = false;
   }
 }
 
@@ -150,12 +195,16 @@ void Emitter::emit_block(uint32_t b) {
   if (b < first_cold_ && next_ >= first_cold_ && b_.has_cold_part()) next_ = UINT32_MAX;
   if (block.align) a_.align(asmjit::AlignMode::kCode, 16);
   b_.bind(labels_[b]);
-  emit_insts(block);
+  plan_.bare[b] ? frame_is(FrameState::Kind::kNone) : frame_is_made();
+  if (plan_.makes[b] == FramePlan::Makes::kAtStart) make_frame();
+  emit_insts(b);
 }
 
-void Emitter::emit_insts(const MBlock& block) {
+void Emitter::emit_insts(uint32_t b) {
+  const MBlock& block = m_.blocks[b];
   flags_ = {};  // those who jump here have others
   for (uint32_t n = block.begin; n < block.end; ++n) {
+    if (n + 1 == block.end && plan_.makes[b] == FramePlan::Makes::kAtEnd) make_frame();
     emit_probes(n);
     emit_gap(n);
     emit_inst(m_.insts[n]);

@@ -2,8 +2,15 @@
 //
 //   push rbp; mov rbp, rsp; push used callee-saved registers; sub rsp
 //   [stack check]
+//   [parameters that are taken to be known, to words of the frame that nothing else uses]
 //   body, hot blocks first
 //   add rsp; pop ...; pop rbp; ret          at each return
+//
+// The first two lines stand where FramePlan says, and a return in front of them is a `ret` alone.
+//
+// Where a parameter is taken to have a value, code has the value as a constant, and the parameter
+// itself would be nowhere. It may be a reference, and the call the last that holds it, so it is kept
+// where a collector that looks at stacks finds it.
 //
 // A guard that fails jumps behind the body, to a call of Routines::leave: five bytes, whose return
 // address finds the exit's row in the tables.
@@ -13,6 +20,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "jit/compile.h"
 #include "jit/x64/allocation.h"
@@ -28,6 +36,7 @@ struct EmitInput {
   uint32_t baseline_frame = 0;     // OSR: bytes below rbp that are not ours
   const PollWord* poll = nullptr;  // the words that loop headers ask; null: they ask nothing
   const std::vector<InlinedCount>* inlined_counts = nullptr;  // what the machine counts of these
+  std::span<const ParamValue> params = {};                    // taken to be known
 };
 
 // Errors: those of CodeBuffer::publish, and kUnsupported for a frame beyond a mebibyte.

@@ -12,6 +12,7 @@ void Emitter::call(const MInst& i) {
   if (i.op == MOp::kCallHost) {
     b_.call_address(in_.function.host_callees[i.imm].address);
     if ((i.flags & kCallMayTrap) == 0) return;
+    b_.trap_row(TrapCode::kHost, i.loc);  // nothing faults here: it tells whose call returned
     b_.load_context(x86::r11);
     a_.cmp(x86::dword_ptr(x86::r11, sampler::kPendingTrapOffset), imm(0));
     b_.jump_address_if(x86::CondCode::kNE, in_.compile.helpers.trap_exit);

@@ -84,7 +84,7 @@ bool Emitter::copy_dispatch(uint32_t b) {
   auto sooner = [](const MProbe& p, uint32_t inst) { return p.inst < inst; };
   probe_ = static_cast<size_t>(
       std::lower_bound(m_.probes.begin(), m_.probes.end(), to.begin, sooner) - m_.probes.begin());
-  emit_insts(to);
+  emit_insts(b);
   move_ = move;
   probe_ = probe;
   return true;

@@ -5,6 +5,7 @@
 
 #include "jit/code/code_buffer.h"
 #include "jit/x64/emit.h"
+#include "jit/x64/frame_plan.h"
 
 namespace uptier::jit::x64 {
 
@@ -15,11 +16,14 @@ class Emitter {
 
  private:
   // ---- emit.cc
+  void find_kept();
   void lay_out_frame();
-  void prologue();
+  void make_frame();
   void epilogue();
   void emit_block(uint32_t b);
-  void emit_insts(const MBlock& block);
+  void emit_insts(uint32_t b);
+  void frame_is(FrameState::Kind kind, size_t saved = 0);
+  void frame_is_made() { frame_is(FrameState::Kind::kMade, saved_.size()); }
   void emit_probes(uint32_t n);
   void load_slab(const Gp& d);
   void count(const MInst& i);
@@ -120,8 +124,10 @@ class Emitter {
   uint32_t next_ = 0;               // the block that comes next, empty ones skipped
   size_t probe_ = 0;                // the next of MachineFunction::probes
   size_t move_ = 0;                 // the next of Allocation::moves
+  FramePlan plan_;
   std::vector<Reg> saved_;
-  uint32_t frame_ = 0;  // bytes that sub rsp takes
+  std::vector<Reg> kept_;  // of parameters that are taken to be known, as calls bring them
+  uint32_t frame_ = 0;     // bytes that sub rsp takes
   bool avx_ = false;
   bool bmi2_ = false;
   // The flags tell the sign and zero of a register as long as nothing was emitted since.

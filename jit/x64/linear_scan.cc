@@ -46,7 +46,20 @@ void LinearScan::process(uint32_t cur) {
   now_ = pieces_[cur].from;
   advance(now_);
   find_free(cur);
-  if (!take_free(cur)) take_blocked(cur);
+  if (take_free(cur)) return;
+  if (split_at_border(cur)) {
+    find_free(cur);
+    if (take_free(cur)) return;
+  }
+  take_blocked(cur);
+}
+
+// Returns whether the part had to do with both bare blocks and others.
+bool LinearScan::split_at_border(uint32_t cur) {
+  auto border = std::upper_bound(borders_.begin(), borders_.end(), pieces_[cur].from);
+  if (border == borders_.end() || *border >= pieces_[cur].to) return false;
+  push(split(cur, *border));
+  return true;
 }
 
 // Moves parts between active, inactive and done, up to a position.

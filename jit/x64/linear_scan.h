@@ -7,6 +7,8 @@
 //     into only for parts that splitting made
 //   - a part that has no register is in the vreg's slot up to the next use that wants one, or to a
 //     block that most come to with the value in a register; what follows becomes a new part
+//   - callee-saved registers are not for bare blocks (frame_plan.h): what lives on from there past a
+//     call is split where they end
 //   - who gives way is a matter of cost: the frequencies of the uses in the outermost loop around
 //     the conflict, and of the next use behind it. A part is split as far out of loops as its uses
 //     allow
@@ -60,6 +62,7 @@ class LinearScan {
 
   // ---- linear_scan.cc
   void process(uint32_t cur);
+  bool split_at_border(uint32_t cur);
   void advance(uint32_t pos);
   void find_free(uint32_t cur);
   void find_clobbers(uint32_t cur);
@@ -103,6 +106,7 @@ class LinearScan {
   std::vector<double> weight_sums_;                     // by use: weights of all uses before it
   std::vector<std::pair<uint32_t, RegMask>> clobbers_;  // position, what is lost there
   RegMask ever_clobbered_ = 0;
+  std::vector<uint32_t> borders_;  // positions where bare blocks end or begin
   RegMask used_ = 0;
   std::vector<uint32_t> hint_at_;  // by vreg: first of `hints_`
   std::vector<Hint> hints_;

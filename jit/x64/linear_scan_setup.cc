@@ -51,10 +51,16 @@ void LinearScan::collect_arrivals() {
 }
 
 void LinearScan::collect_clobbers() {
-  for (uint32_t n = 0; n < m_.insts.size(); ++n) {
-    RegMask lost = clobbers(m_.insts[n]);
-    if (lost != 0) clobbers_.push_back({2 * n + 1, lost});
-    ever_clobbered_ |= lost;
+  for (uint32_t b = 0; b < m_.blocks.size(); ++b) {
+    const MBlock& block = m_.blocks[b];
+    RegMask kept = block.bare ? kCalleeSaved : 0;
+    for (uint32_t n = block.begin; n < block.end; ++n) {
+      if (kept != 0) clobbers_.push_back({2 * n, kept});
+      RegMask lost = clobbers(m_.insts[n]) | kept;
+      if (lost != 0) clobbers_.push_back({2 * n + 1, lost});
+      ever_clobbered_ |= lost;
+    }
+    if (b != 0 && block.bare != m_.blocks[b - 1].bare) borders_.push_back(2 * block.begin);
   }
 }
 

@@ -23,6 +23,7 @@ MachineFunction Lowering::run() {
   turn_round();
   add_loops();
   add_preds();
+  m_.osr = in_.osr;
   return std::move(m_);
 }
 

@@ -209,6 +209,7 @@ struct MBlock {
   uint32_t loop = UINT32_MAX;  // innermost loop, of MachineFunction::loops
   bool align = false;          // a hot loop's header
   bool cold = false;           // where cold blocks are, all that follow are cold too
+  bool bare = false;           // runs without the frame, if it can: see frame_plan.h
   std::vector<uint32_t> preds;
 };
 
@@ -255,6 +256,7 @@ struct MachineFunction {
   std::vector<MExitValue> exit_values;
   std::vector<MProbe> probes;  // sorted; no instructions, so that code is the same without them
   bool has_calls = false;
+  bool osr = false;             // entered with rbp the baseline frame
   uint32_t outgoing_words = 0;  // stack arguments of the call with the most
 
   std::span<Operand> operands_of(const MInst& i) {

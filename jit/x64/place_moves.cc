@@ -14,6 +14,9 @@ namespace {
 // was.
 constexpr uint8_t kWithin = 0, kWithinLate = 1, kOnEdge = 2, kArguments = 3;
 
+// A store in a bare block takes a frame to store to.
+constexpr float kBareStore = 4;
+
 class MovePlacer {
  public:
   MovePlacer(MachineFunction& m, const LiveRanges& live, const PieceList& list)
@@ -41,6 +44,7 @@ class MovePlacer {
       return a.gap != b.gap ? a.gap < b.gap : a.phase < b.phase;
     };
     std::stable_sort(moves_.begin(), moves_.end(), earlier);
+    forward_copies();
     return std::move(moves_);
   }
 
@@ -55,6 +59,10 @@ class MovePlacer {
     uint32_t gap;
     uint8_t phase;
     float frequency;
+  };
+
+  struct Copy {
+    Location from, to;
   };
 
   bool in_register(uint32_t part) const { return list_.pieces[part].at.is_reg(); }
@@ -94,7 +102,8 @@ class MovePlacer {
     for (uint32_t v = 0; v < m_.vregs.size(); ++v) {
       const Piece& first = list_.pieces[v];
       if (first.from == first.to) continue;
-      float definition = m_.blocks[block_of_[first.from / 2]].frequency;
+      const MBlock& block = m_.blocks[block_of_[first.from / 2]];
+      float definition = block.bare ? kBareStore * block.frequency : block.frequency;
       stores_at_def_[v] = first.at.is_slot() || entries[v] >= definition;
     }
   }
@@ -191,6 +200,39 @@ class MovePlacer {
     }
   }
 
+  // What an earlier phase of a gap has copied is read where it was: what lives on past a call is
+  // often an argument that is in its place.
+  void forward_copies() {
+    for (size_t first = 0, end; first < moves_.size(); first = end) {
+      for (end = first; end < moves_.size() && moves_[end].gap == moves_[first].gap;) ++end;
+      if (moves_[first].phase != moves_[end - 1].phase) forward_in_gap(first, end);
+    }
+    std::erase_if(moves_, [](const Move& m) { return m.from == m.to; });
+  }
+
+  void forward_in_gap(size_t first, size_t end) {
+    copies_.clear();
+    for (size_t i = first, next; i < end; i = next) {
+      for (next = i; next < end && moves_[next].phase == moves_[i].phase;) ++next;
+      for (size_t k = i; k < next; ++k) {
+        for (const Copy& c : copies_) {
+          if (c.to == moves_[k].from) moves_[k].from = c.from;
+        }
+      }
+      if (next == end) return;
+      auto written = [&](Location l) {
+        return std::any_of(moves_.begin() + static_cast<ptrdiff_t>(i),
+                           moves_.begin() + static_cast<ptrdiff_t>(next),
+                           [&](const Move& m) { return m.to == l; });
+      };
+      std::erase_if(copies_, [&](const Copy& c) { return written(c.to) || written(c.from); });
+      for (size_t k = i; k < next; ++k) {
+        const Move& m = moves_[k];
+        if (m.from.is_reg() && !written(m.from)) copies_.push_back({m.from, m.to});
+      }
+    }
+  }
+
   MachineFunction& m_;
   const LiveRanges& live_;
   const PieceList& list_;
@@ -201,6 +243,7 @@ class MovePlacer {
   std::vector<EdgeChange> changes_;
   size_t next_change_ = 0;
   std::vector<Move> moves_;
+  std::vector<Copy> copies_;  // of the gap at hand, as long as both places hold the value
   std::vector<uint32_t> last_to_;
 };
 

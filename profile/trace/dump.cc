@@ -80,7 +80,13 @@ std::string EventPrinter::line(const InstrumentationDesc& event) {
       out += " at " + std::to_string(step.site) + " " + renumber(methods_, "m", step.callee);
     }
   }
-  return out + " " + to_text(*schema) + "\n";
+  out += " " + to_text(*schema);
+  const std::vector<Draw> draws = draws_of(event, *schema);
+  for (size_t i = 0; i < draws.size(); ++i) {
+    const bool header = draws[i] == Draw::kHeader;
+    if (header) out += " header " + std::to_string(schema->slots[i].site);
+  }
+  return out + "\n";
 }
 
 std::string EventPrinter::line(const FlushEvent& event) {
@@ -90,7 +96,8 @@ std::string EventPrinter::line(const FlushEvent& event) {
          std::to_string(event.sampled_calls) + " thread " + thread + " reason " +
          std::string(flush_reason_name(event.reason)) + " interval " +
          std::to_string(event.interval) + " iterations " + std::to_string(event.iterations) +
-         " bursts " + std::to_string(event.bursts) + " burst " + std::to_string(event.burst) + "\n";
+         " bursts " + std::to_string(event.bursts) + " burst " + std::to_string(event.burst) +
+         (event.exact_totals ? " exact totals\n" : "\n");
 }
 
 std::string EventPrinter::line(const InstrumentationData& event) {

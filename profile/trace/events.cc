@@ -25,7 +25,9 @@ namespace {
 constexpr size_t kWord = sizeof(uint64_t);
 constexpr size_t kDescHead = 3;  // regions before the runs
 constexpr size_t kRunRegions = 3;
-constexpr size_t kPlaceHead = 2;  // regions behind the runs, of an inlined body
+constexpr size_t kDrawsInWord = 32;
+constexpr uint64_t kExactTotals = uint64_t{1} << 63;  // FlushEvent::exact_totals, in `burst`
+constexpr size_t kPlaceHead = 2;                      // regions behind the runs, of an inlined body
 constexpr size_t kStepRegions = 2;
 
 Error corrupt(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
@@ -56,7 +58,9 @@ Result<FlushEvent> decode_flush(ByteReader& in) {
   flush.interval = in.u64();
   flush.iterations = in.u64();
   flush.bursts = in.u64();
-  flush.burst = in.u64();
+  const uint64_t burst = in.u64();
+  flush.burst = burst & ~kExactTotals;
+  flush.exact_totals = (burst & kExactTotals) != 0;
   return flush;
 }
 
@@ -157,7 +161,7 @@ struct Encoder {
     out.u64(event.interval);
     out.u64(event.iterations);
     out.u64(event.bursts);
-    out.u64(event.burst);
+    out.u64((event.burst & ~kExactTotals) | (event.exact_totals ? kExactTotals : 0));
   }
 };
 
@@ -218,11 +222,13 @@ Status check_shape(ByteSpan shape, size_t size) {
   return {};
 }
 
-InstrumentationDesc make_desc(uint64_t id, uint64_t method_handle, const Schema& schema) {
+InstrumentationDesc make_desc(uint64_t id, uint64_t method_handle, const Schema& schema,
+                              std::span<const Draw> draws) {
   const std::vector<SlotRun> runs = runs_of(schema);
+  const bool drawn = std::ranges::any_of(draws, [](Draw d) { return d != Draw::kEither; });
   InstrumentationDesc desc;
   desc.id = id;
-  desc.version = schema.version;
+  desc.version = drawn ? kDrawnDescVersion : schema.version;
   ByteWriter out(desc.desc);
   out.u64(method_handle);
   out.u64(schema.cfg_hash);
@@ -235,6 +241,13 @@ InstrumentationDesc make_desc(uint64_t id, uint64_t method_handle, const Schema&
     out.u32(run.count);
     out.u32(run.top);
     out.u32(0);
+  }
+  for (size_t at = 0; drawn && at < schema.slots.size(); at += kDrawsInWord) {
+    uint64_t word = 0;
+    for (size_t i = at; i < std::min(draws.size(), at + kDrawsInWord); ++i) {
+      word |= static_cast<uint64_t>(draws[i]) << 2 * (i - at);
+    }
+    out.u64(word);
   }
   desc.desc_shape.resize(shape_bytes(desc.desc.size() / kWord));
   set_region(desc.desc_shape, 0, Region::kMethod);
@@ -265,15 +278,15 @@ InstrumentationDesc make_inlined_desc(uint64_t id, uint64_t root, std::span<cons
 
 namespace {
 
-// Returns the regions behind the runs of a desc whose head is there.
-size_t place_at(const InstrumentationDesc& desc) {
+// Returns the regions before what is behind the runs, of a desc whose head is there.
+size_t behind_runs(const InstrumentationDesc& desc) {
   return kDescHead + size_t{load<uint32_t>(desc.desc, 2 * kWord + 4)} * kRunRegions;
 }
 
 // Reads what is behind the runs; nothing where that is not what make_inlined_desc writes.
 std::optional<InlinedPlace> read_place(const InstrumentationDesc& desc) {
   const size_t regions = desc.desc.size() / kWord;
-  const size_t at = place_at(desc);
+  const size_t at = behind_runs(desc);
   if (regions < at + kPlaceHead) return std::nullopt;
   ByteReader in(ByteSpan(desc.desc).subspan(at * kWord));
   InlinedPlace place;
@@ -300,6 +313,17 @@ InlinedPlace place_of(const InstrumentationDesc& desc) {
   return read_place(desc).value_or(InlinedPlace{});
 }
 
+std::vector<Draw> draws_of(const InstrumentationDesc& desc, const Schema& schema) {
+  if (desc.version != kDrawnDescVersion) return {};
+  const size_t at = behind_runs(desc);
+  std::vector<Draw> draws(schema.slots.size());
+  for (size_t i = 0; i < draws.size(); ++i) {
+    const auto word = load<uint64_t>(desc.desc, (at + i / kDrawsInWord) * kWord);
+    draws[i] = static_cast<Draw>(word >> 2 * (i % kDrawsInWord) & 3);
+  }
+  return draws;
+}
+
 Result<Schema> schema_of(const InstrumentationDesc& desc) {
   if (!is_known_desc(desc.version)) {
     return Error{ErrorCode::kUnsupported,
@@ -316,8 +340,9 @@ Result<Schema> schema_of(const InstrumentationDesc& desc) {
   const uint32_t words = in.u32();
   const uint32_t count = in.u32();
   const bool inlined = desc.version == kInlinedDescVersion;
+  const bool more = inlined || desc.version == kDrawnDescVersion;
   const uint64_t run_regions = uint64_t{count} * kRunRegions;
-  if (inlined ? regions - kDescHead < run_regions : regions - kDescHead != run_regions) {
+  if (more ? regions - kDescHead < run_regions : regions - kDescHead != run_regions) {
     return corrupt("desc has another length than its " + std::to_string(count) + " runs");
   }
   if (desc.data_shape.size() != shape_bytes(words)) {
@@ -334,7 +359,15 @@ Result<Schema> schema_of(const InstrumentationDesc& desc) {
     }
     return schema;
   }
-  if (make_desc(desc.id, handle, *schema) != desc) {
+  std::vector<Draw> draws;
+  if (more) {
+    const size_t words = (schema->slots.size() + kDrawsInWord - 1) / kDrawsInWord;
+    if (regions - kDescHead - run_regions != words) {
+      return corrupt("desc has another length than its runs and draws");
+    }
+    draws = draws_of(desc, *schema);
+  }
+  if (make_desc(desc.id, handle, *schema, draws) != desc) {
     return corrupt("shapes differ from those of a schema");
   }
   return schema;

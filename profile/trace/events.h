@@ -5,6 +5,9 @@
 //     method handle | cfg hash | u32 words of data, u32 runs
 //     per run: u32 kind, u32 words each | u32 first site, u32 count | u32 top, u32 0
 //
+// Desc of a body whose rates adapt, version 2: the same, and behind the runs with what each slot's
+// executions are drawn (Draw), two bits a slot, the first the lowest, in words of 32 slots.
+//
 // Desc of a body that is inlined, version 2^16 + 1: the same of the method that is inlined, and
 // behind the runs the method whose code it is in, and the calls that lead to it, the outermost first:
 //
@@ -23,6 +26,7 @@
 #include <vector>
 
 #include "profile/bytes.h"
+#include "profile/estimate.h"
 #include "profile/schema.h"
 #include "uptier/trace.h"
 
@@ -30,6 +34,7 @@ namespace uptier::profile {
 
 // The format of InstrumentationDesc::desc; the same number as the schema's version.
 inline constexpr uint32_t kDescVersion = Schema::kVersion;
+inline constexpr uint32_t kDrawnDescVersion = 2;
 inline constexpr uint32_t kInlinedDescVersion = 1u << 16 | Schema::kVersion;
 
 // What happens to be in a trace, as a number of the file format. Kinds below are chunk types; a
@@ -66,8 +71,10 @@ Status check_shape(ByteSpan shape, size_t size);
 
 // --- schemas and data
 
-// Describes the counts of one id under a valid schema.
-InstrumentationDesc make_desc(uint64_t id, uint64_t method_handle, const Schema& schema);
+// Describes the counts of one id under a valid schema. `draws`: by slot, or empty; of version 2 if
+// any of them is known.
+InstrumentationDesc make_desc(uint64_t id, uint64_t method_handle, const Schema& schema,
+                              std::span<const Draw> draws = {});
 
 // The same of a body that is inlined; the last callee of `path` is the method that it is of.
 struct InlinedStep {
@@ -79,12 +86,19 @@ InstrumentationDesc make_inlined_desc(uint64_t id, uint64_t root, std::span<cons
 
 // Whether schema_of knows the format.
 constexpr bool is_known_desc(uint32_t version) {
-  return version == kDescVersion || version == kInlinedDescVersion;
+  return version == kDescVersion || version == kDrawnDescVersion || version == kInlinedDescVersion;
+}
+// Whether what is described is a method's own body.
+constexpr bool is_method_desc(uint32_t version) {
+  return version == kDescVersion || version == kDrawnDescVersion;
 }
 
 // Returns the schema of a Desc of a known version; fails if anything of the Desc differs from what
 // make_desc or make_inlined_desc write.
 Result<Schema> schema_of(const InstrumentationDesc& desc);
+
+// Returns with what each slot is drawn, of a Desc that schema_of accepts; empty if it does not say.
+std::vector<Draw> draws_of(const InstrumentationDesc& desc, const Schema& schema);
 
 // Where a body is inlined, of a Desc that schema_of accepts; a root of 0 if it is not of one.
 struct InlinedPlace {

@@ -19,6 +19,7 @@ constexpr int kFewCalls = 12, kManyCalls = 80;
 
 struct Mode {
   const char* options[6];  // NAME=VALUE
+  bool evicts = false;     // little room for code: many functions, and calls may find no room
 };
 constexpr Mode kModes[] = {
     {{"tier=baseline"}},
@@ -55,6 +56,12 @@ constexpr Mode kModes[] = {
       "stress=values=all,osr=every:2,osr_out=every:2"}},
     {{"policy=always", "flush_first=1", "workers=0", "optimized_interval=1", "drift_samples=4",
       "interval=1"}},
+    {{"policy=always", "flush_first=1", "workers=0", "code_budget=65536"}, true},
+    {{"policy=always", "flush_first=1", "code_budget=65536", "stress=osr=every:2,copy=every:3"},
+     true},
+    {{"policy=always", "flush_first=2", "workers=0", "code_budget=65536", "interval=2",
+      "stress=guard=random:0.2:3,flip=every:3"},
+     true},
 };
 
 // The environment's options, so that a mismatch can be looked into by leaving things out, and on
@@ -140,7 +147,10 @@ void compare(const jit::Module& module, const Mode& mode, uint64_t seed, unsigne
       Seen want = oracle.call(MethodId(f), args);
       scratch.fill();
       test::corpus_notes = 0;
-      oracle.check(mode, MethodId(f), want, (*runtime)->invoke(host->method(MethodId(f)), args));
+      Outcome got = (*runtime)->invoke(host->method(MethodId(f)), args);
+      // Frames that wait for a call hold their code, and there may be no room beside it.
+      if (mode.evicts && got.trap.code == TrapCode::kNoCode) continue;
+      oracle.check(mode, MethodId(f), want, got);
     }
   }
 }
@@ -154,7 +164,8 @@ void feed(const std::string& input) {
   for (char c : input) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   test::corpus_raise = raise;
   test::Random random(seed);
-  test::RandomOptions options{.functions = 1 + static_cast<int>(random.below(4)),
+  const Mode& mode = kModes[random.below(std::size(kModes))];
+  test::RandomOptions options{.functions = 1 + static_cast<int>(random.below(mode.evicts ? 16 : 4)),
                               .statements = 10 + static_cast<int>(random.below(60)),
                               .variables = 3 + static_cast<int>(random.below(30)),
                               .depth = 1 + static_cast<int>(random.below(4)),
@@ -165,7 +176,7 @@ void feed(const std::string& input) {
   jit::Module module = test::random_module(random.next(), options);
   test::Scratch scratch;
   unsigned indirect = random.chance(30) ? 50 : 0;
-  compare(module, kModes[random.below(std::size(kModes))], random.next(), indirect, scratch);
+  compare(module, mode, random.next(), indirect, scratch);
 }
 
 }  // namespace uptier::fuzz

@@ -61,10 +61,10 @@ const char* write_struct(T& from, size_t first, T* to) {
 // Returns the signature in C++, or what is wrong with it.
 Result<Signature> signature_of(const uptier_signature& s);
 
-// Ids of C and C++: 0 is none, n is index n - 1.
+// Ids of C and C++: 0 is none, n is number n - 1.
 template <typename C, typename Tag>
 C to_c(Id<Tag> id) {
-  return C{id.valid() ? id.index() + 1 : 0};
+  return C{id.valid() ? id.number() + 1 : 0};
 }
 template <typename Typed, typename C>
 Typed from_c(C id) {
@@ -109,7 +109,9 @@ class CMethod final : public Host {
   std::string name_;
 };
 
-// Methods by id, read without a lock: pages of pointers, published with release.
+// Methods by id, read without a lock: pages of pointers, published with release. A place that the
+// runtime gives to a new method has the id of that one, so the old one is not found any more and
+// goes.
 class CMethodTable {
  public:
   explicit CMethodTable(uint64_t max_methods)
@@ -127,13 +129,17 @@ class CMethodTable {
  private:
   static constexpr uint32_t kPage = 1024;
   struct Page {
-    std::atomic<CMethod*> methods[kPage] = {};
+    struct Place {
+      std::atomic<uint32_t> number{MethodId::none().number()};  // of the method that is there
+      std::atomic<CMethod*> method{nullptr};
+    };
+    Place places[kPage];
+    std::unique_ptr<CMethod> owned[kPage];  // guarded by mutex_
   };
 
   std::vector<std::atomic<Page*>> pages_;
   std::mutex mutex_;  // guards what follows
   std::vector<std::unique_ptr<Page>> owned_pages_;
-  std::vector<std::unique_ptr<CMethod>> owned_;
 };
 
 }  // namespace uptier::tiering

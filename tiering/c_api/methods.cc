@@ -25,7 +25,9 @@ CMethod* CMethodTable::find(uptier_method id) const {
   // Both acquires pair with add().
   const Page* page = pages_[m.index() / kPage].load(std::memory_order_acquire);
   if (page == nullptr) return nullptr;
-  CMethod* found = page->methods[m.index() % kPage].load(std::memory_order_acquire);
+  const Page::Place& place = page->places[m.index() % kPage];
+  if (place.number.load(std::memory_order_acquire) != m.number()) return nullptr;
+  CMethod* found = place.method.load(std::memory_order_acquire);
   return found != nullptr && !found->removed.load(std::memory_order_acquire) ? found : nullptr;
 }
 
@@ -37,8 +39,11 @@ void CMethodTable::add(MethodId id, std::unique_ptr<CMethod> m) {
     owned_pages_[at] = std::make_unique<Page>();
     pages_[at].store(owned_pages_[at].get(), std::memory_order_release);  // pairs with find()
   }
-  owned_pages_[at]->methods[id.index() % kPage].store(m.get(), std::memory_order_release);
-  owned_.push_back(std::move(m));
+  Page& page = *owned_pages_[at];
+  Page::Place& place = page.places[id.index() % kPage];
+  place.method.store(m.get(), std::memory_order_release);
+  place.number.store(id.number(), std::memory_order_release);
+  page.owned[id.index() % kPage] = std::move(m);
 }
 
 bool CMethodTable::remove(std::span<const uptier_method> ids, std::vector<CMethod*>& removed) {
@@ -56,7 +61,12 @@ bool CMethodTable::remove(std::span<const uptier_method> ids, std::vector<CMetho
 }
 
 void CMethodTable::drop_all() noexcept {
-  for (auto& m : owned_) m->drop();
+  for (auto& page : owned_pages_) {
+    if (page == nullptr) continue;
+    for (auto& m : page->owned) {
+      if (m != nullptr) m->drop();
+    }
+  }
 }
 
 namespace {

@@ -110,6 +110,10 @@ uptier_status uptier_runtime_totals(const uptier_runtime* runtime, uptier_totals
   t.loops_stale = r.losses.loops_stale;
   t.loops_spoiled = r.losses.loops_spoiled;
   t.polls_refused = r.losses.polls_refused;
+  t.methods_forgotten = r.losses.methods_forgotten;
+  t.decisions_forgotten = r.losses.decisions_forgotten;
+  t.versions_forgotten = r.losses.versions_forgotten;
+  t.traps_lost = r.losses.traps_lost;
   constexpr size_t kFirst = UPTIER_C_END(uptier_totals, trace_events_lost);
   const char* why = write_struct(t, kFirst, out);
   return why == nullptr ? UPTIER_OK : bad_argument(error, std::string("uptier_totals: ") + why);

@@ -8,8 +8,10 @@
 
 #include "jit/ir/build.h"
 #include "jit/ir/deopt_points.h"
+#include "jit/ir/select_probes.h"
 #include "jit/ir/verify.h"
 #include "tiering/code/inlinees.h"
+#include "tiering/observe/select_turns.h"
 #include "tiering/report/loops.h"
 #include "tiering/runtime_impl.h"
 
@@ -118,11 +120,13 @@ Result<jit::Function> RuntimeImpl::describe_anew(Method& m) {
   jit::Function f = BuilderAccess::finish(b);
   if (Status s = jit::verify(f); !s) return s.error();
   if (options_.value_versions) jit::place_param_probes(f);
+  jit::place_select_probes(f);
   for (const jit::Callee& c : f.callees) {
-    if (c.method.index() >= method_count_.load(std::memory_order_acquire)) {
+    if (!was_method(c.method)) {
       return Error{ErrorCode::kInvalidInput,
                    m.info.name + ": calls a method that is not registered"};
     }
+    if (!is_method(c.method)) continue;  // a call that is not to be made any more
     const MethodInfo& callee = method(c.method.index()).info;
     if (f.signatures[c.signature.index()] != callee.signature) {
       return Error{ErrorCode::kInvalidInput,
@@ -191,6 +195,18 @@ Status RuntimeImpl::make_own(Method& m, const Plan& plan, Version& v) {
 
 namespace {
 
+// What finished code means: its calls, and bodies that it has in it, by their ids or by the addresses
+// of their stubs.
+void learn_references(Version& v, std::span<const MethodId> called) {
+  std::vector<uint32_t>& to = v.refers_to;
+  for (MethodId m : called) to.push_back(m.index());
+  if (v.code != nullptr) {
+    for (const jit::InlineRow& r : v.code->tables().inlined) to.push_back(r.method.index());
+  }
+  std::ranges::sort(to);
+  to.erase(std::ranges::unique(to).begin(), to.end());
+}
+
 Status take_code(Method& m, Version& v, Result<std::unique_ptr<jit::Code>> code) {
   if (!code) return code.error();
   v.code = std::move(*code);
@@ -217,14 +233,16 @@ Status RuntimeImpl::make_baseline(Method& m, const Plan& plan, Version& v) {
   CallPaths calls(*this, plan);
   bool checks = options_.tier != TierMode::kBaseline || !options_.stress.empty();
   bool to_host = m.info.host_resume != nullptr, asks = stress_.active(StressKind::kGuard);
-  return take_code(m, v,
-                   jit::compile_baseline({*f, m.id, helpers_, calls, *space_},
-                                         {.copy = plan.copy,
-                                          .loop_checks = checks,
-                                          .probes = &m.probes.plan(),
-                                          .enterable = v.enterable,
-                                          .to_host = to_host,
-                                          .ask_to_leave = to_host && asks}));
+  Status s = take_code(m, v,
+                       jit::compile_baseline({*f, m.id, helpers_, calls, *space_},
+                                             {.copy = plan.copy,
+                                              .loop_checks = checks,
+                                              .probes = &m.probes.plan(),
+                                              .enterable = v.enterable,
+                                              .to_host = to_host,
+                                              .ask_to_leave = to_host && asks}));
+  learn_references(v, calls.reached());
+  return s;
 }
 
 void RuntimeImpl::take_poll_words(Version& v, uint32_t loops) {
@@ -241,6 +259,10 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
   Inlinees inlinees(*this, m.id, plan.use_profile);
   jit::BodyProfile seen = known_profile(m, plan, v);
   std::vector<uint8_t> kept;
+  if (plan.use_profile) {
+    std::lock_guard lock(state_mutex_);
+    note_turns(m, observer_, *f);
+  }
   if (plan.for_values) {
     std::lock_guard lock(state_mutex_);
     v.values = m.value_versions.wanted;
@@ -294,6 +316,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
   if (s) v.code->set_polls(v.polls.words());
   if (s && normal) v.made_inlined = inlinees.origins(*v.code, std::move(inlined));
   v.by_stub = calls.by_stub();
+  learn_references(v, calls.reached());
   return s && plan.for_values ? make_guard(m, v) : s;
 }
 
@@ -316,6 +339,7 @@ bool RuntimeImpl::first_call(Method& m) {
 }
 
 bool RuntimeImpl::make_first(Method& m) {
+  LookingAround looking(*this);
   if (store_ != nullptr) {
     if (known_wanted_.exchange(false, std::memory_order_relaxed)) wake_for_known();
     prepare(m, 0);
@@ -402,6 +426,8 @@ Status RuntimeImpl::compile_first(Method& m) {
 
 // Worker's side: one plan from the queue.
 void RuntimeImpl::compile_and_install(const Plan& plan) {
+  LookingAround looking(*this);
+  if (!is_method(plan.method)) return;
   Method& m = method(plan.method.index());
   std::lock_guard compile(m.compile_mutex);
   {
@@ -433,6 +459,8 @@ void RuntimeImpl::compile_and_install(const Plan& plan) {
 jit::CallTarget RuntimeImpl::CallPaths::target(MethodId callee) {
   using Kind = jit::CallTarget::Kind;
   const jit::StubTable& stubs = *runtime_.stubs_;
+  if (!runtime_.is_method(callee)) return {Kind::kStub, runtime_.routines_.gone()};
+  if (std::ranges::find(reached_, callee) == reached_.end()) reached_.push_back(callee);
   Method& m = runtime_.method(callee.index());
   bool counts_all = runtime_.options_.gap == GapMode::kExact;
   if (counts_all || plan_.tier == Tier::kBaseline) return {Kind::kStub, stubs.stub(callee)};

@@ -72,12 +72,13 @@ void RuntimeImpl::withdraw_locked(Method& m) {
 }
 
 // Frees code until `wanted` bytes more fit, as far as it can. `urgent`: not only what has proved to
-// be cold.
+// be cold. UINT64_MAX: all that is not running.
 void RuntimeImpl::make_room_locked(uint64_t wanted, bool urgent) {
   reclaim_locked();
   auto budget = static_cast<double>(options_.code_budget);
   auto over = [&](double share) {
-    return static_cast<double>(space_->bytes_in_service() + wanted) > share * budget;
+    auto taken = static_cast<double>(space_->bytes_in_service());
+    return taken + static_cast<double>(wanted) > share * budget;
   };
   if (!over(kFull)) return;
   std::vector<Method*> order = eviction_order_locked();
@@ -118,16 +119,25 @@ void RuntimeImpl::ask_again_after_eviction(Method& m) {
   m.wake_after_call.store(true, std::memory_order_relaxed);
 }
 
-// Compiles, and when room is wanting makes some and tries once more.
+// Compiles, and when room is wanting makes some and tries once more. How long the code will be is a
+// guess, and the worker may take what was freed: for the plain copy that a caller waits for
+// (`urgent`), and cannot go on without, all that is not running makes way before it gives up.
 Result<std::unique_ptr<Version>> RuntimeImpl::make_with_room(Method& m, const Plan& plan,
                                                              bool urgent) {
   Result<std::unique_ptr<Version>> v = make(m, plan);
   if (v || v.error().code != ErrorCode::kResourceExhausted || plan_forces_refusals()) return v;
-  {
-    std::lock_guard lock(state_mutex_);
-    make_room_locked(uint64_t{m.instructions} * 16 + jit::CodeSpace::kPage, urgent);
+  const uint64_t guess = uint64_t{m.instructions} * 16 + jit::CodeSpace::kPage;
+  const bool needed = urgent && plan.tier == Tier::kBaseline && plan.copy == Copy::kPlain;
+  for (uint64_t wanted : {guess, UINT64_MAX}) {
+    if (wanted != guess && !needed) break;
+    {
+      std::lock_guard lock(state_mutex_);
+      make_room_locked(wanted, urgent);
+    }
+    v = make(m, plan);
+    if (v || v.error().code != ErrorCode::kResourceExhausted) break;
   }
-  return make(m, plan);
+  return v;
 }
 
 }  // namespace uptier::tiering

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "jit/ir/deopt_points.h"
+#include "tiering/observe/select_turns.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -78,7 +79,7 @@ jit::BodyProfile RuntimeImpl::body_profile_locked(const Method& m) {
 }
 
 const jit::Inlinee* Inlinees::find(MethodId id) {
-  auto [at, fresh] = known_.try_emplace(id.index());
+  auto [at, fresh] = known_.try_emplace(id);
   Known& k = at->second;
   if (!fresh) return k.inlinee.get();
   k.inlinee = runtime_.inlinee(id, profiles_, k.error);
@@ -105,7 +106,7 @@ std::vector<InlinedOrigin> Inlinees::origins(const jit::Code& code,
   std::vector<InlinedOrigin> out;
   for (uint32_t body = 1; body <= blocks.size(); ++body) {
     InlinedOrigin o{jit::path_of(code, body), std::move(blocks[body - 1])};
-    auto known = known_.find(o.path.back().method.index());
+    auto known = known_.find(o.path.back().method);
     bool here = phase_ && phase_->blocks.contains(o.path);
     o.error = here ? phase_->error : known == known_.end() ? 1 : known->second.error;
     out.push_back(std::move(o));
@@ -115,12 +116,14 @@ std::vector<InlinedOrigin> Inlinees::origins(const jit::Code& code,
 
 // `error` receives how far the profile may lie from the truth.
 std::unique_ptr<jit::Inlinee> RuntimeImpl::inlinee(MethodId id, bool profile, double& error) {
-  Method& m = method(id.index());
   std::lock_guard lock(state_mutex_);
+  if (!is_method(id)) return nullptr;
+  Method& m = method(id.index());
   if (m.body == nullptr || m.removed || m.guard_banned) return nullptr;
   auto known =
       std::make_unique<jit::Inlinee>(jit::Inlinee{*m.body, {}, m.info.host_resume != nullptr});
   if (profile) known->profile = body_profile_locked(m);
+  if (profile) note_turns(m, observer_, known->function);
   error = profile_error_locked(m, known->profile.blocks);
   bool enough = options_.deopt_cold && observer_.samples_of(m) >= options_.cold_samples;
   const std::vector<uint64_t>& seen = known->profile.blocks;

@@ -46,7 +46,7 @@ class Inlinees final : public jit::InlineeSource {
   RuntimeImpl& runtime_;
   MethodId root_;
   bool profiles_;
-  std::map<uint32_t, Known> known_;
+  std::map<MethodId, Known> known_;
   std::optional<Phase> phase_;  // once asked for
 };
 

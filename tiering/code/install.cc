@@ -2,6 +2,9 @@
 //
 // Install publishes in the order code bytes and tables (done by the compiler), version, cell: a
 // thread that reaches the code through the cell or a pointer below finds everything it leads to.
+#include <algorithm>
+#include <utility>
+
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -14,7 +17,9 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   version->installed_ns = now_ns();
   Version* v = version.get();
   m.versions.push_back(std::move(version));
+  forget_versions_locked(m);
   tell_native_tools(m, *v);
+  if (v->tier == Tier::kOptimized) m.only_baseline = false;
   // Release pairs with the acquire in enterable_version().
   if (v->enterable) return m.enterable.store(v, std::memory_order_release);
   watch_callees(*v);
@@ -48,6 +53,44 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
     consider_values(m);
   }
   reclaim_locked();
+}
+
+// Drops freed versions, the oldest first, where there are too many.
+void RuntimeImpl::forget_versions_locked(Method& m) {
+  if (m.versions.size() < kVersionsKept + kVersionsKept / 4) return;
+  const Trial* trial = m.trial.load(std::memory_order_relaxed);
+  auto needed = [&](const Version* v) {
+    // Slow paths look whether these are usable.
+    bool named = v == m.plain.load() || v == m.instrumented.load() || v == m.optimized.load() ||
+                 v == m.optimized_copy.version.load() || v == m.enterable.load();
+    return named || !v->freed || (trial != nullptr && (v == &trial->before || v == &trial->now));
+  };
+  std::vector<std::unique_ptr<Trial>> trials = std::exchange(m.trials, {});
+  for (auto& t : trials) {
+    bool keep = t.get() == trial || needed(&t->before) || needed(&t->now);
+    keep ? m.trials.push_back(std::move(t)) : reclaimer_.drop(std::move(t));
+  }
+  auto on_trial = [&](const Version* v) {
+    return std::ranges::any_of(m.trials,
+                               [&](const auto& t) { return v == &t->before || v == &t->now; });
+  };
+  size_t more = m.versions.size() - kVersionsKept;
+  for (auto& v : m.versions) {
+    if (more == 0) break;
+    if (needed(v.get()) || on_trial(v.get())) continue;
+    forget_caller_locked(*v);
+    reclaimer_.drop(std::move(v));
+    losses_.versions_forgotten++;
+    --more;
+  }
+  std::erase(m.versions, nullptr);
+}
+
+// Callees do not tell the version any more that they were optimized.
+void RuntimeImpl::forget_caller_locked(Version& v) {
+  for (MethodId callee : v.by_stub) {
+    if (Method* m = known(callee)) std::erase(m->stub_callers, &v);
+  }
 }
 
 // The optimized versions that the one in service has taken the place of. Not before the cell leads

@@ -25,13 +25,26 @@ std::array<Range, 2> parts_of(const Version& v) {
   return {range(v.code->base(), hot), range(v.code->cold_base(), v.code_bytes - hot)};
 }
 
+template <typename T>
+Range range_of(const std::unique_ptr<T>& object) {
+  auto from = reinterpret_cast<uintptr_t>(object.get());
+  return {from, object == nullptr ? from : from + sizeof(T) - 1};
+}
+
 }  // namespace
 
 void Reclaimer::retire(Version& v) {
   v.retired.store(true, std::memory_order_relaxed);
   v.retired_ns = now_ns();
-  uint64_t e = epoch_.fetch_add(1, std::memory_order_seq_cst) + 1;
-  limbo_.push_back({&v, e});
+  push({&v, 0});
+}
+
+void Reclaimer::drop(std::unique_ptr<Version> v) { push({nullptr, 0, std::move(v), nullptr}); }
+void Reclaimer::drop(std::unique_ptr<Trial> t) { push({nullptr, 0, nullptr, std::move(t)}); }
+
+void Reclaimer::push(Item item) {
+  item.epoch = epoch_.fetch_add(1, std::memory_order_seq_cst) + 1;
+  limbo_.push_back(std::move(item));
   limbo_size_.store(limbo_.size(), std::memory_order_relaxed);
 }
 
@@ -46,9 +59,14 @@ __attribute__((no_sanitize("address", "thread"))) void Reclaimer::pin_what_stack
   std::vector<std::array<Range, 2>> parts;
   std::vector<std::pair<uintptr_t, size_t>> codes;
   for (const Item& item : limbo_) {
-    codes.emplace_back(reinterpret_cast<uintptr_t>(item.version->code.get()), parts.size());
-    parts.push_back(parts_of(*item.version));
+    if (item.version == nullptr) {
+      parts.push_back({range_of(item.dropped), range_of(item.trial)});
+    } else {
+      codes.emplace_back(reinterpret_cast<uintptr_t>(item.version->code.get()), parts.size());
+      parts.push_back(parts_of(*item.version));
+    }
     for (const Range& r : parts.back()) {
+      if (r.from == 0) continue;
       low = std::min(low, r.from);
       high = std::max(high, r.to);
     }
@@ -70,7 +88,7 @@ void Reclaimer::pass_if_unneeded(AttachedThread& t) const {
   std::vector<bool> pinned(limbo_.size());
   pin_what_stack_needs(t, pinned);
   for (size_t i = 0; i < limbo_.size(); ++i) {
-    if (pinned[i] || limbo_[i].version->code_bytes == 0) return;
+    if (pinned[i] || !is_known(limbo_[i])) return;
   }
   t.epoch.store(epoch(), std::memory_order_seq_cst);
 }
@@ -90,7 +108,7 @@ uint64_t Reclaimer::reclaim(std::span<const std::unique_ptr<AttachedThread>> thr
     }
     for (size_t i = 0; i < limbo_.size(); ++i) {
       bool left_behind = limbo_[i].epoch <= seen;
-      bool known = still && limbo_[i].version->code_bytes != 0;
+      bool known = still && is_known(limbo_[i]);
       if (!left_behind && !known) pinned[i] = true;
     }
   }
@@ -102,9 +120,11 @@ uint64_t Reclaimer::free_all_but(const std::vector<bool>& pinned) {
   size_t kept = 0;
   for (size_t i = 0; i < limbo_.size(); ++i) {
     if (pinned[i]) {
-      limbo_[kept++] = limbo_[i];
+      if (kept != i) limbo_[kept] = std::move(limbo_[i]);
+      ++kept;
       continue;
     }
+    if (limbo_[i].version == nullptr) continue;
     freed += limbo_[i].version->code_bytes;
     limbo_[i].version->free();
   }

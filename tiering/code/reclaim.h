@@ -30,6 +30,10 @@ class Reclaimer {
 
   // Takes a version out of service for good. Nothing may lead new calls to it any more.
   void retire(Version& v);
+  // Destroys what says of a version that was freed, or of a trial of such, once no thread can be
+  // looking at it. Nothing may lead to it any more.
+  void drop(std::unique_ptr<Version> v);
+  void drop(std::unique_ptr<Trial> t);
   // Moves the epoch of the calling thread, which is blocked, if its stack needs none of what waits;
   // code that a host made has an extent that is not known, and is needed for all we know.
   void pass_if_unneeded(AttachedThread& t) const;
@@ -38,9 +42,17 @@ class Reclaimer {
 
  private:
   struct Item {
-    Version* version;
+    Version* version;  // whose code goes; null: what is dropped goes
     uint64_t epoch;
+    std::unique_ptr<Version> dropped = nullptr;
+    std::unique_ptr<Trial> trial = nullptr;
   };
+  void push(Item item);
+  // Whether one can say of a stack that it does not need the item: the extent of code that a host
+  // made is not known.
+  static bool is_known(const Item& item) {
+    return item.version == nullptr || item.version->code_bytes != 0;
+  }
   // Marks the items that a blocked thread's stack refers to.
   void pin_what_stack_needs(const AttachedThread& t, std::vector<bool>& pinned) const;
   uint64_t free_all_but(const std::vector<bool>& pinned);

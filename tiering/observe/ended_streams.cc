@@ -1,7 +1,7 @@
 // Streams of threads that have gone. They become one, so that what a runtime keeps of a method does
 // not grow with every thread that ever ran it:
 //
-//   stream of a thread --its estimates stretched to all that ran--> kEndedStream
+//   stream of a thread --its estimates raked to all that ran--> kEndedStream
 //
 // What it has seen is a sum from then on: no words and no window belong to it. In a trace each
 // thread's stream stays one of its own, which its final flush has ended.
@@ -38,7 +38,7 @@ Profile profile_of_seen(const Method& m, profile::Observed seen) {
 void Observer::end_stream(Method& m, uint32_t thread) {
   auto at = m.streams.find(thread);
   if (at == m.streams.end()) return;
-  double factor = stretch_of(m, at->second);
+  rake(m, at->second, at->second.seen);
   Stream gone = std::move(at->second);
   m.streams.erase(at);
   Stream& all = m.streams[kEndedStream | (thread & kOptimizedStream)];
@@ -50,7 +50,6 @@ void Observer::end_stream(Method& m, uint32_t thread) {
   all.flushes += gone.flushes;
   add_interval(all, gone);
   if (m.probes.schema().slots.empty() || gone.seen.counts.empty()) return;
-  profile::stretch(m.probes.schema(), gone.seen, factor);
   Profile sum = profile_of_seen(m, std::move(all.seen));
   merge(sum, profile_of_seen(m, std::move(gone.seen)));
   MethodProfile& p = sum.methods.begin()->second;

@@ -105,8 +105,9 @@ std::string RuntimeImpl::block_name(const Method& m, const Version& copy, size_t
     std::string name = "block " + std::to_string(s.sites[word - s.word]);
     std::string path;
     for (const jit::InlineStep& step : s.path) {
-      const Method& callee = method(step.method.index());
-      path = " of " + callee.info.name + " at call " + std::to_string(step.site) + path;
+      const Method* callee = known(step.method);
+      std::string of = callee == nullptr ? "a removed method" : callee->info.name;
+      path = " of " + of + " at call " + std::to_string(step.site) + path;
     }
     return name + path + " of " + m.info.name;
   }
@@ -134,12 +135,15 @@ void Observer::take_inlined(Method& m, uint32_t thread, const Version& copy,
                             std::span<const uint64_t> came, uint64_t samples) {
   if (sink_ == nullptr) return;
   size_t own = m.probes.optimized_plan().bytes / 8;
+  // The copy may have gone before its counts come, and with it what it had inlined.
+  auto known = [&](const jit::InlineStep& step) { return method_of_(step.method) != nullptr; };
   for (const InlinedSection& section : copy.sections) {
+    if (!std::ranges::all_of(section.path, known)) continue;
     auto [at, fresh] = m.inlined_streams.try_emplace({section.path, section.sites});
     InlinedStream& s = at->second;
     if (fresh) {
-      s.number = static_cast<uint32_t>(m.inlined_streams.size());
-      s.schema = schema_of(method_of_(section.path.back().method), section.sites);
+      s.number = ++m.inlined_numbers;
+      s.schema = schema_of(*method_of_(section.path.back().method), section.sites);
     }
     profile::Observed now;
     now.counts = s.seen.counts;
@@ -161,7 +165,7 @@ void Observer::emit_inlined(Method& m, const jit::InlinePath& path, InlinedStrea
   if (!s.described) {
     std::vector<profile::InlinedStep> steps;
     for (const jit::InlineStep& step : path) {
-      steps.push_back({step.site, announce(method_of_(step.method))});
+      steps.push_back({step.site, announce(*method_of_(step.method))});
     }
     emit(profile::make_inlined_desc(id, root, steps, s.schema));
   }

@@ -152,6 +152,17 @@ const void* RuntimeImpl::optimized_sample(Method& m, AttachedThread& t) noexcept
   return copy->entry;
 }
 
+uint64_t RuntimeImpl::optimized_words(const uint64_t* optimized_slab) noexcept {
+  return optimized_slab == nullptr ? 0 : slab_words(const_cast<uint64_t*>(optimized_slab));
+}
+
+// Of a method that is gone for good.
+void RuntimeImpl::give_optimized_slab(AttachedThread& t, const sampler::MethodState& s) {
+  if (s.optimized_slab == nullptr) return;
+  auto words = static_cast<uint32_t>(slab_words(s.optimized_slab)) + kHeadWords;
+  t.slabs().give(s.optimized_slab - kHeadWords, words);
+}
+
 // Makes the thread's slab one of this copy. The words of the method's own blocks go on through all
 // copies, in the same slab wherever that is large enough: a frame of an earlier copy may be under
 // way further out, and count there. If it calls itself, its words of inlined bodies are another's in

@@ -28,9 +28,9 @@ bool is_flush(sampler::NoteKind k) {
          k != NoteKind::kTrap && k != NoteKind::kTrial && k != NoteKind::kGuard;
 }
 
-// Ids and handles are numbers of the trace: a method's handle is its index + 1, and the id of what
-// a thread saw of it carries both.
-uint64_t handle_of(const Method& m) { return uint64_t{m.id.index()} + 1; }
+// Ids and handles are numbers of the trace: a method's handle is its ordinal, which no other method
+// gets, and the id of what a thread saw of it carries both.
+uint64_t handle_of(const Method& m) { return m.ordinal; }
 uint64_t stream_id(const Method& m, uint32_t thread) { return handle_of(m) << 32 | thread; }
 
 }  // namespace
@@ -40,7 +40,8 @@ Observer::Observer(const Options& options, const sampler::Ladder& ladder, TraceS
       ladder_(ladder),
       policy_(PolicyOptions::from(options)),
       opt_range_(*OptRange::parse(options.opt_range)),
-      sink_(sink) {
+      sink_(sink),
+      decisions_(options.decisions_kept) {
   Provenance p;
   p.engine = "uptier 0.1.0";
   p.interval = options.interval;
@@ -173,7 +174,9 @@ void Observer::emit_flush(Method& m, uint32_t thread, const sampler::Note& note,
   if (set.shared()) counted.flushes++;
   uint64_t id = stream_id(m, number);
   bool stretches = options_.adaptive && !has_optimized_stream(m);
-  if (!counted.described) emit(profile::make_desc(id, handle_of(m), set.schema()));
+  std::span<const profile::Draw> draws = set.draws();
+  if (!options_.adaptive) draws = {};
+  if (!counted.described) emit(profile::make_desc(id, handle_of(m), set.schema(), draws));
   counted.described = true;
   // Callees are announced before the data that names them.
   std::vector<uint64_t> words = profile::data_words(
@@ -182,7 +185,8 @@ void Observer::emit_flush(Method& m, uint32_t thread, const sampler::Note& note,
         return at == by_key_.end() ? 0 : announce(*at->second);
       });
   emit(FlushEvent{id, t.calls, t.sampled_calls, number, counted.flushes, reason_of(note.kind),
-                  weight, t.iterations, t.bursts, stretches ? slot_of(m, options_) : 0});
+                  weight, t.iterations, t.bursts, stretches ? slot_of(m, options_) : 0,
+                  stretches && m.only_baseline});
   emit(profile::make_data(id, words));
 }
 

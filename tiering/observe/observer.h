@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <span>
@@ -35,21 +36,29 @@ struct Totals {
   uint64_t bursts = 0;
 };
 
-// Decisions in their order, and when each was made, by now_ns(). The time is apart from the record,
-// because no decision depends on it.
+// The last decisions in their order, and when each was made, by now_ns(). The time is apart from the
+// record, because no decision depends on it.
 class DecisionList {
  public:
+  explicit DecisionList(uint64_t kept) : kept_(kept) {}
+
+  // Numbers a record and takes it; the oldest goes where there are too many.
   void push_back(DecisionRecord r) {
+    r.sequence = ++made_;
     records_.push_back(std::move(r));
     times_.push_back(now_ns());
+    if (records_.size() <= kept_) return;
+    records_.pop_front();
+    times_.pop_front();
   }
-  size_t size() const { return records_.size(); }
-  const std::vector<DecisionRecord>& records() const { return records_; }
-  const std::vector<uint64_t>& times() const { return times_; }
+  uint64_t forgotten() const { return made_ - records_.size(); }
+  const std::deque<DecisionRecord>& records() const { return records_; }
+  const std::deque<uint64_t>& times() const { return times_; }
 
  private:
-  std::vector<DecisionRecord> records_;
-  std::vector<uint64_t> times_;
+  uint64_t kept_, made_ = 0;
+  std::deque<DecisionRecord> records_;
+  std::deque<uint64_t> times_;
 };
 
 class Observer {
@@ -59,10 +68,15 @@ class Observer {
 
   // Says how code addresses become methods; before the first snapshot.
   void set_method_at(MethodAt f) { method_at_ = std::move(f); }
-  // Says which method an id is; likewise.
-  void set_method_of(std::function<Method&(MethodId)> f) { method_of_ = std::move(f); }
+  // Says which method an id is, or null when it is nobody's any more; likewise.
+  void set_method_of(std::function<Method*(MethodId)> f) { method_of_ = std::move(f); }
   // Makes a method one that others may be observed to call.
   void know(Method& m) { by_key_[m.info.key] = &m; }
+  // Makes it unknown, for good.
+  void forget(const Method& m) {
+    auto at = by_key_.find(m.info.key);
+    if (at != by_key_.end() && at->second == &m) by_key_.erase(at);
+  }
 
   // Stores a snapshot and emits its events. Returns what the window that it ends says of the
   // method.
@@ -117,8 +131,9 @@ class Observer {
   // Ends the trace. `dropped`: events that could not be delivered.
   void finish();
   uint64_t trace_events_lost() const { return trace_events_lost_; }
-  const std::vector<DecisionRecord>& decisions() const { return decisions_.records(); }
-  const std::vector<uint64_t>& decided_ns() const { return decisions_.times(); }
+  const std::deque<DecisionRecord>& decisions() const { return decisions_.records(); }
+  const std::deque<uint64_t>& decided_ns() const { return decisions_.times(); }
+  uint64_t decisions_forgotten() const { return decisions_.forgotten(); }
 
  private:
   Decision answer(Method& m, const sampler::Note& note, const MethodSnapshot& s,
@@ -129,6 +144,8 @@ class Observer {
   // By what counts of the saved profile are multiplied.
   double saved_factor(const SavedMethod& saved) const;
   double stretch_of(const Method& m, const Stream& s) const;
+  // Brings the estimates of a stream to what there was.
+  void rake(const Method& m, const Stream& s, profile::Observed& seen) const;
   uint64_t weight_of(const Method& m, const sampler::Note& note, const Totals& t,
                      Stream& counted) const;
   sampler::Verdict end_window(Method& m, Stream& counted, uint64_t entries, uint64_t new_samples,
@@ -144,7 +161,7 @@ class Observer {
   OptRange opt_range_;
   TraceSink* sink_;
   MethodAt method_at_;
-  std::function<Method&(MethodId)> method_of_;
+  std::function<Method*(MethodId)> method_of_;
   std::map<MethodKey, Method*> by_key_;
   uint64_t trace_events_lost_ = 0;
   DecisionList decisions_;

@@ -90,7 +90,6 @@ Decision Observer::answer(Method& m, const sampler::Note& note, const MethodSnap
   bool window = note.kind == sampler::NoteKind::kOptimized && d.action == Action::kKeep;
   if (window && std::exchange(o.told, true)) return d;
   DecisionRecord r;
-  r.sequence = decisions_.size() + 1;
   r.method = m.id;
   r.method_name = m.info.name;
   r.action = logged_action(d);
@@ -107,7 +106,6 @@ Decision Observer::answer(Method& m, const sampler::Note& note, const MethodSnap
 void Observer::log(const Method& m, std::string action, std::string reason, std::string inputs) {
   Totals t = totals(m);
   DecisionRecord r;
-  r.sequence = decisions_.size() + 1;
   r.method = m.id;
   r.method_name = m.info.name;
   r.action = std::move(action);

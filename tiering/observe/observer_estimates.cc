@@ -7,13 +7,32 @@
 
 namespace uptier::tiering {
 
+namespace {
+
+// Whether the samples of a stream stand for the opportunities that there were.
+bool stands_for_all(const Method& m, const Stream& s, const Options& o) {
+  return !s.ended && o.adaptive && !m.probes.counts_by_calls() && !has_optimized_stream(m);
+}
+
+Totals totals_for(const Method& m, const Stream& s) {
+  return m.probes.shared() ? totals(m) : Totals{s.calls, s.sampled_calls, s.iterations, s.bursts};
+}
+
+}  // namespace
+
 // By how much the estimates of a stream fall short of all that ran, because sampling paused.
 double Observer::stretch_of(const Method& m, const Stream& s) const {
-  if (s.ended || !options_.adaptive || m.probes.counts_by_calls() || has_optimized_stream(m))
-    return 1;
-  bool all = m.probes.shared();
-  Totals t = all ? totals(m) : Totals{s.calls, s.sampled_calls, s.iterations, s.bursts};
+  if (!stands_for_all(m, s, options_)) return 1;
+  Totals t = totals_for(m, s);
   return s.coverage.stretch(t.calls, t.iterations, slot_of(m, options_));
+}
+
+void Observer::rake(const Method& m, const Stream& s, profile::Observed& seen) const {
+  if (!stands_for_all(m, s, options_)) return;
+  Totals t = totals_for(m, s);
+  std::span<const profile::Draw> draws = m.probes.draws();
+  if (!m.only_baseline) draws = {};
+  profile::rake(m.probes.schema(), draws, seen, t.calls, t.iterations, stretch_of(m, s));
 }
 
 MethodProfile Observer::profile_of(const Method& m) const {
@@ -26,7 +45,7 @@ MethodProfile Observer::profile_of(const Method& m) const {
     p.name = m.info.name;
     p.schema = m.probes.schema();
     profile::Observed seen = s.seen;
-    profile::stretch(p.schema, seen, stretch_of(m, s));
+    rake(m, s, seen);
     p.counts = std::move(seen.counts);
     p.estimates = std::move(seen.estimates);
     p.tables = std::move(seen.tables);

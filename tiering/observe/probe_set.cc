@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "jit/ir/select_probes.h"
+
 namespace uptier::tiering {
 namespace {
 
@@ -58,13 +60,16 @@ ProbeSet::ProbeSet(const jit::Function& f, const ProbeChoice& choice) {
   for (SiteId s = 1; s <= blocks_; ++s) schema_.add(SlotKind::kBlock, s);
   edges_ = flow_.real_edges();
   for (SiteId s = 1; s <= edges_; ++s) schema_.add(SlotKind::kEdge, s);
-  add_sites(f);
+  jit::SiteDraws draws = jit::find_draws(f);
+  draws_ = draws.blocks;
+  if (edges_ != 0) draws_.insert(draws_.end(), draws.edges.begin(), draws.edges.end());
+  add_sites(f, draws);
 }
 
 ProbeSet::ProbeSet(Schema own) : own_(true), schema_(std::move(own)), words_(schema_.words()) {}
 
 // Slots ascend by kind and site; a loop's site is its id + 1.
-void ProbeSet::add_sites(const jit::Function& f) {
+void ProbeSet::add_sites(const jit::Function& f, const jit::SiteDraws& draws) {
   struct Row {
     SlotKind kind;
     SiteId site;
@@ -75,7 +80,8 @@ void ProbeSet::add_sites(const jit::Function& f) {
   for (uint32_t i = 0; i < plan_.sites.size(); ++i) {
     const jit::ProbePlan::Site& s = plan_.sites[i];
     if (s.offset == jit::ProbePlan::kNone) continue;
-    rows.push_back({slot_kind(s.kind), f.block_sites + 1 + i, s.top, {false, i}});
+    uint32_t top = s.kind == ProbeKind::kValue && s.top == 0 ? jit::kTurnValues : s.top;
+    rows.push_back({slot_kind(s.kind), f.block_sites + 1 + i, top, {false, i}});
   }
   for (uint32_t l = 0; l < plan_.loops.size(); ++l) {
     if (plan_.loops[l] == jit::ProbePlan::kNone) continue;
@@ -87,6 +93,7 @@ void ProbeSet::add_sites(const jit::Function& f) {
   for (const Row& r : rows) {
     schema_.add(r.kind, r.site, r.top);
     sources_.push_back(r.source);
+    draws_.push_back(r.source.loop ? profile::Draw::kEither : draws.sites[r.source.index]);
   }
 }
 

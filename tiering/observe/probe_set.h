@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "jit/flow_layout.h"
+#include "jit/ir/draws.h"
 #include "jit/plan_sites.h"
 #include "profile/estimate.h"
 #include "tiering/observe/loop_choice.h"
@@ -45,6 +46,8 @@ class ProbeSet {
   // tables of call targets. What is inlined lies behind it.
   const jit::ProbePlan& optimized_plan() const { return optimized_plan_; }
   const Schema& schema() const { return schema_; }
+  // With what each slot is drawn; empty of counters that the host lays out.
+  std::span<const profile::Draw> draws() const { return draws_; }
   uint32_t slab_words() const { return words_; }
   // Whether a body is one block that nothing in the code counts: its calls say all.
   bool counts_by_calls() const { return !own_ && words_ == 0 && blocks_ != 0; }
@@ -71,7 +74,7 @@ class ProbeSet {
     bool loop;       // a loop, or a site of the plan
     uint32_t index;  // LoopId, or site - block_sites - 1
   };
-  void add_sites(const jit::Function& f);
+  void add_sites(const jit::Function& f, const jit::SiteDraws& draws);
   void add_flow(std::span<const uint64_t> slab, std::span<const uint64_t> traps, uint64_t entries,
                 profile::Observed& out) const;
   void add_site(const jit::ProbePlan& plan, const Slot& slot, const Source& s,
@@ -83,6 +86,7 @@ class ProbeSet {
   jit::ProbePlan optimized_plan_;
   jit::FlowLayout flow_;
   Schema schema_;
+  std::vector<profile::Draw> draws_;
   uint32_t words_ = 0;
   uint32_t blocks_ = 0;          // slots of blocks
   uint32_t edges_ = 0;           // slots of edges behind them

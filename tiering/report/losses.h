@@ -15,6 +15,10 @@ void each_loss(const LossReport& l, F f) {
   f("code_refused", l.code_refused);
   f("evictions", l.evictions);
   f("polls_refused", l.polls_refused);
+  f("methods_forgotten", l.methods_forgotten);
+  f("decisions_forgotten", l.decisions_forgotten);
+  f("versions_forgotten", l.versions_forgotten);
+  f("traps_lost", l.traps_lost);
   f("trace_events_lost", l.trace_events_lost);
   f("log_records", l.log_records);
   f("loops_full", l.loops_full);

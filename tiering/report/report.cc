@@ -56,6 +56,15 @@ void add_losses(LossReport& l, const AttachedThread& t) {
   l.loops_stale += loops.stale;
   l.loops_spoiled += loops.spoiled;
   l.log_records += t.log().lost();
+  l.traps_lost += t.context().traps_lost.load(std::memory_order_relaxed);
+}
+
+LossReport RuntimeImpl::losses_locked() const {
+  LossReport l = losses_;
+  l.trace_events_lost = observer_.trace_events_lost();
+  l.decisions_forgotten = observer_.decisions_forgotten();
+  for (const auto& t : threads_) add_losses(l, *t);
+  return l;
 }
 
 // What the schedule does with a method now.
@@ -95,12 +104,10 @@ Report RuntimeImpl::report() const {
                    [](const MethodReport& a, const MethodReport& b) {
                      return a.calls + a.loop_iterations > b.calls + b.loop_iterations;
                    });
-  r.decisions = observer_.decisions();
-  r.losses = losses_;
-  r.losses.trace_events_lost = observer_.trace_events_lost();
-  for (const auto& t : threads_) add_losses(r.losses, *t);
+  r.decisions.assign(observer_.decisions().begin(), observer_.decisions().end());
+  r.losses = losses_locked();
   r.stress = stress_.counts();
-  r.methods_registered = owned_methods_.size();
+  r.methods_registered = methods_seen_;
   r.code_bytes_in_service = space_->bytes_in_service();
   r.code_bytes_freed = space_->bytes_freed();
   r.compile_ns_total = compile_ns_total_;

@@ -49,17 +49,14 @@ void add_losses(const LossReport& l, Timeline& t) {
 Timeline RuntimeImpl::timeline_locked() const {
   Timeline t;
   t.length_ns = since(born_ns_, now_ns());
-  LossReport losses = losses_;
-  losses.trace_events_lost = observer_.trace_events_lost();
-  for (const auto& thread : threads_) tiering::add_losses(losses, *thread);
-  t.figures = {{"methods_registered", static_cast<double>(owned_methods_.size())},
+  t.figures = {{"methods_registered", static_cast<double>(methods_seen_)},
                {"compile_ns_total", static_cast<double>(compile_ns_total_)},
                {"compile_rate_ns", compile_rate_.ns()},
                {"code_bytes_in_service", static_cast<double>(space_->bytes_in_service())},
                {"code_bytes_freed", static_cast<double>(space_->bytes_freed())},
                {"overhead_budget", options_.adaptive ? options_.overhead_budget : 0}};
   if (budget_) t.figures.push_back({"overhead_share", budget_->spent_share()});
-  add_losses(losses, t);
+  add_losses(losses_locked(), t);
   const SavedReport& saved = store_->report();
   t.figures.push_back({"saved_runs", static_cast<double>(saved.runs)});
   t.figures.push_back({"saved_methods", static_cast<double>(saved.methods)});
@@ -75,7 +72,7 @@ Timeline RuntimeImpl::timeline_locked() const {
     for (const auto& v : m->versions) t.versions.push_back(row_of(*v, row, born_ns_));
     add_loops(*m, row, t);
   }
-  const std::vector<DecisionRecord>& decisions = observer_.decisions();
+  const std::deque<DecisionRecord>& decisions = observer_.decisions();
   for (size_t i = 0; i < decisions.size(); ++i) {
     const DecisionRecord& d = decisions[i];
     auto row = rows.find(d.method);

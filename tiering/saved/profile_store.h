@@ -2,6 +2,7 @@
 //
 //   open: map the file --> find: read the groups of a module when its first method is asked for
 //   save: lock, read what is there by now, fade it, add what this process saw, replace
+//         (save_profile.cc)
 //
 // Two processes that end together do not lose each other's: each reads what the other wrote. The
 // lock is on the file itself; who gets the lock of a file that has been replaced meanwhile takes
@@ -73,13 +74,19 @@ class ProfileStore {
     bool keep = false;  // what is saved of it does not fade
     uint64_t cfg_hash = 0;
   };
-  using Fates = std::map<MethodKey, Fate>;
-
-  // Adds what this process has seen to the file. `decay` is what the saved counts still count for.
-  // Waits for the disk if `sync` says so, which may take 10 ms and more.
-  Status save(Profile run, CallProfile calls, const Fates& fates, ProfileInfo info,
-              const std::string& log, const profile::Timeline& timeline, double decay,
-              profile::Sync sync);
+  // What this process has seen up to now.
+  struct Seen {
+    Profile run;
+    CallProfile calls;
+    std::map<MethodKey, Fate> fates;
+    ProfileInfo info;
+    std::string log;
+    profile::Timeline timeline;
+  };
+  // Adds it to the file. `decay` is what the counts of earlier runs still count for, which this run
+  // asks once: saved again, the file is what it would be had only the last save been, but for what
+  // others wrote in between. Waits for the disk if `sync` says so, which may take 10 ms and more.
+  Status save(Seen seen, double decay, profile::Sync sync);
 
   // Returns who this is and when.
   static ProfileInfo info_now();
@@ -88,6 +95,17 @@ class ProfileStore {
   const SavedReport& report() const { return report_; }
 
  private:
+  // What the last save of this process has put in the file.
+  struct Written {
+    Profile run;
+    CallProfile calls;
+    UploadId upload;
+    uint64_t time = 0;
+    uint64_t length_ns = 0;  // of its timeline
+  };
+
+  void leave_out_written(Seen& seen, ProfileInfo& file) const;
+  std::vector<profile::RunRecord> past_runs(profile::UpfReader& reader, bool again) const;
   const MethodProfile* look(const MethodKey& key, const std::string& name, bool& recovered);
   void load(uint64_t module_key);
   void load_others();
@@ -103,6 +121,7 @@ class ProfileStore {
   std::map<std::string, const MethodProfile*> by_name_;  // of others_; null where two have it
   std::unique_ptr<CallProfile> calls_;                   // of the file, once asked for
   double runs_ = 1;
+  std::unique_ptr<Written> written_;
   SavedReport report_;
 };
 

@@ -114,7 +114,9 @@ void RuntimeImpl::prepare(Method& m, uint32_t depth) {
     if (!describe_ahead(m)) return;
     next = likely_inlinees(m);
   }
-  for (MethodId id : next) prepare(method(id.index()), depth + 1);
+  for (MethodId id : next) {
+    if (is_method(id)) prepare(method(id.index()), depth + 1);
+  }
 }
 
 // Lists the methods that a saved profile has, once all that a module brings are registered: when
@@ -173,6 +175,7 @@ void RuntimeImpl::wake_for_known() {
 // Worker's side: makes the first code of one method that will be called, as its first call would.
 // Returns whether there was one.
 bool RuntimeImpl::compile_known() {
+  LookingAround looking(*this);
   Method* m = nullptr;
   {
     std::lock_guard lock(state_mutex_);
@@ -218,39 +221,40 @@ Status RuntimeImpl::save_profile() {
 }
 
 Status RuntimeImpl::save_profile_locked() {
-  if (store_ == nullptr || profile_saved_) return {};
+  if (store_ == nullptr) return {};
   profile_saved_ = true;
-  Profile run;
-  CallProfile calls;
-  ProfileStore::Fates fates;
-  ProfileInfo info = ProfileStore::info_now();
+  ProfileStore::Seen seen;
+  ProfileInfo& info = seen.info;
+  info = ProfileStore::info_now();
   info.interval = options_.interval;
   info.schedule = std::string(options_.adaptive ? "adaptive" : "fixed rate") + ", burst " +
                   std::to_string(options_.burst) + ", seed " + std::to_string(options_.seed);
   for (const auto& m : owned_methods_) {
     if (!m->shape_known || m->probes.schema().slots.empty()) continue;
     bool trusted = m->saved != nullptr && m->saved->trusted && !m->saved->drifted;
-    fates[m->info.key] = {trusted, m->probes.schema().cfg_hash};
+    seen.fates[m->info.key] = {trusted, m->probes.schema().cfg_hash};
     info.modules.push_back(m->info.key.module_key);
     Profile one;
     if (!m->streams.empty()) one.methods.emplace(m->info.key, observer_.profile_of(*m));
-    add_calls_locked(*m, one, calls);
-    merge(run, one);
+    add_calls_locked(*m, one, seen.calls);
+    merge(seen.run, one);
     // Where it came from is not where it will be looked for.
     bool moved = trusted && m->saved->recovered && m->saved->profile.schema == m->probes.schema();
     if (!moved) continue;
     Profile old;
     old.methods.emplace(m->info.key, m->saved->profile);
-    merge(run, old);
+    merge(seen.run, old);
   }
   std::ranges::sort(info.modules);
   info.modules.erase(std::ranges::unique(info.modules).begin(), info.modules.end());
-  std::string log;
-  for (const DecisionRecord& d : observer_.decisions()) {
-    log += counted(d.sequence, "") + d.action + " " + d.method_name + ": " + d.reason + "\n";
+  if (uint64_t gone = observer_.decisions_forgotten(); gone != 0) {
+    seen.log = counted(gone, "") + "decisions before these are not kept\n";
   }
-  return store_->save(std::move(run), std::move(calls), fates, std::move(info), log,
-                      timeline_locked(), options_.profile_decay,
+  for (const DecisionRecord& d : observer_.decisions()) {
+    seen.log += counted(d.sequence, "") + d.action + " " + d.method_name + ": " + d.reason + "\n";
+  }
+  seen.timeline = timeline_locked();
+  return store_->save(std::move(seen), options_.profile_decay,
                       options_.profile_sync ? profile::Sync::kYes : profile::Sync::kNo);
 }
 

@@ -10,8 +10,10 @@ namespace uptier::tiering {
 
 void RuntimeImpl::learn_calls_locked(Method& m, const jit::Function& f) {
   if (store_ == nullptr) return;
-  m.code_shape = jit::code_shape(
-      f, [this](MethodId callee) -> std::string_view { return method(callee.index()).info.name; });
+  m.code_shape = jit::code_shape(f, [this](MethodId callee) -> std::string_view {
+    const Method* m = known(callee);
+    return m == nullptr ? std::string_view() : m->info.name;
+  });
   m.direct_calls = jit::direct_calls(f);
 }
 
@@ -27,8 +29,9 @@ void RuntimeImpl::add_calls_locked(const Method& m, const Profile& seen, CallPro
   };
   for (const jit::DirectCall& call : m.direct_calls) {
     const Slot* slot = p->schema.find(SlotKind::kBlock, call.block);
-    if (slot == nullptr) continue;
-    add(method(call.callee.index()).info.key, p->estimates[slot->word]);
+    const Method* callee = known(call.callee);
+    if (slot == nullptr || callee == nullptr) continue;
+    add(callee->info.key, p->estimates[slot->word]);
   }
   for (const auto& [site, table] : p->tables) {
     if (site.first != SlotKind::kCallTarget) continue;

@@ -127,6 +127,8 @@ const Version* RuntimeImpl::enterable_version(Method& m) noexcept {
 }
 
 bool RuntimeImpl::make_enterable(Method& m) {
+  if (!is_method(m.id)) return false;
+  LookingAround looking(*this);
   std::lock_guard compile(m.compile_mutex);
   if (usable(m.enterable.load(std::memory_order_acquire))) return true;
   Plan plan{.method = m.id};

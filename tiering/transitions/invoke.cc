@@ -8,9 +8,18 @@
 #endif
 
 namespace uptier {
+namespace {
+
+void lose_trap(sampler::ThreadContext& c) noexcept {
+  c.traps_lost.store(c.traps_lost.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+}  // namespace
 
 void Runtime::raise(TrapCode code, uint64_t detail) noexcept {
   sampler::ThreadContext* c = sampler::current_context();
+  if (c->activation == nullptr || c->pending_trap != 0) lose_trap(*c);
+  if (c->activation == nullptr) return;
   c->trap_detail = detail;
   c->trap_pc = 0;
   c->trap_location = 0;
@@ -34,6 +43,20 @@ void forget_dropped_frames([[maybe_unused]] const sampler::ThreadContext& c,
 #endif
 }
 
+// Says of a trap whose call it ended: that of a host function, or an exit of optimized code.
+void tell_caller(Trap& t, const void* returns_to) {
+  const jit::Code* code = jit::find_code(static_cast<const uint8_t*>(returns_to) - 1);
+  if (code == nullptr) return;  // the invoke called
+  t.method = code->method();
+  if (const jit::TrapRow* row = code->trap_at(returns_to)) {
+    t.method = code->method_of(row->body);
+    t.location = row->loc;
+  } else if (const jit::ExitRow* exit = code->exit_at(returns_to)) {
+    t.method = code->method_of(code->tables().exit_frames[exit->frames_at].body);
+    t.location = exit->loc;
+  }
+}
+
 // The trap that a context carries, taken out of it.
 Trap take_trap(sampler::ThreadContext& c) {
   Trap t;
@@ -47,7 +70,10 @@ Trap take_trap(sampler::ThreadContext& c) {
     if (code != nullptr) t.method = code->method_of(row == nullptr ? 0 : row->body);
   } else if (c.trap_method != 0) {
     t.method = MethodId(c.trap_method - 1);
+  } else if (c.trap_return != 0) {
+    tell_caller(t, reinterpret_cast<const void*>(c.trap_return));
   }
+  c.trap_return = 0;
   c.pending_trap = 0;
   c.trap_pc = 0;
   c.trap_detail = 0;
@@ -92,6 +118,10 @@ Outcome RuntimeImpl::call(const void* target, const Signature& signature,
   } else {
     result.bits = r.bits;
   }
+  if (c.activation == nullptr && c.pending_trap != 0) {  // it returned all the same
+    lose_trap(c);
+    c.pending_trap = 0;
+  }
   if (c.activation == nullptr && !blocked) back_in_host(t);
   return result;
 }
@@ -103,6 +133,7 @@ void RuntimeImpl::back_in_host(AttachedThread& t) noexcept {
   if (!reclaimer_.has_limbo()) return;
   __builtin_unwind_init();  // what callers keep in registers is on the stack, too
   reclaim_beside(t);
+  asm volatile("");  // a call in the last place would take this frame away first
 }
 
 __attribute__((noinline)) void RuntimeImpl::reclaim_beside(AttachedThread& t) noexcept {

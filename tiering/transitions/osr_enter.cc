@@ -34,7 +34,9 @@ bool may_enter(const sampler::ThreadContext& c, const Version& v) {
 }  // namespace
 
 int32_t* RuntimeImpl::loop_countdown(MethodId m) noexcept {
-  return &sampler::current_context()->method(m.index()).loop_countdown;
+  sampler::ThreadContext* c = sampler::current_context();
+  if (!is_method(m)) return &sampler::shared_context().method(0).loop_countdown;
+  return &c->method(m.index()).loop_countdown;
 }
 
 uint64_t* RuntimeImpl::counters(MethodId m) noexcept {
@@ -46,6 +48,7 @@ bool RuntimeImpl::know_loops(Method& m) {
   // Acquire pairs with learn_loops().
   if (m.loops_known.load(std::memory_order_acquire) != 0) return true;
   if (options_.policy == PolicyMode::kNever) return false;
+  LookingAround looking(*this);
   std::lock_guard compile(m.compile_mutex);
   if (m.failed.load(std::memory_order_relaxed)) return false;
   if (m.shape_known) return true;
@@ -127,12 +130,12 @@ const Version* RuntimeImpl::host_loop_code(Method& m, LoopId loop, bool tells) {
 std::optional<Outcome> RuntimeImpl::osr_enter(MethodId id, LoopId loop,
                                               std::span<const uint64_t> args,
                                               const uint64_t* frame) {
-  Method& m = method(id.index());
   AttachedThread* t = here();
-  if (t == nullptr) {
+  if (t == nullptr || !is_method(id)) {
     *loop_countdown(id) = 1 << 30;  // nobody counts by it
     return std::nullopt;
   }
+  Method& m = method(id.index());
   bool flushed = host_loop_event(m, *t, loop);
   if (!can_enter_loops(m)) return std::nullopt;
   if (stress_.active(StressKind::kOsr)) stress_host_arrival(m, *t, loop);

@@ -37,13 +37,13 @@ const void* RuntimeImpl::code_for_call(Method& m) noexcept {
 
 void RuntimeImpl::raise_no_code(const Method& m) noexcept {
   raise(TrapCode::kNoCode);
-  sampler::current_context()->trap_method = m.id.index() + 1;
+  sampler::current_context()->trap_method = m.id.number() + 1;
 }
 
 const void* RuntimeImpl::enter(uint32_t index) noexcept {
   Method& m = method(index);
   sampler::ThreadContext* c = sampler::current_context();
-  const void* code = code_for_call(m);
+  const void* code = is_method(m.id) ? code_for_call(m) : nullptr;
   if (code == nullptr) {
     c->method(index).call_countdown = 0;  // every call comes here
     raise_no_code(m);
@@ -66,6 +66,7 @@ const void* RuntimeImpl::enter(uint32_t index) noexcept {
   }
   bool baseline = usable(m.plain.load(std::memory_order_acquire)) &&
                   m.optimized.load(std::memory_order_acquire) == nullptr;
+  if (always_instrumented_) ask_until_it_can_count(m, *t);
   if (!baseline && e.sample) {
     if (const void* copy = optimized_sample(m, *t)) return copy;
   }
@@ -74,6 +75,7 @@ const void* RuntimeImpl::enter(uint32_t index) noexcept {
   // refused one comes here at every call and runs plain.
   if (always_instrumented_ && m.slab_words.load(std::memory_order_relaxed) != 0 &&
       !ready_to_count(m, *t)) {
+    lose_sample(m, *t);  // an interpreted method has had no copy from its first compilation on
     return run_plain(m, *t);
   }
   return e.sample ? run_sample(m, *t, code) : code;
@@ -92,6 +94,19 @@ const void* RuntimeImpl::run_sample(Method& m, AttachedThread& t, const void* pl
   if (sampler::spend_sample(t.context())) brake(m, in_force);
   // A body of one block counts by being called.
   return counts ? m.instrumented.load(std::memory_order_acquire)->entry : plain;
+}
+
+// The worker may lead the cell to instrumented code at any time: from the interpreter, or where
+// optimized code is withdrawn. So every call comes here until the thread has a slab.
+void RuntimeImpl::ask_until_it_can_count(Method& m, AttachedThread& t) noexcept {
+  bool compiled = usable(m.plain.load(std::memory_order_acquire)) ||
+                  m.optimized.load(std::memory_order_acquire) != nullptr;
+  // Pairs with learn_slab(): a slab that threads share is there.
+  bool none_wanted = compiled && m.slab_words.load(std::memory_order_acquire) == 0;
+  if (none_wanted || (compiled && has_slab(m, t))) return;
+  sampler::MethodState& s = t.state(m.id);
+  s.call_gap = 1;
+  s.call_countdown = 0;
 }
 
 const void* RuntimeImpl::run_plain(Method& m, AttachedThread& t) noexcept {
@@ -182,7 +197,11 @@ void RuntimeImpl::lose_sample(Method& m, AttachedThread& t) noexcept {
 
 // Says whether the instrumented copy can be entered by this thread.
 bool RuntimeImpl::ready_to_count(Method& m, AttachedThread& t) noexcept {
-  if (!usable(m.instrumented.load(std::memory_order_acquire))) return false;
+  return usable(m.instrumented.load(std::memory_order_acquire)) && has_slab(m, t);
+}
+
+// Says whether the thread has counters for a method; takes them if it has not.
+bool RuntimeImpl::has_slab(Method& m, AttachedThread& t) noexcept {
   sampler::MethodState& s = t.state(m.id);
   if (s.slab != nullptr) return true;
   s.slab = m.shared;

@@ -1,0 +1,177 @@
+#include "jit/opt/split_selects.h"
+
+#include <algorithm>
+#include <array>
+
+#include "jit/ir/select_probes.h"
+#include "jit/opt/block_counts.h"
+#include "jit/opt/copy_tail.h"
+#include "jit/opt/passes.h"
+#include "jit/opt/splice.h"
+
+namespace uptier::jit {
+namespace {
+
+constexpr uint64_t kRounds = 50;
+constexpr uint32_t kMostCopied = 16;
+
+using Turns = std::array<uint64_t, kTurnValues>;
+
+bool is_measured(const Inst& i) { return i.op == Opcode::kSelect && i.imm != 0; }
+
+bool is_predictable(const Turns& n) {
+  uint64_t misses = std::min(n[0], n[1]) + std::min(n[2], n[3]);
+  return misses * kRounds <= n[0] + n[1] + n[2] + n[3];
+}
+
+class SelectSplitter {
+ public:
+  explicit SelectSplitter(Function& f) : f_(f) {}
+
+  void run() {
+    std::vector<Block> blocks = f_.layout;
+    for (Block b : blocks) {
+      for (size_t n = 0; n < f_.block(b).insts.size();) {
+        const Inst& i = f_.inst(f_.block(b).insts[n++]);
+        if (!is_measured(i) || parts_guard(b, n - 1)) continue;
+        Turns turns = turns_of(i);
+        bool stores = writes_where_it_says(b, n - 1);
+        if (!stores && !is_predictable(turns)) continue;
+        b = split(b, n - 1, turns, stores);
+        n = 0;
+      }
+    }
+    if (!tails_.empty()) copy_tails();
+  }
+
+ private:
+  // Returns the block of the rest.
+  Block split(Block b, size_t position, const Turns& turns, bool stores) {
+    Value condition = f_.args(f_.inst(f_.block(b).insts[position]))[0];
+    std::vector<InstId> group = together(b, position, condition);
+    Block rest = split_block(f_, b, position);
+    std::vector<Value> x, y;
+    for (InstId id : group) {
+      const Inst& i = f_.inst(id);
+      x.push_back(f_.args(i)[1]);
+      y.push_back(f_.args(i)[2]);
+      become_param(rest, i.result);
+    }
+    std::erase_if(f_.block(rest).insts,
+                  [&](InstId i) { return std::ranges::find(group, i) != group.end(); });
+    auto set = static_cast<double>(turns[1] + turns[3]);
+    double yes = set / (static_cast<double>(turns[0] + turns[2]) + set);
+    Block t = arm(b, rest, x, yes), e = arm(b, rest, y, 1 - yes);
+    Inst branch{.op = Opcode::kBranch, .args = f_.make_list({{condition}})};
+    branch.edges_at = static_cast<uint32_t>(f_.edges.size());
+    branch.edge_count = 2;
+    f_.edges.push_back({t, {}});
+    f_.edges.push_back({e, {}});
+    f_.append(b, branch, Type::kNone);
+    if (stores) tails_.push_back({t, e, rest});
+    return rest;
+  }
+
+  // A guard that is not given its frame yet needs the state before it in its block.
+  bool parts_guard(Block b, size_t position) const {
+    const auto& insts = f_.block(b).insts;
+    for (size_t n = position; n < insts.size(); ++n) {
+      const Inst& i = f_.inst(insts[n]);
+      if (i.op == Opcode::kFrameState) return false;
+      if (i.op == Opcode::kGuard && i.imm == 0) return true;
+    }
+    return false;
+  }
+
+  // Whether the rest of the block stores to the place that the selection chooses.
+  bool writes_where_it_says(Block b, size_t position) const {
+    const auto& insts = f_.block(b).insts;
+    Value v = f_.inst(insts[position]).result;
+    return std::any_of(insts.begin() + static_cast<ptrdiff_t>(position), insts.end(),
+                       [&](InstId id) {
+                         const Inst& i = f_.inst(id);
+                         if (info(i.op).shape != Shape::kStore) return false;
+                         auto place = f_.args(i).subspan(1);
+                         return std::ranges::find(place, v) != place.end();
+                       });
+  }
+
+  void copy_tails() {
+    std::vector<Redefinition> redefined;
+    for (const Tail& t : tails_) {
+      if (!may_copy_tail(f_, t.rest, kMostCopied)) continue;
+      // The ways say themselves how often they are taken.
+      auto& insts = f_.block(t.rest).insts;
+      if (is_block_probe(f_.inst(insts.front()))) insts.erase(insts.begin());
+      copy_tail(f_, t.rest, t.yes, redefined);
+      copy_tail(f_, t.rest, t.no, redefined);
+    }
+    if (redefined.empty()) return;
+    remove_unreachable(f_);
+    repair_ssa(f_, redefined);
+    prune_params(f_);
+  }
+
+  // The selection at `position` and those behind it on the same condition whose operands are known
+  // there.
+  std::vector<InstId> together(Block b, size_t position, Value condition) const {
+    const auto& insts = f_.block(b).insts;
+    std::vector<InstId> group;
+    std::vector<Value> later;
+    for (size_t n = position; n < insts.size(); ++n) {
+      const Inst& i = f_.inst(insts[n]);
+      bool same = i.op == Opcode::kSelect && f_.args(i)[0] == condition;
+      bool known = std::ranges::none_of(
+          f_.args(i), [&](Value v) { return std::ranges::find(later, v) != later.end(); });
+      if (same && known) group.push_back(insts[n]);
+      if (i.result.valid()) later.push_back(i.result);
+    }
+    return group;
+  }
+
+  void become_param(Block b, Value v) {
+    Type t = f_.type_of(v);
+    uint32_t index = f_.block(b).params.size;
+    f_.push(f_.block(b).params, v);
+    f_.value(v) = {t, InstId::none(), b, index};
+  }
+
+  // A way from `b` to the rest that is taken in `share` of its executions.
+  Block arm(Block b, Block rest, const std::vector<Value>& args, double share) {
+    Block way = f_.add_block();
+    if (const Inst* probe = last_block_probe(f_, b)) {
+      Inst part = *probe;
+      uint32_t whole = resumes(part) && probe_tag(part) != 0 ? probe_tag(part) : kWholeShare;
+      auto tag = static_cast<uint32_t>(share * whole);
+      part.flags = kProbeResumes;
+      part.imm = uint64_t{std::max(tag, 1u)} << 32 | static_cast<uint32_t>(part.imm);
+      f_.append(way, part, Type::kNone);
+    }
+    Inst jump{.op = Opcode::kJump};
+    jump.edges_at = static_cast<uint32_t>(f_.edges.size());
+    jump.edge_count = 1;
+    f_.edges.push_back({rest, f_.make_list(args)});
+    f_.append(way, jump, Type::kNone);
+    f_.layout.insert(std::ranges::find(f_.layout, rest), way);
+    return way;
+  }
+
+  struct Tail {
+    Block yes, no, rest;
+  };
+
+  Function& f_;
+  std::vector<Tail> tails_;
+};
+
+}  // namespace
+
+void split_selects(Function& f) {
+  bool any = std::ranges::any_of(f.layout, [&](Block b) {
+    const auto& insts = f.block(b).insts;
+    return std::ranges::any_of(insts, [&](InstId i) { return is_measured(f.inst(i)); });
+  });
+  if (any) SelectSplitter(f).run();
+}
+
+}  // namespace uptier::jit

@@ -1,0 +1,196 @@
+// The other half of a store: what this process has seen goes into the file.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+#include "profile/algebra.h"
+#include "profile/upf/read.h"
+#include "profile/upf/write.h"
+#include "tiering/saved/profile_store.h"
+
+namespace uptier::tiering {
+namespace {
+
+constexpr uint64_t kDecayParts = 1 << 20;
+
+// The lock of whatever file has the name; an empty one is made where there is none.
+class FileLock {
+ public:
+  explicit FileLock(const std::string& path) {
+    for (int tries = 0; tries < 1000 && fd_ < 0 && error_ == 0; ++tries) attempt(path);
+    if (fd_ < 0 && error_ == 0) error_ = EBUSY;
+  }
+  ~FileLock() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+  Status status(const std::string& path) const {
+    if (error_ == 0) return {};
+    const char* text = strerrordesc_np(error_);
+    return Error{ErrorCode::kIo, path + ": cannot lock the file: " + (text ? text : "unknown")};
+  }
+
+ private:
+  void attempt(const std::string& path) {
+    int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+    if (fd < 0) {
+      if (errno != EINTR) error_ = errno;
+      return;
+    }
+    int locked;
+    do { locked = ::flock(fd, LOCK_EX); } while (locked != 0 && errno == EINTR);
+    if (locked != 0) error_ = errno;
+    // Replaced while this waited?
+    struct stat mine, now;
+    bool same = locked == 0 && ::fstat(fd, &mine) == 0 && ::lstat(path.c_str(), &now) == 0 &&
+                mine.st_ino == now.st_ino && mine.st_dev == now.st_dev;
+    if (same) {
+      fd_ = fd;
+    } else {
+      ::close(fd);
+    }
+  }
+
+  int fd_ = -1;
+  int error_ = 0;
+};
+
+// Brings counts to another schema of the same code: of slots that both have.
+void conform(MethodProfile& m, const Schema& schema) {
+  MethodProfile to;
+  to.schema = schema;
+  to.counts.resize(schema.words());
+  to.estimates.resize(schema.words());
+  for (const Slot& slot : schema.slots) {
+    const Slot* from = m.schema.find(slot.kind, slot.site);
+    if (from == nullptr) continue;
+    std::copy_n(m.counts.begin() + from->word, slot.words, to.counts.begin() + slot.word);
+    std::copy_n(m.estimates.begin() + from->word, slot.words, to.estimates.begin() + slot.word);
+    auto table = m.tables.find({slot.kind, slot.site});
+    if (table != m.tables.end()) to.tables.insert(m.tables.extract(table));
+  }
+  m.schema = std::move(to.schema);
+  m.counts = std::move(to.counts);
+  m.estimates = std::move(to.estimates);
+  m.tables = std::move(to.tables);
+}
+
+bool is_empty(const MethodProfile& m) {
+  auto none = [](uint64_t count) { return count == 0; };
+  return m.calls == 0 && m.iterations == 0 && m.tables.empty() &&
+         std::ranges::all_of(m.counts, none);
+}
+
+// Splits what is saved into what stays and what fades; drops what is of other code.
+void sort_out(Profile& saved, const ProfileStore::Seen& seen, Profile& stay, Profile& fade) {
+  for (auto& [key, m] : saved.methods) {
+    auto fate = seen.fates.find(key);
+    bool known = fate != seen.fates.end();
+    if (known && fate->second.cfg_hash != m.schema.cfg_hash) continue;
+    const MethodProfile* fresh = seen.run.find(key);
+    if (fresh != nullptr && fresh->schema != m.schema) conform(m, fresh->schema);
+    bool keep = known && fate->second.keep;
+    (keep ? stay : fade).methods.emplace(key, std::move(m));
+  }
+}
+
+// Adds what is saved of calls to those of this run: of callers that stay as it is, of others faded.
+// Of what a method's code is, this run knows better; of methods that are gone nothing is kept.
+void add_saved_calls(CallProfile saved, uint64_t parts, ProfileStore::Seen& seen) {
+  CallProfile& calls = seen.calls;
+  CallProfile stay;
+  for (const auto& [call, count] : saved.graph) {
+    auto fate = seen.fates.find(call.first);
+    if (fate != seen.fates.end() && fate->second.keep) stay.graph.emplace(call, count);
+  }
+  std::erase_if(saved.graph, [&](const auto& item) { return stay.graph.contains(item.first); });
+  std::erase_if(saved.shapes, [&](const auto& item) { return calls.shapes.contains(item.first); });
+  saved.scale(parts, kDecayParts);
+  calls += stay;
+  calls += saved;
+  auto gone = [&](const MethodKey& key) { return !seen.run.methods.contains(key); };
+  std::erase_if(calls.shapes, [&](const auto& item) { return gone(item.first); });
+  std::erase_if(calls.graph, [&](const auto& item) { return gone(item.first.first); });
+  std::erase_if(calls.first, [&](const auto& item) { return gone(item.first); });
+}
+
+// The hash is over what was seen, the time and the process: runs that saw the same stay two.
+UploadId name_of_run(const Profile& run, uint64_t time) {
+  struct timespec now = {};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  auto nonce = static_cast<uint64_t>(::getpid()) << 32 ^ static_cast<uint64_t>(now.tv_nsec) ^
+               static_cast<uint64_t>(now.tv_sec) << 30;
+  return profile::make_upload_id(run, time, nonce);
+}
+
+}  // namespace
+
+// What an earlier save of this process has put in the file is not put there again: what came on
+// since is added, and the run, which the file has counted, gets its new name.
+void ProfileStore::leave_out_written(Seen& seen, ProfileInfo& file) const {
+  (void)profile::subtract(seen.run, written_->run);
+  (void)profile::subtract(seen.calls, written_->calls);
+  seen.info.runs = 0;
+  seen.info.weight = 0;
+  std::erase(file.uploads, written_->upload);
+}
+
+// Logs and timelines of the runs before this one; they are of the file that is still mapped.
+std::vector<profile::RunRecord> ProfileStore::past_runs(profile::UpfReader& reader,
+                                                        bool again) const {
+  std::vector<profile::RunRecord> past;
+  for (const auto& segment : reader.segments()) {
+    for (const profile::RunRecord& one : reader.runs(segment)) {
+      bool ours = again && one.time == written_->time &&
+                  reader.timeline(one).length_ns == written_->length_ns;
+      if (!ours) past.push_back(one);
+    }
+  }
+  return profile::latest_runs(std::move(past));
+}
+
+Status ProfileStore::save(Seen seen, double decay, profile::Sync sync) {
+  FileLock lock(path_);
+  if (Status s = lock.status(path_); !s) return s;
+  Result<MappedFile> file = MappedFile::open(path_);
+  if (!file) return file.error();
+  Result<ProfileFile> saved = profile_from_file(file->bytes());
+  if (!saved) return Error{saved.error().code, path_ + ": left alone: " + saved.error().message};
+  UploadId upload = name_of_run(seen.run, seen.info.time);
+  seen.info.uploads = {upload};
+  auto written = std::make_unique<Written>(
+      Written{seen.run, seen.calls, upload, seen.info.time, seen.timeline.length_ns});
+  // A file that was replaced meanwhile, or rolled back, gets all of it.
+  bool again = written_ != nullptr && std::ranges::count(saved->info.uploads, written_->upload);
+  if (again) leave_out_written(seen, saved->info);
+  if (again) decay = 1;
+
+  auto parts = static_cast<uint64_t>(decay * static_cast<double>(kDecayParts));
+  Profile stay, fade;
+  sort_out(saved->profile, seen, stay, fade);
+  (void)scale(fade, parts, kDecayParts);
+  std::erase_if(fade.methods, [](const auto& item) { return is_empty(item.second); });
+  for (const Profile* part : {&stay, &fade}) merge(seen.run, *part);
+  std::erase_if(seen.run.methods, [](const auto& item) { return is_empty(item.second); });
+  saved->info.weight = static_cast<uint64_t>(static_cast<double>(saved->info.weight) * decay);
+  seen.info += saved->info;
+  add_saved_calls(std::move(saved->calls), parts, seen);
+  profile::UpfReader reader(file->bytes());
+  Status replaced = profile::replace_file(
+      path_,
+      profile::profile_to_file(seen.run, seen.info, seen.log, seen.timeline, &seen.calls, nullptr,
+                               past_runs(reader, again)),
+      sync);
+  if (replaced) written_ = std::move(written);
+  return replaced;
+}
+
+}  // namespace uptier::tiering
