@@ -18,6 +18,7 @@ constexpr const char* kUsage =
     "  -O NAME=VALUE      any option of the runtime, as UPTIER_NAME in the environment; also\n"
     "                     --NAME=VALUE, e.g. --tier=optimized\n"
     "  --memory=MIB       size of the arena, 2048 by default\n"
+    "  --collect=every:N  collect at every N-th allocation, for tests\n"
     "  --report           what the runtime did, to stderr\n"
     "  --ir=FUNCTION      how the function was described, to stderr\n";
 
@@ -26,6 +27,7 @@ struct Arguments {
   bool interpret = false, report = false;
   std::string ir = {};  // of which function
   size_t memory = 2048;
+  uint64_t collect_every = 0;
   const char* program = nullptr;
   std::vector<std::string> rest = {};
 };
@@ -47,6 +49,8 @@ uptier::Status parse_arguments(int argc, char** argv, Arguments& a) {
       a.report = true;
     } else if (s.starts_with("--memory=")) {
       a.memory = std::strtoul(argv[i] + 9, nullptr, 10);
+    } else if (s.starts_with("--collect=every:")) {
+      a.collect_every = std::strtoul(argv[i] + 16, nullptr, 10);
     } else if (s.starts_with("--ir=")) {
       a.ir = s.substr(5);
     } else {
@@ -67,6 +71,12 @@ uintptr_t native_stack_end() {
   getrlimit(RLIMIT_STACK, &limit);
   size_t size = std::min<size_t>(limit.rlim_cur, 64 << 20);
   return reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) - size + (512 << 10);
+}
+
+std::string collector_text(const calc::Arena::Counts& c) {
+  auto mib = [](uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; };
+  return "collector: " + std::to_string(c.collections) + " collections, " +
+         mib(c.bytes_found_dead) + " found dead, " + mib(c.most_bytes_in_use) + " in use at most\n";
 }
 
 uptier::Status run_tiered(calc::Vm& vm, const Arguments& a) {
@@ -105,6 +115,8 @@ int main(int argc, char** argv) {
   calc::Vm vm(a.memory << 20);
   vm.arguments = a.rest;
   vm.native_stack_end = native_stack_end();
+  vm.native_stack_base = __builtin_frame_address(0);
+  vm.heap.collect_every(a.collect_every);
   std::string wrong = vm.load(source.str());
   if (!wrong.empty()) return fail(2, std::string(a.program) + ": " + wrong);
   if (a.interpret) {
@@ -113,5 +125,6 @@ int main(int argc, char** argv) {
   } else if (auto ran = run_tiered(vm, a); !ran) {
     return fail(2, ran.error().message);
   }
+  if (a.report) std::fputs(collector_text(vm.heap.counts()).c_str(), stderr);
   return vm.failed ? fail(1, std::string(a.program) + ": " + vm.error) : 0;
 }

@@ -1,22 +1,23 @@
-// object.h: objects, shapes, and the arena that they live in.
+// object.h: objects, shapes, and the heap that they live in.
 //
 // A Shape says what an object is. Records with the same fields, added in the same order, share one
 // (a hidden class): "is this the shape that I saw last time" is one comparison, and tells where
 // each field lies. All other objects of a kind share a single shape.
 //
-// Memory is a bump allocator with a limit and no collector. That keeps the example short, and
-// nothing of the runtime depends on it: compiled code holds pointers in registers and in frames
-// which the library does not describe, so a host with a moving collector keeps its roots in memory
-// of its own (kRef is never looked into).
+// Objects that nothing refers to are found by a collector (arena.h, mark.h). It looks for references
+// in all registers and the whole native stack, so code that holds one there says nothing to
+// anybody, compiled code included; and it moves nothing.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "arena.h"
 #include "value.h"
 
 namespace calc {
@@ -55,11 +56,12 @@ struct String : Object {
   std::string_view view() const { return {text, length}; }
 };
 
-// An array and its elements, or a record and its fields.
+// An array and its elements, or a record and its fields: behind it until they outgrow that.
 struct Row : Object {
   uint32_t length;
   uint32_t capacity;
   Val* data;
+  Val* inside() { return reinterpret_cast<Val*>(this + 1); }
 };
 
 // A variable that a closure has captured. Registers hold pointers to cells, no Vals.
@@ -89,15 +91,15 @@ inline Row* as_array(Val v) { return as<Row>(v, kArray); }
 inline Row* as_record(Val v) { return as<Row>(v, kRecord); }
 inline Closure* as_closure(Val v) { return as<Closure>(v, kFunction); }
 
-// Owns every object. What allocates returns null when the limit is reached; the caller raises.
-class Heap {
+// Owns every object. What allocates returns null when the limit is reached; the caller raises. It
+// may collect before: a pointer that is used afterwards must be in a local variable, an argument, or
+// what `roots` marks, and what is made must be filled before the next allocation.
+class Heap : public Arena {
  public:
-  explicit Heap(size_t limit_bytes);
-  ~Heap();
-  Heap(const Heap&) = delete;
-  Heap& operator=(const Heap&) = delete;
+  using Arena::Arena;
 
-  size_t limit() const { return limit_; }
+  std::function<void(class Marker&)> roots;  // besides what is interned
+
   String* concat(std::string_view a, std::string_view b);
   String* intern(std::string_view text);
   Row* row(Shape* shape, uint32_t length, Val fill);
@@ -110,11 +112,8 @@ class Heap {
   Shape empty_record{kRecord};
 
  private:
-  void* allocate(size_t bytes);
-  void prepare();
+  void mark_reached() override;
 
-  size_t limit_;
-  char *base_, *next_, *ready_, *end_;
   std::map<std::string, String*, std::less<>> interned_;
 };
 

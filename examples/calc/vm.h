@@ -9,7 +9,9 @@
 namespace calc {
 
 struct Vm {
-  explicit Vm(size_t memory) : heap(memory) {}
+  explicit Vm(size_t memory) : heap(memory) {
+    heap.roots = [this](Marker& m) { mark_roots(m); };
+  }
 
   Heap heap;
   Code code;
@@ -19,7 +21,8 @@ struct Vm {
   std::unique_ptr<Val[]> stack;  // windows of registers
   Val* top = nullptr;
   Val* stack_end = nullptr;
-  uintptr_t native_stack_end = 0;  // recursion stops when the thread's stack is this low
+  uintptr_t native_stack_end = 0;           // recursion stops when the thread's stack is this low
+  const void* native_stack_base = nullptr;  // no frame above refers to objects
 
   bool failed = false;
   std::string error;
@@ -27,6 +30,7 @@ struct Vm {
   class Tiers* tiers = nullptr;  // with a runtime
 
   std::string load(std::string_view source);
+  void mark_roots(Marker& m) const;
   // Notes an error at an instruction. Returns nil.
   Val fail(const Instr* at, const std::string& what);
   // Returns the object of a new value, or fails if there is none.
