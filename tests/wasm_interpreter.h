@@ -102,9 +102,14 @@ class InterpreterRuntime final : public uptier::test::NullRuntime {
     std::copy(args.begin(), args.end(), a);
     using Helper = uint64_t(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
     auto* helper = reinterpret_cast<Helper*>(const_cast<void*>(callee.address));
+    // As below an invoke: traps that are raised with none further up are dropped.
+    sampler::ThreadContext& context = *sampler::current_context();
+    sampler::Activation here{context.activation, 0};
+    context.activation = &here;
     uint64_t bits = helper(a[0], a[1], a[2], a[3], a[4], a[5]);
-    auto trap = static_cast<TrapCode>(sampler::current_context()->pending_trap);
-    sampler::current_context()->pending_trap = 0;
+    context.activation = here.outer;
+    auto trap = static_cast<TrapCode>(context.pending_trap);
+    context.pending_trap = 0;
     return {bits, trap};
   }
 

@@ -94,6 +94,53 @@ TEST_F(WasmModule, disabled_features_are_refused) {
   }
 }
 
+// Compilers that have reference types on by default write a table's number in five bytes, which
+// linkers fill in.
+TEST_F(WasmModule, number_of_the_table_may_be_padded) {
+  Bytes b{0, 'a', 's', 'm', 1, 0, 0, 0, 1, 5, 1, 0x60, 0, 1, 0x7f, 3, 3, 2, 0, 0};
+  const Bytes table{4, 4, 1, 0x70, 0, 1};
+  const Bytes exported{7, 5, 1, 1, 'f', 0, 1};
+  const Bytes elements{9, 7, 1, 0, 0x41, 0, 0x0b, 1, 0};
+  const Bytes code{10,   18, 2,    4, 0,    0x41, 7,    0x0b, 11, 0,
+                   0x41, 0,  0x11, 0, 0x80, 0x80, 0x80, 0x80, 0,  0x0b};
+  for (const Bytes& section : {table, exported, elements, code}) {
+    b.insert(b.end(), section.begin(), section.end());
+  }
+  EXPECT_EQ(call1(world.make(world.load(b)), "f"), 7u);
+}
+
+TEST_F(WasmModule, references_as_values_are_refused_in_words) {
+  for (const char* text : {
+           "(module (func (param externref)))",
+           "(module (func (result funcref) unreachable))",
+           "(module (func (local externref)))",
+           "(module (import \"a\" \"b\" (global externref)))",
+           "(module (global funcref (ref.null func)))",
+           "(module (table 1 externref))",
+           "(module (import \"a\" \"b\" (table 1 externref)))",
+           "(module (elem externref (ref.null extern)))",
+           "(module (table 1 funcref) (table 1 funcref))",
+           "(module (func (block (result funcref) unreachable) drop))",
+           "(module (func (loop (result funcref) unreachable) drop))",
+           "(module (func (if (result funcref) (i32.const 1) (then unreachable) (else "
+           "unreachable)) "
+           "drop))",
+           "(module (func unreachable (select (result funcref)) drop))",
+           "(module (elem declare func 0) (func (drop (ref.func 0))))",
+           "(module (func (drop (ref.null func))))",
+           "(module (func unreachable ref.is_null drop))",
+           "(module (table 1 funcref) (func (drop (table.get 0 (i32.const 0)))))",
+           "(module (table 1 funcref) (func unreachable table.set 0))",
+           "(module (table 1 funcref) (func unreachable table.fill 0))",
+           "(module (table 1 funcref) (func unreachable (drop (table.grow 0))))",
+           "(module (table 1 funcref) (func (drop (table.size 0))))",
+       }) {
+    Error e = refusal(assemble(text));
+    EXPECT_EQ(e.code, ErrorCode::kUnsupported) << text << e.message;
+    EXPECT_NE(e.message.find("not supported: "), std::string::npos) << e.message;
+  }
+}
+
 TEST_F(WasmModule, more_locals_than_the_limit_are_refused) {
   auto with_locals = [](uint32_t n) {
     Bytes body{1};

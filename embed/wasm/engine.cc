@@ -88,12 +88,12 @@ Result<MethodId> Engine::adapter(const FuncType& type) {
 void Engine::name_methods(const Module& module, std::span<const MethodId> methods) {
   std::lock_guard lock(mutex_);
   uint32_t function = module.info().imported_functions;
-  for (MethodId m : methods) origins_[m.index()] = {&module, function++};
+  for (MethodId m : methods) origins_[m.number()] = {&module, function++};
 }
 
 void Engine::forget_methods(std::span<const MethodId> methods) {
   std::lock_guard lock(mutex_);
-  for (MethodId m : methods) origins_.erase(m.index());
+  for (MethodId m : methods) origins_.erase(m.number());
 }
 
 namespace {
@@ -117,7 +117,7 @@ TrapReport Engine::describe(const Trap& trap) const {
   if (!trap.method.valid()) return r;
   if (trap.code == TrapCode::kNoCode) r.message += why_no_code(*runtime_, trap.method);
   std::lock_guard lock(mutex_);
-  auto it = origins_.find(trap.method.index());
+  auto it = origins_.find(trap.method.number());
   if (it == origins_.end()) return r;
   r.has_location = true;
   r.function = it->second.function;

@@ -42,7 +42,7 @@ FuncRef Instance::function(uint32_t index) const {
   }
   MethodId m = methods_[index - info.imported_functions];
   return {store_.engine().runtime().entry_address(m), bytes,
-          module_.type_id(info.functions[index].type), m.index(), &info.type_of(index)};
+          module_.type_id(info.functions[index].type), m.number(), &info.type_of(index)};
 }
 
 Global Instance::global(uint32_t index) const {
@@ -126,7 +126,7 @@ Result<FuncRef> Store::bind_host(const HostImport& function, Instance& caller) {
                static_cast<uint32_t>(b.type.results.size())};
   bindings_.push_back(std::move(binding));
   return FuncRef{engine_.runtime().entry_address(*adapter), &b.context, engine_.type_id(b.type),
-                 adapter->index(), &b.type};
+                 adapter->number(), &b.type};
 }
 
 Result<CallResult> Store::call(const FuncRef& function, std::span<const Val> args) {

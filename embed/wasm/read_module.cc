@@ -25,7 +25,8 @@ constexpr uint32_t kMaxValues = 1000;  // parameters, or results, of one type
 
 wabt::Features served_features() {
   wabt::Features f;  // the library's defaults have sign extension, multiple values, ... on
-  f.disable_reference_types();
+  // Of reference types the encoding is served, which compilers use in every module; see refuse_ref.
+  f.enable_reference_types();
   f.disable_simd();
   f.disable_exceptions();
   f.disable_threads();
@@ -40,7 +41,7 @@ wabt::Features served_features() {
   return f;
 }
 
-// Never called for types other than the numeric ones in a module that is kept.
+// Returns kNone for what is no number; a module that has any is not kept.
 Type to_type(wabt::Type t) {
   switch (t) {
     case wabt::Type::I32: return Type::kI32;
@@ -115,6 +116,8 @@ class Collector final : public wabt::BinaryReaderNop {
     FuncType type;
     for (Index i = 0; i < params; ++i) type.params.push_back(to_type(param_types[i]));
     for (Index i = 0; i < results; ++i) type.results.push_back(to_type(result_types[i]));
+    for (Index i = 0; i < params; ++i) refuse_ref(param_types[i]);
+    for (Index i = 0; i < results; ++i) refuse_ref(result_types[i]);
     info_.types.push_back(std::move(type));
     if (params > kMaxValues || results > kMaxValues) refuse("a function type has too many values");
     return validate(&V::OnFuncType, here(), params, param_types, results, result_types, index);
@@ -147,6 +150,7 @@ class Collector final : public wabt::BinaryReaderNop {
     add_import(module, name, ExternKind::kGlobal, index);
     ++info_.imported_globals;
     info_.globals.push_back({{to_type(type), is_mutable}, {}});
+    refuse_ref(type);
     return validate(&V::OnGlobalImport, here(), type, is_mutable);
   }
 
@@ -155,7 +159,9 @@ class Collector final : public wabt::BinaryReaderNop {
     return validate(&V::OnFunction, here(), var(type));
   }
 
-  Ok OnTable(Index, wabt::Type elem, const wabt::Limits* limits) override {
+  Ok OnTable(Index index, wabt::Type elem, const wabt::Limits* limits) override {
+    if (index != 0) refuse("the module has several tables");
+    if (elem != wabt::Type::FuncRef) refuse_ref(elem);
     info_.table = to_limits(*limits);
     return validate(&V::OnTable, here(), elem, *limits);
   }
@@ -168,6 +174,7 @@ class Collector final : public wabt::BinaryReaderNop {
   Ok BeginGlobal(Index, wabt::Type type, bool is_mutable) override {
     info_.globals.push_back({{to_type(type), is_mutable}, {}});
     global_type_ = type;
+    refuse_ref(type);
     return validate(&V::OnGlobal, here(), type, is_mutable);
   }
   Ok BeginGlobalInitExpr(Index) override {
@@ -197,6 +204,7 @@ class Collector final : public wabt::BinaryReaderNop {
   }
   Ok EndElemSegmentInitExpr(Index) override { return end_init(); }
   Ok OnElemSegmentElemType(Index, wabt::Type type) override {
+    if (type != wabt::Type::FuncRef) refuse_ref(type);
     return validate(&V::OnElemSegmentElemType, here(), type);
   }
   Ok OnElemSegmentElemExpr_RefNull(Index, wabt::Type type) override {
@@ -241,6 +249,7 @@ class Collector final : public wabt::BinaryReaderNop {
   Ok OnLocalDecl(Index, Index count, wabt::Type type) override {
     local_count_ += count;
     if (local_count_ > kMaxLocals) refuse("a function has too many locals");
+    refuse_ref(type);
     return validate(&V::OnLocalDecl, here(), count, type);
   }
   Ok EndFunctionBody(Index) override {
@@ -267,14 +276,17 @@ class Collector final : public wabt::BinaryReaderNop {
   Ok OnUnaryExpr(Opcode op) override { return validate(&V::OnUnary, place(), op); }
   Ok OnBlockExpr(wabt::Type sig) override {
     ++depth_;
+    refuse_ref(sig);
     return validate(&V::OnBlock, place(), sig);
   }
   Ok OnLoopExpr(wabt::Type sig) override {
     ++depth_;
+    refuse_ref(sig);
     return validate(&V::OnLoop, place(), sig);
   }
   Ok OnIfExpr(wabt::Type sig) override {
     ++depth_;
+    refuse_ref(sig);
     return validate(&V::OnIf, place(), sig);
   }
   Ok OnElseExpr() override { return validate(&V::OnElse, place()); }
@@ -303,6 +315,7 @@ class Collector final : public wabt::BinaryReaderNop {
   Ok OnNopExpr() override { return validate(&V::OnNop, place()); }
   Ok OnDropExpr() override { return validate(&V::OnDrop, place()); }
   Ok OnSelectExpr(Index count, wabt::Type* types) override {
+    for (Index i = 0; i < count; ++i) refuse_ref(types[i]);
     return validate(&V::OnSelect, place(), count, types);
   }
   Ok OnCallExpr(Index function) override { return validate(&V::OnCall, place(), var(function)); }
@@ -356,11 +369,39 @@ class Collector final : public wabt::BinaryReaderNop {
   Ok OnElemDropExpr(Index segment) override {
     return validate(&V::OnElemDrop, place(), var(segment));
   }
-  // Functions may be named in constant expressions, whose type is then never a numeric one.
+  // References as values are not served: what makes, tests or stores one is refused.
   Ok OnRefFuncExpr(Index function) override {
+    refuse_ref(wabt::Type::FuncRef);
     return validate(&V::OnRefFunc, place(), var(function));
   }
-  Ok OnRefNullExpr(wabt::Type type) override { return validate(&V::OnRefNull, place(), type); }
+  Ok OnRefNullExpr(wabt::Type type) override {
+    refuse_ref(type);
+    return validate(&V::OnRefNull, place(), type);
+  }
+  Ok OnRefIsNullExpr() override {
+    refuse_ref(wabt::Type::FuncRef);
+    return validate(&V::OnRefIsNull, place());
+  }
+  Ok OnTableGetExpr(Index table) override {
+    refuse_ref(wabt::Type::FuncRef);
+    return validate(&V::OnTableGet, place(), var(table));
+  }
+  Ok OnTableSetExpr(Index table) override {
+    refuse_ref(wabt::Type::FuncRef);
+    return validate(&V::OnTableSet, place(), var(table));
+  }
+  Ok OnTableFillExpr(Index table) override {
+    refuse_ref(wabt::Type::FuncRef);
+    return validate(&V::OnTableFill, place(), var(table));
+  }
+  Ok OnTableGrowExpr(Index table) override {
+    refuse("the module uses table.grow");
+    return validate(&V::OnTableGrow, place(), var(table));
+  }
+  Ok OnTableSizeExpr(Index table) override {
+    refuse("the module uses table.size");
+    return validate(&V::OnTableSize, place(), var(table));
+  }
 
  private:
   Location here() const { return Location(state->offset); }
@@ -378,7 +419,15 @@ class Collector final : public wabt::BinaryReaderNop {
                   const std::string& message) {
     if (!slot) slot = Error{code, at(offset, message)};
   }
-  void refuse(const char* why) { set(unsupported_, ErrorCode::kUnsupported, state->offset, why); }
+  void refuse(const char* why) {
+    set(unsupported_, ErrorCode::kUnsupported, state->offset, std::string("not supported: ") + why);
+  }
+  // References are served as entries of the one table, which elements and bulk instructions fill and
+  // call_indirect reads. Compilers that turn reference types on by default need no more: they write
+  // the table's number, always 0, in five bytes where there was a reserved one.
+  void refuse_ref(wabt::Type type) {
+    if (type.IsRef()) refuse("the module uses references as values");
+  }
 
   // Asks the validator, up to its first error; the reader always goes on.
   template <typename... Params, typename... Args>
@@ -392,8 +441,8 @@ class Collector final : public wabt::BinaryReaderNop {
     return Ok::Ok;
   }
 
-  // Without reference types all targets of a br_table take the same types, in dead code too. The
-  // validator has the later rule, by which dead code may mix them.
+  // All targets of a br_table take the same types here, in dead code too. The validator has the
+  // rule of reference types, by which dead code may mix them.
   void check_same_label_types(Index a, Index b) {
     V::Label* x = nullptr;
     V::Label* y = nullptr;

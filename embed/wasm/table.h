@@ -11,8 +11,8 @@
 
 namespace uptier::wasm {
 
-// A table. Its size is fixed (growing belongs to reference types, which the engine does not serve),
-// so code keeps its base and size.
+// A table. Its size is fixed (table.grow belongs to the part of reference types that the engine
+// does not serve), so code keeps its base and size.
 //
 // Thread: one at a time, with the store it belongs to.
 class Table {
