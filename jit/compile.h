@@ -100,7 +100,8 @@ struct OptimizeRequest {
   bool from_host = false;
   // An instrumented copy counts every block that the passes leave, in MethodState::optimized_slab:
   // the method's own where `probes` says, those of inlined bodies behind them, in the words that
-  // CodeTables::inlined_counts says. There are no checks in it: a call that is sampled counts to its end, its loops included.
+  // CodeTables::inlined_counts says. There are no checks in it: a call that is sampled counts to its
+  // end, its loops included.
   Copy copy = Copy::kPlain;
   // Where it counts, by plan_probes for this very body: one 64-bit counter of the thread's own a
   // block; null: block k at 8 * (k - 1). Plain copies do not depend on it.

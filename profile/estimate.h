@@ -82,10 +82,11 @@ enum class Draw : uint8_t {
 
 // Brings the estimates of an id whose rates adapt to what there was. How many calls and iterations
 // there were is known exactly, each for itself, and a window's one weight is of both together; so,
-// as long as all of them ran code that can count, slots drawn with calls are multiplied by calls / estimate of the entry block, those drawn with
-// iterations by iterations / estimates of the headers together, and all others, or where one of
-// these is not known, by `rest`, which is Coverage::stretch. Saturating; no estimate falls below
-// its count. `draws`: by slot; shorter where the rest is kEither.
+// as long as all of them ran code that can count, slots drawn with calls are multiplied by
+// calls / estimate of the entry block, those drawn with iterations by iterations / estimates of the
+// headers together, and all others, or where one of these is not known, by `rest`, which is
+// Coverage::stretch. Saturating; no estimate falls below its count. `draws`: by slot; shorter where
+// the rest is kEither.
 // Source: raking, or calibration to known totals (Deville and Sarndal, 1992).
 void rake(const Schema& schema, std::span<const Draw> draws, Observed& seen, uint64_t calls,
           uint64_t iterations, double rest);

@@ -259,7 +259,7 @@ const Misuse kRefused[] = {
     {"call: method 5000 is", [](auto* b) { uptier_build_call(b, {5000}, nullptr, 0); }},
     {"call_indirect: there is no value",
      [](auto* b) { uptier_build_call_indirect(b, kNoValue, signature(0), nullptr, 0); }},
-    {"call_indirect: a wrong number of arguments",
+    {"call_indirect: 0 arguments, where the signature has 1",
      [](auto* b) { uptier_build_call_indirect(b, arg(b), signature(1), nullptr, 0); }},
     {"call_indirect: a list is NULL",
      [](auto* b) { uptier_build_call_indirect(b, arg(b), signature(1), nullptr, 1); }},

@@ -64,6 +64,36 @@ TEST_F(CApiRun, a_host_function_raises) {
   EXPECT_STREQ(error_.message, "leave: program exit at location 0");
 }
 
+TEST_F(CApiRun, a_wrong_number_of_arguments_is_named) {
+  BodyHost& host = keep({[](uptier_builder* b) { uptier_build_ret(b, uptier_build_param(b, 0)); }});
+  uptier_method m = add("same", host, signature(1));
+  EXPECT_EQ(invoke(m, {1, 2}), UPTIER_INVALID_ARGUMENT);
+  EXPECT_STREQ(error_.message, "2 arguments, where the signature has 1");
+}
+
+uint64_t stack_seen;
+extern "C" int64_t see_stack(int64_t x) {
+  stack_seen = uptier_stack_left();
+  return x;
+}
+
+TEST_F(CApiRun, an_interpreter_asks_for_the_stack_that_is_left) {
+  BodyHost& host = keep({[](uptier_builder* b) {
+    uptier_value x = uptier_build_param(b, 0);
+    uptier_build_ret(
+        b, uptier_build_call_host(b, "see_stack", reinterpret_cast<uptier_code>(see_stack),
+                                  signature(1), &x, 1, 0));
+  }});
+  uptier_method m = add("see", host, signature(1));
+  EXPECT_EQ(uptier_stack_left(), UINT64_MAX);
+  ASSERT_EQ(uptier_runtime_attach(runtime_, &error_), UPTIER_OK);
+  uint64_t before = uptier_stack_left();
+  EXPECT_EQ(invoke(m, {7}), UPTIER_OK);
+  EXPECT_LT(stack_seen, before);
+  EXPECT_GT(stack_seen, before / 2);
+  uptier_runtime_detach(runtime_);
+}
+
 TEST_F(CApiRun, raising_with_no_call_under_way_is_refused) {
   EXPECT_EQ(uptier_raise(UPTIER_TRAP_EXIT, 1), UPTIER_INVALID_ARGUMENT);
   ASSERT_EQ(uptier_runtime_attach(runtime_, &error_), UPTIER_OK);

@@ -11,15 +11,7 @@ namespace {
 
 class CalcCollected : public testing::TestWithParam<CalcRun> {};
 
-TEST_P(CalcCollected, prints_what_is_expected) {
-  const auto& [program, mode] = GetParam();
-  RunResult r =
-      run_calc(std::string("--collect=every:7 ") + mode.flags + " " + path_of(program.name));
-  EXPECT_EQ(r.signal, 0);
-  EXPECT_EQ(r.code, 0) << r.err;
-  EXPECT_EQ(r.out, program.prints);
-  EXPECT_EQ(r.err, "");
-}
+TEST_P(CalcCollected, prints_what_is_expected) { expect_prints(GetParam(), "--collect=every:7 "); }
 
 INSTANTIATE_TEST_SUITE_P(Programs, CalcCollected,
                          testing::Combine(testing::ValuesIn(kPrograms), testing::ValuesIn(kModes)),

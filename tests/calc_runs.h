@@ -68,6 +68,15 @@ inline RunResult run_calc(const std::string& arguments) {
 }
 
 using CalcRun = std::tuple<CalcProgram, CalcMode>;
+
+inline void expect_prints(const CalcRun& run, const std::string& flags = "") {
+  const auto& [program, mode] = run;
+  RunResult r = run_calc(flags + mode.flags + " " + path_of(program.name));
+  EXPECT_EQ(r.signal, 0);
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(r.out, program.prints);
+  EXPECT_EQ(r.err, "");
+}
 inline std::string name_of(const testing::TestParamInfo<CalcRun>& info) {
   return std::string(std::get<0>(info.param).name) + "_" + std::get<1>(info.param).name;
 }

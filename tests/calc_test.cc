@@ -11,14 +11,7 @@ namespace {
 
 class CalcMatrix : public testing::TestWithParam<CalcRun> {};
 
-TEST_P(CalcMatrix, prints_what_is_expected) {
-  const auto& [program, mode] = GetParam();
-  RunResult r = run_calc(std::string(mode.flags) + " " + path_of(program.name));
-  EXPECT_EQ(r.signal, 0);
-  EXPECT_EQ(r.code, 0) << r.err;
-  EXPECT_EQ(r.out, program.prints);
-  EXPECT_EQ(r.err, "");
-}
+TEST_P(CalcMatrix, prints_what_is_expected) { expect_prints(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(Programs, CalcMatrix,
                          testing::Combine(testing::ValuesIn(kPrograms), testing::ValuesIn(kModes)),

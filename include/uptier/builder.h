@@ -168,6 +168,9 @@ class FunctionBuilder {
   // Continues when `condition` is not 0, else leaves to the host's frame.
   void guard(Value condition, GuardReason reason);
   // Observes `v` at a site of the host's own; returns the index among host sites, in build order.
+  // Sites are numbered from 1 when the function is finished: blocks, then calls, then these in build
+  // order, then what the library places. So among the slots of one kind in the method's Schema the
+  // host's come first, in build order.
   // Which kinds take which values, and which the library places itself: see ProbeKind. `tag` goes
   // into the records of a kLog probe, and is 0 for the others.
   uint32_t probe(ProbeKind kind, Value v = Value::none(), uint32_t tag = 0);

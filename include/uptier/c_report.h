@@ -125,9 +125,9 @@ uptier_status uptier_runtime_read_log(uptier_runtime* runtime, uptier_log_record
 // Writes the option's file: what this process has seen, merged with what the file holds by now.
 // Flushes the calling thread first. May be called again, so that what kills a process which runs
 // for long takes little with it: a run is counted once. uptier_runtime_destroy writes only if this
-// was never called. Does nothing without the option. Cost: linear in the file and the methods. Errors:
-// UPTIER_IO, and UPTIER_CORRUPT_INPUT for a file that is no profile, which is left alone. Not from
-// a host function nor from `build`.
+// was never called, and cannot tell of an error. Does nothing without the option. Cost: linear in
+// the file and the methods. Errors: UPTIER_IO, and UPTIER_CORRUPT_INPUT for a file that is no
+// profile, which is left alone. Not from a host function nor from `build`.
 uptier_status uptier_runtime_save_profile(uptier_runtime* runtime,
                                           uptier_error* error) UPTIER_NOEXCEPT;
 

@@ -66,13 +66,18 @@ class Host {
   // far. Only called for methods with MethodInfo::own_code. An instrumented copy counts at
   // Runtime::counters(), in the words of MethodInfo::own_schema.
   //
-  // Thread, errors: as for build. The default refuses.
+  // The code may call what it likes, but cannot end with a trap: one that is raised below it
+  // (Runtime::raise) is taken by whichever code looks for one next, or dropped.
+  //
+  // Thread, errors: as for build; but a first compile that fails is not tried again. The default
+  // refuses.
   virtual Result<HostCode> compile(const Plan&, const MethodProfile&) {
     return Error{ErrorCode::kUnsupported, "the host has no compiler for this method"};
   }
 
-  // Takes back what `compile` returned: no thread runs it, and none will. Called before the method's
-  // remove_methods returns, or the runtime dies, at the latest. Thread: any, with the runtime's locks held: it must not call the runtime.
+  // Takes back what `compile` returned: no thread runs it, and none will. Called before the
+  // method's remove_methods returns, or the runtime dies, at the latest. Thread: any, with the
+  // runtime's locks held: it must not call the runtime.
   virtual void release(MethodId, const HostCode&) noexcept {}
 };
 
@@ -85,9 +90,9 @@ struct MethodInfo {
   // Optional: code that runs the method in Tier::kHost until better code is installed. A C function
   // with exactly `signature`; may raise a trap only with host_may_trap. Nothing says which method it
   // is called for, so a host whose interpreter is one function makes the method (a closure)
-  // argument 0. Describing the method
-  // waits for it: `build` is first called when a compilation is due, after flush_first calls or
-  // loop_flush_first iterations, and may be made of what was seen by then.
+  // argument 0. Describing the method waits for it: `build` is first called when a compilation is
+  // due, after flush_first calls or loop_flush_first iterations, and may be made of what was seen
+  // by then.
   //
   // Only Options::tier = auto runs it. The fixed tiers compile the method at its first call as if it
   // had none (guards leave for host_resume all the same), and interpret only what `build` refuses.

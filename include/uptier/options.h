@@ -132,7 +132,7 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
   X(count,      decisions_kept,    1u << 15,  1, 1u << 24, "decisions",                            \
     "that the report still knows; the oldest go first (counted)")                                  \
   X(count,      code_budget,       64u << 20, 1u << 16, 1u << 30, "bytes",                         \
-    "machine code in service and stubs of all methods; when it is spent, methods keep what they have") \
+    "machine code in service and stubs of all methods; when it is spent, cold ones give theirs up") \
   X(flag,       pack_code,         true,      0, 1, "flag",                                        \
     "bodies share pages of the code space, their cold parts lie apart; off: pages of their own")   \
   X(count,      slab_budget,       64u << 20, 1u << 12, 1u << 30, "bytes per thread",              \

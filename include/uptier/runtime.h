@@ -67,8 +67,9 @@ class Runtime {
   // Thread: any.
   // Errors: kInvalidArgument for a signature with types that values cannot have or more than
   // kMaxParams parameters, and for an own_schema that breaks a rule; kResourceExhausted when
-  // Options::max_methods are in service, or were removed but cannot be forgotten yet, and where
-  // there is no room for the stub.
+  // Options::max_methods are in service, or were removed but cannot be forgotten yet (a compilation
+  // that is under way keeps all that were removed since it began: try again), and where there is no
+  // room for the stub.
   virtual Result<MethodId> add_method(Host& host, MethodInfo info) = 0;
   // Takes methods out of service: final flush, code retired. They must not run nor be called any
   // more, by an entry or by other methods; their hosts may die when it returns. Ids that add_method
@@ -98,8 +99,9 @@ class Runtime {
   // Calls a method with the bits of its arguments (zero-extended, one word each) and catches traps.
   // May be nested inside host functions. Attaches the thread for the duration if it is not, which
   // maps memory and takes a lock: threads that call again had better attach.
-  // TrapCode::kNoCode: there is none, and error_of() says why. Another number of arguments than the signature has, and an id that add_method did not return, are
-  // TrapCode::kBadCall, and nothing is called.
+  // TrapCode::kNoCode: there is none, and error_of() says why. Another number of arguments than the
+  // signature has, and an id that add_method did not return, are TrapCode::kBadCall, and nothing is
+  // called.
   virtual Outcome invoke(MethodId m, std::span<const uint64_t> args) = 0;
 
   // For loops of a host's interpreter. Returns the calling thread's countdown of the method's
@@ -192,9 +194,10 @@ class Runtime {
   // (its counts times profile_decay, but for methods that were taken on trust from it and have not
   // drifted). Flushes the calling thread first. May be called again, so that what kills a process
   // which runs for long takes little with it: a run is counted once, and others fade once for it.
-  // The destructor writes only if this was never called. Does nothing without the option. Thread:
-  // any, but not from a host function nor from `build` (it flushes). Cost: reads and writes the whole file, with the runtime's lock held.
-  // Errors: kIo, and kCorruptInput for a file that is no profile, which is left alone.
+  // The destructor writes only if this was never called, and has nobody to tell of an error. Does
+  // nothing without the option. Thread: any, but not from a host function nor from `build` (it
+  // flushes). Cost: reads and writes the whole file, with the runtime's lock held. Errors: kIo, and
+  // kCorruptInput for a file that is no profile, which is left alone.
   virtual Status save_profile() = 0;
 
   // Returns what the profile of earlier processes (Options::profile) has seen at a site, for a host

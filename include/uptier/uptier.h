@@ -215,9 +215,15 @@ uptier_status uptier_runtime_osr_enter(uptier_runtime* runtime, uptier_method me
 // for UPTIER_TRAP_NONE or an unknown code, and when no invoke is under way.
 uptier_status uptier_raise(uptier_trap code, uint64_t detail) UPTIER_NOEXCEPT;
 
+// Returns the bytes of stack that the calling thread's guest code may still take before calls trap
+// UPTIER_TRAP_STACK_EXHAUSTED; 0 when nothing is left of them. UINT64_MAX on a thread that is not
+// attached. An interpreter that calls itself without compiled code in between asks here.
+uint64_t uptier_stack_left(void) UPTIER_NOEXCEPT;
+
 // Attaches the calling thread (counters, countdowns, stack limit) until as many detaches. A thread
 // that invokes often should attach once. Attached to one runtime at a time; detach in reverse
-// order. Errors: UPTIER_RESOURCE_EXHAUSTED when memory for the thread's context is refused.
+// order. Errors: UPTIER_RESOURCE_EXHAUSTED when memory for the thread's context is refused, and for
+// a stack that is no larger than the option stack_reserve.
 uptier_status uptier_runtime_attach(uptier_runtime* runtime, uptier_error* error) UPTIER_NOEXCEPT;
 // Flushes what the calling thread has counted and detaches it with the last of as many calls as it
 // attached; nothing when it is not attached. Must not be called from a host function more often

@@ -3,7 +3,7 @@
 // a guard fails.
 #include "jit/ir/print.h"
 #include "jit/ir/verify.h"
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/mode_options.h"
 #include "tests/interpreted_host.h"
 #include "tests/random_ir.h"
 
@@ -47,17 +47,6 @@ constexpr Mode kModes[] = {
     {{"tier=baseline"}, true},
 };
 
-Options options_of(const Mode& mode) {
-  Options o = Options::from_env().value();
-  for (const char* text : mode.options) {
-    if (text == nullptr) continue;
-    std::string word = text;
-    size_t eq = word.find('=');
-    UPTIER_FUZZ_CHECK(o.set(word.substr(0, eq), word.substr(eq + 1)).ok());
-  }
-  return o;
-}
-
 jit::Module make_module(test::Random& random) {
   test::RandomOptions options{.statements = 10 + static_cast<int>(random.below(60)),
                               .variables = 3 + static_cast<int>(random.below(20)),
@@ -90,7 +79,7 @@ void compare(const jit::Module& module, const Mode& mode, uint64_t seed) {
   jit::Interpreter oracle(plain, test::interpret_options(scratch));
 
   std::unique_ptr<InterpretedHost> host;  // outlives the runtime, whose workers may be at it
-  auto runtime = Runtime::create(options_of(mode));
+  auto runtime = Runtime::create(options_of(mode.options));
   UPTIER_FUZZ_CHECK(runtime.ok());
   host = std::make_unique<InterpretedHost>(**runtime, given, scratch);
   host->always_ask = mode.always_ask;

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "jit/ir/print.h"
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/mode_options.h"
 #include "tests/indirect_calls.h"
 #include "tests/random_ir.h"
 #include "tools/ir_host.h"
@@ -66,17 +66,6 @@ constexpr Mode kModes[] = {
 
 // The environment's options, so that a mismatch can be looked into by leaving things out, and on
 // top of them the mode's.
-Options options_of(const Mode& mode) {
-  Options o = Options::from_env().value();
-  for (const char* text : mode.options) {
-    if (text == nullptr) continue;
-    std::string word = text;
-    size_t eq = word.find('=');
-    UPTIER_FUZZ_CHECK(o.set(word.substr(0, eq), word.substr(eq + 1)).ok());
-  }
-  return o;
-}
-
 // What one call answers, leaves in memory and tells the host.
 struct Seen {
   Answer answer;
@@ -127,7 +116,7 @@ void compare(const jit::Module& module, const Mode& mode, uint64_t seed, unsigne
              test::Scratch& scratch) {
   jit::Module given = module;
   std::unique_ptr<tools::IrHost> host;  // outlives the runtime, whose workers may be at it
-  auto runtime = Runtime::create(options_of(mode));
+  auto runtime = Runtime::create(options_of(mode.options));
   UPTIER_FUZZ_CHECK(runtime.ok());
   auto added = tools::IrHost::add(**runtime, given);
   UPTIER_FUZZ_CHECK(added.ok());

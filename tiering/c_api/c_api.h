@@ -61,6 +61,9 @@ const char* write_struct(T& from, size_t first, T* to) {
 // Returns the signature in C++, or what is wrong with it.
 Result<Signature> signature_of(const uptier_signature& s);
 
+// Says how far a number of arguments is from what a signature wants; empty when it is that.
+std::string wrong_count(size_t given, const Signature& s);
+
 // Ids of C and C++: 0 is none, n is number n - 1.
 template <typename C, typename Tag>
 C to_c(Id<Tag> id) {

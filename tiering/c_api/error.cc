@@ -56,6 +56,12 @@ Result<Signature> signature_of(const uptier_signature& s) {
   return out;
 }
 
+std::string wrong_count(size_t given, const Signature& s) {
+  if (given == s.params.size()) return "";
+  return std::to_string(given) + " arguments, where the signature has " +
+         std::to_string(s.params.size());
+}
+
 // The numbers that do not come from a common table.
 namespace {
 

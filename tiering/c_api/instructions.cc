@@ -15,7 +15,7 @@ uptier_status status_of(const uptier_builder* b) {
 // Checks the arguments of a call against the number of parameters.
 bool call_args(uptier_builder* b, const Signature& s, const uptier_value* args, size_t count,
                std::vector<Value>& out) {
-  if (count != s.params.size()) return b->refuse("a wrong number of arguments");
+  if (std::string wrong = wrong_count(count, s); !wrong.empty()) return b->refuse(wrong);
   return b->list(args, count, out);
 }
 

@@ -105,9 +105,8 @@ uptier_status uptier_runtime_invoke(uptier_runtime* runtime, uptier_method metho
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   const CMethod* m = runtime->methods.find(method);
   if (m == nullptr) return bad_argument(error, "the method is not in service");
-  if (count != m->signature().params.size()) {
-    return bad_argument(error, "a wrong number of arguments");
-  }
+  std::string miscounted = wrong_count(count, m->signature());
+  if (!miscounted.empty()) return bad_argument(error, miscounted);
   if (args == nullptr && count != 0) return bad_argument(error, "the arguments are NULL");
   if (!is_attached(*runtime)) {
     // Here, not in Runtime::invoke, so that memory that is refused is told from a trap.
@@ -142,9 +141,8 @@ uptier_status uptier_runtime_osr_enter(uptier_runtime* runtime, uptier_method me
   *entered = 0;
   const CMethod* m = runtime->methods.find(method);
   if (m == nullptr) return bad_argument(error, "the method is not in service");
-  if (count != m->signature().params.size()) {
-    return bad_argument(error, "a wrong number of arguments");
-  }
+  std::string miscounted = wrong_count(count, m->signature());
+  if (!miscounted.empty()) return bad_argument(error, miscounted);
   if (args == nullptr && count != 0) return bad_argument(error, "the arguments are NULL");
   if (!is_attached(*runtime)) return bad_argument(error, "the thread is not attached");
   LoopId id = from_c<LoopId>(loop);
@@ -163,6 +161,8 @@ uptier_status uptier_raise(uptier_trap code, uint64_t detail) noexcept {
   Runtime::raise(static_cast<TrapCode>(code), detail);
   return UPTIER_OK;
 }
+
+uint64_t uptier_stack_left(void) noexcept { return Runtime::stack_left(); }
 
 uptier_status uptier_runtime_attach(uptier_runtime* runtime, uptier_error* error) noexcept {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
