@@ -97,6 +97,10 @@ class Budget {
   // those that are off and not wanted need not be there.
   void tick(uint64_t elapsed_ns, std::span<const MethodLoad> loads, std::span<Rate> rates);
 
+  // Changes what is planned with from the next tick on.
+  void set_budget(double budget) { options_.budget = budget; }
+  void set_target(uint32_t rung) { options_.target_rung = rung; }
+
   Rate start_rate() const { return start_rate(options_.burst); }
   Rate start_rate(uint32_t burst) const;
   // Samples that all threads together may take until the next tick.
@@ -138,7 +142,7 @@ class Budget {
 
   double interval_of(Rate r) const { return ladder_.interval(r.rung()); }
 
-  const BudgetOptions options_;
+  BudgetOptions options_;
   const Ladder& ladder_;
   std::vector<Known> known_;
   std::vector<Need> needs_;

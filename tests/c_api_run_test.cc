@@ -94,6 +94,16 @@ TEST_F(CApiRun, an_interpreter_asks_for_the_stack_that_is_left) {
   uptier_runtime_detach(runtime_);
 }
 
+TEST_F(CApiRun, settings_change_while_it_runs) {
+  EXPECT_EQ(uptier_runtime_set(runtime_, "interval", "64", &error_), UPTIER_OK);
+  EXPECT_EQ(uptier_runtime_set(runtime_, "interval", "0", &error_), UPTIER_INVALID_ARGUMENT);
+  EXPECT_EQ(uptier_runtime_set(runtime_, "workers", "0", &error_), UPTIER_UNSUPPORTED);
+  EXPECT_EQ(uptier_runtime_set(runtime_, "interval", nullptr, &error_), UPTIER_INVALID_ARGUMENT);
+  EXPECT_EQ(uptier_runtime_observe(runtime_, UPTIER_SAMPLING_OFF, &error_), UPTIER_OK);
+  EXPECT_EQ(uptier_runtime_observe(runtime_, 3, &error_), UPTIER_INVALID_ARGUMENT);
+  EXPECT_EQ(uptier_runtime_observe(nullptr, UPTIER_SAMPLING_OFF, &error_), UPTIER_INVALID_ARGUMENT);
+}
+
 TEST_F(CApiRun, raising_with_no_call_under_way_is_refused) {
   EXPECT_EQ(uptier_raise(UPTIER_TRAP_EXIT, 1), UPTIER_INVALID_ARGUMENT);
   ASSERT_EQ(uptier_runtime_attach(runtime_, &error_), UPTIER_OK);

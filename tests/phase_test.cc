@@ -62,12 +62,12 @@ class Phases {
   Report report() const { return runtime_.runtime->report(); }
   // Decides again what the log holds.
   void replay() const {
-    tiering::PolicyOptions o = tiering::PolicyOptions::from(options_);
+    PolicyOptions o = PolicyOptions::from(options_);
     size_t decisions = 0;
     for (const DecisionRecord& r : report().decisions) {
       if (r.inputs.empty()) continue;  // noticed, not decided
       ++decisions;
-      Result<DecisionRecord> again = tiering::replay(r, o);
+      Result<DecisionRecord> again = uptier::replay(r, o);
       ASSERT_TRUE(again.ok()) << again.error().message;
       EXPECT_EQ(again->action, r.action) << r.inputs;
       EXPECT_EQ(again->reason, r.reason) << r.inputs;

@@ -87,9 +87,10 @@ struct IrRuntime {
   std::unique_ptr<Runtime> runtime;
   std::unique_ptr<tools::IrHost> host;
 
-  IrRuntime(jit::Module m, const Options& options, TraceSink* sink = nullptr)
+  IrRuntime(jit::Module m, const Options& options, TraceSink* sink = nullptr,
+            Policy* policy = nullptr)
       : module(std::move(m)) {
-    Result<std::unique_ptr<Runtime>> r = Runtime::create(options, sink);
+    Result<std::unique_ptr<Runtime>> r = Runtime::create(options, sink, policy);
     if (!r) {
       ADD_FAILURE() << r.error().message;
       return;

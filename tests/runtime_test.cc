@@ -347,6 +347,36 @@ TEST(Runtime, method_that_only_short_lived_threads_call_gets_hot) {
   EXPECT_LT(report.decisions.size(), 50u) << "threads that change nothing leave no record";
 }
 
+// Nor does it take a sample in any of them, which the policy would wait for in vain.
+TEST(Runtime, loop_that_only_short_lived_threads_run_gets_hot) {
+  Options o;
+  o.workers = 0;
+  IrRuntime r(parse_or_die(R"(
+func @f(i64) -> i64 {
+b0(v0: i64):
+  v1 = const.i64 0
+  jump b1(v1)
+b1(v2: i64):
+  loop_header 0 pc=0 []
+  v3 = const.i64 1
+  v4 = add.i64 v2, v3
+  v5 = lt_u.i64 v4, v0
+  branch v5, b1(v4), b2
+b2:
+  return v4
+}
+)"),
+              o);
+  for (uint64_t i = 0; i < 400; ++i) {
+    ASSERT_EQ(r.runtime->invoke(r.host->method(MethodId(0)), {{1000}}).bits, 1000u);
+  }
+  r.runtime->flush();
+  Report report = r.runtime->report();
+  EXPECT_EQ(report.methods[0].tier, Tier::kOptimized);
+  EXPECT_EQ(report.methods[0].sampled_calls, 0u);
+  EXPECT_LT(report.decisions.size(), 50u);
+}
+
 TEST(Runtime, opt_range_says_what_may_be_optimized) {
   jit::Module m = parse_or_die(
       "func @f(i64) -> i64 {\nb0(v0: i64):\n  return v0\n}\n"

@@ -104,6 +104,25 @@ TEST_F(SaveAgain, counts_a_run_once) {
   expect_same("parts.upf", "once.upf");
 }
 
+// A method whose code was made on trust is hardly observed; a run is taken to have been like those
+// before, so what the file says of one run stays what it was, for what is trusted and what is not.
+TEST_F(SaveAgain, what_is_taken_on_trust_neither_fades_nor_grows) {
+  Options o = options("p.upf");
+  o.policy = PolicyMode::kAuto;
+  o.tier = TierMode::kAuto;
+  constexpr uint32_t kCalls = 40'000;
+  for (int n = 0; n < 8; ++n) {
+    IrRuntime r(parse_or_die(kText), o);
+    ThreadScope scope(*r.runtime);
+    run(r, kCalls);
+    if (n != 0) { EXPECT_GE(r.runtime->report().saved.compiled, 1u) << n; }
+    save(r);
+    ProfileFile f = read("p.upf");
+    double runs = static_cast<double>(f.info.weight) / ProfileInfo::kRunWeight;
+    EXPECT_NEAR(static_cast<double>(calls_of("p.upf", "outer")) / runs, kCalls, kCalls / 100) << n;
+  }
+}
+
 TEST_F(SaveAgain, lets_earlier_runs_fade_once) {
   for (const char* file : {"once.upf", "parts.upf"}) one_run(file, 80);
   one_run("once.upf", 30);

@@ -174,7 +174,7 @@ TEST(SiteGuess, the_log_replays) {
   size_t sites = 0;
   for (const DecisionRecord& d : r.runtime->report().decisions) {
     if (!d.inputs.starts_with("site_samples=")) continue;
-    Result<DecisionRecord> again = tiering::replay(d, tiering::PolicyOptions::from(o));
+    Result<DecisionRecord> again = replay(d, PolicyOptions::from(o));
     ASSERT_TRUE(again.ok()) << d.inputs << ": " << again.error().message;
     EXPECT_EQ(again->action, d.action);
     EXPECT_EQ(again->reason, d.reason);

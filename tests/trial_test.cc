@@ -100,7 +100,7 @@ TEST(Trials, give_each_version_as_many_calls_in_no_pattern) {
   tiering::TrialSnapshot s = trial.snapshot();
   EXPECT_EQ(s.before_cycles, 200u);
   EXPECT_EQ(s.now_cycles, 300u);
-  EXPECT_EQ(tiering::decide_trial(s, {}).action, tiering::Action::kRollBack);
+  EXPECT_EQ(tiering::decide_trial(s, {}).action, Action::kRollBack);
 }
 
 TEST(Trials, end_when_their_time_is_spent) {
@@ -117,7 +117,6 @@ TEST(Trials, end_when_their_time_is_spent) {
 
 TEST(Trials, are_decided_by_rank_and_by_size) {
   tiering::TrialSnapshot s{64, 64, 1000, 1100, 5, false};
-  using tiering::Action;
   EXPECT_EQ(tiering::decide_trial(s, {}).action, Action::kRollBack);
   s.z = 3;
   EXPECT_EQ(tiering::decide_trial(s, {}).action, Action::kKeep);
@@ -209,12 +208,12 @@ class TrialRuns {
     return found;
   }
   void replay() const {
-    tiering::PolicyOptions o = tiering::PolicyOptions::from(options_);
+    PolicyOptions o = PolicyOptions::from(options_);
     size_t replayed = 0;
     for (const DecisionRecord& r : runtime_.runtime->report().decisions) {
       if (r.inputs.empty()) continue;
       ++replayed;
-      Result<DecisionRecord> again = tiering::replay(r, o);
+      Result<DecisionRecord> again = uptier::replay(r, o);
       ASSERT_TRUE(again.ok()) << again.error().message;
       EXPECT_EQ(again->action, r.action) << r.inputs;
       EXPECT_EQ(again->reason, r.reason) << r.inputs;

@@ -96,7 +96,7 @@ TEST(Specialize, the_log_replays) {
   size_t values = 0;
   for (const DecisionRecord& d : r.runtime->report().decisions) {
     if (d.inputs.empty()) continue;
-    Result<DecisionRecord> again = tiering::replay(d, tiering::PolicyOptions::from(o));
+    Result<DecisionRecord> again = replay(d, PolicyOptions::from(o));
     ASSERT_TRUE(again.ok()) << d.inputs << ": " << again.error().message;
     EXPECT_EQ(again->action, d.action);
     EXPECT_EQ(again->reason, d.reason);

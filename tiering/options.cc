@@ -209,6 +209,23 @@ Status Options::check() const {
   return profile::check_name(profile);
 }
 
+std::string Options::changes() const {
+  const Options defaults;
+  std::string text;
+  auto add = [&](const char* name, const std::string& value, const std::string& usual) {
+    if (value != usual) text += (text.empty() ? "" : " ") + std::string(name) + "=" + value;
+  };
+#define X(kind, field, fallback, low, high, unit, reason) \
+  add(#field, print(field), print(defaults.field));
+  UPTIER_OPTIONS(X)
+#undef X
+  add("stress", stress, "");
+  add("opt_range", opt_range, "");
+  add("time_loops", time_loops, "");
+  add("profile", profile, "");
+  return text;
+}
+
 std::string Options::table() const {
   std::string text;
   char line[512];

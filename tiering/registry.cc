@@ -54,6 +54,7 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
   }
   ++methods_seen_;
   fast_->add(index);
+  if (has_rates()) put_rate(index, options_.adaptive ? off_rate() : fixed_rate_);
   stubs_->set_target(m.id, interprets_first_locked(m) ? m.host_code : stubs_->tail(m.id));
   observer_.know(m);
   methods_[index].store(&m, std::memory_order_release);  // pairs with method()

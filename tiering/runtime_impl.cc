@@ -2,8 +2,9 @@
 
 namespace uptier {
 
-Result<std::unique_ptr<Runtime>> Runtime::create(const Options& options, TraceSink* sink) {
-  return tiering::RuntimeImpl::create(options, sink);
+Result<std::unique_ptr<Runtime>> Runtime::create(const Options& options, TraceSink* sink,
+                                                 Policy* policy) {
+  return tiering::RuntimeImpl::create(options, sink, policy);
 }
 
 namespace tiering {
@@ -75,14 +76,18 @@ constexpr uint32_t kPollBytes = 256 << 10;
 
 }  // namespace
 
-RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink)
+RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink,
+                         Policy* policy)
     : options_(effective(options)),
+      live_(options_),
+      policy_mode_(options_.policy),
       probe_choice_(ProbeChoice::from(options_)),
       policy_(PolicyOptions::from(options_)),
       stress_(plan),
       schedule_(make_schedule(options_)),
-      observer_(options_, schedule_.ladder, sink),
+      observer_(options_, schedule_.ladder, sink, policy),
       queue_(options.max_queue),
+      fixed_rate_(schedule_.rate),
       compile_rate_(options.compile_ns, options.measure_rates),
       speedup_(options.speedup, options.measure_rates) {
   always_instrumented_ = schedule_.sample_calls && options_.interval == 1;
@@ -102,11 +107,12 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
   budget_.emplace(b, schedule_.ladder);
 }
 
-Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, TraceSink* sink) {
+Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, TraceSink* sink,
+                                                     Policy* policy) {
   if (Status s = options.check(); !s) return s.error();
   Result<StressPlan> plan = StressPlan::parse(options.stress);
   if (!plan) return plan.error();
-  std::unique_ptr<RuntimeImpl> r(new RuntimeImpl(options, *plan, sink));
+  std::unique_ptr<RuntimeImpl> r(new RuntimeImpl(options, *plan, sink, policy));
   if (Status s = r->start(); !s) return s.error();
   return std::unique_ptr<Runtime>(std::move(r));
 }

@@ -51,7 +51,8 @@ void add_losses(LossReport& l, const AttachedThread& t);
 
 class RuntimeImpl final : public Runtime {
  public:
-  static Result<std::unique_ptr<Runtime>> create(const Options& options, TraceSink* sink);
+  static Result<std::unique_ptr<Runtime>> create(const Options& options, TraceSink* sink,
+                                                 Policy* policy);
   ~RuntimeImpl() override;
 
   // The public interface; see uptier/runtime.h. In registry.cc, invoke.cc, attach.cc, report.cc.
@@ -59,6 +60,8 @@ class RuntimeImpl final : public Runtime {
   std::string error_of(MethodId m) const override;
   void remove_methods(std::span<const MethodId> methods) override;
   const void* entry_address(MethodId m) const override;
+  Status set(std::string_view name, std::string_view value) override;  // live.cc
+  Status observe(Sampling how) override;                               // live.cc
   Outcome invoke(MethodId m, std::span<const uint64_t> args) override;
   Status attach() override;
   void detach() override;
@@ -138,7 +141,7 @@ class RuntimeImpl final : public Runtime {
     std::multiset<uint64_t>::iterator at_;
   };
 
-  RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink);
+  RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink, Policy* policy);
   Status start();
 
   Method& method(uint32_t index) const {
@@ -367,6 +370,12 @@ class RuntimeImpl final : public Runtime {
   void begin_observing(Method& m);
   void want_copy(Method& m);
 
+  // live.cc
+  bool has_rates() const;
+  void change_interval_locked();
+  void observe_again(Method& m);
+  void put_rate(uint32_t method, sampler::Rate planned);
+
   // observe_optimized.cc
   bool observes_optimized(const Method& m) const noexcept;
   sampler::Rate rate_of(const Method& m) const noexcept;
@@ -414,6 +423,9 @@ class RuntimeImpl final : public Runtime {
   sampler::Note make_note(Method& m, AttachedThread& t, sampler::NoteKind kind) noexcept;
 
   const Options options_;
+  Options live_;  // what set() has changed of them; guarded by state_mutex_
+  std::atomic<PolicyMode> policy_mode_;
+  std::atomic<Sampling> sampling_{Sampling::kByOptions};
   const ProbeChoice probe_choice_;
   const PolicyOptions policy_;
   mutable Stress stress_;
@@ -474,6 +486,7 @@ class RuntimeImpl final : public Runtime {
   double cycles_per_ns_ = 1;    // measured when loops are timed
   uint64_t gone_cpu_ns_ = 0;    // of threads that have detached since the last tick
   sampler::Rate start_rate_;    // of new methods
+  sampler::Rate fixed_rate_;    // of all methods, where rates do not adapt
   std::atomic<bool> worker_ticks_{false};  // threads have run since the last tick
   uint64_t activity_ = 0;                  // rises with whatever is heard of any method
   uint64_t compile_ns_total_ = 0;

@@ -136,7 +136,7 @@ class FunctionBuilder {
   void store(Opcode op, Value v, const Address& at);
 
   // Calls; they return none when the signature has no result. `call` goes through the method's
-  // stub, so it always runs the best code there is.
+  // stub, or from optimized code straight to optimized code, so it always runs the best there is.
   Value call(MethodId callee, const Signature& signature, std::span<const Value> args,
              std::string_view name = {});
   // `target` (a ref): an entry, or a C function that raises no trap.

@@ -190,6 +190,9 @@ struct Options {
   Status set(std::string_view assignment);
   // Checks every range. `Runtime::create` calls it.
   Status check() const;
+  // Returns all that differ from the defaults, "name=value" with spaces between; values with spaces
+  // in them as they are.
+  std::string changes() const;
   // Returns the table for people: name, value, unit, range, reason; two lines a row.
   std::string table() const;
 };

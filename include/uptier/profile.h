@@ -164,12 +164,21 @@ struct Estimate {
 //     low, high = estimate * (1 -+ 1.96 * sqrt((1 - 1/w) / n_eff)), low >= count
 //
 // Every call observed (w = 1) gives zero width. The interval is too narrow where samples differ
-// much in how many executions they hold.
+// much in how many executions they hold. And it is about the executions that could have been
+// observed, see MethodProfile.
 // Source: Horvitz and Thompson, JASA 47 (1952); for calls as clusters of executions, Cochran,
 // Sampling Techniques, 3rd ed. (1977), chapter 9.
 Estimate estimate_of(uint64_t count, uint64_t estimate, uint64_t samples);
 
 // What was observed of one method.
+//
+// Observed is code that counts or has a copy that does: baseline code, and optimized code by its
+// rare copies. While a method ran in plain optimized code its shares stay what they were, but its
+// totals fall behind: an estimate and its interval are then of the part that could be observed,
+// and `calls` may be greater than the estimate of the entry block. Even those are not all: code
+// that is optimized calls code that is optimized without passing the stub that counts, unless
+// gap=exact. Where totals have to be whole, observe in baseline code (policy=never), as the
+// overlaps in docs/accuracy.md do.
 struct MethodProfile {
   MethodKey key;
   std::string name;
@@ -179,11 +188,11 @@ struct MethodProfile {
                                     // were observed, and where rates adapt, brought to the calls
                                     // and iterations that there were; 0 for words that are no sums
   Tables tables;                    // without empty tables and empty entries
-  uint64_t calls = 0;
-  uint64_t sampled_calls = 0;  // the calls that `counts` were observed in
-  uint64_t iterations = 0;     // of the loops of all calls
-  uint64_t bursts = 0;         // the stretches of iterations that `counts` were observed in
-  uint64_t interval = 0;       // mean calls between sampled ones; 0 is unknown or mixed
+  uint64_t calls = 0;               // counted by the stub
+  uint64_t sampled_calls = 0;       // the calls that `counts` were observed in
+  uint64_t iterations = 0;  // arrivals at loop headers, from outside and from the loop's end
+  uint64_t bursts = 0;      // the stretches of iterations that `counts` were observed in
+  uint64_t interval = 0;    // mean calls between sampled ones; 0 is unknown or mixed
 
   // Returns how often a site was seen (call targets: `other` and the table; loops: entries);
   // nothing (not 0) for a site that has no slot, and for a gauge.

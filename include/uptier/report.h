@@ -19,7 +19,8 @@ struct DecisionRecord {
   std::string method_name;
   // Of the policy: keep, recompile, specialize, roll_back, re_instrument, ban; followed by " osr:n"
   // for code that is entered at loop n. Noticed, and nothing decided: match and drop (a saved
-  // profile is of other code), newer (a frame of older code goes round in a loop).
+  // profile is of other code), newer (a frame of older code goes round in a loop), set (an option,
+  // by Runtime::set or observe; of no method).
   std::string action;
   std::string reason;  // in words, with the figures that decided
   uint64_t calls = 0;  // of the method so far, as are the next two
@@ -27,7 +28,7 @@ struct DecisionRecord {
   uint64_t loop_iterations = 0;
   double priority = 0;  // of the compilation asked for: the greatest is made first
   // All that the answer depends on but for the options, "name=value" with spaces between, for
-  // replaying it; empty where something was noticed and nothing asked.
+  // replay() of policy.h; empty where something was noticed and nothing asked.
   std::string inputs;
 };
 
@@ -92,7 +93,7 @@ struct MethodReport {
   std::string name;
   uint64_t hash = 0;        // of key and name: what Options::opt_range selects by
   Tier tier = Tier::kHost;  // of the code that calls reach now
-  uint64_t calls = 0;       // counted by the stub
+  uint64_t calls = 0;  // counted by the stub, which optimized code passes by (see MethodProfile)
   uint64_t sampled_calls = 0;
   uint64_t loop_iterations = 0;  // counted by the checks at loop headers
   uint64_t bursts = 0;           // sampled stretches of iterations

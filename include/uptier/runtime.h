@@ -49,14 +49,23 @@ struct Outcome {
   bool ok() const { return trap.code == TrapCode::kNone; }
 };
 
+class Policy;  // policy.h
+
+// Whether methods are sampled: as the options say; not at all, while calls and iterations go on
+// being counted; or at every call and iteration, whatever that costs. Optimized code is observed as
+// before, but for kOff.
+enum class Sampling : uint8_t { kByOptions, kOff, kEvery };
+
 // fork(): the child has no compile thread, and locks that others held stay so. It must not use a
 // runtime of its parent, nor destroy it; it may exec, or make runtimes of its own.
 class Runtime {
  public:
   // Creates a runtime. `sink` (may be null, not owned, must outlive the runtime) receives the
-  // trace. Errors: kInvalidArgument for options out of range, kResourceExhausted when the code
-  // region or the worker is refused.
-  static Result<std::unique_ptr<Runtime>> create(const Options& options, TraceSink* sink = nullptr);
+  // trace; `policy` (likewise) decides in the library's place, see policy.h. Errors:
+  // kInvalidArgument for options out of range, kResourceExhausted when the code region or the
+  // worker is refused.
+  static Result<std::unique_ptr<Runtime>> create(const Options& options, TraceSink* sink = nullptr,
+                                                 Policy* policy = nullptr);
   // Stops the worker, flushes every method one last time, and frees all code. No thread may be in
   // compiled code, and every other thread must have detached. The calling thread need not have.
   virtual ~Runtime() = default;
@@ -137,6 +146,23 @@ class Runtime {
   // words of MethodInfo::own_schema. Never null inside an instrumented copy. Thread: attached
   // (which is not checked).
   virtual uint64_t* counters(MethodId m) noexcept = 0;
+
+  // Changes an option while threads run, which go on:
+  //   interval         of all methods; with adaptive rates, where they end
+  //   overhead_budget  where rates adapt to one
+  //   policy, min_samples, speedup, compile_ns, baseline_ns, drift_samples
+  // What is decided from here on goes by it, and so does what is sampled: a thread notices when its
+  // calls of a method have grown by a quarter, or after 2^20 of them or 65,536 iterations, at the
+  // latest. Estimates stand for what ran before at the rate that was in force then. The change is
+  // logged (an action "set" of no method), and decisions before and behind it replay with their
+  // own options. Thread: any, but not from `build`. Errors: those of Options::set; kUnsupported for
+  // what a runtime has for life, and for `interval` where every call is sampled (interval=1,
+  // tier=instrumented), by turns (gap=exact), or none.
+  virtual Status set(std::string_view name, std::string_view value) = 0;
+  // Turns sampling off, up to every call, or back to what the options say: noticed like `interval`,
+  // with the same errors. With fixed rates, what runs while it is off is in no estimate; rates that
+  // adapt give it to the samples that follow.
+  virtual Status observe(Sampling how) = 0;
 
   // Raises a trap: the calling code ends with it as soon as the function that raised it returns,
   // and the innermost `invoke` returns it, with the method and the location of the call. Legal below

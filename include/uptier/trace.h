@@ -7,6 +7,13 @@
 // An id stands for what one thread observed of one method (or for all threads, where they share
 // their counters). Overriding is right within an id; summing is right across ids. A method that two
 // threads run therefore has two ids, and its profile is the sum of the last data of both.
+//
+// Two kinds of ids stand apart. What the copies of a method's optimized code count has ids of its
+// own (FlushEvent::thread with bit 31 set): its data are added like all others, while its `calls`
+// are 0, for they are in the others. And what they count of inlined bodies (InstrumentationDesc::
+// version 65537, see inlined.h) belongs to the method that has the body in it: it is added to
+// nobody's counts, and `calls` are the root's. profile::ProfileBuilder, behind `uptier trace
+// profile`, knows both.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +33,7 @@ struct Provenance {
   std::string engine;     // name and version of the runtime
   uint64_t interval = 0;  // mean number of calls between sampled ones; 0 is unknown
   std::string gap;        // how gaps are drawn: "fixed", "prime", "random" or "exact"
-  std::string options;    // the other options, in text
+  std::string options;    // Options::changes: all that are not as usual
 
   friend bool operator==(const Provenance&, const Provenance&) = default;
 };

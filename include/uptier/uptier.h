@@ -207,6 +207,19 @@ uptier_status uptier_runtime_osr_enter(uptier_runtime* runtime, uptier_method me
                                        const uint64_t* frame, int* entered, uptier_outcome* out,
                                        uptier_error* error) UPTIER_NOEXCEPT;
 
+// Changes an option while threads run, which go on: "interval", "overhead_budget", "policy",
+// "min_samples", "speedup", "compile_ns", "baseline_ns", "drift_samples"; see Runtime::set in
+// uptier/runtime.h for when threads notice. Not from `build`. Errors: those of uptier_options_set;
+// UPTIER_UNSUPPORTED for what a runtime has for life.
+uptier_status uptier_runtime_set(uptier_runtime* runtime, const char* name, const char* value,
+                                 uptier_error* error) UPTIER_NOEXCEPT;
+// Samples as the options say, not at all, or at every call. Errors: UPTIER_UNSUPPORTED where every
+// call is sampled for life, by turns, or none.
+enum { UPTIER_SAMPLING_BY_OPTIONS, UPTIER_SAMPLING_OFF, UPTIER_SAMPLING_EVERY };
+typedef uint32_t uptier_sampling;
+uptier_status uptier_runtime_observe(uptier_runtime* runtime, uptier_sampling how,
+                                     uptier_error* error) UPTIER_NOEXCEPT;
+
 // Raises a trap: the calling code ends with it as soon as the function that raised it returns, and
 // the innermost invoke returns it. Legal in a host function that compiled code called with
 // UPTIER_CALL_MAY_TRAP, in the host_entry of a method with host_may_trap, and in host_resume;

@@ -154,6 +154,22 @@ uptier_status uptier_runtime_osr_enter(uptier_runtime* runtime, uptier_method me
   return o->ok() ? UPTIER_OK : trapped(error, *m, *o);
 }
 
+uptier_status uptier_runtime_set(uptier_runtime* runtime, const char* name, const char* value,
+                                 uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (name == nullptr || value == nullptr) return bad_argument(error, "name or value is NULL");
+  Status s = runtime->runtime->set(name, value);
+  return s ? UPTIER_OK : fail(error, s.error());
+}
+
+uptier_status uptier_runtime_observe(uptier_runtime* runtime, uptier_sampling how,
+                                     uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (how > UPTIER_SAMPLING_EVERY) return bad_argument(error, "there is no such sampling");
+  Status s = runtime->runtime->observe(static_cast<Sampling>(how));
+  return s ? UPTIER_OK : fail(error, s.error());
+}
+
 uptier_status uptier_raise(uptier_trap code, uint64_t detail) noexcept {
   if (code == UPTIER_TRAP_NONE || code >= UPTIER_TRAP_COUNT) return UPTIER_INVALID_ARGUMENT;
   // Without an invoke nobody would take the trap, until an unrelated call does.

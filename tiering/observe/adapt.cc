@@ -170,7 +170,7 @@ void RuntimeImpl::tick_locked(uint64_t now_ns) {
   std::vector<sampler::Rate> rates(loads.size());
   budget_->tick(elapsed, loads, rates);
   for (size_t i = 0; i < loads.size(); ++i) {
-    if (loads[i].wanted) fast_->rate(loads[i].method).set(rates[i]);
+    if (loads[i].wanted) put_rate(loads[i].method, rates[i]);
   }
   start_rate_ = budget_->start_rate();
   give_allowance_locked();
@@ -179,6 +179,11 @@ void RuntimeImpl::tick_locked(uint64_t now_ns) {
 // Lets each thread take its part of the samples that may be taken until the next tick.
 void RuntimeImpl::give_allowance_locked() {
   if (!budget_ || threads_.empty()) return;
+  if (sampling_.load(std::memory_order_relaxed) == Sampling::kEvery) {
+    for (const auto& t : threads_)
+      t->context().sample_limit.store(UINT64_MAX, std::memory_order_relaxed);
+    return;
+  }
   bool first = last_tick_ns_ == 0;
   uint64_t all = first ? budget_->first_allowance() : budget_->allowance();
   uint64_t each = std::max<uint64_t>(all / threads_.size(), 1);
@@ -223,6 +228,7 @@ void RuntimeImpl::heed(Method& m, sampler::Verdict v) {
 // Ends the sampling of a method that is known, up to the next look.
 void RuntimeImpl::rest(Method& m) {
   Adaptation& a = m.adaptation;
+  if (sampling_.load(std::memory_order_relaxed) == Sampling::kEvery) return;
   a.phase = Phase::kKnown;
   a.resting = true;
   a.next_look = opportunities(m, progress_locked(m)) * (1 + 1 / kLooks);
@@ -264,7 +270,7 @@ void RuntimeImpl::begin_observing(Method& m) {
   uint32_t rung = sampler::Ladder::power_below(kLookInterval);
   sampler::Rate begin = start_rate_;
   sampler::Rate start = sampler::Rate::decaying(begin.rung(), begin.target(), a.burst);
-  fast_->rate(m.id.index()).set(looks ? sampler::Rate::sampled(rung, a.burst) : start);
+  put_rate(m.id.index(), looks ? sampler::Rate::sampled(rung, a.burst) : start);
 }
 
 // Asks for the instrumented copy of a method that has been called often enough to be observed.

@@ -136,7 +136,8 @@ bool RuntimeImpl::awaits_optimized(const Method& m) const noexcept {
 
 // Returns the rate that a method should have now.
 sampler::Rate RuntimeImpl::rate_of(const Method& m) const noexcept {
-  return awaits_optimized(m) ? optimized_rate_ : fast_->rate(m.id.index()).load();
+  bool off = sampling_.load(std::memory_order_relaxed) == Sampling::kOff;
+  return awaits_optimized(m) && !off ? optimized_rate_ : fast_->rate(m.id.index()).load();
 }
 
 // A call that is due to be observed while optimized code is in service: returns the copy that it

@@ -35,10 +35,12 @@ uint64_t stream_id(const Method& m, uint32_t thread) { return handle_of(m) << 32
 
 }  // namespace
 
-Observer::Observer(const Options& options, const sampler::Ladder& ladder, TraceSink* sink)
+Observer::Observer(const Options& options, const sampler::Ladder& ladder, TraceSink* sink,
+                   Policy* policy)
     : options_(options),
       ladder_(ladder),
       policy_(PolicyOptions::from(options)),
+      hosts_policy_(policy),
       opt_range_(*OptRange::parse(options.opt_range)),
       sink_(sink),
       decisions_(options.decisions_kept) {
@@ -46,11 +48,7 @@ Observer::Observer(const Options& options, const sampler::Ladder& ladder, TraceS
   p.engine = "uptier 0.1.0";
   p.interval = options.interval;
   p.gap = kGapNames[static_cast<size_t>(options.gap)];
-  p.options = "burst=" + std::to_string(options.burst) +
-              " flush_first=" + std::to_string(options.flush_first) +
-              " loop_flush_first=" + std::to_string(options.loop_flush_first) +
-              " adaptive=" + (options.adaptive ? "on" : "off") +
-              " seed=" + std::to_string(options.seed);
+  p.options = options.changes();
   emit(p);
 }
 

@@ -63,8 +63,8 @@ class DecisionList {
 
 class Observer {
  public:
-  // `ladder` outlives this.
-  Observer(const Options& options, const sampler::Ladder& ladder, TraceSink* sink);
+  // All outlive this; `sink` and `policy` may be null.
+  Observer(const Options& options, const sampler::Ladder& ladder, TraceSink* sink, Policy* policy);
 
   // Says how code addresses become methods; before the first snapshot.
   void set_method_at(MethodAt f) { method_at_ = std::move(f); }
@@ -104,6 +104,11 @@ class Observer {
   // Logs what was decided elsewhere, or (without inputs) noticed.
   void log(const Method& m, std::string action, std::string reason, std::string inputs = {});
 
+  // Logs that a setting has changed, which no method did.
+  void log_change(std::string what);
+  // Decisions go by these from here on.
+  void set_policy_options(const PolicyOptions& o) { policy_ = o; }
+
   // Returns the sum over the streams of a method.
   MethodProfile profile_of(const Method& m) const;
   // Returns estimated executions by block site - 1, empty when there are fewer than min_samples
@@ -139,6 +144,7 @@ class Observer {
   Decision answer(Method& m, const sampler::Note& note, const MethodSnapshot& s,
                   const SystemSnapshot& system);
   MethodSnapshot snapshot(const Method& m, const sampler::Note& note) const;
+  bool never_sampled(const Method& m, const sampler::Note& note) const;
   void end_stream(Method& m, uint32_t thread);
   void add_saved(const Method& m, std::vector<double>& blocks) const;
   // By what counts of the saved profile are multiplied.
@@ -158,6 +164,7 @@ class Observer {
   const Options& options_;
   const sampler::Ladder& ladder_;
   PolicyOptions policy_;
+  Policy* const hosts_policy_;
   OptRange opt_range_;
   TraceSink* sink_;
   MethodAt method_at_;

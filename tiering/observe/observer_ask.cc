@@ -6,6 +6,21 @@
 #include "tiering/policy/replay.h"
 
 namespace uptier::tiering {
+namespace {
+
+// A thread that has run so many times what its first flush waits for has samples.
+constexpr uint64_t kManyFlushes = 8;
+
+}  // namespace
+
+// Threads that are gone before their first flush take no samples, however many come: waiting for
+// some does not help.
+bool Observer::never_sampled(const Method& m, const sampler::Note& note) const {
+  if (note.kind != sampler::NoteKind::kFlushFinal) return false;
+  Totals t = totals(m);
+  return t.calls >= kManyFlushes * options_.flush_first ||
+         t.iterations >= kManyFlushes * options_.loop_flush_first;
+}
 
 MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) const {
   MethodSnapshot s;
@@ -14,7 +29,7 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   bool in_host = plain == nullptr && m.info.host_entry != nullptr;
   s.tier = best != nullptr ? Tier::kOptimized : in_host ? Tier::kHost : Tier::kBaseline;
   s.optimized_requested = m.optimized_requested;
-  s.can_instrument = options_.tier == TierMode::kAuto;
+  s.can_instrument = options_.tier == TierMode::kAuto && !never_sampled(m, note);
   s.failed = m.optimize_failed;
   s.guard_banned = m.guard_banned;
   s.excluded = !opt_range_.contains(method_hash(m.info));
@@ -81,7 +96,8 @@ Decision Observer::ask(Method& m, const sampler::Note& note, const SystemSnapsho
 
 Decision Observer::answer(Method& m, const sampler::Note& note, const MethodSnapshot& s,
                           const SystemSnapshot& system) {
-  Decision d = decide(s, system, policy_);
+  Decision d = hosts_policy_ == nullptr ? decide(s, system, policy_)
+                                        : follow(*hosts_policy_, s, system, policy_);
   // Threads may come and go for ever: that nothing follows from it is not worth a record.
   bool goes = note.kind == sampler::NoteKind::kFlushFinal;
   if (goes && d.action == Action::kKeep) return d;
@@ -114,6 +130,13 @@ void Observer::log(const Method& m, std::string action, std::string reason, std:
   r.calls = t.calls;
   r.samples = t.sampled_calls + t.bursts;
   r.loop_iterations = t.iterations;
+  decisions_.push_back(std::move(r));
+}
+
+void Observer::log_change(std::string what) {
+  DecisionRecord r;
+  r.action = "set";
+  r.reason = std::move(what);
   decisions_.push_back(std::move(r));
 }
 

@@ -52,7 +52,7 @@ MethodProfile Observer::profile_of(const Method& m) const {
     p.counts.resize(p.schema.words());
     p.estimates.resize(p.schema.words());
     p.calls = s.calls;
-    p.sampled_calls = s.sampled_calls;
+    p.sampled_calls = m.probes.counts_by_calls() ? s.calls : s.sampled_calls;
     p.iterations = s.iterations;
     p.bursts = s.bursts;
     mixed |= s.mixed || (interval != 0 && s.interval != 0 && s.interval != interval);
@@ -77,7 +77,7 @@ MethodProfile Observer::profile_of(const Method& m) const {
 
 std::vector<uint64_t> Observer::block_estimates(const Method& m) const {
   Totals t = totals(m);
-  if (samples_in(t, m) < options_.min_samples && m.saved == nullptr) return {};
+  if (samples_in(t, m) < policy_.min_samples && m.saved == nullptr) return {};
   std::vector<uint64_t> counts(m.block_weights.size());
   bool empty = true;
   if (m.saved != nullptr) {

@@ -24,8 +24,10 @@ std::string text(const char* format, Args... args) {
 
 Decision keep(std::string reason) { return {Action::kKeep, LoopId::none(), 0, std::move(reason)}; }
 
-// What rules a new version out, or null.
-const char* obstacle(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o) {
+constexpr const char* kOnItsWay = "a baseline version is on its way";
+
+// What rules any new version out, or null.
+const char* any_obstacle(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o) {
   if (o.mode == PolicyMode::kNever) return "policy never";
   if (m.excluded) return "outside of opt_range";
   if (m.guard_banned) return "a guard of the host's fails too often";
@@ -55,41 +57,12 @@ Decision decide_host(const MethodSnapshot& m, const PolicyOptions& o) {
     return {Action::kRecompile, m.at_loop, static_cast<double>(m.iterations) * o.baseline_ns,
             text("host code, %llu iterations", static_cast<unsigned long long>(m.iterations))};
   }
-  if (m.optimized_requested) return keep("a baseline version is on its way");
+  if (m.optimized_requested) return keep(kOnItsWay);
   return {Action::kRecompile, LoopId::none(), static_cast<double>(m.calls) * o.baseline_ns,
           text("host code, %llu calls", static_cast<unsigned long long>(m.calls))};
 }
 
 }  // namespace
-
-const char* action_name(Action a) {
-  switch (a) {
-    case Action::kKeep: return "keep";
-    case Action::kRecompile: return "recompile";
-    case Action::kSpecialize: return "specialize";
-    case Action::kRollBack: return "roll_back";
-    case Action::kReInstrument: return "re_instrument";
-    case Action::kBan: return "ban";
-  }
-  return "unknown";
-}
-
-PolicyOptions PolicyOptions::from(const Options& o) {
-  return {.mode = o.policy,
-          .min_samples = o.min_samples,
-          .speedup = o.speedup,
-          .compile_ns = o.compile_ns,
-          .baseline_ns = o.baseline_ns,
-          .max_recompiles = o.max_recompiles,
-          .exit_limit = o.exit_limit,
-          .exit_limit_loop = o.exit_limit_loop,
-          .exit_retries = o.exit_retries,
-          .drift_samples = o.drift_samples,
-          .epsilon = o.epsilon,
-          .value_share = o.value_share,
-          .value_samples = o.value_samples,
-          .miss_share = o.miss_share};
-}
 
 double past_ns(const MethodSnapshot& m, const PolicyOptions& o) {
   return std::max(estimated_work(m), static_cast<double>(m.saved_work)) * o.baseline_ns;
@@ -165,15 +138,58 @@ Decision decide_trial(const TrialSnapshot& t, const PolicyOptions& o) {
   return d;
 }
 
+}  // namespace uptier::tiering
+
+namespace uptier {
+
+using namespace tiering;  // the rules above
+
+const char* action_name(Action a) {
+  switch (a) {
+    case Action::kKeep: return "keep";
+    case Action::kRecompile: return "recompile";
+    case Action::kSpecialize: return "specialize";
+    case Action::kRollBack: return "roll_back";
+    case Action::kReInstrument: return "re_instrument";
+    case Action::kBan: return "ban";
+  }
+  return "unknown";
+}
+
+PolicyOptions PolicyOptions::from(const Options& o) {
+  return {.mode = o.policy,
+          .min_samples = o.min_samples,
+          .speedup = o.speedup,
+          .compile_ns = o.compile_ns,
+          .baseline_ns = o.baseline_ns,
+          .max_recompiles = o.max_recompiles,
+          .exit_limit = o.exit_limit,
+          .exit_limit_loop = o.exit_limit_loop,
+          .exit_retries = o.exit_retries,
+          .drift_samples = o.drift_samples,
+          .epsilon = o.epsilon,
+          .value_share = o.value_share,
+          .value_samples = o.value_samples,
+          .miss_share = o.miss_share};
+}
+
+const char* obstacle(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& o,
+                     LoopId loop) {
+  if (const char* why = any_obstacle(m, s, o)) return why;
+  if (loop.valid()) return loop_obstacle(m);
+  if (m.tier == Tier::kHost) return m.optimized_requested ? kOnItsWay : nullptr;
+  return entry_obstacle(m, o);
+}
+
 Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& options) {
   PolicyOptions o = options;
   if (s.speedup > 0) o.speedup = s.speedup;
-  if (const char* why = obstacle(m, s, o)) return keep(why);
+  if (const char* why = any_obstacle(m, s, o)) return keep(why);
   if (m.tier == Tier::kHost) return decide_host(m, o);
 
   double executed = estimated_work(m);
   double saved = static_cast<double>(m.saved_work);
-  double past = past_ns(m, o);
+  double past = tiering::past_ns(m, o);
   double rate = s.compile_ns > 0 ? s.compile_ns : o.compile_ns;
   double cost = m.instructions * rate * (1.0 + s.queue_length / 64.0);
   double gain_share = 1.0 - 1.0 / o.speedup;
@@ -210,4 +226,4 @@ Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOp
   return d;
 }
 
-}  // namespace uptier::tiering
+}  // namespace uptier

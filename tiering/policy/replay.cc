@@ -247,6 +247,23 @@ Status read_inputs(std::string_view text, ExitSnapshot& e) {
       text, [&](auto& f) { each_field(e, [&](const char* name, auto& v) { f(name, v); }); });
 }
 
+Decision follow(Policy& policy, const MethodSnapshot& m, const SystemSnapshot& s,
+                const PolicyOptions& o) {
+  Decision d = policy.decide(m, s, o);
+  bool compiles = d.action == Action::kRecompile || d.action == Action::kSpecialize;
+  if (!compiles && d.action != Action::kKeep) d.reason = "not for a policy: " + d.reason;
+  if (compiles) {
+    bool elsewhere = d.osr_loop.valid() && d.osr_loop != m.at_loop;
+    const char* why = elsewhere ? "the thread is not at that loop" : obstacle(m, s, o, d.osr_loop);
+    if (why == nullptr) return d;
+    d.reason = std::string(why) + ": " + d.reason;
+  }
+  d.action = Action::kKeep;
+  d.osr_loop = LoopId::none();
+  d.priority = 0;
+  return d;
+}
+
 std::string logged_action(const Decision& d) {
   std::string action = action_name(d.action);
   if (d.osr_loop.valid()) action += " osr:" + std::to_string(d.osr_loop.index());
@@ -273,7 +290,12 @@ Result<DecisionRecord> decide_again(const DecisionRecord& r, Decide decide) {
 
 }  // namespace
 
-Result<DecisionRecord> replay(const DecisionRecord& r, const PolicyOptions& o) {
+}  // namespace uptier::tiering
+
+namespace uptier {
+
+Result<DecisionRecord> replay(const DecisionRecord& r, const PolicyOptions& o, Policy* policy) {
+  using namespace tiering;
   if (r.inputs.starts_with("exits=")) {
     return decide_again<ExitSnapshot>(r, [&](auto& e) { return decide_exit(e, o); });
   }
@@ -293,11 +315,11 @@ Result<DecisionRecord> replay(const DecisionRecord& r, const PolicyOptions& o) {
   MethodSnapshot m;
   SystemSnapshot s;
   if (Status status = read_inputs(r.inputs, m, s); !status) return status.error();
-  Decision d = decide(m, s, o);
+  Decision d = policy == nullptr ? decide(m, s, o) : follow(*policy, m, s, o);
   again.action = logged_action(d);
   again.reason = d.reason;
   again.priority = d.priority;
   return again;
 }
 
-}  // namespace uptier::tiering
+}  // namespace uptier

@@ -1,8 +1,5 @@
-// Replay: a decision from what the log says that it was made from.
-//
-// DecisionRecord::inputs holds all fields of both snapshots, doubles so that they come back bit for
-// bit; with the options of the run, decide() gives the answer that stands beside them. Other
-// options give what another policy would have said at this point (not what it would have led to).
+// Replay: what a log says of a decision and of what it was made from, for replay() of
+// uptier/policy.h.
 //
 //   Pure, any thread.
 #pragma once
@@ -33,9 +30,9 @@ Status read_inputs(std::string_view text, ValueSnapshot& v);
 Status read_inputs(std::string_view text, GuardSnapshot& g);
 Status read_inputs(std::string_view text, SiteSnapshot& s);
 
-// Decides again; `action` and `reason` of the result are as the log has them, and so is `priority`.
-// Errors: kInvalidInput, also for a record without inputs.
-Result<DecisionRecord> replay(const DecisionRecord& r, const PolicyOptions& o);
+// Returns what a policy of the host's answers, made an answer that can be followed.
+Decision follow(Policy& policy, const MethodSnapshot& m, const SystemSnapshot& s,
+                const PolicyOptions& o);
 
 // What the log says of a decision.
 std::string logged_action(const Decision& d);

@@ -83,7 +83,7 @@ void RuntimeImpl::report_observing(const Method& m, MethodReport& r) const {
                 static_cast<uint8_t>(Adaptation::Phase::kLooking) + 1 ==
                     static_cast<uint8_t>(Observing::kLooking));
   r.interval = options_.interval;
-  if (!options_.adaptive) return;
+  if (!has_rates()) return;
   sampler::Rate rate = fast_->rate(m.id.index()).load();
   r.interval = rate.samples() ? schedule_.ladder.interval(rate.rung()) : 0;
 }

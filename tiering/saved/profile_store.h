@@ -71,7 +71,7 @@ class ProfileStore {
 
   // What save() has to know of a method of this process.
   struct Fate {
-    bool keep = false;  // what is saved of it does not fade
+    bool keep = false;  // taken on trust: this run is one more that was like those before
     uint64_t cfg_hash = 0;
   };
   // What this process has seen up to now.
@@ -87,6 +87,10 @@ class ProfileStore {
   // asks once: saved again, the file is what it would be had only the last save been, but for what
   // others wrote in between. Waits for the disk if `sync` says so, which may take 10 ms and more.
   Status save(Seen seen, double decay, profile::Sync sync);
+
+  // Returns what the file is to say of a method of another key whose profile was taken on trust, as
+  // it does of those that keep their key.
+  static Profile as_before(const SavedMethod& saved, double decay);
 
   // Returns who this is and when.
   static ProfileInfo info_now();

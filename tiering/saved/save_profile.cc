@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <set>
 
 #include "profile/algebra.h"
 #include "profile/upf/read.h"
@@ -89,6 +90,18 @@ bool is_empty(const MethodProfile& m) {
          std::ranges::all_of(m.counts, none);
 }
 
+// What saved counts are multiplied by, in kDecayParts.
+struct Parts {
+  uint64_t fade = 0;  // of what this run has watched, or has not met
+  uint64_t stay = 0;  // of what it has taken on trust: as if it had seen what the mean run saw
+};
+
+// `runs` of the file count so far.
+Parts parts_of(double decay, double runs, bool counted_before) {
+  auto parts = [](double share) { return static_cast<uint64_t>(share * kDecayParts); };
+  return {parts(decay), parts(decay + (counted_before ? 0 : 1 / runs))};
+}
+
 // Splits what is saved into what stays and what fades; drops what is of other code.
 void sort_out(Profile& saved, const ProfileStore::Seen& seen, Profile& stay, Profile& fade) {
   for (auto& [key, m] : saved.methods) {
@@ -102,18 +115,24 @@ void sort_out(Profile& saved, const ProfileStore::Seen& seen, Profile& stay, Pro
   }
 }
 
-// Adds what is saved of calls to those of this run: of callers that stay as it is, of others faded.
-// Of what a method's code is, this run knows better; of methods that are gone nothing is kept.
-void add_saved_calls(CallProfile saved, uint64_t parts, ProfileStore::Seen& seen) {
+// Adds what is saved of calls to those of this run: of callers that stay as if this run had been
+// like those before, of others faded. Of what a method's code is, this run knows better; of methods
+// that are gone nothing is kept.
+void add_saved_calls(CallProfile saved, const Parts& parts, ProfileStore::Seen& seen) {
   CallProfile& calls = seen.calls;
   CallProfile stay;
+  std::set<MethodKey> callers;
   for (const auto& [call, count] : saved.graph) {
     auto fate = seen.fates.find(call.first);
-    if (fate != seen.fates.end() && fate->second.keep) stay.graph.emplace(call, count);
+    if (fate == seen.fates.end() || !fate->second.keep) continue;
+    stay.graph.emplace(call, count);
+    callers.insert(call.first);
   }
   std::erase_if(saved.graph, [&](const auto& item) { return stay.graph.contains(item.first); });
   std::erase_if(saved.shapes, [&](const auto& item) { return calls.shapes.contains(item.first); });
-  saved.scale(parts, kDecayParts);
+  std::erase_if(calls.graph, [&](const auto& item) { return callers.contains(item.first.first); });
+  saved.scale(parts.fade, kDecayParts);
+  stay.scale(parts.stay, kDecayParts);
   calls += stay;
   calls += saved;
   auto gone = [&](const MethodKey& key) { return !seen.run.methods.contains(key); };
@@ -132,6 +151,13 @@ UploadId name_of_run(const Profile& run, uint64_t time) {
 }
 
 }  // namespace
+
+Profile ProfileStore::as_before(const SavedMethod& saved, double decay) {
+  Profile p;
+  p.methods.emplace(saved.profile.key, saved.profile);
+  (void)scale(p, parts_of(decay, saved.runs, false).stay, kDecayParts);
+  return p;
+}
 
 // What an earlier save of this process has put in the file is not put there again: what came on
 // since is added, and the run, which the file has counted, gets its new name.
@@ -173,14 +199,18 @@ Status ProfileStore::save(Seen seen, double decay, profile::Sync sync) {
   if (again) leave_out_written(seen, saved->info);
   if (again) decay = 1;
 
-  auto parts = static_cast<uint64_t>(decay * static_cast<double>(kDecayParts));
+  auto weight = static_cast<double>(saved->info.weight);
+  Parts parts = parts_of(decay, std::max(weight / ProfileInfo::kRunWeight, 1.0), again);
   Profile stay, fade;
   sort_out(saved->profile, seen, stay, fade);
-  (void)scale(fade, parts, kDecayParts);
+  (void)scale(fade, parts.fade, kDecayParts);
+  (void)scale(stay, parts.stay, kDecayParts);
   std::erase_if(fade.methods, [](const auto& item) { return is_empty(item.second); });
+  std::erase_if(seen.run.methods,
+                [&](const auto& item) { return stay.methods.contains(item.first); });
   for (const Profile* part : {&stay, &fade}) merge(seen.run, *part);
   std::erase_if(seen.run.methods, [](const auto& item) { return is_empty(item.second); });
-  saved->info.weight = static_cast<uint64_t>(static_cast<double>(saved->info.weight) * decay);
+  saved->info.weight = static_cast<uint64_t>(weight * decay);
   seen.info += saved->info;
   add_saved_calls(std::move(saved->calls), parts, seen);
   profile::UpfReader reader(file->bytes());

@@ -237,13 +237,10 @@ Status RuntimeImpl::save_profile_locked() {
     Profile one;
     if (!m->streams.empty()) one.methods.emplace(m->info.key, observer_.profile_of(*m));
     add_calls_locked(*m, one, seen.calls);
-    merge(seen.run, one);
     // Where it came from is not where it will be looked for.
     bool moved = trusted && m->saved->recovered && m->saved->profile.schema == m->probes.schema();
-    if (!moved) continue;
-    Profile old;
-    old.methods.emplace(m->info.key, m->saved->profile);
-    merge(seen.run, old);
+    if (moved) one = ProfileStore::as_before(*m->saved, options_.profile_decay);
+    merge(seen.run, one);
   }
   std::ranges::sort(info.modules);
   info.modules.erase(std::ranges::unique(info.modules).begin(), info.modules.end());

@@ -47,7 +47,7 @@ uint64_t* RuntimeImpl::counters(MethodId m) noexcept {
 bool RuntimeImpl::know_loops(Method& m) {
   // Acquire pairs with learn_loops().
   if (m.loops_known.load(std::memory_order_acquire) != 0) return true;
-  if (options_.policy == PolicyMode::kNever) return false;
+  if (policy_mode_.load(std::memory_order_relaxed) == PolicyMode::kNever) return false;
   LookingAround looking(*this);
   std::lock_guard compile(m.compile_mutex);
   if (m.failed.load(std::memory_order_relaxed)) return false;
