@@ -152,6 +152,28 @@ print(churn(20000))
   }
 }
 
+// Each third object stays, so what is free is in pieces when memory runs out: then nothing is handed
+// out that is in use, and the program ends with a message.
+TEST_F(Calc, memory_in_pieces_runs_out_with_a_message) {
+  std::string path = file(R"(
+fn fill(kept, n, every) {
+  for i in 0..n {
+    let r = {a: i, b: i, c: i, d: i}
+    if i % every == 0 { push(kept, r) }
+  }
+}
+let kept = []
+fill(kept, 300000, 3)
+fill(kept, 3000000, 1)
+)");
+  for (int mib = 4; mib <= 16; ++mib) {
+    RunResult r = run_calc("--memory=" + std::to_string(mib) + " " + path);
+    EXPECT_EQ(r.signal, 0) << mib;
+    EXPECT_EQ(r.code, 1) << mib;
+    EXPECT_NE(r.err.find("out of memory"), std::string::npos) << mib << ": " << r.err;
+  }
+}
+
 TEST_F(Calc, collections_are_in_the_report) {
   std::string path = file("let s = \"\"\nfor i in 0..400 { s = \"a\" + str(i) }\nprint(s)\n");
   for (const char* mode : {"--interpret ", ""}) {

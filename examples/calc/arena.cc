@@ -101,7 +101,7 @@ bool Arena::next_run(Run& r) {
   char* start = start_of(*r.block);
   size_t at = static_cast<size_t>(r.end - start), last = Block::kBytes - r.bytes;
   while (at <= last && test(r.block->live, at / Block::kGranule)) at += r.bytes;
-  r.next = start + at;
+  r.next = r.end = start + at;
   for (; at <= last && !test(r.block->live, at / Block::kGranule); at += r.bytes) {
     set(r.block->live, at / Block::kGranule);
     since_ += r.bytes;
