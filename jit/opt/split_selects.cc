@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 
 #include "jit/ir/select_probes.h"
 #include "jit/opt/block_counts.h"
@@ -57,8 +58,12 @@ class SelectSplitter {
       y.push_back(f_.args(i)[2]);
       become_param(rest, i.result);
     }
-    std::erase_if(f_.block(rest).insts,
-                  [&](InstId i) { return std::ranges::find(group, i) != group.end(); });
+    auto next = group.begin();
+    std::erase_if(f_.block(rest).insts, [&](InstId i) {
+      bool goes = next != group.end() && *next == i;
+      next += goes;
+      return goes;
+    });
     auto set = static_cast<double>(turns[1] + turns[3]);
     double yes = set / (static_cast<double>(turns[0] + turns[2]) + set);
     Block t = arm(b, rest, x, yes), e = arm(b, rest, y, 1 - yes);
@@ -117,14 +122,14 @@ class SelectSplitter {
   std::vector<InstId> together(Block b, size_t position, Value condition) const {
     const auto& insts = f_.block(b).insts;
     std::vector<InstId> group;
-    std::vector<Value> later;
+    std::unordered_set<uint32_t> later;
     for (size_t n = position; n < insts.size(); ++n) {
       const Inst& i = f_.inst(insts[n]);
       bool same = i.op == Opcode::kSelect && f_.args(i)[0] == condition;
-      bool known = std::ranges::none_of(
-          f_.args(i), [&](Value v) { return std::ranges::find(later, v) != later.end(); });
-      if (same && known) group.push_back(insts[n]);
-      if (i.result.valid()) later.push_back(i.result);
+      bool known = same && std::ranges::none_of(f_.args(i),
+                                                [&](Value v) { return later.contains(v.index()); });
+      if (known) group.push_back(insts[n]);
+      if (i.result.valid()) later.insert(i.result.index());
     }
     return group;
   }

@@ -137,9 +137,8 @@ bool only_returns(const MachineFunction& m, const MBlock& b) {
 
 // Puts a return in the place of the jump that ends `from`.
 void return_at_once(MachineFunction& m, uint32_t from, uint32_t to) {
-  const MBlock target = m.blocks[to];
-  const MInst jump = m.terminator(m.blocks[from]);
-  const MEdge edge = m.edges_of(jump)[0];
+  const MBlock& target = m.blocks[to];
+  const MEdge edge = m.edges_of(m.terminator(m.blocks[from]))[0];
   MInst made = m.terminator(target);
   auto at = static_cast<uint32_t>(m.operands.size());
   auto params = m.params_of(target);
@@ -155,23 +154,40 @@ void return_at_once(MachineFunction& m, uint32_t from, uint32_t to) {
     m.operands.push_back(o);
   }
   made.operands_at = at;
-  uint32_t inst = m.blocks[from].end - 1;
-  m.insts[inst] = made;
-  std::erase(m.blocks[to].preds, from);
-  // The block's site goes along.
-  std::vector<MProbe> probes;
-  for (const MProbe& p : m.probes) {
-    if (p.inst >= target.begin && p.inst < target.end) probes.push_back({inst, p.site, p.body});
+  m.insts[m.blocks[from].end - 1] = made;
+}
+
+struct ReturningJump {
+  uint32_t from, to;
+};
+
+// The sites of the blocks that only return go along.
+void copy_probes(MachineFunction& m, const std::vector<ReturningJump>& jumps) {
+  auto sooner = [](const MProbe& p, uint32_t inst) { return p.inst < inst; };
+  std::vector<MProbe> made;
+  for (auto [from, to] : jumps) {
+    const MBlock& target = m.blocks[to];
+    auto p = std::lower_bound(m.probes.begin(), m.probes.end(), target.begin, sooner);
+    for (; p != m.probes.end() && p->inst < target.end; ++p) {
+      made.push_back({m.blocks[from].end - 1, p->site, p->body});
+    }
   }
-  auto behind = std::upper_bound(m.probes.begin(), m.probes.end(), inst,
-                                 [](uint32_t n, const MProbe& p) { return n < p.inst; });
-  m.probes.insert(behind, probes.begin(), probes.end());
+  m.probes.insert(m.probes.end(), made.begin(), made.end());
+  std::ranges::stable_sort(m.probes, {}, &MProbe::inst);
+}
+
+void forget_preds(MachineFunction& m, const std::vector<ReturningJump>& jumps) {
+  std::vector<bool> returns(m.blocks.size()), left(m.blocks.size());
+  for (auto [from, to] : jumps) returns[from] = left[to] = true;
+  for (uint32_t b = 0; b < m.blocks.size(); ++b) {
+    if (left[b]) std::erase_if(m.blocks[b].preds, [&](uint32_t p) { return returns[p]; });
+  }
 }
 
 // Makes bare blocks return by themselves instead of where others return too. Returns whether there
 // are enough for it to pay.
 bool part_returns(MachineFunction& m, const std::vector<bool>& bare) {
-  std::vector<std::pair<uint32_t, uint32_t>> jumps;  // from, to
+  std::vector<ReturningJump> jumps;
   float returns = 0;
   for (uint32_t b = 0; b < m.blocks.size(); ++b) {
     const MInst& t = m.terminator(m.blocks[b]);
@@ -185,6 +201,8 @@ bool part_returns(MachineFunction& m, const std::vector<bool>& bare) {
   }
   if (returns < kLeastShare * m.blocks[0].frequency) return false;
   for (auto [from, to] : jumps) return_at_once(m, from, to);
+  copy_probes(m, jumps);
+  forget_preds(m, jumps);
   return true;
 }
 

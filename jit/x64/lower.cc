@@ -318,7 +318,7 @@ void Lowering::add_preds() {
   for (uint32_t p = 0; p < m_.blocks.size(); ++p) {
     for (const MEdge& e : m_.edges_of(m_.terminator(m_.blocks[p]))) {
       auto& preds = m_.blocks[e.to].preds;
-      if (std::find(preds.begin(), preds.end(), p) == preds.end()) preds.push_back(p);
+      if (preds.empty() || preds.back() != p) preds.push_back(p);
     }
   }
 }

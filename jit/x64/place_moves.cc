@@ -3,6 +3,8 @@
 // definition, each of them stores instead, but for those from a part that was itself loaded from
 // the slot.
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "jit/x64/allocation.h"
 #include "jit/x64/edge_changes.h"
@@ -20,7 +22,7 @@ constexpr float kBareStore = 4;
 class MovePlacer {
  public:
   MovePlacer(MachineFunction& m, const LiveRanges& live, const PieceList& list)
-      : m_(m), live_(live), list_(list), block_of_(m.insts.size()) {
+      : m_(m), live_(live), list_(list), block_of_(m.insts.size()), last_from_(m.blocks.size()) {
     for (uint32_t b = 0; b < m.blocks.size(); ++b) {
       std::fill(block_of_.begin() + m.blocks[b].begin, block_of_.begin() + m.blocks[b].end, b);
     }
@@ -163,13 +165,11 @@ class MovePlacer {
     const MBlock& block = m_.blocks[b];
     const MInst& t = m_.terminator(block);
     bool alone = t.edge_count == 1;
-    last_to_.clear();
     auto edges = m_.edges_of(t);
     for (uint32_t k = 0; k < edges.size(); ++k) {
       const MBlock& to = m_.blocks[edges[k].to];
       // Equal edges of a switch share their target: once is enough.
-      if (std::find(last_to_.begin(), last_to_.end(), edges[k].to) != last_to_.end()) continue;
-      if (t.edge_count > 1) last_to_.push_back(edges[k].to);
+      if (std::exchange(last_from_[edges[k].to], b + 1) == b + 1) continue;
       uint32_t gap = alone ? block.end - 1 : to.begin;
       float frequency = std::min(block.frequency, to.frequency);
       for (; next_change_ < changes_.size(); ++next_change_) {
@@ -243,8 +243,8 @@ class MovePlacer {
   std::vector<EdgeChange> changes_;
   size_t next_change_ = 0;
   std::vector<Move> moves_;
-  std::vector<Copy> copies_;  // of the gap at hand, as long as both places hold the value
-  std::vector<uint32_t> last_to_;
+  std::vector<Copy> copies_;         // of the gap at hand, as long as both places hold the value
+  std::vector<uint32_t> last_from_;  // by target: 1 + the block last seen to go there
 };
 
 }  // namespace
