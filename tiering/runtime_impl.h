@@ -156,6 +156,9 @@ class RuntimeImpl final : public Runtime {
     return m.valid() && m.index() < method_count_.load(std::memory_order_acquire) &&
            m.generation() <= generations_[m.index()].load(std::memory_order_relaxed);
   }
+  // Whether a method was removed since the earliest LookingAround that is there began. The caller
+  // has one, and does not hold the state mutex.
+  bool removed_meanwhile(MethodId m) const;
   // Returns a method, removed or not, or null when its place has gone to another.
   Method* known(MethodId m) const {
     if (!was_method(m)) return nullptr;

@@ -459,8 +459,11 @@ void RuntimeImpl::compile_and_install(const Plan& plan) {
 jit::CallTarget RuntimeImpl::CallPaths::target(MethodId callee) {
   using Kind = jit::CallTarget::Kind;
   const jit::StubTable& stubs = *runtime_.stubs_;
-  if (!runtime_.is_method(callee)) return {Kind::kStub, runtime_.routines_.gone()};
-  if (std::ranges::find(reached_, callee) == reached_.end()) reached_.push_back(callee);
+  bool gone = !runtime_.is_method(callee);
+  // A guess that was made before the removal compares the stub's address all the same.
+  bool means = !gone || runtime_.removed_meanwhile(callee);
+  if (means && std::ranges::find(reached_, callee) == reached_.end()) reached_.push_back(callee);
+  if (gone) return {Kind::kStub, runtime_.routines_.gone()};
   Method& m = runtime_.method(callee.index());
   bool counts_all = runtime_.options_.gap == GapMode::kExact;
   if (counts_all || plan_.tier == Tier::kBaseline) return {Kind::kStub, stubs.stub(callee)};

@@ -28,6 +28,12 @@ RuntimeImpl::LookingAround::~LookingAround() {
   runtime_.looking_.erase(at_);
 }
 
+bool RuntimeImpl::removed_meanwhile(MethodId id) const {
+  std::lock_guard lock(state_mutex_);
+  const Method* m = known(id);
+  return m != nullptr && m->removed && !looking_.empty() && m->removed_at > *looking_.begin();
+}
+
 namespace {
 
 bool means_one_of(const Version& v, const std::vector<bool>& places) {

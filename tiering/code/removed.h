@@ -13,8 +13,8 @@
 //   code of other methods that   Version::refers_to names it; what is in service is withdrawn, as if
 //     calls it, has its body in  it were evicted, and frames are called back; waited for until freed.
 //     it, or compares its stub   What is compiled from then on calls Routines::gone() in its place
-//   compilations that began      LookingAround: waited for
-//     before it was removed
+//   compilations that began      LookingAround: waited for. They may compare its stub already, so
+//     before it was removed        what they make names it all the same (removed_meanwhile)
 //   requests, notes, lists       taken out of queue, rings and lists when it is removed
 //   threads' contexts            cleared, its slabs given back, when the place is given away
 //   tables of call targets       waited for, as long as a slab or a snapshot names its stub
