@@ -152,7 +152,7 @@ print(churn(20000))
   }
 }
 
-// Each third object stays, so what is free is in pieces when memory runs out: then nothing is handed
+// Each third object stays, so what is free is in pieces when memory runs out. Then nothing is given
 // out that is in use, and the program ends with a message.
 TEST_F(Calc, memory_in_pieces_runs_out_with_a_message) {
   std::string path = file(R"(
