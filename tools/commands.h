@@ -83,6 +83,13 @@ struct ReportCommand {
 // Writes the HTML report of a profile.
 int report(const ReportCommand& c);
 
+struct ReplayCommand {
+  std::string file;  // what `run --report=json` wrote
+  Options options;   // of the policy; those of the run for what it decided
+};
+// Decides again and prints where the answer is another, which is exit code 1.
+int replay(const ReplayCommand& c);
+
 int wast(const Options& options);
 
 // Prints to stderr what a run was asked to show: report, loops, log. Flushes before.

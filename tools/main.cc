@@ -92,6 +92,7 @@ struct Commands {
   IrCommand ir_command;
   CompileCommand compile_command;
   ReportCommand report_command;
+  ReplayCommand replay_command;
   std::string file;
   std::string other_file;
   std::vector<std::string> files;
@@ -284,6 +285,27 @@ struct Commands {
     report->callback([this] { code = uptier::tools::report(report_command); });
   }
 
+  void add_replay() {
+    CLI::App* replay = app.add_subcommand(
+        "replay", "makes the decisions of a run again, by its options or by others");
+    replay->footer(
+        "With the options of the run every answer is the one in the log. With others, e.g.\n"
+        "-O speedup=1.5, it is what the policy would have said at that point; not what that would\n"
+        "have led to. Exit codes: 0 all answers are the same, 1 some are not, 3 no report.");
+    replay->add_option("REPORT", replay_command.file, "a file of `uptier run --report=json`")
+        ->required();
+    words.add_to(*replay);
+    replay->callback([this] {
+      Result<Options> o = words.options();
+      if (!o) {
+        code = usage_error(o.error().message);
+        return;
+      }
+      replay_command.options = *o;
+      code = uptier::tools::replay(replay_command);
+    });
+  }
+
   void add_others() {
     CLI::App* wast_app = app.add_subcommand(
         "wast", "speaks the line protocol of WebAssembly test runners on stdin and stdout");
@@ -347,6 +369,7 @@ int main(int argc, char** argv) {
   commands.add_ir();
   commands.add_compile();
   commands.add_report();
+  commands.add_replay();
   commands.add_others();
   if (int code = check_commands(commands.app, argc, argv); code != kOk) return code;
   try {

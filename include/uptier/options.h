@@ -96,7 +96,7 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
   X(real,       compile_ns,        2500.0,    0.0, 1e9, "ns per IR instruction",                   \
     "assumed cost of the optimizing compiler, until it is measured")                               \
   X(flag,       measure_rates,     true,      0, 1, "flag",                                        \
-    "compile_ns and speedup give way to what is measured; off: decisions depend on no clock")                 \
+    "compile_ns and speedup give way to what is measured; off, with adaptive=off: no clock decides")               \
   X(flag,       trials,            true,      0, 1, "flag",                                        \
     "a version that takes the place of another is timed against it; needs measure_rates")          \
   X(real,       baseline_ns,       1.0,       0.0, 1e6, "ns per IR instruction",                   \

@@ -248,7 +248,8 @@ Status RuntimeImpl::save_profile_locked() {
     seen.log = counted(gone, "") + "decisions before these are not kept\n";
   }
   for (const DecisionRecord& d : observer_.decisions()) {
-    seen.log += counted(d.sequence, "") + d.action + " " + d.method_name + ": " + d.reason + "\n";
+    std::string whose = d.method_name.empty() ? "" : " " + d.method_name;
+    seen.log += counted(d.sequence, "") + d.action + whose + ": " + d.reason + "\n";
   }
   seen.timeline = timeline_locked();
   return store_->save(std::move(seen), options_.profile_decay,

@@ -1,0 +1,86 @@
+// uptier replay: the decisions of a run, made again from what its report says of them.
+#include <cinttypes>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "tools/commands.h"
+#include "tools/fail.h"
+#include "uptier/policy.h"
+
+namespace uptier::tools {
+namespace {
+
+using nlohmann::json;
+
+// Throws what nlohmann's library throws where a field is missing or of another type.
+DecisionRecord read_decision(const json& j) {
+  DecisionRecord r;
+  r.sequence = j.at("sequence").get<uint64_t>();
+  r.method_name = j.at("method_name").get<std::string>();
+  r.action = j.at("action").get<std::string>();
+  r.reason = j.at("reason").get<std::string>();
+  r.priority = j.at("priority").get<double>();
+  r.inputs = j.at("inputs").get<std::string>();
+  return r;
+}
+
+Result<std::vector<DecisionRecord>> read_decisions(const std::string& file,
+                                                   const std::vector<uint8_t>& bytes) {
+  try {
+    std::vector<DecisionRecord> found;
+    for (const json& j : json::parse(bytes).at("decisions")) found.push_back(read_decision(j));
+    return found;
+  } catch (const json::exception& e) {
+    return Error{ErrorCode::kCorruptInput,
+                 file + ": no report of `run --report=json`: " + e.what()};
+  }
+}
+
+struct Count {
+  uint64_t same = 0, other = 0, noticed = 0;
+};
+
+bool same_answer(const DecisionRecord& a, const DecisionRecord& b) {
+  return a.action == b.action && a.reason == b.reason && a.priority == b.priority;
+}
+
+void print_other(const DecisionRecord& was, const DecisionRecord& now) {
+  std::printf("#%-5" PRIu64 " %s\n  was  %-18s %s\n  now  %-18s %s\n", was.sequence,
+              was.method_name.c_str(), was.action.c_str(), was.reason.c_str(), now.action.c_str(),
+              now.reason.c_str());
+}
+
+}  // namespace
+
+int replay(const ReplayCommand& c) {
+  std::vector<uint8_t> bytes;
+  if (!read_file(c.file, bytes)) return kFailed;
+  Result<std::vector<DecisionRecord>> decisions = read_decisions(c.file, bytes);
+  if (!decisions) return fail(decisions.error());
+  Options options = c.options;
+  Count count;
+  for (const DecisionRecord& r : *decisions) {
+    if (r.inputs.empty()) {
+      ++count.noticed;
+      // What changed while the program ran; what was told to observe decides nothing.
+      if (r.action == "set" && r.reason.find('=') != std::string::npos) {
+        if (Status s = options.set(r.reason); !s) return fail(s.error());
+      }
+      continue;
+    }
+    Result<DecisionRecord> again = uptier::replay(r, PolicyOptions::from(options));
+    if (!again) {
+      return fail({ErrorCode::kCorruptInput, c.file + ": decision " + std::to_string(r.sequence) +
+                                                 ": " + again.error().message});
+    }
+    bool same = same_answer(r, *again);
+    ++(same ? count.same : count.other);
+    if (!same) print_other(r, *again);
+  }
+  std::printf("%" PRIu64 " decisions as they were made, %" PRIu64 " otherwise; %" PRIu64
+              " records of what was noticed or set\n",
+              count.same, count.other, count.noticed);
+  return count.other == 0 ? kOk : kFailed;
+}
+
+}  // namespace uptier::tools
