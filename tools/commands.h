@@ -20,6 +20,16 @@ inline constexpr int kCorrupt = 3;
 inline constexpr int kRefused = 125;
 inline constexpr int kTrapped = 134;
 
+// What a run shows at its end, each to stderr unless it has a place of its own: a file, or "-" for
+// stdout. Nothing else is ever written there.
+struct Shown {
+  std::string report;                       // "", "text" or "json"
+  uint64_t report_methods = 30;             // rows of the text report, 0 for all
+  std::string loops;                        // "", "text", "json" or "csv"
+  bool log = false;                         // records of log probes
+  std::string report_to, loops_to, log_to;  // "": stderr
+};
+
 struct RunCommand {
   Options options;
   std::string module;             // path of the .wasm file
@@ -27,11 +37,8 @@ struct RunCommand {
   std::vector<std::string> dirs;  // HOST or HOST::GUEST
   std::vector<std::string> env;   // NAME=VALUE, or NAME for the tool's own value
   std::string invoke;             // exported function to call instead of _start
-  std::string report;             // "", "text" or "json"; goes to stderr
-  std::string loops;              // "", "text", "json" or "csv"; goes to stderr
-  bool log = false;               // records of log probes, to stderr
-  std::string trace;              // file for the trace, or ""
-  uint64_t report_methods = 30;   // rows of the text report, 0 for all
+  Shown shown;
+  std::string trace;  // file for the trace, or ""
   bool explicit_bounds = false;
   bool trap_unknown = false;  // imported functions that nobody has: a call traps, linking succeeds
 };
@@ -51,9 +58,7 @@ struct IrCommand {
   std::vector<std::string> args;  // TYPE:VALUE or a number of the parameter's type
   Options options;
   bool interpret = false;  // in the reference interpreter instead of the tiers
-  std::string report;
-  std::string loops;  // as in RunCommand
-  bool log = false;
+  Shown shown{.report_methods = 0};
 };
 int ir_print(const IrCommand& c);
 int ir_verify(const IrCommand& c);
@@ -92,14 +97,9 @@ int replay(const ReplayCommand& c);
 
 int wast(const Options& options);
 
-// Prints to stderr what a run was asked to show: report, loops, log. Flushes before.
-struct Shown {
-  const std::string& report;
-  uint64_t report_methods;  // rows of the text report, 0 for all
-  const std::string& loops;
-  bool log;
-};
-void show(Runtime& runtime, const Shown& what);
+// Shows what a run was asked to. Flushes before. Returns kFailed, behind a message, where a file
+// could not be written.
+int show(Runtime& runtime, const Shown& what);
 
 // Reads a whole file; an error message goes to stderr and false comes back.
 bool read_file(const std::string& path, std::vector<uint8_t>& out);

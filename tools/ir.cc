@@ -63,8 +63,8 @@ int run_tiers(const IrCommand& c, const jit::Module& m, MethodId f,
   ThreadScope attached(**runtime);
   Outcome o = (*runtime)->invoke((*host)->method(f), args);
   int code = print_outcome(m.functions[f.index()].signature(), o.trap.code, o.bits);
-  show(**runtime, {c.report, 0, c.loops, c.log});
-  return code;
+  const int shown = show(**runtime, c.shown);
+  return code == kOk ? shown : code;
 }
 
 }  // namespace

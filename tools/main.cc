@@ -43,12 +43,6 @@ struct RuntimeWords {
   }
 
   // What a table of loops takes: every call observed, in code that stays.
-  void time_loops(CLI::App& app, std::string& form) {
-    app.add_flag("--loops{text}", form,
-                 "times every loop, a table to stderr: --loops, --loops=json or --loops=csv; "
-                 "implies -O loops=on --interval=1 --policy=never unless given")
-        ->check(CLI::IsMember({"text", "json", "csv"}));
-  }
   void imply_loops() {
     given.insert(given.begin(), {{"loops", "on"}, {"interval", "1"}, {"policy", "never"}});
   }
@@ -69,6 +63,43 @@ struct RuntimeWords {
   }
 };
 
+// What is shown after a run, and where.
+void add_shown(CLI::App& app, Shown& s) {
+  app.add_flag("--report{text}", s.report,
+               "what the tiers did, to stderr: --report or --report=json")
+      ->check(CLI::IsMember({"text", "json"}));
+  app.add_option("--report-to", s.report_to,
+                 "writes the report to FILE, and nothing else; - is stdout; implies --report")
+      ->type_name("FILE");
+  app.add_flag("--loops{text}", s.loops,
+               "times every loop, a table to stderr: --loops, --loops=json or --loops=csv; "
+               "implies -O loops=on --interval=1 --policy=never unless given")
+      ->check(CLI::IsMember({"text", "json", "csv"}));
+  app.add_option("--loops-to", s.loops_to, "the same of the table of loops; implies --loops")
+      ->type_name("FILE");
+  app.add_flag("--log", s.log, "the records of log probes, to stderr");
+  app.add_option("--log-to", s.log_to, "the same of these records; implies --log")
+      ->type_name("FILE");
+}
+
+// A file to write asks for what goes there; one file cannot take two things.
+void settle(Shown& s, const std::string& trace = "") {
+  if (!s.report_to.empty() && s.report.empty()) s.report = "text";
+  if (!s.loops_to.empty() && s.loops.empty()) s.loops = "text";
+  s.log |= !s.log_to.empty();
+  const std::pair<const char*, const std::string*> files[] = {{"--report-to", &s.report_to},
+                                                              {"--loops-to", &s.loops_to},
+                                                              {"--log-to", &s.log_to},
+                                                              {"--trace", &trace}};
+  for (const auto& a : files) {
+    for (const auto* b = &a + 1; b != std::end(files); ++b) {
+      if (a.second->empty() || *a.second != *b->second) continue;
+      throw CLI::ValidationError(std::string(a.first) + " and " + b->first + " both write to " +
+                                 *a.second);
+    }
+  }
+}
+
 int usage_error(const std::string& message) {
   std::fprintf(stderr, "uptier: %s\n", message.c_str());
   return kUsage;
@@ -77,7 +108,7 @@ int usage_error(const std::string& message) {
 // Fills the options of a command, then calls it.
 template <typename Command>
 int with_options(RuntimeWords& words, Command& c, int (*call)(const Command&)) {
-  if (!c.loops.empty()) words.imply_loops();
+  if (!c.shown.loops.empty()) words.imply_loops();
   Result<Options> o = words.options();
   if (!o) return usage_error(o.error().message);
   c.options = *o;
@@ -107,16 +138,15 @@ struct Commands {
     CLI::App* run = app.add_subcommand("run", "runs prog.wasm under WASI");
     run->footer(
         "Arguments: prog.wasm, and behind it what the program is given.\n"
-        "Exit codes: the program's own; 134 after a trap, 125 for a refused module.");
+        "Exit codes: the program's own; 134 after a trap, 125 for a refused module, 1 where a "
+        "file\n"
+        "could not be written and the program's own was 0.");
     run->prefix_command();
     words.add_to(*run);
     RunCommand& c = run_command;
-    run->add_flag("--report{text}", c.report,
-                  "what the tiers did, to stderr: --report or --report=json")
-        ->check(CLI::IsMember({"text", "json"}));
-    run->add_option("--report-methods", c.report_methods, "rows of the text report, 0 for all");
-    words.time_loops(*run, c.loops);
-    run->add_flag("--log", c.log, "the records of log probes, to stderr");
+    add_shown(*run, c.shown);
+    run->add_option("--report-methods", c.shown.report_methods,
+                    "rows of the text report, 0 for all");
     run->add_option("--trace", c.trace, "writes the trace of all flushes to FILE");
     run->add_option("--dir", c.dirs, "opens a directory to the program: HOST or HOST::GUEST")
         ->allow_extra_args(false);
@@ -132,6 +162,7 @@ struct Commands {
       if (rest.front().starts_with("-")) throw CLI::ValidationError("no option " + rest.front());
       run_command.module = rest.front();
       run_command.args.assign(rest.begin() + 1, rest.end());
+      settle(run_command.shown, run_command.trace);
       code = with_options(words, run_command, run_fn);
     });
   }
@@ -236,12 +267,12 @@ struct Commands {
     run->add_option("ARGS", c.args, "one number a parameter");
     run->add_option("--function", c.function, "which function; the last of the file by default");
     run->add_flag("--interpret", c.interpret, "in the reference interpreter");
-    run->add_flag("--report{text}", c.report, "what the tiers did, to stderr")
-        ->check(CLI::IsMember({"text", "json"}));
-    words.time_loops(*run, c.loops);
-    run->add_flag("--log", c.log, "the records of log probes, to stderr");
+    add_shown(*run, c.shown);
     words.add_to(*run);
-    run->callback([this] { code = with_options(words, ir_command, ir_run); });
+    run->callback([this] {
+      settle(ir_command.shown);
+      code = with_options(words, ir_command, ir_run);
+    });
   }
 
   void add_compile() {

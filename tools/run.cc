@@ -163,10 +163,10 @@ int run(const RunCommand& c) {
     code = trapped(made.trap);
   }
   Status saved = runtime.save_profile();
-  show(runtime, {c.report, c.report_methods, c.loops, c.log});
-  // The program's exit code stays its own.
+  const int shown = show(runtime, c.shown);
   tell_of_profile(runtime, c.options, saved);
-  return code;
+  // The program's exit code stays its own.
+  return code == kOk ? shown : code;
 }
 
 }  // namespace uptier::tools

@@ -1,12 +1,14 @@
-// What the tiers did, after a run.
+// What the tiers did, after a run: each part to a place of its own, or to stderr.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <vector>
 
 #include "tools/commands.h"
+#include "tools/fail.h"
 #include "tools/loop_table.h"
 #include "tools/report_json.h"
+#include "tools/streams.h"
 
 namespace uptier::tools {
 namespace {
@@ -18,31 +20,48 @@ std::string loops_as(const std::string& form, const std::vector<LoopReport>& loo
 }
 
 // One line a record: cycles since the first one, thread, method, site, tag, value.
-void print_log(Runtime& runtime) {
+std::string log_text(Runtime& runtime) {
+  std::string out;
+  char line[192];
   std::vector<LogRecord> log = runtime.read_log();
   uint64_t first = UINT64_MAX;
   for (const LogRecord& r : log) first = std::min(first, r.cycles);
   for (const LogRecord& r : log) {
-    std::fprintf(stderr, "log +%" PRIu64 " thread %u method %u site %u tag %u value %" PRId64 "\n",
-                 r.cycles - first, r.thread, r.method.number(), r.site, r.tag,
-                 static_cast<int64_t>(r.value));
+    std::snprintf(line, sizeof line,
+                  "log +%" PRIu64 " thread %u method %u site %u tag %u value %" PRId64 "\n",
+                  r.cycles - first, r.thread, r.method.number(), r.site, r.tag,
+                  static_cast<int64_t>(r.value));
+    out += line;
   }
-  std::fprintf(stderr, "log: %zu records, %" PRIu64 " lost\n", log.size(),
-               runtime.report().losses.log_records);
+  std::snprintf(line, sizeof line, "log: %zu records, %" PRIu64 " lost\n", log.size(),
+                runtime.report().losses.log_records);
+  return out + line;
+}
+
+// Returns kOk or kFailed.
+int put(const std::string& to, const std::string& text) {
+  if (to.empty()) {
+    std::fputs(text.c_str(), stderr);
+    return kOk;
+  }
+  Status s = write_text(to, text);
+  return s ? int{kOk} : fail(kFailed, s.error().message);
 }
 
 }  // namespace
 
-void show(Runtime& runtime, const Shown& what) {
-  if (what.report.empty() && what.loops.empty() && !what.log) return;
+int show(Runtime& runtime, const Shown& what) {
+  if (what.report.empty() && what.loops.empty() && !what.log) return kOk;
   runtime.flush();
+  int code = kOk;
   if (!what.report.empty()) {
     Report r = runtime.report();
-    std::string text = what.report == "json" ? report_json(r) : r.text(what.report_methods);
-    std::fputs(text.c_str(), stderr);
+    const bool json = what.report == "json";
+    code |= put(what.report_to, json ? report_json(r) : r.text(what.report_methods));
   }
-  if (!what.loops.empty()) std::fputs(loops_as(what.loops, runtime.loops()).c_str(), stderr);
-  if (what.log) print_log(runtime);
+  if (!what.loops.empty()) code |= put(what.loops_to, loops_as(what.loops, runtime.loops()));
+  if (what.log) code |= put(what.log_to, log_text(runtime));
+  return code;
 }
 
 }  // namespace uptier::tools

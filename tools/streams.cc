@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "profile/upf/file.h"
 
@@ -49,6 +50,21 @@ std::string seekable(const std::string& path) {
   if (whole) return "/proc/self/fd/" + std::to_string(copy);
   if (copy >= 0) ::close(copy);
   return path;
+}
+
+Status write_text(const std::string& path, const std::string& text) {
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(text));
+  if (path == kStream) return write_output(path, bytes);
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) {
+    return profile::replace_file(path, bytes, profile::Sync::kNo);
+  }
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  const bool whole = fd >= 0 && write_all(fd, text.data(), text.size());
+  const int error = errno;
+  if (fd >= 0) ::close(fd);
+  if (whole) return {};
+  return Error{ErrorCode::kIo, path + ": cannot write: " + std::strerror(error)};
 }
 
 Status write_output(const std::string& path, std::span<const std::byte> bytes) {

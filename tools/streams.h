@@ -20,4 +20,8 @@ std::string seekable(const std::string& path);
 // noticed when the process ends.
 Status write_output(const std::string& path, std::span<const std::byte> bytes);
 
+// The same of text that is made anew by each run: nobody waits for the disk, and a pipe or a device
+// ("/dev/fd/3") is written to as it is.
+Status write_text(const std::string& path, const std::string& text);
+
 }  // namespace uptier::tools

@@ -1,0 +1,86 @@
+// Where the tool reads from and writes to: files of its own for what a run shows, and stdin.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/program_runs.h"
+#include "tests/tool_dir.h"
+
+namespace uptier::test {
+namespace {
+
+using CliStreams = ToolDir;
+
+TEST_F(CliStreams, each_thing_shown_has_a_file_of_its_own) {
+  // A profile that is none makes a warning, which is on stderr alone.
+  write_text("notes.txt", "not a profile");
+  const RunResult r = tool(
+      "run --report=json --report-to r.json --loops=json --loops-to l.json --log --log-to log.txt "
+      "--profile notes.txt " +
+      wasm_path("mix"));
+  EXPECT_EQ(r.code, 0);
+  EXPECT_EQ(r.out, expected_output("mix"));
+  EXPECT_NE(r.err.find("left alone"), std::string::npos) << r.err;
+  EXPECT_EQ(std::ranges::count(r.err, '\n'), 1) << r.err;
+  const auto report = nlohmann::json::parse(slurp(path("r.json")), nullptr, false);
+  ASSERT_TRUE(report.is_object()) << slurp(path("r.json"));
+  EXPECT_GT(report["methods"].size(), 1u);
+  const auto loops = nlohmann::json::parse(slurp(path("l.json")), nullptr, false);
+  ASSERT_TRUE(loops.is_array()) << slurp(path("l.json"));
+  EXPECT_GT(loops.size(), 0u);
+  EXPECT_EQ(slurp(path("log.txt")), "log: 0 records, 0 lost\n");
+}
+
+TEST_F(CliStreams, file_alone_asks_for_what_goes_there) {
+  const RunResult r = tool("run --report-to r --loops-to l.csv --loops=csv " + wasm_path("mix"));
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(r.err, "");
+  EXPECT_EQ(slurp(path("r")).substr(0, 6), "method");
+  EXPECT_EQ(slurp(path("l.csv")).substr(0, 14), "function,loop,");
+  // What was in the file is gone, not overwritten from its start.
+  write_text("r", std::string(1 << 20, 'x'));
+  EXPECT_EQ(tool("run --report-to r " + wasm_path("mix")).code, 0);
+  EXPECT_EQ(slurp(path("r")).find('\0'), std::string::npos);
+  EXPECT_LT(slurp(path("r")).size(), size_t{1} << 20);
+}
+
+TEST_F(CliStreams, descriptor_and_stdout_take_it_too) {
+  const RunResult fd = in_dir(UPTIER_TOOL " run --report=json --report-to /dev/fd/3 " +
+                              wasm_path("mix") + " 3>&1 >/dev/null | cat");
+  EXPECT_TRUE(nlohmann::json::parse(fd.out, nullptr, false).is_object()) << fd.out << fd.err;
+  const RunResult out = tool("run --report=json --report-to - " + wasm_path("mix"));
+  EXPECT_EQ(out.out.substr(0, expected_output("mix").size()), expected_output("mix"));
+  const std::string rest = out.out.substr(expected_output("mix").size());
+  EXPECT_TRUE(nlohmann::json::parse(rest, nullptr, false).is_object()) << rest;
+}
+
+TEST_F(CliStreams, file_that_cannot_be_written_is_a_failure_but_not_the_programs) {
+  const RunResult r = tool("run --report-to no/where " + wasm_path("mix"));
+  EXPECT_EQ(r.code, 1);
+  EXPECT_EQ(r.out, expected_output("mix"));
+  EXPECT_NE(r.err.find("no/where"), std::string::npos) << r.err;
+  const RunResult full = tool("run --report-to /dev/full " + wasm_path("mix"));
+  EXPECT_EQ(full.code, 1);
+  EXPECT_NE(full.err.find("/dev/full"), std::string::npos) << full.err;
+}
+
+TEST_F(CliStreams, one_file_does_not_take_two_things) {
+  const RunResult r = tool("run --report-to a --loops-to a " + wasm_path("mix"));
+  EXPECT_EQ(r.code, 2);
+  EXPECT_NE(r.err.find("--report-to and --loops-to both write to a"), std::string::npos) << r.err;
+  EXPECT_EQ(tool("run --report-to a --trace a " + wasm_path("mix")).code, 2);
+  EXPECT_EQ(tool("run --loops-to - --log-to - " + wasm_path("mix")).code, 2);
+}
+
+TEST_F(CliStreams, functions_of_ir_have_the_same_files) {
+  write_text("f.uir",
+             "func @f(i32) -> i32 {\nb0(v0: i32):\n  v1 = const.i32 2\n"
+             "  v2 = mul.i32 v0, v1\n  return v2\n}\n");
+  const RunResult r = tool("ir run --report=json --report-to r.json f.uir 21");
+  EXPECT_EQ(r.out, "42\n") << r.err;
+  EXPECT_EQ(r.err, "");
+  EXPECT_TRUE(nlohmann::json::parse(slurp(path("r.json")), nullptr, false).is_object());
+}
+
+}  // namespace
+}  // namespace uptier::test
