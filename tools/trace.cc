@@ -4,32 +4,59 @@
 #include <cstdio>
 
 #include "profile/trace/dump.h"
+#include "profile/trace/trace_file.h"
 #include "profile/trace/validate.h"
 #include "tools/commands.h"
+#include "tools/fail.h"
 #include "tools/profile_commands.h"
 #include "tools/profile_json.h"
+#include "tools/streams.h"
 #include "uptier/inlined.h"
 #include "uptier/profile.h"
 
 namespace uptier::tools {
 
+namespace {
+
+// Reads a file, or stdin. False behind a message.
+bool read_bytes(const std::string& file, std::vector<uint8_t>& bytes) {
+  return read_file(seekable(file), bytes);
+}
+
+// Prints the events, as profile::dump_trace does, but not why they end where they do.
+void print_events(std::span<const std::byte> bytes) {
+  profile::TraceReader reader(bytes);
+  profile::EventPrinter printer;
+  bool more = reader.next();
+  if (!more && reader.state() == profile::TraceReader::State::kCorrupt) return;
+  std::printf("trace %u\n", profile::kTraceVersion);
+  for (; more; more = reader.next()) {
+    const std::string text = printer.print(reader.event());
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  }
+  const auto ull = [](uint64_t n) { return static_cast<unsigned long long>(n); };
+  if (reader.skipped() != 0) {
+    std::printf("skipped %llu of an unknown type or version\n", ull(reader.skipped()));
+  }
+  if (reader.state() != profile::TraceReader::State::kComplete) return;
+  std::printf("end events %llu dropped %llu\n", ull(reader.events()), ull(reader.dropped()));
+}
+
+}  // namespace
+
 int trace_dump(const std::string& file) {
   std::vector<uint8_t> bytes;
-  if (!read_file(file, bytes)) return kFailed;
-  std::string text = profile::dump_trace(std::as_bytes(std::span(bytes)));
-  std::fputs(text.c_str(), stdout);
+  if (!read_bytes(file, bytes)) return kFailed;
+  print_events(std::as_bytes(std::span(bytes)));
   Result<profile::TraceSummary> r = profile::validate(std::as_bytes(std::span(bytes)));
-  return r ? kOk : kCorrupt;
+  return r ? int{kOk} : fail(kCorrupt, file + ": " + r.error().message);
 }
 
 int trace_validate(const std::string& file) {
   std::vector<uint8_t> bytes;
-  if (!read_file(file, bytes)) return kFailed;
+  if (!read_bytes(file, bytes)) return kFailed;
   Result<profile::TraceSummary> r = profile::validate(std::as_bytes(std::span(bytes)));
-  if (!r) {
-    std::fprintf(stderr, "uptier: %s: %s\n", file.c_str(), r.error().message.c_str());
-    return kCorrupt;
-  }
+  if (!r) return fail(kCorrupt, file + ": " + r.error().message);
   std::printf(
       "%s: valid; %llu events, %llu methods, %llu ids, %llu flushes, %llu dropped\n", file.c_str(),
       static_cast<unsigned long long>(r->events), static_cast<unsigned long long>(r->methods),
@@ -44,12 +71,9 @@ namespace {
 int read_profile(const std::string& file, TraceProfile& trace,
                  std::vector<InlinedProfile>* inlined = nullptr) {
   std::vector<uint8_t> bytes;
-  if (!read_file(file, bytes)) return kFailed;
+  if (!read_bytes(file, bytes)) return kFailed;
   Result<TraceProfile> t = profile_from_trace(std::as_bytes(std::span(bytes)));
-  if (!t) {
-    std::fprintf(stderr, "uptier: %s: %s\n", file.c_str(), t.error().message.c_str());
-    return kCorrupt;
-  }
+  if (!t) return fail(kCorrupt, file + ": " + t.error().message);
   trace = std::move(*t);
   if (inlined == nullptr) return kOk;
   // What the profile could be read from holds no corrupt events.
@@ -67,8 +91,8 @@ int trace_profile(const std::string& file, bool json) {
   std::string text = json ? profile_json(trace) : to_text(trace.profile);
   if (!json) text += to_text(inlined, trace.profile);
   std::fwrite(text.data(), 1, text.size(), stdout);
+  if (trace.truncated) fail(kOk, file + ": the trace ends early; what precedes is in the profile");
   const std::pair<uint64_t, const char*> notes[] = {
-      {trace.truncated, "the trace ends early; what precedes is in the profile"},
       {trace.skipped, "events of an unknown kind or format were skipped"},
       {trace.lost, "events were lost by the runtime"},
       {trace.report.dropped.size(), "profiles of methods whose code changed were left out"},

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cstring>
+
 #include "profile/checksum.h"
 #include "profile/trace/trace_file.h"
 
@@ -9,6 +12,12 @@ constexpr uint16_t kLastRecordType = 0x55ff;
 
 bool known_event(RecordKind kind, uint16_t version) {
   return version == 0 && kind >= RecordKind::kProvenance && kind <= RecordKind::kFlush;
+}
+
+// Whether as much of a chunk's magic as there is, is right: a cut trace still begins one.
+bool begins_chunk(ByteSpan here) {
+  const size_t there = std::min(here.size(), sizeof kTraceMagic);
+  return there == 0 || std::memcmp(here.data(), &kTraceMagic, there) == 0;
 }
 
 }  // namespace
@@ -36,8 +45,8 @@ bool TraceReader::next() {
   return false;
 }
 
-// Takes the next chunk off the file. The checks are in this order so that a damaged length of ours
-// is called corrupt, not truncated.
+// Takes the next chunk off the file. The checks are in this order so that a damaged length of ours,
+// and what is too short for a chunk and no beginning of one, are called corrupt, not truncated.
 std::optional<TraceReader::Chunk> TraceReader::next_chunk() {
   offset_ = at_;
   const size_t rest = file_.size() - at_;
@@ -48,9 +57,9 @@ std::optional<TraceReader::Chunk> TraceReader::next_chunk() {
                                              std::to_string(needed) + " bytes"));
     return std::nullopt;
   };
-  if (rest < kChunkHeader) return cut(kChunkHeader);
   const ByteSpan here = file_.subspan(at_);
-  if (load<uint32_t>(here, 0) != kTraceMagic) return corrupt("the magic is not IIDB"), std::nullopt;
+  if (!begins_chunk(here)) return corrupt("the magic is not IIDB"), std::nullopt;
+  if (rest < kChunkHeader) return cut(kChunkHeader);
   Chunk chunk{load<uint16_t>(here, 4), load<uint16_t>(here, 6), {}};
   const uint64_t length = load<uint64_t>(here, 8);
   if (at_ == 0 && chunk.kind() != RecordKind::kFileHeader) {

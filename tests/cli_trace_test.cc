@@ -1,0 +1,83 @@
+// `uptier trace` on what is no trace, and on what is part of one.
+#include <gtest/gtest.h>
+
+#include "tests/program_runs.h"
+#include "tests/tool_dir.h"
+
+namespace uptier::test {
+namespace {
+
+class CliTrace : public ToolDir {
+ protected:
+  // Leaves a trace in `t`; returns its bytes.
+  std::string make_trace() const {
+    EXPECT_EQ(tool("run --policy=never --trace t " + wasm_path("mix")).code, 0);
+    return slurp(path("t"));
+  }
+};
+
+TEST_F(CliTrace, what_is_no_trace_is_refused_however_short) {
+  for (const std::string& bytes : {std::string("hello world\n"), std::string("x"),
+                                   std::string("IIDC"), std::string("IIDB\0\0\0\0", 8),
+                                   std::string("a text that is longer than a chunk's header\n")}) {
+    write_text("garbage", bytes);
+    for (const char* words : {"profile garbage", "profile --json garbage", "dump garbage",
+                              "validate garbage", "overlap garbage garbage"}) {
+      const RunResult r = tool(std::string("trace ") + words);
+      EXPECT_EQ(r.code, 3) << words << ": " << bytes;
+      EXPECT_EQ(r.out, "") << words << ": " << bytes;
+      EXPECT_EQ(r.err.substr(0, 26), "uptier: garbage: offset 0:") << words << r.err;
+      const bool rule = r.err.find("the magic is not IIDB") != std::string::npos ||
+                        r.err.find("does not start with a file header") != std::string::npos;
+      EXPECT_TRUE(rule) << words << r.err;
+    }
+  }
+}
+
+TEST_F(CliTrace, cut_trace_is_read_up_to_its_end_with_a_warning) {
+  const std::string whole = make_trace();
+  ASSERT_GT(whole.size(), 2000u);
+  // Also within the first chunk's header, and within a later one's.
+  for (const size_t size : {size_t{0}, size_t{3}, size_t{12}, size_t{20}, size_t{1000},
+                            whole.size() - 40, whole.size() - 1}) {
+    write_text("cut", whole.substr(0, size));
+    const RunResult r = tool("trace profile cut");
+    EXPECT_EQ(r.code, 0) << size << r.err;
+    EXPECT_EQ(r.err, "uptier: cut: the trace ends early; what precedes is in the profile\n");
+  }
+}
+
+TEST_F(CliTrace, text_behind_whole_records_is_no_cut) {
+  std::string bytes = make_trace();
+  bytes.resize(bytes.size() - 48);  // the end marker
+  write_text("t", bytes + "hello world\n");
+  const RunResult r = tool("trace profile t");
+  EXPECT_EQ(r.code, 3);
+  EXPECT_NE(r.err.find("uptier: t: offset " + std::to_string(bytes.size()) + ": the magic"),
+            std::string::npos)
+      << r.err;
+}
+
+TEST_F(CliTrace, dump_says_what_is_wrong_on_stderr_alone) {
+  const std::string whole = make_trace();
+  const RunResult good = tool("trace dump t");
+  EXPECT_EQ(good.code, 0);
+  EXPECT_EQ(good.err, "");
+  EXPECT_NE(good.out.find("\nend events "), std::string::npos);
+  write_text("cut", whole.substr(0, whole.size() / 2));
+  const RunResult cut = tool("trace dump cut");
+  EXPECT_EQ(cut.code, 3);
+  ASSERT_GT(cut.out.size(), 100u);
+  EXPECT_EQ(good.out.substr(0, cut.out.size()), cut.out) << "events and nothing else";
+  EXPECT_NE(cut.err.find("uptier: cut: offset "), std::string::npos) << cut.err;
+  std::string flipped = whole;
+  flipped[flipped.size() / 2] ^= 1;
+  write_text("bad", flipped);
+  const RunResult bad = tool("trace dump bad");
+  EXPECT_EQ(bad.code, 3);
+  EXPECT_EQ(good.out.substr(0, bad.out.size()), bad.out);
+  EXPECT_NE(bad.err.find("checksum"), std::string::npos) << bad.err;
+}
+
+}  // namespace
+}  // namespace uptier::test
