@@ -290,7 +290,7 @@ struct Commands {
     compile->add_flag("--instrumented", c.instrumented, "the instrumented copy");
     compile->add_flag("!--no-inlining", c.inlining, "calls stay calls");
     compile->add_flag("--cold-exits", c.cold_exits, "blocks that never ran become exits");
-    compile->add_option("--osr", c.osr_loop, "entered at this loop (a number)")
+    compile->add_option("--osr", c.osr_loop, "entered at this loop (a number); optimized code only")
         ->check(CLI::NonNegativeNumber);
     compile
         ->add_flag("--speed{text}", c.speed,
@@ -299,6 +299,10 @@ struct Commands {
     compile->callback([this] {
       if (compile_command.speed.empty() && compile_command.function.empty()) {
         throw CLI::RequiredError("--function");
+      }
+      if (compile_command.baseline && compile_command.osr_loop >= 0) {
+        throw CLI::ValidationError("--osr",
+                                   "baseline code has no version that is entered at a loop");
       }
       code = uptier::tools::compile(compile_command);
     });
