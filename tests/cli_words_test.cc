@@ -9,6 +9,43 @@ namespace {
 
 using CliWords = ToolDir;
 
+// Returns what `uptier options` says of an option.
+std::string value_of(const std::string& table, const std::string& name) {
+  const size_t at = table.find("\n" + name + " ");
+  if (at == std::string::npos) return "no row";
+  const size_t begin = table.find_first_not_of(' ', at + 1 + name.size());
+  return table.substr(begin, table.find(' ', begin) - begin);
+}
+
+TEST_F(CliWords, of_two_that_set_one_option_the_later_wins) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"-O interval=5 --interval 9", "9"},
+      {"--interval 9 -O interval=5", "5"},
+      {"--interval=9 --option interval=5 --interval=7", "7"},
+      {"-O interval=5 -O interval=6", "6"},
+      {"--interval 5 --interval 6", "6"},
+      {"-Ointerval=5 -O seed=3 --interval 9 -O seed=4", "9"}};
+  for (const auto& [words, value] : cases) {
+    const RunResult r = tool(std::string("options ") + words);
+    EXPECT_EQ(r.code, 0) << words << r.err;
+    EXPECT_EQ(value_of(r.out, "interval"), value) << words;
+  }
+  // What is said on the command line wins over the environment, and over what --loops implies.
+  const RunResult over = in_dir("UPTIER_INTERVAL=3 " UPTIER_TOOL " options -O interval=5");
+  EXPECT_EQ(value_of(over.out, "interval"), "5");
+  for (const char* words : {"--loops -O interval=7", "-O interval=7 --loops"}) {
+    const RunResult r = tool(std::string("run --trace t ") + words + " " + wasm_path("mix") +
+                             " && " UPTIER_TOOL " trace dump t");
+    EXPECT_NE(r.out.find(" interval 7 gap "), std::string::npos) << words << r.err;
+  }
+}
+
+TEST_F(CliWords, wrong_value_is_refused_also_if_a_later_one_is_right) {
+  EXPECT_EQ(tool("options -O interval=0 --interval 9").code, 2);
+  EXPECT_EQ(tool("options --interval 9 -O nothing=1").code, 2);
+  EXPECT_EQ(tool("options -O interval").code, 2);
+}
+
 TEST_F(CliWords, baseline_code_is_not_entered_at_a_loop) {
   const std::string source = std::string(UPTIER_SOURCE_DIR) + "/tests/ir/loops.uir";
   for (const char* osr : {"0", "99"}) {

@@ -14,7 +14,8 @@ namespace {
 using namespace uptier;
 using namespace uptier::tools;
 
-// Options of the runtime as the commands take them, set over the environment's.
+// Options of the runtime as the commands take them, set over the environment's. They are set in the
+// order of the command line, whatever they are called there: the last one said wins.
 struct RuntimeWords {
   std::vector<std::pair<std::string, std::string>> given;
 
@@ -37,7 +38,8 @@ struct RuntimeWords {
                given.emplace_back(w.substr(0, eq), w.substr(eq + 1));
              }
            },
-           "any option by NAME=VALUE; `uptier options` lists them")
+           "any option by NAME=VALUE; `uptier options` lists them; of two for one the later wins")
+        ->trigger_on_parse()
         ->allow_extra_args(false)
         ->type_name("NAME=VALUE");
   }
@@ -59,7 +61,8 @@ struct RuntimeWords {
  private:
   void named(CLI::App& app, const char* flag, const char* field, const char* help) {
     app.add_option_function<std::string>(
-        flag, [this, field](const std::string& v) { given.emplace_back(field, v); }, help);
+           flag, [this, field](const std::string& v) { given.emplace_back(field, v); }, help)
+        ->trigger_on_parse();
   }
 };
 
