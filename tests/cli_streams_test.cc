@@ -72,6 +72,44 @@ TEST_F(CliStreams, one_file_does_not_take_two_things) {
   EXPECT_EQ(tool("run --loops-to - --log-to - " + wasm_path("mix")).code, 2);
 }
 
+TEST_F(CliStreams, stdin_is_read_by_one_alone) {
+  run("mix", "p.upf", "--trace t");
+  for (const char* words : {"profile overlap - -", "profile diff - -", "profile check - p.upf -",
+                            "profile merge -o sum - 3@-", "profile import -o sum - -",
+                            "trace overlap - -", "report - --against - -o page.html"}) {
+    const bool trace = std::string(words).starts_with("trace");
+    const RunResult r = tool(std::string(words) + (trace ? " <t" : " <p.upf"));
+    EXPECT_EQ(r.code, 2) << words << r.out << r.err;
+    EXPECT_EQ(r.out, "") << words;
+    EXPECT_EQ(r.err, "uptier: - stands for stdin, which can be read only once\n") << words;
+  }
+  EXPECT_NE(tool("profile overlap - p.upf <p.upf").out.find("overlap 1.000000"), std::string::npos);
+  EXPECT_NE(tool("profile overlap p.upf - <p.upf").out.find("overlap 1.000000"), std::string::npos);
+}
+
+TEST_F(CliStreams, traces_come_by_stdin_and_pipes) {
+  ASSERT_EQ(tool("run --policy=never --trace t " + wasm_path("mix")).code, 0);
+  for (const char* words : {"dump", "validate", "profile", "profile --json"}) {
+    const RunResult file = tool(std::string("trace ") + words + " t");
+    for (const char* how : {" - <t", " /dev/stdin <t"}) {
+      const RunResult in = tool(std::string("trace ") + words + how);
+      EXPECT_EQ(in.code, 0) << words << in.err;
+      const bool named = std::string(words) == "validate";
+      EXPECT_EQ(named ? in.out.substr(in.out.find(": ")) : in.out,
+                named ? file.out.substr(file.out.find(": ")) : file.out)
+          << words << how;
+    }
+    const RunResult pipe = in_dir("cat t | " UPTIER_TOOL " trace " + std::string(words) + " -");
+    EXPECT_EQ(pipe.code, 0) << words << pipe.err;
+  }
+  for (const char* words : {"- t <t", "t - <t"}) {
+    EXPECT_EQ(tool(std::string("trace overlap ") + words).out.substr(0, 16), "overlap 1.000000");
+  }
+  const RunResult bad = in_dir("echo hello world | " UPTIER_TOOL " trace profile -");
+  EXPECT_EQ(bad.code, 3);
+  EXPECT_EQ(bad.err, "uptier: -: offset 0: the magic is not IIDB\n");
+}
+
 TEST_F(CliStreams, functions_of_ir_have_the_same_files) {
   write_text("f.uir",
              "func @f(i32) -> i32 {\nb0(v0: i32):\n  v1 = const.i32 2\n"

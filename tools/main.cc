@@ -171,7 +171,7 @@ struct Commands {
   }
 
   void add_trace() {
-    CLI::App* trace = app.add_subcommand("trace", "reads trace files");
+    CLI::App* trace = app.add_subcommand("trace", "reads trace files; - is stdin");
     trace->require_subcommand(1);
     CLI::App* dump = trace->add_subcommand("dump", "prints a trace as text");
     dump->add_option("FILE", file)->required();

@@ -196,6 +196,7 @@ bool is_taken(const std::string& out) {
 
 int profile_diff(const std::string& a, const std::string& b, uint64_t top, const std::string& out) {
   if (is_taken(out)) return kUsage;
+  if (Status s = check_stdin({a, b}); !s) return fail(kUsage, s.error().message);
   ProfileFile first, second;
   if (int code = open_profile(a, first); code != kOk) return code;
   if (int code = open_profile(b, second); code != kOk) return code;
@@ -232,6 +233,7 @@ int profile_top(const std::string& path, uint64_t n, const std::string& out) {
 }
 
 int profile_check(const std::vector<std::string>& files) {
+  if (Status s = check_stdin(files); !s) return fail(kUsage, s.error().message);
   int worst = kOk;
   for (const std::string& path : files) {
     Result<ProfileFile> read = load_profile(path);

@@ -66,6 +66,7 @@ void tell_of_runs(const ProfileInfo& info) {
 }  // namespace
 
 int profile_import(const ProfileImportCommand& c) {
+  if (Status s = check_stdin(c.files); !s) return fail(kUsage, s.error().message);
   Profile like;
   if (!c.module.empty()) {
     Result<Profile> methods = methods_of(c.module);

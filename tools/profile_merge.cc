@@ -97,12 +97,15 @@ class Merge {
 };
 
 int Merge::parse() {
+  std::vector<std::string> paths;
   for (const std::string& word : command_.files) {
     Input input;
     if (!parse_input(word, input)) return fail(kUsage, word + ": a factor lies in 0..1e6");
-    input.path = seekable(input.path);
+    paths.push_back(input.path);
     inputs_.push_back(std::move(input));
   }
+  if (Status s = check_stdin(paths); !s) return fail(kUsage, s.error().message);
+  for (Input& input : inputs_) input.path = seekable(input.path);
   return kOk;
 }
 

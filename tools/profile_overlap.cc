@@ -9,6 +9,7 @@
 #include "tools/dot.h"
 #include "tools/fail.h"
 #include "tools/profile_commands.h"
+#include "tools/streams.h"
 
 namespace uptier::tools {
 namespace {
@@ -66,6 +67,7 @@ int draw(const ProfileOverlapCommand& c, const Profile& a, const Profile& b, Ove
 }  // namespace
 
 int profile_overlap(const ProfileOverlapCommand& c) {
+  if (Status s = check_stdin({c.a, c.b}); !s) return fail(kUsage, s.error().message);
   ProfileFile first, second;
   if (int code = open_profile(c.a, first); code != kOk) return code;
   if (int code = open_profile(c.b, second); code != kOk) return code;

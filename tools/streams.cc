@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -50,6 +51,15 @@ std::string seekable(const std::string& path) {
   if (whole) return "/proc/self/fd/" + std::to_string(copy);
   if (copy >= 0) ::close(copy);
   return path;
+}
+
+Status check_stdin(std::initializer_list<std::string_view> paths) {
+  if (std::ranges::count(paths, kStream) < 2) return {};
+  return Error{ErrorCode::kInvalidArgument, "- stands for stdin, which can be read only once"};
+}
+
+Status check_stdin(std::span<const std::string> paths) {
+  return std::ranges::count(paths, kStream) < 2 ? Status() : check_stdin({kStream, kStream});
 }
 
 Status write_text(const std::string& path, const std::string& text) {

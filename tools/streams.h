@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "uptier/result.h"
 
@@ -15,6 +17,10 @@ inline constexpr const char* kStream = "-";  // stdin, or stdout
 // of what is neither regular nor a directory, that of a copy in memory, which lives as long as the
 // process. Whatever cannot be read comes back as it is: opening it says why.
 std::string seekable(const std::string& path);
+
+// Fails where stdin, which can be read once, is what more than one of these is: naming that.
+Status check_stdin(std::initializer_list<std::string_view> paths);
+Status check_stdin(std::span<const std::string> paths);
 
 // Writes to stdout ("-"), or replaces a file (profile/upf/file.h). What stdout does not take is
 // noticed when the process ends.

@@ -106,6 +106,7 @@ int trace_profile(const std::string& file, bool json) {
 }
 
 int trace_overlap(const std::string& a, const std::string& b) {
+  if (Status s = check_stdin({a, b}); !s) return fail(kUsage, s.error().message);
   TraceProfile first, second;
   if (int code = read_profile(a, first); code != kOk) return code;
   if (int code = read_profile(b, second); code != kOk) return code;
