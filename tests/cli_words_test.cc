@@ -46,6 +46,26 @@ TEST_F(CliWords, wrong_value_is_refused_also_if_a_later_one_is_right) {
   EXPECT_EQ(tool("options -O interval").code, 2);
 }
 
+TEST_F(CliWords, counts_are_not_negative) {
+  for (const char* words :
+       {"run --report --report-methods -1 x.wasm", "profile merge -o sum --trim -1 p",
+        "profile merge -o sum --cap-per-host -1 p", "profile merge -o sum --quorum -1 p",
+        "profile overlap --top -1 p p", "profile dot --top -1 p",
+        "profile export --format=json --min-executions -1 p", "profile show --top -1 p",
+        "profile promote --to a --min-runs -1 p", "profile promote --to a --min-samples -1 p",
+        "report --listings -1 p"}) {
+    const RunResult r = tool(words);
+    EXPECT_EQ(r.code, 2) << words << r.err;
+    EXPECT_NE(r.err.find("-1"), std::string::npos) << words << r.err;
+  }
+  const std::string methods = "run --report --report-methods ";
+  const RunResult all = tool(methods + "0 " + wasm_path("mix"));
+  const RunResult one = tool(methods + "1 " + wasm_path("mix"));
+  EXPECT_EQ(all.code, 0);
+  EXPECT_EQ(one.code, 0);
+  EXPECT_LT(one.err.size(), all.err.size());
+}
+
 TEST_F(CliWords, baseline_code_is_not_entered_at_a_loop) {
   const std::string source = std::string(UPTIER_SOURCE_DIR) + "/tests/ir/loops.uir";
   for (const char* osr : {"0", "99"}) {

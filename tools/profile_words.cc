@@ -18,7 +18,9 @@ void ProfileWords::add_overlap(CLI::App& profile, int& code) {
   overlap->add_option("--dot", overlap_.dot,
                       "a directory for pictures of the methods that differ most (graphviz)");
   overlap->add_option("--module", overlap_.module, "prog.wasm, which says what connects blocks");
-  overlap->add_option("--top", overlap_.top, "pictures at most")->capture_default_str();
+  overlap->add_option("--top", overlap_.top, "pictures at most")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   overlap->callback([this, &code] { code = profile_overlap(overlap_); });
 }
 
@@ -37,6 +39,7 @@ void ProfileWords::add_export(CLI::App& profile, int& code) {
       ->check(CLI::Range(0.5, 1.0))
       ->capture_default_str();
   exports->add_option("--min-executions", c.executions, "wasm-hints: of a branch")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   exports->callback([this, &code] { code = profile_export(export_); });
 }
@@ -59,7 +62,9 @@ void ProfileWords::add_dot(CLI::App& profile, int& code) {
   dot->add_option("--method", dot_.method, "its blocks");
   dot->add_option("--module", dot_.module,
                   "prog.wasm, which says what connects blocks and where direct calls are");
-  dot->add_option("--top", dot_.top, "callers drawn")->capture_default_str();
+  dot->add_option("--top", dot_.top, "callers drawn")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   dot->add_option("-o,--output", dot_.out, "instead of stdout");
   dot->callback([this, &code] { code = profile_dot(dot_); });
 }
@@ -74,8 +79,11 @@ void ProfileWords::add_promote(CLI::App& profile, int& code) {
   promote->add_option("--min-overlap", c.min_overlap, "with the profile in use")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  promote->add_option("--min-runs", c.min_runs, "that it sums up")->capture_default_str();
+  promote->add_option("--min-runs", c.min_runs, "that it sums up")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   promote->add_option("--min-samples", c.min_samples, "sampled calls and bursts")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   promote->add_option("--keep", c.keep, "generations: TO.1, TO.2, ...")
       ->check(CLI::Range(0, 1000))
