@@ -46,6 +46,36 @@ TEST_F(CliWords, wrong_value_is_refused_also_if_a_later_one_is_right) {
   EXPECT_EQ(tool("options -O interval").code, 2);
 }
 
+TEST_F(CliWords, variable_that_nearly_is_an_option_is_told_of) {
+  const std::pair<const char*, const char*> near[] = {
+      {"UPTIER_INTERVALL=9", "UPTIER_INTERVALL is no option; UPTIER_INTERVAL is"},
+      {"UPTIER_INTRVL=9", "UPTIER_INTRVL is no option; UPTIER_INTERVAL is"},
+      {"UPTIER_TEIR=baseline", "UPTIER_TEIR is no option; UPTIER_TIER is"},
+      {"UPTIER_FLUSHFIRST=9", "UPTIER_FLUSHFIRST is no option; UPTIER_FLUSH_FIRST is"},
+      {"UPTIER_PROFIL=p", "UPTIER_PROFIL is no option; UPTIER_PROFILE is"},
+      {"UPTIER_GAPS=fixed", "UPTIER_GAPS is no option; UPTIER_GAP is"}};
+  for (const auto& [variable, line] : near) {
+    const std::string environment = std::string(variable) + " ";
+    const RunResult r = in_dir(environment + UPTIER_TOOL " options");
+    EXPECT_EQ(r.code, 0);
+    EXPECT_EQ(r.err, "uptier: " + std::string(line) + "\n");
+    const RunResult run = in_dir(environment + UPTIER_TOOL " run " + wasm_path("mix"));
+    EXPECT_EQ(run.out, expected_output("mix"));
+    EXPECT_EQ(run.err, "uptier: " + std::string(line) + "\n");
+  }
+}
+
+TEST_F(CliWords, variables_that_are_options_or_far_from_any_are_not_told_of) {
+  for (const char* variable :
+       {"UPTIER_BLESS=1", "UPTIER_DUMP=ir", "UPTIER_RANDOM_SEEDS=9", "UPTIER_GREETING=hello",
+        "UPTIER_=1", "UPTIER_X=1", "UPTIER_GO=1", "UPTIER_TOOL=1", "UPTIER_CALC=1",
+        "UPTIER_SOURCE_DIR=.", "UPTIER_BUILD_TESTS=1", "XUPTIER_INTERVALL=1", "UPTIERINTERVAL=1",
+        "UPTIER_INTERVAL=9", "UPTIER_GDB=off", "UPTIER_GAP=fixed", "UPTIER_STRESS=osr=all",
+        "UPTIER_TIME_LOOPS=1:0", "UPTIER_OPT_RANGE=0..1"}) {
+    EXPECT_EQ(in_dir(std::string(variable) + " " UPTIER_TOOL " options").err, "") << variable;
+  }
+}
+
 TEST_F(CliWords, counts_are_not_negative) {
   for (const char* words :
        {"run --report --report-methods -1 x.wasm", "profile merge -o sum --trim -1 p",

@@ -6,6 +6,8 @@
 #include <cstring>
 
 #include "tools/commands.h"
+#include "tools/environment.h"
+#include "tools/fail.h"
 #include "tools/profile_commands.h"
 #include "tools/profile_words.h"
 
@@ -50,6 +52,7 @@ struct RuntimeWords {
   }
 
   Result<Options> options() const {
+    for (const std::string& line : doubtful_variables()) fail(kOk, line);
     Result<Options> o = Options::from_env();
     if (!o) return o.error();
     for (const auto& [name, value] : given) {
@@ -103,10 +106,7 @@ void settle(Shown& s, const std::string& trace = "") {
   }
 }
 
-int usage_error(const std::string& message) {
-  std::fprintf(stderr, "uptier: %s\n", message.c_str());
-  return kUsage;
-}
+int usage_error(const std::string& message) { return fail(kUsage, message); }
 
 // Fills the options of a command, then calls it.
 template <typename Command>
