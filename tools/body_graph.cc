@@ -55,10 +55,10 @@ std::vector<BodyGraph> body_graphs(const Functions& functions) {
 }
 
 Result<std::vector<BodyGraph>> read_body_graphs(const std::string& file) {
-  std::vector<uint8_t> bytes;
-  if (!read_file(file, bytes)) return Error{ErrorCode::kNotFound, file + " cannot be read"};
-  Result<Functions> functions = read_functions(file, bytes);
-  if (!functions) return Error{functions.error().code, file + ": " + functions.error().message};
+  Result<std::vector<uint8_t>> bytes = read_file(file);
+  if (!bytes) return bytes.error();
+  Result<Functions> functions = read_functions(file, *bytes);
+  if (!functions) return functions.error();
   return body_graphs(*functions);
 }
 

@@ -101,7 +101,9 @@ int wast(const Options& options);
 // could not be written.
 int show(Runtime& runtime, const Shown& what);
 
-// Reads a whole file; an error message goes to stderr and false comes back.
+// Reads a whole file; the error names it.
+Result<std::vector<uint8_t>> read_file(const std::string& path);
+// The same for a command: an error message goes to stderr and false comes back.
 bool read_file(const std::string& path, std::vector<uint8_t>& out);
 
 }  // namespace uptier::tools

@@ -172,7 +172,7 @@ int dump(const CompileCommand& c, Functions& fs) {
   jit::BodyProfile seen;
   if (!c.profile.empty()) {
     Result<ProfileFile> p = load_profile(c.profile);
-    if (!p) return fail(kCorrupt, c.profile + ": " + p.error().message);
+    if (!p) return fail(p.error());
     profile = std::move(p->profile);
     note_own_probes(fs, profile);
     Result<jit::BodyProfile> body = body_profile(fs, m, profile);
@@ -273,10 +273,10 @@ int show_speeds(const CompileCommand& c, const Functions& fs) {
 }  // namespace
 
 int compile(const CompileCommand& c) {
-  std::vector<uint8_t> bytes;
-  if (!read_file(c.file, bytes)) return kFailed;
-  Result<Functions> fs = read_functions(c.file, bytes);
-  if (!fs) return fail(kCorrupt, c.file + ": " + fs.error().message);
+  Result<std::vector<uint8_t>> bytes = read_file(c.file);
+  if (!bytes) return fail(bytes.error());
+  Result<Functions> fs = read_functions(c.file, *bytes);
+  if (!fs) return fail(fs.error());
   return c.speed.empty() ? dump(c, *fs) : show_speeds(c, *fs);
 }
 

@@ -86,10 +86,14 @@ Result<Functions> read_text(const std::string& file, const std::vector<uint8_t>&
 
 Result<Functions> read_functions(const std::string& file, const std::vector<uint8_t>& bytes) {
   bool is_wasm = bytes.size() >= 4 && std::memcmp(bytes.data(), kWasmMagic, 4) == 0;
+  // The text form's reader names the file itself, and the line.
+  const std::string name = is_wasm ? file + ": " : "";
   Result<Functions> f = is_wasm ? read_wasm(bytes) : read_text(file, bytes);
-  if (!f) return f.error();
+  if (!f) return Error{ErrorCode::kCorruptInput, name + f.error().message};
   Stopwatch watch;
-  if (Status s = jit::verify(f->module); !s) return s.error();
+  if (Status s = jit::verify(f->module); !s) {
+    return Error{ErrorCode::kCorruptInput, file + ": " + s.error().message};
+  }
   f->verify_seconds = watch.lap();
   return f;
 }

@@ -36,8 +36,8 @@ struct Functions {
   double seconds() const { return read_seconds + describe_seconds + verify_seconds; }
 };
 
-// Reads a file of either kind, told apart by their first bytes. Errors: as wasm::read_module,
-// jit::parse_module and jit::verify.
+// Reads a file of either kind, told apart by their first bytes. Errors: kCorruptInput with what
+// wasm::read_module, jit::parse_module or jit::verify say, and the file's name in front.
 Result<Functions> read_functions(const std::string& file, const std::vector<uint8_t>& bytes);
 
 // Gives functions the probes that a runtime places by itself, so that their sites are those of a

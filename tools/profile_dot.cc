@@ -42,7 +42,7 @@ int profile_dot(const ProfileDotCommand& c) {
   std::vector<BodyGraph> bodies;
   if (!c.module.empty()) {
     Result<std::vector<BodyGraph>> read = read_body_graphs(c.module);
-    if (!read) return fail(kFailed, read.error().message);
+    if (!read) return fail(read.error());
     bodies = std::move(*read);
   }
   std::string text;

@@ -29,8 +29,9 @@ int export_hints(const ProfileExportCommand& c, const ProfileFile& file) {
   std::vector<uint8_t> bytes;
   if (!read_file(c.module, bytes)) return kFailed;
   HintReport r;
-  Result<std::vector<uint8_t>> hinted = add_hints(bytes, file, {c.share, c.executions}, &r);
-  if (!hinted) return fail(kFailed, c.module + ": " + hinted.error().message);
+  Result<std::vector<uint8_t>> hinted =
+      add_hints(bytes, file, {c.share, c.executions, c.module}, &r);
+  if (!hinted) return fail(hinted.error());
   std::fprintf(stderr,
                "uptier: %llu functions known, %llu not; branches: %llu likely, %llu unlikely, "
                "%llu without a hint; %llu frequencies; %llu indirect calls with targets; "

@@ -70,7 +70,7 @@ int profile_import(const ProfileImportCommand& c) {
   Profile like;
   if (!c.module.empty()) {
     Result<Profile> methods = methods_of(c.module);
-    if (!methods) return fail(kFailed, methods.error().message);
+    if (!methods) return fail(methods.error());
     like = std::move(*methods);
   }
   std::vector<ProfileFile> files(c.files.size());

@@ -123,14 +123,11 @@ CallProfile Match::calls() const {
 int profile_match(const std::string& path, const std::string& module, const std::string& out) {
   if (out == kStream) return fail(kUsage, "the report goes to stdout: -o wants a file");
   Result<ProfileFile> file = load_profile(path);
-  if (!file) {
-    bool corrupt = file.error().code == ErrorCode::kCorruptInput;
-    return fail(corrupt ? kCorrupt : kFailed, file.error().message);
-  }
-  std::vector<uint8_t> bytes;
-  if (!read_file(module, bytes)) return kRefused;
-  Result<Functions> functions = read_functions(module, bytes);
-  if (!functions) return fail(kRefused, module + ": " + functions.error().message);
+  if (!file) return fail(file.error());
+  Result<std::vector<uint8_t>> bytes = read_file(module);
+  if (!bytes) return fail(bytes.error());
+  Result<Functions> functions = read_functions(module, *bytes);
+  if (!functions) return fail(functions.error());
   Match match(*file, *functions);
   match.run();
   if (out.empty()) return kOk;

@@ -35,7 +35,7 @@ int draw(const ProfileOverlapCommand& c, const Profile& a, const Profile& b, Ove
   std::vector<BodyGraph> bodies;
   if (!c.module.empty()) {
     Result<std::vector<BodyGraph>> read = read_body_graphs(c.module);
-    if (!read) return fail(kFailed, read.error().message);
+    if (!read) return fail(read.error());
     bodies = std::move(*read);
   } else {
     fail(kOk, "no arrows: what connects blocks is known with --module only");

@@ -3,22 +3,36 @@
 #include <cstring>
 
 #include "tools/commands.h"
+#include "tools/fail.h"
 
 namespace uptier::tools {
 
-bool read_file(const std::string& path, std::vector<uint8_t>& out) {
+Result<std::vector<uint8_t>> read_file(const std::string& path) {
+  const auto io_error = [&path](int error) {
+    const ErrorCode code = error == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
+    return Error{code, path + ": " + std::strerror(error)};
+  };
   std::FILE* f = std::fopen(path.c_str(), "rb");
-  if (f == nullptr) {
-    std::fprintf(stderr, "uptier: %s: %s\n", path.c_str(), std::strerror(errno));
+  if (f == nullptr) return io_error(errno);
+  std::vector<uint8_t> out;
+  uint8_t buffer[1 << 16];
+  while (size_t n = std::fread(buffer, 1, sizeof buffer, f)) {
+    out.insert(out.end(), buffer, buffer + n);
+  }
+  const int error = std::ferror(f) != 0 ? errno : 0;
+  std::fclose(f);
+  if (error != 0) return io_error(error);
+  return out;
+}
+
+bool read_file(const std::string& path, std::vector<uint8_t>& out) {
+  Result<std::vector<uint8_t>> bytes = read_file(path);
+  if (!bytes) {
+    fail(bytes.error());
     return false;
   }
-  uint8_t buffer[1 << 16];
-  while (size_t n = std::fread(buffer, 1, sizeof buffer, f))
-    out.insert(out.end(), buffer, buffer + n);
-  bool ok = std::ferror(f) == 0;
-  if (!ok) std::fprintf(stderr, "uptier: %s: cannot be read\n", path.c_str());
-  std::fclose(f);
-  return ok;
+  out = std::move(*bytes);
+  return true;
 }
 
 }  // namespace uptier::tools

@@ -88,12 +88,10 @@ ordered_json pieces_of(const std::string& text) {
 
 Result<std::unique_ptr<ReportModule>> ReportModule::open(const std::string& path,
                                                          const Profile& profile) {
-  std::vector<uint8_t> bytes;
-  if (!read_file(path, bytes)) return Error{ErrorCode::kNotFound, path + ": cannot be read"};
-  Result<Functions> functions = read_functions(path, bytes);
-  if (!functions) {
-    return Error{ErrorCode::kCorruptInput, path + ": " + functions.error().message};
-  }
+  Result<std::vector<uint8_t>> bytes = read_file(path);
+  if (!bytes) return bytes.error();
+  Result<Functions> functions = read_functions(path, *bytes);
+  if (!functions) return functions.error();
   std::unique_ptr<ReportModule> made(new ReportModule(profile));
   made->functions_ = std::move(*functions);
   note_own_probes(made->functions_, profile);

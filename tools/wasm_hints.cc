@@ -266,10 +266,11 @@ void add_priorities(std::vector<Known> known, const ProfileFile& file, Hinter& h
 
 Result<std::vector<uint8_t>> add_hints(const std::vector<uint8_t>& module, const ProfileFile& file,
                                        const HintOptions& options, HintReport* report) {
-  Result<Functions> fs = read_functions("module", module);
+  Result<Functions> fs = read_functions(options.name, module);
   if (!fs) return fs.error();
   if (fs->begins.size() != fs->module.functions.size()) {
-    return Error{ErrorCode::kInvalidArgument, "only WebAssembly modules take hints"};
+    return Error{ErrorCode::kInvalidArgument,
+                 options.name + ": only WebAssembly modules take hints"};
   }
   HintReport local;
   HintReport& r = report != nullptr ? *report : local;
@@ -288,7 +289,8 @@ Result<std::vector<uint8_t>> add_hints(const std::vector<uint8_t>& module, const
     hinter.add(k.index - fs->first, bodies[k.index - fs->first], *k.profile);
   add_priorities(known, file, hinter);
   if (r.functions == 0) {
-    return Error{ErrorCode::kInvalidArgument, "the profile knows no function of this module"};
+    return Error{ErrorCode::kInvalidArgument,
+                 options.name + ": the profile knows no function of this module"};
   }
   return hinter.run();
 }

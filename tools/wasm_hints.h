@@ -41,6 +41,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "uptier/profile_file.h"
@@ -53,6 +54,7 @@ inline constexpr double kHotShare = 0.99;
 struct HintOptions {
   double share = 0.9;
   uint64_t executions = 16;
+  std::string name = "module";  // in errors
 };
 
 struct HintReport {
