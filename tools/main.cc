@@ -200,7 +200,9 @@ struct Commands {
     show->add_flag("--json", s.json, "for programs: every method and site");
     CLI::Option_group* what = show->add_option_group("what", "instead of a summary, one of");
     what->require_option(0, 1);
-    what->add_flag("--log", s.log, "the decisions of the last runs");
+    what->add_flag(
+        "--log", s.log,
+        "the decisions of the last runs, without their inputs, which run --report=json has");
     what->add_flag("--calls", s.calls, "the calls between methods, the most frequent first");
     what->add_flag("--order", s.order, "the methods in the order of their first calls");
     what->add_flag("--timeline", s.timeline, "which code came into service when, in the last runs");
