@@ -2,6 +2,8 @@
 // the file's name once.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/program_runs.h"
 #include "tests/tool_dir.h"
 

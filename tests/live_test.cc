@@ -178,7 +178,7 @@ TEST_F(Live, the_policy_changes_its_mind_and_the_log_replays_on_either_side) {
   EXPECT_EQ(host_->report_of("twice").tier, Tier::kOptimized);
   size_t answers = 0;
   for (const DecisionRecord& d : host_->runtime->report().decisions) {
-    if (d.action == "set") ASSERT_TRUE(o.set(d.reason).ok());
+    if (d.action == "set") { ASSERT_TRUE(o.set(d.reason).ok()); }
     if (d.inputs.empty()) continue;
     ++answers;
     Result<DecisionRecord> again = replay(d, PolicyOptions::from(o));

@@ -23,6 +23,8 @@ class NullRuntime : public Runtime {
   Report report() const override { return {}; }
   Profile profile() const override { return {}; }
   Status save_profile() override { return {}; }
+  Status set(std::string_view, std::string_view) override { return {}; }
+  Status observe(Sampling) override { return {}; }
   std::vector<LoopReport> loops() const override { return {}; }
   std::vector<LogRecord> read_log() override { return {}; }
   Result<std::string> ir(MethodId) override { return std::string(); }

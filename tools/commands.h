@@ -58,7 +58,7 @@ struct IrCommand {
   std::vector<std::string> args;  // TYPE:VALUE or a number of the parameter's type
   Options options;
   bool interpret = false;  // in the reference interpreter instead of the tiers
-  Shown shown{.report_methods = 0};
+  Shown shown;             // the report has all rows
 };
 int ir_print(const IrCommand& c);
 int ir_verify(const IrCommand& c);

@@ -63,7 +63,9 @@ int run_tiers(const IrCommand& c, const jit::Module& m, MethodId f,
   ThreadScope attached(**runtime);
   Outcome o = (*runtime)->invoke((*host)->method(f), args);
   int code = print_outcome(m.functions[f.index()].signature(), o.trap.code, o.bits);
-  const int shown = show(**runtime, c.shown);
+  Shown what = c.shown;
+  what.report_methods = 0;
+  const int shown = show(**runtime, what);
   return code == kOk ? shown : code;
 }
 
