@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "profile/inlined.h"
 #include "profile/numbers.h"
 #include "profile/schema.h"
 
@@ -65,7 +66,7 @@ uint64_t subtract(Profile& from, const Profile& what) {
     take_off(kept.iterations, method.iterations, missing);
     take_off(kept.bursts, method.bursts, missing);
   }
-  return missing;
+  return missing + take_off(from.inlined, what.inlined);
 }
 
 uint64_t subtract(CallProfile& from, const CallProfile& what) {
@@ -109,6 +110,9 @@ Profile top(const Profile& profile, size_t n) {
   order.resize(std::min(order.size(), n));
   Profile result;
   for (const auto& [mass, method] : order) result.methods.emplace(method->key, *method);
+  for (const auto& [key, body] : profile.inlined) {
+    if (result.methods.contains(key.root)) result.inlined.emplace(key, body);
+  }
   return result;
 }
 

@@ -19,7 +19,7 @@ using uptier::Profile;
 
 // Takes the sums of `what` off those of `from`, none below 0. Min, max and gauges stay, methods of
 // other schemas too; entries of tables that become 0 go. Returns how many counts were not there to
-// be taken.
+// be taken. Inlined bodies that become 0 go.
 uint64_t subtract(Profile& from, const Profile& what);
 
 // The same of calls and positions. Shapes stay.
@@ -30,10 +30,11 @@ uint64_t subtract(CallProfile& from, const CallProfile& what);
 void restrict_to(CallProfile& calls, const Profile& profile);
 
 // Returns the executions of a method: of its blocks, or of its edges where it has no blocks,
-// estimated.
+// estimated. Where it is inlined they are not counted in.
 long double executions(const MethodProfile& method);
 
-// Returns the n methods with most executions, of equal ones those with the lesser key.
+// Returns the n methods with most executions, of equal ones those with the lesser key, and what is
+// inlined into them.
 Profile top(const Profile& profile, size_t n);
 
 // Removes methods of which nothing was seen; returns how many.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "profile/inlined.h"
 #include "profile/numbers.h"
 #include "profile/schema.h"
 
@@ -204,6 +205,7 @@ MergeReport& MergeReport::operator+=(const MergeReport& other) {
 MergeReport merge(Profile& into, const Profile& from) {
   MergeReport report;
   for (const auto& [key, method] : from.methods) merge_method(into, key, method, report);
+  profile::add(into.inlined, from.inlined, report);
   return report;
 }
 
@@ -215,7 +217,7 @@ Result<uint64_t> scale(Profile& profile, uint64_t numerator, uint64_t denominato
   for (auto& [key, method] : profile.methods) {
     if (method.check().ok()) scale_method(method, factor);
   }
-  return factor.saturated;
+  return factor.saturated + profile::scale(profile.inlined, numerator, denominator);
 }
 
 uint64_t trim(Profile& profile, size_t entries) {

@@ -150,6 +150,57 @@ MethodOverlap method_overlap(const MethodKey& key, const Pair& pair, SlotKind ki
   return result;
 }
 
+Sum total(const InlinedBody& body) {
+  Sum sum = 0;
+  for (const auto& [site, block] : body.blocks) sum += block.estimate;
+  return sum;
+}
+
+Sum total(const InlinedBodies& bodies) {
+  Sum sum = 0;
+  for (const auto& [key, body] : bodies) sum += total(body);
+  return sum;
+}
+
+// What a side has in places that the other has not, and in those that it has of other code.
+std::pair<Sum, Sum> apart(const InlinedBodies& bodies, const InlinedBodies& others) {
+  Sum only = 0, mismatched = 0;
+  for (const auto& [key, body] : bodies) {
+    const auto at = others.find(key);
+    if (at == others.end()) {
+      only += total(body);
+    } else if (at->second.code != body.code) {
+      mismatched += total(body);
+    }
+  }
+  return {only, mismatched};
+}
+
+Sum shared_blocks(const InlinedBody& a, const InlinedBody& b, Sum total_a, Sum total_b) {
+  Sum sum = 0;
+  if (a.code != b.code || total_a == 0 || total_b == 0) return sum;
+  for (const auto& [site, block] : a.blocks) {
+    const auto at = b.blocks.find(site);
+    if (at == b.blocks.end()) continue;
+    sum += std::min(block.estimate / total_a, at->second.estimate / total_b);
+  }
+  return sum;
+}
+
+std::optional<Overlap> inlined_overlap(const InlinedBodies& a, const InlinedBodies& b) {
+  if (a.empty() && b.empty()) return std::nullopt;
+  const Sum all_a = total(a), all_b = total(b);
+  Sum shared = 0;
+  for (const auto& [key, body] : a) {
+    const auto at = b.find(key);
+    if (at != b.end()) shared += shared_blocks(body, at->second, all_a, all_b);
+  }
+  const auto [only_a, mismatched_a] = apart(a, b);
+  const auto [only_b, mismatched_b] = apart(b, a);
+  return Overlap{alike(shared, all_a, all_b), share(only_a, all_a), share(only_b, all_b),
+                 share(mismatched_a, all_a), share(mismatched_b, all_b)};
+}
+
 }  // namespace
 
 OverlapReport compare(const Profile& a, const Profile& b) {
@@ -164,6 +215,7 @@ OverlapReport compare(const Profile& a, const Profile& b) {
   for (const auto& [key, pair] : pairs) {
     report.methods.push_back(method_overlap(key, pair, report.kind, all_a, all_b));
   }
+  report.inlined = inlined_overlap(a.inlined, b.inlined);
   return report;
 }
 

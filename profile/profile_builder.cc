@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "profile/data.h"
@@ -8,6 +9,10 @@ namespace uptier {
 namespace {
 
 Error broken(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
+
+bool is_inlined(const InstrumentationDesc& desc) {
+  return desc.version == profile::kInlinedDescVersion;
+}
 
 std::string id_text(uint64_t id) { return "id " + std::to_string(id); }
 
@@ -49,19 +54,29 @@ Status ProfileBuilder::add_desc(const InstrumentationDesc& desc) {
   if (first == Region::kBytes) {
     return broken("the first region of a desc is not a type or method handle");
   }
-  // What inlined bodies do is no part of their methods' profiles: see InlinedBuilder.
-  const bool inlined = first == Region::kMethod && desc.version == profile::kInlinedDescVersion;
-  if (first == Region::kMethod && profile::is_method_desc(desc.version)) {
+  if (first == Region::kMethod && profile::is_known_desc(desc.version)) {
     const Result<Schema> schema = profile::schema_of(desc);
     if (!schema.ok()) return schema.error();
+    if (const Status known = check_handles(desc); !known.ok()) return known;
     stream.method = profile::handle_of(desc);
-    if (!details_.contains(stream.method)) {
-      return broken("unknown method handle " + std::to_string(stream.method));
-    }
-  } else if (!inlined) {
+  } else {
     ++skipped_;
   }
   streams_.emplace(desc.id, std::move(stream));
+  return {};
+}
+
+// Whether all methods were announced that a desc names.
+Status ProfileBuilder::check_handles(const InstrumentationDesc& desc) const {
+  const profile::InlinedPlace place = profile::place_of(desc);
+  std::vector<uint64_t> handles = {profile::handle_of(desc)};
+  if (is_inlined(desc)) handles.push_back(place.root);
+  for (const profile::InlinedStep& step : place.path) handles.push_back(step.callee);
+  for (const uint64_t handle : handles) {
+    if (!details_.contains(handle)) {
+      return broken("unknown method handle " + std::to_string(handle));
+    }
+  }
   return {};
 }
 
@@ -70,7 +85,7 @@ Status ProfileBuilder::add_data(const InstrumentationData& data) {
   if (at == streams_.end()) return broken("data before desc: " + id_text(data.id));
   Stream& stream = at->second;
   if (stream.method == 0) {
-    skipped_ += stream.desc.version != profile::kInlinedDescVersion;
+    ++skipped_;
     return {};
   }
   // The shape is that of a schema, so it says how long the data is up to three words.
@@ -111,7 +126,7 @@ std::optional<MethodKey> ProfileBuilder::method_of(uint64_t handle) const {
 Profile ProfileBuilder::profile(MergeReport* report) const {
   Profile result;
   for (const auto& [id, stream] : streams_) {
-    if (!stream.has_data) continue;
+    if (!stream.has_data || is_inlined(stream.desc)) continue;
     const MethodDetails& details = details_.at(stream.method);
     MethodProfile method;
     method.key = {details.module_key, details.function_index};
@@ -139,7 +154,38 @@ Profile ProfileBuilder::profile(MergeReport* report) const {
     const MergeReport merged = merge(result, one);
     if (report != nullptr) *report += merged;
   }
+  add_inlined(result, report);
   return result;
+}
+
+// Adds what inlined bodies do, which is no part of their methods' profiles.
+void ProfileBuilder::add_inlined(Profile& result, MergeReport* report) const {
+  std::map<uint64_t, uint64_t> code;  // hash by handle
+  for (const auto& [id, stream] : streams_) {
+    if (stream.method == 0) continue;
+    uint64_t& hash = code[stream.method];
+    hash = std::max(hash, profile::cfg_hash_of(stream.desc));
+  }
+  for (const auto& [id, stream] : streams_) {
+    if (!stream.has_data || !is_inlined(stream.desc)) continue;
+    const profile::InlinedPlace place = profile::place_of(stream.desc);
+    InlinedKey key{*method_of(place.root), {}};
+    InlinedBody body{{code[place.root]}, {}};
+    for (const profile::InlinedStep& step : place.path) {
+      key.path.push_back({step.site, *method_of(step.callee)});
+      body.code.push_back(code[step.callee]);
+    }
+    for (const Slot& slot : stream.schema.slots) {
+      if (slot.kind != SlotKind::kBlock) continue;
+      const InlinedBlock block{stream.counts[slot.word], stream.estimates[slot.word],
+                               stream.flushed.sampled_calls};
+      if (block != InlinedBlock{}) body.blocks.emplace(slot.site, block);
+    }
+    Profile one;
+    if (!body.blocks.empty()) one.inlined.emplace(std::move(key), std::move(body));
+    const MergeReport merged = merge(result, one);
+    if (report != nullptr) *report += merged;
+  }
 }
 
 Result<TraceProfile> profile_from_trace(std::span<const std::byte> file) {

@@ -41,6 +41,10 @@ void Quorum::see(uint32_t voter, const MethodProfile& m) {
   }
 }
 
+void Quorum::see(uint32_t voter, const InlinedBodies& bodies) {
+  for (const auto& [key, body] : bodies) inlined_[{key, body.code}].add(voter);
+}
+
 void Quorum::see(uint32_t voter, const CallProfile& calls) {
   for (const auto& [call, count] : calls.graph) {
     if (count != 0) calls_[call].add(voter);
@@ -94,6 +98,11 @@ Quorum::Report Quorum::finish(Profile& sum, uint64_t least) const {
     std::erase_if(m.tables, [](const auto& item) { return item.second.empty(); });
     ++at;
   }
+  report.inlined = std::erase_if(sum.inlined, [&](const auto& item) {
+    const auto votes = inlined_.find({item.first, item.second.code});
+    const bool enough = votes != inlined_.end() && votes->second.count >= least;
+    return !enough || !sum.methods.contains(item.first.root);
+  });
   return report;
 }
 

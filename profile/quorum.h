@@ -7,7 +7,8 @@
 //            there are more. A function of the set of inputs: their order is free, and so is the
 //            grouping of the weighed inputs, but sums that were capped apart are not the sum capped
 //   quorum   what fewer than n voters saw is not told: methods go, with their shapes and first
-//            calls, calls from one to another go, entries of tables move into `other`. A finishing
+//            calls, calls from one to another go, inlined bodies go (also those of a root that
+//            went), entries of tables move into `other`. A finishing
 //            step, on the whole sum: it does not commute with merge (two sums may each lack what
 //            both together would have kept). Counts of sites stay, since a block that is cleared
 //            would not be unknown but wrong
@@ -29,6 +30,8 @@
 namespace uptier::profile {
 
 using uptier::CallProfile;
+using uptier::InlinedBodies;
+using uptier::InlinedKey;
 using uptier::MethodKey;
 using uptier::MethodProfile;
 using uptier::Profile;
@@ -55,12 +58,14 @@ class Quorum {
  public:
   struct Report {
     uint64_t methods = 0;  // that went
+    uint64_t inlined = 0;  // bodies that went
     uint64_t entries = 0;  // that moved into `other`
     uint64_t calls = 0;    // between methods, that went
   };
 
   // Counts what was seen of a method. All that one voter has seen comes in one stretch.
   void see(uint32_t voter, const MethodProfile& method);
+  void see(uint32_t voter, const InlinedBodies& bodies);
   void see(uint32_t voter, const CallProfile& calls);
 
   // Leaves of a sum what at least `least` voters saw. Methods that nobody voted for go, unless
@@ -86,6 +91,7 @@ class Quorum {
   };
 
   std::map<std::pair<MethodKey, uint64_t>, Seen> seen_;  // by schema_name: other code, other votes
+  std::map<std::pair<InlinedKey, std::vector<uint64_t>>, Votes> inlined_;  // likewise
   std::map<CallProfile::Call, Votes> calls_;
   std::map<MethodKey, std::map<CodeShape, Votes>> shapes_;
 };

@@ -1,11 +1,13 @@
 // Bodies that are inlined into optimized code: what its copy sees of them, and what follows.
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "tests/pick_program.h"
+#include "tests/program_runs.h"
 #include "tests/random_ir.h"
 #include "tests/runtime_host.h"
-#include "uptier/inlined.h"
+#include "uptier/profile_file.h"
 
 namespace uptier::test {
 namespace {
@@ -103,38 +105,28 @@ TEST(ObserveInlined, the_same_phase_is_no_drift) {
   EXPECT_TRUE(w.decisions("right", "re_instrument", "").empty());
 }
 
-// What a trace says of one body, over all sets of blocks that were counted there.
-struct Told {
-  uint64_t samples = 0, entries = 0, first = 0, second = 0, last = 0, estimate = 0;
-};
+// What is known of `pick` where it is inlined into a method.
+const InlinedBody* pick_in(const Profile& p, uint32_t root) {
+  for (const auto& [key, body] : p.inlined) {
+    if (key.root.function_index != root) continue;
+    EXPECT_EQ(key.path.size(), 1u);
+    EXPECT_EQ(key.path[0].site, 2u);
+    EXPECT_EQ(p.find(key.path[0].callee)->name, "pick");
+    return &body;
+  }
+  return nullptr;
+}
 
-Told told(const CollectingSink& sink, uint32_t root) {
-  InlinedBuilder builder;
-  ProfileBuilder profiles;
-  Told t;
-  for (const TraceEvent& e : sink.events) {
-    EXPECT_TRUE(builder.add(e).ok());
-    EXPECT_TRUE(profiles.add(e).ok());
-  }
-  EXPECT_EQ(profiles.skipped(), 0u);
-  for (const InlinedProfile& p : builder.profiles()) {
-    if (p.root.function_index != root) continue;
-    EXPECT_EQ(p.path.size(), 1u);
-    EXPECT_EQ(p.profile.name, "pick");
-    EXPECT_TRUE(p.profile.check().ok());
-    t.samples += p.profile.sampled_calls;
-    t.entries += p.profile.count(SlotKind::kBlock, 1).value_or(0);
-    t.first += p.profile.count(SlotKind::kBlock, 2).value_or(0);
-    t.second += p.profile.count(SlotKind::kBlock, 3).value_or(0);
-    t.last += p.profile.count(SlotKind::kBlock, 4).value_or(0);
-    t.estimate += p.profile.estimates[0];
-  }
-  return t;
+Profile told(const CollectingSink& sink) {
+  ProfileBuilder builder;
+  for (const TraceEvent& e : sink.events) EXPECT_TRUE(builder.add(e).ok());
+  EXPECT_EQ(builder.skipped(), 0u);
+  return builder.profile();
 }
 
 // Through several copies of several versions: each sample of the root counts the body once, as an
 // execution there and as nothing else.
-TEST(ObserveInlined, the_trace_tells_bodies_apart_from_their_methods) {
+TEST(ObserveInlined, trace_and_profile_tell_bodies_apart_from_their_methods) {
   CollectingSink sink;
   Inlining w(following(), &sink);
   w.both(300'000, 90, 50);
@@ -144,17 +136,68 @@ TEST(ObserveInlined, the_trace_tells_bodies_apart_from_their_methods) {
   w.runtime().flush();
   EXPECT_GE(w.versions("left", Copy::kPlain).size(), 2u);
   EXPECT_GE(w.versions("left", Copy::kInstrumented).size(), 2u);
+  const Profile seen = w.runtime().profile();
+  EXPECT_EQ(seen.inlined.size(), 2u);
+  for (const auto& [key, body] : seen.inlined) {
+    ASSERT_TRUE(body.check(key).ok());
+    EXPECT_EQ(body.code, (std::vector<uint64_t>{seen.find(key.root)->schema.cfg_hash,
+                                                seen.find(key.path[0].callee)->schema.cfg_hash}));
+  }
   for (uint32_t root : {1u, 2u}) {
-    Told t = told(sink, root);
-    EXPECT_GT(t.samples, 10'000u);
-    EXPECT_EQ(t.entries, t.samples);
-    EXPECT_EQ(t.first + t.second, t.samples);
-    EXPECT_EQ(t.last, t.samples);
+    const InlinedBody* body = pick_in(seen, root);
+    ASSERT_NE(body, nullptr);
+    const auto& b = body->blocks;
+    ASSERT_EQ(b.size(), 4u);
+    const uint64_t samples = b.at(1).samples;
+    EXPECT_GT(samples, 10'000u);
+    EXPECT_EQ(b.at(1).count, samples);
+    EXPECT_EQ(b.at(2).count + b.at(3).count, samples);
+    EXPECT_EQ(b.at(4).count, samples);
     // A sample stands for as many executions as its root's calls.
-    EXPECT_NEAR(static_cast<double>(t.estimate) / static_cast<double>(t.samples), kPickInterval, 4);
+    EXPECT_NEAR(static_cast<double>(b.at(1).estimate) / static_cast<double>(samples), kPickInterval,
+                4);
   }
   // None of it was a call.
   EXPECT_EQ(w.report_of("pick").calls, called);
+  EXPECT_EQ(seen.find(seen.inlined.begin()->first.path[0].callee)->calls, called);
+  // A trace says the same.
+  EXPECT_EQ(told(sink).inlined, seen.inlined);
+}
+
+// What two runs have seen is summed, the first fading; of a run that saves twice it is there once.
+TEST(ObserveInlined, bodies_are_saved_and_merged) {
+  char name[] = "/tmp/uptier-inlined-XXXXXX";
+  const std::string dir = mkdtemp(name);
+  Options o = following();
+  o.profile = dir + "/p.upf";
+  const auto saved = [&] {
+    const std::string bytes = slurp(o.profile);
+    Result<ProfileFile> file = profile_from_file(std::as_bytes(std::span(bytes)));
+    EXPECT_TRUE(file.ok() && file->warnings.empty());
+    return file.ok() ? file->profile : Profile{};
+  };
+  Profile first;
+  {
+    Inlining w(o);
+    w.both(200'000, 90, 50);
+    ASSERT_TRUE(w.runtime().save_profile().ok());
+    EXPECT_FALSE(saved().inlined.empty());
+    w.both(100'000, 90, 50);
+    ASSERT_TRUE(w.runtime().save_profile().ok());
+    first = w.runtime().profile();
+    EXPECT_EQ(saved().inlined, first.inlined);
+  }
+  Inlining w(o);
+  w.both(200'000, 90, 50);
+  ASSERT_TRUE(w.runtime().save_profile().ok());
+  const Profile now = w.runtime().profile(), both = saved();
+  for (uint32_t root : {1u, 2u}) {
+    ASSERT_TRUE(pick_in(now, root) != nullptr && pick_in(both, root) != nullptr);
+    const auto entries = [&](const Profile& p) { return pick_in(p, root)->blocks.at(1).count; };
+    EXPECT_GT(entries(both), entries(now));
+    EXPECT_LE(entries(both), entries(now) + entries(first));
+  }
+  std::filesystem::remove_all(dir);
 }
 
 // ---- Targets of indirect calls ----------------------------------------------------------------

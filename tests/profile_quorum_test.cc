@@ -25,6 +25,7 @@ Quorum votes_of(const std::vector<Profile>& parts, const std::vector<uint32_t>& 
   Quorum quorum;
   for (const uint32_t voter : order) {
     for (const auto& [key, m] : parts[voter].methods) quorum.see(voter, m);
+    quorum.see(voter, parts[voter].inlined);
   }
   return quorum;
 }

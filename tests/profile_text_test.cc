@@ -93,9 +93,9 @@ TEST(ProfileText, errors_inside_slots_name_line_column_and_rule) {
             "or }");
   EXPECT_EQ(rule(head + "  block 1 2 { 1 2 }"), "profile 4:13: a slot of this kind has no table");
   EXPECT_EQ(rule(head + "  call_target 1 other 0 { 7 1 }"),
-            "profile 4:27: expected a callee, module key:function index");
+            "profile 4:27: expected a method, module key:function index");
   EXPECT_EQ(rule(head + "  call_target 1 other 0 { 1:4294967296 1 }"),
-            "profile 4:27: expected a callee, module key:function index");
+            "profile 4:27: expected a method, module key:function index");
   EXPECT_EQ(rule(head + "  call_target 1 other 0 { 1:1 1 1:1 2 }"),
             "profile 4:33: an entry stands twice");
   EXPECT_EQ(rule(head + "  call_target 1 other 0 { 1:1 0 }"),

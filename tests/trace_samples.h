@@ -252,6 +252,26 @@ class Generator {
       const MethodKey key{function % 2, function};
       result.methods.emplace(key, method(key, shape.schema(0x100 + version)));
     }
+    result.inlined = inlined(result);
+    return result;
+  }
+
+  // Bodies that are inlined into the methods of a profile, in few places, each of one of two codes.
+  InlinedBodies inlined(const Profile& into) {
+    InlinedBodies result;
+    for (const auto& [root, method] : into.methods) {
+      InlinedKey key{root, {}};
+      InlinedBody body{{method.schema.cfg_hash}, {}};
+      for (uint64_t i = 1 + below(2); i > 0; --i) {
+        const MethodKey callee{below(2), static_cast<uint32_t>(below(2))};
+        key.path.push_back({static_cast<SiteId>(1 + below(2)), callee});
+        body.code.push_back(chance(4) ? 2 : 1);
+      }
+      for (SiteId site = 1; site < 4; ++site) {
+        if (!chance(2)) body.blocks[site] = {count(), count(), count() | 1};
+      }
+      if (!body.blocks.empty()) result.emplace(std::move(key), std::move(body));
+    }
     return result;
   }
 

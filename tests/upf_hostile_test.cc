@@ -9,6 +9,7 @@
 #include "profile/formats/tsv_rows.h"
 #include "profile/match.h"
 #include "profile/upf/calls.h"
+#include "profile/upf/inlined.h"
 #include "profile/upf/read.h"
 #include "profile/upf/write.h"
 #include "tests/trace_samples.h"
@@ -263,6 +264,24 @@ TEST(Hostile, parts_of_files) {
       (void)take_call_part(kind, part, calls);
     });
   }
+  expect_linear("inlined bodies", fill, [](const Bytes& part) { (void)read_inlined_part(part); });
+  expect_linear(
+      "long paths that differ at their ends",
+      [](size_t size) {
+        InlinedBodies bodies;
+        InlinedKey key{{1, 1}, {}};
+        const size_t calls = 1000, each = 11 * calls;
+        for (SiteId i = 0; i < calls; ++i) key.path.push_back({5, {1, 1}});
+        for (SiteId i = 0; i < size / each; ++i) {
+          key.path.back().site = 1 + i;
+          bodies[key] = {std::vector<uint64_t>(calls + 1, 7), {{1, {1, 1, 1}}}};
+        }
+        uint64_t dropped = 0;
+        return inlined_parts(bodies, dropped);
+      },
+      [](const std::vector<Bytes>& parts) {
+        for (const Bytes& part : parts) (void)read_inlined_part(part);
+      });
   expect_linear("timeline", fill, [](const Bytes& part) { (void)read_timeline(part); });
 }
 

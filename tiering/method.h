@@ -161,8 +161,10 @@ inline constexpr uint32_t kOptimizedStream = 1u << 31;
 // The number of the stream of threads that have gone.
 inline constexpr uint32_t kEndedStream = kOptimizedStream - 1;
 
-// What all threads together have seen of a body where it is inlined, for the trace alone. One for
-// each path and set of sites that copies counted there.
+// What all threads together have seen of a body where it is inlined, by block site.
+using InlinedSeen = std::map<jit::InlinePath, std::map<SiteId, InlinedBlock>>;
+
+// The same as the trace has it: one for each path and set of sites that copies counted there.
 struct InlinedStream {
   uint32_t number = 0;  // among those of the method it is inlined into
   Schema schema;
@@ -311,6 +313,7 @@ struct Method {
   std::vector<std::unique_ptr<Version>> versions;
   std::vector<std::unique_ptr<Trial>> trials;
   std::map<uint32_t, Stream> streams;  // by thread number
+  InlinedSeen inlined_seen;
   InlinedStreams inlined_streams;
   uint32_t inlined_numbers = 0;        // of inlined_streams so far
   std::unique_ptr<SavedMethod> saved;  // what earlier processes saw, of this code; or null

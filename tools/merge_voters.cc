@@ -19,6 +19,7 @@ void see_segment(const std::string& path, size_t index, uint32_t voter, profile:
     if (Result<MethodProfile> m = method_of(view, name); m.ok()) quorum.see(voter, *m);
   };
   for (const profile::UpfReader::Group& group : segment.groups) reader.read(segment, group, see);
+  quorum.see(voter, reader.inlined(segment));
   quorum.see(voter, reader.calls(segment));
 }
 
@@ -57,18 +58,20 @@ void MergeVoters::finish(Profile& sum, CallProfile& calls) const {
   for (const std::string& path : others_) {
     if (Result<ProfileFile> other = load_profile(path)) {
       for (const auto& [key, m] : other->profile.methods) quorum.see(number, m);
+      quorum.see(number, other->profile.inlined);
       quorum.see(number, other->calls);
     }
     ++number;
   }
   profile::Quorum::Report r = quorum.finish(sum, quorum_);
   r.calls = quorum.finish(calls, sum, quorum_);
-  std::fprintf(
-      stderr,
-      "uptier: quorum of %llu, %u voted: %llu methods left out, %llu entries of tables "
-      "became `other`, %llu calls left out\n",
-      static_cast<unsigned long long>(quorum_), number, static_cast<unsigned long long>(r.methods),
-      static_cast<unsigned long long>(r.entries), static_cast<unsigned long long>(r.calls));
+  std::fprintf(stderr,
+               "uptier: quorum of %llu, %u voted: %llu methods left out, %llu entries of tables "
+               "became `other`, %llu calls left out, %llu inlined bodies left out\n",
+               static_cast<unsigned long long>(quorum_), number,
+               static_cast<unsigned long long>(r.methods),
+               static_cast<unsigned long long>(r.entries), static_cast<unsigned long long>(r.calls),
+               static_cast<unsigned long long>(r.inlined));
 }
 
 }  // namespace uptier::tools

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 #include "profile/algebra.h"
 #include "profile/formats/llvm_text.h"
@@ -157,6 +158,28 @@ int open_profile(const std::string& path, ProfileFile& file) {
   return kOk;
 }
 
+namespace {
+
+// Leaves the methods of a name, what is inlined into them, and where they are inlined. Returns what
+// it was before, but for the bodies.
+Profile leave_method(Profile& p, const std::string& name) {
+  Profile all;
+  all.methods = p.methods;
+  std::erase_if(p.methods, [&](const auto& item) { return item.second.name != name; });
+  std::erase_if(p.inlined, [&](const auto& item) {
+    const InlinedKey& key = item.first;
+    return !p.methods.contains(key.root) && !p.methods.contains(key.path.back().callee);
+  });
+  return all;
+}
+
+void print_method(Profile p, const Profile& names) {
+  const InlinedBodies inlined = std::exchange(p.inlined, {});
+  std::fputs((to_text(p) + to_text(inlined, names)).c_str(), stdout);
+}
+
+}  // namespace
+
 int profile_show(const ProfileShowCommand& command) {
   ProfileShowCommand c = command;
   if (command.log || command.timeline) c.file = seekable(c.file);  // is read twice
@@ -167,11 +190,10 @@ int profile_show(const ProfileShowCommand& command) {
   ProfileFile file;
   if (int code = open_profile(c.file, file); code != kOk) return code;
   if (!c.method.empty()) {
-    std::erase_if(file.profile.methods,
-                  [&](const auto& item) { return item.second.name != c.method; });
+    const Profile names = leave_method(file.profile, c.method);
     if (file.profile.methods.empty()) return fail(kFailed, c.file + ": no method " + c.method);
     profile::restrict_to(file.calls, file.profile);
-    if (!c.json) std::fputs(to_text(file.profile).c_str(), stdout);
+    if (!c.json) print_method(std::move(file.profile), names);
   }
   if (c.json) {
     const std::string text = profile_json(file);

@@ -127,6 +127,35 @@ ordered_json to_json(const MethodKey& key) {
   return {{"module_key", key.module_key}, {"function_index", key.function_index}};
 }
 
+ordered_json to_json(const InlinedKey& key, const InlinedBody& body) {
+  ordered_json j;
+  j["root"] = to_json(key.root);
+  j["root"]["cfg_hash"] = body.code[0];
+  j["path"] = ordered_json::array();
+  for (size_t i = 0; i < key.path.size(); ++i) {
+    ordered_json call = {{"site", key.path[i].site}};
+    call.update(to_json(key.path[i].callee));
+    call["cfg_hash"] = body.code[i + 1];
+    j["path"].push_back(std::move(call));
+  }
+  j["blocks"] = ordered_json::array();
+  for (const auto& [site, block] : body.blocks) {
+    ordered_json b = {{"site", site}};
+    b.update(to_json(block.count, estimate_of(block.count, block.estimate, block.samples)));
+    b["samples"] = block.samples;
+    j["blocks"].push_back(std::move(b));
+  }
+  return j;
+}
+
+ordered_json inlined_json(const Profile& profile) {
+  ordered_json bodies = ordered_json::array();
+  for (const auto& [key, body] : profile.inlined) {
+    if (body.check(key).ok()) bodies.push_back(to_json(key, body));
+  }
+  return bodies;
+}
+
 ordered_json to_json(const ProfileInfo& info) {
   ordered_json uploads = ordered_json::array();
   for (const UploadId& id : info.uploads) uploads.push_back({{"time", id.time}, {"hash", id.hash}});
@@ -195,13 +224,14 @@ std::string print(const ordered_json& j) {
 }  // namespace
 
 std::string profile_json(const Profile& profile) {
-  return print({{"methods", methods_json(profile)}});
+  return print({{"methods", methods_json(profile)}, {"inlined", inlined_json(profile)}});
 }
 
 std::string profile_json(const ProfileFile& file) {
   ordered_json j;
   j["provenance"] = to_json(file.info);
   j["methods"] = methods_json(file.profile);
+  j["inlined"] = inlined_json(file.profile);
   j["shapes"] = shapes_json(file.calls);
   j["calls"] = graph_json(file.calls);
   j["first_calls"] = order_json(file.calls);
@@ -214,6 +244,7 @@ std::string profile_json(const TraceProfile& trace) {
   j["skipped"] = trace.skipped;
   j["lost"] = trace.lost;
   j["methods"] = methods_json(trace.profile);
+  j["inlined"] = inlined_json(trace.profile);
   return print(j);
 }
 

@@ -3,7 +3,8 @@
 //
 // What was estimated is an object {"count", "estimate", "low", "high"}: the raw number, the
 // weighted one, and the interval that holds the true one with about 95 %. Sums of values have up to
-// 128 bits and are decimal strings. What is not known is null.
+// 128 bits and are decimal strings. What is not known is null. "inlined" has the bodies that are
+// inlined: "root", "path" of calls from there, each with the "cfg_hash" of its code, and "blocks".
 #pragma once
 
 #include <string>

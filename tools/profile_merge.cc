@@ -269,6 +269,7 @@ int Merge::run() {
     Result<ProfileFile> other = load_profile(input.path);
     if (!other) return fail(kCorrupt, other.error().message);
     for (auto& [key, m] : other->profile.methods) sum.add(std::move(m), weight(input, latest_));
+    sum.add(std::move(other->profile.inlined), weight(input, latest_));
     sum.add(std::move(other->calls), weight(input, latest_));
   }
   tell();

@@ -11,7 +11,6 @@
 #include "tools/profile_commands.h"
 #include "tools/profile_json.h"
 #include "tools/streams.h"
-#include "uptier/inlined.h"
 #include "uptier/profile.h"
 
 namespace uptier::tools {
@@ -68,17 +67,12 @@ int trace_validate(const std::string& file) {
 namespace {
 
 // Reads a trace file; says on stderr what is wrong with it. Returns an exit code.
-int read_profile(const std::string& file, TraceProfile& trace,
-                 std::vector<InlinedProfile>* inlined = nullptr) {
+int read_profile(const std::string& file, TraceProfile& trace) {
   std::vector<uint8_t> bytes;
   if (!read_bytes(file, bytes)) return kFailed;
   Result<TraceProfile> t = profile_from_trace(std::as_bytes(std::span(bytes)));
   if (!t) return fail(kCorrupt, file + ": " + t.error().message);
   trace = std::move(*t);
-  if (inlined == nullptr) return kOk;
-  // What the profile could be read from holds no corrupt events.
-  auto known = inlined_from_trace(std::as_bytes(std::span(bytes)));
-  if (known) *inlined = std::move(*known);
   return kOk;
 }
 
@@ -86,10 +80,8 @@ int read_profile(const std::string& file, TraceProfile& trace,
 
 int trace_profile(const std::string& file, bool json) {
   TraceProfile trace;
-  std::vector<InlinedProfile> inlined;
-  if (int code = read_profile(file, trace, &inlined); code != kOk) return code;
+  if (int code = read_profile(file, trace); code != kOk) return code;
   std::string text = json ? profile_json(trace) : to_text(trace.profile);
-  if (!json) text += to_text(inlined, trace.profile);
   std::fwrite(text.data(), 1, text.size(), stdout);
   if (trace.truncated) fail(kOk, file + ": the trace ends early; what precedes is in the profile");
   const std::pair<uint64_t, const char*> notes[] = {
@@ -121,6 +113,7 @@ void print_overlap(OverlapReport r) {
   for (const KindOverlap& k : r.kinds) {
     std::printf("  %-12s %.6f\n", std::string(slot_kind_name(k.kind)).c_str(), k.overlap.value);
   }
+  if (r.inlined) std::printf("  %-12s %.6f\n", "inlined", r.inlined->value);
   // What a method adds to the difference is at most its greater share.
   std::sort(r.methods.begin(), r.methods.end(), [](const MethodOverlap& x, const MethodOverlap& y) {
     auto difference = [](const MethodOverlap& m) {

@@ -238,9 +238,59 @@ struct MethodProfile {
   friend bool operator==(const MethodProfile&, const MethodProfile&) = default;
 };
 
+// One of the calls that lead to a body that is inlined.
+struct InlinedCall {
+  SiteId site = 0;   // of the call, in the body that calls
+  MethodKey callee;  // whose body stands in its place
+
+  friend bool operator==(const InlinedCall&, const InlinedCall&) = default;
+  friend auto operator<=>(const InlinedCall&, const InlinedCall&) = default;
+};
+
+// Names a place where a body is inlined. No two bodies of one code have the same.
+struct InlinedKey {
+  MethodKey root;                 // whose optimized code it is
+  std::vector<InlinedCall> path;  // from the root inwards; not empty
+
+  friend bool operator==(const InlinedKey&, const InlinedKey&) = default;
+  friend auto operator<=>(const InlinedKey&, const InlinedKey&) = default;
+};
+
+// What was observed of a block where its body is inlined.
+struct InlinedBlock {
+  uint64_t count = 0;     // executions that were observed
+  uint64_t estimate = 0;  // of all executions in code that has the body there: sums weighted by the
+      // mean calls of the root between sampled ones; estimate_of takes the three
+  uint64_t samples = 0;  // calls of the root that ran a copy which counts this block. Copies count
+                         // different blocks, so count / samples is what compares blocks
+
+  friend bool operator==(const InlinedBlock&, const InlinedBlock&) = default;
+};
+
+// What was observed of a body where it is inlined into the optimized code of another method, in
+// copies of that code (docs/notes/0028).
+//
+// These executions are no calls of the method whose body it is: nobody counts it as called, and its
+// MethodProfile holds none of them. The two are not to be added up either: copies are made later
+// than the code that they stand for, and may inline what that still calls, so that some of these
+// executions are in the MethodProfile as well, as calls.
+struct InlinedBody {
+  std::vector<uint64_t> code;  // CFG hashes: of the root, then of each callee; 0 is not known
+  std::map<SiteId, InlinedBlock> blocks;  // of the last callee. What is not here is unknown, not 0
+
+  // Fails unless the path is not empty and has no site 0, `code` has a hash for each method, and
+  // there are blocks, none of site 0 or without any count, estimate and samples.
+  Status check(const InlinedKey& key) const;
+
+  friend bool operator==(const InlinedBody&, const InlinedBody&) = default;
+};
+
+using InlinedBodies = std::map<InlinedKey, InlinedBody>;
+
 // Methods by key. Each is stored under its own key.
 struct Profile {
   std::map<MethodKey, MethodProfile> methods;
+  InlinedBodies inlined;
 
   // Returns the profile of a method, or null.
   const MethodProfile* find(MethodKey key) const;
@@ -253,7 +303,8 @@ struct MergeReport {
   uint64_t added = 0;              // methods that only `from` had
   uint64_t merged = 0;             // methods that were summed
   uint64_t saturated = 0;          // counts and estimates that stopped at 2^64-1
-  std::vector<MethodKey> dropped;  // one entry for each method profile that was left out
+  std::vector<MethodKey> dropped;  // one entry for each method profile that was left out, and the
+                                   // root of each inlined body that was
 
   MergeReport& operator+=(const MergeReport& other);
   friend bool operator==(const MergeReport&, const MergeReport&) = default;
@@ -268,10 +319,13 @@ struct MergeReport {
 // associative look at schemas alone. A reader that knows the code drops stale methods beforehand.
 // Malformed methods (see check) are dropped. Different intervals become 0, of different names the
 // greater is kept.
+//
+// Of inlined bodies blocks are united and all their numbers summed. Where the code differs, the body
+// of the greater hashes is kept, as of schemas.
 MergeReport merge(Profile& into, const Profile& from);
 
 // Multiplies every sum, its estimate and calls included, by numerator / denominator, rounding
-// towards 0. Min, max and gauges stay; table entries that become 0 go. Weighs a profile before a
+// towards 0. Min, max and gauges stay; table entries and inlined blocks that become 0 go. Weighs a profile before a
 // merge, or decays an old one. Returns how many counts saturated; fails if the denominator is 0.
 Result<uint64_t> scale(Profile& profile, uint64_t numerator, uint64_t denominator);
 
@@ -294,6 +348,9 @@ uint64_t trim(Profile& profile, size_t entries);
 //   loop                   sites: extrapolated cycles (loop_cycles)
 //   log, range, gauge      none, so they take no part
 // Estimates, not counts: where intervals changed over time, only they have the program's shares.
+//
+// Inlined bodies are compared apart, their keys being (place, block): what is inlined in one run may
+// be called in another that does the same.
 struct Overlap {
   double value = 1;
   double only_a = 0;
@@ -326,6 +383,7 @@ struct OverlapReport {
   Overlap program;
   std::vector<KindOverlap> kinds;      // those that occur and take part, ascending
   std::vector<MethodOverlap> methods;  // those that a or b has, by key
+  std::optional<Overlap> inlined;      // of inlined bodies; nothing where neither side has any
 };
 
 // Compares two profiles. Symmetric. O(sites + table entries).
@@ -334,7 +392,8 @@ OverlapReport compare(const Profile& a, const Profile& b);
 // Returns compare(a, b).program.value.
 double overlap(const Profile& a, const Profile& b);
 
-// Collects events into a profile: the last data of an id wins, ids of one method are summed.
+// Collects events into a profile: the last data of an id wins, ids of one method are summed, and so
+// are those of one place where a body is inlined.
 //
 // Estimates grow from data to data of an id: what came on since the one before, times the interval
 // of the flush (1 if it is not known). A lost event makes the next step larger, no more. A count
@@ -369,6 +428,8 @@ class ProfileBuilder {
 
   Status add_desc(const InstrumentationDesc& desc);
   Status add_data(const InstrumentationData& data);
+  Status check_handles(const InstrumentationDesc& desc) const;
+  void add_inlined(Profile& result, MergeReport* report) const;
   std::optional<MethodKey> method_of(uint64_t handle) const;
 
   std::map<uint64_t, MethodDetails> details_;
@@ -389,9 +450,12 @@ struct TraceProfile {
 // Reads a trace file from memory. Fails on corrupt input with offset and rule.
 Result<TraceProfile> profile_from_trace(std::span<const std::byte> file);
 
-// Prints a profile as text that parse_profile reads back to an equal profile. Malformed methods
-// (see check) become a comment.
+// Prints a profile as text that parse_profile reads back to an equal profile. Malformed methods and
+// inlined bodies (see check) become a comment.
 std::string to_text(const Profile& profile);
+
+// Prints the bodies alone, each as it stands in that text, with the names of `names` as comments.
+std::string to_text(const InlinedBodies& bodies, const Profile& names);
 
 // Parses the text form. Comments run from # to the end of the line; the lines of a method may come
 // in any order. Numbers are decimal or 0x. Errors name line, column and rule.
@@ -419,6 +483,10 @@ std::string to_text(const Profile& profile);
 //       counter 6 12
 //       range 7 count 2 sum 30 min 10 max 20
 //       gauge 8 77
+//     }
+//     inlined 0x00000000000000a1:7 0x0123456789abcdef {  # root and the hash of its code
+//       at 5 0x00000000000000a1:8 0x0000000000000011     # call site, callee and its hash, inwards
+//       block 1 64 ~1024 samples 64      # site, count, estimate, samples
 //     }
 Result<Profile> parse_profile(std::string_view text);
 

@@ -67,8 +67,8 @@ bool looks_like_profile(std::span<const std::byte> file);
 // with offset and rule, for what is no profile file at all. An empty file is an empty profile.
 Result<ProfileFile> profile_from_file(std::span<const std::byte> file);
 
-// Returns the file of a profile: one segment. Malformed methods (see MethodProfile::check), and
-// those beyond 32 MiB, are left out; `dropped` (may be null) receives their number.
+// Returns the file of a profile: one segment. Malformed methods and inlined bodies (see their
+// `check`), and those beyond 32 MiB, are left out; `dropped` (may be null) receives their number.
 //
 //   log    the decisions of the run, in text, or empty
 //   calls  what is known of calls, or null

@@ -57,7 +57,7 @@ class Parser {
     if (!expect("uptier-profile")) return *error_;
     const Position version_at = token_.at;
     if (number(UINT64_MAX) != kTextVersion) fail(version_at, "only version 1 is known");
-    while (!error_ && !at_end()) method();
+    while (!error_ && !at_end()) token_.is("inlined") ? inlined() : method();
     if (error_) return *error_;
     return std::move(profile_);
   }
@@ -76,6 +76,42 @@ class Parser {
     while (!error_ && !token_.is("}") && !at_end()) line();
     expect("}");
     if (!error_) finish_method(at);
+  }
+
+  void inlined() {
+    const Position at = token_.at;
+    InlinedKey key;
+    InlinedBody body;
+    step();
+    key.root = method_key();
+    body.code.push_back(number(UINT64_MAX));
+    expect("{");
+    while (!error_ && token_.is("at")) {
+      step();
+      const auto site = static_cast<SiteId>(number(UINT32_MAX));
+      key.path.push_back({site, method_key()});
+      body.code.push_back(number(UINT64_MAX));
+    }
+    while (!error_ && !token_.is("}") && !at_end()) inlined_block(body);
+    expect("}");
+    if (error_) return;
+    if (const Status status = body.check(key); !status.ok()) {
+      return fail(at, status.error().message);
+    }
+    const bool added = profile_.inlined.emplace(std::move(key), std::move(body)).second;
+    if (!added) fail(at, "an inlined body stands twice");
+  }
+
+  void inlined_block(InlinedBody& body) {
+    const Position at = token_.at;
+    expect("block");
+    const auto site = static_cast<SiteId>(number(UINT32_MAX));
+    const uint64_t count = number(UINT64_MAX);
+    const auto weighted = static_cast<uint64_t>(estimate(count, 0, profile::kMaxCount));
+    expect("samples");
+    const InlinedBlock block{count, weighted, number(UINT64_MAX)};
+    if (error_) return;
+    if (!body.blocks.emplace(site, block).second) fail(at, "a site stands twice");
   }
 
   // One line between the braces: a field that occurs once, or a slot.
@@ -175,6 +211,11 @@ class Parser {
   }
 
   TableKey callee_key() {
+    const MethodKey key = method_key();
+    return {key.module_key, key.function_index};
+  }
+
+  MethodKey method_key() {
     const size_t colon = token_.text.find(':');
     const bool split = !token_.quoted && colon != std::string_view::npos;
     const auto module =
@@ -182,11 +223,11 @@ class Parser {
     const auto index =
         split ? profile::parse_unsigned(token_.text.substr(colon + 1)) : std::nullopt;
     if (!module || !index || *index > UINT32_MAX) {
-      fail(token_.at, "expected a callee, module key:function index");
+      fail(token_.at, "expected a method, module key:function index");
       return {};
     }
     step();
-    return {*module, *index};
+    return {*module, static_cast<uint32_t>(*index)};
   }
 
   void finish_method(Position at) {

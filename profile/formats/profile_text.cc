@@ -54,7 +54,41 @@ std::string comment(std::string text) {
   return text + "\n";
 }
 
+// A name behind a line, if it is known.
+std::string name_comment(const MethodKey& key, const Profile& names) {
+  const MethodProfile* method = names.find(key);
+  return method == nullptr ? "\n" : "  # " + profile::quote(method->name) + "\n";
+}
+
+std::string inlined_text(const InlinedKey& key, const InlinedBody& body, const Profile& names) {
+  const auto method = [](const MethodKey& m) {
+    return profile::hex(m.module_key) + ":" + std::to_string(m.function_index) + " ";
+  };
+  std::string out = "\ninlined " + method(key.root) + profile::hex(body.code[0]) + " {" +
+                    name_comment(key.root, names);
+  for (size_t i = 0; i < key.path.size(); ++i) {
+    out += "  at " + std::to_string(key.path[i].site) + " " + method(key.path[i].callee) +
+           profile::hex(body.code[i + 1]) + name_comment(key.path[i].callee, names);
+  }
+  for (const auto& [site, block] : body.blocks) {
+    out += "  block " + std::to_string(site) + " " + std::to_string(block.count);
+    if (block.estimate != block.count) out += " ~" + std::to_string(block.estimate);
+    out += " samples " + std::to_string(block.samples) + "\n";
+  }
+  return out + "}\n";
+}
+
 }  // namespace
+
+std::string to_text(const InlinedBodies& bodies, const Profile& names) {
+  std::string out;
+  for (const auto& [key, body] : bodies) {
+    const Status status = body.check(key);
+    out += status.ok() ? inlined_text(key, body, names)
+                       : "\n# left out: " + comment(status.error().message);
+  }
+  return out;
+}
 
 std::string to_text(const Profile& profile) {
   std::string out = "uptier-profile 1\n";
@@ -62,7 +96,7 @@ std::string to_text(const Profile& profile) {
     const Status status = method.check();
     out += status.ok() ? method_text(method) : "\n# left out: " + comment(status.error().message);
   }
-  return out;
+  return out + to_text(profile.inlined, profile);
 }
 
 }  // namespace uptier

@@ -58,6 +58,9 @@ class Writer {
     for (const auto& [key, m] : profile.methods) {
       if (m.check().ok()) add_method(m);
     }
+    for (const auto& [key, body] : profile.inlined) {
+      if (body.check(key).ok()) add_inlined(key, body);
+    }
     return std::move(out_);
   }
 
@@ -123,6 +126,18 @@ class Writer {
            .key_module = id.time,
            .key = id.hash,
            .rule = "same"});
+    }
+  }
+
+  void add_inlined(const InlinedKey& key, const InlinedBody& body) {
+    start(key.root, place_text(key, body.code), body.code[0], 0);
+    for (const auto& [site, block] : body.blocks) {
+      add({.kind = "inlined",
+           .site = site,
+           .word = "block",
+           .count = block.count,
+           .estimate = block.estimate});
+      add({.kind = "inlined", .site = site, .word = "samples", .count = block.samples});
     }
   }
 

@@ -20,6 +20,10 @@
 //                                (shape_text) in `method`; the reader keeps the greatest
 //                            kind "call": word "callee", the callee in key_module and key
 //                            kind "first_call": positions, runs (thousandths)
+//                            kind "inlined": of a block of a body that is inlined into the method,
+//                                whose hash is its own: "block" and "samples"; the place
+//                                (place_text) in `method`. Of several codes the reader keeps the
+//                                greatest
 //                            word "slots" says that there are slots from `site` on, `key` of them,
 //                            with tables of `count` entries; "entry" is of the slot's table;
 //                            "sum.0" to "sum.3" are 32 bits each of a wide sum, so that adding them

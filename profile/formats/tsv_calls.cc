@@ -1,4 +1,5 @@
-// The shape of a method's code as one word of a row, and back. See tsv_rows.h.
+// The shape of a method's code as one word of a row, and back; and the place of an inlined body. See
+// tsv_rows.h.
 #include <charconv>
 
 #include "profile/formats/tsv_rows.h"
@@ -94,6 +95,29 @@ std::optional<CodeShape> parse_shape(std::string_view text) {
     if (!anchor || !parse_anchor(*anchor, shape.anchors.emplace_back())) return std::nullopt;
   }
   return is_sound(shape) ? std::optional(std::move(shape)) : std::nullopt;
+}
+
+std::string place_text(const InlinedKey& key, std::span<const uint64_t> code) {
+  std::string out;
+  for (size_t i = 0; i < key.path.size(); ++i) {
+    const auto& [site, callee] = key.path[i];
+    out.append(std::to_string(site)).append(" ").append(std::to_string(callee.module_key));
+    out.append(" ").append(std::to_string(callee.function_index)).append(" ");
+    out.append(std::to_string(code[i + 1])).append(";");
+  }
+  return out;
+}
+
+bool parse_place(std::string_view text, InlinedKey& key, std::vector<uint64_t>& code) {
+  while (!text.empty()) {
+    std::optional<std::string_view> call = take_until(text, ';');
+    auto& [site, callee] = key.path.emplace_back();
+    const bool read = call && take_number(*call, site) && take_number(*call, callee.module_key) &&
+                      take_number(*call, callee.function_index) &&
+                      take_number(*call, code.emplace_back()) && call->empty();
+    if (!read) return false;
+  }
+  return !key.path.empty();
 }
 
 }  // namespace uptier::profile

@@ -6,6 +6,7 @@
 
 #include "profile/formats/tsv.h"
 #include "profile/formats/tsv_rows.h"
+#include "profile/inlined.h"
 #include "profile/numbers.h"
 #include "profile/schema.h"
 
@@ -140,6 +141,7 @@ class Parser {
     if (row.kind == "shape" || row.kind == "call" || row.kind == "first_call") {
       return take_call(row);
     }
+    if (row.kind == "inlined") return take_inlined(row);
     Gathered& g = gathered_[{row.method, row.schema}];
     g.name = std::max(g.name, row.name);
     g.cfg_hash = row.cfg_hash;
@@ -237,6 +239,22 @@ class Parser {
     return {};
   }
 
+  Status take_inlined(const Row& row) {
+    InlinedKey key{row.method, {}};
+    std::vector<uint64_t> code = {row.cfg_hash};
+    if (!parse_place(row.name, key, code)) return broken("the place of an inlined body is none");
+    const bool samples = row.word == "samples";
+    if (!samples && row.word != "block") {
+      return broken("word " + std::string(row.word) + " of an inlined body is not known");
+    }
+    InlinedBlock more{row.count, row.estimate, 0};
+    if (samples) more = {0, 0, row.count};
+    if (more == InlinedBlock{}) return {};
+    InlinedBlock& block = inlined_[{std::move(key), std::move(code)}][row.site];
+    file_.report.saturated += profile::add(block, more);
+    return {};
+  }
+
   Status take_method(const Row& row, Gathered& g) {
     const std::pair<const char*, uint64_t*> sums[] = {{"calls", &g.calls},
                                                       {"sampled_calls", &g.sampled_calls},
@@ -321,6 +339,13 @@ class Parser {
       one.methods.emplace(at.first, std::move(*method));
       file_.report += merge(file_.profile, one);
     }
+    for (const auto& [at, blocks] : inlined_) {
+      Profile one;
+      InlinedBody& body = one.inlined[at.first] = {at.second, blocks};
+      if (Status s = body.check(at.first); !s)
+        return Error{ErrorCode::kCorruptInput, s.error().message};
+      file_.report += merge(file_.profile, one);
+    }
     return {};
   }
 
@@ -335,6 +360,8 @@ class Parser {
   std::set<uint64_t> modules_;
   std::set<UploadId> uploads_;
   std::map<std::pair<MethodKey, uint64_t>, Gathered> gathered_;
+  // By place and code.
+  std::map<std::pair<InlinedKey, std::vector<uint64_t>>, std::map<SiteId, InlinedBlock>> inlined_;
 };
 
 // Stores what was gathered of the words that the schema has; false if there is more.

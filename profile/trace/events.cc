@@ -394,6 +394,8 @@ Result<std::vector<SlotRun>> take_runs(ByteReader& in, uint32_t count) {
 
 uint64_t handle_of(const InstrumentationDesc& desc) { return load<uint64_t>(desc.desc, 0); }
 
+uint64_t cfg_hash_of(const InstrumentationDesc& desc) { return load<uint64_t>(desc.desc, kWord); }
+
 InstrumentationData make_data(uint64_t id, std::span<const uint64_t> words) {
   const ByteSpan bytes = std::as_bytes(words);
   return InstrumentationData{id, Bytes(bytes.begin(), bytes.end())};

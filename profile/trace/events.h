@@ -13,7 +13,7 @@
 //
 //     method handle | u32 calls, u32 0 | per call: u32 site, u32 0 | method handle of the callee
 //
-// Such an id is no part of the method's profile: see include/uptier/inlined.h.
+// Such an id is no part of the method's profile: see InlinedBody in include/uptier/profile.h.
 //
 // Data, version 1: u64 words as data.h says, of shape 00 but for method handles. A run-length list
 // is bounded by the data shape that comes with it, so a small Desc cannot ask for a large schema.
@@ -88,10 +88,6 @@ InstrumentationDesc make_inlined_desc(uint64_t id, uint64_t root, std::span<cons
 constexpr bool is_known_desc(uint32_t version) {
   return version == kDescVersion || version == kDrawnDescVersion || version == kInlinedDescVersion;
 }
-// Whether what is described is a method's own body.
-constexpr bool is_method_desc(uint32_t version) {
-  return version == kDescVersion || version == kDrawnDescVersion;
-}
 
 // Returns the schema of a Desc of a known version; fails if anything of the Desc differs from what
 // make_desc or make_inlined_desc write.
@@ -112,6 +108,9 @@ Result<std::vector<SlotRun>> take_runs(ByteReader& in, uint32_t count);
 
 // Returns the handle in the first region; the desc must have one.
 uint64_t handle_of(const InstrumentationDesc& desc);
+
+// Returns the CFG hash of a Desc that schema_of accepts.
+uint64_t cfg_hash_of(const InstrumentationDesc& desc);
 
 // `words` are those of the data; see data.h where the schema has tables.
 InstrumentationData make_data(uint64_t id, std::span<const uint64_t> words);

@@ -1,37 +1,15 @@
 #include "profile/upf/calls.h"
 
 #include <algorithm>
-#include <set>
 
-#include "profile/varint.h"
+#include "profile/upf/part.h"
 
 namespace uptier::profile {
 namespace {
 
 Error corrupt(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
 
-class Writer {
- public:
-  void know(const MethodKey& key) { modules_.insert(key.module_key); }
-  void head() {
-    number(modules_.size());
-    for (const uint64_t module : modules_) fixed(module);
-  }
-  void number(uint64_t n) { append_varint(n, out_); }
-  void fixed(uint64_t n) { ByteWriter(out_).u64(n); }
-  void method(const MethodKey& key) {
-    const auto at = modules_.find(key.module_key);
-    number(static_cast<uint64_t>(std::distance(modules_.begin(), at)));
-    number(key.function_index);
-  }
-  Bytes take() { return std::move(out_); }
-
- private:
-  std::set<uint64_t> modules_;
-  Bytes out_;
-};
-
-void write_shape(const CodeShape& shape, Writer& out) {
+void write_shape(const CodeShape& shape, PartWriter& out) {
   out.fixed(shape.cfg_hash);
   out.number(shape.successors.size());
   for (const std::vector<SiteId>& to : shape.successors) {
@@ -47,38 +25,7 @@ void write_shape(const CodeShape& shape, Writer& out) {
   }
 }
 
-class Reader {
- public:
-  explicit Reader(ByteSpan bytes) : in_(bytes) {
-    for (uint64_t n = count(sizeof(uint64_t)); n > 0; --n) modules_.push_back(in_.fixed());
-  }
-
-  uint64_t number() { return in_.number(); }
-  uint64_t fixed() { return in_.fixed(); }
-  SiteId site() { return in_.small(); }
-  // A number of things that take so many bytes at least; 0 if they cannot be there.
-  uint64_t count(size_t least) {
-    const uint64_t n = in_.number();
-    ok_ = ok_ && in_.ok() && n <= in_.rest().size() / least;
-    return ok_ ? n : 0;
-  }
-  MethodKey method() {
-    const uint64_t module = in_.number();
-    const uint32_t function = in_.small();
-    ok_ = ok_ && module < modules_.size();
-    return ok_ ? MethodKey{modules_[module], function} : MethodKey{};
-  }
-  void require(bool right) { ok_ = ok_ && right; }
-  bool ok() const { return ok_ && in_.ok(); }
-  bool done() const { return ok() && in_.rest().empty(); }
-
- private:
-  VarintReader in_;
-  std::vector<uint64_t> modules_;
-  bool ok_ = true;
-};
-
-CodeShape read_shape(Reader& in) {
+CodeShape read_shape(PartReader& in) {
   CodeShape shape;
   shape.cfg_hash = in.fixed();
   const uint64_t blocks = in.count(1);
@@ -105,14 +52,14 @@ CodeShape read_shape(Reader& in) {
   return shape;
 }
 
-void read_shapes(Reader& in, CallProfile& calls) {
+void read_shapes(PartReader& in, CallProfile& calls) {
   for (uint64_t n = in.count(12); n > 0 && in.ok(); --n) {
     const MethodKey key = in.method();
     in.require(calls.shapes.emplace(key, read_shape(in)).second);
   }
 }
 
-void read_graph(Reader& in, CallProfile& calls) {
+void read_graph(PartReader& in, CallProfile& calls) {
   for (uint64_t n = in.count(5); n > 0 && in.ok(); --n) {
     const MethodKey caller = in.method();
     const MethodKey callee = in.method();
@@ -120,7 +67,7 @@ void read_graph(Reader& in, CallProfile& calls) {
   }
 }
 
-void read_order(Reader& in, CallProfile& calls) {
+void read_order(PartReader& in, CallProfile& calls) {
   for (uint64_t n = in.count(4); n > 0 && in.ok(); --n) {
     const MethodKey key = in.method();
     const uint64_t positions = in.number();
@@ -129,7 +76,7 @@ void read_order(Reader& in, CallProfile& calls) {
 }
 
 Bytes shapes_part(const CallProfile& calls) {
-  Writer out;
+  PartWriter out;
   for (const auto& [key, shape] : calls.shapes) out.know(key);
   out.head();
   out.number(calls.shapes.size());
@@ -141,7 +88,7 @@ Bytes shapes_part(const CallProfile& calls) {
 }
 
 Bytes graph_part(const CallProfile& calls) {
-  Writer out;
+  PartWriter out;
   for (const auto& [call, count] : calls.graph) {
     out.know(call.first);
     out.know(call.second);
@@ -157,7 +104,7 @@ Bytes graph_part(const CallProfile& calls) {
 }
 
 Bytes order_part(const CallProfile& calls) {
-  Writer out;
+  PartWriter out;
   for (const auto& [key, call] : calls.first) out.know(key);
   out.head();
   out.number(calls.first.size());
@@ -181,7 +128,7 @@ Bytes call_part(UpfKind kind, const CallProfile& calls) {
 }
 
 Status take_call_part(UpfKind kind, ByteSpan part, CallProfile& into) {
-  Reader in(part);
+  PartReader in(part);
   CallProfile read;
   switch (kind) {
     case UpfKind::kShapes: read_shapes(in, read); break;

@@ -1,9 +1,7 @@
 // upf/calls.h: the chunks of a profile file that hold what it knows of calls.
 //
-// Each is a record with one packed part, of numbers of 7 bits a byte (varint.h) but for u64s, which
-// lists modules once and names methods by (place in that list, function index):
+// Each is a record with one packed part, whose head and methods are those of part.h:
 //
-//     head    modules | modules * u64 key
 //     shapes  head | methods | methods * {method, u64 cfg hash, blocks, blocks * {n, n * site},
 //             anchors, anchors * {kind, u64 target, block, site}}
 //     calls   head | calls | calls * {method, method, count}

@@ -22,9 +22,10 @@
 //     past     u64 time | array of a log's payload | array of a timeline's: of the run that wrote
 //     last
 //              before, and of those before it; either may be empty. The oldest stands first
+//     inlined  packed; upf/inlined.h
 //     shapes, calls, order     packed; upf/calls.h
 //     index    u32 groups | u32 0 | groups * {u64 offset in segment, u32 key, u32 methods}
-//     end      u64 methods | u64 groups | u64 methods that were left out
+//     end      u64 methods | u64 groups | u64 methods and inlined bodies that were left out
 //
 //     packed   u32 size as stored | u32 size | bytes; zstd where the sizes differ
 //
@@ -74,6 +75,7 @@ enum class UpfKind : uint16_t {
   kGroup = 0x5542,
   kLog = 0x5543,
   kIndex = 0x5544,
+  kInlined = 0x554d,
   kTimeline = 0x554c,
   kPast = 0x554b,
   kShapes = 0x5548,

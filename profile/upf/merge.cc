@@ -137,6 +137,16 @@ void ProfileSum::add(CallProfile calls, Weight weight) {
   calls_ += calls;
 }
 
+void ProfileSum::add(InlinedBodies bodies, Weight weight) {
+  Profile one;
+  one.inlined = std::move(bodies);
+  if (!weight.is_one()) {
+    const Result<uint64_t> scaled = scale(one, weight.numerator, weight.denominator);
+    if (scaled.ok()) report_.saturated += *scaled;
+  }
+  report_ += merge(sum_, one);
+}
+
 // Remembers what the bytes of the sum's schema are, if those of `view` are they.
 void ProfileSum::know(const MethodKey& key, const MethodView& view) {
   const auto at = sum_.methods.find(key);
@@ -243,6 +253,7 @@ void ProfileSum::add(UpfReader& file, const UpfReader::Segment& segment, Weight 
     infos_.add(std::move(info));
   }
   if (!segment.calls.empty()) add(file.calls(segment), weight);
+  if (!segment.inlined.empty()) add(file.inlined(segment), weight);
   Names names;
   for (const UpfReader::Group& group : segment.groups) names.allow(group.record.size());
   for (const UpfReader::Group& group : segment.groups) {
@@ -295,6 +306,7 @@ void ProfileSum::add_traces(UpfReader& file) {
     infos_.add(std::move(info));
     report_ += read->report;
     for (auto& [key, method] : read->profile.methods) add(std::move(method));
+    add(std::move(read->profile.inlined));
   }
 }
 
@@ -302,7 +314,9 @@ void ProfileSum::absorb(ProfileSum& other) {
   report_ += other.report_;
   infos_.add(other.info());
   calls_ += other.calls_;
-  for (auto& [key, method] : other.take().methods) add(std::move(method));
+  Profile sum = other.take();
+  for (auto& [key, method] : sum.methods) add(std::move(method));
+  add(std::move(sum.inlined));
 }
 
 }  // namespace uptier::profile

@@ -58,6 +58,7 @@ class ProfileSum {
   void add(const MethodView& view, std::string_view name, Weight weight = {});
   void add(MethodProfile method, Weight weight = {});
   void add(CallProfile calls, Weight weight = {});
+  void add(InlinedBodies bodies, Weight weight = {});
   // Adds all that a segment holds.
   void add(UpfReader& file, const UpfReader::Segment& segment, Weight weight = {});
 

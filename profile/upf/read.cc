@@ -4,6 +4,7 @@
 
 #include "profile/checksum.h"
 #include "profile/upf/calls.h"
+#include "profile/upf/inlined.h"
 
 namespace uptier::profile {
 namespace {
@@ -27,6 +28,7 @@ bool is_known(uint16_t type) {
     case UpfKind::kShapes:
     case UpfKind::kCalls:
     case UpfKind::kOrder:
+    case UpfKind::kInlined:
     case UpfKind::kIndex:
     case UpfKind::kTimeline:
     case UpfKind::kPast:
@@ -241,6 +243,7 @@ void UpfReader::take_record(UpfKind kind, uint64_t at, ByteSpan record, Segment&
     case UpfKind::kShapes:
     case UpfKind::kCalls:
     case UpfKind::kOrder: segment.calls.push_back(record); return;
+    case UpfKind::kInlined: segment.inlined.push_back(record); return;
     case UpfKind::kPast: return take_past(at, payload, segment);
     case UpfKind::kIndex: return take_index(at, payload, segment);
     case UpfKind::kEnd: return take_end(at, payload, segment);
@@ -393,6 +396,20 @@ void UpfReader::read(const Segment& segment, const Group& group, const Visitor& 
     warn(group.offset, "group: " + std::to_string(methods) + " methods instead of " +
                            std::to_string(group.methods));
   }
+}
+
+InlinedBodies UpfReader::inlined(const Segment& segment) {
+  Profile sum;
+  for (const ByteSpan record : segment.inlined) {
+    ByteSpan raw;
+    if (!unpack(offset_of(record), record.subspan(kRecordHeader), unpacked_, raw)) continue;
+    Profile part;
+    Result<InlinedBodies> read = read_inlined_part(raw);
+    if (read.ok()) part.inlined = std::move(*read);
+    if (!read.ok()) warn(offset_of(record), "inlined bodies: " + read.error().message);
+    (void)merge(sum, part);
+  }
+  return std::move(sum.inlined);
 }
 
 CallProfile UpfReader::calls(const Segment& segment) {

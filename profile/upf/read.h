@@ -46,7 +46,8 @@ class UpfReader {
     ByteSpan timeline;            // packed
     std::vector<RunRecord> past;  // of runs before the last
     std::vector<ByteSpan> calls;  // records of kCallKinds
-    uint64_t dropped = 0;         // methods that the writer left out
+    std::vector<ByteSpan> inlined;
+    uint64_t dropped = 0;  // methods and inlined bodies that the writer left out
   };
 
   explicit UpfReader(ByteSpan file);
@@ -68,6 +69,9 @@ class UpfReader {
   // whose sizes are wrong is the last. Either leaves a warning.
   using Visitor = std::function<void(const MethodView&, std::string_view name)>;
   void read(const Segment& segment, const Group& group, const Visitor& visit);
+
+  // Returns what was observed of inlined bodies.
+  InlinedBodies inlined(const Segment& segment);
 
   // Returns what a segment knows of calls.
   CallProfile calls(const Segment& segment);

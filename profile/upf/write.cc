@@ -9,6 +9,7 @@
 #include "profile/checksum.h"
 #include "profile/formats/text.h"
 #include "profile/upf/calls.h"
+#include "profile/upf/inlined.h"
 #include "profile/upf/method.h"
 
 namespace uptier::profile {
@@ -59,6 +60,7 @@ class SegmentWriter {
     add_instruments(method);
   }
   void drop() { ++dropped_; }
+  void add(const InlinedBodies& bodies) { inlined_ = inlined_parts(bodies, dropped_); }
 
   Bytes finish(std::string_view log, const Timeline& timeline, const CallProfile* calls,
                std::span<const RunRecord> past, uint64_t* dropped);
@@ -92,6 +94,7 @@ class SegmentWriter {
   StringTableBuilder strings_;
   std::map<std::string, Open> open_;
   std::vector<EncodedGroup> groups_;
+  std::vector<Bytes> inlined_;
   std::deque<std::string> texts_;  // what instruments view
   std::vector<Instrument> instruments_;
   uint64_t methods_ = 0;
@@ -187,6 +190,7 @@ Bytes SegmentWriter::finish(std::string_view log, const Timeline& timeline,
   }
   if (!instruments_.empty()) sealed_chunk(kIdbInstrumentTable, table);
   packed_record(UpfKind::kLog, std::as_bytes(std::span(log.substr(0, kMaxLog))));
+  for (const Bytes& part : inlined_) packed_record(UpfKind::kInlined, part);
   if (calls != nullptr) {
     for (const UpfKind kind : kCallKinds) packed_record(kind, call_part(kind, *calls));
   }
@@ -275,6 +279,7 @@ Bytes profile_to_file(const Profile& profile, const ProfileInfo& info, std::stri
     const bool usable = method.key == key && method.check().ok();
     usable ? writer.add(method) : writer.drop();
   }
+  writer.add(profile.inlined);
   return writer.finish(log, timeline, calls, past, dropped);
 }
 

@@ -22,6 +22,11 @@ std::vector<std::string> seeds() {
       "  loop 1 entries 9 iterations 99 timed 2 timed_iterations 20 cycles 500\n"
       "    exclusive_cycles 500 squares 130000\n  log 5 events 2 lost 0\n  counter 6 12\n"
       "  range 7 count 2 sum 30 min 10 max 20\n  gauge 8 77\n  edge 1 3\n}\n",
+      "uptier-profile 1\nmethod 1 2 \"k\" {\n  cfg 0\n}\ninlined 0x0000000000000001:2 0 {  # "
+      "\"k\"\n"
+      "  at 5 0x00000000000000a1:8 0x0000000000000011\n  block 1 64 ~1024 samples 64\n"
+      "  block 3 0 samples 2\n}\ninlined 1:2 0 {\n  at 5 161:8 17\n  at 1 1:2 0\n"
+      "  block 7 18446744073709551615 samples 1\n}\n",
   };
   for (const std::string& text : texts) UPTIER_FUZZ_CHECK(parse_profile(text).ok());
   return texts;
@@ -41,11 +46,15 @@ void check_estimates(const Profile& profile) {
 
 void check_arithmetic(const Profile& profile) {
   UPTIER_FUZZ_CHECK(std::abs(overlap(profile, profile) - 1) < 1e-9);
+  const std::optional<Overlap> inlined = compare(profile, profile).inlined;
+  UPTIER_FUZZ_CHECK(inlined.has_value() == !profile.inlined.empty());
+  UPTIER_FUZZ_CHECK(!inlined || std::abs(inlined->value - 1) < 1e-9);
   Profile sum = profile;
   UPTIER_FUZZ_CHECK(merge(sum, profile).dropped.empty());
   UPTIER_FUZZ_CHECK(scale(sum, 3, 7).ok());
   trim(sum, 1);
   for (const auto& [key, method] : sum.methods) UPTIER_FUZZ_CHECK(method.check().ok());
+  for (const auto& [key, body] : sum.inlined) UPTIER_FUZZ_CHECK(body.check(key).ok());
 }
 
 void feed(const std::string& input) {

@@ -33,6 +33,9 @@ Profile small_profile(bool tables, uint32_t blocks) {
   m.calls = 9;
   Profile p;
   p.methods.emplace(m.key, m);
+  if (!tables) return p;
+  p.inlined[{m.key, {{3, {0xb2, 1}}}}] = {{7, 8}, {{1, {64, 1024, 64}}, {2, {3, 3, 64}}}};
+  p.inlined[{m.key, {{3, {0xb2, 1}}, {1, {0xa1, 2}}}}] = {{7, 8, 9}, {{4, {0, 0, 64}}}};
   return p;
 }
 
@@ -129,6 +132,7 @@ void feed_bytes(const Bytes& file) {
   for (const auto& [key, method] : read->profile.methods) {
     UPTIER_FUZZ_CHECK(method.key == key && method.check().ok());
   }
+  for (const auto& [key, body] : read->profile.inlined) UPTIER_FUZZ_CHECK(body.check(key).ok());
   (void)profile::summarize(read->profile);
   (void)profile::to_csv(read->profile);
   (void)profile::to_lcov(read->profile);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "profile/inlined.h"
+#include "profile/numbers.h"
 #include "profile/trace/events.h"
 #include "tiering/observe/observe_targets.h"
 #include "tiering/observe/observer_impl.h"
@@ -131,14 +133,22 @@ Schema schema_of(const Method& callee, const std::vector<SiteId>& sites) {
 
 }  // namespace
 
+// The copy may have gone before its counts come, and with it what it had inlined.
+bool Observer::all_known(const jit::InlinePath& path) const {
+  return std::ranges::all_of(
+      path, [&](const jit::InlineStep& step) { return method_of_(step.method) != nullptr; });
+}
+
 void Observer::take_inlined(Method& m, uint32_t thread, const Version& copy,
                             std::span<const uint64_t> came, uint64_t samples) {
-  if (sink_ == nullptr) return;
   size_t own = m.probes.optimized_plan().bytes / 8;
-  // The copy may have gone before its counts come, and with it what it had inlined.
-  auto known = [&](const jit::InlineStep& step) { return method_of_(step.method) != nullptr; };
+  // As the root's own blocks of the same calls.
+  uint64_t weight = m.streams[thread | kOptimizedStream].interval;
   for (const InlinedSection& section : copy.sections) {
-    if (!std::ranges::all_of(section.path, known)) continue;
+    if (!all_known(section.path)) continue;
+    std::span<const uint64_t> words = came.subspan(section.word - own, section.sites.size());
+    note_inlined(m, section, words, samples, weight);
+    if (sink_ == nullptr) continue;
     auto [at, fresh] = m.inlined_streams.try_emplace({section.path, section.sites});
     InlinedStream& s = at->second;
     if (fresh) {
@@ -148,14 +158,42 @@ void Observer::take_inlined(Method& m, uint32_t thread, const Version& copy,
     profile::Observed now;
     now.counts = s.seen.counts;
     now.counts.resize(section.sites.size());
-    for (size_t i = 0; i < section.sites.size(); ++i) now.counts[i] += came[section.word - own + i];
+    for (size_t i = 0; i < words.size(); ++i) now.counts[i] += words[i];
     s.seen = std::move(now);
-    // As the root's own blocks of the same calls.
-    s.weight = m.streams[thread | kOptimizedStream].interval;
+    s.weight = weight;
     s.samples += samples;
     s.flushes++;
     emit_inlined(m, section.path, s);
   }
+}
+
+// Adds what came on in a section. Where a path is new, those of methods that have gone make room.
+void Observer::note_inlined(Method& m, const InlinedSection& section,
+                            std::span<const uint64_t> came, uint64_t samples, uint64_t weight) {
+  if (!m.inlined_seen.contains(section.path)) {
+    std::erase_if(m.inlined_seen, [&](const auto& item) { return !all_known(item.first); });
+  }
+  auto& blocks = m.inlined_seen[section.path];
+  for (size_t i = 0; i < came.size(); ++i) {
+    const uint64_t estimate = profile::mul_saturating(came[i], weight);
+    profile::add(blocks[section.sites[i]], {came[i], estimate, samples});
+  }
+}
+
+InlinedBodies Observer::inlined_of(const Method& m) const {
+  InlinedBodies bodies;
+  for (const auto& [path, blocks] : m.inlined_seen) {
+    if (!all_known(path)) continue;
+    InlinedKey key{m.info.key, {}};
+    InlinedBody body{{m.probes.schema().cfg_hash}, blocks};
+    for (const jit::InlineStep& step : path) {
+      const Method& callee = *method_of_(step.method);
+      key.path.push_back({step.site, callee.info.key});
+      body.code.push_back(callee.probes.schema().cfg_hash);
+    }
+    bodies.emplace(std::move(key), std::move(body));
+  }
+  return bodies;
 }
 
 // An id of the inlined method: see profile/trace/events.h.

@@ -87,7 +87,7 @@ class Observer {
   sampler::Window take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
                                  std::span<const uint64_t> counts);
   // Adds what came on, by word, of the bodies that are inlined into a method's copy, in so many
-  // samples that the thread has just handed over. For the trace: nothing is decided by it.
+  // samples that the thread has just handed over. For readers: nothing is decided by it.
   void take_inlined(Method& m, uint32_t thread, const Version& copy, std::span<const uint64_t> came,
                     uint64_t samples);
   // Counts frames of a thread that a trap unwound.
@@ -111,6 +111,8 @@ class Observer {
 
   // Returns the sum over the streams of a method.
   MethodProfile profile_of(const Method& m) const;
+  // Returns what was seen of the bodies that are inlined into a method, of callees that are there.
+  InlinedBodies inlined_of(const Method& m) const;
   // Returns estimated executions by block site - 1, empty when there are fewer than min_samples
   // samples.
   std::vector<uint64_t> block_estimates(const Method& m) const;
@@ -159,6 +161,9 @@ class Observer {
   void emit(const TraceEvent& e);
   void emit_flush(Method& m, uint32_t thread, const sampler::Note& note, uint64_t weight);
   uint64_t announce(Method& m);
+  bool all_known(const jit::InlinePath& path) const;
+  void note_inlined(Method& m, const InlinedSection& section, std::span<const uint64_t> came,
+                    uint64_t samples, uint64_t weight);
   void emit_inlined(Method& m, const jit::InlinePath& path, InlinedStream& s);
 
   const Options& options_;

@@ -124,6 +124,7 @@ Profile RuntimeImpl::profile() const {
     if (m->probes.schema().slots.empty() || m->streams.empty()) continue;
     Profile one;
     one.methods.emplace(m->info.key, observer_.profile_of(*m));
+    one.inlined = observer_.inlined_of(*m);
     merge(p, one);
   }
   return p;

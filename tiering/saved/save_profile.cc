@@ -102,7 +102,22 @@ Parts parts_of(double decay, double runs, bool counted_before) {
   return {parts(decay), parts(decay + (counted_before ? 0 : 1 / runs))};
 }
 
-// Splits what is saved into what stays and what fades; drops what is of other code.
+// Whether a method of a body's way is known to be other code now.
+bool is_of_other_code(const InlinedKey& key, const InlinedBody& body,
+                      const std::map<MethodKey, ProfileStore::Fate>& fates) {
+  const auto differs = [&](const MethodKey& method, uint64_t hash) {
+    auto fate = fates.find(method);
+    return fate != fates.end() && hash != 0 && fate->second.cfg_hash != hash;
+  };
+  bool other = differs(key.root, body.code[0]);
+  for (size_t i = 0; i < key.path.size(); ++i) {
+    other = other || differs(key.path[i].callee, body.code[i + 1]);
+  }
+  return other;
+}
+
+// Splits what is saved into what stays and what fades; drops what is of other code. What is inlined
+// into a method goes with it.
 void sort_out(Profile& saved, const ProfileStore::Seen& seen, Profile& stay, Profile& fade) {
   for (auto& [key, m] : saved.methods) {
     auto fate = seen.fates.find(key);
@@ -112,6 +127,12 @@ void sort_out(Profile& saved, const ProfileStore::Seen& seen, Profile& stay, Pro
     if (fresh != nullptr && fresh->schema != m.schema) conform(m, fresh->schema);
     bool keep = known && fate->second.keep;
     (keep ? stay : fade).methods.emplace(key, std::move(m));
+  }
+  for (auto& [key, body] : saved.inlined) {
+    if (is_of_other_code(key, body, seen.fates)) continue;
+    auto fate = seen.fates.find(key.root);
+    bool keep = fate != seen.fates.end() && fate->second.keep;
+    (keep ? stay : fade).inlined.emplace(key, std::move(body));
   }
 }
 

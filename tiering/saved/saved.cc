@@ -236,6 +236,7 @@ Status RuntimeImpl::save_profile_locked() {
     info.modules.push_back(m->info.key.module_key);
     Profile one;
     if (!m->streams.empty()) one.methods.emplace(m->info.key, observer_.profile_of(*m));
+    one.inlined = observer_.inlined_of(*m);
     add_calls_locked(*m, one, seen.calls);
     // Where it came from is not where it will be looked for.
     bool moved = trusted && m->saved->recovered && m->saved->profile.schema == m->probes.schema();

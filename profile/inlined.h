@@ -1,0 +1,27 @@
+// inlined.h: the arithmetic of InlinedBodies (uptier/profile.h), for that of profiles.
+//
+// Laws, each with a test: add is associative and commutative, take_off undoes it where nothing
+// saturated, and what passes check does so afterwards.
+#pragma once
+
+#include "uptier/profile.h"
+
+namespace uptier::profile {
+
+using uptier::InlinedBlock;
+using uptier::InlinedBodies;
+
+// Adds `value` to `into`; returns how many numbers stopped at 2^64-1.
+uint64_t add(InlinedBlock& into, const InlinedBlock& value);
+
+// As merge.
+void add(InlinedBodies& into, const InlinedBodies& from, MergeReport& report);
+
+// As scale; the denominator is not 0. Returns how many numbers saturated.
+uint64_t scale(InlinedBodies& bodies, uint64_t numerator, uint64_t denominator);
+
+// As subtract: of bodies of one code, none below 0; blocks and bodies that become 0 go. Returns how
+// many numbers were not there to be taken.
+uint64_t take_off(InlinedBodies& from, const InlinedBodies& what);
+
+}  // namespace uptier::profile
