@@ -1,6 +1,7 @@
 // Bodies that are inlined into optimized code: what its copy sees of them, and what follows.
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "tests/pick_program.h"
@@ -164,18 +165,29 @@ TEST(ObserveInlined, trace_and_profile_tell_bodies_apart_from_their_methods) {
   EXPECT_EQ(told(sink).inlined, seen.inlined);
 }
 
-// What two runs have seen is summed, the first fading; of a run that saves twice it is there once.
-TEST(ObserveInlined, bodies_are_saved_and_merged) {
-  char name[] = "/tmp/uptier-inlined-XXXXXX";
-  const std::string dir = mkdtemp(name);
-  Options o = following();
-  o.profile = dir + "/p.upf";
-  const auto saved = [&] {
+// A profile file that runs share.
+class SavedInlined : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/uptier-inlined-XXXXXX";
+    dir = mkdtemp(name);
+    o.profile = dir + "/p.upf";
+  }
+  void TearDown() override { std::filesystem::remove_all(dir); }
+  ProfileFile file() const {
     const std::string bytes = slurp(o.profile);
     Result<ProfileFile> file = profile_from_file(std::as_bytes(std::span(bytes)));
     EXPECT_TRUE(file.ok() && file->warnings.empty());
-    return file.ok() ? file->profile : Profile{};
-  };
+    return file.ok() ? *file : ProfileFile{};
+  }
+  Profile saved() const { return file().profile; }
+
+  Options o = following();
+  std::string dir;
+};
+
+// What two runs have seen is summed; of a run that saves twice it is there once.
+TEST_F(SavedInlined, bodies_are_saved_and_merged) {
   Profile first;
   {
     Inlining w(o);
@@ -197,7 +209,29 @@ TEST(ObserveInlined, bodies_are_saved_and_merged) {
     EXPECT_GT(entries(both), entries(now));
     EXPECT_LE(entries(both), entries(now) + entries(first));
   }
-  std::filesystem::remove_all(dir);
+}
+
+TEST_F(SavedInlined, bodies_of_other_code_go_and_those_of_roots_that_did_not_run_fade) {
+  const InlinedKey elsewhere{{99, 1}, {{1, {99, 2}}}};
+  {
+    Inlining w(o);
+    w.both(200'000, 90, 50);
+    ASSERT_TRUE(w.runtime().save_profile().ok());
+  }
+  ProfileFile old = file();
+  EXPECT_EQ(old.profile.inlined.size(), 2u);
+  for (auto& [key, body] : old.profile.inlined) body.code[1] = UINT64_MAX;
+  old.profile.inlined[elsewhere] = {{1, 2}, {{1, {64, 640, 64}}}};
+  const std::vector<std::byte> bytes = profile_to_file(old.profile, old.info);
+  std::ofstream(o.profile, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<int64_t>(bytes.size()));
+  Inlining w(o);
+  w.both(200'000, 90, 50);
+  ASSERT_TRUE(w.runtime().save_profile().ok());
+  Profile expected = w.runtime().profile();
+  EXPECT_EQ(expected.inlined.size(), 2u);
+  expected.inlined[elsewhere] = {{1, 2}, {{1, {32, 320, 32}}}};  // profile_decay is a half
+  EXPECT_EQ(saved().inlined, expected.inlined);
 }
 
 // ---- Targets of indirect calls ----------------------------------------------------------------

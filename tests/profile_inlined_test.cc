@@ -187,6 +187,11 @@ TEST(ProfileInlined, fewer_voters_than_the_quorum_tell_nothing) {
   EXPECT_EQ(sum, common);
   EXPECT_EQ(quorum.finish(sum, 3).inlined, 1u);
   EXPECT_EQ(sum, Profile{});
+  // Nobody has told of the root.
+  profile::Quorum bodies;
+  for (const uint32_t voter : {0u, 1u}) bodies.see(voter, common.inlined);
+  EXPECT_EQ(bodies.finish(common, 2).inlined, 1u);
+  EXPECT_EQ(common, Profile{});
 }
 
 // ---- Text -------------------------------------------------------------------------------------
@@ -277,7 +282,7 @@ TEST(ProfileInlined, no_bytes_do_harm) {
 
 // Counts are not believed: in the place of each of the four stands far more than there is.
 TEST(ProfileInlined, claims_beyond_the_part_are_refused) {
-  const auto part = [](std::array<uint64_t, 4> counts) {
+  const auto part = [](std::array<uint64_t, 4> counts, uint64_t site = 5) {
     Bytes out;
     profile::ByteWriter writer(out);
     profile::append_varint(counts[0], out);  // modules
@@ -285,7 +290,7 @@ TEST(ProfileInlined, claims_beyond_the_part_are_refused) {
     profile::append_varint(counts[1], out);                   // bodies
     profile::append_varints(std::array<uint64_t, 2>{}, out);  // root
     profile::append_varint(counts[2], out);                   // calls
-    profile::append_varints(std::array<uint64_t, 3>{5, 0, 1}, out);
+    profile::append_varints(std::array<uint64_t, 3>{site, 0, 1}, out);
     for (const uint64_t hash : {1, 2}) writer.u64(hash);
     profile::append_varint(counts[3], out);  // blocks
     profile::append_varints(std::array<uint64_t, 4>{1, 2, 3, 4}, out);
@@ -294,6 +299,7 @@ TEST(ProfileInlined, claims_beyond_the_part_are_refused) {
   const Result<InlinedBodies> good = profile::read_inlined_part(part({1, 1, 1, 1}));
   ASSERT_TRUE(good.ok());
   EXPECT_EQ(*good, one({{0xa1, 0}, {{5, {0xa1, 1}}}}, {{1, 2}, {{1, {2, 3, 4}}}}).inlined);
+  EXPECT_FALSE(profile::read_inlined_part(part({1, 1, 1, 1}, 0)).ok());  // breaks check()
   for (size_t i = 0; i < 4; ++i) {
     for (const uint64_t claim : {uint64_t{0}, uint64_t{2}, uint64_t{1} << 32, UINT64_MAX}) {
       std::array<uint64_t, 4> counts = {1, 1, 1, 1};
