@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <semaphore>
 #include <set>
 #include <thread>
 
@@ -63,6 +64,19 @@ class Workshop : public Host {
   MethodId adder(uint64_t n) {
     return add("add" + std::to_string(n), kOne, [n](FunctionBuilder& b) {
       b.ret(b.binary(Opcode::kAdd, b.param(0), b.i64(static_cast<int64_t>(n))));
+    });
+  }
+  // A method of several blocks, so that it has counters: its argument, and `least` at the least.
+  MethodId at_least(uint64_t least) {
+    return add("least" + std::to_string(least), kOne, [least](FunctionBuilder& b) {
+      Value bound = b.i64(static_cast<int64_t>(least));
+      Block less = b.create_block(), other = b.create_block();
+      b.branch(b.binary(Opcode::kLtU, b.param(0), bound), less, other);
+      for (Block block : {less, other}) b.seal(block);
+      b.switch_to(less);
+      b.ret(bound);
+      b.switch_to(other);
+      b.ret(b.param(0));
     });
   }
   // A method that calls its first argument with the second one.
@@ -303,6 +317,241 @@ TEST(LongLife, places_come_back_when_a_slow_compilation_ends) {
   o.workers = 1;
   ASSERT_TRUE(o.set("stress", "delay=every:5").ok());
   run_event_loop(o, 8'000);
+}
+
+// ---- What keeps a place ---------------------------------------------------------------------------
+
+// A runtime with as many places as the test fills, in which all calls are counted.
+Options full(const char* places) {
+  return options({{"max_methods", places},
+                  {"removed_kept", "0"},
+                  {"workers", "0"},
+                  {"policy", "never"},
+                  {"interval", "1"}});
+}
+
+bool takes_another(Workshop& w) {
+  return w.try_add("another", kOne, [](FunctionBuilder& b) { b.ret(b.param(0)); }).ok();
+}
+
+struct Removal {
+  Workshop* w;
+  MethodId m;
+  bool taken;  // whether the place went to another at once
+};
+Removal* g_removal = nullptr;
+
+uint64_t remove_now(uint64_t x) {
+  Removal& r = *g_removal;
+  r.w->remove(r.m);
+  r.taken = takes_another(*r.w);
+  return x;
+}
+
+// The frame goes on in code that calls the stub of what has gone.
+TEST(LongLife, a_frame_keeps_the_place_of_what_its_code_calls) {
+  Workshop w(full("2"));
+  ThreadScope scope(*w.runtime);
+  MethodId inner = w.adder(7);
+  HostFunction f{"remove_now", reinterpret_cast<const void*>(remove_now), kOne};
+  MethodId outer = w.add("outer", kOne, [=](FunctionBuilder& b) {
+    Value args[] = {b.param(0)};
+    Value x[] = {b.call_host(f, args, 0)};
+    b.ret(b.call(inner, kOne, x));
+  });
+  Removal removal{&w, inner, true};
+  g_removal = &removal;
+  Outcome trap = w.call(outer, {1});
+  EXPECT_FALSE(removal.taken);
+  EXPECT_EQ(trap.trap.code, TrapCode::kNoCode);
+  EXPECT_EQ(trap.trap.method, inner);
+  EXPECT_TRUE(takes_another(w));
+}
+
+// What is counted names methods by the addresses of their stubs.
+TEST(LongLife, a_table_of_call_targets_keeps_the_places_that_it_names) {
+  Workshop w(full("2"));
+  ThreadScope scope(*w.runtime);
+  MethodId dispatch = w.dispatcher();
+  MethodId m = w.adder(1);
+  for (uint64_t i = 0; i < 45; ++i) ASSERT_EQ(w.call(dispatch, {w.address(m), i}).bits, i + 1);
+  w.remove(m);
+  EXPECT_FALSE(takes_another(w));
+  w.runtime->flush();
+  Profile p = w.runtime->profile();
+  const auto& tables = p.methods.begin()->second.tables;
+  ASSERT_EQ(tables.size(), 1u);
+  const Table& targets = tables.begin()->second;
+  ASSERT_EQ(targets.size(), 1u);
+  EXPECT_EQ(targets.begin()->first, (TableKey{1, 1}));
+  EXPECT_EQ(targets.begin()->second.count, 45u);
+}
+
+// A method that others wait for while it is described.
+struct SlowMethod {
+  std::binary_semaphore begun{0}, go_on{0};
+  std::atomic<bool> over{false};
+
+  MethodId add(Workshop& w) {
+    return w.add("slow", kOne, [this](FunctionBuilder& b) {
+      begun.release();
+      go_on.acquire();
+      b.ret(b.param(0));
+      over = true;
+    });
+  }
+  // Begins to describe it, on another thread.
+  std::thread begin(Workshop& w, MethodId m) {
+    std::thread t([&w, m] {
+      ThreadScope scope(*w.runtime);
+      w.call(m, {1});
+    });
+    begun.acquire();
+    return t;
+  }
+};
+
+TEST(LongLife, a_compilation_keeps_the_places_of_what_was_removed_since_it_began) {
+  Workshop w(full("2"));
+  ThreadScope scope(*w.runtime);
+  SlowMethod slow;
+  MethodId m = slow.add(w), other = w.adder(1);
+  std::thread t = slow.begin(w, m);
+  w.remove(other);
+  EXPECT_FALSE(takes_another(w));
+  slow.go_on.release();
+  t.join();
+  EXPECT_TRUE(takes_another(w));
+}
+
+TEST(LongLife, removal_waits_for_the_compilation_of_the_method) {
+  Workshop w(full("2"));
+  SlowMethod slow;
+  MethodId m = slow.add(w);
+  std::thread t = slow.begin(w, m);
+  std::thread later([&] {
+    std::this_thread::sleep_for(milliseconds(50));  // that it would have returned by then
+    slow.go_on.release();
+  });
+  w.remove(m);
+  EXPECT_TRUE(slow.over);
+  later.join();
+  t.join();
+}
+
+// ---- What goes with a place -----------------------------------------------------------------------
+
+// Of so many blocks that few of them fill the memory for counters.
+MethodId blocks_of(Workshop& w, uint64_t least) {
+  return w.add("blocks", kOne, [least](FunctionBuilder& b) {
+    for (int64_t k = 0; k < 40; ++k) {
+      Block here = b.create_block(), on = b.create_block();
+      b.branch(b.binary(Opcode::kEq, b.param(0), b.i64(k)), here, on);
+      for (Block block : {here, on}) b.seal(block);
+      b.switch_to(here);
+      b.ret(b.i64(static_cast<int64_t>(least) + k));
+      b.switch_to(on);
+    }
+    b.ret(b.param(0));
+  });
+}
+
+bool counts_in_optimized_code(Workshop& w, MethodId m) {
+  for (const MethodReport& r : w.runtime->report().methods) {
+    for (const VersionReport& v : r.versions) {
+      if (r.method == m && v.tier == Tier::kOptimized && v.copy == Copy::kInstrumented) return true;
+    }
+  }
+  return false;
+}
+
+// Optimized code has counters of its own.
+TEST(LongLife, counters_come_back_with_their_places) {
+  for (const char* policy : {"never", "always"}) {
+    Options o = full("4");
+    ASSERT_TRUE(o.set("policy", policy).ok() && o.set("slab_budget", "8192").ok());
+    bool optimizes = o.policy == PolicyMode::kAlways;
+    if (optimizes) o.interval = o.optimized_interval = 16;
+    if (optimizes) o.overhead_budget = 0;
+    Workshop w(o);
+    ThreadScope scope(*w.runtime);
+    for (uint64_t i = 0; i < (optimizes ? 12u : 200u); ++i) {
+      MethodId m = blocks_of(w, i);
+      uint64_t calls = optimizes ? 200'000 : 20;
+      for (uint64_t x = 0; x < calls; ++x) {
+        ASSERT_EQ(w.call(m, {x}).bits, x < 40 ? i + x : x);
+      }
+      ASSERT_EQ(counts_in_optimized_code(w, m), optimizes);
+      w.remove(m);
+    }
+    EXPECT_EQ(w.runtime->report().losses.slabs_refused, 0u) << policy;
+  }
+}
+
+TEST(LongLife, counters_that_threads_share_go_to_nobody_else) {
+  Options o = full("4");
+  ASSERT_TRUE(o.set("counters", "interlocked").ok());
+  Workshop w(o);
+  ThreadScope scope(*w.runtime);
+  for (uint64_t i = 0; i < 100; ++i) {
+    MethodId m = w.at_least(i);
+    for (uint64_t x = i; x < i + 10; ++x) ASSERT_EQ(w.call(m, {x}).bits, x);
+    w.remove(m);
+  }
+}
+
+TEST(LongLife, a_shared_countdown_begins_anew) {
+  Options o = full("2");
+  o.gap = GapMode::kExact;
+  o.interval = 7;
+  Workshop w(o);
+  ThreadScope scope(*w.runtime);
+  for (uint64_t i = 0; i < 50; ++i) {
+    MethodId m = w.at_least(i);
+    for (uint64_t x = 0; x < 10 + i; ++x) w.call(m, {x});
+    w.runtime->flush();
+    uint64_t calls = 0;
+    for (const MethodReport& r : w.runtime->report().methods) {
+      if (r.method == m) calls = r.calls;
+    }
+    ASSERT_EQ(calls, 10 + i);
+    w.remove(m);
+  }
+}
+
+// A record that is overwritten unread is counted in its method's counters, which may be another's by
+// then.
+TEST(LongLife, records_of_a_log_outlive_their_method) {
+  Options o = full("2");
+  o.log_records = 4;
+  Workshop w(o);
+  ThreadScope scope(*w.runtime);
+  auto logs = [&](uint64_t n) {
+    return w.add("logs" + std::to_string(n), kOne, [](FunctionBuilder& b) {
+      b.probe(ProbeKind::kLog, b.param(0));
+      b.ret(b.param(0));
+    });
+  };
+  MethodId m = logs(0);
+  for (uint64_t x = 0; x < 4; ++x) ASSERT_EQ(w.call(m, {x}).bits, x);
+  w.remove(m);
+  MethodId next = logs(1);
+  if (next.index() != m.index()) {
+    w.remove(next);
+    next = logs(2);
+  }
+  ASSERT_EQ(next.index(), m.index());
+  for (uint64_t x = 4; x < 8; ++x) ASSERT_EQ(w.call(next, {x}).bits, x);
+  w.runtime->flush();
+  for (const MethodReport& r : w.runtime->report().methods) {
+    for (const SiteReport& s : r.sites) EXPECT_EQ(s.lost, 0u) << r.name;
+  }
+  std::vector<LogRecord> log = w.runtime->read_log();
+  ASSERT_EQ(log.size(), 8u);
+  for (uint64_t x = 0; x < 8; ++x) {
+    EXPECT_EQ(log[x].value, x);
+    EXPECT_EQ(log[x].method, x < 4 ? m : next) << x;
+  }
 }
 
 // ---- Memory ---------------------------------------------------------------------------------------

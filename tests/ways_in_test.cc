@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <semaphore>
+#include <thread>
 
 #include "tests/runtime_host.h"
 
@@ -103,6 +105,30 @@ TEST(OwnCode, removal_gives_back_what_the_host_made_before_the_host_may_go) {
   EXPECT_EQ(host.released, made);
   (*r)->quiescent();
   EXPECT_EQ(host.released, made) << "and nothing twice";
+}
+
+// Of which nothing is known but that it does not call the method.
+TEST(OwnCode, removal_gives_back_while_another_thread_runs) {
+  OwnHost host;
+  Options o;
+  o.workers = 0;
+  auto r = Runtime::create(o);
+  MethodId m = *(*r)->add_method(host, own_method());
+  current_runtime = r->get();
+  current_method = m;
+  std::binary_semaphore attached{0}, end{0};
+  std::thread other([&] {
+    ThreadScope scope(**r);
+    attached.release();
+    end.acquire();
+  });
+  attached.acquire();
+  for (uint64_t i = 0; i < 100; ++i) { ASSERT_EQ((*r)->invoke(m, {{i}}).bits, 3 * i); }
+  (*r)->remove_methods({{m}});
+  EXPECT_GT(host.plans.size(), 0u);
+  EXPECT_EQ(host.released, static_cast<int>(host.plans.size()));
+  end.release();
+  other.join();
 }
 
 TEST(OwnCode, refusal_of_better_code_leaves_the_method_in_what_it_has) {
