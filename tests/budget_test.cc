@@ -265,6 +265,31 @@ TEST(Budget, methods_get_samples_as_the_law_says) {
   EXPECT_NEAR(static_cast<double>(w.methods[2]->samples) / a, 0.25, 0.12);
 }
 
+// Another one has its number.
+TEST(Budget, forgotten_method_is_planned_for_like_a_new_one) {
+  auto plan = [](uint32_t first, bool forget) {
+    Ladder ladder;
+    Budget budget({.budget = 0.01}, ladder);
+    MethodLoad load;
+    load.method = first;
+    load.rate = Rate::sampled(4, 32);
+    load.samples = 1000;
+    load.spent_ns = 80'000;
+    load.opportunities = load.total = 1e7;
+    load.mass = 1e7;
+    Rate rate;
+    budget.tick(10'000'000, {&load, 1}, {&rate, 1});
+    if (forget) budget.forget(first);
+    MethodLoad other;
+    other.rate = Rate::sampled(12, 32);
+    other.opportunities = other.total = 10;
+    budget.tick(10'000'000, {&other, 1}, {&rate, 1});
+    return rate;
+  };
+  EXPECT_EQ(plan(0, true), plan(1, false));
+  EXPECT_NE(plan(0, false), plan(1, false));
+}
+
 TEST(Budget, method_without_samples_is_planned_for_like_the_others) {
   Ladder ladder;
   Budget budget({}, ladder);

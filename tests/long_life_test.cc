@@ -368,23 +368,73 @@ TEST(LongLife, a_frame_keeps_the_place_of_what_its_code_calls) {
   EXPECT_TRUE(takes_another(w));
 }
 
-// What is counted names methods by the addresses of their stubs.
+// What is counted names methods by the addresses of their stubs: in the threads' counters, and in
+// what was flushed.
 TEST(LongLife, a_table_of_call_targets_keeps_the_places_that_it_names) {
-  Workshop w(full("2"));
+  for (uint64_t calls : {5, 45}) {
+    Workshop w(full("2"));
+    ThreadScope scope(*w.runtime);
+    MethodId dispatch = w.dispatcher();
+    MethodId m = w.adder(1);
+    for (uint64_t i = 0; i < calls; ++i) {
+      ASSERT_EQ(w.call(dispatch, {w.address(m), i}).bits, i + 1);
+    }
+    w.remove(m);
+    EXPECT_FALSE(takes_another(w)) << calls;
+    w.runtime->flush();
+    Profile p = w.runtime->profile();
+    const auto& tables = p.methods.begin()->second.tables;
+    ASSERT_EQ(tables.size(), 1u);
+    const Table& targets = tables.begin()->second;
+    ASSERT_EQ(targets.size(), 1u);
+    EXPECT_EQ(targets.begin()->first, (TableKey{1, 1}));
+    EXPECT_EQ(targets.begin()->second.count, calls);
+  }
+}
+
+// Of whose stack nothing is known but that no method that was removed is on it.
+TEST(LongLife, a_thread_that_runs_keeps_the_places_of_what_it_may_have_called) {
+  Workshop w(full("1"));
   ThreadScope scope(*w.runtime);
-  MethodId dispatch = w.dispatcher();
   MethodId m = w.adder(1);
-  for (uint64_t i = 0; i < 45; ++i) ASSERT_EQ(w.call(dispatch, {w.address(m), i}).bits, i + 1);
+  std::binary_semaphore attached{0}, end{0};
+  std::thread other([&] {
+    ThreadScope here(*w.runtime);
+    EXPECT_EQ(w.call(m, {1}).bits, 2u);
+    attached.release();
+    end.acquire();
+  });
+  attached.acquire();
   w.remove(m);
   EXPECT_FALSE(takes_another(w));
-  w.runtime->flush();
-  Profile p = w.runtime->profile();
-  const auto& tables = p.methods.begin()->second.tables;
-  ASSERT_EQ(tables.size(), 1u);
-  const Table& targets = tables.begin()->second;
-  ASSERT_EQ(targets.size(), 1u);
-  EXPECT_EQ(targets.begin()->first, (TableKey{1, 1}));
-  EXPECT_EQ(targets.begin()->second.count, 45u);
+  end.release();
+  other.join();
+  EXPECT_TRUE(takes_another(w));
+}
+
+// Makes functions of the host's into methods, until there is no room for the code that calls them.
+uint64_t add_host_methods(Workshop& w) {
+  MethodInfo info{{2, 0}, "host", kOne};
+  info.host_entry = reinterpret_cast<const void*>(remove_now);
+  info.host_may_trap = true;
+  for (uint64_t n = 0;; ++n, ++info.key.function_index) {
+    if (!w.runtime->add_method(w, info)) return n;
+  }
+}
+
+TEST(LongLife, a_method_that_is_refused_takes_no_place) {
+  Options o = full("1000");
+  o.code_budget = 65536;
+  o.pack_code = false;
+  uint64_t room = add_host_methods(*std::make_unique<Workshop>(o));
+  ASSERT_LT(room, 999u);
+  o.max_methods = room + 1;
+  Workshop w(o);
+  MethodId m = w.adder(1);
+  ASSERT_EQ(add_host_methods(w), room);
+  w.remove(m);
+  ASSERT_EQ(add_host_methods(w), 0u);
+  EXPECT_TRUE(takes_another(w));
 }
 
 // A method that others wait for while it is described.
@@ -478,9 +528,7 @@ TEST(LongLife, counters_come_back_with_their_places) {
     for (uint64_t i = 0; i < (optimizes ? 12u : 200u); ++i) {
       MethodId m = blocks_of(w, i);
       uint64_t calls = optimizes ? 200'000 : 20;
-      for (uint64_t x = 0; x < calls; ++x) {
-        ASSERT_EQ(w.call(m, {x}).bits, x < 40 ? i + x : x);
-      }
+      for (uint64_t x = 0; x < calls; ++x) { ASSERT_EQ(w.call(m, {x}).bits, x < 40 ? i + x : x); }
       ASSERT_EQ(counts_in_optimized_code(w, m), optimizes);
       w.remove(m);
     }
@@ -515,6 +563,25 @@ TEST(LongLife, a_shared_countdown_begins_anew) {
       if (r.method == m) calls = r.calls;
     }
     ASSERT_EQ(calls, 10 + i);
+    w.remove(m);
+  }
+}
+
+TEST(LongLife, rates_begin_anew) {
+  Options o = full("1");
+  o.interval = 1024;
+  o.overhead_budget = 0;  // what a clock decides is not to be asserted
+  Workshop w(o);
+  ThreadScope scope(*w.runtime);
+  auto interval = [&] { return w.runtime->report().methods.back().interval; };
+  uint64_t first = 0;
+  for (uint64_t i = 0; i < 4; ++i) {
+    MethodId m = w.at_least(0);
+    w.call(m, {1});
+    if (i == 0) first = interval();
+    EXPECT_EQ(interval(), first);
+    for (uint64_t x = 0; x < 20'000; ++x) w.call(m, {x});
+    EXPECT_GT(interval(), first);
     w.remove(m);
   }
 }
