@@ -11,9 +11,8 @@
 // Two kinds of ids stand apart. What the copies of a method's optimized code count has ids of its
 // own (FlushEvent::thread with bit 31 set): its data are added like all others, while its `calls`
 // are 0, for they are in the others. And what they count of inlined bodies (InstrumentationDesc::
-// version 65537, see inlined.h) belongs to the method that has the body in it: it is added to
-// nobody's counts, and `calls` are the root's. profile::ProfileBuilder, behind `uptier trace
-// profile`, knows both.
+// version 65537) belongs to the method that has the body in it, see Profile::inlined: it is added
+// to nobody's counts, and `calls` are the root's. profile_from_trace knows both.
 #pragma once
 
 #include <cstddef>

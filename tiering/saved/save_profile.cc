@@ -229,6 +229,8 @@ Status ProfileStore::save(Seen seen, double decay, profile::Sync sync) {
   std::erase_if(fade.methods, [](const auto& item) { return is_empty(item.second); });
   std::erase_if(seen.run.methods,
                 [&](const auto& item) { return stay.methods.contains(item.first); });
+  std::erase_if(seen.run.inlined,
+                [&](const auto& item) { return stay.inlined.contains(item.first); });
   for (const Profile* part : {&stay, &fade}) merge(seen.run, *part);
   std::erase_if(seen.run.methods, [](const auto& item) { return is_empty(item.second); });
   saved->info.weight = static_cast<uint64_t>(weight * decay);
