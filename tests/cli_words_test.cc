@@ -86,7 +86,7 @@ TEST_F(CliWords, counts_are_not_negative) {
         "report --listings -1 p"}) {
     const RunResult r = tool(words);
     EXPECT_EQ(r.code, 2) << words << r.err;
-    EXPECT_NE(r.err.find("-1"), std::string::npos) << words << r.err;
+    EXPECT_NE(r.err.find("-1 is negative"), std::string::npos) << words << r.err;
   }
   const std::string methods = "run --report --report-methods ";
   const RunResult all = tool(methods + "0 " + wasm_path("mix"));

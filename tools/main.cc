@@ -8,6 +8,7 @@
 #include "tools/commands.h"
 #include "tools/environment.h"
 #include "tools/fail.h"
+#include "tools/not_negative.h"
 #include "tools/profile_commands.h"
 #include "tools/profile_words.h"
 
@@ -150,7 +151,7 @@ struct Commands {
     add_shown(*run, c.shown);
     run->add_option("--report-methods", c.shown.report_methods,
                     "rows of the text report, 0 for all")
-        ->check(CLI::NonNegativeNumber);
+        ->check(not_negative());
     run->add_option("--trace", c.trace, "writes the trace of all flushes to FILE");
     run->add_option("--dir", c.dirs, "opens a directory to the program: HOST or HOST::GUEST")
         ->allow_extra_args(false);
@@ -218,15 +219,15 @@ struct Commands {
     merge->add_option("--half-life", m.half_life, "days by which a run older counts half")
         ->check(CLI::Range(0.0, 1e6));
     merge->add_option("--trim", m.trim, "entries kept of each table; the others become `other`")
-        ->check(CLI::NonNegativeNumber);
+        ->check(not_negative());
     merge->add_flag("--sparse", m.sparse, "leaves out methods of which nothing was seen");
     merge->add_flag("--force", m.force, "sums files even if they share runs");
     merge->add_option("--cap-per-host", m.cap, "runs that a host counts for at most; 0: all")
-        ->check(CLI::NonNegativeNumber);
+        ->check(not_negative());
     merge
         ->add_option("--quorum", m.quorum,
                      "hosts that must have seen a method, or a table's entry, for it to be told")
-        ->check(CLI::NonNegativeNumber);
+        ->check(not_negative());
     merge->add_flag("--by-file", m.by_file, "cap and quorum are of files, not of hosts");
     merge->add_option("--threads", m.threads, "0: as many as help")->check(CLI::Range(0, 64));
     merge->callback([this] { code = profile_merge(merge_command); });
@@ -301,7 +302,7 @@ struct Commands {
     compile->add_flag("!--no-inlining", c.inlining, "calls stay calls");
     compile->add_flag("--cold-exits", c.cold_exits, "blocks that never ran become exits");
     compile->add_option("--osr", c.osr_loop, "entered at this loop (a number); optimized code only")
-        ->check(CLI::NonNegativeNumber);
+        ->check(not_negative());
     compile
         ->add_flag("--speed{text}", c.speed,
                    "times both compilers on all functions instead: --speed or --speed=json")
@@ -326,7 +327,7 @@ struct Commands {
     report->add_option("--module", c.module, "the program: adds its code, calls and edges");
     report->add_option("--against", c.against, "another profile, to compare with");
     report->add_option("--listings", c.listings, "methods whose code is shown, the hottest")
-        ->check(CLI::NonNegativeNumber)
+        ->check(not_negative())
         ->capture_default_str();
     report->callback([this] { code = uptier::tools::report(report_command); });
   }

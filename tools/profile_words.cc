@@ -1,5 +1,7 @@
 #include "tools/profile_words.h"
 
+#include "tools/not_negative.h"
+
 namespace uptier::tools {
 namespace {
 
@@ -19,7 +21,7 @@ void ProfileWords::add_overlap(CLI::App& profile, int& code) {
                       "a directory for pictures of the methods that differ most (graphviz)");
   overlap->add_option("--module", overlap_.module, "prog.wasm, which says what connects blocks");
   overlap->add_option("--top", overlap_.top, "pictures at most")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   overlap->callback([this, &code] { code = profile_overlap(overlap_); });
 }
@@ -39,7 +41,7 @@ void ProfileWords::add_export(CLI::App& profile, int& code) {
       ->check(CLI::Range(0.5, 1.0))
       ->capture_default_str();
   exports->add_option("--min-executions", c.executions, "wasm-hints: of a branch")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   exports->callback([this, &code] { code = profile_export(export_); });
 }
@@ -62,9 +64,7 @@ void ProfileWords::add_dot(CLI::App& profile, int& code) {
   dot->add_option("--method", dot_.method, "its blocks");
   dot->add_option("--module", dot_.module,
                   "prog.wasm, which says what connects blocks and where direct calls are");
-  dot->add_option("--top", dot_.top, "callers drawn")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  dot->add_option("--top", dot_.top, "callers drawn")->check(not_negative())->capture_default_str();
   dot->add_option("-o,--output", dot_.out, "instead of stdout");
   dot->callback([this, &code] { code = profile_dot(dot_); });
 }
@@ -80,10 +80,10 @@ void ProfileWords::add_promote(CLI::App& profile, int& code) {
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   promote->add_option("--min-runs", c.min_runs, "that it sums up")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   promote->add_option("--min-samples", c.min_samples, "sampled calls and bursts")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   promote->add_option("--keep", c.keep, "generations: TO.1, TO.2, ...")
       ->check(CLI::Range(0, 1000))
