@@ -59,12 +59,14 @@ std::optional<TraceReader::Chunk> TraceReader::next_chunk() {
   };
   const ByteSpan here = file_.subspan(at_);
   if (!begins_chunk(here)) return corrupt("the magic is not IIDB"), std::nullopt;
+  // The type is there before the whole of a chunk's header is.
+  if (at_ == 0 && rest >= 6 &&
+      load<uint16_t>(here, 4) != static_cast<uint16_t>(RecordKind::kFileHeader)) {
+    return corrupt("the file does not start with a file header"), std::nullopt;
+  }
   if (rest < kChunkHeader) return cut(kChunkHeader);
   Chunk chunk{load<uint16_t>(here, 4), load<uint16_t>(here, 6), {}};
   const uint64_t length = load<uint64_t>(here, 8);
-  if (at_ == 0 && chunk.kind() != RecordKind::kFileHeader) {
-    return corrupt("the file does not start with a file header"), std::nullopt;
-  }
   if (chunk.ours()) {
     if (rest < kRecordHeader) return cut(kRecordHeader);
     if (load<uint32_t>(here, 16) != header_checksum(here)) {
