@@ -795,6 +795,45 @@ TEST(LongLife, a_trap_that_nobody_takes_is_counted_and_ends_nothing) {
   EXPECT_EQ(w.call(hears, {6}).bits, 6u);
 }
 
+uint64_t raising_twice(uint64_t detail) {
+  Runtime::raise(TrapCode::kHost, detail);
+  Runtime::raise(TrapCode::kHost, detail + 1);
+  return 0;
+}
+
+TEST(LongLife, of_two_traps_at_once_the_later_one_ends_the_call_and_one_is_counted) {
+  Workshop w(options({{"workers", "0"}}));
+  ThreadScope scope(*w.runtime);
+  HostFunction f{"raising_twice", reinterpret_cast<const void*>(raising_twice), kOne};
+  MethodId m = w.add("m", kOne, [=](FunctionBuilder& b) {
+    Value args[] = {b.param(0)};
+    b.ret(b.call_host(f, args, kCallMayTrap));
+  });
+  EXPECT_EQ(w.call(m, {5}).trap.detail, 6u);
+  EXPECT_EQ(w.runtime->report().losses.traps_lost, 1u);
+}
+
+// Of the second method in a place, and not of the next trap as well.
+TEST(LongLife, a_trap_names_the_method_that_has_gone_and_only_once) {
+  Workshop w(full("3"));
+  ThreadScope scope(*w.runtime);
+  MethodId dispatch = w.dispatcher();
+  HostFunction f{"raising", reinterpret_cast<const void*>(raising), kOne};
+  MethodId raises = w.add("raises", kOne, [=](FunctionBuilder& b) {
+    Value args[] = {b.param(0)};
+    b.ret(b.call_host(f, args, kCallMayTrap));
+  });
+  w.remove(w.adder(1));
+  MethodId m = w.adder(2);
+  ASSERT_EQ(m.generation(), 1u);
+  uint64_t address = w.address(m);
+  w.remove(m);
+  Outcome gone = w.call(dispatch, {address, 1});
+  EXPECT_EQ(gone.trap.code, TrapCode::kNoCode);
+  EXPECT_EQ(gone.trap.method, m);
+  EXPECT_EQ(w.call(raises, {1}).trap.method, raises);
+}
+
 // ---- Threads that end attached --------------------------------------------------------------------
 
 TEST(LongLife, a_thread_that_ends_attached_hands_over_what_it_counted) {
@@ -808,6 +847,43 @@ TEST(LongLife, a_thread_that_ends_attached_hands_over_what_it_counted) {
   Report r = w.runtime->report();
   ASSERT_EQ(r.methods.size(), 1u);
   EXPECT_EQ(r.methods[0].calls, 45u);
+}
+
+TEST(LongLife, a_thread_that_ends_attached_leaves_all_runtimes) {
+  Options o = options({{"workers", "0"}, {"tier", "baseline"}});
+  Workshop inner(o), outer(o);
+  MethodId m = inner.adder(1), n = outer.adder(2);
+  std::thread([&] {
+    ASSERT_TRUE(outer.runtime->attach().ok());
+    for (uint64_t i = 0; i < 20; ++i) ASSERT_EQ(outer.call(n, {i}).bits, i + 2);
+    ASSERT_TRUE(inner.runtime->attach().ok());
+    for (uint64_t i = 0; i < 10; ++i) ASSERT_EQ(inner.call(m, {i}).bits, i + 1);
+  }).join();
+  EXPECT_EQ(inner.runtime->report().methods[0].calls, 10u);
+  EXPECT_EQ(outer.runtime->report().methods[0].calls, 20u);
+}
+
+TEST(LongLife, what_threads_lost_stays_counted) {
+  Workshop w(options({{"workers", "0"}}));
+  std::thread([&] {
+    ThreadScope scope(*w.runtime);
+    Runtime::raise(TrapCode::kHost, 1);
+  }).join();
+  EXPECT_EQ(w.runtime->report().losses.traps_lost, 1u);
+}
+
+// What is kept of them is of one size.
+TEST(LongLife, memory_is_flat_over_thousands_of_threads) {
+  Workshop w(full("1"));
+  MethodId m = w.at_least(5);
+  size_t heap = 0;
+  for (uint64_t i = 0; i < 1500; ++i) {
+    if (i == 500) heap = heap_in_use();
+    ThreadScope scope(*w.runtime);  // a thread of the runtime's, whichever of the system's
+    ASSERT_EQ(w.call(m, {i + 5}).bits, i + 5);
+  }
+  size_t grown = heap_in_use() - std::min(heap, heap_in_use());
+  EXPECT_LT(grown, 50'000u) << "1000 threads took " << grown << " bytes";
 }
 
 // ---- The C API ------------------------------------------------------------------------------------

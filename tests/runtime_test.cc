@@ -321,6 +321,19 @@ TEST(Runtime, removed_method_is_flushed_and_its_code_freed) {
   for (const VersionReport& v : r.report_of("leaf").versions) EXPECT_TRUE(v.freed);
 }
 
+// Both copies are there before the first call runs.
+TEST(Runtime, interval_1_misses_no_call_with_a_worker) {
+  Options o;
+  o.interval = 1;
+  o.adaptive = false;
+  o.policy = PolicyMode::kNever;
+  IrRuntime r(parse_or_die(kText), o);
+  ThreadScope scope(*r.runtime);
+  for (uint32_t i = 0; i < 50; ++i) EXPECT_EQ(r.call("fib", {1}).bits, 1u);
+  r.runtime->flush();
+  EXPECT_EQ(r.counts("fib")[0], 50u);
+}
+
 // Without counters, and with rates that pause.
 TEST(Runtime, body_of_one_block_counts_by_its_calls) {
   Options o;
