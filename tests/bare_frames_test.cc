@@ -309,6 +309,45 @@ TEST_F(BareFrames, a_leaf_has_none_and_a_short_way_through_a_body_needs_none) {
   expect_golden("bare_frames", text);
 }
 
+// A way without a frame and one with it that could end in the same `ud2`, were the frame alike.
+constexpr const char* kBoth = R"(
+func @callee(i64) -> i64 {
+b0(v0: i64):
+  v1 = const.i64 3
+  v2 = mul.i64 v0, v1
+  return v2
+}
+func @traps(i64, i64) -> i64 {
+b0(v0: i64, v1: i64):
+  trap_if v0, unreachable @6
+  branch v1, b1, b2
+b1:
+  return v1
+b2:
+  v2 = call @callee(v0)
+  v3 = eqz.i64 v2
+  trap_if v3, unreachable @6
+  return v2
+}
+)";
+
+TEST(BareFramesOfBothKinds, do_not_share_what_they_do_not_have) {
+  jit::Module module = std::move(*jit::parse_module(kBoth));
+  CodeMachine machine;
+  OptimizedModule code(machine, module);
+  auto run = [&](uint32_t m, std::vector<uint64_t> args) {
+    return machine.run(code.entry(MethodId(m)), module.functions[m].signature(), args);
+  };
+  auto stepper = std::make_unique<Stepper>();
+  for (const auto& c : code.codes()) stepper->add(*c);
+  stepper->step([&] {
+    EXPECT_EQ(run(1, {0, 5}).bits, 5u);
+    EXPECT_EQ(run(1, {0, 0}).trap, TrapCode::kUnreachable);
+  });
+  EXPECT_EQ(stepper->wrong, "");
+  EXPECT_GT(stepper->without_frame, 3u);
+}
+
 // What the interpreter says of them is compared elsewhere, with random programs.
 TEST_F(BareFrames, unwinders_find_the_caller_at_each_instruction) {
   auto stepper = std::make_unique<Stepper>();
