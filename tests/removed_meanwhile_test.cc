@@ -115,7 +115,8 @@ TEST(RemovedMeanwhile, a_guess_is_not_taken_for_the_method_that_comes_after_it) 
       return_at_length(b, b.param(1), b.call(dispatch, kDispatch, args), 20'000);
     });
     w.watched = outer.number();
-    for (int i = 0; i < 200'000 && !w.seen; ++i) {
+    auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (!w.seen && std::chrono::steady_clock::now() < end) {
       ASSERT_EQ(w.runtime->invoke(outer, {{w.address(guess), 2}}).bits, 3u);
     }
     ASSERT_TRUE(w.seen);

@@ -27,8 +27,9 @@ DecisionRecord read_decision(const json& j) {
 Result<std::vector<DecisionRecord>> read_decisions(const std::string& file,
                                                    const std::vector<uint8_t>& bytes) {
   try {
+    const json report = json::parse(bytes);
     std::vector<DecisionRecord> found;
-    for (const json& j : json::parse(bytes).at("decisions")) found.push_back(read_decision(j));
+    for (const json& j : report.at("decisions")) found.push_back(read_decision(j));
     return found;
   } catch (const json::exception& e) {
     return Error{ErrorCode::kCorruptInput,

@@ -1,0 +1,148 @@
+// workshop.h: a host that makes and removes methods, for tests of lives that are long.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/runtime_host.h"
+#include "uptier/builder.h"
+
+namespace uptier::test {
+
+inline constexpr Type kLong = Type::kI64;
+inline const Signature kOne{{kLong}, kLong};
+inline const Signature kDispatch{{Type::kRef, kLong}, kLong};
+inline const Signature kNext{{kLong}, Type::kRef};
+
+// Methods whose bodies are functions, made and removed by name.
+class Workshop : public Host {
+ public:
+  using Body = std::function<void(FunctionBuilder&)>;
+
+  explicit Workshop(const Options& o, TraceSink* sink = nullptr) {
+    Result<std::unique_ptr<Runtime>> r = Runtime::create(o, sink);
+    EXPECT_TRUE(r.ok());
+    runtime = std::move(*r);
+  }
+  ~Workshop() override { runtime.reset(); }
+
+  Result<MethodId> try_add(const std::string& name, const Signature& s, Body body) {
+    MethodInfo info{{1, next_++}, name, s};
+    Result<MethodId> m = Error{ErrorCode::kUnsupported, ""};
+    std::lock_guard lock(mutex_);
+    m = runtime->add_method(*this, info);
+    if (m) bodies_[m->number()] = std::move(body);
+    return m;
+  }
+  // Waits, like a host would, where a compilation under way may still mean all that were removed.
+  MethodId add(const std::string& name, const Signature& s, const Body& body) {
+    Result<MethodId> m = try_add(name, s, body);
+    for (auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+         !m && std::chrono::steady_clock::now() < end;) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      m = try_add(name, s, body);
+    }
+    if (m) return *m;
+    ADD_FAILURE() << m.error().message;
+    std::abort();  // compiled code would call what is not there
+  }
+  // A method that adds a number to its argument.
+  MethodId adder(uint64_t n) {
+    return add("add" + std::to_string(n), kOne, [n](FunctionBuilder& b) {
+      b.ret(b.binary(Opcode::kAdd, b.param(0), b.i64(static_cast<int64_t>(n))));
+    });
+  }
+  // A method of several blocks, so that it has counters: its argument, and `least` at the least.
+  MethodId at_least(uint64_t least) {
+    return add("least" + std::to_string(least), kOne, [least](FunctionBuilder& b) {
+      Value bound = b.i64(static_cast<int64_t>(least));
+      Block less = b.create_block(), other = b.create_block();
+      b.branch(b.binary(Opcode::kLtU, b.param(0), bound), less, other);
+      for (Block block : {less, other}) b.seal(block);
+      b.switch_to(less);
+      b.ret(bound);
+      b.switch_to(other);
+      b.ret(b.param(0));
+    });
+  }
+  // A method that calls its first argument with the second one.
+  MethodId dispatcher() {
+    return add("dispatch", kDispatch, [](FunctionBuilder& b) {
+      Value args[] = {b.param(1)};
+      b.ret(b.call_indirect(b.param(0), kOne, args));
+    });
+  }
+  void remove(MethodId m) {
+    MethodId gone[] = {m};
+    runtime->remove_methods(gone);
+    std::lock_guard lock(mutex_);
+    bodies_.erase(m.number());
+  }
+  Status build(MethodId m, FunctionBuilder& b) override {
+    Body body;
+    {
+      std::lock_guard lock(mutex_);
+      auto at = bodies_.find(m.number());
+      if (at == bodies_.end()) return Error{ErrorCode::kNotFound, "it has been removed"};
+      body = at->second;
+    }
+    body(b);
+    return {};
+  }
+  Outcome call(MethodId m, std::vector<uint64_t> args) { return runtime->invoke(m, args); }
+  uint64_t address(MethodId m) const {
+    return reinterpret_cast<uintptr_t>(runtime->entry_address(m));
+  }
+
+  std::unique_ptr<Runtime> runtime;
+
+ private:
+  std::mutex mutex_;
+  std::map<uint32_t, Body> bodies_;
+  uint32_t next_ = 0;
+};
+
+// Few places, little code, and all that is decided is done at once.
+inline Options small() {
+  return options({{"max_methods", "48"},
+                  {"removed_kept", "16"},
+                  {"code_budget", "262144"},
+                  {"slab_budget", "65536"},
+                  {"decisions_kept", "100"},
+                  {"workers", "0"},
+                  {"policy", "always"},
+                  {"interval", "1"},
+                  {"measure_rates", "off"}});
+}
+
+// A runtime with as many places as the test fills, in which all calls are counted.
+inline Options full(const char* places) {
+  return options({{"max_methods", places},
+                  {"removed_kept", "0"},
+                  {"workers", "0"},
+                  {"policy", "never"},
+                  {"interval", "1"}});
+}
+
+// The same, where all that is decided is done at once, and optimized code is sampled.
+inline Options optimizing(const char* places) {
+  Options o = full(places);
+  o.policy = PolicyMode::kAlways;
+  o.interval = o.optimized_interval = 16;
+  o.overhead_budget = 0;  // what a clock decides is not to be asserted
+  return o;
+}
+
+inline bool takes_another(Workshop& w) {
+  return w.try_add("another", kOne, [](FunctionBuilder& b) { b.ret(b.param(0)); }).ok();
+}
+
+}  // namespace uptier::test
