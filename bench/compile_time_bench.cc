@@ -6,9 +6,12 @@
 #include <benchmark/benchmark.h>
 
 #include <map>
+#include <string>
+#include <vector>
 
 #include "jit/code/routines.h"
 #include "jit/compile.h"
+#include "jit/ir/parse.h"
 #include "tests/random_ir.h"
 
 namespace uptier {
@@ -26,6 +29,36 @@ const jit::Function& program(int64_t instructions) {
   return it->second.functions[0];
 }
 
+// One `if` after the other, each of which may add to a sum.
+std::string diamonds_text(int64_t count) {
+  std::string text = "func @diamonds(i64) -> i64 {\nb0(v0: i64):\n  probe block 1\n";
+  int64_t sum = 0, next = 1;
+  auto value = [](int64_t v) { return "v" + std::to_string(v); };
+  for (int64_t n = 0; n < count; ++n) {
+    std::string x = value(sum), k = value(next), bit = value(next + 1), y = value(next + 2);
+    std::string way = "b" + std::to_string(2 * n + 1), join = "b" + std::to_string(2 * n + 2);
+    text += "  " + k + " = const.i64 " + std::to_string(int64_t{1} << n % 40) + "\n";
+    text += "  " + bit + " = and.i64 " + x + ", " + k + "\n";
+    std::string set = value(next + 3);
+    text += "  " + set + " = eq.i64 " + bit + ", " + k + "\n";
+    text += "  branch " + set + ", " + way + ", " + join + "(" + x + ")\n";
+    text += way + ":\n  probe block " + std::to_string(2 * n + 2) + "\n";
+    text += "  " + y + " = add.i64 " + x + ", " + k + "\n  jump " + join + "(" + y + ")\n";
+    text += join + "(" + value(next + 4) + ": i64):\n";
+    text += "  probe block " + std::to_string(2 * n + 3) + "\n";
+    sum = next + 4;
+    next += 5;
+  }
+  return text + "  return " + value(sum) + "\n}\n";
+}
+
+const jit::Function& diamonds(int64_t count) {
+  static std::map<int64_t, jit::Module> made;
+  auto [it, fresh] = made.try_emplace(count);
+  if (fresh) it->second = std::move(*jit::parse_module(diamonds_text(count), {.file = "bench"}));
+  return it->second.functions[0];
+}
+
 struct NoCalls final : jit::CallResolver {
   jit::CallTarget target(MethodId) override { return {jit::CallTarget::Kind::kSelf, nullptr}; }
 };
@@ -33,8 +66,7 @@ struct NoCalls final : jit::CallResolver {
 const void* no_slow_path(uint32_t, void*) { return nullptr; }
 
 template <typename Compile>
-void run(benchmark::State& state, Compile compile) {
-  const jit::Function& f = program(state.range(0));
+void run(benchmark::State& state, const jit::Function& f, Compile compile) {
   size_t count = 0;
   for (Block b : f.layout) count += f.block(b).insts.size();
   auto made = jit::CodeSpace::create({.code_budget = 64 << 20, .data_bytes = 4096});
@@ -59,13 +91,26 @@ void run(benchmark::State& state, Compile compile) {
 }
 
 void BM_CompileBaseline(benchmark::State& state) {
-  run(state, [](const jit::CompileInput& in) { return jit::compile_baseline(in, {}); });
+  run(state, program(state.range(0)),
+      [](const jit::CompileInput& in) { return jit::compile_baseline(in, {}); });
 }
 void BM_CompileOptimized(benchmark::State& state) {
-  run(state, [](const jit::CompileInput& in) { return jit::compile_optimized(in, {}); });
+  run(state, program(state.range(0)),
+      [](const jit::CompileInput& in) { return jit::compile_optimized(in, {}); });
+}
+// Half of the ways are taken half of the time, so that branches become selections; the others never.
+void BM_CompileDiamondsWithProfile(benchmark::State& state) {
+  const jit::Function& f = diamonds(state.range(0));
+  std::vector<uint64_t> counts(f.block_sites, 1'000);
+  for (size_t site = 2; site <= counts.size(); site += 2)
+    counts[site - 1] = site % 4 == 0 ? 0 : 500;
+  run(state, f, [&](const jit::CompileInput& in) {
+    return jit::compile_optimized(in, {.block_counts = counts});
+  });
 }
 BENCHMARK(BM_CompileBaseline)->Arg(50)->Arg(500)->Arg(5'000)->Arg(50'000);
 BENCHMARK(BM_CompileOptimized)->Arg(50)->Arg(500)->Arg(5'000)->Arg(50'000);
+BENCHMARK(BM_CompileDiamondsWithProfile)->Arg(100)->Arg(1'000)->Arg(2'000)->Arg(4'000);
 
 }  // namespace
 }  // namespace uptier

@@ -55,13 +55,11 @@ class BlockWalk {
   std::vector<Value> behind(uint32_t place) {
     const auto& insts = f_.block(block_).insts;
     for (; at_ > place + 1; --at_) step(f_.inst(insts[at_ - 1]));
-    std::vector<Value> live;
-    for (Value v : list_) {
-      if (needed_[v.index()]) live.push_back(v);
-    }
-    std::sort(live.begin(), live.end(), [](Value a, Value b) { return a.index() < b.index(); });
-    live.erase(std::unique(live.begin(), live.end()), live.end());
-    return live;
+    // What has been defined on the way is forgotten, or all of the block would be looked at each time.
+    std::erase_if(list_, [&](Value v) { return !needed_[v.index()]; });
+    std::sort(list_.begin(), list_.end(), [](Value a, Value b) { return a.index() < b.index(); });
+    list_.erase(std::unique(list_.begin(), list_.end()), list_.end());
+    return list_;
   }
 
  private:
@@ -82,7 +80,7 @@ class BlockWalk {
   Block block_;
   uint32_t at_;
   std::vector<bool>& needed_;
-  std::vector<Value> list_;  // whatever was needed at some time
+  std::vector<Value> list_;  // what is needed, or was since behind() was last called
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "jit/ir/loop_forest.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "jit/ir/dominators.h"
 
@@ -10,7 +11,11 @@ namespace {
 class Finder {
  public:
   explicit Finder(const Function& f)
-      : f_(f), dominators_(compute_dominators(f)), preds_(predecessors(f)), seen_(f.blocks.size()) {
+      : f_(f),
+        dominators_(compute_dominators(f)),
+        preds_(predecessors(f)),
+        position_(layout_positions(f)),
+        seen_(f.blocks.size()) {
     forest_.loops.resize(f.loop_count);
     forest_.innermost.resize(f.blocks.size());
   }
@@ -28,14 +33,17 @@ class Finder {
  private:
   void collect(LoopId l, Block header) {
     uint32_t mark = l.index() + 1;
+    std::vector<Block>& blocks = forest_.loops[l.index()].blocks;
     std::vector<Block> work;
     auto reach = [&](Block b) {
       if (seen_[b.index()] == mark || !dominators_.reachable(b)) return;
       seen_[b.index()] = mark;
       work.push_back(b);
+      blocks.push_back(b);
     };
     forest_.loops[l.index()].header = header;
     seen_[header.index()] = mark;
+    blocks.push_back(header);
     for (const Predecessor& p : preds_[header.index()]) {
       if (dominators_.reachable(p.from) && dominators_.dominates(header, p.from)) reach(p.from);
     }
@@ -44,9 +52,7 @@ class Finder {
       work.pop_back();
       for (const Predecessor& p : preds_[b.index()]) reach(p.from);
     }
-    for (Block b : f_.layout) {
-      if (seen_[b.index()] == mark) forest_.loops[l.index()].blocks.push_back(b);
-    }
+    std::ranges::sort(blocks, std::less<>{}, [&](Block b) { return position_[b.index()]; });
   }
 
   // From large to small: the loop last seen at a header is the one around it.
@@ -72,15 +78,20 @@ class Finder {
         LoopForest::Loop& above = forest_.loops[up.index()];
         above.height = std::max(above.height, height++);
       }
-      for (const LoopForest::Loop& other : forest_.loops) {
-        if (&other != &l && other.parent == l.parent) ++l.siblings;
-      }
     }
+    // By parent; the last is that of outermost loops.
+    std::vector<uint32_t> children(forest_.loops.size() + 1);
+    auto of = [&](const LoopForest::Loop& l) -> uint32_t& {
+      return l.parent.valid() ? children[l.parent.index()] : children.back();
+    };
+    for (const LoopForest::Loop& l : forest_.loops) ++of(l);
+    for (LoopForest::Loop& l : forest_.loops) l.siblings = of(l) - 1;
   }
 
   const Function& f_;
   Dominators dominators_;
   std::vector<std::vector<Predecessor>> preds_;
+  std::vector<uint32_t> position_;  // by Block::index(): in the layout
   std::vector<uint32_t> seen_;
   LoopForest forest_;
 };

@@ -25,7 +25,11 @@ constexpr float kLeastShare = 0.2f;
 class BranchConverter {
  public:
   BranchConverter(Function& f, const BlockCounts& counts)
-      : f_(f), counts_(counts), preds_(predecessors(f)), gone_(f.blocks.size()) {}
+      : f_(f), counts_(counts), arrivals_(f.blocks.size()), gone_(f.blocks.size()) {
+    for (Block b : f.layout) {
+      for (const Edge& e : f.successors(b)) ++arrivals_[e.to.index()];
+    }
+  }
 
   void run() {
     bool any = false;
@@ -50,8 +54,7 @@ class BranchConverter {
   Block target(Block way) const { return f_.successors(way)[0].to; }
 
   bool is_short(Block way, Block from) const {
-    const auto& preds = preds_[way.index()];
-    if (way == from || preds.size() != 1 || gone_[way.index()]) return false;
+    if (way == from || arrivals_[way.index()] != 1 || gone_[way.index()]) return false;
     // A block that has lost its other predecessors may still have parameters.
     if (f_.block(way).params.size != 0) return false;
     if (f_.terminator(way).op != Opcode::kJump || target(way) == way) return false;
@@ -110,7 +113,6 @@ class BranchConverter {
     jump.edge_count = 1;
     f_.edges.push_back({to_yes.to, f_.make_list(args)});
     f_.append(b, jump, Type::kNone);
-    preds_ = predecessors(f_);
     return true;
   }
 
@@ -132,7 +134,10 @@ class BranchConverter {
 
   Function& f_;
   const BlockCounts& counts_;
-  std::vector<std::vector<Predecessor>> preds_;
+  // By Block::index(): edges to it at the beginning. What is asked is whether there is but one, and
+  // that stays so: a conversion changes this of its two ways and of their target. The ways are gone;
+  // the target had two edges or more, which count still where they come from what is gone.
+  std::vector<uint32_t> arrivals_;
   std::vector<bool> gone_;  // by Block::index()
 };
 

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <span>
 
+#include "jit/opt/growing_layout.h"
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {
@@ -27,13 +28,14 @@ constexpr float kLiftedShare = 0.4f;
 class CaseLifter {
  public:
   CaseLifter(Function& f, const BlockCounts& counts)
-      : f_(f), counts_(counts), preds_(predecessors(f)) {}
+      : f_(f), counts_(counts), preds_(predecessors(f)), layout_(f) {}
 
   void run() {
     std::vector<Block> blocks = f_.layout;
     for (Block b : blocks) {
       if (f_.terminator(b).op == Opcode::kSwitch) visit(b);
     }
+    layout_.write();
   }
 
  private:
@@ -155,7 +157,7 @@ class CaseLifter {
   // Makes a block behind `b` for some of the ways.
   Block half(Block b, std::span<const Range> ranges) {
     Block part = f_.add_block();
-    f_.layout.insert(std::find(f_.layout.begin(), f_.layout.end(), b) + 1, part);
+    layout_.put_behind(b, part);
     float count = 0;
     for (const Range& r : ranges) count += r.count;
     add_probe(b, part, count);
@@ -186,7 +188,7 @@ class CaseLifter {
   // Returns the block behind the test, to which the switch has moved; `count` executions get there.
   Block ask(Block b, InstId table, uint32_t number, float count) {
     Block rest = f_.add_block();
-    f_.layout.insert(std::find(f_.layout.begin(), f_.layout.end(), b) + 1, rest);
+    layout_.put_behind(b, rest);
     f_.block(b).insts.pop_back();
     add_probe(b, rest, count);
     Value index = f_.args(f_.inst(table))[0];
@@ -231,6 +233,7 @@ class CaseLifter {
   Function& f_;
   const BlockCounts& counts_;
   std::vector<std::vector<Predecessor>> preds_;
+  GrowingLayout layout_;
   std::vector<uint32_t> lifted_;  // cases of the switch that were compared with first
 };
 

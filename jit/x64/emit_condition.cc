@@ -199,11 +199,9 @@ void Emitter::switch_on(const MInst& i) {
 
 // Distances from the table's own start. One table serves all copies of a switch.
 Label Emitter::table_of(const MInst& i) {
-  for (const Table& t : tables_) {
-    if (t.of == &i) return t.label;
-  }
+  if (auto known = tables_.find(&i); known != tables_.end()) return known->second;
   Label table = b_.new_label();
-  tables_.push_back({table, &i});
+  tables_.emplace(&i, table);
   std::vector<Label> targets;
   auto edges = m_.edges_of(i);
   for (size_t n = 0; n + 1 < edges.size(); ++n) targets.push_back(labels_[target_[edges[n].to]]);

@@ -1,6 +1,7 @@
 // What the files of the emitter share; see emit.h.
 #pragma once
 
+#include <unordered_map>
 #include <vector>
 
 #include "jit/code/code_buffer.h"
@@ -137,12 +138,8 @@ class Emitter {
     uint8_t width = 0;
   };
   Flags flags_;
-  struct Table {
-    Label label;
-    const MInst* of;
-  };
   Label table_of(const MInst& i);
-  std::vector<Table> tables_;
+  std::unordered_map<const MInst*, Label> tables_;  // by switch
   struct Side {
     Label label;
     const MInst* from;

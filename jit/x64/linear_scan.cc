@@ -65,38 +65,37 @@ bool LinearScan::split_at_border(uint32_t cur) {
 // Moves parts between active, inactive and done, up to a position.
 void LinearScan::advance(uint32_t pos) {
   if (pos < next_event_) return;
-  next_event_ = UINT32_MAX;
-  // Returns whether the part is live at `pos`; it is not done.
-  auto live_now = [&](uint32_t p) {
-    uint32_t& k = cursor_[p];
-    while (range(pieces_[p], k).to <= pos) ++k;
-    Range r = range(pieces_[p], k);
-    next_event_ = std::min(next_event_, r.from <= pos ? r.to : r.from);
-    return r.from <= pos;
-  };
+  next_event_ = kNone;
   for (unsigned reg = 0; reg < kRegCount; ++reg) {
     uint32_t was_active = active_[reg];
     active_[reg] = kNone;
-    auto& waiting = inactive_[reg];
-    for (size_t i = 0; i < waiting.size();) {
-      uint32_t p = waiting[i];
-      bool done = pieces_[p].to <= pos;
-      bool live = !done && live_now(p);
-      if (live) active_[reg] = p;
-      if (done || live) {
-        waiting[i] = waiting.back();
-        waiting.pop_back();
+    inactive_.sweep(reg, pos + 1, [&](uint32_t p) {
+      if (pieces_[p].to <= pos) return Holes::kNone;
+      uint32_t from = live_from(p, pos);
+      if (from > pos) return from;
+      active_[reg] = p;
+      return Holes::kNone;
+    });
+    if (was_active != kNone && pieces_[was_active].to > pos) {
+      uint32_t from = live_from(was_active, pos);
+      if (from <= pos) {
+        active_[reg] = was_active;
       } else {
-        ++i;
+        inactive_.add(reg, was_active, from);
       }
     }
-    if (was_active == kNone || pieces_[was_active].to <= pos) continue;
-    if (live_now(was_active)) {
-      active_[reg] = was_active;
-    } else {
-      waiting.push_back(was_active);
-    }
+    next_event_ = std::min(next_event_, inactive_.first_due(reg));
+    uint32_t now = active_[reg];
+    if (now != kNone) next_event_ = std::min(next_event_, range(pieces_[now], cursor_[now]).to);
   }
+}
+
+// Returns where a part that is not done begins to be live that ends behind `pos`: at or before
+// `pos` when it is live there.
+uint32_t LinearScan::live_from(uint32_t p, uint32_t pos) {
+  uint32_t& k = cursor_[p];
+  while (range(pieces_[p], k).to <= pos) ++k;
+  return range(pieces_[p], k).from;
 }
 
 // Returns the first position at which both parts are live, or kNone.
@@ -141,7 +140,8 @@ void LinearScan::find_free(uint32_t cur) {
   each(regs, [&](unsigned reg) {
     free_until_[reg] = active_[reg] != kNone ? 0 : clobbered_at_[reg];
     if (!child || free_until_[reg] == 0) return;
-    for (uint32_t p : inactive_[reg]) {
+    uint32_t before = std::min(free_until_[reg], pieces_[cur].to);
+    for (uint32_t p : inactive_.due_before(reg, before)) {
       free_until_[reg] = std::min(free_until_[reg], intersection(cur, p));
     }
   });

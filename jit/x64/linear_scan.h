@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "jit/x64/allocation.h"
+#include "jit/x64/holes.h"
 
 namespace uptier::jit::x64 {
 
@@ -64,6 +65,7 @@ class LinearScan {
   void process(uint32_t cur);
   bool split_at_border(uint32_t cur);
   void advance(uint32_t pos);
+  uint32_t live_from(uint32_t p, uint32_t pos);
   void find_free(uint32_t cur);
   void find_clobbers(uint32_t cur);
   bool take_free(uint32_t cur);
@@ -91,7 +93,7 @@ class LinearScan {
   bool arrives_in_register(uint32_t part, uint32_t block) const;
   bool needs_register(const Piece& p, uint32_t pos) const;
   float spill_cost(uint32_t p, uint32_t cur) const;
-  float victim_cost(unsigned reg, uint32_t cur) const;
+  float victim_cost(unsigned reg, uint32_t cur);
 
   const MachineFunction& m_;
   const LiveRanges& live_;
@@ -112,7 +114,7 @@ class LinearScan {
   std::vector<Hint> hints_;
   std::priority_queue<Start> queue_;
   uint32_t active_[kRegCount];
-  std::vector<uint32_t> inactive_[kRegCount];
+  Holes inactive_;
   uint32_t now_ = 0;         // the start of the part at hand
   uint32_t next_event_ = 0;  // advance() has nothing to do before
   uint32_t free_until_[kRegCount];

@@ -173,17 +173,12 @@ void LinearScan::evict(unsigned reg, uint32_t cur) {
     evict_active(active_[reg], pos);
     active_[reg] = kNone;
   }
-  auto& waiting = inactive_[reg];
-  for (size_t i = 0; i < waiting.size();) {
-    uint32_t p = waiting[i];
-    if (intersection(cur, p) == kNone) {
-      ++i;
-      continue;
-    }
-    push(split(p, range(pieces_[p], cursor_[p]).from));
-    waiting[i] = waiting.back();
-    waiting.pop_back();
-  }
+  inactive_.sweep(reg, pieces_[cur].to, [&](uint32_t p) {
+    uint32_t due = range(pieces_[p], cursor_[p]).from;
+    if (intersection(cur, p) == kNone) return due;
+    push(split(p, due));
+    return Holes::kNone;
+  });
 }
 
 // What it costs to have the part in memory while `cur` has a register.
@@ -204,7 +199,7 @@ float LinearScan::spill_cost(uint32_t p, uint32_t cur) const {
   return cost;
 }
 
-float LinearScan::victim_cost(unsigned reg, uint32_t cur) const {
+float LinearScan::victim_cost(unsigned reg, uint32_t cur) {
   uint32_t pos = pieces_[cur].from;
   float cost = 0;
   if (active_[reg] != kNone) {
@@ -212,7 +207,7 @@ float LinearScan::victim_cost(unsigned reg, uint32_t cur) const {
     cost += spill_cost(active_[reg], cur);
   }
   if (cur < m_.vregs.size()) return cost;
-  for (uint32_t p : inactive_[reg]) {
+  for (uint32_t p : inactive_.due_before(reg, pieces_[cur].to)) {
     if (intersection(cur, p) != kNone) cost += spill_cost(p, cur);
   }
   return cost;

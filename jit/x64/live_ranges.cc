@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -11,6 +12,7 @@ namespace {
 
 constexpr size_t kBatch = 64;
 constexpr uint32_t kNone = UINT32_MAX;
+constexpr size_t kSparse = 16;  // a sort costs as much as a look at these
 
 class RangeFinder {
  public:
@@ -141,11 +143,11 @@ class RangeFinder {
   // Finds the ranges of 64 crossing vregs.
   void find(size_t first) {
     batch_ = std::span(crossing_).subspan(first, std::min(crossing_.size() - first, kBatch));
-    from_ = UINT32_MAX, to_ = 0;
+    touched_.clear();
     for (uint32_t k = 0; k < batch_.size(); ++k) {
       uint32_t b = definition(batch_[k]).block;
-      states_[b].defines |= uint64_t{1} << k;
       touch(b);
+      states_[b].defines |= uint64_t{1} << k;
     }
     for (uint32_t k = 0; k < batch_.size(); ++k) {
       uint32_t use = next_site_[k] = live_.uses_at[batch_[k]] + 1;
@@ -181,8 +183,19 @@ class RangeFinder {
   }
 
   void touch(uint32_t b) {
-    from_ = std::min(from_, b);
-    to_ = std::max(to_, b + 1);
+    if ((states_[b].defines | states_[b].into) == 0) touched_.push_back(b);
+  }
+
+  // Most batches touch most blocks of a stretch; those whose values are wanted in rare blocks at the
+  // end as well touch few of what lies between.
+  void sort_touched() {
+    auto [first, last] = std::ranges::minmax(touched_);
+    if (last - first >= kSparse * touched_.size()) {
+      std::ranges::sort(touched_);
+      return;
+    }
+    touched_.resize(last - first + 1);
+    std::iota(touched_.begin(), touched_.end(), first);
   }
 
   // Some vregs are live at the end of a block, or used in it.
@@ -191,9 +204,9 @@ class RangeFinder {
     bits &= ~(s.defines | s.into);
     if (bits == 0) return;
     if (s.pending == 0) work_.push_back(b);
+    touch(b);
     s.into |= bits;
     s.pending |= bits;
-    touch(b);
   }
 
   // Goes up to the definitions.
@@ -212,7 +225,14 @@ class RangeFinder {
   // Goes through the blocks in order, with the vregs whose range reaches the start of the next.
   void collect_ranges() {
     uint64_t open = 0;
-    for (uint32_t b = from_; b < to_; ++b) {
+    uint32_t next = 0;  // behind the block before
+    sort_touched();
+    for (uint32_t b : touched_) {
+      if (b != next) {
+        each(open, [&](uint32_t k) { last_range(k).to = 2 * m_.blocks[next].begin; });
+        open = 0;
+      }
+      next = b + 1;
       State s = std::exchange(states_[b], {});
       uint32_t start = 2 * m_.blocks[b].begin;
       each(open & ~s.into, [&](uint32_t k) { last_range(k).to = start; });
@@ -224,7 +244,7 @@ class RangeFinder {
       open = (s.into | s.defines) & s.out_of;
       each((s.into | s.defines) & ~s.out_of, [&](uint32_t k) { end_in_block(k, b, start); });
     }
-    each(open, [&](uint32_t k) { last_range(k).to = 2 * m_.blocks[to_ - 1].end; });
+    each(open, [&](uint32_t k) { last_range(k).to = 2 * m_.blocks[next - 1].end; });
   }
 
   // Ends the last range of the vreg at its last use in the block.
@@ -260,7 +280,7 @@ class RangeFinder {
   std::vector<State> states_;                 // by block; empty between batches
   std::vector<uint32_t> crossing_;            // vregs
   std::span<const uint32_t> batch_;           // of crossing_, at hand
-  uint32_t from_ = 0, to_ = 0;                // blocks that the batch touches
+  std::vector<uint32_t> touched_;             // blocks that the batch touches
   std::array<uint32_t, kBatch> next_site_{};  // in sites_, by place in the batch: not passed yet
   std::vector<uint32_t> work_;                // blocks with something pending
   std::vector<Found> found_;

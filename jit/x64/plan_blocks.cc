@@ -32,6 +32,7 @@ class BlockPlanner {
                              .cold = frequencies_.cold[b.index()]});
       append(behind_[b.index()]);
     }
+    for (auto [edge, same] : shared_) plan_.edge_place[edge] = plan_.edge_place[same];
     return std::move(plan_);
   }
 
@@ -117,11 +118,7 @@ class BlockPlanner {
 
   void append(const std::vector<BlockPlan::Entry>& entries) {
     for (const auto& e : entries) {
-      auto at = static_cast<uint32_t>(plan_.order.size());
-      plan_.edge_place[e.edge] = at;
-      for (auto [edge, same] : shared_) {
-        if (same == e.edge) plan_.edge_place[edge] = at;
-      }
+      plan_.edge_place[e.edge] = static_cast<uint32_t>(plan_.order.size());
       plan_.order.push_back(e);
     }
   }

@@ -1,0 +1,42 @@
+// GrowingLayout: blocks that a pass puts behind others, all written to the layout at once.
+//
+// A list, since an insert into Function::layout goes through half of it.
+#pragma once
+
+#include <vector>
+
+#include "jit/ir/function.h"
+
+namespace uptier::jit {
+
+class GrowingLayout {
+ public:
+  // The layout must not change up to write().
+  explicit GrowingLayout(Function& f) : f_(f) {}
+
+  // `b` is in the layout or was put behind another; `made` is new. Constant time.
+  void put_behind(Block b, Block made) {
+    next_.resize(f_.blocks.size());
+    next_[made.index()] = next_[b.index()];
+    next_[b.index()] = made;
+  }
+
+  // Writes the layout.
+  void write() {
+    if (next_.empty()) return;
+    std::vector<Block> all;
+    all.reserve(f_.blocks.size());
+    for (Block b : f_.layout) {
+      all.push_back(b);
+      for (Block n = next_[b.index()]; n.valid(); n = next_[n.index()]) all.push_back(n);
+    }
+    f_.layout = std::move(all);
+    next_.clear();
+  }
+
+ private:
+  Function& f_;
+  std::vector<Block> next_;  // by Block::index(): of those that were put behind one, or none
+};
+
+}  // namespace uptier::jit
