@@ -38,7 +38,7 @@ TEST_F(ReplayTool, with_its_options_a_run_decides_the_same) {
   RunResult r = replay(path);
   EXPECT_EQ(r.code, 0) << r.out << r.err;
   EXPECT_NE(r.out.find(" decisions as they were made, 0 otherwise; "), std::string::npos) << r.out;
-  EXPECT_EQ(r.out.find("0 decisions"), std::string::npos) << r.out;
+  EXPECT_FALSE(r.out.starts_with("0 ")) << r.out;
 }
 
 TEST_F(ReplayTool, with_others_it_says_what_they_would_have_said) {
