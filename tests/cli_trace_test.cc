@@ -7,6 +7,8 @@
 namespace uptier::test {
 namespace {
 
+constexpr size_t kEndMarker = 48;  // the bytes of a trace's last record
+
 class CliTrace : public ToolDir {
  protected:
   // Leaves a trace in `t`; returns its bytes.
@@ -49,7 +51,7 @@ TEST_F(CliTrace, cut_trace_is_read_up_to_its_end_with_a_warning) {
 
 TEST_F(CliTrace, text_behind_whole_records_is_no_cut) {
   std::string bytes = make_trace();
-  bytes.resize(bytes.size() - 48);  // the end marker
+  bytes.resize(bytes.size() - kEndMarker);
   write_text("t", bytes + "hello world\n");
   const RunResult r = tool("trace profile t");
   EXPECT_EQ(r.code, 3);
@@ -71,7 +73,7 @@ TEST_F(CliTrace, dump_says_what_is_wrong_on_stderr_alone) {
   EXPECT_EQ(good.out.substr(0, cut.out.size()), cut.out) << "events and nothing else";
   EXPECT_NE(cut.err.find("uptier: cut: offset "), std::string::npos) << cut.err;
   std::string flipped = whole;
-  flipped[flipped.size() / 2] ^= 1;
+  flipped[flipped.size() - kEndMarker - 1] ^= 1;  // the content of the record before
   write_text("bad", flipped);
   const RunResult bad = tool("trace dump bad");
   EXPECT_EQ(bad.code, 3);
