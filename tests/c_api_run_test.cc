@@ -104,6 +104,33 @@ TEST_F(CApiRun, settings_change_while_it_runs) {
   EXPECT_EQ(uptier_runtime_observe(nullptr, UPTIER_SAMPLING_OFF, &error_), UPTIER_INVALID_ARGUMENT);
 }
 
+// The classes say that the two words are not one, which is a lie: what is read shows who believed it.
+TEST_F(CApiRun, alias_classes_hold_in_what_is_inlined_from_the_same_host) {
+  for (uint64_t module : {7, 8}) {
+    create({{"policy", "always"}, {"interval", "2"}, {"flush_first", "2"}});
+    BodyHost& writes = keep({[](uptier_builder* b) {
+      uptier_address word = {uptier_build_param(b, 0), {}, 0, UPTIER_MEM_ALIAS_CLASS(1)};
+      uptier_build_store(b, UPTIER_OP_STORE, uptier_build_i64(b, 7), word);
+      uptier_build_ret(b, uptier_build_param(b, 0));
+    }});
+    uptier_method_info info = info_of("writes", &writes, signature(1));
+    info.module_key = module;
+    uptier_method callee = {};
+    ASSERT_EQ(uptier_runtime_add_method(runtime_, &info, &callee, &error_), UPTIER_OK);
+    BodyHost& reads = keep({[callee](uptier_builder* b) {
+      uptier_value at = uptier_build_param(b, 0);
+      uptier_address word = {at, {}, 0, UPTIER_MEM_ALIAS_CLASS(2)};
+      uptier_build_store(b, UPTIER_OP_STORE, uptier_build_i64(b, 5), word);
+      uptier_build_call(b, callee, &at, 1);
+      uptier_build_ret(b, uptier_build_load(b, UPTIER_OP_LOAD, UPTIER_TYPE_I64, word));
+    }});
+    uptier_method root = add("reads", reads, signature(1));
+    uint64_t word = 0;
+    for (int n = 0; n < 200; ++n) invoke(root, {reinterpret_cast<uintptr_t>(&word)});
+    EXPECT_EQ(outcome_.bits, module == 7 ? 5u : 7u);
+  }
+}
+
 TEST_F(CApiRun, raising_with_no_call_under_way_is_refused) {
   EXPECT_EQ(uptier_raise(UPTIER_TRAP_EXIT, 1), UPTIER_INVALID_ARGUMENT);
   ASSERT_EQ(uptier_runtime_attach(runtime_, &error_), UPTIER_OK);

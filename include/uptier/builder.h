@@ -30,10 +30,10 @@
 
 namespace uptier {
 
-// Types of a function's parameters and its one result (kNone when there is none).
 // Parameters of a method, at most.
 inline constexpr size_t kMaxParams = 4096;
 
+// Types of a function's parameters and its one result (kNone when there is none).
 struct Signature {
   std::vector<Type> params;
   Type result = Type::kNone;

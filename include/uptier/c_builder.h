@@ -19,10 +19,9 @@
 //   Ownership: a builder is the library's and lives for one call of the `build` callback, as do the
 //              ids that it returns. Arrays and names passed to it are copied.
 //   Thread:    the one that the callback runs on.
-//   Errors:    UPTIER_INVALID_ARGUMENT for a NULL builder (which cannot remember it), ids of
-//   another
-//              builder that are out of range here, an operation of another shape, an instruction
-//              outside a block. Nothing aborts.
+//   Errors:    UPTIER_INVALID_ARGUMENT for a NULL builder (which cannot remember it), ids that are
+//              out of range in this builder, an operation of another shape, an instruction outside
+//              a block. Nothing aborts.
 //   Cost:      constant, except `use` (walks predecessors once) and calls (copy their arguments).
 #pragma once
 

@@ -35,7 +35,7 @@ enum {
   UPTIER_RESOURCE_EXHAUSTED,  // a cap or budget is reached, or the system refused memory
   UPTIER_IO,                  // the operating system refused a file operation
   UPTIER_NOT_FOUND,
-  UPTIER_TRAPPED,  // uptier_runtime_invoke only: the method ran and ended with a trap
+  UPTIER_TRAPPED,  // of invoke and osr_enter: the method ran and ended with a trap
 };
 
 enum { UPTIER_MESSAGE_SIZE = 508 };
@@ -137,11 +137,15 @@ enum {
   UPTIER_CALL_MAY_TRAP = 4,  // call_host: the callee may have raised a trap; checked on return
 };
 
-// The fence of an access, in bytes: where an i32 index has wrapped around below zero.
+// The fence of an access, in bytes: see UPTIER_MEM_FENCED. An i32 index that is a sum may become part
+// of the address: had the sum wrapped around below zero, the access would lie in the fence.
 #define UPTIER_FENCE_BYTES 65536
 
 // An alias class, 0 to 15, to be combined with the flags of loads and stores: accesses of different
-// classes never touch the same byte while the function runs; those of class 0 may meet any.
+// classes never touch the same byte while the function runs. Those of class 0 may meet any, and
+// another thread: they are read anew in every round of a loop, those of other classes perhaps only
+// once. So a word by which a host stops a loop is of class 0. Classes mean the same in all methods of
+// one module_key and one uptier_host::build.
 #define UPTIER_MEM_ALIAS_CLASS(n) ((n) << 4)
 
 // Return the text of a number, or "?" for one that means nothing. Static storage; any thread.

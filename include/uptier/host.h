@@ -79,6 +79,11 @@ class Host {
   // method's remove_methods returns, or the runtime dies, at the latest. Thread: any, with the
   // runtime's locks held: it must not call the runtime.
   virtual void release(MethodId, const HostCode&) noexcept {}
+
+  // Returns what methods have in common whose alias classes mean the same (opcodes.h), provided that
+  // they have a module_key in common as well. A host that is one object for each method returns
+  // what those share. Thread: any.
+  virtual const void* alias_scope() const noexcept { return this; }
 };
 
 struct MethodInfo {
@@ -90,9 +95,8 @@ struct MethodInfo {
   // Optional: code that runs the method in Tier::kHost until better code is installed. A C function
   // with exactly `signature`; may raise a trap only with host_may_trap. Nothing says which method it
   // is called for, so a host whose interpreter is one function makes the method (a closure)
-  // argument 0. Describing the method waits for it: `build` is first called when a compilation is
-  // due, after flush_first calls or loop_flush_first iterations, and may be made of what was seen
-  // by then.
+  // argument 0. `build` is not called before a compilation is due, after flush_first calls or
+  // loop_flush_first iterations, and may be made of what was seen by then.
   //
   // Only Options::tier = auto runs it. The fixed tiers compile the method at its first call as if it
   // had none (guards leave for host_resume all the same), and interpret only what `build` refuses.

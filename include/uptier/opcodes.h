@@ -111,19 +111,20 @@ enum MemFlags : uint8_t {
   kMemTraps = 1,      // a fault at this address is a trap out_of_bounds_memory
   kMemInvariant = 2,  // load: the place never changes while the function runs; cannot fault
   kCallMayTrap = 4,   // call_host: the callee may have raised a trap; checked after it returns
-  kMemFenced = 8,     // with kMemTraps: whatever lies in the fence of the base faults
+  kMemFenced = 8,     // with kMemTraps: kFenceBytes before the base and before base + 2^32 fault
 };
 
-// The fence of an access: this many bytes before its base, and as many before base + 2^32. Where an
-// i32 index is a sum that may have wrapped around below zero, the sum can then be part of the
-// address: both places fault.
+// The fence of an access, in bytes. With kMemFenced the host promises that this many bytes before the
+// base, and as many before base + 2^32, fault. So an i32 index that is a sum may become part of the
+// address: had the sum wrapped around below zero, the access would lie in one of the two.
 inline constexpr uint32_t kFenceBytes = 64 << 10;
 
 // Alias classes, in the upper half of the flags of loads and stores. Accesses of different classes
 // never touch the same byte while the function runs; those of class 0 may meet any, and another
 // thread: they are read anew in every round of a loop, those of other classes perhaps only once. So
 // a word by which a host stops a loop is of class 0. Classes mean the same in all methods of one
-// host and module_key; in what is inlined from others they do not count. Combined with MemFlags by |.
+// module_key and Host::alias_scope; in what is inlined from others they do not count. Combined with
+// MemFlags by |.
 inline constexpr unsigned kAliasClasses = 16;
 constexpr uint8_t alias_class(unsigned n) { return static_cast<uint8_t>(n << 4); }
 constexpr unsigned alias_class_of(uint8_t flags) { return flags >> 4; }
@@ -135,7 +136,7 @@ enum class TrapCode : uint8_t {
 #undef UPTIER_ROW
 };
 // Returns "integer divide by zero", ...; "?" for a number that is no code. Static storage, constant
-// time; so do the names below.
+// time; this holds for the functions below too.
 const char* trap_text(TrapCode code);
 
 // Why a guard was placed.

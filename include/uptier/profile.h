@@ -258,11 +258,13 @@ struct InlinedKey {
 
 // What was observed of a block where its body is inlined.
 struct InlinedBlock {
-  uint64_t count = 0;     // executions that were observed
-  uint64_t estimate = 0;  // of all executions in code that has the body there: sums weighted by the
-      // mean calls of the root between sampled ones; estimate_of takes the three
-  uint64_t samples = 0;  // calls of the root that ran a copy which counts this block. Copies count
-                         // different blocks, so count / samples is what compares blocks
+  uint64_t count = 0;  // executions that were observed
+  // Of all executions in code that has the body there: sums weighted by the mean calls of the root
+  // between sampled ones. estimate_of takes the three.
+  uint64_t estimate = 0;
+  // Calls of the root that ran a copy which counts this block. Copies count different blocks, so
+  // count / samples is what compares blocks.
+  uint64_t samples = 0;
 
   friend bool operator==(const InlinedBlock&, const InlinedBlock&) = default;
 };

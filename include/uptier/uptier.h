@@ -99,9 +99,10 @@ typedef struct uptier_host {
   //   error    never NULL; its message, if any, explains a status that is not UPTIER_OK
   //
   // Thread: a calling thread or the runtime's worker; never the same method twice at once. It must
-  //         not call functions of the runtime for the same method, nor destroy anything.
-  // Errors: the method stays in the code it has; a first compile that fails makes its calls trap
-  //         (UPTIER_TRAP_NO_CODE). The message appears in the report.
+  //         not call remove_methods, set, observe, flush or save_profile, nor destroy anything.
+  // Errors: the method stays in the code it has, its interpreter included; a first compile that
+  //         fails makes the calls of a method without one trap (UPTIER_TRAP_NO_CODE). The message
+  //         appears in the report.
   uptier_status (*build)(void* user, uptier_method method, uptier_builder* builder,
                          uptier_error* error);
 
@@ -117,9 +118,8 @@ typedef struct uptier_host_frame {
   uint32_t pc;  // of the frame state
   uptier_guard_reason reason;
   uint32_t slot_count;
-  const uint64_t*
-      slots;   // bits of what the frame state names, zero-extended; valid until the return
-  void* user;  // uptier_method_info::user
+  const uint64_t* slots;  // what the frame state names, zero-extended; valid until the return
+  void* user;             // uptier_method_info::user
 } uptier_host_frame;
 
 typedef struct uptier_method_info {
@@ -135,7 +135,7 @@ typedef struct uptier_method_info {
   void* user;               // passed to the host's functions; never looked into
 
   // Optional: code with exactly `signature` that runs the method in UPTIER_TIER_HOST until the
-  // library's own is installed. Must stay callable for the runtime's life. May uptier_raise only
+  // library's own is installed. Must stay callable until `drop`. May uptier_raise only
   // with host_may_trap.
   uptier_code host_entry;
   // Optional: runs the rest of a call that a failing guard has left, and returns the bits of its

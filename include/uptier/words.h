@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <utility>
 
 #include "uptier/builder.h"
@@ -53,14 +54,14 @@ inline uint64_t call(const void* entry, const uint64_t* words, std::index_sequen
 
 // Returns a MethodInfo::host_entry for methods of `count` words: it calls kInterpret, a function
 // `uint64_t (const uint64_t* words)`, which finds in the words whose call it is. Null past
-// kMaxWords.
+// kMaxWords; a method with more passes the address of its arguments as one word.
 template <auto kInterpret>
 const void* host_entry(size_t count) {
   return words_detail::host_entry<kInterpret>(count, std::make_index_sequence<kMaxWords + 1>());
 }
 
-// Calls an entry address (or any C function) with `count` words, at most kMaxWords. As for
-// Runtime::entry_address, the thread is attached.
+// Calls an entry address (or any C function) with `count` words; more than kMaxWords end the process.
+// As for Runtime::entry_address, the thread is attached.
 inline uint64_t call_words(const void* entry, const uint64_t* words, size_t count) {
   using words_detail::call;
   switch (count) {
@@ -72,7 +73,8 @@ inline uint64_t call_words(const void* entry, const uint64_t* words, size_t coun
     case 5: return call(entry, words, std::make_index_sequence<5>());
     case 6: return call(entry, words, std::make_index_sequence<6>());
     case 7: return call(entry, words, std::make_index_sequence<7>());
-    default: return call(entry, words, std::make_index_sequence<8>());
+    case 8: return call(entry, words, std::make_index_sequence<8>());
+    default: std::abort();
   }
 }
 

@@ -90,6 +90,7 @@ class CMethod final : public Host {
         name_(info.name) {}
 
   Status build(MethodId m, FunctionBuilder& b) noexcept override;
+  const void* alias_scope() const noexcept override { return reinterpret_cast<void*>(build_); }
   // MethodInfo::host_resume of a method that C registered with one.
   static uint64_t resume(const HostFrame* frame) noexcept;
   // Calls the host's `drop`; at most once.
