@@ -126,7 +126,9 @@ TEST_F(CApiRun, alias_classes_hold_in_what_is_inlined_from_the_same_host) {
     }});
     uptier_method root = add("reads", reads, signature(1));
     uint64_t word = 0;
-    for (int n = 0; n < 200; ++n) invoke(root, {reinterpret_cast<uintptr_t>(&word)});
+    for (int n = 0; n < 200; ++n) {
+      ASSERT_EQ(invoke(root, {reinterpret_cast<uintptr_t>(&word)}), UPTIER_OK) << error_.message;
+    }
     EXPECT_EQ(outcome_.bits, module == 7 ? 5u : 7u);
   }
 }

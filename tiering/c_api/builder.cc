@@ -110,6 +110,7 @@ bool uptier_builder::is_probe(uptier_probe_kind kind) {
 
 bool uptier_builder::address(const uptier_address& at, uint32_t allowed, Address& out) {
   if (!has(at.base) || (at.index.id != 0 && !has(at.index))) return false;
+  allowed |= UPTIER_MEM_ALIAS_CLASS(kAliasClasses - 1);
   if ((at.flags & ~allowed) != 0) return refuse("a flag that the operation does not have");
   out = {from_c<Value>(at.base), from_c<Value>(at.index), at.offset,
          static_cast<uint8_t>(at.flags)};
