@@ -52,6 +52,8 @@ inline const CalcMode kModes[] = {
     {"copies_to_and_fro", "-O policy=never --stress=copy=every:3"},
     {"versions_to_and_fro", "-O policy=always -O flush_first=1 -O workers=0 --stress=flip=every:2"},
     {"guards_fail", "-O policy=always -O flush_first=4 -O workers=0 --stress=guard=all", "guard"},
+    {"each_guard_fails_once", "-O policy=always -O flush_first=4 -O workers=0 --stress=guard=once",
+     "guard"},
     {"guards_fail_at_random",
      "-O policy=always -O flush_first=4 -O workers=0 --stress=guard=random:0.05:7", "guard"},
     {"guards_fail_in_optimized_code", "--tier=optimized --stress=guard=every:17", "guard"},

@@ -79,6 +79,8 @@ TEST(StressPlan, what_is_wrong_is_named_with_what_is_legal) {
                                 "osr=random:0.5:1:2",
                                 "osr=at:99999999999999999999",
                                 "osr=off",
+                                "osr=once:1",
+                                "compile=once",
                                 "osr==all"};
   for (const char* wrong : kWrong) {
     for (const std::string& text : {std::string(wrong), "copy=all," + std::string(wrong)}) {
@@ -89,7 +91,7 @@ TEST(StressPlan, what_is_wrong_is_named_with_what_is_legal) {
       EXPECT_NE(message.find("\"" + std::string(wrong) + "\""), std::string::npos) << message;
       for (const char* legal :
            {"osr, copy, guard, code, compile, delay, flip, slow, values or osr_out", "at:N",
-            "random:P:SEED"}) {
+            "random:P:SEED", "once"}) {
         EXPECT_NE(message.find(legal), std::string::npos) << message;
       }
     }
@@ -97,6 +99,28 @@ TEST(StressPlan, what_is_wrong_is_named_with_what_is_legal) {
   for (const char* text : {"osr=all,", ",osr=all", "osr=all,,copy=all", ","}) {
     EXPECT_FALSE(StressPlan::parse(text).ok()) << text;
   }
+}
+
+TEST(Stress, once_forces_each_place_the_first_time) {
+  Stress s(parse("osr=once,guard=once"));
+  constexpr uint64_t kWhats = 40, kWheres = 50;
+  for (int round = 0; round < 3; ++round) {
+    for (uint64_t what = 0; what < kWhats; ++what) {
+      for (uint64_t where = 0; where < kWheres; ++where) {
+        EXPECT_EQ(s.point(StressKind::kOsr, what, where), round == 0) << what << ", " << where;
+      }
+    }
+  }
+  EXPECT_EQ(s.points(StressKind::kOsr), 3 * kWhats * kWheres);
+  EXPECT_EQ(s.forced(StressKind::kOsr), kWhats * kWheres);
+  EXPECT_TRUE(s.point(StressKind::kGuard, 0, 0)) << "another kind has places of its own";
+}
+
+TEST(Stress, once_ends_where_there_are_more_places_than_can_be_remembered) {
+  Stress s(parse("osr=once"));
+  for (uint64_t what = 0; what < 100'000; ++what) s.point(StressKind::kOsr, what, 0);
+  EXPECT_GT(s.forced(StressKind::kOsr), 10'000u);
+  EXPECT_LT(s.forced(StressKind::kOsr), 40'000u);
 }
 
 TEST(StressForm, forces_the_points_that_it_names) {

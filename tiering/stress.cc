@@ -26,9 +26,19 @@ bool parse_number(std::string_view text, T& out) {
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
-bool parse_form(std::string_view text, StressForm& f) {
+// Whether points of a kind have places, so that each can be met once.
+bool has_places(StressKind k) {
+  return k == StressKind::kOsr || k == StressKind::kCopy || k == StressKind::kGuard ||
+         k == StressKind::kOsrOut;
+}
+
+bool parse_form(std::string_view text, StressKind kind, StressForm& f) {
   auto parts = split(text, ':');
   using Mode = StressForm::Mode;
+  if (parts.size() == 1 && parts[0] == "once") {
+    f.mode = Mode::kOnce;
+    return has_places(kind);
+  }
   if (parts.size() == 1 && parts[0] == "all") {
     f.mode = Mode::kAll;
     return true;
@@ -50,7 +60,8 @@ bool parse_form(std::string_view text, StressForm& f) {
 bool StressForm::forces(uint64_t point) const noexcept {
   switch (mode) {
     case Mode::kOff: return false;
-    case Mode::kAll: return true;
+    case Mode::kAll:
+    case Mode::kOnce: return true;
     case Mode::kAt: return point == n;
     case Mode::kFrom: return point >= n;
     case Mode::kEvery: return point % n == 0;
@@ -70,16 +81,35 @@ Result<StressPlan> StressPlan::parse(std::string_view text) {
     size_t kind = 0;
     while (kind < kStressKinds && part.substr(0, equals) != kKindNames[kind]) ++kind;
     bool ok = equals != std::string_view::npos && kind < kStressKinds &&
-              parse_form(part.substr(equals + 1), plan.forms[kind]);
+              parse_form(part.substr(equals + 1), static_cast<StressKind>(kind), plan.forms[kind]);
     if (!ok) {
       return Error{ErrorCode::kInvalidArgument,
                    "stress plan: \"" + std::string(part) +
                        "\" is not kind=form with kind osr, copy, "
                        "guard, code, compile, delay, flip, slow, values or osr_out and form "
-                       "all, at:N, from:N, every:N or random:P:SEED"};
+                       "all, at:N, from:N, every:N, random:P:SEED or (osr, copy, guard, osr_out) "
+                       "once"};
     }
   }
   return plan;
+}
+
+bool MetPlaces::meet(uint64_t place) noexcept {
+  uint64_t at = place;
+  for (size_t tries = 0; tries < 64; ++tries) {
+    std::atomic<uint64_t>& word = words_[sampler::next_random(at) % kWords];
+    uint64_t met = 0;
+    // Only whether it was there matters, so nothing is ordered by it.
+    if (word.compare_exchange_strong(met, place, std::memory_order_relaxed)) return true;
+    if (met == place) return false;
+  }
+  return false;
+}
+
+Stress::Stress(const StressPlan& plan) : plan_(plan) {
+  for (size_t i = 0; i < kStressKinds; ++i) {
+    if (plan_.forms[i].mode == StressForm::Mode::kOnce) met_[i] = std::make_unique<MetPlaces>();
+  }
 }
 
 std::vector<StressCount> Stress::counts() const {
@@ -91,10 +121,11 @@ std::vector<StressCount> Stress::counts() const {
   return rows;
 }
 
-bool Stress::point(StressKind k) noexcept {
+bool Stress::point(StressKind k, uint64_t what, uint64_t where) noexcept {
   auto i = static_cast<size_t>(k);
   uint64_t number = points_[i].fetch_add(1, std::memory_order_relaxed) + 1;
   bool forced = plan_.forms[i].forces(number);
+  if (forced && met_[i]) forced = met_[i]->meet((what << 32 | (where & 0xffffffff)) + 1);
   if (forced) forced_[i].fetch_add(1, std::memory_order_relaxed);
   return forced;
 }

@@ -17,6 +17,9 @@
 //         | osr_out  headers of long loops of optimized code: the frame goes to code for this loop,
 //                    every third of them to baseline code
 //   form  = all | at:N | from:N | every:N | random:P:SEED       N counts from 1, P in 0..1
+//         | once                                              osr, copy, guard and osr_out only:
+//           the first time that a place is met: each loop of a method, each copy of it, and each
+//           guard and header of each piece of optimized code
 //
 // Each kind counts the points it saw and those it forced; a run that forced nothing tested nothing.
 #pragma once
@@ -24,6 +27,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,13 +53,14 @@ inline constexpr size_t kStressKinds = 10;
 inline constexpr uint32_t kStressDelayMs = 5;
 
 struct StressForm {
-  enum class Mode : uint8_t { kOff, kAll, kAt, kFrom, kEvery, kRandom };
+  enum class Mode : uint8_t { kOff, kAll, kAt, kFrom, kEvery, kRandom, kOnce };
   Mode mode = Mode::kOff;
   uint64_t n = 0;
   double probability = 0;
   uint64_t seed = 0;
 
-  // Says whether point number `point` (from 1) is forced. Pure: a run can be repeated.
+  // Says whether point number `point` (from 1) is forced; of kOnce, whether one is whose place is
+  // new. Pure: a run can be repeated.
   bool forces(uint64_t point) const noexcept;
 };
 
@@ -67,14 +72,28 @@ struct StressPlan {
   const StressForm& form(StressKind k) const { return forms[static_cast<size_t>(k)]; }
 };
 
+// Places that were met. Of more than some ten thousand the rest counts as met. Thread: any.
+class MetPlaces {
+ public:
+  MetPlaces() : words_(new std::atomic<uint64_t>[kWords]()) {}
+
+  // Says whether a place, any number but 0, was not met before.
+  bool meet(uint64_t place) noexcept;
+
+ private:
+  static constexpr size_t kWords = 1 << 15;
+  std::unique_ptr<std::atomic<uint64_t>[]> words_;
+};
+
 // A plan at work. Thread: any; the counters are relaxed, since only their totals matter.
 class Stress {
  public:
-  explicit Stress(const StressPlan& plan) : plan_(plan) {}
+  explicit Stress(const StressPlan& plan);
 
   bool active(StressKind k) const { return plan_.form(k).mode != StressForm::Mode::kOff; }
-  // Numbers the next point of a kind and says whether it is forced.
-  bool point(StressKind k) noexcept;
+  // Numbers the next point of a kind and says whether it is forced. `what` (a method's index, a
+  // code's serial) and `where` in it name the place that `once` goes by.
+  bool point(StressKind k, uint64_t what = 0, uint64_t where = 0) noexcept;
   // Returns the counts of the kinds that are active.
   std::vector<StressCount> counts() const;
   uint64_t points(StressKind k) const { return points_[static_cast<size_t>(k)].load(); }
@@ -82,6 +101,7 @@ class Stress {
 
  private:
   StressPlan plan_;
+  std::array<std::unique_ptr<MetPlaces>, kStressKinds> met_;  // of the kinds that are kOnce
   std::array<std::atomic<uint64_t>, kStressKinds> points_{};
   std::array<std::atomic<uint64_t>, kStressKinds> forced_{};
 };

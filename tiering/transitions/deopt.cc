@@ -46,7 +46,8 @@ jit::Leave RuntimeImpl::ask_to_leave(jit::LeaveState& s) noexcept {
   const jit::Code& from = *space_->owner_of(jit::inside_of(s));
   const jit::ExitRow& row = *from.exit_at(s.pc);
   if (row.polls.valid()) return poll(s, from, row);
-  if (!stress_.point(StressKind::kGuard)) return jit::Leave::kStay;
+  if (!stress_.point(StressKind::kGuard, from.serial(), reinterpret_cast<uintptr_t>(s.pc)))
+    return jit::Leave::kStay;
   return leave(s, true);
 }
 

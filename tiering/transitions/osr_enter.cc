@@ -101,7 +101,7 @@ void RuntimeImpl::ask_at_next_arrival(sampler::MethodState& s) noexcept {
 // Applies the stress plan at an arrival in the interpreter: makes the code that it can enter.
 void RuntimeImpl::stress_host_arrival(Method& m, AttachedThread& t, LoopId loop) {
   ask_at_next_arrival(t.state(m.id));
-  if (!stress_.point(StressKind::kOsr) || !know_loops(m)) return;
+  if (!stress_.point(StressKind::kOsr, m.id.index(), loop.index()) || !know_loops(m)) return;
   bool made = loop.index() + 1 >= m.loops_known.load(std::memory_order_acquire) ||
               m.osr_from_host[loop.index()].load(std::memory_order_acquire) != nullptr;
   if (made) return;

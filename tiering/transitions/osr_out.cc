@@ -220,8 +220,8 @@ void RuntimeImpl::ask_for_newer(Method& m, uint32_t loop, const jit::Code& from,
 // and every third one to baseline code.
 jit::Leave RuntimeImpl::stress_poll(Method& m, jit::LeaveState& s, const jit::Code& from,
                                     const jit::ExitRow& row) noexcept {
-  if (!stress_.point(StressKind::kOsrOut)) return jit::Leave::kStay;
   uint32_t loop = row.polls.index();
+  if (!stress_.point(StressKind::kOsrOut, from.serial(), loop)) return jit::Leave::kStay;
   if (stress_.forced(StressKind::kOsrOut) % 3 == 0) {
     m.left.fetch_add(1, std::memory_order_relaxed);
     return leave_for_baseline(s, from, row, 0);

@@ -121,7 +121,7 @@ const void* RuntimeImpl::osr_target(Method& m, uint32_t loop, AttachedThread& t)
 // `in_copy` where the frame is to go on in the other copy.
 const void* RuntimeImpl::stress_arrival(Method& m, uint32_t loop, AttachedThread& t,
                                         bool& in_copy) noexcept {
-  if (stress_.active(StressKind::kOsr) && stress_.point(StressKind::kOsr)) {
+  if (stress_.active(StressKind::kOsr) && stress_.point(StressKind::kOsr, m.id.index(), loop)) {
     if (m.osr[loop].load(std::memory_order_acquire) == nullptr) {
       compile_and_install({.method = m.id, .tier = Tier::kOptimized, .osr_loop = LoopId(loop)});
     }
@@ -131,7 +131,8 @@ const void* RuntimeImpl::stress_arrival(Method& m, uint32_t loop, AttachedThread
     }
   }
   const Version* other = (in_copy ? m.plain : m.instrumented).load(std::memory_order_acquire);
-  bool copy = stress_.active(StressKind::kCopy) && stress_.point(StressKind::kCopy);
+  bool copy = stress_.active(StressKind::kCopy) &&
+              stress_.point(StressKind::kCopy, m.id.index(), 2 * loop + in_copy);
   if (copy && usable(other) && (in_copy || ready_to_count(m, t))) in_copy = !in_copy;
   make_next_arrival_due(t.state(m.id), in_copy);
   return nullptr;
