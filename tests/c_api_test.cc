@@ -1,4 +1,6 @@
 // The C API's header, options, runtimes and methods: every function, every refusal.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
@@ -260,7 +262,7 @@ TEST_F(CApi, texts_are_cut_as_snprintf_cuts_them) {
 }
 
 TEST_F(CApi, a_trace_file_is_written_and_ended) {
-  const std::string path = testing::TempDir() + "c_api_test.trace";
+  const std::string path = testing::TempDir() + "c_api_test." + std::to_string(getpid()) + ".trace";
   create({{"interval", "1"}}, path.c_str());
   BodyHost& host = keep({ret_first});
   uptier_method m = add("first", host, signature(2));

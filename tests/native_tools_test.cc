@@ -113,7 +113,7 @@ class NativeTools : public test::ToolDir {
  protected:
   // The dump's name holds the process's number, which a run does not tell: a shell's exec keeps it.
   static std::string with_pid(const std::string& words) {
-    return "sh -c 'echo $$ > pid; exec " UPTIER_TOOL " run " + words + "'";
+    return "sh -c 'echo $$ > pid; rm -f /tmp/jit-$$.dump; exec " UPTIER_TOOL " run " + words + "'";
   }
   std::string dump() const {
     return "/tmp/jit-" + std::to_string(std::stoi(test::slurp(path("pid")))) + ".dump";

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include "tests/random_ir.h"
@@ -247,9 +248,17 @@ TEST(Trials, a_slower_version_is_taken_back) {
 }
 
 TEST(Trials, a_version_that_is_as_fast_stays) {
-  TrialRuns p(on_trial(""));
-  p.pick(400'000, 90);
-  p.pick(200'000, 10);
+  // Cycles are measured, so one of a few thousand trials is lost by bad luck; three in a row are not.
+  std::optional<TrialRuns> runs;
+  for (int tries = 0; tries < 3; ++tries) {
+    runs.emplace(on_trial(""));
+    runs->pick(400'000, 90);
+    runs->pick(200'000, 10);
+    std::vector<DecisionRecord> trials = runs->decisions("the version before");
+    auto kept = [](const DecisionRecord& d) { return d.action == "keep"; };
+    if (std::all_of(trials.begin(), trials.end(), kept)) break;
+  }
+  TrialRuns& p = *runs;
   std::vector<VersionReport> versions = p.optimized();
   ASSERT_GE(versions.size(), 2u);
   std::vector<DecisionRecord> trials = p.decisions("the version before");

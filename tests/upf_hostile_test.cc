@@ -43,8 +43,14 @@ double time_of(const Input& input, const Read& read) {
 // `make` returns an input of so many bytes, about.
 template <typename Make, typename Read>
 void expect_linear(const char* what, const Make& make, const Read& read) {
-  const double one = time_of(make(kSmall), read), two = time_of(make(2 * kSmall), read),
-               four = time_of(make(4 * kSmall), read);
+  double one = 0, two = 0, four = 0;
+  // A neighbour may take caches away once; what is quadratic fails each time.
+  for (int tries = 0; tries < 3; ++tries) {
+    one = time_of(make(kSmall), read);
+    two = time_of(make(2 * kSmall), read);
+    four = time_of(make(4 * kSmall), read);
+    if (four < kMost * one + kSlack) break;
+  }
   EXPECT_LT(four, kMost * one + kSlack) << what;
   std::printf("%-40s %8.1f %8.1f %8.1f ms\n", what, 1e3 * one, 1e3 * two, 1e3 * four);
 }
