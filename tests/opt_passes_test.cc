@@ -90,6 +90,7 @@ const std::map<std::string, Pass>& passes() {
       {"merge_common", jit::merge_common},
       {"forward_memory", jit::forward_memory},
       {"hoist_invariants", jit::hoist_invariants},
+      {"hoist_costly", jit::hoist_costly},
       {"fold_offsets", jit::fold_offsets},
       {"reduce_strength", jit::reduce_strength},
       {"remove_dead", jit::remove_dead},

@@ -57,11 +57,17 @@ constexpr Pass kFlow[] = {
 };
 
 constexpr Pass kValues[] = {
-    {"reduce_divisions", reduce_divisions},   {"hoist_invariants", hoist_invariants},
-    {"prune_params", prune_params},           {"merge_common", merge_common},
-    {"forward_memory", forward_memory},       {"settle_ranges", settle_checked_ranges},
-    {"settle_conditions", settle_conditions}, {"reduce_strength", reduce_strength},
-    {"fold_offsets", fold_offsets},           {"remove_dead", remove_dead},
+    {"reduce_divisions", reduce_divisions},
+    {"hoist_invariants", hoist_invariants},
+    {"prune_params", prune_params},
+    {"merge_common", merge_common},
+    {"forward_memory", forward_memory},
+    {"settle_ranges", settle_checked_ranges},
+    {"settle_conditions", settle_conditions},
+    {"hoist_costly", hoist_costly},
+    {"reduce_strength", reduce_strength},
+    {"fold_offsets", fold_offsets},
+    {"remove_dead", remove_dead},
     {"sink_past_calls", sink_past_calls},
 };
 

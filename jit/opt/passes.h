@@ -77,6 +77,9 @@ void forward_memory(Function& f);
 // Moves loads of places that never change, through a pointer known at the entry, to the entry.
 void hoist_invariants(Function& f);
 
+// Moves multiplications, and what else takes long, out of the loops in whose rounds it is the same.
+void hoist_costly(Function& f);
+
 // Drops guards, traps and branches whose condition was decided before.
 void settle_conditions(Function& f);
 
