@@ -131,7 +131,10 @@ std::optional<Estimate> MethodProfile::estimate(SlotKind kind, SiteId site) cons
   if (seen->count > 0) {
     return around(seen->estimate, relative_variance(*seen, samples_of(*this)), seen->count);
   }
-  const double weight = mean_weight(*this);
+  const double samples = samples_of(*this);
+  const double gone_by = static_cast<double>(calls) + static_cast<double>(iterations);
+  if (samples == 0 && gone_by > 0) return std::nullopt;
+  const double weight = std::max(mean_weight(*this), samples > 0 ? gone_by / samples : 1);
   const double unseen = weight > 1 ? std::log(kMiss) / std::log1p(-1 / weight) : 0;
   return Estimate{seen->estimate, 0, std::max(seen->estimate, unseen)};
 }

@@ -217,6 +217,20 @@ TEST(Estimate, site_that_was_never_seen_may_have_run) {
   EXPECT_EQ(method.estimate(SlotKind::kEdge, 1), std::nullopt);
 }
 
+// Of a method that nobody has sampled nothing is known, and of one that was sampled thinly little.
+TEST(Estimate, site_of_a_method_that_was_hardly_sampled_may_have_run_often) {
+  MethodProfile method;
+  method.schema = Schema::block_schema(2, 0);
+  method.counts = {0, 0};
+  method.weigh(16);
+  method.calls = 98'000;
+  method.interval = 16;
+  EXPECT_EQ(method.estimate(SlotKind::kBlock, 2), std::nullopt);
+  method.sampled_calls = 2;
+  EXPECT_NEAR(method.estimate(SlotKind::kBlock, 2)->high,
+              std::log(0.05) / std::log(1 - 2.0 / 98'000), 1);
+}
+
 TEST(Estimate, call_targets_add_up_table_and_other_and_gauges_have_none) {
   MethodProfile method = method_of(SlotKind::kCallTarget, {5}, 1, 0);
   method.tables[{SlotKind::kCallTarget, 1}] = {{{0, 1}, {10, 0}}, {{0, 2}, {20, 0}}};

@@ -107,7 +107,7 @@ enum {
 // What a probe observes: the kinds that a body may ask for. Blocks, edges and loops are observed by
 // the library itself.
 //
-//   UPTIER_PROBE_CALL_TARGET  ref or i64   a code address (of a stub) or a handle, by target
+//   UPTIER_PROBE_CALL_TARGET  ref or i64   an entry, counted by method; anything else is `other`
 //   UPTIER_PROBE_VALUE        any          by value; also the sum, the least and the greatest
 //   UPTIER_PROBE_LOG          any          one record a visit, for uptier_runtime_read_log
 //   UPTIER_PROBE_COUNTER      i32 or i64   added to one word

@@ -151,7 +151,7 @@ const char* guard_reason_name(GuardReason reason);
 // What a probe observes. Blocks, edges and loops are the library's own business, and the targets of
 // call_indirect are observed without a probe. What a host may ask for, and the values it takes:
 //
-//   kCallTarget  ref or i64   a code address (of a stub) or a handle; counted by target
+//   kCallTarget  ref or i64   an entry address, counted by method; anything else is `other`
 //   kValue       any          counted by value; also the sum, the least and the greatest
 //   kLog         any          one record a visit, with the probe's tag, in a ring of the thread
 //   kCounter     i32 or i64   added to one word

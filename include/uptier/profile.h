@@ -142,8 +142,8 @@ struct TableEntry {
 using Table = std::map<TableKey, TableEntry>;
 using Tables = std::map<std::pair<SlotKind, SiteId>, Table>;
 
-// A number that was estimated from samples, and the interval that holds the true one with a
-// probability of about 95 %. low <= total <= high.
+// A number that was estimated from samples, and the interval that would hold the true one with a
+// probability of 95 % if samples were alike (see estimate_of). low <= total <= high.
 struct Estimate {
   double total = 0;
   double low = 0;
@@ -164,8 +164,10 @@ struct Estimate {
 //     low, high = estimate * (1 -+ 1.96 * sqrt((1 - 1/w) / n_eff)), low >= count
 //
 // Every call observed (w = 1) gives zero width. The interval is too narrow where samples differ
-// much in how many executions they hold. And it is about the executions that could have been
-// observed, see MethodProfile.
+// much in how many executions they hold, as bursts in loops do, and where rates adapt, since samples
+// of unequal weight tell less. In whole programs it holds the truth for 5 to 10 of 10 sites
+// (docs/accuracy.md). And it is about the executions that could have been observed, see
+// MethodProfile.
 // Source: Horvitz and Thompson, JASA 47 (1952); for calls as clusters of executions, Cochran,
 // Sampling Techniques, 3rd ed. (1977), chapter 9.
 Estimate estimate_of(uint64_t count, uint64_t estimate, uint64_t samples);
@@ -205,8 +207,9 @@ struct MethodProfile {
   const Table* table(SlotKind kind, SiteId site) const;
 
   // Returns estimate_of what count() returns. A site that was never seen may have run between two
-  // samples: with the mean weight w of this method's counts, N executions all go unseen with
-  // probability (1 - 1/w)^N, so `high` is ln 0.05 / ln(1 - 1/w), about 3 w.
+  // samples: with the mean weight w of this method's counts, or as many calls and iterations as there
+  // are to a sample if those are more, N executions all go unseen with probability (1 - 1/w)^N, so
+  // `high` is ln 0.05 / ln(1 - 1/w), about 3 w. Nothing where there were calls and no sample.
   std::optional<Estimate> estimate(SlotKind kind, SiteId site) const;
 
   // Returns the cycles that all executions of a loop took. Nothing where executions were seen but

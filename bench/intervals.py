@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""How often confidence intervals hold: the share of blocks and edges whose true count lies in the
+interval that a sampled run gives, and how much wider it would have to be.
+
+The truth is an exhaustive run. Each seed gives a run of its own; what was executed less than --least
+times is left out. `wider` is the 95th percentile of the error over half the interval: 1 would be
+right. Bad news: shares that fall, or `wider` that rises.
+"""
+import argparse, json, os, statistics, subprocess, tempfile
+
+import measure
+
+
+def sites(tool, options, wasm):
+    """Returns {(method, kind, site): row} of a run."""
+    with tempfile.NamedTemporaryFile(suffix=".trace") as trace:
+        run = [tool, "run", "--policy=never", "--trace", trace.name] + options + wasm
+        subprocess.run(run, stdout=subprocess.DEVNULL, check=True)
+        shown = subprocess.run([tool, "trace", "profile", "--json", trace.name],
+                               stdout=subprocess.PIPE, check=True).stdout
+    return {(m["module_key"], m["function_index"], s["kind"], s["site"]): s
+            for m in json.loads(shown)["methods"] for s in m["sites"]
+            if s["kind"] in ("block", "edge") and "low" in s}
+
+
+def coverage(tool, options, wasm, seeds, least):
+    truth = sites(tool, ["--tier=instrumented"], wasm)
+    held, errors = [], []
+    for seed in range(1, seeds + 1):
+        for key, s in sites(tool, options + ["-O", f"seed={seed}"], wasm).items():
+            true = truth.get(key, {"count": 0})["count"]
+            if true < least:
+                continue
+            held.append(s["low"] <= true <= s["high"])
+            half = (s["high"] - s["low"]) / 2
+            if half > 0:
+                errors.append(abs(s["estimate"] - true) / half)
+    return len(held), statistics.mean(held) if held else 1, \
+        statistics.quantiles(errors, n=20)[-1] if len(errors) > 1 else 0
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    ap.add_argument("--tool", required=True)
+    ap.add_argument("--seeds", type=int, default=10)
+    ap.add_argument("--least", type=int, default=10000)
+    ap.add_argument("--programs", help="comma separated; all by default")
+    a = ap.parse_args()
+    modes = {"adaptive": [], "interval 16": ["-O", "adaptive=off", "-O", "interval=16"]}
+    print(f"{'program':<11}" + "".join(f"{m + ' held':>18}{'wider':>9}" for m in modes))
+    for name, size in measure.chosen_programs(a):
+        wasm = [os.path.join(measure.PROGRAMS, "wasm", name + ".wasm"), size]
+        cells = ""
+        for options in modes.values():
+            _, share, wider = coverage(a.tool, options, wasm, a.seeds, a.least)
+            cells += f"{100 * share:>16.1f} %{wider:>9.2f}"
+        print(f"{name:<11}{cells}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
