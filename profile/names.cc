@@ -45,6 +45,7 @@ const char* error_code_name(ErrorCode code) {
     case ErrorCode::kResourceExhausted: return "resource exhausted";
     case ErrorCode::kIo: return "input/output error";
     case ErrorCode::kNotFound: return "not found";
+    case ErrorCode::kForked: return "forked";
   }
   return "?";
 }

@@ -106,7 +106,8 @@ TEST(CApiHeader, numbers_have_names_and_nonsense_has_a_question_mark) {
   for (uptier_status s = UPTIER_INVALID_ARGUMENT; s < UPTIER_TRAPPED; ++s) {
     EXPECT_STREQ(uptier_status_name(s), error_code_name(static_cast<ErrorCode>(s - 1)));
   }
-  for (uptier_status s : {-1, UPTIER_TRAPPED + 1, INT32_MAX, INT32_MIN}) {
+  EXPECT_STREQ(uptier_status_name(UPTIER_FORKED), "forked");
+  for (uptier_status s : {-1, UPTIER_FORKED + 1, INT32_MAX, INT32_MIN}) {
     EXPECT_STREQ(uptier_status_name(s), "?");
   }
   EXPECT_STREQ(uptier_opcode_name(UPTIER_OP_DIV_S), "div_s");

@@ -27,7 +27,7 @@ TEST(Names, tiers_and_copies_have_the_vocabulary_words) {
 
 TEST(Names, every_error_code_has_a_name_of_its_own) {
   EXPECT_STREQ(error_code_name(ErrorCode::kInvalidArgument), "invalid argument");
-  const int last = static_cast<int>(ErrorCode::kNotFound);
+  const int last = static_cast<int>(ErrorCode::kForked);
   for (int a = 0; a <= last; ++a) {
     const std::string name = error_code_name(static_cast<ErrorCode>(a));
     EXPECT_NE(name, "?");

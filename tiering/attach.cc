@@ -34,7 +34,14 @@ void RuntimeImpl::thread_ends() noexcept {
   }
 }
 
+Error RuntimeImpl::forked_error() {
+  return {ErrorCode::kForked,
+          "the runtime is the parent process's: a child of fork() may exit, exec, and make "
+          "runtimes of its own"};
+}
+
 Status RuntimeImpl::attach() {
+  if (forked()) return forked_error();
   if (AttachedThread* t = here()) {
     t->depth++;
     return {};
@@ -121,6 +128,7 @@ void RuntimeImpl::end_blocked() noexcept {
 }
 
 void RuntimeImpl::flush() {
+  if (forked()) return;
   std::unique_lock lock(state_mutex_);
   if (AttachedThread* t = here()) flush_thread_locked(*t, sampler::NoteKind::kFlushDemand);
   drain_locked();

@@ -5,6 +5,7 @@
 namespace uptier::tiering {
 
 Result<std::string> RuntimeImpl::ir(MethodId id) {
+  if (forked()) return forked_error();
   if (!is_method(id)) return Error{ErrorCode::kInvalidArgument, "there is no such method"};
   LookingAround looking(*this);
   Method& m = method(id.index());

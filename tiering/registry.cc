@@ -35,6 +35,7 @@ Status check_own_schema(const MethodInfo& info) {
 }  // namespace
 
 Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
+  if (forked()) return forked_error();
   if (Status s = check_signature(info); !s) return s.error();
   if (Status s = check_own_schema(info); !s) return s.error();
   __builtin_unwind_init();  // what callers keep in registers is on the stack, too
@@ -103,11 +104,13 @@ bool RuntimeImpl::interprets_first_locked(const Method& m) const {
 }
 
 std::string RuntimeImpl::error_of(MethodId m) const {
+  if (forked()) return {};
   std::lock_guard lock(state_mutex_);
   return is_method(m) ? method(m.index()).last_error : std::string();
 }
 
 void RuntimeImpl::remove_methods(std::span<const MethodId> all) {
+  if (forked()) return;
   __builtin_unwind_init();  // as in add_method
   StillHere still(*this);
   LookingAround looking(*this);  // nobody forgets them meanwhile

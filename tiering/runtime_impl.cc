@@ -1,5 +1,11 @@
 #include "tiering/runtime_impl.h"
 
+#include "jit/code/global_locks.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#endif
+
 namespace uptier {
 
 Result<std::unique_ptr<Runtime>> Runtime::create(const Options& options, TraceSink* sink,
@@ -134,6 +140,9 @@ Status RuntimeImpl::open_native_tools() {
 }
 
 Status RuntimeImpl::start() {
+  if (!sampler::watch_forks() || !jit::hold_locks_over_forks()) {
+    return Error{ErrorCode::kResourceExhausted, "memory for a handler of fork() is refused"};
+  }
   if (options_.loops) cycles_per_ns_ = 1 / sampler::CycleClock::calibrate().ns_per_cycle;
   uint32_t capacity = static_cast<uint32_t>(options_.max_methods);
   uint32_t stub_bytes = jit::StubTable::data_bytes(capacity);
@@ -189,6 +198,18 @@ Status RuntimeImpl::start() {
   if (!options_.profile.empty()) store_ = std::make_unique<ProfileStore>(options_.profile);
   if (options_.workers != 0) worker_ = std::thread([this] { run_worker(); });
   return {};
+}
+
+void RuntimeImpl::operator delete(RuntimeImpl* r, std::destroying_delete_t) {
+  if (r->forked()) {
+#if defined(__SANITIZE_ADDRESS__)
+    __lsan_ignore_object(r);
+#endif
+    return;
+  }
+  r->~RuntimeImpl();
+  static_assert(alignof(RuntimeImpl) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+  ::operator delete(r);
 }
 
 RuntimeImpl::~RuntimeImpl() {

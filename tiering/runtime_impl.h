@@ -13,6 +13,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <semaphore>
 #include <set>
@@ -30,6 +31,7 @@
 #include "sampler/budget.h"
 #include "sampler/cost.h"
 #include "sampler/fast_sample.h"
+#include "sampler/fork.h"
 #include "sampler/schedule.h"
 #include "tiering/code/queue.h"
 #include "tiering/code/reclaim.h"
@@ -54,6 +56,9 @@ class RuntimeImpl final : public Runtime {
   static Result<std::unique_ptr<Runtime>> create(const Options& options, TraceSink* sink,
                                                  Policy* policy);
   ~RuntimeImpl() override;
+  // Instead of a destructor alone: in the child of a fork nothing is done. Members could not be
+  // destroyed there: who waits on them is gone.
+  static void operator delete(RuntimeImpl* r, std::destroying_delete_t);
 
   // The public interface; see uptier/runtime.h. In registry.cc, invoke.cc, attach.cc, report.cc.
   Result<MethodId> add_method(Host& host, MethodInfo info) override;
@@ -485,6 +490,7 @@ class RuntimeImpl final : public Runtime {
   uint64_t last_tick_ns_ = 0;
   std::deque<LogRecord> gone_log_;  // of threads that have detached
   const uint64_t born_ns_ = now_ns();
+  const uint32_t born_at_fork_ = sampler::forks();
   uint64_t gone_lived_ns_ = 0;  // CPU time, while attached, of threads that have detached
   double cycles_per_ns_ = 1;    // measured when loops are timed
   uint64_t gone_cpu_ns_ = 0;    // of threads that have detached since the last tick

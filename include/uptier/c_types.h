@@ -36,6 +36,7 @@ enum {
   UPTIER_IO,                  // the operating system refused a file operation
   UPTIER_NOT_FOUND,
   UPTIER_TRAPPED,  // of invoke and osr_enter: the method ran and ended with a trap
+  UPTIER_FORKED,   // the runtime is the parent process's: see "Runtime" in uptier.h
 };
 
 enum { UPTIER_MESSAGE_SIZE = 508 };

@@ -21,6 +21,7 @@ enum class ErrorCode : uint8_t {
   kResourceExhausted,  // a cap or budget of ours is reached, or memory is refused
   kIo,                 // the operating system refused a file operation
   kNotFound,
+  kForked,  // the runtime is the parent process's: see Runtime
 };
 const char* error_code_name(ErrorCode code);
 

@@ -47,6 +47,11 @@ uptier_status uptier_options_text(const uptier_options* options, char* buffer, s
 void uptier_options_destroy(uptier_options* options) UPTIER_NOEXCEPT;
 
 // ---- Runtime ------------------------------------------------------------------------------------
+//
+// fork(): the child may exit, exec, and make runtimes of its own. Of its parent's it flushes, writes
+// and frees nothing: destroy, detach and the end of a thread leave them alone, and functions that
+// return a status answer UPTIER_FORKED where they would do something. It must not call entries, nor
+// return into compiled code.
 
 // Creates a runtime.
 //

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "jit/code/global_locks.h"
+
 namespace uptier::jit {
 namespace {
 
@@ -18,7 +20,6 @@ struct Slot {
 // Global because signal handlers have no argument of ours.
 constinit Slot g_slots[CodeRegistration::kMaxSpaces];
 constinit std::atomic<uint32_t> g_readers{0};
-constinit std::mutex g_writers;
 
 // Calls `answer(slot, space)` for the space that contains `pc`.
 template <typename Answer>

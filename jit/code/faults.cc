@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "jit/code/code_registry.h"
+#include "jit/code/global_locks.h"
 #include "sampler/context.h"
 
 namespace uptier::jit {
@@ -21,7 +22,7 @@ constexpr greg_t kDirectionFlag = 0x400;
 // Global because a signal handler has no argument of ours. `g_previous` is written before the
 // handler that reads it is installed, and not again while it may run.
 constinit struct sigaction g_previous[std::size(kSignals)] = {};
-constinit std::mutex g_mutex;  // guards the rest
+// Guarded by global_lock(kFaultHandlers).
 constinit unsigned g_users = 0;
 constinit bool g_installed = false;
 
@@ -44,7 +45,7 @@ bool claim(const siginfo_t& info, ucontext_t& machine) {
   if (row == nullptr) return false;
   sampler::ThreadContext& context = *sampler::current_context();
   const void* exit = trap_exit_for(pc);
-  if (context.activation == nullptr || exit == nullptr) return false;
+  if (exit == nullptr || (context.activation == nullptr && !last)) return false;
   context.pending_trap = static_cast<uint32_t>(row->code);
   context.trap_location = row->loc;
   context.trap_detail = 0;
@@ -117,7 +118,7 @@ Status install_all() {
 }  // namespace
 
 Result<FaultHandlers> FaultHandlers::install() {
-  std::lock_guard lock(g_mutex);
+  std::lock_guard lock(global_lock(GlobalLock::kFaultHandlers));
   if (!g_installed) {
     if (Status s = install_all(); !s.ok()) return s.error();
     g_installed = true;
@@ -138,7 +139,7 @@ FaultHandlers& FaultHandlers::operator=(FaultHandlers&& other) noexcept {
 
 FaultHandlers::~FaultHandlers() {
   if (!installed_) return;
-  std::lock_guard lock(g_mutex);
+  std::lock_guard lock(global_lock(GlobalLock::kFaultHandlers));
   if (--g_users != 0 || !all_ours()) return;
   put_back(std::size(kSignals));
   g_installed = false;

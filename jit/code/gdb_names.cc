@@ -5,6 +5,7 @@
 #include <ranges>
 
 #include "jit/code/gdb_image.h"
+#include "jit/code/global_locks.h"
 
 // What gdb looks for, by these names ("JIT Compilation Interface" in its manual). Weak, so that
 // another compiler in the process may have them, too: the list is one.
@@ -30,10 +31,7 @@ namespace {
 
 enum Action : uint32_t { kNothing, kRegister, kUnregister };
 
-std::mutex& list_mutex() {
-  static std::mutex mutex;
-  return mutex;
-}
+std::mutex& list_mutex() { return global_lock(GlobalLock::kGdbNames); }
 
 void announce(Action action, jit_code_entry& entry) {
   __jit_debug_descriptor.action_flag = action;

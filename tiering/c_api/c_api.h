@@ -28,6 +28,9 @@ uptier_status fail(uptier_error* error, uptier_status status, std::string_view m
 uptier_status fail(uptier_error* error, const Error& e);
 uptier_status bad_argument(uptier_error* error, std::string_view message);
 uptier_status status_of(ErrorCode code);
+// Whether the runtime is that of the parent of this process.
+bool forked(const uptier_runtime& runtime);
+uptier_status fail_forked(uptier_error* error);
 
 // Writes `text` as snprintf would; see "Text" in uptier.h.
 uptier_status write_text(std::string_view text, char* buffer, size_t capacity, size_t* length,

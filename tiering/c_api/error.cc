@@ -6,7 +6,10 @@
 
 namespace uptier::tiering {
 
-uptier_status status_of(ErrorCode code) { return static_cast<uptier_status>(code) + 1; }
+// Codes that are younger than UPTIER_TRAPPED come behind it.
+uptier_status status_of(ErrorCode code) {
+  return code == ErrorCode::kForked ? UPTIER_FORKED : static_cast<uptier_status>(code) + 1;
+}
 
 uptier_status fail(uptier_error* error, uptier_status status, std::string_view message) {
   if (error == nullptr) return status;
@@ -97,6 +100,7 @@ const char* uptier_status_name(uptier_status status) noexcept {
   switch (status) {
     case UPTIER_OK: return "ok";
     case UPTIER_TRAPPED: return "trapped";
+    case UPTIER_FORKED: return error_code_name(ErrorCode::kForked);
     case UPTIER_INVALID_ARGUMENT:
     case UPTIER_INVALID_INPUT:
     case UPTIER_CORRUPT_INPUT:

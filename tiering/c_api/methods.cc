@@ -135,6 +135,7 @@ uptier_status uptier_runtime_add_method(uptier_runtime* runtime, const uptier_me
 uptier_status uptier_runtime_remove_methods(uptier_runtime* runtime, const uptier_method* methods,
                                             size_t count, uptier_error* error) noexcept {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (forked(*runtime)) return fail_forked(error);
   if (methods == nullptr && count != 0) return bad_argument(error, "the methods are NULL");
   std::vector<CMethod*> removed;
   if (!runtime->methods.remove(std::span(methods, count), removed)) {

@@ -59,6 +59,7 @@ uptier_status uptier_runtime_read_log(uptier_runtime* runtime, uptier_log_record
                                       size_t capacity, size_t* count,
                                       uptier_error* error) noexcept {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (forked(*runtime)) return fail_forked(error);
   if (count == nullptr) return bad_argument(error, "count is NULL");
   if (records == nullptr && capacity != 0) return bad_argument(error, "the records are NULL");
   std::lock_guard lock(runtime->log_mutex);
@@ -76,6 +77,7 @@ uptier_status uptier_runtime_read_log(uptier_runtime* runtime, uptier_log_record
 
 uptier_status uptier_runtime_save_profile(uptier_runtime* runtime, uptier_error* error) noexcept {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (forked(*runtime)) return fail_forked(error);
   Status s = runtime->runtime->save_profile();
   return s ? UPTIER_OK : fail(error, s.error());
 }
@@ -85,6 +87,7 @@ uptier_status uptier_runtime_query(uptier_runtime* runtime, const char* stage,
                                    uptier_profile_answer* out, uptier_profile_entry* entries,
                                    size_t capacity, uptier_error* error) noexcept {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (forked(*runtime)) return fail_forked(error);
   if (scope_hash == nullptr || key == nullptr) return bad_argument(error, "scope or key is NULL");
   if (out == nullptr) return bad_argument(error, "out is NULL");
   constexpr size_t kFirst = UPTIER_C_END(uptier_profile_answer, mean);

@@ -24,6 +24,7 @@ uptier_status uptier_runtime_report_text(const uptier_runtime* runtime, size_t m
                                          char* buffer, size_t capacity, size_t* length,
                                          uptier_error* error) noexcept {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (forked(*runtime)) return fail_forked(error);
   return write_text(runtime->runtime->report().text(methods_shown), buffer, capacity, length,
                     error);
 }
@@ -32,6 +33,7 @@ uptier_status uptier_runtime_profile_text(const uptier_runtime* runtime, char* b
                                           size_t capacity, size_t* length,
                                           uptier_error* error) noexcept {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (forked(*runtime)) return fail_forked(error);
   return write_text(to_text(runtime->runtime->profile()), buffer, capacity, length, error);
 }
 
@@ -39,6 +41,7 @@ uptier_status uptier_runtime_ir_text(uptier_runtime* runtime, uptier_method meth
                                      size_t capacity, size_t* length,
                                      uptier_error* error) noexcept {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (forked(*runtime)) return fail_forked(error);
   const CMethod* m = runtime->methods.find(method);
   if (m == nullptr) return bad_argument(error, "the method is not in service");
   Result<std::string> text = runtime->runtime->ir(m->id);
@@ -50,6 +53,7 @@ uptier_status uptier_runtime_method_totals(const uptier_runtime* runtime, uptier
                                            uptier_method_totals* out,
                                            uptier_error* error) noexcept {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (forked(*runtime)) return fail_forked(error);
   if (out == nullptr) return bad_argument(error, "out is NULL");
   const CMethod* m = runtime->methods.find(method);
   if (m == nullptr) return bad_argument(error, "the method is not in service");
@@ -80,6 +84,7 @@ uptier_status uptier_runtime_method_error(const uptier_runtime* runtime, uptier_
                                           char* buffer, size_t capacity, size_t* length,
                                           uptier_error* error) noexcept {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (forked(*runtime)) return fail_forked(error);
   const CMethod* m = runtime->methods.find(method);
   if (m == nullptr) return bad_argument(error, "the method is not in service");
   return write_text(row_of(*runtime, m->id).last_error, buffer, capacity, length, error);
@@ -88,6 +93,7 @@ uptier_status uptier_runtime_method_error(const uptier_runtime* runtime, uptier_
 uptier_status uptier_runtime_totals(const uptier_runtime* runtime, uptier_totals* out,
                                     uptier_error* error) noexcept {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (forked(*runtime)) return fail_forked(error);
   if (out == nullptr) return bad_argument(error, "out is NULL");
   const Report r = runtime->runtime->report();
   uptier_totals t = {};

@@ -62,6 +62,14 @@ uptier_status trapped(uptier_error* error, const CMethod& called, const Outcome&
 
 }  // namespace
 
+bool uptier::tiering::forked(const uptier_runtime& runtime) {
+  return static_cast<const RuntimeImpl&>(*runtime.runtime).forked();
+}
+
+uptier_status uptier::tiering::fail_forked(uptier_error* error) {
+  return fail(error, RuntimeImpl::forked_error());
+}
+
 extern "C" {
 
 uptier_status uptier_runtime_create(const uptier_options* options, const char* trace_path,
@@ -93,7 +101,7 @@ uptier_status uptier_runtime_create_traced(const uptier_options* options,
 }
 
 void uptier_runtime_destroy(uptier_runtime* runtime) noexcept {
-  if (runtime == nullptr) return;
+  if (runtime == nullptr || forked(*runtime)) return;
   runtime->runtime.reset();  // nobody calls a host from here on
   runtime->methods.drop_all();
   delete runtime;
@@ -125,6 +133,7 @@ uptier_status uptier_runtime_loop_countdown(uptier_runtime* runtime, uptier_meth
   if (out == nullptr) return bad_argument(error, "out is NULL");
   const CMethod* m = runtime->methods.find(method);
   if (m == nullptr) return bad_argument(error, "the method is not in service");
+  if (forked(*runtime)) return fail_forked(error);
   if (!is_attached(*runtime)) return bad_argument(error, "the thread is not attached");
   *out = runtime->runtime->loop_countdown(m->id);
   return UPTIER_OK;
@@ -144,6 +153,7 @@ uptier_status uptier_runtime_osr_enter(uptier_runtime* runtime, uptier_method me
   std::string miscounted = wrong_count(count, m->signature());
   if (!miscounted.empty()) return bad_argument(error, miscounted);
   if (args == nullptr && count != 0) return bad_argument(error, "the arguments are NULL");
+  if (forked(*runtime)) return fail_forked(error);
   if (!is_attached(*runtime)) return bad_argument(error, "the thread is not attached");
   LoopId id = from_c<LoopId>(loop);
   if (!id.valid()) return bad_argument(error, "the loop is none");
@@ -188,30 +198,35 @@ uptier_status uptier_runtime_attach(uptier_runtime* runtime, uptier_error* error
 
 uptier_status uptier_runtime_detach(uptier_runtime* runtime) noexcept {
   if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
+  if (forked(*runtime)) return UPTIER_FORKED;
   runtime->runtime->detach();
   return UPTIER_OK;
 }
 
 uptier_status uptier_runtime_quiescent(uptier_runtime* runtime) noexcept {
   if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
+  if (forked(*runtime)) return UPTIER_FORKED;
   runtime->runtime->quiescent();
   return UPTIER_OK;
 }
 
 uptier_status uptier_runtime_begin_blocked(uptier_runtime* runtime) noexcept {
   if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
+  if (forked(*runtime)) return UPTIER_FORKED;
   runtime->runtime->begin_blocked();
   return UPTIER_OK;
 }
 
 uptier_status uptier_runtime_end_blocked(uptier_runtime* runtime) noexcept {
   if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
+  if (forked(*runtime)) return UPTIER_FORKED;
   runtime->runtime->end_blocked();
   return UPTIER_OK;
 }
 
 uptier_status uptier_runtime_flush(uptier_runtime* runtime) noexcept {
   if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
+  if (forked(*runtime)) return UPTIER_FORKED;
   runtime->runtime->flush();
   return UPTIER_OK;
 }

@@ -25,6 +25,7 @@ bool RuntimeImpl::has_rates() const {
 }
 
 Status RuntimeImpl::set(std::string_view name, std::string_view value) {
+  if (forked()) return forked_error();
   std::lock_guard lock(state_mutex_);
   Options changed = live_;
   if (Status s = changed.set(name, value); !s) return s;
@@ -63,6 +64,7 @@ void RuntimeImpl::change_interval_locked() {
 }
 
 Status RuntimeImpl::observe(Sampling how) {
+  if (forked()) return forked_error();
   std::lock_guard lock(state_mutex_);
   if (!has_rates())
     return for_life("observe", "this runtime samples every call, by turns, or none");

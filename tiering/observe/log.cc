@@ -17,6 +17,7 @@ void take(AttachedThread& t, Records& out) {
 }  // namespace
 
 std::vector<LogRecord> RuntimeImpl::read_log() {
+  if (forked()) return {};
   std::lock_guard lock(state_mutex_);
   std::vector<LogRecord> out(gone_log_.begin(), gone_log_.end());
   gone_log_.clear();

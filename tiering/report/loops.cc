@@ -91,6 +91,7 @@ std::vector<TimedLoop> timed_loops(const jit::Function& f, const jit::ProbePlan&
 }
 
 std::vector<LoopReport> RuntimeImpl::loops() const {
+  if (forked()) return {};
   std::lock_guard lock(state_mutex_);
   std::vector<LoopReport> all;
   for (const auto& m : owned_methods_) {

@@ -89,6 +89,7 @@ void RuntimeImpl::report_observing(const Method& m, MethodReport& r) const {
 }
 
 Report RuntimeImpl::report() const {
+  if (forked()) return {};
   std::lock_guard lock(state_mutex_);
   Report r;
   MethodNames names;
@@ -118,6 +119,7 @@ Report RuntimeImpl::report() const {
 }
 
 Profile RuntimeImpl::profile() const {
+  if (forked()) return {};
   std::lock_guard lock(state_mutex_);
   Profile p;
   for (const auto& m : owned_methods_) {

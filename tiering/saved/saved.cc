@@ -214,6 +214,7 @@ void RuntimeImpl::trust_saved(Method& m) {
 }
 
 Status RuntimeImpl::save_profile() {
+  if (forked()) return forked_error();
   if (store_ == nullptr) return {};
   if (here() != nullptr) flush();
   std::lock_guard lock(state_mutex_);
@@ -259,6 +260,7 @@ Status RuntimeImpl::save_profile_locked() {
 
 std::optional<ProfileAnswer> RuntimeImpl::query(std::string_view stage, std::string_view scope_hash,
                                                 std::string_view key) {
+  if (forked()) return std::nullopt;
   std::lock_guard lock(state_mutex_);
   return store_ == nullptr ? std::nullopt : store_->query(stage, scope_hash, key);
 }

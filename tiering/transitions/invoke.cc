@@ -57,7 +57,8 @@ void tell_caller(Trap& t, const void* returns_to) {
   }
 }
 
-// The trap that a context carries, taken out of it.
+}  // namespace
+
 Trap take_trap(sampler::ThreadContext& c) {
   Trap t;
   t.code = static_cast<TrapCode>(c.pending_trap);
@@ -81,8 +82,6 @@ Trap take_trap(sampler::ThreadContext& c) {
   c.trap_method = 0;
   return t;
 }
-
-}  // namespace
 
 Outcome RuntimeImpl::invoke(MethodId id, std::span<const uint64_t> args) {
   if (!is_method(id)) return {0, {TrapCode::kBadCall, MethodId::none(), 0, 0}};
