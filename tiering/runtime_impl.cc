@@ -42,6 +42,7 @@ jit::Leave uptier_leave(jit::LeaveState* s, void* runtime) {
 jit::Leave uptier_ask_to_leave(jit::LeaveState* s, void* runtime) {
   return static_cast<RuntimeImpl*>(runtime)->ask_to_leave(*s);
 }
+void uptier_orphaned_trap(void* runtime) { static_cast<RuntimeImpl*>(runtime)->end_orphaned(); }
 void uptier_frames_dropped(uint32_t method, SiteId block, uint64_t frames, void* runtime) {
   static_cast<RuntimeImpl*>(runtime)->frames_dropped(method, block, frames);
 }
@@ -153,19 +154,20 @@ Status RuntimeImpl::start() {
   space_ = std::move(*space);
   poll_words_ = std::make_unique<jit::PollWords>(space_->data().subspan(stub_bytes, kPollBytes));
   fast_ = std::make_unique<sampler::FastSampling>(this, capacity, schedule_);
-  auto routines =
-      jit::Routines::create(*space_, uptier_enter, this, sampler::uptier_take_sample, fast_.get(),
-                            {uptier_frames_dropped, this}, {uptier_leave, uptier_ask_to_leave},
-                            uptier_trial_call, uptier_guard_told,
-                            {.plain = uptier_loop_plain,
-                             .instrumented = uptier_loop_instrumented,
-                             .runtime = this,
-                             .methods = fast_->methods(),
-                             .begin = sampler::uptier_begin_burst,
-                             .data = fast_.get()});
+  auto routines = jit::Routines::create(
+      *space_, uptier_enter, this, sampler::uptier_take_sample, fast_.get(),
+      {uptier_frames_dropped, this, uptier_orphaned_trap}, {uptier_leave, uptier_ask_to_leave},
+      uptier_trial_call, uptier_guard_told,
+      {.plain = uptier_loop_plain,
+       .instrumented = uptier_loop_instrumented,
+       .runtime = this,
+       .methods = fast_->methods(),
+       .begin = sampler::uptier_begin_burst,
+       .data = fast_.get()});
   if (!routines) return routines.error();
   routines_ = std::move(*routines);
-  auto registration = jit::CodeRegistration::add(*space_, routines_.trap_exit());
+  auto registration =
+      jit::CodeRegistration::add(*space_, routines_.trap_exit(), uptier_orphaned_trap, this);
   if (!registration) return registration.error();
   registration_ = std::move(*registration);
   bool shared = options_.gap == GapMode::kExact;

@@ -51,6 +51,10 @@ void operator+=(sampler::Progress& a, const sampler::Progress& b);
 // Adds what a thread has lost.
 void add_losses(LossReport& l, const AttachedThread& t);
 
+// Has a context carry a trap, also where no invoke is under way; and takes it out (invoke.cc).
+void put_trap(sampler::ThreadContext& c, TrapCode code, uint64_t detail) noexcept;
+Trap take_trap(sampler::ThreadContext& c);
+
 class RuntimeImpl final : public Runtime {
  public:
   static Result<std::unique_ptr<Runtime>> create(const Options& options, TraceSink* sink,
@@ -91,6 +95,11 @@ class RuntimeImpl final : public Runtime {
   Result<std::string> ir(MethodId m) override;
 
   static void thread_ends() noexcept;  // attach.cc
+  // Whether this is the child of a process that has made the runtime; what is said then.
+  bool forked() const noexcept { return born_at_fork_ != sampler::forks(); }
+  static Error forked_error();  // attach.cc
+  // What becomes of a trap with no invoke under way (orphaned_trap.cc).
+  [[noreturn]] void end_orphaned() noexcept;
 
   // What compiled code's slow paths call (slow_paths.cc). They return the address to go on at.
   const void* enter(uint32_t method) noexcept;

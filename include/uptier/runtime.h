@@ -4,10 +4,10 @@
 //
 // A method's entry address is a stub that never changes; which code it reaches is the runtime's
 // business. The address may be called like any C function of the signature from an attached thread,
-// provided that no trap can happen or that an `invoke` is further up the stack. Code that is
-// entered so with no `invoke` further up must not lead to an `invoke` either: when an outermost one
-// returns, the thread counts as having left compiled code, and code that it still runs could be
-// freed.
+// as long as the method is in service. A trap ends the innermost `invoke` of the stack that it
+// happens on; where none is under way there, it ends the process, with a message that names trap
+// and method. So a host calls entries below an `invoke`, or such methods only as cannot trap; what
+// it calls so may lead to an `invoke`.
 #pragma once
 
 #include <cstdint>
@@ -98,6 +98,11 @@ class Runtime {
 
   // Returns the address that callers hold. Constant for the method's life; thread: any. Null for an
   // id that add_method did not return, or that was removed.
+  //
+  // A trap in a call of it ends all frames up to the innermost `invoke` as longjmp does, C++ frames
+  // of the host's in between included: no destructor of theirs runs. A frame that has to clean up
+  // calls by `invoke`, looks at the outcome, and raises the trap again. With no `invoke` under way
+  // on the stack, a trap ends the process (abort, or the host's own handler of the signal).
   virtual const void* entry_address(MethodId m) const = 0;
   // Returns it as a C function pointer, e.g. `runtime.entry<int64_t(Vm*, int64_t)>(m)`.
   template <typename F>

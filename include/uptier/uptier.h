@@ -168,9 +168,9 @@ uptier_status uptier_runtime_remove_methods(uptier_runtime* runtime, const uptie
                                             size_t count, uptier_error* error) UPTIER_NOEXCEPT;
 
 // Returns the address that callers hold, a C function of the method's signature, constant for the
-// method's life. It may be called from an attached thread, provided that no trap can happen or that
-// an invoke is further up the stack; entered with no invoke further up, it must not lead to one
-// either.
+// method's life. It may be called from an attached thread. A trap ends all frames up to the innermost
+// invoke of that stack, as longjmp does; with no invoke under way there, it ends the process with a
+// message.
 uptier_status uptier_runtime_entry(const uptier_runtime* runtime, uptier_method method,
                                    uptier_code* out, uptier_error* error) UPTIER_NOEXCEPT;
 

@@ -15,6 +15,8 @@ namespace {
 struct Slot {
   std::atomic<const CodeSpace*> space{nullptr};
   std::atomic<const void*> trap_exit{nullptr};
+  std::atomic<Orphaned> orphaned{nullptr};
+  std::atomic<void*> runtime{nullptr};
 };
 
 // Global because signal handlers have no argument of ours.
@@ -56,6 +58,16 @@ const void* trap_exit_for(const void* pc) noexcept {
   });
 }
 
+void forget_readers_of_other_threads() noexcept { g_readers.store(0, std::memory_order_relaxed); }
+
+void end_orphaned(const void* pc) noexcept {
+  using Call = std::pair<Orphaned, void*>;
+  auto [orphaned, runtime] = with_space(pc, [](Slot& s, const CodeSpace*) -> Call {
+    return {s.orphaned.load(std::memory_order_relaxed), s.runtime.load(std::memory_order_relaxed)};
+  });
+  if (orphaned != nullptr) orphaned(runtime);
+}
+
 CodeRegistration::CodeRegistration(CodeRegistration&& other) noexcept
     : slot_(std::exchange(other.slot_, -1)) {}
 
@@ -72,12 +84,15 @@ CodeRegistration::~CodeRegistration() {
   while (g_readers.load(std::memory_order_seq_cst) != 0) ::sched_yield();
 }
 
-Result<CodeRegistration> CodeRegistration::add(const CodeSpace& space, const void* trap_exit) {
-  std::lock_guard lock(g_writers);
+Result<CodeRegistration> CodeRegistration::add(const CodeSpace& space, const void* trap_exit,
+                                               Orphaned orphaned, void* runtime) {
+  std::lock_guard lock(global_lock(GlobalLock::kCodeRegistry));
   for (unsigned i = 0; i < kMaxSpaces; ++i) {
     if (g_slots[i].space.load(std::memory_order_relaxed) != nullptr) continue;
     // Published by the store of the space.
     g_slots[i].trap_exit.store(trap_exit, std::memory_order_relaxed);
+    g_slots[i].orphaned.store(orphaned, std::memory_order_relaxed);
+    g_slots[i].runtime.store(runtime, std::memory_order_relaxed);
     g_slots[i].space.store(&space, std::memory_order_seq_cst);
     CodeRegistration r;
     r.slot_ = static_cast<int>(i);

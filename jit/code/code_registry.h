@@ -4,7 +4,7 @@
 // array, registered by the runtimes, read without a lock. A space leaves only when no reader is on
 // its way through the array.
 //
-//   Thread: any. find_code, in_code and trap_exit_for are async-signal-safe.
+//   Thread: any. find_code, in_code, trap_exit_for and end_orphaned are async-signal-safe.
 #pragma once
 
 #include "jit/code/code.h"
@@ -23,6 +23,16 @@ bool in_code(const void* pc) noexcept;
 // Returns the trap_exit routine of the space that `pc` lies in, or null.
 const void* trap_exit_for(const void* pc) noexcept;
 
+// In the child of a fork: those who were looking a pc up are not there any more.
+void forget_readers_of_other_threads() noexcept;
+
+// Handles the trap whose code faulted with no invoke under way, where nobody else would: ends the
+// process with a message. Called in a signal handler.
+using Orphaned = void (*)(void* runtime);
+
+// Calls the Orphaned of the space that `pc` lies in, if it has one.
+void end_orphaned(const void* pc) noexcept;
+
 // Makes a space visible to the functions above for the life of this object, which must end before
 // the space does.
 class CodeRegistration {
@@ -35,9 +45,10 @@ class CodeRegistration {
   // Waits for readers, some nanoseconds.
   ~CodeRegistration();
 
-  // `trap_exit` may be null in a space whose code has no trap rows.
+  // `trap_exit` may be null in a space whose code has no trap rows; `orphaned` gets `runtime`.
   // Errors: kResourceExhausted when kMaxSpaces are registered.
-  static Result<CodeRegistration> add(const CodeSpace& space, const void* trap_exit);
+  static Result<CodeRegistration> add(const CodeSpace& space, const void* trap_exit,
+                                      Orphaned orphaned = nullptr, void* runtime = nullptr);
 
  private:
   int slot_ = -1;

@@ -35,7 +35,8 @@ void make_frame(greg_t* registers) {
   registers[REG_RBP] = registers[REG_RSP];
 }
 
-bool claim(const siginfo_t& info, ucontext_t& machine) {
+// `last`: nobody else handles the signal.
+bool claim(const siginfo_t& info, ucontext_t& machine, bool last) {
   if (info.si_code <= 0) return false;  // sent by a process, not raised by an instruction
   greg_t* registers = machine.uc_mcontext.gregs;
   auto* pc =
@@ -50,6 +51,8 @@ bool claim(const siginfo_t& info, ucontext_t& machine) {
   context.trap_location = row->loc;
   context.trap_detail = 0;
   context.trap_pc = reinterpret_cast<uintptr_t>(pc);
+  if (context.activation == nullptr) end_orphaned(pc);  // does not return if the runtime knows
+  if (context.activation == nullptr) return false;
   if (code->frame_at(pc).kind == FrameState::Kind::kNone) make_frame(registers);
   registers[REG_RIP] = reinterpret_cast<greg_t>(exit);
   registers[REG_EFL] &= ~kDirectionFlag;
@@ -72,12 +75,18 @@ void pass_on(int signal, siginfo_t* info, void* machine, const struct sigaction&
   if (!raised_by_instruction) ::raise(signal);
 }
 
+// Whether what was there before would end the process.
+bool is_last(const struct sigaction& previous) {
+  return (previous.sa_flags & SA_SIGINFO) == 0 &&
+         (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN);
+}
+
 void on_fault(int signal, siginfo_t* info, void* machine) {
   int saved_errno = errno;
-  if (!claim(*info, *static_cast<ucontext_t*>(machine))) {
-    for (size_t i = 0; i < std::size(kSignals); ++i) {
-      if (kSignals[i] == signal) pass_on(signal, info, machine, g_previous[i]);
-    }
+  size_t i = 0;
+  while (kSignals[i] != signal) ++i;
+  if (!claim(*info, *static_cast<ucontext_t*>(machine), is_last(g_previous[i]))) {
+    pass_on(signal, info, machine, g_previous[i]);
   }
   errno = saved_errno;
 }

@@ -5,7 +5,10 @@
 //
 //   the kernel raised it for an instruction (not kill()),
 //   the pc is exactly that of a trap row of live code,
-//   the thread is inside an invoke.
+//   the thread is inside an invoke of the stack that it is on.
+//
+// Where only the last fails and nobody was there before, the process would end with a signal that
+// says nothing: the runtime whose code it is ends it with a message (CodeRegistration::add).
 //
 // The handler then writes the trap into the thread's context and resumes at trap_exit. Code that
 // faults without having made its frame (frame_row.h) is given it first, so that from there on

@@ -114,6 +114,20 @@ void emit_walk(CodeBuffer& b, const CodeSpace& space, const TrapWalk& walk) {
   a.call(rax);
 }
 
+// There is no invoke to resume: somebody has called an entry. It was software that found the trap,
+// so there is stack. What trap_return says is set.
+void emit_orphan_check(CodeBuffer& b, const TrapWalk& walk) {
+  Assembler& a = b.assembler();
+  Label invoked = b.new_label();
+  a.cmp(qword_ptr(r11, offsetof(sampler::ThreadContext, activation)), imm(0));
+  a.short_().jne(invoked);
+  a.mov(rdi, imm(address_of(walk.runtime)));
+  a.mov(rax, imm(reinterpret_cast<uintptr_t>(walk.orphaned)));
+  a.and_(rsp, imm(-16));
+  a.call(rax);
+  b.bind(invoked);
+}
+
 // Resumes the innermost invoke as if its callee had returned, with another answer.
 void emit_trap_exit(CodeBuffer& b, const Label& invoke_return, const CodeSpace& space,
                     const TrapWalk& walk) {
@@ -125,6 +139,7 @@ void emit_trap_exit(CodeBuffer& b, const Label& invoke_return, const CodeSpace& 
   a.short_().jne(faulted);  // below rsp there may be nothing
   a.mov(rdx, qword_ptr(rsp, -8));
   a.mov(qword_ptr(r11, offsetof(sampler::ThreadContext, trap_return)), rdx);
+  if (walk.orphaned != nullptr) emit_orphan_check(b, walk);
   b.bind(faulted);
   if (walk.report != nullptr) emit_walk(b, space, walk);
   b.load_context(r11);

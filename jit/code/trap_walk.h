@@ -32,6 +32,8 @@ struct TrapWalk {
   using Report = void (*)(uint32_t method, SiteId block, uint64_t frames, void* runtime);
   Report report = nullptr;  // null: no walk
   void* runtime = nullptr;
+  // Called, on the stack that traps, when there is no invoke to unwind to; must not return.
+  void (*orphaned)(void* runtime) = nullptr;
 };
 
 // Walks from a frame of compiled code up to the calling thread's innermost invoke. `pc` lies in the

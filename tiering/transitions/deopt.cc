@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kLeaveStack = 2048;
 
 jit::Leave trap(TrapCode code) {
-  Runtime::raise(code);
+  put_trap(*sampler::current_context(), code, 0);
   return jit::Leave::kTrap;
 }
 

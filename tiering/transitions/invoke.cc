@@ -18,16 +18,21 @@ void lose_trap(sampler::ThreadContext& c) noexcept {
 
 void Runtime::raise(TrapCode code, uint64_t detail) noexcept {
   sampler::ThreadContext* c = sampler::current_context();
-  if (c->activation == nullptr || c->pending_trap != 0) lose_trap(*c);
-  if (c->activation == nullptr) return;
-  c->trap_detail = detail;
-  c->trap_pc = 0;
-  c->trap_location = 0;
-  c->trap_method = 0;
-  c->pending_trap = static_cast<uint32_t>(code);
+  if (c->activation == nullptr) return lose_trap(*c);
+  tiering::put_trap(*c, code, detail);
 }
 
 namespace tiering {
+
+void put_trap(sampler::ThreadContext& c, TrapCode code, uint64_t detail) noexcept {
+  if (c.pending_trap != 0) lose_trap(c);
+  c.trap_detail = detail;
+  c.trap_pc = 0;
+  c.trap_location = 0;
+  c.trap_method = 0;
+  c.pending_trap = static_cast<uint32_t>(code);
+}
+
 namespace {
 
 // Says that the frames of the host's that a trap has dropped are gone: AddressSanitizer marks the

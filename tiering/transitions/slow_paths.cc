@@ -36,8 +36,9 @@ const void* RuntimeImpl::code_for_call(Method& m) noexcept {
 }
 
 void RuntimeImpl::raise_no_code(const Method& m) noexcept {
-  raise(TrapCode::kNoCode);
-  sampler::current_context()->trap_method = m.id.number() + 1;
+  sampler::ThreadContext& c = *sampler::current_context();
+  put_trap(c, TrapCode::kNoCode, 0);
+  c.trap_method = m.id.number() + 1;
 }
 
 const void* RuntimeImpl::enter(uint32_t index) noexcept {
