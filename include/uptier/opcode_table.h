@@ -137,7 +137,8 @@
   X(kHost,                 HOST,                    "trap raised by the host")       \
   X(kExit,                 EXIT,                    "program exit")                  \
   X(kNoCode,               NO_CODE,                 "no code could be made")         \
-  X(kBadCall,              BAD_CALL,                "no such method or arguments")
+  X(kBadCall,              BAD_CALL,                "no such method or arguments")     \
+  X(kNoThread,             NO_THREAD,               "the thread could not be attached")
 
 // Why a guard was placed; counted per (site, reason) across recompilations.
 //   X(id, name, text)                                C: UPTIER_GUARD_<name>

@@ -56,8 +56,15 @@ class Policy;  // policy.h
 // before, but for kOff.
 enum class Sampling : uint8_t { kByOptions, kOff, kEvery };
 
-// fork(): the child has no compile thread, and locks that others held stay so. It must not use a
-// runtime of its parent, nor destroy it; it may exec, or make runtimes of its own.
+// fork(): the child has no compile thread, and locks that others held stay so. So it leaves its
+// parent's runtimes alone: it may exit (also by `return` from main), exec, and make runtimes of its
+// own, on the thread that forked as well, which counts as attached to none. Nothing of a runtime of
+// the parent's is flushed, written or freed there: `detach`, what a thread does at its end, and the
+// destructor do nothing. Functions that return a Status or a Result answer kForked, `invoke` ends
+// with TrapCode::kNoThread, all others do nothing and return what is empty. The child must not call
+// entries, nor return into compiled code that it was forked below. Descriptors are shared with the
+// parent as for every file. vfork, posix_spawn and clone as such do not run the handler that all
+// this hangs on (pthread_atfork).
 class Runtime {
  public:
   // Creates a runtime. `sink` (may be null, not owned, must outlive the runtime) receives the
@@ -115,7 +122,8 @@ class Runtime {
   // maps memory and takes a lock: threads that call again had better attach.
   // TrapCode::kNoCode: there is none, and error_of() says why. Another number of arguments than the
   // signature has, and an id that add_method did not return, are TrapCode::kBadCall, and nothing is
-  // called.
+  // called; nor is anything where the thread could not be attached, which is TrapCode::kNoThread
+  // (attach() says why).
   virtual Outcome invoke(MethodId m, std::span<const uint64_t> args) = 0;
 
   // For loops of a host's interpreter. Returns the calling thread's countdown of the method's

@@ -191,8 +191,7 @@ typedef struct uptier_outcome {
 //   args   `count` words, as many as the signature has parameters
 //   out    written whenever the call was made: with UPTIER_OK and with UPTIER_TRAPPED; may be NULL
 //
-// Errors: UPTIER_TRAPPED; UPTIER_RESOURCE_EXHAUSTED when memory for the thread's context is
-// refused.
+// Errors: UPTIER_TRAPPED; those of uptier_runtime_attach.
 uptier_status uptier_runtime_invoke(uptier_runtime* runtime, uptier_method method,
                                     const uint64_t* args, size_t count, uptier_outcome* out,
                                     uptier_error* error) UPTIER_NOEXCEPT;

@@ -95,7 +95,7 @@ Outcome RuntimeImpl::invoke(MethodId id, std::span<const uint64_t> args) {
   if (here() == nullptr) {
     ThreadScope scope(*this);
     if (scope.status()) return invoke(id, args);
-    return {0, {TrapCode::kHost, MethodId::none(), 0, 0}};
+    return {0, {TrapCode::kNoThread, MethodId::none(), 0, 0}};
   }
   return call(entry_address(id), m.info.signature, args);
 }
@@ -116,7 +116,7 @@ Outcome RuntimeImpl::call(const void* target, const Signature& signature,
   Outcome result;
   if (r.trapped) {
     c.exits_to_host = exits_to_host;  // the frames of the others have gone
-    here()->loops().unwind(reinterpret_cast<uint64_t>(__builtin_frame_address(0)));
+    t.loops().unwind(reinterpret_cast<uint64_t>(__builtin_frame_address(0)));
     forget_dropped_frames(c, options_.stack_reserve);
     result.trap = take_trap(c);
   } else {
