@@ -13,6 +13,9 @@ class NullRuntime : public Runtime {
   void quiescent() noexcept override {}
   void begin_blocked() noexcept override {}
   void end_blocked() noexcept override {}
+  Result<NativeStack*> create_stack(void*, size_t) override { return nullptr; }
+  Status switch_stack(NativeStack*) override { return {}; }
+  Status destroy_stack(NativeStack*) override { return {}; }
   int32_t* loop_countdown(MethodId) noexcept override { return nullptr; }
   std::optional<Outcome> osr_enter(MethodId, LoopId, std::span<const uint64_t>,
                                    const uint64_t*) override {

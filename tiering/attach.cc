@@ -108,6 +108,7 @@ void RuntimeImpl::quiescent() noexcept {
   if (t == nullptr) return;
   // Release: every use of old code by this thread comes before; seq_cst orders the load of the
   // epoch before the thread's next load of a cell.
+  if (t->stacks.any_suspended()) return back_in_host(*t);
   t->epoch.store(reclaimer_.epoch(), std::memory_order_seq_cst);
   if (!reclaimer_.has_limbo()) return;
   std::lock_guard lock(state_mutex_);

@@ -77,6 +77,9 @@ class RuntimeImpl final : public Runtime {
   void quiescent() noexcept override;
   void begin_blocked() noexcept override;
   void end_blocked() noexcept override;
+  Result<NativeStack*> create_stack(void* low, size_t bytes) override;  // stacks.cc
+  Status switch_stack(NativeStack* to) override;
+  Status destroy_stack(NativeStack* stack) override;
   int32_t* loop_countdown(MethodId m) noexcept override;
   std::optional<Outcome> osr_enter(MethodId m, LoopId loop, std::span<const uint64_t> args,
                                    const uint64_t* frame) override;
@@ -213,6 +216,7 @@ class RuntimeImpl final : public Runtime {
   Outcome call(const void* target, const Signature& signature, std::span<const uint64_t> args);
   void back_in_host(AttachedThread& t) noexcept;
   void reclaim_beside(AttachedThread& t) noexcept;
+  Status leave_stack(AttachedThread& t, NativeStack& to, const void* frame);  // stacks.cc
   // registry.cc
   Status make_host_thunk(Method& m);
   bool interprets_first_locked(const Method& m) const;

@@ -20,6 +20,7 @@
 #include "sampler/reservation.h"
 #include "sampler/slab_arena.h"
 #include "sampler/snapshot_ring.h"
+#include "tiering/stack.h"
 #include "uptier/options.h"
 
 namespace uptier::tiering {
@@ -55,12 +56,13 @@ class AttachedThread {
   // The reclamation epoch at the thread's last quiescent point; see reclaim.h.
   std::atomic<uint64_t> epoch{0};
 
-  // Whether the thread waits outside compiled code (RuntimeImpl::begin_blocked). While it does, its
-  // stack from `stack_top` up stands still, and the reclaimer may look at it.
+  // Whether the thread waits outside compiled code (RuntimeImpl::begin_blocked). While it does, the
+  // stack that it is on stands still from `stack_top` up, as those that are suspended do, and the
+  // reclaimer may look at them.
   enum Blocked : uint32_t { kRunning, kBlocked, kLookedAt };
   std::atomic<uint32_t> blocked{kRunning};
   uintptr_t stack_top = 0;
-  uintptr_t stack_end = 0;  // set at attach; 0 when unknown
+  ThreadStacks stacks;  // others: between begin_look() and end_look()
   uint64_t attached_cpu_ns = 0;
   uint64_t seen_cpu_ns = 0;  // at the worker's last tick
 

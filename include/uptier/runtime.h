@@ -49,7 +49,8 @@ struct Outcome {
   bool ok() const { return trap.code == TrapCode::kNone; }
 };
 
-class Policy;  // policy.h
+class Policy;       // policy.h
+class NativeStack;  // Runtime::create_stack
 
 // Whether methods are sampled: as the options say; not at all, while calls and iterations go on
 // being counted; or at every call and iteration, whatever that costs. Optimized code is observed as
@@ -200,15 +201,18 @@ class Runtime {
   // that ends attached is detached when its thread_local objects are destroyed; the runtime must
   // still be there then, as for every thread that is attached.
   // Errors: kResourceExhausted when memory for the thread's context is refused, or its stack has no
-  // more left than stack_reserve, so that every call would trap.
+  // more left than stack_reserve, so that every call would trap; kInvalidArgument on a stack that is
+  // not the thread's own (attach before the first switch, see create_stack).
   virtual Status attach() = 0;
   // Flushes what the thread has counted and detaches it, with the last of as many calls as it
   // attached; nothing when it is not attached. A host function must not detach more often than it
-  // attached: compiled frames below it count on the thread's context.
+  // attached: compiled frames below it count on the thread's context. Its stacks (create_stack) are
+  // destroyed with the last: what is suspended on them must not go on.
   virtual void detach() = 0;
   // Says that the calling thread holds no compiled frame right now, so that retired code may be
   // freed. When the outermost `invoke` returns it looks by itself: what nothing on the stack refers
-  // to is freed; code that the host made, whose extent is not known, only after this.
+  // to is freed; code that the host made, whose extent is not known, only after this. On a thread
+  // with suspended stacks (create_stack) it looks as well.
   virtual void quiescent() noexcept = 0;
   // Says that the calling thread is about to wait (for input, a lock, work), with compiled frames
   // on its stack or without: until end_blocked() it runs no compiled code, and what its stack does
@@ -216,6 +220,42 @@ class Runtime {
   // nest.
   virtual void begin_blocked() noexcept = 0;
   virtual void end_blocked() noexcept = 0;
+
+  // Stacks of the host's own, for coroutines, fibers, green threads. Compiled code checks the limit
+  // of the stack that it runs on, and each stack has `invoke`s and a raised trap of its own; so the
+  // runtime must know which one a thread is on. A stack is named once, and each swap is announced:
+  //
+  //   create_stack(low, bytes)     [low, low + bytes) is a stack, with nothing on it
+  //   switch_stack(to)             right before the host swaps to it; null: the thread's own stack
+  //   destroy_stack(stack)         it is no stack any more; what is suspended on it is dropped
+  //
+  // Between switch_stack and the swap the host calls nothing of the library. Compiled code may be
+  // suspended anywhere in a host function that it has called, on any number of stacks, and go on in
+  // any order; code that such a stack refers to is kept. `invoke` and the return from it are on the
+  // same stack, and a trap ends the innermost `invoke` of the stack that it happens on: the function
+  // that a fiber begins with therefore calls by `invoke`. Not from `build`.
+  //
+  // A stack belongs to the thread that has created it, until it is destroyed: another thread is
+  // refused. (Suspended frames count in that thread's counters.) A thread pool that moves fibers
+  // moves them before they begin, or when they have ended.
+  //
+  // A fiber that has ended may be begun anew on its stack; of one that is suspended the stack is
+  // destroyed and created again first. `low` is not owned: the memory stays mapped until destroy_stack, or until the thread detaches;
+  // pages that were never touched are not looked at. create_stack allocates a small record;
+  // switch_stack allocates nothing and takes no lock. Loop executions that are being timed
+  // (Options::loops) are not recorded when they span a switch.
+  //
+  // Errors of create_stack: kInvalidArgument where the thread is not attached or the range is none;
+  // kResourceExhausted where stack_reserve would leave compiled code nothing of it. max_stack holds
+  // for it, too.
+  virtual Result<NativeStack*> create_stack(void* low, size_t bytes) = 0;
+  // Errors: kInvalidArgument where the thread is not attached, says that it is blocked, is on another
+  // stack than it has said last, or where `to` is another thread's. The switch has not happened then,
+  // and the host must not swap.
+  virtual Status switch_stack(NativeStack* to) = 0;
+  // Errors: kInvalidArgument for the stack that the thread is on, and for another thread's. Null is
+  // accepted. Frames that were suspended there are gone as by a trap: no destructor runs.
+  virtual Status destroy_stack(NativeStack* stack) = 0;
 
   // Flushes all methods of the calling thread, whatever their counts, and waits until the worker
   // has handled what was queued, compilations included. For tests, ends of phases, and reports. Not

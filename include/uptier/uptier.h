@@ -240,15 +240,34 @@ uint64_t uptier_stack_left(void) UPTIER_NOEXCEPT;
 // Attaches the calling thread (counters, countdowns, stack limit) until as many detaches. A thread
 // that invokes often should attach once. Attached to one runtime at a time; detach in reverse
 // order. Errors: UPTIER_RESOURCE_EXHAUSTED when memory for the thread's context is refused, and for
-// a stack that is no larger than the option stack_reserve.
+// a stack that is no larger than the option stack_reserve; UPTIER_INVALID_ARGUMENT on a stack that is
+// not the thread's own.
 uptier_status uptier_runtime_attach(uptier_runtime* runtime, uptier_error* error) UPTIER_NOEXCEPT;
 // Flushes what the calling thread has counted and detaches it with the last of as many calls as it
 // attached; nothing when it is not attached. Must not be called from a host function more often
-// than that function attached.
+// than that function attached. Destroys the thread's stacks.
 uptier_status uptier_runtime_detach(uptier_runtime* runtime) UPTIER_NOEXCEPT;
 // Says that the calling thread holds no compiled frame right now, so that retired code may be
 // freed. The outermost invoke says so by itself. Cheap: a store, unless there is code to free.
 uptier_status uptier_runtime_quiescent(uptier_runtime* runtime) UPTIER_NOEXCEPT;
+// Stacks of the host's own, for coroutines, fibers, green threads: see "create_stack" in
+// uptier/runtime.h. A thread that is attached names a stack once, and announces each swap:
+//
+//   uptier_stack_create    [low, low + bytes) is a stack with nothing on it; the memory is not owned
+//   uptier_stack_switch    right before the host swaps to it; NULL: the thread's own stack
+//   uptier_stack_destroy   before the memory is unmapped; what is suspended there is dropped
+//
+// A stack belongs to the thread that created it, and goes with its last detach. Errors:
+// UPTIER_INVALID_ARGUMENT for another thread's stack, for a switch from a stack that the thread is
+// not on, and to destroy the one that it is on; UPTIER_RESOURCE_EXHAUSTED for one that is no larger
+// than the option stack_reserve. A switch that failed has not happened: do not swap.
+typedef struct uptier_stack uptier_stack;
+uptier_status uptier_stack_create(uptier_runtime* runtime, void* low, size_t bytes,
+                                  uptier_stack** out, uptier_error* error) UPTIER_NOEXCEPT;
+uptier_status uptier_stack_switch(uptier_runtime* runtime, uptier_stack* to,
+                                  uptier_error* error) UPTIER_NOEXCEPT;
+uptier_status uptier_stack_destroy(uptier_runtime* runtime, uptier_stack* stack,
+                                   uptier_error* error) UPTIER_NOEXCEPT;
 // Says that the calling thread is about to wait (for input, a lock, work), with compiled frames on
 // its stack or without: until end_blocked it runs no compiled code, and code that its stack does
 // not refer to can be freed without it. Nothing on a thread that is not attached; does not nest.

@@ -203,6 +203,30 @@ uptier_status uptier_runtime_detach(uptier_runtime* runtime) noexcept {
   return UPTIER_OK;
 }
 
+uptier_status uptier_stack_create(uptier_runtime* runtime, void* low, size_t bytes,
+                                  uptier_stack** out, uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (out == nullptr) return bad_argument(error, "out is NULL");
+  Result<NativeStack*> made = runtime->runtime->create_stack(low, bytes);
+  if (!made) return fail(error, made.error());
+  *out = reinterpret_cast<uptier_stack*>(*made);
+  return UPTIER_OK;
+}
+
+uptier_status uptier_stack_switch(uptier_runtime* runtime, uptier_stack* to,
+                                  uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  Status s = runtime->runtime->switch_stack(reinterpret_cast<NativeStack*>(to));
+  return s ? UPTIER_OK : fail(error, s.error());
+}
+
+uptier_status uptier_stack_destroy(uptier_runtime* runtime, uptier_stack* stack,
+                                   uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  Status s = runtime->runtime->destroy_stack(reinterpret_cast<NativeStack*>(stack));
+  return s ? UPTIER_OK : fail(error, s.error());
+}
+
 uptier_status uptier_runtime_quiescent(uptier_runtime* runtime) noexcept {
   if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
   if (forked(*runtime)) return UPTIER_FORKED;

@@ -51,42 +51,55 @@ void Reclaimer::push(Item item) {
 // Every word of the stack that could be an address of code keeps the code, and so does one that
 // could be the address of its Code: a slow path below may still read its tables. A number that
 // looks like one costs memory, never safety. The words belong to frames that stand still.
-__attribute__((no_sanitize("address", "thread"))) void Reclaimer::pin_what_stack_needs(
-    const AttachedThread& t, std::vector<bool>& pinned) const {
-  auto* word = reinterpret_cast<const uintptr_t*>(t.stack_top & ~uintptr_t{7});
-  auto* end = reinterpret_cast<const uintptr_t*>(t.stack_end & ~uintptr_t{7});
-  uintptr_t low = UINTPTR_MAX, high = 0;
-  std::vector<std::array<Range, 2>> parts;
-  std::vector<std::pair<uintptr_t, size_t>> codes;
-  for (const Item& item : limbo_) {
-    if (item.version == nullptr) {
-      parts.push_back({range_of(item.dropped), range_of(item.trial)});
-    } else {
-      codes.emplace_back(reinterpret_cast<uintptr_t>(item.version->code.get()), parts.size());
-      parts.push_back(parts_of(*item.version));
+class Reclaimer::Sought {
+ public:
+  explicit Sought(std::span<const Item> limbo) {
+    for (const Item& item : limbo) {
+      if (item.version == nullptr) {
+        parts_.push_back({range_of(item.dropped), range_of(item.trial)});
+      } else {
+        codes_.emplace_back(reinterpret_cast<uintptr_t>(item.version->code.get()), parts_.size());
+        parts_.push_back(parts_of(*item.version));
+      }
+      for (const Range& r : parts_.back()) {
+        if (r.from == 0) continue;
+        low_ = std::min(low_, r.from);
+        high_ = std::max(high_, r.to);
+      }
     }
-    for (const Range& r : parts.back()) {
-      if (r.from == 0) continue;
-      low = std::min(low, r.from);
-      high = std::max(high, r.to);
+    std::ranges::sort(codes_);
+  }
+
+  __attribute__((no_sanitize("address", "thread"))) void mark(ThreadStacks::Words words,
+                                                              std::vector<bool>& pinned) const {
+    auto* word = reinterpret_cast<const uintptr_t*>(words.from & ~uintptr_t{7});
+    auto* end = reinterpret_cast<const uintptr_t*>(words.to & ~uintptr_t{7});
+    for (; word < end; ++word) {
+      const uintptr_t it = *word;  // only this function may read the words
+      auto code = std::ranges::lower_bound(codes_, std::pair{it, size_t{0}});
+      if (it != 0 && code != codes_.end() && code->first == it) pinned[code->second] = true;
+      if (it < low_ || it > high_) continue;
+      for (size_t i = 0; i < parts_.size(); ++i) {
+        if (parts_[i][0].holds(it) || parts_[i][1].holds(it)) pinned[i] = true;
+      }
     }
   }
-  std::ranges::sort(codes);
-  for (; word < end; ++word) {
-    const uintptr_t it = *word;  // only this function may read the words
-    auto code = std::ranges::lower_bound(codes, std::pair{it, size_t{0}});
-    if (it != 0 && code != codes.end() && code->first == it) pinned[code->second] = true;
-    if (it < low || it > high) continue;
-    for (size_t i = 0; i < limbo_.size(); ++i) {
-      if (parts[i][0].holds(it) || parts[i][1].holds(it)) pinned[i] = true;
-    }
-  }
+
+ private:
+  uintptr_t low_ = UINTPTR_MAX, high_ = 0;
+  std::vector<std::array<Range, 2>> parts_;
+  std::vector<std::pair<uintptr_t, size_t>> codes_;
+};
+
+void Reclaimer::pin_what_stacks_need(const AttachedThread& t, std::vector<bool>& pinned) const {
+  const Sought sought(limbo_);
+  t.stacks.each(t.stack_top, [&](ThreadStacks::Words words) { sought.mark(words, pinned); });
 }
 
 void Reclaimer::pass_if_unneeded(AttachedThread& t) const {
-  if (t.stack_end == 0) return;
+  if (!t.stacks.known()) return;
   std::vector<bool> pinned(limbo_.size());
-  pin_what_stack_needs(t, pinned);
+  pin_what_stacks_need(t, pinned);
   for (size_t i = 0; i < limbo_.size(); ++i) {
     if (pinned[i] || !is_known(limbo_[i])) return;
   }
@@ -101,9 +114,9 @@ uint64_t Reclaimer::reclaim(std::span<const std::unique_ptr<AttachedThread>> thr
     // happened before.
     uint64_t seen = t->epoch.load(std::memory_order_acquire);
     if (seen >= limbo_.back().epoch) continue;
-    bool still = t->stack_end != 0 && t->begin_look();
+    bool still = t->stacks.known() && t->begin_look();
     if (still) {
-      pin_what_stack_needs(*t, pinned);
+      pin_what_stacks_need(*t, pinned);
       t->end_look();
     }
     for (size_t i = 0; i < limbo_.size(); ++i) {

@@ -3,8 +3,9 @@
 // The law (epoch-based reclamation): retiring code advances the epoch to e, after the last word
 // that led to it has been overwritten. A thread that passes a quiescent point afterwards copies an
 // epoch >= e and holds no frame of that code, nor can it get one. So code retired at e is free once
-// every attached thread's epoch is >= e, or the thread is blocked and no word of its stack points
-// into the code, or at what describes it: it will go on in the frames that it has, and in no others.
+// every attached thread's epoch is >= e, or the thread is blocked and no word of its stack, nor of
+// those that it has suspended (stack.h), points into the code, or at what describes it: it will go
+// on in the frames that it has, and in no others.
 // A thread that does neither keeps the code alive: it is still running it, for all we know.
 //
 //   Thread: any; the caller holds the runtime's state mutex, except for epoch().
@@ -34,7 +35,7 @@ class Reclaimer {
   // looking at it. Nothing may lead to it any more.
   void drop(std::unique_ptr<Version> v);
   void drop(std::unique_ptr<Trial> t);
-  // Moves the epoch of the calling thread, which is blocked, if its stack needs none of what waits;
+  // Moves the epoch of the calling thread, which is blocked, if its stacks need none of what waits;
   // code that a host made has an extent that is not known, and is needed for all we know.
   void pass_if_unneeded(AttachedThread& t) const;
   // Frees what all `threads` have left behind; returns the bytes of code that were freed.
@@ -53,8 +54,9 @@ class Reclaimer {
   static bool is_known(const Item& item) {
     return item.version == nullptr || item.version->code_bytes != 0;
   }
-  // Marks the items that a blocked thread's stack refers to.
-  void pin_what_stack_needs(const AttachedThread& t, std::vector<bool>& pinned) const;
+  class Sought;
+  // Marks the items that a blocked thread's stacks refer to.
+  void pin_what_stacks_need(const AttachedThread& t, std::vector<bool>& pinned) const;
   uint64_t free_all_but(const std::vector<bool>& pinned);
 
   std::atomic<uint64_t> epoch_{1};
