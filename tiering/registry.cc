@@ -88,6 +88,7 @@ Status RuntimeImpl::make_host_thunk(Method& m) {
   v->method = m.id;
   v->code = std::move(*code);
   v->code->set_method(m.id);
+  v->code->hide_calls();
   v->entry = v->code->entry();
   v->code_bytes = v->code->size();
   m.host_code = v->entry;

@@ -84,6 +84,13 @@ void print_probes(const CompileWorld& world, const jit::Code& code) {
   for (const jit::TrapRow& r : code.tables().traps) {
     std::printf("  0x%04x  @0x%x %s\n", r.offset, r.loc, trap_text(r.code));
   }
+  if (code.tables().calls.empty()) return;
+  print("== calls: offset that is returned to, location\n");
+  for (const jit::CallRow& r : code.tables().calls) {
+    std::printf("  0x%04x  @0x%x", r.offset, r.loc);
+    if (r.body != 0) std::printf(" of %s", body_name(world, code, r.body).c_str());
+    std::printf("\n");
+  }
 }
 
 void print_listing(const jit::Function& f, const CompileWorld& world, const jit::Code& code,

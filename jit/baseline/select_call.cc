@@ -21,7 +21,6 @@ void Selector::call(const Inst& i) {
   load_arguments(arg_moves_);
   for (Value v : args) values_.settle(v);
   emit_call(i);
-  if (request_.enterable && returns_to_point(i.op)) returns_.push_back(b_.offset());
   values_.forget_all();
   take_result(i);
 }
@@ -45,22 +44,25 @@ void Selector::pass_arguments(std::span<const Value> args, const Signature& s) {
   if (cursor.stack_words() > outgoing_words_) outgoing_words_ = cursor.stack_words();
 }
 
+// The frame that deopt makes of a caller returns to where the call does, so it looks for a trap too.
 void Selector::emit_call(const Inst& i) {
+  emit_call_alone(i);
+  b_.call_row(i.loc);
+  if (request_.enterable && returns_to_point(i.op)) returns_.push_back(b_.offset());
+  if ((i.flags & kCallMayTrap) == 0) return;
+  b_.load_context(kScratch);
+  a_.cmp(x86::dword_ptr(kScratch, sampler::kPendingTrapOffset), imm(0));
+  b_.jump_address_if(x86::CondCode::kNE, in_.helpers.trap_exit);
+}
+
+void Selector::emit_call_alone(const Inst& i) {
   if (i.op == Opcode::kCallIndirect) {
     const ProbePlan::Site* site = planned_site(f_, probes_, i);
     if (site != nullptr) count_in_table(*site, x86::gpq(kTargetRegister));
     a_.call(x86::gpq(kTargetRegister));
     return;
   }
-  if (i.op == Opcode::kCallHost) {
-    b_.call_address(f_.host_callees[i.imm].address);
-    if ((i.flags & kCallMayTrap) == 0) return;
-    b_.trap_row(TrapCode::kHost, i.loc);  // nothing faults here: it tells whose call returned
-    b_.load_context(kScratch);
-    a_.cmp(x86::dword_ptr(kScratch, sampler::kPendingTrapOffset), imm(0));
-    b_.jump_address_if(x86::CondCode::kNE, in_.helpers.trap_exit);
-    return;
-  }
+  if (i.op == Opcode::kCallHost) return b_.call_address(f_.host_callees[i.imm].address);
   CallTarget target = in_.calls.target(f_.callees[i.imm].method);
   switch (target.kind) {
     case CallTarget::Kind::kStub: b_.call_address(target.address); break;

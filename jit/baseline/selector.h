@@ -271,6 +271,7 @@ class Selector {
   void call(const Inst& i);
   void pass_arguments(std::span<const Value> args, const Signature& s);
   void emit_call(const Inst& i);
+  void emit_call_alone(const Inst& i);
   void take_result(const Inst& i);
 
   const CompileInput& in_;

@@ -55,14 +55,27 @@ FrameState Code::frame_at(const void* pc) const noexcept {
   return {FrameState::Kind::kMade, static_cast<uint8_t>(tables_.saved.size())};
 }
 
-const ExitRow* Code::exit_at(const void* pc) const noexcept {
-  // The call may be the last of the code.
-  uint32_t offset = offset_of(static_cast<const uint8_t*>(pc) - 1);
+namespace {
+
+// Returns the row of what returns to an address. The call may be the last of the code.
+template <typename Row>
+const Row* row_of_return(const Code& code, const std::vector<Row>& rows, const void* pc) {
+  uint32_t offset = code.offset_of(static_cast<const uint8_t*>(pc) - 1);
   if (offset == UINT32_MAX) return nullptr;
   ++offset;
-  auto after = row_after(tables_.exits, offset);
-  if (after == tables_.exits.begin() || (after - 1)->offset != offset) return nullptr;
+  auto after = row_after(rows, offset);
+  if (after == rows.begin() || (after - 1)->offset != offset) return nullptr;
   return &*(after - 1);
+}
+
+}  // namespace
+
+const CallRow* Code::call_at(const void* pc) const noexcept {
+  return row_of_return(*this, tables_.calls, pc);
+}
+
+const ExitRow* Code::exit_at(const void* pc) const noexcept {
+  return row_of_return(*this, tables_.exits, pc);
 }
 
 const ProbeRow* Code::probe_at(const void* pc) const noexcept {

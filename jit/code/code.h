@@ -20,14 +20,21 @@
 namespace uptier::jit {
 
 struct TrapRow {
-  // Of the instruction that faults (memory access, division, ud2). Or, with kHost, of the one behind
-  // a call of a host function that may raise a trap: it cannot fault, the row says whose call it is.
-  uint32_t offset = 0;
+  uint32_t offset = 0;  // of the instruction that faults (memory access, division, ud2)
   TrapCode code = TrapCode::kNone;
   uint32_t loc = 0;
   uint32_t body = 0;  // whose location: 0 the method's own, k entry k - 1 of CodeTables::inlined
 
   friend bool operator==(const TrapRow&, const TrapRow&) = default;
+};
+
+// A call of the program's, of any kind: whose it is that returns to `offset`. 12 bytes each.
+struct CallRow {
+  uint32_t offset = 0;
+  uint32_t loc = 0;
+  uint32_t body = 0;  // whose location, as a TrapRow's
+
+  friend bool operator==(const CallRow&, const CallRow&) = default;
 };
 
 // From `offset` on, up to the next row, the code belongs to `site` of `body`. A site may have
@@ -48,6 +55,7 @@ struct InlineRow {
   uint32_t parent = 0;  // the body that calls it: 0 the method's own, else 1 + its row
   SiteId site = 0;      // of the call, in the parent
   MethodId method;
+  uint32_t loc = 0;  // of the call, the parent's
 
   friend bool operator==(const InlineRow&, const InlineRow&) = default;
 };
@@ -119,6 +127,7 @@ struct ExitRow {
 
 struct CodeTables {
   std::vector<TrapRow> traps;
+  std::vector<CallRow> calls;
   std::vector<ProbeRow> probes;
   std::vector<InlineRow> inlined;            // parents first; empty in baseline code
   std::vector<InlinedCount> inlined_counts;  // by rising offset, body and site
@@ -174,6 +183,10 @@ class Code {
   const TrapRow* trap_at(const void* pc) const noexcept;
   // Returns how the frame stands at an address of this code. Async-signal-safe, logarithmic.
   FrameState frame_at(const void* pc) const noexcept;
+  // Returns the row of the call that returns to an address, or null. Logarithmic, lock-free.
+  const CallRow* call_at(const void* pc) const noexcept;
+  // Says that its calls are not the program's: they have no rows from here on. Before it is used.
+  void hide_calls() { tables_.calls.clear(); }
   // Returns the exit whose call returns to an address, or null. Logarithmic.
   const ExitRow* exit_at(const void* pc) const noexcept;
   // Returns the site that an address belongs to, 0 when none. Of optimized code it may be a site of

@@ -250,6 +250,7 @@ void CodeBuffer::number_offsets() {
     if (offset >= kColdPart) offset = offset - kColdPart + hot;
   };
   for (TrapRow& r : tables_.traps) number(r.offset);
+  for (CallRow& r : tables_.calls) number(r.offset);
   for (ProbeRow& r : tables_.probes) number(r.offset);
   for (FrameRow& r : tables_.frames) number(r.offset);
   for (ExitRow& r : tables_.exits) number(r.offset);

@@ -56,6 +56,8 @@ class CodeBuffer {
   void trap_row(TrapCode code, Origin at) {
     tables_.traps.push_back({offset(), code, at.loc, at.body});
   }
+  // Says whose the call is that was emitted last.
+  void call_row(Origin of) { tables_.calls.push_back({offset(), of.loc, of.body}); }
   // From here on the frame stands so. Code that never says it has the usual one: see frame_row.h.
   void frame_row(FrameState state);
   // Returns a label behind the body whose code traps. For the slow side of a conditional jump. In

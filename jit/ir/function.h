@@ -95,6 +95,7 @@ struct InlinedBody {
   uint32_t block_sites = 0;  // of the method, as Function's
   uint32_t site_count = 0;
   std::string name;
+  uint32_t loc = 0;  // of the call, the parent's
 
   friend bool operator==(const InlinedBody&, const InlinedBody&) = default;
 };

@@ -39,7 +39,7 @@ class Splicer {
  private:
   void add_body(const Inst& call, MethodId method) {
     f_.inlined.push_back(
-        {call.body, call.site, method, from_.block_sites, from_.site_count, from_.name});
+        {call.body, call.site, method, from_.block_sites, from_.site_count, from_.name, call.loc});
     body_ = static_cast<uint32_t>(f_.inlined.size());
   }
 

@@ -51,7 +51,7 @@ Result<std::unique_ptr<Code>> Emitter::run() {
   exits();
   target_calls();
   for (const InlinedBody& i : in_.function.inlined) {
-    b_.tables().inlined.push_back({i.parent, i.site, i.method});
+    b_.tables().inlined.push_back({i.parent, i.site, i.method, i.loc});
   }
   if (in_.inlined_counts != nullptr) b_.tables().inlined_counts = *in_.inlined_counts;
   b_.tables().frame_size = frame_ + 8 * static_cast<uint32_t>(saved_.size());

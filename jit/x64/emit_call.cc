@@ -7,23 +7,21 @@ namespace uptier::jit::x64 {
 void Emitter::call(const MInst& i) {
   if (i.op == MOp::kCallIndirect) {
     a_.call(x86::rax);
-    return;
-  }
-  if (i.op == MOp::kCallHost) {
+  } else if (i.op == MOp::kCallHost) {
     b_.call_address(in_.function.host_callees[i.imm].address);
-    if ((i.flags & kCallMayTrap) == 0) return;
-    b_.trap_row(TrapCode::kHost, i.loc);  // nothing faults here: it tells whose call returned
-    b_.load_context(x86::r11);
-    a_.cmp(x86::dword_ptr(x86::r11, sampler::kPendingTrapOffset), imm(0));
-    b_.jump_address_if(x86::CondCode::kNE, in_.compile.helpers.trap_exit);
-    return;
+  } else {
+    CallTarget target = in_.compile.calls.target(in_.function.callees[i.imm].method);
+    switch (target.kind) {
+      case CallTarget::Kind::kStub: b_.call_address(target.address); break;
+      case CallTarget::Kind::kCell: b_.call_cell(target.address); break;
+      case CallTarget::Kind::kSelf: a_.call(entry_); break;
+    }
   }
-  CallTarget target = in_.compile.calls.target(in_.function.callees[i.imm].method);
-  switch (target.kind) {
-    case CallTarget::Kind::kStub: b_.call_address(target.address); break;
-    case CallTarget::Kind::kCell: b_.call_cell(target.address); break;
-    case CallTarget::Kind::kSelf: a_.call(entry_); break;
-  }
+  b_.call_row(i.loc);
+  if ((i.flags & kCallMayTrap) == 0) return;
+  b_.load_context(x86::r11);
+  a_.cmp(x86::dword_ptr(x86::r11, sampler::kPendingTrapOffset), imm(0));
+  b_.jump_address_if(x86::CondCode::kNE, in_.compile.helpers.trap_exit);
 }
 
 }  // namespace uptier::jit::x64

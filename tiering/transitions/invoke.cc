@@ -53,7 +53,7 @@ void tell_caller(Trap& t, const void* returns_to) {
   const jit::Code* code = jit::find_code(static_cast<const uint8_t*>(returns_to) - 1);
   if (code == nullptr) return;  // the invoke called
   t.method = code->method();
-  if (const jit::TrapRow* row = code->trap_at(returns_to)) {
+  if (const jit::CallRow* row = code->call_at(returns_to)) {
     t.method = code->method_of(row->body);
     t.location = row->loc;
   } else if (const jit::ExitRow* exit = code->exit_at(returns_to)) {
