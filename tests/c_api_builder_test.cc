@@ -52,7 +52,8 @@ void everything_in_c(uptier_builder* b, uptier_method callee) {
   uptier_build_seal(b, out);
 
   uptier_build_switch_to(b, even);
-  uptier_build_trap(b, UPTIER_TRAP_UNREACHABLE);
+  uptier_build_frame_state(b, 9, &x, 1);
+  uptier_build_leave(b, UPTIER_GUARD_UNREACHED);
 
   uptier_build_switch_to(b, out);
   uptier_value h = uptier_build_call_host(b, "triple", reinterpret_cast<uptier_code>(host_triple),
@@ -109,7 +110,8 @@ void everything_in_cpp(FunctionBuilder& b, MethodId callee) {
   b.seal(out);
 
   b.switch_to(even);
-  b.trap(TrapCode::kUnreachable);
+  b.frame_state(9, std::span(&x, 1));
+  b.leave();
 
   b.switch_to(out);
   HostFunction triple{
@@ -335,6 +337,8 @@ const Misuse kRefused[] = {
      [](auto* b) { uptier_build_guard(b, arg(b), UPTIER_GUARD_REASON_COUNT); }},
     {"guard: there is no value", [](auto* b) { uptier_build_guard(b, kFarValue, 0); }},
     {"probe: probes of kind block: the library places these itself",
+    {"leave: there is no guard reason",
+     [](auto* b) { uptier_build_leave(b, UPTIER_GUARD_REASON_COUNT); }},
      [](auto* b) { uptier_build_probe(b, 1, arg(b), 0, nullptr); }},
     {"probe: probes of kind edge: the library places these itself",
      [](auto* b) { uptier_build_probe(b, 2, arg(b), 0, nullptr); }},
@@ -460,6 +464,7 @@ TEST(CApiNullBuilder, a_null_builder_is_refused_by_every_function) {
   EXPECT_EQ(uptier_build_guard(nullptr, v, UPTIER_GUARD_TYPE), bad);
   EXPECT_EQ(uptier_build_probe(nullptr, UPTIER_PROBE_LOG, v, 0, nullptr), bad);
 }
+  EXPECT_EQ(uptier_build_leave(nullptr, UPTIER_GUARD_TYPE), bad);
 
 }  // namespace
 }  // namespace uptier::test

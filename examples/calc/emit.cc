@@ -59,9 +59,7 @@ Value Emitter::truth(const Operand& o) {
 // Returns whether it did.
 bool Emitter::unreached(bool seen) {
   if (seen || !plan_.guess) return false;
-  guard(b_.i32(0), GuardReason::kUnreached);
-  b_.trap(uptier::TrapCode::kUnreachable);
-  alive_ = false;
+  leave();
   return true;
 }
 

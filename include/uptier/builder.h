@@ -169,6 +169,9 @@ class FunctionBuilder {
   void guard(Value condition, GuardReason reason);
   // Observes `v` at a site of the host's own; returns the index among host sites, in build order.
   // Sites are numbered from 1 when the function is finished: blocks, then calls, then these in build
+  // Leaves to the host's frame whenever control comes here, and ends the block: for a path that is
+  // not worth describing, since nothing was ever seen of it. Needs a frame state, as a guard does.
+  void leave(GuardReason reason = GuardReason::kUnreached);
   // order, then what the library places. So among the slots of one kind in the method's Schema the
   // host's come first, in build order.
   // Which kinds take which values, and which the library places itself: see ProbeKind. `tag` goes

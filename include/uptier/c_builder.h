@@ -146,6 +146,8 @@ uptier_status uptier_build_frame_state(uptier_builder* b, uint32_t pc, const upt
 uptier_status uptier_build_guard(uptier_builder* b, uptier_value condition,
                                  uptier_guard_reason reason) UPTIER_NOEXCEPT;
 // Observes `v` at a site of the host's own; which kinds take which values: see uptier_probe_kind.
+// Leaves to the host's frame whenever control comes here, and ends the block.
+uptier_status uptier_build_leave(uptier_builder* b, uptier_guard_reason reason) UPTIER_NOEXCEPT;
 //
 //   v      may be none for UPTIER_PROBE_HIT
 //   tag    goes into the records of a UPTIER_PROBE_LOG; 0 for the others

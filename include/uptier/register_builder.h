@@ -113,6 +113,8 @@ class RegisterBuilder {
   // Leaves for the current instruction, which the interpreter then does, where the condition is 0.
   // Nothing that it has done so far may be seen from outside.
   void guard(Value condition, GuardReason reason);
+  // Leaves for the current instruction whenever control comes here; the path ends.
+  void leave(GuardReason reason = GuardReason::kUnreached);
   // Makes that frame the one that guards leave by, unless it is already.
   void state_here();
 
@@ -344,6 +346,13 @@ template <typename T>
 void RegisterBuilder<T>::guard(Value condition, GuardReason reason) {
   state_here();
   b_.guard(condition, reason);
+}
+
+template <typename T>
+void RegisterBuilder<T>::leave(GuardReason reason) {
+  state_here();
+  b_.leave(reason);
+  alive_ = false;
 }
 
 }  // namespace uptier

@@ -392,6 +392,12 @@ void FunctionBuilder::guard(Value condition, GuardReason reason) {
 }
 
 uint32_t FunctionBuilder::probe(ProbeKind kind, Value v, uint32_t tag) {
+// In compiled code the guard always leaves, and the trap is what IR wants at the end of a block.
+void FunctionBuilder::leave(GuardReason reason) {
+  guard(i32(0), reason);
+  trap(TrapCode::kUnreachable);
+}
+
   if (!impl_->expect(host_places(kind), "there is no such probe, or it is placed by the library"))
     return 0;
   if (v.valid() && !impl_->has(v)) return 0;

@@ -224,6 +224,16 @@ uptier_status uptier_build_probe(uptier_builder* b, uptier_probe_kind kind, upti
                                  uint32_t tag, uint32_t* index) noexcept {
   if (!B::enter_inst(b, __func__)) return status_of(b);
   if (!b->is_probe(kind)) return b->status();
+uptier_status uptier_build_leave(uptier_builder* b, uptier_guard_reason reason) noexcept {
+  if (!B::enter_inst(b, __func__)) return status_of(b);
+  if (reason >= UPTIER_GUARD_REASON_COUNT) {
+    b->refuse("there is no guard reason " + std::to_string(reason));
+    return b->status();
+  }
+  b->builder.leave(static_cast<GuardReason>(reason));
+  return UPTIER_OK;
+}
+
   bool none = v.id == 0 && kind == UPTIER_PROBE_HIT;
   if (!none && !b->has(v)) return b->status();
   uint32_t site = b->builder.probe(static_cast<ProbeKind>(kind), from_c<Value>(v), tag);
