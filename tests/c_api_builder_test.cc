@@ -46,7 +46,7 @@ void everything_in_c(uptier_builder* b, uptier_method callee) {
   uptier_value read = uptier_build_load(b, UPTIER_OP_LOAD8_U, UPTIER_TYPE_I32, at);
   uptier_build_store(b, UPTIER_OP_STORE16, read, {p, {}, 8, 0});
   uptier_build_trap_if(b, read, UPTIER_TRAP_OUT_OF_BOUNDS_TABLE);
-  uptier_build_call_indirect(b, p, signature(1, UPTIER_TYPE_NONE), &x, 1);
+  uptier_build_call_indirect(b, p, signature(1, UPTIER_TYPE_NONE), &x, 1, UPTIER_CALL_MAY_TRAP);
   uptier_build_branch(b, uptier_build_unary(b, UPTIER_OP_EQZ, read), loop, out);
   uptier_build_seal(b, loop);
   uptier_build_seal(b, out);
@@ -104,7 +104,7 @@ void everything_in_cpp(FunctionBuilder& b, MethodId callee) {
   Value read = b.load(Opcode::kLoad8U, Type::kI32, {p, small, 16, kMemTraps});
   b.store(Opcode::kStore16, read, {p, Value::none(), 8, kMemNone});
   b.trap_if(read, TrapCode::kOutOfBoundsTable);
-  b.call_indirect(p, {{Type::kI64}, Type::kNone}, std::span(&x, 1));
+  b.call_indirect(p, {{Type::kI64}, Type::kNone}, std::span(&x, 1), kCallMayTrap);
   b.branch(b.unary(Opcode::kEqz, read), loop, out);
   b.seal(loop);
   b.seal(out);
@@ -260,16 +260,18 @@ const Misuse kRefused[] = {
     {"call: method 0 is not in service", [](auto* b) { uptier_build_call(b, {0}, nullptr, 0); }},
     {"call: method 5000 is", [](auto* b) { uptier_build_call(b, {5000}, nullptr, 0); }},
     {"call_indirect: there is no value",
-     [](auto* b) { uptier_build_call_indirect(b, kNoValue, signature(0), nullptr, 0); }},
+     [](auto* b) { uptier_build_call_indirect(b, kNoValue, signature(0), nullptr, 0, 0); }},
     {"call_indirect: 0 arguments, where the signature has 1",
-     [](auto* b) { uptier_build_call_indirect(b, arg(b), signature(1), nullptr, 0); }},
+     [](auto* b) { uptier_build_call_indirect(b, arg(b), signature(1), nullptr, 0, 0); }},
     {"call_indirect: a list is NULL",
-     [](auto* b) { uptier_build_call_indirect(b, arg(b), signature(1), nullptr, 1); }},
+     [](auto* b) { uptier_build_call_indirect(b, arg(b), signature(1), nullptr, 1, 0); }},
     {"call_indirect: a signature has too many",
      [](auto* b) {
        constexpr size_t kMany = UPTIER_MAX_PARAMS + 1;
-       uptier_build_call_indirect(b, arg(b), {kI64, kMany, 0}, nullptr, kMany);
+       uptier_build_call_indirect(b, arg(b), {kI64, kMany, 0}, nullptr, kMany, 0);
      }},
+    {"call_indirect: a flag that the operation does not have",
+     [](auto* b) { uptier_build_call_indirect(b, arg(b), signature(0), nullptr, 0, 8); }},
     {"call_host: the name or the function is NULL",
      [](auto* b) { uptier_build_call_host(b, "f", nullptr, signature(0), nullptr, 0, 0); }},
     {"call_host: the name or the function is NULL",
@@ -335,10 +337,10 @@ const Misuse kRefused[] = {
      [](auto* b) { uptier_build_frame_state(b, 0, &kNoValue, 1); }},
     {"guard: there is no guard reason",
      [](auto* b) { uptier_build_guard(b, arg(b), UPTIER_GUARD_REASON_COUNT); }},
-    {"guard: there is no value", [](auto* b) { uptier_build_guard(b, kFarValue, 0); }},
-    {"probe: probes of kind block: the library places these itself",
     {"leave: there is no guard reason",
      [](auto* b) { uptier_build_leave(b, UPTIER_GUARD_REASON_COUNT); }},
+    {"guard: there is no value", [](auto* b) { uptier_build_guard(b, kFarValue, 0); }},
+    {"probe: probes of kind block: the library places these itself",
      [](auto* b) { uptier_build_probe(b, 1, arg(b), 0, nullptr); }},
     {"probe: probes of kind edge: the library places these itself",
      [](auto* b) { uptier_build_probe(b, 2, arg(b), 0, nullptr); }},
@@ -451,7 +453,7 @@ TEST(CApiNullBuilder, a_null_builder_is_refused_by_every_function) {
   EXPECT_EQ(uptier_build_load(nullptr, UPTIER_OP_LOAD, UPTIER_TYPE_I32, {}).id, 0u);
   EXPECT_EQ(uptier_build_store(nullptr, UPTIER_OP_STORE, v, {}), bad);
   EXPECT_EQ(uptier_build_call(nullptr, {1}, nullptr, 0).id, 0u);
-  EXPECT_EQ(uptier_build_call_indirect(nullptr, v, signature(0), nullptr, 0).id, 0u);
+  EXPECT_EQ(uptier_build_call_indirect(nullptr, v, signature(0), nullptr, 0, 0).id, 0u);
   EXPECT_EQ(uptier_build_call_host(nullptr, "f", nullptr, signature(0), nullptr, 0, 0).id, 0u);
   EXPECT_EQ(uptier_build_jump(nullptr, k), bad);
   EXPECT_EQ(uptier_build_branch(nullptr, v, k, k), bad);
@@ -462,9 +464,9 @@ TEST(CApiNullBuilder, a_null_builder_is_refused_by_every_function) {
   EXPECT_EQ(uptier_build_loop_header(nullptr, 0, nullptr, 0).id, 0u);
   EXPECT_EQ(uptier_build_frame_state(nullptr, 0, nullptr, 0), bad);
   EXPECT_EQ(uptier_build_guard(nullptr, v, UPTIER_GUARD_TYPE), bad);
+  EXPECT_EQ(uptier_build_leave(nullptr, UPTIER_GUARD_TYPE), bad);
   EXPECT_EQ(uptier_build_probe(nullptr, UPTIER_PROBE_LOG, v, 0, nullptr), bad);
 }
-  EXPECT_EQ(uptier_build_leave(nullptr, UPTIER_GUARD_TYPE), bad);
 
 }  // namespace
 }  // namespace uptier::test

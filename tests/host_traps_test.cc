@@ -41,6 +41,40 @@ TEST(HostTraps, a_trap_of_the_host_names_the_call_that_it_ends) {
   }
 }
 
+// A table of methods where some are the host's: compiled code cannot tell which it calls.
+TEST(HostTraps, an_indirect_call_ends_with_the_trap_of_a_host_function) {
+  for (const char* tier : {"baseline", "instrumented", "optimized", "auto"}) {
+    Workshop w(options({{"tier", tier}, {"workers", "0"}, {"policy", "always"}}));
+    ThreadScope scope(*w.runtime);
+    MethodId add = w.adder(1);
+    MethodId dispatch = w.add("dispatch", kDispatch, [](FunctionBuilder& b) {
+      b.set_location(30);
+      Value args[] = {b.param(1)};
+      Value r = b.call_indirect(b.param(0), kOne, args, kCallMayTrap);
+      b.set_location(31);
+      b.ret(b.binary(Opcode::kAdd, r, b.i64(1)));
+    });
+    MethodId outer = w.add("outer", kDispatch, [=](FunctionBuilder& b) {
+      Value args[] = {b.param(0), b.param(1)};
+      b.ret(b.call(dispatch, kDispatch, args));
+    });
+    auto builtin = reinterpret_cast<uint64_t>(&raising);
+    for (uint64_t i = 0; i < 40'000; ++i) {
+      // Mostly the entry, so that it is guessed and taken in where that is done.
+      Outcome o = w.call(outer, {i % 50 == 49 ? builtin : w.address(add), i});
+      if (i % 50 != 49) {
+        ASSERT_EQ(o.bits, i + 2) << tier;
+        continue;
+      }
+      ASSERT_EQ(o.trap.code, TrapCode::kHost) << tier << " " << i;
+      ASSERT_EQ(o.trap.detail, i);
+      ASSERT_EQ(o.trap.method, dispatch) << tier << " " << i;
+      ASSERT_EQ(o.trap.location, 30u);
+    }
+    EXPECT_EQ(w.runtime->report().losses.traps_lost, 0u);
+  }
+}
+
 TEST(HostTraps, a_trap_that_nobody_takes_is_counted_and_ends_nothing) {
   Workshop w(options({{"workers", "0"}}));
   ThreadScope scope(*w.runtime);

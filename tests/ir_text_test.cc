@@ -58,7 +58,7 @@ b0(v0: i32, v1: f64, v2: ref):
   v17 = call @elsewhere#77.(i32)->f32 (v0)
   call #78.() ()
   v18 = call_indirect.(i32, ref)->ref v2(v0, v2)
-  call_indirect.() v2()
+  call_indirect.() v2() may_trap
   v19 = call_host @print.(i64)->i64 (v3) may_trap
   call_host @print.() ()
   probe value v1

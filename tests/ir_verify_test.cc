@@ -185,6 +185,7 @@ TEST(IrVerify, names_the_rule_that_damage_breaks) {
       {"constant", [](Function& f) { find(f, Opcode::kConst).imm = 1ull << 32; }},
       {"offset", [](Function& f) { find(f, Opcode::kLoad).imm = 1ull << 32; }},
       {"flags", [](Function& f) { find(f, Opcode::kLoad).flags = kCallMayTrap; }},
+      {"flags of an indirect call", [](Function& f) { find(f, Opcode::kCallIndirect).flags = 2; }},
       {"flags of a sum", [](Function& f) { find(f, Opcode::kSub).flags = kMemTraps; }},
       {"trap code", [](Function& f) { find(f, Opcode::kTrap).aux = 100; }},
       {"guard reason", [](Function& f) { find(f, Opcode::kGuard).aux = 100; }},

@@ -139,8 +139,10 @@ class FunctionBuilder {
   // stub, or from optimized code straight to optimized code, so it always runs the best there is.
   Value call(MethodId callee, const Signature& signature, std::span<const Value> args,
              std::string_view name = {});
-  // `target` (a ref): an entry, or a C function that raises no trap.
-  Value call_indirect(Value target, const Signature& signature, std::span<const Value> args);
+  // `target` (a ref): an entry, or a C function. `flags`: kCallMayTrap when it may be a C function
+  // that raises a trap; entries need no flag for theirs.
+  Value call_indirect(Value target, const Signature& signature, std::span<const Value> args,
+                      uint8_t flags = 0);
   // `flags`: kCallMayTrap when the callee may raise a trap (`Runtime::raise`).
   Value call_host(const HostFunction& callee, std::span<const Value> args, uint8_t flags = 0);
   Value call_host(const HostFunction& callee, std::initializer_list<Value> args,
@@ -167,11 +169,11 @@ class FunctionBuilder {
   void frame_state(uint32_t pc, std::span<const Value> slots);
   // Continues when `condition` is not 0, else leaves to the host's frame.
   void guard(Value condition, GuardReason reason);
-  // Observes `v` at a site of the host's own; returns the index among host sites, in build order.
-  // Sites are numbered from 1 when the function is finished: blocks, then calls, then these in build
   // Leaves to the host's frame whenever control comes here, and ends the block: for a path that is
   // not worth describing, since nothing was ever seen of it. Needs a frame state, as a guard does.
   void leave(GuardReason reason = GuardReason::kUnreached);
+  // Observes `v` at a site of the host's own; returns the index among host sites, in build order.
+  // Sites are numbered from 1 when the function is finished: blocks, then calls, then these in build
   // order, then what the library places. So among the slots of one kind in the method's Schema the
   // host's come first, in build order.
   // Which kinds take which values, and which the library places itself: see ProbeKind. `tag` goes

@@ -107,10 +107,11 @@ uptier_status uptier_build_store(uptier_builder* b, uptier_opcode op, uptier_val
 // it always runs the best code there is.
 uptier_value uptier_build_call(uptier_builder* b, uptier_method callee, const uptier_value* args,
                                size_t count) UPTIER_NOEXCEPT;
-// Calls the code that `target` (ref) points to: an entry, or a C function that raises no trap.
+// Calls the code that `target` (ref) points to: an entry, or a C function. `flags`: 0 or
+// UPTIER_CALL_MAY_TRAP, if it may be a C function that calls uptier_raise.
 uptier_value uptier_build_call_indirect(uptier_builder* b, uptier_value target,
                                         uptier_signature signature, const uptier_value* args,
-                                        size_t count) UPTIER_NOEXCEPT;
+                                        size_t count, uint32_t flags) UPTIER_NOEXCEPT;
 // Calls a C function that has exactly `signature`. It must not unwind (no exception, no longjmp);
 // `name` appears in the text form. `flags`: 0 or UPTIER_CALL_MAY_TRAP, if it may call uptier_raise.
 uptier_value uptier_build_call_host(uptier_builder* b, const char* name, uptier_code function,
@@ -145,9 +146,9 @@ uptier_status uptier_build_frame_state(uptier_builder* b, uint32_t pc, const upt
 // Continues when `condition` (i32) is not 0, else leaves to the host's frame.
 uptier_status uptier_build_guard(uptier_builder* b, uptier_value condition,
                                  uptier_guard_reason reason) UPTIER_NOEXCEPT;
-// Observes `v` at a site of the host's own; which kinds take which values: see uptier_probe_kind.
 // Leaves to the host's frame whenever control comes here, and ends the block.
 uptier_status uptier_build_leave(uptier_builder* b, uptier_guard_reason reason) UPTIER_NOEXCEPT;
+// Observes `v` at a site of the host's own; which kinds take which values: see uptier_probe_kind.
 //
 //   v      may be none for UPTIER_PROBE_HIT
 //   tag    goes into the records of a UPTIER_PROBE_LOG; 0 for the others

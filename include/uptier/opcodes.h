@@ -105,12 +105,12 @@ inline constexpr unsigned kOpcodeCount = 0
 #undef UPTIER_ROW
     ;
 
-// Flags of loads, stores and host calls.
+// Flags of loads, stores and calls of C functions.
 enum MemFlags : uint8_t {
   kMemNone = 0,
   kMemTraps = 1,      // a fault at this address is a trap out_of_bounds_memory
   kMemInvariant = 2,  // load: the place never changes while the function runs; cannot fault
-  kCallMayTrap = 4,   // call_host: the callee may have raised a trap; checked after it returns
+  kCallMayTrap = 4,   // call_host, call_indirect: the callee may have raised a trap
   kMemFenced = 8,     // with kMemTraps: kFenceBytes before the base and before base + 2^32 fault
 };
 

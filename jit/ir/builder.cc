@@ -288,13 +288,14 @@ Value FunctionBuilder::call(MethodId callee, const Signature& signature,
 }
 
 Value FunctionBuilder::call_indirect(Value target, const Signature& signature,
-                                     std::span<const Value> args) {
+                                     std::span<const Value> args, uint8_t flags) {
   auto& f = impl_->f;
   if (!impl_->has(target) || !impl_->has_all(args)) return Value::none();
   auto list = f.make_list({{target}});
   for (Value v : args) f.push(list, v);
   return impl_->append({.op = Opcode::kCallIndirect,
                         .type = signature.result,
+                        .flags = flags,
                         .aux = f.intern(signature).index(),
                         .args = list});
 }
@@ -391,13 +392,13 @@ void FunctionBuilder::guard(Value condition, GuardReason reason) {
                  .args = impl_->f.make_list({{condition}})});
 }
 
-uint32_t FunctionBuilder::probe(ProbeKind kind, Value v, uint32_t tag) {
 // In compiled code the guard always leaves, and the trap is what IR wants at the end of a block.
 void FunctionBuilder::leave(GuardReason reason) {
   guard(i32(0), reason);
   trap(TrapCode::kUnreachable);
 }
 
+uint32_t FunctionBuilder::probe(ProbeKind kind, Value v, uint32_t tag) {
   if (!impl_->expect(host_places(kind), "there is no such probe, or it is placed by the library"))
     return 0;
   if (v.valid() && !impl_->has(v)) return 0;

@@ -198,6 +198,7 @@ bool FunctionParser::call_indirect(Inst& i) {
   if (!in_.expect(".") || !in_.expect_signature(signature) || !value(target)) return false;
   std::vector<Value> args{target};
   if (!argument_list(args)) return false;
+  if (in_.accept_word("may_trap")) i.flags |= kCallMayTrap;
   i.type = signature.result;
   i.aux = f_.intern(signature).index();
   i.args = f_.make_list(args);

@@ -68,9 +68,11 @@ std::string flags_text(const Inst& i) {
            : i.flags == kOwnTurns   ? " own turns"
                                     : "";
   }
-  bool host = info(i.op).shape == Shape::kCallHost;
-  uint8_t known =
-      host ? kCallMayTrap : kMemTraps | kMemFenced | kMemInvariant | alias_class(kAliasClasses - 1);
+  Shape shape = info(i.op).shape;
+  bool may_trap = shape == Shape::kCallHost || shape == Shape::kCallIndirect;
+  uint8_t known = may_trap
+                      ? kCallMayTrap
+                      : kMemTraps | kMemFenced | kMemInvariant | alias_class(kAliasClasses - 1);
   std::string out;
   if (i.flags & known & kMemTraps) out += " traps";
   if (i.flags & known & kMemFenced) out += " fenced";
@@ -230,7 +232,7 @@ std::string Printer::call(const Inst& i) const {
     default: {
       std::string target = args.empty() ? "v?" : value(args[0]);
       return "." + signature_text(i.aux) + " " + target + "(" +
-             value_list(args.empty() ? args : args.subspan(1)) + ")";
+             value_list(args.empty() ? args : args.subspan(1)) + ")" + flags_text(i);
     }
   }
 }

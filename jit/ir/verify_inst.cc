@@ -274,6 +274,7 @@ void Verifier::check_flags(Block b, const Inst& i) {
   if (allowed & i.flags & kMemTraps) allowed |= kMemFenced;
   if (info(i.op).shape == Shape::kBulk) allowed = kMemTraps | kAnyClass;
   if (info(i.op).shape == Shape::kCallHost) allowed = kCallMayTrap;
+  if (info(i.op).shape == Shape::kCallIndirect) allowed = kCallMayTrap;
   if (is_block_probe(i) && stage_ == Stage::kTransformed) allowed = kProbeResumes;
   if (i.op == Opcode::kProbe && !is_block_probe(i)) allowed = kProbeOwn;
   bool own_value = allowed == kProbeOwn && (i.flags & kProbeOwn) != 0 &&

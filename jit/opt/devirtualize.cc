@@ -99,6 +99,7 @@ class Devirtualizer {
     Inst call = f_.inst(call_);
     SignatureId signature(call.aux);
     call.op = Opcode::kCall;
+    call.flags = 0;  // an entry: its traps come without our looking
     call.imm = f_.callees.size();
     f_.callees.push_back({g.target->method, g.target->name, signature});
     auto args = f_.args(f_.inst(call_));

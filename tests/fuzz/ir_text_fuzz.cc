@@ -17,7 +17,7 @@ std::vector<std::string> seeds() {
       "  v3 = load.f64 v0+8 traps\n  v4 = fadd.f64 v2, v3\n  store.f64 v4, v0+16\n"
       "  v5 = trunc_s.i32 v4\n  switch v5, [b1(v4), b1(v3)], b2\nb2:\n  return v4\n}\n",
       "func @\"q\\x22\"() {\nb0:\n  v0 = const.f32 nan:0x7fc00001\n  v1 = const.f64 -0x1.8p-3 ; c\n"
-      "  v2 = const.ref null\n  v3 = call_indirect.(f32)->i32 v2(v0)\n"
+      "  v2 = const.ref null\n  v3 = call_indirect.(f32)->i32 v2(v0) may_trap\n"
       "  v4 = call_host @h.(i32)->ref (v3) may_trap\n  frame_state pc=1 depth=0 [v1]\n"
       "  guard v3, overflow\n  trap_if v3, divide_by_zero\n  call #7.() ()\n  trap "
       "unreachable\n}\n",

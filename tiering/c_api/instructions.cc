@@ -12,6 +12,12 @@ uptier_status status_of(const uptier_builder* b) {
   return b != nullptr ? b->status() : UPTIER_INVALID_ARGUMENT;
 }
 
+bool call_flags(uptier_builder* b, uint32_t flags) {
+  if ((flags & ~uint32_t{UPTIER_CALL_MAY_TRAP}) == 0) return true;
+  b->refuse("a flag that the operation does not have");
+  return false;
+}
+
 // Checks the arguments of a call against the number of parameters.
 bool call_args(uptier_builder* b, const Signature& s, const uptier_value* args, size_t count,
                std::vector<Value>& out) {
@@ -94,12 +100,14 @@ uptier_value uptier_build_call(uptier_builder* b, uptier_method callee, const up
 }
 
 uptier_value uptier_build_call_indirect(uptier_builder* b, uptier_value target, uptier_signature s,
-                                        const uptier_value* args, size_t count) noexcept {
+                                        const uptier_value* args, size_t count,
+                                        uint32_t flags) noexcept {
   Signature type;
   std::vector<Value> values;
   if (!B::enter_inst(b, __func__) || !b->has(target) || !signature(b, s, type)) return {};
-  if (!call_args(b, type, args, count, values)) return {};
-  return b->made(b->builder.call_indirect(from_c<Value>(target), type, values));
+  if (!call_flags(b, flags) || !call_args(b, type, args, count, values)) return {};
+  return b->made(
+      b->builder.call_indirect(from_c<Value>(target), type, values, static_cast<uint8_t>(flags)));
 }
 
 uptier_value uptier_build_call_host(uptier_builder* b, const char* name, uptier_code function,
@@ -112,11 +120,7 @@ uptier_value uptier_build_call_host(uptier_builder* b, const char* name, uptier_
     b->refuse("the name or the function is NULL");
     return {};
   }
-  if ((flags & ~uint32_t{UPTIER_CALL_MAY_TRAP}) != 0) {
-    b->refuse("a flag that the operation does not have");
-    return {};
-  }
-  if (!call_args(b, callee.signature, args, count, values)) return {};
+  if (!call_flags(b, flags) || !call_args(b, callee.signature, args, count, values)) return {};
   return b->made(b->builder.call_host(callee, values, static_cast<uint8_t>(flags)));
 }
 
@@ -220,10 +224,6 @@ uptier_status uptier_build_guard(uptier_builder* b, uptier_value condition,
   return UPTIER_OK;
 }
 
-uptier_status uptier_build_probe(uptier_builder* b, uptier_probe_kind kind, uptier_value v,
-                                 uint32_t tag, uint32_t* index) noexcept {
-  if (!B::enter_inst(b, __func__)) return status_of(b);
-  if (!b->is_probe(kind)) return b->status();
 uptier_status uptier_build_leave(uptier_builder* b, uptier_guard_reason reason) noexcept {
   if (!B::enter_inst(b, __func__)) return status_of(b);
   if (reason >= UPTIER_GUARD_REASON_COUNT) {
@@ -234,6 +234,10 @@ uptier_status uptier_build_leave(uptier_builder* b, uptier_guard_reason reason) 
   return UPTIER_OK;
 }
 
+uptier_status uptier_build_probe(uptier_builder* b, uptier_probe_kind kind, uptier_value v,
+                                 uint32_t tag, uint32_t* index) noexcept {
+  if (!B::enter_inst(b, __func__)) return status_of(b);
+  if (!b->is_probe(kind)) return b->status();
   bool none = v.id == 0 && kind == UPTIER_PROBE_HIT;
   if (!none && !b->has(v)) return b->status();
   uint32_t site = b->builder.probe(static_cast<ProbeKind>(kind), from_c<Value>(v), tag);
