@@ -22,6 +22,7 @@ class NullRuntime : public Runtime {
     return std::nullopt;
   }
   uint64_t* counters(MethodId) noexcept override { return nullptr; }
+  size_t walk(std::span<CallSite>) noexcept override { return 0; }
   void flush() override {}
   Report report() const override { return {}; }
   Profile profile() const override { return {}; }

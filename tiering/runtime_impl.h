@@ -72,6 +72,9 @@ class RuntimeImpl final : public Runtime {
   Status set(std::string_view name, std::string_view value) override;  // live.cc
   Status observe(Sampling how) override;                               // live.cc
   Outcome invoke(MethodId m, std::span<const uint64_t> args) override;
+  size_t walk(std::span<CallSite> sites) noexcept override;
+  // The same, by a call of `visit` for each, which returns whether it wants another.
+  void walk_with(bool (*visit)(MethodId, uint32_t location, void*), void* to) noexcept;
   Status attach() override;
   void detach() override;
   void quiescent() noexcept override;

@@ -23,6 +23,10 @@
 #include "sampler/context.h"
 #include "uptier/runtime.h"
 
+namespace uptier::jit {
+struct HostExit;
+}
+
 namespace uptier {
 
 class NativeStack {
@@ -42,6 +46,7 @@ class NativeStack {
   bool holds(uintptr_t address) const { return address >= low && address < high; }
 
   uint64_t limit = 0;
+  const jit::HostExit* host_exits = nullptr;  // AttachedThread::host_exits
   // What callers kept in registers: a copy of the library's frames that suspended it, from below
   // that of RuntimeImpl::switch_stack to above that of its C function. They are gone by the time
   // that anybody looks.

@@ -1,5 +1,6 @@
 // Stacks of the host's own: made, switched to, destroyed. All on the thread that they belong to.
 #include <algorithm>
+#include <utility>
 
 #include "tiering/runtime_impl.h"
 
@@ -55,6 +56,7 @@ __attribute__((noinline, no_sanitize("address", "thread"))) Status RuntimeImpl::
   }
   if (&to == &from) return {};
   t.loops().unwind(UINT64_MAX);  // which execution is in which is told by addresses of one stack
+  from.host_exits = std::exchange(t.host_exits, to.host_exits);
   t.stacks.change(to, top, t.context());
   if (!t.stacks.known()) return {};
   auto* at = static_cast<const uintptr_t*>(frame);

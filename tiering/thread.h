@@ -23,6 +23,10 @@
 #include "tiering/stack.h"
 #include "uptier/options.h"
 
+namespace uptier::jit {
+struct HostExit;
+}
+
 namespace uptier::tiering {
 
 class RuntimeImpl;
@@ -55,6 +59,10 @@ class AttachedThread {
   sampler::ThreadContext* outer = nullptr;
   // The reclamation epoch at the thread's last quiescent point; see reclaim.h.
   std::atomic<uint64_t> epoch{0};
+
+  // Frames of compiled code whose host_resume is under way, the innermost first (stack_walk.h); of
+  // the stack that the thread is on. A trap that drops them takes them off.
+  const jit::HostExit* host_exits = nullptr;
 
   // Whether the thread waits outside compiled code (RuntimeImpl::begin_blocked). While it does, the
   // stack that it is on stands still from `stack_top` up, as those that are suspended do, and the

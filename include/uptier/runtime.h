@@ -52,6 +52,14 @@ struct Outcome {
 class Policy;       // policy.h
 class NativeStack;  // Runtime::create_stack
 
+// Where a call of a body was made: in which method, and FunctionBuilder::set_location of the call.
+struct CallSite {
+  MethodId method;
+  uint32_t location = 0;
+
+  friend bool operator==(const CallSite&, const CallSite&) = default;
+};
+
 // Whether methods are sampled: as the options say; not at all, while calls and iterations go on
 // being counted; or at every call and iteration, whatever that costs. Optimized code is observed as
 // before, but for kOff.
@@ -186,6 +194,30 @@ class Runtime {
   // then, what was raised again before it was taken, and what is raised with no `invoke` further up
   // is dropped and counted (LossReport::traps_lost; not on a thread that is not attached).
   static void raise(TrapCode code, uint64_t detail = 0) noexcept;
+
+  // Returns the call that returns to an address, in a body that the library compiled: what a host
+  // function learns from __builtin_return_address(0). Of a body that was inlined it is that body's
+  // call, not its caller's. Nothing for an address that no such call returns to: the stub of a
+  // method that the host interprets, the host's own code, `invoke`. The method is one of the runtime
+  // whose code it is. Thread: any that has the address on its stack. Cost: logarithmic in the
+  // body's calls; no lock.
+  static std::optional<CallSite> call_site(const void* return_address) noexcept;
+  // Writes where the calling thread's bodies stand, the innermost first, and returns how many it
+  // wrote: as many as there are, or as fit. From a host function that compiled code called, the
+  // first is the call of that function. Bodies that were inlined have entries of their own. What is
+  // not code of this runtime is passed by and has none: host functions between an `invoke`, or a
+  // call of an entry, and the compiled code that led to it; calls that the host interprets, be it in
+  // host_entry or in host_resume; other runtimes.
+  //
+  // The host's frames are passed by the unwind tables that compilers write (.eh_frame) whether or not
+  // they keep frame pointers. Where a frame has none, as in code that the host makes by itself, the
+  // walk goes on from the next `invoke`, and what lies between is missing.
+  // Thread: any, for its own stack; not from a signal handler, nor from `build`, where the innermost
+  // entry may be missing. Cost: a look-up of code and of a row for each frame of compiled code, and
+  // for each of the host's, up to the outermost `invoke`, a step of the unwinder, as an exception
+  // takes. Allocates nothing and takes no lock of the library's (the loader may take one of its own
+  // before glibc 2.35).
+  virtual size_t walk(std::span<CallSite> sites) noexcept = 0;
 
   // Returns why the last compilation of a method failed; empty if none did, and for an id that
   // add_method did not return. Thread: any.

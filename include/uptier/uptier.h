@@ -232,6 +232,24 @@ uptier_status uptier_runtime_observe(uptier_runtime* runtime, uptier_sampling ho
 // for UPTIER_TRAP_NONE or an unknown code, and when no invoke is under way.
 uptier_status uptier_raise(uptier_trap code, uint64_t detail) UPTIER_NOEXCEPT;
 
+// Where a call of a body was made. Frozen.
+typedef struct uptier_site {
+  uptier_method method;
+  uint32_t location;  // uptier_build_set_location of the call
+} uptier_site;
+
+// Finds the call that returns to an address, in a body that the library compiled: what a host
+// function learns from __builtin_return_address(0). Returns 1 and fills `*out`, or 0 for an address
+// that no such call returns to. Any thread that has the address on its stack; takes no lock.
+int uptier_call_site(const void* return_address, uptier_site* out) UPTIER_NOEXCEPT;
+// Writes where the calling thread's bodies stand, the innermost first, `capacity` at most, and
+// returns how many it wrote. Bodies that were inlined have entries of their own; host functions,
+// interpreted calls and other runtimes have none. Not from a signal handler nor from `build`. Takes
+// no lock and allocates nothing; Runtime::walk in uptier/runtime.h says how the host's frames are
+// passed by. Returns 0 for a NULL runtime or NULL `sites`.
+size_t uptier_runtime_walk(uptier_runtime* runtime, uptier_site* sites,
+                           size_t capacity) UPTIER_NOEXCEPT;
+
 // Returns the bytes of stack that the calling thread's guest code may still take before calls trap
 // UPTIER_TRAP_STACK_EXHAUSTED; 0 when nothing is left of them. UINT64_MAX on a thread that is not
 // attached. An interpreter that calls itself without compiled code in between asks here.

@@ -188,6 +188,30 @@ uptier_status uptier_raise(uptier_trap code, uint64_t detail) noexcept {
   return UPTIER_OK;
 }
 
+int uptier_call_site(const void* return_address, uptier_site* out) noexcept {
+  std::optional<CallSite> at = Runtime::call_site(return_address);
+  if (!at || out == nullptr) return 0;
+  *out = {to_c<uptier_method>(at->method), at->location};
+  return 1;
+}
+
+size_t uptier_runtime_walk(uptier_runtime* runtime, uptier_site* sites, size_t capacity) noexcept {
+  struct {
+    uptier_site* sites;
+    size_t capacity, count;
+  } all{sites, capacity, 0};
+  if (runtime == nullptr || sites == nullptr || capacity == 0) return 0;
+  static_cast<RuntimeImpl&>(*runtime->runtime)
+      .walk_with(
+          [](MethodId m, uint32_t location, void* to) {
+            auto& a = *static_cast<decltype(all)*>(to);
+            a.sites[a.count++] = {to_c<uptier_method>(m), location};
+            return a.count != a.capacity;
+          },
+          &all);
+  return all.count;
+}
+
 uint64_t uptier_stack_left(void) noexcept { return Runtime::stack_left(); }
 
 uptier_status uptier_runtime_attach(uptier_runtime* runtime, uptier_error* error) noexcept {

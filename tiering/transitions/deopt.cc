@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "jit/code/leave.h"
+#include "jit/code/stack_walk.h"
 #include "tiering/policy/replay.h"
 #include "tiering/runtime_impl.h"
 
@@ -104,7 +105,11 @@ jit::Leave RuntimeImpl::leave_for_host(Method& m, jit::LeaveState& s, const jit:
   sampler::ThreadContext& c = *sampler::current_context();
   // A trap that drops this frame takes it back, see call().
   ++c.exits_to_host;
+  AttachedThread* thread = here();
+  jit::HostExit exit{thread == nullptr ? nullptr : thread->host_exits, &s};
+  if (thread != nullptr) thread->host_exits = &exit;
   s.result = m.info.host_resume(&f);
+  if (thread != nullptr) thread->host_exits = exit.outer;
   --c.exits_to_host;
   if (c.pending_trap != 0) return jit::Leave::kTrap;
   if (row.frames > 1) return leave_for_baseline(s, from, row, 1);

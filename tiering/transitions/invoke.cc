@@ -110,12 +110,14 @@ Outcome RuntimeImpl::call(const void* target, const Signature& signature,
   uintptr_t blocked_at = t.stack_top;
   bool blocked = t.blocked.load(std::memory_order_relaxed) != AttachedThread::kRunning;
   uint32_t exits_to_host = c.exits_to_host;
+  const jit::HostExit* host_exits = t.host_exits;
   if (blocked) t.leave_blocked();
   jit::InvokeResult r = jit::invoke_code(routines_.invoke(), target, signature, args);
   if (blocked) t.enter_blocked(reinterpret_cast<const void*>(blocked_at));
   Outcome result;
   if (r.trapped) {
     c.exits_to_host = exits_to_host;  // the frames of the others have gone
+    t.host_exits = host_exits;
     t.loops().unwind(reinterpret_cast<uint64_t>(__builtin_frame_address(0)));
     forget_dropped_frames(c, options_.stack_reserve);
     result.trap = take_trap(c);
