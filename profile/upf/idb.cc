@@ -111,6 +111,8 @@ Bytes instrument_table(const std::vector<Instrument>& instruments, StringTableBu
 Result<std::vector<Instrument>> read_instruments(ByteSpan content, const StringTable& strings) {
   if (content.size() < kInstrumentHead) return corrupt("an instrument table without head");
   const uint32_t count = load<uint32_t>(content, 12);
+  const bool zeros = load<uint64_t>(content, 0) == 0 && load<uint32_t>(content, 8) == 0;
+  if (!zeros) return corrupt("a reserved field is not zero");
   if (count > (content.size() - kInstrumentHead) / kDefinitionBytes) {
     return corrupt(std::to_string(count) + " instruments are more than the table has room for");
   }

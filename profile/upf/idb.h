@@ -8,7 +8,8 @@
 //
 // Chunks start at multiples of 16 bytes, so padding follows each. Strings are UTF-8 with a NUL
 // behind them; an id is a string's place in the table, and 0 is the empty one. A string table holds
-// until the next; offsets of payloads count from behind the definitions.
+// until the next; offsets of payloads count from behind the definitions. Zeros are checked. That
+// strings are UTF-8 is not: names are the host's, and a table is not worth less for one of them.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,7 @@ inline constexpr uint16_t kIdbFileHeader = 0x0000;
 inline constexpr uint16_t kIdbStringTable = 0x0001;
 inline constexpr uint16_t kIdbInstrumentTable = 0x0010;
 inline constexpr uint16_t kIdbUserData = 0xffff;
+inline constexpr size_t kIdbUserDataHead = 16;  // of its content: type, metadata, zeros
 
 struct IdbHeader {
   uint16_t type = 0;

@@ -3,8 +3,11 @@
 // Opening walks over the chunks' headers; the bytes of a group are looked at when it is read. (Only
 // without an index its checksum is, since nothing else says whether the group's key is right.)
 // What is damaged is left out with a warning that names offset and rule, and the walk goes on at
-// the next record of ours; a record that is cut off ends the file. No count or length is believed;
-// memory taken is in proportion to the file.
+// the next record of ours, at whatever byte it begins (scan.cc). No count or length is believed;
+// memory and time taken are in proportion to the file.
+//
+// A segment holds what lies between a header and an end of ours; or chunks of IREE's tools alone,
+// one behind the other.
 //
 // Thread: one at a time. The file must outlive the reader and all that it returns.
 #pragma once
@@ -33,8 +36,14 @@ class UpfReader {
     uint64_t module_key = 0;
     ByteSpan record;
   };
+  struct UserData {
+    std::string_view type;
+    std::string_view metadata;
+    ByteSpan data;
+  };
   struct Segment {
     uint64_t offset = 0;
+    bool ours = true;       // otherwise it holds nothing but the next two lines
     bool headed = false;    // it has its header
     bool complete = false;  // and its end
     bool has_info = false;
@@ -42,6 +51,9 @@ class UpfReader {
     StringTable strings;
     std::vector<Group> groups;
     std::vector<Instrument> instruments;
+    std::vector<UserData> user_data;
+    ByteSpan bytes;               // all of it, where it is not ours
+    uint64_t foreign_bytes = 0;   // of its chunks in IREE's layout
     ByteSpan log;                 // packed
     ByteSpan timeline;            // packed
     std::vector<RunRecord> past;  // of runs before the last
@@ -93,27 +105,47 @@ class UpfReader {
   struct Foreign {
     uint64_t offset = 0;
     uint16_t type = 0;
+    bool known = false;     // type and version
+    bool searched = false;  // no record of ours begins inside of it
     ByteSpan chunk;
     ByteSpan content;
   };
 
+  // scan.cc
   void scan();
+  bool follows(uint64_t at) const;
+  uint64_t go_back(uint64_t at);
+  uint64_t header_before(uint64_t at);
+  uint64_t confirm_groups(uint64_t at);
+  void forget_behind(uint64_t offset);
+  bool may_repeat(uint64_t bytes);
   uint64_t scan_chunk(uint64_t at);
   uint64_t scan_foreign(uint64_t at, const IdbHeader& header);
   uint64_t scan_record(uint64_t at, const IdbHeader& header);
+  uint64_t scan_whole(UpfKind kind, uint64_t at, ByteSpan record);
+  uint64_t skip_unknown(uint64_t at, const IdbHeader& header);
   uint64_t scan_trace(uint64_t at);
-  uint64_t next_record(uint64_t from) const;
+  uint64_t next_record(uint64_t from, uint64_t end = UINT64_MAX) const;
   bool is_record(uint64_t at) const;
+  bool is_ours(uint64_t at, const IdbHeader& header) const;
+  bool is_open() const;
+  void close_segment();
+  Segment& new_segment(uint64_t at, bool ours);
   Segment& segment_at(uint64_t at, bool starts, uint64_t sequence);
+  Segment& foreign_segment();
+  void settle_foreign(uint64_t at);
+
+  // read.cc
+  static bool is_whole(ByteSpan record);
+  bool is_seal(ByteSpan record) const;
+  static bool is_index(ByteSpan payload, const Segment& segment);
   void take_record(UpfKind kind, uint64_t at, ByteSpan record, Segment& segment);
   void take_run(uint64_t at, ByteSpan payload, Segment& segment);
   void take_group(uint64_t at, uint16_t format, ByteSpan record, Segment& segment);
   void take_past(uint64_t at, ByteSpan payload, Segment& segment);
-  void take_index(uint64_t at, ByteSpan payload, Segment& segment);
   void take_end(uint64_t at, ByteSpan payload, Segment& segment);
-  void take_seal(uint64_t at, ByteSpan payload, Segment& segment);
   void take_foreign(Segment& segment);
-  void verify_groups(Segment& segment);
+  void take_user_data(Segment& segment, const Foreign& chunk);
   bool unpack(uint64_t at, ByteSpan packed, Bytes& buffer, ByteSpan& raw);
 
   ByteSpan file_;
@@ -124,8 +156,11 @@ class UpfReader {
   std::vector<uint64_t> words_;  // of the method
   uint64_t skipped_ = 0;
   uint64_t next_sequence_ = 0;
-  Foreign foreign_;       // waits for its seal
-  bool indexed_ = false;  // the last segment's groups are those of its index
+  uint64_t repeated_ = 0;      // bytes that were looked at once more
+  Foreign foreign_;            // waits for what follows it
+  uint64_t last_foreign_ = 0;  // where the last chunk of the last segment of others begins
+  size_t confirmed_ = 0;       // groups of the last segment that are known to be whole
+  bool indexed_ = false;       // the last segment's groups are those of its index
   bool truncated_ = false;
 };
 

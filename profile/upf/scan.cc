@@ -1,0 +1,383 @@
+// Finds the chunks of a file, and where to go on behind damage.
+//
+// A file may be cut off at any byte and another one stand behind it, so lengths are not believed
+// before what they lead to is what comes next. Where it is not, the walk goes back into what it has
+// jumped over: into a group, whose checksum is left to those who read it, and into a chunk in
+// IREE's layout, which has none. It goes on at the first record of ours inside of it. Bytes that
+// are walked over once more are counted, since damage may be nested; those that come to kRepeats
+// times the file end that.
+#include <algorithm>
+
+#include "profile/checksum.h"
+#include "profile/upf/read.h"
+
+namespace uptier::profile {
+namespace {
+
+constexpr uint64_t kRepeats = 16;
+constexpr uint16_t kTraceTypes = 0x5500;  // the file header of a trace; up to kFirstUpfType
+
+bool is_trace(const IdbHeader& h) { return h.type >= kTraceTypes && h.type < kFirstUpfType; }
+
+bool is_known(const IdbHeader& h) {
+  switch (static_cast<UpfKind>(h.type)) {
+    case UpfKind::kGroup: return h.version <= kUpfEntries;
+    case UpfKind::kHeader:
+    case UpfKind::kSeal:
+    case UpfKind::kRun:
+    case UpfKind::kLog:
+    case UpfKind::kShapes:
+    case UpfKind::kCalls:
+    case UpfKind::kOrder:
+    case UpfKind::kInlined:
+    case UpfKind::kIndex:
+    case UpfKind::kTimeline:
+    case UpfKind::kPast:
+    case UpfKind::kEnd: return h.version == 0;
+  }
+  return false;
+}
+
+bool is_possible(uint64_t content) {
+  return content % 16 == 0 && content >= kRecordHeader - kIdbHeader && content <= kMaxContent;
+}
+
+bool fits(const IdbHeader& h, uint64_t rest) {
+  return h.content <= rest - kIdbHeader && h.size() <= rest;
+}
+
+}  // namespace
+
+void UpfReader::scan() {
+  for (uint64_t at = 0;;) {
+    const uint64_t back = follows(at) ? at : go_back(at);
+    if (back != at) {
+      at = back;
+      continue;
+    }
+    settle_foreign(at);
+    if (at == file_.size()) break;
+    at = scan_chunk(at);
+  }
+  close_segment();
+}
+
+// Whether what stands here may stand behind what was taken last, by all that its header says.
+bool UpfReader::follows(uint64_t at) const {
+  const uint64_t rest = file_.size() - at;
+  if (rest == 0) return !is_open();
+  if (rest < kIdbHeader) return false;
+  const Result<IdbHeader> header = read_idb_header(file_.subspan(at));
+  if (!header.ok() || !fits(*header, rest)) return false;
+  if (!is_ours(at, *header)) {
+    return !is_open() || (!is_trace(*header) && foreign_.chunk.empty());
+  }
+  const auto kind = static_cast<UpfKind>(header->type);
+  if (!is_record(at) || is_open() == (kind == UpfKind::kHeader)) return false;
+  if (kind == UpfKind::kHeader) return true;
+  const ByteSpan record = file_.subspan(at, header->size());
+  const bool sealed = foreign_.chunk.empty() || (kind == UpfKind::kSeal && is_seal(record));
+  return sealed && load<uint32_t>(record, 20) == next_sequence_;
+}
+
+// Returns where to go on if what was jumped over is not whole; otherwise `at`.
+uint64_t UpfReader::go_back(uint64_t at) {
+  if (is_open()) {
+    if (const uint64_t inside = confirm_groups(at); inside != at) return inside;
+  }
+  if (foreign_.chunk.empty() || foreign_.searched) return at;
+  foreign_.searched = true;
+  if (const uint64_t inside = header_before(at); inside != at) return inside;
+  const uint64_t end = foreign_.offset + foreign_.chunk.size();
+  const uint64_t inside = next_record(foreign_.offset + 1, end);
+  if (inside == end) return at;
+  warn(foreign_.offset, "a chunk is cut off");
+  foreign_ = {};
+  return inside;
+}
+
+// The chunk that waits may be ours, as its seal here says, while the other tool's chunk before it
+// has swallowed our header. Returns where that is; otherwise `at`.
+uint64_t UpfReader::header_before(uint64_t at) {
+  const bool theirs = !segments_.empty() && !segments_.back().ours;
+  if (!theirs || !is_record(at) || last_foreign_ >= foreign_.offset) return at;
+  const uint64_t size = read_idb_header(file_.subspan(at))->size();
+  if (size > file_.size() - at || !is_seal(file_.subspan(at, size))) return at;
+  const uint64_t inside = next_record(last_foreign_ + 1, foreign_.offset);
+  if (inside == foreign_.offset) return at;
+  warn(last_foreign_, "a chunk is cut off");
+  forget_behind(last_foreign_);
+  Segment& segment = segments_.back();
+  segment.bytes = segment.bytes.first(last_foreign_ - segment.offset);
+  return inside;
+}
+
+// Leaves out the groups that are damaged, of those that no index has confirmed. Returns where to go
+// on if another file begins inside of one; otherwise `at`.
+uint64_t UpfReader::confirm_groups(uint64_t at) {
+  Segment& segment = segments_.back();
+  size_t kept = confirmed_;
+  uint64_t inside = at;
+  for (size_t i = confirmed_; i < segment.groups.size() && inside == at; ++i) {
+    const Group group = segment.groups[i];
+    if (is_whole(group.record)) {
+      segment.groups[kept++] = group;
+      continue;
+    }
+    warn(group.offset, "the content checksum is wrong");
+    const uint64_t end = group.offset + group.record.size();
+    const uint64_t found = may_repeat(at - group.offset) ? next_record(group.offset + 1, end) : end;
+    if (found == end) continue;
+    inside = found;
+    forget_behind(group.offset);
+    next_sequence_ = uint64_t{load<uint32_t>(group.record, 20)} + 1;
+  }
+  segment.groups.resize(kept);
+  confirmed_ = kept;
+  return inside;
+}
+
+// Leaves out of the last segment what stands behind a place: it is another file's.
+void UpfReader::forget_behind(uint64_t offset) {
+  Segment& segment = segments_.back();
+  const auto behind = [&](ByteSpan part) { return part.data() > file_.data() + offset; };
+  std::erase_if(segment.calls, behind);
+  std::erase_if(segment.inlined, behind);
+  std::erase_if(segment.past, [&](const RunRecord& run) { return behind(run.log); });
+  std::erase_if(segment.instruments, [&](const Instrument& i) { return behind(i.payload); });
+  std::erase_if(segment.user_data, [&](const UserData& d) { return behind(d.data); });
+  for (ByteSpan* part : {&segment.log, &segment.timeline}) {
+    if (behind(*part)) *part = {};
+  }
+  foreign_ = {};
+}
+
+// Counts bytes that are looked at once more; false once they are too many.
+bool UpfReader::may_repeat(uint64_t bytes) {
+  repeated_ += std::min<uint64_t>(bytes, file_.size());
+  return repeated_ <= kRepeats * file_.size();
+}
+
+// Returns where the next chunk is to be looked for; the file's size to end.
+uint64_t UpfReader::scan_chunk(uint64_t at) {
+  if (file_.size() - at < kIdbHeader) {
+    truncated_ = true;
+    return file_.size();
+  }
+  const Result<IdbHeader> header = read_idb_header(file_.subspan(at));
+  if (!header.ok()) {
+    warn(at, header.error().message);
+    return next_record(at + 1);
+  }
+  if (is_trace(*header)) return scan_trace(at);
+  return is_ours(at, *header) ? scan_record(at, *header) : scan_foreign(at, *header);
+}
+
+// Takes the trace that begins here as far as its records are whole; returns where to go on.
+uint64_t UpfReader::scan_trace(uint64_t at) {
+  uint64_t end = at;
+  uint16_t last = 0;
+  bool whole = true;
+  while (whole && end < file_.size()) {
+    const uint64_t rest = file_.size() - end;
+    const Result<IdbHeader> header =
+        rest < kIdbHeader ? Result<IdbHeader>(IdbHeader{}) : read_idb_header(file_.subspan(end));
+    const bool goes_on = rest < kIdbHeader || (header.ok() && is_trace(*header) &&
+                                               (end == at || header->type != kTraceTypes));
+    if (!goes_on) break;
+    whole = is_record(end) && is_possible(header->content) && fits(*header, rest) && may_repeat(0);
+    if (!whole) break;
+    whole = is_whole(file_.subspan(end, header->size()));
+    if (!whole) warn(end, "trace: the content checksum is wrong");
+    if (!whole) (void)may_repeat(header->size());
+    if (!whole) break;
+    last = header->type;
+    end += header->size();
+  }
+  if (end != at) traces_.push_back(file_.subspan(at, end - at));
+  truncated_ = truncated_ || last != static_cast<uint16_t>(RecordKind::kEnd);
+  return whole ? end : next_record(end + 1);
+}
+
+uint64_t UpfReader::scan_foreign(uint64_t at, const IdbHeader& header) {
+  if (!fits(header, file_.size() - at)) {
+    warn(at, "a chunk of " + std::to_string(header.content) + " bytes reaches past the file");
+    return next_record(at + 1);
+  }
+  const bool known = header.type == kIdbFileHeader || header.type == kIdbStringTable ||
+                     header.type == kIdbInstrumentTable || header.type == kIdbUserData;
+  if (!known || header.version != 0) {
+    warn(at, "a chunk of unknown type " + std::to_string(header.type) + " version " +
+                 std::to_string(header.version));
+  }
+  foreign_ = {at,
+              header.type,
+              known && header.version == 0,
+              false,
+              file_.subspan(at, header.size()),
+              file_.subspan(at + kIdbHeader, header.content)};
+  return at + header.size();
+}
+
+uint64_t UpfReader::scan_record(uint64_t at, const IdbHeader& header) {
+  const uint64_t rest = file_.size() - at;
+  if (rest < kRecordHeader) {
+    truncated_ = true;
+    return file_.size();
+  }
+  if (!is_record(at)) {
+    warn(at, "the header checksum is wrong");
+    return next_record(at + 1);
+  }
+  if (!is_possible(header.content)) {
+    warn(at, "a record of " + std::to_string(header.content) + " bytes is not possible");
+    return next_record(at + 1);
+  }
+  if (header.size() > rest) {
+    truncated_ = true;
+    const uint64_t next = next_record(at + 1);
+    if (next != file_.size()) warn(at, "a record is cut off");
+    return next;
+  }
+  const ByteSpan record = file_.subspan(at, header.size());
+  const auto kind = static_cast<UpfKind>(header.type);
+  const uint32_t sequence = load<uint32_t>(record, 20);
+  Segment& segment = segment_at(at, kind == UpfKind::kHeader, sequence);
+  next_sequence_ = uint64_t{sequence} + 1;
+  if (kind == UpfKind::kGroup && is_known(header)) {
+    take_group(at, header.version, record, segment);
+    return at + header.size();
+  }
+  if (!is_whole(record)) {
+    warn(at, "the content checksum is wrong");
+    const uint64_t end = at + header.size();
+    return may_repeat(header.size()) ? next_record(at + 1, end) : end;
+  }
+  return is_known(header) ? scan_whole(kind, at, record) : skip_unknown(at, header);
+}
+
+uint64_t UpfReader::skip_unknown(uint64_t at, const IdbHeader& header) {
+  warn(at, "a record of unknown type " + std::to_string(header.type) + " version " +
+               std::to_string(header.version));
+  return at + header.size();
+}
+
+// An index says which groups there are. One that names others is another file's, or some are
+// damaged; and without one nothing else says whether their keys are right.
+uint64_t UpfReader::scan_whole(UpfKind kind, uint64_t at, ByteSpan record) {
+  Segment& segment = segments_.back();
+  const ByteSpan payload = record.subspan(kRecordHeader);
+  if (kind == UpfKind::kIndex) indexed_ = is_index(payload, segment);
+  const bool doubtful = (kind == UpfKind::kIndex || kind == UpfKind::kEnd) && !indexed_;
+  if (doubtful) {
+    if (const uint64_t inside = confirm_groups(at); inside != at) return inside;
+  }
+  take_record(kind, at, record, segment);
+  return at + record.size();
+}
+
+// Whether a record of ours starts here: its header checksum says so.
+bool UpfReader::is_record(uint64_t at) const {
+  if (at > file_.size() || file_.size() - at < kRecordHeader) return false;
+  const ByteSpan here = file_.subspan(at);
+  const bool magic = load<uint32_t>(here, 0) == kIdbMagic;
+  return magic && load<uint32_t>(here, 16) == header_checksum(here);
+}
+
+// The content of a file header is open in IREE's database: ours has our name or our checksum.
+bool UpfReader::is_ours(uint64_t at, const IdbHeader& h) const {
+  if (h.type != kIdbFileHeader) return h.type >= kFirstUpfType && h.type <= kLastUpfType;
+  if (h.content == 0) return false;
+  const bool room = file_.size() - at >= kRecordHeader + sizeof kUpfName;
+  return is_record(at) || (room && load<uint64_t>(file_, at + kRecordHeader) == kUpfName);
+}
+
+// Returns the place of the first record from a place on, whatever multiple it is of; `end` if there
+// is none before it.
+uint64_t UpfReader::next_record(uint64_t from, uint64_t end) const {
+  end = std::min<uint64_t>(end, file_.size());
+  const std::string_view all(reinterpret_cast<const char*>(file_.data()), file_.size());
+  const std::string_view text = all.substr(0, std::min<uint64_t>(end + 3, file_.size()));
+  for (size_t at = text.find("IIDB", from); at < end; at = text.find("IIDB", at + 1)) {
+    if (is_record(at)) return at;
+  }
+  return end;
+}
+
+bool UpfReader::is_open() const {
+  return !segments_.empty() && segments_.back().ours && !segments_.back().complete;
+}
+
+// The last segment gets no more.
+void UpfReader::close_segment() {
+  if (segments_.empty()) return;
+  Segment& segment = segments_.back();
+  truncated_ = truncated_ || is_open();
+  const bool named = !segment.instruments.empty() || !segment.user_data.empty();
+  if (segment.ours || !named) return;
+  // It counts once, as a run does.
+  segment.info.uploads = {{0, XXH3_64bits(segment.bytes.data(), segment.bytes.size())}};
+  segment.has_info = true;
+}
+
+UpfReader::Segment& UpfReader::new_segment(uint64_t at, bool ours) {
+  close_segment();
+  segments_.emplace_back();
+  segments_.back().offset = at;
+  segments_.back().ours = ours;
+  indexed_ = false;
+  confirmed_ = 0;
+  next_sequence_ = 0;
+  return segments_.back();
+}
+
+// Returns the segment that a record belongs to, which is a new one at a header. What follows an end
+// without a header belongs to a segment that has lost it.
+UpfReader::Segment& UpfReader::segment_at(uint64_t at, bool starts, uint64_t sequence) {
+  const bool lost = !is_open() || sequence < next_sequence_;
+  if (starts || lost) {
+    if (!starts) warn(at, "a segment has lost its header");
+    new_segment(at, true);
+    if (!starts) next_sequence_ = sequence;
+  }
+  if (sequence > next_sequence_) {
+    warn(at, "records " + std::to_string(next_sequence_) + ".." + std::to_string(sequence - 1) +
+                 " are missing");
+  }
+  return segments_.back();
+}
+
+// Takes the chunk in IREE's layout that waits, by what follows it: into our segment if that goes on
+// (its seal may be damaged), or else into one of the other tools'. A seal decides by itself. One
+// that ends our segment, and no other tool's chunk follows, is ours without its seal.
+void UpfReader::settle_foreign(uint64_t at) {
+  if (foreign_.chunk.empty()) return;
+  const bool any = file_.size() - at >= kIdbHeader;
+  const Result<IdbHeader> header =
+      any ? read_idb_header(file_.subspan(at)) : Result<IdbHeader>(IdbHeader{});
+  const bool record = any && header.ok() && is_record(at) && header->type >= kFirstUpfType;
+  const bool goes_on = is_open() && record && load<uint32_t>(file_, at + 20) >= next_sequence_;
+  if (goes_on && static_cast<UpfKind>(header->type) == UpfKind::kSeal) return;
+  const bool others = any && header.ok() && !is_trace(*header) && !is_ours(at, *header);
+  const bool cut = is_open() && !goes_on && !others;
+  if (cut) {
+    foreign_ = {};
+    return;
+  }
+  take_foreign(goes_on ? segments_.back() : foreign_segment());
+}
+
+// Returns the segment of the chunk that waits: chunks that stand one behind the other are one, up
+// to the next file header.
+UpfReader::Segment& UpfReader::foreign_segment() {
+  const bool goes_on = !segments_.empty() && !segments_.back().ours &&
+                       foreign_.type != kIdbFileHeader &&
+                       segments_.back().offset + segments_.back().bytes.size() == foreign_.offset;
+  Segment& segment = goes_on ? segments_.back() : new_segment(foreign_.offset, false);
+  last_foreign_ = foreign_.offset;
+  segment.bytes =
+      file_.subspan(segment.offset, foreign_.offset + foreign_.chunk.size() - segment.offset);
+  return segment;
+}
+
+}  // namespace uptier::profile
