@@ -6,7 +6,8 @@
 #include "profile/formats/text.h"
 #include "profile/numbers.h"
 #include "profile/schema.h"
-#include "profile/upf/read.h"
+#include "profile/upf/foreign.h"
+#include "profile/upf/merge.h"
 
 namespace uptier {
 namespace {
@@ -116,7 +117,7 @@ MethodProfile united(const std::vector<const MethodProfile*>& methods, const Slo
 }
 
 // An instrument that another tool has written.
-std::optional<ProfileAnswer> foreign_answer(const profile::Instrument& i) {
+std::optional<ProfileAnswer> foreign_answer(const ForeignInstrument& i) {
   std::vector<uint64_t> words(i.payload.size() / sizeof(uint64_t));
   for (size_t w = 0; w < words.size(); ++w) {
     words[w] = profile::load<uint64_t>(i.payload, w * sizeof(uint64_t));
@@ -184,14 +185,17 @@ std::optional<ProfileAnswer> query(std::span<const std::byte> file, std::string_
     const Result<ProfileFile> read = profile_from_file(file);
     return read.ok() ? query(read->profile, stage, scope_hash, key) : std::nullopt;
   }
+  const auto asked = [&](const profile::Instrument& i) {
+    return i.stage == stage && i.scope_hash == scope_hash && i.scope_key == key;
+  };
+  profile::UpfReader reader(file);
+  ForeignTables found;
+  for (const size_t i : profile::summed_segments(reader)) {
+    profile::add_foreign(reader, reader.segments()[i], found, asked);
+  }
   std::optional<ProfileAnswer> sum;
-  const profile::UpfReader reader(file);
-  for (const auto& segment : reader.segments()) {
-    for (const profile::Instrument& i : segment.instruments) {
-      const bool asked = i.stage == stage && i.scope_hash == scope_hash && i.scope_key == key;
-      const std::optional<ProfileAnswer> one = asked ? foreign_answer(i) : std::nullopt;
-      if (one) add_answer(*one, sum);
-    }
+  for (const ForeignInstrument& i : found.instruments) {
+    if (const std::optional<ProfileAnswer> one = foreign_answer(i)) add_answer(*one, sum);
   }
   return sum;
 }

@@ -76,7 +76,7 @@ void tell(const std::string& path, const ProfileFile& file) {
 }
 
 int write(const std::string& path, const ProfileFile& file) {
-  Status s = write_output(path, profile_to_file(file.profile, file.info, {}, nullptr, &file.calls));
+  Status s = write_output(path, profile_to_file(file));
   return s ? int{kOk} : fail(kFailed, s.error().message);
 }
 
@@ -200,6 +200,10 @@ int profile_show(const ProfileShowCommand& command) {
     std::fwrite(text.data(), 1, text.size(), stdout);
   } else if (c.method.empty()) {
     print_info(file.info);
+    if (!file.foreign.empty()) {
+      std::printf("others    %zu instruments, %zu user data of other tools\n",
+                  file.foreign.instruments.size(), file.foreign.data.size());
+    }
     print_summary(file.profile);
     print_top(file.profile, c.top);
   }
@@ -238,6 +242,7 @@ int profile_diff(const std::string& a, const std::string& b, uint64_t top, const
     fail(kOk, std::to_string(missing) + " counts of " + b + " were less than those of " + a);
   }
   (void)profile::subtract(second.calls, first.calls);
+  second.foreign = {};
   second.info.uploads.clear();  // what is left is not the sum of any runs
   return write(out, second);
 }

@@ -102,7 +102,7 @@ int profile_import(const ProfileImportCommand& c) {
   if (sum.report.saturated != 0) {
     fail(kOk, std::to_string(sum.report.saturated) + " counts stopped at 2^64-1");
   }
-  Status s = write_output(c.out, profile_to_file(sum.profile, sum.info, {}, nullptr, &sum.calls));
+  Status s = write_output(c.out, profile_to_file(sum));
   return s ? int{kOk} : fail(kFailed, s.error().message);
 }
 

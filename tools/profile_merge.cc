@@ -273,13 +273,19 @@ int Merge::run() {
     sum.add(std::move(other->calls), weight(input, latest_));
   }
   tell();
-  ProfileInfo info = sum.info();
-  CallProfile calls = sum.calls();
-  Profile profile = sum.take();
-  voters_.finish(profile, calls);
-  if (command_.trim != 0) (void)trim(profile, command_.trim);
-  if (command_.sparse) (void)profile::without_empty(profile);
-  Status s = write_output(command_.out, profile_to_file(profile, info, {}, nullptr, &calls));
+  ProfileFile out;
+  out.info = sum.info();
+  out.calls = sum.calls();
+  out.foreign = sum.foreign();
+  out.profile = sum.take();
+  voters_.finish(out.profile, out.calls);
+  if (voters_.asked() && !out.foreign.empty()) {
+    fail(kOk, "what other tools have left says of no host what it saw, and was left out");
+    out.foreign = {};
+  }
+  if (command_.trim != 0) (void)trim(out.profile, command_.trim);
+  if (command_.sparse) (void)profile::without_empty(out.profile);
+  Status s = write_output(command_.out, profile_to_file(out));
   return s ? kOk : fail(kFailed, s.error().message);
 }
 

@@ -146,9 +146,7 @@ Status install(const ProfilePromoteCommand& c, const ProfileFile& candidate) {
   Result<tiering::MappedFile> file = tiering::MappedFile::open(c.candidate);
   if (!file) return file.error();
   std::vector<std::byte> made;
-  if (!looks_like_profile(file->bytes())) {
-    made = profile_to_file(candidate.profile, candidate.info, {}, nullptr, &candidate.calls);
-  }
+  if (!looks_like_profile(file->bytes())) { made = profile_to_file(candidate); }
   if (Status s = rotate(c.to, c.keep); !s) return s;
   return profile::replace_file(c.to,
                                made.empty() ? file->bytes() : std::span<const std::byte>(made));

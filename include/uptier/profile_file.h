@@ -8,6 +8,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,11 +50,50 @@ struct ProfileInfo {
   friend bool operator==(const ProfileInfo&, const ProfileInfo&) = default;
 };
 
+// An instrument that another tool has left in a file, in the layout of IREE's database.
+struct ForeignInstrument {
+  std::string type;                // e.g. "iree.instrument.counter"
+  std::string stage;               // that asks for it; never kQueryStage, which is ours
+  std::string scope_hash;          // of the code that it stands in
+  std::string scope_key;           // its place there
+  std::string metadata;            // JSON, or empty
+  std::vector<std::byte> payload;  // what it has seen
+
+  friend bool operator==(const ForeignInstrument&, const ForeignInstrument&) = default;
+  // By the texts, then by the payload's size, then by its bytes.
+  friend std::strong_ordering operator<=>(const ForeignInstrument& a, const ForeignInstrument& b);
+};
+
+// Bytes that another tool has left, which it alone understands.
+struct ForeignData {
+  std::string type;
+  std::string metadata;
+  std::vector<std::byte> data;
+
+  friend bool operator==(const ForeignData&, const ForeignData&) = default;
+  friend auto operator<=>(const ForeignData&, const ForeignData&) = default;
+};
+
+// All that other tools have left. Merged: of an instrument with the same five texts counters of one
+// word are summed, saturating, and ranges as the ranges of a profile; all else is kept once, byte
+// for byte. They have no runs, so no weight, decay or scale changes them.
+struct ForeignTables {
+  std::set<ForeignInstrument> instruments;
+  std::set<ForeignData> data;
+
+  bool empty() const { return instruments.empty() && data.empty(); }
+  // Associative and commutative. O(log n) for each that is added.
+  void add(ForeignInstrument instrument);
+  ForeignTables& operator+=(const ForeignTables& other);
+  friend bool operator==(const ForeignTables&, const ForeignTables&) = default;
+};
+
 // What a file holds, and what is wrong with it.
 struct ProfileFile {
   Profile profile;
   ProfileInfo info;
   CallProfile calls;
+  ForeignTables foreign;
   MergeReport report;
   bool truncated = false;             // it ends early; `profile` holds what precedes
   std::vector<std::string> warnings;  // what was skipped and why, with offsets; the first ones
@@ -64,7 +104,8 @@ struct ProfileFile {
 bool looks_like_profile(std::span<const std::byte> file);
 
 // Reads a profile file from memory. Damaged and unknown parts are left out with a warning. Fails,
-// with offset and rule, for what is no profile file at all. An empty file is an empty profile.
+// with offset and rule, for what is no profile file at all. An empty file is an empty profile; a
+// database of IREE's tools is one with foreign tables, and counts once as a run does.
 Result<ProfileFile> profile_from_file(std::span<const std::byte> file);
 
 // Returns the file of a profile: one segment. Malformed methods and inlined bodies (see their
@@ -75,5 +116,8 @@ Result<ProfileFile> profile_from_file(std::span<const std::byte> file);
 std::vector<std::byte> profile_to_file(const Profile& profile, const ProfileInfo& info,
                                        std::string_view log = {}, uint64_t* dropped = nullptr,
                                        const CallProfile* calls = nullptr);
+
+// Returns the file of all that was read or summed: profile, provenance, calls and foreign tables.
+std::vector<std::byte> profile_to_file(const ProfileFile& file);
 
 }  // namespace uptier

@@ -90,8 +90,8 @@ std::optional<ProfileAnswer> query(const Profile& profile, std::string_view stag
 std::optional<ProfileAnswer> query(const MethodProfile& method, SlotKind kind, SiteId site);
 
 // The same from the bytes of a file: our own stage from its methods, others from the instrument
-// tables that other tools have left in it (counters of one word; ranges as the five words of ours).
-// Where several segments have an instrument, counts are summed.
+// tables that other tools have left in it (counters of one word; ranges as the five words of ours),
+// merged as ForeignTables says.
 std::optional<ProfileAnswer> query(std::span<const std::byte> file, std::string_view stage,
                                    std::string_view scope_hash, std::string_view key);
 

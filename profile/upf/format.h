@@ -1,7 +1,8 @@
 // upf/format.h: the chunks of a profile file (.upf).
 //
-//     file := segment*        segment := header strings seal run group* [instruments seal] [log]
-//                                        [shapes] [calls] [order] [timeline] past* index end
+//     file := segment*        segment := header strings seal run group* [instruments seal]
+//                                        {user data, seal}* [log] inlined* [shapes] [calls]
+//                                        [order] [timeline] past* index end
 //
 // All chunks are those of IREE's database (idb.h). Those of ours are types 0x5540..0x555f and are
 // sealed as records of a trace are (trace_file.h): the second line of 16 bytes holds two checksums

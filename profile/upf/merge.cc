@@ -8,6 +8,7 @@
 
 #include "profile/checksum.h"
 #include "profile/numbers.h"
+#include "profile/upf/foreign.h"
 
 namespace uptier::profile {
 namespace {
@@ -73,6 +74,20 @@ std::vector<UploadFate> plan_uploads(std::span<const ProfileInfo* const> uploads
     }
   }
   return fates;
+}
+
+std::vector<size_t> summed_segments(UpfReader& file) {
+  std::vector<const ProfileInfo*> infos;
+  for (const UpfReader::Segment& segment : file.segments()) infos.push_back(&segment.info);
+  const std::vector<UploadFate> fates = plan_uploads(infos);
+  std::vector<size_t> summed;
+  for (size_t i = 0; i < fates.size(); ++i) {
+    if (fates[i] == UploadFate::kSummed) summed.push_back(i);
+    if (fates[i] != UploadFate::kConflict) continue;
+    file.warn(file.segments()[i].offset,
+              "a segment that shares some runs with others was left out");
+  }
+  return summed;
 }
 
 ProfileSum::Known* ProfileSum::find_known(const MethodKey& key) {
@@ -254,6 +269,7 @@ void ProfileSum::add(UpfReader& file, const UpfReader::Segment& segment, Weight 
   }
   if (!segment.calls.empty()) add(file.calls(segment), weight);
   if (!segment.inlined.empty()) add(file.inlined(segment), weight);
+  add_foreign(file, segment, foreign_);
   Names names;
   for (const UpfReader::Group& group : segment.groups) names.allow(group.record.size());
   for (const UpfReader::Group& group : segment.groups) {
@@ -314,6 +330,7 @@ void ProfileSum::absorb(ProfileSum& other) {
   report_ += other.report_;
   infos_.add(other.info());
   calls_ += other.calls_;
+  foreign_ += other.foreign_;
   Profile sum = other.take();
   for (auto& [key, method] : sum.methods) add(std::move(method));
   add(std::move(sum.inlined));
@@ -331,17 +348,23 @@ void unite(std::vector<T>& into, const std::vector<T>& from) {
   into = std::move(all);
 }
 
+// Of how anything was sampled: it names uploads, or not even these.
+bool says_nothing(const ProfileInfo& i) {
+  return i.engine.empty() && i.host.empty() && i.schedule.empty() && i.modules.empty() &&
+         i.time == 0 && i.runs == 0 && i.weight == 0 && i.interval == 0;
+}
+
 }  // namespace
 
 ProfileInfo& ProfileInfo::operator+=(const ProfileInfo& other) {
-  const bool first = *this == ProfileInfo{};
+  const bool first = says_nothing(*this), second = says_nothing(other);
   engine = std::max(engine, other.engine);
   host = std::max(host, other.host);
   schedule = std::max(schedule, other.schedule);
   time = std::max(time, other.time);
   profile::add_saturating(runs, other.runs);
   profile::add_saturating(weight, other.weight);
-  if (!first && other != ProfileInfo{} && interval != other.interval) interval = 0;
+  if (!first && !second && interval != other.interval) interval = 0;
   if (first) interval = other.interval;
   unite(modules, other.modules);
   unite(uploads, other.uploads);
@@ -358,10 +381,10 @@ bool looks_like_profile(std::span<const std::byte> file) {
   if (file.size() < profile::kIdbHeader) return file.empty();
   const Result<profile::IdbHeader> header = profile::read_idb_header(file);
   if (!header.ok()) return false;
-  const bool record =
-      header->type >= profile::kFirstUpfType && header->type <= profile::kLastUpfType;
-  return record || header->type == profile::kIdbFileHeader ||
-         header->type == profile::kIdbStringTable;
+  const uint16_t type = header->type;
+  return (type >= profile::kFirstUpfType && type <= profile::kLastUpfType) ||
+         type == profile::kIdbFileHeader || type == profile::kIdbStringTable ||
+         type == profile::kIdbInstrumentTable || type == profile::kIdbUserData;
 }
 
 Result<ProfileFile> profile_from_file(std::span<const std::byte> file) {
@@ -369,25 +392,19 @@ Result<ProfileFile> profile_from_file(std::span<const std::byte> file) {
   if (file.empty()) return result;
   profile::UpfReader reader(file);
   const auto& segments = reader.segments();
-  const bool ours = !reader.traces().empty() || std::ranges::any_of(segments, [](const auto& s) {
-    return s.headed || !s.groups.empty();
+  const bool known = !reader.traces().empty() || std::ranges::any_of(segments, [](const auto& s) {
+    return s.headed || !s.groups.empty() || (!s.ours && s.has_info);
   });
-  if (!ours) {
+  if (!known) {
     const std::string why = reader.warnings().empty() ? "it ends" : reader.warnings().front();
     return Error{ErrorCode::kCorruptInput, "no profile file: " + why};
   }
-  std::vector<const ProfileInfo*> infos;
-  for (const auto& segment : segments) infos.push_back(&segment.info);
-  const std::vector<profile::UploadFate> fates = profile::plan_uploads(infos);
   profile::ProfileSum sum;
-  for (size_t i = 0; i < segments.size(); ++i) {
-    if (fates[i] == profile::UploadFate::kSummed) sum.add(reader, segments[i]);
-    if (fates[i] != profile::UploadFate::kConflict) continue;
-    reader.warn(segments[i].offset, "a segment that shares some runs with others was left out");
-  }
+  for (const size_t i : profile::summed_segments(reader)) sum.add(reader, segments[i]);
   sum.add_traces(reader);
   result.info = sum.info();
   result.calls = sum.calls();
+  result.foreign = sum.foreign();
   result.report = sum.report();
   result.profile = sum.take();
   result.truncated = reader.truncated();

@@ -29,6 +29,10 @@ enum class UploadFate : uint8_t {
 // Decides for each; those with more runs go first, of equal ones the first. A pure function.
 std::vector<UploadFate> plan_uploads(std::span<const ProfileInfo* const> uploads);
 
+// Returns the segments of a file that are summed, ascending. One that shares some runs with others
+// is left out with a warning.
+std::vector<size_t> summed_segments(UpfReader& file);
+
 // How a profile counts in a sum: its numbers times numerator / denominator.
 struct Weight {
   uint64_t numerator = 1;
@@ -71,6 +75,7 @@ class ProfileSum {
 
   ProfileInfo info() const { return infos_.total(); }
   const CallProfile& calls() const { return calls_; }
+  const ForeignTables& foreign() const { return foreign_; }
   const MergeReport& report() const { return report_; }
   // Returns the sum, and is empty afterwards.
   Profile take();
@@ -97,6 +102,7 @@ class ProfileSum {
   Known* last_ = nullptr;
   InfoSum infos_;
   CallProfile calls_;
+  ForeignTables foreign_;  // have no weight
   MergeReport report_;
 };
 

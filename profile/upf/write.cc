@@ -61,6 +61,8 @@ class SegmentWriter {
   }
   void drop() { ++dropped_; }
   void add(const InlinedBodies& bodies) { inlined_ = inlined_parts(bodies, dropped_); }
+  // Which are viewed until the segment is finished.
+  void add(const ForeignTables& foreign);
 
   Bytes finish(std::string_view log, const Timeline& timeline, const CallProfile* calls,
                std::span<const RunRecord> past, uint64_t* dropped);
@@ -97,6 +99,7 @@ class SegmentWriter {
   std::vector<Bytes> inlined_;
   std::deque<std::string> texts_;  // what instruments view
   std::vector<Instrument> instruments_;
+  std::vector<Bytes> user_data_;
   uint64_t methods_ = 0;
   uint64_t dropped_ = 0;
   uint32_t sequence_ = 0;
@@ -113,6 +116,20 @@ void SegmentWriter::add_instruments(const MethodProfile& method) {
     texts_.push_back(std::string(slot_kind_name(slot.kind)) + "#" + std::to_string(slot.site));
     const std::span<const uint64_t> words = method.words(slot.kind, slot.site);
     instruments_.push_back({type, "uptier", scope, texts_.back(), {}, std::as_bytes(words)});
+  }
+}
+
+void SegmentWriter::add(const ForeignTables& foreign) {
+  for (const ForeignInstrument& i : foreign.instruments) {
+    instruments_.push_back({i.type, i.stage, i.scope_hash, i.scope_key, i.metadata, i.payload});
+  }
+  for (const ForeignData& d : foreign.data) {
+    Bytes& content = user_data_.emplace_back();
+    ByteWriter writer(content);
+    writer.u32(strings_.add(d.type));
+    writer.u32(strings_.add(d.metadata));
+    writer.u64(0);
+    content.insert(content.end(), d.data.begin(), d.data.end());
   }
 }
 
@@ -189,6 +206,7 @@ Bytes SegmentWriter::finish(std::string_view log, const Timeline& timeline,
     group.payload = {};
   }
   if (!instruments_.empty()) sealed_chunk(kIdbInstrumentTable, table);
+  for (const Bytes& content : user_data_) sealed_chunk(kIdbUserData, content);
   packed_record(UpfKind::kLog, std::as_bytes(std::span(log.substr(0, kMaxLog))));
   for (const Bytes& part : inlined_) packed_record(UpfKind::kInlined, part);
   if (calls != nullptr) {
@@ -273,13 +291,14 @@ UploadId make_upload_id(const Profile& profile, uint64_t time, uint64_t nonce) {
 
 Bytes profile_to_file(const Profile& profile, const ProfileInfo& info, std::string_view log,
                       const Timeline& timeline, const CallProfile* calls, uint64_t* dropped,
-                      std::span<const RunRecord> past) {
+                      std::span<const RunRecord> past, const ForeignTables* foreign) {
   SegmentWriter writer(info);
   for (const auto& [key, method] : profile.methods) {
     const bool usable = method.key == key && method.check().ok();
     usable ? writer.add(method) : writer.drop();
   }
   writer.add(profile.inlined);
+  if (foreign != nullptr) writer.add(*foreign);
   return writer.finish(log, timeline, calls, past, dropped);
 }
 
@@ -291,6 +310,11 @@ std::vector<std::byte> profile_to_file(const Profile& profile, const ProfileInfo
                                        std::string_view log, uint64_t* dropped,
                                        const CallProfile* calls) {
   return profile::profile_to_file(profile, info, log, {}, calls, dropped);
+}
+
+std::vector<std::byte> profile_to_file(const ProfileFile& file) {
+  return profile::profile_to_file(file.profile, file.info, {}, {}, &file.calls, nullptr, {},
+                                  &file.foreign);
 }
 
 }  // namespace uptier

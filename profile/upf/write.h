@@ -24,11 +24,12 @@ void append_record(UpfKind kind, uint32_t sequence, ByteSpan payload, Bytes& out
 // Returns the key of the group that a method belongs to.
 std::string group_key(const MethodProfile& method);
 
-// As profile_to_file, with the timeline of the run (none where it is empty), and what runs before
-// it have left.
+// As profile_to_file, with the timeline of the run (none where it is empty), what runs before it
+// have left, and what other tools have (null: nothing).
 Bytes profile_to_file(const Profile& profile, const ProfileInfo& info, std::string_view log,
                       const Timeline& timeline, const CallProfile* calls = nullptr,
-                      uint64_t* dropped = nullptr, std::span<const RunRecord> past = {});
+                      uint64_t* dropped = nullptr, std::span<const RunRecord> past = {},
+                      const ForeignTables* foreign = nullptr);
 
 // Names a run by its time and a hash of what it has seen; `nonce` tells runs apart that have seen
 // the same within one second.

@@ -240,7 +240,7 @@ Status ProfileStore::save(Seen seen, double decay, profile::Sync sync) {
   Status replaced = profile::replace_file(
       path_,
       profile::profile_to_file(seen.run, seen.info, seen.log, seen.timeline, &seen.calls, nullptr,
-                               past_runs(reader, again)),
+                               past_runs(reader, again), &saved->foreign),
       sync);
   if (replaced) written_ = std::move(written);
   return replaced;
