@@ -9,11 +9,20 @@
 namespace uptier::tools {
 namespace {
 
-void see_segment(const std::string& path, size_t index, uint32_t voter, profile::Quorum& quorum) {
+void see_trace(std::span<const std::byte> trace, uint32_t voter, profile::Quorum& quorum) {
+  Result<TraceProfile> read = profile_from_trace(trace);
+  if (!read) return;
+  for (const auto& [key, m] : read->profile.methods) quorum.see(voter, m);
+  quorum.see(voter, read->profile.inlined);
+}
+
+void see_part(const std::string& path, size_t index, uint32_t voter, profile::Quorum& quorum) {
   Result<tiering::MappedFile> file = tiering::MappedFile::open(path);
   if (!file) return;  // merging has said so
   profile::UpfReader reader(file->bytes());
-  if (index >= reader.segments().size()) return;
+  const size_t segments = reader.segments().size();
+  if (index >= segments + reader.traces().size()) return;
+  if (index >= segments) return see_trace(reader.traces()[index - segments], voter, quorum);
   const profile::UpfReader::Segment& segment = reader.segments()[index];
   const auto see = [&](const profile::MethodView& view, std::string_view name) {
     if (Result<MethodProfile> m = method_of(view, name); m.ok()) quorum.see(voter, *m);
@@ -25,9 +34,9 @@ void see_segment(const std::string& path, size_t index, uint32_t voter, profile:
 
 }  // namespace
 
-void MergeVoters::add(const std::string& path, size_t segment, const ProfileInfo& info) {
+void MergeVoters::add(const std::string& path, size_t part, const ProfileInfo& info) {
   bool host = !by_file_ && !info.host.empty();
-  uploads_.push_back({path, segment, {host ? "host " + info.host : "file " + path, info.runs}});
+  uploads_.push_back({path, part, {host ? "host " + info.host : "file " + path, info.runs}});
 }
 
 void MergeVoters::settle() {
@@ -35,13 +44,13 @@ void MergeVoters::settle() {
   for (const Upload& u : uploads_) all.push_back(u.contribution);
   const std::vector<profile::Fraction> factors = profile::cap_factors(all, cap_);
   for (size_t i = 0; i < uploads_.size(); ++i) {
-    shares_[{uploads_[i].path, uploads_[i].segment}] = factors[i];
+    shares_[{uploads_[i].path, uploads_[i].part}] = factors[i];
   }
 }
 
-profile::Fraction MergeVoters::share(const std::string& path, size_t segment) const {
+profile::Fraction MergeVoters::share(const std::string& path, size_t part) const {
   if (cap_ == 0) return {};
-  const auto at = shares_.find({path, segment});
+  const auto at = shares_.find({path, part});
   return at != shares_.end() ? at->second : profile::Fraction{};
 }
 
@@ -52,7 +61,7 @@ void MergeVoters::finish(Profile& sum, CallProfile& calls) const {
   profile::Quorum quorum;
   uint32_t number = 0;
   for (const auto& [name, uploads] : voters) {
-    for (const Upload* u : uploads) see_segment(u->path, u->segment, number, quorum);
+    for (const Upload* u : uploads) see_part(u->path, u->part, number, quorum);
     ++number;
   }
   for (const std::string& path : others_) {

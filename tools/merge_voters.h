@@ -23,16 +23,16 @@ class MergeVoters {
 
   bool asked() const { return cap_ != 0 || quorum_ != 0; }
 
-  // A segment of a profile file that is summed.
-  void add(const std::string& path, size_t segment, const ProfileInfo& info);
+  // A segment of a profile file that is summed, or, numbered behind these, a trace.
+  void add(const std::string& path, size_t part, const ProfileInfo& info);
   // All have been added.
   void settle();
   // A file of another kind: one run of its own.
   void add_other(const std::string& path) { others_.push_back(path); }
 
-  // Returns what the cap leaves of a segment; all of one that it was not told of. Thread: any, once
+  // Returns what the cap leaves of such a part; all of one that it was not told of. Thread: any, once
   // settled.
-  profile::Fraction share(const std::string& path, size_t segment) const;
+  profile::Fraction share(const std::string& path, size_t part) const;
 
   // Leaves of the sum what enough voters have seen, and says so on stderr.
   void finish(Profile& sum, CallProfile& calls) const;
@@ -40,14 +40,14 @@ class MergeVoters {
  private:
   struct Upload {
     std::string path;
-    size_t segment = 0;
+    size_t part = 0;
     profile::Contribution contribution;
   };
 
   uint64_t cap_, quorum_;
   bool by_file_;
   std::vector<Upload> uploads_;
-  std::map<std::pair<std::string, size_t>, profile::Fraction> shares_;  // by path and segment
+  std::map<std::pair<std::string, size_t>, profile::Fraction> shares_;  // by path and part
   std::vector<std::string> others_;
 };
 

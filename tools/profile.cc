@@ -12,6 +12,7 @@
 #include "profile/formats/tsv.h"
 #include "profile/upf/file.h"
 #include "profile/upf/read.h"
+#include "profile/upf/trace_info.h"
 #include "tiering/saved/mapped_file.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
@@ -24,23 +25,15 @@ namespace {
 
 using tiering::MappedFile;
 
-bool is_trace(std::span<const std::byte> bytes) {
-  uint16_t type = 0;
-  if (bytes.size() < 6 || std::memcmp(bytes.data(), "IIDB", 4) != 0) return false;
-  std::memcpy(&type, bytes.data() + 4, sizeof type);
-  return type == 0x5500;
-}
-
 Result<ProfileFile> from_trace(std::span<const std::byte> bytes) {
   Result<TraceProfile> trace = profile_from_trace(bytes);
   if (!trace) return trace.error();
   ProfileFile file;
+  file.info = profile::trace_info(bytes, trace->profile);
   file.profile = std::move(trace->profile);
   file.report = std::move(trace->report);
   file.truncated = trace->truncated;
   file.skipped = trace->skipped;
-  file.info.runs = 1;
-  file.info.weight = ProfileInfo::kRunWeight;
   return file;
 }
 
@@ -124,6 +117,13 @@ void print_top(const Profile& p, uint64_t n) {
 }
 
 }  // namespace
+
+bool is_trace(std::span<const std::byte> bytes) {
+  uint16_t type = 0;
+  if (bytes.size() < 6 || std::memcmp(bytes.data(), "IIDB", 4) != 0) return false;
+  std::memcpy(&type, bytes.data() + 4, sizeof type);
+  return type == 0x5500;
+}
 
 std::string time_text(uint64_t time) {
   auto seconds = static_cast<std::time_t>(time);

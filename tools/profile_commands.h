@@ -4,6 +4,7 @@
 // wrong with a file goes to stderr with its name; exit codes are those of commands.h.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ namespace uptier::tools {
 Result<ProfileFile> load_profile(const std::string& path);
 // The same for a command: what is wrong goes to stderr. Returns kOk, or the exit code.
 int open_profile(const std::string& path, ProfileFile& file);
+
+// Whether bytes begin as a trace does.
+bool is_trace(std::span<const std::byte> bytes);
 
 struct ProfileShowCommand {
   std::string file;

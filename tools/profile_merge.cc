@@ -14,6 +14,7 @@
 #include "profile/algebra.h"
 #include "profile/upf/file.h"
 #include "profile/upf/merge.h"
+#include "profile/upf/trace_info.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/input_file.h"
@@ -33,17 +34,18 @@ constexpr double kDay = 86400;
 constexpr size_t kFirstFiles = 8;
 constexpr double kManyBytes = 8 << 20;  // below it, a second thread costs more than it saves
 
-// One segment of one file.
+// One part of one file: a segment, or behind all of these a trace.
 struct Upload {
-  size_t segment = 0;
-  ProfileInfo info;
+  size_t part = 0;
+  ProfileInfo info;  // of a trace no more than its name
+  bool ours = true;  // it has methods, and a say
   UploadFate fate = UploadFate::kSummed;
 };
 
 struct Input {
   std::string path;
   double factor = 1;
-  bool is_file = true;            // a profile file; else a trace or text, read whole
+  bool is_file = true;            // a profile file or a trace; else text, read whole
   std::vector<Upload> uploads;    // that were planned
   std::vector<std::string> told;  // what is wrong with it
 };
@@ -116,8 +118,22 @@ bool Merge::open(Input& input, Share& share) const {
     share.code = kFailed;
     return false;
   }
-  input.is_file = looks_like_profile(share.file.bytes());
+  input.is_file = looks_like_profile(share.file.bytes()) || is_trace(share.file.bytes());
   return input.is_file;
+}
+
+std::vector<Upload> parts_of(const UpfReader& reader) {
+  std::vector<Upload> parts;
+  for (const UpfReader::Segment& segment : reader.segments()) {
+    parts.push_back({parts.size(), segment.info, segment.ours});
+  }
+  for (const profile::ByteSpan trace : reader.traces()) {
+    Upload& part = parts.emplace_back();
+    part.part = parts.size() - 1;
+    part.info.runs = 1;
+    part.info.uploads = {profile::trace_id(trace)};
+  }
+  return parts;
 }
 
 // Says which uploads count, from the heads of all files.
@@ -126,11 +142,8 @@ int Merge::plan(Share& share) {
   std::vector<std::pair<Upload*, const Input*>> uploads;
   for (Input& input : inputs_) {
     if (!open(input, share)) continue;
-    UpfReader reader(share.file.bytes());
-    for (size_t i = 0; i < reader.segments().size(); ++i) {
-      input.uploads.push_back({i, reader.segments()[i].info});
-      latest_ = std::max(latest_, input.uploads.back().info.time);
-    }
+    input.uploads = parts_of(UpfReader(share.file.bytes()));
+    for (const Upload& u : input.uploads) latest_ = std::max(latest_, u.info.time);
   }
   if (share.code != kOk) return fail(share.code, share.error);
   for (Input& input : inputs_) {
@@ -153,7 +166,7 @@ int Merge::plan(Share& share) {
   }
   if (voters_.asked()) {
     for (auto& [u, input] : uploads) {
-      if (u->fate == UploadFate::kSummed) voters_.add(input->path, u->segment, u->info);
+      if (u->fate == UploadFate::kSummed && u->ours) voters_.add(input->path, u->part, u->info);
     }
     voters_.settle();
   }
@@ -177,18 +190,25 @@ void Merge::add(Input& input, Share& share) const {
   if (!open(input, share)) return;
   share.bytes += share.file.bytes().size();
   UpfReader reader(share.file.bytes());
-  if (reader.segments().empty() && !share.file.bytes().empty()) {
+  const std::vector<Upload> parts = parts_of(reader);
+  const size_t segments = reader.segments().size();
+  if (parts.empty() && !share.file.bytes().empty()) {
     share.error = input.path + ": no profile file";
     share.code = kCorrupt;
     return;
   }
-  for (size_t i = 0; i < reader.segments().size(); ++i) {
-    const UpfReader::Segment& segment = reader.segments()[i];
+  for (size_t i = 0; i < parts.size(); ++i) {
     if (i < input.uploads.size() && input.uploads[i].fate != UploadFate::kSummed) continue;
-    share.runs.insert(share.runs.end(), segment.info.uploads.begin(), segment.info.uploads.end());
-    share.sum.add(reader, segment, weight(input, segment.info.time, voters_.share(input.path, i)));
+    const ProfileInfo& info = parts[i].info;
+    share.runs.insert(share.runs.end(), info.uploads.begin(), info.uploads.end());
+    const bool traced = i >= segments;  // and of no age
+    const Weight w = weight(input, traced ? latest_ : info.time, voters_.share(input.path, i));
+    if (traced) {
+      share.sum.add_trace(reader, reader.traces()[i - segments], w);
+    } else {
+      share.sum.add(reader, reader.segments()[i], w);
+    }
   }
-  share.sum.add_traces(reader);
   input.told = reader.warnings();
   if (reader.truncated()) input.told.push_back("it ends early; what precedes was merged");
 }

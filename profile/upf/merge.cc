@@ -9,6 +9,7 @@
 #include "profile/checksum.h"
 #include "profile/numbers.h"
 #include "profile/upf/foreign.h"
+#include "profile/upf/trace_info.h"
 
 namespace uptier::profile {
 namespace {
@@ -303,26 +304,23 @@ ProfileInfo InfoSum::total() const {
   return sum;
 }
 
+void ProfileSum::add_trace(UpfReader& file, ByteSpan trace, Weight weight) {
+  Result<TraceProfile> read = profile_from_trace(trace);
+  if (!read.ok()) return file.warn(file.offset_of(trace), "trace: " + read.error().message);
+  ProfileInfo info = trace_info(trace, read->profile);
+  info.weight = mul_div(info.weight, weight.numerator, weight.denominator, report_.saturated);
+  infos_.add(std::move(info));
+  report_ += read->report;
+  for (auto& [key, method] : read->profile.methods) add(std::move(method), weight);
+  add(std::move(read->profile.inlined), weight);
+}
+
 void ProfileSum::add_traces(UpfReader& file) {
   if (file.traces().empty()) return;
   const ProfileInfo before = info();
   std::set<UploadId> known(before.uploads.begin(), before.uploads.end());
   for (const ByteSpan trace : file.traces()) {
-    const UploadId id = {0, XXH3_64bits(trace.data(), trace.size())};
-    if (!known.insert(id).second) continue;
-    Result<TraceProfile> read = profile_from_trace(trace);
-    if (!read.ok()) {
-      file.warn(file.offset_of(trace), "trace: " + read.error().message);
-      continue;
-    }
-    ProfileInfo info;
-    info.runs = 1;
-    info.weight = ProfileInfo::kRunWeight;
-    info.uploads = {id};
-    infos_.add(std::move(info));
-    report_ += read->report;
-    for (auto& [key, method] : read->profile.methods) add(std::move(method));
-    add(std::move(read->profile.inlined));
+    if (known.insert(trace_id(trace)).second) add_trace(file, trace);
   }
 }
 

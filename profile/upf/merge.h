@@ -66,8 +66,9 @@ class ProfileSum {
   // Adds all that a segment holds.
   void add(UpfReader& file, const UpfReader::Segment& segment, Weight weight = {});
 
-  // Adds what the traces between the segments have come to, a run each; one that was added already
-  // adds nothing.
+  // Adds what a trace of the file has come to, a run.
+  void add_trace(UpfReader& file, ByteSpan trace, Weight weight = {});
+  // Adds those of all its traces that were not added already.
   void add_traces(UpfReader& file);
 
   // Adds another sum, which is empty afterwards.

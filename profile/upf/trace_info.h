@@ -1,0 +1,17 @@
+// upf/trace_info.h: a trace as one of the runs that a file sums up.
+#pragma once
+
+#include "profile/bytes.h"
+#include "uptier/profile_file.h"
+
+namespace uptier::profile {
+
+// Names a trace by its bytes, so that it counts once however often it comes.
+uptier::UploadId trace_id(ByteSpan trace);
+
+// Returns what a trace says of where its profile comes from: one run, by its engine, the interval
+// (0 if it changed) and how gaps were drawn; the modules are those of the profile. Traces have no
+// time. Cost: reads the events once more.
+uptier::ProfileInfo trace_info(ByteSpan trace, const uptier::Profile& profile);
+
+}  // namespace uptier::profile
