@@ -1,8 +1,9 @@
 // fuzz.h: what a fuzzer gives to the driver.
 //
-// A fuzzer is one file, <name>_fuzz.cc, that defines the two functions below. The driver mutates
-// the seeds without feedback; a run is a pure function of (--seed, run number), so a number that is
-// printed at a crash brings the crash back.
+// A fuzzer is one file, <name>_fuzz.cc, that defines the functions below. driver.cc mutates the
+// seeds without feedback; a run is a pure function of (--seed, run number), so a number that is
+// printed at a crash brings the crash back. driver_libfuzzer.cc lets libFuzzer find inputs that
+// reach new code, in the readers; what it finds is a file, which both feed again.
 #pragma once
 
 #include <cstddef>
@@ -33,5 +34,9 @@ std::vector<std::string> seeds();
 
 // Feeds one input; crashes, hangs or breaks a UPTIER_FUZZ_CHECK when there is a defect.
 void feed(const std::string& input);
+
+// Makes the checksums of an input right, where it has any. Defined by fuzzers of such files only,
+// null in the others.
+__attribute__((weak)) void mend(std::span<std::byte> input);
 
 }  // namespace uptier::fuzz
