@@ -10,7 +10,7 @@ warm   every example program at its small size, without a profile, with the one 
        service optimized, in ms since the runtime was made, and which share of the run that was; `-`
        where one of them never was. An OSR version counts.
 merge  FILES profiles of METHODS * BLOCKS sites into one, in turn with llvm-profdata (if it is there);
-       time, and the most memory either took.
+       time, and the most memory either took: of all files, of one, and of none.
 """
 import argparse, json, math, os, random, resource, shutil, statistics, subprocess, sys, tempfile, time
 
@@ -18,8 +18,25 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAMS = os.path.join(ROOT, "examples", "programs")
 
 
+# Linux counts in a process's peak what the one that started it had, so that one has to be small.
+LAUNCH = """
+import os, sys
+out = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_WRONLY, 0) for fd in (1, 2)]
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=out)
+_, status, used = os.wait4(pid, 0)
+print(used.ru_maxrss)
+sys.exit(status != 0)
+"""
+
+
+def peak(command):
+    """Returns the most memory that a run takes, in KiB; what is below some 9 MiB is not seen."""
+    launched = [sys.executable, "-I", "-S", "-c", LAUNCH] + command
+    return int(subprocess.run(launched, check=True, stdout=subprocess.PIPE).stdout)
+
+
 def run(command, expected=None):
-    """Returns (wall seconds, processor seconds, peak KiB)."""
+    """Returns (wall seconds, processor seconds)."""
     start = time.perf_counter()
     p = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     out = p.stdout.read()
@@ -29,7 +46,7 @@ def run(command, expected=None):
     p.returncode = os.waitstatus_to_exitcode(status)
     if p.returncode != 0 or (expected is not None and out != expected):
         raise SystemExit(f"wrong result ({p.returncode}): {' '.join(command)}\n{err.decode()}")
-    return wall, used.ru_utime + used.ru_stime, used.ru_maxrss
+    return wall, used.ru_utime + used.ru_stime
 
 
 def median(values):
@@ -154,20 +171,27 @@ def merge(a):
         size = lambda ext: sum(os.path.getsize(os.path.join(work, f"{i}.{ext}")) for i in range(a.files))
         ours, theirs = [], []
         inputs = lambda ext: [os.path.join(work, f"{i}.{ext}") for i in range(a.files)]
+        to_upf = [a.tool, "profile", "merge", "-o", os.path.join(work, "sum.upf")]
+        to_profdata = [llvm, "merge", "-o", os.path.join(work, "sum.profdata")]
+        if a.threads:
+            to_upf += ["--threads", str(a.threads)]
+            to_profdata += [f"-num-threads={a.threads}"]
         for _ in range(a.rounds):
-            ours.append(run([a.tool, "profile", "merge", "-o", os.path.join(work, "sum.upf")] +
-                            inputs("upf")))
+            ours.append(run(to_upf + inputs("upf")))
             if llvm:
-                theirs.append(run([llvm, "merge", "-o", os.path.join(work, "sum.profdata")] +
-                                  inputs("profdata")))
-        show = lambda name, runs, ext: print(
-            f"{name:14} wall {1e3 * median([r[0] for r in runs]):8.1f} ms   cpu "
-            f"{1e3 * median([r[1] for r in runs]):8.1f} ms   peak {max(r[2] for r in runs):7} KiB   "
-            f"files {size(ext) / a.files / 1024:.0f} KiB each")
+                theirs.append(run(to_profdata + inputs("profdata")))
+
+        def show(name, runs, command, ext):
+            start = peak([command[0], "--help"])
+            one, every = peak(command + inputs(ext)[:1]), peak(command + inputs(ext))
+            print(f"{name:14} wall {1e3 * median([r[0] for r in runs]):8.1f} ms   cpu "
+                  f"{1e3 * median([r[1] for r in runs]):8.1f} ms   files "
+                  f"{size(ext) / a.files / 1024:.0f} KiB each")
+            print(f"{'':14} peak {every} KiB, of one file {one} KiB, of none {start} KiB")
         print(f"{a.files} files of {a.methods} * {a.blocks} sites")
-        show("uptier", ours, "upf")
+        show("uptier", ours, to_upf, "upf")
         if llvm:
-            show("llvm-profdata", theirs, "profdata")
+            show("llvm-profdata", theirs, to_profdata, "profdata")
             faster = sorted(t[1] / o[1] for o, t in zip(ours, theirs))
             print(f"cpu time of llvm-profdata over ours: {median(faster):.2f} "
                   f"({faster[0]:.2f}..{faster[-1]:.2f}); wall "
@@ -185,6 +209,7 @@ def main():
     ap.add_argument("--files", type=int, default=200)
     ap.add_argument("--methods", type=int, default=500)
     ap.add_argument("--blocks", type=int, default=30)
+    ap.add_argument("--threads", type=int, help="of a merge; as many as the files are worth by default")
     a = ap.parse_args()
     for what in a.what or ["warm", "merge"]:
         {"warm": warm, "merge": merge}[what](a)
