@@ -165,7 +165,9 @@ class FunctionBuilder {
   // the host never takes frames back).
   LoopId loop_header(uint32_t pc = 0, std::span<const Variable> slots = {});
 
-  // Declares the host's frame at `pc`; guards up to the next side effect deopt to it.
+  // Declares the host's frame at `pc`, to which guards behind it in its block leave. The interpreter
+  // repeats what is at `pc`, so nothing visible may have happened since: no store and no call, host
+  // calls included, stands between it and a guard.
   void frame_state(uint32_t pc, std::span<const Value> slots);
   // Continues when `condition` is not 0, else leaves to the host's frame.
   void guard(Value condition, GuardReason reason);

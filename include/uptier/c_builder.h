@@ -140,7 +140,9 @@ uptier_status uptier_build_trap_if(uptier_builder* b, uptier_value condition,
 // never takes frames back.
 uptier_loop uptier_build_loop_header(uptier_builder* b, uint32_t pc, const uptier_variable* slots,
                                      size_t count) UPTIER_NOEXCEPT;
-// Declares the host's frame at `pc`; guards up to the next side effect deopt to it.
+// Declares the host's frame at `pc`, to which guards behind it in its block leave. The interpreter
+// repeats what is at `pc`, so nothing visible may have happened since: no store and no call, host
+// calls included, stands between it and a guard.
 uptier_status uptier_build_frame_state(uptier_builder* b, uint32_t pc, const uptier_value* slots,
                                        size_t count) UPTIER_NOEXCEPT;
 // Continues when `condition` (i32) is not 0, else leaves to the host's frame.

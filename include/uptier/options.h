@@ -166,7 +166,8 @@ struct Options {
 #undef UPTIER_ROW
   // Stress switches, e.g. "osr=all" or "copy=every:3,osr=random:0.1:7"; see the README,
   // "Options and stress". Kinds: osr, copy, guard, code, compile, delay, flip, slow, values, osr_out.
-  // Forms: all, at:N, from:N, every:N, random:P:SEED.
+  // Forms: all, at:N, from:N, every:N, random:P:SEED; of osr, copy, guard and osr_out also once,
+  // which forces each place the first time.
   std::string stress;
   // Only methods whose hash (see Report) lies in this range are optimized, e.g.
   // "0..7fffffffffffffff"; empty: all. For finding the one whose code is wrong.
