@@ -150,6 +150,7 @@ struct Mode {
   const char* name;
   std::vector<std::pair<const char*, const char*>> options;
   const char* stress = nullptr;  // must have happened
+  bool inlines = false;          // must have happened
 };
 
 std::vector<Mode> modes() {
@@ -162,14 +163,22 @@ std::vector<Mode> modes() {
       {"sampled_7", {never, {"interval", "7"}, none}},
       {"optimized", {{"tier", "optimized"}}},
       {"automatic", {}},
-      {"always", {always, none, {"interval", "2"}, early}},
+      {"always", {always, none, {"interval", "2"}, early, {"overhead_budget", "0"}}, nullptr, true},
       {"osr_everywhere", {never, none, {"stress", "osr=all"}}, "osr"},
       {"copies_to_and_fro", {never, none, {"stress", "copy=every:2"}}, "copy"},
       {"versions_to_and_fro", {always, none, early, {"stress", "flip=every:2"}}, "flip"},
       {"values_guessed", {always, none, early, {"stress", "values=all"}}},
       {"guards_fail", {always, none, early, {"stress", "values=all,guard=every:3"}}},
       {"cold_blocks",
-       {always, none, {"interval", "2"}, early, {"deopt_cold", "on"}, {"cold_samples", "1"}}},
+       {always,
+        none,
+        {"interval", "2"},
+        early,
+        {"deopt_cold", "on"},
+        {"cold_samples", "1"},
+        {"overhead_budget", "0"}},
+       nullptr,
+       true},
       {"frames_move", {{"tier", "optimized"}, {"stress", "osr_out=all"}}, "osr_out"},
   };
 }
@@ -181,11 +190,11 @@ TEST_P(StackWalk, is_the_chain_of_calls) {
   for (auto [name, value] : GetParam().options) ASSERT_TRUE(o.set(name, value).ok()) << name;
   Ring ring(o);
   ThreadScope scope(ring.runtime());
-  for (uint32_t round = 0; round < 60 && ring.wrong.empty(); ++round) {
+  for (uint32_t round = 0; round < 600 && ring.wrong.empty(); ++round) {
     for (uint32_t k = 0; k < 4; ++k) {
       for (uint64_t n : {0, 1, 2, 3, 5, 9}) ring.run(k, n, false);
       // Only now and then: what looks is cold, and left out where that is asked for.
-      if (round % 10 == 9) {
+      if (round % 100 == 99) {
         for (uint64_t n : {0, 1, 2, 3, 5, 9}) ring.run(k, n, true);
       }
     }
@@ -193,6 +202,11 @@ TEST_P(StackWalk, is_the_chain_of_calls) {
   EXPECT_EQ(ring.wrong, "");
   EXPECT_EQ(ring.looked, 600u);  // loops on the way go round three times
   Report r = ring.runtime().report();
+  uint32_t most = 0;
+  for (const MethodReport& m : r.methods) {
+    for (const VersionReport& v : m.versions) most = std::max(most, v.inlined);
+  }
+  if (GetParam().inlines) { EXPECT_GT(most, 0u); }
   EXPECT_EQ(r.losses.compiles_failed, 0u);
   if (GetParam().stress != nullptr) { EXPECT_GT(stress_count(r, GetParam().stress).forced, 0u); }
 }
