@@ -180,7 +180,7 @@ TEST(UpfForeign, a_file_inside_of_user_data_is_data) {
     const Result<ProfileFile> back = profile_from_file(file);
     ASSERT_TRUE(back.ok());
     EXPECT_TRUE(back->warnings.empty());
-    EXPECT_EQ(back->profile, proours(2));
+    EXPECT_EQ(back->profile, profile_of(2));
     ASSERT_EQ(back->foreign.data.size(), 1u);
     EXPECT_EQ(back->foreign.data.begin()->data, inner);
     file = profile_to_file(*back);  // sealed, in a segment of ours
