@@ -120,7 +120,15 @@ uint64_t without_empty(Profile& profile) {
   return std::erase_if(profile.methods, [](const auto& item) { return is_empty(item.second); });
 }
 
-Summary summarize(const Profile& profile) {
+uint64_t leave(Profile& profile, const std::function<bool(const MethodProfile&)>& wanted) {
+  const uint64_t went =
+      std::erase_if(profile.methods, [&](const auto& item) { return !wanted(item.second); });
+  std::erase_if(profile.inlined,
+                [&](const auto& item) { return !profile.methods.contains(item.first.root); });
+  return went;
+}
+
+Summary summarize(const Profile& profile, std::span<const double> cutoffs) {
   Summary summary;
   std::vector<uint64_t> counts;
   summary.methods = profile.methods.size();
@@ -138,7 +146,7 @@ Summary summarize(const Profile& profile) {
   summary.greatest = counts.empty() ? 0 : counts.front();
   long double sum = 0;
   size_t taken = 0;
-  for (const double cutoff : {0.1, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0}) {
+  for (const double cutoff : cutoffs) {
     while (taken < counts.size() && (taken == 0 || sum < cutoff * summary.total)) {
       sum += counts[taken++];
     }

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "uptier/profile.h"
@@ -37,6 +39,9 @@ long double executions(const MethodProfile& method);
 // inlined into them.
 Profile top(const Profile& profile, size_t n);
 
+// Leaves the methods that `wanted` says, and what is inlined into them; returns how many went.
+uint64_t leave(Profile& profile, const std::function<bool(const MethodProfile&)>& wanted);
+
 // Removes methods of which nothing was seen; returns how many.
 uint64_t without_empty(Profile& profile);
 
@@ -55,6 +60,8 @@ struct Summary {
   long double total = 0;
   std::vector<Percentile> percentiles;
 };
-Summary summarize(const Profile& profile);
+inline constexpr double kCutoffs[] = {0.1, 0.5, 0.9, 0.95, 0.99, 0.999, 1};
+// `cutoffs` ascend and lie in 0..1; a percentile is told for each.
+Summary summarize(const Profile& profile, std::span<const double> cutoffs = kCutoffs);
 
 }  // namespace uptier::profile

@@ -208,6 +208,9 @@ struct Commands {
     what->add_flag("--order", s.order, "the methods in the order of their first calls");
     what->add_flag("--timeline", s.timeline, "which code came into service when, in the last runs");
     what->add_option("--method", s.method, "every site of the methods of this name");
+    show->add_option("--cutoffs", s.cutoffs, "percent, e.g. 50,90,99: how many blocks make them up")
+        ->delimiter(',')
+        ->check(CLI::Range(0.0, 100.0));
     show->add_option("--top", s.top, "methods listed")
         ->check(CLI::Range(0, 1000000000))
         ->capture_default_str();
@@ -215,7 +218,10 @@ struct Commands {
     CLI::App* merge = profile->add_subcommand("merge", "sums files; each run is counted once");
     ProfileMergeCommand& m = merge_command;
     merge->add_option("FILES", m.files, "PATH, or FACTOR@PATH to weigh it")->required();
-    merge->add_option("-o,--output", m.out)->required();
+    merge->add_option("-o,--output", m.out, "%H in it stands for the hash of the file's bytes")
+        ->required();
+    merge->add_option("--methods", m.methods, "only methods whose names are like this glob");
+    merge->add_option("--module", m.modules, "only methods of the module with this key; repeated");
     merge->add_option("--half-life", m.half_life, "days by which a run older counts half")
         ->check(CLI::Range(0.0, 1e6));
     merge->add_option("--trim", m.trim, "entries kept of each table; the others become `other`")

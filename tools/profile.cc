@@ -87,8 +87,10 @@ void print_info(const ProfileInfo& i) {
   std::printf("\n");
 }
 
-void print_summary(const Profile& p) {
-  profile::Summary s = profile::summarize(p);
+void print_summary(const Profile& p, std::vector<double> percents) {
+  std::ranges::sort(percents);
+  for (double& percent : percents) percent /= 100;
+  profile::Summary s = percents.empty() ? profile::summarize(p) : profile::summarize(p, percents);
   std::printf(
       "methods   %llu; blocks %llu, %llu of them executed; executions %.6Lg, at most %llu\n",
       ull(s.methods), ull(s.sites), ull(s.seen), s.total, ull(s.greatest));
@@ -204,7 +206,7 @@ int profile_show(const ProfileShowCommand& command) {
       std::printf("others    %zu instruments, %zu user data of other tools\n",
                   file.foreign.instruments.size(), file.foreign.data.size());
     }
-    print_summary(file.profile);
+    print_summary(file.profile, c.cutoffs);
     print_top(file.profile, c.top);
   }
   return kOk;

@@ -30,12 +30,13 @@ struct ProfileShowCommand {
   bool timeline = false;  // which code came into service when instead
   std::string method;     // every site of the methods of this name
   uint64_t top = 10;
+  std::vector<double> cutoffs;  // percent, of the summary's executions; empty: as usual
 };
 int profile_show(const ProfileShowCommand& c);
 
 struct ProfileMergeCommand {
   std::vector<std::string> files;  // PATH, or FACTOR@PATH
-  std::string out;
+  std::string out;                 // %H stands for the hash of the file's bytes
   double half_life = 0;  // days; a run so much older than the latest counts half; 0: all the same
   uint64_t trim = 0;     // entries that a table keeps; 0: all
   bool sparse = false;   // methods of which nothing was seen go
@@ -44,6 +45,8 @@ struct ProfileMergeCommand {
   uint64_t cap = 0;      // runs that one host counts for at most; 0: all it has
   uint64_t quorum = 0;   // hosts that must have seen what is told; 0: any
   bool by_file = false;  // files are what has a say, not hosts
+  std::string methods;   // only methods whose names are like this glob; empty: all
+  std::vector<std::string> modules;  // only methods of modules with these keys; empty: all
 };
 int profile_merge(const ProfileMergeCommand& c);
 

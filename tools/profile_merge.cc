@@ -4,6 +4,8 @@
 // do not depend on which thread takes which file. Only where files share runs, or the age of a run
 // counts, all of them are looked at before the first is added: then no run is counted twice,
 // whatever the order.
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -12,6 +14,9 @@
 #include <thread>
 
 #include "profile/algebra.h"
+#include "profile/checksum.h"
+#include "profile/formats/text.h"
+#include "profile/numbers.h"
 #include "profile/upf/file.h"
 #include "profile/upf/merge.h"
 #include "profile/upf/trace_info.h"
@@ -87,11 +92,13 @@ class Merge {
   int plan(Share& share);
   Weight weight(const Input& input, uint64_t time, profile::Fraction share = {}) const;
   bool shared_runs() const;
+  void filter(ProfileFile& sum) const;
   void tell() const;
 
   const ProfileMergeCommand& command_;
   MergeVoters voters_;
   std::vector<Input> inputs_;
+  std::vector<uint64_t> modules_;  // that are wanted; empty: all
   bool planned_ = false;
   uint64_t latest_ = 0;
   uint64_t known_ = 0;
@@ -108,6 +115,11 @@ int Merge::parse() {
   }
   if (Status s = check_stdin(paths); !s) return fail(kUsage, s.error().message);
   for (Input& input : inputs_) input.path = seekable(input.path);
+  for (const std::string& key : command_.modules) {
+    const std::optional<uint64_t> number = profile::parse_unsigned(key);
+    if (!number) return fail(kUsage, "--module " + key + ": a key is a number, as show prints it");
+    modules_.push_back(*number);
+  }
   return kOk;
 }
 
@@ -270,6 +282,28 @@ void Merge::tell() const {
   if (r.saturated != 0) fail(kOk, std::to_string(r.saturated) + " counts stopped at 2^64-1");
 }
 
+// What is left is not the sum of any runs.
+void Merge::filter(ProfileFile& sum) const {
+  if (command_.methods.empty() && modules_.empty()) return;
+  (void)profile::leave(sum.profile, [this](const MethodProfile& m) {
+    const bool module = modules_.empty() || std::ranges::count(modules_, m.key.module_key) != 0;
+    return module && (command_.methods.empty() ||
+                      ::fnmatch(command_.methods.c_str(), m.name.c_str(), 0) == 0);
+  });
+  profile::restrict_to(sum.calls, sum.profile);
+  sum.info.uploads.clear();
+  sum.foreign = {};
+}
+
+// A name that files with the same bytes share, whoever writes them.
+std::string name_of(std::string name, profile::ByteSpan bytes) {
+  const std::string hash = profile::hex(XXH3_64bits(bytes.data(), bytes.size())).substr(2);
+  for (size_t at = name.find("%H"); at != name.npos; at = name.find("%H", at + hash.size())) {
+    name.replace(at, 2, hash);
+  }
+  return name;
+}
+
 int Merge::run() {
   if (int code = parse(); code != kOk) return code;
   Share head;
@@ -305,7 +339,9 @@ int Merge::run() {
   }
   if (command_.trim != 0) (void)trim(out.profile, command_.trim);
   if (command_.sparse) (void)profile::without_empty(out.profile);
-  Status s = write_output(command_.out, profile_to_file(out));
+  filter(out);
+  const std::vector<std::byte> bytes = profile_to_file(out);
+  Status s = write_output(name_of(command_.out, bytes), bytes);
   return s ? kOk : fail(kFailed, s.error().message);
 }
 

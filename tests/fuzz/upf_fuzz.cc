@@ -74,6 +74,23 @@ CallProfile small_calls() {
   return calls;
 }
 
+// What another tool may leave.
+Bytes small_database() {
+  const uint64_t words[] = {2, 10, 0, 4, 6};
+  const auto bytes = std::as_bytes(std::span(words));
+  profile::StringTableBuilder strings;
+  const Bytes table = profile::instrument_table(
+      {{"iree.instrument.counter", "flow", "h", "k", "{}", bytes.first(8)},
+       {"iree.instrument.range", "flow", "h", "r", "{}", bytes}},
+      strings);
+  Bytes out;
+  profile::append_chunk(out, profile::kIdbFileHeader, 0, {});
+  profile::append_chunk(out, profile::kIdbStringTable, 0, strings.content());
+  profile::append_chunk(out, profile::kIdbInstrumentTable, 0, table);
+  profile::append_chunk(out, profile::kIdbUserData, 0, Bytes(24));
+  return out;
+}
+
 // Makes the checksums of every record right whose header still says where it ends.
 void mend_checksums(std::span<std::byte> file) {
   for (size_t at = 0; file.size() - at >= profile::kRecordHeader;) {
@@ -141,11 +158,11 @@ void feed_bytes(const Bytes& file) {
     (void)query(file, kQueryStage, "0x0000000000000007", key);
   }
   (void)query(file, "flow", "h", "k");
-  const Bytes again = profile_to_file(read->profile, read->info, {}, nullptr, &read->calls);
+  const Bytes again = profile_to_file(*read);
   const Result<ProfileFile> back = profile_from_file(again);
   UPTIER_FUZZ_CHECK(back.ok() && back->warnings.empty() && !back->truncated);
   UPTIER_FUZZ_CHECK(back->profile == read->profile && back->info == read->info);
-  UPTIER_FUZZ_CHECK(back->calls == read->calls);
+  UPTIER_FUZZ_CHECK(back->calls == read->calls && back->foreign == read->foreign);
 }
 
 }  // namespace
@@ -164,7 +181,19 @@ std::vector<std::string> seeds() {
   const std::string later =
       text(profile::profile_to_file(small_profile(true, 3), info_of(5), "more", small_timeline(),
                                     &calls, nullptr, reader.runs(reader.segments().at(0))));
-  return {later, small, tables, large, small + tables, full, text(profile_to_file({}, {}))};
+  const std::string others = text(small_database());
+  const std::string cut = full.substr(0, full.size() / 2) + small;
+  return {later,
+          small,
+          tables,
+          large,
+          small + tables,
+          full,
+          text(profile_to_file({}, {})),
+          others,
+          cut,
+          others + small,
+          tables + others};
 }
 
 void feed(const std::string& input) {
