@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "profile/numbers.h"
+#include "profile/schema.h"
 #include "tests/trace_samples.h"
 
 namespace uptier::tools {
@@ -77,6 +79,180 @@ TEST(ProfileJson, ranges_gauges_and_loops_have_their_own_words) {
   EXPECT_EQ(loop["squares"], "130000");
   EXPECT_EQ(loop["total_cycles"]["estimate"], 250 * 20);
   EXPECT_LT(loop["total_cycles"]["low"].get<double>(), 5000);
+}
+
+// ---- Back from JSON ---------------------------------------------------------------------------
+
+using profile::WordRule;
+
+// What JSON says of a method. Its estimates are numbers of 53 bits, those of wide sums text.
+struct Rebuilt {
+  MethodProfile method;  // estimates: of wide words only
+  std::vector<double> estimates;
+  std::map<std::pair<SlotKind, SiteId>, std::map<TableKey, double>> table_estimates;
+};
+
+SlotKind kind_of(const std::string& name) {
+  auto kind = SlotKind::kBlock;
+  while (slot_kind_name(kind) != name && kind != SlotKind::kGauge) {
+    kind = static_cast<SlotKind>(static_cast<int>(kind) + 1);
+  }
+  EXPECT_EQ(slot_kind_name(kind), name);
+  return kind;
+}
+
+profile::Wide wide_of(const json& text) {
+  return profile::parse_signed(text.get<std::string>(), profile::kMinWide, profile::kMaxWide)
+      .value();
+}
+
+// One word of a site, and what JSON has of it: `j` is the site where it has a single word.
+void take_word(const json& j, const json& site, const profile::Word& word, uint32_t at,
+               Rebuilt& to) {
+  MethodProfile& m = to.method;
+  switch (word.rule) {
+    case WordRule::kSum:
+    case WordRule::kOther:
+      m.counts[at] = j.at("count").get<uint64_t>();
+      to.estimates[at] = j.at("estimate").get<double>();
+      EXPECT_LE(j.at("low").get<double>(), to.estimates[at]);
+      EXPECT_GE(j.at("high").get<double>(), to.estimates[at]);
+      return;
+    case WordRule::kWide:
+      profile::store_wide(&m.counts[at], wide_of(j));
+      profile::store_wide(&m.estimates[at], wide_of(site.at(std::string(word.name) + "_estimate")));
+      return;
+    case WordRule::kMin:
+    case WordRule::kMax:
+      if (!j.is_null()) m.counts[at] = static_cast<uint64_t>(j.get<int64_t>());
+      return;
+    default: m.counts[at] = j.get<uint64_t>(); return;
+  }
+}
+
+void take_table(const json& site, const Slot& slot, Rebuilt& to) {
+  for (const json& j : site.at("table")) {
+    const TableKey key =
+        slot.kind == SlotKind::kValue
+            ? TableKey{0, static_cast<uint64_t>(j.at("value").get<int64_t>())}
+            : TableKey{j.at("module_key").get<uint64_t>(), j.at("function_index").get<uint64_t>()};
+    const std::pair at(slot.kind, slot.site);
+    to.method.tables[at][key].count = j.at("count").get<uint64_t>();
+    to.table_estimates[at][key] = j.at("estimate").get<double>();
+  }
+}
+
+Rebuilt rebuild(const json& j) {
+  Rebuilt to;
+  MethodProfile& m = to.method;
+  m.key = {j.at("module_key").get<uint64_t>(), j.at("function_index").get<uint32_t>()};
+  m.name = j.at("name").get<std::string>();
+  m.calls = j.at("calls").get<uint64_t>();
+  m.sampled_calls = j.at("sampled_calls").get<uint64_t>();
+  m.iterations = j.at("iterations").get<uint64_t>();
+  m.bursts = j.at("bursts").get<uint64_t>();
+  m.interval = j.at("interval").is_null() ? 0 : j.at("interval").get<uint64_t>();
+  m.schema.cfg_hash = j.at("cfg_hash").get<uint64_t>();
+  for (const json& site : j.at("sites")) {
+    const SlotKind kind = kind_of(site.at("kind").get<std::string>());
+    m.schema.add(kind, site.at("site").get<SiteId>(),
+                 has_table(kind) ? site.at("top").get<uint32_t>() : 0);
+    const Slot slot = m.schema.slots.back();
+    m.counts.resize(m.schema.words());
+    m.estimates.resize(m.schema.words());
+    to.estimates.resize(m.schema.words());
+    const auto words = profile::words_of(kind);
+    for (uint32_t i = 0; i < words.size(); ++i) {
+      if (words[i].rule == WordRule::kWideHigh) continue;
+      const bool alone = words.size() == 1 && words[0].rule == WordRule::kSum;
+      const json& word = alone ? site : site.at(std::string(words[i].name));
+      take_word(word, site, words[i], slot.word + i, to);
+    }
+    if (has_table(kind)) take_table(site, slot, to);
+  }
+  return to;
+}
+
+// Takes from a method what JSON has as numbers of 53 bits, and least and greatest of what was never
+// seen, which it leaves out.
+Rebuilt split(MethodProfile m) {
+  Rebuilt to;
+  to.estimates.resize(m.estimates.size());
+  for (const Slot& slot : m.schema.slots) {
+    const auto words = profile::words_of(slot.kind);
+    for (uint32_t i = 0; i < words.size(); ++i) {
+      const uint32_t at = slot.word + i;
+      const bool extreme = words[i].rule == WordRule::kMin || words[i].rule == WordRule::kMax;
+      if (extreme && m.counts[slot.word] == 0) m.counts[at] = 0;
+      if (words[i].rule != WordRule::kSum && words[i].rule != WordRule::kOther) continue;
+      to.estimates[at] = static_cast<double>(std::exchange(m.estimates[at], 0));
+    }
+  }
+  for (auto& [at, table] : m.tables) {
+    for (auto& [key, entry] : table) {
+      to.table_estimates[at][key] = static_cast<double>(std::exchange(entry.estimate, 0));
+    }
+  }
+  to.method = std::move(m);
+  return to;
+}
+
+TEST(ProfileJson, a_profile_is_rebuilt_from_it) {
+  test::Generator generator(83);
+  std::map<SlotKind, int> kinds;
+  for (int round = 0; round < 100; ++round) {
+    Profile profile = generator.profile();
+    const json methods = json::parse(profile_json(profile)).at("methods");
+    ASSERT_EQ(methods.size(), profile.methods.size());
+    size_t at = 0;
+    for (auto& [key, m] : profile.methods) {
+      // Bytes that are no UTF-8 are replaced; what is not, stays.
+      m.name = json::parse(json(m.name).dump(-1, ' ', false, json::error_handler_t::replace));
+      const Rebuilt back = rebuild(methods[at++]), sent = split(m);
+      ASSERT_EQ(back.method, sent.method) << methods[at - 1].dump(1);
+      ASSERT_EQ(back.estimates, sent.estimates) << methods[at - 1].dump(1);
+      ASSERT_EQ(back.table_estimates, sent.table_estimates) << methods[at - 1].dump(1);
+      for (const Slot& slot : m.schema.slots) ++kinds[slot.kind];
+    }
+  }
+  EXPECT_EQ(kinds.size(), 9u);
+}
+
+TEST(ProfileJson, inlined_bodies_are_rebuilt_from_it) {
+  test::Generator generator(89);
+  size_t bodies = 0;
+  const auto key_of = [](const json& j) {
+    return MethodKey{j.at("module_key").get<uint64_t>(), j.at("function_index").get<uint32_t>()};
+  };
+  for (int round = 0; round < 100; ++round) {
+    const Profile profile = generator.profile();
+    InlinedBodies sent = profile.inlined, back;
+    std::map<std::pair<InlinedKey, SiteId>, double> sent_estimates, estimates;
+    for (auto& [key, body] : sent) {
+      for (auto& [site, block] : body.blocks) {
+        sent_estimates[{key, site}] = static_cast<double>(std::exchange(block.estimate, 0));
+      }
+    }
+    const json parsed = json::parse(profile_json(profile));
+    for (const json& j : parsed.at("inlined")) {
+      InlinedKey key{key_of(j.at("root")), {}};
+      InlinedBody body{{j.at("root").at("cfg_hash").get<uint64_t>()}, {}};
+      for (const json& call : j.at("path")) {
+        key.path.push_back({call.at("site").get<SiteId>(), key_of(call)});
+        body.code.push_back(call.at("cfg_hash").get<uint64_t>());
+      }
+      for (const json& b : j.at("blocks")) {
+        const auto site = b.at("site").get<SiteId>();
+        body.blocks[site] = {b.at("count").get<uint64_t>(), 0, b.at("samples").get<uint64_t>()};
+        estimates[{key, site}] = b.at("estimate").get<double>();
+      }
+      back.emplace(std::move(key), std::move(body));
+    }
+    ASSERT_EQ(back, sent);
+    ASSERT_EQ(estimates, sent_estimates);
+    bodies += back.size();
+  }
+  EXPECT_GT(bodies, 0u);
 }
 
 TEST(ProfileJson, what_is_not_known_is_null) {

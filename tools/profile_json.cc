@@ -89,7 +89,10 @@ ordered_json to_json(const MethodProfile& m, const Slot& slot) {
   const bool seen = m.counts[slot.word] != 0;
   for (uint32_t i = 0; i < words.size(); ++i) {
     if (words[i].rule == WordRule::kWideHigh) continue;
-    j[std::string(words[i].name)] = to_json(m, words[i].rule, slot.word + i, seen);
+    const std::string name(words[i].name);
+    j[name] = to_json(m, words[i].rule, slot.word + i, seen);
+    if (words[i].rule != WordRule::kWide) continue;
+    j[name + "_estimate"] = profile::to_text(profile::load_wide(&m.estimates[slot.word + i]));
   }
   if (slot.kind == SlotKind::kValue || slot.kind == SlotKind::kRange)
     j["mean"] = mean_json(m, slot);
