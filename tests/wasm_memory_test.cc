@@ -249,9 +249,9 @@ TEST(WasmMemoryClass, refused_reservation_falls_back_to_bounds_in_code) {
     GTEST_SKIP()
         << "SKIPPED: needs a build without sanitizer: RLIMIT_AS is what is tested, and a sanitizer"
            " reserves terabytes itself";
-  World world;
-  Module& m = world.load(kAccesses);
-  int code = with_address_space(uint64_t{6} << 30, [&] {
+  int code = with_address_space(uint64_t{6} << 30, [] {
+    World world;
+    Module& m = world.load(kAccesses);
     Instantiation made = world.store().instantiate(m, world.linker());
     if (!made.ok()) return 1;
     Instance& i = *made.instance;

@@ -123,6 +123,15 @@ bool TokenReader::expect_name(std::string& out) {
   return true;
 }
 
+bool TokenReader::accept_location(uint32_t& out) {
+  if (peek().kind != Kind::kLocation) return true;
+  auto loc = parse_constant(Type::kI32, peek().text);
+  if (!loc) return fail("the location does not fit into 32 bits");
+  out = static_cast<uint32_t>(*loc);
+  take();
+  return true;
+}
+
 // ---- Module ---------------------------------------------------------------------------------
 
 namespace {
@@ -133,7 +142,7 @@ bool parse_inlined_body(TokenReader& in, InlinedBody& b) {
   bool ok = in.expect("#") && in.expect_u32(method) && in.expect_word("in") &&
             in.expect_u32(b.parent) && in.expect_word("site") && in.expect_u32(b.site) &&
             in.expect_word("sites") && in.expect_u32(b.block_sites) && in.expect("+") &&
-            in.expect_u32(others);
+            in.expect_u32(others) && in.accept_location(b.loc);
   if (!ok) return false;
   if (uint64_t{b.block_sites} + others > kMaxSites) return in.fail("too many sites");
   b.method = MethodId(method);

@@ -60,6 +60,8 @@ class TokenReader {
   bool expect_u32(uint32_t& out);
   bool expect_u64(uint64_t& out);
   bool expect_name(std::string& out);
+  // Takes "@17" if it is there; fails if it is too large.
+  bool accept_location(uint32_t& out);
 
   bool fail(const Token& where, std::string rule);
   bool fail(std::string rule) { return fail(peek(), std::move(rule)); }

@@ -86,12 +86,7 @@ bool FunctionParser::turns(Inst& i) {
 bool FunctionParser::suffixes(Inst& i) {
   if (in_.accept_word("site") && !in_.expect_u32(i.site)) return false;
   if (in_.accept_word("in") && !in_.expect_u32(i.body)) return false;
-  if (in_.peek().kind != Kind::kLocation) return true;
-  auto loc = parse_constant(Type::kI32, in_.peek().text);
-  if (!loc) return in_.fail("the location does not fit into 32 bits");
-  i.loc = static_cast<uint32_t>(*loc);
-  in_.take();
-  return true;
+  return in_.accept_location(i.loc);
 }
 
 bool FunctionParser::constant(Inst& i) {

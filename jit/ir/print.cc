@@ -294,7 +294,7 @@ std::string Printer::inst(const Inst& i) const {
   return out;
 }
 
-// ", inlined [@f#1 in 0 site 4 sites 2+1, ...]"; nothing where nothing is inlined.
+// ", inlined [@f#1 in 0 site 4 sites 2+1 @17, ...]"; nothing where nothing is inlined.
 std::string Printer::inlined() const {
   std::string out;
   for (const InlinedBody& b : f_.inlined) {
@@ -303,6 +303,7 @@ std::string Printer::inlined() const {
     out += "#" + std::to_string(b.method.number()) + " in " + std::to_string(b.parent) + " site " +
            std::to_string(b.site) + " sites " + std::to_string(b.block_sites) + "+" +
            std::to_string(b.site_count - b.block_sites);
+    if (b.loc != 0) out += " @" + std::to_string(b.loc);
   }
   return out.empty() ? out : out + "]";
 }
