@@ -123,6 +123,37 @@ TEST_P(StacksIn, generators_are_left_and_go_on_in_the_middle_of_compiled_code) {
   }
 }
 
+std::vector<MethodId> walked(const Workshop& w) {
+  std::array<CallSite, 16> sites;
+  std::vector<MethodId> methods;
+  for (size_t n = 0, all = w.runtime->walk(sites); n < all; ++n) methods.push_back(sites[n].method);
+  return methods;
+}
+
+TEST_P(StacksIn, a_walk_lists_the_calls_of_the_stack_that_the_thread_is_on) {
+  Workshop w(in_mode(GetParam()));
+  ThreadScope scope(*w.runtime);
+  MethodId deep = add_deep(w), outer = w.add("outer", kOne, sum_of(callback()));
+  const std::vector<MethodId> outside = {outer}, inside(4, deep);
+  std::unique_ptr<Coroutine> c;
+  int walks = 0;
+  g_callback = [&](uint64_t) -> uint64_t {
+    bool within = Coroutine::running() != nullptr;
+    EXPECT_EQ(walked(w), within ? inside : outside);
+    within ? c->yield() : c->resume();
+    EXPECT_EQ(walked(w), within ? inside : outside);
+    walks += 2;
+    return 1;
+  };
+  for (int round = 0; round < 20; ++round) {
+    c = std::make_unique<Coroutine>(*w.runtime, [&] { EXPECT_EQ(w.call(deep, {3}).bits, 4u); });
+    EXPECT_EQ(w.call(outer, {2}).bits, 2u);
+    EXPECT_TRUE(c->ended());
+  }
+  EXPECT_EQ(walks, 20 * (4 + 2));
+  g_callback = nullptr;
+}
+
 // The other way round: compiled code in the coroutine resumes what is outside of it, which runs
 // compiled code.
 TEST_P(StacksIn, coroutines_call_code_that_resumes_others) {
