@@ -20,7 +20,7 @@ def sites(tool, options, wasm):
                                stdout=subprocess.PIPE, check=True).stdout
     return {(m["module_key"], m["function_index"], s["kind"], s["site"]): s
             for m in json.loads(shown)["methods"] for s in m["sites"]
-            if s["kind"] in ("block", "edge") and "low" in s}
+            if s["kind"] in ("block", "edge") and s.get("low") is not None}
 
 
 def coverage(tool, options, wasm, seeds, least):

@@ -69,8 +69,9 @@ class PlannedHost : public Host {
   void exited(MethodId m);
   // A loop's countdown is over. Returns whether it is worth a plan: else it goes on interpreted.
   bool loop_is_hot(uint32_t function);
-  // Gives a function a method with a plan that is still to be made. Old code runs to its end where
-  // it is under way; nothing calls it any more.
+  // Gives a function a method with a plan that is still to be made. Calls of the one before run to
+  // their end, in its code; nothing calls it any more. It stays registered, PlanLimits::plans of
+  // them a function at most.
   void replan(uint32_t function);
 
   Runtime& runtime_;

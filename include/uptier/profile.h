@@ -165,9 +165,8 @@ struct Estimate {
 //
 // Every call observed (w = 1) gives zero width. The interval is too narrow where samples differ
 // much in how many executions they hold, as bursts in loops do, and where rates adapt, since samples
-// of unequal weight tell less. In whole programs it holds the truth for 5 to 10 of 10 sites
-// (docs/accuracy.md). And it is about the executions that could have been observed, see
-// MethodProfile.
+// of unequal weight tell less: docs/accuracy.md has how often it holds. And it is about the
+// executions that could have been observed, see MethodProfile.
 // Source: Horvitz and Thompson, JASA 47 (1952); for calls as clusters of executions, Cochran,
 // Sampling Techniques, 3rd ed. (1977), chapter 9.
 Estimate estimate_of(uint64_t count, uint64_t estimate, uint64_t samples);
