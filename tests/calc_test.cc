@@ -74,6 +74,28 @@ print(power(19), power(20), power(25), sum(3000, 1000000), sum(3000, 0.5), sum(1
                     "1162261467 3486784401 847288609443 3000000000 1500 -10\n");
 }
 
+// A recursion is written out to some levels: a guard may fail in each of them.
+TEST_F(Calc, recursions_become_doubles_at_whatever_level_they_overflow) {
+  expect_everywhere(R"(
+fn factorial(n) {
+  if n < 2 { return 1 }
+  return n * factorial(n - 1)
+}
+fn grows(n, step) {
+  if n == 0 { return step }
+  return grows(n - 1, step + step) + grows(n - 1, step) - step
+}
+for i in 0..30000 { factorial(i % 12) grows(i % 5, 1) }
+for i in 0..4 { print(factorial(11 + i), factorial(12 + i), grows(9, 10000000 + i)) }
+print(factorial(18), grows(3, 0.5))
+)",
+                    "39916800 479001600 98420000000\n"
+                    "479001600 6227020800 98420009842\n"
+                    "6227020800 87178291200 98420019684\n"
+                    "87178291200 1307674368000 98420029526\n"
+                    "6.402373705728e+15 7\n");
+}
+
 TEST_F(Calc, numbers_and_strings_compare_alike_in_all_forms) {
   expect_everywhere(R"(
 fn less(a, b) {

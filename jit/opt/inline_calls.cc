@@ -24,6 +24,7 @@ constexpr uint32_t kMostLooping = 40;
 constexpr float kFewRounds = 1.5f;  // of a loop, per entry
 constexpr float kHotShare = 1.0f / 200;
 constexpr uint32_t kDeepest = 6;
+constexpr uint32_t kMostNested = 2;  // of a method inside itself
 constexpr uint32_t kLeastGrowth = 400;
 constexpr uint32_t kMostGrowth = 4000;
 constexpr double kInlinedTarget = 0.2;  // share of an indirect call's executions
@@ -221,13 +222,15 @@ class Inliner {
     return at->second->fits ? at->second.get() : nullptr;
   }
 
-  // Whether a call in `body` of `m` would not lie inside itself, nor too deep.
-  bool may_nest(uint32_t body, MethodId m) const {
+  // Whether a call of `m` in `body` lies neither too deep nor too often inside of `m`. A level of
+  // a recursion saves a call and leads to one as long, so it has to be hot.
+  bool may_nest(uint32_t body, MethodId m, float count) const {
     uint32_t depth = 1;
+    uint32_t around = m == r_.self ? 1 : 0;  // bodies of m that the call lies in
     for (; body != 0; body = f_.inlined[body - 1].parent, ++depth) {
-      if (f_.inlined[body - 1].method == m) return false;
+      if (f_.inlined[body - 1].method == m) ++around;
     }
-    return m != r_.self && depth <= kDeepest;
+    return depth <= kDeepest && (around == 0 || (around <= kMostNested && hot(count)));
   }
 
   bool worth(const Body& b, float count) const {
@@ -238,7 +241,7 @@ class Inliner {
   }
 
   Body* inlinable(InstId call, MethodId m, const Signature& signature, float count) {
-    if (!may_nest(f_.inst(call).body, m)) return nullptr;
+    if (!may_nest(f_.inst(call).body, m, count)) return nullptr;
     Body* b = body_of(m);
     bool fits = b != nullptr && b->function.signature() == signature && worth(*b, count) &&
                 (!b->guarded || state_of(call).valid());

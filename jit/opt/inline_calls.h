@@ -12,7 +12,8 @@
 //
 // and without a profile a leaf of up to 20. Calls go in the order of count / (size + 10), until the
 // function has grown by its own size (at least by 400, at most by 4000); bodies lie inside each
-// other 6 deep at most, and no method inside itself.
+// other 6 deep at most. A recursion that is hot is written out to three levels: a method lies
+// inside itself twice at most.
 //
 // An indirect call that is hot is asked for a target that takes 20 % of its executions when that
 // one would be inlined, 60 % when it would only be called; for up to three.
