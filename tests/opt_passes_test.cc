@@ -33,6 +33,7 @@ void with_halves(jit::Function& f) {
 void unroll_unknown(jit::Function& f) { jit::unroll_loops(f, {}); }
 void bulk_unknown(jit::Function& f) { jit::store_in_bulk(f, {}, false); }
 void peel_unknown(jit::Function& f) { jit::peel_loops(f, {}); }
+void settle_intervals(jit::Function& f) { jit::settle_ranges(f); }
 
 // What stands behind a selection was seen to change in one of a hundred executions, where nothing
 // was seen of any.
@@ -85,7 +86,7 @@ const std::map<std::string, Pass>& passes() {
       {"split_selects", split_predictable},
       {"lift_cases", with_halves<jit::lift_cases>},
       {"settle_conditions", jit::settle_conditions},
-      {"settle_ranges", jit::settle_ranges},
+      {"settle_ranges", settle_intervals},
       {"prune_params", jit::prune_params},
       {"merge_common", jit::merge_common},
       {"forward_memory", jit::forward_memory},

@@ -33,13 +33,23 @@ bool is_check(Opcode op) {
   }
 }
 
-// Intervals take a fifth of an optimizing compilation, and pay where there are checks to decide:
-// in code that a compiler has made, such as WebAssembly's, what they could decide is decided.
+// Whether the instruction makes a mask of a sign: the beginning of a signed division by a power of
+// two, which is one operation where the sign is known.
+bool spreads_sign(const Function& f, const Inst& i) {
+  if (i.op != Opcode::kShrS) return false;
+  InstId by = f.value(f.args(i)[1]).inst;
+  uint64_t most = i.type == Type::kI32 ? 31 : 63;
+  return by.valid() && f.inst(by).op == Opcode::kConst && (f.inst(by).imm & most) == most;
+}
+
+// Intervals take a fifth of an optimizing compilation, and pay where there are checks or signs to
+// decide: in code that a compiler has made, such as WebAssembly's, most of what they could decide
+// is decided.
 void settle_checked_ranges(Function& f) {
-  auto checks = [&](Block b) {
-    return std::ranges::any_of(f.block(b).insts, [&](InstId i) { return is_check(f.inst(i).op); });
-  };
-  if (std::ranges::any_of(f.layout, checks)) settle_ranges(f);
+  auto wants = [&](InstId i) { return is_check(f.inst(i).op) || spreads_sign(f, f.inst(i)); };
+  auto any = [&](Block b) { return std::ranges::any_of(f.block(b).insts, wants); };
+  if (!std::ranges::any_of(f.layout, any)) return;
+  if (settle_ranges(f)) simplify_arithmetic(f);
 }
 
 // The order of what is done is that of these tables, with what needs counts between them.

@@ -84,7 +84,8 @@ void hoist_costly(Function& f);
 void settle_conditions(Function& f);
 
 // Replaces what the intervals of values decide: comparisons, branches, checks, signs. See ranges.h.
-void settle_ranges(Function& f);
+// Returns whether there was any.
+bool settle_ranges(Function& f);
 
 // Makes variables of their own of what short loops compute from a variable that grows by a constant.
 void reduce_strength(Function& f);

@@ -1,6 +1,7 @@
 #include "jit/opt/ranges.h"
 
 #include <algorithm>
+#include <span>
 
 #include "jit/ir/semantics.h"
 
@@ -11,6 +12,13 @@ namespace {
 constexpr uint32_t kMostDepth = 4;
 // Constants of comparisons that widening stops at.
 constexpr size_t kMostBounds = 200;
+// Walks after which it stops at the ends of types and at zero only: a function with many constants
+// would take as many walks.
+constexpr uint32_t kFineWalks = 5;
+constexpr int64_t kEndsS[] = {INT64_MIN, INT32_MIN,     -1,       0, INT32_MAX - 1,
+                              INT32_MAX, INT64_MAX - 1, INT64_MAX};
+constexpr uint64_t kEndsU[] = {0,          1,         INT32_MAX,      UINT32_MAX - 1,
+                               UINT32_MAX, INT64_MAX, UINT64_MAX - 1, UINT64_MAX};
 
 bool has_interval(Type t) { return is_int(t); }
 
@@ -89,8 +97,8 @@ void Ranges::start() {
 
 // Constants that conditions compare with, and what is next to them.
 void Ranges::collect_bounds() {
-  bounds_s_ = {INT64_MIN, INT32_MIN, -1, 0, INT32_MAX - 1, INT32_MAX, INT64_MAX - 1, INT64_MAX};
-  bounds_u_ = {0, 1, INT32_MAX, UINT32_MAX - 1, UINT32_MAX, INT64_MAX, UINT64_MAX - 1, UINT64_MAX};
+  bounds_s_.assign(std::begin(kEndsS), std::end(kEndsS));
+  bounds_u_.assign(std::begin(kEndsU), std::end(kEndsU));
   for (Block b : order_) {
     for (InstId id : f_.block(b).insts) {
       const Inst& i = f_.inst(id);
@@ -235,10 +243,13 @@ void Ranges::take(const Inst& t, uint32_t edge) {
 // Steps on to the next bound where an end has moved.
 Interval Ranges::grown(Type t, const Interval& was, const Interval& to) const {
   Interval i = to;
-  if (to.min_s < was.min_s) i.min_s = *(std::ranges::upper_bound(bounds_s_, to.min_s) - 1);
-  if (to.max_s > was.max_s) i.max_s = *std::ranges::lower_bound(bounds_s_, to.max_s);
-  if (to.min_u < was.min_u) i.min_u = *(std::ranges::upper_bound(bounds_u_, to.min_u) - 1);
-  if (to.max_u > was.max_u) i.max_u = *std::ranges::lower_bound(bounds_u_, to.max_u);
+  bool fine = walks_ < kFineWalks;
+  std::span<const int64_t> s = fine ? std::span<const int64_t>(bounds_s_) : kEndsS;
+  std::span<const uint64_t> u = fine ? std::span<const uint64_t>(bounds_u_) : kEndsU;
+  if (to.min_s < was.min_s) i.min_s = *(std::ranges::upper_bound(s, to.min_s) - 1);
+  if (to.max_s > was.max_s) i.max_s = *std::ranges::lower_bound(s, to.max_s);
+  if (to.min_u < was.min_u) i.min_u = *(std::ranges::upper_bound(u, to.min_u) - 1);
+  if (to.max_u > was.max_u) i.max_u = *std::ranges::lower_bound(u, to.max_u);
   const Interval full = full_interval(t);
   return {std::max(i.min_s, full.min_s), std::min(i.max_s, full.max_s),
           std::max(i.min_u, full.min_u), std::min(i.max_u, full.max_u)};

@@ -6,7 +6,8 @@
 // Blocks are walked along the tree of dominators, so that what a way in, a guard or a trap_if says
 // holds for as long as the walk is below it. A parameter starts with nothing and is joined with
 // what every edge that may be taken passes to it; one that keeps growing steps on to the next bound
-// that some comparison of the function names. Walks are repeated until one changes nothing: then
+// that some comparison of the function names, and after a few walks to the end of its type or to
+// zero. Walks are repeated until one changes nothing: then
 // all intervals are right, whatever the order they were found in. After kMostWalks of them
 // parameters are taken for anything.
 //

@@ -4,7 +4,7 @@
 //   branch, switch                                                  a jump
 //   trap_if, guard that never fail                                  nothing
 //   add_trap, sub_trap, mul_trap that never trap                    add, sub, mul
-//   div_s, rem_s, extend_s of what is never negative                div_u, rem_u, extend_u
+//   div_s, rem_s, extend_s, shr_s of what is never negative         div_u, rem_u, extend_u, shr_u
 //   x lt_u y (le_u ...) where neither is negative                   x lt_s y
 //   and with ones where x may have any, sext8 and such of what fits x
 //   i32 index of an access that is x + c or x << c and does not      the same of extend_u x,
@@ -154,6 +154,8 @@ class RangeSettler {
       case Opcode::kDivS: return if_unsigned(i, Opcode::kDivU);
       case Opcode::kRemS: return if_unsigned(i, Opcode::kRemU);
       case Opcode::kAnd: return of_mask(i);
+      case Opcode::kShrS:
+      case Opcode::kShrU: return of_shift(i);
       default: return {};
     }
   }
@@ -165,6 +167,14 @@ class RangeSettler {
 
   Decision if_unsigned(const Inst& i, Opcode op) const {
     return non_negative(i) ? Decision{Change::kOpcode, op} : Decision{};
+  }
+
+  Decision of_shift(const Inst& i) const {
+    const Interval &x = arg(i, 0), &by = arg(i, 1);
+    if (!x.non_negative()) return {};
+    uint64_t bits = i.type == Type::kI32 ? 31 : 63;
+    if (by.constant() && x.max_u >> (by.min_u & bits) == 0) return {Change::kConstant, i.op, 0};
+    return i.op == Opcode::kShrS ? Decision{Change::kOpcode, Opcode::kShrU} : Decision{};
   }
 
   // The mask is on the right.
@@ -219,6 +229,6 @@ class RangeSettler {
 
 }  // namespace
 
-void settle_ranges(Function& f) { RangeSettler(f).run(); }
+bool settle_ranges(Function& f) { return RangeSettler(f).run(); }
 
 }  // namespace uptier::jit

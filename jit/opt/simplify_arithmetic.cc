@@ -73,7 +73,15 @@ class Simplifier {
       if (f_.inst(id_).op != op) return Value::none();
     }
     if (right) return with_constant(op, *r_.constant_of(arg(1)));
-    return Value::none();
+    return op == Opcode::kSub ? remainder() : Value::none();
+  }
+
+  // a - (a and c) -> a and not c
+  Value remainder() {
+    const Inst* from = r_.def(arg(1), Opcode::kAnd);
+    if (!from || f_.args(*from)[0] != arg(0)) return Value::none();
+    auto c = r_.constant_of(f_.args(*from)[1]);
+    return c ? become(Opcode::kAnd, arg(0), constant(~*c)) : Value::none();
   }
 
   // a op a
