@@ -25,8 +25,11 @@ class Devirtualizer {
     for (const Guess& g : guesses) {
       double count = std::min(left, static_cast<double>(g.target->count));
       left -= count;
+      std::optional<Block> met;
+      if (g.first_argument.valid()) met = make_block(count);
       Block direct = make_block(count), other = make_block(left);
-      ask(b, g, direct, other);
+      ask(b, {target(), entry_of(b, *g.target)}, met.value_or(direct), other);
+      if (met) ask(*met, {f_.args(f_.inst(call_))[1], g.first_argument}, direct, other);
       call_directly(direct, g);
       d.direct.push_back(direct);
       b = other;
@@ -71,28 +74,24 @@ class Devirtualizer {
     return f_.inst(f_.append(b, i, result)).result;
   }
 
-  Value equal(Block b, Value x, Value y) {
-    return append(b, {.op = Opcode::kEq, .type = Type::kRef}, {x, y}, Type::kI32);
+  Value target() const { return f_.args(f_.inst(call_))[0]; }
+
+  Value entry_of(Block b, const TargetShare& t) {
+    Inst entry{.op = Opcode::kConst, .type = Type::kRef};
+    entry.imm = reinterpret_cast<uintptr_t>(t.entry);
+    return append(b, entry, {}, Type::kRef);
   }
 
-  void ask(Block b, const Guess& g, Block direct, Block other) {
-    Value target = f_.args(f_.inst(call_))[0];
-    Value entry = append(b,
-                         {.op = Opcode::kConst,
-                          .type = Type::kRef,
-                          .imm = reinterpret_cast<uintptr_t>(g.target->entry)},
-                         {}, Type::kRef);
-    Value yes = equal(b, target, entry);
-    if (g.first_argument.valid()) {
-      Value same = equal(b, f_.args(f_.inst(call_))[1], g.first_argument);
-      yes = append(b, {.op = Opcode::kAnd, .type = Type::kI32}, {yes, same}, Type::kI32);
-    }
+  // Ends a block by the question whether two values are one.
+  void ask(Block b, std::pair<Value, Value> both, Block yes, Block no) {
+    Value same =
+        append(b, {.op = Opcode::kEq, .type = Type::kRef}, {both.first, both.second}, Type::kI32);
     Inst branch{.op = Opcode::kBranch};
     branch.edges_at = static_cast<uint32_t>(f_.edges.size());
     branch.edge_count = 2;
-    f_.edges.push_back({direct});
-    f_.edges.push_back({other});
-    append(b, branch, {yes}, Type::kNone);
+    f_.edges.push_back({yes});
+    f_.edges.push_back({no});
+    append(b, branch, {same}, Type::kNone);
   }
 
   void call_directly(Block b, const Guess& g) {

@@ -5,7 +5,8 @@
 //                                        other:  v2 = call_indirect t(x); jump rest(v2)
 //                                        rest(v: the result): ...
 //
-// With several targets `other` asks for the next. A wrong guess costs a comparison: the indirect
+// With several targets `other` asks for the next. Where the first argument is guessed as well, a block
+// between b and direct asks for that: what is predicted costs less as a branch than as an operand. A wrong guess costs a comparison: the indirect
 // call is still there, and so are the checks that the host put before it.
 #pragma once
 
