@@ -19,7 +19,7 @@ constexpr uint32_t kDeepest = 32;
 constexpr float kColdShare = 0.02f;  // of the frequency of the nearest dominator at the same depth
 
 void from_shape(Frequencies& q, const Function& f, const ControlFlow& d, const LoopNest& n) {
-  std::vector<float> shares = edge_shares(f, d, n, {});
+  q.shares = edge_shares(f, d, n, {});
   q.of[f.entry().index()] = 1;
   for (uint32_t i = 0; i < d.order().size(); ++i) {
     Block b = d.order()[i];
@@ -29,7 +29,7 @@ void from_shape(Frequencies& q, const Function& f, const ControlFlow& d, const L
     const Inst& t = f.terminator(b);
     for (uint32_t e = t.edges_at; e < t.edges_at + t.edge_count; ++e) {
       Block to = f.edges[e].to;
-      if (d.position[to.index()] > i) q.of[to.index()] += own * shares[e];
+      if (d.position[to.index()] > i) q.of[to.index()] += own * q.shares[e];
     }
   }
 }
@@ -41,7 +41,7 @@ class FlowWalk {
   FlowWalk(const Function& f, const ControlFlow& d, const LoopNest& n, const BlockCounts& counts)
       : f_(f), d_(d), loops_(n), shares_(edge_shares(f, d, n, counts)) {}
 
-  std::vector<float> run() {
+  void run(Frequencies& q) {
     mass_.assign(f_.blocks.size(), 0);
     rounds_.assign(loops_.loops.size(), 1);
     leave_.assign(loops_.loops.size(), 1);
@@ -53,12 +53,11 @@ class FlowWalk {
     }
     for (uint32_t l = 0; l < members.size(); ++l) measure(l, members[l]);
     walk(kNoLoop, d_.order());
-    std::vector<float> of(f_.blocks.size());
     for (Block b : d_.order()) {
       double mass = std::min<double>(mass_[b.index()], kMost);
-      of[b.index()] = mass > kLeast ? static_cast<float>(mass) : kLeast;
+      q.of[b.index()] = mass > kLeast ? static_cast<float>(mass) : kLeast;
     }
-    return of;
+    q.shares = std::move(shares_);
   }
 
  private:
@@ -106,7 +105,7 @@ class FlowWalk {
   const Function& f_;
   const ControlFlow& d_;
   const LoopNest& loops_;
-  const std::vector<float> shares_;
+  std::vector<float> shares_;
   std::vector<double> mass_;    // by Block::index()
   std::vector<double> rounds_;  // by loop
   std::vector<double> leave_;   // by loop: so that as much leaves as enters
@@ -138,7 +137,7 @@ Frequencies estimate_frequencies(const Function& f, const ControlFlow& d, const 
   if (counts.empty() || std::ranges::any_of(n.loops, deep)) {
     from_shape(q, f, d, n);
   } else {
-    q.of = FlowWalk(f, d, n, counts).run();
+    FlowWalk(f, d, n, counts).run(q);
   }
   mark_cold(q, d, n);
   return q;

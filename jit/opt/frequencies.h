@@ -23,8 +23,9 @@
 namespace uptier::jit {
 
 struct Frequencies {
-  std::vector<float> of;   // by Block::index(); 0 for unreachable blocks
-  std::vector<bool> cold;  // by Block::index(): rare for where it is; holds for all it dominates
+  std::vector<float> of;      // by Block::index(); 0 for unreachable blocks
+  std::vector<bool> cold;     // by Block::index(): rare for where it is; holds for all it dominates
+  std::vector<float> shares;  // by index in Function::edges, see edge_shares.h
   float at(Block b) const { return of[b.index()]; }
 };
 
