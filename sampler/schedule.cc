@@ -47,7 +47,7 @@ void close_part(MethodState& s) {
 bool loop_flush_due(MethodState& s, const Schedule& schedule) {
   if (s.next_loop_flush == 0) s.next_loop_flush = schedule.loop_flush_first;
   if (s.iterations < s.next_loop_flush) return false;
-  while (s.next_loop_flush <= s.iterations) {
+  while (s.next_loop_flush <= s.iterations && s.next_loop_flush != UINT64_MAX) {
     s.next_loop_flush =
         next_flush_point(s.next_loop_flush, schedule.loop_flush_first, schedule.flush_growth);
   }
@@ -175,7 +175,10 @@ uint64_t calls_so_far(const MethodState& s) noexcept {
 uint64_t iterations_so_far(const MethodState& s) noexcept {
   // Positive gaps count down to 0, negative ones up to 0; either way this is the distance gone.
   int64_t gone = int64_t{s.loop_gap} - s.loop_countdown;
-  return s.iterations + static_cast<uint64_t>(s.loop_gap < 0 ? -gone : gone);
+  if (s.loop_gap < 0) gone = -gone;
+  // An interpreter that writes its countdown, which it should not, may say that less than nothing
+  // has gone.
+  return s.iterations + static_cast<uint64_t>(std::max<int64_t>(gone, 0));
 }
 
 CallEvent CallPlan::take(uint64_t call, const Schedule& s, uint64_t& random) noexcept {

@@ -14,7 +14,12 @@
 #include "uptier/profile_file.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#include <sanitizer/allocator_interface.h>
+// Of sanitizer/allocator_interface.h, which gcc does not bring.
+extern "C" size_t __sanitizer_get_allocated_size(const volatile void* p);
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void*,
+                                                                           size_t),
+                                                         void (*on_free)(const volatile void*));
+
 #define UPTIER_SANITIZED 1
 #else
 #define UPTIER_SANITIZED 0

@@ -247,7 +247,8 @@ struct Method {
   Host& host;
   const MethodInfo info;
 
-  // The host's interpreter as calls reach it, or null. Set before the method is published.
+  // The host's interpreter as calls reach it; null where there is none, or it may trap and has not
+  // been called yet. Under the state mutex.
   const void* host_code = nullptr;
 
   // Read by slow paths without a lock. Stores are releases that pair with acquire loads there.

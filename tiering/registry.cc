@@ -46,17 +46,11 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
   uint32_t index = place->id.index();
   auto made = std::make_unique<Method>(place->id, methods_seen_ + 1, host, std::move(info));
   Method& m = *made;
-  m.host_code = m.info.host_entry;
-  if (m.info.host_entry != nullptr && m.info.host_may_trap) {
-    if (Status s = make_host_thunk(m); !s) {
-      if (place->again) free_places_.push_front(index);  // what it had is forgotten all the same
-      return s.error();
-    }
-  }
+  if (!m.info.host_may_trap) m.host_code = m.info.host_entry;
   ++methods_seen_;
   fast_->add(index);
   if (has_rates()) put_rate(index, options_.adaptive ? off_rate() : fixed_rate_);
-  stubs_->set_target(m.id, interprets_first_locked(m) ? m.host_code : stubs_->tail(m.id));
+  stubs_->set_target(m.id, first_target_locked(m));
   observer_.know(m);
   methods_[index].store(&m, std::memory_order_release);  // pairs with method()
   auto& generation = generations_[index];
@@ -99,9 +93,16 @@ Status RuntimeImpl::make_host_thunk(Method& m) {
 // Whether calls go to the host's interpreter before there is code, or when it has been taken away.
 // The fixed tiers hold methods elsewhere, and what a saved profile knows can be compiled at once.
 bool RuntimeImpl::interprets_first_locked(const Method& m) const {
-  if (m.host_code == nullptr || options_.tier != TierMode::kAuto) return false;
+  if (m.info.host_entry == nullptr || options_.tier != TierMode::kAuto) return false;
   return !m.info.describes_at_once || store_ == nullptr || m.first_call != 0 ||
          store_->mass(m.info.key, m.info.name) < kLeastSavedMass;
+}
+
+// Where calls go that find no code: to the host's interpreter, or to where code is made, the thunk
+// of an interpreter that may trap included.
+const void* RuntimeImpl::first_target_locked(const Method& m) const {
+  bool there = interprets_first_locked(m) && m.host_code != nullptr;
+  return there ? m.host_code : stubs_->tail(m.id);
 }
 
 std::string RuntimeImpl::error_of(MethodId m) const {

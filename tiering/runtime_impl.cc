@@ -1,5 +1,9 @@
 #include "tiering/runtime_impl.h"
 
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
 #include "jit/code/global_locks.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -214,7 +218,20 @@ void RuntimeImpl::operator delete(RuntimeImpl* r, std::destroying_delete_t) {
   ::operator delete(r);
 }
 
+// Other threads would go on in code, and with counters, that are no longer there.
+void RuntimeImpl::die_if_in_use() {
+  std::lock_guard lock(state_mutex_);
+  AttachedThread* mine = here();
+  auto others = [&](const auto& t) { return t.get() != mine; };
+  auto n = std::ranges::count_if(threads_, others);
+  if (n == 0) return;
+  std::fprintf(stderr, "uptier: a runtime is destroyed that %td other threads are attached to\n",
+               n);
+  std::abort();
+}
+
 RuntimeImpl::~RuntimeImpl() {
+  die_if_in_use();
   stopping_.store(true, std::memory_order_release);
   wake_.release();
   if (worker_.joinable()) worker_.join();

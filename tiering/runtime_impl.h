@@ -222,7 +222,9 @@ class RuntimeImpl final : public Runtime {
   Status leave_stack(AttachedThread& t, NativeStack& to, const void* frame);  // stacks.cc
   // registry.cc
   Status make_host_thunk(Method& m);
+  void die_if_in_use();
   bool interprets_first_locked(const Method& m) const;
+  const void* first_target_locked(const Method& m) const;
 
   void take_out_locked(Method& m);  // registry.cc
   // code/removed.cc

@@ -140,7 +140,8 @@ class FunctionBuilder {
   Value call(MethodId callee, const Signature& signature, std::span<const Value> args,
              std::string_view name = {});
   // `target` (a ref): an entry, or a C function. `flags`: kCallMayTrap when it may be a C function
-  // that raises a trap; entries need no flag for theirs.
+  // that raises a trap; entries need no flag for theirs. That the target is not null and has the
+  // signature is the host's to check: nothing else does.
   Value call_indirect(Value target, const Signature& signature, std::span<const Value> args,
                       uint8_t flags = 0);
   // `flags`: kCallMayTrap when the callee may raise a trap (`Runtime::raise`).

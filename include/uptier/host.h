@@ -99,7 +99,8 @@ struct MethodInfo {
   // loop_flush_first iterations, and may be made of what was seen by then.
   //
   // Only Options::tier = auto runs it. The fixed tiers compile the method at its first call as if it
-  // had none (guards leave for host_resume all the same), and interpret only what `build` refuses.
+  // had none (guards leave for host_resume all the same), and interpret only what `build` refuses: a
+  // host that guesses has seen nothing by then. They are for tests, not for timing.
   const void* host_entry = nullptr;
   // Whether `build` needs nothing that host_entry has seen. A method that a saved profile
   // (Options::profile) knows to be hot is then optimized at its first call, like one without an

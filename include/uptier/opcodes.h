@@ -108,10 +108,13 @@ inline constexpr unsigned kOpcodeCount = 0
 // Flags of loads, stores and calls of C functions.
 enum MemFlags : uint8_t {
   kMemNone = 0,
-  kMemTraps = 1,      // a fault at this address is a trap out_of_bounds_memory
-  kMemInvariant = 2,  // load: the place never changes while the function runs; cannot fault
-  kCallMayTrap = 4,   // call_host, call_indirect: the callee may have raised a trap
-  kMemFenced = 8,     // with kMemTraps: kFenceBytes before the base and before base + 2^32 fault
+  kMemTraps = 1,  // a fault at this address is a trap out_of_bounds_memory
+  // Load: the place never changes while the function runs and may be read at any time meanwhile, also
+  // ahead of guards and branches that stand before the load. So it is not for fields of a value whose
+  // kind is guarded.
+  kMemInvariant = 2,
+  kCallMayTrap = 4,  // call_host, call_indirect: the callee may have raised a trap
+  kMemFenced = 8,    // with kMemTraps: kFenceBytes before the base and before base + 2^32 fault
 };
 
 // The fence of an access, in bytes. With kMemFenced the host promises that this many bytes before the

@@ -83,11 +83,13 @@ class Runtime {
   static Result<std::unique_ptr<Runtime>> create(const Options& options, TraceSink* sink = nullptr,
                                                  Policy* policy = nullptr);
   // Stops the worker, flushes every method one last time, and frees all code. No thread may be in
-  // compiled code, and every other thread must have detached. The calling thread need not have.
+  // compiled code, and every other thread must have detached: otherwise the process ends with a
+  // message. The calling thread need not have.
   virtual ~Runtime() = default;
 
   // Registers a method; nothing is compiled yet. `host` is not owned and must outlive the method.
-  // Cost: about a stub, which Options::code_budget pays for; where a removed method's place is used
+  // Cost: about a stub, which Options::code_budget pays for; an interpreter that may trap gets its
+  // thunk (some code) at the first call; where a removed method's place is used
   // again it has one, and now and then all code is searched for what still means such methods.
   // Thread: any.
   // Errors: kInvalidArgument for a signature with types that values cannot have or more than
@@ -137,8 +139,9 @@ class Runtime {
 
   // For loops of a host's interpreter. Returns the calling thread's countdown of the method's
   // loops: the interpreter decrements it at every back edge, and when it is 0 or below calls
-  // osr_enter. The word stays where it is until the thread detaches. On a thread that is not
-  // attached it is a word that all such threads share and nobody counts by.
+  // osr_enter. It writes nothing else there, for iterations are counted by it. The word stays where
+  // it is until the thread detaches. On a thread that is not attached it is a word that all such
+  // threads share and nobody counts by.
   virtual int32_t* loop_countdown(MethodId m) noexcept = 0;
   // Counts the iterations, and if there is code that can be entered at the header of `loop` from
   // the interpreter's frame, runs the rest of the call there and returns its outcome; else nothing,

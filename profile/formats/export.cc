@@ -153,7 +153,7 @@ std::string to_llvm_text(const Profile& profile) {
     if (blocks.empty()) continue;
     std::string name = without(name_of(m), "");
     const bool mark = name.front() == '#' || name.front() == ':';
-    if (mark) name = "_" + name;
+    if (mark) name.insert(0, 1, '_');
     if (!names.emplace(name, m.schema.cfg_hash).second) {
       name += "#" + hex(key.module_key) + ":" + std::to_string(key.function_index);
     }

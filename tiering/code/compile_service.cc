@@ -359,19 +359,31 @@ bool RuntimeImpl::make_first(Method& m) {
     // What was refused for want of room may be had at another call.
     m.failed.store(!refused, std::memory_order_relaxed);
   }
-  return m.host_code != nullptr && interpret(m);
+  return m.info.host_entry != nullptr && interpret(m);
 }
 
 // Whether a method without code is compiled when it is called: with an interpreter of the host's
 // only where that is not to run, or where a saved profile is enough. The caller holds its
 // compile_mutex.
 bool RuntimeImpl::compiles_first(Method& m) {
-  return m.host_code == nullptr || options_.tier != TierMode::kAuto || warm(m);
+  if (m.info.host_entry == nullptr || options_.tier != TierMode::kAuto) return true;
+  {
+    std::lock_guard lock(state_mutex_);
+    if (interprets_first_locked(m)) return false;
+  }
+  return warm(m);
 }
 
-// Sends calls to the host's interpreter.
+// Sends calls to the host's interpreter. Returns false where there is no room for its thunk.
 bool RuntimeImpl::interpret(Method& m) {
   std::lock_guard lock(state_mutex_);
+  if (m.host_code == nullptr) {
+    if (Status s = make_host_thunk(m); !s) {
+      m.last_error = s.error().message;
+      losses_.code_refused++;
+      return false;
+    }
+  }
   stubs_->set_target(m.id, m.host_code);
   return true;
 }

@@ -46,12 +46,8 @@ void RuntimeImpl::evict_locked(Method& m) {
 // Takes all code of a method out of service that can be made again.
 void RuntimeImpl::withdraw_locked(Method& m) {
   fast_->set_entry(m.id.index(), nullptr);
-  if (interprets_first_locked(m)) {
-    stubs_->set_target(m.id, m.host_code);
-    m.plain.store(nullptr, std::memory_order_release);
-  } else {
-    stubs_->set_target(m.id, stubs_->tail(m.id));
-  }
+  stubs_->set_target(m.id, first_target_locked(m));
+  if (interprets_first_locked(m)) m.plain.store(nullptr, std::memory_order_release);
   // `plain` and `instrumented` stay as they are: slow paths look whether they are usable.
   m.trial.store(nullptr, std::memory_order_release);  // its versions go with the others
   m.wants_optimized = m.optimized.load(std::memory_order_relaxed) != nullptr;

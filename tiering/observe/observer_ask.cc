@@ -91,7 +91,12 @@ Decision Observer::ask_saved(Method& m, const SystemSnapshot& system) {
 }
 
 Decision Observer::ask(Method& m, const sampler::Note& note, const SystemSnapshot& system) {
-  return answer(m, note, snapshot(m, note), system);
+  MethodSnapshot s = snapshot(m, note);
+  // A thread that goes flushes what it has: no reason to compile what an interpreter ran once.
+  bool early = note.kind == sampler::NoteKind::kFlushFinal && s.tier == Tier::kHost &&
+               s.calls < options_.flush_first && s.iterations < options_.loop_flush_first;
+  if (early) return Decision();
+  return answer(m, note, s, system);
 }
 
 Decision Observer::answer(Method& m, const sampler::Note& note, const MethodSnapshot& s,
