@@ -5,12 +5,16 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <new>
 
+#include "profile/upf/file.h"
 #include "profile/upf/read.h"
 #include "profile/upf/write.h"
 #include "tests/random.h"
 #include "tests/trace_samples.h"
+#include "tools/commands.h"
+#include "tools/profile_commands.h"
 #include "uptier/profile_file.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -217,6 +221,40 @@ TEST(UpfMemory, grows_with_the_file) {
   };
   const double one = factor_of(file_of(1000)), four = factor_of(file_of(4000));
   EXPECT_NEAR(four / one, 1, 0.25) << one << " and " << four;
+}
+
+// A merge of files holds a range of their sum, a file, and the groups that are written: not the sum.
+TEST(UpfMemory, of_a_merge_of_many) {
+  char name[] = "/tmp/uptier-memory-XXXXXX";
+  const std::string dir = mkdtemp(name);
+  tools::ProfileMergeCommand c;
+  c.threads = 1;
+  double largest = 0;
+  for (uint32_t i = 0; i < 8; ++i) {
+    test::Random random(i);
+    Profile p;
+    for (uint32_t f = 0; f < 8000; ++f) {
+      std::vector<uint64_t> counts(100);
+      for (uint64_t& count : counts) count = random.chance(70) ? random.below(256) : 0;
+      p.methods.emplace(MethodKey{1, f}, method_of_counts(f, std::move(counts)));
+    }
+    const Bytes file = uptier::profile_to_file(p, {});
+    largest = std::max(largest, static_cast<double>(file.size()));
+    c.files.push_back(dir + "/" + std::to_string(i));
+    ASSERT_TRUE(replace_file(c.files.back(), file, Sync::kNo).ok());
+  }
+  c.out = dir + "/sum";
+  int code = 1;
+  const auto merge_all = [&] { code = tools::profile_merge(c); };
+  const double by_ranges = peak_of(merge_all) / largest;
+  EXPECT_EQ(code, 0);
+  c.methods = "*";  // wants all at once
+  const double at_once = peak_of(merge_all) / largest;
+  EXPECT_EQ(code, 0);
+  std::printf("%.0f bytes, times %.2f range by range, %.1f at once\n", largest, by_ranges, at_once);
+  EXPECT_LT(by_ranges, 3);
+  EXPECT_GT(at_once, 16);
+  std::filesystem::remove_all(dir);
 }
 
 }  // namespace

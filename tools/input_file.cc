@@ -9,14 +9,12 @@
 namespace uptier::tools {
 namespace {
 
-constexpr size_t kSmall = 1 << 20;
+constexpr off_t kSmall = 1 << 20;
+constexpr off_t kSmallPart = 64 << 10;
 
-// Reads a regular file of at most kSmall bytes; returns its size, or a negative number.
-ssize_t read_small(int fd, profile::Bytes& buffer) {
-  struct stat info;
-  const bool small = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
-                     info.st_size <= static_cast<off_t>(kSmall);
-  if (!small) return -1;
+// Reads a regular file of at most `most` bytes; returns its size, or a negative number.
+ssize_t read_small(int fd, const struct stat& info, off_t most, profile::Bytes& buffer) {
+  if (!S_ISREG(info.st_mode) || info.st_size > most) return -1;
   const auto wanted = static_cast<size_t>(info.st_size);
   if (buffer.size() < wanted) buffer.resize(wanted);
   size_t size = 0;
@@ -32,18 +30,26 @@ ssize_t read_small(int fd, profile::Bytes& buffer) {
 
 }  // namespace
 
-Status InputFile::open(const std::string& path) {
+Status InputFile::open(const std::string& path, Wanted wanted) {
   bytes_ = {};
   mapped_ = {};
+  identity_ = {};
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  const ssize_t size = fd < 0 ? -1 : read_small(fd, buffer_);
+  struct stat info {};
+  const bool known = fd >= 0 && ::fstat(fd, &info) == 0;
+  if (known) {
+    identity_ = {info.st_dev, info.st_ino, static_cast<uint64_t>(info.st_size), info.st_mtim.tv_sec,
+                 info.st_mtim.tv_nsec};
+  }
+  const off_t most = wanted == Wanted::kAll ? kSmall : kSmallPart;
+  const ssize_t size = known ? read_small(fd, info, most, buffer_) : -1;
   if (fd >= 0) ::close(fd);
   if (size >= 0) {
     bytes_ = profile::ByteSpan(buffer_).first(static_cast<size_t>(size));
     return {};
   }
   // Large; or else this says what is wrong.
-  Result<tiering::MappedFile> mapped = tiering::MappedFile::open(path);
+  Result<tiering::MappedFile> mapped = tiering::MappedFile::open(path, wanted == Wanted::kAll);
   if (!mapped) return mapped.error();
   mapped_ = std::move(*mapped);
   bytes_ = mapped_.bytes();

@@ -16,14 +16,26 @@ namespace uptier::tools {
 
 class InputFile {
  public:
+  // Tells a file from the one that has its name later, and from what it holds later.
+  struct Identity {
+    uint64_t device = 0, number = 0, size = 0;
+    int64_t seconds = 0, nanoseconds = 0;  // when it was changed
+
+    friend bool operator==(const Identity&, const Identity&) = default;
+  };
+  // How much of it is asked for. A part is mapped where all would be read.
+  enum class Wanted : uint8_t { kAll, kPart };
+
   // Lets go of the file before, whose bytes are gone then.
-  Status open(const std::string& path);
+  Status open(const std::string& path, Wanted wanted = Wanted::kAll);
   profile::ByteSpan bytes() const { return bytes_; }
+  const Identity& identity() const { return identity_; }
 
  private:
   profile::Bytes buffer_;
   tiering::MappedFile mapped_;
   profile::ByteSpan bytes_;
+  Identity identity_;
 };
 
 }  // namespace uptier::tools

@@ -4,6 +4,15 @@
 // do not depend on which thread takes which file. Only where files share runs, or the age of a run
 // counts, all of them are looked at before the first is added: then no run is counted twice,
 // whatever the order.
+//
+// A sum that would take much more than the largest file is made range by range (profile/upf/merge.h):
+//
+//     all files -> sum of the first methods -> written; parts of all files -> the next ones -> ...
+//
+// so memory holds a range, a file, and the groups that are written already. It is made at once, as
+// large as it may be, where the end has to see all of it (a quorum, or methods that are left out by
+// name, since calls between them go too), where some file is not made for ranges, and where a file
+// becomes another one in between.
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -19,6 +28,7 @@
 #include "profile/numbers.h"
 #include "profile/upf/file.h"
 #include "profile/upf/merge.h"
+#include "profile/upf/segment_writer.h"
 #include "profile/upf/trace_info.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
@@ -37,7 +47,8 @@ using profile::Weight;
 constexpr uint64_t kParts = 1 << 20;
 constexpr double kDay = 86400;
 constexpr size_t kFirstFiles = 8;
-constexpr double kManyBytes = 8 << 20;  // below it, a second thread costs more than it saves
+constexpr double kManyBytes = 8 << 20;     // below it, a second thread costs more than it saves
+constexpr uint64_t kLeastRange = 1 << 20;  // what a range takes that is smaller than a file
 
 // One part of one file: a segment, or behind all of these a trace.
 struct Upload {
@@ -53,6 +64,9 @@ struct Input {
   bool is_file = true;            // a profile file or a trace; else text, read whole
   std::vector<Upload> uploads;    // that were planned
   std::vector<std::string> told;  // what is wrong with it
+  // Of the ranges before:
+  std::vector<profile::GroupKeys> keys;  // of the groups of all segments
+  InputFile::Identity identity;
 };
 
 bool parse_input(const std::string& word, Input& input) {
@@ -79,7 +93,9 @@ class Merge {
     profile::ProfileSum sum;
     InputFile file;
     std::vector<UploadId> runs;
-    uint64_t bytes = 0;  // of the files
+    uint64_t bytes = 0;    // of the files
+    uint64_t largest = 0;  // of the files
+    bool changed = false;  // a file is not the one that it was
     std::string error;
     int code = kOk;
   };
@@ -87,19 +103,33 @@ class Merge {
   int parse();
   bool open(Input& input, Share& share) const;
   void add(Input& input, Share& share) const;
+  void tell_of(Input& input, const UpfReader& reader) const;
   size_t threads(size_t first, uint64_t bytes) const;
+  Share& new_share();
   int add_all();
+  int add_others(profile::ProfileSum& sum);
+  int sum_up(const std::optional<profile::MethodKey>& from);
+  bool again() const { return ranged_ && from_ != profile::MethodKey{}; }
+  bool is_useless() const;
+  int write_at_once();
+  int write_ranges(bool& written);
   int plan(Share& share);
   Weight weight(const Input& input, uint64_t time, profile::Fraction share = {}) const;
   bool shared_runs() const;
+  bool filters() const { return !command_.methods.empty() || !modules_.empty(); }
   void filter(ProfileFile& sum) const;
-  void tell() const;
+  void finish(Profile& sum) const;
+  void tell(const MergeReport& report) const;
+  int write(const ProfileFile& rest, profile::SegmentWriter& writer) const;
 
   const ProfileMergeCommand& command_;
   MergeVoters voters_;
   std::vector<Input> inputs_;
   std::vector<uint64_t> modules_;  // that are wanted; empty: all
   bool planned_ = false;
+  bool ranged_ = false;
+  profile::MethodKey from_;  // where the range begins
+  uint64_t largest_ = 0;     // file, of those that were read
   uint64_t latest_ = 0;
   uint64_t known_ = 0;
   std::deque<Share> shares_;
@@ -125,7 +155,8 @@ int Merge::parse() {
 
 // Reads a file; false if it is no profile file, or cannot be read, which the share then says.
 bool Merge::open(Input& input, Share& share) const {
-  if (Status s = share.file.open(input.path); !s) {
+  const auto wanted = again() ? InputFile::Wanted::kPart : InputFile::Wanted::kAll;
+  if (Status s = share.file.open(input.path, wanted); !s) {
     share.error = s.error().message;
     share.code = kFailed;
     return false;
@@ -198,9 +229,28 @@ Weight Merge::weight(const Input& input, uint64_t time, profile::Fraction share)
   return {static_cast<uint64_t>(std::llround(factor * static_cast<double>(kParts))), kParts};
 }
 
+// What is wrong, each thing once: who reads on for the next range meets some of it again.
+void Merge::tell_of(Input& input, const UpfReader& reader) const {
+  std::vector<std::string>& told = input.told;
+  if (!again()) {
+    told = reader.warnings();
+    if (reader.truncated()) told.push_back("it ends early; what precedes was merged");
+    return;
+  }
+  for (const std::string& what : reader.warnings()) {
+    const bool more = told.size() <= UpfReader::kWarnings && std::ranges::count(told, what) == 0;
+    if (more) told.push_back(what);
+  }
+}
+
 void Merge::add(Input& input, Share& share) const {
   if (!open(input, share)) return;
+  share.changed = share.changed || (again() && input.identity != share.file.identity());
+  if (share.changed) return;
+  input.identity = share.file.identity();
   share.bytes += share.file.bytes().size();
+  share.largest = std::max<uint64_t>(share.largest, share.file.bytes().size());
+  share.sum.allow(share.largest);
   UpfReader reader(share.file.bytes());
   const std::vector<Upload> parts = parts_of(reader);
   const size_t segments = reader.segments().size();
@@ -209,7 +259,14 @@ void Merge::add(Input& input, Share& share) const {
     share.code = kCorrupt;
     return;
   }
+  size_t groups = 0;
+  for (const UpfReader::Segment& segment : reader.segments()) groups += segment.groups.size();
+  if (ranged_ && !again()) input.keys.assign(groups, {});
+  std::span<profile::GroupKeys> keys = input.keys;
   for (size_t i = 0; i < parts.size(); ++i) {
+    const size_t here = ranged_ && i < segments ? reader.segments()[i].groups.size() : 0;
+    const std::span<profile::GroupKeys> mine = keys.first(here);
+    keys = keys.subspan(here);
     if (i < input.uploads.size() && input.uploads[i].fate != UploadFate::kSummed) continue;
     const ProfileInfo& info = parts[i].info;
     share.runs.insert(share.runs.end(), info.uploads.begin(), info.uploads.end());
@@ -218,11 +275,10 @@ void Merge::add(Input& input, Share& share) const {
     if (traced) {
       share.sum.add_trace(reader, reader.traces()[i - segments], w);
     } else {
-      share.sum.add(reader, reader.segments()[i], w);
+      share.sum.add(reader, reader.segments()[i], w, mine);
     }
   }
-  input.told = reader.warnings();
-  if (reader.truncated()) input.told.push_back("it ends early; what precedes was merged");
+  tell_of(input, reader);
 }
 
 // How many threads the files behind the first are worth.
@@ -235,12 +291,18 @@ size_t Merge::threads(size_t first, uint64_t bytes) const {
   return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 4);
 }
 
+Merge::Share& Merge::new_share() {
+  Share& share = shares_.emplace_back();
+  if (ranged_) share.sum.limit(from_, std::max(kLeastRange, largest_));
+  return share;
+}
+
 // One thread takes the first files, which say how large the others may be. Then every thread takes
 // each n-th file; what they have comes to one sum at the end.
 int Merge::add_all() {
   const size_t first = std::min(inputs_.size(), kFirstFiles);
   shares_.clear();
-  shares_.emplace_back();
+  new_share();
   const auto take = [&](size_t begin, size_t end, size_t step, Share& share) {
     for (size_t i = begin; i < end && share.code == kOk; i += step) {
       if (inputs_[i].is_file) add(inputs_[i], share);
@@ -248,7 +310,7 @@ int Merge::add_all() {
   };
   take(0, first, 1, shares_[0]);
   const size_t count = threads(first, shares_[0].bytes);
-  while (shares_.size() < count) shares_.emplace_back();
+  while (shares_.size() < count) new_share();
   std::vector<std::thread> threads;
   for (size_t t = 1; t < count; ++t) {
     threads.emplace_back(take, first + t, inputs_.size(), count, std::ref(shares_[t]));
@@ -269,11 +331,10 @@ bool Merge::shared_runs() const {
   return std::ranges::adjacent_find(all) != all.end();
 }
 
-void Merge::tell() const {
+void Merge::tell(const MergeReport& r) const {
   for (const Input& input : inputs_) {
     for (const std::string& what : input.told) fail(kOk, input.path + ": " + what);
   }
-  const MergeReport& r = shares_[0].sum.report();
   if (known_ != 0) fail(kOk, std::to_string(known_) + " uploads were in others already");
   if (!r.dropped.empty()) {
     fail(kOk,
@@ -284,7 +345,7 @@ void Merge::tell() const {
 
 // What is left is not the sum of any runs.
 void Merge::filter(ProfileFile& sum) const {
-  if (command_.methods.empty() && modules_.empty()) return;
+  if (!filters()) return;
   (void)profile::leave(sum.profile, [this](const MethodProfile& m) {
     const bool module = modules_.empty() || std::ranges::count(modules_, m.key.module_key) != 0;
     return module && (command_.methods.empty() ||
@@ -296,53 +357,139 @@ void Merge::filter(ProfileFile& sum) const {
 }
 
 // A name that files with the same bytes share, whoever writes them.
-std::string name_of(std::string name, profile::ByteSpan bytes) {
-  const std::string hash = profile::hex(XXH3_64bits(bytes.data(), bytes.size())).substr(2);
+std::string name_of(std::string name, std::span<const profile::Bytes> pieces) {
+  if (name.find("%H") == name.npos) return name;
+  const std::string hash = profile::hex(profile::hash_of(pieces)).substr(2);
   for (size_t at = name.find("%H"); at != name.npos; at = name.find("%H", at + hash.size())) {
     name.replace(at, 2, hash);
   }
   return name;
 }
 
-int Merge::run() {
-  if (int code = parse(); code != kOk) return code;
-  Share head;
-  if (command_.half_life > 0 || voters_.asked()) {
-    if (int code = plan(head); code != kOk) return code;
-  }
-  if (int code = add_all(); code != kOk) return code;
-  if (!planned_ && shared_runs()) {
-    if (int code = plan(head); code != kOk) return code;
-    if (int code = add_all(); code != kOk) return code;
-  }
-  profile::ProfileSum& sum = shares_[0].sum;
-  for (size_t t = 1; t < shares_.size(); ++t) sum.absorb(shares_[t].sum);
-  for (Input& input : inputs_) {
+// What is no profile file is read whole for each range; it is small, or will be imported.
+int Merge::add_others(profile::ProfileSum& sum) {
+  for (const Input& input : inputs_) {
     if (input.is_file) continue;
-    voters_.add_other(input.path);
+    if (!again()) voters_.add_other(input.path);
     Result<ProfileFile> other = load_profile(input.path);
     if (!other) return fail(kCorrupt, other.error().message);
     for (auto& [key, m] : other->profile.methods) sum.add(std::move(m), weight(input, latest_));
+    if (again()) continue;
     sum.add(std::move(other->profile.inlined), weight(input, latest_));
     sum.add(std::move(other->calls), weight(input, latest_));
   }
-  tell();
+  return kOk;
+}
+
+// Sums up all files, from a method on if one is given: the first share has the sum.
+int Merge::sum_up(const std::optional<profile::MethodKey>& from) {
+  ranged_ = from.has_value();
+  from_ = from.value_or(profile::MethodKey{});
+  if (int code = add_all(); code != kOk) return code;
+  if (!planned_ && !again() && shared_runs()) {
+    Share head;
+    if (int code = plan(head); code != kOk) return code;
+    if (int code = add_all(); code != kOk) return code;
+  }
+  for (const Share& share : shares_) {
+    largest_ = std::max(largest_, share.largest);
+    shares_[0].changed = shares_[0].changed || share.changed;
+  }
+  for (size_t t = 1; t < shares_.size(); ++t) shares_[0].sum.absorb(shares_[t].sum);
+  return kOk;
+}
+
+// Whether ranges are not to be had of these files.
+bool Merge::is_useless() const {
+  return ranged_ && (shares_[0].changed || shares_[0].sum.refuses_ranges());
+}
+
+// What is left of a sum, method by method.
+void Merge::finish(Profile& sum) const {
+  if (command_.trim != 0) (void)trim(sum, command_.trim);
+  if (command_.sparse) (void)profile::without_empty(sum);
+}
+
+int Merge::write(const ProfileFile& rest, profile::SegmentWriter& writer) const {
+  writer.add(rest.profile.inlined);
+  const bool told = !voters_.asked() || rest.foreign.empty();
+  if (!told) fail(kOk, "what other tools have left says of no host what it saw, and was left out");
+  if (!voters_.asked()) writer.add(rest.foreign);
+  const std::vector<profile::Bytes> pieces =
+      writer.finish(rest.info, {}, {}, &rest.calls, {}, nullptr);
+  Status s = write_output(name_of(command_.out, pieces), pieces);
+  return s ? kOk : fail(kFailed, s.error().message);
+}
+
+int Merge::write_at_once() {
+  profile::ProfileSum& sum = shares_[0].sum;
+  tell(sum.report());
   ProfileFile out;
   out.info = sum.info();
   out.calls = sum.calls();
   out.foreign = sum.foreign();
   out.profile = sum.take();
   voters_.finish(out.profile, out.calls);
-  if (voters_.asked() && !out.foreign.empty()) {
-    fail(kOk, "what other tools have left says of no host what it saw, and was left out");
-    out.foreign = {};
-  }
-  if (command_.trim != 0) (void)trim(out.profile, command_.trim);
-  if (command_.sparse) (void)profile::without_empty(out.profile);
+  finish(out.profile);
   filter(out);
-  const std::vector<std::byte> bytes = profile_to_file(out);
-  Status s = write_output(name_of(command_.out, bytes), bytes);
-  return s ? kOk : fail(kFailed, s.error().message);
+  profile::SegmentWriter writer;
+  for (const auto& [key, m] : out.profile.methods) writer.add(m);
+  return write(out, writer);
+}
+
+// Writes the range that is there, and makes the others; false in `written` where that went wrong on
+// the way, and nothing was written.
+int Merge::write_ranges(bool& written) {
+  profile::SegmentWriter writer;
+  const auto add = [&](MethodProfile method) {
+    Profile one;
+    one.methods.emplace(method.key, std::move(method));
+    finish(one);
+    for (const auto& [key, m] : one.methods) writer.add(m);
+  };
+  profile::ProfileSum& first = shares_[0].sum;
+  ProfileFile rest;
+  rest.info = first.info();
+  rest.calls = first.calls();
+  rest.foreign = first.foreign();
+  MergeReport report;
+  for (bool inlined = true;; inlined = false) {
+    profile::ProfileSum& sum = shares_[0].sum;
+    report += sum.report();
+    const std::optional<profile::MethodKey> end = sum.end();
+    sum.drain(add);
+    if (inlined) rest.profile.inlined = sum.take().inlined;
+    if (!end) break;
+    if (int code = sum_up(end); code != kOk) return code;
+    written = !is_useless();
+    if (!written) return kOk;
+    if (int code = add_others(shares_[0].sum); code != kOk) return code;
+  }
+  tell(report);
+  return write(rest, writer);
+}
+
+int Merge::run() {
+  if (int code = parse(); code != kOk) return code;
+  if (command_.half_life > 0 || voters_.asked()) {
+    Share head;
+    if (int code = plan(head); code != kOk) return code;
+  }
+  const bool by_ranges = command_.quorum == 0 && !filters();
+  const auto start = by_ranges ? std::optional(profile::MethodKey{}) : std::nullopt;
+  if (int code = sum_up(start); code != kOk) return code;
+  if (is_useless()) {
+    if (int code = sum_up({}); code != kOk) return code;
+  }
+  if (int code = add_others(shares_[0].sum); code != kOk) return code;
+  if (shares_[0].sum.end()) {
+    bool written = true;
+    const int code = write_ranges(written);
+    if (written || code != kOk) return code;
+    if (int again = sum_up({}); again != kOk) return again;
+    if (int again = add_others(shares_[0].sum); again != kOk) return again;
+  }
+  return write_at_once();
 }
 
 }  // namespace

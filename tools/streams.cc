@@ -83,4 +83,10 @@ Status write_output(const std::string& path, std::span<const std::byte> bytes) {
   return {};
 }
 
+Status write_output(const std::string& path, std::span<const std::vector<std::byte>> pieces) {
+  if (path != kStream) return profile::replace_file(path, pieces);
+  for (const auto& piece : pieces) std::fwrite(piece.data(), 1, piece.size(), stdout);
+  return {};
+}
+
 }  // namespace uptier::tools

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "uptier/result.h"
 
@@ -25,6 +26,8 @@ Status check_stdin(std::span<const std::string> paths);
 // Writes to stdout ("-"), or replaces a file (profile/upf/file.h). What stdout does not take is
 // noticed when the process ends.
 Status write_output(const std::string& path, std::span<const std::byte> bytes);
+// The same of bytes that lie in pieces.
+Status write_output(const std::string& path, std::span<const std::vector<std::byte>> pieces);
 
 // The same of text that is made anew by each run: nobody waits for the disk, and a pipe or a device
 // ("/dev/fd/3") is written to as it is.

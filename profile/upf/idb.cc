@@ -30,8 +30,7 @@ uint32_t StringTableBuilder::add(std::string_view text) {
   const auto at = ids_.find(text);
   if (at != ids_.end()) return at->second;
   const auto id = static_cast<uint32_t>(strings_.size());
-  ids_.emplace(text, id);
-  strings_.emplace_back(text);
+  strings_.push_back(&ids_.emplace(text, id).first->first);
   return id;
 }
 
@@ -41,13 +40,13 @@ Bytes StringTableBuilder::content() const {
   writer.u32(0);
   writer.u32(static_cast<uint32_t>(strings_.size()));
   uint64_t offset = 0;
-  for (const std::string& text : strings_) {
+  for (const std::string* text : strings_) {
     writer.u64(offset);
-    writer.u64(text.size());
-    offset += text.size() + 1;
+    writer.u64(text->size());
+    offset += text->size() + 1;
   }
-  for (const std::string& text : strings_) {
-    const ByteSpan chars = std::as_bytes(std::span(text));
+  for (const std::string* text : strings_) {
+    const ByteSpan chars = std::as_bytes(std::span(*text));
     out.insert(out.end(), chars.begin(), chars.end());
     out.push_back(std::byte{0});
   }

@@ -52,12 +52,15 @@ void append_chunk(Bytes& out, uint16_t type, uint16_t version, ByteSpan content)
 class StringTableBuilder {
  public:
   StringTableBuilder() { add(""); }
+  StringTableBuilder(const StringTableBuilder&) = delete;
+  StringTableBuilder& operator=(const StringTableBuilder&) = delete;
+
   uint32_t add(std::string_view text);
   Bytes content() const;
 
  private:
   std::map<std::string, uint32_t, std::less<>> ids_;
-  std::vector<std::string> strings_;
+  std::vector<const std::string*> strings_;  // by id; keys of the map
 };
 
 // A string table that was read: views into the file.

@@ -103,13 +103,23 @@ ProfileSum::Known* ProfileSum::find_known(const MethodKey& key) {
   return known;
 }
 
-void ProfileSum::add(const MethodView& view, std::string_view name, Weight weight) {
+bool ProfileSum::add(const MethodView& view, std::string_view name, Weight weight) {
+  if (limited_ && !range_.contains(view.key)) return true;
+  const uint64_t saturated = report_.saturated;
+  const size_t dropped = report_.dropped.size();
+  add_view(view, name, weight);
+  return book(view.key, saturated, dropped);
+}
+
+void ProfileSum::add_view(const MethodView& view, std::string_view name, Weight weight) {
   if (weight.is_one()) {
     Known* known = find_known(view.key);
     if (known != nullptr && add_words(view, name, *known)) return;
   }
+  bytes_ -= bytes_of(view.key);
   Result<MethodProfile> method = method_of(view, name);
   if (!method.ok()) {
+    bytes_ += bytes_of(view.key);
     report_.dropped.push_back(view.key);
     return;
   }
@@ -119,12 +129,25 @@ void ProfileSum::add(const MethodView& view, std::string_view name, Weight weigh
     sum_.methods.emplace(view.key, std::move(*method));
     ++report_.added;
   } else {
-    add(std::move(*method), weight);
+    add_method(std::move(*method), weight);
   }
   know(view.key, view);
+  bytes_ += bytes_of(view.key);
 }
 
 void ProfileSum::add(MethodProfile method, Weight weight) {
+  const MethodKey key = method.key;
+  if (limited_ && !range_.contains(key)) return;
+  const uint64_t saturated = report_.saturated;
+  const size_t dropped = report_.dropped.size();
+  bytes_ -= bytes_of(key);
+  add_method(std::move(method), weight);
+  bytes_ += bytes_of(key);
+  book(key, saturated, dropped);
+  keep_within_limit();
+}
+
+void ProfileSum::add_method(MethodProfile method, Weight weight) {
   const MethodKey key = method.key;
   Profile one;
   one.methods.emplace(key, std::move(method));
@@ -134,7 +157,7 @@ void ProfileSum::add(MethodProfile method, Weight weight) {
   }
   if (sum_.methods.contains(key)) {
     if (const auto known = known_.find(key); known != known_.end()) {
-      settle(known->second);
+      restore(known->second);
       known->second.plain = false;  // of equal schemas it comes back with this view
     }
     report_ += merge(sum_, one);
@@ -183,6 +206,7 @@ void ProfileSum::know(const MethodKey& key, const MethodView& view) {
            .sum = &sum,
            .next = known.next};
   if (!known.same) known.bound = std::max(greatest, std::ranges::max(sum.estimates));
+  if (lean_) strip(known);
 }
 
 // Brings the estimates up to date.
@@ -198,7 +222,10 @@ bool ProfileSum::add_words(const MethodView& view, std::string_view name, Known&
                     view.tables == 0 && view.table_bytes.empty() &&
                     view.counts.size() == sum.counts.size() && same_bytes(view.desc, known.desc);
   if (!same) return false;
-  if (!view.same_estimates()) settle(known);
+  if (!view.same_estimates()) {
+    if (known.same) bytes_ += known.bare ? sum.counts.size() * sizeof(uint64_t) : 0;
+    settle(known);
+  }
   const auto add = [safe = known.bound < kSafe && view.bound < kSafe](
                        std::span<uint64_t> sums, std::span<const uint64_t> values) -> uint64_t {
     if (!safe) return add_saturating(sums, values);
@@ -223,7 +250,7 @@ bool ProfileSum::add_words(const MethodView& view, std::string_view name, Known&
 }
 
 Profile ProfileSum::take() {
-  for (auto& [key, known] : known_) settle(known);
+  for (auto& [key, known] : known_) restore(known);
   known_.clear();
   last_ = nullptr;
   return std::move(sum_);
@@ -262,7 +289,7 @@ class Names {
 
 }  // namespace
 
-void ProfileSum::add(UpfReader& file, const UpfReader::Segment& segment, Weight weight) {
+void ProfileSum::add_rest(UpfReader& file, const UpfReader::Segment& segment, Weight weight) {
   if (segment.has_info) {
     ProfileInfo info = segment.info;
     info.weight = mul_div(info.weight, weight.numerator, weight.denominator, report_.saturated);
@@ -271,17 +298,34 @@ void ProfileSum::add(UpfReader& file, const UpfReader::Segment& segment, Weight 
   if (!segment.calls.empty()) add(file.calls(segment), weight);
   if (!segment.inlined.empty()) add(file.inlined(segment), weight);
   add_foreign(file, segment, foreign_);
+}
+
+void ProfileSum::add(UpfReader& file, const UpfReader::Segment& segment, Weight weight,
+                     std::span<GroupKeys> keys) {
+  if (!again()) add_rest(file, segment, weight);
   Names names;
   for (const UpfReader::Group& group : segment.groups) names.allow(group.record.size());
-  for (const UpfReader::Group& group : segment.groups) {
-    file.read(segment, group, [&](const MethodView& view, std::string_view name) {
-      const size_t dropped = report_.dropped.size();
-      add(view, names.spend(name), weight);
-      if (report_.dropped.size() == dropped) return;
-      file.warn(group.offset, "a method that breaks a rule, or of another schema, was left out");
-    });
+  // The first range has met all names.
+  const auto spend = [&](std::string_view name) { return again() ? name : names.spend(name); };
+  for (size_t i = 0; i < segment.groups.size(); ++i) {
+    const UpfReader::Group& group = segment.groups[i];
+    const auto visit = [&](const MethodView& view, std::string_view name) {
+      if (!add(view, spend(name), weight)) {
+        file.warn(group.offset, "a method that breaks a rule, or of another schema, was left out");
+      }
+      keep_within_limit();
+    };
+    // Before there is an end, all is wanted.
+    if (!again() && !range_.end) {
+      const bool whole = file.read(segment, group, visit);
+      refuses_ = refuses_ || !whole;
+    } else if (keys[i].meets(range_)) {
+      file.read(segment, group, range_, keys[i], visit, spend);
+      refuses_ = refuses_ || !keys[i].ascending;
+    }
   }
   if (names.over()) {
+    refuses_ = true;
     file.warn(segment.offset, "names come to many times the size of it all, the rest have none");
   }
 }
@@ -307,11 +351,12 @@ ProfileInfo InfoSum::total() const {
 void ProfileSum::add_trace(UpfReader& file, ByteSpan trace, Weight weight) {
   Result<TraceProfile> read = profile_from_trace(trace);
   if (!read.ok()) return file.warn(file.offset_of(trace), "trace: " + read.error().message);
+  for (auto& [key, method] : read->profile.methods) add(std::move(method), weight);
+  if (again()) return;
   ProfileInfo info = trace_info(trace, read->profile);
   info.weight = mul_div(info.weight, weight.numerator, weight.denominator, report_.saturated);
   infos_.add(std::move(info));
   report_ += read->report;
-  for (auto& [key, method] : read->profile.methods) add(std::move(method), weight);
   add(std::move(read->profile.inlined), weight);
 }
 
@@ -325,13 +370,24 @@ void ProfileSum::add_traces(UpfReader& file) {
 }
 
 void ProfileSum::absorb(ProfileSum& other) {
+  if (limited_) unite_ranges(other);
   report_ += other.report_;
+  lost_.insert(lost_.end(), other.lost_.begin(), other.lost_.end());
   infos_.add(other.info());
   calls_ += other.calls_;
   foreign_ += other.foreign_;
-  Profile sum = other.take();
-  for (auto& [key, method] : sum.methods) add(std::move(method));
-  add(std::move(sum.inlined));
+  while (!other.sum_.methods.empty()) {
+    const auto first = other.sum_.methods.begin();
+    const auto known = other.known_.find(first->first);
+    const bool absorbed = known != other.known_.end() && absorb_known(other, known->second);
+    if (absorbed) continue;
+    if (known != other.known_.end()) other.restore(known->second);
+    MethodProfile method = std::move(other.sum_.methods.extract(first).mapped());
+    add(std::move(method));
+  }
+  other.known_.clear();
+  other.last_ = nullptr;
+  add(std::move(other.sum_.inlined));
 }
 
 }  // namespace uptier::profile

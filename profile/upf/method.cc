@@ -25,38 +25,6 @@ void append_table(SlotKind kind, SiteId site, const Table& table, ByteWriter& wr
   }
 }
 
-Result<Schema> schema_at(const MethodView& view) {
-  if (view.format == 0) return old_schema(view);
-  VarintReader in(view.desc);
-  const uint32_t version = in.small();
-  const uint64_t cfg_hash = in.fixed();
-  const uint64_t count = in.number();
-  if (!in.ok() || count > in.rest().size() / kRunLeast) return corrupt("runs that are not there");
-  std::vector<SlotRun> runs;
-  runs.reserve(count);
-  uint64_t words = 0, data_words = 0;
-  for (uint64_t i = 0; i < count; ++i) {
-    const uint64_t kind = in.number();
-    if (kind > UINT8_MAX) return corrupt("slot kind " + std::to_string(kind) + " is unknown");
-    SlotRun run;
-    run.kind = static_cast<SlotKind>(kind);
-    run.words_each = slot_words(run.kind);
-    if (run.words_each == 0) return corrupt("slot kind " + std::to_string(kind) + " is unknown");
-    run.first_site = in.small();
-    run.count = in.small();
-    run.top = in.small();
-    // Factors of 32 bits and a check behind each product: no sum wraps.
-    words += uint64_t{run.words_each} * run.count;
-    if (words > view.counts.size()) return corrupt("runs need more words than there are");
-    data_words += (run.words_each + 2 * uint64_t{run.top}) * run.count;
-    if (data_words > Schema::kMaxWords) return corrupt("data of more words than the cap");
-    runs.push_back(run);
-  }
-  if (!in.ok() || !in.rest().empty()) return corrupt("runs of another length");
-  if (words != view.counts.size()) return corrupt("runs need fewer words than there are");
-  return schema_of_runs(version, cfg_hash, runs, static_cast<uint32_t>(data_words));
-}
-
 Result<Tables> tables_at(const MethodView& view) {
   Tables tables;
   ByteReader in(view.table_bytes);
@@ -112,6 +80,49 @@ const char* read_entry(ByteSpan& bytes, std::vector<uint64_t>& words_out, Method
 
 }  // namespace
 
+Result<Schema> schema_of(const MethodView& view) {
+  if (view.format == 0) return old_schema(view);
+  VarintReader in(view.desc);
+  const uint32_t version = in.small();
+  const uint64_t cfg_hash = in.fixed();
+  const uint64_t count = in.number();
+  if (!in.ok() || count > in.rest().size() / kRunLeast) return corrupt("runs that are not there");
+  std::vector<SlotRun> runs;
+  runs.reserve(count);
+  uint64_t words = 0, data_words = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t kind = in.number();
+    if (kind > UINT8_MAX) return corrupt("slot kind " + std::to_string(kind) + " is unknown");
+    SlotRun run;
+    run.kind = static_cast<SlotKind>(kind);
+    run.words_each = slot_words(run.kind);
+    if (run.words_each == 0) return corrupt("slot kind " + std::to_string(kind) + " is unknown");
+    run.first_site = in.small();
+    run.count = in.small();
+    run.top = in.small();
+    // Factors of 32 bits and a check behind each product: no sum wraps.
+    words += uint64_t{run.words_each} * run.count;
+    if (words > view.counts.size()) return corrupt("runs need more words than there are");
+    data_words += (run.words_each + 2 * uint64_t{run.top}) * run.count;
+    if (data_words > Schema::kMaxWords) return corrupt("data of more words than the cap");
+    runs.push_back(run);
+  }
+  if (!in.ok() || !in.rest().empty()) return corrupt("runs of another length");
+  if (words != view.counts.size()) return corrupt("runs need fewer words than there are");
+  return schema_of_runs(version, cfg_hash, runs, static_cast<uint32_t>(data_words));
+}
+
+std::optional<EntryHead> head_of(uint64_t module_key, ByteSpan bytes) {
+  VarintReader all(bytes);
+  VarintReader in(all.take(all.number()));
+  EntryHead head;
+  head.key = {module_key, in.small()};
+  head.name = in.small();
+  head.size = all.at();
+  if (!all.ok() || !in.ok()) return std::nullopt;
+  return head;
+}
+
 Bytes desc_bytes(const Schema& schema) {
   Bytes out;
   append_varint(schema.version, out);
@@ -157,7 +168,7 @@ Result<MethodView> take_entry(uint16_t format, uint64_t module_key, ByteSpan& by
 }
 
 Result<MethodProfile> method_of(const MethodView& view, std::string_view name) {
-  Result<Schema> schema = schema_at(view);
+  Result<Schema> schema = schema_of(view);
   if (!schema.ok()) return corrupt(schema.error().message);
   Result<Tables> tables = tables_at(view);
   if (!tables.ok()) return tables.error();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -46,6 +47,19 @@ Bytes desc_bytes(const Schema& schema);
 // at most. `module_key` is that of the group's methods, which format 0 has in the entries.
 Result<MethodView> take_entry(uint16_t format, uint64_t module_key, ByteSpan& bytes,
                               std::vector<uint64_t>& words);
+
+// What stands at the front of an entry of kUpfEntries' format, so that it can be passed over.
+struct EntryHead {
+  MethodKey key;
+  uint32_t name = 0;
+  size_t size = 0;  // of the entry
+};
+
+// Returns the head of the entry at the front of `bytes`; nothing if it is not there.
+std::optional<EntryHead> head_of(uint64_t module_key, ByteSpan bytes);
+
+// Returns what `desc` says; fails with the rule that is broken.
+Result<Schema> schema_of(const MethodView& view);
 
 // Returns the method, which passes MethodProfile::check; fails with the rule that is broken.
 // Allocates about three times the unpacked entry's bytes at most.

@@ -192,23 +192,36 @@ bool UpfReader::unpack(uint64_t at, ByteSpan packed, Bytes& buffer, ByteSpan& ra
   return true;
 }
 
-void UpfReader::read(const Segment& segment, const Group& group, const Visitor& visit) {
-  if (!is_whole(group.record)) { return warn(group.offset, "the content checksum is wrong"); }
+bool UpfReader::unpack(const Group& group, ByteSpan& raw) {
+  if (!is_whole(group.record)) {
+    warn(group.offset, "the content checksum is wrong");
+    return false;
+  }
+  return unpack(group.offset, group.record.subspan(packed_at(group.format)), unpacked_, raw);
+}
+
+void UpfReader::tell_count(const Group& group, uint32_t methods) {
+  if (methods == group.methods) return;
+  warn(group.offset, "group: " + std::to_string(methods) + " methods instead of " +
+                         std::to_string(group.methods));
+}
+
+bool UpfReader::read(const Segment& segment, const Group& group, const Visitor& visit) {
   ByteSpan raw;
-  const ByteSpan packed = group.record.subspan(packed_at(group.format));
-  if (!unpack(group.offset, packed, unpacked_, raw)) return;
+  if (!unpack(group, raw)) return true;
   uint32_t methods = 0;
   for (; !raw.empty(); ++methods) {
     const Result<MethodView> view = take_entry(group.format, group.module_key, raw, words_);
-    if (!view.ok()) return warn(group.offset, "group: " + view.error().message);
+    if (!view.ok()) {
+      warn(group.offset, "group: " + view.error().message);
+      return false;
+    }
     const auto name = segment.strings.find(view->name);
     if (!name) warn(group.offset, "group: a name that is not in the string table");
     visit(*view, name.value_or(""));
   }
-  if (methods != group.methods) {
-    warn(group.offset, "group: " + std::to_string(methods) + " methods instead of " +
-                           std::to_string(group.methods));
-  }
+  tell_count(group, methods);
+  return true;
 }
 
 InlinedBodies UpfReader::inlined(const Segment& segment) {

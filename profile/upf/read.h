@@ -13,6 +13,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,27 @@
 #include "uptier/profile_file.h"
 
 namespace uptier::profile {
+
+// Some of the methods: from one key to another, which is none of them; without end, all behind it.
+struct KeyRange {
+  MethodKey from;
+  std::optional<MethodKey> end;
+
+  bool contains(const MethodKey& key) const { return from <= key && (!end || key < *end); }
+};
+
+// What is known of a group that was read for some range.
+struct GroupKeys {
+  bool read = false;
+  bool ascending = true;       // its methods; else the rest is of no use
+  MethodKey first, last;       // of those that are there
+  uint64_t start = 0;          // where, unpacked, the range before began
+  uint64_t stop = UINT64_MAX;  // where a method lies, likewise, that nothing behind is read for
+
+  bool meets(const KeyRange& range) const {
+    return !read || (stop != 0 && range.from <= last && (!range.end || first < *range.end));
+  }
+};
 
 class UpfReader {
  public:
@@ -78,9 +100,15 @@ class UpfReader {
   uint64_t skipped() const { return skipped_; }
 
   // Reads the methods of a group one by one. A group whose checksum is wrong has none; a method
-  // whose sizes are wrong is the last. Either leaves a warning.
+  // whose sizes are wrong is the last, and makes it false. Either leaves a warning.
   using Visitor = std::function<void(const MethodView&, std::string_view name)>;
-  void read(const Segment& segment, const Group& group, const Visitor& visit);
+  bool read(const Segment& segment, const Group& group, const Visitor& visit);
+
+  // The same of the methods that are wanted, without unpacking the words of the others, whose names
+  // `pass_over` gets. `keys` are learned by the first reading of a group, and tell those for later
+  // ranges where to begin and to end. `wanted` may become smaller meanwhile.
+  void read(const Segment& segment, const Group& group, const KeyRange& wanted, GroupKeys& keys,
+            const Visitor& visit, const std::function<void(std::string_view)>& pass_over);
 
   // Returns what was observed of inlined bodies.
   InlinedBodies inlined(const Segment& segment);
@@ -147,6 +175,8 @@ class UpfReader {
   void take_foreign(Segment& segment);
   void take_user_data(Segment& segment, const Foreign& chunk);
   bool unpack(uint64_t at, ByteSpan packed, Bytes& buffer, ByteSpan& raw);
+  bool unpack(const Group& group, ByteSpan& raw);
+  void tell_count(const Group& group, uint32_t methods);
 
   ByteSpan file_;
   std::vector<Segment> segments_;

@@ -3,7 +3,6 @@
 
 #include <zstd.h>
 
-#include <deque>
 #include <set>
 
 #include "profile/checksum.h"
@@ -11,18 +10,14 @@
 #include "profile/upf/calls.h"
 #include "profile/upf/inlined.h"
 #include "profile/upf/method.h"
+#include "profile/upf/segment_writer.h"
 
 namespace uptier::profile {
 namespace {
 
 constexpr int kZstdLevel = 1;
 constexpr size_t kMaxLog = 4 << 20;
-
-struct EncodedGroup {
-  uint32_t key = 0;
-  uint32_t methods = 0;
-  Bytes payload;
-};
+constexpr uint32_t kFirstGroup = 3;  // behind header, seal and run
 
 // What instruments are called in IREE's database; empty for what is control flow.
 std::string_view instrument_type(SlotKind kind) {
@@ -36,75 +31,69 @@ std::string_view instrument_type(SlotKind kind) {
   }
 }
 
-// Collects a segment.
-class SegmentWriter {
- public:
-  explicit SegmentWriter(const ProfileInfo& info) : info_(info) {}
-
-  void add(const MethodProfile& method) {
-    Bytes entry;
-    append_entry(method, strings_.add(method.name), entry);
-    if (entry.size() > kMaxContent / 2) {
-      ++dropped_;
-      return;
-    }
-    const std::string key = group_key(method);
-    Open& open = open_[key];
-    open.module_key = method.key.module_key;
-    if (!open.entries.empty() && open.entries.size() + entry.size() > kGroupBytes) {
-      close(key, open);
-    }
-    open.entries.insert(open.entries.end(), entry.begin(), entry.end());
-    ++open.methods;
-    ++methods_;
-    add_instruments(method);
+Bytes run_payload(const ProfileInfo& info) {
+  Bytes out;
+  ByteWriter writer(out);
+  const size_t uploads = std::min(info.uploads.size(), ProfileInfo::kMaxUploads);
+  for (const uint64_t word : {info.time, info.runs, info.weight, info.interval,
+                              info.forgotten + (info.uploads.size() - uploads),
+                              uint64_t{info.modules.size()}, uint64_t{uploads}}) {
+    writer.u64(word);
   }
-  void drop() { ++dropped_; }
-  void add(const InlinedBodies& bodies) { inlined_ = inlined_parts(bodies, dropped_); }
-  // Which are viewed until the segment is finished.
-  void add(const ForeignTables& foreign);
-
-  Bytes finish(std::string_view log, const Timeline& timeline, const CallProfile* calls,
-               std::span<const RunRecord> past, uint64_t* dropped);
-
- private:
-  struct Open {
-    Bytes entries;
-    uint32_t methods = 0;
-    uint64_t module_key = 0;
-  };
-
-  void close(const std::string& key, Open& open) {
-    EncodedGroup group{strings_.add(key), open.methods, {}};
-    ByteWriter writer(group.payload);
-    writer.u32(group.key);
-    writer.u32(group.methods);
-    writer.u64(open.module_key);
-    append_packed(open.entries, kHotShare, group.payload);
-    groups_.push_back(std::move(group));
-    open = {};
+  for (const std::string* text : {&info.engine, &info.host, &info.schedule}) writer.text(*text);
+  for (const uint64_t module : info.modules) writer.u64(module);
+  for (size_t i = info.uploads.size() - uploads; i < info.uploads.size(); ++i) {
+    writer.u64(info.uploads[i].time);
+    writer.u64(info.uploads[i].hash);
   }
-  void add_instruments(const MethodProfile& method);
-  void record(UpfKind kind, ByteSpan payload, uint16_t version = 0) {
-    append_record(kind, sequence_++, payload, out_, version);
-  }
-  void sealed_chunk(uint16_t type, ByteSpan content);
-  void packed_record(UpfKind kind, ByteSpan raw);
-  Bytes run_payload() const;
+  return out;
+}
 
-  const ProfileInfo& info_;
-  StringTableBuilder strings_;
-  std::map<std::string, Open> open_;
-  std::vector<EncodedGroup> groups_;
-  std::vector<Bytes> inlined_;
-  std::deque<std::string> texts_;  // what instruments view
-  std::vector<Instrument> instruments_;
-  std::vector<Bytes> user_data_;
-  uint64_t methods_ = 0;
-  uint64_t dropped_ = 0;
-  uint32_t sequence_ = 0;
-  Bytes out_;
-};
+Bytes past_payload(const RunRecord& run) {
+  Bytes out;
+  ByteWriter writer(out);
+  writer.u64(run.time);
+  writer.array(run.log);
+  writer.array(run.timeline);
+  return out;
+}
+
+}  // namespace
+
+void SegmentWriter::add(const MethodProfile& method) {
+  if (!method.check().ok()) return drop();
+  Bytes entry;
+  append_entry(method, strings_.add(method.name), entry);
+  if (entry.size() > kMaxContent / 2) return drop();
+  const std::string key = group_key(method);
+  Open& open = open_[key];
+  open.module_key = method.key.module_key;
+  if (!open.entries.empty() && open.entries.size() + entry.size() > kGroupBytes) close(key, open);
+  open.entries.insert(open.entries.end(), entry.begin(), entry.end());
+  ++open.methods;
+  ++methods_;
+  add_instruments(method);
+}
+
+// What a record says of its place is known at once: it is behind all groups before.
+void SegmentWriter::close(const std::string& key, Open& open) {
+  groups_.push_back({strings_.add(key), open.methods});
+  Bytes payload;
+  ByteWriter writer(payload);
+  writer.u32(groups_.back().key);
+  writer.u32(open.methods);
+  writer.u64(open.module_key);
+  append_packed(open.entries, kHotShare, payload);
+  const auto sequence = kFirstGroup + static_cast<uint32_t>(records_.size());
+  append_record(UpfKind::kGroup, sequence, payload, records_.emplace_back(), kUpfEntries);
+  open = {};
+}
+
+void SegmentWriter::add(const InlinedBodies& bodies) { inlined_ = inlined_parts(bodies, dropped_); }
+
+void SegmentWriter::record(UpfKind kind, ByteSpan payload, uint16_t version) {
+  append_record(kind, sequence_++, payload, out_, version);
+}
 
 // A slot's words, counts only: what a compiler asks for by (stage, scope hash, key).
 void SegmentWriter::add_instruments(const MethodProfile& method) {
@@ -115,7 +104,9 @@ void SegmentWriter::add_instruments(const MethodProfile& method) {
     const std::string_view scope = texts_.back();
     texts_.push_back(std::string(slot_kind_name(slot.kind)) + "#" + std::to_string(slot.site));
     const std::span<const uint64_t> words = method.words(slot.kind, slot.site);
-    instruments_.push_back({type, "uptier", scope, texts_.back(), {}, std::as_bytes(words)});
+    const ByteSpan bytes = std::as_bytes(words);
+    payloads_.emplace_back(bytes.begin(), bytes.end());
+    instruments_.push_back({type, "uptier", scope, texts_.back(), {}, payloads_.back()});
   }
 }
 
@@ -144,24 +135,6 @@ void SegmentWriter::sealed_chunk(uint16_t type, ByteSpan content) {
   record(UpfKind::kSeal, seal);
 }
 
-Bytes SegmentWriter::run_payload() const {
-  Bytes out;
-  ByteWriter writer(out);
-  const size_t uploads = std::min(info_.uploads.size(), ProfileInfo::kMaxUploads);
-  for (const uint64_t word : {info_.time, info_.runs, info_.weight, info_.interval,
-                              info_.forgotten + (info_.uploads.size() - uploads),
-                              uint64_t{info_.modules.size()}, uint64_t{uploads}}) {
-    writer.u64(word);
-  }
-  for (const std::string* text : {&info_.engine, &info_.host, &info_.schedule}) writer.text(*text);
-  for (const uint64_t module : info_.modules) writer.u64(module);
-  for (size_t i = info_.uploads.size() - uploads; i < info_.uploads.size(); ++i) {
-    writer.u64(info_.uploads[i].time);
-    writer.u64(info_.uploads[i].hash);
-  }
-  return out;
-}
-
 // What does not fit into a record is left out: it is advice, and whole without it.
 void SegmentWriter::packed_record(UpfKind kind, ByteSpan raw) {
   if (raw.empty() || raw.size() > kMaxContent / 2) return;
@@ -170,18 +143,9 @@ void SegmentWriter::packed_record(UpfKind kind, ByteSpan raw) {
   record(kind, packed);
 }
 
-Bytes past_payload(const RunRecord& run) {
-  Bytes out;
-  ByteWriter writer(out);
-  writer.u64(run.time);
-  writer.array(run.log);
-  writer.array(run.timeline);
-  return out;
-}
-
-Bytes SegmentWriter::finish(std::string_view log, const Timeline& timeline,
-                            const CallProfile* calls, std::span<const RunRecord> past,
-                            uint64_t* dropped) {
+std::vector<Bytes> SegmentWriter::finish(const ProfileInfo& info, std::string_view log,
+                                         const Timeline& timeline, const CallProfile* calls,
+                                         std::span<const RunRecord> past, uint64_t* dropped) {
   for (auto& [key, open] : open_) {
     if (!open.entries.empty()) close(key, open);
   }
@@ -193,18 +157,22 @@ Bytes SegmentWriter::finish(std::string_view log, const Timeline& timeline,
   header.u32(0);
   record(UpfKind::kHeader, payload);
   sealed_chunk(kIdbStringTable, strings_.content());
-  record(UpfKind::kRun, run_payload());
+  record(UpfKind::kRun, run_payload(info));
   Bytes index;
   ByteWriter rows(index);
   rows.u32(static_cast<uint32_t>(groups_.size()));
   rows.u32(0);
-  for (EncodedGroup& group : groups_) {
-    rows.u64(out_.size());
-    rows.u32(group.key);
-    rows.u32(group.methods);
-    record(UpfKind::kGroup, group.payload, kUpfEntries);
-    group.payload = {};
+  uint64_t at = out_.size();
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    rows.u64(at);
+    rows.u32(groups_[i].key);
+    rows.u32(groups_[i].methods);
+    at += records_[i].size();
   }
+  sequence_ += static_cast<uint32_t>(groups_.size());
+  std::vector<Bytes> pieces;
+  pieces.push_back(std::exchange(out_, {}));
+  for (Bytes& group : records_) pieces.push_back(std::move(group));
   if (!instruments_.empty()) sealed_chunk(kIdbInstrumentTable, table);
   for (const Bytes& content : user_data_) sealed_chunk(kIdbUserData, content);
   packed_record(UpfKind::kLog, std::as_bytes(std::span(log.substr(0, kMaxLog))));
@@ -221,11 +189,10 @@ Bytes SegmentWriter::finish(std::string_view log, const Timeline& timeline,
   last.u64(groups_.size());
   last.u64(dropped_);
   record(UpfKind::kEnd, end);
+  pieces.push_back(std::move(out_));
   if (dropped != nullptr) *dropped = dropped_;
-  return std::move(out_);
+  return pieces;
 }
-
-}  // namespace
 
 void append_packed(ByteSpan raw, size_t share, Bytes& out) {
   const size_t at = out.size();
@@ -289,17 +256,28 @@ UploadId make_upload_id(const Profile& profile, uint64_t time, uint64_t nonce) {
   return {time, hash};
 }
 
+Bytes joined(std::vector<Bytes> pieces) {
+  size_t size = 0;
+  for (const Bytes& piece : pieces) size += piece.size();
+  Bytes all;
+  all.reserve(size);
+  for (Bytes& piece : pieces) {
+    all.insert(all.end(), piece.begin(), piece.end());
+    piece = {};
+  }
+  return all;
+}
+
 Bytes profile_to_file(const Profile& profile, const ProfileInfo& info, std::string_view log,
                       const Timeline& timeline, const CallProfile* calls, uint64_t* dropped,
                       std::span<const RunRecord> past, const ForeignTables* foreign) {
-  SegmentWriter writer(info);
+  SegmentWriter writer;
   for (const auto& [key, method] : profile.methods) {
-    const bool usable = method.key == key && method.check().ok();
-    usable ? writer.add(method) : writer.drop();
+    method.key == key ? writer.add(method) : writer.drop();
   }
   writer.add(profile.inlined);
   if (foreign != nullptr) writer.add(*foreign);
-  return writer.finish(log, timeline, calls, past, dropped);
+  return joined(writer.finish(info, log, timeline, calls, past, dropped));
 }
 
 }  // namespace uptier::profile

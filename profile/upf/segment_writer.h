@@ -1,0 +1,79 @@
+// upf/segment_writer.h: a segment whose methods come one after the other.
+//
+// Groups are packed as soon as they are full, and are all that it holds of methods: about as much
+// as the file will have. What stands in front of them (strings above all) is known at the end, so
+// the segment comes out in pieces, and nobody needs to put them together who only writes them.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profile/upf/format.h"
+#include "profile/upf/timeline.h"
+#include "uptier/profile_file.h"
+
+namespace uptier::profile {
+
+using uptier::CallProfile;
+using uptier::ForeignTables;
+using uptier::InlinedBodies;
+using uptier::MethodProfile;
+using uptier::ProfileInfo;
+
+class SegmentWriter {
+ public:
+  SegmentWriter() = default;
+  SegmentWriter(const SegmentWriter&) = delete;
+  SegmentWriter& operator=(const SegmentWriter&) = delete;
+
+  // Adds a method, in ascending order of keys. One that breaks a rule, or has no room in a record,
+  // is counted as left out.
+  void add(const MethodProfile& method);
+  void drop() { ++dropped_; }
+  void add(const InlinedBodies& bodies);
+  // Which are viewed until the segment is finished.
+  void add(const ForeignTables& foreign);
+
+  // Returns the bytes of the segment, piece by piece, and is of no use afterwards. `calls` and
+  // `dropped` may be null; the latter receives how much was left out.
+  std::vector<Bytes> finish(const ProfileInfo& info, std::string_view log, const Timeline& timeline,
+                            const CallProfile* calls, std::span<const RunRecord> past,
+                            uint64_t* dropped);
+
+ private:
+  struct Open {
+    Bytes entries;
+    uint32_t methods = 0;
+    uint64_t module_key = 0;
+  };
+  struct Group {
+    uint32_t key = 0;
+    uint32_t methods = 0;
+  };
+
+  void close(const std::string& key, Open& open);
+  void add_instruments(const MethodProfile& method);
+  void record(UpfKind kind, ByteSpan payload, uint16_t version = 0);
+  void sealed_chunk(uint16_t type, ByteSpan content);
+  void packed_record(UpfKind kind, ByteSpan raw);
+
+  StringTableBuilder strings_;
+  std::map<std::string, Open> open_;
+  std::vector<Group> groups_;
+  std::vector<Bytes> records_;  // of groups_
+  std::vector<Bytes> inlined_;
+  std::deque<std::string> texts_;  // what instruments view
+  std::deque<Bytes> payloads_;     // likewise
+  std::vector<Instrument> instruments_;
+  std::vector<Bytes> user_data_;
+  uint64_t methods_ = 0;
+  uint64_t dropped_ = 0;
+  uint32_t sequence_ = 0;
+  Bytes out_;  // the piece that grows
+};
+
+}  // namespace uptier::profile
