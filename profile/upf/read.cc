@@ -192,8 +192,8 @@ bool UpfReader::unpack(uint64_t at, ByteSpan packed, Bytes& buffer, ByteSpan& ra
   return true;
 }
 
-bool UpfReader::unpack(const Group& group, ByteSpan& raw) {
-  if (!is_whole(group.record)) {
+bool UpfReader::unpack(const Group& group, ByteSpan& raw, Checked checked) {
+  if (checked == Checked::kNo && !is_whole(group.record)) {
     warn(group.offset, "the content checksum is wrong");
     return false;
   }

@@ -39,6 +39,8 @@ struct GroupKeys {
   bool ascending = true;       // its methods; else the rest is of no use
   MethodKey first, last;       // of those that are there
   uint64_t start = 0;          // where, unpacked, the range before began
+  MethodKey end;               // where that ended when this was read; it may have ended sooner
+  uint64_t behind = 0;         // the first method from there on
   uint64_t stop = UINT64_MAX;  // where a method lies, likewise, that nothing behind is read for
 
   bool meets(const KeyRange& range) const {
@@ -175,7 +177,8 @@ class UpfReader {
   void take_foreign(Segment& segment);
   void take_user_data(Segment& segment, const Foreign& chunk);
   bool unpack(uint64_t at, ByteSpan packed, Bytes& buffer, ByteSpan& raw);
-  bool unpack(const Group& group, ByteSpan& raw);
+  enum class Checked : uint8_t { kNo, kYes };  // its checksum was right before
+  bool unpack(const Group& group, ByteSpan& raw, Checked checked = Checked::kNo);
   void tell_count(const Group& group, uint32_t methods);
 
   ByteSpan file_;

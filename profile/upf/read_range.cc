@@ -16,14 +16,15 @@ void UpfReader::read(const Segment& segment, const Group& group, const KeyRange&
                      GroupKeys& keys, const Visitor& visit,
                      const std::function<void(std::string_view)>& pass_over) {
   const bool again = std::exchange(keys.read, true);
+  const std::optional<MethodKey> end = wanted.end;
   ByteSpan raw;
-  if (!unpack(group, raw)) {
+  if (!unpack(group, raw, again ? Checked::kYes : Checked::kNo)) {
     keys.stop = 0;
     return;
   }
   const size_t size = raw.size();
   const auto name_of = [&](uint32_t id) { return segment.strings.find(id); };
-  raw = raw.subspan(keys.start);
+  raw = raw.subspan(wanted.from == keys.end ? keys.behind : keys.start);
   bool started = false;
   uint32_t methods = 0;
   for (; !raw.empty(); ++methods) {
@@ -34,6 +35,9 @@ void UpfReader::read(const Segment& segment, const Group& group, const KeyRange&
     const bool before = head && head->key < wanted.from;
     if (!before && !std::exchange(started, true)) keys.start = at;
     if (head && !wanted.contains(head->key)) {
+      // Where the end has moved meanwhile, methods before this one are wanted again.
+      const bool first_behind = !before && wanted.end == end && keys.end != *end;
+      if (first_behind) keys.end = *end, keys.behind = at;
       if (again && !before) return;
       if (!again) learn(head->key, methods == 0, keys);
       pass_over(name_of(head->name).value_or(""));
