@@ -14,6 +14,7 @@
 #include "jit/ir/param_uses.h"
 #include "jit/ir/parse.h"
 #include "jit/ir/verify.h"
+#include "jit/ir/verify_built.h"
 #include "tiering/observe/select_turns.h"
 
 namespace uptier::tools {
@@ -61,6 +62,7 @@ Result<Functions> read_wasm(const std::vector<uint8_t>& bytes) {
   for (uint32_t f = info->imported_functions; f < info->functions.size(); ++f) {
     FunctionBuilder b(wasm::compiled_signature(info->type_of(f)), info->functions[f].name);
     wasm::build_function(context, f, b);
+    if (Status s = b.status(); !s) return s.error();
     made.module.functions.push_back(BuilderAccess::finish(b));
     made.keys.push_back({key, f});
     made.bytes.push_back(info->functions[f].body_end - info->functions[f].body_begin);
@@ -82,6 +84,15 @@ Result<Functions> read_text(const std::string& file, const std::vector<uint8_t>&
   return made;
 }
 
+// What was described, or read as text.
+Status verify(const jit::Module& m, bool described) {
+  if (!described) return jit::verify(m);
+  for (const jit::Function& f : m.functions) {
+    if (Status s = jit::verify_built(f); !s) return s;
+  }
+  return jit::verify_calls(m);
+}
+
 }  // namespace
 
 Result<Functions> read_functions(const std::string& file, const std::vector<uint8_t>& bytes) {
@@ -91,7 +102,7 @@ Result<Functions> read_functions(const std::string& file, const std::vector<uint
   Result<Functions> f = is_wasm ? read_wasm(bytes) : read_text(file, bytes);
   if (!f) return Error{ErrorCode::kCorruptInput, name + f.error().message};
   Stopwatch watch;
-  if (Status s = jit::verify(f->module); !s) {
+  if (Status s = verify(f->module, is_wasm); !s) {
     return Error{ErrorCode::kCorruptInput, file + ": " + s.error().message};
   }
   f->verify_seconds = watch.lap();

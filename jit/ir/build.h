@@ -3,6 +3,7 @@
 
 #include "jit/ir/function.h"
 #include "uptier/builder.h"
+#include "uptier/result.h"
 
 namespace uptier {
 
@@ -11,6 +12,8 @@ struct BuilderAccess {
   // places block probes, numbers the sites and hashes the CFG. The builder is empty afterwards.
   // Unsealed or unterminated blocks are not an error here: the verifier names them.
   static jit::Function finish(FunctionBuilder& b);
+  // The same, and verifies it. Errors: the builder's status, or those of the verifier.
+  static Result<jit::Function> finish_verified(FunctionBuilder& b);
 
   // Makes `finish` return a function that was made otherwise (parsed, generated) instead of what
   // the builder was told. For tools and tests that feed a runtime with IR.

@@ -4,6 +4,8 @@
 
 #include "jit/ir/builder_impl.h"
 #include "jit/ir/number_sites.h"
+#include "jit/ir/verify.h"
+#include "jit/ir/verify_built.h"
 
 namespace uptier {
 namespace {
@@ -158,6 +160,14 @@ Function BuilderAccess::finish(FunctionBuilder& builder) {
   keep_reachable(f);
   ParamPruner(f, m.edge_args).run();
   jit::number_sites(f);
+  return f;
+}
+
+Result<Function> BuilderAccess::finish_verified(FunctionBuilder& builder) {
+  if (Status s = builder.status(); !s) return s.error();
+  bool adopted = builder.impl_->adopted.has_value();
+  Function f = finish(builder);
+  if (Status s = adopted ? jit::verify(f) : jit::verify_built(f); !s) return s.error();
   return f;
 }
 

@@ -22,6 +22,10 @@ Status verify(const Module& m, Stage stage) {
   for (const Function& f : m.functions) {
     if (Status s = verify(f, stage); !s) return s;
   }
+  return verify_calls(m);
+}
+
+Status verify_calls(const Module& m) {
   for (const Function& f : m.functions) {
     for (const Callee& c : f.callees) {
       if (c.method.number() >= m.functions.size()) continue;

@@ -1,4 +1,4 @@
-// What verify.cc (structure, control) and verify_inst.cc (one instruction) share.
+// What verify.cc (structure, control), verify_inst.cc (one instruction) and verify_built.cc share.
 #pragma once
 
 #include <initializer_list>
@@ -16,6 +16,8 @@ class Verifier {
   Verifier(const Function& f, Stage stage, size_t limit) : f_(f), stage_(stage), limit_(limit) {}
 
   std::vector<std::string> run();
+  // Whether nothing is wrong with what a builder made (verify_built.cc). Instead of run().
+  bool host_did_right();
 
  private:
   // Structure.
@@ -49,6 +51,8 @@ class Verifier {
   void want(Block b, const Inst& i, std::initializer_list<Type> types);
   bool want_count(Block b, const Inst& i, size_t low, size_t high);
   void want_type(Block b, const Inst& i, size_t operand, uint8_t mask);
+
+  bool is_filled(Block b) const;
 
   // Control and observation.
   void check_entry();

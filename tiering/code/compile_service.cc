@@ -9,7 +9,6 @@
 #include "jit/ir/build.h"
 #include "jit/ir/deopt_points.h"
 #include "jit/ir/select_probes.h"
-#include "jit/ir/verify.h"
 #include "tiering/code/inlinees.h"
 #include "tiering/observe/select_turns.h"
 #include "tiering/report/loops.h"
@@ -116,9 +115,9 @@ Result<jit::Function> RuntimeImpl::describe_anew(Method& m) {
   m.prepared.store(true, std::memory_order_relaxed);
   FunctionBuilder b(m.info.signature, m.info.name);
   if (Status s = m.host.build(m.id, b); !s) return s.error();
-  if (Status s = b.status(); !s) return s.error();
-  jit::Function f = BuilderAccess::finish(b);
-  if (Status s = jit::verify(f); !s) return s.error();
+  Result<jit::Function> built = BuilderAccess::finish_verified(b);
+  if (!built) return built.error();
+  jit::Function f = std::move(*built);
   if (options_.value_versions) jit::place_param_probes(f);
   jit::place_select_probes(f);
   for (const jit::Callee& c : f.callees) {
