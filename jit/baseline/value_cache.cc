@@ -26,13 +26,6 @@ const ProbePlan::Site* planned_site(const Function& f, const ProbePlan* plan, co
   return s.offset == ProbePlan::kNone ? nullptr : &s;
 }
 
-bool reads_operands(const Function& f, const ProbePlan* plan, const Inst& i) {
-  if (i.op == Opcode::kProbe) {
-    return probe_kind(i) != ProbeKind::kHit && planned_site(f, plan, i) != nullptr;
-  }
-  return i.op != Opcode::kFrameState && i.op != Opcode::kLoopHeader;
-}
-
 ValueCache::ValueCache(CodeBuffer& b, const Function& f, const FrameLayout& frame,
                        const Liveness& live, const ProbePlan* probes, uint32_t reserved)
     : b_(b),
@@ -43,19 +36,11 @@ ValueCache::ValueCache(CodeBuffer& b, const Function& f, const FrameLayout& fram
       reserved_(reserved),
       pinned_(reserved),
       lowest_(-static_cast<int32_t>(frame.size)) {
-  for (size_t v = 0; v < state_.size(); ++v) state_[v].home = frame.slot[v];
-  for (Block block : f.layout) {
-    for (InstId i : f.block(block).insts) {
-      const Inst& inst = f.inst(i);
-      if (inst.op == Opcode::kConst) state(inst.result).flags |= kConstant;
-    }
-    for (Value v : live.live_in[block.index()]) {
-      if (!is_constant(v)) state(v).flags |= kCrosses;
-    }
-  }
-  // A constant may be live into a block that is laid out before its own.
-  for (State& s : state_) {
-    if ((s.flags & kConstant) != 0) s.flags = kConstant;
+  for (Value v : live.crossing) state(v).flags = kCrosses;
+  for (uint32_t v = 0; v < state_.size(); ++v) {
+    state_[v].home = frame.slot[v];
+    InstId i = f.values[v].inst;
+    if (i.valid() && f.inst(i).op == Opcode::kConst) state_[v].flags = kConstant;
   }
 }
 
@@ -79,19 +64,18 @@ void ValueCache::begin_block(Block b, bool keep) {
 }
 
 void ValueCache::flush() {
-  for (Value v : owner_) {
-    if (v.valid() && is_dirty(v) && crosses(v)) store(v);
-  }
+  each_taken([&](Value v, unsigned) {
+    if (is_dirty(v) && crosses(v)) store(v);
+  });
 }
 
 void ValueCache::end_block(Block b) {
   for (const Edge& e : f_.successors(b)) {
     for (Value v : f_.list(e.args)) use(v);
   }
-  for (unsigned reg = 0; reg < 32; ++reg) {
-    Value v = owner_[reg];
-    if (v.valid() && !crosses(v) && !is_constant(v)) unbind(reg);
-  }
+  each_taken([&](Value v, unsigned reg) {
+    if (!crosses(v) && !is_constant(v)) unbind(reg);
+  });
   pinned_ = reserved_;
 }
 
@@ -118,12 +102,14 @@ bool ValueCache::dies(Value v) const {
 
 void ValueCache::bind(Value v, unsigned reg) {
   owner_[reg] = v;
+  taken_ |= 1u << reg;
   state(v).reg = static_cast<uint8_t>(reg);
 }
 
 void ValueCache::unbind(unsigned reg) {
   state(owner_[reg]).reg = kNoReg;
   owner_[reg] = Value::none();
+  taken_ &= ~(1u << reg);
 }
 
 // A free register, else one whose value costs least to lose: clean and not needed in this block,
@@ -261,15 +247,13 @@ void ValueCache::define(Value v, unsigned reg, bool clean) {
 // ---- Calls ------------------------------------------------------------------------------------
 
 void ValueCache::save_all() {
-  for (Value v : owner_) {
-    if (v.valid() && is_dirty(v) && !is_dead(v)) store(v);
-  }
+  each_taken([&](Value v, unsigned) {
+    if (is_dirty(v) && !is_dead(v)) store(v);
+  });
 }
 
 void ValueCache::forget_all() {
-  for (unsigned reg = 0; reg < 32; ++reg) {
-    if (owner_[reg].valid()) unbind(reg);
-  }
+  each_taken([&](Value, unsigned reg) { unbind(reg); });
   pinned_ = reserved_;
 }
 
@@ -337,9 +321,7 @@ void ValueCache::load_home(unsigned reg, Value v) {
 
 std::vector<ValueCache::Cached> ValueCache::cached() const {
   std::vector<Cached> all;
-  for (uint8_t reg = 0; reg < 32; ++reg) {
-    if (owner_[reg].valid()) all.push_back({owner_[reg], reg});
-  }
+  each_taken([&](Value v, unsigned reg) { all.push_back({v, static_cast<uint8_t>(reg)}); });
   return all;
 }
 

@@ -16,6 +16,7 @@
 // the copy that observes them.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -145,6 +146,14 @@ class ValueCache {
   bool is_free(unsigned reg) const { return !owner_[reg].valid() && (pinned_ >> reg & 1) == 0; }
   template <typename Visit>
   void each_use(Block b, Visit visit);
+  // Calls `visit(value, reg)` for what is in registers, in their order. It may unbind that one.
+  template <typename Visit>
+  void each_taken(Visit visit) const {
+    for (uint32_t left = taken_; left != 0; left &= left - 1) {
+      auto reg = static_cast<unsigned>(std::countr_zero(left));
+      visit(owner_[reg], reg);
+    }
+  }
 
   CodeBuffer& b_;
   Assembler& a_;
@@ -152,6 +161,7 @@ class ValueCache {
   const ProbePlan* probes_;
   std::vector<State> state_;
   Value owner_[32];
+  uint32_t taken_ = 0;       // registers that have an owner
   const uint32_t reserved_;  // of registers, never handed out here
   uint32_t pinned_;
   std::vector<int32_t> free_spills_;
@@ -162,6 +172,10 @@ class ValueCache {
 const ProbePlan::Site* planned_site(const Function& f, const ProbePlan* plan, const Inst& i);
 // Whether an instruction's operands are read by the code of this compiler. Frame states are not,
 // nor are values of probes that the plan leaves out.
-bool reads_operands(const Function& f, const ProbePlan* plan, const Inst& i);
+inline bool reads_operands(const Function& f, const ProbePlan* plan, const Inst& i) {
+  if (i.op == Opcode::kFrameState || i.op == Opcode::kLoopHeader) return false;
+  if (i.op != Opcode::kProbe) return true;
+  return probe_kind(i) != ProbeKind::kHit && planned_site(f, plan, i) != nullptr;
+}
 
 }  // namespace uptier::jit::baseline
