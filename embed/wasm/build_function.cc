@@ -3,10 +3,18 @@
 #include <utility>
 
 namespace uptier::wasm {
+namespace {
+
+// Room that most functions never exceed.
+constexpr size_t kFirstOperands = 32;
+constexpr size_t kFirstFrames = 16;
+
+}  // namespace
 
 Signature compiled_signature(const FuncType& type) {
   Signature s;
-  s.params = {Type::kRef};
+  s.params.reserve(1 + type.params.size());
+  s.params.push_back(Type::kRef);
   for (Type t : type.params) s.params.push_back(t);
   if (!type.results.empty()) s.result = type.results[0];
   return s;
@@ -24,9 +32,11 @@ FunctionTranslator::FunctionTranslator(const BuildContext& context, uint32_t fun
       type_(context.info.type_of(function)),
       b_(b),
       reader_(context.info, function_),
-      facts_(scan_body(context.info, function_)) {}
+      facts_(function_.facts) {}
 
 void FunctionTranslator::run() {
+  stack_.reserve(kFirstOperands);
+  frames_.reserve(kFirstFrames);
   ctx_ = b_.param(0);
   b_.set_location(function_.body_begin);
   declare_locals();
@@ -79,13 +89,15 @@ void FunctionTranslator::step_dead(Op op) {
   reader_.skip_immediates(op);
 }
 
+// The most frequent first: locals, then control.
 void FunctionTranslator::translate(Op op) {
+  if (is_between(op, Op::kDrop, Op::kGlobalSet)) return translate_plain(op);
+  if (op <= Op::kCallIndirect) return translate_control(op);
   if (is_between(op, Op::kFirstNumeric, Op::kLastNumeric)) return numeric(op);
   if (is_between(op, Op::kFirstLoad, Op::kLastLoad)) return on_load(op);
   if (is_between(op, Op::kFirstStore, Op::kLastStore)) return on_store(op);
   if (is_between(op, Op::kFirstSaturating, Op::kLastSaturating)) return saturating(op);
   if (is_between(op, Op::kMemoryInit, Op::kTableCopy)) return on_helper(op);
-  if (op <= Op::kCallIndirect) return translate_control(op);
   translate_plain(op);
 }
 
@@ -141,6 +153,7 @@ Value FunctionTranslator::pop() {
 
 std::vector<Value> FunctionTranslator::pop_many(size_t count) {
   std::vector<Value> values;
+  values.reserve(count);
   for (size_t i = stack_.size() - count; i < stack_.size(); ++i)
     values.push_back(settle(stack_[i]));
   stack_.resize(stack_.size() - count);

@@ -18,7 +18,6 @@
 #include "embed/wasm/code_reader.h"
 #include "embed/wasm/module.h"
 #include "embed/wasm/module_info.h"
-#include "embed/wasm/scan_body.h"
 #include "embed/wasm/vmctx.h"
 #include "uptier/builder.h"
 #include "uptier/result.h"
@@ -140,7 +139,7 @@ class FunctionTranslator {
   const FuncType& type_;
   FunctionBuilder& b_;
   CodeReader reader_;
-  BodyFacts facts_;
+  const BodyFacts& facts_;
   Value ctx_;
   Value memory_base_;  // none where the body does not need it
   std::vector<Variable> locals_;

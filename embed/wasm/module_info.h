@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "embed/wasm/scan_body.h"
 #include "embed/wasm/types.h"
 
 namespace uptier::wasm {
@@ -38,6 +39,7 @@ struct FunctionInfo {
   uint32_t body_begin = 0;  // of the declarations of locals; 0 for imports
   uint32_t body_end = 0;
   std::string name;  // from the name section, the first export, or "func[N]"
+  BodyFacts facts;
 };
 
 struct GlobalInfo {

@@ -127,7 +127,7 @@ class Collector final : public wabt::BinaryReaderNop {
                   Index type) override {
     add_import(module, name, ExternKind::kFunction, index);
     ++info_.imported_functions;
-    info_.functions.push_back({type, 0, 0, {}});
+    info_.functions.push_back({type, 0, 0, {}, {}});
     return validate(&V::OnFunction, here(), var(type));
   }
 
@@ -155,7 +155,7 @@ class Collector final : public wabt::BinaryReaderNop {
   }
 
   Ok OnFunction(Index, Index type) override {
-    info_.functions.push_back({type, 0, 0, {}});
+    info_.functions.push_back({type, 0, 0, {}, {}});
     return validate(&V::OnFunction, here(), var(type));
   }
 
@@ -252,8 +252,9 @@ class Collector final : public wabt::BinaryReaderNop {
     refuse_ref(type);
     return validate(&V::OnLocalDecl, here(), count, type);
   }
-  Ok EndFunctionBody(Index) override {
+  Ok EndFunctionBody(Index function) override {
     in_body_ = false;
+    info_.functions[function].facts = scan_.take();
     if (!ended_ || state->offset != body_end_) {
       set(malformed_, ErrorCode::kCorruptInput, state->offset,
           "function body does not end with the end of its outermost block");
@@ -275,21 +276,21 @@ class Collector final : public wabt::BinaryReaderNop {
   Ok OnConvertExpr(Opcode op) override { return validate(&V::OnConvert, place(), op); }
   Ok OnUnaryExpr(Opcode op) override { return validate(&V::OnUnary, place(), op); }
   Ok OnBlockExpr(wabt::Type sig) override {
-    ++depth_;
-    refuse_ref(sig);
+    open(BodyScan::Kind::kBlock, sig);
     return validate(&V::OnBlock, place(), sig);
   }
   Ok OnLoopExpr(wabt::Type sig) override {
-    ++depth_;
-    refuse_ref(sig);
+    open(BodyScan::Kind::kLoop, sig);
     return validate(&V::OnLoop, place(), sig);
   }
   Ok OnIfExpr(wabt::Type sig) override {
-    ++depth_;
-    refuse_ref(sig);
+    open(BodyScan::Kind::kIf, sig);
     return validate(&V::OnIf, place(), sig);
   }
-  Ok OnElseExpr() override { return validate(&V::OnElse, place()); }
+  Ok OnElseExpr() override {
+    scan_.otherwise();
+    return validate(&V::OnElse, place());
+  }
   Ok OnEndExpr() override {
     // The outermost block of a body or initializer is ended by the event that ends the whole.
     if (depth_ == 0) {
@@ -297,13 +298,22 @@ class Collector final : public wabt::BinaryReaderNop {
       return Ok::Ok;
     }
     --depth_;
+    scan_.end();
     return validate(&V::OnEnd, place());
   }
-  Ok OnBrExpr(Index depth) override { return validate(&V::OnBr, place(), var(depth)); }
-  Ok OnBrIfExpr(Index depth) override { return validate(&V::OnBrIf, place(), var(depth)); }
+  Ok OnBrExpr(Index depth) override {
+    scan_.branch(depth);
+    return validate(&V::OnBr, place(), var(depth));
+  }
+  Ok OnBrIfExpr(Index depth) override {
+    scan_.branch(depth);
+    return validate(&V::OnBrIf, place(), var(depth));
+  }
   Ok OnBrTableExpr(Index count, Index* depths, Index otherwise) override {
     validate(&V::BeginBrTable, place());
+    scan_.branch(otherwise);
     for (Index i = 0; i < count; ++i) {
+      scan_.branch(depths[i]);
       validate(&V::OnBrTableTarget, place(), var(depths[i]));
       check_same_label_types(depths[i], otherwise);
     }
@@ -337,9 +347,11 @@ class Collector final : public wabt::BinaryReaderNop {
   Ok OnLocalSetExpr(Index index) override { return validate(&V::OnLocalSet, place(), var(index)); }
   Ok OnLocalTeeExpr(Index index) override { return validate(&V::OnLocalTee, place(), var(index)); }
   Ok OnLoadExpr(Opcode op, Index memory, wabt::Address align, wabt::Address) override {
+    scan_.access_memory();
     return validate(&V::OnLoad, place(), op, var(memory), bytes(align));
   }
   Ok OnStoreExpr(Opcode op, Index memory, wabt::Address align, wabt::Address) override {
+    scan_.access_memory();
     return validate(&V::OnStore, place(), op, var(memory), bytes(align));
   }
   Ok OnMemorySizeExpr(Index memory) override {
@@ -429,6 +441,12 @@ class Collector final : public wabt::BinaryReaderNop {
     if (type.IsRef()) refuse("the module uses references as values");
   }
 
+  void open(BodyScan::Kind kind, wabt::Type sig) {
+    ++depth_;
+    scan_.open(kind, static_cast<uint32_t>(opcode_at_));
+    refuse_ref(sig);
+  }
+
   // Asks the validator, up to its first error; the reader always goes on.
   template <typename... Params, typename... Args>
   Ok validate(Ok (V::*rule)(Params...), Args&&... args) {
@@ -483,6 +501,7 @@ class Collector final : public wabt::BinaryReaderNop {
   uint64_t body_end_ = 0;
   uint64_t opcode_at_ = 0;
   uint64_t local_count_ = 0;
+  BodyScan scan_;
   uint32_t depth_ = 0;
   bool ended_ = false;
   bool in_body_ = false;

@@ -1,15 +1,17 @@
 // scan_body.h: what must be known of a function body before its first block is built.
+//
+// Learned while the body is validated, so that it is not read once more for it: the reader of the
+// module tells what opens and ends blocks and where branches go, in order.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "embed/wasm/module_info.h"
-
 namespace uptier::wasm {
 
 // Facts of one body. Offsets are those of the instruction that opens a block, in rising order.
+// Branches in dead code count as well: a loop may be taken for a repeating one and never repeat.
 struct BodyFacts {
   bool accesses_memory = false;
   std::vector<uint32_t> repeating_loops;  // some branch goes back to them
@@ -24,8 +26,33 @@ struct BodyFacts {
   }
 };
 
-// Scans a validated body. Cost: linear. Branches in dead code count as well: a loop may be taken
-// for a repeating one and never repeat.
-BodyFacts scan_body(const ModuleInfo& info, const FunctionInfo& function);
+// Gathers the facts of one body after the other. What is told need not be valid.
+class BodyScan {
+ public:
+  enum class Kind : uint8_t { kBlock, kLoop, kIf };
+
+  void access_memory() { facts_.accesses_memory = true; }
+  void open(Kind kind, uint32_t at) { open_.push_back({kind, at}); }
+  void branch(uint32_t depth) {
+    if (depth < open_.size()) open_[open_.size() - 1 - depth].has_target = true;
+  }
+  void otherwise() {
+    if (!open_.empty()) open_.back().has_else = true;
+  }
+  void end();
+  // Returns what was learned since the last time, and starts anew.
+  BodyFacts take();
+
+ private:
+  // A block that is open at the place of the scan; not the function itself.
+  struct OpenBlock {
+    Kind kind;
+    uint32_t at;
+    bool has_target = false;
+    bool has_else = false;
+  };
+  std::vector<OpenBlock> open_;
+  BodyFacts facts_;
+};
 
 }  // namespace uptier::wasm
