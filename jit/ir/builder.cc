@@ -21,20 +21,17 @@ bool FunctionBuilder::Impl::refuse(std::string_view what) const {
   return false;
 }
 
-bool FunctionBuilder::Impl::has(Value v) const {
-  if (v.index() < f.values.size()) return misuse.ok();
+bool FunctionBuilder::Impl::has_slow(Value v) const {
   return refuse(v.valid() ? "there is no value " + std::to_string(v.index())
                           : std::string("a value is none"));
 }
 
-bool FunctionBuilder::Impl::has(Block b) const {
-  if (b.index() < blocks.size()) return misuse.ok();
+bool FunctionBuilder::Impl::has_slow(Block b) const {
   return refuse(b.valid() ? "there is no block " + std::to_string(b.index())
                           : std::string("a block is none"));
 }
 
-bool FunctionBuilder::Impl::has(Variable x) const {
-  if (x.index() < variables.size()) return misuse.ok();
+bool FunctionBuilder::Impl::has_slow(Variable x) const {
   return refuse("there is no Variable " + std::to_string(x.index()));
 }
 
@@ -51,32 +48,21 @@ bool FunctionBuilder::Impl::is_op(Opcode op, std::initializer_list<Shape> shapes
   return refuse(std::string(row.text) + " is an operation of another shape");
 }
 
-bool FunctionBuilder::Impl::may_append() const {
-  return expect(current.valid(), "the block has ended and no other is current");
-}
-
-bool FunctionBuilder::Impl::is_open(Block b) const {
-  if (!has(b)) return false;
-  return !blocks[b.index()].sealed ||
-         refuse("a jump to block " + std::to_string(b.index()) + ", which is sealed already");
+bool FunctionBuilder::Impl::refuse_sealed(Block b) const {
+  return refuse("a jump to block " + std::to_string(b.index()) + ", which is sealed already");
 }
 
 // ---- Filling --------------------------------------------------------------------------------
 
-Type FunctionBuilder::Impl::type_of(Value v) const {
-  return v.index() < f.values.size() ? f.type_of(v) : Type::kNone;
-}
-
 // The operands are values of the function.
 Value FunctionBuilder::Impl::append(const Inst& i) {
   if (!may_append()) return Value::none();
-  Block b = here();
   InstId id = f.add_inst(i, jit::result_type(f, i));
-  f.insts.back().loc = location;
   body.push_back(id);
-  Value r = f.insts.back().result;
-  if (r.valid()) f.value(r).block = b;
-  return r;
+  Inst& added = f.inst(id);
+  added.loc = location;
+  if (added.result.valid()) f.value(added.result).block = current;
+  return added.result;
 }
 
 void FunctionBuilder::Impl::add_edge(Block from, Block to) {
@@ -116,18 +102,35 @@ void FunctionBuilder::Impl::leave_block() {
 
 namespace {
 
-// Entries that the tables start with: the smallest functions then allocate each table once.
-constexpr size_t kFirstRoom = 64;
+// Entries that the tables start with: small functions then allocate each table once.
+constexpr size_t kFirstInsts = 64;
+constexpr size_t kFirstBlocks = 16;
+constexpr size_t kFirstEdges = 32;
+constexpr size_t kFirstVariables = 16;
 
 }  // namespace
+
+void FunctionBuilder::Impl::make_room() {
+  f.insts.reserve(kFirstInsts);
+  f.values.reserve(kFirstInsts);
+  f.pool.reserve(kFirstInsts);
+  body.reserve(kFirstInsts);
+  f.blocks.reserve(kFirstBlocks);
+  f.layout.reserve(kFirstBlocks);
+  blocks.reserve(kFirstBlocks);
+  f.edges.reserve(kFirstEdges);
+  incoming.reserve(kFirstEdges);
+  edge_args.reserve(kFirstEdges);
+  variables.reserve(kFirstVariables);
+  defined_at.reserve(kFirstVariables);
+  defs.reserve(kFirstVariables);
+}
 
 FunctionBuilder::FunctionBuilder(Signature signature, std::string_view name)
     : impl_(std::make_unique<Impl>()) {
   Impl& m = *impl_;
   m.f.name = name;
-  m.f.insts.reserve(kFirstRoom);
-  m.f.values.reserve(kFirstRoom);
-  m.f.pool.reserve(kFirstRoom);
+  m.make_room();
   m.f.signature_id = m.f.intern(signature);
   Block entry = create_block();
   for (Type t : signature.params) m.params.push_back(m.f.add_block_param(entry, t));

@@ -21,6 +21,7 @@ namespace uptier {
 // What an edge passes, by the index of the parameter; values in EdgeArgs::pool.
 class EdgeArgs {
  public:
+  void reserve(size_t edges) { lists_.reserve(edges); }
   void add_edge() { lists_.emplace_back(); }
   // Returns what the edge passes, none when nothing was set.
   Value get(uint32_t edge, uint32_t index) const {
@@ -82,19 +83,25 @@ struct FunctionBuilder::Impl {
 
   mutable Status misuse;  // the first; nothing is added after it
 
+  void make_room();
   // Remembers a misuse, unless there was one. Returns false.
   bool refuse(std::string_view what) const;
   // Whether there was none, and the condition holds; else it is one.
   bool expect(bool condition, std::string_view what) const {
     return misuse.ok() && (condition || refuse(what));
   }
-  bool has(Value v) const;
-  bool has(Block b) const;
-  bool has(Variable x) const;
+  bool has(Value v) const { return v.index() < f.values.size() ? misuse.ok() : has_slow(v); }
+  bool has(Block b) const { return b.index() < blocks.size() ? misuse.ok() : has_slow(b); }
+  bool has(Variable x) const { return x.index() < variables.size() ? misuse.ok() : has_slow(x); }
+  bool has_slow(Value v) const;
+  bool has_slow(Block b) const;
+  bool has_slow(Variable x) const;
   bool is_type(Type t) const;
   bool is_op(Opcode op, std::initializer_list<Shape> shapes) const;
   // Whether an instruction may follow here: there is a block that has not ended.
-  bool may_append() const;
+  bool may_append() const {
+    return expect(current.valid(), "the block has ended and no other is current");
+  }
   template <typename List>
   bool has_all(const List& ids) const {
     for (auto id : ids) {
@@ -103,10 +110,11 @@ struct FunctionBuilder::Impl {
     return misuse.ok();
   }
   // Whether there may be a jump to it.
-  bool is_open(Block b) const;
+  bool is_open(Block b) const { return has(b) && (!blocks[b.index()].sealed || refuse_sealed(b)); }
+  bool refuse_sealed(Block b) const;
 
   Block here() const { return current; }
-  Type type_of(Value v) const;
+  Type type_of(Value v) const { return v.index() < f.values.size() ? f.type_of(v) : Type::kNone; }
   Value append(const jit::Inst& i);
   void add_edge(Block from, Block to);
   void end_block(jit::Inst i, std::initializer_list<Block> to);

@@ -14,6 +14,7 @@ namespace uptier {
 
 class Definitions {
  public:
+  void reserve(size_t variables) { last_.reserve(variables); }
   // Takes the next Variable; they come in the order of their indices.
   void declare() { last_.emplace_back(); }
 
@@ -63,7 +64,7 @@ class Definitions {
 
   void grow() {
     std::vector<Cell> old = std::move(table_);
-    bits_ = old.empty() ? kFirstBits : bits_ + 1;
+    bits_ = old.empty() ? kFirstBits : bits_ + 2;
     table_.assign(size_t{1} << bits_, {});
     for (const Cell& c : old) {
       if (c.key != kFree) table_[place(c.key)] = c;

@@ -15,7 +15,9 @@ std::vector<Block> reverse_postorder(const Function& f) {
   std::vector<uint8_t> seen(f.blocks.size());
   std::vector<Block> order;
   order.reserve(f.layout.size());
-  std::vector<Visit> stack{{f.entry(), f.successors(f.entry())}};
+  std::vector<Visit> stack;
+  stack.reserve(f.layout.size());
+  stack.push_back({f.entry(), f.successors(f.entry())});
   seen[f.entry().index()] = 1;
   while (!stack.empty()) {
     Visit& v = stack.back();

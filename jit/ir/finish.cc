@@ -18,7 +18,9 @@ using jit::is_terminated;
 
 void keep_reachable(Function& f) {
   std::vector<bool> seen(f.blocks.size());
-  std::vector<Block> work{f.entry()};
+  std::vector<Block> work;
+  work.reserve(f.blocks.size());
+  work.push_back(f.entry());
   seen[f.entry().index()] = true;
   while (!work.empty()) {
     Block b = work.back();
@@ -43,6 +45,7 @@ class ParamPruner {
 
   void run() {
     collect_incoming();
+    left_.reserve(f_.blocks.size());
     for (Block b : f_.layout) {
       if (b == f_.entry()) continue;
       for (Value p : f_.params(b)) left_.push_back(p);

@@ -32,6 +32,7 @@ class Lifetimes {
     number_positions();
     extend_over_blocks();
     std::vector<Interval> found;
+    found.reserve(live_.crossing.size());
     for (uint32_t v = 0; v < of_.size(); ++v) {
       if (!wanted_[v]) continue;
       of_[v].value = v;

@@ -33,6 +33,9 @@ class Walker {
     sort_by_key(
         f_.blocks.size(), std::span<const Step>(steps_), [](const Step& s) { return s.to; },
         first_pred_, preds_);
+    work_.reserve(blocks_.size());
+    touched_.reserve(blocks_.size());
+    parts_.reserve(blocks_.size());
     std::vector<uint32_t> first;
     std::vector<Use> uses;
     size_t batches = (answer_.crossing.size() + kBatch - 1) / kBatch;
@@ -61,6 +64,8 @@ class Walker {
 
   // Finds what is used outside its own block; inside, it is always behind the definition.
   void walk() {
+    uses_.reserve(f_.pool.size());
+    steps_.reserve(f_.edges.size());
     for (Block b : f_.layout) {
       auto use = [&](Value v) {
         if (def_block_[v.index()] != b) uses_.push_back({v, b});
@@ -146,10 +151,11 @@ ValueSets::ValueSets(size_t blocks, std::span<const Value> candidates, std::span
   values_.resize(total);
   std::vector<uint32_t> next = first_;
   for (const Part& p : parts) {
+    uint32_t at = next[p.block];
     for (uint64_t left = p.bits; left != 0; left &= left - 1) {
-      auto k = static_cast<uint32_t>(std::countr_zero(left));
-      values_[next[p.block]++] = candidates[p.first + k];
+      values_[at++] = candidates[p.first + static_cast<uint32_t>(std::countr_zero(left))];
     }
+    next[p.block] = at;
   }
 }
 
