@@ -3,6 +3,7 @@
 // All sources are read, as far as one can tell, before any destination is written. A move is done
 // when nothing else still has to read its destination; what remains then are cycles, which one
 // scratch register opens.
+#include <bit>
 #include <utility>
 
 #include "jit/baseline/selector.h"
@@ -124,9 +125,17 @@ void Selector::load_arguments(std::vector<ArgMove>& moves) {
 // Fills every register `r` with source_[r] >= 0 from that register, all at once.
 void Selector::move_registers() {
   uint8_t readers[32] = {};
-  for (int8_t from : source_) {
-    if (from >= 0) ++readers[from];
+  uint32_t targets = 0;
+  for (unsigned to = 0; to < 32; ++to) {
+    if (source_[to] < 0) continue;
+    ++readers[source_[to]];
+    targets |= 1u << to;
   }
+  auto each_target = [&](auto visit) {
+    for (uint32_t left = targets; left != 0; left &= left - 1) {
+      visit(static_cast<unsigned>(std::countr_zero(left)));
+    }
+  };
   auto move = [&](unsigned to, unsigned from) {
     if (to >= 16) {
       a_.movaps(x86::xmm(to - 16), x86::xmm(from - 16));
@@ -143,9 +152,9 @@ void Selector::move_registers() {
       to = from;
     }
   };
-  for (unsigned to = 0; to < 32; ++to) run(to);
-  for (unsigned to = 0; to < 32; ++to) {
-    if (source_[to] < 0) continue;
+  each_target(run);
+  each_target([&](unsigned to) {
+    if (source_[to] < 0) return;
     // A cycle: every register in it is read once. The scratch register stands in for the first.
     unsigned scratch = to >= 16 ? 16 + kXmmScratch.id() : kScratch.id();
     move(scratch, to);
@@ -155,7 +164,7 @@ void Selector::move_registers() {
     readers[to] = 0;
     readers[scratch] = 1;
     run(to);
-  }
+  });
 }
 
 }  // namespace uptier::jit::baseline

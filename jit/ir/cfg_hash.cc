@@ -1,5 +1,7 @@
 #include "jit/ir/cfg_hash.h"
 
+#include <array>
+
 namespace uptier::jit {
 namespace {
 
@@ -9,6 +11,16 @@ struct Fnv {
     for (int i = 0; i < 4; ++i) state = (state ^ ((v >> (8 * i)) & 0xff)) * 0x100000001b3ull;
   }
 };
+
+// By opcode: 1 for calls. Every instruction is asked.
+constexpr auto kCalls = [] {
+  std::array<uint8_t, kOpcodeCount> calls = {};
+  for (size_t op = 0; op < kOpcodeCount; ++op) {
+    Shape s = kOpcodeTable[op].shape;
+    calls[op] = s == Shape::kCall || s == Shape::kCallIndirect || s == Shape::kCallHost;
+  }
+  return calls;
+}();
 
 }  // namespace
 
@@ -20,10 +32,7 @@ uint64_t cfg_hash(const Function& f) {
     auto edges = f.successors(b);
     h.add(static_cast<uint32_t>(edges.size()));
     for (const Edge& e : edges) h.add(position[e.to.index()]);
-    for (InstId i : f.block(b).insts) {
-      Shape s = info(f.inst(i).op).shape;
-      calls += s == Shape::kCall || s == Shape::kCallIndirect || s == Shape::kCallHost;
-    }
+    for (InstId i : f.block(b).insts) calls += kCalls[static_cast<size_t>(f.inst(i).op)];
   }
   h.add(calls);
   return h.state == 0 ? 1 : h.state;

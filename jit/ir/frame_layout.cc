@@ -60,7 +60,13 @@ class Lifetimes {
     }
   }
 
-  void extend(Value v, uint32_t position) { extend(v, position, position); }
+  // Positions rise from call to call.
+  void extend(Value v, uint32_t position) {
+    if (!wanted_[v.index()]) return;
+    Interval& i = of_[v.index()];
+    i.start = std::min(i.start, position);
+    i.end = position;
+  }
   void extend(Value v, uint32_t low, uint32_t high) {
     if (!wanted_[v.index()]) return;
     Interval& i = of_[v.index()];

@@ -10,7 +10,7 @@ ValueList Function::make_list(std::span<const Value> from) {
   // `from` may be a view into the pool, which moves when it grows.
   auto into = reinterpret_cast<uintptr_t>(from.data()) - reinterpret_cast<uintptr_t>(pool.data());
   if (into >= pool.size() * sizeof(Value)) {
-    pool.insert(pool.end(), from.begin(), from.end());
+    for (Value v : from) pool.push_back(v);  // few
     return l;
   }
   pool.resize(pool.size() + from.size());
