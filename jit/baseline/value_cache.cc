@@ -100,18 +100,6 @@ bool ValueCache::dies(Value v) const {
 
 // ---- Registers --------------------------------------------------------------------------------
 
-void ValueCache::bind(Value v, unsigned reg) {
-  owner_[reg] = v;
-  taken_ |= 1u << reg;
-  state(v).reg = static_cast<uint8_t>(reg);
-}
-
-void ValueCache::unbind(unsigned reg) {
-  state(owner_[reg]).reg = kNoReg;
-  owner_[reg] = Value::none();
-  taken_ &= ~(1u << reg);
-}
-
 // A free register, else one whose value costs least to lose: clean and not needed in this block,
 // clean, dirty.
 unsigned ValueCache::choose(Type t) const {
@@ -212,19 +200,9 @@ void ValueCache::take_in(Value v, unsigned reg) {
   use(v);
 }
 
-void ValueCache::use(Value v) {
-  use_later(v);
-  settle(v);
-}
-
-void ValueCache::use_later(Value v) {
-  assert(uses(v) != 0);
-  --state(v).uses;
-}
-
-void ValueCache::settle(Value v) {
+// Nothing asks for v any more.
+void ValueCache::give_up(Value v) {
   State& s = state(v);
-  if (s.uses != 0 || crosses(v) || is_constant(v)) return;
   if (s.reg != kNoReg) {
     unpin(s.reg);
     unbind(s.reg);

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <bit>
+#include <cassert>
 #include <cstdint>
 #include <vector>
 
@@ -85,11 +86,20 @@ class ValueCache {
   void vacate(unsigned reg);
   // Uses v once; if that was its last use, its register is free at once. Call it when the
   // instruction that reads v has been emitted, or cannot overwrite v's register before it reads it.
-  void use(Value v);
+  void use(Value v) {
+    use_later(v);
+    settle(v);
+  }
   // use() in two steps, for instructions that read v after what comes in between: the first counts,
   // the second gives up the register and the spill slot.
-  void use_later(Value v);
-  void settle(Value v);
+  void use_later(Value v) {
+    assert(uses(v) != 0);
+    --state(v).uses;
+  }
+  void settle(Value v) {
+    const State& s = state(v);
+    if (s.uses == 0 && (s.flags & (kCrosses | kConstant)) == 0) give_up(v);
+  }
   // Says that a pinned register is not needed any more.
   void unpin(unsigned reg) { pinned_ &= ~(1u << reg); }
 
@@ -139,8 +149,17 @@ class ValueCache {
   unsigned allocate(Type t);
   unsigned choose(Type t) const;
   void evict(unsigned reg);
-  void bind(Value v, unsigned reg);
-  void unbind(unsigned reg);
+  void bind(Value v, unsigned reg) {
+    owner_[reg] = v;
+    taken_ |= 1u << reg;
+    state(v).reg = static_cast<uint8_t>(reg);
+  }
+  void unbind(unsigned reg) {
+    state(owner_[reg]).reg = kNoReg;
+    owner_[reg] = Value::none();
+    taken_ &= ~(1u << reg);
+  }
+  void give_up(Value v);
   void store(Value v);
   void drop_spill(State& s);
   bool is_free(unsigned reg) const { return !owner_[reg].valid() && (pinned_ >> reg & 1) == 0; }
