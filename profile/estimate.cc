@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "profile/estimate.h"
 #include "profile/numbers.h"
 #include "profile/schema.h"
 
@@ -11,6 +12,8 @@ namespace {
 constexpr double kZ = 1.96;
 // Odds of an execution that is never seen although it is within the interval.
 constexpr double kMiss = 0.05;
+// How alike the executions are taken to be that one sample holds; see profile/estimate.h.
+constexpr double kWithin = 0.75;
 
 struct Seen {
   double count = 0;
@@ -49,18 +52,38 @@ double mean_weight(const MethodProfile& method) {
   return static_cast<double>(std::max<uint64_t>(method.interval, 1));
 }
 
-double relative_variance(const Seen& seen, double samples) {
-  const double effective = std::max(1.0, std::min(seen.count, samples));
+// The samples of a method, and how many executions of its busiest site each holds.
+struct Sampled {
+  double samples = 0;
+  double most = 1;
+
+  // How many executions of a site that was seen `count` times tell as much as one would by itself.
+  double together(double count) const {
+    const double share = samples > 0 ? std::min(1.0, count / (most * samples)) : 1;
+    return 1 + (most - 1) * (share + kWithin * (1 - share));
+  }
+};
+
+Sampled sampled_of(const MethodProfile& method) {
+  Sampled s{static_cast<double>(method.sampled_calls) + static_cast<double>(method.bursts)};
+  if (s.samples == 0) return s;
+  for (const Slot& slot : method.schema.slots) {
+    const bool counts = slot.kind == SlotKind::kBlock || slot.kind == SlotKind::kEdge;
+    if (!counts || slot.word >= method.counts.size()) continue;
+    s.most = std::max(s.most, static_cast<double>(method.counts[slot.word]) / s.samples);
+  }
+  return s;
+}
+
+double relative_variance(const Seen& seen, const Sampled& by) {
+  const double apart = seen.count / by.together(seen.count);
+  const double effective = std::max(1.0, std::min(apart, by.samples));
   return (1 - 1 / weight_of(seen)) / effective;
 }
 
 Estimate around(double total, double relative_variance, double at_least) {
   const double half = total * kZ * std::sqrt(relative_variance);
   return {total, std::min(total, std::max(total - half, at_least)), total + half};
-}
-
-double samples_of(const MethodProfile& method) {
-  return static_cast<double>(method.sampled_calls) + static_cast<double>(method.bursts);
 }
 
 // What is known of a loop's cycles: of its words, and of their estimates.
@@ -109,7 +132,13 @@ struct Timed {
 
 Estimate estimate_of(uint64_t count, uint64_t estimate, uint64_t samples) {
   const Seen seen{static_cast<double>(count), static_cast<double>(estimate)};
-  return around(seen.estimate, relative_variance(seen, static_cast<double>(samples)), seen.count);
+  const Sampled by{static_cast<double>(samples)};
+  return around(seen.estimate, relative_variance(seen, by), seen.count);
+}
+
+Estimate profile::estimate_in(const MethodProfile& method, uint64_t count, uint64_t estimate) {
+  const Seen seen{static_cast<double>(count), static_cast<double>(estimate)};
+  return around(seen.estimate, relative_variance(seen, sampled_of(method)), seen.count);
 }
 
 std::optional<uint64_t> MethodProfile::count(SlotKind kind, SiteId site) const {
@@ -128,14 +157,13 @@ std::optional<Estimate> MethodProfile::estimate(SlotKind kind, SiteId site) cons
   if (slot == nullptr) return std::nullopt;
   const std::optional<Seen> seen = seen_at(*this, *slot);
   if (!seen) return std::nullopt;
-  if (seen->count > 0) {
-    return around(seen->estimate, relative_variance(*seen, samples_of(*this)), seen->count);
-  }
-  const double samples = samples_of(*this);
+  const Sampled by = sampled_of(*this);
+  if (seen->count > 0) { return around(seen->estimate, relative_variance(*seen, by), seen->count); }
   const double gone_by = static_cast<double>(calls) + static_cast<double>(iterations);
-  if (samples == 0 && gone_by > 0) return std::nullopt;
-  const double weight = std::max(mean_weight(*this), samples > 0 ? gone_by / samples : 1);
-  const double unseen = weight > 1 ? std::log(kMiss) / std::log1p(-1 / weight) : 0;
+  if (by.samples == 0 && gone_by > 0) return std::nullopt;
+  const double weight = std::max(mean_weight(*this), by.samples > 0 ? gone_by / by.samples : 1);
+  const double apart = weight > 1 ? std::log(kMiss) / std::log1p(-1 / weight) : 0;
+  const double unseen = apart * by.together(0);
   return Estimate{seen->estimate, 0, std::max(seen->estimate, unseen)};
 }
 
@@ -150,7 +178,7 @@ std::optional<Estimate> MethodProfile::loop_cycles(SiteId site) const {
   if (loop[slot_word::kLoopTimed] == 0) return std::nullopt;
   const Timed timed(loop.data(), &estimates[slot->word]);
   const double variance = timed.mean_variance(std::max(entries.estimate, 1.0)) +
-                          relative_variance(entries, samples_of(*this));
+                          relative_variance(entries, sampled_of(*this));
   return around(timed.mean() * entries.estimate, variance, static_cast<double>(timed.cycles));
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "profile/schema.h"
+#include "uptier/profile.h"
 
 namespace uptier::profile {
 
@@ -71,6 +72,23 @@ struct Coverage {
   // Returns what estimates are to be multiplied by; 1 if nothing is known.
   double stretch(uint64_t calls, uint64_t iterations, uint64_t burst) const;
 };
+
+// Returns estimate_of, of a count of a method whose samples hold several executions each.
+//
+// One sample holds up to `most` executions of a site: as many as there are of the busiest block or
+// edge to a sample. Those of another site may be spread over the samples or all lie in few, which
+// nobody counts: it would take a sum of squares for each site and work at each burst. So an
+// intraclass correlation of 3/4 is assumed, and with p the count divided by most * samples, its
+// share of what it can be at most,
+//
+//     together = 1 + (most - 1) * (p + 3/4 (1 - p))
+//     n_eff = min(count / together, samples), at least 1
+//
+// 0 in the place of 3/4 would be executions that know nothing of each other, 1 those of which a
+// sample holds all or none. Why 3/4: docs/notes/0038.
+// Source: the design effect of cluster samples (Kish, Survey Sampling, 1965, chapter 5).
+// O(slots).
+Estimate estimate_in(const MethodProfile& method, uint64_t count, uint64_t estimate);
 
 // With what the executions of a slot come into a sample.
 enum class Draw : uint8_t {

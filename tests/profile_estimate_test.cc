@@ -202,6 +202,75 @@ TEST(Estimate, executions_of_one_sampled_call_are_no_independent_evidence) {
   EXPECT_NEAR(static_cast<double>(held) / kRuns, 0.95, 0.025);
 }
 
+// A loop of 2,000 bursts of 32 iterations each, of which one in eight is observed: site 1 is run by
+// each iteration; site 2 by one in 32, all of a burst or none; site 3 by one in 32, evenly.
+struct Bursts {
+  static constexpr uint64_t kBursts = 2000, kLong = 32, kWeight = 8;
+
+  MethodProfile observe(std::mt19937_64& random) const {
+    MethodProfile method;
+    method.schema = Schema::block_schema(3, 0);
+    method.counts.resize(3);
+    for (uint64_t burst = 0; burst < kBursts; ++burst) {
+      if (random() % kWeight != 0) continue;
+      ++method.bursts;
+      method.counts[0] += kLong;
+      method.counts[1] += burst % kLong == 0 ? kLong : 0;
+      method.counts[2] += 1;
+    }
+    method.weigh(kWeight);
+    return method;
+  }
+  static double truth(SiteId site) {
+    return static_cast<double>(site == 1   ? kBursts * kLong
+                               : site == 2 ? (kBursts + 31) / 32 * kLong
+                                           : kBursts);
+  }
+};
+
+TEST(Estimate, interval_holds_the_truth_however_executions_lie_in_bursts) {
+  std::mt19937_64 random(56);
+  constexpr int kRuns = 1000;
+  int held[4] = {}, alike[4] = {};
+  for (int run = 0; run < kRuns; ++run) {
+    const MethodProfile method = Bursts{}.observe(random);
+    for (SiteId site = 1; site <= 3; ++site) {
+      const double truth = Bursts::truth(site);
+      const Estimate e = *method.estimate(SlotKind::kBlock, site);
+      held[site] += e.low <= truth && truth <= e.high;
+      const uint64_t count = *method.count(SlotKind::kBlock, site);
+      const Estimate one = estimate_of(count, count * Bursts::kWeight, method.bursts);
+      alike[site] += one.low <= truth && truth <= one.high;
+    }
+  }
+  // Eight clusters are seen of site 2, so the normal approximation costs a few percent.
+  for (SiteId site = 1; site <= 3; ++site) EXPECT_GE(held[site], 900) << "site " << site;
+  // Taken for as many samples as there are executions, those of site 2 say far too much.
+  EXPECT_LE(alike[2], 600);
+}
+
+TEST(Estimate, width_goes_by_how_many_executions_a_sample_holds) {
+  MethodProfile method;
+  method.schema = Schema::block_schema(3, 0);
+  method.counts = {3200, 32, 0};
+  method.weigh(16);
+  method.sampled_calls = 60;
+  method.bursts = 40;
+  auto half = [&](double estimate, double effective) {
+    return estimate * 1.96 * std::sqrt((1 - 1.0 / 16) / effective);
+  };
+  // 100 samples of 32 executions.
+  const Estimate busiest = *method.estimate(SlotKind::kBlock, 1);
+  EXPECT_DOUBLE_EQ(busiest.high, 16 * 3200 + half(16 * 3200, 100));
+  const double together = 1 + 31 * (0.01 + 0.75 * 0.99);
+  const Estimate rare = *method.estimate(SlotKind::kBlock, 2);
+  EXPECT_DOUBLE_EQ(rare.high, 16 * 32 + half(16 * 32, 32 / together));
+  EXPECT_EQ(estimate_in(method, 32, 512), rare);
+  // What is never seen may be as many in one burst, too.
+  const Estimate unseen = *method.estimate(SlotKind::kBlock, 3);
+  EXPECT_NEAR(unseen.high, std::log(0.05) / std::log(15.0 / 16) * (1 + 31 * 0.75), 1e-6);
+}
+
 TEST(Estimate, site_that_was_never_seen_may_have_run) {
   MethodProfile method;
   method.schema = Schema::block_schema(2, 0);

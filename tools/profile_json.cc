@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "profile/estimate.h"
 #include "profile/numbers.h"
 #include "profile/schema.h"
 
@@ -11,13 +12,6 @@ namespace {
 using nlohmann::ordered_json;
 using profile::Word;
 using profile::WordRule;
-
-// The samples of a method, for the width of what is estimated.
-uint64_t samples_of(const MethodProfile& m) {
-  uint64_t samples = m.sampled_calls;
-  profile::add_saturating(samples, m.bursts);
-  return samples;
-}
 
 ordered_json to_json(uint64_t count, const std::optional<Estimate>& e) {
   ordered_json j;
@@ -33,8 +27,7 @@ ordered_json to_json(const MethodProfile& m, WordRule rule, uint32_t at, bool se
   const uint64_t count = m.counts[at];
   switch (rule) {
     case WordRule::kSum:
-    case WordRule::kOther:
-      return to_json(count, estimate_of(count, m.estimates[at], samples_of(m)));
+    case WordRule::kOther: return to_json(count, profile::estimate_in(m, count, m.estimates[at]));
     case WordRule::kWide: return profile::to_text(profile::load_wide(&m.counts[at]));
     case WordRule::kMin:
     case WordRule::kMax: return seen ? ordered_json(static_cast<int64_t>(count)) : nullptr;
@@ -51,7 +44,7 @@ ordered_json to_json(const MethodProfile& m, SlotKind kind, const TableKey& key,
     j["module_key"] = key.module_key;
     j["function_index"] = key.value;
   }
-  j.update(to_json(entry.count, estimate_of(entry.count, entry.estimate, samples_of(m))));
+  j.update(to_json(entry.count, profile::estimate_in(m, entry.count, entry.estimate)));
   return j;
 }
 

@@ -171,9 +171,10 @@ void Observer::emit_flush(Method& m, uint32_t thread, const sampler::Note& note,
   if (set.counts_by_calls()) t.sampled_calls = t.calls;
   if (set.shared()) counted.flushes++;
   uint64_t id = stream_id(m, number);
-  bool stretches = options_.adaptive && !has_optimized_stream(m);
+  bool brought = is_brought_to_all(options_);
+  bool stretches = brought && !has_optimized_stream(m);
   std::span<const profile::Draw> draws = set.draws();
-  if (!options_.adaptive) draws = {};
+  if (!brought) draws = {};
   if (!counted.described) emit(profile::make_desc(id, handle_of(m), set.schema(), draws));
   counted.described = true;
   // Callees are announced before the data that names them.

@@ -11,7 +11,8 @@ namespace {
 
 // Whether the samples of a stream stand for the opportunities that there were.
 bool stands_for_all(const Method& m, const Stream& s, const Options& o) {
-  return !s.ended && o.adaptive && !m.probes.counts_by_calls() && !has_optimized_stream(m);
+  return !s.ended && is_brought_to_all(o) && !m.probes.counts_by_calls() &&
+         !has_optimized_stream(m);
 }
 
 Totals totals_for(const Method& m, const Stream& s) {

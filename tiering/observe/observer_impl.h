@@ -23,6 +23,11 @@ inline uint64_t samples_in(const Totals& t, const Method& m) {
   return (m.probes.counts_by_calls() ? t.calls : t.sampled_calls) + t.bursts;
 }
 
+// Whether estimates are brought to the opportunities that there were. At a fixed interval as well:
+// until there is a copy to run, samples that are due are skipped, and estimates would be short of
+// them. At interval 1 counts are exact as they are.
+inline bool is_brought_to_all(const Options& o) { return o.adaptive || o.interval > 1; }
+
 // With windows of optimized code beside them, those of a stream do not stand for all calls.
 inline bool has_optimized_stream(const Method& m) {
   return !m.streams.empty() && (m.streams.rbegin()->first & kOptimizedStream) != 0;
