@@ -94,6 +94,10 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
   want_optimized_copy(m);
   consider_values(m);
   if (note.kind == sampler::NoteKind::kWantCopy) {
+    // A sample of the rate before, which the thread has not yet seen go, does not end a rest.
+    const Adaptation& a = m.adaptation;
+    bool rests = a.resting && a.phase == Adaptation::Phase::kKnown;
+    if (rests) return m.copy_asked.store(false, std::memory_order_relaxed);
     // Cheap and wanted soon: ahead of anything that takes longer.
     return request(m, {.method = m.id, .copy = Copy::kInstrumented}, 1e18);
   }
@@ -188,7 +192,8 @@ void RuntimeImpl::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind)
     sampler::Note n = make_note(m, t, kind);
     bool only_flush = s.flushes++ == 0;
     std::span<const uint64_t> counts = counters(m, s);
-    observer_.take(m, t.number(), n, counts);
+    sampler::Verdict verdict = observer_.take(m, t.number(), n, counts);
+    if (options_.adaptive && !stopping_.load()) heed(m, verdict);
     flush_optimized_locked(m, t);
     // What many threads call that are gone before their first flush is hot too.
     bool goes = kind == sampler::NoteKind::kFlushFinal && !stopping_.load();
