@@ -22,6 +22,8 @@ TEST(Replay, inputs_come_back_to_the_last_bit) {
     m.drift = draw(2) == 0 ? 0 : static_cast<double>(draw(1000)) / 999.0;
     m.drift_samples = draw(5000);
     m.drift_versions = static_cast<uint32_t>(draw(5));
+    m.phase_drift = draw(2) == 0 ? 0 : static_cast<double>(draw(1000)) / 999.0;
+    m.phase_drifts = static_cast<uint32_t>(draw(9));
     m.calls = draw(1u << 30);
     m.version_calls = draw(m.calls + 1);
     m.samples = draw(1000);
@@ -36,12 +38,29 @@ TEST(Replay, inputs_come_back_to_the_last_bit) {
     std::string text = inputs_text(m, s);
     ASSERT_TRUE(read_inputs(text, m2, s2).ok()) << text;
     ASSERT_EQ(inputs_text(m2, s2), text);
+    ASSERT_EQ(m2.phase_drift, m.phase_drift);
+    ASSERT_EQ(m2.phase_drifts, m.phase_drifts);
     Decision a = decide(m, s, {}), b = decide(m2, s2, {});
     ASSERT_EQ(a.action, b.action) << text;
     ASSERT_EQ(a.osr_loop, b.osr_loop) << text;
     ASSERT_EQ(a.priority, b.priority) << text;
     ASSERT_EQ(a.reason, b.reason) << text;
   }
+}
+
+TEST(Replay, log_from_before_drift_of_baseline_code_was_asked_about_is_read) {
+  MethodSnapshot m;
+  m.phase_drift = 0.5;
+  m.phase_drifts = 3;
+  std::string text = inputs_text(m, {});
+  const std::string later = "phase_drift=0.5 phase_drifts=3 ";
+  ASSERT_NE(text.find(later), text.npos) << text;
+  text.erase(text.find(later), later.size());
+  MethodSnapshot read;
+  SystemSnapshot s;
+  ASSERT_TRUE(read_inputs(text, read, s).ok());
+  EXPECT_EQ(read.phase_drift, 0);
+  EXPECT_EQ(read.phase_drifts, 0u);
 }
 
 TEST(Replay, exits_are_decided_again_too) {

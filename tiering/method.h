@@ -190,6 +190,7 @@ struct Adaptation {
   uint32_t windows = 0;  // that its convergence had compared when the look began
   uint32_t burst = 0;  // iterations of a slot of its loops, from when it is observed on; 0: options
   double next_look = 0;       // while it rests: opportunities at which a look is due
+  double drift = 0;           // distance of a window that the policy has not been asked about yet
   sampler::Progress gone;     // of threads that have detached
   sampler::Progress at_tick;  // of all threads, at the last tick
 };

@@ -81,7 +81,12 @@ struct MethodSnapshot {
   uint64_t drift_samples = 0;   // samples of the version
   uint64_t version_calls = 0;   // calls since it came into service
   uint32_t drift_versions = 0;  // made for drift so far
-  LoopId at_loop;               // where the thread is; none at an entry
+  // Of baseline code: how far the window that is the reason for this question lies from those
+  // before, as a share of executions, 0..1. 0 in all questions but the first since a drift. decide()
+  // does not go by it: what code is made from is what was seen since.
+  double phase_drift = 0;
+  uint32_t phase_drifts = 0;  // times so far that baseline code has drifted
+  LoopId at_loop;             // where the thread is; none at an entry
   uint64_t calls = 0;
   uint64_t samples = 0;  // sampled calls and bursts
   uint64_t iterations = 0;
@@ -147,7 +152,9 @@ class Policy {
   // answer stands in the log with its reason, and beside it what it was made from.
   //
   // Asked at each flush of a method that a thread makes with Options::tier = auto, and when a
-  // thread runs long in a loop. Not about exits, trials and values; there is Options for these.
+  // thread runs long in a loop. When code has drifted, baseline or optimized, it is asked at once,
+  // with MethodSnapshot::phase_drift or drift. Not about exits, trials and values; there is Options
+  // for these.
   //
   // Thread: the runtime's worker, or a thread that flushes, detaches or (for methods that a saved
   // profile knows) calls; one at a time, with the runtime's lock held: it must not call the
@@ -157,7 +164,8 @@ class Policy {
 };
 
 // Makes a decision of a log again, from DecisionRecord::inputs, which hold all fields of both
-// snapshots, doubles so that they come back bit for bit. With the options of the run and no policy
+// snapshots, doubles so that they come back bit for bit. Logs from before there were phase_drift
+// and phase_drifts have none of them, which is read as 0. With the options of the run and no policy
 // of the host's, what comes out is what the log says. Other options, or another `policy` (may be
 // null: decide()), give what it would have said at this point, not what that would have led to.
 // `action`, `reason` and `priority` of the result are as a log has them. Any thread. Errors:

@@ -15,7 +15,8 @@
 // check of the plain copy's loops. When its opportunities have grown by one part in kLooks it is
 // armed for one window, so what a window stands for is never more than that share of the profile.
 // A window that is unlike the baseline is drift: it is logged as re_instrument, the first time and
-// then whenever as many have come again, and the method is learnt anew.
+// then whenever as many have come again, the policy is asked with it (MethodSnapshot::phase_drift),
+// and the method is learnt anew.
 //
 //   Thread: the worker, with the state mutex; with workers = 0 whoever flushes.
 #include <bit>
@@ -207,6 +208,7 @@ void RuntimeImpl::heed(Method& m, sampler::Verdict v) {
                         percent(m.convergence.last_allowed()));
     }
     begin_phase(m);
+    a.drift = m.convergence.last_distance();
     a.phase = Phase::kLearning;
     a.resting = false;
     return;  // sampled as it is until the next tick

@@ -40,6 +40,8 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   s.drift = o.drift;
   s.drift_samples = o.samples;
   s.drift_versions = m.drift_versions;
+  s.phase_drift = m.adaptation.drift;
+  s.phase_drifts = m.convergence.drifts();
   if (note.loop < m.loop_count) {
     s.at_loop = LoopId(note.loop);
     s.osr_requested = m.osr_requested[note.loop];
@@ -103,12 +105,14 @@ Decision Observer::answer(Method& m, const sampler::Note& note, const MethodSnap
                           const SystemSnapshot& system) {
   Decision d = hosts_policy_ == nullptr ? decide(s, system, policy_)
                                         : follow(*hosts_policy_, s, system, policy_);
+  m.adaptation.drift = 0;
   // Threads may come and go for ever: that nothing follows from it is not worth a record.
   bool goes = note.kind == sampler::NoteKind::kFlushFinal;
-  if (goes && d.action == Action::kKeep) return d;
+  if (goes && s.phase_drift == 0 && d.action == Action::kKeep) return d;
   // Nor is it at every window.
   OptimizedCopy& o = m.optimized_copy;
-  bool window = note.kind == sampler::NoteKind::kOptimized && d.action == Action::kKeep;
+  bool window =
+      note.kind == sampler::NoteKind::kOptimized && d.action == Action::kKeep && s.phase_drift == 0;
   if (window && std::exchange(o.told, true)) return d;
   DecisionRecord r;
   r.method = m.id;

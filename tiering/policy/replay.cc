@@ -26,6 +26,8 @@ void each_field(M& m, S& s, F f) {
   f("drift_samples", m.drift_samples);
   f("version_calls", m.version_calls);
   f("drift_versions", m.drift_versions);
+  f("phase_drift", m.phase_drift);
+  f("phase_drifts", m.phase_drifts);
   f("at_loop", m.at_loop);
   f("calls", m.calls);
   f("samples", m.samples);
@@ -139,6 +141,9 @@ bool read_value(std::string_view text, uint32_t& out) { return parse(text, out);
 bool read_value(std::string_view text, int64_t& out) { return parse(text, out); }
 bool read_value(std::string_view text, uint64_t& out) { return parse(text, out); }
 
+// Whether logs from before there was a field are read without it.
+bool came_later(std::string_view name) { return name == "phase_drift" || name == "phase_drifts"; }
+
 // Sets the field that is called `name`; to be asked of each.
 struct Setter {
   std::string_view name, value;
@@ -172,7 +177,7 @@ Status read_fields(std::string_view text, Fields fields) {
   }
   std::string missing;
   auto look = [&](const char* name, auto&) {
-    if (missing.empty() && !seen.contains(name)) missing = name;
+    if (missing.empty() && !seen.contains(name) && !came_later(name)) missing = name;
   };
   fields(look);
   if (!missing.empty()) return bad(missing, "missing");
