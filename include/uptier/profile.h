@@ -142,8 +142,8 @@ struct TableEntry {
 using Table = std::map<TableKey, TableEntry>;
 using Tables = std::map<std::pair<SlotKind, SiteId>, Table>;
 
-// A number that was estimated from samples, and the interval that would hold the true one with a
-// probability of 95 % if samples were alike (see estimate_of). low <= total <= high.
+// A number that was estimated from samples, and the interval that is meant to hold the true one
+// with a probability of 95 % (docs/accuracy.md has how often it does). low <= total <= high.
 struct Estimate {
   double total = 0;
   double low = 0;
@@ -163,10 +163,10 @@ struct Estimate {
 //     n_eff = min(count, samples), at least 1
 //     low, high = estimate * (1 -+ 1.96 * sqrt((1 - 1/w) / n_eff)), low >= count
 //
-// Every call observed (w = 1) gives zero width. The interval is too narrow where samples differ
-// much in how many executions they hold, as bursts in loops do, and where rates adapt, since samples
-// of unequal weight tell less: docs/accuracy.md has how often it holds. And it is about the
-// executions that could have been observed, see MethodProfile.
+// Every call observed (w = 1) gives zero width. The interval is for samples of one weight that hold
+// an execution each at most, or all as many. Of a method's sites MethodProfile::estimate knows more:
+// how many executions a sample holds. And it is about the executions that could have been observed,
+// see MethodProfile.
 // Source: Horvitz and Thompson, JASA 47 (1952); for calls as clusters of executions, Cochran,
 // Sampling Techniques, 3rd ed. (1977), chapter 9.
 Estimate estimate_of(uint64_t count, uint64_t estimate, uint64_t samples);
@@ -186,7 +186,7 @@ struct MethodProfile {
   Schema schema;
   std::vector<uint64_t> counts;     // one for each word of the schema
   std::vector<uint64_t> estimates;  // likewise: sums weighted by the interval in force when they
-                                    // were observed, and where rates adapt, brought to the calls
+                                    // were observed, and unless that was 1, brought to the calls
                                     // and iterations that there were; 0 for words that are no sums
   Tables tables;                    // without empty tables and empty entries
   uint64_t calls = 0;               // counted by the stub
@@ -205,10 +205,19 @@ struct MethodProfile {
   // Returns the table of a site, or null where it has no entries.
   const Table* table(SlotKind kind, SiteId site) const;
 
-  // Returns estimate_of what count() returns. A site that was never seen may have run between two
+  // Returns estimate_of what count() returns, but with
+  //
+  //     n_eff = min(count / together, samples)
+  //     together = 1 + (most - 1) * (p + 3/4 (1 - p)),   p = count / (most * samples)
+  //
+  // where a sample holds `most` executions of the busiest block or edge: those of one site come
+  // together, in few bursts rather than many, and tell less (docs/notes/0038). Intervals are still
+  // too narrow where rates adapt and weights come out very unequal. O(slots).
+  //
+  // A site that was never seen may have run between two
   // samples: with the mean weight w of this method's counts, or as many calls and iterations as there
   // are to a sample if those are more, N executions all go unseen with probability (1 - 1/w)^N, so
-  // `high` is ln 0.05 / ln(1 - 1/w), about 3 w. Nothing where there were calls and no sample.
+  // `high` is ln 0.05 / ln(1 - 1/w), about 3 w, times `together`. Nothing where there were calls and no sample.
   std::optional<Estimate> estimate(SlotKind kind, SiteId site) const;
 
   // Returns the cycles that all executions of a loop took. Nothing where executions were seen but

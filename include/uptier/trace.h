@@ -99,8 +99,8 @@ struct FlushEvent {
   uint64_t interval = 0;
   uint64_t iterations = 0;  // of the loops of these calls so far
   uint64_t bursts = 0;      // how many stretches of them ran the instrumented copy
-  // Iterations of such a stretch, where sampling adapts: what was counted stands for all calls and
-  // all iterations / burst. 0 where it does not adapt.
+  // Iterations of such a stretch, where what was counted stands for all calls and all
+  // iterations / burst: where sampling adapts, or has a fixed interval other than 1. 0 elsewhere.
   uint64_t burst = 0;
   // Whether all these calls and iterations ran code that can count them. Then estimates are brought
   // to each of both by itself, where the id's desc says what counts for which.
