@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/runtime_host.h"
+#include "tiering/policy/baseline_rate.h"
+#include "tiering/policy/replay.h"
+
 namespace uptier::tiering {
 namespace {
 
@@ -32,6 +36,88 @@ TEST(CompileRate, stays_where_it_is_when_it_is_not_to_be_measured) {
   r.add(1'000'000, 1);
   EXPECT_EQ(r.ns(), 2500);
   EXPECT_EQ(r.compilations(), 0u);
+}
+
+TEST(CompileRate, begins_at_what_was_measured_at_the_start_if_nothing_has_been_compiled_yet) {
+  CompileRate r(2500, true);
+  r.begin(0);
+  EXPECT_EQ(r.ns(), 2500) << "it could not be measured";
+  r.begin(700);
+  EXPECT_EQ(r.ns(), 700);
+  r.add(2048, 2048 * 500);
+  EXPECT_DOUBLE_EQ(r.ns(), 600);
+  r.begin(9000);
+  EXPECT_DOUBLE_EQ(r.ns(), 600);
+  CompileRate held(2500, false);
+  held.begin(700);
+  EXPECT_EQ(held.ns(), 2500);
+}
+
+TEST(BaselineRate, begins_at_what_was_measured_at_the_start_and_comes_to_what_methods_take) {
+  BaselineRate r(1, true);
+  EXPECT_FALSE(r.measured());
+  r.begin(0.5);
+  EXPECT_TRUE(r.measured());
+  EXPECT_EQ(r.ns(), 0.5);
+  r.add(100, 1600);  // 16 ns, a fifth of the weight: 0.5 * 32^(1/5)
+  EXPECT_NEAR(r.ns(), 1, 1e-9);
+  r.begin(0.5);
+  EXPECT_NEAR(r.ns(), 1, 1e-9) << "too late";
+  for (int i = 0; i < 300; ++i) r.add(1000, 3000);
+  EXPECT_NEAR(r.ns(), 3, 0.05);
+  r.add(0, 100);
+  r.add(100, 0);
+  EXPECT_NEAR(r.ns(), 3, 0.05) << "of nothing follows nothing";
+}
+
+TEST(BaselineRate, stays_where_it_is_when_it_is_not_to_be_measured) {
+  for (BaselineRate r : {BaselineRate(1, false), BaselineRate(0, true)}) {
+    double was = r.ns();
+    r.begin(0.5);
+    r.add(100, 1600);
+    EXPECT_EQ(r.ns(), was);
+    EXPECT_FALSE(r.measured());
+  }
+}
+
+// What the first decision of a run went by.
+SystemSnapshot first_decision(Options o) {
+  o.workers = 0;
+  o.seed = 3;
+  test::IrRuntime r(test::parse_or_die(test::kSumText), o);
+  ThreadScope thread(*r.runtime);
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(r.call("sum", {10}).bits, 55u);
+  for (const DecisionRecord& d : r.runtime->report().decisions) {
+    MethodSnapshot m;
+    SystemSnapshot s;
+    if (read_inputs(d.inputs, m, s).ok()) return s;
+  }
+  ADD_FAILURE() << "nothing was decided";
+  return {};
+}
+
+TEST(Calibration, comes_before_the_first_decision) {
+  SystemSnapshot s = first_decision({});
+  EXPECT_GT(s.compile_ns, 0);
+  EXPECT_NE(s.compile_ns, Options().compile_ns);
+  EXPECT_GT(s.baseline_ns, 0);
+}
+
+TEST(Calibration, leaves_what_was_set) {
+  Options o;
+  o.compile_ns = 2600;
+  o.baseline_ns = 1.5;
+  SystemSnapshot s = first_decision(o);
+  EXPECT_EQ(s.compile_ns, 2600);
+  EXPECT_EQ(s.baseline_ns, 0) << "the policy has it";
+}
+
+TEST(Calibration, is_not_for_runs_without_a_clock) {
+  Options o;
+  o.measure_rates = false;
+  SystemSnapshot s = first_decision(o);
+  EXPECT_EQ(s.compile_ns, 0);
+  EXPECT_EQ(s.baseline_ns, 0);
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ TEST(Replay, inputs_come_back_to_the_last_bit) {
     m.sampled_share = 1.0 / static_cast<double>(1 + draw(64));
     SystemSnapshot s{static_cast<uint32_t>(draw(200)), draw(8) == 0,
                      static_cast<double>(draw(100'000)) / 7.0,
-                     draw(2) == 0 ? 0 : 1 + static_cast<double>(draw(1000)) / 300.0};
+                     draw(2) == 0 ? 0 : 1 + static_cast<double>(draw(1000)) / 300.0,
+                     draw(2) == 0 ? 0 : static_cast<double>(1 + draw(1000)) / 300.0};
     MethodSnapshot m2;
     SystemSnapshot s2;
     std::string text = inputs_text(m, s);

@@ -36,6 +36,8 @@ namespace uptier::tiering {
 
 // Monotonic time.
 uint64_t now_ns();
+// Returns the processor time of the calling thread.
+uint64_t thread_cpu_ns();
 
 // Why frames are called back.
 enum class OsrOut : uint32_t {

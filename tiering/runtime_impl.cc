@@ -100,7 +100,8 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
       queue_(options.max_queue),
       fixed_rate_(schedule_.rate),
       compile_rate_(options.compile_ns, options.measure_rates),
-      speedup_(options.speedup, options.measure_rates) {
+      speedup_(options.speedup, options.measure_rates),
+      baseline_rate_(options.baseline_ns, options.measure_rates) {
   always_instrumented_ = schedule_.sample_calls && options_.interval == 1;
   counting_ = schedule_;
   counting_.sample_calls = false;

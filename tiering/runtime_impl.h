@@ -37,6 +37,7 @@
 #include "tiering/code/reclaim.h"
 #include "tiering/method.h"
 #include "tiering/observe/observer.h"
+#include "tiering/policy/baseline_rate.h"
 #include "tiering/policy/compile_rate.h"
 #include "tiering/policy/speedup_rate.h"
 #include "tiering/policy/value_policy.h"
@@ -284,6 +285,8 @@ class RuntimeImpl final : public Runtime {
   void begin_trial(Method& m, const Version* before, const Version& now);
   void abandon_trial(Method& m);
   void end_trial(Method& m);
+  void learn_rates(const Method& m, const TrialSnapshot& s);
+  void back_to_baseline(Method& m);
 
   // value_versions.cc
   void consider_values(Method& m);
@@ -436,6 +439,8 @@ class RuntimeImpl final : public Runtime {
   // worker.cc
   void run_worker();
   void await_work();
+  void calibrate();                      // calibrate.cc
+  SystemSnapshot system_locked() const;  // calibrate.cc
   void wake_worker() noexcept;
   bool drain_locked();
   void drain_thread_locked(AttachedThread& t);
@@ -522,6 +527,9 @@ class RuntimeImpl final : public Runtime {
   std::atomic<bool> inline_guards_{false};  // a body that was kept has guards
   SpeedupRate speedup_;
 
+  BaselineRate baseline_rate_;
+  std::atomic<bool> calibrated_{false};
+  double ns_per_cycle_ = 0;  // of the time stamp counter; 0: not known yet
   std::thread worker_;
   std::counting_semaphore<> wake_{0};
   std::atomic<bool> wake_pending_{false};  // a release that the worker has not taken yet

@@ -9,9 +9,11 @@
 //                       still to come while this one has done less
 //   past   the greater of executed and saved work * baseline_ns, and the future is taken to be as
 //          long as the past (Arnold et al., OOPSLA 2000)
+//   baseline_ns  that baseline code takes for an instruction, as measured on a body of our own at
+//          the start, and on methods by trials; assumed where measuring is off, or it was set
 //   speedup  of optimized code over baseline code, as measured by trials of both, assumed before
 //   rate   ns that the optimizing compiler takes for an instruction: as measured in this process,
-//          compile_ns before and where measuring is off
+//          from the start on; compile_ns where measuring is off
 //   cost   instructions * rate * (1 + queue / 64), so that a long queue raises the bar
 //
 // a method is worth a better version when
@@ -99,8 +101,9 @@ struct MethodSnapshot {
 struct SystemSnapshot {
   uint32_t queue_length = 0;
   bool code_budget_spent = false;
-  double compile_ns = 0;  // rate, as measured; 0: PolicyOptions has what is assumed
-  double speedup = 0;     // likewise
+  double compile_ns = 0;   // rate, as measured; 0: PolicyOptions has what is assumed
+  double speedup = 0;      // likewise
+  double baseline_ns = 0;  // likewise
 };
 
 struct PolicyOptions {

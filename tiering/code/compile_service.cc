@@ -22,14 +22,13 @@ uint64_t now_ns() {
                                    .count());
 }
 
-namespace {
-
-// Processor time of the calling thread.
 uint64_t thread_cpu_ns() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
 }
+
+namespace {
 
 bool is_real(Opcode op) { return op != Opcode::kProbe && op != Opcode::kLoopHeader; }
 

@@ -6,6 +6,7 @@ namespace uptier::tiering {
 
 void RuntimeImpl::wake_worker() noexcept {
   if (options_.workers == 0) {
+    calibrate();
     {
       std::lock_guard lock(state_mutex_);
       drain_locked();
@@ -36,6 +37,7 @@ void RuntimeImpl::run_worker() {
     std::lock_guard lock(state_mutex_);
     clock_ = clock;
   }
+  calibrate();
   while (!stopping_.load(std::memory_order_acquire)) {
     {
       std::lock_guard lock(state_mutex_);
@@ -112,12 +114,7 @@ void RuntimeImpl::consider(Method& m, const sampler::Note& note) {
   bool refused = note.kind == sampler::NoteKind::kFlushIterations && m.failed.load();
   if (refused) return;
   make_room_locked(0, false);
-  SystemSnapshot system;
-  system.queue_length = static_cast<uint32_t>(queue_.size());
-  if (options_.measure_rates) system.compile_ns = compile_rate_.ns();
-  if (options_.measure_rates && speedup_.trials() != 0) system.speedup = speedup_.factor();
-  system.code_budget_spent = space_->bytes_in_service() >= options_.code_budget;
-  Decision d = observer_.ask(m, note, system);
+  Decision d = observer_.ask(m, note, system_locked());
   if (d.action != Action::kRecompile && d.action != Action::kSpecialize) {
     // Another arrival at this loop may ask again, when more is known.
     if (note.kind == sampler::NoteKind::kWantOsr) m.osr_asked[note.loop].store(false);

@@ -2,8 +2,8 @@
 //
 //   rate += w * (ns / instructions - rate),   w = instructions / (instructions + kMemory)
 //
-// an exponentially weighted mean over the last kMemory instructions or so, which begins at what is
-// assumed. A small method changes little: what a compilation costs by itself is spread over few
+// an exponentially weighted mean over the last kMemory instructions or so, which begins at what a
+// body of our own took at the start (tiering/code/calibrate.cc), or else at what is assumed. A small method changes little: what a compilation costs by itself is spread over few
 // instructions there. Instructions are those of the method, ns the processor time of all that its
 // compilation took: the host's description and the bodies that were inlined are in it, so what is
 // predicted by the method's size is what will be paid.
@@ -27,6 +27,11 @@ class CompileRate {
     auto size = static_cast<double>(instructions);
     ns_ += size / (size + kMemory) * (static_cast<double>(ns) / size - ns_);
     ++compilations_;
+  }
+
+  // Begins at what was measured before there was anything to compile. Too late, it changes nothing.
+  void begin(double ns) {
+    if (measure_ && compilations_ == 0 && ns > 0) ns_ = ns;
   }
 
   // Returns ns an instruction.

@@ -189,6 +189,7 @@ Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOp
 
   double executed = estimated_work(m);
   double saved = static_cast<double>(m.saved_work);
+  if (s.baseline_ns > 0) o.baseline_ns = s.baseline_ns;
   double past = tiering::past_ns(m, o);
   double rate = s.compile_ns > 0 ? s.compile_ns : o.compile_ns;
   double cost = m.instructions * rate * (1.0 + s.queue_length / 64.0);

@@ -38,6 +38,9 @@ struct ExitDecision {
   std::string reason;
 };
 
+// Below so many cycles a call, a ratio is more that of the timing than of what is timed.
+inline constexpr uint64_t kLeastTrialCycles = 500;
+
 // What a trial of two versions has found.
 struct TrialSnapshot {
   uint64_t before_samples = 0, now_samples = 0;  // calls timed

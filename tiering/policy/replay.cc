@@ -41,6 +41,7 @@ void each_field(M& m, S& s, F f) {
   f("rate_ns", s.compile_ns);
   f("speedup", s.speedup);
 }
+  f("baseline_ns", s.baseline_ns);
 
 template <typename E, typename F>
 void each_field(E& e, F f) {

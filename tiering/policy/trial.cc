@@ -15,9 +15,6 @@ namespace {
 constexpr uint64_t kRollBackBudget = 30'000'000;
 constexpr uint64_t kSpeedupBudget = 150'000;
 constexpr uint32_t kSpeedupPairs = 16;
-// Below so many cycles a call, a ratio is more that of the timing than of what is timed.
-constexpr uint64_t kLeastCycles = 500;
-
 // Whether all the time of a call is the method's own. The time of callees is the same in both
 // versions, and would say that compiling is worth less than it is.
 bool calls_nothing(const jit::Function* f) {
@@ -131,6 +128,18 @@ void RuntimeImpl::abandon_trial(Method& m) {
   }
 }
 
+// What a trial of baseline code and optimized code says of all such code.
+void RuntimeImpl::learn_rates(const Method& m, const TrialSnapshot& s) {
+  if (s.now_cycles < kLeastTrialCycles) return;
+  auto before = static_cast<double>(s.before_cycles);
+  speedup_.add(before / static_cast<double>(s.now_cycles));
+  MethodSnapshot seen = observer_.snapshot_of(m);
+  // Without samples nobody knows what a call executes.
+  if (seen.samples < policy_.min_samples || seen.calls == 0) return;
+  double executed = static_cast<double>(seen.sampled_work) / static_cast<double>(seen.calls);
+  baseline_rate_.add(executed, before * ns_per_cycle_);
+}
+
 // Worker's side: all that was wanted has been timed.
 void RuntimeImpl::end_trial(Method& m) {
   Trial* t = m.trial.load(std::memory_order_relaxed);
@@ -138,10 +147,7 @@ void RuntimeImpl::end_trial(Method& m) {
   TrialSnapshot s = t->snapshot();
   Decision d = decide_trial(s, policy_);
   observer_.log(m, action_name(d.action), d.reason, inputs_text(s));
-  bool told = s.now_cycles >= kLeastCycles;
-  if (t->tiers && told) {
-    speedup_.add(static_cast<double>(s.before_cycles) / static_cast<double>(s.now_cycles));
-  }
+  if (t->tiers) learn_rates(m, s);
   if (d.action != Action::kRollBack) {
     abandon_trial(m);
     if (t->now.general != nullptr) return begin_window(m, const_cast<Version&>(t->now));

@@ -130,10 +130,13 @@ void RuntimeImpl::consider_values(Method& m) {
     ValueSnapshot s = value_snapshot(m, seen, site);
     jit::ParamValue value{site.param, bits_of(m.info.signature.params[site.param], s.value)};
     if (std::ranges::find(sp.refused, value) != sp.refused.end()) continue;
-    s.past_ns = past_ns(observer_.snapshot_of(m), policy_);
-    double rate = options_.measure_rates ? compile_rate_.ns() : policy_.compile_ns;
-    s.cost_ns = m.instructions * rate * (1.0 + static_cast<double>(queue_.size()) / 64.0);
-    if (options_.measure_rates && speedup_.trials() != 0) s.speedup = speedup_.factor();
+    SystemSnapshot system = system_locked();
+    PolicyOptions o = policy_;
+    if (system.baseline_ns > 0) o.baseline_ns = system.baseline_ns;
+    s.past_ns = past_ns(observer_.snapshot_of(m), o);
+    double rate = system.compile_ns > 0 ? system.compile_ns : policy_.compile_ns;
+    s.cost_ns = m.instructions * rate * (1.0 + system.queue_length / 64.0);
+    s.speedup = system.speedup;
     Decision d = decide_value(s, policy_);
     // That nothing follows is not worth a record.
     if (d.action == Action::kKeep) continue;

@@ -75,10 +75,7 @@ bool RuntimeImpl::warm(Method& m) {
   std::lock_guard lock(state_mutex_);
   // What was evicted while it was optimized has a way back of its own; evict.cc.
   if (m.saved == nullptr || m.saved->drifted || m.wants_optimized) return false;
-  SystemSnapshot system;
-  system.queue_length = static_cast<uint32_t>(queue_.size());
-  system.code_budget_spent = space_->bytes_in_service() >= options_.code_budget;
-  Decision d = observer_.ask_saved(m, system);
+  Decision d = observer_.ask_saved(m, system_locked());
   return d.action == Action::kSpecialize && !d.osr_loop.valid();
 }
 
