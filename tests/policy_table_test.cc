@@ -148,6 +148,37 @@ const Row kRows[] = {
      Action::kSpecialize,
      {},
      "compile 20 us"},
+    {"baseline code measured to be slow",
+     [](auto& m, auto& s, auto&) {
+       m.sampled_work = 20'000;
+       s.baseline_ns = 2;
+     },
+     Action::kSpecialize,
+     {},
+     ""},
+    {"baseline code measured to be quick",
+     [](auto&, auto& s, auto&) { s.baseline_ns = 0.25; },
+     Action::kKeep,
+     {},
+     "worth it from"},
+    {"slower than baseline code a while ago",
+     [](auto& m, auto&, auto&) { m.slower_calls = m.calls / 16 + 1; },
+     Action::kKeep,
+     {},
+     "optimized code was slower"},
+    {"slower than baseline code a while ago, always",
+     [](auto& m, auto&, auto& o) {
+       m.slower_calls = m.calls / 16 + 1;
+       o.mode = PolicyMode::kAlways;
+     },
+     Action::kKeep,
+     {},
+     "optimized code was slower"},
+    {"slower than baseline code long ago",
+     [](auto& m, auto&, auto&) { m.slower_calls = m.calls / 16; },
+     Action::kSpecialize,
+     {},
+     ""},
     {"on its way",
      [](auto& m, auto&, auto&) { m.optimized_requested = true; },
      Action::kKeep,

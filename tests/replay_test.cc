@@ -25,6 +25,7 @@ TEST(Replay, inputs_come_back_to_the_last_bit) {
     m.phase_drift = draw(2) == 0 ? 0 : static_cast<double>(draw(1000)) / 999.0;
     m.phase_drifts = static_cast<uint32_t>(draw(9));
     m.calls = draw(1u << 30);
+    m.slower_calls = draw(4) == 0 ? draw(m.calls + 1) : 0;
     m.version_calls = draw(m.calls + 1);
     m.samples = draw(1000);
     m.iterations = draw(uint64_t{1} << 40);

@@ -386,7 +386,7 @@ TEST(ScheduleLoops, calls_and_iterations_are_counted_in_the_same_share) {
 }
 
 // What an interpreter writes into its countdown is nothing that has gone.
-TEST(LoopSchedule, a_countdown_that_was_wound_back_counts_nothing) {
+TEST(ScheduleLoops, a_countdown_that_was_wound_back_counts_nothing) {
   MethodState s{};
   s.iterations = 100;
   s.loop_gap = 32;

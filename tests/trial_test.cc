@@ -124,9 +124,16 @@ TEST(Trials, are_decided_by_rank_and_by_size) {
   s.z = 5;
   s.now_cycles = 1040;
   EXPECT_EQ(tiering::decide_trial(s, {}).action, Action::kKeep);
-  s.now_cycles = 9000;
-  s.tiers = true;
+}
+
+TEST(Trials, of_optimized_and_baseline_code_are_decided_where_calls_are_long_enough_to_time) {
+  tiering::TrialSnapshot s{16, 16, 500, 9000, 4.8, true};
+  EXPECT_EQ(tiering::decide_trial(s, {}).action, Action::kRollBack);
+  s.before_cycles = 499;
   EXPECT_EQ(tiering::decide_trial(s, {}).action, Action::kKeep);
+  s.tiers = false;
+  EXPECT_EQ(tiering::decide_trial(s, {}).action, Action::kRollBack);
+  EXPECT_EQ(tiering::decide_trial({16, 16, 5000, 1000, -4.8, true}, {}).action, Action::kKeep);
 }
 
 TEST(SpeedupRates, approach_what_was_found) {
@@ -180,14 +187,14 @@ class TrialRuns {
   Runtime& runtime() { return *runtime_.runtime; }
   void pick(uint64_t calls, uint64_t ones) { pick_with(random_, calls, ones); }
   // Calls `pick`, so many times in a hundred with 1.
-  void pick_with(Random& random, uint64_t calls, uint64_t ones) {
+  void pick_with(Random& random, uint64_t calls, uint64_t ones, uint64_t rounds = 4) {
     const double one = 1;
     uint64_t bits = 0;
     std::memcpy(&bits, &one, 8);
     for (uint64_t i = 0; i < calls; ++i) {
       uint64_t arg = random.below(100) < ones ? 1 : 0;
-      double want = arg == 1 ? 16 : 1, got = 0;
-      uint64_t out = runtime_.call("pick", {arg, 4, bits}).bits;
+      double want = arg == 1 ? std::exp2(static_cast<double>(rounds)) : 1, got = 0;
+      uint64_t out = runtime_.call("pick", {arg, rounds, bits}).bits;
       std::memcpy(&got, &out, 8);
       ASSERT_EQ(got, want);
     }
@@ -288,6 +295,57 @@ TEST(Trials, the_first_optimized_version_tells_the_speedup) {
   // Nothing stays behind: the baseline copies are gone.
   for (const VersionReport& v : p.optimized()) EXPECT_FALSE(v.retired);
   p.replay();
+}
+
+// What the stress plan slows down takes a call of C a block, 200 in all: far more than the rest.
+TEST(Trials, a_first_version_that_is_slower_than_baseline_code_is_taken_back) {
+  TrialRuns p(on_trial("slow=at:1"));
+  Random random(13);
+  p.pick_with(random, 20'000, 100, 200);
+  std::vector<DecisionRecord> trials = p.decisions("baseline code took");
+  ASSERT_FALSE(trials.empty());
+  EXPECT_EQ(trials[0].action, "roll_back") << trials[0].reason;
+  ASSERT_FALSE(p.optimized().empty());
+  EXPECT_TRUE(p.optimized()[0].retired);
+  // It is not made again at the next flush, but much later.
+  EXPECT_FALSE(p.decisions("optimized code was slower").empty());
+  p.pick_with(random, 33 * trials[0].calls, 100, 200);
+  EXPECT_GE(p.optimized().size(), 2u);
+  EXPECT_FALSE(p.optimized().back().retired);
+  p.replay();
+}
+
+TEST(Trials, a_first_version_that_is_slower_stays_without_a_clock) {
+  Options o = on_trial("slow=at:1");
+  o.trials = false;
+  TrialRuns p(o);
+  Random random(13);
+  p.pick_with(random, 20'000, 100, 200);
+  EXPECT_TRUE(p.decisions("baseline code took").empty());
+  ASSERT_EQ(p.optimized().size(), 1u);
+  EXPECT_FALSE(p.optimized()[0].retired);
+}
+
+// Once calibrated, the rate of baseline code changes by what trials have timed and nothing else.
+TEST(Trials, tell_how_long_baseline_code_takes) {
+  for (bool trials : {true, false}) {
+    Options o = on_trial("");
+    o.policy = PolicyMode::kAuto;
+    o.trials = trials;
+    TrialRuns p(o);
+    Random random(13);
+    p.pick_with(random, 40'000, 100, 400);
+    std::vector<double> rates;
+    for (const DecisionRecord& d : p.decisions("")) {
+      MethodSnapshot m;
+      SystemSnapshot s;
+      if (tiering::read_inputs(d.inputs, m, s).ok()) rates.push_back(s.baseline_ns);
+    }
+    ASSERT_GE(rates.size(), 2u);
+    EXPECT_GT(rates.front(), 0);
+    EXPECT_EQ(rates.front() != rates.back(), trials);
+    p.replay();
+  }
 }
 
 // Two threads run both versions while new ones come and old ones go.

@@ -314,6 +314,7 @@ struct Method {
   // that can count them.
   bool only_baseline = info.host_entry == nullptr;
   uint32_t drift_versions = 0;  // optimized versions made for drift
+  uint64_t slower_calls = 0;    // calls when a trial found optimized code slower than baseline code
   std::vector<std::unique_ptr<Version>> versions;
   std::vector<std::unique_ptr<Trial>> trials;
   std::map<uint32_t, Stream> streams;  // by thread number

@@ -343,6 +343,7 @@ class RuntimeImpl final : public Runtime {
   void drop_osr_versions(Method& m);
   void optimize_anew(Method& m);
   void withdraw_optimized(Method& m);
+  void withdraw_code(Method& m);
   void make_callers_anew(const Method& m);
 
   // osr_out.cc
@@ -438,9 +439,9 @@ class RuntimeImpl final : public Runtime {
 
   // worker.cc
   void run_worker();
-  void await_work();
   void calibrate();                      // calibrate.cc
   SystemSnapshot system_locked() const;  // calibrate.cc
+  void await_work();
   void wake_worker() noexcept;
   bool drain_locked();
   void drain_thread_locked(AttachedThread& t);
@@ -526,10 +527,10 @@ class RuntimeImpl final : public Runtime {
   uint64_t kept_bytes_ = 0;                 // of Method::body
   std::atomic<bool> inline_guards_{false};  // a body that was kept has guards
   SpeedupRate speedup_;
-
   BaselineRate baseline_rate_;
   std::atomic<bool> calibrated_{false};
   double ns_per_cycle_ = 0;  // of the time stamp counter; 0: not known yet
+
   std::thread worker_;
   std::counting_semaphore<> wake_{0};
   std::atomic<bool> wake_pending_{false};  // a release that the worker has not taken yet

@@ -45,6 +45,10 @@
 //   keep        the drift is below epsilon, or (2) does not hold
 //   specialize  (2) holds
 //
+// Optimized code that a trial has found slower than baseline code is taken back. What made it slow
+// may be gone with another profile, so after 16 times as many calls as there were then the method
+// may be optimized again; until then the answer is keep.
+//
 // A frame that runs a loop is better served by OSR when one call is worth a compilation by itself,
 // which is (1) for past / calls.
 //
@@ -88,6 +92,7 @@ struct MethodSnapshot {
   // does not go by it: what code is made from is what was seen since.
   double phase_drift = 0;
   uint32_t phase_drifts = 0;  // times so far that baseline code has drifted
+  uint64_t slower_calls = 0;  // calls when optimized code was last found slower; 0: never
   LoopId at_loop;             // where the thread is; none at an entry
   uint64_t calls = 0;
   uint64_t samples = 0;  // sampled calls and bursts

@@ -42,6 +42,7 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   s.drift_versions = m.drift_versions;
   s.phase_drift = m.adaptation.drift;
   s.phase_drifts = m.convergence.drifts();
+  s.slower_calls = m.slower_calls;
   if (note.loop < m.loop_count) {
     s.at_loop = LoopId(note.loop);
     s.osr_requested = m.osr_requested[note.loop];

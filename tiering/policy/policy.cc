@@ -24,6 +24,9 @@ std::string text(const char* format, Args... args) {
 
 Decision keep(std::string reason) { return {Action::kKeep, LoopId::none(), 0, std::move(reason)}; }
 
+// Times as many calls, before optimized code is tried again that was slower than baseline code.
+constexpr uint64_t kSlowerBackOff = 16;
+
 constexpr const char* kOnItsWay = "a baseline version is on its way";
 
 // What rules any new version out, or null.
@@ -41,6 +44,7 @@ const char* entry_obstacle(const MethodSnapshot& m, const PolicyOptions& o) {
   if (m.tier == Tier::kOptimized && m.drift < o.epsilon) return "already optimized";
   if (m.optimized_requested) return "an optimized version is on its way";
   if (m.optimized_versions >= o.max_recompiles) return "recompiled too often";
+  if (m.calls / kSlowerBackOff < m.slower_calls) return "optimized code was slower";
   return nullptr;
 }
 
@@ -125,7 +129,8 @@ Decision decide_drift(const MethodSnapshot& m, double past, double cost, const P
 
 Decision decide_trial(const TrialSnapshot& t, const PolicyOptions& o) {
   auto was = static_cast<double>(t.before_cycles), is = static_cast<double>(t.now_cycles);
-  bool slower = !t.tiers && t.z >= o.trial_z && is > (1 + o.trial_margin) * was;
+  bool slower = t.z >= o.trial_z && is > (1 + o.trial_margin) * was;
+  if (t.tiers) slower &= t.before_cycles >= kLeastTrialCycles;
   Decision d;
   d.action = slower ? Action::kRollBack : Action::kKeep;
   d.reason =
@@ -184,12 +189,12 @@ const char* obstacle(const MethodSnapshot& m, const SystemSnapshot& s, const Pol
 Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOptions& options) {
   PolicyOptions o = options;
   if (s.speedup > 0) o.speedup = s.speedup;
+  if (s.baseline_ns > 0) o.baseline_ns = s.baseline_ns;
   if (const char* why = any_obstacle(m, s, o)) return keep(why);
   if (m.tier == Tier::kHost) return decide_host(m, o);
 
   double executed = estimated_work(m);
   double saved = static_cast<double>(m.saved_work);
-  if (s.baseline_ns > 0) o.baseline_ns = s.baseline_ns;
   double past = tiering::past_ns(m, o);
   double rate = s.compile_ns > 0 ? s.compile_ns : o.compile_ns;
   double cost = m.instructions * rate * (1.0 + s.queue_length / 64.0);

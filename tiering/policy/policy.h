@@ -3,7 +3,7 @@
 // A version that takes the place of another optimized one is timed against it (trial.h). With the
 // rank test's z (rank_sum.h), and medians of the cycles of a call, the answer is
 //   roll_back  z >= trial_z   and   median of the new > (1 + trial_margin) * median of the old (3)
-//   keep       else, and for what was timed only to know the speedup
+//   keep       else, and where the old one is baseline code and takes fewer than kLeastTrialCycles
 // so that of versions that are alike one in a thousand is taken back, if it looks slower by a
 // twentieth as well.
 //

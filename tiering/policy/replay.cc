@@ -28,6 +28,7 @@ void each_field(M& m, S& s, F f) {
   f("drift_versions", m.drift_versions);
   f("phase_drift", m.phase_drift);
   f("phase_drifts", m.phase_drifts);
+  f("slower_calls", m.slower_calls);
   f("at_loop", m.at_loop);
   f("calls", m.calls);
   f("samples", m.samples);
@@ -40,8 +41,8 @@ void each_field(M& m, S& s, F f) {
   f("code_budget_spent", s.code_budget_spent);
   f("rate_ns", s.compile_ns);
   f("speedup", s.speedup);
-}
   f("baseline_ns", s.baseline_ns);
+}
 
 template <typename E, typename F>
 void each_field(E& e, F f) {

@@ -154,6 +154,7 @@ void RuntimeImpl::end_trial(Method& m) {
     link_locked(m);
     return consider_values(m);
   }
+  if (t->tiers) return back_to_baseline(m);
   if (t->now.general != nullptr) {
     m.trial.store(nullptr, std::memory_order_release);
     return take_back(m, false);
@@ -163,6 +164,13 @@ void RuntimeImpl::end_trial(Method& m) {
   link_locked(m);
   give_up(const_cast<Version&>(t->now), OsrOut::kNewer);
   retire_optimized_copy(m);
+}
+
+// The method's first optimized version was slower: it goes back to what it had before, which is made
+// again at the next call, and the policy remembers when.
+void RuntimeImpl::back_to_baseline(Method& m) {
+  m.slower_calls = std::max<uint64_t>(observer_.snapshot_of(m).calls, 1);
+  withdraw_code(m);
 }
 
 }  // namespace uptier::tiering

@@ -217,6 +217,11 @@ void RuntimeImpl::optimize_anew(Method& m) {
 // and stays there. Its baseline code is made again at the next call.
 void RuntimeImpl::withdraw_optimized(Method& m) {
   m.guard_banned = true;
+  withdraw_code(m);
+}
+
+// The caller has seen to it that the method is not optimized again at once.
+void RuntimeImpl::withdraw_code(Method& m) {
   queue_.remove(m.id);
   m.optimized_requested = false;
   for (uint32_t i = 0; i < m.loop_count; ++i) m.osr_requested[i] = false;
