@@ -82,6 +82,54 @@ TEST(RegisterCode, finds_blocks_loops_and_what_is_live) {
   EXPECT_EQ(code.live[6], set_of({2}));
 }
 
+// ---- What is refused ----------------------------------------------------------------------------
+
+// Uses a register, and goes to a place, of its own.
+class Wrong : public RegisterBuilder<Width> {
+ public:
+  Wrong(const RegisterCode& code, RegisterTypes<Width>& types, FunctionBuilder& b, size_t registers,
+        int reg, uint32_t to)
+      : RegisterBuilder(code, types, b, registers, true), reg_(reg), to_(to) {}
+
+ private:
+  void enter() override {
+    set(reg_, {32}, b_.param(0));
+    if (live(reg_, 0)) set(reg_, {32}, get(reg_));
+    flow(0);
+  }
+  void instruction() override { flow(to_); }
+  Value convert(Value v, Width, Width) override { return v; }
+  int reg_;
+  uint32_t to_;
+};
+
+// Returns what is wrong with a function of an instruction that jumps `to` somewhere.
+std::string refusal(size_t registers, int reg, uint32_t to) {
+  const RegisterStep steps[] = {{set_of({0}), {}, false, to}, {{}, {}, false}};
+  RegisterCode code(steps);
+  RegisterTypes<Width> types;
+  Signature s{{Type::kI32}, Type::kI64};
+  int walks = 0;
+  infer_types(code, types, s, [&](FunctionBuilder& b) {
+    EXPECT_LT(++walks, 10);
+    return Wrong(code, types, b, registers, reg, to).walk();
+  });
+  FunctionBuilder b(s, "f");
+  EXPECT_FALSE(Wrong(code, types, b, registers, reg, to).walk());
+  std::string why = b.status().ok() ? "" : b.status().error().message;
+  return why.substr(why.rfind(": ") + 2);
+}
+
+TEST(RegisterBuilder, what_is_no_register_and_no_place_is_refused) {
+  EXPECT_EQ(refusal(257, 0, 1), "257 registers; 256 at most");
+  EXPECT_EQ(refusal(size_t{1} << 40, 0, 1), "1099511627776 registers; 256 at most");
+  EXPECT_EQ(refusal(256, 256, 1), "there is no register 256 among 256");
+  EXPECT_EQ(refusal(4, 4, 1), "there is no register 4 among 4");
+  EXPECT_EQ(refusal(4, -1, 1), "there is no register -1 among 4");
+  EXPECT_EQ(refusal(4, 100'000, 1), "there is no register 100000 among 4");
+  EXPECT_EQ(refusal(4, 0, 3), "instruction 0 jumps out of the code");
+}
+
 TEST(RegisterBuilder, types_go_around_loops_and_frames_name_what_is_live) {
   RegisterCode code(kSteps);
   RegisterTypes<Width> types;

@@ -92,6 +92,8 @@ class FunctionBuilder {
   // Returns the first misuse, if there was any: what, and at which location and block. A host need
   // not look: what Host::build describes fails with it. kInvalidArgument.
   Status status() const;
+  // Makes the build fail as a misuse does, for what is built on this: `what` says what is wrong.
+  void refuse(std::string_view what);
 
   // Returns the signature it was made with. Constant time, as is everything here unless it says
   // otherwise.

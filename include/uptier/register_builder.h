@@ -15,6 +15,10 @@
 // const`, whether it serves as one of the other type as it is, `T join(T) const`, what holds on
 // two paths (growing a finite number of times), and ==. T() is "no path has come here yet".
 //
+// Limits: kMostRegisters registers; one place that an instruction jumps to, so one with more is
+// described as several. What lies past them, or is no register or place of the function, fails the
+// build with a message (FunctionBuilder::refuse).
+//
 //   Thread: one at a time. A RegisterTypes changes while it is inferred, and no more.
 #pragma once
 
@@ -23,6 +27,7 @@
 #include <map>
 #include <set>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -30,7 +35,8 @@
 
 namespace uptier {
 
-using RegisterSet = std::bitset<256>;
+inline constexpr size_t kMostRegisters = 256;
+using RegisterSet = std::bitset<kMostRegisters>;  // whose set() and test() throw past them
 
 inline constexpr uint32_t kNoPlace = UINT32_MAX;
 
@@ -46,6 +52,7 @@ struct RegisterCode {
   std::vector<RegisterSet> live;           // by place: whose values are used from there on
   std::vector<bool> leaders;               // by place: a block begins there
   std::map<uint32_t, uint32_t> loop_ends;  // by header: behind the last jump back
+  uint32_t wrong = kNoPlace;               // an instruction that jumps out of the code, if one does
 
   RegisterCode() = default;
   // Cost: a few passes over the steps. What a jump's instruction writes it writes on both ways.
@@ -71,10 +78,9 @@ struct RegisterTypes {
 template <typename T>
 class RegisterBuilder {
  public:
-  // `infers`: adds to `types`; else these stand.
+  // `registers`: of the function, numbered from 0. `infers`: adds to `types`; else these stand.
   RegisterBuilder(const RegisterCode& code, RegisterTypes<T>& types, FunctionBuilder& b,
-                  size_t registers, bool infers)
-      : b_(b), code_(code), types_(types), registers_(registers), infers_(infers) {}
+                  size_t registers, bool infers);
   virtual ~RegisterBuilder() = default;
 
   // Describes the function. Returns whether types have changed meanwhile.
@@ -90,13 +96,15 @@ class RegisterBuilder {
   virtual Value convert(Value v, T from, T to) = 0;
 
   // ---- Registers
-  T& type(int reg) { return now_[static_cast<size_t>(reg)]; }
+  T& type(int reg) { return has(reg) ? now_[static_cast<size_t>(reg)] : nowhere_ = T(); }
   Value get(int reg) { return b_.use(variable(reg, type(reg).form())); }
   void set(int reg, T t, Value v) {
     type(reg) = t;
     b_.def(variable(reg, t.form()), v);
   }
-  bool live(int reg, uint32_t at) const { return code_.live[at].test(static_cast<size_t>(reg)); }
+  bool live(int reg, uint32_t at) const {
+    return has(reg) && has_place(at) && code_.live[at].test(static_cast<size_t>(reg));
+  }
   // Returns the Variable of a register's form. Registers below 0 are the host's own.
   Variable variable(int reg, Type form);
 
@@ -124,6 +132,9 @@ class RegisterBuilder {
   bool alive_ = true;           // whether a path comes to it
 
  private:
+  // Whether there is such a register, or place; else the function is refused.
+  bool has(int reg) const;
+  bool has_place(uint32_t at) const;
   void enter_block();
   void learn(uint32_t to);
   bool changes_forms(uint32_t to) const;
@@ -137,6 +148,7 @@ class RegisterBuilder {
   size_t registers_;
   bool infers_, changed_ = false;
   std::vector<T> now_;
+  T nowhere_ = T();
   std::map<std::pair<int, Type>, Variable> variables_;
   std::map<uint32_t, Block> blocks_;
   std::set<uint32_t> headers_;  // of loops whose bodies have begun
@@ -167,11 +179,15 @@ inline RegisterCode::RegisterCode(std::span<const RegisterStep> steps)
     uint32_t to = steps[at].jumps_to;
     if (to != kNoPlace || !steps[at].goes_on) leaders[at + 1] = true;
     if (to == kNoPlace) continue;
+    if (to > size) {
+      wrong = at;
+      continue;
+    }
     leaders[to] = true;
     if (to <= at) loop_ends[to] = at + 1;
   }
   // Backwards until nothing changes.
-  for (bool changed = true; changed;) {
+  for (bool changed = wrong == kNoPlace; changed;) {
     changed = false;
     for (uint32_t at = size; at-- > 0;) {
       const RegisterStep& s = steps[at];
@@ -185,7 +201,35 @@ inline RegisterCode::RegisterCode(std::span<const RegisterStep> steps)
 }
 
 template <typename T>
+RegisterBuilder<T>::RegisterBuilder(const RegisterCode& code, RegisterTypes<T>& types,
+                                    FunctionBuilder& b, size_t registers, bool infers)
+    : b_(b), code_(code), types_(types), registers_(registers), infers_(infers) {
+  if (registers > kMostRegisters) {
+    b_.refuse(std::to_string(registers) + " registers; " + std::to_string(kMostRegisters) +
+              " at most");
+  }
+  if (code.wrong == kNoPlace) return;
+  b_.refuse("instruction " + std::to_string(code.wrong) + " jumps out of the code");
+}
+
+template <typename T>
+bool RegisterBuilder<T>::has(int reg) const {
+  if (reg >= 0 && static_cast<size_t>(reg) < now_.size()) return true;
+  b_.refuse("there is no register " + std::to_string(reg) + " among " +
+            std::to_string(now_.size()));
+  return false;
+}
+
+template <typename T>
+bool RegisterBuilder<T>::has_place(uint32_t at) const {
+  if (at < code_.live.size()) return true;
+  b_.refuse("there is no instruction " + std::to_string(at));
+  return false;
+}
+
+template <typename T>
 bool RegisterBuilder<T>::walk() {
+  if (!b_.status()) return false;
   now_.assign(registers_, T());
   enter();
   for (at_ = 0; at_ < code_.size(); ++at_) {
@@ -242,15 +286,18 @@ Variable RegisterBuilder<T>::variable(int reg, Type form) {
 
 template <typename T>
 void RegisterBuilder<T>::flow(uint32_t to) {
+  alive_ = false;
+  if (!has_place(to)) return;
   learn(to);
   change_forms(to);
   if (enters_loop(to)) make_own(to);
   b_.jump(block_at(to));
-  alive_ = false;
 }
 
 template <typename T>
 void RegisterBuilder<T>::flow_if(Value condition, uint32_t yes, uint32_t no) {
+  alive_ = false;
+  if (!has_place(yes) || !has_place(no)) return;
   const uint32_t to[] = {yes, no};
   Block ways[2];
   for (int k = 0; k < 2; ++k) {
@@ -266,7 +313,6 @@ void RegisterBuilder<T>::flow_if(Value condition, uint32_t yes, uint32_t no) {
     if (enters_loop(to[k])) make_own(to[k]);
     b_.jump(block_at(to[k]));
   }
-  alive_ = false;
 }
 
 // Adds what is known here to what is known at `to`.
@@ -325,6 +371,7 @@ void RegisterBuilder<T>::make_own(uint32_t to) {
 
 template <typename T>
 void RegisterBuilder<T>::frame_state(uint32_t place, uint32_t note) {
+  if (!has_place(place)) return;
   RegisterFrame<T> f = {.place = place, .note = note};
   std::vector<Value> slots = leading_;
   for (size_t r = 0; r < now_.size(); ++r) {

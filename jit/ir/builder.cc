@@ -141,6 +141,7 @@ FunctionBuilder::FunctionBuilder(Signature signature, std::string_view name)
 FunctionBuilder::~FunctionBuilder() = default;
 
 Status FunctionBuilder::status() const { return impl_->misuse; }
+void FunctionBuilder::refuse(std::string_view what) { impl_->refuse(what); }
 const Signature& FunctionBuilder::signature() const { return impl_->f.signature(); }
 
 Value FunctionBuilder::param(unsigned i) const {
