@@ -93,6 +93,8 @@ struct ThreadContext {
   uint64_t trap_return = 0;
   // Traps that the host raised and nobody took; for others to read.
   std::atomic<uint64_t> traps_lost{0};
+  // What an interpreter decrements in the place of the loops of a method that is nobody's.
+  int32_t nobodys_countdown = 0;
 
   MethodState& method(uint32_t index);
 };

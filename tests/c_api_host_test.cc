@@ -1,4 +1,6 @@
 // Hosts with an interpreter, behind the C API: guards that fail come back to it, loops leave it.
+#include <thread>
+
 #include "tests/c_api_world.h"
 
 namespace uptier::test {
@@ -150,6 +152,25 @@ TEST_F(CApiHost, a_loop_of_the_interpreter_is_left_in_the_middle) {
   EXPECT_EQ(in.entered, 1u);
   EXPECT_LT(in.interpreted, kRounds);
   uptier_runtime_detach(runtime_);
+}
+
+TEST_F(CApiHost, a_countdown_is_the_threads_base_and_the_methods_offset) {
+  uptier_method m = add(info_of("sum", &keep({sum}), signature(1)));
+  ptrdiff_t offset = 0;
+  ASSERT_EQ(uptier_runtime_loop_countdown_offset(runtime_, m, &offset, &error_), UPTIER_OK);
+  std::thread([&] {
+    ASSERT_EQ(uptier_runtime_attach(runtime_, nullptr), UPTIER_OK);
+    int32_t* word = nullptr;
+    EXPECT_EQ(uptier_runtime_loop_countdown(runtime_, m, &word, nullptr), UPTIER_OK);
+    EXPECT_EQ(reinterpret_cast<char*>(word), static_cast<char*>(uptier_thread_base()) + offset);
+    uptier_runtime_detach(runtime_);
+  }).join();
+  EXPECT_EQ(uptier_runtime_loop_countdown_offset(nullptr, m, &offset, &error_),
+            UPTIER_INVALID_ARGUMENT);
+  EXPECT_EQ(uptier_runtime_loop_countdown_offset(runtime_, m, nullptr, &error_),
+            UPTIER_INVALID_ARGUMENT);
+  EXPECT_EQ(uptier_runtime_loop_countdown_offset(runtime_, {17}, &offset, &error_),
+            UPTIER_INVALID_ARGUMENT);
 }
 
 TEST_F(CApiHost, loops_are_refused_where_nothing_can_be_entered) {

@@ -17,6 +17,7 @@ class NullRuntime : public Runtime {
   Status switch_stack(NativeStack*) override { return {}; }
   Status destroy_stack(NativeStack*) override { return {}; }
   int32_t* loop_countdown(MethodId) noexcept override { return nullptr; }
+  ptrdiff_t loop_countdown_offset(MethodId) const noexcept override { return 0; }
   std::optional<Outcome> osr_enter(MethodId, LoopId, std::span<const uint64_t>,
                                    const uint64_t*) override {
     return std::nullopt;

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "uptier/words.h"
 
 namespace uptier::test {
@@ -25,7 +27,7 @@ class Successor : public PlannedHost {
 
   static inline Successor* current = nullptr;
   const void* entry = nullptr;
-  int32_t* countdown = nullptr;
+  LoopCountdown countdown;
   uint64_t seen = 0, made = 0, left = 0, entries = 0;
 
  private:
@@ -43,7 +45,7 @@ class Successor : public PlannedHost {
     return info;
   }
   void entry_changed(uint32_t, const void* e) override { entry = e, ++entries; }
-  void countdown_changed(uint32_t, int32_t* c) override { countdown = c; }
+  void countdown_changed(uint32_t, LoopCountdown c) override { countdown = c; }
   std::unique_ptr<HostPlan> make_plan(uint32_t, bool guess) override {
     ++made;
     return std::make_unique<Guess>(guess, seen);
@@ -89,15 +91,96 @@ TEST(PlannedHost, a_new_loop_waits_before_it_gets_a_plan) {
   Successor host(**r);
   auto attached = std::make_unique<ThreadScope>(**r);
   ASSERT_TRUE(host.add(0).ok());
-  EXPECT_EQ(*host.countdown, PlanLimits().first_look);
-  int32_t* patience = host.countdown;
-  *host.countdown = 0;
+  auto countdown = [&] { return &host.countdown.on(Runtime::thread_base()); };
+  EXPECT_EQ(*countdown(), PlanLimits().first_look);
+  int32_t* patience = countdown();
+  *patience = 0;
   host.hot();
-  EXPECT_NE(host.countdown, patience) << "the runtime's own from now on";
-  EXPECT_EQ(host.countdown, (*r)->loop_countdown(host.method(0)));
+  EXPECT_NE(countdown(), patience) << "the runtime's own from now on";
+  EXPECT_EQ(countdown(), (*r)->loop_countdown(host.method(0)));
   EXPECT_TRUE(host.hot());
+  int32_t *here = countdown(), *there = nullptr;
+  std::thread([&] {
+    ThreadScope scope(**r);
+    there = countdown();
+    EXPECT_EQ(there, (*r)->loop_countdown(host.method(0)));
+  }).join();
+  EXPECT_NE(here, there) << "each thread has its own";
   attached.reset();
   r->reset();
+}
+
+// count(n): for (i = 0; i != n; ++i);  return i
+class Counter : public PlannedHost {
+ public:
+  explicit Counter(Runtime& r) : PlannedHost(r, {.first_look = 10}) { current = this; }
+
+  static inline Counter* current = nullptr;
+  LoopCountdown countdown;
+  uint64_t events = 0;
+
+ private:
+  static uint64_t interpret(const uint64_t* words) {
+    Counter& host = *current;
+    void* thread = Runtime::thread_base();
+    uint64_t i = 0;
+    for (; i != words[0]; ++i) {
+      if (--host.countdown.on(thread) > 0) continue;
+      ++host.events;
+      if (!host.loop_is_hot(0)) continue;
+      if (auto o = host.runtime_.osr_enter(host.method(0), LoopId(0), {words, 1}, &i))
+        return o->bits;
+    }
+    return i;
+  }
+  MethodInfo info(uint32_t function) override {
+    MethodInfo info{.key = {1, function}, .name = "count", .signature = words_signature(1)};
+    info.host_entry = host_entry<interpret>(1);
+    return info;
+  }
+  void entry_changed(uint32_t, const void*) override {}
+  void countdown_changed(uint32_t, LoopCountdown c) override { countdown = c; }
+  std::unique_ptr<HostPlan> make_plan(uint32_t, bool) override {
+    return std::make_unique<HostPlan>();
+  }
+  void describe(HostPlan&, FunctionBuilder& b) override {
+    Variable i = b.declare(Type::kI64);
+    b.def(i, b.i64(0));
+    Block head = b.create_block(), body = b.create_block(), end = b.create_block();
+    b.jump(head);
+    b.switch_to(head);
+    Variable slots[] = {i};
+    b.loop_header(0, slots);
+    b.branch(b.binary(Opcode::kNe, b.use(i), b.param(0)), body, end);
+    b.seal(body);
+    b.switch_to(body);
+    b.def(i, b.binary(Opcode::kAdd, b.use(i), b.i64(1)));
+    b.jump(head);
+    b.seal(head);
+    b.seal(end);
+    b.switch_to(end);
+    b.ret(b.use(i));
+  }
+};
+
+// Each `invoke` attaches the thread anew, with other countdowns.
+TEST(PlannedHost, loops_count_down_where_the_thread_has_its_words_now) {
+  for (const char* policy : {"never", "always"}) {
+    Options o;
+    o.workers = 0;
+    ASSERT_TRUE(o.set("policy", policy).ok());
+    auto r = Runtime::create(o);
+    ASSERT_TRUE(r.ok());
+    Counter host(**r);
+    ASSERT_TRUE(host.add(0).ok());
+    for (uint64_t n : {1000, 5000, 100'000, 100'000}) {
+      EXPECT_EQ((*r)->invoke(host.method(0), {{n}}).bits, n);
+      std::thread([&, n] { EXPECT_EQ((*r)->invoke(host.method(0), {{n}}).bits, n); }).join();
+    }
+    bool interpreted = o.policy == PolicyMode::kNever;
+    EXPECT_GE(host.events, interpreted ? 8u : 1u);
+    r->reset();
+  }
 }
 
 }  // namespace

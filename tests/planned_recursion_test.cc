@@ -66,7 +66,7 @@ class Sums : public PlannedHost {
     return i;
   }
   void entry_changed(uint32_t function, const void* entry) override { entries[function] = entry; }
-  void countdown_changed(uint32_t, int32_t*) override {}
+  void countdown_changed(uint32_t, LoopCountdown) override {}
   std::unique_ptr<HostPlan> make_plan(uint32_t, bool guess) override {
     return std::make_unique<GuessPlan>(guess);
   }

@@ -341,5 +341,40 @@ TEST_F(InterpretedLoop, fixed_tiers_do_not_interpret) {
   }
 }
 
+// ---- Where loops count down --------------------------------------------------------------------
+
+int32_t* word_of(Runtime& r, MethodId m) {
+  return reinterpret_cast<int32_t*>(static_cast<char*>(Runtime::thread_base()) +
+                                    r.loop_countdown_offset(m));
+}
+
+TEST_F(InterpretedLoop, a_countdown_is_the_threads_base_and_the_methods_offset) {
+  start({});
+  MethodId m = machine_.method;
+  int32_t* shared = word_of(*runtime_, m);
+  EXPECT_EQ(shared, runtime_->loop_countdown(m)) << "of threads that are not attached";
+  ptrdiff_t offset = runtime_->loop_countdown_offset(m);
+  int32_t* seen[2] = {};
+  for (int32_t*& word : seen) {
+    std::thread([&] {
+      ThreadScope scope(*runtime_);
+      word = word_of(*runtime_, m);
+      EXPECT_EQ(word, runtime_->loop_countdown(m));
+      EXPECT_NE(word, shared);
+      EXPECT_EQ(offset, runtime_->loop_countdown_offset(m));
+      // Those of nobody's method: not this one's, and never due again.
+      for (MethodId other : {MethodId::none(), MethodId(12345)}) {
+        int32_t* nobodys = word_of(*runtime_, other);
+        EXPECT_EQ(nobodys, runtime_->loop_countdown(other));
+        EXPECT_NE(nobodys, word);
+        *nobodys = 0;
+        EXPECT_FALSE(runtime_->osr_enter(other, LoopId(0), {}, nullptr).has_value());
+        EXPECT_GT(*nobodys, 1'000'000);
+      }
+    }).join();
+  }
+  EXPECT_NE(seen[0], nullptr);
+}
+
 }  // namespace
 }  // namespace uptier::test

@@ -85,6 +85,7 @@ class RuntimeImpl final : public Runtime {
   Status switch_stack(NativeStack* to) override;
   Status destroy_stack(NativeStack* stack) override;
   int32_t* loop_countdown(MethodId m) noexcept override;
+  ptrdiff_t loop_countdown_offset(MethodId m) const noexcept override;
   std::optional<Outcome> osr_enter(MethodId m, LoopId loop, std::span<const uint64_t> args,
                                    const uint64_t* frame) override;
   uint64_t* counters(MethodId m) noexcept override;

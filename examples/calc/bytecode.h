@@ -12,6 +12,7 @@
 #include <atomic>
 
 #include "object.h"
+#include "uptier/planned_host.h"
 
 namespace calc {
 
@@ -128,10 +129,10 @@ struct Proto {
   std::vector<Capture> captures = {};
   Seen params_seen[kMaxParams] = {};
 
-  // With a runtime (tiers.h): what calls go to, and the countdown of its loops.
+  // With a runtime (tiers.h): what calls go to, and where its loops count down.
   struct Vm* vm = nullptr;
   const void* entry = nullptr;
-  int32_t* loop_countdown = nullptr;
+  uptier::LoopCountdown loop_countdown = {};
 };
 
 struct Code {

@@ -123,6 +123,7 @@ Val run(Vm& vm, Closure* self, Val* r, const Instr* pc) {
   const Instr* const code = vm.code.instrs.data();
   const Val* const k = vm.code.constants.data();
   [[maybe_unused]] Seen* const seen = vm.code.seen.data();
+  [[maybe_unused]] void* const thread = kTiered ? uptier::Runtime::thread_base() : nullptr;
   const Instr* at;
   Val* place;
   NEXT;
@@ -151,8 +152,8 @@ do_Loop : {
   JUMP;
   if constexpr (kTiered) {
     Val result;
-    if (--*self->proto->loop_countdown <= 0 && vm.tiers->loop_event(self, r, pc, result))
-      return result;
+    int32_t& left = self->proto->loop_countdown.on(thread);
+    if (--left <= 0 && vm.tiers->loop_event(self, r, pc, result)) return result;
   }
   NEXT;
 }

@@ -48,7 +48,7 @@ uptier::MethodInfo Tiers::info(uint32_t function) {
 
 void Tiers::entry_changed(uint32_t function, const void* entry) { proto(function).entry = entry; }
 
-void Tiers::countdown_changed(uint32_t function, int32_t* countdown) {
+void Tiers::countdown_changed(uint32_t function, uptier::LoopCountdown countdown) {
   proto(function).loop_countdown = countdown;
 }
 

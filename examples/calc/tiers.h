@@ -30,7 +30,7 @@ class Tiers : public uptier::PlannedHost {
  private:
   uptier::MethodInfo info(uint32_t function) override;
   void entry_changed(uint32_t function, const void* entry) override;
-  void countdown_changed(uint32_t function, int32_t* countdown) override;
+  void countdown_changed(uint32_t function, uptier::LoopCountdown countdown) override;
   std::unique_ptr<uptier::HostPlan> make_plan(uint32_t function, bool guess) override;
   void describe(uptier::HostPlan& plan, uptier::FunctionBuilder& b) override;
   Proto& proto(uint32_t function) { return *vm_.code.protos[function]; }

@@ -14,6 +14,7 @@
 //           what they read of the interpreter is atomic, or does not change.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -31,6 +32,19 @@ struct PlanLimits {
   uint32_t plans = 8;        // of a function; the last one guesses nothing
   uint32_t exits = 10;       // of a plan
   int32_t first_look = 200;  // iterations before a loop's function gets a plan
+};
+
+// Where the loops of a function count down: in a word of the host's at first, in the calling
+// thread's word of its method from then on.
+struct LoopCountdown {
+  int32_t* word = nullptr;
+  ptrdiff_t offset = 0;  // where there is no word; Runtime::loop_countdown_offset
+
+  // `thread_base`: Runtime::thread_base(), which an interpreter asks once a call.
+  int32_t& on(void* thread_base) const {
+    return word != nullptr ? *word
+                           : *reinterpret_cast<int32_t*>(static_cast<char*>(thread_base) + offset);
+  }
 };
 
 // Functions are numbered by the host, from 0.
@@ -56,9 +70,9 @@ class PlannedHost : public Host {
   // Returns what the host knows of a function's methods. `key` and `name` are of the function; each
   // method but the first adds its number to both, to the function_index from bit 20 on.
   virtual MethodInfo info(uint32_t function) = 0;
-  // The function is called by `entry` from now on, and its loops count down in `*countdown`.
+  // The function is called by `entry` from now on, and its loops count down there.
   virtual void entry_changed(uint32_t function, const void* entry) = 0;
-  virtual void countdown_changed(uint32_t function, int32_t* countdown) = 0;
+  virtual void countdown_changed(uint32_t function, LoopCountdown countdown) = 0;
   // Copies what was seen; `guess`: whether it may be taken for the truth, behind guards.
   virtual std::unique_ptr<HostPlan> make_plan(uint32_t function, bool guess) = 0;
   virtual void describe(HostPlan& plan, FunctionBuilder& b) = 0;

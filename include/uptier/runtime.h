@@ -10,6 +10,7 @@
 // it calls so may lead to an `invoke`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -139,10 +140,20 @@ class Runtime {
 
   // For loops of a host's interpreter. Returns the calling thread's countdown of the method's
   // loops: the interpreter decrements it at every back edge, and when it is 0 or below calls
-  // osr_enter. It writes nothing else there, for iterations are counted by it. The word stays where
-  // it is until the thread detaches. On a thread that is not attached it is a word that all such
-  // threads share and nobody counts by.
+  // osr_enter. It writes nothing else there, for iterations are counted by it. The word is the
+  // thread's, and goes when the thread detaches: also when the `invoke` returns that attached it. On
+  // a thread that is not attached it is a word that all such threads share and nobody counts by.
   virtual int32_t* loop_countdown(MethodId m) noexcept = 0;
+  // Returns the same word in two parts, for a host that keeps one of them with the method:
+  //
+  //   (int32_t*)((char*)thread_base() + loop_countdown_offset(m)) == loop_countdown(m)
+  //
+  // thread_base() is the calling thread's, and good while the thread stays attached: a call of the
+  // interpreter asks once, when it begins. The offset holds for all threads, for as long as the
+  // method is in service; for an id that is nobody's it is that of a word that nobody counts by.
+  // Thread: any. Cost: a call and a load.
+  static void* thread_base() noexcept;
+  virtual ptrdiff_t loop_countdown_offset(MethodId m) const noexcept = 0;
   // Counts the iterations, and if there is code that can be entered at the header of `loop` from
   // the interpreter's frame, runs the rest of the call there and returns its outcome; else nothing,
   // and the interpreter goes on. `args` are the call's arguments, `frame` the host's slots: word k

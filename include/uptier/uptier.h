@@ -198,10 +198,20 @@ uptier_status uptier_runtime_invoke(uptier_runtime* runtime, uptier_method metho
 
 // For loops of a host's interpreter, on an attached thread. Sets `*out` to the thread's countdown
 // of the method's loops: the interpreter decrements it at every back edge, and when it is 0 or
-// below calls osr_enter. The word stays where it is until the thread detaches. Errors:
-// UPTIER_INVALID_ARGUMENT also when the thread is not attached.
+// below calls osr_enter. The word is the thread's, and goes when the thread detaches: also when the
+// invoke returns that attached it. Errors: UPTIER_INVALID_ARGUMENT also when the thread is not attached.
 uptier_status uptier_runtime_loop_countdown(uptier_runtime* runtime, uptier_method method,
                                             int32_t** out, uptier_error* error) UPTIER_NOEXCEPT;
+// Sets `*out` to where that word is from uptier_thread_base() on, in bytes: the same for all threads,
+// for as long as the method is in service. So a host may keep it with the method, and each call of
+// its interpreter asks for the base alone, once. Thread: any.
+uptier_status uptier_runtime_loop_countdown_offset(const uptier_runtime* runtime,
+                                                   uptier_method method, ptrdiff_t* out,
+                                                   uptier_error* error) UPTIER_NOEXCEPT;
+// Returns where the calling thread's words are; good while the thread stays attached. On one that is
+// not attached they are words that all such threads share and nobody counts by. Never NULL. Cost: a
+// call and a load.
+void* uptier_thread_base(void) UPTIER_NOEXCEPT;
 // Counts the iterations, and if there is code that can be entered at the header of `loop` from the
 // interpreter's frame, runs the rest of the call there: `*entered` is 1, and the rest is as for
 // invoke. Otherwise `*entered` is 0 and the interpreter goes on. `args` are the call's arguments,

@@ -139,6 +139,19 @@ uptier_status uptier_runtime_loop_countdown(uptier_runtime* runtime, uptier_meth
   return UPTIER_OK;
 }
 
+uptier_status uptier_runtime_loop_countdown_offset(const uptier_runtime* runtime,
+                                                   uptier_method method, ptrdiff_t* out,
+                                                   uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (out == nullptr) return bad_argument(error, "out is NULL");
+  const CMethod* m = runtime->methods.find(method);
+  if (m == nullptr) return bad_argument(error, "the method is not in service");
+  *out = runtime->runtime->loop_countdown_offset(m->id);
+  return UPTIER_OK;
+}
+
+void* uptier_thread_base(void) noexcept { return Runtime::thread_base(); }
+
 uptier_status uptier_runtime_osr_enter(uptier_runtime* runtime, uptier_method method,
                                        uptier_loop loop, const uint64_t* args, size_t count,
                                        const uint64_t* frame, int* entered, uptier_outcome* out,

@@ -11,6 +11,8 @@
 
 namespace uptier {
 
+void* Runtime::thread_base() noexcept { return sampler::current_context(); }
+
 uint64_t Runtime::stack_left() noexcept {
   const sampler::ThreadContext* c = sampler::current_context();
   if (c->stack_limit == 0) return UINT64_MAX;
@@ -33,10 +35,13 @@ bool may_enter(const sampler::ThreadContext& c, const Version& v) {
 
 }  // namespace
 
+ptrdiff_t RuntimeImpl::loop_countdown_offset(MethodId m) const noexcept {
+  if (!is_method(m)) return offsetof(sampler::ThreadContext, nobodys_countdown);
+  return sampler::method_offset(m.index()) + sampler::kLoopCountdownOffset;
+}
+
 int32_t* RuntimeImpl::loop_countdown(MethodId m) noexcept {
-  sampler::ThreadContext* c = sampler::current_context();
-  if (!is_method(m)) return &sampler::shared_context().method(0).loop_countdown;
-  return &c->method(m.index()).loop_countdown;
+  return reinterpret_cast<int32_t*>(static_cast<char*>(thread_base()) + loop_countdown_offset(m));
 }
 
 uint64_t* RuntimeImpl::counters(MethodId m) noexcept {

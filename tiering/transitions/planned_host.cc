@@ -80,16 +80,16 @@ void PlannedHost::look_again(uint32_t function) {
   if (f.patience == nullptr) f.patience = std::make_unique<int32_t>();
   *f.patience = impl_->limits.first_look;
   f.looked = false;
-  countdown_changed(function, f.patience.get());
+  countdown_changed(function, {.word = f.patience.get()});
 }
 
 bool PlannedHost::loop_is_hot(uint32_t function) {
   Impl::Function& f = impl_->functions[function];
   if (f.looked) return true;
   f.looked = true;
-  int32_t* countdown = runtime_.loop_countdown(f.method);
+  LoopCountdown countdown{.offset = runtime_.loop_countdown_offset(f.method)};
   countdown_changed(function, countdown);
-  return *countdown <= 0;
+  return countdown.on(Runtime::thread_base()) <= 0;
 }
 
 std::string PlannedHost::summary() {
