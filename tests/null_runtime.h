@@ -8,6 +8,7 @@ namespace uptier::test {
 class NullRuntime : public Runtime {
  public:
   void remove_methods(std::span<const MethodId>) override {}
+  void retire_methods(std::span<const MethodId>) override {}
   Status attach() override { return {}; }
   void detach() override {}
   void quiescent() noexcept override {}

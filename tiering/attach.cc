@@ -82,6 +82,7 @@ void RuntimeImpl::detach() {
   sampler::exchange_context(t->outer);
   leave(*t);
   wake_worker();
+  tell_hosts();
 }
 
 // The last that is heard of a thread.
@@ -104,12 +105,15 @@ void RuntimeImpl::leave(AttachedThread& t) {
 }
 
 void RuntimeImpl::quiescent() noexcept {
-  AttachedThread* t = here();
-  if (t == nullptr) return;
+  if (AttachedThread* t = here()) pass_quiescent(*t);
+  tell_hosts();
+}
+
+void RuntimeImpl::pass_quiescent(AttachedThread& t) noexcept {
   // Release: every use of old code by this thread comes before; seq_cst orders the load of the
   // epoch before the thread's next load of a cell.
-  if (t->stacks.any_suspended()) return back_in_host(*t);
-  t->epoch.store(reclaimer_.epoch(), std::memory_order_seq_cst);
+  if (t.stacks.any_suspended()) return back_in_host(t);
+  t.epoch.store(reclaimer_.epoch(), std::memory_order_seq_cst);
   if (!reclaimer_.has_limbo()) return;
   std::lock_guard lock(state_mutex_);
   reclaim_locked();
@@ -130,6 +134,11 @@ void RuntimeImpl::end_blocked() noexcept {
 
 void RuntimeImpl::flush() {
   if (forked()) return;
+  flush_and_wait();
+  tell_hosts();
+}
+
+void RuntimeImpl::flush_and_wait() {
   std::unique_lock lock(state_mutex_);
   if (AttachedThread* t = here()) flush_thread_locked(*t, sampler::NoteKind::kFlushDemand);
   drain_locked();

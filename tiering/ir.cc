@@ -6,10 +6,11 @@ namespace uptier::tiering {
 
 Result<std::string> RuntimeImpl::ir(MethodId id) {
   if (forked()) return forked_error();
-  if (!is_method(id)) return Error{ErrorCode::kInvalidArgument, "there is no such method"};
   LookingAround looking(*this);
+  if (!is_method(id)) return Error{ErrorCode::kInvalidArgument, "there is no such method"};
   Method& m = method(id.index());
   std::lock_guard compile(m.compile_mutex);
+  if (!may_ask_host(m)) return Error{ErrorCode::kInvalidArgument, "the method has been removed"};
   Result<jit::Function> f = describe(m);
   if (!f) return f.error();
   return jit::to_text(*f);

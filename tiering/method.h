@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -108,6 +109,7 @@ struct Version {
   // Places of all methods that the code means: it calls them, has their bodies in it, or compares
   // their stubs' addresses. By rising index; see code/removed.h.
   std::vector<uint32_t> refers_to;
+  std::vector<uint32_t> bodies;  // those of them whose bodies it has in it
   // Guarded by Runtime's state mutex.
   bool outdated = false;             // one of these can be reached past its stub now
   std::atomic<bool> retired{false};  // relaxed: a slow path that is late goes where it still may
@@ -241,6 +243,10 @@ struct SeenPhase {
   uint64_t samples_before = 0;
 };
 
+// Until when a host may be asked for a method: while it is in service; and when it was retired, until
+// nothing is left that could ask. `kTold`: then gone() is to be called, or is being called.
+enum class HostUse : uint8_t { kServes, kUntilGone, kTold, kOver };
+
 struct Method {
   Method(MethodId id, uint64_t ordinal, Host& host, MethodInfo info)
       : id(id), ordinal(ordinal), host(host), info(std::move(info)) {}
@@ -329,6 +335,14 @@ struct Method {
   bool optimize_failed = false;
   bool guard_banned = false;  // one that the host declared: the method is not optimized any more
   bool removed = false;
+  bool retired = false;  // it was removed, and frames may have gone on since
+  HostUse host_use = HostUse::kServes;
+  std::thread::id teller;  // who calls gone()
+  // What could ask the host, or lead to what does: versions that are not freed, its own but for
+  // enterable ones and those that have its body in them; when it was removed, threads that may look
+  // at it still.
+  uint32_t holds = 0;
+  bool looked_at = false;                     // of these, threads
   bool forgotten = false;                     // its place has been given away, or nearly
   uint64_t removed_at = 0;                    // which of all removals it was, from 1; 0: it was not
   std::unique_ptr<const jit::Function> body;  // as built, for callers that inline it; or null

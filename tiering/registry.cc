@@ -86,6 +86,7 @@ Status RuntimeImpl::make_host_thunk(Method& m) {
   v->entry = v->code->entry();
   v->code_bytes = v->code->size();
   m.host_code = v->entry;
+  m.holds = 1;  // this; others find the method later
   m.versions.push_back(std::move(v));
   return {};
 }
@@ -93,7 +94,8 @@ Status RuntimeImpl::make_host_thunk(Method& m) {
 // Whether calls go to the host's interpreter before there is code, or when it has been taken away.
 // The fixed tiers hold methods elsewhere, and what a saved profile knows can be compiled at once.
 bool RuntimeImpl::interprets_first_locked(const Method& m) const {
-  if (m.info.host_entry == nullptr || options_.tier != TierMode::kAuto) return false;
+  bool interprets = m.info.host_entry != nullptr && options_.tier == TierMode::kAuto;
+  if (m.removed || !interprets) return false;
   return !m.info.describes_at_once || store_ == nullptr || m.first_call != 0 ||
          store_->mass(m.info.key, m.info.name) < kLeastSavedMass;
 }
@@ -111,44 +113,82 @@ std::string RuntimeImpl::error_of(MethodId m) const {
   return is_method(m) ? method(m.index()).last_error : std::string();
 }
 
-void RuntimeImpl::remove_methods(std::span<const MethodId> all) {
+void RuntimeImpl::remove_methods(std::span<const MethodId> methods) {
   if (forked()) return;
+  take_out(methods, HostUse::kOver);
+  tell_hosts();
+  await_tellers(methods);
+}
+
+void RuntimeImpl::retire_methods(std::span<const MethodId> methods) {
+  if (forked()) return;
+  take_out(methods, HostUse::kUntilGone);
+  tell_hosts();
+}
+
+// No step leaves an address of a Method in this frame: the stack is searched for such.
+void RuntimeImpl::take_out(std::span<const MethodId> all, HostUse after) {
   __builtin_unwind_init();  // as in add_method
   StillHere still(*this);
   LookingAround looking(*this);  // nobody forgets them meanwhile
+  std::vector<MethodId> ids = refuse_calls(all, after);
+  await_compilations(ids);
+  retire_code(ids, after);
+}
+
+// Returns those that were in service; and if the hosts may die now, those that were retired.
+__attribute__((noinline)) std::vector<MethodId> RuntimeImpl::refuse_calls(
+    std::span<const MethodId> all, HostUse after) {
   std::vector<MethodId> ids;
-  {
-    std::lock_guard lock(state_mutex_);
-    drain_locked();
-    for (MethodId id : all) {
-      if (!is_method(id)) continue;
+  std::lock_guard lock(state_mutex_);
+  drain_locked();
+  for (MethodId id : all) {
+    Method* m = known(id);
+    if (m == nullptr) continue;
+    if (is_method(id)) {
       ids.push_back(id);
-      Method& m = method(id.index());
-      flush_removed_locked(m);
-      take_out_locked(m);
+      flush_removed_locked(*m, after);
+      take_out_locked(*m, after);
+    } else if (after == HostUse::kOver && m->host_use == HostUse::kUntilGone) {
+      ids.push_back(id);
+      m->host_use = HostUse::kTold;
     }
   }
-  // The host may die when this returns: wait for a compilation that is under way.
-  for (MethodId id : ids) std::lock_guard wait(method(id.index()).compile_mutex);
+  return ids;
+}
 
+// A host that is not to be asked any more may die soon. What is compiled of others is compiled still.
+__attribute__((noinline)) void RuntimeImpl::await_compilations(std::span<const MethodId> ids) {
+  for (MethodId id : ids) std::lock_guard wait(method(id.index()).compile_mutex);
+}
+
+__attribute__((noinline)) void RuntimeImpl::retire_code(std::span<const MethodId> ids,
+                                                        HostUse after) {
   std::lock_guard lock(state_mutex_);
   for (MethodId id : ids) {
-    forget_body_locked(method(id.index()));
-    method(id.index()).trial.store(nullptr, std::memory_order_release);
-    for (auto& v : method(id.index()).versions) {
+    Method& m = method(id.index());
+    forget_body_locked(m);
+    withdraw_locked(m);
+    for (auto& v : m.versions) {
       if (!v->retired) reclaimer_.retire(*v);
-      v->give_back();  // nothing runs it, and its host may go
+      if (after == HostUse::kOver) v->give_back();  // nothing runs it, and its host may go
     }
+    if (m.host_use == HostUse::kTold) tell_later_locked(m);
   }
   reclaim_locked();
 }
 
 // Nothing leads to the method any more but what refers to it; see code/removed.h.
-void RuntimeImpl::take_out_locked(Method& m) {
+void RuntimeImpl::take_out_locked(Method& m, HostUse after) {
   m.removed = true;
   m.removed_at = ++removals_;
+  m.retired = after == HostUse::kUntilGone;
+  m.host_use = after;
   removed_.push_back(m.id.index());
   ids_[m.id.index()].store(MethodId::none().number(), std::memory_order_release);
+  m.looked_at = true;
+  ++m.holds;
+  reclaimer_.leave(m);
   fast_->set_entry(m.id.index(), nullptr);
   stubs_->set_target(m.id, stubs_->tail(m.id));
   queue_.remove(m.id);
@@ -156,13 +196,17 @@ void RuntimeImpl::take_out_locked(Method& m) {
   std::erase_if(newer_wanted_, [&](const NewerWanted& w) { return w.method == &m; });
 }
 
-// The final flush of one method, for all threads: none of them runs it any more.
-void RuntimeImpl::flush_removed_locked(Method& m) {
+// The flush of one method that is taken out, for all threads: none of them runs it any more. Where
+// they may, for the calling thread only; the others hand over what they count when they flush.
+void RuntimeImpl::flush_removed_locked(Method& m, HostUse after) {
+  bool over = after == HostUse::kOver;
+  auto kind = over ? sampler::NoteKind::kFlushFinal : sampler::NoteKind::kFlushDemand;
   for (auto& t : threads_) {
+    if (!over && t.get() != here()) continue;
     sampler::MethodState& s = t->state(m.id);
     if (s.call_gap == 0 && s.loop_gap == 0 && s.slab == nullptr) continue;
     std::span<const uint64_t> counts = counters(m, s);
-    sampler::Note n = make_note(m, *t, sampler::NoteKind::kFlushFinal);
+    sampler::Note n = make_note(m, *t, kind);
     observer_.take(m, t->number(), n, counts);
     flush_optimized_locked(m, *t);
   }

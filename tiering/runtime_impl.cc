@@ -237,6 +237,7 @@ RuntimeImpl::~RuntimeImpl() {
   wake_.release();
   if (worker_.joinable()) worker_.join();
   if (AttachedThread* t = here()) sampler::exchange_context(t->outer);
+  leave_all_hosts();
   {
     std::lock_guard lock(state_mutex_);
     for (auto& t : threads_) flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);

@@ -69,6 +69,7 @@ class RuntimeImpl final : public Runtime {
   Result<MethodId> add_method(Host& host, MethodInfo info) override;
   std::string error_of(MethodId m) const override;
   void remove_methods(std::span<const MethodId> methods) override;
+  void retire_methods(std::span<const MethodId> methods) override;
   const void* entry_address(MethodId m) const override;
   Status set(std::string_view name, std::string_view value) override;  // live.cc
   Status observe(Sampling how) override;                               // live.cc
@@ -228,7 +229,22 @@ class RuntimeImpl final : public Runtime {
   bool interprets_first_locked(const Method& m) const;
   const void* first_target_locked(const Method& m) const;
 
-  void take_out_locked(Method& m);  // registry.cc
+  void take_out(std::span<const MethodId> all, HostUse after);
+  std::vector<MethodId> refuse_calls(std::span<const MethodId> all, HostUse after);
+  void await_compilations(std::span<const MethodId> ids);
+  void retire_code(std::span<const MethodId> ids, HostUse after);
+  void take_out_locked(Method& m, HostUse after);
+  void flush_removed_locked(Method& m, HostUse after);
+  // code/gone.cc
+  void hold_locked(const Version& v);
+  void let_go_locked(const Version& v);
+  void let_go_locked(Method& m);
+  bool leave_hosts_locked();
+  void tell_later_locked(Method& m);
+  void leave_all_hosts();
+  void tell_hosts() noexcept;
+  void await_tellers(std::span<const MethodId> methods);
+  bool may_ask_host(const Method& m) const;
   // code/removed.cc
   struct Place {
     MethodId id;
@@ -315,7 +331,7 @@ class RuntimeImpl final : public Runtime {
   bool plan_forces_refusals() const { return stress_.active(StressKind::kCode); }
 
   // slow_paths.cc
-  static void raise_no_code(const Method& m) noexcept;
+  static void raise_no_code(MethodId m) noexcept;
   sampler::CallEvent next_call_event(Method& m, AttachedThread& t) noexcept;
   const void* current_entry(Method& m) const noexcept;
   const void* code_for_call(Method& m) noexcept;
@@ -382,6 +398,8 @@ class RuntimeImpl final : public Runtime {
   void brake(Method& m, sampler::Rate in_force) noexcept;
 
   void leave(AttachedThread& t);                                  // attach.cc
+  void pass_quiescent(AttachedThread& t) noexcept;                // attach.cc
+  void flush_and_wait();                                          // attach.cc
   void prepare_loop_timer(AttachedThread& t);                     // attach.cc
   LossReport losses_locked() const;                               // report.cc
   void report_observing(const Method& m, MethodReport& r) const;  // report.cc
@@ -451,7 +469,6 @@ class RuntimeImpl final : public Runtime {
   void request(Method& m, const Plan& plan, double priority);
   void forget_request(Method& m, const Plan& plan);
   void run_queue();
-  void flush_removed_locked(Method& m);
   void flush_thread_locked(AttachedThread& t, sampler::NoteKind kind);
   sampler::Note make_note(Method& m, AttachedThread& t, sampler::NoteKind kind) noexcept;
 
@@ -490,6 +507,12 @@ class RuntimeImpl final : public Runtime {
   uint64_t removals_ = 0;            // of methods
   uint64_t next_freeing_ = 0;        // removals at which places are looked for again
   std::multiset<uint64_t> looking_;  // removals that there had been when each LookingAround began
+  // Retired methods that nothing but their enterable code holds, unless something has come since;
+  // and those whose hosts are to be told.
+  std::vector<Method*> left_;
+  std::deque<Method*> gone_;
+  std::atomic<bool> hosts_wait_{false};  // there are such
+  std::condition_variable told_;
   std::vector<std::unique_ptr<AttachedThread>> threads_;
   uint32_t threads_seen_ = 0;
   Observer observer_;

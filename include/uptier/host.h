@@ -51,7 +51,8 @@ class Host {
   virtual ~Host() = default;
 
   // Describes the body of a method. Called when the method is first compiled and again for each
-  // further compilation, each time with the same result (same blocks in the same order).
+  // further compilation, each time with the same result (same blocks in the same order): also of a
+  // method that was retired, until `gone`.
   //
   // Thread: a calling thread or the runtime's worker, two methods at a time possibly; never the
   //         same method twice at once.
@@ -76,9 +77,20 @@ class Host {
   }
 
   // Takes back what `compile` returned: no thread runs it, and none will. Called before the
-  // method's remove_methods returns, or the runtime dies, at the latest. Thread: any, with the
-  // runtime's locks held: it must not call the runtime.
+  // method's remove_methods returns, `gone` is called, or the runtime dies, at the latest. Thread:
+  // any, with the runtime's locks held: it must not call the runtime.
   virtual void release(MethodId, const HostCode&) noexcept {}
+
+  // Says that the runtime is done with a method that was retired (Runtime::retire_methods): none of
+  // its code is left, nor code of others that has its body in it, and the host is not asked for it
+  // any more, by `build` or by host_resume. Called once for each such method, when that is noticed
+  // by a thread that retires or removes methods, is quiescent, flushes, detaches or returns from its
+  // outermost `invoke`, and at the latest when the runtime dies.
+  //
+  // Thread: that one; no lock of the runtime's is held, so that it may remove other methods, but for
+  //         while the runtime dies. Whoever removes a method waits while another thread tells its
+  //         host, so not with a lock that this takes.
+  virtual void gone(MethodId) noexcept {}
 
   // Returns what methods have in common whose alias classes mean the same (opcodes.h), provided that
   // they have a module_key in common as well. A host that is one object for each method returns
@@ -116,7 +128,7 @@ struct MethodInfo {
   // A guard that keeps failing is counted, and when Options::exit_limit (exit_limit_loop) has been
   // met exit_retries times and once more, the exit itself takes the method's compiled code out of
   // service for good: it goes back to host_entry, or to baseline code without one. What it guesses
-  // is the host's to change, with another method (add_method, remove_methods), best before that:
+  // is the host's to change, with another method (add_method, retire_methods), best before that:
   // it sees every exit.
   //
   // Thread: the one that runs the method. Errors: none may leave it. Without it, a guard that fails

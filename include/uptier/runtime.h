@@ -101,8 +101,10 @@ class Runtime {
   virtual Result<MethodId> add_method(Host& host, MethodInfo info) = 0;
   // Takes methods out of service: final flush, code retired. They must not run nor be called any
   // more, by an entry or by other methods; their hosts may die when it returns. Ids that add_method
-  // did not return, or were removed before, are left out. Waits for compilations of them that are
-  // under way. Thread: any, but not from `build`.
+  // did not return, or were removed before, are left out; of those that were retired, which must not
+  // run any more either, Host::gone is called before it returns. Waits for compilations of them that
+  // are under way, and for other threads that are in their Host::gone. Thread: any, but not from
+  // `build`.
   //
   // From then on an id is nobody's, until 32,767 methods have had its index: functions that take
   // one refuse it, and a call in a body that is compiled later ends with TrapCode::kNoCode. The
@@ -114,6 +116,18 @@ class Runtime {
   // The report and the profile know removed methods until they are so many that
   // Options::removed_kept, or max_methods, makes the oldest go (LossReport::methods_forgotten).
   virtual void remove_methods(std::span<const MethodId> methods) = 0;
+  // The same of methods that may be running, on any thread: nothing calls them from here on, while
+  // frames of their code, and of code that has their bodies in it, go on to their end. Such a frame
+  // may still leave its code: for host_resume, or for baseline code, for which `build` is asked. So
+  // their hosts live until Host::gone, which says that no such frame is left and none will be.
+  //
+  // All else that remove_methods says of ids, calls and entries holds, of calls in their own bodies
+  // as well: one by the method's id, or of its old entry, ends with TrapCode::kNoCode, unless it runs
+  // in optimized code that was made before. So what calls itself does so by an entry that it is told
+  // (PlannedHost). Frames of the host's interpreter are the host's own: they go on, and osr_enter
+  // refuses the id. What frames still count their thread hands over when it next flushes or
+  // detaches. Thread: any, host_resume included, but not from `build`. Cost: as for remove_methods.
+  virtual void retire_methods(std::span<const MethodId> methods) = 0;
 
   // Returns the address that callers hold. Constant for the method's life; thread: any. Null for an
   // id that add_method did not return, or that was removed.

@@ -104,7 +104,7 @@ typedef struct uptier_host {
   //   error    never NULL; its message, if any, explains a status that is not UPTIER_OK
   //
   // Thread: a calling thread or the runtime's worker; never the same method twice at once. It must
-  //         not call remove_methods, set, observe, flush or save_profile, nor destroy anything.
+  //         not call remove_methods, retire_methods, set, observe, flush, save_profile or destroy.
   // Errors: the method stays in the code it has, its interpreter included; a first compile that
   //         fails makes the calls of a method without one trap (UPTIER_TRAP_NO_CODE). The message
   //         appears in the report.
@@ -112,7 +112,9 @@ typedef struct uptier_host {
                          uptier_error* error);
 
   // Called once per method when the library is done with `user`: by remove_methods and by destroy,
-  // on the thread that called them. May be NULL.
+  // on the thread that called them; for a method that was retired when nothing that could ask for it
+  // is left, by a thread that then calls remove_methods, retire_methods, quiescent, flush, detach or
+  // destroy, or comes back from its outermost invoke. May be NULL.
   void (*drop)(void* user);
 } uptier_host;
 
@@ -160,11 +162,16 @@ typedef struct uptier_method_info {
 // structs of a later version, whose members this one would overlook.
 uptier_status uptier_runtime_add_method(uptier_runtime* runtime, const uptier_method_info* info,
                                         uptier_method* out, uptier_error* error) UPTIER_NOEXCEPT;
-// Takes methods out of service: final flush, code retired, `drop` called. They must not run or be
+// Takes methods out of service: final flush, code retired, `drop` called. They must not run nor be
 // called any more, by an entry or by other methods; their ids are refused from now on, until 32,767
 // methods have had the same place. Their entries go to new methods once nothing means the old ones
 // (see uptier/runtime.h). Either all of them are removed or, when one id is refused, none.
 uptier_status uptier_runtime_remove_methods(uptier_runtime* runtime, const uptier_method* methods,
+                                            size_t count, uptier_error* error) UPTIER_NOEXCEPT;
+// The same of methods that may be running: nothing calls them from now on, but frames of their code,
+// and of code that has their bodies in it, go on to their end, and may come to `build` and
+// host_resume. `drop` is called when none is left (see Runtime::retire_methods in uptier/runtime.h).
+uptier_status uptier_runtime_retire_methods(uptier_runtime* runtime, const uptier_method* methods,
                                             size_t count, uptier_error* error) UPTIER_NOEXCEPT;
 
 // Returns the address that callers hold, a C function of the method's signature, constant for the

@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "uptier/runtime.h"
@@ -94,10 +95,18 @@ class CMethod final : public Host {
 
   Status build(MethodId m, FunctionBuilder& b) noexcept override;
   const void* alias_scope() const noexcept override { return reinterpret_cast<void*>(build_); }
+  void gone(MethodId) noexcept override { take_drop()(); }
   // MethodInfo::host_resume of a method that C registered with one.
   static uint64_t resume(const HostFrame* frame) noexcept;
-  // Calls the host's `drop`; at most once.
-  void drop() noexcept;
+  // Returns the host's `drop`, to be called with `user`; null when it was taken before.
+  struct Drop {
+    void (*function)(void*);
+    void* user;
+    void operator()() const {
+      if (function != nullptr) function(user);
+    }
+  };
+  Drop take_drop() noexcept { return {std::exchange(drop_, nullptr), user_}; }
 
   bool has_body() const { return build_ != nullptr; }
   const Signature& signature() const { return signature_; }

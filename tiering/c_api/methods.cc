@@ -3,11 +3,6 @@
 
 namespace uptier::tiering {
 
-void CMethod::drop() noexcept {
-  if (drop_ != nullptr) drop_(user_);
-  drop_ = nullptr;
-}
-
 uint64_t CMethod::resume(const HostFrame* f) noexcept {
   auto& m = static_cast<CMethod&>(*f->host);
   uptier_host_frame frame{to_c<uptier_method>(f->method),
@@ -64,7 +59,7 @@ void CMethodTable::drop_all() noexcept {
   for (auto& page : owned_pages_) {
     if (page == nullptr) continue;
     for (auto& m : page->owned) {
-      if (m != nullptr) m->drop();
+      if (m != nullptr) m->take_drop()();
     }
   }
 }
@@ -98,6 +93,16 @@ uptier_status read(const uptier_method_info* from, uptier_method_info& info, upt
   if (why == nullptr) return UPTIER_OK;
   return fail(error, why == kNewer ? UPTIER_UNSUPPORTED : UPTIER_INVALID_ARGUMENT,
               std::string(what) + why);
+}
+
+// Refuses the ids from here on, all or none.
+uptier_status take_out(uptier_runtime* runtime, const uptier_method* methods, size_t count,
+                       std::vector<CMethod*>& out, uptier_error* error) {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (forked(*runtime)) return fail_forked(error);
+  if (methods == nullptr && count != 0) return bad_argument(error, "the methods are NULL");
+  if (runtime->methods.remove(std::span(methods, count), out)) return UPTIER_OK;
+  return bad_argument(error, "one of the methods is not in service");
 }
 
 }  // namespace
@@ -134,18 +139,28 @@ uptier_status uptier_runtime_add_method(uptier_runtime* runtime, const uptier_me
 
 uptier_status uptier_runtime_remove_methods(uptier_runtime* runtime, const uptier_method* methods,
                                             size_t count, uptier_error* error) noexcept {
-  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
-  if (forked(*runtime)) return fail_forked(error);
-  if (methods == nullptr && count != 0) return bad_argument(error, "the methods are NULL");
   std::vector<CMethod*> removed;
-  if (!runtime->methods.remove(std::span(methods, count), removed)) {
-    return bad_argument(error, "one of the methods is not in service");
-  }
+  uptier_status s = take_out(runtime, methods, count, removed, error);
   std::vector<MethodId> ids;
-  for (const CMethod* m : removed) ids.push_back(m->id);
-  runtime->runtime->remove_methods(ids);
-  for (CMethod* m : removed) m->drop();
-  return UPTIER_OK;
+  // Taken before: when the runtime has removed them, others may have their places.
+  std::vector<CMethod::Drop> drops;
+  for (CMethod* m : removed) {
+    ids.push_back(m->id);
+    drops.push_back(m->take_drop());
+  }
+  if (s == UPTIER_OK) runtime->runtime->remove_methods(ids);
+  for (const CMethod::Drop& drop : drops) drop();
+  return s;
+}
+
+uptier_status uptier_runtime_retire_methods(uptier_runtime* runtime, const uptier_method* methods,
+                                            size_t count, uptier_error* error) noexcept {
+  std::vector<CMethod*> retired;
+  uptier_status s = take_out(runtime, methods, count, retired, error);
+  std::vector<MethodId> ids;
+  for (const CMethod* m : retired) ids.push_back(m->id);
+  if (s == UPTIER_OK) runtime->runtime->retire_methods(ids);
+  return s;
 }
 
 uptier_status uptier_runtime_entry(const uptier_runtime* runtime, uptier_method method,

@@ -196,13 +196,15 @@ namespace {
 // What finished code means: its calls, and bodies that it has in it, by their ids or by the addresses
 // of their stubs.
 void learn_references(Version& v, std::span<const MethodId> called) {
-  std::vector<uint32_t>& to = v.refers_to;
-  for (MethodId m : called) to.push_back(m.index());
+  for (MethodId m : called) v.refers_to.push_back(m.index());
   if (v.code != nullptr) {
-    for (const jit::InlineRow& r : v.code->tables().inlined) to.push_back(r.method.index());
+    for (const jit::InlineRow& r : v.code->tables().inlined) v.bodies.push_back(r.method.index());
   }
-  std::ranges::sort(to);
-  to.erase(std::ranges::unique(to).begin(), to.end());
+  v.refers_to.insert(v.refers_to.end(), v.bodies.begin(), v.bodies.end());
+  for (std::vector<uint32_t>* to : {&v.refers_to, &v.bodies}) {
+    std::ranges::sort(*to);
+    to->erase(std::ranges::unique(*to).begin(), to->end());
+  }
 }
 
 Status take_code(Method& m, Version& v, Result<std::unique_ptr<jit::Code>> code) {
@@ -329,11 +331,9 @@ jit::BodyProfile RuntimeImpl::known_profile(Method& m, const Plan& plan, Version
 // A call of a method without code in service, on any thread: returns whether it has some now. The
 // thread counts as blocked meanwhile, so that what it does not run can make room.
 bool RuntimeImpl::first_call(Method& m) {
-  AttachedThread* t = here();
-  if (t != nullptr) t->enter_blocked(__builtin_frame_address(0));
-  bool ready = make_first(m);
-  if (t != nullptr) t->leave_blocked();
-  return ready;
+  __builtin_unwind_init();  // the method's address, which callers keep in registers, is on the stack
+  StillHere still(*this);
+  return make_first(m);
 }
 
 bool RuntimeImpl::make_first(Method& m) {
@@ -343,6 +343,7 @@ bool RuntimeImpl::make_first(Method& m) {
     prepare(m, 0);
   }
   std::lock_guard compile(m.compile_mutex);
+  if (!is_method(m.id)) return false;  // removed since it was called
   if (current_entry(m) != nullptr) return true;
   if (relink(m)) return true;
   if (m.failed.load(std::memory_order_relaxed)) return false;

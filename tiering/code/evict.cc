@@ -43,7 +43,8 @@ void RuntimeImpl::evict_locked(Method& m) {
   losses_.evictions++;
 }
 
-// Takes all code of a method out of service that can be made again.
+// Takes all code of a method out of service that can be made again; or when it was removed, what is
+// left of it.
 void RuntimeImpl::withdraw_locked(Method& m) {
   fast_->set_entry(m.id.index(), nullptr);
   stubs_->set_target(m.id, first_target_locked(m));

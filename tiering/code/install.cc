@@ -17,6 +17,7 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   version->installed_ns = now_ns();
   Version* v = version.get();
   m.versions.push_back(std::move(version));
+  hold_locked(*v);
   forget_versions_locked(m);
   tell_native_tools(m, *v);
   if (v->tier == Tier::kOptimized) m.only_baseline = false;
@@ -178,7 +179,15 @@ void RuntimeImpl::retire_baseline(Method& m) {
 }
 
 void RuntimeImpl::reclaim_locked() {
-  if (reclaimer_.has_limbo()) reclaimer_.reclaim(threads_);
+  do {
+    if (!reclaimer_.has_limbo()) continue;
+    Reclaimer::Freed freed = reclaimer_.reclaim(threads_);
+    for (const Version* v : freed.versions) let_go_locked(*v);
+    for (Method* m : freed.methods) {
+      m->looked_at = false;
+      let_go_locked(*m);
+    }
+  } while (leave_hosts_locked());
 }
 
 }  // namespace uptier::tiering

@@ -39,6 +39,7 @@ void Reclaimer::retire(Version& v) {
   push({&v, 0});
 }
 
+void Reclaimer::leave(Method& m) { push({.version = nullptr, .epoch = 0, .method = &m}); }
 void Reclaimer::drop(std::unique_ptr<Version> v) { push({nullptr, 0, std::move(v), nullptr}); }
 void Reclaimer::drop(std::unique_ptr<Trial> t) { push({nullptr, 0, nullptr, std::move(t)}); }
 
@@ -49,12 +50,18 @@ void Reclaimer::push(Item item) {
 }
 
 // Every word of the stack that could be an address of code keeps the code, and so does one that
-// could be the address of its Code: a slow path below may still read its tables. A number that
-// looks like one costs memory, never safety. The words belong to frames that stand still.
+// could be the address of its Code: a slow path below may still read its tables; and one that lies
+// in a Method keeps that. A number that looks like one costs memory, never safety. The words belong
+// to frames that stand still.
 class Reclaimer::Sought {
  public:
   explicit Sought(std::span<const Item> limbo) {
     for (const Item& item : limbo) {
+      if (item.method != nullptr) {
+        methods_.push_back({reinterpret_cast<uintptr_t>(item.method), parts_.size()});
+        parts_.push_back({});  // found among methods_ alone: there may be thousands
+        continue;
+      }
       if (item.version == nullptr) {
         parts_.push_back({range_of(item.dropped), range_of(item.trial)});
       } else {
@@ -68,6 +75,7 @@ class Reclaimer::Sought {
       }
     }
     std::ranges::sort(codes_);
+    std::ranges::sort(methods_);
   }
 
   __attribute__((no_sanitize("address", "thread"))) void mark(ThreadStacks::Words words,
@@ -78,6 +86,10 @@ class Reclaimer::Sought {
       const uintptr_t it = *word;  // only this function may read the words
       auto code = std::ranges::lower_bound(codes_, std::pair{it, size_t{0}});
       if (it != 0 && code != codes_.end() && code->first == it) pinned[code->second] = true;
+      auto method = std::ranges::upper_bound(methods_, std::pair{it, SIZE_MAX});
+      if (method != methods_.begin() && it - (--method)->first < sizeof(Method)) {
+        pinned[method->second] = true;
+      }
       if (it < low_ || it > high_) continue;
       for (size_t i = 0; i < parts_.size(); ++i) {
         if (parts_[i][0].holds(it) || parts_[i][1].holds(it)) pinned[i] = true;
@@ -88,7 +100,7 @@ class Reclaimer::Sought {
  private:
   uintptr_t low_ = UINTPTR_MAX, high_ = 0;
   std::vector<std::array<Range, 2>> parts_;
-  std::vector<std::pair<uintptr_t, size_t>> codes_;
+  std::vector<std::pair<uintptr_t, size_t>> codes_, methods_;
 };
 
 void Reclaimer::pin_what_stacks_need(const AttachedThread& t, std::vector<bool>& pinned) const {
@@ -106,8 +118,8 @@ void Reclaimer::pass_if_unneeded(AttachedThread& t) const {
   t.epoch.store(epoch(), std::memory_order_seq_cst);
 }
 
-uint64_t Reclaimer::reclaim(std::span<const std::unique_ptr<AttachedThread>> threads) {
-  if (limbo_.empty()) return 0;
+Reclaimer::Freed Reclaimer::reclaim(std::span<const std::unique_ptr<AttachedThread>> threads) {
+  if (limbo_.empty()) return {};
   std::vector<bool> pinned(limbo_.size());
   for (const auto& t : threads) {
     // Acquire pairs with the thread's release at its quiescent point: its last use of old code
@@ -128,8 +140,8 @@ uint64_t Reclaimer::reclaim(std::span<const std::unique_ptr<AttachedThread>> thr
   return free_all_but(pinned);
 }
 
-uint64_t Reclaimer::free_all_but(const std::vector<bool>& pinned) {
-  uint64_t freed = 0;
+Reclaimer::Freed Reclaimer::free_all_but(const std::vector<bool>& pinned) {
+  Freed freed;
   size_t kept = 0;
   for (size_t i = 0; i < limbo_.size(); ++i) {
     if (pinned[i]) {
@@ -137,9 +149,10 @@ uint64_t Reclaimer::free_all_but(const std::vector<bool>& pinned) {
       ++kept;
       continue;
     }
+    if (limbo_[i].method != nullptr) freed.methods.push_back(limbo_[i].method);
     if (limbo_[i].version == nullptr) continue;
-    freed += limbo_[i].version->code_bytes;
     limbo_[i].version->free();
+    freed.versions.push_back(limbo_[i].version);
   }
   limbo_.resize(kept);
   limbo_size_.store(limbo_.size(), std::memory_order_relaxed);

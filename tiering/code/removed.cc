@@ -26,6 +26,7 @@ RuntimeImpl::LookingAround::LookingAround(RuntimeImpl& runtime) : runtime_(runti
 RuntimeImpl::LookingAround::~LookingAround() {
   std::lock_guard lock(runtime_.state_mutex_);
   runtime_.looking_.erase(at_);
+  if (!runtime_.left_.empty()) runtime_.reclaim_locked();  // that may have waited for this
 }
 
 bool RuntimeImpl::removed_meanwhile(MethodId id) const {
@@ -49,15 +50,17 @@ bool has(const Method& m, SlotKind kind) {
 
 // ---- Which places may go ----------------------------------------------------------------------
 
-// Those of the oldest removals but for the last `kept`, as far as the methods themselves do not need
-// them.
+// Those of the oldest removals but for the last `kept`, as far as nothing runs the methods' own code.
+// What frames that leave others' code go on in goes with those (gone.cc).
 std::vector<bool> RuntimeImpl::places_to_free(size_t kept) const {
   std::vector<bool> places(owned_methods_.size());
   size_t end = removed_.size() - std::min(kept, removed_.size());
   for (size_t i = 0; i < end; ++i) {
     const Method& m = method(removed_[i]);
     if (!looking_.empty() && *looking_.begin() < m.removed_at) break;  // later ones neither
-    places[removed_[i]] = std::ranges::all_of(m.versions, [](const auto& v) { return v->freed; });
+    places[removed_[i]] = std::ranges::all_of(m.versions, [&](const auto& v) {
+      return v->freed || (v->enterable && m.host_use == HostUse::kUntilGone);
+    });
   }
   return places;
 }
@@ -77,6 +80,8 @@ void RuntimeImpl::withdraw_what_refers_to_locked(const std::vector<bool>& places
 
 void RuntimeImpl::keep_what_code_means_locked(std::vector<bool>& places) const {
   for (const auto& m : owned_methods_) {
+    bool left = !m->looked_at && m->host_use == HostUse::kOver;
+    if (!left) places[m->id.index()] = false;
     for (const auto& v : m->versions) {
       if (v->freed) continue;
       for (uint32_t p : v->refers_to) places[p] = false;
@@ -155,6 +160,8 @@ void RuntimeImpl::free_places_locked(size_t kept) {
 // Clears what the runtime and its threads hold of a method whose place goes to another.
 void RuntimeImpl::forget_locked(Method& m) {
   uint32_t index = m.id.index();
+  // What frames have counted since it was retired; they are gone.
+  if (m.retired && !m.forgotten) flush_removed_locked(m, HostUse::kOver);
   if (!m.forgotten) losses_.methods_forgotten++;
   m.forgotten = true;
   observer_.forget(m);

@@ -2,6 +2,7 @@
 // cell, its words in every thread's context.
 //
 //   in service --remove_methods--> removed --(nothing means it)--> free --add_method--> in service
+//            \--retire_methods--> retired --(gone.cc)--> removed
 //
 // A removed method keeps its place, and the report and the profile keep what is known of it, until
 // Options::removed_kept later ones have been removed or places have run out. From then on the place
@@ -10,6 +11,10 @@
 //   what could                   why it does not
 //   ---------------------------  ------------------------------------------------------------------
 //   frames of its code           its versions are freed when none is left (reclaim.h)
+//   frames that leave code of    its host is there until none is left, and told before (gone.cc);
+//     a retired one for it         one that was removed has no such
+//   threads that found it in     all have been quiescent since, or stand still and hold no address
+//     service, in slow paths       of it (Reclaimer::leave)
 //   code of other methods that   Version::refers_to names it; what is in service is withdrawn, as if
 //     calls it, has its body in  it were evicted, and frames are called back; waited for until freed.
 //     it, or compares its stub   What is compiled from then on calls Routines::gone() in its place
@@ -23,7 +28,8 @@
 //   log records, profiles        carry the whole id; keys of the host's
 //
 // What stays with the host is the address: whoever calls it gets the trap kNoCode while the place
-// waits, and the new method from then on.
+// waits, and the new method from then on. What its stub leads to reads nothing of the method
+// (RuntimeImpl::enter), which another thread may be putting away.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once

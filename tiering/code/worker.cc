@@ -134,6 +134,7 @@ void RuntimeImpl::consider(Method& m, const sampler::Note& note) {
 }
 
 void RuntimeImpl::request(Method& m, const Plan& plan, double priority) {
+  if (m.removed) return;  // frames of a retired one tell what they meet
   if (plan.osr_loop.valid()) {
     m.osr_requested[plan.osr_loop.index()] = true;
   } else if (plan.copy == Copy::kPlain) {
@@ -185,7 +186,7 @@ void RuntimeImpl::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind)
     bool exact_only = options_.gap == GapMode::kExact && s.flushes + s.sampled_calls > 0;
     if (s.call_gap == 0 && s.loop_gap == 0 && s.slab == nullptr && !exact_only) continue;
     Method& m = method(i);
-    if (m.removed) continue;
+    if (m.removed && !m.retired) continue;
     sampler::Note n = make_note(m, t, kind);
     bool only_flush = s.flushes++ == 0;
     std::span<const uint64_t> counts = counters(m, s);
@@ -194,7 +195,7 @@ void RuntimeImpl::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind)
     flush_optimized_locked(m, t);
     // What many threads call that are gone before their first flush is hot too.
     bool goes = kind == sampler::NoteKind::kFlushFinal && !stopping_.load();
-    if (goes && only_flush) consider(m, n);
+    if (goes && only_flush && !m.removed) consider(m, n);
   }
 }
 

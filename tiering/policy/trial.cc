@@ -100,7 +100,7 @@ const void* RuntimeImpl::enter_anew(Method& m) noexcept {
   if (usable(best)) return best->entry;
   const void* code = code_for_call(m);
   if (code != nullptr) return code;
-  raise_no_code(m);
+  raise_no_code(m.id);
   return routines_.trap_exit_at_entry();
 }
 

@@ -57,7 +57,7 @@ jit::Leave RuntimeImpl::leave_for_baseline(jit::LeaveState& s, const jit::Code& 
                                            const jit::ExitRow& row, uint32_t skipped) noexcept {
   const jit::Code* to[jit::kMostExitFrames] = {};
   if (const Method* m = find_enterable(from, row, skipped, to)) {
-    raise_no_code(*m);
+    raise_no_code(m->id);
     return jit::Leave::kTrap;
   }
   jit::enter_baseline(s, from, row, to, skipped);
@@ -133,10 +133,10 @@ const Version* RuntimeImpl::enterable_version(Method& m) noexcept {
 }
 
 bool RuntimeImpl::make_enterable(Method& m) {
-  if (!is_method(m.id)) return false;
   LookingAround looking(*this);
   std::lock_guard compile(m.compile_mutex);
   if (usable(m.enterable.load(std::memory_order_acquire))) return true;
+  if (!may_ask_host(m)) return false;
   Plan plan{.method = m.id};
   uint64_t start = now_ns();
   auto v = std::make_unique<Version>();

@@ -90,14 +90,15 @@ Trap take_trap(sampler::ThreadContext& c) {
 
 Outcome RuntimeImpl::invoke(MethodId id, std::span<const uint64_t> args) {
   if (!is_method(id)) return {0, {TrapCode::kBadCall, MethodId::none(), 0, 0}};
-  Method& m = method(id.index());
-  if (args.size() != m.info.signature.params.size()) { return {0, {TrapCode::kBadCall, id, 0, 0}}; }
   if (here() == nullptr) {
     ThreadScope scope(*this);
     if (scope.status()) return invoke(id, args);
     return {0, {TrapCode::kNoThread, MethodId::none(), 0, 0}};
   }
-  return call(entry_address(id), m.info.signature, args);
+  Method& m = method(id.index());
+  if (args.size() != m.info.signature.params.size()) { return {0, {TrapCode::kBadCall, id, 0, 0}}; }
+  // Not entry_address(): another thread may have retired the method since.
+  return call(stubs_->stub(id), m.info.signature, args);
 }
 
 // Calls code from a thread that is attached.
@@ -128,7 +129,10 @@ Outcome RuntimeImpl::call(const void* target, const Signature& signature,
     lose_trap(c);
     c.pending_trap = 0;
   }
-  if (c.activation == nullptr && !blocked) back_in_host(t);
+  if (c.activation == nullptr && !blocked) {
+    back_in_host(t);
+    tell_hosts();
+  }
   return result;
 }
 

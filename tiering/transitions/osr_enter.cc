@@ -55,6 +55,7 @@ bool RuntimeImpl::know_loops(Method& m) {
   if (policy_mode_.load(std::memory_order_relaxed) == PolicyMode::kNever) return false;
   LookingAround looking(*this);
   std::lock_guard compile(m.compile_mutex);
+  if (!is_method(m.id)) return false;  // removed since it was asked for
   if (m.failed.load(std::memory_order_relaxed)) return false;
   if (m.shape_known) return true;
   Status s = describe_ahead(m);

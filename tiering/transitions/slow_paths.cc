@@ -35,21 +35,24 @@ const void* RuntimeImpl::code_for_call(Method& m) noexcept {
   return nullptr;  // taken away as often as it was made: more threads than room
 }
 
-void RuntimeImpl::raise_no_code(const Method& m) noexcept {
+void RuntimeImpl::raise_no_code(MethodId m) noexcept {
   sampler::ThreadContext& c = *sampler::current_context();
   put_trap(c, TrapCode::kNoCode, 0);
-  c.trap_method = m.id.number() + 1;
+  c.trap_method = m.number() + 1;
 }
 
+// Of a method that was removed nothing is read: another thread may be giving its place away. One
+// that is in service stays, even if it is removed now, until this thread is quiescent or blocked.
 const void* RuntimeImpl::enter(uint32_t index) noexcept {
-  Method& m = method(index);
   sampler::ThreadContext* c = sampler::current_context();
-  const void* code = is_method(m.id) ? code_for_call(m) : nullptr;
+  bool serves = MethodId(ids_[index].load(std::memory_order_acquire)).valid();
+  const void* code = serves ? code_for_call(method(index)) : nullptr;
   if (code == nullptr) {
     c->method(index).call_countdown = 0;  // every call comes here
-    raise_no_code(m);
+    raise_no_code(MethodId(index, generations_[index].load(std::memory_order_relaxed)));
     return routines_.trap_exit_at_entry();
   }
+  Method& m = method(index);
   if (m.wake_after_call.load(std::memory_order_relaxed)) {
     m.wake_after_call.store(false, std::memory_order_relaxed);
     wake_worker();
