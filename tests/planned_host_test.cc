@@ -28,6 +28,7 @@ class Successor : public PlannedHost {
   static inline Successor* current = nullptr;
   const void* entry = nullptr;
   LoopCountdown countdown;
+  uint32_t index = 0;  // MethodKey::function_index
   uint64_t seen = 0, made = 0, left = 0, entries = 0;
 
  private:
@@ -39,7 +40,8 @@ class Successor : public PlannedHost {
     return interpret(frame->slots);
   }
   MethodInfo info(uint32_t function) override {
-    MethodInfo info{.key = {1, function}, .name = "successor", .signature = words_signature(1)};
+    MethodInfo info{
+        .key = {1, function + index}, .name = "successor", .signature = words_signature(1)};
     info.host_entry = host_entry<interpret>(1);
     info.host_resume = resume;
     return info;
@@ -62,9 +64,13 @@ class Successor : public PlannedHost {
   }
 };
 
-TEST(PlannedHost, plans_that_are_wrong_are_given_up_until_one_guesses_nothing) {
+// With places for one method in service and one that goes, all plans but the first have a place that
+// another had.
+void check_plans(uint64_t places) {
   Options o;
   o.workers = 0;
+  o.max_methods = places;
+  o.removed_kept = 0;
   auto r = Runtime::create(o);
   ASSERT_TRUE(r.ok());
   Successor host(**r);
@@ -83,6 +89,27 @@ TEST(PlannedHost, plans_that_are_wrong_are_given_up_until_one_guesses_nothing) {
   EXPECT_EQ(host.summary(), "speculation: successor: plans 3, exits 10, guesses no more\n");
   attached.reset();
   r->reset();  // before its host
+}
+
+TEST(PlannedHost, plans_that_are_wrong_are_given_up_until_one_guesses_nothing) {
+  check_plans(Options().max_methods);
+}
+
+TEST(PlannedHost, what_is_known_of_a_plan_is_not_taken_over_with_its_place) { check_plans(2); }
+
+TEST(PlannedHost, function_indices_leave_room_for_the_numbers_of_plans) {
+  auto r = Runtime::create({});
+  ASSERT_TRUE(r.ok());
+  Successor host(**r);
+  EXPECT_EQ(host.add(1 << 20).error().code, ErrorCode::kInvalidArgument);
+  host.index = 1 << 20;
+  Status s = host.add(0);
+  EXPECT_EQ(s.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(s.error().message,
+            "successor: functions of a PlannedHost, and their function_index, have 20 bits");
+  --host.index;
+  EXPECT_TRUE(host.add(0).ok());
+  r->reset();
 }
 
 TEST(PlannedHost, a_new_loop_waits_before_it_gets_a_plan) {

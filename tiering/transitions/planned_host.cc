@@ -1,10 +1,23 @@
 #include "uptier/planned_host.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <vector>
 
 namespace uptier {
+namespace {
+
+// Where the number of a plan begins in the function_index of its method.
+constexpr uint32_t kFunctionBits = 20;
+constexpr uint32_t kMostFunctions = 1u << kFunctionBits;
+constexpr uint32_t kMostPlans = 1u << (32 - kFunctionBits);
+
+Error refused(const MethodInfo& of, const std::string& why) {
+  return {ErrorCode::kInvalidArgument, of.name + ": " + why};
+}
+
+}  // namespace
 
 struct PlannedHost::Impl {
   struct Function {
@@ -19,11 +32,24 @@ struct PlannedHost::Impl {
     uint32_t exits = 0;
     std::unique_ptr<HostPlan> plan = nullptr;
   };
+  // What became of a function's plans so far.
+  struct Past {
+    uint32_t plans = 0, exits = 0;
+    bool guesses = true;
+
+    void add(const Method& m) {
+      if (m.plan == nullptr) return;
+      ++plans;
+      exits += m.exits;
+      guesses &= m.guess;
+    }
+  };
 
   PlanLimits limits;
   std::vector<Function> functions = {};
-  std::mutex mutex = {};             // of what follows
-  std::vector<Method> methods = {};  // by MethodId
+  std::mutex mutex = {};                    // of what follows
+  std::map<MethodId, Method> methods = {};  // that are not gone
+  std::map<uint32_t, Past> past = {};       // by function, of those that are
 };
 
 PlannedHost::PlannedHost(Runtime& runtime, PlanLimits limits)
@@ -32,46 +58,65 @@ PlannedHost::PlannedHost(Runtime& runtime, PlanLimits limits)
 MethodId PlannedHost::method(uint32_t function) const { return impl_->functions[function].method; }
 
 Status PlannedHost::add(uint32_t function) {
+  MethodInfo of = info(function);
+  if (std::max(function, of.key.function_index) >= kMostFunctions) {
+    return refused(of, "functions of a PlannedHost, and their function_index, have 20 bits");
+  }
   auto& functions = impl_->functions;
   functions.resize(std::max<size_t>(functions.size(), function + 1));
   Impl::Function& f = functions[function];
-  MethodInfo of = info(function);
-  of.key.function_index |= f.plans << 20;
+  if (f.plans == kMostPlans) return refused(of, "4096 plans are the most");
+  of.key.function_index |= f.plans << kFunctionBits;
   if (f.plans != 0) of.name += "#" + std::to_string(f.plans + 1);
-  Result<MethodId> m = runtime_.add_method(*this, std::move(of));
-  if (!m) return m.error();
-  f.method = *m;
-  entry_changed(function, runtime_.entry_address(*m));
+  {
+    // The worker may ask for a plan before add_method returns.
+    std::lock_guard lock(impl_->mutex);
+    Result<MethodId> m = runtime_.add_method(*this, std::move(of));
+    if (!m) return m.error();
+    f.method = *m;
+    bool guess = ++f.plans < impl_->limits.plans;
+    impl_->methods.emplace(*m, Impl::Method{function, guess});
+  }
+  entry_changed(function, runtime_.entry_address(f.method));
   look_again(function);
-  std::lock_guard lock(impl_->mutex);
-  auto& methods = impl_->methods;
-  methods.resize(std::max<size_t>(methods.size(), m->index() + 1));
-  methods[m->index()] = {function, ++f.plans < impl_->limits.plans};
   return {};
 }
 
 HostPlan& PlannedHost::plan_of(MethodId m) {
   std::lock_guard lock(impl_->mutex);
-  Impl::Method& method = impl_->methods[m.index()];
+  Impl::Method& method = impl_->methods.find(m)->second;
   if (method.plan == nullptr) method.plan = make_plan(method.function, method.guess);
   return *method.plan;
+}
+
+// What the method was stays in the summary. Its plan ends without the lock, as it was in use.
+void PlannedHost::forget(MethodId m) {
+  Impl::Method gone;
+  std::lock_guard lock(impl_->mutex);
+  auto at = impl_->methods.find(m);
+  if (at == impl_->methods.end()) return;
+  gone = std::move(at->second);
+  impl_->past[gone.function].add(gone);
+  impl_->methods.erase(at);
 }
 
 void PlannedHost::exited(MethodId m) {
   uint32_t exits, function;
   {
     std::lock_guard lock(impl_->mutex);
-    exits = ++impl_->methods[m.index()].exits;
-    function = impl_->methods[m.index()].function;
+    Impl::Method& method = impl_->methods.find(m)->second;
+    exits = ++method.exits;
+    function = method.function;
   }
   if (exits == impl_->limits.exits && method(function) == m) replan(function);
 }
 
-// The method before stays: a call of it that is under way may leave its code yet, and goes on in
-// baseline code that is made then. Nobody calls it, so its code goes when there is no room for it.
 void PlannedHost::replan(uint32_t function) {
+  MethodId old[] = {method(function)};
   look_again(function);
-  if (impl_->functions[function].plans < impl_->limits.plans) (void)add(function);
+  if (impl_->functions[function].plans >= impl_->limits.plans) return;
+  runtime_.retire_methods({});  // those that have ended since give their places
+  if (add(function)) runtime_.retire_methods(old);
 }
 
 // The runtime's countdown begins at once; a loop that is new has nothing to say yet.
@@ -94,19 +139,13 @@ bool PlannedHost::loop_is_hot(uint32_t function) {
 
 std::string PlannedHost::summary() {
   std::lock_guard lock(impl_->mutex);
+  std::map<uint32_t, Impl::Past> all = impl_->past;
+  for (const auto& [id, m] : impl_->methods) all[m.function].add(m);
   std::string text;
-  for (uint32_t function = 0; function < impl_->functions.size(); ++function) {
-    uint32_t plans = 0, exits = 0;
-    bool guesses = true;
-    for (const Impl::Method& m : impl_->methods) {
-      if (m.function != function || m.plan == nullptr) continue;
-      ++plans;
-      exits += m.exits;
-      guesses &= m.guess;
-    }
-    if (exits == 0 && plans < 2) continue;
-    text += "speculation: " + info(function).name + ": plans " + std::to_string(plans) +
-            ", exits " + std::to_string(exits) + (guesses ? "" : ", guesses no more") + "\n";
+  for (const auto& [function, p] : all) {
+    if (p.exits == 0 && p.plans < 2) continue;
+    text += "speculation: " + info(function).name + ": plans " + std::to_string(p.plans) +
+            ", exits " + std::to_string(p.exits) + (p.guesses ? "" : ", guesses no more") + "\n";
   }
   return text;
 }
