@@ -35,8 +35,8 @@ void UpfReader::read(const Segment& segment, const Group& group, const KeyRange&
     const bool before = head && head->key < wanted.from;
     if (!before && !std::exchange(started, true)) keys.start = at;
     if (head && !wanted.contains(head->key)) {
-      // Where the end has moved meanwhile, methods before this one are wanted again.
-      const bool first_behind = !before && wanted.end == end && keys.end != *end;
+      // All before this one lie before the end as it was, wherever that is now.
+      const bool first_behind = !before && end && keys.end != *end;
       if (first_behind) keys.end = *end, keys.behind = at;
       if (again && !before) return;
       if (!again) learn(head->key, methods == 0, keys);
