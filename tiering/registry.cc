@@ -86,7 +86,7 @@ Status RuntimeImpl::make_host_thunk(Method& m) {
   v->entry = v->code->entry();
   v->code_bytes = v->code->size();
   m.host_code = v->entry;
-  m.holds = 1;  // this; others find the method later
+  hold_locked(*v);
   m.versions.push_back(std::move(v));
   return {};
 }
