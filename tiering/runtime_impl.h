@@ -561,6 +561,7 @@ class RuntimeImpl final : public Runtime {
   std::atomic<bool> stopping_{false};
   bool worker_idle_ = true;
   std::condition_variable idle_;
+  uint64_t calibration_bytes_ = 0;  // of code that calibrate() had freed
 };
 
 }  // namespace uptier::tiering

@@ -8,6 +8,8 @@
 // the host waits for nothing. The code lies in the runtime's space while it lasts. What cannot be
 // had stays as it is assumed, and so does what was set to something else than its default.
 #include <algorithm>
+#include <memory>
+#include <vector>
 
 #include "jit/ir/build.h"
 #include "jit/ir/verify.h"
@@ -94,21 +96,24 @@ class Unattached {
 struct Shop {
   const jit::Helpers& helpers;
   jit::CodeSpace& space;
+  std::vector<std::unique_ptr<jit::Code>> made;
 };
 
 // Returns ns an instruction of the optimizing compiler, or 0.
-double compile_ns(const Shop& shop, uint32_t units) {
+double compile_ns(Shop& shop, uint32_t units) {
   uint64_t start = thread_cpu_ns();
   Result<jit::Function> f = build_body(units);
   if (!f) return 0;
   NoCalls calls;
   auto code = jit::compile_optimized({*f, MethodId(0), shop.helpers, calls, shop.space}, {});
   if (!code) return 0;
-  return static_cast<double>(thread_cpu_ns() - start) / instructions_of(*f);
+  double taken = static_cast<double>(thread_cpu_ns() - start);
+  shop.made.push_back(std::move(*code));
+  return taken / instructions_of(*f);
 }
 
 // Returns ns an instruction of baseline code, or 0.
-double baseline_ns(const Shop& shop) {
+double baseline_ns(Shop& shop) {
   Result<jit::Function> f = build_body(kUnits);
   if (!f) return 0;
   NoCalls calls;
@@ -123,6 +128,7 @@ double baseline_ns(const Shop& shop) {
     run(kRounds);
     least = std::min(least, now_ns() - start);
   }
+  shop.made.push_back(std::move(*code));
   double executed = static_cast<double>(kRounds) * (instructions_of(*f) - kUnits * kArm);
   return static_cast<double>(least) / executed;
 }
@@ -134,7 +140,7 @@ void RuntimeImpl::calibrate() {
   bool asked = options_.measure_rates && options_.tier == TierMode::kAuto &&
                options_.policy == PolicyMode::kAuto;
   if (!asked || calibrated_.exchange(true, std::memory_order_relaxed)) return;
-  const Shop shop{helpers_, *space_};
+  Shop shop{helpers_, *space_, {}};
   constexpr PolicyOptions kDefaults;
   double compiling = 0, running = 0;
   if (options_.compile_ns == kDefaults.compile_ns && compile_ns(shop, 1) > 0) {
@@ -146,6 +152,10 @@ void RuntimeImpl::calibrate() {
   sampler::CycleClock clock = known ? clock_ : sampler::CycleClock::calibrate();
   std::lock_guard lock(state_mutex_);
   ns_per_cycle_ = clock.ns_per_cycle;
+  // The report tells of code of methods only. Theirs is freed with this mutex held.
+  uint64_t freed = space_->bytes_freed();
+  shop.made.clear();
+  calibration_bytes_ = space_->bytes_freed() - freed;
   compile_rate_.begin(compiling);
   baseline_rate_.begin(running);
 }

@@ -110,7 +110,7 @@ Report RuntimeImpl::report() const {
   r.stress = stress_.counts();
   r.methods_registered = methods_seen_;
   r.code_bytes_in_service = space_->bytes_in_service();
-  r.code_bytes_freed = space_->bytes_freed();
+  r.code_bytes_freed = space_->bytes_freed() - calibration_bytes_;
   r.compile_ns_total = compile_ns_total_;
   if (store_ != nullptr) r.saved = store_->report();
   r.compile_rate_ns = compile_rate_.ns();
