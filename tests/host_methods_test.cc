@@ -92,7 +92,7 @@ std::atomic<uint64_t> answers{0};
 
 // Called by compiled code on the thread that is to stop: it may collect, wait, or end the call.
 void answer() {
-  if (asked.exchange(0) == 2) Runtime::raise(TrapCode::kHost, 7);
+  if (asked.exchange(0) == 2) return Runtime::raise(TrapCode::kHost, 7);
   ++answers;
 }
 

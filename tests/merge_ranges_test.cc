@@ -269,7 +269,7 @@ namespace uptier {
 namespace {
 
 // Sums of more than a range; a quorum of one wants all at once, and changes nothing here.
-class MergeTool : public test::ToolDir {
+class MergeRangesTool : public test::ToolDir {
  protected:
   static constexpr uint32_t kMethods = 400, kBlocks = 400;
 
@@ -327,7 +327,7 @@ class MergeTool : public test::ToolDir {
   }
 };
 
-TEST_F(MergeTool, writes_the_same_file_range_by_range) {
+TEST_F(MergeRangesTool, writes_the_same_file_range_by_range) {
   for (uint64_t i = 1; i <= 5; ++i) {
     write_some(std::to_string(i) + ".upf", i, i < 3 ? "one" : "other");
   }
@@ -348,7 +348,7 @@ TEST_F(MergeTool, writes_the_same_file_range_by_range) {
   EXPECT_EQ(out.code, 0) << out.err;
 }
 
-TEST_F(MergeTool, counts_a_run_once_range_by_range) {
+TEST_F(MergeRangesTool, counts_a_run_once_range_by_range) {
   for (uint64_t i = 1; i <= 3; ++i) write_some(std::to_string(i) + ".upf", i);
   both("1.upf 2.upf 3.upf");
   const std::string sum = test::slurp(path("ranges.upf"));
@@ -363,7 +363,7 @@ TEST_F(MergeTool, counts_a_run_once_range_by_range) {
   both("--force two.upf others.upf");
 }
 
-TEST_F(MergeTool, tells_what_is_wrong_once_however_many_ranges_there_are) {
+TEST_F(MergeRangesTool, tells_what_is_wrong_once_however_many_ranges_there_are) {
   for (uint64_t i = 1; i <= 3; ++i) {
     write_some(std::to_string(i) + ".upf", i, "h", Holds::kPlain);
   }

@@ -552,7 +552,6 @@ class RuntimeImpl final : public Runtime {
   std::atomic<bool> inline_guards_{false};  // a body that was kept has guards
   SpeedupRate speedup_;
   BaselineRate baseline_rate_;
-  std::atomic<bool> calibrated_{false};
   double ns_per_cycle_ = 0;  // of the time stamp counter; 0: not known yet
 
   std::thread worker_;

@@ -4,9 +4,10 @@
 //   a body         optimized: processor time / instructions    -> CompileRate::begin
 //                  baseline, run a few times: least time / instructions -> BaselineRate::begin
 //
-// by the worker before its first job, or where there is none, by the first thread that flushes; so
-// the host waits for nothing. The code lies in the runtime's space while it lasts. What cannot be
-// had stays as it is assumed, and so does what was set to something else than its default.
+// by the worker before its first job, so the host waits for nothing. Without a worker nothing is
+// measured: such runs are to repeat themselves. The code lies in the runtime's space while it lasts.
+// What cannot be had stays as it is assumed, and so does what was set to something else than its
+// default.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -135,11 +136,11 @@ double baseline_ns(Shop& shop) {
 
 }  // namespace
 
-// Once. The caller holds no lock.
+// The worker, once. The caller holds no lock.
 void RuntimeImpl::calibrate() {
   bool asked = options_.measure_rates && options_.tier == TierMode::kAuto &&
                options_.policy == PolicyMode::kAuto;
-  if (!asked || calibrated_.exchange(true, std::memory_order_relaxed)) return;
+  if (!asked) return;
   Shop shop{helpers_, *space_, {}};
   constexpr PolicyOptions kDefaults;
   double compiling = 0, running = 0;
@@ -148,8 +149,7 @@ void RuntimeImpl::calibrate() {
   }
   if (options_.baseline_ns == kDefaults.baseline_ns) running = baseline_ns(shop);
   // The worker of a runtime with a budget has just measured its clock.
-  bool known = budget_.has_value() && options_.workers != 0;
-  sampler::CycleClock clock = known ? clock_ : sampler::CycleClock::calibrate();
+  sampler::CycleClock clock = budget_ ? clock_ : sampler::CycleClock::calibrate();
   std::lock_guard lock(state_mutex_);
   ns_per_cycle_ = clock.ns_per_cycle;
   // The report tells of code of methods only. Theirs is freed with this mutex held.

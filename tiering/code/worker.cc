@@ -6,7 +6,6 @@ namespace uptier::tiering {
 
 void RuntimeImpl::wake_worker() noexcept {
   if (options_.workers == 0) {
-    calibrate();
     {
       std::lock_guard lock(state_mutex_);
       drain_locked();
