@@ -132,8 +132,10 @@ enum { UPTIER_TIER_HOST, UPTIER_TIER_BASELINE, UPTIER_TIER_OPTIMIZED };
 
 // Flags of loads, stores and calls of C functions, to be combined with |.
 enum {
-  UPTIER_MEM_TRAPS = 1,      // a fault at this address is a trap out_of_bounds_memory
-  UPTIER_MEM_INVARIANT = 2,  // load: the place never changes while the function runs; cannot fault
+  UPTIER_MEM_TRAPS = 1,  // a fault at this address is a trap out_of_bounds_memory
+  // Load: the place never changes while the function runs and may be read at any time meanwhile, also
+  // ahead of guards and branches that stand before the load.
+  UPTIER_MEM_INVARIANT = 2,
   UPTIER_MEM_FENCED = 8,     // with TRAPS: UPTIER_FENCE_BYTES before the base and base + 2^32 fault
   UPTIER_CALL_MAY_TRAP = 4,  // call_host, call_indirect: the callee may have raised a trap
 };
