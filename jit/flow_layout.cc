@@ -4,19 +4,18 @@
 
 namespace uptier::jit {
 
-FlowLayout::FlowLayout(const Function& f, const ProbePlan& plan)
+FlowLayout::FlowLayout(CountedFlow flow, const ProbePlan& plan)
     : mode_(plan.flow),
       narrow_(plan.narrow),
       shared_(plan.counters != CounterMode::kPerThread),
       dual_(plan.counters == CounterMode::kDual),
+      flow_(std::move(flow)),
       offsets_(plan.flow == FlowMode::kBlocks ? plan.blocks : plan.edges) {
   if (mode_ == FlowMode::kBlocks) return;
-  shape_ = flow_graph(f);
-  chords_ = profile::choose_chords(shape_.graph);
   std::copy(plan.loop_enter.begin(), plan.loop_enter.end(),
-            offsets_.begin() + shape_.first_arrival());
+            offsets_.begin() + shape().first_arrival());
   std::copy(plan.loop_leave.begin(), plan.loop_leave.end(),
-            offsets_.begin() + shape_.first_leaving());
+            offsets_.begin() + shape().first_leaving());
 }
 
 // Offsets of narrow counters are multiples of 4: the word is taken apart, since another thread may
@@ -28,7 +27,7 @@ uint64_t FlowLayout::counter(std::span<const uint64_t> slab, uint32_t offset) co
 
 std::vector<uint64_t> FlowLayout::read(std::span<const uint64_t> slab, Reading reading) const {
   std::vector<uint64_t> out(offsets_.size());
-  size_t words_from = mode_ == FlowMode::kEdges ? shape_.first_arrival() : offsets_.size();
+  size_t words_from = mode_ == FlowMode::kEdges ? shape().first_arrival() : offsets_.size();
   uint32_t second = dual_ && reading == Reading::kApproximate ? (narrow_ ? 4 : 8) : 0;
   for (size_t i = 0; i < offsets_.size(); ++i) {
     bool event = i >= words_from;
@@ -46,14 +45,14 @@ profile::FlowCounts FlowLayout::counts(std::span<const uint64_t> counters,
                                        std::span<const uint64_t> traps, uint64_t entries) const {
   if (mode_ == FlowMode::kBlocks) return {{counters.begin(), counters.end()}, {}, false};
   std::vector<uint64_t> by_edge(counters.begin(), counters.end());
-  by_edge.resize(shape_.graph.edges.size());
-  if (shape_.entry_is_known()) by_edge[shape_.entry()] = entries;
-  size_t blocks = std::min<size_t>(traps.size(), shape_.graph.blocks);
-  std::copy_n(traps.begin(), blocks, by_edge.begin() + shape_.first_trap());
-  profile::FlowCounts c = profile::reconstruct(shape_.graph, chords_, by_edge);
-  for (size_t l = 0; l < shape_.headers.size(); ++l) {
-    uint64_t& block = c.blocks[shape_.headers[l] - 1];
-    block -= std::min(block, c.edges[shape_.first_leaving() + l]);
+  by_edge.resize(shape().graph.edges.size());
+  if (shape().entry_is_known()) by_edge[shape().entry()] = entries;
+  size_t blocks = std::min<size_t>(traps.size(), shape().graph.blocks);
+  std::copy_n(traps.begin(), blocks, by_edge.begin() + shape().first_trap());
+  profile::FlowCounts c = profile::reconstruct(shape().graph, flow_.chords, by_edge);
+  for (size_t l = 0; l < shape().headers.size(); ++l) {
+    uint64_t& block = c.blocks[shape().headers[l] - 1];
+    block -= std::min(block, c.edges[shape().first_leaving() + l]);
   }
   return c;
 }

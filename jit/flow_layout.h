@@ -28,7 +28,10 @@ class FlowLayout {
 
   FlowLayout() = default;
   // `plan` is of plan_probes for this very body.
-  FlowLayout(const Function& f, const ProbePlan& plan);
+  FlowLayout(const Function& f, const ProbePlan& plan)
+      : FlowLayout(counted_flow(f, plan.flow), plan) {}
+  // `flow` is what the plan was made from.
+  FlowLayout(CountedFlow flow, const ProbePlan& plan);
 
   // Returns the counters of a slab: by block site - 1 in block mode, by edge of shape().graph in
   // edge mode (0 where no counter is). Words may be written by other threads meanwhile. A slab that
@@ -52,12 +55,12 @@ class FlowLayout {
   }
 
   // Whether nothing in the code counts, so that counts() must be told the number of calls.
-  bool needs_entries() const { return mode_ == FlowMode::kEdges && shape_.entry_is_known(); }
+  bool needs_entries() const { return mode_ == FlowMode::kEdges && shape().entry_is_known(); }
   FlowMode mode() const { return mode_; }
   // Empty in block mode.
-  const FlowShape& shape() const { return shape_; }
+  const FlowShape& shape() const { return flow_.shape; }
   // Edges that are sites of kEdge: 1..real_edges(). 0 in block mode.
-  uint32_t real_edges() const { return shape_.real; }
+  uint32_t real_edges() const { return shape().real; }
 
  private:
   uint64_t counter(std::span<const uint64_t> slab, uint32_t offset) const;
@@ -66,8 +69,7 @@ class FlowLayout {
   bool narrow_ = false;
   bool shared_ = false;
   bool dual_ = false;
-  FlowShape shape_;
-  std::vector<bool> chords_;
+  CountedFlow flow_;
   std::vector<uint32_t> offsets_;  // by block site - 1 or by edge
 };
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "jit/ir/flow_graph.h"
-
 namespace uptier::jit {
 namespace {
 
@@ -19,11 +17,9 @@ void plan_blocks(const Function& f, ProbePlan& plan) {
   for (uint32_t b = 0; b < f.block_sites; ++b) plan.blocks.push_back(take(plan, plan.stride()));
 }
 
-void plan_edges(const Function& f, ProbePlan& plan) {
-  FlowShape shape = flow_graph(f);
-  std::vector<bool> chords = profile::choose_chords(shape.graph);
-  for (size_t e = 0; e < chords.size(); ++e) {
-    bool in_code = chords[e] && !shape.graph.edges[e].external;
+void plan_edges(const Function& f, const CountedFlow& flow, ProbePlan& plan) {
+  for (size_t e = 0; e < flow.chords.size(); ++e) {
+    bool in_code = flow.chords[e] && !flow.shape.graph.edges[e].external;
     plan.edges.push_back(in_code ? take(plan, plan.stride()) : ProbePlan::kNone);
   }
   align(plan);
@@ -45,12 +41,23 @@ uint32_t ProbePlan::flow_counters() const {
   return static_cast<uint32_t>(counted(blocks) + counted(edges));
 }
 
+CountedFlow counted_flow(const Function& f, FlowMode mode) {
+  if (mode == FlowMode::kBlocks) return {};
+  FlowShape shape = flow_graph(f);
+  std::vector<bool> chords = profile::choose_chords(shape.graph);
+  return {std::move(shape), std::move(chords)};
+}
+
 ProbePlan plan_probes(const Function& f, const ProbeRequest& request) {
+  return plan_probes(f, request, counted_flow(f, request.flow));
+}
+
+ProbePlan plan_probes(const Function& f, const ProbeRequest& request, const CountedFlow& flow) {
   ProbePlan plan;
   plan.flow = request.flow;
   plan.counters = request.counters;
   plan.narrow = request.narrow;
-  plan.flow == FlowMode::kBlocks ? plan_blocks(f, plan) : plan_edges(f, plan);
+  plan.flow == FlowMode::kBlocks ? plan_blocks(f, plan) : plan_edges(f, flow, plan);
   align(plan);
   // Sites and loops go behind the flow, from plan.bytes on.
   align(plan);

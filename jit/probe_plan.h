@@ -32,7 +32,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "jit/ir/function.h"
+#include "jit/ir/flow_graph.h"
 #include "uptier/options.h"
 
 namespace uptier::jit {
@@ -80,8 +80,18 @@ struct ProbePlan {
   uint32_t flow_counters() const;
 };
 
+// What edge mode counts: the graph, and by edge of it whether it has a counter.
+struct CountedFlow {
+  FlowShape shape;
+  std::vector<bool> chords;
+};
+// Returns that of a body in build order that is verified; nothing in block mode. Near linear.
+CountedFlow counted_flow(const Function& f, FlowMode mode);
+
 // Chooses what is counted where. `f` is in build order and verified. Pure: every build of a body
 // gets the same plan. In block mode block k counts at stride * (k - 1). Near linear.
 ProbePlan plan_probes(const Function& f, const ProbeRequest& request);
+// The same, from counted_flow(f, request.flow).
+ProbePlan plan_probes(const Function& f, const ProbeRequest& request, const CountedFlow& flow);
 
 }  // namespace uptier::jit

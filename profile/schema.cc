@@ -20,13 +20,13 @@ Status check_slot(const Schema& schema, size_t i, uint64_t next_word) {
     return broken(i, "kind " + std::to_string(static_cast<unsigned>(slot.kind)) +
                          " is not known in schema version 1");
   }
-  const std::string kind(slot_kind_name(slot.kind));
+  const auto kind = [&] { return std::string(slot_kind_name(slot.kind)); };
   if (slot.words != words) {
-    return broken(i, "a slot of kind " + kind + " takes " + std::to_string(words) + " words, not " +
+    return broken(i, "a slot of kind " + kind() + " takes " + std::to_string(words) + " words, not " +
                          std::to_string(slot.words));
   }
   if (has_table(slot.kind) != (slot.top != 0)) {
-    return broken(i, "a table of " + std::to_string(slot.top) + " entries at kind " + kind);
+    return broken(i, "a table of " + std::to_string(slot.top) + " entries at kind " + kind());
   }
   if (slot.word != next_word) {
     return broken(i, "starts at word " + std::to_string(slot.word) + ", the next free one is " +

@@ -38,7 +38,7 @@ void settle_intervals(jit::Function& f) { jit::settle_ranges(f); }
 // What stands behind a selection was seen to change in one of a hundred executions, where nothing
 // was seen of any.
 void split_predictable(jit::Function& f) {
-  jit::place_select_probes(f);
+  jit::place_select_probes(f, jit::find_loop_forest(f));
   std::vector<jit::SelectTurns> seen;
   for (SiteId site : jit::turn_sites(f)) seen.push_back({site, {900, 5, 5, 90}});
   jit::note_turns(f, seen);
@@ -192,7 +192,7 @@ TEST(OptPasses, no_pass_changes_an_answer_or_breaks_a_rule) {
 
 // Whatever was seen of selections. Returns of how many.
 size_t note_any_turns(jit::Function& f, Random& r) {
-  jit::place_select_probes(f);
+  jit::place_select_probes(f, jit::find_loop_forest(f));
   std::vector<jit::SelectTurns> seen;
   for (SiteId site : jit::turn_sites(f)) {
     seen.push_back({site, {}});
@@ -228,7 +228,7 @@ TEST(OptPasses, optimized_code_does_not_depend_on_probes_of_selections) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     jit::Module without = random_module(seed, {.functions = 1, .hosts = false});
     jit::Module with = without;
-    jit::place_select_probes(with.functions[0]);
+    jit::place_select_probes(with.functions[0], jit::find_loop_forest(with.functions[0]));
     probes += jit::turn_sites(with.functions[0]).size();
     CodeMachine a, b;
     OptimizedModule x(a, with), y(b, without);

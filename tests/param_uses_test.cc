@@ -36,8 +36,8 @@ b2:
 }
 )");
   // v3 through v6 divides in a loop, v1 bounds it, v0 begins it, v2 is only added.
-  EXPECT_EQ(jit::telling_params(f), (Params{3, 1}));
-  EXPECT_EQ(jit::telling_params(f, 1), (Params{3}));
+  EXPECT_EQ(jit::telling_params(f, jit::find_loop_forest(f)), (Params{3, 1}));
+  EXPECT_EQ(jit::telling_params(f, jit::find_loop_forest(f), 1), (Params{3}));
 }
 
 TEST(ParamUses, a_test_of_null_alone_is_not_worth_a_probe) {
@@ -53,7 +53,7 @@ b2:
   return v0
 }
 )");
-  EXPECT_TRUE(jit::telling_params(f).empty());
+  EXPECT_TRUE(jit::telling_params(f, jit::find_loop_forest(f)).empty());
 }
 
 TEST(ParamUses, probes_come_last_in_numbers_and_first_in_the_entry) {
@@ -73,7 +73,7 @@ b2:
 )");
   uint32_t sites = f.site_count;
   uint64_t hash = f.cfg_hash;
-  jit::place_param_probes(f);
+  jit::place_param_probes(f, jit::find_loop_forest(f));
   EXPECT_EQ(f.site_count, sites + 1);
   EXPECT_EQ(f.cfg_hash, hash);
   EXPECT_EQ(jit::param_sites(f), (std::vector<jit::ParamSite>{{1, sites + 1}}));

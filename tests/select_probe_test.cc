@@ -61,15 +61,15 @@ b2:
 
 jit::Module probed(std::string text = kText) {
   jit::Module m = parse(text);
-  for (jit::Function& f : m.functions) jit::place_select_probes(f);
+  for (jit::Function& f : m.functions) jit::place_select_probes(f, jit::find_loop_forest(f));
   return m;
 }
 
 TEST(SelectProbes, what_a_loop_waits_for_is_observed) {
   jit::Module m = parse(kText);
-  EXPECT_EQ(jit::awaited_selects(m.functions[0]).size(), 1u);
-  EXPECT_EQ(jit::awaited_selects(m.functions[1]).size(), 1u);
-  for (const jit::Function& f : m.functions) EXPECT_TRUE(jit::awaited_selects(f, 0).empty());
+  EXPECT_EQ(jit::awaited_selects(m.functions[0], jit::find_loop_forest(m.functions[0])).size(), 1u);
+  EXPECT_EQ(jit::awaited_selects(m.functions[1], jit::find_loop_forest(m.functions[1])).size(), 1u);
+  for (const jit::Function& f : m.functions) EXPECT_TRUE(jit::awaited_selects(f, jit::find_loop_forest(f), 0).empty());
 }
 
 TEST(SelectProbes, sites_come_behind_all_others_and_the_hash_stays) {
@@ -82,7 +82,7 @@ TEST(SelectProbes, sites_come_behind_all_others_and_the_hash_stays) {
     EXPECT_EQ(jit::turn_sites(b), std::vector<SiteId>{b.site_count});
     EXPECT_TRUE(jit::verify(b).ok()) << jit::verify(b).error().message;
     jit::Function twice = b;
-    jit::place_select_probes(twice);
+    jit::place_select_probes(twice, jit::find_loop_forest(twice));
     EXPECT_EQ(jit::to_text(twice), jit::to_text(b));
   }
   std::string text = jit::to_text(after);
@@ -145,7 +145,7 @@ TEST(SelectProbes, random_programs_count_pairs_too) {
   uint64_t pairs = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     jit::Module m = random_module(seed, {.functions = 2, .statements = 150, .hosts = false});
-    for (jit::Function& f : m.functions) jit::place_select_probes(f);
+    for (jit::Function& f : m.functions) jit::place_select_probes(f, jit::find_loop_forest(f));
     for (const jit::Function& f : m.functions) {
       ASSERT_TRUE(jit::verify(f).ok()) << jit::verify(f).error().message;
     }
@@ -176,7 +176,7 @@ TEST(SelectProbes, plain_code_is_what_it_is_without) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     jit::Module without = random_module(seed, {.functions = 1, .hosts = false});
     jit::Module with = without;
-    for (jit::Function& f : with.functions) jit::place_select_probes(f);
+    for (jit::Function& f : with.functions) jit::place_select_probes(f, jit::find_loop_forest(f));
     CodeMachine a, b;
     BaselineModule x(a, with, Use::kPlain, planner(everything()));
     BaselineModule y(b, without, Use::kPlain, planner(everything()));

@@ -162,8 +162,9 @@ jit::SiteTargets targets_at(const Functions& fs, const MethodProfile& p, SiteId 
 void note_own_probes(Functions& fs, const Profile& profile) {
   for (uint32_t n = 0; n < fs.module.functions.size(); ++n) {
     jit::Function& f = fs.module.functions[n];
-    jit::place_param_probes(f);
-    jit::place_select_probes(f);
+    jit::LoopForest forest = jit::find_loop_forest(f);
+    jit::place_param_probes(f, forest);
+    jit::place_select_probes(f, forest);
     const MethodProfile* p = find_profile(profile, fs, MethodId(n));
     if (p == nullptr || p->schema.cfg_hash != f.cfg_hash) continue;
     std::vector<jit::SelectTurns> seen;

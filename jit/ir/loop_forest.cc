@@ -105,7 +105,10 @@ bool LoopForest::contains(LoopId l, Block b) const {
   return false;
 }
 
-LoopForest find_loop_forest(const Function& f) { return Finder(f).run(); }
+LoopForest find_loop_forest(const Function& f) {
+  if (f.loop_count == 0) return {.loops = {}, .innermost = std::vector<LoopId>(f.blocks.size())};
+  return Finder(f).run();
+}
 
 std::vector<bool> select_loops(const LoopForest& forest, const LoopProbeRequest& r) {
   std::vector<bool> chosen(forest.loops.size() + 1);

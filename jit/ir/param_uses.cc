@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "jit/ir/loop_forest.h"
-
 namespace uptier::jit {
 namespace {
 
@@ -29,10 +27,10 @@ bool is_checked(Opcode op) { return op >= Opcode::kAddOverflows && op <= Opcode:
 class ValueUses {
  public:
   // `ranges`: those count that a range may decide, and no others.
-  ValueUses(const Function& f, std::span<const Value> values, bool ranges)
+  ValueUses(const Function& f, const LoopForest& forest, std::span<const Value> values, bool ranges)
       : f_(f),
         ranges_(ranges),
-        forest_(find_loop_forest(f)),
+        forest_(forest),
         source_(f.values.size(), kNone),
         uses_(values.size()) {
     for (uint32_t k = 0; k < values.size(); ++k) {
@@ -125,7 +123,7 @@ class ValueUses {
 
   const Function& f_;
   bool ranges_;
-  LoopForest forest_;
+  const LoopForest& forest_;
   std::vector<uint32_t> source_;  // by value: which of `values` it comes from, or one of the above
   std::vector<std::vector<TellingUse>> uses_;  // by place in `values`
   Block here_;
@@ -139,8 +137,8 @@ double sum(const std::vector<TellingUse>& uses) {
 
 }  // namespace
 
-std::vector<uint32_t> telling_params(const Function& f, size_t most) {
-  auto uses = ValueUses(f, f.params(f.entry()), false).run();
+std::vector<uint32_t> telling_params(const Function& f, const LoopForest& forest, size_t most) {
+  auto uses = ValueUses(f, forest, f.params(f.entry()), false).run();
   std::vector<uint32_t> chosen;
   std::vector<double> worth;
   for (uint32_t k = 0; k < uses.size(); ++k) {
@@ -154,18 +152,18 @@ std::vector<uint32_t> telling_params(const Function& f, size_t most) {
 
 std::vector<std::vector<TellingUse>> telling_uses(const Function& f,
                                                   std::span<const Value> values) {
-  return ValueUses(f, values, false).run();
+  return ValueUses(f, find_loop_forest(f), values, false).run();
 }
 
 std::vector<std::vector<TellingUse>> ranged_uses(const Function& f, std::span<const Value> values) {
-  return ValueUses(f, values, true).run();
+  return ValueUses(f, find_loop_forest(f), values, true).run();
 }
 
-void place_param_probes(Function& f) {
+void place_param_probes(Function& f, const LoopForest& forest) {
   if (!param_sites(f).empty()) return;  // read from text
   // One block is counted by its calls alone, and has nothing that a constant could steer.
   if (f.layout.size() < 2) return;
-  std::vector<uint32_t> params = telling_params(f);
+  std::vector<uint32_t> params = telling_params(f, forest);
   std::ranges::sort(params);
   auto& insts = f.block(f.entry()).insts;
   auto at = std::ranges::find_if(insts, [&](InstId i) { return is_block_probe(f.inst(i)); });

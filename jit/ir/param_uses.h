@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "jit/ir/function.h"
+#include "jit/ir/loop_forest.h"
 
 namespace uptier::jit {
 
@@ -22,12 +23,15 @@ inline constexpr size_t kMostParamProbes = 3;
 // Entries of their tables: what is looked for is one value that nearly all calls have.
 inline constexpr uint32_t kParamProbeTop = 4;
 
-// Returns the parameters that are worth knowing, most first, `most` at most. `f` in build order.
-std::vector<uint32_t> telling_params(const Function& f, size_t most = kMostParamProbes);
+// Returns the parameters that are worth knowing, most first, `most` at most. `f` in build order,
+// `forest` its loops.
+std::vector<uint32_t> telling_params(const Function& f, const LoopForest& forest,
+                                     size_t most = kMostParamProbes);
 
 // Puts a value probe for each of them at the start of a function that has been numbered. Their
 // sites come behind all others, so those keep their numbers, and the CFG hash does not change.
-void place_param_probes(Function& f);
+// `forest` is that of `f`.
+void place_param_probes(Function& f, const LoopForest& forest);
 
 // A place where a constant in the place of a value would change the code, and how much.
 struct TellingUse {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "jit/ir/loop_forest.h"
-
 namespace uptier::jit {
 namespace {
 
@@ -14,9 +12,9 @@ bool is_pure(const Inst& i) {
 
 class AwaitedSelects {
  public:
-  explicit AwaitedSelects(const Function& f)
+  AwaitedSelects(const Function& f, const LoopForest& forest)
       : f_(f),
-        forest_(find_loop_forest(f)),
+        forest_(forest),
         preds_(predecessors(f)),
         address_(f.values.size()),
         visits_(f.values.size()) {}
@@ -179,7 +177,7 @@ class AwaitedSelects {
   static constexpr uint8_t kUnknown = 2;
 
   const Function& f_;
-  LoopForest forest_;
+  const LoopForest& forest_;
   std::vector<std::vector<Predecessor>> preds_;
   std::vector<bool> address_;    // by value
   std::vector<Visit> visits_;    // by value
@@ -206,13 +204,13 @@ std::vector<SiteId> turn_sites(const Function& f) {
   return sites;
 }
 
-std::vector<InstId> awaited_selects(const Function& f, size_t most) {
+std::vector<InstId> awaited_selects(const Function& f, const LoopForest& forest, size_t most) {
   if (!selects(f)) return {};
-  return AwaitedSelects(f).run(most);
+  return AwaitedSelects(f, forest).run(most);
 }
 
-void place_select_probes(Function& f) {
-  std::vector<InstId> awaited = awaited_selects(f);
+void place_select_probes(Function& f, const LoopForest& forest) {
+  std::vector<InstId> awaited = awaited_selects(f, forest);
   if (awaited.empty() || !turn_sites(f).empty()) return;
   for (InstId id : awaited) {
     Inst probe{.op = Opcode::kProbe, .flags = kProbeOwn | kProbeTurns, .aux = ++f.site_count};

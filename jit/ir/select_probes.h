@@ -33,6 +33,7 @@
 #include <vector>
 
 #include "jit/ir/function.h"
+#include "jit/ir/loop_forest.h"
 
 namespace uptier::jit {
 
@@ -60,12 +61,14 @@ struct SelectTurns {
   friend bool operator==(const SelectTurns&, const SelectTurns&) = default;
 };
 
-// Returns the selections that a loop may wait for, in layout order. `f` in build order.
-std::vector<InstId> awaited_selects(const Function& f, size_t most = kMostSelectProbes);
+// Returns the selections that a loop may wait for, in layout order. `f` in build order, `forest` its
+// loops.
+std::vector<InstId> awaited_selects(const Function& f, const LoopForest& forest,
+                                    size_t most = kMostSelectProbes);
 
 // Puts a probe behind each of them, in a function that has been numbered. Their sites come behind
 // all others. Nothing where there are such probes.
-void place_select_probes(Function& f);
+void place_select_probes(Function& f, const LoopForest& forest);
 
 // Returns the sites of such probes, in layout order.
 std::vector<SiteId> turn_sites(const Function& f);

@@ -55,10 +55,10 @@ void learn_slab(Method& m) {
   m.slab_words.store(words, std::memory_order_release);
 }
 
-void learn_shape(Method& m, const jit::Function& f, ProbeChoice choice,
-                 const PolicyOptions& policy) {
+void learn_shape(Method& m, const jit::Function& f, const jit::LoopForest& forest,
+                 ProbeChoice choice, const PolicyOptions& policy) {
   learn_loops(m, f.loop_count);
-  m.exits = MethodExits(f, policy);
+  m.exits = MethodExits(f, forest, policy);
   m.value_versions.sites = jit::param_sites(f);
   for (jit::InstId id : jit::value_probes(f)) {
     const jit::Inst& i = f.inst(id);
@@ -117,8 +117,10 @@ Result<jit::Function> RuntimeImpl::describe_anew(Method& m) {
   Result<jit::Function> built = BuilderAccess::finish_verified(b);
   if (!built) return built.error();
   jit::Function f = std::move(*built);
-  if (options_.value_versions) jit::place_param_probes(f);
-  jit::place_select_probes(f);
+  // Of the blocks alone, so what is placed in them does not change it.
+  jit::LoopForest forest = jit::find_loop_forest(f);
+  if (options_.value_versions) jit::place_param_probes(f, forest);
+  jit::place_select_probes(f, forest);
   for (const jit::Callee& c : f.callees) {
     if (!was_method(c.method)) {
       return Error{ErrorCode::kInvalidInput,
@@ -133,7 +135,7 @@ Result<jit::Function> RuntimeImpl::describe_anew(Method& m) {
   }
   if (!m.shape_known) {
     std::lock_guard lock(state_mutex_);
-    learn_shape(m, f, probe_choice_, policy_);
+    learn_shape(m, f, forest, probe_choice_, policy_);
     keep_body_locked(m, f);
     learn_calls_locked(m, f);
     adopt_saved_locked(m);

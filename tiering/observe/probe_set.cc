@@ -45,7 +45,8 @@ ProbeChoice ProbeChoice::from(const Options& o) {
 }
 
 ProbeSet::ProbeSet(const jit::Function& f, const ProbeChoice& choice) {
-  plan_ = jit::plan_probes(f, choice.flow);
+  jit::CountedFlow flow = jit::counted_flow(f, choice.flow.flow);
+  plan_ = jit::plan_probes(f, choice.flow, flow);
   jit::plan_sites(f, choice.sites, plan_);
   plan_.bytes = (plan_.bytes + 7) & ~7u;
   optimized_plan_ = jit::plan_probes(f, {.flow = FlowMode::kBlocks});
@@ -54,7 +55,7 @@ ProbeSet::ProbeSet(const jit::Function& f, const ProbeChoice& choice) {
                                 .recent = choice.sites.recent};
   jit::plan_sites(f, targets, optimized_plan_);
   words_ = plan_.bytes / 8;
-  flow_ = jit::FlowLayout(f, plan_);
+  flow_ = jit::FlowLayout(std::move(flow), plan_);
   schema_.cfg_hash = f.cfg_hash;
   blocks_ = f.block_sites;
   for (SiteId s = 1; s <= blocks_; ++s) schema_.add(SlotKind::kBlock, s);

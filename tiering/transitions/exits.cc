@@ -1,13 +1,12 @@
 #include "tiering/transitions/exits.h"
 
 #include "jit/ir/deopt_points.h"
-#include "jit/ir/loop_forest.h"
 
 namespace uptier::tiering {
 
-MethodExits::MethodExits(const jit::Function& f, const PolicyOptions& policy)
+MethodExits::MethodExits(const jit::Function& f, const jit::LoopForest& forest,
+                         const PolicyOptions& policy)
     : guards_(jit::count_guards(f)) {
-  jit::LoopForest forest = jit::find_loop_forest(f);
   std::vector<Site> blocks;
   for (Block b : f.layout) {
     bool in_loop = forest.innermost[b.index()].valid();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "jit/ir/function.h"
+#include "jit/ir/loop_forest.h"
 #include "tiering/policy/policy.h"
 #include "uptier/report.h"
 
@@ -21,8 +22,8 @@ namespace uptier::tiering {
 class MethodExits {
  public:
   MethodExits() = default;
-  // `f` as it was built.
-  MethodExits(const jit::Function& f, const PolicyOptions& policy);
+  // `f` as it was built, `forest` its loops.
+  MethodExits(const jit::Function& f, const jit::LoopForest& forest, const PolicyOptions& policy);
 
   // Counts an exit. Returns whether the worker must be told.
   bool count(uint32_t exit) noexcept;
