@@ -1,5 +1,7 @@
 // Code spaces whose bodies share pages, with their cold parts apart.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <fstream>
@@ -115,6 +117,27 @@ TEST(PackedCode, is_never_writable_and_executable) {
     EXPECT_EQ(line.find("rwx"), std::string::npos) << line;
   }
   EXPECT_EQ(call(*a, 0) + call(*b, 0), 3u);
+}
+
+// Returns how many mappings of shared memory are writable.
+int writable_shares() {
+  int n = 0;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) n += line.find(" rw-s ") != std::string::npos;
+  return n;
+}
+
+TEST(PackedCode, a_forked_child_cannot_write_to_it) {
+  int before = writable_shares();
+  auto space = packed_space();
+  auto a = make_answer(*space, 1);
+  EXPECT_EQ(writable_shares(), before + 1);
+  pid_t child = fork();
+  if (child == 0) _exit(writable_shares());
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), before);
 }
 
 TEST(PackedCode, is_refused_beyond_the_budget) {

@@ -1,6 +1,9 @@
 #include "jit/code/code_space.h"
 
+#include <linux/membarrier.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -22,6 +25,7 @@ constexpr uint8_t kInt3 = 0xcc;
 constexpr uint32_t kLine = 64;  // of the caches
 constexpr uint64_t kLinesInPage = kPage / kLine;
 constexpr int kMapFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+constexpr int kSharedFlags = MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE;
 
 uint64_t round_up(uint64_t n, uint64_t to = kPage) { return (n + to - 1) / to * to; }
 
@@ -35,6 +39,16 @@ struct Bytes {
   uint64_t bytes = 0;
 };
 
+// Has all threads of the process execute a serializing instruction before it returns, so that none
+// has bytes in its pipeline that were there before. A kernel that cannot is one whose processors see
+// stores to code as soon as they fetch it anew, which all of x86-64 do.
+void serialize_threads() noexcept {
+  (void)::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+}
+void expect_serializing() noexcept {
+  (void)::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+}
+
 }  // namespace
 
 struct CodeSpace::State {
@@ -42,14 +56,15 @@ struct CodeSpace::State {
   uint64_t data_size = 0;   // of the data area, in whole pages
   uint64_t size = 0;        // of the region
   uint64_t budget = 0;
-  uint64_t unit = kPage;  // of allocation
+  uint64_t unit = kPage;    // of allocation
+  uint8_t* twin = nullptr;  // the code area once more, read-write; packed only
   std::atomic<int32_t> edge_counters{0};
   std::atomic<const Code*>* owners = nullptr;  // by line of the code area; a mapping of its own
 
   mutable std::mutex mutex;                // guards what follows
   std::map<uint64_t, uint64_t> free_runs;  // first unit -> units; runs never touch one another
   std::vector<uint8_t> lines_used;         // by page of the code area
-  std::vector<bool> published;             // by page: something was written there; packed only
+  std::vector<bool> open;                  // by page: it is read-execute; packed only
   uint32_t colour = 0;
   uint64_t in_service = 0;
   uint64_t freed = 0;
@@ -68,10 +83,14 @@ struct CodeSpace::State {
   Bytes taken_by(const uint8_t* data, uint32_t bytes) const;
   Bytes pages_of(Bytes b) const;
   uint64_t count_lines(Bytes b, int change);
-  Status write_shared(Bytes part, const uint8_t* bytes);
+  bool map_twice();
+  bool open_pages(Bytes part);
   void erase_shared(Bytes part);
+  // Where to write what is to be at a place of the code area.
+  uint8_t* twin_of(const uint8_t* p) const { return twin + offset_of(p); }
 
   ~State() {
+    if (twin != nullptr) ::munmap(twin, code_size());
     if (owners != nullptr) ::munmap(owners, round_up(code_size() / kLine * sizeof(*owners)));
     if (base != nullptr) ::munmap(base, size);
   }
@@ -143,49 +162,54 @@ uint64_t CodeSpace::State::count_lines(Bytes b, int change) {
   return pages;
 }
 
-// Puts pages with `bytes` in them (null: int3) in the place of those that the part lies in. What
-// else is in them stays.
-Status CodeSpace::State::write_shared(Bytes part, const uint8_t* bytes) {
-  Bytes pages = pages_of(part);
-  void* copy = ::mmap(nullptr, pages.bytes, PROT_READ | PROT_WRITE, kMapFlags, -1, 0);
-  if (copy == MAP_FAILED) return refused("the kernel refuses pages");
-  auto* to = static_cast<uint8_t*>(copy);
-  for (uint64_t p = 0; p < pages.bytes; p += kPage) {
-    uint8_t* page = pages.at + p;
-    bool shared = published[offset_of(page) / kPage];
-    shared ? std::memcpy(to + p, page, kPage) : std::memset(to + p, kInt3, kPage);
-  }
-  uint8_t* at = to + (part.at - pages.at);
-  bytes != nullptr ? std::memcpy(at, bytes, part.bytes) : std::memset(at, kInt3, part.bytes);
-  bool done = ::mprotect(copy, pages.bytes, PROT_READ | PROT_EXEC) == 0 &&
-              ::mremap(copy, pages.bytes, pages.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, pages.at) !=
-                  MAP_FAILED;
-  if (!done) {
-    ::munmap(copy, pages.bytes);
-    return refused("the kernel refuses to make code executable");
-  }
-  uint64_t first = offset_of(pages.at) / kPage;
-  for (uint64_t p = first; p < first + pages.bytes / kPage; ++p) published[p] = true;
-  return {};
+// Maps the code area's memory a second time. The pages of the area stay closed.
+bool CodeSpace::State::map_twice() {
+  void* first = ::mmap(nullptr, code_size(), PROT_READ | PROT_WRITE, kSharedFlags, -1, 0);
+  if (first == MAP_FAILED) return false;
+  twin = static_cast<uint8_t*>(first);
+  // Of no length: the mapping stays where it is, and its memory appears here as well.
+  int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
+  return ::mremap(twin, 0, code_size(), flags, code()) != MAP_FAILED &&
+         ::mprotect(code(), code_size(), PROT_NONE) == 0 &&
+         ::madvise(twin, code_size(), MADV_DONTFORK) == 0;
 }
 
-// Of a part that is counted no more. A stale jump faults, as far as the kernel lets it: a refusal
-// is harmless.
+// Makes those of a part's pages read-execute that are not, full of int3. Returns whether it could.
+bool CodeSpace::State::open_pages(Bytes part) {
+  Bytes pages = pages_of(part);
+  uint64_t page = offset_of(pages.at) / kPage, end = page + pages.bytes / kPage;
+  while (page < end) {
+    uint64_t first = page;
+    while (page < end && !open[page]) ++page;
+    if (page == first) {
+      ++page;
+      continue;
+    }
+    uint64_t bytes = (page - first) * kPage;
+    std::memset(twin + first * kPage, kInt3, bytes);
+    if (::mprotect(code() + first * kPage, bytes, PROT_READ | PROT_EXEC) != 0) return false;
+    std::fill(open.begin() + static_cast<ptrdiff_t>(first),
+              open.begin() + static_cast<ptrdiff_t>(page), true);
+  }
+  return true;
+}
+
+// Of a part that is counted no more. A stale jump faults. Pages without code go back to the kernel;
+// a refusal is harmless, since they are filled anew before they are used again.
 void CodeSpace::State::erase_shared(Bytes part) {
   Bytes pages = pages_of(part);
   for (uint64_t p = 0; p < pages.bytes; p += kPage) {
     uint8_t* page = pages.at + p;
     uint64_t number = offset_of(page) / kPage;
-    if (!published[number]) continue;  // others have room there, and nothing in it yet
     if (lines_used[number] == 0) {
-      published[number] = false;
-      (void)::madvise(page, kPage, MADV_DONTNEED);
+      open[number] = false;
       (void)::mprotect(page, kPage, PROT_NONE);
+      (void)::madvise(twin_of(page), kPage, MADV_REMOVE);
       continue;
     }
     uint8_t* from = std::max(page, part.at);
     uint8_t* to = std::min(page + kPage, part.at + part.bytes);
-    (void)write_shared({from, static_cast<uint64_t>(to - from)}, nullptr);
+    std::memset(twin_of(from), kInt3, static_cast<size_t>(to - from));
   }
 }
 
@@ -221,7 +245,11 @@ Result<std::unique_ptr<CodeSpace>> CodeSpace::create(const Limits& limits) {
     return refused("the kernel refuses the data area");
   }
   s.lines_used.resize(code_size / kPage);
-  s.published.resize(code_size / kPage);
+  if (s.packed()) {
+    s.open.resize(code_size / kPage);
+    if (!s.map_twice()) return refused("the kernel refuses to map it twice");
+    expect_serializing();
+  }
   s.free_runs.emplace(0, code_size / s.unit);
   return space;
 }
@@ -242,12 +270,20 @@ Result<CodeSpan> CodeSpace::allocate(uint32_t size, bool beyond_budget, uint32_t
     return refused("no run of free pages is long enough");
   }
   uint8_t* at = s.code() + first * s.unit;
+  uint8_t* far = apart ? s.code() + last * s.unit : nullptr;
+  bool opened = !s.packed() || s.open_pages({at, bytes});
+  if (apart) opened &= s.open_pages({far, cold_bytes});
+  if (!opened) {
+    s.give_back(first, bytes / s.unit);
+    if (apart) s.give_back(last, cold_bytes / s.unit);
+    return refused("the kernel refuses to make code executable");
+  }
   CodeSpan span;
   span.hot_size_ = size;
   span.cold_size_ = cold;
   span.data_ = at;
   if (s.packed()) {
-    span.cold_ = apart ? s.code() + last * s.unit : at + size;
+    span.cold_ = apart ? far : at + size;
     span.staged_ = std::make_unique<uint8_t[]>(bytes + cold_bytes);
     std::memset(span.staged_.get(), kInt3, bytes + cold_bytes);
   } else {
@@ -274,21 +310,9 @@ Status CodeSpace::publish(CodeSpan& span) {
     if (::mprotect(p.at, p.bytes, PROT_READ | PROT_EXEC) == 0) return {};
     return refused("the kernel refuses to make code executable");
   }
-  bool apart = span.cold_ != span.data_ + span.hot_size_;
-  std::lock_guard lock(s.mutex);
-  uint32_t bytes = apart ? span.hot_size_ : span.size();
-  std::vector<uint8_t> line;  // whole lines are written
-  auto write = [&](uint8_t* at, const uint8_t* from, uint32_t n) {
-    Bytes part = s.taken_by(at, n);
-    line.assign(part.bytes, kInt3);
-    std::copy_n(from, n, line.begin());
-    return s.write_shared(part, line.data());
-  };
-  if (Status done = write(span.data_, span.staged_.get(), bytes); !done) return done;
-  if (apart) {
-    const uint8_t* from = span.staged_.get() + span.hot_size_;
-    if (Status done = write(span.cold_, from, span.cold_size_); !done) return done;
-  }
+  const uint8_t* from = span.staged_.get();
+  std::copy_n(from, span.hot_size_, s.twin_of(span.data_));
+  std::copy_n(from + span.hot_size_, span.cold_size_, s.twin_of(span.cold_));
   span.staged_.reset();
   return {};
 }
@@ -359,7 +383,7 @@ void CodeSpace::free(CodeSpan& span) noexcept {
     Bytes part = s.taken_by(data, size);
     uint64_t pages = s.count_lines(part, -1);
     // Gives the memory back and makes a stale jump fault. A refusal is harmless: the pages keep
-    // their bytes, and are written anew, or made read-write first, when they are used again.
+    // their bytes, and are made read-write when they are used again.
     if (s.packed()) {
       s.erase_shared(part);
     } else {
@@ -373,6 +397,7 @@ void CodeSpace::free(CodeSpan& span) noexcept {
   std::lock_guard lock(s.mutex);
   release(span.data_, apart ? span.hot_size_ : span.size());
   if (apart) release(span.cold_, span.cold_size_);
+  if (s.packed()) serialize_threads();
 }
 
 CodeSpan::CodeSpan(CodeSpan&& other) noexcept { *this = std::move(other); }

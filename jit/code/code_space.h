@@ -2,22 +2,24 @@
 //
 //   [ data | code pages ]
 //
-// Data (cells, constants the stubs jump through) is read-write for ever; code is filled while it is
-// read-write, then made read-execute, never both, and no instruction byte changes while it is
-// executable. The region is one mapping, so rel32 reaches from any part to any other, and it is
-// private, so that a forked child cannot patch its parent.
+// Data (cells, constants the stubs jump through) is read-write for ever. No address is ever writable
+// and executable, and no byte of an instruction changes while a thread may run it. The region is one
+// range of addresses, so rel32 reaches from any part to any other.
 //
-// Each allocation has pages of its own, or, where the space is `packed`, shares them by the cache
-// line: hot parts lie one behind the other from the region's start, cold parts from its end.
+// Each allocation has pages of its own, filled while they are read-write, then made read-execute.
+// Or, where the space is `packed`, allocations share pages by the cache line: hot parts lie one
+// behind the other from the region's start, cold parts from its end.
 //
 //   [ data | hot hot hot ->  ...  <- cold cold ]
 //
-// A page that is shared is never written to: a copy with the new bytes in it, made read-execute
-// elsewhere, takes its place by one mremap. Whoever runs there sees the old page or the new one,
-// which differ in bytes that nobody runs.
+// Pages that are shared are mapped twice: read-execute in the region, read-write at an address that
+// only the space knows. What is published is written there, in lines that nobody runs; it costs no
+// system call, and threads that run other lines of the page notice nothing. Before lines are used
+// again, all threads of the process have executed a serializing instruction (membarrier). A forked
+// child has no writable mapping, so it cannot patch its parent.
 //
-//   Thread: any; allocate, publish and free take a lock. owner_of() does not, and may be called
-//   from a signal handler.
+//   Thread: any; allocate and free take a lock. owner_of() does not, and may be called from a
+//   signal handler.
 #pragma once
 
 #include <cstddef>
@@ -85,7 +87,8 @@ class CodeSpace {
   // bytes that differs from one allocation to the next, so that many small bodies do not meet in
   // the same sets of the caches. The second part follows the first.
   Result<CodeSpan> allocate(uint32_t size, bool beyond_budget = false, uint32_t cold = 0);
-  // Makes an allocation read-execute. Errors: kResourceExhausted when the kernel refuses.
+  // Makes an allocation read-execute. Errors: kResourceExhausted when the kernel refuses; never in a
+  // packed space.
   Status publish(CodeSpan& span);
   bool packed() const;
   // Says whose bytes these are, for owner_of(); null before the owner dies.
