@@ -22,8 +22,8 @@ Status check_slot(const Schema& schema, size_t i, uint64_t next_word) {
   }
   const auto kind = [&] { return std::string(slot_kind_name(slot.kind)); };
   if (slot.words != words) {
-    return broken(i, "a slot of kind " + kind() + " takes " + std::to_string(words) + " words, not " +
-                         std::to_string(slot.words));
+    return broken(i, "a slot of kind " + kind() + " takes " + std::to_string(words) +
+                         " words, not " + std::to_string(slot.words));
   }
   if (has_table(slot.kind) != (slot.top != 0)) {
     return broken(i, "a table of " + std::to_string(slot.top) + " entries at kind " + kind());

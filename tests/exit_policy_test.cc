@@ -84,7 +84,7 @@ b3:
 }
 
 TEST(MethodExits, number_guards_then_blocks_in_build_order) {
-  MethodExits exits(body(), policy());
+  MethodExits exits(body(), jit::find_loop_forest(body()), policy());
   EXPECT_EQ(exits.name(0), "guard 1 (type, @11)");
   EXPECT_EQ(exits.name(1), "guard 2 (bounds, @22)");
   EXPECT_EQ(exits.name(2 + 3), "block 4 (unreached)");
@@ -97,7 +97,7 @@ TEST(MethodExits, number_guards_then_blocks_in_build_order) {
 }
 
 TEST(MethodExits, tell_once_when_the_limit_is_met) {
-  MethodExits exits(body(), policy());
+  MethodExits exits(body(), jit::find_loop_forest(body()), policy());
   constexpr uint32_t kBlock = 2 + 2;  // in the loop
   for (int i = 0; i < 4; ++i) EXPECT_FALSE(exits.count(kBlock));
   EXPECT_TRUE(exits.count(kBlock));
@@ -118,7 +118,7 @@ TEST(MethodExits, tell_once_when_the_limit_is_met) {
 }
 
 TEST(MethodExits, a_block_is_kept_after_an_exit_until_a_version_has_had_none) {
-  MethodExits exits(body(), policy());
+  MethodExits exits(body(), jit::find_loop_forest(body()), policy());
   constexpr uint32_t kBlock = 2 + 2;
   EXPECT_EQ(exits.kept_blocks(false), (std::vector<uint8_t>{0, 0, 0, 0}));
   exits.count(kBlock);

@@ -69,7 +69,8 @@ TEST(SelectProbes, what_a_loop_waits_for_is_observed) {
   jit::Module m = parse(kText);
   EXPECT_EQ(jit::awaited_selects(m.functions[0], jit::find_loop_forest(m.functions[0])).size(), 1u);
   EXPECT_EQ(jit::awaited_selects(m.functions[1], jit::find_loop_forest(m.functions[1])).size(), 1u);
-  for (const jit::Function& f : m.functions) EXPECT_TRUE(jit::awaited_selects(f, jit::find_loop_forest(f), 0).empty());
+  for (const jit::Function& f : m.functions)
+    EXPECT_TRUE(jit::awaited_selects(f, jit::find_loop_forest(f), 0).empty());
 }
 
 TEST(SelectProbes, sites_come_behind_all_others_and_the_hash_stays) {

@@ -132,5 +132,26 @@ TEST(UpfCalls, run_leaves_who_called_whom_and_who_was_first) {
   std::filesystem::remove_all(dir);
 }
 
+std::vector<MethodKey> order_in(const std::string& path) {
+  const std::string bytes = test::slurp(path);
+  const Result<ProfileFile> file = profile_from_file(std::as_bytes(std::span(bytes)));
+  return file.ok() ? file->calls.order() : std::vector<MethodKey>();
+}
+
+// The worker makes code in an order of its own.
+TEST(UpfCalls, code_that_is_made_ahead_does_not_change_who_was_first) {
+  char name[] = "/tmp/uptier-order-XXXXXX";
+  const std::string dir = mkdtemp(name), path = dir + "/p.upf";
+  const std::string command = "run --profile " + path + " " + test::wasm_path("objects");
+  ASSERT_EQ(test::run_tool(command).code, 0);
+  const std::vector<MethodKey> first = order_in(path);
+  ASSERT_GT(first.size(), 20u);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(test::run_tool(command).code, 0);
+    EXPECT_EQ(order_in(path), first);
+  }
+  std::filesystem::remove_all(dir);
+}
+
 }  // namespace
 }  // namespace uptier

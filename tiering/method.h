@@ -330,7 +330,8 @@ struct Method {
   std::unique_ptr<SavedMethod> saved;  // what earlier processes saw, of this code; or null
   std::vector<bool> osr_requested;     // by LoopId
   bool optimized_requested = false;
-  uint64_t first_call = 0;  // which of all methods' first calls its was; 0: none yet
+  uint64_t first_call = 0;  // which of all methods' first calls its was; 0: none that was noticed
+  bool code_made = false;   // for its calls, perhaps before the first
   bool announced = false;   // its MethodDetails went to the sink
   bool optimize_failed = false;
   bool guard_banned = false;  // one that the host declared: the method is not optimized any more

@@ -96,7 +96,7 @@ Status RuntimeImpl::make_host_thunk(Method& m) {
 bool RuntimeImpl::interprets_first_locked(const Method& m) const {
   bool interprets = m.info.host_entry != nullptr && options_.tier == TierMode::kAuto;
   if (m.removed || !interprets) return false;
-  return !m.info.describes_at_once || store_ == nullptr || m.first_call != 0 ||
+  return !m.info.describes_at_once || store_ == nullptr || m.code_made ||
          store_->mass(m.info.key, m.info.name) < kLeastSavedMass;
 }
 

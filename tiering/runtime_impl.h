@@ -195,6 +195,7 @@ class RuntimeImpl final : public Runtime {
 
   // compile_service.cc
   bool first_call(Method& m);
+  bool note_first_call(Method& m);
   bool make_first(Method& m);
   bool compiles_first(Method& m);
   bool interpret(Method& m);
@@ -279,6 +280,7 @@ class RuntimeImpl final : public Runtime {
   bool is_removed(const Method& m);
   void list_known_locked();
   std::vector<Method*> in_order_of_placement(std::span<const std::pair<double, Method*>> known);
+  void put_in_order_of_calls(std::vector<Method*>& methods);
   bool compile_known();
   void wake_for_known();
   Method* next_known_locked();
@@ -518,10 +520,11 @@ class RuntimeImpl final : public Runtime {
   Observer observer_;
   std::unique_ptr<ProfileStore> store_;  // of Options::profile, or null
   bool profile_saved_ = false;
-  // Methods that earlier processes ran, heaviest last, which the worker compiles before they are
-  // called. Guarded by state_mutex_ but for the flag.
+  // Methods that earlier processes ran, which the worker compiles before they are called: the next
+  // one last. Guarded by state_mutex_ but for the flag.
   std::atomic<bool> known_wanted_{true};
   std::vector<Method*> known_;
+  bool made_ahead_ = false;   // it has: first calls of such methods are not noticed
   uint64_t first_calls_ = 0;  // methods that were called
   CompileQueue queue_;
   std::vector<NewerWanted> newer_wanted_;  // that is not due yet

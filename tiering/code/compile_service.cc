@@ -55,10 +55,24 @@ void learn_slab(Method& m) {
   m.slab_words.store(words, std::memory_order_release);
 }
 
-void learn_shape(Method& m, const jit::Function& f, const jit::LoopForest& forest,
-                 ProbeChoice choice, const PolicyOptions& policy) {
+// What takes time to find out of a description, and needs no lock.
+struct Shape {
+  MethodExits exits;
+  ProbeSet probes;
+  std::vector<TimedLoop> timed_loops;
+};
+
+Shape shape_of(const Method& m, const jit::Function& f, const jit::LoopForest& forest,
+               ProbeChoice choice, const PolicyOptions& policy) {
+  if (!choice.timed.all) choice.sites.loops.timed = choice.timed.of(m.info.key.function_index);
+  Shape s{MethodExits(f, forest, policy), ProbeSet(f, choice), {}};
+  s.timed_loops = timed_loops(f, s.probes.plan());
+  return s;
+}
+
+void learn_shape(Method& m, const jit::Function& f, Shape shape) {
   learn_loops(m, f.loop_count);
-  m.exits = MethodExits(f, forest, policy);
+  m.exits = std::move(shape.exits);
   m.value_versions.sites = jit::param_sites(f);
   for (jit::InstId id : jit::value_probes(f)) {
     const jit::Inst& i = f.inst(id);
@@ -66,15 +80,14 @@ void learn_shape(Method& m, const jit::Function& f, const jit::LoopForest& fores
     m.value_versions.body_sites.push_back(
         {i.aux, range ? SlotKind::kRange : SlotKind::kValue, is_wide(f.type_of(f.args(i)[0]))});
   }
-  if (!choice.timed.all) choice.sites.loops.timed = choice.timed.of(m.info.key.function_index);
-  m.probes = ProbeSet(f, choice);
+  m.probes = std::move(shape.probes);
   for (Block b : f.layout) {
     uint32_t weight = 0;
     for (jit::InstId i : f.block(b).insts) weight += is_real(f.inst(i).op);
     m.block_weights.push_back(weight);
     m.instructions += weight;
   }
-  m.timed_loops = timed_loops(f, m.probes.plan());
+  m.timed_loops = std::move(shape.timed_loops);
   learn_slab(m);
   m.shape_known = true;
 }
@@ -134,8 +147,9 @@ Result<jit::Function> RuntimeImpl::describe_anew(Method& m) {
     }
   }
   if (!m.shape_known) {
+    Shape shape = shape_of(m, f, forest, probe_choice_, policy_);
     std::lock_guard lock(state_mutex_);
-    learn_shape(m, f, forest, probe_choice_, policy_);
+    learn_shape(m, f, std::move(shape));
     keep_body_locked(m, f);
     learn_calls_locked(m, f);
     adopt_saved_locked(m);
@@ -351,7 +365,7 @@ bool RuntimeImpl::make_first(Method& m) {
   if (m.failed.load(std::memory_order_relaxed)) return false;
   if (!compiles_first(m)) return interpret(m);
   Status s = compile_first(m);
-  if (s) return true;
+  if (s) return note_first_call(m);
   bool refused = s.error().code == ErrorCode::kResourceExhausted;
   {
     std::lock_guard lock(state_mutex_);
@@ -361,6 +375,13 @@ bool RuntimeImpl::make_first(Method& m) {
     m.failed.store(!refused, std::memory_order_relaxed);
   }
   return m.info.host_entry != nullptr && interpret(m);
+}
+
+// Returns true.
+bool RuntimeImpl::note_first_call(Method& m) {
+  std::lock_guard lock(state_mutex_);
+  if (m.first_call == 0) m.first_call = ++first_calls_;
+  return true;
 }
 
 // Whether a method without code is compiled when it is called: with an interpreter of the host's
@@ -431,7 +452,7 @@ Status RuntimeImpl::compile_first(Method& m) {
     losses_.compiles_failed++;
   }
   std::lock_guard lock(state_mutex_);
-  if (m.first_call == 0) m.first_call = ++first_calls_;
+  m.code_made = true;
   for (; !made.empty(); made.pop_back()) install(m, std::move(made.back()));
   ask_again_after_eviction(m);
   return {};

@@ -5,6 +5,8 @@
 // call; it is watched from then on like any optimized method (observe_optimized.cc), and if what it
 // does is not what was saved, the saved counts fade like those of all others.
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <map>
 
 #include "profile/cluster_calls.h"
@@ -117,15 +119,31 @@ void RuntimeImpl::prepare(Method& m, uint32_t depth) {
 }
 
 // Lists the methods that a saved profile has, once all that a module brings are registered: when
-// the first of them is called.
+// the first of them is called. What is hot is wanted soonest and takes longest; the rest is wanted
+// in the order in which it was called before.
 void RuntimeImpl::list_known_locked() {
-  std::vector<std::pair<double, Method*>> known;
+  std::vector<std::pair<double, Method*>> hot;
   for (const auto& m : owned_methods_) {
     bool ours = !m->removed && !m->info.own_code && !interprets_first_locked(*m);
     double weight = ours ? store_->weight(m->info.key) : 0;
-    if (weight > 0) known.push_back({weight, m.get()});
+    if (weight >= kLeastSavedMass) {
+      hot.push_back({weight, m.get()});
+    } else if (weight > 0) {
+      known_.push_back(m.get());
+    }
   }
-  known_ = in_order_of_placement(known);
+  put_in_order_of_calls(known_);
+  std::ranges::copy(in_order_of_placement(hot), std::back_inserter(known_));
+}
+
+// The first to be called comes last; what was never seen to be called comes first.
+void RuntimeImpl::put_in_order_of_calls(std::vector<Method*>& methods) {
+  std::map<MethodKey, size_t> place;
+  for (const MethodKey& key : store_->calls().order()) place.emplace(key, place.size());
+  std::ranges::stable_sort(methods, std::greater<>{}, [&](const Method* m) {
+    auto at = place.find(m->info.key);
+    return at == place.end() ? place.size() : at->second;
+  });
 }
 
 // What is compiled one after the other lies side by side (code_space.h), so callers and callees
@@ -184,7 +202,9 @@ bool RuntimeImpl::compile_known() {
   bool wanted =
       !is_removed(*m) && current_entry(*m) == nullptr && !m->failed.load(std::memory_order_relaxed);
   // What it cannot have, its first call will be refused as well, and says so.
-  if (wanted && compiles_first(*m)) (void)compile_first(*m);
+  if (!wanted || !compiles_first(*m) || !compile_first(*m)) return true;
+  std::lock_guard lock(state_mutex_);
+  made_ahead_ = true;
   return true;
 }
 
@@ -193,7 +213,7 @@ bool RuntimeImpl::is_removed(const Method& m) {
   return m.removed;
 }
 
-// Returns the heaviest method of those that has no code yet, or null.
+// Returns the next method of those that has no code yet, or null.
 Method* RuntimeImpl::next_known_locked() {
   while (!known_.empty()) {
     Method* m = known_.back();

@@ -21,7 +21,8 @@ void RuntimeImpl::learn_calls_locked(Method& m, const jit::Function& f) {
 void RuntimeImpl::add_calls_locked(const Method& m, const Profile& seen, CallProfile& calls) const {
   const MethodKey& caller = m.info.key;
   if (!m.code_shape.empty()) calls.shapes[caller] = m.code_shape;
-  if (m.first_call != 0) calls.first[caller] = {m.first_call - 1, CallProfile::kOneRun};
+  bool noticed = m.first_call != 0 && !made_ahead_;
+  if (noticed) calls.first[caller] = {m.first_call - 1, CallProfile::kOneRun};
   const MethodProfile* p = seen.find(caller);
   if (p == nullptr) return;
   const auto add = [&](const MethodKey& callee, uint64_t count) {
