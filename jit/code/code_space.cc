@@ -162,16 +162,23 @@ uint64_t CodeSpace::State::count_lines(Bytes b, int change) {
   return pages;
 }
 
-// Maps the code area's memory a second time. The pages of the area stay closed.
+// Maps the code area's memory a second time; its pages stay closed. Returns false where that is
+// refused (by valgrind, for one), with the area as it was.
 bool CodeSpace::State::map_twice() {
   void* first = ::mmap(nullptr, code_size(), PROT_READ | PROT_WRITE, kSharedFlags, -1, 0);
   if (first == MAP_FAILED) return false;
-  twin = static_cast<uint8_t*>(first);
   // Of no length: the mapping stays where it is, and its memory appears here as well.
   int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
-  return ::mremap(twin, 0, code_size(), flags, code()) != MAP_FAILED &&
-         ::mprotect(code(), code_size(), PROT_NONE) == 0 &&
-         ::madvise(twin, code_size(), MADV_DONTFORK) == 0;
+  bool done = ::mremap(first, 0, code_size(), flags, code()) != MAP_FAILED &&
+              ::mprotect(code(), code_size(), PROT_NONE) == 0 &&
+              ::madvise(first, code_size(), MADV_DONTFORK) == 0;
+  if (done) {
+    twin = static_cast<uint8_t*>(first);
+    return true;
+  }
+  ::munmap(first, code_size());
+  (void)::mmap(code(), code_size(), PROT_NONE, kMapFlags | MAP_FIXED, -1, 0);
+  return false;
 }
 
 // Makes those of a part's pages read-execute that are not, full of int3. Returns whether it could.
@@ -235,7 +242,11 @@ Result<std::unique_ptr<CodeSpace>> CodeSpace::create(const Limits& limits) {
   s.data_size = data_size;
   s.size = data_size + code_size;
   s.budget = limits.code_budget;
-  if (limits.packed) s.unit = kLine;
+  if (limits.packed && s.map_twice()) {
+    s.unit = kLine;
+    s.open.resize(code_size / kPage);
+    expect_serializing();
+  }
   uint64_t lines = code_size / kLine;
   void* owners = ::mmap(nullptr, round_up(lines * sizeof(*s.owners)), PROT_READ | PROT_WRITE,
                         kMapFlags, -1, 0);
@@ -245,11 +256,6 @@ Result<std::unique_ptr<CodeSpace>> CodeSpace::create(const Limits& limits) {
     return refused("the kernel refuses the data area");
   }
   s.lines_used.resize(code_size / kPage);
-  if (s.packed()) {
-    s.open.resize(code_size / kPage);
-    if (!s.map_twice()) return refused("the kernel refuses to map it twice");
-    expect_serializing();
-  }
   s.free_runs.emplace(0, code_size / s.unit);
   return space;
 }

@@ -72,7 +72,7 @@ class CodeSpace {
   struct Limits {
     uint64_t code_budget;  // bytes of pages in service
     uint32_t data_bytes;   // size of the data area
-    bool packed = false;   // bodies share pages
+    bool packed = false;   // bodies share pages, where the kernel maps memory twice
   };
   // Reserves the region. Errors: kInvalidArgument when rel32 could not span it, kResourceExhausted.
   static Result<std::unique_ptr<CodeSpace>> create(const Limits& limits);
