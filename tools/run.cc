@@ -9,6 +9,7 @@
 #include "embed/wasm/wasi_bind.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
+#include "tools/save_on_signal.h"
 #include "tools/values.h"
 
 namespace uptier::tools {
@@ -136,6 +137,8 @@ int run(const RunCommand& c) {
     if (!opened) return fail(kFailed, opened.error().message);
     sink = std::move(*opened);
   }
+  std::optional<HeldSignals> held;
+  if (!c.options.profile.empty()) held.emplace();
   wasm::EngineOptions engine_options;
   engine_options.explicit_bounds = c.explicit_bounds;
   auto engine = wasm::Engine::create(c.options, engine_options, sink.get());
@@ -148,6 +151,8 @@ int run(const RunCommand& c) {
   Runtime& runtime = (*engine)->runtime();
   ThreadScope attached(runtime);
   if (!attached.status()) return fail(kFailed, attached.status().error().message);
+  std::optional<SaveOnSignal> saves;
+  if (held) saves.emplace(runtime);
   wasm::Linker linker;
   wasm::bind_wasi(linker, **wasi);
   std::deque<std::string> unknown;
@@ -162,6 +167,7 @@ int run(const RunCommand& c) {
   } else {
     code = trapped(made.trap);
   }
+  saves.reset();
   Status saved = runtime.save_profile();
   const int shown = show(runtime, c.shown);
   tell_of_profile(runtime, c.options, saved);
