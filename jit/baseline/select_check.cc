@@ -137,11 +137,12 @@ void Selector::emit_loop_slow() {
       load_countdown();
       a_.jmp(s.resume);
     }
-    if (!instrumented_) continue;
-    // Whoever comes from another copy brings no slab pointer.
+    if (!instrumented_ && !frames_differ()) continue;
     entry.arrive_offset = b_.offset();
-    load_slab();
+    // Whoever comes from another copy brings no slab pointer.
+    if (instrumented_) load_slab();
     arrive_in_loops();
+    if (s.held) load_countdown();
     a_.jmp(s.resume);
   }
 }

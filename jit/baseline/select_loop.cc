@@ -79,11 +79,16 @@ void Selector::count_iteration(LoopId l) {
   a_.inc(slab_word(at + 8 * sampler::kLoopIterations));
 }
 
-// From another copy, whose frame is smaller when this one's probes kept more values; no register
-// holds any. The slab is in r11.
+// Without sites both copies have the same frame. Probes that read values change what is in registers
+// when, so that either copy may spill more than the other.
+bool Selector::frames_differ() const {
+  return request_.probes != nullptr && request_.probes->has_sites();
+}
+
+// From another copy, whose frame may be smaller or larger; no register holds a value. The slab is in
+// r11.
 void Selector::arrive_in_loops() {
-  // Without sites both copies have the same frame.
-  if (probes_ == nullptr || !probes_->has_sites()) return;
+  if (!frames_differ()) return;
   a_.lea(x86::rsp, x86::ptr(x86::rbp, INT32_MIN));  // patched by finish()
   arrive_patches_.push_back(b_.offset() - 4);
   if (check_stack_) check_stack();

@@ -255,6 +255,7 @@ class Selector {
   void leave_loop(LoopId l);
   void leave_all_loops();
   void count_iteration(LoopId l);
+  bool frames_differ() const;
   void arrive_in_loops();
   void begin_ranges(Block b);
   void extend_ranges(Block b);
