@@ -6,26 +6,49 @@ namespace {
 
 __extension__ using Int128 = __int128;
 
+// What copy_table() may be reading; one writer.
+void put(uint64_t& word, uint64_t value) noexcept {
+  __atomic_store_n(&word, value, __ATOMIC_RELAXED);
+}
+void put(TableEntry& e, const TableEntry& value) noexcept {
+  put(e.key, value.key);
+  put(e.count, value.count);
+}
+
 class Table {
  public:
   Table(uint64_t* words, const TableShape& shape)
       : w_(words), e_(reinterpret_cast<TableEntry*>(words + shape.entries_at())), s_(shape) {}
 
   void count(uint64_t key) noexcept {
+    uint64_t before = begin();
     uint32_t at = find(key);
     bool missed = at == s_.top;
     if (missed) {
       to_other(key, 1);
     } else {
-      e_[at].key = key;
-      if (++e_[at].count > e_[0].count) swap(0, at);
+      put(e_[at], {key, e_[at].count + 1});
+      if (e_[at].count > e_[0].count) swap(0, at);
     }
-    uint64_t slow = w_[kTableSlow] + 1 + (missed ? uint64_t{1} << 32 : 0);
-    w_[kTableSlow] = slow;
-    if (static_cast<uint32_t>(slow) >= kTableWindow) look_back(key);
+    uint64_t slow = before + 1 + (missed ? uint64_t{1} << 32 : 0);
+    if (static_cast<uint32_t>(slow) >= kTableWindow) {
+      look_back(key, slow);
+      slow = 0;
+    }
+    // Release pairs with copy_table(): what it copies from here on is whole.
+    __atomic_store_n(&w_[kTableSlow], slow, __ATOMIC_RELEASE);
   }
 
  private:
+  // Returns word 1 as it was.
+  uint64_t begin() noexcept {
+    uint64_t slow = w_[kTableSlow];
+    __atomic_store_n(&w_[kTableSlow], slow | kTableBusy, __ATOMIC_RELAXED);
+    // Pairs with copy_table(): who sees an entry that moves sees this before.
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    return slow;
+  }
+
   // Returns the entry of a key, else the first free one, else top.
   uint32_t find(uint64_t key) const noexcept {
     uint32_t at = 0;
@@ -35,12 +58,12 @@ class Table {
 
   void swap(uint32_t a, uint32_t b) noexcept {
     TableEntry t = e_[a];
-    e_[a] = e_[b];
-    e_[b] = t;
+    put(e_[a], e_[b]);
+    put(e_[b], t);
   }
 
   void to_other(uint64_t key, uint64_t count) noexcept {
-    w_[kTableOther] += count;
+    put(w_[kTableOther], w_[kTableOther] + count);
     if (!s_.sums) return;
     Int128 moved = Int128{static_cast<int64_t>(key)} * static_cast<Int128>(count);
     uint64_t low = w_[kTableSumLow] + static_cast<uint64_t>(moved);
@@ -52,11 +75,11 @@ class Table {
     if (~rank > w_[kTableLeast]) w_[kTableLeast] = ~rank;
   }
 
-  void look_back(uint64_t last) noexcept {
+  void look_back(uint64_t last, uint64_t window) noexcept {
     uint64_t total = w_[kTableOther];
     for (uint32_t i = 0; i < s_.top; ++i) total += e_[i].count;
     uint64_t events = total - w_[kTableMark];
-    uint64_t slow = static_cast<uint32_t>(w_[kTableSlow]), missed = w_[kTableSlow] >> 32;
+    uint64_t slow = static_cast<uint32_t>(window), missed = window >> 32;
     if (2 * missed > events) {
       evict();
     } else {
@@ -65,8 +88,7 @@ class Table {
       if (hit && 2 * slow > events) swap(0, at);
       drop_least(missed / 4);
     }
-    w_[kTableMark] = total;
-    w_[kTableSlow] = 0;
+    put(w_[kTableMark], total);
   }
 
   void evict() noexcept {
@@ -82,7 +104,7 @@ class Table {
       uint64_t stays = i >= keep ? 0 : s_.recent ? e_[i].count / 2 : e_[i].count;
       if (stays == e_[i].count) continue;
       to_other(e_[i].key, e_[i].count - stays);
-      e_[i].count = stays;
+      put(e_[i].count, stays);
     }
   }
 
@@ -94,7 +116,7 @@ class Table {
     }
     if (e_[least].count == 0 || e_[least].count > bound) return;
     to_other(e_[least].key, e_[least].count);
-    e_[least].count = 0;
+    put(e_[least].count, 0);
     swap(least, s_.top - 1);
   }
 
@@ -107,6 +129,22 @@ class Table {
 
 void count_in_table(uint64_t* words, const TableShape& shape, uint64_t key) noexcept {
   Table(words, shape).count(key);
+}
+
+bool copy_table(const uint64_t* words, const TableShape& shape, uint64_t* out) noexcept {
+  constexpr int kTries = 100;
+  for (int tries = 0; tries < kTries; ++tries) {
+    uint64_t slow = __atomic_load_n(&words[kTableSlow], __ATOMIC_ACQUIRE);  // pairs with count()
+    for (uint32_t i = 0; i < shape.words(); ++i) {
+      out[i] = __atomic_load_n(&words[i], __ATOMIC_RELAXED);
+    }
+    // Acquire: word 1 is looked at again behind the others; pairs with begin().
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    bool still = __atomic_load_n(&words[kTableSlow], __ATOMIC_RELAXED) == slow &&
+                 __atomic_load_n(&words[kTableMark], __ATOMIC_RELAXED) == out[kTableMark];
+    if (still && (slow & kTableBusy) == 0) return true;
+  }
+  return false;
 }
 
 extern "C" void uptier_probe_target(uint64_t* slab, const ProbeCall* call,

@@ -12,6 +12,8 @@
 //     moves a count moves it whole
 //   - a count never exceeds the events of its value: what is not known to be its own is in other
 //   - all words 0 is the empty table
+//   - while an entry changes its place, word 1 has kTableBusy in it; whoever copies a table of
+//     another thread's (copy_table) sees by that, and by words 1 and 2, whether it held still
 //
 // Code counts a hit of the first entry itself; everything else comes here ("slow events"). After
 // kTableWindow of them the table looks back at all events since the last look:
@@ -43,6 +45,8 @@ struct TableEntry {
 };
 
 inline constexpr uint32_t kTableWindow = 64;  // slow events; twice an ordinary table's size
+// Set in word 1 while entries are moved; never in a copy that the owner has made.
+inline constexpr uint64_t kTableBusy = uint64_t{1} << 31;
 
 // Positions of words.
 inline constexpr uint32_t kTableOther = 0;
@@ -74,6 +78,13 @@ constexpr uint64_t flip_sign(uint64_t v) { return v ^ (uint64_t{1} << 63); }
 // Counts one event. Any event, also a hit of the first entry. Cost: linear in top; a look back is
 // quadratic.
 void count_in_table(uint64_t* words, const TableShape& shape, uint64_t key) noexcept;
+
+// Copies the `words` of a table that its owner may be counting in to `out`. Returns false where it
+// would not hold still: then `out` may have an entry twice, or not at all. Hits of the first entry
+// in compiled code are not told of: a key is always that of its count, which may be one event old.
+//
+//   Thread: any, as long as the slab is there.
+bool copy_table(const uint64_t* words, const TableShape& shape, uint64_t* out) noexcept;
 
 // For compiled code: `extra` is TableShape::packed().
 extern "C" void uptier_probe_target(uint64_t* slab, const ProbeCall* call,

@@ -58,57 +58,6 @@ TEST(KeptPlaces, a_frame_keeps_the_place_of_what_its_code_calls) {
   EXPECT_TRUE(takes_another(w));
 }
 
-// What is counted names methods by the addresses of their stubs: in the threads' counters, and in
-// what was flushed.
-TEST(KeptPlaces, a_table_of_call_targets_keeps_the_places_that_it_names) {
-  for (uint64_t calls : {5, 45}) {
-    Workshop w(full("2"));
-    ThreadScope scope(*w.runtime);
-    MethodId dispatch = w.dispatcher();
-    MethodId m = w.adder(1);
-    for (uint64_t i = 0; i < calls; ++i) {
-      ASSERT_EQ(w.call(dispatch, {w.address(m), i}).bits, i + 1);
-    }
-    w.remove(m);
-    EXPECT_FALSE(takes_another(w)) << calls;
-    w.runtime->flush();
-    Profile p = w.runtime->profile();
-    const auto& tables = p.methods.begin()->second.tables;
-    ASSERT_EQ(tables.size(), 1u);
-    const Table& targets = tables.begin()->second;
-    ASSERT_EQ(targets.size(), 1u);
-    EXPECT_EQ(targets.begin()->first, (TableKey{1, 1}));
-    EXPECT_EQ(targets.begin()->second.count, calls);
-  }
-}
-
-// So do the counters of optimized code.
-TEST(KeptPlaces, optimized_code_names_what_it_calls) {
-  Workshop w(optimizing("3"));
-  ThreadScope scope(*w.runtime);
-  MethodId dispatch = w.dispatcher();
-  MethodId often = w.adder(1), seldom = w.at_least(5);
-  for (uint64_t i = 0; i < 200'000; ++i) w.call(dispatch, {w.address(often), i});
-  ASSERT_TRUE(counts_in_optimized_code(w, dispatch));
-  for (uint64_t i = 0; i < 1000; ++i) w.call(dispatch, {w.address(seldom), i});
-  w.remove(seldom);
-  EXPECT_FALSE(takes_another(w));
-}
-
-// What is pinned does not keep others from being forgotten, also of the last that were removed.
-TEST(KeptPlaces, places_that_are_kept_stand_in_nobodys_way) {
-  Options o = full("3");
-  o.removed_kept = 1000;
-  Workshop w(o);
-  ThreadScope scope(*w.runtime);
-  MethodId dispatch = w.dispatcher();
-  MethodId named = w.adder(1), other = w.adder(2);
-  ASSERT_EQ(w.call(dispatch, {w.address(named), 1}).bits, 2u);
-  w.remove(named);
-  w.remove(other);
-  EXPECT_TRUE(takes_another(w));
-}
-
 // Of whose stack nothing is known but that no method that was removed is on it.
 TEST(KeptPlaces, a_thread_that_runs_keeps_the_places_of_what_it_may_have_called) {
   Workshop w(full("1"));

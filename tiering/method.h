@@ -324,6 +324,8 @@ struct Method {
   std::vector<std::unique_ptr<Version>> versions;
   std::vector<std::unique_ptr<Trial>> trials;
   std::map<uint32_t, Stream> streams;  // by thread number
+  // Likewise, of the same streams.
+  std::map<uint32_t, ForgottenTargets> forgotten_targets;
   InlinedSeen inlined_seen;
   InlinedStreams inlined_streams;
   uint32_t inlined_numbers = 0;        // of inlined_streams so far

@@ -256,7 +256,10 @@ class RuntimeImpl final : public Runtime {
   std::vector<bool> places_to_free(size_t kept) const;
   void withdraw_what_refers_to_locked(const std::vector<bool>& places);
   void keep_what_code_means_locked(std::vector<bool>& places) const;
-  void keep_what_tables_name_locked(std::vector<bool>& places);
+  void forget_in_tables_locked(const std::vector<bool>& places);  // forgotten_targets.cc
+  void forget_in_slab_locked(Method& m, uint32_t stream, const uint64_t* slab, uint64_t size,
+                             const std::vector<bool>& places, ForgottenTargets& held) const;
+  bool names_one_of(uint64_t word, const std::vector<bool>& places) const;
   void forget_paths_locked(const std::vector<bool>& places);
   void forget_locked(Method& m);
 

@@ -109,8 +109,8 @@ class Runtime {
   // From then on an id is nobody's, until 32,767 methods have had its index: functions that take
   // one refuse it, and a call in a body that is compiled later ends with TrapCode::kNoCode. The
   // entry's address goes to a new method sooner or later. Not before no code is left that has
-  // inlined the old one or guesses its address, no compilation that has seen it, and no table that
-  // has counted it; code of others that means it is made anew for that. So a host that calls the
+  // inlined the old one or guesses its address, and no compilation that has seen it; code of others
+  // that means it is made anew for that. What callers counted goes to `other`. A host that calls the
   // address too late gets kNoCode or, once it has been given away, the new method: who keeps
   // addresses must forget them before it removes what they are of.
   // The report and the profile know removed methods until they are so many that

@@ -89,41 +89,6 @@ void RuntimeImpl::keep_what_code_means_locked(std::vector<bool>& places) const {
   }
 }
 
-// Tables of call targets hold addresses of stubs; so a word that is one is taken for one. Threads
-// may be counting, but no word becomes the address of a method that is not called any more. A
-// snapshot that was taken before the slab was looked at is seen behind it.
-void RuntimeImpl::keep_what_tables_name_locked(std::vector<bool>& places) {
-  auto keep = [&](uint64_t word) {
-    auto* pc = reinterpret_cast<const void*>(word);  // NOLINT(performance-no-int-to-ptr)
-    if (!space_->contains(pc)) return;
-    MethodId m = stubs_->method_of(pc);
-    if (m.valid() && m.index() < places.size()) places[m.index()] = false;
-  };
-  auto keep_in = [&](const uint64_t* words, uint64_t count) {
-    for (uint64_t i = 0; words != nullptr && i < count; ++i) {
-      keep(__atomic_load_n(&words[i], __ATOMIC_RELAXED));
-    }
-  };
-  std::vector<Method*> counting;
-  for (const auto& m : owned_methods_) {
-    if (!m->removed && m->shape_known && has(*m, SlotKind::kCallTarget))
-      counting.push_back(m.get());
-  }
-  for (Method* m : counting) {
-    for (const auto& t : threads_) {
-      sampler::MethodState& s = t->state(m->id);
-      // The owner sets them once, or changes to a larger one.
-      keep_in(__atomic_load_n(&s.slab, __ATOMIC_ACQUIRE), m->slab_words.load());
-      uint64_t* optimized = __atomic_load_n(&s.optimized_slab, __ATOMIC_ACQUIRE);
-      keep_in(optimized, optimized_words(optimized));
-    }
-  }
-  drain_locked();
-  for (Method* m : counting) {
-    for (const auto& [thread, s] : m->streams) keep_in(s.words.data(), s.words.size());
-  }
-}
-
 // Nothing that is kept of other methods leads to these by an id.
 void RuntimeImpl::forget_paths_locked(const std::vector<bool>& places) {
   auto gone = [&](const jit::InlinePath& path) {
@@ -147,7 +112,7 @@ void RuntimeImpl::free_places_locked(size_t kept) {
   withdraw_what_refers_to_locked(places);
   reclaim_locked();
   keep_what_code_means_locked(places);
-  keep_what_tables_name_locked(places);
+  forget_in_tables_locked(places);
   forget_paths_locked(places);
   std::erase_if(removed_, [&](uint32_t index) {
     if (places[index]) free_places_.push_back(index);

@@ -22,7 +22,8 @@
 //     before it was removed        what they make names it all the same (removed_meanwhile)
 //   requests, notes, lists       taken out of queue, rings and lists when it is removed
 //   threads' contexts            cleared, its slabs given back, when the place is given away
-//   tables of call targets       waited for, as long as a slab or a snapshot names its stub
+//   tables of call targets       what they hold of it is nobody's from then on: it is known how much
+//                                that is, at most (observe/forgotten_targets.cc)
 //   whoever keeps its id         the id carries a generation, so it is nobody's id any more
 //   traces                       handles are Method::ordinal, which is not used again
 //   log records, profiles        carry the whole id; keys of the host's

@@ -37,6 +37,7 @@ Profile profile_of_seen(const Method& m, profile::Observed seen) {
 
 void Observer::end_stream(Method& m, uint32_t thread) {
   auto at = m.streams.find(thread);
+  m.forgotten_targets.erase(thread);
   if (at == m.streams.end()) return;
   rake(m, at->second, at->second.seen);
   Stream gone = std::move(at->second);

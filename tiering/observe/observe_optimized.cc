@@ -318,7 +318,9 @@ sampler::Window Observer::take_optimized(Method& m, uint32_t thread, const sampl
     w.counts = {w.samples};
     return w;
   }
-  profile::Observed now = m.probes.read_optimized(counts, method_at_);
+  keep_forgotten(m, thread | kOptimizedStream, counts);
+  profile::Observed now =
+      m.probes.read_optimized(counts, method_at_, forgotten_in(m, thread | kOptimizedStream));
   w.counts.assign(now.counts.begin(),
                   now.counts.begin() + static_cast<ptrdiff_t>(m.block_weights.size()));
   for (size_t i = 0; i < w.counts.size() && !s.seen.counts.empty(); ++i) {

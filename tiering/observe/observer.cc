@@ -128,8 +128,10 @@ sampler::Verdict Observer::take(Method& m, uint32_t thread, const sampler::Note&
   for (size_t i = 0; i < counts.size(); ++i) {
     counted.words[i] = in_order ? counts[i] : std::max(counted.words[i], counts[i]);
   }
-  auto verdict = end_window(m, counted, t.sampled_calls, samples - std::min(before, samples),
-                            weight, sampler::weight_of({note.rate}, ladder_));
+  if (!counts.empty()) keep_forgotten(m, all ? 0 : thread, counted.words);
+  auto verdict =
+      end_window(m, all ? 0 : thread, t.sampled_calls, samples - std::min(before, samples), weight,
+                 sampler::weight_of({note.rate}, ladder_));
   if (!is_flush(note.kind)) return verdict;
   s.flushes++;
   if (sink_ != nullptr && !m.probes.schema().slots.empty()) emit_flush(m, thread, note, weight);
@@ -137,11 +139,13 @@ sampler::Verdict Observer::take(Method& m, uint32_t thread, const sampler::Note&
 }
 
 // Brings what was seen up to date with the words.
-sampler::Verdict Observer::end_window(Method& m, Stream& counted, uint64_t entries,
+sampler::Verdict Observer::end_window(Method& m, uint32_t stream, uint64_t entries,
                                       uint64_t new_samples, uint64_t weight, uint64_t nominal) {
   const ProbeSet& set = m.probes;
   if (set.schema().slots.empty()) return sampler::Verdict::kMore;
-  profile::Observed now = set.read(counted.words, counted.traps, entries, method_at_);
+  Stream& counted = m.streams[stream];
+  profile::Observed now =
+      set.read(counted.words, counted.traps, entries, method_at_, forgotten_in(m, stream));
   counted.dual_error = set.dual_error(counted.words);
   set.keep_flow_rising(counted.seen, now);
   size_t blocks = std::min(m.block_weights.size(), now.counts.size());

@@ -90,6 +90,9 @@ class Observer {
   // samples that the thread has just handed over. For readers: nothing is decided by it.
   void take_inlined(Method& m, uint32_t thread, const Version& copy, std::span<const uint64_t> came,
                     uint64_t samples);
+  // Takes what a stream's tables hold of methods that are about to be forgotten out of what it has
+  // seen of them, from now on; see forgotten_targets.cc.
+  void forget_targets(Method& m, uint32_t stream, const ForgottenTargets& held);
   // Counts frames of a thread that a trap unwound.
   void take_trap(Method& m, uint32_t thread, SiteId block, uint64_t frames);
   // Takes the streams of a thread, which has flushed and will not again, into that of all that have
@@ -148,6 +151,8 @@ class Observer {
   MethodSnapshot snapshot(const Method& m, const sampler::Note& note) const;
   bool never_sampled(const Method& m, const sampler::Note& note) const;
   void end_stream(Method& m, uint32_t thread);
+  static const ForgottenTargets& forgotten_in(const Method& m, uint32_t stream);
+  static void keep_forgotten(Method& m, uint32_t stream, std::span<const uint64_t> words);
   void add_saved(const Method& m, std::vector<double>& blocks) const;
   // By what counts of the saved profile are multiplied.
   double saved_factor(const SavedMethod& saved) const;
@@ -156,7 +161,7 @@ class Observer {
   void rake(const Method& m, const Stream& s, profile::Observed& seen) const;
   uint64_t weight_of(const Method& m, const sampler::Note& note, const Totals& t,
                      Stream& counted) const;
-  sampler::Verdict end_window(Method& m, Stream& counted, uint64_t entries, uint64_t new_samples,
+  sampler::Verdict end_window(Method& m, uint32_t stream, uint64_t entries, uint64_t new_samples,
                               uint64_t weight, uint64_t nominal);
   void emit(const TraceEvent& e);
   void emit_flush(Method& m, uint32_t thread, const sampler::Note& note, uint64_t weight);

@@ -110,7 +110,7 @@ void ProbeSet::add_flow(std::span<const uint64_t> slab, std::span<const uint64_t
 
 void ProbeSet::add_site(const jit::ProbePlan& plan, const Slot& slot, const Source& s,
                         std::span<const uint64_t> slab, const MethodAt& method_at,
-                        profile::Observed& out) const {
+                        const ForgottenTargets& forgotten, profile::Observed& out) const {
   auto words = out.counts.begin() + slot.word;
   if (s.loop) {
     auto counts = jit::loop_counts(plan, LoopId(s.index), slab);
@@ -125,21 +125,25 @@ void ProbeSet::add_site(const jit::ProbePlan& plan, const Slot& slot, const Sour
   Table table;
   for (const sampler::TableEntry& e : counts.entries) {
     TableKey key{0, e.key};
+    uint64_t count = e.count;
     if (slot.kind == SlotKind::kCallTarget) {
       std::optional<MethodKey> callee = method_at(e.key);
-      if (!callee) {
-        words[slot_word::kTargetOther] += e.count;
-        continue;
-      }
+      auto was = forgotten.find({slot.site, e.key});
+      uint64_t nobodys = was == forgotten.end() ? 0 : std::min(was->second, count);
+      if (!callee) nobodys = count;
+      words[slot_word::kTargetOther] += nobodys;
+      count -= nobodys;
+      if (count == 0) continue;
       key = {callee->module_key, callee->function_index};
     }
-    table[key].count += e.count;
+    table[key].count += count;
   }
   if (!table.empty()) out.tables[{slot.kind, slot.site}] = std::move(table);
 }
 
 profile::Observed ProbeSet::read(std::span<const uint64_t> slab, std::span<const uint64_t> traps,
-                                 uint64_t entries, const MethodAt& method_at) const {
+                                 uint64_t entries, const MethodAt& method_at,
+                                 const ForgottenTargets& forgotten) const {
   profile::Observed out;
   out.counts.resize(schema_.words());
   if (own_) {
@@ -149,13 +153,15 @@ profile::Observed ProbeSet::read(std::span<const uint64_t> slab, std::span<const
   add_flow(slab, traps, entries, out);
   if (slab.size() < words_) return out;
   for (size_t i = 0; i < sources_.size(); ++i) {
-    add_site(plan_, schema_.slots[blocks_ + edges_ + i], sources_[i], slab, method_at, out);
+    add_site(plan_, schema_.slots[blocks_ + edges_ + i], sources_[i], slab, method_at, forgotten,
+             out);
   }
   return out;
 }
 
 profile::Observed ProbeSet::read_optimized(std::span<const uint64_t> slab,
-                                           const MethodAt& method_at) const {
+                                           const MethodAt& method_at,
+                                           const ForgottenTargets& forgotten) const {
   profile::Observed out;
   out.counts.resize(schema_.words());
   // Slots of blocks come first in the schema.
@@ -165,9 +171,23 @@ profile::Observed ProbeSet::read_optimized(std::span<const uint64_t> slab,
     const Source& s = sources_[i];
     bool counted = !s.loop && optimized_plan_.sites[s.index].offset != jit::ProbePlan::kNone;
     if (!counted) continue;
-    add_site(optimized_plan_, schema_.slots[blocks_ + edges_ + i], s, slab, method_at, out);
+    add_site(optimized_plan_, schema_.slots[blocks_ + edges_ + i], s, slab, method_at, forgotten,
+             out);
   }
   return out;
+}
+
+std::vector<TargetTable> ProbeSet::target_tables(bool optimized) const {
+  const jit::ProbePlan& plan = optimized ? optimized_plan_ : plan_;
+  std::vector<TargetTable> tables;
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    const Slot& slot = schema_.slots[blocks_ + edges_ + i];
+    if (slot.kind != SlotKind::kCallTarget) continue;
+    const jit::ProbePlan::Site& s = plan.sites[sources_[i].index];
+    if (s.offset == jit::ProbePlan::kNone) continue;
+    tables.push_back({slot.site, s.offset / 8, {s.top, false, plan.recent}});
+  }
+  return tables;
 }
 
 void ProbeSet::keep_flow_rising(const profile::Observed& seen, profile::Observed& now) const {

@@ -8,14 +8,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "jit/flow_layout.h"
 #include "jit/ir/draws.h"
 #include "jit/plan_sites.h"
 #include "profile/estimate.h"
+#include "sampler/site_tables.h"
 #include "tiering/observe/loop_choice.h"
 #include "uptier/options.h"
 #include "uptier/profile.h"
@@ -33,6 +36,18 @@ struct ProbeChoice {
 
 // Returns the method whose entry a code address is, if there is one.
 using MethodAt = std::function<std::optional<MethodKey>(uint64_t address)>;
+
+// What entries of target tables hold of methods that are forgotten, whose stubs are others' by now
+// or may be: by site and stub, and at most so many. It is nobody's and belongs to `other`; see
+// forgotten_targets.cc.
+using ForgottenTargets = std::map<std::pair<SiteId, uint64_t>, uint64_t>;
+
+// Where a slab has the targets of one site.
+struct TargetTable {
+  SiteId site = 0;
+  uint32_t word = 0;  // its first
+  sampler::TableShape shape;
+};
 
 class ProbeSet {
  public:
@@ -59,9 +74,13 @@ class ProbeSet {
   //   traps    frames that traps unwound, by block site - 1; may be shorter
   //   entries  calls that ran the instrumented copy
   profile::Observed read(std::span<const uint64_t> slab, std::span<const uint64_t> traps,
-                         uint64_t entries, const MethodAt& method_at) const;
+                         uint64_t entries, const MethodAt& method_at,
+                         const ForgottenTargets& forgotten = {}) const;
   // The same of a copy of the optimized copy's slab, as far as that counts: blocks and call targets.
-  profile::Observed read_optimized(std::span<const uint64_t> slab, const MethodAt& method_at) const;
+  profile::Observed read_optimized(std::span<const uint64_t> slab, const MethodAt& method_at,
+                                   const ForgottenTargets& forgotten = {}) const;
+  // Returns where slabs have targets of calls: those of either plan.
+  std::vector<TargetTable> target_tables(bool optimized) const;
   // Counts of blocks and edges that follow from others may fall by the frames that are under way;
   // what was published once stays: raises those of `now` to what `seen` has.
   void keep_flow_rising(const profile::Observed& seen, profile::Observed& now) const;
@@ -79,7 +98,7 @@ class ProbeSet {
                 profile::Observed& out) const;
   void add_site(const jit::ProbePlan& plan, const Slot& slot, const Source& s,
                 std::span<const uint64_t> slab, const MethodAt& method_at,
-                profile::Observed& out) const;
+                const ForgottenTargets& forgotten, profile::Observed& out) const;
 
   bool own_ = false;
   jit::ProbePlan plan_;
