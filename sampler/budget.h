@@ -100,6 +100,7 @@ class Budget {
   // Changes what is planned with from the next tick on.
   void set_budget(double budget) { options_.budget = budget; }
   void set_target(uint32_t rung) { options_.target_rung = rung; }
+  void set_burst(uint32_t burst) { options_.burst = burst; }
 
   Rate start_rate() const { return start_rate(options_.burst); }
   Rate start_rate(uint32_t burst) const;

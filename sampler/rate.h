@@ -132,6 +132,14 @@ class MethodRate {
     return true;
   }
 
+  // Has all threads begin anew at the rate that is set, as if it had been changed: what else they go
+  // by has been.
+  void renew() noexcept {
+    uint64_t seen = word_.load(std::memory_order_relaxed);
+    while (!word_.compare_exchange_weak(seen, Rate{seen}.with_epoch(Rate{seen}.epoch() + 1).word,
+                                        std::memory_order_release, std::memory_order_relaxed)) {}
+  }
+
   // Takes a decaying rate one rung on, unless it is no longer the one that was `seen`.
   bool widen(Rate seen, const Ladder& ladder) noexcept {
     if (!seen.decays()) return false;

@@ -44,14 +44,30 @@ void close_part(MethodState& s) {
   s.loop_countdown = 0;
 }
 
+uint64_t next_call_flush(uint64_t at, const Schedule& s) {
+  return next_flush_point(at, setting(s.flush_first), setting(s.flush_growth));
+}
+uint64_t next_loop_flush(uint64_t at, const Schedule& s) {
+  return next_flush_point(at, setting(s.loop_flush_first), setting(s.flush_growth));
+}
+
 bool loop_flush_due(MethodState& s, const Schedule& schedule) {
-  if (s.next_loop_flush == 0) s.next_loop_flush = schedule.loop_flush_first;
+  if (s.next_loop_flush == 0) s.next_loop_flush = setting(schedule.loop_flush_first);
   if (s.iterations < s.next_loop_flush) return false;
   while (s.next_loop_flush <= s.iterations && s.next_loop_flush != UINT64_MAX) {
-    s.next_loop_flush =
-        next_flush_point(s.next_loop_flush, schedule.loop_flush_first, schedule.flush_growth);
+    s.next_loop_flush = next_loop_flush(s.next_loop_flush, schedule);
   }
   return true;
+}
+
+// Brings the flush points that were planned within what the schedule says now. Nothing where it
+// says what it said: a point is the next after one that lies behind, and the law rises with it.
+void plan_flushes_anew(MethodState& s, const Schedule& schedule) {
+  uint64_t first = setting(schedule.flush_first), loop_first = setting(schedule.loop_flush_first);
+  s.next_flush = std::min(s.next_flush, std::max(first, next_call_flush(s.calls, schedule)));
+  if (s.next_loop_flush == 0) return;
+  s.next_loop_flush =
+      std::min(s.next_loop_flush, std::max(loop_first, next_loop_flush(s.iterations, schedule)));
 }
 
 // Returns the gap from here to the next burst: the one that was drawn when the last one began.
@@ -131,9 +147,7 @@ CallEvent take_due(CallPlan& plan, uint64_t call, const Schedule& s, const GapLa
   e.call = call;
   if (call >= plan.next_flush) {
     e.flush = true;
-    while (plan.next_flush <= call) {
-      plan.next_flush = next_flush_point(plan.next_flush, s.flush_first, s.flush_growth);
-    }
+    while (plan.next_flush <= call) { plan.next_flush = next_call_flush(plan.next_flush, s); }
   }
   if (call >= plan.next_sample) {
     e.sample = sampled;
@@ -193,7 +207,7 @@ CallEvent call_event(MethodState& s, const Schedule& schedule, Rate rate,
   bool fit = s.flush_is_next != 0;
   if (s.call_gap == 0) {  // the first call on this thread
     store_seen(s.calls, 1);
-    plan = {law.draw(random), schedule.flush_first};
+    plan = {law.draw(random), setting(schedule.flush_first)};
   } else {
     store_seen(s.calls, calls_so_far(s));
   }
@@ -218,6 +232,7 @@ void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, uint64_t& 
   s.loop_left = 0;
   const GapLaw& law = schedule.ladder.law(rate.rung());
   bool sampled = samples(rate, schedule);
+  plan_flushes_anew(s, schedule);
   s.next_sample = s.calls - 1 + law.draw(random);
   e.sample = sampled && s.next_sample == s.calls;
   if (s.next_sample == s.calls) s.next_sample += law.draw(random);
@@ -266,6 +281,7 @@ void commit_rate(MethodState& s, const Schedule& schedule, Rate rate, bool can_c
   // Calls are decided anew from the next one on.
   if (s.call_gap == 0) return;  // there was none yet
   store_seen(s.calls, calls_so_far(s));
+  plan_flushes_anew(s, schedule);
   s.next_sample = s.calls + schedule.ladder.law(rate.rung()).draw(random);
   s.flush_is_next = 0;
   arm_plan(s, samples(rate, schedule));

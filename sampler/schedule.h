@@ -64,12 +64,27 @@ inline constexpr uint64_t kRecheckCalls = uint64_t{1} << 20;
   return part < kRecheckCalls ? part : kRecheckCalls;
 }
 
+// A setting that one thread changes while others read it, each for itself.
+template <typename T>
+T setting(const T& field) noexcept {
+  T value;
+  __atomic_load(&field, &value, __ATOMIC_RELAXED);
+  return value;
+}
+template <typename T>
+void change_setting(T& field, T value) noexcept {
+  __atomic_store(&field, &value, __ATOMIC_RELAXED);
+}
+
 struct Schedule {
   Ladder ladder;
-  Rate rate;                         // of methods that have no rate of their own
-  GapLaw calls;                      // of that rate
-  uint32_t interval = 16;            // likewise
-  uint32_t burst = 32;               // likewise
+  Rate rate;               // of methods that have no rate of their own
+  GapLaw calls;            // of that rate
+  uint32_t interval = 16;  // likewise
+  uint32_t burst = 32;     // likewise
+  // Settings. What was planned by those before stands until it is met, or until the method's rate
+  // is changed, even to the same one (MethodRate::renew): then a flush comes no later than it would
+  // if the last one had been here.
   uint64_t flush_first = 32;         // calls
   double flush_growth = 2.0;         // >= 1
   uint64_t loop_flush_first = 4096;  // iterations

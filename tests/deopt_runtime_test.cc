@@ -300,6 +300,19 @@ TEST(Deopt, a_guard_of_the_host_s_that_fails_often_keeps_the_method_in_baseline_
   expect_resumed(r);
 }
 
+TEST(Deopt, the_exits_that_are_too_many_may_be_others_while_it_runs) {
+  GuardRuntime r({{"policy", "always"}, {"workers", "0"}, {"exit_limit", "1000000"}});
+  for (int i = 0; i < 100; ++i) r.add(i, 2);
+  ASSERT_EQ(r.report().tier, Tier::kOptimized);
+  for (int i = 0; i < 10; ++i) expect_resumed(r);
+  EXPECT_TRUE(actions(r.runtime->report()).empty());
+  ASSERT_TRUE(r.runtime->set("exit_limit", "3").ok());
+  ASSERT_TRUE(r.runtime->set("exit_retries", "0").ok());
+  expect_resumed(r);
+  EXPECT_EQ(actions(r.runtime->report()), (std::vector<std::string>{"ban"}));
+  EXPECT_TRUE(r.report().exits[0].banned);
+}
+
 // ---- Stress -----------------------------------------------------------------------------------
 
 TEST(Deopt, guards_that_hold_fail_when_stress_says_so) {

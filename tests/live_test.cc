@@ -209,6 +209,13 @@ TEST_F(Live, threads_go_on_while_everything_changes) {
     set("interval", intervals[i % 5]);
     set("policy", i % 2 == 0 ? "never" : "auto");
     set("overhead_budget", i % 3 == 0 ? "0.001" : "0.1");
+    set("flush_first", i % 2 == 0 ? "8" : "1000");
+    set("flush_growth", i % 5 == 0 ? "1" : "3");
+    set("loop_flush_first", i % 2 == 0 ? "64" : "100000");
+    set("burst", i % 3 == 0 ? "1" : "128");
+    set("optimized_interval", i % 2 == 0 ? "16" : "1024");
+    set("exit_limit", i % 2 == 0 ? "1" : "1000");
+    set("deopt_cold", i % 4 == 0 ? "on" : "off");
     observe(static_cast<Sampling>(i % 3));
     std::this_thread::yield();
   }

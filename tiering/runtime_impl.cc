@@ -96,7 +96,7 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
       policy_(PolicyOptions::from(options_)),
       stress_(plan),
       schedule_(make_schedule(options_)),
-      observer_(options_, schedule_.ladder, sink, policy),
+      observer_(options_, live_, schedule_.ladder, sink, policy),
       queue_(options.max_queue),
       fixed_rate_(schedule_.rate),
       compile_rate_(options.compile_ns, options.measure_rates),
@@ -108,7 +108,8 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
   if (!options_.adaptive) return;
   auto widest = static_cast<double>(options_.optimized_interval);
   optimized_rate_ = sampler::Rate::sampled(sampler::Ladder::power_below(widest),
-                                           static_cast<uint32_t>(options_.burst));
+                                           static_cast<uint32_t>(options_.burst))
+                        .word;
   uint32_t target = schedule_.ladder.add(static_cast<uint32_t>(options_.interval));
   start_rate_ = sampler::Rate::decaying(0, target, static_cast<uint32_t>(options_.burst));
   if (options_.overhead_budget == 0) return;

@@ -426,13 +426,23 @@ class RuntimeImpl final : public Runtime {
 
   // live.cc
   bool has_rates() const;
+  const char* obstacle_to(std::string_view name, const Options& to) const;
+  void apply_locked(std::string_view name);
   void change_interval_locked();
+  void change_burst_locked();
+  void change_flushes_locked();
+  void change_policy_locked();
+  Options live_options() const;
   void observe_again(Method& m);
   void put_rate(uint32_t method, sampler::Rate planned);
 
   // observe_optimized.cc
   bool observes_optimized(const Method& m) const noexcept;
   sampler::Rate rate_of(const Method& m) const noexcept;
+  // Acquire pairs with set(): the rung is in the ladder.
+  sampler::Rate optimized_rate() const noexcept {
+    return {optimized_rate_.load(std::memory_order_acquire)};
+  }
   const void* optimized_sample(Method& m, AttachedThread& t) noexcept;
   static uint64_t optimized_words(const uint64_t* optimized_slab) noexcept;
   static void give_optimized_slab(AttachedThread& t, const sampler::MethodState& s);
@@ -482,11 +492,11 @@ class RuntimeImpl final : public Runtime {
   std::atomic<PolicyMode> policy_mode_;
   std::atomic<Sampling> sampling_{Sampling::kByOptions};
   const ProbeChoice probe_choice_;
-  const PolicyOptions policy_;
+  PolicyOptions policy_;  // of live_; guarded by state_mutex_
   mutable Stress stress_;
   sampler::Schedule schedule_;
   sampler::Schedule counting_;  // the same without sampled calls: optimized or always instrumented
-  sampler::Rate optimized_rate_;  // of methods whose optimized code is observed; constant
+  std::atomic<uint64_t> optimized_rate_{0};  // of methods whose optimized code is observed
   bool always_instrumented_ = false;
 
   std::optional<jit::FaultHandlers> faults_;

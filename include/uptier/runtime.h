@@ -197,17 +197,17 @@ class Runtime {
   // (which is not checked).
   virtual uint64_t* counters(MethodId m) noexcept = 0;
 
-  // Changes an option while threads run, which go on:
-  //   interval         of all methods; with adaptive rates, where they end
-  //   overhead_budget  where rates adapt to one
-  //   policy, min_samples, speedup, compile_ns, baseline_ns, drift_samples
+  // Changes an option while threads run, which go on. docs/embedding.md, "Options", lists which, when
+  // each is in force, and why a runtime has the others for life: rates, bursts and flushes, the
+  // inputs of the policy, of exits and of values, and how much is kept.
   // What is decided from here on goes by it, and so does what is sampled: a thread notices when its
   // calls of a method have grown by a quarter, or after 2^20 of them or 65,536 iterations, at the
   // latest. Estimates stand for what ran before at the rate that was in force then. The change is
   // logged (an action "set" of no method), and decisions before and behind it replay with their
   // own options. Thread: any, but not from `build`. Errors: those of Options::set; kUnsupported for
-  // what a runtime has for life, and for `interval` where every call is sampled (interval=1,
-  // tier=instrumented), by turns (gap=exact), or none.
+  // what a runtime has for life, and for `interval` and `burst` where every call is sampled
+  // (interval=1, tier=instrumented), by turns (gap=exact), or none; and for what this runtime has
+  // no use for (docs/embedding.md).
   virtual Status set(std::string_view name, std::string_view value) = 0;
   // Turns sampling off, up to every call, or back to what the options say: noticed like `interval`,
   // with the same errors. With fixed rates, what runs while it is off is in no estimate; rates that

@@ -228,8 +228,8 @@ uptier_status uptier_runtime_osr_enter(uptier_runtime* runtime, uptier_method me
                                        const uint64_t* frame, int* entered, uptier_outcome* out,
                                        uptier_error* error) UPTIER_NOEXCEPT;
 
-// Changes an option while threads run, which go on: "interval", "overhead_budget", "policy",
-// "min_samples", "speedup", "compile_ns", "baseline_ns", "drift_samples"; see Runtime::set in
+// Changes an option while threads run, which go on. docs/embedding.md, "Options", lists which, and
+// what a runtime has for life; see Runtime::set in
 // uptier/runtime.h for when threads notice. Not from `build`. Errors: those of uptier_options_set;
 // UPTIER_UNSUPPORTED for what a runtime has for life.
 uptier_status uptier_runtime_set(uptier_runtime* runtime, const char* name, const char* value,

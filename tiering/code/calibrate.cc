@@ -164,7 +164,7 @@ void RuntimeImpl::calibrate() {
 SystemSnapshot RuntimeImpl::system_locked() const {
   SystemSnapshot s;
   s.queue_length = static_cast<uint32_t>(queue_.size());
-  s.code_budget_spent = space_->bytes_in_service() >= options_.code_budget;
+  s.code_budget_spent = space_->bytes_in_service() >= live_.code_budget;
   if (!options_.measure_rates) return s;
   s.compile_ns = compile_rate_.ns();
   if (speedup_.trials() != 0) s.speedup = speedup_.factor();

@@ -284,13 +284,14 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
     v.values = m.value_versions.wanted;
   }
   // The last version that a method may have leaves nothing out.
-  bool last = m.optimized_versions + 1 >= options_.max_recompiles;
+  Options live = live_options();
+  bool last = m.optimized_versions + 1 >= live.max_recompiles;
   bool normal = plan.copy == Copy::kPlain && !plan.osr_loop.valid();
   bool slow = normal && stress_.active(StressKind::kSlow) && stress_.point(StressKind::kSlow);
-  bool prune = options_.deopt_cold && !seen.blocks.empty() && !last;
+  bool prune = live.deopt_cold && !seen.blocks.empty() && !last;
   prune &= !plan.for_values;
   std::vector<jit::SiteValues> guesses;
-  bool guess = !m.value_versions.body_sites.empty() && options_.value_versions &&
+  bool guess = !m.value_versions.body_sites.empty() && live.value_versions &&
                (plan.use_profile || stress_.active(StressKind::kValues));
   if (guess && plan.copy == Copy::kPlain) {
     std::lock_guard lock(state_mutex_);
@@ -299,7 +300,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
   }
   if (prune) {
     std::lock_guard lock(state_mutex_);
-    prune = observer_.samples_of(m) >= options_.cold_samples;
+    prune = observer_.samples_of(m) >= live.cold_samples;
     bool loop = plan.osr_loop.valid();
     kept = m.exits.kept_blocks(loop);
     if (!loop && plan.copy == Copy::kPlain) m.exits.compiled();

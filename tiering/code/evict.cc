@@ -72,7 +72,7 @@ void RuntimeImpl::withdraw_locked(Method& m) {
 // be cold. UINT64_MAX: all that is not running.
 void RuntimeImpl::make_room_locked(uint64_t wanted, bool urgent) {
   reclaim_locked();
-  auto budget = static_cast<double>(options_.code_budget);
+  auto budget = static_cast<double>(live_.code_budget);
   auto over = [&](double share) {
     auto taken = static_cast<double>(space_->bytes_in_service());
     return taken + static_cast<double>(wanted) > share * budget;

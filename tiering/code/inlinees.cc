@@ -126,7 +126,7 @@ std::unique_ptr<jit::Inlinee> RuntimeImpl::inlinee(MethodId id, bool profile, do
   if (profile) known->profile = body_profile_locked(m);
   if (profile) note_turns(m, observer_, known->function);
   error = profile_error_locked(m, known->profile.blocks);
-  bool enough = options_.deopt_cold && observer_.samples_of(m) >= options_.cold_samples;
+  bool enough = live_.deopt_cold && observer_.samples_of(m) >= live_.cold_samples;
   const std::vector<uint64_t>& seen = known->profile.blocks;
   known->prune_cold = enough && !seen.empty() && seen[0] != 0;
   if (known->prune_cold) known->kept = m.exits.kept_blocks(true);

@@ -27,6 +27,9 @@ class CompileQueue {
     return dropped;
   }
 
+  // Of what is there already, nothing goes.
+  void set_capacity(size_t capacity) { capacity_ = capacity; }
+
   std::optional<Plan> pop() {
     if (requests_.empty()) return std::nullopt;
     Plan p = requests_.begin()->plan;

@@ -153,7 +153,7 @@ Result<RuntimeImpl::Place> RuntimeImpl::take_place_locked(const std::string& nam
   uint32_t count = method_count_.load(std::memory_order_relaxed);
   Status room = count < options_.max_methods ? stubs_->ensure(MethodId(count)) : Status{};
   bool fresh = count < options_.max_methods && room.ok();
-  uint64_t kept = options_.removed_kept;
+  uint64_t kept = live_.removed_kept;
   bool due = removed_.size() > kept && removals_ >= next_freeing_;
   if (free_places_.empty() && !removed_.empty() && (due || !fresh)) {
     free_places_locked(fresh ? kept : std::min<size_t>(kept, removed_.size() / 2));

@@ -81,7 +81,7 @@ sampler::Progress RuntimeImpl::progress_locked(Method& m) const {
 
 double RuntimeImpl::opportunities(const Method& m, const sampler::Progress& p) const {
   return static_cast<double>(p.calls) +
-         static_cast<double>(p.iterations) / static_cast<double>(slot_of(m, options_));
+         static_cast<double>(p.iterations) / static_cast<double>(slot_of(m, live_));
 }
 
 // What a method has done since the last tick; nothing for one that did nothing.
@@ -252,7 +252,7 @@ void RuntimeImpl::look_again(Method& m) {
 }
 
 sampler::Rate RuntimeImpl::off_rate() const {
-  return sampler::Rate::off(static_cast<uint32_t>(options_.burst));
+  return sampler::Rate::off(static_cast<uint32_t>(live_.burst));
 }
 
 // Puts the rate in force that goes with the phase, now that there is a copy to run.
@@ -265,7 +265,7 @@ void RuntimeImpl::begin_observing(Method& m) {
   if (a.burst == 0) {
     uint64_t calls = 0;  // as flushed
     for (const auto& [thread, stream] : m.streams) calls += stream.calls;
-    uint64_t burst = calls < kManyCalls ? options_.burst : std::min(kShortSlot, options_.burst);
+    uint64_t burst = calls < kManyCalls ? live_.burst : std::min(kShortSlot, live_.burst);
     a.burst = static_cast<uint32_t>(burst);
   }
   bool looks = a.phase == Phase::kLooking;

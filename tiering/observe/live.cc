@@ -1,17 +1,34 @@
-// What changes while threads run: how densely methods are sampled, and what the policy goes by.
+// What changes while threads run: all options that slow paths, the policy and compilations read
+// where they need them. What code, stubs, counters or memory were made for is an option for life.
 //
 // Threads are not stopped. A rate is one word a method, which each thread looks at when it is fit
-// for a change (sampler/schedule.h); what was counted before goes by the rate before.
+// for a change (sampler/schedule.h); what was counted before goes by the rate before. A flush that
+// was planned stands until then.
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
 namespace {
 
-constexpr std::array<std::string_view, 6> kOfThePolicy = {
-    "policy", "min_samples", "speedup", "compile_ns", "baseline_ns", "drift_samples"};
+using Names = std::span<const std::string_view>;
+
+constexpr std::string_view kOfThePolicy[] = {
+    "policy",        "min_samples", "speedup",         "compile_ns",   "baseline_ns",
+    "drift_samples", "exit_limit",  "exit_limit_loop", "exit_retries", "value_share",
+    "value_samples", "miss_share",  "max_recompiles",  "epsilon"};
+constexpr std::string_view kOfFlushes[] = {"flush_first", "flush_growth", "loop_flush_first"};
+// Read where they are needed, with the state mutex, or copied with it.
+constexpr std::string_view kOthers[] = {"observe_optimized", "value_versions", "trials",
+                                        "deopt_cold",        "cold_samples",   "removed_kept",
+                                        "decisions_kept",    "max_queue",      "profile_decay",
+                                        "profile_sync",      "code_budget"};
+
+bool is_one_of(std::string_view name, Names names) {
+  return std::ranges::find(names, name) != names.end();
+}
 
 Error for_life(std::string_view name, const char* why) {
   return {ErrorCode::kUnsupported, std::string(name) + ": " + why};
@@ -24,29 +41,86 @@ bool RuntimeImpl::has_rates() const {
   return schedule_.sample_calls && !always_instrumented_ && options_.gap != GapMode::kExact;
 }
 
+Options RuntimeImpl::live_options() const {
+  std::lock_guard lock(state_mutex_);
+  return live_;
+}
+
+// Why an option that may change in other runtimes may not in this one, or null.
+const char* RuntimeImpl::obstacle_to(std::string_view name, const Options& to) const {
+  bool rates = name == "interval" || name == "burst";
+  if (rates && !has_rates()) return "this runtime samples every call, by turns, or none";
+  bool budget = budget_ && to.overhead_budget > 0;
+  if (name == "overhead_budget" && !budget) return "there is a budget for life, or none";
+  bool of_optimized = name == "optimized_interval" || name == "observe_optimized";
+  if (of_optimized && !options_.adaptive) return "rates do not adapt, so there are no such samples";
+  if (name == "value_versions" && !options_.value_versions) return "no parameter was to be counted";
+  if (to.code_budget > options_.code_budget) return "no more was reserved for code";
+  return nullptr;
+}
+
 Status RuntimeImpl::set(std::string_view name, std::string_view value) {
   if (forked()) return forked_error();
   std::lock_guard lock(state_mutex_);
   Options changed = live_;
   if (Status s = changed.set(name, value); !s) return s;
-  if (name == "interval") {
-    if (!has_rates()) return for_life(name, "this runtime samples every call, by turns, or none");
-    live_ = changed;
-    change_interval_locked();
-  } else if (name == "overhead_budget") {
-    bool positive = changed.overhead_budget > 0;
-    if (!budget_ || !positive) return for_life(name, "there is a budget for life, or none");
-    live_ = changed;
-    budget_->set_budget(live_.overhead_budget);
-  } else if (std::ranges::find(kOfThePolicy, name) != kOfThePolicy.end()) {
-    live_ = changed;
-    observer_.set_policy_options(PolicyOptions::from(live_));
-    policy_mode_.store(live_.policy, std::memory_order_relaxed);
-  } else {
-    return for_life(name, "a runtime has it for life");
-  }
+  bool can = name == "interval" || name == "burst" || name == "optimized_interval" ||
+             name == "overhead_budget" || is_one_of(name, kOfFlushes) ||
+             is_one_of(name, kOfThePolicy) || is_one_of(name, kOthers);
+  if (!can) return for_life(name, "a runtime has it for life");
+  if (const char* why = obstacle_to(name, changed)) return for_life(name, why);
+  live_ = changed;
+  apply_locked(name);
   observer_.log_change(std::string(name) + "=" + std::string(value));
   return {};
+}
+
+// Brings what is derived from an option up to date.
+void RuntimeImpl::apply_locked(std::string_view name) {
+  if (name == "interval") return change_interval_locked();
+  if (name == "burst") return change_burst_locked();
+  if (name == "overhead_budget") return budget_->set_budget(live_.overhead_budget);
+  if (name == "optimized_interval") {
+    uint32_t rung = sampler::Ladder::power_below(static_cast<double>(live_.optimized_interval));
+    auto rate = sampler::Rate::sampled(rung, static_cast<uint32_t>(options_.burst));
+    optimized_rate_.store(rate.word, std::memory_order_release);  // pairs with optimized_rate()
+  }
+  if (is_one_of(name, kOfFlushes)) return change_flushes_locked();
+  if (is_one_of(name, kOfThePolicy)) return change_policy_locked();
+  if (name == "decisions_kept") observer_.keep_decisions(live_.decisions_kept);
+  if (name == "max_queue") queue_.set_capacity(live_.max_queue);
+}
+
+void RuntimeImpl::change_policy_locked() {
+  policy_ = PolicyOptions::from(live_);
+  observer_.set_policy_options(policy_);
+  policy_mode_.store(live_.policy, std::memory_order_relaxed);
+  for (const auto& m : owned_methods_) m->exits.limits_changed(policy_);
+}
+
+// A thread plans anew where it looks at the rate again.
+void RuntimeImpl::change_flushes_locked() {
+  for (sampler::Schedule* s : {&schedule_, &counting_}) {
+    sampler::change_setting(s->flush_first, live_.flush_first);
+    sampler::change_setting(s->flush_growth, live_.flush_growth);
+    sampler::change_setting(s->loop_flush_first, live_.loop_flush_first);
+  }
+  if (!has_rates()) return;
+  for (const auto& m : owned_methods_) fast_->rate(m->id.index()).renew();
+}
+
+// With adaptive rates: of methods that are observed for the first time from here on. The slots of
+// others are the measure of what their samples stand for.
+void RuntimeImpl::change_burst_locked() {
+  auto burst = static_cast<uint32_t>(live_.burst);
+  if (options_.adaptive) {
+    start_rate_ = sampler::Rate::decaying(start_rate_.rung(), start_rate_.target(), burst);
+    if (budget_) budget_->set_burst(burst);
+    return;
+  }
+  observer_.lengths_of_bursts_differ();
+  fixed_rate_ = sampler::Rate::sampled(fixed_rate_.rung(), burst);
+  for (const auto& m : owned_methods_) put_rate(m->id.index(), fixed_rate_);
 }
 
 // With adaptive rates: where they end.
@@ -55,11 +129,11 @@ void RuntimeImpl::change_interval_locked() {
   uint32_t rung = schedule_.ladder.add(interval);
   counting_.ladder.add(interval);  // the same rung there
   if (options_.adaptive) {
-    start_rate_ = sampler::Rate::decaying(0, rung, static_cast<uint32_t>(options_.burst));
+    start_rate_ = sampler::Rate::decaying(0, rung, static_cast<uint32_t>(live_.burst));
     if (budget_) budget_->set_target(rung);
     return;
   }
-  fixed_rate_ = sampler::Rate::sampled(rung, static_cast<uint32_t>(options_.burst));
+  fixed_rate_ = sampler::Rate::sampled(rung, static_cast<uint32_t>(live_.burst));
   for (const auto& m : owned_methods_) put_rate(m->id.index(), fixed_rate_);
 }
 

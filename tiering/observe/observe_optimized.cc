@@ -137,7 +137,7 @@ bool RuntimeImpl::awaits_optimized(const Method& m) const noexcept {
 // Returns the rate that a method should have now.
 sampler::Rate RuntimeImpl::rate_of(const Method& m) const noexcept {
   bool off = sampling_.load(std::memory_order_relaxed) == Sampling::kOff;
-  return awaits_optimized(m) && !off ? optimized_rate_ : fast_->rate(m.id.index()).load();
+  return awaits_optimized(m) && !off ? optimized_rate() : fast_->rate(m.id.index()).load();
 }
 
 // A call that is due to be observed while optimized code is in service: returns the copy that it
@@ -145,7 +145,7 @@ sampler::Rate RuntimeImpl::rate_of(const Method& m) const noexcept {
 const void* RuntimeImpl::optimized_sample(Method& m, AttachedThread& t) noexcept {
   const Version* copy = m.optimized_copy.version.load(std::memory_order_acquire);
   sampler::MethodState& s = t.state(m.id);
-  if (!usable(copy) || s.rate != optimized_rate_.word) return nullptr;
+  if (!usable(copy) || s.rate != optimized_rate().word) return nullptr;
   if (!ready_slab(m, t, *copy)) return nullptr;
   bool whole = s.optimized_samples != 0 && s.optimized_samples % kWindowSamples == 0;
   if (whole) post_optimized(m, t);
@@ -197,7 +197,7 @@ bool RuntimeImpl::ready_slab(Method& m, AttachedThread& t, const Version& copy) 
 sampler::Note RuntimeImpl::optimized_note(Method& m, AttachedThread& t) noexcept {
   sampler::Note n = make_note(m, t, sampler::NoteKind::kOptimized);
   n.sampled_calls = t.state(m.id).optimized_samples;
-  n.rate = optimized_rate_.word;
+  n.rate = optimized_rate().word;
   n.copy = static_cast<uint32_t>(slab_copy(t.state(m.id).optimized_slab));
   return n;
 }
@@ -229,7 +229,7 @@ bool RuntimeImpl::can_observe_optimized(const Method& m) const {
   if (!usable(v)) return false;
   // Calls say all of one block, but nothing of what is inlined into it.
   bool varies = m.block_weights.size() > 1 || v->inlined != 0;
-  return varies && options_.adaptive && options_.observe_optimized &&
+  return varies && options_.adaptive && live_.observe_optimized &&
          options_.tier == TierMode::kAuto && options_.gap != GapMode::kExact &&
          !always_instrumented_ && !m.info.own_code && !m.block_weights.empty();
 }
@@ -306,7 +306,7 @@ sampler::Window Observer::take_optimized(Method& m, uint32_t thread, const sampl
   // told by knows one rate.
   double opportunities =
       static_cast<double>(note.calls) +
-      static_cast<double>(note.iterations) / static_cast<double>(slot_of(m, options_));
+      static_cast<double>(note.iterations) / static_cast<double>(slot_of(m, live_));
   profile::Coverage& coverage = m.streams[thread].coverage;
   double since = (opportunities - coverage.opportunities) / static_cast<double>(w.samples);
   auto weight = static_cast<uint64_t>(std::clamp(std::round(since), 1.0, 0x1p62));

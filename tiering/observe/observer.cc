@@ -35,9 +35,10 @@ uint64_t stream_id(const Method& m, uint32_t thread) { return handle_of(m) << 32
 
 }  // namespace
 
-Observer::Observer(const Options& options, const sampler::Ladder& ladder, TraceSink* sink,
-                   Policy* policy)
+Observer::Observer(const Options& options, const Options& live, const sampler::Ladder& ladder,
+                   TraceSink* sink, Policy* policy)
     : options_(options),
+      live_(live),
       ladder_(ladder),
       policy_(PolicyOptions::from(options)),
       hosts_policy_(policy),
@@ -77,8 +78,7 @@ uint64_t Observer::weight_of(const Method& m, const sampler::Note& note, const T
                              Stream& counted) const {
   uint64_t samples = t.sampled_calls + t.bursts;
   if (options_.adaptive) {
-    double iterations =
-        static_cast<double>(t.iterations) / static_cast<double>(slot_of(m, options_));
+    double iterations = static_cast<double>(t.iterations) / static_cast<double>(slot_of(m, live_));
     return counted.coverage.weigh(samples, static_cast<double>(t.calls) + iterations);
   }
   bool shared_countdown = options_.gap == GapMode::kExact;
@@ -176,7 +176,7 @@ void Observer::emit_flush(Method& m, uint32_t thread, const sampler::Note& note,
   if (set.shared()) counted.flushes++;
   uint64_t id = stream_id(m, number);
   bool brought = is_brought_to_all(options_);
-  bool stretches = brought && !has_optimized_stream(m);
+  bool stretches = brought && one_burst_ && !has_optimized_stream(m);
   std::span<const profile::Draw> draws = set.draws();
   if (!brought) draws = {};
   if (!counted.described) emit(profile::make_desc(id, handle_of(m), set.schema(), draws));
@@ -188,7 +188,7 @@ void Observer::emit_flush(Method& m, uint32_t thread, const sampler::Note& note,
         return at == by_key_.end() ? 0 : announce(*at->second);
       });
   emit(FlushEvent{id, t.calls, t.sampled_calls, number, counted.flushes, reason_of(note.kind),
-                  weight, t.iterations, t.bursts, stretches ? slot_of(m, options_) : 0,
+                  weight, t.iterations, t.bursts, stretches ? slot_of(m, live_) : 0,
                   stretches && m.only_baseline});
   emit(profile::make_data(id, words));
 }

@@ -47,9 +47,11 @@ class DecisionList {
     r.sequence = ++made_;
     records_.push_back(std::move(r));
     times_.push_back(now_ns());
-    if (records_.size() <= kept_) return;
-    records_.pop_front();
-    times_.pop_front();
+    keep(kept_);
+  }
+  void keep(uint64_t kept) {
+    kept_ = kept;
+    for (; records_.size() > kept_; times_.pop_front()) records_.pop_front();
   }
   uint64_t forgotten() const { return made_ - records_.size(); }
   const std::deque<DecisionRecord>& records() const { return records_; }
@@ -63,8 +65,9 @@ class DecisionList {
 
 class Observer {
  public:
-  // All outlive this; `sink` and `policy` may be null.
-  Observer(const Options& options, const sampler::Ladder& ladder, TraceSink* sink, Policy* policy);
+  // All outlive this; `sink` and `policy` may be null. `live` is what of the options changes.
+  Observer(const Options& options, const Options& live, const sampler::Ladder& ladder,
+           TraceSink* sink, Policy* policy);
 
   // Says how code addresses become methods; before the first snapshot.
   void set_method_at(MethodAt f) { method_at_ = std::move(f); }
@@ -111,6 +114,10 @@ class Observer {
   void log_change(std::string what);
   // Decisions go by these from here on.
   void set_policy_options(const PolicyOptions& o) { policy_ = o; }
+  // Bursts of methods that have been observed get another length: how many there could have been is
+  // not known any more.
+  void lengths_of_bursts_differ() { one_burst_ = false; }
+  void keep_decisions(uint64_t kept) { decisions_.keep(kept); }
 
   // Returns the sum over the streams of a method.
   MethodProfile profile_of(const Method& m) const;
@@ -172,6 +179,8 @@ class Observer {
   void emit_inlined(Method& m, const jit::InlinePath& path, InlinedStream& s);
 
   const Options& options_;
+  const Options& live_;
+  bool one_burst_ = true;
   const sampler::Ladder& ladder_;
   PolicyOptions policy_;
   Policy* const hosts_policy_;

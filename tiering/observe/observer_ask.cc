@@ -18,8 +18,8 @@ constexpr uint64_t kManyFlushes = 8;
 bool Observer::never_sampled(const Method& m, const sampler::Note& note) const {
   if (note.kind != sampler::NoteKind::kFlushFinal) return false;
   Totals t = totals(m);
-  return t.calls >= kManyFlushes * options_.flush_first ||
-         t.iterations >= kManyFlushes * options_.loop_flush_first;
+  return t.calls >= kManyFlushes * live_.flush_first ||
+         t.iterations >= kManyFlushes * live_.loop_flush_first;
 }
 
 MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) const {
@@ -97,7 +97,7 @@ Decision Observer::ask(Method& m, const sampler::Note& note, const SystemSnapsho
   MethodSnapshot s = snapshot(m, note);
   // A thread that goes flushes what it has: no reason to compile what an interpreter ran once.
   bool early = note.kind == sampler::NoteKind::kFlushFinal && s.tier == Tier::kHost &&
-               s.calls < options_.flush_first && s.iterations < options_.loop_flush_first;
+               s.calls < live_.flush_first && s.iterations < live_.loop_flush_first;
   if (early) return Decision();
   return answer(m, note, s, system);
 }

@@ -23,9 +23,9 @@ Totals totals_for(const Method& m, const Stream& s) {
 
 // By how much the estimates of a stream fall short of all that ran, because sampling paused.
 double Observer::stretch_of(const Method& m, const Stream& s) const {
-  if (!stands_for_all(m, s, options_)) return 1;
+  if (!one_burst_ || !stands_for_all(m, s, options_)) return 1;
   Totals t = totals_for(m, s);
-  return s.coverage.stretch(t.calls, t.iterations, slot_of(m, options_));
+  return s.coverage.stretch(t.calls, t.iterations, slot_of(m, live_));
 }
 
 void Observer::rake(const Method& m, const Stream& s, profile::Observed& seen) const {
@@ -178,7 +178,7 @@ uint64_t Observer::samples_of(const Method& m) const { return samples_in(totals(
 // The saved profile is a stream that ended before this process began: of one run of it,
 // profile_decay counts, so that what this one sees soon outweighs it.
 double Observer::saved_factor(const SavedMethod& saved) const {
-  return std::max(options_.profile_decay, 1e-6) / saved.runs;
+  return std::max(live_.profile_decay, 1e-6) / saved.runs;
 }
 
 void Observer::add_saved(const Method& m, std::vector<double>& blocks) const {

@@ -106,7 +106,7 @@ const void* RuntimeImpl::enter_anew(Method& m) noexcept {
 
 // A version has just taken the place of another, which is still there: both stay for a while.
 void RuntimeImpl::begin_trial(Method& m, const Version* before, const Version& now) {
-  bool possible = options_.trials && options_.measure_rates && options_.tier == TierMode::kAuto &&
+  bool possible = live_.trials && options_.measure_rates && options_.tier == TierMode::kAuto &&
                   options_.gap != GapMode::kExact && !always_instrumented_ &&
                   !stress_.active(StressKind::kFlip) && usable(before) && before->code != nullptr &&
                   now.code != nullptr && jit::stack_words(m.info.signature) == 0;

@@ -117,10 +117,10 @@ std::vector<jit::SiteValues> RuntimeImpl::guesses_locked(Method& m, const Plan& 
 void RuntimeImpl::consider_values(Method& m) {
   if (stress_.active(StressKind::kValues)) return force_values(m);
   ValueVersions& sp = m.value_versions;
-  bool asks = options_.value_versions && options_.tier == TierMode::kAuto &&
+  bool asks = live_.value_versions && options_.tier == TierMode::kAuto &&
               policy_.mode != PolicyMode::kNever && !sp.sites.empty() && !sp.banned;
   if (!asks || !may_have_value_version(m)) return;
-  bool spent = space_->bytes_in_service() >= options_.code_budget;
+  bool spent = space_->bytes_in_service() >= live_.code_budget;
   if (spent) return;
   MethodProfile seen = observer_.profile_of(m);
   std::vector<jit::ParamValue> wanted;

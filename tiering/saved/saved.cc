@@ -244,9 +244,9 @@ Status RuntimeImpl::save_profile_locked() {
   ProfileStore::Seen seen;
   ProfileInfo& info = seen.info;
   info = ProfileStore::info_now();
-  info.interval = options_.interval;
+  info.interval = live_.interval;
   info.schedule = std::string(options_.adaptive ? "adaptive" : "fixed rate") + ", burst " +
-                  std::to_string(options_.burst) + ", seed " + std::to_string(options_.seed);
+                  std::to_string(live_.burst) + ", seed " + std::to_string(options_.seed);
   for (const auto& m : owned_methods_) {
     if (!m->shape_known || m->probes.schema().slots.empty()) continue;
     bool trusted = m->saved != nullptr && m->saved->trusted && !m->saved->drifted;
@@ -258,7 +258,7 @@ Status RuntimeImpl::save_profile_locked() {
     add_calls_locked(*m, one, seen.calls);
     // Where it came from is not where it will be looked for.
     bool moved = trusted && m->saved->recovered && m->saved->profile.schema == m->probes.schema();
-    if (moved) one = ProfileStore::as_before(*m->saved, options_.profile_decay);
+    if (moved) one = ProfileStore::as_before(*m->saved, live_.profile_decay);
     merge(seen.run, one);
   }
   std::ranges::sort(info.modules);
@@ -271,8 +271,8 @@ Status RuntimeImpl::save_profile_locked() {
     seen.log += counted(d.sequence, "") + d.action + whose + ": " + d.reason + "\n";
   }
   seen.timeline = timeline_locked();
-  return store_->save(std::move(seen), options_.profile_decay,
-                      options_.profile_sync ? profile::Sync::kYes : profile::Sync::kNo);
+  return store_->save(std::move(seen), live_.profile_decay,
+                      live_.profile_sync ? profile::Sync::kYes : profile::Sync::kNo);
 }
 
 std::optional<ProfileAnswer> RuntimeImpl::query(std::string_view stage, std::string_view scope_hash,

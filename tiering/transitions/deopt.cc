@@ -208,7 +208,7 @@ void RuntimeImpl::drop_osr_versions(Method& m) {
 void RuntimeImpl::optimize_anew(Method& m) {
   drop_osr_versions(m);
   bool has_entry = usable(m.optimized.load(std::memory_order_relaxed));
-  bool spent = m.optimized_versions >= options_.max_recompiles;
+  bool spent = m.optimized_versions >= policy_.max_recompiles;
   if (!has_entry || m.optimized_requested || spent) return;
   request(m, {.method = m.id, .tier = Tier::kOptimized, .use_profile = true}, 1e18);
 }

@@ -71,6 +71,17 @@ void MethodExits::answer(uint32_t exit, bool met, bool banned, const PolicyOptio
   counters_[exit].ask_at.store(next, std::memory_order_relaxed);
 }
 
+void MethodExits::limits_changed(const PolicyOptions& policy) noexcept {
+  for (uint32_t e = 0; e < sites_.size(); ++e) {
+    uint64_t next = sites_[e].answered + exit_limit(snapshot(e), policy);
+    std::atomic<uint64_t>& ask_at = counters_[e].ask_at;
+    uint64_t at = ask_at.load(std::memory_order_relaxed);
+    // Of one that is banned, or that the worker has been told of, or will be, nothing changes now.
+    while (at != 0 && at != UINT64_MAX &&
+           !ask_at.compare_exchange_weak(at, next, std::memory_order_relaxed)) {}
+  }
+}
+
 std::vector<uint8_t> MethodExits::kept_blocks(bool loop) const {
   std::vector<uint8_t> kept(blocks_);
   for (uint32_t b = 0; b < blocks_; ++b) kept[b] = kept_now(guards_ + b, loop);

@@ -34,6 +34,8 @@ class MethodExits {
   // Says that the policy has been asked: from here on the exits up to `limit` more are its own.
   // `met`: the limit was.
   void answer(uint32_t exit, bool met, bool banned, const PolicyOptions& policy);
+  // Says that the policy asks after other numbers of exits from here on.
+  void limits_changed(const PolicyOptions& policy) noexcept;
   // Returns the blocks that stay in a version that is compiled now, whatever the profile says, by
   // block site - 1: those that are banned, and those left since the version before. `loop`: it is
   // one of a loop, beside the last whole one, so what stayed there stays.

@@ -141,8 +141,8 @@ uint64_t RuntimeImpl::newer_due_ns(const Method& m) const {
 // A frame of old code is at a loop for which there is nothing newer.
 void RuntimeImpl::want_newer(Method& m, uint32_t loop) {
   bool hopeless = m.removed || m.guard_banned || m.optimize_failed ||
-                  m.osr_versions[loop] >= options_.max_recompiles ||
-                  space_->bytes_in_service() >= options_.code_budget;
+                  m.osr_versions[loop] >= policy_.max_recompiles ||
+                  space_->bytes_in_service() >= live_.code_budget;
   if (hopeless) return m.osr_asked[loop].store(false, std::memory_order_relaxed);
   if (uint64_t due = newer_due_ns(m)) {
     newer_waits_.store(true, std::memory_order_relaxed);

@@ -160,7 +160,9 @@ sampler::CallEvent RuntimeImpl::next_call_event(Method& m, AttachedThread& t) no
     int32_t left;
     do {
       uint64_t call = m.event_call.load(std::memory_order_relaxed);
-      if (call == 1) m.event_plan = {schedule.calls.draw(random), schedule.flush_first};
+      if (call == 1) {
+        m.event_plan = {schedule.calls.draw(random), sampler::setting(schedule.flush_first)};
+      }
       sampler::CallEvent e = m.event_plan.take(call, schedule, random);
       all = {call, all.sample || e.sample, all.flush || e.flush};
       uint64_t next = m.event_plan.next(schedule);
