@@ -174,6 +174,16 @@ std::array<uint64_t, sampler::kLoopPublicWords> loop_counts(const ProbePlan& pla
   return out;
 }
 
+void age_tables(const ProbePlan& plan, uint64_t* slab) noexcept {
+  if (!plan.recent) return;
+  for (const ProbePlan::Site& s : plan.sites) {
+    bool value = s.kind == ProbeKind::kValue;
+    bool table =
+        s.offset != ProbePlan::kNone && s.top != 0 && (value || s.kind == ProbeKind::kCallTarget);
+    if (table) sampler::age_table(slab + s.offset / 8, {s.top, value, true});
+  }
+}
+
 void rearm_loops(const ProbePlan& plan, uint64_t* slab) noexcept {
   for (uint32_t at : plan.loops) {
     if (at != ProbePlan::kNone) sampler::rearm_loop(slab + at / 8);

@@ -65,6 +65,10 @@ void map_targets(SiteCounts& counts, const std::function<uint64_t(uint64_t)>& ha
 std::array<uint64_t, sampler::kLoopPublicWords> loop_counts(const ProbePlan& plan, LoopId loop,
                                                             std::span<const uint64_t> slab);
 
+// Ages the tables of a slab, or of a copy of it; see sampler/site_tables.h. Nothing where the plan's
+// are not recent-weighted.
+void age_tables(const ProbePlan& plan, uint64_t* slab) noexcept;
+
 // Lets every loop be timed again. By the owner of the slab, when it has flushed.
 void rearm_loops(const ProbePlan& plan, uint64_t* slab) noexcept;
 

@@ -39,7 +39,28 @@ class Table {
     __atomic_store_n(&w_[kTableSlow], slow, __ATOMIC_RELEASE);
   }
 
+  void age() noexcept {
+    uint64_t total = events();
+    if (total - w_[kTableMark] < kTableWindow) return;
+    begin();
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s_.top && e_[i].count != 0; ++i) {
+      uint64_t stays = e_[i].count / 2;
+      to_other(e_[i].key, e_[i].count - stays);
+      put(e_[i].count, stays);
+      if (stays != 0) swap(kept++, i);
+    }
+    put(w_[kTableMark], total);
+    __atomic_store_n(&w_[kTableSlow], 0, __ATOMIC_RELEASE);  // as in count()
+  }
+
  private:
+  uint64_t events() const noexcept {
+    uint64_t total = w_[kTableOther];
+    for (uint32_t i = 0; i < s_.top; ++i) total += e_[i].count;
+    return total;
+  }
+
   // Returns word 1 as it was.
   uint64_t begin() noexcept {
     uint64_t slow = w_[kTableSlow];
@@ -76,16 +97,15 @@ class Table {
   }
 
   void look_back(uint64_t last, uint64_t window) noexcept {
-    uint64_t total = w_[kTableOther];
-    for (uint32_t i = 0; i < s_.top; ++i) total += e_[i].count;
-    uint64_t events = total - w_[kTableMark];
+    uint64_t total = events();
+    uint64_t seen = total - w_[kTableMark];
     uint64_t slow = static_cast<uint32_t>(window), missed = window >> 32;
-    if (2 * missed > events) {
+    if (2 * missed > seen) {
       evict();
     } else {
       uint32_t at = find(last);
       bool hit = at < s_.top && e_[at].count != 0;
-      if (hit && 2 * slow > events) swap(0, at);
+      if (hit && 2 * slow > seen) swap(0, at);
       drop_least(missed / 4);
     }
     put(w_[kTableMark], total);
@@ -130,6 +150,8 @@ class Table {
 void count_in_table(uint64_t* words, const TableShape& shape, uint64_t key) noexcept {
   Table(words, shape).count(key);
 }
+
+void age_table(uint64_t* words, const TableShape& shape) noexcept { Table(words, shape).age(); }
 
 bool copy_table(const uint64_t* words, const TableShape& shape, uint64_t* out) noexcept {
   constexpr int kTries = 100;

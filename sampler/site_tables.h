@@ -19,7 +19,7 @@
 // kTableWindow of them the table looks back at all events since the last look:
 //   - over half were misses: the lesser half of the entries goes to other, so that new ones get in;
 //     a recent-weighted table also moves half of each count that stays (odd: the larger half), so
-//     that what was seen long ago does not hold its entry forever
+//     that what was seen long ago does not hold its entry forever (and see age_table)
 //   - else, over half were slow: the entry hit last becomes the first; and if all entries are
 //     taken, the least of them goes to other when it has at most a quarter as many events as there were
 //     misses, so that what happened to come first does not keep out what is frequent
@@ -78,6 +78,12 @@ constexpr uint64_t flip_sign(uint64_t v) { return v ^ (uint64_t{1} << 63); }
 // Counts one event. Any event, also a hit of the first entry. Cost: linear in top; a look back is
 // quadratic.
 void count_in_table(uint64_t* words, const TableShape& shape, uint64_t key) noexcept;
+
+// Lets a recent-weighted table forget, as time passes: half of each count goes to other (odd: the
+// larger half) if there were kTableWindow events since the last look back, and this is one. So an
+// event weighs half as much after each flush of a site that goes on. Depends on the words alone: who
+// has a copy of them can do the same to it. The owner, when it has flushed. O(top).
+void age_table(uint64_t* words, const TableShape& shape) noexcept;
 
 // Copies the `words` of a table that its owner may be counting in to `out`. Returns false where it
 // would not hold still: then `out` may have an entry twice, or not at all. Hits of the first entry

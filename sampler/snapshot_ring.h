@@ -36,7 +36,8 @@ const char* note_kind_name(NoteKind k);
 struct Note {
   uint32_t bytes = 0;  // of the whole record, a multiple of 8
   NoteKind kind = NoteKind::kFiller;
-  uint8_t reserved[3] = {};
+  uint8_t ages = 0;  // the owner ages its tables behind it (site_tables.h), so its reader does, too
+  uint8_t reserved[2] = {};
   uint32_t method = 0;
   uint32_t loop = 0;   // where it was taken: LoopId index, UINT32_MAX at an entry
   uint32_t words = 0;  // counters that follow

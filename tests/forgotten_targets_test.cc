@@ -213,6 +213,56 @@ TEST(ForgottenTargets, methods_come_and_go_for_ever_while_threads_call) {
   }
 }
 
+// ---- Tables that forget ---------------------------------------------------------------------------
+
+// A table with room for both targets: nothing pushes the old one out.
+TEST(ForgottenTargets, a_target_that_is_not_called_any_more_fades) {
+  for (const char* recent : {"off", "on"}) {
+    Options o = full("8");
+    ASSERT_TRUE(o.set("recent", recent).ok());
+    Workshop w(o);
+    ThreadScope scope(*w.runtime);
+    MethodId d = w.dispatcher(), before = w.adder(1), now = w.adder(2);
+    dispatch(w, d, before, 1, 10'000);
+    dispatch(w, d, now, 2, 200'000);
+    Seen s = seen_by(w);
+    EXPECT_EQ(s.all(), 210'000u) << recent;
+    uint64_t estimates = s.other_estimate;
+    for (const auto& [f, e] : s.targets) estimates += e.estimate;
+    EXPECT_EQ(estimates, 210'000u) << recent;
+    if (recent[1] == 'f') {
+      EXPECT_EQ(s.targets[1].count, 10'000u);
+      EXPECT_EQ(s.targets[2].count, 200'000u);
+      continue;
+    }
+    // Of ten thousand a half was left at each of the flushes at call 2^14, 2^15, 2^16 and 2^17, and
+    // what flushes before these have left of them is less.
+    EXPECT_LE(s.targets[1].count, 10'000u / 16);
+    EXPECT_GE(s.targets[2].count, 79'000u) << "what came since the last flush is whole";
+    // Who asks does not change what is seen.
+    Seen again = seen_by(w);
+    EXPECT_EQ(again.other, s.other);
+    EXPECT_EQ(again.targets, s.targets);
+  }
+}
+
+// What its tables lose at each window is no drift: the program does the same all the time.
+TEST(ForgottenTargets, forgetting_is_not_taken_for_drift) {
+  Options o = optimizing("4");
+  ASSERT_TRUE(o.set("recent", "on").ok());
+  Workshop w(o);
+  ThreadScope scope(*w.runtime);
+  MethodId d = w.dispatcher(), one = w.adder(1), two = w.at_least(5);
+  for (uint64_t i = 0; i < 400'000; ++i) w.call(d, {w.address(i % 3 == 0 ? two : one), i + 5});
+  Report r = w.runtime->report();
+  for (const DecisionRecord& e : r.decisions) EXPECT_NE(e.action, "re_instrument") << e.reason;
+  Seen s = seen_by(w);
+  ASSERT_EQ(s.targets.size(), 2u);
+  double share = static_cast<double>(s.targets[2].estimate) /
+                 static_cast<double>(s.targets[1].estimate + s.targets[2].estimate);
+  EXPECT_NEAR(share, 1.0 / 3, 0.1);
+}
+
 // ---- Copies of tables that are counted in ---------------------------------------------------------
 
 // Two keys overtake each other, so that entries move at every second event: a copy has each once.

@@ -40,6 +40,8 @@ class Counted {
     sum_ += value;
   }
 
+  void age() { sampler::age_table(words_.data(), shape_); }
+
   ValueCounts check() const {
     ValueCounts c = read_table(words_, shape_);
     EXPECT_EQ(c.count, events_);
@@ -176,6 +178,38 @@ TEST(SiteTables, the_first_entry_follows_a_change_of_phase) {
     for (int i = 0; i < 10'000; ++i) t.see(6);
     EXPECT_GT(t.inline_hits, 9'800u);
     t.check();
+  }
+}
+
+// Half of each count goes to other when there was something to look back at, and nothing is lost.
+TEST(SiteTables, a_table_ages) {
+  for (const TableShape& s : kShapes) {
+    Counted t(s);
+    std::mt19937_64 random(5);
+    for (int i = 0; i < 5'000; ++i) t.see(static_cast<int64_t>(random() % 3 + random() % 5));
+    for (int i = 0; i < 3'000; ++i) t.see(3);  // in the end in the first entry, without a look back
+    ValueCounts before = t.check();
+    t.age();
+    ValueCounts after = t.check();
+    for (const TableEntry& e : before.entries) {
+      uint64_t stays = 0;
+      for (const TableEntry& now : after.entries) stays += now.key == e.key ? now.count : 0;
+      EXPECT_EQ(stays, e.count / 2) << s.top;
+    }
+    t.age();  // nothing has come since
+    EXPECT_EQ(t.check(), after);
+    for (int i = 0; i < 63; ++i) t.see(3);
+    ValueCounts few = t.check();
+    t.age();
+    EXPECT_EQ(t.check(), few) << "63 events are no window";
+    for (int round = 0; round < 40; ++round) {
+      t.age();
+      for (int i = 0; i < 64; ++i) t.see(1'000'000);
+    }
+    ValueCounts last = t.check();
+    ASSERT_FALSE(last.entries.empty());
+    EXPECT_EQ(last.entries[0].key, 1'000'000u);
+    for (size_t i = 1; i < last.entries.size(); ++i) EXPECT_LE(last.entries[i].count, 1u);
   }
 }
 

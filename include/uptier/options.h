@@ -64,7 +64,7 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
   X(count,      targets,           16,        0, 4096, "entries",                                  \
     "callees counted at each indirect call, and values at each value probe; 0 leaves calls out")   \
   X(flag,       recent,            false,     0, 1, "flag",                                        \
-    "tables of callees and values forget: what is recent weighs more")                             \
+    "tables of callees and values halve what they hold at each flush: what is recent weighs more") \
   X(flag,       loops,             false,     0, 1, "flag",                                        \
     "times loops in instrumented copies")                                                          \
   X(count,      loop_depth,        1000,      0, 1000, "loops",                                    \

@@ -76,6 +76,26 @@ void Observer::forget_targets(Method& m, uint32_t stream, const ForgottenTargets
   profile::advance(at->second.seen, m.probes.schema(), std::move(now), 1);
 }
 
+// ---- Tables that forget -----------------------------------------------------------------------
+
+// Does to the words of a stream what their owner did behind the snapshot that they are from, so that
+// what falls is not taken for counts that have come to `other`.
+void Observer::age(Method& m, uint32_t stream, uint64_t entries) {
+  Stream& s = m.streams[stream];
+  jit::age_tables(m.probes.plan(), s.words.data());
+  profile::Observed now =
+      m.probes.read(s.words, s.traps, entries, method_at_, forgotten_in(m, stream));
+  m.probes.keep_flow_rising(s.seen, now);
+  profile::advance(s.seen, m.probes.schema(), std::move(now), 1);
+}
+
+void Observer::age_optimized(Method& m, uint32_t stream, std::span<const uint64_t> words) {
+  std::vector<uint64_t> aged(words.begin(), words.end());
+  jit::age_tables(m.probes.optimized_plan(), aged.data());
+  profile::Observed now = m.probes.read_optimized(aged, method_at_, forgotten_in(m, stream));
+  profile::advance(m.streams[stream].seen, m.probes.schema(), std::move(now), 1);
+}
+
 // ---- When places are given away ---------------------------------------------------------------
 
 bool RuntimeImpl::names_one_of(uint64_t word, const std::vector<bool>& places) const {

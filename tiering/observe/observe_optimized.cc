@@ -208,7 +208,10 @@ bool RuntimeImpl::post_optimized(Method& m, AttachedThread& t) noexcept {
   uint64_t started = t.cost().start(sampler::CostKind::kFlush);
   const sampler::MethodState& s = t.state(m.id);
   std::span<const uint64_t> counts{s.optimized_slab, slab_words(s.optimized_slab)};
-  bool delivered = t.ring().push(optimized_note(m, t), counts);
+  sampler::Note n = optimized_note(m, t);
+  n.ages = m.probes.optimized_plan().recent ? 1 : 0;
+  bool delivered = t.ring().push(n, counts);
+  if (delivered) jit::age_tables(m.probes.optimized_plan(), s.optimized_slab);
   if (!delivered) t.flushes_delayed.fetch_add(1, std::memory_order_relaxed);
   t.cost().stop(sampler::CostKind::kFlush, started);
   wake_worker();
@@ -330,6 +333,7 @@ sampler::Window Observer::take_optimized(Method& m, uint32_t thread, const sampl
   profile::advance(s.seen, schema, std::move(now), weight);
   s.flushes++;
   if (sink_ != nullptr) emit_flush(m, thread | kOptimizedStream, note, weight);
+  if (note.ages != 0) age_optimized(m, thread | kOptimizedStream, counts);
   return w;
 }
 

@@ -135,6 +135,7 @@ sampler::Verdict Observer::take(Method& m, uint32_t thread, const sampler::Note&
   if (!is_flush(note.kind)) return verdict;
   s.flushes++;
   if (sink_ != nullptr && !m.probes.schema().slots.empty()) emit_flush(m, thread, note, weight);
+  if (note.ages != 0) age(m, thread, t.sampled_calls);
   return verdict;
 }
 

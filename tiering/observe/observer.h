@@ -158,6 +158,9 @@ class Observer {
   MethodSnapshot snapshot(const Method& m, const sampler::Note& note) const;
   bool never_sampled(const Method& m, const sampler::Note& note) const;
   void end_stream(Method& m, uint32_t thread);
+  // forgotten_targets.cc
+  void age(Method& m, uint32_t stream, uint64_t entries);
+  void age_optimized(Method& m, uint32_t stream, std::span<const uint64_t> words);
   static const ForgottenTargets& forgotten_in(const Method& m, uint32_t stream);
   static void keep_forgotten(Method& m, uint32_t stream, std::span<const uint64_t> words);
   void add_saved(const Method& m, std::vector<double>& blocks) const;

@@ -53,9 +53,14 @@ bool RuntimeImpl::post(Method& m, AttachedThread& t, sampler::NoteKind kind, uin
   if (call != 0) n.calls = call;
   ++s.flushes;
   std::span<const uint64_t> counts = counters(m, s);
+  bool scheduled =
+      kind == sampler::NoteKind::kFlushCalls || kind == sampler::NoteKind::kFlushIterations;
+  n.ages = scheduled && m.probes.plan().recent && !counts.empty() ? 1 : 0;
   bool delivered = t.ring().push(n, counts);
+  if (delivered && n.ages != 0) jit::age_tables(m.probes.plan(), s.slab);
   // Counters that are larger than the ring stay behind; the policy is asked all the same.
   bool pushed = delivered;
+  n.ages = 0;
   if (!pushed && counts.size_bytes() > options_.ring_bytes / 2) pushed = t.ring().push(n, {});
   if (!pushed) {
     t.flushes_delayed.fetch_add(1, std::memory_order_relaxed);
