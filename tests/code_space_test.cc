@@ -150,6 +150,26 @@ TEST(CodeSpace, reuses_pages_of_freed_code) {
   EXPECT_EQ(space->bytes_in_service(), 0u);
 }
 
+TEST(CodeSpace, releases_all_code_at_once) {
+  for (bool packed : {false, true}) {
+    auto space = test::CodeMachine::take(
+        CodeSpace::create({.code_budget = 64 * kPage, .data_bytes = 100, .packed = packed}));
+    std::vector<std::unique_ptr<Code>> codes;
+    for (uint32_t i = 0; i < 20; ++i) codes.push_back(make_answer(*space, i));
+    space->data()[0] = 7;
+    space->release_all();
+    for (const auto& c : codes) {
+      EXPECT_EQ(permissions(c->entry()).substr(0, 3), "---") << packed;
+      EXPECT_EQ(space->owner_of(c->entry()), nullptr) << packed;
+    }
+    EXPECT_EQ(space->bytes_in_service(), 0u);
+    EXPECT_EQ(space->data()[0], 7);
+    EXPECT_FALSE(space->allocate(1).ok());
+    codes.clear();
+    EXPECT_EQ(space->bytes_in_service(), 0u);
+  }
+}
+
 TEST(CodeSpace, fails_the_allocation_that_it_is_told_to_fail) {
   auto space = make_space();
   space->fail_allocation(2);

@@ -245,6 +245,7 @@ RuntimeImpl::~RuntimeImpl() {
     if (!profile_saved_) (void)save_profile_locked();
     observer_.finish();
     threads_.clear();
+    space_->release_all();
     for (auto& m : owned_methods_) {
       for (auto& v : m->versions) v->free();
     }

@@ -57,6 +57,7 @@ struct CodeSpace::State {
   uint64_t size = 0;        // of the region
   uint64_t budget = 0;
   uint64_t unit = kPage;    // of allocation
+  bool released = false;    // all at once; nobody else is there any more
   uint8_t* twin = nullptr;  // the code area once more, read-write; packed only
   std::atomic<int32_t> edge_counters{0};
   std::atomic<const Code*>* owners = nullptr;  // by line of the code area; a mapping of its own
@@ -260,8 +261,20 @@ Result<std::unique_ptr<CodeSpace>> CodeSpace::create(const Limits& limits) {
   return space;
 }
 
+// A refusal is harmless: the memory goes with the region.
+void CodeSpace::release_all() noexcept {
+  State& s = *state_;
+  std::lock_guard lock(s.mutex);
+  s.released = true;
+  (void)::madvise(s.owners, round_up(s.code_size() / kLine * sizeof(*s.owners)), MADV_DONTNEED);
+  (void)::mprotect(s.code(), s.code_size(), PROT_NONE);
+  s.freed += s.in_service;
+  s.in_service = 0;
+}
+
 Result<CodeSpan> CodeSpace::allocate(uint32_t size, bool beyond_budget, uint32_t cold) {
   State& s = *state_;
+  if (s.released) return refused("it has been released");
   bool apart = s.packed() && cold != 0;
   uint64_t bytes = round_up(std::max<uint64_t>(apart ? size : size + cold, 1), s.unit);
   uint64_t cold_bytes = apart ? round_up(cold, s.unit) : 0;
@@ -324,6 +337,7 @@ Status CodeSpace::publish(CodeSpan& span) {
 }
 
 void CodeSpace::set_owner(const CodeSpan& span, const Code* owner) noexcept {
+  if (state_->released) return;
   auto set = [&](const uint8_t* data, uint32_t size) {
     uint64_t first = state_->offset_of(data) / kLine;
     uint64_t end = round_up(state_->offset_of(data) + std::max(size, 1u), kLine) / kLine;
@@ -383,6 +397,7 @@ uint64_t CodeSpace::failures_forced() const {
 
 void CodeSpace::free(CodeSpan& span) noexcept {
   State& s = *state_;
+  if (s.released) return;
   set_owner(span, nullptr);
   bool apart = span.cold_ != span.data_ + span.hot_size_;
   auto release = [&](const uint8_t* data, uint32_t size) {

@@ -79,6 +79,12 @@ class CodeSpace {
   // Every span must be gone.
   ~CodeSpace();
 
+  // Takes all code out of reach at once: nothing in it is executable, and no address has an owner.
+  // For whoever is about to destroy everything that lies in the space: its spans are then only
+  // forgotten, where each would else take the kernel some calls. What is allocated from here on is
+  // refused. The data area stays. Thread: the last that uses the space.
+  void release_all() noexcept;
+
   // Returns room for `size` bytes, all of them int3. Errors: kResourceExhausted past the budget, or
   // when the kernel refuses. `beyond_budget`: for code that a call cannot go on without; there is
   // address space for as much again. `cold`: bytes of a second part.
