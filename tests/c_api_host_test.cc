@@ -154,6 +154,84 @@ TEST_F(CApiHost, a_loop_of_the_interpreter_is_left_in_the_middle) {
   uptier_runtime_detach(runtime_);
 }
 
+// n times 5, says the description; slots i, total and step.
+void multiples(uptier_builder* b) {
+  uptier_variable v[3];
+  for (int k = 0; k < 3; ++k) {
+    v[k] = uptier_build_declare(b, UPTIER_TYPE_I64);
+    uptier_build_def(b, v[k], uptier_build_i64(b, k == 2 ? 5 : 0));
+  }
+  uptier_block head = uptier_build_create_block(b), done = uptier_build_create_block(b);
+  EXPECT_EQ(uptier_build_make_own(b, v, 3), UPTIER_OK);
+  uptier_build_jump(b, head);
+  uptier_build_switch_to(b, head);
+  uptier_build_loop_header(b, 1, v, 3);
+  uptier_build_def(
+      b, v[1],
+      uptier_build_binary(b, UPTIER_OP_ADD, uptier_build_use(b, v[1]), uptier_build_use(b, v[2])));
+  uptier_value next =
+      uptier_build_binary(b, UPTIER_OP_ADD, uptier_build_use(b, v[0]), uptier_build_i64(b, 1));
+  uptier_build_def(b, v[0], next);
+  uptier_build_branch(b, uptier_build_binary(b, UPTIER_OP_LT_U, next, uptier_build_param(b, 0)),
+                      head, done);
+  uptier_build_seal(b, head);
+  uptier_build_seal(b, done);
+  uptier_build_switch_to(b, done);
+  uptier_build_ret(b, uptier_build_use(b, v[1]));
+}
+
+// Comes to the loop by a way that the description leaves out: its step is 7.
+extern "C" uint64_t interpret_multiples(uint64_t n) {
+  Interpreter& in = *interpreter;
+  uint64_t frame[3] = {0, 0, 7};
+  while (frame[0] < n) {
+    int entered = 0;
+    uptier_outcome o = {};
+    EXPECT_EQ(uptier_runtime_osr_enter(in.runtime, in.method, uptier_loop{1}, &n, 1, frame,
+                                       &entered, &o, nullptr),
+              UPTIER_OK);
+    if (entered != 0) {
+      in.entered++;
+      return o.bits;
+    }
+    frame[0]++;
+    frame[1] += frame[2];
+  }
+  return frame[1];
+}
+
+TEST_F(CApiHost, a_slot_with_a_value_of_its_own_is_what_the_frame_says) {
+  create({{"stress", "osr=all"}});
+  Interpreter in{runtime_, {}};
+  interpreter = &in;
+  uptier_method_info info = info_of("multiples", &keep({multiples}), signature(1));
+  info.host_entry = reinterpret_cast<uptier_code>(&interpret_multiples);
+  in.method = add(info);
+  ASSERT_EQ(invoke(in.method, {100}), UPTIER_OK);
+  EXPECT_EQ(in.entered, 1u);
+  EXPECT_EQ(outcome_.bits, 700u);
+}
+
+TEST_F(CApiHost, making_values_ones_own_refuses_what_is_no_variable) {
+  EXPECT_EQ(uptier_build_make_own(nullptr, nullptr, 0), UPTIER_INVALID_ARGUMENT);
+  EXPECT_NE(complaint([](uptier_builder* b) {
+              const uptier_variable none[] = {{1}};
+              uptier_build_make_own(b, none, 1);
+              ret_first(b);
+            }),
+            "");
+  EXPECT_NE(complaint([](uptier_builder* b) {
+              uptier_build_make_own(b, nullptr, 1);
+              ret_first(b);
+            }),
+            "");
+  EXPECT_EQ(complaint([](uptier_builder* b) {
+              uptier_build_make_own(b, nullptr, 0);
+              ret_first(b);
+            }),
+            "");
+}
+
 TEST_F(CApiHost, a_countdown_is_the_threads_base_and_the_methods_offset) {
   uptier_method m = add(info_of("sum", &keep({sum}), signature(1)));
   ptrdiff_t offset = 0;

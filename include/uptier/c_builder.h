@@ -140,6 +140,14 @@ uptier_status uptier_build_trap_if(uptier_builder* b, uptier_value condition,
 // never takes frames back.
 uptier_loop uptier_build_loop_header(uptier_builder* b, uint32_t pc, const uptier_variable* slots,
                                      size_t count) UPTIER_NOEXCEPT;
+// Gives each variable a value of its own, which is no constant, argument or other variable's value.
+// For hosts whose interpreter enters loops (uptier_runtime_osr_enter): with the slots of each loop
+// header, right before the jump that comes to it from outside. Code takes for granted what the
+// description says of a slot, and the interpreter may have come by a way that the description leaves
+// out (behind a guard or uptier_build_leave), on which a variable that is constant here was assigned.
+// Cost: an instruction a variable, outside of the loop.
+uptier_status uptier_build_make_own(uptier_builder* b, const uptier_variable* variables,
+                                    size_t count) UPTIER_NOEXCEPT;
 // Declares the host's frame at `pc`, to which guards behind it in its block leave. The interpreter
 // repeats what is at `pc`, so nothing visible may have happened since: no store and no call, host
 // calls included, stands between it and a guard.

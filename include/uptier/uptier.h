@@ -144,9 +144,17 @@ typedef struct uptier_method_info {
   // Optional: code with exactly `signature` that runs the method in UPTIER_TIER_HOST until the
   // library's own is installed. Must stay callable until `drop`. May uptier_raise only
   // with host_may_trap.
+  //
+  // Nothing says which method it is called for, `user` neither: a host whose interpreter is one
+  // function makes the method (a closure) argument 0. It takes one C function for each signature.
+  // Only tier=auto runs it. The fixed tiers compile at the first call, when nothing was seen yet.
   uptier_code host_entry;
   // Optional: runs the rest of a call that a failing guard has left, and returns the bits of its
   // result. It may uptier_raise. Without it such a call ends with UPTIER_TRAP_GUARD_FAILED.
+  //
+  // It may run guest code, enter loops (uptier_runtime_osr_enter), and add and retire methods. Exits
+  // are counted: where a guard keeps failing (options exit_limit, exit_retries), the method loses its
+  // compiled code for good. What it guesses is the host's to change before that, with another method.
   uint64_t (*host_resume)(const uptier_host_frame* frame);
 
   // 1 when `host_entry` may return with a trap raised, else 0: its calls then go through a few
@@ -221,8 +229,18 @@ uptier_status uptier_runtime_loop_countdown_offset(const uptier_runtime* runtime
 void* uptier_thread_base(void) UPTIER_NOEXCEPT;
 // Counts the iterations, and if there is code that can be entered at the header of `loop` from the
 // interpreter's frame, runs the rest of the call there: `*entered` is 1, and the rest is as for
-// invoke. Otherwise `*entered` is 0 and the interpreter goes on. `args` are the call's arguments,
-// `frame` the host's slots: word k is the value of slot k of uptier_build_loop_header.
+// invoke, except that a trap is the interpreter's to raise again. Otherwise `*entered` is 0 and the
+// interpreter goes on. `args` are the call's arguments; `loop` is what uptier_build_loop_header
+// returned, ids from 1 in build order; `frame` are the host's slots: word k is the value of slot k,
+// of that variable's type, zero-extended. All words are read whenever there is code to enter, so what
+// decides their types (the host's plan) must be made before this is called, which may call `build`.
+//
+// A slot that was described as a constant or as an argument, or as the same value as another slot,
+// must still be that. Nothing checks it: results are wrong where it is not. An interpreter may have
+// come by ways that are not described; uptier_build_make_own makes this safe.
+//
+// There is nothing to enter in the fixed tiers, while 32 frames of the thread wait for a host_resume,
+// where the stack has no room, and when a guard of the method was banned.
 uptier_status uptier_runtime_osr_enter(uptier_runtime* runtime, uptier_method method,
                                        uptier_loop loop, const uint64_t* args, size_t count,
                                        const uint64_t* frame, int* entered, uptier_outcome* out,
