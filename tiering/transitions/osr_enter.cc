@@ -71,7 +71,7 @@ bool RuntimeImpl::know_loops(Method& m) {
 void RuntimeImpl::report_unknown_loop(Method& m, uint32_t loop, uint32_t loops) {
   std::lock_guard lock(state_mutex_);
   m.last_error = "osr_enter: loop " + std::to_string(loop) + " of " + std::to_string(loops) +
-                 ", counted from 0, as FunctionBuilder::loop_header returns them";
+                 ", counted from 0 as FunctionBuilder::loop_header does (the id in C is one more)";
 }
 
 // Handles what is due of the schedule where the interpreter has found the countdown so; returns
