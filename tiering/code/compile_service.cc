@@ -57,22 +57,21 @@ void learn_slab(Method& m) {
 
 // What takes time to find out of a description, and needs no lock.
 struct Shape {
-  MethodExits exits;
   ProbeSet probes;
   std::vector<TimedLoop> timed_loops;
 };
 
-Shape shape_of(const Method& m, const jit::Function& f, const jit::LoopForest& forest,
-               ProbeChoice choice, const PolicyOptions& policy) {
+Shape shape_of(const Method& m, const jit::Function& f, ProbeChoice choice) {
   if (!choice.timed.all) choice.sites.loops.timed = choice.timed.of(m.info.key.function_index);
-  Shape s{MethodExits(f, forest, policy), ProbeSet(f, choice), {}};
+  Shape s{ProbeSet(f, choice), {}};
   s.timed_loops = timed_loops(f, s.probes.plan());
   return s;
 }
 
-void learn_shape(Method& m, const jit::Function& f, Shape shape) {
+void learn_shape(Method& m, const jit::Function& f, const jit::LoopForest& forest,
+                 const PolicyOptions& policy, Shape shape) {
   learn_loops(m, f.loop_count);
-  m.exits = std::move(shape.exits);
+  m.exits = MethodExits(f, forest, policy);
   m.value_versions.sites = jit::param_sites(f);
   for (jit::InstId id : jit::value_probes(f)) {
     const jit::Inst& i = f.inst(id);
@@ -147,9 +146,9 @@ Result<jit::Function> RuntimeImpl::describe_anew(Method& m) {
     }
   }
   if (!m.shape_known) {
-    Shape shape = shape_of(m, f, forest, probe_choice_, policy_);
+    Shape shape = shape_of(m, f, probe_choice_);
     std::lock_guard lock(state_mutex_);
-    learn_shape(m, f, std::move(shape));
+    learn_shape(m, f, forest, policy_, std::move(shape));
     keep_body_locked(m, f);
     learn_calls_locked(m, f);
     adopt_saved_locked(m);
