@@ -107,6 +107,7 @@ mov rcx, 0x00
 mov r11, 0x123456789A
 call r11
 jmp rax
+lea rsp, [rbp-0x20]
 mov r11, qword ptr fs:[*]
 mov r10d, dword ptr [r11+0x1284]
 jmp *

@@ -132,17 +132,14 @@ void Selector::emit_loop_slow() {
                                   : in_.helpers.loop_slow_plain);
     a_.jmp(x86::rax);
     LoopEntry& entry = b_.tables().loops[s.loop];
-    if (s.held) {
-      entry.continue_offset = entry.arrive_offset = b_.offset();
-      load_countdown();
-      a_.jmp(s.resume);
-    }
-    if (!instrumented_ && !frames_differ()) continue;
     entry.arrive_offset = b_.offset();
     // Whoever comes from another copy brings no slab pointer.
     if (instrumented_) load_slab();
     arrive_in_loops();
-    if (s.held) load_countdown();
+    if (s.held) {
+      entry.continue_offset = b_.offset();
+      load_countdown();
+    }
     a_.jmp(s.resume);
   }
 }

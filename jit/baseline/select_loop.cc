@@ -80,9 +80,10 @@ void Selector::count_iteration(LoopId l) {
 }
 
 // Without sites both copies have the same frame. Probes that read values change what is in registers
-// when, so that either copy may spill more than the other.
+// when, so that either copy may spill more than the other. A plain copy has the same bytes with and
+// without a plan, so it takes its own frame in any case.
 bool Selector::frames_differ() const {
-  return request_.probes != nullptr && request_.probes->has_sites();
+  return !instrumented_ || (probes_ != nullptr && probes_->has_sites());
 }
 
 // From another copy, whose frame may be smaller or larger; no register holds a value. The slab is in

@@ -6,6 +6,7 @@
 namespace uptier {
 
 std::optional<CallSite> Runtime::call_site(const void* return_address) noexcept {
+  if (return_address == nullptr) return std::nullopt;
   const jit::Code* code = jit::find_code(static_cast<const uint8_t*>(return_address) - 1);
   const jit::CallRow* row = code == nullptr ? nullptr : code->call_at(return_address);
   if (row == nullptr) return std::nullopt;

@@ -1,0 +1,78 @@
+// The frames of a body's two copies, which need not be of one size.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "jit/compile.h"
+#include "jit/ir/param_uses.h"
+#include "jit/ir/select_probes.h"
+#include "tests/code_machine.h"
+#include "tests/random_ir.h"
+#include "tiering/observe/probe_set.h"
+
+namespace uptier {
+namespace {
+
+class CopyFrames : public ::testing::Test, jit::CallResolver {
+ protected:
+  std::unique_ptr<jit::Code> compile(const jit::Function& f, const jit::ProbePlan& plan,
+                                     Copy copy) {
+    jit::Helpers helpers;
+    helpers.trap_exit = machine_.routines->trap_exit();
+    for (uint32_t i = 0; i < jit::kProbeRoutines; ++i) {
+      helpers.probes[i] = machine_.routines->probe(static_cast<jit::ProbeRoutine>(i));
+    }
+    auto code = jit::compile_baseline({f, MethodId(0), helpers, *this, *machine_.space},
+                                      {.copy = copy, .loop_checks = true, .probes = &plan});
+    return test::CodeMachine::take(std::move(code));
+  }
+
+ private:
+  jit::CallTarget target(MethodId) override {
+    return {jit::CallTarget::Kind::kStub, machine_.routines->trap_exit()};
+  }
+
+  test::CodeMachine machine_;
+};
+
+// Whether `lea rsp, [rbp - frame_size]` is what a frame meets first that comes from the other copy,
+// behind the few instructions that load what that copy has not.
+bool takes_its_frame(const jit::Code& code, uint32_t arrive) {
+  constexpr uint32_t kAtMost = 32;
+  uint8_t lea[7] = {0x48, 0x8d, 0xa5};
+  auto distance = -static_cast<int32_t>(code.tables().frame_size);
+  std::memcpy(lea + 3, &distance, sizeof distance);
+  const uint8_t* at = static_cast<const uint8_t*>(code.at(arrive));
+  for (uint32_t n = 0; n < kAtMost; ++n) {
+    if (std::memcmp(at + n, lea, sizeof lea) == 0) return true;
+  }
+  return false;
+}
+
+TEST_F(CopyFrames, are_taken_by_whichever_copy_is_arrived_at) {
+  int plain_larger = 0, instrumented_larger = 0;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    jit::Module module =
+        test::random_module(seed, {.functions = 1, .statements = 60, .variables = 33, .depth = 3});
+    jit::Function& f = module.functions[0];
+    jit::LoopForest forest = jit::find_loop_forest(f);
+    jit::place_param_probes(f, forest);
+    jit::place_select_probes(f, forest);
+    tiering::ProbeSet probes(f, tiering::ProbeChoice::from(Options{}));
+    if (!probes.plan().has_sites()) continue;
+    auto plain = compile(f, probes.plan(), Copy::kPlain);
+    auto instrumented = compile(f, probes.plan(), Copy::kInstrumented);
+    plain_larger += plain->tables().frame_size > instrumented->tables().frame_size;
+    instrumented_larger += plain->tables().frame_size < instrumented->tables().frame_size;
+    for (const jit::Code* code : {plain.get(), instrumented.get()}) {
+      for (const jit::LoopEntry& loop : code->tables().loops) {
+        EXPECT_TRUE(takes_its_frame(*code, loop.arrive_offset)) << "seed " << seed;
+      }
+    }
+  }
+  EXPECT_GT(plain_larger, 0);
+  EXPECT_GT(instrumented_larger, 0);
+}
+
+}  // namespace
+}  // namespace uptier
