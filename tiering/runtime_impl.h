@@ -44,6 +44,7 @@
 #include "tiering/saved/profile_store.h"
 #include "tiering/stress.h"
 #include "tiering/thread.h"
+#include "tiering/waited_mutex.h"
 #include "uptier/runtime.h"
 
 namespace uptier::tiering {
@@ -478,7 +479,7 @@ class RuntimeImpl final : public Runtime {
   void await_work();
   void wake_worker() noexcept;
   bool drain_locked();
-  void drain_thread_locked(AttachedThread& t);
+  void drain_thread_locked(AttachedThread& t, uint32_t most = UINT32_MAX);
   void handle_note(AttachedThread& t, const sampler::Note& note, std::span<const uint64_t> counts);
   void consider(Method& m, const sampler::Note& note);
   void request(Method& m, const Plan& plan, double priority);
@@ -514,7 +515,7 @@ class RuntimeImpl final : public Runtime {
   std::unique_ptr<std::atomic<uint32_t>[]> ids_, generations_;
   std::atomic<uint32_t> method_count_{0};
 
-  mutable std::mutex state_mutex_;
+  mutable WaitedMutex state_mutex_;
   std::vector<std::unique_ptr<Method>> owned_methods_;  // by index
   // Places whose methods have been removed, in that order, and those that may have another.
   std::deque<uint32_t> removed_, free_places_;
@@ -527,7 +528,7 @@ class RuntimeImpl final : public Runtime {
   std::vector<Method*> left_;
   std::deque<Method*> gone_;
   std::atomic<bool> hosts_wait_{false};  // there are such
-  std::condition_variable told_;
+  std::condition_variable_any told_;
   std::vector<std::unique_ptr<AttachedThread>> threads_;
   uint32_t threads_seen_ = 0;
   Observer observer_;
@@ -575,7 +576,7 @@ class RuntimeImpl final : public Runtime {
   std::atomic<bool> wake_pending_{false};  // a release that the worker has not taken yet
   std::atomic<bool> stopping_{false};
   bool worker_idle_ = true;
-  std::condition_variable idle_;
+  std::condition_variable_any idle_;
   uint64_t calibration_bytes_ = 0;  // of code that calibrate() had freed
 };
 

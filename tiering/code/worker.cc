@@ -3,6 +3,11 @@
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
+namespace {
+
+constexpr uint32_t kMostNotes = 64;
+
+}  // namespace
 
 void RuntimeImpl::wake_worker() noexcept {
   if (options_.workers == 0) {
@@ -38,6 +43,7 @@ void RuntimeImpl::run_worker() {
   }
   calibrate();
   while (!stopping_.load(std::memory_order_acquire)) {
+    state_mutex_.give_way();
     {
       std::lock_guard lock(state_mutex_);
       worker_idle_ = false;
@@ -55,19 +61,22 @@ void RuntimeImpl::run_worker() {
   }
 }
 
-// Takes what is in the rings; returns whether there was anything.
+// Takes what is in the rings; returns whether there was anything. Not more than fits into one at a
+// time: threads that flush every few calls fill them as fast as this takes, and others want the mutex.
 bool RuntimeImpl::drain_locked() {
   bool any = false;
   for (auto& t : threads_) {
     any |= t->ring().front() != nullptr;
-    drain_thread_locked(*t);
+    drain_thread_locked(*t, kMostNotes);
   }
   want_newer_if_due();
   return any;
 }
 
-void RuntimeImpl::drain_thread_locked(AttachedThread& t) {
-  while (const sampler::Note* n = t.ring().front()) {
+void RuntimeImpl::drain_thread_locked(AttachedThread& t, uint32_t most) {
+  for (; most != 0; --most) {
+    const sampler::Note* n = t.ring().front();
+    if (n == nullptr) return;
     handle_note(t, *n, t.ring().words(*n));
     t.ring().pop();
   }
@@ -161,6 +170,7 @@ void RuntimeImpl::forget_request(Method& m, const Plan& plan) {
 
 void RuntimeImpl::run_queue() {
   while (!stopping_.load(std::memory_order_acquire)) {
+    state_mutex_.give_way();
     std::optional<Plan> plan;
     {
       std::lock_guard lock(state_mutex_);
