@@ -1,25 +1,22 @@
 #include "profile/varint.h"
 
-#include <bit>
-
 namespace uptier::profile {
 namespace {
 
-constexpr uint64_t kTops = 0x8080808080808080;
-constexpr size_t kAtOnce = 8;
+constexpr size_t kAtOnce = sizeof(uint64_t);
 
-// Returns the position behind the number at `at`; 0 if it does not end, or not fit.
-size_t take_one(ByteSpan bytes, size_t at, uint64_t& number) {
-  number = 0;
-  for (unsigned shift = 0; at < bytes.size() && shift <= 63; shift += 7) {
-    const auto byte = static_cast<uint64_t>(bytes[at++]);
+// Returns the number at `at`; nothing if it does not end, or not fit.
+Varint take_one(ByteSpan bytes, size_t at) {
+  Varint taken;
+  for (unsigned shift = 0; at + taken.bytes < bytes.size() && shift <= 63; shift += 7) {
+    const auto byte = static_cast<uint64_t>(bytes[at + taken.bytes++]);
     const uint64_t bits = byte & (kMoreBytes - 1);
     const bool fits = bits << shift >> shift == bits;
-    if (!fits) return 0;
-    number |= bits << shift;
-    if ((byte & kMoreBytes) == 0) return at;
+    if (!fits) return {};
+    taken.number |= bits << shift;
+    if ((byte & kMoreBytes) == 0) return taken;
   }
-  return 0;
+  return {};
 }
 
 // With vectors, which -O2 alone does not use here.
@@ -38,7 +35,7 @@ std::optional<Varints> take_varints(ByteSpan bytes, std::span<uint64_t> numbers)
   size_t at = 0, n = 0;
   while (n < numbers.size()) {
     if (numbers.size() - n >= kAtOnce && bytes.size() - at >= kAtOnce) {
-      const uint64_t tops = load<uint64_t>(bytes, at) & kTops;
+      const uint64_t tops = load<uint64_t>(bytes, at) & kAllMoreBytes;
       widen(bytes.data() + at, &numbers[n]);  // those behind the first long one are written again
       const size_t shorts = tops == 0 ? kAtOnce : static_cast<size_t>(std::countr_zero(tops)) / 8;
       at += shorts;
@@ -49,19 +46,18 @@ std::optional<Varints> take_varints(ByteSpan bytes, std::span<uint64_t> numbers)
       numbers[n++] = static_cast<uint64_t>(bytes[at++]);
       continue;
     }
-    at = take_one(bytes, at, numbers[n]);
-    if (at == 0) return std::nullopt;
-    taken.bound |= numbers[n++];
+    const bool room = bytes.size() - at >= kAtOnce;
+    Varint one = room ? take_short(load<uint64_t>(bytes, at)) : Varint{};
+    if (one.bytes == 0) one = take_one(bytes, at);
+    if (one.bytes == 0) return std::nullopt;
+    at += one.bytes;
+    taken.bound |= one.number;
+    numbers[n++] = one.number;
   }
   taken.bytes = at;
   return taken;
 }
 
-VarintReader::Taken VarintReader::take_slow(ByteSpan bytes, size_t at) {
-  Taken taken;
-  taken.behind = take_one(bytes, at, taken.number);
-  if (taken.behind == 0) taken.number = 0;
-  return taken;
-}
+Varint VarintReader::take_slow(ByteSpan bytes, size_t at) { return take_one(bytes, at); }
 
 }  // namespace uptier::profile

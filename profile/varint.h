@@ -4,6 +4,7 @@
 // Most counts take one byte, so runs of such bytes are read eight at a time.
 #pragma once
 
+#include <bit>
 #include <optional>
 #include <span>
 
@@ -12,6 +13,25 @@
 namespace uptier::profile {
 
 inline constexpr uint64_t kMoreBytes = 0x80;
+inline constexpr uint64_t kAllMoreBytes = 0x8080808080808080;  // of eight bytes
+
+// A number and the bytes that it took; none if it is not there.
+struct Varint {
+  uint64_t number = 0;
+  size_t bytes = 0;
+};
+
+// Reads the number at the front of eight bytes, if it ends there: the sevens of bits are pushed
+// together by pairs, then pairs of pairs.
+inline Varint take_short(uint64_t eight) {
+  const uint64_t ends = ~eight & kAllMoreBytes;
+  if (ends == 0) return {};
+  uint64_t n = eight & (ends ^ (ends - 1)) & ~kAllMoreBytes;
+  n = (n & 0x007f007f007f007f) | (n & 0x7f007f007f007f00) >> 1;
+  n = (n & 0x00003fff00003fff) | (n & 0x3fff00003fff0000) >> 2;
+  n = (n & 0x000000000fffffff) | (n & 0x0fffffff00000000) >> 4;
+  return {n, static_cast<size_t>(std::countr_zero(ends)) / 8 + 1};
+}
 
 inline void append_varint(uint64_t number, Bytes& out) {
   for (; number >= kMoreBytes; number >>= 7) {
@@ -47,9 +67,12 @@ class VarintReader {
       }
     }
     // By value, so that the reader may live in registers.
-    const Taken taken = failed_ ? Taken{} : take_slow(bytes_, at_);
-    failed_ |= taken.behind == 0;
-    at_ = failed_ ? at_ : taken.behind;
+    const bool room = bytes_.size() - at_ >= sizeof(uint64_t);
+    Varint taken = room ? take_short(load<uint64_t>(bytes_, at_)) : Varint{};
+    if (taken.bytes == 0) taken = take_slow(bytes_, at_);
+    failed_ |= taken.bytes == 0;
+    if (failed_) return 0;
+    at_ += taken.bytes;
     return taken.number;
   }
   // A number of 32 bits.
@@ -76,11 +99,7 @@ class VarintReader {
   ByteSpan rest() const { return bytes_.subspan(at_); }
 
  private:
-  struct Taken {
-    uint64_t number = 0;
-    size_t behind = 0;  // its last byte; 0 if it does not end, or not fit
-  };
-  static Taken take_slow(ByteSpan bytes, size_t at);
+  static Varint take_slow(ByteSpan bytes, size_t at);
 
   ByteSpan bytes_;
   size_t at_ = 0;

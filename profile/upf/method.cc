@@ -46,8 +46,7 @@ Result<Tables> tables_at(const MethodView& view) {
   return tables;
 }
 
-// Reads an entry in place, since views are large and entries many. Returns the rule that is broken,
-// or null.
+// Returns the rule that is broken, or null.
 const char* read_entry(ByteSpan& bytes, std::vector<uint64_t>& words_out, MethodView& view) {
   VarintReader all(bytes);
   VarintReader in(all.take(all.number()));
@@ -157,14 +156,14 @@ void append_entry(const MethodProfile& method, uint32_t name, Bytes& out) {
   out.insert(out.end(), entry.begin(), entry.end());
 }
 
-Result<MethodView> take_entry(uint16_t format, uint64_t module_key, ByteSpan& bytes,
-                              std::vector<uint64_t>& words) {
-  if (format == 0) return take_old_entry(bytes, words);
-  Result<MethodView> made{MethodView()};
-  made->format = format;
-  made->key.module_key = module_key;
-  if (const char* rule = read_entry(bytes, words, *made)) made = corrupt(rule);
-  return made;
+Status take_entry(uint16_t format, uint64_t module_key, ByteSpan& bytes,
+                  std::vector<uint64_t>& words, MethodView& view) {
+  view.format = format;
+  if (format == 0) return take_old_entry(bytes, words, view);
+  view.version = 0;
+  view.key.module_key = module_key;
+  if (const char* rule = read_entry(bytes, words, view)) return corrupt(rule);
+  return {};
 }
 
 Result<MethodProfile> method_of(const MethodView& view, std::string_view name) {

@@ -42,11 +42,12 @@ void append_entry(const MethodProfile& method, uint32_t name, Bytes& out);
 // Returns what `desc` is in an entry of this schema in kUpfEntries' format.
 Bytes desc_bytes(const Schema& schema);
 
-// Reads the entry at the front of `bytes` and takes it off; counts and estimates are unpacked into
-// `words`. Fails, naming the rule, if a size is not possible. Allocates 16 times the entry's bytes
-// at most. `module_key` is that of the group's methods, which format 0 has in the entries.
-Result<MethodView> take_entry(uint16_t format, uint64_t module_key, ByteSpan& bytes,
-                              std::vector<uint64_t>& words);
+// Reads the entry at the front of `bytes` into `view` and takes it off; counts and estimates are
+// unpacked into `words`. Fails, naming the rule, if a size is not possible; `view` is of no use then.
+// Allocates 16 times the entry's bytes at most. `module_key` is that of the group's methods, which
+// format 0 has in the entries. Entries are many and views large, so they are filled in place.
+Status take_entry(uint16_t format, uint64_t module_key, ByteSpan& bytes,
+                  std::vector<uint64_t>& words, MethodView& view);
 
 // What stands at the front of an entry of kUpfEntries' format, so that it can be passed over.
 struct EntryHead {
@@ -66,7 +67,7 @@ Result<Schema> schema_of(const MethodView& view);
 Result<MethodProfile> method_of(const MethodView& view, std::string_view name);
 
 // Entries of format 0; upf/method_old.cc.
-Result<MethodView> take_old_entry(ByteSpan& bytes, std::vector<uint64_t>& words);
+Status take_old_entry(ByteSpan& bytes, std::vector<uint64_t>& words, MethodView& view);
 Result<Schema> old_schema(const MethodView& view);
 
 }  // namespace uptier::profile

@@ -32,14 +32,13 @@ Result<Schema> old_schema(const MethodView& view) {
   return schema_of_runs(view.version, cfg_hash, *runs, data_words);
 }
 
-Result<MethodView> take_old_entry(ByteSpan& bytes, std::vector<uint64_t>& words_out) {
+Status take_old_entry(ByteSpan& bytes, std::vector<uint64_t>& words_out, MethodView& view) {
   if (bytes.size() < kEntryHead + kDescHead) return corrupt("a method is cut off");
   const uint64_t size = load<uint64_t>(bytes, 0);
   if (size % 8 != 0 || size < kEntryHead + kDescHead || size > bytes.size()) {
     return corrupt("a method of " + std::to_string(size) + " bytes is not possible");
   }
   ByteReader in(bytes.first(size));
-  MethodView view;
   in.u64();
   view.key.module_key = in.u64();
   view.key.function_index = in.u32();
@@ -75,7 +74,7 @@ Result<MethodView> take_old_entry(ByteSpan& bytes, std::vector<uint64_t>& words_
     return corrupt("tables reach past their method");
   }
   bytes = bytes.subspan(size);
-  return view;
+  return {};
 }
 
 }  // namespace uptier::profile

@@ -209,16 +209,17 @@ void UpfReader::tell_count(const Group& group, uint32_t methods) {
 bool UpfReader::read(const Segment& segment, const Group& group, const Visitor& visit) {
   ByteSpan raw;
   if (!unpack(group, raw)) return true;
+  MethodView view;
   uint32_t methods = 0;
   for (; !raw.empty(); ++methods) {
-    const Result<MethodView> view = take_entry(group.format, group.module_key, raw, words_);
-    if (!view.ok()) {
-      warn(group.offset, "group: " + view.error().message);
+    const Status taken = take_entry(group.format, group.module_key, raw, words_, view);
+    if (!taken.ok()) {
+      warn(group.offset, "group: " + taken.error().message);
       return false;
     }
-    const auto name = segment.strings.find(view->name);
+    const auto name = segment.strings.find(view.name);
     if (!name) warn(group.offset, "group: a name that is not in the string table");
-    visit(*view, name.value_or(""));
+    visit(view, name.value_or(""));
   }
   tell_count(group, methods);
   return true;

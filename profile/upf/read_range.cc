@@ -27,6 +27,7 @@ void UpfReader::read(const Segment& segment, const Group& group, const KeyRange&
   raw = raw.subspan(wanted.from == keys.end ? keys.behind : keys.start);
   bool started = false;
   uint32_t methods = 0;
+  MethodView view;
   for (; !raw.empty(); ++methods) {
     const uint64_t at = size - raw.size();
     if (at >= keys.stop) return;
@@ -44,15 +45,15 @@ void UpfReader::read(const Segment& segment, const Group& group, const KeyRange&
       raw = raw.subspan(head->size);
       continue;
     }
-    const Result<MethodView> view = take_entry(group.format, group.module_key, raw, words_);
-    if (!view.ok()) {
+    const Status taken = take_entry(group.format, group.module_key, raw, words_, view);
+    if (!taken.ok()) {
       keys.stop = at;
-      return warn(group.offset, "group: " + view.error().message);
+      return warn(group.offset, "group: " + taken.error().message);
     }
-    if (!again) learn(view->key, methods == 0, keys);
-    const auto name = name_of(view->name);
+    if (!again) learn(view.key, methods == 0, keys);
+    const auto name = name_of(view.name);
     if (!name) warn(group.offset, "group: a name that is not in the string table");
-    wanted.contains(view->key) ? visit(*view, name.value_or("")) : pass_over(name.value_or(""));
+    wanted.contains(view.key) ? visit(view, name.value_or("")) : pass_over(name.value_or(""));
   }
   if (!again) tell_count(group, methods);
 }
