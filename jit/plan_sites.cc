@@ -60,11 +60,12 @@ class Planner {
   void visit(const Inst& i) {
     if (i.op == Opcode::kCallIndirect && r_.call_targets) {
       place(i.site, ProbeKind::kCallTarget, r_.top);
+      plan_.sites[i.site - f_.block_sites - 1].of_call = true;
     }
     if (i.op != Opcode::kProbe || !r_.host_probes) return;
     ProbeKind kind = probe_kind(i);
     if (kind != ProbeKind::kBlock && (i.args.size != 0 || kind == ProbeKind::kHit)) {
-      if (counts_turns(i)) return place_turns(i.aux);
+      if (counts_turns(i)) return r_.turns ? place_turns(i.aux) : void();
       place(i.aux, kind, (i.flags & kProbeOwn) != 0 ? kParamProbeTop : r_.top);
     }
   }

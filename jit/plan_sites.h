@@ -36,6 +36,7 @@ struct SiteProbeRequest {
   bool host_probes = false;   // every probe that the host placed
   uint32_t top = 16;          // entries of a table, 1..4096
   bool recent = false;        // tables are recent-weighted, see site_tables.h
+  bool turns = true;          // with host_probes: conditions of selections, too
   LoopProbeRequest loops = {};
 };
 

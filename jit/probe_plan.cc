@@ -64,4 +64,12 @@ ProbePlan plan_probes(const Function& f, const ProbeRequest& request, const Coun
   return plan;
 }
 
+const ProbePlan::Site* planned_site(const Function& f, const ProbePlan* plan, const Inst& i) {
+  if (plan == nullptr || i.body != 0) return nullptr;
+  SiteId site = i.op == Opcode::kProbe ? i.aux : i.site;
+  if (site <= f.block_sites || site - f.block_sites > plan->sites.size()) return nullptr;
+  const ProbePlan::Site& s = plan->sites[site - f.block_sites - 1];
+  return s.offset == ProbePlan::kNone ? nullptr : &s;
+}
+
 }  // namespace uptier::jit

@@ -52,7 +52,8 @@ struct ProbePlan {
   struct Site {
     ProbeKind kind = ProbeKind::kBlock;
     uint32_t offset = kNone;
-    uint32_t top = 0;  // entries of its table
+    uint32_t top = 0;      // entries of its table
+    bool of_call = false;  // of a call_indirect; else of a probe
   };
 
   FlowMode flow = FlowMode::kBlocks;
@@ -93,5 +94,9 @@ CountedFlow counted_flow(const Function& f, FlowMode mode);
 ProbePlan plan_probes(const Function& f, const ProbeRequest& request);
 // The same, from counted_flow(f, request.flow).
 ProbePlan plan_probes(const Function& f, const ProbeRequest& request, const CountedFlow& flow);
+
+// Returns where the plan has words for a probe or for an indirect call's targets; null: nowhere, as
+// for what an inlined body brings along. `plan` may be null.
+const ProbePlan::Site* planned_site(const Function& f, const ProbePlan* plan, const Inst& i);
 
 }  // namespace uptier::jit

@@ -16,8 +16,17 @@ std::string compare_counts(const jit::Module& module, const OptimizedModule& cod
     std::string wrong = compare_slab(m, *code.codes()[m], code.slabs()[m], blocks, expected, tally);
     if (!wrong.empty()) return module.functions[m].name + wrong;
     for (uint32_t i = 0; i < code.plans()[m].sites.size(); ++i) {
-      if (code.plans()[m].sites[i].offset == jit::ProbePlan::kNone) continue;
+      const jit::ProbePlan::Site& planned = code.plans()[m].sites[i];
+      if (planned.offset == jit::ProbePlan::kNone) continue;
       SiteId site = module.functions[m].block_sites + 1 + i;
+      bool counter = planned.kind == ProbeKind::kCounter || planned.kind == ProbeKind::kHit;
+      if (counter) {
+        uint64_t seen = expected.counter(m, site);
+        tally.counters += seen != 0;
+        if (code.slabs()[m][planned.offset / 8] == seen) continue;
+        return module.functions[m].name + " counter " + std::to_string(site);
+      }
+      if (!planned.of_call) continue;
       auto got = targets_in(code.plans()[m], i, code.slabs()[m],
                             [&](MethodId callee) { return code.entry(callee); });
       auto want = expected.targets(m, site);
@@ -103,8 +112,46 @@ TEST(InlinedCounts, each_body_is_counted_where_it_is_as_the_interpreter_does) {
   EXPECT_GT(tally.ran, 300u);
   EXPECT_GT(tally.copies, 10u);
   EXPECT_GT(tally.targets, 300u);
+  EXPECT_GT(tally.counters, 50u);
   EXPECT_LT(tally.unknown, tally.words);
   EXPECT_EQ(tally.unknown_that_ran, 0u);
+}
+
+// A level that is written out is the same method at the same site, but has no words.
+TEST(InlinedCounts, probes_in_bodies_that_are_inlined_are_silent) {
+  jit::Module module = *jit::parse_module(R"(
+func @down(i32) -> i32 {
+b0(v0: i32):
+  probe hit
+  probe counter v0
+  branch v0, b1, b2
+b1:
+  v1 = const.i32 1
+  v2 = sub.i32 v0, v1
+  v3 = call @down(v2)
+  v4 = add.i32 v3, v0
+  return v4
+b2:
+  return v0
+}
+)");
+  CodeMachine machine;
+  ModuleInlinees source(module, even_profile);
+  OptimizedModule code(machine, module, source, even_profile, Copy::kInstrumented, 8);
+  ASSERT_FALSE(code.codes()[0]->tables().inlined.empty());
+  InlinedExpected expected([&](uint32_t) { return code.codes()[0].get(); },
+                           [](uint32_t) { return 0; });
+  jit::InterpretOptions watched;
+  watched.observer = &expected;
+  jit::Interpreter oracle(module, watched);
+  expected.begin();
+  ASSERT_EQ(oracle.run(MethodId(0), {{100}}).bits, 5050u);
+  const jit::Function& f = module.functions[0];
+  ASSERT_EQ(machine.run(code.entry(MethodId(0)), f.signature(), {100}).bits, 5050u);
+  InlinedTally tally;
+  EXPECT_EQ(compare_counts(module, code, expected, tally), "");
+  EXPECT_EQ(tally.counters, 2u);
+  EXPECT_LT(expected.counter(0, f.block_sites + 1), 101u) << "some levels are inlined";
 }
 
 constexpr const char* kLoops = R"(

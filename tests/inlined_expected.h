@@ -60,6 +60,15 @@ class InlinedExpected : public jit::InterpretObserver {
     auto found = targets_.find({root, site});
     return found == targets_.end() ? std::map<uint32_t, uint64_t>() : found->second;
   }
+  // What a counter or a hit of a method's own body has come to.
+  uint64_t counter(uint32_t root, SiteId site) const {
+    auto found = counters_.find({root, site});
+    return found == counters_.end() ? 0 : found->second;
+  }
+  void probe(MethodId, const jit::Inst& i, uint64_t seen) override {
+    if (frames_.back().body != 0) return;
+    counters_[{frames_.back().root, i.aux}] += jit::probe_kind(i) == ProbeKind::kHit ? 1 : seen;
+  }
   void block(MethodId, SiteId site) override {
     ++counts_[{frames_.back().root, frames_.back().body, site}];
   }
@@ -76,6 +85,7 @@ class InlinedExpected : public jit::InterpretObserver {
   std::optional<Frame> next_;
   std::map<std::array<uint32_t, 3>, uint64_t> counts_;  // by root, body and site
   std::map<std::pair<uint32_t, SiteId>, std::map<uint32_t, uint64_t>> targets_;
+  std::map<std::pair<uint32_t, SiteId>, uint64_t> counters_;
 };
 
 // Returns what a call was counted to reach, by the callee's index, of which `entry` gives the
@@ -98,7 +108,7 @@ struct InlinedTally {
   size_t bodies = 0, words = 0, ran = 0, unknown = 0, unknown_that_ran = 0;
   size_t copies = 0;  // words of several rows that ran
   uint64_t counted = 0;
-  size_t targets = 0;
+  size_t targets = 0, counters = 0;
 };
 
 // Compares all words of a slab with what was expected. Returns the first difference, or "".

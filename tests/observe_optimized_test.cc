@@ -25,6 +25,21 @@ b2:
 b3:
   return v3
 }
+func @aims(ref) -> i64 {
+b0(v0: ref):
+  probe call_target v0
+  v1 = const.i64 0
+  return v1
+}
+func @seen(i64, i64) -> i64 {
+b0(v0: i64, v1: i64):
+  probe value v0
+  probe range v1
+  probe counter v0
+  probe hit
+  v2 = add.i64 v0, v1
+  return v2
+}
 )";
 
 constexpr uint64_t kInterval = 16;
@@ -56,6 +71,17 @@ class Watched {
     for (uint64_t i = 0; i < calls; ++i) {
       ASSERT_EQ(runtime_.call("sum", {n}).bits, n * (n + 1) / 2);
     }
+  }
+  // Passes `seldom` in one call of four, else 2; and all numbers in turn.
+  void see(uint64_t calls, uint64_t seldom = 5) {
+    for (uint64_t i = 0; i < calls; ++i, ++seen_) {
+      uint64_t v = random_.below(4) == 0 ? seldom : 2;
+      ASSERT_EQ(runtime_.call("seen", {v, seen_}).bits, v + seen_);
+    }
+  }
+  void aim(uint64_t calls, std::string_view target) {
+    auto to = reinterpret_cast<uint64_t>(entry(target));
+    for (uint64_t i = 0; i < calls; ++i) ASSERT_EQ(runtime_.call("aims", {to}).bits, 0u);
   }
   // Calls until the copy is in service and a few windows are known.
   void settle(uint64_t ones) {
@@ -95,6 +121,7 @@ class Watched {
   IrRuntime runtime_;
   ThreadScope thread_;
   Random random_{7};
+  uint64_t seen_ = 0;
 };
 
 TEST(ObserveOptimized, a_change_of_phase_after_the_last_tier_is_seen) {
@@ -164,6 +191,67 @@ TEST(ObserveOptimized, estimates_stand_for_all_calls_and_loops_count_to_their_en
     EXPECT_EQ(counted, samples * static_cast<uint64_t>(per_call[s - 1])) << s;
   }
   EXPECT_EQ(after.calls, 2'500'000u);
+}
+
+// What the copy counts of a method's own probes stands for all calls, as its blocks do.
+TEST(ObserveOptimized, probes_of_the_host_observe_optimized_code_too) {
+  CollectingSink sink;
+  Watched w(watching(), &sink);
+  w.see(600'000);
+  ASSERT_TRUE(w.has_copy("seen"));
+  w.runtime().flush();
+  MethodProfile before = w.profile("seen");
+  w.see(1'000'000);
+  w.runtime().flush();
+  MethodProfile after = w.profile("seen");
+  auto came = [&](SlotKind kind, SiteId site, uint32_t word) {
+    const Slot* slot = after.schema.find(kind, site);
+    uint64_t counts = after.counts[slot->word + word] - before.counts[slot->word + word];
+    uint64_t estimate = after.estimates[slot->word + word] - before.estimates[slot->word + word];
+    return std::pair(counts, static_cast<double>(estimate));
+  };
+  uint64_t samples = after.sampled_calls - before.sampled_calls;
+  EXPECT_NEAR(static_cast<double>(samples), 1e6 / kInterval, 1e4 / kInterval);
+  auto [hits, all] = came(SlotKind::kCounter, 5, 0);
+  EXPECT_EQ(hits, samples);
+  EXPECT_NEAR(all, 1e6, 1e4);
+  // 62,500 samples, a quarter of them with 5: a standard deviation is 0.7 %.
+  auto [fives, sum] = came(SlotKind::kCounter, 4, 0);
+  EXPECT_NEAR(sum, 2.75e6, 0.02 * 2.75e6);
+  EXPECT_EQ((fives - 2 * samples) % 3, 0u);
+  auto entry = [](const MethodProfile& m, uint64_t value) {
+    return m.tables.at({SlotKind::kValue, 2}).at({0, value});
+  };
+  uint64_t counted_fives = entry(after, 5).count - entry(before, 5).count;
+  uint64_t counted_twos = entry(after, 2).count - entry(before, 2).count;
+  EXPECT_EQ(counted_fives, (fives - 2 * samples) / 3) << "probes of one copy see the same calls";
+  EXPECT_EQ(counted_fives + counted_twos, samples);
+  auto share = static_cast<double>(entry(after, 5).estimate - entry(before, 5).estimate);
+  EXPECT_NEAR(share, 2.5e5, 0.03 * 2.5e5);
+  const Slot* range = after.schema.find(SlotKind::kRange, 3);
+  EXPECT_GT(after.counts[range->word + slot_word::kMax], 1'590'000u);
+  EXPECT_EQ(after.counts[range->word + slot_word::kMin], 0u);
+  EXPECT_TRUE(w.drifts().empty());
+  ProfileBuilder builder;
+  for (const TraceEvent& e : sink.events) ASSERT_TRUE(builder.add(e).ok());
+  const Profile all_traced = builder.profile();
+  const MethodProfile* traced = all_traced.find(after.key);
+  ASSERT_NE(traced, nullptr);
+  EXPECT_EQ(traced->counts, after.counts);
+  EXPECT_EQ(traced->estimates, after.estimates);
+  EXPECT_EQ(traced->tables, after.tables);
+}
+
+// Values may change as they will: the code is not laid out for them.
+TEST(ObserveOptimized, what_probes_see_is_no_drift) {
+  Watched w(watching());
+  w.see(1'000'000);
+  ASSERT_TRUE(w.has_copy("seen"));
+  w.see(1'000'000, 9);
+  for (const char* target : {"pick", "sum"}) w.aim(1'000'000, target);
+  ASSERT_TRUE(w.has_copy("aims"));
+  w.runtime().flush();
+  EXPECT_EQ(w.drifts(), std::vector<std::string>{});
 }
 
 TEST(ObserveOptimized, the_trace_holds_what_the_profile_does) {

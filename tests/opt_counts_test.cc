@@ -173,6 +173,9 @@ class Compiler : private jit::CallResolver {
                                              const jit::OptimizeRequest& r) {
     jit::Helpers helpers;
     helpers.trap_exit = machine_.routines->trap_exit();
+    for (uint32_t i = 0; i < jit::kProbeRoutines; ++i) {
+      helpers.probes[i] = machine_.routines->probe(static_cast<jit::ProbeRoutine>(i));
+    }
     return jit::compile_optimized({f, MethodId(0), helpers, *this, *machine_.space}, r);
   }
   std::string text(const jit::Function& f, const jit::OptimizeRequest& r) {
@@ -203,6 +206,7 @@ TEST(OptCounts, plain_code_does_not_know_of_probes) {
   for (const CorpusFile& file : load_corpus()) {
     for (const jit::Function& f : file.module.functions) {
       jit::ProbePlan plan = jit::plan_probes(f, {.flow = FlowMode::kBlocks});
+      jit::plan_sites(f, {.host_probes = true}, plan);
       std::string bare = c.text(without_probes(f), request(Copy::kPlain));
       ASSERT_EQ(bare, c.text(f, request(Copy::kPlain))) << f.name;
       ASSERT_EQ(bare, c.text(f, request(Copy::kPlain, &plan))) << f.name;
@@ -211,6 +215,25 @@ TEST(OptCounts, plain_code_does_not_know_of_probes) {
     }
   }
   EXPECT_GT(compared, 500);
+}
+
+// Programs with probes of every kind.
+TEST(OptCounts, plain_code_does_not_know_of_probes_of_values) {
+  Compiler c;
+  int differ = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    jit::Module module = random_module(seed, {.functions = 1, .statements = 80});
+    const jit::Function& f = module.functions[0];
+    jit::ProbePlan plan = jit::plan_probes(f, {.flow = FlowMode::kBlocks});
+    jit::plan_sites(f, {.call_targets = true, .host_probes = true}, plan);
+    std::string bare = c.text(without_probes(f), request(Copy::kPlain));
+    ASSERT_EQ(bare, c.text(f, request(Copy::kPlain))) << seed;
+    ASSERT_EQ(bare, c.text(f, request(Copy::kPlain, &plan))) << seed;
+    jit::ProbePlan blocks = jit::plan_probes(f, {.flow = FlowMode::kBlocks});
+    differ += c.text(f, request(Copy::kInstrumented, &plan)) !=
+              c.text(f, request(Copy::kInstrumented, &blocks));
+  }
+  EXPECT_GT(differ, 50);
 }
 
 TEST(OptCounts, a_copy_differs_from_the_plain_code_by_its_counts) {

@@ -30,18 +30,18 @@ class OptimizedModule : private jit::CallResolver {
   using Counts = std::function<std::vector<uint64_t>(const jit::Function&)>;
 
   // Instrumented copies count in slabs of their own.
+  // `top`: of the tables of indirect calls and of probes, which observe nothing if it is 0.
   OptimizedModule(CodeMachine& machine, const jit::Module& module, const Counts& counts = nullptr,
-                  Copy copy = Copy::kPlain)
+                  Copy copy = Copy::kPlain, uint32_t top = 0)
       : OptimizedModule(
             machine, module, nullptr,
             [&](const jit::Function& f) {
               return jit::BodyProfile{counts ? counts(f) : std::vector<uint64_t>{}, {}};
             },
-            copy) {}
+            copy, top) {}
 
   // The same with bodies inlined that `inlinees` knows; `profiles(method)` as for Counts.
   using Profiles = std::function<jit::BodyProfile(const jit::Function&)>;
-  // `top`: of tables that the targets of indirect calls are counted in; 0: they are not.
   OptimizedModule(CodeMachine& machine, const jit::Module& module, jit::InlineeSource& inlinees,
                   const Profiles& profiles, Copy copy, uint32_t top = 0)
       : OptimizedModule(machine, module, &inlinees, profiles, copy, top) {}
@@ -69,7 +69,9 @@ class OptimizedModule : private jit::CallResolver {
       const jit::Function& f = module.functions[i];
       jit::BodyProfile known = profiles(f);
       jit::ProbePlan plan = jit::plan_probes(f, {.flow = FlowMode::kBlocks});
-      if (top != 0) jit::plan_sites(f, {.call_targets = true, .top = top}, plan);
+      jit::SiteProbeRequest sites{
+          .call_targets = true, .host_probes = true, .top = top, .turns = false};
+      if (top != 0) jit::plan_sites(f, sites, plan);
       auto code = jit::compile_optimized({f, MethodId(i), helpers_, *this, *machine.space},
                                          {.block_counts = known.blocks,
                                           .copy = copy,

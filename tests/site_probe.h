@@ -25,6 +25,48 @@ __extension__ using Int128 = __int128;
 
 constexpr uint32_t kTop = 16;
 
+// Every kind, with values of every type, some of which nothing else needs and some of which come
+// from far above.
+inline constexpr const char* kEveryKind = R"(
+func @f(i32, i64, f32, f64, ref) -> i64 {
+b0(v0: i32, v1: i64, v2: f32, v3: f64, v4: ref):
+  v5 = mul.i32 v0, v0
+  probe value v0
+  probe value v1
+  probe value v2
+  probe value v3
+  probe value v4
+  v6 = sub.i64 v1, v1
+  probe range v0
+  probe range v1
+  probe range v5
+  v7 = const.i32 -9
+  probe range v7
+  probe value v7
+  probe counter v0
+  probe counter v1
+  probe counter v7
+  probe hit
+  probe hit v3
+  probe gauge v0
+  probe gauge v2
+  probe gauge v3
+  probe log tag=4000000000 v0
+  probe log tag=7 v2
+  probe log v1
+  v8 = lt_s.i32 v0, v7
+  branch v8, b1, b2
+b1:
+  probe counter v5
+  jump b2
+b2:
+  probe value v5
+  probe value v8
+  v9 = add.i64 v6, v1
+  return v9
+}
+)";
+
 inline SiteProbeRequest everything() {
   SiteProbeRequest r{.call_targets = true, .host_probes = true, .top = kTop};
   r.loops = {.loops = true, .function = true, .records = 5};

@@ -49,50 +49,8 @@ TEST(SiteProbes, targets_that_are_gone_count_as_other) {
   EXPECT_EQ(c, (SiteCounts{{11}, {{10, 7}, {99, 5}}}));
 }
 
-// Every kind, with values of every type, some of which nothing else needs and some of which come
-// from far above.
-const char* kValues = R"(
-func @f(i32, i64, f32, f64, ref) -> i64 {
-b0(v0: i32, v1: i64, v2: f32, v3: f64, v4: ref):
-  v5 = mul.i32 v0, v0
-  probe value v0
-  probe value v1
-  probe value v2
-  probe value v3
-  probe value v4
-  v6 = sub.i64 v1, v1
-  probe range v0
-  probe range v1
-  probe range v5
-  v7 = const.i32 -9
-  probe range v7
-  probe value v7
-  probe counter v0
-  probe counter v1
-  probe counter v7
-  probe hit
-  probe hit v3
-  probe gauge v0
-  probe gauge v2
-  probe gauge v3
-  probe log tag=4000000000 v0
-  probe log tag=7 v2
-  probe log v1
-  v8 = lt_s.i32 v0, v7
-  branch v8, b1, b2
-b1:
-  probe counter v5
-  jump b2
-b2:
-  probe value v5
-  probe value v8
-  v9 = add.i64 v6, v1
-  return v9
-}
-)";
-
 TEST(SiteProbes, every_kind_on_every_type) {
-  jit::Module module = parse(kValues);
+  jit::Module module = parse(kEveryKind);
   Probed p(module);
   Random random(1);
   for (int i = 0; i < 500; ++i) {
@@ -107,7 +65,7 @@ TEST(SiteProbes, every_kind_on_every_type) {
 }
 
 TEST(SiteProbes, few_values_are_exact_in_any_order) {
-  jit::Module module = parse(kValues);
+  jit::Module module = parse(kEveryKind);
   for (bool recent : {false, true}) {
     SiteProbeRequest r = everything();
     r.recent = recent;
@@ -121,7 +79,7 @@ TEST(SiteProbes, few_values_are_exact_in_any_order) {
 }
 
 TEST(SiteProbes, only_what_was_asked_for_has_words) {
-  jit::Module module = parse(std::string(kTargets) + kValues);
+  jit::Module module = parse(std::string(kTargets) + kEveryKind);
   jit::ProbePlan none;
   plan_sites(module.functions[3], {}, none);
   EXPECT_EQ(none.bytes, 0u);
@@ -140,7 +98,7 @@ TEST(SiteProbes, only_what_was_asked_for_has_words) {
 }
 
 TEST(SiteProbes, a_thread_without_ring_and_timer_counts_and_loses) {
-  jit::Module module = parse(kValues);
+  jit::Module module = parse(kEveryKind);
   Probed p(module);
   p.machine.thread.context().log = nullptr;
   p.machine.thread.context().loops = nullptr;

@@ -18,14 +18,6 @@ std::span<const uint8_t> order(Type t) {
 
 }  // namespace
 
-const ProbePlan::Site* planned_site(const Function& f, const ProbePlan* plan, const Inst& i) {
-  if (plan == nullptr) return nullptr;
-  SiteId site = i.op == Opcode::kProbe ? i.aux : i.site;
-  if (site <= f.block_sites || site - f.block_sites > plan->sites.size()) return nullptr;
-  const ProbePlan::Site& s = plan->sites[site - f.block_sites - 1];
-  return s.offset == ProbePlan::kNone ? nullptr : &s;
-}
-
 ValueCache::ValueCache(CodeBuffer& b, const Function& f, const FrameLayout& frame,
                        const Liveness& live, const ProbePlan* probes, uint32_t reserved)
     : b_(b),

@@ -187,8 +187,6 @@ class ValueCache {
   int32_t lowest_;
 };
 
-// Returns where the plan has words for a probe of the host or for a call's target; null: nowhere.
-const ProbePlan::Site* planned_site(const Function& f, const ProbePlan* plan, const Inst& i);
 // Whether an instruction's operands are read by the code of this compiler. Frame states are not,
 // nor are values of probes that the plan leaves out.
 inline bool reads_operands(const Function& f, const ProbePlan* plan, const Inst& i) {

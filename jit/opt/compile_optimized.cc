@@ -63,7 +63,7 @@ uint32_t own_bytes(const Function& f, const OptimizeRequest& r) {
   return r.probes == nullptr ? 8 * f.block_sites : r.probes->bytes;
 }
 
-bool counts_targets(const CompileInput& in, const OptimizeRequest& r) {
+bool observes_sites(const CompileInput& in, const OptimizeRequest& r) {
   bool can = in.helpers.probes[static_cast<uint32_t>(ProbeRoutine::kTarget)] != nullptr;
   return can && r.copy == Copy::kInstrumented && r.probes != nullptr && r.probes->has_sites();
 }
@@ -149,7 +149,7 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
   Body body(in, r);
   if (Status s = body.make(); !s.ok()) return s.error();
   Function& f = body.function();
-  const ProbePlan* targets = counts_targets(in, r) ? r.probes : nullptr;
+  const ProbePlan* sites = observes_sites(in, r) ? r.probes : nullptr;
   Optimized o = optimize(f,
                          {.self = in.method,
                           .counts = r.block_counts,
@@ -158,12 +158,12 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
                           .speculates = body.states_calls(),
                           .ask_to_leave = r.ask_to_leave,
                           .sample = r.sample},
-                         r.observer, r.copy, targets);
+                         r.observer, r.copy, sites);
   if (r.inlined_blocks != nullptr) *r.inlined_blocks = o.counts.of_inlined();
   std::vector<InlinedCount> inlined;
   if (r.copy == Copy::kInstrumented) inlined = place_inlined_counts(f, own_bytes(in.function, r));
   x64::MachineFunction machine = x64::lower({f, o.loops, o.frequencies, body.osr(), body.slots(),
-                                             x64::has_bmi2(), *counters, &inlined, targets});
+                                             x64::has_bmi2(), *counters, &inlined, sites});
   x64::Allocation allocation = x64::allocate_registers(machine);
 #ifndef NDEBUG
   if (machine.insts.size() <= kMostChecked) {

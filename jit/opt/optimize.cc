@@ -14,11 +14,6 @@ struct Pass {
   void (*run)(Function&);
 };
 
-constexpr Pass kBefore[] = {
-    {"strip_patchpoints", strip_patchpoints},
-    {"prune_params", prune_params},
-};
-
 bool is_check(Opcode op) {
   switch (op) {
     case Opcode::kGuard:
@@ -95,9 +90,12 @@ void run_all(std::span<const Pass> passes, Function& f, PassObserver* observer) 
 }  // namespace
 
 Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, Copy copy,
-                   const ProbePlan* targets) {
-  run_all(kBefore, f, observer);
-  if (targets != nullptr) place_target_probes(f, *targets);
+                   const ProbePlan* observed) {
+  strip_unobserved(f, observed);
+  tell(observer, "strip_patchpoints", f);
+  prune_params(f);
+  tell(observer, "prune_params", f);
+  if (observed != nullptr) place_target_probes(f, *observed);
   BlockCounts counts = inline_calls(f, r);
   tell(observer, "inline_calls", f);
   run_all(kConstants, f, observer);

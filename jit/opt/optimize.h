@@ -19,9 +19,9 @@ struct Optimized {
 };
 
 // Optimizes `f` and lays out its blocks. `observer` may be null. In an instrumented copy all blocks
-// that run keep their probes.
-// In an instrumented copy `targets` says which indirect calls are counted by target; null: none is.
+// that run keep their probes, and `observed` says which indirect calls are counted by target and
+// which other probes look at their values; null: none. It is null in plain code.
 Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer = nullptr,
-                   Copy copy = Copy::kPlain, const ProbePlan* targets = nullptr);
+                   Copy copy = Copy::kPlain, const ProbePlan* observed = nullptr);
 
 }  // namespace uptier::jit

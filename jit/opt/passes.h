@@ -1,8 +1,9 @@
 // The passes of the optimizing compiler: each takes a verified Function and leaves one behind.
 //
 // A pass may be left out or repeated; none changes what the function computes, traps on or writes,
-// and none trusts a frequency for more than speed. Probes are rows of a table here: they stay with
-// their block while it lives and are dropped with it.
+// and none trusts a frequency for more than speed. Probes of blocks are rows of a table here: they
+// stay with their block while it lives and are dropped with it. So are those that look at a value,
+// in a copy that observes: they stay in their order among what traps, writes and calls.
 //
 //   Thread: none of their own. Cost: near linear in the size of the function.
 #pragma once
@@ -13,6 +14,7 @@
 #include "jit/ir/function.h"
 #include "jit/opt/frequencies.h"
 #include "jit/param_value.h"
+#include "jit/probe_plan.h"
 
 namespace uptier::jit {
 
@@ -22,6 +24,8 @@ void assume_params(Function& f, std::span<const ParamValue> values);
 
 // Drops what only baseline code needs: loop_header, and the values of frame_state and of probes.
 void strip_patchpoints(Function& f);
+// The same, but for the values of probes that have words in the plan, which may be null.
+void strip_unobserved(Function& f, const ProbePlan* observed);
 
 // Finds what is constant wherever the code that is ever reached defines it, conditions included.
 void propagate_constants(Function& f);

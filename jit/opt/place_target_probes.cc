@@ -6,9 +6,8 @@ namespace uptier::jit {
 namespace {
 
 bool is_planned(const Function& f, const ProbePlan& plan, const Inst& call) {
-  if (call.op != Opcode::kCallIndirect || call.body != 0) return false;
-  size_t index = call.site - f.block_sites - 1;
-  return index < plan.sites.size() && plan.sites[index].offset != ProbePlan::kNone;
+  if (call.op != Opcode::kCallIndirect) return false;
+  return planned_site(f, &plan, call) != nullptr;
 }
 
 }  // namespace

@@ -3,13 +3,24 @@
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {
+namespace {
 
-void strip_patchpoints(Function& f) {
+// A hit counts whatever its value is.
+bool reads_value(const Function& f, const ProbePlan* observed, const Inst& probe) {
+  return probe_kind(probe) != ProbeKind::kHit && planned_site(f, observed, probe) != nullptr;
+}
+
+}  // namespace
+
+void strip_patchpoints(Function& f) { strip_unobserved(f, nullptr); }
+
+void strip_unobserved(Function& f, const ProbePlan* observed) {
   for (Block b : f.layout) {
     std::erase_if(f.block(b).insts, [&](InstId i) {
       Inst& inst = f.inst(i);
       if (is_call_state(inst)) return false;
-      if (inst.op == Opcode::kProbe || inst.op == Opcode::kFrameState) inst.args.size = 0;
+      bool probe = inst.op == Opcode::kProbe && !reads_value(f, observed, inst);
+      if (probe || inst.op == Opcode::kFrameState) inst.args.size = 0;
       // What such a probe has seen is in its selection.
       return inst.op == Opcode::kLoopHeader || counts_turns(inst);
     });

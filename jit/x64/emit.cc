@@ -49,7 +49,7 @@ Result<std::unique_ptr<Code>> Emitter::run() {
   b_.begin_cold();
   if (!plan_.all_bare()) frame_is_made();
   exits();
-  target_calls();
+  probe_calls();
   for (const InlinedBody& i : in_.function.inlined) {
     b_.tables().inlined.push_back({i.parent, i.site, i.method, i.loc});
   }
@@ -221,21 +221,6 @@ void Emitter::emit_probes(uint32_t n) {
   }
 }
 
-// ---- Counting ---------------------------------------------------------------------------------
-
-void Emitter::load_slab(const Gp& d) {
-  uint32_t at = sampler::method_offset(in_.compile.method.index()) + sampler::kOptimizedSlabOffset;
-  b_.load_context(d);
-  a_.mov(d, x86::qword_ptr(d, static_cast<int32_t>(at)));
-}
-
-void Emitter::count(const MInst& i) {
-  Location slab = at(i, i.a);
-  Gp base = slab.is_reg() ? gp_at(i, i.a) : Gp(x86::r11);
-  if (!slab.is_reg()) a_.mov(base, place(slab, 8));
-  a_.inc(x86::qword_ptr(base, static_cast<int32_t>(i.imm)));
-}
-
 // ---- Instructions -----------------------------------------------------------------------------
 
 void Emitter::emit_inst(const MInst& i) {
@@ -281,7 +266,7 @@ void Emitter::emit_simple(const MInst& i) {
     case MOp::kLeave: return leave(i);
     case MOp::kLoadSlab: return load_slab(gp_at(i, i.d));
     case MOp::kCount: return count(i);
-    case MOp::kCountTarget: return count_target(i);
+    case MOp::kObserve: return observe(i);
     case MOp::kTrap: return b_.trap_now(i.trap, i.loc);
     case MOp::kMov: return move(at(i, i.a), at(i, i.d));
     case MOp::kConst:

@@ -26,8 +26,6 @@ class Emitter {
   void frame_is(FrameState::Kind kind, size_t saved = 0);
   void frame_is_made() { frame_is(FrameState::Kind::kMade, saved_.size()); }
   void emit_probes(uint32_t n);
-  void load_slab(const Gp& d);
-  void count(const MInst& i);
   void emit_inst(const MInst& i);
   void emit_simple(const MInst& i);
   void find_empty_blocks();
@@ -103,9 +101,16 @@ class Emitter {
   void jump_on(Cond c, const Label& to);
   void switch_on(const MInst& i);
 
-  // ---- emit_target.cc
-  void count_target(const MInst& i);
-  void target_calls();
+  // ---- emit_probe.cc
+  void load_slab(const Gp& d);
+  Gp slab_base(const MInst& i);
+  void slab_to_scratch(const MInst& i);
+  void count(const MInst& i);
+  void observe(const MInst& i);
+  void observe_in_range(const MInst& i);
+  void observe_in_table(const MInst& i);
+  void log(const MInst& i);
+  void probe_calls();
 
   // ---- emit_call.cc
   void call(const MInst& i);
@@ -146,11 +151,11 @@ class Emitter {
     Label back;  // of one that may come back
   };
   std::vector<Side> sides_;  // calls behind the body
-  struct TargetCall {
+  struct ProbeCall {
     Label slow, back;
     const MInst* from;
   };
-  std::vector<TargetCall> target_calls_;  // likewise
+  std::vector<ProbeCall> probe_calls_;  // likewise
 };
 
 // The condition in asmjit's terms; float equality has none.

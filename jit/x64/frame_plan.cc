@@ -26,7 +26,7 @@ bool needs_frame(const MInst& i) {
     case MOp::kLoadFrame:
     case MOp::kLoadSlab:
     case MOp::kCount:
-    case MOp::kCountTarget: return true;
+    case MOp::kObserve: return true;
     default: return i.exit != UINT32_MAX;
   }
 }

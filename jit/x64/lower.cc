@@ -1,8 +1,6 @@
 #include <algorithm>
 
-#include "jit/opt/inlined_counts.h"
 #include "jit/x64/lower_impl.h"
-#include "sampler/site_tables.h"
 
 namespace uptier::jit::x64 {
 
@@ -43,7 +41,7 @@ void Lowering::count_uses() {
 bool Lowering::is_barrier(const Inst& i) const {
   uint8_t effects = info(i.op).effects;
   if (info(i.op).shape == Shape::kLoad) return (i.flags & kMemTraps) != 0;
-  bool counts = count_offset(i).has_value() || target_site(i) != nullptr;
+  bool counts = count_offset(i).has_value() || observed_site(i) != nullptr;
   return (effects & (kWrites | kCanTrap)) != 0 || counts;
 }
 
@@ -139,66 +137,6 @@ void Lowering::select(const Inst& i) {
     case Shape::kLoopHeader:
     case Shape::kFrameState: break;
   }
-}
-
-// ---- Probes -----------------------------------------------------------------------------------
-
-// Returns where a probe counts, if it does.
-std::optional<uint32_t> Lowering::count_offset(const Inst& i) const {
-  if (!is_block_probe(i) || resumes(i)) return std::nullopt;
-  if (i.body == 0) {
-    if (i.aux - 1 >= in_.counters.size()) return std::nullopt;
-    return in_.counters[i.aux - 1];
-  }
-  if (in_.inlined == nullptr) return std::nullopt;
-  const InlinedCount* c = find_inlined_count(*in_.inlined, i.body, i.aux);
-  if (c == nullptr) return std::nullopt;
-  return c->offset;
-}
-
-// Returns where a probe counts the target of a call, or null.
-const ProbePlan::Site* Lowering::target_site(const Inst& i) const {
-  bool may = in_.targets != nullptr && i.op == Opcode::kProbe && i.body == 0 && i.args.size != 0 &&
-             probe_kind(i) == ProbeKind::kCallTarget;
-  return may ? &in_.targets->sites[i.aux - f_.block_sites - 1] : nullptr;
-}
-
-void Lowering::count_target(const Inst& i, const ProbePlan::Site& site) {
-  if (!slab_.valid()) slab_ = new_vreg(Type::kI64);
-  Vreg target = use(f_.args(i)[0]);
-  begin(MOp::kCountTarget, 8);
-  cur_.imm = site.offset;
-  sampler::TableShape shape{site.top, false, in_.targets->recent};
-  cur_.disp = static_cast<int32_t>(shape.packed());
-  cur_.a = add(slab_, Role::kUse, Policy::kAny);
-  cur_.b = add(target, Role::kUse, Policy::kReg);
-  m_.has_calls = true;
-  emit();
-  flush_group();
-}
-
-// The slab lives in a vreg: in a register where there is one to spare, else in a slot.
-void Lowering::lower_probe(const Inst& i) {
-  if (std::optional<uint32_t> offset = count_offset(i)) {
-    if (!slab_.valid()) slab_ = new_vreg(Type::kI64);
-    begin(MOp::kCount, 8);
-    cur_.imm = *offset;
-    cur_.a = add(slab_, Role::kUse, Policy::kAny);
-    emit();
-    flush_group();
-  }
-  if (const ProbePlan::Site* site = target_site(i)) count_target(i, *site);
-  // What has been made lies behind the probe; see turn_round.
-  m_.probes.push_back({static_cast<uint32_t>(m_.insts.size()), i.aux, i.body});
-}
-
-// At the entry, which is lowered last.
-void Lowering::load_slab() {
-  if (!slab_.valid()) return;
-  begin(MOp::kLoadSlab, 8);
-  cur_.d = add(slab_, Role::kDef, Policy::kReg);
-  emit();
-  flush_group();
 }
 
 // ---- Instructions -----------------------------------------------------------------------------

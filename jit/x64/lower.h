@@ -9,7 +9,7 @@
 //   - a load with a single use, into an instruction of its block, when nothing that may trap or
 //     write stands between
 //
-// A block probe that counts is a barrier too: what traps must do so on its side of the count.
+// A probe that counts is a barrier too: what traps must do so on its side of the count.
 //
 // Constants are no values here: each use makes its own, as an immediate, a pool operand, or by a
 // move. An i32 is zero-extended for free: whatever needs a clean upper half asks for it at the
@@ -42,8 +42,8 @@ struct LowerInput {
   std::span<const uint32_t> counters = {};
   // Likewise those of inlined bodies; null: they do not.
   const std::vector<InlinedCount>* inlined = nullptr;
-  // Where probes of call targets count; null: they do not.
-  const ProbePlan* targets = nullptr;
+  // Where all other probes count; null: they do not.
+  const ProbePlan* sites = nullptr;
 };
 
 MachineFunction lower(const LowerInput& in);

@@ -51,11 +51,6 @@ class Lowering {
   void count_uses();
   void color_block(Block b);
   bool is_barrier(const Inst& i) const;
-  std::optional<uint32_t> count_offset(const Inst& i) const;
-  const ProbePlan::Site* target_site(const Inst& i) const;
-  void count_target(const Inst& i, const ProbePlan::Site& site);
-  void lower_probe(const Inst& i);
-  void load_slab();
 
   Value root(Value v) const { return widths_.alias[v.index()]; }
   const Inst* def(Value v) const {
@@ -85,6 +80,17 @@ class Lowering {
     cur_.b = add(use(v), r, p);
   }
   void emit();
+
+  // ---- lower_probe.cc
+  std::optional<uint32_t> count_offset(const Inst& i) const;
+  const ProbePlan::Site* observed_site(const Inst& i) const;
+  Vreg slab();
+  void count_at(uint32_t offset);
+  void convert_to(Vreg to, Vreg from, Opcode op, Type from_type, Type to_type);
+  Vreg observed(Value v);  // as 64 bits
+  void observe(const Inst& i, const ProbePlan::Site& s);
+  void lower_probe(const Inst& i);
+  void load_slab();
 
   // ---- lower_memory.cc
   // Returns the load behind `v` when it may become a memory operand of the current instruction.

@@ -143,8 +143,8 @@ enum class MOp : uint8_t {
   kLeave,     // leaves by its exit                  sub: Leaving
   kLoadSlab,  // d = the slab of the calling thread
   kBulk,      // rep stos or movs: rdi, rsi or rax, rcx  sub: Opcode
-  kCountTarget,  // slab a, target b: counts b in the table at imm; disp TableShape::packed()  as kCount
-  kCount,        // increment of the word imm of slab a     destroys the flags, r11
+  kObserve,   // slab a, 64-bit value b: sub: ProbeKind; imm: place; disp: shape or tag   as kCount
+  kCount,     // increment of the word imm of slab a      destroys the flags, r11
 };
 
 enum class AluOp : uint8_t { kAdd, kOr, kAnd, kSub, kXor, kMul };
@@ -183,7 +183,7 @@ struct MInst {
   Origin test_loc;  // kTrapIf: of its own trap, which is in `flags`
   uint32_t edges_at = 0;
   uint32_t edge_count = 0;
-  uint64_t imm = 0;            // immediate, constant bits, callee, site
+  uint64_t imm = 0;  // immediate, constant bits, callee, site; kObserve: site << 32 | offset
   uint32_t exit = UINT32_MAX;  // kTrapIf, kLeave: in MachineFunction::exits; none: it traps
   uint8_t from = 0;            // kConvert: source Type
   uint8_t to = 0;              // kConvert: target Type

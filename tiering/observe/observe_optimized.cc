@@ -18,6 +18,10 @@
 // not, and are a part of the distribution too (observe_targets.h). Those of calls in inlined bodies
 // are not.
 //
+// Probes of the method's own body, the host's and those of telling parameters, observe as they do in
+// baseline copies, at the same sites, but are no part of the distribution. Those in inlined bodies are
+// silent.
+//
 // Two questions are asked of a window, and either answer is logged as re_instrument:
 //
 //   drift    is it like the windows before it? As of baseline code, see sampler/convergence.h
@@ -230,8 +234,8 @@ void RuntimeImpl::want_optimized_copy(Method& m) {
 bool RuntimeImpl::can_observe_optimized(const Method& m) const {
   const Version* v = m.optimized.load(std::memory_order_relaxed);
   if (!usable(v)) return false;
-  // Calls say all of one block, but nothing of what is inlined into it.
-  bool varies = m.block_weights.size() > 1 || v->inlined != 0;
+  // Calls say all of one block, but nothing of what is inlined into it or what its probes see.
+  bool varies = m.block_weights.size() > 1 || v->inlined != 0 || m.probes.has_probes_in_optimized();
   return varies && options_.adaptive && live_.observe_optimized &&
          options_.tier == TierMode::kAuto && options_.gap != GapMode::kExact &&
          !always_instrumented_ && !m.info.own_code && !m.block_weights.empty();

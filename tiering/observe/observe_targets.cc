@@ -11,13 +11,14 @@ struct Place {
   uint32_t words = 0;  // that it has
 };
 
-// Returns where the copy counts targets.
+// Returns where the copy counts targets of calls. What probes see is no part of what code is laid out
+// for.
 std::vector<Place> places_in(const Method& m) {
   std::vector<Place> places;
   const jit::ProbePlan& plan = m.probes.optimized_plan();
   for (uint32_t i = 0; i < plan.sites.size(); ++i) {
     const jit::ProbePlan::Site& s = plan.sites[i];
-    if (s.offset == jit::ProbePlan::kNone) continue;
+    if (s.offset == jit::ProbePlan::kNone || !s.of_call) continue;
     auto blocks = static_cast<SiteId>(m.block_weights.size());
     places.push_back({blocks + 1 + i, s.offset / 8, s.top + 1});
   }

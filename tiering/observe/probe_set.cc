@@ -50,10 +50,11 @@ ProbeSet::ProbeSet(const jit::Function& f, const ProbeChoice& choice) {
   jit::plan_sites(f, choice.sites, plan_);
   plan_.bytes = (plan_.bytes + 7) & ~7u;
   optimized_plan_ = jit::plan_probes(f, {.flow = FlowMode::kBlocks});
-  jit::SiteProbeRequest targets{.call_targets = choice.sites.call_targets,
-                                .top = choice.sites.top,
-                                .recent = choice.sites.recent};
-  jit::plan_sites(f, targets, optimized_plan_);
+  // Selections have been chosen by the time code is optimized.
+  jit::SiteProbeRequest sites = choice.sites;
+  sites.turns = false;
+  sites.loops = {};
+  jit::plan_sites(f, sites, optimized_plan_);
   words_ = plan_.bytes / 8;
   flow_ = jit::FlowLayout(std::move(flow), plan_);
   schema_.cfg_hash = f.cfg_hash;
@@ -175,6 +176,12 @@ profile::Observed ProbeSet::read_optimized(std::span<const uint64_t> slab,
              out);
   }
   return out;
+}
+
+bool ProbeSet::has_probes_in_optimized() const {
+  return std::ranges::any_of(optimized_plan_.sites, [](const jit::ProbePlan::Site& s) {
+    return s.offset != jit::ProbePlan::kNone && !s.of_call;
+  });
 }
 
 std::vector<TargetTable> ProbeSet::target_tables(bool optimized) const {

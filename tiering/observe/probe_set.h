@@ -57,8 +57,9 @@ class ProbeSet {
   explicit ProbeSet(Schema own);
 
   const jit::ProbePlan& plan() const { return plan_; }
-  // What the instrumented copy of optimized code counts, in a slab of its own: one word a block, and
-  // tables of call targets. What is inlined lies behind it.
+  // What the instrumented copy of optimized code counts, in a slab of its own: one word a block,
+  // tables of call targets, and what the probes of the method's own body see. What is inlined lies
+  // behind it.
   const jit::ProbePlan& optimized_plan() const { return optimized_plan_; }
   const Schema& schema() const { return schema_; }
   // With what each slot is drawn; empty of counters that the host lays out.
@@ -76,9 +77,11 @@ class ProbeSet {
   profile::Observed read(std::span<const uint64_t> slab, std::span<const uint64_t> traps,
                          uint64_t entries, const MethodAt& method_at,
                          const ForgottenTargets& forgotten = {}) const;
-  // The same of a copy of the optimized copy's slab, as far as that counts: blocks and call targets.
+  // The same of a copy of the optimized copy's slab, as far as that counts.
   profile::Observed read_optimized(std::span<const uint64_t> slab, const MethodAt& method_at,
                                    const ForgottenTargets& forgotten = {}) const;
+  // Whether probes of values, the host's or the library's, are observed in optimized code.
+  bool has_probes_in_optimized() const;
   // Returns where slabs have targets of calls: those of either plan.
   std::vector<TargetTable> target_tables(bool optimized) const;
   // Counts of blocks and edges that follow from others may fall by the frames that are under way;

@@ -1,0 +1,129 @@
+// Counts and what else probes observe, in instrumented copies. As in baseline code
+// (baseline/select_probe.cc), with what is live in registers: routines keep every one but r11.
+#include "jit/code/probe_routines.h"
+#include "jit/x64/emit_impl.h"
+#include "sampler/context.h"
+#include "sampler/site_counts.h"
+
+namespace uptier::jit::x64 {
+
+using asmjit::imm;
+
+namespace {
+
+ProbeKind kind_of(const MInst& i) { return static_cast<ProbeKind>(i.sub); }
+int32_t offset_of(const MInst& i) { return static_cast<int32_t>(static_cast<uint32_t>(i.imm)); }
+int32_t site_of(const MInst& i) { return static_cast<int32_t>(i.imm >> 32); }
+
+}  // namespace
+
+void Emitter::load_slab(const Gp& d) {
+  uint32_t at = sampler::method_offset(in_.compile.method.index()) + sampler::kOptimizedSlabOffset;
+  b_.load_context(d);
+  a_.mov(d, x86::qword_ptr(d, static_cast<int32_t>(at)));
+}
+
+// Returns the register that has the slab; r11 where it lives in a slot.
+Gp Emitter::slab_base(const MInst& i) {
+  Location slab = at(i, i.a);
+  if (slab.is_reg()) return gp_at(i, i.a);
+  a_.mov(x86::r11, place(slab, 8));
+  return x86::r11;
+}
+
+void Emitter::slab_to_scratch(const MInst& i) {
+  Gp base = slab_base(i);
+  if (base.id() != x86::r11.id()) a_.mov(x86::r11, base);
+}
+
+void Emitter::count(const MInst& i) {
+  Gp base = slab_base(i);
+  a_.inc(x86::qword_ptr(base, offset_of(i)));
+}
+
+void Emitter::observe(const MInst& i) {
+  switch (kind_of(i)) {
+    case ProbeKind::kCounter: {
+      Gp base = slab_base(i);
+      a_.add(x86::qword_ptr(base, offset_of(i)), gp_at(i, i.b));
+      return;
+    }
+    case ProbeKind::kGauge: {
+      Gp base = slab_base(i);
+      a_.mov(x86::qword_ptr(base, offset_of(i)), gp_at(i, i.b));
+      return;
+    }
+    case ProbeKind::kRange: return observe_in_range(i);
+    case ProbeKind::kLog: return log(i);
+    default: return observe_in_table(i);
+  }
+}
+
+// r11 has the value with its sign bit flipped, so that 0 is neutral for every word; the slab is in
+// another register.
+void Emitter::observe_in_range(const MInst& i) {
+  Gp slab = gp_at(i, i.a), rank = x86::r11;
+  auto word = [&](uint32_t n) {
+    return x86::qword_ptr(slab, offset_of(i) + 8 * static_cast<int32_t>(n));
+  };
+  auto raise = [&](const Mem& to) {
+    Label done = b_.new_label();
+    a_.cmp(to, rank);
+    a_.short_().jae(done);
+    a_.mov(to, rank);
+    b_.bind(done);
+  };
+  a_.mov(rank, gp_at(i, i.b));
+  a_.btc(rank, imm(63));
+  a_.inc(word(sampler::kRangeCount));
+  a_.add(word(sampler::kRangeSumLow), rank);
+  a_.adc(word(sampler::kRangeSumHigh), imm(0));
+  raise(word(sampler::kRangeGreatest));
+  a_.not_(rank);
+  raise(word(sampler::kRangeLeast));
+}
+
+// A hit of the first entry in line, the rest by a routine:
+//
+//   mov r11, slab
+//   cmp [r11 + key], value               slow: push shape; push value; push offset
+//   jne slow                                   call routine
+//   inc qword [r11 + count]                    jmp back
+//   back:
+void Emitter::observe_in_table(const MInst& i) {
+  slab_to_scratch(i);
+  bool sums = kind_of(i) == ProbeKind::kValue;
+  auto shape = sampler::TableShape::unpack(static_cast<uint32_t>(i.disp), sums);
+  int32_t first = offset_of(i) + 8 * static_cast<int32_t>(shape.entries_at());
+  a_.cmp(x86::qword_ptr(x86::r11, first), gp_at(i, i.b));
+  probe_calls_.push_back({b_.new_label(), b_.new_label(), &i});
+  a_.jne(probe_calls_.back().slow);
+  a_.inc(x86::qword_ptr(x86::r11, first + 8));
+  b_.bind(probe_calls_.back().back);
+}
+
+// The place, method << 32 | site, is pushed in two parts.
+void Emitter::log(const MInst& i) {
+  slab_to_scratch(i);
+  a_.push(imm(site_of(i)));
+  a_.mov(x86::dword_ptr(x86::rsp, 4), imm(in_.compile.method.number()));
+  a_.push(imm(i.disp));
+  a_.push(gp_at(i, i.b));
+  a_.push(imm(offset_of(i)));
+  b_.call_address(in_.compile.helpers.probes[static_cast<uint32_t>(ProbeRoutine::kLog)]);
+}
+
+void Emitter::probe_calls() {
+  for (const ProbeCall& p : probe_calls_) {
+    bool sums = kind_of(*p.from) == ProbeKind::kValue;
+    auto routine = static_cast<uint32_t>(sums ? ProbeRoutine::kValue : ProbeRoutine::kTarget);
+    b_.bind(p.slow);
+    a_.push(imm(p.from->disp));
+    a_.push(gp_at(*p.from, p.from->b));
+    a_.push(imm(offset_of(*p.from)));
+    b_.call_address(in_.compile.helpers.probes[routine]);
+    a_.jmp(p.back);
+  }
+}
+
+}  // namespace uptier::jit::x64
