@@ -34,6 +34,9 @@ void everything_in_c(uptier_builder* b, uptier_method callee) {
   uptier_build_probe(b, UPTIER_PROBE_VALUE, called, 0, &site);
   EXPECT_EQ(site, 0u);
   uptier_build_probe(b, UPTIER_PROBE_LOG, x, 0, nullptr);
+  uptier_build_probe(b, UPTIER_PROBE_COUNTER, x, 0, &site);
+  EXPECT_EQ(site, 2u);
+  EXPECT_NE(uptier_build_known_count(b, site).id, 0u);
   uptier_build_def(b, sum, uptier_build_binary(b, UPTIER_OP_ADD, called, y));
   const uptier_block cases[] = {odd, even};
   uptier_build_switch(b, small, cases, 2, out);
@@ -93,6 +96,7 @@ void everything_in_cpp(FunctionBuilder& b, MethodId callee) {
   b.guard(small, GuardReason::kBounds);
   b.probe(ProbeKind::kValue, called);
   b.probe(ProbeKind::kLog, x);
+  b.known_count(b.probe(ProbeKind::kCounter, x));
   b.def(sum, b.binary(Opcode::kAdd, called, y));
   const Block cases[] = {odd, even};
   b.switch_on(small, cases, out);
@@ -356,6 +360,13 @@ const Misuse kRefused[] = {
      [](auto* b) { uptier_build_probe(b, UPTIER_PROBE_LOG, kNoValue, 0, nullptr); }},
     {"probe: there is no value",
      [](auto* b) { uptier_build_probe(b, UPTIER_PROBE_HIT, kFarValue, 0, nullptr); }},
+    {"known_count: there is no counter, hit or gauge", [](auto* b) { uptier_build_known_count(b, 0); }},
+    {"known_count: there is no counter, hit or gauge",
+     [](auto* b) {
+       uint32_t index = 0;
+       uptier_build_probe(b, UPTIER_PROBE_RANGE, arg(b), 0, &index);
+       uptier_build_known_count(b, index);
+     }},
 };
 // clang-format on
 

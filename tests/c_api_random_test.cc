@@ -48,11 +48,13 @@ void operate(Picker& p, uptier_builder* b) {
 void observe(Picker& p, uptier_builder* b) {
   const uptier_value values[] = {p.value(), p.value()};
   const uptier_variable variables[] = {p.variable(), p.variable()};
-  switch (p.below(5)) {
+  switch (p.below(7)) {
     case 0: uptier_build_loop_header(b, 1, variables, p.below(3)); return;
     case 1: uptier_build_frame_state(b, 2, values, p.below(3)); return;
     case 2: uptier_build_guard(b, p.value(), p.number()); return;
     case 3: uptier_build_probe(b, p.below(13), p.value(), p.below(2) * p.number(), nullptr); return;
+    case 4: uptier_build_known_count(b, p.below(8)); return;
+    case 5: uptier_build_make_own(b, variables, p.below(3)); return;
     default: uptier_build_trap_if(b, p.value(), p.number()); return;
   }
 }

@@ -234,6 +234,7 @@ class InterpretedHost final : public Host {
     detail_ = 0;
     switch (info(i.op).shape) {
       case Shape::kConst: return set(i.imm);
+      case Shape::kKnownCount: return set(0);
       case Shape::kLoad: {
         uint64_t raw = 0;
         unsigned size = jit::access_size(i.op, i.type);

@@ -76,7 +76,7 @@ TEST(RandomIr, programs_end_and_their_text_does_the_same) {
 TEST(RandomIr, programs_use_every_operation) {
   std::map<Opcode, int> seen;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-    for (const jit::Function& f : random_module(seed, {.guards = true}).functions) {
+    for (const jit::Function& f : random_module(seed, {.guards = true, .counts = true}).functions) {
       for (const jit::Inst& i : f.insts) ++seen[i.op];
     }
   }

@@ -23,6 +23,8 @@ struct RandomOptions {
   // alias classes, invariant loads, refs everywhere, host functions that write to memory, loops that
   // fill and copy.
   bool odd = false;
+  // What probes have come to is asked, and nothing depends on the answer but which way it takes.
+  bool counts = false;
 };
 
 class RandomExpression {

@@ -52,6 +52,11 @@ class RandomFunction : RandomLoops {
   void declare() {
     base_ = b_.param(0);
     for (unsigned i = 0; i < signature_.params.size(); ++i) keep(b_.param(i));
+    if (o_.counts) {
+      count_ = b_.declare(Type::kI64);
+      above_ = b_.declare(Type::kI64);
+      set_count(b_.i64(0));
+    }
     for (int i = 0; i < o_.variables; ++i) {
       Type t = r_.chance(8) ? Type::kRef : number_type();
       Variable x = b_.declare(t);
@@ -62,6 +67,34 @@ class RandomFunction : RandomLoops {
         b_.def(x, r_.chance(50) ? constant(t) : value(t, 1));
       }
     }
+  }
+
+  // Whatever a count is, `above_` is by kAbove more than `count_`, in whichever code either was set.
+  static constexpr int64_t kAbove = 0x1'0000'0003;
+
+  void set_count(Value n) {
+    b_.def(count_, n);
+    b_.def(above_, b_.binary(Opcode::kAdd, n, b_.i64(kAbove)));
+  }
+  Value apart() { return b_.binary(Opcode::kSub, b_.use(above_), b_.use(count_)); }
+
+  void ask() {
+    if (!counters_.empty() && r_.chance(70)) set_count(b_.known_count(r_.pick(counters_)));
+    if (r_.chance(50)) keep(apart());
+    if (r_.chance(50)) return;
+    Variable x = b_.declare(Type::kI64);
+    Block more = b_.create_block(), less = b_.create_block(), join = b_.create_block();
+    auto limit = static_cast<int64_t>(r_.next() >> r_.below(64));
+    b_.branch(b_.binary(Opcode::kGeU, b_.use(count_), b_.i64(limit)), more, less);
+    for (Block b : {more, less}) {
+      b_.seal(b);
+      b_.switch_to(b);
+      b_.def(x, b == more ? apart() : b_.i64(kAbove));
+      b_.jump(join);
+    }
+    b_.seal(join);
+    b_.switch_to(join);
+    keep(b_.use(x));
   }
 
   void store() {
@@ -90,6 +123,7 @@ class RandomFunction : RandomLoops {
     if (kind < 36) return store();
     if (kind < 44) return call();
     if (kind < 48) return swap();
+    if (o_.counts && r_.chance(12)) return ask();
     if (kind < 50) return probe();
     if (kind < 51 && o_.traps) return trap_if();
     if (kind < 52 && o_.odd) return check(likely(value(Type::kI32, 2)));
@@ -107,10 +141,13 @@ class RandomFunction : RandomLoops {
                                                  ProbeKind::kGauge,   ProbeKind::kRange};
     ProbeKind kind = r_.pick(kinds);
     bool ints = kind == ProbeKind::kCounter || kind == ProbeKind::kRange;
-    if (kind == ProbeKind::kHit && r_.chance(50)) return b_.probe(kind), void();
+    if (kind == ProbeKind::kHit && r_.chance(50)) return counters_.push_back(b_.probe(kind));
     Value v = leaf(ints ? (r_.chance(50) ? Type::kI32 : Type::kI64) : number_type());
     uint32_t tag = kind == ProbeKind::kLog ? static_cast<uint32_t>(r_.next()) : 0;
-    b_.probe(kind, v, tag);
+    uint32_t index = b_.probe(kind, v, tag);
+    bool counts =
+        kind == ProbeKind::kHit || kind == ProbeKind::kCounter || kind == ProbeKind::kGauge;
+    if (counts) counters_.push_back(index);
   }
 
   void statements(int depth, size_t most) {
@@ -425,6 +462,8 @@ class RandomFunction : RandomLoops {
     }
   }
 
+  std::vector<uint32_t> counters_;  // probes that may be asked
+  Variable count_, above_;
   const std::vector<Made>& earlier_;
   Signature signature_;
   int left_ = 0;

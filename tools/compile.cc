@@ -181,7 +181,8 @@ int dump(const CompileCommand& c, Functions& fs) {
     Result<ProfileFile> p = load_profile(c.profile);
     if (!p) return fail(p.error());
     profile = std::move(p->profile);
-    note_own_probes(fs, profile);
+    double runs = static_cast<double>(p->info.weight) / ProfileInfo::kRunWeight;
+    note_own_probes(fs, profile, runs > 0 ? runs : 1);
     Result<jit::BodyProfile> body = body_profile(fs, m, profile);
     if (!body) return fail(kFailed, c.profile + ": " + body.error().message);
     seen = std::move(*body);

@@ -15,6 +15,7 @@
 #include "jit/ir/parse.h"
 #include "jit/ir/verify.h"
 #include "jit/ir/verify_built.h"
+#include "tiering/observe/known_counts.h"
 #include "tiering/observe/select_turns.h"
 
 namespace uptier::tools {
@@ -159,7 +160,7 @@ jit::SiteTargets targets_at(const Functions& fs, const MethodProfile& p, SiteId 
 
 }  // namespace
 
-void note_own_probes(Functions& fs, const Profile& profile) {
+void note_own_probes(Functions& fs, const Profile& profile, double runs) {
   for (uint32_t n = 0; n < fs.module.functions.size(); ++n) {
     jit::Function& f = fs.module.functions[n];
     jit::LoopForest forest = jit::find_loop_forest(f);
@@ -170,6 +171,7 @@ void note_own_probes(Functions& fs, const Profile& profile) {
     std::vector<jit::SelectTurns> seen;
     for (SiteId site : jit::turn_sites(f)) seen.push_back(tiering::turns_at(*p, site));
     jit::note_turns(f, seen);
+    jit::note_counts(f, tiering::counts_in(*p, f, runs));
   }
 }
 

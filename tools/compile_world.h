@@ -41,8 +41,9 @@ struct Functions {
 Result<Functions> read_functions(const std::string& file, const std::vector<uint8_t>& bytes);
 
 // Gives functions the probes that a runtime places by itself, so that their sites are those of a
-// profile, and notes what the profile has seen of their selections.
-void note_own_probes(Functions& fs, const Profile& profile);
+// profile, and notes what the profile has seen of their selections, and of the counters that they ask
+// for in one of the `runs` that it stands for.
+void note_own_probes(Functions& fs, const Profile& profile, double runs = 1);
 
 // Returns the function of that name or number in the file, none when there is no such function.
 MethodId find_function(const Functions& f, const std::string& name);

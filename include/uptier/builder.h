@@ -184,6 +184,19 @@ class FunctionBuilder {
   // Which kinds take which values, and which the library places itself: see ProbeKind. `tag` goes
   // into the records of a kLog probe, and is 0 for the others.
   uint32_t probe(ProbeKind kind, Value v = Value::none(), uint32_t tag = 0);
+  // Returns, as an i64, what a kCounter, kHit or kGauge probe has come to, as far as the compiler
+  // knows: a constant in optimized code, and 0 in all other and where nothing is known. `probe` is
+  // what probe() returned, in this body.
+  //
+  // It is for bodies with two ways to do one thing, of which a compilation keeps the one that pays:
+  //
+  //   b.branch(b.ge_u(b.known_count(taken), b.i64(1000)), with_a_table, one_by_one);
+  //
+  // The body must be right whatever the number is. One value keeps it as long as it lives; two calls
+  // may return two numbers, in one execution too, as code changes under it. The number is an estimate
+  // of all executions (MethodProfile::estimates), of this run, or where that has observed little, of
+  // one run of a saved profile; a gauge's is the greatest value seen. What is inlined asks for its own.
+  Value known_count(uint32_t probe);
 
  private:
   friend struct BuilderAccess;  // hands the finished function to the compiler

@@ -165,6 +165,10 @@ uptier_status uptier_build_leave(uptier_builder* b, uptier_guard_reason reason) 
 //   index  receives the probe's number among the host's sites, from 0 in build order; may be NULL
 uptier_status uptier_build_probe(uptier_builder* b, uptier_probe_kind kind, uptier_value v,
                                  uint32_t tag, uint32_t* index) UPTIER_NOEXCEPT;
+// Returns, as an i64, what the counter, hit or gauge with this `index` in the same body has come to,
+// as far as the compiler knows: a constant in optimized code, and 0 in all other and where nothing is
+// known. The body must be right whatever the number is: see FunctionBuilder::known_count.
+uptier_value uptier_build_known_count(uptier_builder* b, uint32_t probe) UPTIER_NOEXCEPT;
 
 #ifdef __cplusplus
 }

@@ -113,6 +113,7 @@
   /* observation and speculation */                                                                                     \
   X(kLoopHeader,    LOOP_HEADER,    "loop_header",    kLoopHeader,   kMaskNone,  kPinned)                               \
   X(kProbe,         PROBE,          "probe",          kProbe,        kMaskNone,  kPinned)                               \
+  X(kKnownCount,    KNOWN_COUNT,    "known_count",    kKnownCount,   kMaskI64,   kPure)                                 \
   X(kFrameState,    FRAME_STATE,    "frame_state",    kFrameState,   kMaskNone,  kPinned)                               \
   X(kGuard,         GUARD,          "guard",          kGuard,        kMaskNone,  kPinned | kCanTrap)                    \
   /* many stores in one, which only the optimizing compiler makes: see Shape::kBulk */                                  \

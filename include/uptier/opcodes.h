@@ -40,6 +40,7 @@ enum class Shape : uint8_t {
   kTrapIf,        // i32; aux: TrapCode           traps when the operand is not 0
   kLoopHeader,    // slots...; aux: LoopId, imm: host pc
   kProbe,         // optional value; aux: site, imm: ProbeKind, its tag 32 bits up
+  kKnownCount,    // aux: site -> T               see "Known counts" below
   kFrameState,    // slots...; aux: inline depth, imm: host pc
   kGuard,         // i32; aux: GuardReason        deopts to the last frame_state when 0
   kBulk,          // i64, i64, i64; imm: width    see "Bulk" below
@@ -47,6 +48,11 @@ enum class Shape : uint8_t {
 
 // Addresses: one operand (`base`: ref or i64), or two (`base`, then `index`: an i64, or an i32 that
 // is zero-extended), plus the unsigned 32-bit constant in `imm`. The sum is a host address.
+
+// Known counts: what a counter, hit or gauge probe of the same body had come to when the code was made,
+// as far as was known: a constant in optimized code, and 0 everywhere else. So it may be another
+// number each time it is asked, and the body has to be right whatever it is. `imm` has the count
+// once a compilation has looked it up.
 
 // Bulk: `fill value, to, count` and `copy from, to, count` store `count` elements of `imm` (1, 2, 4
 // or 8) bytes at host addresses, one after the other from the first on: what copy has stored it may

@@ -195,6 +195,7 @@ void Selector::emit_tables() {
 void Selector::dispatch(const Inst& i) {
   switch (i.op) {
     case Opcode::kConst: return;
+    case Opcode::kKnownCount: return known_count(i);
     case Opcode::kAdd: return binary(i, Binary::kAdd);
     case Opcode::kSub: return binary(i, Binary::kSub);
     case Opcode::kMul: return binary(i, Binary::kMul);

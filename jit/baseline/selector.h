@@ -136,6 +136,7 @@ class Selector {
   void multiply_high(const Inst& i);
   void bit_count(const Inst& i);
   void sign_extend(const Inst& i);
+  void known_count(const Inst& i);
   void overflow_trap(const Inst& i);
   void apply(Binary op, const Gp& d, Value v, bool wide);
 

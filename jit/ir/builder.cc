@@ -409,7 +409,18 @@ uint32_t FunctionBuilder::probe(ProbeKind kind, Value v, uint32_t tag) {
   impl_->append({.op = Opcode::kProbe,
                  .args = impl_->f.make_list(std::span(&v, v.valid() ? 1 : 0)),
                  .imm = static_cast<uint64_t>(kind) | uint64_t{tag} << 32});
-  return impl_->host_probes++;
+  if (!impl_->misuse) return 0;
+  impl_->host_probes.push_back(impl_->body.back());
+  return static_cast<uint32_t>(impl_->host_probes.size() - 1);
+}
+
+Value FunctionBuilder::known_count(uint32_t probe) {
+  const auto& probes = impl_->host_probes;
+  bool counts = probe < probes.size() && jit::counts_up(impl_->f.inst(probes[probe]));
+  if (!impl_->expect(counts, "there is no such counter, hit or gauge")) return Value::none();
+  Value v = impl_->append({.op = Opcode::kKnownCount, .type = Type::kI64});
+  if (v.valid()) impl_->known_counts.emplace_back(impl_->body.back(), probes[probe]);
+  return v;
 }
 
 }  // namespace uptier

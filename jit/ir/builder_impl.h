@@ -79,7 +79,9 @@ struct FunctionBuilder::Impl {
   uint64_t steps_left = 0;  // of searches for dominators
   bool in_order = true;     // something led to each block when it was begun
   uint32_t location = 0;
-  uint32_t host_probes = 0;
+  std::vector<jit::InstId> host_probes;
+  // Instructions that ask what a probe has come to.
+  std::vector<std::pair<jit::InstId, jit::InstId>> known_counts;
 
   mutable Status misuse;  // the first; nothing is added after it
 

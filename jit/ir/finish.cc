@@ -163,6 +163,8 @@ Function BuilderAccess::finish(FunctionBuilder& builder) {
   keep_reachable(f);
   ParamPruner(f, m.edge_args).run();
   jit::number_sites(f);
+  // Of a probe that cannot be reached nothing will be known: it has no site.
+  for (auto [asks, probe] : m.known_counts) f.inst(asks).aux = f.inst(probe).aux;
   return f;
 }
 

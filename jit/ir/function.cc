@@ -68,6 +68,7 @@ SignatureId Function::intern(const Signature& s) {
 Type result_type(const Function& f, const Inst& i) {
   switch (info(i.op).shape) {
     case Shape::kConst:
+    case Shape::kKnownCount:
     case Shape::kUnary:
     case Shape::kBinary:
     case Shape::kConvert:

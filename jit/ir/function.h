@@ -192,6 +192,12 @@ inline uint32_t probe_tag(const Inst& probe) { return static_cast<uint32_t>(prob
 inline bool is_block_probe(const Inst& i) {
   return i.op == Opcode::kProbe && probe_kind(i) == ProbeKind::kBlock;
 }
+// Whether one number is what the probe has come to: a counter, a hit or a gauge.
+inline bool counts_up(const Inst& probe) {
+  ProbeKind kind = probe_kind(probe);
+  bool is = kind == ProbeKind::kCounter || kind == ProbeKind::kHit || kind == ProbeKind::kGauge;
+  return is && probe.op == Opcode::kProbe;
+}
 // A block probe's flag: a later part of the block, in which the tag says how many of kWholeShare
 // executions of the block come there.
 inline constexpr uint8_t kProbeResumes = 1;

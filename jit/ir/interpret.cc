@@ -133,6 +133,7 @@ void Interpreter::step() {
 void Interpreter::execute(const Inst& i) {
   switch (info(i.op).shape) {
     case Shape::kConst: return set(i.result, i.imm);
+    case Shape::kKnownCount: return set(i.result, 0);
     case Shape::kUnary:
     case Shape::kBinary:
     case Shape::kCompare:

@@ -61,6 +61,7 @@ bool FunctionParser::operands(Inst& i) {
     case Shape::kLoopHeader:
     case Shape::kFrameState: return header_or_state(i);
     case Shape::kProbe: return probe(i);
+    case Shape::kKnownCount: return in_.expect_u32(i.aux) && field("count", i.imm);
     case Shape::kBulk: return bulk(i);
     default: break;
   }

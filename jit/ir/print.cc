@@ -270,6 +270,10 @@ std::string Printer::operands(const Inst& i) const {
     case Shape::kFrameState:
       return " " + pc_text(i) + " depth=" + std::to_string(i.aux) + " [" + value_list(args) + "]";
     case Shape::kProbe: return probe(i);
+    case Shape::kKnownCount: {
+      std::string out = " " + std::to_string(i.aux);
+      return i.imm == 0 ? out : out + " count=" + std::to_string(i.imm);
+    }
     case Shape::kSelect: {
       std::string out = " " + value_list(args);
       if (i.imm == 0) return out;

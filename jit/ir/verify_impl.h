@@ -47,6 +47,7 @@ class Verifier {
   void check_immediates(Block b, const Inst& i);
   void check_flags(Block b, const Inst& i);
   void check_sites(Block b, const Inst& i);
+  void check_known_count(Block b, const Inst& i, uint32_t count);
   void check_edge_args(Block b, const Inst& i);
   void want(Block b, const Inst& i, std::initializer_list<Type> types);
   bool want_count(Block b, const Inst& i, size_t low, size_t high);
@@ -79,6 +80,7 @@ class Verifier {
   std::vector<uint8_t> placed_;    // by instruction: 1 when it was seen
   std::vector<uint8_t> laid_out_;  // by block
   std::vector<uint8_t> defined_;   // by value
+  std::vector<bool> counters_;     // by site, once it is asked for
 };
 
 }  // namespace uptier::jit

@@ -129,6 +129,7 @@ void Verifier::check_shape_operands(Block b, const Inst& i) {
   Type result = f_.signature().result;
   switch (info(i.op).shape) {
     case Shape::kConst:
+    case Shape::kKnownCount:
     case Shape::kJump:
     case Shape::kTrap: return want(b, i, {});
     case Shape::kUnary:
@@ -293,10 +294,24 @@ void Verifier::check_sites(Block b, const Inst& i) {
   bool in_range = i.site >= 1 && i.site <= count;
   if (is_call && !in_range) report(b, i, "the call's site is out of range");
   if (!is_call && i.site != 0) report(b, i, "only calls have a site of this kind");
+  if (i.op == Opcode::kKnownCount) return check_known_count(b, i, count);
   if (shape != Shape::kProbe) return;
   bool block = is_block_probe(i);
   if (i.aux < 1 || i.aux > count) report(b, i, "the probe's site is out of range");
   if (block && i.aux > blocks) report(b, i, "the site is none of a block");
+}
+
+// Site 0: its probe cannot be reached. Passes may have removed the probe of another.
+void Verifier::check_known_count(Block b, const Inst& i, uint32_t count) {
+  if (i.aux > count) return report(b, i, "the probe's site is out of range");
+  if (i.aux == 0 || stage_ == Stage::kTransformed) return;
+  if (counters_.empty()) {
+    counters_.resize(f_.site_count + size_t{1});
+    for (const Inst& probe : f_.insts) {
+      if (counts_up(probe) && probe.aux <= count) counters_[probe.aux] = true;
+    }
+  }
+  if (!counters_[i.aux]) report(b, i, "the site is none of a counter, a hit or a gauge");
 }
 
 void Verifier::check_edge_args(Block b, const Inst& i) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "jit/ir/attach_deopts.h"
+#include "jit/ir/known_counts.h"
 #include "jit/opt/devirtualize.h"
 #include "jit/opt/frequencies.h"
 #include "jit/opt/passes.h"
@@ -114,6 +115,7 @@ Body prepare(const Inlinee& source, const InlineRequest& r) {
   if (r.speculates) speculate(f, source, r.ask_to_leave);
   b.guarded = count_guards(f) != 0;
   if (!can_splice(f)) return b;
+  settle_counts(f);
   strip_patchpoints(f);
   prune_params(f);
   propagate_constants(f);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "jit/ir/known_counts.h"
 #include "jit/opt/passes.h"
 #include "jit/opt/place_target_probes.h"
 #include "jit/opt/split_selects.h"
@@ -91,6 +92,7 @@ void run_all(std::span<const Pass> passes, Function& f, PassObserver* observer) 
 
 Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, Copy copy,
                    const ProbePlan* observed) {
+  settle_counts(f);
   strip_unobserved(f, observed);
   tell(observer, "strip_patchpoints", f);
   prune_params(f);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "jit/ir/attach_deopts.h"
+#include "jit/ir/known_counts.h"
 #include "jit/ir/print.h"
 #include "jit/opt/guess_values.h"
 #include "jit/opt/optimize.h"
@@ -168,6 +169,17 @@ jit::Module optimized(const jit::Module& built, Profiles& profiles, test::Random
   return module;
 }
 
+// Any count may be known, of which the interpreter knows nothing.
+void know_counts(jit::Module& module, test::Random& random) {
+  for (jit::Function& f : module.functions) {
+    std::vector<jit::KnownCount> known;
+    for (SiteId site : jit::asked_counts(f)) {
+      known.push_back({site, random.next() >> random.below(64)});
+    }
+    jit::note_counts(f, known);
+  }
+}
+
 // Calls every function and remembers what it did.
 std::vector<test::Expected> answers(const jit::Module& module, jit::Interpreter& interpreter,
                                     uint64_t seed, test::Scratch& scratch) {
@@ -221,13 +233,15 @@ void feed(const std::string& input) {
                               .traps = random.chance(60),
                               .hosts = random.chance(60),
                               .guards = random.chance(40),
-                              .odd = random.chance(75)};
+                              .odd = random.chance(75),
+                              .counts = random.chance(40)};
   jit::Module built = test::random_module(random.next(), options);
   if (Status s = jit::verify(built); !s.ok()) {
     std::fprintf(stderr, "%sthe program is none: %s\n", jit::to_text(built).c_str(),
                  s.error().message.c_str());
     UPTIER_FUZZ_CHECK(s.ok());
   }
+  know_counts(built, random);
   static test::Scratch scratch;
   uint64_t arguments = random.next();
   jit::Interpreter oracle(built, interpret_options(scratch));

@@ -161,7 +161,8 @@ void feed(const std::string& input) {
                               .traps = random.chance(60),
                               .hosts = random.chance(60),
                               .guards = random.chance(40),
-                              .odd = random.chance(60)};
+                              .odd = random.chance(60),
+                              .counts = random.chance(40)};
   jit::Module module = test::random_module(random.next(), options);
   test::Scratch scratch;
   unsigned indirect = random.chance(30) ? 50 : 0;

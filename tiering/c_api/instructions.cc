@@ -258,4 +258,11 @@ uptier_status uptier_build_probe(uptier_builder* b, uptier_probe_kind kind, upti
   return UPTIER_OK;
 }
 
+uptier_value uptier_build_known_count(uptier_builder* b, uint32_t probe) noexcept {
+  if (!B::enter_inst(b, __func__)) return {};
+  Value v = b->builder.known_count(probe);
+  if (!v.valid()) b->refuse("there is no counter, hit or gauge " + std::to_string(probe));
+  return b->made(v);
+}
+
 }  // extern "C"

@@ -10,6 +10,7 @@
 #include "jit/ir/deopt_points.h"
 #include "jit/ir/select_probes.h"
 #include "tiering/code/inlinees.h"
+#include "tiering/observe/known_counts.h"
 #include "tiering/observe/select_turns.h"
 #include "tiering/report/loops.h"
 #include "tiering/runtime_impl.h"
@@ -277,7 +278,9 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
   if (plan.use_profile) {
     std::lock_guard lock(state_mutex_);
     note_turns(m, observer_, *f);
+    note_counts(m, observer_, *f);
   }
+  if (stress_.active(StressKind::kValues)) note_wild_counts(*f);
   if (plan.for_values) {
     std::lock_guard lock(state_mutex_);
     v.values = m.value_versions.wanted;

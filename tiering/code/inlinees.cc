@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "jit/ir/deopt_points.h"
+#include "tiering/observe/known_counts.h"
 #include "tiering/observe/select_turns.h"
 #include "tiering/runtime_impl.h"
 
@@ -124,7 +125,11 @@ std::unique_ptr<jit::Inlinee> RuntimeImpl::inlinee(MethodId id, bool profile, do
   auto known =
       std::make_unique<jit::Inlinee>(jit::Inlinee{*m.body, {}, m.info.host_resume != nullptr});
   if (profile) known->profile = body_profile_locked(m);
-  if (profile) note_turns(m, observer_, known->function);
+  if (profile) {
+    note_turns(m, observer_, known->function);
+    note_counts(m, observer_, known->function);
+  }
+  if (stress_.active(StressKind::kValues)) note_wild_counts(known->function);
   error = profile_error_locked(m, known->profile.blocks);
   bool enough = live_.deopt_cold && observer_.samples_of(m) >= live_.cold_samples;
   const std::vector<uint64_t>& seen = known->profile.blocks;
