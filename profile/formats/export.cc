@@ -69,6 +69,31 @@ void each_row(const Profile& profile, const std::function<void(const Row&)>& row
   }
 }
 
+std::string path_text(const InlinedKey& key) {
+  std::string out;
+  for (const InlinedCall& c : key.path) out += (out.empty() ? "" : "/") + std::to_string(c.site);
+  return out;
+}
+
+void each_inlined_row(const Profile& profile, const std::function<void(const Row&)>& row) {
+  for (const auto& [key, body] : profile.inlined) {
+    if (!body.check(key).ok()) continue;
+    const MethodProfile* root = profile.find(key.root);
+    const MethodKey& callee = key.path.back().callee;
+    for (const auto& [site, block] : body.blocks) {
+      const auto add = [&, s = site](const char* word, uint64_t count,
+                                     const std::string& estimate) {
+        row({hex(key.root.module_key), std::to_string(key.root.function_index),
+             root == nullptr ? "" : root->name, "inlined", std::to_string(s),
+             path_text(key) + " " + word, hex(callee.module_key),
+             std::to_string(callee.function_index), std::to_string(count), estimate});
+      };
+      add("executions", block.count, std::to_string(block.estimate));
+      add("samples", block.samples, "");
+    }
+  }
+}
+
 std::string join(const Row& row, char separator, std::string (*field)(const std::string&)) {
   std::string line;
   for (size_t i = 0; i < row.size(); ++i)
@@ -78,6 +103,13 @@ std::string join(const Row& row, char separator, std::string (*field)(const std:
 
 std::string name_of(const MethodProfile& m) {
   return m.name.empty() ? "function " + std::to_string(m.key.function_index) : m.name;
+}
+
+std::string frame_of(const Profile& profile, const MethodKey& key) {
+  const MethodProfile* m = profile.find(key);
+  MethodProfile unknown;
+  unknown.key = key;
+  return without(name_of(m == nullptr ? unknown : *m), "; ");
 }
 
 std::vector<uint64_t> blocks_of(const MethodProfile& m) {
@@ -94,7 +126,9 @@ std::vector<uint64_t> blocks_of(const MethodProfile& m) {
 
 std::string to_csv(const Profile& profile) {
   std::string out;
-  each_row(profile, [&](const Row& row) { out += join(row, ',', csv_field) + "\r\n"; });
+  const auto write = [&](const Row& row) { out += join(row, ',', csv_field) + "\r\n"; };
+  each_row(profile, write);
+  each_inlined_row(profile, write);
   return out;
 }
 
@@ -140,6 +174,15 @@ std::string to_folded(const Profile& profile) {
       if (blocks[i] == 0) continue;
       out += without(name_of(m), "; ") + ";block_" + std::to_string(i + 1) + " " +
              std::to_string(blocks[i]) + "\n";
+    }
+  }
+  for (const auto& [key, body] : profile.inlined) {
+    if (!body.check(key).ok()) continue;
+    std::string stack = "inlined;" + frame_of(profile, key.root);
+    for (const InlinedCall& c : key.path) stack += ";" + frame_of(profile, c.callee);
+    for (const auto& [site, block] : body.blocks) {
+      if (block.estimate == 0) continue;
+      out += stack + ";block_" + std::to_string(site) + " " + std::to_string(block.estimate) + "\n";
     }
   }
   return out;

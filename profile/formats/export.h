@@ -11,14 +11,18 @@ namespace uptier::profile {
 using uptier::Profile;
 
 // A head and one row a site or table entry: module, function, method, kind, site, word, key_module,
-// key, count, estimate. RFC 4180, for people and scripts; tsv.h has rows that can be read back.
+// key, count, estimate. Blocks of inlined bodies have kind "inlined" and two rows each, of the root:
+// the word is the call sites that lead there and "executions" or "samples", the key the body's
+// method. RFC 4180, for people and scripts; tsv.h has rows that can be read back.
 std::string to_csv(const Profile& profile);
 
 // Coverage for genhtml: a file for each module, "uptier/<module key>", in which the blocks of its
 // methods are lines one behind the other.
 std::string to_lcov(const Profile& profile);
 
-// Stacks for flame graphs: "method;block N executions".
+// Stacks for flame graphs: "method;block_N executions". Bodies that are inlined stand apart, below a
+// frame of their own, since they may not be added to the others (InlinedBody):
+// "inlined;root;callee;block_N executions".
 std::string to_folded(const Profile& profile);
 
 // The text form of llvm-profdata, of an IR level profile: a record a method with the estimates of

@@ -22,6 +22,12 @@ constexpr uint64_t kNanos = 1000000000;
 
 uint64_t limited(uint64_t n) { return std::min<uint64_t>(n, INT64_MAX); }
 
+// A line of a location.
+struct Line {
+  uint64_t function = 0;
+  uint64_t line = 0;
+};
+
 class Writer {
  public:
   std::string run(const Profile& profile, const ProfileInfo& info) {
@@ -31,8 +37,12 @@ class Writer {
     add_type("calls", "count");
     add_type("samples", "count");
     if (cycles_) add_type("cycles", "count");
+    if (!profile.inlined.empty()) add_type("inlined", "count");
     for (const auto& [key, m] : profile.methods) {
       if (m.check().ok()) add_method(m);
+    }
+    for (const auto& [key, body] : profile.inlined) {
+      if (body.check(key).ok()) add_inlined(key, body);
     }
     ProtoWriter tail;
     tail.number(kTimeNanos, mul_saturating(info.time, kNanos) > INT64_MAX ? 0 : info.time * kNanos);
@@ -60,6 +70,7 @@ class Writer {
   }
 
   void add_type(const char* type, const char* unit) {
+    ++types_;
     ProtoWriter w;
     w.number(kTypeType, string(type));
     w.number(kTypeUnit, string(unit));
@@ -77,14 +88,26 @@ class Writer {
     return functions_;
   }
 
+  // Returns a method's function, which may have no profile.
+  uint64_t function_of(const MethodKey& key, const std::string& name) {
+    const auto [at, fresh] = methods_.try_emplace(key);
+    if (!fresh) return at->second;
+    std::string known = name;
+    if (known.empty()) known = "function " + std::to_string(key.function_index);
+    return at->second = add_function(known, file_of(key));
+  }
+  uint64_t file_of(const MethodKey& key) {
+    return string("uptier/" + hex(key.module_key).substr(2));
+  }
+
   // Lines are the innermost first.
-  uint64_t add_location(std::span<const uint64_t> functions, uint64_t line) {
+  uint64_t add_location(std::span<const Line> lines) {
     ProtoWriter w;
     w.number(kId, ++locations_);
-    for (const uint64_t f : functions) {
+    for (const Line& line : lines) {
       ProtoWriter l;
-      l.number(kLineFunction, f);
-      l.number(kLineLine, line);
+      l.number(kLineFunction, line.function);
+      l.number(kLineLine, line.line);
       w.bytes(kLine, l.text());
     }
     out_.bytes(kLocation, w.text());
@@ -94,7 +117,7 @@ class Writer {
   void add_sample(uint64_t location, std::vector<uint64_t> values) {
     if (std::ranges::all_of(values, [](uint64_t v) { return v == 0; })) return;
     std::ranges::transform(values, values.begin(), limited);
-    values.resize(cycles_ ? 4 : 3);
+    values.resize(types_);
     ProtoWriter w;
     w.numbers(kSampleLocations, {{location}});
     w.numbers(kSampleValues, values);
@@ -102,31 +125,41 @@ class Writer {
   }
 
   void add_method(const MethodProfile& m) {
-    std::string name = m.name;
-    if (name.empty()) name = "function " + std::to_string(m.key.function_index);
-    const uint64_t file = string("uptier/" + hex(m.key.module_key).substr(2));
-    const uint64_t function = add_function(name, file);
+    const uint64_t function = function_of(m.key, m.name);
     uint64_t samples = m.sampled_calls;
     (void)add_saturating(samples, m.bursts);
     std::vector<uint64_t> of_calls = {0, m.calls, samples};
     for (const Slot& slot : m.schema.slots) {
       if (slot.kind != SlotKind::kBlock) continue;
-      const uint64_t location = add_location({{function}}, slot.site);
+      const uint64_t location = add_location({{{function, slot.site}}});
       of_calls[0] = m.estimates[slot.word];
       add_sample(location, of_calls);
       of_calls = {0, 0, 0};
     }
     // Edges alone, or nothing at all: the calls have no block to stand at.
     if (of_calls[1] != 0 || of_calls[2] != 0) {
-      add_sample(add_location({{function}}, 1), of_calls);
+      add_sample(add_location({{{function, 1}}}), of_calls);
     }
     for (const Slot& slot : m.schema.slots) {
-      if (slot.kind == SlotKind::kLoop) add_loop(m, slot, name, function, file);
+      if (slot.kind == SlotKind::kLoop) add_loop(m, slot, function);
     }
   }
 
-  void add_loop(const MethodProfile& m, const Slot& slot, const std::string& name,
-                uint64_t function, uint64_t file) {
+  void add_inlined(const InlinedKey& key, const InlinedBody& body) {
+    std::vector<Line> lines{{function_of(key.root, ""), key.path.front().site}};
+    for (size_t i = 0; i < key.path.size(); ++i) {
+      const SiteId next = i + 1 < key.path.size() ? key.path[i + 1].site : 0;
+      lines.insert(lines.begin(), {function_of(key.path[i].callee, ""), next});
+    }
+    for (const auto& [site, block] : body.blocks) {
+      lines.front().line = site;
+      std::vector<uint64_t> values(types_);
+      values.back() = block.estimate;
+      add_sample(add_location(lines), std::move(values));
+    }
+  }
+
+  void add_loop(const MethodProfile& m, const Slot& slot, uint64_t function) {
     const uint64_t* words = &m.counts[slot.word];
     const std::optional<Estimate> all = m.loop_cycles(slot.site);
     const uint64_t timed = words[slot_word::kLoopCycles];
@@ -134,13 +167,18 @@ class Writer {
     const double share =
         static_cast<double>(words[slot_word::kLoopExclusiveCycles]) / static_cast<double>(timed);
     const auto cycles = static_cast<uint64_t>(std::clamp(all->total * share, 0.0, 0x1p62));
-    const uint64_t inner = add_function(name + " loop " + std::to_string(slot.site), file);
-    add_sample(add_location({{inner, function}}, slot.site), {0, 0, 0, cycles});
+    std::string name = m.name;
+    if (name.empty()) name = "function " + std::to_string(m.key.function_index);
+    const uint64_t inner =
+        add_function(name + " loop " + std::to_string(slot.site), file_of(m.key));
+    add_sample(add_location({{{inner, slot.site}, {function, slot.site}}}), {0, 0, 0, cycles});
   }
 
   ProtoWriter out_;
   std::vector<std::string> strings_;
   std::map<std::string, uint64_t> numbers_;
+  std::map<MethodKey, uint64_t> methods_;  // their functions
+  size_t types_ = 0;                       // of values of a sample
   uint64_t functions_ = 0;
   uint64_t locations_ = 0;
   bool cycles_ = false;

@@ -1,0 +1,115 @@
+// Bodies that are inlined, in the files of other tools: apart from what methods ran, and nothing twice.
+#include <sstream>
+
+#include "profile/formats/export.h"
+#include "profile/formats/pprof.h"
+#include "tests/tool_dir.h"
+
+namespace uptier {
+namespace {
+
+// `left` and `pick` ran; at call 2 of `left` stands the body of `pick`, at whose call 7 that of a
+// method without a profile.
+Profile some_profile() {
+  Profile p;
+  for (uint32_t i : {0u, 1u}) {
+    MethodProfile m;
+    m.key = {0xa1, i};
+    m.name = i == 0 ? "pick" : "left;right";
+    m.schema = Schema::block_schema(1, 0x11 + i);
+    m.counts = {10 + i};
+    m.weigh(1);
+    p.methods.emplace(m.key, m);
+  }
+  const InlinedKey pick{{0xa1, 1}, {{2, {0xa1, 0}}}};
+  p.inlined[pick] = {{0x12, 0x11}, {{1, {64, 1024, 64}}, {3, {2, 32, 64}}}};
+  InlinedKey inner = pick;
+  inner.path.push_back({7, {0xa1, 9}});
+  p.inlined[inner] = {{0x12, 0x11, 0}, {{1, {1, 16, 64}}}};
+  return p;
+}
+
+TEST(ExportInlined, folded_stacks_stand_below_a_frame_of_their_own) {
+  EXPECT_EQ(profile::to_folded(some_profile()),
+            "pick;block_1 10\n"
+            "left_right;block_1 11\n"
+            "inlined;left_right;pick;block_1 1024\n"
+            "inlined;left_right;pick;block_3 32\n"
+            "inlined;left_right;pick;function_9;block_1 16\n");
+}
+
+TEST(ExportInlined, csv_has_two_rows_a_block) {
+  std::istringstream lines(profile::to_csv(some_profile()));
+  std::vector<std::string> rows;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(",inlined,") != std::string::npos)
+      rows.push_back(line.substr(0, line.size() - 1));
+  }
+  const std::string root = "0x00000000000000a1,1,left;right,inlined,";
+  const std::string pick = "0x00000000000000a1,0,", other = "0x00000000000000a1,9,";
+  EXPECT_EQ(
+      rows,
+      (std::vector<std::string>{
+          root + "1,2 executions," + pick + "64,1024", root + "1,2 samples," + pick + "64,",
+          root + "3,2 executions," + pick + "2,32", root + "3,2 samples," + pick + "64,",
+          root + "1,2/7 executions," + other + "1,16", root + "1,2/7 samples," + other + "64,"}));
+}
+
+class ExportInlinedTool : public test::ToolDir {};
+
+// A reader of the encoding that knows nothing of ours: values by type, and the stack of each sample.
+constexpr const char* kReadPprof = R"py(
+import sys
+def varint(b, i):
+    n = s = 0
+    while True:
+        n |= (b[i] & 127) << s; s += 7; i += 1
+        if b[i - 1] < 128: return n, i
+def fields(b):
+    i = 0
+    while i < len(b):
+        key, i = varint(b, i)
+        if key & 7 == 0: v, i = varint(b, i)
+        else:
+            n, i = varint(b, i); v = b[i:i + n]; i += n
+        yield key >> 3, v
+def packed(b):
+    i, out = 0, []
+    while i < len(b): v, i = varint(b, i); out.append(v)
+    return out
+types, samples, locations, functions, strings = [], [], {}, {}, []
+for f, v in fields(open(sys.argv[1], 'rb').read()):
+    if f == 1: types.append(dict(fields(v))[1])
+    if f == 2: samples.append({k: packed(x) for k, x in fields(v)})
+    if f == 4:
+        lines = [dict(fields(x)) for k, x in fields(v) if k == 4]
+        locations[dict((k, x) for k, x in fields(v) if k == 1)[1]] = lines
+    if f == 5: d = dict(fields(v)); functions[d[1]] = d[2]
+    if f == 6: strings.append(v.decode())
+print(' '.join(strings[t] for t in types))
+for s in samples:
+    stack = ['%s:%d' % (strings[functions[l[1]]], l[2]) for n in s[1] for l in locations[n]]
+    print(' '.join(map(str, s[2])), ' < '.join(stack))
+)py";
+
+TEST_F(ExportInlinedTool, pprof_has_them_as_inlined_frames_and_a_value_of_their_own) {
+  write("p.upf", some_profile());
+  ASSERT_EQ(tool("profile export p.upf --format=pprof -o p.pb").code, 0);
+  std::ofstream(path("read.py")) << kReadPprof;
+  const test::RunResult r = in_dir("python3 read.py p.pb");
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(r.out,
+            "executions calls samples inlined\n"
+            "10 0 0 0 pick:1\n"
+            "11 0 0 0 left;right:1\n"
+            "0 0 0 1024 pick:1 < left;right:2\n"
+            "0 0 0 32 pick:3 < left;right:2\n"
+            "0 0 0 16 function 9:1 < pick:7 < left;right:2\n");
+  if (!installed("go")) return;
+  const test::RunResult top = in_dir("go tool pprof -top -sample_index=inlined p.pb");
+  EXPECT_EQ(top.code, 0) << top.err;
+  EXPECT_NE(top.out.find("pick (inline)"), std::string::npos) << top.out;
+}
+
+}  // namespace
+}  // namespace uptier
