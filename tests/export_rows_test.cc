@@ -117,6 +117,17 @@ TEST(ExportRows, rows_of_several_are_the_rows_of_their_merge) {
 }
 
 // Rows of before there were voters, alone and behind others.
+// Its number stands in one of two columns; the other means nothing.
+TEST(ExportRows, a_call_that_counts_nothing_is_none) {
+  std::string text = profile::to_tsv({}, {});
+  text += "1\t2\t\t0\t0\tcall\t0\tcallee\t3\t4\tsum\t100\t0\t\n";
+  text += "1\t2\t\t0\t0\tfirst_call\t0\truns\t0\t0\tsum\t0\t100\t\n";
+  const Result<ProfileFile> file = profile::profile_from_tsv(text);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_TRUE(file->calls.graph.empty());
+  EXPECT_TRUE(file->calls.first.empty());
+}
+
 TEST(ExportRows, the_voter_may_be_missing) {
   Generator generator(36);
   const Profile p = proper(generator.profile());

@@ -216,7 +216,6 @@ class Parser {
 
   Status take_call(const Row& row) {
     CallProfile& calls = file_.calls;
-    const bool nothing = row.kind != "shape" && row.count == 0 && row.estimate == 0;
     if (row.kind == "shape" && row.word == "code") {
       std::optional<CodeShape> shape = parse_shape(row.name);
       if (!shape) return broken("the shape of its code is none");
@@ -225,11 +224,11 @@ class Parser {
       if (kept < *shape) kept = std::move(*shape);
     } else if (row.kind == "call" && row.word == "callee") {
       if (row.key > UINT32_MAX) return broken("column 10 is no number of a function");
-      if (nothing) return {};
+      if (row.estimate == 0) return {};
       add(calls.graph[{row.method, {row.key_module, static_cast<uint32_t>(row.key)}}],
           row.estimate);
     } else if (row.kind == "first_call" && (row.word == "positions" || row.word == "runs")) {
-      if (nothing) return {};
+      if (row.count == 0) return {};
       FirstCall& first = calls.first[row.method];
       add(row.word == "runs" ? first.runs : first.positions, row.count);
     } else {
