@@ -190,7 +190,7 @@ class FunctionBuilder {
   //
   // It is for bodies with two ways to do one thing, of which a compilation keeps the one that pays:
   //
-  //   b.branch(b.ge_u(b.known_count(taken), b.i64(1000)), with_a_table, one_by_one);
+  //   b.branch(b.binary(Opcode::kGeU, b.known_count(taken), b.i64(1000)), by_table, one_by_one);
   //
   // The body must be right whatever the number is. One value keeps it as long as it lives; two calls
   // may return two numbers, in one execution too, as code changes under it. The number is an estimate
