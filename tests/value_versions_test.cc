@@ -87,6 +87,22 @@ TEST(Specialize, a_value_that_changes_for_good_takes_the_version_back) {
   EXPECT_EQ(r.decisions("specialize", "parameter 2").size(), 1u) << "it is not tried again";
 }
 
+// What the parameter has become is seen by the copy of optimized code, and by nothing else.
+TEST(Specialize, a_value_that_becomes_stable_later_gets_a_version) {
+  for (bool observed : {true, false}) {
+    Options o = deterministic();
+    o.optimized_interval = 16;
+    o.observe_optimized = observed;
+    Digits r(o);
+    ThreadScope attached(*r.runtime);
+    for (uint32_t i = 0; i < 4000; ++i) r.run(4 + i % 5, 2 + i % 7);
+    EXPECT_TRUE(r.decisions("specialize", "parameter 2").empty());
+    for (uint32_t i = 0; i < 600'000; ++i) r.run(4 + i % 5, 10);
+    size_t made = r.decisions("specialize", "parameter 2 is 10").size();
+    EXPECT_EQ(made, observed ? 1u : 0u) << r.runtime->report().text();
+  }
+}
+
 TEST(Specialize, the_log_replays) {
   Options o = deterministic();
   Digits r(o);
