@@ -7,6 +7,8 @@
 #include <random>
 
 #include "profile/match.h"
+#include "profile/match_inlined.h"
+#include "profile/upf/file.h"
 #include "tests/golden.h"
 #include "tests/program_runs.h"
 #include "uptier/profile_file.h"
@@ -155,6 +157,40 @@ TEST(UpfMatch, laws_hold_for_any_two_bodies) {
   EXPECT_GT(accepted, 500u);
 }
 
+const InlinedBody kSeen{{0x11, 0x22, 0x33}, {{4, {5, 50, 7}}}};
+
+TEST(UpfMatch, inlined_bodies_stay_where_nothing_on_the_way_changed) {
+  const MethodKey root{1, 1}, mid{1, 2}, leaf{1, 3};
+  const InlinedKey place{root, {{6, mid}, {8, leaf}}};
+  const profile::SameMethods same = {
+      {root, {{9, 4}, 0x11, true}}, {mid, {{9, 5}, 0x22, true}}, {leaf, {{9, 6}, 0x33, true}}};
+  const profile::InlinedMatch all = profile::match_inlined({{place, kSeen}}, same);
+  EXPECT_EQ(all.kept, (InlinedBodies{{{{9, 4}, {{6, {9, 5}}, {8, {9, 6}}}}, kSeen}}));
+  EXPECT_EQ(all.dropped, 0u);
+  // Any of the three has other code, or is not there any more.
+  for (const MethodKey& key : {root, mid, leaf}) {
+    profile::SameMethods changed = same, gone = same;
+    ++changed[key].cfg_hash;
+    gone.erase(key);
+    for (const auto& methods : {changed, gone}) {
+      const profile::InlinedMatch match = profile::match_inlined({{place, kSeen}}, methods);
+      EXPECT_TRUE(match.kept.empty());
+      EXPECT_EQ(match.dropped, 1u);
+    }
+  }
+}
+
+TEST(UpfMatch, unknown_code_of_an_inlined_body_is_that_of_the_methods_profile) {
+  const InlinedKey place{{1, 1}, {{6, {1, 2}}, {8, {1, 3}}}};
+  InlinedBody body = kSeen;
+  body.code[2] = 0;
+  profile::SameMethods same;
+  for (uint32_t i : {1u, 2u, 3u}) same[{1, i}] = {{1, i}, 0x11 * i, true};
+  EXPECT_EQ(profile::match_inlined({{place, body}}, same).kept, (InlinedBodies{{place, body}}));
+  same[{1, 3}].profiled = false;
+  EXPECT_EQ(profile::match_inlined({{place, body}}, same).dropped, 1u);
+}
+
 class UpfEdit : public testing::Test {
  protected:
   UpfEdit() {
@@ -226,6 +262,60 @@ TEST_F(UpfEdit, others_keep_their_profiles_and_the_changed_are_matched_or_droppe
   EXPECT_EQ(json["saved"]["matched"], 0);
   EXPECT_EQ(json["saved"]["stale"], 0);
   EXPECT_GE(json["saved"]["methods"], 10);
+}
+
+// A body inlined at each method, of another method: of some what is on the way has been edited, and
+// one calls something else than it did, in a body of the same form.
+TEST_F(UpfEdit, inlined_bodies_are_kept_or_dropped_and_counted) {
+  edit("objects", {{"move_all", kBranch}, {"disc_area", kLeafBranch}});
+  if (HasFatalFailure()) return;
+  ASSERT_EQ(run(test::wasm_path("objects"), "--tier=instrumented").code, 0);
+  const auto load = [&](const std::string& name) {
+    const std::string bytes = test::slurp(path(name));
+    Result<ProfileFile> file = profile_from_file(std::as_bytes(std::span(bytes)));
+    EXPECT_TRUE(file.ok()) << file.error().message;
+    return file.ok() ? std::move(*file) : ProfileFile{};
+  };
+  ProfileFile file = load("p.upf");
+  const auto find = [](const ProfileFile& in, const std::string& name) -> const MethodProfile& {
+    for (const auto& [key, m] : in.profile.methods) {
+      if (m.name == name) return m;
+    }
+    ADD_FAILURE() << name;
+    return in.profile.methods.begin()->second;
+  };
+  std::vector<const MethodProfile*> whole;  // that are not edited, with calls
+  for (const auto& [key, m] : file.profile.methods) {
+    if (m.name == "move_all" || m.name == "disc_area" || m.name.empty()) continue;
+    if (m.name.starts_with("host ")) continue;  // made by the engine, not of the module
+    if (!file.calls.shapes.at(key).anchors.empty()) whole.push_back(&m);
+  }
+  ASSERT_GE(whole.size(), 3u);
+  const auto put = [&](const MethodProfile& root, const MethodProfile& callee) {
+    InlinedBody body{{root.schema.cfg_hash, callee.schema.cfg_hash}, {{1, {64, 1024, 64}}}};
+    file.profile.inlined[{root.key, {{2, callee.key}}}] = body;
+  };
+  put(*whole[0], *whole[1]);
+  put(find(file, "move_all"), *whole[0]);
+  put(*whole[0], find(file, "disc_area"));
+  put(*whole[2], *whole[1]);
+  file.calls.shapes[whole[2]->key].anchors[0].target ^= 1;
+  ASSERT_TRUE(profile::replace_file(path("in.upf"), profile_to_file(file.profile, file.info, {},
+                                                                    nullptr, &file.calls))
+                  .ok());
+  const test::RunResult told =
+      test::run_command(UPTIER_TOOL " profile match " + path("in.upf") + " " + path("edited.wasm") +
+                        " -o " + path("edited.upf"));
+  EXPECT_EQ(told.code, 0) << told.err;
+  EXPECT_NE(("\n" + told.out).find("\n1 inlined bodies kept, 3 dropped\n"), std::string::npos)
+      << told.out;
+  const ProfileFile edited = load("edited.upf");
+  const MethodProfile& root = find(edited, whole[0]->name);
+  const MethodProfile& callee = find(edited, whole[1]->name);
+  EXPECT_NE(root.key.module_key, whole[0]->key.module_key);
+  const InlinedBody same{{whole[0]->schema.cfg_hash, whole[1]->schema.cfg_hash},
+                         {{1, {64, 1024, 64}}}};
+  EXPECT_EQ(edited.profile.inlined, (InlinedBodies{{{root.key, {{2, callee.key}}}, same}}));
 }
 
 TEST_F(UpfEdit, what_was_matched_is_hot_at_once_and_saved_again) {

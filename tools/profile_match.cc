@@ -1,12 +1,14 @@
 // uptier profile match: what of a profile is of use for a module that was edited since it was made.
 //
 // Methods are found by their key, or else by their name where only one has it, as the runtime does
-// (tiering/saved/saved.cc); those of other code are matched by their calls (profile/match.h).
+// (tiering/saved/saved.cc); those of other code are matched by their calls (profile/match.h). Inlined
+// bodies stay where no code on the way changed (profile/match_inlined.h).
 #include <cstdio>
 #include <map>
 
 #include "jit/ir/code_shape.h"
 #include "profile/match.h"
+#include "profile/match_inlined.h"
 #include "profile/upf/file.h"
 #include "tiering/observe/probe_set.h"
 #include "tools/commands.h"
@@ -28,12 +30,14 @@ class Match {
  private:
   const MethodProfile* find(MethodId m) const;
   void take(MethodId m, const MethodProfile& old);
+  void take_inlined();
   MethodKey key_of(MethodId m) const;
 
   const ProfileFile& file_;
   const Functions& functions_;
   std::map<std::string, const MethodProfile*> by_name_;  // null where two have it
   std::map<MethodKey, MethodKey> moved_;                 // old key -> new one
+  profile::SameMethods same_;
   Profile matched_;
   CallProfile calls_;
   uint64_t kept_ = 0, matched_count_ = 0, dropped_ = 0, unknown_ = 0;
@@ -66,6 +70,11 @@ void Match::take(MethodId id, const MethodProfile& old) {
   MethodProfile m = old;
   if (old.schema.cfg_hash == f.cfg_hash) {
     ++kept_;
+    // The number of calls is in the hash, whom they call is not.
+    const auto known = file_.calls.shapes.find(old.key);
+    if (known == file_.calls.shapes.end() || known->second == shape) {
+      same_[old.key] = {key_of(id), f.cfg_hash, true};
+    }
   } else {
     const auto there = file_.calls.shapes.find(old.key);
     const Schema schema = tiering::ProbeSet(f, tiering::ProbeChoice::from({})).schema();
@@ -92,6 +101,11 @@ void Match::run() {
     if (old != nullptr) {
       take(MethodId(i), *old);
     } else {
+      if (!functions_.keys.empty()) {
+        // It may have been seen inlined all the same, in this very module: its key says so.
+        const uint64_t hash = functions_.module.functions[i].cfg_hash;
+        same_[key_of(MethodId(i))] = {key_of(MethodId(i)), hash, false};
+      }
       ++unknown_;
     }
   }
@@ -101,6 +115,16 @@ void Match::run() {
       "profile, %llu of the profile not in the module\n",
       ull(kept_), ull(matched_count_), ull(dropped_), ull(unknown_),
       ull(file_.profile.methods.size() - kept_ - matched_count_ - dropped_));
+  take_inlined();
+}
+
+void Match::take_inlined() {
+  if (file_.profile.inlined.empty()) return;
+  profile::InlinedMatch match = profile::match_inlined(file_.profile.inlined, same_);
+  std::printf("%llu inlined bodies kept, %llu dropped\n",
+              static_cast<unsigned long long>(match.kept.size()),
+              static_cast<unsigned long long>(match.dropped));
+  matched_.inlined = std::move(match.kept);
 }
 
 // The calls between methods that were found again, and their order. Targets in tables keep their
