@@ -11,6 +11,7 @@
 #include "jit/ir/verify.h"
 #include "tests/inline_harness.h"
 #include "tests/runtime_host.h"
+#include "tiering/observe/known_counts.h"
 
 namespace uptier::test {
 namespace {
@@ -146,6 +147,31 @@ b0:
   OptimizedModule code(machine, m, source, even_profile, Copy::kPlain);
   ASSERT_EQ(code.codes()[1]->tables().inlined.size(), 1u);
   EXPECT_EQ(machine.run(code.entry(MethodId(1)), m.functions[1].signature(), {}).bits, 5007u);
+}
+
+// A sum that fills its word, by wrapping below 0 or by saturating, stays a great number.
+TEST(KnownCounts, one_run_of_a_saturated_sum_is_its_share) {
+  jit::Module m = parse_or_die(kTwoWays);
+  MethodProfile p;
+  p.schema.add(SlotKind::kCounter, 5);
+  p.counts = p.estimates = {UINT64_MAX};
+  auto known = [&](double runs) { return tiering::counts_in(p, m.functions[0], runs)[0].count; };
+  EXPECT_EQ(known(1), UINT64_MAX);
+  EXPECT_EQ(known(1.5), 0xaaaaaaaaaaaaa800u);
+  EXPECT_EQ(known(2), 1ull << 63);
+  EXPECT_EQ(known(0.5), UINT64_MAX);
+  p.estimates = {10};
+  EXPECT_EQ(known(4), 3u);
+}
+
+TEST(KnownCounts, a_gauge_is_the_same_however_many_runs_there_were) {
+  jit::Module m = parse_or_die(kTwoWays);
+  MethodProfile p;
+  p.schema.add(SlotKind::kGauge, 5);
+  p.counts = p.estimates = {90};
+  for (double runs : {1.0, 3.0}) {
+    EXPECT_EQ(tiering::counts_in(p, m.functions[0], runs)[0].count, 90u);
+  }
 }
 
 // ---- In a runtime -------------------------------------------------------------------------------

@@ -10,13 +10,22 @@ namespace {
 // Sampled calls and bursts from which on this run is believed.
 constexpr uint64_t kLeastObserved = 256;
 
+// What one run of them makes of a sum, which may be all that a word holds.
+uint64_t share_of(uint64_t sum, double runs) {
+  double share = std::round(static_cast<double>(sum) / runs);
+  return share < 0x1p64 ? static_cast<uint64_t>(share) : UINT64_MAX;
+}
+
+uint64_t estimate_of(const std::optional<ProfileAnswer>& a) {
+  const auto* counter = a ? std::get_if<CounterAnswer>(&a->what) : nullptr;
+  return counter == nullptr ? 0 : counter->estimate;
+}
+
 // A gauge is the greatest value seen, however many runs there were.
 uint64_t estimate_at(const MethodProfile& p, SiteId site, double runs) {
-  std::optional<ProfileAnswer> a = uptier::query(p, SlotKind::kCounter, site);
-  if (!a) a = uptier::query(p, SlotKind::kGauge, site), runs = 1;
-  const auto* counter = a ? std::get_if<CounterAnswer>(&a->what) : nullptr;
-  if (counter == nullptr || runs == 1) return counter == nullptr ? 0 : counter->estimate;
-  return static_cast<uint64_t>(std::llround(static_cast<double>(counter->estimate) / runs));
+  if (auto a = uptier::query(p, SlotKind::kGauge, site)) return estimate_of(a);
+  uint64_t sum = estimate_of(uptier::query(p, SlotKind::kCounter, site));
+  return runs == 1 ? sum : share_of(sum, runs);
 }
 
 }  // namespace
