@@ -280,7 +280,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
     note_turns(m, observer_, *f);
     note_counts(m, observer_, *f);
   }
-  if (stress_.active(StressKind::kValues)) note_wild_counts(*f);
+  if (stress_.active(StressKind::kValues)) note_wild_counts(*f, v.serial);
   if (plan.for_values) {
     std::lock_guard lock(state_mutex_);
     v.values = m.value_versions.wanted;

@@ -129,7 +129,7 @@ std::unique_ptr<jit::Inlinee> RuntimeImpl::inlinee(MethodId id, bool profile, do
     note_turns(m, observer_, known->function);
     note_counts(m, observer_, known->function);
   }
-  if (stress_.active(StressKind::kValues)) note_wild_counts(known->function);
+  if (stress_.active(StressKind::kValues)) note_wild_counts(known->function, activity_);
   error = profile_error_locked(m, known->profile.blocks);
   bool enough = live_.deopt_cold && observer_.samples_of(m) >= live_.cold_samples;
   const std::vector<uint64_t>& seen = known->profile.blocks;

@@ -44,10 +44,12 @@ void note_counts(const Method& m, const Observer& observer, jit::Function& f) {
   jit::note_counts(f, few ? counts_in(m.saved->profile, f, m.saved->runs) : counts_in(now, f, 1));
 }
 
-void note_wild_counts(jit::Function& f) {
+void note_wild_counts(jit::Function& f, uint64_t salt) {
   std::vector<jit::KnownCount> known;
-  for (SiteId site : jit::asked_counts(f))
-    known.push_back({site, site * 0x9e3779b97f4a7c15 >> site % 64});
+  for (SiteId site : jit::asked_counts(f)) {
+    uint64_t n = (site + 64 * salt) * 0x9e3779b97f4a7c15;
+    known.push_back({site, n >> n % 64});
+  }
   jit::note_counts(f, known);
 }
 

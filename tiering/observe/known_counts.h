@@ -17,7 +17,7 @@ std::vector<jit::KnownCount> counts_in(const MethodProfile& p, const jit::Functi
 // has observed too little, what they come to in one of the earlier ones.
 void note_counts(const Method& m, const Observer& observer, jit::Function& f);
 
-// Writes numbers that mean nothing, since any are right.
-void note_wild_counts(jit::Function& f);
+// Writes numbers that mean nothing, since any are right, and others for another `salt`.
+void note_wild_counts(jit::Function& f, uint64_t salt);
 
 }  // namespace uptier::tiering
