@@ -1,14 +1,10 @@
 // The worker: drains the rings, asks the policy, compiles, installs. One thread in the background,
 // or the flushing thread itself when workers = 0.
+#include <bit>
+
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
-namespace {
-
-constexpr uint32_t kMostNotes = 64;
-
-}  // namespace
-
 void RuntimeImpl::wake_worker() noexcept {
   if (options_.workers == 0) {
     {
@@ -61,13 +57,16 @@ void RuntimeImpl::run_worker() {
   }
 }
 
-// Takes what is in the rings; returns whether there was anything. Not more than fits into one at a
-// time: threads that flush every few calls fill them as fast as this takes, and others want the mutex.
+// Takes what is in the rings; returns whether there was anything. All that is there now, since who is
+// about to remove a method counts on it, but not for as long as threads go on filling them, which
+// may be as fast as this takes: others want the mutex.
 bool RuntimeImpl::drain_locked() {
+  // A ring is rounded up to a power of two, and no note is shorter.
+  auto most = static_cast<uint32_t>(std::bit_ceil(options_.ring_bytes) / sizeof(sampler::Note));
   bool any = false;
   for (auto& t : threads_) {
     any |= t->ring().front() != nullptr;
-    drain_thread_locked(*t, kMostNotes);
+    drain_thread_locked(*t, most);
   }
   want_newer_if_due();
   return any;
