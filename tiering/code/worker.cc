@@ -5,6 +5,7 @@
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
+
 void RuntimeImpl::wake_worker() noexcept {
   if (options_.workers == 0) {
     {
