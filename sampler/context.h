@@ -112,7 +112,7 @@ inline constexpr uint32_t kSlabOffset = offsetof(MethodState, slab);
 inline constexpr uint32_t kOptimizedSlabOffset = offsetof(MethodState, optimized_slab);
 
 // Methods that a context can hold at most.
-inline constexpr uint32_t kMaxMethods = 1u << 17;
+inline constexpr uint32_t kMaxMethods = 1u << 20;
 
 // Returns the displacement of a method's state from the context. `index` < kMaxMethods.
 constexpr uint32_t method_offset(uint32_t index) {

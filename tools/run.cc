@@ -1,10 +1,12 @@
 // uptier run: a WebAssembly program under WASI, through all tiers.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <fstream>
 
 #include "embed/wasm/engine.h"
+#include "embed/wasm/read_module.h"
 #include "embed/wasm/wasi.h"
 #include "embed/wasm/wasi_bind.h"
 #include "tools/commands.h"
@@ -113,6 +115,14 @@ void define_unknown(const wasm::ModuleInfo& module, wasm::Linker& linker,
   }
 }
 
+// A module that needs more methods than a runtime has by default gets them; who has asked for a
+// number gets that.
+Options with_room_for(const wasm::ModuleInfo& module, Options options) {
+  if (options.max_methods != Options{}.max_methods) return options;
+  options.max_methods = std::max<uint64_t>(options.max_methods, module.functions.size());
+  return options;
+}
+
 int start(wasm::Instance& instance, const RunCommand& c) {
   if (!c.invoke.empty()) return call_function(instance, c);
   wasm::Extern main = instance.find_export("_start");
@@ -141,10 +151,11 @@ int run(const RunCommand& c) {
   if (!c.options.profile.empty()) held.emplace();
   wasm::EngineOptions engine_options;
   engine_options.explicit_bounds = c.explicit_bounds;
-  auto engine = wasm::Engine::create(c.options, engine_options, sink.get());
+  Result<wasm::ModuleInfo> info = wasm::read_module(std::move(bytes));
+  if (!info) return fail(kRefused, c.module + ": " + info.error().message);
+  auto engine = wasm::Engine::create(with_room_for(*info, c.options), engine_options, sink.get());
   if (!engine) return fail(kFailed, engine.error().message);
-  auto module = wasm::Module::load(**engine, std::move(bytes));
-  if (!module) return fail(kRefused, c.module + ": " + module.error().message);
+  std::unique_ptr<wasm::Module> module = wasm::Module::make(**engine, std::move(*info));
   auto wasi = wasm::Wasi::create(wasi_config(c));
   if (!wasi) return fail(kFailed, wasi.error().message);
 
@@ -156,9 +167,9 @@ int run(const RunCommand& c) {
   wasm::Linker linker;
   wasm::bind_wasi(linker, **wasi);
   std::deque<std::string> unknown;
-  if (c.trap_unknown) define_unknown((*module)->info(), linker, unknown);
+  if (c.trap_unknown) define_unknown(module->info(), linker, unknown);
   wasm::Store store(**engine);
-  wasm::Instantiation made = store.instantiate(**module, linker);
+  wasm::Instantiation made = store.instantiate(*module, linker);
   int code = kOk;
   if (made.ok()) {
     code = start(*made.instance, c);

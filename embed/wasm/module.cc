@@ -22,7 +22,11 @@ VmLayout::VmLayout(const ModuleInfo& info) {
 Result<std::unique_ptr<Module>> Module::load(Engine& engine, std::vector<uint8_t> bytes) {
   Result<ModuleInfo> info = read_module(std::move(bytes));
   if (!info) return info.error();
-  return std::unique_ptr<Module>(new Module(engine, std::move(*info)));
+  return make(engine, std::move(*info));
+}
+
+std::unique_ptr<Module> Module::make(Engine& engine, ModuleInfo info) {
+  return std::unique_ptr<Module>(new Module(engine, std::move(info)));
 }
 
 Module::Module(Engine& engine, ModuleInfo info)

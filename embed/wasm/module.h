@@ -33,6 +33,9 @@ class Module {
   // Parses and validates. Errors: as read_module (kCorruptInput: malformed, kInvalidInput: invalid,
   // kUnsupported: past a limit of this engine); messages name the byte offset and the rule.
   static Result<std::unique_ptr<Module>> load(Engine& engine, std::vector<uint8_t> bytes);
+  // The same of what read_module has returned, for hosts that make an engine to suit the module
+  // (Options::max_methods).
+  static std::unique_ptr<Module> make(Engine& engine, ModuleInfo info);
   // Takes the methods out of service. No instance may be left.
   ~Module();
   Module(const Module&) = delete;

@@ -41,7 +41,7 @@ struct MethodTag;
 template <>
 class Id<MethodTag> {
  public:
-  static constexpr uint32_t kIndexBits = 17;
+  static constexpr uint32_t kIndexBits = 20;
   static constexpr uint32_t kGenerations = (1u << (32 - kIndexBits)) - 1;
 
   constexpr Id() = default;

@@ -125,9 +125,9 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
     "the same of a site in a loop")                                                                \
   X(count,      exit_retries,      3,         0, 16, "times",                                      \
     "times that the limit of a site is met before it is banned, which ends optimizing at a guard") \
-  X(count,      max_methods,       1u << 16,  1, 1u << 17, "methods",                              \
+  X(count,      max_methods,       1u << 16,  1, 1u << 20, "methods",                              \
     "methods at a time; reserves 128 bytes of address space per thread and method")                \
-  X(count,      removed_kept,      1024,      0, 1u << 17, "methods",                              \
+  X(count,      removed_kept,      1024,      0, 1u << 20, "methods",                              \
     "removed ones that the report and the profile still know; max_methods may leave fewer")        \
   X(count,      decisions_kept,    1u << 15,  1, 1u << 24, "decisions",                            \
     "that the report still knows; the oldest go first (counted)")                                  \

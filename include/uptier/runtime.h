@@ -106,7 +106,7 @@ class Runtime {
   // are under way, and for other threads that are in their Host::gone. Thread: any, but not from
   // `build`.
   //
-  // From then on an id is nobody's, until 32,767 methods have had its index: functions that take
+  // From then on an id is nobody's, until 4,095 methods have had its index: functions that take
   // one refuse it, and a call in a body that is compiled later ends with TrapCode::kNoCode. The
   // entry's address goes to a new method sooner or later. Not before no code is left that has
   // inlined the old one or guesses its address, and no compilation that has seen it; code of others

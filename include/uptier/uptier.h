@@ -171,7 +171,7 @@ typedef struct uptier_method_info {
 uptier_status uptier_runtime_add_method(uptier_runtime* runtime, const uptier_method_info* info,
                                         uptier_method* out, uptier_error* error) UPTIER_NOEXCEPT;
 // Takes methods out of service: final flush, code retired, `drop` called. They must not run nor be
-// called any more, by an entry or by other methods; their ids are refused from now on, until 32,767
+// called any more, by an entry or by other methods; their ids are refused from now on, until 4,095
 // methods have had the same place. Their entries go to new methods once nothing means the old ones
 // (see uptier/runtime.h). Either all of them are removed or, when one id is refused, none.
 uptier_status uptier_runtime_remove_methods(uptier_runtime* runtime, const uptier_method* methods,
