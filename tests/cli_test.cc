@@ -7,6 +7,7 @@
 
 #include "tests/golden.h"
 #include "tests/program_runs.h"
+#include "tests/wasm_world.h"
 #include "uptier/profile.h"
 
 namespace uptier::test {
@@ -25,6 +26,10 @@ class Cli : public testing::Test {
     std::string path = dir_ + "/" + name;
     if (!bytes.empty()) std::ofstream(path, std::ios::binary) << bytes;
     return path;
+  }
+  std::string assembled(const std::string& name, const std::string& text) {
+    wasm::test::Bytes bytes = wasm::test::assemble(text);
+    return file(name, std::string(bytes.begin(), bytes.end()));
   }
   std::string dir_;
 };
@@ -125,6 +130,31 @@ TEST_F(Cli, trap_says_what_and_where_and_exits_134) {
     EXPECT_NE(deep.err.find("call stack exhausted"), std::string::npos) << deep.err;
     EXPECT_NE(deep.err.find("func[1]"), std::string::npos) << deep.err;
   }
+}
+
+TEST_F(Cli, more_methods_than_a_runtime_has_by_default_are_no_obstacle) {
+  std::string functions;
+  for (int i = 0; i < 70'000; ++i) functions += "(func)";
+  std::string module =
+      assembled("many.wasm", "(module (func (export \"_start\"))" + functions + ")");
+  EXPECT_EQ(run_tool("run " + module).code, 0);
+  RunResult told = run_tool("run -O max_methods=1000 " + module);
+  EXPECT_EQ(told.code, 125);
+  EXPECT_NE(told.err.find("max_methods = 1000"), std::string::npos) << told.err;
+}
+
+TEST_F(Cli, lazy_validation_runs_what_is_valid) {
+  std::string module = assembled("half.wasm", R"((module (func (export "_start"))
+    (func (export "bad") (result i32) i64.const 1)))");
+  RunResult refused = run_tool("run " + module);
+  EXPECT_EQ(refused.code, 125);
+  EXPECT_EQ(run_tool("run --lazy-validation " + module).code, 0);
+  RunResult trapped = run_tool("run --lazy-validation --invoke bad " + module);
+  EXPECT_EQ(trapped.code, 134);
+  size_t why = refused.err.find("at offset");
+  ASSERT_NE(why, std::string::npos) << refused.err;
+  std::string rule = refused.err.substr(why, refused.err.find('\n', why) - why);
+  EXPECT_NE(trapped.err.find(rule), std::string::npos) << trapped.err;
 }
 
 TEST_F(Cli, refused_module_says_why_and_exits_125) {

@@ -40,6 +40,7 @@ struct RunCommand {
   Shown shown;
   std::string trace;  // file for the trace, or ""
   bool explicit_bounds = false;
+  bool lazy_validation = false;
   bool trap_unknown = false;  // imported functions that nobody has: a call traps, linking succeeds
 };
 int run(const RunCommand& c);

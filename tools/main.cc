@@ -157,6 +157,8 @@ struct Commands {
         ->allow_extra_args(false);
     run->add_option("--env", c.env, "NAME=VALUE, or NAME to pass it on")->allow_extra_args(false);
     run->add_option("--invoke", c.invoke, "calls this export with ARGS instead of _start");
+    run->add_flag("--lazy-validation", c.lazy_validation,
+                  "validates a function when it is first called; one that is invalid traps then");
     run->add_flag("--explicit-bounds", c.explicit_bounds,
                   "checks memory bounds in code instead of reserving address space");
     run->add_flag("--trap-unknown-imports", c.trap_unknown,

@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -15,6 +17,10 @@ Result<std::vector<uint8_t>> read_file(const std::string& path) {
   std::FILE* f = std::fopen(path.c_str(), "rb");
   if (f == nullptr) return io_error(errno);
   std::vector<uint8_t> out;
+  struct stat status;
+  if (::fstat(::fileno(f), &status) == 0 && S_ISREG(status.st_mode)) {
+    out.reserve(static_cast<size_t>(status.st_size));
+  }
   uint8_t buffer[1 << 16];
   while (size_t n = std::fread(buffer, 1, sizeof buffer, f)) {
     out.insert(out.end(), buffer, buffer + n);

@@ -151,7 +151,8 @@ int run(const RunCommand& c) {
   if (!c.options.profile.empty()) held.emplace();
   wasm::EngineOptions engine_options;
   engine_options.explicit_bounds = c.explicit_bounds;
-  Result<wasm::ModuleInfo> info = wasm::read_module(std::move(bytes));
+  Result<wasm::ModuleInfo> info = wasm::read_module(
+      std::move(bytes), c.lazy_validation ? wasm::Bodies::kLater : wasm::Bodies::kValidated);
   if (!info) return fail(kRefused, c.module + ": " + info.error().message);
   auto engine = wasm::Engine::create(with_room_for(*info, c.options), engine_options, sink.get());
   if (!engine) return fail(kFailed, engine.error().message);

@@ -7,6 +7,7 @@
 #include "embed/wasm/engine.h"
 #include "embed/wasm/hash.h"
 #include "embed/wasm/read_module.h"
+#include "embed/wasm/validate_bodies.h"
 
 namespace uptier::wasm {
 
@@ -19,8 +20,9 @@ VmLayout::VmLayout(const ModuleInfo& info) {
   size = static_cast<uint32_t>(round_up(globals + info.globals.size() * 8));
 }
 
-Result<std::unique_ptr<Module>> Module::load(Engine& engine, std::vector<uint8_t> bytes) {
-  Result<ModuleInfo> info = read_module(std::move(bytes));
+Result<std::unique_ptr<Module>> Module::load(Engine& engine, std::vector<uint8_t> bytes,
+                                             Bodies bodies) {
+  Result<ModuleInfo> info = read_module(std::move(bytes), bodies);
   if (!info) return info.error();
   return make(engine, std::move(*info));
 }
@@ -35,6 +37,9 @@ Module::Module(Engine& engine, ModuleInfo info)
   for (uint32_t f = info_.imported_functions; f < info_.functions.size(); ++f) {
     max_results_ = std::max(max_results_, static_cast<uint32_t>(info_.type_of(f).results.size()));
   }
+  if (info_.bodies == Bodies::kValidated) return;
+  bodies_ = std::make_unique<BodyValidator>(info_);
+  validated_.resize(info_.functions.size());
 }
 
 Module::~Module() {
@@ -81,11 +86,21 @@ Status Module::register_methods(MethodSet& set) {
   return {};
 }
 
-Status Module::build(const MethodSet& set, MethodId m, FunctionBuilder& b) const {
+Status Module::validate(uint32_t function) {
+  if (!bodies_) return {};
+  std::lock_guard lock(bodies_mutex_);
+  if (validated_[function]) return {};
+  Status s = bodies_->validate(info_, function, 1);
+  validated_[function] = s.ok();
+  return s;
+}
+
+Status Module::build(const MethodSet& set, MethodId m, FunctionBuilder& b) {
   auto it = set.function_of.find(m.index());
   if (it == set.function_of.end()) {
     return Error{ErrorCode::kInvalidArgument, "the method does not belong to this module"};
   }
+  if (Status s = validate(it->second); !s) return s;
   build_function({info_, layout_, set.bounds, set.methods, type_ids_}, it->second, b);
   return {};
 }

@@ -16,6 +16,7 @@
 
 namespace uptier::wasm {
 
+class BodyValidator;
 class Engine;
 
 // How the code of a module guards its memory accesses.
@@ -31,8 +32,10 @@ enum class Bounds : uint8_t {
 class Module {
  public:
   // Parses and validates. Errors: as read_module (kCorruptInput: malformed, kInvalidInput: invalid,
-  // kUnsupported: past a limit of this engine); messages name the byte offset and the rule.
-  static Result<std::unique_ptr<Module>> load(Engine& engine, std::vector<uint8_t> bytes);
+  // kUnsupported: past a limit of this engine); messages name the byte offset and the rule. With
+  // Bodies::kLater a function whose body breaks a rule traps when it is called (TrapCode::kNoCode).
+  static Result<std::unique_ptr<Module>> load(Engine& engine, std::vector<uint8_t> bytes,
+                                              Bodies bodies = Bodies::kValidated);
   // The same of what read_module has returned, for hosts that make an engine to suit the module
   // (Options::max_methods).
   static std::unique_ptr<Module> make(Engine& engine, ModuleInfo info);
@@ -71,7 +74,9 @@ class Module {
 
   Module(Engine& engine, ModuleInfo info);
   Status register_methods(MethodSet& set);
-  Status build(const MethodSet& set, MethodId m, FunctionBuilder& b) const;
+  Status build(const MethodSet& set, MethodId m, FunctionBuilder& b);
+  // Validates the body of an own function, unless it has been.
+  Status validate(uint32_t function);
 
   Engine& engine_;
   ModuleInfo info_;
@@ -80,6 +85,9 @@ class Module {
   std::vector<uint32_t> type_ids_;
   uint32_t max_results_ = 0;
   std::mutex mutex_;  // held while a MethodSet is filled; a filled one is constant
+  std::mutex bodies_mutex_;
+  std::unique_ptr<BodyValidator> bodies_;           // null where all are validated
+  std::vector<bool> validated_;                     // by function
   std::array<std::unique_ptr<MethodSet>, 2> sets_;  // by Bounds
 };
 

@@ -39,7 +39,7 @@ struct FunctionInfo {
   uint32_t body_begin = 0;  // of the declarations of locals; 0 for imports
   uint32_t body_end = 0;
   std::string name;  // from the name section, the first export, or "func[N]"
-  BodyFacts facts;
+  BodyFacts facts;   // of a validated body
 };
 
 struct GlobalInfo {
@@ -60,7 +60,12 @@ struct ElemSegment {
   std::vector<uint32_t> functions;  // kNullFunction for null
 };
 
+// When function bodies are validated: with the module, or each when its function is first compiled,
+// as the specification allows. What is invalid never runs, either way.
+enum class Bodies : uint8_t { kValidated, kLater };
+
 struct ModuleInfo {
+  Bodies bodies = Bodies::kValidated;
   std::vector<uint8_t> bytes;
   std::vector<FuncType> types;
   std::vector<Import> imports;

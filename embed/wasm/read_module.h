@@ -13,7 +13,11 @@ namespace uptier::wasm {
 //
 // Errors: kCorruptInput for a malformed module, kInvalidInput for one that breaks a validation
 // rule, kUnsupported for a valid one past this engine's limits. Messages begin with "at offset
-// 0x..". Cost: linear in the size; no recursion, however deep the blocks nest.
-Result<ModuleInfo> read_module(std::vector<uint8_t> bytes);
+// 0x..". Cost: linear in the size, for bodies divided by up to 8 threads; no recursion, however
+// deep the blocks nest.
+//
+// With Bodies::kLater everything but the bodies is validated: each must pass BodyValidator before
+// it is built, as it does in a Module.
+Result<ModuleInfo> read_module(std::vector<uint8_t> bytes, Bodies bodies = Bodies::kValidated);
 
 }  // namespace uptier::wasm

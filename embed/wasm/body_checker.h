@@ -1,0 +1,386 @@
+// body_checker.h: function bodies, validated and scanned as they are read. Behind the door of
+// read_module.h.
+#pragma once
+
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "embed/wasm/module_info.h"
+#include "uptier/result.h"
+#include "wabt/binary-reader-nop.h"
+#include "wabt/binary-reader.h"
+#include "wabt/shared-validator.h"
+
+namespace uptier::wasm {
+
+// What engines agree to serve; past it a valid module is refused.
+inline constexpr uint32_t kMaxLocals = 50000;
+
+inline wabt::Features served_features() {
+  wabt::Features f;  // the library's defaults have sign extension, multiple values, ... on
+  // Of reference types the encoding is served, which compilers use in every module; see refuse_ref.
+  f.enable_reference_types();
+  f.disable_simd();
+  f.disable_exceptions();
+  f.disable_threads();
+  f.disable_function_references();
+  f.disable_tail_call();
+  f.disable_gc();
+  f.disable_memory64();
+  f.disable_multi_memory();
+  f.disable_extended_const();
+  f.disable_relaxed_simd();
+  f.enable_bulk_memory();
+  return f;
+}
+
+inline wabt::ReadBinaryOptions reader_options() {
+  wabt::ReadBinaryOptions options;
+  options.features = served_features();
+  // Names are read apart: this reader refuses modules whose name section is not the last.
+  options.read_debug_names = false;
+  options.stop_on_first_error = true;
+  options.fail_on_custom_section_error = false;
+  return options;
+}
+
+// Some rules of validation are checked by the reader already; they are told apart by their words.
+inline bool is_validation_rule(const std::string& message) {
+  for (const char* words : {"memory index", "load/store memory", "no memory to copy"}) {
+    if (message.starts_with(words)) return true;
+  }
+  return false;
+}
+
+inline std::string at_offset(uint64_t offset, const std::string& message) {
+  char place[40];
+  std::snprintf(place, sizeof place, "at offset 0x%llx: ", static_cast<unsigned long long>(offset));
+  return place + message;
+}
+
+// What bodies are validated against: everything that the sections in front of them declare.
+struct Rules {
+  Rules() : validator(&errors, wabt::ValidateOptions(served_features())) {}
+  Rules(const Rules&) = delete;
+  Rules& operator=(const Rules&) = delete;
+
+  wabt::Errors errors;
+  wabt::SharedValidator validator;
+  bool has_data_count = false;
+};
+
+// Takes the reader's events of bodies, has each one validated, and writes down what `info` wants to
+// know of them. Validation stops at its first error, reading goes on: a malformed module is
+// malformed whatever else it is.
+class BodyChecker : public wabt::BinaryReaderNop {
+ public:
+  using Index = wabt::Index;
+  using Location = wabt::Location;
+  using Offset = wabt::Offset;
+  using Opcode = wabt::Opcode;
+  using Var = wabt::Var;
+  using Ok = wabt::Result;
+  using V = wabt::SharedValidator;
+
+  // Whether instructions are read, or only how large bodies are and which locals they have.
+  enum class Reads : uint8_t { kAll, kDeclarations };
+
+  // The first body that is read is function `first`, and what the reader calls offset 0 is `delta`
+  // of the module.
+  BodyChecker(ModuleInfo& info, Rules& rules, Reads reads, uint32_t first = 0, uint64_t delta = 0)
+      : info_(info),
+        rules_(rules),
+        validator_(rules.validator),
+        reads_(reads),
+        first_(first),
+        delta_(delta) {}
+
+  // Returns what is wrong with what was read; `read` is what the reader says.
+  Status verdict(Ok read) const {
+    if (malformed_) return *malformed_;
+    if (invalid_) return *invalid_;
+    if (wabt::Failed(read)) return Error{ErrorCode::kCorruptInput, "the module cannot be read"};
+    if (unsupported_) return *unsupported_;
+    return {};
+  }
+
+  bool OnError(const wabt::Error& e) override {
+    if (e.error_level == wabt::ErrorLevel::Warning) return true;
+    if (is_validation_rule(e.message)) {
+      set(invalid_, ErrorCode::kInvalidInput, e.loc.offset + delta_, e.message);
+    } else {
+      set(malformed_, ErrorCode::kCorruptInput, e.loc.offset + delta_, e.message);
+    }
+    return true;
+  }
+
+  // ---- Function bodies -----------------------------------------------------------------------
+
+  Ok BeginFunctionBody(Index function, Offset size) override {
+    FunctionInfo& f = info_.functions[first_ + function];
+    f.body_begin = static_cast<uint32_t>(offset());
+    f.body_end = static_cast<uint32_t>(offset() + size);
+    body_end_ = offset() + size;
+    local_count_ = 0;
+    depth_ = 0;
+    ended_ = false;
+    in_body_ = true;
+    return validate(&V::BeginFunctionBody, here(), first_ + function);
+  }
+  Ok OnLocalDecl(Index, Index count, wabt::Type type) override {
+    local_count_ += count;
+    if (local_count_ > kMaxLocals) refuse("a function has too many locals");
+    refuse_ref(type);
+    return validate(&V::OnLocalDecl, here(), count, type);
+  }
+  Ok EndFunctionBody(Index function) override {
+    in_body_ = false;
+    if (reads_ == Reads::kDeclarations) return Ok::Ok;
+    info_.functions[first_ + function].facts = scan_.take();
+    if (!ended_ || offset() != body_end_) {
+      set(malformed_, ErrorCode::kCorruptInput, offset(),
+          "function body does not end with the end of its outermost block");
+    }
+    return validate(&V::EndFunctionBody, here());
+  }
+
+  Ok OnOpcode(Opcode op) override {
+    // Those below have no prefix; GetLength() makes a list of the bytes to count them.
+    opcode_at_ = offset() - (op < wabt::Opcode::I32TruncSatF32S ? 1 : op.GetLength());
+    if (in_body_ && ended_) {
+      set(malformed_, ErrorCode::kCorruptInput, opcode_at_, "instruction after the function's end");
+    }
+    return Ok::Ok;
+  }
+
+  Ok OnBinaryExpr(Opcode op) override { return validate(&V::OnBinary, place(), op); }
+  Ok OnCompareExpr(Opcode op) override { return validate(&V::OnCompare, place(), op); }
+  Ok OnConvertExpr(Opcode op) override { return validate(&V::OnConvert, place(), op); }
+  Ok OnUnaryExpr(Opcode op) override { return validate(&V::OnUnary, place(), op); }
+  Ok OnBlockExpr(wabt::Type sig) override {
+    open(BodyScan::Kind::kBlock, sig);
+    return validate(&V::OnBlock, place(), sig);
+  }
+  Ok OnLoopExpr(wabt::Type sig) override {
+    open(BodyScan::Kind::kLoop, sig);
+    return validate(&V::OnLoop, place(), sig);
+  }
+  Ok OnIfExpr(wabt::Type sig) override {
+    open(BodyScan::Kind::kIf, sig);
+    return validate(&V::OnIf, place(), sig);
+  }
+  Ok OnElseExpr() override {
+    scan_.otherwise();
+    return validate(&V::OnElse, place());
+  }
+  Ok OnEndExpr() override {
+    // The outermost block of a body or initializer is ended by the event that ends the whole.
+    if (depth_ == 0) {
+      ended_ = true;
+      return Ok::Ok;
+    }
+    --depth_;
+    scan_.end();
+    return validate(&V::OnEnd, place());
+  }
+  Ok OnBrExpr(Index depth) override {
+    scan_.branch(depth);
+    return validate(&V::OnBr, place(), var(depth));
+  }
+  Ok OnBrIfExpr(Index depth) override {
+    scan_.branch(depth);
+    return validate(&V::OnBrIf, place(), var(depth));
+  }
+  Ok OnBrTableExpr(Index count, Index* depths, Index otherwise) override {
+    validate(&V::BeginBrTable, place());
+    scan_.branch(otherwise);
+    for (Index i = 0; i < count; ++i) {
+      scan_.branch(depths[i]);
+      validate(&V::OnBrTableTarget, place(), var(depths[i]));
+      check_same_label_types(depths[i], otherwise);
+    }
+    validate(&V::OnBrTableTarget, place(), var(otherwise));
+    return validate(&V::EndBrTable, place());
+  }
+  Ok OnReturnExpr() override { return validate(&V::OnReturn, place()); }
+  Ok OnUnreachableExpr() override { return validate(&V::OnUnreachable, place()); }
+  Ok OnNopExpr() override { return validate(&V::OnNop, place()); }
+  Ok OnDropExpr() override { return validate(&V::OnDrop, place()); }
+  Ok OnSelectExpr(Index count, wabt::Type* types) override {
+    for (Index i = 0; i < count; ++i) refuse_ref(types[i]);
+    return validate(&V::OnSelect, place(), count, types);
+  }
+  Ok OnCallExpr(Index function) override { return validate(&V::OnCall, place(), var(function)); }
+  Ok OnCallIndirectExpr(Index type, Index table) override {
+    return validate(&V::OnCallIndirect, place(), var(type), var(table));
+  }
+  Ok OnI32ConstExpr(uint32_t v) override { return constant(wabt::Type::I32, Type::kI32, v); }
+  Ok OnI64ConstExpr(uint64_t v) override { return constant(wabt::Type::I64, Type::kI64, v); }
+  Ok OnF32ConstExpr(uint32_t v) override { return constant(wabt::Type::F32, Type::kF32, v); }
+  Ok OnF64ConstExpr(uint64_t v) override { return constant(wabt::Type::F64, Type::kF64, v); }
+  Ok OnGlobalGetExpr(Index index) override {
+    if (init_ != nullptr) init_->global = index;
+    return validate(&V::OnGlobalGet, place(), var(index));
+  }
+  Ok OnGlobalSetExpr(Index index) override {
+    return validate(&V::OnGlobalSet, place(), var(index));
+  }
+  Ok OnLocalGetExpr(Index index) override { return validate(&V::OnLocalGet, place(), var(index)); }
+  Ok OnLocalSetExpr(Index index) override { return validate(&V::OnLocalSet, place(), var(index)); }
+  Ok OnLocalTeeExpr(Index index) override { return validate(&V::OnLocalTee, place(), var(index)); }
+  Ok OnLoadExpr(Opcode op, Index memory, wabt::Address align, wabt::Address) override {
+    scan_.access_memory();
+    return validate(&V::OnLoad, place(), op, var(memory), bytes(align));
+  }
+  Ok OnStoreExpr(Opcode op, Index memory, wabt::Address align, wabt::Address) override {
+    scan_.access_memory();
+    return validate(&V::OnStore, place(), op, var(memory), bytes(align));
+  }
+  Ok OnMemorySizeExpr(Index memory) override {
+    return validate(&V::OnMemorySize, place(), var(memory));
+  }
+  Ok OnMemoryGrowExpr(Index memory) override {
+    return validate(&V::OnMemoryGrow, place(), var(memory));
+  }
+  Ok OnMemoryFillExpr(Index memory) override {
+    return validate(&V::OnMemoryFill, place(), var(memory));
+  }
+  Ok OnMemoryCopyExpr(Index from, Index to) override {
+    return validate(&V::OnMemoryCopy, place(), var(from), var(to));
+  }
+  Ok OnMemoryInitExpr(Index segment, Index memory) override {
+    return validate(&V::OnMemoryInit, place(), var(segment), var(memory));
+  }
+  Ok OnDataDropExpr(Index segment) override {
+    return validate(&V::OnDataDrop, place(), var(segment));
+  }
+  Ok OnTableCopyExpr(Index to, Index from) override {
+    return validate(&V::OnTableCopy, place(), var(to), var(from));
+  }
+  Ok OnTableInitExpr(Index segment, Index table) override {
+    return validate(&V::OnTableInit, place(), var(segment), var(table));
+  }
+  Ok OnElemDropExpr(Index segment) override {
+    return validate(&V::OnElemDrop, place(), var(segment));
+  }
+  // References as values are not served: what makes, tests or stores one is refused.
+  Ok OnRefFuncExpr(Index function) override {
+    refuse_ref(wabt::Type::FuncRef);
+    return validate(&V::OnRefFunc, place(), var(function));
+  }
+  Ok OnRefNullExpr(wabt::Type type) override {
+    refuse_ref(type);
+    return validate(&V::OnRefNull, place(), type);
+  }
+  Ok OnRefIsNullExpr() override {
+    refuse_ref(wabt::Type::FuncRef);
+    return validate(&V::OnRefIsNull, place());
+  }
+  Ok OnTableGetExpr(Index table) override {
+    refuse_ref(wabt::Type::FuncRef);
+    return validate(&V::OnTableGet, place(), var(table));
+  }
+  Ok OnTableSetExpr(Index table) override {
+    refuse_ref(wabt::Type::FuncRef);
+    return validate(&V::OnTableSet, place(), var(table));
+  }
+  Ok OnTableFillExpr(Index table) override {
+    refuse_ref(wabt::Type::FuncRef);
+    return validate(&V::OnTableFill, place(), var(table));
+  }
+  Ok OnTableGrowExpr(Index table) override {
+    refuse("the module uses table.grow");
+    return validate(&V::OnTableGrow, place(), var(table));
+  }
+  Ok OnTableSizeExpr(Index table) override {
+    refuse("the module uses table.size");
+    return validate(&V::OnTableSize, place(), var(table));
+  }
+
+ protected:
+  uint64_t offset() const { return state->offset + delta_; }
+  Location here() const { return Location(offset()); }
+  Location place() const { return Location(opcode_at_); }
+  Var var(Index index) const { return Var(index, place()); }
+  static wabt::Address bytes(wabt::Address log2) {
+    return log2 < 32 ? wabt::Address{1} << log2 : wabt::Address{1} << 32;
+  }
+  static wabt::SegmentKind segment_kind(uint8_t flags) {
+    if ((flags & wabt::SegDeclared) == wabt::SegDeclared) return wabt::SegmentKind::Declared;
+    return flags & wabt::SegPassive ? wabt::SegmentKind::Passive : wabt::SegmentKind::Active;
+  }
+
+  static void set(std::optional<Error>& slot, ErrorCode code, uint64_t offset,
+                  const std::string& message) {
+    if (!slot) slot = Error{code, at_offset(offset, message)};
+  }
+  void refuse(const char* why) {
+    set(unsupported_, ErrorCode::kUnsupported, offset(), std::string("not supported: ") + why);
+  }
+  // References are served as entries of the one table, which elements and bulk instructions fill and
+  // call_indirect reads. Compilers that turn reference types on by default need no more: they write
+  // the table's number, always 0, in five bytes where there was a reserved one.
+  void refuse_ref(wabt::Type type) {
+    if (type.IsRef()) refuse("the module uses references as values");
+  }
+
+  void open(BodyScan::Kind kind, wabt::Type sig) {
+    ++depth_;
+    scan_.open(kind, static_cast<uint32_t>(opcode_at_));
+    refuse_ref(sig);
+  }
+
+  // Asks the validator, up to its first error; the reader always goes on.
+  template <typename... Params, typename... Args>
+  Ok validate(Ok (V::*rule)(Params...), Args&&... args) {
+    if (invalid_ || wabt::Succeeded((validator_.*rule)(std::forward<Args>(args)...))) return Ok::Ok;
+    if (rules_.errors.empty()) {
+      set(invalid_, ErrorCode::kInvalidInput, offset(), "the module does not validate");
+    } else {
+      set(invalid_, ErrorCode::kInvalidInput, rules_.errors[0].loc.offset,
+          rules_.errors[0].message);
+    }
+    return Ok::Ok;
+  }
+
+  // All targets of a br_table take the same types here, in dead code too. The validator has the
+  // rule of reference types, by which dead code may mix them.
+  void check_same_label_types(Index a, Index b) {
+    V::Label* x = nullptr;
+    V::Label* y = nullptr;
+    if (invalid_ || wabt::Failed(validator_.GetLabel(a, &x)) ||
+        wabt::Failed(validator_.GetLabel(b, &y)) || x->br_types() == y->br_types()) {
+      return;
+    }
+    set(invalid_, ErrorCode::kInvalidInput, opcode_at_, "type mismatch: br_table targets differ");
+  }
+
+  Ok constant(wabt::Type type, Type ours, uint64_t bits) {
+    if (init_ != nullptr) *init_ = {ours, bits, {}};
+    return validate(&V::OnConst, place(), type);
+  }
+
+  ModuleInfo& info_;
+  Rules& rules_;
+  V& validator_;
+  ConstExpr* init_ = nullptr;  // the initializer that is being read
+  uint32_t depth_ = 0;         // open blocks
+
+ private:
+  const Reads reads_;
+  const uint32_t first_;
+  const uint64_t delta_;
+  std::optional<Error> malformed_;
+  std::optional<Error> invalid_;
+  std::optional<Error> unsupported_;
+  uint64_t body_end_ = 0;
+  uint64_t opcode_at_ = 0;
+  uint64_t local_count_ = 0;
+  BodyScan scan_;
+  bool ended_ = false;
+  bool in_body_ = false;
+};
+
+}  // namespace uptier::wasm

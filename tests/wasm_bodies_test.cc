@@ -1,0 +1,206 @@
+// Bodies validated apart from their module: on several threads at load, or at the first call.
+#include <filesystem>
+#include <fstream>
+
+#include "embed/wasm/read_module.h"
+#include "embed/wasm/validate_bodies.h"
+#include "tests/wasm_world.h"
+
+namespace uptier::wasm::test {
+namespace {
+
+Bytes read_file(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return Bytes(std::istreambuf_iterator<char>(in), {});
+}
+
+// What one reader says of all, and what validators say of each body.
+void expect_same(const Bytes& bytes) {
+  auto whole = read_module(bytes);
+  auto later = read_module(bytes, Bodies::kLater);
+  ASSERT_TRUE(whole.ok() && later.ok());
+  ASSERT_EQ(whole->functions.size(), later->functions.size());
+  BodyValidator validator(*later);
+  for (uint32_t f = whole->imported_functions; f < whole->functions.size(); ++f) {
+    Status s = validator.validate(*later, f, 1);
+    ASSERT_TRUE(s.ok()) << whole->functions[f].name << ": " << s.error().message;
+    const FunctionInfo& a = whole->functions[f];
+    const FunctionInfo& b = later->functions[f];
+    EXPECT_EQ(a.name, b.name);
+    EXPECT_EQ(a.body_begin, b.body_begin);
+    EXPECT_EQ(a.body_end, b.body_end);
+    EXPECT_EQ(a.facts.accesses_memory, b.facts.accesses_memory) << a.name;
+    EXPECT_EQ(a.facts.repeating_loops, b.facts.repeating_loops) << a.name;
+    EXPECT_EQ(a.facts.ifs_with_else, b.facts.ifs_with_else) << a.name;
+  }
+}
+
+TEST(WasmBodies, each_of_the_example_programs_passes_by_itself) {
+  int modules = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(UPTIER_SOURCE_DIR "/examples/programs/wasm")) {
+    if (entry.path().extension() != ".wasm") continue;
+    SCOPED_TRACE(entry.path().filename());
+    expect_same(read_file(entry.path()));
+    ++modules;
+  }
+  EXPECT_GE(modules, 13);
+}
+
+// Whatever a body can name: types, functions, tables, segments, globals, the memory.
+constexpr const char* kNamesAll = R"((module
+  (type $two (func (param i32 i64) (result i64 i32)))
+  (import "e" "f" (func $f (param i32) (result i32)))
+  (import "e" "g" (global $g i32))
+  (memory 1) (table 4 funcref)
+  (global $h (mut i64) (i64.const 5))
+  (elem $e funcref (ref.func $f) (ref.null func))
+  (data $d "abc")
+  (func (param i32) (result i32)
+    (memory.init $d (i32.const 0) (i32.const 0) (i32.const 3))
+    (data.drop $d)
+    (table.init $e (i32.const 0) (i32.const 0) (i32.const 2))
+    (elem.drop $e)
+    (memory.copy (i32.const 0) (i32.const 1) (i32.const 2))
+    (memory.fill (i32.const 0) (i32.const 1) (i32.const 2))
+    (table.copy (i32.const 0) (i32.const 1) (i32.const 2))
+    (call $f (call_indirect (param i32) (result i32) (global.get $g) (local.get 0))))
+  (func (param i32 i64) (result i64)
+    (local.get 0) (local.get 1)
+    (loop (type $two)
+      (br_if 0 (memory.grow (i32.const 0)))
+      (drop) (drop) (global.get $h) (i32.const 1))
+    (drop) (drop) (local.get 0) (local.get 1)
+    (block (type $two)
+      (drop) (drop) (i64.load (i32.const 8)) (i32.const 2)
+      (br_if 0 (i32.const 0)))
+    (drop) (drop) (local.get 0) (local.get 1)
+    (if (type $two) (local.get 0)
+      (then (drop) (drop) (i64.const 1) (i32.const 2))
+      (else (drop) (drop) (i64.const 3) (i32.const 4)))
+    (drop))))";
+
+TEST(WasmBodies, each_that_names_everything_passes_by_itself) {
+  Bytes bytes = assemble(kNamesAll);
+  auto whole = read_module(bytes);
+  if (!whole.ok()) FAIL() << whole.error().message;
+  expect_same(bytes);
+}
+
+void append(Bytes& out, size_t n) {
+  do {
+    out.push_back(static_cast<uint8_t>((n & 0x7f) | (n > 0x7f ? 0x80 : 0)));
+    n >>= 7;
+  } while (n != 0);
+}
+
+void append_section(Bytes& out, uint8_t id, const Bytes& content) {
+  out.push_back(id);
+  append(out, content.size());
+  out.insert(out.end(), content.begin(), content.end());
+}
+
+// i32 -> i32 with a loop that goes back, an if with else, and `padding` more instructions.
+Bytes sum_body(uint32_t padding) {
+  Bytes b{1, 1, 0x7f};  // a local
+  b.insert(b.end(), {0x03, 0x40, 0x20, 0, 0x41, 1, 0x6b, 0x22, 0, 0x0d, 0, 0x0b});
+  b.insert(b.end(), {0x20, 0, 0x04, 0x7f, 0x41, 1, 0x05, 0x41, 2, 0x0b, 0x21, 1});
+  for (uint32_t i = 0; i < padding; ++i) b.insert(b.end(), {0x20, 1, 0x41, 3, 0x6a, 0x21, 1});
+  b.insert(b.end(), {0x20, 1, 0x0b});
+  return b;
+}
+
+// A module of `bodies`, each of type i32 -> i32.
+Bytes module_of(const std::vector<Bytes>& bodies) {
+  Bytes out{0, 'a', 's', 'm', 1, 0, 0, 0};
+  append_section(out, 1, {1, 0x60, 1, 0x7f, 1, 0x7f});
+  Bytes functions, code;
+  append(functions, bodies.size());
+  functions.insert(functions.end(), bodies.size(), 0);
+  append_section(out, 3, functions);
+  append(code, bodies.size());
+  for (const Bytes& b : bodies) {
+    append(code, b.size());
+    code.insert(code.end(), b.begin(), b.end());
+  }
+  append_section(out, 10, code);
+  return out;
+}
+
+std::vector<Bytes> many_bodies() {
+  std::vector<Bytes> bodies;
+  for (uint32_t i = 0; i < 12000; ++i) bodies.push_back(sum_body(i % 40));
+  return bodies;
+}
+
+TEST(WasmBodies, stretches_on_threads_say_what_each_body_says) {
+  Bytes bytes = module_of(many_bodies());
+  ASSERT_GT(bytes.size(), size_t{1} << 20) << "no second thread has anything to do";
+  expect_same(bytes);
+}
+
+TEST(WasmBodies, what_is_wrong_in_a_stretch_is_named_with_its_place) {
+  for (size_t wrong : {0, 1, 5000, 11999}) {
+    std::vector<Bytes> bodies = many_bodies();
+    bodies[wrong] = {0, 0x42, 9, 0x0b};  // an i64
+    Bytes bytes = module_of(bodies);
+    auto read = read_module(bytes);
+    ASSERT_FALSE(read.ok()) << wrong;
+    EXPECT_EQ(read.error().code, ErrorCode::kInvalidInput);
+    auto later = read_module(bytes, Bodies::kLater);
+    ASSERT_TRUE(later.ok());
+    BodyValidator validator(*later);
+    Status s = validator.validate(*later, static_cast<uint32_t>(wrong), 1);
+    ASSERT_FALSE(s.ok());
+    EXPECT_EQ(s.error().message, read.error().message);
+    // What was wrong before does not make the next one wrong.
+    EXPECT_TRUE(validator.validate(*later, wrong == 7 ? 8 : 7, 1).ok());
+  }
+}
+
+TEST(WasmBodies, later_still_means_that_the_rest_is_valid_now) {
+  EXPECT_FALSE(read_module(assemble("(module (memory 2 1) (func))"), Bodies::kLater).ok());
+  Bytes whole = module_of({sum_body(1), sum_body(2)});
+  for (size_t n = 0; n < whole.size(); ++n) {
+    Bytes cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(n));
+    EXPECT_EQ(read_module(cut, Bodies::kLater).ok(), read_module(cut).ok()) << n;
+  }
+}
+
+class WasmLaterBodies : public testing::TestWithParam<Mode> {};
+
+TEST_P(WasmLaterBodies, invalid_one_traps_when_it_is_called) {
+  World world(GetParam());
+  Bytes bytes = assemble(R"((module
+    (func $bad (export "bad") (result i32) i64.const 1)
+    (func (export "good") (result i32) i32.const 7)
+    (func (export "calls_bad") (result i32) call $bad)))");
+  auto refused = Module::load(world.engine(), bytes);
+  ASSERT_FALSE(refused.ok());
+  auto module = Module::load(world.engine(), bytes, Bodies::kLater);
+  ASSERT_TRUE(module.ok());
+  ThreadScope attached(world.engine().runtime());
+  Store store(world.engine());
+  Linker linker;
+  Instantiation made = store.instantiate(**module, linker);
+  ASSERT_TRUE(made.ok());
+  for (int i = 0; i < 3; ++i) {
+    auto good = made.instance->invoke("good");
+    ASSERT_TRUE(good.ok() && good->ok());
+    EXPECT_EQ(good->results[0].bits, 7u);
+    for (const char* name : {"bad", "calls_bad"}) {
+      auto bad = made.instance->invoke(name);
+      ASSERT_TRUE(bad.ok());
+      ASSERT_FALSE(bad->ok());
+      EXPECT_EQ(bad->trap.code, TrapCode::kNoCode);
+      EXPECT_NE(bad->trap.text().find(refused.error().message), std::string::npos)
+          << bad->trap.text();
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, WasmLaterBodies, testing::ValuesIn(kModes),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace uptier::wasm::test
