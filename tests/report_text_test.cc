@@ -84,12 +84,29 @@ TEST(ReportText, stress_is_shown_where_it_was_asked_for) {
 TEST(ReportText, long_texts_are_whole) {
   Report r = sample_report();
   r.methods[2].last_error = std::string(2000, 'e') + "!";
-  r.methods[0].versions.resize(100, {Tier::kOptimized, Copy::kPlain, LoopId(7), 1, 1, true, true});
+  r.methods[0].versions.clear();
+  for (uint32_t l = 0; l < 100; ++l) {
+    r.methods[0].versions.push_back({Tier::kOptimized, Copy::kPlain, LoopId(l), 1, 1, true, true});
+  }
   std::string text = r.text();
   EXPECT_TRUE(shows(text, r.methods[2].last_error + "\n"));
-  size_t versions = 0;
-  for (size_t at = 0; (at = text.find("@loop7 (freed)", at)) != std::string::npos; ++at) ++versions;
-  EXPECT_EQ(versions, 97u);
+  for (uint32_t l = 0; l < 100; ++l) {
+    EXPECT_TRUE(shows(text, "@loop" + std::to_string(l) + " (freed)")) << l;
+  }
+}
+
+TEST(ReportText, like_versions_are_counted) {
+  Report r = sample_report();
+  r.methods[0].versions.clear();
+  for (int i = 0; i < 40; ++i) {
+    for (Tier tier : {Tier::kBaseline, Tier::kOptimized}) {
+      bool freed = i != 39;
+      r.methods[0].versions.push_back({tier, Copy::kPlain, LoopId::none(), 1, 1, freed, freed});
+    }
+  }
+  EXPECT_TRUE(
+      shows(r.text(), "\n    baseline (freed) x 39, optimized (freed) x 39, baseline, optimized\n"))
+      << r.text();
 }
 
 }  // namespace

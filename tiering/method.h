@@ -314,6 +314,7 @@ struct Method {
   // Guarded by Runtime's state mutex.
   sampler::Convergence convergence;
   Adaptation adaptation;
+  bool has_flushed = false;  // a first flush has come, so ticks look at it
   SeenPhase seen_phase;
   ValueVersions value_versions;
   // No interpreter and no optimized code was ever in service: all calls and iterations ran code

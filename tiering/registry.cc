@@ -57,6 +57,7 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
   generation = std::max<uint32_t>(generation, m.id.generation());
   ids_[index].store(m.id.number(), std::memory_order_release);  // pairs with is_method()
   if (place->again) {
+    std::erase(flushed_, index);
     owned_methods_[index] = std::move(made);
     return m.id;
   }

@@ -553,6 +553,7 @@ class RuntimeImpl final : public Runtime {
   sampler::CostCounts cost_gone_;  // of threads that have detached
   std::optional<sampler::Budget> budget_;
   uint64_t last_tick_ns_ = 0;
+  std::vector<uint32_t> flushed_;   // places of methods that ticks look at (Method::has_flushed)
   std::deque<LogRecord> gone_log_;  // of threads that have detached
   const uint64_t born_ns_ = now_ns();
   const uint32_t born_at_fork_ = sampler::forks();

@@ -1,6 +1,7 @@
 // The worker: drains the rings, asks the policy, compiles, installs. One thread in the background,
 // or the flushing thread itself when workers = 0.
 #include <bit>
+#include <utility>
 
 #include "tiering/runtime_impl.h"
 
@@ -96,6 +97,7 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
     return take_optimized(m, t.number(), note, counts);
   }
   sampler::Verdict verdict = observer_.take(m, t.number(), note, counts);
+  if (!std::exchange(m.has_flushed, true)) flushed_.push_back(m.id.index());
   if (m.removed) return;
   if (options_.adaptive) {
     heed(m, verdict);

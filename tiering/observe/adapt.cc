@@ -158,9 +158,9 @@ void RuntimeImpl::tick_locked(uint64_t now_ns) {
   cost_model_.update(since, clock_);
   cost_seen_ = cost;
 
+  // Most methods of a large program never get as far as a first flush.
   std::vector<sampler::MethodLoad> loads;
-  uint32_t count = method_count_.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i : flushed_) {
     // Of a method without code threads have no state, and looking would make pages of zeros.
     if (method(i).shape_known) load_of(method(i), loads);
   }

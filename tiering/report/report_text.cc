@@ -63,8 +63,18 @@ std::string version_text(const VersionReport& v) {
 
 // Of any length, so not through line(). One version alone is what the column of tiers has said.
 void versions_line(std::string& out, const MethodReport& m) {
+  // Of like ones, as eviction leaves them by the dozen, one line has the number.
+  std::vector<std::pair<std::string, uint32_t>> kinds;
+  for (const VersionReport& v : m.versions) {
+    std::string one = version_text(v);
+    auto same = std::ranges::find(kinds, one, &std::pair<std::string, uint32_t>::first);
+    same == kinds.end() ? void(kinds.emplace_back(one, 1)) : void(++same->second);
+  }
   std::string text;
-  for (const VersionReport& v : m.versions) text += (text.empty() ? "" : ", ") + version_text(v);
+  for (const auto& [kind, count] : kinds) {
+    text += (text.empty() ? "" : ", ") + kind;
+    if (count > 1) text += " x " + std::to_string(count);
+  }
   if (!text.empty() && text != tier_name(m.tier)) out += "    " + text + "\n";
 }
 
