@@ -14,28 +14,40 @@ namespace {
 TEST(CompileRate, begins_at_what_is_assumed_and_comes_to_what_is_measured) {
   CompileRate r(2500, true);
   EXPECT_EQ(r.ns(), 2500);
-  r.add(2048, 2048 * 500);  // as many as are remembered: half
+  r.add(2048, 0, 2048 * 500);  // as many as are remembered: half
   EXPECT_DOUBLE_EQ(r.ns(), 1500);
-  for (int i = 0; i < 20; ++i) r.add(2048, 2048 * 500);
+  for (int i = 0; i < 20; ++i) r.add(2048, 0, 2048 * 500);
   EXPECT_NEAR(r.ns(), 500, 0.01);
   EXPECT_EQ(r.compilations(), 21u);
-  for (int i = 0; i < 20; ++i) r.add(2048, 2048 * 4000);
+  for (int i = 0; i < 20; ++i) r.add(2048, 0, 2048 * 4000);
   EXPECT_NEAR(r.ns(), 4000, 0.01) << "and follows";
 }
 
 TEST(CompileRate, weighs_compilations_by_their_size) {
   CompileRate r(1000, true);
-  r.add(10, 10 * 100'000);  // what a compilation costs by itself
+  r.add(10, 0, 10 * 100'000);  // what a compilation costs by itself
   EXPECT_LT(r.ns(), 1500);
-  r.add(100'000, 100'000 * 300);
+  r.add(100'000, 0, 100'000 * 300);
   EXPECT_NEAR(r.ns(), 300, 30);
-  r.add(0, 1'000'000);
+  r.add(0, 0, 1'000'000);
   EXPECT_NEAR(r.ns(), 300, 30) << "of nothing follows nothing";
+}
+
+TEST(CompileRate, of_a_large_method_does_not_go_by_what_small_ones_inline) {
+  CompileRate r(1000, true);
+  // 20 instructions that are made of 380 more, at 500 ns each.
+  for (int i = 0; i < 100; ++i) r.add(20, 380, 400 * 500);
+  EXPECT_NEAR(r.ns(), 500, 5);
+  EXPECT_NEAR(r.ns_of(20) * 20, 400 * 500, 5000) << "another of these";
+  EXPECT_NEAR(r.ns_of(40'000) * 40'000, (40'000 + 3'800) * 500, 300'000) << "room for 4,000 more";
+  for (int i = 0; i < 100; ++i) r.add(1'000, 0, 1'000 * 500);
+  EXPECT_NEAR(r.ns_of(20), 500, 10) << "nothing is inlined any more";
+  EXPECT_EQ(CompileRate(1000, true).ns_of(0), 1000) << "of nothing";
 }
 
 TEST(CompileRate, stays_where_it_is_when_it_is_not_to_be_measured) {
   CompileRate r(2500, false);
-  r.add(1'000'000, 1);
+  r.add(1'000'000, 0, 1);
   EXPECT_EQ(r.ns(), 2500);
   EXPECT_EQ(r.compilations(), 0u);
 }
@@ -46,7 +58,7 @@ TEST(CompileRate, begins_at_what_was_measured_at_the_start_if_nothing_has_been_c
   EXPECT_EQ(r.ns(), 2500) << "it could not be measured";
   r.begin(700);
   EXPECT_EQ(r.ns(), 700);
-  r.add(2048, 2048 * 500);
+  r.add(2048, 0, 2048 * 500);
   EXPECT_DOUBLE_EQ(r.ns(), 600);
   r.begin(9000);
   EXPECT_DOUBLE_EQ(r.ns(), 600);

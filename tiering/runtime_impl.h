@@ -475,7 +475,8 @@ class RuntimeImpl final : public Runtime {
   // worker.cc
   void run_worker();
   void calibrate();                      // calibrate.cc
-  SystemSnapshot system_locked() const;  // calibrate.cc
+  SystemSnapshot system_locked(const Method& m) const;  // calibrate.cc
+  uint64_t inlined_size(const Version& v) const;
   void await_work();
   void wake_worker() noexcept;
   bool drain_locked();

@@ -21,8 +21,8 @@ def advance(bodies, dt, steps):
             body[1] += dt * body[3]
 
 
-print(fib(25))
+print(fib(28))
 bodies = [[math.cos(i), math.sin(2 * i), 0.0, 0.0, 1.0 + i] for i in range(5)]
-advance(bodies, 0.001, 6000)
+advance(bodies, 0.001, 20000)
 print(["%.6f" % body[0] for body in bodies])
 print(pow(3, 10**18, 10**9 + 7), 2**2000 % 1000007)

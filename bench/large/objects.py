@@ -27,7 +27,7 @@ class Node:
 
 
 x, keys = 12345, []
-for _ in range(20000):
+for _ in range(60000):
     x = (x * 1103515245 + 12345) % 2**31
     keys.append(x >> 4)
 root = Node(keys[0])

@@ -3,7 +3,7 @@ import hashlib, json, re
 
 record = {str(i): [i, i * 1.5, "word%d" % (i % 50)] for i in range(4000)}
 text = json.dumps(record)
-for _ in range(6):
+for _ in range(20):
     text = json.dumps(json.loads(text))
 print(hashlib.sha256(text.encode()).hexdigest())
 words = re.findall(r"word(\d+)", text)

@@ -106,7 +106,7 @@ struct MethodSnapshot {
 struct SystemSnapshot {
   uint32_t queue_length = 0;
   bool code_budget_spent = false;
-  double compile_ns = 0;   // rate, as measured; 0: PolicyOptions has what is assumed
+  double compile_ns = 0;   // of a method of this size, as measured; 0: PolicyOptions has a guess
   double speedup = 0;      // likewise
   double baseline_ns = 0;  // likewise
 };

@@ -26,8 +26,6 @@ constexpr float kFewRounds = 1.5f;  // of a loop, per entry
 constexpr float kHotShare = 1.0f / 200;
 constexpr uint32_t kDeepest = 6;
 constexpr uint32_t kMostNested = 2;  // of a method inside itself
-constexpr uint32_t kLeastGrowth = 400;
-constexpr uint32_t kMostGrowth = 4000;
 constexpr double kInlinedTarget = 0.2;  // share of an indirect call's executions
 constexpr double kCalledTarget = 0.6;
 constexpr size_t kMostTargets = 3;
@@ -153,7 +151,7 @@ class Inliner {
   BlockCounts run() {
     if (r_.source != nullptr) {
       if (!has_profile_) guess_counts();
-      size_t left = std::clamp(size_of(f_), kLeastGrowth, kMostGrowth);
+      size_t left = inlining_room(size_of(f_));
       find_top();
       std::vector<Block> blocks = f_.layout;
       for (Block b : blocks) scan(b);

@@ -21,6 +21,8 @@
 // Where the numbers come from: docs/notes/0014-inlining.md.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <span>
 
 #include "jit/inlinee.h"
@@ -39,6 +41,11 @@ struct InlineRequest {
   bool ask_to_leave = false;  // see OptimizeRequest
   double sample = 1;          // likewise
 };
+
+// Returns how many instructions a function of so many may grow by.
+constexpr uint64_t inlining_room(uint64_t instructions) {
+  return std::clamp<uint64_t>(instructions, 400, 4000);
+}
 
 // `f` has been through strip_patchpoints. Returns the counts of its blocks and of the bodies in it;
 // empty without a profile. Bodies stay in Function::inlined.

@@ -160,13 +160,13 @@ void RuntimeImpl::calibrate() {
   baseline_rate_.begin(running);
 }
 
-// What decisions are made with besides the method; the caller holds the state mutex.
-SystemSnapshot RuntimeImpl::system_locked() const {
+// What decisions on a method are made with besides it; the caller holds the state mutex.
+SystemSnapshot RuntimeImpl::system_locked(const Method& m) const {
   SystemSnapshot s;
   s.queue_length = static_cast<uint32_t>(queue_.size());
   s.code_budget_spent = space_->bytes_in_service() >= live_.code_budget;
   if (!options_.measure_rates) return s;
-  s.compile_ns = compile_rate_.ns();
+  s.compile_ns = compile_rate_.ns_of(m.instructions);
   if (speedup_.trials() != 0) s.speedup = speedup_.factor();
   // What was set, at the start or since, stands.
   bool set = live_.baseline_ns != PolicyOptions{}.baseline_ns;

@@ -9,10 +9,19 @@
 
 namespace uptier::tiering {
 
+// The instructions of the bodies in a version that are not its method's own.
+uint64_t RuntimeImpl::inlined_size(const Version& v) const {
+  uint64_t size = 0;
+  for (const jit::InlineRow& row : v.code->tables().inlined) {
+    if (const Method* callee = known(row.method)) size += callee->instructions;
+  }
+  return size;
+}
+
 void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   compile_ns_total_ += version->compile_ns;
   bool ours = version->tier == Tier::kOptimized && version->code != nullptr;
-  if (ours) compile_rate_.add(m.instructions, version->compile_cpu_ns);
+  if (ours) compile_rate_.add(m.instructions, inlined_size(*version), version->compile_cpu_ns);
   m.last_active = ++activity_;
   version->installed_ns = now_ns();
   Version* v = version.get();

@@ -124,7 +124,7 @@ void RuntimeImpl::consider(Method& m, const sampler::Note& note) {
   bool refused = note.kind == sampler::NoteKind::kFlushIterations && m.failed.load();
   if (refused) return;
   make_room_locked(0, false);
-  Decision d = observer_.ask(m, note, system_locked());
+  Decision d = observer_.ask(m, note, system_locked(m));
   if (d.action != Action::kRecompile && d.action != Action::kSpecialize) {
     // Another arrival at this loop may ask again, when more is known.
     if (note.kind == sampler::NoteKind::kWantOsr) m.osr_asked[note.loop].store(false);

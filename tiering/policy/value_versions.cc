@@ -130,7 +130,7 @@ void RuntimeImpl::consider_values(Method& m) {
     ValueSnapshot s = value_snapshot(m, seen, site);
     jit::ParamValue value{site.param, bits_of(m.info.signature.params[site.param], s.value)};
     if (std::ranges::find(sp.refused, value) != sp.refused.end()) continue;
-    SystemSnapshot system = system_locked();
+    SystemSnapshot system = system_locked(m);
     PolicyOptions o = policy_;
     if (system.baseline_ns > 0) o.baseline_ns = system.baseline_ns;
     s.past_ns = past_ns(observer_.snapshot_of(m), o);

@@ -77,7 +77,7 @@ bool RuntimeImpl::warm(Method& m) {
   std::lock_guard lock(state_mutex_);
   // What was evicted while it was optimized has a way back of its own; evict.cc.
   if (m.saved == nullptr || m.saved->drifted || m.wants_optimized) return false;
-  Decision d = observer_.ask_saved(m, system_locked());
+  Decision d = observer_.ask_saved(m, system_locked(m));
   return d.action == Action::kSpecialize && !d.osr_loop.valid();
 }
 
