@@ -474,7 +474,7 @@ class RuntimeImpl final : public Runtime {
 
   // worker.cc
   void run_worker();
-  void calibrate();                      // calibrate.cc
+  void calibrate();                                     // calibrate.cc
   SystemSnapshot system_locked(const Method& m) const;  // calibrate.cc
   uint64_t inlined_size(const Version& v) const;
   void await_work();

@@ -83,15 +83,20 @@ Type result_type(const Function& f, const Inst& i) {
   }
 }
 
-std::vector<std::vector<Predecessor>> predecessors(const Function& f) {
-  std::vector<std::vector<Predecessor>> preds(f.blocks.size());
+Predecessors::Predecessors(const Function& f) : first_(f.blocks.size() + 1) {
   for (Block b : f.layout) {
-    const Inst& t = f.terminator(b);
-    for (uint32_t e = t.edges_at; e < t.edges_at + t.edge_count; ++e) {
-      preds[f.edges[e].to.index()].push_back({b, e});
+    for (const Edge& e : f.successors(b)) ++first_[e.to.index()];
+  }
+  uint32_t end = 0;
+  for (uint32_t& n : first_) n = end += n;
+  all_.resize(end);
+  // Backwards, since each list is filled from its end; then its end has become its beginning.
+  for (auto b = f.layout.rbegin(); b != f.layout.rend(); ++b) {
+    const Inst& t = f.terminator(*b);
+    for (uint32_t e = t.edges_at + t.edge_count; e-- > t.edges_at;) {
+      all_[--first_[f.edges[e].to.index()]] = {*b, e};
     }
   }
-  return preds;
 }
 
 std::vector<uint32_t> layout_positions(const Function& f) {

@@ -209,12 +209,28 @@ inline bool resumes(const Inst& probe) { return (probe.flags & kProbeResumes) !=
 // Returns the type of an instruction's result (kNone when it has none) from its row and fields.
 Type result_type(const Function& f, const Inst& i);
 
-// Predecessors of every block, as (block, index of the edge in Function::edges).
+// A block that leads to another, and the edge's index in Function::edges.
 struct Predecessor {
   Block from;
   uint32_t edge;
 };
-std::vector<std::vector<Predecessor>> predecessors(const Function& f);
+
+// The predecessors of every block: in layout order, edges of one block in their order.
+class Predecessors {
+ public:
+  Predecessors() = default;
+  explicit Predecessors(const Function& f);
+
+  bool empty() const { return first_.empty(); }
+  // By Block::index().
+  std::span<const Predecessor> operator[](size_t block) const {
+    return {all_.data() + first_[block], all_.data() + first_[block + 1]};
+  }
+
+ private:
+  std::vector<uint32_t> first_;  // by block: its first place in all_; one more at the end
+  std::vector<Predecessor> all_;
+};
 
 // Returns the layout positions of the blocks: position[b.index()], or UINT32_MAX when not laid out.
 std::vector<uint32_t> layout_positions(const Function& f);

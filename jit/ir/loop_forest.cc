@@ -13,7 +13,7 @@ class Finder {
   explicit Finder(const Function& f)
       : f_(f),
         dominators_(compute_dominators(f)),
-        preds_(predecessors(f)),
+        preds_(f),
         position_(layout_positions(f)),
         seen_(f.blocks.size()) {
     forest_.loops.resize(f.loop_count);
@@ -90,7 +90,7 @@ class Finder {
 
   const Function& f_;
   Dominators dominators_;
-  std::vector<std::vector<Predecessor>> preds_;
+  Predecessors preds_;
   std::vector<uint32_t> position_;  // by Block::index(): in the layout
   std::vector<uint32_t> seen_;
   LoopForest forest_;

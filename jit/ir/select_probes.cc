@@ -13,11 +13,7 @@ bool is_pure(const Inst& i) {
 class AwaitedSelects {
  public:
   AwaitedSelects(const Function& f, const LoopForest& forest)
-      : f_(f),
-        forest_(forest),
-        preds_(predecessors(f)),
-        address_(f.values.size()),
-        visits_(f.values.size()) {}
+      : f_(f), forest_(forest), preds_(f), address_(f.values.size()), visits_(f.values.size()) {}
 
   std::vector<InstId> run(size_t most) {
     find_addresses();
@@ -178,7 +174,7 @@ class AwaitedSelects {
 
   const Function& f_;
   const LoopForest& forest_;
-  std::vector<std::vector<Predecessor>> preds_;
+  Predecessors preds_;
   std::vector<bool> address_;    // by value
   std::vector<Visit> visits_;    // by value
   std::vector<uint8_t> writes_;  // by loop: whether something in it is written

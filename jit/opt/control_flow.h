@@ -13,7 +13,7 @@ namespace uptier::jit {
 struct ControlFlow {
   Dominators dominators;
   std::vector<uint32_t> position;  // by Block::index(): place in dominators.order, or UINT32_MAX
-  std::vector<std::vector<Predecessor>> preds;
+  Predecessors preds;
 
   const std::vector<Block>& order() const { return dominators.order; }
   bool dominates(Block a, Block b) const { return dominators.dominates(a, b); }

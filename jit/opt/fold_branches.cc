@@ -51,7 +51,7 @@ class BranchFolder {
   }
 
   void append_only_successors() {
-    auto preds = predecessors(f_);
+    Predecessors preds(f_);
     std::vector<bool> gone(f_.blocks.size());
     bool any = false;
     for (Block b : f_.layout) {
@@ -63,8 +63,7 @@ class BranchFolder {
     resolve_all();
   }
 
-  bool append_successor(Block b, const std::vector<std::vector<Predecessor>>& preds,
-                        std::vector<bool>& gone) {
+  bool append_successor(Block b, const Predecessors& preds, std::vector<bool>& gone) {
     const Inst& t = f_.terminator(b);
     if (t.op != Opcode::kJump) return false;
     const Edge& e = f_.edges_of(t)[0];

@@ -28,7 +28,7 @@ constexpr float kLiftedShare = 0.4f;
 class CaseLifter {
  public:
   CaseLifter(Function& f, const BlockCounts& counts)
-      : f_(f), counts_(counts), preds_(predecessors(f)), layout_(f) {}
+      : f_(f), counts_(counts), preds_(f), layout_(f) {}
 
   void run() {
     std::vector<Block> blocks = f_.layout;
@@ -232,7 +232,7 @@ class CaseLifter {
 
   Function& f_;
   const BlockCounts& counts_;
-  std::vector<std::vector<Predecessor>> preds_;
+  Predecessors preds_;
   GrowingLayout layout_;
   std::vector<uint32_t> lifted_;  // cases of the switch that were compared with first
 };

@@ -9,7 +9,7 @@ namespace {
 
 class ParamPruner {
  public:
-  explicit ParamPruner(Function& f) : f_(f), rewriter_(f), preds_(predecessors(f)) {
+  explicit ParamPruner(Function& f) : f_(f), rewriter_(f), preds_(f) {
     needless_.resize(f.values.size());
   }
 
@@ -72,7 +72,7 @@ class ParamPruner {
 
   Function& f_;
   Rewriter rewriter_;
-  std::vector<std::vector<Predecessor>> preds_;
+  Predecessors preds_;
   std::vector<bool> needless_;
 };
 

@@ -142,7 +142,7 @@ class StrengthReducer {
   }
 
   void rewrite(uint32_t back, const Induction& grows, const std::vector<Value>& chosen) {
-    auto preds = predecessors(f_);
+    Predecessors preds(f_);
     LoopEntry e(f_, loop_, preds[loop_.index()]);
     std::vector<Value> begin(f_.params(e.block()).begin(), f_.params(e.block()).end());
     std::vector<uint64_t> steps;

@@ -12,7 +12,7 @@ bool must_stay(const Inst& i) {
 class DeadRemover {
  public:
   explicit DeadRemover(Function& f)
-      : f_(f), preds_(predecessors(f)), live_(f.values.size()), kept_(f.insts.size()) {}
+      : f_(f), preds_(f), live_(f.values.size()), kept_(f.insts.size()) {}
 
   void run() {
     for (Block b : f_.layout) {
@@ -72,7 +72,7 @@ class DeadRemover {
   }
 
   Function& f_;
-  std::vector<std::vector<Predecessor>> preds_;
+  Predecessors preds_;
   std::vector<bool> live_;
   std::vector<bool> kept_;
   std::vector<Value> work_;

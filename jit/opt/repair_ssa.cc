@@ -11,7 +11,7 @@ namespace {
 class SsaRepairer {
  public:
   SsaRepairer(Function& f, std::span<const Redefinition> values)
-      : f_(f), preds_(predecessors(f)), redefined_(f.values.size()), alive_(f.values.size()) {
+      : f_(f), preds_(f), redefined_(f.values.size()), alive_(f.values.size()) {
     std::vector<bool> laid_out(f.blocks.size());
     for (Block b : f.layout) laid_out[b.index()] = true;
     for (const Redefinition& d : values) {
@@ -122,7 +122,7 @@ class SsaRepairer {
   };
 
   Function& f_;
-  std::vector<std::vector<Predecessor>> preds_;
+  Predecessors preds_;
   std::vector<bool> redefined_;  // by Value::index()
   PlaceTable again_;             // the further definition in a block
   std::vector<bool> alive_;

@@ -47,7 +47,7 @@ class BulkStorer {
     }
     for (Block b : loops) {
       if (!find(b)) continue;
-      if (preds_.empty()) preds_ = predecessors(f_);
+      if (preds_.empty()) preds_ = Predecessors(f_);
       if (is_long(b)) rewrite();
     }
   }
@@ -365,7 +365,7 @@ class BulkStorer {
   Function& f_;
   const BlockCounts& counts_;
   const bool counting_;
-  std::vector<std::vector<Predecessor>> preds_;
+  Predecessors preds_;
   // The loop that is looked at.
   Block loop_;
   Edge back_;

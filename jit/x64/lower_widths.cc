@@ -6,7 +6,7 @@ namespace {
 
 class WidthFinder {
  public:
-  explicit WidthFinder(const Function& f) : f_(f), preds_(predecessors(f)) {
+  explicit WidthFinder(const Function& f) : f_(f), preds_(f) {
     w_.alias.resize(f.values.size());
     for (uint32_t v = 0; v < f.values.size(); ++v) w_.alias[v] = Value(v);
     w_.clean.resize(f.values.size());
@@ -92,7 +92,7 @@ class WidthFinder {
   }
 
   const Function& f_;
-  std::vector<std::vector<Predecessor>> preds_;
+  Predecessors preds_;
   std::vector<Value> work_;
   Widths w_;
 };
