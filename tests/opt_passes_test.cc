@@ -3,6 +3,7 @@
 #include <map>
 
 #include "jit/ir/select_probes.h"
+#include "jit/opt/guess_lengths.h"
 #include "jit/opt/guess_values.h"
 #include "jit/opt/optimize.h"
 #include "jit/opt/osr_entry.h"
@@ -63,6 +64,12 @@ void guess_7_and_a_range(jit::Function& f) {
   jit::guess_values(f, context, guesses, LoopId::none());
 }
 
+void guess_7_bytes(jit::Function& f) {
+  std::vector<jit::InstId> probes = jit::value_probes(f);
+  const jit::SiteValues seven{f.inst(probes.at(0)).aux, 7, 7};
+  jit::guess_lengths(f, {&seven, 1});
+}
+
 void enter_last_loop(jit::Function& f) {
   jit::Liveness live = jit::compute_liveness(f);
   auto entered = jit::enter_at_loop(f, LoopId(f.loop_count - 1), live, jit::layout_frame(f, live));
@@ -76,6 +83,7 @@ const std::map<std::string, Pass>& passes() {
       {"strip_patchpoints", jit::strip_patchpoints},
       {"propagate_constants", jit::propagate_constants},
       {"simplify_arithmetic", jit::simplify_arithmetic},
+      {"expand_bulk", jit::expand_bulk},
       {"reduce_divisions", jit::reduce_divisions},
       {"fold_branches", jit::fold_branches},
       {"duplicate_tails", jit::duplicate_tails},
@@ -139,6 +147,10 @@ TEST(OptPasses, a_parameter_becomes_the_constant_that_its_golden_shows) {
 
 TEST(OptPasses, values_are_guessed_as_their_golden_shows) {
   expect_pass_golden("guess_values", guess_7_and_a_range);
+}
+
+TEST(OptPasses, lengths_are_guessed_as_their_golden_shows) {
+  expect_pass_golden("guess_lengths", guess_7_bytes);
 }
 
 // The answer of the module's last function, with everything it wrote.

@@ -71,9 +71,13 @@ void FunctionTranslator::on_helper(Op op) {
                     op == Op::kTableCopy;
   if (has_second) reader_.u32();             // memory or table 0
   if (!helper.takes_segment) reader_.u32();  // memory or table 0
+  if (helper.bulk != 0) args.push_back(stable_base());
+  bool observed = helper.bulk != 0 && !stack_.back().is_constant;
   size_t operands = helper.function.signature.params.size() - args.size();
   for (Value v : pop_many(operands)) args.push_back(v);
-  Value result = b_.call_host(helper.function, args);
+  if (observed) b_.probe(ProbeKind::kValue, args.back());
+  bool faults = context_.bounds == Bounds::kGuarded;  // what is out of range
+  Value result = b_.call_host(helper.function, args, faults ? helper.bulk : 0);
   if (helper.trap != TrapCode::kNone) {
     b_.trap_if(result, helper.trap);
   } else if (helper.function.signature.result != Type::kNone) {

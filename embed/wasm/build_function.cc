@@ -132,7 +132,7 @@ void FunctionTranslator::translate_plain(Op op) {
     case Op::kGlobalSet: return on_global_set(reader_.u32());
     case Op::kMemorySize: return on_memory_size();
     case Op::kMemoryGrow: return on_helper(op);
-    case Op::kI32Const: return push(b_.i32(reader_.s32()));
+    case Op::kI32Const: return stack_.push_back({b_.i32(reader_.s32()), false, true});
     case Op::kI64Const: return push(b_.i64(reader_.s64()));
     case Op::kF32Const: return push(b_.constant(Type::kF32, reader_.fixed32()));
     case Op::kF64Const: return push(b_.constant(Type::kF64, reader_.fixed64()));

@@ -55,7 +55,8 @@ class FunctionTranslator {
   // targets.
   struct Operand {
     Value value;
-    bool is_eqz = false;  // the operand is eqz(value)
+    bool is_eqz = false;       // the operand is eqz(value)
+    bool is_constant = false;  // an i32.const
   };
 
   // A condition for branches: taken when `value` is not 0, or (inverted) when it is.
@@ -119,6 +120,7 @@ class FunctionTranslator {
   // Memory and globals: build_memory.cc.
   Address memory_address(uint32_t offset, uint32_t width);
   Value memory_record();
+  Value stable_base();
   Address global_address(uint32_t index);
   void on_load(Op op);
   void on_store(Op op);

@@ -41,6 +41,13 @@ Value FunctionTranslator::memory_record() {
   return load_context(Type::kRef, offsetof(VmContext, memory));
 }
 
+// Returns what helpers that copy and fill take for the base: it is theirs to look where it may move.
+Value FunctionTranslator::stable_base() {
+  if (context_.bounds != Bounds::kGuarded) return b_.ref(nullptr);
+  if (memory_base_.valid()) return memory_base_;
+  return load_context(Type::kRef, offsetof(VmContext, memory_base));
+}
+
 // Pops the index. Guarded: the sum of index and offset is inside the reservation, so the access
 // itself is the check. Explicit: index + offset + width <= size, in 64 bits without overflow.
 Address FunctionTranslator::memory_address(uint32_t offset, uint32_t width) {

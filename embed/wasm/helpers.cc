@@ -32,13 +32,16 @@ Helper helper_for(Op op) {
   auto checked = [](const char* name, auto* f, unsigned words, bool takes_segment, TrapCode trap) {
     return Helper{{name, address_of(f), signature(words, Type::kI32)}, takes_segment, trap};
   };
+  auto bulk = [](const char* name, auto* f, uint8_t flag) {
+    return Helper{host_function(name, f), false, kMemory, flag};
+  };
   switch (op) {
     case Op::kMemoryGrow:
       return checked("uptier_wasm_memory_grow", uptier_wasm_memory_grow, 1, false, TrapCode::kNone);
     case Op::kMemoryFill:
-      return checked("uptier_wasm_memory_fill", uptier_wasm_memory_fill, 3, false, kMemory);
+      return bulk("uptier_wasm_memory_fill", uptier_wasm_memory_fill, kCallFills);
     case Op::kMemoryCopy:
-      return checked("uptier_wasm_memory_copy", uptier_wasm_memory_copy, 3, false, kMemory);
+      return bulk("uptier_wasm_memory_copy", uptier_wasm_memory_copy, kCallCopies);
     case Op::kMemoryInit:
       return checked("uptier_wasm_memory_init", uptier_wasm_memory_init, 4, true, kMemory);
     case Op::kTableCopy:
@@ -70,7 +73,7 @@ int32_t uptier_wasm_memory_grow(VmContext* c, uint32_t delta) noexcept {
   return c->instance->memory()->grow(delta);
 }
 
-uint32_t uptier_wasm_memory_fill(VmContext* c, uint32_t to, uint32_t value,
+uint32_t uptier_wasm_memory_fill(VmContext* c, uint8_t*, uint32_t to, uint32_t value,
                                  uint32_t count) noexcept {
   Memory& m = *c->instance->memory();
   if (!m.contains(to, count)) return 1;
@@ -78,7 +81,7 @@ uint32_t uptier_wasm_memory_fill(VmContext* c, uint32_t to, uint32_t value,
   return 0;
 }
 
-uint32_t uptier_wasm_memory_copy(VmContext* c, uint32_t to, uint32_t from,
+uint32_t uptier_wasm_memory_copy(VmContext* c, uint8_t*, uint32_t to, uint32_t from,
                                  uint32_t count) noexcept {
   Memory& m = *c->instance->memory();
   if (!m.contains(to, count) || !m.contains(from, count)) return 1;

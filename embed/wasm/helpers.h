@@ -12,10 +12,10 @@
 
 extern "C" {
 int32_t uptier_wasm_memory_grow(uptier::wasm::VmContext* c, uint32_t delta) noexcept;
-uint32_t uptier_wasm_memory_fill(uptier::wasm::VmContext* c, uint32_t to, uint32_t value,
-                                 uint32_t count) noexcept;
-uint32_t uptier_wasm_memory_copy(uptier::wasm::VmContext* c, uint32_t to, uint32_t from,
-                                 uint32_t count) noexcept;
+uint32_t uptier_wasm_memory_fill(uptier::wasm::VmContext* c, uint8_t* base, uint32_t to,
+                                 uint32_t value, uint32_t count) noexcept;
+uint32_t uptier_wasm_memory_copy(uptier::wasm::VmContext* c, uint8_t* base, uint32_t to,
+                                 uint32_t from, uint32_t count) noexcept;
 uint32_t uptier_wasm_memory_init(uptier::wasm::VmContext* c, uint32_t segment, uint32_t to,
                                  uint32_t from, uint32_t count) noexcept;
 void uptier_wasm_data_drop(uptier::wasm::VmContext* c, uint32_t segment) noexcept;
@@ -30,11 +30,12 @@ void uptier_wasm_call_host(uptier::wasm::HostContext* c) noexcept;
 namespace uptier::wasm {
 
 // How an instruction is done by a helper: operands from the stack, after the context and (if any)
-// the number of the segment.
+// the number of the segment, or the memory's base.
 struct Helper {
   HostFunction function;
   bool takes_segment = false;
   TrapCode trap = TrapCode::kNone;  // when the helper returns 1; none: the result is an operand
+  uint8_t bulk = 0;                 // kCallCopies or kCallFills: it takes the base
 };
 
 // Returns the helper for memory.grow or a bulk instruction.

@@ -146,7 +146,7 @@ class FunctionBuilder {
   // signature is the host's to check: nothing else does.
   Value call_indirect(Value target, const Signature& signature, std::span<const Value> args,
                       uint8_t flags = 0);
-  // `flags`: kCallMayTrap when the callee may raise a trap (`Runtime::raise`).
+  // `flags`: kCallMayTrap when the callee may raise a trap (`Runtime::raise`); kCallCopies, kCallFills.
   Value call_host(const HostFunction& callee, std::span<const Value> args, uint8_t flags = 0);
   Value call_host(const HostFunction& callee, std::initializer_list<Value> args,
                   uint8_t flags = 0) {

@@ -121,6 +121,15 @@ enum MemFlags : uint8_t {
   kMemInvariant = 2,
   kCallMayTrap = 4,  // call_host, call_indirect: the callee may have raised a trap
   kMemFenced = 8,    // with kMemTraps: kFenceBytes before the base and before base + 2^32 fault
+  // call_host: the callee (ref any, ref base, i32 to, i32 from, i32 n) -> i32 copies n bytes from
+  // base + from to base + to as memmove does, and returns 0; where one of these bytes is none that
+  // may be accessed, it stores nothing and returns 1. Optimized code does it without the call where
+  // n is a small constant, or was seen to be one nearly always. Such a byte must then fault, and the
+  // fault is a trap out_of_bounds_memory at the call, which the host raises itself where it gets 1.
+  kCallCopies = 16,
+  // The same of (ref any, ref base, i32 to, i32 byte, i32 n) -> i32, which stores n times the low 8
+  // bits of `byte` from base + to on.
+  kCallFills = 32,
 };
 
 // The fence of an access, in bytes. With kMemFenced the host promises that this many bytes before the

@@ -208,6 +208,8 @@ bool FunctionParser::call_host(Inst& i) {
   std::vector<Value> args;
   if (!argument_list(args)) return false;
   if (in_.accept_word("may_trap")) i.flags |= kCallMayTrap;
+  if (in_.accept_word("copies")) i.flags |= kCallCopies;
+  if (in_.accept_word("fills")) i.flags |= kCallFills;
   SignatureId id = f_.intern(signature);
   i.type = signature.result;
   i.aux = id.index();

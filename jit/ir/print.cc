@@ -70,15 +70,18 @@ std::string flags_text(const Inst& i) {
   }
   Shape shape = info(i.op).shape;
   bool may_trap = shape == Shape::kCallHost || shape == Shape::kCallIndirect;
+  uint8_t bulk = shape == Shape::kCallHost ? i.flags & (kCallCopies | kCallFills) : 0;
   uint8_t known = may_trap
-                      ? kCallMayTrap
+                      ? kCallMayTrap | bulk
                       : kMemTraps | kMemFenced | kMemInvariant | alias_class(kAliasClasses - 1);
   std::string out;
   if (i.flags & known & kMemTraps) out += " traps";
   if (i.flags & known & kMemFenced) out += " fenced";
   if (i.flags & known & kMemInvariant) out += " invariant";
   if (i.flags & known & kCallMayTrap) out += " may_trap";
-  unsigned alias = alias_class_of(i.flags & known);
+  if (bulk & kCallCopies) out += " copies";
+  if (bulk & kCallFills) out += " fills";
+  unsigned alias = may_trap ? 0 : alias_class_of(i.flags & known);
   if (alias != 0) out += " class " + std::to_string(alias);
   if (uint8_t rest = i.flags & ~known) out += " ?flags" + std::to_string(rest);
   return out;

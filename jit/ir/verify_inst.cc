@@ -1,4 +1,7 @@
 // The rules of one instruction, by shape.
+#include <algorithm>
+#include <array>
+
 #include "jit/ir/names.h"
 #include "jit/ir/select_probes.h"
 #include "jit/ir/semantics.h"
@@ -17,6 +20,15 @@ std::string type_list(uint8_t mask) {
 }
 
 constexpr size_t kAnyCount = SIZE_MAX;
+
+// Which of kCallCopies and kCallFills the call may have: one of them, with the signature they say.
+uint8_t bulk_flags(const Function& f, const Inst& call) {
+  constexpr std::array kParams = {Type::kRef, Type::kRef, Type::kI32, Type::kI32, Type::kI32};
+  if (call.aux >= f.signatures.size()) return 0;
+  const Signature& s = f.signature_of(call);
+  if (s.result != Type::kI32 || !std::ranges::equal(s.params, kParams)) return 0;
+  return (call.flags & kCallCopies) != 0 ? kCallCopies : kCallFills;
+}
 
 }  // namespace
 
@@ -274,7 +286,7 @@ void Verifier::check_flags(Block b, const Inst& i) {
   if (info(i.op).shape == Shape::kStore) allowed = kMemTraps | kAnyClass;
   if (allowed & i.flags & kMemTraps) allowed |= kMemFenced;
   if (info(i.op).shape == Shape::kBulk) allowed = kMemTraps | kAnyClass;
-  if (info(i.op).shape == Shape::kCallHost) allowed = kCallMayTrap;
+  if (info(i.op).shape == Shape::kCallHost) allowed = bulk_flags(f_, i) | kCallMayTrap;
   if (info(i.op).shape == Shape::kCallIndirect) allowed = kCallMayTrap;
   if (is_block_probe(i) && stage_ == Stage::kTransformed) allowed = kProbeResumes;
   if (i.op == Opcode::kProbe && !is_block_probe(i)) allowed = kProbeOwn;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "jit/compile.h"
+#include "jit/opt/guess_lengths.h"
 #include "jit/opt/guess_values.h"
 #include "jit/opt/inlined_counts.h"
 #include "jit/opt/optimize.h"
@@ -108,6 +109,7 @@ class Body {
     } else {
       body_.function = std::move(f);
     }
+    if (r_.copy == Copy::kPlain) guess_lengths(body_.function, r_.values);
     return {};
   }
 

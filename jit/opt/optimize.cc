@@ -54,6 +54,7 @@ constexpr Pass kConstants[] = {
     {"propagate_constants", propagate_constants},
     {"simplify_arithmetic", simplify_arithmetic},
     {"fold_branches", fold_branches},
+    {"expand_bulk", expand_bulk},
 };
 
 constexpr Pass kFlow[] = {

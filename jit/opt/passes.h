@@ -38,6 +38,9 @@ void simplify_arithmetic(Function& f);
 // Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994.
 void reduce_divisions(Function& f);
 
+// Replaces calls that copy or fill a few bytes, as many as a constant says, by loads and stores.
+void expand_bulk(Function& f);
+
 // Replaces branches whose way is known by jumps, and appends a block to its only predecessor when
 // that one goes nowhere else. Drops unreachable blocks.
 void fold_branches(Function& f);
