@@ -65,6 +65,7 @@ uint64_t subtract(Profile& from, const Profile& what) {
     take_off(kept.sampled_calls, method.sampled_calls, missing);
     take_off(kept.iterations, method.iterations, missing);
     take_off(kept.bursts, method.bursts, missing);
+    take_off(kept.weight_squares, method.weight_squares, missing);
   }
   return missing + take_off(from.inlined, what.inlined);
 }

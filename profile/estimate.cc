@@ -52,10 +52,12 @@ double mean_weight(const MethodProfile& method) {
   return static_cast<double>(std::max<uint64_t>(method.interval, 1));
 }
 
-// The samples of a method, and how many executions of its busiest site each holds.
+// The samples of a method, how many executions of a site each holds at most, and the share of them
+// that as many of one weight would be as good as.
 struct Sampled {
   double samples = 0;
   double most = 1;
+  double alike = 1;
 
   // How many executions of a site that was seen `count` times tell as much as one would by itself.
   double together(double count) const {
@@ -67,17 +69,29 @@ struct Sampled {
 Sampled sampled_of(const MethodProfile& method) {
   Sampled s{static_cast<double>(method.sampled_calls) + static_cast<double>(method.bursts)};
   if (s.samples == 0) return s;
+  Seen all;
   for (const Slot& slot : method.schema.slots) {
     const bool counts = slot.kind == SlotKind::kBlock || slot.kind == SlotKind::kEdge;
-    if (!counts || slot.word >= method.counts.size()) continue;
-    s.most = std::max(s.most, static_cast<double>(method.counts[slot.word]) / s.samples);
+    const std::optional<Seen> seen = counts ? seen_at(method, slot) : std::nullopt;
+    if (!seen) continue;
+    s.most = std::max(s.most, seen->count / s.samples);
+    all.count += seen->count;
+    all.estimate += seen->estimate;
   }
+  if (all.count == 0) return s;
+  const double weight = weight_of(all);
+  const double held = static_cast<double>(method.iterations) / weight;
+  if (method.bursts != 0) {
+    s.most = std::max(s.most, (held + static_cast<double>(method.sampled_calls)) / s.samples);
+  }
+  const auto squares = static_cast<double>(method.weight_squares);
+  if (squares > 0) s.alike = std::min(1.0, s.samples * weight * weight / squares);
   return s;
 }
 
 double relative_variance(const Seen& seen, const Sampled& by) {
   const double apart = seen.count / by.together(seen.count);
-  const double effective = std::max(1.0, std::min(apart, by.samples));
+  const double effective = std::max(1.0, std::min(apart, by.samples) * by.alike);
   return (1 - 1 / weight_of(seen)) / effective;
 }
 

@@ -64,6 +64,7 @@ struct Coverage {
   double covered = 0;
   double opportunities = 0;  // when the last window with samples ended
   uint64_t samples = 0;      // likewise
+  uint64_t squares = 0;      // the sum of samples * weight^2, saturating
 
   // Ends a window; returns the weight of its samples, at least 1.
   uint64_t weigh(uint64_t samples_now, double opportunities_now);
@@ -76,17 +77,27 @@ struct Coverage {
 // Returns estimate_of, of a count of a method whose samples hold several executions each.
 //
 // One sample holds up to `most` executions of a site: as many as there are of the busiest block or
-// edge to a sample. Those of another site may be spread over the samples or all lie in few, which
-// nobody counts: it would take a sum of squares for each site and work at each burst. So an
-// intraclass correlation of 3/4 is assumed, and with p the count divided by most * samples, its
-// share of what it can be at most,
+// edge to a sample, but no fewer than it has iterations, (iterations / w + sampled calls) / samples,
+// which those of a site that lies in one of several loops may all be. Those of a site may be spread
+// over the samples or all lie in few, which nobody counts: it would take a sum of squares for each
+// site and work at each burst. So an intraclass correlation of 3/4 is assumed, and with p the count
+// divided by most * samples, its share of what it can be at most,
 //
 //     together = 1 + (most - 1) * (p + 3/4 (1 - p))
-//     n_eff = min(count / together, samples), at least 1
+//     n_eff = min(count / together, samples) * alike, at least 1
 //
 // 0 in the place of 3/4 would be executions that know nothing of each other, 1 those of which a
 // sample holds all or none. Why 3/4: docs/notes/0038.
-// Source: the design effect of cluster samples (Kish, Survey Sampling, 1965, chapter 5).
+//
+// Samples that stand for different numbers of opportunities tell less than as many of one weight:
+// (sum w)^2 / sum w^2 of them. The sum of squares is the method's weight_squares; the mean weight w
+// is estimates over counts of all its blocks and edges, so that
+//
+//     alike = samples * w^2 / weight_squares, at most 1; 1 where the sum is not known
+//
+// Where only a part of a merged profile has the sum, `alike` lies between what it is and 1.
+// Source: the design effects of cluster samples and of unequal weights (Kish, Survey Sampling,
+// 1965, chapters 5 and 11).
 // O(slots).
 Estimate estimate_in(const MethodProfile& method, uint64_t count, uint64_t estimate);
 

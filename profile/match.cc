@@ -198,6 +198,7 @@ void take_counts(const MethodProfile& old, const CodeShape& there, const CodeSha
   into.sampled_calls = old.sampled_calls;
   into.iterations = old.iterations;
   into.bursts = old.bursts;
+  into.weight_squares = old.weight_squares;
   into.interval = old.interval;
 }
 

@@ -88,6 +88,7 @@ void sum_methods(MethodProfile& into, const MethodProfile& from, MergeReport& re
   add_counted(into.sampled_calls, from.sampled_calls, report.saturated);
   add_counted(into.iterations, from.iterations, report.saturated);
   add_counted(into.bursts, from.bursts, report.saturated);
+  add_counted(into.weight_squares, from.weight_squares, report.saturated);
   if (into.interval != from.interval) into.interval = 0;
   into.name = std::max(into.name, from.name);
   ++report.merged;
@@ -157,8 +158,8 @@ void scale_method(MethodProfile& method, Factor& factor) {
     factor.apply(words, &method.estimates[slot.word]);
   }
   scale_tables(method.tables, factor);
-  for (uint64_t* count :
-       {&method.calls, &method.sampled_calls, &method.iterations, &method.bursts}) {
+  for (uint64_t* count : {&method.calls, &method.sampled_calls, &method.iterations, &method.bursts,
+                          &method.weight_squares}) {
     factor.apply(*count);
   }
 }

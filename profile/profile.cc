@@ -53,6 +53,7 @@ const Table* MethodProfile::table(SlotKind kind, SiteId site) const {
 
 void MethodProfile::weigh(uint64_t weight) {
   estimates.assign(counts.size(), 0);
+  weight_squares = 0;
   for (const Slot& slot : schema.slots) {
     if (!reaches(slot, counts.size())) continue;
     const std::span<const Word> words = profile::words_of(slot.kind);

@@ -104,10 +104,12 @@ Status ProfileBuilder::add_data(const InstrumentationData& data) {
                          std::move(stream.tables)};
   profile::advance(seen, stream.schema, std::move(*now), stream.pending.interval);
   const FlushEvent& flush = stream.pending;
-  profile::Coverage coverage{.covered = stream.covered, .samples = stream.samples};
+  profile::Coverage coverage{
+      .covered = stream.covered, .samples = stream.samples, .squares = stream.weight_squares};
   coverage.end_window(flush.sampled_calls + flush.bursts, flush.interval);
   stream.covered = coverage.covered;
   stream.samples = coverage.samples;
+  stream.weight_squares = coverage.squares;
   stream.counts = std::move(seen.counts);
   stream.estimates = std::move(seen.estimates);
   stream.tables = std::move(seen.tables);
@@ -148,6 +150,7 @@ Profile ProfileBuilder::profile(MergeReport* report) const {
     method.sampled_calls = stream.flushed.sampled_calls;
     method.iterations = stream.flushed.iterations;
     method.bursts = stream.flushed.bursts;
+    method.weight_squares = stream.weight_squares;
     method.interval = stream.interval;
     Profile one;
     one.methods.emplace(method.key, std::move(method));

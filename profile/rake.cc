@@ -33,6 +33,7 @@ uint64_t Coverage::weigh(uint64_t samples_now, double opportunities_now) {
 void Coverage::end_window(uint64_t samples_now, uint64_t weight) {
   if (samples_now <= samples) return;
   covered += static_cast<double>(samples_now - samples) * static_cast<double>(weight);
+  add_saturating(squares, mul_saturating(samples_now - samples, mul_saturating(weight, weight)));
   samples = samples_now;
 }
 

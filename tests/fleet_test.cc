@@ -144,7 +144,9 @@ Profile odd_profile(test::Generator& generator) {
       for (auto& [at, entry] : table) entry.count = (entry.count >> 8) + 1;
     }
     m.weigh(1 + generator.below(3));
-    for (uint64_t* n : {&m.calls, &m.sampled_calls, &m.iterations, &m.bursts}) *n >>= 8;
+    for (uint64_t* n : {&m.calls, &m.sampled_calls, &m.iterations, &m.bursts, &m.weight_squares}) {
+      *n >>= 8;
+    }
   }
   Profile moved;
   for (auto& [key, m] : p.methods) moved.methods.emplace(m.key, m);

@@ -457,6 +457,9 @@ TEST(Coverage, weighs_samples_by_what_ran_and_makes_up_for_pauses) {
   EXPECT_DOUBLE_EQ(c.stretch(2000, 9600, 32), 2300.0 / 1150);
   EXPECT_EQ(c.stretch(2000, 0, 0), 1) << "rates that do not adapt";
   EXPECT_EQ(Coverage().stretch(5, 5, 32), 1) << "nothing known";
+  EXPECT_EQ(c.squares, 50 * 3 * 3 + 1000u * 1000u);
+  c.end_window(52, uint64_t{1} << 40);
+  EXPECT_EQ(c.squares, kMaxCount);
 }
 
 }  // namespace

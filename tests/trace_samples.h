@@ -233,8 +233,8 @@ class Generator {
     }
     result.weigh(1 + below(20));
     if (chance(2)) estimate_freely(result);
-    for (uint64_t* field :
-         {&result.calls, &result.sampled_calls, &result.iterations, &result.bursts}) {
+    for (uint64_t* field : {&result.calls, &result.sampled_calls, &result.iterations,
+                            &result.bursts, &result.weight_squares}) {
       *field = count();
     }
     result.interval = 1 + below(2);

@@ -30,7 +30,9 @@ Profile tame(Generator& generator) {
       for (auto& [key, entry] : table) entry.count = entry.count % 1000 + 1;
     }
     m.weigh(1 + generator.below(9));
-    for (uint64_t* n : {&m.calls, &m.sampled_calls, &m.iterations, &m.bursts}) *n %= 1000;
+    for (uint64_t* n : {&m.calls, &m.sampled_calls, &m.iterations, &m.bursts, &m.weight_squares}) {
+      *n = *n % 1000 + 1;
+    }
     profile.methods.emplace(m.key, std::move(m));
   }
   return profile;
@@ -102,7 +104,7 @@ TEST(UpfAlgebra, removing_the_empty_changes_no_sum) {
       m.counts.assign(m.counts.size(), 0);
       m.estimates = m.counts;
       m.tables.clear();
-      m.calls = m.sampled_calls = m.iterations = m.bursts = 0;
+      m.calls = m.sampled_calls = m.iterations = m.bursts = m.weight_squares = 0;
     }
     Profile lean = empty;
     ASSERT_EQ(profile::without_empty(lean), empty.methods.size());

@@ -104,6 +104,7 @@ ordered_json to_json(const MethodProfile& m) {
   j["sampled_calls"] = m.sampled_calls;
   j["iterations"] = m.iterations;
   j["bursts"] = m.bursts;
+  j["weight_squares"] = m.weight_squares;
   j["interval"] = m.interval != 0 ? ordered_json(m.interval) : ordered_json(nullptr);
   j["cfg_hash"] = m.schema.cfg_hash;
   j["sites"] = ordered_json::array();

@@ -193,7 +193,10 @@ struct MethodProfile {
   uint64_t sampled_calls = 0;       // the calls that `counts` were observed in
   uint64_t iterations = 0;  // arrivals at loop headers, from outside and from the loop's end
   uint64_t bursts = 0;      // the stretches of iterations that `counts` were observed in
-  uint64_t interval = 0;    // mean calls between sampled ones; 0 is unknown or mixed
+  // Over these calls and bursts, the sum of the square of what each stands for: how unequal their
+  // weights are. 0 is not known, as of files from before there was this sum: all alike.
+  uint64_t weight_squares = 0;
+  uint64_t interval = 0;  // mean calls between sampled ones; 0 is unknown or mixed
 
   // Returns how often a site was seen (call targets: `other` and the table; loops: entries);
   // nothing (not 0) for a site that has no slot, and for a gauge.
@@ -207,12 +210,13 @@ struct MethodProfile {
 
   // Returns estimate_of what count() returns, but with
   //
-  //     n_eff = min(count / together, samples)
+  //     n_eff = min(count / together, samples) * min(1, samples * w^2 / weight_squares)
   //     together = 1 + (most - 1) * (p + 3/4 (1 - p)),   p = count / (most * samples)
   //
-  // where a sample holds `most` executions of the busiest block or edge: those of one site come
-  // together, in few bursts rather than many, and tell less (docs/notes/0038). Intervals are still
-  // too narrow where rates adapt and weights come out very unequal. O(slots).
+  // where a sample holds `most` executions of a site at most: those of one site come together, in
+  // few bursts rather than many, and tell less. The last factor, with the mean weight w of all
+  // blocks and edges, is that of samples that stand for very different numbers, as they do where
+  // rates adapt (docs/notes/0038). O(slots).
   //
   // A site that was never seen may have run between two
   // samples: with the mean weight w of this method's counts, or as many calls and iterations as there
@@ -239,7 +243,7 @@ struct MethodProfile {
   std::optional<Estimate> loop_cycles(SiteId site) const;
 
   // Sets `estimates` and the estimates of tables to the counts times `weight`, saturating; those of
-  // squares to weight^2 of them.
+  // squares to weight^2 of them. All samples are alike then, so weight_squares becomes 0.
   void weigh(uint64_t weight);
 
   // Fails unless the schema is valid, counts and estimates have its number of words, no word that
@@ -433,6 +437,7 @@ class ProfileBuilder {
     Tables tables;
     double covered = 0;  // opportunities that the counts stand for
     uint64_t samples = 0;
+    uint64_t weight_squares = 0;
     FlushEvent pending;  // takes effect with its data
     FlushEvent flushed;
     uint64_t interval = 0;
@@ -480,6 +485,7 @@ std::string to_text(const InlinedBodies& bodies, const Profile& names);
 //       iterations 90
 //       bursts 5
 //       interval 16
+//       weight_squares 17664               # may be left out, it is 0 then
 //       cfg 0x0123456789abcdef
 //       block 1 64 ~1024                   # kind, site, count, estimate
 //       block 2 3                          # without ~ the estimate is the count

@@ -123,6 +123,7 @@ class Parser {
         {"iterations", &method_.iterations},
         {"bursts", &method_.bursts},
         {"interval", &method_.interval},
+        {"weight_squares", &method_.weight_squares},
     }};
     for (size_t i = 0; i < fields.size(); ++i) {
       if (!token_.is(fields[i].first)) continue;
@@ -140,7 +141,8 @@ class Parser {
     const std::optional<SlotKind> kind = parse_kind(token_);
     if (!kind) {
       return fail(at,
-                  "expected calls, sampled, iterations, bursts, interval, cfg, a slot kind or }");
+                  "expected calls, sampled, iterations, bursts, interval, weight_squares, cfg, a "
+                  "slot kind or }");
     }
     step();
     const auto site = static_cast<uint32_t>(number(UINT32_MAX));
@@ -286,7 +288,7 @@ class Parser {
   void step() { token_ = lexer_.next(); }
   bool at_end() const { return token_.text.empty() && !token_.quoted; }
 
-  static constexpr size_t kFields = 6;
+  static constexpr size_t kFields = 7;
 
   Lexer lexer_;
   Token token_;

@@ -43,6 +43,9 @@ std::string method_text(const MethodProfile& method) {
   for (const auto& [field, value] : fields) {
     out += "  " + std::string(field) + " " + std::to_string(value) + "\n";
   }
+  if (method.weight_squares != 0) {
+    out += "  weight_squares " + std::to_string(method.weight_squares) + "\n";
+  }
   out += "  cfg " + profile::hex(method.schema.cfg_hash) + "\n";
   for (const Slot& slot : method.schema.slots) out += slot_text(method, slot);
   return out + "}\n";

@@ -146,7 +146,8 @@ class Writer {
     const std::pair<const char*, uint64_t> sums[] = {{"calls", m.calls},
                                                      {"sampled_calls", m.sampled_calls},
                                                      {"iterations", m.iterations},
-                                                     {"bursts", m.bursts}};
+                                                     {"bursts", m.bursts},
+                                                     {"weight_squares", m.weight_squares}};
     for (const auto& [word, count] : sums) add({.kind = "method", .word = word, .count = count});
     add({.kind = "method", .word = "version", .rule = "same", .count = m.schema.version});
     add({.kind = "method", .word = "interval", .rule = "same", .count = m.interval});

@@ -11,8 +11,8 @@
 //   cfg_hash schema          the shape of its code, and a hash of what is observed of it; rows of
 //                            different schemas are never added up
 //   kind site word           slot_kind_name, site and name of the word; or
-//                            kind "method": calls, sampled_calls, iterations, bursts, version,
-//                                interval
+//                            kind "method": calls, sampled_calls, iterations, bursts,
+//                                weight_squares, version, interval
 //                            kind "file": runs, weight, forgotten, time, interval; engine, host
 //                                and schedule, their text in `method`; module, in key_module;
 //                                upload, time and hash in key_module and key

@@ -63,7 +63,7 @@ struct Gathered {
   std::string name;
   uint64_t cfg_hash = 0;
   Same version, interval;
-  uint64_t calls = 0, sampled_calls = 0, iterations = 0, bursts = 0;
+  uint64_t calls = 0, sampled_calls = 0, iterations = 0, bursts = 0, weight_squares = 0;
   std::set<std::tuple<SlotKind, SiteId, uint32_t, uint32_t>> runs;  // kind, first, how many, top
   std::map<std::tuple<SlotKind, SiteId, uint32_t>, SumWord> sums;   // by word
   std::map<std::tuple<SlotKind, SiteId, uint32_t>, std::array<SumWord, kLimbs>> wide;
@@ -258,7 +258,8 @@ class Parser {
     const std::pair<const char*, uint64_t*> sums[] = {{"calls", &g.calls},
                                                       {"sampled_calls", &g.sampled_calls},
                                                       {"iterations", &g.iterations},
-                                                      {"bursts", &g.bursts}};
+                                                      {"bursts", &g.bursts},
+                                                      {"weight_squares", &g.weight_squares}};
     for (const auto& [word, sum] : sums) {
       if (row.word != word) continue;
       add(*sum, row.count);
@@ -420,6 +421,7 @@ Result<MethodProfile> Parser::method_of(const MethodKey& key, uint64_t name, con
   m.sampled_calls = g.sampled_calls;
   m.iterations = g.iterations;
   m.bursts = g.bursts;
+  m.weight_squares = g.weight_squares;
   m.interval = g.interval.value;
   if (Status s = m.check(); !s) return broken(s.error().message);
   return m;

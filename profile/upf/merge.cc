@@ -238,7 +238,8 @@ bool ProfileSum::add_words(const MethodView& view, std::string_view name, Known&
   const std::pair<uint64_t*, uint64_t> fields[] = {{&sum.calls, view.calls},
                                                    {&sum.sampled_calls, view.sampled_calls},
                                                    {&sum.iterations, view.iterations},
-                                                   {&sum.bursts, view.bursts}};
+                                                   {&sum.bursts, view.bursts},
+                                                   {&sum.weight_squares, view.weight_squares}};
   for (const auto& [field, value] : fields) {
     report_.saturated += profile::add_saturating(*field, value) ? 1 : 0;
   }

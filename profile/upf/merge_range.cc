@@ -23,6 +23,7 @@ MethodView view_of(const MethodProfile& sum, ByteSpan desc, uint16_t format, uin
   view.iterations = sum.iterations;
   view.bursts = sum.bursts;
   view.interval = sum.interval;
+  view.weight_squares = sum.weight_squares;
   view.format = format;
   view.version = version;
   view.desc = desc;

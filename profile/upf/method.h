@@ -24,8 +24,9 @@ struct MethodView {
   uint64_t iterations = 0;
   uint64_t bursts = 0;
   uint64_t interval = 0;
-  uint16_t format = 0;   // of the entry
-  uint32_t version = 0;  // of the schema; format 0 only, 1 has it in `desc`
+  uint64_t weight_squares = 0;  // format 0 does not have it
+  uint16_t format = 0;          // of the entry
+  uint32_t version = 0;         // of the schema; format 0 only, 1 has it in `desc`
   uint32_t tables = 0;
   ByteSpan desc;  // what the schema is; of one format, equal bytes are equal schemas
   std::span<const uint64_t> counts;

@@ -7,6 +7,7 @@
 // thread's stream stays one of its own, which its final flush has ended.
 #include <utility>
 
+#include "profile/numbers.h"
 #include "tiering/observe/observer_impl.h"
 
 namespace uptier::tiering {
@@ -48,6 +49,7 @@ void Observer::end_stream(Method& m, uint32_t thread) {
   all.sampled_calls += gone.sampled_calls;
   all.iterations += gone.iterations;
   all.bursts += gone.bursts;
+  (void)profile::add_saturating(all.coverage.squares, gone.coverage.squares);
   all.flushes += gone.flushes;
   add_interval(all, gone);
   if (m.probes.schema().slots.empty() || gone.seen.counts.empty()) return;

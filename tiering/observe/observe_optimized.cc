@@ -335,6 +335,7 @@ sampler::Window Observer::take_optimized(Method& m, uint32_t thread, const sampl
   }
   add_target_counts(m, s.seen, now, w.counts);
   profile::advance(s.seen, schema, std::move(now), weight);
+  s.coverage.end_window(note.sampled_calls, weight);
   s.flushes++;
   if (sink_ != nullptr) emit_flush(m, thread | kOptimizedStream, note, weight);
   if (note.ages != 0) age_optimized(m, thread | kOptimizedStream, counts);

@@ -56,6 +56,7 @@ MethodProfile Observer::profile_of(const Method& m) const {
     p.sampled_calls = m.probes.counts_by_calls() ? s.calls : s.sampled_calls;
     p.iterations = s.iterations;
     p.bursts = s.bursts;
+    p.weight_squares = s.coverage.squares;
     mixed |= s.mixed || (interval != 0 && s.interval != 0 && s.interval != interval);
     if (s.interval != 0) interval = s.interval;
     Profile one;
