@@ -1,6 +1,7 @@
 #include "jit/baseline/selector.h"
 #include "jit/compile.h"
 #include "jit/ir/attach_deopts.h"
+#include "jit/ir/is_call.h"
 
 namespace uptier::jit {
 namespace {
@@ -14,8 +15,7 @@ constexpr uint32_t kLargestFrame = 1u << 20;
 bool makes_calls(const Function& f) {
   for (Block b : f.layout) {
     for (InstId i : f.block(b).insts) {
-      Shape s = info(f.inst(i).op).shape;
-      if (s == Shape::kCall || s == Shape::kCallIndirect || s == Shape::kCallHost) return true;
+      if (is_call(f.inst(i).op)) return true;
     }
   }
   return false;

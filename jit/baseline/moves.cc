@@ -39,7 +39,12 @@ void Selector::emit_moves(const Edge& e) {
     if (!values_.in_register(v) && !values_.is_constant(v)) continue;
     if (!needs_move(v, params[n])) continue;
     int32_t to = frame_.slot[params[n].index()];
-    store_value(v, x86::ptr(x86::rbp, to, is_wide(values_.type_of(v)) ? 8 : 4));
+    Type t = values_.type_of(v);
+    if (values_.in_register(v) && !is_float(t)) {
+      emit_frame_store(b_, to, x86::gpq(values_.register_of(v)), is_wide(t));
+    } else {
+      store_value(v, x86::ptr(x86::rbp, to, is_wide(t) ? 8 : 4));
+    }
   }
 }
 
@@ -82,10 +87,8 @@ void Selector::move_memory(std::vector<Move>& moves) {
 }
 
 void Selector::move_slot(int32_t from, int32_t to, bool wide) {
-  uint32_t size = wide ? 8 : 4;
-  Gp through = gp(kScratch, wide);
-  a_.mov(through, x86::ptr(x86::rbp, from, size));
-  a_.mov(x86::ptr(x86::rbp, to, size), through);
+  emit_frame_load(b_, kScratch, from, wide);
+  emit_frame_store(b_, to, kScratch, wide);
 }
 
 // [to] = v, through the scratch registers when need be. `to` has the size of v's type.

@@ -18,6 +18,7 @@
 //
 // Bodies with such a stretch keep r10 out of the hands of values, in both copies alike.
 #include "jit/baseline/selector.h"
+#include "jit/ir/is_call.h"
 #include "sampler/context.h"
 
 namespace uptier::jit::baseline {
@@ -25,11 +26,6 @@ namespace uptier::jit::baseline {
 // ---- Held stretches -----------------------------------------------------------------------------
 
 namespace {
-
-bool is_call(Opcode op) {
-  Shape s = info(op).shape;
-  return s == Shape::kCall || s == Shape::kCallIndirect || s == Shape::kCallHost;
-}
 
 bool is_loop_header(const Function& f, Block b) {
   return f.inst(f.block(b).insts[0]).op == Opcode::kLoopHeader;
@@ -43,8 +39,9 @@ std::vector<bool> find_held(const Function& f) {
   std::vector<uint32_t> position(f.blocks.size()), calls(n + 1), last(n);
   for (uint32_t p = 0; p < n; ++p) position[f.layout[p].index()] = p;
   for (uint32_t p = 0; p < n; ++p) {
-    calls[p + 1] = calls[p];
-    for (InstId i : f.block(f.layout[p]).insts) calls[p + 1] += is_call(f.inst(i).op) ? 1 : 0;
+    uint32_t so_far = calls[p];
+    for (InstId i : f.block(f.layout[p]).insts) so_far += is_call(f.inst(i).op) ? 1 : 0;
+    calls[p + 1] = so_far;
     for (const Edge& e : f.successors(f.layout[p])) last[position[e.to.index()]] = p;
   }
   std::vector<bool> held(f.blocks.size());

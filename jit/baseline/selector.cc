@@ -26,7 +26,6 @@ Selector::Selector(const Input& in)
       writer_(in.frame.size / 8 + 1, UINT32_MAX) {
   std::fill(std::begin(source_), std::end(source_), int8_t{-1});
   for (Block b : f_.layout) {
-    labels_[b.index()] = b_.new_label();
     for (const Edge& e : f_.successors(b)) ++predecessors_[e.to.index()];
   }
   b_.tables().loops.resize(f_.loop_count);
@@ -103,7 +102,7 @@ void Selector::block(size_t position) {
         std::any_of(before.begin(), before.end(), [&](const Edge& e) { return e.to == b; });
     keep = follows && predecessors_[b.index()] == 1 && !is_header;
   }
-  b_.bind(label(b));
+  if (!keep || labels_[b.index()].isValid()) b_.bind(label(b));
   values_.begin_block(b, keep);
   if (position == 0) place_arguments();
   if (!is_header) mark_entry(position_);

@@ -209,7 +209,12 @@ class Selector {
   bool is_next(Block b) const { return b == next_; }
   bool has_moves(const Edge& e) const;
   bool needs_move(Value arg, Value param) const;
-  const Label& label(Block b) const { return labels_[b.index()]; }
+  // Made when it is first asked for: a block that only the one before it leads to needs none.
+  Label label(Block b) {
+    Label& l = labels_[b.index()];
+    if (!l.isValid()) l = b_.new_label();
+    return l;
+  }
   // Whether an edge needs instructions of its own: moves, counters or probes.
   bool has_code(const Edge& e) const {
     return has_moves(e) || counts_along(e) || crosses_loops(e) || crosses_held(e);

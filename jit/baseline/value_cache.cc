@@ -246,12 +246,11 @@ void ValueCache::store(Value v) {
     s.flags |= kSpilled;
   }
   s.flags &= static_cast<uint8_t>(~kDirty);
-  Mem to = home_operand(v);
   Type t = type_of(v);
   if (is_float(t)) {
-    emit_store(b_, t, to, x86::xmm(s.reg - 16u));
+    emit_store(b_, t, home_operand(v), x86::xmm(s.reg - 16u));
   } else {
-    emit_store(b_, Opcode::kStore, t, to, x86::gpq(s.reg));
+    emit_frame_store(b_, s.home, x86::gpq(s.reg), is_wide(t));
   }
 }
 
@@ -278,14 +277,14 @@ void ValueCache::copy_to(unsigned reg, Value v) {
 
 void ValueCache::load_home(unsigned reg, Value v) {
   Type t = type_of(v);
-  Mem from = x86::ptr(x86::rbp, home(v), is_wide(t) ? 8 : 4);
   if (is_float(t)) {
     Xmm to = x86::xmm(reg - 16);
     is_constant(v) ? emit_constant(b_, t == Type::kF64, to, constant_bits(v))
-                   : emit_load(b_, t, to, from);
+                   : emit_load(b_, t, to, x86::ptr(x86::rbp, home(v)));
   } else {
-    Gp to = gp(reg, is_wide(t));
-    is_constant(v) ? emit_constant(b_, to, constant_bits(v)) : (void)a_.mov(to, from);
+    Gp to = x86::gpq(reg);
+    is_constant(v) ? emit_constant(b_, to, constant_bits(v))
+                   : emit_frame_load(b_, to, home(v), is_wide(t));
   }
 }
 

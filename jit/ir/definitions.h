@@ -49,23 +49,25 @@ class Definitions {
 
   // Returns the cell of a key, or the free cell where it belongs. At most half of them are taken.
   size_t place(uint64_t key) const {
-    size_t mask = table_.size() - 1;
-    size_t at = (key * 0x9e3779b97f4a7c15ull) >> (64 - bits_);  // Fibonacci hashing
-    while (table_[at].key != key && table_[at].key != kFree) at = (at + 1) & mask;
+    size_t at = (key * 0x9e3779b97f4a7c15ull) >> shift_;  // Fibonacci hashing
+    while (table_[at].key != key && table_[at].key != kFree) at = (at + 1) & mask_;
     return at;
   }
 
   void keep(uint64_t key, Value v) {
-    if (2 * taken_ >= table_.size()) grow();
+    if (room_ == 0) grow();
     Cell& c = table_[place(key)];
-    taken_ += c.key == kFree;
+    room_ -= c.key == kFree;
     c = {key, v};
   }
 
   void grow() {
     std::vector<Cell> old = std::move(table_);
-    bits_ = old.empty() ? kFirstBits : bits_ + 2;
-    table_.assign(size_t{1} << bits_, {});
+    shift_ = old.empty() ? 64 - kFirstBits : shift_ - 2;
+    size_t size = size_t{1} << (64 - shift_);
+    table_.assign(size, {});
+    mask_ = size - 1;
+    room_ = size / 2 - old.size() / 2;
     for (const Cell& c : old) {
       if (c.key != kFree) table_[place(c.key)] = c;
     }
@@ -73,8 +75,9 @@ class Definitions {
 
   std::vector<Entry> last_;  // by Variable
   std::vector<Cell> table_;
-  unsigned bits_ = 0;
-  size_t taken_ = 0;
+  unsigned shift_ = 64;  // what leaves as many bits of a hash as the table has places for
+  size_t mask_ = 0;
+  size_t room_ = 0;  // cells that may be taken before the table grows
 };
 
 }  // namespace uptier

@@ -103,11 +103,6 @@ std::vector<StatePoint> state_points(const Function& f, const Liveness& live) {
   return points;
 }
 
-bool returns_to_point(Opcode op) {
-  Shape s = info(op).shape;
-  return s == Shape::kCall || s == Shape::kCallIndirect;
-}
-
 std::vector<CallPoint> call_points(const Function& f, const Liveness& live, size_t states) {
   std::vector<CallPoint> points;
   std::vector<uint32_t> places;

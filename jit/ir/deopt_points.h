@@ -45,7 +45,10 @@ struct CallPoint {
 };
 
 // Whether calls of this kind are points.
-bool returns_to_point(Opcode op);
+inline bool returns_to_point(Opcode op) {
+  Shape s = info(op).shape;
+  return s == Shape::kCall || s == Shape::kCallIndirect;
+}
 
 // `f` as it was built, in build order; `states` are its state_points(). Cost: linear in the blocks
 // that have calls.

@@ -50,7 +50,7 @@ class ParamPruner {
       if (b == f_.entry()) continue;
       for (Value p : f_.params(b)) left_.push_back(p);
     }
-    while (prune_once()) {}
+    while (prune_forwards() && prune_backwards()) {}
     rewrite();
   }
 
@@ -80,7 +80,8 @@ class ParamPruner {
   // Follows aliases and shortens the way for the next one.
   Value resolve(Value v) {
     if (v.index() >= alias_.size()) return v;  // misuse of the builder; the verifier says so
-    Value root = v;
+    Value root = alias_[v.index()];
+    if (!root.valid()) return v;
     while (alias_[root.index()].valid()) root = alias_[root.index()];
     while (alias_[v.index()].valid()) v = std::exchange(alias_[v.index()], root);
     return root;
@@ -90,12 +91,14 @@ class ParamPruner {
   Value arg(uint32_t edge, Value param) { return resolve(args_.get(edge, f_.value(param).index)); }
 
   // Forwards, where a parameter hangs on an earlier one, and backwards, where a loop's parameter
-  // waits for those of the loops in it: nests of any depth take two rounds.
-  bool prune_once() {
+  // waits for those of the loops in it: nests of any depth take two rounds. Each returns whether
+  // one was needless; once none is, none will be.
+  bool prune_forwards() {
+    return std::erase_if(left_, [&](Value p) { return prune(p); }) != 0;
+  }
+  bool prune_backwards() {
     size_t before = left_.size();
-    auto prunes = [&](Value p) { return prune(p); };
-    std::erase_if(left_, prunes);
-    auto kept = std::remove_if(left_.rbegin(), left_.rend(), prunes);
+    auto kept = std::remove_if(left_.rbegin(), left_.rend(), [&](Value p) { return prune(p); });
     left_.erase(left_.begin(), kept.base());
     return left_.size() != before;
   }

@@ -13,35 +13,23 @@ namespace {
 
 struct Interval {
   uint32_t value = 0;
-  uint32_t start = UINT32_MAX;
+  uint32_t start = 0;
   uint32_t end = 0;
 };
 
 class Lifetimes {
  public:
   Lifetimes(const Function& f, const Liveness& live)
-      : f_(f),
-        live_(live),
-        of_(f.values.size()),
-        wanted_(f.values.size()),
-        defined_(f.values.size()) {}
+      : f_(f), live_(live), number_(f.values.size()) {}
 
   // Returns the intervals of values that want a slot, by rising start.
   std::vector<Interval> run() {
     choose();
-    number_positions();
     extend_over_blocks();
-    std::vector<Interval> found;
-    found.reserve(live_.crossing.size());
-    for (uint32_t v = 0; v < of_.size(); ++v) {
-      if (!wanted_[v]) continue;
-      of_[v].value = v;
-      found.push_back(of_[v]);
-    }
-    std::sort(found.begin(), found.end(), [](const Interval& a, const Interval& b) {
+    std::sort(found_.begin(), found_.end(), [](const Interval& a, const Interval& b) {
       return a.start != b.start ? a.start < b.start : a.value < b.value;
     });
-    return found;
+    return std::move(found_);
   }
 
  private:
@@ -51,95 +39,54 @@ class Lifetimes {
   }
 
   void choose() {
+    found_.reserve(live_.crossing.size());
     for (Block b : f_.layout) {
-      for (Value p : f_.params(b)) wanted_[p.index()] = true;
+      for (Value p : f_.params(b)) want(p);
     }
-    for (Value v : live_.crossing) wanted_[v.index()] = !is_constant(v);
+    for (Value v : live_.crossing) want(v);
+    for (Value v : live_.across_calls) want(v);
     for (const StatePoint& p : state_points(f_, live_)) {
-      for (Value v : p.live) wanted_[v.index()] = true;
+      for (Value v : p.live) want(v);
     }
-  }
-
-  // Positions rise from call to call.
-  void extend(Value v, uint32_t position) {
-    if (!wanted_[v.index()]) return;
-    Interval& i = of_[v.index()];
-    i.start = std::min(i.start, position);
-    i.end = position;
-  }
-  void extend(Value v, uint32_t low, uint32_t high) {
-    if (!wanted_[v.index()]) return;
-    Interval& i = of_[v.index()];
-    i.start = std::min(i.start, low);
-    i.end = std::max(i.end, high);
-  }
-
-  void define(Value v, uint32_t position) {
-    defined_[v.index()] = position;
-    extend(v, position);
-  }
-
-  // What a block both defines and uses behind a call wants a slot; what comes from another block
-  // has one.
-  void use(Value v, uint32_t position) {
-    uint32_t defined = defined_[v.index()];
-    bool across = defined != 0 && defined < last_call_ && !wanted_[v.index()] && !is_constant(v);
-    if (across) {
-      wanted_[v.index()] = true;
-      extend(v, defined);
-    }
-    extend(v, position);
   }
 
   // A definition and the last uses of its operands are at one position and may share a slot: every
   // instruction reads before it writes, and so do the moves along an edge.
-  void number_positions() {
-    first_.resize(f_.blocks.size());
-    last_.resize(f_.blocks.size());
-    uint32_t position = 0;
-    for (Block b : f_.layout) {
-      first_[b.index()] = ++position;
-      last_call_ = 0;
-      for (Value p : f_.params(b)) {
-        extend(p, position,
-               position + 1);  // an unused parameter is written too, so it may not share
-      }
-      for (InstId id : f_.block(b).insts) {
-        const Inst& i = f_.inst(id);
-        ++position;
-        for (Value v : f_.args(i)) use(v, position);
-        if (i.result.valid()) define(i.result, position);
-        if (returns_to_point(i.op)) last_call_ = position;
-      }
-      for (const Edge& e : f_.successors(b)) {
-        for (Value v : f_.list(e.args)) use(v, position);
-      }
-      last_[b.index()] = position;
-    }
+  void want(Value v) {
+    uint32_t& number = number_[v.index()];
+    if (number != 0 || is_constant(v)) return;
+    const Lifetime& l = live_.lifetimes[v.index()];
+    found_.push_back({v.index(), l.start, l.end});
+    number = static_cast<uint32_t>(found_.size());
   }
 
   // What is live into a block is needed from its start back to the ends of its predecessors.
   void extend_over_blocks() {
-    std::vector<uint32_t> low = first_, high = first_;
+    std::vector<BlockPositions> reach = live_.positions;
+    for (BlockPositions& r : reach) r.last = r.first;
     for (Block b : f_.layout) {
+      uint32_t last = live_.positions[b.index()].last;
       for (const Edge& e : f_.successors(b)) {
-        uint32_t to = e.to.index();
-        low[to] = std::min(low[to], last_[b.index()]);
-        high[to] = std::max(high[to], last_[b.index()]);
+        BlockPositions& r = reach[e.to.index()];
+        r = {std::min(r.first, last), std::max(r.last, last)};
       }
     }
     for (Block b : f_.layout) {
-      for (Value v : live_.live_in[b.index()]) { extend(v, low[b.index()], high[b.index()]); }
+      auto [low, high] = reach[b.index()];
+      for (Value v : live_.live_in[b.index()]) {
+        if (uint32_t number = number_[v.index()]; number != 0) {
+          Interval& i = found_[number - 1];
+          i.start = std::min(i.start, low);
+          i.end = std::max(i.end, high);
+        }
+      }
     }
   }
 
   const Function& f_;
   const Liveness& live_;
-  std::vector<Interval> of_;
-  std::vector<uint8_t> wanted_;
-  std::vector<uint32_t> defined_;  // by value: position of its instruction, 0: none so far
-  std::vector<uint32_t> first_, last_;
-  uint32_t last_call_ = 0;  // position of the last call so far in the block; 0: none
+  std::vector<uint32_t> number_;  // by value: 1 + its place in found_; 0: it wants no slot
+  std::vector<Interval> found_;
 };
 
 }  // namespace
@@ -147,13 +94,16 @@ class Lifetimes {
 FrameLayout layout_frame(const Function& f, const Liveness& live) {
   FrameLayout frame;
   frame.slot.resize(f.values.size());
-  using Busy = std::pair<uint32_t, int32_t>;  // end of the lifetime, slot
-  std::priority_queue<Busy, std::vector<Busy>, std::greater<>> busy;
+  // The end of a lifetime, and the slot below it: equal ends give up the lowest slot first.
+  auto busy_until = [](uint32_t end, int32_t slot) {
+    return uint64_t{end} << 32 | static_cast<uint32_t>(slot);
+  };
+  std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<>> busy;
   std::vector<int32_t> free;
   int32_t next = kSlabSlot;
   for (const Interval& i : Lifetimes(f, live).run()) {
-    while (!busy.empty() && busy.top().first <= i.start) {
-      free.push_back(busy.top().second);
+    while (!busy.empty() && busy.top() >> 32 <= i.start) {
+      free.push_back(static_cast<int32_t>(busy.top()));
       busy.pop();
     }
     int32_t slot;
@@ -164,7 +114,7 @@ FrameLayout layout_frame(const Function& f, const Liveness& live) {
       free.pop_back();
     }
     frame.slot[i.value] = slot;
-    busy.push({i.end, slot});
+    busy.push(busy_until(i.end, slot));
   }
   frame.size = (static_cast<uint32_t>(-next) + 15) & ~15u;
   return frame;

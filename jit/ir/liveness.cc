@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "jit/ir/deopt_points.h"
+
 namespace uptier::jit {
 namespace {
 
@@ -24,8 +26,10 @@ void sort_by_key(size_t keys, std::span<const Item> items, Key key, std::vector<
 
 class Walker {
  public:
-  explicit Walker(const Function& f)
-      : f_(f), def_block_(f.values.size()), number_(f.values.size()), blocks_(f.blocks.size()) {}
+  explicit Walker(const Function& f) : f_(f), number_(f.values.size()), blocks_(f.blocks.size()) {
+    answer_.lifetimes.resize(f.values.size());
+    answer_.positions.resize(f.blocks.size());
+  }
 
   Liveness run() {
     walk();
@@ -36,14 +40,7 @@ class Walker {
     work_.reserve(blocks_.size());
     touched_.reserve(blocks_.size());
     parts_.reserve(blocks_.size());
-    std::vector<uint32_t> first;
-    std::vector<Use> uses;
-    size_t batches = (answer_.crossing.size() + kBatch - 1) / kBatch;
-    auto batch_of = [&](const Use& u) { return number_[u.value.index()] / kBatch; };
-    sort_by_key(batches, std::span<const Use>(uses_), batch_of, first, uses);
-    for (uint32_t b = 0; b < batches; ++b) {
-      solve(b * kBatch, std::span(uses).subspan(first[b], first[b + 1] - first[b]));
-    }
+    solve_all();
     answer_.live_in = ValueSets(f_.blocks.size(), answer_.crossing, parts_);
     return std::move(answer_);
   }
@@ -66,21 +63,34 @@ class Walker {
   void walk() {
     uses_.reserve(f_.pool.size());
     steps_.reserve(f_.edges.size());
+    std::span<Lifetime> lifetimes = answer_.lifetimes;
+    uint32_t position = 0;
     for (Block b : f_.layout) {
+      uint32_t last_call = 0;  // so far in the block; 0: none
       auto use = [&](Value v) {
-        if (def_block_[v.index()] != b) uses_.push_back({v, b});
+        Lifetime& l = lifetimes[v.index()];
+        l.end = position;  // they rise
+        if (l.block != b) {
+          uses_.push_back({v, b});
+        } else if (l.start < last_call) {
+          answer_.across_calls.push_back(v);
+        }
       };
-      for (Value p : f_.params(b)) def_block_[p.index()] = b;
+      uint32_t first = ++position;
+      for (Value p : f_.params(b)) lifetimes[p.index()] = {b, first, first + 1};
       for (InstId id : f_.block(b).insts) {
         const Inst& i = f_.inst(id);
+        ++position;
         for (Value v : f_.args(i)) use(v);
-        if (i.result.valid()) def_block_[i.result.index()] = b;
+        if (i.result.valid()) lifetimes[i.result.index()] = {b, position, position};
+        if (returns_to_point(i.op)) last_call = position;
         answer_.has_guards |= i.op == Opcode::kGuard;
       }
       for (const Edge& e : f_.successors(b)) {
         for (Value v : f_.list(e.args)) use(v);
         steps_.push_back({b.index(), e.to.index()});
       }
+      answer_.positions[b.index()] = {first, position};
     }
   }
 
@@ -94,12 +104,24 @@ class Walker {
     }
   }
 
+  void solve_all() {
+    if (answer_.crossing.size() <= kBatch) return solve(0, uses_);
+    std::vector<uint32_t> first;
+    std::vector<Use> uses;
+    size_t batches = (answer_.crossing.size() + kBatch - 1) / kBatch;
+    auto batch_of = [&](const Use& u) { return number_[u.value.index()] / kBatch; };
+    sort_by_key(batches, std::span<const Use>(uses_), batch_of, first, uses);
+    for (uint32_t b = 0; b < batches; ++b) {
+      solve(b * kBatch, std::span(uses).subspan(first[b], first[b + 1] - first[b]));
+    }
+  }
+
   // Finds where the 64 values from number `first` on are live.
   void solve(uint32_t first, std::span<const Use> uses) {
     auto last = std::min<size_t>(first + kBatch, answer_.crossing.size());
     auto of_batch = std::span(answer_.crossing).subspan(first, last - first);
     for (uint32_t k = 0; k < of_batch.size(); ++k) {
-      blocks_[def_block_[of_batch[k].index()].index()].defines |= uint64_t{1} << k;
+      definer(of_batch[k]).defines |= uint64_t{1} << k;
     }
     for (const Use& u : uses) {
       reach(u.block.index(), uint64_t{1} << (number_[u.value.index()] - first));
@@ -110,12 +132,14 @@ class Walker {
       uint64_t bits = std::exchange(blocks_[b].pending, 0);
       for (uint32_t p = first_pred_[b]; p < first_pred_[b + 1]; ++p) reach(preds_[p].from, bits);
     }
-    for (Value v : of_batch) blocks_[def_block_[v.index()].index()].defines = 0;
+    for (Value v : of_batch) definer(v).defines = 0;
     for (uint32_t b : touched_) {
       parts_.push_back({b, first, std::exchange(blocks_[b].live_in, 0)});
     }
     touched_.clear();
   }
+
+  State& definer(Value v) { return blocks_[answer_.lifetimes[v.index()].block.index()]; }
 
   // Some values are live at the end of a block, or used in it.
   void reach(uint32_t b, uint64_t bits) {
@@ -130,7 +154,6 @@ class Walker {
 
   const Function& f_;
   Liveness answer_;
-  std::vector<Block> def_block_;
   std::vector<uint32_t> number_;  // by value: its place in answer_.crossing
   std::vector<Use> uses_;
   std::vector<Step> steps_, preds_;   // edges; by the block they lead to

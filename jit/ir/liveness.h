@@ -3,6 +3,10 @@
 // Found by walking from the uses up to the definitions (Boissinot et al., "Fast liveness checking",
 // the path-exploration form), 64 values at a time: a block is visited again only for values that
 // are new to it, so the cost is at most the size of the answer, not blocks x values.
+//
+// The walk that finds the uses also notes where each value is defined and used, in positions: a
+// block's start and its instructions are counted in layout order, from 1. The layout of frames
+// needs that, and would have to walk the same way again.
 #pragma once
 
 #include <span>
@@ -34,12 +38,29 @@ class ValueSets {
   std::vector<Value> values_;
 };
 
+// Where a value is defined, and the last position that uses it; one that is never defined has none.
+struct Lifetime {
+  Block block;
+  uint32_t start = 0;  // a parameter's is its block's start
+  uint32_t end = 0;    // a parameter is written on entry: behind its block's start at least
+};
+
+// The positions of a block: its start, and its last instruction.
+struct BlockPositions {
+  uint32_t first = 0, last = 0;
+};
+
 struct Liveness {
   // By Block::index(): values defined elsewhere that are used in the block or after it. A block's
   // own parameters are not in its set.
   ValueSets live_in;
-  std::vector<Value> crossing;  // the values that are in any of the sets, rising
-  bool has_guards = false;      // whether the function has a guard
+  std::vector<Value> crossing;            // the values that are in any of the sets, rising
+  bool has_guards = false;                // whether the function has a guard
+  std::vector<Lifetime> lifetimes;        // by Value::index()
+  std::vector<BlockPositions> positions;  // by Block::index()
+  // Values that are used in the block that defines them behind a call that returns to a point (see
+  // deopt_points.h), once for each such use; parameters and constants among them.
+  std::vector<Value> across_calls;
 };
 
 // `f` must pass the verifier.

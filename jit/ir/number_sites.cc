@@ -3,61 +3,76 @@
 #include <algorithm>
 
 #include "jit/ir/cfg_hash.h"
+#include "jit/ir/is_call.h"
 
 namespace uptier::jit {
 namespace {
 
-bool starts_with_loop_header(const Function& f, Block b) {
-  const auto& insts = f.block(b).insts;
-  return !insts.empty() && f.inst(insts[0]).op == Opcode::kLoopHeader;
-}
+class SiteNumbering {
+ public:
+  explicit SiteNumbering(Function& f) : f_(f), next_(static_cast<SiteId>(f.layout.size()) + 1) {}
 
-void place_block_probes(Function& f) {
-  SiteId site = 1;
-  for (Block b : f.layout) {
-    auto& insts = f.block(b).insts;
-    std::erase_if(insts, [&](InstId i) { return is_block_probe(f.inst(i)); });
-    InstId probe = f.add_inst(
-        {.op = Opcode::kProbe, .aux = site++, .imm = static_cast<uint64_t>(ProbeKind::kBlock)},
-        Type::kNone);
-    insts.insert(insts.begin() + (starts_with_loop_header(f, b) ? 1 : 0), probe);
-  }
-}
-
-void number_calls_and_host_probes(Function& f) {
-  f.block_sites = static_cast<uint32_t>(f.layout.size());
-  SiteId next = f.block_sites + 1;
-  auto each = [&](auto visit) {
-    for (Block b : f.layout) {
-      for (InstId i : f.block(b).insts) visit(f.inst(i));
+  // Returns the number of calls.
+  uint32_t run() {
+    f_.block_sites = static_cast<uint32_t>(f_.layout.size());
+    f_.loop_count = 0;
+    SiteId site = 1;
+    for (Block b : f_.layout) {
+      number_calls(b);
+      place_block_probe(b, site++);
     }
-  };
-  // Sites of the library's own probes come after those of the host.
-  bool has[2] = {false, false};
-  auto owner = [](const Inst& i) { return (i.flags & kProbeOwn) != 0 ? 1 : 0; };
-  auto is_own_site = [](const Inst& i) { return i.op == Opcode::kProbe && !is_block_probe(i); };
-  each([&](Inst& i) {
-    Shape s = info(i.op).shape;
-    bool is_call = s == Shape::kCall || s == Shape::kCallIndirect || s == Shape::kCallHost;
-    if (is_call) i.site = next++;
-    if (is_own_site(i)) has[owner(i)] = true;
-  });
-  for (int own : {0, 1}) {
-    if (!has[own]) continue;
-    each([&](Inst& i) {
-      if (is_own_site(i) && owner(i) == own) i.aux = next++;
-    });
+    uint32_t calls = next_ - site;
+    // Sites of the library's own probes come after those of the host.
+    for (bool own : {false, true}) {
+      if (has_[own]) number_probes(own);
+    }
+    f_.site_count = next_ - 1;
+    return calls;
   }
-  f.site_count = next - 1;
-}
 
-// Loops whose header was unreachable are gone: the rest is numbered densely.
-void number_loops(Function& f) {
-  f.loop_count = 0;
-  for (Block b : f.layout) {
-    if (starts_with_loop_header(f, b)) f.inst(f.block(b).insts[0]).aux = f.loop_count++;
+ private:
+  static bool is_own(const Inst& probe) { return (probe.flags & kProbeOwn) != 0; }
+
+  // Notes which probes there are as well.
+  void number_calls(Block b) {
+    auto& insts = f_.block(b).insts;
+    bool has_block_probe = false;
+    for (InstId id : insts) {
+      Inst& i = f_.inst(id);
+      if (is_call(i.op)) {
+        i.site = next_++;
+      } else if (i.op == Opcode::kProbe) {
+        (is_block_probe(i) ? has_block_probe : has_[is_own(i)]) = true;
+      }
+    }
+    if (!has_block_probe) return;
+    std::erase_if(insts, [&](InstId i) { return is_block_probe(f_.inst(i)); });
   }
-}
+
+  // Loops whose header was unreachable are gone: the rest is numbered densely.
+  void place_block_probe(Block b, SiteId site) {
+    InstId probe = f_.add_inst(
+        {.op = Opcode::kProbe, .aux = site, .imm = static_cast<uint64_t>(ProbeKind::kBlock)},
+        Type::kNone);
+    auto& insts = f_.block(b).insts;
+    bool is_header = !insts.empty() && f_.inst(insts[0]).op == Opcode::kLoopHeader;
+    if (is_header) f_.inst(insts[0]).aux = f_.loop_count++;
+    insts.insert(insts.begin() + (is_header ? 1 : 0), probe);
+  }
+
+  void number_probes(bool own) {
+    for (Block b : f_.layout) {
+      for (InstId id : f_.block(b).insts) {
+        Inst& i = f_.inst(id);
+        if (i.op == Opcode::kProbe && !is_block_probe(i) && is_own(i) == own) i.aux = next_++;
+      }
+    }
+  }
+
+  Function& f_;
+  SiteId next_;
+  bool has_[2] = {false, false};  // probes of the host, and of the library
+};
 
 bool is_whole(const Function& f, Block b) {
   if (!is_terminated(f, b)) return false;
@@ -68,18 +83,11 @@ bool is_whole(const Function& f, Block b) {
 
 }  // namespace
 
-bool is_terminated(const Function& f, Block b) {
-  const auto& insts = f.block(b).insts;
-  return !insts.empty() && (info(f.inst(insts.back()).op).effects & kEndsBlock);
-}
-
 void number_sites(Function& f) {
-  place_block_probes(f);
-  number_calls_and_host_probes(f);
-  number_loops(f);
+  uint32_t calls = SiteNumbering(f).run();
   bool whole =
       std::all_of(f.layout.begin(), f.layout.end(), [&](Block b) { return is_whole(f, b); });
-  f.cfg_hash = whole ? cfg_hash(f) : 0;
+  f.cfg_hash = whole ? cfg_hash(f, calls) : 0;
 }
 
 }  // namespace uptier::jit

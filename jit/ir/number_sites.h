@@ -18,6 +18,9 @@ namespace uptier::jit {
 void number_sites(Function& f);
 
 // Returns whether the last instruction of the block ends it.
-bool is_terminated(const Function& f, Block b);
+inline bool is_terminated(const Function& f, Block b) {
+  const auto& insts = f.block(b).insts;
+  return !insts.empty() && (info(f.inst(insts.back()).op).effects & kEndsBlock) != 0;
+}
 
 }  // namespace uptier::jit

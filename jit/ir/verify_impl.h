@@ -33,6 +33,8 @@ class Verifier {
 
   // Types (verify_inst.cc).
   void check_inst(Block b, const Inst& i);
+  void check_inst_slow(Block b, const Inst& i);
+  bool has_known_type(const Inst& i) const;
   bool is_plain(const Inst& i) const;
   bool is_plain_access(const Inst& i, Shape shape) const;
   bool is_plain_branch(const Inst& i, Shape shape) const;

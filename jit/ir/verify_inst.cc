@@ -103,11 +103,18 @@ bool Verifier::fits(const Edge& e) const {
 }
 
 void Verifier::check_inst(Block b, const Inst& i) {
-  if (!(info(i.op).types & mask_of(i.type))) {
+  if (!has_known_type(i) || !is_plain(i)) check_inst_slow(b, i);
+}
+
+bool Verifier::has_known_type(const Inst& i) const {
+  return (info(i.op).types & mask_of(i.type)) != 0;
+}
+
+void Verifier::check_inst_slow(Block b, const Inst& i) {
+  if (!has_known_type(i)) {
     return report(b, i,
                   std::string("there is no ") + info(i.op).text + " of type " + type_name(i.type));
   }
-  if (is_plain(i)) return;
   check_shape_operands(b, i);
   check_immediates(b, i);
   check_flags(b, i);

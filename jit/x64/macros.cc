@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cassert>
+#include <cstring>
 
 namespace uptier::jit {
 namespace {
@@ -202,6 +203,32 @@ void emit_load(CodeBuffer& b, Type t, const Xmm& dst, const Mem& at) {
 void emit_store(CodeBuffer& b, Type t, const Mem& at, const Xmm& src) {
   Assembler& a = b.assembler();
   t == Type::kF64 ? a.movsd(sized(at, 8), src) : a.movss(sized(at, 4), src);
+}
+
+namespace {
+
+// REX, opcode, ModRM, displacement of one byte or four.
+void emit_frame_move(CodeBuffer& b, uint8_t opcode, const Gp& reg, int32_t at, bool wide) {
+  uint8_t bytes[3 + sizeof at];
+  uint8_t* end = bytes;
+  uint32_t rex = (wide ? 8u : 0u) | reg.id() >> 3 << 2;
+  if (rex != 0) *end++ = static_cast<uint8_t>(0x40 | rex);
+  *end++ = opcode;
+  bool near = at == static_cast<int8_t>(at);
+  *end++ = static_cast<uint8_t>((near ? 0x40u : 0x80u) | (reg.id() & 7) << 3 | x86::Gp::kIdBp);
+  std::memcpy(end, &at, sizeof at);
+  end += near ? 1 : sizeof at;
+  b.assembler().embed(bytes, static_cast<size_t>(end - bytes));
+}
+
+}  // namespace
+
+void emit_frame_load(CodeBuffer& b, const Gp& dst, int32_t at, bool wide) {
+  emit_frame_move(b, 0x8b, dst, at, wide);
+}
+
+void emit_frame_store(CodeBuffer& b, int32_t at, const Gp& src, bool wide) {
+  emit_frame_move(b, 0x89, src, at, wide);
 }
 
 // ---- Integers ---------------------------------------------------------------------------------

@@ -62,6 +62,11 @@ void emit_store(CodeBuffer& b, Opcode op, Type t, const Mem& at, const Gp& src);
 void emit_load(CodeBuffer& b, Type t, const Xmm& dst, const Mem& at);
 void emit_store(CodeBuffer& b, Type t, const Mem& at, const Xmm& src);
 
+// dst = [rbp + at], and back: 8 bytes if `wide`, else 4. Every third instruction of baseline code
+// is one of these, so they go past the assembler's tables; the bytes are those it would write.
+void emit_frame_load(CodeBuffer& b, const Gp& dst, int32_t at, bool wide);
+void emit_frame_store(CodeBuffer& b, int32_t at, const Gp& src, bool wide);
+
 // ---- Integers ---------------------------------------------------------------------------------
 
 // What is known of a divisor; a constant spares tests.
