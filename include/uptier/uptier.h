@@ -236,8 +236,9 @@ void* uptier_thread_base(void) UPTIER_NOEXCEPT;
 // decides their types (the host's plan) must be made before this is called, which may call `build`.
 //
 // A slot that was described as a constant or as an argument, or as the same value as another slot,
-// must still be that. Nothing checks it: results are wrong where it is not. An interpreter may have
-// come by ways that are not described; uptier_build_make_own makes this safe.
+// must still be that, also where nothing uses it: a frame in which it is not is not entered, and
+// uptier_runtime_method_error names loop and slot. An interpreter may have come by ways that are not
+// described; uptier_build_make_own makes this safe.
 //
 // There is nothing to enter in the fixed tiers, while 32 frames of the thread wait for a host_resume,
 // where the stack has no room, and when a guard of the method was banned.
