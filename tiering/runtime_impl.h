@@ -422,6 +422,7 @@ class RuntimeImpl final : public Runtime {
   void heed(Method& m, sampler::Verdict v);
   void rest(Method& m);
   void look_again(Method& m);
+  void learn_on(Method& m);
   sampler::Rate off_rate() const;
   void begin_observing(Method& m);
   void want_copy(Method& m);
