@@ -121,12 +121,21 @@ Verdict Convergence::end_window() {
   return converged_ ? Verdict::kConverged : Verdict::kMore;
 }
 
+bool Convergence::known() const {
+  return windows_ >= kLeastWindows && error_bound() < options_.epsilon;
+}
+
+void Convergence::set_epsilon(double epsilon) {
+  options_.epsilon = epsilon;
+  converged_ = known();
+}
+
 void Convergence::learn(double normalized) {
   ++windows_;
   rho_ += (normalized - rho_) / std::min(windows_, 16u);
   history_.add(window_);
   rho0_ = multinomial_noise(history_.counts);
-  converged_ = windows_ >= kLeastWindows && error_bound() < options_.epsilon;
+  converged_ = known();
 }
 
 void Convergence::restart() {

@@ -72,6 +72,11 @@ class Convergence {
   // anew from that window on.
   Verdict add(const Window& window);
 
+  // Changes ConvergenceOptions::epsilon, and with it what counts as known: a wider one may be met
+  // already, which the next add() says; after a narrower one windows are learnt from again until it
+  // is met. Nothing that was learnt is lost.
+  void set_epsilon(double epsilon);
+
   bool converged() const { return converged_; }
   // Effective samples in the baseline.
   double samples() const { return history_.samples(); }
@@ -107,6 +112,7 @@ class Convergence {
 
   double distance() const;
   double bound(double alpha, double inverse_samples) const;
+  bool known() const;
   Verdict end_window();
   void learn(double normalized);
   void restart();

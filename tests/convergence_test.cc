@@ -271,6 +271,33 @@ TEST(Convergence, change_too_small_to_matter_is_not_drift) {
   EXPECT_GT(c.last_distance(), 0.005) << "it is seen";
 }
 
+TEST(Convergence, epsilon_that_changes_is_what_is_known_from_then_on) {
+  uint64_t random = 17;
+  const Stream s = draws("even", Shares(10, 1));
+  Convergence c;
+  c.set_epsilon(0.1);
+  converge(c, s, random);
+  ASSERT_TRUE(c.converged());
+  const double samples = c.samples(), bound = c.error_bound();
+  EXPECT_LT(bound, 0.1);
+  EXPECT_GT(bound, 0.02) << "sooner than by default";
+
+  c.set_epsilon(0.02);
+  EXPECT_FALSE(c.converged());
+  EXPECT_EQ(c.samples(), samples) << "nothing is lost";
+  converge(c, s, random);
+  ASSERT_TRUE(c.converged());
+  EXPECT_EQ(c.drifts(), 0u);
+  EXPECT_GT(c.samples(), samples);
+  EXPECT_LT(c.error_bound(), 0.02);
+
+  c.set_epsilon(0.001);
+  EXPECT_FALSE(c.converged());
+  c.set_epsilon(0.05);
+  EXPECT_TRUE(c.converged());
+  EXPECT_EQ(c.add(make_window(s, 1, random)), Verdict::kConverged) << "and it says so";
+}
+
 TEST(Convergence, samples_of_unlike_weights_count_for_fewer) {
   Stream s = zipf();
   uint64_t random = 8;

@@ -138,6 +138,46 @@ TEST(LiveSettings, flushes_by_calls_come_sooner_at_once) {
   }
 }
 
+// ---- When a profile is known --------------------------------------------------------------------
+
+// Calls whose profiles differ: the share of the loop's body is not that of one call.
+void call_unlike(Sums& s, uint64_t times) {
+  for (uint64_t i = 0; i < times; ++i) s.call(1, 1 + (i * i + i / 7) % 5);
+}
+
+Options known_at(const char* epsilon) {
+  Options o = baseline_rates("on");
+  o.flush_first = 500;
+  o.flush_growth = 1;
+  EXPECT_TRUE(o.set("epsilon", epsilon).ok());
+  return o;
+}
+
+TEST(LiveSettings, epsilon_says_when_a_profile_is_known) {
+  Sums wide(known_at("0.5")), fine(known_at("0.0005"));
+  call_unlike(wide, 3'000);
+  EXPECT_EQ(wide.host.report_of("sum").observing, Observing::kKnown);
+  call_unlike(fine, 100'000);
+  EXPECT_EQ(fine.host.report_of("sum").observing, Observing::kLearning);
+  EXPECT_LT(fine.host.report_of("sum").error_bound.value_or(1), 0.02)
+      << "which is known by default";
+}
+
+TEST(LiveSettings, a_narrower_epsilon_has_a_known_profile_learnt_on) {
+  Sums s(known_at("0.5"));
+  call_unlike(s, 3'000);
+  ASSERT_EQ(s.host.report_of("sum").observing, Observing::kKnown);
+  double before = s.host.report_of("sum").error_bound.value_or(0);
+  s.set("epsilon", "0.0005");
+  EXPECT_EQ(s.host.report_of("sum").observing, Observing::kLearning);
+  call_unlike(s, 100'000);
+  EXPECT_EQ(s.host.report_of("sum").observing, Observing::kLearning);
+  EXPECT_LT(s.host.report_of("sum").error_bound.value_or(1), before) << "it was learnt from";
+  s.set("epsilon", "0.5");
+  call_unlike(s, 3'000);
+  EXPECT_EQ(s.host.report_of("sum").observing, Observing::kKnown);
+}
+
 // What was planned before stands, then they are seldom.
 TEST(LiveSettings, flushes_become_seldom) {
   Sums s(options({{"adaptive", "off"},

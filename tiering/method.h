@@ -20,6 +20,7 @@
 #include "jit/inlinee.h"
 #include "jit/ir/code_shape.h"
 #include "jit/ir/function.h"
+#include "jit/ir/slot_laws.h"
 #include "profile/estimate.h"
 #include "sampler/convergence.h"
 #include "sampler/fast_sample.h"
@@ -113,6 +114,10 @@ struct Version {
   // Guarded by Runtime's state mutex.
   bool outdated = false;             // one of these can be reached past its stub now
   std::atomic<bool> retired{false};  // relaxed: a slow path that is late goes where it still may
+  // Of a version that a host's interpreter enters: what its code takes for granted of the frame, and
+  // whether a frame that is otherwise was reported. Relaxed: twice would do no harm.
+  std::vector<jit::SlotLaw> slot_laws;
+  mutable std::atomic<bool> frame_refused{false};
 
   void call_back(OsrOut why) const noexcept;
 

@@ -46,6 +46,7 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
   uint32_t index = place->id.index();
   auto made = std::make_unique<Method>(place->id, methods_seen_ + 1, host, std::move(info));
   Method& m = *made;
+  m.convergence.set_epsilon(policy_.epsilon);
   if (!m.info.host_may_trap) m.host_code = m.info.host_entry;
   ++methods_seen_;
   fast_->add(index);

@@ -215,6 +215,7 @@ class RuntimeImpl final : public Runtime {
   void compile_and_install(const Plan& plan);
   // osr_enter.cc
   bool know_loops(Method& m);
+  void refuse_frame(Method& m, const Version& v, const jit::SlotLaw& broken);
   void report_unknown_loop(Method& m, uint32_t loop, uint32_t loops);
   bool host_loop_event(Method& m, AttachedThread& t, LoopId loop);
   bool can_enter_loops(const Method& m) const noexcept;
@@ -421,6 +422,7 @@ class RuntimeImpl final : public Runtime {
   void heed(Method& m, sampler::Verdict v);
   void rest(Method& m);
   void look_again(Method& m);
+  void learn_on(Method& m);
   sampler::Rate off_rate() const;
   void begin_observing(Method& m);
   void want_copy(Method& m);

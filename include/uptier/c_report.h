@@ -11,6 +11,7 @@ extern "C" {
 #endif
 
 typedef struct uptier_runtime uptier_runtime;
+typedef struct uptier_options uptier_options;
 
 // ---- Text ---------------------------------------------------------------------------------------
 

@@ -173,9 +173,9 @@ class Runtime {
   // and the interpreter goes on. `args` are the call's arguments, `frame` the host's slots: word k
   // is the value of slot k of FunctionBuilder::loop_header, whose bits fill the word from below.
   // A slot that was described as a constant or as an argument, or as the same value as another slot,
-  // must still be that: code takes it for granted. An interpreter may have come by ways that are not
-  // described, so it is well to give each slot a value of its own in front of the loop, as
-  // RegisterBuilder does.
+  // must still be that: code takes it for granted. A frame in which it is not is not entered, also
+  // where nothing uses the slot. An interpreter may have come by ways that are not described, so it
+  // is well to give each slot a value of its own in front of the loop, as RegisterBuilder does.
   //
   // The code may leave for MethodInfo::host_resume, whose interpreter may come here again, and so
   // on, each time with C frames of its own on the stack. So there is nothing to enter, and the
@@ -186,7 +186,8 @@ class Runtime {
   //     decided in the exit that reaches the limit, not later.
   //
   // Errors: a loop that uses a value which is neither an argument, a constant nor in a slot is not
-  // entered, nor is one that `build` does not describe; MethodReport::last_error says so. Nothing
+  // entered, nor is one that `build` does not describe, nor a frame that is not as described (said
+  // once for each version of the code); MethodReport::last_error says so, with loop and slot. Nothing
   // is entered with another number of arguments than the signature has, or without a frame.
   static constexpr uint32_t kMostExitsToHost = 32;
   virtual std::optional<Outcome> osr_enter(MethodId m, LoopId loop, std::span<const uint64_t> args,

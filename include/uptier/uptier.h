@@ -20,6 +20,7 @@
 #pragma once
 
 #include "uptier/c_builder.h"
+#include "uptier/c_policy.h"
 #include "uptier/c_report.h"
 #include "uptier/c_types.h"
 
@@ -28,8 +29,6 @@ extern "C" {
 #endif
 
 // ---- Options ------------------------------------------------------------------------------------
-
-typedef struct uptier_options uptier_options;
 
 // Creates options with their defaults. Thread, of all option functions: one at a time per handle.
 uptier_status uptier_options_create(uptier_options** out, uptier_error* error) UPTIER_NOEXCEPT;
@@ -84,6 +83,14 @@ typedef struct uptier_trace_sink {
 uptier_status uptier_runtime_create_traced(const uptier_options* options,
                                            const uptier_trace_sink* sink, uptier_runtime** out,
                                            uptier_error* error) UPTIER_NOEXCEPT;
+// Creates a runtime whose decisions `policy` (copied; see c_policy.h) makes. Its function must stay
+// callable until the runtime is destroyed.
+//
+//   sink  as for uptier_runtime_create_traced; NULL for no trace
+uptier_status uptier_runtime_create_with_policy(const uptier_options* options,
+                                                const uptier_trace_sink* sink,
+                                                const uptier_policy* policy, uptier_runtime** out,
+                                                uptier_error* error) UPTIER_NOEXCEPT;
 // Stops the worker, flushes every method one last time, frees all code, ends the trace and calls
 // every `drop`. No thread may be in compiled code, and every other thread must have detached.
 void uptier_runtime_destroy(uptier_runtime* runtime) UPTIER_NOEXCEPT;
@@ -236,8 +243,9 @@ void* uptier_thread_base(void) UPTIER_NOEXCEPT;
 // decides their types (the host's plan) must be made before this is called, which may call `build`.
 //
 // A slot that was described as a constant or as an argument, or as the same value as another slot,
-// must still be that. Nothing checks it: results are wrong where it is not. An interpreter may have
-// come by ways that are not described; uptier_build_make_own makes this safe.
+// must still be that, also where nothing uses it: a frame in which it is not is not entered, and
+// uptier_runtime_method_error names loop and slot. An interpreter may have come by ways that are not
+// described; uptier_build_make_own makes this safe.
 //
 // There is nothing to enter in the fixed tiers, while 32 frames of the thread wait for a host_resume,
 // where the stack has no room, and when a guard of the method was banned.

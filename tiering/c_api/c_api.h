@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "uptier/policy.h"
 #include "uptier/runtime.h"
 #include "uptier/uptier.h"
 
@@ -164,6 +165,24 @@ struct uptier_options {
   uptier::Options options;
 };
 
+namespace uptier::tiering {
+
+// A policy of C's, as the runtime asks it. Thread: as Policy; immutable.
+class CPolicy final : public Policy {
+ public:
+  explicit CPolicy(const uptier_policy& p) : policy_(p) {}
+  Decision decide(const MethodSnapshot& m, const SystemSnapshot& s,
+                  const PolicyOptions& o) noexcept override;
+
+ private:
+  uptier_policy policy_;
+};
+
+// Reads what C has passed; UPTIER_OK, or why not, in `error`.
+uptier_status read_policy(const uptier_policy* from, uptier_policy& to, uptier_error* error);
+
+}  // namespace uptier::tiering
+
 // Members go in reverse order: the runtime stops before what it uses.
 struct uptier_runtime {
   explicit uptier_runtime(const uptier::Options& o) : methods(o.max_methods) {}
@@ -174,4 +193,5 @@ struct uptier_runtime {
   std::mutex log_mutex;                     // guards what follows
   std::vector<uptier::LogRecord> log = {};  // taken from the runtime, not yet by the caller
   size_t log_read = 0;                      // how many of them are
+  std::unique_ptr<uptier::Policy> policy;   // or null; destroy ends the runtime first
 };

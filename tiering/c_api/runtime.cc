@@ -21,12 +21,14 @@ bool is_attached(const uptier_runtime& r) {
   return sampler::current_context()->runtime == static_cast<RuntimeImpl*>(r.runtime.get());
 }
 
-// Starts a runtime that traces to `sink`, which may be null.
-uptier_status start(const Options& o, std::unique_ptr<TraceSink> sink, uptier_runtime** out,
-                    uptier_error* error) {
+// Starts a runtime that traces to `sink` and asks `policy`, which may be null.
+uptier_status start(const Options& o, std::unique_ptr<TraceSink> sink,
+                    std::unique_ptr<Policy> policy, uptier_runtime** out, uptier_error* error) {
   auto made = std::make_unique<uptier_runtime>(o);
   made->sink = std::move(sink);
-  Result<std::unique_ptr<Runtime>> runtime = Runtime::create(o, made->sink.get());
+  made->policy = std::move(policy);
+  Result<std::unique_ptr<Runtime>> runtime =
+      Runtime::create(o, made->sink.get(), made->policy.get());
   if (!runtime) return fail(error, runtime.error());
   made->runtime = std::move(*runtime);
   *out = made.release();
@@ -53,6 +55,24 @@ class CSink final : public profile::ByteSink {
   uptier_trace_sink to_;
 };
 
+// Starts a runtime from what C has passed; `sink` and `policy` may be null.
+uptier_status start_with(const uptier_options* options, const uptier_trace_sink* sink,
+                         std::unique_ptr<Policy> policy, uptier_runtime** out,
+                         uptier_error* error) {
+  constexpr size_t kFirst = UPTIER_C_END(uptier_trace_sink, close);
+  uptier_trace_sink to{};
+  if (const char* why = sink == nullptr ? nullptr : read_struct(sink, kFirst, to)) {
+    return fail(error, why == kNewer ? UPTIER_UNSUPPORTED : UPTIER_INVALID_ARGUMENT,
+                std::string("uptier_trace_sink: ") + why);
+  }
+  if (sink != nullptr && to.write == nullptr) return bad_argument(error, "the sink has no write");
+  const Options o = options != nullptr ? options->options : Options();
+  if (Status s = o.check(); !s) return fail(error, s.error());
+  std::unique_ptr<TraceSink> writer;
+  if (sink != nullptr) writer = std::make_unique<profile::TraceWriter>(std::make_unique<CSink>(to));
+  return start(o, std::move(writer), std::move(policy), out, error);
+}
+
 uptier_status trapped(uptier_error* error, const CMethod& called, const Outcome& o) {
   if (error == nullptr) return UPTIER_TRAPPED;
   std::string text = called.name() + ": " + trap_text(o.trap.code);
@@ -77,9 +97,9 @@ uptier_status uptier_runtime_create(const uptier_options* options, const char* t
   if (out == nullptr) return bad_argument(error, "out is NULL");
   const Options o = options != nullptr ? options->options : Options();
   if (Status s = o.check(); !s) return fail(error, s.error());
-  if (trace_path == nullptr) return start(o, nullptr, out, error);
+  if (trace_path == nullptr) return start(o, nullptr, nullptr, out, error);
   Result<std::unique_ptr<TraceSink>> sink = trace_file_sink(trace_path);
-  return sink ? start(o, std::move(*sink), out, error) : fail(error, sink.error());
+  return sink ? start(o, std::move(*sink), nullptr, out, error) : fail(error, sink.error());
 }
 
 uptier_status uptier_runtime_create_traced(const uptier_options* options,
@@ -87,17 +107,17 @@ uptier_status uptier_runtime_create_traced(const uptier_options* options,
                                            uptier_error* error) noexcept {
   if (out == nullptr) return bad_argument(error, "out is NULL");
   if (sink == nullptr) return bad_argument(error, "the sink is NULL");
-  constexpr size_t kFirst = UPTIER_C_END(uptier_trace_sink, close);
-  uptier_trace_sink to;
-  if (const char* why = read_struct(sink, kFirst, to)) {
-    return fail(error, why == kNewer ? UPTIER_UNSUPPORTED : UPTIER_INVALID_ARGUMENT,
-                std::string("uptier_trace_sink: ") + why);
-  }
-  if (to.write == nullptr) return bad_argument(error, "the sink has no write");
-  const Options o = options != nullptr ? options->options : Options();
-  if (Status s = o.check(); !s) return fail(error, s.error());
-  auto writer = std::make_unique<profile::TraceWriter>(std::make_unique<CSink>(to));
-  return start(o, std::move(writer), out, error);
+  return start_with(options, sink, nullptr, out, error);
+}
+
+uptier_status uptier_runtime_create_with_policy(const uptier_options* options,
+                                                const uptier_trace_sink* sink,
+                                                const uptier_policy* policy, uptier_runtime** out,
+                                                uptier_error* error) noexcept {
+  if (out == nullptr) return bad_argument(error, "out is NULL");
+  uptier_policy p;
+  if (uptier_status bad = read_policy(policy, p, error); bad != UPTIER_OK) return bad;
+  return start_with(options, sink, std::make_unique<CPolicy>(p), out, error);
 }
 
 void uptier_runtime_destroy(uptier_runtime* runtime) noexcept {

@@ -333,6 +333,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
                               .poll_all = stressed,
                               .ask_to_leave = slow || stress_.active(StressKind::kGuard)}));
   if (s) v.code->set_polls(v.polls.words());
+  if (plan.from_host) v.slot_laws = jit::slot_laws(*f, plan.osr_loop);
   if (s && normal) v.made_inlined = inlinees.origins(*v.code, std::move(inlined));
   v.by_stub = calls.by_stub();
   learn_references(v, calls.reached());

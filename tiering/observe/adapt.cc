@@ -251,6 +251,17 @@ void RuntimeImpl::look_again(Method& m) {
   want_copy(m);
 }
 
+// After a change of epsilon: what is not near enough to the truth any more is learnt on, from where
+// it was. What is near enough now is found so at its next flush.
+void RuntimeImpl::learn_on(Method& m) {
+  Adaptation& a = m.adaptation;
+  if (a.phase == Phase::kLearning || m.convergence.converged()) return;
+  a.phase = Phase::kLearning;
+  if (!a.resting) return;  // sampled as it is until the next tick
+  a.resting = false;
+  want_copy(m);
+}
+
 sampler::Rate RuntimeImpl::off_rate() const {
   return sampler::Rate::off(static_cast<uint32_t>(live_.burst));
 }

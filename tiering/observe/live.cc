@@ -95,7 +95,12 @@ void RuntimeImpl::change_policy_locked() {
   policy_ = PolicyOptions::from(live_);
   observer_.set_policy_options(policy_);
   policy_mode_.store(live_.policy, std::memory_order_relaxed);
-  for (const auto& m : owned_methods_) m->exits.limits_changed(policy_);
+  for (const auto& m : owned_methods_) {
+    m->exits.limits_changed(policy_);
+    m->convergence.set_epsilon(policy_.epsilon);
+    m->optimized_copy.convergence.set_epsilon(policy_.epsilon);
+    if (options_.adaptive) learn_on(*m);
+  }
 }
 
 // A thread plans anew where it looks at the rate again.

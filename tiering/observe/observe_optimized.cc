@@ -252,8 +252,9 @@ void RuntimeImpl::request_optimized_copy(Method& m) {
 
 namespace {
 
-void forget_windows(OptimizedCopy& o) {
+void forget_windows(OptimizedCopy& o, double epsilon) {
   o.convergence = sampler::Convergence(kOptions);
+  o.convergence.set_epsilon(epsilon);
   o.known.clear();
   o.recent.clear();
   o.misled = o.told = false;
@@ -272,7 +273,7 @@ void RuntimeImpl::begin_observing_optimized(Method& m, Version& v) {
   v.sections = sections_of(*v.code);
   observe_targets(m, *v.code, o.observed);
   o.observed.resize(words_in(m, v), true);
-  forget_windows(o);
+  forget_windows(o, policy_.epsilon);
   bool in_service = usable(m.optimized.load(std::memory_order_relaxed));
   // Evicted meanwhile: it is retired with the others when the method is.
   if (!in_service) return;
@@ -290,7 +291,7 @@ void RuntimeImpl::retire_optimized_copy(Method& m) {
   o.version.store(nullptr, std::memory_order_release);
   o.asked = false;
   o.calls_before = progress_locked(m).calls;
-  forget_windows(o);
+  forget_windows(o, policy_.epsilon);
   for (auto& v : m.versions) {
     bool copy = v->tier == Tier::kOptimized && v->copy == Copy::kInstrumented && !v->retired;
     if (copy) reclaimer_.retire(*v);
@@ -398,7 +399,7 @@ void RuntimeImpl::compare_with_profile(Method& m, const sampler::Note& note) {
   Difference d = difference(from.counts, o.known, from.known);
   if (d.share <= 0) return;
   double error = optimized_error(m);
-  double allowed = std::max(kOptions.epsilon, from.error / d.share + error);
+  double allowed = std::max(policy_.epsilon, from.error / d.share + error);
   if (d.distance > allowed && !o.misled) {
     o.misled = true;
     if (m.saved != nullptr) m.saved->drifted = true;

@@ -74,6 +74,16 @@ void RuntimeImpl::report_unknown_loop(Method& m, uint32_t loop, uint32_t loops) 
                  ", counted from 0 as FunctionBuilder::loop_header does (the id in C is one more)";
 }
 
+// Code that could be entered takes a slot for what the interpreter's frame does not have in it. Once
+// a version: a loop that stays interpreted comes here again and again.
+void RuntimeImpl::refuse_frame(Method& m, const Version& v, const jit::SlotLaw& broken) {
+  if (v.frame_refused.exchange(true, std::memory_order_relaxed)) return;
+  std::lock_guard lock(state_mutex_);
+  m.last_error = "osr_enter: " + m.info.name + ": slot " + std::to_string(broken.slot) +
+                 " of loop " + std::to_string(v.osr_loop.index()) + " was described as " +
+                 jit::law_text(broken) + ", which it is not in the frame";
+}
+
 // Handles what is due of the schedule where the interpreter has found the countdown so; returns
 // whether it is a flush. A burst cannot run here: one that is due is skipped, and one that is under
 // way ends, unless all is counted.
@@ -149,6 +159,10 @@ std::optional<Outcome> RuntimeImpl::osr_enter(MethodId id, LoopId loop,
   bool whole = args.size() == m.info.signature.params.size() && frame != nullptr;
   if (v == nullptr || !whole || !may_enter(t->context(), *v)) return std::nullopt;
 
+  if (const jit::SlotLaw* broken = jit::broken_law(v->slot_laws, args, frame)) {
+    refuse_frame(m, *v, *broken);
+    return std::nullopt;
+  }
   m.osr_entries.fetch_add(1, std::memory_order_relaxed);
   ask_at_next_arrival(t->state(id));
   Signature signature = m.info.signature;
