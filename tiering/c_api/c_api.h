@@ -188,10 +188,10 @@ struct uptier_runtime {
   explicit uptier_runtime(const uptier::Options& o) : methods(o.max_methods) {}
 
   std::unique_ptr<uptier::TraceSink> sink;
+  std::unique_ptr<uptier::Policy> policy;  // or null
   uptier::tiering::CMethodTable methods;
   std::unique_ptr<uptier::Runtime> runtime;
   std::mutex log_mutex;                     // guards what follows
   std::vector<uptier::LogRecord> log = {};  // taken from the runtime, not yet by the caller
   size_t log_read = 0;                      // how many of them are
-  std::unique_ptr<uptier::Policy> policy;   // or null; destroy ends the runtime first
 };
