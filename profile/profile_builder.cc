@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "profile/data.h"
+#include "profile/numbers.h"
 #include "profile/trace/events.h"
 #include "profile/trace/trace_file.h"
 
@@ -106,7 +107,9 @@ Status ProfileBuilder::add_data(const InstrumentationData& data) {
   const FlushEvent& flush = stream.pending;
   profile::Coverage coverage{
       .covered = stream.covered, .samples = stream.samples, .squares = stream.weight_squares};
-  coverage.end_window(flush.sampled_calls + flush.bursts, flush.interval);
+  uint64_t samples = flush.sampled_calls;
+  profile::add_saturating(samples, flush.bursts);
+  coverage.end_window(samples, flush.interval);
   stream.covered = coverage.covered;
   stream.samples = coverage.samples;
   stream.weight_squares = coverage.squares;

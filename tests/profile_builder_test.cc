@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "profile/data.h"
+#include "profile/numbers.h"
 #include "tests/trace_samples.h"
 #include "uptier/profile.h"
 
@@ -47,7 +48,9 @@ TEST(ProfileBuilder, lost_data_costs_nothing_once_later_data_comes) {
   }
   Profile expected = whole.profile();
   // Thread 1's first counts were taken at another interval than is known now.
-  expected.methods.at({0x1234, 0}).estimates = {4 * 4 + 3 * 16, 2 * 4 + 3 * 16};
+  MethodProfile& main = expected.methods.at({0x1234, 0});
+  main.estimates = {4 * 4 + 3 * 16, 2 * 4 + 3 * 16};
+  main.weight_squares = 4 * 4 * 4 + (3 + 5) * 16 * 16;  // calls, and bursts of thread 2
   EXPECT_EQ(lossy.profile(), expected);
 }
 
@@ -173,6 +176,9 @@ TEST(ProfileBuilder, random_profiles_round_trip_through_a_trace) {
     test::time_every_loop(method);
     method.interval = 3;
     method.weigh(3);
+    uint64_t samples = method.sampled_calls;
+    profile::add_saturating(samples, method.bursts);
+    method.weight_squares = profile::mul_saturating(samples, 3 * 3);
     expected.methods.at(method.key) = method;
     std::vector<TraceEvent> events = {Provenance{"", 3, "", ""},
                                       MethodDetails{9, 1, 2, method.name}};

@@ -73,7 +73,10 @@ Result<std::unique_ptr<AttachedThread>> AttachedThread::create(RuntimeImpl& runt
   c.stack_limit = stack_limit(stack, o);
   c.owner = t.get();
   c.runtime = &runtime;
-  c.random = o.seed * 0x9e3779b97f4a7c15ull + number;
+  // Seeds, and threads, that follow each other start far apart in the generator's orbit.
+  uint64_t state = o.seed;
+  state = sampler::next_random(state) + number;
+  c.random = sampler::next_random(state);
   c.method_capacity = sampler::kMaxMethods;
   c.thread_number = number;
   c.counter_random = c.random ^ 0xd1342543de82ef95ull;
