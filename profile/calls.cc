@@ -6,6 +6,13 @@
 
 namespace uptier {
 
+CallProfile& CallProfile::operator+=(CallProfile&& other) {
+  shapes.merge(other.shapes);
+  graph.merge(other.graph);
+  first.merge(other.first);
+  return *this += std::as_const(other);
+}
+
 CallProfile& CallProfile::operator+=(const CallProfile& other) {
   for (const auto& [key, shape] : other.shapes) {
     CodeShape& kept = shapes[key];

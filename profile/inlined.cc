@@ -1,6 +1,7 @@
 #include "profile/inlined.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "profile/numbers.h"
 
@@ -42,25 +43,37 @@ uint64_t add(InlinedBlock& into, const InlinedBlock& value) {
   return saturated;
 }
 
-void add(InlinedBodies& into, const InlinedBodies& from, MergeReport& report) {
-  for (const auto& [key, body] : from) {
-    if (!body.check(key).ok()) {
-      report.dropped.push_back(key.root);
-      continue;
-    }
-    const auto [at, added] = into.emplace(key, body);
-    if (added) continue;
-    InlinedBody& kept = at->second;
-    const bool usable = kept.check(key).ok();
-    if (usable && kept.code == body.code) {
-      for (const auto& [site, block] : body.blocks) {
-        report.saturated += add(kept.blocks[site], block);
-      }
-      continue;
-    }
+namespace {
+
+// `body` is copied, or moved.
+template <typename Body>
+void add_body(InlinedBodies& into, const InlinedKey& key, Body&& body, MergeReport& report) {
+  if (!body.check(key).ok()) {
     report.dropped.push_back(key.root);
-    if (!usable || kept.code < body.code) kept = body;
+    return;
   }
+  const auto [at, added] = into.try_emplace(key, std::forward<Body>(body));
+  if (added) return;
+  InlinedBody& kept = at->second;
+  const bool usable = kept.check(key).ok();
+  if (usable && kept.code == body.code) {
+    for (const auto& [site, block] : body.blocks) {
+      report.saturated += add(kept.blocks[site], block);
+    }
+    return;
+  }
+  report.dropped.push_back(key.root);
+  if (!usable || kept.code < body.code) kept = std::forward<Body>(body);
+}
+
+}  // namespace
+
+void add(InlinedBodies& into, const InlinedBodies& from, MergeReport& report) {
+  for (const auto& [key, body] : from) add_body(into, key, body, report);
+}
+
+void add(InlinedBodies& into, InlinedBodies&& from, MergeReport& report) {
+  for (auto& [key, body] : from) add_body(into, key, std::move(body), report);
 }
 
 uint64_t scale(InlinedBodies& bodies, uint64_t numerator, uint64_t denominator) {

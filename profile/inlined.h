@@ -16,6 +16,7 @@ uint64_t add(InlinedBlock& into, const InlinedBlock& value);
 
 // As merge.
 void add(InlinedBodies& into, const InlinedBodies& from, MergeReport& report);
+void add(InlinedBodies& into, InlinedBodies&& from, MergeReport& report);
 
 // As scale; the denominator is not 0. Returns how many numbers saturated.
 uint64_t scale(InlinedBodies& bodies, uint64_t numerator, uint64_t denominator);

@@ -98,10 +98,11 @@ bool judge(const CodeShape& there, const CodeShape& here, const std::vector<Pair
 
 // How many edges the blocks before each one have.
 std::vector<SiteId> edges_before(const CodeShape& shape) {
-  std::vector<SiteId> before = {0};
-  for (const auto& to : shape.successors) {
-    before.push_back(before.back() + static_cast<SiteId>(to.size()));
+  std::vector<SiteId> before;
+  for (size_t b = 0; b < shape.successors.size(); ++b) {
+    before.push_back(static_cast<SiteId>(shape.successors.begin_of(b)));
   }
+  before.push_back(static_cast<SiteId>(shape.successors.sites()));
   return before;
 }
 
@@ -130,7 +131,7 @@ SiteId new_site(const Slot& slot, const Bodies& bodies, const SiteMap& map) {
   const auto behind = std::lower_bound(before.begin(), before.end(), slot.site);
   const auto b = static_cast<size_t>(behind - before.begin()) - 1;
   const SiteId edge = slot.site - before[b];
-  const std::vector<SiteId>& to = bodies.there.successors[b];
+  const std::span<const SiteId> to = bodies.there.successors[b];
   const SiteId from = map.blocks[b];
   if (from == 0 || bodies.here.successors[from - 1].size() != to.size()) return 0;
   if (bodies.here.successors[from - 1][edge - 1] != find(map.blocks, to[edge - 1])) return 0;

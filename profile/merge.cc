@@ -1,6 +1,7 @@
 // merge, scale and trim: the arithmetic of profiles, word by word as words_of says.
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "profile/inlined.h"
 #include "profile/numbers.h"
@@ -94,14 +95,15 @@ void sum_methods(MethodProfile& into, const MethodProfile& from, MergeReport& re
   ++report.merged;
 }
 
-void merge_method(Profile& into, const MethodKey& key, const MethodProfile& from,
-                  MergeReport& report) {
+// `from` is copied, or moved.
+template <typename From>
+void merge_method(Profile& into, const MethodKey& key, From&& from, MergeReport& report) {
   const bool usable = from.key == key && from.check().ok();
   if (!usable) {
     report.dropped.push_back(key);
     return;
   }
-  const auto [at, added] = into.methods.emplace(key, from);
+  const auto [at, added] = into.methods.try_emplace(key, std::forward<From>(from));
   if (added) {
     ++report.added;
     return;
@@ -113,7 +115,7 @@ void merge_method(Profile& into, const MethodKey& key, const MethodProfile& from
     return;
   }
   report.dropped.push_back(key);
-  if (!keep || kept.schema < from.schema) kept = from;
+  if (!keep || kept.schema < from.schema) kept = std::forward<From>(from);
 }
 
 // A factor; counts what saturates.
@@ -207,6 +209,13 @@ MergeReport merge(Profile& into, const Profile& from) {
   MergeReport report;
   for (const auto& [key, method] : from.methods) merge_method(into, key, method, report);
   profile::add(into.inlined, from.inlined, report);
+  return report;
+}
+
+MergeReport merge(Profile& into, Profile&& from) {
+  MergeReport report;
+  for (auto& [key, method] : from.methods) merge_method(into, key, std::move(method), report);
+  profile::add(into.inlined, std::move(from.inlined), report);
   return report;
 }
 

@@ -157,7 +157,7 @@ Profile ProfileBuilder::profile(MergeReport* report) const {
     method.interval = stream.interval;
     Profile one;
     one.methods.emplace(method.key, std::move(method));
-    const MergeReport merged = merge(result, one);
+    const MergeReport merged = merge(result, std::move(one));
     if (report != nullptr) *report += merged;
   }
   add_inlined(result, report);
@@ -189,7 +189,7 @@ void ProfileBuilder::add_inlined(Profile& result, MergeReport* report) const {
     }
     Profile one;
     if (!body.blocks.empty()) one.inlined.emplace(std::move(key), std::move(body));
-    const MergeReport merged = merge(result, one);
+    const MergeReport merged = merge(result, std::move(one));
     if (report != nullptr) *report += merged;
   }
 }

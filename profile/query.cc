@@ -111,7 +111,7 @@ MethodProfile united(const std::vector<const MethodProfile*>& methods, const Slo
     }
     Profile part;
     part.methods.emplace(one.key, std::move(one));
-    merge(sum, part);
+    merge(sum, std::move(part));
   }
   return sum.methods.empty() ? MethodProfile{} : std::move(sum.methods.begin()->second);
 }

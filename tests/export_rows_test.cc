@@ -58,10 +58,10 @@ CallProfile some_calls(Generator& generator) {
     CodeShape& shape = calls.shapes[key()];
     shape = {.cfg_hash = generator.below(3), .successors = {}, .anchors = {}};
     const uint64_t blocks = 1 + generator.below(5);
-    shape.successors.resize(blocks);
     for (uint64_t b = 0; b < blocks; ++b) {
+      shape.successors.add_list();
       for (uint64_t n = generator.below(3); n > 0; --n) {
-        shape.successors[b].push_back(static_cast<SiteId>(1 + generator.below(blocks)));
+        shape.successors.add(static_cast<SiteId>(1 + generator.below(blocks)));
       }
       if (generator.chance(3)) continue;
       shape.anchors.push_back({static_cast<AnchorKind>(1 + generator.below(5)),
@@ -293,7 +293,10 @@ CallProfile calls_of(const nlohmann::json& j) {
   for (const auto& s : j["shapes"]) {
     CodeShape& shape = calls.shapes[key(s)];
     shape.cfg_hash = s["cfg_hash"];
-    shape.successors = s["successors"].get<std::vector<std::vector<SiteId>>>();
+    for (const auto& to : s["successors"]) {
+      shape.successors.add_list();
+      for (const SiteId site : to) shape.successors.add(site);
+    }
     for (const auto& a : s["anchors"]) {
       shape.anchors.push_back({kinds.at(a["kind"]), a["target"], a["block"], a["site"]});
     }

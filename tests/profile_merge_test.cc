@@ -54,6 +54,18 @@ TEST(ProfileMerge, empty_profile_is_the_identity) {
   }
 }
 
+TEST(ProfileMerge, what_is_taken_is_merged_as_what_is_copied) {
+  Generator generator(15);
+  for (int round = 0; round < 500; ++round) {
+    const Profile a = generator.profile();
+    Profile b = generator.profile(), copied = a, taken = a;
+    if (!b.methods.empty() && generator.chance(3)) b.methods.begin()->second.counts.pop_back();
+    const MergeReport report = merge(copied, b);
+    ASSERT_EQ(merge(taken, std::move(b)), report);
+    ASSERT_EQ(taken, copied);
+  }
+}
+
 TEST(ProfileMerge, order_of_many_shards_does_not_matter) {
   Generator generator(14);
   std::vector<Profile> shards;

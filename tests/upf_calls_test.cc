@@ -25,10 +25,11 @@ CallProfile random_calls(std::mt19937_64& random) {
     CodeShape& shape = calls.shapes[key()];
     shape = {};
     shape.cfg_hash = random() % 4;
-    shape.successors.resize(1 + random() % 5);
-    for (auto& to : shape.successors) {
+    const uint64_t blocks = 1 + random() % 5;
+    for (uint64_t b = 0; b < blocks; ++b) {
+      shape.successors.add_list();
       for (uint64_t n = random() % 3; n > 0; --n) {
-        to.push_back(static_cast<SiteId>(1 + random() % shape.successors.size()));
+        shape.successors.add(static_cast<SiteId>(1 + random() % blocks));
       }
     }
     for (SiteId block = 1; block <= shape.successors.size(); ++block) {
@@ -63,6 +64,33 @@ TEST(UpfCalls, sum_is_associative_and_commutative) {
     ASSERT_EQ(sum_of(a, b), sum_of(b, a));
     ASSERT_EQ(sum_of(sum_of(a, b), c), sum_of(a, sum_of(b, c)));
     ASSERT_EQ(sum_of(a, {}), a);
+    CallProfile taken = a;
+    ASSERT_EQ(taken += CallProfile(b), sum_of(a, b));
+  }
+}
+
+TEST(UpfCalls, lists_of_sites_compare_as_vectors_of_vectors) {
+  std::mt19937_64 random(3);
+  using Lists = std::vector<std::vector<SiteId>>;
+  const auto random_lists = [&] {
+    Lists lists(random() % 4);
+    for (auto& list : lists) {
+      for (uint64_t n = random() % 3; n > 0; --n) list.push_back(static_cast<SiteId>(random() % 3));
+    }
+    return lists;
+  };
+  const auto flat = [](const Lists& lists) {
+    SiteLists made;
+    for (const auto& list : lists) {
+      made.add_list();
+      for (const SiteId site : list) made.add(site);
+    }
+    return made;
+  };
+  for (int round = 0; round < 2000; ++round) {
+    const Lists a = random_lists(), b = random_lists();
+    ASSERT_EQ(flat(a) <=> flat(b), a <=> b);
+    ASSERT_EQ(flat(a) == flat(b), a == b);
   }
 }
 

@@ -167,7 +167,8 @@ TEST(Hostile, bodies_of_many_blocks_are_matched) {
     CodeShape shape;
     const auto blocks = static_cast<SiteId>(size / 64);
     for (SiteId b = 1; b <= blocks; ++b) {
-      shape.successors.push_back({std::min(b + 1, blocks), std::min(b + 2, blocks)});
+      shape.successors.add_list();
+      for (const SiteId to : {b + 1, b + 2}) shape.successors.add(std::min(to, blocks));
     }
     shape.anchors = {{AnchorKind::kCall, 1, 1, 1}};
     return shape;
@@ -175,7 +176,7 @@ TEST(Hostile, bodies_of_many_blocks_are_matched) {
   expect_linear("matching of many blocks", make, [](const CodeShape& there) {
     CodeShape here = there;
     here.cfg_hash = 1;
-    here.successors.back().push_back(1);
+    here.successors.add(1);
     const auto schema_of = [](const CodeShape& shape) {
       Schema schema;
       schema.cfg_hash = shape.cfg_hash;

@@ -24,8 +24,8 @@ CodeShape line_of(const std::vector<uint64_t>& calls) {
   CodeShape shape;
   shape.cfg_hash = calls.size() * 1000 + 1;
   for (size_t b = 0; b < calls.size(); ++b) {
-    auto& to = shape.successors.emplace_back();
-    if (b + 1 < calls.size()) to.push_back(static_cast<SiteId>(b + 2));
+    shape.successors.add_list();
+    if (b + 1 < calls.size()) shape.successors.add(static_cast<SiteId>(b + 2));
     const auto block = static_cast<SiteId>(b + 1);
     if (calls[b] != 0) {
       shape.anchors.push_back({AnchorKind::kCall, calls[b], block, 100 + block});

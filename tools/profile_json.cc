@@ -178,7 +178,10 @@ ordered_json shapes_json(const CallProfile& calls) {
   for (const auto& [key, shape] : calls.shapes) {
     ordered_json j = to_json(key);
     j["cfg_hash"] = shape.cfg_hash;
-    j["successors"] = shape.successors;
+    j["successors"] = ordered_json::array();
+    for (size_t b = 0; b < shape.successors.size(); ++b) {
+      j["successors"].push_back(shape.successors[b]);
+    }
     j["anchors"] = ordered_json::array();
     for (const Anchor& a : shape.anchors) {
       j["anchors"].push_back({{"kind", anchor_name(a.kind)},

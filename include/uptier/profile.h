@@ -340,6 +340,7 @@ struct MergeReport {
 // Of inlined bodies blocks are united and all their numbers summed. Where the code differs, the body
 // of the greater hashes is kept, as of schemas.
 MergeReport merge(Profile& into, const Profile& from);
+MergeReport merge(Profile& into, Profile&& from);  // takes what only `from` has
 
 // Multiplies every sum, its estimate and calls included, by numerator / denominator, rounding
 // towards 0. Min, max and gauges stay; table entries and inlined blocks that become 0 go. Weighs a profile before a

@@ -7,9 +7,12 @@
 // them; the order is kept for whoever asks.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,11 +43,56 @@ struct Anchor {
   friend auto operator<=>(const Anchor&, const Anchor&) = default;
 };
 
+// Lists of sites, one behind the other in memory; fewer than 2^32 sites in all. They compare as
+// vectors of vectors do.
+class SiteLists {
+ public:
+  SiteLists() = default;
+  SiteLists(std::initializer_list<std::initializer_list<SiteId>> lists) {
+    for (const auto& list : lists) {
+      add_list();
+      for (const SiteId site : list) add(site);
+    }
+  }
+
+  size_t size() const { return ends_.size(); }
+  bool empty() const { return ends_.empty(); }
+  size_t sites() const { return sites_.size(); }  // of all lists
+  std::span<const SiteId> operator[](size_t list) const {
+    return std::span(sites_).subspan(begin_of(list), ends_[list] - begin_of(list));
+  }
+  size_t begin_of(size_t list) const { return list == 0 ? 0 : ends_[list - 1]; }
+
+  void reserve(size_t lists) { ends_.reserve(lists); }
+  // Adds an empty list.
+  void add_list() { ends_.push_back(static_cast<uint32_t>(sites_.size())); }
+  // Adds a site to the last list.
+  void add(SiteId site) {
+    sites_.push_back(site);
+    ++ends_.back();
+  }
+
+  friend bool operator==(const SiteLists&, const SiteLists&) = default;
+  friend std::strong_ordering operator<=>(const SiteLists& a, const SiteLists& b) {
+    for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+      const auto x = a[i], y = b[i];
+      const auto order =
+          std::lexicographical_compare_three_way(x.begin(), x.end(), y.begin(), y.end());
+      if (order != 0) return order;
+    }
+    return a.size() <=> b.size();
+  }
+
+ private:
+  std::vector<SiteId> sites_;
+  std::vector<uint32_t> ends_;  // of each list, in sites_
+};
+
 // What of a body helps to find it again when it has changed.
 struct CodeShape {
   uint64_t cfg_hash = 0;
-  std::vector<std::vector<SiteId>> successors;  // of block site i + 1, in order
-  std::vector<Anchor> anchors;                  // in build order
+  SiteLists successors;         // of block site i + 1, in order
+  std::vector<Anchor> anchors;  // in build order
 
   bool empty() const { return successors.empty(); }
   friend bool operator==(const CodeShape&, const CodeShape&) = default;
@@ -76,6 +124,7 @@ struct CallProfile {
 
   // Sums calls and positions; of shapes of one method the greater is kept, as of schemas.
   CallProfile& operator+=(const CallProfile& other);
+  CallProfile& operator+=(CallProfile&& other);  // takes what only `other` has
   // Multiplies calls, positions and runs, rounding towards 0; what becomes 0 goes.
   void scale(uint64_t numerator, uint64_t denominator);
 

@@ -60,9 +60,10 @@ CodeShape code_shape(const Function& f, const NameOf& name_of) {
   const std::vector<uint32_t> position = layout_positions(f);
   CodeShape shape;
   shape.cfg_hash = f.cfg_hash;
+  shape.successors.reserve(f.layout.size());
   for (const Block b : f.layout) {
-    std::vector<SiteId>& to = shape.successors.emplace_back();
-    for (const Edge& e : f.successors(b)) to.push_back(position[e.to.index()] + 1);
+    shape.successors.add_list();
+    for (const Edge& e : f.successors(b)) shape.successors.add(position[e.to.index()] + 1);
     for (const InstId i : f.block(b).insts) {
       Anchor anchor;
       anchor.block = static_cast<SiteId>(shape.successors.size());

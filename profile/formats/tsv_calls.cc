@@ -30,9 +30,12 @@ bool take_number(std::string_view& text, T& number) {
   return more;
 }
 
-bool parse_block(std::string_view text, std::vector<SiteId>& to) {
+bool parse_block(std::string_view text, SiteLists& lists) {
+  lists.add_list();
   while (!text.empty()) {
-    if (!take_number(text, to.emplace_back())) return false;
+    SiteId site = 0;
+    if (!take_number(text, site)) return false;
+    lists.add(site);
   }
   return true;
 }
@@ -50,8 +53,8 @@ bool parse_anchor(std::string_view text, Anchor& anchor) {
 // What upf/calls.cc asks of a shape as well.
 bool is_sound(const CodeShape& shape) {
   const size_t blocks = shape.successors.size();
-  for (const std::vector<SiteId>& to : shape.successors) {
-    for (const SiteId site : to) {
+  for (size_t b = 0; b < blocks; ++b) {
+    for (const SiteId site : shape.successors[b]) {
       if (site < 1 || site > blocks) return false;
     }
   }
@@ -67,7 +70,8 @@ bool is_sound(const CodeShape& shape) {
 
 std::string shape_text(const CodeShape& shape) {
   std::string out;
-  for (const std::vector<SiteId>& to : shape.successors) {
+  for (size_t b = 0; b < shape.successors.size(); ++b) {
+    const std::span<const SiteId> to = shape.successors[b];
     for (const SiteId site : to) out.append(std::to_string(site)).append(" ");
     if (!to.empty()) out.pop_back();
     out += ";";
@@ -86,7 +90,7 @@ std::optional<CodeShape> parse_shape(std::string_view text) {
   CodeShape shape;
   while (!text.empty() && text.front() != '|') {
     const std::optional<std::string_view> block = take_until(text, ';');
-    if (!block || !parse_block(*block, shape.successors.emplace_back())) return std::nullopt;
+    if (!block || !parse_block(*block, shape.successors)) return std::nullopt;
   }
   if (text.empty()) return std::nullopt;
   text.remove_prefix(1);

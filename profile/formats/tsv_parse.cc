@@ -337,14 +337,14 @@ class Parser {
       if (!method) return method.error();
       Profile one;
       one.methods.emplace(at.first, std::move(*method));
-      file_.report += merge(file_.profile, one);
+      file_.report += merge(file_.profile, std::move(one));
     }
     for (const auto& [at, blocks] : inlined_) {
       Profile one;
       InlinedBody& body = one.inlined[at.first] = {at.second, blocks};
       if (Status s = body.check(at.first); !s)
         return Error{ErrorCode::kCorruptInput, s.error().message};
-      file_.report += merge(file_.profile, one);
+      file_.report += merge(file_.profile, std::move(one));
     }
     return {};
   }

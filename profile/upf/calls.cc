@@ -12,9 +12,9 @@ Error corrupt(std::string rule) { return Error{ErrorCode::kCorruptInput, std::mo
 void write_shape(const CodeShape& shape, PartWriter& out) {
   out.fixed(shape.cfg_hash);
   out.number(shape.successors.size());
-  for (const std::vector<SiteId>& to : shape.successors) {
-    out.number(to.size());
-    for (const SiteId site : to) out.number(site);
+  for (size_t b = 0; b < shape.successors.size(); ++b) {
+    out.number(shape.successors[b].size());
+    for (const SiteId site : shape.successors[b]) out.number(site);
   }
   out.number(shape.anchors.size());
   for (const Anchor& anchor : shape.anchors) {
@@ -29,12 +29,16 @@ CodeShape read_shape(PartReader& in) {
   CodeShape shape;
   shape.cfg_hash = in.fixed();
   const uint64_t blocks = in.count(1);
-  shape.successors.resize(blocks);
-  for (std::vector<SiteId>& to : shape.successors) {
+  shape.successors.reserve(blocks);
+  for (uint64_t b = 0; b < blocks; ++b) {
+    shape.successors.add_list();
     const uint64_t count = in.count(1);
-    to.reserve(count);
-    for (uint64_t i = 0; i < count; ++i) to.push_back(in.site());
-    in.require(std::ranges::all_of(to, [&](SiteId s) { return s >= 1 && s <= blocks; }));
+    in.require(count <= UINT32_MAX - shape.successors.sites());
+    for (uint64_t i = 0; i < count && in.ok(); ++i) {
+      const SiteId site = in.site();
+      in.require(site >= 1 && site <= blocks);
+      shape.successors.add(site);
+    }
   }
   const uint64_t anchors = in.count(11);
   shape.anchors.reserve(anchors);

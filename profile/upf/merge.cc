@@ -160,7 +160,7 @@ void ProfileSum::add_method(MethodProfile method, Weight weight) {
       restore(known->second);
       known->second.plain = false;  // of equal schemas it comes back with this view
     }
-    report_ += merge(sum_, one);
+    report_ += merge(sum_, std::move(one));
     return;
   }
   if (!one.methods.begin()->second.check().ok()) {
@@ -173,7 +173,7 @@ void ProfileSum::add_method(MethodProfile method, Weight weight) {
 
 void ProfileSum::add(CallProfile calls, Weight weight) {
   if (!weight.is_one()) calls.scale(weight.numerator, weight.denominator);
-  calls_ += calls;
+  calls_ += std::move(calls);
 }
 
 void ProfileSum::add(InlinedBodies bodies, Weight weight) {
@@ -183,7 +183,7 @@ void ProfileSum::add(InlinedBodies bodies, Weight weight) {
     const Result<uint64_t> scaled = scale(one, weight.numerator, weight.denominator);
     if (scaled.ok()) report_.saturated += *scaled;
   }
-  report_ += merge(sum_, one);
+  report_ += merge(sum_, std::move(one));
 }
 
 // Remembers what the bytes of the sum's schema are, if those of `view` are they.

@@ -234,7 +234,7 @@ InlinedBodies UpfReader::inlined(const Segment& segment) {
     Result<InlinedBodies> read = read_inlined_part(raw);
     if (read.ok()) part.inlined = std::move(*read);
     if (!read.ok()) warn(offset_of(record), "inlined bodies: " + read.error().message);
-    (void)merge(sum, part);
+    (void)merge(sum, std::move(part));
   }
   return std::move(sum.inlined);
 }

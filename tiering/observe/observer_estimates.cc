@@ -61,7 +61,11 @@ MethodProfile Observer::profile_of(const Method& m) const {
     if (s.interval != 0) interval = s.interval;
     Profile one;
     one.methods.emplace(p.key, std::move(p));
-    merge(sum, one);
+    if (sum.methods.empty()) {
+      sum = std::move(one);
+    } else {
+      merge(sum, std::move(one));
+    }
   }
   if (sum.methods.empty()) {
     MethodProfile none;

@@ -127,7 +127,7 @@ Profile RuntimeImpl::profile() const {
     Profile one;
     one.methods.emplace(m->info.key, observer_.profile_of(*m));
     one.inlined = observer_.inlined_of(*m);
-    merge(p, one);
+    merge(p, std::move(one));
   }
   return p;
 }

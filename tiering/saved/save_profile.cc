@@ -159,8 +159,8 @@ void add_saved_calls(CallProfile saved, const Parts& parts, ProfileStore::Seen& 
   }
   saved.scale(parts.fade, kDecayParts);
   stay.scale(parts.stay, kDecayParts);
-  calls += stay;
-  calls += saved;
+  calls += std::move(stay);
+  calls += std::move(saved);
   for (const auto& [key, call] : not_noticed) calls.first[key] = call;
   auto gone = [&](const MethodKey& key) { return !seen.run.methods.contains(key); };
   std::erase_if(calls.shapes, [&](const auto& item) { return gone(item.first); });
@@ -237,7 +237,7 @@ Status ProfileStore::save(Seen seen, double decay, profile::Sync sync) {
                 [&](const auto& item) { return stay.methods.contains(item.first); });
   std::erase_if(seen.run.inlined,
                 [&](const auto& item) { return stay.inlined.contains(item.first); });
-  for (const Profile* part : {&stay, &fade}) merge(seen.run, *part);
+  for (Profile* part : {&stay, &fade}) merge(seen.run, std::move(*part));
   std::erase_if(seen.run.methods, [](const auto& item) { return is_empty(item.second); });
   saved->info.weight = static_cast<uint64_t>(weight * decay);
   seen.info += saved->info;

@@ -259,7 +259,7 @@ Status RuntimeImpl::save_profile_locked() {
     // Where it came from is not where it will be looked for.
     bool moved = trusted && m->saved->recovered && m->saved->profile.schema == m->probes.schema();
     if (moved) one = ProfileStore::as_before(*m->saved, live_.profile_decay);
-    merge(seen.run, one);
+    merge(seen.run, std::move(one));
   }
   std::ranges::sort(info.modules);
   info.modules.erase(std::ranges::unique(info.modules).begin(), info.modules.end());
