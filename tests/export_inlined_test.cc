@@ -114,5 +114,15 @@ TEST_F(ExportInlinedTool, pprof_has_them_as_inlined_frames_and_a_value_of_their_
   EXPECT_NE(top.out.find("pick (inline)"), std::string::npos) << top.out;
 }
 
+TEST_F(ExportInlinedTool, formats_that_have_no_place_for_them_say_so) {
+  write("p.upf", some_profile());
+  for (const std::string format : {"lcov", "llvm-text"}) {
+    EXPECT_EQ(tool("profile export p.upf --format=" + format).err,
+              "uptier: 2 inlined bodies in 1 methods are left out: " + format +
+                  " has no place for them\n");
+  }
+  EXPECT_EQ(tool("profile export p.upf --format=csv").err, "");
+}
+
 }  // namespace
 }  // namespace uptier

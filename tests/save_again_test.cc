@@ -1,7 +1,9 @@
 // A process that saves its profile more than once: the file is what the last save alone would have
 // made of it.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <filesystem>
 
 #include "profile/upf/read.h"
@@ -102,6 +104,44 @@ TEST_F(SaveAgain, counts_a_run_once) {
   run_in_parts("parts.upf", {60, 40, 0});
   EXPECT_EQ(calls_of("once.upf", "outer"), 100u);
   expect_same("parts.upf", "once.upf");
+}
+
+TEST_F(SaveAgain, what_cannot_be_written_at_the_end_is_said) {
+  const auto end_in = [&](const std::string& file) {
+    auto r = std::make_unique<IrRuntime>(parse_or_die(kText), options(file));
+    {
+      ThreadScope scope(*r->runtime);
+      run(*r, 3);
+    }
+    std::filesystem::remove_all(dir_ + "/gone");
+    testing::internal::CaptureStderr();
+    r.reset();
+    return testing::internal::GetCapturedStderr();
+  };
+  std::filesystem::create_directory(dir_ + "/gone");
+  EXPECT_EQ(end_in("gone/p.upf"), "uptier: the profile of this process is lost: " + dir_ +
+                                      "/gone/p.upf: cannot lock the file: No such file or "
+                                      "directory\n");
+  EXPECT_EQ(end_in("p.upf"), "");
+}
+
+// As where a disk is full: what stands there would read as a profile of nothing.
+TEST_F(SaveAgain, a_first_save_that_fails_leaves_no_file) {
+  IrRuntime r(parse_or_die(kText), options("p.upf"));
+  ThreadScope scope(*r.runtime);
+  run(r, 3);
+  struct rlimit before = {}, none = {};
+  getrlimit(RLIMIT_FSIZE, &before);
+  none.rlim_max = before.rlim_max;
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &none);
+  Status s = r.runtime->save_profile();
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, handler);
+  EXPECT_FALSE(s.ok());
+  EXPECT_FALSE(std::filesystem::exists(dir_ + "/p.upf"));
+  save(r);
+  EXPECT_EQ(calls_of("p.upf", "outer"), 3u);
 }
 
 // A method whose code was made on trust is hardly observed; a run is taken to have been like those

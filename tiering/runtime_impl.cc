@@ -242,7 +242,7 @@ RuntimeImpl::~RuntimeImpl() {
   {
     std::lock_guard lock(state_mutex_);
     for (auto& t : threads_) flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);
-    if (!profile_saved_) (void)save_profile_locked();
+    if (!profile_saved_) save_at_end_locked();
     observer_.finish();
     threads_.clear();
     space_->release_all();

@@ -290,6 +290,7 @@ class RuntimeImpl final : public Runtime {
   void wake_for_known();
   Method* next_known_locked();
   Status save_profile_locked();
+  void save_at_end_locked();
   profile::Timeline timeline_locked() const;
 
   // install.cc; the caller holds state_mutex_.

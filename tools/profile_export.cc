@@ -1,5 +1,6 @@
 // uptier profile export: a profile in the form of another tool.
 #include <cstdio>
+#include <set>
 
 #include "profile/formats/export.h"
 #include "profile/formats/pprof.h"
@@ -21,6 +22,16 @@ int write(const std::string& out, const std::string& text) {
 }
 
 unsigned long long ull(uint64_t n) { return n; }
+
+// Bodies that are inlined have blocks of their own, which these formats cannot tell from others.
+void tell_left_out(const std::string& format, const InlinedBodies& inlined) {
+  if (inlined.empty() || (format != "lcov" && format != "llvm-text")) return;
+  std::set<MethodKey> roots;
+  for (const auto& [key, body] : inlined) roots.insert(key.root);
+  std::fprintf(stderr,
+               "uptier: %zu inlined bodies in %zu methods are left out: %s has no place for them\n",
+               inlined.size(), roots.size(), format.c_str());
+}
 
 int export_hints(const ProfileExportCommand& c, const ProfileFile& file) {
   if (c.module.empty() || c.out.empty()) {
@@ -48,6 +59,7 @@ int profile_export(const ProfileExportCommand& c) {
   if (int code = open_profile(c.file, file); code != kOk) return code;
   const Profile& p = file.profile;
   if (c.format == "wasm-hints") return export_hints(c, file);
+  tell_left_out(c.format, p.inlined);
   return write(c.out, c.format == "json"     ? profile_json(file)
                       : c.format == "csv"    ? profile::to_csv(p)
                       : c.format == "tsv"    ? profile::to_tsv(p, file.info, file.calls)

@@ -33,6 +33,11 @@ class FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
+  // Takes away the empty file that this made, if it did: nothing came to be in it.
+  void take_back(const std::string& path) const {
+    if (made_) ::unlink(path.c_str());
+  }
+
   Status status(const std::string& path) const {
     if (error_ == 0) return {};
     const char* text = strerrordesc_np(error_);
@@ -41,9 +46,13 @@ class FileLock {
 
  private:
   void attempt(const std::string& path) {
-    int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+    constexpr int kFlags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+    int fd = ::open(path.c_str(), kFlags);
+    bool made = fd < 0 && errno == ENOENT;
+    if (made) fd = ::open(path.c_str(), kFlags | O_CREAT | O_EXCL, 0600);
     if (fd < 0) {
-      if (errno != EINTR) error_ = errno;
+      bool again = errno == EINTR || (made && errno == EEXIST);
+      if (!again) error_ = errno;
       return;
     }
     int locked;
@@ -55,12 +64,14 @@ class FileLock {
                 mine.st_ino == now.st_ino && mine.st_dev == now.st_dev;
     if (same) {
       fd_ = fd;
+      made_ = made;
     } else {
       ::close(fd);
     }
   }
 
   int fd_ = -1;
+  bool made_ = false;
   int error_ = 0;
 };
 
@@ -248,8 +259,12 @@ Status ProfileStore::save(Seen seen, double decay, profile::Sync sync) {
       profile::profile_to_file(seen.run, seen.info, seen.log, seen.timeline, &seen.calls, nullptr,
                                past_runs(reader, again), &saved->foreign),
       sync);
-  if (replaced) written_ = std::move(written);
-  return replaced;
+  if (!replaced) {
+    lock.take_back(path_);
+    return replaced;
+  }
+  written_ = std::move(written);
+  return {};
 }
 
 }  // namespace uptier::tiering

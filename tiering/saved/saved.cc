@@ -5,6 +5,7 @@
 // call; it is watched from then on like any optimized method (observe_optimized.cc), and if what it
 // does is not what was saved, the saved counts fade like those of all others.
 #include <algorithm>
+#include <cstdio>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -273,6 +274,14 @@ Status RuntimeImpl::save_profile_locked() {
   seen.timeline = timeline_locked();
   return store_->save(std::move(seen), live_.profile_decay,
                       live_.profile_sync ? profile::Sync::kYes : profile::Sync::kNo);
+}
+
+// Nobody is left who could be told, but whoever reads stderr.
+void RuntimeImpl::save_at_end_locked() {
+  Status saved = save_profile_locked();
+  if (saved) return;
+  std::fprintf(stderr, "uptier: the profile of this process is lost: %s\n",
+               saved.error().message.c_str());
 }
 
 std::optional<ProfileAnswer> RuntimeImpl::query(std::string_view stage, std::string_view scope_hash,
