@@ -24,6 +24,8 @@ bool is_shift(Opcode op) {
 // What traps or says whether a result does not fit.
 bool is_checked(Opcode op) { return op >= Opcode::kAddOverflows && op <= Opcode::kMulTrap; }
 
+bool can_tell(Type t) { return t == Type::kI32 || t == Type::kI64 || t == Type::kRef; }
+
 class ValueUses {
  public:
   // `ranges`: those count that a range may decide, and no others.
@@ -34,15 +36,15 @@ class ValueUses {
         source_(f.values.size(), kNone),
         uses_(values.size()) {
     for (uint32_t k = 0; k < values.size(); ++k) {
-      Type t = f.type_of(values[k]);
-      if (t == Type::kI32 || t == Type::kI64 || t == Type::kRef) source_[values[k].index()] = k;
+      if (can_tell(f.type_of(values[k]))) source_[values[k].index()] = k;
     }
   }
 
   std::vector<std::vector<TellingUse>> run() {
     for (Block b : f_.layout) {
       here_ = b;
-      for (InstId i : f_.block(b).insts) visit(b, f_.inst(i));
+      times_ = times(b);
+      for (InstId i : f_.block(b).insts) visit(f_.inst(i));
     }
     return std::move(uses_);
   }
@@ -64,7 +66,8 @@ class ValueUses {
     if (k < kConstant) uses_[k].push_back({here_, worth});
   }
 
-  // What is computed from one parameter and constants is as known as the parameter.
+  // What is computed from one parameter and constants, and nothing else, is as known as the
+  // parameter.
   void follow(const Inst& i) {
     if (!i.result.valid()) return;
     uint32_t from = kConstant;
@@ -72,17 +75,29 @@ class ValueUses {
     for (Value v : f_.args(i)) {
       uint32_t k = source_[v.index()];
       bool same = k == kConstant || from == kConstant || k == from;
-      if (!pure || k == kNone || !same) return;
+      if (!pure || !same) return;
       if (k != kConstant) from = k;
     }
     if (pure) source_[i.result.index()] = from;
   }
 
-  void visit(Block b, const Inst& i) {
-    follow(i);
+  // Most instructions of most bodies have nothing to do with the values asked about.
+  void visit(const Inst& i) {
     auto args = f_.args(i);
-    double n = times(b);
-    if (ranges_) return bounded(b, i, n);
+    bool one = false, all = true;
+    for (Value v : args) {
+      one |= source_[v.index()] < kConstant;
+      all &= source_[v.index()] != kNone;
+    }
+    if (all) follow(i);
+    if (one && ranges_) bounded(i, args);
+    if (ranges_) return;
+    if (one) consider(i, args);
+    for (const Edge& e : f_.edges_of(i)) enter(e);
+  }
+
+  void consider(const Inst& i, std::span<const Value> args) {
+    double n = times_;
     if (is_division(i.op)) use(args[1], kDivides * n);
     if (is_shift(i.op)) use(args[1], kSteers * n);
     // Of a product whose other factor is known as well nothing is left to do in a loop.
@@ -94,31 +109,29 @@ class ValueUses {
       case Shape::kCallIndirect: use(args[0], kDivides * n); break;
       case Shape::kTrapIf:
       case Shape::kBranch: use(args[0], kSteers * n); break;
-      case Shape::kCompare: compared(b, args, n); break;
+      case Shape::kCompare: compared(args); break;
       default: break;
     }
-    for (const Edge& e : f_.edges_of(i)) enter(b, e);
   }
 
-  void bounded(Block b, const Inst& i, double n) {
-    auto args = f_.args(i);
-    if (info(i.op).shape == Shape::kCompare) compared(b, args, n);
+  void bounded(const Inst& i, std::span<const Value> args) {
+    if (info(i.op).shape == Shape::kCompare) compared(args);
     if (!is_checked(i.op)) return;
-    for (Value v : args) use(v, kSteers * n);
+    for (Value v : args) use(v, kSteers * times_);
   }
 
   // A comparison with what varies steers a branch, and in a loop often its end.
-  void compared(Block b, std::span<const Value> args, double n) {
-    bool in_loop = forest_.innermost[b.index()].valid();
-    for (Value v : args) use(v, in_loop ? kRounds * n / 10 : kSteers);
+  void compared(std::span<const Value> args) {
+    bool in_loop = forest_.innermost[here_.index()].valid();
+    for (Value v : args) use(v, in_loop ? kRounds * times_ / 10 : kSteers);
   }
 
   // A parameter that begins what a loop counts down from.
-  void enter(Block from, const Edge& e) {
+  void enter(const Edge& e) {
     LoopId l = forest_.innermost[e.to.index()];
-    bool header = l.valid() && forest_.loop(l).header == e.to && !forest_.contains(l, from);
+    bool header = l.valid() && forest_.loop(l).header == e.to && !forest_.contains(l, here_);
     if (!header) return;
-    for (Value v : f_.list(e.args)) use(v, kSteers * times(from));
+    for (Value v : f_.list(e.args)) use(v, kSteers * times_);
   }
 
   const Function& f_;
@@ -127,6 +140,7 @@ class ValueUses {
   std::vector<uint32_t> source_;  // by value: which of `values` it comes from, or one of the above
   std::vector<std::vector<TellingUse>> uses_;  // by place in `values`
   Block here_;
+  double times_ = 1;  // what a use here counts for
 };
 
 double sum(const std::vector<TellingUse>& uses) {
@@ -138,8 +152,11 @@ double sum(const std::vector<TellingUse>& uses) {
 }  // namespace
 
 std::vector<uint32_t> telling_params(const Function& f, const LoopForest& forest, size_t most) {
-  auto uses = ValueUses(f, forest, f.params(f.entry()), false).run();
   std::vector<uint32_t> chosen;
+  auto params = f.params(f.entry());
+  auto is_telling = [&](Value v) { return can_tell(f.type_of(v)); };
+  if (std::ranges::none_of(params, is_telling)) return chosen;
+  auto uses = ValueUses(f, forest, params, false).run();
   std::vector<double> worth;
   for (uint32_t k = 0; k < uses.size(); ++k) {
     worth.push_back(sum(uses[k]));
