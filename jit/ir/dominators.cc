@@ -38,40 +38,70 @@ std::vector<Block> reverse_postorder(const Function& f) {
 constexpr uint32_t kUnknown = UINT32_MAX;
 
 // Works on positions in reverse postorder, where a dominator always has the smaller number.
-std::vector<uint32_t> immediate(const Function& f, const std::vector<Block>& order,
-                                const std::vector<uint32_t>& position) {
-  // The predecessors of i are preds[first[i]] to preds[first[i + 1]].
-  std::vector<uint32_t> first(order.size() + 1), preds;
-  for (Block b : order) {
-    for (const Edge& e : f.successors(b)) ++first[position[e.to.index()]];
+class Tree {
+ public:
+  Tree(const Function& f, const std::vector<Block>& order, const std::vector<uint32_t>& position)
+      : first_(order.size() + 1), idom_(order.size(), kUnknown) {
+    for (Block b : order) {
+      for (const Edge& e : f.successors(b)) ++first_[position[e.to.index()]];
+    }
+    uint32_t total = 0;
+    for (uint32_t& n : first_) n = total += n;
+    preds_.resize(total);
+    for (uint32_t i = 0; i < order.size(); ++i) {
+      for (const Edge& e : f.successors(order[i])) preds_[--first_[position[e.to.index()]]] = i;
+    }
   }
-  uint32_t total = 0;
-  for (uint32_t& n : first) n = total += n;
-  preds.resize(total);
-  for (uint32_t i = 0; i < order.size(); ++i) {
-    for (const Edge& e : f.successors(order[i])) preds[--first[position[e.to.index()]]] = i;
+
+  // Returns the immediate dominators. The first pass goes by what leads forward. What leads back to
+  // a dominator of where it comes from changes nothing: every way there has been through it before.
+  std::vector<uint32_t> run() {
+    idom_[0] = 0;
+    pass();
+    if (!all_back_to_dominators()) {
+      while (pass()) {}
+    }
+    return std::move(idom_);
   }
-  std::vector<uint32_t> idom(order.size(), kUnknown);
-  idom[0] = 0;
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (uint32_t i = 1; i < order.size(); ++i) {
+
+ private:
+  std::span<const uint32_t> preds(uint32_t i) const {
+    return std::span(preds_).subspan(first_[i], first_[i + 1] - first_[i]);
+  }
+
+  bool pass() {
+    bool changed = false;
+    for (uint32_t i = 1; i < idom_.size(); ++i) {
       uint32_t best = kUnknown;
-      for (uint32_t n = first[i]; n < first[i + 1]; ++n) {
-        uint32_t p = preds[n];
-        if (idom[p] == kUnknown) continue;
+      for (uint32_t p : preds(i)) {
+        if (idom_[p] == kUnknown) continue;
         if (best == kUnknown) best = p;
         for (uint32_t other = p; other != best;) {
           uint32_t& later = other > best ? other : best;
-          later = idom[later];
+          later = idom_[later];
         }
       }
-      changed |= best != idom[i];
-      idom[i] = best;
+      changed |= best != idom_[i];
+      idom_[i] = best;
     }
+    return changed;
   }
-  return idom;
-}
+
+  bool all_back_to_dominators() const {
+    for (uint32_t i = 1; i < idom_.size(); ++i) {
+      for (uint32_t p : preds(i)) {
+        if (p < i) continue;
+        while (p > i) p = idom_[p];
+        if (p != i) return false;
+      }
+    }
+    return true;
+  }
+
+  std::vector<uint32_t> first_,
+      preds_;  // the predecessors of i: preds_[first_[i]], up to first_[i + 1]
+  std::vector<uint32_t> idom_;
+};
 
 }  // namespace
 
@@ -80,7 +110,7 @@ Dominators compute_dominators(const Function& f) {
   d.order = reverse_postorder(f);
   std::vector<uint32_t> position(f.blocks.size(), kUnknown);
   for (uint32_t i = 0; i < d.order.size(); ++i) position[d.order[i].index()] = i;
-  std::vector<uint32_t> idom = immediate(f, d.order, position);
+  std::vector<uint32_t> idom = Tree(f, d.order, position).run();
 
   // Sizes of subtrees, children before parents; then each child takes its part of the interval.
   auto count = static_cast<uint32_t>(d.order.size());
