@@ -334,8 +334,8 @@ class Runtime {
   // (its counts times profile_decay, but for methods that were taken on trust from it and have not
   // drifted). Flushes the calling thread first. May be called again, so that what kills a process
   // which runs for long takes little with it: a run is counted once, and others fade once for it.
-  // The destructor writes only if this was never called, and can tell of an error on stderr only. Does
-  // nothing without the option. Thread: any, but not from a host function nor from `build` (it
+  // The destructor writes only if this was never called, and says on stderr what it cannot write.
+  // Does nothing without the option. Thread: any, but not from a host function nor from `build` (it
   // flushes). Cost: reads and writes the whole file, with the runtime's lock held. Errors: kIo, and
   // kCorruptInput for a file that is no profile, which is left alone.
   virtual Status save_profile() = 0;
