@@ -141,25 +141,6 @@ SiteCounts site_counts(const ProbePlan& plan, uint32_t index, std::span<const ui
   }
 }
 
-void map_targets(SiteCounts& counts, const std::function<uint64_t(uint64_t)>& handle) {
-  std::vector<sampler::TableEntry> mapped;
-  for (const sampler::TableEntry& e : counts.entries) {
-    uint64_t key = handle(e.key);
-    auto same = std::find_if(mapped.begin(), mapped.end(), [&](auto& m) { return m.key == key; });
-    if (key == 0) {
-      counts.words[0] += e.count;
-    } else if (same != mapped.end()) {
-      same->count += e.count;
-    } else {
-      mapped.push_back({key, e.count});
-    }
-  }
-  std::sort(mapped.begin(), mapped.end(), [](const auto& a, const auto& b) {
-    return a.count != b.count ? a.count > b.count : a.key < b.key;
-  });
-  counts.entries = std::move(mapped);
-}
-
 std::array<uint64_t, sampler::kLoopPublicWords> loop_counts(const ProbePlan& plan, LoopId loop,
                                                             std::span<const uint64_t> slab) {
   std::array<uint64_t, sampler::kLoopPublicWords> out{};

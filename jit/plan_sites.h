@@ -20,7 +20,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -55,11 +54,6 @@ struct SiteCounts {
 // Returns what a site of the plan counted in a copy of a slab; `index` is site - block_sites - 1.
 // Empty for a site that the plan leaves out.
 SiteCounts site_counts(const ProbePlan& plan, uint32_t index, std::span<const uint64_t> slab);
-
-// Replaces the targets of a call_target site by method handles: `handle` maps a code address to one
-// (0: unknown, e.g. of a method that is gone). Entries of one method become one; what is unknown
-// goes to other.
-void map_targets(SiteCounts& counts, const std::function<uint64_t(uint64_t)>& handle);
 
 // Returns the words of a loop, or of the function when `loop` is loop_count. All 0 for a loop that
 // the plan leaves out.

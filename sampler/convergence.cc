@@ -18,15 +18,6 @@ double excess(double rho, double rho0, double l) {
 
 }  // namespace
 
-const char* verdict_name(Verdict v) {
-  switch (v) {
-    case Verdict::kMore: return "more";
-    case Verdict::kConverged: return "converged";
-    case Verdict::kDrifted: return "drifted";
-  }
-  return "unknown";
-}
-
 double multinomial_noise(std::span<const double> counts) {
   double total = 0, sum = 0;
   for (double c : counts) total += c;

@@ -53,7 +53,6 @@ struct ConvergenceOptions {
 };
 
 enum class Verdict : uint8_t { kMore, kConverged, kDrifted };
-const char* verdict_name(Verdict v);
 
 // Returns rho0 of counts.
 double multinomial_noise(std::span<const double> counts);

@@ -5,24 +5,6 @@
 
 namespace uptier::sampler {
 
-const char* note_kind_name(NoteKind k) {
-  switch (k) {
-    case NoteKind::kFiller: return "filler";
-    case NoteKind::kFlushCalls: return "calls";
-    case NoteKind::kFlushIterations: return "iterations";
-    case NoteKind::kFlushFinal: return "final";
-    case NoteKind::kFlushDemand: return "demand";
-    case NoteKind::kWantCopy: return "want-copy";
-    case NoteKind::kWantOsr: return "want-osr";
-    case NoteKind::kWantNewer: return "want-newer";
-    case NoteKind::kOptimized: return "optimized";
-    case NoteKind::kTrial: return "trial";
-    case NoteKind::kGuard: return "guard";
-    case NoteKind::kTrap: return "trap";
-  }
-  return "unknown";
-}
-
 SnapshotRing::SnapshotRing(Reservation memory)
     : memory_(std::move(memory)), mask_(memory_.size() - 1) {}
 

@@ -31,7 +31,6 @@ enum class NoteKind : uint8_t {
   kGuard,            // the guard in front of a version of the method has counted enough
   kTrap,             // a trap unwound `calls` frames of an instrumented copy in block `loop`
 };
-const char* note_kind_name(NoteKind k);
 
 struct Note {
   uint32_t bytes = 0;  // of the whole record, a multiple of 8

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -201,11 +202,20 @@ class Probed {
   SiteCounts counts(uint32_t method, uint32_t index) {
     SiteCounts c = site_counts(compiled.plan(method), index, compiled.slab(method));
     if (compiled.plan(method).sites[index].kind != ProbeKind::kCallTarget) return c;
-    map_targets(c, [&](uint64_t pc) {
-      return uint64_t{machine.stubs->method_of(reinterpret_cast<const void*>(pc)).index() +
-                      uint32_t{1}};
+    // Of targets, which are addresses: by method, in the order of tables; what is none is other.
+    std::vector<TableEntry> methods;
+    for (const TableEntry& e : c.entries) {
+      MethodId callee = machine.stubs->method_of(reinterpret_cast<const void*>(e.key));
+      if (callee.valid()) {
+        methods.push_back({callee.index(), e.count});
+      } else {
+        c.words[0] += e.count;
+      }
+    }
+    std::ranges::sort(methods, [](const TableEntry& a, const TableEntry& b) {
+      return a.count != b.count ? a.count > b.count : a.key < b.key;
     });
-    for (TableEntry& e : c.entries) --e.key;
+    c.entries = std::move(methods);
     return c;
   }
   auto loop(uint32_t method, uint32_t l) {

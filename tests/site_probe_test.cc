@@ -43,12 +43,6 @@ TEST(SiteProbes, targets_of_indirect_calls) {
   EXPECT_EQ(p.check(), 200u);
 }
 
-TEST(SiteProbes, targets_that_are_gone_count_as_other) {
-  SiteCounts c{{5}, {{10, 7}, {20, 6}, {30, 4}, {40, 1}}};
-  map_targets(c, [](uint64_t pc) { return pc == 20 ? 0 : pc == 30 || pc == 40 ? 99 : pc; });
-  EXPECT_EQ(c, (SiteCounts{{11}, {{10, 7}, {99, 5}}}));
-}
-
 TEST(SiteProbes, every_kind_on_every_type) {
   jit::Module module = parse(kEveryKind);
   Probed p(module);

@@ -43,7 +43,8 @@ extern "C" uint64_t interpret_slots(uint64_t n, uint64_t step) {
   return s[1];
 }
 
-void describe(FunctionBuilder& b) {
+// `own`: the slots have values of their own, so the interpreter may have anything in them.
+void describe(FunctionBuilder& b, bool own) {
   Variable v[6];
   for (Variable& one : v) one = b.declare(Type::kI64);
   b.def(v[0], b.i64(0));
@@ -53,6 +54,7 @@ void describe(FunctionBuilder& b) {
   b.def(v[4], b.binary(Opcode::kMul, b.param(1), b.i64(3)));
   b.def(v[5], b.use(v[4]));
   Block head = b.create_block(), body = b.create_block(), done = b.create_block();
+  if (own) b.make_own(v);
   b.jump(head);
   b.switch_to(head);
   b.loop_header(1, v);
@@ -73,9 +75,10 @@ class SlotLaws : public testing::Test {
  protected:
   struct Slots : Host {
     Status build(MethodId, FunctionBuilder& b) override {
-      describe(b);
+      describe(b, own);
       return {};
     }
+    bool own = false;
   };
   void SetUp() override {
     auto r = Runtime::create(options({{"workers", "0"}, {"measure_rates", "off"}}));
@@ -138,6 +141,15 @@ TEST_F(SlotLaws, refusal_is_of_the_frame_and_not_of_the_loop) {
   state_.lies = {};
   EXPECT_EQ(runtime_->invoke(state_.method, {{kRounds, 9}}).bits, expected(kRounds, 9, {}));
   EXPECT_EQ(state_.entered, 1u);
+}
+
+TEST_F(SlotLaws, slots_with_values_of_their_own_are_what_the_frame_says) {
+  host_.own = true;
+  state_.lies = {.factor = 6, .start = 1, .twin = 1};
+  EXPECT_EQ(runtime_->invoke(state_.method, {{kRounds, 7}}).bits,
+            expected(kRounds, 7, state_.lies));
+  EXPECT_EQ(state_.entered, 1u);
+  EXPECT_EQ(last_error(), "");
 }
 
 TEST(SlotLawsOf, narrow_slots_are_compared_by_their_width) {

@@ -249,15 +249,5 @@ TEST(SnapshotRing, one_thread_pushes_and_another_takes_a_million_records) {
   EXPECT_GT(refused, 0u) << "the ring was never full";
 }
 
-TEST(SnapshotRing, every_kind_of_note_has_a_name_of_its_own) {
-  std::set<std::string> names;
-  for (int k = 0; k <= static_cast<int>(NoteKind::kWantOsr); ++k) {
-    names.insert(note_kind_name(static_cast<NoteKind>(k)));
-  }
-  EXPECT_EQ(names.size(), static_cast<size_t>(NoteKind::kWantOsr) + 1);
-  EXPECT_EQ(names.count("unknown"), 0u);
-  EXPECT_STREQ(note_kind_name(static_cast<NoteKind>(99)), "unknown");
-}
-
 }  // namespace
 }  // namespace uptier::sampler

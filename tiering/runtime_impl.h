@@ -66,14 +66,14 @@ class RuntimeImpl final : public Runtime {
   // destroyed there: who waits on them is gone.
   static void operator delete(RuntimeImpl* r, std::destroying_delete_t);
 
-  // The public interface; see uptier/runtime.h. In registry.cc, invoke.cc, attach.cc, report.cc.
+  // See uptier/runtime.h. In registry.cc, attach.cc, report.cc and transitions/, if nothing is said.
   Result<MethodId> add_method(Host& host, MethodInfo info) override;
   std::string error_of(MethodId m) const override;
   void remove_methods(std::span<const MethodId> methods) override;
   void retire_methods(std::span<const MethodId> methods) override;
   const void* entry_address(MethodId m) const override;
-  Status set(std::string_view name, std::string_view value) override;  // live.cc
-  Status observe(Sampling how) override;                               // live.cc
+  Status set(std::string_view name, std::string_view value) override;  // change_options.cc
+  Status observe(Sampling how) override;                               // change_options.cc
   Outcome invoke(MethodId m, std::span<const uint64_t> args) override;
   size_t walk(std::span<CallSite> sites) noexcept override;
   // The same, by a call of `visit` for each, which returns whether it wants another.
@@ -111,7 +111,7 @@ class RuntimeImpl final : public Runtime {
   // What becomes of a trap with no invoke under way (orphaned_trap.cc).
   [[noreturn]] void end_orphaned() noexcept;
 
-  // What compiled code's slow paths call (slow_paths.cc). They return the address to go on at.
+  // What slow paths of code call (slow_paths.cc, slow_loops.cc). They return where to go on.
   const void* enter(uint32_t method) noexcept;
   jit::TrialCall trial_call(uint32_t method) noexcept;  // trial.cc
   const void* guard_told(uint32_t method) noexcept;     // value_versions.cc
@@ -428,7 +428,7 @@ class RuntimeImpl final : public Runtime {
   void begin_observing(Method& m);
   void want_copy(Method& m);
 
-  // live.cc
+  // change_options.cc
   bool has_rates() const;
   const char* obstacle_to(std::string_view name, const Options& to) const;
   void apply_locked(std::string_view name);
@@ -458,14 +458,14 @@ class RuntimeImpl final : public Runtime {
   void request_optimized_copy(Method& m);
   bool awaits_optimized(const Method& m) const noexcept;
   void begin_observing_optimized(Method& m, Version& v);
-  // observe_inlined.cc
-  std::string block_name(const Method& m, const Version& copy, size_t word) const;
   void retire_optimized_copy(Method& m);
   void take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
                       std::span<const uint64_t> counts);
   void flush_optimized_locked(Method& m, AttachedThread& t);
   void compare_with_profile(Method& m, const sampler::Note& note);
   double optimized_error(const Method& m) const;
+  // observe_inlined.cc
+  std::string block_name(const Method& m, const Version& copy, size_t word) const;
 
   // phase.cc; the caller holds state_mutex_.
   static constexpr double kDriftAlpha = sampler::ConvergenceOptions{}.drift_alpha;

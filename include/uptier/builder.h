@@ -168,6 +168,14 @@ class FunctionBuilder {
   // the host never takes frames back).
   LoopId loop_header(uint32_t pc = 0, std::span<const Variable> slots = {});
 
+  // Gives each Variable a value of its own, which is no constant, parameter or other Variable's value.
+  // For hosts whose interpreter enters loops (Runtime::osr_enter): with the slots of each loop's
+  // header, right before the jump that comes to it from outside. Code takes for granted what the
+  // description says of a slot, and the interpreter may have come by a way that the description
+  // leaves out (behind a guard or `leave`), on which a Variable that is constant here was assigned.
+  // RegisterBuilder does it by itself. Cost: an instruction a Variable, outside of the loop.
+  void make_own(std::span<const Variable> variables);
+
   // Declares the host's frame at `pc`, to which guards behind it in its block leave. The interpreter
   // repeats what is at `pc`, so nothing visible may have happened since: no store and no call, host
   // calls included, stands between it and a guard.

@@ -56,7 +56,8 @@ const char* uptier_status_name(uptier_status status) UPTIER_NOEXCEPT;
 
 // ---- Ids --------------------------------------------------------------------------------------
 
-// Structs, so that a compiler tells them apart. `id` 0 is none; n is index n - 1 of the C++ API.
+// Structs, so that a compiler tells them apart. `id` 0 is none; n is index n - 1 of the C++ API, and
+// of messages, reports and decisions: "loop 0" and "osr:0" are the loop with id 1.
 // clang-format off
 typedef struct uptier_method { uint32_t id; } uptier_method;      // of one runtime
 typedef struct uptier_value { uint32_t id; } uptier_value;        // an SSA value of one builder

@@ -178,7 +178,9 @@ class Policy {
 // null: decide()), give what it would have said at this point, not what that would have led to.
 // `action`, `reason` and `priority` of the result are as a log has them. Any thread. Errors:
 // kInvalidInput, with the name of the field that is unknown, missing, given twice or no number;
-// also for a record without inputs.
+// also for a record without inputs: there something was noticed, and nothing decided. One of these
+// with the action "set" changed an option for all that follow: its reason is NAME=VALUE, for
+// Options::set. (Without a `=` it is what Runtime::observe did, on which no decision depends.)
 Result<DecisionRecord> replay(const DecisionRecord& r, const PolicyOptions& o,
                               Policy* policy = nullptr);
 

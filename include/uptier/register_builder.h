@@ -360,13 +360,13 @@ bool RegisterBuilder<T>::enters_loop(uint32_t to) const {
 // here, or the same, have become something else; its frame is all that then says what they are.
 template <typename T>
 void RegisterBuilder<T>::make_own(uint32_t to) {
-  Value yes = b_.i32(1);
+  std::vector<Variable> slots;
   for (size_t r = 0; r < now_.size(); ++r) {
-    if (!code_.live[to].test(r)) continue;
-    Variable x = variable(static_cast<int>(r), types_.at[to][r].form());
-    Value v = b_.use(x);
-    b_.def(x, b_.select(yes, v, v));
+    if (code_.live[to].test(r)) {
+      slots.push_back(variable(static_cast<int>(r), types_.at[to][r].form()));
+    }
   }
+  b_.make_own(slots);
 }
 
 template <typename T>

@@ -170,16 +170,18 @@ class Runtime {
   virtual ptrdiff_t loop_countdown_offset(MethodId m) const noexcept = 0;
   // Counts the iterations, and if there is code that can be entered at the header of `loop` from
   // the interpreter's frame, runs the rest of the call there and returns its outcome; else nothing,
-  // and the interpreter goes on. `args` are the call's arguments, `frame` the host's slots: word k
-  // is the value of slot k of FunctionBuilder::loop_header, whose bits fill the word from below.
+  // and the interpreter goes on. `args` are the call's arguments, of which those are read that the
+  // description uses behind the header or has in a slot; `frame` are the host's slots: word k is the
+  // value of slot k of FunctionBuilder::loop_header, whose bits fill the word from below.
   // A slot that was described as a constant or as an argument, or as the same value as another slot,
   // must still be that: code takes it for granted. A frame in which it is not is not entered, also
-  // where nothing uses the slot. An interpreter may have come by ways that are not described, so it
-  // is well to give each slot a value of its own in front of the loop, as RegisterBuilder does.
+  // where nothing uses the slot. An interpreter may have come by ways that are not described;
+  // FunctionBuilder::make_own makes this safe.
   //
   // The code may leave for MethodInfo::host_resume, whose interpreter may come here again, and so
   // on, each time with C frames of its own on the stack. So there is nothing to enter, and the
   // interpreter goes on, when
+  //   - Options::tier is not auto;
   //   - kMostExitsToHost frames of compiled code or more wait on this thread for a host_resume;
   //   - the stack has no room for the code's frame above its limit (stack_left());
   //   - a guard of the method has failed so often that it is banned (Options::exit_limit). That is
@@ -301,10 +303,10 @@ class Runtime {
   // moves them before they begin, or when they have ended.
   //
   // A fiber that has ended may be begun anew on its stack; of one that is suspended the stack is
-  // destroyed and created again first. `low` is not owned: the memory stays mapped until destroy_stack, or until the thread detaches;
-  // pages that were never touched are not looked at. create_stack allocates a small record;
-  // switch_stack allocates nothing and takes no lock. Loop executions that are being timed
-  // (Options::loops) are not recorded when they span a switch.
+  // destroyed and created again first. `low` is not owned: the memory stays mapped until
+  // destroy_stack, or until the thread detaches; pages that were never touched are not looked at.
+  // create_stack allocates a small record; switch_stack allocates nothing and takes no lock. Loop
+  // executions that are being timed (Options::loops) are not recorded when they span a switch.
   //
   // Errors of create_stack: kInvalidArgument where the thread is not attached or the range is none;
   // kResourceExhausted where stack_reserve would leave compiled code nothing of it. max_stack holds

@@ -43,7 +43,6 @@ class CodeBuffer {
   bool has_cold_part() const { return cold_section_ != nullptr; }
   Label new_label() { return asm_.newLabel(); }
   void bind(const Label& l) { asm_.bind(l); }
-  bool is_bound(const Label& l) const { return holder_.isLabelBound(l); }
   uint32_t offset_of(const Label& l) const;
   // Rewrites four bytes emitted before, e.g. the size in the prologue's `sub rsp`.
   void patch32(uint32_t at, uint32_t value);

@@ -254,6 +254,15 @@ Value FunctionBuilder::select(Value condition, Value a, Value b) {
       {.op = Opcode::kSelect, .type = m.type_of(a), .args = m.f.make_list({{condition, a, b}})});
 }
 
+// What says how slots were described (slot_laws.h) does not look through a select.
+void FunctionBuilder::make_own(std::span<const Variable> variables) {
+  Value yes = i32(1);
+  for (Variable x : variables) {
+    Value v = use(x);
+    def(x, select(yes, v, v));
+  }
+}
+
 Value FunctionBuilder::load(Opcode op, Type t, const Address& at) {
   Impl& m = *impl_;
   bool indexed = at.index.valid();

@@ -1,16 +1,6 @@
 #include "jit/x64/machine.h"
 
 namespace uptier::jit::x64 {
-namespace {
-
-constexpr const char* kRegNames[kRegCount] = {
-    "rax",  "rcx",  "rdx",  "rbx",  "rsp",   "rbp",   "rsi",   "rdi",   "r8",    "r9",   "r10",
-    "r11",  "r12",  "r13",  "r14",  "r15",   "xmm0",  "xmm1",  "xmm2",  "xmm3",  "xmm4", "xmm5",
-    "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"};
-
-}  // namespace
-
-const char* reg_name(unsigned reg) { return kRegNames[reg]; }
 
 RegMask clobbers(const MInst& i) {
   switch (i.op) {

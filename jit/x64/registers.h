@@ -59,7 +59,4 @@ constexpr RegMask allocatable(RegClass c) {
   return c == RegClass::kGp ? kAllocatableGp : kAllocatableXmm;
 }
 
-// Returns "rax", "xmm3", ...
-const char* reg_name(unsigned reg);
-
 }  // namespace uptier::jit::x64

@@ -69,12 +69,7 @@ uptier_status uptier_build_make_own(uptier_builder* b, const uptier_variable* va
                                     size_t count) noexcept {
   std::vector<Variable> list;
   if (!B::enter_inst(b, __func__) || !b->list(variables, count, list)) return status_of(b);
-  // As RegisterBuilder does: nothing looks through a select.
-  const uptier_value yes = uptier_build_i32(b, 1);
-  for (size_t k = 0; k < count; ++k) {
-    const uptier_value v = uptier_build_use(b, variables[k]);
-    uptier_build_def(b, variables[k], uptier_build_select(b, yes, v, v));
-  }
+  b->builder.make_own(list);
   return b->status();
 }
 
