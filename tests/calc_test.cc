@@ -317,6 +317,9 @@ TEST_F(Calc, options_that_are_none_are_refused) {
   EXPECT_EQ(run_calc("-O interval x.calc").code, 2);
   EXPECT_EQ(run_calc("/no/such/file.calc").code, 2);
   EXPECT_EQ(run_calc("").code, 2);
+  RunResult help = run_calc("--help");
+  EXPECT_EQ(help.code, 0);
+  EXPECT_TRUE(help.out.starts_with("usage: calc ")) << help.out;
 }
 
 // What changes all the time is generic in the end: so many exits and no more, however long it runs.

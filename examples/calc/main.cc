@@ -13,7 +13,7 @@
 namespace {
 
 constexpr const char* kUsage =
-    "usage:\ncalc [OPTION...] PROGRAM.calc [ARGUMENT...]\n"
+    "usage: calc [OPTION...] PROGRAM.calc [ARGUMENT...]\n"
     "  --interpret        no tiers: the interpreter alone\n"
     "  -O NAME=VALUE      any option of the runtime, as UPTIER_NAME in the environment; also\n"
     "                     --NAME=VALUE, e.g. --tier=optimized\n"
@@ -24,7 +24,7 @@ constexpr const char* kUsage =
 
 struct Arguments {
   uptier::Options options;
-  bool interpret = false, report = false;
+  bool help = false, interpret = false, report = false;
   std::string ir = {};  // of which function
   size_t memory = 2048;
   uint64_t collect_every = 0;
@@ -43,7 +43,9 @@ uptier::Status parse_arguments(int argc, char** argv, Arguments& a) {
   for (; i < argc && argv[i][0] == '-'; ++i) {
     std::string_view s = argv[i];
     uptier::Status set;
-    if (s == "--interpret") {
+    if (s == "--help") {
+      a.help = true;
+    } else if (s == "--interpret") {
       a.interpret = true;
     } else if (s == "--report") {
       a.report = true;
@@ -106,6 +108,7 @@ int main(int argc, char** argv) {
   if (!options) return fail(2, options.error().message);
   Arguments a{*options};
   if (auto parsed = parse_arguments(argc, argv, a); !parsed) return fail(2, parsed.error().message);
+  if (a.help) return std::fputs(kUsage, stdout) < 0;
   if (a.program == nullptr) return fail(2, kUsage);
   std::ifstream in(a.program, std::ios::binary);
   std::stringstream source;
