@@ -21,8 +21,7 @@ std::vector<SiteId> asked_counts(const Function& f) {
     if (f.inst(id).aux != 0) sites.push_back(f.inst(id).aux);
   });
   std::ranges::sort(sites);
-  auto rest = std::ranges::unique(sites);
-  sites.erase(rest.begin(), rest.end());
+  sites.erase(std::unique(sites.begin(), sites.end()), sites.end());
   return sites;
 }
 

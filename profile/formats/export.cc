@@ -76,11 +76,12 @@ std::string path_text(const InlinedKey& key) {
 }
 
 void each_inlined_row(const Profile& profile, const std::function<void(const Row&)>& row) {
-  for (const auto& [key, body] : profile.inlined) {
-    if (!body.check(key).ok()) continue;
+  for (const auto& item : profile.inlined) {
+    const InlinedKey& key = item.first;
+    if (!item.second.check(key).ok()) continue;
     const MethodProfile* root = profile.find(key.root);
     const MethodKey& callee = key.path.back().callee;
-    for (const auto& [site, block] : body.blocks) {
+    for (const auto& [site, block] : item.second.blocks) {
       const auto add = [&, s = site](const char* word, uint64_t count,
                                      const std::string& estimate) {
         row({hex(key.root.module_key), std::to_string(key.root.function_index),
