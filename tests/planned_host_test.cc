@@ -98,6 +98,31 @@ TEST(PlannedHost, plans_that_are_wrong_are_given_up_until_one_guesses_nothing) {
 
 TEST(PlannedHost, what_is_known_of_a_plan_is_not_taken_over_with_its_place) { check_plans(2); }
 
+TEST(PlannedHost, a_plan_that_finds_no_place_is_made_after_as_many_more_exits) {
+  Options o;
+  o.workers = 0;
+  o.max_methods = 2;
+  o.removed_kept = 0;
+  o.measure_rates = false;
+  auto r = Runtime::create(o);
+  ASSERT_TRUE(r.ok());
+  Successor host(**r);
+  auto attached = std::make_unique<ThreadScope>(**r);
+  ASSERT_TRUE(host.add(1).ok());  // takes the other place
+  ASSERT_TRUE(host.add(0).ok());
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(host.call(7), 8u);
+  for (uint64_t x = 10; host.left < 5; ++x) ASSERT_EQ(host.call(x), x + 1);
+  EXPECT_EQ(host.summary(), "speculation: successor: plans 1, exits 5\n");
+  MethodId other[] = {host.method(1)};
+  (*r)->retire_methods(other);
+  for (uint64_t x = 20; host.left < 9; ++x) ASSERT_EQ(host.call(x), x + 1);
+  EXPECT_EQ(host.entries, 2u) << "of two functions, one plan each";
+  for (uint64_t x = 40; host.left < 10; ++x) ASSERT_EQ(host.call(x), x + 1);
+  EXPECT_EQ(host.entries, 3u);
+  attached.reset();
+  r->reset();
+}
+
 TEST(PlannedHost, function_indices_leave_room_for_the_numbers_of_plans) {
   auto r = Runtime::create({});
   ASSERT_TRUE(r.ok());

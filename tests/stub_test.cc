@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <thread>
 
 #include "jit/code/code_buffer.h"
@@ -44,6 +46,33 @@ TEST(Stub, with_a_shared_countdown_has_three_instructions) {
             "lock dec dword ptr [rip*]\n"
             "js *\n"
             "jmp qword ptr [rip*]\n");
+}
+
+// What the assembler makes of the same instructions, for each method of a chunk.
+TEST(Stub, is_as_the_assembler_would_write_it) {
+  CodeMachine m;
+  ASSERT_TRUE(m.stubs->ensure(MethodId(0)).ok());
+  for (uint32_t i = 0; i < StubTable::kChunk; ++i) {
+    auto* stub = static_cast<const uint8_t*>(m.stubs->stub(MethodId(i)));
+    auto* tail = static_cast<const uint8_t*>(m.stubs->tail(MethodId(i)));
+    CodeBuffer b(*m.space);
+    b.load_context(x86::r11);
+    auto countdown =
+        static_cast<int32_t>(sampler::method_offset(i) + sampler::kCallCountdownOffset);
+    b.assembler().dec(x86::dword_ptr(x86::r11, countdown));
+    uint32_t js = b.offset();
+    b.assembler().mov(x86::r11d, imm(i));
+    uint32_t bytes = b.offset();
+    auto code = b.publish_bare(*m.space);
+    ASSERT_TRUE(code.ok());
+    ASSERT_TRUE(std::equal(stub, stub + js, code->data())) << i;
+    EXPECT_TRUE(std::equal(tail, tail + (bytes - js), code->data() + js)) << i;
+    int32_t distance = 0;
+    std::memcpy(&distance, stub + js + 2, sizeof distance);
+    EXPECT_EQ(stub[js], 0x0f);
+    EXPECT_EQ(stub[js + 1], 0x88);
+    EXPECT_EQ(stub + js + 6 + distance, tail) << i;
+  }
 }
 
 extern "C" uint64_t stub_test_answer(uint64_t a) { return a + 1; }

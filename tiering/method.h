@@ -25,6 +25,7 @@
 #include "sampler/convergence.h"
 #include "sampler/fast_sample.h"
 #include "sampler/schedule.h"
+#include "tiering/made_later.h"
 #include "tiering/observe/probe_set.h"
 #include "tiering/policy/trial.h"
 #include "tiering/policy/value_versions.h"
@@ -214,13 +215,8 @@ struct TimedLoop {
   uint32_t within = UINT32_MAX;  // the next timed one outwards, by its place in the list; or none
 };
 
-// What is observed of optimized code; see observe_optimized.cc.
-struct OptimizedCopy {
-  std::atomic<const Version*> version{nullptr};  // in service; read by slow paths without a lock
-  // The one before has gone with its version, and another is being made: rates stay as they are.
-  // Relaxed: whoever is late samples once more, or once less.
-  std::atomic<bool> expected{false};
-  // Guarded by Runtime's state mutex.
+// What has been seen of optimized code, and what was asked for because of it.
+struct OptimizedSeen {
   bool asked = false;         // once for each optimized version
   uint64_t calls_before = 0;  // calls that were known of when that one came into service
   uint32_t copies = 0;        // that were in service so far
@@ -236,6 +232,15 @@ struct OptimizedCopy {
   uint64_t samples = 0;               // in all its windows
   double drift = 0;   // how far at least `known` is from what the code was made from; 0: not known
   bool told = false;  // that nothing follows from the drift
+};
+
+// What is observed of optimized code; see observe_optimized.cc.
+struct OptimizedCopy {
+  std::atomic<const Version*> version{nullptr};  // in service; read by slow paths without a lock
+  // The one before has gone with its version, and another is being made: rates stay as they are.
+  // Relaxed: whoever is late samples once more, or once less.
+  std::atomic<bool> expected{false};
+  MadeLater<OptimizedSeen> seen;  // guarded by Runtime's state mutex
 };
 
 // What code is made from when the program has changed its mind; see phase.cc.
@@ -305,10 +310,11 @@ struct Method {
   uint32_t instructions = 0;                 // of the IR
   uint32_t loop_count = 0;
   std::vector<uint32_t> block_weights;  // instructions by block site - 1
-  ProbeSet probes;
+  // Slow paths that read it across a wait hold the Method as well: the reclaimer looks for that.
+  MadeLater<ProbeSet> probes;
   std::vector<TimedLoop> timed_loops;  // by site; loops.cc
   // With a profile that outlives the process only; saved_calls.cc.
-  CodeShape code_shape;
+  MadeLater<CodeShape> code_shape;
   std::vector<jit::DirectCall> direct_calls;
 
   std::vector<uint64_t> shared_slab;  // of shared counters; made with the shape
@@ -320,8 +326,8 @@ struct Method {
   sampler::Convergence convergence;
   Adaptation adaptation;
   bool has_flushed = false;  // a first flush has come, so ticks look at it
-  SeenPhase seen_phase;
-  ValueVersions value_versions;
+  MadeLater<SeenPhase> seen_phase;
+  MadeLater<ValueVersions> value_versions;
   // No interpreter and no optimized code was ever in service: all calls and iterations ran code
   // that can count them.
   bool only_baseline = info.host_entry == nullptr;

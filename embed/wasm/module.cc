@@ -38,7 +38,8 @@ Module::Module(Engine& engine, ModuleInfo info)
     max_results_ = std::max(max_results_, static_cast<uint32_t>(info_.type_of(f).results.size()));
   }
   if (info_.bodies == Bodies::kValidated) return;
-  bodies_ = std::make_unique<BodyValidator>(info_);
+  bodies_ = info_.rules != nullptr ? std::make_unique<BodyValidator>(std::move(info_.rules))
+                                   : std::make_unique<BodyValidator>(info_);
   validated_.resize(info_.functions.size());
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,6 +65,11 @@ struct ElemSegment {
 // as the specification allows. What is invalid never runs, either way.
 enum class Bodies : uint8_t { kValidated, kLater };
 
+struct Rules;
+struct FreeRules {
+  void operator()(Rules* rules) const noexcept;
+};
+
 struct ModuleInfo {
   Bodies bodies = Bodies::kValidated;
   std::vector<uint8_t> bytes;
@@ -81,6 +87,8 @@ struct ModuleInfo {
   uint32_t imported_globals = 0;
   bool imports_memory = false;
   bool imports_table = false;
+  // What bodies are validated against; with Bodies::kLater, until a BodyValidator has taken it.
+  std::unique_ptr<Rules, FreeRules> rules;
 
   const FuncType& type_of(uint32_t function) const { return types[functions[function].type]; }
 };

@@ -41,12 +41,12 @@ Result<ModuleInfo> read_in_order(std::vector<uint8_t> bytes) {
   return info;
 }
 
-// Reads what stands around the bodies; nothing for a module with something wrong in it.
+// Reads what stands around the bodies, and leaves the rules for them; nothing for a module with something wrong in it.
 std::optional<ModuleInfo> read_declarations(std::vector<uint8_t>& bytes) {
   ModuleInfo info;
   info.bytes = std::move(bytes);
-  Rules rules;
-  ModuleCollector collector(info, rules, BodyChecker::Reads::kDeclarations);
+  info.rules.reset(std::make_unique<Rules>().release());
+  ModuleCollector collector(info, *info.rules, BodyChecker::Reads::kDeclarations);
   wabt::ReadBinaryOptions options = reader_options();
   options.skip_function_bodies = true;
   auto read = wabt::ReadBinary(info.bytes.data(), info.bytes.size(), &collector, options);
@@ -80,7 +80,8 @@ bool validate_bodies(ModuleInfo& info) {
   auto validate = [&](uint64_t i) {
     uint32_t first = function_behind(info, size * i / stretches);
     uint32_t end = function_behind(info, size * (i + 1) / stretches);
-    wrong[i] = first < end && !BodyValidator(info).validate(info, first, end - first);
+    BodyValidator validator = i == 0 ? BodyValidator(std::move(info.rules)) : BodyValidator(info);
+    wrong[i] = first < end && !validator.validate(info, first, end - first);
   };
   {
     std::vector<std::jthread> others;

@@ -1,5 +1,7 @@
 #include "embed/wasm/validate_bodies.h"
 
+#include <utility>
+
 #include "embed/wasm/module_collector.h"
 
 namespace uptier::wasm {
@@ -54,7 +56,12 @@ uint32_t surround(std::vector<uint8_t>& out, const ModuleInfo& module, bool has_
 
 }  // namespace
 
-BodyValidator::BodyValidator(const ModuleInfo& module) : rules_(std::make_unique<Rules>()) {
+void FreeRules::operator()(Rules* rules) const noexcept { delete rules; }
+
+BodyValidator::BodyValidator(std::unique_ptr<Rules, FreeRules> rules) : rules_(std::move(rules)) {}
+
+BodyValidator::BodyValidator(const ModuleInfo& module)
+    : BodyValidator(std::unique_ptr<Rules, FreeRules>(std::make_unique<Rules>().release())) {
   ModuleInfo declared;
   ModuleCollector collector(declared, *rules_, BodyChecker::Reads::kDeclarations);
   wabt::ReadBinaryOptions options = reader_options();

@@ -10,8 +10,6 @@
 
 namespace uptier::wasm {
 
-struct Rules;
-
 // Knows what a module declares; what it is asked to validate it reads from a small module around
 // those bodies, so that the rules are the library's that reads whole modules.
 //
@@ -20,6 +18,8 @@ class BodyValidator {
  public:
   // `module` has been read (read_module.h), bodies perhaps excepted. Cost: reads its declarations.
   explicit BodyValidator(const ModuleInfo& module);
+  // The same for who has read them, with these rules.
+  explicit BodyValidator(std::unique_ptr<Rules, FreeRules> rules);
   ~BodyValidator();
 
   // Validates `count` own functions from `first` on, and fills in their FunctionInfo::facts.
@@ -27,7 +27,7 @@ class BodyValidator {
   Status validate(ModuleInfo& module, uint32_t first, uint32_t count);
 
  private:
-  std::unique_ptr<Rules> rules_;
+  std::unique_ptr<Rules, FreeRules> rules_;
   std::vector<uint8_t> around_;  // the small module
 };
 

@@ -1,6 +1,8 @@
 #include "jit/code/stubs.h"
 
+#include <array>
 #include <cassert>
+#include <cstring>
 
 #include "jit/code/code_buffer.h"
 #include "sampler/context.h"
@@ -22,10 +24,56 @@ uint32_t chunk_count(uint32_t capacity) {
   return (capacity + StubTable::kChunk - 1) / StubTable::kChunk;
 }
 
+// Stubs go past the assembler: a program may have a hundred thousand methods, of which it calls a
+// tenth. The bytes are those that it would write (tests/stub_test.cc).
+struct Bytes {
+  uint8_t at[16];
+  uint8_t size = 0;
+
+  Bytes(std::initializer_list<uint8_t> opcode) {
+    for (uint8_t byte : opcode) at[size++] = byte;
+  }
+  Bytes& operator+=(int32_t number) {
+    std::memcpy(at + size, &number, sizeof number);
+    size += sizeof number;
+    return *this;
+  }
+  void emit(CodeBuffer& b) const { b.assembler().embed(at, size); }
+};
+
 void pad(CodeBuffer& b, uint32_t to) {
-  static constexpr uint8_t kInt3 = 0xcc;
-  if (b.offset() < to)
-    b.assembler().embedDataArray(asmjit::TypeId::kUInt8, &kInt3, 1, to - b.offset());
+  static constexpr auto kInt3 = [] {
+    std::array<uint8_t, StubTable::kStubBytes> bytes;
+    bytes.fill(0xcc);
+    return bytes;
+  }();
+  if (b.offset() >= to) return;
+  assert(to - b.offset() <= kInt3.size());
+  b.assembler().embed(kInt3.data(), to - b.offset());
+}
+
+// mov r11, fs:[context]; dec dword [r11 + displacement]
+void count_down(CodeBuffer& b, int32_t displacement) {
+  Bytes load = {0x64, 0x4c, 0x8b, 0x1c, 0x25};
+  load += static_cast<int32_t>(sampler::context_tls_offset());
+  load.emit(b);
+  if (displacement == static_cast<int8_t>(displacement)) {
+    Bytes{0x41, 0xff, 0x4b, static_cast<uint8_t>(displacement)}.emit(b);
+  } else {
+    (Bytes{0x41, 0xff, 0x8b} += displacement).emit(b);
+  }
+}
+
+// js to an offset in the chunk.
+void jump_below_zero(CodeBuffer& b, uint32_t to) {
+  Bytes jump = {0x0f, 0x88};
+  auto end = static_cast<int32_t>(b.offset() + jump.size + sizeof(int32_t));
+  (jump += static_cast<int32_t>(to) - end).emit(b);
+}
+
+// mov r11d, number
+void load_number(CodeBuffer& b, uint32_t number) {
+  (Bytes{0x41, 0xbb} += static_cast<int32_t>(number)).emit(b);
 }
 
 }  // namespace
@@ -65,32 +113,26 @@ std::atomic<int32_t>& StubTable::shared_countdown(MethodId m) const {
 
 Result<CodeSpan> StubTable::write_chunk(uint32_t first) {
   CodeBuffer b(space_);
-  Assembler& a = b.assembler();
-  std::vector<Label> tails(kChunk);
   for (uint32_t i = 0; i < kChunk; ++i) {
     pad(b, i * kStubBytes);
-    tails[i] = b.new_label();
     if (countdown_ == Countdown::kShared) {
       b.rel32({0xf0, 0xff, 0x0d}, &shared_countdown(MethodId(first + i)));  // lock dec dword [rip+]
     } else {
-      auto displacement =
-          static_cast<int32_t>(sampler::method_offset(first + i) + sampler::kCallCountdownOffset);
-      b.load_context(x86::r11);
-      a.dec(x86::dword_ptr(x86::r11, displacement));
+      count_down(b, static_cast<int32_t>(sampler::method_offset(first + i) +
+                                         sampler::kCallCountdownOffset));
     }
-    a.js(tails[i]);
+    jump_below_zero(b, kTailsAt + i * kTailBytes);
     b.jump_cell(&cell_of(first + i));
     assert(b.offset() <= (i + 1) * kStubBytes);
   }
   for (uint32_t i = 0; i < kChunk; ++i) {
     pad(b, kTailsAt + i * kTailBytes);
-    b.bind(tails[i]);
-    a.mov(x86::r11d, imm(first + i));
+    load_number(b, first + i);
     b.jump_address(entry_slow_);
   }
   for (uint32_t i = 0; i < kChunk; ++i) {
     pad(b, kTrialsAt + i * kTrialBytes);
-    a.mov(x86::r11d, imm(first + i));
+    load_number(b, first + i);
     b.jump_address(trial_);
   }
   pad(b, kChunkBytes);

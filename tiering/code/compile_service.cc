@@ -47,8 +47,8 @@ void learn_loops(Method& m, uint32_t count) {
 
 // Makes the slab, and where threads share it the memory for it, on a cache line of its own.
 void learn_slab(Method& m) {
-  uint32_t words = m.probes.slab_words();
-  if (m.probes.shared() && words != 0) {
+  uint32_t words = m.probes->slab_words();
+  if (m.probes->shared() && words != 0) {
     m.shared_slab.resize(words + 8);
     auto start = reinterpret_cast<uintptr_t>(m.shared_slab.data());
     m.shared = reinterpret_cast<uint64_t*>((start + 63) & ~uintptr_t{63});
@@ -73,14 +73,15 @@ void learn_shape(Method& m, const jit::Function& f, const jit::LoopForest& fores
                  const PolicyOptions& policy, Shape shape) {
   learn_loops(m, f.loop_count);
   m.exits = MethodExits(f, forest, policy);
-  m.value_versions.sites = jit::param_sites(f);
+  std::vector<jit::ParamSite> sites = jit::param_sites(f);
+  if (!sites.empty()) m.value_versions.own().sites = std::move(sites);
   for (jit::InstId id : jit::value_probes(f)) {
     const jit::Inst& i = f.inst(id);
     bool range = jit::probe_kind(i) == ProbeKind::kRange;
-    m.value_versions.body_sites.push_back(
+    m.value_versions.own().body_sites.push_back(
         {i.aux, range ? SlotKind::kRange : SlotKind::kValue, is_wide(f.type_of(f.args(i)[0]))});
   }
-  m.probes = std::move(shape.probes);
+  m.probes.put(std::move(shape.probes));
   for (Block b : f.layout) {
     uint32_t weight = 0;
     for (jit::InstId i : f.block(b).insts) weight += is_real(f.inst(i).op);
@@ -95,9 +96,9 @@ void learn_shape(Method& m, const jit::Function& f, const jit::LoopForest& fores
 // The same of a method that the host compiles by itself: its blocks are taken to be alike.
 void learn_own_shape(Method& m) {
   learn_loops(m, 0);
-  m.probes = ProbeSet(m.info.own_schema);
+  m.probes.put(ProbeSet(m.info.own_schema));
   m.instructions = std::max(m.info.own_size, 1u);
-  uint32_t words = m.probes.schema().words();
+  uint32_t words = m.probes->schema().words();
   m.block_weights.assign(words, std::max(m.instructions / std::max(words, 1u), 1u));
   learn_slab(m);
   m.shape_known = true;
@@ -154,7 +155,7 @@ Result<jit::Function> RuntimeImpl::describe_anew(Method& m) {
     learn_calls_locked(m, f);
     adopt_saved_locked(m);
   }
-  if (m.probes.schema().cfg_hash != f.cfg_hash) {
+  if (m.probes->schema().cfg_hash != f.cfg_hash) {
     return Error{ErrorCode::kInvalidInput,
                  m.info.name + ": the host described the method differently this time"};
   }
@@ -194,7 +195,7 @@ Status RuntimeImpl::make_own(Method& m, const Plan& plan, Version& v) {
     }
     seen = observer_.profile_of(m);
   }
-  if (Status s = m.probes.schema().check(); !s) return s;
+  if (Status s = m.probes->schema().check(); !s) return s;
   Result<HostCode> code = m.host.compile(plan, seen);
   if (!code) return code.error();
   if (code->entry == nullptr) {
@@ -253,7 +254,7 @@ Status RuntimeImpl::make_baseline(Method& m, const Plan& plan, Version& v) {
                        jit::compile_baseline({*f, m.id, helpers_, calls, *space_},
                                              {.copy = plan.copy,
                                               .loop_checks = checks,
-                                              .probes = &m.probes.plan(),
+                                              .probes = &m.probes->plan(),
                                               .enterable = v.enterable,
                                               .to_host = to_host,
                                               .ask_to_leave = to_host && asks}));
@@ -283,7 +284,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
   if (stress_.active(StressKind::kValues)) note_wild_counts(*f, v.serial);
   if (plan.for_values) {
     std::lock_guard lock(state_mutex_);
-    v.values = m.value_versions.wanted;
+    v.values = m.value_versions->wanted;
   }
   // The last version that a method may have leaves nothing out.
   Options live = live_options();
@@ -293,7 +294,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
   bool prune = live.deopt_cold && !seen.blocks.empty() && !last;
   prune &= !plan.for_values;
   std::vector<jit::SiteValues> guesses;
-  bool guess = !m.value_versions.body_sites.empty() && live.value_versions &&
+  bool guess = !m.value_versions->body_sites.empty() && live.value_versions &&
                (plan.use_profile || stress_.active(StressKind::kValues));
   if (guess && plan.copy == Copy::kPlain) {
     std::lock_guard lock(state_mutex_);
@@ -319,7 +320,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
                               .osr_loop = plan.osr_loop,
                               .from_host = plan.from_host,
                               .copy = plan.copy,
-                              .probes = &m.probes.optimized_plan(),
+                              .probes = &m.probes->optimized_plan(),
                               .targets = seen.targets,
                               .values = guesses,
                               .params = v.values,
@@ -437,7 +438,7 @@ Status RuntimeImpl::compile_first(Method& m) {
   if (hot)
     plans.insert(plans.begin(), {.method = m.id, .tier = Tier::kOptimized, .use_profile = true});
   for (const Plan& plan : plans) {
-    bool counts = !m.shape_known || m.probes.slab_words() != 0;
+    bool counts = !m.shape_known || m.probes->slab_words() != 0;
     if (plan.copy == Copy::kInstrumented && !counts) continue;
     Result<std::unique_ptr<Version>> v = make_with_room(m, plan, true);
     if (v) {
@@ -486,7 +487,7 @@ void RuntimeImpl::compile_and_install(const Plan& plan) {
   bool best = plan.tier == Tier::kOptimized && plan.copy == Copy::kPlain;
   if (refused) return;
   if (plan.for_values) {
-    m.value_versions.banned = true;
+    m.value_versions.own().banned = true;
   } else if (best) {
     m.optimize_failed = true;
   }

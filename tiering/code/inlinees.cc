@@ -67,8 +67,8 @@ jit::BodyProfile RuntimeImpl::body_profile_locked(const Method& m) {
   jit::BodyProfile p{blocks_to_compile_from(m), {}, observer_.sample_weight(m)};
   if (p.blocks.empty()) return p;
   for (Observer::Targets& seen : observer_.targets_of(m)) {
-    auto phase = m.seen_phase.targets.find(seen.site);
-    if (phase != m.seen_phase.targets.end()) observer_.take_over(phase->second, seen);
+    auto phase = m.seen_phase->targets.find(seen.site);
+    if (phase != m.seen_phase->targets.end()) observer_.take_over(phase->second, seen);
     jit::SiteTargets site{seen.site, seen.total, {}};
     for (auto [target, count] : seen.methods) {
       if (target->removed) continue;
@@ -96,7 +96,7 @@ const jit::InlinedBlocks* Inlinees::find_blocks(const jit::InlinePath& path) {
   if (!profiles_) return nullptr;
   if (!phase_) {
     std::lock_guard lock(runtime_.state_mutex_);
-    const SeenPhase& seen = runtime_.method(root_.index()).seen_phase;
+    const SeenPhase& seen = *runtime_.method(root_.index()).seen_phase;
     phase_ = {seen.inlined, seen.error};
   }
   auto at = phase_->blocks.find(path);

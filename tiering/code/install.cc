@@ -59,7 +59,7 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
     retire_optimized_before(m, *v);
     retire_baseline(m);
     if (options_.adaptive) fast_->rate(m.id.index()).set(off_rate());
-    m.value_versions.forced = false;
+    if (ValueVersions* values = m.value_versions.made()) values->forced = false;
     consider_values(m);
   }
   reclaim_locked();
@@ -133,7 +133,7 @@ void RuntimeImpl::link_locked(Method& m) {
   if (usable(best)) {
     fast_->set_entry(m.id.index(), nullptr);
     bool on_trial = m.trial.load(std::memory_order_relaxed) != nullptr;
-    bool counts = best->general != nullptr && m.value_versions.in_window;
+    bool counts = best->general != nullptr && m.value_versions->in_window;
     const void* entry = counts ? best->guard.counted : best->entry;
     return stubs_->set_target(m.id, on_trial ? stubs_->trial(m.id) : entry);
   }
@@ -155,13 +155,13 @@ void RuntimeImpl::link_locked(Method& m) {
 const sampler::LoopCell* RuntimeImpl::loop_cells(Method& m, const Version* plain,
                                                  const Version& copy) {
   bool stressed = stress_.active(StressKind::kOsr) || stress_.active(StressKind::kCopy);
-  if (stressed || m.loop_count == 0 || m.probes.shared()) return nullptr;
+  if (stressed || m.loop_count == 0 || m.probes->shared()) return nullptr;
   if (!usable(plain) || plain->code == nullptr || copy.code == nullptr) return nullptr;
   if (m.optimized.load(std::memory_order_relaxed) != nullptr) return nullptr;
   for (uint32_t l = 0; l < m.loop_count; ++l) {
     if (m.osr[l].load(std::memory_order_relaxed) != nullptr) return nullptr;
   }
-  const jit::ProbePlan& plan = m.probes.plan();
+  const jit::ProbePlan& plan = m.probes->plan();
   bool first = m.loop_cells == nullptr;
   if (first) m.loop_cells = std::make_unique<sampler::LoopCell[]>(m.loop_count);
   for (uint32_t l = 0; l < m.loop_count; ++l) {

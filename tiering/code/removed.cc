@@ -42,7 +42,7 @@ bool means_one_of(const Version& v, const std::vector<bool>& places) {
 }
 
 bool has(const Method& m, SlotKind kind) {
-  return std::ranges::any_of(m.probes.schema().slots,
+  return std::ranges::any_of(m.probes->schema().slots,
                              [&](const Slot& s) { return s.kind == kind; });
 }
 
@@ -99,7 +99,9 @@ void RuntimeImpl::forget_paths_locked(const std::vector<bool>& places) {
   };
   for (const auto& m : owned_methods_) {
     std::erase_if(m->inlined_streams, [&](const auto& s) { return gone(s.first.first); });
-    std::erase_if(m->seen_phase.inlined, [&](const auto& s) { return gone(s.first); });
+    if (SeenPhase* phase = m->seen_phase.made()) {
+      std::erase_if(phase->inlined, [&](const auto& s) { return gone(s.first); });
+    }
     std::erase_if(m->stub_callers, [](const Version* v) { return v->freed; });
   }
 }

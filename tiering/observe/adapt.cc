@@ -110,7 +110,7 @@ void RuntimeImpl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   l.burst = a.burst;
   l.bursts = since.bursts;
   // Parameters are looked at where a sampled call enters, not by bursts.
-  double values = static_cast<double>(since.sampled_calls * m.value_versions.sites.size());
+  double values = static_cast<double>(since.sampled_calls * m.value_versions->sites.size());
   l.spent_ns = cost_model_.spent_ns(since.sampled_calls, since.bursts, 0,
                                     a_sample * static_cast<double>(l.samples), values);
   l.mass = observer_.mass_of(m);
@@ -288,7 +288,7 @@ void RuntimeImpl::begin_observing(Method& m) {
 
 // Asks for the instrumented copy of a method that has been called often enough to be observed.
 void RuntimeImpl::want_copy(Method& m) {
-  bool possible = schedule_.sample_calls && m.shape_known && m.probes.slab_words() != 0 &&
+  bool possible = schedule_.sample_calls && m.shape_known && m.probes->slab_words() != 0 &&
                   m.optimized.load(std::memory_order_relaxed) == nullptr &&
                   usable(m.plain.load(std::memory_order_relaxed));
   if (!possible || usable(m.instrumented.load(std::memory_order_relaxed))) return;

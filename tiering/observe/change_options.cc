@@ -98,7 +98,9 @@ void RuntimeImpl::change_policy_locked() {
   for (const auto& m : owned_methods_) {
     m->exits.limits_changed(policy_);
     m->convergence.set_epsilon(policy_.epsilon);
-    m->optimized_copy.convergence.set_epsilon(policy_.epsilon);
+    if (OptimizedSeen* seen = m->optimized_copy.seen.made()) {
+      seen->convergence.set_epsilon(policy_.epsilon);
+    }
     if (options_.adaptive) learn_on(*m);
   }
 }

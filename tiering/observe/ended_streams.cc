@@ -23,7 +23,7 @@ void add_interval(Stream& to, const Stream& from) {
 Profile profile_of_seen(const Method& m, profile::Observed seen) {
   MethodProfile p;
   p.key = m.info.key;
-  p.schema = m.probes.schema();
+  p.schema = m.probes->schema();
   p.counts = std::move(seen.counts);
   p.estimates = std::move(seen.estimates);
   p.tables = std::move(seen.tables);
@@ -52,7 +52,7 @@ void Observer::end_stream(Method& m, uint32_t thread) {
   (void)profile::add_saturating(all.coverage.squares, gone.coverage.squares);
   all.flushes += gone.flushes;
   add_interval(all, gone);
-  if (m.probes.schema().slots.empty() || gone.seen.counts.empty()) return;
+  if (m.probes->schema().slots.empty() || gone.seen.counts.empty()) return;
   Profile sum = profile_of_seen(m, std::move(all.seen));
   merge(sum, profile_of_seen(m, std::move(gone.seen)));
   MethodProfile& p = sum.methods.begin()->second;
@@ -62,7 +62,7 @@ void Observer::end_stream(Method& m, uint32_t thread) {
 void Observer::end_streams(Method& m, uint32_t thread) {
   end_stream(m, thread);
   end_stream(m, thread | kOptimizedStream);
-  m.optimized_copy.words.erase(thread);
+  if (OptimizedSeen* seen = m.optimized_copy.seen.made()) seen->words.erase(thread);
 }
 
 }  // namespace uptier::tiering

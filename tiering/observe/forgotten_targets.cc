@@ -40,7 +40,7 @@ void Observer::keep_forgotten(Method& m, uint32_t stream, std::span<const uint64
   auto at = m.forgotten_targets.find(stream);
   if (at == m.forgotten_targets.end()) return;
   ForgottenTargets shown;
-  for (const TargetTable& t : m.probes.target_tables((stream & kOptimizedStream) != 0)) {
+  for (const TargetTable& t : m.probes->target_tables((stream & kOptimizedStream) != 0)) {
     if (t.word + t.shape.words() > words.size()) return;
     auto counts = sampler::read_table(words.subspan(t.word, t.shape.words()), t.shape);
     for (const sampler::TableEntry& e : counts.entries) {
@@ -61,7 +61,7 @@ void Observer::forget_targets(Method& m, uint32_t stream, const ForgottenTargets
   // snapshot but what was counted.
   profile::Observed now = at->second.seen;
   for (const auto& [entry, count] : held) {
-    const Slot* slot = m.probes.schema().find(SlotKind::kCallTarget, entry.first);
+    const Slot* slot = m.probes->schema().find(SlotKind::kCallTarget, entry.first);
     auto table = now.tables.find({SlotKind::kCallTarget, entry.first});
     std::optional<MethodKey> callee = method_at_(entry.second);
     if (slot == nullptr || table == now.tables.end() || !callee) continue;
@@ -73,7 +73,7 @@ void Observer::forget_targets(Method& m, uint32_t stream, const ForgottenTargets
     if (seen->second.count == 0) table->second.erase(seen);
     if (table->second.empty()) now.tables.erase(table);
   }
-  profile::advance(at->second.seen, m.probes.schema(), std::move(now), 1);
+  profile::advance(at->second.seen, m.probes->schema(), std::move(now), 1);
 }
 
 // ---- Tables that forget -----------------------------------------------------------------------
@@ -82,18 +82,18 @@ void Observer::forget_targets(Method& m, uint32_t stream, const ForgottenTargets
 // what falls is not taken for counts that have come to `other`.
 void Observer::age(Method& m, uint32_t stream, uint64_t entries) {
   Stream& s = m.streams[stream];
-  jit::age_tables(m.probes.plan(), s.words.data());
+  jit::age_tables(m.probes->plan(), s.words.data());
   profile::Observed now =
-      m.probes.read(s.words, s.traps, entries, method_at_, forgotten_in(m, stream));
-  m.probes.keep_flow_rising(s.seen, now);
-  profile::advance(s.seen, m.probes.schema(), std::move(now), 1);
+      m.probes->read(s.words, s.traps, entries, method_at_, forgotten_in(m, stream));
+  m.probes->keep_flow_rising(s.seen, now);
+  profile::advance(s.seen, m.probes->schema(), std::move(now), 1);
 }
 
 void Observer::age_optimized(Method& m, uint32_t stream, std::span<const uint64_t> words) {
   std::vector<uint64_t> aged(words.begin(), words.end());
-  jit::age_tables(m.probes.optimized_plan(), aged.data());
-  profile::Observed now = m.probes.read_optimized(aged, method_at_, forgotten_in(m, stream));
-  profile::advance(m.streams[stream].seen, m.probes.schema(), std::move(now), 1);
+  jit::age_tables(m.probes->optimized_plan(), aged.data());
+  profile::Observed now = m.probes->read_optimized(aged, method_at_, forgotten_in(m, stream));
+  profile::advance(m.streams[stream].seen, m.probes->schema(), std::move(now), 1);
 }
 
 // ---- When places are given away ---------------------------------------------------------------
@@ -110,7 +110,7 @@ void RuntimeImpl::forget_in_slab_locked(Method& m, uint32_t stream, const uint64
                                         uint64_t size, const std::vector<bool>& places,
                                         ForgottenTargets& held) const {
   if (slab == nullptr) return;
-  for (const TargetTable& t : m.probes.target_tables((stream & kOptimizedStream) != 0)) {
+  for (const TargetTable& t : m.probes->target_tables((stream & kOptimizedStream) != 0)) {
     if (t.word + t.shape.words() > size) return;
     std::vector<uint64_t> words(t.shape.words());
     if (!sampler::copy_table(slab + t.word, t.shape, words.data())) {
@@ -135,7 +135,7 @@ void RuntimeImpl::forget_in_tables_locked(const std::vector<bool>& places) {
   if (std::ranges::find(places, true) == places.end()) return;
   drain_locked();
   for (const auto& m : owned_methods_) {
-    if (m->forgotten || !m->shape_known || m->probes.target_tables(false).empty()) continue;
+    if (m->forgotten || !m->shape_known || m->probes->target_tables(false).empty()) continue;
     std::map<uint32_t, ForgottenTargets> held;
     for (const auto& t : threads_) {
       sampler::MethodState& s = t->state(m->id);

@@ -23,7 +23,7 @@ std::vector<InlinedSection> sections_of(const jit::Code& code) {
 }
 
 uint32_t words_in(const Method& m, const Version& copy) {
-  if (copy.sections.empty()) return m.probes.optimized_plan().bytes / 8;
+  if (copy.sections.empty()) return m.probes->optimized_plan().bytes / 8;
   const InlinedSection& last = copy.sections.back();
   return last.word + static_cast<uint32_t>(last.sites.size());
 }
@@ -38,10 +38,10 @@ const Version* copy_numbered(const Method& m, uint32_t number) {
 
 std::vector<uint64_t> inlined_since(Method& m, uint32_t thread, const Version& copy,
                                     std::span<const uint64_t> counts) {
-  size_t own = m.probes.optimized_plan().bytes / 8;
+  size_t own = m.probes->optimized_plan().bytes / 8;
   std::vector<uint64_t> came(words_in(m, copy) - own);
   if (came.empty()) return came;
-  InlinedWords& last = m.optimized_copy.words[thread];
+  InlinedWords& last = m.optimized_copy.seen.own().words[thread];
   if (last.copy != copy.copy_number) last = {copy.copy_number, {}};
   last.words.resize(came.size());
   for (size_t i = 0; i < came.size() && own + i < counts.size(); ++i) {
@@ -54,7 +54,7 @@ std::vector<uint64_t> inlined_since(Method& m, uint32_t thread, const Version& c
 
 Origin origin_of(Method& m, const Version& v, const Version& copy) {
   Origin o;
-  o.known = m.optimized_copy.observed;
+  o.known = m.optimized_copy.seen->observed;
   o.counts = v.made_from;
   o.counts.resize(o.known.size());
   o.error = v.made_error;
@@ -86,7 +86,7 @@ Origin origin_of(Method& m, const Version& v, const Version& copy) {
 std::map<jit::InlinePath, jit::InlinedBlocks> seen_of_inlined(const Method& m) {
   std::map<jit::InlinePath, jit::InlinedBlocks> out;
   const Version* copy = m.optimized_copy.version.load(std::memory_order_relaxed);
-  const std::vector<double>& known = m.optimized_copy.known;
+  const std::vector<double>& known = m.optimized_copy.seen->known;
   if (copy == nullptr) return out;
   for (const InlinedSection& s : copy->sections) {
     jit::InlinedBlocks& b = out[s.path];
@@ -126,7 +126,7 @@ constexpr uint32_t kInlinedStream = 1u << 30;
 
 Schema schema_of(const Method& callee, const std::vector<SiteId>& sites) {
   Schema schema;
-  schema.cfg_hash = callee.probes.schema().cfg_hash;
+  schema.cfg_hash = callee.probes->schema().cfg_hash;
   for (SiteId s : sites) schema.add(SlotKind::kBlock, s);
   return schema;
 }
@@ -141,7 +141,7 @@ bool Observer::all_known(const jit::InlinePath& path) const {
 
 void Observer::take_inlined(Method& m, uint32_t thread, const Version& copy,
                             std::span<const uint64_t> came, uint64_t samples) {
-  size_t own = m.probes.optimized_plan().bytes / 8;
+  size_t own = m.probes->optimized_plan().bytes / 8;
   // As the root's own blocks of the same calls.
   uint64_t weight = m.streams[thread | kOptimizedStream].interval;
   for (const InlinedSection& section : copy.sections) {
@@ -185,11 +185,11 @@ InlinedBodies Observer::inlined_of(const Method& m) const {
   for (const auto& [path, blocks] : m.inlined_seen) {
     if (!all_known(path)) continue;
     InlinedKey key{m.info.key, {}};
-    InlinedBody body{{m.probes.schema().cfg_hash}, blocks};
+    InlinedBody body{{m.probes->schema().cfg_hash}, blocks};
     for (const jit::InlineStep& step : path) {
       const Method& callee = *method_of_(step.method);
       key.path.push_back({step.site, callee.info.key});
-      body.code.push_back(callee.probes.schema().cfg_hash);
+      body.code.push_back(callee.probes->schema().cfg_hash);
     }
     bodies.emplace(std::move(key), std::move(body));
   }

@@ -176,7 +176,7 @@ bool RuntimeImpl::ready_slab(Method& m, AttachedThread& t, const Version& copy) 
   sampler::MethodState& s = t.state(m.id);
   uint64_t* slab = s.optimized_slab;
   if (slab != nullptr && slab_copy(slab) == copy.copy_number) return true;
-  uint32_t own = m.probes.optimized_plan().bytes / 8;
+  uint32_t own = m.probes->optimized_plan().bytes / 8;
   if (slab != nullptr) {
     // What is larger than the ring stays behind, as at any flush.
     bool fits = slab_words(slab) * 8 <= options_.ring_bytes / 2;
@@ -213,9 +213,9 @@ bool RuntimeImpl::post_optimized(Method& m, AttachedThread& t) noexcept {
   const sampler::MethodState& s = t.state(m.id);
   std::span<const uint64_t> counts{s.optimized_slab, slab_words(s.optimized_slab)};
   sampler::Note n = optimized_note(m, t);
-  n.ages = m.probes.optimized_plan().recent ? 1 : 0;
+  n.ages = m.probes->optimized_plan().recent ? 1 : 0;
   bool delivered = t.ring().push(n, counts);
-  if (delivered) jit::age_tables(m.probes.optimized_plan(), s.optimized_slab);
+  if (delivered) jit::age_tables(m.probes->optimized_plan(), s.optimized_slab);
   if (!delivered) t.flushes_delayed.fetch_add(1, std::memory_order_relaxed);
   t.cost().stop(sampler::CostKind::kFlush, started);
   wake_worker();
@@ -226,7 +226,7 @@ bool RuntimeImpl::post_optimized(Method& m, AttachedThread& t) noexcept {
 
 // Asks for the copy of a method that is still called after it was optimized.
 void RuntimeImpl::want_optimized_copy(Method& m) {
-  OptimizedCopy& o = m.optimized_copy;
+  const OptimizedSeen& o = *m.optimized_copy.seen;
   if (o.asked || !can_observe_optimized(m)) return;
   if (progress_locked(m).calls >= o.calls_before + kStillHot) request_optimized_copy(m);
 }
@@ -235,14 +235,15 @@ bool RuntimeImpl::can_observe_optimized(const Method& m) const {
   const Version* v = m.optimized.load(std::memory_order_relaxed);
   if (!usable(v)) return false;
   // Calls say all of one block, but nothing of what is inlined into it or what its probes see.
-  bool varies = m.block_weights.size() > 1 || v->inlined != 0 || m.probes.has_probes_in_optimized();
+  bool varies =
+      m.block_weights.size() > 1 || v->inlined != 0 || m.probes->has_probes_in_optimized();
   return varies && options_.adaptive && live_.observe_optimized &&
          options_.tier == TierMode::kAuto && options_.gap != GapMode::kExact &&
          !always_instrumented_ && !m.info.own_code && !m.block_weights.empty();
 }
 
 void RuntimeImpl::request_optimized_copy(Method& m) {
-  m.optimized_copy.asked = true;
+  m.optimized_copy.seen.own().asked = true;
   // The profile of the plain version has grown since, so the two may differ in their layout.
   request(
       m,
@@ -252,7 +253,7 @@ void RuntimeImpl::request_optimized_copy(Method& m) {
 
 namespace {
 
-void forget_windows(OptimizedCopy& o, double epsilon) {
+void forget_windows(OptimizedSeen& o, double epsilon) {
   o.convergence = sampler::Convergence(kOptions);
   o.convergence.set_epsilon(epsilon);
   o.known.clear();
@@ -265,7 +266,7 @@ void forget_windows(OptimizedCopy& o, double epsilon) {
 }  // namespace
 
 void RuntimeImpl::begin_observing_optimized(Method& m, Version& v) {
-  OptimizedCopy& o = m.optimized_copy;
+  OptimizedSeen& o = m.optimized_copy.seen.own();
   o.observed.assign(m.block_weights.size(), false);
   for (SiteId site : jit::observed_sites(*v.code)) {
     if (site <= o.observed.size()) o.observed[site - 1] = true;
@@ -279,16 +280,16 @@ void RuntimeImpl::begin_observing_optimized(Method& m, Version& v) {
   if (!in_service) return;
   v.copy_number = ++o.copies;
   v.copy_words = o.most_words = std::max(o.most_words, words_in(m, v));
-  o.version.store(&v, std::memory_order_release);  // pairs with optimized_sample()
-  o.expected.store(false, std::memory_order_relaxed);
+  m.optimized_copy.version.store(&v, std::memory_order_release);  // pairs with optimized_sample()
+  m.optimized_copy.expected.store(false, std::memory_order_relaxed);
 }
 
 // A new optimized version comes into service: the copy of the one before is not of it. Where there
 // was one, the method has shown that it is hot.
 void RuntimeImpl::retire_optimized_copy(Method& m) {
-  OptimizedCopy& o = m.optimized_copy;
+  OptimizedSeen& o = m.optimized_copy.seen.own();
   bool observed = observes_optimized(m) && can_observe_optimized(m);
-  o.version.store(nullptr, std::memory_order_release);
+  m.optimized_copy.version.store(nullptr, std::memory_order_release);
   o.asked = false;
   o.calls_before = progress_locked(m).calls;
   forget_windows(o, policy_.epsilon);
@@ -296,7 +297,7 @@ void RuntimeImpl::retire_optimized_copy(Method& m) {
     bool copy = v->tier == Tier::kOptimized && v->copy == Copy::kInstrumented && !v->retired;
     if (copy) reclaimer_.retire(*v);
   }
-  o.expected.store(observed, std::memory_order_relaxed);
+  m.optimized_copy.expected.store(observed, std::memory_order_relaxed);
   if (observed) request_optimized_copy(m);
 }
 
@@ -305,7 +306,7 @@ void RuntimeImpl::retire_optimized_copy(Method& m) {
 sampler::Window Observer::take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
                                          std::span<const uint64_t> counts) {
   Stream& s = m.streams[thread | kOptimizedStream];
-  const Schema& schema = m.probes.schema();
+  const Schema& schema = m.probes->schema();
   sampler::Window w;
   w.samples = note.sampled_calls - std::min(s.sampled_calls, note.sampled_calls);
   if (w.samples == 0) return w;
@@ -321,14 +322,14 @@ sampler::Window Observer::take_optimized(Method& m, uint32_t thread, const sampl
   coverage.opportunities = opportunities;
   w.weight = sampler::weight_of({note.rate}, ladder_);
   s.interval = weight;
-  if (m.probes.counts_by_calls()) {
+  if (m.probes->counts_by_calls()) {
     // Each call is known already, and counted: only what is inlined is news.
     w.counts = {w.samples};
     return w;
   }
   keep_forgotten(m, thread | kOptimizedStream, counts);
   profile::Observed now =
-      m.probes.read_optimized(counts, method_at_, forgotten_in(m, thread | kOptimizedStream));
+      m.probes->read_optimized(counts, method_at_, forgotten_in(m, thread | kOptimizedStream));
   w.counts.assign(now.counts.begin(),
                   now.counts.begin() + static_cast<ptrdiff_t>(m.block_weights.size()));
   for (size_t i = 0; i < w.counts.size() && !s.seen.counts.empty(); ++i) {
@@ -345,14 +346,15 @@ sampler::Window Observer::take_optimized(Method& m, uint32_t thread, const sampl
 
 void RuntimeImpl::take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
                                  std::span<const uint64_t> counts) {
-  OptimizedCopy& o = m.optimized_copy;
+  OptimizedSeen& o = m.optimized_copy.seen.own();
   sampler::Window w = observer_.take_optimized(m, thread, note, counts);
   const Version* copy = copy_numbered(m, note.copy);
   if (w.samples == 0 || copy == nullptr) return;
   std::vector<uint64_t> inlined = inlined_since(m, thread, *copy, counts);
   observer_.take_inlined(m, thread, *copy, inlined, w.samples);
   // What comes late is of a version that has gone.
-  if (!observes_optimized(m) || copy != o.version.load(std::memory_order_relaxed)) return;
+  if (!observes_optimized(m) || copy != m.optimized_copy.version.load(std::memory_order_relaxed))
+    return;
   w.counts.insert(w.counts.end(), inlined.begin(), inlined.end());
   o.samples += w.samples;
   m.last_active = ++activity_;
@@ -383,15 +385,15 @@ void RuntimeImpl::take_optimized(Method& m, uint32_t thread, const sampler::Note
 }
 
 double RuntimeImpl::optimized_error(const Method& m) const {
-  return m.optimized_copy.convergence.error_bound(kDriftAlpha);
+  return m.optimized_copy.seen->convergence.error_bound(kDriftAlpha);
 }
 
 // Asks whether the code was made from a profile that is not the one it runs with, and if so the
 // policy what is to become of it.
 void RuntimeImpl::compare_with_profile(Method& m, const sampler::Note& note) {
-  OptimizedCopy& o = m.optimized_copy;
+  OptimizedSeen& o = m.optimized_copy.seen.own();
   const Version* v = m.optimized.load(std::memory_order_relaxed);
-  const Version* copy = o.version.load(std::memory_order_relaxed);
+  const Version* copy = m.optimized_copy.version.load(std::memory_order_relaxed);
   bool enough = copy != nullptr && usable(v) && !v->made_from.empty() &&
                 o.convergence.windows() >= sampler::Convergence::kLeastWindows;
   if (!enough) return;

@@ -15,7 +15,7 @@ struct Place {
 // for.
 std::vector<Place> places_in(const Method& m) {
   std::vector<Place> places;
-  const jit::ProbePlan& plan = m.probes.optimized_plan();
+  const jit::ProbePlan& plan = m.probes->optimized_plan();
   for (uint32_t i = 0; i < plan.sites.size(); ++i) {
     const jit::ProbePlan::Site& s = plan.sites[i];
     if (s.offset == jit::ProbePlan::kNone || !s.of_call) continue;
@@ -26,7 +26,7 @@ std::vector<Place> places_in(const Method& m) {
 }
 
 uint32_t word_of(Method& m, const Place& p, const MethodKey& callee) {
-  auto& words = m.optimized_copy.target_words;
+  auto& words = m.optimized_copy.seen.own().target_words;
   if (auto at = words.find({p.site, callee}); at != words.end()) return at->second;
   auto used = std::ranges::count_if(words, [&](const auto& w) { return w.first.first == p.site; });
   auto next = static_cast<uint32_t>(used + 1);
@@ -38,9 +38,9 @@ uint32_t word_of(Method& m, const Place& p, const MethodKey& callee) {
 
 void add_target_counts(Method& m, const profile::Observed& before, const profile::Observed& now,
                        std::vector<uint64_t>& window) {
-  window.resize(m.probes.optimized_plan().bytes / 8);
+  window.resize(m.probes->optimized_plan().bytes / 8);
   for (const Place& p : places_in(m)) {
-    const Slot* slot = m.probes.schema().find(SlotKind::kCallTarget, p.site);
+    const Slot* slot = m.probes->schema().find(SlotKind::kCallTarget, p.site);
     if (slot == nullptr) continue;
     size_t other = slot->word + slot_word::kTargetOther;
     uint64_t last = other < before.counts.size() ? before.counts[other] : 0;
@@ -61,7 +61,7 @@ void add_target_counts(Method& m, const profile::Observed& before, const profile
 }
 
 void observe_targets(const Method& m, const jit::Code& copy, std::vector<bool>& observed) {
-  observed.resize(m.probes.optimized_plan().bytes / 8);
+  observed.resize(m.probes->optimized_plan().bytes / 8);
   const auto& rows = copy.tables().probes;
   for (const Place& p : places_in(m)) {
     bool counted = std::ranges::any_of(
@@ -82,7 +82,7 @@ double sum_of(const std::vector<double>& counts, size_t first, size_t size) {
 
 double add_made_targets(Method& m, const TargetsBySite& made, std::vector<double>& counts,
                         std::vector<bool>& comparable) {
-  const std::vector<double>& known = m.optimized_copy.known;
+  const std::vector<double>& known = m.optimized_copy.seen->known;
   double blocks = sum_of(counts, 0, m.block_weights.size());
   double known_blocks = sum_of(known, 0, m.block_weights.size());
   double mass = 0;
@@ -109,13 +109,13 @@ double add_made_targets(Method& m, const TargetsBySite& made, std::vector<double
 
 TargetsBySite seen_targets(const Method& m) {
   TargetsBySite out;
-  const std::vector<double>& known = m.optimized_copy.known;
+  const std::vector<double>& known = m.optimized_copy.seen->known;
   for (const Place& p : places_in(m)) {
     if (p.word + p.words > known.size()) continue;
     TargetCounts t;
     t.other = known[p.word];
     double all = t.other;
-    for (const auto& [at, word] : m.optimized_copy.target_words) {
+    for (const auto& [at, word] : m.optimized_copy.seen->target_words) {
       if (at.first != p.site || known[word] <= 0) continue;
       t.of[at.second] = known[word];
       all += known[word];
@@ -126,7 +126,7 @@ TargetsBySite seen_targets(const Method& m) {
 }
 
 std::string target_name(const Method& m, size_t word) {
-  for (const auto& [at, w] : m.optimized_copy.target_words) {
+  for (const auto& [at, w] : m.optimized_copy.seen->target_words) {
     if (w == word) {
       return "function " + std::to_string(at.second.function_index) + " as a target of call " +
              std::to_string(at.first);

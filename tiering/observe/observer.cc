@@ -83,14 +83,14 @@ uint64_t Observer::weight_of(const Method& m, const sampler::Note& note, const T
   }
   bool shared_countdown = options_.gap == GapMode::kExact;
   uint64_t weight = shared_countdown ? options_.interval : sampler::weight_of({note.rate}, ladder_);
-  if (m.probes.counts_by_calls()) weight = 1;
+  if (m.probes->counts_by_calls()) weight = 1;
   weight = std::max<uint64_t>(weight, 1);
   counted.coverage.end_window(samples, weight);
   return weight;
 }
 
 void Observer::take_trap(Method& m, uint32_t thread, SiteId block, uint64_t frames) {
-  Stream& s = m.streams[m.probes.shared() ? 0 : thread];
+  Stream& s = m.streams[m.probes->shared() ? 0 : thread];
   if (block == 0) return;
   if (s.traps.size() < block) s.traps.resize(block);
   s.traps[block - 1] += frames;
@@ -112,19 +112,19 @@ sampler::Verdict Observer::take(Method& m, uint32_t thread, const sampler::Note&
   // A change of rate may take a burst back; what was published stays.
   s.bursts = std::max(s.bursts, note.bursts);
 
-  bool all = m.probes.shared();
+  bool all = m.probes->shared();
   Stream& counted = all ? m.streams[0] : s;
   Totals t = totals(m);
   if (!all) t = {s.calls, s.sampled_calls, s.iterations, s.bursts};
   // What counts by being called is known of every call.
-  if (m.probes.counts_by_calls()) t.sampled_calls = t.calls;
+  if (m.probes->counts_by_calls()) t.sampled_calls = t.calls;
   uint64_t samples = t.sampled_calls + t.bursts;
   uint64_t before = counted.coverage.samples;
   uint64_t weight = weight_of(m, note, t, counted);
   counted.mixed |= counted.interval != 0 && counted.interval != weight;
   counted.interval = weight;
   if (counted.words.size() < counts.size()) counted.words.resize(counts.size());
-  bool in_order = !m.probes.shared() || options_.narrow_counters;
+  bool in_order = !m.probes->shared() || options_.narrow_counters;
   for (size_t i = 0; i < counts.size(); ++i) {
     counted.words[i] = in_order ? counts[i] : std::max(counted.words[i], counts[i]);
   }
@@ -134,7 +134,7 @@ sampler::Verdict Observer::take(Method& m, uint32_t thread, const sampler::Note&
                  sampler::weight_of({note.rate}, ladder_));
   if (!is_flush(note.kind)) return verdict;
   s.flushes++;
-  if (sink_ != nullptr && !m.probes.schema().slots.empty()) emit_flush(m, thread, note, weight);
+  if (sink_ != nullptr && !m.probes->schema().slots.empty()) emit_flush(m, thread, note, weight);
   if (note.ages != 0) age(m, thread, t.sampled_calls);
   return verdict;
 }
@@ -142,7 +142,7 @@ sampler::Verdict Observer::take(Method& m, uint32_t thread, const sampler::Note&
 // Brings what was seen up to date with the words.
 sampler::Verdict Observer::end_window(Method& m, uint32_t stream, uint64_t entries,
                                       uint64_t new_samples, uint64_t weight, uint64_t nominal) {
-  const ProbeSet& set = m.probes;
+  const ProbeSet& set = *m.probes;
   if (set.schema().slots.empty()) return sampler::Verdict::kMore;
   Stream& counted = m.streams[stream];
   profile::Observed now =
@@ -166,7 +166,7 @@ sampler::Verdict Observer::end_window(Method& m, uint32_t stream, uint64_t entri
 }
 
 void Observer::emit_flush(Method& m, uint32_t thread, const sampler::Note& note, uint64_t weight) {
-  const ProbeSet& set = m.probes;
+  const ProbeSet& set = *m.probes;
   announce(m);
   uint32_t number = set.shared() ? 0 : thread;
   Stream& counted = m.streams[number];

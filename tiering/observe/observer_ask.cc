@@ -36,7 +36,7 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   s.instructions = m.instructions;
   s.loops = m.loop_count;
   s.optimized_versions = m.optimized_versions;
-  const OptimizedCopy& o = m.optimized_copy;
+  const OptimizedSeen& o = *m.optimized_copy.seen;
   s.drift = o.drift;
   s.drift_samples = o.samples;
   s.drift_versions = m.drift_versions;
@@ -72,7 +72,7 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
       work += static_cast<double>(p.estimates[slot.word]) * m.block_weights[slot.site - 1];
     }
     s.saved_work = static_cast<uint64_t>(std::min(work / m.saved->runs, 0x1p62));
-    uint64_t calls = m.probes.counts_by_calls() ? p.calls : p.sampled_calls;
+    uint64_t calls = m.probes->counts_by_calls() ? p.calls : p.sampled_calls;
     s.saved_samples = calls + std::min(p.bursts, UINT64_MAX - calls);
   }
   return s;
@@ -111,10 +111,9 @@ Decision Observer::answer(Method& m, const sampler::Note& note, const MethodSnap
   bool goes = note.kind == sampler::NoteKind::kFlushFinal;
   if (goes && s.phase_drift == 0 && d.action == Action::kKeep) return d;
   // Nor is it at every window.
-  OptimizedCopy& o = m.optimized_copy;
   bool window =
       note.kind == sampler::NoteKind::kOptimized && d.action == Action::kKeep && s.phase_drift == 0;
-  if (window && std::exchange(o.told, true)) return d;
+  if (window && std::exchange(m.optimized_copy.seen.own().told, true)) return d;
   DecisionRecord r;
   r.method = m.id;
   r.method_name = m.info.name;

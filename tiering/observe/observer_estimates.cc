@@ -11,12 +11,12 @@ namespace {
 
 // Whether the samples of a stream stand for the opportunities that there were.
 bool stands_for_all(const Method& m, const Stream& s, const Options& o) {
-  return !s.ended && is_brought_to_all(o) && !m.probes.counts_by_calls() &&
+  return !s.ended && is_brought_to_all(o) && !m.probes->counts_by_calls() &&
          !has_optimized_stream(m);
 }
 
 Totals totals_for(const Method& m, const Stream& s) {
-  return m.probes.shared() ? totals(m) : Totals{s.calls, s.sampled_calls, s.iterations, s.bursts};
+  return m.probes->shared() ? totals(m) : Totals{s.calls, s.sampled_calls, s.iterations, s.bursts};
 }
 
 }  // namespace
@@ -31,9 +31,9 @@ double Observer::stretch_of(const Method& m, const Stream& s) const {
 void Observer::rake(const Method& m, const Stream& s, profile::Observed& seen) const {
   if (!stands_for_all(m, s, options_)) return;
   Totals t = totals_for(m, s);
-  std::span<const profile::Draw> draws = m.probes.draws();
+  std::span<const profile::Draw> draws = m.probes->draws();
   if (!m.only_baseline) draws = {};
-  profile::rake(m.probes.schema(), draws, seen, t.calls, t.iterations, stretch_of(m, s));
+  profile::rake(m.probes->schema(), draws, seen, t.calls, t.iterations, stretch_of(m, s));
 }
 
 MethodProfile Observer::profile_of(const Method& m) const {
@@ -44,7 +44,7 @@ MethodProfile Observer::profile_of(const Method& m) const {
     MethodProfile p;
     p.key = m.info.key;
     p.name = m.info.name;
-    p.schema = m.probes.schema();
+    p.schema = m.probes->schema();
     profile::Observed seen = s.seen;
     rake(m, s, seen);
     p.counts = std::move(seen.counts);
@@ -53,7 +53,7 @@ MethodProfile Observer::profile_of(const Method& m) const {
     p.counts.resize(p.schema.words());
     p.estimates.resize(p.schema.words());
     p.calls = s.calls;
-    p.sampled_calls = m.probes.counts_by_calls() ? s.calls : s.sampled_calls;
+    p.sampled_calls = m.probes->counts_by_calls() ? s.calls : s.sampled_calls;
     p.iterations = s.iterations;
     p.bursts = s.bursts;
     p.weight_squares = s.coverage.squares;
@@ -71,7 +71,7 @@ MethodProfile Observer::profile_of(const Method& m) const {
     MethodProfile none;
     none.key = m.info.key;
     none.name = m.info.name;
-    none.schema = m.probes.schema();
+    none.schema = m.probes->schema();
     none.counts.resize(none.schema.words());
     none.estimates.resize(none.schema.words());
     return none;
@@ -156,7 +156,7 @@ std::vector<Observer::Targets> Observer::targets_of(const Method& m) const {
     }
   };
   for (const auto& [thread, s] : m.streams) {
-    for (const Slot& slot : m.probes.schema().slots) {
+    for (const Slot& slot : m.probes->schema().slots) {
       if (slot.kind != SlotKind::kCallTarget || slot.word >= s.seen.estimates.size()) continue;
       sites[slot.site].total += s.seen.estimates[slot.word + slot_word::kTargetOther];
       auto table = s.seen.tables.find({slot.kind, slot.site});

@@ -20,7 +20,7 @@ inline Totals totals(const Method& m) {
 
 // A body of one block has no copy that samples could run: each of its calls tells all there is.
 inline uint64_t samples_in(const Totals& t, const Method& m) {
-  return (m.probes.counts_by_calls() ? t.calls : t.sampled_calls) + t.bursts;
+  return (m.probes->counts_by_calls() ? t.calls : t.sampled_calls) + t.bursts;
 }
 
 // Whether estimates are brought to the opportunities that there were. At a fixed interval as well:

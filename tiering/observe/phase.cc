@@ -65,10 +65,10 @@ double error_bound_of(const MethodProfile& p, const std::vector<double>& blocks)
 // known.
 std::vector<uint64_t> RuntimeImpl::blocks_to_compile_from(const Method& m) const {
   std::vector<uint64_t> all = observer_.block_estimates(m);
-  if (!m.seen_phase.blocks.empty()) return m.seen_phase.blocks;
-  const std::vector<uint64_t>& before = m.seen_phase.before;
+  if (!m.seen_phase->blocks.empty()) return m.seen_phase->blocks;
+  const std::vector<uint64_t>& before = m.seen_phase->before;
   bool enough = !all.empty() && before.size() == all.size() &&
-                observer_.samples_of(m) >= m.seen_phase.samples_before + kPhaseSamples;
+                observer_.samples_of(m) >= m.seen_phase->samples_before + kPhaseSamples;
   if (!enough) return all;
   std::vector<double> since(all.size());
   for (size_t i = 0; i < all.size(); ++i) {
@@ -79,27 +79,27 @@ std::vector<uint64_t> RuntimeImpl::blocks_to_compile_from(const Method& m) const
 
 // Baseline code has drifted: what was seen up to here is of another phase.
 void RuntimeImpl::begin_phase(Method& m) {
-  m.seen_phase = {};
-  m.seen_phase.before = observer_.block_estimates(m);
-  m.seen_phase.samples_before = observer_.samples_of(m);
+  SeenPhase& phase = m.seen_phase.put({});
+  phase.before = observer_.block_estimates(m);
+  phase.samples_before = observer_.samples_of(m);
 }
 
 // A version is to be made for the drift of the one in service.
 void RuntimeImpl::follow_drift(Method& m) {
-  OptimizedCopy& o = m.optimized_copy;
+  OptimizedSeen& o = m.optimized_copy.seen.own();
   size_t blocks = m.block_weights.size();
   std::vector<uint64_t> all = observer_.block_estimates(m);
   all.resize(blocks);
   std::vector<double> recent = o.known;
   recent.resize(blocks);
-  m.seen_phase = {};
+  SeenPhase& phase = m.seen_phase.put({});
   bool known = !o.observed.empty() && sum_of(all) > 0;
   std::vector<bool> own = o.observed;
   own.resize(blocks);
-  if (known) m.seen_phase.blocks = scaled(recent, all, own);
-  m.seen_phase.error = optimized_error(m);
-  m.seen_phase.inlined = seen_of_inlined(m);
-  m.seen_phase.targets = seen_targets(m);
+  if (known) phase.blocks = scaled(recent, all, own);
+  phase.error = optimized_error(m);
+  phase.inlined = seen_of_inlined(m);
+  phase.targets = seen_targets(m);
   m.drift_versions++;
   o.drift = 0;
   drop_osr_versions(m);
@@ -108,8 +108,8 @@ void RuntimeImpl::follow_drift(Method& m) {
 // Returns how far the shares of what a method is compiled from may lie from the truth.
 double RuntimeImpl::profile_error_locked(const Method& m,
                                          const std::vector<uint64_t>& blocks) const {
-  bool windows = !m.seen_phase.blocks.empty();
-  if (windows) return m.seen_phase.error;
+  bool windows = !m.seen_phase->blocks.empty();
+  if (windows) return m.seen_phase->error;
   bool saved = m.saved != nullptr && m.convergence.samples() <= 0;
   if (!saved) return m.convergence.error_bound(kDriftAlpha);
   return error_bound_of(m.saved->profile, {blocks.begin(), blocks.end()});

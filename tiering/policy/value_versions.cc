@@ -76,7 +76,7 @@ ValueSnapshot RuntimeImpl::value_snapshot(const Method& m, const MethodProfile& 
                                           const jit::ParamSite& site) const {
   ValueSnapshot s;
   s.param = site.param;
-  s.retries = m.value_versions.retries;
+  s.retries = m.value_versions->retries;
   auto take = [&](const MethodProfile& p) {
     std::optional<ProfileAnswer> a = uptier::query(p, SlotKind::kValue, site.site);
     const auto* values = a ? std::get_if<ValuesAnswer>(&a->what) : nullptr;
@@ -97,7 +97,7 @@ std::vector<jit::SiteValues> RuntimeImpl::guesses_locked(Method& m, const Plan& 
   bool stressed = stress_.active(StressKind::kValues);
   MethodProfile seen = observer_.profile_of(m);
   std::vector<SiteId> kept = m.exits.kept_values(plan.osr_loop.valid());
-  for (const BodySite& site : m.value_versions.body_sites) {
+  for (const BodySite& site : m.value_versions->body_sites) {
     if (std::ranges::find(kept, site.site) != kept.end()) continue;
     if (stressed && stress_.point(StressKind::kValues)) {
       int64_t guess = site.site % 4;
@@ -116,7 +116,7 @@ std::vector<jit::SiteValues> RuntimeImpl::guesses_locked(Method& m, const Plan& 
 // Asks whether the optimized version in service should have one for values beside it.
 void RuntimeImpl::consider_values(Method& m) {
   if (stress_.active(StressKind::kValues)) return force_values(m);
-  ValueVersions& sp = m.value_versions;
+  ValueVersions& sp = m.value_versions.own();
   bool asks = live_.value_versions && options_.tier == TierMode::kAuto &&
               policy_.mode != PolicyMode::kNever && !sp.sites.empty() && !sp.banned;
   if (!asks || !may_have_value_version(m)) return;
@@ -156,12 +156,12 @@ void RuntimeImpl::consider_values(Method& m) {
 
 // The stress plan wants a version for values that may be wrong: small ones, so that some are right.
 void RuntimeImpl::force_values(Method& m) {
-  if (m.value_versions.forced || !may_have_value_version(m)) return;
-  m.value_versions.forced = true;
+  if (m.value_versions->forced || !may_have_value_version(m)) return;
+  m.value_versions.own().forced = true;
   if (!stress_.point(StressKind::kValues)) return;
   constexpr int64_t kGuesses[] = {0, 1, 2, -1, 3, 10, 7};
   uint64_t guess = stress_.points(StressKind::kValues) + m.id.index();
-  std::vector<jit::ParamValue>& wanted = m.value_versions.wanted;
+  std::vector<jit::ParamValue>& wanted = m.value_versions.own().wanted;
   wanted.clear();
   const std::vector<Type>& params = m.info.signature.params;
   for (uint32_t k = 0; k < params.size() && wanted.size() < 1 + guess % kMostGuarded; ++k) {
@@ -201,12 +201,12 @@ void RuntimeImpl::install_value_version(Method& m, Version& v) {
   bool beside = v.general != nullptr && m.optimized.load(std::memory_order_relaxed) == v.general;
   if (!beside) return give_up(v, OsrOut::kNewer);
   abandon_trial(m);
-  m.value_versions.limit = ValueVersions::kFirstLimit;
+  m.value_versions.own().limit = ValueVersions::kFirstLimit;
   m.optimized.store(&v, std::memory_order_release);
   begin_trial(m, v.general, v);
   bool on_trial = m.trial.load(std::memory_order_relaxed) != nullptr;
   if (on_trial) {
-    m.value_versions.in_window = false;
+    m.value_versions.own().in_window = false;
     v.guard_words.misses = INT32_MAX;
     link_locked(m);
   } else {
@@ -216,16 +216,16 @@ void RuntimeImpl::install_value_version(Method& m, Version& v) {
 }
 
 void RuntimeImpl::begin_window(Method& m, Version& v) {
-  m.value_versions.in_window = true;
+  m.value_versions.own().in_window = true;
   exchange(v.guard_words.misses, INT32_MAX);
   exchange(v.guard_words.calls, ValueVersions::kWindow);
   link_locked(m);
 }
 
 void RuntimeImpl::watch_quietly(Method& m, Version& v) {
-  m.value_versions.in_window = false;
-  exchange(v.guard_words.misses, m.value_versions.limit);
-  m.value_versions.limit = std::min(2 * m.value_versions.limit, ValueVersions::kMostLimit);
+  m.value_versions.own().in_window = false;
+  exchange(v.guard_words.misses, m.value_versions->limit);
+  m.value_versions.own().limit = std::min(2 * m.value_versions->limit, ValueVersions::kMostLimit);
   link_locked(m);
 }
 
@@ -262,7 +262,7 @@ void RuntimeImpl::consider_guard(Method& m) {
   bool serves = usable(v) && v->general != nullptr && !m.removed &&
                 m.trial.load(std::memory_order_relaxed) == nullptr;
   if (!serves) return;
-  ValueVersions& sp = m.value_versions;
+  ValueVersions& sp = m.value_versions.own();
   if (!sp.in_window) {
     sp.missed += static_cast<uint64_t>(std::max(sp.limit / 2, 1));
     return begin_window(m, *v);
@@ -283,7 +283,7 @@ void RuntimeImpl::consider_guard(Method& m) {
 // The general version serves alone again. The caller has logged why.
 void RuntimeImpl::take_back(Method& m, bool banned) {
   auto* v = const_cast<Version*>(m.optimized.load(std::memory_order_relaxed));
-  ValueVersions& sp = m.value_versions;
+  ValueVersions& sp = m.value_versions.own();
   sp.refused.insert(sp.refused.end(), v->values.begin(), v->values.end());
   sp.banned |= banned;
   ++sp.retries;

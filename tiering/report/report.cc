@@ -27,7 +27,7 @@ MethodReport report_of(const Method& m) {
   r.left = m.left.load(std::memory_order_relaxed);
   r.left_for_host = m.left_for_host.load(std::memory_order_relaxed);
   r.exits = m.exits.report();
-  if (const ValueVersions& s = m.value_versions; s.missed != 0) {
+  if (const ValueVersions& s = *m.value_versions; s.missed != 0) {
     r.exits.push_back({1, 0, GuardReason::kValue, 0, s.missed, s.retries, s.banned});
   }
   for (const auto& [thread, s] : m.streams) {
@@ -74,7 +74,7 @@ void RuntimeImpl::report_observing(const Method& m, MethodReport& r) const {
   if (both) r.dual_error = dual->second.dual_error;
   bool measured = options_.adaptive && m.convergence.samples() > 0;
   if (measured) r.error_bound = std::min(m.convergence.error_bound(), 1.0);
-  bool off = !schedule_.sample_calls || m.removed || m.probes.schema().slots.empty() ||
+  bool off = !schedule_.sample_calls || m.removed || m.probes->schema().slots.empty() ||
              m.optimized.load(std::memory_order_relaxed) != nullptr;
   if (off) return;
   r.observing = static_cast<Observing>(static_cast<uint8_t>(m.adaptation.phase) + 1);
@@ -123,7 +123,7 @@ Profile RuntimeImpl::profile() const {
   std::lock_guard lock(state_mutex_);
   Profile p;
   for (const auto& m : owned_methods_) {
-    if (m->probes.schema().slots.empty() || m->streams.empty()) continue;
+    if (m->probes->schema().slots.empty() || m->streams.empty()) continue;
     Profile one;
     one.methods.emplace(m->info.key, observer_.profile_of(*m));
     one.inlined = observer_.inlined_of(*m);

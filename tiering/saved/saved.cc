@@ -33,7 +33,7 @@ void RuntimeImpl::adopt_saved_locked(Method& m) {
   if (store_ == nullptr) return;
   std::unique_ptr<SavedMethod> saved = store_->find(m.info.key, m.info.name);
   if (saved == nullptr) return;
-  uint64_t here = m.probes.schema().cfg_hash, there = saved->profile.schema.cfg_hash;
+  uint64_t here = m.probes->schema().cfg_hash, there = saved->profile.schema.cfg_hash;
   if (here != there && !match_saved_locked(m, *saved)) return;
   store_->report().methods++;
   if (saved->recovered && here == there) store_->report().recovered++;
@@ -43,10 +43,10 @@ void RuntimeImpl::adopt_saved_locked(Method& m) {
 // What is saved of a method is of other code: what of it can still be said of this one?
 bool RuntimeImpl::match_saved_locked(Method& m, SavedMethod& saved) {
   std::string hashes = "its hash is " + profile::hex(saved.profile.schema.cfg_hash) +
-                       ", the code's " + profile::hex(m.probes.schema().cfg_hash);
+                       ", the code's " + profile::hex(m.probes->schema().cfg_hash);
   profile::MatchReport report;
   MethodProfile matched = profile::match_profile(saved.profile, store_->shape(saved.from),
-                                                 m.probes.schema(), m.code_shape, report);
+                                                 m.probes->schema(), *m.code_shape, report);
   matched.key = m.info.key;
   if (!report.accepted) {
     store_->report().stale++;
@@ -249,16 +249,16 @@ Status RuntimeImpl::save_profile_locked() {
   info.schedule = std::string(options_.adaptive ? "adaptive" : "fixed rate") + ", burst " +
                   std::to_string(live_.burst) + ", seed " + std::to_string(options_.seed);
   for (const auto& m : owned_methods_) {
-    if (!m->shape_known || m->probes.schema().slots.empty()) continue;
+    if (!m->shape_known || m->probes->schema().slots.empty()) continue;
     bool trusted = m->saved != nullptr && m->saved->trusted && !m->saved->drifted;
-    seen.fates[m->info.key] = {trusted, m->probes.schema().cfg_hash};
+    seen.fates[m->info.key] = {trusted, m->probes->schema().cfg_hash};
     info.modules.push_back(m->info.key.module_key);
     Profile one;
     if (!m->streams.empty()) one.methods.emplace(m->info.key, observer_.profile_of(*m));
     one.inlined = observer_.inlined_of(*m);
     add_calls_locked(*m, one, seen.calls);
     // Where it came from is not where it will be looked for.
-    bool moved = trusted && m->saved->recovered && m->saved->profile.schema == m->probes.schema();
+    bool moved = trusted && m->saved->recovered && m->saved->profile.schema == m->probes->schema();
     if (moved) one = ProfileStore::as_before(*m->saved, live_.profile_decay);
     merge(seen.run, std::move(one));
   }

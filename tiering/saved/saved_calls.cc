@@ -10,17 +10,17 @@ namespace uptier::tiering {
 
 void RuntimeImpl::learn_calls_locked(Method& m, const jit::Function& f) {
   if (store_ == nullptr) return;
-  m.code_shape = jit::code_shape(f, [this](MethodId callee) -> std::string_view {
+  m.code_shape.put(jit::code_shape(f, [this](MethodId callee) -> std::string_view {
     const Method* m = known(callee);
     return m == nullptr ? std::string_view() : m->info.name;
-  });
+  }));
   m.direct_calls = jit::direct_calls(f);
 }
 
 // `seen` holds what was observed of the method, or nothing.
 void RuntimeImpl::add_calls_locked(const Method& m, const Profile& seen, CallProfile& calls) const {
   const MethodKey& caller = m.info.key;
-  if (!m.code_shape.empty()) calls.shapes[caller] = m.code_shape;
+  if (!m.code_shape->empty()) calls.shapes[caller] = *m.code_shape;
   bool noticed = m.first_call != 0 && !made_ahead_;
   if (noticed) calls.first[caller] = {m.first_call - 1, CallProfile::kOneRun};
   const MethodProfile* p = seen.find(caller);

@@ -55,9 +55,9 @@ bool RuntimeImpl::post(Method& m, AttachedThread& t, sampler::NoteKind kind, uin
   std::span<const uint64_t> counts = counters(m, s);
   bool scheduled =
       kind == sampler::NoteKind::kFlushCalls || kind == sampler::NoteKind::kFlushIterations;
-  n.ages = scheduled && m.probes.plan().recent && !counts.empty() ? 1 : 0;
+  n.ages = scheduled && m.probes->plan().recent && !counts.empty() ? 1 : 0;
   bool delivered = t.ring().push(n, counts);
-  if (delivered && n.ages != 0) jit::age_tables(m.probes.plan(), s.slab);
+  if (delivered && n.ages != 0) jit::age_tables(m.probes->plan(), s.slab);
   // Counters that are larger than the ring stay behind; the policy is asked all the same.
   bool pushed = delivered;
   n.ages = 0;
@@ -66,8 +66,8 @@ bool RuntimeImpl::post(Method& m, AttachedThread& t, sampler::NoteKind kind, uin
     t.flushes_delayed.fetch_add(1, std::memory_order_relaxed);
     if (kind == sampler::NoteKind::kWantCopy) m.copy_asked.store(false);
     if (kind == sampler::NoteKind::kWantOsr) m.osr_asked[loop].store(false);
-  } else if (s.slab != nullptr && !m.probes.plan().loops.empty()) {
-    jit::rearm_loops(m.probes.plan(), s.slab);
+  } else if (s.slab != nullptr && !m.probes->plan().loops.empty()) {
+    jit::rearm_loops(m.probes->plan(), s.slab);
   }
   t.cost().stop(sampler::CostKind::kFlush, started);
   wake_worker();

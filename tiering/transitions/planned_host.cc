@@ -108,7 +108,9 @@ void PlannedHost::exited(MethodId m) {
     exits = ++method.exits;
     function = method.function;
   }
-  if (exits == impl_->limits.exits && method(function) == m) replan(function);
+  // Again after as many more, where the place for another was not free yet.
+  const uint32_t limit = impl_->limits.exits;
+  if (limit != 0 && exits % limit == 0 && method(function) == m) replan(function);
 }
 
 void PlannedHost::replan(uint32_t function) {

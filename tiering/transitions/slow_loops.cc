@@ -85,12 +85,12 @@ bool RuntimeImpl::loop_event(Method& m, AttachedThread& t, uint32_t loop, bool f
 // A frame came into the instrumented copy at a loop header, or left it there: an edge of the flow
 // that no code counts.
 void RuntimeImpl::count_crossing(Method& m, AttachedThread& t, uint32_t loop, bool in) noexcept {
-  const jit::ProbePlan& plan = m.probes.plan();
+  const jit::ProbePlan& plan = m.probes->plan();
   const std::vector<uint32_t>& offsets = in ? plan.loop_enter : plan.loop_leave;
   uint64_t* slab = t.state(m.id).slab;
   if (loop >= offsets.size() || slab == nullptr) return;
   uint64_t& word = slab[offsets[loop] / 8];
-  if (m.probes.shared()) {
+  if (m.probes->shared()) {
     __atomic_fetch_add(&word, 1, __ATOMIC_RELAXED);
   } else {
     ++word;

@@ -1,0 +1,51 @@
+// MadeLater: a part of an object that most objects of its kind never come to have.
+//
+// Who reads one that has not been made finds what a fresh T says; who writes makes it.
+//
+//   Thread: one writer at a time. What `put` was given may be read without a lock, by whoever
+//           pays for an acquire; what `own` hands out belongs to its writer.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+namespace uptier::tiering {
+
+template <typename T>
+class MadeLater {
+ public:
+  MadeLater() = default;
+  MadeLater(const MadeLater&) = delete;
+  MadeLater& operator=(const MadeLater&) = delete;
+  ~MadeLater() { reset(); }
+
+  const T& operator*() const {
+    const T* it = made();
+    return it != nullptr ? *it : fresh();
+  }
+  const T* operator->() const { return &**this; }
+
+  // Returns it, or null.
+  T* made() const { return made_.load(std::memory_order_acquire); }
+  // Returns it, making it if need be.
+  T& own() { return made() != nullptr ? *made() : put(T()); }
+  // Puts `it` in the place of the one before, which goes.
+  T& put(T it) {
+    auto whole = std::make_unique<T>(std::move(it));
+    reset();
+    made_.store(whole.get(), std::memory_order_release);
+    return *whole.release();
+  }
+  void reset() { delete made_.exchange(nullptr, std::memory_order_relaxed); }
+
+ private:
+  static const T& fresh() {
+    static const T kFresh = T();
+    return kFresh;
+  }
+
+  std::atomic<T*> made_{nullptr};
+};
+
+}  // namespace uptier::tiering
