@@ -285,7 +285,10 @@ struct Method {
   std::unique_ptr<std::atomic<bool>[]> osr_asked;  // one request a loop and thread is enough
   std::vector<uint32_t> osr_versions;              // made so far, by LoopId; state mutex
   std::vector<Version*> stub_callers;              // who wants to know it optimized; state mutex
-  std::atomic<uint32_t> slab_words{0};             // published before `instrumented`
+  // Published before `instrumented`. kNotPlanned: what is to be observed will be known when an
+  // instrumented copy is asked for, and will be something.
+  static constexpr uint32_t kNotPlanned = UINT32_MAX;
+  std::atomic<uint32_t> slab_words{0};
   uint64_t* shared = nullptr;                      // likewise; the slab of all threads, or null
   std::atomic<bool> copy_asked{false};
   std::atomic<bool> failed{false};  // the first compilation failed: calls trap
@@ -306,11 +309,14 @@ struct Method {
   // Held while the host describes the body and it is compiled: never two builds of one method.
   std::mutex compile_mutex;
   bool shape_known = false;  // set by the first description; what follows is then constant
+  uint64_t cfg_hash = 0;
   std::unique_ptr<jit::Function> described;  // by who did not compile it; or null
   uint32_t instructions = 0;                 // of the IR
   uint32_t loop_count = 0;
   std::vector<uint32_t> block_weights;  // instructions by block site - 1
-  // Slow paths that read it across a wait hold the Method as well: the reclaimer looks for that.
+  // Planned by the first description that code which counts is made from, and then constant; exits,
+  // loops and value sites with it. Slow paths that read it across a wait hold the Method as well:
+  // the reclaimer looks for that.
   MadeLater<ProbeSet> probes;
   std::vector<TimedLoop> timed_loops;  // by site; loops.cc
   // With a profile that outlives the process only; saved_calls.cc.

@@ -98,6 +98,7 @@ class RuntimeImpl final : public Runtime {
   std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
                                      std::string_view key) override;
   // saved_calls.cc
+  void note_first_locked(const Method& m, CallProfile& calls) const;
   void learn_calls_locked(Method& m, const jit::Function& f);
   void add_calls_locked(const Method& m, const Profile& seen, CallProfile& calls) const;
   std::vector<LoopReport> loops() const override;  // loops.cc
@@ -194,6 +195,15 @@ class RuntimeImpl final : public Runtime {
 
   std::optional<MethodKey> method_at(uint64_t address) const;
 
+  // describe.cc
+  enum class Observed : uint8_t { kYes, kNotYet };  // whether the code is of counts, or counts
+  Result<jit::Function> describe(Method& m, Observed observed);
+  Result<jit::Function> describe_anew(Method& m, Observed observed);
+  Status describe_ahead(Method& m);
+  Status check_callees(const Method& m, const jit::Function& f) const;
+  bool plans_at_once(Method& m, const jit::Function& f);
+  void plan_probes(Method& m, const jit::Function& f, const jit::LoopForest& forest);
+  void learn_own_locked(Method& m);
   // compile_service.cc
   bool first_call(Method& m);
   bool note_first_call(Method& m);
@@ -201,6 +211,7 @@ class RuntimeImpl final : public Runtime {
   bool compiles_first(Method& m);
   bool interpret(Method& m);
   std::vector<Plan> first_plans(const Method& m) const;
+  bool copies_first(const Method& m) const;
   Status compile_first(Method& m);
   Result<std::unique_ptr<Version>> make(Method& m, const Plan& plan);
   Status make_own(Method& m, const Plan& plan, Version& v);
@@ -209,9 +220,6 @@ class RuntimeImpl final : public Runtime {
   Status make_optimized(Method& m, const Plan& plan, Version& v);
   void take_poll_words(Version& v, uint32_t loops);
   jit::BodyProfile known_profile(Method& m, const Plan& plan, Version& v);
-  Result<jit::Function> describe(Method& m);
-  Result<jit::Function> describe_anew(Method& m);
-  Status describe_ahead(Method& m);
   void compile_and_install(const Plan& plan);
   // osr_enter.cc
   bool know_loops(Method& m);

@@ -6,13 +6,11 @@
 #include <chrono>
 #include <thread>
 
-#include "jit/ir/build.h"
 #include "jit/ir/deopt_points.h"
 #include "jit/ir/select_probes.h"
 #include "tiering/code/inlinees.h"
 #include "tiering/observe/known_counts.h"
 #include "tiering/observe/select_turns.h"
-#include "tiering/report/loops.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -27,139 +25,6 @@ uint64_t thread_cpu_ns() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
-
-namespace {
-
-bool is_real(Opcode op) { return op != Opcode::kProbe && op != Opcode::kLoopHeader; }
-
-// Learns from the first description what never changes afterwards. The caller holds the state
-// mutex.
-void learn_loops(Method& m, uint32_t count) {
-  m.loop_count = count;
-  m.osr = std::make_unique<std::atomic<const Version*>[]>(count);
-  m.osr_from_host = std::make_unique<std::atomic<const Version*>[]>(count);
-  m.osr_asked = std::make_unique<std::atomic<bool>[]>(count);
-  m.osr_requested.assign(count, false);
-  m.osr_versions.assign(count, 0);
-  m.loops_known.store(count + 1, std::memory_order_release);  // pairs with osr_enter.cc
-}
-
-// Makes the slab, and where threads share it the memory for it, on a cache line of its own.
-void learn_slab(Method& m) {
-  uint32_t words = m.probes->slab_words();
-  if (m.probes->shared() && words != 0) {
-    m.shared_slab.resize(words + 8);
-    auto start = reinterpret_cast<uintptr_t>(m.shared_slab.data());
-    m.shared = reinterpret_cast<uint64_t*>((start + 63) & ~uintptr_t{63});
-  }
-  m.slab_words.store(words, std::memory_order_release);
-}
-
-// What takes time to find out of a description, and needs no lock.
-struct Shape {
-  ProbeSet probes;
-  std::vector<TimedLoop> timed_loops;
-};
-
-Shape shape_of(const Method& m, const jit::Function& f, ProbeChoice choice) {
-  if (!choice.timed.all) choice.sites.loops.timed = choice.timed.of(m.info.key.function_index);
-  Shape s{ProbeSet(f, choice), {}};
-  s.timed_loops = timed_loops(f, s.probes.plan());
-  return s;
-}
-
-void learn_shape(Method& m, const jit::Function& f, const jit::LoopForest& forest,
-                 const PolicyOptions& policy, Shape shape) {
-  learn_loops(m, f.loop_count);
-  m.exits = MethodExits(f, forest, policy);
-  std::vector<jit::ParamSite> sites = jit::param_sites(f);
-  if (!sites.empty()) m.value_versions.own().sites = std::move(sites);
-  for (jit::InstId id : jit::value_probes(f)) {
-    const jit::Inst& i = f.inst(id);
-    bool range = jit::probe_kind(i) == ProbeKind::kRange;
-    m.value_versions.own().body_sites.push_back(
-        {i.aux, range ? SlotKind::kRange : SlotKind::kValue, is_wide(f.type_of(f.args(i)[0]))});
-  }
-  m.probes.put(std::move(shape.probes));
-  for (Block b : f.layout) {
-    uint32_t weight = 0;
-    for (jit::InstId i : f.block(b).insts) weight += is_real(f.inst(i).op);
-    m.block_weights.push_back(weight);
-    m.instructions += weight;
-  }
-  m.timed_loops = std::move(shape.timed_loops);
-  learn_slab(m);
-  m.shape_known = true;
-}
-
-// The same of a method that the host compiles by itself: its blocks are taken to be alike.
-void learn_own_shape(Method& m) {
-  learn_loops(m, 0);
-  m.probes.put(ProbeSet(m.info.own_schema));
-  m.instructions = std::max(m.info.own_size, 1u);
-  uint32_t words = m.probes->schema().words();
-  m.block_weights.assign(words, std::max(m.instructions / std::max(words, 1u), 1u));
-  learn_slab(m);
-  m.shape_known = true;
-}
-
-}  // namespace
-
-// What was described ahead of its compilation is used once. The caller holds compile_mutex.
-Result<jit::Function> RuntimeImpl::describe(Method& m) {
-  if (m.described == nullptr) return describe_anew(m);
-  jit::Function f = std::move(*m.described);
-  m.described.reset();
-  return f;
-}
-
-// Learns what there is to know of a method; its compilation will not ask the host again. The caller
-// holds compile_mutex.
-Status RuntimeImpl::describe_ahead(Method& m) {
-  if (m.described != nullptr || m.shape_known) return {};
-  Result<jit::Function> f = describe_anew(m);
-  if (!f) return f.error();
-  m.described = std::make_unique<jit::Function>(std::move(*f));
-  return {};
-}
-
-Result<jit::Function> RuntimeImpl::describe_anew(Method& m) {
-  m.prepared.store(true, std::memory_order_relaxed);
-  FunctionBuilder b(m.info.signature, m.info.name);
-  if (Status s = m.host.build(m.id, b); !s) return s.error();
-  Result<jit::Function> built = BuilderAccess::finish_verified(b);
-  if (!built) return built.error();
-  jit::Function f = std::move(*built);
-  // Of the blocks alone, so what is placed in them does not change it.
-  jit::LoopForest forest = jit::find_loop_forest(f);
-  if (options_.value_versions) jit::place_param_probes(f, forest);
-  jit::place_select_probes(f, forest);
-  for (const jit::Callee& c : f.callees) {
-    if (!was_method(c.method)) {
-      return Error{ErrorCode::kInvalidInput,
-                   m.info.name + ": calls a method that is not registered"};
-    }
-    if (!is_method(c.method)) continue;  // a call that is not to be made any more
-    const MethodInfo& callee = method(c.method.index()).info;
-    if (f.signatures[c.signature.index()] != callee.signature) {
-      return Error{ErrorCode::kInvalidInput,
-                   m.info.name + ": calls " + callee.name + " by another signature than it has"};
-    }
-  }
-  if (!m.shape_known) {
-    Shape shape = shape_of(m, f, probe_choice_);
-    std::lock_guard lock(state_mutex_);
-    learn_shape(m, f, forest, policy_, std::move(shape));
-    keep_body_locked(m, f);
-    learn_calls_locked(m, f);
-    adopt_saved_locked(m);
-  }
-  if (m.probes->schema().cfg_hash != f.cfg_hash) {
-    return Error{ErrorCode::kInvalidInput,
-                 m.info.name + ": the host described the method differently this time"};
-  }
-  return f;
 }
 
 // Makes what `plan` asks for, by the host's compiler or ours.
@@ -189,10 +54,7 @@ Status RuntimeImpl::make_own(Method& m, const Plan& plan, Version& v) {
   MethodProfile seen;
   {
     std::lock_guard lock(state_mutex_);
-    if (!m.shape_known) {
-      learn_own_shape(m);
-      adopt_saved_locked(m);
-    }
+    if (!m.shape_known) learn_own_locked(m);
     seen = observer_.profile_of(m);
   }
   if (Status s = m.probes->schema().check(); !s) return s;
@@ -245,7 +107,8 @@ Status RuntimeImpl::make_ours(Method& m, const Plan& plan, Version& v) {
 }
 
 Status RuntimeImpl::make_baseline(Method& m, const Plan& plan, Version& v) {
-  Result<jit::Function> f = describe(m);
+  bool observed = plan.copy == Copy::kInstrumented;
+  Result<jit::Function> f = describe(m, observed ? Observed::kYes : Observed::kNotYet);
   if (!f) return f.error();
   CallPaths calls(*this, plan);
   bool checks = options_.tier != TierMode::kBaseline || !options_.stress.empty();
@@ -270,7 +133,7 @@ void RuntimeImpl::take_poll_words(Version& v, uint32_t loops) {
 }
 
 Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
-  Result<jit::Function> f = describe(m);
+  Result<jit::Function> f = describe(m, Observed::kYes);
   if (!f) return f.error();
   CallPaths calls(*this, plan);
   Inlinees inlinees(*this, m.id, plan.use_profile);
@@ -421,12 +284,14 @@ std::vector<Plan> RuntimeImpl::first_plans(const Method& m) const {
   if (options_.tier == TierMode::kOptimized && !excluded && !m.guard_banned) {
     return {{.method = m.id, .tier = Tier::kOptimized}, plain};
   }
-  // The instrumented copy waits for the first sample, unless no sample may be missed.
-  bool both =
-      schedule_.sample_calls && (always_instrumented_ || options_.gap == GapMode::kExact ||
-                                 options_.workers == 0 || stress_.active(StressKind::kCopy));
-  if (m.info.own_code && m.info.own_schema.slots.empty()) both = false;
-  return both ? std::vector<Plan>{plain, copy} : std::vector<Plan>{plain};
+  return copies_first(m) ? std::vector<Plan>{plain, copy} : std::vector<Plan>{plain};
+}
+
+// The instrumented copy waits for the first sample, unless no sample may be missed.
+bool RuntimeImpl::copies_first(const Method& m) const {
+  if (m.info.own_code && m.info.own_schema.slots.empty()) return false;
+  return schedule_.sample_calls && (always_instrumented_ || options_.gap == GapMode::kExact ||
+                                    options_.workers == 0 || stress_.active(StressKind::kCopy));
 }
 
 // All versions are made before any is in service, and the plain copy comes last: where no sample
@@ -438,7 +303,7 @@ Status RuntimeImpl::compile_first(Method& m) {
   if (hot)
     plans.insert(plans.begin(), {.method = m.id, .tier = Tier::kOptimized, .use_profile = true});
   for (const Plan& plan : plans) {
-    bool counts = !m.shape_known || m.probes->slab_words() != 0;
+    bool counts = !m.shape_known || m.slab_words.load(std::memory_order_relaxed) != 0;
     if (plan.copy == Copy::kInstrumented && !counts) continue;
     Result<std::unique_ptr<Version>> v = make_with_room(m, plan, true);
     if (v) {

@@ -126,7 +126,7 @@ constexpr uint32_t kInlinedStream = 1u << 30;
 
 Schema schema_of(const Method& callee, const std::vector<SiteId>& sites) {
   Schema schema;
-  schema.cfg_hash = callee.probes->schema().cfg_hash;
+  schema.cfg_hash = callee.cfg_hash;
   for (SiteId s : sites) schema.add(SlotKind::kBlock, s);
   return schema;
 }
@@ -185,11 +185,11 @@ InlinedBodies Observer::inlined_of(const Method& m) const {
   for (const auto& [path, blocks] : m.inlined_seen) {
     if (!all_known(path)) continue;
     InlinedKey key{m.info.key, {}};
-    InlinedBody body{{m.probes->schema().cfg_hash}, blocks};
+    InlinedBody body{{m.cfg_hash}, blocks};
     for (const jit::InlineStep& step : path) {
       const Method& callee = *method_of_(step.method);
       key.path.push_back({step.site, callee.info.key});
-      body.code.push_back(callee.probes->schema().cfg_hash);
+      body.code.push_back(callee.cfg_hash);
     }
     bodies.emplace(std::move(key), std::move(body));
   }

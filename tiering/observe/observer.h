@@ -73,6 +73,7 @@ class Observer {
   void set_method_at(MethodAt f) { method_at_ = std::move(f); }
   // Says which method an id is, or null when it is nobody's any more; likewise.
   void set_method_of(std::function<Method*(MethodId)> f) { method_of_ = std::move(f); }
+  bool traces() const { return sink_ != nullptr; }
   // Makes a method one that others may be observed to call.
   void know(Method& m) { by_key_[m.info.key] = &m; }
   // Makes it unknown, for good.

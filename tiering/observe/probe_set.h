@@ -3,7 +3,7 @@
 //
 //   slab words --read--> counts and tables of the schema
 //
-// Made from the first description of the method and then constant.
+// Made from a description of the method and then constant.
 #pragma once
 
 #include <cstdint>

@@ -116,10 +116,11 @@ std::vector<jit::SiteValues> RuntimeImpl::guesses_locked(Method& m, const Plan& 
 // Asks whether the optimized version in service should have one for values beside it.
 void RuntimeImpl::consider_values(Method& m) {
   if (stress_.active(StressKind::kValues)) return force_values(m);
-  ValueVersions& sp = m.value_versions.own();
+  const ValueVersions& known = *m.value_versions;
   bool asks = live_.value_versions && options_.tier == TierMode::kAuto &&
-              policy_.mode != PolicyMode::kNever && !sp.sites.empty() && !sp.banned;
+              policy_.mode != PolicyMode::kNever && !known.sites.empty() && !known.banned;
   if (!asks || !may_have_value_version(m)) return;
+  ValueVersions& sp = m.value_versions.own();
   bool spent = space_->bytes_in_service() >= live_.code_budget;
   if (spent) return;
   MethodProfile seen = observer_.profile_of(m);

@@ -74,7 +74,8 @@ void RuntimeImpl::report_observing(const Method& m, MethodReport& r) const {
   if (both) r.dual_error = dual->second.dual_error;
   bool measured = options_.adaptive && m.convergence.samples() > 0;
   if (measured) r.error_bound = std::min(m.convergence.error_bound(), 1.0);
-  bool off = !schedule_.sample_calls || m.removed || m.probes->schema().slots.empty() ||
+  bool nothing = m.probes.made() == nullptr ? !m.shape_known : m.probes->schema().slots.empty();
+  bool off = !schedule_.sample_calls || m.removed || nothing ||
              m.optimized.load(std::memory_order_relaxed) != nullptr;
   if (off) return;
   r.observing = static_cast<Observing>(static_cast<uint8_t>(m.adaptation.phase) + 1);

@@ -162,6 +162,11 @@ const MethodProfile* ProfileStore::look(const MethodKey& key, const std::string&
   return found;
 }
 
+bool ProfileStore::knows(const MethodKey& key, const std::string& name) {
+  bool recovered = false;
+  return look(key, name, recovered) != nullptr;
+}
+
 double ProfileStore::mass(const MethodKey& key, const std::string& name) {
   bool recovered = false;
   const MethodProfile* m = look(key, name, recovered);

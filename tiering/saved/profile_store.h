@@ -51,6 +51,8 @@ class ProfileStore {
   // with the same name, where only one has it: whose code has to be the same, see is_of.
   std::unique_ptr<SavedMethod> find(const MethodKey& key, const std::string& name);
 
+  // Says whether find() would return something.
+  bool knows(const MethodKey& key, const std::string& name);
   // Returns the executions of blocks of what find() would return, in one run; 0 for null.
   double mass(const MethodKey& key, const std::string& name);
   // Returns how much a method of that very key ran in one run of the file, in executions of blocks

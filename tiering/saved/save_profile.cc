@@ -149,8 +149,8 @@ void sort_out(Profile& saved, const ProfileStore::Seen& seen, Profile& stay, Pro
 
 // Adds what is saved of calls to those of this run: of callers that stay as if this run had been
 // like those before, of others faded. Of what a method's code is, this run knows better, and where it
-// has not noticed a first call, nothing is known better than before; of methods that are gone nothing
-// is kept.
+// has not noticed a first call, nothing is known better than before. Of methods without a profile
+// nothing is kept but when they are called first, which fades where they are not met.
 void add_saved_calls(CallProfile saved, const Parts& parts, ProfileStore::Seen& seen) {
   CallProfile& calls = seen.calls;
   CallProfile stay;
@@ -165,18 +165,18 @@ void add_saved_calls(CallProfile saved, const Parts& parts, ProfileStore::Seen& 
   std::erase_if(saved.graph, [&](const auto& item) { return stay.graph.contains(item.first); });
   std::erase_if(saved.shapes, [&](const auto& item) { return calls.shapes.contains(item.first); });
   std::erase_if(calls.graph, [&](const auto& item) { return callers.contains(item.first.first); });
+  auto gone = [&](const MethodKey& key) { return !seen.run.methods.contains(key); };
   for (const auto& [key, call] : saved.first) {
-    if (!calls.first.contains(key)) not_noticed.insert({key, call});
+    bool met = seen.fates.contains(key) || !gone(key);
+    if (met && !calls.first.contains(key)) not_noticed.insert({key, call});
   }
   saved.scale(parts.fade, kDecayParts);
   stay.scale(parts.stay, kDecayParts);
   calls += std::move(stay);
   calls += std::move(saved);
   for (const auto& [key, call] : not_noticed) calls.first[key] = call;
-  auto gone = [&](const MethodKey& key) { return !seen.run.methods.contains(key); };
   std::erase_if(calls.shapes, [&](const auto& item) { return gone(item.first); });
   std::erase_if(calls.graph, [&](const auto& item) { return gone(item.first.first); });
-  std::erase_if(calls.first, [&](const auto& item) { return gone(item.first); });
 }
 
 // The hash is over what was seen, the time and the process: runs that saw the same stay two.

@@ -33,7 +33,7 @@ void RuntimeImpl::adopt_saved_locked(Method& m) {
   if (store_ == nullptr) return;
   std::unique_ptr<SavedMethod> saved = store_->find(m.info.key, m.info.name);
   if (saved == nullptr) return;
-  uint64_t here = m.probes->schema().cfg_hash, there = saved->profile.schema.cfg_hash;
+  uint64_t here = m.cfg_hash, there = saved->profile.schema.cfg_hash;
   if (here != there && !match_saved_locked(m, *saved)) return;
   store_->report().methods++;
   if (saved->recovered && here == there) store_->report().recovered++;
@@ -43,7 +43,7 @@ void RuntimeImpl::adopt_saved_locked(Method& m) {
 // What is saved of a method is of other code: what of it can still be said of this one?
 bool RuntimeImpl::match_saved_locked(Method& m, SavedMethod& saved) {
   std::string hashes = "its hash is " + profile::hex(saved.profile.schema.cfg_hash) +
-                       ", the code's " + profile::hex(m.probes->schema().cfg_hash);
+                       ", the code's " + profile::hex(m.cfg_hash);
   profile::MatchReport report;
   MethodProfile matched = profile::match_profile(saved.profile, store_->shape(saved.from),
                                                  m.probes->schema(), *m.code_shape, report);
@@ -129,7 +129,7 @@ void RuntimeImpl::list_known_locked() {
     double weight = ours ? store_->weight(m->info.key) : 0;
     if (weight >= kLeastSavedMass) {
       hot.push_back({weight, m.get()});
-    } else if (weight > 0) {
+    } else if (ours && (weight > 0 || store_->calls().first.contains(m->info.key))) {
       known_.push_back(m.get());
     }
   }
@@ -249,9 +249,11 @@ Status RuntimeImpl::save_profile_locked() {
   info.schedule = std::string(options_.adaptive ? "adaptive" : "fixed rate") + ", burst " +
                   std::to_string(live_.burst) + ", seed " + std::to_string(options_.seed);
   for (const auto& m : owned_methods_) {
-    if (!m->shape_known || m->probes->schema().slots.empty()) continue;
+    if (!m->shape_known) continue;
     bool trusted = m->saved != nullptr && m->saved->trusted && !m->saved->drifted;
-    seen.fates[m->info.key] = {trusted, m->probes->schema().cfg_hash};
+    seen.fates[m->info.key] = {trusted, m->cfg_hash};
+    note_first_locked(*m, seen.calls);
+    if (m->probes->schema().slots.empty()) continue;
     info.modules.push_back(m->info.key.module_key);
     Profile one;
     if (!m->streams.empty()) one.methods.emplace(m->info.key, observer_.profile_of(*m));

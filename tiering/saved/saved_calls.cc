@@ -17,12 +17,15 @@ void RuntimeImpl::learn_calls_locked(Method& m, const jit::Function& f) {
   m.direct_calls = jit::direct_calls(f);
 }
 
+void RuntimeImpl::note_first_locked(const Method& m, CallProfile& calls) const {
+  bool noticed = m.first_call != 0 && !made_ahead_;
+  if (noticed) calls.first[m.info.key] = {m.first_call - 1, CallProfile::kOneRun};
+}
+
 // `seen` holds what was observed of the method, or nothing.
 void RuntimeImpl::add_calls_locked(const Method& m, const Profile& seen, CallProfile& calls) const {
   const MethodKey& caller = m.info.key;
   if (!m.code_shape->empty()) calls.shapes[caller] = *m.code_shape;
-  bool noticed = m.first_call != 0 && !made_ahead_;
-  if (noticed) calls.first[caller] = {m.first_call - 1, CallProfile::kOneRun};
   const MethodProfile* p = seen.find(caller);
   if (p == nullptr) return;
   const auto add = [&](const MethodKey& callee, uint64_t count) {

@@ -1,0 +1,197 @@
+// From a host to IR: the description of a method, and what it teaches about it.
+//
+// What never changes is learnt from the first description. What is to be observed is planned when
+// code that counts is to be made, or that uses what was counted: most methods of a large program
+// are called a few times, and never get there (docs/notes/0040).
+#include <algorithm>
+#include <utility>
+
+#include "jit/ir/build.h"
+#include "jit/ir/deopt_points.h"
+#include "jit/ir/param_uses.h"
+#include "jit/ir/select_probes.h"
+#include "tiering/report/loops.h"
+#include "tiering/runtime_impl.h"
+
+namespace uptier::tiering {
+namespace {
+
+bool is_real(Opcode op) { return op != Opcode::kProbe && op != Opcode::kLoopHeader; }
+
+void learn_loops(Method& m, uint32_t count) {
+  m.loop_count = count;
+  m.osr = std::make_unique<std::atomic<const Version*>[]>(count);
+  m.osr_from_host = std::make_unique<std::atomic<const Version*>[]>(count);
+  m.osr_asked = std::make_unique<std::atomic<bool>[]>(count);
+  m.osr_requested.assign(count, false);
+  m.osr_versions.assign(count, 0);
+  m.loops_known.store(count + 1, std::memory_order_release);  // pairs with osr_enter.cc
+}
+
+// Makes the slab, and where threads share it the memory for it, on a cache line of its own.
+void learn_slab(Method& m) {
+  uint32_t words = m.probes->slab_words();
+  if (m.probes->shared() && words != 0) {
+    m.shared_slab.resize(words + 8);
+    auto start = reinterpret_cast<uintptr_t>(m.shared_slab.data());
+    m.shared = reinterpret_cast<uint64_t*>((start + 63) & ~uintptr_t{63});
+  }
+  m.slab_words.store(words, std::memory_order_release);
+}
+
+// What never changes. The caller holds the state mutex.
+void learn_shape(Method& m, const jit::Function& f) {
+  learn_loops(m, f.loop_count);
+  m.block_weights.reserve(f.layout.size());
+  for (Block b : f.layout) {
+    uint32_t weight = 0;
+    for (jit::InstId i : f.block(b).insts) weight += is_real(f.inst(i).op);
+    m.block_weights.push_back(weight);
+    m.instructions += weight;
+  }
+  m.cfg_hash = f.cfg_hash;
+  m.slab_words.store(Method::kNotPlanned, std::memory_order_release);
+  m.shape_known = true;
+}
+
+// What is to be observed: takes time to find out, and needs no lock.
+struct Observation {
+  ProbeSet probes;
+  std::vector<TimedLoop> timed_loops;
+  MethodExits exits;
+  ValueVersions values;  // its sites
+};
+
+Observation observation_of(const Method& m, const jit::Function& f, const jit::LoopForest& forest,
+                           ProbeChoice choice, const PolicyOptions& policy) {
+  if (!choice.timed.all) choice.sites.loops.timed = choice.timed.of(m.info.key.function_index);
+  Observation o{ProbeSet(f, choice), {}, MethodExits(f, forest, policy), {}};
+  o.timed_loops = timed_loops(f, o.probes.plan());
+  o.values.sites = jit::param_sites(f);
+  for (jit::InstId id : jit::value_probes(f)) {
+    const jit::Inst& i = f.inst(id);
+    bool range = jit::probe_kind(i) == ProbeKind::kRange;
+    o.values.body_sites.push_back(
+        {i.aux, range ? SlotKind::kRange : SlotKind::kValue, is_wide(f.type_of(f.args(i)[0]))});
+  }
+  return o;
+}
+
+// The caller holds the state mutex.
+void learn_observation(Method& m, Observation o) {
+  m.exits = std::move(o.exits);
+  bool guesses = !o.values.sites.empty() || !o.values.body_sites.empty();
+  if (guesses) m.value_versions.put(std::move(o.values));
+  m.timed_loops = std::move(o.timed_loops);
+  m.probes.put(std::move(o.probes));
+  learn_slab(m);
+}
+
+bool branches(const jit::Function& f) {
+  return std::ranges::any_of(f.layout, [&](Block b) { return f.terminator(b).edge_count > 1; });
+}
+
+}  // namespace
+
+// What was described ahead of its compilation is used once. The caller holds compile_mutex.
+Result<jit::Function> RuntimeImpl::describe(Method& m, Observed observed) {
+  if (m.described == nullptr) return describe_anew(m, observed);
+  jit::Function f = std::move(*m.described);
+  m.described.reset();
+  return f;
+}
+
+// Learns what there is to know of a method; its compilation will not ask the host again. The caller
+// holds compile_mutex.
+Status RuntimeImpl::describe_ahead(Method& m) {
+  if (m.described != nullptr || m.shape_known) return {};
+  Result<jit::Function> f = describe_anew(m, Observed::kYes);
+  if (!f) return f.error();
+  m.described = std::make_unique<jit::Function>(std::move(*f));
+  return {};
+}
+
+Result<jit::Function> RuntimeImpl::describe_anew(Method& m, Observed observed) {
+  m.prepared.store(true, std::memory_order_relaxed);
+  FunctionBuilder b(m.info.signature, m.info.name);
+  if (Status s = m.host.build(m.id, b); !s) return s.error();
+  Result<jit::Function> built = BuilderAccess::finish_verified(b);
+  if (!built) return built.error();
+  jit::Function f = std::move(*built);
+  // Of the blocks alone, so what is placed in them does not change it. Each description has the
+  // same probes, as copies have frames alike.
+  jit::LoopForest forest = jit::find_loop_forest(f);
+  if (options_.value_versions) jit::place_param_probes(f, forest);
+  jit::place_select_probes(f, forest);
+  if (Status s = check_callees(m, f); !s) return s.error();
+  if (m.shape_known && m.cfg_hash != f.cfg_hash) {
+    return Error{ErrorCode::kInvalidInput,
+                 m.info.name + ": the host described the method differently this time"};
+  }
+  if (!m.shape_known) {
+    std::lock_guard lock(state_mutex_);
+    learn_shape(m, f);
+    keep_body_locked(m, f);
+  }
+  bool planned = m.probes.made() != nullptr;
+  if (!planned && (observed == Observed::kYes || plans_at_once(m, f))) plan_probes(m, f, forest);
+  return f;
+}
+
+Status RuntimeImpl::check_callees(const Method& m, const jit::Function& f) const {
+  for (const jit::Callee& c : f.callees) {
+    if (!was_method(c.method)) {
+      return Error{ErrorCode::kInvalidInput,
+                   m.info.name + ": calls a method that is not registered"};
+    }
+    if (!is_method(c.method)) continue;  // a call that is not to be made any more
+    const MethodInfo& callee = method(c.method.index()).info;
+    if (f.signatures[c.signature.index()] != callee.signature) {
+      return Error{ErrorCode::kInvalidInput,
+                   m.info.name + ": calls " + callee.name + " by another signature than it has"};
+    }
+  }
+  return {};
+}
+
+// Whether what is to be observed cannot wait for code that counts: where that is made with the
+// plain copy; where guards of plain code count; where calls alone tell all that there is to count,
+// and where traces tell of all calls; where threads count in one slab; and where earlier processes
+// have seen something.
+bool RuntimeImpl::plans_at_once(Method& m, const jit::Function& f) {
+  bool waits = !copies_first(m) && m.info.host_resume == nullptr && branches(f) &&
+               probe_choice_.flow.counters == CounterMode::kPerThread &&
+               !probe_choice_.sites.loops.loops;
+  if (!waits) return true;
+  std::lock_guard lock(state_mutex_);
+  return observer_.traces() || (store_ != nullptr && store_->knows(m.info.key, m.info.name));
+}
+
+void RuntimeImpl::plan_probes(Method& m, const jit::Function& f, const jit::LoopForest& forest) {
+  PolicyOptions policy;
+  {
+    std::lock_guard lock(state_mutex_);
+    policy = policy_;
+  }
+  Observation o = observation_of(m, f, forest, probe_choice_, policy);
+  std::lock_guard lock(state_mutex_);
+  learn_observation(m, std::move(o));
+  m.exits.limits_changed(policy_);  // since it was copied
+  learn_calls_locked(m, f);
+  adopt_saved_locked(m);
+}
+
+// The same of a method that the host compiles by itself: its blocks are taken to be alike.
+void RuntimeImpl::learn_own_locked(Method& m) {
+  learn_loops(m, 0);
+  m.probes.put(ProbeSet(m.info.own_schema));
+  m.cfg_hash = m.info.own_schema.cfg_hash;
+  m.instructions = std::max(m.info.own_size, 1u);
+  uint32_t words = m.probes->schema().words();
+  m.block_weights.assign(words, std::max(m.instructions / std::max(words, 1u), 1u));
+  learn_slab(m);
+  m.shape_known = true;
+  adopt_saved_locked(m);
+}
+
+}  // namespace uptier::tiering
