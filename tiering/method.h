@@ -289,7 +289,7 @@ struct Method {
   // instrumented copy is asked for, and will be something.
   static constexpr uint32_t kNotPlanned = UINT32_MAX;
   std::atomic<uint32_t> slab_words{0};
-  uint64_t* shared = nullptr;                      // likewise; the slab of all threads, or null
+  uint64_t* shared = nullptr;  // likewise; the slab of all threads, or null
   std::atomic<bool> copy_asked{false};
   std::atomic<bool> failed{false};  // the first compilation failed: calls trap
   // What it calls has been described ahead (saved.cc), or it is too late for that: set before the

@@ -288,7 +288,8 @@ void RuntimeImpl::begin_observing(Method& m) {
 
 // Asks for the instrumented copy of a method that has been called often enough to be observed.
 void RuntimeImpl::want_copy(Method& m) {
-  bool possible = schedule_.sample_calls && m.shape_known && m.slab_words.load(std::memory_order_relaxed) != 0 &&
+  bool possible = schedule_.sample_calls && m.shape_known &&
+                  m.slab_words.load(std::memory_order_relaxed) != 0 &&
                   m.optimized.load(std::memory_order_relaxed) == nullptr &&
                   usable(m.plain.load(std::memory_order_relaxed));
   if (!possible || usable(m.instrumented.load(std::memory_order_relaxed))) return;
