@@ -27,6 +27,7 @@ class NullRuntime : public Runtime {
   size_t walk(std::span<CallSite>) noexcept override { return 0; }
   void flush() override {}
   Report report() const override { return {}; }
+  SavedReport saved_report() const override { return {}; }
   Profile profile() const override { return {}; }
   Status save_profile() override { return {}; }
   Status set(std::string_view, std::string_view) override { return {}; }

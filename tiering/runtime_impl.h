@@ -93,6 +93,7 @@ class RuntimeImpl final : public Runtime {
   uint64_t* counters(MethodId m) noexcept override;
   void flush() override;
   Report report() const override;
+  SavedReport saved_report() const override;
   Profile profile() const override;
   Status save_profile() override;  // saved.cc
   std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
@@ -413,10 +414,11 @@ class RuntimeImpl final : public Runtime {
             uint64_t call = 0) noexcept;
   void brake(Method& m, sampler::Rate in_force) noexcept;
 
-  void leave(AttachedThread& t);                                  // attach.cc
-  void pass_quiescent(AttachedThread& t) noexcept;                // attach.cc
-  void flush_and_wait();                                          // attach.cc
-  void prepare_loop_timer(AttachedThread& t);                     // attach.cc
+  void leave(AttachedThread& t);                    // attach.cc
+  void pass_quiescent(AttachedThread& t) noexcept;  // attach.cc
+  void flush_and_wait();                            // attach.cc
+  void prepare_loop_timer(AttachedThread& t);       // attach.cc
+  SavedReport saved_locked() const;
   LossReport losses_locked() const;                               // report.cc
   void report_observing(const Method& m, MethodReport& r) const;  // report.cc
   void keep_log_locked(AttachedThread& t);                        // log.cc

@@ -85,7 +85,7 @@ int call_function(wasm::Instance& instance, const RunCommand& c) {
 // What a person should know of a saved profile that was not, or not wholly, of use.
 void tell_of_profile(Runtime& runtime, const Options& options, const Status& saved) {
   if (options.profile.empty()) return;
-  SavedReport r = runtime.report().saved;
+  SavedReport r = runtime.saved_report();
   if (!r.problem.empty()) fail(kOk, r.problem);
   if (r.stale != 0) {
     fail(kOk, r.file + ": " + std::to_string(r.stale) +

@@ -106,7 +106,8 @@ class FunctionBuilder {
   Block create_block();
   // Makes a block current; the one before must have ended, and each block is filled once.
   void switch_to(Block b);
-  // Says that all jumps to the block have been made. Once per block, not for the entry block.
+  // Says that all jumps to the block have been made. Once per block, not for the entry block. What
+  // was not sealed is when the body ends.
   void seal(Block b);
   // Returns the block that instructions go to; none after a terminator.
   Block current() const;

@@ -113,10 +113,20 @@ Report RuntimeImpl::report() const {
   r.code_bytes_in_service = space_->bytes_in_service();
   r.code_bytes_freed = space_->bytes_freed() - calibration_bytes_;
   r.compile_ns_total = compile_ns_total_;
-  if (store_ != nullptr) r.saved = store_->report();
+  r.saved = saved_locked();
   r.compile_rate_ns = compile_rate_.ns();
   if (budget_) r.overhead_share = budget_->spent_share();
   return r;
+}
+
+SavedReport RuntimeImpl::saved_locked() const {
+  return store_ == nullptr ? SavedReport() : store_->report();
+}
+
+SavedReport RuntimeImpl::saved_report() const {
+  if (forked()) return {};
+  std::lock_guard lock(state_mutex_);
+  return saved_locked();
 }
 
 Profile RuntimeImpl::profile() const {
