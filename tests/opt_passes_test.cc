@@ -11,6 +11,7 @@
 #include "jit/opt/split_selects.h"
 #include "tests/golden.h"
 #include "tests/opt_harness.h"
+#include "tests/random_profiles.h"
 
 namespace uptier::test {
 namespace {
@@ -227,18 +228,6 @@ b4(v3: i32, v4: i32, v5: i32):
   jit::Interpreter interpreter(m);
   const uint64_t args[] = {10, 9, 4};
   EXPECT_EQ(interpreter.run(MethodId(0), args).bits, 50u);
-}
-
-// Whatever was seen of selections. Returns of how many.
-size_t note_any_turns(jit::Function& f, Random& r) {
-  jit::place_select_probes(f, jit::find_loop_forest(f));
-  std::vector<jit::SelectTurns> seen;
-  for (SiteId site : jit::turn_sites(f)) {
-    seen.push_back({site, {}});
-    for (uint64_t& n : seen.back().counts) n = r.chance(50) ? 0 : r.next() >> r.below(64);
-  }
-  jit::note_turns(f, seen);
-  return seen.size();
 }
 
 TEST(OptPasses, all_passes_in_order_keep_answers_under_any_counts) {

@@ -46,7 +46,7 @@ class RandomLoops : protected RandomExpression {
   // beyond the page or all indices.
   void run_of_stores() {
     constexpr uint64_t kSteps = 6000;
-    if (cost_ + times_ * kSteps > kCostLimit) return assign();
+    if (cost_ + times_ * kSteps > limit_) return assign();
     cost_ += times_ * kSteps;
     int32_t width = 1 << r_.below(4),
             each = r_.chance(60) ? 1 : 1 + static_cast<int32_t>(r_.below(4));
@@ -156,7 +156,7 @@ class RandomLoops : protected RandomExpression {
   // around where it begins at an edge.
   void products() {
     constexpr uint64_t kSteps = 600;
-    if (cost_ + times_ * kSteps > kCostLimit) return assign();
+    if (cost_ + times_ * kSteps > limit_) return assign();
     cost_ += times_ * kSteps;
     using enum Opcode;
     Type t = r_.chance(60) ? Type::kI32 : Type::kI64;
@@ -208,6 +208,7 @@ class RandomLoops : protected RandomExpression {
 
   static constexpr uint64_t kCostLimit = 200'000;
 
+  uint64_t limit_ = kCostLimit;
   uint64_t times_ = 1;  // the current place may run so often in a call
   uint64_t cost_ = 0;
   uint32_t location_ = 0;

@@ -234,7 +234,8 @@ void feed(const std::string& input) {
                               .hosts = random.chance(60),
                               .guards = random.chance(40),
                               .odd = random.chance(75),
-                              .counts = random.chance(40)};
+                              .counts = random.chance(40),
+                              .wide = random.chance(70)};
   jit::Module built = test::random_module(random.next(), options);
   if (Status s = jit::verify(built); !s.ok()) {
     std::fprintf(stderr, "%sthe program is none: %s\n", jit::to_text(built).c_str(),
