@@ -38,8 +38,12 @@ class RandomFunction : RandomShapes {
   jit::Function make() {
     declare();
     left_ = o_.statements;
+    if (wide(30)) {
+      left_ = 1 + static_cast<int>(r_.below(12));
+      begin_short();
+    }
     while (left_ > 0) statement(o_.depth);
-    finish();
+    out_.valid() ? end_short() : finish();
     return BuilderAccess::finish(b_);
   }
   uint64_t cost() const { return (cost_ + 500) * (again_ != 0 ? kMostAgain : 1); }
@@ -58,7 +62,9 @@ class RandomFunction : RandomShapes {
       above_ = b_.declare(Type::kI64);
       set_count(b_.i64(0));
     }
-    for (int i = 0; i < o_.variables; ++i) {
+    int variables = o_.variables;
+    if (wide(20)) variables = static_cast<int>(r_.below(4));
+    for (int i = 0; i < variables; ++i) {
       Type t = r_.chance(8) ? Type::kRef : number_type();
       Variable x = b_.declare(t);
       variables_[slot(t)].push_back(x);

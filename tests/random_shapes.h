@@ -31,8 +31,6 @@ class RandomShapes : protected RandomLoops {
 
   virtual void statements(int depth, size_t most) = 0;
 
-  bool wide(unsigned percent) { return o_.wide && r_.chance(percent); }
-
   // ---- Loops ------------------------------------------------------------------------------------
 
   // How often a loop may go round where it stands.
@@ -215,6 +213,10 @@ class RandomShapes : protected RandomLoops {
     if (cost_ + times_ * most > limit_) return assign();
     cost_ += times_ * most;
     std::vector<Value> args = arguments(s);
+    if (r_.chance(20)) {  // the same page under another name
+      Value page = b_.convert(Opcode::kBitcast, Type::kI64, base_);
+      args[0] = b_.convert(Opcode::kBitcast, Type::kRef, page);
+    }
     Value target = address_of(r_.pick(may));
     for (size_t n = r_.below(3); n > 0; --n) {
       target = b_.select(condition(1), target, address_of(r_.pick(may)));
@@ -298,6 +300,36 @@ class RandomShapes : protected RandomLoops {
     b_.switch_to(on);
   }
 
+  // ---- Short functions --------------------------------------------------------------------------
+
+  // Several ways to one return of what is at hand, so that there are paths without a frame.
+  void begin_short() {
+    out_ = b_.create_block();
+    if (signature_.result != Type::kNone) answer_ = b_.declare(signature_.result);
+  }
+
+  void answer() {
+    if (answer_.valid()) b_.def(answer_, leaf(signature_.result));
+  }
+
+  void hurry() {
+    if (!out_.valid()) return assign();
+    Block next = b_.create_block();
+    Value c = condition(2);
+    answer();
+    r_.chance(50) ? b_.branch(c, out_, next) : b_.branch(c, next, out_);
+    b_.seal(next);
+    b_.switch_to(next);
+  }
+
+  void end_short() {
+    answer();
+    b_.jump(out_);
+    b_.seal(out_);
+    b_.switch_to(out_);
+    answer_.valid() ? b_.ret(b_.use(answer_)) : b_.ret();
+  }
+
   // ---- Values -----------------------------------------------------------------------------------
 
   // What a place holds is changed there.
@@ -329,6 +361,7 @@ class RandomShapes : protected RandomLoops {
 
   // Goes on to one of these instead of an old statement. Returns whether it did.
   bool shape(int depth) {
+    if (out_.valid() && r_.chance(30)) return hurry(), true;
     if (!wide(35)) return false;
     size_t kind = r_.below(100);
     if (kind < 12) return depth > 0 ? (whirl(depth), true) : false;
@@ -354,6 +387,8 @@ class RandomShapes : protected RandomLoops {
   Signature signature_;
   std::string name_;
   std::vector<Around> around_;
+  Block out_;           // of a short function: its return
+  Variable answer_;     // likewise: what it returns; none: nothing
   Variable deep_;       // how often it may call itself; none: never
   unsigned again_ = 0;  // places where it does
 };

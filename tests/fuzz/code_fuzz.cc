@@ -8,6 +8,7 @@
 #include "jit/ir/print.h"
 #include "jit/opt/optimize.h"
 #include "jit/opt/osr_entry.h"
+#include "jit/plan_sites.h"
 #include "jit/x64/allocation.h"
 #include "jit/x64/lower.h"
 #include "tests/code_machine.h"
@@ -35,37 +36,54 @@ class Bodies final : public jit::InlineeSource {
   std::vector<jit::Inlinee> known_;
 };
 
+struct How {
+  bool inlines = true;
+  Copy copy = Copy::kPlain;
+  bool observes = false;      // what probes see, in an instrumented copy
+  bool knows_itself = false;  // it calls itself without its stub
+};
+
 // A module as machine code behind stubs.
 class Compiled final : private jit::CallResolver {
  public:
-  Compiled(test::CodeMachine& machine, const jit::Module& module, Bodies& bodies, bool inlines,
-           Copy copy)
-      : machine_(machine) {
+  Compiled(test::CodeMachine& machine, const jit::Module& module, Bodies& bodies, const How& how)
+      : machine_(machine), how_(how) {
     helpers_.trap_exit = machine.routines->trap_exit();
+    for (uint32_t i = 0; i < jit::kProbeRoutines; ++i) {
+      helpers_.probes[i] = machine.routines->probe(static_cast<jit::ProbeRoutine>(i));
+    }
     for (uint32_t m = 0; m < module.functions.size(); ++m) {
       const jit::Function& f = module.functions[m];
       const jit::BodyProfile& p = bodies.find(MethodId(m))->profile;
+      self_ = MethodId(m);
+      jit::ProbePlan plan = jit::plan_probes(f, {.flow = FlowMode::kBlocks});
+      jit::SiteProbeRequest sites{.call_targets = true, .host_probes = true};
+      if (how.observes) jit::plan_sites(f, sites, plan);
       auto code = jit::compile_optimized({f, MethodId(m), helpers_, *this, *machine.space},
                                          {.block_counts = p.blocks,
-                                          .copy = copy,
+                                          .copy = how.copy,
+                                          .probes = how.observes ? &plan : nullptr,
                                           .targets = p.targets,
-                                          .inlinees = inlines ? &bodies : nullptr});
+                                          .inlinees = how.inlines ? &bodies : nullptr});
       UPTIER_FUZZ_CHECK(code.ok());
       machine.stubs->set_target(MethodId(m), (*code)->entry());
       const auto& inlined = (*code)->tables().inlined_counts;
       size_t words = inlined.empty() ? f.block_sites : inlined.back().offset / 8 + 1;
-      slabs_.emplace_back(words);
-      if (copy != Copy::kPlain) machine.thread.method(m).optimized_slab = slabs_.back().data();
+      slabs_.emplace_back(std::max<size_t>(words, plan.bytes / 8));
+      if (how.copy != Copy::kPlain) machine.thread.method(m).optimized_slab = slabs_.back().data();
       codes_.push_back(std::move(*code));
     }
   }
 
  private:
   jit::CallTarget target(MethodId callee) override {
+    if (how_.knows_itself && callee == self_) return {jit::CallTarget::Kind::kSelf, nullptr};
     return {jit::CallTarget::Kind::kStub, machine_.stubs->stub(callee)};
   }
 
   test::CodeMachine& machine_;
+  const How& how_;
+  MethodId self_;
   jit::Helpers helpers_;
   std::vector<std::unique_ptr<jit::Code>> codes_;
   std::vector<std::vector<uint64_t>> slabs_;
@@ -119,19 +137,23 @@ void compare(const jit::Module& built, test::Random& random) {
     test::place_addresses(f, module.functions.size(), stub);
     if (random.chance(50)) test::note_any_turns(f, random);
   }
-  bool counts = random.chance(85), inlines = random.chance(70);
+  bool counts = random.chance(85);
   Bodies bodies(module, [&](const jit::Function& f) {
     jit::BodyProfile p;
     if (counts) p.blocks = test::any_counts(f, random);
     p.targets = test::any_targets(f, module, random, stub);
     return p;
   });
-  Copy copy = random.chance(80) ? Copy::kPlain : Copy::kInstrumented;
-  Compiled code(machine, module, bodies, inlines, copy);
+  How how{.inlines = random.chance(70),
+          .copy = random.chance(80) ? Copy::kPlain : Copy::kInstrumented,
+          .observes = random.chance(60),
+          .knows_itself = random.chance(50)};
+  how.observes &= how.copy != Copy::kPlain;
+  Compiled code(machine, module, bodies, how);
   jit::Interpreter oracle(built, interpret_options(scratch));
   for (uint32_t m = 0; m < built.functions.size(); ++m) {
     check_registers(module.functions[m], bodies.find(MethodId(m))->profile,
-                    inlines ? &bodies : nullptr, random);
+                    how.inlines ? &bodies : nullptr, random);
     const Signature& s = built.functions[m].signature();
     for (int n = 0; n < kCalls; ++n) {
       std::vector<uint64_t> args = random_arguments(s, scratch, random);

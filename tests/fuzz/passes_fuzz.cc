@@ -8,6 +8,7 @@
 #include "jit/ir/attach_deopts.h"
 #include "jit/ir/known_counts.h"
 #include "jit/ir/print.h"
+#include "jit/opt/guess_lengths.h"
 #include "jit/opt/guess_values.h"
 #include "jit/opt/optimize.h"
 #include "jit/opt/osr_entry.h"
@@ -15,21 +16,26 @@
 #include "jit/opt/prune_cold.h"
 #include "tests/compare.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/random_profiles.h"
 
 namespace uptier::fuzz {
 namespace {
 
 constexpr int kCalls = 4;  // of each function
 
-// What a profile says of a body: nothing, that all blocks run alike, what did run, or anything.
+// What a profile says of a body: nothing, that all blocks run alike, what did run, or anything. What
+// it says of indirect calls is anything.
 class Profiles {
  public:
-  Profiles(const jit::Interpreter& ran, test::Random& random)
-      : ran_(ran), random_(random), kind_(random.below(4)) {}
+  Profiles(const jit::Module& module, const jit::Interpreter& ran, test::Random& random)
+      : module_(module), ran_(ran), random_(random), kind_(random.below(4)) {}
 
   jit::BodyProfile of(MethodId m, const jit::Function& f) {
     jit::BodyProfile p;
     if (kind_ == 0) return p;
+    p.targets = test::any_targets(f, module_, random_, [](MethodId to) {
+      return reinterpret_cast<const void*>(jit::Interpreter::address_of(to));
+    });
     auto seen = ran_.site_counts(m);
     for (uint32_t b = 0; b < f.block_sites; ++b) {
       uint64_t real = b < seen.size() ? seen[b] * 100 : 0;
@@ -41,6 +47,7 @@ class Profiles {
   }
 
  private:
+  const jit::Module& module_;
   const jit::Interpreter& ran_;
   test::Random& random_;
   size_t kind_;
@@ -98,17 +105,21 @@ class Verifier final : public jit::PassObserver {
   std::string before_;
 };
 
+std::vector<jit::SiteValues> guess_anything(const jit::Function& f, test::Random& random) {
+  std::vector<jit::SiteValues> guesses;
+  for (jit::InstId id : jit::value_probes(f)) {
+    auto least = static_cast<int64_t>(random.below(random.chance(50) ? 5 : 40)) - 2;
+    bool one = random.chance(50);
+    guesses.push_back({f.inst(id).aux, least, one ? least : least + 200});
+  }
+  return guesses;
+}
+
 // Makes the guards of a function, and some that a profile asks for, leave for frames.
 void speculate(jit::Function& f, const jit::DeoptContext& c, const jit::BodyProfile& profile,
                LoopId entered, test::Random& random, Verifier& verifier) {
   jit::attach_deopts(f, c, random.chance(20));
-  std::vector<jit::SiteValues> guesses;
-  for (jit::InstId id : jit::value_probes(f)) {
-    auto least = static_cast<int64_t>(random.below(5)) - 2;
-    bool one = random.chance(50);
-    guesses.push_back({f.inst(id).aux, least, one ? least : least + 200});
-  }
-  if (random.chance(50)) jit::guess_values(f, c, guesses, entered);
+  if (random.chance(50)) jit::guess_values(f, c, guess_anything(f, random), entered);
   verifier.after("guess_values", f);
   // What only an entry reaches that is yet to come is not reached so far.
   if (random.chance(50)) jit::prune_cold(f, c, {profile.blocks, {}, entered});
@@ -159,9 +170,14 @@ jit::Module optimized(const jit::Module& built, Profiles& profiles, test::Random
     Frames frames(built.functions[m]);
     if (speculates) { speculate(f, frames.context, profile, LoopId::none(), random, verifier); }
     if (speculates && inlines) jit::attach_call_states(f, built.functions[m], frames.context);
+    if (random.chance(50)) {
+      jit::guess_lengths(f, guess_anything(f, random));
+      verifier.after("guess_lengths", f);
+    }
     jit::optimize(f,
                   {.self = MethodId(m),
                    .counts = profile.blocks,
+                   .targets = profile.targets,
                    .source = inlines ? &bodies : nullptr,
                    .speculates = inlines && speculates},
                   &verifier);
@@ -247,7 +263,10 @@ void feed(const std::string& input) {
   uint64_t arguments = random.next();
   jit::Interpreter oracle(built, interpret_options(scratch));
   std::vector<test::Expected> want = answers(built, oracle, arguments, scratch);
-  Profiles profiles(oracle, random);
+  if (options.wide && random.chance(50)) {
+    for (jit::Function& f : built.functions) test::note_any_turns(f, random);
+  }
+  Profiles profiles(built, oracle, random);
   jit::Module module = optimized(built, profiles, random);
   for (uint32_t m = 0; m < built.functions.size(); ++m) {
     enter(built.functions[m], profiles.of(MethodId(m), built.functions[m]), random);
