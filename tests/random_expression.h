@@ -25,8 +25,9 @@ struct RandomOptions {
   bool odd = false;
   // What probes have come to is asked, and nothing depends on the answer but which way it takes.
   bool counts = false;
-  // What random_shapes.h says. Addresses of methods are those of the interpreter.
+  // What random_shapes.h says. Addresses of methods, if any, are those of the interpreter.
   bool wide = false;
+  bool addresses = true;
 };
 
 class RandomExpression {

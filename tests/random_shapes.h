@@ -201,7 +201,7 @@ class RandomShapes : protected RandomLoops {
 
   // Calls one of those that have a signature.
   void call_any() {
-    if (earlier_.empty()) return assign();
+    if (earlier_.empty() || !o_.addresses) return assign();
     const Signature& s = r_.pick(earlier_).signature;
     std::vector<size_t> may;
     uint64_t most = 0;
