@@ -83,6 +83,23 @@ bool has_call_states(const jit::Function& f) {
   });
 }
 
+// Lists are changed in place: of two that share a part, one would be changed with the other.
+bool shares_lists(const jit::Function& f) {
+  std::vector<jit::ValueList> all;
+  for (Block b : f.layout) {
+    all.push_back(f.block(b).params);
+    for (jit::InstId i : f.block(b).insts) {
+      all.push_back(f.inst(i).args);
+      for (const jit::Edge& e : f.edges_of(f.inst(i))) all.push_back(e.args);
+    }
+  }
+  std::erase_if(all, [](const jit::ValueList& l) { return l.size == 0; });
+  std::ranges::sort(all, {}, &jit::ValueList::at);
+  return std::ranges::adjacent_find(all, [](const jit::ValueList& a, const jit::ValueList& b) {
+           return a.at + a.size > b.at;
+         }) != all.end();
+}
+
 // Says which pass broke a rule, and what it was given.
 class Verifier final : public jit::PassObserver {
  public:
@@ -99,6 +116,12 @@ class Verifier final : public jit::PassObserver {
                    s.error().message.c_str());
     }
     UPTIER_FUZZ_CHECK(s.ok());
+    bool shares = shares_lists(left);
+    if (shares) {
+      std::fprintf(stderr, "%slists are shared after %s\n", before_.c_str(),
+                   std::string(pass).c_str());
+    }
+    UPTIER_FUZZ_CHECK(!shares);
   }
 
  private:
