@@ -345,6 +345,53 @@ class RandomShapes : protected RandomLoops {
     if (r_.chance(20)) keep(r_.chance(50) ? was : now);
   }
 
+  // A value that is observed, and steers what follows.
+  void watched(int depth) {
+    using enum Opcode;
+    Type t = r_.chance(60) ? Type::kI32 : Type::kI64;
+    Value v = r_.chance(50) ? leaf(t) : value(t, 1);
+    if (r_.chance(50)) v = b_.binary(kAnd, v, b_.constant(t, 15));
+    b_.probe(r_.chance(80) ? ProbeKind::kValue : ProbeKind::kRange, v);
+    Block yes = b_.create_block(), join = b_.create_block();
+    b_.branch(condition(1), yes, join);
+    size_t scope = values_.size();
+    b_.seal(yes);
+    b_.switch_to(yes);
+    if (depth > 0 && r_.chance(50)) {
+      values_.push_back(v);
+      values_.push_back(v);
+      whirl(depth);
+    }
+    for (size_t n = 1 + r_.below(3); n > 0; --n) steered_by(v, t);
+    b_.jump(join);
+    values_.resize(scope);
+    b_.seal(join);
+    b_.switch_to(join);
+  }
+
+  void steered_by(Value v, Type t) {
+    using enum Opcode;
+    const auto& xs = variables_[slot(t)];
+    if (xs.empty()) return;
+    Variable x = r_.pick(xs);
+    Value y = b_.use(x), divisor = b_.binary(kOr, v, b_.constant(t, 1));
+    switch (r_.below(4)) {
+      case 0: return b_.def(x, b_.binary(pick_op({kDivU, kRemU}), y, divisor));
+      case 1: return b_.def(x, b_.binary(pick_op({kShl, kShrU, kShrS}), y, v));
+      case 2: return b_.def(x, b_.binary(kMul, y, v));
+      default: break;
+    }
+    Value c = b_.binary(pick_op({kEq, kLtS, kLtU, kGeS}), v, r_.chance(70) ? constant(t) : y);
+    Block yes = b_.create_block(), join = b_.create_block();
+    b_.branch(c, yes, join);
+    b_.seal(yes);
+    b_.switch_to(yes);
+    b_.def(x, b_.binary(kAdd, y, b_.constant(t, 7)));
+    b_.jump(join);
+    b_.seal(join);
+    b_.switch_to(join);
+  }
+
   // Some selections on one condition, of which one may choose a place.
   void selects() {
     Value c = condition(2);
@@ -374,7 +421,8 @@ class RandomShapes : protected RandomLoops {
     if (kind < 74) return o_.hosts ? (move_bytes(), true) : false;
     if (kind < 79) return o_.guards ? (guards(), true) : false;
     if (kind < 81) return o_.guards ? (leave(), true) : false;
-    if (kind < 91) return bump(), true;
+    if (kind < 86) return watched(depth), true;
+    if (kind < 93) return bump(), true;
     return selects(), true;
   }
 

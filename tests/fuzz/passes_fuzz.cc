@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "jit/ir/attach_deopts.h"
 #include "jit/ir/known_counts.h"
@@ -128,9 +129,35 @@ class Verifier final : public jit::PassObserver {
   std::string before_;
 };
 
-std::vector<jit::SiteValues> guess_anything(const jit::Function& f, test::Random& random) {
+// What probes see, by method and site: the least and the greatest.
+class Watcher final : public jit::InterpretObserver {
+ public:
+  void probe(MethodId m, const jit::Inst& i, uint64_t seen) override {
+    auto v = static_cast<int64_t>(seen);
+    auto [at, fresh] = ends_.try_emplace({m.index(), i.aux}, v, v);
+    at->second = {std::min(at->second.first, v), std::max(at->second.second, v)};
+  }
+  std::optional<jit::SiteValues> of(MethodId m, SiteId site) const {
+    auto at = ends_.find({m.index(), site});
+    if (at == ends_.end()) return std::nullopt;
+    return jit::SiteValues{site, at->second.first, at->second.second};
+  }
+
+ private:
+  std::map<std::pair<uint32_t, SiteId>, std::pair<int64_t, int64_t>> ends_;
+};
+
+// Guesses that hold wherever a probe was seen, or anything.
+std::vector<jit::SiteValues> guess(MethodId m, const jit::Function& f, const Watcher& seen,
+                                   test::Random& random) {
   std::vector<jit::SiteValues> guesses;
+  bool anything = random.chance(20);
   for (jit::InstId id : jit::value_probes(f)) {
+    auto holds = seen.of(m, f.inst(id).aux);
+    if (holds && !anything) {
+      guesses.push_back(*holds);
+      continue;
+    }
     auto least = static_cast<int64_t>(random.below(random.chance(50) ? 5 : 40)) - 2;
     bool one = random.chance(50);
     guesses.push_back({f.inst(id).aux, least, one ? least : least + 200});
@@ -140,9 +167,10 @@ std::vector<jit::SiteValues> guess_anything(const jit::Function& f, test::Random
 
 // Makes the guards of a function, and some that a profile asks for, leave for frames.
 void speculate(jit::Function& f, const jit::DeoptContext& c, const jit::BodyProfile& profile,
-               LoopId entered, test::Random& random, Verifier& verifier) {
+               std::span<const jit::SiteValues> guesses, LoopId entered, test::Random& random,
+               Verifier& verifier) {
   jit::attach_deopts(f, c, random.chance(20));
-  if (random.chance(50)) jit::guess_values(f, c, guess_anything(f, random), entered);
+  if (random.chance(50)) jit::guess_values(f, c, guesses, entered);
   verifier.after("guess_values", f);
   // What only an entry reaches that is yet to come is not reached so far.
   if (random.chance(50)) jit::prune_cold(f, c, {profile.blocks, {}, entered});
@@ -168,7 +196,7 @@ void enter(const jit::Function& built, const jit::BodyProfile& profile, test::Ra
   Verifier verifier(built);
   Frames frames(built);
   jit::Function f = built;
-  if (random.chance(60)) { speculate(f, frames.context, profile, loop, random, verifier); }
+  if (random.chance(60)) { speculate(f, frames.context, profile, {}, loop, random, verifier); }
   if (random.chance(50)) {
     auto entered = jit::enter_from_host(f, loop, frames.live, profile.blocks);
     if (!entered.ok()) return;
@@ -182,7 +210,8 @@ void enter(const jit::Function& built, const jit::BodyProfile& profile, test::Ra
   jit::optimize(f, {.counts = profile.blocks}, &verifier);
 }
 
-jit::Module optimized(const jit::Module& built, Profiles& profiles, test::Random& random) {
+jit::Module optimized(const jit::Module& built, Profiles& profiles, const Watcher& seen,
+                      test::Random& random) {
   jit::Module module = built;
   bool inlines = random.chance(70), speculates = random.chance(40);
   Bodies bodies(built, profiles, speculates && random.chance(40));
@@ -191,10 +220,13 @@ jit::Module optimized(const jit::Module& built, Profiles& profiles, test::Random
     jit::BodyProfile profile = profiles.of(MethodId(m), f);
     Verifier verifier(built.functions[m]);
     Frames frames(built.functions[m]);
-    if (speculates) { speculate(f, frames.context, profile, LoopId::none(), random, verifier); }
+    auto guesses = guess(MethodId(m), f, seen, random);
+    if (speculates) {
+      speculate(f, frames.context, profile, guesses, LoopId::none(), random, verifier);
+    }
     if (speculates && inlines) jit::attach_call_states(f, built.functions[m], frames.context);
     if (random.chance(50)) {
-      jit::guess_lengths(f, guess_anything(f, random));
+      jit::guess_lengths(f, guesses);
       verifier.after("guess_lengths", f);
     }
     jit::optimize(f,
@@ -284,13 +316,16 @@ void feed(const std::string& input) {
   know_counts(built, random);
   static test::Scratch scratch;
   uint64_t arguments = random.next();
-  jit::Interpreter oracle(built, interpret_options(scratch));
+  Watcher seen;
+  jit::InterpretOptions watched = interpret_options(scratch);
+  watched.observer = &seen;
+  jit::Interpreter oracle(built, watched);
   std::vector<test::Expected> want = answers(built, oracle, arguments, scratch);
   if (options.wide && random.chance(50)) {
     for (jit::Function& f : built.functions) test::note_any_turns(f, random);
   }
   Profiles profiles(built, oracle, random);
-  jit::Module module = optimized(built, profiles, random);
+  jit::Module module = optimized(built, profiles, seen, random);
   for (uint32_t m = 0; m < built.functions.size(); ++m) {
     enter(built.functions[m], profiles.of(MethodId(m), built.functions[m]), random);
   }
