@@ -52,7 +52,7 @@ class RandomFunction : RandomShapes {
   void declare() {
     base_ = b_.param(0);
     for (unsigned i = 0; i < signature_.params.size(); ++i) keep(b_.param(i));
-    if (signature_.params.size() > 1 && signature_.params[1] == Type::kI32 && wide(40)) {
+    if (signature_.params.size() > 1 && signature_.params[1] == Type::kI32 && wide(80)) {
       deep_ = b_.declare(Type::kI32);
       b_.def(deep_, b_.param(1));
       limit_ = kCostLimit / kMostAgain;
