@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "jit/ir/function.h"
+#include "jit/ir/interpret.h"
 #include "tests/random.h"
 
 namespace uptier::test {
@@ -31,6 +32,19 @@ inline void make_calls_indirect(jit::Function& f, Random& random, unsigned perce
       call.op = Opcode::kCallIndirect;
       call.args = list;
       call.imm = 0;
+    }
+  }
+}
+
+// Makes addresses of methods for the interpreter those that they have.
+inline void place_addresses(jit::Function& f, size_t methods,
+                            const std::function<const void*(MethodId)>& address) {
+  for (jit::Inst& i : f.insts) {
+    if (i.op != Opcode::kConst || i.type != Type::kRef) continue;
+    for (uint32_t m = 0; m < methods; ++m) {
+      bool is = i.imm == jit::Interpreter::address_of(MethodId(m));
+      if (is) i.imm = reinterpret_cast<uint64_t>(address(MethodId(m)));
+      if (is) break;
     }
   }
 }

@@ -176,6 +176,18 @@ inline int32_t corpus_poke(uint8_t* p, int32_t by) {
   *p = static_cast<uint8_t>(was + static_cast<uint32_t>(by));
   return was;
 }
+// Copies and fills in the scratch page, as kCallCopies and kCallFills say.
+inline bool corpus_has(uint32_t at, uint32_t n) { return uint64_t{at} + n <= Scratch::kSize; }
+inline int32_t corpus_move(void*, uint8_t* page, uint32_t to, uint32_t from, uint32_t n) {
+  if (!corpus_has(to, n) || !corpus_has(from, n)) return 1;
+  std::memmove(page + to, page + from, n);
+  return 0;
+}
+inline int32_t corpus_set(void*, uint8_t* page, uint32_t to, uint32_t byte, uint32_t n) {
+  if (!corpus_has(to, n)) return 1;
+  std::memset(page + to, static_cast<int>(byte & 0xff), n);
+  return 0;
+}
 inline void* corpus_step(void* p, int32_t bytes) { return static_cast<char*>(p) + bytes; }
 
 inline const std::vector<HostFunction>& corpus_hosts() {
@@ -197,6 +209,13 @@ inline const std::vector<HostFunction>& corpus_hosts() {
   return hosts;
 }
 
+// Host functions that random programs call for kCallCopies and kCallFills.
+inline const std::vector<HostFunction>& moving_hosts() {
+  static const std::vector<HostFunction> hosts = {host_function("move", corpus_move),
+                                                  host_function("set", corpus_set)};
+  return hosts;
+}
+
 // Calls a host function of the corpus for the interpreter.
 inline jit::OutsideResult call_corpus_host(const jit::HostCallee& callee,
                                            std::span<const uint64_t> a) {
@@ -210,6 +229,12 @@ inline jit::OutsideResult call_corpus_host(const jit::HostCallee& callee,
   if (callee.name == "step") return value(a[0] + static_cast<uint64_t>(i64(1) << 32 >> 32));
   if (callee.name == "poke") {
     return value(static_cast<uint32_t>(corpus_poke(reinterpret_cast<uint8_t*>(a[0]), i32(1))));
+  }
+  if (callee.name == "move" || callee.name == "set") {
+    auto u32 = [&](size_t i) { return static_cast<uint32_t>(a[i]); };
+    auto* page = reinterpret_cast<uint8_t*>(a[1]);
+    auto* f = callee.name == "move" ? corpus_move : corpus_set;
+    return value(static_cast<uint32_t>(f(nullptr, page, u32(2), u32(3), u32(4))));
   }
   if (callee.name == "mix") {
     return value(std::bit_cast<uint64_t>(

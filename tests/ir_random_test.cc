@@ -35,6 +35,26 @@ TEST(RandomIr, programs_verify) {
   }
 }
 
+TEST(RandomIr, wide_programs_verify_and_end) {
+  Scratch scratch;
+  std::map<Opcode, int> seen;
+  uint64_t most = 0;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    jit::Module m = random_module(
+        seed, {.guards = seed % 2 == 0, .odd = seed % 3 == 0, .counts = true, .wide = true});
+    Status s = jit::verify(m);
+    ASSERT_TRUE(s.ok()) << "seed " << seed << ": " << s.error().message;
+    uint64_t steps = 0;
+    run(m, seed, scratch, &steps);
+    most = std::max(most, steps);
+    for (const jit::Function& f : m.functions) {
+      for (const jit::Inst& i : f.insts) ++seen[i.op];
+    }
+  }
+  EXPECT_LT(most, 4'000'000u);
+  EXPECT_GT(seen[Opcode::kCallIndirect], 100);
+}
+
 TEST(RandomIr, programs_print_and_parse_back) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     std::string text = jit::to_text(random_module(seed));

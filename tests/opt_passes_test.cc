@@ -11,6 +11,7 @@
 #include "jit/opt/split_selects.h"
 #include "tests/golden.h"
 #include "tests/opt_harness.h"
+#include "tests/random_profiles.h"
 
 namespace uptier::test {
 namespace {
@@ -202,16 +203,31 @@ TEST(OptPasses, no_pass_changes_an_answer_or_breaks_a_rule) {
   }
 }
 
-// Whatever was seen of selections. Returns of how many.
-size_t note_any_turns(jit::Function& f, Random& r) {
-  jit::place_select_probes(f, jit::find_loop_forest(f));
-  std::vector<jit::SelectTurns> seen;
-  for (SiteId site : jit::turn_sites(f)) {
-    seen.push_back({site, {}});
-    for (uint64_t& n : seen.back().counts) n = r.chance(50) ? 0 : r.next() >> r.below(64);
-  }
-  jit::note_turns(f, seen);
-  return seen.size();
+// What one pass leaves of a switch, another takes apart: each edge has arguments of its own.
+TEST(OptPasses, edges_of_a_switch_that_was_taken_apart_share_no_arguments) {
+  jit::Module m = *jit::parse_module(R"(func @f(i32, i32, i32) -> i32 {
+b0(v0: i32, v1: i32, v2: i32):
+  switch v0, [b1, b2, b3, b2, b3, b2, b3, b2], b4(v0, v1, v2)
+b1:
+  return v1
+b2:
+  jump b4(v0, v2, v1)
+b3:
+  return v2
+b4(v3: i32, v4: i32, v5: i32):
+  v6 = sub.i32 v4, v5
+  v7 = mul.i32 v6, v3
+  return v7
+}
+)",
+                                     {"f", {}});
+  ASSERT_TRUE(jit::verify(m).ok());
+  with_halves<jit::lift_cases>(m.functions[0]);
+  jit::prune_params(m.functions[0]);
+  ASSERT_TRUE(jit::verify(m, jit::Stage::kTransformed).ok());
+  jit::Interpreter interpreter(m);
+  const uint64_t args[] = {10, 9, 4};
+  EXPECT_EQ(interpreter.run(MethodId(0), args).bits, 50u);
 }
 
 TEST(OptPasses, all_passes_in_order_keep_answers_under_any_counts) {

@@ -25,6 +25,9 @@ struct RandomOptions {
   bool odd = false;
   // What probes have come to is asked, and nothing depends on the answer but which way it takes.
   bool counts = false;
+  // What random_shapes.h says. Addresses of methods, if any, are those of the interpreter.
+  bool wide = false;
+  bool addresses = true;
 };
 
 class RandomExpression {
@@ -36,6 +39,7 @@ class RandomExpression {
 
   Type number_type() { return kTypes[r_.below(4)]; }
   bool odd(unsigned percent) { return o_.odd && r_.chance(percent); }
+  bool wide(unsigned percent) { return o_.wide && r_.chance(percent); }
   size_t slot(Type t) const { return static_cast<size_t>(t); }
 
   // Remembers a value for direct use; scopes forget what they remembered when they end.
@@ -77,6 +81,7 @@ class RandomExpression {
 
   Value integer(Type t, int depth) {
     if (odd(15)) return to_integer(t, depth);
+    if (wide(12)) return idiom(t, depth);
     switch (r_.below(10)) {
       case 0: return integer_unary(t, depth);
       case 1: return division(t, depth);
@@ -87,6 +92,59 @@ class RandomExpression {
         if (t == Type::kI32) return condition(depth);
         [[fallthrough]];
       default: return integer_binary(t, depth);
+    }
+  }
+
+  // What the instruction selector has one instruction for, or another.
+  Value idiom(Type t, int depth) {
+    using enum Opcode;
+    Value x = value(t, depth - 1);
+    auto bits = [&](uint64_t n) { return b_.constant(t, jit::clip(t, n)); };
+    switch (r_.below(9)) {
+      case 0: return b_.binary(kAnd, x, bits(UINT32_MAX >> (8 * r_.below(4))));
+      case 1: {
+        Value by = bits(8 * (1 + r_.below(t == Type::kI32 ? 3 : 7)));
+        return b_.binary(r_.chance(70) ? kShrS : kShrU, b_.binary(kShl, x, by), by);
+      }
+      case 2: {
+        static const std::vector<uint64_t> factors = {2, 3, 4, 5, 7, 8, 9, 15, 17, 64, ~0ull};
+        return b_.binary(kMul, x, bits(r_.pick(factors)));
+      }
+      case 3: {
+        Value y = b_.binary(kShl, value(t, depth - 1), bits(1 + r_.below(4)));
+        return r_.chance(50) ? b_.binary(kAdd, x, y) : b_.binary(kAdd, y, x);
+      }
+      case 4: return b_.binary(kSub, x, b_.binary(kAnd, x, constant(t)));
+      case 5: return r_.chance(50) ? b_.binary(kSub, bits(0), x) : b_.binary(kXor, x, bits(~0ull));
+      case 6: return b_.binary(pick_op({kAdd, kSub, kXor, kAnd, kOr}), x, x);
+      case 7:
+        return b_.binary(pick_op({kDivU, kRemU, kDivS, kRemS}), x,
+                         bits(uint64_t{1} << r_.below(t == Type::kI32 ? 32 : 64)));
+      default: return b_.binary(pick_op({kAdd, kAnd, kOr, kXor}), load(t, depth), constant(t));
+    }
+  }
+
+  // Likewise of conditions: in memory, of some bits, of a sign, one of another.
+  Value test(int depth) {
+    using enum Opcode;
+    Type t = r_.chance(50) ? Type::kI32 : Type::kI64;
+    auto compare = [&] {
+      return pick_op({kEq, kNe, kLtS, kLtU, kGtS, kGtU, kLeS, kLeU, kGeS, kGeU});
+    };
+    auto byte = [&] { return b_.load(kLoad8U, t, address(depth)); };
+    auto word = [&] { return b_.load(kLoad, t, address(depth)); };
+    switch (r_.below(7)) {
+      case 0:
+        return b_.binary(compare(), byte(), b_.constant(t, r_.below(r_.chance(80) ? 256 : 400)));
+      case 1: return b_.binary(compare(), word(), value(t, depth - 1));
+      case 2: return b_.binary(compare(), value(t, depth - 1), word());
+      case 3: {
+        Value some = b_.binary(kAnd, r_.chance(50) ? word() : value(t, depth - 1), constant(t));
+        return b_.binary(r_.chance(50) ? kEq : kNe, some, b_.constant(t, 0));
+      }
+      case 4: return b_.binary(r_.chance(50) ? kLtS : kGeS, value(t, depth - 1), b_.constant(t, 0));
+      case 5: return b_.unary(kEqz, condition(depth - 1));
+      default: return b_.binary(pick_op({kAnd, kOr}), condition(depth - 1), condition(depth - 1));
     }
   }
 
@@ -146,6 +204,7 @@ class RandomExpression {
   Value condition(int depth) {
     using enum Opcode;
     if (depth <= 0) return leaf(Type::kI32);
+    if (wide(12)) return test(depth);
     Type t = r_.chance(6) ? Type::kRef : number_type();
     Value x = value(t, depth - 1);
     if (t == Type::kRef) {
@@ -196,6 +255,7 @@ class RandomExpression {
   Address address(int depth, bool writes = false) {
     Address at;
     if (odd(30)) return odd_address(depth, writes);
+    if (o_.traps && wide(1)) return far_address(depth);
     if (o_.traps && r_.chance(10)) return difference(depth);
     at.base = r_.chance(50) ? base_ : value(Type::kRef, depth - 1);
     if (r_.chance(20)) at.base = b_.convert(Opcode::kBitcast, Type::kI64, at.base);
@@ -209,6 +269,16 @@ class RandomExpression {
       if (far) at.flags = kMemTraps;
     }
     if (r_.chance(50)) at.flags |= kMemTraps;
+    return at;
+  }
+
+  // An offset that is no displacement, to where everything faults.
+  Address far_address(int depth) {
+    Address at{.base = base_, .flags = kMemTraps};
+    at.offset = static_cast<uint32_t>(r_.next() >> 33) | uint32_t{1} << 31;
+    Type t = r_.chance(50) ? Type::kI32 : Type::kI64;
+    Value v = b_.binary(Opcode::kAnd, value(t, depth - 1), b_.constant(t, 1023));
+    if (r_.chance(80)) at.index = v;
     return at;
   }
 

@@ -22,42 +22,49 @@
 
 #include "jit/ir/module.h"
 #include "tests/ir_corpus.h"
-#include "tests/random_loops.h"
+#include "tests/random_shapes.h"
 
 namespace uptier::test {
 
 // Makes one function.
-class RandomFunction : RandomLoops {
+class RandomFunction : RandomShapes {
  public:
-  struct Made {
-    Signature signature;
-    std::string name;
-    uint64_t cost = 0;  // an upper bound of the steps of a call
-  };
+  using RandomShapes::Made;
 
   RandomFunction(Random& r, const RandomOptions& o, const std::vector<Made>& earlier,
                  const Signature& signature, const std::string& name)
-      : RandomLoops(r, o, signature, name), earlier_(earlier), signature_(signature) {}
+      : RandomShapes(r, o, earlier, signature, name) {}
 
   jit::Function make() {
     declare();
     left_ = o_.statements;
+    if (wide(30)) {
+      left_ = 1 + static_cast<int>(r_.below(12));
+      begin_short();
+    }
     while (left_ > 0) statement(o_.depth);
-    finish();
+    out_.valid() ? end_short() : finish();
     return BuilderAccess::finish(b_);
   }
-  uint64_t cost() const { return cost_ + 500; }
+  uint64_t cost() const { return (cost_ + 500) * (again_ != 0 ? kMostAgain : 1); }
 
  private:
   void declare() {
     base_ = b_.param(0);
     for (unsigned i = 0; i < signature_.params.size(); ++i) keep(b_.param(i));
+    if (signature_.params.size() > 1 && signature_.params[1] == Type::kI32 && wide(80)) {
+      deep_ = b_.declare(Type::kI32);
+      b_.def(deep_, b_.param(1));
+      limit_ = kCostLimit / kMostAgain;
+    }
     if (o_.counts) {
       count_ = b_.declare(Type::kI64);
       above_ = b_.declare(Type::kI64);
       set_count(b_.i64(0));
     }
-    for (int i = 0; i < o_.variables; ++i) {
+    int variables = o_.variables;
+    if (wide(20)) variables = static_cast<int>(r_.below(4));
+    for (int i = 0; i < variables; ++i) {
       Type t = r_.chance(8) ? Type::kRef : number_type();
       Variable x = b_.declare(t);
       variables_[slot(t)].push_back(x);
@@ -115,6 +122,7 @@ class RandomFunction : RandomLoops {
     --left_;
     cost_ += 30 * times_;
     b_.set_location(++location_);
+    if (shape(depth)) return;
     size_t kind = r_.below(100);
     if (depth > 0 && kind < 12) return branch(depth);
     if (depth > 0 && kind < 22)
@@ -150,7 +158,7 @@ class RandomFunction : RandomLoops {
     if (counts) counters_.push_back(index);
   }
 
-  void statements(int depth, size_t most) {
+  void statements(int depth, size_t most) override {
     size_t scope = values_.size();
     for (size_t n = r_.below(most) + 1; n > 0 && left_ > 0; --n) statement(depth);
     values_.resize(scope);
@@ -255,22 +263,6 @@ class RandomFunction : RandomLoops {
     b_.seal(header);
     b_.seal(exit);
     b_.switch_to(exit);
-  }
-
-  // How often a loop may go round where it stands.
-  uint64_t most_rounds() {
-    uint64_t rounds = 1 + r_.below(r_.chance(30) ? 40 : 12);
-    return times_ * rounds > 400 ? 1 + rounds % 3 : rounds;
-  }
-
-  // Takes one round; goes on to a new block, or to `exit` when all were taken.
-  void spend(Variable fuel, Block exit) {
-    Value left = b_.binary(Opcode::kSub, b_.use(fuel), b_.i32(1));
-    b_.def(fuel, left);
-    Block on = b_.create_block();
-    b_.branch(left, on, exit);
-    b_.seal(on);
-    b_.switch_to(on);
   }
 
   Value compared(Value x, Value y) {
@@ -389,7 +381,7 @@ class RandomFunction : RandomLoops {
     if (earlier_.empty()) return assign();
     size_t index = r_.below(earlier_.size());
     const Made& callee = earlier_[index];
-    if (cost_ + times_ * callee.cost > kCostLimit) return assign();
+    if (cost_ + times_ * callee.cost > limit_) return assign();
     cost_ += times_ * callee.cost;
     std::vector<Value> args{base_};
     for (size_t i = 1; i < callee.signature.params.size(); ++i) {
@@ -464,8 +456,6 @@ class RandomFunction : RandomLoops {
 
   std::vector<uint32_t> counters_;  // probes that may be asked
   Variable count_, above_;
-  const std::vector<Made>& earlier_;
-  Signature signature_;
   int left_ = 0;
 };
 
@@ -483,6 +473,7 @@ inline jit::Module random_module(uint64_t seed, const RandomOptions& options = {
     for (size_t p = r.below(most); p > 0; --p) {
       s.params.push_back(options.odd && r.chance(10) ? Type::kRef : kTypes[r.below(4)]);
     }
+    if (options.wide && n > 0 && r.chance(50)) s = made[r.below(made.size())].signature;
     std::string name = "f" + std::to_string(n);
     RandomFunction f(r, options, made, s, name);
     m.functions.push_back(f.make());

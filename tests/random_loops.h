@@ -46,7 +46,7 @@ class RandomLoops : protected RandomExpression {
   // beyond the page or all indices.
   void run_of_stores() {
     constexpr uint64_t kSteps = 6000;
-    if (cost_ + times_ * kSteps > kCostLimit) return assign();
+    if (cost_ + times_ * kSteps > limit_) return assign();
     cost_ += times_ * kSteps;
     int32_t width = 1 << r_.below(4),
             each = r_.chance(60) ? 1 : 1 + static_cast<int32_t>(r_.below(4));
@@ -79,10 +79,11 @@ class RandomLoops : protected RandomExpression {
     b_.jump(header);
     b_.switch_to(header);
     mark_loop();
+    auto beyond = static_cast<uint32_t>(wide(30) ? r_.below(200) : 0);
     auto address = [&](const Run& r, Variable x, int32_t offset) {
       Address at{.base = r.base, .index = b_.use(x), .flags = r.flags};
       if (!r.base.valid()) at.base = b_.use(x), at.index = {};
-      at.offset = static_cast<uint32_t>(offset);
+      at.offset = static_cast<uint32_t>(offset) + beyond;
       return at;
     };
     using enum Opcode;
@@ -96,9 +97,11 @@ class RandomLoops : protected RandomExpression {
     advance(to, width * each);
     advance(from, width * each);
     b_.def(left, b_.binary(kSub, b_.use(left), b_.i32(1)));
-    size_t test = r_.below(6);
+    size_t test = wide(40) ? 6 + r_.below(5) : r_.below(6);
     Value x = b_.use(to);
-    if (test < 2) {
+    if (test >= 6) {
+      turn_back(test, x, end, b_.use(left), header, exit);
+    } else if (test < 2) {
       b_.branch(test == 0 ? b_.use(left) : b_.binary(kGtS, b_.use(left), b_.i32(0)), header, exit);
     } else if (test == 2) {
       b_.branch(b_.binary(kEq, x, end), exit, header);
@@ -111,6 +114,18 @@ class RandomLoops : protected RandomExpression {
     // What the loop leaves, but for addresses, which differ from run to run.
     const auto& xs = variables_[slot(Type::kI32)];
     if (!xs.empty()) b_.def(r_.pick(xs), b_.use(left));
+  }
+
+  // Tests that passes have to turn round.
+  void turn_back(size_t test, Value x, Value end, Value left, Block header, Block exit) {
+    using enum Opcode;
+    switch (test) {
+      case 6: return b_.branch(b_.unary(kEqz, left), exit, header);
+      case 7: return b_.branch(b_.binary(kLeS, left, b_.i32(0)), exit, header);
+      case 8: return b_.branch(b_.binary(pick_op({kGeU, kGeS, kEq}), x, end), exit, header);
+      case 9: return b_.branch(b_.binary(pick_op({kGtU, kGtS, kNe}), end, x), header, exit);
+      default: return b_.branch(b_.binary(pick_op({kLeU, kLeS}), end, x), exit, header);
+    }
   }
 
   void advance(Variable x, int32_t by) {
@@ -156,7 +171,7 @@ class RandomLoops : protected RandomExpression {
   // around where it begins at an edge.
   void products() {
     constexpr uint64_t kSteps = 600;
-    if (cost_ + times_ * kSteps > kCostLimit) return assign();
+    if (cost_ + times_ * kSteps > limit_) return assign();
     cost_ += times_ * kSteps;
     using enum Opcode;
     Type t = r_.chance(60) ? Type::kI32 : Type::kI64;
@@ -208,6 +223,7 @@ class RandomLoops : protected RandomExpression {
 
   static constexpr uint64_t kCostLimit = 200'000;
 
+  uint64_t limit_ = kCostLimit;
   uint64_t times_ = 1;  // the current place may run so often in a call
   uint64_t cost_ = 0;
   uint32_t location_ = 0;

@@ -201,8 +201,10 @@ class CaseLifter {
     hit.args = f_.make_list(f_.list(hit.args));
     f_.edges.push_back(hit);
     f_.edges.push_back({rest});
-    // The table's own way there is never taken.
-    f_.edges_of(f_.inst(table))[number] = f_.edges_of(f_.inst(table)).back();
+    // The table's own way there is never taken. Arguments are changed in place: each edge has its own.
+    Edge never = f_.edges_of(f_.inst(table)).back();
+    never.args = f_.make_list(f_.list(never.args));
+    f_.edges_of(f_.inst(table))[number] = never;
     append(b, branch, {same}, Type::kNone);
     f_.block(rest).insts.push_back(table);
     return rest;

@@ -54,7 +54,9 @@ jit::Module make_module(test::Random& random) {
                               .traps = random.chance(50),
                               .hosts = random.chance(60),
                               .guards = random.chance(80),
-                              .odd = random.chance(40)};
+                              .odd = random.chance(40),
+                              .wide = random.chance(60),
+                              .addresses = false};
   jit::Module m;
   std::vector<test::RandomFunction::Made> made;
   size_t count = 1 + random.below(InterpretedHost::kMost);

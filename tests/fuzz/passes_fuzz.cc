@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "jit/ir/attach_deopts.h"
 #include "jit/ir/known_counts.h"
 #include "jit/ir/print.h"
+#include "jit/opt/guess_lengths.h"
 #include "jit/opt/guess_values.h"
 #include "jit/opt/optimize.h"
 #include "jit/opt/osr_entry.h"
@@ -15,21 +17,26 @@
 #include "jit/opt/prune_cold.h"
 #include "tests/compare.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/random_profiles.h"
 
 namespace uptier::fuzz {
 namespace {
 
 constexpr int kCalls = 4;  // of each function
 
-// What a profile says of a body: nothing, that all blocks run alike, what did run, or anything.
+// What a profile says of a body: nothing, that all blocks run alike, what did run, or anything. What
+// it says of indirect calls is anything.
 class Profiles {
  public:
-  Profiles(const jit::Interpreter& ran, test::Random& random)
-      : ran_(ran), random_(random), kind_(random.below(4)) {}
+  Profiles(const jit::Module& module, const jit::Interpreter& ran, test::Random& random)
+      : module_(module), ran_(ran), random_(random), kind_(random.below(4)) {}
 
   jit::BodyProfile of(MethodId m, const jit::Function& f) {
     jit::BodyProfile p;
     if (kind_ == 0) return p;
+    p.targets = test::any_targets(f, module_, random_, [](MethodId to) {
+      return reinterpret_cast<const void*>(jit::Interpreter::address_of(to));
+    });
     auto seen = ran_.site_counts(m);
     for (uint32_t b = 0; b < f.block_sites; ++b) {
       uint64_t real = b < seen.size() ? seen[b] * 100 : 0;
@@ -41,6 +48,7 @@ class Profiles {
   }
 
  private:
+  const jit::Module& module_;
   const jit::Interpreter& ran_;
   test::Random& random_;
   size_t kind_;
@@ -76,6 +84,23 @@ bool has_call_states(const jit::Function& f) {
   });
 }
 
+// Lists are changed in place: of two that share a part, one would be changed with the other.
+bool shares_lists(const jit::Function& f) {
+  std::vector<jit::ValueList> all;
+  for (Block b : f.layout) {
+    all.push_back(f.block(b).params);
+    for (jit::InstId i : f.block(b).insts) {
+      all.push_back(f.inst(i).args);
+      for (const jit::Edge& e : f.edges_of(f.inst(i))) all.push_back(e.args);
+    }
+  }
+  std::erase_if(all, [](const jit::ValueList& l) { return l.size == 0; });
+  std::ranges::sort(all, {}, &jit::ValueList::at);
+  return std::ranges::adjacent_find(all, [](const jit::ValueList& a, const jit::ValueList& b) {
+           return a.at + a.size > b.at;
+         }) != all.end();
+}
+
 // Says which pass broke a rule, and what it was given.
 class Verifier final : public jit::PassObserver {
  public:
@@ -92,22 +117,59 @@ class Verifier final : public jit::PassObserver {
                    s.error().message.c_str());
     }
     UPTIER_FUZZ_CHECK(s.ok());
+    bool shares = shares_lists(left);
+    if (shares) {
+      std::fprintf(stderr, "%slists are shared after %s\n", before_.c_str(),
+                   std::string(pass).c_str());
+    }
+    UPTIER_FUZZ_CHECK(!shares);
   }
 
  private:
   std::string before_;
 };
 
-// Makes the guards of a function, and some that a profile asks for, leave for frames.
-void speculate(jit::Function& f, const jit::DeoptContext& c, const jit::BodyProfile& profile,
-               LoopId entered, test::Random& random, Verifier& verifier) {
-  jit::attach_deopts(f, c, random.chance(20));
+// What probes see, by method and site: the least and the greatest.
+class Watcher final : public jit::InterpretObserver {
+ public:
+  void probe(MethodId m, const jit::Inst& i, uint64_t seen) override {
+    auto v = static_cast<int64_t>(seen);
+    auto [at, fresh] = ends_.try_emplace({m.index(), i.aux}, v, v);
+    at->second = {std::min(at->second.first, v), std::max(at->second.second, v)};
+  }
+  std::optional<jit::SiteValues> of(MethodId m, SiteId site) const {
+    auto at = ends_.find({m.index(), site});
+    if (at == ends_.end()) return std::nullopt;
+    return jit::SiteValues{site, at->second.first, at->second.second};
+  }
+
+ private:
+  std::map<std::pair<uint32_t, SiteId>, std::pair<int64_t, int64_t>> ends_;
+};
+
+// Guesses that hold wherever a probe was seen, or anything.
+std::vector<jit::SiteValues> guess(MethodId m, const jit::Function& f, const Watcher& seen,
+                                   test::Random& random) {
   std::vector<jit::SiteValues> guesses;
+  bool anything = random.chance(20);
   for (jit::InstId id : jit::value_probes(f)) {
-    auto least = static_cast<int64_t>(random.below(5)) - 2;
+    auto holds = seen.of(m, f.inst(id).aux);
+    if (holds && !anything) {
+      guesses.push_back(*holds);
+      continue;
+    }
+    auto least = static_cast<int64_t>(random.below(random.chance(50) ? 5 : 40)) - 2;
     bool one = random.chance(50);
     guesses.push_back({f.inst(id).aux, least, one ? least : least + 200});
   }
+  return guesses;
+}
+
+// Makes the guards of a function, and some that a profile asks for, leave for frames.
+void speculate(jit::Function& f, const jit::DeoptContext& c, const jit::BodyProfile& profile,
+               std::span<const jit::SiteValues> guesses, LoopId entered, test::Random& random,
+               Verifier& verifier) {
+  jit::attach_deopts(f, c, random.chance(20));
   if (random.chance(50)) jit::guess_values(f, c, guesses, entered);
   verifier.after("guess_values", f);
   // What only an entry reaches that is yet to come is not reached so far.
@@ -134,7 +196,7 @@ void enter(const jit::Function& built, const jit::BodyProfile& profile, test::Ra
   Verifier verifier(built);
   Frames frames(built);
   jit::Function f = built;
-  if (random.chance(60)) { speculate(f, frames.context, profile, loop, random, verifier); }
+  if (random.chance(60)) { speculate(f, frames.context, profile, {}, loop, random, verifier); }
   if (random.chance(50)) {
     auto entered = jit::enter_from_host(f, loop, frames.live, profile.blocks);
     if (!entered.ok()) return;
@@ -148,7 +210,8 @@ void enter(const jit::Function& built, const jit::BodyProfile& profile, test::Ra
   jit::optimize(f, {.counts = profile.blocks}, &verifier);
 }
 
-jit::Module optimized(const jit::Module& built, Profiles& profiles, test::Random& random) {
+jit::Module optimized(const jit::Module& built, Profiles& profiles, const Watcher& seen,
+                      test::Random& random) {
   jit::Module module = built;
   bool inlines = random.chance(70), speculates = random.chance(40);
   Bodies bodies(built, profiles, speculates && random.chance(40));
@@ -157,11 +220,19 @@ jit::Module optimized(const jit::Module& built, Profiles& profiles, test::Random
     jit::BodyProfile profile = profiles.of(MethodId(m), f);
     Verifier verifier(built.functions[m]);
     Frames frames(built.functions[m]);
-    if (speculates) { speculate(f, frames.context, profile, LoopId::none(), random, verifier); }
+    auto guesses = guess(MethodId(m), f, seen, random);
+    if (speculates) {
+      speculate(f, frames.context, profile, guesses, LoopId::none(), random, verifier);
+    }
     if (speculates && inlines) jit::attach_call_states(f, built.functions[m], frames.context);
+    if (random.chance(50)) {
+      jit::guess_lengths(f, guesses);
+      verifier.after("guess_lengths", f);
+    }
     jit::optimize(f,
                   {.self = MethodId(m),
                    .counts = profile.blocks,
+                   .targets = profile.targets,
                    .source = inlines ? &bodies : nullptr,
                    .speculates = inlines && speculates},
                   &verifier);
@@ -234,7 +305,8 @@ void feed(const std::string& input) {
                               .hosts = random.chance(60),
                               .guards = random.chance(40),
                               .odd = random.chance(75),
-                              .counts = random.chance(40)};
+                              .counts = random.chance(40),
+                              .wide = random.chance(70)};
   jit::Module built = test::random_module(random.next(), options);
   if (Status s = jit::verify(built); !s.ok()) {
     std::fprintf(stderr, "%sthe program is none: %s\n", jit::to_text(built).c_str(),
@@ -244,10 +316,16 @@ void feed(const std::string& input) {
   know_counts(built, random);
   static test::Scratch scratch;
   uint64_t arguments = random.next();
-  jit::Interpreter oracle(built, interpret_options(scratch));
+  Watcher seen;
+  jit::InterpretOptions watched = interpret_options(scratch);
+  watched.observer = &seen;
+  jit::Interpreter oracle(built, watched);
   std::vector<test::Expected> want = answers(built, oracle, arguments, scratch);
-  Profiles profiles(oracle, random);
-  jit::Module module = optimized(built, profiles, random);
+  if (options.wide && random.chance(50)) {
+    for (jit::Function& f : built.functions) test::note_any_turns(f, random);
+  }
+  Profiles profiles(built, oracle, random);
+  jit::Module module = optimized(built, profiles, seen, random);
   for (uint32_t m = 0; m < built.functions.size(); ++m) {
     enter(built.functions[m], profiles.of(MethodId(m), built.functions[m]), random);
   }

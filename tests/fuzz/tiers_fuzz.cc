@@ -122,9 +122,10 @@ void compare(const jit::Module& module, const Mode& mode, uint64_t seed, unsigne
   UPTIER_FUZZ_CHECK(added.ok());
   host = std::move(*added);
   test::Random random(seed);
+  auto address = [&](MethodId m) { return (*runtime)->entry_address(host->method(m)); };
   for (jit::Function& f : given.functions) {
-    make_calls_indirect(f, random, indirect,
-                        [&](MethodId m) { return (*runtime)->entry_address(host->method(m)); });
+    make_calls_indirect(f, random, indirect, address);
+    test::place_addresses(f, module.functions.size(), address);
   }
   ThreadScope attached(**runtime);
   Oracle oracle(module, scratch);
@@ -162,7 +163,8 @@ void feed(const std::string& input) {
                               .hosts = random.chance(60),
                               .guards = random.chance(40),
                               .odd = random.chance(60),
-                              .counts = random.chance(40)};
+                              .counts = random.chance(40),
+                              .wide = random.chance(70)};
   jit::Module module = test::random_module(random.next(), options);
   test::Scratch scratch;
   unsigned indirect = random.chance(30) ? 50 : 0;
