@@ -69,6 +69,20 @@ TEST_F(CliStreams, file_that_cannot_be_written_is_a_failure_but_not_the_programs
   EXPECT_NE(full.err.find("/dev/full"), std::string::npos) << full.err;
 }
 
+TEST_F(CliStreams, module_comes_from_a_pipe_as_well) {
+  const RunResult r = in_dir("cat " + wasm_path("mix") + " | " UPTIER_TOOL " run /dev/stdin");
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(r.out, expected_output("mix"));
+}
+
+TEST_F(CliStreams, stdout_that_takes_nothing_fails_a_run_that_did_not) {
+  write_text("add.wat", "(module (func (export \"one\") (result i32) i32.const 1))");
+  ASSERT_EQ(in_dir("wat2wasm add.wat").code, 0);
+  const RunResult r = in_dir(UPTIER_TOOL " run --invoke one add.wasm >/dev/full");
+  EXPECT_EQ(r.code, 1);
+  EXPECT_NE(r.err.find("uptier: stdout: "), std::string::npos) << r.err;
+}
+
 TEST_F(CliStreams, one_file_does_not_take_two_things) {
   const RunResult r = tool("run --report-to a --loops-to a " + wasm_path("mix"));
   EXPECT_EQ(r.code, 2);

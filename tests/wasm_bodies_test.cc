@@ -1,6 +1,7 @@
 // Bodies validated apart from their module: on several threads at load, or at the first call.
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "embed/wasm/read_module.h"
 #include "embed/wasm/validate_bodies.h"
@@ -163,6 +164,21 @@ TEST(WasmBodies, what_is_wrong_in_a_stretch_is_named_with_its_place) {
     // What was wrong before does not make the next one wrong.
     EXPECT_TRUE(validator.validate(*later, wrong == 7 ? 8 : 7, 1).ok());
   }
+}
+
+TEST(WasmBodies, bytes_of_a_holder_stay_with_it_while_the_module_needs_them) {
+  auto holder = std::make_shared<const Bytes>(module_of(many_bodies()));
+  std::weak_ptr<const Bytes> held = holder;
+  auto read = read_module(ModuleBytes(*holder, holder));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->bytes.data(), holder->data()) << "copied";
+  holder.reset();
+  EXPECT_FALSE(held.expired());
+  {
+    ModuleInfo moved = std::move(*read);
+    EXPECT_EQ(moved.bytes.data(), held.lock()->data());
+  }
+  EXPECT_TRUE(held.expired());
 }
 
 TEST(WasmBodies, later_still_means_that_the_rest_is_valid_now) {

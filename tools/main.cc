@@ -1,13 +1,12 @@
 // uptier: the command line. Parses words, then calls commands.h.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include "tools/commands.h"
 #include "tools/environment.h"
 #include "tools/fail.h"
+#include "tools/leave.h"
 #include "tools/not_negative.h"
 #include "tools/profile_commands.h"
 #include "tools/profile_words.h"
@@ -402,14 +401,6 @@ int check_commands(const CLI::App& app, int argc, char** argv) {
     at = *found;
   }
   return kOk;
-}
-
-// What stdout did not take is a failure, unless there was another.
-int written(int code) {
-  const bool whole = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  if (whole) return code;
-  std::fprintf(stderr, "uptier: stdout: %s\n", std::strerror(errno));
-  return code == kOk ? kFailed : code;
 }
 
 }  // namespace

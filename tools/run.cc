@@ -3,14 +3,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
-#include <fstream>
+#include <memory>
 
 #include "embed/wasm/engine.h"
 #include "embed/wasm/read_module.h"
 #include "embed/wasm/wasi.h"
 #include "embed/wasm/wasi_bind.h"
+#include "tiering/saved/mapped_file.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
+#include "tools/leave.h"
 #include "tools/save_on_signal.h"
 #include "tools/values.h"
 
@@ -41,6 +43,13 @@ int trapped(const wasm::TrapReport& trap) {
   std::fflush(stdout);
   return fail(kTrapped, "trap: " + trap.text());
 }
+
+// A build that looks for leaks takes everything apart.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kLooksForLeaks = true;
+#else
+constexpr bool kLooksForLeaks = false;
+#endif
 
 constexpr const char* kInitialize = "_initialize";
 
@@ -135,12 +144,24 @@ int start(wasm::Instance& instance, const RunCommand& c) {
   return trapped(r.trap);
 }
 
+// A large module is better mapped than copied; what is no file, such as a pipe, must be copied.
+Result<wasm::ModuleBytes> module_bytes(const std::string& path) {
+  Result<tiering::MappedFile> mapped = tiering::MappedFile::open(path, false);
+  if (!mapped) {
+    Result<std::vector<uint8_t>> read = read_file(path);
+    if (!read) return read.error();
+    return wasm::ModuleBytes(std::move(*read));
+  }
+  auto held = std::make_shared<const tiering::MappedFile>(std::move(*mapped));
+  const auto* first = reinterpret_cast<const uint8_t*>(held->bytes().data());
+  return wasm::ModuleBytes({first, held->bytes().size()}, held);
+}
+
 }  // namespace
 
 int run(const RunCommand& c) {
-  std::vector<uint8_t> bytes;
-  if (!read_file(c.module, bytes)) return kRefused;
-
+  Result<wasm::ModuleBytes> bytes = module_bytes(c.module);
+  if (!bytes) return fail(kRefused, bytes.error().message);
   std::unique_ptr<TraceSink> sink;
   if (!c.trace.empty()) {
     Result<std::unique_ptr<TraceSink>> opened = trace_file_sink(c.trace);
@@ -152,7 +173,7 @@ int run(const RunCommand& c) {
   wasm::EngineOptions engine_options;
   engine_options.explicit_bounds = c.explicit_bounds;
   Result<wasm::ModuleInfo> info = wasm::read_module(
-      std::move(bytes), c.lazy_validation ? wasm::Bodies::kLater : wasm::Bodies::kValidated);
+      std::move(*bytes), c.lazy_validation ? wasm::Bodies::kLater : wasm::Bodies::kValidated);
   if (!info) return fail(kRefused, c.module + ": " + info.error().message);
   auto engine = wasm::Engine::create(with_room_for(*info, c.options), engine_options, sink.get());
   if (!engine) return fail(kFailed, engine.error().message);
@@ -184,7 +205,11 @@ int run(const RunCommand& c) {
   const int shown = show(runtime, c.shown);
   tell_of_profile(runtime, c.options, saved);
   // The program's exit code stays its own.
-  return code == kOk ? shown : code;
+  if (code == kOk) code = shown;
+  // Traces and dumps get their last records when their runtime goes.
+  const bool all_written = c.trace.empty() && !c.options.jit_dump;
+  if (all_written && !kLooksForLeaks) leave(code);
+  return code;
 }
 
 }  // namespace uptier::tools

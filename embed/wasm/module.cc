@@ -20,8 +20,7 @@ VmLayout::VmLayout(const ModuleInfo& info) {
   size = static_cast<uint32_t>(round_up(globals + info.globals.size() * 8));
 }
 
-Result<std::unique_ptr<Module>> Module::load(Engine& engine, std::vector<uint8_t> bytes,
-                                             Bodies bodies) {
+Result<std::unique_ptr<Module>> Module::load(Engine& engine, ModuleBytes bytes, Bodies bodies) {
   Result<ModuleInfo> info = read_module(std::move(bytes), bodies);
   if (!info) return info.error();
   return make(engine, std::move(*info));

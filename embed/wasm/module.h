@@ -34,7 +34,7 @@ class Module {
   // Parses and validates. Errors: as read_module (kCorruptInput: malformed, kInvalidInput: invalid,
   // kUnsupported: past a limit of this engine); messages name the byte offset and the rule. With
   // Bodies::kLater a function whose body breaks a rule traps when it is called (TrapCode::kNoCode).
-  static Result<std::unique_ptr<Module>> load(Engine& engine, std::vector<uint8_t> bytes,
+  static Result<std::unique_ptr<Module>> load(Engine& engine, ModuleBytes bytes,
                                               Bodies bodies = Bodies::kValidated);
   // The same of what read_module has returned, for hosts that make an engine to suit the module
   // (Options::max_methods).

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "embed/wasm/module_bytes.h"
 #include "embed/wasm/scan_body.h"
 #include "embed/wasm/types.h"
 
@@ -72,7 +73,7 @@ struct FreeRules {
 
 struct ModuleInfo {
   Bodies bodies = Bodies::kValidated;
-  std::vector<uint8_t> bytes;
+  ModuleBytes bytes;
   std::vector<FuncType> types;
   std::vector<Import> imports;
   std::vector<Export> exports;

@@ -1,6 +1,7 @@
 #include "embed/wasm/read_module.h"
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 #include <thread>
 #include <utility>
@@ -12,8 +13,8 @@
 namespace uptier::wasm {
 namespace {
 
-// Below this a second thread costs more than it saves.
-constexpr uint64_t kBytesPerThread = 256 << 10;
+// What a thread validates at a time: below this a second thread costs more than it saves.
+constexpr uint64_t kStretch = 256 << 10;
 constexpr uint32_t kMaxThreads = 8;
 
 // Gives every function a name: from the section, else from its first export, else its number.
@@ -30,7 +31,7 @@ void name_functions(ModuleInfo& info, std::span<const uint8_t> section) {
 }
 
 // Reads all of a module one byte after the other, and says what is wrong with it.
-Result<ModuleInfo> read_in_order(std::vector<uint8_t> bytes) {
+Result<ModuleInfo> read_in_order(ModuleBytes bytes) {
   ModuleInfo info;
   info.bytes = std::move(bytes);
   Rules rules;
@@ -42,18 +43,15 @@ Result<ModuleInfo> read_in_order(std::vector<uint8_t> bytes) {
 }
 
 // Reads what stands around the bodies, and leaves the rules for them; nothing for a module with something wrong in it.
-std::optional<ModuleInfo> read_declarations(std::vector<uint8_t>& bytes) {
+std::optional<ModuleInfo> read_declarations(const ModuleBytes& bytes) {
   ModuleInfo info;
-  info.bytes = std::move(bytes);
+  info.bytes = bytes;
   info.rules.reset(std::make_unique<Rules>().release());
   ModuleCollector collector(info, *info.rules, BodyChecker::Reads::kDeclarations);
   wabt::ReadBinaryOptions options = reader_options();
   options.skip_function_bodies = true;
   auto read = wabt::ReadBinary(info.bytes.data(), info.bytes.size(), &collector, options);
-  if (!collector.verdict(read)) {
-    bytes = std::move(info.bytes);
-    return std::nullopt;
-  }
+  if (!collector.verdict(read)) return std::nullopt;
   name_functions(info, collector.name_section());
   return info;
 }
@@ -70,41 +68,44 @@ uint32_t function_behind(const ModuleInfo& info, uint64_t bytes) {
   return static_cast<uint32_t>(at - own.begin()) + info.imported_functions;
 }
 
-// Validates all bodies, a stretch on each of some threads. Returns false if one is wrong.
+// Validates all bodies, a stretch at a time on each of some threads. Returns false if one is wrong.
 bool validate_bodies(ModuleInfo& info) {
   if (info.functions.size() == info.imported_functions) return true;
   uint64_t size = info.functions.back().body_end - begin_of_bodies(info);
+  uint64_t stretches = std::max<uint64_t>(size / kStretch, 1);
   uint64_t most = std::clamp(std::thread::hardware_concurrency(), 1u, kMaxThreads);
-  uint64_t stretches = std::clamp<uint64_t>(size / kBytesPerThread, 1, most);
-  std::vector<uint8_t> wrong(stretches);
-  auto validate = [&](uint64_t i) {
-    uint32_t first = function_behind(info, size * i / stretches);
-    uint32_t end = function_behind(info, size * (i + 1) / stretches);
-    BodyValidator validator = i == 0 ? BodyValidator(std::move(info.rules)) : BodyValidator(info);
-    wrong[i] = first < end && !validator.validate(info, first, end - first);
+  std::atomic<uint64_t> next = 0;
+  std::atomic<bool> wrong = false;
+  auto validate = [&](BodyValidator validator) {
+    for (uint64_t i; !wrong && (i = next++) < stretches;) {
+      uint32_t first = function_behind(info, size * i / stretches);
+      uint32_t end = function_behind(info, size * (i + 1) / stretches);
+      if (first < end && !validator.validate(info, first, end - first)) wrong = true;
+    }
   };
   {
     std::vector<std::jthread> others;
-    for (uint64_t i = 1; i < stretches; ++i) others.emplace_back(validate, i);
-    validate(0);
+    for (uint64_t i = 1; i < std::min(stretches, most); ++i) {
+      others.emplace_back([&] { validate(BodyValidator(info)); });
+    }
+    validate(BodyValidator(std::move(info.rules)));
   }
-  return std::ranges::count(wrong, 0) == static_cast<ptrdiff_t>(stretches);
+  return !wrong;
 }
 
 }  // namespace
 
-Result<ModuleInfo> read_module(std::vector<uint8_t> bytes, Bodies bodies) {
+Result<ModuleInfo> read_module(ModuleBytes bytes, Bodies bodies) {
   if (bytes.size() > UINT32_MAX) {
     return Error{ErrorCode::kUnsupported, "the module is larger than 4 GiB"};
   }
-  if (bodies == Bodies::kValidated && bytes.size() < 2 * kBytesPerThread) {
+  if (bodies == Bodies::kValidated && bytes.size() < 2 * kStretch) {
     return read_in_order(std::move(bytes));
   }
   std::optional<ModuleInfo> info = read_declarations(bytes);
   if (info) {
     info->bodies = bodies;
     if (bodies == Bodies::kLater || validate_bodies(*info)) return std::move(*info);
-    bytes = std::move(info->bytes);
   }
   // Which of several faults is to be named, and in which words, only the whole module says.
   return read_in_order(std::move(bytes));

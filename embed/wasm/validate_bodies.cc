@@ -50,7 +50,7 @@ uint32_t surround(std::vector<uint8_t>& out, const ModuleInfo& module, bool has_
   append_number(out, count);
   append_number(out, one.body_end - one.body_begin);
   auto at = static_cast<uint32_t>(out.size());
-  out.insert(out.end(), module.bytes.begin() + one.body_begin, module.bytes.begin() + end);
+  out.insert(out.end(), module.bytes.data() + one.body_begin, module.bytes.data() + end);
   return at;
 }
 
@@ -70,6 +70,7 @@ BodyValidator::BodyValidator(const ModuleInfo& module)
 }
 
 BodyValidator::~BodyValidator() = default;
+BodyValidator::BodyValidator(BodyValidator&&) noexcept = default;
 
 Status BodyValidator::validate(ModuleInfo& module, uint32_t first, uint32_t count) {
   uint64_t begin = module.functions[first].body_begin;

@@ -21,6 +21,7 @@ class BodyValidator {
   // The same for who has read them, with these rules.
   explicit BodyValidator(std::unique_ptr<Rules, FreeRules> rules);
   ~BodyValidator();
+  BodyValidator(BodyValidator&&) noexcept;
 
   // Validates `count` own functions from `first` on, and fills in their FunctionInfo::facts.
   // Errors: those of read_module, with its words and offsets.
