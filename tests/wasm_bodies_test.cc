@@ -135,6 +135,38 @@ Bytes module_of(const std::vector<Bytes>& bodies) {
   return out;
 }
 
+// Parameters and locals of each type, each used as each type.
+TEST(WasmBodies, local_is_of_the_type_that_it_was_declared_with) {
+  const char* types[] = {"i32", "i64", "f32", "f64"};
+  auto body_of = [](const std::string& kind, const std::string& is, const std::string& used) {
+    std::string get = "(local.get 2)";
+    return "(module (func (param i32) " +
+           (kind == "param" ? "(param f32) (param " + is + ")" : "(param i64) (local " + is + ")") +
+           " (local f64) " + get + " (" + used + ".const 0) (" + used + ".ne) drop))";
+  };
+  for (const char* kind : {"param", "local"}) {
+    for (const char* is : types) {
+      for (const char* used : types) {
+        auto read = read_module(assemble(body_of(kind, is, used)));
+        EXPECT_EQ(read.ok(), std::string(is) == used) << kind << " " << is << " as " << used;
+        if (read.ok()) continue;
+        EXPECT_EQ(read.error().code, ErrorCode::kInvalidInput);
+        EXPECT_NE(read.error().message.find("type mismatch"), std::string::npos)
+            << read.error().message;
+      }
+    }
+  }
+}
+
+TEST(WasmBodies, local_that_there_is_not_is_named) {
+  Bytes bytes =
+      module_of({{1, 2, 0x7e, 0x20, 3, 0x1a, 0x20, 0, 0x0b}});  // beside a parameter two i64
+  auto read = read_module(bytes);
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().code, ErrorCode::kInvalidInput);
+  EXPECT_NE(read.error().message.find("local"), std::string::npos) << read.error().message;
+}
+
 std::vector<Bytes> many_bodies() {
   std::vector<Bytes> bodies;
   for (uint32_t i = 0; i < 12000; ++i) bodies.push_back(sum_body(i % 40));

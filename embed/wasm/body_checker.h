@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "embed/wasm/module_info.h"
 #include "uptier/result.h"
@@ -124,6 +125,11 @@ class BodyChecker : public wabt::BinaryReaderNop {
     f.body_end = static_cast<uint32_t>(offset() + size);
     body_end_ = offset() + size;
     local_count_ = 0;
+    locals_.clear();
+    // Reading goes on behind a type that there is not.
+    if (f.type < info_.types.size()) {
+      for (Type t : info_.types[f.type].params) locals_.push_back(number_type(t));
+    }
     depth_ = 0;
     ended_ = false;
     in_body_ = true;
@@ -131,7 +137,11 @@ class BodyChecker : public wabt::BinaryReaderNop {
   }
   Ok OnLocalDecl(Index, Index count, wabt::Type type) override {
     local_count_ += count;
-    if (local_count_ > kMaxLocals) refuse("a function has too many locals");
+    if (local_count_ > kMaxLocals) {
+      refuse("a function has too many locals");
+    } else {
+      locals_.insert(locals_.end(), count, type);
+    }
     refuse_ref(type);
     return validate(&V::OnLocalDecl, here(), count, type);
   }
@@ -227,7 +237,12 @@ class BodyChecker : public wabt::BinaryReaderNop {
   Ok OnGlobalSetExpr(Index index) override {
     return validate(&V::OnGlobalSet, place(), var(index));
   }
-  Ok OnLocalGetExpr(Index index) override { return validate(&V::OnLocalGet, place(), var(index)); }
+  Ok OnLocalGetExpr(Index index) override {
+    // The rule is that of a constant of the same type, by which the validator answers sooner.
+    bool known = index < locals_.size() && locals_[index] != wabt::Type::Any;
+    return known ? validate(&V::OnConst, place(), locals_[index])
+                 : validate(&V::OnLocalGet, place(), var(index));
+  }
   Ok OnLocalSetExpr(Index index) override { return validate(&V::OnLocalSet, place(), var(index)); }
   Ok OnLocalTeeExpr(Index index) override { return validate(&V::OnLocalTee, place(), var(index)); }
   Ok OnLoadExpr(Opcode op, Index memory, wabt::Address align, wabt::Address) override {
@@ -307,6 +322,16 @@ class BodyChecker : public wabt::BinaryReaderNop {
   static wabt::Address bytes(wabt::Address log2) {
     return log2 < 32 ? wabt::Address{1} << log2 : wabt::Address{1} << 32;
   }
+  // Any for what is no number.
+  static wabt::Type number_type(Type t) {
+    switch (t) {
+      case Type::kI32: return wabt::Type::I32;
+      case Type::kI64: return wabt::Type::I64;
+      case Type::kF32: return wabt::Type::F32;
+      case Type::kF64: return wabt::Type::F64;
+      default: return wabt::Type::Any;
+    }
+  }
   static wabt::SegmentKind segment_kind(uint8_t flags) {
     if ((flags & wabt::SegDeclared) == wabt::SegDeclared) return wabt::SegmentKind::Declared;
     return flags & wabt::SegPassive ? wabt::SegmentKind::Passive : wabt::SegmentKind::Active;
@@ -378,6 +403,7 @@ class BodyChecker : public wabt::BinaryReaderNop {
   uint64_t body_end_ = 0;
   uint64_t opcode_at_ = 0;
   uint64_t local_count_ = 0;
+  std::vector<wabt::Type> locals_;  // of the body, parameters first; Any: the validator knows
   BodyScan scan_;
   bool ended_ = false;
   bool in_body_ = false;
