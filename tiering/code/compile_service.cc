@@ -369,7 +369,8 @@ jit::CallTarget RuntimeImpl::CallPaths::target(MethodId callee) {
   if (means && std::ranges::find(reached_, callee) == reached_.end()) reached_.push_back(callee);
   if (gone) return {Kind::kStub, runtime_.routines_.gone()};
   Method& m = runtime_.method(callee.index());
-  bool counts_all = runtime_.options_.gap == GapMode::kExact;
+  // Where the cell may lead to code that counts, the stub sees to it that the thread has counters.
+  bool counts_all = runtime_.options_.gap == GapMode::kExact || runtime_.always_instrumented_;
   if (counts_all || plan_.tier == Tier::kBaseline) return {Kind::kStub, stubs.stub(callee)};
   // What is made for some values must not be called with others.
   bool self = callee == plan_.method && !plan_.osr_loop.valid() && !plan_.for_values;
