@@ -120,6 +120,9 @@ struct Version {
   std::vector<jit::SlotLaw> slot_laws;
   mutable std::atomic<bool> frame_refused{false};
 
+  Version() = default;
+  ~Version() { give_back(); }  // it may have been made too late to come into service
+
   void call_back(OsrOut why) const noexcept;
 
   // Gives the code back; the caller knows that nothing runs it.
@@ -310,6 +313,8 @@ struct Method {
   std::mutex compile_mutex;
   bool shape_known = false;  // set by the first description; what follows is then constant
   uint64_t cfg_hash = 0;
+  const void* alias_scope =
+      nullptr;  // the host's: who inlines the body may come when that has died
   std::unique_ptr<jit::Function> described;  // by who did not compile it; or null
   uint32_t instructions = 0;                 // of the IR
   uint32_t loop_count = 0;

@@ -129,7 +129,9 @@ Result<jit::Function> RuntimeImpl::describe_anew(Method& m, Observed observed) {
                  m.info.name + ": the host described the method differently this time"};
   }
   if (!m.shape_known) {
+    const void* scope = m.host.alias_scope();
     std::lock_guard lock(state_mutex_);
+    m.alias_scope = scope;
     learn_shape(m, f);
     keep_body_locked(m, f);
   }

@@ -23,8 +23,7 @@ uint64_t bytes_of(const jit::Function& f) {
 
 // Whether alias classes mean the same in both.
 bool same_classes(const Method& a, const Method& b) {
-  return a.host.alias_scope() == b.host.alias_scope() &&
-         a.info.key.module_key == b.info.key.module_key;
+  return a.alias_scope == b.alias_scope && a.info.key.module_key == b.info.key.module_key;
 }
 
 void forget_classes(jit::Function& f) {
