@@ -270,8 +270,8 @@ struct Method {
   const MethodInfo info;
 
   // The host's interpreter as calls reach it; null where there is none, or it may trap and has not
-  // been called yet. Under the state mutex.
-  const void* host_code = nullptr;
+  // been called yet. Written under the state mutex.
+  std::atomic<const void*> host_code{nullptr};
 
   // Read by slow paths without a lock. Stores are releases that pair with acquire loads there.
   std::atomic<const Version*> plain{nullptr};

@@ -106,7 +106,7 @@ bool RuntimeImpl::interprets_first_locked(const Method& m) const {
 // of an interpreter that may trap included.
 const void* RuntimeImpl::first_target_locked(const Method& m) const {
   bool there = interprets_first_locked(m) && m.host_code != nullptr;
-  return there ? m.host_code : stubs_->tail(m.id);
+  return there ? m.host_code.load() : stubs_->tail(m.id);
 }
 
 std::string RuntimeImpl::error_of(MethodId m) const {

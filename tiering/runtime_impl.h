@@ -349,11 +349,13 @@ class RuntimeImpl final : public Runtime {
 
   // slow_paths.cc
   static void raise_no_code(MethodId m) noexcept;
+  const void* refuse_call(MethodId m) noexcept;
   sampler::CallEvent next_call_event(Method& m, AttachedThread& t) noexcept;
   const void* current_entry(Method& m) const noexcept;
   const void* code_for_call(Method& m) noexcept;
   const void* best_entry(Method& m, const void* otherwise) const noexcept;
   void ask_until_it_can_count(Method& m, AttachedThread& t) noexcept;
+  bool must_run_plain(Method& m, AttachedThread& t) noexcept;
   const void* run_plain(Method& m, AttachedThread& t) noexcept;
   void lose_sample(Method& m, AttachedThread& t) noexcept;
   bool ready_to_count(Method& m, AttachedThread& t) noexcept;

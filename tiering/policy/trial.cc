@@ -98,7 +98,9 @@ jit::TrialCall RuntimeImpl::trial_call(uint32_t index) noexcept {
 const void* RuntimeImpl::enter_anew(Method& m) noexcept {
   const Version* best = m.optimized.load(std::memory_order_acquire);
   if (usable(best)) return best->entry;
-  const void* code = code_for_call(m);
+  AttachedThread* t = here();
+  bool plain = t != nullptr && must_run_plain(m, *t);
+  const void* code = plain ? run_plain(m, *t) : code_for_call(m);
   if (code != nullptr) return code;
   raise_no_code(m.id);
   return routines_.trap_exit_at_entry();

@@ -12,6 +12,12 @@ namespace {
 
 constexpr int32_t kFarAway = 0x7ffffff0;
 
+// Whether there is nothing that counts the method's calls, and something should.
+bool lacks_copy(const Method& m) {
+  return m.slab_words.load(std::memory_order_relaxed) != 0 &&
+         !usable(m.instrumented.load(std::memory_order_acquire));
+}
+
 }  // namespace
 
 AttachedThread* RuntimeImpl::here() const noexcept {
@@ -41,6 +47,13 @@ void RuntimeImpl::raise_no_code(MethodId m) noexcept {
   c.trap_method = m.number() + 1;
 }
 
+// A call of a method that has no code traps.
+const void* RuntimeImpl::refuse_call(MethodId m) noexcept {
+  sampler::current_context()->method(m.index()).call_countdown = 0;  // every call comes here
+  raise_no_code(m);
+  return routines_.trap_exit_at_entry();
+}
+
 // Of a method that was removed nothing is read: another thread may be giving its place away. One
 // that is in service stays, even if it is removed now, until this thread is quiescent or blocked.
 const void* RuntimeImpl::enter(uint32_t index) noexcept {
@@ -48,9 +61,7 @@ const void* RuntimeImpl::enter(uint32_t index) noexcept {
   bool serves = MethodId(ids_[index].load(std::memory_order_acquire)).valid();
   const void* code = serves ? code_for_call(method(index)) : nullptr;
   if (code == nullptr) {
-    c->method(index).call_countdown = 0;  // every call comes here
-    raise_no_code(MethodId(index, generations_[index].load(std::memory_order_relaxed)));
-    return routines_.trap_exit_at_entry();
+    return refuse_call(MethodId(index, generations_[index].load(std::memory_order_relaxed)));
   }
   Method& m = method(index);
   if (m.wake_after_call.load(std::memory_order_relaxed)) {
@@ -74,14 +85,15 @@ const void* RuntimeImpl::enter(uint32_t index) noexcept {
   if (!baseline && e.sample) {
     if (const void* copy = optimized_sample(m, *t)) return copy;
   }
-  if (!baseline) return e.flush ? best_entry(m, code) : code;
-  // Where the cell leads to instrumented code, the slab must be there before; a thread that is
-  // refused one comes here at every call and runs plain.
-  if (always_instrumented_ && m.slab_words.load(std::memory_order_relaxed) != 0 &&
-      !ready_to_count(m, *t)) {
-    lose_sample(m, *t);  // an interpreted method has had no copy from its first compilation on
-    return run_plain(m, *t);
+  // Where the cell leads to instrumented code, or led when it was read, the slab must be there
+  // before; a thread that is refused one comes here at every call and runs plain.
+  if (must_run_plain(m, *t) || (baseline && always_instrumented_ && lacks_copy(m))) {
+    // An interpreted method has had no copy from its first compilation on.
+    if (baseline) lose_sample(m, *t);
+    const void* plain = run_plain(m, *t);
+    return plain != nullptr ? plain : refuse_call(m.id);
   }
+  if (!baseline) return e.flush ? best_entry(m, code) : code;
   return e.sample ? run_sample(m, *t, code) : code;
 }
 
@@ -113,12 +125,28 @@ void RuntimeImpl::ask_until_it_can_count(Method& m, AttachedThread& t) noexcept 
   s.call_countdown = 0;
 }
 
+// Whether all calls are counted, and the thread cannot: what counts is not to be run.
+bool RuntimeImpl::must_run_plain(Method& m, AttachedThread& t) noexcept {
+  // Acquire pairs with learn_slab(): a slab that threads share is there.
+  return always_instrumented_ && m.slab_words.load(std::memory_order_acquire) != 0 &&
+         !has_slab(m, t);
+}
+
+// Returns code that does not count, made if need be; null when there is none to be had. Others may
+// evict what there is at any time, and then the cell may lead to a copy that has just been made.
 const void* RuntimeImpl::run_plain(Method& m, AttachedThread& t) noexcept {
   sampler::MethodState& s = t.state(m.id);
   s.call_gap = 1;
   s.call_countdown = 0;
-  if (!usable(m.plain.load(std::memory_order_acquire))) code_for_call(m);
-  return m.plain.load(std::memory_order_acquire)->entry;
+  for (int tries = 0; tries < 100; ++tries) {
+    for (auto* version : {&m.optimized, &m.plain}) {
+      const Version* v = version->load(std::memory_order_acquire);
+      if (usable(v)) return v->entry;
+    }
+    const void* code = code_for_call(m);
+    if (code == nullptr || code == m.host_code.load(std::memory_order_acquire)) return code;
+  }
+  return nullptr;
 }
 
 // A flush may have installed something better (workers = 0): the call that brought it profits.
