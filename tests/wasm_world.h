@@ -58,8 +58,8 @@ inline constexpr Mode kModes[] = {
 // An engine with one store. Modules outlive the store, as they must.
 class World {
  public:
-  explicit World(const Mode& mode = kModes[0], EngineOptions options = {}) {
-    Options runtime_options;
+  explicit World(const Mode& mode = kModes[0], EngineOptions options = {},
+                 Options runtime_options = {}) {
     runtime_options.tier = mode.tier;
     options.explicit_bounds = mode.explicit_bounds;
     auto made = Engine::create(runtime_options, options);

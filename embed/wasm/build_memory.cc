@@ -93,8 +93,11 @@ void FunctionTranslator::on_memory_size() {
 
 Address FunctionTranslator::global_address(uint32_t index) {
   uint32_t offset = context_.layout.global(index);
-  if (index >= info_.imported_globals) return {.base = ctx_, .offset = offset, .flags = kInGlobals};
-  return {.base = load_context(Type::kRef, offset), .flags = kInImports};
+  if (index < info_.imported_globals) {
+    return {.base = load_context(Type::kRef, offset), .flags = kInShared};
+  }
+  uint8_t place = info_.globals[index].is_exported ? kInShared : kInOwn;
+  return {.base = ctx_, .offset = offset, .flags = place};
 }
 
 void FunctionTranslator::on_global_get(uint32_t index) {

@@ -131,6 +131,8 @@ class ModuleCollector final : public BodyChecker {
 
   Ok OnExport(Index, wabt::ExternalKind kind, Index index, std::string_view name) override {
     info_.exports.push_back({std::string(name), static_cast<ExternKind>(kind), index});
+    bool is_global = kind == wabt::ExternalKind::Global && index < info_.globals.size();
+    if (is_global) info_.globals[index].is_exported = true;
     return validate(&V::OnExport, here(), kind, var(index), name);
   }
 

@@ -46,7 +46,8 @@ struct FunctionInfo {
 
 struct GlobalInfo {
   GlobalType type;
-  ConstExpr init;  // of own globals
+  ConstExpr init;            // of own globals
+  bool is_exported = false;  // own: others may import it, instances of this module too
 };
 
 struct DataSegment {
