@@ -204,8 +204,14 @@ Status RuntimeImpl::start() {
   ids_ = std::make_unique<std::atomic<uint32_t>[]>(capacity);
   generations_ = std::make_unique<std::atomic<uint32_t>[]>(capacity);
   if (!options_.profile.empty()) store_ = std::make_unique<ProfileStore>(options_.profile);
-  if (options_.workers != 0) worker_ = std::thread([this] { run_worker(); });
-  return {};
+  if (options_.workers == 0) return {};
+  auto run = [](void* runtime) -> void* {
+    static_cast<RuntimeImpl*>(runtime)->run_worker();
+    return nullptr;
+  };
+  if (worker_.start(run, this)) return {};
+  store_.reset();  // there was no run to be saved
+  return Error{ErrorCode::kResourceExhausted, "a thread for the worker is refused"};
 }
 
 void RuntimeImpl::operator delete(RuntimeImpl* r, std::destroying_delete_t) {
@@ -236,7 +242,7 @@ RuntimeImpl::~RuntimeImpl() {
   die_if_in_use();
   stopping_.store(true, std::memory_order_release);
   wake_.release();
-  if (worker_.joinable()) worker_.join();
+  worker_.join();
   if (AttachedThread* t = here()) sampler::exchange_context(t->outer);
   leave_all_hosts();
   {
@@ -245,7 +251,7 @@ RuntimeImpl::~RuntimeImpl() {
     if (!profile_saved_) save_at_end_locked();
     observer_.finish();
     threads_.clear();
-    space_->release_all();
+    if (space_ != nullptr) space_->release_all();  // null: start() was refused it
     for (auto& m : owned_methods_) {
       for (auto& v : m->versions) v->free();
     }

@@ -17,7 +17,6 @@
 #include <optional>
 #include <semaphore>
 #include <set>
-#include <thread>
 #include <vector>
 
 #include "jit/code/code_registry.h"
@@ -35,6 +34,7 @@
 #include "sampler/schedule.h"
 #include "tiering/code/queue.h"
 #include "tiering/code/reclaim.h"
+#include "tiering/code/worker_thread.h"
 #include "tiering/method.h"
 #include "tiering/observe/observer.h"
 #include "tiering/policy/baseline_rate.h"
@@ -588,7 +588,7 @@ class RuntimeImpl final : public Runtime {
   BaselineRate baseline_rate_;
   double ns_per_cycle_ = 0;  // of the time stamp counter; 0: not known yet
 
-  std::thread worker_;
+  WorkerThread worker_;
   std::counting_semaphore<> wake_{0};
   std::atomic<bool> wake_pending_{false};  // a release that the worker has not taken yet
   std::atomic<bool> stopping_{false};
