@@ -1,4 +1,6 @@
 // The optimizing compiler against the corpus and against the interpreter on random programs.
+#include <sys/mman.h>
+
 #include "tests/compare.h"
 #include "tests/opt_harness.h"
 
@@ -139,6 +141,31 @@ TEST(OptRun, constants_are_passed_in_any_of_300_arguments) {
       " = call @sum(" + args + ")\n  return " + result + "\n}\n");
   ASSERT_TRUE(module.ok()) << module.error().message;
   EXPECT_EQ("", compare_module(*module, 1));
+}
+
+// The store is what faults, and what may trap.
+TEST(OptRun, what_is_read_and_cannot_be_written_traps_as_the_store_says) {
+  corpus_raise = raise_in_context;
+  auto module = jit::parse_module(R"(
+func @add(ref) -> i32 {
+b0(v0: ref):
+  v1 = load.i32 v0
+  v2 = const.i32 5
+  v3 = add.i32 v1, v2
+  store.i32 v3, v0 traps
+  return v2
+}
+)");
+  ASSERT_TRUE(module.ok()) << module.error().message;
+  constexpr size_t kPage = 4096;
+  void* page = ::mmap(nullptr, kPage, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  CodeMachine machine;
+  OptimizedModule code(machine, *module);
+  auto r = machine.run(code.entry(MethodId(0)), module->functions[0].signature(),
+                       {reinterpret_cast<uint64_t>(page)});
+  EXPECT_EQ(r.trap, TrapCode::kOutOfBoundsMemory);
+  ::munmap(page, kPage);
 }
 
 // A profile is advice: whatever its counts, the answers stay.

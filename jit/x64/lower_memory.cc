@@ -164,7 +164,7 @@ void Lowering::lower_bulk(const Inst& i) {
   emit();
 }
 
-// store(p, load(p) op v) is one instruction.
+// store(p, load(p) op v) is one instruction, when both may trap or neither.
 bool Lowering::lower_alu_store(const Inst& i) {
   if (i.op != Opcode::kStore || !is_int(i.type)) return false;
   Value sum = f_.args(i)[0];
@@ -182,7 +182,7 @@ bool Lowering::lower_alu_store(const Inst& i) {
   auto same_place = [&](Value v) -> const Inst* {
     const Inst* load = foldable_load(v);
     if (!load || load->op != Opcode::kLoad || load->type != i.type || load->imm != i.imm ||
-        load->args.size + 1 != i.args.size) {
+        load->args.size + 1 != i.args.size || ((load->flags ^ i.flags) & kMemTraps) != 0) {
       return nullptr;
     }
     auto x = f_.args(*load), y = f_.args(i).subspan(1);
