@@ -32,7 +32,8 @@ uint32_t expected(uint32_t n) {
   return sum;
 }
 
-// Each call is sampled and no clock decides: what was seen of a call of an import is enough to inline it.
+// Each call is sampled and no clock decides: what was seen of a call of an import is enough to
+// inline it.
 Options observed() {
   Options o;
   o.adaptive = false;
@@ -48,8 +49,9 @@ UPTIER_IN_ALL_MODES(WasmTwins);
 
 TEST_P(WasmTwins, a_global_that_one_imports_from_the_other_is_one_place) {
   World world(GetParam(), {}, observed());
-  world.make_as("before", R"((module (global (export "g") (mut i32) (i32.const 0))
-                                     (func (export "set") (param i32) (result i32) (i32.const 0))))");
+  world.make_as("before", R"((module
+    (global (export "g") (mut i32) (i32.const 0))
+    (func (export "set") (param i32) (result i32) (i32.const 0))))");
   Module& module = world.load(kTwin);
   Instance& first = world.make(module);
   world.linker().define_instance("before", first);

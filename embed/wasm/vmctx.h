@@ -36,9 +36,9 @@ static_assert(sizeof(FuncRef) == size_t{1} << kFuncRefShift);
 // What code reads and writes lies in places apart, so that the compilers may keep the one in
 // registers across stores to the other.
 //
-// The instances of a module share its methods, and one may import what another exports. Code of both
-// may stand in one body: a place has to be of one class whichever of them looks at it. So globals
-// are divided by whether other instances can reach them, not by who owns them.
+// The instances of a module share its methods, and one may import what another exports. Code of
+// both may stand in one body: a place has to be of one class whichever of them looks at it. So
+// globals are divided by whether other instances can reach them, not by who owns them.
 inline constexpr uint8_t kInMemory = alias_class(1);  // the linear memory
 inline constexpr uint8_t kInOwn = alias_class(2);  // globals that are no one else's, in the context
 inline constexpr uint8_t kInShared = alias_class(3);  // exported and imported globals
