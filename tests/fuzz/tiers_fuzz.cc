@@ -18,7 +18,7 @@ using test::Answer;
 constexpr int kFewCalls = 12, kManyCalls = 80;
 
 struct Mode {
-  const char* options[6];  // NAME=VALUE
+  const char* options[7];  // NAME=VALUE
   bool evicts = false;     // little room for code: many functions, and calls may find no room
 };
 constexpr Mode kModes[] = {
@@ -48,6 +48,9 @@ constexpr Mode kModes[] = {
     {{"policy=always", "flush_first=1", "workers=0", "stress=osr_out=random:0.5:3,osr=every:2"}},
     {{"policy=always", "flush_first=4", "workers=0", "inlining=off", "loop_flush_first=2",
       "measure_rates=off"}},
+    // It always pays, but not before it is known whom calls reach.
+    {{"flush_first=20", "workers=0", "interval=1", "adaptive=off", "measure_rates=off",
+      "compile_ns=1", "baseline_ns=1000"}},
     {{"policy=always", "flush_first=1", "interval=1"}},
     {{"policy=always", "flush_first=40", "workers=0", "interval=1", "measure_rates=off"}},
     {{"policy=always", "flush_first=1", "stress=guard=random:0.1:9,osr=every:3,flip=every:5"}},
