@@ -60,5 +60,27 @@ TEST(CountingThreads, a_thread_calls_what_was_optimized_and_is_counted_again) {
   EXPECT_EQ(r.report_of("leaf").calls, r.report_of("leaf").sampled_calls);
 }
 
+// It has no counters of its own, in any mode.
+TEST(CountingThreads, a_thread_that_is_not_attached_calls_entries_unobserved) {
+  for (const char* tier : {"auto", "instrumented"}) {
+    for (const char* policy : {"never", "always"}) {
+      IrRuntime r(parse_or_die(kSumText), options({{"tier", tier},
+                                                   {"interval", "1"},
+                                                   {"workers", "0"},
+                                                   {"policy", policy},
+                                                   {"flush_first", "8"}}));
+      auto* sum = r.runtime->entry<uint64_t(uint64_t)>(r.method("sum"));
+      for (int i = 0; i < 20; ++i) EXPECT_EQ(sum(1000), 500'500u);
+      EXPECT_EQ(r.report_of("sum").calls, 0u);
+      {
+        ThreadScope attached(*r.runtime);
+        for (int i = 0; i < 20; ++i) EXPECT_EQ(sum(1000), 500'500u);
+      }
+      for (int i = 0; i < 20; ++i) EXPECT_EQ(sum(1000), 500'500u);
+      EXPECT_EQ(r.report_of("sum").calls, 20u);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace uptier::test

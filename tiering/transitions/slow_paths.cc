@@ -70,8 +70,11 @@ const void* RuntimeImpl::enter(uint32_t index) noexcept {
   }
   AttachedThread* t = here();
   if (t == nullptr) {  // not attached to this runtime: unobserved
-    c->method(index).call_countdown = kFarAway;
-    return code;
+    c->method(index).call_countdown = always_instrumented_ ? 0 : kFarAway;
+    const Version* plain = m.plain.load(std::memory_order_acquire);
+    // Without counters the instrumented copy is not to be run; so every call comes here.
+    bool copied = always_instrumented_ && m.optimized.load(std::memory_order_acquire) == nullptr;
+    return copied && usable(plain) ? plain->entry : code;
   }
   uint64_t started = t->cost().start(sampler::CostKind::kCall);
   sampler::CallEvent e = next_call_event(m, *t);
