@@ -94,7 +94,7 @@ void RuntimeImpl::leave(AttachedThread& t) {
   gone_cpu_ns_ += t.cpu_ns() - t.seen_cpu_ns;
   gone_lived_ns_ += t.cpu_ns() - t.attached_cpu_ns;
   cost_gone_ += t.cost_counts();
-  uint32_t count = method_count_.load(std::memory_order_acquire);
+  uint32_t count = methods_.size();
   for (uint32_t i = 0; i < count; ++i) {
     observer_.end_streams(method(i), t.number());
     if (!method(i).shape_known) continue;

@@ -53,17 +53,8 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
   if (has_rates()) put_rate(index, options_.adaptive ? off_rate() : fixed_rate_);
   stubs_->set_target(m.id, first_target_locked(m));
   observer_.know(m);
-  methods_[index].store(&m, std::memory_order_release);  // pairs with method()
-  auto& generation = generations_[index];
-  generation = std::max<uint32_t>(generation, m.id.generation());
-  ids_[index].store(m.id.number(), std::memory_order_release);  // pairs with is_method()
-  if (place->again) {
-    std::erase(flushed_, index);
-    owned_methods_[index] = std::move(made);
-    return m.id;
-  }
-  owned_methods_.push_back(std::move(made));
-  method_count_.store(index + 1, std::memory_order_release);
+  if (place->again) std::erase(flushed_, index);
+  methods_.put(std::move(made));
   return m.id;
 }
 
@@ -187,7 +178,7 @@ void RuntimeImpl::take_out_locked(Method& m, HostUse after) {
   m.retired = after == HostUse::kUntilGone;
   m.host_use = after;
   removed_.push_back(m.id.index());
-  ids_[m.id.index()].store(MethodId::none().number(), std::memory_order_release);
+  methods_.take_out(m);
   m.looked_at = true;
   ++m.holds;
   reclaimer_.leave(m);

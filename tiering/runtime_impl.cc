@@ -96,6 +96,7 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
       policy_(PolicyOptions::from(options_)),
       stress_(plan),
       schedule_(make_schedule(options_)),
+      methods_(static_cast<uint32_t>(options_.max_methods)),
       observer_(options_, live_, schedule_.ladder, sink, policy),
       queue_(options.max_queue),
       fixed_rate_(schedule_.rate),
@@ -200,9 +201,6 @@ Status RuntimeImpl::start() {
   helpers_.runtime = this;
   observer_.set_method_at([this](uint64_t address) { return method_at(address); });
   observer_.set_method_of([this](MethodId m) { return known(m); });
-  methods_ = std::make_unique<std::atomic<Method*>[]>(capacity);
-  ids_ = std::make_unique<std::atomic<uint32_t>[]>(capacity);
-  generations_ = std::make_unique<std::atomic<uint32_t>[]>(capacity);
   if (!options_.profile.empty()) store_ = std::make_unique<ProfileStore>(options_.profile);
   if (options_.workers == 0) return {};
   auto run = [](void* runtime) -> void* {
@@ -252,10 +250,10 @@ RuntimeImpl::~RuntimeImpl() {
     observer_.finish();
     threads_.clear();
     if (space_ != nullptr) space_->release_all();  // null: start() was refused it
-    for (auto& m : owned_methods_) {
+    for (auto& m : methods_.all()) {
       for (auto& v : m->versions) v->free();
     }
-    owned_methods_.clear();
+    methods_.clear();
   }
 }
 
@@ -264,7 +262,7 @@ std::optional<MethodKey> RuntimeImpl::method_at(uint64_t address) const {
   auto* pc = reinterpret_cast<const void*>(static_cast<uintptr_t>(address));
   if (!space_->contains(pc)) return std::nullopt;
   MethodId m = stubs_->method_of(pc);
-  if (!m.valid() || m.index() >= method_count_.load(std::memory_order_acquire)) return std::nullopt;
+  if (!m.valid() || m.index() >= methods_.size()) return std::nullopt;
   return method(m.index()).info.key;
 }
 

@@ -36,6 +36,7 @@
 #include "tiering/code/reclaim.h"
 #include "tiering/code/worker_thread.h"
 #include "tiering/method.h"
+#include "tiering/method_table.h"
 #include "tiering/observe/observer.h"
 #include "tiering/policy/baseline_rate.h"
 #include "tiering/policy/compile_rate.h"
@@ -170,27 +171,14 @@ class RuntimeImpl final : public Runtime {
   RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink, Policy* policy);
   Status start();
 
-  Method& method(uint32_t index) const {
-    return *methods_[index].load(std::memory_order_acquire);  // pairs with add_method
-  }
+  Method& method(uint32_t index) const { return methods_.at(index); }
   // Whether the id is that of a method that was added and not removed. Reads no Method.
-  bool is_method(MethodId m) const {
-    return was_method(m) && ids_[m.index()].load(std::memory_order_acquire) == m.number();
-  }
-  // Whether add_method has returned the id, as far as can be told.
-  bool was_method(MethodId m) const {
-    return m.valid() && m.index() < method_count_.load(std::memory_order_acquire) &&
-           m.generation() <= generations_[m.index()].load(std::memory_order_relaxed);
-  }
+  bool is_method(MethodId m) const { return methods_.serves(m); }
   // Whether a method was removed since the earliest LookingAround that is there began. The caller
   // has one, and does not hold the state mutex.
   bool removed_meanwhile(MethodId m) const;
   // Returns a method, removed or not, or null when its place has gone to another.
-  Method* known(MethodId m) const {
-    if (!was_method(m)) return nullptr;
-    Method& there = method(m.index());
-    return there.id == m ? &there : nullptr;
-  }
+  Method* known(MethodId m) const { return methods_.known(m); }
   // The calling thread's record if it is attached to this runtime, else null.
   AttachedThread* here() const noexcept;
 
@@ -526,13 +514,9 @@ class RuntimeImpl final : public Runtime {
   jit::Routines routines_;
   jit::Helpers helpers_;
 
-  std::unique_ptr<std::atomic<Method*>[]> methods_;  // by index; published with release
-  // Likewise: the number of the method in service, or none's; and its generation, or the last's.
-  std::unique_ptr<std::atomic<uint32_t>[]> ids_, generations_;
-  std::atomic<uint32_t> method_count_{0};
+  MethodTable methods_;
 
   mutable WaitedMutex state_mutex_;
-  std::vector<std::unique_ptr<Method>> owned_methods_;  // by index
   // Places whose methods have been removed, in that order, and those that may have another.
   std::deque<uint32_t> removed_, free_places_;
   uint64_t methods_seen_ = 0;        // that were added

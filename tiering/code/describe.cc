@@ -142,7 +142,7 @@ Result<jit::Function> RuntimeImpl::describe_anew(Method& m, Observed observed) {
 
 Status RuntimeImpl::check_callees(const Method& m, const jit::Function& f) const {
   for (const jit::Callee& c : f.callees) {
-    if (!was_method(c.method)) {
+    if (!methods_.has_had(c.method)) {
       return Error{ErrorCode::kInvalidInput,
                    m.info.name + ": calls a method that is not registered"};
     }

@@ -27,7 +27,7 @@ uint64_t bytes_in_service(const Method& m) {
 // Methods that could give up code, those that have lost their link first, then the quietest.
 std::vector<Method*> RuntimeImpl::eviction_order_locked() const {
   std::vector<Method*> order;
-  for (const auto& m : owned_methods_) {
+  for (const auto& m : methods_.all()) {
     bool ours = !m->removed && !m->info.own_code && bytes_in_service(*m) != 0;
     if (ours) order.push_back(m.get());
   }

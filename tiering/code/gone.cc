@@ -72,7 +72,7 @@ void RuntimeImpl::tell_later_locked(Method& m) {
 void RuntimeImpl::leave_all_hosts() {
   {
     std::lock_guard lock(state_mutex_);
-    for (auto& m : owned_methods_) {
+    for (auto& m : methods_.all()) {
       if (m->host_use != HostUse::kUntilGone) continue;
       for (auto& v : m->versions) v->give_back();
       m->host_use = HostUse::kTold;

@@ -53,7 +53,7 @@ bool has(const Method& m, SlotKind kind) {
 // Those of the oldest removals but for the last `kept`, as far as nothing runs the methods' own code.
 // What frames that leave others' code go on in goes with those (gone.cc).
 std::vector<bool> RuntimeImpl::places_to_free(size_t kept) const {
-  std::vector<bool> places(owned_methods_.size());
+  std::vector<bool> places(methods_.all().size());
   size_t end = removed_.size() - std::min(kept, removed_.size());
   for (size_t i = 0; i < end; ++i) {
     const Method& m = method(removed_[i]);
@@ -67,7 +67,7 @@ std::vector<bool> RuntimeImpl::places_to_free(size_t kept) const {
 
 // Takes code out of service that means one of the methods. It is made anew at the next call.
 void RuntimeImpl::withdraw_what_refers_to_locked(const std::vector<bool>& places) {
-  for (const auto& m : owned_methods_) {
+  for (const auto& m : methods_.all()) {
     auto means = [&](const auto& v) { return !v->freed && means_one_of(*v, places); };
     bool in_service =
         std::ranges::any_of(m->versions, [&](const auto& v) { return !v->retired && means(v); });
@@ -79,7 +79,7 @@ void RuntimeImpl::withdraw_what_refers_to_locked(const std::vector<bool>& places
 }
 
 void RuntimeImpl::keep_what_code_means_locked(std::vector<bool>& places) const {
-  for (const auto& m : owned_methods_) {
+  for (const auto& m : methods_.all()) {
     bool left = !m->looked_at && m->host_use == HostUse::kOver;
     if (!left) places[m->id.index()] = false;
     for (const auto& v : m->versions) {
@@ -97,7 +97,7 @@ void RuntimeImpl::forget_paths_locked(const std::vector<bool>& places) {
              (known(step.method) == nullptr || places[step.method.index()]);
     });
   };
-  for (const auto& m : owned_methods_) {
+  for (const auto& m : methods_.all()) {
     std::erase_if(m->inlined_streams, [&](const auto& s) { return gone(s.first.first); });
     if (SeenPhase* phase = m->seen_phase.made()) {
       std::erase_if(phase->inlined, [&](const auto& s) { return gone(s.first); });
@@ -152,7 +152,7 @@ void RuntimeImpl::forget_locked(Method& m) {
 }
 
 Result<RuntimeImpl::Place> RuntimeImpl::take_place_locked(const std::string& name) {
-  uint32_t count = method_count_.load(std::memory_order_relaxed);
+  uint32_t count = methods_.size();
   Status room = count < options_.max_methods ? stubs_->ensure(MethodId(count)) : Status{};
   bool fresh = count < options_.max_methods && room.ok();
   uint64_t kept = live_.removed_kept;

@@ -191,7 +191,7 @@ void RuntimeImpl::run_queue() {
 // Hands over the counts of every method that the thread has run. Not on a slow path.
 void RuntimeImpl::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind) {
   drain_thread_locked(t);
-  uint32_t count = method_count_.load(std::memory_order_acquire);
+  uint32_t count = methods_.size();
   for (uint32_t i = 0; i < count; ++i) {
     sampler::MethodState& s = t.state(MethodId(i));
     bool exact_only = options_.gap == GapMode::kExact && s.flushes + s.sampled_calls > 0;

@@ -95,7 +95,7 @@ void RuntimeImpl::change_policy_locked() {
   policy_ = PolicyOptions::from(live_);
   observer_.set_policy_options(policy_);
   policy_mode_.store(live_.policy, std::memory_order_relaxed);
-  for (const auto& m : owned_methods_) {
+  for (const auto& m : methods_.all()) {
     m->exits.limits_changed(policy_);
     m->convergence.set_epsilon(policy_.epsilon);
     if (OptimizedSeen* seen = m->optimized_copy.seen.made()) {
@@ -113,7 +113,7 @@ void RuntimeImpl::change_flushes_locked() {
     sampler::change_setting(s->loop_flush_first, live_.loop_flush_first);
   }
   if (!has_rates()) return;
-  for (const auto& m : owned_methods_) fast_->rate(m->id.index()).renew();
+  for (const auto& m : methods_.all()) fast_->rate(m->id.index()).renew();
 }
 
 // With adaptive rates: of methods that are observed for the first time from here on. The slots of
@@ -127,7 +127,7 @@ void RuntimeImpl::change_burst_locked() {
   }
   observer_.lengths_of_bursts_differ();
   fixed_rate_ = sampler::Rate::sampled(fixed_rate_.rung(), burst);
-  for (const auto& m : owned_methods_) put_rate(m->id.index(), fixed_rate_);
+  for (const auto& m : methods_.all()) put_rate(m->id.index(), fixed_rate_);
 }
 
 // With adaptive rates: where they end.
@@ -141,7 +141,7 @@ void RuntimeImpl::change_interval_locked() {
     return;
   }
   fixed_rate_ = sampler::Rate::sampled(rung, static_cast<uint32_t>(live_.burst));
-  for (const auto& m : owned_methods_) put_rate(m->id.index(), fixed_rate_);
+  for (const auto& m : methods_.all()) put_rate(m->id.index(), fixed_rate_);
 }
 
 Status RuntimeImpl::observe(Sampling how) {
@@ -150,7 +150,7 @@ Status RuntimeImpl::observe(Sampling how) {
   if (!has_rates())
     return for_life("observe", "this runtime samples every call, by turns, or none");
   sampling_.store(how, std::memory_order_relaxed);
-  for (const auto& m : owned_methods_) {
+  for (const auto& m : methods_.all()) {
     if (!m->removed) observe_again(*m);
   }
   give_allowance_locked();

@@ -134,7 +134,7 @@ void RuntimeImpl::forget_in_slab_locked(Method& m, uint32_t stream, const uint64
 void RuntimeImpl::forget_in_tables_locked(const std::vector<bool>& places) {
   if (std::ranges::find(places, true) == places.end()) return;
   drain_locked();
-  for (const auto& m : owned_methods_) {
+  for (const auto& m : methods_.all()) {
     if (m->forgotten || !m->shape_known || m->probes->target_tables(false).empty()) continue;
     std::map<uint32_t, ForgottenTargets> held;
     for (const auto& t : threads_) {

@@ -94,7 +94,7 @@ std::vector<LoopReport> RuntimeImpl::loops() const {
   if (forked()) return {};
   std::lock_guard lock(state_mutex_);
   std::vector<LoopReport> all;
-  for (const auto& m : owned_methods_) {
+  for (const auto& m : methods_.all()) {
     if (!m->timed_loops.empty()) add_loops(*m, observer_.profile_of(*m), all);
   }
   uint64_t lived_ns = gone_lived_ns_;

@@ -94,8 +94,8 @@ Report RuntimeImpl::report() const {
   std::lock_guard lock(state_mutex_);
   Report r;
   MethodNames names;
-  for (const auto& m : owned_methods_) names[m->info.key] = m->info.name;
-  for (const auto& m : owned_methods_) {
+  for (const auto& m : methods_.all()) names[m->info.key] = m->info.name;
+  for (const auto& m : methods_.all()) {
     if (!m->streams.empty() || !m->versions.empty() || !m->last_error.empty()) {
       r.methods.push_back(report_of(*m));
       report_observing(*m, r.methods.back());
@@ -133,7 +133,7 @@ Profile RuntimeImpl::profile() const {
   if (forked()) return {};
   std::lock_guard lock(state_mutex_);
   Profile p;
-  for (const auto& m : owned_methods_) {
+  for (const auto& m : methods_.all()) {
     if (m->probes->schema().slots.empty() || m->streams.empty()) continue;
     Profile one;
     one.methods.emplace(m->info.key, observer_.profile_of(*m));

@@ -64,7 +64,7 @@ Timeline RuntimeImpl::timeline_locked() const {
   t.figures.push_back({"saved_stale", static_cast<double>(saved.stale)});
   t.figures.push_back({"saved_compiled", static_cast<double>(saved.compiled)});
   std::map<MethodId, uint32_t> rows;
-  for (const auto& m : owned_methods_) {
+  for (const auto& m : methods_.all()) {
     bool unknown = m->versions.empty() && m->streams.empty() && !m->shape_known;
     if (unknown) continue;
     auto row = static_cast<uint32_t>(t.methods.size());

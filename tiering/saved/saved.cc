@@ -124,7 +124,7 @@ void RuntimeImpl::prepare(Method& m, uint32_t depth) {
 // in the order in which it was called before.
 void RuntimeImpl::list_known_locked() {
   std::vector<std::pair<double, Method*>> hot;
-  for (const auto& m : owned_methods_) {
+  for (const auto& m : methods_.all()) {
     bool ours = !m->removed && !m->info.own_code && !interprets_first_locked(*m);
     double weight = ours ? store_->weight(m->info.key) : 0;
     if (weight >= kLeastSavedMass) {
@@ -248,7 +248,7 @@ Status RuntimeImpl::save_profile_locked() {
   info.interval = live_.interval;
   info.schedule = std::string(options_.adaptive ? "adaptive" : "fixed rate") + ", burst " +
                   std::to_string(live_.burst) + ", seed " + std::to_string(options_.seed);
-  for (const auto& m : owned_methods_) {
+  for (const auto& m : methods_.all()) {
     if (!m->shape_known) continue;
     bool trusted = m->saved != nullptr && m->saved->trusted && !m->saved->drifted;
     seen.fates[m->info.key] = {trusted, m->cfg_hash};

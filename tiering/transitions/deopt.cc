@@ -241,7 +241,7 @@ void RuntimeImpl::make_callers_anew(const Method& m) {
     return std::any_of(inlined.begin(), inlined.end(),
                        [&](const jit::InlineRow& r) { return r.method == m.id; });
   };
-  for (const auto& caller : owned_methods_) {
+  for (const auto& caller : methods_.all()) {
     bool affected = caller.get() != &m && !caller->removed &&
                     std::any_of(caller->versions.begin(), caller->versions.end(), has_it);
     if (!affected) continue;

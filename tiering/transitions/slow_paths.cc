@@ -58,11 +58,8 @@ const void* RuntimeImpl::refuse_call(MethodId m) noexcept {
 // that is in service stays, even if it is removed now, until this thread is quiescent or blocked.
 const void* RuntimeImpl::enter(uint32_t index) noexcept {
   sampler::ThreadContext* c = sampler::current_context();
-  bool serves = MethodId(ids_[index].load(std::memory_order_acquire)).valid();
-  const void* code = serves ? code_for_call(method(index)) : nullptr;
-  if (code == nullptr) {
-    return refuse_call(MethodId(index, generations_[index].load(std::memory_order_relaxed)));
-  }
+  const void* code = methods_.serves(index) ? code_for_call(method(index)) : nullptr;
+  if (code == nullptr) return refuse_call(methods_.latest(index));
   Method& m = method(index);
   if (m.wake_after_call.load(std::memory_order_relaxed)) {
     m.wake_after_call.store(false, std::memory_order_relaxed);
