@@ -61,7 +61,7 @@ int profile_export(const ProfileExportCommand& c) {
   if (c.format == "wasm-hints") return export_hints(c, file);
   tell_left_out(c.format, p.inlined);
   return write(c.out, c.format == "json"     ? profile_json(file)
-                      : c.format == "csv"    ? profile::to_csv(p)
+                      : c.format == "csv"    ? profile::to_csv(p, file.calls)
                       : c.format == "tsv"    ? profile::to_tsv(p, file.info, file.calls)
                       : c.format == "lcov"   ? profile::to_lcov(p)
                       : c.format == "folded" ? profile::to_folded(p)

@@ -95,6 +95,31 @@ void each_inlined_row(const Profile& profile, const std::function<void(const Row
   }
 }
 
+// A method that is known of calls alone has no name.
+Row head_of(const Profile& profile, const MethodKey& key, const char* kind) {
+  const MethodProfile* m = profile.find(key);
+  return {hex(key.module_key), std::to_string(key.function_index), m == nullptr ? "" : m->name,
+          kind, ""};
+}
+
+void each_call_row(const Profile& profile, const CallProfile& calls,
+                   const std::function<void(const Row&)>& row) {
+  const auto add = [&](Row head, const Row& rest) {
+    head.insert(head.end(), rest.begin(), rest.end());
+    row(head);
+  };
+  for (const auto& [call, count] : calls.graph) {
+    add(head_of(profile, call.first, "call"),
+        {"callee", hex(call.second.module_key), std::to_string(call.second.function_index), "",
+         std::to_string(count)});
+  }
+  for (const auto& [key, first] : calls.first) {
+    const Row head = head_of(profile, key, "first_call");
+    add(head, {"positions", "", "", std::to_string(first.positions), ""});
+    add(head, {"runs", "", "", std::to_string(first.runs), ""});
+  }
+}
+
 std::string join(const Row& row, char separator, std::string (*field)(const std::string&)) {
   std::string line;
   for (size_t i = 0; i < row.size(); ++i)
@@ -125,11 +150,12 @@ std::vector<uint64_t> blocks_of(const MethodProfile& m) {
 
 }  // namespace
 
-std::string to_csv(const Profile& profile) {
+std::string to_csv(const Profile& profile, const CallProfile& calls) {
   std::string out;
   const auto write = [&](const Row& row) { out += join(row, ',', csv_field) + "\r\n"; };
   each_row(profile, write);
   each_inlined_row(profile, write);
+  each_call_row(profile, calls, write);
   return out;
 }
 

@@ -5,16 +5,21 @@
 #include <string>
 
 #include "uptier/profile.h"
+#include "uptier/profile_calls.h"
 
 namespace uptier::profile {
 
+using uptier::CallProfile;
 using uptier::Profile;
 
 // A head and one row a site or table entry: module, function, method, kind, site, word, key_module,
 // key, count, estimate. Blocks of inlined bodies have kind "inlined" and two rows each, of the root:
 // the word is the call sites that lead there and "executions" or "samples", the key the body's
-// method. RFC 4180, for people and scripts; tsv.h has rows that can be read back.
-std::string to_csv(const Profile& profile);
+// method. Of calls there is a row of kind "call" for each pair, of the caller, with the callee in
+// key_module and key and the estimated calls; and of first calls two of kind "first_call", with the
+// sum of "positions" and the "runs" (thousandths). RFC 4180, for people and scripts; tsv.h has rows
+// that can be read back.
+std::string to_csv(const Profile& profile, const CallProfile& calls = {});
 
 // Coverage for genhtml: a file for each module, "uptier/<module key>", in which the blocks of its
 // methods are lines one behind the other.
