@@ -29,7 +29,7 @@
 #include "tiering/observe/probe_set.h"
 #include "tiering/policy/trial.h"
 #include "tiering/policy/value_versions.h"
-#include "tiering/saved/profile_store.h"
+#include "tiering/saved/saved_method.h"
 #include "tiering/transitions/exits.h"
 #include "uptier/host.h"
 #include "uptier/ids.h"

@@ -1,6 +1,7 @@
 // Methods come and go.
 #include "jit/ir/build.h"
 #include "tiering/runtime_impl.h"
+#include "tiering/saved/profile_store.h"
 
 namespace uptier::tiering {
 

@@ -1,4 +1,5 @@
 #include "tiering/runtime_impl.h"
+#include "tiering/saved/profile_store.h"
 
 #include <algorithm>
 #include <cstdio>

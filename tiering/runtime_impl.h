@@ -27,6 +27,7 @@
 #include "jit/code/routines.h"
 #include "jit/code/stubs.h"
 #include "jit/compile.h"
+#include "profile/upf/timeline.h"
 #include "sampler/budget.h"
 #include "sampler/cost.h"
 #include "sampler/fast_sample.h"
@@ -42,13 +43,16 @@
 #include "tiering/policy/compile_rate.h"
 #include "tiering/policy/speedup_rate.h"
 #include "tiering/policy/value_policy.h"
-#include "tiering/saved/profile_store.h"
 #include "tiering/stress.h"
 #include "tiering/thread.h"
 #include "tiering/waited_mutex.h"
+#include "uptier/profile_calls.h"
 #include "uptier/runtime.h"
 
 namespace uptier::tiering {
+
+class ProfileStore;
+struct SeenRun;
 
 void operator+=(sampler::Progress& a, const sampler::Progress& b);
 // Adds what a thread has lost.
@@ -287,6 +291,8 @@ class RuntimeImpl final : public Runtime {
   void wake_for_known();
   Method* next_known_locked();
   Status save_profile_locked();
+  void see_locked(const Method& m, SeenRun& seen) const;
+  SeenRun see_watched_locked() const;
   void save_at_end_locked();
   profile::Timeline timeline_locked() const;
 

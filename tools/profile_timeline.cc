@@ -48,7 +48,10 @@ std::string title(const std::vector<Run>& runs, size_t i) {
          time_text(runs[i].time);
 }
 
-// All that the file's runs have left, the oldest first; `wanted` says which have something to show.
+// As many as a file has that was written at once; some may have been counted since.
+constexpr ptrdiff_t kMostRuns = profile::kPastRuns + 1;
+
+// What the last of the file's runs have left, the oldest first; `wanted` says which have something to show.
 // Empty, or the exit code, where there is none.
 int read_runs(const std::string& path, bool (*wanted)(const Run&), const char* what,
               std::vector<Run>& runs) {
@@ -71,6 +74,7 @@ int read_runs(const std::string& path, bool (*wanted)(const Run&), const char* w
   }
   std::erase_if(runs, [&](const Run& run) { return !wanted(run); });
   std::ranges::stable_sort(runs, {}, &Run::time);
+  if (std::ssize(runs) > kMostRuns) runs.erase(runs.begin(), runs.end() - kMostRuns);
   return runs.empty() ? fail(kFailed, path + ": no run left its " + what + " here") : int{kOk};
 }
 

@@ -12,6 +12,7 @@
 #include "tiering/observe/known_counts.h"
 #include "tiering/observe/select_turns.h"
 #include "tiering/runtime_impl.h"
+#include "tiering/saved/profile_store.h"
 
 namespace uptier::tiering {
 

@@ -12,6 +12,7 @@
 #include "jit/ir/select_probes.h"
 #include "tiering/report/loops.h"
 #include "tiering/runtime_impl.h"
+#include "tiering/saved/profile_store.h"
 
 namespace uptier::tiering {
 namespace {

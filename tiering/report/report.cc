@@ -5,6 +5,7 @@
 
 #include "tiering/report/site_reports.h"
 #include "tiering/runtime_impl.h"
+#include "tiering/saved/profile_store.h"
 
 namespace uptier {
 namespace tiering {

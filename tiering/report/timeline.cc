@@ -3,6 +3,7 @@
 
 #include "tiering/report/losses.h"
 #include "tiering/runtime_impl.h"
+#include "tiering/saved/profile_store.h"
 
 namespace uptier::tiering {
 namespace {

@@ -23,6 +23,11 @@ Error io_error(const std::string& path, const char* what, int error) {
 
 }  // namespace
 
+FileId FileId::of(const struct stat& info) {
+  return {info.st_dev, info.st_ino, static_cast<uint64_t>(info.st_size),
+          info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec};
+}
+
 Result<MappedFile> MappedFile::open(const std::string& path, bool whole) {
   int fd;
   do {
@@ -36,6 +41,7 @@ Result<MappedFile> MappedFile::open(const std::string& path, bool whole) {
     return Error{ErrorCode::kIo, path + ": not a regular file"};
   }
   MappedFile file;
+  file.id_ = FileId::of(info);
   auto size = static_cast<size_t>(info.st_size);
   int error = 0;
   if (size != 0) {
@@ -51,6 +57,7 @@ Result<MappedFile> MappedFile::open(const std::string& path, bool whole) {
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(bytes_, other.bytes_);
+  std::swap(id_, other.id_);
   return *this;
 }
 

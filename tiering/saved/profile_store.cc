@@ -10,6 +10,7 @@
 #include "profile/upf/file.h"
 #include "profile/upf/merge.h"
 #include "profile/upf/read.h"
+#include "tiering/saved/file_lock.h"
 
 namespace uptier::tiering {
 namespace {
@@ -34,7 +35,9 @@ std::string expand(const std::string& pattern) {
       exists);
 }
 
-double blocks_of(const MethodProfile& p) {
+}  // namespace
+
+double block_mass(const MethodProfile& p) {
   double sum = 0;
   for (const Slot& slot : p.schema.slots) {
     if (slot.kind == SlotKind::kBlock) sum += static_cast<double>(p.estimates[slot.word]);
@@ -42,26 +45,46 @@ double blocks_of(const MethodProfile& p) {
   return sum;
 }
 
-}  // namespace
-
 ProfileStore::ProfileStore(const std::string& pattern) : path_(expand(pattern)) {
   report_.file = path_;
+  open();
+  bool cut = reader_ != nullptr && report_.problem.empty() && reader_->truncated();
+  if (cut) {
+    // Somebody may be about to write what is not there yet.
+    wait_for_writers(path_);
+    open();
+  }
+  note_segments();
+}
+
+void ProfileStore::open() {
   Result<MappedFile> file = MappedFile::open(path_);
   if (!file) {
     if (file.error().code != ErrorCode::kNotFound) report_.problem = file.error().message;
     return;
   }
+  reader_.reset();
   file_ = std::move(*file);
   if (file_.bytes().empty()) return;
   if (!looks_like_profile(file_.bytes())) {
     report_.problem = path_ + ": no profile file; nothing is read of it, nor written to it";
   }
   reader_ = std::make_unique<profile::UpfReader>(file_.bytes());
+}
+
+void ProfileStore::note_segments() {
+  if (reader_ == nullptr) return;
   std::vector<const ProfileInfo*> infos;
   for (const auto& s : reader_->segments()) infos.push_back(&s.info);
   std::vector<profile::UploadFate> fates = profile::plan_uploads(infos);
-  uint64_t weight = 0;
-  for (size_t i = 0; i < infos.size(); ++i) {
+  uint64_t weight = 0, behind = file_.bytes().size();
+  for (size_t i = infos.size(); i-- > 0;) {
+    const auto& segment = reader_->segments()[i];
+    if (infos[i]->runs != 0 && infos[i]->weight == 0 && segment.groups.empty()) {
+      ++counted_;
+      counted_bytes_ += behind - segment.offset;
+    }
+    behind = segment.offset;
     if (fates[i] != profile::UploadFate::kSummed) continue;
     summed_.insert(i);
     report_.runs += infos[i]->runs;
@@ -74,6 +97,7 @@ ProfileStore::ProfileStore(const std::string& pattern) : path_(expand(pattern)) 
   } else if (reader_->truncated()) {
     report_.problem = path_ + ": it ends early; what precedes is used";
   }
+  whole_ = report_.problem.empty() && summed_.size() == infos.size();
 }
 
 void ProfileStore::load_segments(const std::function<bool(std::string_view key)>& wanted,
@@ -142,7 +166,7 @@ double ProfileStore::weight(const MethodKey& key) {
   if (loaded_.insert(key.module_key).second) load(key.module_key);
   const MethodProfile* m = saved_.find(key);
   if (m == nullptr) return 0;
-  return (static_cast<double>(m->calls) + blocks_of(*m)) / runs_;
+  return (static_cast<double>(m->calls) + block_mass(*m)) / runs_;
 }
 
 const MethodProfile* ProfileStore::look(const MethodKey& key, const std::string& name,
@@ -170,7 +194,7 @@ bool ProfileStore::knows(const MethodKey& key, const std::string& name) {
 double ProfileStore::mass(const MethodKey& key, const std::string& name) {
   bool recovered = false;
   const MethodProfile* m = look(key, name, recovered);
-  return m == nullptr ? 0 : blocks_of(*m) / runs_;
+  return m == nullptr ? 0 : block_mass(*m) / runs_;
 }
 
 std::unique_ptr<SavedMethod> ProfileStore::find(const MethodKey& key, const std::string& name) {

@@ -3,10 +3,11 @@
 //   open: map the file --> find: read the groups of a module when its first method is asked for
 //   save: lock, read what is there by now, fade it, add what this process saw, replace
 //         (save_profile.cc)
+//   count: lock, write behind the file's end that one more run was like those before
+//         (count_run.cc)
 //
-// Two processes that end together do not lose each other's: each reads what the other wrote. The
-// lock is on the file itself; who gets the lock of a file that has been replaced meanwhile takes
-// the new one's.
+// Two processes that end together do not lose each other's: each reads what the other wrote, or
+// finds the file as it has read it. The lock is on the file itself (file_lock.h).
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -21,25 +22,35 @@
 #include "profile/upf/file.h"
 #include "profile/upf/read.h"
 #include "tiering/saved/mapped_file.h"
+#include "tiering/saved/saved_method.h"
 #include "uptier/profile_file.h"
 #include "uptier/profile_query.h"
 #include "uptier/report.h"
 
 namespace uptier::tiering {
 
-// What the file has of one method.
-struct SavedMethod {
-  MethodProfile profile;
-  MethodKey from;          // under which the file has it
-  double runs = 1;         // that it stands for
-  bool recovered = false;  // it is that of a method of another module
-  bool trusted = false;    // code was made from it alone
-  bool drifted = false;    // and turned out not to be what happens now
-};
-
 // Executions of blocks, a run, below which asking the policy is not worth describing a method
 // twice.
 inline constexpr double kLeastSavedMass = 256;
+
+// What this process has seen up to now, for the file.
+struct SeenRun {
+  // What a save has to know of a method.
+  struct Fate {
+    bool keep = false;  // taken on trust: this run is one more that was like those before
+    uint64_t cfg_hash = 0;
+  };
+
+  Profile run;
+  CallProfile calls;
+  std::map<MethodKey, Fate> fates;
+  ProfileInfo info;
+  std::string log;
+  profile::Timeline timeline;
+};
+
+// Returns the estimated executions of a method's blocks.
+double block_mass(const MethodProfile& p);
 
 class ProfileStore {
  public:
@@ -71,24 +82,20 @@ class ProfileStore {
   std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
                                      std::string_view key);
 
-  // What save() has to know of a method of this process.
-  struct Fate {
-    bool keep = false;  // taken on trust: this run is one more that was like those before
-    uint64_t cfg_hash = 0;
-  };
-  // What this process has seen up to now.
-  struct Seen {
-    Profile run;
-    CallProfile calls;
-    std::map<MethodKey, Fate> fates;
-    ProfileInfo info;
-    std::string log;
-    profile::Timeline timeline;
-  };
   // Adds it to the file. `decay` is what the counts of earlier runs still count for, which this run
   // asks once: saved again, the file is what it would be had only the last save been, but for what
   // others wrote in between. Waits for the disk if `sync` says so, which may take 10 ms and more.
-  Status save(Seen seen, double decay, profile::Sync sync);
+  Status save(SeenRun seen, double decay, profile::Sync sync);
+
+  // Says whether a run is like one of those that were read: `seen` has what it has watched, all else
+  // is as its fates say. So its counts would change no share by much. Cost: all counts, once.
+  bool has_learnt_nothing(const SeenRun& seen) const;
+  // Adds such a run to those of the file, which stays as it is but for a segment behind its end that
+  // has no counts and no weight. Returns false, with nothing written, where save() has to be
+  // called instead: the file is not the one that was read, it is not whole, enough runs are only
+  // counted there, or this process has saved before. Waits for no disk: if the power fails soon, the
+  // run is lost, but nothing of the others.
+  Result<bool> count(const SeenRun& seen);
 
   // Returns what the file is to say of a method of another key whose profile was taken on trust, as
   // it does of those that keep their key.
@@ -108,9 +115,14 @@ class ProfileStore {
     UploadId upload;
     uint64_t time = 0;
     uint64_t length_ns = 0;  // of its timeline
+    uint64_t weight = ProfileInfo::kRunWeight;
   };
 
-  void leave_out_written(Seen& seen, ProfileInfo& file) const;
+  static UploadId name_of_run(const Profile& run, uint64_t time);
+  void open();
+  void note_segments();
+  bool takes_more(uint64_t bytes) const;
+  void leave_out_written(SeenRun& seen, ProfileInfo& file) const;
   std::vector<profile::RunRecord> past_runs(profile::UpfReader& reader, bool again) const;
   const MethodProfile* look(const MethodKey& key, const std::string& name, bool& recovered);
   void load(uint64_t module_key);
@@ -127,6 +139,9 @@ class ProfileStore {
   std::map<std::string, const MethodProfile*> by_name_;  // of others_; null where two have it
   std::unique_ptr<CallProfile> calls_;                   // of the file, once asked for
   double runs_ = 1;
+  bool whole_ = false;          // the file is there, and nothing of it was left out
+  size_t counted_ = 0;          // its runs that are only counted
+  uint64_t counted_bytes_ = 0;  // of the file, which these take
   std::unique_ptr<Written> written_;
   SavedReport report_;
 };

@@ -1,79 +1,20 @@
 // The other half of a store: what this process has seen goes into the file.
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <ctime>
 #include <set>
 
 #include "profile/algebra.h"
 #include "profile/upf/read.h"
 #include "profile/upf/write.h"
+#include "tiering/saved/file_lock.h"
 #include "tiering/saved/profile_store.h"
 
 namespace uptier::tiering {
 namespace {
 
 constexpr uint64_t kDecayParts = 1 << 20;
-
-// The lock of whatever file has the name; an empty one is made where there is none.
-class FileLock {
- public:
-  explicit FileLock(const std::string& path) {
-    for (int tries = 0; tries < 1000 && fd_ < 0 && error_ == 0; ++tries) attempt(path);
-    if (fd_ < 0 && error_ == 0) error_ = EBUSY;
-  }
-  ~FileLock() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
-
-  // Takes away the empty file that this made, if it did: nothing came to be in it.
-  void take_back(const std::string& path) const {
-    if (made_) ::unlink(path.c_str());
-  }
-
-  Status status(const std::string& path) const {
-    if (error_ == 0) return {};
-    const char* text = strerrordesc_np(error_);
-    return Error{ErrorCode::kIo, path + ": cannot lock the file: " + (text ? text : "unknown")};
-  }
-
- private:
-  void attempt(const std::string& path) {
-    constexpr int kFlags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-    int fd = ::open(path.c_str(), kFlags);
-    bool made = fd < 0 && errno == ENOENT;
-    if (made) fd = ::open(path.c_str(), kFlags | O_CREAT | O_EXCL, 0600);
-    if (fd < 0) {
-      bool again = errno == EINTR || (made && errno == EEXIST);
-      if (!again) error_ = errno;
-      return;
-    }
-    int locked;
-    do { locked = ::flock(fd, LOCK_EX); } while (locked != 0 && errno == EINTR);
-    if (locked != 0) error_ = errno;
-    // Replaced while this waited?
-    struct stat mine, now;
-    bool same = locked == 0 && ::fstat(fd, &mine) == 0 && ::lstat(path.c_str(), &now) == 0 &&
-                mine.st_ino == now.st_ino && mine.st_dev == now.st_dev;
-    if (same) {
-      fd_ = fd;
-      made_ = made;
-    } else {
-      ::close(fd);
-    }
-  }
-
-  int fd_ = -1;
-  bool made_ = false;
-  int error_ = 0;
-};
 
 // Brings counts to another schema of the same code: of slots that both have.
 void conform(MethodProfile& m, const Schema& schema) {
@@ -115,7 +56,7 @@ Parts parts_of(double decay, double runs, bool counted_before) {
 
 // Whether a method of a body's way is known to be other code now.
 bool is_of_other_code(const InlinedKey& key, const InlinedBody& body,
-                      const std::map<MethodKey, ProfileStore::Fate>& fates) {
+                      const std::map<MethodKey, SeenRun::Fate>& fates) {
   const auto differs = [&](const MethodKey& method, uint64_t hash) {
     auto fate = fates.find(method);
     return fate != fates.end() && hash != 0 && fate->second.cfg_hash != hash;
@@ -129,7 +70,7 @@ bool is_of_other_code(const InlinedKey& key, const InlinedBody& body,
 
 // Splits what is saved into what stays and what fades; drops what is of other code. What is inlined
 // into a method goes with it.
-void sort_out(Profile& saved, const ProfileStore::Seen& seen, Profile& stay, Profile& fade) {
+void sort_out(Profile& saved, const SeenRun& seen, Profile& stay, Profile& fade) {
   for (auto& [key, m] : saved.methods) {
     auto fate = seen.fates.find(key);
     bool known = fate != seen.fates.end();
@@ -151,7 +92,7 @@ void sort_out(Profile& saved, const ProfileStore::Seen& seen, Profile& stay, Pro
 // like those before, of others faded. Of what a method's code is, this run knows better, and where it
 // has not noticed a first call, nothing is known better than before. Of methods without a profile
 // nothing is kept but when they are called first, which fades where they are not met.
-void add_saved_calls(CallProfile saved, const Parts& parts, ProfileStore::Seen& seen) {
+void add_saved_calls(CallProfile saved, const Parts& parts, SeenRun& seen) {
   CallProfile& calls = seen.calls;
   CallProfile stay;
   std::map<MethodKey, FirstCall> not_noticed;
@@ -179,15 +120,6 @@ void add_saved_calls(CallProfile saved, const Parts& parts, ProfileStore::Seen& 
   std::erase_if(calls.graph, [&](const auto& item) { return gone(item.first.first); });
 }
 
-// The hash is over what was seen, the time and the process: runs that saw the same stay two.
-UploadId name_of_run(const Profile& run, uint64_t time) {
-  struct timespec now = {};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  auto nonce = static_cast<uint64_t>(::getpid()) << 32 ^ static_cast<uint64_t>(now.tv_nsec) ^
-               static_cast<uint64_t>(now.tv_sec) << 30;
-  return profile::make_upload_id(run, time, nonce);
-}
-
 }  // namespace
 
 Profile ProfileStore::as_before(const SavedMethod& saved, double decay) {
@@ -197,13 +129,22 @@ Profile ProfileStore::as_before(const SavedMethod& saved, double decay) {
   return p;
 }
 
+// The hash is over what was seen, the time and the process: runs that saw the same stay two.
+UploadId ProfileStore::name_of_run(const Profile& run, uint64_t time) {
+  struct timespec now = {};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  auto nonce = static_cast<uint64_t>(::getpid()) << 32 ^ static_cast<uint64_t>(now.tv_nsec) ^
+               static_cast<uint64_t>(now.tv_sec) << 30;
+  return profile::make_upload_id(run, time, nonce);
+}
+
 // What an earlier save of this process has put in the file is not put there again: what came on
 // since is added, and the run, which the file has counted, gets its new name.
-void ProfileStore::leave_out_written(Seen& seen, ProfileInfo& file) const {
+void ProfileStore::leave_out_written(SeenRun& seen, ProfileInfo& file) const {
   (void)profile::subtract(seen.run, written_->run);
   (void)profile::subtract(seen.calls, written_->calls);
   seen.info.runs = 0;
-  seen.info.weight = 0;
+  seen.info.weight -= written_->weight;
   std::erase(file.uploads, written_->upload);
 }
 
@@ -221,9 +162,9 @@ std::vector<profile::RunRecord> ProfileStore::past_runs(profile::UpfReader& read
   return profile::latest_runs(std::move(past));
 }
 
-Status ProfileStore::save(Seen seen, double decay, profile::Sync sync) {
+Status ProfileStore::save(SeenRun seen, double decay, profile::Sync sync) {
   FileLock lock(path_);
-  if (Status s = lock.status(path_); !s) return s;
+  if (Status s = lock.status(); !s) return s;
   Result<MappedFile> file = MappedFile::open(path_);
   if (!file) return file.error();
   Result<ProfileFile> saved = profile_from_file(file->bytes());
@@ -235,10 +176,12 @@ Status ProfileStore::save(Seen seen, double decay, profile::Sync sync) {
   // A file that was replaced meanwhile, or rolled back, gets all of it.
   bool again = written_ != nullptr && std::ranges::count(saved->info.uploads, written_->upload);
   if (again) leave_out_written(seen, saved->info);
-  if (again) decay = 1;
+  // Whether what is there has faded for this run.
+  bool summed = again && written_->weight != 0;
+  if (summed) decay = 1;
 
   auto weight = static_cast<double>(saved->info.weight);
-  Parts parts = parts_of(decay, std::max(weight / ProfileInfo::kRunWeight, 1.0), again);
+  Parts parts = parts_of(decay, std::max(weight / ProfileInfo::kRunWeight, 1.0), summed);
   Profile stay, fade;
   sort_out(saved->profile, seen, stay, fade);
   (void)scale(fade, parts.fade, kDecayParts);
@@ -260,7 +203,7 @@ Status ProfileStore::save(Seen seen, double decay, profile::Sync sync) {
                                past_runs(reader, again), &saved->foreign),
       sync);
   if (!replaced) {
-    lock.take_back(path_);
+    lock.take_back();
     return replaced;
   }
   written_ = std::move(written);

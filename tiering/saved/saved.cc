@@ -5,7 +5,6 @@
 // call; it is watched from then on like any optimized method (observe_optimized.cc), and if what it
 // does is not what was saved, the saved counts fade like those of all others.
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -14,6 +13,7 @@
 #include "profile/formats/text.h"
 #include "profile/match.h"
 #include "tiering/runtime_impl.h"
+#include "tiering/saved/profile_store.h"
 
 namespace uptier::tiering {
 namespace {
@@ -23,8 +23,6 @@ constexpr uint32_t kPrepareDepth = 4;
 
 // Code for a word of counts, about: a block has some six instructions.
 constexpr uint32_t kBytesOfWord = 32;
-
-std::string counted(uint64_t n, const char* what) { return std::to_string(n) + " " + what; }
 
 }  // namespace
 
@@ -229,61 +227,6 @@ void RuntimeImpl::trust_saved(Method& m) {
   std::lock_guard lock(state_mutex_);
   m.saved->trusted = true;
   store_->report().compiled++;
-}
-
-Status RuntimeImpl::save_profile() {
-  if (forked()) return forked_error();
-  if (store_ == nullptr) return {};
-  if (here() != nullptr) flush();
-  std::lock_guard lock(state_mutex_);
-  return save_profile_locked();
-}
-
-Status RuntimeImpl::save_profile_locked() {
-  if (store_ == nullptr) return {};
-  profile_saved_ = true;
-  ProfileStore::Seen seen;
-  ProfileInfo& info = seen.info;
-  info = ProfileStore::info_now();
-  info.interval = live_.interval;
-  info.schedule = std::string(options_.adaptive ? "adaptive" : "fixed rate") + ", burst " +
-                  std::to_string(live_.burst) + ", seed " + std::to_string(options_.seed);
-  for (const auto& m : methods_.all()) {
-    if (!m->shape_known) continue;
-    bool trusted = m->saved != nullptr && m->saved->trusted && !m->saved->drifted;
-    seen.fates[m->info.key] = {trusted, m->cfg_hash};
-    note_first_locked(*m, seen.calls);
-    if (m->probes->schema().slots.empty()) continue;
-    info.modules.push_back(m->info.key.module_key);
-    Profile one;
-    if (!m->streams.empty()) one.methods.emplace(m->info.key, observer_.profile_of(*m));
-    one.inlined = observer_.inlined_of(*m);
-    add_calls_locked(*m, one, seen.calls);
-    // Where it came from is not where it will be looked for.
-    bool moved = trusted && m->saved->recovered && m->saved->profile.schema == m->probes->schema();
-    if (moved) one = ProfileStore::as_before(*m->saved, live_.profile_decay);
-    merge(seen.run, std::move(one));
-  }
-  std::ranges::sort(info.modules);
-  info.modules.erase(std::ranges::unique(info.modules).begin(), info.modules.end());
-  if (uint64_t gone = observer_.decisions_forgotten(); gone != 0) {
-    seen.log = counted(gone, "") + "decisions before these are not kept\n";
-  }
-  for (const DecisionRecord& d : observer_.decisions()) {
-    std::string whose = d.method_name.empty() ? "" : " " + d.method_name;
-    seen.log += counted(d.sequence, "") + d.action + whose + ": " + d.reason + "\n";
-  }
-  seen.timeline = timeline_locked();
-  return store_->save(std::move(seen), live_.profile_decay,
-                      live_.profile_sync ? profile::Sync::kYes : profile::Sync::kNo);
-}
-
-// Nobody is left who could be told, but whoever reads stderr.
-void RuntimeImpl::save_at_end_locked() {
-  Status saved = save_profile_locked();
-  if (saved) return;
-  std::fprintf(stderr, "uptier: the profile of this process is lost: %s\n",
-               saved.error().message.c_str());
 }
 
 std::optional<ProfileAnswer> RuntimeImpl::query(std::string_view stage, std::string_view scope_hash,

@@ -5,6 +5,7 @@
 // through a pointer come from their tables, as far as their targets are known.
 #include "profile/numbers.h"
 #include "tiering/runtime_impl.h"
+#include "tiering/saved/profile_store.h"
 
 namespace uptier::tiering {
 

@@ -1,0 +1,104 @@
+// What this process has seen, for the file that outlives it.
+//
+//   watched methods --> like one run of the file? --yes--> count: one run more, no counts
+//                                |no, or the file is another by now
+//                                v
+//                       all methods --> save: summed, and the file is written anew
+//
+// Nobody waits for the worker: what it has still to compile was not seen.
+#include <algorithm>
+#include <cstdio>
+
+#include "tiering/runtime_impl.h"
+#include "tiering/saved/profile_store.h"
+
+namespace uptier::tiering {
+namespace {
+
+bool is_trusted(const Method& m) {
+  return m.saved != nullptr && m.saved->trusted && !m.saved->drifted;
+}
+
+std::string numbered(uint64_t n) { return std::to_string(n) + " "; }
+
+}  // namespace
+
+Status RuntimeImpl::save_profile() {
+  if (forked()) return forked_error();
+  if (store_ == nullptr) return {};
+  std::lock_guard lock(state_mutex_);
+  if (AttachedThread* t = here()) flush_thread_locked(*t, sampler::NoteKind::kFlushDemand);
+  drain_locked();
+  return save_profile_locked();
+}
+
+Status RuntimeImpl::save_profile_locked() {
+  if (store_ == nullptr) return {};
+  profile_saved_ = true;
+  SeenRun seen = see_watched_locked();
+  // Who collects counts, and uses none, wants the sum.
+  bool uses = options_.tier == TierMode::kAuto && live_.policy != PolicyMode::kNever;
+  bool fades = live_.profile_decay < 1;
+  if (uses && fades && store_->has_learnt_nothing(seen)) {
+    Result<bool> counted = store_->count(seen);
+    if (!counted) return counted.error();
+    if (*counted) return {};
+  }
+  for (const auto& m : methods_.all()) {
+    if (is_trusted(*m)) see_locked(*m, seen);
+  }
+  return store_->save(std::move(seen), live_.profile_decay,
+                      live_.profile_sync ? profile::Sync::kYes : profile::Sync::kNo);
+}
+
+// Of methods that are trusted, that they are.
+SeenRun RuntimeImpl::see_watched_locked() const {
+  SeenRun seen;
+  ProfileInfo& info = seen.info;
+  info = ProfileStore::info_now();
+  info.interval = live_.interval;
+  info.schedule = std::string(options_.adaptive ? "adaptive" : "fixed rate") + ", burst " +
+                  std::to_string(live_.burst) + ", seed " + std::to_string(options_.seed);
+  for (const auto& m : methods_.all()) {
+    if (!m->shape_known) continue;
+    seen.fates[m->info.key] = {is_trusted(*m), m->cfg_hash};
+    bool observed = !m->probes->schema().slots.empty();
+    if (observed) info.modules.push_back(m->info.key.module_key);
+    if (!is_trusted(*m)) see_locked(*m, seen);
+  }
+  std::ranges::sort(info.modules);
+  info.modules.erase(std::ranges::unique(info.modules).begin(), info.modules.end());
+  if (uint64_t gone = observer_.decisions_forgotten(); gone != 0) {
+    seen.log = numbered(gone) + "decisions before these are not kept\n";
+  }
+  for (const DecisionRecord& d : observer_.decisions()) {
+    std::string whose = d.method_name.empty() ? "" : " " + d.method_name;
+    seen.log += numbered(d.sequence) + d.action + whose + ": " + d.reason + "\n";
+  }
+  seen.timeline = timeline_locked();
+  return seen;
+}
+
+// Adds what was seen of a method whose shape is known.
+void RuntimeImpl::see_locked(const Method& m, SeenRun& seen) const {
+  note_first_locked(m, seen.calls);
+  if (m.probes->schema().slots.empty()) return;
+  Profile one;
+  if (!m.streams.empty()) one.methods.emplace(m.info.key, observer_.profile_of(m));
+  one.inlined = observer_.inlined_of(m);
+  add_calls_locked(m, one, seen.calls);
+  // Where it came from is not where it will be looked for.
+  bool moved = is_trusted(m) && m.saved->recovered && m.saved->profile.schema == m.probes->schema();
+  if (moved) one = ProfileStore::as_before(*m.saved, live_.profile_decay);
+  merge(seen.run, std::move(one));
+}
+
+// Nobody is left who could be told, but whoever reads stderr.
+void RuntimeImpl::save_at_end_locked() {
+  Status saved = save_profile_locked();
+  if (saved) return;
+  std::fprintf(stderr, "uptier: the profile of this process is lost: %s\n",
+               saved.error().message.c_str());
+}
+
+}  // namespace uptier::tiering
