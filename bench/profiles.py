@@ -8,7 +8,8 @@ warm   every example program at its small size, without a profile, with the one 
        left (the write at the end included), and in node, in turn; wall and processor time of the
        whole process. `hot after` is when the methods that make up 90 % of the profile were in
        service optimized, in ms since the runtime was made, and which share of the run that was; `-`
-       where one of them never was. An OSR version counts.
+       where one of them never was. An OSR version counts. With --before TOOL another build runs warm in
+       the same rounds; with --real-time (root) nothing else gets a processor meanwhile.
 merge  FILES profiles of METHODS * BLOCKS sites into one, in turn with llvm-profdata (if it is there);
        time, and the most memory either took: of all files, of one, and of none.
 """
@@ -37,8 +38,10 @@ def peak(command):
 
 def run(command, expected=None):
     """Returns (wall seconds, processor seconds)."""
+    # Where the stack begins depends on it, and some loops run a tenth faster or slower by that.
+    env = dict(os.environ, UPTIER_BENCH_PAD="x" * random.randrange(4096))
     start = time.perf_counter()
-    p = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
     out = p.stdout.read()
     err = p.stderr.read()
     _, status, used = os.wait4(p.pid, 0)
@@ -90,10 +93,13 @@ def warm(a):
         names = [line.split()[0] for line in f if line.strip() and not line.startswith("#")]
     if a.programs:
         names = a.programs.split(",")
-    node = shutil.which("node")
-    if node is None:
+    if a.real_time:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+    node = None if a.no_node else shutil.which("node")
+    if node is None and not a.no_node:
         print("node is not installed: nothing to compare with", file=sys.stderr)
-    ratios = {"wall": [], "cpu": [], "node": []}
+    ratios = {"wall": [], "cpu": [], "node": [], "before": [], "before cpu": []}
+    quarters = {"warm": [], "before": []}
     print(f"{'program':10} {'cold ms':>8} {'warm ms':>8} {'ratio':>6} {'of cpu':>7} {'quartiles':>11} "
           f"{'warm/node':>9}   hot after: cold, warm")
     with tempfile.TemporaryDirectory() as work:
@@ -102,18 +108,26 @@ def warm(a):
             with open(os.path.join(PROGRAMS, "expected", name + ".txt"), "rb") as f:
                 expected = f.read()
             saved, fresh = os.path.join(work, name + ".upf"), os.path.join(work, "fresh.upf")
-            runs = {"cold": [], "warm": [], "node": []}
+            runs = {"cold": [], "warm": [], "node": [], "before": []}
             hot = {"cold": [], "warm": []}
+            earlier = os.path.join(work, name + ".before.upf")
             for _ in range(2):
                 run([a.tool, "run", "--profile", saved, wasm], expected)
+                if a.before:
+                    run([a.before, "run", "--profile", earlier, wasm], expected)
             methods = hottest(a.tool, saved)
+            commands = {"cold": [a.tool, "run", wasm],
+                        "warm": [a.tool, "run", "--profile", saved, wasm]}
+            if a.before:
+                commands["before"] = [a.before, "run", "--profile", earlier, wasm]
+            if node:
+                script = os.path.join(PROGRAMS, "node_wasi.mjs")
+                commands["node"] = [node, "--no-warnings", script, wasm]
             for _ in range(a.rounds):
-                runs["cold"].append(run([a.tool, "run", wasm], expected))
-                runs["warm"].append(run([a.tool, "run", "--profile", saved, wasm], expected))
+                # In any order: processors differ, and each start takes another one.
+                for kind in random.sample(sorted(commands), len(commands)):
+                    runs[kind].append(run(commands[kind], expected))
                 hot["warm"].append(hot_after(a.tool, saved, methods))
-                if node:
-                    script = os.path.join(PROGRAMS, "node_wasi.mjs")
-                    runs["node"].append(run([node, "--no-warnings", script, wasm], expected))
                 if os.path.exists(fresh):
                     os.remove(fresh)
                 run([a.tool, "run", "--profile", fresh, wasm], expected)
@@ -125,6 +139,15 @@ def warm(a):
             if node:
                 ratios["node"].append(median(over("warm", "node", 0)))
 
+            # Steadier where one processor is slower than the other: the runs that had the faster one.
+            quarter = lambda x: sorted(r[0] for r in runs[x])[len(runs[x]) // 4]
+            for kind in quarters:
+                if runs[kind]:
+                    quarters[kind].append(quarter(kind) / quarter("cold"))
+            if a.before:
+                ratios["before"].append(median(over("before", "cold", 0)))
+                ratios["before cpu"].append(median(over("before", "cold", 1)))
+
             def when(of):
                 if None in hot[of]:
                     return "-"
@@ -134,10 +157,15 @@ def warm(a):
             beside = f"{ratios['node'][-1]:.3f}" if node else "-"
             print(f"{name:10} {ms('cold'):8.1f} {ms('warm'):8.1f} {ratios['wall'][-1]:6.3f} "
                   f"{ratios['cpu'][-1]:7.3f} {cpu[len(cpu) // 4]:.3f}-{cpu[3 * len(cpu) // 4]:.3f} "
-                  f"{beside:>9}   {when('cold')}, {when('warm')}")
+                  f"{beside:>9}   {when('cold')}, {when('warm')}" +
+                  (f"; before: {ratios['before'][-1]:.3f}" if a.before else ""))
     print(f"geometric mean of warm over cold: wall {geomean(ratios['wall']):.3f}, "
           f"cpu {geomean(ratios['cpu']):.3f}" +
-          (f"; over node: wall {geomean(ratios['node']):.3f}" if node else ""))
+          (f"; over node: wall {geomean(ratios['node']):.3f}" if node else "") +
+          (f"; before: wall {geomean(ratios['before']):.3f}, cpu {geomean(ratios['before cpu']):.3f}"
+           if a.before else ""))
+    print("of lower quartiles of wall time: " +
+          ", ".join(f"{kind} {geomean(of):.3f}" for kind, of in quarters.items() if of))
 
 
 def write_inputs(work, a, llvm):
@@ -205,6 +233,9 @@ def main():
     ap.add_argument("what", nargs="*", choices=["warm", "merge", []], default=[],
                     help="all by default")
     ap.add_argument("--rounds", type=int, default=9)
+    ap.add_argument("--before", help="of warm: path of another build's tool")
+    ap.add_argument("--real-time", action="store_true", help="of warm: ahead of all other processes")
+    ap.add_argument("--no-node", action="store_true", help="of warm: without node")
     ap.add_argument("--programs", help="of warm, comma separated; all by default")
     ap.add_argument("--files", type=int, default=200)
     ap.add_argument("--methods", type=int, default=500)
