@@ -342,8 +342,10 @@ class Runtime {
   // which runs for long takes little with it: a run is counted once, and others fade once for it.
   // The destructor writes only if this was never called, and says on stderr what it cannot write.
   // Does nothing without the option. Thread: any, but not from a host function nor from `build` (it
-  // flushes). Cost: reads and writes the whole file, with the runtime's lock held. Errors: kIo, and
-  // kCorruptInput for a file that is no profile, which is left alone.
+  // flushes). Cost: reads and writes the whole file, with the runtime's lock held, but a run that has
+  // learnt nothing is only counted behind the file's end the first time (docs/profiles.md). Does not
+  // wait for what is still to be compiled. Errors: kIo, and kCorruptInput for a file that is no
+  // profile, which is left alone.
   virtual Status save_profile() = 0;
 
   // Returns what the profile of earlier processes (Options::profile) has seen at a site, for a host
