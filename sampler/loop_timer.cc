@@ -52,6 +52,11 @@ LoopPace::Tile tile_of(const uint64_t* words) {
   return tile;
 }
 
+// A loop that is usually much shorter: absences explain that better than anything else does.
+bool is_strange(const uint64_t* words, uint64_t net) {
+  return words[kLoopTimed] >= kFew && words[kLoopCycles] / words[kLoopTimed] < net / 16;
+}
+
 }  // namespace
 
 // ---- Absences ---------------------------------------------------------------------------------
@@ -280,7 +285,9 @@ void LoopTimer::complete(const LoopKey& key, uint64_t now) noexcept {
   if (net >= kLong && clock_.read != nullptr) {
     look_away(now);
     look = look_cost_;
-    net = less_away(net, away_ - open.away);
+    uint64_t away = away_ - open.away;
+    if (is_strange(open.words, net)) away = away < net ? away : net;
+    net = less_away(net, away);
   }
   if (net < open.child) net = open.child;  // the costs that were subtracted are an estimate
   Entry e = pop();
