@@ -436,6 +436,27 @@ TEST(LoopTimersDual, records_what_the_pace_would_and_sums_up_every_execution) {
   EXPECT_TRUE(sampler::LoopPace::of(dual.loop(0)).shares);
 }
 
+// As where those inside are timed, too, though they are not meanwhile.
+TEST_F(LoopTimers, in_dual_mode_loops_that_hold_counted_ones_are_drawn_as_if_these_were_timed) {
+  timer.set_dual(true);
+  b.records = 0;
+  uint64_t now = 0;
+  for (int n = 0; n < 1000; ++n) {
+    ASSERT_TRUE(due(a, 0)) << "each is seen";
+    timer.enter(a.key(0, 1000), now);
+    for (int i = 0; i < 20; ++i) {
+      if (due(b, 0)) timer.enter(b.key(0, 900), now);
+      now += 10;
+    }
+    timer.leave(a.key(0, 1000), now);
+    execute(a, 1, now, 10);
+  }
+  EXPECT_TRUE(sampler::LoopPace::of(a.loop(0)).shares);
+  EXPECT_FALSE(sampler::LoopPace::of(a.loop(1)).shares);
+  EXPECT_EQ(b.timed(0) + b.loop(0)[sampler::kLoopAllTimed], 0u);
+  EXPECT_EQ(a.loop(0)[sampler::kLoopAllTimed], 1000u);
+}
+
 // What a window says of its sum: by how much it is off, and the standard error that its words state.
 struct Told {
   double off, error;
