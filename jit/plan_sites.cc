@@ -86,6 +86,8 @@ class Planner {
   void place_loops() {
     std::vector<bool> chosen = select_loops(find_loop_forest(f_), r_.loops);
     plan_.loops.assign(chosen.size(), ProbePlan::kNone);
+    plan_.dual_loops = r_.loops.dual;
+    uint32_t words = r_.loops.dual ? sampler::kLoopDualWords : sampler::kLoopWords;
     plan_.times.assign(chosen.size(), plan_.records != 0 && !r_.loops.timed);
     if (r_.loops.timed) {
       for (uint32_t l : *r_.loops.timed) {
@@ -93,7 +95,7 @@ class Planner {
       }
     }
     for (size_t l = 0; l < chosen.size(); ++l) {
-      if (chosen[l]) plan_.loops[l] = take(sampler::kLoopWords);
+      if (chosen[l]) plan_.loops[l] = take(words);
     }
   }
 
@@ -154,6 +156,14 @@ std::array<uint64_t, sampler::kLoopPublicWords> loop_counts(const ProbePlan& pla
     out[sampler::kLoopTimedIterations] = out[sampler::kLoopTimed];
   }
   return out;
+}
+
+std::optional<AllExecutions> all_executions(const ProbePlan& plan, LoopId loop,
+                                            std::span<const uint64_t> slab) {
+  if (!plan.dual_loops || !plan.times[loop.index()]) return std::nullopt;
+  if (plan.loops[loop.index()] == ProbePlan::kNone) return std::nullopt;
+  auto words = slab.subspan(plan.loops[loop.index()] / 8, sampler::kLoopDualWords);
+  return AllExecutions{words[sampler::kLoopAllTimed], words[sampler::kLoopAllCycles]};
 }
 
 void age_tables(const ProbePlan& plan, uint64_t* slab) noexcept {

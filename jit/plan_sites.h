@@ -1,6 +1,6 @@
 // plan_sites: what an instrumented copy observes beside control flow, and how to read it.
 //
-// The words of each kind in the slab are those of sampler/site_counts.h and loop_timer.h; all words
+// The words of each kind in the slab are those of sampler/site_counts.h and loop_words.h; all words
 // 0 is the state before the first observation, so a fresh slab needs no preparation.
 //
 // What a site is published as, in words:
@@ -20,12 +20,13 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "jit/ir/loop_forest.h"
 #include "jit/probe_plan.h"
-#include "sampler/loop_timer.h"
+#include "sampler/loop_words.h"
 #include "sampler/site_counts.h"
 
 namespace uptier::jit {
@@ -59,6 +60,17 @@ SiteCounts site_counts(const ProbePlan& plan, uint32_t index, std::span<const ui
 // the plan leaves out.
 std::array<uint64_t, sampler::kLoopPublicWords> loop_counts(const ProbePlan& plan, LoopId loop,
                                                             std::span<const uint64_t> slab);
+
+// Executions of a loop that were timed to their end, and their cycles.
+struct AllExecutions {
+  uint64_t timed = 0;
+  uint64_t cycles = 0;
+};
+
+// Returns what a loop took in dual mode; nothing in others, and where the loop is not timed. `loop`
+// as above, and one that the plan knows.
+std::optional<AllExecutions> all_executions(const ProbePlan& plan, LoopId loop,
+                                            std::span<const uint64_t> slab);
 
 // Ages the tables of a slab, or of a copy of it; see sampler/site_tables.h. Nothing where the plan's
 // are not recent-weighted.

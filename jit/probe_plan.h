@@ -67,6 +67,7 @@ struct ProbePlan {
   std::vector<Site> sites;           // by site - block_sites - 1
   std::vector<uint32_t> loops;       // by LoopId; one more for the function's body
   bool recent = false;               // tables are recent-weighted
+  bool dual_loops = false;           // each execution is timed: sampler::kLoopDualWords a loop
   std::vector<bool> times;           // likewise: which of them are timed, too
   uint32_t records = 2048;           // timed executions of a loop between two flushes, at most
   uint32_t bytes = 0;                // of the slab, a multiple of 8

@@ -7,10 +7,12 @@
 // probes themselves, much of a short execution and nothing of a long one. At level 0 every entry is
 // recorded, and none is for warming up. A tile that must wait (put_off) begins anew with that.
 //
-// The level follows from how much there is: when a window has `records` of them, half of the sums
-// that came on in it are dropped and the level rises, so that all that is left is of one density;
-// each flush lowers it again by one. Hence a window has at most `records`, and, if it is as long as
-// those before it, at least a quarter of that; a program's life has a logarithmic number of both.
+// The level follows from how much there is: when a window has `records` of them, and either they
+// tell its sum within 1 in 90 (tells_enough) or there are kMostTimes as many, half of the sums that
+// came on in it are dropped and the level rises, so that all that is left is of one density; each
+// flush lowers it again by one. Hence a window of executions that are alike has at most `records`,
+// one of others at most kMostTimes as many; if it is as long as those before it, at least a quarter
+// of that; a program's life has a logarithmic number of both.
 // What an execution was that began at a lower level is kept with the odds that it would have been
 // drawn at the present one.
 //
@@ -23,34 +25,16 @@
 #include <cstdint>
 
 #include "sampler/gap.h"
+#include "sampler/loop_words.h"
 
 namespace uptier::sampler {
-
-inline constexpr uint32_t kLoopEntries = 0;
-inline constexpr uint32_t kLoopIterations = 1;
-inline constexpr uint32_t kLoopTimed = 2;
-inline constexpr uint32_t kLoopTimedIterations = 3;
-inline constexpr uint32_t kLoopCycles = 4;
-inline constexpr uint32_t kLoopExclusive = 5;
-inline constexpr uint32_t kLoopSquaresLow = 6;
-inline constexpr uint32_t kLoopSquaresHigh = 7;
-inline constexpr uint32_t kLoopPublicWords = 8;
-inline constexpr uint32_t kLoopState = 8;
-inline constexpr uint32_t kLoopPace = 9;     // see LoopPace::store
-inline constexpr uint32_t kLoopWindow = 10;  // words 2..7 as they were when the window began
-inline constexpr uint32_t kLoopWords = 16;
-
-// The state word: entries to the next that is timed (-1: this one) - (entries on the stack << 32).
-inline constexpr int64_t kOneOpen = int64_t{1} << 32;
-constexpr uint64_t loop_open(uint64_t state) {
-  return static_cast<uint64_t>(-((static_cast<int64_t>(state) + 1) >> 32));
-}
 
 struct LoopPace {
   struct Tile {
     uint32_t run;   // entries; never fewer than before
     uint32_t warm;  // before it; run + warm < 256
   };
+  static constexpr uint32_t kMostTimes = 8;  // of `records`, where executions differ much
   static constexpr uint32_t kMaxLevel = 23;  // two strata of the longest tiles fit the state word
 
   uint32_t level = 0;
@@ -104,6 +88,18 @@ struct LoopPace {
   return now <= level || (next_random(random) >> (64 - (now - level))) == 0;
 }
 
+// Whether the records of the window, which came in tiles, give its sum within a standard error of
+// 1 in 90: then those of all windows, which get twice as long, give that of all within 1 in 160.
+[[gnu::always_inline]] inline bool tells_enough(const uint64_t* words) {
+  __extension__ using Wide = unsigned __int128;
+  const uint64_t* begin = words + kLoopWindow;
+  auto wide = [](const uint64_t* w) { return Wide{w[1]} << 64 | w[0]; };
+  uint64_t timed = words[kLoopTimed] - begin[0];
+  Wide squares = wide(words + kLoopSquaresLow) - wide(begin + 4);
+  Wide sum = words[kLoopCycles] - begin[2], square = sum * sum;
+  return squares * timed <= square + (square >> 13) * timed;
+}
+
 // Drops half of the window's sums, and raises the level.
 [[gnu::always_inline]] inline void halve_loop(uint64_t* words) {
   uint64_t* begin = words + kLoopWindow;
@@ -112,8 +108,9 @@ struct LoopPace {
     uint64_t sum = words[kLoopTimed + i] - begin[i];
     words[kLoopTimed + i] = begin[i] + sum / timed * kept + sum % timed * kept / timed;
   }
-  __extension__ using Wide = unsigned __int128;
-  auto wide = [](const uint64_t* w) { return Wide{w[1]} << 64 | w[0]; };
+  __extension__ using Wide = __int128;
+  __extension__ using Bits = unsigned __int128;
+  auto wide = [](const uint64_t* w) { return static_cast<Wide>(Bits{w[1]} << 64 | w[0]); };
   uint64_t* squares = words + kLoopSquaresLow;
   Wide from = wide(begin + 4), sum = from + (wide(squares) - from) / 2;
   squares[0] = static_cast<uint64_t>(sum);
@@ -123,21 +120,12 @@ struct LoopPace {
   pace.store(words);
 }
 
-// The same when there are `records` in the window.
+// The same when there are `records` in the window, and enough or kMostTimes as many.
 [[gnu::always_inline]] inline void widen_loop(uint64_t* words, uint32_t records) {
   uint64_t timed = words[kLoopTimed] - words[kLoopWindow];
   if (timed < 2 || timed < records) return;
+  if (timed < uint64_t{LoopPace::kMostTimes} * records && !tells_enough(words)) return;
   if (LoopPace::of(words).level != LoopPace::kMaxLevel) halve_loop(words);
-}
-
-// Begins a window. The owner calls it at its flushes.
-inline void rearm_loop(uint64_t* words) {
-  for (uint32_t i = 0; i < kLoopPublicWords - kLoopTimed; ++i) {
-    words[kLoopWindow + i] = words[kLoopTimed + i];
-  }
-  LoopPace pace = LoopPace::of(words);
-  if (pace.level > (pace.shares ? 1 : 0)) --pace.level;
-  pace.store(words);
 }
 
 }  // namespace uptier::sampler

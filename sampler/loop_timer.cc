@@ -5,11 +5,13 @@
 #include <time.h>
 
 #include "sampler/context.h"
+#include "sampler/loop_pace.h"
 
 namespace uptier::sampler {
 namespace {
 
 __extension__ using Uint128 = unsigned __int128;
+__extension__ using Int128 = __int128;
 
 // As the routines of compiled code take it: what lies before is done, what lies behind not begun.
 uint64_t cycles_now() noexcept {
@@ -21,7 +23,23 @@ uint64_t cycles_now() noexcept {
 
 uint64_t less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
-constexpr uint64_t kFew = 8;  // records
+constexpr uint64_t kFew = 8;        // records
+constexpr uint64_t kSome = 64;      // likewise
+constexpr uint64_t kSeldom = 4096;  // entries
+// Branches that predictors look back at: those of Zen 4 and Golden Cove at up to some 200 taken ones.
+constexpr uint64_t kHistory = 200;
+
+// Whatever ran before, what is timed next finds the same history of branches.
+void forget_history() noexcept {
+  uint64_t n = kHistory;
+  asm volatile(
+      "1: dec %0\n\t"
+      "jnz 1b"
+      : "+r"(n)
+      :
+      : "cc");
+}
+
 // What branch predictors have to learn anew after a pause is much of a short execution. A loop that
 // is timed alone has longer tiles, so that those inside, which wait meanwhile, find room for theirs
 // between two of them. A run never becomes shorter: what is left of one is to be recorded.
@@ -32,6 +50,11 @@ LoopPace::Tile tile_of(const uint64_t* words) {
   if (below(300)) tile = {8, 190};
   if (LoopPace::of(words).shares) tile.run = 64;
   return tile;
+}
+
+// A loop that is usually much shorter: absences explain that better than anything else does.
+bool is_strange(const uint64_t* words, uint64_t net) {
+  return words[kLoopTimed] >= kFew && words[kLoopCycles] / words[kLoopTimed] < net / 16;
 }
 
 }  // namespace
@@ -76,6 +99,13 @@ void LoopTimer::look_away_before(const uint64_t* words, uint64_t now) noexcept {
   if (now - looked_at_ <= (is_long ? kLong / 16 : kStale)) return;
   look_away(now);
   if (depth_ != 0) top().overhead += look_cost_;
+}
+
+// Both clocks are read one after the other, and what lies between the last reading and the start of an
+// execution may be in `away`: so that it may be longer than what it is part of.
+uint64_t LoopTimer::less_away(uint64_t net, uint64_t away) noexcept {
+  bool fits = away <= net + net / 8 + kLong / 8;
+  return fits ? less(net, away) : net;
 }
 
 // ---- The stack --------------------------------------------------------------------------------
@@ -131,24 +161,64 @@ void LoopTimer::spoil(const uint64_t* words) noexcept {
 // ---- Events -----------------------------------------------------------------------------------
 
 // Its cost is about half of a pair's.
-void LoopTimer::put_off_entry(const LoopKey& key) noexcept {
+uint64_t LoopTimer::put_off_entry(const LoopKey& key) noexcept {
   LoopPace pace = LoopPace::of(key.words);
-  key.words[kLoopState] += 1 + put_off(pace, tile_of(key.words), random_);
+  uint64_t entries = put_off(pace, tile_of(key.words), random_);
   pace.store(key.words);
-  top().overhead += costs_.outer / 2;
+  if (!dual_) top().overhead += costs_.outer / 2;
+  return entries;
 }
 
-void LoopTimer::share(const LoopKey& inner) noexcept {
-  Entry& e = top();
+bool LoopTimer::share(const LoopKey& inner) noexcept {
+  uint32_t at = depth_;
+  while (at != 0 && !stack_[at - 1].paced) --at;
+  if (at == 0) return false;
+  Entry& e = stack_[at - 1];
   uint64_t* w = e.words;
-  if (!e.recorded || e.alone || w == inner.words || inner.records >= kEvery) return;
   LoopPace pace = LoopPace::of(w);
+  if (pace.shares || w == inner.words || inner.records >= kEvery) return true;
+  if (!e.recorded || e.alone) return false;
   // The level that rises drops what there is, of which there should be some.
   bool few = w[kLoopTimed] < kFew;
-  if (pace.shares || few || w[kLoopCycles] > w[kLoopTimed] * kApart) return;
+  if (few || w[kLoopCycles] > w[kLoopTimed] * kApart) return false;
   pace.shares = true;
   pace.store(w);
   if (pace.level == 0) halve_loop(w);
+  return true;
+}
+
+bool LoopTimer::has_paced(const uint64_t* words) const noexcept {
+  for (uint32_t i = 0; i < depth_; ++i) {
+    if (stack_[i].words == words && stack_[i].paced) return true;
+  }
+  return false;
+}
+
+// The state word says when the code calls: in dual mode always, and another word is counted down.
+LoopTimer::Drawn LoopTimer::draw(const LoopKey& key) noexcept {
+  uint64_t& state = key.words[kLoopState];
+  uint64_t open = loop_open(state);
+  bool due = state + open * kOneOpen == UINT64_MAX;
+  uint64_t* countdown = &state;
+  if (dual_) {
+    state += due ? 1 : 0;
+    countdown = &key.words[kLoopCountdown];
+    due = --*countdown == UINT64_MAX;
+    open = has_paced(key.words) ? 1 : 0;
+  }
+  LoopPace pace = LoopPace::of(key.words);
+  Drawn d{open != 0, false, false, pace.drawn_at};
+  if (!due) return d;
+  if (alone_ != 0 && open == 0) {
+    *countdown += 1 + put_off_entry(key);
+    return d;
+  }
+  LoopPace::Tile tile = tile_of(key.words);
+  *countdown += 1 + pace.take(tile, random_, d.recorded);
+  d.first = d.recorded && pace.left == tile.run - 1;
+  pace.store(key.words);
+  d.paced = true;
+  return d;
 }
 
 LoopTimer::Entry* LoopTimer::push(const LoopKey& key, uint64_t now) noexcept {
@@ -159,23 +229,12 @@ LoopTimer::Entry* LoopTimer::push(const LoopKey& key, uint64_t now) noexcept {
   drop_to(find(key));
   uint64_t& state = key.words[kLoopState];
   if (key.records == 0) {
-    state += kEvery;
+    bool again = dual_ && (depth_ == 0 || !share(key));
+    state += again ? kSeldom : kEvery;
     return nullptr;
   }
-  uint64_t open = loop_open(state);
-  LoopPace pace = LoopPace::of(key.words);
-  uint32_t level = pace.drawn_at;
-  bool recorded = false;
-  if (state + open * kOneOpen == UINT64_MAX) {
-    if (alone_ != 0 && open == 0) {
-      put_off_entry(key);
-      return nullptr;
-    }
-    state += 1 + pace.take(tile_of(key.words), random_, recorded);
-    pace.store(key.words);
-  } else if (open == 0) {
-    return nullptr;  // what made it be seen was stale
-  }
+  Drawn drawn = draw(key);
+  if (!drawn.paced && !dual_) return nullptr;  // put off, or what made it be seen was stale
   if (depth_ == kDepth) {
     bump(losses_.full);
     spoil(key.words);
@@ -192,10 +251,12 @@ LoopTimer::Entry* LoopTimer::push(const LoopKey& key, uint64_t now) noexcept {
   e.away = away_;
   e.child = e.overhead = e.nested = e.again = 0;
   e.iterations = key.words[kLoopIterations];
-  e.level = level;
-  e.recorded = recorded;
+  e.level = static_cast<uint8_t>(drawn.level);
+  e.paced = drawn.paced;
+  e.recorded = drawn.recorded;
+  e.first = drawn.first;
   e.spoiled = false;
-  e.alone = recorded && level != 0 && pace.shares &&
+  e.alone = e.recorded && e.level != 0 && LoopPace::of(key.words).shares &&
             key.words[kLoopCycles] <= key.words[kLoopTimed] * kApart;
   alone_ += e.alone ? 1 : 0;
   return &e;
@@ -225,21 +286,26 @@ void LoopTimer::complete(const LoopKey& key, uint64_t now) noexcept {
     look_away(now);
     look = look_cost_;
     uint64_t away = away_ - open.away;
-    if (away <= net) net -= away;
+    if (is_strange(open.words, net)) away = away < net ? away : net;
+    net = less_away(net, away);
   }
   if (net < open.child) net = open.child;  // the costs that were subtracted are an estimate
   Entry e = pop();
   uint64_t iterations = e.words[kLoopIterations] - e.iterations;
   if (depth_ != 0) {
-    top().child += net;
+    top().child += e.paced ? net : e.child;
     top().overhead += e.overhead + costs_.outer + look;
-    share(key);
+    if (e.paced) share(key);
   }
   Entry* outer = loop_open(e.words[kLoopState]) != 0 ? outer_of(e.words) : nullptr;
   if (outer != nullptr) {
     outer->nested += iterations;
     outer->again += net;
     outer->spoiled |= e.spoiled;
+  }
+  if (dual_ && !e.spoiled) {
+    ++e.words[kLoopAllTimed];
+    e.words[kLoopAllCycles] += less(net, e.again);
   }
   if (!e.recorded) return;
   if (e.spoiled) {
@@ -250,15 +316,29 @@ void LoopTimer::complete(const LoopKey& key, uint64_t now) noexcept {
   }
 }
 
+// Of the window, once that has some.
+uint64_t LoopTimer::mean_of(const uint64_t* w) noexcept {
+  uint64_t timed = w[kLoopTimed] - w[kLoopWindow], cycles = w[kLoopCycles] - w[kLoopWindow + 2];
+  return timed >= kSome ? cycles / timed : w[kLoopCycles] / w[kLoopTimed];
+}
+
 void LoopTimer::record(const Entry& e, uint64_t net, uint64_t iterations) noexcept {
   uint64_t* w = e.words;
   uint64_t own = less(net, e.again);
+  if (e.first || w[kLoopTimed] == 0) {
+    w[kLoopTileMean] = w[kLoopTimed] == 0 ? own : mean_of(w);
+    w[kLoopTileSum] = 0;
+  }
+  auto apart = static_cast<int64_t>(own - w[kLoopTileMean]);
+  auto before = static_cast<int64_t>(w[kLoopTileSum]);
+  w[kLoopTileSum] += own - w[kLoopTileMean];
   ++w[kLoopTimed];
   w[kLoopTimedIterations] += iterations;
   w[kLoopCycles] += own;
   w[kLoopExclusive] += net - e.child;
   Uint128 squares = Uint128{w[kLoopSquaresHigh]} << 64 | w[kLoopSquaresLow];
   squares += Uint128{own} * own;
+  squares += static_cast<Uint128>(Int128{apart} * before * 2);
   w[kLoopSquaresLow] = static_cast<uint64_t>(squares);
   w[kLoopSquaresHigh] = static_cast<uint64_t>(squares >> 64);
 }
@@ -271,6 +351,17 @@ void LoopTimer::arrive(const uint64_t* slab, uint64_t frame) noexcept {
   }
 }
 
+// ---- Windows ----------------------------------------------------------------------------------
+
+void rearm_loop(uint64_t* words) noexcept {
+  for (uint32_t i = 0; i < kLoopPublicWords - kLoopTimed; ++i) {
+    words[kLoopWindow + i] = words[kLoopTimed + i];
+  }
+  LoopPace pace = LoopPace::of(words);
+  if (pace.level > (pace.shares ? 1 : 0)) --pace.level;
+  pace.store(words);
+}
+
 // ---- Costs ------------------------------------------------------------------------------------
 
 namespace {
@@ -279,7 +370,7 @@ constexpr uint32_t kRounds = 256;
 
 template <typename Pair>
 LoopTimer::Costs least_costs(Pair pair) noexcept {
-  uint64_t slab[kLoopWords] = {};
+  uint64_t slab[kLoopDualWords] = {};
   LoopTimer::Costs least{UINT64_MAX, UINT64_MAX};
   uint64_t reading = UINT64_MAX;  // the cost of reading the counter
   for (uint32_t i = 0; i < kRounds; ++i) {
@@ -298,8 +389,9 @@ LoopTimer::Costs least_costs(Pair pair) noexcept {
 
 }  // namespace
 
-LoopTimer::Costs LoopTimer::measure(void (*pair)(uint64_t* slab)) noexcept {
+LoopTimer::Costs LoopTimer::measure(void (*pair)(uint64_t* slab), bool dual) noexcept {
   LoopTimer timer;
+  timer.set_dual(dual);
   ThreadContext& context = *current_context();
   LoopTimer* before = context.loops;
   context.loops = &timer;
@@ -331,7 +423,10 @@ LoopKey key_of(uint64_t* slab, const ProbeCall* call) {
 
 extern "C" uint64_t* uptier_loop_enter(uint64_t* slab, const ProbeCall* call,
                                        ThreadContext* context) noexcept {
-  return context->loops == nullptr ? nullptr : context->loops->enter(key_of(slab, call));
+  if (context->loops == nullptr) return nullptr;
+  uint64_t* start = context->loops->enter(key_of(slab, call));
+  if (start != nullptr) forget_history();
+  return start;
 }
 
 extern "C" void uptier_loop_leave(uint64_t* slab, const ProbeCall* call, ThreadContext* context,

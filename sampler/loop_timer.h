@@ -1,18 +1,8 @@
 // LoopTimer: cycles of loop executions on one thread, by a stack of those that are under way.
 //
-// The words of a loop site in a slab:
-//
-//   0 entries         executions whose entry was seen
-//   1 iterations      visits of the header
-//   2 timed           executions timed from entry to exit, and kept (loop_pace.h)
-//   3 timed_iterations, 4 cycles, 5 exclusive_cycles, 6 7 sum of squared cycles (128 bits), all
-//     of those that were timed
-//   8 state           entries to the next that is timed - (those on the stack << 32)
-//   9..15             the rest of the pace
-//
-// Code counts words 0 and 1 itself, and calls enter when the state falls below zero: at each entry
-// that is drawn, and at all while an entry of the site is on the stack. It calls leave while one
-// is.
+// The words of a loop in a slab are those of loop_words.h. Code counts words 0 and 1 itself, and
+// calls enter when the state falls below zero: at each entry that is drawn, and at all while an
+// entry of the site is on the stack. It calls leave while one is.
 //
 // An entry on the stack is recorded only if its own exit is seen, by the same slab, site and frame.
 // Whoever misses an exit (a trap, another copy, OSR) leaves a stale entry behind. It is dropped,
@@ -31,11 +21,22 @@
 // iterations and cycles are taken off the outer one: the sum over all is what the outermost took.
 // Where they cannot be known the outer one is not recorded (spoiled).
 //
+// History: what a processor predicts of a loop's branches depends on the last some hundred branches
+// that were taken, of which the probe's own are most where an execution is short; and these differ
+// between an execution after a pause, one of many in a row, and one that is recorded. So the last
+// that a probe does at an entry is a loop of that many branches, the same each time.
+//
 // Alone: what probes cost is known within some 30 cycles, so an outer execution is recorded with no
 // other site timed inside of it, once its site `shares` (some were) and its level is 1 at least: in
 // the tiles that are not recorded the inner ones have their turn, and what is drawn of them while
 // an outer one is alone is put off. Exempt: outer ones above kApart, of which there may be only
 // one, and `records` of kEvery, which asks for all there is of all.
+//
+// Dual: every execution of the loops that are timed is timed, and summed up in words 19 and 20. Which
+// of them the pace would draw follows from a countdown of its own, so words 2 to 7 hold what they
+// would hold of the very same executions without: how far an extrapolated total is off can be read
+// off one run, and whatever differs from run to run has no part in it. It does not show what a pause
+// does to short executions, since there is none.
 //
 // Cycles are of the time stamp counter, which ticks at a constant rate, read between fences. It
 // runs on while the thread waits for a processor. The thread's CPU clock does not, but costs a
@@ -57,7 +58,7 @@
 
 #include <cstdint>
 
-#include "sampler/loop_pace.h"
+#include "sampler/loop_words.h"
 #include "sampler/probe_call.h"
 
 namespace uptier::sampler {
@@ -101,7 +102,7 @@ class LoopTimer {
   // Measures the costs by timing nothing, `pair` being an enter and a leave of the site at words 0
   // of the slab that it is given, on the timer of the calling thread's context. The least of 256
   // rounds. About 30 us.
-  static Costs measure(void (*pair)(uint64_t* slab)) noexcept;
+  static Costs measure(void (*pair)(uint64_t* slab), bool dual = false) noexcept;
   // The same for enter and leave themselves, without compiled code around them.
   static Costs measure() noexcept;
 
@@ -121,6 +122,8 @@ class LoopTimer {
   // `now` in cycles.
   void set_clock(const CpuClock& clock, uint64_t now) noexcept;
   void seed(uint64_t random) { random_ = random; }
+  // Every site that is timed must have kLoopDualWords.
+  void set_dual(bool on) { dual_ = on; }
 
   // The state word of the key's site has just fallen below zero. Returns where the time goes that
   // the caller takes last, or null when the execution is not timed.
@@ -152,10 +155,20 @@ class LoopTimer {
     uint64_t iterations;  // of the site at the start
     uint64_t nested;      // of those since, done by inner executions
     uint64_t again;       // net cycles of inner executions of the site
-    uint32_t level;       // of the site's pace when it was drawn
+    uint8_t level;        // of the site's pace when it was drawn
+    bool paced;           // timed without dual mode, too
     bool recorded;        // to be
+    bool first;           // of its tile
     bool spoiled;
     bool alone;  // nothing else is timed meanwhile
+  };
+
+  // What becomes of an entry that was seen.
+  struct Drawn {
+    bool paced = false;
+    bool recorded = false;
+    bool first = false;  // of a tile
+    uint32_t level = 0;  // of the pace
   };
 
   static uint64_t look(const uint64_t& n) { return __atomic_load_n(&n, __ATOMIC_RELAXED); }
@@ -169,23 +182,37 @@ class LoopTimer {
   // Returns the innermost entry of a site, or null.
   Entry* outer_of(const uint64_t* words) noexcept;
   void spoil(const uint64_t* words) noexcept;
+  Drawn draw(const LoopKey& key) noexcept;
+  // Whether the site would have an entry on the stack without dual mode.
+  bool has_paced(const uint64_t* words) const noexcept;
   // Returns the entry that was made, or null.
   Entry* push(const LoopKey& key, uint64_t now) noexcept;
   // Reads the CPU clock.
   void look_away(uint64_t now) noexcept;
+  static uint64_t less_away(uint64_t net, uint64_t away) noexcept;
   void look_away_before(const uint64_t* words, uint64_t now) noexcept;
   void complete(const LoopKey& key, uint64_t now) noexcept;
   // Takes the innermost entry off the stack, and returns what it was.
   Entry pop() noexcept;
-  void put_off_entry(const LoopKey& key) noexcept;
-  // Something else was timed within the innermost entry.
-  void share(const LoopKey& inner) noexcept;
+  // Returns the entries that pass before the next that is drawn.
+  uint64_t put_off_entry(const LoopKey& key) noexcept;
+  // Something else was timed within the innermost entry that is paced, or would be if it were not
+  // only counted. Returns false where that may change its pace another time.
+  bool share(const LoopKey& inner) noexcept;
+  // Cycles of an execution, so far.
+  static uint64_t mean_of(const uint64_t* words) noexcept;
+  // Executions of a tile follow each other and are alike, so their sum tells less than as many
+  // drawn one by one. What a mean of such tiles is worth follows from the sums of deviations d from
+  // it in each: (sum of d)^2 is what squares of d come to, and twice the product of each two. So that
+  // comes on top of the sum of squares, and whoever takes that for one of single draws gets the error
+  // of tiles (Cochran 1977, 9A.2). The mean is what is known of it when a tile begins.
   static void record(const Entry& e, uint64_t net, uint64_t iterations) noexcept;
 
   Entry stack_[kDepth];
   uint32_t depth_ = 0;
   uint32_t refused_ = 0;  // in a row
   uint32_t alone_ = 0;    // entries that nothing else is timed in
+  bool dual_ = false;
   uint64_t random_ = 1;
   CpuClock clock_;
   uint64_t away_ = 0;                        // cycles, so far

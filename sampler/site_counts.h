@@ -1,7 +1,7 @@
 // Site counts: what the words of a site mean, for whoever publishes them.
 //
 // Pure; reads a copy of a slab, taken by its owner. Source of the layouts: site_tables.h,
-// loop_timer.h and the structs below.
+// loop_words.h and the structs below.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,12 @@
 #include <gtest/gtest.h>
 #include <x86intrin.h>
 
+#include <cmath>
 #include <memory>
+#include <span>
+#include <vector>
+
+#include "sampler/loop_pace.h"
 
 namespace uptier::test {
 namespace {
@@ -14,10 +19,10 @@ using sampler::LoopTimer;
 
 // One method's slab with four loops, and the calls that its code would make.
 struct Method {
-  uint64_t slab[4 * sampler::kLoopWords] = {};
+  uint64_t slab[4 * sampler::kLoopDualWords] = {};
   uint32_t records = 100;
 
-  uint64_t* loop(int l) { return slab + l * sampler::kLoopWords; }
+  uint64_t* loop(int l) { return slab + l * sampler::kLoopDualWords; }
   LoopKey key(int l, uint64_t frame, bool function = false) {
     return {slab, loop(l), frame, records, function};
   }
@@ -36,6 +41,12 @@ class LoopTimers : public ::testing::Test {
     if (due(m, l)) timer.enter(m.key(l, frame, function), __rdtsc());
   }
   void leave(Method& m, int l, uint64_t frame) { timer.leave(m.key(l, frame), __rdtsc()); }
+  // One execution of a time that is given.
+  void execute(Method& m, int l, uint64_t& now, uint64_t cycles) {
+    if (due(m, l)) timer.enter(m.key(l, 1000), now);
+    now += cycles;
+    if (m.open(l) != 0) timer.leave(m.key(l, 1000), now);
+  }
   static void spin(uint64_t cycles) {
     for (uint64_t start = __rdtsc(); __rdtsc() - start < cycles;) {}
   }
@@ -72,11 +83,10 @@ TEST_F(LoopTimers, inclusive_and_exclusive_cycles_of_nested_loops) {
 
 TEST_F(LoopTimers, keeps_at_most_its_records_between_flushes) {
   a.records = 100;
-  uint64_t before = 0;
+  uint64_t before = 0, now = 0;
   for (int flush = 1; flush <= 8; ++flush) {
     for (int i = 0; i < 20'000; ++i) {
-      enter(a, 0, 1000);
-      leave(a, 0, 1000);
+      execute(a, 0, now, 100);
       ASSERT_LT(a.timed(0) - before, 100u);
     }
     EXPECT_GE(a.timed(0) - before, 25u);
@@ -191,13 +201,15 @@ TEST_F(LoopTimers, recursion_gives_each_execution_its_own_iterations) {
 TEST_F(LoopTimers, recursion_is_followed_where_few_executions_are_drawn) {
   a.records = 64;
   uint64_t& iterations = a.loop(0)[sampler::kLoopIterations];
+  uint64_t now = 0;
   auto run = [&](auto& self, uint64_t frame, int depth) -> void {
-    enter(a, 0, frame);
+    if (due(a, 0)) timer.enter(a.key(0, frame), now);
     for (int i = 0; i < 3; ++i) {
       ++iterations;
+      now += 10;
       if (depth > 0) self(self, frame - 100, depth - 1);
     }
-    leave(a, 0, frame);
+    timer.leave(a.key(0, frame), now);
   };
   for (int i = 0; i < 20; ++i) run(run, 10'000, 5);
   EXPECT_EQ(timer.depth(), 0u);
@@ -306,6 +318,12 @@ TEST_F(LoopTimers, time_away_from_the_processor_is_no_time_of_the_loop) {
   };
   EXPECT_EQ(execution(1000, 0), 1000u);
   EXPECT_EQ(execution(1000, 9'000'000), 1000u);
+  execution(100'000, 0);
+  fake_cpu_ns -= 2'000;  // the kernel's account ends a little earlier
+  EXPECT_LT(execution(1000, 9'000'000), 1000u);
+  for (int i = 0; i < 10; ++i) execution(1000, 0);
+  now += 2'500'000;  // away between two executions, and nobody has looked since
+  EXPECT_LT(execution(1000, 1'000'000), 1000u) << "it is usually as short as this";
   EXPECT_EQ(execution(1000, 100'000), 101'000u) << "too short to ask";
   EXPECT_EQ(execution(10'000'000, 0), 9'900'000u) << "it is taken off the next that is long";
   EXPECT_EQ(execution(10'000'000, 30'000'000), 10'000'000u);
@@ -339,6 +357,158 @@ TEST_F(LoopTimers, records_are_spread_so_that_a_drift_within_a_window_does_no_ha
     EXPECT_LT(static_cast<double>(first) / a.records / want, 0.2) << "what the first ones say";
     sampler::rearm_loop(w);
   }
+}
+
+// A program of nested and recursive loops, run on a timer of its own; executions of different
+// lengths, so that each record shows.
+class Timed {
+ public:
+  explicit Timed(bool dual) { timer_.set_dual(dual); }
+
+  void run() {
+    for (int flush = 1; flush <= 6; ++flush) {
+      for (int i = 0; i < 3'000; ++i) outer();
+      for (int l : {0, 1, 2}) sampler::rearm_loop(method_.loop(l));
+    }
+  }
+  std::span<const uint64_t> words(int l) {
+    return {method_.loop(l) + sampler::kLoopTimed, sampler::kLoopState - sampler::kLoopTimed};
+  }
+  uint64_t* loop(int l) { return method_.loop(l); }
+  uint64_t truth(int l) const { return truth_[l]; }
+
+ private:
+  void enter(int l, uint64_t frame) {
+    uint64_t* w = method_.loop(l);
+    ++w[sampler::kLoopEntries];
+    if (static_cast<int64_t>(--w[sampler::kLoopState]) >= 0) return;
+    timer_.enter(method_.key(l, frame), now_);
+  }
+  void leave(int l, uint64_t frame) {
+    if (method_.open(l) != 0) timer_.leave(method_.key(l, frame), now_);
+  }
+  void spend(int l) {
+    method_.loop(l)[sampler::kLoopIterations] += 1;
+    now_ += 10 + (sampler::next_random(random_) >> 58);
+  }
+  void recurse(uint64_t frame, int depth) {
+    enter(2, frame);
+    spend(2);
+    if (depth != 0) recurse(frame - 100, depth - 1);
+    leave(2, frame);
+  }
+  void outer() {
+    uint64_t from = now_;
+    enter(0, 1000);
+    for (int i = 0; i < 5; ++i) {
+      spend(0);
+      uint64_t inner = now_;
+      enter(1, 1000);
+      spend(1);
+      leave(1, 1000);
+      truth_[1] += now_ - inner;
+    }
+    uint64_t before = now_;
+    recurse(900, 3);
+    truth_[2] += now_ - before;
+    leave(0, 1000);
+    truth_[0] += now_ - from;
+  }
+
+  LoopTimer timer_;
+  Method method_;
+  uint64_t now_ = 0, random_ = 7;
+  uint64_t truth_[3] = {};
+};
+
+TEST(LoopTimersDual, records_what_the_pace_would_and_sums_up_every_execution) {
+  Timed paced(false), dual(true);
+  paced.run();
+  dual.run();
+  for (int l : {0, 1, 2}) {
+    std::span<const uint64_t> want = paced.words(l), got = dual.words(l);
+    EXPECT_EQ(std::vector(got.begin(), got.end()), std::vector(want.begin(), want.end())) << l;
+    EXPECT_LT(want[0], dual.loop(l)[sampler::kLoopEntries]) << "some are only counted";
+    EXPECT_EQ(dual.loop(l)[sampler::kLoopAllTimed], dual.loop(l)[sampler::kLoopEntries]) << l;
+    EXPECT_EQ(dual.loop(l)[sampler::kLoopAllCycles], dual.truth(l)) << l;
+    EXPECT_EQ(paced.loop(l)[sampler::kLoopAllTimed], 0u);
+  }
+  EXPECT_TRUE(sampler::LoopPace::of(dual.loop(0)).shares);
+}
+
+// As where those inside are timed, too, though they are not meanwhile.
+TEST_F(LoopTimers, in_dual_mode_loops_that_hold_counted_ones_are_drawn_as_if_these_were_timed) {
+  timer.set_dual(true);
+  b.records = 0;
+  uint64_t now = 0;
+  for (int n = 0; n < 1000; ++n) {
+    ASSERT_TRUE(due(a, 0)) << "each is seen";
+    timer.enter(a.key(0, 1000), now);
+    for (int i = 0; i < 20; ++i) {
+      if (due(b, 0)) timer.enter(b.key(0, 900), now);
+      now += 10;
+    }
+    timer.leave(a.key(0, 1000), now);
+    execute(a, 1, now, 10);
+  }
+  EXPECT_TRUE(sampler::LoopPace::of(a.loop(0)).shares);
+  EXPECT_FALSE(sampler::LoopPace::of(a.loop(1)).shares);
+  EXPECT_EQ(b.timed(0) + b.loop(0)[sampler::kLoopAllTimed], 0u);
+  EXPECT_EQ(a.loop(0)[sampler::kLoopAllTimed], 1000u);
+}
+
+// What a window says of its sum: by how much it is off, and the standard error that its words state.
+struct Told {
+  double off, error;
+};
+Told told(const uint64_t* w, double truth, double entries) {
+  auto timed = static_cast<double>(w[sampler::kLoopTimed]);
+  double mean = static_cast<double>(w[sampler::kLoopCycles]) / timed;
+  double squares = static_cast<double>(w[sampler::kLoopSquaresHigh]) * 0x1p64 +
+                   static_cast<double>(w[sampler::kLoopSquaresLow]);
+  double variance = (squares / timed - mean * mean) / timed * (1 - timed / entries);
+  return {mean * entries / truth - 1, std::sqrt(std::max(variance, 0.0)) / mean};
+}
+
+TEST_F(LoopTimers, executions_that_differ_are_recorded_more_often_until_their_sum_is_known) {
+  constexpr uint64_t kEntries = 200'000;
+  a.records = b.records = 512;
+  uint64_t now = 0, random = 3, truth = 0;
+  for (uint64_t n = 0; n < kEntries; ++n) {
+    uint64_t cycles = sampler::next_random(random) >> 60 == 0 ? 10'000 : 100;
+    execute(a, 0, now, cycles);
+    execute(b, 0, now, 100);
+    truth += cycles;
+  }
+  EXPECT_LT(b.timed(0), 512u);
+  EXPECT_GT(a.timed(0), 2'000u);
+  EXPECT_LT(a.timed(0), sampler::LoopPace::kMostTimes * 512u);
+  EXPECT_LT(told(a.loop(0), static_cast<double>(truth), kEntries).error, 0.08);
+}
+
+// Those of a tile are alike here: taken for single draws they would promise a third of the error.
+TEST_F(LoopTimers, the_error_that_is_stated_is_that_of_tiles) {
+  constexpr uint64_t kEntries = 50'000, kAlike = 200, kRuns = 200;
+  int within = 0, close = 0;
+  for (uint64_t run = 0; run < kRuns; ++run) {
+    Method m;
+    m.records = 256;
+    LoopTimer timed;
+    timed.seed(run + 1);
+    uint64_t now = 0, random = 1000 + run, truth = 0, cycles = 0;
+    for (uint64_t n = 0; n < kEntries; ++n) {
+      if (n % kAlike == 0) cycles = 100 + (sampler::next_random(random) >> 54);
+      if (due(m, 0)) timed.enter(m.key(0, 1000), now);
+      now += cycles;
+      truth += cycles;
+      if (m.open(0) != 0) timed.leave(m.key(0, 1000), now);
+    }
+    Told t = told(m.loop(0), static_cast<double>(truth), kEntries);
+    within += std::abs(t.off) < 2 * t.error ? 1 : 0;
+    close += t.error < 0.15 ? 1 : 0;
+  }
+  EXPECT_GT(within, 180) << "of 200, 191 are meant";
+  EXPECT_GT(close, 190) << "and not by stating more than there is";
 }
 
 TEST_F(LoopTimers, a_full_stack_refuses_counts_and_recovers) {

@@ -71,8 +71,9 @@ Status RuntimeImpl::attach() {
 // On the thread itself, whose context is current.
 void RuntimeImpl::prepare_loop_timer(AttachedThread& t) {
   sampler::LoopTimer& timer = t.loops();
+  timer.set_dual(options_.loop_dual);
   timer.seed(options_.seed + (uint64_t{t.number()} << 32));
-  timer.set_costs(sampler::LoopTimer::measure(routines_.loop_pair()));
+  timer.set_costs(sampler::LoopTimer::measure(routines_.loop_pair(), options_.loop_dual));
   timer.set_clock(sampler::LoopTimer::CpuClock::of_thread(cycles_per_ns_), sampler::read_cycles());
 }
 

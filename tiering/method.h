@@ -167,6 +167,7 @@ struct Stream {
   profile::Coverage coverage;   // what that was counted in
   double dual_error = 0;
   bool ended = false;  // of threads that have gone: `seen` is all there is, and stands for all
+  std::vector<jit::AllExecutions> executions;  // of loops, with loop_dual
 };
 
 // Set in the number of the stream of what a thread has observed of optimized code.

@@ -38,6 +38,23 @@ std::string error_text(const LoopReport& r) {
   return number("%.1f %%", 100 * half / r.cycles->total);
 }
 
+bool has_exact(const LoopReport& r) { return r.exact_cycles.has_value(); }
+
+// By how much the extrapolated total is above what all executions took, as a share of that.
+std::optional<double> error_of(const LoopReport& r) {
+  if (!r.cycles || !r.exact_cycles || *r.exact_cycles == 0) return std::nullopt;
+  return r.cycles->total / *r.exact_cycles - 1;
+}
+
+std::string exact_text(const LoopReport& r) {
+  return r.exact_cycles ? number("%.0f", *r.exact_cycles) : "-";
+}
+
+std::string off_text(const LoopReport& r) {
+  std::optional<double> error = error_of(r);
+  return error ? number("%+.2f %%", 100 * *error) : "-";
+}
+
 // Names come from modules: what could steer a terminal is shown as '?'.
 std::string name_text(const std::string& name) {
   constexpr size_t kShown = 32;
@@ -81,31 +98,37 @@ ordered_json to_json(const LoopReport& r) {
   j["iterations"] = r.iterations;
   j["timed"] = r.timed;
   j["share"] = r.share;
+  j["exact_cycles"] = r.exact_cycles ? ordered_json(*r.exact_cycles) : nullptr;
+  std::optional<double> error = error_of(r);
+  j["error"] = error ? ordered_json(*error) : nullptr;
   return j;
 }
 
 }  // namespace
 
 std::string loops_text(std::span<const LoopReport> loops) {
+  constexpr int kWidths[] = {5, 6, 9, 9, 16, 9, 16, 13, 14, 9, 16, 9};
+  const bool exact = std::ranges::any_of(loops, has_exact);
+  const size_t columns = std::size(kWidths) - (exact ? 0 : 2);
   std::string out;
-  auto add = [&out](const char* name, const std::string(&cells)[10]) {
-    constexpr int kWidths[] = {5, 6, 9, 9, 16, 9, 16, 13, 14, 9};
+  auto add = [&](const char* name, const std::string(&cells)[12]) {
     char text[256];
     int n = std::snprintf(text, sizeof text, "%-32s", name);
-    for (size_t i = 0; i < std::size(cells); ++i) {
+    for (size_t i = 0; i < columns; ++i) {
       auto at = static_cast<size_t>(n);
       n += std::snprintf(text + at, sizeof text - at, " %*s", kWidths[i], cells[i].c_str());
     }
     out += std::string(text) + '\n';
   };
   add("function", {"loop", "depth", "start", "end", "cycles", "+-", "exclusive", "entries",
-                   "iterations", "share"});
+                   "iterations", "share", "exact", "off"});
   for (const LoopReport& r : rows_of(loops)) {
     add(name_text(r.name).c_str(),
         {id_text(r.loop), r.loop.valid() ? std::to_string(r.depth) : "-", hex(r.start_offset),
          hex(r.end_offset), r.cycles ? number("%.0f", r.cycles->total) : "-", error_text(r),
          r.exclusive_cycles ? number("%.0f", *r.exclusive_cycles) : "-", number("%.0f", r.entries),
-         number("%.0f", r.iterations), number("%.2f %%", 100 * r.share)});
+         number("%.0f", r.iterations), number("%.2f %%", 100 * r.share), exact_text(r),
+         off_text(r)});
   }
   return out;
 }
@@ -120,13 +143,14 @@ std::string loops_json(std::span<const LoopReport> loops) {
 std::string loops_csv(std::span<const LoopReport> loops) {
   std::string out =
       "function,loop,depth,start_offset,end_offset,cycles,cycles_low,cycles_high,"
-      "exclusive_cycles,entries,iterations,timed,share,parent,height,location\r\n";
+      "exclusive_cycles,entries,iterations,timed,share,parent,height,location,exact_cycles,"
+      "error\r\n";
   for (const LoopReport& r : rows_of(loops)) {
     ordered_json j = to_json(r);
     out += quoted(r.name);
     for (const char* key : {"loop", "depth", "start_offset", "end_offset", "cycles", "cycles_low",
                             "cycles_high", "exclusive_cycles", "entries", "iterations", "timed",
-                            "share", "parent", "height", "location"}) {
+                            "share", "parent", "height", "location", "exact_cycles", "error"}) {
       out += ',';
       if (!j[key].is_null()) out += j[key].dump();
     }

@@ -3,7 +3,8 @@
 // The rows are those of Runtime::loops(), in its order, without loops that were never entered.
 // Text has one line a loop; where no number is known stands a '-'. CSV is RFC 4180's, with a header
 // line; JSON an array of objects. Both have the numbers in full, and nothing (null) where text has
-// '-'; offsets are decimal there.
+// '-'; offsets are decimal there. Where every execution was timed (loop_dual), what they took
+// together stands beside what was extrapolated, and by how much that is above (`off`, `error`).
 #pragma once
 
 #include <span>

@@ -75,8 +75,10 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
     "only loops that have siblings are timed")                                                     \
   X(flag,       loop_functions,    false,     0, 1, "flag",                                        \
     "bodies of functions are timed like loops")                                                    \
+  X(flag,       loop_dual,         false,     0, 1, "flag",                                        \
+    "every execution is timed, and beside it stands what would be extrapolated: the error, in place") \
   X(count,      loop_records,      2048,      2, 1u << 30, "executions",                           \
-    "of a loop, timed and kept between two flushes at most; the others are counted")               \
+    "of a loop, timed and kept between two flushes; up to 8 times as many where they differ much")               \
   X(count,      log_records,       4096,      1, 1u << 20, "records per thread",                   \
     "records of log probes that are kept; the oldest go first (counted)")                          \
   X(count,      flush_first,       32,        1, 1u << 30, "calls",                                \

@@ -27,7 +27,8 @@ namespace uptier {
 // the low one first. A table counts by key what it has room for, `other` all the rest.
 //
 // Of a loop, `timed` of the entries were timed, through all their (timed) iterations; squares is
-// the sum of cycles^2 over them. An execution that is being timed is an entry once it is over. Of a
+// the sum of cycles^2 over them, and of what brings it to that of single draws: executions that are
+// timed in a row are alike (sampler/loop_timer.h). An execution that is being timed is an entry once it is over. Of a
 // log, `events` counts those that are lost, too.
 enum class SlotKind : uint8_t {
   kBlock = 1,   // [count] of executions

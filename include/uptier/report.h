@@ -147,6 +147,9 @@ struct LoopReport {
   // Of the cycles that threads have been attached for. Executions inside of others of the same loop
   // (recursion) are in both; shares of loops of callers and callees overlap.
   double share = 0;
+  // With loop_dual: what all executions took, each timed by itself, and those that `cycles` is
+  // extrapolated from among them. Of executions whose end was not seen, what others took.
+  std::optional<double> exact_cycles;
 };
 
 // What one visit of a log probe saw (ProbeKind::kLog).

@@ -44,6 +44,7 @@ struct LoopProbeRequest {
   uint32_t max_depth = UINT32_MAX;  // 0: outermost loops only
   uint32_t min_height = 0;          // 1: no innermost loops
   bool siblings_only = false;       // loops that have siblings
+  bool dual = false;                // every execution is timed, see sampler/loop_timer.h
   uint32_t records = 2048;          // timed executions of a loop between two flushes, at most
   std::optional<std::vector<uint32_t>> timed = {};  // of those selected; the others are counted
 };

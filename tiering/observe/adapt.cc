@@ -58,6 +58,26 @@ sampler::Progress operator-(const sampler::Progress& a, const sampler::Progress&
           minus(a.sampled_calls, b.sampled_calls), minus(a.bursts, b.bursts)};
 }
 
+// What instrumented copies of a method have counted: executions of blocks, and indirect calls, each
+// of which is entered into a table like a value.
+struct Counted {
+  double blocks = 0;
+  double targets = 0;
+};
+
+Counted counted_of(const Method& m) {
+  Counted c;
+  for (const auto& [thread, s] : m.streams) {
+    size_t blocks = std::min(m.block_weights.size(), s.seen.counts.size());
+    for (size_t i = 0; i < blocks; ++i) c.blocks += static_cast<double>(s.seen.counts[i]);
+    for (const auto& [at, table] : s.seen.tables) {
+      if (at.first != SlotKind::kCallTarget) continue;
+      for (const auto& [key, entry] : table) c.targets += static_cast<double>(entry.count);
+    }
+  }
+  return c;
+}
+
 std::string percent(double share) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2f %%", 100 * share);
@@ -96,12 +116,8 @@ void RuntimeImpl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   worker_ticks_.store(true, std::memory_order_relaxed);
   bool gone = m.optimized.load(std::memory_order_relaxed) != nullptr || m.removed;
   double samples = static_cast<double>(now.sampled_calls + now.bursts);
-  double counted = 0;
-  for (const auto& [thread, s] : m.streams) {
-    size_t blocks = std::min(m.block_weights.size(), s.seen.counts.size());
-    for (size_t i = 0; i < blocks; ++i) counted += static_cast<double>(s.seen.counts[i]);
-  }
-  double a_sample = samples == 0 ? 0 : kIncrementsPerBlock * counted / samples;
+  Counted counted = counted_of(m);
+  double each = samples == 0 ? 0 : 1 / samples;
   sampler::MethodLoad l;
   l.method = m.id.index();
   l.rate = fast_->rate(l.method).load();
@@ -111,8 +127,10 @@ void RuntimeImpl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   l.bursts = since.bursts;
   // Parameters are looked at where a sampled call enters, not by bursts.
   double values = static_cast<double>(since.sampled_calls * m.value_versions->sites.size());
+  double new_samples = static_cast<double>(l.samples);
   l.spent_ns = cost_model_.spent_ns(since.sampled_calls, since.bursts, 0,
-                                    a_sample * static_cast<double>(l.samples), values);
+                                    kIncrementsPerBlock * counted.blocks * each * new_samples,
+                                    values + counted.targets * each * new_samples);
   l.mass = observer_.mass_of(m);
   l.targets = observer_.target_mass_of(m);
   l.noise = std::max(m.convergence.noise(), kLeastNoise * m.convergence.variety());

@@ -19,6 +19,14 @@ void add_interval(Stream& to, const Stream& from) {
   if (from.interval != 0) to.interval = from.interval;
 }
 
+void add_executions(Stream& to, const Stream& from) {
+  if (to.executions.size() < from.executions.size()) to.executions.resize(from.executions.size());
+  for (size_t l = 0; l < from.executions.size(); ++l) {
+    to.executions[l].timed += from.executions[l].timed;
+    to.executions[l].cycles += from.executions[l].cycles;
+  }
+}
+
 // Returns what a stream has seen as a profile that can be merged.
 Profile profile_of_seen(const Method& m, profile::Observed seen) {
   MethodProfile p;
@@ -52,6 +60,7 @@ void Observer::end_stream(Method& m, uint32_t thread) {
   (void)profile::add_saturating(all.coverage.squares, gone.coverage.squares);
   all.flushes += gone.flushes;
   add_interval(all, gone);
+  add_executions(all, gone);
   if (m.probes->schema().slots.empty() || gone.seen.counts.empty()) return;
   Profile sum = profile_of_seen(m, std::move(all.seen));
   merge(sum, profile_of_seen(m, std::move(gone.seen)));

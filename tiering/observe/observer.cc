@@ -148,6 +148,7 @@ sampler::Verdict Observer::end_window(Method& m, uint32_t stream, uint64_t entri
   profile::Observed now =
       set.read(counted.words, counted.traps, entries, method_at_, forgotten_in(m, stream));
   counted.dual_error = set.dual_error(counted.words);
+  counted.executions = set.all_executions(counted.words);
   set.keep_flow_rising(counted.seen, now);
   size_t blocks = std::min(m.block_weights.size(), now.counts.size());
   sampler::Window w;

@@ -39,6 +39,7 @@ ProbeChoice ProbeChoice::from(const Options& o) {
     c.sites.loops.min_height = static_cast<uint32_t>(o.loop_height);
     c.sites.loops.siblings_only = o.loop_siblings;
     c.sites.loops.records = static_cast<uint32_t>(o.loop_records);
+    c.sites.loops.dual = o.loop_dual;
     c.timed = *LoopChoice::parse(o.time_loops);  // checked with the other options
   }
   return c;
@@ -200,6 +201,15 @@ std::vector<TargetTable> ProbeSet::target_tables(bool optimized) const {
 void ProbeSet::keep_flow_rising(const profile::Observed& seen, profile::Observed& now) const {
   size_t flow = std::min<size_t>(own_ ? now.counts.size() : blocks_ + edges_, seen.counts.size());
   for (size_t i = 0; i < flow; ++i) now.counts[i] = std::max(now.counts[i], seen.counts[i]);
+}
+
+std::vector<jit::AllExecutions> ProbeSet::all_executions(std::span<const uint64_t> slab) const {
+  std::vector<jit::AllExecutions> all;
+  if (!plan_.dual_loops || slab.size() < words_) return all;
+  for (uint32_t l = 0; l < plan_.loops.size(); ++l) {
+    all.push_back(jit::all_executions(plan_, LoopId(l), slab).value_or(jit::AllExecutions{}));
+  }
+  return all;
 }
 
 double ProbeSet::dual_error(std::span<const uint64_t> slab) const {

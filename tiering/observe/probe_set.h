@@ -90,6 +90,8 @@ class ProbeSet {
   // Returns sum |approximate - exact| / sum exact over the flow counters of a slab in kDual; 0 in
   // other modes.
   double dual_error(std::span<const uint64_t> slab) const;
+  // Returns what loops took that are timed at each execution, by LoopId; empty without loop_dual.
+  std::vector<jit::AllExecutions> all_executions(std::span<const uint64_t> slab) const;
 
  private:
   struct Source {

@@ -23,6 +23,18 @@ SiteId site_of(const Method& m, LoopId loop) {
   return (loop.valid() ? loop.index() : m.loop_count) + 1;
 }
 
+// Executions whose end was not seen are taken for what the others are.
+std::optional<double> exact_cycles(const Method& m, uint32_t loop, double entries) {
+  double timed = 0, cycles = 0;
+  for (const auto& [thread, s] : m.streams) {
+    if (loop >= s.executions.size()) continue;
+    timed += static_cast<double>(s.executions[loop].timed);
+    cycles += static_cast<double>(s.executions[loop].cycles);
+  }
+  if (timed == 0) return std::nullopt;
+  return cycles * entries / timed;
+}
+
 LoopReport report_of(const Method& m, const TimedLoop& t, const MethodProfile& p) {
   LoopReport r;
   r.method = m.id;
@@ -45,6 +57,7 @@ LoopReport report_of(const Method& m, const TimedLoop& t, const MethodProfile& p
   r.iterations = static_cast<double>(p.estimates[slot->word + slot_word::kLoopIterations]);
   r.timed = p.counts[slot->word + slot_word::kLoopTimed];
   r.cycles = p.loop_cycles(site);
+  r.exact_cycles = exact_cycles(m, site - 1, r.entries);
   return r;
 }
 
