@@ -32,6 +32,16 @@ void with_halves(jit::Function& f) {
   kPass(f, counts);
 }
 
+// As if every loop went round a hundred times.
+void unroll_long(jit::Function& f) {
+  jit::LoopNest loops = jit::find_loops(f, jit::analyze_control_flow(f));
+  std::vector<uint64_t> counts(f.block_sites);
+  for (Block b : f.layout) {
+    counts[jit::first_block_probe(f, b)->aux - 1] = loops.depth(b) == 0 ? 1000 : 100'000;
+  }
+  jit::unroll_long_loops(f, counts);
+}
+
 void unroll_unknown(jit::Function& f) { jit::unroll_loops(f, {}); }
 void bulk_unknown(jit::Function& f) { jit::store_in_bulk(f, {}, false); }
 void peel_unknown(jit::Function& f) { jit::peel_loops(f, {}); }
@@ -89,6 +99,8 @@ const std::map<std::string, Pass>& passes() {
       {"fold_branches", jit::fold_branches},
       {"duplicate_tails", jit::duplicate_tails},
       {"unroll_loops", unroll_unknown},
+      {"unroll_long_loops", unroll_long},
+      {"retype_accesses", jit::retype_accesses},
       {"peel_loops", peel_unknown},
       {"store_in_bulk", bulk_unknown},
       {"convert_branches", with_halves<jit::convert_branches>},

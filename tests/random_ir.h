@@ -140,6 +140,7 @@ class RandomFunction : RandomShapes {
     if (kind < 58 && o_.odd) return run_of_stores();
     if (kind < 61 && o_.odd) return neighbours();
     if (kind < 63 && o_.odd) return products();
+    if (kind < 66 && o_.odd) return counted();
     assign();
   }
 
@@ -364,8 +365,7 @@ class RandomFunction : RandomShapes {
     }
   }
 
-  // What holds is known behind it.
-  void check(Value holds) {
+  void check(Value holds) override {
     if (o_.guards && r_.chance(60)) {
       std::vector<Value> slots;
       while (r_.chance(70)) slots.push_back(leaf(number_type()));

@@ -5,6 +5,8 @@
 //   way, some whose index wraps around 2^32 after a few rounds
 //   accesses around one index that may lie below zero, some on a way of their own
 //   products and sums of a variable that grows by a constant
+//   rounds that are counted, up or down, to a limit that may be missed, with bounds and overflow asked
+//   in each and ways out of the middle
 #pragma once
 
 #include "tests/random_expression.h"
@@ -204,6 +206,78 @@ class RandomLoops : protected RandomExpression {
     b_.switch_to(exit);
     keep(b_.use(sum));
   }
+
+  // Up to 127 rounds, since not every walk comes to its limit.
+  void counted() {
+    constexpr uint64_t kSteps = 6000;
+    if (cost_ + times_ * kSteps > limit_) return assign();
+    cost_ += times_ * kSteps;
+    using enum Opcode;
+    Type t = r_.chance(70) ? Type::kI32 : Type::kI64;
+    auto bits = [&](int64_t n) { return b_.constant(t, jit::clip(t, static_cast<uint64_t>(n))); };
+    auto small = [&](int64_t mask) { return b_.binary(kAnd, value(t, 1), bits(mask)); };
+    auto any = [&] {
+      return r_.chance(70) ? b_.binary(kSub, small(255), bits(r_.chance(50) ? 0 : 40))
+                           : value(t, 1);
+    };
+    static const std::vector<int64_t> steps = {1, 1, 1, 2, 3, 4, 8, -1, -1, -2, -3, 7, 1000, 70000};
+    Value first = any(), limit = any(), step = r_.chance(70) ? bits(r_.pick(steps)) : small(15);
+    Value length = r_.chance(50) ? limit : any();
+    Variable x = b_.declare(t), sum = b_.declare(t), left = b_.declare(Type::kI32);
+    b_.def(x, first);
+    b_.def(sum, value(t, 1));
+    b_.def(left, b_.i32(r_.chance(80) ? 127 : 1 + static_cast<int32_t>(r_.below(40))));
+    Block header = b_.create_block(), on = b_.create_block(), exit = b_.create_block();
+    b_.jump(header);
+    b_.switch_to(header);
+    mark_loop();
+    // A header that is not copied to the bottom: else its test would be the loop's.
+    for (size_t n = r_.chance(70) ? 13 : 0; n > 0; --n) {
+      b_.def(sum, b_.binary(pick_op({kXor, kSub}), b_.use(x), b_.use(sum)));
+    }
+    Value next = b_.binary(kSub, b_.use(left), b_.i32(1));
+    b_.def(left, next);
+    b_.branch(next, on, exit);
+    b_.seal(on);
+    b_.switch_to(on);
+    Value i = b_.use(x);
+    Value plus =
+        r_.chance(60) ? i : b_.binary(kAdd, i, bits(1 + static_cast<int64_t>(r_.below(9))));
+    if (r_.chance(60)) leave_unless(b_.binary(pick_op({kLtU, kLtU, kLtS}), plus, length), exit);
+    if (r_.chance(30)) leave_unless(b_.unary(kEqz, b_.binary(kAddOverflows, i, step)), exit);
+    Value wide = t == Type::kI64 ? i : b_.convert(pick_op({kExtendU, kExtendS}), Type::kI64, i);
+    Value some = b_.convert(kWrap, Type::kI32, b_.binary(kMul, wide, b_.i64(3)));
+    if (t == Type::kI64) some = b_.convert(kExtendU, t, some);
+    b_.def(sum, b_.binary(pick_op({kAdd, kXor}), b_.use(sum), some));
+    if (o_.traps && r_.chance(20)) {
+      Address at{.base = base_, .index = i, .flags = kMemTraps};
+      b_.store(kStore8, b_.use(sum), at);
+    }
+    Value then = b_.binary(kAdd, i, step);
+    b_.def(x, then);
+    Value tested = r_.chance(80) ? then : i;
+    Opcode test = pick_op({kLtS, kLtS, kLtU, kLeS, kLeU, kNe, kNe, kGtS, kGtU, kGeS, kGeU, kEq});
+    bool turned = r_.chance(20);
+    Value c = turned ? b_.binary(test, limit, tested) : b_.binary(test, tested, limit);
+    r_.chance(85) ? b_.branch(c, header, exit) : b_.branch(c, exit, header);
+    b_.seal(header);
+    b_.seal(exit);
+    b_.switch_to(exit);
+    keep(b_.use(sum));
+    keep(b_.use(x));
+  }
+
+  // By a trap or a guard, or a way out.
+  void leave_unless(Value holds, Block exit) {
+    if ((o_.traps || o_.guards) && r_.chance(25)) return check(holds);
+    Block on = b_.create_block();
+    b_.branch(holds, on, exit);
+    b_.seal(on);
+    b_.switch_to(on);
+  }
+
+  // What holds is known behind it.
+  virtual void check(Value holds) = 0;
 
   void mark_loop() {
     std::vector<Variable> slots;

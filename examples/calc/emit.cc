@@ -36,7 +36,8 @@ Emitter::Operand Emitter::constant(size_t index) {
 }
 
 Value Emitter::box(const Operand& o) {
-  if (o.type.object()) return bin(Opcode::kOr, o.value, tag());
+  // A sum, so that what was unboxed and is boxed again is known to be the same Val.
+  if (o.type.object()) return bin(Opcode::kAdd, o.value, tag());
   if (o.type.form() == kF64) return to(kI64, Opcode::kBitcast, o.value);
   if (o.type.form() == kI64) return o.value;
   Value wide = to(kI64, Opcode::kExtendU, o.value);

@@ -27,8 +27,13 @@ using uptier::Variable;
 inline constexpr auto kI32 = uptier::Type::kI32, kI64 = uptier::Type::kI64,
                       kF64 = uptier::Type::kF64;
 
-// Places that never overlap: alias classes of loads and stores.
-enum Memory : uint8_t { kShapes = 1, kRows, kElements, kFields, kCells, kGlobals, kFunctions };
+// Places that never overlap: alias classes of loads and stores. A field lies in the same slot of
+// every record that may be stored to in its place, so slots have classes of their own while there are
+// some left.
+enum Memory : uint8_t { kShapes = 1, kRows, kElements, kCells, kGlobals, kFunctions, kFields };
+inline Memory fields(size_t slot) {
+  return static_cast<Memory>(kFields + slot % (uptier::kAliasClasses - kFields));
+}
 
 #define HELPER(name) uptier::host_function(#name, calc_##name)
 

@@ -86,7 +86,7 @@ void Emitter::get_field() {
     bool known = type(i.b).is(kRecord) && type(i.b).what == e.shape;
     if (!known && !guess) continue;
     if (!need(i.b, {kRecord, e.shape})) return;
-    return set_seen(i.a, load(kI64, kFields, data_of(get(i.b)), 8 * e.slot));
+    return set_seen(i.a, load(kI64, fields(e.slot), data_of(get(i.b)), 8 * e.slot));
   }
   set_seen(i.a, any_field(operand(i.b)));
 }
@@ -106,7 +106,7 @@ Value Emitter::any_field(const Operand& o) {
     Block miss = &e == &seen().shapes.back() ? other : b_.create_block();
     b_.branch(bin(Opcode::kEq, shape, pointer(e.shape)), hit, miss);
     begin(hit);
-    b_.def(out, load(kI64, kFields, data_of(object), 8 * e.slot));
+    b_.def(out, load(kI64, fields(e.slot), data_of(object), 8 * e.slot));
     b_.jump(done);
     begin(miss);
   }
@@ -125,7 +125,7 @@ void Emitter::set_field() {
     return forget_shapes();
   }
   if (!need(i.a, {kRecord, shapes[0].shape})) return;
-  store(kFields, boxed(i.b), data_of(get(i.a)), 8 * shapes[0].slot);
+  store(fields(shapes[0].slot), boxed(i.b), data_of(get(i.a)), 8 * shapes[0].slot);
 }
 
 // ---- Arrays
@@ -172,8 +172,8 @@ void Emitter::new_row() {
   Value row = bin(Opcode::kSub, slow(HELPER(new_row)), tag()), data = row;
   if (i.c != 0) data = data_of(row);
   for (int k = 0; k < i.c; ++k) {
-    Memory m = shape->kind == kArray ? kElements : kFields;
-    store(m, boxed(i.b + k), data, 8 * static_cast<size_t>(k));
+    auto slot = static_cast<size_t>(k);
+    store(shape->kind == kArray ? kElements : fields(slot), boxed(i.b + k), data, 8 * slot);
   }
   set(i.a, {shape->kind, shape->kind == kRecord ? shape : nullptr}, row);
 }

@@ -3,6 +3,16 @@
 #include <algorithm>
 
 namespace calc {
+namespace {
+
+// As std::fill_n does, but what there is is copied, which the C library does in wide registers.
+void fill_with(Val* to, size_t count, Val v) {
+  size_t done = std::min<size_t>(count, 32);
+  std::fill_n(to, done, v);
+  for (; done < count; done *= 2) std::copy_n(to, std::min(done, count - done), to + done);
+}
+
+}  // namespace
 
 int Shape::find(const String* name) const {
   auto at = std::ranges::find(fields, name);
@@ -30,7 +40,7 @@ Row* Heap::row(Shape* shape, uint32_t length, Val fill) {
   auto* r = static_cast<Row*>(allocate(sizeof(Row) + sizeof(Val) * capacity, Holds::kObject));
   if (r == nullptr) return nullptr;
   *r = {{shape}, length, capacity, r->inside()};
-  std::fill_n(r->data, length, fill);
+  fill_with(r->data, length, fill);
   return r;
 }
 

@@ -6,6 +6,11 @@
 namespace uptier::jit {
 namespace {
 
+bool is_free(Opcode op) {
+  return op == Opcode::kConst || op == Opcode::kProbe || op == Opcode::kJump ||
+         op == Opcode::kFrameState;
+}
+
 class LoopCopier {
  public:
   LoopCopier(Function& f, std::span<const Block> blocks, std::vector<Redefinition>& redefined)
@@ -13,14 +18,15 @@ class LoopCopier {
     for (uint32_t n = 0; n < loop_.size(); ++n) place_[loop_[n].index()] = n;
   }
 
-  void run(uint32_t copies) {
+  LoopCopies run(uint32_t copies) {
     for (uint32_t c = 0; c < copies; ++c) made_.push_back(make_blocks());
     lay_out();
-    std::vector<uint32_t> to_header = edges_in();
+    std::vector<Predecessor> to_header = edges_in();
     for (uint32_t c = 0; c < copies; ++c) {
       fill(made_[c], c + 1 < copies ? made_[c + 1][0] : loop_[0]);
     }
-    for (uint32_t e : to_header) f_.edges[e].to = made_[0][0];
+    for (const Predecessor& p : to_header) f_.edges[p.edge].to = made_[0][0];
+    return {std::move(made_), std::move(to_header)};
   }
 
  private:
@@ -40,13 +46,13 @@ class LoopCopier {
   }
 
   // The edges to the header from outside of the loop; copies have none yet.
-  std::vector<uint32_t> edges_in() const {
-    std::vector<uint32_t> in;
+  std::vector<Predecessor> edges_in() const {
+    std::vector<Predecessor> in;
     for (Block b : f_.layout) {
       if (inside(b) || f_.block(b).insts.empty()) continue;
       const Inst& t = f_.terminator(b);
       for (uint32_t e = t.edges_at; e < t.edges_at + t.edge_count; ++e) {
-        if (f_.edges[e].to == loop_[0]) in.push_back(e);
+        if (f_.edges[e].to == loop_[0]) in.push_back({b, e});
       }
     }
     return in;
@@ -123,9 +129,24 @@ class LoopCopier {
 
 }  // namespace
 
-void copy_loop(Function& f, std::span<const Block> blocks, uint32_t copies,
-               std::vector<Redefinition>& redefined) {
-  LoopCopier(f, blocks, redefined).run(copies);
+uint32_t size_of_copy(const Function& f, std::span<const Block> blocks, uint32_t most) {
+  uint32_t size = 1;
+  for (Block b : blocks) {
+    for (InstId id : f.block(b).insts) {
+      Opcode op = f.inst(id).op;
+      Shape s = info(op).shape;
+      bool calls = s == Shape::kCall || s == Shape::kCallIndirect || s == Shape::kCallHost;
+      if (calls || op == Opcode::kLoopHeader) return 0;
+      size += !is_free(op);
+    }
+    if (size > most) return 0;
+  }
+  return size;
+}
+
+LoopCopies copy_loop(Function& f, std::span<const Block> blocks, uint32_t copies,
+                     std::vector<Redefinition>& redefined) {
+  return LoopCopier(f, blocks, redefined).run(copies);
 }
 
 }  // namespace uptier::jit

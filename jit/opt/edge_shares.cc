@@ -9,6 +9,7 @@ namespace {
 constexpr float kTrapShare = 1e-3f;
 constexpr float kExitShare = 0.1f;
 constexpr float kMost = 1e30f;
+constexpr double kPartLeft = 0.125;  // of the groups of a loop's rounds, one round each
 constexpr uint32_t kTurns = 6;  // of scaling; exact after one where targets have one predecessor
 
 // Marks the blocks from which every path ends in a trap.
@@ -45,6 +46,17 @@ std::vector<float> by_shape(const Function& f, const ControlFlow& d, const LoopN
 
 uint64_t key_of(const Inst& probe) { return uint64_t{probe.body} << 32 | probe.aux; }
 
+// Returns how often a block has the probe that it begins with: more than once where it is rounds of a
+// loop, see unroll_long_loops.
+uint32_t rounds_in(const Function& f, Block b) {
+  const Inst* first = first_block_probe(f, b);
+  if (first == nullptr) return 0;
+  return static_cast<uint32_t>(std::ranges::count_if(f.block(b).insts, [&](InstId i) {
+    const Inst& probe = f.inst(i);
+    return is_block_probe(probe) && key_of(probe) == key_of(*first) && !resumes(probe);
+  }));
+}
+
 // How often the place of each block probe is passed in copies at the end of other blocks, see
 // duplicate_tails.
 std::unordered_map<uint64_t, float> passed_elsewhere(const Function& f, const BlockCounts& counts) {
@@ -54,7 +66,7 @@ std::unordered_map<uint64_t, float> passed_elsewhere(const Function& f, const Bl
     for (InstId i : f.block(b).insts) {
       const Inst& probe = f.inst(i);
       bool copy = is_block_probe(probe) && &probe != first && !resumes(probe);
-      if (copy) passed[key_of(probe)] += counts.at(*first);
+      if (copy && key_of(probe) != key_of(*first)) passed[key_of(probe)] += counts.at(*first);
     }
   }
   return passed;
@@ -88,17 +100,35 @@ class Fitter {
  private:
   static constexpr double kUnknown = -1;
 
-  // Blocks that passes made have no site: what comes into them leaves them.
+  // Blocks that passes made have no site: what comes into them leaves them. So it is of what has been
+  // taken out of a loop of which several rounds are one block now; the loop is for a few rounds that
+  // those leave.
   void find_counts() {
     const std::unordered_map<uint64_t, float> passed = passed_elsewhere(f_, counts_);
     count_.assign(f_.blocks.size(), kUnknown);
+    std::unordered_map<uint64_t, double> unrolled;  // how often
+    for (Block b : d_.order()) {
+      uint32_t rounds = rounds_in(f_, b);
+      if (rounds < 2) continue;
+      const Inst& probe = *first_block_probe(f_, b);
+      count_[b.index()] = std::min(counts_.at(probe), kMost) / static_cast<float>(rounds);
+      unrolled[key_of(probe)] = count_[b.index()];
+    }
     for (Block b : d_.order()) {
       const Inst* probe = first_block_probe(f_, b);
-      if (probe == nullptr) continue;
+      if (probe == nullptr || count_[b.index()] != kUnknown) continue;
+      if (auto u = unrolled.find(key_of(*probe)); u != unrolled.end()) {
+        if (goes_round(b)) count_[b.index()] = u->second * kPartLeft;
+        continue;
+      }
       auto elsewhere = passed.find(key_of(*probe));
       float here = counts_.at(*probe) - (elsewhere == passed.end() ? 0 : elsewhere->second);
       count_[b.index()] = here >= 0 ? std::min(here, kMost) : 0;
     }
+  }
+
+  bool goes_round(Block b) const {
+    return std::ranges::any_of(f_.successors(b), [&](const Edge& e) { return e.to == b; });
   }
 
   void find_edges_into() {

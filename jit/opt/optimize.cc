@@ -64,18 +64,24 @@ constexpr Pass kFlow[] = {
 };
 
 constexpr Pass kValues[] = {
-    {"reduce_divisions", reduce_divisions},
-    {"hoist_invariants", hoist_invariants},
-    {"prune_params", prune_params},
-    {"merge_common", merge_common},
-    {"forward_memory", forward_memory},
-    {"settle_ranges", settle_checked_ranges},
+    {"reduce_divisions", reduce_divisions},   {"hoist_invariants", hoist_invariants},
+    {"prune_params", prune_params},           {"merge_common", merge_common},
+    {"forward_memory", forward_memory},       {"settle_ranges", settle_checked_ranges},
     {"settle_conditions", settle_conditions},
-    {"hoist_costly", hoist_costly},
-    {"reduce_strength", reduce_strength},
-    {"fold_offsets", fold_offsets},
-    {"remove_dead", remove_dead},
-    {"sink_past_calls", sink_past_calls},
+};
+
+// Of what has become groups of rounds.
+constexpr Pass kGroups[] = {
+    {"propagate_constants", propagate_constants},
+    {"simplify_arithmetic", simplify_arithmetic},
+    {"fold_branches", fold_branches},
+    {"merge_common", merge_common},
+};
+
+constexpr Pass kLate[] = {
+    {"hoist_costly", hoist_costly}, {"reduce_strength", reduce_strength},
+    {"fold_offsets", fold_offsets}, {"retype_accesses", retype_accesses},
+    {"remove_dead", remove_dead},   {"sink_past_calls", sink_past_calls},
 };
 
 void tell(PassObserver* observer, const char* pass, const Function& f) {
@@ -116,6 +122,10 @@ Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, 
   lift_cases(f, counts);
   tell(observer, "lift_cases", f);
   run_all(kValues, f, observer);
+  bool groups = unroll_long_loops(f, counts);
+  tell(observer, "unroll_long_loops", f);
+  if (groups) run_all(kGroups, f, observer);
+  run_all(kLate, f, observer);
   ControlFlow control = analyze_control_flow(f);
   Optimized o;
   o.loops = find_loops(f, control);

@@ -56,6 +56,13 @@ void unroll_loops(Function& f, const BlockCounts& counts);
 // first round of those that load or ask the same in each.
 void peel_loops(Function& f, const BlockCounts& counts);
 
+// Makes groups of rounds with one test of small inner loops that go round often, by the counts.
+// Returns whether there was one.
+bool unroll_long_loops(Function& f, const BlockCounts& counts);
+
+// Loads and stores numbers as the kind that they are computed with, not as the bits of another.
+void retype_accesses(Function& f);
+
 // Fills and copies by one operation what short loops store element by element, all rounds but the
 // last, when there are many. `counting`: loops with a block probe are left as they are.
 void store_in_bulk(Function& f, const BlockCounts& counts, bool counting);

@@ -3,25 +3,24 @@
 //   behind guard c                  c holds
 //   behind trap_if c                c does not
 //   on the ways of branch c         it does, or does not
+//   where ways join                 what each of them says of what it passes to a parameter: at the
+//                                   top of a loop, what its test says at the entrance and below
 //
 // A condition is a comparison of two values, by what is compared, not by who did it; its opposite,
 // and eqz of it, are known with it. Anything else is a condition by its value.
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
+#include "jit/opt/condition.h"
 #include "jit/opt/control_flow.h"
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {
 namespace {
 
-// `op` is kEq, kLtS, kLtU, kLeS or kLeU; or kSelect for whether `a` is not 0.
-struct Condition {
-  Opcode op = Opcode::kSelect;
-  Type type = Type::kI32;
-  Value a, b;
-  bool holds = true;  // or its opposite
-};
+constexpr uint32_t kMostBetween = 2;  // blocks between a branch and where ways join
+constexpr size_t kMostWays = 4;       // into a block, of which all say something of a parameter
 
 struct Known {
   Condition condition;
@@ -41,37 +40,6 @@ class ConditionSettler {
   }
 
  private:
-  const Inst* def(Value v) const {
-    InstId i = f_.value(v).inst;
-    return i.valid() ? &f_.inst(i) : nullptr;
-  }
-
-  Condition condition_of(Value v, bool holds) const {
-    for (const Inst* i = def(v); i != nullptr; i = def(v)) {
-      bool opposite = i->op == Opcode::kEqz && i->type == Type::kI32;
-      if (!opposite) return comparison(*i, v, holds);
-      v = f_.args(*i)[0];
-      holds = !holds;
-    }
-    return {Opcode::kSelect, Type::kI32, v, Value::none(), holds};
-  }
-
-  Condition comparison(const Inst& i, Value v, bool holds) const {
-    if (i.op == Opcode::kEqz)
-      return {Opcode::kSelect, i.type, f_.args(i)[0], Value::none(), !holds};
-    bool compares = i.op >= Opcode::kEq && i.op <= Opcode::kGeU;
-    if (!compares) return {Opcode::kSelect, Type::kI32, v, Value::none(), holds};
-    Value a = f_.args(i)[0], b = f_.args(i)[1];
-    switch (i.op) {
-      case Opcode::kNe: return {Opcode::kEq, i.type, a, b, !holds};
-      case Opcode::kGeS: return {Opcode::kLtS, i.type, a, b, !holds};
-      case Opcode::kGeU: return {Opcode::kLtU, i.type, a, b, !holds};
-      case Opcode::kGtS: return {Opcode::kLeS, i.type, a, b, !holds};
-      case Opcode::kGtU: return {Opcode::kLeU, i.type, a, b, !holds};
-      default: return {i.op, i.type, a, b, holds};
-    }
-  }
-
   static uint64_t key(const Condition& c) {
     uint64_t b = c.b.valid() ? c.b.index() : 0;
     return (uint64_t{c.a.index()} << 32 | b) * 0x9E3779B97F4A7C15ull + static_cast<uint64_t>(c.op);
@@ -93,13 +61,48 @@ class ConditionSettler {
     if (look(c, from) < 0) known_.emplace(key(c), Known{c, from});
   }
 
-  // What the way into the block says.
+  // What the ways into the block say.
   void enter(Block b) {
     const auto& preds = control_.preds[b.index()];
-    if (preds.size() != 1) return;
-    const Inst& t = f_.terminator(preds[0].from);
-    if (t.op != Opcode::kBranch) return;
-    note(condition_of(f_.args(t)[0], preds[0].edge == t.edges_at), b);
+    if (preds.size() > kMostWays) return;
+    for (const Predecessor& p : preds) {
+      auto said = said_by(p);
+      if (!said) continue;
+      if (preds.size() == 1) return note(*said, b);
+      for (uint32_t n = 0; n < f_.params(b).size(); ++n) {
+        if (passed(p, n) == said->a) join(b, n, &Condition::a, *said);
+        if (passed(p, n) == said->b) join(b, n, &Condition::b, *said);
+      }
+    }
+  }
+
+  // What the branch says that led to a way, at its end or in front of blocks that only lead on.
+  std::optional<Condition> said_by(Predecessor p) const {
+    for (uint32_t n = 0; n < kMostBetween && f_.terminator(p.from).op == Opcode::kJump; ++n) {
+      const auto& preds = control_.preds[p.from.index()];
+      if (preds.size() != 1) break;
+      p = preds[0];
+    }
+    const Inst& t = f_.terminator(p.from);
+    if (t.op != Opcode::kBranch) return std::nullopt;
+    return condition_of(f_, f_.args(t)[0], p.edge == t.edges_at);
+  }
+
+  Value passed(const Predecessor& p, uint32_t n) const { return f_.list(f_.edges[p.edge].args)[n]; }
+
+  // Notes a condition of parameter `n` that holds for what each way passes to it. What it is
+  // compared with is above all ways, so it is above the block.
+  void join(Block b, uint32_t n, Value Condition::*side, Condition c) {
+    for (const Predecessor& p : control_.preds[b.index()]) {
+      c.*side = passed(p, n);
+      auto said = said_by(p);
+      bool same = said && said->op == c.op && said->type == c.type && said->a == c.a &&
+                  said->b == c.b && said->holds == c.holds;
+      bool seen = control_.position[p.from.index()] < control_.position[b.index()];
+      if (!same && !(seen && look(c, p.from) == 1)) return;
+    }
+    c.*side = f_.params(b)[n];
+    note(c, b);
   }
 
   // Returns whether the guard or trap never happens. One that asks the runtime stays.
@@ -108,7 +111,7 @@ class ConditionSettler {
     bool guard = i.op == Opcode::kGuard;
     if (!guard && i.op != Opcode::kTrapIf) return false;
     if (guard && i.imm != 0 && f_.deopts[i.imm - 1].asks()) return false;
-    Condition passes = condition_of(f_.args(i)[0], guard);
+    Condition passes = condition_of(f_, f_.args(i)[0], guard);
     int known = look(passes, b);
     if (known < 0) note(passes, b);
     return known == 1;
@@ -117,7 +120,7 @@ class ConditionSettler {
   void settle_branch(Block b) {
     Inst& t = f_.terminator(b);
     if (t.op != Opcode::kBranch) return;
-    int known = look(condition_of(f_.args(t)[0], true), b);
+    int known = look(condition_of(f_, f_.args(t)[0], true), b);
     if (known < 0) return;
     t.op = Opcode::kJump;
     t.args.size = 0;

@@ -95,31 +95,10 @@ class LoopUnroller {
     return probe != nullptr ? counts_.at(*probe) : 0;
   }
 
-  static bool is_free(Opcode op) {
-    return op == Opcode::kConst || op == Opcode::kProbe || op == Opcode::kJump ||
-           op == Opcode::kFrameState;
-  }
-
-  // Returns the size of a loop that may be copied, else 0.
-  uint32_t size_of(uint32_t l) const {
-    uint32_t size = 1;
-    for (Block b : members_[l]) {
-      for (InstId id : f_.block(b).insts) {
-        Opcode op = f_.inst(id).op;
-        Shape s = info(op).shape;
-        bool calls = s == Shape::kCall || s == Shape::kCallIndirect || s == Shape::kCallHost;
-        if (calls || op == Opcode::kLoopHeader) return 0;
-        size += !is_free(op);
-      }
-      if (size > kMostWhole) return 0;
-    }
-    return size;
-  }
-
   bool write_out(uint32_t l, std::vector<Redefinition>& redefined) {
     Block header = loops_.loops[l].header;
     if (is_rare(header) || finished_[header.index()]) return false;
-    uint32_t size = size_of(l);
+    uint32_t size = size_of_copy(f_, members_[l], kMostWhole);
     if (size == 0) return false;
     uint32_t copies = whole_ ? all_rounds(l, size) : first_rounds(l, size);
     if (copies == 0) return false;

@@ -30,7 +30,7 @@ class AddressTaker {
     if (!fits(0)) return parts_;
     take_sum();
     take_shift();
-    if (parts_.scale == 0) take_sum();
+    take_sum();
     return parts_;
   }
 
