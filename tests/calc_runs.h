@@ -58,6 +58,8 @@ inline const CalcMode kModes[] = {
      "-O policy=always -O flush_first=4 -O workers=0 --stress=guard=random:0.05:7", "guard"},
     {"guards_fail_in_optimized_code", "--tier=optimized --stress=guard=every:17", "guard"},
     {"late_compiler", "--stress=delay=all"},
+    {"code_moves", "-O policy=always -O flush_first=2 --stress=relay=all,guard=random:0.01:7",
+     "relay"},
     {"little_room", "-O policy=always -O flush_first=2 -O pack_code=off -O code_budget=131072"},
 };
 

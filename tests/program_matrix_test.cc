@@ -55,6 +55,17 @@ const Mode kModes[] = {
     {"cold_blocks_called_back",
      "--policy=always -O workers=0 -O deopt_cold=on -O osr_out=on -O cold_samples=1", ""},
     {"frames_move", "--tier=optimized --stress=osr_out=random:0.01:5", "/stress/osr_out/forced"},
+    {"code_moves_in_baseline", "--policy=never --stress=relay=all", "/stress/relay/forced"},
+    {"code_moves_when_optimized", "--tier=optimized --stress=relay=every:3",
+     "/stress/relay/forced"},
+    {"code_moves_when_instrumented", "--tier=instrumented --stress=relay=every:3",
+     "/stress/relay/forced"},
+    {"code_moves_in_automatic_mode", "--policy=always -O flush_first=2 --stress=relay=all",
+     "/stress/relay/forced"},
+    {"code_and_frames_move",
+     "--policy=always -O flush_first=2 "
+     "--stress=relay=every:2,osr_out=random:0.01:5,guard=random:0.01:3,copy=random:0.1:9",
+     "/stress/relay/forced"},
     {"explicit_bounds", "--explicit-bounds", ""},
 };
 

@@ -90,7 +90,7 @@ TEST(StressPlan, what_is_wrong_is_named_with_what_is_legal) {
       const std::string& message = p.error().message;
       EXPECT_NE(message.find("\"" + std::string(wrong) + "\""), std::string::npos) << message;
       for (const char* legal :
-           {"osr, copy, guard, code, compile, delay, flip, slow, values or osr_out", "at:N",
+           {"osr, copy, guard, code, compile, delay, flip, slow, values, osr_out or relay", "at:N",
             "random:P:SEED", "once"}) {
         EXPECT_NE(message.find(legal), std::string::npos) << message;
       }

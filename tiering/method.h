@@ -70,7 +70,8 @@ struct InlinedSection {
   uint32_t word = 0;          // of the first one, in the slab
 };
 
-// One compiled body, in service or retired.
+// One compiled body, in service or retired. What is added here, a copy in another place has as well
+// (version_of in code/relay.cc).
 struct Version {
   Tier tier = Tier::kBaseline;
   Copy copy = Copy::kPlain;
@@ -83,6 +84,7 @@ struct Version {
   Host* host = nullptr;  // who takes host_code back
   MethodId method;
   bool freed = false;
+  bool moved = false;  // another version has the same code in another place, and all that was known
   uint64_t code_bytes = 0;
   uint64_t compile_ns = 0;
   uint64_t compile_cpu_ns = 0;    // of the thread that compiled
@@ -255,6 +257,14 @@ struct SeenPhase {
   TargetsBySite targets;                                  // and of its own indirect calls
   std::vector<uint64_t> before;  // estimates when baseline code drifted; or empty
   uint64_t samples_before = 0;
+};
+
+// A frame of older code that asks for newer code of a loop, which is not due yet.
+struct NewerWanted {
+  struct Method* method;
+  uint32_t loop;
+  uint64_t due_ns;
+  uint64_t osr_outs;  // frames that had moved when it was wanted
 };
 
 // Until when a host may be asked for a method: while it is in service; and when it was retired, until

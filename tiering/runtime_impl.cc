@@ -100,6 +100,7 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
       methods_(static_cast<uint32_t>(options_.max_methods)),
       observer_(options_, live_, schedule_.ladder, sink, policy),
       queue_(options.max_queue),
+      relay_(*this, options.relay_gap_ms),
       fixed_rate_(schedule_.rate),
       compile_rate_(options.compile_ns, options.measure_rates),
       speedup_(options.speedup, options.measure_rates),
@@ -157,7 +158,8 @@ Status RuntimeImpl::start() {
   uint32_t stub_bytes = jit::StubTable::data_bytes(capacity);
   auto space = jit::CodeSpace::create({.code_budget = options_.code_budget,
                                        .data_bytes = stub_bytes + kPollBytes,
-                                       .packed = options_.pack_code});
+                                       .packed = options_.pack_code,
+                                       .moves = options_.relay_code});
   if (!space) return space.error();
   space_ = std::move(*space);
   poll_words_ = std::make_unique<jit::PollWords>(space_->data().subspan(stub_bytes, kPollBytes));

@@ -35,6 +35,7 @@
 #include "sampler/schedule.h"
 #include "tiering/code/queue.h"
 #include "tiering/code/reclaim.h"
+#include "tiering/code/relay.h"
 #include "tiering/code/worker_thread.h"
 #include "tiering/method.h"
 #include "tiering/method_table.h"
@@ -268,6 +269,7 @@ class RuntimeImpl final : public Runtime {
 
   // inlinees.cc
   friend class Inlinees;
+  friend class Relay;
   bool inlines() const;
   bool guards_may_be_inlined() const;
   void keep_body_locked(Method& m, const jit::Function& f);
@@ -298,6 +300,7 @@ class RuntimeImpl final : public Runtime {
 
   // install.cc; the caller holds state_mutex_.
   void install(Method& m, std::unique_ptr<Version> v);
+  void put_in_service(Method& m, std::unique_ptr<Version> v);
   void forget_versions_locked(Method& m);
   void forget_caller_locked(Version& v);
   Status open_native_tools();
@@ -377,12 +380,6 @@ class RuntimeImpl final : public Runtime {
   void make_callers_anew(const Method& m);
 
   // osr_out.cc
-  struct NewerWanted {
-    Method* method;
-    uint32_t loop;
-    uint64_t due_ns;
-    uint64_t osr_outs;  // frames that had moved when it was wanted
-  };
   void call_back(Version& v);
   void watch_callees(Version& v);
   void tell_callers(Method& callee);
@@ -551,6 +548,7 @@ class RuntimeImpl final : public Runtime {
   std::atomic<bool> newer_waits_{false};   // there are such
   std::atomic<uint64_t> serials_{0};       // versions that were begun
   Reclaimer reclaimer_;
+  Relay relay_;
   LossReport losses_;
   // The adaptive schedule; guarded by state_mutex_ but for the flag.
   sampler::CycleClock clock_;

@@ -7,8 +7,9 @@
 namespace uptier::tiering {
 namespace {
 
-constexpr const char* kKindNames[kStressKinds] = {"osr",   "copy", "guard", "code",   "compile",
-                                                  "delay", "flip", "slow",  "values", "osr_out"};
+constexpr const char* kKindNames[kStressKinds] = {"osr",     "copy",    "guard", "code",
+                                                  "compile", "delay",   "flip",  "slow",
+                                                  "values",  "osr_out", "relay"};
 
 std::vector<std::string_view> split(std::string_view text, char by) {
   std::vector<std::string_view> parts;
@@ -86,7 +87,7 @@ Result<StressPlan> StressPlan::parse(std::string_view text) {
       return Error{ErrorCode::kInvalidArgument,
                    "stress plan: \"" + std::string(part) +
                        "\" is not kind=form with kind osr, copy, "
-                       "guard, code, compile, delay, flip, slow, values or osr_out and form "
+                       "guard, code, compile, delay, flip, slow, values, osr_out or relay and form "
                        "all, at:N, from:N, every:N, random:P:SEED or (osr, copy, guard, osr_out) "
                        "once"};
     }

@@ -16,6 +16,8 @@
 //                    that may be wrong, behind a guard, and stays
 //         | osr_out  headers of long loops of optimized code: the frame goes to code for this loop,
 //                    every third of them to baseline code
+//         | relay    versions that come into service, and notes of threads: all code that can be
+//                    moved is laid anew
 //   form  = all | at:N | from:N | every:N | random:P:SEED       N counts from 1, P in 0..1
 //         | once                                              osr, copy, guard and osr_out only:
 //           the first time that a place is met: each loop of a method, each copy of it, and each
@@ -47,9 +49,10 @@ enum class StressKind : uint8_t {
   kFlip,
   kSlow,
   kValues,
-  kOsrOut
+  kOsrOut,
+  kRelay
 };
-inline constexpr size_t kStressKinds = 10;
+inline constexpr size_t kStressKinds = 11;
 inline constexpr uint32_t kStressDelayMs = 5;
 
 struct StressForm {

@@ -159,6 +159,16 @@ std::string report_json(const Report& r) {
   for (const DecisionRecord& d : r.decisions) j["decisions"].push_back(to_json(d));
   j["losses"] = to_json(r.losses);
   j["stress"] = to_json(r.stress);
+  if (const RelayReport& relay = r.relay; relay.looks + relay.relays != 0) {
+    j["relay"] = {{"relays", relay.relays},
+                  {"bodies", relay.bodies},
+                  {"bytes", relay.bytes},
+                  {"pages_before", relay.pages_before},
+                  {"pages_after", relay.pages_after},
+                  {"ns", relay.ns},
+                  {"looks", relay.looks},
+                  {"look_ns", relay.look_ns}};
+  }
   if (!r.saved.file.empty()) {
     j["saved"] = {{"file", r.saved.file},           {"problem", r.saved.problem},
                   {"runs", r.saved.runs},           {"methods", r.saved.methods},

@@ -94,6 +94,9 @@ typedef struct uptier_totals {
   uint64_t decisions_forgotten;  // more than decisions_kept
   uint64_t versions_forgotten;   // freed ones of methods that were compiled very often
   uint64_t traps_lost;           // raised where nobody took them
+  uint64_t relays;               // times that code was laid anew side by side (option relay_code)
+  uint64_t relaid_bodies;        // that were moved, and
+  uint64_t relaid_bytes;         // their bytes
 } uptier_totals;
 
 uptier_status uptier_runtime_totals(const uptier_runtime* runtime, uptier_totals* out,

@@ -137,6 +137,12 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
     "machine code in service and stubs of all methods; when it is spent, cold ones give theirs up") \
   X(flag,       pack_code,         true,      0, 1, "flag",                                        \
     "bodies share pages of the code space, their cold parts lie apart; off: pages of their own")   \
+  X(flag,       relay_code,        true,      0, 1, "flag",                                        \
+    "code is moved side by side, callers by callees, when it lies too far apart; needs pack_code") \
+  X(real,       relay_holes,       0.5,       0.05, 0.95, "share",                                 \
+    "of the room in pages with code that may be holes; above, what lies between them is moved")    \
+  X(count,      relay_gap_ms,      1000,      0, 1u << 30, "ms",                                   \
+    "between two looks whether code is to be moved, at least")                                     \
   X(count,      slab_budget,       64u << 20, 1u << 12, 1u << 30, "bytes per thread",              \
     "counters; when spent, further methods are not instrumented (counted)")                        \
   X(count,      ring_bytes,        1u << 20,  1u << 12, 1u << 28, "bytes per thread",              \
@@ -167,7 +173,8 @@ struct Options {
   UPTIER_OPTIONS(UPTIER_ROW)
 #undef UPTIER_ROW
   // Stress switches, e.g. "osr=all" or "copy=every:3,osr=random:0.1:7"; see the README,
-  // "Options and stress". Kinds: osr, copy, guard, code, compile, delay, flip, slow, values, osr_out.
+  // "Options and stress". Kinds: osr, copy, guard, code, compile, delay, flip, slow, values, osr_out,
+  // relay.
   // Forms: all, at:N, from:N, every:N, random:P:SEED; of osr, copy, guard and osr_out also once,
   // which forces each place the first time.
   std::string stress;

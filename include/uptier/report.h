@@ -20,7 +20,7 @@ struct DecisionRecord {
   // Of the policy: keep, recompile, specialize, roll_back, re_instrument, ban; followed by " osr:n"
   // for code that is entered at loop n. Noticed, and nothing decided: match and drop (a saved
   // profile is of other code), newer (a frame of older code goes round in a loop), set (an option,
-  // by Runtime::set or observe; of no method).
+  // by Runtime::set or observe; of no method), relay (code was laid anew; likewise).
   std::string action;
   std::string reason;  // in words, with the figures that decided
   uint64_t calls = 0;  // of the method so far, as are the next two
@@ -197,6 +197,20 @@ struct StressCount {
   uint64_t forced = 0;
 };
 
+// How often code was laid anew side by side (Options::relay_code), and what it took.
+struct RelayReport {
+  uint64_t relays = 0;
+  uint64_t bodies = 0;        // that were moved
+  uint64_t bytes = 0;         // of them
+  uint64_t pages_before = 0;  // with code, at the last one, and
+  uint64_t pages_after = 0;   // when all that was moved has been freed
+  uint64_t ns = 0;            // of moving
+  uint64_t looks = 0;         // whether there was something to move
+  uint64_t look_ns = 0;       // that these took
+
+  friend bool operator==(const RelayReport&, const RelayReport&) = default;
+};
+
 // What became of a profile that outlived an earlier process (Options::profile).
 struct SavedReport {
   std::string file;        // empty without one
@@ -219,6 +233,7 @@ struct Report {
   LossReport losses;
   std::vector<StressCount> stress;  // the kinds that were asked for
   SavedReport saved;
+  RelayReport relay;
   uint64_t methods_registered = 0;
   uint64_t code_bytes_in_service = 0;
   uint64_t code_bytes_freed = 0;

@@ -125,6 +125,16 @@ struct ExitRow {
   friend bool operator==(const ExitRow&, const ExitRow&) = default;
 };
 
+// Four bytes of code that depend on where it lies: a distance from them to something else.
+struct PlaceField {
+  enum class To : uint32_t { kOutside, kPoll, kOtherPart };  // of the body; kPoll: its poll words
+  uint32_t offset : 30;
+  uint32_t to : 2;
+
+  To what() const { return static_cast<To>(to); }
+  friend bool operator==(const PlaceField&, const PlaceField&) = default;
+};
+
 struct CodeTables {
   std::vector<TrapRow> traps;
   std::vector<CallRow> calls;
@@ -144,6 +154,7 @@ struct CodeTables {
   std::vector<FrameRow> frames;  // sorted by offset; none: see frame_row.h
   // Baseline code made to be entered in the middle: by point, its offset.
   std::vector<uint32_t> entries;
+  std::vector<PlaceField> place_fields;  // in any order; only where CodeSpace::moves()
 
   friend bool operator==(const CodeTables&, const CodeTables&) = default;
 };
@@ -170,6 +181,7 @@ class Code {
   // Returns the offset of an address, or UINT32_MAX when it lies outside. Async-signal-safe.
   uint32_t offset_of(const void* pc) const noexcept;
   bool contains(const void* pc) const noexcept { return offset_of(pc) != UINT32_MAX; }
+  uint32_t entry_offset() const { return entry_offset_; }
   const CodeTables& tables() const { return tables_; }
   // Whose code this is; set before the code is installed.
   MethodId method() const { return method_; }

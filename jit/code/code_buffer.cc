@@ -55,9 +55,12 @@ void CodeBuffer::begin_cold() {
   in_cold_ = true;
 }
 
+bool CodeBuffer::is_cold(const Label& l) const {
+  return cold_section_ != nullptr && holder_.labelEntry(l)->section() == cold_section_;
+}
+
 uint32_t CodeBuffer::offset_of(const Label& l) const {
-  bool cold = cold_section_ != nullptr && holder_.labelEntry(l)->section() == cold_section_;
-  return static_cast<uint32_t>(holder_.labelOffset(l)) + (cold ? kColdPart : 0);
+  return static_cast<uint32_t>(holder_.labelOffset(l)) + (is_cold(l) ? kColdPart : 0);
 }
 
 void CodeBuffer::patch32(uint32_t at, uint32_t value) {
@@ -164,7 +167,7 @@ void CodeBuffer::compare_word_with_0(const void* word) {
     return;
   }
   // The immediate byte comes behind the displacement, which is relative to what comes next.
-  rel32_.push_back({offset() + 2, static_cast<const uint8_t*>(word) - 1});
+  rel32_.push_back({offset() + 2, static_cast<const uint8_t*>(word) - 1, PlaceField::To::kPoll});
   constexpr uint8_t kBytes[] = {0x83, 0x3d, 0, 0, 0, 0, 0};
   asm_.embed(kBytes, sizeof kBytes);
 }
@@ -268,6 +271,43 @@ void CodeBuffer::number_offsets() {
                         [](const TrapRow& a, const TrapRow& b) { return a.offset < b.offset; }));
 }
 
+// Lists what another place of the code, or of one of its parts, would change. When offsets have been
+// numbered, and before the assembler's links are resolved.
+void CodeBuffer::list_place_fields() {
+  std::vector<PlaceField>& fields = tables_.place_fields;
+  fields.reserve(rel32_.size());
+  for (const Rel32& r : rel32_) fields.push_back({r.at, static_cast<uint32_t>(r.to)});
+  list_links();
+  list_distances();
+}
+
+// The links that the assembler has left are those from one section to the other: a label of the
+// same one is a distance that stays.
+void CodeBuffer::list_links() {
+  if (cold_section_ == nullptr || !holder_.hasUnresolvedLinks()) return;
+  constexpr auto kOther = static_cast<uint32_t>(PlaceField::To::kOtherPart);
+  for (const asmjit::LabelEntry* label : holder_.labelEntries()) {
+    for (const asmjit::LabelLink* link = label->links(); link != nullptr; link = link->next) {
+      assert(link->format.valueSize() == 4 && "a short jump between parts");
+      uint32_t from = link->sectionId == cold_section_->id() ? hot_bytes() : 0;
+      auto at = static_cast<uint32_t>(link->offset) + link->format.valueOffset();
+      tables_.place_fields.push_back({from + at, kOther});
+    }
+  }
+}
+
+// Tables lie behind the hot code: the distances of what is hot stay.
+void CodeBuffer::list_distances() {
+  constexpr auto kOther = static_cast<uint32_t>(PlaceField::To::kOtherPart);
+  for (const Distances& t : tables32_) {
+    uint32_t at = offset_of(t.table);
+    for (const Label& l : t.targets) {
+      if (is_cold(l)) tables_.place_fields.push_back({at, kOther});
+      at += 4;
+    }
+  }
+}
+
 // Tells the assembler where its sections are.
 Status CodeBuffer::place(const CodeSpan& span) {
   holder_.textSection()->setOffset(0);
@@ -321,6 +361,7 @@ Status CodeBuffer::link(const CodeSpan& span) {
 Result<CodeSpan> CodeBuffer::publish_bare(CodeSpace& space, bool beyond_budget) {
   if (Status s = close(); !s.ok()) return s.error();
   number_offsets();
+  if (space.moves()) list_place_fields();
   auto span = space.allocate(hot_bytes(), beyond_budget, cold_bytes());
   if (!span.ok()) return span.error();
   if (Status s = place(*span); !s.ok()) return s.error();

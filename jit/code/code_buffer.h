@@ -8,7 +8,8 @@
 // Emission never fails half way: the first error of the assembler is kept, and publish() returns
 // it. All offsets are from the first byte emitted, those of the cold part from kColdPart on until
 // they are published, and behind the hot ones then (Code::at). Nothing in the bytes depends on
-// where they end up but the rel32 fields that call_address() and its like leave behind.
+// where they end up but the rel32 fields that call_address() and its like leave behind, and the
+// distances between the two parts; in a space whose code moves they are listed (PlaceField).
 //
 //   Thread: one at a time.
 #pragma once
@@ -132,6 +133,7 @@ class CodeBuffer {
   struct Rel32 {
     uint32_t at;  // of the field; relative to its end
     const void* target;
+    PlaceField::To to = PlaceField::To::kOutside;
   };
   struct Distances {
     Label table;
@@ -147,6 +149,10 @@ class CodeBuffer {
   uint32_t hot_bytes() const;
   uint32_t cold_bytes() const;
   void number_offsets();
+  void list_place_fields();
+  void list_links();
+  void list_distances();
+  bool is_cold(const Label& l) const;
   Status place(const CodeSpan& span);
   Status link(const CodeSpan& span);
 

@@ -6,15 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cassert>
 #include <cstring>
-#include <map>
-#include <mutex>
 #include <utility>
-#include <vector>
 
 #include "jit/code/code.h"
+#include "jit/code/code_space_state.h"
 
 namespace uptier::jit {
 namespace {
@@ -22,22 +19,12 @@ namespace {
 constexpr uint64_t kPage = CodeSpace::kPage;
 constexpr uint64_t kReach = uint64_t{1} << 31;  // of a signed 32-bit displacement
 constexpr uint8_t kInt3 = 0xcc;
-constexpr uint32_t kLine = 64;  // of the caches
-constexpr uint64_t kLinesInPage = kPage / kLine;
 constexpr int kMapFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 constexpr int kSharedFlags = MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE;
-
-uint64_t round_up(uint64_t n, uint64_t to = kPage) { return (n + to - 1) / to * to; }
 
 Error refused(const char* what) {
   return {ErrorCode::kResourceExhausted, std::string("code space: ") + what};
 }
-
-// Some bytes of the code area: what a part of a span takes, or the pages that it lies in.
-struct Bytes {
-  uint8_t* at = nullptr;
-  uint64_t bytes = 0;
-};
 
 // Has all threads of the process execute a serializing instruction before it returns, so that none
 // has bytes in its pipeline that were there before. A kernel that cannot is one whose processors see
@@ -50,52 +37,6 @@ void expect_serializing() noexcept {
 }
 
 }  // namespace
-
-struct CodeSpace::State {
-  uint8_t* base = nullptr;  // of the region
-  uint64_t data_size = 0;   // of the data area, in whole pages
-  uint64_t size = 0;        // of the region
-  uint64_t budget = 0;
-  uint64_t unit = kPage;    // of allocation
-  bool released = false;    // all at once; nobody else is there any more
-  uint8_t* twin = nullptr;  // the code area once more, read-write; packed only
-  std::atomic<int32_t> edge_counters{0};
-  std::atomic<const Code*>* owners = nullptr;  // by line of the code area; a mapping of its own
-
-  mutable std::mutex mutex;                // guards what follows
-  std::map<uint64_t, uint64_t> free_runs;  // first unit -> units; runs never touch one another
-  std::vector<uint8_t> lines_used;         // by page of the code area
-  std::vector<bool> open;                  // by page: it is read-execute; packed only
-  uint32_t colour = 0;
-  uint64_t in_service = 0;
-  uint64_t freed = 0;
-  uint64_t fail_in = 0;
-  uint64_t failures_forced = 0;
-
-  bool packed() const { return unit != kPage; }
-  uint8_t* code() const { return base + data_size; }
-  uint64_t code_size() const { return size - data_size; }
-  uint64_t offset_of(const uint8_t* p) const { return static_cast<uint64_t>(p - code()); }
-
-  bool take(uint64_t units, bool from_end, uint64_t* first);
-  void give_back(uint64_t first, uint64_t units);
-  bool forced_failure();
-  // What a part of a span takes of the area, in whole units.
-  Bytes taken_by(const uint8_t* data, uint32_t bytes) const;
-  Bytes pages_of(Bytes b) const;
-  uint64_t count_lines(Bytes b, int change);
-  bool map_twice();
-  bool open_pages(Bytes part);
-  void erase_shared(Bytes part);
-  // Where to write what is to be at a place of the code area.
-  uint8_t* twin_of(const uint8_t* p) const { return twin + offset_of(p); }
-
-  ~State() {
-    if (twin != nullptr) ::munmap(twin, code_size());
-    if (owners != nullptr) ::munmap(owners, round_up(code_size() / kLine * sizeof(*owners)));
-    if (base != nullptr) ::munmap(base, size);
-  }
-};
 
 // Takes the first run that is long enough: low addresses fill up first, so what is in use stays
 // close together. From the end: the last one, and of it the end.
@@ -225,6 +166,7 @@ CodeSpace::CodeSpace() : state_(std::make_unique<State>()) {}
 CodeSpace::~CodeSpace() { assert(state_->in_service == 0 && "a CodeSpan outlives its CodeSpace"); }
 
 bool CodeSpace::packed() const { return state_->packed(); }
+bool CodeSpace::moves() const { return state_->packed() && state_->moves; }
 
 Result<std::unique_ptr<CodeSpace>> CodeSpace::create(const Limits& limits) {
   uint64_t data_size = round_up(limits.data_bytes);
@@ -243,6 +185,7 @@ Result<std::unique_ptr<CodeSpace>> CodeSpace::create(const Limits& limits) {
   s.data_size = data_size;
   s.size = data_size + code_size;
   s.budget = limits.code_budget;
+  s.moves = limits.moves;
   if (limits.packed && s.map_twice()) {
     s.unit = kLine;
     s.open.resize(code_size / kPage);
@@ -272,31 +215,57 @@ void CodeSpace::release_all() noexcept {
   s.in_service = 0;
 }
 
-Result<CodeSpan> CodeSpace::allocate(uint32_t size, bool beyond_budget, uint32_t cold) {
-  State& s = *state_;
-  if (s.released) return refused("it has been released");
-  bool apart = s.packed() && cold != 0;
-  uint64_t bytes = round_up(std::max<uint64_t>(apart ? size : size + cold, 1), s.unit);
-  uint64_t cold_bytes = apart ? round_up(cold, s.unit) : 0;
-  std::lock_guard lock(s.mutex);
-  if (!beyond_budget && s.forced_failure()) return refused("allocation failed by request");
-  uint64_t left = s.budget - std::min(s.in_service, s.budget);
-  if (!beyond_budget && bytes + cold_bytes > left) return refused("code_budget is spent");
-  uint64_t first = 0, last = 0;
-  if (!s.take(bytes / s.unit, false, &first)) return refused("no run of free pages is long enough");
-  if (apart && !s.take(cold_bytes / s.unit, true, &last)) {
-    s.give_back(first, bytes / s.unit);
+// What a part of so many bytes takes.
+uint64_t CodeSpace::State::units_of(uint64_t bytes) const {
+  return (std::max<uint64_t>(bytes, 1) + unit - 1) / unit;
+}
+
+// Takes room for a first part, and for a second one where it is to lie apart (0: there is none).
+Status CodeSpace::State::take_parts(uint64_t bytes, uint64_t cold, bool beyond_budget, Runs* runs) {
+  if (released) return refused("it has been released");
+  if (!beyond_budget && forced_failure()) return refused("allocation failed by request");
+  runs->units = units_of(bytes);
+  runs->cold_units = cold == 0 ? 0 : units_of(cold);
+  uint64_t left = budget - std::min(in_service, budget);
+  bool fits = (runs->units + runs->cold_units) * unit <= left;
+  if (!beyond_budget && !fits) return refused("code_budget is spent");
+  if (!take(runs->units, false, &runs->first)) {
     return refused("no run of free pages is long enough");
   }
-  uint8_t* at = s.code() + first * s.unit;
-  uint8_t* far = apart ? s.code() + last * s.unit : nullptr;
+  if (cold != 0 && !take(runs->cold_units, true, &runs->cold_first)) {
+    give_back(runs->first, runs->units);
+    return refused("no run of free pages is long enough");
+  }
+  return {};
+}
+
+void CodeSpace::State::give_back(const Runs& runs) {
+  if (runs.units != 0) give_back(runs.first, runs.units);
+  if (runs.cold_units != 0) give_back(runs.cold_first, runs.cold_units);
+}
+
+Result<CodeSpan> CodeSpace::allocate(uint32_t size, bool beyond_budget, uint32_t cold) {
+  State& s = *state_;
+  bool apart = s.packed() && cold != 0;
+  std::lock_guard lock(s.mutex);
+  State::Runs runs;
+  Status taken = s.take_parts(apart ? size : size + cold, apart ? cold : 0, beyond_budget, &runs);
+  if (!taken) return taken.error();
+  Result<CodeSpan> span = fill(runs, size, cold);
+  if (!span) s.give_back(runs);
+  return span;
+}
+
+// Makes a span of room that was taken; the caller holds the mutex. What is refused is not given back.
+Result<CodeSpan> CodeSpace::fill(const Runs& runs, uint32_t size, uint32_t cold) {
+  State& s = *state_;
+  bool apart = runs.cold_units != 0;
+  uint64_t bytes = runs.units * s.unit, cold_bytes = runs.cold_units * s.unit;
+  uint8_t* at = s.code() + runs.first * s.unit;
+  uint8_t* far = apart ? s.code() + runs.cold_first * s.unit : nullptr;
   bool opened = !s.packed() || s.open_pages({at, bytes});
   if (apart) opened &= s.open_pages({far, cold_bytes});
-  if (!opened) {
-    s.give_back(first, bytes / s.unit);
-    if (apart) s.give_back(last, cold_bytes / s.unit);
-    return refused("the kernel refuses to make code executable");
-  }
+  if (!opened) return refused("the kernel refuses to make code executable");
   CodeSpan span;
   span.hot_size_ = size;
   span.cold_size_ = cold;
@@ -306,10 +275,8 @@ Result<CodeSpan> CodeSpace::allocate(uint32_t size, bool beyond_budget, uint32_t
     span.staged_ = std::make_unique<uint8_t[]>(bytes + cold_bytes);
     std::memset(span.staged_.get(), kInt3, bytes + cold_bytes);
   } else {
-    if (::mprotect(at, bytes, PROT_READ | PROT_WRITE) != 0) {
-      s.give_back(first, bytes / s.unit);
+    if (::mprotect(at, bytes, PROT_READ | PROT_WRITE) != 0)
       return refused("the kernel refuses pages");
-    }
     std::memset(at, kInt3, bytes);
     uint64_t room = (bytes - size - cold) & ~uint64_t{kLine - 1};
     span.data_ = at + s.colour % (room + kLine);
@@ -321,6 +288,54 @@ Result<CodeSpan> CodeSpace::allocate(uint32_t size, bool beyond_budget, uint32_t
   span.space_ = this;
   return span;
 }
+
+// ---- Rooms ------------------------------------------------------------------------------------
+
+Result<CodeRoom> CodeSpace::reserve(uint64_t hot, uint64_t cold, bool beyond_budget) {
+  State& s = *state_;
+  std::lock_guard lock(s.mutex);
+  State::Runs runs;
+  if (!s.packed()) return refused("pages are not shared");
+  if (Status taken = s.take_parts(hot, cold, beyond_budget, &runs); !taken) return taken.error();
+  CodeRoom room;
+  room.space_ = this;
+  room.left_ = runs;
+  return room;
+}
+
+Result<CodeSpan> CodeSpace::allocate(CodeRoom& room, uint32_t size, uint32_t cold) {
+  State& s = *state_;
+  std::lock_guard lock(s.mutex);
+  if (s.released) return refused("it has been released");
+  Runs& left = room.left_;
+  Runs runs{left.first, s.units_of(size), 0, cold == 0 ? 0 : s.units_of(cold)};
+  if (runs.units > left.units || runs.cold_units > left.cold_units) {
+    return refused("the room is full");
+  }
+  runs.cold_first =
+      left.cold_first + left.cold_units - runs.cold_units;  // cold ones grow downwards
+  Result<CodeSpan> span = fill(runs, size, cold);
+  if (!span) return span;
+  left.first += runs.units;
+  left.units -= runs.units;
+  left.cold_units -= runs.cold_units;
+  return span;
+}
+
+void CodeSpace::give_back(CodeRoom& room) noexcept {
+  State& s = *state_;
+  std::lock_guard lock(s.mutex);
+  s.give_back(std::exchange(room.left_, {}));
+}
+
+CodeRoom::CodeRoom(CodeRoom&& other) noexcept
+    : space_(std::exchange(other.space_, nullptr)), left_(std::exchange(other.left_, {})) {}
+
+CodeRoom::~CodeRoom() {
+  if (space_ != nullptr) space_->give_back(*this);
+}
+
+// ---- Use --------------------------------------------------------------------------------------
 
 Status CodeSpace::publish(CodeSpan& span) {
   State& s = *state_;
@@ -378,6 +393,15 @@ std::span<uint8_t> CodeSpace::data() const { return {state_->base, state_->data_
 uint64_t CodeSpace::bytes_in_service() const {
   std::lock_guard lock(state_->mutex);
   return state_->in_service;
+}
+
+std::vector<uint8_t> CodeSpace::lines_used() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->lines_used;
+}
+
+uint32_t CodeSpace::line_of(const void* pc) const noexcept {
+  return static_cast<uint32_t>(state_->offset_of(static_cast<const uint8_t*>(pc)) / kLine);
 }
 
 uint64_t CodeSpace::bytes_freed() const {

@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "uptier/result.h"
 
@@ -65,14 +66,36 @@ class CodeSpan {
   std::unique_ptr<uint8_t[]> staged_;  // of a packed space, until it is published
 };
 
+// What an allocation takes of a code space, in its units, or what is left of a room.
+struct CodeRuns {
+  uint64_t first = 0, units = 0;
+  uint64_t cold_first = 0, cold_units = 0;  // none where there is no part apart
+};
+
+// Consecutive lines of a packed space, that what is to lie side by side is allocated from: hot parts
+// upwards, cold parts downwards. What is left goes back with the object. Movable, one owner.
+class CodeRoom {
+ public:
+  CodeRoom(CodeRoom&& other) noexcept;
+  ~CodeRoom();
+
+ private:
+  friend class CodeSpace;
+  CodeRoom() = default;
+  CodeSpace* space_ = nullptr;
+  CodeRuns left_;
+};
+
 class CodeSpace {
  public:
   static constexpr uint32_t kPage = 4096;
+  static constexpr uint32_t kLine = 64;  // of the caches
 
   struct Limits {
     uint64_t code_budget;  // bytes of pages in service
     uint32_t data_bytes;   // size of the data area
     bool packed = false;   // bodies share pages, where the kernel maps memory twice
+    bool moves = false;    // code is copied to other places (copy_code.h), where it is packed
   };
   // Reserves the region. Errors: kInvalidArgument when rel32 could not span it, kResourceExhausted.
   static Result<std::unique_ptr<CodeSpace>> create(const Limits& limits);
@@ -93,10 +116,18 @@ class CodeSpace {
   // bytes that differs from one allocation to the next, so that many small bodies do not meet in
   // the same sets of the caches. The second part follows the first.
   Result<CodeSpan> allocate(uint32_t size, bool beyond_budget = false, uint32_t cold = 0);
+  // Takes the first room that has so many bytes of lines in a row, and `cold` bytes at the other end:
+  // bodies are allocated from it side by side, in the order in which they are asked for. What is
+  // taken counts as in service when it is. Packed spaces only. Errors: as of allocate().
+  Result<CodeRoom> reserve(uint64_t hot, uint64_t cold, bool beyond_budget);
+  // Errors: kResourceExhausted when the room is full.
+  Result<CodeSpan> allocate(CodeRoom& room, uint32_t size, uint32_t cold);
   // Makes an allocation read-execute. Errors: kResourceExhausted when the kernel refuses; never in a
   // packed space.
   Status publish(CodeSpan& span);
   bool packed() const;
+  // Whether code says which of its fields depend on where it lies, so that it can be copied.
+  bool moves() const;
   // Says whose bytes these are, for owner_of(); null before the owner dies.
   void set_owner(const CodeSpan& span, const Code* owner) noexcept;
   // Returns the Code that an address lies in, or null. Async-signal-safe.
@@ -116,15 +147,23 @@ class CodeSpace {
   // Of pages that hold code.
   uint64_t bytes_in_service() const;
   uint64_t bytes_freed() const;
+  // By page, how many of its lines hold code; and in which line of the code an address lies, counted
+  // from the first page's.
+  std::vector<uint8_t> lines_used() const;
+  uint32_t line_of(const void* pc) const noexcept;
   // Fails the n-th allocation from now on (1: the next), once. For stress tests; 0 switches it off.
   void fail_allocation(uint64_t n);
   uint64_t failures_forced() const;
 
  private:
   friend class CodeSpan;
-  CodeSpace();
-  void free(CodeSpan& span) noexcept;
+  friend class CodeRoom;
   struct State;
+  using Runs = CodeRuns;
+  CodeSpace();
+  Result<CodeSpan> fill(const Runs& runs, uint32_t size, uint32_t cold);
+  void free(CodeSpan& span) noexcept;
+  void give_back(CodeRoom& room) noexcept;
   std::unique_ptr<State> state_;
 };
 

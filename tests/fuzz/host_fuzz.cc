@@ -44,6 +44,9 @@ constexpr Mode kModes[] = {
       "exit_limit_loop=1", "exit_retries=0"},
      true},
     {{"tier=optimized", "stress=guard=random:0.3:11"}, true},
+    {{"policy=always", "flush_first=1", "loop_flush_first=1", "workers=0",
+      "stress=relay=all,guard=random:0.2:5"},
+     true},
     {{"tier=baseline"}, true},
 };
 

@@ -103,6 +103,9 @@ uptier_status uptier_runtime_totals(const uptier_runtime* runtime, uptier_totals
   t.code_bytes_in_service = r.code_bytes_in_service;
   t.code_bytes_freed = r.code_bytes_freed;
   t.compile_ns = r.compile_ns_total;
+  t.relays = r.relay.relays;
+  t.relaid_bodies = r.relay.bodies;
+  t.relaid_bytes = r.relay.bytes;
   t.samples_without_copy = r.losses.samples_without_copy;
   t.slabs_refused = r.losses.slabs_refused;
   t.flushes_delayed = r.losses.flushes_delayed;

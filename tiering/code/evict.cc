@@ -116,13 +116,18 @@ void RuntimeImpl::ask_again_after_eviction(Method& m) {
   m.wake_after_call.store(true, std::memory_order_relaxed);
 }
 
-// Compiles, and when room is wanting makes some and tries once more. How long the code will be is a
+// Compiles, and when room is wanting makes some and tries once more: by joining holes, if that does,
+// before anything is evicted. How long the code will be is a
 // guess, and the worker may take what was freed: for the plain copy that a caller waits for
 // (`urgent`), and cannot go on without, all that is not running makes way before it gives up.
 Result<std::unique_ptr<Version>> RuntimeImpl::make_with_room(Method& m, const Plan& plan,
                                                              bool urgent) {
   Result<std::unique_ptr<Version>> v = make(m, plan);
   if (v || v.error().code != ErrorCode::kResourceExhausted || plan_forces_refusals()) return v;
+  if (relay_.for_room()) {
+    v = make(m, plan);
+    if (v || v.error().code != ErrorCode::kResourceExhausted) return v;
+  }
   const uint64_t guess = uint64_t{m.instructions} * 16 + jit::CodeSpace::kPage;
   const bool needed = urgent && plan.tier == Tier::kBaseline && plan.copy == Copy::kPlain;
   for (uint64_t wanted : {guess, UINT64_MAX}) {

@@ -19,6 +19,12 @@ uint64_t RuntimeImpl::inlined_size(const Version& v) const {
 }
 
 void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
+  put_in_service(m, std::move(version));
+  relay_.note_changes(1);
+  relay_.stress_point();
+}
+
+void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
   compile_ns_total_ += version->compile_ns;
   bool ours = version->tier == Tier::kOptimized && version->code != nullptr;
   if (ours) compile_rate_.add(m.instructions, inlined_size(*version), version->compile_cpu_ns);
@@ -191,7 +197,10 @@ void RuntimeImpl::reclaim_locked() {
   do {
     if (!reclaimer_.has_limbo()) continue;
     Reclaimer::Freed freed = reclaimer_.reclaim(threads_);
-    for (const Version* v : freed.versions) let_go_locked(*v);
+    for (const Version* v : freed.versions) {
+      let_go_locked(*v);
+      v->moved ? relay_.forget_locked(*v) : relay_.note_changes(1);
+    }
     for (Method* m : freed.methods) {
       m->looked_at = false;
       let_go_locked(*m);

@@ -14,19 +14,22 @@ void RuntimeImpl::wake_worker() noexcept {
       drain_locked();
       tick_if_due();
     }
-    return run_queue();
+    run_queue();
+    return relay_.if_due();
   }
   // One release until the worker has taken it, however many threads ask. Release pairs with the
   // worker's acquire: it sees the note.
   if (!wake_pending_.exchange(true, std::memory_order_acq_rel)) wake_.release();
 }
 
-// Waits until there is something to do: a note, or while threads run, the next tick.
+// Waits until there is something to do: a note, the next tick while threads run, or code to be laid
+// anew.
 void RuntimeImpl::await_work() {
   bool ticks = (budget_ && worker_ticks_.load(std::memory_order_relaxed)) ||
                newer_waits_.load(std::memory_order_relaxed);
-  if (ticks) {
-    if (!wake_.try_acquire_for(std::chrono::milliseconds(10))) return;
+  uint64_t most_ms = ticks ? 10 : relay_.wait_ms();
+  if (most_ms != 0) {
+    if (!wake_.try_acquire_for(std::chrono::milliseconds(most_ms))) return;
   } else {
     wake_.acquire();
   }
@@ -49,6 +52,7 @@ void RuntimeImpl::run_worker() {
       tick_if_due();
     }
     run_queue();
+    relay_.if_due();
     {
       std::lock_guard lock(state_mutex_);
       worker_idle_ = true;
@@ -80,6 +84,8 @@ void RuntimeImpl::drain_thread_locked(AttachedThread& t, uint32_t most) {
     if (n == nullptr) return;
     handle_note(t, *n, t.ring().words(*n));
     t.ring().pop();
+    relay_.note_changes(1);
+    relay_.stress_point();
   }
 }
 

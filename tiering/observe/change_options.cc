@@ -71,7 +71,7 @@ Status RuntimeImpl::set(std::string_view name, std::string_view value) {
   if (const char* why = obstacle_to(name, changed)) return for_life(name, why);
   live_ = changed;
   apply_locked(name);
-  observer_.log_change(std::string(name) + "=" + std::string(value));
+  observer_.log_event("set", std::string(name) + "=" + std::string(value));
   return {};
 }
 
@@ -155,7 +155,7 @@ Status RuntimeImpl::observe(Sampling how) {
   }
   give_allowance_locked();
   static constexpr std::array<const char*, 3> kNames = {"by options", "off", "every"};
-  observer_.log_change(std::string("observe ") + kNames[static_cast<size_t>(how)]);
+  observer_.log_event("set", std::string("observe ") + kNames[static_cast<size_t>(how)]);
   return {};
 }
 

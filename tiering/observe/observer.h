@@ -111,8 +111,13 @@ class Observer {
   // Logs what was decided elsewhere, or (without inputs) noticed.
   void log(const Method& m, std::string action, std::string reason, std::string inputs = {});
 
-  // Logs that a setting has changed, which no method did.
-  void log_change(std::string what);
+  // Logs what is of no method.
+  void log_event(std::string action, std::string what);
+  // Returns the method that has a key, or null.
+  Method* method_of(const MethodKey& key) const {
+    auto at = by_key_.find(key);
+    return at == by_key_.end() ? nullptr : at->second;
+  }
   // Decisions go by these from here on.
   void set_policy_options(const PolicyOptions& o) { policy_ = o; }
   // Bursts of methods that have been observed get another length: how many there could have been is

@@ -142,9 +142,9 @@ void Observer::log(const Method& m, std::string action, std::string reason, std:
   decisions_.push_back(std::move(r));
 }
 
-void Observer::log_change(std::string what) {
+void Observer::log_event(std::string action, std::string what) {
   DecisionRecord r;
-  r.action = "set";
+  r.action = std::move(action);
   r.reason = std::move(what);
   decisions_.push_back(std::move(r));
 }

@@ -39,6 +39,7 @@ MethodReport report_of(const Method& m) {
     r.flushes += s.flushes;
   }
   for (const auto& v : m.versions) {
+    if (v->moved) continue;  // it is there once more
     r.versions.push_back(report_of(*v));
     bool calls_reach_it = !v->osr_loop.valid() && !v->retired && !v->enterable;
     if (calls_reach_it) r.tier = std::max(r.tier, v->tier);
@@ -115,6 +116,7 @@ Report RuntimeImpl::report() const {
   r.code_bytes_freed = space_->bytes_freed() - calibration_bytes_;
   r.compile_ns_total = compile_ns_total_;
   r.saved = saved_locked();
+  r.relay = relay_.report();
   r.compile_rate_ns = compile_rate_.ns();
   if (budget_) r.overhead_share = budget_->spent_share();
   return r;

@@ -243,6 +243,12 @@ std::string Report::text(size_t methods_shown) const {
          ull(saved.matched), ull(saved.stale), ull(saved.compiled),
          saved.problem.empty() ? "" : "; ", saved.problem.c_str());
   }
+  if (relay.relays != 0) {
+    line(out,
+         "laid anew: %llu times, %llu bodies of %llu bytes in %.2f ms; last: pages %llu -> %llu",
+         ull(relay.relays), ull(relay.bodies), ull(relay.bytes), relay.ns / 1e6,
+         ull(relay.pages_before), ull(relay.pages_after));
+  }
   if (overhead_share) line(out, "overhead: %s of the time", percent(*overhead_share).c_str());
   losses_table(out, losses);
   stress_line(out, stress);

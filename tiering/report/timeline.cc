@@ -71,7 +71,9 @@ Timeline RuntimeImpl::timeline_locked() const {
     auto row = static_cast<uint32_t>(t.methods.size());
     rows[m->id] = row;
     t.methods.push_back({m->info.key, m->info.name, m->loop_count});
-    for (const auto& v : m->versions) t.versions.push_back(row_of(*v, row, born_ns_));
+    for (const auto& v : m->versions) {
+      if (!v->moved) t.versions.push_back(row_of(*v, row, born_ns_));
+    }
     add_loops(*m, row, t);
   }
   const std::deque<DecisionRecord>& decisions = observer_.decisions();

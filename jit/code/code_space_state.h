@@ -1,0 +1,82 @@
+// What a CodeSpace is made of, for the files that implement it.
+//
+//   Thread: what follows the mutex is guarded by it; the rest is constant, or says so.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "jit/code/code_space.h"
+
+namespace uptier::jit {
+
+inline constexpr uint32_t kLine = CodeSpace::kLine;
+inline constexpr uint64_t kLinesInPage = CodeSpace::kPage / kLine;
+
+inline uint64_t round_up(uint64_t n, uint64_t to = CodeSpace::kPage) {
+  return (n + to - 1) / to * to;
+}
+
+// Some bytes of the code area: what a part of a span takes, or the pages that it lies in.
+struct Bytes {
+  uint8_t* at = nullptr;
+  uint64_t bytes = 0;
+};
+
+struct CodeSpace::State {
+  uint8_t* base = nullptr;  // of the region
+  uint64_t data_size = 0;   // of the data area, in whole pages
+  uint64_t size = 0;        // of the region
+  uint64_t budget = 0;
+  uint64_t unit = CodeSpace::kPage;  // of allocation
+  bool moves = false;                // code is copied to other places
+  bool released = false;             // all at once; nobody else is there any more
+  uint8_t* twin = nullptr;           // the code area once more, read-write; packed only
+  std::atomic<int32_t> edge_counters{0};
+  std::atomic<const Code*>* owners = nullptr;  // by line of the code area; a mapping of its own
+
+  mutable std::mutex mutex;                // guards what follows
+  std::map<uint64_t, uint64_t> free_runs;  // first unit -> units; runs never touch one another
+  std::vector<uint8_t> lines_used;         // by page of the code area
+  std::vector<bool> open;                  // by page: it is read-execute; packed only
+  uint32_t colour = 0;
+  uint64_t in_service = 0;
+  uint64_t freed = 0;
+  uint64_t fail_in = 0;
+  uint64_t failures_forced = 0;
+
+  bool packed() const { return unit != CodeSpace::kPage; }
+  uint8_t* code() const { return base + data_size; }
+  uint64_t code_size() const { return size - data_size; }
+  uint64_t offset_of(const uint8_t* p) const { return static_cast<uint64_t>(p - code()); }
+
+  using Runs = CodeRuns;
+  bool take(uint64_t units, bool from_end, uint64_t* first);
+  void give_back(uint64_t first, uint64_t units);
+  uint64_t units_of(uint64_t bytes) const;
+  Status take_parts(uint64_t bytes, uint64_t cold, bool beyond_budget, Runs* runs);
+  void give_back(const Runs& runs);
+  bool forced_failure();
+  // What a part of a span takes of the area, in whole units.
+  Bytes taken_by(const uint8_t* data, uint32_t bytes) const;
+  Bytes pages_of(Bytes b) const;
+  uint64_t count_lines(Bytes b, int change);
+  bool map_twice();
+  bool open_pages(Bytes part);
+  void erase_shared(Bytes part);
+  // Where to write what is to be at a place of the code area.
+  uint8_t* twin_of(const uint8_t* p) const { return twin + offset_of(p); }
+
+  ~State() {
+    if (twin != nullptr) ::munmap(twin, code_size());
+    if (owners != nullptr) ::munmap(owners, round_up(code_size() / kLine * sizeof(*owners)));
+    if (base != nullptr) ::munmap(base, size);
+  }
+};
+
+}  // namespace uptier::jit

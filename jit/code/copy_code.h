@@ -1,0 +1,43 @@
+// copy_code: the same code in another place.
+//
+// Bytes and tables are the same but for the fields that depend on the place (PlaceField). With each
+// part moved by `d`, a field of it is
+//
+//   to something outside of the body   d less than before
+//   to a poll word                     d less, and as much more as the words have moved
+//   to the other part                  d less, and as much more as that part has moved
+//
+// so nothing is decided or compiled anew, the code needs nobody who describes it, and the copy does
+// what the code does, at the same offsets. Where a part begins in a line of the caches is the same.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "jit/code/code.h"
+#include "jit/code/code_space.h"
+#include "jit/code/poll_words.h"
+#include "uptier/result.h"
+
+namespace uptier::jit {
+
+// `polls`: as many words as `from` has, which the copy asks instead. The space says that its code
+// moves. The method, the serial and the words are set in the copy. Errors: kResourceExhausted when
+// the room is full.
+Result<std::unique_ptr<Code>> copy_code(CodeSpace& space, CodeRoom& room, const Code& from,
+                                        std::span<PollWord> polls);
+
+// Calls `visit` with the offset of each field that leads out of the body to something that is not a
+// poll word, and the address it leads to: of a call or a jump, what it goes to or through.
+template <typename Visit>
+void each_outside(const Code& code, Visit visit) {
+  for (const PlaceField& f : code.tables().place_fields) {
+    if (f.what() != PlaceField::To::kOutside) continue;
+    const auto* at = static_cast<const uint8_t*>(code.at(f.offset));
+    int32_t distance;
+    __builtin_memcpy(&distance, at, sizeof distance);
+    visit(uint32_t{f.offset}, static_cast<const void*>(at + sizeof distance + distance));
+  }
+}
+
+}  // namespace uptier::jit
