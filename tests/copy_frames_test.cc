@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "jit/compile.h"
+#include "jit/ir/frame_layout.h"
+#include "jit/ir/liveness.h"
 #include "jit/ir/param_uses.h"
 #include "jit/ir/select_probes.h"
 #include "tests/code_machine.h"
@@ -72,6 +74,28 @@ TEST_F(CopyFrames, are_taken_by_whichever_copy_is_arrived_at) {
   }
   EXPECT_GT(plain_larger, 0);
   EXPECT_GT(instrumented_larger, 0);
+}
+
+// A plain copy that was made before anybody knew that the method would be observed, and code that is
+// made later for its frames.
+TEST_F(CopyFrames, are_the_same_with_and_without_probes_of_parameters) {
+  int probed = 0;
+  for (uint64_t seed = 1; seed <= 600; ++seed) {
+    jit::Module module = test::random_module(
+        seed, {.functions = 1, .statements = 60, .variables = 33, .guards = seed % 2 == 0});
+    jit::Function& f = module.functions[0];
+    jit::FrameLayout before = jit::layout_frame(f, jit::compute_liveness(f));
+    auto plain = compile(f, {}, Copy::kPlain);
+    jit::place_param_probes(f, jit::find_loop_forest(f));
+    probed += !jit::param_sites(f).empty();
+    jit::FrameLayout after = jit::layout_frame(f, jit::compute_liveness(f));
+    EXPECT_EQ(before.slot, after.slot) << "seed " << seed;
+    auto again = compile(f, {}, Copy::kPlain);
+    ASSERT_EQ(plain->size(), again->size()) << "seed " << seed;
+    EXPECT_EQ(plain->tables().frame_size, again->tables().frame_size) << "seed " << seed;
+    EXPECT_EQ(plain->tables().loops, again->tables().loops) << "seed " << seed;
+  }
+  EXPECT_GT(probed, 100);
 }
 
 }  // namespace

@@ -135,6 +135,58 @@ Bytes module_of(const std::vector<Bytes>& bodies) {
   return out;
 }
 
+// A module of one body, i32 -> i32, that begins with `code`.
+Bytes module_with(bool memory, const Bytes& code) {
+  Bytes out{0, 'a', 's', 'm', 1, 0, 0, 0};
+  append_section(out, 1, {1, 0x60, 1, 0x7f, 1, 0x7f});
+  append_section(out, 3, {1, 0});
+  if (memory) append_section(out, 5, {1, 0, 1});
+  Bytes body{0}, section{1};
+  body.insert(body.end(), code.begin(), code.end());
+  body.insert(body.end(), {0x41, 0, 0x0b});
+  append(section, body.size());
+  section.insert(section.end(), body.begin(), body.end());
+  append_section(out, 10, section);
+  return out;
+}
+
+TEST(WasmBodies, accesses_are_refused_in_the_words_of_their_rules) {
+  struct Row {
+    bool memory;
+    Bytes code;
+    const char* words;  // null: it is valid
+  };
+  const char* natural = "alignment must not be larger than natural alignment";
+  const Row rows[] = {
+      {true, {0x41, 0, 0x28, 2, 0, 0x1a}, nullptr},  // i32.load
+      {true, {0x41, 0, 0x28, 3, 0, 0x1a}, natural},
+      {true, {0x41, 0, 0x2d, 0, 0, 0x1a}, nullptr},  // i32.load8_u
+      {true, {0x41, 0, 0x2d, 1, 0, 0x1a}, natural},
+      {true, {0x41, 0, 0x42, 0, 0x37, 3, 0}, nullptr},  // i64.store
+      {true, {0x41, 0, 0x42, 0, 0x37, 4, 0}, natural},
+      {true, {0x41, 0, 0x42, 0, 0x3e, 3, 0}, natural},  // i64.store32
+      {true, {0x42, 0, 0x28, 2, 0, 0x1a}, "in i32.load, expected [i32] but got [i64]"},
+      {true, {0x28, 2, 0, 0x1a}, "in i32.load, expected [i32] but got []"},
+      {true, {0x41, 0, 0x29, 3, 0, 0x45, 0x1a}, "in i32.eqz, expected [i32] but got [i64]"},
+      {true,
+       {0x41, 0, 0x42, 0, 0x36, 2, 0},
+       "in i32.store, expected [i32, i32] but got [i32, i64]"},
+      {true,
+       {0x42, 0, 0x42, 0, 0x37, 3, 0},
+       "in i64.store, expected [i32, i64] but got [i64, i64]"},
+      {false, {0x41, 0, 0x28, 2, 0, 0x1a}, "memory"},
+      {false, {0x41, 0, 0x42, 0, 0x37, 3, 0}, "memory"},
+  };
+  for (size_t n = 0; n < std::size(rows); ++n) {
+    auto read = read_module(module_with(rows[n].memory, rows[n].code));
+    ASSERT_EQ(read.ok(), rows[n].words == nullptr) << "row " << n;
+    if (!read.ok()) {
+      EXPECT_NE(read.error().message.find(rows[n].words), std::string::npos)
+          << "row " << n << ": " << read.error().message;
+    }
+  }
+}
+
 // Parameters and locals of each type, each used as each type.
 TEST(WasmBodies, local_is_of_the_type_that_it_was_declared_with) {
   const char* types[] = {"i32", "i64", "f32", "f64"};

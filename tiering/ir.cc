@@ -11,7 +11,7 @@ Result<std::string> RuntimeImpl::ir(MethodId id) {
   Method& m = method(id.index());
   std::lock_guard compile(m.compile_mutex);
   if (!may_ask_host(m)) return Error{ErrorCode::kInvalidArgument, "the method has been removed"};
-  Result<jit::Function> f = describe(m, Observed::kNotYet);
+  Result<jit::Function> f = describe(m, Observed::kYes);
   if (!f) return f.error();
   return jit::to_text(*f);
 }

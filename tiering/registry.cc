@@ -54,7 +54,7 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
   if (has_rates()) put_rate(index, options_.adaptive ? off_rate() : fixed_rate_);
   stubs_->set_target(m.id, first_target_locked(m));
   observer_.know(m);
-  if (place->again) std::erase(flushed_, index);
+  if (place->again) ticked_.erase(index);
   methods_.put(std::move(made));
   return m.id;
 }

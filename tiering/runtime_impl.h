@@ -4,8 +4,7 @@
 //   Method::compile_mutex   one method is described and compiled by one thread at a time
 //   state_mutex_            streams, queue, versions, threads, limbo, log
 //   (CodeSpace's own)
-// Slow paths reached from compiled code take none of them, but for the exceptions that
-// docs/notes/0003 names.
+// Slow paths reached from compiled code take none of them, but where docs/notes/0003 says so.
 #pragma once
 
 #include <atomic>
@@ -27,6 +26,7 @@
 #include "jit/code/routines.h"
 #include "jit/code/stubs.h"
 #include "jit/compile.h"
+#include "jit/ir/spare_build.h"
 #include "profile/upf/timeline.h"
 #include "sampler/budget.h"
 #include "sampler/cost.h"
@@ -40,6 +40,7 @@
 #include "tiering/method.h"
 #include "tiering/method_table.h"
 #include "tiering/observe/observer.h"
+#include "tiering/observe/tick_list.h"
 #include "tiering/policy/baseline_rate.h"
 #include "tiering/policy/compile_rate.h"
 #include "tiering/policy/speedup_rate.h"
@@ -68,8 +69,7 @@ class RuntimeImpl final : public Runtime {
   static Result<std::unique_ptr<Runtime>> create(const Options& options, TraceSink* sink,
                                                  Policy* policy);
   ~RuntimeImpl() override;
-  // Instead of a destructor alone: in the child of a fork nothing is done. Members could not be
-  // destroyed there: who waits on them is gone.
+  // In the child of a fork nothing is done: members could not be destroyed, who waits on them is gone.
   static void operator delete(RuntimeImpl* r, std::destroying_delete_t);
 
   // See uptier/runtime.h. In registry.cc, attach.cc, report.cc and transitions/, if nothing is said.
@@ -196,6 +196,7 @@ class RuntimeImpl final : public Runtime {
   Status describe_ahead(Method& m);
   Status check_callees(const Method& m, const jit::Function& f) const;
   bool plans_at_once(Method& m, const jit::Function& f);
+  void place_probes(Method& m, jit::Function& f, Observed observed);
   void plan_probes(Method& m, const jit::Function& f, const jit::LoopForest& forest);
   void learn_own_locked(Method& m);
   // compile_service.cc
@@ -419,7 +420,7 @@ class RuntimeImpl final : public Runtime {
   // adapt.cc
   void tick_if_due();
   void tick_locked(uint64_t now_ns);
-  void load_of(Method& m, std::vector<sampler::MethodLoad>& loads);
+  bool load_of(Method& m, std::vector<sampler::MethodLoad>& loads);
   sampler::Progress progress_locked(Method& m) const;
   double opportunities(const Method& m, const sampler::Progress& p) const;
   void give_allowance_locked();
@@ -516,18 +517,17 @@ class RuntimeImpl final : public Runtime {
   jit::NativeTools native_tools_;  // guarded by state_mutex_
   jit::Routines routines_;
   jit::Helpers helpers_;
+  jit::SpareBuild spare_build_;
 
   MethodTable methods_;
 
   mutable WaitedMutex state_mutex_;
   // Places whose methods have been removed, in that order, and those that may have another.
   std::deque<uint32_t> removed_, free_places_;
-  uint64_t methods_seen_ = 0;        // that were added
-  uint64_t removals_ = 0;            // of methods
-  uint64_t next_freeing_ = 0;        // removals at which places are looked for again
+  uint64_t methods_seen_ = 0, removals_ = 0;  // methods that were added, and that were removed
+  uint64_t next_freeing_ = 0;                 // removals at which places are looked for again
   std::multiset<uint64_t> looking_;  // removals that there had been when each LookingAround began
-  // Retired methods that nothing but their enterable code holds, unless something has come since;
-  // and those whose hosts are to be told.
+  // Retired methods that only their enterable code holds, as far as is known; hosts to be told.
   std::vector<Method*> left_;
   std::deque<Method*> gone_;
   std::atomic<bool> hosts_wait_{false};  // there are such
@@ -557,7 +557,7 @@ class RuntimeImpl final : public Runtime {
   sampler::CostCounts cost_gone_;  // of threads that have detached
   std::optional<sampler::Budget> budget_;
   uint64_t last_tick_ns_ = 0;
-  std::vector<uint32_t> flushed_;   // places of methods that ticks look at (Method::has_flushed)
+  TickList ticked_;                 // places of methods that have flushed (Method::has_flushed)
   std::deque<LogRecord> gone_log_;  // of threads that have detached
   const uint64_t born_ns_ = now_ns();
   const uint32_t born_at_fork_ = sampler::forks();

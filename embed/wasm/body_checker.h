@@ -247,11 +247,15 @@ class BodyChecker : public wabt::BinaryReaderNop {
   Ok OnLocalTeeExpr(Index index) override { return validate(&V::OnLocalTee, place(), var(index)); }
   Ok OnLoadExpr(Opcode op, Index memory, wabt::Address align, wabt::Address) override {
     scan_.access_memory();
-    return validate(&V::OnLoad, place(), op, var(memory), bytes(align));
+    return is_usual(op, memory, align)
+               ? validate(&V::OnUnary, place(), op)
+               : validate(&V::OnLoad, place(), op, var(memory), bytes(align));
   }
   Ok OnStoreExpr(Opcode op, Index memory, wabt::Address align, wabt::Address) override {
     scan_.access_memory();
-    return validate(&V::OnStore, place(), op, var(memory), bytes(align));
+    return is_usual(op, memory, align)
+               ? validate(&V::OnBinary, place(), op)
+               : validate(&V::OnStore, place(), op, var(memory), bytes(align));
   }
   Ok OnMemorySizeExpr(Index memory) override {
     return validate(&V::OnMemorySize, place(), var(memory));
@@ -321,6 +325,12 @@ class BodyChecker : public wabt::BinaryReaderNop {
   Var var(Index index) const { return Var(index, place()); }
   static wabt::Address bytes(wabt::Address log2) {
     return log2 < 32 ? wabt::Address{1} << log2 : wabt::Address{1} << 32;
+  }
+  // Whether an access has the memory and an alignment that it may have. The rest of its rule is that
+  // of an operation on an address, or on an address and a value: the validator has the operands of
+  // both in one table, and answers that sooner.
+  bool is_usual(Opcode op, Index memory, wabt::Address align) const {
+    return memory == 0 && info_.memory && bytes(align) <= op.GetMemorySize();
   }
   // Any for what is no number.
   static wabt::Type number_type(Type t) {

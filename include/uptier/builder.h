@@ -210,6 +210,7 @@ class FunctionBuilder {
  private:
   friend struct BuilderAccess;  // hands the finished function to the compiler
   struct Impl;
+  FunctionBuilder(std::unique_ptr<Impl> impl, Signature signature, std::string_view name);
   std::unique_ptr<Impl> impl_;
 };
 

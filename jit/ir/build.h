@@ -8,6 +8,12 @@
 namespace uptier {
 
 struct BuilderAccess {
+  using Impl = FunctionBuilder::Impl;
+  // Returns a builder that is told everything from the beginning, into the tables of another.
+  static FunctionBuilder begin(std::unique_ptr<Impl> empty, const Signature& s,
+                               std::string_view name);
+  static Impl& impl(FunctionBuilder& b) { return *b.impl_; }
+
   // Ends the build: resolves variables, drops unreachable blocks and needless block parameters,
   // places block probes, numbers the sites and hashes the CFG. The builder is empty afterwards.
   // Unsealed or unterminated blocks are not an error here: the verifier names them.

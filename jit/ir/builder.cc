@@ -127,7 +127,11 @@ void FunctionBuilder::Impl::make_room() {
 }
 
 FunctionBuilder::FunctionBuilder(Signature signature, std::string_view name)
-    : impl_(std::make_unique<Impl>()) {
+    : FunctionBuilder(std::make_unique<Impl>(), std::move(signature), name) {}
+
+FunctionBuilder::FunctionBuilder(std::unique_ptr<Impl> impl, Signature signature,
+                                 std::string_view name)
+    : impl_(std::move(impl)) {
   Impl& m = *impl_;
   m.f.name = name;
   m.make_room();

@@ -29,6 +29,8 @@ class EdgeArgs {
     return index < l.size ? pool_[l.at + index] : Value::none();
   }
   void set(uint32_t edge, uint32_t index, Value v);
+  // Takes the room that another one's tables have.
+  void take_room(EdgeArgs& other);
 
  private:
   std::vector<jit::ValueList> lists_;  // by edge
@@ -86,6 +88,10 @@ struct FunctionBuilder::Impl {
   mutable Status misuse;  // the first; nothing is added after it
 
   void make_room();
+  // Takes the room that tables of another one have, which is told nothing any more; and of a
+  // function that nobody reads any more.
+  void take_room(Impl& other);
+  void take_room(jit::Function& other);
   // Remembers a misuse, unless there was one. Returns false.
   bool refuse(std::string_view what) const;
   // Whether there was none, and the condition holds; else it is one.

@@ -15,6 +15,17 @@ namespace uptier {
 class Definitions {
  public:
   void reserve(size_t variables) { last_.reserve(variables); }
+  // Forgets everything, but keeps the room.
+  void clear() {
+    last_.clear();
+    table_.clear();
+    shift_ = 64;
+    mask_ = room_ = 0;
+  }
+  // What the tables take.
+  size_t bytes() const {
+    return last_.capacity() * sizeof(Entry) + (table_.capacity() + old_.capacity()) * sizeof(Cell);
+  }
   // Takes the next Variable; they come in the order of their indices.
   void declare() { last_.emplace_back(); }
 
@@ -62,20 +73,21 @@ class Definitions {
   }
 
   void grow() {
-    std::vector<Cell> old = std::move(table_);
-    shift_ = old.empty() ? 64 - kFirstBits : shift_ - 2;
+    old_.swap(table_);
+    shift_ = old_.empty() ? 64 - kFirstBits : shift_ - 2;
     size_t size = size_t{1} << (64 - shift_);
     table_.assign(size, {});
     mask_ = size - 1;
-    room_ = size / 2 - old.size() / 2;
-    for (const Cell& c : old) {
+    room_ = size / 2 - old_.size() / 2;
+    for (const Cell& c : old_) {
       if (c.key != kFree) table_[place(c.key)] = c;
     }
   }
 
   std::vector<Entry> last_;  // by Variable
   std::vector<Cell> table_;
-  unsigned shift_ = 64;  // what leaves as many bits of a hash as the table has places for
+  std::vector<Cell> old_;  // the table before it grew; its room is used when it grows again
+  unsigned shift_ = 64;    // what leaves as many bits of a hash as the table has places for
   size_t mask_ = 0;
   size_t room_ = 0;  // cells that may be taken before the table grows
 };

@@ -181,14 +181,14 @@ class AwaitedSelects {
   uint32_t last_ = 0;
 };
 
-bool selects(const Function& f) {
+}  // namespace
+
+bool selects_in_loops(const Function& f) {
   return f.loop_count != 0 && std::ranges::any_of(f.layout, [&](Block b) {
            return std::ranges::any_of(f.block(b).insts,
                                       [&](InstId i) { return f.inst(i).op == Opcode::kSelect; });
          });
 }
-
-}  // namespace
 
 std::vector<SiteId> turn_sites(const Function& f) {
   std::vector<SiteId> sites;
@@ -201,7 +201,7 @@ std::vector<SiteId> turn_sites(const Function& f) {
 }
 
 std::vector<InstId> awaited_selects(const Function& f, const LoopForest& forest, size_t most) {
-  if (!selects(f)) return {};
+  if (!selects_in_loops(f)) return {};
   return AwaitedSelects(f, forest).run(most);
 }
 

@@ -61,6 +61,10 @@ struct SelectTurns {
   friend bool operator==(const SelectTurns&, const SelectTurns&) = default;
 };
 
+// Whether there may be such: a loop and a selection, wherever they are. Without, nobody has to know
+// where loops lie.
+bool selects_in_loops(const Function& f);
+
 // Returns the selections that a loop may wait for, in layout order. `f` in build order, `forest` its
 // loops.
 std::vector<InstId> awaited_selects(const Function& f, const LoopForest& forest,

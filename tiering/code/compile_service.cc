@@ -123,6 +123,7 @@ Status RuntimeImpl::make_baseline(Method& m, const Plan& plan, Version& v) {
                                               .to_host = to_host,
                                               .ask_to_leave = to_host && asks}));
   learn_references(v, calls.reached());
+  spare_build_.keep(std::move(*f));
   return s;
 }
 

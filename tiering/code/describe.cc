@@ -114,31 +114,46 @@ Status RuntimeImpl::describe_ahead(Method& m) {
 
 Result<jit::Function> RuntimeImpl::describe_anew(Method& m, Observed observed) {
   m.prepared.store(true, std::memory_order_relaxed);
-  FunctionBuilder b(m.info.signature, m.info.name);
+  FunctionBuilder b = spare_build_.begin(m.info.signature, m.info.name);
   if (Status s = m.host.build(m.id, b); !s) return s.error();
   Result<jit::Function> built = BuilderAccess::finish_verified(b);
+  spare_build_.keep(b);
   if (!built) return built.error();
   jit::Function f = std::move(*built);
-  // Of the blocks alone, so what is placed in them does not change it. Each description has the
-  // same probes, as copies have frames alike.
-  jit::LoopForest forest = jit::find_loop_forest(f);
-  if (options_.value_versions) jit::place_param_probes(f, forest);
-  jit::place_select_probes(f, forest);
   if (Status s = check_callees(m, f); !s) return s.error();
   if (m.shape_known && m.cfg_hash != f.cfg_hash) {
     return Error{ErrorCode::kInvalidInput,
                  m.info.name + ": the host described the method differently this time"};
   }
-  if (!m.shape_known) {
+  bool first = !m.shape_known;
+  if (first) {
     const void* scope = m.host.alias_scope();
     std::lock_guard lock(state_mutex_);
     m.alias_scope = scope;
     learn_shape(m, f);
+  }
+  place_probes(m, f, observed);
+  if (first) {
+    std::lock_guard lock(state_mutex_);
     keep_body_locked(m, f);
   }
-  bool planned = m.probes.made() != nullptr;
-  if (!planned && (observed == Observed::kYes || plans_at_once(m, f))) plan_probes(m, f, forest);
   return f;
+}
+
+// Places what the library observes by itself, and plans it, unless that can wait: until code that
+// counts is to be made, or that uses what was counted. From then on each description has the same
+// probes. Copies made before and after have frames alike all the same: a probe of a parameter comes
+// before each of its uses, and of selections there are probes from the beginning.
+void RuntimeImpl::place_probes(Method& m, jit::Function& f, Observed observed) {
+  bool planned = m.probes.made() != nullptr;
+  bool plans = !planned && (observed == Observed::kYes || plans_at_once(m, f));
+  bool selects = jit::selects_in_loops(f);
+  if (!planned && !plans && !selects) return;
+  // Of the blocks alone, so what is placed in them does not change it.
+  jit::LoopForest forest = jit::find_loop_forest(f);
+  if ((planned || plans) && options_.value_versions) jit::place_param_probes(f, forest);
+  if (selects) jit::place_select_probes(f, forest);
+  if (plans) plan_probes(m, f, forest);
 }
 
 Status RuntimeImpl::check_callees(const Method& m, const jit::Function& f) const {
@@ -182,6 +197,10 @@ void RuntimeImpl::plan_probes(Method& m, const jit::Function& f, const jit::Loop
   m.exits.limits_changed(policy_);  // since it was copied
   learn_calls_locked(m, f);
   adopt_saved_locked(m);
+  if (m.body == nullptr) return;
+  // Who inlines it looks for what these probes have seen.
+  forget_body_locked(m);
+  keep_body_locked(m, f);
 }
 
 // The same of a method that the host compiles by itself: its blocks are taken to be alike.

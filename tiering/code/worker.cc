@@ -103,7 +103,7 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
     return take_optimized(m, t.number(), note, counts);
   }
   sampler::Verdict verdict = observer_.take(m, t.number(), note, counts);
-  if (!std::exchange(m.has_flushed, true)) flushed_.push_back(m.id.index());
+  if (!std::exchange(m.has_flushed, true)) ticked_.add(m.id.index());
   if (m.removed) return;
   if (options_.adaptive) {
     heed(m, verdict);

@@ -104,15 +104,16 @@ double RuntimeImpl::opportunities(const Method& m, const sampler::Progress& p) c
          static_cast<double>(p.iterations) / static_cast<double>(slot_of(m, live_));
 }
 
-// What a method has done since the last tick; nothing for one that did nothing.
-void RuntimeImpl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
+// What a method has done since the last tick that looked at it. Returns false for one that did
+// nothing.
+bool RuntimeImpl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   Adaptation& a = m.adaptation;
   sampler::Progress now = progress_locked(m);
   sampler::Progress since = now - a.at_tick;
   a.at_tick = now;
   double total = opportunities(m, now);
   if (a.resting && a.phase == Phase::kKnown && total >= a.next_look) look_again(m);
-  if (since.calls + since.iterations == 0) return;
+  if (since.calls + since.iterations == 0) return false;
   worker_ticks_.store(true, std::memory_order_relaxed);
   bool gone = m.optimized.load(std::memory_order_relaxed) != nullptr || m.removed;
   double samples = static_cast<double>(now.sampled_calls + now.bursts);
@@ -146,6 +147,7 @@ void RuntimeImpl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
     l.wanted = false;
   }
   loads.push_back(l);
+  return true;
 }
 
 void RuntimeImpl::tick_if_due() {
@@ -178,10 +180,10 @@ void RuntimeImpl::tick_locked(uint64_t now_ns) {
 
   // Most methods of a large program never get as far as a first flush.
   std::vector<sampler::MethodLoad> loads;
-  for (uint32_t i : flushed_) {
+  ticked_.tick([&](uint32_t i) {
     // Of a method without code threads have no state, and looking would make pages of zeros.
-    if (method(i).shape_known) load_of(method(i), loads);
-  }
+    return method(i).shape_known && load_of(method(i), loads);
+  });
   uint64_t bursts = 0;
   for (const sampler::MethodLoad& l : loads) bursts += l.bursts;
   cost_model_.update_bursts(since.rows[static_cast<size_t>(sampler::CostKind::kLoop)].events,
