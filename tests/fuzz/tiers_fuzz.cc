@@ -57,6 +57,8 @@ constexpr Mode kModes[] = {
     {{"tier=optimized", "stress=guard=random:0.3:11"}},
     {{"policy=always", "flush_first=1", "workers=0",
       "stress=values=all,osr=every:2,osr_out=every:2"}},
+    {{"policy=always", "flush_first=1", "workers=0", "optimized_interval=1", "interval=1",
+      "stress=osr=every:2,osr_out=all"}},
     {{"policy=always", "flush_first=1", "workers=0", "optimized_interval=1", "drift_samples=4",
       "interval=1"}},
     {{"policy=always", "flush_first=1", "workers=0", "code_budget=65536"}, true},
