@@ -271,6 +271,10 @@ struct LoopCopy {
 };
 struct LoopCopies {
   std::unique_ptr<LoopCopy[]> at;  // by LoopId
+  // Guarded by Runtime's state mutex: when the first frame answered, and what was compiled since for
+  // nothing but observing.
+  uint64_t began_ns = 0;
+  uint64_t compile_ns = 0;
 };
 
 // What code is made from when the program has changed its mind; see phase.cc.

@@ -6,6 +6,9 @@
 //       (transitions/observe_round.cc) --> a rest --> again
 //     --64 rounds--> window --> like those before? like what the code was made from?
 //
+// What is compiled for nothing but this takes no more than one part in kLongStay of the time since
+// then, but for the first.
+//
 // Frames are found by their own answers: a version that nobody runs answers nothing, and nothing
 // more is done about it. The rest is kRestNs, and kRestPart times what the rounds took, so copies have
 // a 64th of the time at most; but one round is the least, however long.
@@ -68,7 +71,7 @@ LoopCopy* loop_copy(const Method& m, LoopId loop) noexcept {
 
 LoopCopy& own_loop_copy(Method& m, LoopId loop) {
   if (m.loop_copies.made() == nullptr) {
-    m.loop_copies.put({std::make_unique<LoopCopy[]>(m.loop_count)});
+    m.loop_copies.put({std::make_unique<LoopCopy[]>(m.loop_count), now_ns(), 0});
   }
   return *loop_copy(m, loop);
 }
@@ -123,11 +126,21 @@ void RuntimeImpl::take_frame(Method& m, const sampler::Note& note) {
   if (m.removed || !observes_copies(m)) return;
   m.last_active = ++activity_;
   LoopId loop(note.loop);
-  if (!usable(m.osr[note.loop].load(std::memory_order_relaxed))) {
-    bool asked = m.osr_asked[note.loop].exchange(true, std::memory_order_relaxed);
-    return asked ? void() : want_newer(m, note.loop);
-  }
   LoopCopy& c = own_loop_copy(m, loop);
+  // A body may have many loops, and each would have its versions.
+  LoopCopies& all = *m.loop_copies.made();
+  uint64_t due = all.began_ns + kLongStay * all.compile_ns;
+  bool whole = usable(m.osr[note.loop].load(std::memory_order_relaxed)) &&
+               usable(c.version.load(std::memory_order_relaxed));
+  if (!whole && now_ns() < due) return watch_frames(m, due);
+  if (!usable(m.osr[note.loop].load(std::memory_order_relaxed))) {
+    if (m.osr_asked[note.loop].exchange(true, std::memory_order_relaxed)) return;
+    // It will take about as long as the others did.
+    uint64_t most = 0;
+    each_plain(m, [&](const Version& v) { most = std::max(most, v.compile_ns); });
+    all.compile_ns += most;
+    return want_newer(m, note.loop);
+  }
   if (usable(c.version.load(std::memory_order_relaxed))) {
     // A burst that took long is told of twice, and the second time counts.
     std::erase_if(watched_, [&](const WatchedFrames& w) { return w.method == &m; });
@@ -152,6 +165,7 @@ void RuntimeImpl::begin_observing_loop(Method& m, Version& v) {
   }
   LoopCopy& c = own_loop_copy(m, v.osr_loop);
   c.asked = true;
+  m.loop_copies.made()->compile_ns += v.compile_ns;
   v.sections = sections_of(*v.code);
   std::vector<bool>& observed = c.windows.observed;
   observed.assign(m.block_weights.size(), false);

@@ -123,9 +123,11 @@ void RuntimeImpl::follow_loop_drift(Method& m, const Version& copy, CopyWindows&
   for (auto& [site, targets] : seen_targets(m, o)) phase.targets[site] = std::move(targets);
   m.seen_phase.put(std::move(phase));
   m.drift_versions++;
-  const Version* normal = m.optimized.load(std::memory_order_relaxed);
-  if (usable(normal)) call_back(const_cast<Version&>(*normal));
-  drop_osr_versions(m);
+  uint32_t loop = copy.osr_loop.index();
+  auto* v = const_cast<Version*>(m.osr[loop].exchange(nullptr, std::memory_order_acq_rel));
+  m.osr_asked[loop].store(false, std::memory_order_relaxed);
+  retire_loop_copy(m, copy.osr_loop);
+  if (v != nullptr) give_up(*v, OsrOut::kNewer);
 }
 
 // Returns how far the shares of what a method is compiled from may lie from the truth.
