@@ -26,10 +26,11 @@ enum class NoteKind : uint8_t {
   kWantCopy,         // a sample is due and there is no instrumented copy
   kWantOsr,          // a loop still runs in baseline code though the method has been optimized
   kWantNewer,        // a frame of older optimized code is in loop `loop`
-  kOptimized,        // what the instrumented copy of optimized code has counted
-  kTrial,            // two versions of the method have been timed as often as was wanted
-  kGuard,            // the guard in front of a version of the method has counted enough
-  kTrap,             // a trap unwound `calls` frames of an instrumented copy in block `loop`
+  kFrame,      // a frame of optimized code in loop `loop` can be observed, or was for `calls` ns
+  kOptimized,  // what the instrumented copy of optimized code has counted
+  kTrial,      // two versions of the method have been timed as often as was wanted
+  kGuard,      // the guard in front of a version of the method has counted enough
+  kTrap,       // a trap unwound `calls` frames of an instrumented copy in block `loop`
 };
 
 struct Note {

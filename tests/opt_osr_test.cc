@@ -1,5 +1,6 @@
 // OSR versions: entered from running baseline frames, at every loop header and at different visits.
 #include "jit/ir/frame_layout.h"
+#include "jit/ir/loop_scope.h"
 #include "jit/opt/osr_entry.h"
 #include "tests/opt_harness.h"
 
@@ -27,11 +28,13 @@ class OsrModule {
   }
 
   // The next run enters the optimized version at visit `visit` of the loop, once.
-  bool arm(uint32_t method, LoopId loop, uint64_t visit) {
-    auto code = jit::compile_optimized(input(method), {.osr_loop = loop});
+  bool arm(uint32_t method, LoopId loop, uint64_t visit, Copy copy = Copy::kPlain) {
+    auto code = jit::compile_optimized(input(method), {.osr_loop = loop, .copy = copy});
     EXPECT_TRUE(code.ok()) << code.error().message;
     if (!code.ok()) return false;
     osr_ = std::move(*code);
+    slab_.assign(slab_words(module_.functions[method], *osr_), 0);
+    machine_.thread.method(method).optimized_slab = slab_.data();
     method_ = method;
     loop_ = loop.index();
     left_ = visit + 1;
@@ -40,6 +43,9 @@ class OsrModule {
     return true;
   }
   bool entered() const { return entered_; }
+  // Of the version that was armed last: its code, and what it counted if it is a copy that counts.
+  const jit::Code& osr() const { return *osr_; }
+  const std::vector<uint64_t>& slab() const { return slab_; }
   const void* entry(uint32_t m) const { return machine_.stubs->stub(MethodId(m)); }
 
  private:
@@ -73,6 +79,7 @@ class OsrModule {
   jit::Helpers helpers_;
   std::vector<std::unique_ptr<jit::Code>> codes_;
   std::unique_ptr<jit::Code> osr_;
+  std::vector<uint64_t> slab_;
   uint32_t method_ = 0, loop_ = 0;
   uint64_t left_ = 0;
   bool entered_ = false;
@@ -126,6 +133,56 @@ TEST(OptOsr, frames_that_change_code_at_a_loop_answer_the_same) {
     ASSERT_EQ("", compare_osr(seed, {.functions = 2, .depth = 4}, entries));
   }
   EXPECT_GT(entries, seeds);
+}
+
+struct Counted {
+  uint64_t blocks = 0, executions = 0;
+};
+
+// Runs the module's last function in instrumented copies that are entered where each loop first
+// begins. From there on a copy runs all that the loop ever does in a method that is called once.
+// Returns the first difference from the interpreter, or "".
+std::string compare_osr_counts(uint64_t seed, Counted& counted) {
+  jit::Module module = random_module(seed, {.functions = 2, .depth = 4});
+  Scratch scratch;
+  CodeMachine machine;
+  OsrModule code(machine, module);
+  auto last = static_cast<uint32_t>(module.functions.size() - 1);
+  const Signature& s = module.functions[last].signature();
+  Random random(seed);
+  std::vector<uint64_t> args = random_arguments(s, scratch, random);
+  jit::Interpreter oracle(module, interpret_options(scratch));
+  scratch.fill();
+  Answer want = interpret(oracle, MethodId(last), args);
+  if (oracle.entries(MethodId(last)) != 1) return "";
+  auto counts = oracle.site_counts(MethodId(last));
+  const jit::Function& f = module.functions[last];
+  for (uint32_t loop = 0; loop < f.loop_count; ++loop) {
+    if (!code.arm(last, LoopId(loop), 0, Copy::kInstrumented)) return "no code";
+    scratch.fill();
+    auto got = machine.run(code.entry(last), s, args);
+    if (got.trap != want.trap) return "seed " + std::to_string(seed) + ": answer";
+    if (!code.entered()) continue;
+    jit::LoopScope scope = jit::scope_of(f, LoopId(loop));
+    for (SiteId site : jit::observed_sites(code.osr())) {
+      if (site > f.block_sites || !scope.sites[site - 1]) continue;
+      ++counted.blocks;
+      counted.executions += counts[site - 1];
+      if (code.slab()[site - 1] == counts[site - 1]) continue;
+      return "seed " + std::to_string(seed) + " loop " + std::to_string(loop) + " block " +
+             std::to_string(site) + ": " + std::to_string(code.slab()[site - 1]) + ", not " +
+             std::to_string(counts[site - 1]);
+    }
+  }
+  return "";
+}
+
+TEST(OptOsr, copies_count_what_the_interpreter_counts_in_their_loop) {
+  corpus_raise = raise_in_context;
+  Counted counted;
+  for (uint64_t seed = 1; seed <= 120; ++seed) { ASSERT_EQ("", compare_osr_counts(seed, counted)); }
+  EXPECT_GT(counted.blocks, 500u);
+  EXPECT_GT(counted.executions, 1000u);
 }
 
 // The function that begins at a loop is a function like any other.

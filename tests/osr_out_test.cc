@@ -1,6 +1,7 @@
 // Frames of old optimized code are called back at the headers of long loops, and go on in newer.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -83,9 +84,15 @@ Options at_once(const char* osr_out) {
 }
 
 size_t osr_versions(const MethodReport& m) {
-  size_t n = 0;
-  for (const VersionReport& v : m.versions) n += v.osr_loop.valid();
-  return n;
+  return static_cast<size_t>(std::ranges::count_if(m.versions, [](const VersionReport& v) {
+    return v.osr_loop.valid() && v.copy == Copy::kPlain;
+  }));
+}
+
+size_t loop_copies(const MethodReport& m) {
+  return static_cast<size_t>(std::ranges::count_if(m.versions, [](const VersionReport& v) {
+    return v.osr_loop.valid() && v.copy == Copy::kInstrumented;
+  }));
 }
 
 TEST(OsrOut, a_frame_follows_the_callees_that_come_into_service_while_it_runs) {
@@ -160,6 +167,7 @@ TEST(OsrOut, forced_at_every_header_it_changes_no_answer) {
     EXPECT_EQ(r.call("main", {2000, bits_of(0.5)}).bits, answer_of(2000)) << stress;
     EXPECT_GT(r.report_of("main").osr_outs, 0u) << stress;
     EXPECT_GT(r.report_of("main").left, 0u) << stress;
+    EXPECT_GT(loop_copies(r.report_of("main")), 0u) << stress;
   }
 }
 

@@ -20,6 +20,7 @@
 #include "jit/inlinee.h"
 #include "jit/ir/code_shape.h"
 #include "jit/ir/function.h"
+#include "jit/ir/loop_scope.h"
 #include "jit/ir/slot_laws.h"
 #include "profile/estimate.h"
 #include "sampler/convergence.h"
@@ -44,9 +45,13 @@ uint64_t thread_cpu_ns();
 
 // Why frames are called back.
 enum class OsrOut : uint32_t {
-  kNewer = 1,     // there may be newer code, or it can be had
-  kAnywhere = 2,  // the code is not to be run any more: to plainer code if there is no newer
+  kObserve = 1,   // to the loop's instrumented copy for a while; from there, whether that is over
+  kNewer = 2,     // there may be newer code, or it can be had
+  kAnywhere = 3,  // the code is not to be run any more: to plainer code if there is no newer
 };
+
+// Sets a word that a loop asks; osr_out.cc.
+void raise_word(jit::PollWord& word, OsrOut to) noexcept;
 
 // What an indirect call reaches, estimated.
 struct TargetCounts {
@@ -87,18 +92,19 @@ struct Version {
   bool moved = false;  // another version has the same code in another place, and all that was known
   uint64_t code_bytes = 0;
   uint64_t compile_ns = 0;
-  uint64_t compile_cpu_ns = 0;    // of the thread that compiled
-  uint64_t installed_ns = 0;      // when it came into service, and
-  uint64_t retired_ns = 0;        // when it was taken out, by now_ns(); 0: it was not
-  uint32_t inlined = 0;           // bodies of callees
-  std::vector<double> made_from;  // executions by block site - 1, of an optimized normal version
-  double made_error = 1;          // how far these may lie from the truth of their time
-  TargetsBySite made_targets;     // likewise, of its own indirect calls
+  uint64_t compile_cpu_ns = 0;              // of the thread that compiled
+  uint64_t installed_ns = 0;                // when it came into service, and
+  uint64_t retired_ns = 0;                  // when it was taken out, by now_ns(); 0: it was not
+  uint32_t inlined = 0;                     // bodies of callees
+  std::vector<double> made_from;            // executions by block site - 1, of plain optimized code
+  double made_error = 1;                    // how far these may lie from the truth of their time
+  TargetsBySite made_targets;               // likewise, of its own indirect calls
   std::vector<InlinedOrigin> made_inlined;  // likewise, of what is inlined
   // Of an instrumented copy of optimized code:
   uint32_t copy_number = 0;              // which of the method's it is; 0: it never was in service
   uint32_t copy_words = 0;               // that its slab has at least, and those before it had
   std::vector<InlinedSection> sections;  // by rising word
+  jit::LoopScope scope;                  // of one that is entered at a loop
   // Of a version for some values of the parameters: what its guard sends other calls to, which
   // stays in service as long. Its entry is the guard's.
   const Version* general = nullptr;
@@ -221,23 +227,32 @@ struct TimedLoop {
   uint32_t within = UINT32_MAX;  // the next timed one outwards, by its place in the list; or none
 };
 
-// What has been seen of optimized code, and what was asked for because of it.
-struct OptimizedSeen {
-  bool asked = false;         // once for each optimized version
-  uint64_t calls_before = 0;  // calls that were known of when that one came into service
-  uint32_t copies = 0;        // that were in service so far
-  uint32_t most_words = 0;    // that one of them had
-  std::map<uint32_t, InlinedWords> words;  // by thread number
+// What the windows of an instrumented copy of optimized code say; see copy_windows.cc.
+struct CopyWindows {
   // What the copy counts, by word of its slab: block site - 1, and behind these inlined bodies.
   std::vector<bool> observed;
-  // By site and callee: its word, in what has come of the site's table. The method's whole life.
-  std::map<std::pair<SiteId, MethodKey>, uint32_t> target_words;
   sampler::Convergence convergence;   // of its windows
   std::vector<double> known, recent;  // what it counted, up to the last whole window and since
   bool misled = false;                // it was said that the code was made from another profile
   uint64_t samples = 0;               // in all its windows
   double drift = 0;   // how far at least `known` is from what the code was made from; 0: not known
   bool told = false;  // that nothing follows from the drift
+
+  // How far what is known may lie from the truth.
+  double error() const;
+  void forget(double epsilon);
+};
+
+// What has been seen of optimized code, and what was asked for because of it.
+struct OptimizedSeen {
+  CopyWindows windows;
+  bool asked = false;         // once for each optimized version
+  uint64_t calls_before = 0;  // calls that were known of when that one came into service
+  uint32_t copies = 0;        // that were in service so far
+  uint32_t most_words = 0;    // that one of them had
+  std::map<uint32_t, InlinedWords> words;  // by thread number
+  // By site and callee: its word, in what has come of the site's table. The method's whole life.
+  std::map<std::pair<SiteId, MethodKey>, uint32_t> target_words;
 };
 
 // What is observed of optimized code; see observe_optimized.cc.
@@ -247,6 +262,22 @@ struct OptimizedCopy {
   // Relaxed: whoever is late samples once more, or once less.
   std::atomic<bool> expected{false};
   MadeLater<OptimizedSeen> seen;  // guarded by Runtime's state mutex
+};
+
+// What is observed of optimized code that frames stay in, at one of their loops; see
+// observe_loops.cc. The counts of copies, and what is known of all of them, are OptimizedCopy's.
+struct LoopCopy {
+  std::atomic<const Version*> version{nullptr};  // in service; read by slow paths without a lock
+  // Guarded by Runtime's state mutex.
+  bool asked = false;  // once for each plain version
+  CopyWindows windows;
+};
+struct LoopCopies {
+  std::unique_ptr<LoopCopy[]> at;  // by LoopId
+  // Guarded by Runtime's state mutex: when the first frame answered, and what was compiled since for
+  // nothing but observing.
+  uint64_t began_ns = 0;
+  uint64_t compile_ns = 0;
 };
 
 // What code is made from when the program has changed its mind; see phase.cc.
@@ -289,6 +320,7 @@ struct Method {
   std::atomic<const Version*> instrumented{nullptr};
   std::atomic<const Version*> optimized{nullptr};
   OptimizedCopy optimized_copy;
+  MadeLater<LoopCopies> loop_copies;               // made once, and then as it is
   std::atomic<const Version*> enterable{nullptr};  // see deopt.cc
   std::atomic<Trial*> trial{nullptr};              // of the version in service, while it lasts
   // The number of loops and one more, once what follows has been made; 0: not described yet.
@@ -390,6 +422,11 @@ struct Method {
   std::vector<jit::LoopRange> loop_ranges;  // of the latest instrumented copy
   std::string last_error;
 };
+
+// Returns what is observed of a loop; null before the first of the method's was to be. Any thread.
+LoopCopy* loop_copy(const Method& m, LoopId loop) noexcept;
+// The same, made if need be.
+LoopCopy& own_loop_copy(Method& m, LoopId loop);
 
 // The iterations that are a slot of a method's loops (sampler/schedule.h), of rates that adapt.
 inline uint64_t slot_of(const Method& m, const Options& options) {

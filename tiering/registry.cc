@@ -1,5 +1,6 @@
 // Methods come and go.
 #include "jit/ir/build.h"
+#include "tiering/code/call_paths.h"
 #include "tiering/runtime_impl.h"
 #include "tiering/saved/profile_store.h"
 
@@ -188,6 +189,7 @@ void RuntimeImpl::take_out_locked(Method& m, HostUse after) {
   queue_.remove(m.id);
   std::erase(known_, &m);
   std::erase_if(newer_wanted_, [&](const NewerWanted& w) { return w.method == &m; });
+  std::erase_if(watched_, [&](const WatchedFrames& w) { return w.method == &m; });
 }
 
 // The flush of one method that is taken out, for all threads: none of them runs it any more. Where

@@ -37,6 +37,7 @@
 #include "tiering/code/reclaim.h"
 #include "tiering/code/relay.h"
 #include "tiering/code/worker_thread.h"
+#include "tiering/looking.h"
 #include "tiering/method.h"
 #include "tiering/method_table.h"
 #include "tiering/observe/observer.h"
@@ -47,6 +48,7 @@
 #include "tiering/policy/value_policy.h"
 #include "tiering/stress.h"
 #include "tiering/thread.h"
+#include "tiering/transitions/wanted_frames.h"
 #include "tiering/waited_mutex.h"
 #include "uptier/profile_calls.h"
 #include "uptier/runtime.h"
@@ -133,45 +135,9 @@ class RuntimeImpl final : public Runtime {
   void frames_dropped(uint32_t method, SiteId block, uint64_t frames) noexcept;
 
  private:
-  // How one compilation reaches its callees.
-  class CallPaths final : public jit::CallResolver {
-   public:
-    CallPaths(RuntimeImpl& runtime, const Plan& plan) : runtime_(runtime), plan_(plan) {}
-    jit::CallTarget target(MethodId callee) override;
-    // Those that were to be reached by their stubs so far, and all that were asked for.
-    const std::vector<MethodId>& by_stub() const { return by_stub_; }
-    const std::vector<MethodId>& reached() const { return reached_; }
-
-   private:
-    RuntimeImpl& runtime_;
-    const Plan& plan_;
-    std::vector<MethodId> by_stub_, reached_;
-  };
-  // The calling thread waits in the runtime: its stack from here up stands still, so that what it
-  // does not refer to can be freed (as begin_blocked() does; nests in that).
-  class StillHere {
-   public:
-    __attribute__((noinline)) explicit StillHere(RuntimeImpl& runtime) noexcept;
-    ~StillHere();
-    StillHere(const StillHere&) = delete;
-    StillHere& operator=(const StillHere&) = delete;
-
-   private:
-    AttachedThread* thread_;
-  };
-  // While one is there, no method that is removed meanwhile is forgotten: its thread may look at
-  // methods that it does not run, without the state mutex. Its thread does not hold that.
-  class LookingAround {
-   public:
-    explicit LookingAround(RuntimeImpl& runtime);
-    ~LookingAround();
-    LookingAround(const LookingAround&) = delete;
-    LookingAround& operator=(const LookingAround&) = delete;
-
-   private:
-    RuntimeImpl& runtime_;
-    std::multiset<uint64_t>::iterator at_;
-  };
+  friend class CallPaths;
+  friend class StillHere;
+  friend class LookingAround;
 
   RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink, Policy* policy);
   Status start();
@@ -385,13 +351,28 @@ class RuntimeImpl final : public Runtime {
   void watch_callees(Version& v);
   void tell_callers(Method& callee);
   void replace_osr(Method& m, const Version& v);
+  bool cannot_follow(const Method& m, uint32_t loop) const;
   uint64_t newer_due_ns(const Method& m) const;
   void want_newer(Method& m, uint32_t loop);
   void want_newer_if_due();
   jit::Leave poll(jit::LeaveState& s, const jit::Code& from, const jit::ExitRow& row) noexcept;
   void ask_for_newer(Method& m, uint32_t loop, const jit::Code& from, jit::PollWord& word) noexcept;
+  static bool known_for_calls(const Method& m, AttachedThread& t, const jit::Code& from) noexcept;
+  static bool prepare_move(jit::LeaveState& s, const jit::Code& from, const jit::ExitRow& row,
+                           const jit::Code& osr);
   jit::Leave stress_poll(Method& m, jit::LeaveState& s, const jit::Code& from,
                          const jit::ExitRow& row) noexcept;
+
+  // observe_round.cc
+  jit::Leave observe_frame(Method& m, jit::LeaveState& s, const jit::Code& from,
+                           const jit::ExitRow& row) noexcept;
+  jit::Leave observed_round(Method& m, jit::LeaveState& s, const jit::Code& from,
+                            const jit::ExitRow& row) noexcept;
+  bool burst_goes_on(const Method& m, AttachedThread& t, const jit::Code& from) const noexcept;
+  void tell_observed(Method& m, AttachedThread& t, uint32_t loop, jit::PollWord& word,
+                     uint64_t burst_ns) noexcept;
+  bool stress_observe(Method& m, jit::LeaveState& s, const jit::Code& from,
+                      const jit::ExitRow& row) noexcept;
 
   // slow_loops.cc
   const void* arrive(Method& m, AttachedThread& t, uint32_t loop, bool from_copy,
@@ -452,22 +433,40 @@ class RuntimeImpl final : public Runtime {
     return {optimized_rate_.load(std::memory_order_acquire)};
   }
   const void* optimized_sample(Method& m, AttachedThread& t) noexcept;
+  static uint64_t counted_copy(const uint64_t* optimized_slab) noexcept;
   static uint64_t optimized_words(const uint64_t* optimized_slab) noexcept;
   static void give_optimized_slab(AttachedThread& t, const sampler::MethodState& s);
   bool ready_slab(Method& m, AttachedThread& t, const Version& copy) noexcept;
   bool post_optimized(Method& m, AttachedThread& t) noexcept;
+  void count_optimized(Method& m, AttachedThread& t) noexcept;
   sampler::Note optimized_note(Method& m, AttachedThread& t) noexcept;
   void want_optimized_copy(Method& m);
   bool can_observe_optimized(const Method& m) const;
+  bool observes_copies(const Method& m) const;
   void request_optimized_copy(Method& m);
   bool awaits_optimized(const Method& m) const noexcept;
   void begin_observing_optimized(Method& m, Version& v);
+  void number_copy(Method& m, Version& v);
   void retire_optimized_copy(Method& m);
   void take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
                       std::span<const uint64_t> counts);
   void flush_optimized_locked(Method& m, AttachedThread& t);
-  void compare_with_profile(Method& m, const sampler::Note& note);
-  double optimized_error(const Method& m) const;
+  // copy_windows.cc
+  bool learn_window(Method& m, CopyWindows& o, const Version& copy, const sampler::Window& w);
+  bool compare_with_profile(Method& m, CopyWindows& o, const Version& v, const Version& copy);
+  // observe_loops.cc
+  void watch_frames(Method& m, uint64_t due_ns);
+  void watch_frames_of(Method& m, const Version& v);
+  void watch_all_frames();
+  void call_watched_if_due();
+  void call_watched(const Method& m);
+  void take_frame(Method& m, const sampler::Note& note);
+  void begin_observing_loop(Method& m, Version& v);
+  void let_observed_back(const Method& m, LoopId loop);
+  void retire_loop_copy(Method& m, LoopId loop);
+  void retire_loop_copies(Method& m);
+  void take_rounds(Method& m, LoopId loop, const Version& copy, sampler::Window w);
+  void consider_loop(Method& m, LoopId loop, const Version& v);
   // observe_inlined.cc
   std::string block_name(const Method& m, const Version& copy, size_t word) const;
 
@@ -476,6 +475,7 @@ class RuntimeImpl final : public Runtime {
   std::vector<uint64_t> blocks_to_compile_from(const Method& m) const;
   void begin_phase(Method& m);
   void follow_drift(Method& m);
+  void follow_loop_drift(Method& m, const Version& copy, CopyWindows& o);
   double profile_error_locked(const Method& m, const std::vector<uint64_t>& blocks) const;
   void note_origin_locked(const Method& m, const jit::BodyProfile& p, Version& v) const;
 
@@ -546,6 +546,8 @@ class RuntimeImpl final : public Runtime {
   CompileQueue queue_;
   std::vector<NewerWanted> newer_wanted_;  // that is not due yet
   std::atomic<bool> newer_waits_{false};   // there are such
+  std::vector<WatchedFrames> watched_;     // methods whose frames are to be called, each once
+  std::atomic<bool> watched_wait_{false};  // there are such
   std::atomic<uint64_t> serials_{0};       // versions that were begun
   Reclaimer reclaimer_;
   Relay relay_;

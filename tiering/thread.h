@@ -81,6 +81,14 @@ class AttachedThread {
   bool begin_look() noexcept;
   void end_look() noexcept;
 
+  // The rounds that a frame runs in the instrumented copy of optimized code of a loop, the last that
+  // began; see transitions/observe_round.cc.
+  struct Burst {
+    uint32_t rounds_left = 0;
+    uint64_t began_ns = 0;
+  };
+  Burst burst;
+
   // Losses that only this thread counts.
   std::atomic<uint64_t> samples_without_copy{0};
   std::atomic<uint64_t> slabs_refused{0};

@@ -191,6 +191,10 @@ class Code {
   void set_serial(uint64_t n) { serial_ = n; }
   std::span<PollWord> polls() const { return polls_; }
   void set_polls(std::span<PollWord> words) { polls_ = words; }
+  // The loop whose rounds an instrumented copy observes, and where it is entered; none of all other
+  // code. Likewise.
+  LoopId observed_loop() const { return observed_loop_; }
+  void set_observed_loop(LoopId loop) { observed_loop_ = loop; }
   // Returns the row of a faulting address, or null. Async-signal-safe, logarithmic.
   const TrapRow* trap_at(const void* pc) const noexcept;
   // Returns how the frame stands at an address of this code. Async-signal-safe, logarithmic.
@@ -216,6 +220,7 @@ class Code {
   MethodId method_;
   uint64_t serial_ = 0;
   std::span<PollWord> polls_;
+  LoopId observed_loop_;
   CodeTables tables_;
 };
 

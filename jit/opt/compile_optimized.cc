@@ -86,6 +86,7 @@ class Body {
     states_calls_ = can_leave && r.inline_guards && r.inlinees != nullptr;
     if (can_leave && r.poll != nullptr) {
       polling_ = loops_that_poll(in.function, r.block_counts, r.poll_all);
+      if (r.osr_loop.valid() && r.copy == Copy::kInstrumented) poll_at(r.osr_loop);
     }
     leaves_ = can_leave && (guards_ != 0 || may_prune(r) || may_guess(r) || r.ask_to_leave ||
                             !polling_.empty() || states_calls_);
@@ -120,6 +121,12 @@ class Body {
   std::span<const int32_t> slots() const { return body_.slots; }
 
  private:
+  // A frame that is observed for some rounds of a loop asks at its header when they are over.
+  void poll_at(LoopId loop) {
+    auto at = std::ranges::lower_bound(polling_, loop);
+    if (at == polling_.end() || *at != loop) polling_.insert(at, loop);
+  }
+
   void speculate(Function& f) {
     DeoptContext c{live_, frame_, guards_, r_.ask_to_leave};
     attach_deopts(f, c, r_.to_host);

@@ -63,6 +63,8 @@ constexpr Mode kModes[] = {
       "stress=relay=every:2,guard=random:0.2:3,osr_out=every:3,values=every:3"}},
     {{"tier=optimized", "stress=relay=all,osr_out=random:0.3:5"}},
     {{"policy=never", "interval=3", "workers=0", "stress=relay=all,copy=every:3"}},
+    {{"policy=always", "flush_first=1", "workers=0", "optimized_interval=1", "interval=1",
+      "stress=osr=every:2,osr_out=all"}},
     {{"policy=always", "flush_first=1", "workers=0", "optimized_interval=1", "drift_samples=4",
       "interval=1"}},
     {{"policy=always", "flush_first=1", "workers=0", "code_budget=65536"}, true},

@@ -8,6 +8,7 @@
 
 #include "jit/ir/deopt_points.h"
 #include "jit/ir/select_probes.h"
+#include "tiering/code/call_paths.h"
 #include "tiering/code/inlinees.h"
 #include "tiering/observe/known_counts.h"
 #include "tiering/observe/select_turns.h"
@@ -154,6 +155,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
   // The last version that a method may have leaves nothing out.
   Options live = live_options();
   bool last = m.optimized_versions + 1 >= live.max_recompiles;
+  bool loop_copy = plan.copy == Copy::kInstrumented && plan.osr_loop.valid();
   bool normal = plan.copy == Copy::kPlain && !plan.osr_loop.valid();
   bool slow = normal && stress_.active(StressKind::kSlow) && stress_.point(StressKind::kSlow);
   bool prune = live.deopt_cold && !seen.blocks.empty() && !last;
@@ -191,7 +193,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
                               .params = v.values,
                               .inlinees = inlines() ? &inlinees : nullptr,
                               .inline_guards = guards_may_be_inlined() || prune,
-                              .inlined_blocks = normal ? &inlined : nullptr,
+                              .inlined_blocks = plan.copy == Copy::kPlain ? &inlined : nullptr,
                               .to_host = m.info.host_resume != nullptr,
                               .prune_cold = prune,
                               .kept = kept,
@@ -199,8 +201,13 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
                               .poll_all = stressed,
                               .ask_to_leave = slow || stress_.active(StressKind::kGuard)}));
   if (s) v.code->set_polls(v.polls.words());
+  if (s && loop_copy) {
+    v.code->set_observed_loop(plan.osr_loop);
+    v.scope = jit::scope_of(*f, plan.osr_loop);
+  }
   if (plan.from_host) v.slot_laws = jit::slot_laws(*f, plan.osr_loop);
-  if (s && normal) v.made_inlined = inlinees.origins(*v.code, std::move(inlined));
+  if (s && plan.copy == Copy::kPlain)
+    v.made_inlined = inlinees.origins(*v.code, std::move(inlined));
   v.by_stub = calls.by_stub();
   learn_references(v, calls.reached());
   return s && plan.for_values ? make_guard(m, v) : s;
@@ -210,7 +217,7 @@ jit::BodyProfile RuntimeImpl::known_profile(Method& m, const Plan& plan, Version
   if (!plan.use_profile) return {};
   std::lock_guard lock(state_mutex_);
   jit::BodyProfile p = body_profile_locked(m);
-  if (plan.copy == Copy::kPlain && !plan.osr_loop.valid()) note_origin_locked(m, p, v);
+  if (plan.copy == Copy::kPlain) note_origin_locked(m, p, v);
   return p;
 }
 
@@ -362,7 +369,7 @@ void RuntimeImpl::compile_and_install(const Plan& plan) {
 
 // A callee that is at its best needs no counting: reach its code through the cell, past the stub,
 // or directly where it is the code that is being made.
-jit::CallTarget RuntimeImpl::CallPaths::target(MethodId callee) {
+jit::CallTarget CallPaths::target(MethodId callee) {
   using Kind = jit::CallTarget::Kind;
   const jit::StubTable& stubs = *runtime_.stubs_;
   bool gone = !runtime_.is_method(callee);

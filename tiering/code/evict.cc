@@ -56,6 +56,7 @@ void RuntimeImpl::withdraw_locked(Method& m) {
   m.optimized_copy.version.store(nullptr, std::memory_order_release);
   m.optimized_copy.expected.store(false, std::memory_order_relaxed);
   m.enterable.store(nullptr, std::memory_order_release);
+  retire_loop_copies(m);
   for (uint32_t i = 0; i < m.loop_count; ++i) {
     m.osr[i].store(nullptr, std::memory_order_release);
     m.osr_from_host[i].store(nullptr, std::memory_order_release);

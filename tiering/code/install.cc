@@ -38,11 +38,11 @@ void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
   if (v->tier == Tier::kOptimized) m.only_baseline = false;
   // Release pairs with the acquire in enterable_version().
   if (v->enterable) return m.enterable.store(v, std::memory_order_release);
-  watch_callees(*v);
-  if (v->osr_loop.valid()) return replace_osr(m, *v);
-  if (v->tier == Tier::kOptimized && v->copy == Copy::kInstrumented) {
-    return begin_observing_optimized(m, *v);
-  }
+  bool observes = v->tier == Tier::kOptimized && v->copy == Copy::kInstrumented;
+  // A copy for loops is left for the plain code of its loop, which follows its callees.
+  if (!observes || !v->osr_loop.valid()) watch_callees(*v);
+  if (v->osr_loop.valid()) return observes ? begin_observing_loop(m, *v) : replace_osr(m, *v);
+  if (observes) return begin_observing_optimized(m, *v);
   if (!v->values.empty()) return install_value_version(m, *v);
   if (v->tier == Tier::kOptimized) {
     m.optimized_versions++;
@@ -51,6 +51,7 @@ void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
     if (before != nullptr && before->general != nullptr) before = before->general;
     if (before == nullptr) before = m.plain.load(std::memory_order_relaxed);
     m.optimized.store(v, std::memory_order_release);
+    watch_frames_of(m, *v);
     tell_callers(m);
     begin_trial(m, before, *v);
   } else if (v->copy == Copy::kInstrumented) {

@@ -7,23 +7,23 @@
 
 namespace uptier::tiering {
 
-RuntimeImpl::StillHere::StillHere(RuntimeImpl& runtime) noexcept : thread_(runtime.here()) {
+StillHere::StillHere(RuntimeImpl& runtime) noexcept : thread_(runtime.here()) {
   bool runs = thread_ != nullptr &&
               thread_->blocked.load(std::memory_order_relaxed) == AttachedThread::kRunning;
   if (!runs) thread_ = nullptr;
   if (runs) thread_->enter_blocked(__builtin_frame_address(0));
 }
 
-RuntimeImpl::StillHere::~StillHere() {
+StillHere::~StillHere() {
   if (thread_ != nullptr) thread_->leave_blocked();
 }
 
-RuntimeImpl::LookingAround::LookingAround(RuntimeImpl& runtime) : runtime_(runtime) {
+LookingAround::LookingAround(RuntimeImpl& runtime) : runtime_(runtime) {
   std::lock_guard lock(runtime_.state_mutex_);
   at_ = runtime_.looking_.insert(runtime_.removals_);
 }
 
-RuntimeImpl::LookingAround::~LookingAround() {
+LookingAround::~LookingAround() {
   std::lock_guard lock(runtime_.state_mutex_);
   runtime_.looking_.erase(at_);
   if (!runtime_.left_.empty()) runtime_.reclaim_locked();  // that may have waited for this

@@ -26,7 +26,8 @@ void RuntimeImpl::wake_worker() noexcept {
 // anew.
 void RuntimeImpl::await_work() {
   bool ticks = (budget_ && worker_ticks_.load(std::memory_order_relaxed)) ||
-               newer_waits_.load(std::memory_order_relaxed);
+               newer_waits_.load(std::memory_order_relaxed) ||
+               watched_wait_.load(std::memory_order_relaxed);
   uint64_t most_ms = ticks ? 10 : relay_.wait_ms();
   if (most_ms != 0) {
     if (!wake_.try_acquire_for(std::chrono::milliseconds(most_ms))) return;
@@ -75,6 +76,7 @@ bool RuntimeImpl::drain_locked() {
     drain_thread_locked(*t, most);
   }
   want_newer_if_due();
+  call_watched_if_due();
   return any;
 }
 
@@ -99,6 +101,7 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
   if (note.kind == sampler::NoteKind::kGuard) return consider_guard(m);
   worker_ticks_.store(true, std::memory_order_relaxed);
   if (note.kind == sampler::NoteKind::kWantNewer) return want_newer(m, note.loop);
+  if (note.kind == sampler::NoteKind::kFrame) return take_frame(m, note);
   if (note.kind == sampler::NoteKind::kOptimized) {
     return take_optimized(m, t.number(), note, counts);
   }
@@ -151,7 +154,7 @@ void RuntimeImpl::consider(Method& m, const sampler::Note& note) {
 
 void RuntimeImpl::request(Method& m, const Plan& plan, double priority) {
   if (m.removed) return;  // frames of a retired one tell what they meet
-  if (plan.osr_loop.valid()) {
+  if (plan.osr_loop.valid() && plan.copy == Copy::kPlain) {
     m.osr_requested[plan.osr_loop.index()] = true;
   } else if (plan.copy == Copy::kPlain) {
     m.optimized_requested = true;
@@ -164,6 +167,7 @@ void RuntimeImpl::request(Method& m, const Plan& plan, double priority) {
 
 // The request is done with, one way or the other.
 void RuntimeImpl::forget_request(Method& m, const Plan& plan) {
+  if (plan.osr_loop.valid() && plan.copy == Copy::kInstrumented) return;  // there may be no other
   if (plan.osr_loop.valid()) {
     m.osr_requested[plan.osr_loop.index()] = false;
     m.osr_asked[plan.osr_loop.index()].store(false, std::memory_order_relaxed);

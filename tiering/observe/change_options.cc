@@ -88,6 +88,7 @@ void RuntimeImpl::apply_locked(std::string_view name) {
   if (is_one_of(name, kOfFlushes)) return change_flushes_locked();
   if (is_one_of(name, kOfThePolicy)) return change_policy_locked();
   if (name == "decisions_kept") observer_.keep_decisions(live_.decisions_kept);
+  if (name == "observe_optimized") watch_all_frames();
   if (name == "max_queue") queue_.set_capacity(live_.max_queue);
 }
 
@@ -99,7 +100,11 @@ void RuntimeImpl::change_policy_locked() {
     m->exits.limits_changed(policy_);
     m->convergence.set_epsilon(policy_.epsilon);
     if (OptimizedSeen* seen = m->optimized_copy.seen.made()) {
-      seen->convergence.set_epsilon(policy_.epsilon);
+      seen->windows.convergence.set_epsilon(policy_.epsilon);
+    }
+    for (uint32_t l = 0; l < m->loop_count; ++l) {
+      LoopCopy* copy = loop_copy(*m, LoopId(l));
+      if (copy != nullptr) copy->windows.convergence.set_epsilon(policy_.epsilon);
     }
     if (options_.adaptive) learn_on(*m);
   }
@@ -154,6 +159,7 @@ Status RuntimeImpl::observe(Sampling how) {
     if (!m->removed) observe_again(*m);
   }
   give_allowance_locked();
+  watch_all_frames();
   static constexpr std::array<const char*, 3> kNames = {"by options", "off", "every"};
   observer_.log_event("set", std::string("observe ") + kNames[static_cast<size_t>(how)]);
   return {};

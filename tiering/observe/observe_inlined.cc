@@ -52,16 +52,16 @@ std::vector<uint64_t> inlined_since(Method& m, uint32_t thread, const Version& c
   return came;
 }
 
-Origin origin_of(Method& m, const Version& v, const Version& copy) {
+Origin origin_of(Method& m, const Version& v, const Version& copy, const CopyWindows& windows) {
   Origin o;
-  o.known = m.optimized_copy.seen->observed;
+  o.known = windows.observed;
   o.counts = v.made_from;
   o.counts.resize(o.known.size());
   o.error = v.made_error;
   std::vector<std::pair<double, double>> parts;  // mass and error
   double all = 0;
   for (double c : v.made_from) all += c;
-  double targets = add_made_targets(m, v.made_targets, o.counts, o.known);
+  double targets = add_made_targets(m, windows.known, v.made_targets, o.counts, o.known);
   parts.emplace_back(targets, v.made_error);
   all += targets;
   for (const InlinedSection& s : copy.sections) {
@@ -71,7 +71,7 @@ Origin origin_of(Method& m, const Version& v, const Version& copy) {
     double mass = 0;
     for (size_t i = 0; i < s.sites.size(); ++i) {
       SiteId site = s.sites[i];
-      o.known[s.word + i] = same;
+      o.known[s.word + i] = o.known[s.word + i] && same;
       if (!same || site > at->blocks.size()) continue;
       o.counts[s.word + i] = at->blocks[site - 1];
       mass += o.counts[s.word + i];
@@ -83,12 +83,12 @@ Origin origin_of(Method& m, const Version& v, const Version& copy) {
   return o;
 }
 
-std::map<jit::InlinePath, jit::InlinedBlocks> seen_of_inlined(const Method& m) {
+std::map<jit::InlinePath, jit::InlinedBlocks> seen_of_inlined(const Version& copy,
+                                                              const CopyWindows& windows) {
   std::map<jit::InlinePath, jit::InlinedBlocks> out;
-  const Version* copy = m.optimized_copy.version.load(std::memory_order_relaxed);
-  const std::vector<double>& known = m.optimized_copy.seen->known;
-  if (copy == nullptr) return out;
-  for (const InlinedSection& s : copy->sections) {
+  const std::vector<double>& known = windows.known;
+  for (const InlinedSection& s : copy.sections) {
+    if (!windows.observed[s.word]) continue;
     jit::InlinedBlocks& b = out[s.path];
     for (size_t i = 0; i < s.sites.size() && s.word + i < known.size(); ++i) {
       b.counts.resize(s.sites[i]);

@@ -37,9 +37,10 @@ struct Origin {
   // sum w_k d(p_k, its truth).
   double error = 1;
 };
-Origin origin_of(Method& m, const Version& v, const Version& copy);
+Origin origin_of(Method& m, const Version& v, const Version& copy, const CopyWindows& windows);
 
-// Returns what the windows of the method's copy hold of each body that is inlined into it.
-std::map<jit::InlinePath, jit::InlinedBlocks> seen_of_inlined(const Method& m);
+// Returns what the windows of a copy hold of each body that is inlined into it.
+std::map<jit::InlinePath, jit::InlinedBlocks> seen_of_inlined(const Version& copy,
+                                                              const CopyWindows& windows);
 
 }  // namespace uptier::tiering

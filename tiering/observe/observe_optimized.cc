@@ -22,18 +22,8 @@
 // baseline copies, at the same sites, but are no part of the distribution. Those in inlined bodies are
 // silent.
 //
-// Two questions are asked of a window, and either answer is logged as re_instrument:
-//
-//   drift    is it like the windows before it? As of baseline code, see sampler/convergence.h
-//   misled   are all windows together like the profile that the code was made from? That is what
-//            baseline copies have counted. With p, q the true shares of the two times,
-//              d(seen, made from) <= d(seen, q) + d(q, p) + d(p, made from)
-//            and the first and last are bounded by each side's own (2) of convergence.h; what lies
-//            beyond their sum is d(q, p)
-//
-// What follows is the policy's to say, by (2) of policy.h. Its drift is d(seen, made from) less the
-// bound of what was seen: the code is laid out for the profile it was made from, whether that was
-// the truth of its time or not.
+// What windows say is in copy_windows.cc; copies of code that frames stay in, which count rounds of
+// a loop in the same slab, in observe_loops.cc.
 //
 // What is not bounded: there are no checks in optimized code, so a sampled call counts to its end,
 // loops and recursion (which goes from the copy to itself) included. The interval bounds the share
@@ -47,7 +37,6 @@
 //   Thread: slow paths the thread's own; the rest the worker, with the state mutex.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "tiering/observe/observe_inlined.h"
 #include "tiering/observe/observe_targets.h"
@@ -60,70 +49,12 @@ namespace {
 constexpr uint64_t kStillHot = 1 << 16;
 // Samples that a thread hands over at once.
 constexpr uint32_t kWindowSamples = 64;
-// Samples are rare: windows of a known profile hold fewer than baseline code's.
-constexpr sampler::ConvergenceOptions kOptions{.probe_samples = 4 * kWindowSamples};
-
-double sum_of(const std::vector<double>& counts) {
-  double sum = 0;
-  for (double c : counts) sum += c;
-  return sum;
-}
-
-// The distance of two profiles over the words that `observed` says, and the word whose share moved
-// most.
-struct Difference {
-  double distance = 0;
-  double share = 0;  // of a, in these words
-  size_t word = SIZE_MAX;
-  double before = 0, now = 0;
-};
-
-Difference difference(std::vector<double> a, std::vector<double> b,
-                      const std::vector<bool>& observed) {
-  Difference d;
-  a.resize(observed.size());
-  b.resize(observed.size());
-  double all = sum_of(a);
-  for (size_t i = 0; i < observed.size(); ++i) {
-    if (!observed[i]) a[i] = b[i] = 0;
-  }
-  double total_a = sum_of(a), total_b = sum_of(b);
-  if (total_a <= 0 || total_b <= 0) return d;
-  d.share = total_a / all;
-  double shared = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    double before = a[i] / total_a, now = b[i] / total_b;
-    shared += std::min(before, now);
-    if (d.word != SIZE_MAX && std::abs(now - before) <= std::abs(d.now - d.before)) continue;
-    d.word = i;
-    d.before = before;
-    d.now = now;
-  }
-  d.distance = std::max(0.0, 1 - shared);
-  return d;
-}
-
-std::string reason(const char* what, const Difference& d, double allowed,
-                   const std::string& block) {
-  char text[128];
-  std::snprintf(text, sizeof text,
-                ": optimized code lies %.2f %% from it, noise explains %.2f %%; ", 100 * d.distance,
-                100 * allowed);
-  char shares[64];
-  std::snprintf(shares, sizeof shares, " was %.1f %%, is %.1f %%", 100 * d.before, 100 * d.now);
-  return what + std::string(text) + block + shares;
-}
 
 // A slab of optimized code has a head of two words in front of what the code counts in: how many
 // words those are, and the number of the copy that they are for.
 constexpr uint32_t kHeadWords = 2;
 uint64_t& slab_words(uint64_t* slab) { return slab[-2]; }
 uint64_t& slab_copy(uint64_t* slab) { return slab[-1]; }
-
-void add_to(std::vector<double>& sum, std::span<const double> counts) {
-  if (sum.size() < counts.size()) sum.resize(counts.size());
-  for (size_t i = 0; i < counts.size(); ++i) sum[i] += counts[i];
-}
 
 }  // namespace
 
@@ -151,14 +82,24 @@ const void* RuntimeImpl::optimized_sample(Method& m, AttachedThread& t) noexcept
   sampler::MethodState& s = t.state(m.id);
   if (!usable(copy) || s.rate != optimized_rate().word) return nullptr;
   if (!ready_slab(m, t, *copy)) return nullptr;
+  count_optimized(m, t);
+  return copy->entry;
+}
+
+// Another sample begins.
+void RuntimeImpl::count_optimized(Method& m, AttachedThread& t) noexcept {
+  sampler::MethodState& s = t.state(m.id);
   bool whole = s.optimized_samples != 0 && s.optimized_samples % kWindowSamples == 0;
   if (whole) post_optimized(m, t);
   ++s.optimized_samples;
-  return copy->entry;
 }
 
 uint64_t RuntimeImpl::optimized_words(const uint64_t* optimized_slab) noexcept {
   return optimized_slab == nullptr ? 0 : slab_words(const_cast<uint64_t*>(optimized_slab));
+}
+
+uint64_t RuntimeImpl::counted_copy(const uint64_t* optimized_slab) noexcept {
+  return optimized_slab == nullptr ? 0 : slab_copy(const_cast<uint64_t*>(optimized_slab));
 }
 
 // Of a method that is gone for good.
@@ -237,9 +178,14 @@ bool RuntimeImpl::can_observe_optimized(const Method& m) const {
   // Calls say all of one block, but nothing of what is inlined into it or what its probes see.
   bool varies =
       m.block_weights.size() > 1 || v->inlined != 0 || m.probes->has_probes_in_optimized();
-  return varies && options_.adaptive && live_.observe_optimized &&
-         options_.tier == TierMode::kAuto && options_.gap != GapMode::kExact &&
-         !always_instrumented_ && !m.info.own_code && !m.block_weights.empty();
+  return varies && observes_copies(m);
+}
+
+// Whether optimized code of the method may have copies at all.
+bool RuntimeImpl::observes_copies(const Method& m) const {
+  return options_.adaptive && live_.observe_optimized && options_.tier == TierMode::kAuto &&
+         options_.gap != GapMode::kExact && !always_instrumented_ && !m.info.own_code &&
+         !m.block_weights.empty();
 }
 
 void RuntimeImpl::request_optimized_copy(Method& m) {
@@ -251,37 +197,30 @@ void RuntimeImpl::request_optimized_copy(Method& m) {
       0);
 }
 
-namespace {
-
-void forget_windows(OptimizedSeen& o, double epsilon) {
-  o.convergence = sampler::Convergence(kOptions);
-  o.convergence.set_epsilon(epsilon);
-  o.known.clear();
-  o.recent.clear();
-  o.misled = o.told = false;
-  o.samples = 0;
-  o.drift = 0;
-}
-
-}  // namespace
-
 void RuntimeImpl::begin_observing_optimized(Method& m, Version& v) {
   OptimizedSeen& o = m.optimized_copy.seen.own();
-  o.observed.assign(m.block_weights.size(), false);
+  CopyWindows& w = o.windows;
+  w.observed.assign(m.block_weights.size(), false);
   for (SiteId site : jit::observed_sites(*v.code)) {
-    if (site <= o.observed.size()) o.observed[site - 1] = true;
+    if (site <= w.observed.size()) w.observed[site - 1] = true;
   }
   v.sections = sections_of(*v.code);
-  observe_targets(m, *v.code, o.observed);
-  o.observed.resize(words_in(m, v), true);
-  forget_windows(o, policy_.epsilon);
+  observe_targets(m, *v.code, w.observed);
+  w.observed.resize(words_in(m, v), true);
+  w.forget(policy_.epsilon);
   bool in_service = usable(m.optimized.load(std::memory_order_relaxed));
   // Evicted meanwhile: it is retired with the others when the method is.
   if (!in_service) return;
-  v.copy_number = ++o.copies;
-  v.copy_words = o.most_words = std::max(o.most_words, words_in(m, v));
+  number_copy(m, v);
   m.optimized_copy.version.store(&v, std::memory_order_release);  // pairs with optimized_sample()
   m.optimized_copy.expected.store(false, std::memory_order_relaxed);
+}
+
+// Copies that are entered at loops count in the same slab.
+void RuntimeImpl::number_copy(Method& m, Version& v) {
+  OptimizedSeen& o = m.optimized_copy.seen.own();
+  v.copy_number = ++o.copies;
+  v.copy_words = o.most_words = std::max(o.most_words, words_in(m, v));
 }
 
 // A new optimized version comes into service: the copy of the one before is not of it. Where there
@@ -292,9 +231,10 @@ void RuntimeImpl::retire_optimized_copy(Method& m) {
   m.optimized_copy.version.store(nullptr, std::memory_order_release);
   o.asked = false;
   o.calls_before = progress_locked(m).calls;
-  forget_windows(o, policy_.epsilon);
+  o.windows.forget(policy_.epsilon);
   for (auto& v : m.versions) {
-    bool copy = v->tier == Tier::kOptimized && v->copy == Copy::kInstrumented && !v->retired;
+    bool copy = v->tier == Tier::kOptimized && v->copy == Copy::kInstrumented &&
+                !v->osr_loop.valid() && !v->retired;
     if (copy) reclaimer_.retire(*v);
   }
   m.optimized_copy.expected.store(observed, std::memory_order_relaxed);
@@ -303,24 +243,30 @@ void RuntimeImpl::retire_optimized_copy(Method& m) {
 
 // ---- Windows ----------------------------------------------------------------------------------
 
+// What a sample stands for, of calls; what drift is told by knows one rate, that of the note. Windows
+// of optimized code and those of baseline code divide the thread's calls between them.
+uint64_t Observer::weight_of_optimized(Method& m, uint32_t thread, const sampler::Note& note,
+                                       uint64_t samples) {
+  double opportunities =
+      static_cast<double>(note.calls) +
+      static_cast<double>(note.iterations) / static_cast<double>(slot_of(m, live_));
+  profile::Coverage& coverage = m.streams[thread].coverage;
+  double since = (opportunities - coverage.opportunities) / static_cast<double>(samples);
+  coverage.opportunities = opportunities;
+  return static_cast<uint64_t>(std::clamp(std::round(since), 1.0, 0x1p62));
+}
+
 sampler::Window Observer::take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
-                                         std::span<const uint64_t> counts) {
+                                         std::span<const uint64_t> counts, bool rounds) {
   Stream& s = m.streams[thread | kOptimizedStream];
   const Schema& schema = m.probes->schema();
   sampler::Window w;
   w.samples = note.sampled_calls - std::min(s.sampled_calls, note.sampled_calls);
   if (w.samples == 0) return w;
   s.sampled_calls = note.sampled_calls;
-  // Its windows and those of baseline code divide the thread's calls between them; what drift is
-  // told by knows one rate.
-  double opportunities =
-      static_cast<double>(note.calls) +
-      static_cast<double>(note.iterations) / static_cast<double>(slot_of(m, live_));
-  profile::Coverage& coverage = m.streams[thread].coverage;
-  double since = (opportunities - coverage.opportunities) / static_cast<double>(w.samples);
-  auto weight = static_cast<uint64_t>(std::clamp(std::round(since), 1.0, 0x1p62));
-  coverage.opportunities = opportunities;
-  w.weight = sampler::weight_of({note.rate}, ladder_);
+  // Nobody counts the rounds of plain code: one that was seen stands for itself.
+  uint64_t weight = rounds ? 1 : weight_of_optimized(m, thread, note, w.samples);
+  w.weight = rounds ? 1 : sampler::weight_of({note.rate}, ladder_);
   s.interval = weight;
   if (m.probes->counts_by_calls()) {
     // Each call is known already, and counted: only what is inlined is news.
@@ -346,74 +292,22 @@ sampler::Window Observer::take_optimized(Method& m, uint32_t thread, const sampl
 
 void RuntimeImpl::take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
                                  std::span<const uint64_t> counts) {
-  OptimizedSeen& o = m.optimized_copy.seen.own();
-  sampler::Window w = observer_.take_optimized(m, thread, note, counts);
   const Version* copy = copy_numbered(m, note.copy);
+  bool rounds = copy != nullptr && copy->osr_loop.valid();
+  sampler::Window w = observer_.take_optimized(m, thread, note, counts, rounds);
   if (w.samples == 0 || copy == nullptr) return;
   std::vector<uint64_t> inlined = inlined_since(m, thread, *copy, counts);
   observer_.take_inlined(m, thread, *copy, inlined, w.samples);
+  w.counts.insert(w.counts.end(), inlined.begin(), inlined.end());
+  if (rounds) return take_rounds(m, copy->osr_loop, *copy, std::move(w));
   // What comes late is of a version that has gone.
   if (!observes_optimized(m) || copy != m.optimized_copy.version.load(std::memory_order_relaxed))
     return;
-  w.counts.insert(w.counts.end(), inlined.begin(), inlined.end());
-  o.samples += w.samples;
   m.last_active = ++activity_;
-  std::vector<double> came(w.counts.begin(), w.counts.end());
-  add_to(o.recent, came);
-  double before = o.convergence.last_distance();
-  uint32_t windows = o.convergence.windows();
-  sampler::Verdict v = o.convergence.add(w);
-  if (v == sampler::Verdict::kDrifted) {
-    Difference d = difference(o.known, o.recent, o.observed);
-    observer_.log(m, "re_instrument",
-                  reason("drift from earlier windows", d, o.convergence.last_allowed(),
-                         block_name(m, *copy, d.word)));
-    // Learnt anew without the window, which may hold something of both.
-    o.known.clear();
-    o.recent.clear();
-    if (m.saved != nullptr) m.saved->drifted = true;
-    o.drift = 0;
-    o.misled = true;  // it has been said that the profile is out of date
-    return;
-  }
-  bool over = o.known.empty() || o.convergence.windows() != windows ||
-              o.convergence.last_distance() != before;
-  if (!over) return;
-  add_to(o.known, o.recent);
-  o.recent.clear();
-  compare_with_profile(m, note);
-}
-
-double RuntimeImpl::optimized_error(const Method& m) const {
-  return m.optimized_copy.seen->convergence.error_bound(kDriftAlpha);
-}
-
-// Asks whether the code was made from a profile that is not the one it runs with, and if so the
-// policy what is to become of it.
-void RuntimeImpl::compare_with_profile(Method& m, const sampler::Note& note) {
-  OptimizedSeen& o = m.optimized_copy.seen.own();
+  CopyWindows& o = m.optimized_copy.seen.own().windows;
   const Version* v = m.optimized.load(std::memory_order_relaxed);
-  const Version* copy = m.optimized_copy.version.load(std::memory_order_relaxed);
-  bool enough = copy != nullptr && usable(v) && !v->made_from.empty() &&
-                o.convergence.windows() >= sampler::Convergence::kLeastWindows;
-  if (!enough) return;
-  Origin from = origin_of(m, *v, *copy);
-  Difference d = difference(from.counts, o.known, from.known);
-  if (d.share <= 0) return;
-  double error = optimized_error(m);
-  double allowed = std::max(policy_.epsilon, from.error / d.share + error);
-  if (d.distance > allowed && !o.misled) {
-    o.misled = true;
-    if (m.saved != nullptr) m.saved->drifted = true;
-    observer_.log(m, "re_instrument",
-                  reason("drift from the profile it was made from", d, allowed,
-                         block_name(m, *copy, d.word)));
-  }
-  // Whatever it was that the profile differed from when it was new: it is what the code is laid
-  // out for, and only what runs now is uncertain.
-  o.drift = std::max(0.0, d.distance - error);
-  if (o.drift >= policy_.epsilon) return consider(m, note);
-  o.misled = o.told = false;
+  if (!learn_window(m, o, *copy, w) || !usable(v)) return;
+  if (compare_with_profile(m, o, *v, *copy)) consider(m, note);
 }
 
 // What a thread has not handed over yet.

@@ -60,12 +60,14 @@ void add_target_counts(Method& m, const profile::Observed& before, const profile
   }
 }
 
-void observe_targets(const Method& m, const jit::Code& copy, std::vector<bool>& observed) {
+void observe_targets(const Method& m, const jit::Code& copy, std::vector<bool>& observed,
+                     const jit::LoopScope* scope) {
   observed.resize(m.probes->optimized_plan().bytes / 8);
   const auto& rows = copy.tables().probes;
   for (const Place& p : places_in(m)) {
     bool counted = std::ranges::any_of(
         rows, [&](const jit::ProbeRow& r) { return r.body == 0 && r.site == p.site; });
+    if (scope != nullptr) counted = counted && scope->sites[p.site - 1];
     std::fill_n(observed.begin() + p.word, p.words, counted);
   }
 }
@@ -80,9 +82,8 @@ double sum_of(const std::vector<double>& counts, size_t first, size_t size) {
 
 }  // namespace
 
-double add_made_targets(Method& m, const TargetsBySite& made, std::vector<double>& counts,
-                        std::vector<bool>& comparable) {
-  const std::vector<double>& known = m.optimized_copy.seen->known;
+double add_made_targets(Method& m, const std::vector<double>& known, const TargetsBySite& made,
+                        std::vector<double>& counts, std::vector<bool>& comparable) {
   double blocks = sum_of(counts, 0, m.block_weights.size());
   double known_blocks = sum_of(known, 0, m.block_weights.size());
   double mass = 0;
@@ -107,11 +108,11 @@ double add_made_targets(Method& m, const TargetsBySite& made, std::vector<double
   return mass;
 }
 
-TargetsBySite seen_targets(const Method& m) {
+TargetsBySite seen_targets(const Method& m, const CopyWindows& windows) {
   TargetsBySite out;
-  const std::vector<double>& known = m.optimized_copy.seen->known;
+  const std::vector<double>& known = windows.known;
   for (const Place& p : places_in(m)) {
-    if (p.word + p.words > known.size()) continue;
+    if (p.word + p.words > known.size() || !windows.observed[p.word]) continue;
     TargetCounts t;
     t.other = known[p.word];
     double all = t.other;

@@ -22,15 +22,17 @@ namespace uptier::tiering {
 // Adds to a window what came on from one snapshot to the next; makes room for the tables.
 void add_target_counts(Method& m, const profile::Observed& before, const profile::Observed& now,
                        std::vector<uint64_t>& window);
-// Says of the tables' words whether the copy counts them; `observed` has those of the blocks.
-void observe_targets(const Method& m, const jit::Code& copy, std::vector<bool>& observed);
+// Says of the tables' words whether the copy counts them, in the loop if there is one; `observed` has
+// those of the blocks.
+void observe_targets(const Method& m, const jit::Code& copy, std::vector<bool>& observed,
+                     const jit::LoopScope* scope = nullptr);
 // Adds what code was made from to the counts of its blocks; returns the sum. Shares alone are taken
 // from there: how often a site runs is for blocks to say, and windows say the rest.
-// What it knew nothing of is not comparable.
-double add_made_targets(Method& m, const TargetsBySite& made, std::vector<double>& counts,
-                        std::vector<bool>& comparable);
-// Returns what the windows of the method's copy hold of sites that ran at all.
-TargetsBySite seen_targets(const Method& m);
+// What it knew nothing of is not comparable. `known`: what the windows hold.
+double add_made_targets(Method& m, const std::vector<double>& known, const TargetsBySite& made,
+                        std::vector<double>& counts, std::vector<bool>& comparable);
+// Returns what the windows of a copy hold of sites that ran at all.
+TargetsBySite seen_targets(const Method& m, const CopyWindows& windows);
 // What the log calls a word of a table.
 std::string target_name(const Method& m, size_t word);
 

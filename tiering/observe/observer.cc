@@ -25,7 +25,8 @@ FlushReason reason_of(sampler::NoteKind k) {
 bool is_flush(sampler::NoteKind k) {
   using sampler::NoteKind;
   return k != NoteKind::kWantCopy && k != NoteKind::kWantOsr && k != NoteKind::kWantNewer &&
-         k != NoteKind::kTrap && k != NoteKind::kTrial && k != NoteKind::kGuard;
+         k != NoteKind::kFrame && k != NoteKind::kTrap && k != NoteKind::kTrial &&
+         k != NoteKind::kGuard;
 }
 
 // Ids and handles are numbers of the trace: a method's handle is its ordinal, which no other method

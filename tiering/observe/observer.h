@@ -87,9 +87,9 @@ class Observer {
   sampler::Verdict take(Method& m, uint32_t thread, const sampler::Note& note,
                         std::span<const uint64_t> counts);
   // The same of what the instrumented copy of optimized code has counted: a stream of its own.
-  // Returns what came on.
+  // `rounds`: of a copy whose samples are rounds of a loop. Returns what came on.
   sampler::Window take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
-                                 std::span<const uint64_t> counts);
+                                 std::span<const uint64_t> counts, bool rounds);
   // Adds what came on, by word, of the bodies that are inlined into a method's copy, in so many
   // samples that the thread has just handed over. For readers: nothing is decided by it.
   void take_inlined(Method& m, uint32_t thread, const Version& copy, std::span<const uint64_t> came,
@@ -104,6 +104,10 @@ class Observer {
   void end_streams(Method& m, uint32_t thread);
   // Asks the policy about a method after a note, and logs the answer.
   Decision ask(Method& m, const sampler::Note& note, const SystemSnapshot& system);
+  // Asks about the version that frames stay in at a loop: `windows` are of its copy, and it has run
+  // for `ns`, as far as is known.
+  Decision ask_loop(Method& m, LoopId loop, CopyWindows& windows, double ns,
+                    const SystemSnapshot& system);
   // Asks about a method that has not been called yet, but has a saved profile.
   Decision ask_saved(Method& m, const SystemSnapshot& system);
   // What the policy is asked with at an entry.
@@ -160,7 +164,7 @@ class Observer {
 
  private:
   Decision answer(Method& m, const sampler::Note& note, const MethodSnapshot& s,
-                  const SystemSnapshot& system);
+                  const SystemSnapshot& system, bool* told = nullptr);
   MethodSnapshot snapshot(const Method& m, const sampler::Note& note) const;
   bool never_sampled(const Method& m, const sampler::Note& note) const;
   void end_stream(Method& m, uint32_t thread);
@@ -175,6 +179,8 @@ class Observer {
   double stretch_of(const Method& m, const Stream& s) const;
   // Brings the estimates of a stream to what there was.
   void rake(const Method& m, const Stream& s, profile::Observed& seen) const;
+  uint64_t weight_of_optimized(Method& m, uint32_t thread, const sampler::Note& note,
+                               uint64_t samples);
   uint64_t weight_of(const Method& m, const sampler::Note& note, const Totals& t,
                      Stream& counted) const;
   sampler::Verdict end_window(Method& m, uint32_t stream, uint64_t entries, uint64_t new_samples,

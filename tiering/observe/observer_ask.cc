@@ -37,8 +37,8 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   s.loops = m.loop_count;
   s.optimized_versions = m.optimized_versions;
   const OptimizedSeen& o = *m.optimized_copy.seen;
-  s.drift = o.drift;
-  s.drift_samples = o.samples;
+  s.drift = o.windows.drift;
+  s.drift_samples = o.windows.samples;
   s.drift_versions = m.drift_versions;
   s.phase_drift = m.adaptation.drift;
   s.phase_drifts = m.convergence.drifts();
@@ -99,11 +99,37 @@ Decision Observer::ask(Method& m, const sampler::Note& note, const SystemSnapsho
   bool early = note.kind == sampler::NoteKind::kFlushFinal && s.tier == Tier::kHost &&
                s.calls < live_.flush_first && s.iterations < live_.loop_flush_first;
   if (early) return Decision();
-  return answer(m, note, s, system);
+  bool window = note.kind == sampler::NoteKind::kOptimized;
+  bool* told = window ? &m.optimized_copy.seen.own().windows.told : nullptr;
+  return answer(m, note, s, system, told);
 }
 
+// One call, which runs: what (2) of policy.h is to go by is its time, not what was counted of it.
+Decision Observer::ask_loop(Method& m, LoopId loop, CopyWindows& windows, double ns,
+                            const SystemSnapshot& system) {
+  sampler::Note note;
+  note.loop = UINT32_MAX;
+  note.kind = sampler::NoteKind::kFrame;
+  MethodSnapshot s = snapshot(m, note);
+  s.tier = Tier::kOptimized;
+  s.optimized_requested = m.osr_requested[loop.index()];
+  s.optimized_versions = m.osr_versions[loop.index()];
+  s.slower_calls = 0;
+  s.drift = windows.drift;
+  s.drift_samples = windows.samples;
+  s.calls = s.version_calls = s.samples = 1;
+  s.sampled_share = 1;
+  s.saved_work = 0;
+  double speedup = system.speedup > 0 ? system.speedup : policy_.speedup;
+  double baseline_ns = system.baseline_ns > 0 ? system.baseline_ns : policy_.baseline_ns;
+  s.sampled_work = static_cast<uint64_t>(std::min(ns * speedup / baseline_ns, 0x1p62));
+  return answer(m, note, s, system, &windows.told);
+}
+
+// `told`: whether it was said before that nothing follows from what a window says; null for other
+// questions.
 Decision Observer::answer(Method& m, const sampler::Note& note, const MethodSnapshot& s,
-                          const SystemSnapshot& system) {
+                          const SystemSnapshot& system, bool* told) {
   Decision d = hosts_policy_ == nullptr ? decide(s, system, policy_)
                                         : follow(*hosts_policy_, s, system, policy_);
   m.adaptation.drift = 0;
@@ -111,9 +137,8 @@ Decision Observer::answer(Method& m, const sampler::Note& note, const MethodSnap
   bool goes = note.kind == sampler::NoteKind::kFlushFinal;
   if (goes && s.phase_drift == 0 && d.action == Action::kKeep) return d;
   // Nor is it at every window.
-  bool window =
-      note.kind == sampler::NoteKind::kOptimized && d.action == Action::kKeep && s.phase_drift == 0;
-  if (window && std::exchange(m.optimized_copy.seen.own().told, true)) return d;
+  bool nothing = d.action == Action::kKeep && s.phase_drift == 0;
+  if (told != nullptr && nothing && std::exchange(*told, true)) return d;
   DecisionRecord r;
   r.method = m.id;
   r.method_name = m.info.name;

@@ -86,7 +86,7 @@ void RuntimeImpl::begin_phase(Method& m) {
 
 // A version is to be made for the drift of the one in service.
 void RuntimeImpl::follow_drift(Method& m) {
-  OptimizedSeen& o = m.optimized_copy.seen.own();
+  CopyWindows& o = m.optimized_copy.seen.own().windows;
   size_t blocks = m.block_weights.size();
   std::vector<uint64_t> all = observer_.block_estimates(m);
   all.resize(blocks);
@@ -97,12 +97,37 @@ void RuntimeImpl::follow_drift(Method& m) {
   std::vector<bool> own = o.observed;
   own.resize(blocks);
   if (known) phase.blocks = scaled(recent, all, own);
-  phase.error = optimized_error(m);
-  phase.inlined = seen_of_inlined(m);
-  phase.targets = seen_targets(m);
+  phase.error = o.error();
+  const Version* copy = m.optimized_copy.version.load(std::memory_order_relaxed);
+  if (copy != nullptr) phase.inlined = seen_of_inlined(*copy, o);
+  phase.targets = seen_targets(m, o);
   m.drift_versions++;
   o.drift = 0;
   drop_osr_versions(m);
+}
+
+// The same of the version that frames stay in at a loop: what lies outside of the loop keeps what is
+// known of it. Frames ask for newer code by themselves (osr_out.cc).
+void RuntimeImpl::follow_loop_drift(Method& m, const Version& copy, CopyWindows& o) {
+  size_t blocks = m.block_weights.size();
+  std::vector<uint64_t> all = blocks_to_compile_from(m);
+  all.resize(blocks);
+  std::vector<double> recent = o.known;
+  recent.resize(blocks);
+  std::vector<bool> own = o.observed;
+  own.resize(blocks);
+  SeenPhase phase = *m.seen_phase;
+  if (sum_of(all) > 0) phase.blocks = scaled(recent, all, own);
+  phase.error = o.error();
+  for (auto& [path, body] : seen_of_inlined(copy, o)) phase.inlined[path] = std::move(body);
+  for (auto& [site, targets] : seen_targets(m, o)) phase.targets[site] = std::move(targets);
+  m.seen_phase.put(std::move(phase));
+  m.drift_versions++;
+  uint32_t loop = copy.osr_loop.index();
+  auto* v = const_cast<Version*>(m.osr[loop].exchange(nullptr, std::memory_order_acq_rel));
+  m.osr_asked[loop].store(false, std::memory_order_relaxed);
+  retire_loop_copy(m, copy.osr_loop);
+  if (v != nullptr) give_up(*v, OsrOut::kNewer);
 }
 
 // Returns how far the shares of what a method is compiled from may lie from the truth.

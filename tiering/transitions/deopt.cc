@@ -202,6 +202,7 @@ void RuntimeImpl::drop_osr_versions(Method& m) {
     }
     m.osr_asked[i].store(false, std::memory_order_relaxed);
   }
+  retire_loop_copies(m);
 }
 
 // Asks for another version, and for others of the loops when they are next entered.

@@ -32,15 +32,6 @@ uint64_t baseline_frame_of(const jit::Code& osr) {
   return static_cast<uint64_t>(-int64_t{osr.tables().saved_at} - 8);
 }
 
-// Says in `s` that the frame goes to `osr`. Returns whether there is stack for it.
-bool prepare_move(jit::LeaveState& s, const jit::Code& from, const jit::ExitRow& row,
-                  const jit::Code& osr) {
-  jit::enter_loop(s, from, row, osr, baseline_frame_of(osr));
-  uint64_t wanted = baseline_frame_of(osr) + osr.tables().frame_size + s.buffer_bytes + kMoveStack;
-  uintptr_t limit = sampler::current_context()->stack_limit;
-  return s.rbp() > limit && s.rbp() - limit > wanted;
-}
-
 jit::Leave moved(Method& m) {
   m.osr_outs.fetch_add(1, std::memory_order_relaxed);
   return jit::Leave::kEnter;
@@ -55,21 +46,22 @@ bool calls_reach(const Method& m, const jit::Code& code) {
          (called->general != nullptr && called->general->code.get() == &code);
 }
 
+}  // namespace
+
 // A word only rises until a frame takes what it says: that code must not be run any more is not
 // forgotten over newer code. Release pairs with the acquire in poll(): who sees the word finds what
 // was installed before.
-void raise_word(jit::PollWord& word, uint32_t why) {
+void raise_word(jit::PollWord& word, OsrOut to) noexcept {
+  auto why = static_cast<uint32_t>(to);
   uint32_t old = word.load(std::memory_order_relaxed);
   while (old < why && !word.compare_exchange_weak(old, why, std::memory_order_release,
                                                   std::memory_order_relaxed)) {}
 }
 
-}  // namespace
-
 // ---- The worker's side; the caller holds the state mutex --------------------------------------
 
 void Version::call_back(OsrOut why) const noexcept {
-  for (jit::PollWord& word : polls.words()) raise_word(word, static_cast<uint32_t>(why));
+  for (jit::PollWord& word : polls.words()) raise_word(word, why);
 }
 
 void RuntimeImpl::call_back(Version& v) {
@@ -106,7 +98,9 @@ void RuntimeImpl::replace_osr(Method& m, const Version& v) {
   auto* before =
       const_cast<Version*>(entries[v.osr_loop.index()].exchange(&v, std::memory_order_acq_rel));
   if (before != nullptr && !before->retired) reclaimer_.retire(*before);
+  watch_frames_of(m, v);
   if (from_host) return;
+  retire_loop_copy(m, v.osr_loop);
   fast_->set_loops(m.id.index(), nullptr);  // its loops ask, and are led there
   m.osr_versions[v.osr_loop.index()]++;
   for (auto& old : m.versions) {
@@ -114,6 +108,7 @@ void RuntimeImpl::replace_osr(Method& m, const Version& v) {
                  (old->retired || old->outdated);
     if (waits) old->call_back(OsrOut::kNewer);
   }
+  let_observed_back(m, v.osr_loop);
 }
 
 namespace {
@@ -138,12 +133,15 @@ uint64_t RuntimeImpl::newer_due_ns(const Method& m) const {
   return due <= now_ns() ? 0 : due;
 }
 
+bool RuntimeImpl::cannot_follow(const Method& m, uint32_t loop) const {
+  return m.removed || m.guard_banned || m.optimize_failed ||
+         m.osr_versions[loop] >= policy_.max_recompiles ||
+         space_->bytes_in_service() >= live_.code_budget;
+}
+
 // A frame of old code is at a loop for which there is nothing newer.
 void RuntimeImpl::want_newer(Method& m, uint32_t loop) {
-  bool hopeless = m.removed || m.guard_banned || m.optimize_failed ||
-                  m.osr_versions[loop] >= policy_.max_recompiles ||
-                  space_->bytes_in_service() >= live_.code_budget;
-  if (hopeless) return m.osr_asked[loop].store(false, std::memory_order_relaxed);
+  if (cannot_follow(m, loop)) return m.osr_asked[loop].store(false, std::memory_order_relaxed);
   if (uint64_t due = newer_due_ns(m)) {
     newer_waits_.store(true, std::memory_order_relaxed);
     return newer_wanted_.push_back({&m, loop, due, m.osr_outs.load(std::memory_order_relaxed)});
@@ -182,11 +180,15 @@ jit::Leave RuntimeImpl::poll(jit::LeaveState& s, const jit::Code& from,
   if (stress_.active(StressKind::kOsrOut)) return stress_poll(m, s, from, row);
   jit::PollWord& word = from.polls()[loop];
   // Acquire pairs with the release in call_back().
-  uint32_t why = word.exchange(0, std::memory_order_acq_rel);
-  if (why == 0) return jit::Leave::kStay;  // another thread's frame was here
+  auto why = static_cast<OsrOut>(word.exchange(0, std::memory_order_acq_rel));
+  if (why == OsrOut{}) return jit::Leave::kStay;  // another thread's frame was here
+  bool observed = from.observed_loop().valid();
+  if (why == OsrOut::kObserve) {
+    return observed ? observed_round(m, s, from, row) : observe_frame(m, s, from, row);
+  }
   const Version* v = m.osr[loop].load(std::memory_order_acquire);
-  bool sticks = why == static_cast<uint32_t>(OsrOut::kAnywhere);
-  bool newer = usable(v) && v->serial > from.serial();
+  bool sticks = why == OsrOut::kAnywhere;
+  bool newer = usable(v) && (observed || v->serial > from.serial());
   if (newer && prepare_move(s, from, row, *v->code)) {
     if (!calls_reach(m, from)) raise_word(word, why);
     return moved(m);
@@ -200,11 +202,26 @@ jit::Leave RuntimeImpl::poll(jit::LeaveState& s, const jit::Code& from,
   return jit::Leave::kStay;
 }
 
+// Says in `s` that the frame goes to `osr`. Returns whether there is stack for it.
+bool RuntimeImpl::prepare_move(jit::LeaveState& s, const jit::Code& from, const jit::ExitRow& row,
+                               const jit::Code& osr) {
+  jit::enter_loop(s, from, row, osr, baseline_frame_of(osr));
+  uint64_t wanted = baseline_frame_of(osr) + osr.tables().frame_size + s.buffer_bytes + kMoveStack;
+  uintptr_t limit = sampler::current_context()->stack_limit;
+  return s.rbp() > limit && s.rbp() - limit > wanted;
+}
+
+// Whether calls of the thread reach the code, so often that they are what it is known for.
+bool RuntimeImpl::known_for_calls(const Method& m, AttachedThread& t,
+                                  const jit::Code& from) noexcept {
+  return calls_reach(m, from) && sampler::calls_so_far(t.state(m.id)) > kFewCalls;
+}
+
 void RuntimeImpl::ask_for_newer(Method& m, uint32_t loop, const jit::Code& from,
                                 jit::PollWord& word) noexcept {
   AttachedThread* t = here();
   if (t == nullptr || options_.tier != TierMode::kAuto) return;
-  if (calls_reach(m, from) && sampler::calls_so_far(t->state(m.id)) > kFewCalls) return;
+  if (known_for_calls(m, *t, from)) return;
   if (m.osr_asked[loop].exchange(true, std::memory_order_relaxed)) return;
   sampler::Note n;
   n.kind = sampler::NoteKind::kWantNewer;
@@ -213,11 +230,11 @@ void RuntimeImpl::ask_for_newer(Method& m, uint32_t loop, const jit::Code& from,
   if (t->ring().push(n, {})) return wake_worker();
   // A full ring: asks again at the next header.
   m.osr_asked[loop].store(false, std::memory_order_relaxed);
-  raise_word(word, static_cast<uint32_t>(OsrOut::kNewer));
+  raise_word(word, OsrOut::kNewer);
 }
 
-// Words are never 0. A point that is forced goes to code for this loop, which is made on the spot,
-// and every third one to baseline code.
+// Words are never 0. A point that is forced goes to code for this loop, which is made on the spot:
+// every third one to baseline code, and every third one to an instrumented copy.
 jit::Leave RuntimeImpl::stress_poll(Method& m, jit::LeaveState& s, const jit::Code& from,
                                     const jit::ExitRow& row) noexcept {
   uint32_t loop = row.polls.index();
@@ -229,6 +246,7 @@ jit::Leave RuntimeImpl::stress_poll(Method& m, jit::LeaveState& s, const jit::Co
   if (m.osr[loop].load(std::memory_order_acquire) == nullptr) {
     compile_and_install({.method = m.id, .tier = Tier::kOptimized, .osr_loop = LoopId(loop)});
   }
+  if (stress_observe(m, s, from, row)) return moved(m);
   const Version* v = m.osr[loop].load(std::memory_order_acquire);
   if (!usable(v) || !prepare_move(s, from, row, *v->code)) return jit::Leave::kStay;
   return moved(m);

@@ -1,0 +1,40 @@
+// StillHere, LookingAround: what a thread of the runtime says of itself while it waits or looks at
+// methods.
+#pragma once
+
+#include <cstdint>
+#include <set>
+
+namespace uptier::tiering {
+
+class AttachedThread;
+class RuntimeImpl;
+
+// The calling thread waits in the runtime: its stack from here up stands still, so that what it
+// does not refer to can be freed (as begin_blocked() does; nests in that).
+class StillHere {
+ public:
+  __attribute__((noinline)) explicit StillHere(RuntimeImpl& runtime) noexcept;
+  ~StillHere();
+  StillHere(const StillHere&) = delete;
+  StillHere& operator=(const StillHere&) = delete;
+
+ private:
+  AttachedThread* thread_;
+};
+
+// While one is there, no method that is removed meanwhile is forgotten: its thread may look at
+// methods that it does not run, without the state mutex. Its thread does not hold that.
+class LookingAround {
+ public:
+  explicit LookingAround(RuntimeImpl& runtime);
+  ~LookingAround();
+  LookingAround(const LookingAround&) = delete;
+  LookingAround& operator=(const LookingAround&) = delete;
+
+ private:
+  RuntimeImpl& runtime_;
+  std::multiset<uint64_t>::iterator at_;
+};
+
+}  // namespace uptier::tiering
