@@ -68,13 +68,12 @@ constexpr Pass kValues[] = {
     {"hoist_invariants", hoist_invariants},
     {"prune_params", prune_params},
     {"merge_common", merge_common},
-    {"forward_memory", forward_memory},
-    {"settle_ranges", settle_checked_ranges},
-    {"settle_conditions", settle_conditions},
-    {"hoist_costly", hoist_costly},
-    {"reduce_strength", reduce_strength},
-    {"fold_offsets", fold_offsets},
-    {"remove_dead", remove_dead},
+};
+
+constexpr Pass kConditions[] = {
+    {"settle_ranges", settle_checked_ranges}, {"settle_conditions", settle_conditions},
+    {"hoist_costly", hoist_costly},           {"reduce_strength", reduce_strength},
+    {"fold_offsets", fold_offsets},           {"remove_dead", remove_dead},
     {"sink_past_calls", sink_past_calls},
 };
 
@@ -116,6 +115,11 @@ Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, 
   lift_cases(f, counts);
   tell(observer, "lift_cases", f);
   run_all(kValues, f, observer);
+  forward_memory(f, copy != Copy::kPlain);
+  tell(observer, "forward_memory", f);
+  run_all(kConditions, f, observer);
+  copy_returns(f, counts);
+  tell(observer, "copy_returns", f);
   ControlFlow control = analyze_control_flow(f);
   Optimized o;
   o.loops = find_loops(f, control);
