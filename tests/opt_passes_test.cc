@@ -45,6 +45,7 @@ void unroll_long(jit::Function& f) {
 void unroll_unknown(jit::Function& f) { jit::unroll_loops(f, {}); }
 void bulk_unknown(jit::Function& f) { jit::store_in_bulk(f, {}, false); }
 void peel_unknown(jit::Function& f) { jit::peel_loops(f, {}); }
+void forward_counting(jit::Function& f) { jit::forward_memory(f, true); }
 void settle_intervals(jit::Function& f) { jit::settle_ranges(f); }
 
 // What stands behind a selection was seen to change in one of a hundred executions, where nothing
@@ -106,11 +107,12 @@ const std::map<std::string, Pass>& passes() {
       {"convert_branches", with_halves<jit::convert_branches>},
       {"split_selects", split_predictable},
       {"lift_cases", with_halves<jit::lift_cases>},
+      {"copy_returns", with_halves<jit::copy_returns>},
       {"settle_conditions", jit::settle_conditions},
       {"settle_ranges", settle_intervals},
       {"prune_params", jit::prune_params},
       {"merge_common", jit::merge_common},
-      {"forward_memory", jit::forward_memory},
+      {"forward_memory", forward_counting},
       {"hoist_invariants", jit::hoist_invariants},
       {"hoist_costly", jit::hoist_costly},
       {"fold_offsets", jit::fold_offsets},

@@ -26,6 +26,58 @@ TEST(OptRun, corpus_answers_as_it_says) {
   EXPECT_GT(runs, 500u);
 }
 
+// Of stores to the same place, where some fault and some do not: the trap is said to be where it is
+// without the optimizer, and nothing was stored that would not have been.
+TEST(OptRun, a_store_that_traps_for_another_says_where_that_was) {
+  jit::Module module = *jit::parse_module(R"(
+func @same(ref, i32) -> i32 {
+b0(v0: ref, v1: i32):
+  store.i32 v1, v0[v1] traps @1
+  store.i32 v1, v0[v1] traps @2
+  store8.i32 v1, v0[v1] traps @3
+  return v1
+}
+func @wider(ref, i32) -> i32 {
+b0(v0: ref, v1: i32):
+  v2 = const.i64 -1
+  store32.i64 v2, v0[v1] traps @1
+  store.i64 v2, v0[v1] traps @2
+  store.i32 v1, v0[v1] traps @3
+  return v1
+}
+func @between(ref, i32) -> i32 {
+b0(v0: ref, v1: i32):
+  store.i32 v1, v0[v1] traps class 1 @1
+  store.i32 v1, v0+64 class 2 @2
+  store.i32 v1, v0[v1] traps class 1 @3
+  return v1
+}
+)",
+                                          {"stores", {}});
+  Scratch scratch;
+  jit::Interpreter oracle(module, interpret_options(scratch));
+  CodeMachine machine;
+  OptimizedModule code(machine, module);
+  const Signature& s = module.functions[0].signature();
+  size_t trapped = 0;
+  for (uint32_t f = 0; f < 3; ++f) {
+    for (uint64_t index = Scratch::kSize - 12; index < Scratch::kSize + 4; ++index) {
+      SCOPED_TRACE(module.functions[f].name + " " + std::to_string(index));
+      const uint64_t args[] = {scratch.base(), index};
+      scratch.fill();
+      jit::InterpretOutcome want = oracle.run(MethodId(f), args);
+      std::string stored = scratch.bytes();
+      scratch.fill();
+      CodeMachine::Ran ran = machine.run(code.entry(MethodId(f)), s, {args[0], args[1]});
+      EXPECT_EQ(ran.trap, want.trap);
+      EXPECT_EQ(ran.location, want.location);
+      EXPECT_EQ(scratch.bytes(), stored);
+      trapped += ran.trap != TrapCode::kNone;
+    }
+  }
+  EXPECT_EQ(trapped, 7u + 11u + 7u);
+}
+
 // Compiles a module and compares every function with the interpreter, with arguments from `seed`.
 // Returns the first difference, or "".
 std::string compare_module(const jit::Module& module, uint64_t seed,

@@ -114,6 +114,19 @@ class RandomFunction : RandomShapes {
     if (is_int(t) && r_.chance(50)) op = pick_op({kStore8, kStore16});
     if (t == Type::kI64 && r_.chance(20)) op = kStore32;
     b_.store(op, v, at);
+    if (odd(25)) store_again(op, t, at);
+  }
+
+  // The same place, with something between or not: the store before may be dead.
+  void store_again(Opcode op, Type t, const Address& at) {
+    size_t kind = r_.below(100);
+    if (kind < 20) probe();
+    if (kind >= 20 && kind < 30) store();
+    if (is_int(t) && kind >= 30 && kind < 50) op = pick_op({Opcode::kStore, Opcode::kStore8});
+    b_.set_location(++location_);
+    Value v = leaf(t);
+    if (is_float(t)) v = number(v);
+    b_.store(op, v, at);
   }
 
   // ---- Statements -------------------------------------------------------------------------------

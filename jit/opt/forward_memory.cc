@@ -9,7 +9,9 @@
 //   a store forgets what it may have touched, a call all but invariant places
 //
 //   a store that the same place's next store follows, with nothing between that could read it or
-//   leave the function, is dropped
+//   leave the function, is dropped. If it may trap, the next one has to do so in its stead: it must
+//   be as wide, with nothing stored or counted between them, and its trap is then the first one's.
+//   An access of a place that is known does not trap
 #include <algorithm>
 
 #include "jit/opt/control_flow.h"
@@ -32,12 +34,14 @@ struct Fact {
 
 class MemoryForwarder {
  public:
-  explicit MemoryForwarder(Function& f)
+  MemoryForwarder(Function& f, bool counting)
       : f_(f),
+        counting_(counting),
         r_(f),
         control_(analyze_control_flow(f)),
         loops_(find_loops(f, control_)),
-        at_end_(f.blocks.size()) {}
+        at_end_(f.blocks.size()),
+        harmless_(f.insts.size()) {}
 
   void run() {
     find_writes();
@@ -51,8 +55,8 @@ class MemoryForwarder {
     if (r_.block() != block_) enter(r_.block());
     const Inst& i = f_.inst(id);
     switch (info(i.op).shape) {
-      case Shape::kLoad: return load(i);
-      case Shape::kStore: store(i); return false;
+      case Shape::kLoad: return load(id);
+      case Shape::kStore: store(id); return false;
       case Shape::kCall:
       case Shape::kCallIndirect:
       case Shape::kCallHost: facts_.clear(); return false;
@@ -112,7 +116,15 @@ class MemoryForwarder {
     });
   }
 
-  bool load(const Inst& i) {
+  // Whether a place has been accessed, as far as is known, so that accessing it does not trap.
+  bool is_known(const MemoryPlace& p) const {
+    return std::any_of(facts_.begin(), facts_.end(), [&](const Fact& k) {
+      return same_place(k.place, p) && p.width <= k.place.width;
+    });
+  }
+
+  bool load(InstId id) {
+    const Inst& i = f_.inst(id);
     if ((i.flags & kMemInvariant) != 0) return false;
     MemoryPlace p = place_of(f_, i);
     for (const Fact& k : facts_) {
@@ -120,12 +132,15 @@ class MemoryForwarder {
       r_.replace(i.result, k.value);
       return true;
     }
+    harmless_[id.index()] = is_known(p);
     learn({p, i.op, i.type, i.result});
     return false;
   }
 
-  void store(const Inst& i) {
+  void store(InstId id) {
+    const Inst& i = f_.inst(id);
     MemoryPlace p = place_of(f_, i);
+    harmless_[id.index()] = is_known(p);
     forget(p);
     if (i.op == Opcode::kStore) learn({p, Opcode::kLoad, i.type, f_.args(i)[0]});
   }
@@ -135,35 +150,73 @@ class MemoryForwarder {
     facts_.push_back(k);
   }
 
-  // Backwards: `pending` are the places that are stored to again before anything could look.
+  // A store that nothing could look at since, walking backwards.
+  struct Pending {
+    MemoryPlace place;
+    InstId store;
+    bool next;  // nor was anything stored or counted since
+  };
+
+  bool may_trap(InstId id) const {
+    return (f_.inst(id).flags & kMemTraps) != 0 && !harmless_[id.index()];
+  }
+
+  // Whether a store may be dropped because of a later one, which then traps for it.
+  bool replaces(const Pending& later, InstId id, const MemoryPlace& p) const {
+    if (!same_place(p, later.place) || p.width > later.place.width) return false;
+    if (!may_trap(id)) return p.width == later.place.width || !may_trap(later.store);
+    bool traps = (f_.inst(later.store).flags & kMemTraps) != 0;
+    return later.next && traps && p.width == later.place.width;
+  }
+
+  // Has a later store trap in the place of one that may trap and is dropped.
+  void trap_for(InstId id, Pending later) {
+    f_.inst(later.store).loc = f_.inst(id).loc;
+    f_.inst(later.store).body = f_.inst(id).body;
+    harmless_[later.store.index()] = false;
+    pending_.assign(1, later);
+  }
+
   void drop_dead_stores(Block b) {
     auto& insts = f_.block(b).insts;
-    std::vector<MemoryPlace> pending;
-    std::vector<InstId> dead;
+    pending_.clear();
+    size_t end = insts.size();
     for (size_t n = insts.size(); n-- > 0;) {
-      const Inst& i = f_.inst(insts[n]);
-      Shape s = info(i.op).shape;
-      bool plain = (i.flags & kMemTraps) == 0;
-      if (s == Shape::kStore && plain) {
-        MemoryPlace p = place_of(f_, i);
-        bool again = std::any_of(pending.begin(), pending.end(), [&](const MemoryPlace& q) {
-          return same_place(p, q) && p.width <= q.width;
-        });
-        if (again) dead.push_back(insts[n]);
-        if (!again && pending.size() < kMostFacts) pending.push_back(p);
-      } else if (s == Shape::kLoad && plain) {
-        MemoryPlace p = place_of(f_, i);
-        std::erase_if(pending, [&](const MemoryPlace& q) { return may_touch(p, q); });
-      } else if ((info(i.op).effects & (kReads | kWrites | kCanTrap | kEndsBlock)) != 0 ||
-                 i.op == Opcode::kFrameState) {
-        pending.clear();
-      }
+      if (is_dead_store(insts[n])) continue;
+      insts[--end] = insts[n];
     }
-    std::erase_if(insts,
-                  [&](InstId i) { return std::find(dead.begin(), dead.end(), i) != dead.end(); });
+    insts.erase(insts.begin(), insts.begin() + static_cast<ptrdiff_t>(end));
+  }
+
+  // Takes note of what an instruction does to the stores behind it.
+  bool is_dead_store(InstId id) {
+    const Inst& i = f_.inst(id);
+    Shape s = info(i.op).shape;
+    if (s == Shape::kStore) {
+      MemoryPlace p = place_of(f_, i);
+      auto by = std::find_if(pending_.begin(), pending_.end(),
+                             [&](const Pending& later) { return replaces(later, id, p); });
+      if (by != pending_.end()) {
+        if (may_trap(id)) trap_for(id, *by);
+        return true;
+      }
+      if (may_trap(id)) pending_.clear();
+      for (Pending& q : pending_) q.next = false;
+      if (pending_.size() < kMostFacts) pending_.push_back({p, id, true});
+    } else if (s == Shape::kLoad && !may_trap(id)) {
+      MemoryPlace p = place_of(f_, i);
+      std::erase_if(pending_, [&](const Pending& q) { return may_touch(p, q.place); });
+    } else if ((info(i.op).effects & (kReads | kWrites | kCanTrap | kEndsBlock)) != 0 ||
+               i.op == Opcode::kFrameState) {
+      pending_.clear();
+    } else if (counting_ && i.op == Opcode::kProbe) {
+      for (Pending& q : pending_) q.next = false;
+    }
+    return false;
   }
 
   Function& f_;
+  const bool counting_;
   Rewriter r_;
   ControlFlow control_;
   LoopNest loops_;
@@ -171,10 +224,12 @@ class MemoryForwarder {
   Block block_ = Block::none();
   std::vector<Fact> facts_;
   std::vector<std::vector<Fact>> at_end_;  // by Block::index()
+  std::vector<bool> harmless_;             // by InstId::index(): an access that does not trap
+  std::vector<Pending> pending_;
 };
 
 }  // namespace
 
-void forward_memory(Function& f) { MemoryForwarder(f).run(); }
+void forward_memory(Function& f, bool counting) { MemoryForwarder(f, counting).run(); }
 
 }  // namespace uptier::jit

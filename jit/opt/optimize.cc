@@ -64,9 +64,14 @@ constexpr Pass kFlow[] = {
 };
 
 constexpr Pass kValues[] = {
-    {"reduce_divisions", reduce_divisions},   {"hoist_invariants", hoist_invariants},
-    {"prune_params", prune_params},           {"merge_common", merge_common},
-    {"forward_memory", forward_memory},       {"settle_ranges", settle_checked_ranges},
+    {"reduce_divisions", reduce_divisions},
+    {"hoist_invariants", hoist_invariants},
+    {"prune_params", prune_params},
+    {"merge_common", merge_common},
+};
+
+constexpr Pass kConditions[] = {
+    {"settle_ranges", settle_checked_ranges},
     {"settle_conditions", settle_conditions},
 };
 
@@ -122,10 +127,15 @@ Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, 
   lift_cases(f, counts);
   tell(observer, "lift_cases", f);
   run_all(kValues, f, observer);
+  forward_memory(f, copy != Copy::kPlain);
+  tell(observer, "forward_memory", f);
+  run_all(kConditions, f, observer);
   bool groups = unroll_long_loops(f, counts);
   tell(observer, "unroll_long_loops", f);
   if (groups) run_all(kGroups, f, observer);
   run_all(kLate, f, observer);
+  copy_returns(f, counts);
+  tell(observer, "copy_returns", f);
   ControlFlow control = analyze_control_flow(f);
   Optimized o;
   o.loops = find_loops(f, control);

@@ -74,6 +74,9 @@ void convert_branches(Function& f, const BlockCounts& counts);
 // Compares with the likely cases of a switch first, and with all of them when they are few.
 void lift_cases(Function& f, const BlockCounts& counts);
 
+// Copies short blocks that return to those that jump to them, where these were often seen.
+void copy_returns(Function& f, const BlockCounts& counts);
+
 // Drops blocks that the entry does not reach from the layout.
 void remove_unreachable(Function& f);
 
@@ -85,8 +88,8 @@ void prune_params(Function& f);
 void merge_common(Function& f);
 
 // Replaces loads by what was last stored to or loaded from the place, and drops stores that nobody
-// can read.
-void forward_memory(Function& f);
+// can read. `counting`: what is counted up to a trap is exact.
+void forward_memory(Function& f, bool counting);
 
 // Moves loads of places that never change, through a pointer known at the entry, to the entry.
 void hoist_invariants(Function& f);

@@ -57,9 +57,9 @@ uint32_t color_slots(MachineFunction& m, const PieceList& pieces, std::vector<Mo
   return slots;
 }
 
-Allocation allocate_registers(MachineFunction& m) {
-  ask_for_bare_blocks(m);
-  LiveRanges live = find_live_ranges(m);
+namespace {
+
+Allocation allocate(MachineFunction& m, const LiveRanges& live) {
   PieceList pieces = scan(m, live);
   Allocation a;
   a.moves = place_moves(m, live, pieces);
@@ -68,6 +68,18 @@ Allocation allocate_registers(MachineFunction& m) {
     if (p.at.is_reg()) a.used |= mask_of(p.at.index());
   }
   return a;
+}
+
+}  // namespace
+
+Allocation allocate_registers(MachineFunction& m) {
+  ask_for_bare_blocks(m);
+  LiveRanges live = find_live_ranges(m);
+  Allocation a = allocate(m, live);
+  // What was asked for in vain has cost registers.
+  if (!m.blocks[0].bare || plan_frame(m, a).bare[0]) return a;
+  for (MBlock& b : m.blocks) b.bare = false;
+  return allocate(m, live);
 }
 
 }  // namespace uptier::jit::x64

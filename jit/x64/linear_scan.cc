@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
+#include <limits>
 
 namespace uptier::jit::x64 {
 namespace {
@@ -51,7 +53,9 @@ void LinearScan::process(uint32_t cur) {
     find_free(cur);
     if (take_free(cur)) return;
   }
-  take_blocked(cur);
+  RegMask regs = allocatable(m_.class_of(Vreg(pieces_[cur].vreg)));
+  [[maybe_unused]] bool taken = take_blocked(cur, regs, std::numeric_limits<float>::infinity());
+  assert(taken);
 }
 
 // Returns whether the part had to do with both bare blocks and others.
@@ -201,22 +205,34 @@ bool LinearScan::take_free(uint32_t cur) {
   unsigned reg = best_register(cur, free);
   bool must_save = (mask_of(reg) & kCalleeSaved & ~used_) != 0;
   if (must_save) {
-    // A register up to the first call may do, when what comes after it is rare.
-    RegMask partial = 0;
-    uint32_t until = 0;
-    each(regs & ~kCalleeSaved, [&](unsigned r) { until = std::max(until, free_until_[r]); });
-    each(regs & ~kCalleeSaved, [&](unsigned r) {
-      if (free_until_[r] == until) partial |= mask_of(r);
-    });
-    bool splittable = until != kNone && (until & ~1u) > p.from + 1;
-    float rest = splittable ? weight_between(p.vreg, until, p.to) + frequency(until) : kNever;
-    if (rest < kSaveCost) {
-      take_until(cur, best_register(cur, partial), until);
-      return true;
-    }
+    RegMask others = regs & (~kCalleeSaved | used_);
+    if (avoid_saving(cur, regs & ~kCalleeSaved)) return true;
+    if (!lives_in_loops(p) && take_blocked(cur, others, 0.5f * kSaveCost * frames_)) return true;
   }
   assign(cur, reg);
   return true;
+}
+
+// Does without a register that would have to be saved, if what comes behind the first call is rare,
+// or the calls are: up to there one that calls clobber may do, and memory around the others. None
+// is free to the end. Returns whether it did.
+bool LinearScan::avoid_saving(uint32_t cur, RegMask clobbered) {
+  const Piece& p = pieces_[cur];
+  uint32_t until = 0;
+  each(clobbered, [&](unsigned r) { until = std::max(until, free_until_[r]); });
+  float behind = weight_between(p.vreg, until, p.to) + frequency(until);
+  // In a loop a move too many costs more than what is saved here.
+  float around = lives_in_loops(p) ? kNever : cost_of_calls(p);
+  if (std::min(behind, around) >= kSaveCost * frames_) return false;
+  if ((until & ~1u) > p.from + 1) {
+    RegMask partial = 0;
+    each(clobbered, [&](unsigned r) { partial |= free_until_[r] == until ? mask_of(r) : 0; });
+    take_until(cur, best_register(cur, partial), until);
+    return true;
+  }
+  bool to_memory = until == (p.from | 1) && !needs_register(p, p.from);
+  if (to_memory) spill_whole(cur);
+  return to_memory;
 }
 
 void LinearScan::assign(uint32_t cur, unsigned reg) {
@@ -242,10 +258,10 @@ void LinearScan::take_until(uint32_t cur, unsigned reg, uint32_t blocked) {
   assign(cur, reg);
 }
 
-// All registers are taken for a time: something is split or spilled, whichever costs least.
-void LinearScan::take_blocked(uint32_t cur) {
+// All of some registers are taken for a time: something is split or spilled, whichever costs least.
+// Returns whether it costs less than `most`; if not, nothing is done.
+bool LinearScan::take_blocked(uint32_t cur, RegMask regs, float most) {
   const Piece& p = pieces_[cur];
-  RegMask regs = allocatable(m_.class_of(Vreg(p.vreg)));
   bool must = needs_register(p, p.from);
   // Registers that are free for the beginning, all up to the same position.
   uint32_t until = 0;
@@ -270,10 +286,16 @@ void LinearScan::take_blocked(uint32_t cur) {
     }
   });
   float own = must ? kNever : spill_cost(cur, cur);
-  if (own <= victim_at && own <= partial_cost) return spill_whole(cur);
-  if (partial_cost <= victim_at) return take_until(cur, best_register(cur, partial), until);
-  evict(victim, cur);
-  take_until(cur, victim, clobbered_at_[victim]);
+  if (std::min({own, partial_cost, victim_at}) >= most) return false;
+  if (own <= victim_at && own <= partial_cost) {
+    spill_whole(cur);
+  } else if (partial_cost <= victim_at) {
+    take_until(cur, best_register(cur, partial), until);
+  } else {
+    evict(victim, cur);
+    take_until(cur, victim, clobbered_at_[victim]);
+  }
+  return true;
 }
 
 PieceList scan(const MachineFunction& m, const LiveRanges& live) {

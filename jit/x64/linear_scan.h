@@ -58,8 +58,13 @@ class LinearScan {
   void hint_fixed(Vreg a, unsigned reg, float weight);
   void sum_weights();
   void collect_arrivals();
+  void find_hot_blocks();
   // Sum of the weights of the vreg's uses in [from, to).
   float weight_between(uint32_t v, uint32_t from, uint32_t to) const;
+  // What it costs at most to store a part before each call in its life, and to load it afterwards.
+  float cost_of_calls(const Piece& p) const;
+  // Whether the part is live where code runs oftener than the frame is made.
+  bool lives_in_loops(const Piece& p) const;
 
   // ---- linear_scan.cc
   void process(uint32_t cur);
@@ -69,9 +74,10 @@ class LinearScan {
   void find_free(uint32_t cur);
   void find_clobbers(uint32_t cur);
   bool take_free(uint32_t cur);
+  bool avoid_saving(uint32_t cur, RegMask clobbered);
   unsigned best_register(uint32_t cur, RegMask candidates);
   void add_own_hints(uint32_t cur, float* score) const;
-  void take_blocked(uint32_t cur);
+  bool take_blocked(uint32_t cur, RegMask regs, float most);
   void assign(uint32_t cur, unsigned reg);
   void take_until(uint32_t cur, unsigned reg, uint32_t blocked);
   void push(uint32_t piece);
@@ -108,7 +114,11 @@ class LinearScan {
   std::vector<double> weight_sums_;                     // by use: weights of all uses before it
   std::vector<std::pair<uint32_t, RegMask>> clobbers_;  // position, what is lost there
   RegMask ever_clobbered_ = 0;
-  std::vector<uint32_t> borders_;  // positions where bare blocks end or begin
+  std::vector<uint32_t> calls_;     // positions
+  std::vector<double> call_costs_;  // by call: of all before it
+  std::vector<uint32_t> borders_;   // positions where bare blocks end or begin
+  float frames_ = 0;                // how often the frame is made
+  std::vector<uint32_t> next_hot_;  // by block: the first from there on that runs oftener
   RegMask used_ = 0;
   std::vector<uint32_t> hint_at_;  // by vreg: first of `hints_`
   std::vector<Hint> hints_;

@@ -4,6 +4,11 @@
 #include "jit/x64/linear_scan.h"
 
 namespace uptier::jit::x64 {
+namespace {
+
+constexpr float kOften = 2;  // of the times that a frame is made
+
+}  // namespace
 
 LinearScan::LinearScan(const MachineFunction& m, const LiveRanges& live)
     : m_(m), live_(live), pieces_(list_.pieces) {
@@ -31,6 +36,7 @@ LinearScan::LinearScan(const MachineFunction& m, const LiveRanges& live)
   collect_hints();
   sum_weights();
   collect_arrivals();
+  find_hot_blocks();
 }
 
 void LinearScan::collect_arrivals() {
@@ -51,6 +57,7 @@ void LinearScan::collect_arrivals() {
 }
 
 void LinearScan::collect_clobbers() {
+  call_costs_.push_back(0);
   for (uint32_t b = 0; b < m_.blocks.size(); ++b) {
     const MBlock& block = m_.blocks[b];
     RegMask kept = block.bare ? kCalleeSaved : 0;
@@ -59,9 +66,35 @@ void LinearScan::collect_clobbers() {
       RegMask lost = clobbers(m_.insts[n]) | kept;
       if (lost != 0) clobbers_.push_back({2 * n + 1, lost});
       ever_clobbered_ |= lost;
+      if ((lost & kCallClobbers) != kCallClobbers) continue;
+      calls_.push_back(2 * n + 1);
+      call_costs_.push_back(call_costs_.back() + 2 * block.frequency);
     }
     if (b != 0 && block.bare != m_.blocks[b - 1].bare) borders_.push_back(2 * block.begin);
   }
+}
+
+void LinearScan::find_hot_blocks() {
+  for (uint32_t b = 0; b < m_.blocks.size(); ++b) {
+    const MBlock& block = m_.blocks[b];
+    auto bare = [&](uint32_t p) { return m_.blocks[p].bare; };
+    bool makes_frame = !block.bare && (b == 0 || std::ranges::any_of(block.preds, bare));
+    if (makes_frame) frames_ += block.frequency;
+  }
+  auto next = static_cast<uint32_t>(m_.blocks.size());
+  next_hot_.resize(next, next);
+  for (uint32_t b = next; b-- > 0;) {
+    if (m_.blocks[b].frequency > kOften * frames_) next = b;
+    next_hot_[b] = next;
+  }
+}
+
+bool LinearScan::lives_in_loops(const Piece& p) const {
+  for (uint32_t k = p.ranges_at; k < p.ranges_end; ++k) {
+    Range r = range(p, k);
+    if (r.from < r.to && next_hot_[block_of(r.from)] <= block_of(r.to - 1)) return true;
+  }
+  return false;
 }
 
 void LinearScan::hint(Vreg a, Vreg b, float weight) {
@@ -144,6 +177,21 @@ float LinearScan::weight_between(uint32_t v, uint32_t from, uint32_t to) const {
   auto b = std::lower_bound(a, last, to, before);
   return static_cast<float>(weight_sums_[static_cast<size_t>(b - live_.uses.begin())] -
                             weight_sums_[static_cast<size_t>(a - live_.uses.begin())]);
+}
+
+float LinearScan::cost_of_calls(const Piece& p) const {
+  double sum = 0;
+  auto call = calls_.begin();
+  for (uint32_t k = p.ranges_at; k < p.ranges_end; ++k) {
+    Range r = range(p, k);
+    if (r.from >= r.to) continue;
+    call = std::lower_bound(call, calls_.end(), r.from);
+    auto end = std::lower_bound(call, calls_.end(), r.to);
+    sum += call_costs_[static_cast<size_t>(end - calls_.begin())] -
+           call_costs_[static_cast<size_t>(call - calls_.begin())];
+    call = end;
+  }
+  return static_cast<float>(sum);
 }
 
 }  // namespace uptier::jit::x64

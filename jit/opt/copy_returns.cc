@@ -1,0 +1,65 @@
+// A short block that returns is copied to the ends of those that jump to it, where they run often:
+//
+//   the jump is saved
+//   a way through the body that needs no frame ends without meeting those that have one, so that it
+//   need not make one (x64/frame_plan.h)
+//
+// Counts say how often. A copy keeps the block's probes, so counts still sum up. Nothing that the
+// block defines is used elsewhere, since nothing comes behind it.
+#include <algorithm>
+
+#include "jit/opt/copy_tail.h"
+#include "jit/opt/passes.h"
+
+namespace uptier::jit {
+namespace {
+
+constexpr uint32_t kMostInsts = 6;      // without probes and constants
+constexpr float kLeastShare = 0.0625f;  // of all calls: so there are 16 copies at most
+constexpr float kLeastSeen = 32;
+
+class ReturnCopier {
+ public:
+  ReturnCopier(Function& f, const BlockCounts& counts) : f_(f), counts_(counts), preds_(f) {}
+
+  void run() {
+    const Inst* probe = first_block_probe(f_, f_.entry());
+    if (counts_.empty() || probe == nullptr) return;
+    least_ = std::max(kLeastShare * counts_.at(*probe), kLeastSeen * counts_.sample(*probe));
+    bool any = false;
+    for (Block b : f_.layout) any |= visit(b);
+    if (any) remove_unreachable(f_);
+  }
+
+ private:
+  bool visit(Block tail) {
+    bool returns = f_.terminator(tail).op == Opcode::kReturn && tail != f_.entry();
+    if (!returns || preds_[tail.index()].size() < 2 || !may_copy_tail(f_, tail, kMostInsts)) {
+      return false;
+    }
+    bool any = false;
+    for (const Predecessor& p : preds_[tail.index()]) {
+      if (f_.terminator(p.from).op != Opcode::kJump || !runs_often(p.from)) continue;
+      copy_tail(f_, tail, p.from, unused_);
+      any = true;
+    }
+    return any;
+  }
+
+  bool runs_often(Block b) const {
+    const Inst* probe = last_block_probe(f_, b);
+    return probe != nullptr && counts_.at(*probe) >= least_;
+  }
+
+  Function& f_;
+  const BlockCounts& counts_;
+  const Predecessors preds_;
+  float least_ = 0;
+  std::vector<Redefinition> unused_;
+};
+
+}  // namespace
+
+void copy_returns(Function& f, const BlockCounts& counts) { ReturnCopier(f, counts).run(); }
+
+}  // namespace uptier::jit
