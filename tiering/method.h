@@ -290,14 +290,6 @@ struct SeenPhase {
   uint64_t samples_before = 0;
 };
 
-// A frame of older code that asks for newer code of a loop, which is not due yet.
-struct NewerWanted {
-  struct Method* method;
-  uint32_t loop;
-  uint64_t due_ns;
-  uint64_t osr_outs;  // frames that had moved when it was wanted
-};
-
 // Until when a host may be asked for a method: while it is in service; and when it was retired, until
 // nothing is left that could ask. `kTold`: then gone() is to be called, or is being called.
 enum class HostUse : uint8_t { kServes, kUntilGone, kTold, kOver };

@@ -105,6 +105,7 @@ std::unique_ptr<Version> version_of(Version& from, std::unique_ptr<jit::Code> co
   v->made_error = from.made_error;
   v->made_targets = std::move(from.made_targets);
   v->made_inlined = std::move(from.made_inlined);
+  v->scope = from.scope;
   v->polls = std::move(polls);
   v->serial = from.serial;
   v->by_stub = from.by_stub;
