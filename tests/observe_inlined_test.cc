@@ -222,6 +222,14 @@ TEST_F(SavedInlined, bodies_of_other_code_go_and_those_of_roots_that_did_not_run
   EXPECT_EQ(old.profile.inlined.size(), 2u);
   for (auto& [key, body] : old.profile.inlined) body.code[1] = UINT64_MAX;
   old.profile.inlined[elsewhere] = {{1, 2}, {{1, {64, 640, 64}}}};
+  // A run without this one differs from those before, so it is summed.
+  ASSERT_FALSE(old.profile.methods.empty());
+  MethodProfile other = old.profile.methods.begin()->second;
+  other.key.function_index = 77;
+  for (auto* counts : {&other.counts, &other.estimates}) {
+    for (uint64_t& n : *counts) n *= 8;
+  }
+  old.profile.methods[other.key] = other;
   const std::vector<std::byte> bytes = profile_to_file(old.profile, old.info);
   std::ofstream(o.profile, std::ios::binary)
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<int64_t>(bytes.size()));

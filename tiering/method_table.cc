@@ -1,13 +1,18 @@
 #include "tiering/method_table.h"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace uptier::tiering {
 
-MethodTable::MethodTable(uint32_t capacity)
-    : methods_(std::make_unique<std::atomic<Method*>[]>(capacity)),
-      ids_(std::make_unique<std::atomic<uint32_t>[]>(capacity)),
-      generations_(std::make_unique<std::atomic<uint32_t>[]>(capacity)) {}
+bool MethodTable::reserve(uint32_t capacity) {
+  auto words = [&](auto& all) {
+    using Word = std::remove_reference_t<decltype(all[0])>;
+    all.reset(static_cast<Word*>(std::calloc(capacity, sizeof(Word))));
+    return all != nullptr;
+  };
+  return words(methods_) && words(ids_) && words(generations_);
+}
 
 Method* MethodTable::known(MethodId m) const {
   if (!has_had(m)) return nullptr;

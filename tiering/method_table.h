@@ -17,6 +17,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <span>
 #include <vector>
@@ -28,8 +29,9 @@ namespace uptier::tiering {
 
 class MethodTable {
  public:
-  // Room for `capacity` places; 16 bytes each.
-  explicit MethodTable(uint32_t capacity);
+  // Makes room for `capacity` places, once, before all else; false when it is refused. What no method
+  // has had costs address space only, 16 bytes a place.
+  bool reserve(uint32_t capacity);
 
   // The number of places that a method has had.
   uint32_t size() const { return size_.load(std::memory_order_acquire); }  // pairs with put()
@@ -69,8 +71,15 @@ class MethodTable {
   void clear() { owned_.clear(); }
 
  private:
-  std::unique_ptr<std::atomic<Method*>[]> methods_;
-  std::unique_ptr<std::atomic<uint32_t>[]> ids_, generations_;
+  struct Free {
+    void operator()(void* p) const { std::free(p); }
+  };
+  // Zeroed by calloc(), which does not touch what the kernel has zeroed.
+  template <typename T>
+  using Words = std::unique_ptr<std::atomic<T>[], Free>;
+
+  Words<Method*> methods_;
+  Words<uint32_t> ids_, generations_;
   std::atomic<uint32_t> size_{0};
   std::vector<std::unique_ptr<Method>> owned_;  // by index
 };

@@ -97,7 +97,6 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
       policy_(PolicyOptions::from(options_)),
       stress_(plan),
       schedule_(make_schedule(options_)),
-      methods_(static_cast<uint32_t>(options_.max_methods)),
       observer_(options_, live_, schedule_.ladder, sink, policy),
       queue_(options.max_queue),
       relay_(*this, options.relay_gap_ms),
@@ -155,6 +154,9 @@ Status RuntimeImpl::start() {
   }
   if (options_.loops) cycles_per_ns_ = 1 / sampler::CycleClock::calibrate().ns_per_cycle;
   uint32_t capacity = static_cast<uint32_t>(options_.max_methods);
+  if (!methods_.reserve(capacity)) {
+    return Error{ErrorCode::kResourceExhausted, "memory for max_methods methods is refused"};
+  }
   uint32_t stub_bytes = jit::StubTable::data_bytes(capacity);
   auto space = jit::CodeSpace::create({.code_budget = options_.code_budget,
                                        .data_bytes = stub_bytes + kPollBytes,

@@ -296,7 +296,7 @@ void Relay::if_due() {
   uint64_t start = now_ns();
   if (!only || (runtime_.options_.measure_rates && start < due_ns_)) return;
   changes_.store(0, std::memory_order_relaxed);
-  RuntimeImpl::LookingAround looking(runtime_);
+  LookingAround looking(runtime_);
   auto& mutex = runtime_.state_mutex_;
   Found f;
   uint32_t count = runtime_.methods_.size();
