@@ -46,7 +46,8 @@ static_assert(sizeof(LoopCell) == 24);
 class FastSampling {
  public:
   // `runtime` is what contexts carry; `methods` bounds the indices: room for that many costs memory
-  // only where methods are added. The schedule outlives this.
+  // only where methods are added. Of no use while methods() is null: that memory is refused. The
+  // schedule outlives this.
   FastSampling(const void* runtime, uint32_t methods, const Schedule& schedule);
 
   // Makes a method known: it starts at the schedule's rate. Before that it is not sampled.

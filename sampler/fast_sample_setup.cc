@@ -7,8 +7,6 @@ FastSampling::FastSampling(const void* runtime, uint32_t methods, const Schedule
     : runtime_(runtime),
       schedule_(schedule),
       ladder_(schedule.ladder),
-      methods_(static_cast<PerMethod*>(std::calloc(methods, sizeof(PerMethod)))) {
-  if (methods_ == nullptr) std::abort();  // as operator new would, without exceptions
-}
+      methods_(static_cast<PerMethod*>(std::calloc(methods, sizeof(PerMethod)))) {}
 
 }  // namespace uptier::sampler

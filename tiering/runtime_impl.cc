@@ -154,7 +154,8 @@ Status RuntimeImpl::start() {
   }
   if (options_.loops) cycles_per_ns_ = 1 / sampler::CycleClock::calibrate().ns_per_cycle;
   uint32_t capacity = static_cast<uint32_t>(options_.max_methods);
-  if (!methods_.reserve(capacity)) {
+  fast_ = std::make_unique<sampler::FastSampling>(this, capacity, schedule_);
+  if (!methods_.reserve(capacity) || fast_->methods() == nullptr) {
     return Error{ErrorCode::kResourceExhausted, "memory for max_methods methods is refused"};
   }
   uint32_t stub_bytes = jit::StubTable::data_bytes(capacity);
@@ -165,7 +166,6 @@ Status RuntimeImpl::start() {
   if (!space) return space.error();
   space_ = std::move(*space);
   poll_words_ = std::make_unique<jit::PollWords>(space_->data().subspan(stub_bytes, kPollBytes));
-  fast_ = std::make_unique<sampler::FastSampling>(this, capacity, schedule_);
   auto routines = jit::Routines::create(
       *space_, uptier_enter, this, sampler::uptier_take_sample, fast_.get(),
       {uptier_frames_dropped, this, uptier_orphaned_trap}, {uptier_leave, uptier_ask_to_leave},
