@@ -158,6 +158,33 @@ TEST(Relay, nothing_moves_where_it_is_off_or_bodies_share_no_pages) {
   }
 }
 
+class Told : public Workshop {
+ public:
+  using Workshop::Workshop;
+  void gone(MethodId) noexcept override { ++told; }
+  int told = 0;
+};
+
+// The old code and the new one both hold the method: neither is let go for the other.
+TEST(Relay, hosts_of_methods_that_were_moved_are_told_once) {
+  Told shop(options(
+      {{"workers", "0"}, {"interval", "1"}, {"flush_first", "1"}, {"stress", "relay=all"}}));
+  ThreadScope scope(*shop.runtime);
+  MethodId m = shop.add("m", kOne, [](FunctionBuilder& b) { mix(b, 7); });
+  MethodId other = shop.add("other", kOne, [](FunctionBuilder& b) { mix(b, 9); });
+  for (uint64_t i = 0; i < 100; ++i) {
+    shop.call(m, {i});
+    shop.call(other, {i});
+    shop.runtime->quiescent();
+  }
+  EXPECT_GT(shop.runtime->report().relay.bodies, 0u);
+  MethodId retired[] = {m};
+  shop.runtime->retire_methods(retired);
+  shop.runtime->quiescent();
+  shop.runtime->flush();
+  EXPECT_EQ(shop.told, 1);
+}
+
 // Each eighth method is called often, by the one eight before.
 TEST(Relay, what_is_hot_is_brought_together_in_the_order_of_calls) {
   Options o = many({{"workers", "0"}, {"relay_holes", "0.95"}, {"flush_first", "1000"}});
