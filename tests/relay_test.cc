@@ -17,26 +17,12 @@ using Clock = std::chrono::steady_clock;
 // A loop whose body differs by `n`, so that each method takes some lines of code: f(x) = x rounds of
 // s = (s * 3 ^ n) + x, from n.
 void mix(FunctionBuilder& b, uint64_t n) {
-  Variable x = b.declare(kLong), sum = b.declare(kLong);
-  b.def(x, b.param(0));
-  b.def(sum, b.i64(static_cast<int64_t>(n)));
-  Block head = b.create_block(), body = b.create_block(), end = b.create_block();
-  b.jump(head);
-  b.switch_to(head);
-  Variable slots[] = {x, sum};
-  b.loop_header(0, slots);
-  b.branch(b.binary(Opcode::kNe, b.use(x), b.i64(0)), body, end);
-  b.seal(body);
-  b.switch_to(body);
-  Value tripled = b.binary(Opcode::kMul, b.use(sum), b.i64(3));
-  Value mixed = b.binary(Opcode::kXor, tripled, b.i64(static_cast<int64_t>(n)));
-  b.def(sum, b.binary(Opcode::kAdd, mixed, b.use(x)));
-  b.def(x, b.binary(Opcode::kSub, b.use(x), b.i64(1)));
-  b.jump(head);
-  b.seal(head);
-  b.seal(end);
-  b.switch_to(end);
-  b.ret(b.use(sum));
+  Value own = b.i64(static_cast<int64_t>(n));
+  loop_down(b, b.param(0), own, [&](Value sum, Value x) {
+    Value tripled = b.binary(Opcode::kMul, sum, b.i64(3));
+    Value mixed = b.binary(Opcode::kXor, tripled, b.i64(static_cast<int64_t>(n)));
+    return b.binary(Opcode::kAdd, mixed, x);
+  });
 }
 
 uint64_t mixed(uint64_t n, uint64_t x) {

@@ -39,34 +39,13 @@ uint64_t event(uint64_t x) {
 
 // f(x): event(x); for (s = 0; x != 0; --x) s += x; return s
 void sum_after_event(FunctionBuilder& b) {
-  Variable x = b.declare(kLong), sum = b.declare(kLong);
   Value args[] = {b.param(0)};
-  b.def(x, b.call_host(host_function("event", event), args));
-  b.def(sum, b.i64(0));
-  Block head = b.create_block(), body = b.create_block(), end = b.create_block();
-  b.jump(head);
-  b.switch_to(head);
-  Variable slots[] = {x, sum};
-  b.loop_header(0, slots);
-  b.branch(b.binary(Opcode::kNe, b.use(x), b.i64(0)), body, end);
-  b.seal(body);
-  b.switch_to(body);
-  b.def(sum, b.binary(Opcode::kAdd, b.use(sum), b.use(x)));
-  b.def(x, b.binary(Opcode::kSub, b.use(x), b.i64(1)));
-  b.jump(head);
-  b.seal(head);
-  b.seal(end);
-  b.switch_to(end);
-  b.ret(b.use(sum));
+  Value x = b.call_host(host_function("event", event), args);
+  loop_down(b, x, b.i64(0),
+            [&](Value sum, Value rest) { return b.binary(Opcode::kAdd, sum, rest); });
 }
 
 uint64_t sum_to(uint64_t n) { return n * (n + 1) / 2; }
-
-// What calls that have returned left on the stack is not there any more, to be taken for addresses.
-__attribute__((noinline)) void wipe_stack() {
-  volatile char below[32 << 10];
-  for (volatile char& c : below) c = 0;
-}
 
 Options mode(const char* tier) {
   Options o = small();
@@ -146,10 +125,7 @@ TEST(Retire, a_host_is_not_told_while_code_has_the_body_in_it) {
   Listener w(o);
   ThreadScope scope(*w.runtime);
   MethodId inner = w.adder(7);
-  MethodId outer = w.add("outer", kOne, [=](FunctionBuilder& b) {
-    Value args[] = {b.param(0)};
-    b.ret(b.call(inner, kOne, args));
-  });
+  MethodId outer = w.caller_of(inner);
   for (uint64_t i = 0; i < 300; ++i) ASSERT_EQ(w.call(outer, {i}).bits, i + 7);
   w.retire(inner);
   EXPECT_EQ(w.call(outer, {1}).bits, 8u) << "the body, in code that was made before";
@@ -169,10 +145,7 @@ TEST(Retire, a_host_that_may_die_is_told_before) {
   Listener w(small());
   ThreadScope scope(*w.runtime);
   MethodId inner = w.adder(7);
-  MethodId outer = w.add("outer", kOne, [=](FunctionBuilder& b) {
-    Value args[] = {b.param(0)};
-    b.ret(b.call(inner, kOne, args));
-  });
+  MethodId outer = w.caller_of(inner);
   for (uint64_t i = 0; i < 300; ++i) ASSERT_EQ(w.call(outer, {i}).bits, i + 7);
   w.retire(inner);
   ASSERT_EQ(w.times_told(inner), 0);
@@ -185,10 +158,7 @@ TEST(Retire, a_host_that_may_die_is_told_before) {
 TEST(Retire, the_end_of_the_runtime_tells_who_still_waits) {
   Listener w(small());
   MethodId inner = w.adder(7);
-  MethodId outer = w.add("outer", kOne, [=](FunctionBuilder& b) {
-    Value args[] = {b.param(0)};
-    b.ret(b.call(inner, kOne, args));
-  });
+  MethodId outer = w.caller_of(inner);
   {
     ThreadScope scope(*w.runtime);
     for (uint64_t i = 0; i < 300; ++i) ASSERT_EQ(w.call(outer, {i}).bits, i + 7);

@@ -2,36 +2,15 @@
 // exit, never an answer.
 #include <gtest/gtest.h>
 
+#include "tests/digits.h"
 #include "tests/runtime_host.h"
 #include "tiering/policy/replay.h"
 
 namespace uptier::test {
 namespace {
 
-// digits: sums i / d + i % d over n rounds, where d is in memory. total: adds d with an overflow
-// check n times.
-constexpr const char* kText = R"(
-func @digits(ref, i32) -> i32 {
-b0(v0: ref, v1: i32):
-  v2 = const.i32 0
-  v12 = load.i32 v0
-  probe value v12
-  jump b1(v2, v2)
-b1(v3: i32, v4: i32):
-  loop_header
-  v5 = lt_s.i32 v3, v1
-  branch v5, b2, b3
-b2:
-  v6 = div_u.i32 v3, v12
-  v7 = rem_u.i32 v3, v12
-  v8 = add.i32 v4, v6
-  v9 = add.i32 v8, v7
-  v10 = const.i32 1
-  v11 = add.i32 v3, v10
-  jump b1(v11, v9)
-b3:
-  return v4
-}
+// total: adds d, which is in memory, with an overflow check n times.
+const std::string kText = kLoadDigits + R"(
 func @total(ref, i32) -> i64 {
 b0(v0: ref, v1: i32):
   v2 = const.i32 0
@@ -56,12 +35,6 @@ b3:
 }
 )";
 
-uint64_t digits(uint32_t n, uint32_t d) {
-  uint32_t sum = 0;
-  for (uint32_t i = 0; i < n; ++i) sum += i / d + i % d;
-  return sum;
-}
-
 Options guessing(std::initializer_list<std::pair<const char*, const char*>> more = {}) {
   Options o = options({{"policy", "always"},
                        {"workers", "0"},
@@ -78,7 +51,7 @@ struct Guessing : IrRuntime {
 
   void run(uint32_t n, uint32_t d) {
     value = d;
-    Outcome got = call("digits", {reinterpret_cast<uint64_t>(&value), n});
+    Outcome got = call("load_digits", {reinterpret_cast<uint64_t>(&value), n});
     ASSERT_EQ(got.trap.code, TrapCode::kNone);
     ASSERT_EQ(got.bits, digits(n, d)) << n << " / " << d;
   }
@@ -102,16 +75,16 @@ struct Guessing : IrRuntime {
 TEST(SiteGuess, a_value_that_is_always_the_same_becomes_a_constant) {
   Guessing r(guessing());
   for (int i = 0; i < 200; ++i) r.run(20, 10);
-  ASSERT_EQ(r.report_of("digits").tier, Tier::kOptimized);
+  ASSERT_EQ(r.report_of("load_digits").tier, Tier::kOptimized);
   EXPECT_FALSE(r.decisions("specialize", "is 10 in 100.0 %").empty()) << r.runtime->report().text();
-  EXPECT_TRUE(r.report_of("digits").exits.empty());
+  EXPECT_TRUE(r.report_of("load_digits").exits.empty());
 }
 
 TEST(SiteGuess, another_value_leaves_and_many_take_the_guess_back) {
   Guessing r(guessing());
   for (int i = 0; i < 200; ++i) r.run(20, 10);
   for (uint32_t d = 1; d < 60; ++d) r.run(50, d);
-  MethodReport m = r.report_of("digits");
+  MethodReport m = r.report_of("load_digits");
   ASSERT_EQ(m.exits.size(), 1u) << r.runtime->report().text();
   EXPECT_EQ(m.exits[0].reason, GuardReason::kValue);
   EXPECT_EQ(m.exits[0].exits, 58u);
@@ -121,16 +94,17 @@ TEST(SiteGuess, another_value_leaves_and_many_take_the_guess_back) {
   ASSERT_EQ(again.size(), 1u) << r.runtime->report().text();
   EXPECT_NE(again[0].reason.find("(value)"), std::string::npos) << again[0].reason;
   for (uint32_t d = 0; d < 10; ++d) r.run(30, 7);
-  uint64_t exits = r.report_of("digits").exits[0].exits;
+  uint64_t exits = r.report_of("load_digits").exits[0].exits;
   for (uint32_t d = 1; d < 50; ++d) r.run(30, d);
-  EXPECT_EQ(r.report_of("digits").exits[0].exits, exits) << "the second version guesses nothing";
+  EXPECT_EQ(r.report_of("load_digits").exits[0].exits, exits)
+      << "the second version guesses nothing";
 }
 
 TEST(SiteGuess, a_trap_of_the_value_is_the_hosts_own) {
   Guessing r(guessing());
   for (int i = 0; i < 200; ++i) r.run(20, 10);
   r.value = 0;
-  Outcome got = r.call("digits", {reinterpret_cast<uint64_t>(&r.value), 3});
+  Outcome got = r.call("load_digits", {reinterpret_cast<uint64_t>(&r.value), 3});
   EXPECT_EQ(got.trap.code, TrapCode::kDivideByZero);
 }
 
@@ -152,9 +126,9 @@ TEST(SiteGuess, a_range_that_is_left_leaves_and_overflow_still_traps) {
 TEST(SiteGuess, without_the_option_nothing_is_guessed) {
   Guessing r(guessing({{"value_versions", "off"}}));
   for (int i = 0; i < 200; ++i) r.run(20, 10);
-  ASSERT_EQ(r.report_of("digits").tier, Tier::kOptimized);
+  ASSERT_EQ(r.report_of("load_digits").tier, Tier::kOptimized);
   for (uint32_t d = 1; d < 60; ++d) r.run(50, d);
-  EXPECT_TRUE(r.report_of("digits").exits.empty());
+  EXPECT_TRUE(r.report_of("load_digits").exits.empty());
 }
 
 TEST(SiteGuess, stress_changes_no_answer) {
@@ -162,7 +136,7 @@ TEST(SiteGuess, stress_changes_no_answer) {
     Guessing r(guessing({{"stress", stress}}));
     for (uint32_t i = 0; i < 300; ++i) r.run(20 + i % 3, i % 5 == 0 ? 3 : 10);
     for (int i = 0; i < 300; ++i) ASSERT_EQ(r.total(5, 10 + i % 20).bits, 80u * (10 + i % 20));
-    EXPECT_FALSE(r.report_of("digits").versions.empty());
+    EXPECT_FALSE(r.report_of("load_digits").versions.empty());
   }
 }
 

@@ -1,40 +1,12 @@
 // Methods specialized on the values of their parameters: the versions come, answer right and go.
 #include <gtest/gtest.h>
 
+#include "tests/digits.h"
 #include "tests/runtime_host.h"
 #include "tiering/policy/replay.h"
 
 namespace uptier::test {
 namespace {
-
-// Sums i / d + i % d over n rounds: two divisions by what never changes.
-constexpr const char* kText = R"(
-func @digits(i32, i32) -> i32 {
-b0(v0: i32, v1: i32):
-  v2 = const.i32 0
-  jump b1(v2, v2)
-b1(v3: i32, v4: i32):
-  loop_header
-  v5 = lt_s.i32 v3, v0
-  branch v5, b2, b3
-b2:
-  v6 = div_u.i32 v3, v1
-  v7 = rem_u.i32 v3, v1
-  v8 = add.i32 v4, v6
-  v9 = add.i32 v8, v7
-  v10 = const.i32 1
-  v11 = add.i32 v3, v10
-  jump b1(v11, v9)
-b3:
-  return v4
-}
-)";
-
-uint64_t digits(uint32_t n, uint32_t d) {
-  uint32_t sum = 0;
-  for (uint32_t i = 0; i < n; ++i) sum += i / d + i % d;
-  return sum;
-}
 
 Options deterministic() {
   Options o;
@@ -45,7 +17,7 @@ Options deterministic() {
 }
 
 struct Digits : IrRuntime {
-  explicit Digits(const Options& o) : IrRuntime(parse_or_die(kText), o) {}
+  explicit Digits(const Options& o) : IrRuntime(parse_or_die(kDigits), o) {}
 
   void run(uint32_t n, uint32_t d) {
     Outcome got = call("digits", {n, d});

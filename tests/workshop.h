@@ -22,6 +22,35 @@ inline const Signature kOne{{kLong}, kLong};
 inline const Signature kDispatch{{Type::kRef, kLong}, kLong};
 inline const Signature kNext{{kLong}, Type::kRef};
 
+// What calls that have returned left on the stack is not there any more, to be taken for addresses.
+[[gnu::noinline]] inline void wipe_stack() {
+  volatile char below[32 << 10];
+  for (volatile char& c : below) c = 0;
+}
+
+// for (sum = first; x != 0; --x) sum = step(sum, x); return sum. The loop asks.
+template <typename Step>
+void loop_down(FunctionBuilder& b, Value first_x, Value first, Step step) {
+  Variable x = b.declare(kLong), sum = b.declare(kLong);
+  b.def(x, first_x);
+  b.def(sum, first);
+  Block head = b.create_block(), body = b.create_block(), end = b.create_block();
+  b.jump(head);
+  b.switch_to(head);
+  Variable slots[] = {x, sum};
+  b.loop_header(0, slots);
+  b.branch(b.binary(Opcode::kNe, b.use(x), b.i64(0)), body, end);
+  b.seal(body);
+  b.switch_to(body);
+  b.def(sum, step(b.use(sum), b.use(x)));
+  b.def(x, b.binary(Opcode::kSub, b.use(x), b.i64(1)));
+  b.jump(head);
+  b.seal(head);
+  b.seal(end);
+  b.switch_to(end);
+  b.ret(b.use(sum));
+}
+
 // Methods whose bodies are functions, made and removed by name.
 class Workshop : public Host {
  public:
@@ -80,9 +109,17 @@ class Workshop : public Host {
       b.ret(b.call_indirect(b.param(0), kOne, args));
     });
   }
+  // A method that calls another with its argument.
+  MethodId caller_of(MethodId callee) {
+    return add("outer", kOne, [callee](FunctionBuilder& b) {
+      Value args[] = {b.param(0)};
+      b.ret(b.call(callee, kOne, args));
+    });
+  }
   void remove(MethodId m) {
     MethodId gone[] = {m};
     runtime->remove_methods(gone);
+    wipe_stack();
     std::lock_guard lock(mutex_);
     bodies_.erase(m.number());
   }

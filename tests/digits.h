@@ -1,0 +1,63 @@
+// digits.h: a loop that divides by what does not change, given as a parameter or in memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace uptier::test {
+
+// digits(n, d): the sum of i / d + i % d over i below n.
+inline const std::string kDigits = R"(
+func @digits(i32, i32) -> i32 {
+b0(v0: i32, v1: i32):
+  v2 = const.i32 0
+  jump b1(v2, v2)
+b1(v3: i32, v4: i32):
+  loop_header
+  v5 = lt_s.i32 v3, v0
+  branch v5, b2, b3
+b2:
+  v6 = div_u.i32 v3, v1
+  v7 = rem_u.i32 v3, v1
+  v8 = add.i32 v4, v6
+  v9 = add.i32 v8, v7
+  v10 = const.i32 1
+  v11 = add.i32 v3, v10
+  jump b1(v11, v9)
+b3:
+  return v4
+}
+)";
+
+// load_digits(p, n): the same with d at p, where a probe of the host's looks at it.
+inline const std::string kLoadDigits = R"(
+func @load_digits(ref, i32) -> i32 {
+b0(v0: ref, v1: i32):
+  v2 = const.i32 0
+  v12 = load.i32 v0
+  probe value v12
+  jump b1(v2, v2)
+b1(v3: i32, v4: i32):
+  loop_header
+  v5 = lt_s.i32 v3, v1
+  branch v5, b2, b3
+b2:
+  v6 = div_u.i32 v3, v12
+  v7 = rem_u.i32 v3, v12
+  v8 = add.i32 v4, v6
+  v9 = add.i32 v8, v7
+  v10 = const.i32 1
+  v11 = add.i32 v3, v10
+  jump b1(v11, v9)
+b3:
+  return v4
+}
+)";
+
+inline uint64_t digits(uint32_t n, uint32_t d) {
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < n; ++i) sum += i / d + i % d;
+  return sum;
+}
+
+}  // namespace uptier::test
