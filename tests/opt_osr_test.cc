@@ -85,38 +85,56 @@ class OsrModule {
   bool entered_ = false;
 };
 
+// A random module, whose last function is called with arguments of the same seed.
+struct OsrCase {
+  OsrCase(uint64_t seed, const RandomOptions& options)
+      : module(random_module(seed, options)), code(machine, module) {
+    Random random(seed);
+    args = random_arguments(signature(), scratch, random);
+  }
+
+  const Signature& signature() const { return module.functions[last].signature(); }
+  // What the interpreter answers.
+  Answer wanted() {
+    scratch.fill();
+    corpus_notes = 0;
+    return interpret(oracle, MethodId(last), args);
+  }
+  auto run() {
+    scratch.fill();
+    corpus_notes = 0;
+    return machine.run(code.entry(last), signature(), args);
+  }
+
+  jit::Module module;
+  Scratch scratch;
+  CodeMachine machine;
+  OsrModule code;
+  const uint32_t last = static_cast<uint32_t>(module.functions.size() - 1);
+  std::vector<uint64_t> args;
+  jit::Interpreter oracle{module, interpret_options(scratch)};
+};
+
 // Enters every loop of the module's last function at visits 0, 1 and 2. Returns the first
 // difference from the interpreter, or "", and adds up the entries.
 std::string compare_osr(uint64_t seed, const RandomOptions& options, uint64_t& entries) {
-  jit::Module module = random_module(seed, options);
-  Scratch scratch;
-  CodeMachine machine;
-  OsrModule code(machine, module);
-  auto last = static_cast<uint32_t>(module.functions.size() - 1);
-  const Signature& s = module.functions[last].signature();
-  Random random(seed);
-  std::vector<uint64_t> args = random_arguments(s, scratch, random);
-  jit::Interpreter oracle(module, interpret_options(scratch));
-  scratch.fill();
-  corpus_notes = 0;
-  Answer want = interpret(oracle, MethodId(last), args);
-  std::string bytes = scratch.bytes();
-  uint64_t notes = corpus_notes;
-  for (uint32_t f = 0; f <= last; ++f) {
-    for (uint32_t loop = 0; loop < module.functions[f].loop_count; ++loop) {
+  OsrCase c(seed, options);
+  const Type result = c.signature().result;
+  const Answer want = c.wanted();
+  const std::string bytes = c.scratch.bytes();
+  const uint64_t notes = corpus_notes;
+  for (uint32_t f = 0; f <= c.last; ++f) {
+    for (uint32_t loop = 0; loop < c.module.functions[f].loop_count; ++loop) {
       for (uint64_t visit = 0; visit < 3; ++visit) {
-        if (!code.arm(f, LoopId(loop), visit)) return "no code";
-        scratch.fill();
-        corpus_notes = 0;
-        auto got = machine.run(code.entry(last), s, args);
-        entries += code.entered();
-        bool same = got.trap == want.trap && notes == corpus_notes && bytes == scratch.bytes() &&
-                    (want.trap != TrapCode::kNone || same_value(s.result, got.bits, want.bits));
+        if (!c.code.arm(f, LoopId(loop), visit)) return "no code";
+        auto got = c.run();
+        entries += c.code.entered();
+        bool same = got.trap == want.trap && notes == corpus_notes && bytes == c.scratch.bytes() &&
+                    (want.trap != TrapCode::kNone || same_value(result, got.bits, want.bits));
         if (!same) {
           return "seed " + std::to_string(seed) + " f" + std::to_string(f) + " loop " +
                  std::to_string(loop) + " visit " + std::to_string(visit) + ": " +
-                 answer_text(s.result, {got.bits, got.trap}) + ", not " +
-                 answer_text(s.result, want);
+                 answer_text(result, {got.bits, got.trap}) + ", not " + answer_text(result, want);
         }
       }
     }
@@ -143,34 +161,25 @@ struct Counted {
 // begins. From there on a copy runs all that the loop ever does in a method that is called once.
 // Returns the first difference from the interpreter, or "".
 std::string compare_osr_counts(uint64_t seed, Counted& counted) {
-  jit::Module module = random_module(seed, {.functions = 2, .depth = 4});
-  Scratch scratch;
-  CodeMachine machine;
-  OsrModule code(machine, module);
-  auto last = static_cast<uint32_t>(module.functions.size() - 1);
-  const Signature& s = module.functions[last].signature();
-  Random random(seed);
-  std::vector<uint64_t> args = random_arguments(s, scratch, random);
-  jit::Interpreter oracle(module, interpret_options(scratch));
-  scratch.fill();
-  Answer want = interpret(oracle, MethodId(last), args);
-  if (oracle.entries(MethodId(last)) != 1) return "";
-  auto counts = oracle.site_counts(MethodId(last));
-  const jit::Function& f = module.functions[last];
+  OsrCase c(seed, {.functions = 2, .depth = 4});
+  const Answer want = c.wanted();
+  const MethodId last(c.last);
+  if (c.oracle.entries(last) != 1) return "";
+  auto counts = c.oracle.site_counts(last);
+  const jit::Function& f = c.module.functions[c.last];
   for (uint32_t loop = 0; loop < f.loop_count; ++loop) {
-    if (!code.arm(last, LoopId(loop), 0, Copy::kInstrumented)) return "no code";
-    scratch.fill();
-    auto got = machine.run(code.entry(last), s, args);
+    if (!c.code.arm(c.last, LoopId(loop), 0, Copy::kInstrumented)) return "no code";
+    auto got = c.run();
     if (got.trap != want.trap) return "seed " + std::to_string(seed) + ": answer";
-    if (!code.entered()) continue;
+    if (!c.code.entered()) continue;
     jit::LoopScope scope = jit::scope_of(f, LoopId(loop));
-    for (SiteId site : jit::observed_sites(code.osr())) {
+    for (SiteId site : jit::observed_sites(c.code.osr())) {
       if (site > f.block_sites || !scope.sites[site - 1]) continue;
       ++counted.blocks;
       counted.executions += counts[site - 1];
-      if (code.slab()[site - 1] == counts[site - 1]) continue;
+      if (c.code.slab()[site - 1] == counts[site - 1]) continue;
       return "seed " + std::to_string(seed) + " loop " + std::to_string(loop) + " block " +
-             std::to_string(site) + ": " + std::to_string(code.slab()[site - 1]) + ", not " +
+             std::to_string(site) + ": " + std::to_string(c.code.slab()[site - 1]) + ", not " +
              std::to_string(counts[site - 1]);
     }
   }
