@@ -83,7 +83,7 @@ void RuntimeImpl::detach() {
   sampler::exchange_context(t->outer);
   leave(*t);
   wake_worker();
-  tell_hosts();
+  hosts_.tell();
 }
 
 // The last that is heard of a thread.
@@ -107,7 +107,7 @@ void RuntimeImpl::leave(AttachedThread& t) {
 
 void RuntimeImpl::quiescent() noexcept {
   if (AttachedThread* t = here()) pass_quiescent(*t);
-  tell_hosts();
+  hosts_.tell();
 }
 
 void RuntimeImpl::pass_quiescent(AttachedThread& t) noexcept {
@@ -136,7 +136,7 @@ void RuntimeImpl::end_blocked() noexcept {
 void RuntimeImpl::flush() {
   if (forked()) return;
   flush_and_wait();
-  tell_hosts();
+  hosts_.tell();
 }
 
 void RuntimeImpl::flush_and_wait() {
@@ -147,10 +147,7 @@ void RuntimeImpl::flush_and_wait() {
     lock.unlock();
     return run_queue();
   }
-  while (queue_.size() != 0 || !worker_idle_) {
-    if (!wake_pending_.exchange(true, std::memory_order_acq_rel)) wake_.release();
-    idle_.wait_for(lock, std::chrono::milliseconds(10));
-  }
+  while (requests_.size() != 0 || !worker_.idle_locked()) worker_.await_idle(lock);
 }
 
 }  // namespace uptier::tiering

@@ -117,7 +117,7 @@ struct Version {
   uint64_t serial = 0;            // versions are numbered in the order in which they are begun
   std::vector<MethodId> by_stub;  // callees that the code reaches by their stubs
   // Places of all methods that the code means: it calls them, has their bodies in it, or compares
-  // their stubs' addresses. By rising index; see code/removed.h.
+  // their stubs' addresses. By rising index; see code/places.h.
   std::vector<uint32_t> refers_to;
   std::vector<uint32_t> bodies;  // those of them whose bodies it has in it
   // Guarded by Runtime's state mutex.

@@ -97,13 +97,14 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
       policy_(PolicyOptions::from(options_)),
       stress_(plan),
       schedule_(make_schedule(options_)),
+      places_(methods_),
+      hosts_(state_mutex_, methods_, places_, reclaimer_),
       observer_(options_, live_, schedule_.ladder, sink, policy),
-      queue_(options.max_queue),
+      requests_(options.max_queue, methods_),
       relay_(*this, options.relay_gap_ms),
       fixed_rate_(schedule_.rate),
-      compile_rate_(options.compile_ns, options.measure_rates),
-      speedup_(options.speedup, options.measure_rates),
-      baseline_rate_(options.baseline_ns, options.measure_rates) {
+      machine_(options_, live_, methods_),
+      bodies_(options_) {
   always_instrumented_ = schedule_.sample_calls && options_.interval == 1;
   counting_ = schedule_;
   counting_.sample_calls = false;
@@ -243,11 +244,9 @@ void RuntimeImpl::die_if_in_use() {
 
 RuntimeImpl::~RuntimeImpl() {
   die_if_in_use();
-  stopping_.store(true, std::memory_order_release);
-  wake_.release();
-  worker_.join();
+  worker_.stop();
   if (AttachedThread* t = here()) sampler::exchange_context(t->outer);
-  leave_all_hosts();
+  hosts_.leave_all();
   {
     std::lock_guard lock(state_mutex_);
     for (auto& t : threads_) flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);

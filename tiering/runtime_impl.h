@@ -8,14 +8,11 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
-#include <semaphore>
-#include <set>
 #include <vector>
 
 #include "jit/code/code_registry.h"
@@ -33,18 +30,19 @@
 #include "sampler/fast_sample.h"
 #include "sampler/fork.h"
 #include "sampler/schedule.h"
-#include "tiering/code/queue.h"
+#include "tiering/code/gone.h"
+#include "tiering/code/kept_bodies.h"
+#include "tiering/code/machine_rates.h"
+#include "tiering/code/places.h"
 #include "tiering/code/reclaim.h"
 #include "tiering/code/relay.h"
+#include "tiering/code/requests.h"
 #include "tiering/code/worker_thread.h"
 #include "tiering/looking.h"
 #include "tiering/method.h"
 #include "tiering/method_table.h"
 #include "tiering/observe/observer.h"
 #include "tiering/observe/tick_list.h"
-#include "tiering/policy/baseline_rate.h"
-#include "tiering/policy/compile_rate.h"
-#include "tiering/policy/speedup_rate.h"
 #include "tiering/policy/value_policy.h"
 #include "tiering/stress.h"
 #include "tiering/thread.h"
@@ -128,6 +126,14 @@ class RuntimeImpl final : public Runtime {
   // `pc`: in the code that asks, which may be an older version than the one in service.
   const void* loop_plain(uint32_t method, uint32_t loop, const void* pc) noexcept;
   const void* loop_instrumented(uint32_t method, uint32_t loop, const void* pc) noexcept;
+  // For those who look at methods (looking.h), which take the state mutex here. Whether a method was
+  // removed since the earliest of them that is there began: the caller is one.
+  Places::Look begin_look();
+  void end_look(Places::Look look);
+  bool removed_meanwhile(MethodId m) const;
+  // The calling thread's record if it is attached to this runtime, else null.
+  AttachedThread* here() const noexcept;
+
   // What exits call; deopt.cc.
   jit::Leave leave(jit::LeaveState& s, bool forced) noexcept;
   jit::Leave ask_to_leave(jit::LeaveState& s) noexcept;
@@ -136,8 +142,6 @@ class RuntimeImpl final : public Runtime {
 
  private:
   friend class CallPaths;
-  friend class StillHere;
-  friend class LookingAround;
 
   RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink, Policy* policy);
   Status start();
@@ -145,14 +149,8 @@ class RuntimeImpl final : public Runtime {
   Method& method(uint32_t index) const { return methods_.at(index); }
   // Whether the id is that of a method that was added and not removed. Reads no Method.
   bool is_method(MethodId m) const { return methods_.serves(m); }
-  // Whether a method was removed since the earliest LookingAround that is there began. The caller
-  // has one, and does not hold the state mutex.
-  bool removed_meanwhile(MethodId m) const;
   // Returns a method, removed or not, or null when its place has gone to another.
   Method* known(MethodId m) const { return methods_.known(m); }
-  // The calling thread's record if it is attached to this runtime, else null.
-  AttachedThread* here() const noexcept;
-
   std::optional<MethodKey> method_at(uint64_t address) const;
 
   // describe.cc
@@ -207,40 +205,24 @@ class RuntimeImpl final : public Runtime {
   void retire_code(std::span<const MethodId> ids, HostUse after);
   void take_out_locked(Method& m, HostUse after);
   void flush_removed_locked(Method& m, HostUse after);
-  // code/gone.cc
-  void hold_locked(const Version& v);
-  void let_go_locked(const Version& v);
-  void let_go_locked(Method& m);
-  bool leave_hosts_locked();
-  void tell_later_locked(Method& m);
-  void leave_all_hosts();
-  void tell_hosts() noexcept;
-  void await_tellers(std::span<const MethodId> methods);
-  bool may_ask_host(const Method& m) const;
-  // code/removed.cc
+  // code/take_place.cc
   struct Place {
     MethodId id;
     bool again = false;  // another method had it
   };
   Result<Place> take_place_locked(const std::string& name);
   void free_places_locked(size_t kept);
-  std::vector<bool> places_to_free(size_t kept) const;
-  void withdraw_what_refers_to_locked(const std::vector<bool>& places);
-  void keep_what_code_means_locked(std::vector<bool>& places) const;
-  void forget_in_tables_locked(const std::vector<bool>& places);  // forgotten_targets.cc
+  void withdraw_what_refers_to_locked(const Places::Set& places);
+  void forget_in_tables_locked(const Places::Set& places);  // forgotten_targets.cc
   void forget_in_slab_locked(Method& m, uint32_t stream, const uint64_t* slab, uint64_t size,
-                             const std::vector<bool>& places, ForgottenTargets& held) const;
-  bool names_one_of(uint64_t word, const std::vector<bool>& places) const;
-  void forget_paths_locked(const std::vector<bool>& places);
+                             const Places::Set& places, ForgottenTargets& held) const;
+  bool names_one_of(uint64_t word, const Places::Set& places) const;
   void forget_locked(Method& m);
 
   // inlinees.cc
   friend class Inlinees;
   friend class Relay;
-  bool inlines() const;
   bool guards_may_be_inlined() const;
-  void keep_body_locked(Method& m, const jit::Function& f);
-  void forget_body_locked(Method& m);
   jit::BodyProfile body_profile_locked(const Method& m);
   std::unique_ptr<jit::Inlinee> inlinee(MethodId id, bool profile, double& error);
 
@@ -481,17 +463,14 @@ class RuntimeImpl final : public Runtime {
 
   // worker.cc
   void run_worker();
-  void calibrate();                                     // calibrate.cc
-  SystemSnapshot system_locked(const Method& m) const;  // calibrate.cc
-  uint64_t inlined_size(const Version& v) const;
+  SystemSnapshot system_locked(const Method& m) const;
   void await_work();
   void wake_worker() noexcept;
   bool drain_locked();
   void drain_thread_locked(AttachedThread& t, uint32_t most = UINT32_MAX);
   void handle_note(AttachedThread& t, const sampler::Note& note, std::span<const uint64_t> counts);
   void consider(Method& m, const sampler::Note& note);
-  void request(Method& m, const Plan& plan, double priority);
-  void forget_request(Method& m, const Plan& plan);
+  void request(Method& m, const Plan& plan, double priority) { requests_.add(m, plan, priority); }
   void run_queue();
   void flush_thread_locked(AttachedThread& t, sampler::NoteKind kind);
   sampler::Note make_note(Method& m, AttachedThread& t, sampler::NoteKind kind) noexcept;
@@ -522,16 +501,9 @@ class RuntimeImpl final : public Runtime {
   MethodTable methods_;
 
   mutable WaitedMutex state_mutex_;
-  // Places whose methods have been removed, in that order, and those that may have another.
-  std::deque<uint32_t> removed_, free_places_;
-  uint64_t methods_seen_ = 0, removals_ = 0;  // methods that were added, and that were removed
-  uint64_t next_freeing_ = 0;                 // removals at which places are looked for again
-  std::multiset<uint64_t> looking_;  // removals that there had been when each LookingAround began
-  // Retired methods that only their enterable code holds, as far as is known; hosts to be told.
-  std::vector<Method*> left_;
-  std::deque<Method*> gone_;
-  std::atomic<bool> hosts_wait_{false};  // there are such
-  std::condition_variable_any told_;
+  Places places_;
+  Reclaimer reclaimer_;
+  GoneHosts hosts_;
   std::vector<std::unique_ptr<AttachedThread>> threads_;
   uint32_t threads_seen_ = 0;
   Observer observer_;
@@ -543,13 +515,9 @@ class RuntimeImpl final : public Runtime {
   std::vector<Method*> known_;
   bool made_ahead_ = false;   // it has: first calls of such methods are not noticed
   uint64_t first_calls_ = 0;  // methods that were called
-  CompileQueue queue_;
-  std::vector<NewerWanted> newer_wanted_;  // that is not due yet
-  std::atomic<bool> newer_waits_{false};   // there are such
-  std::vector<WatchedFrames> watched_;     // methods whose frames are to be called, each once
-  std::atomic<bool> watched_wait_{false};  // there are such
-  std::atomic<uint64_t> serials_{0};       // versions that were begun
-  Reclaimer reclaimer_;
+  Requests requests_;
+  WantedFrames frames_;
+  std::atomic<uint64_t> serials_{0};  // versions that were begun
   Relay relay_;
   LossReport losses_;
   // The adaptive schedule; guarded by state_mutex_ but for the flag.
@@ -570,21 +538,9 @@ class RuntimeImpl final : public Runtime {
   sampler::Rate fixed_rate_;    // of all methods, where rates do not adapt
   std::atomic<bool> worker_ticks_{false};  // threads have run since the last tick
   uint64_t activity_ = 0;                  // rises with whatever is heard of any method
-  uint64_t compile_ns_total_ = 0;
-  CompileRate compile_rate_;
-  uint64_t kept_bytes_ = 0;                 // of Method::body
-  std::atomic<bool> inline_guards_{false};  // a body that was kept has guards
-  SpeedupRate speedup_;
-  BaselineRate baseline_rate_;
-  double ns_per_cycle_ = 0;  // of the time stamp counter; 0: not known yet
-
+  MachineRates machine_;
+  KeptBodies bodies_;
   WorkerThread worker_;
-  std::counting_semaphore<> wake_{0};
-  std::atomic<bool> wake_pending_{false};  // a release that the worker has not taken yet
-  std::atomic<bool> stopping_{false};
-  bool worker_idle_ = true;
-  std::condition_variable_any idle_;
-  uint64_t calibration_bytes_ = 0;  // of code that calibrate() had freed
 };
 
 }  // namespace uptier::tiering

@@ -191,7 +191,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
                               .targets = seen.targets,
                               .values = guesses,
                               .params = v.values,
-                              .inlinees = inlines() ? &inlinees : nullptr,
+                              .inlinees = bodies_.wanted() ? &inlinees : nullptr,
                               .inline_guards = guards_may_be_inlined() || prune,
                               .inlined_blocks = plan.copy == Copy::kPlain ? &inlined : nullptr,
                               .to_host = m.info.host_resume != nullptr,
@@ -349,7 +349,7 @@ void RuntimeImpl::compile_and_install(const Plan& plan) {
   }
   Result<std::unique_ptr<Version>> v = make_with_room(m, plan, false);
   std::lock_guard lock(state_mutex_);
-  forget_request(m, plan);
+  requests_.done(m, plan);
   bool banned = m.guard_banned && plan.tier == Tier::kOptimized;
   if (m.removed || banned) return;
   if (v) return install(m, std::move(*v));

@@ -135,7 +135,7 @@ Result<jit::Function> RuntimeImpl::describe_anew(Method& m, Observed observed) {
   place_probes(m, f, observed);
   if (first) {
     std::lock_guard lock(state_mutex_);
-    keep_body_locked(m, f);
+    bodies_.keep_locked(m, f);
   }
   return f;
 }
@@ -199,8 +199,8 @@ void RuntimeImpl::plan_probes(Method& m, const jit::Function& f, const jit::Loop
   adopt_saved_locked(m);
   if (m.body == nullptr) return;
   // Who inlines it looks for what these probes have seen.
-  forget_body_locked(m);
-  keep_body_locked(m, f);
+  bodies_.forget_locked(m);
+  bodies_.keep_locked(m, f);
 }
 
 // The same of a method that the host compiles by itself: its blocks are taken to be alike.

@@ -2,24 +2,12 @@
 
 #include <algorithm>
 
-#include "jit/ir/deopt_points.h"
 #include "tiering/observe/known_counts.h"
 #include "tiering/observe/select_turns.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
 namespace {
-
-// Bodies of more IR instructions are not kept: they would not be inlined.
-constexpr size_t kMostKept = 1000;
-// What all bodies that are kept may take, in bytes.
-constexpr uint64_t kKeptBytes = 32 << 20;
-
-uint64_t bytes_of(const jit::Function& f) {
-  return f.insts.size() * sizeof(jit::Inst) + f.values.size() * sizeof(jit::ValueData) +
-         f.edges.size() * sizeof(jit::Edge) + f.pool.size() * sizeof(Value) +
-         f.blocks.size() * sizeof(jit::BlockData);
-}
 
 // Whether alias classes mean the same in both.
 bool same_classes(const Method& a, const Method& b) {
@@ -35,30 +23,8 @@ void forget_classes(jit::Function& f) {
 
 }  // namespace
 
-bool RuntimeImpl::inlines() const {
-  bool optimizes = options_.tier == TierMode::kAuto || options_.tier == TierMode::kOptimized;
-  // Exact gaps promise that every call is counted.
-  return options_.inlining && optimizes && options_.gap != GapMode::kExact;
-}
-
 bool RuntimeImpl::guards_may_be_inlined() const {
-  return inline_guards_.load(std::memory_order_relaxed) || stress_.active(StressKind::kGuard);
-}
-
-void RuntimeImpl::keep_body_locked(Method& m, const jit::Function& f) {
-  // Code that comes from methods outside of the range must not hide in those inside.
-  bool in_range = OptRange::parse(options_.opt_range)->contains(method_hash(m.info));
-  bool wanted = inlines() && in_range && !m.body && f.insts.size() <= kMostKept;
-  uint64_t bytes = bytes_of(f);
-  if (!wanted || kept_bytes_ + bytes > kKeptBytes) return;
-  kept_bytes_ += bytes;
-  if (jit::count_guards(f) != 0) inline_guards_.store(true, std::memory_order_relaxed);
-  m.body = std::make_unique<const jit::Function>(f);
-}
-
-void RuntimeImpl::forget_body_locked(Method& m) {
-  if (m.body) kept_bytes_ -= bytes_of(*m.body);
-  m.body.reset();
+  return bodies_.have_guards() || stress_.active(StressKind::kGuard);
 }
 
 // Returns what was observed of a method's blocks and indirect calls.

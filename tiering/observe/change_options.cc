@@ -89,7 +89,7 @@ void RuntimeImpl::apply_locked(std::string_view name) {
   if (is_one_of(name, kOfThePolicy)) return change_policy_locked();
   if (name == "decisions_kept") observer_.keep_decisions(live_.decisions_kept);
   if (name == "observe_optimized") watch_all_frames();
-  if (name == "max_queue") queue_.set_capacity(live_.max_queue);
+  if (name == "max_queue") requests_.set_capacity(live_.max_queue);
 }
 
 void RuntimeImpl::change_policy_locked() {

@@ -63,6 +63,7 @@ void add_losses(LossReport& l, const AttachedThread& t) {
 
 LossReport RuntimeImpl::losses_locked() const {
   LossReport l = losses_;
+  l.requests_dropped = requests_.dropped();
   l.trace_events_lost = observer_.trace_events_lost();
   l.decisions_forgotten = observer_.decisions_forgotten();
   for (const auto& t : threads_) add_losses(l, *t);
@@ -111,13 +112,13 @@ Report RuntimeImpl::report() const {
   r.decisions.assign(observer_.decisions().begin(), observer_.decisions().end());
   r.losses = losses_locked();
   r.stress = stress_.counts();
-  r.methods_registered = methods_seen_;
+  r.methods_registered = places_.methods_seen();
   r.code_bytes_in_service = space_->bytes_in_service();
-  r.code_bytes_freed = space_->bytes_freed() - calibration_bytes_;
-  r.compile_ns_total = compile_ns_total_;
+  r.code_bytes_freed = space_->bytes_freed() - machine_.bytes_freed();
+  r.compile_ns_total = machine_.compile_ns_total();
   r.saved = saved_locked();
   r.relay = relay_.report();
-  r.compile_rate_ns = compile_rate_.ns();
+  r.compile_rate_ns = machine_.compile_ns();
   if (budget_) r.overhead_share = budget_->spent_share();
   return r;
 }

@@ -102,7 +102,7 @@ std::vector<MethodId> RuntimeImpl::likely_inlinees(Method& m) {
 // runs guest code while it describes a method waits for nobody who waits for it; what comes back
 // here finds the method prepared.
 void RuntimeImpl::prepare(Method& m, uint32_t depth) {
-  bool possible = options_.tier == TierMode::kAuto && inlines() && !m.info.own_code;
+  bool possible = options_.tier == TierMode::kAuto && bodies_.wanted() && !m.info.own_code;
   if (!possible || depth > kPrepareDepth) return;
   if (m.prepared.exchange(true, std::memory_order_relaxed) || !hot_before(m)) return;
   std::vector<MethodId> next;

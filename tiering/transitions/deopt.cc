@@ -136,7 +136,7 @@ bool RuntimeImpl::make_enterable(Method& m) {
   LookingAround looking(*this);
   std::lock_guard compile(m.compile_mutex);
   if (usable(m.enterable.load(std::memory_order_acquire))) return true;
-  if (!may_ask_host(m)) return false;
+  if (!hosts_.may_ask(m)) return false;
   Plan plan{.method = m.id};
   uint64_t start = now_ns();
   auto v = std::make_unique<Version>();
@@ -223,7 +223,7 @@ void RuntimeImpl::withdraw_optimized(Method& m) {
 
 // The caller has seen to it that the method is not optimized again at once.
 void RuntimeImpl::withdraw_code(Method& m) {
-  queue_.remove(m.id);
+  requests_.remove(m.id);
   m.optimized_requested = false;
   for (uint32_t i = 0; i < m.loop_count; ++i) m.osr_requested[i] = false;
   withdraw_locked(m);
