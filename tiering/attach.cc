@@ -60,7 +60,7 @@ Status RuntimeImpl::attach() {
     std::lock_guard lock(state_mutex_);
     t.attached_cpu_ns = t.seen_cpu_ns = t.cpu_ns();
     threads_.push_back(std::move(*made));
-    if (last_tick_ns_ == 0 || threads_.size() == 1) give_allowance_locked();
+    rates_.thread_came();
   }
   t.outer = sampler::exchange_context(&t.context());
   watch_thread_end();
@@ -92,9 +92,8 @@ void RuntimeImpl::leave(AttachedThread& t) {
   flush_thread_locked(t, sampler::NoteKind::kFlushFinal);
   keep_log_locked(t);
   add_losses(losses_, t);
-  gone_cpu_ns_ += t.cpu_ns() - t.seen_cpu_ns;
+  rates_.thread_goes(t);
   gone_lived_ns_ += t.cpu_ns() - t.attached_cpu_ns;
-  cost_gone_ += t.cost_counts();
   uint32_t count = methods_.size();
   for (uint32_t i = 0; i < count; ++i) {
     observer_.end_streams(method(i), t.number());

@@ -2,7 +2,6 @@
 #include "jit/ir/build.h"
 #include "tiering/code/call_paths.h"
 #include "tiering/runtime_impl.h"
-#include "tiering/saved/profile_store.h"
 
 namespace uptier::tiering {
 
@@ -52,11 +51,9 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
   m.convergence.set_epsilon(policy_.epsilon);
   if (!m.info.host_may_trap) m.host_code = m.info.host_entry;
   places_.note_added();
-  fast_->add(index);
-  if (has_rates()) put_rate(index, options_.adaptive ? off_rate() : fixed_rate_);
+  rates_.add(index, place->again);
   stubs_->set_target(m.id, first_target_locked(m));
   observer_.know(m);
-  if (place->again) ticked_.erase(index);
   methods_.put(std::move(made));
   return m.id;
 }
@@ -92,8 +89,7 @@ Status RuntimeImpl::make_host_thunk(Method& m) {
 bool RuntimeImpl::interprets_first_locked(const Method& m) const {
   bool interprets = m.info.host_entry != nullptr && options_.tier == TierMode::kAuto;
   if (m.removed || !interprets) return false;
-  return !m.info.describes_at_once || store_ == nullptr || m.code_made ||
-         store_->mass(m.info.key, m.info.name) < kLeastSavedMass;
+  return !m.info.describes_at_once || m.code_made || !saved_.is_hot(m);
 }
 
 // Where calls go that find no code: to the host's interpreter, or to where code is made, the thunk
@@ -187,7 +183,7 @@ void RuntimeImpl::take_out_locked(Method& m, HostUse after) {
   fast_->set_entry(m.id.index(), nullptr);
   stubs_->set_target(m.id, stubs_->tail(m.id));
   requests_.remove(m.id);
-  std::erase(known_, &m);
+  known_.forget(m);
   frames_.forget(m);
 }
 

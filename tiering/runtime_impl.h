@@ -25,8 +25,6 @@
 #include "jit/compile.h"
 #include "jit/ir/spare_build.h"
 #include "profile/upf/timeline.h"
-#include "sampler/budget.h"
-#include "sampler/cost.h"
 #include "sampler/fast_sample.h"
 #include "sampler/fork.h"
 #include "sampler/schedule.h"
@@ -42,8 +40,10 @@
 #include "tiering/method.h"
 #include "tiering/method_table.h"
 #include "tiering/observe/observer.h"
-#include "tiering/observe/tick_list.h"
+#include "tiering/observe/rate_control.h"
 #include "tiering/policy/value_policy.h"
+#include "tiering/saved/known_methods.h"
+#include "tiering/saved/saved_profile.h"
 #include "tiering/stress.h"
 #include "tiering/thread.h"
 #include "tiering/transitions/wanted_frames.h"
@@ -53,10 +53,6 @@
 
 namespace uptier::tiering {
 
-class ProfileStore;
-struct SeenRun;
-
-void operator+=(sampler::Progress& a, const sampler::Progress& b);
 // Adds what a thread has lost.
 void add_losses(LossReport& l, const AttachedThread& t);
 
@@ -101,13 +97,9 @@ class RuntimeImpl final : public Runtime {
   Report report() const override;
   SavedReport saved_report() const override;
   Profile profile() const override;
-  Status save_profile() override;  // saved.cc
+  Status save_profile() override;  // saved/save_now.cc
   std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
                                      std::string_view key) override;
-  // saved_calls.cc
-  void note_first_locked(const Method& m, CallProfile& calls) const;
-  void learn_calls_locked(Method& m, const jit::Function& f);
-  void add_calls_locked(const Method& m, const Profile& seen, CallProfile& calls) const;
   std::vector<LoopReport> loops() const override;  // loops.cc
   std::vector<LogRecord> read_log() override;      // log.cc
   Result<std::string> ir(MethodId m) override;
@@ -226,26 +218,19 @@ class RuntimeImpl final : public Runtime {
   jit::BodyProfile body_profile_locked(const Method& m);
   std::unique_ptr<jit::Inlinee> inlinee(MethodId id, bool profile, double& error);
 
-  // saved.cc
-  void adopt_saved_locked(Method& m);
-  bool match_saved_locked(Method& m, SavedMethod& saved);
+  // saved/warm_start.cc
   bool warm(Method& m);
   void trust_saved(Method& m);
   bool hot_before(Method& m);
   void prepare(Method& m, uint32_t depth);
   std::vector<MethodId> likely_inlinees(Method& m);
   bool is_removed(const Method& m);
-  void list_known_locked();
-  std::vector<Method*> in_order_of_placement(std::span<const std::pair<double, Method*>> known);
-  void put_in_order_of_calls(std::vector<Method*>& methods);
   bool compile_known();
   void wake_for_known();
-  Method* next_known_locked();
+  // saved/save_now.cc
   Status save_profile_locked();
-  void see_locked(const Method& m, SeenRun& seen) const;
-  SeenRun see_watched_locked() const;
   void save_at_end_locked();
-  profile::Timeline timeline_locked() const;
+  profile::Timeline timeline_locked() const;  // report/timeline.cc
 
   // install.cc; the caller holds state_mutex_.
   void install(Method& m, std::unique_ptr<Version> v);
@@ -371,41 +356,19 @@ class RuntimeImpl final : public Runtime {
             uint64_t call = 0) noexcept;
   void brake(Method& m, sampler::Rate in_force) noexcept;
 
-  void leave(AttachedThread& t);                    // attach.cc
-  void pass_quiescent(AttachedThread& t) noexcept;  // attach.cc
-  void flush_and_wait();                            // attach.cc
-  void prepare_loop_timer(AttachedThread& t);       // attach.cc
-  SavedReport saved_locked() const;
+  void leave(AttachedThread& t);                                  // attach.cc
+  void pass_quiescent(AttachedThread& t) noexcept;                // attach.cc
+  void flush_and_wait();                                          // attach.cc
+  void prepare_loop_timer(AttachedThread& t);                     // attach.cc
   LossReport losses_locked() const;                               // report.cc
   void report_observing(const Method& m, MethodReport& r) const;  // report.cc
   void keep_log_locked(AttachedThread& t);                        // log.cc
 
-  // adapt.cc
-  void tick_if_due();
-  void tick_locked(uint64_t now_ns);
-  bool load_of(Method& m, std::vector<sampler::MethodLoad>& loads);
-  sampler::Progress progress_locked(Method& m) const;
-  double opportunities(const Method& m, const sampler::Progress& p) const;
-  void give_allowance_locked();
-  void heed(Method& m, sampler::Verdict v);
-  void rest(Method& m);
-  void look_again(Method& m);
-  void learn_on(Method& m);
-  sampler::Rate off_rate() const;
-  void begin_observing(Method& m);
-  void want_copy(Method& m);
-
   // change_options.cc
-  bool has_rates() const;
   const char* obstacle_to(std::string_view name, const Options& to) const;
   void apply_locked(std::string_view name);
-  void change_interval_locked();
-  void change_burst_locked();
-  void change_flushes_locked();
   void change_policy_locked();
   Options live_options() const;
-  void observe_again(Method& m);
-  void put_rate(uint32_t method, sampler::Rate planned);
 
   // observe_optimized.cc
   bool observes_optimized(const Method& m) const noexcept;
@@ -453,12 +416,8 @@ class RuntimeImpl final : public Runtime {
   std::string block_name(const Method& m, const Version& copy, size_t word) const;
 
   // phase.cc; the caller holds state_mutex_.
-  static constexpr double kDriftAlpha = sampler::ConvergenceOptions{}.drift_alpha;
-  std::vector<uint64_t> blocks_to_compile_from(const Method& m) const;
-  void begin_phase(Method& m);
   void follow_drift(Method& m);
   void follow_loop_drift(Method& m, const Version& copy, CopyWindows& o);
-  double profile_error_locked(const Method& m, const std::vector<uint64_t>& blocks) const;
   void note_origin_locked(const Method& m, const jit::BodyProfile& p, Version& v) const;
 
   // worker.cc
@@ -478,14 +437,13 @@ class RuntimeImpl final : public Runtime {
   const Options options_;
   Options live_;  // what set() has changed of them; guarded by state_mutex_
   std::atomic<PolicyMode> policy_mode_;
-  std::atomic<Sampling> sampling_{Sampling::kByOptions};
   const ProbeChoice probe_choice_;
   PolicyOptions policy_;  // of live_; guarded by state_mutex_
   mutable Stress stress_;
   sampler::Schedule schedule_;
   sampler::Schedule counting_;  // the same without sampled calls: optimized or always instrumented
-  std::atomic<uint64_t> optimized_rate_{0};  // of methods whose optimized code is observed
-  bool always_instrumented_ = false;
+  std::atomic<uint64_t> optimized_rate_;  // of methods whose optimized code is observed
+  const bool always_instrumented_;
 
   std::optional<jit::FaultHandlers> faults_;
   std::unique_ptr<jit::CodeSpace> space_;
@@ -507,37 +465,20 @@ class RuntimeImpl final : public Runtime {
   std::vector<std::unique_ptr<AttachedThread>> threads_;
   uint32_t threads_seen_ = 0;
   Observer observer_;
-  std::unique_ptr<ProfileStore> store_;  // of Options::profile, or null
-  bool profile_saved_ = false;
-  // Methods that earlier processes ran, which the worker compiles before they are called: the next
-  // one last. Guarded by state_mutex_ but for the flag.
-  std::atomic<bool> known_wanted_{true};
-  std::vector<Method*> known_;
-  bool made_ahead_ = false;   // it has: first calls of such methods are not noticed
-  uint64_t first_calls_ = 0;  // methods that were called
+  SavedProfile saved_;
+  KnownMethods known_;
   Requests requests_;
   WantedFrames frames_;
   std::atomic<uint64_t> serials_{0};  // versions that were begun
   Relay relay_;
   LossReport losses_;
-  // The adaptive schedule; guarded by state_mutex_ but for the flag.
-  sampler::CycleClock clock_;
-  sampler::CostModel cost_model_;
-  sampler::CostCounts cost_seen_;
-  sampler::CostCounts cost_gone_;  // of threads that have detached
-  std::optional<sampler::Budget> budget_;
-  uint64_t last_tick_ns_ = 0;
-  TickList ticked_;                 // places of methods that have flushed (Method::has_flushed)
+  RateControl rates_;
   std::deque<LogRecord> gone_log_;  // of threads that have detached
   const uint64_t born_ns_ = now_ns();
   const uint32_t born_at_fork_ = sampler::forks();
   uint64_t gone_lived_ns_ = 0;  // CPU time, while attached, of threads that have detached
   double cycles_per_ns_ = 1;    // measured when loops are timed
-  uint64_t gone_cpu_ns_ = 0;    // of threads that have detached since the last tick
-  sampler::Rate start_rate_;    // of new methods
-  sampler::Rate fixed_rate_;    // of all methods, where rates do not adapt
-  std::atomic<bool> worker_ticks_{false};  // threads have run since the last tick
-  uint64_t activity_ = 0;                  // rises with whatever is heard of any method
+  uint64_t activity_ = 0;       // rises with whatever is heard of any method
   MachineRates machine_;
   KeptBodies bodies_;
   WorkerThread worker_;

@@ -13,7 +13,6 @@
 #include "tiering/observe/known_counts.h"
 #include "tiering/observe/select_turns.h"
 #include "tiering/runtime_impl.h"
-#include "tiering/saved/profile_store.h"
 
 namespace uptier::tiering {
 
@@ -231,8 +230,8 @@ bool RuntimeImpl::first_call(Method& m) {
 
 bool RuntimeImpl::make_first(Method& m) {
   LookingAround looking(*this);
-  if (store_ != nullptr) {
-    if (known_wanted_.exchange(false, std::memory_order_relaxed)) wake_for_known();
+  if (saved_.is_open()) {
+    if (known_.claim_listing()) wake_for_known();
     prepare(m, 0);
   }
   std::lock_guard compile(m.compile_mutex);
@@ -257,7 +256,7 @@ bool RuntimeImpl::make_first(Method& m) {
 // Returns true.
 bool RuntimeImpl::note_first_call(Method& m) {
   std::lock_guard lock(state_mutex_);
-  if (m.first_call == 0) m.first_call = ++first_calls_;
+  known_.note_call(m);
   return true;
 }
 

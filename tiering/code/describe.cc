@@ -12,7 +12,6 @@
 #include "jit/ir/select_probes.h"
 #include "tiering/report/loops.h"
 #include "tiering/runtime_impl.h"
-#include "tiering/saved/profile_store.h"
 
 namespace uptier::tiering {
 namespace {
@@ -182,7 +181,7 @@ bool RuntimeImpl::plans_at_once(Method& m, const jit::Function& f) {
                !probe_choice_.sites.loops.loops;
   if (!waits) return true;
   std::lock_guard lock(state_mutex_);
-  return observer_.traces() || (store_ != nullptr && store_->knows(m.info.key, m.info.name));
+  return observer_.traces() || saved_.knows(m);
 }
 
 void RuntimeImpl::plan_probes(Method& m, const jit::Function& f, const jit::LoopForest& forest) {
@@ -195,8 +194,8 @@ void RuntimeImpl::plan_probes(Method& m, const jit::Function& f, const jit::Loop
   std::lock_guard lock(state_mutex_);
   learn_observation(m, std::move(o));
   m.exits.limits_changed(policy_);  // since it was copied
-  learn_calls_locked(m, f);
-  adopt_saved_locked(m);
+  saved_.learn_calls(m, f);
+  saved_.adopt(m);
   if (m.body == nullptr) return;
   // Who inlines it looks for what these probes have seen.
   bodies_.forget_locked(m);
@@ -213,7 +212,7 @@ void RuntimeImpl::learn_own_locked(Method& m) {
   m.block_weights.assign(words, std::max(m.instructions / std::max(words, 1u), 1u));
   learn_slab(m);
   m.shape_known = true;
-  adopt_saved_locked(m);
+  saved_.adopt(m);
 }
 
 }  // namespace uptier::tiering

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tiering/observe/known_counts.h"
+#include "tiering/observe/phase.h"
 #include "tiering/observe/select_turns.h"
 #include "tiering/runtime_impl.h"
 
@@ -29,7 +30,7 @@ bool RuntimeImpl::guards_may_be_inlined() const {
 
 // Returns what was observed of a method's blocks and indirect calls.
 jit::BodyProfile RuntimeImpl::body_profile_locked(const Method& m) {
-  jit::BodyProfile p{blocks_to_compile_from(m), {}, observer_.sample_weight(m)};
+  jit::BodyProfile p{blocks_to_compile_from(m, observer_), {}, observer_.sample_weight(m)};
   if (p.blocks.empty()) return p;
   for (Observer::Targets& seen : observer_.targets_of(m)) {
     auto phase = m.seen_phase->targets.find(seen.site);
@@ -95,7 +96,7 @@ std::unique_ptr<jit::Inlinee> RuntimeImpl::inlinee(MethodId id, bool profile, do
     note_counts(m, observer_, known->function);
   }
   if (stress_.active(StressKind::kValues)) note_wild_counts(known->function, activity_);
-  error = profile_error_locked(m, known->profile.blocks);
+  error = profile_error(m, known->profile.blocks);
   bool enough = live_.deopt_cold && observer_.samples_of(m) >= live_.cold_samples;
   const std::vector<uint64_t>& seen = known->profile.blocks;
   known->prune_cold = enough && !seen.empty() && seen[0] != 0;

@@ -46,7 +46,7 @@ void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
   } else if (v->copy == Copy::kInstrumented) {
     if (v->code != nullptr) m.loop_ranges = v->code->tables().loop_ranges;
     m.instrumented.store(v, std::memory_order_release);
-    if (options_.adaptive) begin_observing(m);
+    if (options_.adaptive) rates_.begin_observing(m);
   } else {
     m.plain.store(v, std::memory_order_release);
   }
@@ -54,7 +54,7 @@ void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
   if (v->tier == Tier::kOptimized) {
     retire_optimized_before(m, *v);
     retire_baseline(m);
-    if (options_.adaptive) fast_->rate(m.id.index()).set(off_rate());
+    if (options_.adaptive) rates_.switch_off(m);
     if (ValueVersions* values = m.value_versions.made()) values->forced = false;
     consider_values(m);
   }

@@ -2,7 +2,7 @@
 // cell, its words in every thread's context.
 //
 //   in service --remove_methods--> removed --(nothing means it)--> free --add_method--> in service
-//            \--retire_methods--> retired --(gone.cc)--> removed
+//            \--retire_methods--> retired --(gone.h)--> removed
 //
 // A removed method keeps its place, and the report and the profile keep what is known of it, until
 // Options::removed_kept later ones have been removed or places have run out. From then on the place
@@ -11,7 +11,7 @@
 //   what could                   why it does not
 //   ---------------------------  ------------------------------------------------------------------
 //   frames of its code           its versions are freed when none is left (reclaim.h)
-//   frames that leave code of    its host is there until none is left, and told before (gone.cc);
+//   frames that leave code of    its host is there until none is left, and told before (gone.h);
 //     a retired one for it         one that was removed has no such
 //   threads that found it in     all have been quiescent since, or stand still and hold no address
 //     service, in slow paths       of it (Reclaimer::leave)

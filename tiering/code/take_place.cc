@@ -43,13 +43,12 @@ void RuntimeImpl::free_places_locked(size_t kept) {
 
 // Clears what the runtime and its threads hold of a method whose place goes to another.
 void RuntimeImpl::forget_locked(Method& m) {
-  uint32_t index = m.id.index();
   // What frames have counted since it was retired; they are gone.
   if (m.retired && !m.forgotten) flush_removed_locked(m, HostUse::kOver);
   if (!m.forgotten) losses_.methods_forgotten++;
   m.forgotten = true;
   observer_.forget(m);
-  if (budget_) budget_->forget(index);
+  rates_.forget(m.id.index());
   for (const auto& v : m.versions) forget_caller_locked(*v);
   if (options_.gap == GapMode::kExact) {
     stubs_->shared_countdown(m.id).store(0, std::memory_order_relaxed);

@@ -12,7 +12,7 @@ void RuntimeImpl::wake_worker() noexcept {
     {
       std::lock_guard lock(state_mutex_);
       drain_locked();
-      tick_if_due();
+      rates_.tick_if_due();
     }
     run_queue();
     return relay_.if_due();
@@ -23,25 +23,19 @@ void RuntimeImpl::wake_worker() noexcept {
 // Waits until there is something to do: a note, the next tick while threads run, or code to be laid
 // anew.
 void RuntimeImpl::await_work() {
-  bool ticks = (budget_ && worker_ticks_.load(std::memory_order_relaxed)) || frames_.wait();
+  bool ticks = rates_.ticks() || frames_.wait();
   worker_.await_wake(ticks ? 10 : relay_.wait_ms());
 }
 
 void RuntimeImpl::run_worker() {
-  if (budget_) {
-    sampler::CycleClock clock = sampler::CycleClock::calibrate();
-    std::lock_guard lock(state_mutex_);
-    clock_ = clock;
-  }
-  machine_.calibrate(helpers_, *space_, state_mutex_,
-                     budget_ ? std::optional(clock_) : std::nullopt);
+  machine_.calibrate(helpers_, *space_, state_mutex_, rates_.measure_clock(state_mutex_));
   while (!worker_.stopping()) {
     state_mutex_.give_way();
     {
       std::lock_guard lock(state_mutex_);
       worker_.begin_locked();
       drain_locked();
-      tick_if_due();
+      rates_.tick_if_due();
     }
     run_queue();
     relay_.if_due();
@@ -90,18 +84,18 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
   }
   if (note.kind == sampler::NoteKind::kTrial) return end_trial(m);
   if (note.kind == sampler::NoteKind::kGuard) return consider_guard(m);
-  worker_ticks_.store(true, std::memory_order_relaxed);
+  rates_.note_activity();
   if (note.kind == sampler::NoteKind::kWantNewer) return want_newer(m, note.loop);
   if (note.kind == sampler::NoteKind::kFrame) return take_frame(m, note);
   if (note.kind == sampler::NoteKind::kOptimized) {
     return take_optimized(m, t.number(), note, counts);
   }
   sampler::Verdict verdict = observer_.take(m, t.number(), note, counts);
-  if (!std::exchange(m.has_flushed, true)) ticked_.add(m.id.index());
+  rates_.note_flushed(m);
   if (m.removed) return;
   if (options_.adaptive) {
-    heed(m, verdict);
-    if (!m.adaptation.resting && note.kind != sampler::NoteKind::kWantCopy) want_copy(m);
+    rates_.heed(m, verdict);
+    if (!m.adaptation.resting && note.kind != sampler::NoteKind::kWantCopy) rates_.want_copy(m);
   }
   want_optimized_copy(m);
   consider_values(m);
@@ -184,7 +178,7 @@ void RuntimeImpl::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind)
     bool only_flush = s.flushes++ == 0;
     std::span<const uint64_t> counts = counters(m, s);
     sampler::Verdict verdict = observer_.take(m, t.number(), n, counts);
-    if (options_.adaptive && !worker_.stopping()) heed(m, verdict);
+    if (options_.adaptive && !worker_.stopping()) rates_.heed(m, verdict);
     flush_optimized_locked(m, t);
     // What many threads call that are gone before their first flush is hot too.
     bool goes = kind == sampler::NoteKind::kFlushFinal && !worker_.stopping();

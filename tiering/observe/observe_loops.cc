@@ -83,7 +83,7 @@ void RuntimeImpl::watch_frames(Method& m, uint64_t due_ns) { frames_.watch(m, du
 // `v` has come into service.
 void RuntimeImpl::watch_frames_of(Method& m, const Version& v) {
   if (!asks(v) || !observes_copies(m)) return;
-  if (!v.osr_loop.valid() && progress_locked(m).calls > kFewCalls) return;
+  if (!v.osr_loop.valid() && rates_.progress_of(m).calls > kFewCalls) return;
   watch_frames(m, now_ns() + std::max(kRestNs, kLongStay * v.compile_ns));
 }
 
@@ -101,7 +101,7 @@ void RuntimeImpl::call_watched_if_due() {
 }
 
 void RuntimeImpl::call_watched(const Method& m) {
-  bool off = sampling_.load(std::memory_order_relaxed) == Sampling::kOff;
+  bool off = rates_.sampling() == Sampling::kOff;
   if (off || !observes_copies(m)) return;
   each_plain(m, [](const Version& v) { v.call_back(OsrOut::kObserve); });
 }

@@ -5,7 +5,6 @@
 
 #include "tiering/report/site_reports.h"
 #include "tiering/runtime_impl.h"
-#include "tiering/saved/profile_store.h"
 
 namespace uptier {
 namespace tiering {
@@ -87,7 +86,7 @@ void RuntimeImpl::report_observing(const Method& m, MethodReport& r) const {
                 static_cast<uint8_t>(Adaptation::Phase::kLooking) + 1 ==
                     static_cast<uint8_t>(Observing::kLooking));
   r.interval = options_.interval;
-  if (!has_rates()) return;
+  if (!rates_.has_rates()) return;
   sampler::Rate rate = fast_->rate(m.id.index()).load();
   r.interval = rate.samples() ? schedule_.ladder.interval(rate.rung()) : 0;
 }
@@ -116,21 +115,24 @@ Report RuntimeImpl::report() const {
   r.code_bytes_in_service = space_->bytes_in_service();
   r.code_bytes_freed = space_->bytes_freed() - machine_.bytes_freed();
   r.compile_ns_total = machine_.compile_ns_total();
-  r.saved = saved_locked();
+  r.saved = saved_.report();
   r.relay = relay_.report();
   r.compile_rate_ns = machine_.compile_ns();
-  if (budget_) r.overhead_share = budget_->spent_share();
+  if (std::optional<double> share = rates_.spent_share()) r.overhead_share = *share;
   return r;
-}
-
-SavedReport RuntimeImpl::saved_locked() const {
-  return store_ == nullptr ? SavedReport() : store_->report();
 }
 
 SavedReport RuntimeImpl::saved_report() const {
   if (forked()) return {};
   std::lock_guard lock(state_mutex_);
-  return saved_locked();
+  return saved_.report();
+}
+
+std::optional<ProfileAnswer> RuntimeImpl::query(std::string_view stage, std::string_view scope_hash,
+                                                std::string_view key) {
+  if (forked()) return std::nullopt;
+  std::lock_guard lock(state_mutex_);
+  return saved_.query(stage, scope_hash, key);
 }
 
 Profile RuntimeImpl::profile() const {

@@ -3,7 +3,6 @@
 
 #include "tiering/report/losses.h"
 #include "tiering/runtime_impl.h"
-#include "tiering/saved/profile_store.h"
 
 namespace uptier::tiering {
 namespace {
@@ -57,9 +56,11 @@ Timeline RuntimeImpl::timeline_locked() const {
       {"code_bytes_in_service", static_cast<double>(space_->bytes_in_service())},
       {"code_bytes_freed", static_cast<double>(space_->bytes_freed() - machine_.bytes_freed())},
       {"overhead_budget", options_.adaptive ? options_.overhead_budget : 0}};
-  if (budget_) t.figures.push_back({"overhead_share", budget_->spent_share()});
+  if (std::optional<double> share = rates_.spent_share()) {
+    t.figures.push_back({"overhead_share", *share});
+  }
   add_losses(losses_locked(), t);
-  const SavedReport& saved = store_->report();
+  const SavedReport saved = saved_.report();
   t.figures.push_back({"saved_runs", static_cast<double>(saved.runs)});
   t.figures.push_back({"saved_methods", static_cast<double>(saved.methods)});
   t.figures.push_back({"saved_stale", static_cast<double>(saved.stale)});

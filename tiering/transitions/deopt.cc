@@ -163,7 +163,7 @@ void RuntimeImpl::count_exit(Method& m, uint32_t exit) noexcept {
   {
     std::unique_lock lock(state_mutex_, std::try_to_lock);
     if (!lock) return m.exits.ask_again(exit);
-    worker_ticks_.store(true, std::memory_order_relaxed);
+    rates_.note_activity();
     consider_exit(m, exit);
   }
   wake_worker();
