@@ -49,7 +49,7 @@ Status RuntimeImpl::attach() {
   uint32_t number;
   {
     std::lock_guard lock(state_mutex_);
-    number = ++threads_seen_;
+    number = threads_.next_number();
   }
   Result<std::unique_ptr<AttachedThread>> made = AttachedThread::create(*this, options_, number);
   if (!made) return made.error();
@@ -58,8 +58,7 @@ Status RuntimeImpl::attach() {
   t.epoch.store(reclaimer_.epoch(), std::memory_order_seq_cst);
   {
     std::lock_guard lock(state_mutex_);
-    t.attached_cpu_ns = t.seen_cpu_ns = t.cpu_ns();
-    threads_.push_back(std::move(*made));
+    threads_.add(std::move(*made));
     rates_.thread_came();
   }
   t.outer = sampler::exchange_context(&t.context());
@@ -90,17 +89,14 @@ void RuntimeImpl::detach() {
 void RuntimeImpl::leave(AttachedThread& t) {
   std::lock_guard lock(state_mutex_);
   flush_thread_locked(t, sampler::NoteKind::kFlushFinal);
-  keep_log_locked(t);
-  add_losses(losses_, t);
   rates_.thread_goes(t);
-  gone_lived_ns_ += t.cpu_ns() - t.attached_cpu_ns;
   uint32_t count = methods_.size();
   for (uint32_t i = 0; i < count; ++i) {
     observer_.end_streams(method(i), t.number());
     if (!method(i).shape_known) continue;
     method(i).adaptation.gone += sampler::progress_of(t.state(MethodId(i)));
   }
-  std::erase_if(threads_, [&](const auto& owned) { return owned.get() == &t; });
+  threads_.remove(t);
   reclaim_locked();
 }
 

@@ -11,7 +11,7 @@ Result<std::string> RuntimeImpl::ir(MethodId id) {
   Method& m = method(id.index());
   std::lock_guard compile(m.compile_mutex);
   if (!hosts_.may_ask(m)) return Error{ErrorCode::kInvalidArgument, "the method has been removed"};
-  Result<jit::Function> f = describe(m, Observed::kYes);
+  Result<jit::Function> f = compiler_->describe(m, MethodCompiler::Observed::kYes);
   if (!f) return f.error();
   return jit::to_text(*f);
 }

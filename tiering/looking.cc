@@ -30,10 +30,4 @@ void RuntimeImpl::end_look(Places::Look look) {
   if (hosts_.wait_to_leave()) reclaim_locked();  // that may have waited for this
 }
 
-bool RuntimeImpl::removed_meanwhile(MethodId id) const {
-  std::lock_guard lock(state_mutex_);
-  const Method* m = known(id);
-  return m != nullptr && m->removed && places_.removed_meanwhile(*m);
-}
-
 }  // namespace uptier::tiering

@@ -1,6 +1,4 @@
 // Methods come and go.
-#include "jit/ir/build.h"
-#include "tiering/code/call_paths.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -56,32 +54,6 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
   observer_.know(m);
   methods_.put(std::move(made));
   return m.id;
-}
-
-// A call of the host's function that looks for a trap when it returns.
-Status RuntimeImpl::make_host_thunk(Method& m) {
-  FunctionBuilder b(m.info.signature, m.info.name);
-  std::vector<Value> args;
-  for (unsigned i = 0; i < m.info.signature.params.size(); ++i) args.push_back(b.param(i));
-  HostFunction callee{m.info.name.c_str(), m.info.host_entry, m.info.signature};
-  Value result = b.call_host(callee, args, kCallMayTrap);
-  m.info.signature.result == Type::kNone ? b.ret() : b.ret(result);
-  jit::Function f = BuilderAccess::finish(b);
-  CallPaths calls(*this, {.method = m.id});
-  auto code = jit::compile_baseline({f, m.id, helpers_, calls, *space_}, {.loop_checks = false});
-  if (!code) return code.error();
-  auto v = std::make_unique<Version>();
-  v->tier = Tier::kHost;
-  v->method = m.id;
-  v->code = std::move(*code);
-  v->code->set_method(m.id);
-  v->code->hide_calls();
-  v->entry = v->code->entry();
-  v->code_bytes = v->code->size();
-  m.host_code = v->entry;
-  hosts_.hold_locked(*v);
-  m.versions.push_back(std::move(v));
-  return {};
 }
 
 // Whether calls go to the host's interpreter before there is code, or when it has been taken away.

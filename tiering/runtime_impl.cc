@@ -116,6 +116,7 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
           this, static_cast<uint32_t>(options_.max_methods), schedule_)),
       places_(methods_),
       hosts_(state_mutex_, methods_, places_, reclaimer_),
+      threads_(options_.log_records),
       observer_(options_, live_, schedule_.ladder, sink, policy),
       saved_(options_, live_, methods_, observer_),
       requests_(options.max_queue, methods_),
@@ -206,6 +207,24 @@ Status RuntimeImpl::start() {
     helpers_.probes[i] = routines_.probe(static_cast<jit::ProbeRoutine>(i));
   }
   helpers_.runtime = this;
+  compiler_.emplace(MethodCompiler::Parts{.options = options_,
+                                          .live = live_,
+                                          .policy = policy_,
+                                          .probe_choice = probe_choice_,
+                                          .samples_calls = schedule_.sample_calls,
+                                          .always_instrumented = always_instrumented_,
+                                          .stress = stress_,
+                                          .state_mutex = state_mutex_,
+                                          .methods = methods_,
+                                          .places = places_,
+                                          .observer = observer_,
+                                          .saved = saved_,
+                                          .bodies = bodies_,
+                                          .space = *space_,
+                                          .stubs = *stubs_,
+                                          .poll_words = *poll_words_,
+                                          .routines = routines_,
+                                          .helpers = helpers_});
   observer_.set_method_at([this](uint64_t address) { return method_at(address); });
   observer_.set_method_of([this](MethodId m) { return known(m); });
   if (!options_.profile.empty()) saved_.open(options_.profile);

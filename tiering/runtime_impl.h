@@ -23,7 +23,6 @@
 #include "jit/code/routines.h"
 #include "jit/code/stubs.h"
 #include "jit/compile.h"
-#include "jit/ir/spare_build.h"
 #include "profile/upf/timeline.h"
 #include "sampler/fast_sample.h"
 #include "sampler/fork.h"
@@ -31,6 +30,7 @@
 #include "tiering/code/gone.h"
 #include "tiering/code/kept_bodies.h"
 #include "tiering/code/machine_rates.h"
+#include "tiering/code/method_compiler.h"
 #include "tiering/code/places.h"
 #include "tiering/code/reclaim.h"
 #include "tiering/code/relay.h"
@@ -45,16 +45,13 @@
 #include "tiering/saved/known_methods.h"
 #include "tiering/saved/saved_profile.h"
 #include "tiering/stress.h"
-#include "tiering/thread.h"
+#include "tiering/threads.h"
 #include "tiering/transitions/wanted_frames.h"
 #include "tiering/waited_mutex.h"
 #include "uptier/profile_calls.h"
 #include "uptier/runtime.h"
 
 namespace uptier::tiering {
-
-// Adds what a thread has lost.
-void add_losses(LossReport& l, const AttachedThread& t);
 
 // Has a context carry a trap, also where no invoke is under way; and takes it out (invoke.cc).
 void put_trap(sampler::ThreadContext& c, TrapCode code, uint64_t detail) noexcept;
@@ -101,7 +98,7 @@ class RuntimeImpl final : public Runtime {
   std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
                                      std::string_view key) override;
   std::vector<LoopReport> loops() const override;  // loops.cc
-  std::vector<LogRecord> read_log() override;      // log.cc
+  std::vector<LogRecord> read_log() override;
   Result<std::string> ir(MethodId m) override;
 
   static void thread_ends() noexcept;  // attach.cc
@@ -118,11 +115,9 @@ class RuntimeImpl final : public Runtime {
   // `pc`: in the code that asks, which may be an older version than the one in service.
   const void* loop_plain(uint32_t method, uint32_t loop, const void* pc) noexcept;
   const void* loop_instrumented(uint32_t method, uint32_t loop, const void* pc) noexcept;
-  // For those who look at methods (looking.h), which take the state mutex here. Whether a method was
-  // removed since the earliest of them that is there began: the caller is one.
+  // For those who look at methods (looking.h), which take the state mutex here.
   Places::Look begin_look();
   void end_look(Places::Look look);
-  bool removed_meanwhile(MethodId m) const;
   // The calling thread's record if it is attached to this runtime, else null.
   AttachedThread* here() const noexcept;
 
@@ -133,7 +128,7 @@ class RuntimeImpl final : public Runtime {
   void frames_dropped(uint32_t method, SiteId block, uint64_t frames) noexcept;
 
  private:
-  friend class CallPaths;
+  friend class Relay;
 
   RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink, Policy* policy);
   Status start();
@@ -145,16 +140,6 @@ class RuntimeImpl final : public Runtime {
   Method* known(MethodId m) const { return methods_.known(m); }
   std::optional<MethodKey> method_at(uint64_t address) const;
 
-  // describe.cc
-  enum class Observed : uint8_t { kYes, kNotYet };  // whether the code is of counts, or counts
-  Result<jit::Function> describe(Method& m, Observed observed);
-  Result<jit::Function> describe_anew(Method& m, Observed observed);
-  Status describe_ahead(Method& m);
-  Status check_callees(const Method& m, const jit::Function& f) const;
-  bool plans_at_once(Method& m, const jit::Function& f);
-  void place_probes(Method& m, jit::Function& f, Observed observed);
-  void plan_probes(Method& m, const jit::Function& f, const jit::LoopForest& forest);
-  void learn_own_locked(Method& m);
   // compile_service.cc
   bool first_call(Method& m);
   bool note_first_call(Method& m);
@@ -162,15 +147,7 @@ class RuntimeImpl final : public Runtime {
   bool compiles_first(Method& m);
   bool interpret(Method& m);
   std::vector<Plan> first_plans(const Method& m) const;
-  bool copies_first(const Method& m) const;
   Status compile_first(Method& m);
-  Result<std::unique_ptr<Version>> make(Method& m, const Plan& plan);
-  Status make_own(Method& m, const Plan& plan, Version& v);
-  Status make_ours(Method& m, const Plan& plan, Version& v);
-  Status make_baseline(Method& m, const Plan& plan, Version& v);
-  Status make_optimized(Method& m, const Plan& plan, Version& v);
-  void take_poll_words(Version& v, uint32_t loops);
-  jit::BodyProfile known_profile(Method& m, const Plan& plan, Version& v);
   void compile_and_install(const Plan& plan);
   // osr_enter.cc
   bool know_loops(Method& m);
@@ -186,7 +163,6 @@ class RuntimeImpl final : public Runtime {
   void reclaim_beside(AttachedThread& t) noexcept;
   Status leave_stack(AttachedThread& t, NativeStack& to, const void* frame);  // stacks.cc
   // registry.cc
-  Status make_host_thunk(Method& m);
   void die_if_in_use();
   bool interprets_first_locked(const Method& m) const;
   const void* first_target_locked(const Method& m) const;
@@ -210,13 +186,6 @@ class RuntimeImpl final : public Runtime {
                              const Places::Set& places, ForgottenTargets& held) const;
   bool names_one_of(uint64_t word, const Places::Set& places) const;
   void forget_locked(Method& m);
-
-  // inlinees.cc
-  friend class Inlinees;
-  friend class Relay;
-  bool guards_may_be_inlined() const;
-  jit::BodyProfile body_profile_locked(const Method& m);
-  std::unique_ptr<jit::Inlinee> inlinee(MethodId id, bool profile, double& error);
 
   // saved/warm_start.cc
   bool warm(Method& m);
@@ -257,10 +226,8 @@ class RuntimeImpl final : public Runtime {
   void consider_values(Method& m);
   bool may_have_value_version(const Method& m) const;
   void force_values(Method& m);
-  std::vector<jit::SiteValues> guesses_locked(Method& m, const Plan& plan);
   ValueSnapshot value_snapshot(const Method& m, const MethodProfile& seen,
                                const jit::ParamSite& site) const;
-  Status make_guard(Method& m, Version& v);
   void install_value_version(Method& m, Version& v);
   void begin_window(Method& m, Version& v);
   void watch_quietly(Method& m, Version& v);
@@ -362,13 +329,11 @@ class RuntimeImpl final : public Runtime {
   void prepare_loop_timer(AttachedThread& t);                     // attach.cc
   LossReport losses_locked() const;                               // report.cc
   void report_observing(const Method& m, MethodReport& r) const;  // report.cc
-  void keep_log_locked(AttachedThread& t);                        // log.cc
 
   // change_options.cc
   const char* obstacle_to(std::string_view name, const Options& to) const;
   void apply_locked(std::string_view name);
   void change_policy_locked();
-  Options live_options() const;
 
   // observe_optimized.cc
   bool observes_optimized(const Method& m) const noexcept;
@@ -418,7 +383,6 @@ class RuntimeImpl final : public Runtime {
   // phase.cc; the caller holds state_mutex_.
   void follow_drift(Method& m);
   void follow_loop_drift(Method& m, const Version& copy, CopyWindows& o);
-  void note_origin_locked(const Method& m, const jit::BodyProfile& p, Version& v) const;
 
   // worker.cc
   void run_worker();
@@ -454,7 +418,6 @@ class RuntimeImpl final : public Runtime {
   jit::NativeTools native_tools_;  // guarded by state_mutex_
   jit::Routines routines_;
   jit::Helpers helpers_;
-  jit::SpareBuild spare_build_;
 
   MethodTable methods_;
 
@@ -462,25 +425,22 @@ class RuntimeImpl final : public Runtime {
   Places places_;
   Reclaimer reclaimer_;
   GoneHosts hosts_;
-  std::vector<std::unique_ptr<AttachedThread>> threads_;
-  uint32_t threads_seen_ = 0;
+  Threads threads_;
   Observer observer_;
   SavedProfile saved_;
   KnownMethods known_;
   Requests requests_;
   WantedFrames frames_;
-  std::atomic<uint64_t> serials_{0};  // versions that were begun
   Relay relay_;
   LossReport losses_;
   RateControl rates_;
-  std::deque<LogRecord> gone_log_;  // of threads that have detached
   const uint64_t born_ns_ = now_ns();
   const uint32_t born_at_fork_ = sampler::forks();
-  uint64_t gone_lived_ns_ = 0;  // CPU time, while attached, of threads that have detached
-  double cycles_per_ns_ = 1;    // measured when loops are timed
-  uint64_t activity_ = 0;       // rises with whatever is heard of any method
+  double cycles_per_ns_ = 1;  // measured when loops are timed
+  uint64_t activity_ = 0;     // rises with whatever is heard of any method
   MachineRates machine_;
   KeptBodies bodies_;
+  std::optional<MethodCompiler> compiler_;  // from start() on
   WorkerThread worker_;
 };
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "tiering/code/method_compiler.h"
 #include "tiering/observe/known_counts.h"
 #include "tiering/observe/phase.h"
 #include "tiering/observe/select_turns.h"
-#include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
 namespace {
@@ -24,12 +24,12 @@ void forget_classes(jit::Function& f) {
 
 }  // namespace
 
-bool RuntimeImpl::guards_may_be_inlined() const {
+bool MethodCompiler::guards_may_be_inlined() const {
   return bodies_.have_guards() || stress_.active(StressKind::kGuard);
 }
 
 // Returns what was observed of a method's blocks and indirect calls.
-jit::BodyProfile RuntimeImpl::body_profile_locked(const Method& m) {
+jit::BodyProfile MethodCompiler::body_profile_locked(const Method& m) {
   jit::BodyProfile p{blocks_to_compile_from(m, observer_), {}, observer_.sample_weight(m)};
   if (p.blocks.empty()) return p;
   for (Observer::Targets& seen : observer_.targets_of(m)) {
@@ -39,7 +39,7 @@ jit::BodyProfile RuntimeImpl::body_profile_locked(const Method& m) {
     for (auto [target, count] : seen.methods) {
       if (target->removed) continue;
       site.targets.push_back(
-          {target->id, count, stubs_->stub(target->id), target->info.signature, target->info.name});
+          {target->id, count, stubs_.stub(target->id), target->info.signature, target->info.name});
     }
     p.targets.push_back(std::move(site));
   }
@@ -50,9 +50,9 @@ const jit::Inlinee* Inlinees::find(MethodId id) {
   auto [at, fresh] = known_.try_emplace(id);
   Known& k = at->second;
   if (!fresh) return k.inlinee.get();
-  k.inlinee = runtime_.inlinee(id, profiles_, k.error);
-  const Method& root = runtime_.method(root_.index());
-  if (k.inlinee != nullptr && !same_classes(root, runtime_.method(id.index()))) {
+  k.inlinee = compiler_.inlinee(id, profiles_, k.error);
+  const Method& root = compiler_.method(root_.index());
+  if (k.inlinee != nullptr && !same_classes(root, compiler_.method(id.index()))) {
     forget_classes(k.inlinee->function);
   }
   return k.inlinee.get();
@@ -61,8 +61,8 @@ const jit::Inlinee* Inlinees::find(MethodId id) {
 const jit::InlinedBlocks* Inlinees::find_blocks(const jit::InlinePath& path) {
   if (!profiles_) return nullptr;
   if (!phase_) {
-    std::lock_guard lock(runtime_.state_mutex_);
-    const SeenPhase& seen = *runtime_.method(root_.index()).seen_phase;
+    std::lock_guard lock(compiler_.state_mutex_);
+    const SeenPhase& seen = *compiler_.method(root_.index()).seen_phase;
     phase_ = {seen.inlined, seen.error};
   }
   auto at = phase_->blocks.find(path);
@@ -83,7 +83,7 @@ std::vector<InlinedOrigin> Inlinees::origins(const jit::Code& code,
 }
 
 // `error` receives how far the profile may lie from the truth.
-std::unique_ptr<jit::Inlinee> RuntimeImpl::inlinee(MethodId id, bool profile, double& error) {
+std::unique_ptr<jit::Inlinee> MethodCompiler::inlinee(MethodId id, bool profile, double& error) {
   std::lock_guard lock(state_mutex_);
   if (!is_method(id)) return nullptr;
   Method& m = method(id.index());
@@ -95,7 +95,7 @@ std::unique_ptr<jit::Inlinee> RuntimeImpl::inlinee(MethodId id, bool profile, do
     note_turns(m, observer_, known->function);
     note_counts(m, observer_, known->function);
   }
-  if (stress_.active(StressKind::kValues)) note_wild_counts(known->function, activity_);
+  if (stress_.active(StressKind::kValues)) note_wild_counts(known->function, serials_.load());
   error = profile_error(m, known->profile.blocks);
   bool enough = live_.deopt_cold && observer_.samples_of(m) >= live_.cold_samples;
   const std::vector<uint64_t>& seen = known->profile.blocks;

@@ -186,7 +186,7 @@ void RuntimeImpl::retire_baseline(Method& m) {
 void RuntimeImpl::reclaim_locked() {
   do {
     if (!reclaimer_.has_limbo()) continue;
-    Reclaimer::Freed freed = reclaimer_.reclaim(threads_);
+    Reclaimer::Freed freed = reclaimer_.reclaim(threads_.all());
     for (const Version* v : freed.versions) {
       hosts_.let_go_locked(*v);
       v->moved ? relay_.forget_locked(*v) : relay_.note_changes(1);

@@ -36,11 +36,6 @@ Error for_life(std::string_view name, const char* why) {
 
 }  // namespace
 
-Options RuntimeImpl::live_options() const {
-  std::lock_guard lock(state_mutex_);
-  return live_;
-}
-
 // Why an option that may change in other runtimes may not in this one, or null.
 const char* RuntimeImpl::obstacle_to(std::string_view name, const Options& to) const {
   bool rates = name == "interval" || name == "burst";

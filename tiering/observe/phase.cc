@@ -125,19 +125,4 @@ double profile_error(const Method& m, const std::vector<uint64_t>& blocks) {
   return error_bound_of(m.saved->profile, {blocks.begin(), blocks.end()});
 }
 
-// Says in a version what it is made from.
-void RuntimeImpl::note_origin_locked(const Method& m, const jit::BodyProfile& p, Version& v) const {
-  v.made_from.assign(p.blocks.begin(), p.blocks.end());
-  v.made_error = profile_error(m, p.blocks);
-  for (const jit::SiteTargets& site : p.targets) {
-    TargetCounts& made = v.made_targets[site.site];
-    uint64_t named = 0;
-    for (const jit::TargetShare& t : site.targets) {
-      made.of[method(t.method.index()).info.key] = static_cast<double>(t.count);
-      named += t.count;
-    }
-    made.other = static_cast<double>(site.total - std::min(named, site.total));
-  }
-}
-
 }  // namespace uptier::tiering

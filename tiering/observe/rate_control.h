@@ -40,7 +40,7 @@
 #include "tiering/method_table.h"
 #include "tiering/observe/observer.h"
 #include "tiering/observe/tick_list.h"
-#include "tiering/thread.h"
+#include "tiering/threads.h"
 #include "tiering/waited_mutex.h"
 #include "uptier/options.h"
 #include "uptier/runtime.h"
@@ -59,7 +59,7 @@ class RateControl {
     sampler::Schedule& counting;  // the same without sampled calls
     sampler::FastSampling& fast;  // where rates are in force
     const MethodTable& methods;
-    const std::vector<std::unique_ptr<AttachedThread>>& threads;
+    const Threads& threads;
     Observer& observer;
     Reclaimer& reclaimer;
     Requests& requests;
@@ -136,7 +136,7 @@ class RateControl {
   sampler::Schedule& counting_;
   sampler::FastSampling& fast_;
   const MethodTable& methods_;
-  const std::vector<std::unique_ptr<AttachedThread>>& threads_;
+  const Threads& threads_;
   Observer& observer_;
   Reclaimer& reclaimer_;
   Requests& requests_;

@@ -48,24 +48,13 @@ MethodReport report_of(const Method& m) {
 
 }  // namespace
 
-void add_losses(LossReport& l, const AttachedThread& t) {
-  l.samples_without_copy += t.samples_without_copy;
-  l.slabs_refused += t.slabs_refused;
-  l.flushes_delayed += t.flushes_delayed;
-  sampler::LoopTimer::Losses loops = t.loops().losses();
-  l.loops_full += loops.full;
-  l.loops_stale += loops.stale;
-  l.loops_spoiled += loops.spoiled;
-  l.log_records += t.log().lost();
-  l.traps_lost += t.context().traps_lost.load(std::memory_order_relaxed);
-}
-
 LossReport RuntimeImpl::losses_locked() const {
   LossReport l = losses_;
   l.requests_dropped = requests_.dropped();
+  l.polls_refused = compiler_->polls_refused();
   l.trace_events_lost = observer_.trace_events_lost();
   l.decisions_forgotten = observer_.decisions_forgotten();
-  for (const auto& t : threads_) add_losses(l, *t);
+  threads_.add_losses(l);
   return l;
 }
 
@@ -133,6 +122,12 @@ std::optional<ProfileAnswer> RuntimeImpl::query(std::string_view stage, std::str
   if (forked()) return std::nullopt;
   std::lock_guard lock(state_mutex_);
   return saved_.query(stage, scope_hash, key);
+}
+
+std::vector<LogRecord> RuntimeImpl::read_log() {
+  if (forked()) return {};
+  std::lock_guard lock(state_mutex_);
+  return threads_.read_log();
 }
 
 Profile RuntimeImpl::profile() const {

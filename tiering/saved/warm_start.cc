@@ -22,7 +22,7 @@ bool RuntimeImpl::warm(Method& m) {
                   !m.optimize_failed;
   bool unknown = possible && m.shape_known && m.saved == nullptr;
   if (!possible || unknown || !hot_before(m)) return false;
-  if (!describe_ahead(m)) return false;
+  if (!compiler_->describe_ahead(m)) return false;
   std::lock_guard lock(state_mutex_);
   // What was evicted while it was optimized has a way back of its own; evict.cc.
   if (m.saved == nullptr || m.saved->drifted || m.wants_optimized) return false;
@@ -59,7 +59,7 @@ void RuntimeImpl::prepare(Method& m, uint32_t depth) {
   {
     std::lock_guard compile(m.compile_mutex);
     if (is_removed(m)) return;
-    if (!describe_ahead(m)) return;
+    if (!compiler_->describe_ahead(m)) return;
     next = likely_inlinees(m);
   }
   for (MethodId id : next) {

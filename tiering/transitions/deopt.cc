@@ -137,19 +137,13 @@ bool RuntimeImpl::make_enterable(Method& m) {
   std::lock_guard compile(m.compile_mutex);
   if (usable(m.enterable.load(std::memory_order_acquire))) return true;
   if (!hosts_.may_ask(m)) return false;
-  Plan plan{.method = m.id};
-  uint64_t start = now_ns();
-  auto v = std::make_unique<Version>();
-  v->method = m.id;
-  v->enterable = true;
-  Status s = make_baseline(m, plan, *v);
-  v->compile_ns = now_ns() - start;
+  Result<std::unique_ptr<Version>> v = compiler_->make_enterable(m);
   std::lock_guard lock(state_mutex_);
-  if (s) {
-    install(m, std::move(v));
+  if (v) {
+    install(m, std::move(*v));
     return true;
   }
-  m.last_error = s.error().message;
+  m.last_error = v.error().message;
   losses_.compiles_failed++;
   return false;
 }
