@@ -49,7 +49,7 @@ Status RuntimeImpl::attach() {
   uint32_t number;
   {
     std::lock_guard lock(state_mutex_);
-    number = ++threads_seen_;
+    number = threads_.next_number();
   }
   Result<std::unique_ptr<AttachedThread>> made = AttachedThread::create(*this, options_, number);
   if (!made) return made.error();
@@ -58,9 +58,8 @@ Status RuntimeImpl::attach() {
   t.epoch.store(reclaimer_.epoch(), std::memory_order_seq_cst);
   {
     std::lock_guard lock(state_mutex_);
-    t.attached_cpu_ns = t.seen_cpu_ns = t.cpu_ns();
-    threads_.push_back(std::move(*made));
-    if (last_tick_ns_ == 0 || threads_.size() == 1) give_allowance_locked();
+    threads_.add(std::move(*made));
+    rates_.thread_came();
   }
   t.outer = sampler::exchange_context(&t.context());
   watch_thread_end();
@@ -83,31 +82,27 @@ void RuntimeImpl::detach() {
   sampler::exchange_context(t->outer);
   leave(*t);
   wake_worker();
-  tell_hosts();
+  hosts_.tell();
 }
 
 // The last that is heard of a thread.
 void RuntimeImpl::leave(AttachedThread& t) {
   std::lock_guard lock(state_mutex_);
   flush_thread_locked(t, sampler::NoteKind::kFlushFinal);
-  keep_log_locked(t);
-  add_losses(losses_, t);
-  gone_cpu_ns_ += t.cpu_ns() - t.seen_cpu_ns;
-  gone_lived_ns_ += t.cpu_ns() - t.attached_cpu_ns;
-  cost_gone_ += t.cost_counts();
+  rates_.thread_goes(t);
   uint32_t count = methods_.size();
   for (uint32_t i = 0; i < count; ++i) {
     observer_.end_streams(method(i), t.number());
     if (!method(i).shape_known) continue;
     method(i).adaptation.gone += sampler::progress_of(t.state(MethodId(i)));
   }
-  std::erase_if(threads_, [&](const auto& owned) { return owned.get() == &t; });
+  threads_.remove(t);
   reclaim_locked();
 }
 
 void RuntimeImpl::quiescent() noexcept {
   if (AttachedThread* t = here()) pass_quiescent(*t);
-  tell_hosts();
+  hosts_.tell();
 }
 
 void RuntimeImpl::pass_quiescent(AttachedThread& t) noexcept {
@@ -136,7 +131,7 @@ void RuntimeImpl::end_blocked() noexcept {
 void RuntimeImpl::flush() {
   if (forked()) return;
   flush_and_wait();
-  tell_hosts();
+  hosts_.tell();
 }
 
 void RuntimeImpl::flush_and_wait() {
@@ -147,10 +142,7 @@ void RuntimeImpl::flush_and_wait() {
     lock.unlock();
     return run_queue();
   }
-  while (queue_.size() != 0 || !worker_idle_) {
-    if (!wake_pending_.exchange(true, std::memory_order_acq_rel)) wake_.release();
-    idle_.wait_for(lock, std::chrono::milliseconds(10));
-  }
+  while (requests_.size() != 0 || !worker_.idle_locked()) worker_.await_idle(lock);
 }
 
 }  // namespace uptier::tiering

@@ -10,8 +10,8 @@ Result<std::string> RuntimeImpl::ir(MethodId id) {
   if (!is_method(id)) return Error{ErrorCode::kInvalidArgument, "there is no such method"};
   Method& m = method(id.index());
   std::lock_guard compile(m.compile_mutex);
-  if (!may_ask_host(m)) return Error{ErrorCode::kInvalidArgument, "the method has been removed"};
-  Result<jit::Function> f = describe(m, Observed::kYes);
+  if (!hosts_.may_ask(m)) return Error{ErrorCode::kInvalidArgument, "the method has been removed"};
+  Result<jit::Function> f = compiler_->describe(m, MethodCompiler::Observed::kYes);
   if (!f) return f.error();
   return jit::to_text(*f);
 }

@@ -2,8 +2,7 @@
 // methods.
 #pragma once
 
-#include <cstdint>
-#include <set>
+#include "tiering/code/places.h"
 
 namespace uptier::tiering {
 
@@ -23,7 +22,7 @@ class StillHere {
   AttachedThread* thread_;
 };
 
-// While one is there, no method that is removed meanwhile is forgotten: its thread may look at
+// While one is there, no method that is removed meanwhile is forgotten (Places): its thread may look at
 // methods that it does not run, without the state mutex. Its thread does not hold that.
 class LookingAround {
  public:
@@ -34,7 +33,7 @@ class LookingAround {
 
  private:
   RuntimeImpl& runtime_;
-  std::multiset<uint64_t>::iterator at_;
+  Places::Look at_;
 };
 
 }  // namespace uptier::tiering

@@ -117,7 +117,7 @@ struct Version {
   uint64_t serial = 0;            // versions are numbered in the order in which they are begun
   std::vector<MethodId> by_stub;  // callees that the code reaches by their stubs
   // Places of all methods that the code means: it calls them, has their bodies in it, or compares
-  // their stubs' addresses. By rising index; see code/removed.h.
+  // their stubs' addresses. By rising index; see code/places.h.
   std::vector<uint32_t> refers_to;
   std::vector<uint32_t> bodies;  // those of them whose bodies it has in it
   // Guarded by Runtime's state mutex.
@@ -204,7 +204,7 @@ struct InlinedWords {
   std::vector<uint64_t> words;
 };
 
-// Where the adaptive schedule is with a method; see adapt.cc.
+// Where the adaptive schedule is with a method; see rate_control.h.
 struct Adaptation {
   enum class Phase : uint8_t { kLearning, kKnown, kLooking };
   Phase phase = Phase::kLearning;
@@ -280,7 +280,7 @@ struct LoopCopies {
   uint64_t compile_ns = 0;
 };
 
-// What code is made from when the program has changed its mind; see phase.cc.
+// What code is made from when the program has changed its mind; see phase.h.
 struct SeenPhase {
   std::vector<uint64_t> blocks;  // by block site - 1, from windows of optimized code; or empty
   double error = 1;              // how far these may lie from the truth
@@ -330,7 +330,7 @@ struct Method {
   uint64_t* shared = nullptr;  // likewise; the slab of all threads, or null
   std::atomic<bool> copy_asked{false};
   std::atomic<bool> failed{false};  // the first compilation failed: calls trap
-  // What it calls has been described ahead (saved.cc), or it is too late for that: set before the
+  // What it calls has been described ahead (warm_start.cc), or it is too late for that: set before the
   // host is asked for the first time. Relaxed: whoever is late waits for compile_mutex.
   std::atomic<bool> prepared{false};
   std::atomic<bool> wake_after_call{false};  // a first call has queued something for the worker

@@ -1,8 +1,5 @@
 // Methods come and go.
-#include "jit/ir/build.h"
-#include "tiering/code/call_paths.h"
 #include "tiering/runtime_impl.h"
-#include "tiering/saved/profile_store.h"
 
 namespace uptier::tiering {
 
@@ -46,44 +43,17 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
   Result<Place> place = take_place_locked(info.name);
   if (!place) return place.error();
   uint32_t index = place->id.index();
-  auto made = std::make_unique<Method>(place->id, methods_seen_ + 1, host, std::move(info));
+  auto made =
+      std::make_unique<Method>(place->id, places_.methods_seen() + 1, host, std::move(info));
   Method& m = *made;
   m.convergence.set_epsilon(policy_.epsilon);
   if (!m.info.host_may_trap) m.host_code = m.info.host_entry;
-  ++methods_seen_;
-  fast_->add(index);
-  if (has_rates()) put_rate(index, options_.adaptive ? off_rate() : fixed_rate_);
+  places_.note_added();
+  rates_.add(index, place->again);
   stubs_->set_target(m.id, first_target_locked(m));
   observer_.know(m);
-  if (place->again) ticked_.erase(index);
   methods_.put(std::move(made));
   return m.id;
-}
-
-// A call of the host's function that looks for a trap when it returns.
-Status RuntimeImpl::make_host_thunk(Method& m) {
-  FunctionBuilder b(m.info.signature, m.info.name);
-  std::vector<Value> args;
-  for (unsigned i = 0; i < m.info.signature.params.size(); ++i) args.push_back(b.param(i));
-  HostFunction callee{m.info.name.c_str(), m.info.host_entry, m.info.signature};
-  Value result = b.call_host(callee, args, kCallMayTrap);
-  m.info.signature.result == Type::kNone ? b.ret() : b.ret(result);
-  jit::Function f = BuilderAccess::finish(b);
-  CallPaths calls(*this, {.method = m.id});
-  auto code = jit::compile_baseline({f, m.id, helpers_, calls, *space_}, {.loop_checks = false});
-  if (!code) return code.error();
-  auto v = std::make_unique<Version>();
-  v->tier = Tier::kHost;
-  v->method = m.id;
-  v->code = std::move(*code);
-  v->code->set_method(m.id);
-  v->code->hide_calls();
-  v->entry = v->code->entry();
-  v->code_bytes = v->code->size();
-  m.host_code = v->entry;
-  hold_locked(*v);
-  m.versions.push_back(std::move(v));
-  return {};
 }
 
 // Whether calls go to the host's interpreter before there is code, or when it has been taken away.
@@ -91,8 +61,7 @@ Status RuntimeImpl::make_host_thunk(Method& m) {
 bool RuntimeImpl::interprets_first_locked(const Method& m) const {
   bool interprets = m.info.host_entry != nullptr && options_.tier == TierMode::kAuto;
   if (m.removed || !interprets) return false;
-  return !m.info.describes_at_once || store_ == nullptr || m.code_made ||
-         store_->mass(m.info.key, m.info.name) < kLeastSavedMass;
+  return !m.info.describes_at_once || m.code_made || !saved_.is_hot(m);
 }
 
 // Where calls go that find no code: to the host's interpreter, or to where code is made, the thunk
@@ -111,14 +80,14 @@ std::string RuntimeImpl::error_of(MethodId m) const {
 void RuntimeImpl::remove_methods(std::span<const MethodId> methods) {
   if (forked()) return;
   take_out(methods, HostUse::kOver);
-  tell_hosts();
-  await_tellers(methods);
+  hosts_.tell();
+  hosts_.await_tellers(methods);
 }
 
 void RuntimeImpl::retire_methods(std::span<const MethodId> methods) {
   if (forked()) return;
   take_out(methods, HostUse::kUntilGone);
-  tell_hosts();
+  hosts_.tell();
 }
 
 // No step leaves an address of a Method in this frame: the stack is searched for such.
@@ -162,34 +131,32 @@ __attribute__((noinline)) void RuntimeImpl::retire_code(std::span<const MethodId
   std::lock_guard lock(state_mutex_);
   for (MethodId id : ids) {
     Method& m = method(id.index());
-    forget_body_locked(m);
+    bodies_.forget_locked(m);
     withdraw_locked(m);
     for (auto& v : m.versions) {
       if (!v->retired) reclaimer_.retire(*v);
       if (after == HostUse::kOver) v->give_back();  // nothing runs it, and its host may go
     }
-    if (m.host_use == HostUse::kTold) tell_later_locked(m);
+    if (m.host_use == HostUse::kTold) hosts_.tell_later_locked(m);
   }
   reclaim_locked();
 }
 
-// Nothing leads to the method any more but what refers to it; see code/removed.h.
+// Nothing leads to the method any more but what refers to it; see code/places.h.
 void RuntimeImpl::take_out_locked(Method& m, HostUse after) {
   m.removed = true;
-  m.removed_at = ++removals_;
   m.retired = after == HostUse::kUntilGone;
   m.host_use = after;
-  removed_.push_back(m.id.index());
+  places_.note_removed(m);
   methods_.take_out(m);
   m.looked_at = true;
   ++m.holds;
   reclaimer_.leave(m);
   fast_->set_entry(m.id.index(), nullptr);
   stubs_->set_target(m.id, stubs_->tail(m.id));
-  queue_.remove(m.id);
-  std::erase(known_, &m);
-  std::erase_if(newer_wanted_, [&](const NewerWanted& w) { return w.method == &m; });
-  std::erase_if(watched_, [&](const WatchedFrames& w) { return w.method == &m; });
+  requests_.remove(m.id);
+  known_.forget(m);
+  frames_.forget(m);
 }
 
 // The flush of one method that is taken out, for all threads: none of them runs it any more. Where

@@ -1,5 +1,4 @@
 #include "tiering/runtime_impl.h"
-#include "tiering/saved/profile_store.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -78,9 +77,22 @@ sampler::Schedule make_schedule(const Options& o) {
   s.flush_growth = o.flush_growth;
   s.loop_flush_first = o.loop_flush_first;
   s.sample_calls = o.tier == TierMode::kAuto || o.tier == TierMode::kInstrumented;
-  // Nothing is sampled before there is a copy to run; see adapt.cc.
+  // Nothing is sampled before there is a copy to run; see rate_control.h.
   if (o.adaptive) s.rate = sampler::Rate::off(burst);
   return s;
+}
+
+// The same where there is nothing to sample.
+sampler::Schedule counting_only(sampler::Schedule s) {
+  s.sample_calls = false;
+  return s;
+}
+
+// Where rates do not adapt, optimized code is not observed.
+sampler::Rate first_optimized_rate(const Options& o) {
+  if (!o.adaptive) return {};
+  uint32_t rung = sampler::Ladder::power_below(static_cast<double>(o.optimized_interval));
+  return sampler::Rate::sampled(rung, static_cast<uint32_t>(o.burst));
 }
 
 // Words of versions with long loops; address space, of which only what is used costs memory.
@@ -97,30 +109,22 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
       policy_(PolicyOptions::from(options_)),
       stress_(plan),
       schedule_(make_schedule(options_)),
+      counting_(counting_only(schedule_)),
+      optimized_rate_(first_optimized_rate(options_).word),
+      always_instrumented_(schedule_.sample_calls && options_.interval == 1),
+      fast_(std::make_unique<sampler::FastSampling>(
+          this, static_cast<uint32_t>(options_.max_methods), schedule_)),
+      places_(methods_),
+      hosts_(state_mutex_, methods_, places_, reclaimer_),
+      threads_(options_.log_records),
       observer_(options_, live_, schedule_.ladder, sink, policy),
-      queue_(options.max_queue),
+      saved_(options_, live_, methods_, observer_),
+      requests_(options.max_queue, methods_),
       relay_(*this, options.relay_gap_ms),
-      fixed_rate_(schedule_.rate),
-      compile_rate_(options.compile_ns, options.measure_rates),
-      speedup_(options.speedup, options.measure_rates),
-      baseline_rate_(options.baseline_ns, options.measure_rates) {
-  always_instrumented_ = schedule_.sample_calls && options_.interval == 1;
-  counting_ = schedule_;
-  counting_.sample_calls = false;
-  if (!options_.adaptive) return;
-  auto widest = static_cast<double>(options_.optimized_interval);
-  optimized_rate_ = sampler::Rate::sampled(sampler::Ladder::power_below(widest),
-                                           static_cast<uint32_t>(options_.burst))
-                        .word;
-  uint32_t target = schedule_.ladder.add(static_cast<uint32_t>(options_.interval));
-  start_rate_ = sampler::Rate::decaying(0, target, static_cast<uint32_t>(options_.burst));
-  if (options_.overhead_budget == 0) return;
-  sampler::BudgetOptions b;
-  b.budget = options_.overhead_budget;
-  b.burst = static_cast<uint32_t>(options_.burst);
-  b.target_rung = target;
-  budget_.emplace(b, schedule_.ladder);
-}
+      rates_({options_, live_, schedule_, counting_, *fast_, methods_, threads_, observer_,
+              reclaimer_, requests_}),
+      machine_(options_, live_, methods_),
+      bodies_(options_) {}
 
 Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, TraceSink* sink,
                                                      Policy* policy) {
@@ -154,7 +158,6 @@ Status RuntimeImpl::start() {
   }
   if (options_.loops) cycles_per_ns_ = 1 / sampler::CycleClock::calibrate().ns_per_cycle;
   uint32_t capacity = static_cast<uint32_t>(options_.max_methods);
-  fast_ = std::make_unique<sampler::FastSampling>(this, capacity, schedule_);
   if (!methods_.reserve(capacity) || fast_->methods() == nullptr) {
     return Error{ErrorCode::kResourceExhausted, "memory for max_methods methods is refused"};
   }
@@ -204,16 +207,34 @@ Status RuntimeImpl::start() {
     helpers_.probes[i] = routines_.probe(static_cast<jit::ProbeRoutine>(i));
   }
   helpers_.runtime = this;
+  compiler_.emplace(MethodCompiler::Parts{.options = options_,
+                                          .live = live_,
+                                          .policy = policy_,
+                                          .probe_choice = probe_choice_,
+                                          .samples_calls = schedule_.sample_calls,
+                                          .always_instrumented = always_instrumented_,
+                                          .stress = stress_,
+                                          .state_mutex = state_mutex_,
+                                          .methods = methods_,
+                                          .places = places_,
+                                          .observer = observer_,
+                                          .saved = saved_,
+                                          .bodies = bodies_,
+                                          .space = *space_,
+                                          .stubs = *stubs_,
+                                          .poll_words = *poll_words_,
+                                          .routines = routines_,
+                                          .helpers = helpers_});
   observer_.set_method_at([this](uint64_t address) { return method_at(address); });
   observer_.set_method_of([this](MethodId m) { return known(m); });
-  if (!options_.profile.empty()) store_ = std::make_unique<ProfileStore>(options_.profile);
+  if (!options_.profile.empty()) saved_.open(options_.profile);
   if (options_.workers == 0) return {};
   auto run = [](void* runtime) -> void* {
     static_cast<RuntimeImpl*>(runtime)->run_worker();
     return nullptr;
   };
   if (worker_.start(run, this)) return {};
-  store_.reset();  // there was no run to be saved
+  saved_.close();  // there was no run to be saved
   return Error{ErrorCode::kResourceExhausted, "a thread for the worker is refused"};
 }
 
@@ -243,15 +264,13 @@ void RuntimeImpl::die_if_in_use() {
 
 RuntimeImpl::~RuntimeImpl() {
   die_if_in_use();
-  stopping_.store(true, std::memory_order_release);
-  wake_.release();
-  worker_.join();
+  worker_.stop();
   if (AttachedThread* t = here()) sampler::exchange_context(t->outer);
-  leave_all_hosts();
+  hosts_.leave_all();
   {
     std::lock_guard lock(state_mutex_);
     for (auto& t : threads_) flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);
-    if (!profile_saved_) save_at_end_locked();
+    if (!saved_.was_saved()) save_at_end_locked();
     observer_.finish();
     threads_.clear();
     if (space_ != nullptr) space_->release_all();  // null: start() was refused it

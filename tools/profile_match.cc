@@ -1,7 +1,7 @@
 // uptier profile match: what of a profile is of use for a module that was edited since it was made.
 //
 // Methods are found by their key, or else by their name where only one has it, as the runtime does
-// (tiering/saved/saved.cc); those of other code are matched by their calls (profile/match.h). Inlined
+// (tiering/saved/saved_profile.h); those of other code are matched by their calls (profile/match.h). Inlined
 // bodies stay where no code on the way changed (profile/match_inlined.h).
 #include <cstdio>
 #include <map>

@@ -13,18 +13,18 @@
 
 namespace uptier::tiering {
 
-class RuntimeImpl;
+class MethodCompiler;
 
 class CallPaths final : public jit::CallResolver {
  public:
-  CallPaths(RuntimeImpl& runtime, const Plan& plan) : runtime_(runtime), plan_(plan) {}
+  CallPaths(const MethodCompiler& compiler, const Plan& plan) : compiler_(compiler), plan_(plan) {}
   jit::CallTarget target(MethodId callee) override;
   // Those that were to be reached by their stubs so far, and all that were asked for.
   const std::vector<MethodId>& by_stub() const { return by_stub_; }
   const std::vector<MethodId>& reached() const { return reached_; }
 
  private:
-  RuntimeImpl& runtime_;
+  const MethodCompiler& compiler_;
   const Plan& plan_;
   std::vector<MethodId> by_stub_, reached_;
 };

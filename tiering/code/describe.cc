@@ -10,9 +10,8 @@
 #include "jit/ir/deopt_points.h"
 #include "jit/ir/param_uses.h"
 #include "jit/ir/select_probes.h"
+#include "tiering/code/method_compiler.h"
 #include "tiering/report/loops.h"
-#include "tiering/runtime_impl.h"
-#include "tiering/saved/profile_store.h"
 
 namespace uptier::tiering {
 namespace {
@@ -94,17 +93,14 @@ bool branches(const jit::Function& f) {
 
 }  // namespace
 
-// What was described ahead of its compilation is used once. The caller holds compile_mutex.
-Result<jit::Function> RuntimeImpl::describe(Method& m, Observed observed) {
+Result<jit::Function> MethodCompiler::describe(Method& m, Observed observed) {
   if (m.described == nullptr) return describe_anew(m, observed);
   jit::Function f = std::move(*m.described);
   m.described.reset();
   return f;
 }
 
-// Learns what there is to know of a method; its compilation will not ask the host again. The caller
-// holds compile_mutex.
-Status RuntimeImpl::describe_ahead(Method& m) {
+Status MethodCompiler::describe_ahead(Method& m) {
   if (m.described != nullptr || m.shape_known) return {};
   Result<jit::Function> f = describe_anew(m, Observed::kYes);
   if (!f) return f.error();
@@ -112,7 +108,7 @@ Status RuntimeImpl::describe_ahead(Method& m) {
   return {};
 }
 
-Result<jit::Function> RuntimeImpl::describe_anew(Method& m, Observed observed) {
+Result<jit::Function> MethodCompiler::describe_anew(Method& m, Observed observed) {
   m.prepared.store(true, std::memory_order_relaxed);
   FunctionBuilder b = spare_build_.begin(m.info.signature, m.info.name);
   if (Status s = m.host.build(m.id, b); !s) return s.error();
@@ -135,7 +131,7 @@ Result<jit::Function> RuntimeImpl::describe_anew(Method& m, Observed observed) {
   place_probes(m, f, observed);
   if (first) {
     std::lock_guard lock(state_mutex_);
-    keep_body_locked(m, f);
+    bodies_.keep_locked(m, f);
   }
   return f;
 }
@@ -144,7 +140,7 @@ Result<jit::Function> RuntimeImpl::describe_anew(Method& m, Observed observed) {
 // counts is to be made, or that uses what was counted. From then on each description has the same
 // probes. Copies made before and after have frames alike all the same: a probe of a parameter comes
 // before each of its uses, and of selections there are probes from the beginning.
-void RuntimeImpl::place_probes(Method& m, jit::Function& f, Observed observed) {
+void MethodCompiler::place_probes(Method& m, jit::Function& f, Observed observed) {
   bool planned = m.probes.made() != nullptr;
   bool plans = !planned && (observed == Observed::kYes || plans_at_once(m, f));
   bool selects = jit::selects_in_loops(f);
@@ -156,7 +152,7 @@ void RuntimeImpl::place_probes(Method& m, jit::Function& f, Observed observed) {
   if (plans) plan_probes(m, f, forest);
 }
 
-Status RuntimeImpl::check_callees(const Method& m, const jit::Function& f) const {
+Status MethodCompiler::check_callees(const Method& m, const jit::Function& f) const {
   for (const jit::Callee& c : f.callees) {
     if (!methods_.has_had(c.method)) {
       return Error{ErrorCode::kInvalidInput,
@@ -176,16 +172,16 @@ Status RuntimeImpl::check_callees(const Method& m, const jit::Function& f) const
 // plain copy; where guards of plain code count; where calls alone tell all that there is to count,
 // and where traces tell of all calls; where threads count in one slab; and where earlier processes
 // have seen something.
-bool RuntimeImpl::plans_at_once(Method& m, const jit::Function& f) {
+bool MethodCompiler::plans_at_once(Method& m, const jit::Function& f) {
   bool waits = !copies_first(m) && m.info.host_resume == nullptr && branches(f) &&
                probe_choice_.flow.counters == CounterMode::kPerThread &&
                !probe_choice_.sites.loops.loops;
   if (!waits) return true;
   std::lock_guard lock(state_mutex_);
-  return observer_.traces() || (store_ != nullptr && store_->knows(m.info.key, m.info.name));
+  return observer_.traces() || saved_.knows(m);
 }
 
-void RuntimeImpl::plan_probes(Method& m, const jit::Function& f, const jit::LoopForest& forest) {
+void MethodCompiler::plan_probes(Method& m, const jit::Function& f, const jit::LoopForest& forest) {
   PolicyOptions policy;
   {
     std::lock_guard lock(state_mutex_);
@@ -195,16 +191,16 @@ void RuntimeImpl::plan_probes(Method& m, const jit::Function& f, const jit::Loop
   std::lock_guard lock(state_mutex_);
   learn_observation(m, std::move(o));
   m.exits.limits_changed(policy_);  // since it was copied
-  learn_calls_locked(m, f);
-  adopt_saved_locked(m);
+  saved_.learn_calls(m, f);
+  saved_.adopt(m);
   if (m.body == nullptr) return;
   // Who inlines it looks for what these probes have seen.
-  forget_body_locked(m);
-  keep_body_locked(m, f);
+  bodies_.forget_locked(m);
+  bodies_.keep_locked(m, f);
 }
 
 // The same of a method that the host compiles by itself: its blocks are taken to be alike.
-void RuntimeImpl::learn_own_locked(Method& m) {
+void MethodCompiler::learn_own_locked(Method& m) {
   learn_loops(m, 0);
   m.probes.put(ProbeSet(m.info.own_schema));
   m.cfg_hash = m.info.own_schema.cfg_hash;
@@ -213,7 +209,7 @@ void RuntimeImpl::learn_own_locked(Method& m) {
   m.block_weights.assign(words, std::max(m.instructions / std::max(words, 1u), 1u));
   learn_slab(m);
   m.shape_known = true;
-  adopt_saved_locked(m);
+  saved_.adopt(m);
 }
 
 }  // namespace uptier::tiering

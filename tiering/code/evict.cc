@@ -123,10 +123,10 @@ void RuntimeImpl::ask_again_after_eviction(Method& m) {
 // (`urgent`), and cannot go on without, all that is not running makes way before it gives up.
 Result<std::unique_ptr<Version>> RuntimeImpl::make_with_room(Method& m, const Plan& plan,
                                                              bool urgent) {
-  Result<std::unique_ptr<Version>> v = make(m, plan);
+  Result<std::unique_ptr<Version>> v = compiler_->make(m, plan);
   if (v || v.error().code != ErrorCode::kResourceExhausted || plan_forces_refusals()) return v;
   if (relay_.for_room()) {
-    v = make(m, plan);
+    v = compiler_->make(m, plan);
     if (v || v.error().code != ErrorCode::kResourceExhausted) return v;
   }
   const uint64_t guess = uint64_t{m.instructions} * 16 + jit::CodeSpace::kPage;
@@ -137,7 +137,7 @@ Result<std::unique_ptr<Version>> RuntimeImpl::make_with_room(Method& m, const Pl
       std::lock_guard lock(state_mutex_);
       make_room_locked(wanted, urgent);
     }
-    v = make(m, plan);
+    v = compiler_->make(m, plan);
     if (v || v.error().code != ErrorCode::kResourceExhausted) break;
   }
   return v;

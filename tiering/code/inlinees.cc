@@ -2,24 +2,13 @@
 
 #include <algorithm>
 
-#include "jit/ir/deopt_points.h"
+#include "tiering/code/method_compiler.h"
 #include "tiering/observe/known_counts.h"
+#include "tiering/observe/phase.h"
 #include "tiering/observe/select_turns.h"
-#include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
 namespace {
-
-// Bodies of more IR instructions are not kept: they would not be inlined.
-constexpr size_t kMostKept = 1000;
-// What all bodies that are kept may take, in bytes.
-constexpr uint64_t kKeptBytes = 32 << 20;
-
-uint64_t bytes_of(const jit::Function& f) {
-  return f.insts.size() * sizeof(jit::Inst) + f.values.size() * sizeof(jit::ValueData) +
-         f.edges.size() * sizeof(jit::Edge) + f.pool.size() * sizeof(Value) +
-         f.blocks.size() * sizeof(jit::BlockData);
-}
 
 // Whether alias classes mean the same in both.
 bool same_classes(const Method& a, const Method& b) {
@@ -35,35 +24,13 @@ void forget_classes(jit::Function& f) {
 
 }  // namespace
 
-bool RuntimeImpl::inlines() const {
-  bool optimizes = options_.tier == TierMode::kAuto || options_.tier == TierMode::kOptimized;
-  // Exact gaps promise that every call is counted.
-  return options_.inlining && optimizes && options_.gap != GapMode::kExact;
-}
-
-bool RuntimeImpl::guards_may_be_inlined() const {
-  return inline_guards_.load(std::memory_order_relaxed) || stress_.active(StressKind::kGuard);
-}
-
-void RuntimeImpl::keep_body_locked(Method& m, const jit::Function& f) {
-  // Code that comes from methods outside of the range must not hide in those inside.
-  bool in_range = OptRange::parse(options_.opt_range)->contains(method_hash(m.info));
-  bool wanted = inlines() && in_range && !m.body && f.insts.size() <= kMostKept;
-  uint64_t bytes = bytes_of(f);
-  if (!wanted || kept_bytes_ + bytes > kKeptBytes) return;
-  kept_bytes_ += bytes;
-  if (jit::count_guards(f) != 0) inline_guards_.store(true, std::memory_order_relaxed);
-  m.body = std::make_unique<const jit::Function>(f);
-}
-
-void RuntimeImpl::forget_body_locked(Method& m) {
-  if (m.body) kept_bytes_ -= bytes_of(*m.body);
-  m.body.reset();
+bool MethodCompiler::guards_may_be_inlined() const {
+  return bodies_.have_guards() || stress_.active(StressKind::kGuard);
 }
 
 // Returns what was observed of a method's blocks and indirect calls.
-jit::BodyProfile RuntimeImpl::body_profile_locked(const Method& m) {
-  jit::BodyProfile p{blocks_to_compile_from(m), {}, observer_.sample_weight(m)};
+jit::BodyProfile MethodCompiler::body_profile_locked(const Method& m) {
+  jit::BodyProfile p{blocks_to_compile_from(m, observer_), {}, observer_.sample_weight(m)};
   if (p.blocks.empty()) return p;
   for (Observer::Targets& seen : observer_.targets_of(m)) {
     auto phase = m.seen_phase->targets.find(seen.site);
@@ -72,7 +39,7 @@ jit::BodyProfile RuntimeImpl::body_profile_locked(const Method& m) {
     for (auto [target, count] : seen.methods) {
       if (target->removed) continue;
       site.targets.push_back(
-          {target->id, count, stubs_->stub(target->id), target->info.signature, target->info.name});
+          {target->id, count, stubs_.stub(target->id), target->info.signature, target->info.name});
     }
     p.targets.push_back(std::move(site));
   }
@@ -83,9 +50,9 @@ const jit::Inlinee* Inlinees::find(MethodId id) {
   auto [at, fresh] = known_.try_emplace(id);
   Known& k = at->second;
   if (!fresh) return k.inlinee.get();
-  k.inlinee = runtime_.inlinee(id, profiles_, k.error);
-  const Method& root = runtime_.method(root_.index());
-  if (k.inlinee != nullptr && !same_classes(root, runtime_.method(id.index()))) {
+  k.inlinee = compiler_.inlinee(id, profiles_, k.error);
+  const Method& root = compiler_.method(root_.index());
+  if (k.inlinee != nullptr && !same_classes(root, compiler_.method(id.index()))) {
     forget_classes(k.inlinee->function);
   }
   return k.inlinee.get();
@@ -94,8 +61,8 @@ const jit::Inlinee* Inlinees::find(MethodId id) {
 const jit::InlinedBlocks* Inlinees::find_blocks(const jit::InlinePath& path) {
   if (!profiles_) return nullptr;
   if (!phase_) {
-    std::lock_guard lock(runtime_.state_mutex_);
-    const SeenPhase& seen = *runtime_.method(root_.index()).seen_phase;
+    std::lock_guard lock(compiler_.state_mutex_);
+    const SeenPhase& seen = *compiler_.method(root_.index()).seen_phase;
     phase_ = {seen.inlined, seen.error};
   }
   auto at = phase_->blocks.find(path);
@@ -116,7 +83,7 @@ std::vector<InlinedOrigin> Inlinees::origins(const jit::Code& code,
 }
 
 // `error` receives how far the profile may lie from the truth.
-std::unique_ptr<jit::Inlinee> RuntimeImpl::inlinee(MethodId id, bool profile, double& error) {
+std::unique_ptr<jit::Inlinee> MethodCompiler::inlinee(MethodId id, bool profile, double& error) {
   std::lock_guard lock(state_mutex_);
   if (!is_method(id)) return nullptr;
   Method& m = method(id.index());
@@ -128,8 +95,8 @@ std::unique_ptr<jit::Inlinee> RuntimeImpl::inlinee(MethodId id, bool profile, do
     note_turns(m, observer_, known->function);
     note_counts(m, observer_, known->function);
   }
-  if (stress_.active(StressKind::kValues)) note_wild_counts(known->function, activity_);
-  error = profile_error_locked(m, known->profile.blocks);
+  if (stress_.active(StressKind::kValues)) note_wild_counts(known->function, serials_.load());
+  error = profile_error(m, known->profile.blocks);
   bool enough = live_.deopt_cold && observer_.samples_of(m) >= live_.cold_samples;
   const std::vector<uint64_t>& seen = known->profile.blocks;
   known->prune_cold = enough && !seen.empty() && seen[0] != 0;

@@ -15,14 +15,14 @@
 
 namespace uptier::tiering {
 
-class RuntimeImpl;
+class MethodCompiler;
 
 class Inlinees final : public jit::InlineeSource {
  public:
   // For a compilation of `root`. Without `profiles` methods are told of, but not what was observed
   // of them.
-  Inlinees(RuntimeImpl& runtime, MethodId root, bool profiles)
-      : runtime_(runtime), root_(root), profiles_(profiles) {}
+  Inlinees(MethodCompiler& compiler, MethodId root, bool profiles)
+      : compiler_(compiler), root_(root), profiles_(profiles) {}
 
   const jit::Inlinee* find(MethodId m) override;
   const jit::InlinedBlocks* find_blocks(const jit::InlinePath& path) override;
@@ -43,7 +43,7 @@ class Inlinees final : public jit::InlineeSource {
     double error = 1;
   };
 
-  RuntimeImpl& runtime_;
+  MethodCompiler& compiler_;
   MethodId root_;
   bool profiles_;
   std::map<MethodId, Known> known_;

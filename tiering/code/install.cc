@@ -9,15 +9,6 @@
 
 namespace uptier::tiering {
 
-// The instructions of the bodies in a version that are not its method's own.
-uint64_t RuntimeImpl::inlined_size(const Version& v) const {
-  uint64_t size = 0;
-  for (const jit::InlineRow& row : v.code->tables().inlined) {
-    if (const Method* callee = known(row.method)) size += callee->instructions;
-  }
-  return size;
-}
-
 void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   put_in_service(m, std::move(version));
   relay_.note_changes(1);
@@ -25,14 +16,12 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
 }
 
 void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
-  compile_ns_total_ += version->compile_ns;
-  bool ours = version->tier == Tier::kOptimized && version->code != nullptr;
-  if (ours) compile_rate_.add(m.instructions, inlined_size(*version), version->compile_cpu_ns);
+  machine_.note_compiled(m, *version);
   m.last_active = ++activity_;
   version->installed_ns = now_ns();
   Version* v = version.get();
   m.versions.push_back(std::move(version));
-  hold_locked(*v);
+  hosts_.hold_locked(*v);
   forget_versions_locked(m);
   tell_native_tools(m, *v);
   if (v->tier == Tier::kOptimized) m.only_baseline = false;
@@ -57,7 +46,7 @@ void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
   } else if (v->copy == Copy::kInstrumented) {
     if (v->code != nullptr) m.loop_ranges = v->code->tables().loop_ranges;
     m.instrumented.store(v, std::memory_order_release);
-    if (options_.adaptive) begin_observing(m);
+    if (options_.adaptive) rates_.begin_observing(m);
   } else {
     m.plain.store(v, std::memory_order_release);
   }
@@ -65,7 +54,7 @@ void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
   if (v->tier == Tier::kOptimized) {
     retire_optimized_before(m, *v);
     retire_baseline(m);
-    if (options_.adaptive) fast_->rate(m.id.index()).set(off_rate());
+    if (options_.adaptive) rates_.switch_off(m);
     if (ValueVersions* values = m.value_versions.made()) values->forced = false;
     consider_values(m);
   }
@@ -197,16 +186,16 @@ void RuntimeImpl::retire_baseline(Method& m) {
 void RuntimeImpl::reclaim_locked() {
   do {
     if (!reclaimer_.has_limbo()) continue;
-    Reclaimer::Freed freed = reclaimer_.reclaim(threads_);
+    Reclaimer::Freed freed = reclaimer_.reclaim(threads_.all());
     for (const Version* v : freed.versions) {
-      let_go_locked(*v);
+      hosts_.let_go_locked(*v);
       v->moved ? relay_.forget_locked(*v) : relay_.note_changes(1);
     }
     for (Method* m : freed.methods) {
       m->looked_at = false;
-      let_go_locked(*m);
+      hosts_.let_go_locked(*m);
     }
-  } while (leave_hosts_locked());
+  } while (hosts_.leave_locked());
 }
 
 }  // namespace uptier::tiering

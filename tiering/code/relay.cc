@@ -250,7 +250,7 @@ void Relay::move_version(Method& m, Version& from, std::atomic<const Version*>& 
                          std::unique_ptr<Version> to) {
   Version* v = to.get();
   m.versions.push_back(std::move(to));  // ends what iterates over them
-  runtime_.hold_locked(*v);
+  runtime_.hosts_.hold_locked(*v);
   runtime_.forget_versions_locked(m);
   runtime_.tell_native_tools(m, *v);
   runtime_.watch_callees(*v);

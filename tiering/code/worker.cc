@@ -12,54 +12,39 @@ void RuntimeImpl::wake_worker() noexcept {
     {
       std::lock_guard lock(state_mutex_);
       drain_locked();
-      tick_if_due();
+      rates_.tick_if_due();
     }
     run_queue();
     return relay_.if_due();
   }
-  // One release until the worker has taken it, however many threads ask. Release pairs with the
-  // worker's acquire: it sees the note.
-  if (!wake_pending_.exchange(true, std::memory_order_acq_rel)) wake_.release();
+  worker_.wake();
 }
 
 // Waits until there is something to do: a note, the next tick while threads run, or code to be laid
 // anew.
 void RuntimeImpl::await_work() {
-  bool ticks = (budget_ && worker_ticks_.load(std::memory_order_relaxed)) ||
-               newer_waits_.load(std::memory_order_relaxed) ||
-               watched_wait_.load(std::memory_order_relaxed);
-  uint64_t most_ms = ticks ? 10 : relay_.wait_ms();
-  if (most_ms != 0) {
-    if (!wake_.try_acquire_for(std::chrono::milliseconds(most_ms))) return;
-  } else {
-    wake_.acquire();
-  }
-  wake_pending_.store(false, std::memory_order_release);
+  bool ticks = rates_.ticks() || frames_.wait();
+  worker_.await_wake(ticks ? 10 : relay_.wait_ms());
 }
 
 void RuntimeImpl::run_worker() {
-  if (budget_) {
-    sampler::CycleClock clock = sampler::CycleClock::calibrate();
-    std::lock_guard lock(state_mutex_);
-    clock_ = clock;
-  }
-  calibrate();
-  while (!stopping_.load(std::memory_order_acquire)) {
+  machine_.calibrate(helpers_, *space_, state_mutex_, rates_.measure_clock(state_mutex_));
+  while (!worker_.stopping()) {
     state_mutex_.give_way();
     {
       std::lock_guard lock(state_mutex_);
-      worker_idle_ = false;
+      worker_.begin_locked();
       drain_locked();
-      tick_if_due();
+      rates_.tick_if_due();
     }
     run_queue();
     relay_.if_due();
     {
       std::lock_guard lock(state_mutex_);
-      worker_idle_ = true;
+      worker_.rest_locked();
       reclaim_locked();
     }
-    idle_.notify_all();
+    worker_.tell_idle();
     await_work();
   }
 }
@@ -99,18 +84,18 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
   }
   if (note.kind == sampler::NoteKind::kTrial) return end_trial(m);
   if (note.kind == sampler::NoteKind::kGuard) return consider_guard(m);
-  worker_ticks_.store(true, std::memory_order_relaxed);
+  rates_.note_activity();
   if (note.kind == sampler::NoteKind::kWantNewer) return want_newer(m, note.loop);
   if (note.kind == sampler::NoteKind::kFrame) return take_frame(m, note);
   if (note.kind == sampler::NoteKind::kOptimized) {
     return take_optimized(m, t.number(), note, counts);
   }
   sampler::Verdict verdict = observer_.take(m, t.number(), note, counts);
-  if (!std::exchange(m.has_flushed, true)) ticked_.add(m.id.index());
+  rates_.note_flushed(m);
   if (m.removed) return;
   if (options_.adaptive) {
-    heed(m, verdict);
-    if (!m.adaptation.resting && note.kind != sampler::NoteKind::kWantCopy) want_copy(m);
+    rates_.heed(m, verdict);
+    if (!m.adaptation.resting && note.kind != sampler::NoteKind::kWantCopy) rates_.want_copy(m);
   }
   want_optimized_copy(m);
   consider_values(m);
@@ -123,6 +108,15 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
     return request(m, {.method = m.id, .copy = Copy::kInstrumented}, 1e18);
   }
   consider(m, note);
+}
+
+// What decisions on a method are made with besides it; the caller holds the state mutex.
+SystemSnapshot RuntimeImpl::system_locked(const Method& m) const {
+  SystemSnapshot s;
+  s.queue_length = static_cast<uint32_t>(requests_.size());
+  s.code_budget_spent = space_->bytes_in_service() >= live_.code_budget;
+  machine_.tell(m.instructions, s);
+  return s;
 }
 
 // Asks the policy, and queues what it wants.
@@ -152,43 +146,15 @@ void RuntimeImpl::consider(Method& m, const sampler::Note& note) {
           d.priority);
 }
 
-void RuntimeImpl::request(Method& m, const Plan& plan, double priority) {
-  if (m.removed) return;  // frames of a retired one tell what they meet
-  if (plan.osr_loop.valid() && plan.copy == Copy::kPlain) {
-    m.osr_requested[plan.osr_loop.index()] = true;
-  } else if (plan.copy == Copy::kPlain) {
-    m.optimized_requested = true;
-  }
-  if (std::optional<Plan> dropped = queue_.push(plan, priority)) {
-    losses_.requests_dropped++;
-    forget_request(method(dropped->method.index()), *dropped);
-  }
-}
-
-// The request is done with, one way or the other.
-void RuntimeImpl::forget_request(Method& m, const Plan& plan) {
-  if (plan.osr_loop.valid() && plan.copy == Copy::kInstrumented) return;  // there may be no other
-  if (plan.osr_loop.valid()) {
-    m.osr_requested[plan.osr_loop.index()] = false;
-    m.osr_asked[plan.osr_loop.index()].store(false, std::memory_order_relaxed);
-  } else if (plan.copy == Copy::kPlain) {
-    m.optimized_requested = false;
-  } else if (plan.tier == Tier::kBaseline) {
-    m.copy_asked.store(false, std::memory_order_relaxed);
-  } else {
-    m.optimized_copy.expected.store(false, std::memory_order_relaxed);
-  }
-}
-
 void RuntimeImpl::run_queue() {
-  while (!stopping_.load(std::memory_order_acquire)) {
+  while (!worker_.stopping()) {
     state_mutex_.give_way();
     std::optional<Plan> plan;
     {
       std::lock_guard lock(state_mutex_);
       // What has been flushed meanwhile may be more urgent than what waits.
       drain_locked();
-      plan = queue_.pop();
+      plan = requests_.pop();
     }
     if (plan) {
       compile_and_install(*plan);
@@ -212,10 +178,10 @@ void RuntimeImpl::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind)
     bool only_flush = s.flushes++ == 0;
     std::span<const uint64_t> counts = counters(m, s);
     sampler::Verdict verdict = observer_.take(m, t.number(), n, counts);
-    if (options_.adaptive && !stopping_.load()) heed(m, verdict);
+    if (options_.adaptive && !worker_.stopping()) rates_.heed(m, verdict);
     flush_optimized_locked(m, t);
     // What many threads call that are gone before their first flush is hot too.
-    bool goes = kind == sampler::NoteKind::kFlushFinal && !stopping_.load();
+    bool goes = kind == sampler::NoteKind::kFlushFinal && !worker_.stopping();
     if (goes && only_flush && !m.removed) consider(m, n);
   }
 }

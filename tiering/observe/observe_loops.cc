@@ -78,20 +78,12 @@ LoopCopy& own_loop_copy(Method& m, LoopId loop) {
 
 // ---- Frames -----------------------------------------------------------------------------------
 
-void RuntimeImpl::watch_frames(Method& m, uint64_t due_ns) {
-  auto at = std::ranges::find(watched_, &m, &WatchedFrames::method);
-  if (at == watched_.end()) {
-    watched_.push_back({&m, due_ns});
-  } else {
-    at->due_ns = std::min(at->due_ns, due_ns);
-  }
-  watched_wait_.store(true, std::memory_order_relaxed);
-}
+void RuntimeImpl::watch_frames(Method& m, uint64_t due_ns) { frames_.watch(m, due_ns); }
 
 // `v` has come into service.
 void RuntimeImpl::watch_frames_of(Method& m, const Version& v) {
   if (!asks(v) || !observes_copies(m)) return;
-  if (!v.osr_loop.valid() && progress_locked(m).calls > kFewCalls) return;
+  if (!v.osr_loop.valid() && rates_.progress_of(m).calls > kFewCalls) return;
   watch_frames(m, now_ns() + std::max(kRestNs, kLongStay * v.compile_ns));
 }
 
@@ -105,18 +97,11 @@ void RuntimeImpl::watch_all_frames() {
 }
 
 void RuntimeImpl::call_watched_if_due() {
-  if (watched_.empty()) return;
-  uint64_t now = now_ns();
-  std::erase_if(watched_, [&](const WatchedFrames& w) {
-    if (w.due_ns > now) return false;
-    call_watched(*w.method);
-    return true;
-  });
-  watched_wait_.store(!watched_.empty(), std::memory_order_relaxed);
+  frames_.take_watched([&](const Method& m) { call_watched(m); });
 }
 
 void RuntimeImpl::call_watched(const Method& m) {
-  bool off = sampling_.load(std::memory_order_relaxed) == Sampling::kOff;
+  bool off = rates_.sampling() == Sampling::kOff;
   if (off || !observes_copies(m)) return;
   each_plain(m, [](const Version& v) { v.call_back(OsrOut::kObserve); });
 }
@@ -143,7 +128,7 @@ void RuntimeImpl::take_frame(Method& m, const sampler::Note& note) {
   }
   if (usable(c.version.load(std::memory_order_relaxed))) {
     // A burst that took long is told of twice, and the second time counts.
-    std::erase_if(watched_, [&](const WatchedFrames& w) { return w.method == &m; });
+    frames_.unwatch(m);
     return watch_frames(m, now_ns() + std::max(kRestNs, kRestPart * note.calls));
   }
   if (std::exchange(c.asked, true)) return;

@@ -71,7 +71,7 @@ bool RuntimeImpl::awaits_optimized(const Method& m) const noexcept {
 
 // Returns the rate that a method should have now.
 sampler::Rate RuntimeImpl::rate_of(const Method& m) const noexcept {
-  bool off = sampling_.load(std::memory_order_relaxed) == Sampling::kOff;
+  bool off = rates_.sampling() == Sampling::kOff;
   return awaits_optimized(m) && !off ? optimized_rate() : fast_->rate(m.id.index()).load();
 }
 
@@ -169,7 +169,7 @@ bool RuntimeImpl::post_optimized(Method& m, AttachedThread& t) noexcept {
 void RuntimeImpl::want_optimized_copy(Method& m) {
   const OptimizedSeen& o = *m.optimized_copy.seen;
   if (o.asked || !can_observe_optimized(m)) return;
-  if (progress_locked(m).calls >= o.calls_before + kStillHot) request_optimized_copy(m);
+  if (rates_.progress_of(m).calls >= o.calls_before + kStillHot) request_optimized_copy(m);
 }
 
 bool RuntimeImpl::can_observe_optimized(const Method& m) const {
@@ -230,7 +230,7 @@ void RuntimeImpl::retire_optimized_copy(Method& m) {
   bool observed = observes_optimized(m) && can_observe_optimized(m);
   m.optimized_copy.version.store(nullptr, std::memory_order_release);
   o.asked = false;
-  o.calls_before = progress_locked(m).calls;
+  o.calls_before = rates_.progress_of(m).calls;
   o.windows.forget(policy_.epsilon);
   for (auto& v : m.versions) {
     bool copy = v->tier == Tier::kOptimized && v->copy == Copy::kInstrumented &&

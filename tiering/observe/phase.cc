@@ -1,16 +1,5 @@
-// Phases: which counts code is made from, once it is known that a program has changed its mind.
-//
-//   baseline code drifted   what was counted since, as soon as it is kPhaseSamples samples; until
-//                           then all that was ever seen
-//   optimized code drifted  the windows of its copy since; what the copy does not count (a block
-//                           that was removed) keeps its share of all that was ever seen
-//
-// Either way they are scaled to all that was ever seen, so that frequencies of different methods
-// stay comparable. Of what is inlined, and of the method's own indirect calls, the windows say what
-// the next version takes them to do, whatever the inlined method does elsewhere
-// (InlineeSource::find_blocks).
-//
-//   Thread: the worker, with the state mutex.
+#include "tiering/observe/phase.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -21,6 +10,7 @@
 namespace uptier::tiering {
 namespace {
 
+constexpr double kDriftAlpha = sampler::ConvergenceOptions{}.drift_alpha;
 // As many as a first window of convergence.h.
 constexpr uint64_t kPhaseSamples = 64;
 
@@ -61,14 +51,12 @@ double error_bound_of(const MethodProfile& p, const std::vector<double>& blocks)
 
 }  // namespace
 
-// Returns estimated executions by block site - 1 for whoever compiles; empty when too little is
-// known.
-std::vector<uint64_t> RuntimeImpl::blocks_to_compile_from(const Method& m) const {
-  std::vector<uint64_t> all = observer_.block_estimates(m);
+std::vector<uint64_t> blocks_to_compile_from(const Method& m, const Observer& observer) {
+  std::vector<uint64_t> all = observer.block_estimates(m);
   if (!m.seen_phase->blocks.empty()) return m.seen_phase->blocks;
   const std::vector<uint64_t>& before = m.seen_phase->before;
   bool enough = !all.empty() && before.size() == all.size() &&
-                observer_.samples_of(m) >= m.seen_phase->samples_before + kPhaseSamples;
+                observer.samples_of(m) >= m.seen_phase->samples_before + kPhaseSamples;
   if (!enough) return all;
   std::vector<double> since(all.size());
   for (size_t i = 0; i < all.size(); ++i) {
@@ -77,11 +65,10 @@ std::vector<uint64_t> RuntimeImpl::blocks_to_compile_from(const Method& m) const
   return scaled(since, all, std::vector<bool>(all.size(), true));
 }
 
-// Baseline code has drifted: what was seen up to here is of another phase.
-void RuntimeImpl::begin_phase(Method& m) {
+void begin_phase(Method& m, const Observer& observer) {
   SeenPhase& phase = m.seen_phase.put({});
-  phase.before = observer_.block_estimates(m);
-  phase.samples_before = observer_.samples_of(m);
+  phase.before = observer.block_estimates(m);
+  phase.samples_before = observer.samples_of(m);
 }
 
 // A version is to be made for the drift of the one in service.
@@ -110,7 +97,7 @@ void RuntimeImpl::follow_drift(Method& m) {
 // known of it. Frames ask for newer code by themselves (osr_out.cc).
 void RuntimeImpl::follow_loop_drift(Method& m, const Version& copy, CopyWindows& o) {
   size_t blocks = m.block_weights.size();
-  std::vector<uint64_t> all = blocks_to_compile_from(m);
+  std::vector<uint64_t> all = blocks_to_compile_from(m, observer_);
   all.resize(blocks);
   std::vector<double> recent = o.known;
   recent.resize(blocks);
@@ -130,29 +117,12 @@ void RuntimeImpl::follow_loop_drift(Method& m, const Version& copy, CopyWindows&
   if (v != nullptr) give_up(*v, OsrOut::kNewer);
 }
 
-// Returns how far the shares of what a method is compiled from may lie from the truth.
-double RuntimeImpl::profile_error_locked(const Method& m,
-                                         const std::vector<uint64_t>& blocks) const {
+double profile_error(const Method& m, const std::vector<uint64_t>& blocks) {
   bool windows = !m.seen_phase->blocks.empty();
   if (windows) return m.seen_phase->error;
   bool saved = m.saved != nullptr && m.convergence.samples() <= 0;
   if (!saved) return m.convergence.error_bound(kDriftAlpha);
   return error_bound_of(m.saved->profile, {blocks.begin(), blocks.end()});
-}
-
-// Says in a version what it is made from.
-void RuntimeImpl::note_origin_locked(const Method& m, const jit::BodyProfile& p, Version& v) const {
-  v.made_from.assign(p.blocks.begin(), p.blocks.end());
-  v.made_error = profile_error_locked(m, p.blocks);
-  for (const jit::SiteTargets& site : p.targets) {
-    TargetCounts& made = v.made_targets[site.site];
-    uint64_t named = 0;
-    for (const jit::TargetShare& t : site.targets) {
-      made.of[method(t.method.index()).info.key] = static_cast<double>(t.count);
-      named += t.count;
-    }
-    made.other = static_cast<double>(site.total - std::min(named, site.total));
-  }
 }
 
 }  // namespace uptier::tiering

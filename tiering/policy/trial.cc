@@ -114,7 +114,7 @@ void RuntimeImpl::begin_trial(Method& m, const Version* before, const Version& n
                   now.code != nullptr && jit::stack_words(m.info.signature) == 0;
   if (!possible) return;
   bool tiers = before->tier == Tier::kBaseline;
-  if (tiers && (!calls_nothing(m.body.get()) || !speedup_.begin())) return;
+  if (tiers && (!calls_nothing(m.body.get()) || !machine_.begin_trial())) return;
   m.trials.push_back(std::make_unique<Trial>(*before, now,
                                              tiers ? kSpeedupPairs : Trial::kMostPairs,
                                              tiers ? kSpeedupBudget : kRollBackBudget, tiers));
@@ -134,12 +134,12 @@ void RuntimeImpl::abandon_trial(Method& m) {
 void RuntimeImpl::learn_rates(const Method& m, const TrialSnapshot& s) {
   if (s.now_cycles < kLeastTrialCycles) return;
   auto before = static_cast<double>(s.before_cycles);
-  speedup_.add(before / static_cast<double>(s.now_cycles));
+  machine_.note_speedup(before / static_cast<double>(s.now_cycles));
   MethodSnapshot seen = observer_.snapshot_of(m);
   // Without samples nobody knows what a call executes.
   if (seen.samples < policy_.min_samples || seen.calls == 0) return;
   double executed = static_cast<double>(seen.sampled_work) / static_cast<double>(seen.calls);
-  baseline_rate_.add(executed, before * ns_per_cycle_);
+  machine_.note_baseline(executed, before);
 }
 
 // Worker's side: all that was wanted has been timed.

@@ -110,9 +110,7 @@ std::vector<LoopReport> RuntimeImpl::loops() const {
   for (const auto& m : methods_.all()) {
     if (!m->timed_loops.empty()) add_loops(*m, observer_.profile_of(*m), all);
   }
-  uint64_t lived_ns = gone_lived_ns_;
-  for (const auto& t : threads_) lived_ns += t->cpu_ns() - t->attached_cpu_ns;
-  double lived = static_cast<double>(lived_ns) * cycles_per_ns_;
+  double lived = static_cast<double>(threads_.lived_ns()) * cycles_per_ns_;
   for (LoopReport& r : all) {
     if (lived != 0) r.share = total_of(r) / lived;
   }

@@ -5,7 +5,6 @@
 
 #include "tiering/report/site_reports.h"
 #include "tiering/runtime_impl.h"
-#include "tiering/saved/profile_store.h"
 
 namespace uptier {
 namespace tiering {
@@ -49,23 +48,13 @@ MethodReport report_of(const Method& m) {
 
 }  // namespace
 
-void add_losses(LossReport& l, const AttachedThread& t) {
-  l.samples_without_copy += t.samples_without_copy;
-  l.slabs_refused += t.slabs_refused;
-  l.flushes_delayed += t.flushes_delayed;
-  sampler::LoopTimer::Losses loops = t.loops().losses();
-  l.loops_full += loops.full;
-  l.loops_stale += loops.stale;
-  l.loops_spoiled += loops.spoiled;
-  l.log_records += t.log().lost();
-  l.traps_lost += t.context().traps_lost.load(std::memory_order_relaxed);
-}
-
 LossReport RuntimeImpl::losses_locked() const {
   LossReport l = losses_;
+  l.requests_dropped = requests_.dropped();
+  l.polls_refused = compiler_->polls_refused();
   l.trace_events_lost = observer_.trace_events_lost();
   l.decisions_forgotten = observer_.decisions_forgotten();
-  for (const auto& t : threads_) add_losses(l, *t);
+  threads_.add_losses(l);
   return l;
 }
 
@@ -86,7 +75,7 @@ void RuntimeImpl::report_observing(const Method& m, MethodReport& r) const {
                 static_cast<uint8_t>(Adaptation::Phase::kLooking) + 1 ==
                     static_cast<uint8_t>(Observing::kLooking));
   r.interval = options_.interval;
-  if (!has_rates()) return;
+  if (!rates_.has_rates()) return;
   sampler::Rate rate = fast_->rate(m.id.index()).load();
   r.interval = rate.samples() ? schedule_.ladder.interval(rate.rung()) : 0;
 }
@@ -111,25 +100,34 @@ Report RuntimeImpl::report() const {
   r.decisions.assign(observer_.decisions().begin(), observer_.decisions().end());
   r.losses = losses_locked();
   r.stress = stress_.counts();
-  r.methods_registered = methods_seen_;
+  r.methods_registered = places_.methods_seen();
   r.code_bytes_in_service = space_->bytes_in_service();
-  r.code_bytes_freed = space_->bytes_freed() - calibration_bytes_;
-  r.compile_ns_total = compile_ns_total_;
-  r.saved = saved_locked();
+  r.code_bytes_freed = space_->bytes_freed() - machine_.bytes_freed();
+  r.compile_ns_total = machine_.compile_ns_total();
+  r.saved = saved_.report();
   r.relay = relay_.report();
-  r.compile_rate_ns = compile_rate_.ns();
-  if (budget_) r.overhead_share = budget_->spent_share();
+  r.compile_rate_ns = machine_.compile_ns();
+  if (std::optional<double> share = rates_.spent_share()) r.overhead_share = *share;
   return r;
-}
-
-SavedReport RuntimeImpl::saved_locked() const {
-  return store_ == nullptr ? SavedReport() : store_->report();
 }
 
 SavedReport RuntimeImpl::saved_report() const {
   if (forked()) return {};
   std::lock_guard lock(state_mutex_);
-  return saved_locked();
+  return saved_.report();
+}
+
+std::optional<ProfileAnswer> RuntimeImpl::query(std::string_view stage, std::string_view scope_hash,
+                                                std::string_view key) {
+  if (forked()) return std::nullopt;
+  std::lock_guard lock(state_mutex_);
+  return saved_.query(stage, scope_hash, key);
+}
+
+std::vector<LogRecord> RuntimeImpl::read_log() {
+  if (forked()) return {};
+  std::lock_guard lock(state_mutex_);
+  return threads_.read_log();
 }
 
 Profile RuntimeImpl::profile() const {

@@ -3,7 +3,6 @@
 
 #include "tiering/report/losses.h"
 #include "tiering/runtime_impl.h"
-#include "tiering/saved/profile_store.h"
 
 namespace uptier::tiering {
 namespace {
@@ -51,15 +50,17 @@ Timeline RuntimeImpl::timeline_locked() const {
   Timeline t;
   t.length_ns = since(born_ns_, now_ns());
   t.figures = {
-      {"methods_registered", static_cast<double>(methods_seen_)},
-      {"compile_ns_total", static_cast<double>(compile_ns_total_)},
-      {"compile_rate_ns", compile_rate_.ns()},
+      {"methods_registered", static_cast<double>(places_.methods_seen())},
+      {"compile_ns_total", static_cast<double>(machine_.compile_ns_total())},
+      {"compile_rate_ns", machine_.compile_ns()},
       {"code_bytes_in_service", static_cast<double>(space_->bytes_in_service())},
-      {"code_bytes_freed", static_cast<double>(space_->bytes_freed() - calibration_bytes_)},
+      {"code_bytes_freed", static_cast<double>(space_->bytes_freed() - machine_.bytes_freed())},
       {"overhead_budget", options_.adaptive ? options_.overhead_budget : 0}};
-  if (budget_) t.figures.push_back({"overhead_share", budget_->spent_share()});
+  if (std::optional<double> share = rates_.spent_share()) {
+    t.figures.push_back({"overhead_share", *share});
+  }
   add_losses(losses_locked(), t);
-  const SavedReport& saved = store_->report();
+  const SavedReport saved = saved_.report();
   t.figures.push_back({"saved_runs", static_cast<double>(saved.runs)});
   t.figures.push_back({"saved_methods", static_cast<double>(saved.methods)});
   t.figures.push_back({"saved_stale", static_cast<double>(saved.stale)});

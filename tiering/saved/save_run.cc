@@ -1,16 +1,9 @@
-// What this process has seen, for the file that outlives it.
-//
-//   watched methods --> like one run of the file? --yes--> count: one run more, no counts
-//                                |no, or the file is another by now
-//                                v
-//                       all methods --> save: summed, and the file is written anew
-//
+// The half of SavedProfile that saves: what this process has seen, for the file that outlives it.
 // Nobody waits for the worker: what it has still to compile was not seen.
-#include <algorithm>
-#include <cstdio>
+#include "tiering/saved/saved_profile.h"
 
-#include "tiering/runtime_impl.h"
-#include "tiering/saved/profile_store.h"
+#include <algorithm>
+#include <utility>
 
 namespace uptier::tiering {
 namespace {
@@ -23,19 +16,11 @@ std::string numbered(uint64_t n) { return std::to_string(n) + " "; }
 
 }  // namespace
 
-Status RuntimeImpl::save_profile() {
-  if (forked()) return forked_error();
+Status SavedProfile::save(profile::Timeline timeline, const KnownMethods& known) {
   if (store_ == nullptr) return {};
-  std::lock_guard lock(state_mutex_);
-  if (AttachedThread* t = here()) flush_thread_locked(*t, sampler::NoteKind::kFlushDemand);
-  drain_locked();
-  return save_profile_locked();
-}
-
-Status RuntimeImpl::save_profile_locked() {
-  if (store_ == nullptr) return {};
-  profile_saved_ = true;
-  SeenRun seen = see_watched_locked();
+  saved_ = true;
+  SeenRun seen = see_watched(known);
+  seen.timeline = std::move(timeline);
   // Who collects counts, and uses none, wants the sum.
   bool uses = options_.tier == TierMode::kAuto && live_.policy != PolicyMode::kNever;
   bool fades = live_.profile_decay < 1;
@@ -45,14 +30,14 @@ Status RuntimeImpl::save_profile_locked() {
     if (*counted) return {};
   }
   for (const auto& m : methods_.all()) {
-    if (is_trusted(*m)) see_locked(*m, seen);
+    if (is_trusted(*m)) see(*m, known, seen);
   }
   return store_->save(std::move(seen), live_.profile_decay,
                       live_.profile_sync ? profile::Sync::kYes : profile::Sync::kNo);
 }
 
 // Of methods that are trusted, that they are.
-SeenRun RuntimeImpl::see_watched_locked() const {
+SeenRun SavedProfile::see_watched(const KnownMethods& known) const {
   SeenRun seen;
   ProfileInfo& info = seen.info;
   info = ProfileStore::info_now();
@@ -64,7 +49,7 @@ SeenRun RuntimeImpl::see_watched_locked() const {
     seen.fates[m->info.key] = {is_trusted(*m), m->cfg_hash};
     bool observed = !m->probes->schema().slots.empty();
     if (observed) info.modules.push_back(m->info.key.module_key);
-    if (!is_trusted(*m)) see_locked(*m, seen);
+    if (!is_trusted(*m)) see(*m, known, seen);
   }
   std::ranges::sort(info.modules);
   info.modules.erase(std::ranges::unique(info.modules).begin(), info.modules.end());
@@ -75,30 +60,21 @@ SeenRun RuntimeImpl::see_watched_locked() const {
     std::string whose = d.method_name.empty() ? "" : " " + d.method_name;
     seen.log += numbered(d.sequence) + d.action + whose + ": " + d.reason + "\n";
   }
-  seen.timeline = timeline_locked();
   return seen;
 }
 
 // Adds what was seen of a method whose shape is known.
-void RuntimeImpl::see_locked(const Method& m, SeenRun& seen) const {
-  note_first_locked(m, seen.calls);
+void SavedProfile::see(const Method& m, const KnownMethods& known, SeenRun& seen) const {
+  known.tell_first_call(m, seen.calls);
   if (m.probes->schema().slots.empty()) return;
   Profile one;
   if (!m.streams.empty()) one.methods.emplace(m.info.key, observer_.profile_of(m));
   one.inlined = observer_.inlined_of(m);
-  add_calls_locked(m, one, seen.calls);
+  add_calls(m, one, seen.calls);
   // Where it came from is not where it will be looked for.
   bool moved = is_trusted(m) && m.saved->recovered && m.saved->profile.schema == m.probes->schema();
   if (moved) one = ProfileStore::as_before(*m.saved, live_.profile_decay);
   merge(seen.run, std::move(one));
-}
-
-// Nobody is left who could be told, but whoever reads stderr.
-void RuntimeImpl::save_at_end_locked() {
-  Status saved = save_profile_locked();
-  if (saved) return;
-  std::fprintf(stderr, "uptier: the profile of this process is lost: %s\n",
-               saved.error().message.c_str());
 }
 
 }  // namespace uptier::tiering

@@ -1,30 +1,24 @@
 // What a profile that outlives the process learns of calls: where a body calls, how often, and in
-// which order methods were called first.
+// which order methods were called first (KnownMethods).
 //
 // Counts of direct calls need no counter: a block that calls runs as often as its count says. Calls
 // through a pointer come from their tables, as far as their targets are known.
 #include "profile/numbers.h"
-#include "tiering/runtime_impl.h"
-#include "tiering/saved/profile_store.h"
+#include "tiering/saved/saved_profile.h"
 
 namespace uptier::tiering {
 
-void RuntimeImpl::learn_calls_locked(Method& m, const jit::Function& f) {
+void SavedProfile::learn_calls(Method& m, const jit::Function& f) const {
   if (store_ == nullptr) return;
   m.code_shape.put(jit::code_shape(f, [this](MethodId callee) -> std::string_view {
-    const Method* m = known(callee);
+    const Method* m = methods_.known(callee);
     return m == nullptr ? std::string_view() : m->info.name;
   }));
   m.direct_calls = jit::direct_calls(f);
 }
 
-void RuntimeImpl::note_first_locked(const Method& m, CallProfile& calls) const {
-  bool noticed = m.first_call != 0 && !made_ahead_;
-  if (noticed) calls.first[m.info.key] = {m.first_call - 1, CallProfile::kOneRun};
-}
-
 // `seen` holds what was observed of the method, or nothing.
-void RuntimeImpl::add_calls_locked(const Method& m, const Profile& seen, CallProfile& calls) const {
+void SavedProfile::add_calls(const Method& m, const Profile& seen, CallProfile& calls) const {
   const MethodKey& caller = m.info.key;
   if (!m.code_shape->empty()) calls.shapes[caller] = *m.code_shape;
   const MethodProfile* p = seen.find(caller);
@@ -34,7 +28,7 @@ void RuntimeImpl::add_calls_locked(const Method& m, const Profile& seen, CallPro
   };
   for (const jit::DirectCall& call : m.direct_calls) {
     const Slot* slot = p->schema.find(SlotKind::kBlock, call.block);
-    const Method* callee = known(call.callee);
+    const Method* callee = methods_.known(call.callee);
     if (slot == nullptr || callee == nullptr) continue;
     add(callee->info.key, p->estimates[slot->word]);
   }

@@ -136,20 +136,14 @@ bool RuntimeImpl::make_enterable(Method& m) {
   LookingAround looking(*this);
   std::lock_guard compile(m.compile_mutex);
   if (usable(m.enterable.load(std::memory_order_acquire))) return true;
-  if (!may_ask_host(m)) return false;
-  Plan plan{.method = m.id};
-  uint64_t start = now_ns();
-  auto v = std::make_unique<Version>();
-  v->method = m.id;
-  v->enterable = true;
-  Status s = make_baseline(m, plan, *v);
-  v->compile_ns = now_ns() - start;
+  if (!hosts_.may_ask(m)) return false;
+  Result<std::unique_ptr<Version>> v = compiler_->make_enterable(m);
   std::lock_guard lock(state_mutex_);
-  if (s) {
-    install(m, std::move(v));
+  if (v) {
+    install(m, std::move(*v));
     return true;
   }
-  m.last_error = s.error().message;
+  m.last_error = v.error().message;
   losses_.compiles_failed++;
   return false;
 }
@@ -163,7 +157,7 @@ void RuntimeImpl::count_exit(Method& m, uint32_t exit) noexcept {
   {
     std::unique_lock lock(state_mutex_, std::try_to_lock);
     if (!lock) return m.exits.ask_again(exit);
-    worker_ticks_.store(true, std::memory_order_relaxed);
+    rates_.note_activity();
     consider_exit(m, exit);
   }
   wake_worker();
@@ -223,7 +217,7 @@ void RuntimeImpl::withdraw_optimized(Method& m) {
 
 // The caller has seen to it that the method is not optimized again at once.
 void RuntimeImpl::withdraw_code(Method& m) {
-  queue_.remove(m.id);
+  requests_.remove(m.id);
   m.optimized_requested = false;
   for (uint32_t i = 0; i < m.loop_count; ++i) m.osr_requested[i] = false;
   withdraw_locked(m);

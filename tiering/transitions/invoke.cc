@@ -131,7 +131,7 @@ Outcome RuntimeImpl::call(const void* target, const Signature& signature,
   }
   if (c.activation == nullptr && !blocked) {
     back_in_host(t);
-    tell_hosts();
+    hosts_.tell();
   }
   return result;
 }

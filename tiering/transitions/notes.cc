@@ -89,7 +89,7 @@ void RuntimeImpl::frames_dropped(uint32_t method, SiteId block, uint64_t frames)
 // The thread has taken more samples than it may: the method whose sample it was gets a wider rate.
 void RuntimeImpl::brake(Method& m, sampler::Rate in_force) noexcept {
   bool braked = fast_->rate(m.id.index()).brake(in_force, schedule_.ladder);
-  if (braked && !worker_ticks_.load(std::memory_order_relaxed)) wake_worker();
+  if (braked && !rates_.active()) wake_worker();
 }
 
 }  // namespace uptier::tiering

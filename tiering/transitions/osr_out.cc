@@ -143,8 +143,7 @@ bool RuntimeImpl::cannot_follow(const Method& m, uint32_t loop) const {
 void RuntimeImpl::want_newer(Method& m, uint32_t loop) {
   if (cannot_follow(m, loop)) return m.osr_asked[loop].store(false, std::memory_order_relaxed);
   if (uint64_t due = newer_due_ns(m)) {
-    newer_waits_.store(true, std::memory_order_relaxed);
-    return newer_wanted_.push_back({&m, loop, due, m.osr_outs.load(std::memory_order_relaxed)});
+    return frames_.want_newer({&m, loop, due, m.osr_outs.load(std::memory_order_relaxed)});
   }
   observer_.log(m, "osr_out", "a frame of older code is in loop " + std::to_string(loop), "");
   Plan plan{.method = m.id, .tier = Tier::kOptimized};
@@ -154,19 +153,11 @@ void RuntimeImpl::want_newer(Method& m, uint32_t loop) {
 }
 
 void RuntimeImpl::want_newer_if_due() {
-  if (newer_wanted_.empty()) return;
-  uint64_t now = now_ns();
-  for (const NewerWanted& w : std::exchange(newer_wanted_, {})) {
+  frames_.take_newer([&](const WantedFrames::Newer& w) {
     Method& m = *w.method;
-    if (w.due_ns > now) {
-      newer_wanted_.push_back(w);
-    } else if (m.osr_outs.load(std::memory_order_relaxed) != w.osr_outs) {
-      m.osr_asked[w.loop].store(false, std::memory_order_relaxed);  // another way was found
-    } else {
-      want_newer(m, w.loop);
-    }
-  }
-  newer_waits_.store(!newer_wanted_.empty(), std::memory_order_relaxed);
+    if (m.osr_outs.load(std::memory_order_relaxed) == w.osr_outs) return want_newer(m, w.loop);
+    m.osr_asked[w.loop].store(false, std::memory_order_relaxed);  // another way was found
+  });
 }
 
 // ---- The guest's side -------------------------------------------------------------------------

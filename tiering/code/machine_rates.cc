@@ -15,7 +15,7 @@
 #include "jit/ir/build.h"
 #include "jit/ir/verify.h"
 #include "sampler/context.h"
-#include "tiering/runtime_impl.h"
+#include "tiering/code/machine_rates.h"
 
 namespace uptier::tiering {
 namespace {
@@ -101,7 +101,7 @@ struct Shop {
 };
 
 // Returns ns an instruction of the optimizing compiler, or 0.
-double compile_ns(Shop& shop, uint32_t units) {
+double time_compiling(Shop& shop, uint32_t units) {
   uint64_t start = thread_cpu_ns();
   Result<jit::Function> f = build_body(units);
   if (!f) return 0;
@@ -114,7 +114,7 @@ double compile_ns(Shop& shop, uint32_t units) {
 }
 
 // Returns ns an instruction of baseline code, or 0.
-double baseline_ns(Shop& shop) {
+double time_baseline(Shop& shop) {
   Result<jit::Function> f = build_body(kUnits);
   if (!f) return 0;
   NoCalls calls;
@@ -136,42 +136,59 @@ double baseline_ns(Shop& shop) {
 
 }  // namespace
 
-// The worker, once. The caller holds no lock.
-void RuntimeImpl::calibrate() {
+MachineRates::MachineRates(const Options& options, const Options& live, const MethodTable& methods)
+    : options_(options),
+      live_(live),
+      methods_(methods),
+      compile_rate_(options.compile_ns, options.measure_rates),
+      speedup_(options.speedup, options.measure_rates),
+      baseline_rate_(options.baseline_ns, options.measure_rates) {}
+
+void MachineRates::calibrate(const jit::Helpers& helpers, jit::CodeSpace& space,
+                             WaitedMutex& state_mutex, std::optional<sampler::CycleClock> clock) {
   bool asked = options_.measure_rates && options_.tier == TierMode::kAuto &&
                options_.policy == PolicyMode::kAuto;
   if (!asked) return;
-  Shop shop{helpers_, *space_, {}};
+  Shop shop{helpers, space, {}};
   constexpr PolicyOptions kDefaults;
   double compiling = 0, running = 0;
-  if (options_.compile_ns == kDefaults.compile_ns && compile_ns(shop, 1) > 0) {
-    compiling = compile_ns(shop, kUnits);
+  if (options_.compile_ns == kDefaults.compile_ns && time_compiling(shop, 1) > 0) {
+    compiling = time_compiling(shop, kUnits);
   }
-  if (options_.baseline_ns == kDefaults.baseline_ns) running = baseline_ns(shop);
-  // The worker of a runtime with a budget has just measured its clock.
-  sampler::CycleClock clock = budget_ ? clock_ : sampler::CycleClock::calibrate();
-  std::lock_guard lock(state_mutex_);
-  ns_per_cycle_ = clock.ns_per_cycle;
+  if (options_.baseline_ns == kDefaults.baseline_ns) running = time_baseline(shop);
+  if (!clock) clock = sampler::CycleClock::calibrate();
+  std::lock_guard lock(state_mutex);
+  ns_per_cycle_ = clock->ns_per_cycle;
   // The report tells of code of methods only. Theirs is freed with this mutex held.
-  uint64_t freed = space_->bytes_freed();
+  uint64_t freed = space.bytes_freed();
   shop.made.clear();
-  calibration_bytes_ = space_->bytes_freed() - freed;
+  calibration_bytes_ = space.bytes_freed() - freed;
   compile_rate_.begin(compiling);
   baseline_rate_.begin(running);
 }
 
-// What decisions on a method are made with besides it; the caller holds the state mutex.
-SystemSnapshot RuntimeImpl::system_locked(const Method& m) const {
-  SystemSnapshot s;
-  s.queue_length = static_cast<uint32_t>(queue_.size());
-  s.code_budget_spent = space_->bytes_in_service() >= live_.code_budget;
-  if (!options_.measure_rates) return s;
-  s.compile_ns = compile_rate_.ns_of(m.instructions);
+// The instructions of the bodies in a version that are not its method's own.
+uint64_t MachineRates::inlined_size(const Version& v) const {
+  uint64_t size = 0;
+  for (const jit::InlineRow& row : v.code->tables().inlined) {
+    if (const Method* callee = methods_.known(row.method)) size += callee->instructions;
+  }
+  return size;
+}
+
+void MachineRates::note_compiled(const Method& m, const Version& v) {
+  compile_ns_total_ += v.compile_ns;
+  bool ours = v.tier == Tier::kOptimized && v.code != nullptr;
+  if (ours) compile_rate_.add(m.instructions, inlined_size(v), v.compile_cpu_ns);
+}
+
+void MachineRates::tell(uint64_t instructions, SystemSnapshot& s) const {
+  if (!options_.measure_rates) return;
+  s.compile_ns = compile_rate_.ns_of(instructions);
   if (speedup_.trials() != 0) s.speedup = speedup_.factor();
   // What was set, at the start or since, stands.
   bool set = live_.baseline_ns != PolicyOptions{}.baseline_ns;
   if (!set && baseline_rate_.measured()) s.baseline_ns = baseline_rate_.ns();
-  return s;
 }
 
 }  // namespace uptier::tiering

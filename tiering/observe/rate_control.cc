@@ -1,28 +1,12 @@
-// The adaptive schedule: what the worker does about rates.
-//
-// A method is observed from its first flush on: then its instrumented copy is made, and the rate in
-// force is off until it is there. What is called less often is not worth a second body.
-//
-//   learning --converged--> known --thin--> resting --look due--> looking --like the baseline-->
-//       ^                     |                                      |                  resting
-//       +------ drifted ------+---------------- drifted -------------+
-//
-// The budget (sampler/budget.h) gives a method its rate at every tick. What is known is sampled on,
-// ever more thinly: kEnough times the samples that convergence.h asks for are enough of all its
-// opportunities (calls, and slots of loops) so far. Ending there and then would make the profile
-// one of the beginning of the program. At one sample in kThin it rests: its rate is off and its
-// instrumented copy goes; what stays is the stub's decrement, since stubs are immutable, and the
-// check of the plain copy's loops. When its opportunities have grown by one part in kLooks it is
-// armed for one window, so what a window stands for is never more than that share of the profile.
-// A window that is unlike the baseline is drift: it is logged as re_instrument, the first time and
-// then whenever as many have come again, the policy is asked with it (MethodSnapshot::phase_drift),
-// and the method is learnt anew.
-//
-//   Thread: the worker, with the state mutex; with workers = 0 whoever flushes.
-#include <bit>
-#include <chrono>
+#include "tiering/observe/rate_control.h"
 
-#include "tiering/runtime_impl.h"
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <mutex>
+#include <utility>
+
+#include "tiering/observe/phase.h"
 
 namespace uptier::tiering {
 namespace {
@@ -44,12 +28,6 @@ constexpr uint64_t kShortSlot = 8;  // iterations
 constexpr uint64_t kManyCalls = 32;
 // Of the blocks that a sample runs through, about so many increments are made in edge mode.
 constexpr double kIncrementsPerBlock = 0.5;
-
-uint64_t monotonic_ns() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::steady_clock::now().time_since_epoch())
-                                   .count());
-}
 
 sampler::Progress operator-(const sampler::Progress& a, const sampler::Progress& b) {
   // A change of rate may take a burst back.
@@ -86,6 +64,46 @@ std::string percent(double share) {
 
 }  // namespace
 
+RateControl::RateControl(const Parts& p)
+    : options_(p.options),
+      live_(p.live),
+      schedule_(p.schedule),
+      counting_(p.counting),
+      fast_(p.fast),
+      methods_(p.methods),
+      threads_(p.threads),
+      observer_(p.observer),
+      reclaimer_(p.reclaimer),
+      requests_(p.requests),
+      fixed_rate_(p.schedule.rate) {
+  if (!options_.adaptive) return;
+  auto burst = static_cast<uint32_t>(options_.burst);
+  uint32_t target = schedule_.ladder.add(static_cast<uint32_t>(options_.interval));
+  start_rate_ = sampler::Rate::decaying(0, target, burst);
+  if (options_.overhead_budget == 0) return;
+  sampler::BudgetOptions b;
+  b.budget = options_.overhead_budget;
+  b.burst = burst;
+  b.target_rung = target;
+  budget_.emplace(b, schedule_.ladder);
+}
+
+bool RateControl::has_rates() const {
+  return schedule_.sample_calls && options_.interval != 1 && options_.gap != GapMode::kExact;
+}
+
+std::optional<sampler::CycleClock> RateControl::measure_clock(WaitedMutex& state_mutex) {
+  if (!budget_) return std::nullopt;
+  sampler::CycleClock clock = sampler::CycleClock::calibrate();
+  std::lock_guard lock(state_mutex);
+  clock_ = clock;
+  return clock;
+}
+
+std::optional<double> RateControl::spent_share() const {
+  return budget_ ? std::optional(budget_->spent_share()) : std::nullopt;
+}
+
 void operator+=(sampler::Progress& a, const sampler::Progress& b) {
   a.calls += b.calls;
   a.iterations += b.iterations;
@@ -93,35 +111,62 @@ void operator+=(sampler::Progress& a, const sampler::Progress& b) {
   a.bursts += b.bursts;
 }
 
-sampler::Progress RuntimeImpl::progress_locked(Method& m) const {
+// ---- Methods and threads come and go ----------------------------------------------------------
+
+void RateControl::add(uint32_t place, bool again) {
+  fast_.add(place);
+  if (has_rates()) put_rate(place, options_.adaptive ? off_rate() : fixed_rate_);
+  if (again) ticked_.erase(place);
+}
+
+void RateControl::forget(uint32_t place) {
+  if (budget_) budget_->forget(place);
+}
+
+void RateControl::thread_came() {
+  if (last_tick_ns_ == 0 || threads_.size() == 1) give_allowance();
+}
+
+void RateControl::thread_goes(AttachedThread& t) {
+  gone_cpu_ns_ += t.cpu_ns() - t.seen_cpu_ns;
+  cost_gone_ += t.cost_counts();
+}
+
+void RateControl::note_flushed(Method& m) {
+  if (!std::exchange(m.has_flushed, true)) ticked_.add(m.id.index());
+}
+
+// ---- Ticks ------------------------------------------------------------------------------------
+
+sampler::Progress RateControl::progress_of(const Method& m) const {
   sampler::Progress p = m.adaptation.gone;
   for (const auto& t : threads_) p += sampler::progress_of(t->state(m.id));
   return p;
 }
 
-double RuntimeImpl::opportunities(const Method& m, const sampler::Progress& p) const {
+double RateControl::opportunities(const Method& m, const sampler::Progress& p) const {
   return static_cast<double>(p.calls) +
          static_cast<double>(p.iterations) / static_cast<double>(slot_of(m, live_));
 }
 
 // What a method has done since the last tick that looked at it. Returns false for one that did
 // nothing.
-bool RuntimeImpl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
+bool RateControl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   Adaptation& a = m.adaptation;
-  sampler::Progress now = progress_locked(m);
+  sampler::Progress now = progress_of(m);
   sampler::Progress since = now - a.at_tick;
   a.at_tick = now;
   double total = opportunities(m, now);
   if (a.resting && a.phase == Phase::kKnown && total >= a.next_look) look_again(m);
   if (since.calls + since.iterations == 0) return false;
-  worker_ticks_.store(true, std::memory_order_relaxed);
+  note_activity();
   bool gone = m.optimized.load(std::memory_order_relaxed) != nullptr || m.removed;
   double samples = static_cast<double>(now.sampled_calls + now.bursts);
   Counted counted = counted_of(m);
   double each = samples == 0 ? 0 : 1 / samples;
   sampler::MethodLoad l;
   l.method = m.id.index();
-  l.rate = fast_->rate(l.method).load();
+  l.rate = fast_.rate(l.method).load();
   l.samples = since.sampled_calls + since.bursts;
   l.opportunities = opportunities(m, since);
   l.burst = a.burst;
@@ -150,15 +195,15 @@ bool RuntimeImpl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   return true;
 }
 
-void RuntimeImpl::tick_if_due() {
+void RateControl::tick_if_due() {
   if (!budget_) return;
-  uint64_t now = monotonic_ns();
-  if (now - last_tick_ns_ >= kTickNs) tick_locked(now);
+  uint64_t now = now_ns();
+  if (now - last_tick_ns_ >= kTickNs) tick(now);
 }
 
-void RuntimeImpl::tick_locked(uint64_t now_ns) {
-  last_tick_ns_ = now_ns;
-  worker_ticks_.store(false, std::memory_order_relaxed);
+void RateControl::tick(uint64_t now) {
+  last_tick_ns_ = now;
+  active_.store(false, std::memory_order_relaxed);
   sampler::CostCounts cost = cost_gone_;
   uint64_t elapsed = gone_cpu_ns_;
   gone_cpu_ns_ = 0;
@@ -169,7 +214,7 @@ void RuntimeImpl::tick_locked(uint64_t now_ns) {
     cost += t->cost_counts();
   }
   for (sampler::CostKind kind : {sampler::CostKind::kCall, sampler::CostKind::kLoop}) {
-    sampler::CostCounts::Row quick = fast_->timed(kind);
+    sampler::CostCounts::Row quick = fast_.timed(kind);
     cost.rows[static_cast<size_t>(kind)].timed += quick.timed;
     cost.rows[static_cast<size_t>(kind)].cycles += quick.cycles;
   }
@@ -182,7 +227,8 @@ void RuntimeImpl::tick_locked(uint64_t now_ns) {
   std::vector<sampler::MethodLoad> loads;
   ticked_.tick([&](uint32_t i) {
     // Of a method without code threads have no state, and looking would make pages of zeros.
-    return method(i).shape_known && load_of(method(i), loads);
+    Method& m = methods_.at(i);
+    return m.shape_known && load_of(m, loads);
   });
   uint64_t bursts = 0;
   for (const sampler::MethodLoad& l : loads) bursts += l.bursts;
@@ -194,13 +240,13 @@ void RuntimeImpl::tick_locked(uint64_t now_ns) {
     if (loads[i].wanted) put_rate(loads[i].method, rates[i]);
   }
   start_rate_ = budget_->start_rate();
-  give_allowance_locked();
+  give_allowance();
 }
 
 // Lets each thread take its part of the samples that may be taken until the next tick.
-void RuntimeImpl::give_allowance_locked() {
+void RateControl::give_allowance() {
   if (!budget_ || threads_.empty()) return;
-  if (sampling_.load(std::memory_order_relaxed) == Sampling::kEvery) {
+  if (sampling() == Sampling::kEvery) {
     for (const auto& t : threads_)
       t->context().sample_limit.store(UINT64_MAX, std::memory_order_relaxed);
     return;
@@ -215,8 +261,7 @@ void RuntimeImpl::give_allowance_locked() {
   }
 }
 
-// Does what a window says of a method.
-void RuntimeImpl::heed(Method& m, sampler::Verdict v) {
+void RateControl::heed(Method& m, sampler::Verdict v) {
   Adaptation& a = m.adaptation;
   // Of a method that changes all the time, not every change is worth a record.
   bool worth_telling = std::has_single_bit(std::max(m.convergence.drifts(), 1u));
@@ -227,7 +272,7 @@ void RuntimeImpl::heed(Method& m, sampler::Verdict v) {
                         " from the baseline, noise explains " +
                         percent(m.convergence.last_allowed()));
     }
-    begin_phase(m);
+    begin_phase(m, observer_);
     a.drift = m.convergence.last_distance();
     a.phase = Phase::kLearning;
     a.resting = false;
@@ -248,14 +293,14 @@ void RuntimeImpl::heed(Method& m, sampler::Verdict v) {
 }
 
 // Ends the sampling of a method that is known, up to the next look.
-void RuntimeImpl::rest(Method& m) {
+void RateControl::rest(Method& m) {
   Adaptation& a = m.adaptation;
-  if (sampling_.load(std::memory_order_relaxed) == Sampling::kEvery) return;
+  if (sampling() == Sampling::kEvery) return;
   a.phase = Phase::kKnown;
   a.resting = true;
-  a.next_look = opportunities(m, progress_locked(m)) * (1 + 1 / kLooks);
-  fast_->rate(m.id.index()).set(off_rate());
-  fast_->set_entry(m.id.index(), nullptr);
+  a.next_look = opportunities(m, progress_of(m)) * (1 + 1 / kLooks);
+  fast_.rate(m.id.index()).set(off_rate());
+  fast_.set_entry(m.id.index(), nullptr);
   m.copy_asked.store(false, std::memory_order_relaxed);
   for (auto& v : m.versions) {
     bool copy = v->tier == Tier::kBaseline && v->copy == Copy::kInstrumented && !v->retired;
@@ -263,7 +308,7 @@ void RuntimeImpl::rest(Method& m) {
   }
 }
 
-void RuntimeImpl::look_again(Method& m) {
+void RateControl::look_again(Method& m) {
   Adaptation& a = m.adaptation;
   if (m.optimized.load(std::memory_order_relaxed) != nullptr) return;
   a.phase = Phase::kLooking;
@@ -271,9 +316,7 @@ void RuntimeImpl::look_again(Method& m) {
   want_copy(m);
 }
 
-// After a change of epsilon: what is not near enough to the truth any more is learnt on, from where
-// it was. What is near enough now is found so at its next flush.
-void RuntimeImpl::learn_on(Method& m) {
+void RateControl::learn_on(Method& m) {
   Adaptation& a = m.adaptation;
   if (a.phase == Phase::kLearning || m.convergence.converged()) return;
   a.phase = Phase::kLearning;
@@ -282,16 +325,14 @@ void RuntimeImpl::learn_on(Method& m) {
   want_copy(m);
 }
 
-sampler::Rate RuntimeImpl::off_rate() const {
+sampler::Rate RateControl::off_rate() const {
   return sampler::Rate::off(static_cast<uint32_t>(live_.burst));
 }
 
-// Puts the rate in force that goes with the phase, now that there is a copy to run.
-//
 // A slot of loops is short where a method is called again and again: a burst that goes on in
 // further calls takes a slow path to join in each, and what it counts is alike. A method that lives
 // in a few calls has whole bursts.
-void RuntimeImpl::begin_observing(Method& m) {
+void RateControl::begin_observing(Method& m) {
   Adaptation& a = m.adaptation;
   if (a.burst == 0) {
     uint64_t calls = 0;  // as flushed
@@ -306,15 +347,90 @@ void RuntimeImpl::begin_observing(Method& m) {
   put_rate(m.id.index(), looks ? sampler::Rate::sampled(rung, a.burst) : start);
 }
 
-// Asks for the instrumented copy of a method that has been called often enough to be observed.
-void RuntimeImpl::want_copy(Method& m) {
+void RateControl::want_copy(Method& m) {
   bool possible = schedule_.sample_calls && m.shape_known &&
                   m.slab_words.load(std::memory_order_relaxed) != 0 &&
                   m.optimized.load(std::memory_order_relaxed) == nullptr &&
                   usable(m.plain.load(std::memory_order_relaxed));
   if (!possible || usable(m.instrumented.load(std::memory_order_relaxed))) return;
   if (m.copy_asked.exchange(true, std::memory_order_relaxed)) return;
-  request(m, {.method = m.id, .copy = Copy::kInstrumented}, 1e18);
+  requests_.add(m, {.method = m.id, .copy = Copy::kInstrumented}, 1e18);
+}
+
+void RateControl::switch_off(Method& m) { fast_.rate(m.id.index()).set(off_rate()); }
+
+// ---- Settings that change ---------------------------------------------------------------------
+
+void RateControl::change_budget() { budget_->set_budget(live_.overhead_budget); }
+
+// A thread plans anew where it looks at the rate again.
+void RateControl::change_flushes() {
+  for (sampler::Schedule* s : {&schedule_, &counting_}) {
+    sampler::change_setting(s->flush_first, live_.flush_first);
+    sampler::change_setting(s->flush_growth, live_.flush_growth);
+    sampler::change_setting(s->loop_flush_first, live_.loop_flush_first);
+  }
+  if (!has_rates()) return;
+  for (const auto& m : methods_.all()) fast_.rate(m->id.index()).renew();
+}
+
+// With adaptive rates: of methods that are observed for the first time from here on. The slots of
+// others are the measure of what their samples stand for.
+void RateControl::change_burst() {
+  auto burst = static_cast<uint32_t>(live_.burst);
+  if (options_.adaptive) {
+    start_rate_ = sampler::Rate::decaying(start_rate_.rung(), start_rate_.target(), burst);
+    if (budget_) budget_->set_burst(burst);
+    return;
+  }
+  observer_.lengths_of_bursts_differ();
+  fixed_rate_ = sampler::Rate::sampled(fixed_rate_.rung(), burst);
+  put_fixed_rate();
+}
+
+// With adaptive rates: where they end.
+void RateControl::change_interval() {
+  auto interval = static_cast<uint32_t>(live_.interval);
+  uint32_t rung = schedule_.ladder.add(interval);
+  counting_.ladder.add(interval);  // the same rung there
+  if (options_.adaptive) {
+    start_rate_ = sampler::Rate::decaying(0, rung, static_cast<uint32_t>(live_.burst));
+    if (budget_) budget_->set_target(rung);
+    return;
+  }
+  fixed_rate_ = sampler::Rate::sampled(rung, static_cast<uint32_t>(live_.burst));
+  put_fixed_rate();
+}
+
+void RateControl::observe(Sampling how) {
+  sampling_.store(how, std::memory_order_relaxed);
+  for (const auto& m : methods_.all()) {
+    if (!m->removed) observe_again(*m);
+  }
+  give_allowance();
+}
+
+void RateControl::put_fixed_rate() {
+  for (const auto& m : methods_.all()) put_rate(m->id.index(), fixed_rate_);
+}
+
+// Gives a method the rate that it should have by now.
+void RateControl::observe_again(Method& m) {
+  if (!options_.adaptive) return put_rate(m.id.index(), fixed_rate_);
+  bool optimized = m.optimized.load(std::memory_order_relaxed) != nullptr;
+  bool copy = usable(m.instrumented.load(std::memory_order_relaxed));
+  bool every = sampling() == Sampling::kEvery;
+  if (copy && !optimized) return begin_observing(m);
+  put_rate(m.id.index(), off_rate());
+  if (every) want_copy(m);
+}
+
+// Puts a rate in force, or what stands above all rates.
+void RateControl::put_rate(uint32_t place, sampler::Rate planned) {
+  Sampling how = sampling();
+  if (how == Sampling::kOff) planned = off_rate();
+  if (how == Sampling::kEvery && planned.samples()) planned = sampler::Rate::every(planned.burst());
+  fast_.rate(place).set(planned);
 }
 
 }  // namespace uptier::tiering

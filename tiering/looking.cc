@@ -1,0 +1,33 @@
+#include "tiering/looking.h"
+
+#include "tiering/runtime_impl.h"
+
+namespace uptier::tiering {
+
+StillHere::StillHere(RuntimeImpl& runtime) noexcept : thread_(runtime.here()) {
+  bool runs = thread_ != nullptr &&
+              thread_->blocked.load(std::memory_order_relaxed) == AttachedThread::kRunning;
+  if (!runs) thread_ = nullptr;
+  if (runs) thread_->enter_blocked(__builtin_frame_address(0));
+}
+
+StillHere::~StillHere() {
+  if (thread_ != nullptr) thread_->leave_blocked();
+}
+
+LookingAround::LookingAround(RuntimeImpl& runtime) : runtime_(runtime), at_(runtime.begin_look()) {}
+
+LookingAround::~LookingAround() { runtime_.end_look(at_); }
+
+Places::Look RuntimeImpl::begin_look() {
+  std::lock_guard lock(state_mutex_);
+  return places_.begin_look();
+}
+
+void RuntimeImpl::end_look(Places::Look look) {
+  std::lock_guard lock(state_mutex_);
+  places_.end_look(look);
+  if (hosts_.wait_to_leave()) reclaim_locked();  // that may have waited for this
+}
+
+}  // namespace uptier::tiering

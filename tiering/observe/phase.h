@@ -1,0 +1,34 @@
+// Which counts code is made from, once it is known that a program has changed its mind.
+//
+//   baseline code drifted   what was counted since, as soon as it is kPhaseSamples samples; until
+//                           then all that was ever seen
+//   optimized code drifted  the windows of its copy since; what the copy does not count (a block
+//                           that was removed) keeps its share of all that was ever seen
+//
+// Either way they are scaled to all that was ever seen, so that frequencies of different methods
+// stay comparable. Of what is inlined, and of the method's own indirect calls, the windows say what
+// the next version takes them to do, whatever the inlined method does elsewhere
+// (InlineeSource::find_blocks).
+//
+//   Thread: the caller holds the runtime's state mutex.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tiering/method.h"
+#include "tiering/observe/observer.h"
+
+namespace uptier::tiering {
+
+// Returns estimated executions by block site - 1 for whoever compiles; empty when too little is
+// known.
+std::vector<uint64_t> blocks_to_compile_from(const Method& m, const Observer& observer);
+
+// Returns how far the shares of these may lie from the truth.
+double profile_error(const Method& m, const std::vector<uint64_t>& blocks);
+
+// Baseline code has drifted: what was seen up to here is of another phase.
+void begin_phase(Method& m, const Observer& observer);
+
+}  // namespace uptier::tiering

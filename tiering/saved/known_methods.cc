@@ -1,0 +1,89 @@
+#include "tiering/saved/known_methods.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "jit/code/code_space.h"
+#include "profile/cluster_calls.h"
+
+namespace uptier::tiering {
+namespace {
+
+// Code for a word of counts, about: a block has some six instructions.
+constexpr uint32_t kBytesOfWord = 32;
+
+// The first to be called comes last; what was never seen to be called comes first.
+void put_in_order_of_calls(std::vector<Method*>& methods, ProfileStore& store) {
+  std::map<MethodKey, size_t> place;
+  for (const MethodKey& key : store.calls().order()) place.emplace(key, place.size());
+  std::ranges::stable_sort(methods, std::greater<>{}, [&](const Method* m) {
+    auto at = place.find(m->info.key);
+    return at == place.end() ? place.size() : at->second;
+  });
+}
+
+// What is compiled one after the other lies side by side (code_space.h), so callers and callees
+// are: the heaviest cluster first, in it callees before those who call them, who then reach them
+// past their stubs. Returned in the order in which they are taken, from the end.
+std::vector<Method*> in_order_of_placement(std::span<const std::pair<double, Method*>> known,
+                                           ProfileStore& store) {
+  std::vector<profile::PlacedFunction> functions;
+  std::map<MethodKey, uint32_t> number;
+  for (auto [weight, m] : known) {
+    number[m->info.key] = static_cast<uint32_t>(functions.size());
+    functions.push_back({weight, uint64_t{kBytesOfWord} * store.size_of(m->info.key)});
+  }
+  std::vector<profile::CallArc> arcs;
+  for (const auto& [call, count] : store.calls().graph) {
+    auto from = number.find(call.first), to = number.find(call.second);
+    if (from != number.end() && to != number.end())
+      arcs.push_back({from->second, to->second, count});
+  }
+  auto clusters = profile::cluster_calls(functions, arcs, jit::CodeSpace::kPage);
+  auto heaviest = [&](const std::vector<uint32_t>& cluster) {
+    double most = 0;
+    for (uint32_t f : cluster) most = std::max(most, known[f].first);
+    return most;
+  };
+  std::ranges::stable_sort(clusters, {}, heaviest);
+  std::vector<Method*> order;
+  for (const auto& cluster : clusters) {
+    for (uint32_t f : cluster) order.push_back(known[f].second);
+  }
+  return order;
+}
+
+}  // namespace
+
+void KnownMethods::list(const MethodTable& methods, ProfileStore& store,
+                        const std::function<bool(const Method&)>& may) {
+  std::vector<std::pair<double, Method*>> hot;
+  for (const auto& m : methods.all()) {
+    bool ours = !m->removed && !m->info.own_code && may(*m);
+    double weight = ours ? store.weight(m->info.key) : 0;
+    if (weight >= kLeastSavedMass) {
+      hot.push_back({weight, m.get()});
+    } else if (ours && (weight > 0 || store.calls().first.contains(m->info.key))) {
+      known_.push_back(m.get());
+    }
+  }
+  put_in_order_of_calls(known_, store);
+  std::ranges::copy(in_order_of_placement(hot, store), std::back_inserter(known_));
+}
+
+Method* KnownMethods::next(const std::function<bool(Method&)>& has_code) {
+  while (!known_.empty()) {
+    Method* m = known_.back();
+    known_.pop_back();
+    if (!m->removed && !has_code(*m)) return m;
+  }
+  return nullptr;
+}
+
+void KnownMethods::tell_first_call(const Method& m, CallProfile& calls) const {
+  bool noticed = m.first_call != 0 && !made_ahead_;
+  if (noticed) calls.first[m.info.key] = {m.first_call - 1, CallProfile::kOneRun};
+}
+
+}  // namespace uptier::tiering

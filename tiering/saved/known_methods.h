@@ -1,0 +1,54 @@
+// KnownMethods: methods that earlier processes ran, which the worker compiles before they are called;
+// and in which order methods are called first, which the next process will want to know.
+//
+//   first call of any method --> listed, once: all that a module brings are registered by then
+//     --worker, when it has nothing else to do--> one after the other: what is hot first, side by
+//       side with what it calls; then the rest in the order in which it was called before
+//
+// Once one was compiled ahead, first calls of such methods are not noticed any more, so this process
+// leaves no order of its own.
+//
+//   Thread: the caller holds the runtime's state mutex, but in claim_listing().
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "tiering/method_table.h"
+#include "tiering/saved/profile_store.h"
+
+namespace uptier::tiering {
+
+class KnownMethods {
+ public:
+  // Whether they are to be listed now: once. Thread: any.
+  bool claim_listing() noexcept { return wanted_.exchange(false, std::memory_order_relaxed); }
+  // Lists those of the methods that `may` be compiled ahead and that the store has.
+  void list(const MethodTable& methods, ProfileStore& store,
+            const std::function<bool(const Method&)>& may);
+  // Returns the next one that is in service and has no code yet, or null.
+  Method* next(const std::function<bool(Method&)>& has_code);
+  // The method is being removed.
+  void forget(const Method& m) { std::erase(known_, &m); }
+
+  // A method was compiled ahead of its first call.
+  void note_made_ahead() { made_ahead_ = true; }
+  // A method was called, perhaps for the first time.
+  void note_call(Method& m) {
+    if (m.first_call == 0) m.first_call = ++first_calls_;
+  }
+  // Adds when a method was called first, if that was noticed.
+  void tell_first_call(const Method& m, CallProfile& calls) const;
+
+ private:
+  std::atomic<bool> wanted_{true};
+  std::vector<Method*> known_;  // the next one last
+  bool made_ahead_ = false;
+  uint64_t first_calls_ = 0;  // methods that were called
+};
+
+}  // namespace uptier::tiering

@@ -1,0 +1,29 @@
+// When the profile of this process goes into its file: when somebody asks for it, and at the end.
+#include <cstdio>
+
+#include "tiering/runtime_impl.h"
+
+namespace uptier::tiering {
+
+Status RuntimeImpl::save_profile() {
+  if (forked()) return forked_error();
+  if (!saved_.is_open()) return {};
+  std::lock_guard lock(state_mutex_);
+  if (AttachedThread* t = here()) flush_thread_locked(*t, sampler::NoteKind::kFlushDemand);
+  drain_locked();
+  return save_profile_locked();
+}
+
+Status RuntimeImpl::save_profile_locked() {
+  return saved_.is_open() ? saved_.save(timeline_locked(), known_) : Status{};
+}
+
+// Nobody is left who could be told, but whoever reads stderr.
+void RuntimeImpl::save_at_end_locked() {
+  Status saved = save_profile_locked();
+  if (saved) return;
+  std::fprintf(stderr, "uptier: the profile of this process is lost: %s\n",
+               saved.error().message.c_str());
+}
+
+}  // namespace uptier::tiering

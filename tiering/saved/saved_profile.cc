@@ -1,0 +1,59 @@
+#include "tiering/saved/saved_profile.h"
+
+#include "profile/formats/text.h"
+#include "profile/match.h"
+
+namespace uptier::tiering {
+
+bool SavedProfile::knows(const Method& m) const {
+  return store_ != nullptr && store_->knows(m.info.key, m.info.name);
+}
+
+bool SavedProfile::is_hot(const Method& m) const {
+  return store_ != nullptr && store_->mass(m.info.key, m.info.name) >= kLeastSavedMass;
+}
+
+void SavedProfile::adopt(Method& m) {
+  if (store_ == nullptr) return;
+  std::unique_ptr<SavedMethod> saved = store_->find(m.info.key, m.info.name);
+  if (saved == nullptr) return;
+  uint64_t here = m.cfg_hash, there = saved->profile.schema.cfg_hash;
+  if (here != there && !match(m, *saved)) return;
+  store_->report().methods++;
+  if (saved->recovered && here == there) store_->report().recovered++;
+  m.saved = std::move(saved);
+}
+
+// What is saved of a method is of other code: what of it can still be said of this one?
+bool SavedProfile::match(Method& m, SavedMethod& saved) {
+  std::string hashes = "its hash is " + profile::hex(saved.profile.schema.cfg_hash) +
+                       ", the code's " + profile::hex(m.cfg_hash);
+  profile::MatchReport report;
+  MethodProfile matched = profile::match_profile(saved.profile, store_->shape(saved.from),
+                                                 m.probes->schema(), *m.code_shape, report);
+  matched.key = m.info.key;
+  if (!report.accepted) {
+    store_->report().stale++;
+    observer_.log(m, "drop",
+                  "the saved profile is of other code: " + hashes + "; " + report.text());
+    return false;
+  }
+  store_->report().matched++;
+  observer_.log(m, "match", "the saved profile is of other code: " + hashes + "; " + report.text());
+  saved.profile = std::move(matched);
+  saved.recovered = true;
+  return true;
+}
+
+void SavedProfile::trust(Method& m) {
+  m.saved->trusted = true;
+  store_->report().compiled++;
+}
+
+std::optional<ProfileAnswer> SavedProfile::query(std::string_view stage,
+                                                 std::string_view scope_hash,
+                                                 std::string_view key) {
+  return store_ == nullptr ? std::nullopt : store_->query(stage, scope_hash, key);
+}
+
+}  // namespace uptier::tiering
