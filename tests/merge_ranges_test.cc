@@ -207,7 +207,7 @@ Bytes file_of_order(std::span<const uint32_t> functions, const std::string& name
     m.weigh(1);
     writer.add(m);
   }
-  return joined(writer.finish({}, {}, {}, nullptr, {}, nullptr));
+  return writer.finish({}, {}, {}, nullptr, {}, nullptr).joined();
 }
 
 TEST(MergeRanges, are_refused_where_they_would_be_another_sum) {

@@ -30,6 +30,11 @@ class InputFile {
   Status open(const std::string& path, Wanted wanted = Wanted::kAll);
   profile::ByteSpan bytes() const { return bytes_; }
   const Identity& identity() const { return identity_; }
+  // Lets go of all, the buffer too.
+  void close() { *this = InputFile(); }
+  // Gives back the memory of some of these bytes, where that can be. They are read anew when they are
+  // asked for.
+  void let_go(profile::ByteSpan part) const;
 
  private:
   profile::Bytes buffer_;
