@@ -10,7 +10,6 @@
 namespace uptier::tools {
 namespace {
 
-constexpr off_t kSmall = 256 << 10;
 constexpr off_t kSmallPart = 64 << 10;
 
 // Reads a regular file of at most `most` bytes; returns its size, or a negative number.
@@ -52,7 +51,7 @@ Status InputFile::open(const std::string& path, Wanted wanted) {
     identity_ = {info.st_dev, info.st_ino, static_cast<uint64_t>(info.st_size), info.st_mtim.tv_sec,
                  info.st_mtim.tv_nsec};
   }
-  const off_t most = wanted == Wanted::kAll ? kSmall : kSmallPart;
+  const off_t most = wanted == Wanted::kAll ? static_cast<off_t>(kSmall) : kSmallPart;
   const ssize_t size = known ? read_small(fd, info, most, buffer_) : -1;
   if (fd >= 0) ::close(fd);
   if (size >= 0) {

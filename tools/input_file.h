@@ -23,6 +23,8 @@ class InputFile {
 
     friend bool operator==(const Identity&, const Identity&) = default;
   };
+  // What is read; larger ones are mapped.
+  static constexpr size_t kSmall = 256 << 10;
   // How much of it is asked for. A part is mapped where all would be read.
   enum class Wanted : uint8_t { kAll, kPart };
 

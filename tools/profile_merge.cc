@@ -52,10 +52,10 @@ using profile::Weight;
 
 constexpr uint64_t kParts = 1 << 20;
 constexpr double kDay = 86400;
-constexpr uint64_t kManyBytes = 2 << 20;   // below it, a second thread costs more than it saves
+constexpr uint64_t kManyBytes = 2 << 20;  // below it, a second thread costs more than it saves
 constexpr int kHeapStep = 1 << 20;
 constexpr size_t kCacheLine = 64;
-constexpr uint64_t kRangeShare = 1;        // of the largest file
+constexpr uint64_t kRangeQuarters = 3;     // of the largest file
 constexpr uint64_t kLeastRange = 1 << 20;  // what a range may take however small the files are
 
 // One part of one file: a segment, or behind all of these a trace.
@@ -298,11 +298,13 @@ void Merge::add(Input& input, Share& share) const {
   tell_of(input, reader);
 }
 
-// How many threads the files are worth.
+// How many threads the files are worth. What is mapped, range by range, is not worth any: whenever
+// one gives pages back, the processors of all others are interrupted.
 size_t Merge::threads() const {
   const size_t most = std::max<size_t>(inputs_.size(), 1);
   if (command_.threads != 0) return std::min<size_t>(command_.threads, most);
-  if (bytes_ < kManyBytes) return 1;
+  const bool worth = bytes_ >= kManyBytes && largest_ <= InputFile::kSmall;
+  if (!worth) return 1;
   return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, std::min<size_t>(most, 4));
 }
 
@@ -310,7 +312,7 @@ size_t Merge::threads() const {
 int Merge::add_all() {
   shares_.clear();
   shares_.resize(threads());
-  const uint64_t range = std::max(kLeastRange, largest_ / kRangeShare) / shares_.size();
+  const uint64_t range = std::max(kLeastRange, largest_ / 4 * kRangeQuarters) / shares_.size();
   if (ranged_) {
     for (Share& share : shares_) share.sum.limit(from_, range);
   }
@@ -521,7 +523,6 @@ int Merge::run() {
 int profile_merge(const ProfileMergeCommand& c) {
   // Else the heap of a second thread grows page by page, each by a call of the system.
   ::mallopt(M_TOP_PAD, kHeapStep);
-  ::mallopt(M_MMAP_THRESHOLD, kHeapStep);
   return Merge(c).run();
 }
 
