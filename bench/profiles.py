@@ -9,7 +9,9 @@ warm   every example program at its small size, without a profile, with the one 
        whole process. `hot after` is when the methods that make up 90 % of the profile were in
        service optimized, in ms since the runtime was made, and which share of the run that was; `-`
        where one of them never was. An OSR version counts. With --before TOOL another build runs warm in
-       the same rounds; with --real-time (root) nothing else gets a processor meanwhile.
+       the same rounds; with --real-time (root) nothing else gets a processor meanwhile. With --lengths
+       small,100,500 the programs also run for some 100 and some 500 ms without a profile, and ratios are
+       printed by length.
 merge  FILES profiles of METHODS * BLOCKS sites into one, in turn with llvm-profdata (if it is there);
        time, and the most memory either took: of all files, of one, and of none.
 """
@@ -17,6 +19,14 @@ import argparse, json, math, os, random, resource, shutil, statistics, subproces
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAMS = os.path.join(ROOT, "examples", "programs")
+
+
+# The programs' argument for runs of some 100 and some 500 ms where this was measured first.
+SIZES = {"mix": (2300, 12000), "nbody": (1250000, 6500000), "spectral": (1500, 3500),
+         "fannkuch": (1800, 9000), "bintrees": (17, 19), "bytecode": (370, 1850),
+         "objects": (6000, 36000), "hashtable": (3000, 16000), "compress": (2300, 12500),
+         "onecall": (920, 4900), "mandel": (900, 2100), "phases": (580, 3000), "strings": (340, 2300)}
+LENGTHS = {"small": None, "100": 0, "500": 1}
 
 
 # Linux counts in a process's peak what the one that started it had, so that one has to be small.
@@ -89,12 +99,26 @@ def hot_after(tool, file, hot):
 
 
 def warm(a):
+    lengths = a.lengths.split(",")
+    if not all(length in LENGTHS for length in lengths):
+        raise SystemExit(f"--lengths: some of {','.join(LENGTHS)}")
+    lines = []
+    for length in lengths:
+        if len(lengths) > 1:
+            print(f"length: {length}" + (" ms" if LENGTHS[length] is not None else ""))
+        lines.append((length, warm_at(a, LENGTHS[length])))
+    if len(lengths) > 1:
+        print("warm over cold by length: " + ", ".join(
+            f"{length}: wall {wall:.3f} ({least:.2f}..{most:.2f}), cpu {cpu:.3f}"
+            for length, (wall, least, most, cpu) in lines))
+
+
+def warm_at(a, length):
+    """Runs all programs at a length; returns ratios of wall time (mean, least, most) and of cpu."""
     with open(os.path.join(PROGRAMS, "programs.txt")) as f:
         names = [line.split()[0] for line in f if line.strip() and not line.startswith("#")]
     if a.programs:
         names = a.programs.split(",")
-    if a.real_time:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
     node = None if a.no_node else shutil.which("node")
     if node is None and not a.no_node:
         print("node is not installed: nothing to compare with", file=sys.stderr)
@@ -104,25 +128,30 @@ def warm(a):
           f"{'warm/node':>9}   hot after: cold, warm")
     with tempfile.TemporaryDirectory() as work:
         for name in names:
-            wasm = os.path.join(PROGRAMS, "wasm", name + ".wasm")
-            with open(os.path.join(PROGRAMS, "expected", name + ".txt"), "rb") as f:
-                expected = f.read()
+            wasm = [os.path.join(PROGRAMS, "wasm", name + ".wasm")]
+            if length is None:
+                with open(os.path.join(PROGRAMS, "expected", name + ".txt"), "rb") as f:
+                    expected = f.read()
+            else:
+                wasm.append(str(SIZES[name][length]))
+                expected = subprocess.run([a.tool, "run", "--tier", "baseline"] + wasm, check=True,
+                                          stdout=subprocess.PIPE).stdout
             saved, fresh = os.path.join(work, name + ".upf"), os.path.join(work, "fresh.upf")
             runs = {"cold": [], "warm": [], "node": [], "before": []}
             hot = {"cold": [], "warm": []}
             earlier = os.path.join(work, name + ".before.upf")
             for _ in range(2):
-                run([a.tool, "run", "--profile", saved, wasm], expected)
+                run([a.tool, "run", "--profile", saved] + wasm, expected)
                 if a.before:
-                    run([a.before, "run", "--profile", earlier, wasm], expected)
+                    run([a.before, "run", "--profile", earlier] + wasm, expected)
             methods = hottest(a.tool, saved)
-            commands = {"cold": [a.tool, "run", wasm],
-                        "warm": [a.tool, "run", "--profile", saved, wasm]}
+            commands = {"cold": [a.tool, "run"] + wasm,
+                        "warm": [a.tool, "run", "--profile", saved] + wasm}
             if a.before:
-                commands["before"] = [a.before, "run", "--profile", earlier, wasm]
+                commands["before"] = [a.before, "run", "--profile", earlier] + wasm
             if node:
                 script = os.path.join(PROGRAMS, "node_wasi.mjs")
-                commands["node"] = [node, "--no-warnings", script, wasm]
+                commands["node"] = [node, "--no-warnings", script] + wasm
             for _ in range(a.rounds):
                 # In any order: processors differ, and each start takes another one.
                 for kind in random.sample(sorted(commands), len(commands)):
@@ -130,7 +159,7 @@ def warm(a):
                 hot["warm"].append(hot_after(a.tool, saved, methods))
                 if os.path.exists(fresh):
                     os.remove(fresh)
-                run([a.tool, "run", "--profile", fresh, wasm], expected)
+                run([a.tool, "run", "--profile", fresh] + wasm, expected)
                 hot["cold"].append(hot_after(a.tool, fresh, methods))
             over = lambda x, y, i: [p[i] / q[i] for p, q in zip(runs[x], runs[y])]
             cpu = sorted(over("warm", "cold", 1))
@@ -166,6 +195,7 @@ def warm(a):
            if a.before else ""))
     print("of lower quartiles of wall time: " +
           ", ".join(f"{kind} {geomean(of):.3f}" for kind, of in quarters.items() if of))
+    return geomean(ratios["wall"]), min(ratios["wall"]), max(ratios["wall"]), geomean(ratios["cpu"])
 
 
 def write_inputs(work, a, llvm):
@@ -234,7 +264,9 @@ def main():
                     help="all by default")
     ap.add_argument("--rounds", type=int, default=9)
     ap.add_argument("--before", help="of warm: path of another build's tool")
-    ap.add_argument("--real-time", action="store_true", help="of warm: ahead of all other processes")
+    ap.add_argument("--real-time", action="store_true", help="ahead of all other processes")
+    ap.add_argument("--lengths", default="small",
+                    help="of warm, comma separated: small, 100, 500 (ms, about); small by default")
     ap.add_argument("--no-node", action="store_true", help="of warm: without node")
     ap.add_argument("--programs", help="of warm, comma separated; all by default")
     ap.add_argument("--files", type=int, default=200)
@@ -242,6 +274,8 @@ def main():
     ap.add_argument("--blocks", type=int, default=30)
     ap.add_argument("--threads", type=int, help="of a merge; as many as the files are worth by default")
     a = ap.parse_args()
+    if a.real_time:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
     for what in a.what or ["warm", "merge"]:
         {"warm": warm, "merge": merge}[what](a)
 

@@ -24,12 +24,4 @@ inline uint64_t content_checksum(uint32_t header_checksum, ByteSpan content) {
   return XXH3_64bits_withSeed(content.data(), content.size(), header_checksum);
 }
 
-// Returns XXH3 of bytes that lie in pieces.
-inline uint64_t hash_of(std::span<const Bytes> pieces) {
-  XXH3_state_t state;
-  XXH3_64bits_reset(&state);
-  for (const Bytes& piece : pieces) XXH3_64bits_update(&state, piece.data(), piece.size());
-  return XXH3_64bits_digest(&state);
-}
-
 }  // namespace uptier::profile

@@ -207,7 +207,7 @@ Bytes file_of_order(std::span<const uint32_t> functions, const std::string& name
     m.weigh(1);
     writer.add(m);
   }
-  return joined(writer.finish({}, {}, {}, nullptr, {}, nullptr));
+  return writer.finish({}, {}, {}, nullptr, {}, nullptr).joined();
 }
 
 TEST(MergeRanges, are_refused_where_they_would_be_another_sum) {
@@ -346,6 +346,23 @@ TEST_F(MergeRangesTool, writes_the_same_file_range_by_range) {
              UPTIER_TOOL + " profile merge -o named-%H.upf " + all + " && cmp piped.upf" +
              " named-*.upf && " + UPTIER_TOOL + " profile check piped.upf");
   EXPECT_EQ(out.code, 0) << out.err;
+}
+
+TEST_F(MergeRangesTool, groups_wait_in_a_file_that_may_be_missing_or_full) {
+  for (uint64_t i = 1; i <= 3; ++i) write_some(std::to_string(i) + ".upf", i);
+  both("1.upf 2.upf 3.upf");
+  std::filesystem::create_directory(path("tmp"));
+  const std::string merge = std::string(UPTIER_TOOL) + " profile merge -o - 1.upf 2.upf 3.upf";
+  const test::RunResult memory =
+      in_dir("TMPDIR=/nowhere " + merge + " > piped.upf && cmp piped.upf ranges.upf");
+  EXPECT_EQ(memory.code, 0) << memory.err;
+  // A file may have 32 KiB: stdout is a pipe.
+  const test::RunResult full = in_dir("{ trap '' XFSZ; ulimit -f 64; TMPDIR=tmp " + merge +
+                                      " 2> err; echo $? > code; } | cat > cut");
+  EXPECT_EQ(full.code, 0) << full.err;
+  EXPECT_EQ(test::slurp(path("code")), "1\n");
+  EXPECT_NE(test::slurp(path("err")).find("cannot write the file"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::is_empty(path("tmp")));
 }
 
 TEST_F(MergeRangesTool, counts_a_run_once_range_by_range) {

@@ -23,6 +23,8 @@ class InputFile {
 
     friend bool operator==(const Identity&, const Identity&) = default;
   };
+  // What is read; larger ones are mapped.
+  static constexpr size_t kSmall = 256 << 10;
   // How much of it is asked for. A part is mapped where all would be read.
   enum class Wanted : uint8_t { kAll, kPart };
 
@@ -30,6 +32,11 @@ class InputFile {
   Status open(const std::string& path, Wanted wanted = Wanted::kAll);
   profile::ByteSpan bytes() const { return bytes_; }
   const Identity& identity() const { return identity_; }
+  // Lets go of all, the buffer too.
+  void close() { *this = InputFile(); }
+  // Gives back the memory of some of these bytes, where that can be. They are read anew when they are
+  // asked for.
+  void let_go(profile::ByteSpan part) const;
 
  private:
   profile::Bytes buffer_;

@@ -1,7 +1,7 @@
 // uptier profile merge: many files into one, one file in memory at a time.
 //
 // Each file is read once, added and let go, so memory holds a sum and a file for each thread. Sums
-// do not depend on which thread takes which file. Only where files share runs, or the age of a run
+// do not depend on which thread takes which file, so each takes the next one. Only where files share runs, or the age of a run
 // counts, all of them are looked at before the first is added: then no run is counted twice,
 // whatever the order.
 //
@@ -9,16 +9,22 @@
 //
 //     all files -> sum of the first methods -> written; parts of all files -> the next ones -> ...
 //
-// so memory holds a range, a file, and the groups that are written already. It is made at once, as
-// large as it may be, where the end has to see all of it (a quorum, or methods that are left out by
+// so memory holds a range, for all threads together, and of a file for each thread the group that is
+// read, its names, and a page here and there. Groups that are written wait in a file (spill.h). The
+// sum is made at once, as large as it may be, where the end has to see all of it (a quorum, or methods that are left out by
 // name, since calls between them go too), where some file is not made for ranges, and where a file
 // becomes another one in between.
 #include <fnmatch.h>
 
+#include <malloc.h>
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <thread>
 
@@ -46,9 +52,11 @@ using profile::Weight;
 
 constexpr uint64_t kParts = 1 << 20;
 constexpr double kDay = 86400;
-constexpr size_t kFirstFiles = 8;
-constexpr double kManyBytes = 8 << 20;     // below it, a second thread costs more than it saves
-constexpr uint64_t kLeastRange = 1 << 20;  // what a range takes that is smaller than a file
+constexpr uint64_t kManyBytes = 2 << 20;  // below it, a second thread costs more than it saves
+constexpr int kHeapStep = 1 << 20;
+constexpr size_t kCacheLine = 64;
+constexpr uint64_t kRangeQuarters = 3;     // of the largest file
+constexpr uint64_t kLeastRange = 1 << 20;  // what a range may take however small the files are
 
 // One part of one file: a segment, or behind all of these a trace.
 struct Upload {
@@ -61,6 +69,7 @@ struct Upload {
 struct Input {
   std::string path;
   double factor = 1;
+  uint64_t bytes = 0;
   bool is_file = true;            // a profile file or a trace; else text, read whole
   std::vector<Upload> uploads;    // that were planned
   std::vector<std::string> told;  // what is wrong with it
@@ -89,23 +98,21 @@ class Merge {
 
  private:
   // What one thread does.
-  struct Share {
+  struct alignas(kCacheLine) Share {
     profile::ProfileSum sum;
     InputFile file;
     std::vector<UploadId> runs;
-    uint64_t bytes = 0;    // of the files
-    uint64_t largest = 0;  // of the files
     bool changed = false;  // a file is not the one that it was
     std::string error;
     int code = kOk;
+    size_t failed = SIZE_MAX;  // the input that this is of
   };
 
   int parse();
   bool open(Input& input, Share& share) const;
   void add(Input& input, Share& share) const;
   void tell_of(Input& input, const UpfReader& reader) const;
-  size_t threads(size_t first, uint64_t bytes) const;
-  Share& new_share();
+  size_t threads() const;
   int add_all();
   int add_others(profile::ProfileSum& sum);
   int sum_up(const std::optional<profile::MethodKey>& from);
@@ -129,7 +136,8 @@ class Merge {
   bool planned_ = false;
   bool ranged_ = false;
   profile::MethodKey from_;  // where the range begins
-  uint64_t largest_ = 0;     // file, of those that were read
+  uint64_t bytes_ = 0;       // of all files
+  uint64_t largest_ = 0;     // of them
   uint64_t latest_ = 0;
   uint64_t known_ = 0;
   std::deque<Share> shares_;
@@ -144,7 +152,15 @@ int Merge::parse() {
     inputs_.push_back(std::move(input));
   }
   if (Status s = check_stdin(paths); !s) return fail(kUsage, s.error().message);
-  for (Input& input : inputs_) input.path = seekable(input.path);
+  for (Input& input : inputs_) {
+    struct stat info {};
+    const auto look = [&] { return ::stat(input.path.c_str(), &info) == 0; };
+    const bool regular = look() && S_ISREG(info.st_mode);
+    if (!regular) input.path = seekable(input.path);
+    if (regular || look()) input.bytes = static_cast<uint64_t>(info.st_size);
+    bytes_ += input.bytes;
+    largest_ = std::max(largest_, input.bytes);
+  }
   for (const std::string& key : command_.modules) {
     const std::optional<uint64_t> number = profile::parse_unsigned(key);
     if (!number) return fail(kUsage, "--module " + key + ": a key is a number, as show prints it");
@@ -248,10 +264,11 @@ void Merge::add(Input& input, Share& share) const {
   share.changed = share.changed || (again() && input.identity != share.file.identity());
   if (share.changed) return;
   input.identity = share.file.identity();
-  share.bytes += share.file.bytes().size();
-  share.largest = std::max<uint64_t>(share.largest, share.file.bytes().size());
-  share.sum.allow(share.largest);
   UpfReader reader(share.file.bytes());
+  if (ranged_) {
+    share.file.let_go(share.file.bytes());  // of which little was looked at
+    reader.when_read([&share](profile::ByteSpan group) { share.file.let_go(group); });
+  }
   const std::vector<Upload> parts = parts_of(reader);
   const size_t segments = reader.segments().size();
   if (parts.empty() && !share.file.bytes().empty()) {
@@ -281,46 +298,41 @@ void Merge::add(Input& input, Share& share) const {
   tell_of(input, reader);
 }
 
-// How many threads the files behind the first are worth.
-size_t Merge::threads(size_t first, uint64_t bytes) const {
-  const size_t rest = inputs_.size() - first;
-  if (command_.threads != 0) return std::clamp<size_t>(rest, 1, command_.threads);
-  const double expected =
-      static_cast<double>(bytes) / static_cast<double>(first) * static_cast<double>(rest);
-  if (expected < kManyBytes) return 1;
-  return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 4);
+// How many threads the files are worth. What is mapped, range by range, is not worth any: whenever
+// one gives pages back, the processors of all others are interrupted.
+size_t Merge::threads() const {
+  const size_t most = std::max<size_t>(inputs_.size(), 1);
+  if (command_.threads != 0) return std::min<size_t>(command_.threads, most);
+  const bool worth = bytes_ >= kManyBytes && largest_ <= InputFile::kSmall;
+  if (!worth) return 1;
+  return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, std::min<size_t>(most, 4));
 }
 
-Merge::Share& Merge::new_share() {
-  Share& share = shares_.emplace_back();
-  if (ranged_) share.sum.limit(from_, std::max(kLeastRange, largest_));
-  return share;
-}
-
-// One thread takes the first files, which say how large the others may be. Then every thread takes
-// each n-th file; what they have comes to one sum at the end.
+// Every thread takes the next file that nobody has; what they have comes to one sum at the end.
 int Merge::add_all() {
-  const size_t first = std::min(inputs_.size(), kFirstFiles);
   shares_.clear();
-  new_share();
-  const auto take = [&](size_t begin, size_t end, size_t step, Share& share) {
-    for (size_t i = begin; i < end && share.code == kOk; i += step) {
+  shares_.resize(threads());
+  const uint64_t range = std::max(kLeastRange, largest_ / 4 * kRangeQuarters) / shares_.size();
+  if (ranged_) {
+    for (Share& share : shares_) share.sum.limit(from_, range);
+  }
+  std::atomic<size_t> next = 0;
+  const auto take = [&](Share& share) {
+    while (share.code == kOk) {
+      // Relaxed: what they share was there before they began.
+      const size_t i = next.fetch_add(1, std::memory_order_relaxed);
+      if (i >= inputs_.size()) break;
       if (inputs_[i].is_file) add(inputs_[i], share);
+      if (share.code != kOk) share.failed = i;
     }
+    share.file.close();
   };
-  take(0, first, 1, shares_[0]);
-  const size_t count = threads(first, shares_[0].bytes);
-  while (shares_.size() < count) new_share();
   std::vector<std::thread> threads;
-  for (size_t t = 1; t < count; ++t) {
-    threads.emplace_back(take, first + t, inputs_.size(), count, std::ref(shares_[t]));
-  }
-  take(first, inputs_.size(), count, shares_[0]);
+  for (size_t t = 1; t < shares_.size(); ++t) threads.emplace_back(take, std::ref(shares_[t]));
+  take(shares_[0]);
   for (std::thread& t : threads) t.join();
-  for (const Share& share : shares_) {
-    if (share.code != kOk) return fail(share.code, share.error);
-  }
-  return kOk;
+  const Share& worst = *std::ranges::min_element(shares_, {}, &Share::failed);
+  return worst.code == kOk ? kOk : fail(worst.code, worst.error);
 }
 
 // Whether some run came in twice.
@@ -357,13 +369,29 @@ void Merge::filter(ProfileFile& sum) const {
 }
 
 // A name that files with the same bytes share, whoever writes them.
-std::string name_of(std::string name, std::span<const profile::Bytes> pieces) {
+std::string name_of(std::string name, const profile::SegmentPieces& pieces) {
   if (name.find("%H") == name.npos) return name;
-  const std::string hash = profile::hex(profile::hash_of(pieces)).substr(2);
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  (void)pieces.each([&state](profile::ByteSpan piece) {  // who writes it says what is wrong
+    XXH3_64bits_update(&state, piece.data(), piece.size());
+    return 0;
+  });
+  const std::string hash = profile::hex(XXH3_64bits_digest(&state)).substr(2);
   for (size_t at = name.find("%H"); at != name.npos; at = name.find("%H", at + hash.size())) {
     name.replace(at, 2, hash);
   }
   return name;
+}
+
+// Where a file waits until the output can be written.
+std::string folder_of(const std::string& out) {
+  if (out == kStream) {
+    const char* folder = std::getenv("TMPDIR");
+    return folder != nullptr ? folder : "/tmp";
+  }
+  const size_t slash = out.rfind('/');
+  return slash == out.npos ? "." : out.substr(0, slash + 1);
 }
 
 // What is no profile file is read whole for each range; it is small, or will be imported.
@@ -391,10 +419,7 @@ int Merge::sum_up(const std::optional<profile::MethodKey>& from) {
     if (int code = plan(head); code != kOk) return code;
     if (int code = add_all(); code != kOk) return code;
   }
-  for (const Share& share : shares_) {
-    largest_ = std::max(largest_, share.largest);
-    shares_[0].changed = shares_[0].changed || share.changed;
-  }
+  for (const Share& share : shares_) { shares_[0].changed = shares_[0].changed || share.changed; }
   for (size_t t = 1; t < shares_.size(); ++t) shares_[0].sum.absorb(shares_[t].sum);
   return kOk;
 }
@@ -415,8 +440,7 @@ int Merge::write(const ProfileFile& rest, profile::SegmentWriter& writer) const 
   const bool told = !voters_.asked() || rest.foreign.empty();
   if (!told) fail(kOk, "what other tools have left says of no host what it saw, and was left out");
   if (!voters_.asked()) writer.add(rest.foreign);
-  const std::vector<profile::Bytes> pieces =
-      writer.finish(rest.info, {}, {}, &rest.calls, {}, nullptr);
+  const profile::SegmentPieces pieces = writer.finish(rest.info, {}, {}, &rest.calls, {}, nullptr);
   Status s = write_output(name_of(command_.out, pieces), pieces);
   return s ? kOk : fail(kFailed, s.error().message);
 }
@@ -440,7 +464,9 @@ int Merge::write_at_once() {
 // Writes the range that is there, and makes the others; false in `written` where that went wrong on
 // the way, and nothing was written.
 int Merge::write_ranges(bool& written) {
-  profile::SegmentWriter writer;
+  // Where there is no such file, groups wait in memory.
+  Result<profile::Spill> spill = profile::Spill::create(folder_of(command_.out));
+  profile::SegmentWriter writer(spill ? std::optional(std::move(*spill)) : std::nullopt);
   const auto add = [&](MethodProfile method) {
     Profile one;
     one.methods.emplace(method.key, std::move(method));
@@ -494,6 +520,10 @@ int Merge::run() {
 
 }  // namespace
 
-int profile_merge(const ProfileMergeCommand& c) { return Merge(c).run(); }
+int profile_merge(const ProfileMergeCommand& c) {
+  // Else the heap of a second thread grows page by page, each by a call of the system.
+  ::mallopt(M_TOP_PAD, kHeapStep);
+  return Merge(c).run();
+}
 
 }  // namespace uptier::tools

@@ -11,6 +11,8 @@
 #include <cstring>
 
 #include "profile/upf/file.h"
+#include "profile/upf/new_file.h"
+#include "profile/upf/write_all.h"
 
 namespace uptier::tools {
 namespace {
@@ -83,10 +85,17 @@ Status write_output(const std::string& path, std::span<const std::byte> bytes) {
   return {};
 }
 
-Status write_output(const std::string& path, std::span<const std::vector<std::byte>> pieces) {
-  if (path != kStream) return profile::replace_file(path, pieces);
-  for (const auto& piece : pieces) std::fwrite(piece.data(), 1, piece.size(), stdout);
-  return {};
+Status write_output(const std::string& path, const profile::SegmentPieces& pieces) {
+  if (path != kStream) {
+    return profile::replace_file(path, [&](int fd) {
+      return pieces.each([fd](profile::ByteSpan piece) { return profile::write_all(fd, piece); });
+    });
+  }
+  const int error = pieces.each([](profile::ByteSpan piece) {
+    std::fwrite(piece.data(), 1, piece.size(), stdout);
+    return 0;
+  });
+  return error == 0 ? Status() : profile::io_error(path, "cannot write the file", error);
 }
 
 }  // namespace uptier::tools

@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "profile/upf/segment_writer.h"
 #include "uptier/result.h"
 
 namespace uptier::tools {
@@ -27,7 +27,7 @@ Status check_stdin(std::span<const std::string> paths);
 // noticed when the process ends.
 Status write_output(const std::string& path, std::span<const std::byte> bytes);
 // The same of bytes that lie in pieces.
-Status write_output(const std::string& path, std::span<const std::vector<std::byte>> pieces);
+Status write_output(const std::string& path, const profile::SegmentPieces& pieces);
 
 // The same of text that is made anew by each run: nobody waits for the disk, and a pipe or a device
 // ("/dev/fd/3") is written to as it is.

@@ -13,11 +13,7 @@ namespace {
 constexpr uint64_t kMaxCounter = 1 << 20;
 
 // Returns 0 or an errno.
-int write_file(int fd, std::span<const ByteSpan> pieces, Sync sync) {
-  for (const ByteSpan bytes : pieces) {
-    if (const int error = write_all(fd, bytes); error != 0) return error;
-  }
-  if (sync == Sync::kNo) return 0;
+int sync_file(int fd) {
   int synced;
   do { synced = ::fsync(fd); } while (synced != 0 && errno == EINTR);
   return synced != 0 ? errno : 0;
@@ -39,17 +35,6 @@ std::string substitute(std::string_view pattern, const NameParts& parts, uint64_
     }
   }
   return name;
-}
-
-Status replace_with(const std::string& path, std::span<const ByteSpan> pieces, Sync sync) {
-  Result<NewFile> file = NewFile::create(path);
-  if (!file.ok()) return file.error();
-  int error = write_file(file->fd(), pieces, sync);
-  if (const int closed = file->close(); error == 0) error = closed;
-  if (error != 0) return io_error(path, "cannot write the file", error);
-  error = file->replace();
-  if (error != 0) return io_error(path, "cannot replace the file", error);
-  return {};
 }
 
 }  // namespace
@@ -83,11 +68,20 @@ std::string expand_name(std::string_view pattern, const NameParts& parts,
 }
 
 Status replace_file(const std::string& path, ByteSpan bytes, Sync sync) {
-  return replace_with(path, {&bytes, 1}, sync);
+  return replace_file(
+      path, [&](int fd) { return write_all(fd, bytes); }, sync);
 }
 
-Status replace_file(const std::string& path, std::span<const Bytes> pieces, Sync sync) {
-  return replace_with(path, std::vector<ByteSpan>(pieces.begin(), pieces.end()), sync);
+Status replace_file(const std::string& path, const std::function<int(int fd)>& write, Sync sync) {
+  Result<NewFile> file = NewFile::create(path);
+  if (!file.ok()) return file.error();
+  int error = write(file->fd());
+  if (error == 0 && sync == Sync::kYes) error = sync_file(file->fd());
+  if (const int closed = file->close(); error == 0) error = closed;
+  if (error != 0) return io_error(path, "cannot write the file", error);
+  error = file->replace();
+  if (error != 0) return io_error(path, "cannot replace the file", error);
+  return {};
 }
 
 }  // namespace uptier::profile

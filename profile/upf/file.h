@@ -32,7 +32,8 @@ enum class Sync : uint8_t { kYes, kNo };
 // renamed over the old one, which readers keep. Whatever fails, the power included, leaves one of
 // them as it was: the folder is not waited for. Anything but a regular file of that name is refused.
 Status replace_file(const std::string& path, ByteSpan bytes, Sync sync = Sync::kYes);
-// The same of bytes that lie in pieces.
-Status replace_file(const std::string& path, std::span<const Bytes> pieces, Sync sync = Sync::kYes);
+// The same of what `write` writes, which returns 0 or an errno.
+Status replace_file(const std::string& path, const std::function<int(int fd)>& write,
+                    Sync sync = Sync::kYes);
 
 }  // namespace uptier::profile

@@ -1,5 +1,9 @@
 #include "profile/upf/idb.h"
 
+#include <algorithm>
+
+#include "profile/checksum.h"
+
 namespace uptier::profile {
 namespace {
 
@@ -7,6 +11,7 @@ constexpr size_t kViewBytes = 16;
 constexpr size_t kDefinitionBytes = 40;  // five ids, four bytes of padding, offset and length
 constexpr size_t kInstrumentHead = 16;
 constexpr size_t kStringHead = 8;
+constexpr size_t kLeastSlots = 64;
 
 Error corrupt(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
 
@@ -17,39 +22,69 @@ Result<IdbHeader> read_idb_header(ByteSpan bytes) {
   return IdbHeader{load<uint16_t>(bytes, 4), load<uint16_t>(bytes, 6), load<uint64_t>(bytes, 8)};
 }
 
-void append_chunk(Bytes& out, uint16_t type, uint16_t version, ByteSpan content) {
+void append_chunk_header(Bytes& out, uint16_t type, uint16_t version, uint64_t content) {
   ByteWriter writer(out);
   writer.u32(kIdbMagic);
   writer.u32(uint32_t{version} << 16 | type);
-  writer.u64(content.size());
+  writer.u64(content);
+}
+
+void append_chunk(Bytes& out, uint16_t type, uint16_t version, ByteSpan content) {
+  append_chunk_header(out, type, version, content.size());
   out.insert(out.end(), content.begin(), content.end());
   out.resize((out.size() + 15) & ~size_t{15});
 }
 
 uint32_t StringTableBuilder::add(std::string_view text) {
-  const auto at = ids_.find(text);
-  if (at != ids_.end()) return at->second;
-  const auto id = static_cast<uint32_t>(strings_.size());
-  strings_.push_back(&ids_.emplace(text, id).first->first);
-  return id;
+  if (2 * ends_.size() >= slots_.size()) grow();
+  uint32_t& slot = slots_[place_of(text)];
+  if (slot != 0) return slot - 1;
+  texts_ += text;
+  ends_.push_back(texts_.size());
+  texts_ += '\0';
+  slot = static_cast<uint32_t>(ends_.size());
+  return slot - 1;
+}
+
+std::string_view StringTableBuilder::text_of(uint32_t id) const {
+  const uint64_t begin = id == 0 ? 0 : ends_[id - 1] + 1;
+  return std::string_view(texts_).substr(begin, ends_[id] - begin);
+}
+
+// Returns the slot that has a text, or the one that it is to have.
+size_t StringTableBuilder::place_of(std::string_view text) const {
+  const size_t mask = slots_.size() - 1;
+  size_t at = XXH3_64bits(text.data(), text.size()) & mask;
+  while (slots_[at] != 0 && text_of(slots_[at] - 1) != text) at = (at + 1) & mask;
+  return at;
+}
+
+void StringTableBuilder::grow() {
+  slots_.assign(std::max(kLeastSlots, 2 * slots_.size()), 0);
+  for (uint32_t id = 0; id < ends_.size(); ++id) slots_[place_of(text_of(id))] = id + 1;
+}
+
+size_t StringTableBuilder::content_size() const {
+  return kStringHead + ends_.size() * kViewBytes + texts_.size();
+}
+
+void StringTableBuilder::append_content(Bytes& out) const {
+  out.reserve(out.size() + content_size());
+  ByteWriter writer(out);
+  writer.u32(0);
+  writer.u32(static_cast<uint32_t>(ends_.size()));
+  for (uint64_t begin = 0; const uint64_t end : ends_) {
+    writer.u64(begin);
+    writer.u64(end - begin);
+    begin = end + 1;
+  }
+  const ByteSpan texts = std::as_bytes(std::span(texts_));
+  out.insert(out.end(), texts.begin(), texts.end());
 }
 
 Bytes StringTableBuilder::content() const {
   Bytes out;
-  ByteWriter writer(out);
-  writer.u32(0);
-  writer.u32(static_cast<uint32_t>(strings_.size()));
-  uint64_t offset = 0;
-  for (const std::string* text : strings_) {
-    writer.u64(offset);
-    writer.u64(text->size());
-    offset += text->size() + 1;
-  }
-  for (const std::string* text : strings_) {
-    const ByteSpan chars = std::as_bytes(std::span(*text));
-    out.insert(out.end(), chars.begin(), chars.end());
-    out.push_back(std::byte{0});
-  }
+  append_content(out);
   return out;
 }
 

@@ -13,7 +13,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,10 +44,13 @@ struct IdbHeader {
 // magic is there.
 Result<IdbHeader> read_idb_header(ByteSpan bytes);
 
+// Appends the header of a chunk; content and padding follow.
+void append_chunk_header(Bytes& out, uint16_t type, uint16_t version, uint64_t content);
 // Appends a chunk with this content, padded.
 void append_chunk(Bytes& out, uint16_t type, uint16_t version, ByteSpan content);
 
-// Gives strings their ids and writes the table.
+// Gives strings their ids and writes the table. Takes some 20 bytes a string beside its text: a sum
+// of many files has many names.
 class StringTableBuilder {
  public:
   StringTableBuilder() { add(""); }
@@ -56,11 +58,18 @@ class StringTableBuilder {
   StringTableBuilder& operator=(const StringTableBuilder&) = delete;
 
   uint32_t add(std::string_view text);
+  size_t content_size() const;
+  void append_content(Bytes& out) const;
   Bytes content() const;
 
  private:
-  std::map<std::string, uint32_t, std::less<>> ids_;
-  std::vector<const std::string*> strings_;  // by id; keys of the map
+  std::string_view text_of(uint32_t id) const;
+  size_t place_of(std::string_view text) const;
+  void grow();
+
+  std::string texts_;            // by id, a NUL behind each
+  std::vector<uint64_t> ends_;   // of the texts: of their NULs
+  std::vector<uint32_t> slots_;  // a hash table of ids + 1, a power of two long; 0: free
 };
 
 // A string table that was read: views into the file.

@@ -89,8 +89,6 @@ class ProfileSum {
   // Makes it a sum of a range, before anything is added. A sum takes 8 bytes a word and some
   // hundred a method, and more where there are tables.
   void limit(const MethodKey& from, uint64_t bytes);
-  // Raises the limit.
-  void allow(uint64_t bytes) { limit_ = std::max(limit_, bytes); }
   // Returns where the range ends, and the next one begins; nothing where this one was the last.
   const std::optional<MethodKey>& end() const { return range_.end; }
   // Whether there are other ranges, and a file was met whose methods are in an order, broken or

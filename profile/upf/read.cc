@@ -207,6 +207,12 @@ void UpfReader::tell_count(const Group& group, uint32_t methods) {
 }
 
 bool UpfReader::read(const Segment& segment, const Group& group, const Visitor& visit) {
+  const bool whole = read_all(segment, group, visit);
+  if (done_) done_(group.record);
+  return whole;
+}
+
+bool UpfReader::read_all(const Segment& segment, const Group& group, const Visitor& visit) {
   ByteSpan raw;
   if (!unpack(group, raw)) return true;
   MethodView view;

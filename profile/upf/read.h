@@ -101,6 +101,10 @@ class UpfReader {
   const std::vector<std::string>& warnings() const { return warnings_; }
   uint64_t skipped() const { return skipped_; }
 
+  // `done` is told of the record of each group that is read from now on, when nobody looks at it any
+  // more.
+  void when_read(std::function<void(ByteSpan)> done) { done_ = std::move(done); }
+
   // Reads the methods of a group one by one. A group whose checksum is wrong has none; a method
   // whose sizes are wrong is the last, and makes it false. Either leaves a warning.
   using Visitor = std::function<void(const MethodView&, std::string_view name)>;
@@ -180,8 +184,13 @@ class UpfReader {
   enum class Checked : uint8_t { kNo, kYes };  // its checksum was right before
   bool unpack(const Group& group, ByteSpan& raw, Checked checked = Checked::kNo);
   void tell_count(const Group& group, uint32_t methods);
+  bool read_all(const Segment& segment, const Group& group, const Visitor& visit);
+  void read_some(const Segment& segment, const Group& group, const KeyRange& wanted,
+                 GroupKeys& keys, const Visitor& visit,
+                 const std::function<void(std::string_view)>& pass_over);
 
   ByteSpan file_;
+  std::function<void(ByteSpan)> done_;
   std::vector<Segment> segments_;
   std::vector<ByteSpan> traces_;
   std::vector<std::string> warnings_;

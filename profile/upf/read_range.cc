@@ -15,6 +15,13 @@ void learn(const MethodKey& key, bool first, GroupKeys& keys) {
 void UpfReader::read(const Segment& segment, const Group& group, const KeyRange& wanted,
                      GroupKeys& keys, const Visitor& visit,
                      const std::function<void(std::string_view)>& pass_over) {
+  read_some(segment, group, wanted, keys, visit, pass_over);
+  if (done_) done_(group.record);
+}
+
+void UpfReader::read_some(const Segment& segment, const Group& group, const KeyRange& wanted,
+                          GroupKeys& keys, const Visitor& visit,
+                          const std::function<void(std::string_view)>& pass_over) {
   const bool again = std::exchange(keys.read, true);
   const std::optional<MethodKey> end = wanted.end;
   ByteSpan raw;

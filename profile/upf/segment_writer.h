@@ -1,18 +1,22 @@
 // upf/segment_writer.h: a segment whose methods come one after the other.
 //
-// Groups are packed as soon as they are full, and are all that it holds of methods: about as much
-// as the file will have. What stands in front of them (strings above all) is known at the end, so
-// the segment comes out in pieces, and nobody needs to put them together who only writes them.
+// Groups are packed as soon as they are full. What stands in front of them (strings above all, which
+// IREE's layout wants before whoever names them) is known at the end, so they wait, in memory or in a
+// file (spill.h), and the segment comes out in pieces, which nobody needs to put together who only
+// writes them.
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "profile/upf/format.h"
+#include "profile/upf/spill.h"
 #include "profile/upf/timeline.h"
 #include "uptier/profile_file.h"
 
@@ -24,9 +28,23 @@ using uptier::InlinedBodies;
 using uptier::MethodProfile;
 using uptier::ProfileInfo;
 
+// The bytes of a segment, in order.
+struct SegmentPieces {
+  Bytes front;
+  std::vector<Bytes> groups;
+  std::optional<Spill> spilled;  // groups that waited there; `groups` is empty then
+  Bytes behind;
+
+  // Hands over all of it until `take` returns an errno. Returns that, or what reading says, or 0.
+  int each(const std::function<int(ByteSpan)>& take) const;
+  // Returns all of it, of which nothing is in a file.
+  Bytes joined() &&;
+};
+
 class SegmentWriter {
  public:
-  SegmentWriter() = default;
+  // Groups wait in the file, if there is one.
+  explicit SegmentWriter(std::optional<Spill> spill = {}) : spill_(std::move(spill)) {}
   SegmentWriter(const SegmentWriter&) = delete;
   SegmentWriter& operator=(const SegmentWriter&) = delete;
 
@@ -38,11 +56,11 @@ class SegmentWriter {
   // Which are viewed until the segment is finished.
   void add(const ForeignTables& foreign);
 
-  // Returns the bytes of the segment, piece by piece, and is of no use afterwards. `calls` and
-  // `dropped` may be null; the latter receives how much was left out.
-  std::vector<Bytes> finish(const ProfileInfo& info, std::string_view log, const Timeline& timeline,
-                            const CallProfile* calls, std::span<const RunRecord> past,
-                            uint64_t* dropped);
+  // Returns the bytes of the segment, and is of no use afterwards. `calls` and `dropped` may be null;
+  // the latter receives how much was left out.
+  SegmentPieces finish(const ProfileInfo& info, std::string_view log, const Timeline& timeline,
+                       const CallProfile* calls, std::span<const RunRecord> past,
+                       uint64_t* dropped);
 
  private:
   struct Open {
@@ -53,18 +71,22 @@ class SegmentWriter {
   struct Group {
     uint32_t key = 0;
     uint32_t methods = 0;
+    uint64_t bytes = 0;  // of its record
   };
 
   void close(const std::string& key, Open& open);
   void add_instruments(const MethodProfile& method);
   void record(UpfKind kind, ByteSpan payload, uint16_t version = 0);
+  void seal_from(size_t start);
+  void string_table();
   void sealed_chunk(uint16_t type, ByteSpan content);
   void packed_record(UpfKind kind, ByteSpan raw);
 
   StringTableBuilder strings_;
   std::map<std::string, Open> open_;
   std::vector<Group> groups_;
-  std::vector<Bytes> records_;  // of groups_
+  std::vector<Bytes> records_;  // of groups_; or
+  std::optional<Spill> spill_;  // these
   std::vector<Bytes> inlined_;
   std::deque<std::string> texts_;  // what instruments view
   std::deque<Bytes> payloads_;     // likewise

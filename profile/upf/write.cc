@@ -3,6 +3,7 @@
 
 #include <zstd.h>
 
+#include <algorithm>
 #include <set>
 
 #include "profile/checksum.h"
@@ -16,8 +17,10 @@ namespace uptier::profile {
 namespace {
 
 constexpr int kZstdLevel = 1;
+constexpr int kZstdWindowLog = 14;
 constexpr size_t kMaxLog = 4 << 20;
 constexpr uint32_t kFirstGroup = 3;  // behind header, seal and run
+constexpr size_t kManyEntries = 4;   // of this part of a group, others are likely to follow
 
 // What instruments are called in IREE's database; empty for what is control flow.
 std::string_view instrument_type(SlotKind kind) {
@@ -58,6 +61,30 @@ Bytes past_payload(const RunRecord& run) {
   return out;
 }
 
+// As ZSTD_compress, with a window that takes a tenth of the memory: what repeats does so within few
+// methods.
+size_t compress(ByteSpan raw, std::span<std::byte> out) {
+  ZSTD_CCtx* context = ZSTD_createCCtx();
+  if (context == nullptr) return raw.size();
+  (void)ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, kZstdLevel);
+  (void)ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, kZstdWindowLog);
+  const size_t stored = ZSTD_compress2(context, out.data(), out.size(), raw.data(), raw.size());
+  ZSTD_freeCCtx(context);
+  return stored;
+}
+
+// Makes a record of what lies from `start` on: room for its header, then its payload.
+void finish_record(UpfKind kind, uint32_t sequence, uint16_t version, size_t start, Bytes& out) {
+  out.resize(start + ((out.size() - start + 15) & ~size_t{15}));
+  const std::span<std::byte> record = std::span(out).subspan(start);
+  store<uint32_t>(record, 0, kIdbMagic);
+  store<uint16_t>(record, 4, static_cast<uint16_t>(kind));
+  store<uint16_t>(record, 6, version);
+  store<uint64_t>(record, 8, record.size() - kIdbHeader);
+  store<uint32_t>(record, 20, sequence);
+  seal_record(record);
+}
+
 }  // namespace
 
 void SegmentWriter::add(const MethodProfile& method) {
@@ -69,6 +96,7 @@ void SegmentWriter::add(const MethodProfile& method) {
   Open& open = open_[key];
   open.module_key = method.key.module_key;
   if (!open.entries.empty() && open.entries.size() + entry.size() > kGroupBytes) close(key, open);
+  if (open.entries.size() > kGroupBytes / kManyEntries) open.entries.reserve(kGroupBytes);
   open.entries.insert(open.entries.end(), entry.begin(), entry.end());
   ++open.methods;
   ++methods_;
@@ -77,16 +105,20 @@ void SegmentWriter::add(const MethodProfile& method) {
 
 // What a record says of its place is known at once: it is behind all groups before.
 void SegmentWriter::close(const std::string& key, Open& open) {
-  groups_.push_back({strings_.add(key), open.methods});
-  Bytes payload;
-  ByteWriter writer(payload);
-  writer.u32(groups_.back().key);
+  const uint32_t id = strings_.add(key);
+  Bytes record(kRecordHeader);
+  ByteWriter writer(record);
+  writer.u32(id);
   writer.u32(open.methods);
   writer.u64(open.module_key);
-  append_packed(open.entries, kHotShare, payload);
-  const auto sequence = kFirstGroup + static_cast<uint32_t>(records_.size());
-  append_record(UpfKind::kGroup, sequence, payload, records_.emplace_back(), kUpfEntries);
+  append_packed(open.entries, kHotShare, record);
+  const auto sequence = kFirstGroup + static_cast<uint32_t>(groups_.size());
+  finish_record(UpfKind::kGroup, sequence, kUpfEntries, 0, record);
+  groups_.push_back({id, open.methods, record.size()});
   open = {};
+  if (spill_) return spill_->append(record);
+  record.shrink_to_fit();
+  records_.push_back(std::move(record));
 }
 
 void SegmentWriter::add(const InlinedBodies& bodies) { inlined_ = inlined_parts(bodies, dropped_); }
@@ -124,9 +156,22 @@ void SegmentWriter::add(const ForeignTables& foreign) {
   }
 }
 
+void SegmentWriter::string_table() {
+  const size_t start = out_.size();
+  append_chunk_header(out_, kIdbStringTable, 0, strings_.content_size());
+  strings_.append_content(out_);
+  out_.resize((out_.size() + 15) & ~size_t{15});
+  seal_from(start);
+}
+
 void SegmentWriter::sealed_chunk(uint16_t type, ByteSpan content) {
   const size_t start = out_.size();
   append_chunk(out_, type, 0, content);
+  seal_from(start);
+}
+
+// Seals the chunk that was written last.
+void SegmentWriter::seal_from(size_t start) {
   const ByteSpan chunk = ByteSpan(out_).subspan(start);
   Bytes seal;
   ByteWriter writer(seal);
@@ -143,9 +188,9 @@ void SegmentWriter::packed_record(UpfKind kind, ByteSpan raw) {
   record(kind, packed);
 }
 
-std::vector<Bytes> SegmentWriter::finish(const ProfileInfo& info, std::string_view log,
-                                         const Timeline& timeline, const CallProfile* calls,
-                                         std::span<const RunRecord> past, uint64_t* dropped) {
+SegmentPieces SegmentWriter::finish(const ProfileInfo& info, std::string_view log,
+                                    const Timeline& timeline, const CallProfile* calls,
+                                    std::span<const RunRecord> past, uint64_t* dropped) {
   for (auto& [key, open] : open_) {
     if (!open.entries.empty()) close(key, open);
   }
@@ -156,23 +201,21 @@ std::vector<Bytes> SegmentWriter::finish(const ProfileInfo& info, std::string_vi
   header.u32(kUpfVersion);
   header.u32(0);
   record(UpfKind::kHeader, payload);
-  sealed_chunk(kIdbStringTable, strings_.content());
+  string_table();
   record(UpfKind::kRun, run_payload(info));
   Bytes index;
   ByteWriter rows(index);
   rows.u32(static_cast<uint32_t>(groups_.size()));
   rows.u32(0);
   uint64_t at = out_.size();
-  for (size_t i = 0; i < groups_.size(); ++i) {
+  for (const Group& group : groups_) {
     rows.u64(at);
-    rows.u32(groups_[i].key);
-    rows.u32(groups_[i].methods);
-    at += records_[i].size();
+    rows.u32(group.key);
+    rows.u32(group.methods);
+    at += group.bytes;
   }
   sequence_ += static_cast<uint32_t>(groups_.size());
-  std::vector<Bytes> pieces;
-  pieces.push_back(std::exchange(out_, {}));
-  for (Bytes& group : records_) pieces.push_back(std::move(group));
+  SegmentPieces pieces{std::exchange(out_, {}), std::move(records_), std::move(spill_), {}};
   if (!instruments_.empty()) sealed_chunk(kIdbInstrumentTable, table);
   for (const Bytes& content : user_data_) sealed_chunk(kIdbUserData, content);
   packed_record(UpfKind::kLog, std::as_bytes(std::span(log.substr(0, kMaxLog))));
@@ -189,7 +232,7 @@ std::vector<Bytes> SegmentWriter::finish(const ProfileInfo& info, std::string_vi
   last.u64(groups_.size());
   last.u64(dropped_);
   record(UpfKind::kEnd, end);
-  pieces.push_back(std::move(out_));
+  pieces.behind = std::move(out_);
   if (dropped != nullptr) *dropped = dropped_;
   return pieces;
 }
@@ -202,8 +245,7 @@ void append_packed(ByteSpan raw, size_t share, Bytes& out) {
   const size_t body = out.size();
   if (raw.size() > kColdBytes) {
     out.resize(body + ZSTD_compressBound(raw.size()));
-    const size_t stored =
-        ZSTD_compress(out.data() + body, out.size() - body, raw.data(), raw.size(), kZstdLevel);
+    const size_t stored = compress(raw, std::span(out).subspan(body));
     const bool shrinks = ZSTD_isError(stored) == 0 && stored < raw.size() / 8 * share &&
                          raw.size() <= stored * kMaxRatio;
     if (shrinks) {
@@ -219,18 +261,10 @@ void append_packed(ByteSpan raw, size_t share, Bytes& out) {
 void append_record(UpfKind kind, uint32_t sequence, ByteSpan payload, Bytes& out,
                    uint16_t version) {
   const size_t start = out.size();
-  const size_t size = (kRecordHeader + payload.size() + 15) & ~size_t{15};
-  out.resize(start + size);
-  const std::span<std::byte> record = std::span(out).subspan(start);
-  store<uint32_t>(record, 0, kIdbMagic);
-  store<uint16_t>(record, 4, static_cast<uint16_t>(kind));
-  store<uint16_t>(record, 6, version);
-  store<uint64_t>(record, 8, size - kIdbHeader);
-  store<uint32_t>(record, 20, sequence);
-  if (!payload.empty()) {
-    std::memcpy(record.data() + kRecordHeader, payload.data(), payload.size());
-  }
-  seal_record(record);
+  out.reserve(start + kRecordHeader + payload.size() + 15);
+  out.resize(start + kRecordHeader);
+  out.insert(out.end(), payload.begin(), payload.end());
+  finish_record(kind, sequence, version, start, out);
 }
 
 std::string group_key(const MethodProfile& method) {
@@ -256,15 +290,26 @@ UploadId make_upload_id(const Profile& profile, uint64_t time, uint64_t nonce) {
   return {time, hash};
 }
 
-Bytes joined(std::vector<Bytes> pieces) {
-  size_t size = 0;
-  for (const Bytes& piece : pieces) size += piece.size();
+int SegmentPieces::each(const std::function<int(ByteSpan)>& take) const {
+  int error = take(front);
+  for (size_t i = 0; i < groups.size() && error == 0; ++i) error = take(groups[i]);
+  if (error == 0 && spilled) error = spilled->each(take);
+  return error == 0 ? take(behind) : error;
+}
+
+// Each piece is let go as it is copied.
+Bytes SegmentPieces::joined() && {
+  size_t size = front.size() + behind.size();
+  for (const Bytes& group : groups) size += group.size();
   Bytes all;
   all.reserve(size);
-  for (Bytes& piece : pieces) {
+  const auto move_in = [&all](Bytes& piece) {
     all.insert(all.end(), piece.begin(), piece.end());
     piece = {};
-  }
+  };
+  move_in(front);
+  std::ranges::for_each(groups, move_in);
+  move_in(behind);
   return all;
 }
 
@@ -277,7 +322,7 @@ Bytes profile_to_file(const Profile& profile, const ProfileInfo& info, std::stri
   }
   writer.add(profile.inlined);
   if (foreign != nullptr) writer.add(*foreign);
-  return joined(writer.finish(info, log, timeline, calls, past, dropped));
+  return writer.finish(info, log, timeline, calls, past, dropped).joined();
 }
 
 }  // namespace uptier::profile

@@ -21,9 +21,6 @@ void append_packed(ByteSpan raw, size_t share, Bytes& out);
 void append_record(UpfKind kind, uint32_t sequence, ByteSpan payload, Bytes& out,
                    uint16_t version = 0);
 
-// Returns pieces of a file as one; each is let go as it is copied.
-Bytes joined(std::vector<Bytes> pieces);
-
 // Returns the key of the group that a method belongs to.
 std::string group_key(const MethodProfile& method);
 
