@@ -2,6 +2,7 @@
 #include <fstream>
 #include <map>
 
+#include "jit/ir/branch_probes.h"
 #include "jit/ir/select_probes.h"
 #include "jit/opt/guess_lengths.h"
 #include "jit/opt/guess_values.h"
@@ -264,13 +265,15 @@ TEST(OptPasses, all_passes_in_order_keep_answers_under_any_counts) {
   EXPECT_GT(measured, 100u);
 }
 
-// Probes of selections that have seen nothing leave nothing behind.
-TEST(OptPasses, optimized_code_does_not_depend_on_probes_of_selections) {
+// Probes of selections and branches that have seen nothing leave nothing behind.
+TEST(OptPasses, optimized_code_does_not_depend_on_probes_of_conditions) {
   size_t probes = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
     jit::Module without = random_module(seed, {.functions = 1, .hosts = false});
     jit::Module with = without;
-    jit::place_select_probes(with.functions[0], jit::find_loop_forest(with.functions[0]));
+    jit::LoopForest forest = jit::find_loop_forest(with.functions[0]);
+    jit::place_select_probes(with.functions[0], forest);
+    jit::place_branch_probes(with.functions[0], forest);
     probes += jit::turn_sites(with.functions[0]).size();
     CodeMachine a, b;
     OptimizedModule x(a, with), y(b, without);

@@ -28,6 +28,8 @@ constexpr uint64_t kShortSlot = 8;  // iterations
 constexpr uint64_t kManyCalls = 32;
 // Of the blocks that a sample runs through, about so many increments are made in edge mode.
 constexpr double kIncrementsPerBlock = 0.5;
+// What it takes to note how a condition has turned, in increments.
+constexpr double kIncrementsPerTurn = 4;
 
 sampler::Progress operator-(const sampler::Progress& a, const sampler::Progress& b) {
   // A change of rate may take a burst back.
@@ -41,6 +43,7 @@ sampler::Progress operator-(const sampler::Progress& a, const sampler::Progress&
 struct Counted {
   double blocks = 0;
   double targets = 0;
+  double turns = 0;  // of conditions
 };
 
 Counted counted_of(const Method& m) {
@@ -49,8 +52,11 @@ Counted counted_of(const Method& m) {
     size_t blocks = std::min(m.block_weights.size(), s.seen.counts.size());
     for (size_t i = 0; i < blocks; ++i) c.blocks += static_cast<double>(s.seen.counts[i]);
     for (const auto& [at, table] : s.seen.tables) {
-      if (at.first != SlotKind::kCallTarget) continue;
-      for (const auto& [key, entry] : table) c.targets += static_cast<double>(entry.count);
+      bool target = at.first == SlotKind::kCallTarget;
+      bool turns = at.first == SlotKind::kValue && m.probes->counts_turns(at.second);
+      if (!target && !turns) continue;
+      double& sum = target ? c.targets : c.turns;
+      for (const auto& [key, entry] : table) sum += static_cast<double>(entry.count);
     }
   }
   return c;
@@ -174,9 +180,10 @@ bool RateControl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   // Parameters are looked at where a sampled call enters, not by bursts.
   double values = static_cast<double>(since.sampled_calls * m.value_versions->sites.size());
   double new_samples = static_cast<double>(l.samples);
-  l.spent_ns = cost_model_.spent_ns(since.sampled_calls, since.bursts, 0,
-                                    kIncrementsPerBlock * counted.blocks * each * new_samples,
-                                    values + counted.targets * each * new_samples);
+  double increments = kIncrementsPerBlock * counted.blocks + kIncrementsPerTurn * counted.turns;
+  l.spent_ns =
+      cost_model_.spent_ns(since.sampled_calls, since.bursts, 0, increments * each * new_samples,
+                           values + counted.targets * each * new_samples);
   l.mass = observer_.mass_of(m);
   l.targets = observer_.target_mass_of(m);
   l.noise = std::max(m.convergence.noise(), kLeastNoise * m.convergence.variety());
