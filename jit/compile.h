@@ -20,6 +20,7 @@
 #include "jit/ir/function.h"
 #include "jit/opt/pass_observer.h"
 #include "jit/param_value.h"
+#include "jit/plan_sites.h"
 #include "jit/probe_plan.h"
 #include "uptier/result.h"
 
@@ -100,12 +101,16 @@ struct OptimizeRequest {
   bool from_host = false;
   // An instrumented copy counts every block that the passes leave, in MethodState::optimized_slab:
   // the method's own where `probes` says, those of inlined bodies behind them, in the words that
-  // CodeTables::inlined_counts says. There are no checks in it: a call that is sampled counts to its
+  // CodeTables::inlined_counts says, and what `inlined_sites` asks for in those that
+  // CodeTables::inlined_probes says. There are no checks in it: a call that is sampled counts to its
   // end, its loops included.
   Copy copy = Copy::kPlain;
   // Where it counts, by plan_probes for this very body: one 64-bit counter of the thread's own a
   // block; null: block k at 8 * (k - 1). Plain copies do not depend on it.
   const ProbePlan* probes = nullptr;
+  // What it observes of inlined bodies beside their blocks, where there is a plan; null:
+  // nothing. Selections and loops are not among it, and no table is recent-weighted.
+  const SiteProbeRequest* inlined_sites = nullptr;
   // What its indirect calls were seen to reach.
   std::span<const SiteTargets> targets = {};
   // What its value probes see, if they go on seeing what they saw: see opt/guess_values.h. Not used

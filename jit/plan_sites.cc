@@ -12,17 +12,8 @@ using sampler::TableShape;
 
 uint64_t word(int64_t v) { return static_cast<uint64_t>(v); }
 
-uint32_t words_of(ProbeKind kind, const TableShape& shape) {
-  switch (kind) {
-    case ProbeKind::kCallTarget:
-    case ProbeKind::kValue: return shape.words();
-    case ProbeKind::kRange: return sampler::kRangeWords;
-    case ProbeKind::kLog: return 2;
-    case ProbeKind::kCounter:
-    case ProbeKind::kHit:
-    case ProbeKind::kGauge: return 1;
-    default: return 0;  // observes nothing here
-  }
+bool has_table(ProbeKind kind) {
+  return kind == ProbeKind::kCallTarget || kind == ProbeKind::kValue;
 }
 
 // How often each pair was seen, as a table would have it.
@@ -58,28 +49,11 @@ class Planner {
 
  private:
   void visit(const Inst& i) {
-    if (i.op == Opcode::kCallIndirect && r_.call_targets) {
-      place(i.site, ProbeKind::kCallTarget, r_.top);
-      plan_.sites[i.site - f_.block_sites - 1].of_call = true;
-    }
-    if (i.op != Opcode::kProbe || !r_.host_probes) return;
-    ProbeKind kind = probe_kind(i);
-    if (kind != ProbeKind::kBlock && (i.args.size != 0 || kind == ProbeKind::kHit)) {
-      if (counts_turns(i)) return r_.turns ? place_turns(i.aux) : void();
-      place(i.aux, kind, (i.flags & kProbeOwn) != 0 ? kParamProbeTop : r_.top);
-    }
-  }
-
-  void place_turns(SiteId site) {
-    plan_.sites[site - f_.block_sites - 1] = {ProbeKind::kValue, take(kTurnWords), 0};
-  }
-
-  void place(SiteId site, ProbeKind kind, uint32_t top) {
-    ProbePlan::Site& s = plan_.sites[site - f_.block_sites - 1];
-    s.kind = kind;
-    bool table = kind == ProbeKind::kCallTarget || kind == ProbeKind::kValue;
-    s.top = table ? std::clamp(top, 1u, 4096u) : 0;
-    uint32_t words = words_of(kind, {s.top, kind == ProbeKind::kValue, r_.recent});
+    std::optional<ProbePlan::Site> seen = observed_as(r_, i);
+    if (!seen) return;
+    ProbePlan::Site& s = plan_.sites[(seen->of_call ? i.site : i.aux) - f_.block_sites - 1];
+    s = *seen;
+    uint32_t words = words_of(s, r_.recent);
     if (words != 0) s.offset = take(words);
   }
 
@@ -112,6 +86,43 @@ class Planner {
 
 }  // namespace
 
+std::optional<ProbePlan::Site> observed_as(const SiteProbeRequest& r, const Inst& i) {
+  auto table = [](ProbeKind kind, uint32_t top, bool of_call) {
+    return ProbePlan::Site{kind, ProbePlan::kNone, has_table(kind) ? std::clamp(top, 1u, 4096u) : 0,
+                           of_call};
+  };
+  if (i.op == Opcode::kCallIndirect && r.call_targets) {
+    return table(ProbeKind::kCallTarget, r.top, true);
+  }
+  if (i.op != Opcode::kProbe) return std::nullopt;
+  ProbeKind kind = probe_kind(i);
+  bool sees = kind != ProbeKind::kBlock && (i.args.size != 0 || kind == ProbeKind::kHit);
+  bool own = (i.flags & kProbeOwn) != 0;
+  bool of_call = own && kind == ProbeKind::kCallTarget;
+  if (!sees || !(of_call ? r.call_targets : r.host_probes)) return std::nullopt;
+  if (of_call) return table(kind, r.top, true);
+  if (!counts_turns(i)) return table(kind, own ? kParamProbeTop : r.top, false);
+  if (!r.turns) return std::nullopt;
+  return ProbePlan::Site{ProbeKind::kValue, ProbePlan::kNone, 0, false};
+}
+
+uint32_t words_of(const ProbePlan::Site& s, bool recent) {
+  switch (s.kind) {
+    case ProbeKind::kValue: {
+      if (s.top == 0) return kTurnWords;
+      [[fallthrough]];
+    }
+    case ProbeKind::kCallTarget:
+      return TableShape{s.top, s.kind == ProbeKind::kValue, recent}.words();
+    case ProbeKind::kRange: return sampler::kRangeWords;
+    case ProbeKind::kLog: return 2;
+    case ProbeKind::kCounter:
+    case ProbeKind::kHit:
+    case ProbeKind::kGauge: return 1;
+    default: return 0;  // observes nothing here
+  }
+}
+
 bool plan_sites(const Function& f, const SiteProbeRequest& r, ProbePlan& plan) {
   if (plan.counters != CounterMode::kPerThread) return false;
   Planner(f, r, plan).run();
@@ -121,10 +132,13 @@ bool plan_sites(const Function& f, const SiteProbeRequest& r, ProbePlan& plan) {
 SiteCounts site_counts(const ProbePlan& plan, uint32_t index, std::span<const uint64_t> slab) {
   const ProbePlan::Site& s = plan.sites[index];
   if (s.offset == ProbePlan::kNone) return {};
+  return site_counts(s, plan.recent, slab.subspan(s.offset / 8, words_of(s, plan.recent)));
+}
+
+SiteCounts site_counts(const ProbePlan::Site& s, bool recent, std::span<const uint64_t> words) {
   bool turns = s.kind == ProbeKind::kValue && s.top == 0;
-  if (turns) return turns_counts(slab.subspan(s.offset / 8, kTurnWords));
-  TableShape shape{s.top, s.kind == ProbeKind::kValue, plan.recent};
-  auto words = slab.subspan(s.offset / 8, words_of(s.kind, shape));
+  if (turns) return turns_counts(words);
+  TableShape shape{s.top, s.kind == ProbeKind::kValue, recent};
   switch (s.kind) {
     case ProbeKind::kCallTarget: {
       sampler::ValueCounts c = sampler::read_table(words, shape);

@@ -40,6 +40,13 @@ struct SiteProbeRequest {
   LoopProbeRequest loops = {};
 };
 
+// Returns as what a probe or an indirect call is observed; its offset is not set. Nothing where the
+// request leaves it out, or it observes nothing.
+std::optional<ProbePlan::Site> observed_as(const SiteProbeRequest& r, const Inst& i);
+
+// Returns how many words such a site takes.
+uint32_t words_of(const ProbePlan::Site& s, bool recent);
+
 // Fills `sites` and `loops` of the plan and lets `bytes` grow. Words that the plan has already stay
 // where they are. Returns false, and plans nothing, when `counters` is a mode in which threads
 // share the slab. `f` is in build order.
@@ -71,6 +78,9 @@ struct AllExecutions {
 // as above, and one that the plan knows.
 std::optional<AllExecutions> all_executions(const ProbePlan& plan, LoopId loop,
                                             std::span<const uint64_t> slab);
+
+// The same of a site that no plan has, whose words are `words`.
+SiteCounts site_counts(const ProbePlan::Site& s, bool recent, std::span<const uint64_t> words);
 
 // Ages the tables of a slab, or of a copy of it; see sampler/site_tables.h. Nothing where the plan's
 // are not recent-weighted.

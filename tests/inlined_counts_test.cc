@@ -9,11 +9,29 @@
 namespace uptier::test {
 namespace {
 
+// `module` as it was compiled.
 std::string compare_counts(const jit::Module& module, const OptimizedModule& code,
                            const InlinedExpected& expected, InlinedTally& tally) {
   for (uint32_t m = 0; m < module.functions.size(); ++m) {
     auto blocks = [&](MethodId of) { return module.functions[of.index()].block_sites; };
     std::string wrong = compare_slab(m, *code.codes()[m], code.slabs()[m], blocks, expected, tally);
+    if (!wrong.empty()) return module.functions[m].name + wrong;
+    auto entry = [&](MethodId callee) { return code.entry(callee); };
+    auto indirect = [&](uint32_t of, SiteId site) {
+      const auto& insts = module.functions[of].insts;
+      return std::ranges::any_of(insts, [&](const jit::Inst& i) {
+        return i.op == Opcode::kCallIndirect && i.site == site;
+      });
+    };
+    auto floats = [&](uint32_t of, SiteId site) {
+      const jit::Function& f = module.functions[of];
+      return std::ranges::any_of(f.insts, [&](const jit::Inst& i) {
+        bool here = i.op == Opcode::kProbe && i.aux == site && i.args.size != 0;
+        return here && is_float(f.type_of(f.args(i)[0]));
+      });
+    };
+    wrong = compare_probes(m, *code.codes()[m], code.slabs()[m], expected, entry,
+                           {indirect, floats}, tally);
     if (!wrong.empty()) return module.functions[m].name + wrong;
     for (uint32_t i = 0; i < code.plans()[m].sites.size(); ++i) {
       const jit::ProbePlan::Site& planned = code.plans()[m].sites[i];
@@ -27,8 +45,7 @@ std::string compare_counts(const jit::Module& module, const OptimizedModule& cod
         return module.functions[m].name + " counter " + std::to_string(site);
       }
       if (!planned.of_call) continue;
-      auto got = targets_in(code.plans()[m], i, code.slabs()[m],
-                            [&](MethodId callee) { return code.entry(callee); });
+      auto got = targets_in(code.plans()[m], i, code.slabs()[m], entry);
       auto want = expected.targets(m, site);
       tally.targets += want.size();
       if (got != want) return module.functions[m].name + " call " + std::to_string(site);
@@ -75,7 +92,7 @@ std::string compare_random(uint64_t seed, const RandomOptions& options, InlinedT
     return at->second;
   };
   ModuleInlinees source(changed, profiles);
-  OptimizedModule code(machine, changed, source, profiles, Copy::kInstrumented, 8);
+  OptimizedModule code(machine, changed, source, profiles, Copy::kInstrumented, 16);
   Scratch scratch;
   InlinedExpected expected([&](uint32_t m) { return code.codes()[m].get(); },
                            [&](uint32_t m) { return module.functions[m].loop_count; });
@@ -96,7 +113,7 @@ std::string compare_random(uint64_t seed, const RandomOptions& options, InlinedT
       if (!same) return "seed " + std::to_string(seed) + " f" + std::to_string(f) + ": answer";
     }
   }
-  std::string difference = compare_counts(module, code, expected, tally);
+  std::string difference = compare_counts(changed, code, expected, tally);
   return difference.empty() ? "" : "seed " + std::to_string(seed) + " " + difference;
 }
 
@@ -113,12 +130,29 @@ TEST(InlinedCounts, each_body_is_counted_where_it_is_as_the_interpreter_does) {
   EXPECT_GT(tally.copies, 10u);
   EXPECT_GT(tally.targets, 300u);
   EXPECT_GT(tally.counters, 50u);
+  EXPECT_GT(tally.of_bodies, 100u);
+  EXPECT_GT(tally.targets_of_bodies, 30u);
+  for (ProbeKind k : {ProbeKind::kValue, ProbeKind::kRange, ProbeKind::kCounter, ProbeKind::kHit,
+                      ProbeKind::kGauge, ProbeKind::kLog}) {
+    EXPECT_GT(tally.kinds[k], 10u) << static_cast<int>(k);
+  }
   EXPECT_LT(tally.unknown, tally.words);
   EXPECT_EQ(tally.unknown_that_ran, 0u);
 }
 
-// A level that is written out is the same method at the same site, but has no words.
-TEST(InlinedCounts, probes_in_bodies_that_are_inlined_are_silent) {
+TEST(InlinedCounts, probes_of_larger_bodies_see_what_the_interpreter_does) {
+  corpus_raise = raise_in_context;
+  InlinedTally tally;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    RandomOptions o{.functions = 6, .statements = 30, .variables = 8};
+    ASSERT_EQ("", compare_random(seed + 50'000, o, tally));
+  }
+  EXPECT_GT(tally.of_bodies, 200u);
+  EXPECT_GT(tally.targets_of_bodies, 30u);
+}
+
+// A level that is written out is the same method at the same site, and has words of its own.
+TEST(InlinedCounts, probes_of_a_recursion_are_told_apart_by_level) {
   jit::Module module = *jit::parse_module(R"(
 func @down(i32) -> i32 {
 b0(v0: i32):
@@ -151,6 +185,7 @@ b2:
   InlinedTally tally;
   EXPECT_EQ(compare_counts(module, code, expected, tally), "");
   EXPECT_EQ(tally.counters, 2u);
+  EXPECT_EQ(tally.of_bodies, 2 * code.codes()[0]->tables().inlined.size());
   EXPECT_LT(expected.counter(0, f.block_sites + 1), 101u) << "some levels are inlined";
 }
 

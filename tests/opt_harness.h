@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "jit/compile.h"
+#include "jit/opt/inlined_counts.h"
 #include "jit/plan_sites.h"
 #include "tests/code_machine.h"
 #include "tests/ir_corpus.h"
@@ -20,6 +21,8 @@ namespace uptier::test {
 // k - 1, and inlined bodies behind.
 inline size_t slab_words(const jit::Function& f, const jit::Code& code) {
   const std::vector<jit::InlinedCount>& inlined = code.tables().inlined_counts;
+  const std::vector<jit::InlinedProbe>& probes = code.tables().inlined_probes;
+  if (!probes.empty()) return probes.back().offset / 8 + jit::words_of(probes.back());
   return inlined.empty() ? f.block_sites : inlined.back().offset / 8 + 1;
 }
 
@@ -76,6 +79,7 @@ class OptimizedModule : private jit::CallResolver {
                                          {.block_counts = known.blocks,
                                           .copy = copy,
                                           .probes = top != 0 ? &plan : nullptr,
+                                          .inlined_sites = top != 0 ? &sites : nullptr,
                                           .targets = known.targets,
                                           .inlinees = inlinees});
       EXPECT_TRUE(code.ok()) << f.name << ": " << code.error().message;

@@ -70,6 +70,19 @@ struct InlinedCount {
   friend bool operator==(const InlinedCount&, const InlinedCount&) = default;
 };
 
+// The same of what else it observes there, in words of its own behind those: the targets of an
+// indirect call, or what a probe sees.
+struct InlinedProbe {
+  uint32_t offset = 0;  // of its first word, in bytes
+  SiteId site = 0;
+  uint32_t body = 0;  // as above
+  ProbeKind kind = ProbeKind::kBlock;
+  uint32_t top = 0;      // entries of its table
+  bool of_call = false;  // of a call_indirect; else of a probe
+
+  friend bool operator==(const InlinedProbe&, const InlinedProbe&) = default;
+};
+
 // Where a baseline copy meets the others at a loop header.
 struct LoopEntry {
   uint32_t continue_offset = 0;  // after the check: the copy goes on
@@ -141,6 +154,7 @@ struct CodeTables {
   std::vector<ProbeRow> probes;
   std::vector<InlineRow> inlined;            // parents first; empty in baseline code
   std::vector<InlinedCount> inlined_counts;  // by rising offset, body and site
+  std::vector<InlinedProbe> inlined_probes;  // likewise
   std::vector<LoopEntry> loops;              // by LoopId; empty in optimized code
   std::vector<LoopRange> loop_ranges;        // by rising loop; instrumented copies only
   uint32_t frame_size = 0;     // bytes below rbp; OSR versions: below the baseline frame

@@ -201,7 +201,8 @@ inline bool counts_up(const Inst& probe) {
 // A block probe's flag: a later part of the block, in which the tag says how many of kWholeShare
 // executions of the block come there.
 inline constexpr uint8_t kProbeResumes = 1;
-// The flag of a value probe that the library has placed by itself.
+// The flag of a value probe that the library has placed by itself; of a call_target, in front of the
+// indirect call whose site it has.
 inline constexpr uint8_t kProbeOwn = 2;
 inline constexpr uint32_t kWholeShare = 65536;
 inline bool resumes(const Inst& probe) { return (probe.flags & kProbeResumes) != 0; }

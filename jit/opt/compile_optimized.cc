@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "jit/compile.h"
 #include "jit/opt/guess_lengths.h"
@@ -64,9 +65,22 @@ uint32_t own_bytes(const Function& f, const OptimizeRequest& r) {
   return r.probes == nullptr ? 8 * f.block_sites : r.probes->bytes;
 }
 
-bool observes_sites(const CompileInput& in, const OptimizeRequest& r) {
+bool can_observe(const CompileInput& in, const OptimizeRequest& r) {
   bool can = in.helpers.probes[static_cast<uint32_t>(ProbeRoutine::kTarget)] != nullptr;
-  return can && r.copy == Copy::kInstrumented && r.probes != nullptr && r.probes->has_sites();
+  return can && r.copy == Copy::kInstrumented && r.probes != nullptr;
+}
+
+bool observes_sites(const CompileInput& in, const OptimizeRequest& r) {
+  return can_observe(in, r) && r.probes->has_sites();
+}
+
+// Returns what is observed of inlined bodies beside their blocks, if anything is.
+std::optional<SiteProbeRequest> inlined_sites(const CompileInput& in, const OptimizeRequest& r) {
+  if (r.inlined_sites == nullptr || !can_observe(in, r)) return std::nullopt;
+  SiteProbeRequest sites = *r.inlined_sites;
+  sites.recent = sites.turns = false;
+  sites.loops = {};
+  return sites;
 }
 
 // Whether a block is worth looking at that a profile has never seen.
@@ -159,6 +173,7 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
   if (Status s = body.make(); !s.ok()) return s.error();
   Function& f = body.function();
   const ProbePlan* sites = observes_sites(in, r) ? r.probes : nullptr;
+  std::optional<SiteProbeRequest> in_bodies = inlined_sites(in, r);
   Optimized o = optimize(f,
                          {.self = in.method,
                           .counts = r.block_counts,
@@ -166,13 +181,20 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
                           .source = r.inlinees,
                           .speculates = body.states_calls(),
                           .ask_to_leave = r.ask_to_leave,
-                          .sample = r.sample},
+                          .sample = r.sample,
+                          .observed = in_bodies ? &*in_bodies : nullptr},
                          r.observer, r.copy, sites);
   if (r.inlined_blocks != nullptr) *r.inlined_blocks = o.counts.of_inlined();
   std::vector<InlinedCount> inlined;
-  if (r.copy == Copy::kInstrumented) inlined = place_inlined_counts(f, own_bytes(in.function, r));
+  std::vector<InlinedProbe> probes;
+  if (r.copy == Copy::kInstrumented) {
+    uint32_t at = own_bytes(in.function, r);
+    inlined = place_inlined_counts(f, at);
+    at += 8 * static_cast<uint32_t>(inlined.size());
+    if (in_bodies) probes = place_inlined_probes(f, *in_bodies, inlined, at);
+  }
   x64::MachineFunction machine = x64::lower({f, o.loops, o.frequencies, body.osr(), body.slots(),
-                                             x64::has_bmi2(), *counters, &inlined, sites});
+                                             x64::has_bmi2(), *counters, &inlined, sites, &probes});
   x64::Allocation allocation = x64::allocate_registers(machine);
 #ifndef NDEBUG
   if (machine.insts.size() <= kMostChecked) {
@@ -182,8 +204,8 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
     }
   }
 #endif
-  return x64::emit(
-      {in, f, machine, allocation, body.osr(), body.baseline_frame(), r.poll, &inlined, r.params});
+  return x64::emit({in, f, machine, allocation, body.osr(), body.baseline_frame(), r.poll, &inlined,
+                    &probes, r.params});
 }
 
 }  // namespace uptier::jit

@@ -12,6 +12,7 @@
 #include "jit/opt/devirtualize.h"
 #include "jit/opt/frequencies.h"
 #include "jit/opt/passes.h"
+#include "jit/opt/place_target_probes.h"
 #include "jit/opt/prune_cold.h"
 #include "jit/opt/splice.h"
 
@@ -104,6 +105,35 @@ void speculate(Function& f, const Inlinee& source, bool ask) {
   attach_call_states(f, built, c);
 }
 
+// `observed` may be null.
+void simplify(Function& f, const ProbePlan* observed) {
+  settle_counts(f);
+  strip_unobserved(f, observed);
+  if (observed != nullptr) place_target_probes(f, *observed);
+  prune_params(f);
+  propagate_constants(f);
+  simplify_arithmetic(f);
+  fold_branches(f);
+  prune_params(f);
+  merge_common(f);
+  remove_dead(f);
+}
+
+bool observes(const ProbePlan& plan) {
+  return std::ranges::any_of(plan.sites, [](const ProbePlan::Site& s) {
+    return s.offset != ProbePlan::kNone && !s.of_call;
+  });
+}
+
+// What probes of a body keep alive in a copy is no reason not to inline what plain code does.
+void observe(Body& b, Function built, const SiteProbeRequest& r) {
+  ProbePlan plan;
+  plan_sites(b.source->function, r, plan);
+  if (!observes(plan)) return place_target_probes(b.function, plan);
+  simplify(built, &plan);
+  b.function = std::move(built);
+}
+
 Body prepare(const Inlinee& source, const InlineRequest& r) {
   Body b;
   b.source = &source;
@@ -113,15 +143,9 @@ Body prepare(const Inlinee& source, const InlineRequest& r) {
   if (r.speculates) speculate(f, source, r.ask_to_leave);
   b.guarded = count_guards(f) != 0;
   if (!can_splice(f)) return b;
-  settle_counts(f);
-  strip_patchpoints(f);
-  prune_params(f);
-  propagate_constants(f);
-  simplify_arithmetic(f);
-  fold_branches(f);
-  prune_params(f);
-  merge_common(f);
-  remove_dead(f);
+  Function built;
+  if (r.observed != nullptr) built = f;
+  simplify(f, nullptr);
   b.size = size_of(f);
   b.leaf = !has_calls(f);
   ControlFlow control = analyze_control_flow(f);
@@ -138,6 +162,7 @@ Body prepare(const Inlinee& source, const InlineRequest& r) {
   }
   b.loops = spins(f, loops, b.counts);
   b.fits = b.size <= kMostHot;
+  if (b.fits && r.observed != nullptr) observe(b, std::move(built), *r.observed);
   return b;
 }
 

@@ -28,6 +28,7 @@
 #include "jit/inlinee.h"
 #include "jit/ir/function.h"
 #include "jit/opt/block_counts.h"
+#include "jit/plan_sites.h"
 
 namespace uptier::jit {
 
@@ -40,6 +41,8 @@ struct InlineRequest {
   bool speculates = false;
   bool ask_to_leave = false;  // see OptimizeRequest
   double sample = 1;          // likewise
+  // What a copy observes of bodies beside their blocks; null: nothing.
+  const SiteProbeRequest* observed = nullptr;
 };
 
 // Returns how many instructions a function of so many may grow by.

@@ -18,7 +18,7 @@ void place_target_probes(Function& f, const ProbePlan& plan) {
     for (size_t n = 0; n < insts.size(); ++n) {
       const Inst& call = f.inst(insts[n]);
       if (!is_planned(f, plan, call)) continue;
-      Inst probe{.op = Opcode::kProbe, .aux = call.site, .loc = call.loc};
+      Inst probe{.op = Opcode::kProbe, .flags = kProbeOwn, .aux = call.site, .loc = call.loc};
       probe.imm = static_cast<uint64_t>(ProbeKind::kCallTarget);
       probe.args = f.make_list({{f.args(call)[0]}});
       // Call states stand right in front of their calls.

@@ -36,6 +36,7 @@ struct EmitInput {
   uint32_t baseline_frame = 0;     // OSR: bytes below rbp that are not ours
   const PollWord* poll = nullptr;  // the words that loop headers ask; null: they ask nothing
   const std::vector<InlinedCount>* inlined_counts = nullptr;  // what the machine counts of these
+  const std::vector<InlinedProbe>* inlined_probes = nullptr;  // likewise
   std::span<const ParamValue> params = {};                    // taken to be known
 };
 

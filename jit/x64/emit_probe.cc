@@ -102,11 +102,13 @@ void Emitter::observe_in_table(const MInst& i) {
   b_.bind(probe_calls_.back().back);
 }
 
-// The place, method << 32 | site, is pushed in two parts.
+// The place, method << 32 | site, is pushed in two parts. The method is the one whose body it is.
 void Emitter::log(const MInst& i) {
   slab_to_scratch(i);
+  uint32_t body = i.loc.body;
+  MethodId of = body == 0 ? in_.compile.method : in_.function.inlined[body - 1].method;
   a_.push(imm(site_of(i)));
-  a_.mov(x86::dword_ptr(x86::rsp, 4), imm(in_.compile.method.number()));
+  a_.mov(x86::dword_ptr(x86::rsp, 4), imm(of.number()));
   a_.push(imm(i.disp));
   a_.push(gp_at(i, i.b));
   a_.push(imm(offset_of(i)));

@@ -41,7 +41,7 @@ void Lowering::count_uses() {
 bool Lowering::is_barrier(const Inst& i) const {
   uint8_t effects = info(i.op).effects;
   if (info(i.op).shape == Shape::kLoad) return (i.flags & kMemTraps) != 0;
-  bool counts = count_offset(i).has_value() || observed_site(i) != nullptr;
+  bool counts = count_offset(i).has_value() || observed_site(i).has_value();
   return (effects & (kWrites | kCanTrap)) != 0 || counts;
 }
 

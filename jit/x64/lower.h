@@ -44,6 +44,8 @@ struct LowerInput {
   const std::vector<InlinedCount>* inlined = nullptr;
   // Where all other probes count; null: they do not.
   const ProbePlan* sites = nullptr;
+  // Likewise those of inlined bodies.
+  const std::vector<InlinedProbe>* inlined_probes = nullptr;
 };
 
 MachineFunction lower(const LowerInput& in);

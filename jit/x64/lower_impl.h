@@ -83,7 +83,7 @@ class Lowering {
 
   // ---- lower_probe.cc
   std::optional<uint32_t> count_offset(const Inst& i) const;
-  const ProbePlan::Site* observed_site(const Inst& i) const;
+  std::optional<ProbePlan::Site> observed_site(const Inst& i) const;
   Vreg slab();
   void count_at(uint32_t offset);
   void convert_to(Vreg to, Vreg from, Opcode op, Type from_type, Type to_type);

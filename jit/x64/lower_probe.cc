@@ -19,11 +19,19 @@ std::optional<uint32_t> Lowering::count_offset(const Inst& i) const {
   return c->offset;
 }
 
-// Returns where another probe counts, or null.
-const ProbePlan::Site* Lowering::observed_site(const Inst& i) const {
-  if (i.op != Opcode::kProbe) return nullptr;
+// Returns where another probe counts, if it does.
+std::optional<ProbePlan::Site> Lowering::observed_site(const Inst& i) const {
+  if (i.op != Opcode::kProbe) return std::nullopt;
   bool sees = i.args.size != 0 || probe_kind(i) == ProbeKind::kHit;
-  return sees ? planned_site(f_, in_.sites, i) : nullptr;
+  if (!sees) return std::nullopt;
+  if (i.body == 0) {
+    const ProbePlan::Site* s = planned_site(f_, in_.sites, i);
+    return s == nullptr ? std::nullopt : std::optional(*s);
+  }
+  if (in_.inlined_probes == nullptr) return std::nullopt;
+  const InlinedProbe* p = find_inlined_probe(*in_.inlined_probes, i.body, i.aux);
+  if (p == nullptr) return std::nullopt;
+  return ProbePlan::Site{p->kind, p->offset, p->top, p->of_call};
 }
 
 // The slab lives in a vreg: in a register where there is one to spare, else in a slot.
@@ -78,9 +86,11 @@ void Lowering::observe(const Inst& i, const ProbePlan::Site& s) {
   begin(MOp::kObserve, 8);
   cur_.sub = static_cast<uint8_t>(s.kind);
   cur_.imm = uint64_t{i.aux} << 32 | s.offset;
+  cur_.loc = {i.loc, i.body};
   bool range = s.kind == ProbeKind::kRange, log = s.kind == ProbeKind::kLog;
   bool table = s.kind == ProbeKind::kCallTarget || s.kind == ProbeKind::kValue;
-  sampler::TableShape shape{s.top, s.kind == ProbeKind::kValue, in_.sites->recent};
+  bool recent = i.body == 0 && in_.sites->recent;
+  sampler::TableShape shape{s.top, s.kind == ProbeKind::kValue, recent};
   cur_.disp = static_cast<int32_t>(table ? shape.packed() : probe_tag(i));
   cur_.a = add(slab(), Role::kUse, range ? Policy::kReg : Policy::kAny);
   cur_.b = add(seen, Role::kUse, Policy::kReg);
@@ -91,7 +101,7 @@ void Lowering::observe(const Inst& i, const ProbePlan::Site& s) {
 
 void Lowering::lower_probe(const Inst& i) {
   if (std::optional<uint32_t> offset = count_offset(i)) count_at(*offset);
-  if (const ProbePlan::Site* site = observed_site(i)) observe(i, *site);
+  if (std::optional<ProbePlan::Site> site = observed_site(i)) observe(i, *site);
   // What has been made lies behind the probe; see turn_round.
   m_.probes.push_back({static_cast<uint32_t>(m_.insts.size()), i.aux, i.body});
 }

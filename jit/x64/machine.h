@@ -143,7 +143,7 @@ enum class MOp : uint8_t {
   kLeave,     // leaves by its exit                  sub: Leaving
   kLoadSlab,  // d = the slab of the calling thread
   kBulk,      // rep stos or movs: rdi, rsi or rax, rcx  sub: Opcode
-  kObserve,   // slab a, 64-bit value b: sub: ProbeKind; imm: place; disp: shape or tag   as kCount
+  kObserve,   // slab a, 64-bit value b: sub: ProbeKind; imm: place; disp: shape or tag; loc   as kCount
   kCount,     // increment of the word imm of slab a      destroys the flags, r11
 };
 
