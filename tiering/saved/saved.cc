@@ -5,7 +5,6 @@
 // call; it is watched from then on like any optimized method (observe_optimized.cc), and if what it
 // does is not what was saved, the saved counts fade like those of all others.
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <map>
 
@@ -118,8 +117,10 @@ void RuntimeImpl::prepare(Method& m, uint32_t depth) {
 }
 
 // Lists the methods that a saved profile has, once all that a module brings are registered: when
-// the first of them is called. What is hot is wanted soonest and takes longest; the rest is wanted
-// in the order in which it was called before.
+// the first of them is called. What is hot is wanted soonest and takes longest. The rest is taken from
+// the last that was called before: what is called next is made by its caller meanwhile, and who took
+// it from the first on would have each method at the moment when it is called, and one of them
+// would wait for the other, method by method.
 void RuntimeImpl::list_known_locked() {
   std::vector<std::pair<double, Method*>> hot;
   for (const auto& m : methods_.all()) {
@@ -135,13 +136,13 @@ void RuntimeImpl::list_known_locked() {
   std::ranges::copy(in_order_of_placement(hot), std::back_inserter(known_));
 }
 
-// The first to be called comes last; what was never seen to be called comes first.
+// The last to be called comes last; what was never seen to be called comes first.
 void RuntimeImpl::put_in_order_of_calls(std::vector<Method*>& methods) {
   std::map<MethodKey, size_t> place;
   for (const MethodKey& key : store_->calls().order()) place.emplace(key, place.size());
-  std::ranges::stable_sort(methods, std::greater<>{}, [&](const Method* m) {
+  std::ranges::stable_sort(methods, {}, [&](const Method* m) {
     auto at = place.find(m->info.key);
-    return at == place.end() ? place.size() : at->second;
+    return at == place.end() ? 0 : at->second + 1;
   });
 }
 
@@ -197,7 +198,9 @@ bool RuntimeImpl::compile_known() {
   }
   if (m == nullptr) return false;
   prepare(*m, 0);
-  std::lock_guard compile(m->compile_mutex);
+  // Who calls it just now makes the code.
+  std::unique_lock compile(m->compile_mutex, std::try_to_lock);
+  if (!compile.owns_lock()) return true;
   bool wanted =
       !is_removed(*m) && current_entry(*m) == nullptr && !m->failed.load(std::memory_order_relaxed);
   // What it cannot have, its first call will be refused as well, and says so.
