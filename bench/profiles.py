@@ -13,7 +13,7 @@ warm   every example program at its small size, without a profile, with the one 
        small,100,500 the programs also run for some 100 and some 500 ms without a profile, and ratios are
        printed by length.
 merge  FILES profiles of METHODS * BLOCKS sites into one, in turn with llvm-profdata (if it is there);
-       time, and the most memory either took: of all files, of one, and of none.
+       time, and the most memory either took: of all files, of one, and of one that holds a single site.
 """
 import argparse, json, math, os, random, resource, shutil, statistics, subprocess, sys, tempfile, time
 
@@ -29,21 +29,18 @@ SIZES = {"mix": (2300, 12000), "nbody": (1250000, 6500000), "spectral": (1500, 3
 LENGTHS = {"small": None, "100": 0, "500": 1}
 
 
-# Linux counts in a process's peak what the one that started it had, so that one has to be small.
-LAUNCH = """
-import os, sys
-out = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_WRONLY, 0) for fd in (1, 2)]
-pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=out)
-_, status, used = os.wait4(pid, 0)
-print(used.ru_maxrss)
-sys.exit(status != 0)
-"""
-
-
 def peak(command):
-    """Returns the most memory that a run takes, in KiB; what is below some 9 MiB is not seen."""
-    launched = [sys.executable, "-I", "-S", "-c", LAUNCH] + command
-    return int(subprocess.run(launched, check=True, stdout=subprocess.PIPE).stdout)
+    """Returns the most memory that a run takes, in KiB: the mark that Linux keeps, read until the end.
+    (wait4 has it too, but counts what the process that started it had.)"""
+    p = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    most = 0
+    with open(f"/proc/{p.pid}/status", "rb", buffering=0) as status:
+        while p.poll() is None:
+            at = os.pread(status.fileno(), 4096, 0).partition(b"VmHWM:")[2].split()
+            most = max(most, int(at[0])) if at else most
+    if p.returncode != 0:
+        raise SystemExit(f"failed: {' '.join(command)}")
+    return most
 
 
 def run(command, expected=None):
@@ -240,12 +237,16 @@ def merge(a):
                 theirs.append(run(to_profdata + inputs("profdata")))
 
         def show(name, runs, command, ext):
-            start = peak([command[0], "--help"])
-            one, every = peak(command + inputs(ext)[:1]), peak(command + inputs(ext))
+            most = lambda more: max(peak(command + more) for _ in range(5))
+            none, one, every = most([tiny[ext]]), most(inputs(ext)[:1]), most(inputs(ext))
             print(f"{name:14} wall {1e3 * median([r[0] for r in runs]):8.1f} ms   cpu "
                   f"{1e3 * median([r[1] for r in runs]):8.1f} ms   files "
                   f"{size(ext) / a.files / 1024:.0f} KiB each")
-            print(f"{'':14} peak {every} KiB, of one file {one} KiB, of none {start} KiB")
+            print(f"{'':14} peak {every} KiB, of one file {one} KiB, of one of a single site {none} KiB")
+        tiny_work = os.path.join(work, "tiny")
+        os.mkdir(tiny_work)
+        write_inputs(tiny_work, argparse.Namespace(tool=a.tool, files=1, methods=1, blocks=1), llvm)
+        tiny = {ext: os.path.join(tiny_work, "0." + ext) for ext in ("upf", "profdata")}
         print(f"{a.files} files of {a.methods} * {a.blocks} sites")
         show("uptier", ours, to_upf, "upf")
         if llvm:

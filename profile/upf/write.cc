@@ -61,8 +61,8 @@ Bytes past_payload(const RunRecord& run) {
   return out;
 }
 
-// As ZSTD_compress, with a window that takes a tenth of the memory: what repeats does so within few
-// methods.
+// As ZSTD_compress, with a small window: what repeats does so within few methods, and the context for
+// a whole group is larger than two of these.
 size_t compress(ByteSpan raw, std::span<std::byte> out) {
   ZSTD_CCtx* context = ZSTD_createCCtx();
   if (context == nullptr) return raw.size();

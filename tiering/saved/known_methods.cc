@@ -13,13 +13,13 @@ namespace {
 // Code for a word of counts, about: a block has some six instructions.
 constexpr uint32_t kBytesOfWord = 32;
 
-// The first to be called comes last; what was never seen to be called comes first.
+// The last to be called comes last; what was never seen to be called comes first.
 void put_in_order_of_calls(std::vector<Method*>& methods, ProfileStore& store) {
   std::map<MethodKey, size_t> place;
   for (const MethodKey& key : store.calls().order()) place.emplace(key, place.size());
-  std::ranges::stable_sort(methods, std::greater<>{}, [&](const Method* m) {
+  std::ranges::stable_sort(methods, {}, [&](const Method* m) {
     auto at = place.find(m->info.key);
-    return at == place.end() ? place.size() : at->second;
+    return at == place.end() ? 0 : at->second + 1;
   });
 }
 

@@ -3,7 +3,9 @@
 //
 //   first call of any method --> listed, once: all that a module brings are registered by then
 //     --worker, when it has nothing else to do--> one after the other: what is hot first, side by
-//       side with what it calls; then the rest in the order in which it was called before
+//       side with what it calls; then the rest, from the last that was called before. What is called
+//       next is made by its caller meanwhile: taken from the first on, each method would be had at
+//       the moment when it is called, and one of the two would wait for the other
 //
 // Once one was compiled ahead, first calls of such methods are not noticed any more, so this process
 // leaves no order of its own.

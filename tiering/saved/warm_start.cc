@@ -89,7 +89,9 @@ bool RuntimeImpl::compile_known() {
   }
   if (m == nullptr) return false;
   prepare(*m, 0);
-  std::lock_guard compile(m->compile_mutex);
+  // Who calls it just now makes the code.
+  std::unique_lock compile(m->compile_mutex, std::try_to_lock);
+  if (!compile.owns_lock()) return true;
   bool wanted =
       !is_removed(*m) && current_entry(*m) == nullptr && !m->failed.load(std::memory_order_relaxed);
   // What it cannot have, its first call will be refused as well, and says so.
