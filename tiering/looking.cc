@@ -15,10 +15,6 @@ StillHere::~StillHere() {
   if (thread_ != nullptr) thread_->leave_blocked();
 }
 
-LookingAround::LookingAround(RuntimeImpl& runtime) : runtime_(runtime), at_(runtime.begin_look()) {}
-
-LookingAround::~LookingAround() { runtime_.end_look(at_); }
-
 Places::Look RuntimeImpl::begin_look() {
   std::lock_guard lock(state_mutex_);
   return places_.begin_look();

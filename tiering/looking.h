@@ -23,16 +23,18 @@ class StillHere {
 };
 
 // While one is there, no method that is removed meanwhile is forgotten (Places): its thread may look at
-// methods that it does not run, without the state mutex. Its thread does not hold that.
+// methods that it does not run, without the state mutex. Its thread does not hold that. `Of` is the
+// runtime, or who looks for it.
+template <typename Of>
 class LookingAround {
  public:
-  explicit LookingAround(RuntimeImpl& runtime);
-  ~LookingAround();
+  explicit LookingAround(Of& of) : of_(of), at_(of.begin_look()) {}
+  ~LookingAround() { of_.end_look(at_); }
   LookingAround(const LookingAround&) = delete;
   LookingAround& operator=(const LookingAround&) = delete;
 
  private:
-  RuntimeImpl& runtime_;
+  Of& of_;
   Places::Look at_;
 };
 

@@ -120,7 +120,6 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
       observer_(options_, live_, schedule_.ladder, sink, policy),
       saved_(options_, live_, methods_, observer_),
       requests_(options.max_queue, methods_),
-      relay_(*this, options.relay_gap_ms),
       rates_({options_, live_, schedule_, counting_, *fast_, methods_, threads_, observer_,
               reclaimer_, requests_}),
       machine_(options_, live_, methods_),
@@ -225,6 +224,18 @@ Status RuntimeImpl::start() {
                                           .poll_words = *poll_words_,
                                           .routines = routines_,
                                           .helpers = helpers_});
+  relay_.emplace(Relay::Parts{.options = options_,
+                              .live = live_,
+                              .state_mutex = state_mutex_,
+                              .stress = stress_,
+                              .methods = methods_,
+                              .observer = observer_,
+                              .reclaimer = reclaimer_,
+                              .space = *space_,
+                              .stubs = *stubs_,
+                              .poll_words = *poll_words_,
+                              .helpers = helpers_,
+                              .service = *this});
   observer_.set_method_at([this](uint64_t address) { return method_at(address); });
   observer_.set_method_of([this](MethodId m) { return known(m); });
   if (!options_.profile.empty()) saved_.open(options_.profile);

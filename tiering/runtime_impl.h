@@ -8,7 +8,6 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -57,7 +56,7 @@ namespace uptier::tiering {
 void put_trap(sampler::ThreadContext& c, TrapCode code, uint64_t detail) noexcept;
 Trap take_trap(sampler::ThreadContext& c);
 
-class RuntimeImpl final : public Runtime {
+class RuntimeImpl final : public Runtime, private Relay::Service {
  public:
   static Result<std::unique_ptr<Runtime>> create(const Options& options, TraceSink* sink,
                                                  Policy* policy);
@@ -116,8 +115,8 @@ class RuntimeImpl final : public Runtime {
   const void* loop_plain(uint32_t method, uint32_t loop, const void* pc) noexcept;
   const void* loop_instrumented(uint32_t method, uint32_t loop, const void* pc) noexcept;
   // For those who look at methods (looking.h), which take the state mutex here.
-  Places::Look begin_look();
-  void end_look(Places::Look look);
+  Places::Look begin_look() override;
+  void end_look(Places::Look look) override;
   // The calling thread's record if it is attached to this runtime, else null.
   AttachedThread* here() const noexcept;
 
@@ -128,8 +127,6 @@ class RuntimeImpl final : public Runtime {
   void frames_dropped(uint32_t method, SiteId block, uint64_t frames) noexcept;
 
  private:
-  friend class Relay;
-
   RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink, Policy* policy);
   Status start();
 
@@ -155,7 +152,6 @@ class RuntimeImpl final : public Runtime {
   void report_unknown_loop(Method& m, uint32_t loop, uint32_t loops);
   bool host_loop_event(Method& m, AttachedThread& t, LoopId loop);
   bool can_enter_loops(const Method& m) const noexcept;
-  static void ask_at_next_arrival(sampler::MethodState& s) noexcept;
   void stress_host_arrival(Method& m, AttachedThread& t, LoopId loop);
   const Version* host_loop_code(Method& m, LoopId loop, bool tells);
   Outcome call(const void* target, const Signature& signature, std::span<const uint64_t> args);
@@ -182,9 +178,6 @@ class RuntimeImpl final : public Runtime {
   void free_places_locked(size_t kept);
   void withdraw_what_refers_to_locked(const Places::Set& places);
   void forget_in_tables_locked(const Places::Set& places);  // forgotten_targets.cc
-  void forget_in_slab_locked(Method& m, uint32_t stream, const uint64_t* slab, uint64_t size,
-                             const Places::Set& places, ForgottenTargets& held) const;
-  bool names_one_of(uint64_t word, const Places::Set& places) const;
   void forget_locked(Method& m);
 
   // saved/warm_start.cc
@@ -205,14 +198,15 @@ class RuntimeImpl final : public Runtime {
   void install(Method& m, std::unique_ptr<Version> v);
   void put_in_service(Method& m, std::unique_ptr<Version> v);
   void forget_versions_locked(Method& m);
-  void forget_caller_locked(Version& v);
+  void forget_caller_locked(Version& v) override;
   Status open_native_tools();
   void tell_native_tools(const Method& m, const Version& v);
-  void link_locked(Method& m);
+  void take_moved_locked(Method& m, Version& v) override;
+  void link_locked(Method& m) override;
   const sampler::LoopCell* loop_cells(Method& m, const Version* plain, const Version& copy);
   void retire_optimized_before(Method& m, const Version& v);
   void retire_baseline(Method& m);
-  void reclaim_locked();
+  void reclaim_locked() override;
 
   // trial.cc
   const void* enter_anew(Method& m) noexcept;
@@ -224,10 +218,7 @@ class RuntimeImpl final : public Runtime {
 
   // value_versions.cc
   void consider_values(Method& m);
-  bool may_have_value_version(const Method& m) const;
   void force_values(Method& m);
-  ValueSnapshot value_snapshot(const Method& m, const MethodProfile& seen,
-                               const jit::ParamSite& site) const;
   void install_value_version(Method& m, Version& v);
   void begin_window(Method& m, Version& v);
   void watch_quietly(Method& m, Version& v);
@@ -235,7 +226,6 @@ class RuntimeImpl final : public Runtime {
   void take_back(Method& m, bool banned);
 
   // evict.cc
-  std::vector<Method*> eviction_order_locked() const;
   void withdraw_locked(Method& m);
   void evict_locked(Method& m);
   void make_room_locked(uint64_t wanted, bool urgent);
@@ -388,7 +378,7 @@ class RuntimeImpl final : public Runtime {
   void run_worker();
   SystemSnapshot system_locked(const Method& m) const;
   void await_work();
-  void wake_worker() noexcept;
+  void wake_worker() noexcept override;
   bool drain_locked();
   void drain_thread_locked(AttachedThread& t, uint32_t most = UINT32_MAX);
   void handle_note(AttachedThread& t, const sampler::Note& note, std::span<const uint64_t> counts);
@@ -431,7 +421,6 @@ class RuntimeImpl final : public Runtime {
   KnownMethods known_;
   Requests requests_;
   WantedFrames frames_;
-  Relay relay_;
   LossReport losses_;
   RateControl rates_;
   const uint64_t born_ns_ = now_ns();
@@ -441,6 +430,7 @@ class RuntimeImpl final : public Runtime {
   MachineRates machine_;
   KeptBodies bodies_;
   std::optional<MethodCompiler> compiler_;  // from start() on
+  std::optional<Relay> relay_;              // likewise
   WorkerThread worker_;
 };
 

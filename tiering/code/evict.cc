@@ -22,12 +22,10 @@ uint64_t bytes_in_service(const Method& m) {
   return sum;
 }
 
-}  // namespace
-
 // Methods that could give up code, those that have lost their link first, then the quietest.
-std::vector<Method*> RuntimeImpl::eviction_order_locked() const {
+std::vector<Method*> eviction_order(const MethodTable& methods) {
   std::vector<Method*> order;
-  for (const auto& m : methods_.all()) {
+  for (const auto& m : methods.all()) {
     bool ours = !m->removed && !m->info.own_code && bytes_in_service(*m) != 0;
     if (ours) order.push_back(m.get());
   }
@@ -37,6 +35,8 @@ std::vector<Method*> RuntimeImpl::eviction_order_locked() const {
   });
   return order;
 }
+
+}  // namespace
 
 void RuntimeImpl::evict_locked(Method& m) {
   withdraw_locked(m);
@@ -79,7 +79,7 @@ void RuntimeImpl::make_room_locked(uint64_t wanted, bool urgent) {
     return taken + static_cast<double>(wanted) > share * budget;
   };
   if (!over(kFull)) return;
-  std::vector<Method*> order = eviction_order_locked();
+  std::vector<Method*> order = eviction_order(methods_);
   size_t next = 0;
   for (; next < order.size() && over(kEnough); ++next) {
     if (!order[next]->unlinked && !urgent) break;
@@ -125,7 +125,7 @@ Result<std::unique_ptr<Version>> RuntimeImpl::make_with_room(Method& m, const Pl
                                                              bool urgent) {
   Result<std::unique_ptr<Version>> v = compiler_->make(m, plan);
   if (v || v.error().code != ErrorCode::kResourceExhausted || plan_forces_refusals()) return v;
-  if (relay_.for_room()) {
+  if (relay_->for_room()) {
     v = compiler_->make(m, plan);
     if (v || v.error().code != ErrorCode::kResourceExhausted) return v;
   }

@@ -11,8 +11,8 @@ namespace uptier::tiering {
 
 void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   put_in_service(m, std::move(version));
-  relay_.note_changes(1);
-  relay_.stress_point();
+  relay_->note_changes(1);
+  relay_->stress_point();
 }
 
 void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
@@ -59,6 +59,13 @@ void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
     consider_values(m);
   }
   reclaim_locked();
+}
+
+void RuntimeImpl::take_moved_locked(Method& m, Version& v) {
+  hosts_.hold_locked(v);
+  forget_versions_locked(m);
+  tell_native_tools(m, v);
+  watch_callees(v);
 }
 
 // Drops freed versions, the oldest first, where there are too many.
@@ -189,7 +196,7 @@ void RuntimeImpl::reclaim_locked() {
     Reclaimer::Freed freed = reclaimer_.reclaim(threads_.all());
     for (const Version* v : freed.versions) {
       hosts_.let_go_locked(*v);
-      v->moved ? relay_.forget_locked(*v) : relay_.note_changes(1);
+      v->moved ? relay_->forget_locked(*v) : relay_->note_changes(1);
     }
     for (Method* m : freed.methods) {
       m->looked_at = false;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "jit/code/copy_code.h"
-#include "tiering/runtime_impl.h"
+#include "tiering/looking.h"
 
 namespace uptier::tiering {
 namespace {
@@ -122,15 +122,27 @@ std::unique_ptr<Version> version_of(Version& from, std::unique_ptr<jit::Code> co
 
 // ---- What there is ----------------------------------------------------------------------------
 
-Relay::Relay(RuntimeImpl& runtime, uint64_t gap_ms)
-    : runtime_(runtime), due_ns_(now_ns() + gap_ms * kMs) {}
+Relay::Relay(const Parts& p)
+    : options_(p.options),
+      live_(p.live),
+      state_mutex_(p.state_mutex),
+      stress_(p.stress),
+      methods_(p.methods),
+      observer_(p.observer),
+      reclaimer_(p.reclaimer),
+      space_(p.space),
+      stubs_(p.stubs),
+      poll_words_(p.poll_words),
+      helpers_(p.helpers),
+      service_(p.service),
+      due_ns_(now_ns() + p.options.relay_gap_ms * kMs) {}
 
-bool Relay::possible() const { return runtime_.space_->moves(); }
+bool Relay::possible() const { return space_.moves(); }
 
 void Relay::note_changes(uint64_t n) {
   uint64_t before = changes_.fetch_add(n, std::memory_order_relaxed);
   bool enough = before < kLeastChanges && before + n >= kLeastChanges;
-  if (enough && possible() && runtime_.options_.workers != 0) runtime_.wake_worker();
+  if (enough && possible() && options_.workers != 0) service_.wake_worker();
 }
 
 void Relay::look_at(const Method& m, Found& f) const {
@@ -141,7 +153,7 @@ void Relay::look_at(const Method& m, Found& f) const {
 }
 
 void Relay::look_at_code(const Method& m, const Version& v, Found& f) const {
-  const jit::CodeSpace& space = *runtime_.space_;
+  const jit::CodeSpace& space = space_;
   const jit::Code& code = *v.code;
   constexpr uint32_t kLine = jit::CodeSpace::kLine;
   auto lines = [](uint32_t bytes) { return (std::max(bytes, 1u) + kLine - 1) / kLine; };
@@ -163,9 +175,9 @@ void Relay::look_at_code(const Method& m, const Version& v, Found& f) const {
 // through a pointer are known from what the code was made from.
 void Relay::look_at_calls(const Version& v, double calls, Found& f) const {
   auto body = static_cast<uint32_t>(f.candidates.size() - 1);
-  const jit::StubTable& stubs = *runtime_.stubs_;
+  const jit::StubTable& stubs = stubs_;
   jit::each_outside(*v.code, [&](uint32_t offset, const void* target) {
-    if (is_helper(runtime_.helpers_, target)) return;  // to find no stub takes longest
+    if (is_helper(helpers_, target)) return;  // to find no stub takes longest
     MethodId callee = stubs.called_at(target);
     if (!callee.valid()) return;
     double count = calls * frequency_of(v, v.code->probe_at(v.code->at(offset)));
@@ -175,7 +187,7 @@ void Relay::look_at_calls(const Version& v, double calls, Found& f) const {
   if (!known) return;
   for (const auto& [site, targets] : v.made_targets) {
     for (const auto& [key, count] : targets.of) {
-      const Method* callee = runtime_.observer_.method_of(key);
+      const Method* callee = observer_.method_of(key);
       if (callee == nullptr) continue;
       f.calls.push_back({body, callee->id.index(), calls * count / v.made_from[0]});
     }
@@ -184,9 +196,9 @@ void Relay::look_at_calls(const Version& v, double calls, Found& f) const {
 
 // What has been looked at becomes a snapshot: callees are the bodies that calls reach.
 void Relay::finish_locked(Found& f, uint64_t most_bytes) const {
-  f.snapshot.lines_used = runtime_.space_->lines_used();
+  f.snapshot.lines_used = space_.lines_used();
   f.snapshot.most_bytes = most_bytes;
-  std::vector<uint32_t> called(runtime_.methods_.size(), UINT32_MAX);
+  std::vector<uint32_t> called(methods_.size(), UINT32_MAX);
   for (uint32_t n = 0; n < f.candidates.size(); ++n) {
     const Candidate& c = f.candidates[n];
     const Version* best = c.method->optimized.load(std::memory_order_relaxed);
@@ -206,13 +218,13 @@ void Relay::finish_locked(Found& f, uint64_t most_bytes) const {
 
 Relay::Found Relay::look_locked(uint64_t most_bytes) const {
   Found f;
-  for (const auto& m : runtime_.methods_.all()) look_at(*m, f);
+  for (const auto& m : methods_.all()) look_at(*m, f);
   finish_locked(f, most_bytes);
   return f;
 }
 
 uint64_t Relay::most_bytes_locked() const {
-  return std::min<uint64_t>(kMostBytes, runtime_.live_.code_budget / 4);
+  return std::min<uint64_t>(kMostBytes, live_.code_budget / 4);
 }
 
 // ---- Moving -----------------------------------------------------------------------------------
@@ -221,7 +233,7 @@ std::optional<jit::CodeRoom> Relay::room_for(const RelayPlan& plan, bool beyond_
   if (plan.order.empty()) return std::nullopt;
   constexpr uint64_t kLine = jit::CodeSpace::kLine;
   Result<jit::CodeRoom> room =
-      runtime_.space_->reserve(plan.hot_lines * kLine, plan.cold_lines * kLine, beyond_budget);
+      space_.reserve(plan.hot_lines * kLine, plan.cold_lines * kLine, beyond_budget);
   if (!room) return std::nullopt;
   return std::move(*room);
 }
@@ -235,10 +247,10 @@ bool Relay::move_locked(const Candidate& c, jit::CodeRoom& room) {
     bool same = place != nullptr && v->serial == c.serial && v->enterable == c.enterable;
     if (!same) continue;
     std::span<jit::PollWord> words = v->code->polls();
-    jit::PollRun polls = runtime_.poll_words_->take(static_cast<uint32_t>(words.size()));
+    jit::PollRun polls = poll_words_.take(static_cast<uint32_t>(words.size()));
     if (polls.words().size() != words.size()) return true;  // it stays
     for (size_t i = 0; i < words.size(); ++i) polls.words()[i] = words[i].load();
-    auto code = jit::copy_code(*runtime_.space_, room, *v->code, polls.words());
+    auto code = jit::copy_code(space_, room, *v->code, polls.words());
     if (!code) return false;
     move_version(m, *v, *place, version_of(*v, std::move(*code), std::move(polls)));
     return true;
@@ -250,16 +262,13 @@ void Relay::move_version(Method& m, Version& from, std::atomic<const Version*>& 
                          std::unique_ptr<Version> to) {
   Version* v = to.get();
   m.versions.push_back(std::move(to));  // ends what iterates over them
-  runtime_.hosts_.hold_locked(*v);
-  runtime_.forget_versions_locked(m);
-  runtime_.tell_native_tools(m, *v);
-  runtime_.watch_callees(*v);
+  service_.take_moved_locked(m, *v);
   // Release pairs with the acquire of whoever finds code there, as that of any install.
   place.store(v, std::memory_order_release);
   bool calls_reach = !v->enterable && !v->osr_loop.valid();
-  if (calls_reach) runtime_.link_locked(m);
+  if (calls_reach) service_.link_locked(m);
   from.moved = true;
-  runtime_.reclaimer_.retire(from);
+  reclaimer_.retire(from);
   waiting_bytes_ += from.code_bytes;
   report_.bodies++;
   report_.bytes += from.code_bytes;
@@ -267,24 +276,24 @@ void Relay::move_version(Method& m, Version& from, std::atomic<const Version*>& 
 
 void Relay::forget_locked(const Version& v) {
   waiting_bytes_ -= v.code_bytes;
-  Method& m = runtime_.method(v.method.index());
+  Method& m = methods_.at(v.method.index());
   // Its place stays as long as trials that are over name it.
   bool named = std::ranges::any_of(
       m.trials, [&](const auto& t) { return &t->before == &v || &t->now == &v; });
   auto at = std::ranges::find(m.versions, &v, &std::unique_ptr<Version>::get);
   if (named || at == m.versions.end()) return;
-  runtime_.forget_caller_locked(**at);
-  runtime_.reclaimer_.drop(std::move(*at));
+  service_.forget_caller_locked(**at);
+  reclaimer_.drop(std::move(*at));
   m.versions.erase(at);
 }
 
 void Relay::end_locked(const RelayPlan& plan, uint64_t started_ns) {
-  runtime_.observer_.log_event("relay", plan.text());
+  observer_.log_event("relay", plan.text());
   report_.relays++;
   report_.pages_before = plan.pages_before;
   report_.pages_after = plan.pages_after;
   report_.ns += now_ns() - started_ns;
-  runtime_.reclaim_locked();
+  service_.reclaim_locked();
 }
 
 // ---- When -------------------------------------------------------------------------------------
@@ -294,41 +303,40 @@ void Relay::if_due() {
   if (!due) return;
   std::unique_lock only(looking_, std::try_to_lock);
   uint64_t start = now_ns();
-  if (!only || (runtime_.options_.measure_rates && start < due_ns_)) return;
+  if (!only || (options_.measure_rates && start < due_ns_)) return;
   changes_.store(0, std::memory_order_relaxed);
-  LookingAround looking(runtime_);
-  auto& mutex = runtime_.state_mutex_;
+  LookingAround looking(service_);
   Found f;
-  uint32_t count = runtime_.methods_.size();
+  uint32_t count = methods_.size();
   for (uint32_t from = 0; from < count; from += kMethodsAtOnce) {
-    mutex.give_way();
-    std::lock_guard lock(mutex);
+    state_mutex_.give_way();
+    std::lock_guard lock(state_mutex_);
     uint32_t end = std::min(count, from + kMethodsAtOnce);
-    for (uint32_t i = from; i < end; ++i) look_at(runtime_.method(i), f);
+    for (uint32_t i = from; i < end; ++i) look_at(methods_.at(i), f);
   }
   {
-    std::lock_guard lock(mutex);
+    std::lock_guard lock(state_mutex_);
     uint64_t most = most_bytes_locked();
     // For a while it is in two places. What would be evicted for that is worth more than an order.
-    uint64_t wanted = runtime_.live_.code_budget * 3 / 4;
-    most = std::min(most, wanted - std::min(wanted, runtime_.space_->bytes_in_service()));
+    uint64_t wanted = live_.code_budget * 3 / 4;
+    most = std::min(most, wanted - std::min(wanted, space_.bytes_in_service()));
     if (waiting_bytes_ > most / 2) most = 0;
     finish_locked(f, most);
   }
-  RelayPlan plan = plan_relay(f.snapshot, {.holes = runtime_.options_.relay_holes});
+  RelayPlan plan = plan_relay(f.snapshot, {.holes = options_.relay_holes});
   uint64_t planned = now_ns();
   std::optional<jit::CodeRoom> room = room_for(plan, false);
   for (size_t i = 0; room && i < plan.order.size(); ++i) {
-    mutex.give_way();
-    std::lock_guard lock(mutex);
+    state_mutex_.give_way();
+    std::lock_guard lock(state_mutex_);
     if (!move_locked(f.candidates[plan.order[i]], *room)) break;
   }
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(state_mutex_);
   if (room) end_locked(plan, planned);
   report_.looks++;
   report_.look_ns += planned - start;
   uint64_t now = now_ns();
-  uint64_t gap = std::max(runtime_.options_.relay_gap_ms * kMs, (now - start) * kShareOfTime);
+  uint64_t gap = std::max(options_.relay_gap_ms * kMs, (now - start) * kShareOfTime);
   due_ns_ = now + gap;
 }
 
@@ -341,16 +349,15 @@ uint64_t Relay::wait_ms() const {
 
 bool Relay::for_room() {
   if (!possible()) return false;
-  RuntimeImpl& r = runtime_;
-  std::lock_guard lock(r.state_mutex_);
-  r.reclaim_locked();
+  std::lock_guard lock(state_mutex_);
+  service_.reclaim_locked();
   uint64_t start = now_ns();
-  bool measured = r.options_.measure_rates;
+  bool measured = options_.measure_rates;
   if (waiting_bytes_ > most_bytes_locked() / 2 || (measured && start < due_room_ns_)) return false;
   Found f = look_locked(most_bytes_locked() / 2);
   f.snapshot.room_wanted = true;
-  uint64_t before = r.space_->bytes_in_service();
-  RelayPlan plan = plan_relay(f.snapshot, {.holes = r.options_.relay_holes});
+  uint64_t before = space_.bytes_in_service();
+  RelayPlan plan = plan_relay(f.snapshot, {.holes = options_.relay_holes});
   if (plan.why != RelayWhy::kNone) {
     // What moves is in two places for a while, so it may exceed the budget by so much.
     std::optional<jit::CodeRoom> room = room_for(plan, true);
@@ -362,16 +369,15 @@ bool Relay::for_room() {
   }
   uint64_t now = now_ns();
   due_room_ns_ = now + (now - start) * kShareOfTimeForRoom;
-  return r.space_->bytes_in_service() < before;
+  return space_.bytes_in_service() < before;
 }
 
 void Relay::stress_point() {
-  RuntimeImpl& r = runtime_;
-  bool active = r.stress_.active(StressKind::kRelay) && possible();
-  if (!active || !r.stress_.point(StressKind::kRelay)) return;
+  bool active = stress_.active(StressKind::kRelay) && possible();
+  if (!active || !stress_.point(StressKind::kRelay)) return;
   uint64_t start = now_ns();
   // Frames may hold on to much of it: calls must not be refused for that.
-  if (r.space_->bytes_in_service() > r.live_.code_budget / 2) return;
+  if (space_.bytes_in_service() > live_.code_budget / 2) return;
   RelayPlan plan;
   {
     Found f = look_locked(UINT64_MAX);

@@ -32,18 +32,59 @@
 #include <vector>
 
 #include "jit/code/code_space.h"
-#include "tiering/method.h"
+#include "jit/code/poll_words.h"
+#include "jit/code/stubs.h"
+#include "jit/compile.h"
+#include "tiering/code/places.h"
+#include "tiering/code/reclaim.h"
+#include "tiering/method_table.h"
+#include "tiering/observe/observer.h"
 #include "tiering/policy/relay_plan.h"
+#include "tiering/stress.h"
+#include "tiering/waited_mutex.h"
+#include "uptier/options.h"
 #include "uptier/report.h"
 
 namespace uptier::tiering {
 
-class RuntimeImpl;
-
 class Relay {
  public:
-  // `gap_ms`: before the first look as well.
-  Relay(RuntimeImpl& runtime, uint64_t gap_ms);
+  // What it has done by those who have versions in service. The caller holds the state mutex where a name
+  // says so, and does not elsewhere.
+  class Service {
+   public:
+    // For LookingAround.
+    virtual Places::Look begin_look() = 0;
+    virtual void end_look(Places::Look look) = 0;
+    virtual void wake_worker() noexcept = 0;
+    // `v` is the copy of code that moves: a version of the method's like any that is installed.
+    virtual void take_moved_locked(Method& m, Version& v) = 0;
+    // Points the method's cell at the best that is in service.
+    virtual void link_locked(Method& m) = 0;
+    // Callees tell the version nothing any more.
+    virtual void forget_caller_locked(Version& v) = 0;
+    virtual void reclaim_locked() = 0;
+
+   protected:
+    ~Service() = default;
+  };
+  // What it works on; all outlive it.
+  struct Parts {
+    const Options& options;
+    const Options& live;  // what of the options changes: read with the state mutex
+    WaitedMutex& state_mutex;
+    Stress& stress;
+    const MethodTable& methods;
+    Observer& observer;
+    Reclaimer& reclaimer;
+    jit::CodeSpace& space;
+    const jit::StubTable& stubs;
+    jit::PollWords& poll_words;
+    const jit::Helpers& helpers;
+    Service& service;
+  };
+  // Looks after Options::relay_gap_ms for the first time.
+  explicit Relay(const Parts& parts);
 
   // Looks whether code is to be laid anew, if it is time to, and does so. The caller holds no lock.
   void if_due();
@@ -94,7 +135,19 @@ class Relay {
                     std::unique_ptr<Version> to);
   void end_locked(const RelayPlan& plan, uint64_t started_ns);
 
-  RuntimeImpl& runtime_;
+  const Options& options_;
+  const Options& live_;
+  WaitedMutex& state_mutex_;
+  Stress& stress_;
+  const MethodTable& methods_;
+  Observer& observer_;
+  Reclaimer& reclaimer_;
+  jit::CodeSpace& space_;
+  const jit::StubTable& stubs_;
+  jit::PollWords& poll_words_;
+  const jit::Helpers& helpers_;
+  Service& service_;
+
   std::atomic<uint64_t> changes_{0};  // relaxed: whoever is late looks later
   std::mutex looking_;                // by whoever is in if_due(), which nobody waits for
   uint64_t due_ns_;                   // likewise

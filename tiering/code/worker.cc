@@ -15,7 +15,7 @@ void RuntimeImpl::wake_worker() noexcept {
       rates_.tick_if_due();
     }
     run_queue();
-    return relay_.if_due();
+    return relay_->if_due();
   }
   worker_.wake();
 }
@@ -24,7 +24,7 @@ void RuntimeImpl::wake_worker() noexcept {
 // anew.
 void RuntimeImpl::await_work() {
   bool ticks = rates_.ticks() || frames_.wait();
-  worker_.await_wake(ticks ? 10 : relay_.wait_ms());
+  worker_.await_wake(ticks ? 10 : relay_->wait_ms());
 }
 
 void RuntimeImpl::run_worker() {
@@ -38,7 +38,7 @@ void RuntimeImpl::run_worker() {
       rates_.tick_if_due();
     }
     run_queue();
-    relay_.if_due();
+    relay_->if_due();
     {
       std::lock_guard lock(state_mutex_);
       worker_.rest_locked();
@@ -71,8 +71,8 @@ void RuntimeImpl::drain_thread_locked(AttachedThread& t, uint32_t most) {
     if (n == nullptr) return;
     handle_note(t, *n, t.ring().words(*n));
     t.ring().pop();
-    relay_.note_changes(1);
-    relay_.stress_point();
+    relay_->note_changes(1);
+    relay_->stress_point();
   }
 }
 

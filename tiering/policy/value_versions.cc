@@ -25,17 +25,7 @@ std::string values_text(const Version& v) {
   return text;
 }
 
-int32_t exchange(int32_t& word, int32_t value) {
-  return __atomic_exchange_n(&word, value, __ATOMIC_RELAXED);
-}
-
-int32_t load(const int32_t& word) { return __atomic_load_n(&word, __ATOMIC_RELAXED); }
-
-}  // namespace
-
-// ---- What is worth a version ------------------------------------------------------------------
-
-bool RuntimeImpl::may_have_value_version(const Method& m) const {
+bool may_have_value_version(const Method& m) {
   const Version* v = m.optimized.load(std::memory_order_relaxed);
   bool general = usable(v) && v->code != nullptr && v->general == nullptr;
   return general && m.trial.load(std::memory_order_relaxed) == nullptr && !m.optimized_requested &&
@@ -43,8 +33,8 @@ bool RuntimeImpl::may_have_value_version(const Method& m) const {
 }
 
 // What the profile, of this run or an earlier one, answers about a parameter.
-ValueSnapshot RuntimeImpl::value_snapshot(const Method& m, const MethodProfile& seen,
-                                          const jit::ParamSite& site) const {
+ValueSnapshot value_snapshot(const Method& m, const MethodProfile& seen, const jit::ParamSite& site,
+                             const PolicyOptions& policy) {
   ValueSnapshot s;
   s.param = site.param;
   s.retries = m.value_versions->retries;
@@ -57,9 +47,19 @@ ValueSnapshot RuntimeImpl::value_snapshot(const Method& m, const MethodProfile& 
     s.seen = values->values.front().count;
   };
   take(seen);
-  if (m.saved != nullptr && s.samples < policy_.value_samples) take(m.saved->profile);
+  if (m.saved != nullptr && s.samples < policy.value_samples) take(m.saved->profile);
   return s;
 }
+
+int32_t exchange(int32_t& word, int32_t value) {
+  return __atomic_exchange_n(&word, value, __ATOMIC_RELAXED);
+}
+
+int32_t load(const int32_t& word) { return __atomic_load_n(&word, __ATOMIC_RELAXED); }
+
+}  // namespace
+
+// ---- What is worth a version ------------------------------------------------------------------
 
 // Asks whether the optimized version in service should have one for values beside it.
 void RuntimeImpl::consider_values(Method& m) {
@@ -76,7 +76,7 @@ void RuntimeImpl::consider_values(Method& m) {
   double priority = 0;
   for (const jit::ParamSite& site : sp.sites) {
     if (wanted.size() == kMostGuarded || !jit::can_guard(m.info.signature, site.param)) continue;
-    ValueSnapshot s = value_snapshot(m, seen, site);
+    ValueSnapshot s = value_snapshot(m, seen, site, policy_);
     jit::ParamValue value{site.param, bits_of(m.info.signature.params[site.param], s.value)};
     if (std::ranges::find(sp.refused, value) != sp.refused.end()) continue;
     SystemSnapshot system = system_locked(m);

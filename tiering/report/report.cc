@@ -105,7 +105,7 @@ Report RuntimeImpl::report() const {
   r.code_bytes_freed = space_->bytes_freed() - machine_.bytes_freed();
   r.compile_ns_total = machine_.compile_ns_total();
   r.saved = saved_.report();
-  r.relay = relay_.report();
+  r.relay = relay_->report();
   r.compile_rate_ns = machine_.compile_ns();
   if (std::optional<double> share = rates_.spent_share()) r.overhead_share = *share;
   return r;

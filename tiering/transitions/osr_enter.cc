@@ -33,6 +33,13 @@ bool may_enter(const sampler::ThreadContext& c, const Version& v) {
   return c.exits_to_host < Runtime::kMostExitsToHost && Runtime::stack_left() >= frame + kCallStack;
 }
 
+// Makes the next arrival at one of the method's loops come to osr_enter.
+void ask_at_next_arrival(sampler::MethodState& s) noexcept {
+  sampler::store_seen(s.iterations, sampler::iterations_so_far(s));
+  s.loop_gap = s.loop_countdown = 1;
+  s.behind = {};
+}
+
 }  // namespace
 
 ptrdiff_t RuntimeImpl::loop_countdown_offset(MethodId m) const noexcept {
@@ -105,13 +112,6 @@ bool RuntimeImpl::host_loop_event(Method& m, AttachedThread& t, LoopId loop) {
 
 bool RuntimeImpl::can_enter_loops(const Method& m) const noexcept {
   return options_.tier == TierMode::kAuto && !m.info.own_code;
-}
-
-// Makes the next arrival at one of the method's loops come to osr_enter.
-void RuntimeImpl::ask_at_next_arrival(sampler::MethodState& s) noexcept {
-  sampler::store_seen(s.iterations, sampler::iterations_so_far(s));
-  s.loop_gap = s.loop_countdown = 1;
-  s.behind = {};
 }
 
 // Applies the stress plan at an arrival in the interpreter: makes the code that it can enter.
