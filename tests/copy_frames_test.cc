@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "jit/compile.h"
+#include "jit/ir/branch_probes.h"
 #include "jit/ir/frame_layout.h"
 #include "jit/ir/liveness.h"
 #include "jit/ir/param_uses.h"
@@ -60,6 +61,7 @@ TEST_F(CopyFrames, are_taken_by_whichever_copy_is_arrived_at) {
     jit::LoopForest forest = jit::find_loop_forest(f);
     jit::place_param_probes(f, forest);
     jit::place_select_probes(f, forest);
+    jit::place_branch_probes(f, forest);
     tiering::ProbeSet probes(f, tiering::ProbeChoice::from(Options{}));
     if (!probes.plan().has_sites()) continue;
     auto plain = compile(f, probes.plan(), Copy::kPlain);
@@ -78,16 +80,19 @@ TEST_F(CopyFrames, are_taken_by_whichever_copy_is_arrived_at) {
 
 // A plain copy that was made before anybody knew that the method would be observed, and code that is
 // made later for its frames.
-TEST_F(CopyFrames, are_the_same_with_and_without_probes_of_parameters) {
-  int probed = 0;
+TEST_F(CopyFrames, are_the_same_with_and_without_probes_of_parameters_and_branches) {
+  int probed = 0, turning = 0;
   for (uint64_t seed = 1; seed <= 600; ++seed) {
     jit::Module module = test::random_module(
         seed, {.functions = 1, .statements = 60, .variables = 33, .guards = seed % 2 == 0});
     jit::Function& f = module.functions[0];
     jit::FrameLayout before = jit::layout_frame(f, jit::compute_liveness(f));
     auto plain = compile(f, {}, Copy::kPlain);
-    jit::place_param_probes(f, jit::find_loop_forest(f));
+    jit::LoopForest forest = jit::find_loop_forest(f);
+    jit::place_param_probes(f, forest);
+    jit::place_branch_probes(f, forest);
     probed += !jit::param_sites(f).empty();
+    turning += !jit::turn_sites(f).empty();
     jit::FrameLayout after = jit::layout_frame(f, jit::compute_liveness(f));
     EXPECT_EQ(before.slot, after.slot) << "seed " << seed;
     auto again = compile(f, {}, Copy::kPlain);
@@ -96,6 +101,7 @@ TEST_F(CopyFrames, are_the_same_with_and_without_probes_of_parameters) {
     EXPECT_EQ(plain->tables().loops, again->tables().loops) << "seed " << seed;
   }
   EXPECT_GT(probed, 100);
+  EXPECT_GT(turning, 50);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <fstream>
 #include <map>
 
+#include "jit/ir/branch_probes.h"
 #include "jit/ir/select_probes.h"
 #include "jit/opt/guess_lengths.h"
 #include "jit/opt/guess_values.h"
@@ -117,6 +118,7 @@ const std::map<std::string, Pass>& passes() {
       {"hoist_costly", jit::hoist_costly},
       {"fold_offsets", jit::fold_offsets},
       {"reduce_strength", jit::reduce_strength},
+      {"keep_constants", jit::keep_constants},
       {"remove_dead", jit::remove_dead},
       {"sink_past_calls", jit::sink_past_calls},
       {"layout_blocks", layout_by_shape},
@@ -264,13 +266,15 @@ TEST(OptPasses, all_passes_in_order_keep_answers_under_any_counts) {
   EXPECT_GT(measured, 100u);
 }
 
-// Probes of selections that have seen nothing leave nothing behind.
-TEST(OptPasses, optimized_code_does_not_depend_on_probes_of_selections) {
+// Probes of selections and branches that have seen nothing leave nothing behind.
+TEST(OptPasses, optimized_code_does_not_depend_on_probes_of_conditions) {
   size_t probes = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
     jit::Module without = random_module(seed, {.functions = 1, .hosts = false});
     jit::Module with = without;
-    jit::place_select_probes(with.functions[0], jit::find_loop_forest(with.functions[0]));
+    jit::LoopForest forest = jit::find_loop_forest(with.functions[0]);
+    jit::place_select_probes(with.functions[0], forest);
+    jit::place_branch_probes(with.functions[0], forest);
     probes += jit::turn_sites(with.functions[0]).size();
     CodeMachine a, b;
     OptimizedModule x(a, with), y(b, without);

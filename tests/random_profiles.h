@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "jit/inlinee.h"
+#include "jit/ir/branch_probes.h"
 #include "jit/ir/loop_forest.h"
 #include "jit/ir/module.h"
 #include "jit/ir/select_probes.h"
@@ -12,9 +13,11 @@
 
 namespace uptier::test {
 
-// Whatever was seen of selections. Returns of how many.
+// Whatever was seen of selections and short branches. Returns of how many.
 inline size_t note_any_turns(jit::Function& f, Random& r) {
-  jit::place_select_probes(f, jit::find_loop_forest(f));
+  jit::LoopForest forest = jit::find_loop_forest(f);
+  jit::place_select_probes(f, forest);
+  jit::place_branch_probes(f, forest);
   std::vector<jit::SelectTurns> seen;
   for (SiteId site : jit::turn_sites(f)) {
     seen.push_back({site, {}});

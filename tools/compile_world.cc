@@ -10,6 +10,7 @@
 #include "embed/wasm/build_function.h"
 #include "embed/wasm/hash.h"
 #include "embed/wasm/read_module.h"
+#include "jit/ir/branch_probes.h"
 #include "jit/ir/build.h"
 #include "jit/ir/param_uses.h"
 #include "jit/ir/parse.h"
@@ -166,6 +167,7 @@ void note_own_probes(Functions& fs, const Profile& profile, double runs) {
     jit::LoopForest forest = jit::find_loop_forest(f);
     jit::place_param_probes(f, forest);
     jit::place_select_probes(f, forest);
+    jit::place_branch_probes(f, forest);
     const MethodProfile* p = find_profile(profile, fs, MethodId(n));
     if (p == nullptr || p->schema.cfg_hash != f.cfg_hash) continue;
     std::vector<jit::SelectTurns> seen;

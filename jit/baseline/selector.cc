@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "jit/ir/select_probes.h"
 #include "sampler/context.h"
 
 namespace uptier::jit::baseline {
@@ -108,7 +109,10 @@ void Selector::block(size_t position) {
   if (!is_header) mark_entry(position_);
   const auto& insts = f_.block(b).insts;
   for (size_t i = 0; i < insts.size(); ++i) {
-    const Inst* next = i + 1 < insts.size() ? &f_.inst(insts[i + 1]) : nullptr;
+    if (counts_nothing(f_.inst(insts[i]))) continue;
+    size_t behind = i + 1;
+    while (behind < insts.size() && counts_nothing(f_.inst(insts[behind]))) ++behind;
+    const Inst* next = behind < insts.size() ? &f_.inst(insts[behind]) : nullptr;
     instruction(f_.inst(insts[i]), next);
   }
   values_.end_block(b);
@@ -150,6 +154,11 @@ bool sets_flags(Opcode op) {
 }
 
 }  // namespace
+
+// Whether it is a probe that this copy leaves out, which may stand between a comparison and its branch.
+bool Selector::counts_nothing(const Inst& i) const {
+  return counts_turns(i) && planned_site(f_, probes_, i) == nullptr;
+}
 
 bool Selector::can_wait(const Inst& i, const Inst* next) const {
   if (next == nullptr || !sets_flags(i.op)) return false;

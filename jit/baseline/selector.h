@@ -123,6 +123,7 @@ class Selector {
   void instruction(const Inst& i, const Inst* next);
   void dispatch(const Inst& i);
   bool skip_dead(const Inst& i);
+  bool counts_nothing(const Inst& i) const;
   bool can_wait(const Inst& i, const Inst* next) const;
   void finish();
   void emit_tables();

@@ -23,16 +23,14 @@ class SiteNumbering {
     }
     uint32_t calls = next_ - site;
     // Sites of the library's own probes come after those of the host.
-    for (bool own : {false, true}) {
-      if (has_[own]) number_probes(own);
+    for (uint32_t owner = 0; owner < kProbeOwners; ++owner) {
+      if (has_[owner]) number_probes(owner);
     }
     f_.site_count = next_ - 1;
     return calls;
   }
 
  private:
-  static bool is_own(const Inst& probe) { return (probe.flags & kProbeOwn) != 0; }
-
   // Notes which probes there are as well.
   void number_calls(Block b) {
     auto& insts = f_.block(b).insts;
@@ -42,7 +40,7 @@ class SiteNumbering {
       if (is_call(i.op)) {
         i.site = next_++;
       } else if (i.op == Opcode::kProbe) {
-        (is_block_probe(i) ? has_block_probe : has_[is_own(i)]) = true;
+        (is_block_probe(i) ? has_block_probe : has_[owner_of_probe(i)]) = true;
       }
     }
     if (!has_block_probe) return;
@@ -60,18 +58,19 @@ class SiteNumbering {
     insts.insert(insts.begin() + (is_header ? 1 : 0), probe);
   }
 
-  void number_probes(bool own) {
+  void number_probes(uint32_t owner) {
     for (Block b : f_.layout) {
       for (InstId id : f_.block(b).insts) {
         Inst& i = f_.inst(id);
-        if (i.op == Opcode::kProbe && !is_block_probe(i) && is_own(i) == own) i.aux = next_++;
+        bool its = i.op == Opcode::kProbe && !is_block_probe(i) && owner_of_probe(i) == owner;
+        if (its) i.aux = next_++;
       }
     }
   }
 
   Function& f_;
   SiteId next_;
-  bool has_[2] = {false, false};  // probes of the host, and of the library
+  bool has_[kProbeOwners] = {};  // probes, by owner
 };
 
 bool is_whole(const Function& f, Block b) {

@@ -258,7 +258,7 @@ bool FunctionParser::edge() {
 
 bool FunctionParser::edges(Inst& i) {
   if (i.op == Opcode::kJump) return edge();
-  if (i.op == Opcode::kBranch) return edge() && in_.expect(",") && edge();
+  if (i.op == Opcode::kBranch) return edge() && in_.expect(",") && edge() && turns(i);
   if (!in_.expect("[")) return false;
   if (!in_.accept("]")) {
     do {
@@ -330,6 +330,7 @@ bool FunctionParser::probe(Inst& i) {
   if (in_.accept_word("resumes")) i.flags |= kProbeResumes;
   if (in_.accept_word("own")) i.flags |= kProbeOwn;
   if (in_.accept_word("turns")) i.flags |= kProbeTurns;
+  if (in_.accept_word("branch")) i.flags |= kProbeOfBranch;
   uint64_t tag = 0;
   if (!field("tag", tag)) return false;
   i.imm |= tag << 32;

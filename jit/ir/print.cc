@@ -52,6 +52,14 @@ std::string float_text(F v, uint64_t bits) {
   return std::string(digits, end);
 }
 
+// What was seen of the condition of a selection or branch; nothing where nothing was.
+std::string turns(const Inst& i) {
+  if (i.imm == 0) return "";
+  std::string out = " turns";
+  for (uint64_t n : turns_of(i)) out += " " + std::to_string(n);
+  return out;
+}
+
 std::string numbered(char letter, const std::vector<uint32_t>& numbers, uint32_t index) {
   if (index < numbers.size() && numbers[index] != kUnnumbered) {
     return letter + std::to_string(numbers[index]);
@@ -63,9 +71,11 @@ std::string numbered(char letter, const std::vector<uint32_t>& numbers, uint32_t
 std::string flags_text(const Inst& i) {
   if (i.op == Opcode::kProbe) {
     constexpr uint8_t kOwnTurns = kProbeOwn | kProbeTurns;
+    constexpr uint8_t kOfBranch = kOwnTurns | kProbeOfBranch;
     return i.flags == kProbeResumes ? " resumes"
            : i.flags == kProbeOwn   ? " own"
            : i.flags == kOwnTurns   ? " own turns"
+           : i.flags == kOfBranch   ? " own turns branch"
                                     : "";
   }
   Shape shape = info(i.op).shape;
@@ -261,7 +271,7 @@ std::string Printer::operands(const Inst& i) const {
     case Shape::kCallIndirect:
     case Shape::kCallHost: return call(i);
     case Shape::kJump: return " " + edges(i);
-    case Shape::kBranch:
+    case Shape::kBranch: return " " + value_list(args) + ", " + edges(i) + turns(i);
     case Shape::kSwitch: return " " + value_list(args) + ", " + edges(i);
     case Shape::kTrap: return " " + trap_name(static_cast<TrapCode>(i.aux));
     case Shape::kTrapIf:
@@ -277,13 +287,7 @@ std::string Printer::operands(const Inst& i) const {
       std::string out = " " + std::to_string(i.aux);
       return i.imm == 0 ? out : out + " count=" + std::to_string(i.imm);
     }
-    case Shape::kSelect: {
-      std::string out = " " + value_list(args);
-      if (i.imm == 0) return out;
-      out += " turns";
-      for (uint64_t n : turns_of(i)) out += " " + std::to_string(n);
-      return out;
-    }
+    case Shape::kSelect: return " " + value_list(args) + turns(i);
     case Shape::kBulk:
       return " " + value_list(args) + " by " + std::to_string(i.imm) + flags_text(i);
     default: return args.empty() ? "" : " " + value_list(args);

@@ -222,15 +222,19 @@ void place_select_probes(Function& f, const LoopForest& forest) {
 void note_turns(Function& f, std::span<const SelectTurns> seen) {
   if (seen.empty()) return;
   for (Block b : f.layout) {
-    Inst* before = nullptr;
-    for (InstId id : f.block(b).insts) {
-      Inst& i = f.inst(id);
-      if (before != nullptr && before->op == Opcode::kSelect && counts_turns(i)) {
-        auto at = std::ranges::find(seen, i.aux, &SelectTurns::site);
-        bool enough = at != seen.end() && at->executions() >= kLeastTurns;
-        before->imm = enough ? pack_turns(at->counts) : 0;
+    const auto& insts = f.block(b).insts;
+    for (size_t n = 1; n < insts.size(); ++n) {
+      const Inst& probe = f.inst(insts[n]);
+      if (!counts_turns(probe)) continue;
+      auto at = std::ranges::find(seen, probe.aux, &SelectTurns::site);
+      bool enough = at != seen.end() && at->executions() >= kLeastTurns;
+      Value condition = f.args(probe)[0];
+      for (InstId id : {insts[n - 1], insts[n + 1]}) {
+        Inst& i = f.inst(id);
+        Opcode asks = id == insts[n - 1] ? Opcode::kSelect : Opcode::kBranch;
+        bool its = i.op == asks && f.args(i)[0] == condition;
+        if (its) i.imm = enough ? pack_turns(at->counts) : 0;
       }
-      before = &i;
     }
   }
 }
@@ -245,12 +249,16 @@ uint64_t pack_turns(const std::array<uint64_t, kTurnValues>& counts) {
   return packed;
 }
 
-std::array<uint64_t, kTurnValues> turns_of(const Inst& select) {
+std::array<uint64_t, kTurnValues> turns_of(const Inst& i) {
   std::array<uint64_t, kTurnValues> counts;
   for (uint32_t pair = 0; pair < kTurnValues; ++pair) {
-    counts[pair] = select.imm >> 16 * pair & 0xffff;
+    counts[pair] = i.imm >> 16 * pair & 0xffff;
   }
   return counts;
+}
+
+uint64_t misses_of(const std::array<uint64_t, kTurnValues>& n) {
+  return std::min(n[0], n[1]) + std::min(n[2], n[3]);
 }
 
 }  // namespace uptier::jit

@@ -20,7 +20,8 @@
 // and what a misprediction takes is more (greatest of bench/selects.py).
 //
 // A compiler reads what was counted from the selection itself (Inst::imm), where note_turns() has
-// put it: so it goes wherever the selection is copied to.
+// put it: so it goes wherever the selection is copied to. Short branches have such probes in front of
+// them (branch_probes.h).
 //
 //   Thread: none of their own. Cost: linear in functions with a selection in a loop; one look at
 //   each instruction in others.
@@ -48,11 +49,13 @@ inline constexpr uint32_t kTurnWords = kTurnCounts + kTurnValues;
 
 // The flag of such a probe, beside kProbeOwn. A plan has a value site without a table for it.
 inline constexpr uint8_t kProbeTurns = 4;
+// One more of a probe in front of a branch, whose sites come behind those of all others.
+inline constexpr uint8_t kProbeOfBranch = 8;
 inline bool counts_turns(const Inst& i) {
   return i.op == Opcode::kProbe && !is_block_probe(i) && (i.flags & kProbeTurns) != 0;
 }
 
-// How a condition has turned: executions by 2 * before + now.
+// How a condition has turned: executions by 2 * (the last time) + now.
 struct SelectTurns {
   SiteId site = 0;
   std::array<uint64_t, kTurnValues> counts{};
@@ -77,12 +80,17 @@ void place_select_probes(Function& f, const LoopForest& forest);
 // Returns the sites of such probes, in layout order.
 std::vector<SiteId> turn_sites(const Function& f);
 
-// Writes into the selections of a function what was seen of their conditions, where that is enough.
-// `f` as it was when the probes were placed.
+// Writes into the selections and branches of a function what was seen of their conditions, where that
+// is enough. `f` as it was when the probes were placed.
 void note_turns(Function& f, std::span<const SelectTurns> seen);
 
-// The four counts as a selection has them: 16 bits each, in proportion; 0: not known.
+// The four counts as a selection or branch has them: 16 bits each, in proportion; 0: not known.
 uint64_t pack_turns(const std::array<uint64_t, kTurnValues>& counts);
-std::array<uint64_t, kTurnValues> turns_of(const Inst& select);
+std::array<uint64_t, kTurnValues> turns_of(const Inst& i);
+
+// Returns in how many executions is mispredicted at least by who knows the condition of the last time
+// and how often each follows the other: min(n0, n1) + min(n2, n3). The same for what is its opposite.
+// A processor may know more: every third time is a third here, and is predicted.
+uint64_t misses_of(const std::array<uint64_t, kTurnValues>& counts);
 
 }  // namespace uptier::jit

@@ -2,6 +2,7 @@
 
 #include "jit/ir/cfg_hash.h"
 #include "jit/ir/dominators.h"
+#include "jit/ir/number_sites.h"
 #include "jit/ir/verify_impl.h"
 
 namespace uptier::jit {
@@ -352,10 +353,10 @@ void Verifier::check_numbers() {
   each([&](Block b, const Inst& i) {
     if (i.site != 0) expect_site(b, i, i.site);
   });
-  for (uint8_t own : {0, int{kProbeOwn}}) {
+  for (uint32_t owner = 0; owner < kProbeOwners; ++owner) {
     each([&](Block b, const Inst& i) {
-      bool host = i.op == Opcode::kProbe && !is_block(i) && (i.flags & kProbeOwn) == own;
-      if (host) expect_site(b, i, i.aux);
+      bool its = i.op == Opcode::kProbe && !is_block(i) && owner_of_probe(i) == owner;
+      if (its) expect_site(b, i, i.aux);
     });
   }
   if (f_.site_count != site) report("there are " + std::to_string(site) + " sites");

@@ -300,6 +300,7 @@ void Verifier::check_flags(Block b, const Inst& i) {
   bool own_value = allowed == kProbeOwn && (i.flags & kProbeOwn) != 0 &&
                    probe_kind(i) == ProbeKind::kValue && i.args.size <= 1;
   if (own_value) allowed |= kProbeTurns;
+  if (allowed & i.flags & kProbeTurns) allowed |= kProbeOfBranch;
   if (i.flags & ~allowed) report(b, i, "a flag that the operation does not have");
 }
 

@@ -4,32 +4,35 @@
 //     t: x = ...; jump j(x)     ->       v = select c, x, y
 //     e: y = ...; jump j(y)              jump j(v)
 //
-// when t (and e; one of the two may be j itself) does nothing but at most kMostInsts cheap
-// operations, j gets at most kMostSelects different integers, and the way to t is taken in 20 to
-// 80 % of at least kLeastSeen executions that were observed. What is taken less often or more is
-// predicted well enough; what is not known stays a branch. The blocks t and e, and their sites, are
-// gone.
+// when both ways are short (ir/short_branches.h) and the branch is seen to be mispredicted. Of its
+// condition the pairs of one execution and the next were counted (ir/branch_probes.h): then it is
+// converted when
+//
+//   misses_of(pairs) * kRounds >= executions
+//
+// Where that was not measured, the way to t has to be taken in 20 to 80 % of at least kLeastSeen
+// executions that were observed: what is taken less often or more is predicted well enough. What is
+// not known stays a branch. The blocks t and e, and their sites, are gone.
 #include <algorithm>
 
+#include "jit/ir/select_probes.h"
+#include "jit/ir/short_branches.h"
 #include "jit/opt/control_flow.h"
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {
 namespace {
 
-constexpr uint32_t kMostInsts = 3;  // of each way, without constants
-constexpr uint32_t kMostSelects = 2;
+using Turns = std::array<uint64_t, kTurnValues>;
+
+constexpr uint64_t kRounds = 8;
 constexpr float kLeastSeen = 32;
 constexpr float kLeastShare = 0.2f;
 
 class BranchConverter {
  public:
   BranchConverter(Function& f, const BlockCounts& counts)
-      : f_(f), counts_(counts), arrivals_(f.blocks.size()), gone_(f.blocks.size()) {
-    for (Block b : f.layout) {
-      for (const Edge& e : f.successors(b)) ++arrivals_[e.to.index()];
-    }
-  }
+      : f_(f), counts_(counts), arrivals_(count_arrivals(f)), gone_(f.blocks.size()) {}
 
   void run() {
     bool any = false;
@@ -42,35 +45,18 @@ class BranchConverter {
 
  private:
   bool visit(Block b) {
-    if (gone_[b.index()] || f_.terminator(b).op != Opcode::kBranch) return false;
-    Block yes = f_.successors(b)[0].to, no = f_.successors(b)[1].to;
-    bool short_yes = is_short(yes, b), short_no = is_short(no, b);
-    if (short_yes && short_no && target(yes) == target(no)) return convert(b, yes, no);
-    if (short_yes && target(yes) == no) return convert(b, yes, b);
-    if (short_no && target(no) == yes) return convert(b, b, no);
-    return false;
-  }
-
-  Block target(Block way) const { return f_.successors(way)[0].to; }
-
-  bool is_short(Block way, Block from) const {
-    if (way == from || arrivals_[way.index()] != 1 || gone_[way.index()]) return false;
-    // A block that has lost its other predecessors may still have parameters.
-    if (f_.block(way).params.size != 0) return false;
-    if (f_.terminator(way).op != Opcode::kJump || target(way) == way) return false;
-    uint32_t size = 0;
-    for (InstId id : f_.block(way).insts) {
-      const Inst& i = f_.inst(id);
-      if (i.op == Opcode::kConst || i.op == Opcode::kJump || is_block_probe(i)) continue;
-      if (!is_cheap(i) || ++size > kMostInsts) return false;
-    }
+    if (gone_[b.index()]) return false;
+    std::optional<ShortBranch> ways = short_branch(f_, b, arrivals_);
+    if (!ways || !is_worth_it(b, *ways)) return false;
+    convert(b, ways->yes, ways->no);
     return true;
   }
 
-  static bool is_cheap(const Inst& i) {
-    bool pure = (info(i.op).effects & ~kCommutes) == 0;
-    bool slow = i.op == Opcode::kMul || i.op == Opcode::kMulHighS || i.op == Opcode::kMulHighU;
-    return pure && is_int(i.type) && i.op <= Opcode::kGeU && !slow;
+  bool is_worth_it(Block b, const ShortBranch& ways) const {
+    const Inst& branch = f_.terminator(b);
+    if (branch.imm == 0) return goes_either_way(b, ways.yes, ways.no);
+    Turns n = turns_of(branch);
+    return misses_of(n) * kRounds >= n[0] + n[1] + n[2] + n[3];
   }
 
   float count_of(Block b) const {
@@ -87,17 +73,10 @@ class BranchConverter {
   }
 
   // `yes` or `no` is `b` itself when that way has no block.
-  bool convert(Block b, Block yes, Block no) {
-    if (!goes_either_way(b, yes, no)) return false;
+  void convert(Block b, Block yes, Block no) {
     // Copies: what is added moves the pool.
     Edge to_yes = yes != b ? f_.successors(yes)[0] : f_.successors(b)[0];
     Edge to_no = no != b ? f_.successors(no)[0] : f_.successors(b)[1];
-    uint32_t selects = 0;
-    for (uint32_t n = 0; n < to_yes.args.size; ++n) {
-      Value x = f_.list(to_yes.args)[n], y = f_.list(to_no.args)[n];
-      if (x == y) continue;
-      if (is_float(f_.type_of(x)) || ++selects > kMostSelects) return false;
-    }
     Value condition = f_.args(f_.terminator(b))[0];
     f_.block(b).insts.pop_back();
     for (Block way : {yes, no}) {
@@ -113,7 +92,6 @@ class BranchConverter {
     jump.edge_count = 1;
     f_.edges.push_back({to_yes.to, f_.make_list(args)});
     f_.append(b, jump, Type::kNone);
-    return true;
   }
 
   void move_insts(Block from, Block to) {

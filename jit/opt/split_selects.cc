@@ -20,10 +20,7 @@ using Turns = std::array<uint64_t, kTurnValues>;
 
 bool is_measured(const Inst& i) { return i.op == Opcode::kSelect && i.imm != 0; }
 
-bool is_predictable(const Turns& n) {
-  uint64_t misses = std::min(n[0], n[1]) + std::min(n[2], n[3]);
-  return misses * kRounds <= n[0] + n[1] + n[2] + n[3];
-}
+bool is_predictable(const Turns& n) { return misses_of(n) * kRounds <= n[0] + n[1] + n[2] + n[3]; }
 
 class SelectSplitter {
  public:

@@ -9,9 +9,7 @@
 // of the condition (ir/select_probes.h)
 //
 //   n       executions
-//   misses  min(n0, n1) + min(n2, n3): what is mispredicted at least by who knows the condition of
-//           the last time and how often each follows the other. So what stays the same for long is
-//           predicted, and what changes every time
+//   misses  misses_of(): what stays the same for long is predicted, and what changes every time
 //
 // a selection becomes a branch
 //

@@ -21,7 +21,7 @@ void strip_unobserved(Function& f, const ProbePlan* observed) {
       if (is_call_state(inst)) return false;
       bool probe = inst.op == Opcode::kProbe && !reads_value(f, observed, inst);
       if (probe || inst.op == Opcode::kFrameState) inst.args.size = 0;
-      // What such a probe has seen is in its selection.
+      // What such a probe has seen is in its selection or branch.
       return inst.op == Opcode::kLoopHeader || counts_turns(inst);
     });
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "jit/ir/branch_probes.h"
 #include "jit/ir/build.h"
 #include "jit/ir/deopt_points.h"
 #include "jit/ir/param_uses.h"
@@ -143,7 +144,8 @@ Result<jit::Function> RuntimeImpl::describe_anew(Method& m, Observed observed) {
 // Places what the library observes by itself, and plans it, unless that can wait: until code that
 // counts is to be made, or that uses what was counted. From then on each description has the same
 // probes. Copies made before and after have frames alike all the same: a probe of a parameter comes
-// before each of its uses, and of selections there are probes from the beginning.
+// before each of its uses, one of a branch in front of it, and of selections there are probes from the
+// beginning.
 void RuntimeImpl::place_probes(Method& m, jit::Function& f, Observed observed) {
   bool planned = m.probes.made() != nullptr;
   bool plans = !planned && (observed == Observed::kYes || plans_at_once(m, f));
@@ -153,6 +155,7 @@ void RuntimeImpl::place_probes(Method& m, jit::Function& f, Observed observed) {
   jit::LoopForest forest = jit::find_loop_forest(f);
   if ((planned || plans) && options_.value_versions) jit::place_param_probes(f, forest);
   if (selects) jit::place_select_probes(f, forest);
+  if (planned || plans) jit::place_branch_probes(f, forest);
   if (plans) plan_probes(m, f, forest);
 }
 

@@ -44,6 +44,9 @@ constexpr uint64_t kShortSlot = 8;  // iterations
 constexpr uint64_t kManyCalls = 32;
 // Of the blocks that a sample runs through, about so many increments are made in edge mode.
 constexpr double kIncrementsPerBlock = 0.5;
+// What it takes to note how a condition has turned: 0.4 to 0.75 ns (docs/notes/0031), and an increment
+// 0.27 (CostModel::count_ns).
+constexpr double kIncrementsPerTurn = 2;
 
 uint64_t monotonic_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -63,6 +66,7 @@ sampler::Progress operator-(const sampler::Progress& a, const sampler::Progress&
 struct Counted {
   double blocks = 0;
   double targets = 0;
+  double turns = 0;  // of conditions
 };
 
 Counted counted_of(const Method& m) {
@@ -71,8 +75,11 @@ Counted counted_of(const Method& m) {
     size_t blocks = std::min(m.block_weights.size(), s.seen.counts.size());
     for (size_t i = 0; i < blocks; ++i) c.blocks += static_cast<double>(s.seen.counts[i]);
     for (const auto& [at, table] : s.seen.tables) {
-      if (at.first != SlotKind::kCallTarget) continue;
-      for (const auto& [key, entry] : table) c.targets += static_cast<double>(entry.count);
+      bool target = at.first == SlotKind::kCallTarget;
+      bool turns = at.first == SlotKind::kValue && m.probes->counts_turns(at.second);
+      if (!target && !turns) continue;
+      double& sum = target ? c.targets : c.turns;
+      for (const auto& [key, entry] : table) sum += static_cast<double>(entry.count);
     }
   }
   return c;
@@ -129,9 +136,10 @@ bool RuntimeImpl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   // Parameters are looked at where a sampled call enters, not by bursts.
   double values = static_cast<double>(since.sampled_calls * m.value_versions->sites.size());
   double new_samples = static_cast<double>(l.samples);
-  l.spent_ns = cost_model_.spent_ns(since.sampled_calls, since.bursts, 0,
-                                    kIncrementsPerBlock * counted.blocks * each * new_samples,
-                                    values + counted.targets * each * new_samples);
+  double increments = kIncrementsPerBlock * counted.blocks + kIncrementsPerTurn * counted.turns;
+  l.spent_ns =
+      cost_model_.spent_ns(since.sampled_calls, since.bursts, 0, increments * each * new_samples,
+                           values + counted.targets * each * new_samples);
   l.mass = observer_.mass_of(m);
   l.targets = observer_.target_mass_of(m);
   l.noise = std::max(m.convergence.noise(), kLeastNoise * m.convergence.variety());

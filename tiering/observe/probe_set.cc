@@ -19,6 +19,10 @@ SlotKind slot_kind(ProbeKind k) {
   }
 }
 
+bool is_of_turns(const jit::ProbePlan::Site& s) {
+  return s.kind == ProbeKind::kValue && s.top == 0;
+}
+
 bool has_extremes(SlotKind k) { return k == SlotKind::kValue || k == SlotKind::kRange; }
 
 }  // namespace
@@ -83,7 +87,7 @@ void ProbeSet::add_sites(const jit::Function& f, const jit::SiteDraws& draws) {
   for (uint32_t i = 0; i < plan_.sites.size(); ++i) {
     const jit::ProbePlan::Site& s = plan_.sites[i];
     if (s.offset == jit::ProbePlan::kNone) continue;
-    uint32_t top = s.kind == ProbeKind::kValue && s.top == 0 ? jit::kTurnValues : s.top;
+    uint32_t top = is_of_turns(s) ? jit::kTurnValues : s.top;
     rows.push_back({slot_kind(s.kind), f.block_sites + 1 + i, top, {false, i}});
   }
   for (uint32_t l = 0; l < plan_.loops.size(); ++l) {
@@ -177,6 +181,11 @@ profile::Observed ProbeSet::read_optimized(std::span<const uint64_t> slab,
              out);
   }
   return out;
+}
+
+bool ProbeSet::counts_turns(SiteId site) const {
+  size_t at = size_t{site} - blocks_ - 1;
+  return at < plan_.sites.size() && is_of_turns(plan_.sites[at]);
 }
 
 bool ProbeSet::has_probes_in_optimized() const {

@@ -57,6 +57,8 @@ class ProbeSet {
   explicit ProbeSet(Schema own);
 
   const jit::ProbePlan& plan() const { return plan_; }
+  // Returns whether it is a site at which conditions are observed as they turn (jit/ir/select_probes.h).
+  bool counts_turns(SiteId site) const;
   // What the instrumented copy of optimized code counts, in a slab of its own: one word a block,
   // tables of call targets, and what the probes of the method's own body see. What is inlined lies
   // behind it.
