@@ -118,6 +118,7 @@ const std::map<std::string, Pass>& passes() {
       {"hoist_costly", jit::hoist_costly},
       {"fold_offsets", jit::fold_offsets},
       {"reduce_strength", jit::reduce_strength},
+      {"keep_constants", jit::keep_constants},
       {"remove_dead", jit::remove_dead},
       {"sink_past_calls", jit::sink_past_calls},
       {"layout_blocks", layout_by_shape},

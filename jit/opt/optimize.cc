@@ -84,9 +84,10 @@ constexpr Pass kGroups[] = {
 };
 
 constexpr Pass kLate[] = {
-    {"hoist_costly", hoist_costly}, {"reduce_strength", reduce_strength},
-    {"fold_offsets", fold_offsets}, {"retype_accesses", retype_accesses},
-    {"remove_dead", remove_dead},   {"sink_past_calls", sink_past_calls},
+    {"hoist_costly", hoist_costly},     {"reduce_strength", reduce_strength},
+    {"fold_offsets", fold_offsets},     {"retype_accesses", retype_accesses},
+    {"remove_dead", remove_dead},       {"sink_past_calls", sink_past_calls},
+    {"keep_constants", keep_constants},
 };
 
 void tell(PassObserver* observer, const char* pass, const Function& f) {

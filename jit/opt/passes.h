@@ -107,6 +107,9 @@ bool settle_ranges(Function& f);
 // Makes variables of their own of what short loops compute from a variable that grows by a constant.
 void reduce_strength(Function& f);
 
+// Keeps 64-bit constants that short loops store in registers. Behind all that simplifies.
+void keep_constants(Function& f);
+
 // Makes sums with an index parts of the address behind an access that says they do not wrap.
 void fold_offsets(Function& f);
 

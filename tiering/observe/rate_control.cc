@@ -28,8 +28,9 @@ constexpr uint64_t kShortSlot = 8;  // iterations
 constexpr uint64_t kManyCalls = 32;
 // Of the blocks that a sample runs through, about so many increments are made in edge mode.
 constexpr double kIncrementsPerBlock = 0.5;
-// What it takes to note how a condition has turned, in increments.
-constexpr double kIncrementsPerTurn = 4;
+// What it takes to note how a condition has turned: 0.4 to 0.75 ns (docs/notes/0031), and an increment
+// 0.27 (CostModel::count_ns).
+constexpr double kIncrementsPerTurn = 2;
 
 sampler::Progress operator-(const sampler::Progress& a, const sampler::Progress& b) {
   // A change of rate may take a burst back.
