@@ -478,6 +478,7 @@ class RuntimeImpl final : public Runtime {
   void follow_loop_drift(Method& m, const Version& copy, CopyWindows& o);
   double profile_error_locked(const Method& m, const std::vector<uint64_t>& blocks) const;
   void note_origin_locked(const Method& m, const jit::BodyProfile& p, Version& v) const;
+  TargetCounts target_counts(const jit::SiteTargets& site) const;
 
   // worker.cc
   void run_worker();

@@ -66,6 +66,7 @@ class SegmentWriter {
   std::vector<Group> groups_;
   std::vector<Bytes> records_;  // of groups_
   std::vector<Bytes> inlined_;
+  std::vector<Bytes> inlined_sites_;
   std::deque<std::string> texts_;  // what instruments view
   std::deque<Bytes> payloads_;     // likewise
   std::vector<Instrument> instruments_;

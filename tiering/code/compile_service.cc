@@ -188,6 +188,7 @@ Status RuntimeImpl::make_optimized(Method& m, const Plan& plan, Version& v) {
                               .from_host = plan.from_host,
                               .copy = plan.copy,
                               .probes = &m.probes->optimized_plan(),
+                              .inlined_sites = &probe_choice_.sites,
                               .targets = seen.targets,
                               .values = guesses,
                               .params = v.values,

@@ -8,7 +8,7 @@
 // Either way they are scaled to all that was ever seen, so that frequencies of different methods
 // stay comparable. Of what is inlined, and of the method's own indirect calls, the windows say what
 // the next version takes them to do, whatever the inlined method does elsewhere
-// (InlineeSource::find_blocks).
+// (InlineeSource::find_blocks, find_targets).
 //
 //   Thread: the worker, with the state mutex.
 #include <algorithm>
@@ -100,6 +100,7 @@ void RuntimeImpl::follow_drift(Method& m) {
   phase.error = o.error();
   const Version* copy = m.optimized_copy.version.load(std::memory_order_relaxed);
   if (copy != nullptr) phase.inlined = seen_of_inlined(*copy, o);
+  if (copy != nullptr) phase.inlined_targets = seen_slot_targets(m, *copy, o);
   phase.targets = seen_targets(m, o);
   m.drift_versions++;
   o.drift = 0;
@@ -120,6 +121,9 @@ void RuntimeImpl::follow_loop_drift(Method& m, const Version& copy, CopyWindows&
   if (sum_of(all) > 0) phase.blocks = scaled(recent, all, own);
   phase.error = o.error();
   for (auto& [path, body] : seen_of_inlined(copy, o)) phase.inlined[path] = std::move(body);
+  for (auto& [path, body] : seen_slot_targets(m, copy, o)) {
+    phase.inlined_targets[path] = std::move(body);
+  }
   for (auto& [site, targets] : seen_targets(m, o)) phase.targets[site] = std::move(targets);
   m.seen_phase.put(std::move(phase));
   m.drift_versions++;
@@ -144,15 +148,19 @@ double RuntimeImpl::profile_error_locked(const Method& m,
 void RuntimeImpl::note_origin_locked(const Method& m, const jit::BodyProfile& p, Version& v) const {
   v.made_from.assign(p.blocks.begin(), p.blocks.end());
   v.made_error = profile_error_locked(m, p.blocks);
-  for (const jit::SiteTargets& site : p.targets) {
-    TargetCounts& made = v.made_targets[site.site];
-    uint64_t named = 0;
-    for (const jit::TargetShare& t : site.targets) {
-      made.of[method(t.method.index()).info.key] = static_cast<double>(t.count);
-      named += t.count;
-    }
-    made.other = static_cast<double>(site.total - std::min(named, site.total));
+  for (const jit::SiteTargets& site : p.targets) v.made_targets[site.site] = target_counts(site);
+}
+
+// Returns what a call is taken to reach, by key.
+TargetCounts RuntimeImpl::target_counts(const jit::SiteTargets& site) const {
+  TargetCounts made;
+  uint64_t named = 0;
+  for (const jit::TargetShare& t : site.targets) {
+    made.of[method(t.method.index()).info.key] = static_cast<double>(t.count);
+    named += t.count;
   }
+  made.other = static_cast<double>(site.total - std::min(named, site.total));
+  return made;
 }
 
 }  // namespace uptier::tiering
