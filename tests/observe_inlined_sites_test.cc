@@ -1,6 +1,6 @@
 // Indirect calls and probes of bodies that are inlined into optimized code: what its copy sees of them
 // in each place, and what follows.
-#include <map>
+#include <algorithm>
 
 #include "tests/pick_program.h"
 #include "tests/random_ir.h"
@@ -13,10 +13,10 @@ namespace {
 constexpr uint32_t kFactors = 130;  // more than is inlined
 
 // A function that multiplies its argument with itself again and again, and adds something.
-std::string power(const char* name, int add) {
+std::string power(const char* name, int add, uint32_t factors) {
   std::string text = std::string("func @") + name + "(i32) -> i32 {\nb0(v0: i32):\n";
   uint32_t v = 1;
-  for (; v <= kFactors; ++v) {
+  for (; v <= factors; ++v) {
     text += "  v" + std::to_string(v) + " = mul.i32 v" + std::to_string(v - 1) + ", v0\n";
   }
   std::string value = std::to_string(v);
@@ -25,9 +25,9 @@ std::string power(const char* name, int add) {
   return text + std::to_string(v + 1) + "\n}\n";
 }
 
-uint32_t powered(uint32_t x, uint32_t add) {
+uint32_t powered(uint32_t x, uint32_t add, uint32_t factors = kFactors) {
   uint32_t y = x;
-  for (uint32_t i = 0; i < kFactors; ++i) y *= x;
+  for (uint32_t i = 0; i < factors; ++i) y *= x;
   return y + add;
 }
 
@@ -61,8 +61,10 @@ constexpr uint32_t kOdd = 0, kEven = 1, kLeft = 3, kRight = 4;  // functions
 
 class Places {
  public:
-  explicit Places(TraceSink* sink = nullptr)
-      : r_(parse_or_die(power("odd", 1) + power("even", 0) + kApply), following(), sink),
+  explicit Places(TraceSink* sink = nullptr, uint32_t factors = kFactors)
+      : factors_(factors),
+        r_(parse_or_die(power("odd", 1, factors) + power("even", 0, factors) + kApply), following(),
+           sink),
         thread_(*r_.runtime) {
     odd_ = address("odd");
     even_ = address("even");
@@ -102,11 +104,12 @@ class Places {
   void call(const char* root, uint64_t even, uint32_t x, uint32_t more) {
     bool second = random_.below(100) < even;
     auto got = static_cast<uint32_t>(r_.call(root, {second ? even_ : odd_, x}).bits);
-    ASSERT_EQ(got, powered(x, second ? 0 : 1) + more);
+    ASSERT_EQ(got, powered(x, second ? 0 : 1, factors_) + more);
   }
   uint64_t address(const char* name) const {
     return reinterpret_cast<uint64_t>(r_.runtime->entry_address(r_.method(name)));
   }
+  uint32_t factors_;
   IrRuntime r_;
   ThreadScope thread_;
   uint64_t odd_ = 0, even_ = 0;
@@ -194,6 +197,25 @@ TEST(ObserveInlinedSites,
   EXPECT_EQ(w.versions("left"), versions + 1);
   EXPECT_EQ(w.versions("right"), others);
   EXPECT_TRUE(w.decisions("right", "re_instrument", "").empty());
+}
+
+// Small bodies are taken in where they are guessed: `even`, which is what `apply` calls elsewhere, and
+// `odd` once that is what it calls here.
+TEST(ObserveInlinedSites, the_next_version_takes_in_what_is_called_in_its_place) {
+  Places w(nullptr, 2);
+  auto odd_in_left = [&] {
+    const Profile p = w.profile();
+    return std::ranges::any_of(p.inlined, [](const auto& item) {
+      const InlinedKey& key = item.first;
+      return key.root.function_index == kLeft && key.path.size() == 2 &&
+             key.path[1].callee.function_index == kOdd;
+    });
+  };
+  w.both(400'000, 95, 95);
+  EXPECT_FALSE(odd_in_left());
+  w.both(600'000, 5, 95);
+  EXPECT_EQ(w.decisions("left", "specialize", "drift of").size(), 1u);
+  EXPECT_TRUE(odd_in_left());
 }
 
 // A table in a copy of `outer` has the stubs of methods that come and go; what it holds of those that
