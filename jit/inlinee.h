@@ -72,6 +72,11 @@ class InlineeSource {
   // Returns what is known of the body that a path leads to in the code that is being made, or null
   // where nothing is but the profile of its method. As valid as find()'s.
   virtual const InlinedBlocks* find_blocks(const InlinePath& /*path*/) { return nullptr; }
+  // Likewise what its indirect calls were seen to reach; a site that is not there is as in the profile
+  // of its method.
+  virtual const std::vector<SiteTargets>* find_targets(const InlinePath& /*path*/) {
+    return nullptr;
+  }
 };
 
 }  // namespace uptier::jit

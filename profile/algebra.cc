@@ -6,37 +6,13 @@
 #include "profile/inlined.h"
 #include "profile/numbers.h"
 #include "profile/schema.h"
+#include "profile/slot_sums.h"
 
 namespace uptier::profile {
 namespace {
 
-void take_off(uint64_t& from, uint64_t what, uint64_t& missing) {
-  missing += from < what ? 1 : 0;
-  from -= std::min(from, what);
-}
-
-void take_off(std::span<const Word> words, uint64_t* from, const uint64_t* what,
-              uint64_t& missing) {
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i].rule == WordRule::kWide) {
-      store_wide(from + i, sub_wrapping(load_wide(from + i), load_wide(what + i)));
-    } else if (words[i].rule <= WordRule::kOther) {
-      take_off(from[i], what[i], missing);
-    }
-  }
-}
-
 void take_off(Tables& from, const Tables& what, uint64_t& missing) {
-  for (const auto& [site, table] : what) {
-    for (const auto& [key, entry] : table) {
-      TableEntry& kept = from[site][key];
-      take_off(kept.count, entry.count, missing);
-      take_off(kept.estimate, entry.estimate, missing);
-    }
-  }
-  for (auto& [site, table] : from) {
-    std::erase_if(table, [](const auto& item) { return item.second == TableEntry{}; });
-  }
+  for (const auto& [site, table] : what) profile::take_off(from[site], table, missing);
   std::erase_if(from, [](const auto& item) { return item.second.empty(); });
 }
 

@@ -11,9 +11,7 @@ namespace {
 
 Error broken(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
 
-bool is_inlined(const InstrumentationDesc& desc) {
-  return desc.version == profile::kInlinedDescVersion;
-}
+bool is_inlined(const InstrumentationDesc& desc) { return profile::is_inlined_desc(desc.version); }
 
 std::string id_text(uint64_t id) { return "id " + std::to_string(id); }
 
@@ -182,13 +180,24 @@ void ProfileBuilder::add_inlined(Profile& result, MergeReport* report) const {
       body.code.push_back(code[step.callee]);
     }
     for (const Slot& slot : stream.schema.slots) {
-      if (slot.kind != SlotKind::kBlock) continue;
-      const InlinedBlock block{stream.counts[slot.word], stream.estimates[slot.word],
-                               stream.flushed.sampled_calls};
+      const uint64_t samples = stream.flushed.sampled_calls;
+      if (slot.kind != SlotKind::kBlock) {
+        const auto first = static_cast<ptrdiff_t>(slot.word);
+        InlinedSite& site = body.sites[{slot.kind, slot.site}];
+        site.counts.assign(stream.counts.begin() + first,
+                           stream.counts.begin() + first + slot.words);
+        site.estimates.assign(stream.estimates.begin() + first,
+                              stream.estimates.begin() + first + slot.words);
+        const auto table = stream.tables.find({slot.kind, slot.site});
+        if (table != stream.tables.end()) site.table = table->second;
+        site.samples = samples;
+        continue;
+      }
+      const InlinedBlock block{stream.counts[slot.word], stream.estimates[slot.word], samples};
       if (block != InlinedBlock{}) body.blocks.emplace(slot.site, block);
     }
     Profile one;
-    if (!body.blocks.empty()) one.inlined.emplace(std::move(key), std::move(body));
+    if (body.check(key).ok()) one.inlined.emplace(std::move(key), std::move(body));
     const MergeReport merged = merge(result, std::move(one));
     if (report != nullptr) *report += merged;
   }

@@ -42,7 +42,15 @@ void Quorum::see(uint32_t voter, const MethodProfile& m) {
 }
 
 void Quorum::see(uint32_t voter, const InlinedBodies& bodies) {
-  for (const auto& [key, body] : bodies) inlined_[{key, body.code}].add(voter);
+  for (const auto& [key, body] : bodies) {
+    Seen& seen = inlined_[{key, body.code}];
+    seen.votes.add(voter);
+    for (const auto& [at, site] : body.sites) {
+      for (const auto& [entry, count] : site.table) {
+        seen.entries[{at.first, at.second, entry}].add(voter);
+      }
+    }
+  }
 }
 
 void Quorum::see(uint32_t voter, const CallProfile& calls) {
@@ -50,6 +58,17 @@ void Quorum::see(uint32_t voter, const CallProfile& calls) {
     if (count != 0) calls_[call].add(voter);
   }
   for (const auto& [key, shape] : calls.shapes) shapes_[key][shape].add(voter);
+}
+
+uint64_t Quorum::Seen::take_out(std::pair<SlotKind, SiteId> site, Table& table, uint64_t least,
+                                uint64_t& other, uint64_t& other_estimate) const {
+  return std::erase_if(table, [&](const auto& item) {
+    const auto found = entries.find({site.first, site.second, item.first});
+    if (found != entries.end() && found->second.count >= least) return false;
+    (void)add_saturating(other, item.second.count);
+    (void)add_saturating(other_estimate, item.second.estimate);
+    return true;
+  });
 }
 
 uint64_t Quorum::finish(CallProfile& calls, const Profile& kept, uint64_t least) const {
@@ -85,24 +104,26 @@ Quorum::Report Quorum::finish(Profile& sum, uint64_t least) const {
       continue;
     }
     for (auto& [key, table] : m.tables) {
-      const auto& site = key;  // clang 14 captures no structured bindings
-      const uint32_t other = other_word(*m.schema.find(site.first, site.second));
-      report.entries += std::erase_if(table, [&](const auto& item) {
-        const auto votes = seen.entries.find({site.first, site.second, item.first});
-        if (votes != seen.entries.end() && votes->second.count >= least) return false;
-        (void)add_saturating(m.counts[other], item.second.count);
-        (void)add_saturating(m.estimates[other], item.second.estimate);
-        return true;
-      });
+      const uint32_t other = other_word(*m.schema.find(key.first, key.second));
+      report.entries += seen.take_out(key, table, least, m.counts[other], m.estimates[other]);
     }
     std::erase_if(m.tables, [](const auto& item) { return item.second.empty(); });
     ++at;
   }
   report.inlined = std::erase_if(sum.inlined, [&](const auto& item) {
     const auto votes = inlined_.find({item.first, item.second.code});
-    const bool enough = votes != inlined_.end() && votes->second.count >= least;
+    const bool enough = votes != inlined_.end() && votes->second.votes.count >= least;
     return !enough || !sum.methods.contains(item.first.root);
   });
+  for (auto& [key, body] : sum.inlined) {
+    const Seen& seen = inlined_.at({key, body.code});
+    for (auto& [at, site] : body.sites) {
+      if (!has_table(at.first)) continue;
+      const uint32_t other = other_word({.kind = at.first});
+      report.entries +=
+          seen.take_out(at, site.table, least, site.counts[other], site.estimates[other]);
+    }
+  }
   return report;
 }
 

@@ -35,6 +35,7 @@ using uptier::InlinedKey;
 using uptier::MethodKey;
 using uptier::MethodProfile;
 using uptier::Profile;
+using uptier::Table;
 
 // One input of a sum.
 struct Contribution {
@@ -88,10 +89,14 @@ class Quorum {
   struct Seen {
     Votes votes;
     std::map<std::tuple<SlotKind, SiteId, TableKey>, Votes> entries;
+
+    // Moves entries of a site's table that fewer than `least` saw into `other`; returns how many.
+    uint64_t take_out(std::pair<SlotKind, SiteId> site, Table& table, uint64_t least,
+                      uint64_t& other, uint64_t& other_estimate) const;
   };
 
   std::map<std::pair<MethodKey, uint64_t>, Seen> seen_;  // by schema_name: other code, other votes
-  std::map<std::pair<InlinedKey, std::vector<uint64_t>>, Votes> inlined_;  // likewise
+  std::map<std::pair<InlinedKey, std::vector<uint64_t>>, Seen> inlined_;  // likewise
   std::map<CallProfile::Call, Votes> calls_;
   std::map<MethodKey, std::map<CodeShape, Votes>> shapes_;
 };

@@ -147,7 +147,7 @@ TEST(InlinedCounts, probes_of_larger_bodies_see_what_the_interpreter_does) {
     RandomOptions o{.functions = 6, .statements = 30, .variables = 8};
     ASSERT_EQ("", compare_random(seed + 50'000, o, tally));
   }
-  EXPECT_GT(tally.of_bodies, 200u);
+  EXPECT_GT(tally.of_bodies, 80u);
   EXPECT_GT(tally.targets_of_bodies, 30u);
 }
 
@@ -333,6 +333,73 @@ TEST(InlinedCounts, code_is_made_from_what_a_body_does_in_its_place) {
   }
   // Nothing is counted in plain code.
   EXPECT_TRUE(made->tables().inlined_counts.empty());
+}
+
+// Says that the call in `apply` reaches one method everywhere, and another in one place.
+class OtherTarget : public jit::InlineeSource {
+ public:
+  OtherTarget(const jit::Module& m, jit::SiteTargets everywhere, jit::InlinePath path,
+              jit::SiteTargets here)
+      : all_(m,
+             [everywhere](const jit::Function& f) {
+               jit::BodyProfile p = even_profile(f);
+               if (f.name == "apply") p.targets = {everywhere};
+               return p;
+             }),
+        path_(std::move(path)),
+        here_{std::move(here)} {}
+  const jit::Inlinee* find(MethodId m) override { return all_.find(m); }
+  const std::vector<jit::SiteTargets>* find_targets(const jit::InlinePath& p) override {
+    return p == path_ ? &here_ : nullptr;
+  }
+
+ private:
+  ModuleInlinees all_;
+  jit::InlinePath path_;
+  std::vector<jit::SiteTargets> here_;
+};
+
+TEST(InlinedCounts, a_body_guesses_what_its_call_reaches_in_its_place) {
+  jit::Module m = *jit::parse_module(R"(
+func @one(i32) -> i32 {
+b0(v0: i32):
+  return v0
+}
+func @two(i32) -> i32 {
+b0(v0: i32):
+  v1 = add.i32 v0, v0
+  return v1
+}
+func @apply(ref, i32) -> i32 {
+b0(v0: ref, v1: i32):
+  v2 = call_indirect.(i32)->i32 v0(v1)
+  return v2
+}
+func @root(ref, i32) -> i32 {
+b0(v0: ref, v1: i32):
+  v2 = call @apply(v0, v1)
+  return v2
+}
+)");
+  CodeMachine machine;
+  for (uint32_t i = 0; i < 4; ++i) ASSERT_TRUE(machine.stubs->ensure(MethodId(i)).ok());
+  auto reaches = [&](const char* name) {
+    MethodId to = m.find(name);
+    const jit::Function& f = m.functions[to.index()];
+    return jit::SiteTargets{2, 10, {{to, 10, machine.stubs->stub(to), f.signature(), name}}};
+  };
+  OptimizedModule code(machine, m);
+  for (bool here : {false, true}) {
+    jit::InlinePath path{{2, m.find("apply")}};
+    if (!here) path[0].site = 7;
+    OtherTarget source(m, reaches("one"), path, reaches("two"));
+    std::vector<uint64_t> blocks{1000};
+    auto made = CodeMachine::take(jit::compile_optimized(
+        {m.functions[3], MethodId(3), code.helpers(), code.resolver(), *machine.space},
+        {.block_counts = blocks, .inlinees = &source}));
+    ASSERT_EQ(made->tables().inlined.size(), 2u);
+    EXPECT_EQ(made->tables().inlined[1].method, m.find(here ? "two" : "one"));
+  }
 }
 
 }  // namespace

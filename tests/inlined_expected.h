@@ -72,11 +72,12 @@ class InlinedExpected : public jit::InterpretObserver {
     return sum;
   }
   void probe(MethodId, const jit::Inst& i, uint64_t seen) override {
-    if (jit::counts_turns(i)) return;
+    if (jit::counts_turns(i) || !keeps_values) return;
     Values& v = values_[{frames_.back().root, frames_.back().body, i.aux}];
     v.kind = jit::probe_kind(i);
     v.seen.push_back(seen);
   }
+  bool keeps_values = true;  // of probes; else they are taken to see nothing
   // What probes saw, by root, body and site.
   struct Values {
     ProbeKind kind = ProbeKind::kBlock;

@@ -107,16 +107,21 @@ class OptimizedRuntime final : public NullRuntime, jit::CallResolver, jit::Inlin
     Counted& c = methods_[m];
     const jit::Inlinee& k = known(m);
     c.plan = jit::plan_probes(k.function, {.flow = FlowMode::kBlocks});
-    jit::plan_sites(k.function, {.call_targets = true, .top = 64}, c.plan);
+    const jit::SiteProbeRequest sites{.call_targets = true, .top = 64};
+    jit::plan_sites(k.function, sites, c.plan);
     c.code = CodeMachine::take(
         jit::compile_optimized({k.function, MethodId(m), helpers_, *this, *machine_.space},
                                {.block_counts = k.profile.blocks,
                                 .copy = Copy::kInstrumented,
                                 .probes = &c.plan,
+                                .inlined_sites = &sites,
                                 .targets = k.profile.targets,
                                 .inlinees = this}));
-    const auto& inlined = c.code->tables().inlined_counts;
-    c.slab.resize(inlined.empty() ? c.plan.bytes / 8 : inlined.back().offset / 8 + 1);
+    const auto& tables = c.code->tables();
+    const auto& inlined = tables.inlined_counts;
+    size_t words = inlined.empty() ? c.plan.bytes / 8 : inlined.back().offset / 8 + 1;
+    for (const jit::InlinedProbe& p : tables.inlined_probes) words += words_of(p);
+    c.slab.resize(words);
     machine_.thread.method(m).optimized_slab = c.slab.data();
     machine_.stubs->set_target(MethodId(m), c.code->entry());
     return c.code->entry();
@@ -156,15 +161,26 @@ TEST_P(InlinedPrograms, count_each_body_where_it_is_as_the_interpreter_does) {
 
   InlinedExpected expected([&](uint32_t m) { return compiled.code(m); },
                            [&](uint32_t m) { return compiled.function(m).loop_count; });
+  expected.keeps_values = false;
   wasm::test::InterpreterRuntime oracle;
   oracle.observer = &expected;
   run_on(oracle, GetParam());
   InlinedTally tally;
   size_t reached = 0;  // targets
   auto blocks = [&](MethodId m) { return compiled.function(m.index()).block_sites; };
+  auto entry = [&](MethodId m) { return compiled.entry_address(m); };
+  auto indirect = [&](uint32_t of, SiteId site) {
+    return std::ranges::any_of(compiled.function(of).insts, [&](const jit::Inst& i) {
+      return i.op == Opcode::kCallIndirect && i.site == site;
+    });
+  };
+  SiteFacts facts{indirect, nullptr};
   for (uint32_t m = 0; m < compiled.methods(); ++m) {
     if (compiled.code(m) == nullptr) continue;
     EXPECT_EQ("", compare_slab(m, *compiled.code(m), compiled.slab(m), blocks, expected, tally))
+        << compiled.function(m).name;
+    EXPECT_EQ("",
+              compare_probes(m, *compiled.code(m), compiled.slab(m), expected, entry, facts, tally))
         << compiled.function(m).name;
     for (uint32_t i = 0; i < compiled.plan(m).sites.size(); ++i) {
       if (compiled.plan(m).sites[i].offset == jit::ProbePlan::kNone) continue;
@@ -179,9 +195,9 @@ TEST_P(InlinedPrograms, count_each_body_where_it_is_as_the_interpreter_does) {
   EXPECT_EQ(tally.unknown_that_ran, 0u);
   std::printf(
       "%s: %zu bodies, %zu blocks of them counted, %zu unknown; %zu ran, %zu of these in "
-      "several copies; %llu executions\n",
+      "several copies; %llu executions; %zu calls in them counted\n",
       GetParam().c_str(), tally.bodies, tally.words, tally.unknown, tally.ran, tally.copies,
-      static_cast<unsigned long long>(tally.counted));
+      static_cast<unsigned long long>(tally.counted), tally.of_bodies);
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, InlinedPrograms,

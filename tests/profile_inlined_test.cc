@@ -107,6 +107,19 @@ Profile tame(Generator& generator) {
     for (auto& [site, b] : kept.blocks) {
       b = {b.count % 1000, b.estimate % 1000, 1 + b.samples % 1000};
     }
+    // Of the others an extreme, or the greatest, stays.
+    std::erase_if(kept.sites, [](const auto& item) {
+      const SlotKind kind = item.first.first;
+      return kind == SlotKind::kValue || kind == SlotKind::kRange || kind == SlotKind::kGauge;
+    });
+    for (auto& [at, s] : kept.sites) {
+      for (auto* words : {&s.counts, &s.estimates}) {
+        for (uint64_t& n : *words) n %= 1000;
+      }
+      for (auto& [entry, seen] : s.table) seen = {1 + seen.count % 1000, seen.estimate % 1000};
+      s.samples = 1 + s.samples % 1000;
+    }
+    if (!kept.check(key).ok()) p.inlined.erase(key);
   }
   return p;
 }
@@ -141,6 +154,113 @@ TEST(ProfileInlined, scaled_sum_is_the_sum_of_scaled_and_zeros_go) {
                            {{{0xa1, 7}, {{5, {0xa1, 8}}}}, {{0x11, 0x22}, {{1, {1, 25, 1}}}}}}));
   ASSERT_TRUE(scale(p, 0, 1).ok());
   EXPECT_TRUE(p.inlined.empty());
+}
+
+// ---- Sites ------------------------------------------------------------------------------------
+
+InlinedSite calls(uint64_t other, uint64_t first, uint64_t second, uint64_t samples) {
+  return {{other},
+          {16 * other},
+          {{{0xa1, 3}, {first, 16 * first}}, {{0xa1, 4}, {second, second}}},
+          samples};
+}
+InlinedSite range(uint64_t count, int64_t sum, int64_t min, int64_t max) {
+  const auto bits = [](int64_t v) { return static_cast<uint64_t>(v); };
+  const uint64_t high = sum < 0 ? UINT64_MAX : 0;
+  return {
+      {count, bits(sum), high, bits(min), bits(max)}, {count, bits(sum), high, 0, 0}, {}, count};
+}
+
+Profile with_sites(uint64_t first, uint64_t second, InlinedSite numbers) {
+  Profile p = sample();
+  p.inlined.at(kPlace).sites = {{{SlotKind::kCallTarget, 4}, calls(1, first, second, 64)},
+                                {{SlotKind::kRange, 6}, std::move(numbers)}};
+  return p;
+}
+
+TEST(ProfileInlined, sites_merge_by_the_rules_of_their_kind) {
+  const Profile a = with_sites(10, 5, range(3, -9, -7, 2));
+  const Profile b = with_sites(1, 40, range(2, 20, 5, 15));
+  const InlinedSites sum = merged(a, b).inlined.at(kPlace).sites;
+  InlinedSite both = calls(2, 11, 45, 128);
+  EXPECT_EQ(sum.at({SlotKind::kCallTarget, 4}), both);
+  EXPECT_EQ(sum.at({SlotKind::kRange, 6}), range(5, 11, -7, 15));
+  EXPECT_EQ(merged(b, a), merged(a, b));
+  // A site that one side alone has is kept.
+  Profile none = sample();
+  EXPECT_EQ(merged(none, a).inlined.at(kPlace).sites, a.inlined.at(kPlace).sites);
+}
+
+TEST(ProfileInlined, tables_of_sites_are_trimmed_into_other) {
+  Profile p = with_sites(10, 5, range(3, -9, -7, 2));
+  EXPECT_EQ(trim(p, 1), 1u);
+  const InlinedSite& s = p.inlined.at(kPlace).sites.at({SlotKind::kCallTarget, 4});
+  EXPECT_EQ(s.counts[0], 6u);
+  EXPECT_EQ(s.estimates[0], 16u + 5u);
+  EXPECT_EQ(s.table, (Table{{{0xa1, 3}, {10, 160}}}));
+}
+
+TEST(ProfileInlined, what_fewer_than_the_quorum_called_there_becomes_other) {
+  profile::Quorum quorum;
+  Profile sum = with_sites(10, 5, range(3, -9, -7, 2));
+  Profile one_of_them = sum;
+  one_of_them.inlined.at(kPlace).sites.at({SlotKind::kCallTarget, 4}).table.erase({0xa1, 4});
+  for (const auto& [key, m] : sum.methods) quorum.see(0, m);
+  quorum.see(0, sum.inlined);
+  for (const auto& [key, m] : sum.methods) quorum.see(1, m);
+  quorum.see(1, one_of_them.inlined);
+  const profile::Quorum::Report report = quorum.finish(sum, 2);
+  EXPECT_EQ(report.inlined, 0u);
+  EXPECT_EQ(report.entries, 1u);
+  const InlinedSite& s = sum.inlined.at(kPlace).sites.at({SlotKind::kCallTarget, 4});
+  EXPECT_EQ(s.counts[0], 6u);
+  EXPECT_EQ(s.table, (Table{{{0xa1, 3}, {10, 160}}}));
+}
+
+TEST(ProfileInlined, sites_that_break_a_rule_are_named) {
+  const auto rule = [](SlotKind kind, SiteId site, InlinedSite s) {
+    InlinedBody body{{1, 2, 3}, {{1, {1, 1, 1}}}};
+    body.sites[{kind, site}] = std::move(s);
+    const Status status = body.check(kPlace);
+    return status.ok() ? "" : status.error().message;
+  };
+  EXPECT_EQ(rule(SlotKind::kCounter, 4, {{1}, {1}, {}, 1}), "");
+  EXPECT_EQ(rule(SlotKind::kCounter, 4, {{0}, {0}, {}, 0}), "inlined body: a site without a count");
+  EXPECT_EQ(rule(SlotKind::kCounter, 0, {{1}, {1}, {}, 1}), "inlined body: a site 0");
+  for (const SlotKind kind : {SlotKind::kBlock, SlotKind::kEdge, SlotKind::kLoop}) {
+    EXPECT_EQ(rule(kind, 4, {{1}, {1}, {}, 1}), "inlined body: a site of a kind that it has not");
+  }
+  const std::string words = "inlined body: words or a table that no site has";
+  EXPECT_EQ(rule(SlotKind::kCounter, 4, {{1, 2}, {1}, {}, 1}), words);
+  EXPECT_EQ(rule(SlotKind::kGauge, 4, {{1}, {1}, {}, 1}), words);
+  EXPECT_EQ(rule(SlotKind::kCounter, 4, {{1}, {1}, {{{0, 1}, {1, 1}}}, 1}), words);
+  EXPECT_EQ(rule(SlotKind::kCallTarget, 4, {{1}, {1}, {{{0, 1ull << 32}, {1, 1}}}, 1}), words);
+}
+
+TEST(ProfileInlined, sites_come_back_from_text_rows_and_files) {
+  const Profile p = with_sites(10, 5, range(3, -9, -7, 2));
+  const std::string text = to_text(p);
+  EXPECT_NE(text.find("  call_target 4 other 1 ~16 samples 64 {\n"
+                      "    0x00000000000000a1:3 10 ~160\n    0x00000000000000a1:4 5\n  }\n"
+                      "  range 6 count 3 sum -9 min -7 max 2 samples 3\n}"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(*parse_profile(text), p);
+  EXPECT_EQ(profile::profile_from_tsv(profile::to_tsv(p, {}))->profile, p);
+  EXPECT_EQ(profile_from_file(profile_to_file(p, {}))->profile, p);
+  Generator generator(54);
+  for (int round = 0; round < 300; ++round) {
+    const Profile any = generator.profile();
+    ASSERT_EQ(*parse_profile(to_text(any)), any);
+    ASSERT_EQ(profile_from_file(profile_to_file(any, {}))->profile, any);
+  }
+}
+
+TEST(ProfileInlined, rows_of_a_site_add_up) {
+  const Profile a = with_sites(10, 5, range(3, -9, -7, 2));
+  const Profile b = with_sites(1, 40, range(2, 20, 5, 15));
+  const std::string both = profile::to_tsv(a, {}) + profile::to_tsv(b, {});
+  EXPECT_EQ(profile::profile_from_tsv(both)->profile, merged(a, b));
 }
 
 TEST(ProfileInlined, top_keeps_what_is_inlined_into_what_it_keeps) {
@@ -265,14 +385,21 @@ TEST(ProfileInlined, no_bytes_do_harm) {
   for (int round = 0; round < 3000; ++round) {
     Profile p = generator.profile();
     uint64_t dropped = 0;
-    std::vector<Bytes> parts = profile::inlined_parts(p.inlined, dropped);
+    const bool sites = round % 2 != 0;
+    std::vector<Bytes> parts = sites ? profile::inlined_site_parts(p.inlined, dropped)
+                                     : profile::inlined_parts(p.inlined, dropped);
     EXPECT_EQ(dropped, 0u);
     if (parts.empty()) continue;
     Bytes& part = parts[0];
-    EXPECT_EQ(*profile::read_inlined_part(part), p.inlined);
+    const auto read_part = sites ? profile::read_inlined_site_part : profile::read_inlined_part;
+    for (auto& [key, body] : p.inlined) sites ? body.blocks.clear() : body.sites.clear();
+    std::erase_if(p.inlined, [](const auto& item) {
+      return item.second.blocks.empty() && item.second.sites.empty();
+    });
+    EXPECT_EQ(*read_part(part), p.inlined);
     part[random() % part.size()] ^= static_cast<std::byte>(1 + random() % 255);
     part.resize(part.size() - random() % 2 * (random() % part.size()));
-    const Result<InlinedBodies> read = profile::read_inlined_part(part);
+    const Result<InlinedBodies> read = read_part(part);
     refused += read.ok() ? 0 : 1;
     if (!read.ok()) continue;
     for (const auto& [key, body] : *read) ASSERT_TRUE(body.check(key).ok());

@@ -270,9 +270,27 @@ class Generator {
       for (SiteId site = 1; site < 4; ++site) {
         if (!chance(2)) body.blocks[site] = {count(), count(), count() | 1};
       }
-      if (!body.blocks.empty()) result.emplace(std::move(key), std::move(body));
+      if (chance(2)) add_sites(body);
+      if (body.blocks.empty() && body.sites.empty()) continue;
+      result.emplace(std::move(key), std::move(body));
     }
     return result;
+  }
+
+  // Sites of every kind that a body may have, as check() asks for.
+  void add_sites(InlinedBody& body) {
+    for (auto kind = SlotKind::kCallTarget; kind <= SlotKind::kGauge;
+         kind = static_cast<SlotKind>(static_cast<int>(kind) + 1)) {
+      if (kind == SlotKind::kLoop || chance(2)) continue;
+      Schema one;
+      one.add(kind, 4 + static_cast<SiteId>(below(2)));
+      MethodProfile m = method({}, one);
+      const bool extremes = kind == SlotKind::kValue || kind == SlotKind::kRange;
+      if (extremes && m.counts[0] == 0) m.counts[slot_word::kMin] = m.counts[slot_word::kMax] = 0;
+      const Table* table = m.table(kind, one.slots[0].site);
+      body.sites[{kind, one.slots[0].site}] = {m.counts, m.estimates,
+                                               table == nullptr ? Table{} : *table, count() | 1};
+    }
   }
 
  private:

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -63,16 +64,28 @@ using TargetsBySite = std::map<SiteId, TargetCounts>;
 // What code was made from of a body that is inlined into it.
 struct InlinedOrigin {
   jit::InlinePath path;
-  std::vector<float> blocks;  // executions by block site - 1
-  double error = 1;           // how far their shares may lie from the truth of their time
+  std::vector<float> blocks;   // executions by block site - 1
+  double error = 1;            // how far their shares may lie from the truth of their time
+  TargetsBySite targets = {};  // of its indirect calls
 };
 
 // What the instrumented copy of optimized code counts of an inlined body: words in a row, behind
 // those of the method's own blocks.
 struct InlinedSection {
   jit::InlinePath path;
-  std::vector<SiteId> sites;  // rising
-  uint32_t word = 0;          // of the first one, in the slab
+  std::vector<SiteId> sites;                            // rising
+  uint32_t word = 0;                                    // of the first one, in the slab
+  std::vector<std::pair<SlotKind, SiteId>> slots = {};  // these, and those of its probes and calls
+};
+
+// What it observes of an indirect call or a probe of such a body: words in a row, behind all of
+// these.
+struct InlinedSlot {
+  uint32_t section = 0;  // the body, by its place in Version::sections
+  SlotKind kind = SlotKind::kCallTarget;
+  jit::InlinedProbe at;
+  uint32_t word = 0;  // of the first one, in the slab
+  uint32_t words = 0;
 };
 
 // One compiled body, in service or retired. What is added here, a copy in another place has as well
@@ -104,6 +117,8 @@ struct Version {
   uint32_t copy_number = 0;              // which of the method's it is; 0: it never was in service
   uint32_t copy_words = 0;               // that its slab has at least, and those before it had
   std::vector<InlinedSection> sections;  // by rising word
+  std::vector<InlinedSlot> slots;        // likewise
+  uint64_t newest_method = 0;            // the ordinal of one that there was when it came
   jit::LoopScope scope;                  // of one that is entered at a loop
   // Of a version for some values of the parameters: what its guard sends other calls to, which
   // stays in service as long. Its entry is the guard's.
@@ -183,25 +198,32 @@ inline constexpr uint32_t kOptimizedStream = 1u << 31;
 // The number of the stream of threads that have gone.
 inline constexpr uint32_t kEndedStream = kOptimizedStream - 1;
 
-// What all threads together have seen of a body where it is inlined, by block site.
-using InlinedSeen = std::map<jit::InlinePath, std::map<SiteId, InlinedBlock>>;
+// What all threads together have seen of a body where it is inlined.
+struct SeenInPlace {
+  std::map<SiteId, InlinedBlock> blocks;
+  InlinedSites sites;
+};
+using InlinedSeen = std::map<jit::InlinePath, SeenInPlace>;
 
-// The same as the trace has it: one for each path and set of sites that copies counted there.
+// The same as the trace has it: one for each path and set of slots that copies counted there.
 struct InlinedStream {
   uint32_t number = 0;  // among those of the method it is inlined into
   Schema schema;
-  profile::Observed seen;
+  profile::Observed seen;  // of blocks
+  InlinedSites sites;
   uint64_t samples = 0;  // of the root's copies that counted it
   uint64_t weight = 0;   // that the last of them had
   uint32_t flushes = 0;
   bool described = false;
 };
-using InlinedStreams = std::map<std::pair<jit::InlinePath, std::vector<SiteId>>, InlinedStream>;
+using InlinedStreams =
+    std::map<std::pair<jit::InlinePath, std::vector<std::pair<SlotKind, SiteId>>>, InlinedStream>;
 
-// The last words of inlined bodies that a thread handed over.
+// What a thread handed over last of inlined bodies.
 struct InlinedWords {
-  uint32_t copy = 0;  // whose they are
-  std::vector<uint64_t> words;
+  uint32_t copy = 0;               // which copy counted it
+  std::vector<uint64_t> words;     // of blocks
+  std::vector<InlinedSite> slots;  // by Version::slots
 };
 
 // Where the adaptive schedule is with a method; see rate_control.h.
@@ -229,7 +251,8 @@ struct TimedLoop {
 
 // What the windows of an instrumented copy of optimized code say; see copy_windows.cc.
 struct CopyWindows {
-  // What the copy counts, by word of its slab: block site - 1, and behind these inlined bodies.
+  // What the copy counts, by word of its slab: block site - 1, and behind these tables of targets, and
+  // all of inlined bodies.
   std::vector<bool> observed;
   sampler::Convergence convergence;   // of its windows
   std::vector<double> known, recent;  // what it counted, up to the last whole window and since
@@ -253,6 +276,8 @@ struct OptimizedSeen {
   std::map<uint32_t, InlinedWords> words;  // by thread number
   // By site and callee: its word, in what has come of the site's table. The method's whole life.
   std::map<std::pair<SiteId, MethodKey>, uint32_t> target_words;
+  // Likewise of calls in inlined bodies.
+  std::map<std::tuple<jit::InlinePath, SiteId, MethodKey>, uint32_t> inlined_target_words;
 };
 
 // What is observed of optimized code; see observe_optimized.cc.
@@ -284,8 +309,9 @@ struct LoopCopies {
 struct SeenPhase {
   std::vector<uint64_t> blocks;  // by block site - 1, from windows of optimized code; or empty
   double error = 1;              // how far these may lie from the truth
-  std::map<jit::InlinePath, jit::InlinedBlocks> inlined;  // the same windows of inlined bodies
-  TargetsBySite targets;                                  // and of its own indirect calls
+  std::map<jit::InlinePath, jit::InlinedBlocks> inlined;     // the same windows of inlined bodies
+  TargetsBySite targets;                                     // and of its own indirect calls
+  std::map<jit::InlinePath, TargetsBySite> inlined_targets;  // and of those of inlined bodies
   std::vector<uint64_t> before;  // estimates when baseline code drifted; or empty
   uint64_t samples_before = 0;
 };

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "profile/estimate.h"
+#include "profile/inlined.h"
 #include "profile/numbers.h"
 #include "profile/schema.h"
 
@@ -141,6 +142,14 @@ ordered_json to_json(const InlinedKey& key, const InlinedBody& body) {
     b.update(to_json(block.count, estimate_of(block.count, block.estimate, block.samples)));
     b["samples"] = block.samples;
     j["blocks"].push_back(std::move(b));
+  }
+  j["sites"] = ordered_json::array();
+  for (const auto& [at, site] : body.sites) {
+    const MethodProfile m = profile::as_method(at.first, at.second, site);
+    ordered_json s = to_json(m, m.schema.slots[0]);
+    s.erase("top");
+    s["samples"] = site.samples;
+    j["sites"].push_back(std::move(s));
   }
   return j;
 }

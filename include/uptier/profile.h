@@ -285,6 +285,18 @@ struct InlinedBlock {
   friend bool operator==(const InlinedBlock&, const InlinedBlock&) = default;
 };
 
+// What an indirect call or a probe of a body has seen where the body is inlined; `count`, `estimate`
+// and `samples` as of a block.
+struct InlinedSite {
+  std::vector<uint64_t> counts;     // the words of its kind
+  std::vector<uint64_t> estimates;  // likewise; 0 for words that are no sums
+  Table table;                      // of call targets and values
+  uint64_t samples = 0;
+
+  friend bool operator==(const InlinedSite&, const InlinedSite&) = default;
+};
+using InlinedSites = std::map<std::pair<SlotKind, SiteId>, InlinedSite>;
+
 // What was observed of a body where it is inlined into the optimized code of another method, in
 // copies of that code (docs/notes/0028).
 //
@@ -295,9 +307,11 @@ struct InlinedBlock {
 struct InlinedBody {
   std::vector<uint64_t> code;  // CFG hashes: of the root, then of each callee; 0 is not known
   std::map<SiteId, InlinedBlock> blocks;  // of the last callee. What is not here is unknown, not 0
+  InlinedSites sites = {};  // likewise, of its indirect calls and probes: no block, edge or loop
 
   // Fails unless the path is not empty and has no site 0, `code` has a hash for each method, and
-  // there are blocks, none of site 0 or without any count, estimate and samples.
+  // there are blocks or sites, none of site 0 or without any count, estimate and samples; of sites,
+  // unless words and tables are those of a kind that they may be of.
   Status check(const InlinedKey& key) const;
 
   friend bool operator==(const InlinedBody&, const InlinedBody&) = default;
@@ -338,14 +352,15 @@ struct MergeReport {
 // Malformed methods (see check) are dropped. Different intervals become 0, of different names the
 // greater is kept.
 //
-// Of inlined bodies blocks are united and all their numbers summed. Where the code differs, the body
+// Of inlined bodies blocks and sites are united; numbers of blocks are summed, those of sites as a
+// method's. Where the code differs, the body
 // of the greater hashes is kept, as of schemas.
 MergeReport merge(Profile& into, const Profile& from);
 MergeReport merge(Profile& into, Profile&& from);  // takes what only `from` has
 
 // Multiplies every sum, its estimate and calls included, by numerator / denominator, rounding
-// towards 0. Min, max and gauges stay; table entries and inlined blocks that become 0 go. Weighs a profile before a
-// merge, or decays an old one. Returns how many counts saturated; fails if the denominator is 0.
+// towards 0. Min, max and gauges stay; table entries, inlined blocks and inlined sites that become 0
+// go. Weighs a profile before a merge, or decays an old one. Returns how many counts saturated; fails if the denominator is 0.
 Result<uint64_t> scale(Profile& profile, uint64_t numerator, uint64_t denominator);
 
 // Leaves the `entries` greatest entries of each table (by count, then the lesser key first) and
@@ -369,7 +384,7 @@ uint64_t trim(Profile& profile, size_t entries);
 // Estimates, not counts: where intervals changed over time, only they have the program's shares.
 //
 // Inlined bodies are compared apart, their keys being (place, block): what is inlined in one run may
-// be called in another that does the same.
+// be called in another that does the same. Their sites take no part.
 struct Overlap {
   double value = 1;
   double only_a = 0;
@@ -508,6 +523,9 @@ std::string to_text(const InlinedBodies& bodies, const Profile& names);
 //     inlined 0x00000000000000a1:7 0x0123456789abcdef {  # root and the hash of its code
 //       at 5 0x00000000000000a1:8 0x0000000000000011     # call site, callee and its hash, inwards
 //       block 1 64 ~1024 samples 64      # site, count, estimate, samples
+//       call_target 5 other 0 samples 64 {  # as of a method, and samples
+//         0x00000000000000a1:9 64 ~1024
+//       }
 //     }
 Result<Profile> parse_profile(std::string_view text);
 

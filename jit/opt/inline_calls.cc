@@ -297,10 +297,33 @@ class Inliner {
 
   const SiteTargets* targets_of(const Inst& call) const {
     std::span<const SiteTargets> known = r_.targets;
-    if (call.body != 0) known = bodies_of_inlined_[call.body - 1]->source->profile.targets;
-    auto at = std::find_if(known.begin(), known.end(),
-                           [&](const SiteTargets& t) { return t.site == call.site; });
+    if (call.body != 0) {
+      const SiteTargets* here = site_in(targets_here(call.body), call.site);
+      if (here != nullptr) return here;
+      known = bodies_of_inlined_[call.body - 1]->source->profile.targets;
+    }
+    return site_in(known, call.site);
+  }
+
+  static const SiteTargets* site_in(std::span<const SiteTargets> known, SiteId site) {
+    auto at = std::ranges::find(known, site, &SiteTargets::site);
     return at == known.end() || at->total == 0 ? nullptr : &*at;
+  }
+
+  // Returns what is known of a body's calls where it is.
+  std::span<const SiteTargets> targets_here(uint32_t body) const {
+    if (!has_profile_) return {};
+    const std::vector<SiteTargets>* here = r_.source->find_targets(path_of(body));
+    return here == nullptr ? std::span<const SiteTargets>() : *here;
+  }
+
+  InlinePath path_of(uint32_t body) const {
+    InlinePath path;
+    for (; body != 0; body = f_.inlined[body - 1].parent) {
+      path.push_back({f_.inlined[body - 1].site, f_.inlined[body - 1].method});
+    }
+    std::ranges::reverse(path);
+    return path;
   }
 
   void grow(size_t left) {
@@ -342,11 +365,8 @@ class Inliner {
   std::vector<float> counts_at(const Inst& call, MethodId callee, const Body& b) const {
     std::vector<float> counts = b.counts;
     if (!has_profile_) return counts;
-    InlinePath path{{call.site, callee}};
-    for (uint32_t body = call.body; body != 0; body = f_.inlined[body - 1].parent) {
-      path.push_back({f_.inlined[body - 1].site, f_.inlined[body - 1].method});
-    }
-    std::ranges::reverse(path);
+    InlinePath path = path_of(call.body);
+    path.push_back({call.site, callee});
     const InlinedBlocks* here = r_.source->find_blocks(path);
     bool entered = here != nullptr && !here->known.empty() && here->known[0] && here->counts[0] > 0;
     if (!entered) return counts;

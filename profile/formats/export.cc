@@ -5,6 +5,7 @@
 #include <set>
 
 #include "profile/formats/text.h"
+#include "profile/inlined.h"
 #include "profile/numbers.h"
 #include "profile/schema.h"
 
@@ -30,6 +31,32 @@ std::string csv_field(const std::string& text) {
 
 using Row = std::vector<std::string>;
 
+// Calls `add` with the word, key, count and estimate of each word of a site, and each entry of its
+// table.
+void each_word(const MethodProfile& m, const Slot& slot, const std::function<void(Row)>& add) {
+  const std::span<const Word> words = words_of(slot.kind);
+  for (uint32_t i = 0; i < words.size(); ++i) {
+    const bool wide = words[i].rule == WordRule::kWide;
+    if (words[i].rule == WordRule::kWideHigh) continue;
+    const uint64_t* count = &m.counts[slot.word + i];
+    const uint64_t* estimate = &m.estimates[slot.word + i];
+    const bool extreme = words[i].rule == WordRule::kMin || words[i].rule == WordRule::kMax;
+    const std::string text = wide      ? to_text(load_wide(count))
+                             : extreme ? std::to_string(static_cast<int64_t>(*count))
+                                       : std::to_string(*count);
+    add({std::string(words[i].name), "", "", text,
+         wide ? to_text(load_wide(estimate)) : std::to_string(*estimate)});
+  }
+  const Table* table = m.table(slot.kind, slot.site);
+  if (table == nullptr) return;
+  for (const auto& [at, entry] : *table) {
+    const bool value = slot.kind == SlotKind::kValue;
+    add({"entry", value ? "" : hex(at.module_key),
+         value ? std::to_string(static_cast<int64_t>(at.value)) : std::to_string(at.value),
+         std::to_string(entry.count), std::to_string(entry.estimate)});
+  }
+}
+
 // Calls `row` for each word of each site, and each entry of each table.
 void each_row(const Profile& profile, const std::function<void(const Row&)>& row) {
   row({"module", "function", "method", "kind", "site", "word", "key_module", "key", "count",
@@ -44,27 +71,7 @@ void each_row(const Profile& profile, const std::function<void(const Row&)>& row
         whole.insert(whole.end(), rest.begin(), rest.end());
         row(whole);
       };
-      const std::span<const Word> words = words_of(slot.kind);
-      for (uint32_t i = 0; i < words.size(); ++i) {
-        const bool wide = words[i].rule == WordRule::kWide;
-        if (words[i].rule == WordRule::kWideHigh) continue;
-        const uint64_t* count = &m.counts[slot.word + i];
-        const uint64_t* estimate = &m.estimates[slot.word + i];
-        const bool extreme = words[i].rule == WordRule::kMin || words[i].rule == WordRule::kMax;
-        const std::string text = wide      ? to_text(load_wide(count))
-                                 : extreme ? std::to_string(static_cast<int64_t>(*count))
-                                           : std::to_string(*count);
-        add({std::string(words[i].name), "", "", text,
-             wide ? to_text(load_wide(estimate)) : std::to_string(*estimate)});
-      }
-      const Table* table = m.table(slot.kind, slot.site);
-      if (table == nullptr) continue;
-      for (const auto& [at, entry] : *table) {
-        const bool value = slot.kind == SlotKind::kValue;
-        add({"entry", value ? "" : hex(at.module_key),
-             value ? std::to_string(static_cast<int64_t>(at.value)) : std::to_string(at.value),
-             std::to_string(entry.count), std::to_string(entry.estimate)});
-      }
+      each_word(m, slot, add);
     }
   }
 }
@@ -91,6 +98,24 @@ void each_inlined_row(const Profile& profile, const std::function<void(const Row
       };
       add("executions", block.count, std::to_string(block.estimate));
       add("samples", block.samples, "");
+    }
+    for (const auto& [at, site] : item.second.sites) {
+      const MethodProfile m = as_method(at.first, at.second, site);
+      const Row head = {hex(key.root.module_key), std::to_string(key.root.function_index),
+                        root == nullptr ? "" : root->name,
+                        "inlined_" + std::string(slot_kind_name(at.first)),
+                        std::to_string(at.second)};
+      const auto add = [&](Row rest) {
+        Row whole = head;
+        const bool keyed = !rest[2].empty();
+        rest[0] = path_text(key) + " " + rest[0];
+        if (!keyed) rest[1] = hex(callee.module_key);
+        if (!keyed) rest[2] = std::to_string(callee.function_index);
+        whole.insert(whole.end(), rest.begin(), rest.end());
+        row(whole);
+      };
+      each_word(m, m.schema.slots[0], add);
+      add({"samples", "", "", std::to_string(site.samples), ""});
     }
   }
 }

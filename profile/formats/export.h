@@ -15,7 +15,8 @@ using uptier::Profile;
 // A head and one row a site or table entry: module, function, method, kind, site, word, key_module,
 // key, count, estimate. Blocks of inlined bodies have kind "inlined" and two rows each, of the root:
 // the word is the call sites that lead there and "executions" or "samples", the key the body's
-// method. Of calls there is a row of kind "call" for each pair, of the caller, with the callee in
+// method. Their other sites have kind "inlined_call_target" and so on and a row for each word, for
+// "samples" and for each table entry, whose key is the entry's. Of calls there is a row of kind "call" for each pair, of the caller, with the callee in
 // key_module and key and the estimated calls; and of first calls two of kind "first_call", with the
 // sum of "positions" and the "runs" (thousandths). RFC 4180, for people and scripts; tsv.h has rows
 // that can be read back.

@@ -92,7 +92,10 @@ class Parser {
       key.path.push_back({site, method_key()});
       body.code.push_back(number(UINT64_MAX));
     }
-    while (!error_ && !token_.is("}") && !at_end()) inlined_block(body);
+    while (!error_ && !token_.is("}") && !at_end()) {
+      const std::optional<SlotKind> kind = parse_kind(token_);
+      kind&& kind != SlotKind::kBlock ? inlined_site(*kind, body) : inlined_block(body);
+    }
     expect("}");
     if (error_) return;
     if (const Status status = body.check(key); !status.ok()) {
@@ -112,6 +115,22 @@ class Parser {
     const InlinedBlock block{count, weighted, number(UINT64_MAX)};
     if (error_) return;
     if (!body.blocks.emplace(site, block).second) fail(at, "a site stands twice");
+  }
+
+  void inlined_site(SlotKind kind, InlinedBody& body) {
+    const Position at = token_.at;
+    step();
+    const auto site = static_cast<SiteId>(number(UINT32_MAX));
+    Line line;
+    words(kind, line);
+    expect("samples");
+    const uint64_t samples = number(UINT64_MAX);
+    if (token_.is("{")) table(kind, line);
+    if (error_) return;
+    InlinedSite seen{std::move(line.counts), std::move(line.estimates), std::move(line.table),
+                     samples};
+    const bool added = body.sites.emplace(std::pair(kind, site), std::move(seen)).second;
+    if (!added) fail(at, "a site stands twice");
   }
 
   // One line between the braces: a field that occurs once, or a slot.

@@ -78,6 +78,13 @@ std::string inlined_text(const InlinedKey& key, const InlinedBody& body, const P
     if (block.estimate != block.count) out += " ~" + std::to_string(block.estimate);
     out += " samples " + std::to_string(block.samples) + "\n";
   }
+  for (const auto& [at, site] : body.sites) {
+    const auto [kind, number] = at;
+    out += "  " + std::string(slot_kind_name(kind)) + " " + std::to_string(number);
+    out += profile::words_text(kind, site.counts.data(), site.estimates.data());
+    out += " samples " + std::to_string(site.samples);
+    out += (site.table.empty() ? "" : table_text(kind, site.table)) + "\n";
+  }
   return out + "}\n";
 }
 

@@ -2,6 +2,7 @@
 
 #include "profile/checksum.h"
 #include "profile/formats/tsv_rows.h"
+#include "profile/inlined.h"
 #include "profile/numbers.h"
 #include "profile/schema.h"
 
@@ -139,6 +140,13 @@ class Writer {
            .estimate = block.estimate});
       add({.kind = "inlined", .site = site, .word = "samples", .count = block.samples});
     }
+    for (const auto& [at, site] : body.sites) {
+      const MethodProfile m = as_method(at.first, at.second, site);
+      const std::string kind = std::string(kInlinedKind) + std::string(slot_kind_name(at.first));
+      add_words(m, m.schema.slots[0], kind);
+      add_table(m, m.schema.slots[0], kind);
+      add({.kind = kind, .site = at.second, .word = "samples", .count = site.samples});
+    }
   }
 
   void add_method(const MethodProfile& m) {
@@ -160,17 +168,17 @@ class Writer {
            .count = run.top});
     }
     for (const Slot& slot : m.schema.slots) {
-      add_words(m, slot);
-      add_table(m, slot);
+      add_words(m, slot, slot_kind_name(slot.kind));
+      add_table(m, slot, slot_kind_name(slot.kind));
     }
   }
 
-  void add_words(const MethodProfile& m, const Slot& slot) {
+  void add_words(const MethodProfile& m, const Slot& slot, std::string_view kind) {
     const std::span<const Word> words = words_of(slot.kind);
     const uint64_t* counts = &m.counts[slot.word];
     const uint64_t* estimates = &m.estimates[slot.word];
     for (uint32_t i = 0; i < words.size(); ++i) {
-      Row row{.kind = slot_kind_name(slot.kind),
+      Row row{.kind = kind,
               .site = slot.site,
               .word = std::string(words[i].name),
               .count = counts[i],
@@ -204,11 +212,11 @@ class Writer {
     }
   }
 
-  void add_table(const MethodProfile& m, const Slot& slot) {
+  void add_table(const MethodProfile& m, const Slot& slot, std::string_view kind) {
     const Table* table = m.table(slot.kind, slot.site);
     if (table == nullptr) return;
     for (const auto& [key, entry] : *table) {
-      add({.kind = slot_kind_name(slot.kind),
+      add({.kind = kind,
            .site = slot.site,
            .word = "entry",
            .key_module = key.module_key,

@@ -24,6 +24,8 @@
 //                                whose hash is its own: "block" and "samples"; the place
 //                                (place_text) in `method`. Of several codes the reader keeps the
 //                                greatest
+//                            kind "inlined_" and slot_kind_name: the same of another site of such a
+//                                body, with the words of its kind, its entries, and "samples"
 //                            word "slots" says that there are slots from `site` on, `key` of them,
 //                            with tables of `count` entries; "entry" is of the slot's table;
 //                            "sum.0" to "sum.3" are 32 bits each of a wide sum, so that adding them

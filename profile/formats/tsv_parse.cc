@@ -142,6 +142,7 @@ class Parser {
       return take_call(row);
     }
     if (row.kind == "inlined") return take_inlined(row);
+    if (row.kind.starts_with(kInlinedKind)) return take_inlined_site(row);
     Gathered& g = gathered_[{row.method, row.schema}];
     g.name = std::max(g.name, row.name);
     g.cfg_hash = row.cfg_hash;
@@ -249,8 +250,22 @@ class Parser {
     InlinedBlock more{row.count, row.estimate, 0};
     if (samples) more = {0, 0, row.count};
     if (more == InlinedBlock{}) return {};
-    InlinedBlock& block = inlined_[{std::move(key), std::move(code)}][row.site];
+    InlinedBlock& block = inlined_[{std::move(key), std::move(code)}].blocks[row.site];
     file_.report.saturated += profile::add(block, more);
+    return {};
+  }
+
+  Status take_inlined_site(const Row& row) {
+    InlinedKey key{row.method, {}};
+    std::vector<uint64_t> code = {row.cfg_hash};
+    if (!parse_place(row.name, key, code)) return broken("the place of an inlined body is none");
+    const std::optional<SlotKind> kind = kind_named(row.kind.substr(kInlinedKind.size()));
+    if (!kind) return broken("kind " + std::string(row.kind) + " is not known");
+    GatheredSites& g = inlined_sites_[{std::move(key), std::move(code)}];
+    g.places.emplace(*kind, row.site);
+    if (row.word == "entry") return take_entry(row, *kind, g.words);
+    if (row.word != "samples") return take_word(row, *kind, g.words);
+    add(g.samples[{*kind, row.site}], row.count);
     return {};
   }
 
@@ -339,9 +354,13 @@ class Parser {
       one.methods.emplace(at.first, std::move(*method));
       file_.report += merge(file_.profile, std::move(one));
     }
-    for (const auto& [at, blocks] : inlined_) {
+    for (const auto& [at, g] : inlined_sites_) {
+      if (!take_sites(g, inlined_[at])) return broken("a word of an inlined site that has none");
+    }
+    for (auto& [at, gathered] : inlined_) {
       Profile one;
-      InlinedBody& body = one.inlined[at.first] = {at.second, blocks};
+      gathered.code = at.second;
+      InlinedBody& body = one.inlined[at.first] = std::move(gathered);
       if (Status s = body.check(at.first); !s)
         return Error{ErrorCode::kCorruptInput, s.error().message};
       file_.report += merge(file_.profile, std::move(one));
@@ -349,6 +368,13 @@ class Parser {
     return {};
   }
 
+  // What the rows of the sites of one inlined body come to.
+  struct GatheredSites {
+    std::set<std::pair<SlotKind, SiteId>> places;
+    std::map<std::pair<SlotKind, SiteId>, uint64_t> samples;
+    Gathered words;
+  };
+  static bool take_sites(const GatheredSites& g, InlinedBody& into);
   static Result<MethodProfile> method_of(const MethodKey& key, uint64_t name, const Gathered& g);
 
   std::string_view text_;
@@ -361,7 +387,8 @@ class Parser {
   std::set<UploadId> uploads_;
   std::map<std::pair<MethodKey, uint64_t>, Gathered> gathered_;
   // By place and code.
-  std::map<std::pair<InlinedKey, std::vector<uint64_t>>, std::map<SiteId, InlinedBlock>> inlined_;
+  std::map<std::pair<InlinedKey, std::vector<uint64_t>>, InlinedBody> inlined_;
+  std::map<std::pair<InlinedKey, std::vector<uint64_t>>, GatheredSites> inlined_sites_;
 };
 
 // Stores what was gathered of the words that the schema has; false if there is more.
@@ -393,6 +420,35 @@ bool fill(const Gathered& g, MethodProfile& m) {
     }
     store_wide(&m.counts[*word], static_cast<Wide>(count));
     store_wide(&m.estimates[*word], static_cast<Wide>(estimate));
+  }
+  return true;
+}
+
+// Returns false for a word that a site's kind does not have.
+bool Parser::take_sites(const GatheredSites& g, InlinedBody& into) {
+  MethodProfile m;
+  for (const auto& [kind, site] : g.places) m.schema.add(kind, site);
+  m.counts.resize(m.schema.words());
+  m.estimates.resize(m.schema.words());
+  if (!fill(g.words, m)) return false;
+  for (const Slot& slot : m.schema.slots) {
+    const std::pair at{slot.kind, slot.site};
+    InlinedSite s;
+    const auto words = [&](const std::vector<uint64_t>& of) {
+      const auto first = of.begin() + static_cast<ptrdiff_t>(slot.word);
+      return std::vector<uint64_t>(first, first + static_cast<ptrdiff_t>(slot.words));
+    };
+    s.counts = words(m.counts);
+    s.estimates = words(m.estimates);
+    if (const auto table = g.words.tables.find(at); table != g.words.tables.end()) {
+      s.table = table->second;
+    }
+    if (const auto n = g.samples.find(at); n != g.samples.end()) s.samples = n->second;
+    const bool some = s != InlinedSite{words(std::vector<uint64_t>(m.counts.size())),
+                                       words(std::vector<uint64_t>(m.counts.size())),
+                                       {},
+                                       0};
+    if (some) into.sites.emplace(at, std::move(s));
   }
   return true;
 }

@@ -21,6 +21,9 @@ inline constexpr size_t kTsvColumns = 14;
 inline constexpr std::string_view kTsvHeadVoterless =
     kTsvHead.substr(0, kTsvHead.size() - std::string_view("\tvoter").size());
 
+// In front of the kind of a site of an inlined body.
+inline constexpr std::string_view kInlinedKind = "inlined_";
+
 // A wide sum is four limbs, each a word of its own: its name, a dot and a digit.
 inline constexpr unsigned kLimbs = 4;
 inline constexpr unsigned kLimbBits = 32;

@@ -258,7 +258,10 @@ InstrumentationDesc make_desc(uint64_t id, uint64_t method_handle, const Schema&
 InstrumentationDesc make_inlined_desc(uint64_t id, uint64_t root, std::span<const InlinedStep> path,
                                       const Schema& schema) {
   InstrumentationDesc desc = make_desc(id, path.empty() ? 0 : path.back().callee, schema);
-  desc.version = 1u << 16 | schema.version;
+  const bool blocks = std::ranges::all_of(
+      schema.slots, [](const Slot& slot) { return slot.kind == SlotKind::kBlock; });
+  desc.version = (blocks ? kInlinedDescVersion : kInlinedSitesDescVersion) - Schema::kVersion;
+  desc.version |= schema.version;
   const auto method = [&desc](ByteWriter& out, uint64_t handle) {
     set_region(desc.desc_shape, desc.desc.size() / kWord, Region::kMethod);
     out.u64(handle);
@@ -309,7 +312,7 @@ std::optional<InlinedPlace> read_place(const InstrumentationDesc& desc) {
 }  // namespace
 
 InlinedPlace place_of(const InstrumentationDesc& desc) {
-  if (desc.version != kInlinedDescVersion) return {};
+  if (!is_inlined_desc(desc.version)) return {};
   return read_place(desc).value_or(InlinedPlace{});
 }
 
@@ -339,7 +342,7 @@ Result<Schema> schema_of(const InstrumentationDesc& desc) {
   const uint64_t cfg_hash = in.u64();
   const uint32_t words = in.u32();
   const uint32_t count = in.u32();
-  const bool inlined = desc.version == kInlinedDescVersion;
+  const bool inlined = is_inlined_desc(desc.version);
   const bool more = inlined || desc.version == kDrawnDescVersion;
   const uint64_t run_regions = uint64_t{count} * kRunRegions;
   if (more ? regions - kDescHead < run_regions : regions - kDescHead != run_regions) {

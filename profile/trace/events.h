@@ -13,6 +13,8 @@
 //
 //     method handle | u32 calls, u32 0 | per call: u32 site, u32 0 | method handle of the callee
 //
+// Where it has slots that are none of blocks, version 2^17 + 1: the same.
+//
 // Such an id is no part of the method's profile: see InlinedBody in include/uptier/profile.h.
 //
 // Data, version 1: u64 words as data.h says, of shape 00 but for method handles. A run-length list
@@ -36,6 +38,7 @@ namespace uptier::profile {
 inline constexpr uint32_t kDescVersion = Schema::kVersion;
 inline constexpr uint32_t kDrawnDescVersion = 2;
 inline constexpr uint32_t kInlinedDescVersion = 1u << 16 | Schema::kVersion;
+inline constexpr uint32_t kInlinedSitesDescVersion = 1u << 17 | Schema::kVersion;
 
 // What happens to be in a trace, as a number of the file format. Kinds below are chunk types; a
 // reader skips those it does not know.
@@ -84,9 +87,14 @@ struct InlinedStep {
 InstrumentationDesc make_inlined_desc(uint64_t id, uint64_t root, std::span<const InlinedStep> path,
                                       const Schema& schema);
 
+// Whether a desc is of an inlined body.
+constexpr bool is_inlined_desc(uint32_t version) {
+  return version == kInlinedDescVersion || version == kInlinedSitesDescVersion;
+}
+
 // Whether schema_of knows the format.
 constexpr bool is_known_desc(uint32_t version) {
-  return version == kDescVersion || version == kDrawnDescVersion || version == kInlinedDescVersion;
+  return version == kDescVersion || version == kDrawnDescVersion || is_inlined_desc(version);
 }
 
 // Returns the schema of a Desc of a known version; fails if anything of the Desc differs from what

@@ -1,7 +1,7 @@
 // upf/format.h: the chunks of a profile file (.upf).
 //
 //     file := segment*        segment := header strings seal run group* [instruments seal]
-//                                        {user data, seal}* [log] inlined* [shapes] [calls]
+//                                        {user data, seal}* [log] inlined* inlined_sites* [shapes] [calls]
 //                                        [order] [timeline] past* index end
 //
 // All chunks are those of IREE's database (idb.h). Those of ours are types 0x5540..0x555f and are
@@ -23,7 +23,7 @@
 //     past     u64 time | array of a log's payload | array of a timeline's: of the run that wrote
 //     last
 //              before, and of those before it; either may be empty. The oldest stands first
-//     inlined  packed; upf/inlined.h
+//     inlined, inlined_sites  packed; upf/inlined.h
 //     shapes, calls, order     packed; upf/calls.h
 //     index    u32 groups | u32 0 | groups * {u64 offset in segment, u32 key, u32 methods}
 //     end      u64 methods | u64 groups | u64 methods and inlined bodies that were left out
@@ -77,6 +77,7 @@ enum class UpfKind : uint16_t {
   kLog = 0x5543,
   kIndex = 0x5544,
   kInlined = 0x554d,
+  kInlinedSites = 0x5545,
   kTimeline = 0x554c,
   kPast = 0x554b,
   kShapes = 0x5548,

@@ -53,7 +53,8 @@ void UpfReader::take_record(UpfKind kind, uint64_t at, ByteSpan record, Segment&
     case UpfKind::kShapes:
     case UpfKind::kCalls:
     case UpfKind::kOrder: segment.calls.push_back(record); return;
-    case UpfKind::kInlined: segment.inlined.push_back(record); return;
+    case UpfKind::kInlined:
+    case UpfKind::kInlinedSites: segment.inlined.push_back(record); return;
     case UpfKind::kPast: return take_past(at, payload, segment);
     case UpfKind::kIndex:
       return indexed_ ? void() : warn(at, "the index does not name the groups that are here");
@@ -237,7 +238,8 @@ InlinedBodies UpfReader::inlined(const Segment& segment) {
     ByteSpan raw;
     if (!unpack(offset_of(record), record.subspan(kRecordHeader), unpacked_, raw)) continue;
     Profile part;
-    Result<InlinedBodies> read = read_inlined_part(raw);
+    const bool blocks = load<uint16_t>(record, 4) == static_cast<uint16_t>(UpfKind::kInlined);
+    Result<InlinedBodies> read = blocks ? read_inlined_part(raw) : read_inlined_site_part(raw);
     if (read.ok()) part.inlined = std::move(*read);
     if (!read.ok()) warn(offset_of(record), "inlined bodies: " + read.error().message);
     (void)merge(sum, std::move(part));

@@ -30,6 +30,7 @@ bool is_known(const IdbHeader& h) {
     case UpfKind::kCalls:
     case UpfKind::kOrder:
     case UpfKind::kInlined:
+    case UpfKind::kInlinedSites:
     case UpfKind::kIndex:
     case UpfKind::kTimeline:
     case UpfKind::kPast:

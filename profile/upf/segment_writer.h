@@ -88,6 +88,7 @@ class SegmentWriter {
   std::vector<Bytes> records_;  // of groups_; or
   std::optional<Spill> spill_;  // these
   std::vector<Bytes> inlined_;
+  std::vector<Bytes> inlined_sites_;
   std::deque<std::string> texts_;  // what instruments view
   std::deque<Bytes> payloads_;     // likewise
   std::vector<Instrument> instruments_;

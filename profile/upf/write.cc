@@ -121,7 +121,10 @@ void SegmentWriter::close(const std::string& key, Open& open) {
   records_.push_back(std::move(record));
 }
 
-void SegmentWriter::add(const InlinedBodies& bodies) { inlined_ = inlined_parts(bodies, dropped_); }
+void SegmentWriter::add(const InlinedBodies& bodies) {
+  inlined_ = inlined_parts(bodies, dropped_);
+  inlined_sites_ = inlined_site_parts(bodies, dropped_);
+}
 
 void SegmentWriter::record(UpfKind kind, ByteSpan payload, uint16_t version) {
   append_record(kind, sequence_++, payload, out_, version);
@@ -220,6 +223,7 @@ SegmentPieces SegmentWriter::finish(const ProfileInfo& info, std::string_view lo
   for (const Bytes& content : user_data_) sealed_chunk(kIdbUserData, content);
   packed_record(UpfKind::kLog, std::as_bytes(std::span(log.substr(0, kMaxLog))));
   for (const Bytes& part : inlined_) packed_record(UpfKind::kInlined, part);
+  for (const Bytes& part : inlined_sites_) packed_record(UpfKind::kInlinedSites, part);
   if (calls != nullptr) {
     for (const UpfKind kind : kCallKinds) packed_record(kind, call_part(kind, *calls));
   }

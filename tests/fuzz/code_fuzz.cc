@@ -6,6 +6,7 @@
 
 #include "jit/compile.h"
 #include "jit/ir/print.h"
+#include "jit/opt/inlined_counts.h"
 #include "jit/opt/optimize.h"
 #include "jit/opt/osr_entry.h"
 #include "jit/plan_sites.h"
@@ -63,13 +64,16 @@ class Compiled final : private jit::CallResolver {
                                          {.block_counts = p.blocks,
                                           .copy = how.copy,
                                           .probes = how.observes ? &plan : nullptr,
+                                          .inlined_sites = how.observes ? &sites : nullptr,
                                           .targets = p.targets,
                                           .inlinees = how.inlines ? &bodies : nullptr});
       UPTIER_FUZZ_CHECK(code.ok());
       machine.stubs->set_target(MethodId(m), (*code)->entry());
       const auto& inlined = (*code)->tables().inlined_counts;
       size_t words = inlined.empty() ? f.block_sites : inlined.back().offset / 8 + 1;
-      slabs_.emplace_back(std::max<size_t>(words, plan.bytes / 8));
+      words = std::max<size_t>(words, plan.bytes / 8);
+      for (const jit::InlinedProbe& p : (*code)->tables().inlined_probes) words += words_of(p);
+      slabs_.emplace_back(words);
       if (how.copy != Copy::kPlain) machine.thread.method(m).optimized_slab = slabs_.back().data();
       codes_.push_back(std::move(*code));
     }

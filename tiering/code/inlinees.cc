@@ -4,6 +4,7 @@
 
 #include "tiering/code/method_compiler.h"
 #include "tiering/observe/known_counts.h"
+#include "tiering/observe/observe_targets.h"
 #include "tiering/observe/phase.h"
 #include "tiering/observe/select_turns.h"
 
@@ -22,6 +23,16 @@ void forget_classes(jit::Function& f) {
   }
 }
 
+jit::SiteTargets site_targets(const Observer::Targets& seen, const jit::StubTable& stubs) {
+  jit::SiteTargets site{seen.site, seen.total, {}};
+  for (auto [target, count] : seen.methods) {
+    if (target->removed) continue;
+    site.targets.push_back(
+        {target->id, count, stubs.stub(target->id), target->info.signature, target->info.name});
+  }
+  return site;
+}
+
 }  // namespace
 
 bool MethodCompiler::guards_may_be_inlined() const {
@@ -35,13 +46,7 @@ jit::BodyProfile MethodCompiler::body_profile_locked(const Method& m) {
   for (Observer::Targets& seen : observer_.targets_of(m)) {
     auto phase = m.seen_phase->targets.find(seen.site);
     if (phase != m.seen_phase->targets.end()) observer_.take_over(phase->second, seen);
-    jit::SiteTargets site{seen.site, seen.total, {}};
-    for (auto [target, count] : seen.methods) {
-      if (target->removed) continue;
-      site.targets.push_back(
-          {target->id, count, stubs_.stub(target->id), target->info.signature, target->info.name});
-    }
-    p.targets.push_back(std::move(site));
+    p.targets.push_back(site_targets(seen, stubs_));
   }
   return p;
 }
@@ -58,15 +63,31 @@ const jit::Inlinee* Inlinees::find(MethodId id) {
   return k.inlinee.get();
 }
 
+const Inlinees::Phase& Inlinees::phase() {
+  if (phase_) return *phase_;
+  std::lock_guard lock(compiler_.state_mutex_);
+  const SeenPhase& seen = *compiler_.method(root_.index()).seen_phase;
+  phase_ = {seen.inlined, seen.error, {}};
+  for (const auto& [path, sites] : seen.inlined_targets) {
+    for (const auto& [site, counts] : sites) {
+      Observer::Targets targets{site, 0, {}};
+      compiler_.observer_.take_over(counts, targets);
+      phase_->targets[path].push_back(site_targets(targets, compiler_.stubs_));
+    }
+  }
+  return *phase_;
+}
+
 const jit::InlinedBlocks* Inlinees::find_blocks(const jit::InlinePath& path) {
   if (!profiles_) return nullptr;
-  if (!phase_) {
-    std::lock_guard lock(compiler_.state_mutex_);
-    const SeenPhase& seen = *compiler_.method(root_.index()).seen_phase;
-    phase_ = {seen.inlined, seen.error};
-  }
-  auto at = phase_->blocks.find(path);
-  return at == phase_->blocks.end() ? nullptr : &at->second;
+  auto at = phase().blocks.find(path);
+  return at == phase().blocks.end() ? nullptr : &at->second;
+}
+
+const std::vector<jit::SiteTargets>* Inlinees::find_targets(const jit::InlinePath& path) {
+  if (!profiles_) return nullptr;
+  auto at = phase().targets.find(path);
+  return at == phase().targets.end() ? nullptr : &at->second;
 }
 
 std::vector<InlinedOrigin> Inlinees::origins(const jit::Code& code,
@@ -77,6 +98,14 @@ std::vector<InlinedOrigin> Inlinees::origins(const jit::Code& code,
     auto known = known_.find(o.path.back().method);
     bool here = phase_ && phase_->blocks.contains(o.path);
     o.error = here ? phase_->error : known == known_.end() ? 1 : known->second.error;
+    auto add = [&](const std::vector<jit::SiteTargets>& targets) {
+      for (const jit::SiteTargets& t : targets) {
+        if (t.total != 0) o.targets[t.site] = target_counts(t, compiler_.methods_);
+      }
+    };
+    bool told = known != known_.end() && known->second.inlinee != nullptr;
+    if (told) add(known->second.inlinee->profile.targets);
+    if (phase_ && phase_->targets.contains(o.path)) add(phase_->targets.at(o.path));
     out.push_back(std::move(o));
   }
   return out;

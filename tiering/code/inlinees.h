@@ -26,6 +26,7 @@ class Inlinees final : public jit::InlineeSource {
 
   const jit::Inlinee* find(MethodId m) override;
   const jit::InlinedBlocks* find_blocks(const jit::InlinePath& path) override;
+  const std::vector<jit::SiteTargets>* find_targets(const jit::InlinePath& path) override;
 
   // Returns what code was made from of the bodies that are inlined into it; `blocks` as
   // OptimizeRequest::inlined_blocks says.
@@ -41,7 +42,10 @@ class Inlinees final : public jit::InlineeSource {
   struct Phase {
     std::map<jit::InlinePath, jit::InlinedBlocks> blocks;
     double error = 1;
+    std::map<jit::InlinePath, std::vector<jit::SiteTargets>> targets;
   };
+
+  const Phase& phase();
 
   MethodCompiler& compiler_;
   MethodId root_;

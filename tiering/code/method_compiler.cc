@@ -10,6 +10,7 @@
 #include "tiering/code/call_paths.h"
 #include "tiering/code/inlinees.h"
 #include "tiering/observe/known_counts.h"
+#include "tiering/observe/observe_targets.h"
 #include "tiering/observe/phase.h"
 #include "tiering/observe/select_turns.h"
 
@@ -209,6 +210,7 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
                               .from_host = plan.from_host,
                               .copy = plan.copy,
                               .probes = &m.probes->optimized_plan(),
+                              .inlined_sites = &probe_choice_.sites,
                               .targets = seen.targets,
                               .values = guesses,
                               .params = v.values,
@@ -248,13 +250,7 @@ void MethodCompiler::note_origin_locked(const Method& m, const jit::BodyProfile&
   v.made_from.assign(p.blocks.begin(), p.blocks.end());
   v.made_error = profile_error(m, p.blocks);
   for (const jit::SiteTargets& site : p.targets) {
-    TargetCounts& made = v.made_targets[site.site];
-    uint64_t named = 0;
-    for (const jit::TargetShare& t : site.targets) {
-      made.of[method(t.method.index()).info.key] = static_cast<double>(t.count);
-      named += t.count;
-    }
-    made.other = static_cast<double>(site.total - std::min(named, site.total));
+    v.made_targets[site.site] = target_counts(site, methods_);
   }
 }
 

@@ -45,6 +45,7 @@ void Places::forget_paths(const Set& places) const {
     std::erase_if(m->inlined_streams, [&](const auto& s) { return gone(s.first.first); });
     if (SeenPhase* phase = m->seen_phase.made()) {
       std::erase_if(phase->inlined, [&](const auto& s) { return gone(s.first); });
+      std::erase_if(phase->inlined_targets, [&](const auto& s) { return gone(s.first); });
     }
     std::erase_if(m->stub_callers, [](const Version* v) { return v->freed; });
   }

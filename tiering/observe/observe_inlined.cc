@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "profile/data.h"
 #include "profile/inlined.h"
 #include "profile/numbers.h"
 #include "profile/trace/events.h"
@@ -18,11 +19,19 @@ std::vector<InlinedSection> sections_of(const jit::Code& code) {
     if (c.body != body) sections.push_back({jit::path_of(code, c.body), {}, c.offset / 8});
     body = c.body;
     sections.back().sites.push_back(c.site);
+    sections.back().slots.emplace_back(SlotKind::kBlock, c.site);
   }
+  for (const jit::InlinedProbe& p : code.tables().inlined_probes) {
+    jit::InlinePath path = jit::path_of(code, p.body);
+    auto at = std::ranges::find(sections, path, &InlinedSection::path);
+    at->slots.emplace_back(slot_kind_of(p.kind), p.site);
+  }
+  for (InlinedSection& s : sections) std::ranges::sort(s.slots);
   return sections;
 }
 
 uint32_t words_in(const Method& m, const Version& copy) {
+  if (!copy.slots.empty()) return copy.slots.back().word + copy.slots.back().words;
   if (copy.sections.empty()) return m.probes->optimized_plan().bytes / 8;
   const InlinedSection& last = copy.sections.back();
   return last.word + static_cast<uint32_t>(last.sites.size());
@@ -39,10 +48,11 @@ const Version* copy_numbered(const Method& m, uint32_t number) {
 std::vector<uint64_t> inlined_since(Method& m, uint32_t thread, const Version& copy,
                                     std::span<const uint64_t> counts) {
   size_t own = m.probes->optimized_plan().bytes / 8;
-  std::vector<uint64_t> came(words_in(m, copy) - own);
-  if (came.empty()) return came;
+  if (copy.sections.empty()) return {};
+  const InlinedSection& end = copy.sections.back();
+  std::vector<uint64_t> came(end.word + end.sites.size() - own);
   InlinedWords& last = m.optimized_copy.seen.own().words[thread];
-  if (last.copy != copy.copy_number) last = {copy.copy_number, {}};
+  if (last.copy != copy.copy_number) last = {copy.copy_number, {}, {}};
   last.words.resize(came.size());
   for (size_t i = 0; i < came.size() && own + i < counts.size(); ++i) {
     uint64_t now = counts[own + i];
@@ -50,6 +60,20 @@ std::vector<uint64_t> inlined_since(Method& m, uint32_t thread, const Version& c
     last.words[i] = now;
   }
   return came;
+}
+
+void observe_inlined(const Method& m, const Version& copy, std::vector<bool>& observed,
+                     const jit::LoopScope* scope) {
+  auto here = [&](const InlinedSection& s) {
+    return scope == nullptr || scope->sites[s.path.front().site - 1];
+  };
+  for (const InlinedSection& s : copy.sections) {
+    observed.resize(s.word + s.sites.size(), here(s));
+  }
+  for (const InlinedSlot& s : copy.slots) {
+    observed.resize(s.word + s.words, s.at.of_call && here(copy.sections[s.section]));
+  }
+  observed.resize(words_in(m, copy));
 }
 
 Origin origin_of(Method& m, const Version& v, const Version& copy, const CopyWindows& windows) {
@@ -79,6 +103,14 @@ Origin origin_of(Method& m, const Version& v, const Version& copy, const CopyWin
     all += mass;
     if (same) parts.emplace_back(mass, at->error);
   }
+  for (const InlinedSlot& s : copy.slots) {
+    if (!s.at.of_call) continue;
+    auto at =
+        std::ranges::find(v.made_inlined, copy.sections[s.section].path, &InlinedOrigin::path);
+    double mass = add_made_slot(m, v, copy, s, windows.known, o);
+    all += mass;
+    if (at != v.made_inlined.end()) parts.emplace_back(mass, at->error);
+  }
   for (auto [mass, error] : parts) o.error += all > 0 ? mass / all * std::min(error, 1.0) : 0;
   return o;
 }
@@ -102,16 +134,21 @@ std::map<jit::InlinePath, jit::InlinedBlocks> seen_of_inlined(const Version& cop
 
 // How the log calls the block of a word.
 std::string RuntimeImpl::block_name(const Method& m, const Version& copy, size_t word) const {
-  for (const InlinedSection& s : copy.sections) {
-    if (word < s.word || word >= s.word + s.sites.size()) continue;
-    std::string name = "block " + std::to_string(s.sites[word - s.word]);
+  auto place = [&](const jit::InlinePath& steps) {
     std::string path;
-    for (const jit::InlineStep& step : s.path) {
+    for (const jit::InlineStep& step : steps) {
       const Method* callee = known(step.method);
       std::string of = callee == nullptr ? "a removed method" : callee->info.name;
       path = " of " + of + " at call " + std::to_string(step.site) + path;
     }
-    return name + path + " of " + m.info.name;
+    return path + " of " + m.info.name;
+  };
+  for (const InlinedSection& s : copy.sections) {
+    if (word < s.word || word >= s.word + s.sites.size()) continue;
+    return "block " + std::to_string(s.sites[word - s.word]) + place(s.path);
+  }
+  if (const InlinedSlot* s = slot_at(copy, word)) {
+    return slot_target_name(m, copy, *s, word) + place(copy.sections[s->section].path);
   }
   if (word < m.block_weights.size()) return "block " + std::to_string(word + 1);
   return target_name(m, word);
@@ -124,10 +161,20 @@ namespace {
 // Set in the number of an id of what is inlined into a method.
 constexpr uint32_t kInlinedStream = 1u << 30;
 
-Schema schema_of(const Method& callee, const std::vector<SiteId>& sites) {
+InlinedSite empty_site(SlotKind kind) {
+  std::vector<uint64_t> zeros(slot_words(kind));
+  return {zeros, zeros, {}, 0};
+}
+
+Schema schema_of(const Method& callee, const InlinedSection& section, const Version& copy) {
   Schema schema;
   schema.cfg_hash = callee.cfg_hash;
-  for (SiteId s : sites) schema.add(SlotKind::kBlock, s);
+  for (const auto& [kind, site] : section.slots) {
+    auto at = std::ranges::find_if(copy.slots, [&, k = kind, n = site](const InlinedSlot& s) {
+      return &copy.sections[s.section] == &section && s.kind == k && s.at.site == n;
+    });
+    schema.add(kind, site, at == copy.slots.end() ? Slot::kDefaultTop : at->at.top);
+  }
   return schema;
 }
 
@@ -139,31 +186,57 @@ bool Observer::all_known(const jit::InlinePath& path) const {
       path, [&](const jit::InlineStep& step) { return method_of_(step.method) != nullptr; });
 }
 
+InlinedStream& Observer::inlined_stream(Method& m, const InlinedSection& section,
+                                        const Version& copy) {
+  auto [at, fresh] = m.inlined_streams.try_emplace({section.path, section.slots});
+  InlinedStream& s = at->second;
+  if (fresh) {
+    s.number = ++m.inlined_numbers;
+    s.schema = schema_of(*method_of_(section.path.back().method), section, copy);
+    s.seen.counts.resize(section.sites.size());
+    for (const auto& [kind, site] : section.slots) {
+      if (kind != SlotKind::kBlock) profile::add(kind, s.sites[{kind, site}], empty_site(kind));
+    }
+  }
+  return s;
+}
+
 void Observer::take_inlined(Method& m, uint32_t thread, const Version& copy,
-                            std::span<const uint64_t> came, uint64_t samples) {
+                            std::span<const uint64_t> counts, std::vector<uint64_t>& came,
+                            uint64_t samples) {
+  if (copy.sections.empty()) return;
   size_t own = m.probes->optimized_plan().bytes / 8;
   // As the root's own blocks of the same calls.
   uint64_t weight = m.streams[thread | kOptimizedStream].interval;
   for (const InlinedSection& section : copy.sections) {
     if (!all_known(section.path)) continue;
-    std::span<const uint64_t> words = came.subspan(section.word - own, section.sites.size());
+    std::span words = std::span(came).subspan(section.word - own, section.sites.size());
     note_inlined(m, section, words, samples, weight);
     if (sink_ == nullptr) continue;
-    auto [at, fresh] = m.inlined_streams.try_emplace({section.path, section.sites});
-    InlinedStream& s = at->second;
-    if (fresh) {
-      s.number = ++m.inlined_numbers;
-      s.schema = schema_of(*method_of_(section.path.back().method), section.sites);
-    }
-    profile::Observed now;
-    now.counts = s.seen.counts;
-    now.counts.resize(section.sites.size());
-    for (size_t i = 0; i < words.size(); ++i) now.counts[i] += words[i];
-    s.seen = std::move(now);
+    InlinedStream& s = inlined_stream(m, section, copy);
+    for (size_t i = 0; i < words.size(); ++i) s.seen.counts[i] += words[i];
     s.weight = weight;
     s.samples += samples;
     s.flushes++;
-    emit_inlined(m, section.path, s);
+  }
+  came.resize(words_in(m, copy) - own);
+  std::vector<Step> steps = take_slots(m, thread, copy, counts, samples, weight);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const InlinedSlot& slot = copy.slots[i];
+    const InlinedSection& section = copy.sections[slot.section];
+    add_slot_targets(m, copy, slot, steps[i].before, steps[i].now, own, came);
+    if (!all_known(section.path)) continue;
+    auto move_on = [&](InlinedSites& sites) {
+      InlinedSite& all = sites[{slot.kind, slot.at.site}];
+      profile::take_off(slot.kind, all, steps[i].before);
+      profile::add(slot.kind, all, steps[i].now);
+    };
+    move_on(m.inlined_seen[section.path].sites);
+    if (sink_ != nullptr) move_on(inlined_stream(m, section, copy).sites);
+  }
+  for (const InlinedSection& section : copy.sections) {
+    if (sink_ == nullptr || !all_known(section.path)) continue;
+    emit_inlined(m, section.path, inlined_stream(m, section, copy));
   }
 }
 
@@ -173,7 +246,7 @@ void Observer::note_inlined(Method& m, const InlinedSection& section,
   if (!m.inlined_seen.contains(section.path)) {
     std::erase_if(m.inlined_seen, [&](const auto& item) { return !all_known(item.first); });
   }
-  auto& blocks = m.inlined_seen[section.path];
+  auto& blocks = m.inlined_seen[section.path].blocks;
   for (size_t i = 0; i < came.size(); ++i) {
     const uint64_t estimate = profile::mul_saturating(came[i], weight);
     profile::add(blocks[section.sites[i]], {came[i], estimate, samples});
@@ -182,10 +255,10 @@ void Observer::note_inlined(Method& m, const InlinedSection& section,
 
 InlinedBodies Observer::inlined_of(const Method& m) const {
   InlinedBodies bodies;
-  for (const auto& [path, blocks] : m.inlined_seen) {
+  for (const auto& [path, seen] : m.inlined_seen) {
     if (!all_known(path)) continue;
     InlinedKey key{m.info.key, {}};
-    InlinedBody body{{m.cfg_hash}, blocks};
+    InlinedBody body{{m.cfg_hash}, seen.blocks, seen.sites};
     for (const jit::InlineStep& step : path) {
       const Method& callee = *method_of_(step.method);
       key.path.push_back({step.site, callee.info.key});
@@ -208,13 +281,24 @@ void Observer::emit_inlined(Method& m, const jit::InlinePath& path, InlinedStrea
     emit(profile::make_inlined_desc(id, root, steps, s.schema));
   }
   s.described = true;
+  profile::Observed all = s.seen;
+  for (const auto& [at, site] : s.sites) {
+    all.counts.insert(all.counts.end(), site.counts.begin(), site.counts.end());
+    if (!site.table.empty()) all.tables[at] = site.table;
+  }
+  // Callees are announced before the data that names them.
+  std::vector<uint64_t> words =
+      profile::data_words(s.schema, all.counts, all.tables, [&](const MethodKey& key) {
+        Method* callee = method_of(key);
+        return callee == nullptr ? 0 : announce(*callee);
+      });
   emit(FlushEvent{.id = id,
                   .calls = totals(m).calls,
                   .sampled_calls = s.samples,
                   .flush_index = s.flushes,
                   .reason = FlushReason::kCalls,
                   .interval = s.weight});
-  emit(profile::make_data(id, s.seen.counts));
+  emit(profile::make_data(id, words));
 }
 
 }  // namespace uptier::tiering

@@ -152,15 +152,14 @@ void RuntimeImpl::begin_observing_loop(Method& m, Version& v) {
   c.asked = true;
   m.loop_copies.made()->compile_ns += v.compile_ns;
   v.sections = sections_of(*v.code);
+  v.slots = slots_of(*v.code);
   std::vector<bool>& observed = c.windows.observed;
   observed.assign(m.block_weights.size(), false);
   for (SiteId site : jit::observed_sites(*v.code)) {
     if (site <= observed.size()) observed[site - 1] = v.scope.sites[site - 1];
   }
   observe_targets(m, *v.code, observed, &v.scope);
-  for (const InlinedSection& s : v.sections) {
-    observed.resize(s.word + s.sites.size(), v.scope.sites[s.path.front().site - 1]);
-  }
+  observe_inlined(m, v, observed, &v.scope);
   number_copy(m, v);
   for (uint32_t l = 0; l < v.polls.words().size(); ++l) {
     if (!v.scope.inner[l]) raise_word(v.polls.words()[l], OsrOut::kObserve);

@@ -14,13 +14,13 @@
 // into no method's profile (docs/notes/0028): what is decided by them is decided about this code,
 // and readers get them apart (observe_inlined.cc).
 //
-// Targets of the method's own indirect calls are counted by table, whether the call was guessed or
-// not, and are a part of the distribution too (observe_targets.h). Those of calls in inlined bodies
-// are not.
+// Targets of indirect calls are counted by table, whether the call was guessed or not, and are a part
+// of the distribution too: those of the method's own (observe_targets.h), and those of inlined bodies,
+// each where it is (observe_inlined_slots.cc).
 //
-// Probes of the method's own body, the host's and those of telling parameters, observe as they do in
-// baseline copies, at the same sites, but are no part of the distribution. Those in inlined bodies are
-// silent.
+// Probes, the host's and those of telling parameters, observe as they do in baseline copies, at the
+// same sites, but are no part of the distribution. What those of an inlined body see is told with its
+// blocks.
 //
 // What windows say is in copy_windows.cc; copies of code that frames stay in, which count rounds of
 // a loop in the same slab, in observe_loops.cc.
@@ -205,8 +205,9 @@ void RuntimeImpl::begin_observing_optimized(Method& m, Version& v) {
     if (site <= w.observed.size()) w.observed[site - 1] = true;
   }
   v.sections = sections_of(*v.code);
+  v.slots = slots_of(*v.code);
   observe_targets(m, *v.code, w.observed);
-  w.observed.resize(words_in(m, v), true);
+  observe_inlined(m, v, w.observed);
   w.forget(policy_.epsilon);
   bool in_service = usable(m.optimized.load(std::memory_order_relaxed));
   // Evicted meanwhile: it is retired with the others when the method is.
@@ -220,6 +221,7 @@ void RuntimeImpl::begin_observing_optimized(Method& m, Version& v) {
 void RuntimeImpl::number_copy(Method& m, Version& v) {
   OptimizedSeen& o = m.optimized_copy.seen.own();
   v.copy_number = ++o.copies;
+  v.newest_method = places_.methods_seen();
   v.copy_words = o.most_words = std::max(o.most_words, words_in(m, v));
 }
 
@@ -297,7 +299,7 @@ void RuntimeImpl::take_optimized(Method& m, uint32_t thread, const sampler::Note
   sampler::Window w = observer_.take_optimized(m, thread, note, counts, rounds);
   if (w.samples == 0 || copy == nullptr) return;
   std::vector<uint64_t> inlined = inlined_since(m, thread, *copy, counts);
-  observer_.take_inlined(m, thread, *copy, inlined, w.samples);
+  observer_.take_inlined(m, thread, *copy, counts, inlined, w.samples);
   w.counts.insert(w.counts.end(), inlined.begin(), inlined.end());
   if (rounds) return take_rounds(m, copy->osr_loop, *copy, std::move(w));
   // What comes late is of a version that has gone.

@@ -108,6 +108,17 @@ double add_made_targets(Method& m, const std::vector<double>& known, const Targe
   return mass;
 }
 
+TargetCounts target_counts(const jit::SiteTargets& site, const MethodTable& methods) {
+  TargetCounts made;
+  uint64_t named = 0;
+  for (const jit::TargetShare& t : site.targets) {
+    made.of[methods.at(t.method.index()).info.key] = static_cast<double>(t.count);
+    named += t.count;
+  }
+  made.other = static_cast<double>(site.total - std::min(named, site.total));
+  return made;
+}
+
 TargetsBySite seen_targets(const Method& m, const CopyWindows& windows) {
   TargetsBySite out;
   const std::vector<double>& known = windows.known;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tiering/method.h"
+#include "tiering/method_table.h"
 
 namespace uptier::tiering {
 
@@ -31,6 +32,8 @@ void observe_targets(const Method& m, const jit::Code& copy, std::vector<bool>& 
 // What it knew nothing of is not comparable. `known`: what the windows hold.
 double add_made_targets(Method& m, const std::vector<double>& known, const TargetsBySite& made,
                         std::vector<double>& counts, std::vector<bool>& comparable);
+// Returns what a compiler is told that a call reaches, by key.
+TargetCounts target_counts(const jit::SiteTargets& site, const MethodTable& methods);
 // Returns what the windows of a copy hold of sites that ran at all.
 TargetsBySite seen_targets(const Method& m, const CopyWindows& windows);
 // What the log calls a word of a table.

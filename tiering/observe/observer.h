@@ -90,9 +90,11 @@ class Observer {
   // `rounds`: of a copy whose samples are rounds of a loop. Returns what came on.
   sampler::Window take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
                                  std::span<const uint64_t> counts, bool rounds);
-  // Adds what came on, by word, of the bodies that are inlined into a method's copy, in so many
-  // samples that the thread has just handed over. For readers: nothing is decided by it.
-  void take_inlined(Method& m, uint32_t thread, const Version& copy, std::span<const uint64_t> came,
+  // Adds what came on, by word, in the blocks of the bodies that are inlined into a method's copy, in so
+  // many samples that the thread has just handed over, and what their slots hold now: `counts` is the
+  // whole slab. Makes of `came` what a window has of all of these words.
+  void take_inlined(Method& m, uint32_t thread, const Version& copy,
+                    std::span<const uint64_t> counts, std::vector<uint64_t>& came,
                     uint64_t samples);
   // Takes what a stream's tables hold of methods that are about to be forgotten out of what it has
   // seen of them, from now on; see forgotten_targets.cc.
@@ -191,6 +193,15 @@ class Observer {
   bool all_known(const jit::InlinePath& path) const;
   void note_inlined(Method& m, const InlinedSection& section, std::span<const uint64_t> came,
                     uint64_t samples, uint64_t weight);
+  InlinedStream& inlined_stream(Method& m, const InlinedSection& section, const Version& copy);
+  // observe_inlined_slots.cc
+  struct Step {  // of a slot, from one snapshot to the next
+    InlinedSite before, now;
+  };
+  std::vector<Step> take_slots(Method& m, uint32_t thread, const Version& copy,
+                               std::span<const uint64_t> counts, uint64_t samples, uint64_t weight);
+  InlinedSite read_slot(const Version& copy, const InlinedSlot& slot,
+                        std::span<const uint64_t> counts) const;
   void emit_inlined(Method& m, const jit::InlinePath& path, InlinedStream& s);
 
   const Options& options_;

@@ -87,6 +87,7 @@ void RuntimeImpl::follow_drift(Method& m) {
   phase.error = o.error();
   const Version* copy = m.optimized_copy.version.load(std::memory_order_relaxed);
   if (copy != nullptr) phase.inlined = seen_of_inlined(*copy, o);
+  if (copy != nullptr) phase.inlined_targets = seen_slot_targets(m, *copy, o);
   phase.targets = seen_targets(m, o);
   m.drift_versions++;
   o.drift = 0;
@@ -107,6 +108,9 @@ void RuntimeImpl::follow_loop_drift(Method& m, const Version& copy, CopyWindows&
   if (sum_of(all) > 0) phase.blocks = scaled(recent, all, own);
   phase.error = o.error();
   for (auto& [path, body] : seen_of_inlined(copy, o)) phase.inlined[path] = std::move(body);
+  for (auto& [path, body] : seen_slot_targets(m, copy, o)) {
+    phase.inlined_targets[path] = std::move(body);
+  }
   for (auto& [site, targets] : seen_targets(m, o)) phase.targets[site] = std::move(targets);
   m.seen_phase.put(std::move(phase));
   m.drift_versions++;

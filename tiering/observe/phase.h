@@ -8,7 +8,7 @@
 // Either way they are scaled to all that was ever seen, so that frequencies of different methods
 // stay comparable. Of what is inlined, and of the method's own indirect calls, the windows say what
 // the next version takes them to do, whatever the inlined method does elsewhere
-// (InlineeSource::find_blocks).
+// (InlineeSource::find_blocks, find_targets).
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once

@@ -8,7 +8,15 @@
 namespace uptier::tiering {
 namespace {
 
-SlotKind slot_kind(ProbeKind k) {
+bool is_of_turns(const jit::ProbePlan::Site& s) {
+  return s.kind == ProbeKind::kValue && s.top == 0;
+}
+
+bool has_extremes(SlotKind k) { return k == SlotKind::kValue || k == SlotKind::kRange; }
+
+}  // namespace
+
+SlotKind slot_kind_of(ProbeKind k) {
   switch (k) {
     case ProbeKind::kCallTarget: return SlotKind::kCallTarget;
     case ProbeKind::kValue: return SlotKind::kValue;
@@ -18,14 +26,6 @@ SlotKind slot_kind(ProbeKind k) {
     default: return SlotKind::kCounter;
   }
 }
-
-bool is_of_turns(const jit::ProbePlan::Site& s) {
-  return s.kind == ProbeKind::kValue && s.top == 0;
-}
-
-bool has_extremes(SlotKind k) { return k == SlotKind::kValue || k == SlotKind::kRange; }
-
-}  // namespace
 
 ProbeChoice ProbeChoice::from(const Options& o) {
   ProbeChoice c;
@@ -88,7 +88,7 @@ void ProbeSet::add_sites(const jit::Function& f, const jit::SiteDraws& draws) {
     const jit::ProbePlan::Site& s = plan_.sites[i];
     if (s.offset == jit::ProbePlan::kNone) continue;
     uint32_t top = is_of_turns(s) ? jit::kTurnValues : s.top;
-    rows.push_back({slot_kind(s.kind), f.block_sites + 1 + i, top, {false, i}});
+    rows.push_back({slot_kind_of(s.kind), f.block_sites + 1 + i, top, {false, i}});
   }
   for (uint32_t l = 0; l < plan_.loops.size(); ++l) {
     if (plan_.loops[l] == jit::ProbePlan::kNone) continue;

@@ -34,6 +34,9 @@ struct ProbeChoice {
   static ProbeChoice from(const Options& o);
 };
 
+// Returns as what a probe is published.
+SlotKind slot_kind_of(ProbeKind k);
+
 // Returns the method whose entry a code address is, if there is one.
 using MethodAt = std::function<std::optional<MethodKey>(uint64_t address)>;
 

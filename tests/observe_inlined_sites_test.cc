@@ -1,0 +1,259 @@
+// Indirect calls and probes of bodies that are inlined into optimized code: what its copy sees of them
+// in each place, and what follows.
+#include <algorithm>
+
+#include "tests/pick_program.h"
+#include "tests/random_ir.h"
+#include "tests/runtime_host.h"
+#include "tests/workshop.h"
+
+namespace uptier::test {
+namespace {
+
+constexpr uint32_t kFactors = 130;  // more than is inlined
+
+// A function that multiplies its argument with itself again and again, and adds something.
+std::string power(const char* name, int add, uint32_t factors) {
+  std::string text = std::string("func @") + name + "(i32) -> i32 {\nb0(v0: i32):\n";
+  uint32_t v = 1;
+  for (; v <= factors; ++v) {
+    text += "  v" + std::to_string(v) + " = mul.i32 v" + std::to_string(v - 1) + ", v0\n";
+  }
+  std::string value = std::to_string(v);
+  text += "  v" + value + " = const.i32 " + std::to_string(add) + "\n  v" + std::to_string(v + 1);
+  text += " = add.i32 v" + std::to_string(v - 1) + ", v" + value + "\n  return v";
+  return text + std::to_string(v + 1) + "\n}\n";
+}
+
+uint32_t powered(uint32_t x, uint32_t add, uint32_t factors = kFactors) {
+  uint32_t y = x;
+  for (uint32_t i = 0; i < factors; ++i) y *= x;
+  return y + add;
+}
+
+// `apply` is one block with a call and three probes, at sites 2 to 5, and is inlined into `left` and
+// `right`, at their call 2.
+const std::string kApply = R"(
+func @apply(ref, i32) -> i32 {
+b0(v0: ref, v1: i32):
+  probe value v1
+  v2 = call_indirect.(i32)->i32 v0(v1)
+  probe range v2
+  probe hit
+  return v2
+}
+func @left(ref, i32) -> i32 {
+b0(v0: ref, v1: i32):
+  v2 = call @apply(v0, v1)
+  v3 = const.i32 1
+  v4 = add.i32 v2, v3
+  return v4
+}
+func @right(ref, i32) -> i32 {
+b0(v0: ref, v1: i32):
+  v2 = call @apply(v0, v1)
+  v3 = const.i32 2
+  v4 = add.i32 v2, v3
+  return v4
+}
+)";
+constexpr uint32_t kOdd = 0, kEven = 1, kLeft = 3, kRight = 4;  // functions
+
+class Places {
+ public:
+  explicit Places(TraceSink* sink = nullptr, uint32_t factors = kFactors)
+      : factors_(factors),
+        r_(parse_or_die(power("odd", 1, factors) + power("even", 0, factors) + kApply), following(),
+           sink),
+        thread_(*r_.runtime) {
+    odd_ = address("odd");
+    even_ = address("even");
+    EXPECT_EQ(r_.call("odd", {1}).bits, 2u);
+    EXPECT_EQ(r_.call("even", {1}).bits, 1u);
+    EXPECT_EQ(r_.call("apply", {odd_, 1}).bits, 2u);
+  }
+  // Calls both in turns, so many times in a hundred with `even`.
+  void both(uint64_t calls, uint64_t left, uint64_t right) {
+    for (uint64_t i = 0; i < calls; ++i) {
+      call("left", left, 3, 1);
+      call("right", right, 5, 2);
+    }
+  }
+  std::vector<DecisionRecord> decisions(std::string_view name, std::string_view action,
+                                        std::string_view reason) const {
+    std::vector<DecisionRecord> found;
+    for (const DecisionRecord& d : r_.runtime->report().decisions) {
+      bool meant = d.method_name == name && d.action == action;
+      if (meant && d.reason.find(reason) != std::string::npos) found.push_back(d);
+    }
+    return found;
+  }
+  Profile profile() {
+    r_.runtime->flush();
+    return r_.runtime->profile();
+  }
+  size_t versions(const char* name) const {
+    size_t n = 0;
+    for (const VersionReport& v : r_.report_of(name).versions) {
+      n += v.tier == Tier::kOptimized && v.copy == Copy::kPlain;
+    }
+    return n;
+  }
+
+ private:
+  void call(const char* root, uint64_t even, uint32_t x, uint32_t more) {
+    bool second = random_.below(100) < even;
+    auto got = static_cast<uint32_t>(r_.call(root, {second ? even_ : odd_, x}).bits);
+    ASSERT_EQ(got, powered(x, second ? 0 : 1, factors_) + more);
+  }
+  uint64_t address(const char* name) const {
+    return reinterpret_cast<uint64_t>(r_.runtime->entry_address(r_.method(name)));
+  }
+  uint32_t factors_;
+  IrRuntime r_;
+  ThreadScope thread_;
+  uint64_t odd_ = 0, even_ = 0;
+  Random random_{7};
+};
+
+const InlinedBody* apply_in(const Profile& p, uint32_t root) {
+  for (const auto& [key, body] : p.inlined) {
+    if (key.root.function_index == root && key.path.size() == 1) return &body;
+  }
+  return nullptr;
+}
+
+uint64_t count_of(const InlinedSite& call, uint32_t function) {
+  for (const auto& [key, entry] : call.table) {
+    if (key.value == function) return entry.count;
+  }
+  return 0;
+}
+
+void expect_place(const Profile& p, uint32_t root, uint64_t argument, double even) {
+  const InlinedBody* body = apply_in(p, root);
+  ASSERT_NE(body, nullptr);
+  uint64_t samples = body->blocks.at(1).count;
+  EXPECT_GT(samples, 5'000u);
+  ASSERT_EQ(body->sites.size(), 4u);
+  const InlinedSite& call = body->sites.at({SlotKind::kCallTarget, 2});
+  EXPECT_EQ(call.counts[0], 0u);
+  EXPECT_EQ(call.samples, body->blocks.at(1).samples);
+  EXPECT_EQ(count_of(call, kOdd) + count_of(call, kEven), samples);
+  double share = static_cast<double>(count_of(call, kEven)) / static_cast<double>(samples);
+  EXPECT_NEAR(share, even, 0.02);
+  const InlinedSite& value = body->sites.at({SlotKind::kValue, 3});
+  EXPECT_EQ(value.counts[0], samples);
+  EXPECT_EQ(value.table, (Table{{{0, argument}, value.table.begin()->second}}));
+  EXPECT_EQ(value.table.begin()->second.count, samples);
+  const InlinedSite& range = body->sites.at({SlotKind::kRange, 4});
+  auto result = [&](uint32_t add) {
+    return static_cast<uint64_t>(
+        int64_t{static_cast<int32_t>(powered(static_cast<uint32_t>(argument), add))});
+  };
+  EXPECT_EQ(range.counts[0], samples);
+  EXPECT_EQ(range.counts[slot_word::kMin], result(0));
+  EXPECT_EQ(range.counts[slot_word::kMax], result(1));
+  const InlinedSite& hit = body->sites.at({SlotKind::kCounter, 5});
+  EXPECT_EQ(hit.counts[0], samples);
+  EXPECT_EQ(hit.estimates[0], body->blocks.at(1).estimate);
+}
+
+TEST(ObserveInlinedSites, each_place_has_its_own_and_the_trace_says_the_same) {
+  CollectingSink sink;
+  Places w(&sink);
+  w.both(300'000, 90, 40);
+  const Profile seen = w.profile();
+  expect_place(seen, kLeft, 3, 0.9);
+  expect_place(seen, kRight, 5, 0.4);
+  EXPECT_TRUE(w.decisions("left", "re_instrument", "").empty());
+  ProfileBuilder builder;
+  for (const TraceEvent& e : sink.events) ASSERT_TRUE(builder.add(e).ok());
+  EXPECT_EQ(builder.skipped(), 0u);
+  EXPECT_EQ(builder.profile().inlined, seen.inlined);
+}
+
+// Nothing else changes there: what is called has no body in this code, and blocks run as they did.
+TEST(ObserveInlinedSites,
+     a_guess_in_a_body_that_goes_wrong_is_drift_and_is_made_anew_in_its_place) {
+  Places w;
+  w.both(400'000, 95, 95);
+  ASSERT_TRUE(w.decisions("left", "re_instrument", "").empty());
+  size_t versions = w.versions("left"), others = w.versions("right");
+  uint64_t calls = 0;
+  auto seen = [&] { return w.decisions("left", "re_instrument", "drift from earlier windows"); };
+  for (; seen().empty() && calls < 100'000; calls += 100) w.both(100, 5, 95);
+  EXPECT_LE(calls, (2 * 256 + 64) * kPickInterval * 5 / 4);
+  ASSERT_EQ(seen().size(), 1u);
+  EXPECT_NE(seen()[0].reason.find(" as a target of call 2 of apply at call 2 of left was"),
+            std::string::npos)
+      << seen()[0].reason;
+  w.both(100'000, 5, 95);
+  EXPECT_EQ(w.decisions("left", "specialize", "drift of").size(), 1u);
+  EXPECT_EQ(w.versions("left"), versions + 1);
+  // It was made from what the call reaches there now, whatever `apply` calls elsewhere.
+  w.both(500'000, 5, 95);
+  EXPECT_EQ(w.decisions("left", "specialize", "drift of").size(), 1u);
+  EXPECT_EQ(w.versions("left"), versions + 1);
+  EXPECT_EQ(w.versions("right"), others);
+  EXPECT_TRUE(w.decisions("right", "re_instrument", "").empty());
+}
+
+// Small bodies are taken in where they are guessed: `even`, which is what `apply` calls elsewhere, and
+// `odd` once that is what it calls here.
+TEST(ObserveInlinedSites, the_next_version_takes_in_what_is_called_in_its_place) {
+  Places w(nullptr, 2);
+  auto odd_in_left = [&] {
+    const Profile p = w.profile();
+    return std::ranges::any_of(p.inlined, [](const auto& item) {
+      const InlinedKey& key = item.first;
+      return key.root.function_index == kLeft && key.path.size() == 2 &&
+             key.path[1].callee.function_index == kOdd;
+    });
+  };
+  w.both(400'000, 95, 95);
+  EXPECT_FALSE(odd_in_left());
+  w.both(600'000, 5, 95);
+  EXPECT_EQ(w.decisions("left", "specialize", "drift of").size(), 1u);
+  EXPECT_TRUE(odd_in_left());
+}
+
+// A table in a copy of `outer` has the stubs of methods that come and go; what it holds of those that
+// went is nobody's.
+TEST(ObserveInlinedSites, nothing_is_credited_to_the_next_method_of_a_place) {
+  Workshop w(optimizing("4"));
+  ThreadScope scope(*w.runtime);
+  MethodId d = w.dispatcher(), often = w.adder(1);
+  MethodId outer = w.add("outer", kDispatch, [d](FunctionBuilder& b) {
+    Value args[] = {b.param(0), b.param(1)};
+    b.ret(b.call(d, kDispatch, args));
+  });
+  for (uint64_t i = 0; i < 200'000; ++i) {
+    ASSERT_EQ(w.call(outer, {w.address(often), i}).bits, i + 1);
+  }
+  constexpr uint64_t kCalls = 1000;
+  for (uint64_t n = 3; n < 200; ++n) {
+    MethodId m = w.at_least(5);
+    for (uint64_t i = 0; i < kCalls; ++i) {
+      ASSERT_EQ(w.call(outer, {w.address(m), i + 5}).bits, i + 5);
+    }
+    w.remove(m);
+  }
+  w.runtime->flush();
+  const Profile p = w.runtime->profile();
+  uint64_t others = 0;
+  for (const auto& [key, body] : p.inlined) {
+    for (const auto& [at, site] : body.sites) {
+      if (at.first != SlotKind::kCallTarget) continue;
+      others += site.counts[0];
+      for (const auto& [callee, entry] : site.table) {
+        if (callee.value == 1) continue;
+        EXPECT_LE(entry.count, kCalls / 4) << callee.value;  // one call in 16 is seen
+      }
+    }
+  }
+  EXPECT_GT(others, 100 * kCalls / 16);
+}
+
+}  // namespace
+}  // namespace uptier::test
