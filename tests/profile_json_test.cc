@@ -239,6 +239,13 @@ TEST(ProfileJson, inlined_bodies_are_rebuilt_from_it) {
       for (auto& [site, block] : body.blocks) {
         sent_estimates[{key, site}] = static_cast<double>(std::exchange(block.estimate, 0));
       }
+      // Words of sites are those of a method's; here, which there are, and in how many samples.
+      for (auto& [at, site] : body.sites) {
+        InlinedSite only;
+        only.samples = site.samples;
+        for (const auto& [entry, seen] : site.table) only.table[entry].count = seen.count;
+        site = std::move(only);
+      }
     }
     const json parsed = json::parse(profile_json(profile));
     for (const json& j : parsed.at("inlined")) {
@@ -252,6 +259,22 @@ TEST(ProfileJson, inlined_bodies_are_rebuilt_from_it) {
         const auto site = b.at("site").get<SiteId>();
         body.blocks[site] = {b.at("count").get<uint64_t>(), 0, b.at("samples").get<uint64_t>()};
         estimates[{key, site}] = b.at("estimate").get<double>();
+      }
+      for (const json& s : j.at("sites")) {
+        auto kind = SlotKind::kBlock;
+        while (slot_kind_name(kind) != s.at("kind").get<std::string>()) {
+          kind = static_cast<SlotKind>(static_cast<int>(kind) + 1);
+        }
+        InlinedSite& site = body.sites[{kind, s.at("site").get<SiteId>()}];
+        site.samples = s.at("samples").get<uint64_t>();
+        for (const json& e : s.value("table", json::array())) {
+          const bool value = kind == SlotKind::kValue;
+          const TableKey at = value
+                                  ? TableKey{0, static_cast<uint64_t>(e.at("value").get<int64_t>())}
+                                  : TableKey{e.at("module_key").get<uint64_t>(),
+                                             e.at("function_index").get<uint64_t>()};
+          site.table[at].count = e.at("count").get<uint64_t>();
+        }
       }
       back.emplace(std::move(key), std::move(body));
     }
