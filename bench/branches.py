@@ -17,16 +17,13 @@ A program of WebAssembly calls the loop again and again, 1,024 rounds each, and 
 seen of it; the numbers are nanoseconds of CPU time a round, the least of some runs, builds interleaved,
 less what the program takes without the loop.
 """
-import argparse, os, subprocess, tempfile
-
-from selects import seconds
+from selects import rounds_table
 
 PATTERNS = [(f"{p:.4f}", "(i32.lt_u (i32.and (call $random) (i32.const 65535)) (i32.const %d))" % (p * 65536))
             for p in (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)]
 PATTERNS += [(f"every {n}", "(i32.eqz (i32.rem_u (local.get $k) (i32.const %d)))" % n) for n in (2, 3, 5)]
 PATTERNS += [(f"runs {n}", "(i32.and (i32.div_u (local.get $k) (i32.const %d)) (i32.const 1))" % n)
              for n in (2, 16, 256)]
-CALLS = 40_000
 
 SOURCE = """(module (memory (export "memory") 33)
   (global $s (mut i32) (i32.const 88172645))
@@ -73,30 +70,7 @@ SOURCE = """(module (memory (export "memory") 33)
 """
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tool", required=True, help="the uptier program")
-    parser.add_argument("--against", help="that of another build")
-    parser.add_argument("--runs", type=int, default=5)
-    options = parser.parse_args()
-    tools = [t for t in (options.against, options.tool) if t]
-    print(f"load {os.getloadavg()[0]:.1f}; ns a round of {' and of '.join(tools)}")
-    with tempfile.TemporaryDirectory() as folder:
-        text, program = os.path.join(folder, "branches.wat"), os.path.join(folder, "branches.wasm")
-
-        def times(what, pattern, rounds):
-            with open(text, "w") as out:
-                out.write(SOURCE.format(calls=CALLS, what=what, pattern=pattern, rounds=rounds))
-            subprocess.run(["wat2wasm", text, "-o", program], check=True)
-            runs = [[seconds(t, program) for t in tools] for _ in range(options.runs)]
-            return [min(r[t] for r in runs) for t in range(len(tools))]
-
-        for what in ("count", "step", "wait"):
-            for name, pattern in PATTERNS:
-                whole, nothing = times(what, pattern, 1024), times(what, pattern, 1)
-                ns = [(a - b) / CALLS / 1023 * 1e9 for a, b in zip(whole, nothing)]
-                print(f"{what:6}{name:>10}" + "".join(f"{n:9.2f}" for n in ns), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    rounds_table(__doc__, "branches", SOURCE,
+                 [(f"{what:6}{name:>10}", {"what": what, "pattern": pattern})
+                  for what in ("count", "step", "wait") for name, pattern in PATTERNS])

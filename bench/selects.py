@@ -78,8 +78,9 @@ def seconds(tool, program):
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+def rounds_table(description, name, source, rows):
+    """Prints ns a round for each of `rows`: what they are called, and what `source` is filled with."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--tool", required=True, help="the uptier program")
     parser.add_argument("--against", help="that of another build")
     parser.add_argument("--runs", type=int, default=5)
@@ -87,22 +88,22 @@ def main():
     tools = [t for t in (options.against, options.tool) if t]
     print(f"load {os.getloadavg()[0]:.1f}; ns a round of {' and of '.join(tools)}")
     with tempfile.TemporaryDirectory() as folder:
-        text, program = os.path.join(folder, "selects.wat"), os.path.join(folder, "selects.wasm")
+        text, program = os.path.join(folder, name + ".wat"), os.path.join(folder, name + ".wasm")
 
-        def times(what, share, rounds):
+        def times(fields, rounds):
             with open(text, "w") as out:
-                out.write(SOURCE.format(calls=CALLS, what=what, share=int(share * 65536),
-                                        rounds=rounds))
+                out.write(source.format(calls=CALLS, rounds=rounds, **fields))
             subprocess.run(["wat2wasm", text, "-o", program], check=True)
             runs = [[seconds(t, program) for t in tools] for _ in range(options.runs)]
             return [min(r[t] for r in runs) for t in range(len(tools))]
 
-        for what in ("chase", "greatest", "where"):
-            for share in SHARES:
-                whole, nothing = times(what, share, 1024), times(what, share, 1)
-                ns = [(a - b) / CALLS / 1023 * 1e9 for a, b in zip(whole, nothing)]
-                print(f"{what:9}{share:9.4f}" + "".join(f"{n:9.2f}" for n in ns), flush=True)
+        for label, fields in rows:
+            whole, nothing = times(fields, 1024), times(fields, 1)
+            ns = [(a - b) / CALLS / 1023 * 1e9 for a, b in zip(whole, nothing)]
+            print(label + "".join(f"{n:9.2f}" for n in ns), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    rounds_table(__doc__, "selects", SOURCE,
+                 [(f"{what:9}{share:9.4f}", {"what": what, "share": int(share * 65536)})
+                  for what in ("chase", "greatest", "where") for share in SHARES])

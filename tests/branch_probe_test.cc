@@ -6,8 +6,7 @@
 
 #include "jit/ir/print.h"
 #include "jit/ir/select_probes.h"
-#include "tests/runtime_host.h"
-#include "tests/site_probe.h"
+#include "tests/turn_probes.h"
 #include "tiering/observe/probe_set.h"
 
 namespace uptier::test {
@@ -64,15 +63,14 @@ b4:
 }
 )";
 
-void place(jit::Function& f) {
-  jit::LoopForest forest = jit::find_loop_forest(f);
+void place(jit::Function& f, const jit::LoopForest& forest) {
   jit::place_select_probes(f, forest);
   jit::place_branch_probes(f, forest);
 }
 
 jit::Module probed(std::string text = kText) {
   jit::Module m = parse(text);
-  for (jit::Function& f : m.functions) place(f);
+  for (jit::Function& f : m.functions) place(f, jit::find_loop_forest(f));
   return m;
 }
 
@@ -183,51 +181,13 @@ TEST(BranchProbes, pairs_are_counted_as_the_interpreter_sees_them) {
 }
 
 TEST(BranchProbes, random_programs_count_pairs_too) {
-  uint64_t pairs = 0;
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
-    jit::Module m = random_module(seed, {.functions = 2, .statements = 150, .hosts = false});
-    for (jit::Function& f : m.functions) {
-      place(f);
-      ASSERT_TRUE(jit::verify(f).ok()) << jit::verify(f).error().message;
-    }
-    Probed p(m);
-    Scratch scratch;
-    uint32_t last = static_cast<uint32_t>(m.functions.size() - 1);
-    Random random(seed);
-    auto args = random_arguments(m.functions[last].signature(), scratch, random);
-    jit::InterpretOptions o;
-    o.memory = {{scratch.base(), Scratch::kSize, true}};
-    o.observer = &p.oracle;
-    scratch.fill();
-    jit::Interpreter interpreter(m, o);
-    auto want = interpreter.run(MethodId(last), args);
-    p.oracle.add_blocks(interpreter, m);
-    scratch.fill();
-    Ran got = p.compiled.run(MethodId(last), args);
-    ASSERT_EQ(got.trap, want.trap) << "seed " << seed;
-    p.check();
-    for (const auto& [site, seen] : p.oracle.last_turn) pairs += p.oracle.values[site].size();
-  }
-  EXPECT_GT(pairs, 500u);
+  EXPECT_GT(pairs_of_random_programs(place), 500u);
 }
 
 // ---- Nobody pays who is not instrumented --------------------------------------------------------
 
 TEST(BranchProbes, plain_code_is_what_it_is_without) {
-  size_t probes = 0;
-  for (uint64_t seed = 0; seed < 200; ++seed) {
-    jit::Module without = random_module(seed, {.functions = 1, .hosts = false});
-    jit::Module with = without;
-    for (jit::Function& f : with.functions) jit::place_branch_probes(f, jit::find_loop_forest(f));
-    probes += jit::turn_sites(with.functions[0]).size();
-    CodeMachine a, b;
-    BaselineModule x(a, with, Use::kPlain, planner(everything()));
-    BaselineModule y(b, without, Use::kPlain, planner(everything()));
-    const jit::Code &p = x.code(0, Copy::kPlain), &q = y.code(0, Copy::kPlain);
-    EXPECT_EQ(p.tables(), q.tables()) << "seed " << seed;
-    EXPECT_EQ(disassemble(p.base(), p.size()).size(), disassemble(q.base(), q.size()).size());
-  }
-  EXPECT_GT(probes, 15u);
+  EXPECT_GT(probes_that_plain_code_leaves_out(jit::place_branch_probes, 200), 15u);
 }
 
 // The comparison is its branch's neighbour in a copy that leaves the probe out.

@@ -5,8 +5,7 @@
 #include <array>
 
 #include "jit/ir/print.h"
-#include "tests/runtime_host.h"
-#include "tests/site_probe.h"
+#include "tests/turn_probes.h"
 
 namespace uptier::test {
 namespace {
@@ -143,48 +142,13 @@ TEST(SelectProbes, pairs_are_counted_as_the_interpreter_sees_them) {
 }
 
 TEST(SelectProbes, random_programs_count_pairs_too) {
-  uint64_t pairs = 0;
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
-    jit::Module m = random_module(seed, {.functions = 2, .statements = 150, .hosts = false});
-    for (jit::Function& f : m.functions) jit::place_select_probes(f, jit::find_loop_forest(f));
-    for (const jit::Function& f : m.functions) {
-      ASSERT_TRUE(jit::verify(f).ok()) << jit::verify(f).error().message;
-    }
-    Probed p(m);
-    Scratch scratch;
-    uint32_t last = static_cast<uint32_t>(m.functions.size() - 1);
-    Random random(seed);
-    auto args = random_arguments(m.functions[last].signature(), scratch, random);
-    jit::InterpretOptions o;
-    o.memory = {{scratch.base(), Scratch::kSize, true}};
-    o.observer = &p.oracle;
-    scratch.fill();
-    jit::Interpreter interpreter(m, o);
-    auto want = interpreter.run(MethodId(last), args);
-    p.oracle.add_blocks(interpreter, m);
-    scratch.fill();
-    Ran got = p.compiled.run(MethodId(last), args);
-    ASSERT_EQ(got.trap, want.trap) << "seed " << seed;
-    p.check();
-    for (const auto& [site, seen] : p.oracle.last_turn) pairs += p.oracle.values[site].size();
-  }
-  EXPECT_GT(pairs, 500u);
+  EXPECT_GT(pairs_of_random_programs(jit::place_select_probes), 500u);
 }
 
 // ---- Nobody pays who is not instrumented --------------------------------------------------------
 
 TEST(SelectProbes, plain_code_is_what_it_is_without) {
-  for (uint64_t seed = 0; seed < 20; ++seed) {
-    jit::Module without = random_module(seed, {.functions = 1, .hosts = false});
-    jit::Module with = without;
-    for (jit::Function& f : with.functions) jit::place_select_probes(f, jit::find_loop_forest(f));
-    CodeMachine a, b;
-    BaselineModule x(a, with, Use::kPlain, planner(everything()));
-    BaselineModule y(b, without, Use::kPlain, planner(everything()));
-    const jit::Code &p = x.code(0, Copy::kPlain), &q = y.code(0, Copy::kPlain);
-    EXPECT_EQ(p.tables(), q.tables()) << "seed " << seed;
-    EXPECT_EQ(disassemble(p.base(), p.size()).size(), disassemble(q.base(), q.size()).size());
-  }
+  EXPECT_GT(probes_that_plain_code_leaves_out(jit::place_select_probes, 20), 0u);
 }
 
 // The instruction budget of the fast path.

@@ -484,7 +484,10 @@ int Merge::write_ranges(bool& written) {
     report += sum.report();
     const std::optional<profile::MethodKey> end = sum.end();
     sum.drain(add);
-    if (inlined) rest.profile.inlined = sum.take().inlined;
+    if (inlined) {
+      rest.profile.inlined = sum.take().inlined;
+      finish(rest.profile);
+    }
     if (!end) break;
     if (int code = sum_up(end); code != kOk) return code;
     written = !is_useless();

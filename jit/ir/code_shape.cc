@@ -1,5 +1,7 @@
 #include "jit/ir/code_shape.h"
 
+#include "jit/ir/select_probes.h"
+
 namespace uptier::jit {
 namespace {
 
@@ -40,7 +42,8 @@ bool describe(const Function& f, const Inst& i, const NameOf& name_of, Anchor& a
       anchor.target = hash_of(f.host_callees[i.imm].name);
       return true;
     case Opcode::kProbe:
-      if (is_block_probe(i)) return false;
+      // Of short branches there are probes only once something of the method is observed.
+      if (is_block_probe(i) || (i.flags & kProbeOfBranch) != 0) return false;
       anchor.kind = AnchorKind::kProbe;
       anchor.target = i.imm;
       anchor.site = i.aux;
