@@ -220,17 +220,7 @@ struct Branching : IrRuntime {
     ASSERT_EQ(call("count", {64, 1, shift}).bits, set);
   }
 
-  std::map<int64_t, uint64_t> pairs() const {
-    std::map<int64_t, uint64_t> counts;
-    Profile p = runtime->profile();
-    for (const auto& [key, m] : p.methods) {
-      if (m.name != "count") continue;
-      const Table* table = m.table(SlotKind::kValue, m.schema.slots.back().site);
-      if (table == nullptr) continue;
-      for (const auto& [k, e] : *table) counts[static_cast<int64_t>(k.value)] = e.count;
-    }
-    return counts;
-  }
+  std::map<int64_t, uint64_t> pairs() const { return pairs_seen(*runtime, "count"); }
 
   ThreadScope scope;
 };

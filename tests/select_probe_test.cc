@@ -183,17 +183,7 @@ struct Selecting : IrRuntime {
     ASSERT_EQ(got.bits, set);
   }
 
-  std::map<int64_t, uint64_t> pairs() const {
-    std::map<int64_t, uint64_t> counts;
-    Profile p = runtime->profile();
-    for (const auto& [key, m] : p.methods) {
-      if (m.name != "where") continue;
-      const Table* table = m.table(SlotKind::kValue, m.schema.slots.back().site);
-      if (table == nullptr) continue;
-      for (const auto& [k, e] : *table) counts[static_cast<int64_t>(k.value)] = e.count;
-    }
-    return counts;
-  }
+  std::map<int64_t, uint64_t> pairs() const { return pairs_seen(*runtime, "where"); }
 
   ThreadScope scope;
 };

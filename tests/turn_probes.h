@@ -1,6 +1,9 @@
 // turn_probes.h: what has to hold of probes that count how conditions turn, of whichever instructions.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "jit/ir/loop_forest.h"
 #include "tests/runtime_host.h"
 #include "tests/site_probe.h"
@@ -56,6 +59,19 @@ inline size_t probes_that_plain_code_leaves_out(PlaceTurns place, uint64_t seeds
     EXPECT_EQ(disassemble(p.base(), p.size()).size(), disassemble(q.base(), q.size()).size());
   }
   return probes;
+}
+
+// What a profile has of the last site of a method: how often each pair was seen.
+inline std::map<int64_t, uint64_t> pairs_seen(const Runtime& runtime, const std::string& method) {
+  std::map<int64_t, uint64_t> counts;
+  const Profile p = runtime.profile();
+  for (const auto& [key, m] : p.methods) {
+    if (m.name != method) continue;
+    const Table* table = m.table(SlotKind::kValue, m.schema.slots.back().site);
+    if (table == nullptr) continue;
+    for (const auto& [k, e] : *table) counts[static_cast<int64_t>(k.value)] = e.count;
+  }
+  return counts;
 }
 
 }  // namespace uptier::test
