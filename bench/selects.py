@@ -5,6 +5,7 @@ Bad news: a row in which the tool is slower than a build that leaves selections 
   chase     p = c ? p->left : p->right      an address that the next round begins with
   greatest  m = x > m ? x : m               a value that the next round begins with
   where     *(c ? &a : &b) += 1             one of two places, both read in the next round
+  parts     *(c ? low++ : high--) = x       one of two places, neither of which is read
 
 c is 0 but in the given share of rounds, by chance. A program of WebAssembly calls the loop again and
 again, 1,024 rounds each, and is optimized with what was seen of it; the numbers are nanoseconds of CPU
@@ -61,6 +62,19 @@ SOURCE = """(module (memory (export "memory") 4)
       (local.set $c (i32.add (local.get $c) (i32.const 4)))
       (br_if $l (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
     (local.get $both))
+  (func $parts (param $c i32) (param $n i32) (result i32)
+    (local $low i32) (local $high i32) (local $x i32)
+    (local.set $low (i32.const 40000))
+    (local.set $high (i32.const 60000))
+    (loop $l
+      (local.set $x (i32.ne (i32.load (local.get $c)) (i32.const 0)))
+      (i32.store (select (local.get $low) (local.get $high) (local.get $x)) (local.get $n))
+      (local.set $low (i32.add (local.get $low) (i32.shl (local.get $x) (i32.const 2))))
+      (local.set $high
+        (i32.sub (local.get $high) (i32.shl (i32.xor (local.get $x) (i32.const 1)) (i32.const 2))))
+      (local.set $c (i32.add (local.get $c) (i32.const 4)))
+      (br_if $l (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+    (local.get $low))
   (func (export "_start") (local $k i32)
     (call $fill)
     (local.set $k (i32.const {calls}))
@@ -106,4 +120,4 @@ def rounds_table(description, name, source, rows):
 if __name__ == "__main__":
     rounds_table(__doc__, "selects", SOURCE,
                  [(f"{what:9}{share:9.4f}", {"what": what, "share": int(share * 65536)})
-                  for what in ("chase", "greatest", "where") for share in SHARES])
+                  for what in ("chase", "greatest", "where", "parts") for share in SHARES])

@@ -107,6 +107,7 @@ const std::map<std::string, Pass>& passes() {
       {"store_in_bulk", bulk_unknown},
       {"convert_branches", with_halves<jit::convert_branches>},
       {"split_selects", split_predictable},
+      {"split_unmeasured", jit::split_selects},
       {"lift_cases", with_halves<jit::lift_cases>},
       {"copy_returns", with_halves<jit::copy_returns>},
       {"settle_conditions", jit::settle_conditions},

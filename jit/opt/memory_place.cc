@@ -20,9 +20,14 @@ std::optional<uint64_t> constant_of(const Function& f, Value v) {
 }  // namespace
 
 MemoryPlace place_of(const Function& f, const Inst& access) {
+  return place_if(f, access, Value::none(), Value::none());
+}
+
+MemoryPlace place_if(const Function& f, const Inst& access, Value operand, Value other) {
   auto args = f.args(access).subspan(info(access.op).shape == Shape::kStore ? 1 : 0);
+  auto is = [&](Value v) { return v == operand ? other : v; };
   MemoryPlace p;
-  p.base = args[0];
+  p.base = is(args[0]);
   p.offset = access.imm;
   p.width = access_size(access.op, access.type);
   p.alias = alias_class_of(access.flags);
@@ -30,7 +35,14 @@ MemoryPlace place_of(const Function& f, const Inst& access) {
   p.near = offset < kSmallOffset;
   p.distance = offset;
   if (args.size() < 2) return p;
-  p.index = p.root = args[1];
+  p.index = p.root = is(args[1]);
+  if (auto c = constant_of(f, p.index)) {
+    uint64_t index = f.type_of(p.index) == Type::kI32 ? static_cast<uint32_t>(*c) : *c;
+    if (index >= uint64_t{kSmallOffset}) return p;
+    p.root = Value::none();
+    p.distance += static_cast<int64_t>(index);
+    return p;
+  }
   InstId id = f.value(p.index).inst;
   if (!id.valid() || f.inst(id).op != Opcode::kAdd) return p;
   const Inst& add = f.inst(id);

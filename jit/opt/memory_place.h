@@ -1,7 +1,7 @@
 // MemoryPlace: where a load or store goes, as far as its operands tell.
 //
 // Two accesses do not touch when their alias classes differ, or when base and index are the same
-// but for a constant and the bytes are disjoint. An i32 index wraps around at 2^32, which is no
+// but for a constant, or the indices are constants, and the bytes are disjoint. An i32 index wraps around at 2^32, which is no
 // danger while offsets are small.
 #pragma once
 
@@ -11,7 +11,8 @@
 
 namespace uptier::jit {
 
-// `root` and `distance` take the index apart: root + a constant.
+// `root` and `distance` take the index apart: root + a constant. No root: the index is a constant,
+// or there is none.
 struct MemoryPlace {
   Value base, index;
   uint64_t offset = 0;
@@ -24,6 +25,9 @@ struct MemoryPlace {
 
 // Returns the place of a load or store.
 MemoryPlace place_of(const Function& f, const Inst& access);
+
+// The same, if `other` stood where the access has `operand`.
+MemoryPlace place_if(const Function& f, const Inst& access, Value operand, Value other);
 
 inline bool same_place(const MemoryPlace& a, const MemoryPlace& b) {
   return a.base == b.base && a.index == b.index && a.offset == b.offset;

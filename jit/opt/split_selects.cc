@@ -7,6 +7,7 @@
 #include "jit/ir/select_probes.h"
 #include "jit/opt/block_counts.h"
 #include "jit/opt/copy_tail.h"
+#include "jit/opt/one_of_two.h"
 #include "jit/opt/passes.h"
 #include "jit/opt/splice.h"
 
@@ -18,24 +19,32 @@ constexpr uint32_t kMostCopied = 16;
 
 using Turns = std::array<uint64_t, kTurnValues>;
 
-bool is_measured(const Inst& i) { return i.op == Opcode::kSelect && i.imm != 0; }
+bool is_measured(const Inst& i) { return i.imm != 0; }
 
 bool is_predictable(const Turns& n) { return misses_of(n) * kRounds <= n[0] + n[1] + n[2] + n[3]; }
 
+// How often the condition of a selection is set.
+double share_of(const Inst& i) {
+  if (!is_measured(i)) return 0.5;
+  Turns n = turns_of(i);
+  auto set = static_cast<double>(n[1] + n[3]);
+  return set / (static_cast<double>(n[0] + n[2]) + set);
+}
+
 class SelectSplitter {
  public:
-  explicit SelectSplitter(Function& f) : f_(f) {}
+  explicit SelectSplitter(Function& f) : f_(f), one_of_two_(one_of_two(f)) {}
 
   void run() {
     std::vector<Block> blocks = f_.layout;
     for (Block b : blocks) {
       for (size_t n = 0; n < f_.block(b).insts.size();) {
         const Inst& i = f_.inst(f_.block(b).insts[n++]);
-        if (!is_measured(i) || parts_guard(b, n - 1)) continue;
-        Turns turns = turns_of(i);
-        bool stores = writes_where_it_says(b, n - 1);
-        if (!stores && !is_predictable(turns)) continue;
-        b = split(b, n - 1, turns, stores);
+        if (i.op != Opcode::kSelect) continue;
+        bool stores = one_of_two_.contains(i.result.index());
+        if (!stores && !(is_measured(i) && is_predictable(turns_of(i)))) continue;
+        if (parts_guard(b, n - 1)) continue;
+        b = split(b, n - 1, share_of(i), stores);
         n = 0;
       }
     }
@@ -44,7 +53,7 @@ class SelectSplitter {
 
  private:
   // Returns the block of the rest.
-  Block split(Block b, size_t position, const Turns& turns, bool stores) {
+  Block split(Block b, size_t position, double yes, bool stores) {
     Value condition = f_.args(f_.inst(f_.block(b).insts[position]))[0];
     std::vector<InstId> group = together(b, position, condition);
     Block rest = split_block(f_, b, position);
@@ -61,8 +70,6 @@ class SelectSplitter {
       next += goes;
       return goes;
     });
-    auto set = static_cast<double>(turns[1] + turns[3]);
-    double yes = set / (static_cast<double>(turns[0] + turns[2]) + set);
     Block t = arm(b, rest, x, yes), e = arm(b, rest, y, 1 - yes);
     Inst branch{.op = Opcode::kBranch, .args = f_.make_list({{condition}})};
     branch.edges_at = static_cast<uint32_t>(f_.edges.size());
@@ -83,19 +90,6 @@ class SelectSplitter {
       if (i.op == Opcode::kGuard && i.imm == 0) return true;
     }
     return false;
-  }
-
-  // Whether the rest of the block stores to the place that the selection chooses.
-  bool writes_where_it_says(Block b, size_t position) const {
-    const auto& insts = f_.block(b).insts;
-    Value v = f_.inst(insts[position]).result;
-    return std::any_of(insts.begin() + static_cast<ptrdiff_t>(position), insts.end(),
-                       [&](InstId id) {
-                         const Inst& i = f_.inst(id);
-                         if (info(i.op).shape != Shape::kStore) return false;
-                         auto place = f_.args(i).subspan(1);
-                         return std::ranges::find(place, v) != place.end();
-                       });
   }
 
   void copy_tails() {
@@ -163,6 +157,7 @@ class SelectSplitter {
   };
 
   Function& f_;
+  std::unordered_set<uint32_t> one_of_two_;
   std::vector<Tail> tails_;
 };
 
@@ -171,7 +166,7 @@ class SelectSplitter {
 void split_selects(Function& f) {
   bool any = std::ranges::any_of(f.layout, [&](Block b) {
     const auto& insts = f.block(b).insts;
-    return std::ranges::any_of(insts, [&](InstId i) { return is_measured(f.inst(i)); });
+    return std::ranges::any_of(insts, [&](InstId i) { return f.inst(i).op == Opcode::kSelect; });
   });
   if (any) SelectSplitter(f).run();
 }

@@ -14,13 +14,11 @@
 // a selection becomes a branch
 //
 //   predictable    when misses * kRounds <= n
-//   one of two     whatever its misses, when the rest of the block stores where it says: one store
-//                  that goes to either place is one that each load of both has to wait for. The
-//                  rest is done in both ways then, with a store each, if it is at most kMostCopied
-//                  instructions long
+//   one of two     whatever its misses, and without counts: the rest of the block stores where it
+//                  says, and its loop reads one of the places (one_of_two.h). The rest is done in
+//                  both ways then, with a store each, if it is at most kMostCopied instructions long
 //
-// and not without counts. What asks the same behind it in the block, of what is known before it, goes
-// with it.
+// What asks the same behind it in the block, of what is known before it, goes with it.
 //
 //   Thread: none of its own. Cost: one look at each instruction; near linear where something is split.
 #pragma once
