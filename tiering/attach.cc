@@ -51,7 +51,7 @@ Status RuntimeImpl::attach() {
     std::lock_guard lock(state_mutex_);
     number = threads_.next_number();
   }
-  Result<std::unique_ptr<AttachedThread>> made = AttachedThread::create(*this, options_, number);
+  Result<std::unique_ptr<AttachedThread>> made = AttachedThread::create(this, options_, number);
   if (!made) return made.error();
   AttachedThread& t = **made;
   t.depth = 1;
