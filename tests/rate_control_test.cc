@@ -199,10 +199,11 @@ TEST(RateControl, drift_has_a_method_learnt_anew) {
 TEST(RateControl, of_what_changes_all_the_time_the_log_tells_ever_more_rarely) {
   Rates r;
   Method& m = r.method();
-  for (uint64_t turn = 0; m.convergence.drifts() < 3 && turn < 100; ++turn) {
-    std::vector<uint64_t> counts =
-        turn % 2 == 0 ? std::vector<uint64_t>{1000, 0} : std::vector<uint64_t>{0, 1000};
-    for (int i = 0; i < 8 && m.convergence.drifts() < 3; ++i) m.convergence.add({counts, 1000, 1});
+  for (uint32_t turn = 0; m.convergence.drifts() < 3 && turn < 100; ++turn) {
+    std::vector<uint64_t> counts = {turn % 2 == 0 ? 1000u : 0u, turn % 2 == 0 ? 0u : 1000u};
+    for (int n = 0; n < 32 && m.convergence.drifts() < 3; ++n) {
+      m.convergence.add({counts, 2048, 1});
+    }
   }
   ASSERT_EQ(m.convergence.drifts(), 3u);
   r.control.heed(m, Verdict::kDrifted);
