@@ -17,7 +17,7 @@ A program of WebAssembly calls the loop again and again, 1,024 rounds each, and 
 seen of it; the numbers are nanoseconds of CPU time a round, the least of some runs, builds interleaved,
 less what the program takes without the loop.
 """
-from selects import rounds_table
+from selects import RANDOM, START, rounds_table
 
 PATTERNS = [(f"{p:.4f}", "(i32.lt_u (i32.and (call $random) (i32.const 65535)) (i32.const %d))" % (p * 65536))
             for p in (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)]
@@ -26,13 +26,7 @@ PATTERNS += [(f"runs {n}", "(i32.and (i32.div_u (local.get $k) (i32.const %d)) (
              for n in (2, 16, 256)]
 
 SOURCE = """(module (memory (export "memory") 33)
-  (global $s (mut i32) (i32.const 88172645))
-  (func $random (result i32)
-    (global.set $s (i32.xor (global.get $s) (i32.shl (global.get $s) (i32.const 13))))
-    (global.set $s (i32.xor (global.get $s) (i32.shr_u (global.get $s) (i32.const 17))))
-    (global.set $s (i32.xor (global.get $s) (i32.shl (global.get $s) (i32.const 5))))
-    (i32.shr_u (global.get $s) (i32.const 8)))
-  (func $fill (local $k i32)
+""" + RANDOM + """  (func $fill (local $k i32)
     (loop $l
       (i32.store (i32.add (i32.const 65536) (i32.shl (local.get $k) (i32.const 2))) {pattern})
       (br_if $l (i32.lt_u (local.tee $k (i32.add (local.get $k) (i32.const 1))) (i32.const 524288)))))
@@ -59,15 +53,7 @@ SOURCE = """(module (memory (export "memory") 33)
       (local.set $c (i32.add (local.get $c) (i32.const 4)))
       (br_if $l (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
     (local.get $m))
-  (func (export "_start") (local $k i32)
-    (call $fill)
-    (local.set $k (i32.const {calls}))
-    (loop $l
-      (drop (call ${what}
-        (i32.add (i32.const 65536) (i32.shl (i32.and (local.get $k) (i32.const 511)) (i32.const 12)))
-        (i32.const {rounds})))
-      (br_if $l (local.tee $k (i32.sub (local.get $k) (i32.const 1)))))))
-"""
+""" + START % 511
 
 
 if __name__ == "__main__":

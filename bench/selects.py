@@ -16,14 +16,27 @@ import argparse, os, resource, subprocess, tempfile
 SHARES = (0, 1 / 256, 1 / 128, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 2)
 CALLS = 40_000
 
-SOURCE = """(module (memory (export "memory") 4)
-  (global $s (mut i32) (i32.const 88172645))
+# What is the same in all such programs: random numbers of 24 bits; and calls of what is timed, each with the
+# address of one of the stretches of 4 KiB behind the first page, as many as START is given, less one.
+RANDOM = """  (global $s (mut i32) (i32.const 88172645))
   (func $random (result i32)
     (global.set $s (i32.xor (global.get $s) (i32.shl (global.get $s) (i32.const 13))))
     (global.set $s (i32.xor (global.get $s) (i32.shr_u (global.get $s) (i32.const 17))))
     (global.set $s (i32.xor (global.get $s) (i32.shl (global.get $s) (i32.const 5))))
     (i32.shr_u (global.get $s) (i32.const 8)))
-  (func $fill (local $p i32) (local $high i32)
+"""
+START = """  (func (export "_start") (local $k i32)
+    (call $fill)
+    (local.set $k (i32.const {calls}))
+    (loop $l
+      (drop (call ${what}
+        (i32.add (i32.const 65536) (i32.shl (i32.and (local.get $k) (i32.const %d)) (i32.const 12)))
+        (i32.const {rounds})))
+      (br_if $l (local.tee $k (i32.sub (local.get $k) (i32.const 1)))))))
+"""
+
+SOURCE = """(module (memory (export "memory") 4)
+""" + RANDOM + """  (func $fill (local $p i32) (local $high i32)
     (local.set $p (i32.const 131072))
     (loop $l
       (local.set $p (i32.sub (local.get $p) (i32.const 4)))
@@ -75,15 +88,7 @@ SOURCE = """(module (memory (export "memory") 4)
       (local.set $c (i32.add (local.get $c) (i32.const 4)))
       (br_if $l (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
     (local.get $low))
-  (func (export "_start") (local $k i32)
-    (call $fill)
-    (local.set $k (i32.const {calls}))
-    (loop $l
-      (drop (call ${what}
-        (i32.add (i32.const 65536) (i32.shl (i32.and (local.get $k) (i32.const 15)) (i32.const 12)))
-        (i32.const {rounds})))
-      (br_if $l (local.tee $k (i32.sub (local.get $k) (i32.const 1)))))))
-"""
+""" + START % 15
 
 
 def seconds(tool, program):

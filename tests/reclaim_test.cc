@@ -8,23 +8,20 @@
 #include <thread>
 #include <vector>
 
+#include "jit/code/code_space.h"
 #include "sampler/gap.h"
-#include "tiering/runtime_impl.h"
+#include "tiering/thread.h"
 
 namespace uptier::tiering {
 namespace {
 
-// A reclaimer with threads and versions of its own; the runtime beside it lends only its identity.
+// A reclaimer with threads and versions of its own.
 class ReclaimTest : public testing::Test {
  protected:
   static constexpr uint32_t kCodeBytes = 64;
 
   void SetUp() override {
     options_.slab_budget = options_.ring_bytes = 1 << 12;
-    options_.workers = 0;
-    auto r = Runtime::create(options_);
-    ASSERT_TRUE(r.ok()) << r.error().message;
-    runtime_ = std::move(*r);
     auto s = jit::CodeSpace::create({.code_budget = 8u << 20, .data_bytes = 4096});
     ASSERT_TRUE(s.ok()) << s.error().message;
     space_ = std::move(*s);
@@ -33,8 +30,7 @@ class ReclaimTest : public testing::Test {
 
   // As Runtime::attach does.
   AttachedThread& attach() {
-    auto& runtime = static_cast<RuntimeImpl&>(*runtime_);
-    auto t = AttachedThread::create(runtime, options_, ++numbers_);
+    auto t = AttachedThread::create(this, options_, ++numbers_);
     EXPECT_TRUE(t.ok());
     (*t)->epoch.store(reclaimer_.epoch());
     threads_.push_back(std::move(*t));
@@ -64,7 +60,6 @@ class ReclaimTest : public testing::Test {
   }
 
   Options options_;
-  std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<jit::CodeSpace> space_;
   std::vector<std::unique_ptr<Version>> versions_;
   std::vector<std::unique_ptr<AttachedThread>> threads_;

@@ -51,7 +51,7 @@ Status RuntimeImpl::attach() {
     std::lock_guard lock(state_mutex_);
     number = threads_.next_number();
   }
-  Result<std::unique_ptr<AttachedThread>> made = AttachedThread::create(*this, options_, number);
+  Result<std::unique_ptr<AttachedThread>> made = AttachedThread::create(this, options_, number);
   if (!made) return made.error();
   AttachedThread& t = **made;
   t.depth = 1;
@@ -97,7 +97,7 @@ void RuntimeImpl::leave(AttachedThread& t) {
     method(i).adaptation.gone += sampler::progress_of(t.state(MethodId(i)));
   }
   threads_.remove(t);
-  reclaim_locked();
+  in_service_->reclaim_locked();
 }
 
 void RuntimeImpl::quiescent() noexcept {
@@ -112,7 +112,7 @@ void RuntimeImpl::pass_quiescent(AttachedThread& t) noexcept {
   t.epoch.store(reclaimer_.epoch(), std::memory_order_seq_cst);
   if (!reclaimer_.has_limbo()) return;
   std::lock_guard lock(state_mutex_);
-  reclaim_locked();
+  in_service_->reclaim_locked();
 }
 
 void RuntimeImpl::begin_blocked() noexcept {
@@ -121,7 +121,7 @@ void RuntimeImpl::begin_blocked() noexcept {
   t->enter_blocked(__builtin_frame_address(0));
   if (!reclaimer_.has_limbo()) return;
   std::lock_guard lock(state_mutex_);
-  reclaim_locked();
+  in_service_->reclaim_locked();
 }
 
 void RuntimeImpl::end_blocked() noexcept {

@@ -23,7 +23,7 @@ Places::Look RuntimeImpl::begin_look() {
 void RuntimeImpl::end_look(Places::Look look) {
   std::lock_guard lock(state_mutex_);
   places_.end_look(look);
-  if (hosts_.wait_to_leave()) reclaim_locked();  // that may have waited for this
+  if (hosts_.wait_to_leave()) in_service_->reclaim_locked();  // that may have waited for this
 }
 
 }  // namespace uptier::tiering

@@ -435,7 +435,7 @@ struct Method {
   std::unique_ptr<const jit::Function> body;  // as built, for callers that inline it; or null
   bool unlinked = false;                      // its code is there, but its cell asks; see evict.cc
   bool wants_optimized = false;               // was optimized when it was evicted
-  uint64_t last_active = 0;  // when it was last heard of, in RuntimeImpl::activity_
+  uint64_t last_active = 0;                   // when it was last heard of; InService::touch()
   uint32_t optimized_versions = 0;
   std::vector<jit::LoopRange> loop_ranges;  // of the latest instrumented copy
   std::string last_error;

@@ -50,7 +50,7 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
   if (!m.info.host_may_trap) m.host_code = m.info.host_entry;
   places_.note_added();
   rates_.add(index, place->again);
-  stubs_->set_target(m.id, first_target_locked(m));
+  stubs_->set_target(m.id, in_service_->first_target_locked(m));
   observer_.know(m);
   methods_.put(std::move(made));
   return m.id;
@@ -58,7 +58,7 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
 
 // Whether calls go to the host's interpreter before there is code, or when it has been taken away.
 // The fixed tiers hold methods elsewhere, and what a saved profile knows can be compiled at once.
-bool RuntimeImpl::interprets_first_locked(const Method& m) const {
+bool InService::interprets_first_locked(const Method& m) const {
   bool interprets = m.info.host_entry != nullptr && options_.tier == TierMode::kAuto;
   if (m.removed || !interprets) return false;
   return !m.info.describes_at_once || m.code_made || !saved_.is_hot(m);
@@ -66,9 +66,9 @@ bool RuntimeImpl::interprets_first_locked(const Method& m) const {
 
 // Where calls go that find no code: to the host's interpreter, or to where code is made, the thunk
 // of an interpreter that may trap included.
-const void* RuntimeImpl::first_target_locked(const Method& m) const {
+const void* InService::first_target_locked(const Method& m) const {
   bool there = interprets_first_locked(m) && m.host_code != nullptr;
-  return there ? m.host_code.load() : stubs_->tail(m.id);
+  return there ? m.host_code.load() : stubs_.tail(m.id);
 }
 
 std::string RuntimeImpl::error_of(MethodId m) const {
@@ -132,14 +132,14 @@ __attribute__((noinline)) void RuntimeImpl::retire_code(std::span<const MethodId
   for (MethodId id : ids) {
     Method& m = method(id.index());
     bodies_.forget_locked(m);
-    withdraw_locked(m);
+    in_service_->withdraw_locked(m);
     for (auto& v : m.versions) {
       if (!v->retired) reclaimer_.retire(*v);
       if (after == HostUse::kOver) v->give_back();  // nothing runs it, and its host may go
     }
     if (m.host_use == HostUse::kTold) hosts_.tell_later_locked(m);
   }
-  reclaim_locked();
+  in_service_->reclaim_locked();
 }
 
 // Nothing leads to the method any more but what refers to it; see code/places.h.

@@ -135,22 +135,6 @@ Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, Tra
   return std::unique_ptr<Runtime>(std::move(r));
 }
 
-Status RuntimeImpl::open_native_tools() {
-  if (options_.perf_map) {
-    auto map = jit::PerfMap::create();
-    if (!map) return map.error();
-    native_tools_.perf_map = std::move(*map);
-  }
-  if (options_.jit_dump) {
-    auto dump = jit::JitDump::create();
-    if (!dump) return dump.error();
-    native_tools_.jit_dump = std::move(*dump);
-  }
-  if (options_.gdb) native_tools_.gdb_names = std::make_unique<jit::GdbNames>();
-  native_tools_.add(routines_.invoke_code());
-  return {};
-}
-
 Status RuntimeImpl::start() {
   if (!sampler::watch_forks() || !jit::hold_locks_over_forks()) {
     return Error{ErrorCode::kResourceExhausted, "memory for a handler of fork() is refused"};
@@ -194,7 +178,6 @@ Status RuntimeImpl::start() {
   if (!faults) return faults.error();
   faults_.emplace(std::move(*faults));
   stubs_ = std::move(*stubs);
-  if (Status s = open_native_tools(); !s) return s;
   helpers_.loop_slow_plain = routines_.loop_plain();
   helpers_.loop_slow_instrumented = routines_.loop_instrumented();
   helpers_.trap_exit = routines_.trap_exit();
@@ -206,6 +189,24 @@ Status RuntimeImpl::start() {
     helpers_.probes[i] = routines_.probe(static_cast<jit::ProbeRoutine>(i));
   }
   helpers_.runtime = this;
+  make_owners();
+  if (Status s = in_service_->open_native_tools(routines_); !s) return s;
+  observer_.set_method_at([this](uint64_t address) { return method_at(address); });
+  observer_.set_method_of([this](MethodId m) { return known(m); });
+  if (!options_.profile.empty()) saved_.open(options_.profile);
+  if (options_.workers == 0) return {};
+  auto run = [](void* runtime) -> void* {
+    static_cast<RuntimeImpl*>(runtime)->run_worker();
+    return nullptr;
+  };
+  if (worker_.start(run, this)) return {};
+  saved_.close();  // there was no run to be saved
+  return Error{ErrorCode::kResourceExhausted, "a thread for the worker is refused"};
+}
+
+// Those who are given what start() has made.
+void RuntimeImpl::make_owners() {
+  system_.emplace(live_, requests_, *space_, machine_);
   compiler_.emplace(MethodCompiler::Parts{.options = options_,
                                           .live = live_,
                                           .policy = policy_,
@@ -224,6 +225,20 @@ Status RuntimeImpl::start() {
                                           .poll_words = *poll_words_,
                                           .routines = routines_,
                                           .helpers = helpers_});
+  in_service_.emplace(InService::Parts{.options = options_,
+                                       .policy = policy_,
+                                       .always_instrumented = always_instrumented_,
+                                       .stress = stress_,
+                                       .state_mutex = state_mutex_,
+                                       .methods = methods_,
+                                       .threads = threads_,
+                                       .saved = saved_,
+                                       .reclaimer = reclaimer_,
+                                       .hosts = hosts_,
+                                       .fast = *fast_,
+                                       .stubs = *stubs_,
+                                       .relay = relay_,
+                                       .losses = losses_});
   relay_.emplace(Relay::Parts{.options = options_,
                               .live = live_,
                               .state_mutex = state_mutex_,
@@ -235,18 +250,51 @@ Status RuntimeImpl::start() {
                               .stubs = *stubs_,
                               .poll_words = *poll_words_,
                               .helpers = helpers_,
-                              .service = *this});
-  observer_.set_method_at([this](uint64_t address) { return method_at(address); });
-  observer_.set_method_of([this](MethodId m) { return known(m); });
-  if (!options_.profile.empty()) saved_.open(options_.profile);
-  if (options_.workers == 0) return {};
-  auto run = [](void* runtime) -> void* {
-    static_cast<RuntimeImpl*>(runtime)->run_worker();
-    return nullptr;
-  };
-  if (worker_.start(run, this)) return {};
-  saved_.close();  // there was no run to be saved
-  return Error{ErrorCode::kResourceExhausted, "a thread for the worker is refused"};
+                              .service = *this,
+                              .in_service = *in_service_});
+  eviction_.emplace(Eviction::Parts{.options = options_,
+                                    .live = live_,
+                                    .stress = stress_,
+                                    .state_mutex = state_mutex_,
+                                    .methods = methods_,
+                                    .space = *space_,
+                                    .compiler = *compiler_,
+                                    .relay = *relay_,
+                                    .requests = requests_,
+                                    .in_service = *in_service_});
+  trials_.emplace(Trials::Parts{.options = options_,
+                                .live = live_,
+                                .policy = policy_,
+                                .always_instrumented = always_instrumented_,
+                                .stress = stress_,
+                                .observer = observer_,
+                                .machine = machine_,
+                                .in_service = *in_service_});
+  values_.emplace(ValueGuards::Parts{.options = options_,
+                                     .live = live_,
+                                     .policy = policy_,
+                                     .stress = stress_,
+                                     .observer = observer_,
+                                     .requests = requests_,
+                                     .system = *system_,
+                                     .trials = *trials_,
+                                     .in_service = *in_service_});
+  exits_.emplace(policy_, methods_, observer_, requests_, *in_service_);
+  newer_.emplace(options_, policy_, *system_, observer_, requests_, frames_);
+  copies_.emplace(CopyControl::Parts{.options = options_,
+                                     .live = live_,
+                                     .policy = policy_,
+                                     .always_instrumented = always_instrumented_,
+                                     .methods = methods_,
+                                     .places = places_,
+                                     .observer = observer_,
+                                     .rates = rates_,
+                                     .requests = requests_,
+                                     .reclaimer = reclaimer_,
+                                     .system = *system_,
+                                     .frames = frames_,
+                                     .newer = *newer_,
+                                     .in_service = *in_service_});
 }
 
 void RuntimeImpl::operator delete(RuntimeImpl* r, std::destroying_delete_t) {

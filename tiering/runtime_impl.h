@@ -18,7 +18,6 @@
 #include "jit/code/code_space.h"
 #include "jit/code/faults.h"
 #include "jit/code/leave.h"
-#include "jit/code/native_tools.h"
 #include "jit/code/routines.h"
 #include "jit/code/stubs.h"
 #include "jit/compile.h"
@@ -26,7 +25,9 @@
 #include "sampler/fast_sample.h"
 #include "sampler/fork.h"
 #include "sampler/schedule.h"
+#include "tiering/code/eviction.h"
 #include "tiering/code/gone.h"
+#include "tiering/code/in_service.h"
 #include "tiering/code/kept_bodies.h"
 #include "tiering/code/machine_rates.h"
 #include "tiering/code/method_compiler.h"
@@ -34,17 +35,22 @@
 #include "tiering/code/reclaim.h"
 #include "tiering/code/relay.h"
 #include "tiering/code/requests.h"
+#include "tiering/code/system.h"
 #include "tiering/code/worker_thread.h"
 #include "tiering/looking.h"
 #include "tiering/method.h"
 #include "tiering/method_table.h"
+#include "tiering/observe/copy_control.h"
 #include "tiering/observe/observer.h"
 #include "tiering/observe/rate_control.h"
-#include "tiering/policy/value_policy.h"
+#include "tiering/policy/trials.h"
+#include "tiering/policy/value_guards.h"
 #include "tiering/saved/known_methods.h"
 #include "tiering/saved/saved_profile.h"
 #include "tiering/stress.h"
 #include "tiering/threads.h"
+#include "tiering/transitions/frequent_exits.h"
+#include "tiering/transitions/newer_code.h"
 #include "tiering/transitions/wanted_frames.h"
 #include "tiering/waited_mutex.h"
 #include "uptier/profile_calls.h"
@@ -109,8 +115,8 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
 
   // What slow paths of code call (slow_paths.cc, slow_loops.cc). They return where to go on.
   const void* enter(uint32_t method) noexcept;
-  jit::TrialCall trial_call(uint32_t method) noexcept;  // trial.cc
-  const void* guard_told(uint32_t method) noexcept;     // value_versions.cc
+  jit::TrialCall trial_call(uint32_t method) noexcept;  // trial_call.cc
+  const void* guard_told(uint32_t method) noexcept;     // likewise
   // `pc`: in the code that asks, which may be an older version than the one in service.
   const void* loop_plain(uint32_t method, uint32_t loop, const void* pc) noexcept;
   const void* loop_instrumented(uint32_t method, uint32_t loop, const void* pc) noexcept;
@@ -129,6 +135,7 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
  private:
   RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink, Policy* policy);
   Status start();
+  void make_owners();
 
   Method& method(uint32_t index) const { return methods_.at(index); }
   // Whether the id is that of a method that was added and not removed. Reads no Method.
@@ -160,9 +167,6 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   Status leave_stack(AttachedThread& t, NativeStack& to, const void* frame);  // stacks.cc
   // registry.cc
   void die_if_in_use();
-  bool interprets_first_locked(const Method& m) const;
-  const void* first_target_locked(const Method& m) const;
-
   void take_out(std::span<const MethodId> all, HostUse after);
   std::vector<MethodId> refuse_calls(std::span<const MethodId> all, HostUse after);
   void await_compilations(std::span<const MethodId> ids);
@@ -197,49 +201,14 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   // install.cc; the caller holds state_mutex_.
   void install(Method& m, std::unique_ptr<Version> v);
   void put_in_service(Method& m, std::unique_ptr<Version> v);
-  void forget_versions_locked(Method& m);
-  void forget_caller_locked(Version& v) override;
-  Status open_native_tools();
-  void tell_native_tools(const Method& m, const Version& v);
-  void take_moved_locked(Method& m, Version& v) override;
-  void link_locked(Method& m) override;
-  const sampler::LoopCell* loop_cells(Method& m, const Version* plain, const Version& copy);
-  void retire_optimized_before(Method& m, const Version& v);
-  void retire_baseline(Method& m);
-  void reclaim_locked() override;
 
-  // trial.cc
+  // trial_call.cc
   const void* enter_anew(Method& m) noexcept;
-  void begin_trial(Method& m, const Version* before, const Version& now);
-  void abandon_trial(Method& m);
-  void end_trial(Method& m);
-  void learn_rates(const Method& m, const TrialSnapshot& s);
-  void back_to_baseline(Method& m);
-
-  // value_versions.cc
-  void consider_values(Method& m);
-  void force_values(Method& m);
-  void install_value_version(Method& m, Version& v);
-  void begin_window(Method& m, Version& v);
-  void watch_quietly(Method& m, Version& v);
-  void consider_guard(Method& m);
-  void take_back(Method& m, bool banned);
-
-  // evict.cc
-  void withdraw_locked(Method& m);
-  void evict_locked(Method& m);
-  void make_room_locked(uint64_t wanted, bool urgent);
-  void unlink_locked(Method& m);
-  bool relink(Method& m);
-  void ask_again_after_eviction(Method& m);
-  Result<std::unique_ptr<Version>> make_with_room(Method& m, const Plan& plan, bool urgent);
-  bool plan_forces_refusals() const { return stress_.active(StressKind::kCode); }
 
   // slow_paths.cc
   static void raise_no_code(MethodId m) noexcept;
   const void* refuse_call(MethodId m) noexcept;
   sampler::CallEvent next_call_event(Method& m, AttachedThread& t) noexcept;
-  const void* current_entry(Method& m) const noexcept;
   const void* code_for_call(Method& m) noexcept;
   const void* best_entry(Method& m, const void* otherwise) const noexcept;
   void ask_until_it_can_count(Method& m, AttachedThread& t) noexcept;
@@ -262,23 +231,8 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   const Version* enterable_version(Method& m) noexcept;
   bool make_enterable(Method& m);
   void count_exit(Method& m, uint32_t exit) noexcept;
-  void consider_exit(Method& m, uint32_t exit);
-  void give_up(Version& v, OsrOut why);
-  void drop_osr_versions(Method& m);
-  void optimize_anew(Method& m);
-  void withdraw_optimized(Method& m);
-  void withdraw_code(Method& m);
-  void make_callers_anew(const Method& m);
 
   // osr_out.cc
-  void call_back(Version& v);
-  void watch_callees(Version& v);
-  void tell_callers(Method& callee);
-  void replace_osr(Method& m, const Version& v);
-  bool cannot_follow(const Method& m, uint32_t loop) const;
-  uint64_t newer_due_ns(const Method& m) const;
-  void want_newer(Method& m, uint32_t loop);
-  void want_newer_if_due();
   jit::Leave poll(jit::LeaveState& s, const jit::Code& from, const jit::ExitRow& row) noexcept;
   void ask_for_newer(Method& m, uint32_t loop, const jit::Code& from, jit::PollWord& word) noexcept;
   static bool known_for_calls(const Method& m, AttachedThread& t, const jit::Code& from) noexcept;
@@ -326,64 +280,31 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   void change_policy_locked();
 
   // observe_optimized.cc
-  bool observes_optimized(const Method& m) const noexcept;
   sampler::Rate rate_of(const Method& m) const noexcept;
   // Acquire pairs with set(): the rung is in the ladder.
   sampler::Rate optimized_rate() const noexcept {
     return {optimized_rate_.load(std::memory_order_acquire)};
   }
   const void* optimized_sample(Method& m, AttachedThread& t) noexcept;
-  static uint64_t counted_copy(const uint64_t* optimized_slab) noexcept;
-  static uint64_t optimized_words(const uint64_t* optimized_slab) noexcept;
-  static void give_optimized_slab(AttachedThread& t, const sampler::MethodState& s);
   bool ready_slab(Method& m, AttachedThread& t, const Version& copy) noexcept;
   bool post_optimized(Method& m, AttachedThread& t) noexcept;
   void count_optimized(Method& m, AttachedThread& t) noexcept;
   sampler::Note optimized_note(Method& m, AttachedThread& t) noexcept;
-  void want_optimized_copy(Method& m);
-  bool can_observe_optimized(const Method& m) const;
-  bool observes_copies(const Method& m) const;
-  void request_optimized_copy(Method& m);
   bool awaits_optimized(const Method& m) const noexcept;
-  void begin_observing_optimized(Method& m, Version& v);
-  void number_copy(Method& m, Version& v);
-  void retire_optimized_copy(Method& m);
-  void take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
-                      std::span<const uint64_t> counts);
   void flush_optimized_locked(Method& m, AttachedThread& t);
-  // copy_windows.cc
-  bool learn_window(Method& m, CopyWindows& o, const Version& copy, const sampler::Window& w);
-  bool compare_with_profile(Method& m, CopyWindows& o, const Version& v, const Version& copy);
-  // observe_loops.cc
-  void watch_frames(Method& m, uint64_t due_ns);
-  void watch_frames_of(Method& m, const Version& v);
-  void watch_all_frames();
-  void call_watched_if_due();
-  void call_watched(const Method& m);
-  void take_frame(Method& m, const sampler::Note& note);
-  void begin_observing_loop(Method& m, Version& v);
-  void let_observed_back(const Method& m, LoopId loop);
-  void retire_loop_copy(Method& m, LoopId loop);
-  void retire_loop_copies(Method& m);
-  void take_rounds(Method& m, LoopId loop, const Version& copy, sampler::Window w);
-  void consider_loop(Method& m, LoopId loop, const Version& v);
-  // observe_inlined.cc
-  std::string block_name(const Method& m, const Version& copy, size_t word) const;
-
-  // phase.cc; the caller holds state_mutex_.
-  void follow_drift(Method& m);
-  void follow_loop_drift(Method& m, const Version& copy, CopyWindows& o);
 
   // worker.cc
   void run_worker();
-  SystemSnapshot system_locked(const Method& m) const;
   void await_work();
   void wake_worker() noexcept override;
   bool drain_locked();
   void drain_thread_locked(AttachedThread& t, uint32_t most = UINT32_MAX);
   void handle_note(AttachedThread& t, const sampler::Note& note, std::span<const uint64_t> counts);
+  void end_trial(Method& m);
+  void back_to_baseline(Method& m);
+  void take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
+                      std::span<const uint64_t> counts);
   void consider(Method& m, const sampler::Note& note);
-  void request(Method& m, const Plan& plan, double priority) { requests_.add(m, plan, priority); }
   void run_queue();
   void flush_thread_locked(AttachedThread& t, sampler::NoteKind kind);
   sampler::Note make_note(Method& m, AttachedThread& t, sampler::NoteKind kind) noexcept;
@@ -405,7 +326,6 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   std::unique_ptr<jit::StubTable> stubs_;
   std::unique_ptr<jit::PollWords> poll_words_;
   std::unique_ptr<sampler::FastSampling> fast_;
-  jit::NativeTools native_tools_;  // guarded by state_mutex_
   jit::Routines routines_;
   jit::Helpers helpers_;
 
@@ -426,11 +346,19 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   const uint64_t born_ns_ = now_ns();
   const uint32_t born_at_fork_ = sampler::forks();
   double cycles_per_ns_ = 1;  // measured when loops are timed
-  uint64_t activity_ = 0;     // rises with whatever is heard of any method
   MachineRates machine_;
   KeptBodies bodies_;
-  std::optional<MethodCompiler> compiler_;  // from start() on
-  std::optional<Relay> relay_;              // likewise
+  // From start() on.
+  std::optional<System> system_;
+  std::optional<MethodCompiler> compiler_;
+  std::optional<InService> in_service_;
+  std::optional<Relay> relay_;
+  std::optional<Eviction> eviction_;
+  std::optional<Trials> trials_;
+  std::optional<ValueGuards> values_;
+  std::optional<FrequentExits> exits_;
+  std::optional<NewerCode> newer_;
+  std::optional<CopyControl> copies_;
   WorkerThread worker_;
 };
 

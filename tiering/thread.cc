@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "sampler/gap.h"
-#include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
 namespace {
@@ -37,8 +36,8 @@ uint64_t stack_limit(const StackBounds& stack, const Options& o) {
 
 }  // namespace
 
-Result<std::unique_ptr<AttachedThread>> AttachedThread::create(RuntimeImpl& runtime,
-                                                               const Options& o, uint32_t number) {
+Result<std::unique_ptr<AttachedThread>> AttachedThread::create(void* runtime, const Options& o,
+                                                               uint32_t number) {
   constexpr size_t kContextBytes =
       sampler::kMethodsOffset + size_t{sampler::kMaxMethods} * sizeof(sampler::MethodState);
   auto context = sampler::Reservation::create(kContextBytes, "thread context");
@@ -72,7 +71,7 @@ Result<std::unique_ptr<AttachedThread>> AttachedThread::create(RuntimeImpl& runt
   t->stacks.set_own(t.get(), stack.low, stack.high);
   c.stack_limit = stack_limit(stack, o);
   c.owner = t.get();
-  c.runtime = &runtime;
+  c.runtime = runtime;
   // Seeds, and threads, that follow each other start far apart in the generator's orbit.
   uint64_t state = o.seed;
   state = sampler::next_random(state) + number;

@@ -29,12 +29,11 @@ struct HostExit;
 
 namespace uptier::tiering {
 
-class RuntimeImpl;
-
 class AttachedThread {
  public:
-  static Result<std::unique_ptr<AttachedThread>> create(RuntimeImpl& runtime,
-                                                        const Options& options, uint32_t number);
+  // Of the calling thread. `runtime` is what its context carries.
+  static Result<std::unique_ptr<AttachedThread>> create(void* runtime, const Options& options,
+                                                        uint32_t number);
 
   sampler::ThreadContext& context() const {
     return *static_cast<sampler::ThreadContext*>(context_memory_.data());

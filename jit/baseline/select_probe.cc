@@ -7,6 +7,7 @@
 //   jne slow                  behind the body: call the routine, which keeps every register
 //   inc qword [r11 + count]
 #include "jit/baseline/selector.h"
+#include "jit/code/range_probe.h"
 #include "jit/ir/select_probes.h"
 #include "sampler/site_counts.h"
 
@@ -101,26 +102,12 @@ void Selector::count_in_table(const ProbePlan::Site& s, const Gp& value) {
   b_.bind(probe_slow_.back().resume);
 }
 
-// In terms of the value with its sign bit flipped, so that 0 is neutral for every word.
 void Selector::count_in_range(const ProbePlan::Site& s, Value v) {
   Gp from = observed(v), rank = values_.new_gp();
-  auto word = [&](uint32_t n) { return slab_word(s.offset + 8 * n); };
-  auto raise = [&](const Mem& to) {
-    Label done = b_.new_label();
-    a_.cmp(to, rank);
-    a_.short_().jae(done);
-    a_.mov(to, rank);
-    b_.bind(done);
-  };
   a_.mov(rank, from);
   a_.btc(rank, imm(63));
   a_.mov(kScratch, x86::qword_ptr(x86::rbp, kSlabSlot));
-  a_.inc(word(sampler::kRangeCount));
-  a_.add(word(sampler::kRangeSumLow), rank);
-  a_.adc(word(sampler::kRangeSumHigh), imm(0));
-  raise(word(sampler::kRangeGreatest));
-  a_.not_(rank);
-  raise(word(sampler::kRangeLeast));
+  jit::count_in_range(b_, a_, rank, [&](uint32_t n) { return slab_word(s.offset + 8 * n); });
 }
 
 void Selector::log(const Inst& i, const ProbePlan::Site& s, const Gp& value) {

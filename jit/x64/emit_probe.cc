@@ -1,6 +1,7 @@
 // Counts and what else probes observe, in instrumented copies. As in baseline code
 // (baseline/select_probe.cc), with what is live in registers: routines keep every one but r11.
 #include "jit/code/probe_routines.h"
+#include "jit/code/range_probe.h"
 #include "jit/x64/emit_impl.h"
 #include "sampler/context.h"
 #include "sampler/site_counts.h"
@@ -59,28 +60,14 @@ void Emitter::observe(const MInst& i) {
   }
 }
 
-// r11 has the value with its sign bit flipped, so that 0 is neutral for every word; the slab is in
-// another register.
+// The slab is in another register than r11.
 void Emitter::observe_in_range(const MInst& i) {
   Gp slab = gp_at(i, i.a), rank = x86::r11;
-  auto word = [&](uint32_t n) {
-    return x86::qword_ptr(slab, offset_of(i) + 8 * static_cast<int32_t>(n));
-  };
-  auto raise = [&](const Mem& to) {
-    Label done = b_.new_label();
-    a_.cmp(to, rank);
-    a_.short_().jae(done);
-    a_.mov(to, rank);
-    b_.bind(done);
-  };
   a_.mov(rank, gp_at(i, i.b));
   a_.btc(rank, imm(63));
-  a_.inc(word(sampler::kRangeCount));
-  a_.add(word(sampler::kRangeSumLow), rank);
-  a_.adc(word(sampler::kRangeSumHigh), imm(0));
-  raise(word(sampler::kRangeGreatest));
-  a_.not_(rank);
-  raise(word(sampler::kRangeLeast));
+  count_in_range(b_, a_, rank, [&](uint32_t n) {
+    return x86::qword_ptr(slab, offset_of(i) + 8 * static_cast<int32_t>(n));
+  });
 }
 
 // A hit of the first entry in line, the rest by a routine:

@@ -36,8 +36,8 @@ bool RuntimeImpl::make_first(Method& m) {
   }
   std::lock_guard compile(m.compile_mutex);
   if (!is_method(m.id)) return false;  // removed since it was called
-  if (current_entry(m) != nullptr) return true;
-  if (relink(m)) return true;
+  if (in_service_->current_entry(m) != nullptr) return true;
+  if (in_service_->relink(m)) return true;
   if (m.failed.load(std::memory_order_relaxed)) return false;
   if (!compiles_first(m)) return interpret(m);
   Status s = compile_first(m);
@@ -67,7 +67,7 @@ bool RuntimeImpl::compiles_first(Method& m) {
   if (m.info.host_entry == nullptr || options_.tier != TierMode::kAuto) return true;
   {
     std::lock_guard lock(state_mutex_);
-    if (interprets_first_locked(m)) return false;
+    if (in_service_->interprets_first_locked(m)) return false;
   }
   return warm(m);
 }
@@ -110,7 +110,7 @@ Status RuntimeImpl::compile_first(Method& m) {
   for (const Plan& plan : plans) {
     bool counts = !m.shape_known || m.slab_words.load(std::memory_order_relaxed) != 0;
     if (plan.copy == Copy::kInstrumented && !counts) continue;
-    Result<std::unique_ptr<Version>> v = make_with_room(m, plan, true);
+    Result<std::unique_ptr<Version>> v = eviction_->make_with_room(m, plan, true);
     if (v) {
       made.push_back(std::move(*v));
       // With an optimized version the baseline is only for what the compiler could not do.
@@ -129,7 +129,7 @@ Status RuntimeImpl::compile_first(Method& m) {
   std::lock_guard lock(state_mutex_);
   m.code_made = true;
   for (; !made.empty(); made.pop_back()) install(m, std::move(made.back()));
-  ask_again_after_eviction(m);
+  eviction_->ask_again_after_eviction(m);
   return {};
 }
 
@@ -143,7 +143,7 @@ void RuntimeImpl::compile_and_install(const Plan& plan) {
     std::lock_guard lock(state_mutex_);
     if (m.removed) return;
   }
-  Result<std::unique_ptr<Version>> v = make_with_room(m, plan, false);
+  Result<std::unique_ptr<Version>> v = eviction_->make_with_room(m, plan, false);
   std::lock_guard lock(state_mutex_);
   requests_.done(m, plan);
   bool banned = m.guard_banned && plan.tier == Tier::kOptimized;

@@ -1,13 +1,7 @@
-// Making room: the coldest methods give up their code, and get it again when they are called.
-//
-// Which are cold is learnt by a second chance (the clock algorithm): the cells of those that have
-// not been heard of for the longest time are set back to ask, while their code stays. One that is
-// called asks, and is put back in service for the cost of one slow call; one that has not asked by
-// the time room is wanted goes first. Whoever waits for its first code cannot wait for that, and
-// takes what has been quiet longest.
-#include <algorithm>
+// Making room: code is taken from the coldest methods, and given back.
+#include "tiering/code/eviction.h"
 
-#include "tiering/runtime_impl.h"
+#include <algorithm>
 
 namespace uptier::tiering {
 namespace {
@@ -38,16 +32,16 @@ std::vector<Method*> eviction_order(const MethodTable& methods) {
 
 }  // namespace
 
-void RuntimeImpl::evict_locked(Method& m) {
+void InService::evict_locked(Method& m) {
   withdraw_locked(m);
   losses_.evictions++;
 }
 
 // Takes all code of a method out of service that can be made again; or when it was removed, what is
 // left of it.
-void RuntimeImpl::withdraw_locked(Method& m) {
-  fast_->set_entry(m.id.index(), nullptr);
-  stubs_->set_target(m.id, first_target_locked(m));
+void InService::withdraw_locked(Method& m) {
+  fast_.set_entry(m.id.index(), nullptr);
+  stubs_.set_target(m.id, first_target_locked(m));
   if (interprets_first_locked(m)) m.plain.store(nullptr, std::memory_order_release);
   // `plain` and `instrumented` stay as they are: slow paths look whether they are usable.
   m.trial.store(nullptr, std::memory_order_release);  // its versions go with the others
@@ -69,13 +63,43 @@ void RuntimeImpl::withdraw_locked(Method& m) {
   }
 }
 
-// Frees code until `wanted` bytes more fit, as far as it can. `urgent`: not only what has proved to
-// be cold. UINT64_MAX: all that is not running.
-void RuntimeImpl::make_room_locked(uint64_t wanted, bool urgent) {
-  reclaim_locked();
+void InService::unlink_locked(Method& m) {
+  bool calls_ask = current_entry(m) == nullptr || m.info.host_entry != nullptr;
+  if (m.unlinked || calls_ask) return;
+  m.unlinked = true;
+  fast_.set_entry(m.id.index(), nullptr);
+  stubs_.set_target(m.id, stubs_.tail(m.id));
+}
+
+// Puts the code of a method back in service that was given a second chance.
+bool InService::relink(Method& m) {
+  std::lock_guard lock(state_mutex_);
+  if (!m.unlinked) return false;
+  m.unlinked = false;
+  touch(m);
+  link_locked(m);
+  return true;
+}
+
+// ---- Eviction ----------------------------------------------------------------------------------
+
+Eviction::Eviction(const Parts& p)
+    : options_(p.options),
+      live_(p.live),
+      stress_(p.stress),
+      state_mutex_(p.state_mutex),
+      methods_(p.methods),
+      space_(p.space),
+      compiler_(p.compiler),
+      relay_(p.relay),
+      requests_(p.requests),
+      in_service_(p.in_service) {}
+
+void Eviction::make_room_locked(uint64_t wanted, bool urgent) {
+  in_service_.reclaim_locked();
   auto budget = static_cast<double>(live_.code_budget);
   auto over = [&](double share) {
-    auto taken = static_cast<double>(space_->bytes_in_service());
+    auto taken = static_cast<double>(space_.bytes_in_service());
     return taken + static_cast<double>(wanted) > share * budget;
   };
   if (!over(kFull)) return;
@@ -83,37 +107,19 @@ void RuntimeImpl::make_room_locked(uint64_t wanted, bool urgent) {
   size_t next = 0;
   for (; next < order.size() && over(kEnough); ++next) {
     if (!order[next]->unlinked && !urgent) break;
-    evict_locked(*order[next]);
-    reclaim_locked();
+    in_service_.evict_locked(*order[next]);
+    in_service_.reclaim_locked();
   }
   // The next quarter gets its second chance.
   size_t end = std::min(order.size(), next + (order.size() + 3) / 4);
-  for (; next < end; ++next) unlink_locked(*order[next]);
-}
-
-void RuntimeImpl::unlink_locked(Method& m) {
-  bool calls_ask = current_entry(m) == nullptr || m.info.host_entry != nullptr;
-  if (m.unlinked || calls_ask) return;
-  m.unlinked = true;
-  fast_->set_entry(m.id.index(), nullptr);
-  stubs_->set_target(m.id, stubs_->tail(m.id));
-}
-
-// Puts the code of a method back in service that was given a second chance.
-bool RuntimeImpl::relink(Method& m) {
-  std::lock_guard lock(state_mutex_);
-  if (!m.unlinked) return false;
-  m.unlinked = false;
-  m.last_active = ++activity_;
-  link_locked(m);
-  return true;
+  for (; next < end; ++next) in_service_.unlink_locked(*order[next]);
 }
 
 // A method that was optimized when it lost its code is worth it again, with the profile it has.
-void RuntimeImpl::ask_again_after_eviction(Method& m) {
+void Eviction::ask_again_after_eviction(Method& m) {
   if (!m.wants_optimized || options_.tier != TierMode::kAuto) return;
   m.wants_optimized = false;
-  request(m, {.method = m.id, .tier = Tier::kOptimized, .use_profile = true}, 1e18);
+  requests_.add(m, {.method = m.id, .tier = Tier::kOptimized, .use_profile = true}, 1e18);
   m.wake_after_call.store(true, std::memory_order_relaxed);
 }
 
@@ -121,12 +127,13 @@ void RuntimeImpl::ask_again_after_eviction(Method& m) {
 // before anything is evicted. How long the code will be is a
 // guess, and the worker may take what was freed: for the plain copy that a caller waits for
 // (`urgent`), and cannot go on without, all that is not running makes way before it gives up.
-Result<std::unique_ptr<Version>> RuntimeImpl::make_with_room(Method& m, const Plan& plan,
-                                                             bool urgent) {
-  Result<std::unique_ptr<Version>> v = compiler_->make(m, plan);
-  if (v || v.error().code != ErrorCode::kResourceExhausted || plan_forces_refusals()) return v;
-  if (relay_->for_room()) {
-    v = compiler_->make(m, plan);
+Result<std::unique_ptr<Version>> Eviction::make_with_room(Method& m, const Plan& plan,
+                                                          bool urgent) {
+  Result<std::unique_ptr<Version>> v = compiler_.make(m, plan);
+  if (v || v.error().code != ErrorCode::kResourceExhausted) return v;
+  if (stress_.active(StressKind::kCode)) return v;  // the plan forces refusals
+  if (relay_.for_room()) {
+    v = compiler_.make(m, plan);
     if (v || v.error().code != ErrorCode::kResourceExhausted) return v;
   }
   const uint64_t guess = uint64_t{m.instructions} * 16 + jit::CodeSpace::kPage;
@@ -137,7 +144,7 @@ Result<std::unique_ptr<Version>> RuntimeImpl::make_with_room(Method& m, const Pl
       std::lock_guard lock(state_mutex_);
       make_room_locked(wanted, urgent);
     }
-    v = compiler_->make(m, plan);
+    v = compiler_.make(m, plan);
     if (v || v.error().code != ErrorCode::kResourceExhausted) break;
   }
   return v;

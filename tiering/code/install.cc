@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tiering/code/in_service.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -17,32 +18,34 @@ void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
 
 void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
   machine_.note_compiled(m, *version);
-  m.last_active = ++activity_;
+  in_service_->touch(m);
   version->installed_ns = now_ns();
   Version* v = version.get();
   m.versions.push_back(std::move(version));
-  hosts_.hold_locked(*v);
-  forget_versions_locked(m);
-  tell_native_tools(m, *v);
+  in_service_->note_version(m, *v);
   if (v->tier == Tier::kOptimized) m.only_baseline = false;
   // Release pairs with the acquire in enterable_version().
   if (v->enterable) return m.enterable.store(v, std::memory_order_release);
   bool observes = v->tier == Tier::kOptimized && v->copy == Copy::kInstrumented;
   // A copy for loops is left for the plain code of its loop, which follows its callees.
-  if (!observes || !v->osr_loop.valid()) watch_callees(*v);
-  if (v->osr_loop.valid()) return observes ? begin_observing_loop(m, *v) : replace_osr(m, *v);
-  if (observes) return begin_observing_optimized(m, *v);
-  if (!v->values.empty()) return install_value_version(m, *v);
+  if (!observes || !v->osr_loop.valid()) in_service_->watch_callees(*v);
+  if (v->osr_loop.valid()) {
+    if (observes) return copies_->begin_observing_loop(m, *v);
+    in_service_->replace_osr(m, *v);
+    return copies_->watch_frames_of(m, *v);
+  }
+  if (observes) return copies_->begin_observing_optimized(m, *v);
+  if (!v->values.empty()) return values_->install(m, *v);
   if (v->tier == Tier::kOptimized) {
     m.optimized_versions++;
-    abandon_trial(m);
+    trials_->abandon(m);
     const Version* before = m.optimized.load(std::memory_order_relaxed);
     if (before != nullptr && before->general != nullptr) before = before->general;
     if (before == nullptr) before = m.plain.load(std::memory_order_relaxed);
     m.optimized.store(v, std::memory_order_release);
-    watch_frames_of(m, *v);
-    tell_callers(m);
-    begin_trial(m, before, *v);
+    copies_->watch_frames_of(m, *v);
+    in_service_->tell_callers(m);
+    trials_->begin(m, before, *v);
   } else if (v->copy == Copy::kInstrumented) {
     if (v->code != nullptr) m.loop_ranges = v->code->tables().loop_ranges;
     m.instrumented.store(v, std::memory_order_release);
@@ -50,26 +53,65 @@ void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
   } else {
     m.plain.store(v, std::memory_order_release);
   }
-  link_locked(m);
+  in_service_->link_locked(m);
   if (v->tier == Tier::kOptimized) {
-    retire_optimized_before(m, *v);
-    retire_baseline(m);
+    copies_->retire_optimized_copy(m);
+    in_service_->retire_optimized_before(m, *v);
+    in_service_->retire_baseline(m);
     if (options_.adaptive) rates_.switch_off(m);
     if (ValueVersions* values = m.value_versions.made()) values->forced = false;
-    consider_values(m);
+    values_->consider_values(m);
   }
-  reclaim_locked();
+  in_service_->reclaim_locked();
 }
 
-void RuntimeImpl::take_moved_locked(Method& m, Version& v) {
-  hosts_.hold_locked(v);
-  forget_versions_locked(m);
-  tell_native_tools(m, v);
+// ---- InService ---------------------------------------------------------------------------------
+
+InService::InService(const Parts& p)
+    : options_(p.options),
+      policy_(p.policy),
+      always_instrumented_(p.always_instrumented),
+      stress_(p.stress),
+      state_mutex_(p.state_mutex),
+      methods_(p.methods),
+      threads_(p.threads),
+      saved_(p.saved),
+      reclaimer_(p.reclaimer),
+      hosts_(p.hosts),
+      fast_(p.fast),
+      stubs_(p.stubs),
+      relay_(p.relay),
+      losses_(p.losses) {}
+
+Status InService::open_native_tools(const jit::Routines& routines) {
+  if (options_.perf_map) {
+    auto map = jit::PerfMap::create();
+    if (!map) return map.error();
+    native_tools_.perf_map = std::move(*map);
+  }
+  if (options_.jit_dump) {
+    auto dump = jit::JitDump::create();
+    if (!dump) return dump.error();
+    native_tools_.jit_dump = std::move(*dump);
+  }
+  if (options_.gdb) native_tools_.gdb_names = std::make_unique<jit::GdbNames>();
+  native_tools_.add(routines.invoke_code());
+  return {};
+}
+
+void InService::take_moved_locked(Method& m, Version& v) {
+  note_version(m, v);
   watch_callees(v);
 }
 
+void InService::note_version(Method& m, const Version& v) {
+  hosts_.hold_locked(v);
+  forget_versions_locked(m);
+  tell_native_tools(m, v);
+}
+
 // Drops freed versions, the oldest first, where there are too many.
-void RuntimeImpl::forget_versions_locked(Method& m) {
+void InService::forget_versions_locked(Method& m) {
   if (m.versions.size() < kVersionsKept + kVersionsKept / 4) return;
   const Trial* trial = m.trial.load(std::memory_order_relaxed);
   auto needed = [&](const Version* v) {
@@ -100,17 +142,16 @@ void RuntimeImpl::forget_versions_locked(Method& m) {
 }
 
 // Callees do not tell the version any more that they were optimized.
-void RuntimeImpl::forget_caller_locked(Version& v) {
+void InService::forget_caller_locked(Version& v) {
   for (MethodId callee : v.by_stub) {
-    if (Method* m = known(callee)) std::erase(m->stub_callers, &v);
+    if (Method* m = methods_.known(callee)) std::erase(m->stub_callers, &v);
   }
 }
 
 // The optimized versions that the one in service has taken the place of. Not before the cell leads
 // to it: what is retired is free once every thread has been quiescent since, so nothing may lead
 // anyone to it any more. Bodies that callers have inlined stay where they are.
-void RuntimeImpl::retire_optimized_before(Method& m, const Version& v) {
-  retire_optimized_copy(m);
+void InService::retire_optimized_before(Method& m, const Version& v) {
   for (auto& old : m.versions) {
     bool before = old->tier == Tier::kOptimized && old.get() != &v && !old->osr_loop.valid();
     bool on_trial = m.trial.load() != nullptr && &m.trial.load()->before == old.get();
@@ -118,7 +159,7 @@ void RuntimeImpl::retire_optimized_before(Method& m, const Version& v) {
   }
 }
 
-void RuntimeImpl::tell_native_tools(const Method& m, const Version& v) {
+void InService::tell_native_tools(const Method& m, const Version& v) {
   if (v.code == nullptr) return;
   std::string name = m.info.name + " [" + tier_name(v.tier);
   bool tells_copy = v.tier == Tier::kBaseline || v.copy == Copy::kInstrumented;
@@ -130,33 +171,33 @@ void RuntimeImpl::tell_native_tools(const Method& m, const Version& v) {
 }
 
 // Points the cell, and the quick path of samples, at the best that is in service.
-void RuntimeImpl::link_locked(Method& m) {
+void InService::link_locked(Method& m) {
   m.unlinked = false;
   const Version* best = m.optimized.load(std::memory_order_relaxed);
   if (usable(best)) {
-    fast_->set_entry(m.id.index(), nullptr);
+    fast_.set_entry(m.id.index(), nullptr);
     bool on_trial = m.trial.load(std::memory_order_relaxed) != nullptr;
     bool counts = best->general != nullptr && m.value_versions->in_window;
     const void* entry = counts ? best->guard.counted : best->entry;
-    return stubs_->set_target(m.id, on_trial ? stubs_->trial(m.id) : entry);
+    return stubs_.set_target(m.id, on_trial ? stubs_.trial(m.id) : entry);
   }
   const Version* plain = m.plain.load(std::memory_order_relaxed);
   const Version* copy = m.instrumented.load(std::memory_order_relaxed);
   if (usable(copy) && options_.gap != GapMode::kExact && !always_instrumented_) {
-    fast_->set_entry(m.id.index(), copy->entry, loop_cells(m, plain, *copy));
+    fast_.set_entry(m.id.index(), copy->entry, loop_cells(m, plain, *copy));
   }
   // Without the plain copy, what threads without counters run, the cell stays as it is.
   if (usable(copy) && always_instrumented_) {
     if (!usable(plain)) return;
-    return stubs_->set_target(m.id, copy->entry);
+    return stubs_.set_target(m.id, copy->entry);
   }
-  if (usable(plain)) stubs_->set_target(m.id, plain->entry);
+  if (usable(plain)) stubs_.set_target(m.id, plain->entry);
 }
 
 // Fills in where the frames of a method's loops change copies, for the quick path of bursts. Returns
 // null where they have to ask: for better code, for the stress plan, or for another way to count.
-const sampler::LoopCell* RuntimeImpl::loop_cells(Method& m, const Version* plain,
-                                                 const Version& copy) {
+const sampler::LoopCell* InService::loop_cells(Method& m, const Version* plain,
+                                               const Version& copy) {
   bool stressed = stress_.active(StressKind::kOsr) || stress_.active(StressKind::kCopy);
   if (stressed || m.loop_count == 0 || m.probes->shared()) return nullptr;
   if (!usable(plain) || plain->code == nullptr || copy.code == nullptr) return nullptr;
@@ -179,9 +220,41 @@ const sampler::LoopCell* RuntimeImpl::loop_cells(Method& m, const Version* plain
   return m.loop_cells.get();
 }
 
+void InService::give_up(Version& v, OsrOut why) {
+  if (!v.retired) reclaimer_.retire(v);
+  v.call_back(why);
+}
+
+void InService::drop_osr_versions(Method& m) {
+  for (uint32_t i = 0; i < m.loop_count; ++i) {
+    for (auto* entries : {&m.osr, &m.osr_from_host}) {
+      auto* v = const_cast<Version*>((*entries)[i].exchange(nullptr, std::memory_order_acq_rel));
+      if (v != nullptr) give_up(*v, OsrOut::kNewer);
+    }
+    m.osr_asked[i].store(false, std::memory_order_relaxed);
+  }
+  retire_loop_copies(m);
+}
+
+// The plain version of the loop has gone, or another has come: its copy is made again when a frame
+// has stayed there for long enough.
+void InService::retire_loop_copy(Method& m, LoopId loop) {
+  LoopCopy* c = loop_copy(m, loop);
+  if (c == nullptr) return;
+  c->asked = false;
+  c->windows.forget(policy_.epsilon);
+  auto* v = const_cast<Version*>(c->version.exchange(nullptr, std::memory_order_acq_rel));
+  if (v != nullptr) give_up(*v, OsrOut::kNewer);
+}
+
+void InService::retire_loop_copies(Method& m) {
+  if (m.loop_copies.made() == nullptr) return;
+  for (uint32_t l = 0; l < m.loop_count; ++l) retire_loop_copy(m, LoopId(l));
+}
+
 // Calls do not reach the baseline copies any more; frames that still run there keep them alive, and
 // leave by OSR or by returning.
-void RuntimeImpl::retire_baseline(Method& m) {
+void InService::retire_baseline(Method& m) {
   if (stress_.active(StressKind::kFlip)) return;  // it goes back to them
   for (auto& v : m.versions) {
     bool ours = v->tier == Tier::kBaseline && !v->enterable;
@@ -190,7 +263,7 @@ void RuntimeImpl::retire_baseline(Method& m) {
   }
 }
 
-void RuntimeImpl::reclaim_locked() {
+void InService::reclaim_locked() {
   do {
     if (!reclaimer_.has_limbo()) continue;
     Reclaimer::Freed freed = reclaimer_.reclaim(threads_.all());

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "jit/code/copy_code.h"
+#include "tiering/code/in_service.h"
 #include "tiering/looking.h"
 
 namespace uptier::tiering {
@@ -135,6 +136,7 @@ Relay::Relay(const Parts& p)
       poll_words_(p.poll_words),
       helpers_(p.helpers),
       service_(p.service),
+      in_service_(p.in_service),
       due_ns_(now_ns() + p.options.relay_gap_ms * kMs) {}
 
 bool Relay::possible() const { return space_.moves(); }
@@ -262,11 +264,11 @@ void Relay::move_version(Method& m, Version& from, std::atomic<const Version*>& 
                          std::unique_ptr<Version> to) {
   Version* v = to.get();
   m.versions.push_back(std::move(to));  // ends what iterates over them
-  service_.take_moved_locked(m, *v);
+  in_service_.take_moved_locked(m, *v);
   // Release pairs with the acquire of whoever finds code there, as that of any install.
   place.store(v, std::memory_order_release);
   bool calls_reach = !v->enterable && !v->osr_loop.valid();
-  if (calls_reach) service_.link_locked(m);
+  if (calls_reach) in_service_.link_locked(m);
   from.moved = true;
   reclaimer_.retire(from);
   waiting_bytes_ += from.code_bytes;
@@ -282,7 +284,7 @@ void Relay::forget_locked(const Version& v) {
       m.trials, [&](const auto& t) { return &t->before == &v || &t->now == &v; });
   auto at = std::ranges::find(m.versions, &v, &std::unique_ptr<Version>::get);
   if (named || at == m.versions.end()) return;
-  service_.forget_caller_locked(**at);
+  in_service_.forget_caller_locked(**at);
   reclaimer_.drop(std::move(*at));
   m.versions.erase(at);
 }
@@ -293,7 +295,7 @@ void Relay::end_locked(const RelayPlan& plan, uint64_t started_ns) {
   report_.pages_before = plan.pages_before;
   report_.pages_after = plan.pages_after;
   report_.ns += now_ns() - started_ns;
-  service_.reclaim_locked();
+  in_service_.reclaim_locked();
 }
 
 // ---- When -------------------------------------------------------------------------------------
@@ -350,7 +352,7 @@ uint64_t Relay::wait_ms() const {
 bool Relay::for_room() {
   if (!possible()) return false;
   std::lock_guard lock(state_mutex_);
-  service_.reclaim_locked();
+  in_service_.reclaim_locked();
   uint64_t start = now_ns();
   bool measured = options_.measure_rates;
   if (waiting_bytes_ > most_bytes_locked() / 2 || (measured && start < due_room_ns_)) return false;

@@ -47,23 +47,18 @@
 
 namespace uptier::tiering {
 
+class InService;
+
 class Relay {
  public:
-  // What it has done by those who have versions in service. The caller holds the state mutex where a name
-  // says so, and does not elsewhere.
+  // What it asks of those who look at methods, and compile, beside it (LookingAround). The caller does
+  // not hold the state mutex where it looks.
   class Service {
    public:
     // For LookingAround.
     virtual Places::Look begin_look() = 0;
     virtual void end_look(Places::Look look) = 0;
     virtual void wake_worker() noexcept = 0;
-    // `v` is the copy of code that moves: a version of the method's like any that is installed.
-    virtual void take_moved_locked(Method& m, Version& v) = 0;
-    // Points the method's cell at the best that is in service.
-    virtual void link_locked(Method& m) = 0;
-    // Callees tell the version nothing any more.
-    virtual void forget_caller_locked(Version& v) = 0;
-    virtual void reclaim_locked() = 0;
 
    protected:
     ~Service() = default;
@@ -82,6 +77,7 @@ class Relay {
     jit::PollWords& poll_words;
     const jit::Helpers& helpers;
     Service& service;
+    InService& in_service;
   };
   // Looks after Options::relay_gap_ms for the first time.
   explicit Relay(const Parts& parts);
@@ -147,6 +143,7 @@ class Relay {
   jit::PollWords& poll_words_;
   const jit::Helpers& helpers_;
   Service& service_;
+  InService& in_service_;
 
   std::atomic<uint64_t> changes_{0};  // relaxed: whoever is late looks later
   std::mutex looking_;                // by whoever is in if_due(), which nobody waits for

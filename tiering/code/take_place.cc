@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tiering/observe/optimized_slab.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -21,7 +22,7 @@ void RuntimeImpl::withdraw_what_refers_to_locked(const Places::Set& places) {
     auto means = [&](const auto& v) { return means_one_of(*v, places); };
     bool in_service =
         std::ranges::any_of(m->versions, [&](const auto& v) { return !v->retired && means(v); });
-    if (in_service) withdraw_locked(*m);
+    if (in_service) in_service_->withdraw_locked(*m);
     for (const auto& v : m->versions) {
       if (v->tier == Tier::kOptimized && means(v)) v->call_back(OsrOut::kAnywhere);
     }
@@ -29,12 +30,12 @@ void RuntimeImpl::withdraw_what_refers_to_locked(const Places::Set& places) {
 }
 
 void RuntimeImpl::free_places_locked(size_t kept) {
-  reclaim_locked();
+  in_service_->reclaim_locked();
   drain_locked();
   Places::Set places = places_.candidates(kept);
   if (std::ranges::find(places, true) == places.end()) return;
   withdraw_what_refers_to_locked(places);
-  reclaim_locked();
+  in_service_->reclaim_locked();
   places_.keep_what_code_means(places);
   forget_in_tables_locked(places);
   places_.forget_paths(places);
@@ -49,7 +50,7 @@ void RuntimeImpl::forget_locked(Method& m) {
   m.forgotten = true;
   observer_.forget(m);
   rates_.forget(m.id.index());
-  for (const auto& v : m.versions) forget_caller_locked(*v);
+  for (const auto& v : m.versions) in_service_->forget_caller_locked(*v);
   if (options_.gap == GapMode::kExact) {
     stubs_->shared_countdown(m.id).store(0, std::memory_order_relaxed);
   }
@@ -62,7 +63,7 @@ void RuntimeImpl::forget_locked(Method& m) {
     if (s.slab != nullptr && s.slab != m.shared) {
       t->slabs().give(s.slab, m.slab_words.load(std::memory_order_relaxed));
     }
-    give_optimized_slab(*t, s);
+    give_optimized_slab(t->slabs(), s.optimized_slab);
     std::memset(static_cast<void*>(&s), 0, sizeof s);
   }
 }

@@ -1,5 +1,6 @@
 // The worker: drains the rings, asks the policy, compiles, installs. One thread in the background,
 // or the flushing thread itself when workers = 0.
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -42,7 +43,7 @@ void RuntimeImpl::run_worker() {
     {
       std::lock_guard lock(state_mutex_);
       worker_.rest_locked();
-      reclaim_locked();
+      in_service_->reclaim_locked();
     }
     worker_.tell_idle();
     await_work();
@@ -60,8 +61,8 @@ bool RuntimeImpl::drain_locked() {
     any |= t->ring().front() != nullptr;
     drain_thread_locked(*t, most);
   }
-  want_newer_if_due();
-  call_watched_if_due();
+  newer_->want_if_due();
+  copies_->call_watched_if_due();
   return any;
 }
 
@@ -83,10 +84,10 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
     return observer_.take_trap(m, t.number(), note.loop, note.calls);
   }
   if (note.kind == sampler::NoteKind::kTrial) return end_trial(m);
-  if (note.kind == sampler::NoteKind::kGuard) return consider_guard(m);
+  if (note.kind == sampler::NoteKind::kGuard) return values_->consider_guard(m);
   rates_.note_activity();
-  if (note.kind == sampler::NoteKind::kWantNewer) return want_newer(m, note.loop);
-  if (note.kind == sampler::NoteKind::kFrame) return take_frame(m, note);
+  if (note.kind == sampler::NoteKind::kWantNewer) return newer_->want(m, note.loop);
+  if (note.kind == sampler::NoteKind::kFrame) return copies_->take_frame(m, note);
   if (note.kind == sampler::NoteKind::kOptimized) {
     return take_optimized(m, t.number(), note, counts);
   }
@@ -97,37 +98,53 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
     rates_.heed(m, verdict);
     if (!m.adaptation.resting && note.kind != sampler::NoteKind::kWantCopy) rates_.want_copy(m);
   }
-  want_optimized_copy(m);
-  consider_values(m);
+  copies_->want_optimized_copy(m);
+  values_->consider_values(m);
   if (note.kind == sampler::NoteKind::kWantCopy) {
     // A sample of the rate before, which the thread has not yet seen go, does not end a rest.
     const Adaptation& a = m.adaptation;
     bool rests = a.resting && a.phase == Adaptation::Phase::kKnown;
     if (rests) return m.copy_asked.store(false, std::memory_order_relaxed);
     // Cheap and wanted soon: ahead of anything that takes longer.
-    return request(m, {.method = m.id, .copy = Copy::kInstrumented}, 1e18);
+    return requests_.add(m, {.method = m.id, .copy = Copy::kInstrumented}, 1e18);
   }
   consider(m, note);
 }
 
-// What decisions on a method are made with besides it; the caller holds the state mutex.
-SystemSnapshot RuntimeImpl::system_locked(const Method& m) const {
-  SystemSnapshot s;
-  s.queue_length = static_cast<uint32_t>(requests_.size());
-  s.code_budget_spent = space_->bytes_in_service() >= live_.code_budget;
-  machine_.tell(m.instructions, s);
-  return s;
+// Worker's side of a trial: all that was wanted has been timed.
+void RuntimeImpl::end_trial(Method& m) {
+  if (m.removed) return;
+  switch (trials_->end(m)) {
+    case Trials::Stays::kUnknown: return;
+    case Trials::Stays::kNew: in_service_->link_locked(m); return values_->consider_values(m);
+    case Trials::Stays::kGuarded: return values_->begin_window(m);
+    case Trials::Stays::kBaseline: return back_to_baseline(m);
+    case Trials::Stays::kGeneral: return values_->take_back(m, false);
+    case Trials::Stays::kOld: return copies_->retire_optimized_copy(m);
+  }
+}
+
+// The method's first optimized version was slower: it goes back to what it had before, which is made
+// again at the next call, and the policy remembers when.
+void RuntimeImpl::back_to_baseline(Method& m) {
+  m.slower_calls = std::max<uint64_t>(observer_.snapshot_of(m).calls, 1);
+  exits_->withdraw_code(m);
+}
+
+void RuntimeImpl::take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
+                                 std::span<const uint64_t> counts) {
+  if (copies_->take_optimized(m, thread, note, counts)) consider(m, note);
 }
 
 // Asks the policy, and queues what it wants.
 void RuntimeImpl::consider(Method& m, const sampler::Note& note) {
-  m.last_active = ++activity_;
+  in_service_->touch(m);
   if (options_.tier != TierMode::kAuto) return;
   // A loop whose method the host does not describe.
   bool refused = note.kind == sampler::NoteKind::kFlushIterations && m.failed.load();
   if (refused) return;
-  make_room_locked(0, false);
-  Decision d = observer_.ask(m, note, system_locked(m));
+  eviction_->make_room_locked(0, false);
+  Decision d = observer_.ask(m, note, system_->snapshot(m));
   if (d.action != Action::kRecompile && d.action != Action::kSpecialize) {
     // Another arrival at this loop may ask again, when more is known.
     if (note.kind == sampler::NoteKind::kWantOsr) m.osr_asked[note.loop].store(false);
@@ -136,14 +153,14 @@ void RuntimeImpl::consider(Method& m, const sampler::Note& note) {
   bool in_host = m.plain.load(std::memory_order_relaxed) == nullptr && m.info.host_entry != nullptr;
   bool osr = d.osr_loop.valid();
   bool again = !osr && usable(m.optimized.load(std::memory_order_relaxed));
-  if (again) follow_drift(m);
-  request(m,
-          {.method = m.id,
-           .tier = in_host && !osr ? Tier::kBaseline : Tier::kOptimized,
-           .osr_loop = d.osr_loop,
-           .from_host = in_host && osr,
-           .use_profile = d.action == Action::kSpecialize},
-          d.priority);
+  if (again) copies_->follow_drift(m);
+  requests_.add(m,
+                {.method = m.id,
+                 .tier = in_host && !osr ? Tier::kBaseline : Tier::kOptimized,
+                 .osr_loop = d.osr_loop,
+                 .from_host = in_host && osr,
+                 .use_profile = d.action == Action::kSpecialize},
+                d.priority);
 }
 
 void RuntimeImpl::run_queue() {

@@ -18,8 +18,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "tiering/observe/copy_control.h"
 #include "tiering/observe/observe_inlined.h"
-#include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
 namespace {
@@ -98,7 +98,7 @@ void CopyWindows::forget(double epsilon) {
 double CopyWindows::error() const { return convergence.error_bound(kOptions.drift_alpha); }
 
 // Returns whether a whole window has come that is like those before it.
-bool RuntimeImpl::learn_window(Method& m, CopyWindows& o, const Version& copy,
+bool CopyControl::learn_window(Method& m, CopyWindows& o, const Version& copy,
                                const sampler::Window& w) {
   o.samples += w.samples;
   std::vector<double> came(w.counts.begin(), w.counts.end());
@@ -129,7 +129,7 @@ bool RuntimeImpl::learn_window(Method& m, CopyWindows& o, const Version& copy,
 
 // Returns whether code was made from a profile so far from the one it runs with that the policy is to
 // be asked; CopyWindows::drift says how far.
-bool RuntimeImpl::compare_with_profile(Method& m, CopyWindows& o, const Version& v,
+bool CopyControl::compare_with_profile(Method& m, CopyWindows& o, const Version& v,
                                        const Version& copy) {
   bool enough =
       !v.made_from.empty() && o.convergence.windows() >= sampler::Convergence::kLeastWindows;

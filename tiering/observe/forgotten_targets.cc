@@ -23,6 +23,7 @@
 
 #include "profile/estimate.h"
 #include "sampler/site_counts.h"
+#include "tiering/observe/optimized_slab.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {

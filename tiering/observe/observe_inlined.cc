@@ -6,9 +6,9 @@
 #include "profile/inlined.h"
 #include "profile/numbers.h"
 #include "profile/trace/events.h"
+#include "tiering/observe/copy_control.h"
 #include "tiering/observe/observe_targets.h"
 #include "tiering/observe/observer_impl.h"
-#include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
 
@@ -133,11 +133,11 @@ std::map<jit::InlinePath, jit::InlinedBlocks> seen_of_inlined(const Version& cop
 }
 
 // How the log calls the block of a word.
-std::string RuntimeImpl::block_name(const Method& m, const Version& copy, size_t word) const {
+std::string CopyControl::block_name(const Method& m, const Version& copy, size_t word) const {
   auto place = [&](const jit::InlinePath& steps) {
     std::string path;
     for (const jit::InlineStep& step : steps) {
-      const Method* callee = known(step.method);
+      const Method* callee = methods_.known(step.method);
       std::string of = callee == nullptr ? "a removed method" : callee->info.name;
       path = " of " + of + " at call " + std::to_string(step.site) + path;
     }

@@ -28,9 +28,9 @@
 //   Thread: the worker, with the state mutex; loop_copy() any.
 #include <algorithm>
 
+#include "tiering/observe/copy_control.h"
 #include "tiering/observe/observe_inlined.h"
 #include "tiering/observe/observe_targets.h"
-#include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
 namespace {
@@ -78,38 +78,35 @@ LoopCopy& own_loop_copy(Method& m, LoopId loop) {
 
 // ---- Frames -----------------------------------------------------------------------------------
 
-void RuntimeImpl::watch_frames(Method& m, uint64_t due_ns) { frames_.watch(m, due_ns); }
-
 // `v` has come into service.
-void RuntimeImpl::watch_frames_of(Method& m, const Version& v) {
+void CopyControl::watch_frames_of(Method& m, const Version& v) {
   if (!asks(v) || !observes_copies(m)) return;
   if (!v.osr_loop.valid() && rates_.progress_of(m).calls > kFewCalls) return;
-  watch_frames(m, now_ns() + std::max(kRestNs, kLongStay * v.compile_ns));
+  frames_.watch(m, now_ns() + std::max(kRestNs, kLongStay * v.compile_ns));
 }
 
 // After a change of what is observed.
-void RuntimeImpl::watch_all_frames() {
+void CopyControl::watch_all_frames() {
   for (const auto& m : methods_.all()) {
     bool any = false;
     if (!m->removed) each_plain(*m, [&](const Version&) { any = true; });
-    if (any) watch_frames(*m, now_ns());
+    if (any) frames_.watch(*m, now_ns());
   }
 }
 
-void RuntimeImpl::call_watched_if_due() {
+void CopyControl::call_watched_if_due() {
   frames_.take_watched([&](const Method& m) { call_watched(m); });
 }
 
-void RuntimeImpl::call_watched(const Method& m) {
+void CopyControl::call_watched(const Method& m) {
   bool off = rates_.sampling() == Sampling::kOff;
   if (off || !observes_copies(m)) return;
   each_plain(m, [](const Version& v) { v.call_back(OsrOut::kObserve); });
 }
 
-// A frame has answered: what it needs to be observed is made, or its next turn comes.
-void RuntimeImpl::take_frame(Method& m, const sampler::Note& note) {
+void CopyControl::take_frame(Method& m, const sampler::Note& note) {
   if (m.removed || !observes_copies(m)) return;
-  m.last_active = ++activity_;
+  in_service_.touch(m);
   LoopId loop(note.loop);
   LoopCopy& c = own_loop_copy(m, loop);
   // A body may have many loops, and each would have its versions.
@@ -117,34 +114,34 @@ void RuntimeImpl::take_frame(Method& m, const sampler::Note& note) {
   uint64_t due = all.began_ns + kLongStay * all.compile_ns;
   bool whole = usable(m.osr[note.loop].load(std::memory_order_relaxed)) &&
                usable(c.version.load(std::memory_order_relaxed));
-  if (!whole && now_ns() < due) return watch_frames(m, due);
+  if (!whole && now_ns() < due) return frames_.watch(m, due);
   if (!usable(m.osr[note.loop].load(std::memory_order_relaxed))) {
     if (m.osr_asked[note.loop].exchange(true, std::memory_order_relaxed)) return;
     // It will take about as long as the others did.
     uint64_t most = 0;
     each_plain(m, [&](const Version& v) { most = std::max(most, v.compile_ns); });
     all.compile_ns += most;
-    return want_newer(m, note.loop);
+    return newer_.want(m, note.loop);
   }
   if (usable(c.version.load(std::memory_order_relaxed))) {
     // A burst that took long is told of twice, and the second time counts.
     frames_.unwatch(m);
-    return watch_frames(m, now_ns() + std::max(kRestNs, kRestPart * note.calls));
+    return frames_.watch(m, now_ns() + std::max(kRestNs, kRestPart * note.calls));
   }
   if (std::exchange(c.asked, true)) return;
-  request(m,
-          {.method = m.id,
-           .tier = Tier::kOptimized,
-           .copy = Copy::kInstrumented,
-           .osr_loop = loop,
-           .use_profile = true},
-          0);
+  requests_.add(m,
+                {.method = m.id,
+                 .tier = Tier::kOptimized,
+                 .copy = Copy::kInstrumented,
+                 .osr_loop = loop,
+                 .use_profile = true},
+                0);
 }
 
 // ---- Copies -----------------------------------------------------------------------------------
 
-void RuntimeImpl::begin_observing_loop(Method& m, Version& v) {
-  retire_loop_copy(m, v.osr_loop);
+void CopyControl::begin_observing_loop(Method& m, Version& v) {
+  in_service_.retire_loop_copy(m, v.osr_loop);
   if (!usable(m.osr[v.osr_loop.index()].load(std::memory_order_relaxed))) {
     return reclaimer_.retire(v);  // there would be no way back
   }
@@ -165,37 +162,12 @@ void RuntimeImpl::begin_observing_loop(Method& m, Version& v) {
     if (!v.scope.inner[l]) raise_word(v.polls.words()[l], OsrOut::kObserve);
   }
   c.version.store(&v, std::memory_order_release);  // pairs with observe_frame()
-  watch_frames(m, now_ns());
-}
-
-// There is code for a loop now: frames that came there in the copy of another one have a way back.
-void RuntimeImpl::let_observed_back(const Method& m, LoopId loop) {
-  for (const auto& v : m.versions) {
-    bool copy = !v->freed && v->code != nullptr && v->code->observed_loop().valid();
-    bool may = copy && loop.index() < v->polls.words().size() && !v->scope.inner[loop.index()];
-    if (may) raise_word(v->polls.words()[loop.index()], OsrOut::kObserve);
-  }
-}
-
-// The plain version of the loop has gone, or another has come: its copy is made again when a frame
-// has stayed there for long enough.
-void RuntimeImpl::retire_loop_copy(Method& m, LoopId loop) {
-  LoopCopy* c = loop_copy(m, loop);
-  if (c == nullptr) return;
-  c->asked = false;
-  c->windows.forget(policy_.epsilon);
-  auto* v = const_cast<Version*>(c->version.exchange(nullptr, std::memory_order_acq_rel));
-  if (v != nullptr) give_up(*v, OsrOut::kNewer);
-}
-
-void RuntimeImpl::retire_loop_copies(Method& m) {
-  if (m.loop_copies.made() == nullptr) return;
-  for (uint32_t l = 0; l < m.loop_count; ++l) retire_loop_copy(m, LoopId(l));
+  frames_.watch(m, now_ns());
 }
 
 // ---- Windows ----------------------------------------------------------------------------------
 
-void RuntimeImpl::take_rounds(Method& m, LoopId loop, const Version& copy, sampler::Window w) {
+void CopyControl::take_rounds(Method& m, LoopId loop, const Version& copy, sampler::Window w) {
   LoopCopy& c = *loop_copy(m, loop);
   // What comes late is of a version that has gone.
   if (c.version.load(std::memory_order_relaxed) != &copy) return;
@@ -208,11 +180,11 @@ void RuntimeImpl::take_rounds(Method& m, LoopId loop, const Version& copy, sampl
   if (compare_with_profile(m, o, *v, copy)) consider_loop(m, loop, *v);
 }
 
-void RuntimeImpl::consider_loop(Method& m, LoopId loop, const Version& v) {
+void CopyControl::consider_loop(Method& m, LoopId loop, const Version& v) {
   LoopCopy& c = *loop_copy(m, loop);
   const Version& copy = *c.version.load(std::memory_order_relaxed);
   auto ns = static_cast<double>(now_ns() - v.installed_ns);
-  Decision d = observer_.ask_loop(m, loop, c.windows, ns, system_locked(m));
+  Decision d = observer_.ask_loop(m, loop, c.windows, ns, system_.snapshot(m));
   bool follows = d.action == Action::kRecompile || d.action == Action::kSpecialize;
   if (follows) follow_loop_drift(m, copy, c.windows);
 }

@@ -38,8 +38,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tiering/observe/copy_control.h"
 #include "tiering/observe/observe_inlined.h"
 #include "tiering/observe/observe_targets.h"
+#include "tiering/observe/optimized_slab.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -50,21 +52,11 @@ constexpr uint64_t kStillHot = 1 << 16;
 // Samples that a thread hands over at once.
 constexpr uint32_t kWindowSamples = 64;
 
-// A slab of optimized code has a head of two words in front of what the code counts in: how many
-// words those are, and the number of the copy that they are for.
-constexpr uint32_t kHeadWords = 2;
-uint64_t& slab_words(uint64_t* slab) { return slab[-2]; }
-uint64_t& slab_copy(uint64_t* slab) { return slab[-1]; }
-
 }  // namespace
 
 // ---- Slow paths -------------------------------------------------------------------------------
 
-bool RuntimeImpl::observes_optimized(const Method& m) const noexcept {
-  return usable(m.optimized_copy.version.load(std::memory_order_acquire));
-}
-
-// The same where the copy is only away while its successor is made.
+// Whether a copy is in service, or only away while its successor is made.
 bool RuntimeImpl::awaits_optimized(const Method& m) const noexcept {
   return observes_optimized(m) || m.optimized_copy.expected.load(std::memory_order_relaxed);
 }
@@ -94,21 +86,6 @@ void RuntimeImpl::count_optimized(Method& m, AttachedThread& t) noexcept {
   ++s.optimized_samples;
 }
 
-uint64_t RuntimeImpl::optimized_words(const uint64_t* optimized_slab) noexcept {
-  return optimized_slab == nullptr ? 0 : slab_words(const_cast<uint64_t*>(optimized_slab));
-}
-
-uint64_t RuntimeImpl::counted_copy(const uint64_t* optimized_slab) noexcept {
-  return optimized_slab == nullptr ? 0 : slab_copy(const_cast<uint64_t*>(optimized_slab));
-}
-
-// Of a method that is gone for good.
-void RuntimeImpl::give_optimized_slab(AttachedThread& t, const sampler::MethodState& s) {
-  if (s.optimized_slab == nullptr) return;
-  auto words = static_cast<uint32_t>(slab_words(s.optimized_slab)) + kHeadWords;
-  t.slabs().give(s.optimized_slab - kHeadWords, words);
-}
-
 // Makes the thread's slab one of this copy. The words of the method's own blocks go on through all
 // copies, in the same slab wherever that is large enough: a frame of an earlier copy may be under
 // way further out, and count there. If it calls itself, its words of inlined bodies are another's in
@@ -124,13 +101,12 @@ bool RuntimeImpl::ready_slab(Method& m, AttachedThread& t, const Version& copy) 
     if (!post_optimized(m, t) && fits) return false;
   }
   if (slab == nullptr || slab_words(slab) < copy.copy_words) {
-    uint64_t* taken = t.slabs().take(copy.copy_words + kHeadWords);
+    uint64_t* taken = take_optimized_slab(t.slabs(), copy.copy_words);
     if (taken == nullptr) {
       t.slabs_refused.fetch_add(1, std::memory_order_relaxed);
       return false;
     }
-    s.optimized_slab = taken + kHeadWords;
-    slab_words(s.optimized_slab) = copy.copy_words;
+    s.optimized_slab = taken;
     if (slab != nullptr) std::copy_n(slab, own, s.optimized_slab);
   } else {
     std::fill(slab + own, slab + slab_words(slab), 0);
@@ -165,14 +141,29 @@ bool RuntimeImpl::post_optimized(Method& m, AttachedThread& t) noexcept {
 
 // ---- The copy ---------------------------------------------------------------------------------
 
-// Asks for the copy of a method that is still called after it was optimized.
-void RuntimeImpl::want_optimized_copy(Method& m) {
+CopyControl::CopyControl(const Parts& p)
+    : options_(p.options),
+      live_(p.live),
+      policy_(p.policy),
+      always_instrumented_(p.always_instrumented),
+      methods_(p.methods),
+      places_(p.places),
+      observer_(p.observer),
+      rates_(p.rates),
+      requests_(p.requests),
+      reclaimer_(p.reclaimer),
+      system_(p.system),
+      frames_(p.frames),
+      newer_(p.newer),
+      in_service_(p.in_service) {}
+
+void CopyControl::want_optimized_copy(Method& m) {
   const OptimizedSeen& o = *m.optimized_copy.seen;
   if (o.asked || !can_observe_optimized(m)) return;
   if (rates_.progress_of(m).calls >= o.calls_before + kStillHot) request_optimized_copy(m);
 }
 
-bool RuntimeImpl::can_observe_optimized(const Method& m) const {
+bool CopyControl::can_observe_optimized(const Method& m) const {
   const Version* v = m.optimized.load(std::memory_order_relaxed);
   if (!usable(v)) return false;
   // Calls say all of one block, but nothing of what is inlined into it or what its probes see.
@@ -181,23 +172,22 @@ bool RuntimeImpl::can_observe_optimized(const Method& m) const {
   return varies && observes_copies(m);
 }
 
-// Whether optimized code of the method may have copies at all.
-bool RuntimeImpl::observes_copies(const Method& m) const {
+bool CopyControl::observes_copies(const Method& m) const {
   return options_.adaptive && live_.observe_optimized && options_.tier == TierMode::kAuto &&
          options_.gap != GapMode::kExact && !always_instrumented_ && !m.info.own_code &&
          !m.block_weights.empty();
 }
 
-void RuntimeImpl::request_optimized_copy(Method& m) {
+void CopyControl::request_optimized_copy(Method& m) {
   m.optimized_copy.seen.own().asked = true;
   // The profile of the plain version has grown since, so the two may differ in their layout.
-  request(
+  requests_.add(
       m,
       {.method = m.id, .tier = Tier::kOptimized, .copy = Copy::kInstrumented, .use_profile = true},
       0);
 }
 
-void RuntimeImpl::begin_observing_optimized(Method& m, Version& v) {
+void CopyControl::begin_observing_optimized(Method& m, Version& v) {
   OptimizedSeen& o = m.optimized_copy.seen.own();
   CopyWindows& w = o.windows;
   w.observed.assign(m.block_weights.size(), false);
@@ -218,7 +208,7 @@ void RuntimeImpl::begin_observing_optimized(Method& m, Version& v) {
 }
 
 // Copies that are entered at loops count in the same slab.
-void RuntimeImpl::number_copy(Method& m, Version& v) {
+void CopyControl::number_copy(Method& m, Version& v) {
   OptimizedSeen& o = m.optimized_copy.seen.own();
   v.copy_number = ++o.copies;
   v.newest_method = places_.methods_seen();
@@ -227,7 +217,7 @@ void RuntimeImpl::number_copy(Method& m, Version& v) {
 
 // A new optimized version comes into service: the copy of the one before is not of it. Where there
 // was one, the method has shown that it is hot.
-void RuntimeImpl::retire_optimized_copy(Method& m) {
+void CopyControl::retire_optimized_copy(Method& m) {
   OptimizedSeen& o = m.optimized_copy.seen.own();
   bool observed = observes_optimized(m) && can_observe_optimized(m);
   m.optimized_copy.version.store(nullptr, std::memory_order_release);
@@ -292,24 +282,27 @@ sampler::Window Observer::take_optimized(Method& m, uint32_t thread, const sampl
   return w;
 }
 
-void RuntimeImpl::take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
+bool CopyControl::take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
                                  std::span<const uint64_t> counts) {
   const Version* copy = copy_numbered(m, note.copy);
   bool rounds = copy != nullptr && copy->osr_loop.valid();
   sampler::Window w = observer_.take_optimized(m, thread, note, counts, rounds);
-  if (w.samples == 0 || copy == nullptr) return;
+  if (w.samples == 0 || copy == nullptr) return false;
   std::vector<uint64_t> inlined = inlined_since(m, thread, *copy, counts);
   observer_.take_inlined(m, thread, *copy, counts, inlined, w.samples);
   w.counts.insert(w.counts.end(), inlined.begin(), inlined.end());
-  if (rounds) return take_rounds(m, copy->osr_loop, *copy, std::move(w));
+  if (rounds) {
+    take_rounds(m, copy->osr_loop, *copy, std::move(w));
+    return false;
+  }
   // What comes late is of a version that has gone.
   if (!observes_optimized(m) || copy != m.optimized_copy.version.load(std::memory_order_relaxed))
-    return;
-  m.last_active = ++activity_;
+    return false;
+  in_service_.touch(m);
   CopyWindows& o = m.optimized_copy.seen.own().windows;
   const Version* v = m.optimized.load(std::memory_order_relaxed);
-  if (!learn_window(m, o, *copy, w) || !usable(v)) return;
-  if (compare_with_profile(m, o, *v, *copy)) consider(m, note);
+  if (!learn_window(m, o, *copy, w) || !usable(v)) return false;
+  return compare_with_profile(m, o, *v, *copy);
 }
 
 // What a thread has not handed over yet.

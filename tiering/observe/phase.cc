@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tiering/observe/copy_control.h"
 #include "tiering/observe/observe_inlined.h"
 #include "tiering/observe/observe_targets.h"
-#include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
 namespace {
@@ -71,8 +71,7 @@ void begin_phase(Method& m, const Observer& observer) {
   phase.samples_before = observer.samples_of(m);
 }
 
-// A version is to be made for the drift of the one in service.
-void RuntimeImpl::follow_drift(Method& m) {
+void CopyControl::follow_drift(Method& m) {
   CopyWindows& o = m.optimized_copy.seen.own().windows;
   size_t blocks = m.block_weights.size();
   std::vector<uint64_t> all = observer_.block_estimates(m);
@@ -91,12 +90,12 @@ void RuntimeImpl::follow_drift(Method& m) {
   phase.targets = seen_targets(m, o);
   m.drift_versions++;
   o.drift = 0;
-  drop_osr_versions(m);
+  in_service_.drop_osr_versions(m);
 }
 
 // The same of the version that frames stay in at a loop: what lies outside of the loop keeps what is
 // known of it. Frames ask for newer code by themselves (osr_out.cc).
-void RuntimeImpl::follow_loop_drift(Method& m, const Version& copy, CopyWindows& o) {
+void CopyControl::follow_loop_drift(Method& m, const Version& copy, CopyWindows& o) {
   size_t blocks = m.block_weights.size();
   std::vector<uint64_t> all = blocks_to_compile_from(m, observer_);
   all.resize(blocks);
@@ -117,8 +116,8 @@ void RuntimeImpl::follow_loop_drift(Method& m, const Version& copy, CopyWindows&
   uint32_t loop = copy.osr_loop.index();
   auto* v = const_cast<Version*>(m.osr[loop].exchange(nullptr, std::memory_order_acq_rel));
   m.osr_asked[loop].store(false, std::memory_order_relaxed);
-  retire_loop_copy(m, copy.osr_loop);
-  if (v != nullptr) give_up(*v, OsrOut::kNewer);
+  in_service_.retire_loop_copy(m, copy.osr_loop);
+  if (v != nullptr) in_service_.give_up(*v, OsrOut::kNewer);
 }
 
 double profile_error(const Method& m, const std::vector<uint64_t>& blocks) {

@@ -156,6 +156,19 @@ double RateControl::opportunities(const Method& m, const sampler::Progress& p) c
          static_cast<double>(p.iterations) / static_cast<double>(slot_of(m, live_));
 }
 
+double RateControl::spent_ns(const Method& m, const sampler::Progress& all,
+                             const sampler::Progress& since) const {
+  double samples = static_cast<double>(all.sampled_calls + all.bursts);
+  Counted counted = counted_of(m);
+  double each = samples == 0 ? 0 : 1 / samples;
+  // Parameters are looked at where a sampled call enters, not by bursts.
+  double values = static_cast<double>(since.sampled_calls * m.value_versions->sites.size());
+  double new_samples = static_cast<double>(since.sampled_calls + since.bursts);
+  double increments = kIncrementsPerBlock * counted.blocks + kIncrementsPerTurn * counted.turns;
+  return cost_model_.spent_ns(since.sampled_calls, since.bursts, 0, increments * each * new_samples,
+                              values + counted.targets * each * new_samples);
+}
+
 // What a method has done since the last tick that looked at it. Returns false for one that did
 // nothing.
 bool RateControl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
@@ -168,9 +181,6 @@ bool RateControl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   if (since.calls + since.iterations == 0) return false;
   note_activity();
   bool gone = m.optimized.load(std::memory_order_relaxed) != nullptr || m.removed;
-  double samples = static_cast<double>(now.sampled_calls + now.bursts);
-  Counted counted = counted_of(m);
-  double each = samples == 0 ? 0 : 1 / samples;
   sampler::MethodLoad l;
   l.method = m.id.index();
   l.rate = fast_.rate(l.method).load();
@@ -178,13 +188,7 @@ bool RateControl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   l.opportunities = opportunities(m, since);
   l.burst = a.burst;
   l.bursts = since.bursts;
-  // Parameters are looked at where a sampled call enters, not by bursts.
-  double values = static_cast<double>(since.sampled_calls * m.value_versions->sites.size());
-  double new_samples = static_cast<double>(l.samples);
-  double increments = kIncrementsPerBlock * counted.blocks + kIncrementsPerTurn * counted.turns;
-  l.spent_ns =
-      cost_model_.spent_ns(since.sampled_calls, since.bursts, 0, increments * each * new_samples,
-                           values + counted.targets * each * new_samples);
+  l.spent_ns = spent_ns(m, now, since);
   l.mass = observer_.mass_of(m);
   l.targets = observer_.target_mass_of(m);
   l.noise = std::max(m.convergence.noise(), kLeastNoise * m.convergence.variety());

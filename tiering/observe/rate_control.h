@@ -106,6 +106,10 @@ class RateControl {
   void learn_on(Method& m);
   // What all threads have done of a method.
   sampler::Progress progress_of(const Method& m) const;
+  // Returns what the samples of `since` have taken, by the model: `all` are those that the method's
+  // counts are of.
+  double spent_ns(const Method& m, const sampler::Progress& all,
+                  const sampler::Progress& since) const;
 
   // Settings that change: those of `live`, whose name each has; and what stands above all rates, of
   // methods that are in service.

@@ -54,4 +54,10 @@ struct ValueVersions {
   uint64_t missed = 0;  // by all versions, as far as they have told
 };
 
+// The words of a guard (jit::GuardWords), which compiled code counts in.
+inline int32_t exchange_word(int32_t& word, int32_t value) {
+  return __atomic_exchange_n(&word, value, __ATOMIC_RELAXED);
+}
+inline int32_t load_word(const int32_t& word) { return __atomic_load_n(&word, __ATOMIC_RELAXED); }
+
 }  // namespace uptier::tiering

@@ -26,7 +26,7 @@ bool RuntimeImpl::warm(Method& m) {
   std::lock_guard lock(state_mutex_);
   // What was evicted while it was optimized has a way back of its own; evict.cc.
   if (m.saved == nullptr || m.saved->drifted || m.wants_optimized) return false;
-  Decision d = observer_.ask_saved(m, system_locked(m));
+  Decision d = observer_.ask_saved(m, system_->snapshot(m));
   return d.action == Action::kSpecialize && !d.osr_loop.valid();
 }
 
@@ -73,7 +73,7 @@ void RuntimeImpl::wake_for_known() {
   {
     std::lock_guard lock(state_mutex_);
     known_.list(methods_, *saved_.store(),
-                [&](const Method& m) { return !interprets_first_locked(m); });
+                [&](const Method& m) { return !in_service_->interprets_first_locked(m); });
   }
   wake_worker();
 }
@@ -85,15 +85,15 @@ bool RuntimeImpl::compile_known() {
   Method* m = nullptr;
   {
     std::lock_guard lock(state_mutex_);
-    m = known_.next([&](Method& known) { return current_entry(known) != nullptr; });
+    m = known_.next([&](Method& known) { return in_service_->current_entry(known) != nullptr; });
   }
   if (m == nullptr) return false;
   prepare(*m, 0);
   // Who calls it just now makes the code.
   std::unique_lock compile(m->compile_mutex, std::try_to_lock);
   if (!compile.owns_lock()) return true;
-  bool wanted =
-      !is_removed(*m) && current_entry(*m) == nullptr && !m->failed.load(std::memory_order_relaxed);
+  bool wanted = !is_removed(*m) && in_service_->current_entry(*m) == nullptr &&
+                !m->failed.load(std::memory_order_relaxed);
   // What it cannot have, its first call will be refused as well, and says so.
   if (!wanted || !compiles_first(*m) || !compile_first(*m)) return true;
   std::lock_guard lock(state_mutex_);

@@ -9,7 +9,6 @@
 
 #include "jit/code/leave.h"
 #include "jit/code/stack_walk.h"
-#include "tiering/policy/replay.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -158,93 +157,9 @@ void RuntimeImpl::count_exit(Method& m, uint32_t exit) noexcept {
     std::unique_lock lock(state_mutex_, std::try_to_lock);
     if (!lock) return m.exits.ask_again(exit);
     rates_.note_activity();
-    consider_exit(m, exit);
+    exits_->consider(m, exit);
   }
   wake_worker();
-}
-
-// The caller holds the state mutex.
-void RuntimeImpl::consider_exit(Method& m, uint32_t exit) {
-  ExitSnapshot e = m.exits.snapshot(exit);
-  ExitDecision d = decide_exit(e, policy_);
-  bool banned = d.action == Action::kBan;
-  m.exits.answer(exit, d.met, banned, policy_);
-  if (!d.met || m.removed) return;
-  observer_.log(m, action_name(d.action), "exit at " + m.exits.name(exit) + ": " + d.reason,
-                inputs_text(e));
-  if (m.exits.is_guard(exit)) {
-    if (!banned) return;
-    withdraw_optimized(m);
-    return make_callers_anew(m);
-  }
-  optimize_anew(m);
-  make_callers_anew(m);  // that have the block left out where they have its body
-}
-
-// Takes a version out of service, and calls back the frames that loop in it.
-void RuntimeImpl::give_up(Version& v, OsrOut why) {
-  if (!v.retired) reclaimer_.retire(v);
-  v.call_back(why);
-}
-
-// Takes the versions of loops out of service: others are made when the loops are next entered.
-void RuntimeImpl::drop_osr_versions(Method& m) {
-  for (uint32_t i = 0; i < m.loop_count; ++i) {
-    for (auto* entries : {&m.osr, &m.osr_from_host}) {
-      auto* v = const_cast<Version*>((*entries)[i].exchange(nullptr, std::memory_order_acq_rel));
-      if (v != nullptr) give_up(*v, OsrOut::kNewer);
-    }
-    m.osr_asked[i].store(false, std::memory_order_relaxed);
-  }
-  retire_loop_copies(m);
-}
-
-// Asks for another version, and for others of the loops when they are next entered.
-void RuntimeImpl::optimize_anew(Method& m) {
-  drop_osr_versions(m);
-  bool has_entry = usable(m.optimized.load(std::memory_order_relaxed));
-  bool spent = m.optimized_versions >= policy_.max_recompiles;
-  if (!has_entry || m.optimized_requested || spent) return;
-  request(m, {.method = m.id, .tier = Tier::kOptimized, .use_profile = true}, 1e18);
-}
-
-// A guard that its host declared is in every version: the method goes back to what it had before
-// and stays there. Its baseline code is made again at the next call.
-void RuntimeImpl::withdraw_optimized(Method& m) {
-  m.guard_banned = true;
-  withdraw_code(m);
-}
-
-// The caller has seen to it that the method is not optimized again at once.
-void RuntimeImpl::withdraw_code(Method& m) {
-  requests_.remove(m.id);
-  m.optimized_requested = false;
-  for (uint32_t i = 0; i < m.loop_count; ++i) m.osr_requested[i] = false;
-  withdraw_locked(m);
-  m.wants_optimized = false;
-  for (auto& v : m.versions) {
-    if (v->tier == Tier::kOptimized && !v->freed) give_up(*v, OsrOut::kAnywhere);
-  }
-}
-
-// Has the guard, which is in every body that was inlined too, made away with there: what is banned
-// is not inlined.
-void RuntimeImpl::make_callers_anew(const Method& m) {
-  auto has_it = [&](const std::unique_ptr<Version>& v) {
-    if (v->tier != Tier::kOptimized || v->retired || v->code == nullptr) return false;
-    const auto& inlined = v->code->tables().inlined;
-    return std::any_of(inlined.begin(), inlined.end(),
-                       [&](const jit::InlineRow& r) { return r.method == m.id; });
-  };
-  for (const auto& caller : methods_.all()) {
-    bool affected = caller.get() != &m && !caller->removed &&
-                    std::any_of(caller->versions.begin(), caller->versions.end(), has_it);
-    if (!affected) continue;
-    drop_osr_versions(*caller);
-    if (!usable(caller->optimized.load(std::memory_order_relaxed))) continue;
-    caller->optimized_requested = false;
-    request(*caller, {.method = caller->id, .tier = Tier::kOptimized, .use_profile = true}, 1e18);
-  }
 }
 
 }  // namespace uptier::tiering

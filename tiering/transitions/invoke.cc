@@ -151,7 +151,7 @@ __attribute__((noinline)) void RuntimeImpl::reclaim_beside(AttachedThread& t) no
   {
     std::lock_guard lock(state_mutex_);
     reclaimer_.pass_if_unneeded(t);
-    reclaim_locked();
+    in_service_->reclaim_locked();
   }
   t.leave_blocked();
 }

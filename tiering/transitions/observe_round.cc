@@ -12,6 +12,7 @@
 // enter, it is asked for (osr_out.cc).
 //
 // The law is that of slow_paths.cc.
+#include "tiering/observe/optimized_slab.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -102,7 +103,7 @@ bool RuntimeImpl::stress_observe(Method& m, jit::LeaveState& s, const jit::Code&
   if (!turn || t == nullptr || from.observed_loop().valid()) return false;
   {
     std::lock_guard lock(state_mutex_);
-    if (!observes_copies(m)) return false;
+    if (!copies_->observes_copies(m)) return false;
     own_loop_copy(m, row.polls);
   }
   const LoopCopy& c = *loop_copy(m, row.polls);

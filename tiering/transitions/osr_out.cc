@@ -64,16 +64,15 @@ void Version::call_back(OsrOut why) const noexcept {
   for (jit::PollWord& word : polls.words()) raise_word(word, why);
 }
 
-void RuntimeImpl::call_back(Version& v) {
+void InService::call_back(Version& v) {
   v.outdated = true;
   v.call_back(OsrOut::kNewer);
 }
 
-// `v` has come into service. Its callees will tell when they can be reached past their stubs.
-void RuntimeImpl::watch_callees(Version& v) {
+void InService::watch_callees(Version& v) {
   bool late = false;
   for (MethodId id : v.by_stub) {
-    Method& callee = method(id.index());
+    Method& callee = methods_.at(id.index());
     if (usable(callee.optimized.load(std::memory_order_relaxed))) {
       late = true;  // it has come meanwhile
     } else {
@@ -83,25 +82,35 @@ void RuntimeImpl::watch_callees(Version& v) {
   if (late) call_back(v);
 }
 
-// `callee` has its first optimized version for calls.
-void RuntimeImpl::tell_callers(Method& callee) {
+void InService::tell_callers(Method& callee) {
   for (Version* v : std::exchange(callee.stub_callers, {})) {
     if (!v->freed) call_back(*v);
   }
 }
 
-// A version for a loop has come into service.
-void RuntimeImpl::replace_osr(Method& m, const Version& v) {
+namespace {
+
+// There is code for a loop now: frames that came there in the copy of another one have a way back.
+void let_observed_back(const Method& m, LoopId loop) {
+  for (const auto& v : m.versions) {
+    bool copy = !v->freed && v->code != nullptr && v->code->observed_loop().valid();
+    bool may = copy && loop.index() < v->polls.words().size() && !v->scope.inner[loop.index()];
+    if (may) raise_word(v->polls.words()[loop.index()], OsrOut::kObserve);
+  }
+}
+
+}  // namespace
+
+void InService::replace_osr(Method& m, const Version& v) {
   bool from_host = v.from_host;
   auto& entries = from_host ? m.osr_from_host : m.osr;
   // Release pairs with the acquire in osr_target(), osr_enter() and poll().
   auto* before =
       const_cast<Version*>(entries[v.osr_loop.index()].exchange(&v, std::memory_order_acq_rel));
   if (before != nullptr && !before->retired) reclaimer_.retire(*before);
-  watch_frames_of(m, v);
   if (from_host) return;
   retire_loop_copy(m, v.osr_loop);
-  fast_->set_loops(m.id.index(), nullptr);  // its loops ask, and are led there
+  fast_.set_loops(m.id.index(), nullptr);  // its loops ask, and are led there
   m.osr_versions[v.osr_loop.index()]++;
   for (auto& old : m.versions) {
     bool waits = old->tier == Tier::kOptimized && !old->freed && old->serial < v.serial &&
@@ -125,7 +134,7 @@ const Version* newest_for_loops(const Method& m) {
 }  // namespace
 
 // When code may be made for a frame of old code. 0: now.
-uint64_t RuntimeImpl::newer_due_ns(const Method& m) const {
+uint64_t NewerCode::due_ns(const Method& m) const {
   if (std::ranges::find(m.osr_requested, true) != m.osr_requested.end()) return 1;
   const Version* newest = newest_for_loops(m);
   if (!options_.measure_rates || newest == nullptr) return 0;
@@ -133,29 +142,27 @@ uint64_t RuntimeImpl::newer_due_ns(const Method& m) const {
   return due <= now_ns() ? 0 : due;
 }
 
-bool RuntimeImpl::cannot_follow(const Method& m, uint32_t loop) const {
+bool NewerCode::cannot_follow(const Method& m, uint32_t loop) const {
   return m.removed || m.guard_banned || m.optimize_failed ||
-         m.osr_versions[loop] >= policy_.max_recompiles ||
-         space_->bytes_in_service() >= live_.code_budget;
+         m.osr_versions[loop] >= policy_.max_recompiles || system_.budget_spent();
 }
 
-// A frame of old code is at a loop for which there is nothing newer.
-void RuntimeImpl::want_newer(Method& m, uint32_t loop) {
+void NewerCode::want(Method& m, uint32_t loop) {
   if (cannot_follow(m, loop)) return m.osr_asked[loop].store(false, std::memory_order_relaxed);
-  if (uint64_t due = newer_due_ns(m)) {
+  if (uint64_t due = due_ns(m)) {
     return frames_.want_newer({&m, loop, due, m.osr_outs.load(std::memory_order_relaxed)});
   }
   observer_.log(m, "osr_out", "a frame of older code is in loop " + std::to_string(loop), "");
   Plan plan{.method = m.id, .tier = Tier::kOptimized};
   plan.osr_loop = LoopId(loop);
   plan.use_profile = observer_.samples_of(m) != 0;
-  request(m, plan, 1e18);
+  requests_.add(m, plan, 1e18);
 }
 
-void RuntimeImpl::want_newer_if_due() {
+void NewerCode::want_if_due() {
   frames_.take_newer([&](const WantedFrames::Newer& w) {
     Method& m = *w.method;
-    if (m.osr_outs.load(std::memory_order_relaxed) == w.osr_outs) return want_newer(m, w.loop);
+    if (m.osr_outs.load(std::memory_order_relaxed) == w.osr_outs) return want(m, w.loop);
     m.osr_asked[w.loop].store(false, std::memory_order_relaxed);  // another way was found
   });
 }

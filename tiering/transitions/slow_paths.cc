@@ -25,17 +25,11 @@ AttachedThread* RuntimeImpl::here() const noexcept {
   return c->runtime == this ? static_cast<AttachedThread*>(c->owner) : nullptr;
 }
 
-// Returns where a plain call goes now; null before the first compilation.
-const void* RuntimeImpl::current_entry(Method& m) const noexcept {
-  const void* target = stubs_->target(m.id);
-  return target == stubs_->tail(m.id) ? nullptr : target;
-}
-
 // Returns code of the method to run now, made if need be; null when there is none to be had. What
 // is returned stays until this thread is quiescent, whatever others evict meanwhile.
 const void* RuntimeImpl::code_for_call(Method& m) noexcept {
   for (int tries = 0; tries < 100; ++tries) {
-    if (const void* code = current_entry(m)) return code;
+    if (const void* code = in_service_->current_entry(m)) return code;
     if (!first_call(m)) return nullptr;
   }
   return nullptr;  // taken away as often as it was made: more threads than room
@@ -151,7 +145,7 @@ const void* RuntimeImpl::run_plain(Method& m, AttachedThread& t) noexcept {
 
 // A flush may have installed something better (workers = 0): the call that brought it profits.
 const void* RuntimeImpl::best_entry(Method& m, const void* otherwise) const noexcept {
-  const void* now = current_entry(m);
+  const void* now = in_service_->current_entry(m);
   return now != nullptr ? now : otherwise;
 }
 

@@ -1,10 +1,9 @@
-// Versions for stable values: when they are made, how they come into service, and when they go.
-#include "tiering/policy/value_versions.h"
+#include "tiering/policy/value_guards.h"
 
 #include <algorithm>
 
 #include "tiering/policy/replay.h"
-#include "tiering/runtime_impl.h"
+#include "tiering/policy/value_policy.h"
 
 namespace uptier::tiering {
 namespace {
@@ -51,26 +50,29 @@ ValueSnapshot value_snapshot(const Method& m, const MethodProfile& seen, const j
   return s;
 }
 
-int32_t exchange(int32_t& word, int32_t value) {
-  return __atomic_exchange_n(&word, value, __ATOMIC_RELAXED);
-}
-
-int32_t load(const int32_t& word) { return __atomic_load_n(&word, __ATOMIC_RELAXED); }
-
 }  // namespace
+
+ValueGuards::ValueGuards(const Parts& p)
+    : options_(p.options),
+      live_(p.live),
+      policy_(p.policy),
+      stress_(p.stress),
+      observer_(p.observer),
+      requests_(p.requests),
+      system_(p.system),
+      trials_(p.trials),
+      in_service_(p.in_service) {}
 
 // ---- What is worth a version ------------------------------------------------------------------
 
-// Asks whether the optimized version in service should have one for values beside it.
-void RuntimeImpl::consider_values(Method& m) {
+void ValueGuards::consider_values(Method& m) {
   if (stress_.active(StressKind::kValues)) return force_values(m);
   const ValueVersions& known = *m.value_versions;
   bool asks = live_.value_versions && options_.tier == TierMode::kAuto &&
               policy_.mode != PolicyMode::kNever && !known.sites.empty() && !known.banned;
   if (!asks || !may_have_value_version(m)) return;
   ValueVersions& sp = m.value_versions.own();
-  bool spent = space_->bytes_in_service() >= live_.code_budget;
-  if (spent) return;
+  if (system_.budget_spent()) return;
   MethodProfile seen = observer_.profile_of(m);
   std::vector<jit::ParamValue> wanted;
   double priority = 0;
@@ -79,7 +81,7 @@ void RuntimeImpl::consider_values(Method& m) {
     ValueSnapshot s = value_snapshot(m, seen, site, policy_);
     jit::ParamValue value{site.param, bits_of(m.info.signature.params[site.param], s.value)};
     if (std::ranges::find(sp.refused, value) != sp.refused.end()) continue;
-    SystemSnapshot system = system_locked(m);
+    SystemSnapshot system = system_.snapshot(m);
     PolicyOptions o = policy_;
     if (system.baseline_ns > 0) o.baseline_ns = system.baseline_ns;
     s.past_ns = past_ns(observer_.snapshot_of(m), o);
@@ -99,12 +101,13 @@ void RuntimeImpl::consider_values(Method& m) {
   }
   if (wanted.empty()) return;
   sp.wanted = std::move(wanted);
-  request(m, {.method = m.id, .tier = Tier::kOptimized, .use_profile = true, .for_values = true},
-          priority);
+  requests_.add(m,
+                {.method = m.id, .tier = Tier::kOptimized, .use_profile = true, .for_values = true},
+                priority);
 }
 
 // The stress plan wants a version for values that may be wrong: small ones, so that some are right.
-void RuntimeImpl::force_values(Method& m) {
+void ValueGuards::force_values(Method& m) {
   if (m.value_versions->forced || !may_have_value_version(m)) return;
   m.value_versions.own().forced = true;
   if (!stress_.point(StressKind::kValues)) return;
@@ -120,73 +123,46 @@ void RuntimeImpl::force_values(Method& m) {
   }
   if (wanted.empty()) return;
   m.wake_after_call.store(true, std::memory_order_relaxed);
-  request(m, {.method = m.id, .tier = Tier::kOptimized, .use_profile = true, .for_values = true},
-          1e18);
+  requests_.add(
+      m, {.method = m.id, .tier = Tier::kOptimized, .use_profile = true, .for_values = true}, 1e18);
 }
 
 // ---- In service -------------------------------------------------------------------------------
 
-void RuntimeImpl::install_value_version(Method& m, Version& v) {
+void ValueGuards::install(Method& m, Version& v) {
   bool beside = v.general != nullptr && m.optimized.load(std::memory_order_relaxed) == v.general;
-  if (!beside) return give_up(v, OsrOut::kNewer);
-  abandon_trial(m);
+  if (!beside) return in_service_.give_up(v, OsrOut::kNewer);
+  trials_.abandon(m);
   m.value_versions.own().limit = ValueVersions::kFirstLimit;
   m.optimized.store(&v, std::memory_order_release);
-  begin_trial(m, v.general, v);
+  trials_.begin(m, v.general, v);
   bool on_trial = m.trial.load(std::memory_order_relaxed) != nullptr;
   if (on_trial) {
     m.value_versions.own().in_window = false;
     v.guard_words.misses = INT32_MAX;
-    link_locked(m);
+    in_service_.link_locked(m);
   } else {
-    begin_window(m, v);
+    begin_window(m);
   }
-  reclaim_locked();
+  in_service_.reclaim_locked();
 }
 
-void RuntimeImpl::begin_window(Method& m, Version& v) {
+void ValueGuards::begin_window(Method& m) {
+  auto& v = *const_cast<Version*>(m.optimized.load(std::memory_order_relaxed));
   m.value_versions.own().in_window = true;
-  exchange(v.guard_words.misses, INT32_MAX);
-  exchange(v.guard_words.calls, ValueVersions::kWindow);
-  link_locked(m);
+  exchange_word(v.guard_words.misses, INT32_MAX);
+  exchange_word(v.guard_words.calls, ValueVersions::kWindow);
+  in_service_.link_locked(m);
 }
 
-void RuntimeImpl::watch_quietly(Method& m, Version& v) {
+void ValueGuards::watch_quietly(Method& m, Version& v) {
   m.value_versions.own().in_window = false;
-  exchange(v.guard_words.misses, m.value_versions->limit);
+  exchange_word(v.guard_words.misses, m.value_versions->limit);
   m.value_versions.own().limit = std::min(2 * m.value_versions->limit, ValueVersions::kMostLimit);
-  link_locked(m);
+  in_service_.link_locked(m);
 }
 
-// A guard's slow path: a window is over, or as many calls have missed as may without a word. The
-// call goes to the general version, which is right for it whatever its values are.
-const void* RuntimeImpl::guard_told(uint32_t index) noexcept {
-  Method& m = method(index);
-  AttachedThread* t = here();
-  // Acquire: pairs with install_value_version(). What serves now stays until this thread is
-  // quiescent.
-  auto* v = const_cast<Version*>(m.optimized.load(std::memory_order_acquire));
-  bool serves = usable(v) && v->general != nullptr;
-  if (!serves) return enter_anew(m);
-  bool window = load(v->guard_words.calls) < 0;
-  int32_t& word = window ? v->guard_words.calls : v->guard_words.misses;
-  // The misses of a window are read by the worker. Whoever comes first tells.
-  if (load(word) >= 0 || exchange(word, INT32_MAX) >= 0) return v->general->entry;
-  sampler::Note n;
-  n.kind = sampler::NoteKind::kGuard;
-  n.method = index;
-  n.loop = UINT32_MAX;
-  if (t == nullptr || !t->ring().push(n, {})) {
-    exchange(word, ValueVersions::kWindow);  // again, later, and a window from its beginning
-    if (window) exchange(v->guard_words.misses, INT32_MAX);
-    return v->general->entry;
-  }
-  wake_worker();
-  return v->general->entry;
-}
-
-// Worker's side.
-void RuntimeImpl::consider_guard(Method& m) {
+void ValueGuards::consider_guard(Method& m) {
   auto* v = const_cast<Version*>(m.optimized.load(std::memory_order_relaxed));
   bool serves = usable(v) && v->general != nullptr && !m.removed &&
                 m.trial.load(std::memory_order_relaxed) == nullptr;
@@ -194,10 +170,10 @@ void RuntimeImpl::consider_guard(Method& m) {
   ValueVersions& sp = m.value_versions.own();
   if (!sp.in_window) {
     sp.missed += static_cast<uint64_t>(std::max(sp.limit / 2, 1));
-    return begin_window(m, *v);
+    return begin_window(m);
   }
   GuardSnapshot g{ValueVersions::kWindow, 0, sp.retries};
-  int32_t left = load(v->guard_words.misses);
+  int32_t left = load_word(v->guard_words.misses);
   g.misses = std::min<uint64_t>(g.window, static_cast<uint64_t>(INT32_MAX - std::max(left, 0)));
   sp.missed += g.misses;
   Decision d = decide_guard(g, policy_);
@@ -209,8 +185,7 @@ void RuntimeImpl::consider_guard(Method& m) {
   take_back(m, d.action == Action::kBan);
 }
 
-// The general version serves alone again. The caller has logged why.
-void RuntimeImpl::take_back(Method& m, bool banned) {
+void ValueGuards::take_back(Method& m, bool banned) {
   auto* v = const_cast<Version*>(m.optimized.load(std::memory_order_relaxed));
   ValueVersions& sp = m.value_versions.own();
   sp.refused.insert(sp.refused.end(), v->values.begin(), v->values.end());
@@ -218,9 +193,9 @@ void RuntimeImpl::take_back(Method& m, bool banned) {
   ++sp.retries;
   sp.in_window = false;
   m.optimized.store(v->general, std::memory_order_release);
-  link_locked(m);
-  give_up(*v, OsrOut::kNewer);
-  reclaim_locked();
+  in_service_.link_locked(m);
+  in_service_.give_up(*v, OsrOut::kNewer);
+  in_service_.reclaim_locked();
 }
 
 }  // namespace uptier::tiering

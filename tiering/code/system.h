@@ -1,0 +1,43 @@
+// System: what decisions on a method are made with besides it (SystemSnapshot): how long compilations
+// wait, whether there is room for code, and what compiling and running take on this machine.
+//
+//   Thread: the caller holds the runtime's state mutex.
+#pragma once
+
+#include <cstdint>
+
+#include "jit/code/code_space.h"
+#include "tiering/code/machine_rates.h"
+#include "tiering/code/requests.h"
+#include "tiering/method.h"
+#include "tiering/policy/policy.h"
+#include "uptier/options.h"
+
+namespace uptier::tiering {
+
+class System {
+ public:
+  // All outlive this. `live`: what of the options changes.
+  System(const Options& live, const Requests& requests, const jit::CodeSpace& space,
+         const MachineRates& machine)
+      : live_(live), requests_(requests), space_(space), machine_(machine) {}
+
+  // Whether there is as much code in service as there may be.
+  bool budget_spent() const { return space_.bytes_in_service() >= live_.code_budget; }
+
+  SystemSnapshot snapshot(const Method& m) const {
+    SystemSnapshot s;
+    s.queue_length = static_cast<uint32_t>(requests_.size());
+    s.code_budget_spent = budget_spent();
+    machine_.tell(m.instructions, s);
+    return s;
+  }
+
+ private:
+  const Options& live_;
+  const Requests& requests_;
+  const jit::CodeSpace& space_;
+  const MachineRates& machine_;
+};
+
+}  // namespace uptier::tiering
