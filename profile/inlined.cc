@@ -37,6 +37,7 @@ Status InlinedBody::check(const InlinedKey& key) const {
   const auto no_site = [](const InlinedCall& call) { return call.site == 0; };
   const auto nothing = [](const auto& item) { return item.second == InlinedBlock{}; };
   if (key.path.empty()) return broken("no call leads to it");
+  if (key.path.size() > profile::kMostInlinedCalls) return broken("more calls than lead to one");
   if (std::ranges::any_of(key.path, no_site)) return broken("a call of site 0");
   if (code.size() != key.path.size() + 1) return broken("not a hash for each method");
   if (blocks.empty() && sites.empty()) return broken("no blocks");

@@ -12,6 +12,10 @@ using uptier::InlinedBlock;
 using uptier::InlinedBodies;
 using uptier::InlinedSite;
 
+// Of calls that lead to a body. Compilers inline a few levels (jit/opt/inline_calls.cc); and what exports
+// write of a body holds its path again and again.
+inline constexpr size_t kMostInlinedCalls = 64;
+
 // Adds `value` to `into`; returns how many numbers stopped at 2^64-1.
 uint64_t add(InlinedBlock& into, const InlinedBlock& value);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "profile/fold_inlined.h"
 #include "profile/schema.h"
 
 namespace uptier {
@@ -80,10 +81,16 @@ Sum shared_mass(const Pair& pair, SlotKind kind, Sum total_a, Sum total_b) {
   return sum;
 }
 
-std::map<MethodKey, Pair> pair_up(const Profile& a, const Profile& b) {
+// `folded`: of both, which the pairs point into.
+std::map<MethodKey, Pair> pair_up(const Profile& a, const Profile& b,
+                                  const profile::FoldedPair& folded) {
   std::map<MethodKey, Pair> pairs;
-  for (const auto& [key, method] : a.methods) pairs[key].a = &method;
-  for (const auto& [key, method] : b.methods) pairs[key].b = &method;
+  for (const auto* methods : {&a.methods, &folded.a.methods}) {
+    for (const auto& [key, method] : *methods) pairs[key].a = &method;
+  }
+  for (const auto* methods : {&b.methods, &folded.b.methods}) {
+    for (const auto& [key, method] : *methods) pairs[key].b = &method;
+  }
   return pairs;
 }
 
@@ -204,7 +211,8 @@ std::optional<Overlap> inlined_overlap(const InlinedBodies& a, const InlinedBodi
 }  // namespace
 
 OverlapReport compare(const Profile& a, const Profile& b) {
-  const std::map<MethodKey, Pair> pairs = pair_up(a, b);
+  const profile::FoldedPair folded = profile::fold_both(a, b);
+  const std::map<MethodKey, Pair> pairs = pair_up(a, b, folded);
   OverlapReport report;
   report.kind = main_kind(pairs);
   report.program = overlap_of(pairs, report.kind);
@@ -220,7 +228,8 @@ OverlapReport compare(const Profile& a, const Profile& b) {
 }
 
 double overlap(const Profile& a, const Profile& b) {
-  const std::map<MethodKey, Pair> pairs = pair_up(a, b);
+  const profile::FoldedPair folded = profile::fold_both(a, b);
+  const std::map<MethodKey, Pair> pairs = pair_up(a, b, folded);
   return overlap_of(pairs, main_kind(pairs)).value;
 }
 

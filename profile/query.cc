@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "profile/formats/text.h"
+#include "profile/inlined.h"
 #include "profile/numbers.h"
 #include "profile/schema.h"
 #include "profile/upf/foreign.h"
@@ -14,32 +15,57 @@ namespace {
 
 using profile::add_saturating;
 
+// A call on the way to an inlined body.
+struct Step {
+  SiteId site = 0;
+  std::string_view code;
+};
+
 // What a key and a scope name.
 struct Question {
   SlotKind kind = SlotKind::kBlock;
   SiteId site = 0;
   std::string_view scope;
   std::string_view method;  // empty: any
+  std::vector<Step> path;   // empty: a method's own site
 };
+
+std::optional<SiteId> parse_site(std::string_view text) {
+  SiteId site = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), site);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && site != 0 ? std::optional(site) : std::nullopt;
+}
+
+std::optional<SlotKind> parse_kind(std::string_view text) {
+  for (auto kind = SlotKind::kBlock; kind <= SlotKind::kGauge;
+       kind = static_cast<SlotKind>(static_cast<int>(kind) + 1)) {
+    if (slot_kind_name(kind) == text) return kind;
+  }
+  return std::nullopt;
+}
 
 std::optional<Question> parse(std::string_view scope, std::string_view key) {
   Question q;
+  for (size_t slash = key.find('/'); slash != std::string_view::npos; slash = key.find('/')) {
+    const size_t colon = key.find(':');
+    if (colon > slash) return std::nullopt;
+    const std::optional<SiteId> site = parse_site(key.substr(0, colon));
+    if (!site) return std::nullopt;
+    q.path.push_back({*site, key.substr(colon + 1, slash - colon - 1)});
+    key.remove_prefix(slash + 1);
+  }
   const size_t hash = key.find('#');
   if (hash == std::string_view::npos) return std::nullopt;
-  const std::string_view number = key.substr(hash + 1);
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), q.site);
-  const bool whole = error == std::errc() && end == number.data() + number.size();
-  if (!whole || q.site == 0) return std::nullopt;
-  for (auto kind = SlotKind::kBlock; kind <= SlotKind::kGauge;
-       kind = static_cast<SlotKind>(static_cast<int>(kind) + 1)) {
-    if (slot_kind_name(kind) != key.substr(0, hash)) continue;
-    const size_t at = scope.find('@');
-    q.kind = kind;
-    q.scope = scope.substr(0, at);
-    if (at != std::string_view::npos) q.method = scope.substr(at + 1);
-    return q;
-  }
-  return std::nullopt;
+  const std::optional<SlotKind> kind = parse_kind(key.substr(0, hash));
+  const std::optional<SiteId> site = parse_site(key.substr(hash + 1));
+  if (!kind || !site) return std::nullopt;
+  const size_t at = scope.find('@');
+  q.kind = *kind;
+  q.site = *site;
+  q.scope = scope.substr(0, at);
+  if (at != std::string_view::npos) q.method = scope.substr(at + 1);
+  return q;
 }
 
 RangeAnswer range_of(std::span<const uint64_t> words) {
@@ -116,6 +142,42 @@ MethodProfile united(const std::vector<const MethodProfile*>& methods, const Slo
   return sum.methods.empty() ? MethodProfile{} : std::move(sum.methods.begin()->second);
 }
 
+bool is_code(uint64_t hash, std::string_view asked) {
+  return hash != 0 && profile::hex(hash) == asked;
+}
+
+bool is_asked(const Question& q, const Profile& p, const InlinedKey& key, const InlinedBody& body) {
+  if (key.path.size() != q.path.size() || !is_code(body.code[0], q.scope)) return false;
+  for (size_t i = 0; i < q.path.size(); ++i) {
+    const bool same =
+        key.path[i].site == q.path[i].site && is_code(body.code[i + 1], q.path[i].code);
+    if (!same) return false;
+  }
+  const MethodProfile* root = q.method.empty() ? nullptr : p.find(key.root);
+  return q.method.empty() || (root != nullptr && root->name == q.method);
+}
+
+// Of all bodies that the question means.
+std::optional<ProfileAnswer> answer_of_bodies(const Profile& p, const Question& q) {
+  InlinedBody sum;
+  uint64_t bodies = 0;
+  for (const auto& [key, body] : p.inlined) {
+    if (!body.check(key).ok() || !is_asked(q, p, key, body)) continue;
+    if (!query(body, q.kind, q.site)) continue;
+    ++bodies;
+    if (q.kind == SlotKind::kBlock) {
+      profile::add(sum.blocks[q.site], body.blocks.at(q.site));
+    } else {
+      const std::pair at{q.kind, q.site};
+      const auto [to, fresh] = sum.sites.try_emplace(at, body.sites.at(at));
+      if (!fresh) profile::add(q.kind, to->second, body.sites.at(at));
+    }
+  }
+  std::optional<ProfileAnswer> answer = query(sum, q.kind, q.site);
+  if (answer) answer->methods = bodies;
+  return answer;
+}
+
 // An instrument that another tool has written.
 std::optional<ProfileAnswer> foreign_answer(const ForeignInstrument& i) {
   std::vector<uint64_t> words(i.payload.size() / sizeof(uint64_t));
@@ -124,10 +186,10 @@ std::optional<ProfileAnswer> foreign_answer(const ForeignInstrument& i) {
   }
   if (i.payload.size() % sizeof(uint64_t) != 0) return std::nullopt;
   if (i.type == "iree.instrument.counter" && words.size() == 1) {
-    return ProfileAnswer{CounterAnswer{words[0], words[0]}, 0};
+    return ProfileAnswer{CounterAnswer{words[0], words[0]}, 0, 0};
   }
   if (i.type == "iree.instrument.range" && words.size() == slot_words(SlotKind::kRange)) {
-    return ProfileAnswer{range_of(words), 0};
+    return ProfileAnswer{range_of(words), 0, 0};
   }
   return std::nullopt;
 }
@@ -158,6 +220,7 @@ std::optional<ProfileAnswer> query(const Profile& profile, std::string_view stag
                                    std::string_view scope_hash, std::string_view key) {
   const std::optional<Question> q = parse(scope_hash, key);
   if (!q || stage != kQueryStage) return std::nullopt;
+  if (!q->path.empty()) return answer_of_bodies(profile, *q);
   std::vector<const MethodProfile*> found;
   for (const auto& [at, m] : profile.methods) {
     const bool asked =
@@ -177,6 +240,21 @@ std::optional<ProfileAnswer> query(const MethodProfile& method, SlotKind kind, S
   const Slot* slot = method.schema.find(kind, site);
   if (slot == nullptr || is_silent(method, *slot)) return std::nullopt;
   return answer_of(method, *slot);
+}
+
+std::optional<ProfileAnswer> query(const InlinedBody& body, SlotKind kind, SiteId site) {
+  if (kind == SlotKind::kBlock) {
+    const auto at = body.blocks.find(site);
+    if (at == body.blocks.end() || at->second.count == 0) return std::nullopt;
+    return ProfileAnswer{CounterAnswer{at->second.count, at->second.estimate}, 1,
+                         at->second.samples};
+  }
+  const auto at = body.sites.find({kind, site});
+  if (at == body.sites.end()) return std::nullopt;
+  std::optional<ProfileAnswer> answer =
+      query(profile::as_method(kind, site, at->second), kind, site);
+  if (answer) answer->samples = at->second.samples;
+  return answer;
 }
 
 std::optional<ProfileAnswer> query(std::span<const std::byte> file, std::string_view stage,

@@ -97,7 +97,7 @@ TEST(CApiHeader, structs_that_grow_end_with_their_last_member) {
   EXPECT_EQ(sizeof(uptier_method_totals), offsetof(uptier_method_totals, left_for_host) + 8);
   EXPECT_EQ(sizeof(uptier_totals), offsetof(uptier_totals, relaid_bytes) + 8);
   EXPECT_EQ(sizeof(uptier_trace_sink), offsetof(uptier_trace_sink, close) + sizeof(void*));
-  EXPECT_EQ(sizeof(uptier_profile_answer), offsetof(uptier_profile_answer, mean) + 8);
+  EXPECT_EQ(sizeof(uptier_profile_answer), offsetof(uptier_profile_answer, samples) + 8);
 }
 
 TEST(CApiHeader, numbers_have_names_and_nonsense_has_a_question_mark) {

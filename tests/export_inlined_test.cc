@@ -1,4 +1,5 @@
-// Bodies that are inlined, in the files of other tools: apart from what methods ran, and nothing twice.
+// Bodies that are inlined, in the files of other tools: inlined frames where there are such, otherwise as
+// executions of their methods; and nothing twice.
 #include <sstream>
 
 #include "profile/formats/export.h"
@@ -29,13 +30,24 @@ Profile some_profile() {
   return p;
 }
 
-TEST(ExportInlined, folded_stacks_stand_below_a_frame_of_their_own) {
+TEST(ExportInlined, folded_stacks_stand_on_what_they_are_inlined_into) {
   EXPECT_EQ(profile::to_folded(some_profile()),
             "pick;block_1 10\n"
             "left_right;block_1 11\n"
-            "inlined;left_right;pick;block_1 1024\n"
-            "inlined;left_right;pick;block_3 32\n"
-            "inlined;left_right;pick;function_9;block_1 16\n");
+            "left_right;pick_[i];block_1 1024\n"
+            "left_right;pick_[i];block_3 32\n"
+            "left_right;pick_[i];function_9_[i];block_1 16\n");
+}
+
+// Block 3 is none of the method's, and function 9 has no profile.
+TEST(ExportInlined, coverage_has_them_in_the_lines_of_their_methods) {
+  const std::string lcov = profile::to_lcov(some_profile());
+  EXPECT_NE(lcov.find("FNDA:1034,pick\n"), std::string::npos) << lcov;
+  EXPECT_NE(lcov.find("\nDA:1,1034\nDA:2,11\n"), std::string::npos) << lcov;
+  const std::string llvm = profile::to_llvm_text(some_profile());
+  EXPECT_NE(llvm.find("pick\n# Func Hash:\n17\n# Num Counters:\n1\n# Counter Values:\n1034\n"),
+            std::string::npos)
+      << llvm;
 }
 
 TEST(ExportInlined, csv_has_two_rows_a_block) {
@@ -102,26 +114,62 @@ TEST_F(ExportInlinedTool, pprof_has_them_as_inlined_frames_and_a_value_of_their_
             "executions calls samples inlined\n"
             "10 0 0 0 pick:1\n"
             "11 0 0 0 left;right:1\n"
-            "0 0 0 1024 pick:1 < left;right:2\n"
-            "0 0 0 32 pick:3 < left;right:2\n"
-            "0 0 0 16 function 9:1 < pick:7 < left;right:2\n");
+            "1024 0 0 1024 pick:1 < left;right:2\n"
+            "32 0 0 32 pick:3 < left;right:2\n"
+            "16 0 0 16 function 9:1 < pick:7 < left;right:2\n");
   if (!installed("go")) {
     std::puts("SKIPPED: go is not installed, inlined frames were not read by its tool");
     return;
   }
-  const test::RunResult top = in_dir("go tool pprof -top -sample_index=inlined p.pb");
-  EXPECT_EQ(top.code, 0) << top.err;
-  EXPECT_NE(top.out.find("pick (inline)"), std::string::npos) << top.out;
+  for (const auto& [index, all] : {std::pair("inlined", "1072"), std::pair("executions", "1093")}) {
+    const test::RunResult top =
+        in_dir(std::string("go tool pprof -top -sample_index=") + index + " p.pb");
+    EXPECT_EQ(top.code, 0) << top.err;
+    EXPECT_NE(top.out.find("pick (inline)"), std::string::npos) << top.out;
+    EXPECT_NE(top.out.find(std::string("of ") + all + " total"), std::string::npos) << top.out;
+  }
 }
 
-TEST_F(ExportInlinedTool, formats_that_have_no_place_for_them_say_so) {
+TEST_F(ExportInlinedTool, those_that_no_method_can_count_are_told) {
   write("p.upf", some_profile());
-  for (const std::string format : {"lcov", "llvm-text"}) {
-    EXPECT_EQ(tool("profile export p.upf --format=" + format).err,
-              "uptier: 2 inlined bodies in 1 methods are left out: " + format +
-                  " has no place for them\n");
+  for (const char* format : {"lcov", "llvm-text"}) {
+    EXPECT_EQ(
+        tool(std::string("profile export p.upf --format=") + format).err,
+        "uptier: 1 of 2 inlined bodies are left out: no method of the profile has their code\n");
   }
-  EXPECT_EQ(tool("profile export p.upf --format=csv").err, "");
+  for (const char* format : {"csv", "folded"}) {
+    EXPECT_EQ(tool(std::string("profile export p.upf --format=") + format).err, "");
+  }
+}
+
+TEST_F(ExportInlinedTool, other_tools_read_what_includes_them) {
+  write("p.upf", some_profile());
+  for (const auto& [format, out] :
+       {std::pair("lcov", "p.info"), std::pair("llvm-text", "p.proftext"),
+        std::pair("folded", "p.folded")}) {
+    ASSERT_EQ(tool(std::string("profile export p.upf --format=") + format + " -o " + out).code, 0);
+  }
+  if (installed("lcov")) {
+    const test::RunResult r = in_dir("lcov --summary p.info");
+    EXPECT_EQ(r.code, 0) << r.err;
+    EXPECT_NE((r.out + r.err).find("(2 of 2 lines)"), std::string::npos) << r.out << r.err;
+  } else {
+    std::puts("SKIPPED: lcov is not installed, coverage was not read by it");
+  }
+  if (installed("llvm-profdata")) {
+    ASSERT_EQ(in_dir("llvm-profdata merge p.proftext -o p.profdata").code, 0);
+    const test::RunResult r = in_dir("llvm-profdata show --all-functions --counts p.profdata");
+    EXPECT_NE(r.out.find("Block counts: [1034]"), std::string::npos) << r.out << r.err;
+  } else {
+    std::puts("SKIPPED: llvm-profdata is not installed, llvm-text was not read by it");
+  }
+  if (installed("flamegraph.pl")) {
+    const test::RunResult r = in_dir("flamegraph.pl --color java p.folded");
+    EXPECT_EQ(r.code, 0) << r.err;
+    EXPECT_NE(r.out.find("<title>pick_[i] ("), std::string::npos) << r.out;
+  } else {
+    std::puts("SKIPPED: flamegraph.pl is not installed, stacks were not read by it");
+  }
 }
 
 }  // namespace

@@ -1,11 +1,16 @@
 // Indirect calls and probes of bodies that are inlined into optimized code: what its copy sees of them
 // in each place, and what follows.
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
 
+#include "profile/formats/text.h"
 #include "tests/pick_program.h"
 #include "tests/random_ir.h"
 #include "tests/runtime_host.h"
 #include "tests/workshop.h"
+#include "uptier/profile_file.h"
 
 namespace uptier::test {
 namespace {
@@ -61,10 +66,9 @@ constexpr uint32_t kOdd = 0, kEven = 1, kLeft = 3, kRight = 4;  // functions
 
 class Places {
  public:
-  explicit Places(TraceSink* sink = nullptr, uint32_t factors = kFactors)
+  explicit Places(TraceSink* sink = nullptr, uint32_t factors = kFactors, Options o = following())
       : factors_(factors),
-        r_(parse_or_die(power("odd", 1, factors) + power("even", 0, factors) + kApply), following(),
-           sink),
+        r_(parse_or_die(power("odd", 1, factors) + power("even", 0, factors) + kApply), o, sink),
         thread_(*r_.runtime) {
     odd_ = address("odd");
     even_ = address("even");
@@ -79,6 +83,11 @@ class Places {
       call("right", right, 5, 2);
     }
   }
+  void only(const char* root, uint64_t calls, uint64_t even) {
+    for (uint64_t i = 0; i < calls; ++i) call(root, even, 3, root == std::string("left") ? 1 : 2);
+  }
+  Runtime& runtime() { return *r_.runtime; }
+  MethodReport report(const char* name) { return r_.report_of(name); }
   std::vector<DecisionRecord> decisions(std::string_view name, std::string_view action,
                                         std::string_view reason) const {
     std::vector<DecisionRecord> found;
@@ -216,6 +225,125 @@ TEST(ObserveInlinedSites, the_next_version_takes_in_what_is_called_in_its_place)
   w.both(600'000, 5, 95);
   EXPECT_EQ(w.decisions("left", "specialize", "drift of").size(), 1u);
   EXPECT_TRUE(odd_in_left());
+}
+
+// ---- The next process -------------------------------------------------------------------------
+
+// `apply` is known to call `odd`; in `left` it calls `even`, which a first process has seen.
+class SavedPlaces : public testing::Test {
+ protected:
+  SavedPlaces() {
+    char name[] = "/tmp/uptier-places-XXXXXX";
+    dir_ = mkdtemp(name);
+    options_.profile = dir_ + "/p.upf";
+    options_.profile_decay = 1;  // no run is only counted
+    Places w(nullptr, 2, options_);
+    w.both(100'000, 5, 5);
+    w.only("left", 900'000, 95);
+    EXPECT_EQ(w.decisions("left", "specialize", "drift of").size(), 1u);
+    EXPECT_TRUE(w.runtime().save_profile().ok());
+  }
+  ~SavedPlaces() override { std::filesystem::remove_all(dir_); }
+
+  // Returns which functions are inlined into `apply` inside of a root.
+  static std::set<uint32_t> called_in(const Profile& p, uint32_t root) {
+    std::set<uint32_t> found;
+    for (const auto& [key, body] : p.inlined) {
+      if (key.root.function_index != root || key.path.size() != 2) continue;
+      found.insert(key.path[1].callee.function_index);
+    }
+    return found;
+  }
+  // Those that the first version of a root has.
+  static std::set<uint32_t> first_called_in(Places& w, const char* name, uint32_t root,
+                                            uint64_t even) {
+    w.only(name, 100'000, even);
+    EXPECT_EQ(w.versions(name), 1u);
+    const MethodReport m = w.report(name);
+    EXPECT_EQ(m.versions.front().tier, Tier::kOptimized);
+    EXPECT_EQ(m.versions.front().inlined, 2u);  // `apply`, and what it calls there
+    return called_in(w.profile(), root);
+  }
+
+  Result<Profile> read_file() const {
+    std::ifstream in(options_.profile, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    Result<ProfileFile> file = profile_from_file(std::as_bytes(std::span(bytes)));
+    return file.ok() ? Result<Profile>(std::move(file->profile)) : file.error();
+  }
+  void write_file(const Profile& p) const {
+    ProfileInfo info;
+    info.runs = 1;
+    info.weight = ProfileInfo::kRunWeight;
+    const std::vector<std::byte> bytes = profile_to_file(p, info);
+    std::ofstream(options_.profile, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<long>(bytes.size()));
+  }
+
+  std::string dir_;
+  Options options_ = following();
+};
+
+TEST_F(SavedPlaces, first_code_guesses_what_the_call_reached_in_its_place) {
+  Places w(nullptr, 2, options_);
+  EXPECT_EQ(first_called_in(w, "left", kLeft, 95), std::set{kEven});
+  EXPECT_EQ(first_called_in(w, "right", kRight, 5), std::set{kOdd});
+  EXPECT_TRUE(w.decisions("left", "re_instrument", "").empty());
+  EXPECT_TRUE(w.decisions("right", "re_instrument", "").empty());
+}
+
+TEST_F(SavedPlaces, a_place_that_has_changed_since_is_noticed_and_made_anew) {
+  Places w(nullptr, 2, options_);
+  EXPECT_EQ(first_called_in(w, "left", kLeft, 95), std::set{kEven});
+  w.only("left", 400'000, 5);
+  EXPECT_EQ(w.decisions("left", "specialize", "drift of").size(), 1u);
+  EXPECT_EQ(w.versions("left"), 2u);
+  EXPECT_EQ(called_in(w.profile(), kLeft), (std::set{kOdd, kEven}));
+}
+
+// Whether the first code of `left` guessed what `apply` calls elsewhere, which is drift.
+bool guessed_elsewhere(Places& w) {
+  w.only("left", 100'000, 95);
+  return !w.decisions("left", "re_instrument", "drift from the profile it was made from").empty();
+}
+
+TEST_F(SavedPlaces, what_was_seen_of_other_code_is_not_believed) {
+  for (const uint64_t change : {0, 1}) {
+    Profile saved = *read_file();
+    for (auto& [key, body] : saved.inlined) body.code.back() += change;
+    write_file(saved);
+    Places w(nullptr, 2, options_);
+    EXPECT_EQ(guessed_elsewhere(w), change != 0);
+  }
+}
+
+TEST_F(SavedPlaces, a_few_calls_are_not_believed) {
+  for (const uint64_t samples : {64, 63}) {
+    Profile saved = *read_file();
+    for (auto& [key, body] : saved.inlined) {
+      for (auto& [at, site] : body.sites) site.samples = samples;
+    }
+    write_file(saved);
+    Places w(nullptr, 2, options_);
+    EXPECT_EQ(guessed_elsewhere(w), samples < 64);
+  }
+}
+
+TEST_F(SavedPlaces, whoever_asks_is_told_of_the_place) {
+  const Profile saved = *read_file();
+  const InlinedBody* apply = apply_in(saved, kLeft);
+  ASSERT_NE(apply, nullptr);
+  const std::string root = profile::hex(apply->code[0]);
+  const std::string key = "2:" + profile::hex(apply->code[1]) + "/call_target#2";
+  Places w(nullptr, 2, options_);
+  const std::optional<ProfileAnswer> left = w.runtime().query("uptier", root + "@left", key);
+  ASSERT_TRUE(left) << to_text(saved);
+  EXPECT_EQ(left->methods, 1u);
+  EXPECT_EQ(left->samples, apply->sites.at({SlotKind::kCallTarget, 2}).samples);
+  const auto& targets = std::get<TargetsAnswer>(left->what).targets;
+  ASSERT_EQ(targets.size(), 2u);
+  EXPECT_EQ(targets[0].method.function_index, kEven);
+  EXPECT_EQ(targets[0].count, count_of(apply->sites.at({SlotKind::kCallTarget, 2}), kEven));
 }
 
 // A table in a copy of `outer` has the stubs of methods that come and go; what it holds of those that

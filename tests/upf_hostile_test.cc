@@ -7,6 +7,7 @@
 #include "profile/formats/llvm_text.h"
 #include "profile/formats/tsv.h"
 #include "profile/formats/tsv_rows.h"
+#include "profile/inlined.h"
 #include "profile/match.h"
 #include "profile/upf/calls.h"
 #include "profile/upf/inlined.h"
@@ -272,23 +273,45 @@ TEST(Hostile, parts_of_files) {
     });
   }
   expect_linear("inlined bodies", fill, [](const Bytes& part) { (void)read_inlined_part(part); });
+  expect_linear("sites of inlined bodies", fill,
+                [](const Bytes& part) { (void)read_inlined_site_part(part); });
+  const auto read_both = [](const InlinedBodies& bodies) {
+    uint64_t dropped = 0;
+    for (const Bytes& part : inlined_parts(bodies, dropped)) (void)read_inlined_part(part);
+    for (const Bytes& part : inlined_site_parts(bodies, dropped))
+      (void)read_inlined_site_part(part);
+  };
   expect_linear(
       "long paths that differ at their ends",
       [](size_t size) {
         InlinedBodies bodies;
         InlinedKey key{{1, 1}, {}};
-        const size_t calls = 1000, each = 11 * calls;
+        const size_t calls = kMostInlinedCalls, each = 11 * calls;
         for (SiteId i = 0; i < calls; ++i) key.path.push_back({5, {1, 1}});
         for (SiteId i = 0; i < size / each; ++i) {
           key.path.back().site = 1 + i;
           bodies[key] = {std::vector<uint64_t>(calls + 1, 7), {{1, {1, 1, 1}}}};
         }
-        uint64_t dropped = 0;
-        return inlined_parts(bodies, dropped);
+        return bodies;
       },
-      [](const std::vector<Bytes>& parts) {
-        for (const Bytes& part : parts) (void)read_inlined_part(part);
-      });
+      read_both);
+  expect_linear(
+      "a body of many sites, and one of a site of many targets",
+      [](size_t size) {
+        InlinedBodies bodies;
+        uptier::InlinedBody& many = bodies[{{1, 1}, {{1, {1, 1}}}}];
+        many.code = {7, 7};
+        for (SiteId i = 1; i < size / 12; ++i) {
+          many.sites[{SlotKind::kCounter, i}] = {{1}, {1}, {}, 1};
+        }
+        uptier::InlinedBody& targets = bodies[{{1, 1}, {{2, {1, 1}}}}];
+        targets.code = {7, 7};
+        uptier::InlinedSite& site = targets.sites[{SlotKind::kCallTarget, 1}];
+        site = {{1}, {1}, {}, 1};
+        for (uint64_t i = 0; i < size / 24; ++i) site.table[{1, i}] = {1, 1};
+        return bodies;
+      },
+      read_both);
   expect_linear("timeline", fill, [](const Bytes& part) { (void)read_timeline(part); });
 }
 

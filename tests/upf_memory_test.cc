@@ -206,6 +206,23 @@ TEST(UpfMemory, of_inlined_bodies) {
             kMost);
 }
 
+// The least of a site is six bytes.
+TEST(UpfMemory, of_sites_of_inlined_bodies) {
+  EXPECT_LT(worst_of("sites",
+                     [](uint64_t rare) {
+                       Profile p;
+                       for (SiteId place = 1; place <= 4; ++place) {
+                         uptier::InlinedBody& body = p.inlined[{{1, 1}, {{place, {1, 1}}}}];
+                         body.code = {7, 7};
+                         ascend(rare, 20'000, [&](uint32_t site) {
+                           body.sites[{SlotKind::kCounter, site}] = {{1}, {1}, {}, 0};
+                         });
+                       }
+                       return uptier::profile_to_file(p, {});
+                     }),
+            kMost);
+}
+
 // The file grows, the factor does not.
 TEST(UpfMemory, grows_with_the_file) {
   const auto file_of = [](uint32_t methods) {

@@ -102,6 +102,85 @@ TEST(UpfQuery, methods_of_one_shape_answer_together_unless_one_is_named) {
   EXPECT_FALSE(query(p, "uptier", std::string(kScope) + "@h", "counter#5"));
 }
 
+// ---- Inlined bodies ---------------------------------------------------------------------------
+
+// Methods 0 and 2 are one shape, and both have inlined at call 2 a body, whose call 7 another.
+Profile with_bodies() {
+  Profile p = profile_of({method_of(0, "f"), method_of(2, "g")});
+  for (const uint32_t root : {0u, 2u}) {
+    InlinedBody body{{0xcccc, 0xaa}, {{1, {64, 1024, 60 + root}}, {2, {0, 0, 60}}}};
+    body.sites[{SlotKind::kCallTarget, 5}] = {
+        {1}, {16}, {{{1, 3}, {40 + root, 640}}, {{1, 4}, {50, 800}}}, 90};
+    body.sites[{SlotKind::kRange, 6}] = {{2, 8, 0, 3, 5 + root}, {2, 8, 0, 0, 0}, {}, 90};
+    p.inlined[{{1, root}, {{2, {1, 7}}}}] = body;
+    p.inlined[{{1, root}, {{2, {1, 7}}, {7, {1, 8}}}}] = {{0xcccc, 0xaa, 0xbb}, {{1, {3, 48, 60}}}};
+  }
+  return p;
+}
+
+const std::string kAt = "2:0x00000000000000aa/";
+
+TEST(UpfQuery, an_inlined_body_answers_for_its_place) {
+  const Profile p = with_bodies();
+  const std::string f = std::string(kScope) + "@f";
+  auto a = query(p, "uptier", f, kAt + "call_target#5");
+  ASSERT_TRUE(a);
+  EXPECT_EQ(std::get<TargetsAnswer>(a->what), (TargetsAnswer{{{{1, 4}, 50}, {{1, 3}, 40}}, 1}));
+  EXPECT_EQ(a->methods, 1u);
+  EXPECT_EQ(a->samples, 90u);
+  a = query(p, "uptier", f, kAt + "range#6");
+  ASSERT_TRUE(a);
+  EXPECT_EQ(std::get<RangeAnswer>(a->what), (RangeAnswer{2, 3, 5, 4.0}));
+  a = query(p, "uptier", f, kAt + "block#1");
+  ASSERT_TRUE(a);
+  EXPECT_EQ(*a, (ProfileAnswer{CounterAnswer{64, 1024}, 1, 60}));
+  a = query(p, "uptier", f, kAt + "7:0x00000000000000bb/block#1");
+  ASSERT_TRUE(a);
+  EXPECT_EQ(*a, (ProfileAnswer{CounterAnswer{3, 48}, 1, 60}));
+  // A method's own site is not that of its bodies, and has no samples of theirs.
+  EXPECT_FALSE(query(p, "uptier", kScope, "block#1"));
+  EXPECT_EQ(query(p, "uptier", f, "counter#5")->samples, 0u);
+}
+
+TEST(UpfQuery, bodies_of_one_key_answer_together) {
+  auto a = query(with_bodies(), "uptier", kScope, kAt + "call_target#5");
+  ASSERT_TRUE(a);
+  EXPECT_EQ(std::get<TargetsAnswer>(a->what), (TargetsAnswer{{{{1, 4}, 100}, {{1, 3}, 82}}, 2}));
+  EXPECT_EQ(a->methods, 2u);
+  EXPECT_EQ(a->samples, 180u);
+  a = query(with_bodies(), "uptier", kScope, kAt + "range#6");
+  EXPECT_EQ(std::get<RangeAnswer>(a->what), (RangeAnswer{4, 3, 7, 4.0}));
+  a = query(with_bodies(), "uptier", kScope, kAt + "block#1");
+  EXPECT_EQ(*a, (ProfileAnswer{CounterAnswer{128, 2048}, 2, 122}));
+}
+
+TEST(UpfQuery, a_place_that_is_not_known_has_no_answer) {
+  Profile p = with_bodies();
+  for (const std::string key :
+       {"3:0x00000000000000aa/block#1", "2:0x00000000000000ab/block#1", "2:0xaa/block#1",
+        "7:0x00000000000000bb/block#1", "2:/block#1", "2/block#1", ":0x00000000000000aa/block#1",
+        "0:0x00000000000000aa/block#1", "2:0x00000000000000aa//block#1", "/block#1",
+        "2:0x00000000000000aa/block", "2:0x00000000000000aa/", "2:0x00000000000000aa/block#2",
+        "2:0x00000000000000aa/block#3", "2:0x00000000000000aa/range#5",
+        "2:0x00000000000000aa/edge#1", "2:0x00000000000000aa/loop#1",
+        "block#1/2:0x00000000000000aa"}) {
+    EXPECT_FALSE(query(p, "uptier", kScope, key)) << key;
+  }
+  EXPECT_FALSE(query(p, "uptier", "0x000000000000cccd", kAt + "block#1"));
+  EXPECT_FALSE(query(p, "uptier", std::string(kScope) + "@h", kAt + "block#1"));
+  EXPECT_FALSE(query(p, "flow", kScope, kAt + "block#1"));
+  // What is of unknown code could be of any.
+  for (auto& [key, body] : p.inlined) body.code[1] = 0;
+  EXPECT_FALSE(query(p, "uptier", kScope, "2:0x0000000000000000/block#1"));
+}
+
+TEST(UpfQuery, a_file_answers_for_its_bodies) {
+  const std::vector<std::byte> file = profile_to_file(with_bodies(), {});
+  const auto a = query(file, "uptier", kScope, kAt + "block#1");
+  ASSERT_TRUE(a);
+  EXPECT_EQ(*a, (ProfileAnswer{CounterAnswer{128, 2048}, 2, 122}));
+}
+
 TEST(UpfQuery, file_answers_for_its_methods_and_for_the_instruments_of_others) {
   std::vector<std::byte> file = profile_to_file(profile_of({method_of(0, "f")}), {});
   auto a = query(file, "uptier", kScope, "counter#5");

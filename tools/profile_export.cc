@@ -1,7 +1,7 @@
 // uptier profile export: a profile in the form of another tool.
 #include <cstdio>
-#include <set>
 
+#include "profile/fold_inlined.h"
 #include "profile/formats/export.h"
 #include "profile/formats/pprof.h"
 #include "profile/formats/tsv.h"
@@ -23,14 +23,16 @@ int write(const std::string& out, const std::string& text) {
 
 unsigned long long ull(uint64_t n) { return n; }
 
-// Bodies that are inlined have blocks of their own, which these formats cannot tell from others.
-void tell_left_out(const std::string& format, const InlinedBodies& inlined) {
-  if (inlined.empty() || (format != "lcov" && format != "llvm-text")) return;
-  std::set<MethodKey> roots;
-  for (const auto& [key, body] : inlined) roots.insert(key.root);
-  std::fprintf(stderr,
-               "uptier: %zu inlined bodies in %zu methods are left out: %s has no place for them\n",
-               inlined.size(), roots.size(), format.c_str());
+// Bodies that are inlined count in their methods, whose blocks have to be known.
+void tell_left_out(const std::string& format, const Profile& p) {
+  if (format != "lcov" && format != "llvm-text") return;
+  const uint64_t left_out = profile::fold_inlined(p).left_out;
+  if (left_out == 0) return;
+  std::fprintf(
+      stderr,
+      "uptier: %llu of %zu inlined bodies are left out: no method of the profile has their "
+      "code\n",
+      ull(left_out), p.inlined.size());
 }
 
 int export_hints(const ProfileExportCommand& c, const ProfileFile& file) {
@@ -59,7 +61,7 @@ int profile_export(const ProfileExportCommand& c) {
   if (int code = open_profile(c.file, file); code != kOk) return code;
   const Profile& p = file.profile;
   if (c.format == "wasm-hints") return export_hints(c, file);
-  tell_left_out(c.format, p.inlined);
+  tell_left_out(c.format, p);
   return write(c.out, c.format == "json"     ? profile_json(file)
                       : c.format == "csv"    ? profile::to_csv(p, file.calls)
                       : c.format == "tsv"    ? profile::to_tsv(p, file.info, file.calls)

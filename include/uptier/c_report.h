@@ -148,13 +148,14 @@ typedef struct uptier_profile_answer {
   size_t size;           // in: sizeof(uptier_profile_answer)
   uint32_t kind;         // UPTIER_ANSWER_*
   uint32_t entry_count;  // of the answer, which may be more than there was room for
-  uint64_t methods;      // whose sites these are; 0 for an instrument of another tool
-  uint64_t count;        // executions that were observed
-  uint64_t estimate;     // of all executions
-  uint64_t other;        // executions whose value or target is not known
+  uint64_t methods;   // or inlined bodies whose sites these are; 0: an instrument of another tool
+  uint64_t count;     // executions that were observed
+  uint64_t estimate;  // of all executions
+  uint64_t other;     // executions whose value or target is not known
   int64_t min;
   int64_t max;
   double mean;
+  uint64_t samples;  // of an inlined body: calls of the root in copies that observe the site; or 0
 } uptier_profile_answer;
 
 // One value, or one callee. Frozen.
@@ -168,7 +169,7 @@ typedef struct uptier_profile_entry {
 
 // Asks for what was seen at a site, for a host that chooses what to describe; <uptier/
 // profile_query.h> says what stages, scopes and keys are ("uptier", "0x0123456789abcdef",
-// "value#6"). Linear in the methods; reads the whole file the first time.
+// "value#6", or "2:0x<hash of the callee>/value#6" in an inlined body). Linear in the methods; reads the whole file the first time.
 //
 //   stage     NULL for "uptier"
 //   entries   receives the most frequent ones, `capacity` at most; may be NULL when that is 0

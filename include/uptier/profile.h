@@ -301,9 +301,10 @@ using InlinedSites = std::map<std::pair<SlotKind, SiteId>, InlinedSite>;
 // copies of that code (docs/notes/0028).
 //
 // These executions are no calls of the method whose body it is: nobody counts it as called, and its
-// MethodProfile holds none of them. The two are not to be added up either: copies are made later
-// than the code that they stand for, and may inline what that still calls, so that some of these
-// executions are in the MethodProfile as well, as calls.
+// MethodProfile holds none of them. What the method ran in all is both together, about: copies are made
+// later than the code that they stand for, and may inline what that still calls, so that until that
+// code is made anew some executions are in the MethodProfile as well, as calls. Comparisons (Overlap)
+// and exports of coverage add them up.
 struct InlinedBody {
   std::vector<uint64_t> code;  // CFG hashes: of the root, then of each callee; 0 is not known
   std::map<SiteId, InlinedBlock> blocks;  // of the last callee. What is not here is unknown, not 0
@@ -383,8 +384,10 @@ uint64_t trim(Profile& profile, size_t entries);
 //   log, range, gauge      none, so they take no part
 // Estimates, not counts: where intervals changed over time, only they have the program's shares.
 //
-// Inlined bodies are compared apart, their keys being (place, block): what is inlined in one run may
-// be called in another that does the same. Their sites take no part.
+// What is inlined in one run may be called in another that does the same, so a method's estimates and
+// tables are those of its own code and of its bodies inside of other methods together, if these are of
+// the same code. Edges and loops are not known of bodies. OverlapReport::inlined compares blocks of
+// bodies by (place, block).
 struct Overlap {
   double value = 1;
   double only_a = 0;
@@ -416,11 +419,11 @@ struct OverlapReport {
   SlotKind kind = SlotKind::kBlock;
   Overlap program;
   std::vector<KindOverlap> kinds;      // those that occur and take part, ascending
-  std::vector<MethodOverlap> methods;  // those that a or b has, by key
-  std::optional<Overlap> inlined;      // of inlined bodies; nothing where neither side has any
+  std::vector<MethodOverlap> methods;  // those that a or b has, if only inlined, by key
+  std::optional<Overlap> inlined;      // by place; nothing where neither side has any body
 };
 
-// Compares two profiles. Symmetric. O(sites + table entries).
+// Compares two profiles. Symmetric. O(sites + table entries); copies the methods that are inlined.
 OverlapReport compare(const Profile& a, const Profile& b);
 
 // Returns compare(a, b).program.value.

@@ -9,6 +9,15 @@
 // holds all their values, and `methods` says how many there are. "0x...@name" asks for the one of
 // that name only.
 //
+// A body may do other things where it is inlined than its method does elsewhere. A key with the calls in
+// front that lead there, each by its site and the CFG hash of the callee's code, from the root inwards,
+// asks for what copies of the root's optimized code have seen in that place; the scope is the root's:
+//
+//     query("uptier", "0x<hash of left>", "2:0x<hash of pick>/call_target#5")
+//
+// Bodies of places with one such key answer together as methods of one shape do. There are blocks,
+// call targets and what probes see; a body whose code is not known answers nothing.
+//
 // An answer says what was seen, never what must be: code made from it needs a guard.
 #pragma once
 
@@ -72,7 +81,11 @@ struct TargetsAnswer {
 
 struct ProfileAnswer {
   std::variant<CounterAnswer, RangeAnswer, ValuesAnswer, TargetsAnswer> what;
-  uint64_t methods = 1;  // whose sites these are; 0 for an instrument of another tool
+  // Whose sites these are, or of how many inlined bodies; 0 for an instrument of another tool.
+  uint64_t methods = 1;
+  // Of an inlined body, the calls of the root that ran a copy which observes this site: blocks of one
+  // body compare by count / samples. Of a method 0.
+  uint64_t samples = 0;
 
   friend bool operator==(const ProfileAnswer&, const ProfileAnswer&) = default;
 };
@@ -81,13 +94,16 @@ struct ProfileAnswer {
 inline constexpr std::string_view kQueryStage = "uptier";
 
 // Answers from a profile; nothing for a stage, scope or key that it knows nothing of, and for a
-// site that has counted nothing. Linear in the methods.
+// site that has counted nothing. Linear in the methods, or the inlined bodies.
 std::optional<ProfileAnswer> query(const Profile& profile, std::string_view stage,
                                    std::string_view scope_hash, std::string_view key);
 
 // The same of one site of one method, for whoever has it at hand. Nothing for a site that has
 // counted nothing.
 std::optional<ProfileAnswer> query(const MethodProfile& method, SlotKind kind, SiteId site);
+
+// The same of a body where it is inlined.
+std::optional<ProfileAnswer> query(const InlinedBody& body, SlotKind kind, SiteId site);
 
 // The same from the bytes of a file: our own stage from its methods, others from the instrument
 // tables that other tools have left in it (counters of one word; ranges as the five words of ours),

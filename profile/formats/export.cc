@@ -4,6 +4,7 @@
 #include <functional>
 #include <set>
 
+#include "profile/fold_inlined.h"
 #include "profile/formats/text.h"
 #include "profile/inlined.h"
 #include "profile/numbers.h"
@@ -173,6 +174,12 @@ std::vector<uint64_t> blocks_of(const MethodProfile& m) {
   return blocks;
 }
 
+// Returns the method with what its bodies ran inside of others.
+const MethodProfile& wherever(const FoldedMethods& folded, const MethodProfile& m) {
+  const auto at = folded.methods.find(m.key);
+  return at == folded.methods.end() ? m : at->second;
+}
+
 }  // namespace
 
 std::string to_csv(const Profile& profile, const CallProfile& calls) {
@@ -198,8 +205,9 @@ std::string to_lcov(const Profile& profile) {
     line = hit_lines = found = hit = 0;
   };
   uint64_t module = 0;
+  const FoldedMethods folded = fold_inlined(profile);
   for (const auto& [key, m] : profile.methods) {
-    const std::vector<uint64_t> blocks = blocks_of(m);
+    const std::vector<uint64_t> blocks = blocks_of(wherever(folded, m));
     if (key.module_key != module) end_module(module);
     module = key.module_key;
     if (blocks.empty()) continue;
@@ -230,8 +238,8 @@ std::string to_folded(const Profile& profile) {
   }
   for (const auto& [key, body] : profile.inlined) {
     if (!body.check(key).ok()) continue;
-    std::string stack = "inlined;" + frame_of(profile, key.root);
-    for (const InlinedCall& c : key.path) stack += ";" + frame_of(profile, c.callee);
+    std::string stack = frame_of(profile, key.root);
+    for (const InlinedCall& c : key.path) stack += ";" + frame_of(profile, c.callee) + "_[i]";
     for (const auto& [site, block] : body.blocks) {
       if (block.estimate == 0) continue;
       out += stack + ";block_" + std::to_string(site) + " " + std::to_string(block.estimate) + "\n";
@@ -243,8 +251,9 @@ std::string to_folded(const Profile& profile) {
 std::string to_llvm_text(const Profile& profile) {
   std::string out = ":ir\n";
   std::set<std::pair<std::string, uint64_t>> names;
+  const FoldedMethods folded = fold_inlined(profile);
   for (const auto& [key, m] : profile.methods) {
-    const std::vector<uint64_t> blocks = blocks_of(m);
+    const std::vector<uint64_t> blocks = blocks_of(wherever(folded, m));
     if (blocks.empty()) continue;
     std::string name = without(name_of(m), "");
     const bool mark = name.front() == '#' || name.front() == ':';

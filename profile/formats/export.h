@@ -23,17 +23,17 @@ using uptier::Profile;
 std::string to_csv(const Profile& profile, const CallProfile& calls = {});
 
 // Coverage for genhtml: a file for each module, "uptier/<module key>", in which the blocks of its
-// methods are lines one behind the other.
+// methods are lines one behind the other. What a method ran inside of others counts in its lines
+// (profile/fold_inlined.h).
 std::string to_lcov(const Profile& profile);
 
-// Stacks for flame graphs: "method;block_N executions". Bodies that are inlined stand apart, below a
-// frame of their own, since they may not be added to the others (InlinedBody):
-// "inlined;root;callee;block_N executions".
+// Stacks for flame graphs: "method;block_N executions". A body that is inlined stands on what it is
+// inlined into, marked as flamegraph.pl knows inlined frames: "root;callee_[i];block_N executions".
 std::string to_folded(const Profile& profile);
 
 // The text form of llvm-profdata, of an IR level profile: a record a method with the estimates of
-// its blocks. Methods without blocks are left out; of equal names and hashes the second gets its
-// number.
+// its blocks, those inside of others included (profile/fold_inlined.h), as its own instrumentation counts
+// them. Methods without blocks are left out; of equal names and hashes the second gets its number.
 std::string to_llvm_text(const Profile& profile);
 
 }  // namespace uptier::profile

@@ -146,15 +146,16 @@ class Writer {
   }
 
   void add_inlined(const InlinedKey& key, const InlinedBody& body) {
-    std::vector<Line> lines{{function_of(key.root, ""), key.path.front().site}};
-    for (size_t i = 0; i < key.path.size(); ++i) {
-      const SiteId next = i + 1 < key.path.size() ? key.path[i + 1].site : 0;
-      lines.insert(lines.begin(), {function_of(key.path[i].callee, ""), next});
+    std::vector<Line> lines{{0, 0}};
+    for (size_t i = key.path.size(); i-- > 0;) {
+      lines.back().function = function_of(key.path[i].callee, "");
+      lines.push_back({0, key.path[i].site});
     }
+    lines.back().function = function_of(key.root, "");
     for (const auto& [site, block] : body.blocks) {
       lines.front().line = site;
       std::vector<uint64_t> values(types_);
-      values.back() = block.estimate;
+      values.front() = values.back() = block.estimate;
       add_sample(add_location(lines), std::move(values));
     }
   }

@@ -2,17 +2,15 @@
 //
 // Law: each number is in one sample only, so pprof's totals are ours. A sample stands at a block
 // ("method", line = block site) or at a loop ("method loop N", inlined into "method", line = loop
-// site). Its values are
+// site). A block of a body that is inlined stands in the bodies around it, each at the line of its call
+// site. The values are
 //
 //   executions   of the block, estimated
 //   calls        of the method; at its first block
 //   samples      sampled calls and bursts; at the first block
 //   cycles       of the loop without those of the loops within, extrapolated as loop_cycles does;
 //                only where some loop was timed
-//   inlined      executions of a block of a body that is inlined, estimated; only where there are
-//                such. They may not be added to `executions` (InlinedBody), so they are a value of
-//                their own. The sample stands at the block, inlined into the bodies around it, each
-//                at the line of its call site
+//   inlined      of these executions, those in inlined bodies; only where there are such
 //
 // A value stops at 2^63-1. The file of a method is "uptier/<module key>", as for lcov.
 // Source: github.com/google/pprof/blob/main/proto/profile.proto.

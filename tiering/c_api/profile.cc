@@ -101,6 +101,7 @@ uptier_status uptier_runtime_query(uptier_runtime* runtime, const char* stage,
   Answer answer{.entries = entries, .capacity = capacity};
   std::visit(answer, known->what);
   answer.totals.methods = known->methods;
+  answer.totals.samples = known->samples;
   write_struct(answer.totals, kFirst, out);
   return UPTIER_OK;
 }

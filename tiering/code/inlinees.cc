@@ -87,7 +87,48 @@ const jit::InlinedBlocks* Inlinees::find_blocks(const jit::InlinePath& path) {
 const std::vector<jit::SiteTargets>* Inlinees::find_targets(const jit::InlinePath& path) {
   if (!profiles_) return nullptr;
   auto at = phase().targets.find(path);
-  return at == phase().targets.end() ? nullptr : &at->second;
+  if (at != phase().targets.end()) return &at->second;
+  const Saved& before = saved(path);
+  return before.targets.empty() ? nullptr : &before.targets;
+}
+
+const Inlinees::Saved& Inlinees::saved(const jit::InlinePath& path) {
+  auto [at, fresh] = saved_.try_emplace(path);
+  if (!fresh) return at->second;
+  std::lock_guard lock(compiler_.state_mutex_);
+  const Method& root = compiler_.method(root_.index());
+  bool changed = !root.seen_phase->before.empty() || !root.seen_phase->blocks.empty();
+  bool believed = root.saved != nullptr && !root.saved->drifted && !changed;
+  if (believed) at->second = saved_locked(root, path);
+  return at->second;
+}
+
+// Sites with as many samples as a first window of convergence.h. That these are single draws is
+// assumed, as of the rest of a saved profile (phase.cc).
+Inlinees::Saved Inlinees::saved_locked(const Method& root, const jit::InlinePath& path) const {
+  constexpr uint64_t kLeastSamples = 64;
+  Saved out;
+  const InlinedBody* body = compiler_.saved_.inlined(root, path);
+  if (body == nullptr) return out;
+  for (const auto& [at, site] : body->sites) {
+    if (at.first != SlotKind::kCallTarget) continue;
+    uint64_t count = site.counts[slot_word::kTargetOther];
+    TargetCounts seen;
+    seen.other = static_cast<double>(site.estimates[slot_word::kTargetOther]);
+    std::vector<double> shares{seen.other};
+    for (const auto& [key, entry] : site.table) {
+      count += entry.count;
+      shares.push_back(static_cast<double>(entry.estimate));
+      seen.of[{key.module_key, static_cast<uint32_t>(key.value)}] = shares.back();
+    }
+    uint64_t samples = std::min(count, site.samples);
+    Observer::Targets targets{at.second, 0, {}};
+    compiler_.observer_.take_over(seen, targets);
+    if (samples < kLeastSamples || targets.methods.empty()) continue;
+    out.targets.push_back(site_targets(targets, compiler_.stubs_));
+    out.error = std::max(out.error, draw_error(shares, static_cast<double>(samples)));
+  }
+  return out;
 }
 
 std::vector<InlinedOrigin> Inlinees::origins(const jit::Code& code,
@@ -105,6 +146,10 @@ std::vector<InlinedOrigin> Inlinees::origins(const jit::Code& code,
     };
     bool told = known != known_.end() && known->second.inlinee != nullptr;
     if (told) add(known->second.inlinee->profile.targets);
+    if (auto before = saved_.find(o.path); before != saved_.end()) {
+      add(before->second.targets);
+      o.error = std::max(o.error, before->second.error);
+    }
     if (phase_ && phase_->targets.contains(o.path)) add(phase_->targets.at(o.path));
     out.push_back(std::move(o));
   }

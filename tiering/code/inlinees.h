@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "tiering/method.h"
 
@@ -45,13 +46,22 @@ class Inlinees final : public jit::InlineeSource {
     std::map<jit::InlinePath, std::vector<jit::SiteTargets>> targets;
   };
 
+  // What earlier processes have seen of the indirect calls of a body in its place.
+  struct Saved {
+    std::vector<jit::SiteTargets> targets;
+    double error = 0;  // how far their shares may lie from the truth
+  };
+
   const Phase& phase();
+  const Saved& saved(const jit::InlinePath& path);
+  Saved saved_locked(const Method& root, const jit::InlinePath& path) const;
 
   MethodCompiler& compiler_;
   MethodId root_;
   bool profiles_;
   std::map<MethodId, Known> known_;
-  std::optional<Phase> phase_;  // once asked for
+  std::optional<Phase> phase_;              // once asked for
+  std::map<jit::InlinePath, Saved> saved_;  // likewise
 };
 
 }  // namespace uptier::tiering

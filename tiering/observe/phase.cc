@@ -38,18 +38,16 @@ std::vector<uint64_t> scaled(const std::vector<double>& recent, const std::vecto
   return out;
 }
 
-// How far a saved profile may lie from what it is a sample of. Its windows are gone, so that its
-// samples are single draws is assumed (convergence.h: sum of sqrt(p (1 - p) / (2 pi n)) on
-// average), with three times that for the tail.
-double error_bound_of(const MethodProfile& p, const std::vector<double>& blocks) {
-  double samples = static_cast<double>(p.sampled_calls) + static_cast<double>(p.bursts);
-  double all = sum_of(blocks), sum = 0;
+}  // namespace
+
+// Its windows are gone, so that its samples are single draws is assumed (convergence.h: sum of
+// sqrt(p (1 - p) / (2 pi n)) on average), with three times that for the tail.
+double draw_error(const std::vector<double>& counts, double samples) {
+  double all = sum_of(counts), sum = 0;
   if (all <= 0 || samples <= 0) return 1;
-  for (double count : blocks) sum += std::sqrt(count / all * (1 - count / all));
+  for (double count : counts) sum += std::sqrt(count / all * (1 - count / all));
   return std::min(1.0, 3 * sum / std::sqrt(2 * 3.14159265 * samples));
 }
-
-}  // namespace
 
 std::vector<uint64_t> blocks_to_compile_from(const Method& m, const Observer& observer) {
   std::vector<uint64_t> all = observer.block_estimates(m);
@@ -125,7 +123,9 @@ double profile_error(const Method& m, const std::vector<uint64_t>& blocks) {
   if (windows) return m.seen_phase->error;
   bool saved = m.saved != nullptr && m.convergence.samples() <= 0;
   if (!saved) return m.convergence.error_bound(kDriftAlpha);
-  return error_bound_of(m.saved->profile, {blocks.begin(), blocks.end()});
+  const MethodProfile& p = m.saved->profile;
+  return draw_error({blocks.begin(), blocks.end()},
+                    static_cast<double>(p.sampled_calls) + static_cast<double>(p.bursts));
 }
 
 }  // namespace uptier::tiering

@@ -25,6 +25,10 @@ namespace uptier::tiering {
 // known.
 std::vector<uint64_t> blocks_to_compile_from(const Method& m, const Observer& observer);
 
+// Returns how far the shares of a saved profile's counts may lie from what they are a sample of; at most
+// 1, which it is without a sample.
+double draw_error(const std::vector<double>& counts, double samples);
+
 // Returns how far the shares of these may lie from the truth.
 double profile_error(const Method& m, const std::vector<uint64_t>& blocks);
 

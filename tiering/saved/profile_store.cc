@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "profile/formats/text.h"
+#include "profile/inlined.h"
 #include "profile/upf/file.h"
 #include "profile/upf/merge.h"
 #include "profile/upf/read.h"
@@ -141,6 +142,17 @@ const CallProfile& ProfileStore::calls() {
   return *calls_;
 }
 
+const InlinedBodies& ProfileStore::inlined() {
+  if (inlined_ != nullptr) return *inlined_;
+  inlined_ = std::make_unique<InlinedBodies>();
+  if (reader_ == nullptr) return *inlined_;
+  MergeReport report;
+  for (size_t i : summed_) {
+    profile::add(*inlined_, reader_->inlined(reader_->segments()[i]), report);
+  }
+  return *inlined_;
+}
+
 const CodeShape& ProfileStore::shape(const MethodKey& from) {
   static const CodeShape kUnknown;
   auto at = calls().shapes.find(from);
@@ -158,6 +170,7 @@ std::optional<ProfileAnswer> ProfileStore::query(std::string_view stage,
   if (reader_ == nullptr) return std::nullopt;
   if (stage != kQueryStage) return uptier::query(file_.bytes(), stage, scope_hash, key);
   load_others();
+  if (others_->inlined.empty()) others_->inlined = inlined();
   return uptier::query(*others_, stage, scope_hash, key);
 }
 

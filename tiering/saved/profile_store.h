@@ -72,6 +72,8 @@ class ProfileStore {
 
   // Returns the calls that the file knows, of all that counts. Cost: the first call reads them.
   const CallProfile& calls();
+  // Returns what it knows of inlined bodies, likewise.
+  const InlinedBodies& inlined();
   // Returns the words of the counts of a method that weight() has found: how large it is, about.
   uint32_t size_of(const MethodKey& key) const;
 
@@ -138,6 +140,7 @@ class ProfileStore {
   std::unique_ptr<Profile> others_;  // all of the file, once a module was not in it
   std::map<std::string, const MethodProfile*> by_name_;  // of others_; null where two have it
   std::unique_ptr<CallProfile> calls_;                   // of the file, once asked for
+  std::unique_ptr<InlinedBodies> inlined_;               // likewise
   double runs_ = 1;
   bool whole_ = false;          // the file is there, and nothing of it was left out
   size_t counted_ = 0;          // its runs that are only counted

@@ -45,6 +45,20 @@ bool SavedProfile::match(Method& m, SavedMethod& saved) {
   return true;
 }
 
+const InlinedBody* SavedProfile::inlined(const Method& root, const jit::InlinePath& path) const {
+  if (store_ == nullptr || root.saved == nullptr) return nullptr;
+  InlinedKey key{root.saved->from, {}};
+  std::vector<uint64_t> code{root.cfg_hash};
+  for (const jit::InlineStep& step : path) {
+    const Method* m = methods_.known(step.method);
+    if (m == nullptr) return nullptr;
+    key.path.push_back({step.site, m->saved != nullptr ? m->saved->from : m->info.key});
+    code.push_back(m->cfg_hash);
+  }
+  auto at = store_->inlined().find(key);
+  return at != store_->inlined().end() && at->second.code == code ? &at->second : nullptr;
+}
+
 void SavedProfile::trust(Method& m) {
   m.saved->trusted = true;
   store_->report().compiled++;

@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 
+#include "jit/inline_path.h"
 #include "jit/ir/function.h"
 #include "profile/upf/timeline.h"
 #include "tiering/method_table.h"
@@ -53,6 +54,9 @@ class SavedProfile {
   bool is_hot(const Method& m) const;
   // The method's shape has just become known: takes over what is saved of it, if that is of this code.
   void adopt(Method& m);
+  // Returns what is saved of a body in its place in a method, if all code on the way is what it was;
+  // null: nothing. Cost: the first call reads what the file has of all bodies.
+  const InlinedBody* inlined(const Method& root, const jit::InlinePath& path) const;
   // Learns where its body calls.
   void learn_calls(Method& m, const jit::Function& f) const;
   // The code of a method was made from its saved profile alone.
