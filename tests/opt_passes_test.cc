@@ -46,6 +46,7 @@ void unroll_long(jit::Function& f) {
 void unroll_unknown(jit::Function& f) { jit::unroll_loops(f, {}); }
 void bulk_unknown(jit::Function& f) { jit::store_in_bulk(f, {}, false); }
 void peel_unknown(jit::Function& f) { jit::peel_loops(f, {}); }
+void hoist_loads_plain(jit::Function& f) { jit::hoist_loads(f, false); }
 void forward_counting(jit::Function& f) { jit::forward_memory(f, true); }
 void settle_intervals(jit::Function& f) { jit::settle_ranges(f); }
 
@@ -115,6 +116,7 @@ const std::map<std::string, Pass>& passes() {
       {"merge_common", jit::merge_common},
       {"forward_memory", forward_counting},
       {"hoist_invariants", jit::hoist_invariants},
+      {"hoist_loads", hoist_loads_plain},
       {"hoist_costly", jit::hoist_costly},
       {"fold_offsets", jit::fold_offsets},
       {"reduce_strength", jit::reduce_strength},

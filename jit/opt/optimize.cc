@@ -117,6 +117,8 @@ Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, 
   unroll_loops(f, counts);
   tell(observer, "unroll_loops", f);
   run_all(kFlow, f, observer);
+  hoist_loads(f, copy != Copy::kPlain);
+  tell(observer, "hoist_loads", f);
   store_in_bulk(f, counts, copy != Copy::kPlain);
   tell(observer, "store_in_bulk", f);
   peel_loops(f, counts);

@@ -94,6 +94,10 @@ void forward_memory(Function& f, bool counting);
 // Moves loads of places that never change, through a pointer known at the entry, to the entry.
 void hoist_invariants(Function& f);
 
+// Moves loads that each round of a loop begins with, of places that it does not write, in front of
+// it. `counting`: what is counted up to a trap is exact.
+void hoist_loads(Function& f, bool counting);
+
 // Moves multiplications, and what else takes long, out of the loops in whose rounds it is the same.
 void hoist_costly(Function& f);
 
