@@ -127,6 +127,8 @@ Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, 
   tell(observer, "convert_branches", f);
   if (copy == Copy::kPlain) split_selects(f);
   tell(observer, "split_selects", f);
+  split_guards(f, counts);
+  tell(observer, "split_guards", f);
   lift_cases(f, counts);
   tell(observer, "lift_cases", f);
   run_all(kValues, f, observer);

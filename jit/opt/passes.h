@@ -71,6 +71,9 @@ void store_in_bulk(Function& f, const BlockCounts& counts, bool counting);
 // go with their probes, so that code that counts is to be left as it is.
 void convert_branches(Function& f, const BlockCounts& counts);
 
+// Asks whether a value is 0 or 1 on one way only of a branch on it.
+void split_guards(Function& f, const BlockCounts& counts);
+
 // Compares with the likely cases of a switch first, and with all of them when they are few.
 void lift_cases(Function& f, const BlockCounts& counts);
 
