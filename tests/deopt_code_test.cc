@@ -378,6 +378,56 @@ TEST(DeoptCode, a_host_gets_what_the_frame_state_names) {
   }
 }
 
+// A guard that makes the sum that it asks about leaves with what the sum was to be made of.
+TEST(DeoptCode, a_sum_that_overflows_leaves_what_it_is_made_of) {
+  jit::Module module = parse_or_die(R"(
+func @sum(i32, i32) -> i32 {
+b0(v0: i32, v1: i32):
+  frame_state pc=5 [v0, v1]
+  v2 = add_overflows.i32 v0, v1
+  v3 = eqz.i32 v2
+  guard v3, overflow @3
+  v4 = add.i32 v0, v1
+  return v4
+}
+func @square(i32, i32) -> i32 {
+b0(v0: i32, v1: i32):
+  frame_state pc=6 [v1, v0]
+  v2 = mul_overflows.i32 v0, v0
+  v3 = eqz.i32 v2
+  guard v3, overflow @3
+  v4 = mul.i32 v0, v0
+  return v4
+}
+)");
+  CodeMachine machine;
+  LeavingModule code(machine, module, {.asks = false, .to_host = true});
+  std::vector<uint64_t> seen;
+  code.resume = [&](const jit::ExitRow&, const std::vector<uint64_t>& slots) {
+    seen = slots;
+    return uint64_t{4711};
+  };
+  const Signature& s = module.functions[0].signature();
+  auto run = [&](uint32_t f, uint64_t a, uint64_t b) {
+    std::vector<uint64_t> args{a, b};
+    return machine.run(code.optimized(f).entry(), s, args).bits;
+  };
+  EXPECT_EQ(run(0, 40, 2), 42u);
+  EXPECT_EQ(run(1, 9, 0), 81u);
+  EXPECT_TRUE(seen.empty());
+  EXPECT_EQ(run(0, INT32_MAX, 5), 4711u);
+  EXPECT_EQ(seen, (std::vector<uint64_t>{INT32_MAX, 5}));
+  EXPECT_EQ(run(1, 100'000, 3), 4711u);
+  EXPECT_EQ(seen, (std::vector<uint64_t>{3, 100'000}));
+  for (uint32_t f = 0; f < 2; ++f) {
+    const jit::Code& made = code.optimized(f);
+    std::string text = disassemble(made.base(), made.size());
+    const std::string op = f == 0 ? "add e" : "imul e";
+    EXPECT_EQ(text.find(op), text.rfind(op)) << text;
+    EXPECT_NE(text.find(op), std::string::npos) << text;
+  }
+}
+
 // The bottom of three bodies in one frame goes to the host; with what it answers the two others go
 // on in frames of their own.
 TEST(DeoptCode, a_callers_frame_goes_on_with_what_the_host_answers) {

@@ -33,6 +33,13 @@ void with_halves(jit::Function& f) {
   kPass(f, counts);
 }
 
+// As if each block ran more often than those that were built before it.
+void split_by_rising_counts(jit::Function& f) {
+  std::vector<uint64_t> counts(f.block_sites);
+  for (size_t n = 0; n < counts.size(); ++n) counts[n] = 1000 * (n + 1);
+  jit::split_guards(f, counts);
+}
+
 // As if every loop went round a hundred times.
 void unroll_long(jit::Function& f) {
   jit::LoopNest loops = jit::find_loops(f, jit::analyze_control_flow(f));
@@ -46,6 +53,7 @@ void unroll_long(jit::Function& f) {
 void unroll_unknown(jit::Function& f) { jit::unroll_loops(f, {}); }
 void bulk_unknown(jit::Function& f) { jit::store_in_bulk(f, {}, false); }
 void peel_unknown(jit::Function& f) { jit::peel_loops(f, {}); }
+void hoist_loads_plain(jit::Function& f) { jit::hoist_loads(f, false); }
 void forward_counting(jit::Function& f) { jit::forward_memory(f, true); }
 void settle_intervals(jit::Function& f) { jit::settle_ranges(f); }
 
@@ -108,6 +116,7 @@ const std::map<std::string, Pass>& passes() {
       {"convert_branches", with_halves<jit::convert_branches>},
       {"split_selects", split_predictable},
       {"split_unmeasured", jit::split_selects},
+      {"split_guards", split_by_rising_counts},
       {"lift_cases", with_halves<jit::lift_cases>},
       {"copy_returns", with_halves<jit::copy_returns>},
       {"settle_conditions", jit::settle_conditions},
@@ -116,6 +125,7 @@ const std::map<std::string, Pass>& passes() {
       {"merge_common", jit::merge_common},
       {"forward_memory", forward_counting},
       {"hoist_invariants", jit::hoist_invariants},
+      {"hoist_loads", hoist_loads_plain},
       {"hoist_costly", jit::hoist_costly},
       {"fold_offsets", jit::fold_offsets},
       {"reduce_strength", jit::reduce_strength},

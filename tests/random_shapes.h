@@ -7,6 +7,7 @@
 //   loops of an interpreter: a switch at the top that each case comes back to
 //   calls of what is known by its address, one of several; calls of itself; calls that copy and fill
 //   guards that share a frame state; paths that leave; places that are changed where they are
+//   sums behind the question whether they overflow; booleans that are boxed, and branched on
 //
 // Memory holds no addresses, so what is called is a constant, or one of some constants.
 #pragma once
@@ -289,6 +290,63 @@ class RandomShapes : protected RandomLoops {
     }
   }
 
+  // What is asked whether it overflows, by a guard or a trap, and computed behind it; its operands may be
+  // in the state.
+  void sum() {
+    using enum Opcode;
+    Type t = r_.chance(70) ? Type::kI32 : Type::kI64;
+    Value x = leaf(t), y = r_.chance(40) ? constant(t) : leaf(t);
+    struct Row {
+      Opcode op, overflows;
+    };
+    constexpr Row kRows[] = {{kAdd, kAddOverflows}, {kSub, kSubOverflows}, {kMul, kMulOverflows}};
+    const Row& row = kRows[r_.below(3)];
+    // Small as a rule, so that most do not leave.
+    Value small = b_.binary(kShrS, x, t == Type::kI32 ? b_.i32(17) : b_.i64(40));
+    if (r_.chance(70)) x = small;
+    if (r_.chance(40)) y = b_.binary(kAnd, y, t == Type::kI32 ? b_.i32(1023) : b_.i64(1023));
+    std::vector<Value> slots = state();
+    if (r_.chance(50)) slots.push_back(x);
+    if (r_.chance(30)) slots.push_back(y);
+    if (o_.guards) b_.frame_state(++location_, slots);
+    Value overflows = b_.binary(row.overflows, x, y);
+    if (o_.guards) {
+      b_.guard(b_.unary(kEqz, overflows), GuardReason::kOverflow);
+    } else {
+      b_.trap_if(overflows, TrapCode::kIntegerOverflow);
+    }
+    if (r_.chance(30)) keep(b_.binary(kXor, x, y));
+    bool turned = row.op != kSub && r_.chance(20);
+    keep(turned ? b_.binary(row.op, y, x) : b_.binary(row.op, x, y));
+  }
+
+  // A boolean that is kept as another number, asked for and taken out, and a branch on it.
+  void boxed() {
+    using enum Opcode;
+    Value bit = b_.binary(kAnd, leaf(Type::kI64), b_.i64(1)), tag = b_.i64(INT64_MIN / 64 + 1);
+    Value box = b_.binary(kAdd, b_.select(seldom(INT32_MAX), leaf(Type::kI64), bit), tag);
+    b_.frame_state(++location_, state());
+    Value out = b_.binary(kSub, box, tag);
+    b_.guard(r_.chance(50) ? b_.binary(kLeU, out, b_.i64(1)) : b_.binary(kLtU, out, b_.i64(2)),
+             GuardReason::kType);
+    if (r_.chance(50)) keep(b_.binary(kXor, out, leaf(Type::kI64)));
+    Variable which = b_.declare(Type::kI64);
+    b_.def(which, out);
+    Block yes = b_.create_block(), no = b_.create_block(), on = b_.create_block();
+    b_.branch(b_.convert(kWrap, Type::kI32, out), yes, r_.chance(30) ? on : no);
+    b_.seal(yes);
+    b_.switch_to(yes);
+    if (r_.chance(60)) b_.def(which, leaf(Type::kI64));
+    b_.jump(on);
+    b_.seal(no);
+    b_.switch_to(no);
+    b_.def(which, leaf(Type::kI64));
+    b_.jump(on);
+    b_.seal(on);
+    b_.switch_to(on);
+    keep(b_.use(which));
+  }
+
   void leave() {
     Block out = b_.create_block(), on = b_.create_block();
     b_.branch(seldom(INT32_MIN), out, on);
@@ -416,9 +474,11 @@ class RandomShapes : protected RandomLoops {
     if (kind < 34) return depth > 0 ? (fan(depth), true) : false;
     if (kind < 44) return leap(), true;
     if (kind < 49) return twins(), true;
-    if (kind < 59) return call_any(), true;
-    if (kind < 67) return call_again(), true;
-    if (kind < 74) return o_.hosts ? (move_bytes(), true) : false;
+    if (kind < 57) return call_any(), true;
+    if (kind < 63) return call_again(), true;
+    if (kind < 67) return o_.hosts ? (move_bytes(), true) : false;
+    if (kind < 72) return o_.guards || o_.traps ? (sum(), true) : false;
+    if (kind < 75) return o_.guards ? (boxed(), true) : false;
     if (kind < 79) return o_.guards ? (guards(), true) : false;
     if (kind < 81) return o_.guards ? (leave(), true) : false;
     if (kind < 86) return watched(depth), true;

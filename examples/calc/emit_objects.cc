@@ -141,8 +141,10 @@ Emitter::Element Emitter::element_of(int array, int index) {
   } else if (!need(index, {kInt})) {
     return {};
   }
-  guard(bin(Opcode::kLtU, get(index), length_of(array)), GuardReason::kBounds);
-  return {data_of(get(array)), scaled(get(index))};
+  // Loads first: what a loop begins with leaves it.
+  Value length = length_of(array), data = data_of(get(array));
+  guard(bin(Opcode::kLtU, get(index), length), GuardReason::kBounds);
+  return {data, scaled(get(index))};
 }
 
 Value Emitter::scaled(Value index) {

@@ -117,6 +117,8 @@ Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, 
   unroll_loops(f, counts);
   tell(observer, "unroll_loops", f);
   run_all(kFlow, f, observer);
+  hoist_loads(f, copy != Copy::kPlain);
+  tell(observer, "hoist_loads", f);
   store_in_bulk(f, counts, copy != Copy::kPlain);
   tell(observer, "store_in_bulk", f);
   peel_loops(f, counts);
@@ -125,6 +127,8 @@ Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, 
   tell(observer, "convert_branches", f);
   if (copy == Copy::kPlain) split_selects(f);
   tell(observer, "split_selects", f);
+  split_guards(f, counts);
+  tell(observer, "split_guards", f);
   lift_cases(f, counts);
   tell(observer, "lift_cases", f);
   run_all(kValues, f, observer);

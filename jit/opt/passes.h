@@ -71,6 +71,9 @@ void store_in_bulk(Function& f, const BlockCounts& counts, bool counting);
 // go with their probes, so that code that counts is to be left as it is.
 void convert_branches(Function& f, const BlockCounts& counts);
 
+// Asks whether a value is 0 or 1 on one way only of a branch on it.
+void split_guards(Function& f, const BlockCounts& counts);
+
 // Compares with the likely cases of a switch first, and with all of them when they are few.
 void lift_cases(Function& f, const BlockCounts& counts);
 
@@ -93,6 +96,10 @@ void forward_memory(Function& f, bool counting);
 
 // Moves loads of places that never change, through a pointer known at the entry, to the entry.
 void hoist_invariants(Function& f);
+
+// Moves loads that each round of a loop begins with, of places that it does not write, in front of
+// it. `counting`: what is counted up to a trap is exact.
+void hoist_loads(Function& f, bool counting);
 
 // Moves multiplications, and what else takes long, out of the loops in whose rounds it is the same.
 void hoist_costly(Function& f);

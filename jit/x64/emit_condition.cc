@@ -82,9 +82,11 @@ void Emitter::test(const MInst& i) {
   }
 }
 
+// In r11, or where what asks has a result of its own.
 void Emitter::overflow_test(const MInst& i) {
   AluOp op = i.test == Test::kAdd ? AluOp::kAdd : i.test == Test::kSub ? AluOp::kSub : AluOp::kMul;
-  Gp d = gp(x86::r11, i.width == 8);
+  bool makes = i.op == MOp::kTrapIf && i.d != kNoOperand;
+  Gp d = gp(makes ? gp_at(i, i.d) : Gp(x86::r11), i.width == 8);
   copy(d, i, i.a, i.width);
   if (i.form == Form::kRI) return alu_op(op, d, static_cast<int32_t>(i.imm));
   with(i, i.b, i.width, [&](const auto& s) { alu_op(op, d, s); });

@@ -139,6 +139,7 @@ void LinearScan::add_inst_hints(const MInst& i, float weight) {
     case MOp::kMov:
     case MOp::kAlu:
     case MOp::kAluTrap:
+    case MOp::kTrapIf:
     case MOp::kNeg:
     case MOp::kNot:
     case MOp::kShiftImm:

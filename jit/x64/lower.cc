@@ -58,6 +58,7 @@ void Lowering::color_block(Block b) {
 void Lowering::lower_block(uint32_t place) {
   block_ = plan_.order[place].block;
   color_block(block_);
+  pair_sums(block_);
   block_end_[place] = static_cast<uint32_t>(m_.insts.size());
   const auto& insts = f_.block(block_).insts;
   for (size_t n = insts.size(); n-- > 0;) lower_inst(insts[n]);
@@ -103,11 +104,13 @@ void Lowering::lower_inst(InstId id) {
   if (!effect && (!i.result.valid() || !needed(i.result))) return;
   if (i.result.valid() && root(i.result) != i.result) return;
   current_color_ = color_[id.index()];
-  select(i);
+  if (std::ranges::find(sums_, id, &std::pair<InstId, InstId>::second) != sums_.end()) return;
+  select(id);
   flush_group();
 }
 
-void Lowering::select(const Inst& i) {
+void Lowering::select(InstId id) {
+  const Inst& i = f_.inst(id);
   switch (info(i.op).shape) {
     case Shape::kKnownCount:  // a constant by now, see ir/known_counts.h
     case Shape::kConst: break;
@@ -131,8 +134,8 @@ void Lowering::select(const Inst& i) {
       cur_.trap = static_cast<TrapCode>(i.aux);
       emit();
       break;
-    case Shape::kTrapIf: lower_trap_if(i); break;
-    case Shape::kGuard: lower_guard(i); break;
+    case Shape::kTrapIf: lower_trap_if(id); break;
+    case Shape::kGuard: lower_guard(id); break;
     case Shape::kProbe: lower_probe(i); break;
     case Shape::kBulk: lower_bulk(i); break;
     case Shape::kLoopHeader:

@@ -261,7 +261,7 @@ void Lowering::add_overflow_test(const Inst& check, bool negate) {
   Vreg second = use(b);
   cur_.form = Form::kRR;
   cur_.a = add(first, Role::kUse, Policy::kAny);
-  cur_.b = add(second, Role::kUse, Policy::kAny);
+  cur_.b = add(second, cur_.d == kNoOperand ? Role::kUse : Role::kLateUse, Policy::kAny);
 }
 
 void Lowering::lower_set(const Inst& i) {
@@ -305,27 +305,98 @@ void Lowering::lower_select(const Inst& i) {
   emit();
 }
 
-void Lowering::lower_trap_if(const Inst& i) {
+// A sum that the block computes behind the question whether it overflows is made by the question:
+//
+//     guard (eqz (add_overflows a, b))          add t, b; jo exit
+//     t = add a, b                         ->
+void Lowering::pair_sums(Block b) {
+  sums_.clear();
+  struct Asked {
+    InstId by;
+    const Inst* overflows;
+  };
+  std::vector<Asked> asked;
+  for (InstId id : f_.block(b).insts) {
+    const Inst& i = f_.inst(id);
+    if (i.op == Opcode::kGuard || i.op == Opcode::kTrapIf) {
+      const Inst* c = def(f_.args(i)[0]);
+      while (c != nullptr && c->op == Opcode::kEqz) c = def(f_.args(*c)[0]);
+      if (c != nullptr && is_overflow(c->op) && can_fold_test(*c)) asked.push_back({id, c});
+      continue;
+    }
+    if (i.op != Opcode::kAdd && i.op != Opcode::kSub && i.op != Opcode::kMul) continue;
+    auto by =
+        std::ranges::find_if(asked, [&](const Asked& k) { return is_result(*k.overflows, i); });
+    if (by == asked.end()) continue;
+    if (!grows_in_place(f_.inst(by->by), i)) sums_.push_back({by->by, id});
+    asked.erase(by);
+  }
+}
+
+// Whether a sum goes into the variable that it is made of, which its guard's exit wants as it was. It
+// would be made beside the variable then, and moved there.
+bool Lowering::grows_in_place(const Inst& guard, const Inst& sum) {
+  for (Value v : f_.args(sum)) {
+    const ValueData& d = f_.value(v);
+    bool variable = !d.inst.valid() && d.block != f_.entry();
+    auto state = f_.args(guard).subspan(1);
+    if (!variable || std::ranges::find(state, v) == state.end()) continue;
+    if (preds_.empty()) preds_ = Predecessors(f_);
+    for (const Predecessor& p : preds_[d.block.index()]) {
+      if (f_.list(f_.edges[p.edge].args)[d.index] == sum.result) return true;
+    }
+  }
+  return false;
+}
+
+// Whether `i` is what a question for overflow is about.
+bool Lowering::is_result(const Inst& overflows, const Inst& i) const {
+  Opcode op = overflows.op == Opcode::kAddOverflows   ? Opcode::kAdd
+              : overflows.op == Opcode::kSubOverflows ? Opcode::kSub
+                                                      : Opcode::kMul;
+  if (i.op != op || i.type != overflows.type) return false;
+  auto same = [&](Value a, Value b) {
+    return a == b || (constant_of(a).has_value() && constant_of(a) == constant_of(b));
+  };
+  auto asked = f_.args(overflows), made = f_.args(i);
+  return (same(asked[0], made[0]) && same(asked[1], made[1])) ||
+         (op != Opcode::kSub && same(asked[0], made[1]) && same(asked[1], made[0]));
+}
+
+// Has the current instruction define the sum that it asks about, if anything needs one. Returns what
+// uses have to be that are read once it is written.
+Role Lowering::add_sum(InstId asks) {
+  auto pair = std::ranges::find(sums_, asks, &std::pair<InstId, InstId>::first);
+  if (pair == sums_.end() || !needed(f_.inst(pair->second).result)) return Role::kUse;
+  def_d(f_.inst(pair->second).result);
+  return Role::kLateUse;
+}
+
+void Lowering::lower_trap_if(InstId id) {
+  const Inst& i = f_.inst(id);
   begin(MOp::kTrapIf, 4, i.origin());
   bool guard = i.op == Opcode::kGuard;
   // The instruction's own trap and place are apart from those of a folded load.
   cur_.flags = static_cast<uint8_t>(guard ? TrapCode::kGuardFailed : static_cast<TrapCode>(i.aux));
+  add_sum(id);
   add_test(f_.args(i)[0], guard);
   cur_.test_loc = i.origin();
   emit();
 }
 
 // A guard on a constant leaves or does nothing.
-void Lowering::lower_guard(const Inst& i) {
-  if (i.imm == 0) return lower_trap_if(i);
+void Lowering::lower_guard(InstId id) {
+  const Inst& i = f_.inst(id);
+  if (i.imm == 0) return lower_trap_if(id);
   const Deopt& d = f_.deopts[i.imm - 1];
   auto known = constant_of(f_.args(i)[0]);
   if (known == 0u) return leave(i, Leaving::kAlways);
   if (!known) {
     begin(MOp::kTrapIf, 4, i.loc);
+    Role state = add_sum(id);
     add_test(f_.args(i)[0], true);
     cur_.test_loc = i.loc;
-    add_exit(i);
+    add_exit(i, state);
     emit();
   }
   if (d.polls.valid()) return leave(i, Leaving::kPolled);
@@ -335,12 +406,12 @@ void Lowering::lower_guard(const Inst& i) {
 void Lowering::leave(const Inst& guard, Leaving how) {
   begin(MOp::kLeave, 8, guard.loc);
   cur_.sub = static_cast<uint8_t>(how);
-  add_exit(guard);
+  add_exit(guard, Role::kUse);
   emit();
 }
 
-// Gives the current instruction an exit with the values of the guard's frames.
-void Lowering::add_exit(const Inst& guard) {
+// Gives the current instruction an exit with the values of the guard's frames, read as `role` says.
+void Lowering::add_exit(const Inst& guard, Role role) {
   cur_.exit = static_cast<uint32_t>(m_.exits.size());
   cur_.flags = static_cast<uint8_t>(guard.aux);  // the reason
   auto values = f_.args(guard).subspan(1);
@@ -353,7 +424,7 @@ void Lowering::add_exit(const Inst& guard) {
       continue;
     }
     m_.exit_values.push_back({static_cast<uint32_t>(cur_operands_.size()), t, 0});
-    cur_operands_.push_back({.vreg = vreg(v), .role = Role::kUse, .policy = Policy::kState});
+    cur_operands_.push_back({.vreg = vreg(v), .role = role, .policy = Policy::kState});
   }
   m_.exits.push_back(exit);
 }

@@ -42,7 +42,7 @@ class Lowering {
   void lower_block(uint32_t place);
   void lower_split(uint32_t place);
   void lower_inst(InstId id);
-  void select(const Inst& i);
+  void select(InstId id);
   void flush_group();
   void close_block(uint32_t place);
   void turn_round();
@@ -134,10 +134,14 @@ class Lowering {
   bool can_fold_test(const Inst& compare) const;
   void lower_set(const Inst& i);
   void lower_select(const Inst& i);
-  void lower_trap_if(const Inst& i);
-  void lower_guard(const Inst& i);
+  void lower_trap_if(InstId id);
+  void lower_guard(InstId id);
+  void pair_sums(Block b);
+  bool is_result(const Inst& overflows, const Inst& i) const;
+  bool grows_in_place(const Inst& guard, const Inst& sum);
+  Role add_sum(InstId asks);
   void leave(const Inst& guard, Leaving how);
-  void add_exit(const Inst& guard);
+  void add_exit(const Inst& guard, Role role);
   void lower_branch(const Inst& i);
   void lower_switch(const Inst& i);
 
@@ -162,10 +166,13 @@ class Lowering {
   std::vector<uint32_t> use_count_;  // by Value::index()
   std::vector<uint32_t> color_;      // by InstId: how many barriers of its block lie before it
   std::vector<bool> folded_;         // by InstId: part of another instruction
-  Block block_;                      // being lowered
-  bool fold_ok_ = true;              // the condition being lowered has no other use
-  uint32_t current_color_ = 0;       // of the instruction being lowered
-  MInst cur_;                        // the machine instruction being made, and its operands
+  Predecessors preds_;               // once they were asked for
+  // Of the block: what asks whether a sum overflows, and makes the sum too.
+  std::vector<std::pair<InstId, InstId>> sums_;  // the guard or trap, and the sum behind it
+  Block block_;                                  // being lowered
+  bool fold_ok_ = true;                          // the condition being lowered has no other use
+  uint32_t current_color_ = 0;                   // of the instruction being lowered
+  MInst cur_;  // the machine instruction being made, and its operands
   std::vector<Operand> cur_operands_;
   Vreg slab_;                 // none as long as nothing counts
   std::vector<MInst> group_;  // of the IR instruction being lowered, in order

@@ -131,7 +131,7 @@ enum class MOp : uint8_t {
   kConvert,   // d = op a                        sub: Opcode, types: from, to
   kSet,       // d = condition                   test fields
   kSelect,    // d = condition ? x : y           test fields
-  kTrapIf,    // test fields, trap
+  kTrapIf,    // test fields, trap                     d = what overflows, if anything needs it
   kBranch,    // test fields; edges: taken, not taken
   kJump,
   kSwitch,  // on a
@@ -143,8 +143,8 @@ enum class MOp : uint8_t {
   kLeave,     // leaves by its exit                  sub: Leaving
   kLoadSlab,  // d = the slab of the calling thread
   kBulk,      // rep stos or movs: rdi, rsi or rax, rcx  sub: Opcode
-  kObserve,   // slab a, 64-bit value b: sub: ProbeKind; imm: place; disp: shape or tag; loc   as kCount
-  kCount,     // increment of the word imm of slab a      destroys the flags, r11
+  kObserve,  // slab a, 64-bit value b: sub: ProbeKind; imm: place; disp: shape or tag; loc   as kCount
+  kCount,  // increment of the word imm of slab a      destroys the flags, r11
 };
 
 enum class AluOp : uint8_t { kAdd, kOr, kAnd, kSub, kXor, kMul };
