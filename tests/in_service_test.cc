@@ -203,6 +203,28 @@ TEST(InService, what_is_withdrawn_is_reached_by_nobody_and_is_free_when_nobody_r
   EXPECT_EQ(m.holds, 1u);
 }
 
+TEST(InService, code_that_means_a_place_is_withdrawn_and_its_frames_leave_it) {
+  Owners o;
+  for (uint32_t i = 0; i < Owners::kMethods; ++i) o.describe_loops(i, 1);
+  Version &means = o.add(0, Tier::kOptimized), &beside = o.add(0, Tier::kOptimized),
+          &other = o.add(1, Tier::kOptimized), &retired = o.add(2, Tier::kOptimized),
+          &serves = o.add(2, Tier::kOptimized);
+  means.refers_to = retired.refers_to = {3};
+  other.refers_to = {2};
+  o.method(0).optimized = &beside;
+  o.method(1).optimized = &other;
+  o.method(2).optimized = &serves;
+  retired.retired = true;
+  o.in_service.withdraw_what_refers_to_locked({false, false, false, true});
+  EXPECT_EQ(o.method(0).optimized.load(), nullptr) << "all its code goes, as if it were evicted";
+  EXPECT_TRUE(beside.retired);
+  EXPECT_EQ(o.method(1).optimized.load(), &other);
+  EXPECT_EQ(o.method(2).optimized.load(), &serves) << "what means it is out of service";
+  EXPECT_EQ(Owners::words(means), std::vector<uint32_t>{3});
+  EXPECT_EQ(Owners::words(retired), std::vector<uint32_t>{3}) << "frames may be in it";
+  EXPECT_EQ(Owners::words(other), std::vector<uint32_t>{0});
+}
+
 TEST(InService, of_many_freed_versions_the_oldest_are_forgotten) {
   Owners o;
   Method& m = o.method();

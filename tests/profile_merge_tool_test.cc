@@ -183,5 +183,22 @@ TEST_F(MergeInputs, show_tells_the_cutoffs_that_are_asked_for) {
   EXPECT_EQ(tool("profile show --cutoffs 101 p").code, 2);
 }
 
+// Each thread ends at the first file that is none: whichever does so first.
+TEST_F(MergeInputs, of_several_files_that_are_no_profiles_the_first_is_named) {
+  Bytes head = profile_to_file(Profile(), ProfileInfo());
+  head.resize(16);
+  std::string words;
+  for (int i = 0; i < 32; ++i) {
+    std::string name = "bad" + std::to_string(i);
+    write_bytes(name, head);
+    words += " " + name;
+  }
+  for (int round = 0; round < 40; ++round) {
+    const test::RunResult r = tool("profile merge -o sum --threads 4" + words);
+    EXPECT_NE(r.code, 0);
+    EXPECT_NE(r.err.find("bad0: no profile file"), std::string::npos) << r.err;
+  }
+}
+
 }  // namespace
 }  // namespace uptier

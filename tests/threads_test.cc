@@ -3,10 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <memory>
 #include <utility>
 #include <vector>
+
+#include "tiering/method.h"
 
 namespace uptier::tiering {
 namespace {

@@ -180,7 +180,6 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   };
   Result<Place> take_place_locked(const std::string& name);
   void free_places_locked(size_t kept);
-  void withdraw_what_refers_to_locked(const Places::Set& places);
   void forget_in_tables_locked(const Places::Set& places);  // forgotten_targets.cc
   void forget_locked(Method& m);
 

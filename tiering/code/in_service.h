@@ -119,6 +119,9 @@ class InService {
   void withdraw_locked(Method& m);
   // Likewise, to make room.
   void evict_locked(Method& m);
+  // Likewise, of each method that has code in service which means a method of one of the places; and
+  // calls back the frames of all such code (take_place.cc).
+  void withdraw_what_refers_to_locked(const Places::Set& places);
   // Frees what was retired and nobody can run any more.
   void reclaim_locked();
 

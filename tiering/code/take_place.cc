@@ -16,13 +16,13 @@ bool has(const Method& m, SlotKind kind) {
 
 }  // namespace
 
-// Takes code out of service that means one of the methods. It is made anew at the next call.
-void RuntimeImpl::withdraw_what_refers_to_locked(const Places::Set& places) {
+// What is withdrawn is made anew at the next call.
+void InService::withdraw_what_refers_to_locked(const Places::Set& places) {
   for (const auto& m : methods_.all()) {
     auto means = [&](const auto& v) { return means_one_of(*v, places); };
     bool in_service =
         std::ranges::any_of(m->versions, [&](const auto& v) { return !v->retired && means(v); });
-    if (in_service) in_service_->withdraw_locked(*m);
+    if (in_service) withdraw_locked(*m);
     for (const auto& v : m->versions) {
       if (v->tier == Tier::kOptimized && means(v)) v->call_back(OsrOut::kAnywhere);
     }
@@ -34,7 +34,7 @@ void RuntimeImpl::free_places_locked(size_t kept) {
   drain_locked();
   Places::Set places = places_.candidates(kept);
   if (std::ranges::find(places, true) == places.end()) return;
-  withdraw_what_refers_to_locked(places);
+  in_service_->withdraw_what_refers_to_locked(places);
   in_service_->reclaim_locked();
   places_.keep_what_code_means(places);
   forget_in_tables_locked(places);

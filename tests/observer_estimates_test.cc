@@ -1,0 +1,103 @@
+// When the estimates of a stream are brought to the calls that there were.
+#include <gtest/gtest.h>
+
+#include "tests/runtime_host.h"
+#include "tiering/observe/observer.h"
+
+namespace uptier::tiering {
+namespace {
+
+constexpr const char* kTwoBlocks = R"(
+func @f(i32) -> i32 {
+b0(v0: i32):
+  branch v0, b1, b2
+b1:
+  return v0
+b2:
+  v1 = const.i32 1
+  return v1
+}
+)";
+constexpr const char* kOneBlock = R"(
+func @f(i32) -> i32 {
+b0(v0: i32):
+  return v0
+}
+)";
+
+// A method that a thread has called 1,000 times, of which 10 samples were seen: each entered the body,
+// and stood for 16 calls when it was taken.
+struct Sampled {
+  explicit Sampled(const Options& o = {}, const char* body = kTwoBlocks) : options(o) {
+    jit::Module parsed = test::parse_or_die(body);
+    m.probes.put(ProbeSet(parsed.functions[0], ProbeChoice::from(options)));
+    m.block_weights.assign(parsed.functions[0].block_sites, 1);
+    stream.calls = 1000;
+    stream.sampled_calls = 10;
+    stream.seen.counts.assign(m.probes->schema().words(), 0);
+    stream.seen.estimates = stream.seen.counts;
+    stream.seen.counts[0] = 10;
+    stream.seen.estimates[0] = 160;
+  }
+  uint64_t entries() { return observer.profile_of(m).estimates[0]; }
+
+  Host host;
+  Method m{MethodId(0), 1, host, {}};
+  Options options, live = options;
+  sampler::Ladder ladder;
+  Observer observer{options, live, ladder, nullptr, nullptr};
+  Stream& stream = m.streams[1];
+};
+
+TEST(ObserverEstimates, are_brought_to_all_calls_of_the_thread) {
+  EXPECT_EQ(Sampled().entries(), 1000u);
+  Options fixed;
+  fixed.adaptive = false;
+  EXPECT_EQ(Sampled(fixed).entries(), 1000u) << "before there was a copy none was sampled";
+}
+
+TEST(ObserverEstimates, of_exact_counts_stay) {
+  Options exact;
+  exact.adaptive = false;
+  exact.interval = 1;
+  EXPECT_EQ(Sampled(exact).entries(), 160u);
+}
+
+TEST(ObserverEstimates, of_threads_that_have_gone_were_brought_to_all_before) {
+  Sampled s;
+  s.stream.ended = true;
+  EXPECT_EQ(s.entries(), 160u);
+}
+
+TEST(ObserverEstimates, that_share_the_calls_with_optimized_code_stay) {
+  Sampled s;
+  s.m.streams[1 | kOptimizedStream];
+  EXPECT_EQ(s.entries(), 160u);
+}
+
+TEST(ObserverEstimates, of_a_body_of_one_block_are_its_calls_as_they_are) {
+  Sampled s({}, kOneBlock);
+  ASSERT_TRUE(s.m.probes->counts_by_calls());
+  EXPECT_EQ(s.entries(), 160u);
+}
+
+TEST(ObserverEstimates,
+     where_some_calls_ran_code_that_cannot_count_them_are_brought_to_all_as_a_whole) {
+  Sampled s;
+  s.m.only_baseline = false;
+  EXPECT_EQ(s.entries(), 160u) << "nobody knows what the samples covered";
+  s.stream.coverage.end_window(10, 16);
+  EXPECT_EQ(s.entries(), 1000u) << "160 of 1,000 calls";
+}
+
+TEST(ObserverEstimates, of_shared_counters_are_brought_to_the_calls_of_all_threads) {
+  Options shared;
+  shared.counters = CounterMode::kInterlocked;
+  Sampled s(shared);
+  ASSERT_TRUE(s.m.probes->shared());
+  s.m.streams[2].calls = 500;
+  EXPECT_EQ(s.entries(), 1500u);
+}
+
+}  // namespace
+}  // namespace uptier::tiering
