@@ -34,7 +34,7 @@ std::optional<SiteId> parse_site(std::string_view text) {
   SiteId site = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), site);
   const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole && site != 0 ? std::optional(site) : std::nullopt;
+  return whole ? std::optional(site) : std::nullopt;
 }
 
 std::optional<SlotKind> parse_kind(std::string_view text) {
@@ -49,7 +49,6 @@ std::optional<Question> parse(std::string_view scope, std::string_view key) {
   Question q;
   for (size_t slash = key.find('/'); slash != std::string_view::npos; slash = key.find('/')) {
     const size_t colon = key.find(':');
-    if (colon > slash) return std::nullopt;
     const std::optional<SiteId> site = parse_site(key.substr(0, colon));
     if (!site) return std::nullopt;
     q.path.push_back({*site, key.substr(colon + 1, slash - colon - 1)});

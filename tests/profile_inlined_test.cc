@@ -437,6 +437,21 @@ TEST(ProfileInlined, claims_beyond_the_part_are_refused) {
   }
 }
 
+TEST(ProfileInlined, a_block_that_a_body_has_twice_is_refused) {
+  const auto part = [](uint64_t second) {
+    Bytes out;
+    profile::ByteWriter writer(out);
+    profile::append_varint(1, out);
+    writer.u64(0xa1);
+    profile::append_varints(std::array<uint64_t, 7>{1, 0, 0, 1, 5, 0, 1}, out);
+    for (const uint64_t hash : {1, 2}) writer.u64(hash);
+    profile::append_varints(std::array<uint64_t, 9>{2, 1, 2, 3, 4, second, 2, 3, 4}, out);
+    return out;
+  };
+  EXPECT_TRUE(profile::read_inlined_part(part(2)).ok());
+  EXPECT_FALSE(profile::read_inlined_part(part(1)).ok());
+}
+
 // ---- Rows -------------------------------------------------------------------------------------
 
 TEST(ProfileInlined, rows_of_a_place_that_is_none_are_refused) {

@@ -169,6 +169,13 @@ TEST(UpfQuery, a_place_that_is_not_known_has_no_answer) {
   EXPECT_FALSE(query(p, "uptier", "0x000000000000cccd", kAt + "block#1"));
   EXPECT_FALSE(query(p, "uptier", std::string(kScope) + "@h", kAt + "block#1"));
   EXPECT_FALSE(query(p, "flow", kScope, kAt + "block#1"));
+  // What is malformed answers nothing.
+  for (auto& [key, body] : p.inlined) {
+    const auto at = body.sites.find({SlotKind::kRange, 6});
+    if (at != body.sites.end()) at->second.counts.push_back(1);
+  }
+  EXPECT_FALSE(query(p, "uptier", kScope, kAt + "range#6"));
+  p = with_bodies();
   // What is of unknown code could be of any.
   for (auto& [key, body] : p.inlined) body.code[1] = 0;
   EXPECT_FALSE(query(p, "uptier", kScope, "2:0x0000000000000000/block#1"));

@@ -310,7 +310,7 @@ struct InlinedBody {
   std::map<SiteId, InlinedBlock> blocks;  // of the last callee. What is not here is unknown, not 0
   InlinedSites sites = {};  // likewise, of its indirect calls and probes: no block, edge or loop
 
-  // Fails unless the path is not empty and has no site 0, `code` has a hash for each method, and
+  // Fails unless the path has 1 to 64 calls and no site 0, `code` has a hash for each method, and
   // there are blocks or sites, none of site 0 or without any count, estimate and samples; of sites,
   // unless words and tables are those of a kind that they may be of.
   Status check(const InlinedKey& key) const;

@@ -124,7 +124,6 @@ void read_site(PartReader& in, InlinedBody& body) {
   InlinedSite site;
   site.samples = in.number();
   const uint32_t words = slot_words(at.first);
-  in.require(words != 0);
   for (uint32_t i = 0; i < words && in.ok(); ++i) site.counts.push_back(in.number());
   for (uint32_t i = 0; i < words && in.ok(); ++i) site.estimates.push_back(in.number());
   for (uint64_t n = in.count(kLeastEntry); n > 0 && in.ok(); --n) {

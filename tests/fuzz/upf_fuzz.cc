@@ -5,7 +5,9 @@
 #include <cstring>
 
 #include "profile/algebra.h"
+#include "profile/fold_inlined.h"
 #include "profile/formats/export.h"
+#include "profile/formats/pprof.h"
 #include "profile/match.h"
 #include "profile/upf/read.h"
 #include "profile/upf/write.h"
@@ -37,6 +39,13 @@ Profile small_profile(bool tables, uint32_t blocks) {
   if (!tables) return p;
   p.inlined[{m.key, {{3, {0xb2, 1}}}}] = {{7, 8}, {{1, {64, 1024, 64}}, {2, {3, 3, 64}}}};
   p.inlined[{m.key, {{3, {0xb2, 1}}, {1, {0xa1, 2}}}}] = {{7, 8, 9}, {{4, {0, 0, 64}}}};
+  // What a recursion has inlined counts in the method itself.
+  InlinedBody& same = p.inlined[{m.key, {{3, m.key}}}];
+  same = {{7, 7}, {{1, {64, 1024, 64}}}};
+  same.sites[{SlotKind::kCallTarget, 3}] = {{1}, {16}, {{{0xb2, 1}, {63, 1008}}}, 64};
+  same.sites[{SlotKind::kValue, 4}] = {
+      {4, 30, 0, 5, 9, 1}, {64, 480, 0, 0, 0, 16}, {{{0, 5}, {3, 48}}}, 64};
+  same.sites[{SlotKind::kCounter, 5}] = {{2}, {32}, {}, 64};
   return p;
 }
 
@@ -131,6 +140,21 @@ void feed_calls(const CallProfile& calls) {
   (void)calls.order();
 }
 
+// What is inlined counts in methods that are methods still, and a profile is like itself.
+void feed_inlined(const Profile& p) {
+  for (const auto& [key, m] : profile::fold_inlined(p).methods) {
+    UPTIER_FUZZ_CHECK(m.key == key && m.check().ok());
+  }
+  const OverlapReport same = compare(p, p);
+  UPTIER_FUZZ_CHECK(same.program.value > 1 - 1e-9 && same.program.value <= 1);
+  UPTIER_FUZZ_CHECK(!same.inlined || same.inlined->value > 1 - 1e-9);
+  size_t size = 0;
+  for (const auto& [key, body] : p.inlined) size += key.path.size() * (1 + body.blocks.size());
+  if (size > 10'000) return;  // exports write each path once a block
+  (void)profile::to_folded(p);
+  (void)profile::to_pprof(p, {});
+}
+
 void feed_bytes(const Bytes& file) {
   profile::UpfReader reader(file);
   for (const auto& segment : reader.segments()) {
@@ -154,7 +178,10 @@ void feed_bytes(const Bytes& file) {
   (void)profile::to_lcov(read->profile);
   (void)profile::to_llvm_text(read->profile);
   feed_calls(read->calls);
-  for (const char* key : {"counter#5", "value#4", "call_target#3", "block#1"}) {
+  feed_inlined(read->profile);
+  for (const char* key :
+       {"counter#5", "value#4", "call_target#3", "block#1", "3:0x0000000000000007/call_target#3",
+        "3:0x0000000000000007/value#4", "3:0x0000000000000008/block#2"}) {
     (void)query(file, kQueryStage, "0x0000000000000007", key);
   }
   (void)query(file, "flow", "h", "k");
