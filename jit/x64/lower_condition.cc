@@ -363,9 +363,8 @@ Vreg Lowering::undone() const {
   bool can = cur_.d != kNoOperand && (cur_.test == Test::kAdd || cur_.test == Test::kSub);
   if (!can) return Vreg::none();
   Vreg a = cur_operands_[cur_.a].vreg;
-  bool itself = cur_.form == Form::kRR && cur_operands_[cur_.b].vreg == a;
   bool whole = is_wide(m_.vregs[a.index()].type) == (cur_.width == 8);
-  return itself || !whole ? Vreg::none() : a;
+  return whole ? a : Vreg::none();
 }
 
 void Lowering::lower_trap_if(InstId id) {
