@@ -388,16 +388,83 @@ b0(v0: i32, v1: i32):
   v3 = eqz.i32 v2
   guard v3, overflow @3
   v4 = add.i32 v0, v1
-  return v4
+  v9 = gt_s.i32 v4, v1
+  return v9
 }
-func @square(i32, i32) -> i32 {
+func @product(i32, i32) -> i32 {
 b0(v0: i32, v1: i32):
   frame_state pc=6 [v1, v0]
-  v2 = mul_overflows.i32 v0, v0
+  v2 = mul_overflows.i32 v0, v1
   v3 = eqz.i32 v2
   guard v3, overflow @3
-  v4 = mul.i32 v0, v0
-  return v4
+  v4 = mul.i32 v0, v1
+  v9 = gt_s.i32 v4, v1
+  return v9
+}
+func @less(i64, i64) -> i32 {
+b0(v0: i64, v1: i64):
+  frame_state pc=7 [v0, v1]
+  v2 = sub_overflows.i64 v0, v1
+  v3 = eqz.i32 v2
+  guard v3, overflow @3
+  v4 = sub.i64 v0, v1
+  v9 = gt_s.i64 v4, v1
+  return v9
+}
+func @next(i32, i32) -> i32 {
+b0(v0: i32, v1: i32):
+  v2 = const.i32 7
+  frame_state pc=8 [v0]
+  v3 = add_overflows.i32 v2, v0
+  v4 = eqz.i32 v3
+  guard v4, overflow @3
+  v5 = add.i32 v0, v2
+  v9 = gt_s.i32 v5, v1
+  return v9
+}
+func @twice(i32, i32) -> i32 {
+b0(v0: i32, v1: i32):
+  frame_state pc=9 [v0]
+  v2 = add_overflows.i32 v0, v0
+  v3 = eqz.i32 v2
+  guard v3, overflow @3
+  v4 = add.i32 v0, v0
+  v9 = gt_s.i32 v4, v1
+  return v9
+}
+func @unboxed(i64, i32) -> i32 {
+b0(v0: i64, v1: i32):
+  v2 = wrap.i32 v0
+  v3 = const.i32 9
+  frame_state pc=10 [v0]
+  v4 = add_overflows.i32 v2, v3
+  v5 = eqz.i32 v4
+  guard v5, overflow @3
+  v6 = add.i32 v2, v3
+  v7 = gt_s.i32 v6, v1
+  return v7
+}
+func @beside(i32, i32) -> i32 {
+b0(v0: i32, v1: i32):
+  v2 = xor.i32 v0, v1
+  frame_state pc=11 [v2]
+  v3 = add_overflows.i32 v0, v1
+  v4 = eqz.i32 v3
+  guard v4, overflow @3
+  v5 = add.i32 v0, v1
+  v6 = gt_s.i32 v5, v0
+  return v6
+}
+func @upon(i32, i32) -> i32 {
+b0(v0: i32, v1: i32):
+  v2 = xor.i32 v0, v1
+  frame_state pc=12 [v0]
+  v3 = sub_overflows.i32 v0, v2
+  v4 = eqz.i32 v3
+  guard v4, overflow @3
+  v5 = sub.i32 v0, v2
+  v6 = eq.i32 v5, v0
+  return v6
 }
 )");
   CodeMachine machine;
@@ -407,18 +474,35 @@ b0(v0: i32, v1: i32):
     seen = slots;
     return uint64_t{4711};
   };
-  const Signature& s = module.functions[0].signature();
   auto run = [&](uint32_t f, uint64_t a, uint64_t b) {
+    seen.clear();
     std::vector<uint64_t> args{a, b};
-    return machine.run(code.optimized(f).entry(), s, args).bits;
+    return machine.run(code.optimized(f).entry(), module.functions[f].signature(), args).bits;
   };
-  EXPECT_EQ(run(0, 40, 2), 42u);
-  EXPECT_EQ(run(1, 9, 0), 81u);
+  using Slots = std::vector<uint64_t>;
+  auto expect_left = [&](uint32_t f, uint64_t a, uint64_t b, const Slots& slots) {
+    SCOPED_TRACE(module.functions[f].name);
+    EXPECT_EQ(run(f, a, b), 4711u);
+    EXPECT_EQ(seen, slots);
+  };
+  const uint64_t least = uint64_t{1} << 63, box = uint64_t{0xABCD} << 48 | INT32_MAX;
+  EXPECT_EQ(run(0, 40, 2), 1u);
+  EXPECT_EQ(run(1, 9, 2), 1u);
+  EXPECT_EQ(run(2, 40, 2), 1u);
+  EXPECT_EQ(run(3, 40, 2), 1u);
+  EXPECT_EQ(run(4, 40, 2), 1u);
+  EXPECT_EQ(run(5, 40, 0), 1u);
   EXPECT_TRUE(seen.empty());
-  EXPECT_EQ(run(0, INT32_MAX, 5), 4711u);
-  EXPECT_EQ(seen, (std::vector<uint64_t>{INT32_MAX, 5}));
-  EXPECT_EQ(run(1, 100'000, 3), 4711u);
-  EXPECT_EQ(seen, (std::vector<uint64_t>{3, 100'000}));
+  expect_left(0, INT32_MAX, 5, {INT32_MAX, 5});
+  expect_left(1, 100'000, 30'000, {30'000, 100'000});
+  expect_left(2, least, 5, {least, 5});
+  expect_left(3, INT32_MAX - 6, 0, {INT32_MAX - 6});
+  expect_left(4, INT32_MAX, 0, {INT32_MAX});
+  expect_left(5, box, 1, {box});
+  EXPECT_EQ(run(6, 40, 2), 1u);
+  expect_left(6, INT32_MAX, 5, {INT32_MAX ^ 5});
+  EXPECT_EQ(run(7, 40, 40), 1u);
+  EXPECT_EQ(run(7, 40, 41), 0u);
   for (uint32_t f = 0; f < 2; ++f) {
     const jit::Code& made = code.optimized(f);
     std::string text = disassemble(made.base(), made.size());

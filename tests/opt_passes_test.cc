@@ -181,6 +181,19 @@ TEST(OptPasses, lengths_are_guessed_as_their_golden_shows) {
   expect_pass_golden("guess_lengths", guess_7_bytes);
 }
 
+// What counts up to a trap counts the round that traps.
+TEST(OptPasses, loads_that_may_trap_stay_where_rounds_are_counted) {
+  auto path = std::filesystem::path(UPTIER_SOURCE_DIR) / "tests" / "opt" / "hoist_loads.uir";
+  auto module = jit::parse_module(read(path), {"hoist_loads", {}});
+  ASSERT_TRUE(module.ok()) << module.error().message;
+  jit::Function& f = module->functions.back();
+  const size_t blocks = f.blocks.size();
+  jit::hoist_loads(f, true);
+  EXPECT_EQ(f.blocks.size(), blocks);
+  jit::hoist_loads(f, false);
+  EXPECT_EQ(f.blocks.size(), blocks + 1);
+}
+
 // The answer of the module's last function, with everything it wrote.
 std::string run_last(const jit::Module& m, uint64_t seed, Scratch& scratch) {
   scratch.fill();

@@ -52,7 +52,6 @@ class GuardSplitter {
 
   // Whether a guard says that a value is 0 or 1, and no more.
   bool tells_two(const Inst& guard, Value v) const {
-    if (guard.imm != 0 && f_.deopts[guard.imm - 1].asks()) return false;
     Condition c = condition_of(f_, f_.args(guard)[0], true);
     if (c.a != v || !c.holds) return false;
     return (c.op == Opcode::kLeU && constant_of(f_, c.b) == 1u) ||

@@ -35,11 +35,25 @@ void Emitter::exits() {
   b_.tables().saved_at = -static_cast<int32_t>(first) - 8;
   for (const Side& s : sides_) {
     b_.bind(s.label);
+    undo_sum(*s.from);
     bool asks = s.from->op == MOp::kLeave;
     b_.call_address(asks ? in_.compile.helpers.ask_to_leave : in_.compile.helpers.leave);
     exit_row(*s.from);
     if (asks) a_.jmp(s.back);
   }
+}
+
+// A sum that was made on top of what the exit wants as it was.
+void Emitter::undo_sum(const MInst& i) {
+  if (i.op != MOp::kTrapIf || i.d == kNoOperand) return;
+  auto lies_there = [&](const Operand& o) {
+    return o.policy == Policy::kState && o.vreg.valid() && o.at == at(i, i.d);
+  };
+  if (std::ranges::none_of(m_.operands_of(i), lies_there)) return;
+  AluOp back = i.test == Test::kAdd ? AluOp::kSub : AluOp::kAdd;
+  Gp d = gp(gp_at(i, i.d), i.width == 8);
+  if (i.form == Form::kRI) return alu_op(back, d, static_cast<int32_t>(i.imm));
+  with(i, i.b, i.width, [&](const auto& s) { alu_op(back, d, s); });
 }
 
 // Of the call that has just been emitted.

@@ -94,6 +94,7 @@ class Emitter {
   void leave(const MInst& i);
   void leave_if(const MInst& i);
   void exits();
+  void undo_sum(const MInst& i);
   void exit_row(const MInst& i);
   ExitValue exit_value(const MInst& i, const MExitValue& v) const;
 

@@ -245,6 +245,9 @@ void Lowering::add_float_test(const Inst& compare, bool negate) {
 
 void Lowering::add_overflow_test(const Inst& check, bool negate) {
   Value a = f_.args(check)[0], b = f_.args(check)[1];
+  // Variables grow where they are.
+  bool turn = check.op == Opcode::kAddOverflows && def(a) != nullptr && def(b) == nullptr;
+  if (turn) std::swap(a, b);
   cur_.test = check.op == Opcode::kAddOverflows   ? Test::kAdd
               : check.op == Opcode::kSubOverflows ? Test::kSub
                                                   : Test::kMul;
@@ -328,25 +331,9 @@ void Lowering::pair_sums(Block b) {
     auto by =
         std::ranges::find_if(asked, [&](const Asked& k) { return is_result(*k.overflows, i); });
     if (by == asked.end()) continue;
-    if (!grows_in_place(f_.inst(by->by), i)) sums_.push_back({by->by, id});
+    sums_.push_back({by->by, id});
     asked.erase(by);
   }
-}
-
-// Whether a sum goes into the variable that it is made of, which its guard's exit wants as it was. It
-// would be made beside the variable then, and moved there.
-bool Lowering::grows_in_place(const Inst& guard, const Inst& sum) {
-  for (Value v : f_.args(sum)) {
-    const ValueData& d = f_.value(v);
-    bool variable = !d.inst.valid() && d.block != f_.entry();
-    auto state = f_.args(guard).subspan(1);
-    if (!variable || std::ranges::find(state, v) == state.end()) continue;
-    if (preds_.empty()) preds_ = Predecessors(f_);
-    for (const Predecessor& p : preds_[d.block.index()]) {
-      if (f_.list(f_.edges[p.edge].args)[d.index] == sum.result) return true;
-    }
-  }
-  return false;
 }
 
 // Whether `i` is what a question for overflow is about.
@@ -363,13 +350,21 @@ bool Lowering::is_result(const Inst& overflows, const Inst& i) const {
          (op != Opcode::kSub && same(asked[0], made[1]) && same(asked[1], made[0]));
 }
 
-// Has the current instruction define the sum that it asks about, if anything needs one. Returns what
-// uses have to be that are read once it is written.
-Role Lowering::add_sum(InstId asks) {
+// Has the current instruction define the sum that it asks about, if anything needs one.
+void Lowering::add_sum(InstId asks) {
   auto pair = std::ranges::find(sums_, asks, &std::pair<InstId, InstId>::first);
-  if (pair == sums_.end() || !needed(f_.inst(pair->second).result)) return Role::kUse;
+  if (pair == sums_.end() || !needed(f_.inst(pair->second).result)) return;
   def_d(f_.inst(pair->second).result);
-  return Role::kLateUse;
+}
+
+// Returns what the sum of the current instruction may be made on top of although its exit wants it as
+// it was, since it can be taken away again there; or none.
+Vreg Lowering::undone() const {
+  bool can = cur_.d != kNoOperand && (cur_.test == Test::kAdd || cur_.test == Test::kSub);
+  if (!can) return Vreg::none();
+  Vreg a = cur_operands_[cur_.a].vreg;
+  bool whole = is_wide(m_.vregs[a.index()].type) == (cur_.width == 8);
+  return whole ? a : Vreg::none();
 }
 
 void Lowering::lower_trap_if(InstId id) {
@@ -393,10 +388,10 @@ void Lowering::lower_guard(InstId id) {
   if (known == 0u) return leave(i, Leaving::kAlways);
   if (!known) {
     begin(MOp::kTrapIf, 4, i.loc);
-    Role state = add_sum(id);
+    add_sum(id);
     add_test(f_.args(i)[0], true);
     cur_.test_loc = i.loc;
-    add_exit(i, state);
+    add_exit(i);
     emit();
   }
   if (d.polls.valid()) return leave(i, Leaving::kPolled);
@@ -406,12 +401,15 @@ void Lowering::lower_guard(InstId id) {
 void Lowering::leave(const Inst& guard, Leaving how) {
   begin(MOp::kLeave, 8, guard.loc);
   cur_.sub = static_cast<uint8_t>(how);
-  add_exit(guard, Role::kUse);
+  add_exit(guard);
   emit();
 }
 
-// Gives the current instruction an exit with the values of the guard's frames, read as `role` says.
-void Lowering::add_exit(const Inst& guard, Role role) {
+// Gives the current instruction an exit with the values of the guard's frames. They are read once a sum
+// is made.
+void Lowering::add_exit(const Inst& guard) {
+  const Role role = cur_.d == kNoOperand ? Role::kUse : Role::kLateUse;
+  const Vreg summand = undone();
   cur_.exit = static_cast<uint32_t>(m_.exits.size());
   cur_.flags = static_cast<uint8_t>(guard.aux);  // the reason
   auto values = f_.args(guard).subspan(1);
@@ -424,7 +422,9 @@ void Lowering::add_exit(const Inst& guard, Role role) {
       continue;
     }
     m_.exit_values.push_back({static_cast<uint32_t>(cur_operands_.size()), t, 0});
-    cur_operands_.push_back({.vreg = vreg(v), .role = role, .policy = Policy::kState});
+    Vreg state = vreg(v);
+    cur_operands_.push_back(
+        {.vreg = state, .role = state == summand ? Role::kUse : role, .policy = Policy::kState});
   }
   m_.exits.push_back(exit);
 }

@@ -138,10 +138,10 @@ class Lowering {
   void lower_guard(InstId id);
   void pair_sums(Block b);
   bool is_result(const Inst& overflows, const Inst& i) const;
-  bool grows_in_place(const Inst& guard, const Inst& sum);
-  Role add_sum(InstId asks);
+  void add_sum(InstId asks);
+  Vreg undone() const;
   void leave(const Inst& guard, Leaving how);
-  void add_exit(const Inst& guard, Role role);
+  void add_exit(const Inst& guard);
   void lower_branch(const Inst& i);
   void lower_switch(const Inst& i);
 
@@ -166,7 +166,6 @@ class Lowering {
   std::vector<uint32_t> use_count_;  // by Value::index()
   std::vector<uint32_t> color_;      // by InstId: how many barriers of its block lie before it
   std::vector<bool> folded_;         // by InstId: part of another instruction
-  Predecessors preds_;               // once they were asked for
   // Of the block: what asks whether a sum overflows, and makes the sum too.
   std::vector<std::pair<InstId, InstId>> sums_;  // the guard or trap, and the sum behind it
   Block block_;                                  // being lowered
