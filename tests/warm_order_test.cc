@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "tests/runtime_host.h"
@@ -40,7 +41,12 @@ class OrderedHost : public Host {
     if (std::this_thread::get_id() != main_) {
       by_worker_.push_back(index);
       change_.notify_all();
-    } else if (index == at_ && wanted_ != 0) {
+      BuilderAccess::adopt(b, jit::Function(module_.functions[index]));
+      return {};
+    }
+    by_main_.push_back(index);
+    change_.notify_all();
+    if (index == at_ && wanted_ != 0) {
       change_.wait_for(lock, std::chrono::seconds(5),
                        [this] { return by_worker_.size() >= wanted_; });
     }
@@ -53,6 +59,15 @@ class OrderedHost : public Host {
     wanted_ = n;
     at_ = at;
   }
+  // Returns whether the worker has described so many.
+  bool await_worker(size_t n) {
+    std::unique_lock lock(mutex_);
+    return change_.wait_for(lock, std::chrono::seconds(5), [&] { return by_worker_.size() >= n; });
+  }
+  std::vector<uint32_t> by_main() {
+    std::lock_guard lock(mutex_);
+    return by_main_;
+  }
   std::vector<uint32_t> by_worker() {
     std::lock_guard lock(mutex_);
     return by_worker_;
@@ -64,7 +79,7 @@ class OrderedHost : public Host {
   std::vector<MethodId> methods_;
   std::mutex mutex_;
   std::condition_variable change_;
-  std::vector<uint32_t> by_worker_;
+  std::vector<uint32_t> by_worker_, by_main_;
   size_t wanted_ = 0;
   uint32_t at_ = 0;
 };
@@ -87,17 +102,24 @@ class WarmOrder : public testing::Test {
     o.workers = workers;
     o.policy = workers == 0 ? PolicyMode::kNever : PolicyMode::kAuto;
     std::unique_ptr<Runtime> runtime = std::move(*Runtime::create(o));
-    OrderedHost host(*runtime, module_);
-    if (wanted != 0) host.wait_for(wanted, calls[0]);
+    std::optional<OrderedHost> host_there;
     {
-      ThreadScope scope(*runtime);
+      ThreadScope scope(*runtime);  // before there are methods: the worker begins at the first call
+      OrderedHost& host = host_there.emplace(*runtime, module_);
+      if (wanted != 0) host.wait_for(wanted, calls[0]);
       for (const uint32_t i : calls) {
         EXPECT_EQ(runtime->invoke(host.method(i), std::vector<uint64_t>{i}).bits, i);
       }
       EXPECT_TRUE(runtime->save_profile().ok());
     }
     runtime.reset();
-    return host.by_worker();
+    return host_there->by_worker();
+  }
+  Options warm_options() const {
+    Options o;
+    o.profile = dir_ + "/p.upf";
+    o.interval = 1;
+    return o;
   }
 
   const jit::Module module_ = methods();
@@ -113,6 +135,20 @@ TEST_F(WarmOrder, worker_waits_for_no_caller) {
   // It may have been there before the caller.
   for (int i = 0; i < 20 && (made.empty() || made[0] == 5); ++i) made = run(1, {5, 0, 1}, 5);
   EXPECT_EQ(made, (std::vector<uint32_t>{4, 3, 2, 1, 0}));
+}
+
+TEST_F(WarmOrder, worker_begins_when_a_thread_attaches_to_methods) {
+  std::optional<OrderedHost> there;
+  std::unique_ptr<Runtime> runtime = std::move(*Runtime::create(warm_options()));
+  OrderedHost& host = there.emplace(*runtime, module_);
+  ThreadScope scope(*runtime);
+  EXPECT_TRUE(host.await_worker(kMethods)) << "nobody has called anything";
+  EXPECT_EQ(host.by_worker(), (std::vector<uint32_t>{5, 4, 3, 2, 1, 0}));
+  runtime->flush();
+  for (uint64_t i = 0; i < kMethods; ++i) {
+    EXPECT_EQ(runtime->invoke(host.method(static_cast<uint32_t>(i)), {&i, 1}).bits, i);
+  }
+  EXPECT_EQ(host.by_main(), (std::vector<uint32_t>{}));
 }
 
 }  // namespace

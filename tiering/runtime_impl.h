@@ -375,6 +375,8 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   void follow_loop_drift(Method& m, const Version& copy, CopyWindows& o);
 
   // worker.cc
+  bool expects_known() const;
+  void measure_machine();
   void run_worker();
   SystemSnapshot system_locked(const Method& m) const;
   void await_work();
