@@ -26,9 +26,16 @@ jit::Module methods() {
 // waits for those that the worker is to make meanwhile.
 class OrderedHost : public Host {
  public:
-  OrderedHost(Runtime& runtime, const jit::Module& module) : module_(module) {
-    for (uint32_t i = 0; i < kMethods; ++i) {
-      const jit::Function& f = module.functions[i];
+  OrderedHost(Runtime& runtime, const jit::Module& module, uint32_t methods = kMethods)
+      : module_(module) {
+    methods_.reserve(kMethods);
+    add(runtime, methods);
+  }
+
+  // Adds methods until there are so many.
+  void add(Runtime& runtime, uint32_t methods) {
+    for (auto i = static_cast<uint32_t>(methods_.size()); i < methods; ++i) {
+      const jit::Function& f = module_.functions[i];
       Result<MethodId> m = runtime.add_method(*this, {{7, i}, f.name, f.signature(), nullptr});
       EXPECT_TRUE(m.ok());
       methods_.push_back(*m);
@@ -149,6 +156,22 @@ TEST_F(WarmOrder, worker_begins_when_a_thread_attaches_to_methods) {
     EXPECT_EQ(runtime->invoke(host.method(static_cast<uint32_t>(i)), {&i, 1}).bits, i);
   }
   EXPECT_EQ(host.by_main(), (std::vector<uint32_t>{}));
+}
+
+TEST_F(WarmOrder, worker_goes_on_at_the_first_call_with_methods_that_came_later) {
+  std::optional<OrderedHost> there;
+  std::unique_ptr<Runtime> runtime = std::move(*Runtime::create(warm_options()));
+  OrderedHost& host = there.emplace(*runtime, module_, 3);
+  ThreadScope scope(*runtime);
+  ASSERT_TRUE(host.await_worker(3));
+  runtime->flush();
+  host.add(*runtime, kMethods);
+  host.wait_for(5, 3);
+  EXPECT_EQ(runtime->invoke(host.method(3), std::vector<uint64_t>{7}).bits, 7u);
+  EXPECT_TRUE(host.await_worker(5));
+  std::vector<uint32_t> made = host.by_worker();
+  made.resize(5);  // it may make 3 as well, before its caller
+  EXPECT_TRUE(made == (std::vector<uint32_t>{2, 1, 0, 5, 4})) << testing::PrintToString(made);
 }
 
 }  // namespace
