@@ -8,8 +8,8 @@ warm   every example program at its small size, without a profile, with the one 
        left (the write at the end included), and in node, in turn; wall and processor time of the
        whole process. `hot after` is when the methods that make up 90 % of the profile were in
        service optimized, in ms since the runtime was made, and which share of the run that was; `-`
-       where one of them never was. An OSR version counts. With --before TOOL another build runs warm in
-       the same rounds; with --real-time (root) nothing else gets a processor meanwhile. With --lengths
+       where one of them never was. An OSR version counts. With --before TOOL another build runs in the
+       same rounds, warm (over the cold runs of this one, and over its own) and cold; with --real-time (root) nothing else gets a processor meanwhile. With --lengths
        small,100,500 the programs also run for some 100 and some 500 ms without a profile, and ratios are
        printed by length.
 merge  FILES profiles of METHODS * BLOCKS sites into one, in turn with llvm-profdata (if it is there);
@@ -119,7 +119,8 @@ def warm_at(a, length):
     node = None if a.no_node else shutil.which("node")
     if node is None and not a.no_node:
         print("node is not installed: nothing to compare with", file=sys.stderr)
-    ratios = {"wall": [], "cpu": [], "node": [], "before": [], "before cpu": []}
+    ratios = {"wall": [], "cpu": [], "node": [], "before": [], "before cpu": [], "own": [],
+              "cold": [], "warm": []}
     quarters = {"warm": [], "before": []}
     print(f"{'program':10} {'cold ms':>8} {'warm ms':>8} {'ratio':>6} {'of cpu':>7} {'quartiles':>11} "
           f"{'warm/node':>9}   hot after: cold, warm")
@@ -134,7 +135,7 @@ def warm_at(a, length):
                 expected = subprocess.run([a.tool, "run", "--tier", "baseline"] + wasm, check=True,
                                           stdout=subprocess.PIPE).stdout
             saved, fresh = os.path.join(work, name + ".upf"), os.path.join(work, "fresh.upf")
-            runs = {"cold": [], "warm": [], "node": [], "before": []}
+            runs = {"cold": [], "warm": [], "node": [], "before": [], "before cold": []}
             hot = {"cold": [], "warm": []}
             earlier = os.path.join(work, name + ".before.upf")
             for _ in range(2):
@@ -146,6 +147,7 @@ def warm_at(a, length):
                         "warm": [a.tool, "run", "--profile", saved] + wasm}
             if a.before:
                 commands["before"] = [a.before, "run", "--profile", earlier] + wasm
+                commands["before cold"] = [a.before, "run"] + wasm
             if node:
                 script = os.path.join(PROGRAMS, "node_wasi.mjs")
                 commands["node"] = [node, "--no-warnings", script] + wasm
@@ -173,6 +175,9 @@ def warm_at(a, length):
             if a.before:
                 ratios["before"].append(median(over("before", "cold", 0)))
                 ratios["before cpu"].append(median(over("before", "cold", 1)))
+                ratios["own"].append(median(over("before", "before cold", 0)))
+                ratios["cold"].append(median(over("cold", "before cold", 0)))
+                ratios["warm"].append(median(over("warm", "before", 0)))
 
             def when(of):
                 if None in hot[of]:
@@ -190,6 +195,9 @@ def warm_at(a, length):
           (f"; over node: wall {geomean(ratios['node']):.3f}" if node else "") +
           (f"; before: wall {geomean(ratios['before']):.3f}, cpu {geomean(ratios['before cpu']):.3f}"
            if a.before else ""))
+    if a.before:
+        print(f"before: warm over its own cold {geomean(ratios['own']):.3f}; this over before: "
+              f"cold {geomean(ratios['cold']):.3f}, warm {geomean(ratios['warm']):.3f}")
     print("of lower quartiles of wall time: " +
           ", ".join(f"{kind} {geomean(of):.3f}" for kind, of in quarters.items() if of))
     return geomean(ratios["wall"]), min(ratios["wall"]), max(ratios["wall"]), geomean(ratios["cpu"])

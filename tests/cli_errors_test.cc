@@ -51,6 +51,21 @@ TEST_F(CliErrors, module_that_is_none_is_3_everywhere_and_125_where_it_was_to_ru
   }
 }
 
+// With a profile, bodies are validated while the worker makes what it knows.
+TEST_F(CliErrors, module_that_is_invalid_is_refused_alike_with_a_profile) {
+  // Its _start leaves an i64.
+  const std::string bytes(
+      "\0asm\1\0\0\0\1\4\1\x60\0\0\3\2\1\0\7\12\1\6_start\0\0\12\6\1\4\0\x42\1\xb", 38);
+  write_text("x.file", bytes);
+  const RunResult without = tool("run x.file");
+  EXPECT_EQ(without.code, 125);
+  EXPECT_NE(without.err.find("type mismatch"), std::string::npos) << without.err;
+  const RunResult with = tool("run --profile new.upf x.file");
+  EXPECT_EQ(with.code, 125);
+  EXPECT_EQ(with.err, without.err);
+  EXPECT_EQ(tool("profile show new.upf").code, 1) << "nothing has run, so there is nothing to save";
+}
+
 TEST_F(CliErrors, module_that_is_missing_is_1_everywhere_and_125_where_it_was_to_run) {
   run("mix", "p.upf");
   tool("profile export p.upf --format=tsv -o rows");

@@ -140,5 +140,30 @@ TEST(WarmWorker, makes_what_nobody_has_called_yet) {
   std::filesystem::remove_all(dir);
 }
 
+// What compiling takes here is measured behind what the program may wait for, if there is any.
+TEST(WarmWorker, measures_the_machine_when_it_has_nothing_else_to_do) {
+  char name[] = "/tmp/uptier-warm-XXXXXX";
+  const std::string dir = mkdtemp(name);
+  Options o;
+  o.profile = dir + "/p.upf";
+  for (bool warm : {false, true}) {
+    IrRuntime r(parse_or_die(kText), o);
+    const double assumed = o.compile_ns;
+    auto measured = [&](int ms) {
+      for (int i = 0; i < ms && r.runtime->report().compile_rate_ns == assumed; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      return r.runtime->report().compile_rate_ns != assumed;
+    };
+    EXPECT_EQ(measured(warm ? 50 : 30'000), !warm) << "no thread has attached";
+    ThreadScope scope(*r.runtime);
+    // Not worth an optimized version, which would tell too.
+    ASSERT_EQ(r.call("cold", {5}).bits, 5u);
+    EXPECT_TRUE(measured(30'000));
+    ASSERT_TRUE(r.runtime->save_profile().ok());
+  }
+  std::filesystem::remove_all(dir);
+}
+
 }  // namespace
 }  // namespace uptier::test

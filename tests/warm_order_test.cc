@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "tests/runtime_host.h"
@@ -25,9 +26,16 @@ jit::Module methods() {
 // waits for those that the worker is to make meanwhile.
 class OrderedHost : public Host {
  public:
-  OrderedHost(Runtime& runtime, const jit::Module& module) : module_(module) {
-    for (uint32_t i = 0; i < kMethods; ++i) {
-      const jit::Function& f = module.functions[i];
+  OrderedHost(Runtime& runtime, const jit::Module& module, uint32_t methods = kMethods)
+      : module_(module) {
+    methods_.reserve(kMethods);
+    add(runtime, methods);
+  }
+
+  // Adds methods until there are so many.
+  void add(Runtime& runtime, uint32_t methods) {
+    for (auto i = static_cast<uint32_t>(methods_.size()); i < methods; ++i) {
+      const jit::Function& f = module_.functions[i];
       Result<MethodId> m = runtime.add_method(*this, {{7, i}, f.name, f.signature(), nullptr});
       EXPECT_TRUE(m.ok());
       methods_.push_back(*m);
@@ -40,7 +48,12 @@ class OrderedHost : public Host {
     if (std::this_thread::get_id() != main_) {
       by_worker_.push_back(index);
       change_.notify_all();
-    } else if (index == at_ && wanted_ != 0) {
+      BuilderAccess::adopt(b, jit::Function(module_.functions[index]));
+      return {};
+    }
+    by_main_.push_back(index);
+    change_.notify_all();
+    if (index == at_ && wanted_ != 0) {
       change_.wait_for(lock, std::chrono::seconds(5),
                        [this] { return by_worker_.size() >= wanted_; });
     }
@@ -53,6 +66,15 @@ class OrderedHost : public Host {
     wanted_ = n;
     at_ = at;
   }
+  // Returns whether the worker has described so many.
+  bool await_worker(size_t n) {
+    std::unique_lock lock(mutex_);
+    return change_.wait_for(lock, std::chrono::seconds(5), [&] { return by_worker_.size() >= n; });
+  }
+  std::vector<uint32_t> by_main() {
+    std::lock_guard lock(mutex_);
+    return by_main_;
+  }
   std::vector<uint32_t> by_worker() {
     std::lock_guard lock(mutex_);
     return by_worker_;
@@ -64,7 +86,7 @@ class OrderedHost : public Host {
   std::vector<MethodId> methods_;
   std::mutex mutex_;
   std::condition_variable change_;
-  std::vector<uint32_t> by_worker_;
+  std::vector<uint32_t> by_worker_, by_main_;
   size_t wanted_ = 0;
   uint32_t at_ = 0;
 };
@@ -87,17 +109,24 @@ class WarmOrder : public testing::Test {
     o.workers = workers;
     o.policy = workers == 0 ? PolicyMode::kNever : PolicyMode::kAuto;
     std::unique_ptr<Runtime> runtime = std::move(*Runtime::create(o));
-    OrderedHost host(*runtime, module_);
-    if (wanted != 0) host.wait_for(wanted, calls[0]);
+    std::optional<OrderedHost> host_there;
     {
-      ThreadScope scope(*runtime);
+      ThreadScope scope(*runtime);  // before there are methods: the worker begins at the first call
+      OrderedHost& host = host_there.emplace(*runtime, module_);
+      if (wanted != 0) host.wait_for(wanted, calls[0]);
       for (const uint32_t i : calls) {
         EXPECT_EQ(runtime->invoke(host.method(i), std::vector<uint64_t>{i}).bits, i);
       }
       EXPECT_TRUE(runtime->save_profile().ok());
     }
     runtime.reset();
-    return host.by_worker();
+    return host_there->by_worker();
+  }
+  Options warm_options() const {
+    Options o;
+    o.profile = dir_ + "/p.upf";
+    o.interval = 1;
+    return o;
   }
 
   const jit::Module module_ = methods();
@@ -113,6 +142,36 @@ TEST_F(WarmOrder, worker_waits_for_no_caller) {
   // It may have been there before the caller.
   for (int i = 0; i < 20 && (made.empty() || made[0] == 5); ++i) made = run(1, {5, 0, 1}, 5);
   EXPECT_EQ(made, (std::vector<uint32_t>{4, 3, 2, 1, 0}));
+}
+
+TEST_F(WarmOrder, worker_begins_when_a_thread_attaches_to_methods) {
+  std::optional<OrderedHost> there;
+  std::unique_ptr<Runtime> runtime = std::move(*Runtime::create(warm_options()));
+  OrderedHost& host = there.emplace(*runtime, module_);
+  ThreadScope scope(*runtime);
+  EXPECT_TRUE(host.await_worker(kMethods)) << "nobody has called anything";
+  EXPECT_EQ(host.by_worker(), (std::vector<uint32_t>{5, 4, 3, 2, 1, 0}));
+  runtime->flush();
+  for (uint64_t i = 0; i < kMethods; ++i) {
+    EXPECT_EQ(runtime->invoke(host.method(static_cast<uint32_t>(i)), {&i, 1}).bits, i);
+  }
+  EXPECT_EQ(host.by_main(), (std::vector<uint32_t>{}));
+}
+
+TEST_F(WarmOrder, worker_goes_on_at_the_first_call_with_methods_that_came_later) {
+  std::optional<OrderedHost> there;
+  std::unique_ptr<Runtime> runtime = std::move(*Runtime::create(warm_options()));
+  OrderedHost& host = there.emplace(*runtime, module_, 3);
+  ThreadScope scope(*runtime);
+  ASSERT_TRUE(host.await_worker(3));
+  runtime->flush();
+  host.add(*runtime, kMethods);
+  host.wait_for(5, 3);
+  EXPECT_EQ(runtime->invoke(host.method(3), std::vector<uint64_t>{7}).bits, 7u);
+  EXPECT_TRUE(host.await_worker(5));
+  std::vector<uint32_t> made = host.by_worker();
+  made.resize(5);  // it may make 3 as well, before its caller
+  EXPECT_TRUE(made == (std::vector<uint32_t>{2, 1, 0, 5, 4})) << testing::PrintToString(made);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <thread>
 
 #include "embed/wasm/read_module.h"
 #include "embed/wasm/validate_bodies.h"
@@ -271,6 +272,48 @@ TEST(WasmBodies, later_still_means_that_the_rest_is_valid_now) {
   for (size_t n = 0; n < whole.size(); ++n) {
     Bytes cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(n));
     EXPECT_EQ(read_module(cut, Bodies::kLater).ok(), read_module(cut).ok()) << n;
+  }
+}
+
+// What is built meanwhile on another thread is validated by that, and once.
+TEST(WasmBodies, all_may_be_validated_while_some_are_built) {
+  std::vector<Bytes> bodies = many_bodies();
+  bodies.resize(600);
+  Bytes bytes = module_of(bodies);
+  for (int round = 0; round < 3; ++round) {
+    World world;
+    auto module = Module::load(world.engine(), bytes, Bodies::kLater);
+    ASSERT_TRUE(module.ok());
+    auto methods = (*module)->methods(Bounds::kGuarded);
+    ASSERT_TRUE(methods.ok());
+    std::thread other([&] {
+      for (size_t m = 0; m < methods->size(); m += 7) {
+        EXPECT_TRUE(world.engine().runtime().ir((*methods)[m]).ok()) << m;
+      }
+    });
+    Status all = (*module)->validate_bodies();
+    EXPECT_TRUE(all.ok()) << all.error().message;
+    other.join();
+    EXPECT_TRUE((*module)->validate_bodies().ok());
+  }
+}
+
+TEST(WasmBodies, what_is_wrong_among_all_is_named_as_by_load) {
+  for (size_t wrong : {0, 300, 599}) {
+    std::vector<Bytes> bodies = many_bodies();
+    bodies.resize(600);
+    bodies[wrong] = {0, 0x42, 9, 0x0b};               // an i64
+    if (wrong == 300) bodies[500] = {0, 0xff, 0x0b};  // no instruction, which is worse
+    Bytes bytes = module_of(bodies);
+    World world;
+    auto refused = Module::load(world.engine(), bytes);
+    auto module = Module::load(world.engine(), bytes, Bodies::kLater);
+    ASSERT_TRUE(module.ok() && !refused.ok());
+    for (int i = 0; i < 2; ++i) {
+      Status all = (*module)->validate_bodies();
+      ASSERT_FALSE(all.ok()) << wrong;
+      EXPECT_EQ(all.error().message, refused.error().message);
+    }
   }
 }
 

@@ -64,6 +64,8 @@ Status RuntimeImpl::attach() {
   t.outer = sampler::exchange_context(&t.context());
   watch_thread_end();
   if (options_.loops) prepare_loop_timer(t);
+  bool known = saved_.is_open() && methods_.size() != 0;
+  if (known && known_.claim_early_listing()) wake_for_known();
   return {};
 }
 

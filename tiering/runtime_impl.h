@@ -293,6 +293,8 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   void flush_optimized_locked(Method& m, AttachedThread& t);
 
   // worker.cc
+  bool expects_known() const;
+  void measure_machine();
   void run_worker();
   void await_work();
   void wake_worker() noexcept override;

@@ -2,6 +2,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <span>
+#include <string_view>
 
 #include "tools/commands.h"
 #include "tools/environment.h"
@@ -120,6 +122,7 @@ int with_options(RuntimeWords& words, Command& c, int (*call)(const Command&)) {
 
 struct Commands {
   CLI::App app{"Uptier: runs WebAssembly through sampling tiers, and shows what they did"};
+  std::span<char*> given;  // the words of the command line
   int code = kOk;
   RuntimeWords words;
   RunCommand run_command;
@@ -137,8 +140,17 @@ struct Commands {
   ProfileWords profile_words;
   bool json = false;
 
+  // Adds a command, which the help names. Returns null if its name is not among the words: nobody
+  // calls it then, and making the options of all commands takes longer than parsing those of one.
+  CLI::App* add(const char* name, const char* purpose) {
+    CLI::App* command = app.add_subcommand(name, purpose);
+    const bool called = std::ranges::find(given, std::string_view(name)) != given.end();
+    return called ? command : nullptr;
+  }
+
   void add_run() {
-    CLI::App* run = app.add_subcommand("run", "runs prog.wasm under WASI");
+    CLI::App* run = add("run", "runs prog.wasm under WASI");
+    if (run == nullptr) return;
     run->footer(
         "Arguments: prog.wasm, and behind it what the program is given.\n"
         "Exit codes: the program's own; 134 after a trap, 125 for a refused module, 1 where a "
@@ -174,7 +186,8 @@ struct Commands {
   }
 
   void add_trace() {
-    CLI::App* trace = app.add_subcommand("trace", "reads trace files; - is stdin");
+    CLI::App* trace = add("trace", "reads trace files; - is stdin");
+    if (trace == nullptr) return;
     trace->require_subcommand(1);
     CLI::App* dump = trace->add_subcommand("dump", "prints a trace as text");
     dump->add_option("FILE", file)->required();
@@ -193,8 +206,9 @@ struct Commands {
   }
 
   void add_profile() {
-    CLI::App* profile = app.add_subcommand(
-        "profile", "works with profile files (.upf); reads traces and profiles as text, too");
+    CLI::App* profile =
+        add("profile", "works with profile files (.upf); reads traces and profiles as text, too");
+    if (profile == nullptr) return;
     profile->require_subcommand(1);
     CLI::App* show = profile->add_subcommand("show", "where it comes from, and what is hot");
     ProfileShowCommand& s = show_command;
@@ -271,7 +285,8 @@ struct Commands {
   }
 
   void add_ir() {
-    CLI::App* ir = app.add_subcommand("ir", "works on IR in its text form");
+    CLI::App* ir = add("ir", "works on IR in its text form");
+    if (ir == nullptr) return;
     ir->require_subcommand(1);
     IrCommand& c = ir_command;
     CLI::App* print = ir->add_subcommand("print", "parses and prints");
@@ -294,8 +309,9 @@ struct Commands {
   }
 
   void add_compile() {
-    CLI::App* compile = app.add_subcommand(
-        "compile", "compiles a function of prog.wasm or prog.uir and shows how; runs nothing");
+    CLI::App* compile =
+        add("compile", "compiles a function of prog.wasm or prog.uir and shows how; runs nothing");
+    if (compile == nullptr) return;
     CompileCommand& c = compile_command;
     compile->add_option("FILE", c.file)->required();
     compile->add_option("--function,-f", c.function, "its name, or its number in the file");
@@ -327,7 +343,8 @@ struct Commands {
   }
 
   void add_report() {
-    CLI::App* report = app.add_subcommand("report", "a profile as a page for a browser");
+    CLI::App* report = add("report", "a profile as a page for a browser");
+    if (report == nullptr) return;
     ReportCommand& c = report_command;
     report->add_option("FILE", c.file, "a .upf file, a trace, or a profile as text")->required();
     report->add_option("-o,--output", c.output, "instead of FILE.html; - for stdout");
@@ -340,8 +357,9 @@ struct Commands {
   }
 
   void add_replay() {
-    CLI::App* replay = app.add_subcommand(
-        "replay", "makes the decisions of a run again, by its options or by others");
+    CLI::App* replay =
+        add("replay", "makes the decisions of a run again, by its options or by others");
+    if (replay == nullptr) return;
     replay->footer(
         "With the options of the run every answer is the one in the log. With others, e.g.\n"
         "-O speedup=1.5, it is what the policy would have said at that point; not what that would\n"
@@ -360,15 +378,20 @@ struct Commands {
     });
   }
 
-  void add_others() {
-    CLI::App* wast_app = app.add_subcommand(
-        "wast", "speaks the line protocol of WebAssembly test runners on stdin and stdout");
+  void add_wast() {
+    CLI::App* wast_app =
+        add("wast", "speaks the line protocol of WebAssembly test runners on stdin and stdout");
+    if (wast_app == nullptr) return;
     words.add_to(*wast_app);
     wast_app->callback([this] {
       Result<Options> o = words.options();
       code = o ? wast(*o) : usage_error(o.error().message);
     });
-    CLI::App* options_app = app.add_subcommand("options", "prints every option of the runtime");
+  }
+
+  void add_options() {
+    CLI::App* options_app = add("options", "prints every option of the runtime");
+    if (options_app == nullptr) return;
     words.add_to(*options_app);
     options_app->callback([this] {
       Result<Options> o = words.options();
@@ -407,6 +430,7 @@ int check_commands(const CLI::App& app, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   Commands commands;
+  commands.given = {argv + std::min(argc, 1), argv + argc};
   commands.app.require_subcommand(1);
   commands.app.set_version_flag("--version", "uptier 0.1.0");
   commands.add_run();
@@ -416,7 +440,8 @@ int main(int argc, char** argv) {
   commands.add_compile();
   commands.add_report();
   commands.add_replay();
-  commands.add_others();
+  commands.add_wast();
+  commands.add_options();
   if (int code = check_commands(commands.app, argc, argv); code != kOk) return code;
   try {
     commands.app.parse(argc, argv);

@@ -157,6 +157,15 @@ Result<wasm::ModuleBytes> module_bytes(const std::string& path) {
   return wasm::ModuleBytes({first, held->bytes().size()}, held);
 }
 
+// Bytes up to which bodies are validated while the worker makes what a saved profile knows. Larger
+// modules have several threads validate them first.
+constexpr size_t kSmallModule = 256 << 10;
+
+wasm::Bodies bodies_of(const RunCommand& c, const wasm::ModuleBytes& bytes) {
+  const bool meanwhile = !c.options.profile.empty() && bytes.size() <= kSmallModule;
+  return c.lazy_validation || meanwhile ? wasm::Bodies::kLater : wasm::Bodies::kValidated;
+}
+
 }  // namespace
 
 int run(const RunCommand& c) {
@@ -172,8 +181,8 @@ int run(const RunCommand& c) {
   if (!c.options.profile.empty()) held.emplace();
   wasm::EngineOptions engine_options;
   engine_options.explicit_bounds = c.explicit_bounds;
-  Result<wasm::ModuleInfo> info = wasm::read_module(
-      std::move(*bytes), c.lazy_validation ? wasm::Bodies::kLater : wasm::Bodies::kValidated);
+  const wasm::Bodies bodies = bodies_of(c, *bytes);
+  Result<wasm::ModuleInfo> info = wasm::read_module(std::move(*bytes), bodies);
   if (!info) return fail(kRefused, c.module + ": " + info.error().message);
   auto engine = wasm::Engine::create(with_room_for(*info, c.options), engine_options, sink.get());
   if (!engine) return fail(kFailed, engine.error().message);
@@ -182,8 +191,18 @@ int run(const RunCommand& c) {
   if (!wasi) return fail(kFailed, wasi.error().message);
 
   Runtime& runtime = (*engine)->runtime();
+  // The worker begins with what it knows of them when the thread attaches. Where there is no room for
+  // them, instantiation says so.
+  if (!c.options.profile.empty()) {
+    (void)module->methods(c.explicit_bounds ? wasm::Bounds::kExplicit : wasm::Bounds::kGuarded);
+  }
   ThreadScope attached(runtime);
   if (!attached.status()) return fail(kFailed, attached.status().error().message);
+  if (bodies == wasm::Bodies::kLater && !c.lazy_validation) {
+    // Nothing has run, so there is nothing to be saved.
+    Status valid = module->validate_bodies();
+    if (!valid) leave(fail(kRefused, c.module + ": " + valid.error().message));
+  }
   std::optional<SaveOnSignal> saves;
   if (held) saves.emplace(runtime);
   wasm::Linker linker;

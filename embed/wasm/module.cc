@@ -1,6 +1,7 @@
 #include "embed/wasm/module.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "embed/wasm/build_function.h"
@@ -88,11 +89,38 @@ Status Module::register_methods(MethodSet& set) {
 
 Status Module::validate(uint32_t function) {
   if (!bodies_) return {};
+  bodies_wanted_.fetch_add(1, std::memory_order_relaxed);
   std::lock_guard lock(bodies_mutex_);
+  bodies_wanted_.fetch_sub(1, std::memory_order_relaxed);
   if (validated_[function]) return {};
   Status s = bodies_->validate(info_, function, 1);
   validated_[function] = s.ok();
   return s;
+}
+
+// A stretch at a time, so that who builds one function meanwhile need not wait for all. A mutex that is
+// given up and taken again goes to who is awake, so this stands back while somebody wants it.
+Status Module::validate_bodies() {
+  if (!bodies_) return {};
+  constexpr uint32_t kStretch = 2 << 10;  // bytes, about
+  const auto count = static_cast<uint32_t>(info_.functions.size());
+  for (uint32_t first = info_.imported_functions; first < count;) {
+    while (bodies_wanted_.load(std::memory_order_relaxed) != 0) std::this_thread::yield();
+    std::lock_guard lock(bodies_mutex_);
+    uint32_t end = first;
+    const uint64_t last = uint64_t{info_.functions[first].body_begin} + kStretch;
+    // What is valid is being built from, perhaps, and is not written again.
+    while (end < count && !validated_[end] && info_.functions[end].body_begin < last) ++end;
+    if (end == first) {
+      ++first;
+      continue;
+    }
+    // Which of several faults is to be named, only the whole module says.
+    if (!bodies_->validate(info_, first, end - first)) return read_module(info_.bytes).error();
+    std::fill(validated_.begin() + first, validated_.begin() + end, true);
+    first = end;
+  }
+  return {};
 }
 
 Status Module::build(const MethodSet& set, MethodId m, FunctionBuilder& b) {

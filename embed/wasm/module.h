@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -57,6 +58,10 @@ class Module {
   // Returns the export of that name, or null.
   const Export* find_export(std::string_view name) const;
 
+  // Validates all bodies that have not been, with Bodies::kLater: for hosts that have something to do
+  // meanwhile, on another thread. Errors: as load.
+  Status validate_bodies();
+
   // Returns the methods of the module's own functions (without imports), registering them first if
   // need be. Errors: kResourceExhausted when the runtime has no room.
   Result<std::span<const MethodId>> methods(Bounds bounds);
@@ -86,6 +91,7 @@ class Module {
   uint32_t max_results_ = 0;
   std::mutex mutex_;  // held while a MethodSet is filled; a filled one is constant
   std::mutex bodies_mutex_;
+  std::atomic<uint32_t> bodies_wanted_{0};  // functions that are to be built, and not validated
   std::unique_ptr<BodyValidator> bodies_;           // null where all are validated
   std::vector<bool> validated_;                     // by function
   std::array<std::unique_ptr<MethodSet>, 2> sets_;  // by Bounds

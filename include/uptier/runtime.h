@@ -260,9 +260,11 @@ class Runtime {
   // between asks here. UINT64_MAX on a thread that is not attached.
   static uint64_t stack_left() noexcept;
 
-  // Attaches the calling thread (counters, countdowns, stack limit) until `detach`. Nests. A thread
-  // that ends attached is detached when its thread_local objects are destroyed; the runtime must
-  // still be there then, as for every thread that is attached.
+  // Attaches the calling thread (counters, countdowns, stack limit) until `detach`. Nests. With
+  // Options::profile and a worker, methods that are registered by then may be described from here
+  // on, if the profile knows them: they are compiled ahead of their first calls. A thread that ends
+  // attached is detached when its thread_local objects are destroyed; the runtime must still be
+  // there then, as for every thread that is attached.
   // Errors: kResourceExhausted when memory for the thread's context is refused, or its stack has no
   // more left than stack_reserve, so that every call would trap; kInvalidArgument on a stack that is
   // not the thread's own (attach before the first switch, see create_stack).

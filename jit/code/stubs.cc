@@ -1,10 +1,9 @@
 #include "jit/code/stubs.h"
 
-#include <array>
 #include <cassert>
 #include <cstring>
+#include <initializer_list>
 
-#include "jit/code/code_buffer.h"
 #include "sampler/context.h"
 
 namespace uptier::jit {
@@ -24,57 +23,59 @@ uint32_t chunk_count(uint32_t capacity) {
   return (capacity + StubTable::kChunk - 1) / StubTable::kChunk;
 }
 
-// Stubs go past the assembler: a program may have a hundred thousand methods, of which it calls a
-// tenth. The bytes are those that it would write (tests/stub_test.cc).
-struct Bytes {
-  uint8_t at[16];
-  uint8_t size = 0;
+// Writes the instructions of a chunk. Stubs go past the assembler: a program may have a hundred
+// thousand methods, of which it calls a tenth. The bytes are those that it would write
+// (tests/stub_test.cc). All that they lead to lies in the code space, so a rel32 reaches it.
+class Writer {
+ public:
+  // `to`: where the bytes are written; `at`: where they will lie.
+  Writer(uint8_t* to, const uint8_t* at) : to_(to), at_(at) {}
 
-  Bytes(std::initializer_list<uint8_t> opcode) {
-    for (uint8_t byte : opcode) at[size++] = byte;
+  uint32_t offset() const { return offset_; }
+  void go_on_at(uint32_t offset) {
+    assert(offset >= offset_ && "what stands before is too long");
+    offset_ = offset;
   }
-  Bytes& operator+=(int32_t number) {
-    std::memcpy(at + size, &number, sizeof number);
-    size += sizeof number;
-    return *this;
+
+  // mov r11, fs:[context]; dec dword [r11 + displacement]
+  void count_down(int32_t displacement) {
+    put({0x64, 0x4c, 0x8b, 0x1c, 0x25}, static_cast<int32_t>(sampler::context_tls_offset()));
+    if (displacement == static_cast<int8_t>(displacement)) {
+      put({0x41, 0xff, 0x4b, static_cast<uint8_t>(displacement)});
+    } else {
+      put({0x41, 0xff, 0x8b}, displacement);
+    }
   }
-  void emit(CodeBuffer& b) const { b.assembler().embed(at, size); }
+  // lock dec dword [rip + distance]
+  void count_down_shared(const void* countdown) { refer({0xf0, 0xff, 0x0d}, countdown); }
+  // js to an offset in the chunk.
+  void jump_below_zero(uint32_t to) { refer({0x0f, 0x88}, at_ + to); }
+  // jmp [rip + distance]
+  void jump_cell(const void* cell) { refer({0xff, 0x25}, cell); }
+  // mov r11d, number
+  void load_number(uint32_t number) { put({0x41, 0xbb}, static_cast<int32_t>(number)); }
+  void jump(const void* target) { refer({0xe9}, target); }
+
+ private:
+  void put(std::initializer_list<uint8_t> opcode) {
+    std::memcpy(to_ + offset_, opcode.begin(), opcode.size());
+    offset_ += static_cast<uint32_t>(opcode.size());
+  }
+  void put(std::initializer_list<uint8_t> opcode, int32_t number) {
+    put(opcode);
+    std::memcpy(to_ + offset_, &number, sizeof number);
+    offset_ += sizeof number;
+  }
+  // The distance is from the end of the instruction, which it ends.
+  void refer(std::initializer_list<uint8_t> opcode, const void* target) {
+    const uint8_t* end = at_ + offset_ + opcode.size() + sizeof(int32_t);
+    put(opcode, static_cast<int32_t>(static_cast<const uint8_t*>(target) - end));
+  }
+
+  uint8_t* to_;
+  const uint8_t* at_;
+  uint32_t offset_ = 0;
 };
-
-void pad(CodeBuffer& b, uint32_t to) {
-  static constexpr auto kInt3 = [] {
-    std::array<uint8_t, StubTable::kStubBytes> bytes;
-    bytes.fill(0xcc);
-    return bytes;
-  }();
-  if (b.offset() >= to) return;
-  assert(to - b.offset() <= kInt3.size());
-  b.assembler().embed(kInt3.data(), to - b.offset());
-}
-
-// mov r11, fs:[context]; dec dword [r11 + displacement]
-void count_down(CodeBuffer& b, int32_t displacement) {
-  Bytes load = {0x64, 0x4c, 0x8b, 0x1c, 0x25};
-  load += static_cast<int32_t>(sampler::context_tls_offset());
-  load.emit(b);
-  if (displacement == static_cast<int8_t>(displacement)) {
-    Bytes{0x41, 0xff, 0x4b, static_cast<uint8_t>(displacement)}.emit(b);
-  } else {
-    (Bytes{0x41, 0xff, 0x8b} += displacement).emit(b);
-  }
-}
-
-// js to an offset in the chunk.
-void jump_below_zero(CodeBuffer& b, uint32_t to) {
-  Bytes jump = {0x0f, 0x88};
-  auto end = static_cast<int32_t>(b.offset() + jump.size + sizeof(int32_t));
-  (jump += static_cast<int32_t>(to) - end).emit(b);
-}
-
-// mov r11d, number
-void load_number(CodeBuffer& b, uint32_t number) {
-  (Bytes{0x41, 0xbb} += static_cast<int32_t>(number)).emit(b);
-}
 
 }  // namespace
 
@@ -112,31 +113,33 @@ std::atomic<int32_t>& StubTable::shared_countdown(MethodId m) const {
 }
 
 Result<CodeSpan> StubTable::write_chunk(uint32_t first) {
-  CodeBuffer b(space_);
+  auto span = space_.allocate(kChunkBytes);  // full of int3
+  if (!span.ok()) return span.error();
+  Writer w(span->writable(), span->data());
   for (uint32_t i = 0; i < kChunk; ++i) {
-    pad(b, i * kStubBytes);
+    w.go_on_at(i * kStubBytes);
     if (countdown_ == Countdown::kShared) {
-      b.rel32({0xf0, 0xff, 0x0d}, &shared_countdown(MethodId(first + i)));  // lock dec dword [rip+]
+      w.count_down_shared(&shared_countdown(MethodId(first + i)));
     } else {
-      count_down(b, static_cast<int32_t>(sampler::method_offset(first + i) +
-                                         sampler::kCallCountdownOffset));
+      w.count_down(
+          static_cast<int32_t>(sampler::method_offset(first + i) + sampler::kCallCountdownOffset));
     }
-    jump_below_zero(b, kTailsAt + i * kTailBytes);
-    b.jump_cell(&cell_of(first + i));
-    assert(b.offset() <= (i + 1) * kStubBytes);
+    w.jump_below_zero(kTailsAt + i * kTailBytes);
+    w.jump_cell(&cell_of(first + i));
   }
   for (uint32_t i = 0; i < kChunk; ++i) {
-    pad(b, kTailsAt + i * kTailBytes);
-    load_number(b, first + i);
-    b.jump_address(entry_slow_);
+    w.go_on_at(kTailsAt + i * kTailBytes);
+    w.load_number(first + i);
+    w.jump(entry_slow_);
   }
   for (uint32_t i = 0; i < kChunk; ++i) {
-    pad(b, kTrialsAt + i * kTrialBytes);
-    load_number(b, first + i);
-    b.jump_address(trial_);
+    w.go_on_at(kTrialsAt + i * kTrialBytes);
+    w.load_number(first + i);
+    w.jump(trial_);
   }
-  pad(b, kChunkBytes);
-  return b.publish_bare(space_);
+  assert(w.offset() <= kChunkBytes);
+  if (Status s = space_.publish(*span); !s.ok()) return s.error();
+  return span;
 }
 
 Status StubTable::ensure(MethodId m) {

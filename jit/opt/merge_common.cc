@@ -1,7 +1,9 @@
 // One table for the whole function, filled in reverse postorder: an entry is used where its block
 // dominates, and is replaced where it does not. Comparisons merge within a block only, because code
 // is better when each branch computes its own flags.
-#include <unordered_map>
+#include <algorithm>
+#include <bit>
+#include <vector>
 
 #include "jit/ir/dominators.h"
 #include "jit/opt/passes.h"
@@ -17,11 +19,39 @@ bool may_merge(const Inst& i) {
   return (effects & (kReads | kWrites | kPinned)) == 0;
 }
 
+// The latest instruction of each hash, in one allocation.
+class LatestByHash {
+ public:
+  explicit LatestByHash(size_t most) : entries_(std::bit_ceil(2 * most + 1)) {}
+
+  // Returns the instruction of a hash; none is to be filled in.
+  InstId& of(uint64_t hash) {
+    size_t at = hash & (entries_.size() - 1);
+    while (entries_[at].inst.valid() && entries_[at].hash != hash) {
+      at = (at + 1) & (entries_.size() - 1);
+    }
+    entries_[at].hash = hash;
+    return entries_[at].inst;
+  }
+
+ private:
+  struct Entry {
+    uint64_t hash = 0;
+    InstId inst;
+  };
+  std::vector<Entry> entries_;  // at least half of them without an instruction
+};
+
+size_t count_instructions(const Function& f) {
+  size_t n = 0;
+  for (Block b : f.layout) n += f.block(b).insts.size();
+  return n;
+}
+
 class CommonMerger {
  public:
-  explicit CommonMerger(Function& f) : f_(f), rewriter_(f), doms_(compute_dominators(f)) {
-    table_.reserve(f.insts.size() / 2);
-  }
+  explicit CommonMerger(Function& f)
+      : f_(f), rewriter_(f), doms_(compute_dominators(f)), latest_(count_instructions(f)) {}
 
   void run() {
     rewriter_.run(doms_.order, [&](InstId i) { return !merge(i); });
@@ -32,11 +62,14 @@ class CommonMerger {
   bool merge(InstId id) {
     const Inst& i = f_.inst(id);
     if (!may_merge(i)) return false;
-    auto [it, fresh] = table_.try_emplace(hash(i), id);
-    if (fresh) return false;
-    const Inst& other = f_.inst(it->second);
+    InstId& latest = latest_.of(hash(i));
+    if (!latest.valid()) {
+      latest = id;
+      return false;
+    }
+    const Inst& other = f_.inst(latest);
     if (!equal(i, other) || !usable(other)) {
-      it->second = id;
+      latest = id;
       return false;
     }
     rewriter_.replace(i.result, other.result);
@@ -68,7 +101,7 @@ class CommonMerger {
   Function& f_;
   Rewriter rewriter_;
   Dominators doms_;
-  std::unordered_map<uint64_t, InstId> table_;
+  LatestByHash latest_;
 };
 
 }  // namespace

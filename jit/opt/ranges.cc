@@ -51,6 +51,7 @@ Ranges::Ranges(const Function& f)
     : f_(f),
       control_(analyze_control_flow(f)),
       order_(control_.order()),
+      steps_at_(f.blocks.size()),
       now_(f.values.size()),
       params_(f.values.size()),
       known_(f.values.size()),
@@ -59,6 +60,32 @@ Ranges::Ranges(const Function& f)
   for (size_t v = 0; v < f.values.size(); ++v) {
     if (has_interval(f.values[v].type)) now_[v] = full_interval(f.values[v].type);
   }
+  settle_fixed();
+}
+
+// What never changes is found once: constants, loads, calls. Walks look at the rest.
+void Ranges::settle_fixed() {
+  for (Block b : order_) {
+    const auto first = static_cast<uint32_t>(steps_.size());
+    for (InstId id : f_.block(b).insts) {
+      const Inst& i = f_.inst(id);
+      const bool result = i.result.valid();
+      if (result && !has_interval(f_.type_of(i.result))) continue;
+      if (result && is_fixed(i)) {
+        now_[i.result.index()] = result_of(i);
+      } else if (result || i.op == Opcode::kGuard || i.op == Opcode::kTrapIf || i.edge_count != 0) {
+        steps_.push_back(id);
+      }
+    }
+    steps_at_[b.index()] = {first, static_cast<uint32_t>(steps_.size()) - first};
+  }
+}
+
+bool Ranges::is_fixed(const Inst& i) const {
+  if (i.op == Opcode::kSelect) return false;
+  const Shape s = info(i.op).shape;
+  const bool of_floats = (s == Shape::kCompare || s == Shape::kTest) && !has_interval(i.type);
+  return i.op == Opcode::kConst || s == Shape::kLoad || !evaluates(i.op) || of_floats;
 }
 
 const Inst* Ranges::def(Value v) const {
@@ -86,7 +113,7 @@ void Ranges::walk() {
   start();
   for (Block b : order_) {
     if (!enter(b)) continue;
-    for (InstId i : f_.block(b).insts) step(i);
+    for (InstId i : steps_of(b)) step(i);
   }
 }
 
@@ -165,7 +192,7 @@ bool Ranges::enter(Block b) {
 void Ranges::step(InstId id) {
   const Inst& i = f_.inst(id);
   if (i.result.valid()) {
-    if (has_interval(f_.type_of(i.result))) now_[i.result.index()] = result_of(i);
+    now_[i.result.index()] = result_of(i);
   } else if (i.op == Opcode::kGuard || i.op == Opcode::kTrapIf) {
     assume(f_.args(i)[0], i.op == Opcode::kGuard);
   } else if (i.edge_count != 0) {

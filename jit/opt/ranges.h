@@ -16,6 +16,8 @@
 // "Compiler Analysis of the Value Ranges for Variables", 1977.
 #pragma once
 
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "jit/ir/function.h"
@@ -36,9 +38,12 @@ class Ranges {
     start();
     for (Block b : order_) {
       if (!enter(b)) continue;
+      std::span<const InstId> steps = steps_of(b);
       for (InstId i : f_.block(b).insts) {
         visit(b, i);
+        if (steps.empty() || steps.front() != i) continue;
         step(i);
+        steps = steps.subspan(1);
       }
     }
   }
@@ -60,6 +65,12 @@ class Ranges {
     size_t saved;
   };
 
+  void settle_fixed();
+  bool is_fixed(const Inst& i) const;
+  std::span<const InstId> steps_of(Block b) const {
+    const auto [at, size] = steps_at_[b.index()];
+    return std::span(steps_).subspan(at, size);
+  }
   void solve();
   void collect_bounds();
   void walk();
@@ -83,8 +94,10 @@ class Ranges {
 
   const Function& f_;
   ControlFlow control_;
-  std::vector<Block> order_;       // dominators first, each with all it dominates
-  std::vector<Interval> now_;      // by Value::index(): where the walk stands
+  std::vector<Block> order_;   // dominators first, each with all it dominates
+  std::vector<InstId> steps_;  // what a walk has to look at, of each block in turn
+  std::vector<std::pair<uint32_t, uint32_t>> steps_at_;  // by Block::index(): first, how many
+  std::vector<Interval> now_;                            // by Value::index(): where the walk stands
   std::vector<Interval> params_;   // by Value::index(): joined so far, of block parameters
   std::vector<bool> known_;        // by Value::index(): whether the parameter has got anything
   std::vector<bool> reached_;      // by Block::index()

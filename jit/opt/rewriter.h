@@ -16,26 +16,28 @@ namespace uptier::jit {
 
 class Rewriter {
  public:
-  explicit Rewriter(Function& f) : f_(f), alias_(f.values.size()) {}
+  explicit Rewriter(Function& f) : f_(f) {}
 
   // Calls `visit(InstId)` for each instruction; it returns whether the instruction stays.
   template <typename Visit>
   void run(const std::vector<Block>& order, Visit visit) {
     for (Block b : order) {
       block_ = b;
-      std::vector<InstId> old = std::move(f_.block(b).insts);
+      // Copied, not moved: the block's own room serves again.
+      old_.assign(f_.block(b).insts.begin(), f_.block(b).insts.end());
       out_.clear();
-      for (InstId i : old) {
-        resolve_args(i);
+      for (InstId i : old_) {
+        if (replaces_) resolve_args(i);
         if (visit(i)) out_.push_back(i);
       }
       f_.block(b).insts.assign(out_.begin(), out_.end());
     }
-    finish();
+    if (replaces_) finish();
   }
 
   // Says that `v` is `same` from now on.
   void replace(Value v, Value same) {
+    replaces_ = true;
     if (alias_.size() <= v.index()) alias_.resize(f_.values.size());
     alias_[v.index()] = resolve(same);
   }
@@ -77,8 +79,9 @@ class Rewriter {
 
   Function& f_;
   Block block_;
-  std::vector<InstId> out_;
-  std::vector<Value> alias_;
+  std::vector<InstId> old_, out_;  // of the block that is looked at
+  bool replaces_ = false;          // whether any value is another one; many passes find none
+  std::vector<Value> alias_;       // by Value::index(), as far as one was replaced
 };
 
 }  // namespace uptier::jit

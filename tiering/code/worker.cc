@@ -28,17 +28,32 @@ void RuntimeImpl::await_work() {
   worker_.await_wake(ticks ? 10 : relay_->wait_ms());
 }
 
-void RuntimeImpl::run_worker() {
+// Whether the program may soon wait for what a saved profile knows. Without the state mutex, which the
+// program wants just now: the file was opened before there was a worker.
+bool RuntimeImpl::expects_known() const {
+  const ProfileStore* store = saved_.store();
+  return options_.tier == TierMode::kAuto && store != nullptr && store->report().runs != 0;
+}
+
+void RuntimeImpl::measure_machine() {
   machine_.calibrate(helpers_, *space_, state_mutex_, rates_.measure_clock(state_mutex_));
+}
+
+// With a saved profile, measuring waits until what that knows has been made, since the program waits
+// for it. What is decided meanwhile goes by what is assumed.
+void RuntimeImpl::run_worker() {
+  bool measured = !expects_known();
+  measured ? measure_machine() : await_work();
   while (!worker_.stopping()) {
     state_mutex_.give_way();
     {
       std::lock_guard lock(state_mutex_);
       worker_.begin_locked();
       drain_locked();
-      rates_.tick_if_due();
+      if (measured) rates_.tick_if_due();
     }
     run_queue();
+    if (!std::exchange(measured, true)) measure_machine();
     relay_->if_due();
     {
       std::lock_guard lock(state_mutex_);

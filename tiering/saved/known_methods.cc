@@ -58,8 +58,12 @@ std::vector<Method*> in_order_of_placement(std::span<const std::pair<double, Met
 
 void KnownMethods::list(const MethodTable& methods, ProfileStore& store,
                         const std::function<bool(const Method&)>& may) {
+  std::span<const std::unique_ptr<Method>> added = methods.all().subspan(looked_at_);
+  looked_at_ += added.size();
+  if (added.empty()) return;
+  const std::vector<Method*> before = std::exchange(known_, {});
   std::vector<std::pair<double, Method*>> hot;
-  for (const auto& m : methods.all()) {
+  for (const auto& m : added) {
     bool ours = !m->removed && !m->info.own_code && may(*m);
     double weight = ours ? store.weight(m->info.key) : 0;
     if (weight >= kLeastSavedMass) {
@@ -70,6 +74,7 @@ void KnownMethods::list(const MethodTable& methods, ProfileStore& store,
   }
   put_in_order_of_calls(known_, store);
   std::ranges::copy(in_order_of_placement(hot, store), std::back_inserter(known_));
+  std::ranges::copy(before, std::back_inserter(known_));
 }
 
 Method* KnownMethods::next(const std::function<bool(Method&)>& has_code) {

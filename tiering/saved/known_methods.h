@@ -1,7 +1,8 @@
 // KnownMethods: methods that earlier processes ran, which the worker compiles before they are called;
 // and in which order methods are called first, which the next process will want to know.
 //
-//   first call of any method --> listed, once: all that a module brings are registered by then
+//   a thread attaches, first call of any method --> listed, once each: by the latter all that a module
+//     brings are registered; by the former they are where the host attaches its threads then
 //     --worker, when it has nothing else to do--> one after the other: what is hot first, side by
 //       side with what it calls; then the rest, from the last that was called before. What is called
 //       next is made by its caller meanwhile: taken from the first on, each method would be had at
@@ -10,7 +11,7 @@
 // Once one was compiled ahead, first calls of such methods are not noticed any more, so this process
 // leaves no order of its own.
 //
-//   Thread: the caller holds the runtime's state mutex, but in claim_listing().
+//   Thread: the caller holds the runtime's state mutex, where nothing else is said.
 #pragma once
 
 #include <atomic>
@@ -27,9 +28,14 @@ namespace uptier::tiering {
 
 class KnownMethods {
  public:
-  // Whether they are to be listed now: once. Thread: any.
+  // Whether they are to be listed now: once at a first call. Thread: any.
   bool claim_listing() noexcept { return wanted_.exchange(false, std::memory_order_relaxed); }
-  // Lists those of the methods that `may` be compiled ahead and that the store has.
+  // The same when a thread attaches and there are methods.
+  bool claim_early_listing() noexcept {
+    return wanted_early_.exchange(false, std::memory_order_relaxed);
+  }
+  // Lists those of the methods that `may` be compiled ahead and that the store has, but for those that
+  // it has looked at before. These stay ahead of what comes now.
   void list(const MethodTable& methods, ProfileStore& store,
             const std::function<bool(const Method&)>& may);
   // Returns the next one that is in service and has no code yet, or null.
@@ -47,7 +53,8 @@ class KnownMethods {
   void tell_first_call(const Method& m, CallProfile& calls) const;
 
  private:
-  std::atomic<bool> wanted_{true};
+  std::atomic<bool> wanted_{true}, wanted_early_{true};
+  size_t looked_at_ = 0;        // of all methods
   std::vector<Method*> known_;  // the next one last
   bool made_ahead_ = false;
   uint64_t first_calls_ = 0;  // methods that were called

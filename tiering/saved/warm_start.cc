@@ -67,7 +67,8 @@ void RuntimeImpl::prepare(Method& m, uint32_t depth) {
   }
 }
 
-// At the first call of any method: another thread begins with what is known.
+// When a thread attaches, and at the first call of any method: another thread begins with what is
+// known.
 void RuntimeImpl::wake_for_known() {
   if (options_.workers == 0 || options_.tier != TierMode::kAuto) return;
   {
