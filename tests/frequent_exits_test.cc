@@ -130,13 +130,15 @@ TEST(FrequentExits, have_callers_made_anew_that_have_the_body_in_them) {
   }
 }
 
-TEST(FrequentExits, leave_callers_alone_that_are_not_in_service) {
+TEST(FrequentExits, leave_callers_alone_that_have_it_only_in_code_that_is_out_of_service) {
   Exits e;
   Version& caller = e.put_optimized(2);
   caller.code = e.code_with({MethodId(0)});
   caller.retired = true;
-  e.put_optimized(3).code = e.code_with({MethodId(0)});
-  e.method(3).removed = true;
+  Version& before = e.put_optimized(3);
+  before.code = e.code_with({MethodId(0)});
+  before.retired = true;
+  e.put_optimized(3).code = e.code_with({});
   e.meet(kBlock);
   EXPECT_EQ(e.requested(), Indices{0});
 }

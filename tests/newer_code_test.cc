@@ -63,6 +63,16 @@ TEST(NewerCode, waits_until_the_newest_has_been_there_for_ten_times_as_long_as_i
   EXPECT_EQ(n.requests.size(), 1u);
 }
 
+TEST(NewerCode, does_not_wait_for_a_time_where_no_clock_decides) {
+  Newer n(Newer::by_no_clock());
+  Version& calls = n.add(0, Tier::kOptimized);
+  n.method().optimized = &calls;
+  calls.installed_ns = now_ns();
+  calls.compile_ns = 3'600'000'000'000;
+  n.want();
+  EXPECT_EQ(n.requests.size(), 1u);
+}
+
 TEST(NewerCode, is_not_made_for_frames_that_have_found_another_way) {
   Newer n(Newer::by_no_clock());
   n.method().osr_requested[0] = true;

@@ -421,6 +421,7 @@ TEST(RateControl, what_stands_above_all_rates_stands_until_it_is_taken_back) {
   EXPECT_EQ(r.rate(0).state(), RateState::kEvery);
   EXPECT_FALSE(r.rate(0).decays());
   EXPECT_EQ(r.requests.size(), 1u) << "a copy of the fourth";
+  EXPECT_FALSE(r.method(2).copy_asked) << "it has gone";
   EXPECT_EQ(r.requests.pop()->method, MethodId(3));
   r.control.observe(Sampling::kByOptions);
   EXPECT_TRUE(r.rate(0).decays());

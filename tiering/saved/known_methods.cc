@@ -81,7 +81,7 @@ Method* KnownMethods::next(const std::function<bool(Method&)>& has_code) {
   while (!known_.empty()) {
     Method* m = known_.back();
     known_.pop_back();
-    if (!m->removed && !has_code(*m)) return m;
+    if (!has_code(*m)) return m;
   }
   return nullptr;
 }

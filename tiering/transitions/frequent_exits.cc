@@ -61,12 +61,11 @@ void FrequentExits::make_callers_anew(const Method& m) {
                        [&](const jit::InlineRow& r) { return r.method == m.id; });
   };
   for (const auto& caller : methods_.all()) {
-    bool affected = caller.get() != &m && !caller->removed &&
-                    std::any_of(caller->versions.begin(), caller->versions.end(), has_it);
+    bool affected =
+        caller.get() != &m && std::any_of(caller->versions.begin(), caller->versions.end(), has_it);
     if (!affected) continue;
     in_service_.drop_osr_versions(*caller);
     if (!usable(caller->optimized.load(std::memory_order_relaxed))) continue;
-    caller->optimized_requested = false;
     requests_.add(*caller, {.method = caller->id, .tier = Tier::kOptimized, .use_profile = true},
                   1e18);
   }

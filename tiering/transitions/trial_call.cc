@@ -10,7 +10,7 @@ namespace uptier::tiering {
 jit::TrialCall RuntimeImpl::trial_call(uint32_t index) noexcept {
   Method& m = method(index);
   AttachedThread* t = here();
-  // Pairs with the release of begin_trial(): what is read here stays until this thread is
+  // Pairs with the release of Trials::begin(): what is read here stays until this thread is
   // quiescent, trial or no trial.
   Trial* trial = m.trial.load(std::memory_order_acquire);
   if (trial == nullptr) return {enter_anew(m), nullptr};
@@ -46,7 +46,7 @@ const void* RuntimeImpl::enter_anew(Method& m) noexcept {
 const void* RuntimeImpl::guard_told(uint32_t index) noexcept {
   Method& m = method(index);
   AttachedThread* t = here();
-  // Acquire: pairs with install_value_version(). What serves now stays until this thread is
+  // Acquire: pairs with ValueGuards::install(). What serves now stays until this thread is
   // quiescent.
   auto* v = const_cast<Version*>(m.optimized.load(std::memory_order_acquire));
   bool serves = usable(v) && v->general != nullptr;
