@@ -12,6 +12,7 @@ MachineFunction Lowering::run() {
   vregs_.resize(f_.values.size());
   folded_.resize(f_.insts.size());
   color_.resize(f_.insts.size());
+  sum_of_.assign(f_.insts.size(), InstId::none());
   count_uses();
   m_.blocks.resize(plan_.order.size());
   block_end_.resize(plan_.order.size());
@@ -104,7 +105,6 @@ void Lowering::lower_inst(InstId id) {
   if (!effect && (!i.result.valid() || !needed(i.result))) return;
   if (i.result.valid() && root(i.result) != i.result) return;
   current_color_ = color_[id.index()];
-  if (std::ranges::find(sums_, id, &std::pair<InstId, InstId>::second) != sums_.end()) return;
   select(id);
   flush_group();
 }

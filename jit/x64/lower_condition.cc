@@ -6,6 +6,8 @@
 namespace uptier::jit::x64 {
 namespace {
 
+constexpr size_t kMostAsked = 8;  // questions whose sums are looked for at a time
+
 Cond cond_of(Opcode op) {
   switch (op) {
     case Opcode::kNe: return Cond::kNE;
@@ -313,7 +315,6 @@ void Lowering::lower_select(const Inst& i) {
 //     guard (eqz (add_overflows a, b))          add t, b; jo exit
 //     t = add a, b                         ->
 void Lowering::pair_sums(Block b) {
-  sums_.clear();
   struct Asked {
     InstId by;
     const Inst* overflows;
@@ -325,13 +326,15 @@ void Lowering::pair_sums(Block b) {
       const Inst* c = def(f_.args(i)[0]);
       while (c != nullptr && c->op == Opcode::kEqz) c = def(f_.args(*c)[0]);
       if (c != nullptr && is_overflow(c->op) && can_fold_test(*c)) asked.push_back({id, c});
+      if (asked.size() > kMostAsked) asked.erase(asked.begin());
       continue;
     }
     if (i.op != Opcode::kAdd && i.op != Opcode::kSub && i.op != Opcode::kMul) continue;
     auto by =
         std::ranges::find_if(asked, [&](const Asked& k) { return is_result(*k.overflows, i); });
     if (by == asked.end()) continue;
-    sums_.push_back({by->by, id});
+    sum_of_[by->by.index()] = id;
+    folded_[id.index()] = true;
     asked.erase(by);
   }
 }
@@ -352,9 +355,8 @@ bool Lowering::is_result(const Inst& overflows, const Inst& i) const {
 
 // Has the current instruction define the sum that it asks about, if anything needs one.
 void Lowering::add_sum(InstId asks) {
-  auto pair = std::ranges::find(sums_, asks, &std::pair<InstId, InstId>::first);
-  if (pair == sums_.end() || !needed(f_.inst(pair->second).result)) return;
-  def_d(f_.inst(pair->second).result);
+  InstId sum = sum_of_[asks.index()];
+  if (sum.valid() && needed(f_.inst(sum).result)) def_d(f_.inst(sum).result);
 }
 
 // Returns what the sum of the current instruction may be made on top of although its exit wants it as

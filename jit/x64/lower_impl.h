@@ -166,12 +166,11 @@ class Lowering {
   std::vector<uint32_t> use_count_;  // by Value::index()
   std::vector<uint32_t> color_;      // by InstId: how many barriers of its block lie before it
   std::vector<bool> folded_;         // by InstId: part of another instruction
-  // Of the block: what asks whether a sum overflows, and makes the sum too.
-  std::vector<std::pair<InstId, InstId>> sums_;  // the guard or trap, and the sum behind it
-  Block block_;                                  // being lowered
-  bool fold_ok_ = true;                          // the condition being lowered has no other use
-  uint32_t current_color_ = 0;                   // of the instruction being lowered
-  MInst cur_;  // the machine instruction being made, and its operands
+  std::vector<InstId> sum_of_;       // by InstId of a guard or trap: the sum that it makes
+  Block block_;                      // being lowered
+  bool fold_ok_ = true;              // the condition being lowered has no other use
+  uint32_t current_color_ = 0;       // of the instruction being lowered
+  MInst cur_;                        // the machine instruction being made, and its operands
   std::vector<Operand> cur_operands_;
   Vreg slab_;                 // none as long as nothing counts
   std::vector<MInst> group_;  // of the IR instruction being lowered, in order
