@@ -92,8 +92,8 @@ class Module {
   std::mutex mutex_;  // held while a MethodSet is filled; a filled one is constant
   std::mutex bodies_mutex_;
   std::atomic<uint32_t> bodies_wanted_{0};  // functions that are to be built, and not validated
-  std::unique_ptr<BodyValidator> bodies_;           // null where all are validated
-  std::vector<bool> validated_;                     // by function
+  std::unique_ptr<BodyValidator> bodies_;   // null where all are validated
+  std::vector<bool> validated_;             // by function
   std::array<std::unique_ptr<MethodSet>, 2> sets_;  // by Bounds
 };
 
