@@ -102,8 +102,13 @@ TEST(Relay, holes_are_joined_while_threads_call) {
         });
       }
       m.thin_out(kKept);
+      // Bodies that run most may have been brought together before the holes were enough.
+      auto joined = [&](const Report& r) {
+        return r.relay.bodies >= kMethods / kKept / 2 && r.code_bytes_in_service < before / 2 &&
+               (has_record(r, "holes: ") || has_record(r, "another order: "));
+      };
       auto end = Clock::now() + std::chrono::minutes(2);
-      while (!has_record(m.report(), "holes: ") && Clock::now() < end) std::this_thread::yield();
+      while (!joined(m.report()) && Clock::now() < end) std::this_thread::yield();
       uint64_t so_far = calls;
       while (calls < so_far + 10'000 && Clock::now() < end) std::this_thread::yield();
       enough = true;
@@ -119,7 +124,7 @@ TEST(Relay, holes_are_joined_while_threads_call) {
       EXPECT_GT(r.relay.bytes, 0u);
       EXPECT_GE(r.relay.looks, 1u);
       EXPECT_LT(r.code_bytes_in_service, before / 2);
-      EXPECT_TRUE(has_record(r, "holes: "));
+      EXPECT_TRUE(has_record(r, "holes: ") || has_record(r, "another order: "));
       EXPECT_NE(r.text().find("laid anew: "), std::string::npos);
       for (const MethodReport& method : r.methods) {
         EXPECT_LE(method.versions.size(), 8u) << method.name << ": what was moved is one version";
