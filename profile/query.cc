@@ -245,8 +245,10 @@ std::optional<ProfileAnswer> query(const InlinedBody& body, SlotKind kind, SiteI
   if (kind == SlotKind::kBlock) {
     const auto at = body.blocks.find(site);
     if (at == body.blocks.end() || at->second.count == 0) return std::nullopt;
-    return ProfileAnswer{CounterAnswer{at->second.count, at->second.estimate}, 1,
-                         at->second.samples};
+    std::optional<ProfileAnswer> counter(std::in_place);
+    counter->what = CounterAnswer{at->second.count, at->second.estimate};
+    counter->samples = at->second.samples;
+    return counter;
   }
   const auto at = body.sites.find({kind, site});
   if (at == body.sites.end()) return std::nullopt;
