@@ -300,9 +300,10 @@ uint64_t uptier_stack_left(void) UPTIER_NOEXCEPT;
 
 // Attaches the calling thread (counters, countdowns, stack limit) until as many detaches. A thread
 // that invokes often should attach once. Attached to one runtime at a time; detach in reverse
-// order. Errors: UPTIER_RESOURCE_EXHAUSTED when memory for the thread's context is refused, and for
-// a stack that is no larger than the option stack_reserve; UPTIER_INVALID_ARGUMENT on a stack that is
-// not the thread's own.
+// order. With the option profile and a worker, methods that are registered by then may be described
+// (`build`) from here on. Errors: UPTIER_RESOURCE_EXHAUSTED when memory for the thread's context is
+// refused, and for a stack that is no larger than the option stack_reserve; UPTIER_INVALID_ARGUMENT on
+// a stack that is not the thread's own.
 uptier_status uptier_runtime_attach(uptier_runtime* runtime, uptier_error* error) UPTIER_NOEXCEPT;
 // Flushes what the calling thread has counted and detaches it with the last of as many calls as it
 // attached; nothing when it is not attached. Must not be called from a host function more often
