@@ -20,7 +20,9 @@ void Selector::call(const Inst& i) {
   pass_arguments(args.subspan(indirect ? 1 : 0), f_.signature_of(i));
   load_arguments(arg_moves_);
   for (Value v : args) values_.settle(v);
+  if (held(current_)) store_countdown();
   emit_call(i);
+  if (held(current_)) load_countdown();
   values_.forget_all();
   take_result(i);
 }

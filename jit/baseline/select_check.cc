@@ -11,50 +11,16 @@
 // jump tables: an interpreter's loop took 1 to 14 % longer with a conditional jump in its place
 // (docs/notes/0021).
 //
-// A held stretch is a run of blocks without calls, from a loop's header to the last block that goes
-// back to it. The plain copy keeps the method's countdown in r10 there: edges into the stretch load
-// it, edges out of it and returns store it, and so do the slow sides. Nobody else can look at it in
-// between, since a countdown is its thread's own. A trap loses what the stretch has counted down.
+// In a held stretch (held_stretches.h) the plain copy keeps the method's countdown in r10: edges into
+// the stretch load it, edges out of it and returns store it, and so do calls, exits and the slow
+// sides. Nobody else can look at it in between, since a countdown is its thread's own. A trap loses
+// what the stretch has counted down since.
 //
 // Bodies with such a stretch keep r10 out of the hands of values, in both copies alike.
 #include "jit/baseline/selector.h"
-#include "jit/ir/is_call.h"
 #include "sampler/context.h"
 
 namespace uptier::jit::baseline {
-
-// ---- Held stretches -----------------------------------------------------------------------------
-
-namespace {
-
-bool is_loop_header(const Function& f, Block b) {
-  return f.inst(f.block(b).insts[0]).op == Opcode::kLoopHeader;
-}
-
-}  // namespace
-
-std::vector<bool> find_held(const Function& f) {
-  if (f.loop_count == 0) return {};
-  size_t n = f.layout.size();
-  std::vector<uint32_t> position(f.blocks.size()), calls(n + 1), last(n);
-  for (uint32_t p = 0; p < n; ++p) position[f.layout[p].index()] = p;
-  for (uint32_t p = 0; p < n; ++p) {
-    uint32_t so_far = calls[p];
-    for (InstId i : f.block(f.layout[p]).insts) so_far += is_call(f.inst(i).op) ? 1 : 0;
-    calls[p + 1] = so_far;
-    for (const Edge& e : f.successors(f.layout[p])) last[position[e.to.index()]] = p;
-  }
-  std::vector<bool> held(f.blocks.size());
-  bool any = false;
-  for (uint32_t p = 0; p < n; ++p) {
-    bool loop = is_loop_header(f, f.layout[p]) && last[p] >= p;
-    if (!loop || calls[last[p] + 1] != calls[p]) continue;
-    for (uint32_t q = p; q <= last[p]; ++q) held[f.layout[q].index()] = true;
-    any = true;
-    p = last[p];
-  }
-  return any ? held : std::vector<bool>();
-}
 
 Mem Selector::loop_countdown() const {
   uint32_t offset = sampler::method_offset(in_.method.index()) + sampler::kLoopCountdownOffset;

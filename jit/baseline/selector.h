@@ -18,6 +18,7 @@
 #include <optional>
 #include <vector>
 
+#include "jit/baseline/held_stretches.h"
 #include "jit/baseline/value_cache.h"
 #include "jit/code/call_layout.h"
 #include "jit/code/code_buffer.h"
@@ -30,10 +31,6 @@
 namespace uptier::jit::baseline {
 
 inline constexpr Gp kCountdown = x86::r10;
-
-// Returns by Block::index() which blocks a plain copy runs with the countdown in r10 (see
-// select_check.cc); empty: none. Cost: one pass.
-std::vector<bool> find_held(const Function& f);
 
 class Selector {
  public:
