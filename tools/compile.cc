@@ -221,8 +221,9 @@ uint64_t size_of(const jit::Function& f) {
 template <typename Compile>
 Result<Speed> measure(const char* compiler, const Functions& fs, Compile compile) {
   Speed s{.compiler = compiler};
-  auto world = CompileWorld::create(fs, nullptr, kCodeBudget);
+  auto world = CompileWorld::create(fs, nullptr, kCodeBudget, true);
   if (!world) return world.error();
+  std::vector<std::unique_ptr<jit::Code>> in_service;  // as code of a runtime is
   for (uint32_t i = 0; i < fs.module.functions.size(); ++i) {
     auto start = std::chrono::steady_clock::now();
     auto code = compile(**world, MethodId(i));
@@ -235,6 +236,7 @@ Result<Speed> measure(const char* compiler, const Functions& fs, Compile compile
     s.instructions += size_of(fs.module.functions[i]);
     s.wasm_bytes += fs.bytes.empty() ? 0 : fs.bytes[i];
     s.code_bytes += (*code)->size();
+    in_service.push_back(std::move(*code));
   }
   return s;
 }

@@ -201,11 +201,12 @@ Result<jit::BodyProfile> body_profile(const Functions& fs, MethodId m, const Pro
 
 Result<std::unique_ptr<CompileWorld>> CompileWorld::create(const Functions& functions,
                                                            const Profile* profile,
-                                                           uint64_t code_budget) {
+                                                           uint64_t code_budget, bool packed) {
   std::unique_ptr<CompileWorld> w(new CompileWorld(functions, profile));
   auto count = static_cast<uint32_t>(functions.module.functions.size());
   uint32_t data = jit::StubTable::data_bytes(count);
-  auto space = jit::CodeSpace::create({.code_budget = code_budget, .data_bytes = data});
+  auto space =
+      jit::CodeSpace::create({.code_budget = code_budget, .data_bytes = data, .packed = packed});
   if (!space) return space.error();
   w->space_ = std::move(*space);
   auto routines = jit::Routines::create(*w->space_, &no_slow_path, nullptr, nullptr, nullptr, {},

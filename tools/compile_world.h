@@ -55,9 +55,11 @@ Result<jit::BodyProfile> body_profile(const Functions& fs, MethodId m, const Pro
 // A code space that nothing runs in.
 class CompileWorld final : private jit::CallResolver, private jit::InlineeSource {
  public:
-  // `profile` may be null; it is of callees. Both must outlive the world.
+  // `profile` may be null; it is of callees. Both must outlive the world. `packed`: bodies share
+  // pages, as they do in a runtime.
   static Result<std::unique_ptr<CompileWorld>> create(const Functions& functions,
-                                                      const Profile* profile, uint64_t code_budget);
+                                                      const Profile* profile, uint64_t code_budget,
+                                                      bool packed = false);
 
   Result<std::unique_ptr<jit::Code>> baseline(MethodId m, const jit::BaselineRequest& r);
   // `r` need not name targets' addresses, nor the source of inlined bodies: that is all functions,
