@@ -35,6 +35,17 @@ Val Vm::made(const Instr* at, const void* object) {
                       " MiB (--memory=MIB)");
 }
 
+// What compiled code and plans refer to lives as long as the program, also where the runtime's
+// worker reads it: functions that calls have met, and constants, all of which are interned.
+void Vm::reach_roots() {
+  heap.reach(globals.data(), globals.data() + globals.size());
+  for (const auto& c : code.calls) {
+    heap.reach(reinterpret_cast<uintptr_t>(c->first.load(std::memory_order_relaxed)));
+  }
+  heap.reach(stack.get(), top);
+  heap.reach_stack(native_stack_base);
+}
+
 void FieldCache::remember(Entry e) {
   uint32_t n = count.load(std::memory_order_relaxed);
   for (uint32_t i = 0; i < n && i < kSize; ++i) {
@@ -82,7 +93,7 @@ double on_doubles(Op op, double a, double b) {
 template <typename T>
 bool holds(Op op, T a, T b) {
   switch (op) {
-#define CALC_HOLDS(name, sign) \
+#define CALC_HOLDS(name, sign, ...) \
   case Op::kJump##name: return a sign b;
     CALC_COMPARISONS(CALC_HOLDS)
     default: return false;
