@@ -4,7 +4,7 @@ tiers, beside Lua 5.4 (an interpreter) and LuaJIT (a tracing compiler) on the sa
 beside native code of five of them: what gcc -O2 makes of C that has the types and asks the same
 (programs/native.h).
 
-  calc.py --calc build/release/calc [--rounds 5] [--programs nbody,records] [--json FILE]
+  calc.py --calc build/release/calc [--rounds 5] [--programs nbody,records] [--steady] [--json FILE]
 
 Bad news would be: a numeric loop (mandel, nbody, matrix, sieve) that is less than 10 times as fast as
 the interpreter while native code is faster than that, calls through records less than 3 times, or the
@@ -14,6 +14,9 @@ it is no slower than Lua's.
 Time is the CPU time of the program's thread: the worker that compiles beside it is not in it. Every
 engine runs once in each round; a ratio is taken within its round, and what is shown is the median
 with the lowest and the highest. Outputs are compared before anything is timed.
+
+--steady: what is left when a run of the usual size is taken from a larger one, over what is left of
+native code: neither starting nor warming up is in it.
 """
 import argparse, json, os, shutil, statistics, subprocess, sys, tempfile
 
@@ -25,6 +28,7 @@ PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examp
 # The interpreter takes about a second or two for each of these.
 SIZES = {"mandel": 900, "fib": 36, "sieve": 12000, "nbody": 800000, "matrix": 600, "strings": 40000,
          "records": 80000, "closures": 200000, "storm": 50000}
+LARGER = {"mandel": 1559, "fib": 38, "sieve": 36000, "nbody": 2400000, "matrix": 1800}
 
 
 def engines(calc, scratch):
@@ -61,19 +65,33 @@ def output(command):
     return r.stdout
 
 
-def measure(made, program, size, rounds):
-    """Returns {engine: [seconds of each round]} of the engines that have the program."""
-    commands = {e: command(program, size) for e, command in made.items()
-                if e != "native" or os.path.exists(command(program, size)[0])}
-    expected = output(commands["interpreter"])
-    for engine, command in commands.items():
-        if output(command) != expected:
-            raise SystemExit(f"{program} {size}: {engine} prints something else than the interpreter")
-    rows = {e: [] for e in commands}
+def measure(made, program, sizes, rounds):
+    """Returns {engine: [seconds of each round]} of the engines that have the program; of two sizes
+    what the second takes more than the first."""
+    made = {e: command for e, command in made.items()
+            if e != "native" or os.path.exists(command(program, "")[0])}
+    for size in sizes:
+        expected = output(made["automatic"](program, size))
+        for engine, command in made.items():
+            if output(command(program, size)) != expected:
+                raise SystemExit(f"{program} {size}: {engine} prints something else than automatic")
+    rows = {e: [] for e in made}
     for _ in range(rounds):
-        for engine, command in commands.items():
-            rows[engine].append(guest_seconds(command))
+        for engine, command in made.items():
+            seconds = [guest_seconds(command(program, size)) for size in sizes]
+            rows[engine].append(seconds[-1] - sum(seconds[:-1]))
     return rows
+
+
+def print_steady(times, engines):
+    print("steady state over native code (gcc -O2)")
+    print(f"{'program':<10}{'native':>13}" + "".join(f"{e:>22}" for e in engines))
+    for program, rows in times.items():
+        cells = ""
+        for e in engines:
+            ratios = [x / n for x, n in zip(rows[e], rows["native"])]
+            cells += f"{statistics.median(ratios):>8.2f} ({min(ratios):.2f}-{max(ratios):.2f})".rjust(22)
+        print(f"{program:<10}{statistics.median(rows['native']):>11.3f} s{cells}")
 
 
 def print_ratios(times, others):
@@ -101,17 +119,27 @@ def main():
     ap.add_argument("--calc", required=True, help="path of the calc example")
     ap.add_argument("--rounds", type=int, default=5)
     ap.add_argument("--programs", help="comma separated; all by default")
+    ap.add_argument("--steady", action="store_true", help="against native code, without start-up")
     ap.add_argument("--json", help="writes every time to this file")
     a = ap.parse_args()
 
-    wanted = a.programs.split(",") if a.programs else list(SIZES)
+    all_programs = LARGER if a.steady else SIZES
+    wanted = a.programs.split(",") if a.programs else list(all_programs)
     with tempfile.TemporaryDirectory(prefix="uptier-calc-") as scratch:
         made = engines(a.calc, scratch)
         if "native" in made:
             build_native(wanted, scratch)
-        times = {p: measure(made, p, str(SIZES[p]), a.rounds) for p in wanted}
+        if a.steady:
+            made = {e: made[e] for e in ["native", "automatic", "luajit"] if e in made}
+            if "native" not in made:
+                raise SystemExit("--steady compares with native code, which takes gcc")
+        sizes = {p: [SIZES[p], LARGER[p]] if a.steady else [SIZES[p]] for p in wanted}
+        times = {p: measure(made, p, [str(n) for n in sizes[p]], a.rounds) for p in wanted}
     print(f"{load_note()}; median of {a.rounds} interleaved rounds, with lowest and highest")
-    print_ratios(times, [e for e in made if e != "interpreter"])
+    if a.steady:
+        print_steady(times, [e for e in made if e != "native"])
+    else:
+        print_ratios(times, [e for e in made if e != "interpreter"])
     if a.json:
         with open(a.json, "w") as f:
             json.dump(times, f, indent=1)
