@@ -21,7 +21,9 @@ constexpr uint64_t kPoison = 0xFFFADEADDEADDEAD;
 void* reserve(size_t bytes) {
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return p == MAP_FAILED ? nullptr : p;
+  if (p == MAP_FAILED) return nullptr;
+  madvise(p, bytes, MADV_HUGEPAGE);
+  return p;
 }
 
 size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
@@ -100,13 +102,14 @@ bool Arena::next_run(Run& r, size_t chunk_bytes) {
 // Takes the first free blocks that lie side by side.
 bool Arena::take_blocks(size_t chunk_bytes, size_t& first) {
   size_t wanted = round_up(chunk_bytes, kBlock) / kBlock;
+  while (lowest_free_ < begun_ && blocks_[lowest_free_].chunk_bytes != 0) ++lowest_free_;
   for (size_t k = lowest_free_, free = 0; k < limit_ / kBlock; ++k) {
     free = blocks_[k].chunk_bytes == 0 ? free + 1 : 0;
     if (free < wanted) continue;
     first = k + 1 - wanted;
     for (size_t i = first; i <= k; ++i) blocks_[i] = {chunk_bytes, first, {}};
     begun_ = std::max(begun_, k + 1);
-    if (wanted == 1) lowest_free_ = k + 1;
+    if (first == lowest_free_) lowest_free_ = k + 1;
     return true;
   }
   return false;

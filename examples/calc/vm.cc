@@ -11,7 +11,8 @@ std::string Vm::load(std::string_view source) {
   if (!wrong.empty()) return wrong;
   globals.assign(code.globals, kNilVal);
   constexpr size_t kStack = 1 << 20;
-  stack = std::make_unique<Val[]>(kStack + 2);  // builtins are given three registers always
+  // Two more: builtins are given three registers always.
+  stack = std::make_unique_for_overwrite<Val[]>(kStack + 2);
   top = stack.get();
   stack_end = top + kStack;
   return {};
