@@ -153,7 +153,7 @@ void Arena::reach(uint64_t word) {
 }
 
 // AddressSanitizer would object to reading what lies between variables.
-[[gnu::no_sanitize("address")]] void Arena::reach(const void* begin, const void* end) {
+__attribute__((no_sanitize("address"))) void Arena::reach(const void* begin, const void* end) {
   for (auto* w = static_cast<const uint64_t*>(begin); w < end; ++w) reach(*w);
 }
 
