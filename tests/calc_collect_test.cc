@@ -85,6 +85,22 @@ print(s)
                     "6050\n");
 }
 
+// sub() makes its result of an address far inside of a text that nothing else may refer to.
+TEST_F(Calc, last_references_point_far_into_objects) {
+  expect_everywhere(R"(
+fn repeated(k) {
+  let s = "0123456789" + str(k)
+  for i in 0..13 { s = s + s }
+  return s
+}
+fn part(k) { return sub(repeated(k), 60000, 60010) }
+let right = 0
+for k in 10..70 { if part(k) == "0123456789" { right = right + 1 } }
+print(right)
+)",
+                    "60\n");
+}
+
 // Code compares with the function that a call has always met. Were it forgotten, the next function
 // could lie where it did, and be taken for it.
 TEST_F(Calc, functions_that_code_compares_with_stay) {
@@ -150,6 +166,43 @@ print(churn(20000))
     EXPECT_EQ(r.code, 0) << mode.name << ": " << r.err;
     EXPECT_EQ(r.out, "60307405\n") << mode.name;
   }
+}
+
+// Memory is full before as much was handed out as stays.
+TEST_F(Calc, memory_is_used_again_where_most_of_it_stays) {
+  std::string path = file(R"(
+let kept = []
+for i in 0..900 { push(kept, array(1000, i)) }
+let sum = 0
+for i in 0..3000 { sum = sum + array(1000, i)[999] }
+print(sum, len(kept))
+)");
+  for (const CalcMode& mode : kModes) {
+    RunResult r = run_calc(std::string("--memory=12 ") + mode.flags + " " + path);
+    EXPECT_EQ(r.code, 0) << mode.name << ": " << r.err;
+    EXPECT_EQ(r.out, "4498500 900\n") << mode.name;
+  }
+}
+
+// Small arrays that stay lie where arrays full of references were. Were one of these still looked
+// at, all nodes behind it would stay, and memory would run out. (So they do where a frame that waits
+// has an old node: a loop that was entered in the middle leaves the interpreter's registers behind.)
+TEST_F(Calc, what_memory_was_before_holds_nothing) {
+  std::string path = file(R"(
+fn node() { return {next: nil, all: array(100, 0)} }
+let kept = []
+let last = node()
+for i in 0..20000 {
+  let before = [[last, last, last, last], [last, last, last, last, last], array(124, last)]
+  if i % 100 == 0 { push(kept, [[0], [0, 0, 0, 0], array(65, 0)]) }
+  last.next = node()
+  last = last.next
+}
+print(len(kept))
+)");
+  RunResult r = run_calc("--memory=12 --interpret " + path);
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(r.out, "200\n");
 }
 
 // Each third object stays, so what is free is in pieces when memory runs out. Then nothing is given

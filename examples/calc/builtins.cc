@@ -1,11 +1,10 @@
 // The functions that the language brings along. Compiled code makes the shortest ones itself
 // (emit_objects.cc).
-#include <ctime>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "vm.h"
 
@@ -38,9 +37,6 @@ BUILTIN(do_print) {
 BUILTIN(do_sqrt) {
   return is_number(a) ? of_double(std::sqrt(number(a))) : wrong(vm, at, "needs a number");
 }
-BUILTIN(do_floor) {
-  return is_number(a) ? make(std::floor(number(a)) + 0.0) : wrong(vm, at, "needs a number");
-}
 BUILTIN(do_len) {
   if (Row* array = as_array(a)) return of_int(static_cast<int32_t>(array->length));
   if (String* s = as_string(a)) return of_int(static_cast<int32_t>(s->length));
@@ -56,7 +52,7 @@ BUILTIN(do_pop) {
   if (array == nullptr || array->length == 0) {
     return wrong(vm, at, "needs an array that is not empty");
   }
-  return array->data[--array->length];
+  return std::exchange(array->data[--array->length], kNilVal);
 }
 // array(n, v): n times v.
 BUILTIN(do_array) {
@@ -64,17 +60,7 @@ BUILTIN(do_array) {
   if (!(n >= 0 && n < 1e9)) return wrong(vm, at, "needs a length");
   return vm->made(at, vm->heap.row(&array_shape, static_cast<uint32_t>(n), b));
 }
-BUILTIN(do_clock) {
-  timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return of_double(static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec));
-}
 BUILTIN(do_str) { return make(vm, at, text_of(a)); }
-BUILTIN(do_num) {
-  String* s = as_string(a);
-  if (s == nullptr) return wrong(vm, at, "needs a string");
-  return make(std::strtod(std::string(s->view()).c_str(), nullptr));
-}
 // fixed(x, digits): x with so many digits behind the point.
 BUILTIN(do_fixed) {
   if (!is_number(a) || !is_int(b)) return wrong(vm, at, "needs a number and digits");
@@ -122,12 +108,9 @@ const std::vector<Builtin> kBuiltins = {{"print", 1, do_print, kNil},
                                         {"sqrt", 1, do_sqrt, kDouble},
                                         {"len", 1, do_len, kInt},
                                         {"push", 2, do_push, kNil},
-                                        {"floor", 1, do_floor},
                                         {"pop", 1, do_pop},
                                         {"array", 2, do_array, kArray},
-                                        {"clock", 0, do_clock, kDouble},
                                         {"str", 1, do_str, kString},
-                                        {"num", 1, do_num},
                                         {"fixed", 2, do_fixed, kString},
                                         {"byte", 2, do_byte, kInt},
                                         {"sub", 3, do_sub, kString},

@@ -18,13 +18,19 @@ namespace calc {
 
 inline constexpr uint32_t kMaxParams = 6;
 
+// What is computed, and how programs write it; for comparisons how compiled code compares ints and
+// doubles; for arithmetic how strongly it binds.
+// clang-format off
+#define CALC_COMPARISONS(X)                                                                       \
+  X(Less, <, kLtS, kFLt) X(LessEqual, <=, kLeS, kFLe) X(Greater, >, kGtS, kFGt)                   \
+  X(GreaterEqual, >=, kGeS, kFGe) X(Equal, ==, kEq, kFEq)
+#define CALC_ARITHMETIC(X)                                                                        \
+  X(Add, "+", 4) X(Sub, "-", 4) X(Mul, "*", 5) X(Div, "/", 5) X(FloorDiv, "//", 5) X(Mod, "%", 5)
+
 // Each instruction with the registers that it reads and writes: a, b, c; x is the one after a; *
 // are c of them from b on, & c of them from a on, + one more than those; ^ the cells that a closure
 // captures. In pairs the second jumps when the first does not (Op ^ 1), or has k[...] for its last
 // operand.
-// clang-format off
-#define CALC_COMPARISONS(X) X(Less, <) X(LessEqual, <=) X(Greater, >) X(GreaterEqual, >=) X(Equal, ==)
-#define CALC_ARITHMETIC(X) X(Add) X(Sub) X(Mul) X(Div) X(FloorDiv) X(Mod)
 #define CALC_OPCODES                                                                              \
   CALC_COMPARISONS(CALC_JUMPS)                                                                    \
   CALC_X(JumpIf, "a", "") CALC_X(JumpUnless, "a", "")   /* to d, as in all jumps */               \
@@ -52,10 +58,10 @@ inline constexpr uint32_t kMaxParams = 6;
   CALC_X(Call, "+", "a")           /* a = a(a+1, ... c of them); d: into calls */                 \
   CALC_X(Builtin, "&", "a")        /* a = builtin b (a, a+1, ... c of them); d: as it likes */    \
   CALC_X(Return, "a", "")
-#define CALC_JUMPS(name, sign)                                                                    \
+#define CALC_JUMPS(name, ...)                                                                     \
   CALC_X(Jump##name, "ab", "") CALC_X(JumpNot##name, "ab", "")         /* if a < b */             \
   CALC_X(Jump##name##K, "a", "") CALC_X(JumpNot##name##K, "a", "")     /* if a < k[b] */
-#define CALC_BINARY(name)                                                                         \
+#define CALC_BINARY(name, ...)                                                                    \
   CALC_X(name, "bc", "a") CALC_X(name##K, "b", "a")                    /* a = b + c, b + k[d] */
 
 #define CALC_X(name, reads, writes) k##name,

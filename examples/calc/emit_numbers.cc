@@ -85,11 +85,8 @@ Value Emitter::compare(Op op, Operand a, Operand b) {
   struct Row {
     Opcode ints, doubles;
   };
-  static constexpr Row kRows[] = {{Opcode::kLtS, Opcode::kFLt},
-                                  {Opcode::kLeS, Opcode::kFLe},
-                                  {Opcode::kGtS, Opcode::kFGt},
-                                  {Opcode::kGeS, Opcode::kFGe},
-                                  {Opcode::kEq, Opcode::kFEq}};
+#define CALC_ROW(name, sign, ints, doubles) {Opcode::ints, Opcode::doubles},
+  static constexpr Row kRows[] = {CALC_COMPARISONS(CALC_ROW)};
   Row row = kRows[(op - Op::kJumpLess) / 4];
   bool numbers = a.type.number() && b.type.number();
   if (op == Op::kJumpEqual && !numbers) {

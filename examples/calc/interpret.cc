@@ -8,7 +8,8 @@
 namespace calc {
 namespace {
 
-// ---- Fast paths: each returns whether it applies. All are wanted in the loop itself.
+// ---- Fast paths: each returns whether it applies. All are wanted in the loop itself; those of
+// arithmetic are called what the table of opcodes calls them.
 #define FAST [[gnu::always_inline]] inline
 
 template <typename F>
@@ -24,18 +25,18 @@ FAST bool on_doubles(Val a, Val b, Val& to, F f) {
     if (!both_int(a, b)) return on_doubles(a, b, to, [](double m, double n) { return m sign n; }); \
     return !(overflows) && (to = of_int(result), true);                                            \
   }
-CHECKED(add, __builtin_add_overflow(x, y, &result), +)
-CHECKED(sub, __builtin_sub_overflow(x, y, &result), -)
-CHECKED(mul, __builtin_mul_overflow(x, y, &result) || (result == 0 && (x | y) < 0), *)
-FAST bool div(Val a, Val b, Val& to) {
+CHECKED(Add, __builtin_add_overflow(x, y, &result), +)
+CHECKED(Sub, __builtin_sub_overflow(x, y, &result), -)
+CHECKED(Mul, __builtin_mul_overflow(x, y, &result) || (result == 0 && (x | y) < 0), *)
+FAST bool Div(Val a, Val b, Val& to) {
   return on_doubles(a, b, to, [](double x, double y) { return x / y; });
 }
 // For such ints, what the machine does rounds down and takes the right sign.
 FAST bool whole(Val a, Val b) { return both_int(a, b) && as_int(a) >= 0 && as_int(b) > 0; }
-FAST bool floor_div(Val a, Val b, Val& to) {
+FAST bool FloorDiv(Val a, Val b, Val& to) {
   return whole(a, b) && (to = of_int(as_int(a) / as_int(b)), true);
 }
-FAST bool mod(Val a, Val b, Val& to) {
+FAST bool Mod(Val a, Val b, Val& to) {
   return whole(a, b) && (to = of_int(as_int(a) % as_int(b)), true);
 }
 FAST bool negate(Val a, Val& to) {
@@ -103,13 +104,13 @@ void capture(Closure* f, const Val* r) {
   if constexpr (kTiered) note(seen[at - code], kReached)
 #define SEE(v) \
   if constexpr (kTiered) note(seen[at - code], kReached | kind_of(v))
-#define ARITHMETIC(name, fast)                                        \
-  DO(name, UNLESS(fast(B, C, A), A = calc_arithmetic(&vm, at, B, C))) \
-  DO(name##K, UNLESS(fast(B, k[D], A), A = calc_arithmetic(&vm, at, B, k[D])))
+#define ARITHMETIC(name, ...)                                         \
+  DO(name, UNLESS(name(B, C, A), A = calc_arithmetic(&vm, at, B, C))) \
+  DO(name##K, UNLESS(name(B, k[D], A), A = calc_arithmetic(&vm, at, B, k[D])))
 #define JUMP_IF(name, x, y, sign, wanted)                                                    \
   DO(name, bool holds; UNLESS(compare(x, y, holds, [](auto m, auto n) { return m sign n; }), \
                               holds = calc_compare(&vm, at, x, y) != 0) if (holds == wanted) JUMP)
-#define COMPARISON(name, sign)                    \
+#define COMPARISON(name, sign, ...)               \
   JUMP_IF(Jump##name, A, B, sign, true)           \
   JUMP_IF(JumpNot##name, A, B, sign, false)       \
   JUMP_IF(Jump##name##K, A, k[at->b], sign, true) \
@@ -158,12 +159,7 @@ do_Loop : {
   NEXT;
 }
 
-  ARITHMETIC(Add, add)
-  ARITHMETIC(Sub, sub)
-  ARITHMETIC(Mul, mul)
-  ARITHMETIC(Div, div)
-  ARITHMETIC(FloorDiv, floor_div)
-  ARITHMETIC(Mod, mod)
+  CALC_ARITHMETIC(ARITHMETIC)
   DO(Negate, UNLESS(negate(B, A), A = calc_negate(&vm, at, B)))
 
   DO(Move, A = B)

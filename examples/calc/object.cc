@@ -21,7 +21,7 @@ int Shape::find(const String* name) const {
 
 String* Heap::concat(std::string_view a, std::string_view b) {
   size_t bytes = sizeof(String) + a.size() + b.size();
-  auto* s = static_cast<String*>(allocate(bytes, Holds::kObject));
+  auto* s = static_cast<String*>(allocate(bytes));
   if (s == nullptr) return nullptr;
   s->shape = &string_shape;
   s->length = static_cast<uint32_t>(a.size() + b.size());
@@ -37,16 +37,16 @@ String* Heap::intern(std::string_view text) {
 
 Row* Heap::row(Shape* shape, uint32_t length, Val fill) {
   uint32_t capacity = std::max(length, 4u);
-  auto* r = static_cast<Row*>(allocate(sizeof(Row) + sizeof(Val) * capacity, Holds::kObject));
+  auto* r = static_cast<Row*>(allocate(sizeof(Row) + sizeof(Val) * capacity));
   if (r == nullptr) return nullptr;
   *r = {{shape}, length, capacity, r->inside()};
-  fill_with(r->data, length, fill);
+  fill_with(r->data, capacity, fill);
   return r;
 }
 
 Closure* Heap::closure(Proto* proto, size_t cells) {
   size_t bytes = sizeof(Closure) + sizeof(Cell*) * cells;
-  auto* c = static_cast<Closure*>(allocate(bytes, Holds::kObject));
+  auto* c = static_cast<Closure*>(allocate(bytes));
   if (c == nullptr) return nullptr;
   c->shape = &function_shape;
   c->proto = proto;
@@ -55,7 +55,7 @@ Closure* Heap::closure(Proto* proto, size_t cells) {
 }
 
 Cell* Heap::cell(Val v) {
-  auto* c = static_cast<Cell*>(allocate(sizeof(Cell), Holds::kValues));
+  auto* c = static_cast<Cell*>(allocate(sizeof(Cell)));
   if (c != nullptr) c->value = v;
   return c;
 }
@@ -63,13 +63,19 @@ Cell* Heap::cell(Val v) {
 bool Heap::push(Row* r, Val v) {
   if (r->length == r->capacity) {
     size_t bytes = sizeof(Val) * r->capacity * 2;
-    auto* larger = static_cast<Val*>(allocate(bytes, Holds::kValues));
+    auto* larger = static_cast<Val*>(allocate(bytes));
     if (larger == nullptr) return false;
-    r->data = std::copy_n(r->data, r->length, larger) - r->length;
+    std::fill_n(std::copy_n(r->data, r->length, larger), r->length, kNilVal);
+    r->data = larger;
     r->capacity *= 2;
   }
   r->data[r->length++] = v;
   return true;
+}
+
+void Heap::reach_roots() {
+  for (auto& [text, string] : interned_) reach(reinterpret_cast<uintptr_t>(string));
+  if (roots) roots();
 }
 
 Shape* Heap::with_field(Shape* s, String* name) {

@@ -4,7 +4,7 @@
 // (a hidden class): "is this the shape that I saw last time" is one comparison, and tells where
 // each field lies. All other objects of a kind share a single shape.
 //
-// Objects that nothing refers to are found by a collector (arena.h, mark.h). It looks for references
+// Objects that nothing refers to are found by a collector (arena.h). It looks for references
 // in all registers and the whole native stack, so code that holds one there says nothing to
 // anybody, compiled code included; and it moves nothing.
 #pragma once
@@ -93,12 +93,12 @@ inline Closure* as_closure(Val v) { return as<Closure>(v, kFunction); }
 
 // Owns every object. What allocates returns null when the limit is reached; the caller raises. It
 // may collect before: a pointer that is used afterwards must be in a local variable, an argument, or
-// what `roots` marks, and what is made must be filled before the next allocation.
+// what `roots` reaches, and what is made must be filled before the next allocation.
 class Heap : public Arena {
  public:
   using Arena::Arena;
 
-  std::function<void(class Marker&)> roots;  // besides what is interned
+  std::function<void()> roots;  // reaches what is in use besides what is interned
 
   String* concat(std::string_view a, std::string_view b);
   String* intern(std::string_view text);
@@ -112,7 +112,7 @@ class Heap : public Arena {
   Shape empty_record{kRecord};
 
  private:
-  void mark_reached() override;
+  void reach_roots() override;
 
   std::map<std::string, String*, std::less<>> interned_;
 };

@@ -22,21 +22,13 @@ struct Operator {
   Node::Is is;
   Op op = {};  // != is the opposite of this
 };
+#define CALC_COMPARISON(name, sign, ...) {#sign, {3, Node::kCompare, Op::kJump##name}},
+#define CALC_SIGN(name, sign, strength) {sign, {strength, Node::kBinary, Op::k##name}},
 const std::map<std::string_view, Operator> kOperators = {
     {"or", {1, Node::kOr}},
     {"and", {2, Node::kAnd}},
-    {"==", {3, Node::kCompare, Op::kJumpEqual}},
     {"!=", {3, Node::kCompare, Op::kJumpEqual}},
-    {"<", {3, Node::kCompare, Op::kJumpLess}},
-    {"<=", {3, Node::kCompare, Op::kJumpLessEqual}},
-    {">", {3, Node::kCompare, Op::kJumpGreater}},
-    {">=", {3, Node::kCompare, Op::kJumpGreaterEqual}},
-    {"+", {4, Node::kBinary, Op::kAdd}},
-    {"-", {4, Node::kBinary, Op::kSub}},
-    {"*", {5, Node::kBinary, Op::kMul}},
-    {"/", {5, Node::kBinary, Op::kDiv}},
-    {"//", {5, Node::kBinary, Op::kFloorDiv}},
-    {"%", {5, Node::kBinary, Op::kMod}}};
+    CALC_COMPARISONS(CALC_COMPARISON) CALC_ARITHMETIC(CALC_SIGN)};
 
 // The names that are known in a function that is being read.
 struct Scope {

@@ -11,7 +11,8 @@ std::string Vm::load(std::string_view source) {
   if (!wrong.empty()) return wrong;
   globals.assign(code.globals, kNilVal);
   constexpr size_t kStack = 1 << 20;
-  stack = std::make_unique<Val[]>(kStack + 2);  // builtins are given three registers always
+  // Two more: builtins are given three registers always.
+  stack = std::make_unique_for_overwrite<Val[]>(kStack + 2);
   top = stack.get();
   stack_end = top + kStack;
   return {};
@@ -33,6 +34,17 @@ Val Vm::made(const Instr* at, const void* object) {
   if (object != nullptr) return of_object(object);
   return fail(at, "out of memory: the arena holds " + std::to_string(heap.limit() >> 20) +
                       " MiB (--memory=MIB)");
+}
+
+// What compiled code and plans refer to lives as long as the program, also where the runtime's
+// worker reads it: functions that calls have met, and constants, all of which are interned.
+void Vm::reach_roots() {
+  heap.reach(globals.data(), globals.data() + globals.size());
+  for (const auto& c : code.calls) {
+    heap.reach(reinterpret_cast<uintptr_t>(c->first.load(std::memory_order_relaxed)));
+  }
+  heap.reach(stack.get(), top);
+  heap.reach_stack(native_stack_base);
 }
 
 void FieldCache::remember(Entry e) {
@@ -82,7 +94,7 @@ double on_doubles(Op op, double a, double b) {
 template <typename T>
 bool holds(Op op, T a, T b) {
   switch (op) {
-#define CALC_HOLDS(name, sign) \
+#define CALC_HOLDS(name, sign, ...) \
   case Op::kJump##name: return a sign b;
     CALC_COMPARISONS(CALC_HOLDS)
     default: return false;

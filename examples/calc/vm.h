@@ -10,7 +10,7 @@ namespace calc {
 
 struct Vm {
   explicit Vm(size_t memory) : heap(memory) {
-    heap.roots = [this](Marker& m) { mark_roots(m); };
+    heap.roots = [this] { reach_roots(); };
   }
 
   Heap heap;
@@ -30,7 +30,7 @@ struct Vm {
   class Tiers* tiers = nullptr;  // with a runtime
 
   std::string load(std::string_view source);
-  void mark_roots(Marker& m) const;
+  void reach_roots();
   // Notes an error at an instruction. Returns nil.
   Val fail(const Instr* at, const std::string& what);
   // Returns the object of a new value, or fails if there is none.
