@@ -303,6 +303,9 @@ TEST(CopyControl, what_is_compiled_to_observe_takes_a_small_part_of_the_time) {
 
 TEST(CopyControl, answers_of_a_method_that_was_removed_are_not_heard) {
   Copies c;
+  c.enter(1);
+  c.observe_loop(1);
+  c.frames.forget(c.method());
   c.method().removed = true;
   EXPECT_FALSE(c.answer(1));
   EXPECT_FALSE(c.frames.wait());
@@ -366,7 +369,7 @@ TEST(CopyControl, code_that_was_made_from_another_profile_has_the_policy_asked) 
   c.version.made_error = 0;
   Version& copy = c.observe();
   bool asked = false;
-  for (int i = 0; i < 64; ++i) asked |= c.window(copy, 40);
+  for (uint64_t i = 0; i < 64; ++i) asked |= c.window(copy, 38 + i % 5);
   EXPECT_TRUE(asked) << "when a window is whole";
   EXPECT_EQ(c.logged(), Actions{"re_instrument"}) << "once";
   EXPECT_TRUE(c.method().saved->drifted);

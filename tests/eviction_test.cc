@@ -159,18 +159,22 @@ TEST(Eviction, it_ends_when_a_quarter_of_the_budget_is_free) {
   EXPECT_GT(static_cast<double>(left + kPage), 0.75 * static_cast<double>(r.live.code_budget));
 }
 
+TEST(Eviction, what_has_lost_its_link_goes_first_however_warm_it_was) {
+  Room r;
+  r.in_service.unlink_locked(r.method(3));
+  r.eviction.make_room_locked(0, false);
+  EXPECT_EQ(r.having(), (Which{0, 1, 2}));
+}
+
 TEST(Eviction, who_cannot_wait_takes_what_has_been_quiet_longest) {
   Room r;
   r.in_service.touch(r.method(0));
-  r.in_service.unlink_locked(r.method(3));
-  uint64_t room = r.live.code_budget - r.code.space->bytes_in_service();
-  ASSERT_EQ(room, 0u);
-  // Two pages over what may be taken at the end.
-  r.live.code_budget = (r.code.space->bytes_in_service() - 2 * kPage) * 4 / 3;
-  r.eviction.make_room_locked(r.live.code_budget / 4, true);
-  std::vector<uint32_t> having = r.having();
-  EXPECT_FALSE(std::ranges::count(having, 3u)) << "it has lost its link";
-  EXPECT_FALSE(std::ranges::count(having, 1u));
+  r.live.code_budget = 12 * kPage;
+  uint64_t taken = r.code.space->bytes_in_service();
+  ASSERT_LE(taken, 11 * kPage);
+  r.eviction.make_room_locked(11 * kPage - taken, true);  // three quarters are 9 pages
+  EXPECT_EQ(r.having(), (Which{0, 3}));
+  EXPECT_EQ(r.asking(), Which{3});
 }
 
 TEST(Eviction, all_that_nobody_runs_goes_for_one_that_finds_no_room_otherwise) {

@@ -121,20 +121,29 @@ b0(v0: ref, v1: i32):
   m.probes.put(ProbeSet(parsed.functions[0], ProbeChoice::from(options)));
   TargetTable t = m.probes->target_tables(false).at(0);
   ASSERT_TRUE(t.shape.recent);
+  constexpr uint64_t kOften = 7, kLater = 8;
   std::vector<uint64_t> slab(m.probes->slab_words());
-  for (uint64_t flush = 1; flush <= 4; ++flush) {
-    for (int i = 0; i < 100; ++i) sampler::count_in_table(&slab[t.word], t.shape, 7);
-    sampler::Note n;
-    n.kind = sampler::NoteKind::kFlushCalls;
-    n.calls = n.sampled_calls = 100 * flush;
-    n.ages = 1;
+  sampler::Note n;
+  n.kind = sampler::NoteKind::kFlushCalls;
+  n.ages = 1;
+  auto flush = [&](uint64_t often, uint64_t later, uint32_t interval) {
+    sampler::count_in_table(&slab[t.word], t.shape, kOften);
+    slab[t.word + t.shape.entries_at() + 1] += often - 1;  // as code does with its first entry
+    for (uint64_t i = 0; i < later; ++i) sampler::count_in_table(&slab[t.word], t.shape, kLater);
+    n.calls = n.sampled_calls += often + later;
+    n.rate = sampler::Rate::sampled(sampler::Ladder::power_below(interval), 1).word;
     observer.take(m, 1, n, slab);
     sampler::age_table(&slab[t.word], t.shape);
-    const profile::Observed& seen = m.flushed->streams.at(1).seen;
-    const Table& table = seen.tables.at({SlotKind::kCallTarget, t.site});
-    EXPECT_EQ(table.at({1, 7}).estimate, 100 * flush);
-    EXPECT_EQ(seen.estimates[m.probes->schema().find(SlotKind::kCallTarget, t.site)->word], 0u);
-  }
+  };
+  flush(100, 0, 16);
+  flush(20, 40, 1);
+  const profile::Observed& seen = m.flushed->streams.at(1).seen;
+  const Table& table = seen.tables.at({SlotKind::kCallTarget, t.site});
+  uint32_t other = m.probes->schema().find(SlotKind::kCallTarget, t.site)->word;
+  // The first window was forgotten by half; the second is too short for that.
+  EXPECT_EQ(table.at({1, kOften}).estimate, 100u * 16 / 2 + 20);
+  EXPECT_EQ(table.at({1, kLater}).estimate, 40u);
+  EXPECT_EQ(seen.estimates[other], 100u * 16 / 2);
 }
 
 }  // namespace

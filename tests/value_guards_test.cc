@@ -215,6 +215,8 @@ TEST(ValueGuards, a_version_whose_general_one_serves_no_more_goes) {
 TEST(ValueGuards, while_both_are_timed_nothing_is_counted) {
   Guarded g;
   g.live.trials = true;
+  g.method().value_versions.own().in_window = true;  // of the one before
+  g.guarded.guard_words.misses = 1;
   g.install();
   ASSERT_NE(g.method().optimizing->trial.load(), nullptr);
   EXPECT_EQ(g.called(), g.code.stubs->trial(MethodId(0)));

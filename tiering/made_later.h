@@ -2,8 +2,8 @@
 //
 // Who reads one that has not been made finds what a fresh T says; who writes makes it.
 //
-//   Thread: one writer at a time. What `put` was given may be read without a lock, by whoever
-//           pays for an acquire; what `own` hands out belongs to its writer.
+//   Thread: one writer at a time. What `put` was given may be read without a lock, as made() is an
+//           acquire that pairs with its release; what `own` hands out belongs to its writer.
 #pragma once
 
 #include <atomic>

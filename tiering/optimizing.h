@@ -1,8 +1,8 @@
 // Optimizing: what came of optimizing a method, but for the version that calls reach.
 //
-// Law: made by the worker when the method's first optimized version comes into service, or is timed or
-// called back because of what it is; never taken away. What has not come so far reads as nothing: no
-// copy, no trial, no version.
+// Law: made when something of it is first written, with the first optimized version for calls at the
+// latest; by the worker, or without one whoever flushes. Never taken away. What has not come so far
+// reads as nothing: no copy, no trial, no version.
 //
 //   Thread: `copy`, `copy_expected`, `trial` and what `loop_copies` has in service are read by slow
 //           paths without a lock; all else with the runtime's state mutex.
