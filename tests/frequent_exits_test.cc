@@ -26,7 +26,7 @@ struct Exits : test::Owners {
     jit::Function f = test::parse_or_die(kBody).functions[0];
     for (uint32_t i = 0; i < kMethods; ++i) describe_loops(i, 1);
     for (uint32_t i : {0, 1}) {
-      method(i).exits = MethodExits(f, jit::find_loop_forest(f), policy);
+      method(i).shape.own().exits = MethodExits(f, jit::find_loop_forest(f), policy);
       put_optimized(i);
     }
   }
@@ -38,7 +38,7 @@ struct Exits : test::Owners {
   }
   // Takes an exit until its limit is met, and says so.
   void meet(uint32_t exit, uint32_t of = 0) {
-    while (!method(of).exits.count(exit)) {}
+    while (!method(of).shape.own().exits.count(exit)) {}
     frequent.consider(method(of), exit);
   }
   std::vector<uint32_t> requested() {
@@ -65,7 +65,7 @@ TEST(FrequentExits, of_a_block_have_the_method_made_anew) {
   e.meet(kBlock);
   EXPECT_EQ(e.requested(), Indices{0});
   EXPECT_TRUE(loop.retired) << "it has the block left out, too";
-  EXPECT_EQ(e.method().osr[0].load(), nullptr);
+  EXPECT_EQ(e.method().shape->osr[0].load(), nullptr);
   EXPECT_NE(e.in_service.current_entry(e.method()), nullptr) << "calls stay where they are";
   EXPECT_EQ(e.logged(), std::vector<std::string>{"recompile"});
 }
@@ -82,9 +82,9 @@ TEST(FrequentExits, ask_for_nothing_that_has_been_asked_for_or_made_too_often_or
   e.method().optimized_requested = true;
   e.meet(kBlock);
   e.method().optimized_requested = false;
-  e.method().optimized_versions = e.policy.max_recompiles;
+  e.method().optimizing.own().versions = e.policy.max_recompiles;
   e.meet(kBlock);
-  e.method().optimized_versions = 0;
+  e.method().optimizing.own().versions = 0;
   e.method().optimized = nullptr;
   e.meet(kBlock);
   EXPECT_EQ(e.requested(), Indices());

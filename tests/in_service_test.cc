@@ -125,12 +125,12 @@ TEST(InService,
   Version &before = o.add(0, Tier::kOptimized), &now = o.add(0, Tier::kOptimized);
   before.osr_loop = now.osr_loop = LoopId(1);
   o.in_service.replace_osr(m, before);
-  EXPECT_EQ(m.osr[1].load(), &before);
+  EXPECT_EQ(m.shape->osr[1].load(), &before);
   o.in_service.replace_osr(m, now);
-  EXPECT_EQ(m.osr[1].load(), &now);
-  EXPECT_EQ(m.osr[0].load(), nullptr);
+  EXPECT_EQ(m.shape->osr[1].load(), &now);
+  EXPECT_EQ(m.shape->osr[0].load(), nullptr);
   EXPECT_TRUE(before.retired);
-  EXPECT_EQ(m.osr_versions[1], 2u);
+  EXPECT_EQ(m.shape->osr_versions[1], 2u);
   EXPECT_EQ(Owners::words(outdated), (std::vector<uint32_t>{2, 2}));
   EXPECT_EQ(Owners::words(before), (std::vector<uint32_t>{2, 2})) << "it was retired for this one";
   EXPECT_EQ(Owners::words(current), (std::vector<uint32_t>{0, 0}));
@@ -138,9 +138,9 @@ TEST(InService,
   host.osr_loop = LoopId(1);
   host.from_host = true;
   o.in_service.replace_osr(m, host);
-  EXPECT_EQ(m.osr_from_host[1].load(), &host);
-  EXPECT_EQ(m.osr[1].load(), &now);
-  EXPECT_EQ(m.osr_versions[1], 2u);
+  EXPECT_EQ(m.shape->osr_from_host[1].load(), &host);
+  EXPECT_EQ(m.shape->osr[1].load(), &now);
+  EXPECT_EQ(m.shape->osr_versions[1], 2u);
 }
 
 TEST(InService, a_new_optimized_version_for_calls_has_the_others_given_up) {
@@ -167,13 +167,13 @@ TEST(InService, what_a_trial_times_stays) {
   Version &plain = o.add(0, Tier::kBaseline), &old = o.add(0, Tier::kOptimized),
           &now = o.add(0, Tier::kOptimized);
   Trial of_plain(plain, now, 4, 1, true), of_old(old, now, 4, 1, false);
-  m.trial = &of_plain;
+  m.optimizing.own().trial = &of_plain;
   o.in_service.retire_baseline(m);
   EXPECT_FALSE(plain.retired);
-  m.trial = &of_old;
+  m.optimizing.own().trial = &of_old;
   o.in_service.retire_optimized_before(m, now);
   EXPECT_FALSE(old.retired);
-  m.trial = nullptr;
+  m.optimizing.own().trial = nullptr;
 }
 
 TEST(InService, what_is_withdrawn_is_reached_by_nobody_and_is_free_when_nobody_runs_it) {
@@ -186,14 +186,14 @@ TEST(InService, what_is_withdrawn_is_reached_by_nobody_and_is_free_when_nobody_r
   loop.osr_loop = LoopId(0);
   o.in_service.replace_osr(m, loop);
   o.in_service.link_locked(m);
-  m.copy_asked = m.osr_asked[0] = true;
+  m.copy_asked = m.shape->osr_asked[0] = true;
   o.in_service.evict_locked(m);
   EXPECT_EQ(o.losses.evictions, 1u);
   EXPECT_EQ(o.in_service.current_entry(m), nullptr);
   EXPECT_EQ(m.optimized.load(), nullptr);
-  EXPECT_EQ(m.osr[0].load(), nullptr);
+  EXPECT_EQ(m.shape->osr[0].load(), nullptr);
   EXPECT_FALSE(m.copy_asked);
-  EXPECT_FALSE(m.osr_asked[0]);
+  EXPECT_FALSE(m.shape->osr_asked[0]);
   EXPECT_TRUE(m.wants_optimized) << "when it is called again";
   EXPECT_FALSE(thunk.retired) << "it is the way to the host's interpreter";
   EXPECT_FALSE(optimized.freed);

@@ -31,7 +31,7 @@ class Machine {
     EXPECT_TRUE(methods.reserve(2));
     for (uint32_t i : {0, 1}) {
       methods.put(std::make_unique<Method>(MethodId(i), i + 1, host_, MethodInfo()));
-      methods.at(i).instructions = i == 0 ? 1000 : 30;
+      methods.at(i).shape.own().instructions = i == 0 ? 1000 : 30;
     }
   }
   std::unique_ptr<Version> version(Tier tier, uint64_t cpu_ns, std::vector<MethodId> inlined = {}) {

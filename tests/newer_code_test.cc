@@ -1,5 +1,6 @@
 // When newer code is made for frames of old code.
 #include "tiering/transitions/newer_code.h"
+#include "tiering/clock.h"
 
 #include "tests/owners.h"
 
@@ -15,7 +16,7 @@ struct Newer : test::Owners {
   }
   // A frame of old code is at the second loop, and has said so.
   void want() {
-    method().osr_asked[1] = true;
+    method().shape->osr_asked[1] = true;
     newer.want(method(), 1);
   }
 
@@ -30,19 +31,19 @@ TEST(NewerCode, is_asked_for_at_once_where_no_clock_decides) {
   EXPECT_EQ(plan.tier, Tier::kOptimized);
   EXPECT_EQ(plan.osr_loop, LoopId(1));
   EXPECT_FALSE(plan.use_profile) << "nothing was seen";
-  EXPECT_TRUE(n.method().osr_asked[1]) << "until it is done";
+  EXPECT_TRUE(n.method().shape->osr_asked[1]) << "until it is done";
   EXPECT_EQ(n.logged(), std::vector<std::string>{"osr_out"});
 }
 
 TEST(NewerCode, waits_while_other_code_is_made_for_a_loop_of_the_method) {
   Newer n(Newer::by_no_clock());
-  n.method().osr_requested[0] = true;
+  n.method().shape.own().osr_requested[0] = true;
   n.want();
   EXPECT_EQ(n.requests.size(), 0u);
   EXPECT_TRUE(n.frames.wait());
   n.newer.want_if_due();
   EXPECT_EQ(n.requests.size(), 0u);
-  n.method().osr_requested[0] = false;
+  n.method().shape.own().osr_requested[0] = false;
   n.newer.want_if_due();
   EXPECT_EQ(n.requests.size(), 1u);
   EXPECT_FALSE(n.frames.wait());
@@ -52,7 +53,7 @@ TEST(NewerCode, waits_until_the_newest_has_been_there_for_ten_times_as_long_as_i
   Newer n{Options()};
   Version &calls = n.add(0, Tier::kOptimized), &loop = n.add(0, Tier::kOptimized);
   n.method().optimized = &calls;
-  n.method().osr[0] = &loop;
+  n.method().shape->osr[0] = &loop;
   loop.installed_ns = now_ns();
   loop.compile_ns = 3'600'000'000'000;
   n.want();
@@ -75,13 +76,13 @@ TEST(NewerCode, does_not_wait_for_a_time_where_no_clock_decides) {
 
 TEST(NewerCode, is_not_made_for_frames_that_have_found_another_way) {
   Newer n(Newer::by_no_clock());
-  n.method().osr_requested[0] = true;
+  n.method().shape.own().osr_requested[0] = true;
   n.want();
-  n.method().osr_requested[0] = false;
-  n.method().osr_outs = 1;
+  n.method().shape.own().osr_requested[0] = false;
+  n.method().shape.own().osr_outs = 1;
   n.newer.want_if_due();
   EXPECT_EQ(n.requests.size(), 0u);
-  EXPECT_FALSE(n.method().osr_asked[1]) << "who comes there later asks again";
+  EXPECT_FALSE(n.method().shape->osr_asked[1]) << "who comes there later asks again";
 }
 
 TEST(NewerCode, is_not_made_of_what_cannot_be_optimized_or_has_been_made_too_often) {
@@ -89,7 +90,7 @@ TEST(NewerCode, is_not_made_of_what_cannot_be_optimized_or_has_been_made_too_oft
   Method& m = n.method();
   auto refused = [&] {
     n.want();
-    bool none = n.requests.size() == 0 && !n.frames.wait() && !m.osr_asked[1];
+    bool none = n.requests.size() == 0 && !n.frames.wait() && !m.shape->osr_asked[1];
     return none;
   };
   for (bool* why : {&m.removed, &m.guard_banned, &m.optimize_failed}) {
@@ -97,9 +98,9 @@ TEST(NewerCode, is_not_made_of_what_cannot_be_optimized_or_has_been_made_too_oft
     EXPECT_TRUE(refused());
     *why = false;
   }
-  m.osr_versions[1] = n.policy.max_recompiles;
+  m.shape.own().osr_versions[1] = n.policy.max_recompiles;
   EXPECT_TRUE(refused());
-  m.osr_versions[1] = 0;
+  m.shape.own().osr_versions[1] = 0;
   n.live.code_budget = 0;
   EXPECT_TRUE(refused());
 }

@@ -4,6 +4,7 @@
 // When a frame is called is a matter of time, so a run goes on until so many rounds have been
 // observed; nothing is asserted of how long that takes.
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <string>
 
@@ -166,6 +167,25 @@ TEST(ObserveLoops, a_phase_that_changes_inside_of_one_call_is_noticed_and_follow
   EXPECT_EQ(l.report().osr_entries, 1u) << "by the frame that was there";
   EXPECT_GE(l.report().osr_outs, 1u);
   EXPECT_EQ(l.report().left, 0u);
+}
+
+// Where rounds are short, a burst is over long before the time that ends it as well; and from one to
+// the next are 10 ms at least.
+TEST(ObserveLoops, a_burst_ends_by_the_number_of_its_rounds) {
+  using Clock = std::chrono::steady_clock;
+  constexpr uint64_t kRounds = 16, kSamples = 400;
+  Living l(living());
+  uint64_t before = 0;
+  Clock::time_point start;
+  l.phase(50, [&] { return l.versions(Copy::kInstrumented) != 0; });
+  l.then([&] {
+    before = l.samples();
+    start = Clock::now();
+  });
+  l.phase(50, kSamples);
+  l.run();
+  uint64_t ms = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
+  EXPECT_LE(l.samples() - before, (kRounds + 1) * (ms / 10 + 2));
 }
 
 TEST(ObserveLoops, what_always_does_the_same_stays_as_it_is) {

@@ -1,6 +1,7 @@
 // When the estimates of a stream are brought to the calls that there were.
 #include <gtest/gtest.h>
 
+#include "sampler/site_tables.h"
 #include "tests/runtime_host.h"
 #include "tiering/observe/observer.h"
 
@@ -31,7 +32,7 @@ struct Sampled {
   explicit Sampled(const Options& o = {}, const char* body = kTwoBlocks) : options(o) {
     jit::Module parsed = test::parse_or_die(body);
     m.probes.put(ProbeSet(parsed.functions[0], ProbeChoice::from(options)));
-    m.block_weights.assign(parsed.functions[0].block_sites, 1);
+    m.shape.own().block_weights.assign(parsed.functions[0].block_sites, 1);
     stream.calls = 1000;
     stream.sampled_calls = 10;
     stream.seen.counts.assign(m.probes->schema().words(), 0);
@@ -46,7 +47,7 @@ struct Sampled {
   Options options, live = options;
   sampler::Ladder ladder;
   Observer observer{options, live, ladder, nullptr, nullptr};
-  Stream& stream = m.streams[1];
+  Stream& stream = m.flushed.own().streams[1];
 };
 
 TEST(ObserverEstimates, are_brought_to_all_calls_of_the_thread) {
@@ -71,7 +72,7 @@ TEST(ObserverEstimates, of_threads_that_have_gone_were_brought_to_all_before) {
 
 TEST(ObserverEstimates, that_share_the_calls_with_optimized_code_stay) {
   Sampled s;
-  s.m.streams[1 | kOptimizedStream];
+  s.m.flushed.own().streams[1 | kOptimizedStream];
   EXPECT_EQ(s.entries(), 160u);
 }
 
@@ -95,8 +96,54 @@ TEST(ObserverEstimates, of_shared_counters_are_brought_to_the_calls_of_all_threa
   shared.counters = CounterMode::kInterlocked;
   Sampled s(shared);
   ASSERT_TRUE(s.m.probes->shared());
-  s.m.streams[2].calls = 500;
+  s.m.flushed.own().streams[2].calls = 500;
   EXPECT_EQ(s.entries(), 1500u);
+}
+
+// What a table moves to `other` is not taken for calls of other callees.
+TEST(ObserverEstimates, of_targets_stay_when_a_table_forgets) {
+  jit::Module parsed = test::parse_or_die(R"(
+func @f(ref, i32) -> i32 {
+b0(v0: ref, v1: i32):
+  v2 = call_indirect.(i32)->i32 v0(v1)
+  return v2
+}
+)");
+  Options options;
+  options.adaptive = false;
+  options.recent = true;
+  Host host;
+  Method m(MethodId(0), 1, host, {});
+  sampler::Ladder ladder;
+  Observer observer(options, options, ladder, nullptr, nullptr);
+  observer.set_method_at([](uint64_t stub) { return MethodKey{1, static_cast<uint32_t>(stub)}; });
+  m.shape.own().block_weights = {1};
+  m.probes.put(ProbeSet(parsed.functions[0], ProbeChoice::from(options)));
+  TargetTable t = m.probes->target_tables(false).at(0);
+  ASSERT_TRUE(t.shape.recent);
+  constexpr uint64_t kOften = 7, kLater = 8;
+  std::vector<uint64_t> slab(m.probes->slab_words());
+  sampler::Note n;
+  n.kind = sampler::NoteKind::kFlushCalls;
+  n.ages = 1;
+  auto flush = [&](uint64_t often, uint64_t later, uint32_t interval) {
+    sampler::count_in_table(&slab[t.word], t.shape, kOften);
+    slab[t.word + t.shape.entries_at() + 1] += often - 1;  // as code does with its first entry
+    for (uint64_t i = 0; i < later; ++i) sampler::count_in_table(&slab[t.word], t.shape, kLater);
+    n.calls = n.sampled_calls += often + later;
+    n.rate = sampler::Rate::sampled(sampler::Ladder::power_below(interval), 1).word;
+    observer.take(m, 1, n, slab);
+    sampler::age_table(&slab[t.word], t.shape);
+  };
+  flush(100, 0, 16);
+  flush(20, 40, 1);
+  const profile::Observed& seen = m.flushed->streams.at(1).seen;
+  const Table& table = seen.tables.at({SlotKind::kCallTarget, t.site});
+  uint32_t other = m.probes->schema().find(SlotKind::kCallTarget, t.site)->word;
+  // The first window was forgotten by half; the second is too short for that.
+  EXPECT_EQ(table.at({1, kOften}).estimate, 100u * 16 / 2 + 20);
+  EXPECT_EQ(table.at({1, kLater}).estimate, 40u);
+  EXPECT_EQ(seen.estimates[other], 100u * 16 / 2);
 }
 
 }  // namespace

@@ -107,6 +107,18 @@ TEST(OsrOut, a_frame_follows_the_callees_that_come_into_service_while_it_runs) {
   EXPECT_EQ(m.left, 0u) << "not by way of plainer code";
 }
 
+TEST(OsrOut, code_that_was_moved_is_as_new_as_it_was) {
+  constexpr uint64_t kRounds = 20'000;
+  Options o = at_once("on");
+  o.stress = "relay=all";
+  IrRuntime r(parse_or_die(kPhases), o);
+  ThreadScope scope(*r.runtime);
+  EXPECT_EQ(r.call("main", {kRounds, bits_of(0.5)}).bits, answer_of(kRounds));
+  MethodReport m = r.report_of("main");
+  EXPECT_GT(r.runtime->report().relay.bodies, 0u);
+  EXPECT_EQ(m.osr_outs, 2u);
+}
+
 TEST(OsrOut, without_the_option_it_stays_where_it_is) {
   constexpr uint64_t kRounds = 20'000;
   IrRuntime r(parse_or_die(kPhases), at_once("off"));

@@ -54,13 +54,7 @@ class Owners : private tiering::Relay::Service {
   tiering::Method& method(uint32_t i = 0) { return methods.at(i); }
   // Gives a method as many loops as its description would have.
   void describe_loops(uint32_t i, uint32_t loops) {
-    tiering::Method& m = method(i);
-    m.loop_count = loops;
-    m.osr = std::make_unique<std::atomic<const tiering::Version*>[]>(loops);
-    m.osr_from_host = std::make_unique<std::atomic<const tiering::Version*>[]>(loops);
-    m.osr_asked = std::make_unique<std::atomic<bool>[]>(loops);
-    m.osr_requested.assign(loops, false);
-    m.osr_versions.assign(loops, 0);
+    method(i).shape.put(std::make_unique<tiering::MethodShape>(loops));
   }
   // A version of a method's, which is nowhere in service yet; with words that its loops ask.
   tiering::Version& add(uint32_t i, Tier tier, Copy copy = Copy::kPlain) {
@@ -72,7 +66,7 @@ class Owners : private tiering::Relay::Service {
     v.copy = copy;
     v.serial = ++serials_;
     v.entry = &entries_[v.serial];
-    if (m.loop_count != 0) v.polls = poll_words.take(m.loop_count);
+    if (uint32_t loops = m.shape->loop_count) v.polls = poll_words.take(loops);
     hosts.hold_locked(v);
     return v;
   }
@@ -104,7 +98,7 @@ class Owners : private tiering::Relay::Service {
   Host host;
   Options options, live;
   PolicyOptions policy = PolicyOptions::from(options);
-  tiering::Stress stress{tiering::StressPlan{}};
+  tiering::Stress stress{*tiering::StressPlan::parse(options.stress)};
   tiering::WaitedMutex mutex;
   tiering::MethodTable methods;
   tiering::Places places{methods};

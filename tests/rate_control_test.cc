@@ -44,7 +44,7 @@ struct Rates {
     EXPECT_TRUE(methods.reserve(kMethods));
     for (uint32_t i = 0; i < kMethods; ++i) {
       methods.put(std::make_unique<Method>(MethodId(i), i + 1, host, MethodInfo()));
-      method(i).shape_known = true;
+      method(i).shape.own();
       method(i).slab_words = 1;
       method(i).plain = &plain;
       control.add(i, false);
@@ -98,7 +98,7 @@ struct Rates {
 
 // Windows of one kind, as many as convergence wants to see of a method that always does the same.
 void learn(Method& m, int windows) {
-  for (int i = 0; i < windows; ++i) m.convergence.add({{600, 400}, 1024, 1});
+  for (int i = 0; i < windows; ++i) m.flushed.own().convergence.add({{600, 400}, 1024, 1});
 }
 
 // ---- Whether there are rates --------------------------------------------------------------------
@@ -139,7 +139,7 @@ TEST(RateControl, no_copy_is_asked_for_that_is_there_or_could_not_be_used) {
   Rates r;
   Version optimized;
   r.put_copy(0);
-  r.method(1).shape_known = false;
+  r.method(1).shape.reset();
   r.method(2).slab_words = 0;
   r.method(3).optimized = &optimized;
   for (uint32_t i = 0; i < kMethods; ++i) r.control.want_copy(r.method(i));
@@ -151,9 +151,9 @@ TEST(RateControl, no_copy_is_asked_for_that_is_there_or_could_not_be_used) {
 
 TEST(RateControl, a_method_is_observed_from_every_call_on_in_short_bursts_if_it_is_called_often) {
   Rates r;
-  r.method(0).streams[1].calls = 31;
-  r.method(1).streams[1].calls = 30;
-  r.method(1).streams[2].calls = 2;
+  r.method(0).flushed.own().streams[1].calls = 31;
+  r.method(1).flushed.own().streams[1].calls = 30;
+  r.method(1).flushed.own().streams[2].calls = 2;
   r.put_copy(0);
   r.put_copy(1);
   EXPECT_EQ(r.rate(0).state(), RateState::kEvery);
@@ -161,7 +161,7 @@ TEST(RateControl, a_method_is_observed_from_every_call_on_in_short_bursts_if_it_
   EXPECT_EQ(r.schedule.ladder.interval(r.rate(0).target()), r.options.interval);
   EXPECT_EQ(r.rate(0).burst(), r.options.burst);
   EXPECT_EQ(r.rate(1).burst(), 8u);
-  r.method(0).streams[1].calls = 1000;
+  r.method(0).flushed.own().streams[1].calls = 1000;
   r.control.begin_observing(r.method(0));
   EXPECT_EQ(r.rate(0).burst(), r.options.burst) << "the measure of its samples stays";
   r.control.switch_off(r.method(0));
@@ -174,10 +174,10 @@ TEST(RateControl, what_has_converged_is_known_and_sampled_on) {
   Rates r;
   r.put_copy();
   r.control.heed(r.method(), Verdict::kMore);
-  EXPECT_EQ(r.method().adaptation.phase, Phase::kLearning);
+  EXPECT_EQ(r.method().flushed.own().adaptation.phase, Phase::kLearning);
   r.control.heed(r.method(), Verdict::kConverged);
-  EXPECT_EQ(r.method().adaptation.phase, Phase::kKnown);
-  EXPECT_FALSE(r.method().adaptation.resting);
+  EXPECT_EQ(r.method().flushed.own().adaptation.phase, Phase::kKnown);
+  EXPECT_FALSE(r.method().flushed.own().adaptation.resting);
   EXPECT_TRUE(r.rate().samples());
   r.control.heed(r.method(), Verdict::kConverged);
   EXPECT_EQ(r.logged(), std::vector<std::string>{"keep"});
@@ -185,7 +185,7 @@ TEST(RateControl, what_has_converged_is_known_and_sampled_on) {
 
 TEST(RateControl, drift_has_a_method_learnt_anew) {
   Rates r;
-  Adaptation& a = r.method().adaptation;
+  Adaptation& a = r.method().flushed.own().adaptation;
   for (Phase phase : {Phase::kKnown, Phase::kLooking}) {
     a.phase = phase;
     a.resting = phase == Phase::kLooking;
@@ -199,16 +199,16 @@ TEST(RateControl, drift_has_a_method_learnt_anew) {
 TEST(RateControl, of_what_changes_all_the_time_the_log_tells_ever_more_rarely) {
   Rates r;
   Method& m = r.method();
-  for (uint32_t turn = 0; m.convergence.drifts() < 3 && turn < 100; ++turn) {
+  for (uint32_t turn = 0; m.flushed.own().convergence.drifts() < 3 && turn < 100; ++turn) {
     std::vector<uint64_t> counts = {turn % 2 == 0 ? 1000u : 0u, turn % 2 == 0 ? 0u : 1000u};
-    for (int n = 0; n < 32 && m.convergence.drifts() < 3; ++n) {
-      m.convergence.add({counts, 2048, 1});
+    for (int n = 0; n < 32 && m.flushed.own().convergence.drifts() < 3; ++n) {
+      m.flushed.own().convergence.add({counts, 2048, 1});
     }
   }
-  ASSERT_EQ(m.convergence.drifts(), 3u);
+  ASSERT_EQ(m.flushed.own().convergence.drifts(), 3u);
   r.control.heed(m, Verdict::kDrifted);
   r.control.heed(m, Verdict::kConverged);
-  EXPECT_EQ(m.adaptation.phase, Phase::kKnown);
+  EXPECT_EQ(m.flushed.own().adaptation.phase, Phase::kKnown);
   EXPECT_TRUE(r.logged().empty());
 }
 
@@ -217,18 +217,18 @@ TEST(RateControl, a_look_ends_with_the_first_window_that_is_compared) {
   Version& copy = r.put_copy();
   Method& m = r.method();
   learn(m, 8);
-  m.adaptation.phase = Phase::kLooking;
-  m.adaptation.windows = m.convergence.compared();
+  m.flushed.own().adaptation.phase = Phase::kLooking;
+  m.flushed.own().adaptation.windows = m.flushed.own().convergence.compared();
   r.control.begin_observing(m);
   EXPECT_EQ(r.schedule.ladder.interval(r.rate().rung()), 64u);
   EXPECT_FALSE(r.rate().decays());
   r.control.heed(m, Verdict::kConverged);
-  EXPECT_EQ(m.adaptation.phase, Phase::kLooking);
+  EXPECT_EQ(m.flushed.own().adaptation.phase, Phase::kLooking);
   learn(m, 1);
   m.copy_asked = true;
   r.control.heed(m, Verdict::kConverged);
-  EXPECT_EQ(m.adaptation.phase, Phase::kKnown);
-  EXPECT_TRUE(m.adaptation.resting);
+  EXPECT_EQ(m.flushed.own().adaptation.phase, Phase::kKnown);
+  EXPECT_TRUE(m.flushed.own().adaptation.resting);
   EXPECT_EQ(r.rate().state(), RateState::kOff);
   EXPECT_TRUE(copy.retired);
   EXPECT_FALSE(m.copy_asked) << "it may be asked for again";
@@ -241,7 +241,7 @@ struct LongKnown : Rates {
   LongKnown() {
     put_copy();
     learn(method(), 8);
-    method().adaptation.phase = Phase::kKnown;
+    method().flushed.own().adaptation.phase = Phase::kKnown;
     control.note_flushed(method());
     state().calls = 1 << 28;
   }
@@ -253,33 +253,33 @@ struct LongKnown : Rates {
 TEST(RateControl, what_is_known_rests_when_its_samples_are_thin_until_a_look_is_due) {
   LongKnown r;
   r.tick();
-  EXPECT_TRUE(r.method().adaptation.resting);
+  EXPECT_TRUE(r.method().flushed.own().adaptation.resting);
   EXPECT_EQ(r.rate().state(), RateState::kOff);
   r.state().calls += (1 << 28) / 64 - 1;
   r.tick();
-  EXPECT_EQ(r.method().adaptation.phase, Phase::kKnown);
+  EXPECT_EQ(r.method().flushed.own().adaptation.phase, Phase::kKnown);
   EXPECT_EQ(r.requests.size(), 0u);
   r.state().calls += 1;
   r.tick();
-  EXPECT_EQ(r.method().adaptation.phase, Phase::kLooking);
+  EXPECT_EQ(r.method().flushed.own().adaptation.phase, Phase::kLooking);
   EXPECT_EQ(r.requests.size(), 1u);
 }
 
 TEST(RateControl, what_is_still_learnt_or_not_thin_yet_does_not_rest) {
   LongKnown learnt, dense;
-  learnt.method().adaptation.phase = Phase::kLearning;
+  learnt.method().flushed.own().adaptation.phase = Phase::kLearning;
   dense.state().calls = 1 << 20;
   learnt.tick();
   dense.tick();
-  EXPECT_FALSE(learnt.method().adaptation.resting);
-  EXPECT_FALSE(dense.method().adaptation.resting);
+  EXPECT_FALSE(learnt.method().flushed.own().adaptation.resting);
+  EXPECT_FALSE(dense.method().flushed.own().adaptation.resting);
 }
 
 TEST(RateControl, nothing_rests_while_every_call_is_to_be_seen) {
   LongKnown r;
   r.control.observe(Sampling::kEvery);
   r.tick();
-  EXPECT_FALSE(r.method().adaptation.resting);
+  EXPECT_FALSE(r.method().flushed.own().adaptation.resting);
   EXPECT_EQ(r.rate().state(), RateState::kEvery);
 }
 
@@ -291,8 +291,8 @@ TEST(RateControl, only_methods_that_have_flushed_are_looked_at_and_only_what_the
   t.state(MethodId(0)).calls = t.state(MethodId(1)).calls = 100;
   r.control.note_flushed(r.method(0));
   r.tick();
-  EXPECT_EQ(r.method(0).adaptation.at_tick.calls, 100u);
-  EXPECT_EQ(r.method(1).adaptation.at_tick.calls, 0u);
+  EXPECT_EQ(r.method(0).flushed.own().adaptation.at_tick.calls, 100u);
+  EXPECT_EQ(r.method(1).flushed.own().adaptation.at_tick.calls, 0u);
   EXPECT_TRUE(r.control.active());
   r.tick();
   EXPECT_FALSE(r.control.active()) << "nothing has run since";
@@ -303,7 +303,7 @@ TEST(RateControl, between_two_ticks_ten_milliseconds_pass) {
   r.tick();
   r.state().calls += 1;
   r.control.tick_if_due();
-  EXPECT_EQ(r.method().adaptation.at_tick.calls, 1u << 28);
+  EXPECT_EQ(r.method().flushed.own().adaptation.at_tick.calls, 1u << 28);
 }
 
 TEST(RateControl, a_method_that_takes_a_place_is_not_the_one_before) {
@@ -313,14 +313,15 @@ TEST(RateControl, a_method_that_takes_a_place_is_not_the_one_before) {
   r.control.note_flushed(r.method());
   r.control.add(0, true);
   r.tick();
-  EXPECT_EQ(r.method().adaptation.at_tick.calls, 0u);
+  EXPECT_EQ(r.method().flushed.own().adaptation.at_tick.calls, 0u);
 }
 
 TEST(RateControl, progress_is_that_of_threads_that_are_there_and_of_those_that_were) {
   Rates r;
   r.attach().state(MethodId(0)).calls = 10;
   r.attach().state(MethodId(0)).calls = 200;
-  r.method().adaptation.gone = {.calls = 3000, .iterations = 1, .sampled_calls = 2, .bursts = 3};
+  r.method().flushed.own().adaptation.gone = {
+      .calls = 3000, .iterations = 1, .sampled_calls = 2, .bursts = 3};
   Progress p = r.control.progress_of(r.method());
   EXPECT_EQ(p.calls, 3210u);
   EXPECT_EQ(p.iterations + p.sampled_calls + p.bursts, 6u);
@@ -381,9 +382,9 @@ TEST(RateControl, each_thing_that_copies_count_is_in_the_account) {
   Method& m = r.method();
   m.probes.put(ProbeSet(f, ProbeChoice::from(r.options)));
   ASSERT_TRUE(m.probes->counts_turns(turns));
-  m.block_weights.assign(1, 1);
+  m.shape.own().block_weights.assign(1, 1);
   Progress all{.sampled_calls = 80, .bursts = 20}, since{.sampled_calls = 8, .bursts = 2};
-  profile::Observed& seen = m.streams[1].seen;
+  profile::Observed& seen = m.flushed.own().streams[1].seen;
   auto spent = [&] { return r.control.spent_ns(m, all, since); };
   const sampler::CostModel model;
   double samples = spent();
@@ -472,17 +473,17 @@ TEST(RateControl, with_a_narrower_epsilon_what_is_not_near_enough_is_learnt_on) 
   Rates r;
   for (uint32_t i : {0, 1}) {
     learn(r.method(i), 8);
-    r.method(i).adaptation.phase = Phase::kKnown;
-    r.method(i).adaptation.resting = true;
+    r.method(i).flushed.own().adaptation.phase = Phase::kKnown;
+    r.method(i).flushed.own().adaptation.resting = true;
   }
-  ASSERT_TRUE(r.method(0).convergence.converged());
-  r.method(1).convergence.set_epsilon(1e-6);
+  ASSERT_TRUE(r.method(0).flushed.own().convergence.converged());
+  r.method(1).flushed.own().convergence.set_epsilon(1e-6);
   r.control.learn_on(r.method(0));
   r.control.learn_on(r.method(1));
-  EXPECT_EQ(r.method(0).adaptation.phase, Phase::kKnown);
-  EXPECT_TRUE(r.method(0).adaptation.resting);
-  EXPECT_EQ(r.method(1).adaptation.phase, Phase::kLearning);
-  EXPECT_FALSE(r.method(1).adaptation.resting);
+  EXPECT_EQ(r.method(0).flushed.own().adaptation.phase, Phase::kKnown);
+  EXPECT_TRUE(r.method(0).flushed.own().adaptation.resting);
+  EXPECT_EQ(r.method(1).flushed.own().adaptation.phase, Phase::kLearning);
+  EXPECT_FALSE(r.method(1).flushed.own().adaptation.resting);
   ASSERT_EQ(r.requests.size(), 1u);
   EXPECT_EQ(r.requests.pop()->method, MethodId(1));
 }

@@ -12,8 +12,7 @@ class RequestsTest : public testing::Test {
     ASSERT_TRUE(methods_.reserve(4));
     for (uint32_t i = 0; i < 4; ++i) {
       auto m = std::make_unique<Method>(MethodId(i), i + 1, host_, MethodInfo());
-      m->osr_requested.assign(1, false);
-      m->osr_asked = std::make_unique<std::atomic<bool>[]>(1);
+      m->shape.put(std::make_unique<MethodShape>(1));
       methods_.put(std::move(m));
     }
   }
@@ -34,11 +33,11 @@ TEST_F(RequestsTest, a_method_knows_what_it_has_asked_for_until_that_is_done) {
   r.add(method(0), optimized(0), 1);
   r.add(method(0), for_loop(0), 2);
   EXPECT_TRUE(method(0).optimized_requested);
-  EXPECT_TRUE(method(0).osr_requested[0]);
-  method(0).osr_asked[0] = true;
+  EXPECT_TRUE(method(0).shape->osr_requested[0]);
+  method(0).shape->osr_asked[0] = true;
   r.done(method(0), *r.pop());
-  EXPECT_FALSE(method(0).osr_requested[0]);
-  EXPECT_FALSE(method(0).osr_asked[0]);
+  EXPECT_FALSE(method(0).shape->osr_requested[0]);
+  EXPECT_FALSE(method(0).shape->osr_asked[0]);
   EXPECT_TRUE(method(0).optimized_requested);
   r.done(method(0), *r.pop());
   EXPECT_FALSE(method(0).optimized_requested);
@@ -62,9 +61,9 @@ TEST_F(RequestsTest, copies_may_be_asked_for_again_when_they_are_done) {
   EXPECT_FALSE(method(0).copy_asked);
   copy.tier = Tier::kOptimized;
   method(0).copy_asked = true;
-  method(0).optimized_copy.expected = true;
+  method(0).optimizing.own().copy_expected = true;
   r.done(method(0), copy);
-  EXPECT_FALSE(method(0).optimized_copy.expected);
+  EXPECT_FALSE(method(0).optimizing->copy_expected);
   EXPECT_TRUE(method(0).copy_asked);
 }
 

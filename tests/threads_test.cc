@@ -1,5 +1,6 @@
 // What is counted of attached threads, and of those that have gone.
 #include "tiering/threads.h"
+#include "tiering/clock.h"
 
 #include <gtest/gtest.h>
 

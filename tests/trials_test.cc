@@ -45,11 +45,11 @@ struct Timed : test::Owners {
     method().optimized = &now;
     trials.begin(method(), &before, now);
     in_service.link_locked(method());
-    return method().trial.load() != nullptr;
+    return method().optimizing->trial.load() != nullptr;
   }
   // Calls take so many cycles, until all that is wanted has been timed.
   Stays end(uint64_t old_cycles, uint64_t new_cycles) {
-    Trial& t = *method().trial.load();
+    Trial& t = *method().optimizing->trial.load();
     while (!t.tell()) {
       jit::TrialCall call = t.begin_call();
       if (call.cycles != nullptr) {
@@ -67,7 +67,7 @@ TEST(Trials, the_faster_version_stays) {
   Timed t;
   ASSERT_TRUE(t.begin());
   EXPECT_EQ(t.end(2000, 1000), Stays::kNew);
-  EXPECT_EQ(t.method().trial.load(), nullptr);
+  EXPECT_EQ(t.method().optimizing->trial.load(), nullptr);
   EXPECT_EQ(t.method().optimized.load(), &t.now);
   EXPECT_TRUE(t.before.retired);
   EXPECT_FALSE(t.now.retired);
@@ -78,7 +78,7 @@ TEST(Trials, the_slower_version_goes_and_calls_the_old_one_again) {
   Timed t;
   ASSERT_TRUE(t.begin());
   EXPECT_EQ(t.end(1000, 2000), Stays::kOld);
-  EXPECT_EQ(t.method().trial.load(), nullptr);
+  EXPECT_EQ(t.method().optimizing->trial.load(), nullptr);
   EXPECT_EQ(t.in_service.current_entry(t.method()), t.before.entry);
   EXPECT_TRUE(t.now.retired);
   EXPECT_FALSE(t.before.retired);
@@ -91,7 +91,7 @@ TEST(Trials, a_version_with_a_guard_leads_to_the_general_one_whoever_is_faster) 
     t.now.general = &t.before;
     ASSERT_TRUE(t.begin());
     EXPECT_EQ(t.end(1000, faster ? 500 : 2000), faster ? Stays::kGuarded : Stays::kGeneral);
-    EXPECT_EQ(t.method().trial.load(), nullptr);
+    EXPECT_EQ(t.method().optimizing->trial.load(), nullptr);
     EXPECT_FALSE(t.before.retired);
     EXPECT_FALSE(t.now.retired);
   }
@@ -162,7 +162,7 @@ TEST(Trials, that_are_abandoned_leave_the_new_version_in_service) {
   Timed t;
   ASSERT_TRUE(t.begin());
   t.trials.abandon(t.method());
-  EXPECT_EQ(t.method().trial.load(), nullptr);
+  EXPECT_EQ(t.method().optimizing->trial.load(), nullptr);
   EXPECT_TRUE(t.before.retired);
   EXPECT_EQ(t.trials.end(t.method()), Stays::kUnknown);
   t.trials.abandon(t.method());  // nothing more

@@ -71,12 +71,15 @@ class Workshop : public Host {
     if (m) bodies_[m->number()] = std::move(body);
     return m;
   }
-  // Waits, like a host would, where a compilation under way may still mean all that were removed.
+  // Waits, like a host would, where a compilation under way may still mean all that were removed. Of a
+  // thread without frames, words that calls have left on its stack mean nothing: it says so.
   MethodId add(const std::string& name, const Signature& s, const Body& body) {
     Result<MethodId> m = try_add(name, s, body);
     for (auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
          !m && std::chrono::steady_clock::now() < end;) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      CallSite innermost[1];
+      if (runtime->walk(innermost) == 0) runtime->quiescent();
       m = try_add(name, s, body);
     }
     if (m) return *m;

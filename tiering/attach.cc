@@ -95,8 +95,8 @@ void RuntimeImpl::leave(AttachedThread& t) {
   uint32_t count = methods_.size();
   for (uint32_t i = 0; i < count; ++i) {
     observer_.end_streams(method(i), t.number());
-    if (!method(i).shape_known) continue;
-    method(i).adaptation.gone += sampler::progress_of(t.state(MethodId(i)));
+    if (!method(i).has_shape()) continue;
+    method(i).flushed.own().adaptation.gone += sampler::progress_of(t.state(MethodId(i)));
   }
   threads_.remove(t);
   in_service_->reclaim_locked();

@@ -2,8 +2,8 @@
 //
 // Who reads one that has not been made finds what a fresh T says; who writes makes it.
 //
-//   Thread: one writer at a time. What `put` was given may be read without a lock, by whoever
-//           pays for an acquire; what `own` hands out belongs to its writer.
+//   Thread: one writer at a time. What `put` was given may be read without a lock, as made() is an
+//           acquire that pairs with its release; what `own` hands out belongs to its writer.
 #pragma once
 
 #include <atomic>
@@ -29,13 +29,13 @@ class MadeLater {
   // Returns it, or null.
   T* made() const { return made_.load(std::memory_order_acquire); }
   // Returns it, making it if need be.
-  T& own() { return made() != nullptr ? *made() : put(T()); }
+  T& own() { return made() != nullptr ? *made() : put(std::make_unique<T>()); }
   // Puts `it` in the place of the one before, which goes.
-  T& put(T it) {
-    auto whole = std::make_unique<T>(std::move(it));
+  T& put(T it) { return put(std::make_unique<T>(std::move(it))); }
+  T& put(std::unique_ptr<T> it) {
     reset();
-    made_.store(whole.get(), std::memory_order_release);
-    return *whole.release();
+    made_.store(it.get(), std::memory_order_release);
+    return *it.release();
   }
   void reset() { delete made_.exchange(nullptr, std::memory_order_relaxed); }
 

@@ -46,7 +46,7 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
   auto made =
       std::make_unique<Method>(place->id, places_.methods_seen() + 1, host, std::move(info));
   Method& m = *made;
-  m.convergence.set_epsilon(policy_.epsilon);
+  if (options_.gap == GapMode::kExact) m.exact = std::make_unique<ExactCalls>();
   if (!m.info.host_may_trap) m.host_code = m.info.host_entry;
   places_.note_added();
   rates_.add(index, place->again);
@@ -74,7 +74,7 @@ const void* InService::first_target_locked(const Method& m) const {
 std::string RuntimeImpl::error_of(MethodId m) const {
   if (forked()) return {};
   std::lock_guard lock(state_mutex_);
-  return is_method(m) ? method(m.index()).last_error : std::string();
+  return is_method(m) ? *method(m.index()).last_error : std::string();
 }
 
 void RuntimeImpl::remove_methods(std::span<const MethodId> methods) {

@@ -25,6 +25,7 @@
 #include "sampler/fast_sample.h"
 #include "sampler/fork.h"
 #include "sampler/schedule.h"
+#include "tiering/clock.h"
 #include "tiering/code/eviction.h"
 #include "tiering/code/gone.h"
 #include "tiering/code/in_service.h"

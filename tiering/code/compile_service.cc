@@ -1,24 +1,9 @@
 // Versions when they are wanted: at a first call, and from the queue (MethodCompiler makes them).
-#include <time.h>
-
 #include <algorithm>
-#include <chrono>
 
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
-
-uint64_t now_ns() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::steady_clock::now().time_since_epoch())
-                                   .count());
-}
-
-uint64_t thread_cpu_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
-}
 
 // A call of a method without code in service, on any thread: returns whether it has some now. The
 // thread counts as blocked meanwhile, so that what it does not run can make room.
@@ -45,7 +30,7 @@ bool RuntimeImpl::make_first(Method& m) {
   bool refused = s.error().code == ErrorCode::kResourceExhausted;
   {
     std::lock_guard lock(state_mutex_);
-    m.last_error = s.error().message;
+    m.last_error.put(s.error().message);
     (refused ? losses_.code_refused : losses_.compiles_failed)++;
     // What was refused for want of room may be had at another call.
     m.failed.store(!refused, std::memory_order_relaxed);
@@ -78,7 +63,7 @@ bool RuntimeImpl::interpret(Method& m) {
   if (m.host_code == nullptr) {
     Result<std::unique_ptr<Version>> v = compiler_->make_host_thunk_locked(m);
     if (!v) {
-      m.last_error = v.error().message;
+      m.last_error.put(v.error().message);
       losses_.code_refused++;
       return false;
     }
@@ -108,7 +93,7 @@ Status RuntimeImpl::compile_first(Method& m) {
   if (hot)
     plans.insert(plans.begin(), {.method = m.id, .tier = Tier::kOptimized, .use_profile = true});
   for (const Plan& plan : plans) {
-    bool counts = !m.shape_known || m.slab_words.load(std::memory_order_relaxed) != 0;
+    bool counts = !m.has_shape() || m.slab_words.load(std::memory_order_relaxed) != 0;
     if (plan.copy == Copy::kInstrumented && !counts) continue;
     Result<std::unique_ptr<Version>> v = eviction_->make_with_room(m, plan, true);
     if (v) {
@@ -121,7 +106,7 @@ Status RuntimeImpl::compile_first(Method& m) {
       continue;
     }
     std::lock_guard lock(state_mutex_);
-    m.last_error = v.error().message;
+    m.last_error.put(v.error().message);
     // The plain copy is what everything else falls back to.
     if (plan.tier == Tier::kBaseline && plan.copy == Copy::kPlain) return v.error();
     losses_.compiles_failed++;
@@ -149,7 +134,7 @@ void RuntimeImpl::compile_and_install(const Plan& plan) {
   bool banned = m.guard_banned && plan.tier == Tier::kOptimized;
   if (m.removed || banned) return;
   if (v) return install(m, std::move(*v));
-  m.last_error = v.error().message;
+  m.last_error.put(v.error().message);
   bool refused = v.error().code == ErrorCode::kResourceExhausted;
   (refused ? losses_.code_refused : losses_.compiles_failed)++;
   // Failing to optimize is never failing to run. Asking for the same again would fail the same,

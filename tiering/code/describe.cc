@@ -19,40 +19,30 @@ namespace {
 
 bool is_real(Opcode op) { return op != Opcode::kProbe && op != Opcode::kLoopHeader; }
 
-void learn_loops(Method& m, uint32_t count) {
-  m.loop_count = count;
-  m.osr = std::make_unique<std::atomic<const Version*>[]>(count);
-  m.osr_from_host = std::make_unique<std::atomic<const Version*>[]>(count);
-  m.osr_asked = std::make_unique<std::atomic<bool>[]>(count);
-  m.osr_requested.assign(count, false);
-  m.osr_versions.assign(count, 0);
-  m.loops_known.store(count + 1, std::memory_order_release);  // pairs with osr_enter.cc
-}
-
 // Makes the slab, and where threads share it the memory for it, on a cache line of its own.
-void learn_slab(Method& m) {
+void learn_slab(Method& m, MethodShape& shape) {
   uint32_t words = m.probes->slab_words();
   if (m.probes->shared() && words != 0) {
-    m.shared_slab.resize(words + 8);
-    auto start = reinterpret_cast<uintptr_t>(m.shared_slab.data());
-    m.shared = reinterpret_cast<uint64_t*>((start + 63) & ~uintptr_t{63});
+    shape.shared_slab.resize(words + 8);
+    auto start = reinterpret_cast<uintptr_t>(shape.shared_slab.data());
+    shape.shared = reinterpret_cast<uint64_t*>((start + 63) & ~uintptr_t{63});
   }
   m.slab_words.store(words, std::memory_order_release);
 }
 
-// What never changes. The caller holds the state mutex.
-void learn_shape(Method& m, const jit::Function& f) {
-  learn_loops(m, f.loop_count);
-  m.block_weights.reserve(f.layout.size());
+// What never changes.
+std::unique_ptr<MethodShape> shape_of(const jit::Function& f, const void* alias_scope) {
+  auto shape = std::make_unique<MethodShape>(f.loop_count);
+  shape->block_weights.reserve(f.layout.size());
   for (Block b : f.layout) {
     uint32_t weight = 0;
     for (jit::InstId i : f.block(b).insts) weight += is_real(f.inst(i).op);
-    m.block_weights.push_back(weight);
-    m.instructions += weight;
+    shape->block_weights.push_back(weight);
+    shape->instructions += weight;
   }
-  m.cfg_hash = f.cfg_hash;
-  m.slab_words.store(Method::kNotPlanned, std::memory_order_release);
-  m.shape_known = true;
+  shape->cfg_hash = f.cfg_hash;
+  shape->alias_scope = alias_scope;
+  return shape;
 }
 
 // What is to be observed: takes time to find out, and needs no lock.
@@ -80,12 +70,13 @@ Observation observation_of(const Method& m, const jit::Function& f, const jit::L
 
 // The caller holds the state mutex.
 void learn_observation(Method& m, Observation o) {
-  m.exits = std::move(o.exits);
+  MethodShape& shape = *m.shape.made();
+  shape.exits = std::move(o.exits);
   bool guesses = !o.values.sites.empty() || !o.values.body_sites.empty();
   if (guesses) m.value_versions.put(std::move(o.values));
-  m.timed_loops = std::move(o.timed_loops);
+  shape.timed_loops = std::move(o.timed_loops);
   m.probes.put(std::move(o.probes));
-  learn_slab(m);
+  learn_slab(m, shape);
 }
 
 bool branches(const jit::Function& f) {
@@ -95,17 +86,16 @@ bool branches(const jit::Function& f) {
 }  // namespace
 
 Result<jit::Function> MethodCompiler::describe(Method& m, Observed observed) {
-  if (m.described == nullptr) return describe_anew(m, observed);
-  jit::Function f = std::move(*m.described);
-  m.described.reset();
-  return f;
+  if (m.shape->described == nullptr) return describe_anew(m, observed);
+  std::unique_ptr<jit::Function> f = std::move(m.shape.made()->described);
+  return std::move(*f);
 }
 
 Status MethodCompiler::describe_ahead(Method& m) {
-  if (m.described != nullptr || m.shape_known) return {};
+  if (m.has_shape()) return {};
   Result<jit::Function> f = describe_anew(m, Observed::kYes);
   if (!f) return f.error();
-  m.described = std::make_unique<jit::Function>(std::move(*f));
+  m.shape.made()->described = std::make_unique<jit::Function>(std::move(*f));
   return {};
 }
 
@@ -118,16 +108,16 @@ Result<jit::Function> MethodCompiler::describe_anew(Method& m, Observed observed
   if (!built) return built.error();
   jit::Function f = std::move(*built);
   if (Status s = check_callees(m, f); !s) return s.error();
-  if (m.shape_known && m.cfg_hash != f.cfg_hash) {
+  if (m.has_shape() && m.shape->cfg_hash != f.cfg_hash) {
     return Error{ErrorCode::kInvalidInput,
                  m.info.name + ": the host described the method differently this time"};
   }
-  bool first = !m.shape_known;
+  bool first = !m.has_shape();
   if (first) {
-    const void* scope = m.host.alias_scope();
+    std::unique_ptr<MethodShape> shape = shape_of(f, m.host.alias_scope());
     std::lock_guard lock(state_mutex_);
-    m.alias_scope = scope;
-    learn_shape(m, f);
+    m.slab_words.store(Method::kNotPlanned, std::memory_order_release);
+    m.shape.put(std::move(shape));
   }
   place_probes(m, f, observed);
   if (first) {
@@ -193,7 +183,7 @@ void MethodCompiler::plan_probes(Method& m, const jit::Function& f, const jit::L
   Observation o = observation_of(m, f, forest, probe_choice_, policy);
   std::lock_guard lock(state_mutex_);
   learn_observation(m, std::move(o));
-  m.exits.limits_changed(policy_);  // since it was copied
+  m.shape.made()->exits.limits_changed(policy_);  // since it was copied
   saved_.learn_calls(m, f);
   saved_.adopt(m);
   if (m.body == nullptr) return;
@@ -204,14 +194,14 @@ void MethodCompiler::plan_probes(Method& m, const jit::Function& f, const jit::L
 
 // The same of a method that the host compiles by itself: its blocks are taken to be alike.
 void MethodCompiler::learn_own_locked(Method& m) {
-  learn_loops(m, 0);
   m.probes.put(ProbeSet(m.info.own_schema));
-  m.cfg_hash = m.info.own_schema.cfg_hash;
-  m.instructions = std::max(m.info.own_size, 1u);
+  auto shape = std::make_unique<MethodShape>();
+  shape->cfg_hash = m.info.own_schema.cfg_hash;
+  shape->instructions = std::max(m.info.own_size, 1u);
   uint32_t words = m.probes->schema().words();
-  m.block_weights.assign(words, std::max(m.instructions / std::max(words, 1u), 1u));
-  learn_slab(m);
-  m.shape_known = true;
+  shape->block_weights.assign(words, std::max(shape->instructions / std::max(words, 1u), 1u));
+  learn_slab(m, *shape);
+  m.shape.put(std::move(shape));
   saved_.adopt(m);
 }
 

@@ -44,17 +44,19 @@ void InService::withdraw_locked(Method& m) {
   stubs_.set_target(m.id, first_target_locked(m));
   if (interprets_first_locked(m)) m.plain.store(nullptr, std::memory_order_release);
   // `plain` and `instrumented` stay as they are: slow paths look whether they are usable.
-  m.trial.store(nullptr, std::memory_order_release);  // its versions go with the others
   m.wants_optimized = m.optimized.load(std::memory_order_relaxed) != nullptr;
   m.optimized.store(nullptr, std::memory_order_release);
-  m.optimized_copy.version.store(nullptr, std::memory_order_release);
-  m.optimized_copy.expected.store(false, std::memory_order_relaxed);
+  if (Optimizing* o = m.optimizing.made()) {
+    o->trial.store(nullptr, std::memory_order_release);  // its versions go with the others
+    o->copy.store(nullptr, std::memory_order_release);
+    o->copy_expected.store(false, std::memory_order_relaxed);
+  }
   m.enterable.store(nullptr, std::memory_order_release);
   retire_loop_copies(m);
-  for (uint32_t i = 0; i < m.loop_count; ++i) {
-    m.osr[i].store(nullptr, std::memory_order_release);
-    m.osr_from_host[i].store(nullptr, std::memory_order_release);
-    m.osr_asked[i].store(false, std::memory_order_relaxed);
+  for (uint32_t i = 0; i < m.shape->loop_count; ++i) {
+    m.shape->osr[i].store(nullptr, std::memory_order_release);
+    m.shape->osr_from_host[i].store(nullptr, std::memory_order_release);
+    m.shape->osr_asked[i].store(false, std::memory_order_relaxed);
   }
   m.copy_asked.store(false, std::memory_order_relaxed);
   m.unlinked = false;
@@ -136,7 +138,7 @@ Result<std::unique_ptr<Version>> Eviction::make_with_room(Method& m, const Plan&
     v = compiler_.make(m, plan);
     if (v || v.error().code != ErrorCode::kResourceExhausted) return v;
   }
-  const uint64_t guess = uint64_t{m.instructions} * 16 + jit::CodeSpace::kPage;
+  const uint64_t guess = uint64_t{m.shape->instructions} * 16 + jit::CodeSpace::kPage;
   const bool needed = urgent && plan.tier == Tier::kBaseline && plan.copy == Copy::kPlain;
   for (uint64_t wanted : {guess, UINT64_MAX}) {
     if (wanted != guess && !needed) break;

@@ -45,7 +45,7 @@ std::vector<jit::SiteValues> MethodCompiler::guesses_locked(Method& m, const Pla
   std::vector<jit::SiteValues> guesses;
   bool stressed = stress_.active(StressKind::kValues);
   MethodProfile seen = observer_.profile_of(m);
-  std::vector<SiteId> kept = m.exits.kept_values(plan.osr_loop.valid());
+  std::vector<SiteId> kept = m.shape->exits.kept_values(plan.osr_loop.valid());
   for (const BodySite& site : m.value_versions->body_sites) {
     if (std::ranges::find(kept, site.site) != kept.end()) continue;
     if (stressed && stress_.point(StressKind::kValues)) {

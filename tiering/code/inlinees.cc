@@ -13,7 +13,8 @@ namespace {
 
 // Whether alias classes mean the same in both.
 bool same_classes(const Method& a, const Method& b) {
-  return a.alias_scope == b.alias_scope && a.info.key.module_key == b.info.key.module_key;
+  return a.shape->alias_scope == b.shape->alias_scope &&
+         a.info.key.module_key == b.info.key.module_key;
 }
 
 void forget_classes(jit::Function& f) {
@@ -44,8 +45,8 @@ jit::BodyProfile MethodCompiler::body_profile_locked(const Method& m) {
   jit::BodyProfile p{blocks_to_compile_from(m, observer_), {}, observer_.sample_weight(m)};
   if (p.blocks.empty()) return p;
   for (Observer::Targets& seen : observer_.targets_of(m)) {
-    auto phase = m.seen_phase->targets.find(seen.site);
-    if (phase != m.seen_phase->targets.end()) observer_.take_over(phase->second, seen);
+    auto phase = m.flushed->seen_phase->targets.find(seen.site);
+    if (phase != m.flushed->seen_phase->targets.end()) observer_.take_over(phase->second, seen);
     p.targets.push_back(site_targets(seen, stubs_));
   }
   return p;
@@ -66,7 +67,7 @@ const jit::Inlinee* Inlinees::find(MethodId id) {
 const Inlinees::Phase& Inlinees::phase() {
   if (phase_) return *phase_;
   std::lock_guard lock(compiler_.state_mutex_);
-  const SeenPhase& seen = *compiler_.method(root_.index()).seen_phase;
+  const SeenPhase& seen = *compiler_.method(root_.index()).flushed->seen_phase;
   phase_ = {seen.inlined, seen.error, {}};
   for (const auto& [path, sites] : seen.inlined_targets) {
     for (const auto& [site, counts] : sites) {
@@ -97,8 +98,9 @@ const Inlinees::Saved& Inlinees::saved(const jit::InlinePath& path) {
   if (!fresh) return at->second;
   std::lock_guard lock(compiler_.state_mutex_);
   const Method& root = compiler_.method(root_.index());
-  bool changed = !root.seen_phase->before.empty() || !root.seen_phase->blocks.empty();
-  bool believed = root.saved != nullptr && !root.saved->drifted && !changed;
+  bool changed =
+      !root.flushed->seen_phase->before.empty() || !root.flushed->seen_phase->blocks.empty();
+  bool believed = root.saved != nullptr && root.saved->holds() && !changed;
   if (believed) at->second = saved_locked(root, path);
   return at->second;
 }
@@ -174,7 +176,7 @@ std::unique_ptr<jit::Inlinee> MethodCompiler::inlinee(MethodId id, bool profile,
   bool enough = live_.deopt_cold && observer_.samples_of(m) >= live_.cold_samples;
   const std::vector<uint64_t>& seen = known->profile.blocks;
   known->prune_cold = enough && !seen.empty() && seen[0] != 0;
-  if (known->prune_cold) known->kept = m.exits.kept_blocks(true);
+  if (known->prune_cold) known->kept = m.shape->exits.kept_blocks(true);
   return known;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tiering/clock.h"
 #include "tiering/code/in_service.h"
 #include "tiering/runtime_impl.h"
 
@@ -37,7 +38,7 @@ void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
   if (observes) return copies_->begin_observing_optimized(m, *v);
   if (!v->values.empty()) return values_->install(m, *v);
   if (v->tier == Tier::kOptimized) {
-    m.optimized_versions++;
+    m.optimizing.own().versions++;
     trials_->abandon(m);
     const Version* before = m.optimized.load(std::memory_order_relaxed);
     if (before != nullptr && before->general != nullptr) before = before->general;
@@ -47,7 +48,7 @@ void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
     in_service_->tell_callers(m);
     trials_->begin(m, before, *v);
   } else if (v->copy == Copy::kInstrumented) {
-    if (v->code != nullptr) m.loop_ranges = v->code->tables().loop_ranges;
+    if (v->code != nullptr) m.shape.made()->loop_ranges = v->code->tables().loop_ranges;
     m.instrumented.store(v, std::memory_order_release);
     if (options_.adaptive) rates_.begin_observing(m);
   } else {
@@ -113,20 +114,22 @@ void InService::note_version(Method& m, const Version& v) {
 // Drops freed versions, the oldest first, where there are too many.
 void InService::forget_versions_locked(Method& m) {
   if (m.versions.size() < kVersionsKept + kVersionsKept / 4) return;
-  const Trial* trial = m.trial.load(std::memory_order_relaxed);
+  const Trial* trial = m.optimizing->trial.load(std::memory_order_relaxed);
   auto needed = [&](const Version* v) {
     // Slow paths look whether these are usable.
     bool named = v == m.plain.load() || v == m.instrumented.load() || v == m.optimized.load() ||
-                 v == m.optimized_copy.version.load() || v == m.enterable.load();
+                 v == m.optimizing->copy.load() || v == m.enterable.load();
     return named || !v->freed || (trial != nullptr && (v == &trial->before || v == &trial->now));
   };
-  std::vector<std::unique_ptr<Trial>> trials = std::exchange(m.trials, {});
-  for (auto& t : trials) {
-    bool keep = t.get() == trial || needed(&t->before) || needed(&t->now);
-    keep ? m.trials.push_back(std::move(t)) : reclaimer_.drop(std::move(t));
+  if (Optimizing* o = m.optimizing.made()) {
+    for (auto& t : o->trials) {
+      bool keep = t.get() == trial || needed(&t->before) || needed(&t->now);
+      if (!keep) reclaimer_.drop(std::move(t));
+    }
+    std::erase(o->trials, nullptr);
   }
   auto on_trial = [&](const Version* v) {
-    return std::ranges::any_of(m.trials,
+    return std::ranges::any_of(m.optimizing->trials,
                                [&](const auto& t) { return v == &t->before || v == &t->now; });
   };
   size_t more = m.versions.size() - kVersionsKept;
@@ -144,7 +147,9 @@ void InService::forget_versions_locked(Method& m) {
 // Callees do not tell the version any more that they were optimized.
 void InService::forget_caller_locked(Version& v) {
   for (MethodId callee : v.by_stub) {
-    if (Method* m = methods_.known(callee)) std::erase(m->stub_callers, &v);
+    Method* m = methods_.known(callee);
+    auto* callers = m == nullptr ? nullptr : m->stub_callers.made();
+    if (callers != nullptr) std::erase(*callers, &v);
   }
 }
 
@@ -152,9 +157,10 @@ void InService::forget_caller_locked(Version& v) {
 // to it: what is retired is free once every thread has been quiescent since, so nothing may lead
 // anyone to it any more. Bodies that callers have inlined stay where they are.
 void InService::retire_optimized_before(Method& m, const Version& v) {
+  const Trial* trial = m.optimizing->trial.load(std::memory_order_relaxed);
   for (auto& old : m.versions) {
     bool before = old->tier == Tier::kOptimized && old.get() != &v && !old->osr_loop.valid();
-    bool on_trial = m.trial.load() != nullptr && &m.trial.load()->before == old.get();
+    bool on_trial = trial != nullptr && &trial->before == old.get();
     if (before && !on_trial && !old->freed) give_up(*old, OsrOut::kNewer);
   }
 }
@@ -176,7 +182,7 @@ void InService::link_locked(Method& m) {
   const Version* best = m.optimized.load(std::memory_order_relaxed);
   if (usable(best)) {
     fast_.set_entry(m.id.index(), nullptr);
-    bool on_trial = m.trial.load(std::memory_order_relaxed) != nullptr;
+    bool on_trial = m.optimizing->trial.load(std::memory_order_relaxed) != nullptr;
     bool counts = best->general != nullptr && m.value_versions->in_window;
     const void* entry = counts ? best->guard.counted : best->entry;
     return stubs_.set_target(m.id, on_trial ? stubs_.trial(m.id) : entry);
@@ -199,17 +205,18 @@ void InService::link_locked(Method& m) {
 const sampler::LoopCell* InService::loop_cells(Method& m, const Version* plain,
                                                const Version& copy) {
   bool stressed = stress_.active(StressKind::kOsr) || stress_.active(StressKind::kCopy);
-  if (stressed || m.loop_count == 0 || m.probes->shared()) return nullptr;
+  if (stressed || m.shape->loop_count == 0 || m.probes->shared()) return nullptr;
   if (!usable(plain) || plain->code == nullptr || copy.code == nullptr) return nullptr;
   if (m.optimized.load(std::memory_order_relaxed) != nullptr) return nullptr;
-  for (uint32_t l = 0; l < m.loop_count; ++l) {
-    if (m.osr[l].load(std::memory_order_relaxed) != nullptr) return nullptr;
+  for (uint32_t l = 0; l < m.shape->loop_count; ++l) {
+    if (m.shape->osr[l].load(std::memory_order_relaxed) != nullptr) return nullptr;
   }
   const jit::ProbePlan& plan = m.probes->plan();
-  bool first = m.loop_cells == nullptr;
-  if (first) m.loop_cells = std::make_unique<sampler::LoopCell[]>(m.loop_count);
-  for (uint32_t l = 0; l < m.loop_count; ++l) {
-    sampler::LoopCell& cell = m.loop_cells[l];
+  MethodShape& shape = *m.shape.made();
+  bool first = shape.loop_cells == nullptr;
+  if (first) shape.loop_cells = std::make_unique<sampler::LoopCell[]>(shape.loop_count);
+  for (uint32_t l = 0; l < shape.loop_count; ++l) {
+    sampler::LoopCell& cell = shape.loop_cells[l];
     auto arrive = [l](const jit::Code& c) { return c.at(c.tables().loops[l].arrive_offset); };
     cell.instrumented.store(arrive(*copy.code), std::memory_order_release);
     cell.plain.store(arrive(*plain->code), std::memory_order_release);
@@ -217,7 +224,7 @@ const sampler::LoopCell* InService::loop_cells(Method& m, const Version* plain,
     if (l < plan.loop_enter.size()) cell.enter = plan.loop_enter[l];
     if (l < plan.loop_leave.size()) cell.leave = plan.loop_leave[l];
   }
-  return m.loop_cells.get();
+  return shape.loop_cells.get();
 }
 
 void InService::give_up(Version& v, OsrOut why) {
@@ -226,12 +233,12 @@ void InService::give_up(Version& v, OsrOut why) {
 }
 
 void InService::drop_osr_versions(Method& m) {
-  for (uint32_t i = 0; i < m.loop_count; ++i) {
-    for (auto* entries : {&m.osr, &m.osr_from_host}) {
+  for (uint32_t i = 0; i < m.shape->loop_count; ++i) {
+    for (auto* entries : {&m.shape->osr, &m.shape->osr_from_host}) {
       auto* v = const_cast<Version*>((*entries)[i].exchange(nullptr, std::memory_order_acq_rel));
       if (v != nullptr) give_up(*v, OsrOut::kNewer);
     }
-    m.osr_asked[i].store(false, std::memory_order_relaxed);
+    m.shape->osr_asked[i].store(false, std::memory_order_relaxed);
   }
   retire_loop_copies(m);
 }
@@ -248,17 +255,18 @@ void InService::retire_loop_copy(Method& m, LoopId loop) {
 }
 
 void InService::retire_loop_copies(Method& m) {
-  if (m.loop_copies.made() == nullptr) return;
-  for (uint32_t l = 0; l < m.loop_count; ++l) retire_loop_copy(m, LoopId(l));
+  if (m.optimizing->loop_copies.made() == nullptr) return;
+  for (uint32_t l = 0; l < m.shape->loop_count; ++l) retire_loop_copy(m, LoopId(l));
 }
 
 // Calls do not reach the baseline copies any more; frames that still run there keep them alive, and
 // leave by OSR or by returning.
 void InService::retire_baseline(Method& m) {
   if (stress_.active(StressKind::kFlip)) return;  // it goes back to them
+  const Trial* trial = m.optimizing->trial.load(std::memory_order_relaxed);
   for (auto& v : m.versions) {
     bool ours = v->tier == Tier::kBaseline && !v->enterable;
-    bool on_trial = m.trial.load() != nullptr && &m.trial.load()->before == v.get();
+    bool on_trial = trial != nullptr && &trial->before == v.get();
     if (ours && !on_trial && !v->retired) reclaimer_.retire(*v);
   }
 }

@@ -15,6 +15,7 @@
 #include "jit/ir/build.h"
 #include "jit/ir/verify.h"
 #include "sampler/context.h"
+#include "tiering/clock.h"
 #include "tiering/code/machine_rates.h"
 
 namespace uptier::tiering {
@@ -171,7 +172,7 @@ void MachineRates::calibrate(const jit::Helpers& helpers, jit::CodeSpace& space,
 uint64_t MachineRates::inlined_size(const Version& v) const {
   uint64_t size = 0;
   for (const jit::InlineRow& row : v.code->tables().inlined) {
-    if (const Method* callee = methods_.known(row.method)) size += callee->instructions;
+    if (const Method* callee = methods_.known(row.method)) size += callee->shape->instructions;
   }
   return size;
 }
@@ -179,7 +180,7 @@ uint64_t MachineRates::inlined_size(const Version& v) const {
 void MachineRates::note_compiled(const Method& m, const Version& v) {
   compile_ns_total_ += v.compile_ns;
   bool ours = v.tier == Tier::kOptimized && v.code != nullptr;
-  if (ours) compile_rate_.add(m.instructions, inlined_size(v), v.compile_cpu_ns);
+  if (ours) compile_rate_.add(m.shape->instructions, inlined_size(v), v.compile_cpu_ns);
 }
 
 void MachineRates::tell(uint64_t instructions, SystemSnapshot& s) const {

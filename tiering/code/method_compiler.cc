@@ -7,6 +7,7 @@
 #include "jit/ir/build.h"
 #include "jit/ir/deopt_points.h"
 #include "jit/ir/select_probes.h"
+#include "tiering/clock.h"
 #include "tiering/code/call_paths.h"
 #include "tiering/code/inlinees.h"
 #include "tiering/observe/known_counts.h"
@@ -79,7 +80,7 @@ Status MethodCompiler::make_own(Method& m, const Plan& plan, Version& v) {
   MethodProfile seen;
   {
     std::lock_guard lock(state_mutex_);
-    if (!m.shape_known) learn_own_locked(m);
+    if (!m.has_shape()) learn_own_locked(m);
     seen = observer_.profile_of(m);
   }
   if (Status s = m.probes->schema().check(); !s) return s;
@@ -176,7 +177,7 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
   }
   // The last version that a method may have leaves nothing out.
   Options live = live_options();
-  bool last = m.optimized_versions + 1 >= live.max_recompiles;
+  bool last = m.optimizing->versions + 1 >= live.max_recompiles;
   bool loop_copy = plan.copy == Copy::kInstrumented && plan.osr_loop.valid();
   bool normal = plan.copy == Copy::kPlain && !plan.osr_loop.valid();
   bool slow = normal && stress_.active(StressKind::kSlow) && stress_.point(StressKind::kSlow);
@@ -188,14 +189,14 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
   if (guess && plan.copy == Copy::kPlain) {
     std::lock_guard lock(state_mutex_);
     if (!last) guesses = guesses_locked(m, plan);
-    if (!prune && normal && !plan.for_values) m.exits.compiled();
+    if (!prune && normal && !plan.for_values) m.shape.made()->exits.compiled();
   }
   if (prune) {
     std::lock_guard lock(state_mutex_);
     prune = observer_.samples_of(m) >= live.cold_samples;
     bool loop = plan.osr_loop.valid();
-    kept = m.exits.kept_blocks(loop);
-    if (!loop && plan.copy == Copy::kPlain) m.exits.compiled();
+    kept = m.shape->exits.kept_blocks(loop);
+    if (!loop && plan.copy == Copy::kPlain) m.shape.made()->exits.compiled();
   }
   if (options_.osr_out) take_poll_words(v, f->loop_count);
   bool stressed = stress_.active(StressKind::kOsrOut);

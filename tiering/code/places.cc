@@ -42,12 +42,16 @@ void Places::forget_paths(const Set& places) const {
     });
   };
   for (const auto& m : methods_.all()) {
-    std::erase_if(m->inlined_streams, [&](const auto& s) { return gone(s.first.first); });
-    if (SeenPhase* phase = m->seen_phase.made()) {
+    if (Flushed* seen = m->flushed.made()) {
+      std::erase_if(seen->inlined_streams, [&](const auto& s) { return gone(s.first.first); });
+    }
+    if (SeenPhase* phase = m->flushed->seen_phase.made()) {
       std::erase_if(phase->inlined, [&](const auto& s) { return gone(s.first); });
       std::erase_if(phase->inlined_targets, [&](const auto& s) { return gone(s.first); });
     }
-    std::erase_if(m->stub_callers, [](const Version* v) { return v->freed; });
+    if (std::vector<Version*>* callers = m->stub_callers.made()) {
+      std::erase_if(*callers, [](const Version* v) { return v->freed; });
+    }
   }
 }
 

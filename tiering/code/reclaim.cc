@@ -1,4 +1,5 @@
 #include "tiering/code/reclaim.h"
+#include "tiering/clock.h"
 
 #include <algorithm>
 #include <array>

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "jit/code/copy_code.h"
+#include "tiering/clock.h"
 #include "tiering/code/in_service.h"
 #include "tiering/looking.h"
 
@@ -27,7 +28,7 @@ std::atomic<const Version*>* place_of(Method& m, const Version& v) {
   if (v.enterable) {
     place = &m.enterable;
   } else if (v.osr_loop.valid()) {
-    place = &(v.from_host ? m.osr_from_host : m.osr)[v.osr_loop.index()];
+    place = &(v.from_host ? m.shape->osr_from_host : m.shape->osr)[v.osr_loop.index()];
   } else if (v.tier == Tier::kOptimized) {
     place = v.copy == Copy::kPlain ? &m.optimized : nullptr;
   } else {
@@ -41,7 +42,7 @@ bool can_move(const Method& m) {
   const Version* best = m.optimized.load(std::memory_order_relaxed);
   bool guarded = best != nullptr && best->general != nullptr;
   return !m.removed && !m.unlinked && !guarded &&
-         m.trial.load(std::memory_order_relaxed) == nullptr;
+         m.optimizing->trial.load(std::memory_order_relaxed) == nullptr;
 }
 
 bool is_helper(const jit::Helpers& h, const void* target) {
@@ -58,7 +59,7 @@ struct Seen {
 
 Seen seen_of(const Method& m) {
   Seen s;
-  for (const auto& [thread, stream] : m.streams) {
+  for (const auto& [thread, stream] : m.flushed->streams) {
     s.calls += static_cast<double>(stream.calls);
     s.rounds += static_cast<double>(stream.iterations);
   }
@@ -281,7 +282,7 @@ void Relay::forget_locked(const Version& v) {
   Method& m = methods_.at(v.method.index());
   // Its place stays as long as trials that are over name it.
   bool named = std::ranges::any_of(
-      m.trials, [&](const auto& t) { return &t->before == &v || &t->now == &v; });
+      m.optimizing->trials, [&](const auto& t) { return &t->before == &v || &t->now == &v; });
   auto at = std::ranges::find(m.versions, &v, &std::unique_ptr<Version>::get);
   if (named || at == m.versions.end()) return;
   in_service_.forget_caller_locked(**at);

@@ -5,7 +5,7 @@ namespace uptier::tiering {
 void Requests::add(Method& m, const Plan& plan, double priority) {
   if (m.removed) return;  // frames of a retired one tell what they meet
   if (plan.osr_loop.valid() && plan.copy == Copy::kPlain) {
-    m.osr_requested[plan.osr_loop.index()] = true;
+    m.shape.made()->osr_requested[plan.osr_loop.index()] = true;
   } else if (plan.copy == Copy::kPlain) {
     m.optimized_requested = true;
   }
@@ -18,14 +18,14 @@ void Requests::add(Method& m, const Plan& plan, double priority) {
 void Requests::done(Method& m, const Plan& plan) {
   if (plan.osr_loop.valid() && plan.copy == Copy::kInstrumented) return;  // there may be no other
   if (plan.osr_loop.valid()) {
-    m.osr_requested[plan.osr_loop.index()] = false;
-    m.osr_asked[plan.osr_loop.index()].store(false, std::memory_order_relaxed);
+    m.shape.made()->osr_requested[plan.osr_loop.index()] = false;
+    m.shape->osr_asked[plan.osr_loop.index()].store(false, std::memory_order_relaxed);
   } else if (plan.copy == Copy::kPlain) {
     m.optimized_requested = false;
   } else if (plan.tier == Tier::kBaseline) {
     m.copy_asked.store(false, std::memory_order_relaxed);
-  } else {
-    m.optimized_copy.expected.store(false, std::memory_order_relaxed);
+  } else if (Optimizing* o = m.optimizing.made()) {
+    o->copy_expected.store(false, std::memory_order_relaxed);
   }
 }
 

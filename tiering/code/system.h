@@ -29,7 +29,7 @@ class System {
     SystemSnapshot s;
     s.queue_length = static_cast<uint32_t>(requests_.size());
     s.code_budget_spent = budget_spent();
-    machine_.tell(m.instructions, s);
+    machine_.tell(m.shape->instructions, s);
     return s;
   }
 

@@ -60,7 +60,7 @@ void RuntimeImpl::forget_locked(Method& m) {
     if (std::memcmp(&s, &kUnseen, sizeof s) == 0) continue;  // its page may not exist
     // A record in the ring has the address of the slab's word that counts it when it is lost.
     if (has(m, SlotKind::kLog)) threads_.keep_log(*t);
-    if (s.slab != nullptr && s.slab != m.shared) {
+    if (s.slab != nullptr && s.slab != m.shape->shared) {
       t->slabs().give(s.slab, m.slab_words.load(std::memory_order_relaxed));
     }
     give_optimized_slab(t->slabs(), s.optimized_slab);

@@ -111,13 +111,14 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
   if (m.removed) return;
   if (options_.adaptive) {
     rates_.heed(m, verdict);
-    if (!m.adaptation.resting && note.kind != sampler::NoteKind::kWantCopy) rates_.want_copy(m);
+    if (!m.flushed->adaptation.resting && note.kind != sampler::NoteKind::kWantCopy)
+      rates_.want_copy(m);
   }
   copies_->want_optimized_copy(m);
   values_->consider_values(m);
   if (note.kind == sampler::NoteKind::kWantCopy) {
     // A sample of the rate before, which the thread has not yet seen go, does not end a rest.
-    const Adaptation& a = m.adaptation;
+    const Adaptation& a = m.flushed->adaptation;
     bool rests = a.resting && a.phase == Adaptation::Phase::kKnown;
     if (rests) return m.copy_asked.store(false, std::memory_order_relaxed);
     // Cheap and wanted soon: ahead of anything that takes longer.
@@ -142,7 +143,7 @@ void RuntimeImpl::end_trial(Method& m) {
 // The method's first optimized version was slower: it goes back to what it had before, which is made
 // again at the next call, and the policy remembers when.
 void RuntimeImpl::back_to_baseline(Method& m) {
-  m.slower_calls = std::max<uint64_t>(observer_.snapshot_of(m).calls, 1);
+  m.optimizing.own().slower_calls = std::max<uint64_t>(observer_.snapshot_of(m).calls, 1);
   exits_->withdraw_code(m);
 }
 
@@ -162,7 +163,7 @@ void RuntimeImpl::consider(Method& m, const sampler::Note& note) {
   Decision d = observer_.ask(m, note, system_->snapshot(m));
   if (d.action != Action::kRecompile && d.action != Action::kSpecialize) {
     // Another arrival at this loop may ask again, when more is known.
-    if (note.kind == sampler::NoteKind::kWantOsr) m.osr_asked[note.loop].store(false);
+    if (note.kind == sampler::NoteKind::kWantOsr) m.shape->osr_asked[note.loop].store(false);
     return;
   }
   bool in_host = m.plain.load(std::memory_order_relaxed) == nullptr && m.info.host_entry != nullptr;

@@ -87,12 +87,12 @@ void RuntimeImpl::change_policy_locked() {
   observer_.set_policy_options(policy_);
   policy_mode_.store(live_.policy, std::memory_order_relaxed);
   for (const auto& m : methods_.all()) {
-    m->exits.limits_changed(policy_);
-    m->convergence.set_epsilon(policy_.epsilon);
-    if (OptimizedSeen* seen = m->optimized_copy.seen.made()) {
+    if (MethodShape* shape = m->shape.made()) shape->exits.limits_changed(policy_);
+    if (Flushed* seen = m->flushed.made()) seen->convergence.set_epsilon(policy_.epsilon);
+    if (Optimizing* seen = m->optimizing.made()) {
       seen->windows.convergence.set_epsilon(policy_.epsilon);
     }
-    for (uint32_t l = 0; l < m->loop_count; ++l) {
+    for (uint32_t l = 0; l < m->shape->loop_count; ++l) {
       LoopCopy* copy = loop_copy(*m, LoopId(l));
       if (copy != nullptr) copy->windows.convergence.set_epsilon(policy_.epsilon);
     }

@@ -34,7 +34,7 @@ namespace uptier::tiering {
 
 // Whether a copy of calls is in service. Thread: any.
 inline bool observes_optimized(const Method& m) noexcept {
-  return usable(m.optimized_copy.version.load(std::memory_order_acquire));
+  return usable(m.optimizing->copy.load(std::memory_order_acquire));
 }
 
 class CopyControl {

@@ -45,13 +45,15 @@ Profile profile_of_seen(const Method& m, profile::Observed seen) {
 }  // namespace
 
 void Observer::end_stream(Method& m, uint32_t thread) {
-  auto at = m.streams.find(thread);
-  m.forgotten_targets.erase(thread);
-  if (at == m.streams.end()) return;
+  Flushed* flushed = m.flushed.made();
+  if (flushed == nullptr) return;
+  auto at = flushed->streams.find(thread);
+  flushed->forgotten_targets.erase(thread);
+  if (at == flushed->streams.end()) return;
   rake(m, at->second, at->second.seen);
   Stream gone = std::move(at->second);
-  m.streams.erase(at);
-  Stream& all = m.streams[kEndedStream | (thread & kOptimizedStream)];
+  flushed->streams.erase(at);
+  Stream& all = flushed->streams[kEndedStream | (thread & kOptimizedStream)];
   all.ended = true;
   all.calls += gone.calls;
   all.sampled_calls += gone.sampled_calls;
@@ -71,7 +73,7 @@ void Observer::end_stream(Method& m, uint32_t thread) {
 void Observer::end_streams(Method& m, uint32_t thread) {
   end_stream(m, thread);
   end_stream(m, thread | kOptimizedStream);
-  if (OptimizedSeen* seen = m.optimized_copy.seen.made()) seen->words.erase(thread);
+  if (Optimizing* seen = m.optimizing.made()) seen->words.erase(thread);
 }
 
 }  // namespace uptier::tiering

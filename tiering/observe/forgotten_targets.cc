@@ -32,14 +32,15 @@ namespace uptier::tiering {
 
 const ForgottenTargets& Observer::forgotten_in(const Method& m, uint32_t stream) {
   static const ForgottenTargets kNone;
-  auto at = m.forgotten_targets.find(stream);
-  return at == m.forgotten_targets.end() ? kNone : at->second;
+  auto at = m.flushed->forgotten_targets.find(stream);
+  return at == m.flushed->forgotten_targets.end() ? kNone : at->second;
 }
 
 // Brings what is nobody's in a stream down to what a new snapshot shows.
 void Observer::keep_forgotten(Method& m, uint32_t stream, std::span<const uint64_t> words) {
-  auto at = m.forgotten_targets.find(stream);
-  if (at == m.forgotten_targets.end()) return;
+  auto& all = m.flushed.own().forgotten_targets;
+  auto at = all.find(stream);
+  if (at == all.end()) return;
   ForgottenTargets shown;
   for (const TargetTable& t : m.probes->target_tables((stream & kOptimizedStream) != 0)) {
     if (t.word + t.shape.words() > words.size()) return;
@@ -50,14 +51,15 @@ void Observer::keep_forgotten(Method& m, uint32_t stream, std::span<const uint64
     }
   }
   at->second = std::move(shown);
-  if (at->second.empty()) m.forgotten_targets.erase(at);
+  if (at->second.empty()) all.erase(at);
 }
 
 void Observer::forget_targets(Method& m, uint32_t stream, const ForgottenTargets& held) {
-  ForgottenTargets& all = m.forgotten_targets[stream];
+  Flushed& flushed = m.flushed.own();
+  ForgottenTargets& all = flushed.forgotten_targets[stream];
   for (const auto& [entry, count] : held) all[entry] = std::max(all[entry], count);
-  auto at = m.streams.find(stream);
-  if (at == m.streams.end() || at->second.seen.counts.empty()) return;
+  auto at = flushed.streams.find(stream);
+  if (at == flushed.streams.end() || at->second.seen.counts.empty()) return;
   // What was seen of them goes to `other` with its estimate, so that nothing comes on at the next
   // snapshot but what was counted.
   profile::Observed now = at->second.seen;
@@ -82,7 +84,7 @@ void Observer::forget_targets(Method& m, uint32_t stream, const ForgottenTargets
 // Does to the words of a stream what their owner did behind the snapshot that they are from, so that
 // what falls is not taken for counts that have come to `other`.
 void Observer::age(Method& m, uint32_t stream, uint64_t entries) {
-  Stream& s = m.streams[stream];
+  Stream& s = m.flushed.own().streams[stream];
   jit::age_tables(m.probes->plan(), s.words.data());
   profile::Observed now =
       m.probes->read(s.words, s.traps, entries, method_at_, forgotten_in(m, stream));
@@ -94,7 +96,7 @@ void Observer::age_optimized(Method& m, uint32_t stream, std::span<const uint64_
   std::vector<uint64_t> aged(words.begin(), words.end());
   jit::age_tables(m.probes->optimized_plan(), aged.data());
   profile::Observed now = m.probes->read_optimized(aged, method_at_, forgotten_in(m, stream));
-  profile::advance(m.streams[stream].seen, m.probes->schema(), std::move(now), 1);
+  profile::advance(m.flushed.own().streams[stream].seen, m.probes->schema(), std::move(now), 1);
 }
 
 // ---- When places are given away ---------------------------------------------------------------
@@ -148,7 +150,7 @@ void RuntimeImpl::forget_in_tables_locked(const Places::Set& places) {
   drain_locked();
   const Stubs stubs{*space_, *stubs_};
   for (const auto& m : methods_.all()) {
-    if (m->forgotten || !m->shape_known || m->probes->target_tables(false).empty()) continue;
+    if (m->forgotten || !m->has_shape() || m->probes->target_tables(false).empty()) continue;
     std::map<uint32_t, ForgottenTargets> held;
     for (const auto& t : threads_) {
       sampler::MethodState& s = t->state(m->id);
@@ -161,7 +163,7 @@ void RuntimeImpl::forget_in_tables_locked(const Places::Set& places) {
       forget_in_slab(*m, number, optimized, optimized_words(optimized), stubs, places,
                      held[number]);
     }
-    for (const auto& [number, s] : m->streams) {
+    for (const auto& [number, s] : m->flushed->streams) {
       forget_in_slab(*m, number, s.words.data(), s.words.size(), stubs, places, held[number]);
     }
     for (const auto& [number, entries] : held) {

@@ -51,7 +51,7 @@ std::vector<uint64_t> inlined_since(Method& m, uint32_t thread, const Version& c
   if (copy.sections.empty()) return {};
   const InlinedSection& end = copy.sections.back();
   std::vector<uint64_t> came(end.word + end.sites.size() - own);
-  InlinedWords& last = m.optimized_copy.seen.own().words[thread];
+  InlinedWords& last = m.optimizing.own().words[thread];
   if (last.copy != copy.copy_number) last = {copy.copy_number, {}, {}};
   last.words.resize(came.size());
   for (size_t i = 0; i < came.size() && own + i < counts.size(); ++i) {
@@ -150,7 +150,7 @@ std::string CopyControl::block_name(const Method& m, const Version& copy, size_t
   if (const InlinedSlot* s = slot_at(copy, word)) {
     return slot_target_name(m, copy, *s, word) + place(copy.sections[s->section].path);
   }
-  if (word < m.block_weights.size()) return "block " + std::to_string(word + 1);
+  if (word < m.shape->block_weights.size()) return "block " + std::to_string(word + 1);
   return target_name(m, word);
 }
 
@@ -168,7 +168,7 @@ InlinedSite empty_site(SlotKind kind) {
 
 Schema schema_of(const Method& callee, const InlinedSection& section, const Version& copy) {
   Schema schema;
-  schema.cfg_hash = callee.cfg_hash;
+  schema.cfg_hash = callee.shape->cfg_hash;
   for (const auto& [kind, site] : section.slots) {
     auto at = std::ranges::find_if(copy.slots, [&, k = kind, n = site](const InlinedSlot& s) {
       return &copy.sections[s.section] == &section && s.kind == k && s.at.site == n;
@@ -188,10 +188,11 @@ bool Observer::all_known(const jit::InlinePath& path) const {
 
 InlinedStream& Observer::inlined_stream(Method& m, const InlinedSection& section,
                                         const Version& copy) {
-  auto [at, fresh] = m.inlined_streams.try_emplace({section.path, section.slots});
+  Flushed& flushed = m.flushed.own();
+  auto [at, fresh] = flushed.inlined_streams.try_emplace({section.path, section.slots});
   InlinedStream& s = at->second;
   if (fresh) {
-    s.number = ++m.inlined_numbers;
+    s.number = ++flushed.inlined_numbers;
     s.schema = schema_of(*method_of_(section.path.back().method), section, copy);
     s.seen.counts.resize(section.sites.size());
     for (const auto& [kind, site] : section.slots) {
@@ -207,7 +208,7 @@ void Observer::take_inlined(Method& m, uint32_t thread, const Version& copy,
   if (copy.sections.empty()) return;
   size_t own = m.probes->optimized_plan().bytes / 8;
   // As the root's own blocks of the same calls.
-  uint64_t weight = m.streams[thread | kOptimizedStream].interval;
+  uint64_t weight = m.flushed.own().streams[thread | kOptimizedStream].interval;
   for (const InlinedSection& section : copy.sections) {
     if (!all_known(section.path)) continue;
     std::span words = std::span(came).subspan(section.word - own, section.sites.size());
@@ -231,7 +232,7 @@ void Observer::take_inlined(Method& m, uint32_t thread, const Version& copy,
       profile::take_off(slot.kind, all, steps[i].before);
       profile::add(slot.kind, all, steps[i].now);
     };
-    move_on(m.inlined_seen[section.path].sites);
+    move_on(m.flushed.own().inlined_seen[section.path].sites);
     if (sink_ != nullptr) move_on(inlined_stream(m, section, copy).sites);
   }
   for (const InlinedSection& section : copy.sections) {
@@ -243,10 +244,11 @@ void Observer::take_inlined(Method& m, uint32_t thread, const Version& copy,
 // Adds what came on in a section. Where a path is new, those of methods that have gone make room.
 void Observer::note_inlined(Method& m, const InlinedSection& section,
                             std::span<const uint64_t> came, uint64_t samples, uint64_t weight) {
-  if (!m.inlined_seen.contains(section.path)) {
-    std::erase_if(m.inlined_seen, [&](const auto& item) { return !all_known(item.first); });
+  InlinedSeen& seen = m.flushed.own().inlined_seen;
+  if (!seen.contains(section.path)) {
+    std::erase_if(seen, [&](const auto& item) { return !all_known(item.first); });
   }
-  auto& blocks = m.inlined_seen[section.path].blocks;
+  auto& blocks = seen[section.path].blocks;
   for (size_t i = 0; i < came.size(); ++i) {
     const uint64_t estimate = profile::mul_saturating(came[i], weight);
     profile::add(blocks[section.sites[i]], {came[i], estimate, samples});
@@ -255,14 +257,14 @@ void Observer::note_inlined(Method& m, const InlinedSection& section,
 
 InlinedBodies Observer::inlined_of(const Method& m) const {
   InlinedBodies bodies;
-  for (const auto& [path, seen] : m.inlined_seen) {
+  for (const auto& [path, seen] : m.flushed->inlined_seen) {
     if (!all_known(path)) continue;
     InlinedKey key{m.info.key, {}};
-    InlinedBody body{{m.cfg_hash}, seen.blocks, seen.sites};
+    InlinedBody body{{m.shape->cfg_hash}, seen.blocks, seen.sites};
     for (const jit::InlineStep& step : path) {
       const Method& callee = *method_of_(step.method);
       key.path.push_back({step.site, callee.info.key});
-      body.code.push_back(callee.cfg_hash);
+      body.code.push_back(callee.shape->cfg_hash);
     }
     bodies.emplace(std::move(key), std::move(body));
   }

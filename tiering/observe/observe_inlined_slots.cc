@@ -68,7 +68,7 @@ std::vector<Observer::Step> Observer::take_slots(Method& m, uint32_t thread, con
                                                  std::span<const uint64_t> counts, uint64_t samples,
                                                  uint64_t weight) {
   std::vector<Step> steps;
-  std::vector<InlinedSite>& last = m.optimized_copy.seen.own().words[thread].slots;
+  std::vector<InlinedSite>& last = m.optimizing.own().words[thread].slots;
   last.resize(copy.slots.size());
   for (size_t i = 0; i < last.size(); ++i) {
     const InlinedSlot& slot = copy.slots[i];
@@ -96,7 +96,7 @@ std::vector<Observer::Step> Observer::take_slots(Method& m, uint32_t thread, con
 namespace {
 
 uint32_t word_of(Method& m, const Version& copy, const InlinedSlot& slot, const MethodKey& callee) {
-  auto& words = m.optimized_copy.seen.own().inlined_target_words;
+  auto& words = m.optimizing.own().inlined_target_words;
   const jit::InlinePath& path = copy.sections[slot.section].path;
   SiteId site = slot.at.site;
   auto at = words.find({path, site, callee});
@@ -133,8 +133,8 @@ void add_slot_targets(Method& m, const Version& copy, const InlinedSlot& slot,
 
 double add_made_slot(Method& m, const Version& v, const Version& copy, const InlinedSlot& slot,
                      const std::vector<double>& known, Origin& o) {
-  double blocks = sum_of(o.counts, 0, m.block_weights.size());
-  double known_blocks = sum_of(known, 0, m.block_weights.size());
+  double blocks = sum_of(o.counts, 0, m.shape->block_weights.size());
+  double known_blocks = sum_of(known, 0, m.shape->block_weights.size());
   auto body =
       std::ranges::find(v.made_inlined, copy.sections[slot.section].path, &InlinedOrigin::path);
   const TargetCounts* made = nullptr;
@@ -168,7 +168,7 @@ std::map<jit::InlinePath, TargetsBySite> seen_slot_targets(const Method& m, cons
     const jit::InlinePath& path = copy.sections[slot.section].path;
     TargetCounts t;
     double all = t.other = known[slot.word];
-    for (const auto& [at, word] : m.optimized_copy.seen->inlined_target_words) {
+    for (const auto& [at, word] : m.optimizing->inlined_target_words) {
       const auto& [of, site, callee] = at;
       bool here = of == path && site == slot.at.site && word < slot.words;
       if (!here || known[slot.word + word] <= 0) continue;
@@ -190,7 +190,7 @@ const InlinedSlot* slot_at(const Version& copy, size_t word) {
 std::string slot_target_name(const Method& m, const Version& copy, const InlinedSlot& slot,
                              size_t word) {
   std::string call = " as a target of call " + std::to_string(slot.at.site);
-  for (const auto& [at, n] : m.optimized_copy.seen->inlined_target_words) {
+  for (const auto& [at, n] : m.optimizing->inlined_target_words) {
     const auto& [path, site, callee] = at;
     bool here = path == copy.sections[slot.section].path && site == slot.at.site;
     if (here && slot.word + n == word) {

@@ -28,6 +28,7 @@
 //   Thread: the worker, with the state mutex; loop_copy() any.
 #include <algorithm>
 
+#include "tiering/clock.h"
 #include "tiering/observe/copy_control.h"
 #include "tiering/observe/observe_inlined.h"
 #include "tiering/observe/observe_targets.h"
@@ -56,22 +57,23 @@ void each_plain(const Method& m, Visit visit) {
   const Version* normal = m.optimized.load(std::memory_order_relaxed);
   one(normal);
   if (usable(normal)) one(normal->general);
-  for (uint32_t l = 0; l < m.loop_count; ++l) {
-    one(m.osr[l].load(std::memory_order_relaxed));
-    one(m.osr_from_host[l].load(std::memory_order_relaxed));
+  for (uint32_t l = 0; l < m.shape->loop_count; ++l) {
+    one(m.shape->osr[l].load(std::memory_order_relaxed));
+    one(m.shape->osr_from_host[l].load(std::memory_order_relaxed));
   }
 }
 
 }  // namespace
 
 LoopCopy* loop_copy(const Method& m, LoopId loop) noexcept {
-  LoopCopies* all = m.loop_copies.made();
+  LoopCopies* all = m.optimizing->loop_copies.made();
   return all == nullptr ? nullptr : &all->at[loop.index()];
 }
 
 LoopCopy& own_loop_copy(Method& m, LoopId loop) {
-  if (m.loop_copies.made() == nullptr) {
-    m.loop_copies.put({std::make_unique<LoopCopy[]>(m.loop_count), now_ns(), 0});
+  MadeLater<LoopCopies>& all = m.optimizing.own().loop_copies;
+  if (all.made() == nullptr) {
+    all.put({std::make_unique<LoopCopy[]>(m.shape->loop_count), now_ns(), 0});
   }
   return *loop_copy(m, loop);
 }
@@ -110,13 +112,13 @@ void CopyControl::take_frame(Method& m, const sampler::Note& note) {
   LoopId loop(note.loop);
   LoopCopy& c = own_loop_copy(m, loop);
   // A body may have many loops, and each would have its versions.
-  LoopCopies& all = *m.loop_copies.made();
+  LoopCopies& all = *m.optimizing->loop_copies.made();
   uint64_t due = all.began_ns + kLongStay * all.compile_ns;
-  bool whole = usable(m.osr[note.loop].load(std::memory_order_relaxed)) &&
+  bool whole = usable(m.shape->osr[note.loop].load(std::memory_order_relaxed)) &&
                usable(c.version.load(std::memory_order_relaxed));
   if (!whole && now_ns() < due) return frames_.watch(m, due);
-  if (!usable(m.osr[note.loop].load(std::memory_order_relaxed))) {
-    if (m.osr_asked[note.loop].exchange(true, std::memory_order_relaxed)) return;
+  if (!usable(m.shape->osr[note.loop].load(std::memory_order_relaxed))) {
+    if (m.shape->osr_asked[note.loop].exchange(true, std::memory_order_relaxed)) return;
     // It will take about as long as the others did.
     uint64_t most = 0;
     each_plain(m, [&](const Version& v) { most = std::max(most, v.compile_ns); });
@@ -142,16 +144,16 @@ void CopyControl::take_frame(Method& m, const sampler::Note& note) {
 
 void CopyControl::begin_observing_loop(Method& m, Version& v) {
   in_service_.retire_loop_copy(m, v.osr_loop);
-  if (!usable(m.osr[v.osr_loop.index()].load(std::memory_order_relaxed))) {
+  if (!usable(m.shape->osr[v.osr_loop.index()].load(std::memory_order_relaxed))) {
     return reclaimer_.retire(v);  // there would be no way back
   }
   LoopCopy& c = own_loop_copy(m, v.osr_loop);
   c.asked = true;
-  m.loop_copies.made()->compile_ns += v.compile_ns;
+  m.optimizing->loop_copies.made()->compile_ns += v.compile_ns;
   v.sections = sections_of(*v.code);
   v.slots = slots_of(*v.code);
   std::vector<bool>& observed = c.windows.observed;
-  observed.assign(m.block_weights.size(), false);
+  observed.assign(m.shape->block_weights.size(), false);
   for (SiteId site : jit::observed_sites(*v.code)) {
     if (site <= observed.size()) observed[site - 1] = v.scope.sites[site - 1];
   }
@@ -175,7 +177,7 @@ void CopyControl::take_rounds(Method& m, LoopId loop, const Version& copy, sampl
   for (size_t i = 0; i < w.counts.size(); ++i) {
     if (i >= o.observed.size() || !o.observed[i]) w.counts[i] = 0;
   }
-  const Version* v = m.osr[loop.index()].load(std::memory_order_relaxed);
+  const Version* v = m.shape->osr[loop.index()].load(std::memory_order_relaxed);
   if (!learn_window(m, o, copy, w) || !usable(v)) return;
   if (compare_with_profile(m, o, *v, copy)) consider_loop(m, loop, *v);
 }

@@ -58,7 +58,7 @@ constexpr uint32_t kWindowSamples = 64;
 
 // Whether a copy is in service, or only away while its successor is made.
 bool RuntimeImpl::awaits_optimized(const Method& m) const noexcept {
-  return observes_optimized(m) || m.optimized_copy.expected.load(std::memory_order_relaxed);
+  return observes_optimized(m) || m.optimizing->copy_expected.load(std::memory_order_relaxed);
 }
 
 // Returns the rate that a method should have now.
@@ -70,7 +70,7 @@ sampler::Rate RuntimeImpl::rate_of(const Method& m) const noexcept {
 // A call that is due to be observed while optimized code is in service: returns the copy that it
 // runs, or null when it runs plain. Samples at the rate of baseline code are none.
 const void* RuntimeImpl::optimized_sample(Method& m, AttachedThread& t) noexcept {
-  const Version* copy = m.optimized_copy.version.load(std::memory_order_acquire);
+  const Version* copy = m.optimizing->copy.load(std::memory_order_acquire);
   sampler::MethodState& s = t.state(m.id);
   if (!usable(copy) || s.rate != optimized_rate().word) return nullptr;
   if (!ready_slab(m, t, *copy)) return nullptr;
@@ -158,7 +158,7 @@ CopyControl::CopyControl(const Parts& p)
       in_service_(p.in_service) {}
 
 void CopyControl::want_optimized_copy(Method& m) {
-  const OptimizedSeen& o = *m.optimized_copy.seen;
+  const Optimizing& o = *m.optimizing;
   if (o.asked || !can_observe_optimized(m)) return;
   if (rates_.progress_of(m).calls >= o.calls_before + kStillHot) request_optimized_copy(m);
 }
@@ -168,18 +168,18 @@ bool CopyControl::can_observe_optimized(const Method& m) const {
   if (!usable(v)) return false;
   // Calls say all of one block, but nothing of what is inlined into it or what its probes see.
   bool varies =
-      m.block_weights.size() > 1 || v->inlined != 0 || m.probes->has_probes_in_optimized();
+      m.shape->block_weights.size() > 1 || v->inlined != 0 || m.probes->has_probes_in_optimized();
   return varies && observes_copies(m);
 }
 
 bool CopyControl::observes_copies(const Method& m) const {
   return options_.adaptive && live_.observe_optimized && options_.tier == TierMode::kAuto &&
          options_.gap != GapMode::kExact && !always_instrumented_ && !m.info.own_code &&
-         !m.block_weights.empty();
+         !m.shape->block_weights.empty();
 }
 
 void CopyControl::request_optimized_copy(Method& m) {
-  m.optimized_copy.seen.own().asked = true;
+  m.optimizing.own().asked = true;
   // The profile of the plain version has grown since, so the two may differ in their layout.
   requests_.add(
       m,
@@ -188,9 +188,9 @@ void CopyControl::request_optimized_copy(Method& m) {
 }
 
 void CopyControl::begin_observing_optimized(Method& m, Version& v) {
-  OptimizedSeen& o = m.optimized_copy.seen.own();
+  Optimizing& o = m.optimizing.own();
   CopyWindows& w = o.windows;
-  w.observed.assign(m.block_weights.size(), false);
+  w.observed.assign(m.shape->block_weights.size(), false);
   for (SiteId site : jit::observed_sites(*v.code)) {
     if (site <= w.observed.size()) w.observed[site - 1] = true;
   }
@@ -203,13 +203,13 @@ void CopyControl::begin_observing_optimized(Method& m, Version& v) {
   // Evicted meanwhile: it is retired with the others when the method is.
   if (!in_service) return;
   number_copy(m, v);
-  m.optimized_copy.version.store(&v, std::memory_order_release);  // pairs with optimized_sample()
-  m.optimized_copy.expected.store(false, std::memory_order_relaxed);
+  o.copy.store(&v, std::memory_order_release);  // pairs with optimized_sample()
+  o.copy_expected.store(false, std::memory_order_relaxed);
 }
 
 // Copies that are entered at loops count in the same slab.
 void CopyControl::number_copy(Method& m, Version& v) {
-  OptimizedSeen& o = m.optimized_copy.seen.own();
+  Optimizing& o = m.optimizing.own();
   v.copy_number = ++o.copies;
   v.newest_method = places_.methods_seen();
   v.copy_words = o.most_words = std::max(o.most_words, words_in(m, v));
@@ -218,9 +218,9 @@ void CopyControl::number_copy(Method& m, Version& v) {
 // A new optimized version comes into service: the copy of the one before is not of it. Where there
 // was one, the method has shown that it is hot.
 void CopyControl::retire_optimized_copy(Method& m) {
-  OptimizedSeen& o = m.optimized_copy.seen.own();
+  Optimizing& o = m.optimizing.own();
   bool observed = observes_optimized(m) && can_observe_optimized(m);
-  m.optimized_copy.version.store(nullptr, std::memory_order_release);
+  o.copy.store(nullptr, std::memory_order_release);
   o.asked = false;
   o.calls_before = rates_.progress_of(m).calls;
   o.windows.forget(policy_.epsilon);
@@ -229,7 +229,7 @@ void CopyControl::retire_optimized_copy(Method& m) {
                 !v->osr_loop.valid() && !v->retired;
     if (copy) reclaimer_.retire(*v);
   }
-  m.optimized_copy.expected.store(observed, std::memory_order_relaxed);
+  o.copy_expected.store(observed, std::memory_order_relaxed);
   if (observed) request_optimized_copy(m);
 }
 
@@ -242,7 +242,7 @@ uint64_t Observer::weight_of_optimized(Method& m, uint32_t thread, const sampler
   double opportunities =
       static_cast<double>(note.calls) +
       static_cast<double>(note.iterations) / static_cast<double>(slot_of(m, live_));
-  profile::Coverage& coverage = m.streams[thread].coverage;
+  profile::Coverage& coverage = m.flushed.own().streams[thread].coverage;
   double since = (opportunities - coverage.opportunities) / static_cast<double>(samples);
   coverage.opportunities = opportunities;
   return static_cast<uint64_t>(std::clamp(std::round(since), 1.0, 0x1p62));
@@ -250,7 +250,7 @@ uint64_t Observer::weight_of_optimized(Method& m, uint32_t thread, const sampler
 
 sampler::Window Observer::take_optimized(Method& m, uint32_t thread, const sampler::Note& note,
                                          std::span<const uint64_t> counts, bool rounds) {
-  Stream& s = m.streams[thread | kOptimizedStream];
+  Stream& s = m.flushed.own().streams[thread | kOptimizedStream];
   const Schema& schema = m.probes->schema();
   sampler::Window w;
   w.samples = note.sampled_calls - std::min(s.sampled_calls, note.sampled_calls);
@@ -269,7 +269,7 @@ sampler::Window Observer::take_optimized(Method& m, uint32_t thread, const sampl
   profile::Observed now =
       m.probes->read_optimized(counts, method_at_, forgotten_in(m, thread | kOptimizedStream));
   w.counts.assign(now.counts.begin(),
-                  now.counts.begin() + static_cast<ptrdiff_t>(m.block_weights.size()));
+                  now.counts.begin() + static_cast<ptrdiff_t>(m.shape->block_weights.size()));
   for (size_t i = 0; i < w.counts.size() && !s.seen.counts.empty(); ++i) {
     w.counts[i] -= std::min(w.counts[i], s.seen.counts[i]);
   }
@@ -296,10 +296,10 @@ bool CopyControl::take_optimized(Method& m, uint32_t thread, const sampler::Note
     return false;
   }
   // What comes late is of a version that has gone.
-  if (!observes_optimized(m) || copy != m.optimized_copy.version.load(std::memory_order_relaxed))
+  if (!observes_optimized(m) || copy != m.optimizing->copy.load(std::memory_order_relaxed))
     return false;
   in_service_.touch(m);
-  CopyWindows& o = m.optimized_copy.seen.own().windows;
+  CopyWindows& o = m.optimizing.own().windows;
   const Version* v = m.optimized.load(std::memory_order_relaxed);
   if (!learn_window(m, o, *copy, w) || !usable(v)) return false;
   return compare_with_profile(m, o, *v, *copy);

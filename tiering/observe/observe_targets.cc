@@ -19,14 +19,14 @@ std::vector<Place> places_in(const Method& m) {
   for (uint32_t i = 0; i < plan.sites.size(); ++i) {
     const jit::ProbePlan::Site& s = plan.sites[i];
     if (s.offset == jit::ProbePlan::kNone || !s.of_call) continue;
-    auto blocks = static_cast<SiteId>(m.block_weights.size());
+    auto blocks = static_cast<SiteId>(m.shape->block_weights.size());
     places.push_back({blocks + 1 + i, s.offset / 8, s.top + 1});
   }
   return places;
 }
 
 uint32_t word_of(Method& m, const Place& p, const MethodKey& callee) {
-  auto& words = m.optimized_copy.seen.own().target_words;
+  auto& words = m.optimizing.own().target_words;
   if (auto at = words.find({p.site, callee}); at != words.end()) return at->second;
   auto used = std::ranges::count_if(words, [&](const auto& w) { return w.first.first == p.site; });
   auto next = static_cast<uint32_t>(used + 1);
@@ -84,8 +84,8 @@ double sum_of(const std::vector<double>& counts, size_t first, size_t size) {
 
 double add_made_targets(Method& m, const std::vector<double>& known, const TargetsBySite& made,
                         std::vector<double>& counts, std::vector<bool>& comparable) {
-  double blocks = sum_of(counts, 0, m.block_weights.size());
-  double known_blocks = sum_of(known, 0, m.block_weights.size());
+  double blocks = sum_of(counts, 0, m.shape->block_weights.size());
+  double known_blocks = sum_of(known, 0, m.shape->block_weights.size());
   double mass = 0;
   for (const Place& p : places_in(m)) {
     auto at = made.find(p.site);
@@ -127,7 +127,7 @@ TargetsBySite seen_targets(const Method& m, const CopyWindows& windows) {
     TargetCounts t;
     t.other = known[p.word];
     double all = t.other;
-    for (const auto& [at, word] : m.optimized_copy.seen->target_words) {
+    for (const auto& [at, word] : m.optimizing->target_words) {
       if (at.first != p.site || known[word] <= 0) continue;
       t.of[at.second] = known[word];
       all += known[word];
@@ -138,7 +138,7 @@ TargetsBySite seen_targets(const Method& m, const CopyWindows& windows) {
 }
 
 std::string target_name(const Method& m, size_t word) {
-  for (const auto& [at, w] : m.optimized_copy.seen->target_words) {
+  for (const auto& [at, w] : m.optimizing->target_words) {
     if (w == word) {
       return "function " + std::to_string(at.second.function_index) + " as a target of call " +
              std::to_string(at.first);

@@ -91,7 +91,7 @@ uint64_t Observer::weight_of(const Method& m, const sampler::Note& note, const T
 }
 
 void Observer::take_trap(Method& m, uint32_t thread, SiteId block, uint64_t frames) {
-  Stream& s = m.streams[m.probes->shared() ? 0 : thread];
+  Stream& s = m.flushed.own().streams[m.probes->shared() ? 0 : thread];
   if (block == 0) return;
   if (s.traps.size() < block) s.traps.resize(block);
   s.traps[block - 1] += frames;
@@ -99,11 +99,11 @@ void Observer::take_trap(Method& m, uint32_t thread, SiteId block, uint64_t fram
 
 sampler::Verdict Observer::take(Method& m, uint32_t thread, const sampler::Note& note,
                                 std::span<const uint64_t> counts) {
-  Stream& s = m.streams[thread];
+  Stream& s = m.flushed.own().streams[thread];
   uint64_t others = 0;
   if (options_.gap == GapMode::kExact) {
     // One countdown for all threads: what the others are not known to have called is this one's.
-    for (const auto& [t, other] : m.streams) others += t == thread ? 0 : other.calls;
+    for (const auto& [t, other] : m.flushed->streams) others += t == thread ? 0 : other.calls;
   }
   // Notes of two threads may arrive in another order than they were taken.
   s.calls = std::max(s.calls, note.calls > others ? note.calls - others : 0);
@@ -114,7 +114,7 @@ sampler::Verdict Observer::take(Method& m, uint32_t thread, const sampler::Note&
   s.bursts = std::max(s.bursts, note.bursts);
 
   bool all = m.probes->shared();
-  Stream& counted = all ? m.streams[0] : s;
+  Stream& counted = all ? m.flushed.own().streams[0] : s;
   Totals t = totals(m);
   if (!all) t = {s.calls, s.sampled_calls, s.iterations, s.bursts};
   // What counts by being called is known of every call.
@@ -145,13 +145,13 @@ sampler::Verdict Observer::end_window(Method& m, uint32_t stream, uint64_t entri
                                       uint64_t new_samples, uint64_t weight, uint64_t nominal) {
   const ProbeSet& set = *m.probes;
   if (set.schema().slots.empty()) return sampler::Verdict::kMore;
-  Stream& counted = m.streams[stream];
+  Stream& counted = m.flushed.own().streams[stream];
   profile::Observed now =
       set.read(counted.words, counted.traps, entries, method_at_, forgotten_in(m, stream));
   counted.dual_error = set.dual_error(counted.words);
   counted.executions = set.all_executions(counted.words);
   set.keep_flow_rising(counted.seen, now);
-  size_t blocks = std::min(m.block_weights.size(), now.counts.size());
+  size_t blocks = std::min(m.shape->block_weights.size(), now.counts.size());
   sampler::Window w;
   w.counts.resize(blocks);
   for (size_t i = 0; i < blocks; ++i) {
@@ -164,16 +164,18 @@ sampler::Verdict Observer::end_window(Method& m, uint32_t stream, uint64_t entri
   w.weight = static_cast<uint32_t>(std::clamp<uint64_t>(nominal, 1, std::max<uint64_t>(weight, 1)));
   profile::advance(counted.seen, set.schema(), std::move(now), weight);
   if (!options_.adaptive || w.samples == 0) return sampler::Verdict::kMore;
-  return m.convergence.add(w);
+  sampler::Convergence& c = m.flushed.own().convergence;
+  if (c.compared() == 0) c.set_epsilon(policy_.epsilon);  // at its first window
+  return c.add(w);
 }
 
 void Observer::emit_flush(Method& m, uint32_t thread, const sampler::Note& note, uint64_t weight) {
   const ProbeSet& set = *m.probes;
   announce(m);
   uint32_t number = set.shared() ? 0 : thread;
-  Stream& counted = m.streams[number];
+  Stream& counted = m.flushed.own().streams[number];
   Totals t = totals(m);
-  const Stream& s = m.streams[thread];
+  const Stream& s = m.flushed.own().streams[thread];
   if (!set.shared()) t = {s.calls, s.sampled_calls, s.iterations, s.bursts};
   if (set.counts_by_calls()) t.sampled_calls = t.calls;
   if (set.shared()) counted.flushes++;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "sampler/snapshot_ring.h"
+#include "tiering/clock.h"
 #include "tiering/code/opt_range.h"
 #include "tiering/method.h"
 #include "tiering/policy/policy.h"

@@ -33,20 +33,20 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   s.failed = m.optimize_failed;
   s.guard_banned = m.guard_banned;
   s.excluded = !opt_range_.contains(method_hash(m.info));
-  s.instructions = m.instructions;
-  s.loops = m.loop_count;
-  s.optimized_versions = m.optimized_versions;
-  const OptimizedSeen& o = *m.optimized_copy.seen;
+  s.instructions = m.shape->instructions;
+  s.loops = m.shape->loop_count;
+  s.optimized_versions = m.optimizing->versions;
+  const Optimizing& o = *m.optimizing;
   s.drift = o.windows.drift;
   s.drift_samples = o.windows.samples;
-  s.drift_versions = m.drift_versions;
-  s.phase_drift = m.adaptation.drift;
-  s.phase_drifts = m.convergence.drifts();
-  s.slower_calls = m.slower_calls;
-  if (note.loop < m.loop_count) {
+  s.drift_versions = m.optimizing->drift_versions;
+  s.phase_drift = m.flushed->adaptation.drift;
+  s.phase_drifts = m.flushed->convergence.drifts();
+  s.slower_calls = m.optimizing->slower_calls;
+  if (note.loop < m.shape->loop_count) {
     s.at_loop = LoopId(note.loop);
-    s.osr_requested = m.osr_requested[note.loop];
-    const auto& entries = in_host ? m.osr_from_host : m.osr;
+    s.osr_requested = m.shape->osr_requested[note.loop];
+    const auto& entries = in_host ? m.shape->osr_from_host : m.shape->osr;
     s.osr_ready = entries[note.loop].load(std::memory_order_relaxed) != nullptr;
   }
   Totals t = totals(m);
@@ -56,11 +56,11 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   s.iterations = t.iterations;
   // Estimates stand for all that ran, so nothing is left to scale.
   s.sampled_share = 1;
-  for (const auto& [thread, stream] : m.streams) {
-    size_t blocks = std::min(m.block_weights.size(), stream.seen.estimates.size());
+  for (const auto& [thread, stream] : m.flushed->streams) {
+    size_t blocks = std::min(m.shape->block_weights.size(), stream.seen.estimates.size());
     double work = 0;
     for (size_t i = 0; i < blocks; ++i) {
-      work += static_cast<double>(stream.seen.estimates[i]) * m.block_weights[i];
+      work += static_cast<double>(stream.seen.estimates[i]) * m.shape->block_weights[i];
     }
     s.sampled_work += static_cast<uint64_t>(std::min(work * stretch_of(m, stream), 0x1p62));
   }
@@ -68,8 +68,8 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
     const MethodProfile& p = m.saved->profile;
     double work = 0;
     for (const Slot& slot : p.schema.slots) {
-      if (slot.kind != SlotKind::kBlock || slot.site > m.block_weights.size()) continue;
-      work += static_cast<double>(p.estimates[slot.word]) * m.block_weights[slot.site - 1];
+      if (slot.kind != SlotKind::kBlock || slot.site > m.shape->block_weights.size()) continue;
+      work += static_cast<double>(p.estimates[slot.word]) * m.shape->block_weights[slot.site - 1];
     }
     s.saved_work = static_cast<uint64_t>(std::min(work / m.saved->runs, 0x1p62));
     uint64_t calls = m.probes->counts_by_calls() ? p.calls : p.sampled_calls;
@@ -100,7 +100,7 @@ Decision Observer::ask(Method& m, const sampler::Note& note, const SystemSnapsho
                s.calls < live_.flush_first && s.iterations < live_.loop_flush_first;
   if (early) return Decision();
   bool window = note.kind == sampler::NoteKind::kOptimized;
-  bool* told = window ? &m.optimized_copy.seen.own().windows.told : nullptr;
+  bool* told = window ? &m.optimizing.own().windows.told : nullptr;
   return answer(m, note, s, system, told);
 }
 
@@ -112,8 +112,8 @@ Decision Observer::ask_loop(Method& m, LoopId loop, CopyWindows& windows, double
   note.kind = sampler::NoteKind::kFrame;
   MethodSnapshot s = snapshot(m, note);
   s.tier = Tier::kOptimized;
-  s.optimized_requested = m.osr_requested[loop.index()];
-  s.optimized_versions = m.osr_versions[loop.index()];
+  s.optimized_requested = m.shape->osr_requested[loop.index()];
+  s.optimized_versions = m.shape->osr_versions[loop.index()];
   s.slower_calls = 0;
   s.drift = windows.drift;
   s.drift_samples = windows.samples;
@@ -132,7 +132,7 @@ Decision Observer::answer(Method& m, const sampler::Note& note, const MethodSnap
                           const SystemSnapshot& system, bool* told) {
   Decision d = hosts_policy_ == nullptr ? decide(s, system, policy_)
                                         : follow(*hosts_policy_, s, system, policy_);
-  m.adaptation.drift = 0;
+  m.flushed.own().adaptation.drift = 0;
   // Threads may come and go for ever: that nothing follows from it is not worth a record.
   bool goes = note.kind == sampler::NoteKind::kFlushFinal;
   if (goes && s.phase_drift == 0 && d.action == Action::kKeep) return d;

@@ -40,7 +40,7 @@ MethodProfile Observer::profile_of(const Method& m) const {
   Profile sum;
   bool mixed = false;
   uint64_t interval = 0;
-  for (const auto& [thread, s] : m.streams) {
+  for (const auto& [thread, s] : m.flushed->streams) {
     MethodProfile p;
     p.key = m.info.key;
     p.name = m.info.name;
@@ -84,7 +84,7 @@ MethodProfile Observer::profile_of(const Method& m) const {
 std::vector<uint64_t> Observer::block_estimates(const Method& m) const {
   Totals t = totals(m);
   if (samples_in(t, m) < policy_.min_samples && m.saved == nullptr) return {};
-  std::vector<uint64_t> counts(m.block_weights.size());
+  std::vector<uint64_t> counts(m.shape->block_weights.size());
   bool empty = true;
   if (m.saved != nullptr) {
     std::vector<double> saved(counts.size());
@@ -94,7 +94,7 @@ std::vector<uint64_t> Observer::block_estimates(const Method& m) const {
       empty &= counts[i] == 0;
     }
   }
-  for (const auto& [thread, s] : m.streams) {
+  for (const auto& [thread, s] : m.flushed->streams) {
     for (size_t i = 0; i < std::min(counts.size(), s.seen.estimates.size()); ++i) {
       counts[i] += s.seen.estimates[i];
       empty &= counts[i] == 0;
@@ -105,8 +105,8 @@ std::vector<uint64_t> Observer::block_estimates(const Method& m) const {
 
 double Observer::sample_weight(const Method& m) const {
   double estimates = mass_of(m), counts = 0;
-  for (const auto& [thread, s] : m.streams) {
-    for (size_t i = 0; i < std::min(m.block_weights.size(), s.seen.counts.size()); ++i) {
+  for (const auto& [thread, s] : m.flushed->streams) {
+    for (size_t i = 0; i < std::min(m.shape->block_weights.size(), s.seen.counts.size()); ++i) {
       counts += static_cast<double>(s.seen.counts[i]);
     }
   }
@@ -155,7 +155,7 @@ std::vector<Observer::Targets> Observer::targets_of(const Method& m) const {
       if (at != by_key_.end()) counts[site][at->second] += count;
     }
   };
-  for (const auto& [thread, s] : m.streams) {
+  for (const auto& [thread, s] : m.flushed->streams) {
     for (const Slot& slot : m.probes->schema().slots) {
       if (slot.kind != SlotKind::kCallTarget || slot.word >= s.seen.estimates.size()) continue;
       sites[slot.site].total += s.seen.estimates[slot.word + slot_word::kTargetOther];
@@ -198,8 +198,8 @@ void Observer::add_saved(const Method& m, std::vector<double>& blocks) const {
 
 double Observer::mass_of(const Method& m) const {
   double sum = 0;
-  for (const auto& [thread, s] : m.streams) {
-    for (size_t i = 0; i < std::min(m.block_weights.size(), s.seen.estimates.size()); ++i) {
+  for (const auto& [thread, s] : m.flushed->streams) {
+    for (size_t i = 0; i < std::min(m.shape->block_weights.size(), s.seen.estimates.size()); ++i) {
       sum += static_cast<double>(s.seen.estimates[i]);
     }
   }
@@ -208,7 +208,7 @@ double Observer::mass_of(const Method& m) const {
 
 double Observer::target_mass_of(const Method& m) const {
   double sum = 0;
-  for (const auto& [thread, s] : m.streams) {
+  for (const auto& [thread, s] : m.flushed->streams) {
     for (const auto& [at, table] : s.seen.tables) {
       if (at.first != SlotKind::kCallTarget) continue;
       for (const auto& [key, entry] : table) sum += static_cast<double>(entry.estimate);

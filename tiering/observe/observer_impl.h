@@ -9,7 +9,7 @@ namespace uptier::tiering {
 
 inline Totals totals(const Method& m) {
   Totals t;
-  for (const auto& [thread, s] : m.streams) {
+  for (const auto& [thread, s] : m.flushed->streams) {
     t.calls += s.calls;
     t.sampled_calls += s.sampled_calls;
     t.iterations += s.iterations;
@@ -30,7 +30,8 @@ inline bool is_brought_to_all(const Options& o) { return o.adaptive || o.interva
 
 // With windows of optimized code beside them, those of a stream do not stand for all calls.
 inline bool has_optimized_stream(const Method& m) {
-  return !m.streams.empty() && (m.streams.rbegin()->first & kOptimizedStream) != 0;
+  return !m.flushed->streams.empty() &&
+         (m.flushed->streams.rbegin()->first & kOptimizedStream) != 0;
 }
 
 }  // namespace uptier::tiering

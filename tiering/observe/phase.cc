@@ -51,10 +51,11 @@ double draw_error(const std::vector<double>& counts, double samples) {
 
 std::vector<uint64_t> blocks_to_compile_from(const Method& m, const Observer& observer) {
   std::vector<uint64_t> all = observer.block_estimates(m);
-  if (!m.seen_phase->blocks.empty()) return m.seen_phase->blocks;
-  const std::vector<uint64_t>& before = m.seen_phase->before;
+  const SeenPhase& phase = *m.flushed->seen_phase;
+  if (!phase.blocks.empty()) return phase.blocks;
+  const std::vector<uint64_t>& before = phase.before;
   bool enough = !all.empty() && before.size() == all.size() &&
-                observer.samples_of(m) >= m.seen_phase->samples_before + kPhaseSamples;
+                observer.samples_of(m) >= phase.samples_before + kPhaseSamples;
   if (!enough) return all;
   std::vector<double> since(all.size());
   for (size_t i = 0; i < all.size(); ++i) {
@@ -64,29 +65,29 @@ std::vector<uint64_t> blocks_to_compile_from(const Method& m, const Observer& ob
 }
 
 void begin_phase(Method& m, const Observer& observer) {
-  SeenPhase& phase = m.seen_phase.put({});
+  SeenPhase& phase = m.flushed.own().seen_phase.put(SeenPhase());
   phase.before = observer.block_estimates(m);
   phase.samples_before = observer.samples_of(m);
 }
 
 void CopyControl::follow_drift(Method& m) {
-  CopyWindows& o = m.optimized_copy.seen.own().windows;
-  size_t blocks = m.block_weights.size();
+  CopyWindows& o = m.optimizing.own().windows;
+  size_t blocks = m.shape->block_weights.size();
   std::vector<uint64_t> all = observer_.block_estimates(m);
   all.resize(blocks);
   std::vector<double> recent = o.known;
   recent.resize(blocks);
-  SeenPhase& phase = m.seen_phase.put({});
+  SeenPhase& phase = m.flushed.own().seen_phase.put(SeenPhase());
   bool known = !o.observed.empty() && sum_of(all) > 0;
   std::vector<bool> own = o.observed;
   own.resize(blocks);
   if (known) phase.blocks = scaled(recent, all, own);
   phase.error = o.error();
-  const Version* copy = m.optimized_copy.version.load(std::memory_order_relaxed);
+  const Version* copy = m.optimizing->copy.load(std::memory_order_relaxed);
   if (copy != nullptr) phase.inlined = seen_of_inlined(*copy, o);
   if (copy != nullptr) phase.inlined_targets = seen_slot_targets(m, *copy, o);
   phase.targets = seen_targets(m, o);
-  m.drift_versions++;
+  m.optimizing.own().drift_versions++;
   o.drift = 0;
   in_service_.drop_osr_versions(m);
 }
@@ -94,14 +95,14 @@ void CopyControl::follow_drift(Method& m) {
 // The same of the version that frames stay in at a loop: what lies outside of the loop keeps what is
 // known of it. Frames ask for newer code by themselves (osr_out.cc).
 void CopyControl::follow_loop_drift(Method& m, const Version& copy, CopyWindows& o) {
-  size_t blocks = m.block_weights.size();
+  size_t blocks = m.shape->block_weights.size();
   std::vector<uint64_t> all = blocks_to_compile_from(m, observer_);
   all.resize(blocks);
   std::vector<double> recent = o.known;
   recent.resize(blocks);
   std::vector<bool> own = o.observed;
   own.resize(blocks);
-  SeenPhase phase = *m.seen_phase;
+  SeenPhase phase = *m.flushed->seen_phase;
   if (sum_of(all) > 0) phase.blocks = scaled(recent, all, own);
   phase.error = o.error();
   for (auto& [path, body] : seen_of_inlined(copy, o)) phase.inlined[path] = std::move(body);
@@ -109,20 +110,21 @@ void CopyControl::follow_loop_drift(Method& m, const Version& copy, CopyWindows&
     phase.inlined_targets[path] = std::move(body);
   }
   for (auto& [site, targets] : seen_targets(m, o)) phase.targets[site] = std::move(targets);
-  m.seen_phase.put(std::move(phase));
-  m.drift_versions++;
+  m.flushed.own().seen_phase.put(std::move(phase));
+  m.optimizing.own().drift_versions++;
   uint32_t loop = copy.osr_loop.index();
-  auto* v = const_cast<Version*>(m.osr[loop].exchange(nullptr, std::memory_order_acq_rel));
-  m.osr_asked[loop].store(false, std::memory_order_relaxed);
+  auto* v = const_cast<Version*>(m.shape->osr[loop].exchange(nullptr, std::memory_order_acq_rel));
+  m.shape->osr_asked[loop].store(false, std::memory_order_relaxed);
   in_service_.retire_loop_copy(m, copy.osr_loop);
   if (v != nullptr) in_service_.give_up(*v, OsrOut::kNewer);
 }
 
 double profile_error(const Method& m, const std::vector<uint64_t>& blocks) {
-  bool windows = !m.seen_phase->blocks.empty();
-  if (windows) return m.seen_phase->error;
-  bool saved = m.saved != nullptr && m.convergence.samples() <= 0;
-  if (!saved) return m.convergence.error_bound(kDriftAlpha);
+  const Flushed& seen = *m.flushed;
+  bool windows = !seen.seen_phase->blocks.empty();
+  if (windows) return seen.seen_phase->error;
+  bool saved = m.saved != nullptr && seen.convergence.samples() <= 0;
+  if (!saved) return seen.convergence.error_bound(kDriftAlpha);
   const MethodProfile& p = m.saved->profile;
   return draw_error({blocks.begin(), blocks.end()},
                     static_cast<double>(p.sampled_calls) + static_cast<double>(p.bursts));

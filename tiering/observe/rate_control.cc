@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "tiering/clock.h"
 #include "tiering/observe/phase.h"
 
 namespace uptier::tiering {
@@ -49,8 +50,8 @@ struct Counted {
 
 Counted counted_of(const Method& m) {
   Counted c;
-  for (const auto& [thread, s] : m.streams) {
-    size_t blocks = std::min(m.block_weights.size(), s.seen.counts.size());
+  for (const auto& [thread, s] : m.flushed->streams) {
+    size_t blocks = std::min(m.shape->block_weights.size(), s.seen.counts.size());
     for (size_t i = 0; i < blocks; ++i) c.blocks += static_cast<double>(s.seen.counts[i]);
     for (const auto& [at, table] : s.seen.tables) {
       bool target = at.first == SlotKind::kCallTarget;
@@ -140,13 +141,13 @@ void RateControl::thread_goes(AttachedThread& t) {
 }
 
 void RateControl::note_flushed(Method& m) {
-  if (!std::exchange(m.has_flushed, true)) ticked_.add(m.id.index());
+  if (!std::exchange(m.flushed.own().ticked, true)) ticked_.add(m.id.index());
 }
 
 // ---- Ticks ------------------------------------------------------------------------------------
 
 sampler::Progress RateControl::progress_of(const Method& m) const {
-  sampler::Progress p = m.adaptation.gone;
+  sampler::Progress p = m.flushed->adaptation.gone;
   for (const auto& t : threads_) p += sampler::progress_of(t->state(m.id));
   return p;
 }
@@ -172,7 +173,8 @@ double RateControl::spent_ns(const Method& m, const sampler::Progress& all,
 // What a method has done since the last tick that looked at it. Returns false for one that did
 // nothing.
 bool RateControl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
-  Adaptation& a = m.adaptation;
+  Flushed& known = m.flushed.own();
+  Adaptation& a = known.adaptation;
   sampler::Progress now = progress_of(m);
   sampler::Progress since = now - a.at_tick;
   a.at_tick = now;
@@ -191,10 +193,11 @@ bool RateControl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   l.spent_ns = spent_ns(m, now, since);
   l.mass = observer_.mass_of(m);
   l.targets = observer_.target_mass_of(m);
-  l.noise = std::max(m.convergence.noise(), kLeastNoise * m.convergence.variety());
+  const sampler::Convergence& c = known.convergence;
+  l.noise = std::max(c.noise(), kLeastNoise * c.variety());
   l.total = total;
-  if (m.convergence.windows() >= sampler::Convergence::kLeastWindows) {
-    l.enough = std::max(kEnough * m.convergence.needed(), kLeastEnough);
+  if (c.windows() >= sampler::Convergence::kLeastWindows) {
+    l.enough = std::max(kEnough * c.needed(), kLeastEnough);
   }
   bool copy = usable(m.instrumented.load(std::memory_order_relaxed));
   l.wanted = !a.resting && copy && !gone;
@@ -240,7 +243,7 @@ void RateControl::tick(uint64_t now) {
   ticked_.tick([&](uint32_t i) {
     // Of a method without code threads have no state, and looking would make pages of zeros.
     Method& m = methods_.at(i);
-    return m.shape_known && load_of(m, loads);
+    return m.has_shape() && load_of(m, loads);
   });
   uint64_t bursts = 0;
   for (const sampler::MethodLoad& l : loads) bursts += l.bursts;
@@ -274,18 +277,19 @@ void RateControl::give_allowance() {
 }
 
 void RateControl::heed(Method& m, sampler::Verdict v) {
-  Adaptation& a = m.adaptation;
+  Flushed& known = m.flushed.own();
+  Adaptation& a = known.adaptation;
+  const sampler::Convergence& c = known.convergence;
   // Of a method that changes all the time, not every change is worth a record.
-  bool worth_telling = std::has_single_bit(std::max(m.convergence.drifts(), 1u));
+  bool worth_telling = std::has_single_bit(std::max(c.drifts(), 1u));
   if (v == sampler::Verdict::kDrifted) {
     if (worth_telling) {
       observer_.log(m, "re_instrument",
-                    "drift: a window lies " + percent(m.convergence.last_distance()) +
-                        " from the baseline, noise explains " +
-                        percent(m.convergence.last_allowed()));
+                    "drift: a window lies " + percent(c.last_distance()) +
+                        " from the baseline, noise explains " + percent(c.last_allowed()));
     }
     begin_phase(m, observer_);
-    a.drift = m.convergence.last_distance();
+    a.drift = c.last_distance();
     a.phase = Phase::kLearning;
     a.resting = false;
     return;  // sampled as it is until the next tick
@@ -295,18 +299,17 @@ void RateControl::heed(Method& m, sampler::Verdict v) {
     a.phase = Phase::kKnown;
     if (!worth_telling) return;
     char samples[64];
-    std::snprintf(samples, sizeof samples, ", %.0f effective samples", m.convergence.samples());
-    observer_.log(
-        m, "keep",
-        "converged: within " + percent(m.convergence.error_bound()) + " of the truth" + samples);
+    std::snprintf(samples, sizeof samples, ", %.0f effective samples", c.samples());
+    observer_.log(m, "keep",
+                  "converged: within " + percent(c.error_bound()) + " of the truth" + samples);
   }
-  bool looked = a.phase == Phase::kLooking && m.convergence.compared() > a.windows;
+  bool looked = a.phase == Phase::kLooking && c.compared() > a.windows;
   if (looked) rest(m);
 }
 
 // Ends the sampling of a method that is known, up to the next look.
 void RateControl::rest(Method& m) {
-  Adaptation& a = m.adaptation;
+  Adaptation& a = m.flushed.own().adaptation;
   if (sampling() == Sampling::kEvery) return;
   a.phase = Phase::kKnown;
   a.resting = true;
@@ -321,16 +324,18 @@ void RateControl::rest(Method& m) {
 }
 
 void RateControl::look_again(Method& m) {
-  Adaptation& a = m.adaptation;
+  Flushed& known = m.flushed.own();
   if (m.optimized.load(std::memory_order_relaxed) != nullptr) return;
-  a.phase = Phase::kLooking;
-  a.windows = m.convergence.compared();
+  known.adaptation.phase = Phase::kLooking;
+  known.adaptation.windows = known.convergence.compared();
   want_copy(m);
 }
 
 void RateControl::learn_on(Method& m) {
-  Adaptation& a = m.adaptation;
-  if (a.phase == Phase::kLearning || m.convergence.converged()) return;
+  Flushed* known = m.flushed.made();
+  if (known == nullptr || known->convergence.converged()) return;
+  Adaptation& a = known->adaptation;
+  if (a.phase == Phase::kLearning) return;
   a.phase = Phase::kLearning;
   if (!a.resting) return;  // sampled as it is until the next tick
   a.resting = false;
@@ -345,10 +350,10 @@ sampler::Rate RateControl::off_rate() const {
 // further calls takes a slow path to join in each, and what it counts is alike. A method that lives
 // in a few calls has whole bursts.
 void RateControl::begin_observing(Method& m) {
-  Adaptation& a = m.adaptation;
+  Adaptation& a = m.flushed.own().adaptation;
   if (a.burst == 0) {
     uint64_t calls = 0;  // as flushed
-    for (const auto& [thread, stream] : m.streams) calls += stream.calls;
+    for (const auto& [thread, stream] : m.flushed->streams) calls += stream.calls;
     uint64_t burst = calls < kManyCalls ? live_.burst : std::min(kShortSlot, live_.burst);
     a.burst = static_cast<uint32_t>(burst);
   }
@@ -360,7 +365,7 @@ void RateControl::begin_observing(Method& m) {
 }
 
 void RateControl::want_copy(Method& m) {
-  bool possible = schedule_.sample_calls && m.shape_known &&
+  bool possible = schedule_.sample_calls && m.has_shape() &&
                   m.slab_words.load(std::memory_order_relaxed) != 0 &&
                   m.optimized.load(std::memory_order_relaxed) == nullptr &&
                   usable(m.plain.load(std::memory_order_relaxed));

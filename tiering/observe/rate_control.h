@@ -155,7 +155,7 @@ class RateControl {
   sampler::CostCounts cost_gone_;  // of threads that have detached
   uint64_t gone_cpu_ns_ = 0;       // of those that have since the last tick
   uint64_t last_tick_ns_ = 0;
-  TickList ticked_;                  // places of methods that have flushed (Method::has_flushed)
+  TickList ticked_;                  // places of methods that have flushed (Flushed::ticked)
   std::atomic<bool> active_{false};  // threads have run since the last tick
 };
 

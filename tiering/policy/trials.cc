@@ -44,14 +44,17 @@ void Trials::begin(Method& m, const Version* before, const Version& now) {
   if (!possible) return;
   bool tiers = before->tier == Tier::kBaseline;
   if (tiers && (!calls_nothing(m.body.get()) || !machine_.begin_trial())) return;
-  m.trials.push_back(std::make_unique<Trial>(*before, now,
+  Optimizing& o = m.optimizing.own();
+  o.trials.push_back(std::make_unique<Trial>(*before, now,
                                              tiers ? kSpeedupPairs : Trial::kMostPairs,
                                              tiers ? kSpeedupBudget : kRollBackBudget, tiers));
-  m.trial.store(m.trials.back().get(), std::memory_order_release);  // pairs with trial_call()
+  o.trial.store(o.trials.back().get(), std::memory_order_release);  // pairs with trial_call()
 }
 
 void Trials::abandon(Method& m) {
-  Trial* t = m.trial.exchange(nullptr, std::memory_order_acq_rel);
+  Optimizing* o = m.optimizing.made();
+  if (o == nullptr) return;
+  Trial* t = o->trial.exchange(nullptr, std::memory_order_acq_rel);
   // What a guard leads to stays with it.
   if (t != nullptr && t->now.general != &t->before) {
     in_service_.give_up(const_cast<Version&>(t->before), OsrOut::kNewer);
@@ -71,7 +74,7 @@ void Trials::learn_rates(const Method& m, const TrialSnapshot& s) {
 }
 
 Trials::Stays Trials::end(Method& m) {
-  Trial* t = m.trial.load(std::memory_order_relaxed);
+  const Trial* t = m.optimizing->trial.load(std::memory_order_relaxed);
   if (t == nullptr) return Stays::kUnknown;
   TrialSnapshot s = t->snapshot();
   Decision d = decide_trial(s, policy_);
@@ -82,7 +85,7 @@ Trials::Stays Trials::end(Method& m) {
     return t->now.general != nullptr ? Stays::kGuarded : Stays::kNew;
   }
   if (t->tiers) return Stays::kBaseline;
-  m.trial.store(nullptr, std::memory_order_release);
+  m.optimizing.own().trial.store(nullptr, std::memory_order_release);
   if (t->now.general != nullptr) return Stays::kGeneral;
   m.optimized.store(&t->before, std::memory_order_release);
   in_service_.link_locked(m);

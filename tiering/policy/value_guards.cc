@@ -27,8 +27,8 @@ std::string values_text(const Version& v) {
 bool may_have_value_version(const Method& m) {
   const Version* v = m.optimized.load(std::memory_order_relaxed);
   bool general = usable(v) && v->code != nullptr && v->general == nullptr;
-  return general && m.trial.load(std::memory_order_relaxed) == nullptr && !m.optimized_requested &&
-         !m.removed && !m.guard_banned && !m.info.own_code;
+  return general && m.optimizing->trial.load(std::memory_order_relaxed) == nullptr &&
+         !m.optimized_requested && !m.removed && !m.guard_banned && !m.info.own_code;
 }
 
 // What the profile, of this run or an earlier one, answers about a parameter.
@@ -86,7 +86,7 @@ void ValueGuards::consider_values(Method& m) {
     if (system.baseline_ns > 0) o.baseline_ns = system.baseline_ns;
     s.past_ns = past_ns(observer_.snapshot_of(m), o);
     double rate = system.compile_ns > 0 ? system.compile_ns : policy_.compile_ns;
-    s.cost_ns = m.instructions * rate * (1.0 + system.queue_length / 64.0);
+    s.cost_ns = m.shape->instructions * rate * (1.0 + system.queue_length / 64.0);
     s.speedup = system.speedup;
     Decision d = decide_value(s, policy_);
     // That nothing follows is not worth a record.
@@ -136,7 +136,7 @@ void ValueGuards::install(Method& m, Version& v) {
   m.value_versions.own().limit = ValueVersions::kFirstLimit;
   m.optimized.store(&v, std::memory_order_release);
   trials_.begin(m, v.general, v);
-  bool on_trial = m.trial.load(std::memory_order_relaxed) != nullptr;
+  bool on_trial = m.optimizing->trial.load(std::memory_order_relaxed) != nullptr;
   if (on_trial) {
     m.value_versions.own().in_window = false;
     v.guard_words.misses = INT32_MAX;
@@ -165,7 +165,7 @@ void ValueGuards::watch_quietly(Method& m, Version& v) {
 void ValueGuards::consider_guard(Method& m) {
   auto* v = const_cast<Version*>(m.optimized.load(std::memory_order_relaxed));
   bool serves = usable(v) && v->general != nullptr && !m.removed &&
-                m.trial.load(std::memory_order_relaxed) == nullptr;
+                m.optimizing->trial.load(std::memory_order_relaxed) == nullptr;
   if (!serves) return;
   ValueVersions& sp = m.value_versions.own();
   if (!sp.in_window) {

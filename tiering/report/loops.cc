@@ -20,13 +20,13 @@ uint32_t header_location(const jit::Function& f, Block header) {
 }
 
 SiteId site_of(const Method& m, LoopId loop) {
-  return (loop.valid() ? loop.index() : m.loop_count) + 1;
+  return (loop.valid() ? loop.index() : m.shape->loop_count) + 1;
 }
 
 // Executions whose end was not seen are taken for what the others are.
 std::optional<double> exact_cycles(const Method& m, uint32_t loop, double entries) {
   double timed = 0, cycles = 0;
-  for (const auto& [thread, s] : m.streams) {
+  for (const auto& [thread, s] : m.flushed->streams) {
     if (loop >= s.executions.size()) continue;
     timed += static_cast<double>(s.executions[loop].timed);
     cycles += static_cast<double>(s.executions[loop].cycles);
@@ -46,7 +46,7 @@ LoopReport report_of(const Method& m, const TimedLoop& t, const MethodProfile& p
   r.height = t.height;
   if (t.location != 0) r.location = t.location;
   SiteId site = site_of(m, t.loop);
-  for (const jit::LoopRange& range : m.loop_ranges) {
+  for (const jit::LoopRange& range : m.shape->loop_ranges) {
     if (range.loop + 1 != site) continue;
     r.start_offset = range.begin;
     r.end_offset = range.end;
@@ -63,12 +63,12 @@ LoopReport report_of(const Method& m, const TimedLoop& t, const MethodProfile& p
 
 void add_loops(const Method& m, const MethodProfile& p, std::vector<LoopReport>& out) {
   std::vector<LoopReport> loops;
-  for (const TimedLoop& t : m.timed_loops) loops.push_back(report_of(m, t, p));
+  for (const TimedLoop& t : m.shape->timed_loops) loops.push_back(report_of(m, t, p));
   for (LoopReport& r : loops) {
     if (r.cycles) r.exclusive_cycles = r.cycles->total;
   }
   for (size_t i = 0; i < loops.size(); ++i) {
-    uint32_t within = m.timed_loops[i].within;
+    uint32_t within = m.shape->timed_loops[i].within;
     if (within == UINT32_MAX || !loops[within].exclusive_cycles || !loops[i].cycles) continue;
     double& rest = *loops[within].exclusive_cycles;
     rest = std::max(rest - loops[i].cycles->total, 0.0);
@@ -108,7 +108,7 @@ std::vector<LoopReport> RuntimeImpl::loops() const {
   std::lock_guard lock(state_mutex_);
   std::vector<LoopReport> all;
   for (const auto& m : methods_.all()) {
-    if (!m->timed_loops.empty()) add_loops(*m, observer_.profile_of(*m), all);
+    if (!m->shape->timed_loops.empty()) add_loops(*m, observer_.profile_of(*m), all);
   }
   double lived = static_cast<double>(threads_.lived_ns()) * cycles_per_ns_;
   for (LoopReport& r : all) {

@@ -21,16 +21,16 @@ MethodReport report_of(const Method& m) {
   r.key = m.info.key;
   r.name = m.info.name;
   r.hash = method_hash(m.info);
-  r.osr_entries = m.osr_entries.load(std::memory_order_relaxed);
-  r.last_error = m.last_error;
-  r.osr_outs = m.osr_outs.load(std::memory_order_relaxed);
-  r.left = m.left.load(std::memory_order_relaxed);
-  r.left_for_host = m.left_for_host.load(std::memory_order_relaxed);
-  r.exits = m.exits.report();
+  r.osr_entries = m.shape->osr_entries.load(std::memory_order_relaxed);
+  r.last_error = *m.last_error;
+  r.osr_outs = m.shape->osr_outs.load(std::memory_order_relaxed);
+  r.left = m.shape->left.load(std::memory_order_relaxed);
+  r.left_for_host = m.shape->left_for_host.load(std::memory_order_relaxed);
+  r.exits = m.shape->exits.report();
   if (const ValueVersions& s = *m.value_versions; s.missed != 0) {
     r.exits.push_back({1, 0, GuardReason::kValue, 0, s.missed, s.retries, s.banned});
   }
-  for (const auto& [thread, s] : m.streams) {
+  for (const auto& [thread, s] : m.flushed->streams) {
     r.calls += s.calls;
     r.sampled_calls += s.sampled_calls;
     r.loop_iterations += s.iterations;
@@ -60,16 +60,16 @@ LossReport RuntimeImpl::losses_locked() const {
 
 // What the schedule does with a method now.
 void RuntimeImpl::report_observing(const Method& m, MethodReport& r) const {
-  auto dual = m.streams.find(0);
-  bool both = options_.counters == CounterMode::kDual && dual != m.streams.end();
+  auto dual = m.flushed->streams.find(0);
+  bool both = options_.counters == CounterMode::kDual && dual != m.flushed->streams.end();
   if (both) r.dual_error = dual->second.dual_error;
-  bool measured = options_.adaptive && m.convergence.samples() > 0;
-  if (measured) r.error_bound = std::min(m.convergence.error_bound(), 1.0);
-  bool nothing = m.probes.made() == nullptr ? !m.shape_known : m.probes->schema().slots.empty();
+  bool measured = options_.adaptive && m.flushed->convergence.samples() > 0;
+  if (measured) r.error_bound = std::min(m.flushed->convergence.error_bound(), 1.0);
+  bool nothing = m.probes.made() == nullptr ? !m.has_shape() : m.probes->schema().slots.empty();
   bool off = !schedule_.sample_calls || m.removed || nothing ||
              m.optimized.load(std::memory_order_relaxed) != nullptr;
   if (off) return;
-  r.observing = static_cast<Observing>(static_cast<uint8_t>(m.adaptation.phase) + 1);
+  r.observing = static_cast<Observing>(static_cast<uint8_t>(m.flushed->adaptation.phase) + 1);
   static_assert(static_cast<uint8_t>(Adaptation::Phase::kLearning) + 1 ==
                     static_cast<uint8_t>(Observing::kLearning) &&
                 static_cast<uint8_t>(Adaptation::Phase::kLooking) + 1 ==
@@ -87,7 +87,7 @@ Report RuntimeImpl::report() const {
   MethodNames names;
   for (const auto& m : methods_.all()) names[m->info.key] = m->info.name;
   for (const auto& m : methods_.all()) {
-    if (!m->streams.empty() || !m->versions.empty() || !m->last_error.empty()) {
+    if (!m->flushed->streams.empty() || !m->versions.empty() || !m->last_error->empty()) {
       r.methods.push_back(report_of(*m));
       report_observing(*m, r.methods.back());
       r.methods.back().sites = site_reports(observer_.profile_of(*m), names);
@@ -135,7 +135,7 @@ Profile RuntimeImpl::profile() const {
   std::lock_guard lock(state_mutex_);
   Profile p;
   for (const auto& m : methods_.all()) {
-    if (m->probes->schema().slots.empty() || m->streams.empty()) continue;
+    if (m->probes->schema().slots.empty() || m->flushed->streams.empty()) continue;
     Profile one;
     one.methods.emplace(m->info.key, observer_.profile_of(*m));
     one.inlined = observer_.inlined_of(*m);

@@ -1,6 +1,7 @@
 // What happened when, for the profile file (profile/upf/timeline.h).
 #include "profile/upf/timeline.h"
 
+#include "tiering/clock.h"
 #include "tiering/report/losses.h"
 #include "tiering/runtime_impl.h"
 
@@ -27,13 +28,13 @@ Timeline::Version row_of(const Version& v, uint32_t method, uint64_t born) {
 
 // Sites of loops are those of the schema: from 1 by LoopId, the body's behind them.
 SiteId site_of(const Method& m, LoopId loop) {
-  return (loop.valid() ? loop.index() : m.loop_count) + 1;
+  return (loop.valid() ? loop.index() : m.shape->loop_count) + 1;
 }
 
 void add_loops(const Method& m, uint32_t method, Timeline& t) {
-  for (const TimedLoop& l : m.timed_loops) {
+  for (const TimedLoop& l : m.shape->timed_loops) {
     bool nested = l.within != UINT32_MAX;
-    SiteId parent = nested ? site_of(m, m.timed_loops[l.within].loop) : 0;
+    SiteId parent = nested ? site_of(m, m.shape->timed_loops[l.within].loop) : 0;
     t.loops.push_back({method, site_of(m, l.loop), parent, l.location});
   }
 }
@@ -67,11 +68,11 @@ Timeline RuntimeImpl::timeline_locked() const {
   t.figures.push_back({"saved_compiled", static_cast<double>(saved.compiled)});
   std::map<MethodId, uint32_t> rows;
   for (const auto& m : methods_.all()) {
-    bool unknown = m->versions.empty() && m->streams.empty() && !m->shape_known;
+    bool unknown = m->versions.empty() && m->flushed->streams.empty() && !m->has_shape();
     if (unknown) continue;
     auto row = static_cast<uint32_t>(t.methods.size());
     rows[m->id] = row;
-    t.methods.push_back({m->info.key, m->info.name, m->loop_count});
+    t.methods.push_back({m->info.key, m->info.name, m->shape->loop_count});
     for (const auto& v : m->versions) {
       if (!v->moved) t.versions.push_back(row_of(*v, row, born_ns_));
     }

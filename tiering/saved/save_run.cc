@@ -9,7 +9,7 @@ namespace uptier::tiering {
 namespace {
 
 bool is_trusted(const Method& m) {
-  return m.saved != nullptr && m.saved->trusted && !m.saved->drifted;
+  return m.saved != nullptr && m.saved->trusted && m.saved->holds();
 }
 
 std::string numbered(uint64_t n) { return std::to_string(n) + " "; }
@@ -45,8 +45,8 @@ SeenRun SavedProfile::see_watched(const KnownMethods& known) const {
   info.schedule = std::string(options_.adaptive ? "adaptive" : "fixed rate") + ", burst " +
                   std::to_string(live_.burst) + ", seed " + std::to_string(options_.seed);
   for (const auto& m : methods_.all()) {
-    if (!m->shape_known) continue;
-    seen.fates[m->info.key] = {is_trusted(*m), m->cfg_hash};
+    if (!m->has_shape()) continue;
+    seen.fates[m->info.key] = {is_trusted(*m), m->shape->cfg_hash};
     bool observed = !m->probes->schema().slots.empty();
     if (observed) info.modules.push_back(m->info.key.module_key);
     if (!is_trusted(*m)) see(*m, known, seen);
@@ -68,7 +68,7 @@ void SavedProfile::see(const Method& m, const KnownMethods& known, SeenRun& seen
   known.tell_first_call(m, seen.calls);
   if (m.probes->schema().slots.empty()) return;
   Profile one;
-  if (!m.streams.empty()) one.methods.emplace(m.info.key, observer_.profile_of(m));
+  if (!m.flushed->streams.empty()) one.methods.emplace(m.info.key, observer_.profile_of(m));
   one.inlined = observer_.inlined_of(m);
   add_calls(m, one, seen.calls);
   // Where it came from is not where it will be looked for.

@@ -10,23 +10,24 @@ namespace uptier::tiering {
 
 void SavedProfile::learn_calls(Method& m, const jit::Function& f) const {
   if (store_ == nullptr) return;
-  m.code_shape.put(jit::code_shape(f, [this](MethodId callee) -> std::string_view {
+  MethodShape& shape = *m.shape.made();
+  shape.code_shape.put(jit::code_shape(f, [this](MethodId callee) -> std::string_view {
     const Method* m = methods_.known(callee);
     return m == nullptr ? std::string_view() : m->info.name;
   }));
-  m.direct_calls = jit::direct_calls(f);
+  shape.direct_calls = jit::direct_calls(f);
 }
 
 // `seen` holds what was observed of the method, or nothing.
 void SavedProfile::add_calls(const Method& m, const Profile& seen, CallProfile& calls) const {
   const MethodKey& caller = m.info.key;
-  if (!m.code_shape->empty()) calls.shapes[caller] = *m.code_shape;
+  if (!m.shape->code_shape->empty()) calls.shapes[caller] = *m.shape->code_shape;
   const MethodProfile* p = seen.find(caller);
   if (p == nullptr) return;
   const auto add = [&](const MethodKey& callee, uint64_t count) {
     if (count != 0) profile::add_saturating(calls.graph[{caller, callee}], count);
   };
-  for (const jit::DirectCall& call : m.direct_calls) {
+  for (const jit::DirectCall& call : m.shape->direct_calls) {
     const Slot* slot = p->schema.find(SlotKind::kBlock, call.block);
     const Method* callee = methods_.known(call.callee);
     if (slot == nullptr || callee == nullptr) continue;

@@ -12,6 +12,9 @@ struct SavedMethod {
   bool recovered = false;  // it is that of a method of another module
   bool trusted = false;    // code was made from it alone
   bool drifted = false;    // and turned out not to be what happens now
+
+  // Whether what is to come can be told from it.
+  bool holds() const { return !drifted; }
 };
 
 }  // namespace uptier::tiering

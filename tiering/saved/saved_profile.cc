@@ -17,7 +17,7 @@ void SavedProfile::adopt(Method& m) {
   if (store_ == nullptr) return;
   std::unique_ptr<SavedMethod> saved = store_->find(m.info.key, m.info.name);
   if (saved == nullptr) return;
-  uint64_t here = m.cfg_hash, there = saved->profile.schema.cfg_hash;
+  uint64_t here = m.shape->cfg_hash, there = saved->profile.schema.cfg_hash;
   if (here != there && !match(m, *saved)) return;
   store_->report().methods++;
   if (saved->recovered && here == there) store_->report().recovered++;
@@ -27,10 +27,10 @@ void SavedProfile::adopt(Method& m) {
 // What is saved of a method is of other code: what of it can still be said of this one?
 bool SavedProfile::match(Method& m, SavedMethod& saved) {
   std::string hashes = "its hash is " + profile::hex(saved.profile.schema.cfg_hash) +
-                       ", the code's " + profile::hex(m.cfg_hash);
+                       ", the code's " + profile::hex(m.shape->cfg_hash);
   profile::MatchReport report;
   MethodProfile matched = profile::match_profile(saved.profile, store_->shape(saved.from),
-                                                 m.probes->schema(), *m.code_shape, report);
+                                                 m.probes->schema(), *m.shape->code_shape, report);
   matched.key = m.info.key;
   if (!report.accepted) {
     store_->report().stale++;
@@ -48,12 +48,12 @@ bool SavedProfile::match(Method& m, SavedMethod& saved) {
 const InlinedBody* SavedProfile::inlined(const Method& root, const jit::InlinePath& path) const {
   if (store_ == nullptr || root.saved == nullptr) return nullptr;
   InlinedKey key{root.saved->from, {}};
-  std::vector<uint64_t> code{root.cfg_hash};
+  std::vector<uint64_t> code{root.shape->cfg_hash};
   for (const jit::InlineStep& step : path) {
     const Method* m = methods_.known(step.method);
     if (m == nullptr) return nullptr;
     key.path.push_back({step.site, m->saved != nullptr ? m->saved->from : m->info.key});
-    code.push_back(m->cfg_hash);
+    code.push_back(m->shape->cfg_hash);
   }
   auto at = store_->inlined().find(key);
   return at != store_->inlined().end() && at->second.code == code ? &at->second : nullptr;

@@ -20,12 +20,12 @@ bool RuntimeImpl::hot_before(Method& m) {
 bool RuntimeImpl::warm(Method& m) {
   bool possible = saved_.is_open() && options_.tier == TierMode::kAuto && !m.info.own_code &&
                   !m.optimize_failed;
-  bool unknown = possible && m.shape_known && m.saved == nullptr;
+  bool unknown = possible && m.has_shape() && m.saved == nullptr;
   if (!possible || unknown || !hot_before(m)) return false;
   if (!compiler_->describe_ahead(m)) return false;
   std::lock_guard lock(state_mutex_);
   // What was evicted while it was optimized has a way back of its own; evict.cc.
-  if (m.saved == nullptr || m.saved->drifted || m.wants_optimized) return false;
+  if (m.saved == nullptr || !m.saved->holds() || m.wants_optimized) return false;
   Decision d = observer_.ask_saved(m, system_->snapshot(m));
   return d.action == Action::kSpecialize && !d.osr_loop.valid();
 }
@@ -37,7 +37,7 @@ bool RuntimeImpl::warm(Method& m) {
 std::vector<MethodId> RuntimeImpl::likely_inlinees(Method& m) {
   std::vector<MethodId> found;
   std::lock_guard lock(state_mutex_);
-  const jit::Function* f = m.described != nullptr ? m.described.get() : m.body.get();
+  const jit::Function* f = m.shape->described != nullptr ? m.shape->described.get() : m.body.get();
   if (f != nullptr) {
     for (const jit::Callee& c : f->callees) found.push_back(c.method);
   }

@@ -37,7 +37,7 @@ jit::Leave RuntimeImpl::leave(jit::LeaveState& s, bool forced) noexcept {
   const jit::ExitRow& row = *from.exit_at(s.pc);
   // Whose guard it is: that of the innermost body.
   Method& m = method(from.method_of(frames_of(from, row).front().body).index());
-  m.left.fetch_add(1, std::memory_order_relaxed);
+  m.shape.made()->left.fetch_add(1, std::memory_order_relaxed);
   if (!forced) count_exit(m, row.exit);
   return row.to_host ? leave_for_host(m, s, from, row) : leave_for_baseline(s, from, row, 0);
 }
@@ -100,7 +100,7 @@ jit::Leave RuntimeImpl::leave_for_host(Method& m, jit::LeaveState& s, const jit:
   // The block is left by no edge that is counted.
   if (from.counts_edges()) frames_dropped(m.id.index(), from.site_at(jit::inside_of(s)), 1);
   HostFrame f{m.id, frame.pc, row.reason, frame.values, slots, &m.host};
-  m.left_for_host.fetch_add(1, std::memory_order_relaxed);
+  m.shape.made()->left_for_host.fetch_add(1, std::memory_order_relaxed);
   sampler::ThreadContext& c = *sampler::current_context();
   // A trap that drops this frame takes it back, see call().
   ++c.exits_to_host;
@@ -142,7 +142,7 @@ bool RuntimeImpl::make_enterable(Method& m) {
     install(m, std::move(*v));
     return true;
   }
-  m.last_error = v.error().message;
+  m.last_error.put(v.error().message);
   losses_.compiles_failed++;
   return false;
 }
@@ -152,10 +152,10 @@ bool RuntimeImpl::make_enterable(Method& m) {
 // The exit that meets a limit acts on it: a worker that comes to it later would find thousands more
 // of them. The law forbids waiting for a lock, so if it is taken the next exit tries again.
 void RuntimeImpl::count_exit(Method& m, uint32_t exit) noexcept {
-  if (!m.exits.count(exit)) return;
+  if (!m.shape.made()->exits.count(exit)) return;
   {
     std::unique_lock lock(state_mutex_, std::try_to_lock);
-    if (!lock) return m.exits.ask_again(exit);
+    if (!lock) return m.shape.made()->exits.ask_again(exit);
     rates_.note_activity();
     exits_->consider(m, exit);
   }

@@ -8,14 +8,14 @@
 namespace uptier::tiering {
 
 void FrequentExits::consider(Method& m, uint32_t exit) {
-  ExitSnapshot e = m.exits.snapshot(exit);
+  ExitSnapshot e = m.shape->exits.snapshot(exit);
   ExitDecision d = decide_exit(e, policy_);
   bool banned = d.action == Action::kBan;
-  m.exits.answer(exit, d.met, banned, policy_);
+  m.shape.made()->exits.answer(exit, d.met, banned, policy_);
   if (!d.met || m.removed) return;
-  observer_.log(m, action_name(d.action), "exit at " + m.exits.name(exit) + ": " + d.reason,
+  observer_.log(m, action_name(d.action), "exit at " + m.shape->exits.name(exit) + ": " + d.reason,
                 inputs_text(e));
-  if (m.exits.is_guard(exit)) {
+  if (m.shape->exits.is_guard(exit)) {
     if (!banned) return;
     withdraw_optimized(m);
     return make_callers_anew(m);
@@ -28,7 +28,7 @@ void FrequentExits::consider(Method& m, uint32_t exit) {
 void FrequentExits::optimize_anew(Method& m) {
   in_service_.drop_osr_versions(m);
   bool has_entry = usable(m.optimized.load(std::memory_order_relaxed));
-  bool spent = m.optimized_versions >= policy_.max_recompiles;
+  bool spent = m.optimizing->versions >= policy_.max_recompiles;
   if (!has_entry || m.optimized_requested || spent) return;
   requests_.add(m, {.method = m.id, .tier = Tier::kOptimized, .use_profile = true}, 1e18);
 }
@@ -43,7 +43,7 @@ void FrequentExits::withdraw_optimized(Method& m) {
 void FrequentExits::withdraw_code(Method& m) {
   requests_.remove(m.id);
   m.optimized_requested = false;
-  for (uint32_t i = 0; i < m.loop_count; ++i) m.osr_requested[i] = false;
+  if (MethodShape* s = m.shape.made()) s->osr_requested.assign(s->loop_count, false);
   in_service_.withdraw_locked(m);
   m.wants_optimized = false;
   for (auto& v : m.versions) {

@@ -10,11 +10,11 @@ uint64_t RuntimeImpl::exact_calls(Method& m) const noexcept {
   std::atomic<int32_t>& countdown = stubs_->shared_countdown(m.id);
   uint64_t calls = 0;
   for (int tries = 0; tries < 1000; ++tries) {
-    uint64_t event = m.event_call.load(std::memory_order_acquire);
+    uint64_t event = m.exact->event_call.load(std::memory_order_acquire);
     int32_t left = countdown.load(std::memory_order_acquire);
     calls = event - 1 - static_cast<int64_t>(left);
-    bool still = !m.event_claimed.load(std::memory_order_acquire) &&
-                 m.event_call.load(std::memory_order_acquire) == event;
+    bool still = !m.exact->claimed.load(std::memory_order_acquire) &&
+                 m.exact->event_call.load(std::memory_order_acquire) == event;
     if (still) break;
   }
   return calls;
@@ -65,7 +65,7 @@ bool RuntimeImpl::post(Method& m, AttachedThread& t, sampler::NoteKind kind, uin
   if (!pushed) {
     t.flushes_delayed.fetch_add(1, std::memory_order_relaxed);
     if (kind == sampler::NoteKind::kWantCopy) m.copy_asked.store(false);
-    if (kind == sampler::NoteKind::kWantOsr) m.osr_asked[loop].store(false);
+    if (kind == sampler::NoteKind::kWantOsr) m.shape->osr_asked[loop].store(false);
   } else if (s.slab != nullptr && !m.probes->plan().loops.empty()) {
     jit::rearm_loops(m.probes->plan(), s.slab);
   }

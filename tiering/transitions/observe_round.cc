@@ -12,6 +12,7 @@
 // enter, it is asked for (osr_out.cc).
 //
 // The law is that of slow_paths.cc.
+#include "tiering/clock.h"
 #include "tiering/observe/optimized_slab.h"
 #include "tiering/runtime_impl.h"
 
@@ -33,7 +34,7 @@ jit::Leave RuntimeImpl::observe_frame(Method& m, jit::LeaveState& s, const jit::
   uint32_t loop = row.polls.index();
   const LoopCopy* c = loop_copy(m, row.polls);
   const Version* copy = c == nullptr ? nullptr : c->version.load(std::memory_order_acquire);
-  const Version* back = m.osr[loop].load(std::memory_order_acquire);
+  const Version* back = m.shape->osr[loop].load(std::memory_order_acquire);
   tell_observed(m, *t, loop, from.polls()[loop], 0);
   bool moves = usable(copy) && usable(back) && ready_slab(m, *t, *copy) &&
                prepare_move(s, from, row, *copy->code);
@@ -55,7 +56,7 @@ jit::Leave RuntimeImpl::observed_round(Method& m, jit::LeaveState& s, const jit:
     count_optimized(m, *t);
     return jit::Leave::kStay;
   }
-  const Version* back = m.osr[loop].load(std::memory_order_acquire);
+  const Version* back = m.shape->osr[loop].load(std::memory_order_acquire);
   if (!usable(back)) {
     ask_for_newer(m, loop, from, word);
     return jit::Leave::kStay;

@@ -57,18 +57,17 @@ uint64_t* RuntimeImpl::counters(MethodId m) noexcept {
 
 // Learns which loops a method has before its first compilation.
 bool RuntimeImpl::know_loops(Method& m) {
-  // Acquire pairs with learn_loops().
-  if (m.loops_known.load(std::memory_order_acquire) != 0) return true;
+  if (m.has_shape()) return true;
   if (policy_mode_.load(std::memory_order_relaxed) == PolicyMode::kNever) return false;
   LookingAround looking(*this);
   std::lock_guard compile(m.compile_mutex);
   if (!is_method(m.id)) return false;  // removed since it was asked for
   if (m.failed.load(std::memory_order_relaxed)) return false;
-  if (m.shape_known) return true;
+  if (m.has_shape()) return true;
   Status s = compiler_->describe_ahead(m);
   if (s) return true;
   std::lock_guard lock(state_mutex_);
-  m.last_error = s.error().message;
+  m.last_error.put(s.error().message);
   losses_.compiles_failed++;
   m.failed.store(true, std::memory_order_relaxed);
   return false;
@@ -77,8 +76,9 @@ bool RuntimeImpl::know_loops(Method& m) {
 // The interpreter has named a loop that the description does not have.
 void RuntimeImpl::report_unknown_loop(Method& m, uint32_t loop, uint32_t loops) {
   std::lock_guard lock(state_mutex_);
-  m.last_error = "osr_enter: loop " + std::to_string(loop) + " of " + std::to_string(loops) +
-                 ", counted from 0 as FunctionBuilder::loop_header does (the id in C is one more)";
+  m.last_error.put(
+      "osr_enter: loop " + std::to_string(loop) + " of " + std::to_string(loops) +
+      ", counted from 0 as FunctionBuilder::loop_header does (the id in C is one more)");
 }
 
 // Code that could be entered takes a slot for what the interpreter's frame does not have in it. Once
@@ -86,9 +86,9 @@ void RuntimeImpl::report_unknown_loop(Method& m, uint32_t loop, uint32_t loops) 
 void RuntimeImpl::refuse_frame(Method& m, const Version& v, const jit::SlotLaw& broken) {
   if (v.frame_refused.exchange(true, std::memory_order_relaxed)) return;
   std::lock_guard lock(state_mutex_);
-  m.last_error = "osr_enter: " + m.info.name + ": slot " + std::to_string(broken.slot) +
-                 " of loop " + std::to_string(v.osr_loop.index()) + " was described as " +
-                 jit::law_text(broken) + ", which it is not in the frame";
+  m.last_error.put("osr_enter: " + m.info.name + ": slot " + std::to_string(broken.slot) +
+                   " of loop " + std::to_string(v.osr_loop.index()) + " was described as " +
+                   jit::law_text(broken) + ", which it is not in the frame");
 }
 
 // Handles what is due of the schedule where the interpreter has found the countdown so; returns
@@ -118,8 +118,8 @@ bool RuntimeImpl::can_enter_loops(const Method& m) const noexcept {
 void RuntimeImpl::stress_host_arrival(Method& m, AttachedThread& t, LoopId loop) {
   ask_at_next_arrival(t.state(m.id));
   if (!stress_.point(StressKind::kOsr, m.id.index(), loop.index()) || !know_loops(m)) return;
-  bool made = loop.index() + 1 >= m.loops_known.load(std::memory_order_acquire) ||
-              m.osr_from_host[loop.index()].load(std::memory_order_acquire) != nullptr;
+  bool made = loop.index() >= m.shape->loop_count ||
+              m.shape->osr_from_host[loop.index()].load(std::memory_order_acquire) != nullptr;
   if (made) return;
   {
     std::lock_guard lock(state_mutex_);
@@ -133,13 +133,13 @@ void RuntimeImpl::stress_host_arrival(Method& m, AttachedThread& t, LoopId loop)
 
 // Returns what an interpreter can enter at a loop, or null.
 const Version* RuntimeImpl::host_loop_code(Method& m, LoopId loop, bool tells) {
-  uint32_t known = m.loops_known.load(std::memory_order_acquire);
-  if (known == 0) return nullptr;
-  if (loop.index() < known - 1) {
-    const Version* v = m.osr_from_host[loop.index()].load(std::memory_order_acquire);
+  if (!m.has_shape()) return nullptr;
+  uint32_t known = m.shape->loop_count;
+  if (loop.index() < known) {
+    const Version* v = m.shape->osr_from_host[loop.index()].load(std::memory_order_acquire);
     return usable(v) ? v : nullptr;
   }
-  if (tells) report_unknown_loop(m, loop.index(), known - 1);
+  if (tells) report_unknown_loop(m, loop.index(), known);
   return nullptr;
 }
 
@@ -163,7 +163,7 @@ std::optional<Outcome> RuntimeImpl::osr_enter(MethodId id, LoopId loop,
     refuse_frame(m, *v, *broken);
     return std::nullopt;
   }
-  m.osr_entries.fetch_add(1, std::memory_order_relaxed);
+  m.shape.made()->osr_entries.fetch_add(1, std::memory_order_relaxed);
   ask_at_next_arrival(t->state(id));
   Signature signature = m.info.signature;
   signature.params.push_back(Type::kRef);

@@ -16,6 +16,7 @@
 #include <algorithm>
 
 #include "jit/code/leave.h"
+#include "tiering/clock.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -33,7 +34,7 @@ uint64_t baseline_frame_of(const jit::Code& osr) {
 }
 
 jit::Leave moved(Method& m) {
-  m.osr_outs.fetch_add(1, std::memory_order_relaxed);
+  m.shape.made()->osr_outs.fetch_add(1, std::memory_order_relaxed);
   return jit::Leave::kEnter;
 }
 
@@ -76,16 +77,17 @@ void InService::watch_callees(Version& v) {
     if (usable(callee.optimized.load(std::memory_order_relaxed))) {
       late = true;  // it has come meanwhile
     } else {
-      callee.stub_callers.push_back(&v);
+      callee.stub_callers.own().push_back(&v);
     }
   }
   if (late) call_back(v);
 }
 
 void InService::tell_callers(Method& callee) {
-  for (Version* v : std::exchange(callee.stub_callers, {})) {
+  for (Version* v : *callee.stub_callers) {
     if (!v->freed) call_back(*v);
   }
+  callee.stub_callers.reset();
 }
 
 namespace {
@@ -103,7 +105,7 @@ void let_observed_back(const Method& m, LoopId loop) {
 
 void InService::replace_osr(Method& m, const Version& v) {
   bool from_host = v.from_host;
-  auto& entries = from_host ? m.osr_from_host : m.osr;
+  auto& entries = from_host ? m.shape->osr_from_host : m.shape->osr;
   // Release pairs with the acquire in osr_target(), osr_enter() and poll().
   auto* before =
       const_cast<Version*>(entries[v.osr_loop.index()].exchange(&v, std::memory_order_acq_rel));
@@ -111,7 +113,7 @@ void InService::replace_osr(Method& m, const Version& v) {
   if (from_host) return;
   retire_loop_copy(m, v.osr_loop);
   fast_.set_loops(m.id.index(), nullptr);  // its loops ask, and are led there
-  m.osr_versions[v.osr_loop.index()]++;
+  m.shape.made()->osr_versions[v.osr_loop.index()]++;
   for (auto& old : m.versions) {
     bool waits = old->tier == Tier::kOptimized && !old->freed && old->serial < v.serial &&
                  (old->retired || old->outdated);
@@ -124,8 +126,8 @@ namespace {
 
 const Version* newest_for_loops(const Method& m) {
   const Version* newest = m.optimized.load(std::memory_order_relaxed);
-  for (uint32_t l = 0; l < m.loop_count; ++l) {
-    const Version* v = m.osr[l].load(std::memory_order_relaxed);
+  for (uint32_t l = 0; l < m.shape->loop_count; ++l) {
+    const Version* v = m.shape->osr[l].load(std::memory_order_relaxed);
     if (v != nullptr && (newest == nullptr || v->serial > newest->serial)) newest = v;
   }
   return newest;
@@ -135,7 +137,7 @@ const Version* newest_for_loops(const Method& m) {
 
 // When code may be made for a frame of old code. 0: now.
 uint64_t NewerCode::due_ns(const Method& m) const {
-  if (std::ranges::find(m.osr_requested, true) != m.osr_requested.end()) return 1;
+  if (std::ranges::find(m.shape->osr_requested, true) != m.shape->osr_requested.end()) return 1;
   const Version* newest = newest_for_loops(m);
   if (!options_.measure_rates || newest == nullptr) return 0;
   uint64_t due = newest->installed_ns + kPatience * newest->compile_ns;
@@ -144,13 +146,14 @@ uint64_t NewerCode::due_ns(const Method& m) const {
 
 bool NewerCode::cannot_follow(const Method& m, uint32_t loop) const {
   return m.removed || m.guard_banned || m.optimize_failed ||
-         m.osr_versions[loop] >= policy_.max_recompiles || system_.budget_spent();
+         m.shape->osr_versions[loop] >= policy_.max_recompiles || system_.budget_spent();
 }
 
 void NewerCode::want(Method& m, uint32_t loop) {
-  if (cannot_follow(m, loop)) return m.osr_asked[loop].store(false, std::memory_order_relaxed);
+  if (cannot_follow(m, loop))
+    return m.shape->osr_asked[loop].store(false, std::memory_order_relaxed);
   if (uint64_t due = due_ns(m)) {
-    return frames_.want_newer({&m, loop, due, m.osr_outs.load(std::memory_order_relaxed)});
+    return frames_.want_newer({&m, loop, due, m.shape->osr_outs.load(std::memory_order_relaxed)});
   }
   observer_.log(m, "osr_out", "a frame of older code is in loop " + std::to_string(loop), "");
   Plan plan{.method = m.id, .tier = Tier::kOptimized};
@@ -162,8 +165,8 @@ void NewerCode::want(Method& m, uint32_t loop) {
 void NewerCode::want_if_due() {
   frames_.take_newer([&](const WantedFrames::Newer& w) {
     Method& m = *w.method;
-    if (m.osr_outs.load(std::memory_order_relaxed) == w.osr_outs) return want(m, w.loop);
-    m.osr_asked[w.loop].store(false, std::memory_order_relaxed);  // another way was found
+    if (m.shape->osr_outs.load(std::memory_order_relaxed) == w.osr_outs) return want(m, w.loop);
+    m.shape->osr_asked[w.loop].store(false, std::memory_order_relaxed);  // another way was found
   });
 }
 
@@ -184,7 +187,7 @@ jit::Leave RuntimeImpl::poll(jit::LeaveState& s, const jit::Code& from,
   if (why == OsrOut::kObserve) {
     return observed ? observed_round(m, s, from, row) : observe_frame(m, s, from, row);
   }
-  const Version* v = m.osr[loop].load(std::memory_order_acquire);
+  const Version* v = m.shape->osr[loop].load(std::memory_order_acquire);
   bool sticks = why == OsrOut::kAnywhere;
   bool newer = usable(v) && (observed || v->serial > from.serial());
   if (newer && prepare_move(s, from, row, *v->code)) {
@@ -193,7 +196,7 @@ jit::Leave RuntimeImpl::poll(jit::LeaveState& s, const jit::Code& from,
   }
   if (sticks) {
     raise_word(word, why);
-    m.left.fetch_add(1, std::memory_order_relaxed);
+    m.shape.made()->left.fetch_add(1, std::memory_order_relaxed);
     return leave_for_baseline(s, from, row, 0);
   }
   if (!newer) ask_for_newer(m, loop, from, word);
@@ -220,14 +223,14 @@ void RuntimeImpl::ask_for_newer(Method& m, uint32_t loop, const jit::Code& from,
   AttachedThread* t = here();
   if (t == nullptr || options_.tier != TierMode::kAuto) return;
   if (known_for_calls(m, *t, from)) return;
-  if (m.osr_asked[loop].exchange(true, std::memory_order_relaxed)) return;
+  if (m.shape->osr_asked[loop].exchange(true, std::memory_order_relaxed)) return;
   sampler::Note n;
   n.kind = sampler::NoteKind::kWantNewer;
   n.method = m.id.index();
   n.loop = loop;
   if (t->ring().push(n, {})) return wake_worker();
   // A full ring: asks again at the next header.
-  m.osr_asked[loop].store(false, std::memory_order_relaxed);
+  m.shape->osr_asked[loop].store(false, std::memory_order_relaxed);
   raise_word(word, OsrOut::kNewer);
 }
 
@@ -238,14 +241,14 @@ jit::Leave RuntimeImpl::stress_poll(Method& m, jit::LeaveState& s, const jit::Co
   uint32_t loop = row.polls.index();
   if (!stress_.point(StressKind::kOsrOut, from.serial(), loop)) return jit::Leave::kStay;
   if (stress_.forced(StressKind::kOsrOut) % 3 == 0) {
-    m.left.fetch_add(1, std::memory_order_relaxed);
+    m.shape.made()->left.fetch_add(1, std::memory_order_relaxed);
     return leave_for_baseline(s, from, row, 0);
   }
-  if (m.osr[loop].load(std::memory_order_acquire) == nullptr) {
+  if (m.shape->osr[loop].load(std::memory_order_acquire) == nullptr) {
     compile_and_install({.method = m.id, .tier = Tier::kOptimized, .osr_loop = LoopId(loop)});
   }
   if (stress_observe(m, s, from, row)) return moved(m);
-  const Version* v = m.osr[loop].load(std::memory_order_acquire);
+  const Version* v = m.shape->osr[loop].load(std::memory_order_acquire);
   if (!usable(v) || !prepare_move(s, from, row, *v->code)) return jit::Leave::kStay;
   return moved(m);
 }

@@ -101,19 +101,19 @@ void RuntimeImpl::count_crossing(Method& m, AttachedThread& t, uint32_t loop, bo
 // frame; asks for one when the method is optimized already and this frame is left behind.
 const void* RuntimeImpl::osr_target(Method& m, uint32_t loop, AttachedThread& t) noexcept {
   if (options_.tier != TierMode::kAuto) return nullptr;
-  const Version* v = m.osr[loop].load(std::memory_order_acquire);
+  const Version* v = m.shape->osr[loop].load(std::memory_order_acquire);
   if (v == nullptr) {
     bool left_behind = m.optimized.load(std::memory_order_relaxed) != nullptr;
-    Trial* trial = m.trial.load(std::memory_order_acquire);
+    Trial* trial = m.optimizing->trial.load(std::memory_order_acquire);
     if (left_behind && trial != nullptr && trial->explains_baseline()) return nullptr;
-    if (left_behind && !m.osr_asked[loop].exchange(true, std::memory_order_relaxed)) {
+    if (left_behind && !m.shape->osr_asked[loop].exchange(true, std::memory_order_relaxed)) {
       post(m, t, sampler::NoteKind::kWantOsr, loop);
     }
     return nullptr;
   }
   auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
   if (here < t.context().stack_limit + v->code->tables().frame_size) return nullptr;
-  m.osr_entries.fetch_add(1, std::memory_order_relaxed);
+  m.shape.made()->osr_entries.fetch_add(1, std::memory_order_relaxed);
   return v->entry;
 }
 
@@ -122,11 +122,11 @@ const void* RuntimeImpl::osr_target(Method& m, uint32_t loop, AttachedThread& t)
 const void* RuntimeImpl::stress_arrival(Method& m, uint32_t loop, AttachedThread& t,
                                         bool& in_copy) noexcept {
   if (stress_.active(StressKind::kOsr) && stress_.point(StressKind::kOsr, m.id.index(), loop)) {
-    if (m.osr[loop].load(std::memory_order_acquire) == nullptr) {
+    if (m.shape->osr[loop].load(std::memory_order_acquire) == nullptr) {
       compile_and_install({.method = m.id, .tier = Tier::kOptimized, .osr_loop = LoopId(loop)});
     }
-    if (const Version* v = m.osr[loop].load(std::memory_order_acquire)) {
-      m.osr_entries.fetch_add(1, std::memory_order_relaxed);
+    if (const Version* v = m.shape->osr[loop].load(std::memory_order_acquire)) {
+      m.shape.made()->osr_entries.fetch_add(1, std::memory_order_relaxed);
       return v->entry;
     }
   }

@@ -175,25 +175,26 @@ sampler::CallEvent RuntimeImpl::next_call_event(Method& m, AttachedThread& t) no
   // others have nothing to do. event_call - 1 - countdown is the number of calls so far.
   std::atomic<int32_t>& countdown = stubs_->shared_countdown(m.id);
   if (countdown.load(std::memory_order_relaxed) >= 0) return {};
+  ExactCalls& x = *m.exact;
   // Acquire pairs with the release below: the last claimer's plan is seen.
-  if (m.event_claimed.exchange(true, std::memory_order_acquire)) return {};
+  if (x.claimed.exchange(true, std::memory_order_acquire)) return {};
   sampler::CallEvent all;
   if (countdown.load(std::memory_order_relaxed) < 0) {
     int32_t left;
     do {
-      uint64_t call = m.event_call.load(std::memory_order_relaxed);
+      uint64_t call = x.event_call.load(std::memory_order_relaxed);
       if (call == 1) {
-        m.event_plan = {schedule.calls.draw(random), sampler::setting(schedule.flush_first)};
+        x.plan = {schedule.calls.draw(random), sampler::setting(schedule.flush_first)};
       }
-      sampler::CallEvent e = m.event_plan.take(call, schedule, random);
+      sampler::CallEvent e = x.plan.take(call, schedule, random);
       all = {call, all.sample || e.sample, all.flush || e.flush};
-      uint64_t next = m.event_plan.next(schedule);
+      uint64_t next = x.plan.next(schedule);
       auto gap = static_cast<int32_t>(std::min<uint64_t>(next - call, kFarAway));
-      m.event_call.store(call + gap, std::memory_order_relaxed);
+      x.event_call.store(call + gap, std::memory_order_relaxed);
       left = countdown.fetch_add(gap, std::memory_order_relaxed) + gap;
     } while (left < 0);
   }
-  m.event_claimed.store(false, std::memory_order_release);
+  x.claimed.store(false, std::memory_order_release);
   if (all.flush) post(m, t, sampler::NoteKind::kFlushCalls, UINT32_MAX, all.call);
   return all;
 }
@@ -232,7 +233,7 @@ bool RuntimeImpl::ready_to_count(Method& m, AttachedThread& t) noexcept {
 bool RuntimeImpl::has_slab(Method& m, AttachedThread& t) noexcept {
   sampler::MethodState& s = t.state(m.id);
   if (s.slab != nullptr) return true;
-  s.slab = m.shared;
+  s.slab = m.shape->shared;
   if (s.slab == nullptr) s.slab = t.slabs().take(m.slab_words.load(std::memory_order_relaxed));
   if (s.slab == nullptr) t.slabs_refused.fetch_add(1, std::memory_order_relaxed);
   return s.slab != nullptr;

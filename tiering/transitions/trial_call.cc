@@ -12,7 +12,7 @@ jit::TrialCall RuntimeImpl::trial_call(uint32_t index) noexcept {
   AttachedThread* t = here();
   // Pairs with the release of Trials::begin(): what is read here stays until this thread is
   // quiescent, trial or no trial.
-  Trial* trial = m.trial.load(std::memory_order_acquire);
+  Trial* trial = m.optimizing->trial.load(std::memory_order_acquire);
   if (trial == nullptr) return {enter_anew(m), nullptr};
   if (t == nullptr) return {trial->now.entry, nullptr};
   jit::TrialCall call = trial->begin_call();

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tiering/clock.h"
 #include "tiering/method.h"
 
 namespace uptier::tiering {
