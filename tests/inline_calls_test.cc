@@ -99,6 +99,26 @@ TEST(InlineCalls, targets_are_asked_for_as_the_golden_shows) {
   expect_round_trip(m);
 }
 
+// How many of two targets are asked for that were seen so often in 1000 executions.
+size_t asked_for(uint64_t one, uint64_t two) {
+  jit::Module before = read_module("devirtualize");
+  jit::Module m = inlined(before, [&](const jit::Function& f) {
+    jit::BodyProfile p = seen_targets(before, f);
+    if (f.name != "caller") return p;
+    p.targets[0].targets[0].count = one;
+    p.targets[0].targets[1].count = two;
+    return p;
+  });
+  return m.functions[before.find("caller").index()].inlined.size();
+}
+
+TEST(InlineCalls, a_rare_target_is_asked_for_where_little_else_is_left) {
+  EXPECT_EQ(2u, asked_for(950, 50));
+  EXPECT_EQ(2u, asked_for(970, 20));
+  EXPECT_EQ(1u, asked_for(985, 15)) << "too rare";
+  EXPECT_EQ(1u, asked_for(700, 40)) << "of what is left an eighth";
+}
+
 // A profile may name a target of another signature, of no entry, or with a count that is too great.
 TEST(InlineCalls, targets_that_cannot_be_are_not_asked_for) {
   jit::Module before = read_module("devirtualize");

@@ -26,9 +26,11 @@ constexpr uint32_t kMostLooping = 40;
 constexpr float kFewRounds = 1.5f;  // of a loop, per entry
 constexpr float kHotShare = 1.0f / 200;
 constexpr uint32_t kDeepest = 6;
-constexpr uint32_t kMostNested = 2;     // of a method inside itself
-constexpr double kInlinedTarget = 0.2;  // share of an indirect call's executions
+constexpr uint32_t kMostNested = 2;  // of a method inside itself
+constexpr double kInlinedTarget =
+    0.2;  // share of an indirect call's executions that come to the question
 constexpr double kCalledTarget = 0.6;
+constexpr double kLeastTarget = 0.02;  // share of all of them
 constexpr size_t kMostTargets = 3;
 // Before its simplification; what is larger will not become small enough.
 constexpr size_t kMostAsBuilt = 1000;
@@ -393,12 +395,16 @@ class Inliner {
     std::vector<Guess> guesses;
     const Inst& call = f_.inst(id);
     const Signature& signature = f_.signature_of(call);
+    auto total = static_cast<double>(seen.total), left = total;
     for (const TargetShare& t : seen.targets) {
-      double share = static_cast<double>(t.count) / static_cast<double>(seen.total);
-      if (guesses.size() == kMostTargets || share < kInlinedTarget) break;
+      double share = static_cast<double>(t.count) / total;
+      double of_left = left > 0 ? static_cast<double>(t.count) / left : 0;
+      if (guesses.size() == kMostTargets || share < kLeastTarget) break;
+      if (of_left < kInlinedTarget) break;
       if (t.signature != signature || t.entry == nullptr) continue;
       Body* b = inlinable(id, t.method, signature, static_cast<float>(count * share));
-      if (b == nullptr && share < kCalledTarget) continue;
+      if (b == nullptr && of_left < kCalledTarget) continue;
+      left -= static_cast<double>(t.count);
       guesses.push_back({&t, b == nullptr ? Value::none() : likely_first_argument(call, *b)});
     }
     return guesses;

@@ -15,8 +15,10 @@
 // other 6 deep at most. A recursion that is hot is written out to three levels: a method lies
 // inside itself twice at most.
 //
-// An indirect call that is hot is asked for a target that takes 20 % of its executions when that
-// one would be inlined, 60 % when it would only be called; for up to three.
+// An indirect call that is hot is asked for a target that takes 20 % of the executions that come to
+// the question when that one would be inlined, 60 % when it would only be called; for up to three,
+// and for none that takes less than 2 % of all. So the second is asked for however rare it is, if
+// nearly all that the first leaves is its: a profile of a few moments may have the shares wrong.
 //
 // Where the numbers come from: docs/notes/0014-inlining.md.
 #pragma once

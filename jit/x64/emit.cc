@@ -37,6 +37,7 @@ Result<std::unique_ptr<Code>> Emitter::run() {
   find_empty_blocks();
   thread_jumps();
   find_dispatches();
+  find_room_for_tails();
   entry_ = b_.new_label();
   b_.bind(entry_);
   if (!plan_.bare[0]) make_frame();
@@ -198,12 +199,12 @@ void Emitter::emit_block(uint32_t b) {
   b_.bind(labels_[b]);
   plan_.bare[b] ? frame_is(FrameState::Kind::kNone) : frame_is_made();
   if (plan_.makes[b] == FramePlan::Makes::kAtStart) make_frame();
+  flags_ = {};  // those who jump here have others
   emit_insts(b);
 }
 
 void Emitter::emit_insts(uint32_t b) {
   const MBlock& block = m_.blocks[b];
-  flags_ = {};  // those who jump here have others
   for (uint32_t n = block.begin; n < block.end; ++n) {
     if (n + 1 == block.end && plan_.makes[b] == FramePlan::Makes::kAtEnd) make_frame();
     emit_probes(n);
@@ -258,11 +259,7 @@ void Emitter::emit_inst(const MInst& i) {
 
 void Emitter::emit_simple(const MInst& i) {
   switch (i.op) {
-    case MOp::kJump: {
-      uint32_t to = target_[m_.edges_of(i)[0].to];
-      if (!follows(to) && !copy_dispatch(to)) a_.jmp(labels_[to]);
-      return;
-    }
+    case MOp::kJump: return go_to(m_.edges_of(i)[0].to, part_ * m_.blocks[now_].frequency);
     case MOp::kReturn: return epilogue();
     case MOp::kLeave: return leave(i);
     case MOp::kLoadSlab: return load_slab(gp_at(i, i.d));

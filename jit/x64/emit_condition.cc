@@ -170,21 +170,21 @@ void Emitter::trap_if(const MInst& i) {
 }
 
 void Emitter::branch(const MInst& i) {
-  uint32_t yes = target_[m_.edges_of(i)[0].to], no = target_[m_.edges_of(i)[1].to];
-  if (yes == no) {
+  uint32_t yes = m_.edges_of(i)[0].to, no = m_.edges_of(i)[1].to;
+  if (target_[yes] == target_[no]) {
     // The test may read memory that faults.
     if (i.trap != TrapCode::kNone) test(i);
-    if (!follows(yes)) a_.jmp(labels_[yes]);
-    return;
+    return go_to(yes, part_ * m_.blocks[now_].frequency);
   }
   test(i);
   Cond c = i.cond;
-  if (follows(yes)) {
+  bool neither = !follows(target_[yes]) && !follows(target_[no]);
+  if (follows(target_[yes]) || (neither && m_.blocks[no].frequency > m_.blocks[yes].frequency)) {
     std::swap(yes, no);
     c = opposite(c);
   }
-  jump_on(c, labels_[yes]);
-  if (!follows(no)) a_.jmp(labels_[no]);
+  jump_on(c, labels_[target_[yes]]);
+  go_to(no, part_ * m_.blocks[no].frequency);
 }
 
 void Emitter::switch_on(const MInst& i) {

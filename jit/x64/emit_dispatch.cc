@@ -11,8 +11,6 @@
 //
 // Done when registers are allocated: in the IR the loop would have an entrance for each case, and
 // be none.
-#include <algorithm>
-
 #include "jit/x64/emit_impl.h"
 
 namespace uptier::jit::x64 {
@@ -56,11 +54,7 @@ uint32_t Emitter::dispatch_size(uint32_t b) const {
   for (uint32_t n = block.begin; n < block.end; ++n) {
     if (!is_simple(m_.insts[n])) return 0;
   }
-  const auto& moves = in_.allocation.moves;
-  auto before = [](const Move& m, uint32_t gap) { return m.gap < gap; };
-  auto first = std::lower_bound(moves.begin(), moves.end(), block.begin, before);
-  auto end = std::lower_bound(first, moves.end(), block.end, before);
-  size += static_cast<uint32_t>(end - first);
+  size += static_cast<uint32_t>(first_move(block.end) - first_move(block.begin));
   if (last.op == MOp::kJump) {
     uint32_t on = dispatch_[target_[m_.edges_of(last)[0].to]];
     size = on == 0 ? 0 : size + on;
@@ -71,22 +65,12 @@ uint32_t Emitter::dispatch_size(uint32_t b) const {
 }
 
 // Emits a copy of a way to a switch in the place of a jump there. Returns whether it did.
-bool Emitter::copy_dispatch(uint32_t b) {
+bool Emitter::copy_dispatch(uint32_t b, float flow) {
   const MBlock &from = m_.blocks[now_], &to = m_.blocks[b];
-  bool worth = from.loop == to.loop && from.frequency >= kLeastShare * to.frequency;
+  bool worth = from.loop == to.loop && flow >= kLeastShare * to.frequency;
   if (dispatch_[b] == 0 || !worth || copied_ + dispatch_[b] > kMostCopied) return false;
   copied_ += to.end - to.begin;
-  const auto& moves = in_.allocation.moves;
-  const size_t move = move_, probe = probe_;
-  auto before = [](const Move& m, uint32_t gap) { return m.gap < gap; };
-  move_ = static_cast<size_t>(std::lower_bound(moves.begin(), moves.end(), to.begin, before) -
-                              moves.begin());
-  auto sooner = [](const MProbe& p, uint32_t inst) { return p.inst < inst; };
-  probe_ = static_cast<size_t>(
-      std::lower_bound(m_.probes.begin(), m_.probes.end(), to.begin, sooner) - m_.probes.begin());
-  emit_insts(b);
-  move_ = move;
-  probe_ = probe;
+  emit_copy(b, flow);
   return true;
 }
 

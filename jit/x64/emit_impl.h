@@ -35,9 +35,17 @@ class Emitter {
   // ---- emit_dispatch.cc
   void find_dispatches();
   uint32_t dispatch_size(uint32_t b) const;
-  bool copy_dispatch(uint32_t b);
+  bool copy_dispatch(uint32_t b, float flow);
+
+  // ---- emit_tails.cc
+  void find_room_for_tails();
+  uint32_t tail_size(uint32_t b) const;
+  bool copy_tail(uint32_t b, float flow);
+  void emit_copy(uint32_t b, float flow);
+  void go_to(uint32_t b, float flow);
 
   // ---- emit_moves.cc
+  size_t first_move(uint32_t n) const;  // at or behind instruction n
   void emit_gap(uint32_t n);
   void move(Location from, Location to);
   void load_constant(Location to, uint64_t bits);
@@ -125,7 +133,11 @@ class Emitter {
   std::vector<bool> empty_;         // by block: nothing but a jump
   std::vector<uint32_t> target_;    // by block: where a jump to it really goes
   std::vector<uint32_t> dispatch_;  // by block: instructions to copy up to a switch; 0: it is none
-  uint32_t copied_ = 0;             // instructions of copies so far
+  uint32_t copied_ = 0;             // instructions of copies of switches so far
+  uint32_t tail_room_ = 0;          // instructions that copies of tails may still take
+  uint32_t way_ = 0;                // instructions of the copies at hand, one behind the other
+  float least_flow_ = 0;            // executions of a jump that is replaced by a copy
+  float part_ = 1;                  // of the executions of the block at hand, those that come here
   uint32_t first_cold_ = 0;         // the block that the cold part begins with
   uint32_t now_ = 0;                // the block at hand
   uint32_t next_ = 0;               // the block that comes next, empty ones skipped

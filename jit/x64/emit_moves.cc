@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "jit/x64/emit_impl.h"
 #include "jit/x64/macros.h"
 #include "jit/x64/parallel_move.h"
@@ -12,6 +14,13 @@ Mem Emitter::slot(uint32_t n, uint32_t bytes) const {
 Mem Emitter::place(Location l, uint32_t bytes) const {
   if (l.is_slot()) return slot(l.index(), bytes);
   return x86::ptr(x86::rsp, 8 * static_cast<int32_t>(l.index()), bytes);
+}
+
+size_t Emitter::first_move(uint32_t n) const {
+  const auto& moves = in_.allocation.moves;
+  auto before = [](const Move& m, uint32_t gap) { return m.gap < gap; };
+  return static_cast<size_t>(std::lower_bound(moves.begin(), moves.end(), n, before) -
+                             moves.begin());
 }
 
 void Emitter::emit_gap(uint32_t n) {
