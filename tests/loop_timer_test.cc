@@ -38,9 +38,22 @@ class LoopTimers : public ::testing::Test {
     return static_cast<int64_t>(--m.loop(l)[sampler::kLoopState]) < 0;
   }
   void enter(Method& m, int l, uint64_t frame, bool function = false) {
-    if (due(m, l)) timer.enter(m.key(l, frame, function), __rdtsc());
+    if (!due(m, l)) return;
+    uint64_t now = fenced();
+    timer.enter(m.key(l, frame, function), now);
+    *timer.spend(now) += fenced();
   }
-  void leave(Method& m, int l, uint64_t frame) { timer.leave(m.key(l, frame), __rdtsc()); }
+  void leave(Method& m, int l, uint64_t frame) {
+    uint64_t now = fenced();
+    timer.leave(m.key(l, frame), now);
+    *timer.spend(now) += fenced();
+  }
+  static uint64_t fenced() {
+    _mm_lfence();
+    uint64_t now = __rdtsc();
+    _mm_lfence();
+    return now;
+  }
   // One execution of a time that is given.
   void execute(Method& m, int l, uint64_t& now, uint64_t cycles) {
     if (due(m, l)) timer.enter(m.key(l, 1000), now);
@@ -87,7 +100,7 @@ TEST_F(LoopTimers, keeps_at_most_its_records_between_flushes) {
   for (int flush = 1; flush <= 8; ++flush) {
     for (int i = 0; i < 20'000; ++i) {
       execute(a, 0, now, 100);
-      ASSERT_LT(a.timed(0) - before, 100u);
+      ASSERT_LE(a.timed(0) - before, 101u);
     }
     EXPECT_GE(a.timed(0) - before, 25u);
     before = a.timed(0);
@@ -217,7 +230,9 @@ TEST_F(LoopTimers, recursion_is_followed_where_few_executions_are_drawn) {
   EXPECT_EQ(a.open(0), 0u);
   EXPECT_GT(sampler::LoopPace::of(a.loop(0)).level, 3u);
   EXPECT_LT(a.timed(0), 64u);
-  EXPECT_EQ(a.loop(0)[sampler::kLoopTimedIterations], 3 * a.timed(0));
+  // Parts of a record may have come to an iteration, and not yet to an execution.
+  EXPECT_GE(a.loop(0)[sampler::kLoopTimedIterations], 3 * a.timed(0));
+  EXPECT_LT(a.loop(0)[sampler::kLoopTimedIterations], 3 * a.timed(0) + 3);
 }
 
 // Cycles of an inner execution of the site are its own: the sum of all is what the outermost took.
@@ -261,16 +276,42 @@ TEST_F(LoopTimers, what_is_recorded_of_an_outer_loop_holds_no_timed_inner_ones) 
   auto mean = [&](int l) {
     return static_cast<double>(a.loop(l)[sampler::kLoopCycles]) / static_cast<double>(a.timed(l));
   };
-  EXPECT_EQ(mean(1), kInner);
+  EXPECT_NEAR(mean(1), kInner, 0.05);
   EXPECT_GT(a.timed(1), 1000u) << "each has its turn";
   EXPECT_GT(a.timed(0), 1000u);
   EXPECT_NEAR(mean(0), kInner * kRounds, 0.02 * kInner * kRounds);
 }
 
+// Each takes another time here, as those do that record, or read a clock.
+TEST_F(LoopTimers, what_probes_take_is_no_time_of_what_lies_around_them) {
+  uint64_t now = 0, random = 5;
+  auto probe = [&](auto call) {
+    uint64_t from = now;
+    call(from);
+    now += 100 + (sampler::next_random(random) >> 52);
+    *timer.spend(from) += now;
+  };
+  for (int n = 0; n < 60; ++n) {
+    if (due(a, 0)) probe([&](uint64_t at) { timer.enter(a.key(0, 1000), at); });
+    for (int i = 0; i < 10; ++i) {
+      now += 7;
+      b.records = i % 2 == 0 ? 100 : 0;  // timed, or only counted
+      if (due(b, i % 2)) probe([&](uint64_t at) { timer.enter(b.key(i % 2, 900), at); });
+      now += 30;
+      if (b.open(i % 2) != 0) probe([&](uint64_t at) { timer.leave(b.key(i % 2, 900), at); });
+    }
+    probe([&](uint64_t at) { timer.leave(a.key(0, 1000), at); });
+  }
+  EXPECT_EQ(a.loop(0)[sampler::kLoopCycles], a.timed(0) * 370);
+  EXPECT_EQ(b.loop(0)[sampler::kLoopCycles], b.timed(0) * 30);
+  EXPECT_GT(a.timed(0), 7u);
+  EXPECT_GT(b.timed(0), 60u);
+}
+
 TEST_F(LoopTimers, a_loop_that_is_only_counted_is_never_drawn) {
   a.records = 0;
   for (int i = 0; i < 1000; ++i) {
-    if (due(a, 0)) { EXPECT_EQ(timer.enter(a.key(0, 1000)), nullptr); }
+    if (due(a, 0)) { EXPECT_FALSE(timer.enter(a.key(0, 1000), __rdtsc())); }
     leave(a, 0, 1000);
   }
   EXPECT_EQ(a.timed(0) + a.open(0) + timer.depth(), 0u);
@@ -324,12 +365,37 @@ TEST_F(LoopTimers, time_away_from_the_processor_is_no_time_of_the_loop) {
   for (int i = 0; i < 10; ++i) execution(1000, 0);
   now += 2'500'000;  // away between two executions, and nobody has looked since
   EXPECT_LT(execution(1000, 1'000'000), 1000u) << "it is usually as short as this";
-  EXPECT_EQ(execution(1000, 100'000), 101'000u) << "too short to ask";
-  EXPECT_EQ(execution(10'000'000, 0), 9'900'000u) << "it is taken off the next that is long";
+  EXPECT_EQ(execution(1000, 190'000), 1'000u);
+  EXPECT_EQ(execution(1000, 5'000), 6'000u) << "too short to ask";
+  EXPECT_EQ(execution(10'000'000, 0), 9'995'000u) << "it is taken off the next that is asked about";
   EXPECT_EQ(execution(10'000'000, 30'000'000), 10'000'000u);
   now += 5'000'000;  // away between two executions
   EXPECT_EQ(execution(400'000, 0), 400'000u);
   EXPECT_EQ(execution(400'000, 3'000'000), 400'000u);
+}
+
+TEST_F(LoopTimers, time_away_within_a_probe_is_taken_off_once) {
+  fake_cpu_ns = 0;
+  timer.set_clock(fake_clock(), 0);
+  uint64_t now = 0;
+  auto ran = [&](uint64_t cycles) {
+    now += cycles;
+    fake_cpu_ns += cycles / 2;
+  };
+  ASSERT_TRUE(due(a, 0));
+  timer.enter(a.key(0, 1000), now);
+  ran(400'000);
+  ASSERT_TRUE(due(a, 2));
+  timer.enter(a.key(2, 1000), now);
+  uint64_t from = now;
+  now += 5'000'000;
+  *timer.spend(from) += now;
+  ran(100'000);
+  timer.leave(a.key(2, 1000), now);
+  ran(500'000);
+  timer.leave(a.key(0, 1000), now);
+  EXPECT_EQ(a.loop(2)[sampler::kLoopCycles], 100'000u);
+  EXPECT_EQ(a.loop(0)[sampler::kLoopCycles], 1'000'000u);
 }
 
 // Executions that take the longer the later they come after a flush.
@@ -509,6 +575,60 @@ TEST_F(LoopTimers, the_error_that_is_stated_is_that_of_tiles) {
   }
   EXPECT_GT(within, 180) << "of 200, 191 are meant";
   EXPECT_GT(close, 190) << "and not by stating more than there is";
+}
+
+// A sort that calls itself for each half: a few executions are most of what there is.
+TEST_F(LoopTimers, recursion_whose_outermost_executions_are_long_is_known_from_one_run_of_it) {
+  int close = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Method m;
+    m.records = 256;
+    LoopTimer timed;
+    timed.seed(seed);
+    uint64_t now = 0, random = 100 + seed;
+    auto sort = [&](auto& self, uint64_t frame, uint64_t size) -> void {
+      if (due(m, 0)) timed.enter(m.key(0, frame), now);
+      now += 5 + 3 * size;
+      uint64_t below = size / 4 + sampler::next_random(random) % (size / 2 + 1);
+      if (below > 1) self(self, frame - 100, below);
+      if (size > below + 2) self(self, frame - 100, size - 1 - below);
+      if (m.open(0) != 0) timed.leave(m.key(0, frame), now);
+    };
+    sort(sort, 100'000, 100'000);
+    EXPECT_EQ(m.open(0), 0u);
+    Told t = told(m.loop(0), static_cast<double>(now),
+                  static_cast<double>(m.loop(0)[sampler::kLoopEntries]));
+    EXPECT_LT(m.timed(0), sampler::LoopPace::kMostTimes * m.records);
+    close += std::abs(t.off) < 0.02 ? 1 : 0;
+  }
+  EXPECT_GT(close, 18);
+}
+
+// What is entered while all are recorded and ends when few are is worth itself, not a part of it
+// that chance decides.
+TEST_F(LoopTimers, what_was_drawn_at_a_lower_level_is_part_of_a_record) {
+  constexpr uint64_t kLong = 30'000, kShort = 4'000;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Method m;
+    m.records = 64;
+    LoopTimer timed;
+    timed.seed(seed);
+    uint64_t now = 0;
+    ASSERT_TRUE(due(m, 0));
+    timed.enter(m.key(0, 1000), now);
+    auto below = [&](uint64_t frame, uint64_t cycles) {
+      if (due(m, 0)) timed.enter(m.key(0, frame), now);
+      now += cycles;
+      if (m.open(0) != 0) timed.leave(m.key(0, frame), now);
+    };
+    for (uint64_t n = 0; n < kShort; ++n) below(900, 10);
+    now += kLong;
+    timed.leave(m.key(0, 1000), now);
+    uint32_t level = sampler::LoopPace::of(m.loop(0)).level;
+    EXPECT_GT(level, 4u);
+    EXPECT_NEAR(static_cast<double>(m.loop(0)[sampler::kLoopCycles] << level),
+                kLong + 10.0 * kShort, 0.03 * (kLong + 10.0 * kShort));
+  }
 }
 
 TEST_F(LoopTimers, a_full_stack_refuses_counts_and_recovers) {
