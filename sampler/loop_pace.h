@@ -13,8 +13,8 @@
 // flush lowers it again by one. Hence a window of executions that are alike has at most `records`,
 // one of others at most kMostTimes as many; if it is as long as those before it, at least a quarter
 // of that; a program's life has a logarithmic number of both.
-// What an execution was that began at a lower level is kept with the odds that it would have been
-// drawn at the present one.
+// What an execution was that was drawn at a lower level is that part of a record that the level says:
+// 2^(the level it was drawn at - the present one).
 //
 // Source: stratified sampling with one element per stratum, Cochran 1977, 5A.6 and 8.5.
 //
@@ -82,12 +82,6 @@ struct LoopPace {
   return mean / 2 + static_cast<uint32_t>(next_random(random) >> 32) % mean;
 }
 
-// A drawn execution is to be kept whose level was `level` when it began.
-[[gnu::always_inline]] inline bool keeps(const uint64_t* words, uint32_t level, uint64_t& random) {
-  uint32_t now = LoopPace::of(words).level;
-  return now <= level || (next_random(random) >> (64 - (now - level))) == 0;
-}
-
 // Whether the records of the window, which came in tiles, give its sum within a standard error of
 // 1 in 90: then those of all windows, which get twice as long, give that of all within 1 in 160.
 [[gnu::always_inline]] inline bool tells_enough(const uint64_t* words) {
@@ -115,6 +109,7 @@ struct LoopPace {
   Wide from = wide(begin + 4), sum = from + (wide(squares) - from) / 2;
   squares[0] = static_cast<uint64_t>(sum);
   squares[1] = static_cast<uint64_t>(sum >> 64);
+  words[kLoopPartCycles] /= 2;
   LoopPace pace = LoopPace::of(words);
   ++pace.level;
   pace.store(words);

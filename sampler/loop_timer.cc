@@ -52,6 +52,13 @@ LoopPace::Tile tile_of(const uint64_t* words) {
   return tile;
 }
 
+// Entries since an execution was drawn after which the stratum is another, whatever its level was.
+uint64_t reach_of(const uint64_t* words) {
+  LoopPace pace = LoopPace::of(words);
+  uint32_t level = pace.level > pace.drawn_at ? pace.level : pace.drawn_at;
+  return uint64_t{2} * tile_of(words).run << level;
+}
+
 // A loop that is usually much shorter: absences explain that better than anything else does.
 bool is_strange(const uint64_t* words, uint64_t net) {
   return words[kLoopTimed] >= kFew && words[kLoopCycles] / words[kLoopTimed] < net / 16;
@@ -75,22 +82,24 @@ uint64_t LoopTimer::CpuClock::thread_cpu_ns() noexcept {
 void LoopTimer::set_clock(const CpuClock& clock, uint64_t now) noexcept {
   clock_ = clock;
   looked_at_ = now;
-  if (clock_.read == nullptr) return;
-  look_cost_ = UINT64_MAX;
-  for (int i = 0; i < 16; ++i) {
-    uint64_t before = cycles_now();
-    looked_cpu_ = clock_.read();
-    uint64_t cost = cycles_now() - before;
-    if (cost < look_cost_) look_cost_ = cost;
-  }
+  probes_away_ = 0;
+  if (clock_.read != nullptr) looked_cpu_ = clock_.read();
+}
+
+// None takes kAbsent by itself.
+void LoopTimer::settle() noexcept {
+  uint64_t took = spent_ - settled_;
+  if (took >= kAbsent) probes_away_ += took;
+  settled_ = spent_;
 }
 
 void LoopTimer::look_away(uint64_t now) noexcept {
   uint64_t cpu = clock_.read();
   auto used = static_cast<uint64_t>(Uint128{cpu - looked_cpu_} * clock_.cycles_per_ns >> 32);
-  away_ += less(now - looked_at_, used);
+  away_ += less(now - looked_at_, used + probes_away_);
   looked_at_ = now;
   looked_cpu_ = cpu;
+  probes_away_ = 0;
 }
 
 void LoopTimer::look_away_before(const uint64_t* words, uint64_t now) noexcept {
@@ -98,7 +107,6 @@ void LoopTimer::look_away_before(const uint64_t* words, uint64_t now) noexcept {
   bool is_long = words[kLoopCycles] > words[kLoopTimed] * kLong;
   if (now - looked_at_ <= (is_long ? kLong / 16 : kStale)) return;
   look_away(now);
-  if (depth_ != 0) top().overhead += look_cost_;
 }
 
 // Both clocks are read one after the other, and what lies between the last reading and the start of an
@@ -123,7 +131,6 @@ void LoopTimer::drop() noexcept {
   bump(losses_.stale);
   if (depth_ != 0) {
     top().child += e.child;
-    top().overhead += e.overhead;
     if (top().words == e.words) top().again += e.again;
   }
   spoil(e.words);  // how many iterations were its own is not known
@@ -160,12 +167,10 @@ void LoopTimer::spoil(const uint64_t* words) noexcept {
 
 // ---- Events -----------------------------------------------------------------------------------
 
-// Its cost is about half of a pair's.
 uint64_t LoopTimer::put_off_entry(const LoopKey& key) noexcept {
   LoopPace pace = LoopPace::of(key.words);
   uint64_t entries = put_off(pace, tile_of(key.words), random_);
   pace.store(key.words);
-  if (!dual_) top().overhead += costs_.outer / 2;
   return entries;
 }
 
@@ -187,15 +192,16 @@ bool LoopTimer::share(const LoopKey& inner) noexcept {
   return true;
 }
 
-bool LoopTimer::has_paced(const uint64_t* words) const noexcept {
-  for (uint32_t i = 0; i < depth_; ++i) {
-    if (stack_[i].words == words && stack_[i].paced) return true;
+const LoopTimer::Entry* LoopTimer::paced_outer_of(const uint64_t* words) const noexcept {
+  if (loop_open(words[kLoopState]) == 0) return nullptr;
+  for (uint32_t i = depth_; i-- > 0;) {
+    if (stack_[i].words == words && stack_[i].paced) return &stack_[i];
   }
-  return false;
+  return nullptr;
 }
 
 // The state word says when the code calls: in dual mode always, and another word is counted down.
-LoopTimer::Drawn LoopTimer::draw(const LoopKey& key) noexcept {
+LoopTimer::Drawn LoopTimer::draw(const LoopKey& key, const Entry* outer) noexcept {
   uint64_t& state = key.words[kLoopState];
   uint64_t open = loop_open(state);
   bool due = state + open * kOneOpen == UINT64_MAX;
@@ -204,7 +210,7 @@ LoopTimer::Drawn LoopTimer::draw(const LoopKey& key) noexcept {
     state += due ? 1 : 0;
     countdown = &key.words[kLoopCountdown];
     due = --*countdown == UINT64_MAX;
-    open = has_paced(key.words) ? 1 : 0;
+    open = outer != nullptr ? 1 : 0;
   }
   LoopPace pace = LoopPace::of(key.words);
   Drawn d{open != 0, false, false, pace.drawn_at};
@@ -233,7 +239,8 @@ LoopTimer::Entry* LoopTimer::push(const LoopKey& key, uint64_t now) noexcept {
     state += again ? kSeldom : kEvery;
     return nullptr;
   }
-  Drawn drawn = draw(key);
+  const Entry* outer = paced_outer_of(key.words);
+  Drawn drawn = draw(key, outer);
   if (!drawn.paced && !dual_) return nullptr;  // put off, or what made it be seen was stale
   if (depth_ == kDepth) {
     bump(losses_.full);
@@ -249,12 +256,15 @@ LoopTimer::Entry* LoopTimer::push(const LoopKey& key, uint64_t now) noexcept {
   e.words = key.words;
   e.frame = key.frame;
   e.away = away_;
-  e.child = e.overhead = e.nested = e.again = 0;
+  e.child = e.nested = e.again = 0;
   e.iterations = key.words[kLoopIterations];
-  e.level = static_cast<uint8_t>(drawn.level);
+  uint64_t entries = key.words[kLoopEntries];
+  e.since = outer != nullptr ? outer->since : entries;
+  bool followed = outer != nullptr && entries - e.since >= reach_of(key.words);
+  e.level = static_cast<uint8_t>(followed ? 0 : drawn.level);
   e.paced = drawn.paced;
-  e.recorded = drawn.recorded;
-  e.first = drawn.first;
+  e.recorded = drawn.recorded || followed;
+  e.first = drawn.first || followed;
   e.spoiled = false;
   e.alone = e.recorded && e.level != 0 && LoopPace::of(key.words).shares &&
             key.words[kLoopCycles] <= key.words[kLoopTimed] * kApart;
@@ -262,31 +272,36 @@ LoopTimer::Entry* LoopTimer::push(const LoopKey& key, uint64_t now) noexcept {
   return &e;
 }
 
-uint64_t* LoopTimer::enter(const LoopKey& key) noexcept {
-  Entry* e = push(key, __builtin_ia32_rdtsc());
-  return e == nullptr ? nullptr : &e->start;
-}
-
-void LoopTimer::enter(const LoopKey& key, uint64_t now) noexcept {
-  if (Entry* e = push(key, now)) e->start = now;
+bool LoopTimer::enter(const LoopKey& key, uint64_t now) noexcept {
+  settle();
+  spent_ += costs_.outer / 2;
+  Entry* e = push(key, now);
+  if (e == nullptr) return false;
+  e->start = now - spent_;
+  return true;
 }
 
 void LoopTimer::leave(const LoopKey& key, uint64_t now) noexcept {
+  settle();
   unwind(key.frame);
   uint32_t at = find(key);
-  if (at == depth_ || stack_[at].slab != key.slab) return;
-  drop_to(at + 1);
-  complete(key, now);
+  if (at != depth_ && stack_[at].slab == key.slab) {
+    drop_to(at + 1);
+    complete(key, now);
+  }
+  spent_ += costs_.outer - costs_.outer / 2;
 }
 
 void LoopTimer::complete(const LoopKey& key, uint64_t now) noexcept {
   Entry& open = top();
-  uint64_t net = less(now - open.start, costs_.inner + open.overhead), look = 0;
-  if (net >= kLong && clock_.read != nullptr) {
+  auto elapsed = static_cast<int64_t>(now - spent_ - open.start);
+  // Below 0 where costs, which are estimates, are more than there was.
+  uint64_t net = elapsed < 0 ? 0 : less(static_cast<uint64_t>(elapsed), costs_.inner);
+  bool strange = net >= kStrange && is_strange(open.words, net);
+  if ((net >= kLong || strange) && clock_.read != nullptr) {
     look_away(now);
-    look = look_cost_;
     uint64_t away = away_ - open.away;
-    if (is_strange(open.words, net)) away = away < net ? away : net;
+    if (strange) away = away < net ? away : net;
     net = less_away(net, away);
   }
   if (net < open.child) net = open.child;  // the costs that were subtracted are an estimate
@@ -294,7 +309,6 @@ void LoopTimer::complete(const LoopKey& key, uint64_t now) noexcept {
   uint64_t iterations = e.words[kLoopIterations] - e.iterations;
   if (depth_ != 0) {
     top().child += e.paced ? net : e.child;
-    top().overhead += e.overhead + costs_.outer + look;
     if (e.paced) share(key);
   }
   Entry* outer = loop_open(e.words[kLoopState]) != 0 ? outer_of(e.words) : nullptr;
@@ -310,10 +324,15 @@ void LoopTimer::complete(const LoopKey& key, uint64_t now) noexcept {
   if (!e.recorded) return;
   if (e.spoiled) {
     bump(losses_.spoiled);
-  } else if (keeps(e.words, e.level, random_)) {
-    record(e, net, iterations - e.nested);
-    widen_loop(e.words, key.records);
+    return;
   }
+  uint32_t level = LoopPace::of(e.words).level;
+  if (e.level >= level) {
+    record(e, net, iterations - e.nested);
+  } else {
+    record_part(e, level, net, iterations - e.nested);
+  }
+  widen_loop(e.words, key.records);
 }
 
 // Of the window, once that has some.
@@ -343,6 +362,27 @@ void LoopTimer::record(const Entry& e, uint64_t net, uint64_t iterations) noexce
   w[kLoopSquaresHigh] = static_cast<uint64_t>(squares >> 64);
 }
 
+void LoopTimer::record_part(const Entry& e, uint32_t level, uint64_t net,
+                            uint64_t iterations) noexcept {
+  uint64_t* w = e.words;
+  const uint64_t sums[] = {1, iterations, less(net, e.again), net - e.child};
+  uint64_t grown[4];
+  for (uint32_t i = 0; i < 4; ++i) {
+    uint64_t all = w[kLoopParts + i] + (sums[i] << e.level);
+    grown[i] = all >> level;
+    w[kLoopTimed + i] += grown[i];
+    w[kLoopParts + i] = all - (grown[i] << level);
+  }
+  w[kLoopPartCycles] += grown[2];
+  if (grown[0] == 0) return;
+  uint64_t mean = w[kLoopPartCycles] / grown[0];
+  Uint128 squares = Uint128{w[kLoopSquaresHigh]} << 64 | w[kLoopSquaresLow];
+  squares += Uint128{mean} * mean * grown[0];
+  w[kLoopSquaresLow] = static_cast<uint64_t>(squares);
+  w[kLoopSquaresHigh] = static_cast<uint64_t>(squares >> 64);
+  w[kLoopPartCycles] = 0;
+}
+
 void LoopTimer::arrive(const uint64_t* slab, uint64_t frame) noexcept {
   unwind(frame);
   while (depth_ != 0 && top().frame == frame) drop();
@@ -357,6 +397,7 @@ void rearm_loop(uint64_t* words) noexcept {
   for (uint32_t i = 0; i < kLoopPublicWords - kLoopTimed; ++i) {
     words[kLoopWindow + i] = words[kLoopTimed + i];
   }
+  words[kLoopPartCycles] = 0;  // of another window
   LoopPace pace = LoopPace::of(words);
   if (pace.level > (pace.shares ? 1 : 0)) --pace.level;
   pace.store(words);
@@ -369,17 +410,18 @@ namespace {
 constexpr uint32_t kRounds = 256;
 
 template <typename Pair>
-LoopTimer::Costs least_costs(Pair pair) noexcept {
+LoopTimer::Costs least_costs(const LoopTimer& timer, Pair pair) noexcept {
   uint64_t slab[kLoopDualWords] = {};
   LoopTimer::Costs least{UINT64_MAX, UINT64_MAX};
   uint64_t reading = UINT64_MAX;  // the cost of reading the counter
   for (uint32_t i = 0; i < kRounds; ++i) {
-    uint64_t seen = slab[kLoopCycles];
+    uint64_t seen = slab[kLoopCycles], spent = timer.spent();
     uint64_t before = cycles_now(), between = cycles_now();
     pair(slab);
     uint64_t after = cycles_now();
     if (between - before < reading) reading = between - before;
-    uint64_t inner = slab[kLoopCycles] - seen, outer = after - between;
+    uint64_t inner = slab[kLoopCycles] - seen;
+    uint64_t outer = less(after - between, timer.spent() - spent);
     if (inner < least.inner) least.inner = inner;
     if (outer < least.outer) least.outer = outer;
   }
@@ -395,18 +437,22 @@ LoopTimer::Costs LoopTimer::measure(void (*pair)(uint64_t* slab), bool dual) noe
   ThreadContext& context = *current_context();
   LoopTimer* before = context.loops;
   context.loops = &timer;
-  Costs c = least_costs(pair);
+  Costs c = least_costs(timer, pair);
   context.loops = before;
   return c;
 }
 
 LoopTimer::Costs LoopTimer::measure() noexcept {
   LoopTimer timer;
-  return least_costs([&timer](uint64_t* slab) {
+  return least_costs(timer, [&timer](uint64_t* slab) {
     LoopKey key{slab, slab, reinterpret_cast<uintptr_t>(slab), INT32_MAX, false};
     --slab[kLoopState];
-    if (uint64_t* start = timer.enter(key)) *start = cycles_now();
-    timer.leave(key, cycles_now());
+    uint64_t now = cycles_now();
+    timer.enter(key, now);
+    *timer.spend(now) += cycles_now();
+    now = cycles_now();
+    timer.leave(key, now);
+    *timer.spend(now) += cycles_now();
   });
 }
 
@@ -422,16 +468,17 @@ LoopKey key_of(uint64_t* slab, const ProbeCall* call) {
 }  // namespace
 
 extern "C" uint64_t* uptier_loop_enter(uint64_t* slab, const ProbeCall* call,
-                                       ThreadContext* context) noexcept {
+                                       ThreadContext* context, uint64_t now) noexcept {
   if (context->loops == nullptr) return nullptr;
-  uint64_t* start = context->loops->enter(key_of(slab, call));
-  if (start != nullptr) forget_history();
-  return start;
+  if (context->loops->enter(key_of(slab, call), now)) forget_history();
+  return context->loops->spend(now);
 }
 
-extern "C" void uptier_loop_leave(uint64_t* slab, const ProbeCall* call, ThreadContext* context,
-                                  uint64_t now) noexcept {
-  if (context->loops != nullptr) context->loops->leave(key_of(slab, call), now);
+extern "C" uint64_t* uptier_loop_leave(uint64_t* slab, const ProbeCall* call,
+                                       ThreadContext* context, uint64_t now) noexcept {
+  if (context->loops == nullptr) return nullptr;
+  context->loops->leave(key_of(slab, call), now);
+  return context->loops->spend(now);
 }
 
 extern "C" void uptier_loop_arrive(uint64_t* slab, const ProbeCall* call,

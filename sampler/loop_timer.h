@@ -17,19 +17,34 @@
 // whatever code, less the cost of the probes in between; exclusive ones leave out the timed loops
 // inside, so inclusive = exclusive + what was timed inside. A full stack refuses and counts.
 //
+// Probes: what one takes depends on what it does, which may be to count, to record, or to read the
+// CPU clock; so each is timed. Executions are measured by a clock that stands still meanwhile:
+//
+//     net = (now - spent) at the exit - (now - spent) at the entry - costs
+//
+// A probe takes the time first of all and last of all, and `spent` is the sum of what lies between.
+// What is constant are the few instructions around that: Costs.
+//
 // Recursion: an inner execution of the same loop site has its own entry, drawn or not, and its
 // iterations and cycles are taken off the outer one: the sum over all is what the outermost took.
 // Where they cannot be known the outer one is not recorded (spoiled).
+//
+// Followed: while an execution is on the stack, all that are entered inside of it are timed, whether
+// drawn or not. Once two strata have passed since the outermost of them was entered, the draws of
+// the present stratum have no part in its being there; so each execution is then one of those that
+// are timed for certain, or one of those that are drawn with the odds of the level. The former are
+// 2^-level of a record each, and the latter count if they are drawn. So a sort that calls itself is
+// known as well as it can be: all of it but the beginning.
 //
 // History: what a processor predicts of a loop's branches depends on the last some hundred branches
 // that were taken, of which the probe's own are most where an execution is short; and these differ
 // between an execution after a pause, one of many in a row, and one that is recorded. So the last
 // that a probe does at an entry is a loop of that many branches, the same each time.
 //
-// Alone: what probes cost is known within some 30 cycles, so an outer execution is recorded with no
-// other site timed inside of it, once its site `shares` (some were) and its level is 1 at least: in
-// the tiles that are not recorded the inner ones have their turn, and what is drawn of them while
-// an outer one is alone is put off. Exempt: outer ones above kApart, of which there may be only
+// Alone: what probes do to the code around them is not known to a cycle, so an outer execution is
+// recorded with no other site timed inside of it, once its site `shares` (some were) and its level
+// is 1 at least: in the tiles that are not recorded the inner ones have their turn, and what is drawn
+// of them while an outer one is alone is put off. Exempt: outer ones above kApart, of which there may be only
 // one, and `records` of kEvery, which asks for all there is of all.
 //
 // Dual: every execution of the loops that are timed is timed, and summed up in words 19 and 20. Which
@@ -40,16 +55,17 @@
 //
 // Cycles are of the time stamp counter, which ticks at a constant rate, read between fences. It
 // runs on while the thread waits for a processor. The thread's CPU clock does not, but costs a
-// system call; so it is read where a reading is some hundredth of what is timed:
+// system call of some 500 ns; so it is read where an absence may be:
 //
 //     away = cycles since the last reading - CPU time since then
 //
-// is read after an execution of kLong cycles or more, before one of a loop whose executions are
-// that long on average, and before any when the last reading is kStale old; an execution is worth
-// its cycles less what `away` grew by. Without a reading at its start, absence since the last one
-// is counted as within the execution if it fits in there: it is longer than kLong, and the others
-// of its site are not. Absences in executions below kLong stay in, so none there is worth more than
-// that.
+// (less absences in probes, which `spent` has) is read after an execution of kLong cycles or more,
+// after one of kStrange or more that is 16 times as long as usual, before one of a loop whose
+// executions are kLong on average, and before any when the last reading is kStale old; an execution
+// is worth its cycles less what `away` grew by. Without a reading at its start, absence since the
+// last one is counted as within the execution if it fits in there: it is strange, or longer than
+// kLong, and the others of its site are not. Absences in other executions stay in: each is less than
+// kStrange, or than 16 of what it is in.
 //
 // Compiled without vector instructions, see probe_call.h.
 //
@@ -82,6 +98,8 @@ class LoopTimer {
   // Refusals in a row after which the whole stack is taken for stale.
   static constexpr uint32_t kPatience = 4096;
   static constexpr uint64_t kLong = 200'000;      // cycles: some 50 us
+  static constexpr uint64_t kStrange = 8'000;     // cycles: some 2 us
+  static constexpr uint64_t kAbsent = 50'000;     // cycles of a probe
   static constexpr uint64_t kStale = 4'000'000;   // cycles: some ms
   static constexpr uint64_t kApart = 10'000'000;  // cycles: longer ones are not timed alone
   static constexpr uint32_t kEvery = 1u << 30;    // `records` of a run that times all there is
@@ -93,7 +111,8 @@ class LoopTimer {
     uint64_t spoiled = 0;  // the iterations were not known
   };
 
-  // Cycles that a pair of probes adds to what lies between them, and to what is around them.
+  // Cycles that a pair of probes adds, besides `spent`, to what lies between them, and to what is
+  // around them.
   struct Costs {
     uint64_t inner = 0;
     uint64_t outer = 0;
@@ -101,7 +120,7 @@ class LoopTimer {
 
   // Measures the costs by timing nothing, `pair` being an enter and a leave of the site at words 0
   // of the slab that it is given, on the timer of the calling thread's context. The least of 256
-  // rounds. About 30 us.
+  // rounds.
   static Costs measure(void (*pair)(uint64_t* slab), bool dual = false) noexcept;
   // The same for enter and leave themselves, without compiled code around them.
   static Costs measure() noexcept;
@@ -125,13 +144,16 @@ class LoopTimer {
   // Every site that is timed must have kLoopDualWords.
   void set_dual(bool on) { dual_ = on; }
 
-  // The state word of the key's site has just fallen below zero. Returns where the time goes that
-  // the caller takes last, or null when the execution is not timed.
-  uint64_t* enter(const LoopKey& key) noexcept;
-  // The same at a time that is given.
-  void enter(const LoopKey& key, uint64_t now) noexcept;
+  // The state word of the key's site has just fallen below zero, at `now`. Returns whether the
+  // execution is timed.
+  bool enter(const LoopKey& key, uint64_t now) noexcept;
   // `now` is when the exit was seen.
   void leave(const LoopKey& key, uint64_t now) noexcept;
+  // The probe that began at `now` ends: returns what the time at its end is added to.
+  uint64_t* spend(uint64_t now) noexcept {
+    spent_ -= now;
+    return &spent_;
+  }
   // The frame goes on in an instrumented copy, coming from another one.
   void arrive(const uint64_t* slab, uint64_t frame) noexcept;
   // Drops what lies further in than `frame`; after a trap, with the stack pointer of the activation
@@ -139,6 +161,8 @@ class LoopTimer {
   void unwind(uint64_t frame) noexcept;
 
   uint32_t depth() const { return depth_; }
+  // Cycles of all probes so far.
+  uint64_t spent() const { return spent_; }
   Losses losses() const noexcept {
     return {look(losses_.full), look(losses_.stale), look(losses_.spoiled)};
   }
@@ -148,14 +172,14 @@ class LoopTimer {
     uint64_t* slab;
     uint64_t* words;
     uint64_t frame;
-    uint64_t start;
+    uint64_t start;       // by the clock that probes stop
     uint64_t away;        // at the start
     uint64_t child;       // net cycles of timed loops inside
-    uint64_t overhead;    // cost of their probes
     uint64_t iterations;  // of the site at the start
     uint64_t nested;      // of those since, done by inner executions
     uint64_t again;       // net cycles of inner executions of the site
-    uint8_t level;        // of the site's pace when it was drawn
+    uint64_t since;       // entries of the site when the outermost on the stack was entered
+    uint8_t level;        // it was drawn with the odds 2^-level
     bool paced;           // timed without dual mode, too
     bool recorded;        // to be
     bool first;           // of its tile
@@ -182,11 +206,13 @@ class LoopTimer {
   // Returns the innermost entry of a site, or null.
   Entry* outer_of(const uint64_t* words) noexcept;
   void spoil(const uint64_t* words) noexcept;
-  Drawn draw(const LoopKey& key) noexcept;
-  // Whether the site would have an entry on the stack without dual mode.
-  bool has_paced(const uint64_t* words) const noexcept;
+  Drawn draw(const LoopKey& key, const Entry* outer) noexcept;
+  // Returns the innermost entry of a site that is there without dual mode, too, or null.
+  const Entry* paced_outer_of(const uint64_t* words) const noexcept;
   // Returns the entry that was made, or null.
   Entry* push(const LoopKey& key, uint64_t now) noexcept;
+  // What the last probe took is known: notes an absence in it.
+  void settle() noexcept;
   // Reads the CPU clock.
   void look_away(uint64_t now) noexcept;
   static uint64_t less_away(uint64_t net, uint64_t away) noexcept;
@@ -207,6 +233,10 @@ class LoopTimer {
   // comes on top of the sum of squares, and whoever takes that for one of single draws gets the error
   // of tiles (Cochran 1977, 9A.2). The mean is what is known of it when a tile begins.
   static void record(const Entry& e, uint64_t net, uint64_t iterations) noexcept;
+  // What stands for fewer executions than a record of `level` does is a part of one. Sums grow by
+  // whole units, and what is left waits; the square is that of the mean of what makes up a record.
+  static void record_part(const Entry& e, uint32_t level, uint64_t net,
+                          uint64_t iterations) noexcept;
 
   Entry stack_[kDepth];
   uint32_t depth_ = 0;
@@ -217,16 +247,19 @@ class LoopTimer {
   CpuClock clock_;
   uint64_t away_ = 0;                        // cycles, so far
   uint64_t looked_at_ = 0, looked_cpu_ = 0;  // the last reading, in cycles and ns
-  uint64_t look_cost_ = 0;                   // cycles of a reading
+  uint64_t spent_ = 0;                       // cycles of all probes
+  uint64_t settled_ = 0;                     // before the last one
+  uint64_t probes_away_ = 0;                 // absences in probes, since the last reading
   Costs costs_;
   Losses losses_;
 };
 
-// For compiled code: `value` is the frame. The routines take the time (jit/code/probe_routines.h).
+// For compiled code: `value` is the frame, `now` when the routine began (jit/code/probe_routines.h).
+// Return LoopTimer::spend, or null without a timer.
 extern "C" uint64_t* uptier_loop_enter(uint64_t* slab, const ProbeCall* call,
-                                       ThreadContext* context) noexcept;
-extern "C" void uptier_loop_leave(uint64_t* slab, const ProbeCall* call, ThreadContext* context,
-                                  uint64_t now) noexcept;
+                                       ThreadContext* context, uint64_t now) noexcept;
+extern "C" uint64_t* uptier_loop_leave(uint64_t* slab, const ProbeCall* call,
+                                       ThreadContext* context, uint64_t now) noexcept;
 extern "C" void uptier_loop_arrive(uint64_t* slab, const ProbeCall* call,
                                    ThreadContext* context) noexcept;
 

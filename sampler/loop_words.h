@@ -9,7 +9,9 @@
 //   9 pace            see LoopPace::store
 //   10..15            words 2..7 as they were when the window began
 //   16 17             of the tile under way: see LoopTimer::record
-//   18 countdown, 19 executions, 20 cycles    in dual mode alone, see loop_timer.h
+//   18..21            what words 2..5 are short of, in executions that it stands for
+//   22                cycles that are not in the squares yet: see LoopTimer::record_part
+//   23 countdown, 24 executions, 25 cycles    in dual mode alone, see loop_timer.h
 //
 // The first eight are what is published.
 //
@@ -34,11 +36,13 @@ inline constexpr uint32_t kLoopPace = 9;
 inline constexpr uint32_t kLoopWindow = 10;
 inline constexpr uint32_t kLoopTileMean = 16;
 inline constexpr uint32_t kLoopTileSum = 17;
-inline constexpr uint32_t kLoopWords = 18;
-inline constexpr uint32_t kLoopCountdown = 18;
-inline constexpr uint32_t kLoopAllTimed = 19;
-inline constexpr uint32_t kLoopAllCycles = 20;
-inline constexpr uint32_t kLoopDualWords = 21;
+inline constexpr uint32_t kLoopParts = 18;
+inline constexpr uint32_t kLoopPartCycles = 22;
+inline constexpr uint32_t kLoopWords = 23;
+inline constexpr uint32_t kLoopCountdown = 23;
+inline constexpr uint32_t kLoopAllTimed = 24;
+inline constexpr uint32_t kLoopAllCycles = 25;
+inline constexpr uint32_t kLoopDualWords = 26;
 
 inline constexpr int64_t kOneOpen = int64_t{1} << 32;
 constexpr uint64_t loop_open(uint64_t state) {

@@ -18,7 +18,10 @@ void put(TableEntry& e, const TableEntry& value) noexcept {
 class Table {
  public:
   Table(uint64_t* words, const TableShape& shape)
-      : w_(words), e_(reinterpret_cast<TableEntry*>(words + shape.entries_at())), s_(shape) {}
+      : w_(words),
+        e_(reinterpret_cast<TableEntry*>(words + shape.entries_at())),
+        seen_(words + shape.marks_at()),
+        s_(shape) {}
 
   void count(uint64_t key) noexcept {
     uint64_t before = begin();
@@ -27,6 +30,7 @@ class Table {
     if (missed) {
       to_other(key, 1);
     } else {
+      if (e_[at].count != 0) see(at, 1);
       put(e_[at], {key, e_[at].count + 1});
       if (e_[at].count > e_[0].count) swap(0, at);
     }
@@ -43,13 +47,7 @@ class Table {
     uint64_t total = events();
     if (total - w_[kTableMark] < kTableWindow) return;
     begin();
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < s_.top && e_[i].count != 0; ++i) {
-      uint64_t stays = e_[i].count / 2;
-      to_other(e_[i].key, e_[i].count - stays);
-      put(e_[i].count, stays);
-      if (stays != 0) swap(kept++, i);
-    }
+    halve(s_.top);
     put(w_[kTableMark], total);
     __atomic_store_n(&w_[kTableSlow], 0, __ATOMIC_RELEASE);  // as in count()
   }
@@ -81,6 +79,69 @@ class Table {
     TableEntry t = e_[a];
     put(e_[a], e_[b]);
     put(e_[b], t);
+    Seen of_a = seen_of(a);
+    set_seen(a, seen_of(b));
+    set_seen(b, of_a);
+  }
+
+  // ---- How often an entry is seen ----
+
+  struct Seen {
+    uint32_t late;   // events, in units of 1 / kOne
+    uint32_t looks;  // likewise
+  };
+  static constexpr uint32_t kMostLate = 0xfffff;
+  static constexpr uint32_t kOne = 64;
+  static constexpr uint32_t kUnknown = 4 * kOne;
+  static constexpr uint32_t kForgotten = 32;  // of both, at each look back
+
+  Seen seen_of(uint32_t i) const noexcept {
+    uint64_t w = seen_[i / 2] >> 32 * (i % 2);
+    return {static_cast<uint32_t>(w & kMostLate), static_cast<uint32_t>(w >> 20 & 0xfff)};
+  }
+  void set_seen(uint32_t i, Seen s) noexcept {
+    uint32_t shift = 32 * (i % 2);
+    uint64_t mine = uint64_t{s.looks} << 20 | s.late;
+    put(seen_[i / 2], (seen_[i / 2] & ~(uint64_t{0xffffffff} << shift)) | mine << shift);
+  }
+  void see(uint32_t i, uint64_t events) noexcept {
+    Seen s = seen_of(i);
+    uint64_t late = s.late + kOne * events;
+    s.late = late < kMostLate ? static_cast<uint32_t>(late) : kMostLate;
+    set_seen(i, s);
+  }
+  void look() noexcept {
+    for (uint32_t i = 0; i < s_.top && e_[i].count != 0; ++i) {
+      Seen s = seen_of(i);
+      set_seen(i, {s.late, s.looks + kOne});
+    }
+  }
+  void forget() noexcept {
+    for (uint32_t i = 0; i < s_.top; ++i) {
+      Seen s = seen_of(i);
+      set_seen(i, {s.late - s.late / kForgotten, s.looks - s.looks / kForgotten});
+    }
+  }
+  bool less_often(uint32_t a, uint32_t b) const noexcept {
+    Seen of_a = seen_of(a), of_b = seen_of(b);
+    uint64_t x = uint64_t{of_a.late} * (of_b.looks + kUnknown);
+    uint64_t y = uint64_t{of_b.late} * (of_a.looks + kUnknown);
+    return x != y ? x < y : e_[a].count < e_[b].count;
+  }
+  // Returns the entry that is seen least, of the first `n`.
+  uint32_t least_of(uint32_t n) const noexcept {
+    uint32_t least = 0;
+    for (uint32_t i = 1; i < n; ++i) {
+      if (!less_often(least, i)) least = i;
+    }
+    return least;
+  }
+
+  // Leaves an entry with a part of its count, or free.
+  void lower(uint32_t i, uint64_t stays) noexcept {
+    to_other(e_[i].key, e_[i].count - stays);
+    put(e_[i].count, stays);
+    if (stays == 0) set_seen(i, {0, 0});
   }
 
   void to_other(uint64_t key, uint64_t count) noexcept {
@@ -100,48 +161,52 @@ class Table {
     uint64_t total = events();
     uint64_t seen = total - w_[kTableMark];
     uint64_t slow = static_cast<uint32_t>(window), missed = window >> 32;
+    see(0, seen - slow);  // what code has counted
+    look();
     if (2 * missed > seen) {
       evict();
     } else {
       uint32_t at = find(last);
       bool hit = at < s_.top && e_[at].count != 0;
       if (hit && 2 * slow > seen) swap(0, at);
-      drop_least(missed / 4);
+      drop_least(missed);
     }
+    forget();
     put(w_[kTableMark], total);
   }
 
   void evict() noexcept {
-    uint32_t keep = s_.top / 2;
-    for (uint32_t i = 0; i < keep; ++i) {
-      uint32_t best = i;
-      for (uint32_t j = i + 1; j < s_.top; ++j) {
-        if (e_[j].count > e_[best].count) best = j;
-      }
-      swap(i, best);
+    uint32_t gone = s_.top < 8 ? 1 : s_.top / 4;
+    for (uint32_t i = s_.top; i-- > s_.top - gone;) {
+      swap(least_of(i + 1), i);
+      lower(i, 0);
     }
-    for (uint32_t i = 0; i < s_.top; ++i) {
-      uint64_t stays = i >= keep ? 0 : s_.recent ? e_[i].count / 2 : e_[i].count;
-      if (stays == e_[i].count) continue;
-      to_other(e_[i].key, e_[i].count - stays);
-      put(e_[i].count, stays);
+    if (s_.recent) halve(s_.top - gone);
+  }
+
+  // Leaves the first `n` entries with half of their counts.
+  void halve(uint32_t n) noexcept {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n && e_[i].count != 0; ++i) {
+      lower(i, e_[i].count / 2);
+      if (e_[i].count != 0) swap(kept++, i);
     }
   }
 
-  // Frees the least entry if there is no free one and it has at most `bound` events.
-  void drop_least(uint64_t bound) noexcept {
-    uint32_t least = 0;
-    for (uint32_t i = 1; i < s_.top; ++i) {
-      if (e_[i].count <= e_[least].count) least = i;
-    }
-    if (e_[least].count == 0 || e_[least].count > bound) return;
-    to_other(e_[least].key, e_[least].count);
-    put(e_[least].count, 0);
+  // Frees the entry that is seen least if there is no free one and there were eight times as many
+  // misses.
+  void drop_least(uint64_t missed) noexcept {
+    if (e_[s_.top - 1].count == 0) return;
+    uint32_t least = least_of(s_.top);
+    Seen s = seen_of(least);
+    if (8 * uint64_t{s.late} >= missed * s.looks) return;
+    lower(least, 0);
     swap(least, s_.top - 1);
   }
 
   uint64_t* w_;
   TableEntry* e_;
+  uint64_t* seen_;
   const TableShape& s_;
 };
 

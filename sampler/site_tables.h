@@ -6,6 +6,8 @@
 //   words 3..6   value tables only: the sum of what is in `other` (128 bits, two's complement), the
 //                greatest and, complemented, the least of it, both with the sign bit flipped
 //   then         top entries {value, count}; those with count 0 are free and behind the others
+//   then         32 bits an entry: its events of late, and << 20 the looks back that these are of,
+//                both in units of 1/64
 //
 // Laws:
 //   - other + the counts = the events: every event adds 1 to exactly one of them, and whatever
@@ -17,13 +19,18 @@
 //
 // Code counts a hit of the first entry itself; everything else comes here ("slow events"). After
 // kTableWindow of them the table looks back at all events since the last look:
-//   - over half were misses: the lesser half of the entries goes to other, so that new ones get in;
-//     a recent-weighted table also moves half of each count that stays (odd: the larger half), so
+//   - over half were misses: the quarter of the entries that is seen least goes to other, so that new
+//     ones get in; a recent-weighted table also moves half of each count that stays (odd: the larger half), so
 //     that what was seen long ago does not hold its entry forever (and see age_table)
 //   - else, over half were slow: the entry hit last becomes the first; and if all entries are
-//     taken, the least of them goes to other when it has at most a quarter as many events as there were
-//     misses, so that what happened to come first does not keep out what is frequent
-// An entry that overtakes the first one changes places with it at once.
+//     taken, that which is seen least goes to other when there were eight times as many misses
+//
+// How often an entry is seen is its events of late over the looks back that these are of, and four
+// more, so that a new entry has to show itself; of both a 32nd is forgotten at each look back. Its
+// count would not do: that tells how long the entry has been there, and what happened to come first
+// would keep out what is more frequent for ever.
+//
+// An entry whose count overtakes that of the first one changes places with it at once.
 //
 // Compiled without vector instructions (sampler/CMakeLists.txt): code calls it with values live in
 // vector registers.
@@ -63,7 +70,8 @@ struct TableShape {
   bool recent = false;  // recent-weighted
 
   uint32_t entries_at() const { return sums ? 7 : 3; }
-  uint32_t words() const { return entries_at() + 2 * top; }
+  uint32_t marks_at() const { return entries_at() + 2 * top; }
+  uint32_t words() const { return marks_at() + (top + 1) / 2; }
   // One word for ProbeCall::extra, and back.
   uint32_t packed() const { return top | (recent ? 1u << 31 : 0); }
   static TableShape unpack(uint64_t extra, bool sums) {

@@ -83,7 +83,7 @@ TEST(SiteProbes, only_what_was_asked_for_has_words) {
   plan_sites(module.functions[2], {.call_targets = true, .top = 3}, calls);
   EXPECT_EQ(calls.sites[0].offset, 24u);
   EXPECT_EQ(calls.sites[1].offset, jit::ProbePlan::kNone);
-  EXPECT_EQ(calls.bytes, 24 + 8 * (3 + 2 * 3u));
+  EXPECT_EQ(calls.bytes, 24 + 8 * (3 + 2 * 3 + 2u));
   EXPECT_EQ(site_counts(calls, 1, {}), SiteCounts{});
   jit::ProbePlan shared;
   shared.counters = CounterMode::kInterlocked;

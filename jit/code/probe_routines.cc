@@ -38,16 +38,17 @@ void read_time(Assembler& a) {
 
 }  // namespace
 
-// The time is taken between as little as can be: first of all at an exit, last at an entry, whose
-// function says where it goes.
+// Loop probes take the time first of all and last of all; their functions say what the last is added
+// to, which makes it what the probe took.
 void emit_probe_routine(CodeBuffer& b, ProbeRoutine r) {
   Assembler& a = b.assembler();
+  const bool times = r == ProbeRoutine::kLoopEnter || r == ProbeRoutine::kLoopLeave;
   a.push(rbp);
   a.mov(rbp, rsp);
   for (size_t i = 0; i < kClock; ++i) a.push(kKept[i]);
-  if (r == ProbeRoutine::kLoopLeave) read_time(a);
+  if (times) read_time(a);
   for (size_t i = kClock; i < std::size(kKept); ++i) a.push(kKept[i]);
-  if (r == ProbeRoutine::kLoopLeave) a.mov(rcx, rax);
+  if (times) a.mov(rcx, rax);
   a.and_(rsp, imm(-16));
   a.mov(rdi, r11);
   a.lea(rsi, qword_ptr(rbp, kArguments));
@@ -56,13 +57,13 @@ void emit_probe_routine(CodeBuffer& b, ProbeRoutine r) {
   a.call(rax);
   a.lea(rsp, qword_ptr(rbp, -kKeptBytes));
   for (size_t i = std::size(kKept); i-- > kClock;) a.pop(kKept[i]);
-  if (r == ProbeRoutine::kLoopEnter) {
+  if (times) {
     Label untimed = b.new_label();
     a.mov(r11, rax);
     a.test(r11, r11);
     a.jz(untimed);
     read_time(a);
-    a.mov(qword_ptr(r11), rax);
+    a.add(qword_ptr(r11), rax);
     b.bind(untimed);
   }
   for (size_t i = kClock; i-- > 0;) a.pop(kKept[i]);
