@@ -208,23 +208,23 @@ TEST(ObserveInlinedSites,
   EXPECT_TRUE(w.decisions("right", "re_instrument", "").empty());
 }
 
-// Small bodies are taken in where they are guessed: `even`, which is what `apply` calls elsewhere, and
-// `odd` once that is what it calls here.
+// Small bodies are taken in where they are guessed: `odd`, which is what `apply` calls elsewhere, and
+// `even` once that is what it calls here.
 TEST(ObserveInlinedSites, the_next_version_takes_in_what_is_called_in_its_place) {
   Places w(nullptr, 2);
-  auto odd_in_left = [&] {
+  auto even_in_left = [&] {
     const Profile p = w.profile();
     return std::ranges::any_of(p.inlined, [](const auto& item) {
       const InlinedKey& key = item.first;
       return key.root.function_index == kLeft && key.path.size() == 2 &&
-             key.path[1].callee.function_index == kOdd;
+             key.path[1].callee.function_index == kEven;
     });
   };
-  w.both(400'000, 95, 95);
-  EXPECT_FALSE(odd_in_left());
-  w.both(600'000, 5, 95);
+  w.both(400'000, 0, 0);
+  EXPECT_FALSE(even_in_left());
+  w.both(600'000, 100, 0);
   EXPECT_EQ(w.decisions("left", "specialize", "drift of").size(), 1u);
-  EXPECT_TRUE(odd_in_left());
+  EXPECT_TRUE(even_in_left());
 }
 
 // ---- The next process -------------------------------------------------------------------------
@@ -238,8 +238,8 @@ class SavedPlaces : public testing::Test {
     options_.profile = dir_ + "/p.upf";
     options_.profile_decay = 1;  // no run is only counted
     Places w(nullptr, 2, options_);
-    w.both(100'000, 5, 5);
-    w.only("left", 900'000, 95);
+    w.both(100'000, 0, 0);
+    w.only("left", 900'000, 99);
     EXPECT_EQ(w.decisions("left", "specialize", "drift of").size(), 1u);
     EXPECT_TRUE(w.runtime().save_profile().ok());
   }
@@ -286,16 +286,16 @@ class SavedPlaces : public testing::Test {
 
 TEST_F(SavedPlaces, first_code_guesses_what_the_call_reached_in_its_place) {
   Places w(nullptr, 2, options_);
-  EXPECT_EQ(first_called_in(w, "left", kLeft, 95), std::set{kEven});
-  EXPECT_EQ(first_called_in(w, "right", kRight, 5), std::set{kOdd});
+  EXPECT_EQ(first_called_in(w, "left", kLeft, 100), std::set{kEven});
+  EXPECT_EQ(first_called_in(w, "right", kRight, 0), std::set{kOdd});
   EXPECT_TRUE(w.decisions("left", "re_instrument", "").empty());
   EXPECT_TRUE(w.decisions("right", "re_instrument", "").empty());
 }
 
 TEST_F(SavedPlaces, a_place_that_has_changed_since_is_noticed_and_made_anew) {
   Places w(nullptr, 2, options_);
-  EXPECT_EQ(first_called_in(w, "left", kLeft, 95), std::set{kEven});
-  w.only("left", 400'000, 5);
+  EXPECT_EQ(first_called_in(w, "left", kLeft, 100), std::set{kEven});
+  w.only("left", 400'000, 0);
   EXPECT_EQ(w.decisions("left", "specialize", "drift of").size(), 1u);
   EXPECT_EQ(w.versions("left"), 2u);
   EXPECT_EQ(called_in(w.profile(), kLeft), (std::set{kOdd, kEven}));
@@ -303,7 +303,7 @@ TEST_F(SavedPlaces, a_place_that_has_changed_since_is_noticed_and_made_anew) {
 
 // Whether the first code of `left` guessed what `apply` calls elsewhere, which is drift.
 bool guessed_elsewhere(Places& w) {
-  w.only("left", 100'000, 95);
+  w.only("left", 100'000, 100);
   return !w.decisions("left", "re_instrument", "drift from the profile it was made from").empty();
 }
 

@@ -96,7 +96,12 @@ TEST(PlannedHost, plans_that_are_wrong_are_given_up_until_one_guesses_nothing) {
   check_plans(Options().max_methods);
 }
 
-TEST(PlannedHost, what_is_known_of_a_plan_is_not_taken_over_with_its_place) { check_plans(2); }
+TEST(PlannedHost, what_is_known_of_a_plan_is_not_taken_over_with_its_place) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "SKIPPED: frames of sanitized code hold stale words, which hold the place";
+#endif
+  check_plans(2);
+}
 
 TEST(PlannedHost, a_plan_that_finds_no_place_is_made_after_as_many_more_exits) {
   Options o;

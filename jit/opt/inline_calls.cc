@@ -26,11 +26,10 @@ constexpr uint32_t kMostLooping = 40;
 constexpr float kFewRounds = 1.5f;  // of a loop, per entry
 constexpr float kHotShare = 1.0f / 200;
 constexpr uint32_t kDeepest = 6;
-constexpr uint32_t kMostNested = 2;  // of a method inside itself
-constexpr double kInlinedTarget =
-    0.2;  // share of an indirect call's executions that come to the question
+constexpr uint32_t kMostNested = 2;     // of a method inside itself
+constexpr double kInlinedTarget = 0.2;  // share of an indirect call, of what earlier targets leave
 constexpr double kCalledTarget = 0.6;
-constexpr double kLeastTarget = 0.02;  // share of all of them
+constexpr double kLeastTarget = 0.02;  // share of all its executions
 constexpr size_t kMostTargets = 3;
 // Before its simplification; what is larger will not become small enough.
 constexpr size_t kMostAsBuilt = 1000;
