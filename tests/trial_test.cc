@@ -339,7 +339,7 @@ TEST(Trials, tell_how_long_baseline_code_takes) {
     auto told = [&] { return rates.size() >= 2 && (!trials || rates.front() != rates.back()); };
     for (auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
          !told() && std::chrono::steady_clock::now() < end;) {
-      p.pick_with(random, 40'000, 100, 400);
+      p.pick_with(random, 16'000, 100, 1'000);  // long enough to be timed, also when optimized
       rates.clear();
       for (const DecisionRecord& d : p.decisions("")) {
         MethodSnapshot m;
