@@ -2,6 +2,7 @@
 // every stress plan, wherever its last reference lies; and memory is used again.
 //
 // Dead objects are overwritten (--collect=every:N), so what was missed shows.
+#include "test_paths.h"
 #include "tests/calc_runs.h"
 
 #ifdef UPTIER_CALC

@@ -8,6 +8,7 @@
 #include <string>
 #include <tuple>
 
+#include "test_paths.h"
 #include "tests/program_runs.h"
 
 #ifdef UPTIER_CALC

@@ -2,6 +2,7 @@
 // under every stress plan, and so do its errors.
 #include <cstring>
 
+#include "test_paths.h"
 #include "tests/calc_runs.h"
 
 #ifdef UPTIER_CALC

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "test_paths.h"
 #include "tests/program_runs.h"
 #include "tests/tool_dir.h"
 

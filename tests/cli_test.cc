@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "test_paths.h"
 #include "tests/golden.h"
 #include "tests/program_runs.h"
 #include "tests/wasm_world.h"

@@ -1,6 +1,7 @@
 // The tool's words: which of two wins, what is refused, and what is said of a misspelt variable.
 #include <gtest/gtest.h>
 
+#include "test_paths.h"
 #include "tests/program_runs.h"
 #include "tests/tool_dir.h"
 

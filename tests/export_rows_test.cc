@@ -5,6 +5,7 @@
 #include "profile/formats/llvm_text.h"
 #include "profile/formats/tsv.h"
 #include "profile/schema.h"
+#include "test_paths.h"
 #include "tests/tool_dir.h"
 #include "tests/trace_samples.h"
 

@@ -6,6 +6,7 @@
 
 #include "profile/numbers.h"
 #include "profile/schema.h"
+#include "test_paths.h"
 #include "tests/tool_dir.h"
 #include "tests/trace_samples.h"
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include "test_paths.h"
 
 namespace uptier::test {
 

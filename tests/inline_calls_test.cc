@@ -5,6 +5,7 @@
 
 #include "jit/opt/optimize.h"
 #include "jit/opt/passes.h"
+#include "test_paths.h"
 #include "tests/compare.h"
 #include "tests/golden.h"
 #include "tests/inline_harness.h"

@@ -35,6 +35,7 @@
 #include "jit/ir/parse.h"
 #include "jit/ir/print.h"
 #include "jit/ir/verify.h"
+#include "test_paths.h"
 
 namespace uptier::test {
 

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <set>
 
+#include "test_paths.h"
 #include "tests/runtime_host.h"
 #include "tests/workshop.h"
 #include "uptier/policy.h"

@@ -10,6 +10,7 @@
 #include "profile/upf/segment_writer.h"
 #include "profile/upf/write.h"
 #include "profile/varint.h"
+#include "test_paths.h"
 #include "tests/tool_dir.h"
 #include "tests/trace_samples.h"
 

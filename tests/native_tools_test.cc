@@ -12,6 +12,7 @@
 #include "jit/code/append_file.h"
 #include "jit/code/gdb_image.h"
 #include "jit/code/gdb_names.h"
+#include "test_paths.h"
 #include "tests/tool_dir.h"
 
 namespace uptier {

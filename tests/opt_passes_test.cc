@@ -10,6 +10,7 @@
 #include "jit/opt/osr_entry.h"
 #include "jit/opt/passes.h"
 #include "jit/opt/split_selects.h"
+#include "test_paths.h"
 #include "tests/golden.h"
 #include "tests/opt_harness.h"
 #include "tests/random_profiles.h"

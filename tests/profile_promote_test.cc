@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "test_paths.h"
 #include "tests/tool_dir.h"
 
 namespace uptier {

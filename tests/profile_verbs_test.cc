@@ -1,4 +1,5 @@
 // What the verbs of `uptier profile` make of pipes, full disks and words that are wrong.
+#include "test_paths.h"
 #include "tests/tool_dir.h"
 
 namespace uptier {

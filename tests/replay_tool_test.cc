@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "test_paths.h"
 #include "tests/program_runs.h"
 
 namespace uptier::test {

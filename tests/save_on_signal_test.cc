@@ -9,6 +9,7 @@
 #include <fstream>
 #include <thread>
 
+#include "test_paths.h"
 #include "tests/program_runs.h"
 #include "uptier/profile_file.h"
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "profile/upf/file.h"
+#include "test_paths.h"
 #include "tests/program_runs.h"
 #include "uptier/profile_file.h"
 

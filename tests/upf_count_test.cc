@@ -16,6 +16,7 @@
 
 #include "profile/upf/file.h"
 #include "profile/upf/read.h"
+#include "test_paths.h"
 #include "tests/pick_program.h"
 #include "tests/program_runs.h"
 #include "tests/runtime_host.h"

@@ -13,6 +13,7 @@
 
 #include "profile/trace/trace_file.h"
 #include "profile/upf/file.h"
+#include "test_paths.h"
 #include "tests/program_runs.h"
 #include "tests/trace_samples.h"
 #include "uptier/profile_file.h"

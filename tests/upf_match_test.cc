@@ -9,6 +9,7 @@
 #include "profile/match.h"
 #include "profile/match_inlined.h"
 #include "profile/upf/file.h"
+#include "test_paths.h"
 #include "tests/golden.h"
 #include "tests/program_runs.h"
 #include "uptier/profile_file.h"

@@ -5,6 +5,7 @@
 
 #include "profile/upf/merge.h"
 #include "profile/upf/write.h"
+#include "test_paths.h"
 #include "tests/program_runs.h"
 #include "tests/trace_samples.h"
 #include "uptier/profile_file.h"

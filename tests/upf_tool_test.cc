@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "profile/upf/file.h"
+#include "test_paths.h"
 #include "tests/program_runs.h"
 #include "uptier/profile_file.h"
 

@@ -6,6 +6,7 @@
 
 #include "embed/wasm/read_module.h"
 #include "embed/wasm/validate_bodies.h"
+#include "test_paths.h"
 #include "tests/wasm_world.h"
 
 namespace uptier::wasm::test {

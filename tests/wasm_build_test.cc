@@ -9,6 +9,7 @@
 #include "jit/ir/build.h"
 #include "jit/ir/print.h"
 #include "jit/ir/verify.h"
+#include "test_paths.h"
 #include "tests/wasm_world.h"
 
 namespace uptier::wasm::test {

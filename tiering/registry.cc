@@ -179,4 +179,8 @@ const void* RuntimeImpl::entry_address(MethodId m) const {
   return is_method(m) ? stubs_->stub(m) : nullptr;
 }
 
+const void* RuntimeImpl::entry_address(MethodId m, const Signature& expected) const {
+  return is_method(m) && method(m.index()).info.signature == expected ? stubs_->stub(m) : nullptr;
+}
+
 }  // namespace uptier::tiering

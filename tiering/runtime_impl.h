@@ -77,9 +77,14 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   void remove_methods(std::span<const MethodId> methods) override;
   void retire_methods(std::span<const MethodId> methods) override;
   const void* entry_address(MethodId m) const override;
+  const void* entry_address(MethodId m, const Signature& expected) const override;
   Status set(std::string_view name, std::string_view value) override;  // change_options.cc
   Status observe(Sampling how) override;                               // change_options.cc
   Outcome invoke(MethodId m, std::span<const uint64_t> args) override;
+  Outcome invoke(MethodId m, std::span<const uint64_t> args, const InvokeLimits& limits) override;
+  Status interrupt(uint32_t thread) override;  // transitions/interrupt.cc
+  uint32_t thread_number() const noexcept override;
+  uint64_t fuel_left() const noexcept override;
   size_t walk(std::span<CallSite> sites) noexcept override;
   // The same, by a call of `visit` for each, which returns whether it wants another.
   void walk_with(bool (*visit)(MethodId, uint32_t location, void*), void* to) noexcept;

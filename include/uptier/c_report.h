@@ -97,6 +97,9 @@ typedef struct uptier_totals {
   uint64_t relays;               // times that code was laid anew side by side (option relay_code)
   uint64_t relaid_bodies;        // that were moved, and
   uint64_t relaid_bytes;         // their bytes
+  uint64_t calls_unattached;     // made on threads that are not attached: nothing counted them
+  uint64_t keys_shared;          // methods whose key another method with another body or name has
+  uint64_t unstable_bodies;      // methods that were described differently each time, and given up
 } uptier_totals;
 
 uptier_status uptier_runtime_totals(const uptier_runtime* runtime, uptier_totals* out,

@@ -139,7 +139,9 @@
   X(kExit,                 EXIT,                    "program exit")                  \
   X(kNoCode,               NO_CODE,                 "no code could be made")         \
   X(kBadCall,              BAD_CALL,                "no such method or arguments")     \
-  X(kNoThread,             NO_THREAD,               "the thread could not be attached")
+  X(kNoThread,             NO_THREAD,               "the thread could not be attached") \
+  X(kInterrupted,          INTERRUPTED,             "interrupted")                   \
+  X(kOutOfFuel,            OUT_OF_FUEL,             "out of fuel")
 
 // Why a guard was placed; counted per (site, reason) across recompilations.
 //   X(id, name, text)                                C: UPTIER_GUARD_<name>

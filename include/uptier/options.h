@@ -31,6 +31,13 @@ enum class CounterMode : uint8_t { kPerThread, kInterlocked, kScalable, kRacing,
 // How gaps are drawn around the mean. kExact: fixed gaps on one shared countdown, to the call.
 enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
 
+// How important a line of the library's log is. kWarning: something was lost or left out, and the
+// runtime goes on. kError: what was asked for did not happen.
+enum class LogLevel : uint8_t { kInfo, kWarning, kError };
+// Receives one line of the library's log, without a newline. `line` is valid during the call.
+// Thread: any, several at once; it must not call the runtime. It must not throw.
+using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
+
 // clang-format off
 #define UPTIER_OPTIONS(X)                                                                          \
   X(TierMode,   tier,              TierMode::kAuto,      0, 3, "mode",                             \
@@ -153,6 +160,20 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
     "stack that compiled code may use at most, if the thread has that much")                       \
   X(count,      max_queue,         1024,      1, 1u << 20, "requests",                             \
     "compile requests that wait; a full queue drops the least urgent (asked again later)")         \
+  X(count,      fuel,              0,         0, INT64_MAX, "calls and iterations",                \
+    "each invoke may run; then it traps out_of_fuel. 0: no limit, and code does not count")        \
+  X(count,      interrupt_signal,  0,         0, 64, "signal",                                     \
+    "real-time signal by which interrupt() reaches a thread; 0: SIGRTMIN + 4")                     \
+  X(count,      max_body,          50000,     1, 1u << 30, "IR instructions",                      \
+    "a larger body is not optimized, and is described in a plainer way that takes linear time")    \
+  X(count,      max_compile_ms,    1000,      1, 1u << 30, "ms",                                   \
+    "processor time of one optimizing compilation; then it is given up, and the method stays as it is") \
+  X(flag,       blind_constants,   false,     0, 1, "flag",                                        \
+    "large constants are encrypted in code, so that a guest cannot choose the bytes of it")        \
+  X(flag,       landing_pads,      false,     0, 1, "flag",                                        \
+    "ENDBR64 where indirect calls and jumps land, for processors that enforce it (CET)")           \
+  X(count,      profile_lock_ms,   5000,      0, 1u << 30, "ms",                                   \
+    "to wait for another process that has the profile locked; then it is not saved, which is said") \
   X(real,       profile_decay,     0.5,       0.0, 1.0, "factor",                                  \
     "what a saved profile still counts for when another run is added; 1 forgets nothing")          \
   X(flag,       profile_sync,      true,      0, 1, "flag",                                        \
@@ -189,6 +210,10 @@ struct Options {
   // %p stands for the process's id, %h for the host's name, %t for the time, %c for the least
   // number that is free, %% for %. Empty: none.
   std::string profile;
+  // Receives what the library has to say when nobody asked: what could not be saved, mapped or
+  // started, and misuse. Null: each line goes to stderr. Not part of `changes` or `table`.
+  LogFunction log = nullptr;
+  void* log_user = nullptr;
 
   // Reads UPTIER_<FIELD> for every row (and UPTIER_STRESS, UPTIER_OPT_RANGE,
   // UPTIER_TIME_LOOPS, UPTIER_PROFILE) through secure_getenv.

@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "uptier/builder.h"
 #include "uptier/host.h"
 #include "uptier/ids.h"
 #include "uptier/opcodes.h"
@@ -48,6 +49,15 @@ struct Outcome {
   Trap trap;
 
   bool ok() const { return trap.code == TrapCode::kNone; }
+};
+
+// What one `invoke` may take. Limits of an outer `invoke` hold inside of it as well.
+struct InvokeLimits {
+  // Wall time in nanoseconds, after which it ends with TrapCode::kInterrupted; 0: no limit.
+  uint64_t timeout_ns = 0;
+  // Calls and loop iterations of the descriptions, after which it ends with TrapCode::kOutOfFuel;
+  // 0: Options::fuel. Needs Options::fuel, since code that counts none cannot begin to.
+  uint64_t fuel = 0;
 };
 
 class Policy;       // policy.h
@@ -137,10 +147,14 @@ class Runtime {
   // calls by `invoke`, looks at the outcome, and raises the trap again. With no `invoke` under way
   // on the stack, a trap ends the process (abort, or the host's own handler of the signal).
   virtual const void* entry_address(MethodId m) const = 0;
-  // Returns it as a C function pointer, e.g. `runtime.entry<int64_t(Vm*, int64_t)>(m)`.
+  // Returns it if the method has this signature; else null, which is logged (Options::log).
+  virtual const void* entry_address(MethodId m, const Signature& expected) const = 0;
+  // Returns it as a C function pointer, e.g. `runtime.entry<int64_t(Vm*, int64_t)>(m)`. Null where
+  // the method has another signature than F.
   template <typename F>
   F* entry(MethodId m) const {
-    return reinterpret_cast<F*>(const_cast<void*>(entry_address(m)));
+    F* const none = nullptr;
+    return reinterpret_cast<F*>(const_cast<void*>(entry_address(m, signature_of(none))));
   }
 
   // Calls a method with the bits of its arguments (zero-extended, one word each) and catches traps.
@@ -151,6 +165,25 @@ class Runtime {
   // called; nor is anything where the thread could not be attached, which is TrapCode::kNoThread
   // (attach() says why).
   virtual Outcome invoke(MethodId m, std::span<const uint64_t> args) = 0;
+  // The same with limits: see InvokeLimits.
+  virtual Outcome invoke(MethodId m, std::span<const uint64_t> args,
+                         const InvokeLimits& limits) = 0;
+
+  // Ends the innermost `invoke` of a thread, or of every attached thread, with
+  // TrapCode::kInterrupted. Nothing happens to a thread that is in no `invoke`. Compiled code ends
+  // within a few milliseconds, wherever it is; a host function ends when it returns. The thread
+  // that runs the guest receives Options::interrupt_signal, which `invoke` unblocks for it.
+  //
+  //   thread   thread_number() of the thread to stop; 0: all
+  //
+  // Thread: any, also one that is not attached; not from a signal handler. Errors: kNotFound where
+  // no such thread is attached. Cost: a system call for each thread; nothing while it is unused.
+  virtual Status interrupt(uint32_t thread = 0) = 0;
+  // Returns the number of the calling thread's attachment, from 1; 0 when it is not attached.
+  virtual uint32_t thread_number() const noexcept = 0;
+  // Returns the fuel that the calling thread's innermost `invoke` has left; UINT64_MAX where
+  // nothing counts it (Options::fuel is 0, or no `invoke` is under way).
+  virtual uint64_t fuel_left() const noexcept = 0;
 
   // For loops of a host's interpreter. Returns the calling thread's countdown of the method's
   // loops: the interpreter decrements it at every back edge, and when it is 0 or below calls

@@ -45,6 +45,19 @@ uptier_status uptier_options_text(const uptier_options* options, char* buffer, s
                                   size_t* length, uptier_error* error) UPTIER_NOEXCEPT;
 void uptier_options_destroy(uptier_options* options) UPTIER_NOEXCEPT;
 
+// How important a line of the library's log is. WARNING: something was lost or left out, and the
+// runtime goes on. ERROR: what was asked for did not happen.
+enum { UPTIER_LOG_INFO, UPTIER_LOG_WARNING, UPTIER_LOG_ERROR };
+typedef uint32_t uptier_log_level;
+// Receives one line of the library's log: `size` bytes without a newline, and a 0 after them, valid
+// during the call. Any thread, several at once; it must not call the runtime.
+typedef void (*uptier_log_function)(void* user, uptier_log_level level, const char* line,
+                                    size_t size);
+// Sets who receives what the library has to say when nobody asked. NULL, the default: stderr. `user`
+// must outlive every runtime that is created with these options.
+uptier_status uptier_options_set_log(uptier_options* options, uptier_log_function log, void* user,
+                                     uptier_error* error) UPTIER_NOEXCEPT;
+
 // ---- Runtime ------------------------------------------------------------------------------------
 //
 // fork(): the child may exit, exec, and make runtimes of its own. Of its parent's it flushes, writes
@@ -217,6 +230,24 @@ typedef struct uptier_outcome {
 uptier_status uptier_runtime_invoke(uptier_runtime* runtime, uptier_method method,
                                     const uint64_t* args, size_t count, uptier_outcome* out,
                                     uptier_error* error) UPTIER_NOEXCEPT;
+
+// The same with limits, beyond which it ends with UPTIER_TRAP_INTERRUPTED or UPTIER_TRAP_OUT_OF_FUEL.
+//
+//   timeout_ns   wall time in nanoseconds; 0: no limit
+//   fuel         calls and loop iterations; 0: the option `fuel`, without which nothing counts them
+uptier_status uptier_runtime_invoke_limited(uptier_runtime* runtime, uptier_method method,
+                                            const uint64_t* args, size_t count, uint64_t timeout_ns,
+                                            uint64_t fuel, uptier_outcome* out,
+                                            uptier_error* error) UPTIER_NOEXCEPT;
+// Ends the innermost invoke of a thread with UPTIER_TRAP_INTERRUPTED; see Runtime::interrupt in
+// uptier/runtime.h. `thread` is what uptier_runtime_thread_number returned on it; 0: all attached
+// threads. Any thread; not from a signal handler. Errors: UPTIER_NOT_FOUND.
+uptier_status uptier_runtime_interrupt(uptier_runtime* runtime, uint32_t thread,
+                                       uptier_error* error) UPTIER_NOEXCEPT;
+// Returns the number of the calling thread's attachment, from 1; 0 when it is not attached.
+uint32_t uptier_runtime_thread_number(const uptier_runtime* runtime) UPTIER_NOEXCEPT;
+// Returns the fuel that the calling thread's innermost invoke has left; UINT64_MAX without a limit.
+uint64_t uptier_runtime_fuel_left(const uptier_runtime* runtime) UPTIER_NOEXCEPT;
 
 // For loops of a host's interpreter, on an attached thread. Sets `*out` to the thread's countdown
 // of the method's loops: the interpreter decrements it at every back edge, and when it is 0 or
