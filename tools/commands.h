@@ -46,12 +46,12 @@ struct RunCommand {
 int run(const RunCommand& c);
 
 int trace_dump(const std::string& file);
-int trace_validate(const std::string& file);
+int trace_validate(const std::string& file, bool json);
 // Prints the profile of a trace, as text that parse_profile reads or as JSON; what the trace lacks
 // goes to stderr.
 int trace_profile(const std::string& file, bool json);
 // Prints how alike the profiles of two traces are, and the methods that differ most.
-int trace_overlap(const std::string& a, const std::string& b);
+int trace_overlap(const std::string& a, const std::string& b, bool json);
 
 struct IrCommand {
   std::string file;
@@ -76,6 +76,8 @@ struct CompileCommand {
   bool cold_exits = false;  // blocks that never ran become exits
   int64_t osr_loop = -1;    // the loop at which the code is entered; -1: at the start
   std::string speed;        // "text" or "json": instead of a dump, time both compilers on all
+  bool list = false;        // instead of a dump, the functions of the file
+  bool json = false;        // the list, for programs
 };
 int compile(const CompileCommand& c);
 
@@ -92,11 +94,15 @@ int report(const ReportCommand& c);
 struct ReplayCommand {
   std::string file;  // what `run --report=json` wrote
   Options options;   // of the policy; those of the run for what it decided
+  bool json = false;
 };
 // Decides again and prints where the answer is another, which is exit code 1.
 int replay(const ReplayCommand& c);
 
 int wast(const Options& options);
+
+// Prints every option with its value, unit, range and reason.
+int show_options(const Options& options, bool json);
 
 // Shows what a run was asked to. Flushes before. Returns kFailed, behind a message, where a file
 // could not be written.

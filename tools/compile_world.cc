@@ -18,6 +18,7 @@
 #include "jit/ir/verify_built.h"
 #include "tiering/observe/known_counts.h"
 #include "tiering/observe/select_turns.h"
+#include "tools/nearest.h"
 
 namespace uptier::tools {
 namespace {
@@ -118,6 +119,14 @@ MethodId find_function(const Functions& f, const std::string& name) {
   bool whole = error == std::errc() && end == name.data() + name.size();
   bool known = number >= f.first && number - f.first < f.module.functions.size();
   return whole && known ? MethodId(number - f.first) : MethodId::none();
+}
+
+std::string no_function(const Functions& f, const std::string& name) {
+  std::vector<std::string> names;
+  for (const jit::Function& function : f.module.functions) names.push_back(function.name);
+  const std::string meant = did_you_mean(name, names);
+  return "no function \"" + name + "\"" +
+         (meant.empty() ? "; --list names those of the file" : meant);
 }
 
 namespace {
