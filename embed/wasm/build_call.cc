@@ -65,6 +65,7 @@ void FunctionTranslator::on_call_indirect() {
 
 void FunctionTranslator::on_helper(Op op) {
   Helper helper = helper_for(op);
+  if (helper.function.address == nullptr) return refuse();
   std::vector<Value> args{ctx_};
   if (helper.takes_segment) args.push_back(b_.i32(static_cast<int32_t>(reader_.u32())));
   bool has_second = op == Op::kMemoryInit || op == Op::kTableInit || op == Op::kMemoryCopy ||

@@ -85,7 +85,7 @@ void FunctionTranslator::on_store(Op op) {
 }
 
 void FunctionTranslator::on_memory_size() {
-  reader_.skip_immediates(Op::kMemorySize);
+  reader_.skip(immediates_of(Op::kMemorySize));
   push(b_.load(
       Opcode::kLoad, Type::kI32,
       {.base = memory_record(), .offset = offsetof(MemoryRecord, pages), .flags = kInRecord}));

@@ -48,7 +48,7 @@ class Module {
   Engine& engine() const { return engine_; }
   const ModuleInfo& info() const { return info_; }
   const VmLayout& layout() const { return layout_; }
-  // Returns a hash of the module's bytes: its name across processes.
+  // Returns the module's name across processes, see module_key.
   uint64_t key() const { return key_; }
   // Returns the number of ModuleInfo::types[type] in the engine.
   uint32_t type_id(uint32_t type) const { return type_ids_[type]; }
