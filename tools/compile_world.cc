@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "embed/wasm/build_function.h"
+#include "embed/wasm/memory.h"
 #include "embed/wasm/read_module.h"
 #include "embed/wasm/sections.h"
 #include "jit/ir/branch_probes.h"
@@ -56,7 +57,9 @@ Result<Functions> read_wasm(const std::vector<uint8_t>& bytes) {
     methods.push_back(MethodId(i));
   }
   for (uint32_t i = 0; i < info->types.size(); ++i) type_ids.push_back(i + 1);
-  wasm::BuildContext context{*info, layout, wasm::Bounds::kGuarded, methods, type_ids};
+  auto bounds = wasm::Bounds::kGuarded;
+  if (info->memory) bounds = wasm::bounds_of(*info->memory, wasm::kMaxPages, bounds);
+  wasm::BuildContext context{*info, layout, bounds, methods, type_ids};
   Functions made;
   context.inverted = &made.inverted;
   made.first = info->imported_functions;

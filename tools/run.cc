@@ -149,6 +149,11 @@ Options with_room_for(const wasm::ModuleInfo& module, Options options) {
   return options;
 }
 
+wasm::Bounds bounds_of(const wasm::ModuleInfo& module, const wasm::EngineOptions& options) {
+  const auto wanted = options.explicit_bounds ? wasm::Bounds::kExplicit : wasm::Bounds::kGuarded;
+  return module.memory ? wasm::bounds_of(*module.memory, options.max_pages, wanted) : wanted;
+}
+
 int start(wasm::Instance& instance, const RunCommand& c) {
   if (!c.invoke.empty()) return call_function(instance, c);
   wasm::Extern main = instance.find_export("_start");
@@ -201,7 +206,7 @@ int run(const RunCommand& c) {
   // The worker begins with what it knows of them when the thread attaches. Where there is no room for
   // them, instantiation says so.
   if (!c.options.profile.empty()) {
-    (void)module->methods(c.explicit_bounds ? wasm::Bounds::kExplicit : wasm::Bounds::kGuarded);
+    (void)module->methods(bounds_of(module->info(), engine_options));
   }
   ThreadScope attached(runtime);
   if (!attached.status()) return fail(kFailed, attached.status().error().message);

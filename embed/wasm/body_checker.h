@@ -56,6 +56,11 @@ class BodyChecker : public wabt::BinaryReaderNop {
     return {};
   }
 
+  // Returns ", in func[3] <name>" while a body is read, or after it could not be.
+  std::string where() const {
+    return in_body_ ? ", in " + function_text(info_, function_) : std::string();
+  }
+
   bool OnError(const wabt::Error& e) override {
     // The reader has words of its own for having been stopped.
     if (e.error_level == wabt::ErrorLevel::Warning || stopped_) return true;
@@ -308,8 +313,7 @@ class BodyChecker : public wabt::BinaryReaderNop {
   }
   void refuse(const std::string& why) { refuse_at(offset(), why); }
   void refuse_at(uint64_t at, const std::string& why) {
-    const std::string where = in_body_ ? ", in " + function_text(info_, function_) : "";
-    set(unsupported_, ErrorCode::kUnsupported, at, "not supported: " + why + where);
+    set(unsupported_, ErrorCode::kUnsupported, at, "not supported: " + why + where());
   }
 
   // Refuses an instruction that has no row, and ends the reading: how long it is nobody here knows.
@@ -368,9 +372,11 @@ class BodyChecker : public wabt::BinaryReaderNop {
       default: break;
     }
     if (op.IsInvalid()) return Ok::Ok;  // the library's reader says it
+    const bool extended = op == Opcode::I32Add || op == Opcode::I32Sub || op == Opcode::I32Mul ||
+                          op == Opcode::I64Add || op == Opcode::I64Sub || op == Opcode::I64Mul;
     set(invalid_, ErrorCode::kInvalidInput, opcode_at_,
         std::string("invalid initializer: instruction not valid in initializer expression: ") +
-            op.GetName());
+            op.GetName() + (extended ? "; not supported: extended constant expressions" : ""));
     return Ok::Ok;
   }
 

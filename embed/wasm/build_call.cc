@@ -77,7 +77,7 @@ void FunctionTranslator::on_helper(Op op) {
   size_t operands = helper.function.signature.params.size() - args.size();
   for (Value v : pop_many(operands)) args.push_back(v);
   if (observed) b_.probe(ProbeKind::kValue, args.back());
-  bool faults = context_.bounds == Bounds::kGuarded;  // what is out of range
+  bool faults = is_guarded(context_.bounds);  // what is out of range
   Value result = b_.call_host(helper.function, args, faults ? helper.bulk : 0);
   if (helper.trap != TrapCode::kNone) {
     b_.trap_if(result, helper.trap);

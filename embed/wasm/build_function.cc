@@ -40,7 +40,7 @@ Status FunctionTranslator::run() {
   ctx_ = b_.param(0);
   b_.set_location(function_.body_begin);
   declare_locals();
-  if (facts_.accesses_memory && context_.bounds == Bounds::kGuarded) {
+  if (facts_.accesses_memory && is_guarded(context_.bounds)) {
     memory_base_ = load_context(Type::kRef, offsetof(VmContext, memory_base));
   }
   frames_.push_back({Op::kBlock, {{}, type_.results}, 0, {}, {}, {}, {}});

@@ -69,10 +69,16 @@ Result<std::span<const MethodId>> Module::methods(Bounds bounds) {
   return std::span<const MethodId>(slot->methods);
 }
 
-// The two ways of guarding memory are different bodies, so they must not share profiles: their keys
-// differ.
+// Bodies that compare and bodies that do not are different, so they must not share profiles: their
+// keys differ. With and without a fence they are alike; who owns its memory has the one or the other.
+uint64_t Module::key_of(Bounds bounds) const {
+  if (bounds == Bounds::kExplicit) return ~key_;
+  const bool both = bounds == Bounds::kUnfenced && info_.imports_memory;
+  return both ? key_ ^ 1 : key_;
+}
+
 Status Module::register_methods(MethodSet& set) {
-  uint64_t key = set.bounds == Bounds::kGuarded ? key_ : ~key_;
+  const uint64_t key = key_of(set.bounds);
   for (uint32_t f = info_.imported_functions; f < info_.functions.size(); ++f) {
     MethodInfo m{{key, f}, info_.functions[f].name, compiled_signature(info_.type_of(f)), nullptr};
     Result<MethodId> id = engine_.runtime().add_method(set, std::move(m));

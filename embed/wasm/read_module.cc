@@ -19,11 +19,11 @@ constexpr uint64_t kStretch = 256 << 10;
 constexpr uint32_t kMaxThreads = 8;
 
 // Says of a module that is malformed without a feature which one that is.
-Error explain(Error e, std::span<const uint8_t> module) {
+Error explain(Error e, std::span<const uint8_t> module, const std::string& where) {
   const char* feature =
       e.code == ErrorCode::kCorruptInput ? feature_needed(module) : nullptr;
   if (feature == nullptr) return e;
-  return {ErrorCode::kUnsupported, e.message + "; not supported: " + feature};
+  return {ErrorCode::kUnsupported, e.message + "; not supported: " + feature + where};
 }
 
 // Reads all of a module one byte after the other, and says what is wrong with it.
@@ -33,7 +33,7 @@ Result<ModuleInfo> read_in_order(ModuleBytes bytes) {
   Rules rules;
   ModuleCollector collector(info, rules, BodyChecker::Reads::kAll);
   auto read = wabt::ReadBinary(info.bytes.data(), info.bytes.size(), &collector, reader_options());
-  if (Status s = collector.verdict(read); !s) return explain(s.error(), info.bytes);
+  if (Status s = collector.verdict(read); !s) return explain(s.error(), info.bytes, collector.where());
   name_functions(info, collector.name_section());
   return info;
 }
