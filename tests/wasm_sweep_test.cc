@@ -40,20 +40,22 @@ void each_module(uint32_t prefix, uint32_t number, Each each) {
   } else {
     op.push_back(static_cast<uint8_t>(number));
   }
-  std::vector<Bytes> fills{{}, Bytes(1, 0), Bytes(kFill, 0), {0x40}, Bytes(kFill, 1)};
+  std::vector<Bytes> fills{{}, Bytes(1, 0), Bytes(kFill, 0), {0x40}, Bytes(kFill, 1), {1, 0x7f}};
   uptier::test::Random random(prefix << 16 | number);
   for (size_t n = 0; n < kRandomFills; ++n) {
     Bytes& fill = fills.emplace_back(1 + random.below(kFill));
     for (uint8_t& b : fill) b = static_cast<uint8_t>(random.below(4) == 0 ? 0 : random.next());
   }
+  const Bytes fronts[] = {{}, {0x00}, {0x41, 0, 0x04, 0x40, 0x00}};  // live, dead, in an if
   for (const Bytes& fill : fills) {
-    for (bool dead : {false, true}) {
+    for (const Bytes& front : fronts) {
       for (size_t ends : {0, 1}) {
-        Bytes code = dead ? Bytes{0x00} : Bytes{};
-        append(code, op);
-        append(code, fill);
-        code.insert(code.end(), ends, 0x0b);
-        each(Swept{prefix, number, module_around(body_of(code))});
+        Bytes body{1, 1, 0x7f};  // a local
+        append(body, front);
+        append(body, op);
+        append(body, fill);
+        body.insert(body.end(), ends + 1, 0x0b);
+        each(Swept{prefix, number, module_around(body)});
       }
     }
     Surroundings s;
@@ -153,7 +155,7 @@ TEST(WasmSweep, every_instruction_that_is_served_is_accepted_and_no_other) {
     EXPECT_TRUE(served_ones.contains(one)) << one.first << " " << one.second;
   }
   for (const auto& one : served_ones) {
-    EXPECT_TRUE(seen.contains(one)) << one.first << " " << one.second;
+    EXPECT_TRUE(seen.contains(one)) << one.first << " " << one.second << " is never accepted";
   }
   for (uint32_t code = 0; code < 256; ++code) {
     const bool row = immediates_of_byte(static_cast<uint8_t>(code)) != Immediates::kNotServed;
@@ -162,7 +164,7 @@ TEST(WasmSweep, every_instruction_that_is_served_is_accepted_and_no_other) {
 }
 
 TEST(WasmSweep, wabt_accepts_what_is_accepted) {
-  ASSERT_GT(accepted().size(), 1000u);
+  ASSERT_GT(accepted().size(), 500u);
   for (const Swept& s : accepted()) EXPECT_TRUE(wabt_accepts(s.module)) << text_of(s);
 }
 

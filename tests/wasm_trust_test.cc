@@ -157,6 +157,17 @@ TEST(WasmTrust, initializer_behind_the_code_has_no_locals) {
   EXPECT_TRUE(has(e, "initializer")) << e.message;
 }
 
+// The library takes one without a type for the plain one.
+TEST(WasmTrust, select_with_types_has_one) {
+  const Bytes values{0x41, 0, 0x41, 0, 0x41, 0};
+  for (const Bytes& types : {Bytes{0x1c, 0}, Bytes{0x1c, 2, 0x7f, 0x7f}}) {
+    Bytes code = values;
+    append(code, types);
+    code.push_back(0x1a);
+    EXPECT_TRUE(has(refusal(module_around(body_of(code))), "invalid arity in select"));
+  }
+}
+
 TEST(WasmTrust, targets_in_dead_code_may_have_different_types) {
   // (block (result f32) (block (result i32) unreachable (br_table 0 1)) drop f32.const 0) drop
   const Bytes mixed{0x02, 0x7d, 0x02, 0x7f, 0x00, 0x0e, 1, 0, 1, 0x0b, 0x1a,
@@ -219,7 +230,7 @@ TEST(WasmTrust, key_is_that_of_what_runs) {
   ASSERT_FALSE(names.empty());
   Bytes plain(named.begin(), named.end());
   const size_t behind = static_cast<size_t>(names.data() - named.data());
-  plain.resize(behind - 5 - 1 - 5 - 1);  // "name", its size, the section's in 5 bytes, its id
+  plain.resize(behind - 4 - 1 - 1 - 1);  // "name", its size, the section's, its id
   ASSERT_TRUE(read_module(plain).ok());
   EXPECT_TRUE(find_custom(plain, "name").empty());
   EXPECT_EQ(module_key(named), module_key(plain));

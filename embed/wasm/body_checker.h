@@ -127,7 +127,7 @@ class BodyChecker : public wabt::BinaryReaderNop {
   Ok OnOpcode(Opcode op) override {
     if (!in_body_) return constant_opcode(op);
     opcode_at_ = ours_.offset();
-    const Op ours = ours_.op();
+    const Op ours = op_ = ours_.op();
     const Immediates immediates = immediates_of(ours);
     if (immediates == Immediates::kNotServed) return not_served(op);
     // Those below have no prefix.
@@ -198,6 +198,9 @@ class BodyChecker : public wabt::BinaryReaderNop {
   Ok OnSelectExpr(Index count, wabt::Type* types) override {
     for (Index i = 0; i < count; ++i) refuse_ref(types[i]);
     validate(&V::OnSelect, place(), count, types);
+    if (count == 0 && op_ == Op::kSelectTyped) {
+      set(invalid_, ErrorCode::kInvalidInput, opcode_at_, "invalid arity in select instruction: 0");
+    }
     if (count != 1) return Ok::Ok;
     // The validator leaves a value of any type, which every instruction would take for its own.
     validate(&V::OnDrop, place());
@@ -416,6 +419,7 @@ class BodyChecker : public wabt::BinaryReaderNop {
   std::vector<wabt::Type> locals_;  // of the body, parameters first; Any: the validator knows
   BodyScan scan_;
   CodeReader ours_;        // over the bytes of the body, in step with the library's
+  Op op_ = Op::kNop;       // that is read
   uint32_t function_ = 0;  // that is read
   bool ended_ = false;
   bool in_body_ = false;

@@ -45,10 +45,18 @@ Type value_type(uint8_t code) {
   }
 }
 
+// Returns the number of a type, or a type as a negative number, which has one byte.
+int64_t CodeReader::block_code() {
+  const uint32_t at = at_;
+  const int64_t code = signed_leb(5);
+  return code < 0 && at_ - at != 1 ? stop() : code;
+}
+
 BlockType CodeReader::block_type(std::span<const FuncType> types) {
   static constexpr Type kSingle[] = {Type::kI32, Type::kI64, Type::kF32, Type::kF64};
   constexpr int64_t kNothing = -64;  // 0x40
-  const int64_t code = signed_leb(5);
+  const int64_t code = block_code();
+  if (bad_) return {};
   if (code >= 0) {
     if (static_cast<uint64_t>(code) >= types.size()) {
       stop();
@@ -82,7 +90,7 @@ void CodeReader::skip(Immediates immediates) {
       u32();
       u32();
       return;
-    case Immediates::kBlockType:
+    case Immediates::kBlockType: block_code(); return;
     case Immediates::kI32: signed_leb(5); return;
     case Immediates::kI64: signed_leb(10); return;
     case Immediates::kF32: fixed32(); return;

@@ -85,6 +85,7 @@ class CodeReader {
   }
   uint64_t leb();
   int64_t signed_leb(unsigned most_bytes);
+  int64_t block_code();
   void skip_many(Immediates immediates);
   template <typename T>
   T fixed() {
