@@ -40,7 +40,7 @@ void each_module(uint32_t prefix, uint32_t number, Each each) {
   } else {
     op.push_back(static_cast<uint8_t>(number));
   }
-  std::vector<Bytes> fills{{}, Bytes(1, 0), Bytes(kFill, 0), {0x40}, Bytes(kFill, 1), {1, 0x7f}};
+  std::vector<Bytes> fills{{}, Bytes(1, 0), Bytes(kFill, 0), {0x40}, Bytes(kFill, 1), {1, 0x7f, 0x00}};
   uptier::test::Random random(prefix << 16 | number);
   for (size_t n = 0; n < kRandomFills; ++n) {
     Bytes& fill = fills.emplace_back(1 + random.below(kFill));

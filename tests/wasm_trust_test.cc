@@ -86,6 +86,9 @@ TEST(WasmTrust, declaration_of_another_feature_is_refused_by_its_name) {
     EXPECT_EQ(e.code, ErrorCode::kUnsupported) << row.words << ": " << e.message;
     EXPECT_TRUE(has(e, "not supported: ") && has(e, row.words)) << e.message;
   }
+  // Not where something else is wrong.
+  const Error other = refusal(module_around({0, 0x0b, 0x41, 0, 0x28, 0x42, 0, 0, 0x1a, 0x0b}));
+  EXPECT_FALSE(has(other, "not supported")) << other.message;
   const Error local = refusal(module_around({1, 1, 0x7b, 0x0b}));
   EXPECT_TRUE(has(local, "not supported: SIMD, in func[1] <f>")) << local.message;
 }

@@ -56,6 +56,9 @@ class BodyChecker : public wabt::BinaryReaderNop {
     return {};
   }
 
+  // Returns the offset at which the library could not read on, if that is what is wrong.
+  std::optional<uint64_t> stuck_at() const { return stuck_at_; }
+
   // Returns ", in func[3] <name>" while a body is read, or after it could not be.
   std::string where() const {
     return in_body_ ? ", in " + function_text(info_, function_) : std::string();
@@ -67,6 +70,7 @@ class BodyChecker : public wabt::BinaryReaderNop {
     if (is_validation_rule(e.message)) {
       set(invalid_, ErrorCode::kInvalidInput, e.loc.offset + delta_, e.message);
     } else {
+      if (!malformed_) stuck_at_ = e.loc.offset + delta_;
       set(malformed_, ErrorCode::kCorruptInput, e.loc.offset + delta_, e.message);
     }
     return true;
@@ -412,6 +416,7 @@ class BodyChecker : public wabt::BinaryReaderNop {
   const uint32_t first_;
   const uint64_t delta_;
   std::optional<Error> invalid_;
+  std::optional<uint64_t> stuck_at_;
   std::optional<Error> unsupported_;
   uint64_t body_end_ = 0;
   uint64_t opcode_at_ = 0;

@@ -44,13 +44,11 @@ uint64_t readable(std::span<const uint8_t> module, const wabt::Features& feature
 
 }  // namespace
 
-const char* feature_needed(std::span<const uint8_t> module) {
-  const uint64_t served = readable(module, served_features());
-  if (served == UINT64_MAX) return nullptr;
+const char* feature_needed(std::span<const uint8_t> module, uint64_t stopped) {
   for (const auto& [name, enable] : kFeatures) {
     wabt::Features more = served_features();
     (more.*enable)();
-    if (readable(module, more) > served) return name;
+    if (readable(module, more) > stopped) return name;
   }
   return nullptr;
 }

@@ -6,9 +6,9 @@
 
 namespace uptier::wasm {
 
-// Returns the feature without which a module cannot be read past what is wrong with it, or null. For
-// modules that were refused: reads them once for each feature. Instructions are not looked at, see
-// feature_of.
-const char* feature_needed(std::span<const uint8_t> module);
+// Returns the feature without which a module cannot be read past an offset, where reading it stopped,
+// or null. For modules that were refused: reads them once for each feature. Instructions are told
+// apart by feature_of.
+const char* feature_needed(std::span<const uint8_t> module, uint64_t stopped);
 
 }  // namespace uptier::wasm

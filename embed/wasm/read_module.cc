@@ -19,11 +19,11 @@ constexpr uint64_t kStretch = 256 << 10;
 constexpr uint32_t kMaxThreads = 8;
 
 // Says of a module that is malformed without a feature which one that is.
-Error explain(Error e, std::span<const uint8_t> module, const std::string& where) {
-  const char* feature =
-      e.code == ErrorCode::kCorruptInput ? feature_needed(module) : nullptr;
+Error explain(Error e, std::span<const uint8_t> module, const BodyChecker& checker) {
+  const std::optional<uint64_t> at = checker.stuck_at();
+  const char* feature = at ? feature_needed(module, *at) : nullptr;
   if (feature == nullptr) return e;
-  return {ErrorCode::kUnsupported, e.message + "; not supported: " + feature + where};
+  return {ErrorCode::kUnsupported, e.message + "; not supported: " + feature + checker.where()};
 }
 
 // Reads all of a module one byte after the other, and says what is wrong with it.
@@ -33,7 +33,7 @@ Result<ModuleInfo> read_in_order(ModuleBytes bytes) {
   Rules rules;
   ModuleCollector collector(info, rules, BodyChecker::Reads::kAll);
   auto read = wabt::ReadBinary(info.bytes.data(), info.bytes.size(), &collector, reader_options());
-  if (Status s = collector.verdict(read); !s) return explain(s.error(), info.bytes, collector.where());
+  if (Status s = collector.verdict(read); !s) return explain(s.error(), info.bytes, collector);
   name_functions(info, collector.name_section());
   return info;
 }
