@@ -30,10 +30,13 @@ struct Shown {
   std::string report_to, loops_to, log_to;  // "": stderr
 };
 
+inline constexpr const char* kRunUsage = "uptier run [OPTIONS] prog.wasm [ARGS...]";
+
 struct RunCommand {
   Options options;
-  std::string module;             // path of the .wasm file
+  std::string module;             // path of the .wasm file, "-" for stdin
   std::vector<std::string> args;  // of the program, or of the function with `invoke`
+  std::string misplaced;          // the first of `args` that is named like an option of `run`
   std::vector<std::string> dirs;  // HOST or HOST::GUEST
   std::vector<std::string> env;   // NAME=VALUE, or NAME for the tool's own value
   std::string invoke;             // exported function to call instead of _start
@@ -108,7 +111,7 @@ int show_options(const Options& options, bool json);
 // could not be written.
 int show(Runtime& runtime, const Shown& what);
 
-// Reads a whole file; the error names it.
+// Reads a whole file, or stdin ("-"), into memory of its own; the error names it.
 Result<std::vector<uint8_t>> read_file(const std::string& path);
 // The same for a command: an error message goes to stderr and false comes back.
 bool read_file(const std::string& path, std::vector<uint8_t>& out);

@@ -8,8 +8,9 @@
 #include <utility>
 
 #include "embed/wasm/build_function.h"
-#include "embed/wasm/hash.h"
+#include "embed/wasm/memory.h"
 #include "embed/wasm/read_module.h"
+#include "embed/wasm/sections.h"
 #include "jit/ir/branch_probes.h"
 #include "jit/ir/build.h"
 #include "jit/ir/param_uses.h"
@@ -57,14 +58,16 @@ Result<Functions> read_wasm(const std::vector<uint8_t>& bytes) {
     methods.push_back(MethodId(i));
   }
   for (uint32_t i = 0; i < info->types.size(); ++i) type_ids.push_back(i + 1);
-  wasm::BuildContext context{*info, layout, wasm::Bounds::kGuarded, methods, type_ids};
+  auto bounds = wasm::Bounds::kGuarded;
+  if (info->memory) bounds = wasm::bounds_of(*info->memory, wasm::kMaxPages, bounds);
+  wasm::BuildContext context{*info, layout, bounds, methods, type_ids};
   Functions made;
   context.inverted = &made.inverted;
   made.first = info->imported_functions;
-  uint64_t key = wasm::hash_bytes(info->bytes);
+  uint64_t key = wasm::module_key(info->bytes);
   for (uint32_t f = info->imported_functions; f < info->functions.size(); ++f) {
     FunctionBuilder b(wasm::compiled_signature(info->type_of(f)), info->functions[f].name);
-    wasm::build_function(context, f, b);
+    if (Status s = wasm::build_function(context, f, b); !s) return s.error();
     if (Status s = b.status(); !s) return s.error();
     made.module.functions.push_back(BuilderAccess::finish(b));
     made.keys.push_back({key, f});

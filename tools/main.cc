@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -95,6 +96,23 @@ void add_shown(CLI::App& app, Shown& s) {
       ->type_name("FILE");
 }
 
+// The parser does not know of what stands behind the options of `run`.
+class RunFormatter final : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: " + std::string(kRunUsage) + "\n";
+  }
+};
+
+// Returns the first word that is an option of `app`, or "".
+std::string option_among(const CLI::App& app, std::span<const std::string> words) {
+  for (const std::string& word : words) {
+    const std::string name = word.substr(0, word.find('='));
+    if (name.size() > 1 && app.get_option_no_throw(name) != nullptr) return name;
+  }
+  return "";
+}
+
 // A file to write asks for what goes there; one file cannot take two things.
 void settle(Shown& s, const std::string& trace = "") {
   if (!s.report_to.empty() && s.report.empty()) s.report = "text";
@@ -152,8 +170,9 @@ struct Commands {
   void add_run() {
     CLI::App* run = add("run", "runs prog.wasm under WASI");
     if (run == nullptr) return;
+    run->formatter(std::make_shared<RunFormatter>());
     run->footer(
-        "Arguments: prog.wasm, and behind it what the program is given.\n"
+        "Arguments: prog.wasm (- for stdin), and behind it what the program is given.\n"
         "Exit codes: the program's own; 134 after a trap, 125 for a refused module, 1 where a "
         "file\n"
         "could not be written and the program's own was 0.");
@@ -178,9 +197,12 @@ struct Commands {
     run->callback([this, run] {
       std::vector<std::string> rest = run->remaining();
       if (rest.empty()) throw CLI::RequiredError("prog.wasm");
-      if (rest.front().starts_with("-")) throw CLI::ValidationError("no option " + rest.front());
+      if (rest.front().size() > 1 && rest.front().starts_with("-")) {
+        throw CLI::ValidationError("no option " + rest.front());
+      }
       run_command.module = rest.front();
       run_command.args.assign(rest.begin() + 1, rest.end());
+      run_command.misplaced = option_among(*run, run_command.args);
       settle(run_command.shown, run_command.trace);
       code = with_options(words, run_command, run_fn);
     });

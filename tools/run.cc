@@ -9,7 +9,6 @@
 #include "embed/wasm/read_module.h"
 #include "embed/wasm/wasi.h"
 #include "embed/wasm/wasi_bind.h"
-#include "tiering/saved/mapped_file.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/leave.h"
@@ -59,6 +58,23 @@ int ended(const wasm::TrapReport& trap) {
   return trapped(trap);
 }
 
+// An option of ours behind the module is an argument of the program. That is said where it can be
+// nothing else than a slip: who does not import args_get cannot read its arguments.
+void tell_of_misplaced(const wasm::ModuleInfo& module, const RunCommand& c) {
+  if (c.misplaced.empty() || !c.invoke.empty()) return;
+  for (const wasm::Import& i : module.imports) {
+    if (i.kind == wasm::ExternKind::kFunction && i.name == "args_get") return;
+  }
+  fail(kOk, c.misplaced + " stands behind " + c.module +
+                ", so it went to the program, which reads no arguments; usage: " + kRunUsage);
+}
+
+// The same of an argument of a function: a number is no option.
+std::string misplaced_hint(const RunCommand& c) {
+  if (c.misplaced.empty()) return "";
+  return "; options of uptier stand in front of the module: " + std::string(kRunUsage);
+}
+
 int call_function(wasm::Instance& instance, const RunCommand& c) {
   wasm::Extern found = instance.find_export(c.invoke);
   auto* f = std::get_if<wasm::FuncRef>(&found);
@@ -66,14 +82,15 @@ int call_function(wasm::Instance& instance, const RunCommand& c) {
   const std::vector<Type>& params = f->type->params;
   if (params.size() != c.args.size()) {
     return fail(kUsage, c.invoke + " takes " + std::to_string(params.size()) + " arguments, " +
-                            std::to_string(c.args.size()) + " given");
+                            std::to_string(c.args.size()) + " given" + misplaced_hint(c));
   }
   std::vector<wasm::Val> args;
   for (size_t i = 0; i < params.size(); ++i) {
     std::optional<uint64_t> bits = parse_value(params[i], c.args[i]);
     if (!bits) {
       return fail(kUsage, "argument " + std::to_string(i + 1) + ": \"" + c.args[i] +
-                              "\" is not a number of type " + type_name(params[i]));
+                              "\" is not a number of type " + type_name(params[i]) +
+                              misplaced_hint(c));
     }
     args.push_back({params[i], *bits});
   }
@@ -132,6 +149,11 @@ Options with_room_for(const wasm::ModuleInfo& module, Options options) {
   return options;
 }
 
+wasm::Bounds bounds_of(const wasm::ModuleInfo& module, const wasm::EngineOptions& options) {
+  const auto wanted = options.explicit_bounds ? wasm::Bounds::kExplicit : wasm::Bounds::kGuarded;
+  return module.memory ? wasm::bounds_of(*module.memory, options.max_pages, wanted) : wanted;
+}
+
 int start(wasm::Instance& instance, const RunCommand& c) {
   if (!c.invoke.empty()) return call_function(instance, c);
   wasm::Extern main = instance.find_export("_start");
@@ -142,19 +164,6 @@ int start(wasm::Instance& instance, const RunCommand& c) {
   wasm::CommandResult r = wasm::run_start(instance);
   if (r.exit_code) return static_cast<int>(*r.exit_code & 0xff);
   return trapped(r.trap);
-}
-
-// A large module is better mapped than copied; what is no file, such as a pipe, must be copied.
-Result<wasm::ModuleBytes> module_bytes(const std::string& path) {
-  Result<tiering::MappedFile> mapped = tiering::MappedFile::open(path, false);
-  if (!mapped) {
-    Result<std::vector<uint8_t>> read = read_file(path);
-    if (!read) return read.error();
-    return wasm::ModuleBytes(std::move(*read));
-  }
-  auto held = std::make_shared<const tiering::MappedFile>(std::move(*mapped));
-  const auto* first = reinterpret_cast<const uint8_t*>(held->bytes().data());
-  return wasm::ModuleBytes({first, held->bytes().size()}, held);
 }
 
 // Bytes up to which bodies are validated while the worker makes what a saved profile knows. Larger
@@ -169,8 +178,10 @@ wasm::Bodies bodies_of(const RunCommand& c, const wasm::ModuleBytes& bytes) {
 }  // namespace
 
 int run(const RunCommand& c) {
-  Result<wasm::ModuleBytes> bytes = module_bytes(c.module);
-  if (!bytes) return fail(kRefused, bytes.error().message);
+  // Read once, not mapped: what is validated is what is compiled, whoever writes to the file meanwhile.
+  Result<std::vector<uint8_t>> read = read_file(c.module);
+  if (!read) return fail(kRefused, read.error().message);
+  wasm::ModuleBytes bytes(std::move(*read));
   std::unique_ptr<TraceSink> sink;
   if (!c.trace.empty()) {
     Result<std::unique_ptr<TraceSink>> opened = trace_file_sink(c.trace);
@@ -181,12 +192,13 @@ int run(const RunCommand& c) {
   if (!c.options.profile.empty()) held.emplace();
   wasm::EngineOptions engine_options;
   engine_options.explicit_bounds = c.explicit_bounds;
-  const wasm::Bodies bodies = bodies_of(c, *bytes);
-  Result<wasm::ModuleInfo> info = wasm::read_module(std::move(*bytes), bodies);
+  const wasm::Bodies bodies = bodies_of(c, bytes);
+  Result<wasm::ModuleInfo> info = wasm::read_module(std::move(bytes), bodies);
   if (!info) return fail(kRefused, c.module + ": " + info.error().message);
   auto engine = wasm::Engine::create(with_room_for(*info, c.options), engine_options, sink.get());
   if (!engine) return fail(kFailed, engine.error().message);
   std::unique_ptr<wasm::Module> module = wasm::Module::make(**engine, std::move(*info));
+  tell_of_misplaced(module->info(), c);
   auto wasi = wasm::Wasi::create(wasi_config(c));
   if (!wasi) return fail(kFailed, wasi.error().message);
 
@@ -194,7 +206,7 @@ int run(const RunCommand& c) {
   // The worker begins with what it knows of them when the thread attaches. Where there is no room for
   // them, instantiation says so.
   if (!c.options.profile.empty()) {
-    (void)module->methods(c.explicit_bounds ? wasm::Bounds::kExplicit : wasm::Bounds::kGuarded);
+    (void)module->methods(bounds_of(module->info(), engine_options));
   }
   ThreadScope attached(runtime);
   if (!attached.status()) return fail(kFailed, attached.status().error().message);

@@ -31,7 +31,9 @@ struct EngineOptions {
   // Check every memory access in code, and reserve no address space. Memories fall back to this by
   // themselves when their 8 GiB of address space are refused.
   bool explicit_bounds = false;
-  uint32_t max_pages = 65536;  // a memory may not grow past this, nor a guarded one past 65,535
+  // A memory may not grow past this, nor a guarded one past 65,535 unless it begins with 65,536 or
+  // says that this is its maximum.
+  uint32_t max_pages = 65536;
   uint32_t max_table_entries = 10000000;  // larger tables are refused
 };
 

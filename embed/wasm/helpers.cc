@@ -50,8 +50,9 @@ Helper helper_for(Op op) {
       return checked("uptier_wasm_table_init", uptier_wasm_table_init, 4, true, kTable);
     case Op::kElemDrop:
       return {{"uptier_wasm_elem_drop", address_of(uptier_wasm_elem_drop), signature(1)}, true};
-    default:
+    case Op::kDataDrop:
       return {{"uptier_wasm_data_drop", address_of(uptier_wasm_data_drop), signature(1)}, true};
+    default: return {};
   }
 }
 

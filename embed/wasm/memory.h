@@ -3,9 +3,10 @@
 // Guarded: 8 GiB and a slack are reserved without access, and growing only allows access to more of
 // them. An index and an offset of 32 bits each cannot point past the reservation, so code compares
 // nothing: an access outside faults, and the runtime makes the fault a trap. The page before the
-// memory's first is reserved as well, and page 65,535 never allowed (`kMemFenced`). Where the
-// reservation is refused (or not wanted, or all 65,536 pages are) the memory is allocated as large
-// as it is, may move when it grows, and code compares every access with its size.
+// memory's first is reserved as well, and page 65,535 never allowed (`kMemFenced`), but where the
+// limits of a memory say that it wants all 65,536 (Bounds::kUnfenced). Where the reservation is
+// refused (or not wanted) the memory is allocated as large as it is, may move when it grows, and code
+// compares every access with its size.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,10 @@ namespace uptier::wasm {
 
 inline constexpr uint64_t kPageSize = 65536;
 inline constexpr uint32_t kMaxPages = 65536;
+
+// Returns how a memory will be guarded if address space is not refused: by what it begins with, and
+// what it says that it may grow to.
+Bounds bounds_of(const Limits& limits, uint32_t max_pages, Bounds wanted);
 
 // Thread: one at a time, with the store it belongs to.
 class Memory {
