@@ -11,6 +11,7 @@
 #include "embed/wasm/wasi_bind.h"
 #include "tiering/saved/mapped_file.h"
 #include "tools/commands.h"
+#include "tools/events.h"
 #include "tools/fail.h"
 #include "tools/leave.h"
 #include "tools/save_on_signal.h"
@@ -169,6 +170,7 @@ wasm::Bodies bodies_of(const RunCommand& c, const wasm::ModuleBytes& bytes) {
 }  // namespace
 
 int run(const RunCommand& c) {
+  if (int code = start_events(c.events); code != kOk) return code;
   Result<wasm::ModuleBytes> bytes = module_bytes(c.module);
   if (!bytes) return fail(kRefused, bytes.error().message);
   std::unique_ptr<TraceSink> sink;
@@ -223,6 +225,7 @@ int run(const RunCommand& c) {
   Status saved = runtime.save_profile();
   const int shown = show(runtime, c.shown);
   tell_of_profile(runtime, c.options, saved);
+  finish_events();
   // The program's exit code stays its own.
   if (code == kOk) code = shown;
   // Traces and dumps get their last records when their runtime goes.

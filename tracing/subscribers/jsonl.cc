@@ -29,6 +29,7 @@ class Lines final : public Tool {
     if (r.event != nullptr) line += ",\"event\":" + event_text(r.event);
     if (r.parent != nullptr) line += ",\"parent\":" + std::to_string(api().event_id(r.parent));
     if (const char* text = text_of(r)) line += ",\"text\":" + json_text(text);
+    if (r.type >> 1 == UPTIER_TRACE_ARGUMENTS) line += arguments_text(r.user_data);
     if (r.type >> 1 == UPTIER_TRACE_METADATA) line += ",\"metadata\":" + metadata_text(r.event);
     line += "}\n";
     std::scoped_lock lock(mutex_);
@@ -60,6 +61,19 @@ class Lines final : public Tool {
     if (p.line != 0) text += ",\"line\":" + std::to_string(p.line);
     if (p.column != 0) text += ",\"column\":" + std::to_string(p.column);
     return text + "}";
+  }
+
+  // What a function was called with, and its result once it is there.
+  std::string arguments_text(const void* user_data) const {
+    const auto* a = static_cast<const uptier_trace_arguments*>(user_data);
+    if (a == nullptr) return "";
+    std::string text = ",\"arguments\":[";
+    for (uint32_t i = 0; i < a->count; ++i) {
+      text += (i == 0 ? "" : ",") + value_text(a->arguments[i]);
+    }
+    text += "]";
+    if (a->result != nullptr) text += ",\"result\":" + value_text(*a->result);
+    return text;
   }
 
   std::string metadata_text(const uptier_trace_event* e) const {
