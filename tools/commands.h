@@ -41,7 +41,8 @@ struct RunCommand {
   std::vector<std::string> env;   // NAME=VALUE, or NAME for the tool's own value
   std::string invoke;             // exported function to call instead of _start
   Shown shown;
-  std::string trace;  // file for the trace, or ""
+  std::string trace;   // file for the trace, or ""
+  std::string events;  // file for the host's events (events.h), or ""
   bool explicit_bounds = false;
   bool lazy_validation = false;
   bool trap_unknown = false;  // imported functions that nobody has: a call traps, linking succeeds

@@ -184,6 +184,10 @@ struct Commands {
                     "rows of the text report, 0 for all")
         ->check(not_negative());
     run->add_option("--trace", c.trace, "writes the trace of all flushes to FILE");
+    run->add_option(
+        "--events", c.events,
+        "writes the program's WASI calls to FILE: .json for ui.perfetto.dev, .jsonl, or "
+        "a table of counts");
     run->add_option("--dir", c.dirs, "opens a directory to the program: HOST or HOST::GUEST")
         ->allow_extra_args(false);
     run->add_option("--env", c.env, "NAME=VALUE, or NAME to pass it on")->allow_extra_args(false);

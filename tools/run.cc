@@ -10,6 +10,7 @@
 #include "embed/wasm/wasi.h"
 #include "embed/wasm/wasi_bind.h"
 #include "tools/commands.h"
+#include "tools/events.h"
 #include "tools/fail.h"
 #include "tools/leave.h"
 #include "tools/save_on_signal.h"
@@ -178,6 +179,7 @@ wasm::Bodies bodies_of(const RunCommand& c, const wasm::ModuleBytes& bytes) {
 }  // namespace
 
 int run(const RunCommand& c) {
+  if (int code = start_events(c.events); code != kOk) return code;
   // Read once, not mapped: what is validated is what is compiled, whoever writes to the file meanwhile.
   Result<std::vector<uint8_t>> read = read_file(c.module);
   if (!read) return fail(kRefused, read.error().message);
@@ -235,6 +237,7 @@ int run(const RunCommand& c) {
   Status saved = runtime.save_profile();
   const int shown = show(runtime, c.shown);
   tell_of_profile(runtime, c.options, saved);
+  finish_events();
   // The program's exit code stays its own.
   if (code == kOk) code = shown;
   // Traces and dumps get their last records when their runtime goes.
