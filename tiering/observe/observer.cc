@@ -45,12 +45,14 @@ Observer::Observer(const Options& options, const Options& live, const sampler::L
       hosts_policy_(policy),
       opt_range_(*OptRange::parse(options.opt_range)),
       sink_(sink),
-      decisions_(options.decisions_kept) {
+      decisions_(options.decisions_kept) {}
+
+void Observer::begin() {
   Provenance p;
   p.engine = "uptier 0.1.0";
-  p.interval = options.interval;
-  p.gap = kGapNames[static_cast<size_t>(options.gap)];
-  p.options = options.changes();
+  p.interval = options_.interval;
+  p.gap = kGapNames[static_cast<size_t>(options_.gap)];
+  p.options = options_.changes();
   emit(p);
 }
 
