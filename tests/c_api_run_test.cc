@@ -43,8 +43,9 @@ TEST_F(CApiRun, a_call_of_what_could_not_be_made_says_why) {
   uptier_method m = add("odd", host, signature(1));
   EXPECT_EQ(invoke(m, {1}), UPTIER_TRAPPED);
   EXPECT_EQ(outcome_.trap, uptier_trap{UPTIER_TRAP_NO_CODE});
-  EXPECT_STREQ(error_.message,
-               "odd: no code could be made: odd: the host's build failed: there is no such bytecode");
+  EXPECT_STREQ(
+      error_.message,
+      "odd: no code could be made: odd: the host's build failed: there is no such bytecode");
 }
 
 struct Said {

@@ -50,6 +50,7 @@ TEST(CreateRefused, a_worker_is_done_without) {
     EXPECT_EQ(r.report_of("sum").tier, Tier::kOptimized);
   }
   EXPECT_EQ(sink.all<Provenance>().size(), 1u) << "one runtime";
+  EXPECT_TRUE(sink.finished);
 }
 
 TEST(CreateRefused, a_thread_that_saves_on_signals_is_done_without) {

@@ -37,15 +37,16 @@ struct Program {
 };
 constexpr Program kPrograms[] = {
     {"denormal", 0x1p-1022,
-     [](FunctionBuilder& b) { b.ret(b.binary(Opcode::kMul, b.param(0), b.f64(0.5))); }},
+     [](FunctionBuilder& b) { b.ret(b.binary(Opcode::kFMul, b.param(0), b.f64(0.5))); }},
     {"folded denormal", 0,
-     [](FunctionBuilder& b) { b.ret(b.binary(Opcode::kMul, b.f64(0x1p-1022), b.f64(0.5))); }},
-    {"third", 3, [](FunctionBuilder& b) { b.ret(b.binary(Opcode::kDiv, b.f64(1), b.param(0))); }},
+     [](FunctionBuilder& b) { b.ret(b.binary(Opcode::kFMul, b.f64(0x1p-1022), b.f64(0.5))); }},
+    {"third", 3, [](FunctionBuilder& b) { b.ret(b.binary(Opcode::kFDiv, b.f64(1), b.param(0))); }},
     {"folded third", 0,
-     [](FunctionBuilder& b) { b.ret(b.binary(Opcode::kDiv, b.f64(1), b.f64(3))); }},
-    {"by zero", 0, [](FunctionBuilder& b) { b.ret(b.binary(Opcode::kDiv, b.f64(1), b.param(0))); }},
+     [](FunctionBuilder& b) { b.ret(b.binary(Opcode::kFDiv, b.f64(1), b.f64(3))); }},
+    {"by zero", 0,
+     [](FunctionBuilder& b) { b.ret(b.binary(Opcode::kFDiv, b.f64(1), b.param(0))); }},
     {"overflow", 1e308,
-     [](FunctionBuilder& b) { b.ret(b.binary(Opcode::kMul, b.param(0), b.param(0))); }},
+     [](FunctionBuilder& b) { b.ret(b.binary(Opcode::kFMul, b.param(0), b.param(0))); }},
 };
 
 std::vector<uint64_t> results(const char* tier) {
@@ -88,8 +89,8 @@ TEST(HostFloats, flags_and_all_are_as_before_when_invoke_returns_or_traps) {
   ThreadScope scope(*w.runtime);
   MethodId third = w.add("third", kDoubles, kPrograms[2].body);
   MethodId traps = w.add("traps", kDoubles, [](FunctionBuilder& b) {
-    Value x = b.binary(Opcode::kDiv, b.f64(1), b.param(0));
-    b.trap_if(b.binary(Opcode::kGt, x, b.f64(0)), TrapCode::kUnreachable);
+    Value x = b.binary(Opcode::kFDiv, b.f64(1), b.param(0));
+    b.trap_if(b.binary(Opcode::kFGt, x, b.f64(0)), TrapCode::kUnreachable);
     b.ret(x);
   });
   const uint64_t three = std::bit_cast<uint64_t>(3.0);

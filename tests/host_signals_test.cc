@@ -58,8 +58,8 @@ TEST(HostSignals, that_are_blocked_hold_no_trap_back) {
 class HostStack {
  public:
   explicit HostStack(size_t bytes) : bytes_(bytes) {
-    memory_ = static_cast<char*>(mmap(nullptr, kPage + bytes, PROT_READ | PROT_WRITE,
-                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    memory_ = static_cast<char*>(
+        mmap(nullptr, kPage + bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     mprotect(memory_, kPage, PROT_NONE);
     stack_t s = {};
     s.ss_sp = memory_ + kPage;

@@ -122,8 +122,7 @@ TEST(Noticed, an_entry_of_another_signature_is_null_and_both_are_logged) {
   Workshop w(lines.in(options({{"workers", "0"}})));
   MethodId m = w.adder(1);
   EXPECT_EQ(w.runtime->entry<double(double, double)>(m), nullptr);
-  EXPECT_EQ(lines.with("entry of add1: asked for as (f64, f64) -> f64, the method is (i64) -> i64"),
-            1)
+  EXPECT_EQ(lines.with("entry of add1: asked for as (f64, f64)->f64, the method is (i64)->i64"), 1)
       << lines.all.back().second;
   ThreadScope scope(*w.runtime);
   EXPECT_EQ(w.runtime->entry<uint64_t(uint64_t)>(m)(4), 5u);
@@ -163,7 +162,8 @@ TEST(Noticed, methods_without_a_key_get_one_each) {
   Workshop w(lines.in(options({{"workers", "0"}, {"interval", "1"}, {"tier", "instrumented"}})));
   ThreadScope scope(*w.runtime);
   std::vector<MethodId> all;
-  for (const char* name : {"f", "g", "f", ""}) all.push_back(add_keyed(w, {}, name, all.size() % 2));
+  for (const char* name : {"f", "g", "f", ""})
+    all.push_back(add_keyed(w, {}, name, all.size() % 2));
   for (MethodId m : all) w.call(m, {1});
   w.runtime->flush();
   std::set<MethodKey> keys;

@@ -204,7 +204,8 @@ TEST(Options, sizes_have_suffixes_and_are_shown_with_them) {
   EXPECT_EQ(o.max_stack, 1u << 30);
   EXPECT_TRUE(o.set("slab_budget", "5000").ok());
   EXPECT_EQ(o.slab_budget, 5000u);
-  for (const char* wrong : {"2G", "M", "64MB", "-1M", "1.5M", " 64M", "64 M", "64T", "18446744073709551615G"}) {
+  for (const char* wrong :
+       {"2G", "M", "64MB", "-1M", "1.5M", " 64M", "64 M", "64T", "18446744073709551615G"}) {
     expect_error(o.set("code_budget", wrong), ErrorCode::kInvalidArgument,
                  {"code_budget", "a size from 64K to 1G, in bytes, K, M or G"});
   }

@@ -166,8 +166,7 @@ namespace uptier {
 // A scope that outlives its runtime finds the thread attached to it no more (~RuntimeImpl has said
 // so), or to one that was made at its address and knows of no scope.
 void ThreadScope::begin() noexcept {
-  tiering::AttachedThread* t =
-      status_.ok() ? tiering::RuntimeImpl::attached_to(runtime_) : nullptr;
+  tiering::AttachedThread* t = status_.ok() ? tiering::RuntimeImpl::attached_to(runtime_) : nullptr;
   watched_ = t != nullptr;
   if (watched_) ++t->scopes;
 }

@@ -129,7 +129,8 @@ std::string range(T, Bound<T> low, Bound<T> high, std::string_view unit) {
     return "a number from " + number(low) + " to " + number(high);
   } else {
     if (is_bytes(unit)) {
-      return "a size from " + print_bytes(low) + " to " + print_bytes(high) + ", in bytes, K, M or G";
+      return "a size from " + print_bytes(low) + " to " + print_bytes(high) +
+             ", in bytes, K, M or G";
     }
     return "a whole number from " + std::to_string(low) + " to " + std::to_string(high);
   }
@@ -273,8 +274,7 @@ std::string Options::table() const {
 #define X(kind, field, fallback, low, high, unit, reason)                                         \
   std::snprintf(line, sizeof line, "%-18s %-12s %-24s %s\n%-18s %-12s   %s; UPTIER_%s\n", #field, \
                 shown(field, unit).c_str(), unit, reason, "", "",                                 \
-                range(field, low, high, unit).c_str(),                                            \
-                environment_name(#field).c_str() + 7);                                            \
+                range(field, low, high, unit).c_str(), environment_name(#field).c_str() + 7);     \
   text += line;
   UPTIER_OPTIONS(X)
 #undef X

@@ -196,9 +196,9 @@ const void* RuntimeImpl::entry_address(MethodId m, const Signature& expected) co
   if (!is_method(m)) return nullptr;
   const MethodInfo& info = method(m.index()).info;
   if (info.signature == expected) return stubs_->stub(m);
-  log_.say(LogLevel::kError, "entry of " + info.name + ": asked for as " +
-                                 jit::to_text(expected) + ", the method is " +
-                                 jit::to_text(info.signature) + ": there is none");
+  log_.say(LogLevel::kError, "entry of " + info.name + ": asked for as " + jit::to_text(expected) +
+                                 ", the method is " + jit::to_text(info.signature) +
+                                 ": there is none");
   return nullptr;
 }
 

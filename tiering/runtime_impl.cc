@@ -348,11 +348,11 @@ void RuntimeImpl::say_scopes() const {
   if (t == nullptr) return;
   bool blocked = t->blocked.load(std::memory_order_relaxed) != AttachedThread::kRunning;
   if (t->scopes == 0 && !blocked) return;
-  log_.say(LogLevel::kError, t->scopes != 0
-                                 ? "a runtime is destroyed inside of a ThreadScope of the thread: the "
-                                   "scope has to end before"
-                                 : "a runtime is destroyed by a thread that says that it is blocked "
-                                   "(BlockedScope, begin_blocked)");
+  log_.say(LogLevel::kError,
+           t->scopes != 0 ? "a runtime is destroyed inside of a ThreadScope of the thread: the "
+                            "scope has to end before"
+                          : "a runtime is destroyed by a thread that says that it is blocked "
+                            "(BlockedScope, begin_blocked)");
 }
 
 void RuntimeImpl::say_noticed() noexcept {

@@ -78,7 +78,7 @@ class UnblockedFaults {
   UnblockedFaults& operator=(const UnblockedFaults&) = delete;
 
  private:
-  sigset_t blocked_;   // of the signals of faults, those that were
+  sigset_t blocked_;  // of the signals of faults, those that were
   bool any_ = false;
 };
 

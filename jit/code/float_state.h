@@ -6,7 +6,7 @@
 // maker.
 #pragma once
 
-#include <immintrin.h>
+#include <xmmintrin.h>
 
 #include <cstdint>
 

@@ -26,7 +26,7 @@ constexpr int32_t kSaved = 5 * 8;  // rbx r12 r13 r14 r15 below rbp
 constexpr int32_t kOutSlot = -48;  // displacements from rbp
 constexpr int32_t kMxcsrSlot = -56;
 constexpr int32_t kX87Slot = -52;
-constexpr int32_t kSpareSlot = -60;  // 4 bytes
+constexpr int32_t kSpareSlot = -60;                 // 4 bytes
 constexpr int32_t kFrame = Routines::kInvokeFrame;  // rsp of the callee, without stack arguments
 constexpr int32_t kActivationArg = 16;              // the seventh argument
 

@@ -47,8 +47,8 @@ bool FunctionBuilder::Impl::is_op(Opcode op, std::initializer_list<Shape> shapes
     if (row.shape == s) return true;
   }
   const char* call = jit::call_that_makes(row.shape);
-  std::string cure = call == nullptr ? ", which only the library makes"
-                                     : ": " + std::string(call) + "() makes it";
+  std::string cure =
+      call == nullptr ? ", which only the library makes" : ": " + std::string(call) + "() makes it";
   return refuse(std::string(row.text) + " is an operation of another shape" + cure);
 }
 

@@ -48,8 +48,9 @@ bool RuntimeImpl::make_first(Method& m) {
 // Code of the method is wanted by the `build` that describes it, or by one that this waits for.
 void RuntimeImpl::say_turn_refused(Method& m) {
   std::lock_guard lock(state_mutex_);
-  m.last_error.put(m.info.name +
-                   ": called while it is described, by its own `build` or by one that this waits for");
+  m.last_error.put(
+      m.info.name +
+      ": called while it is described, by its own `build` or by one that this waits for");
 }
 
 // Returns true.
@@ -142,7 +143,8 @@ void RuntimeImpl::compile_and_install(const Plan& plan) {
   {
     std::lock_guard lock(state_mutex_);
     if (m.removed) return;
-    if (!turn) return requests_.done(m, plan);  // its `build` has led here: it may be asked for again
+    if (!turn)
+      return requests_.done(m, plan);  // its `build` has led here: it may be asked for again
   }
   Result<std::unique_ptr<Version>> v = eviction_->make_with_room(m, plan, false);
   std::lock_guard lock(state_mutex_);

@@ -27,8 +27,8 @@ bool CompileTurns::waits_for(const CompileTurn& has, std::thread::id thread) con
   const CompileTurn* holder = &has;
   while (holder != nullptr && holder->thread_ != thread) {
     const CompileTurn* wait = first_;
-    while (wait != nullptr && (wait->thread_ != holder->thread_ ||
-                               wait->state_ != CompileTurn::State::kWaits)) {
+    while (wait != nullptr &&
+           (wait->thread_ != holder->thread_ || wait->state_ != CompileTurn::State::kWaits)) {
       wait = wait->next_;
     }
     holder = wait == nullptr ? nullptr : taken_for(wait->method_);

@@ -130,7 +130,8 @@ Error MethodCompiler::refuse_unlike(Method& m) {
   uint32_t times = m.unlike.fetch_add(1, std::memory_order_relaxed) + 1;
   if (times == Method::kMostUnlike) unstable_bodies_.fetch_add(1, std::memory_order_relaxed);
   std::string text = m.info.name + ": the host described the method differently this time";
-  if (m.is_unstable()) text += ", as " + std::to_string(times - 1) + " times before: it is given up";
+  if (m.is_unstable())
+    text += ", as " + std::to_string(times - 1) + " times before: it is given up";
   return {ErrorCode::kInvalidInput, text};
 }
 

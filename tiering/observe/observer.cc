@@ -48,6 +48,7 @@ Observer::Observer(const Options& options, const Options& live, const sampler::L
       decisions_(options.decisions_kept) {}
 
 void Observer::begin() {
+  begun_ = true;
   Provenance p;
   p.engine = "uptier 0.1.0";
   p.interval = options_.interval;
@@ -61,7 +62,8 @@ void Observer::emit(const TraceEvent& e) {
 }
 
 void Observer::finish() {
-  if (sink_ != nullptr && !sink_->finish(trace_events_lost_)) ++trace_events_lost_;
+  // What was never begun, as when no runtime came of it, has no end either.
+  if (sink_ != nullptr && begun_ && !sink_->finish(trace_events_lost_)) ++trace_events_lost_;
   sink_ = nullptr;
 }
 

@@ -226,6 +226,7 @@ class Observer {
   MethodAt method_at_;
   std::function<Method*(MethodId)> method_of_;
   std::map<MethodKey, Method*> by_key_;
+  bool begun_ = false;
   MethodKeys keys_;
   uint64_t trace_events_lost_ = 0;
   DecisionList decisions_;

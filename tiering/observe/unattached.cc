@@ -11,7 +11,7 @@
 namespace uptier::tiering {
 namespace {
 
-constexpr int32_t kGap = 1 << 16;      // calls of a method between two events
+constexpr int32_t kGap = 1 << 16;  // calls of a method between two events
 constexpr int32_t kFarAway = 0x7ffffff0;
 
 template <typename T>

@@ -200,7 +200,7 @@ void losses_table(std::string& out, const LossReport& l) {
   for (auto [what, n] : rows) {
     if (n != 0) text += (text.empty() ? "" : ", ") + std::string(what) + " " + std::to_string(n);
   }
-  line(out, "losses: %s", text.empty() ? "none" : text.c_str());
+  out += "losses: " + (text.empty() ? "none" : text) + "\n";  // of any length
 }
 
 void stress_line(std::string& out, const std::vector<StressCount>& counts) {

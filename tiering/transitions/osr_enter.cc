@@ -62,7 +62,7 @@ bool RuntimeImpl::know_loops(Method& m) {
   jit::StandardFloats floats;
   LookingAround looking(*this);
   CompileTurn turn(turns_, m);
-  if (!turn) return false;  // `build` of the method calls it: it is interpreted
+  if (!turn) return false;             // `build` of the method calls it: it is interpreted
   if (!is_method(m.id)) return false;  // removed since it was asked for
   if (m.failed.load(std::memory_order_relaxed)) return false;
   if (m.has_shape()) return true;
