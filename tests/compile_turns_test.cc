@@ -70,6 +70,22 @@ TEST(CompileTurns, of_two_threads_whose_builds_wait_for_each_other_one_is_refuse
   EXPECT_EQ(refused, 1);
 }
 
+// Its frames, the library's among them, are dropped: the method can be described again.
+TEST(CompileTurns, a_trap_that_drops_a_build_gives_its_turn_back) {
+  Workshop w(options({{"workers", "0"}}));
+  ThreadScope scope(*w.runtime);
+  MethodId traps = w.add("traps", kOne, [](FunctionBuilder& b) { b.trap(TrapCode::kUnreachable); });
+  uint64_t (*entry)(uint64_t) = w.runtime->entry<uint64_t(uint64_t)>(traps);
+  auto first = std::make_shared<bool>(true);
+  MethodId m = w.add("dropped", kOne, [=](FunctionBuilder& b) {
+    if (std::exchange(*first, false)) entry(1);
+    b.ret(b.param(0));
+  });
+  EXPECT_EQ(w.call(m, {5}).trap.code, TrapCode::kUnreachable);
+  std::thread([&] { EXPECT_EQ(w.call(m, {5}).bits, 5u); }).join();
+  EXPECT_EQ(w.call(m, {6}).bits, 6u);
+}
+
 // Who is not in a circle waits, and gets the code.
 TEST(CompileTurns, threads_that_first_call_one_method_wait_for_the_one_that_describes_it) {
   Workshop w(options({{"workers", "0"}}));

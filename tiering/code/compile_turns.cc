@@ -1,62 +1,75 @@
 #include "tiering/code/compile_turns.h"
 
-#include <utility>
+#include <algorithm>
 
 namespace uptier::tiering {
 
 bool CompileTurns::any_here() const noexcept {
+  if (count_.load(std::memory_order_relaxed) == 0) return false;  // the thread's own are in it
   std::lock_guard lock(mutex_);
-  for (const CompileTurn* t = first_; t != nullptr; t = t->next_) {
-    bool mine = t->thread_ == std::this_thread::get_id();
-    if (mine && t->state_ == CompileTurn::State::kTaken) return true;
-  }
-  return false;
+  return std::ranges::any_of(
+      turns_, [](const Turn& t) { return t.thread == std::this_thread::get_id() && !t.waits; });
 }
 
 // Returns the turn of who has the method, or null.
-const CompileTurn* CompileTurns::taken_for(const Method* m) const {
-  for (const CompileTurn* t = first_; t != nullptr; t = t->next_) {
-    if (t->method_ == m && t->state_ == CompileTurn::State::kTaken) return t;
-  }
-  return nullptr;
+const CompileTurns::Turn* CompileTurns::taken_for(const Method* m) const {
+  auto has = [&](const Turn& t) { return t.method == m && !t.waits; };
+  auto at = std::ranges::find_if(turns_, has);
+  return at == turns_.end() ? nullptr : &*at;
 }
 
 // Whether who has a turn is the thread, or waits for it, or for one that does. There is no circle in
 // this, since whoever would have closed one was refused.
-bool CompileTurns::waits_for(const CompileTurn& has, std::thread::id thread) const {
-  const CompileTurn* holder = &has;
-  while (holder != nullptr && holder->thread_ != thread) {
-    const CompileTurn* wait = first_;
-    while (wait != nullptr &&
-           (wait->thread_ != holder->thread_ || wait->state_ != CompileTurn::State::kWaits)) {
-      wait = wait->next_;
-    }
-    holder = wait == nullptr ? nullptr : taken_for(wait->method_);
+bool CompileTurns::waits_for(const Turn& has, std::thread::id thread) const {
+  const Turn* holder = &has;
+  while (holder != nullptr && holder->thread != thread) {
+    auto wants = [&](const Turn& t) { return t.thread == holder->thread && t.waits; };
+    auto wait = std::ranges::find_if(turns_, wants);
+    holder = wait == turns_.end() ? nullptr : taken_for(wait->method);
   }
   return holder != nullptr;
 }
 
-CompileTurn::CompileTurn(CompileTurns& all, const Method& m, If wait) : all_(all), method_(&m) {
+void CompileTurns::forget_dropped(const void* frame) noexcept {
+  if (count_.load(std::memory_order_relaxed) == 0) return;
+  {
+    std::lock_guard lock(mutex_);
+    std::erase_if(turns_, [&](const Turn& t) {
+      return t.thread == std::this_thread::get_id() && t.owner < frame;
+    });
+    count();
+  }
+  given_back_.notify_all();
+}
+
+CompileTurn::CompileTurn(CompileTurns& all, const Method& m, If wait) : all_(all) {
+  const std::thread::id thread = std::this_thread::get_id();
   std::unique_lock lock(all_.mutex_);
-  next_ = std::exchange(all_.first_, this);
-  while (const CompileTurn* has = all_.taken_for(method_)) {
-    if (wait == If::kFree || all_.waits_for(*has, thread_)) {
-      state_ = State::kRefused;
-      return;
-    }
+  all_.turns_.push_back({this, &m, thread, true});
+  all_.count();
+  while (const CompileTurns::Turn* has = all_.taken_for(&m)) {
+    if (wait == If::kFree || all_.waits_for(*has, thread)) break;
     all_.given_back_.wait(lock);
   }
-  state_ = State::kTaken;
+  auto mine =
+      std::ranges::find(all_.turns_, static_cast<const void*>(this), &CompileTurns::Turn::owner);
+  taken_ = all_.taken_for(&m) == nullptr;
+  if (taken_) {
+    mine->waits = false;
+    return;
+  }
+  all_.turns_.erase(mine);
+  all_.count();
 }
 
 CompileTurn::~CompileTurn() {
+  if (!taken_) return;
   {
     std::lock_guard lock(all_.mutex_);
-    CompileTurn** at = &all_.first_;
-    while (*at != this) at = &(*at)->next_;
-    *at = next_;
+    std::erase_if(all_.turns_, [&](const CompileTurns::Turn& t) { return t.owner == this; });
+    all_.count();
   }
-  if (state_ == State::kTaken) all_.given_back_.notify_all();
+  all_.given_back_.notify_all();
 }
 
 }  // namespace uptier::tiering

@@ -7,35 +7,52 @@
 // Law: nobody waits for who waits for him. Whoever would close such a circle is refused his turn at
 // once, so of those in it one is refused and all others go on.
 //
-// Turns are records on the stacks of those who have them or wait for them: there are as many as
-// threads compile, and a method has nothing of it.
+// There are as many turns as threads compile, and a method has nothing of it. Who takes frames away
+// without running their ends says so (forget_dropped).
 //
 //   Thread: any; a CompileTurn is its thread's.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace uptier::tiering {
 
 struct Method;
-class CompileTurn;
 
 class CompileTurns {
  public:
+  CompileTurns() { turns_.reserve(kUsual); }
+
   // Whether the calling thread has a turn, and so is in somebody's `build` or compiles.
   bool any_here() const noexcept;
+  // A trap has dropped the calling thread's frames below `frame`, and with them turns that it had
+  // there: `build` has called an entry, which trapped. Cost: a load where nobody has a turn.
+  void forget_dropped(const void* frame) noexcept;
 
  private:
   friend class CompileTurn;
+  static constexpr size_t kUsual = 64;
 
-  const CompileTurn* taken_for(const Method* m) const;
-  bool waits_for(const CompileTurn& has, std::thread::id thread) const;
+  struct Turn {
+    const void* owner;  // the CompileTurn, on the thread's stack
+    const Method* method;
+    std::thread::id thread;
+    bool waits;
+  };
 
-  mutable std::mutex mutex_;  // guards what follows, and the records; a leaf
+  const Turn* taken_for(const Method* m) const;
+  bool waits_for(const Turn& has, std::thread::id thread) const;
+  void count() { count_.store(turns_.size(), std::memory_order_relaxed); }
+
+  mutable std::mutex mutex_;  // guards what follows; a leaf
   std::condition_variable given_back_;
-  CompileTurn* first_ = nullptr;
+  std::vector<Turn> turns_;
+  std::atomic<size_t> count_{0};  // of turns_, for a look without the mutex
 };
 
 // The calling thread's turn with a method, for a scope; or none.
@@ -48,17 +65,11 @@ class CompileTurn {
   CompileTurn(const CompileTurn&) = delete;
   CompileTurn& operator=(const CompileTurn&) = delete;
 
-  explicit operator bool() const { return state_ == State::kTaken; }
+  explicit operator bool() const { return taken_; }
 
  private:
-  friend class CompileTurns;
-  enum class State : uint8_t { kWaits, kTaken, kRefused };
-
   CompileTurns& all_;
-  const Method* const method_;
-  const std::thread::id thread_ = std::this_thread::get_id();
-  State state_ = State::kWaits;
-  CompileTurn* next_ = nullptr;
+  bool taken_ = false;
 };
 
 }  // namespace uptier::tiering
