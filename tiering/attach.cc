@@ -40,8 +40,16 @@ Error RuntimeImpl::forked_error() {
           "runtimes of its own"};
 }
 
+AttachedThread* RuntimeImpl::attached_to(const Runtime& r) noexcept {
+  sampler::ThreadContext* c = sampler::current_context();
+  if (c->runtime == nullptr || c->owner == nullptr) return nullptr;
+  const Runtime* here = static_cast<RuntimeImpl*>(c->runtime);
+  return here == &r ? static_cast<AttachedThread*>(c->owner) : nullptr;
+}
+
 Status RuntimeImpl::attach() {
   if (forked()) return forked_error();
+  jit::StandardFloats floats;
   if (AttachedThread* t = here()) {
     t->depth++;
     return {};
@@ -81,10 +89,12 @@ void RuntimeImpl::prepare_loop_timer(AttachedThread& t) {
 void RuntimeImpl::detach() {
   AttachedThread* t = here();
   if (t == nullptr || --t->depth != 0) return;
+  jit::StandardFloats floats;
   sampler::exchange_context(t->outer);
   leave(*t);
   wake_worker();
   hosts_.tell();
+  if (options_.workers == 0) say_noticed();
 }
 
 // The last that is heard of a thread.
@@ -131,9 +141,11 @@ void RuntimeImpl::end_blocked() noexcept {
 }
 
 void RuntimeImpl::flush() {
-  if (forked()) return;
+  if (forked() || is_in_build("flush")) return;
+  jit::StandardFloats floats;
   flush_and_wait();
   hosts_.tell();
+  say_noticed();
 }
 
 void RuntimeImpl::flush_and_wait() {
@@ -148,3 +160,31 @@ void RuntimeImpl::flush_and_wait() {
 }
 
 }  // namespace uptier::tiering
+
+namespace uptier {
+
+// A scope that outlives its runtime finds the thread attached to it no more (~RuntimeImpl has said
+// so), or to one that was made at its address and knows of no scope.
+void ThreadScope::begin() noexcept {
+  tiering::AttachedThread* t = status_.ok() ? tiering::RuntimeImpl::attached_to(runtime_) : nullptr;
+  watched_ = t != nullptr;
+  if (watched_) ++t->scopes;
+}
+
+bool ThreadScope::ends_inside() const noexcept {
+  if (!watched_) return true;
+  tiering::AttachedThread* t = tiering::RuntimeImpl::attached_to(runtime_);
+  if (t == nullptr || t->scopes == 0) return false;
+  --t->scopes;
+  return true;
+}
+
+void BlockedScope::begin() noexcept {
+  watched_ = tiering::RuntimeImpl::attached_to(runtime_) != nullptr;
+}
+
+bool BlockedScope::ends_inside() const noexcept {
+  return !watched_ || tiering::RuntimeImpl::attached_to(runtime_) != nullptr;
+}
+
+}  // namespace uptier

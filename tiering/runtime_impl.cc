@@ -1,8 +1,8 @@
 #include "tiering/runtime_impl.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
+#include <string>
 
 #include "jit/code/global_locks.h"
 
@@ -130,8 +130,20 @@ Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, Tra
   if (Status s = options.check(); !s) return s.error();
   Result<StressPlan> plan = StressPlan::parse(options.stress);
   if (!plan) return plan.error();
+  jit::StandardFloats floats;
   std::unique_ptr<RuntimeImpl> r(new RuntimeImpl(options, *plan, sink, policy));
-  if (Status s = r->start(); !s) return s.error();
+  Status s = r->start();
+  if (r->lacks_worker()) {
+    Log(options).say(LogLevel::kWarning,
+                     "a thread for the worker is refused: code is made on the threads that run it, "
+                     "as with workers=0");
+    Options alone = options;
+    alone.workers = 0;
+    r.reset();
+    r.reset(new RuntimeImpl(alone, *plan, sink, policy));
+    s = r->start();
+  }
+  if (!s) return s.error();
   return std::unique_ptr<Runtime>(std::move(r));
 }
 
@@ -194,13 +206,22 @@ Status RuntimeImpl::start() {
   observer_.set_method_at([this](uint64_t address) { return method_at(address); });
   observer_.set_method_of([this](MethodId m) { return known(m); });
   if (!options_.profile.empty()) saved_.open(options_.profile);
-  if (options_.workers == 0) return {};
+  // The worker emits nothing before it has the mutex.
+  std::lock_guard lock(state_mutex_);
+  if (options_.workers == 0) {
+    observer_.begin();
+    return {};
+  }
   auto run = [](void* runtime) -> void* {
     static_cast<RuntimeImpl*>(runtime)->run_worker();
     return nullptr;
   };
-  if (worker_.start(run, this)) return {};
+  if (worker_.start(run, this)) {
+    observer_.begin();
+    return {};
+  }
   saved_.close();  // there was no run to be saved
+  lacks_worker_ = true;
   return Error{ErrorCode::kResourceExhausted, "a thread for the worker is refused"};
 }
 
@@ -316,14 +337,36 @@ void RuntimeImpl::die_if_in_use() {
   auto others = [&](const auto& t) { return t.get() != mine; };
   auto n = std::ranges::count_if(threads_, others);
   if (n == 0) return;
-  std::fprintf(stderr, "uptier: a runtime is destroyed that %td other threads are attached to\n",
-               n);
+  log_.say(LogLevel::kError, "a runtime is destroyed that " + std::to_string(n) +
+                                 " other threads are attached to: each must detach before");
   std::abort();
 }
 
+// What the calling thread holds that would ask a runtime that is no longer there.
+void RuntimeImpl::say_scopes() const {
+  const AttachedThread* t = here();
+  if (t == nullptr) return;
+  bool blocked = t->blocked.load(std::memory_order_relaxed) != AttachedThread::kRunning;
+  if (t->scopes == 0 && !blocked) return;
+  log_.say(LogLevel::kError,
+           t->scopes != 0 ? "a runtime is destroyed inside of a ThreadScope of the thread: the "
+                            "scope has to end before"
+                          : "a runtime is destroyed by a thread that says that it is blocked "
+                            "(BlockedScope, begin_blocked)");
+}
+
+void RuntimeImpl::say_noticed() noexcept {
+  notices_.say_once(Notice::kUnattached, calls_unattached_.load(std::memory_order_relaxed));
+  notices_.say_once(Notice::kKeysShared, observer_.keys().shared());
+  if (compiler_) notices_.say_once(Notice::kUnstable, compiler_->unstable_bodies());
+}
+
 RuntimeImpl::~RuntimeImpl() {
+  jit::StandardFloats floats;
   die_if_in_use();
+  say_scopes();
   worker_.stop();
+  say_noticed();
   if (AttachedThread* t = here()) sampler::exchange_context(t->outer);
   hosts_.leave_all();
   {

@@ -1,7 +1,8 @@
 // AttachedThread: what a runtime keeps for a thread that runs its methods.
 //
 // Everything that slow paths need is made at attach: context, slab arena, snapshot ring, alternate
-// signal stack. Nothing of it is allocated later.
+// signal stack. Nothing of it is allocated later. Made and destroyed by the thread itself, whose signals
+// it sets.
 //
 //   Thread: its own thread, except `ring` (consumer side) and `epoch`.
 #pragma once
@@ -52,8 +53,9 @@ class AttachedThread {
   // Returns the processor time that the thread has used, in ns. Thread: any.
   uint64_t cpu_ns() const noexcept;
 
-  // Attach calls minus detach calls; the thread's own.
+  // Attach calls minus detach calls, and the ThreadScopes among them; the thread's own.
   uint32_t depth = 0;
+  uint32_t scopes = 0;
   // The context that was current before, for nesting runtimes on one thread.
   sampler::ThreadContext* outer = nullptr;
   // The reclamation epoch at the thread's last quiescent point; see reclaim.h.
@@ -109,6 +111,7 @@ class AttachedThread {
   std::unique_ptr<sampler::SnapshotRing> ring_;
   std::unique_ptr<sampler::LogRing> log_;
   jit::AltStack alt_stack_;
+  jit::UnblockedFaults unblocked_;
   sampler::LoopTimer loops_;
   // Reads are not subtracted here: what they cost is not known yet when the first thread attaches.
   sampler::CycleClock raw_clock_;

@@ -17,6 +17,7 @@
 #include <fnmatch.h>
 
 #include <malloc.h>
+#include <pthread.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -327,10 +328,26 @@ int Merge::add_all() {
     }
     share.file.close();
   };
-  std::vector<std::thread> threads;
-  for (size_t t = 1; t < shares_.size(); ++t) threads.emplace_back(take, std::ref(shares_[t]));
+  // Threads that are refused are done without: std::thread would say so by an exception.
+  using Take = decltype(take);
+  struct Job {
+    const Take& take;
+    Share& share;
+    pthread_t thread = {};
+  };
+  std::deque<Job> jobs;
+  auto run = [](void* it) -> void* {
+    static_cast<Job*>(it)->take(static_cast<Job*>(it)->share);
+    return nullptr;
+  };
+  for (size_t t = 1; t < shares_.size(); ++t) {
+    Job& job = jobs.emplace_back(Job{take, shares_[t]});
+    if (pthread_create(&job.thread, nullptr, run, &job) == 0) continue;
+    jobs.pop_back();
+    break;
+  }
   take(shares_[0]);
-  for (std::thread& t : threads) t.join();
+  for (Job& job : jobs) pthread_join(job.thread, nullptr);
   const Share& worst = *std::ranges::min_element(shares_, {}, &Share::failed);
   return worst.code == kOk ? kOk : fail(worst.code, worst.error);
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "embed/wasm/features.h"
+#include "embed/wasm/helper_threads.h"
 #include "embed/wasm/module_collector.h"
 #include "embed/wasm/read_names.h"
 #include "embed/wasm/validate_bodies.h"
@@ -80,10 +81,8 @@ bool validate_bodies(ModuleInfo& info) {
     }
   };
   {
-    std::vector<std::jthread> others;
-    for (uint64_t i = 1; i < std::min(stretches, most); ++i) {
-      others.emplace_back([&] { validate(BodyValidator(info)); });
-    }
+    const std::function<void()> help = [&] { validate(BodyValidator(info)); };
+    HelperThreads others(help, std::min(stretches, most) - 1);
     validate(BodyValidator(std::move(info.rules)));
   }
   return !wrong;

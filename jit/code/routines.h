@@ -48,8 +48,9 @@ using TrialSlow = TrialCall (*)(uint32_t method, void* runtime);
 
 // Calls `target` with registers and stack words as given. Sets `activation.stack_pointer`; the rest
 // of `activation`, and linking it into the context, is the caller's. Returns 0 and fills out[0]
-// from rax and out[1] from xmm0, or returns 1 when a trap ended the call. Restores callee-saved
-// registers, MXCSR and the x87 control word.
+// from rax and out[1] from xmm0, or returns 1 when a trap ended the call. The call runs with the
+// floating-point environment of float_state.h. Restores callee-saved registers, MXCSR with its flags,
+// and where it trapped the x87 control word.
 using InvokeRoutine = uint32_t (*)(const void* target, const uint64_t* gp, const uint64_t* xmm,
                                    const uint64_t* stack, uint64_t stack_words, uint64_t* out,
                                    sampler::Activation* activation);

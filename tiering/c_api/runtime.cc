@@ -21,10 +21,17 @@ bool is_attached(const uptier_runtime& r) {
   return sampler::current_context()->runtime == static_cast<RuntimeImpl*>(r.runtime.get());
 }
 
+CLog log_of(const uptier_options* options) { return options != nullptr ? options->log : CLog(); }
+
 // Starts a runtime that traces to `sink` and asks `policy`, which may be null.
-uptier_status start(const Options& o, std::unique_ptr<TraceSink> sink,
+uptier_status start(Options o, const CLog& log, std::unique_ptr<TraceSink> sink,
                     std::unique_ptr<Policy> policy, uptier_runtime** out, uptier_error* error) {
   auto made = std::make_unique<uptier_runtime>(o);
+  made->c_log = log;
+  if (log.function != nullptr) {
+    o.log = &CLog::write;
+    o.log_user = &made->c_log;
+  }
   made->sink = std::move(sink);
   made->policy = std::move(policy);
   Result<std::unique_ptr<Runtime>> runtime =
@@ -70,12 +77,16 @@ uptier_status start_with(const uptier_options* options, const uptier_trace_sink*
   if (Status s = o.check(); !s) return fail(error, s.error());
   std::unique_ptr<TraceSink> writer;
   if (sink != nullptr) writer = std::make_unique<profile::TraceWriter>(std::make_unique<CSink>(to));
-  return start(o, std::move(writer), std::move(policy), out, error);
+  return start(o, log_of(options), std::move(writer), std::move(policy), out, error);
 }
 
-uptier_status trapped(uptier_error* error, const CMethod& called, const Outcome& o) {
+uptier_status trapped(const uptier_runtime& runtime, uptier_error* error, const CMethod& called,
+                      const Outcome& o) {
   if (error == nullptr) return UPTIER_TRAPPED;
   std::string text = called.name() + ": " + trap_text(o.trap.code);
+  bool no_code = o.trap.code == TrapCode::kNoCode;
+  std::string why = no_code ? runtime.runtime->error_of(o.trap.method) : "";
+  if (!why.empty()) return fail(error, UPTIER_TRAPPED, text + ": " + why);
   if (o.trap.method.valid()) text += " at location " + std::to_string(o.trap.location);
   return fail(error, UPTIER_TRAPPED, text);
 }
@@ -97,9 +108,10 @@ uptier_status uptier_runtime_create(const uptier_options* options, const char* t
   if (out == nullptr) return bad_argument(error, "out is NULL");
   const Options o = options != nullptr ? options->options : Options();
   if (Status s = o.check(); !s) return fail(error, s.error());
-  if (trace_path == nullptr) return start(o, nullptr, nullptr, out, error);
+  const CLog log = log_of(options);
+  if (trace_path == nullptr) return start(o, log, nullptr, nullptr, out, error);
   Result<std::unique_ptr<TraceSink>> sink = trace_file_sink(trace_path);
-  return sink ? start(o, std::move(*sink), nullptr, out, error) : fail(error, sink.error());
+  return sink ? start(o, log, std::move(*sink), nullptr, out, error) : fail(error, sink.error());
 }
 
 uptier_status uptier_runtime_create_traced(const uptier_options* options,
@@ -144,7 +156,7 @@ uptier_status uptier_runtime_invoke(uptier_runtime* runtime, uptier_method metho
   }
   Outcome o = runtime->runtime->invoke(m->id, std::span(args, count));
   if (out != nullptr) *out = to_c_outcome(o);
-  return o.ok() ? UPTIER_OK : trapped(error, *m, o);
+  return o.ok() ? UPTIER_OK : trapped(*runtime, error, *m, o);
 }
 
 uptier_status uptier_runtime_loop_countdown(uptier_runtime* runtime, uptier_method method,
@@ -194,7 +206,7 @@ uptier_status uptier_runtime_osr_enter(uptier_runtime* runtime, uptier_method me
   if (!o) return UPTIER_OK;
   *entered = 1;
   if (out != nullptr) *out = to_c_outcome(*o);
-  return o->ok() ? UPTIER_OK : trapped(error, *m, *o);
+  return o->ok() ? UPTIER_OK : trapped(*runtime, error, *m, *o);
 }
 
 uptier_status uptier_runtime_set(uptier_runtime* runtime, const char* name, const char* value,

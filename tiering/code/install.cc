@@ -25,6 +25,10 @@ void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
   m.versions.push_back(std::move(version));
   in_service_->note_version(m, *v);
   if (v->tier == Tier::kOptimized) m.only_baseline = false;
+  if (v->tier == Tier::kOptimized && v->copy == Copy::kPlain) {
+    m.ran_optimized = true;
+    for (uint32_t inlined : v->bodies) method(inlined).ran_optimized = true;
+  }
   // Release pairs with the acquire in enterable_version().
   if (v->enterable) return m.enterable.store(v, std::memory_order_release);
   bool observes = v->tier == Tier::kOptimized && v->copy == Copy::kInstrumented;

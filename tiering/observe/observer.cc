@@ -45,12 +45,15 @@ Observer::Observer(const Options& options, const Options& live, const sampler::L
       hosts_policy_(policy),
       opt_range_(*OptRange::parse(options.opt_range)),
       sink_(sink),
-      decisions_(options.decisions_kept) {
+      decisions_(options.decisions_kept) {}
+
+void Observer::begin() {
+  begun_ = true;
   Provenance p;
   p.engine = "uptier 0.1.0";
-  p.interval = options.interval;
-  p.gap = kGapNames[static_cast<size_t>(options.gap)];
-  p.options = options.changes();
+  p.interval = options_.interval;
+  p.gap = kGapNames[static_cast<size_t>(options_.gap)];
+  p.options = options_.changes();
   emit(p);
 }
 
@@ -59,7 +62,8 @@ void Observer::emit(const TraceEvent& e) {
 }
 
 void Observer::finish() {
-  if (sink_ != nullptr && !sink_->finish(trace_events_lost_)) ++trace_events_lost_;
+  // What was never begun, as when no runtime came of it, has no end either.
+  if (sink_ != nullptr && begun_ && !sink_->finish(trace_events_lost_)) ++trace_events_lost_;
   sink_ = nullptr;
 }
 

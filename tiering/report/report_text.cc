@@ -95,11 +95,13 @@ void versions_line(std::string& out, const MethodReport& m) {
 // "  sampling: learning, 1 call in 16; profile error < 3.10 %", in front of what its sites saw; nothing before its first
 // sample.
 void observing_line(std::string& out, const MethodReport& m) {
-  if (m.interval == 0 && !m.error_bound && !m.dual_error) return;
-  std::string text = std::string("sampling: ") + observing_name(m.observing);
+  const bool seen = m.interval != 0 || m.error_bound || m.dual_error;
+  if (!seen && !m.behind) return;
+  std::string text = seen ? std::string("sampling: ") + observing_name(m.observing) : "";
   if (m.interval != 0) text += ", 1 call in " + std::to_string(m.interval);
   if (m.error_bound) text += "; profile error < " + percent(*m.error_bound);
   if (m.dual_error) text += "; scalable counters off by " + percent(*m.dual_error);
+  if (m.behind) text += (seen ? "; " : "") + std::string("behind: optimized code counts nothing");
   line(out, "    %s", text.c_str());
 }
 
@@ -198,6 +200,9 @@ void losses_table(std::string& out, const LossReport& l) {
       {"removed methods forgotten", l.methods_forgotten},
       {"decisions forgotten", l.decisions_forgotten},
       {"freed versions forgotten", l.versions_forgotten},
+      {"calls on threads that are not attached", l.calls_unattached},
+      {"methods that share a key", l.keys_shared},
+      {"bodies described differently each time", l.unstable_bodies},
       {"traps that nobody took", l.traps_lost},
       {"trace events lost", l.trace_events_lost},
       {"log records overwritten", l.log_records},
@@ -209,7 +214,7 @@ void losses_table(std::string& out, const LossReport& l) {
   for (auto [what, n] : rows) {
     if (n != 0) text += (text.empty() ? "" : ", ") + std::string(what) + " " + std::to_string(n);
   }
-  line(out, "losses: %s", text.empty() ? "none" : text.c_str());
+  out += "losses: " + (text.empty() ? "none" : text) + "\n";  // of any length
 }
 
 void stress_line(std::string& out, const std::vector<StressCount>& counts) {

@@ -132,8 +132,13 @@ const Version* RuntimeImpl::enterable_version(Method& m) noexcept {
 }
 
 bool RuntimeImpl::make_enterable(Method& m) {
+  jit::StandardFloats floats;
   LookingAround looking(*this);
-  std::lock_guard compile(m.compile_mutex);
+  CompileTurn turn(turns_, m);
+  if (!turn) {  // `build` of the method runs the code that leaves
+    say_turn_refused(m);
+    return false;
+  }
   if (usable(m.enterable.load(std::memory_order_acquire))) return true;
   if (!hosts_.may_ask(m)) return false;
   Result<std::unique_ptr<Version>> v = compiler_->make_enterable(m);

@@ -119,6 +119,7 @@ Outcome RuntimeImpl::call(const void* target, const Signature& signature,
   if (r.trapped) {
     c.exits_to_host = exits_to_host;  // the frames of the others have gone
     t.host_exits = host_exits;
+    turns_.forget_dropped(__builtin_frame_address(0));
     t.loops().unwind(reinterpret_cast<uint64_t>(__builtin_frame_address(0)));
     forget_dropped_frames(c, options_.stack_reserve);
     result.trap = take_trap(c);

@@ -59,8 +59,10 @@ uint64_t* RuntimeImpl::counters(MethodId m) noexcept {
 bool RuntimeImpl::know_loops(Method& m) {
   if (m.has_shape()) return true;
   if (policy_mode_.load(std::memory_order_relaxed) == PolicyMode::kNever) return false;
+  jit::StandardFloats floats;
   LookingAround looking(*this);
-  std::lock_guard compile(m.compile_mutex);
+  CompileTurn turn(turns_, m);
+  if (!turn) return false;             // `build` of the method calls it: it is interpreted
   if (!is_method(m.id)) return false;  // removed since it was asked for
   if (m.failed.load(std::memory_order_relaxed)) return false;
   if (m.has_shape()) return true;
