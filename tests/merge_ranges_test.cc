@@ -198,7 +198,7 @@ TEST(MergeRanges, are_the_sum_of_what_is_whole) {
 
 // A file of one group, whose methods come in this order.
 Bytes file_of_order(std::span<const uint32_t> functions, const std::string& name = "m") {
-  SegmentWriter writer;
+  SegmentWriter writer(0);
   for (const uint32_t f : functions) {
     MethodProfile m;
     m.key = {1, f};

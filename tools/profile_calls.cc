@@ -39,6 +39,9 @@ int profile_show_order(const std::string& path, uint64_t top) {
   if (!file) return fail(file.error());
   std::printf("%10s %8s  %s\n", "position", "runs", "method");
   const std::vector<MethodKey> order = file->calls.order();
+  if (order.empty() && !file->profile.methods.empty()) {
+    return fail(kOk, path + ": says of no method when it was called first");
+  }
   for (size_t i = 0; i < std::min<size_t>(order.size(), top); ++i) {
     const FirstCall& first = file->calls.first.at(order[i]);
     std::printf("%10.1f %8.2f  %s\n", first.mean(),
