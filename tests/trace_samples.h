@@ -252,7 +252,7 @@ class Generator {
       Generator shape(function * 2 + version + (chance(3) ? 100 : 0));
       const MethodKey key{function % 2, function};
       MethodProfile m = method(key, shape.schema(0x100 + version));
-      m.time = below(4);
+      m.time = 1 + below(4);
       result.methods.emplace(key, std::move(m));
     }
     result.inlined = inlined(result);
