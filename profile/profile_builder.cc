@@ -185,9 +185,9 @@ MethodProfile ProfileBuilder::sum_of(std::span<const Stream* const> streams) con
     profile::Observed seen{stream->counts, stream->estimates, stream->tables};
     uint64_t samples = last.sampled_calls;
     profile::add_saturating(samples, last.bursts);
-    streams_sum.add({last.calls, last.iterations, samples, stream->weight_squares, stream->covered,
-                     last.burst},
-                    seen);
+    streams_sum.add(
+        {last.calls, last.iterations, samples, stream->weight_squares, stream->covered, last.burst},
+        seen);
     MethodProfile method = method_of(*stream);
     method.estimates = std::move(seen.estimates);
     method.tables = std::move(seen.tables);

@@ -152,7 +152,8 @@ void StreamSum::finish(Observed& sum) {
   const bool all_seen = !one_countdown_ && sampled_.calls == static_cast<double>(all_.calls) &&
                         sampled_.iterations == static_cast<double>(all_.iterations);
   const bool none_seen = !one_countdown_ && sampled_.calls == 0 && sampled_.iterations == 0;
-  if (!all_seen && !none_seen) rake_counting_squares(sum, all_.calls, all_.iterations, rest, squares_);
+  if (!all_seen && !none_seen)
+    rake_counting_squares(sum, all_.calls, all_.iterations, rest, squares_);
 }
 
 }  // namespace uptier::profile

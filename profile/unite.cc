@@ -23,7 +23,8 @@ Schema united(const Schema& a, const Schema& b, bool& cut) {
   size_t i = 0, j = 0;
   cut = false;
   while (i < a.slots.size() || j < b.slots.size()) {
-    const bool only_a = j == b.slots.size() || (i < a.slots.size() && before(a.slots[i], b.slots[j]));
+    const bool only_a =
+        j == b.slots.size() || (i < a.slots.size() && before(a.slots[i], b.slots[j]));
     const bool only_b = i == a.slots.size() || (!only_a && before(b.slots[j], a.slots[i]));
     Slot slot = only_b ? b.slots[j] : a.slots[i];
     if (!only_a && !only_b) slot.top = std::max(slot.top, b.slots[j].top);

@@ -72,8 +72,7 @@ TEST(LoopNest, any_nest_is_settled_and_stays_so) {
     std::vector<NestedLoop> again = loops;
     settle_nest(again);
     for (size_t i = 0; i < count; ++i) {
-      EXPECT_NEAR(again[i].cycles.total, loops[i].cycles.total,
-                  1e-6 * (1 + loops[i].cycles.total));
+      EXPECT_NEAR(again[i].cycles.total, loops[i].cycles.total, 1e-6 * (1 + loops[i].cycles.total));
     }
   }
 }

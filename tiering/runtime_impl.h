@@ -355,9 +355,9 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   RateControl rates_;
   const uint64_t born_ns_ = now_ns();
   const uint32_t born_at_fork_ = sampler::forks();
-  double cycles_per_ns_ = 1;  // measured when loops are timed
-  LoopMeter loop_meter_;      // of threads that attach; begin is null for cycles
-  uint32_t first_loops_ = 0;  // executions that each of them keeps
+  double cycles_per_ns_ = 1;                    // measured when loops are timed
+  LoopMeter loop_meter_;                        // of threads that attach; begin is null for cycles
+  uint32_t first_loops_ = 0;                    // executions that each of them keeps
   std::vector<LoopExecution> gone_executions_;  // of threads that have gone
   void tell_first_calls_locked();
   void add_executions_locked(const AttachedThread& t, std::vector<LoopExecution>& to) const;

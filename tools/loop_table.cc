@@ -164,9 +164,10 @@ std::string loops_csv(std::span<const LoopReport> loops) {
   for (const LoopReport& r : rows_of(loops)) {
     ordered_json j = to_json(r);
     out += quoted(r.name);
-    for (const char* key : {"loop", "depth", "start_offset", "end_offset", "cycles", "cycles_low",
-                            "cycles_high", "exclusive_cycles", "entries", "iterations", "timed",
-                            "share", "parent", "height", "location", "exact_cycles", "error", "unit"}) {
+    for (const char* key :
+         {"loop", "depth", "start_offset", "end_offset", "cycles", "cycles_low", "cycles_high",
+          "exclusive_cycles", "entries", "iterations", "timed", "share", "parent", "height",
+          "location", "exact_cycles", "error", "unit"}) {
       out += ',';
       if (!j[key].is_null()) out += j[key].dump();
     }

@@ -257,8 +257,8 @@ uint64_t uptier_runtime_fuel_left(const uptier_runtime* runtime) UPTIER_NOEXCEPT
 typedef uint64_t (*uptier_loop_begin)(void* user);
 typedef uint64_t (*uptier_loop_end)(void* user, uint64_t stamp);
 uptier_status uptier_runtime_set_loop_meter(uptier_runtime* runtime, const char* unit,
-                                            uptier_loop_begin begin, uptier_loop_end end, void* user,
-                                            uptier_error* error) UPTIER_NOEXCEPT;
+                                            uptier_loop_begin begin, uptier_loop_end end,
+                                            void* user, uptier_error* error) UPTIER_NOEXCEPT;
 // For loops of a host's interpreter, on an attached thread. Sets `*out` to the thread's countdown
 // of the method's loops: the interpreter decrements it at every back edge, and when it is 0 or
 // below calls osr_enter. The word is the thread's, and goes when the thread detaches: also when the

@@ -161,9 +161,10 @@ class Parser {
     const Position at = token_.at;
     const std::optional<SlotKind> kind = parse_kind(token_);
     if (!kind) {
-      return fail(at,
-                  "expected calls, sampled, iterations, bursts, interval, weight_squares, time, cfg, "
-                  "a slot kind or }");
+      return fail(
+          at,
+          "expected calls, sampled, iterations, bursts, interval, weight_squares, time, cfg, "
+          "a slot kind or }");
     }
     step();
     const auto site = static_cast<uint32_t>(number(UINT32_MAX));
@@ -265,8 +266,7 @@ class Parser {
     if (const Status status = method_.check(); !status.ok()) {
       return fail(at, status.error().message);
     }
-    const bool added =
-        written_.emplace(method_.key, method_.schema.cfg_hash).second;
+    const bool added = written_.emplace(method_.key, method_.schema.cfg_hash).second;
     if (!added) return fail(at, "a method stands twice");
     Profile one;
     one.methods.emplace(method_.key, std::move(method_));
@@ -319,7 +319,7 @@ class Parser {
   MethodProfile method_;  // the one between the braces
   std::map<std::pair<SlotKind, SiteId>, Line> lines_;
   std::set<std::pair<MethodKey, uint64_t>> written_;  // methods, and the hashes of their code
-  std::array<bool, kFields> seen_ = {};  // fields of `line`, cfg first
+  std::array<bool, kFields> seen_ = {};               // fields of `line`, cfg first
   std::optional<Error> error_;
 };
 

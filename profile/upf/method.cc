@@ -65,7 +65,8 @@ const char* read_entry(ByteSpan& bytes, std::vector<uint64_t>& words_out, Method
   const uint64_t words = in.number();
   view.desc = in.take(in.number());
   if (!in.ok()) return "a method of numbers that are not possible";
-  if ((flags & ~uint64_t{kSameEstimates | kHasSquares | kHasTime}) != 0) return "a method has unknown flags";
+  if ((flags & ~uint64_t{kSameEstimates | kHasSquares | kHasTime}) != 0)
+    return "a method has unknown flags";
   const uint64_t lists = (flags & kSameEstimates) != 0 ? 1 : 2;
   if (words > in.rest().size() / lists) return "counts reach past their method";
   words_out.resize(words * lists);

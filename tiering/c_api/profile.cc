@@ -56,8 +56,8 @@ uptier_log_record to_c_record(const LogRecord& r) {
 extern "C" {
 
 uptier_status uptier_runtime_set_loop_meter(uptier_runtime* runtime, const char* unit,
-                                            uptier_loop_begin begin, uptier_loop_end end, void* user,
-                                            uptier_error* error) noexcept {
+                                            uptier_loop_begin begin, uptier_loop_end end,
+                                            void* user, uptier_error* error) noexcept {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (forked(*runtime)) return fail_forked(error);
   if (unit == nullptr && begin != nullptr) return bad_argument(error, "the unit is NULL");

@@ -11,8 +11,8 @@ namespace uptier::tiering {
 // paused.
 double Observer::stretch_of(const Method& m, const Stream& s) const {
   if (!one_burst_ || s.ended || !stand_for_all(m, options_)) return 1;
-  Totals t = m.probes->shared() ? totals(m)
-                                : Totals{s.calls, s.sampled_calls, s.iterations, s.bursts};
+  Totals t =
+      m.probes->shared() ? totals(m) : Totals{s.calls, s.sampled_calls, s.iterations, s.bursts};
   return s.coverage.stretch(t.calls, t.iterations, slot_of(m, live_));
 }
 
@@ -31,8 +31,9 @@ profile::StreamSum Observer::stream_sum(const Method& m) const {
 void Observer::add_to_sum(const Method& m, const Stream& s, bool counted, profile::StreamSum& sum,
                           profile::Observed& seen) const {
   uint64_t burst = one_burst_ ? slot_of(m, live_) : 0;
-  profile::StreamSum::Stream stream{s.calls,  s.iterations,       s.sampled_calls + s.bursts,
-                                    s.coverage.squares, s.coverage.covered, burst};
+  profile::StreamSum::Stream stream{
+      s.calls, s.iterations, s.sampled_calls + s.bursts, s.coverage.squares, s.coverage.covered,
+      burst};
   if (m.probes->shared()) {
     if (!counted) return;
     Totals t = totals(m);

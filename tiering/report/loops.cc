@@ -88,8 +88,7 @@ void settle_cycles(const Method& m, double per_execution, std::vector<LoopReport
 }
 
 // `off`: by how much a single execution may be.
-void add_loops(const Method& m, const MethodProfile& p, double off,
-               std::vector<LoopReport>& out) {
+void add_loops(const Method& m, const MethodProfile& p, double off, std::vector<LoopReport>& out) {
   std::vector<LoopReport> loops;
   for (const TimedLoop& t : m.shape->timed_loops) loops.push_back(report_of(m, t, p));
   settle_cycles(m, off, loops);
