@@ -84,6 +84,10 @@ void RuntimeImpl::prepare_loop_timer(AttachedThread& t) {
   timer.seed(options_.seed + (uint64_t{t.number()} << 32));
   timer.set_costs(sampler::LoopTimer::measure(routines_.loop_pair(), options_.loop_dual));
   timer.set_clock(sampler::LoopTimer::CpuClock::of_thread(cycles_per_ns_), sampler::read_cycles());
+  std::lock_guard lock(state_mutex_);
+  timer.set_meter({loop_meter_.begin, loop_meter_.end, loop_meter_.user});
+  t.first_loops.resize(first_loops_);
+  timer.keep_first(t.first_loops.data(), first_loops_);
 }
 
 void RuntimeImpl::detach() {
@@ -102,6 +106,7 @@ void RuntimeImpl::leave(AttachedThread& t) {
   std::lock_guard lock(state_mutex_);
   flush_thread_locked(t, sampler::NoteKind::kFlushFinal);
   rates_.thread_goes(t);
+  add_executions_locked(t, gone_executions_);
   uint32_t count = methods_.size();
   for (uint32_t i = 0; i < count; ++i) {
     observer_.end_streams(method(i), t.number());

@@ -361,6 +361,19 @@ void RuntimeImpl::say_noticed() noexcept {
   if (compiler_) notices_.say_once(Notice::kUnstable, compiler_->unstable_bodies());
 }
 
+// Tells the trace in which order methods were called first, those too that no data has come for.
+void RuntimeImpl::tell_first_calls_locked() {
+  if (!observer_.traces()) return;
+  CallProfile calls;
+  for (const auto& m : methods_.all()) {
+    known_.tell_first_call(*m, calls);
+    auto first = calls.first.find(m->info.key);
+    if (first == calls.first.end()) continue;
+    observer_.tell_first_call(*m, first->second.positions);
+    calls.first.erase(first);
+  }
+}
+
 RuntimeImpl::~RuntimeImpl() {
   jit::StandardFloats floats;
   die_if_in_use();
@@ -373,6 +386,7 @@ RuntimeImpl::~RuntimeImpl() {
     std::lock_guard lock(state_mutex_);
     for (auto& t : threads_) flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);
     if (!saved_.was_saved()) save_at_end_locked();
+    tell_first_calls_locked();
     observer_.finish();
     threads_.clear();
     if (space_ != nullptr) space_->release_all();  // null: start() was refused it

@@ -113,6 +113,9 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
                                      std::string_view key) override;
   std::vector<LoopReport> loops() const override;  // loops.cc
+  Status set_loop_meter(const LoopMeter& meter) override;
+  void keep_loop_executions(uint32_t count) override;
+  std::vector<LoopExecution> loop_executions() const override;
   std::vector<LogRecord> read_log() override;
   Result<std::string> ir(MethodId m) override;
 
@@ -373,7 +376,12 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   const uint64_t born_ns_ = now_ns();
   const uint32_t born_at_fork_ = sampler::forks();
   bool lacks_worker_ = false;
-  double cycles_per_ns_ = 1;  // measured when loops are timed
+  double cycles_per_ns_ = 1;                    // measured when loops are timed
+  LoopMeter loop_meter_;                        // of threads that attach; begin is null for cycles
+  uint32_t first_loops_ = 0;                    // executions that each of them keeps
+  std::vector<LoopExecution> gone_executions_;  // of threads that have gone
+  void tell_first_calls_locked();
+  void add_executions_locked(const AttachedThread& t, std::vector<LoopExecution>& to) const;
   MachineRates machine_;
   KeptBodies bodies_;
   // From start() on.

@@ -46,6 +46,8 @@ class AttachedThread {
   sampler::LogRing& log() { return *log_; }
   const sampler::LogRing& log() const { return *log_; }
   sampler::LoopTimer& loops() { return loops_; }
+  // The first executions of loops, of which the timer has kept() ones.
+  std::vector<sampler::LoopTimer::Execution> first_loops;
   const sampler::LoopTimer& loops() const { return loops_; }
   sampler::CostMeter& cost() { return cost_; }
   // What was met so far, on the quick paths of loops too, which the meter does not see.

@@ -22,10 +22,14 @@ inline constexpr int kTrapped = 134;
 
 // What a run shows at its end, each to stderr unless it has a place of its own: a file, or "-" for
 // stdout. Nothing else is ever written there.
+// A form of --loops: the first executions of each thread, one by one.
+inline constexpr const char* kEachLoop = "each";
+inline constexpr uint32_t kEachLoopMost = 4096;
+
 struct Shown {
   std::string report;                       // "", "text" or "json"
   uint64_t report_methods = 30;             // rows of the text report, 0 for all
-  std::string loops;                        // "", "text", "json" or "csv"
+  std::string loops;                        // "", "text", "json", "csv" or kEachLoop
   bool log = false;                         // records of log probes
   std::string report_to, loops_to, log_to;  // "": stderr
 };

@@ -90,6 +90,7 @@ ordered_json to_json(const LoopReport& r) {
   j["location"] = r.location ? ordered_json(*r.location) : nullptr;
   j["start_offset"] = r.start_offset;
   j["end_offset"] = r.end_offset;
+  j["unit"] = r.unit;
   j["cycles"] = r.cycles ? ordered_json(r.cycles->total) : nullptr;
   j["cycles_low"] = r.cycles ? ordered_json(r.cycles->low) : nullptr;
   j["cycles_high"] = r.cycles ? ordered_json(r.cycles->high) : nullptr;
@@ -120,7 +121,8 @@ std::string loops_text(std::span<const LoopReport> loops) {
     }
     out += std::string(text) + '\n';
   };
-  add("function", {"loop", "depth", "start", "end", "cycles", "+-", "exclusive", "entries",
+  const std::string unit = loops.empty() ? "cycles" : loops.front().unit;
+  add("function", {"loop", "depth", "start", "end", unit, "+-", "exclusive", "entries",
                    "iterations", "share", "exact", "off"});
   for (const LoopReport& r : rows_of(loops)) {
     add(name_text(r.name).c_str(),
@@ -140,17 +142,32 @@ std::string loops_json(std::span<const LoopReport> loops) {
   return j.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
+std::string executions_json(std::span<const LoopExecution> executions,
+                            std::span<const LoopReport> loops) {
+  const std::string unit = loops.empty() ? "cycles" : loops.front().unit;
+  ordered_json j = ordered_json::array();
+  for (const LoopExecution& x : executions) {
+    j.push_back({{"method", x.method.number()},
+                 {"loop", to_json(x.loop)},
+                 {"start_offset", x.start_offset},
+                 {unit, x.cycles},
+                 {"thread", x.thread}});
+  }
+  return j.dump(2) + "\n";
+}
+
 std::string loops_csv(std::span<const LoopReport> loops) {
   std::string out =
       "function,loop,depth,start_offset,end_offset,cycles,cycles_low,cycles_high,"
       "exclusive_cycles,entries,iterations,timed,share,parent,height,location,exact_cycles,"
-      "error\r\n";
+      "error,unit\r\n";
   for (const LoopReport& r : rows_of(loops)) {
     ordered_json j = to_json(r);
     out += quoted(r.name);
-    for (const char* key : {"loop", "depth", "start_offset", "end_offset", "cycles", "cycles_low",
-                            "cycles_high", "exclusive_cycles", "entries", "iterations", "timed",
-                            "share", "parent", "height", "location", "exact_cycles", "error"}) {
+    for (const char* key :
+         {"loop", "depth", "start_offset", "end_offset", "cycles", "cycles_low", "cycles_high",
+          "exclusive_cycles", "entries", "iterations", "timed", "share", "parent", "height",
+          "location", "exact_cycles", "error", "unit"}) {
       out += ',';
       if (!j[key].is_null()) out += j[key].dump();
     }

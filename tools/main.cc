@@ -87,8 +87,9 @@ void add_shown(CLI::App& app, Shown& s) {
       ->type_name("FILE");
   app.add_flag("--loops{text}", s.loops,
                "times every loop, a table to stderr: --loops, --loops=json or --loops=csv; "
-               "implies -O loops=on --interval=1 --policy=never unless given")
-      ->check(CLI::IsMember({"text", "json", "csv"}));
+               "--loops=each: the first 4096 executions of each thread, as JSON; implies -O "
+               "loops=on --interval=1 --policy=never unless given")
+      ->check(CLI::IsMember({"text", "json", "csv", kEachLoop}));
   app.add_option("--loops-to", s.loops_to, "the same of the table of loops; implies --loops")
       ->type_name("FILE");
   app.add_flag("--log", s.log, "the records of log probes, to stderr");

@@ -18,6 +18,7 @@
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/json_out.h"
+#include "tools/merge_messages.h"
 #include "tools/profile_commands.h"
 #include "tools/profile_json.h"
 #include "tools/shortened.h"
@@ -34,6 +35,7 @@ Result<ProfileFile> from_trace(std::span<const std::byte> bytes) {
   ProfileFile file;
   file.info = profile::trace_info(bytes, trace->profile);
   file.profile = std::move(trace->profile);
+  file.calls = profile::calls_of(*trace);
   file.report = std::move(trace->report);
   file.truncated = trace->truncated;
   file.skipped = trace->skipped;
@@ -62,13 +64,7 @@ void tell(const std::string& path, const ProfileFile& file) {
     fail(kOk, path + ": " + std::to_string(file.skipped - file.warnings.size()) + " more of these");
   }
   if (file.truncated) fail(kOk, path + ": it ends early; what precedes was read");
-  if (!file.report.dropped.empty()) {
-    fail(kOk, path + ": " + std::to_string(file.report.dropped.size()) +
-                  " profiles of methods whose code changed were left out");
-  }
-  if (file.report.saturated != 0) {
-    fail(kOk, path + ": " + std::to_string(file.report.saturated) + " counts stopped at 2^64-1");
-  }
+  for (const std::string& what : merge_messages(file.report)) fail(kOk, path + ": " + what);
 }
 
 int write(const std::string& path, const ProfileFile& file) {
@@ -195,6 +191,7 @@ Profile leave_method(Profile& p, const std::string& name) {
   Profile all;
   all.methods = p.methods;
   std::erase_if(p.methods, [&](const auto& item) { return item.second.name != name; });
+  std::erase_if(p.other_code, [&](const auto& item) { return item.second.name != name; });
   std::erase_if(p.inlined, [&](const auto& item) {
     const InlinedKey& key = item.first;
     return !p.methods.contains(key.root) && !p.methods.contains(key.path.back().callee);

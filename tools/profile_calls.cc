@@ -58,6 +58,9 @@ int profile_show_order(const std::string& path, uint64_t top, bool json) {
   Result<ProfileFile> file = load_profile(path);
   if (!file) return fail(file.error());
   const std::vector<MethodKey> order = file->calls.order();
+  if (order.empty() && !file->profile.methods.empty()) {
+    return fail(kOk, path + ": says of no method when it was called first");
+  }
   if (json) {
     ordered_json list = ordered_json::array();
     for (const MethodKey& key : order) {

@@ -210,6 +210,7 @@ int run(const RunCommand& c) {
   if (!c.options.profile.empty()) {
     (void)module->methods(bounds_of(module->info(), engine_options));
   }
+  if (c.shown.loops == kEachLoop) runtime.keep_loop_executions(kEachLoopMost);
   ThreadScope attached(runtime);
   if (!attached.status()) return fail(kFailed, attached.status().error().message);
   if (bodies == wasm::Bodies::kLater && !c.lazy_validation) {

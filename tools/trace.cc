@@ -10,6 +10,7 @@
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/json_out.h"
+#include "tools/merge_messages.h"
 #include "tools/profile_commands.h"
 #include "tools/profile_json.h"
 #include "tools/shortened.h"
@@ -105,14 +106,13 @@ int trace_profile(const std::string& file, bool json) {
   if (trace.truncated) fail(kOk, file + ": the trace ends early; what precedes is in the profile");
   const std::pair<uint64_t, const char*> notes[] = {
       {trace.skipped, "events of an unknown kind or format were skipped"},
-      {trace.lost, "events were lost by the runtime"},
-      {trace.report.dropped.size(), "profiles of methods whose code changed were left out"},
-      {trace.report.saturated, "counts stopped at 2^64-1"}};
+      {trace.lost, "events were lost by the runtime"}};
   for (const auto& [count, what] : notes) {
     if (count == 0) continue;
     std::fprintf(stderr, "uptier: %s: %llu: %s\n", file.c_str(),
                  static_cast<unsigned long long>(count), what);
   }
+  for (const std::string& what : merge_messages(trace.report)) fail(kOk, file + ": " + what);
   return kOk;
 }
 

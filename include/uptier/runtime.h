@@ -414,6 +414,18 @@ class Runtime {
   // Returns the loops of all methods that were compiled and are timed, most cycles first; empty
   // without Options::loops and loop_functions. Counts are those that were flushed. Thread: any.
   virtual std::vector<LoopReport> loops() const = 0;
+  // Measures loops by a counter of the host's from now on, on threads that attach later. Without cycles
+  // nothing is known of a loop's share of a thread's time. Errors: kInvalidArgument for one function
+  // of the two, and after a thread has attached. Thread: any.
+  virtual Status set_loop_meter(const LoopMeter& meter) {
+    (void)meter;
+    return Error{ErrorCode::kUnsupported, "set_loop_meter: this runtime measures cycles only"};
+  }
+  // Keeps the first `count` executions of loops that each thread times, which attaches later, one by
+  // one, at most 2^20 (40 bytes each). Thread: any.
+  virtual void keep_loop_executions(uint32_t count) { (void)count; }
+  // Returns them, in order of their ends, those of threads that have detached first. Thread: any.
+  virtual std::vector<LoopExecution> loop_executions() const { return {}; }
 
   // Takes the records of log probes that all threads have made so far, those that have detached
   // first: of each thread in order, oldest first. A thread's ring keeps the latest log_records, and

@@ -254,6 +254,16 @@ uint32_t uptier_runtime_thread_number(const uptier_runtime* runtime) UPTIER_NOEX
 // Returns the fuel that the calling thread's innermost invoke has left; UINT64_MAX without a limit.
 uint64_t uptier_runtime_fuel_left(const uptier_runtime* runtime) UPTIER_NOEXCEPT;
 
+// What loops are measured by (option `loops`) instead of the processor's cycles, on threads that attach
+// later: `begin` returns a stamp when an execution begins, `end` what has gone by since the stamp, in
+// `unit`s. Called on the thread that runs the loop, from instrumented copies only; they must not call
+// the runtime. `unit` is copied; NULL functions restore the cycles; `user`
+// must outlive the runtime.
+typedef uint64_t (*uptier_loop_begin)(void* user);
+typedef uint64_t (*uptier_loop_end)(void* user, uint64_t stamp);
+uptier_status uptier_runtime_set_loop_meter(uptier_runtime* runtime, const char* unit,
+                                            uptier_loop_begin begin, uptier_loop_end end,
+                                            void* user, uptier_error* error) UPTIER_NOEXCEPT;
 // For loops of a host's interpreter, on an attached thread. Sets `*out` to the thread's countdown
 // of the method's loops: the interpreter decrements it at every back edge, and when it is 0 or
 // below calls osr_enter. The word is the thread's, and goes when the thread detaches: also when the

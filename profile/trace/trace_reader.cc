@@ -11,7 +11,7 @@ constexpr uint16_t kFirstRecordType = 0x5500;
 constexpr uint16_t kLastRecordType = 0x55ff;
 
 bool known_event(RecordKind kind, uint16_t version) {
-  return version == 0 && kind >= RecordKind::kProvenance && kind <= RecordKind::kFlush;
+  return version == 0 && kind >= RecordKind::kProvenance && kind <= RecordKind::kFirstCall;
 }
 
 // Whether as much of a chunk's magic as there is, is right: a cut trace still begins one.

@@ -168,6 +168,10 @@ class Observer {
   // The same of targets of indirect calls.
   double target_mass_of(const Method& m) const;
 
+  // Tells the trace which of all methods' first calls that of a method was.
+  void tell_first_call(Method& m, uint64_t position) {
+    emit(FirstCallEvent{announce(m), position});
+  }
   // Ends the trace. `dropped`: events that could not be delivered.
   void finish();
   uint64_t trace_events_lost() const { return trace_events_lost_; }
@@ -190,8 +194,13 @@ class Observer {
   // By what counts of the saved profile are multiplied.
   double saved_factor(const SavedMethod& saved) const;
   double stretch_of(const Method& m, const Stream& s) const;
-  // Brings the estimates of a stream to what there was.
-  void rake(const Method& m, const Stream& s, profile::Observed& seen) const;
+  // Whether nobody knows which thread's calls were whose.
+  bool one_countdown(const Method& m) const;
+  profile::StreamSum stream_sum(const Method& m) const;
+  // `counted`: what threads share was counted by this stream.
+  void add_to_sum(const Method& m, const Stream& s, bool counted, profile::StreamSum& sum,
+                  profile::Observed& seen) const;
+  MethodProfile empty_profile_of(const Method& m) const;
   uint64_t weight_of_optimized(Method& m, uint32_t thread, const sampler::Note& note,
                                uint64_t samples);
   uint64_t weight_of(const Method& m, const sampler::Note& note, const Totals& t,
