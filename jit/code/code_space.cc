@@ -188,7 +188,11 @@ Result<std::unique_ptr<CodeSpace>> CodeSpace::create(const Limits& limits) {
   std::unique_ptr<CodeSpace> space(new CodeSpace);
   State& s = *space->state_;
   void* region = ::mmap(nullptr, data_size + code_size, PROT_NONE, kMapFlags, -1, 0);
-  if (region == MAP_FAILED) return refused("the kernel refuses the region");
+  if (region == MAP_FAILED) {
+    return refused(("no address space for " + std::to_string(data_size + code_size) +
+                    " bytes (see `ulimit -v`; code_budget and max_methods say how much)")
+                       .c_str());
+  }
   s.base = static_cast<uint8_t*>(region);
   s.data_size = data_size;
   s.size = data_size + code_size;
