@@ -35,6 +35,8 @@ struct EngineOptions {
   // says that this is its maximum.
   uint32_t max_pages = 65536;
   uint32_t max_table_entries = 10000000;  // larger tables are refused
+  // Blind what modules choose, whatever Options::blind_constants says; off: as that says.
+  bool blind_constants = true;
 };
 
 // What modules share: the runtime, the numbers of function types, and adapters for host functions.

@@ -115,6 +115,7 @@ class Routines {
   const uint8_t* at(uint32_t offset) const { return span_.data() + offset; }
   CodeSpan span_;
   uint32_t invoke_ = 0, trap_exit_ = 0, trap_exit_at_entry_ = 0, entry_slow_ = 0, loop_pair_ = 0;
+  uint32_t invoke_pad_ = 0;  // bytes of its landing pad, where no frame is told of
   uint32_t gone_ = 0;
   uint32_t scalable_count64_ = 0, scalable_count32_ = 0;
   uint32_t leave_ = 0, ask_ = 0, trial_ = 0, guard_slow_ = 0;
