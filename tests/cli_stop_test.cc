@@ -41,7 +41,8 @@ constexpr const char* kForever = R"((module
 TEST_F(CliStop, a_loop_ends_with_exit_code_124) {
   std::string module = assembled(kForever);
   for (const char* how : {"", "--tier=baseline ", "--tier=optimized ", "--profile p.upf "}) {
-    RunResult r = run_command("cd " + dir_ + " && " UPTIER_TOOL " run --timeout 0.2 " + how + module);
+    RunResult r =
+        run_command("cd " + dir_ + " && " UPTIER_TOOL " run --timeout 0.2 " + how + module);
     EXPECT_EQ(r.code, 124) << how << r.err;
     EXPECT_NE(r.err.find("timeout: the program has run for 0.2 s"), std::string::npos) << r.err;
   }
@@ -101,7 +102,8 @@ TEST_F(CliStop, memory_grows_to_the_limit_and_no_further) {
   EXPECT_EQ(grow("655360", "9").out, "1\n");
   EXPECT_EQ(grow("655360", "10").out, "-1\n");
   EXPECT_EQ(grow("65535", "0").code, 125);  // not even what it begins with
-  RunResult r = run_tool("run --explicit-bounds --max-memory 655360 --invoke grow " + module + " 10");
+  RunResult r =
+      run_tool("run --explicit-bounds --max-memory 655360 --invoke grow " + module + " 10");
   EXPECT_EQ(r.out, "-1\n");
 }
 

@@ -27,8 +27,7 @@ const Mode kModes[] = {
     {"not_inlined", {{"tier", "optimized"}, {"inlining", "off"}}},
     {"instrumented", {{"tier", "instrumented"}}},
     {"sampled", {{"interval", "1"}, {"workers", "0"}, {"policy", "never"}}},
-    {"always",
-     {{"policy", "always"}, {"workers", "0"}, {"interval", "2"}, {"flush_first", "2"}}},
+    {"always", {{"policy", "always"}, {"workers", "0"}, {"interval", "2"}, {"flush_first", "2"}}},
     {"osr", {{"stress", "osr=all"}, {"policy", "never"}}},
     {"osr_second", {{"stress", "osr=every:2"}, {"policy", "never"}}},
     {"copies", {{"stress", "copy=every:2"}, {"policy", "never"}}},
@@ -155,12 +154,8 @@ struct Case {
 };
 
 const Case kCases[] = {
-    {"leaf", 5, 1},
-    {"nest", 7, 1 + 7 + 2 * 7 * 7},
-    {"nest", 100, 1 + 100 + 2 * 100 * 100},
-    {"sum", 1, 2},
-    {"sum", 10000, 10001},
-    {"fib", 15, fib_calls(15)},
+    {"leaf", 5, 1}, {"nest", 7, 1 + 7 + 2 * 7 * 7}, {"nest", 100, 1 + 100 + 2 * 100 * 100},
+    {"sum", 1, 2},  {"sum", 10000, 10001},          {"fib", 15, fib_calls(15)},
 };
 
 jit::Module programs() {

@@ -182,7 +182,9 @@ b1:
 )";
 
 const HostFunction kInnerHosts[] = {
-    kInterruptHosts[0], kInterruptHosts[1], kInterruptHosts[2],
+    kInterruptHosts[0],
+    kInterruptHosts[1],
+    kInterruptHosts[2],
     {"inner", reinterpret_cast<const void*>(interrupt_test_inner), {{}, Type::kNone}}};
 
 class NestedInterrupt : public testing::Test {

@@ -153,7 +153,8 @@ struct Commands {
     if (run == nullptr) return;
     run->footer(
         "Arguments: prog.wasm, and behind it what the program is given.\n"
-        "Exit codes: the program's own; 134 after a trap (out of fuel included), 124 when its time\n"
+        "Exit codes: the program's own; 134 after a trap (out of fuel included), 124 when its "
+        "time\n"
         "is over, 125 for a refused module, 1 where a file could not be written and the program's\n"
         "own was 0.");
     run->prefix_command();

@@ -50,8 +50,8 @@ TimeLimit::~TimeLimit() {
 void TimeLimit::watch() {
   std::unique_lock lock(mutex_);
   auto is_over = [&] { return over_; };
-  auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                                std::min(seconds_, kMostSeconds)));
+  auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                std::chrono::duration<double>(std::min(seconds_, kMostSeconds)));
   if (changed_.wait_until(lock, end, is_over)) return;
   for (auto last = Clock::now() + kGrace; Clock::now() < last;) {
     if (Status s = runtime_.interrupt(); !s) break;

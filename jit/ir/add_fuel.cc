@@ -61,8 +61,8 @@ bool is_fuel_access(const Function& f, const Inst& i) {
   auto args = f.args(i);
   if (args.empty() || args.back().index() >= f.values.size()) return false;
   InstId base = f.value(args.back()).inst;
-  return i.type == Type::kI64 && i.imm == 0 && base.valid() &&
-         f.inst(base).op == Opcode::kConst && f.inst(base).imm == kNoAddress;
+  return i.type == Type::kI64 && i.imm == 0 && base.valid() && f.inst(base).op == Opcode::kConst &&
+         f.inst(base).imm == kNoAddress;
 }
 
 void add_fuel(Function& f) {

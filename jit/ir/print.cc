@@ -82,10 +82,9 @@ std::string flags_text(const Inst& i) {
   Shape shape = info(i.op).shape;
   bool may_trap = shape == Shape::kCallHost || shape == Shape::kCallIndirect;
   uint8_t bulk = shape == Shape::kCallHost ? i.flags & (kCallCopies | kCallFills) : 0;
-  uint8_t known = may_trap
-                      ? kCallMayTrap | bulk
-                      : kMemTraps | kMemFenced | kMemInvariant | kMemFuel |
-                            alias_class(kAliasClasses - 1);
+  uint8_t known =
+      may_trap ? kCallMayTrap | bulk
+               : kMemTraps | kMemFenced | kMemInvariant | kMemFuel | alias_class(kAliasClasses - 1);
   std::string out;
   if (i.flags & known & kMemTraps) out += " traps";
   if (i.flags & known & kMemFenced) out += " fenced";

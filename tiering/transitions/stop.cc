@@ -338,8 +338,8 @@ SignalOpened::SignalOpened(int signal) noexcept : signal_(signal) {
   if (signal == 0) return;
   sigemptyset(&set);
   sigaddset(&set, signal);
-  was_blocked_ = ::pthread_sigmask(SIG_UNBLOCK, &set, &before) == 0 &&
-                 sigismember(&before, signal) == 1;
+  was_blocked_ =
+      ::pthread_sigmask(SIG_UNBLOCK, &set, &before) == 0 && sigismember(&before, signal) == 1;
 }
 
 SignalOpened::~SignalOpened() {
