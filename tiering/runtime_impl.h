@@ -136,6 +136,8 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   // What exits call; deopt.cc.
   jit::Leave leave(jit::LeaveState& s, bool forced) noexcept;
   jit::Leave ask_to_leave(jit::LeaveState& s) noexcept;
+  // Has each loop of optimized code that asks at all do so once; osr_out.cc.
+  void have_all_loops_ask() noexcept;
   // What a trap tells before it unwinds; notes.cc.
   void frames_dropped(uint32_t method, SiteId block, uint64_t frames) noexcept;
 

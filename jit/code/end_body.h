@@ -7,8 +7,8 @@
 //   FrameState::kPushed   the frame lies at rsp
 //   FrameState::kMade     rbp is the frame
 //
-// Bodies without frame rows say nothing of their first and last instructions. There, and in stubs and
-// routines, code does not end: it will be elsewhere a moment later.
+// Bodies without frame rows stand so before `push`, behind it and at `ret`, and else have made theirs.
+// In stubs and routines code does not end: it will be elsewhere a moment later.
 //
 //   Thread: any; async-signal-safe.
 #pragma once

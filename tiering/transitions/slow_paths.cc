@@ -60,6 +60,10 @@ const void* RuntimeImpl::enter(uint32_t index) noexcept {
     wake_worker();
   }
   AttachedThread* t = here();
+  if (t != nullptr && t->stop.due()) {
+    put_trap(*c, TrapCode::kInterrupted, 0);
+    return routines_.trap_exit_at_entry();
+  }
   if (t == nullptr) {  // not attached to this runtime: unobserved
     c->method(index).call_countdown = always_instrumented_ ? 0 : kFarAway;
     const Version* plain = m.plain.load(std::memory_order_acquire);

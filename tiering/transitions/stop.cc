@@ -11,8 +11,7 @@
 
 #include "jit/code/end_body.h"
 #include "jit/code/global_locks.h"
-#include "tiering/stack.h"
-#include "tiering/thread.h"
+#include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
 namespace {
@@ -21,7 +20,10 @@ constexpr uint64_t kSecond = 1'000'000'000;
 // How long after a signal that did not end the invoke the next comes, by how many there were: code
 // that is nearly always in host functions is met sooner, a host function that waits is left alone.
 constexpr uint64_t kUsualPause = 1'000'000, kShortPause = 50'000, kLongPause = 5'000'000;
-constexpr uint32_t kShortAfter = 8, kLongAfter = 1000;
+constexpr uint32_t kShortAfter = 2, kLongAfter = 1000;
+// Where the processor takes a signal is no fair draw: code of a few instructions between two calls may
+// never be met. So every so many signals loops of optimized code ask.
+constexpr uint32_t kLoopsAsk = 64;
 // A trap that the host has raised is about to be taken; after so many signals it is not.
 constexpr uint32_t kPatience = 3;
 
@@ -112,6 +114,7 @@ void ThreadStop::tick(void* machine) noexcept {
   if (ticks_ == kShortAfter) set_kernel_timer(timer, 0, kShortPause, kShortPause);
   if (ticks_ == kLongAfter) set_kernel_timer(timer, 0, kLongPause, kLongPause);
   sampler::ThreadContext& c = *context_;
+  if (ticks_ % kLoopsAsk == 0) static_cast<RuntimeImpl*>(c.runtime)->have_all_loops_ask();
   if (c.activation == f->before) return;  // not yet in its code, or not any more
   bool host_raised = c.pending_trap != 0 && c.pending_trap != kInterrupted;
   if (host_raised && ticks_ <= kPatience) return;
