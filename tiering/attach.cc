@@ -67,6 +67,7 @@ Status RuntimeImpl::attach() {
   {
     std::lock_guard lock(state_mutex_);
     threads_.add(std::move(*made));
+    stops_.add(t.stop, number);
     rates_.thread_came();
   }
   t.outer = sampler::exchange_context(&t.context());
@@ -113,6 +114,7 @@ void RuntimeImpl::leave(AttachedThread& t) {
     if (!method(i).has_shape()) continue;
     method(i).flushed.own().adaptation.gone += sampler::progress_of(t.state(MethodId(i)));
   }
+  stops_.remove(t.stop);
   threads_.remove(t);
   in_service_->reclaim_locked();
 }

@@ -1,5 +1,7 @@
 #include "tiering/runtime_impl.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -105,6 +107,10 @@ jit::Hardening hardening_of(const Options& o) {
   return h;
 }
 
+int interrupt_signal(const Options& o) {
+  return o.interrupt_signal == 0 ? SIGRTMIN + 4 : static_cast<int>(o.interrupt_signal);
+}
+
 }  // namespace
 
 RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink,
@@ -123,6 +129,7 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
           this, static_cast<uint32_t>(options_.max_methods), schedule_)),
       places_(methods_),
       hosts_(state_mutex_, methods_, places_, reclaimer_),
+      stops_(interrupt_signal(options_)),
       threads_(options_.log_records),
       observer_(options_, live_, schedule_.ladder, sink, policy),
       saved_(options_, live_, methods_, observer_),

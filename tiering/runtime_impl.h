@@ -56,6 +56,7 @@
 #include "tiering/threads.h"
 #include "tiering/transitions/frequent_exits.h"
 #include "tiering/transitions/newer_code.h"
+#include "tiering/transitions/stop.h"
 #include "tiering/transitions/wanted_frames.h"
 #include "tiering/waited_mutex.h"
 #include "uptier/profile_calls.h"
@@ -144,6 +145,8 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   // What exits call; deopt.cc.
   jit::Leave leave(jit::LeaveState& s, bool forced) noexcept;
   jit::Leave ask_to_leave(jit::LeaveState& s) noexcept;
+  // Has each loop of optimized code that asks at all do so once; osr_out.cc.
+  void have_all_loops_ask() noexcept;
   // What a trap tells before it unwinds; notes.cc.
   void frames_dropped(uint32_t method, SiteId block, uint64_t frames) noexcept;
 
@@ -179,7 +182,8 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   bool can_enter_loops(const Method& m) const noexcept;
   void stress_host_arrival(Method& m, AttachedThread& t, LoopId loop);
   const Version* host_loop_code(Method& m, LoopId loop, bool tells);
-  Outcome call(const void* target, const Signature& signature, std::span<const uint64_t> args);
+  Outcome call(const void* target, const Signature& signature, std::span<const uint64_t> args,
+               CallLimits limits = {});
   void back_in_host(AttachedThread& t) noexcept;
   void reclaim_beside(AttachedThread& t) noexcept;
   Status leave_stack(AttachedThread& t, NativeStack& to, const void* frame);  // stacks.cc
@@ -364,6 +368,7 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   Places places_;
   Reclaimer reclaimer_;
   GoneHosts hosts_;
+  Stops stops_;  // before the threads
   Threads threads_;
   Observer observer_;
   SavedProfile saved_;

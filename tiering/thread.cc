@@ -69,6 +69,7 @@ Result<std::unique_ptr<AttachedThread>> AttachedThread::create(void* runtime, co
   }
   t->stacks.set_own(t.get(), stack.low, stack.high);
   c.stack_limit = stack_limit(stack, o);
+  t->stop.set_up(c, t->stacks);
   c.owner = t.get();
   c.runtime = runtime;
   // Seeds, and threads, that follow each other start far apart in the generator's orbit.

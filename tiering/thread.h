@@ -22,6 +22,7 @@
 #include "sampler/slab_arena.h"
 #include "sampler/snapshot_ring.h"
 #include "tiering/stack.h"
+#include "tiering/transitions/stop.h"
 #include "uptier/options.h"
 
 namespace uptier::jit {
@@ -74,6 +75,7 @@ class AttachedThread {
   std::atomic<uint32_t> blocked{kRunning};
   uintptr_t stack_top = 0;
   ThreadStacks stacks;  // others: between begin_look() and end_look()
+  ThreadStop stop;
   uint64_t attached_cpu_ns = 0;
   uint64_t seen_cpu_ns = 0;  // at the worker's last tick
 

@@ -1,7 +1,8 @@
 // commands.h: what each command of the tool does, apart from how its words are parsed.
 //
 // Every command returns the process's exit code: 0 ok, 1 failed, 2 usage, 3 corrupt input; `run`
-// passes the program's own code through, 134 after a trap, 125 for a module that is refused.
+// passes the program's own code through, 134 after a trap, 125 for a module that is refused, 124 where
+// --timeout has ended it.
 #pragma once
 
 #include <string>
@@ -17,6 +18,7 @@ inline constexpr int kOk = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;
 inline constexpr int kCorrupt = 3;
+inline constexpr int kTimedOut = 124;
 inline constexpr int kRefused = 125;
 inline constexpr int kTrapped = 134;
 
@@ -45,8 +47,11 @@ struct RunCommand {
   std::vector<std::string> env;   // NAME=VALUE, or NAME for the tool's own value
   std::string invoke;             // exported function to call instead of _start
   Shown shown;
-  std::string trace;   // file for the trace, or ""
-  std::string events;  // file for the host's events (events.h), or ""
+  std::string trace;                 // file for the trace, or ""
+  std::string events;                // file for the host's events (events.h), or ""
+  double timeout = 0;                // seconds that the program may take; 0: any number
+  uint64_t fuel = 0;                 // calls and iterations that it may run; 0: any number
+  uint64_t max_memory = UINT64_MAX;  // bytes of all its memories
   bool explicit_bounds = false;
   bool lazy_validation = false;
   bool trap_unknown = false;  // imported functions that nobody has: a call traps, linking succeeds

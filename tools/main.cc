@@ -176,9 +176,10 @@ struct Commands {
     run->formatter(std::make_shared<RunFormatter>());
     run->footer(
         "Arguments: prog.wasm (- for stdin), and behind it what the program is given.\n"
-        "Exit codes: the program's own; 134 after a trap, 125 for a refused module, 1 where a "
-        "file\n"
-        "could not be written and the program's own was 0.");
+        "Exit codes: the program's own; 134 after a trap (out of fuel included), 124 when its "
+        "time\n"
+        "is over, 125 for a refused module, 1 where a file could not be written and the program's\n"
+        "own was 0.");
     run->prefix_command();
     words.add_to(*run);
     RunCommand& c = run_command;
@@ -195,6 +196,13 @@ struct Commands {
         ->allow_extra_args(false);
     run->add_option("--env", c.env, "NAME=VALUE, or NAME to pass it on")->allow_extra_args(false);
     run->add_option("--invoke", c.invoke, "calls this export with ARGS instead of _start");
+    run->add_option("--timeout", c.timeout, "ends it after so many seconds, with exit code 124")
+        ->check(CLI::NonNegativeNumber);
+    run->add_option("--fuel", c.fuel, "ends it after so many calls and loop iterations, by a trap")
+        ->check(not_negative());
+    run->add_option("--max-memory", c.max_memory,
+                    "bytes that its memory may have; more is refused: memory.grow is -1")
+        ->check(not_negative());
     run->add_flag("--lazy-validation", c.lazy_validation,
                   "validates a function when it is first called; one that is invalid traps then");
     run->add_flag("--explicit-bounds", c.explicit_bounds,

@@ -14,6 +14,7 @@
 #include "tools/fail.h"
 #include "tools/leave.h"
 #include "tools/save_on_signal.h"
+#include "tools/time_limit.h"
 #include "tools/values.h"
 
 namespace uptier::tools {
@@ -38,9 +39,10 @@ wasm::WasiConfig wasi_config(const RunCommand& c) {
   return config;
 }
 
-int trapped(const wasm::TrapReport& trap) {
+int trapped(const RunCommand& c, const wasm::TrapReport& trap) {
   // What the program printed comes before the message.
   std::fflush(stdout);
+  if (trap.code == TrapCode::kInterrupted) return timed_out(c.timeout);
   return fail(kTrapped, "trap: " + trap.text());
 }
 
@@ -54,9 +56,9 @@ constexpr bool kLooksForLeaks = false;
 constexpr const char* kInitialize = "_initialize";
 
 // A call that did not return: by the guest's exit, or by a trap.
-int ended(const wasm::TrapReport& trap) {
+int ended(const RunCommand& c, const wasm::TrapReport& trap) {
   if (trap.code == TrapCode::kExit) return static_cast<int>(trap.detail & 0xff);
-  return trapped(trap);
+  return trapped(c, trap);
 }
 
 // An option of ours behind the module is an argument of the program. That is said where it can be
@@ -100,11 +102,11 @@ int call_function(wasm::Instance& instance, const RunCommand& c) {
   if (std::get_if<wasm::FuncRef>(&init) != nullptr && c.invoke != kInitialize) {
     Result<wasm::CallResult> r = instance.invoke(kInitialize);
     if (!r) return fail(kFailed, r.error().message);
-    if (!r->ok()) return ended(r->trap);
+    if (!r->ok()) return ended(c, r->trap);
   }
   Result<wasm::CallResult> r = instance.invoke(c.invoke, args);
   if (!r) return fail(kFailed, r.error().message);
-  if (!r->ok()) return ended(r->trap);
+  if (!r->ok()) return ended(c, r->trap);
   for (const wasm::Val& v : r->results) std::printf("%s\n", print_value(v.type, v.bits).c_str());
   return kOk;
 }
@@ -144,7 +146,9 @@ void define_unknown(const wasm::ModuleInfo& module, wasm::Linker& linker,
 
 // A module that needs more methods than a runtime has by default gets them; who has asked for a
 // number gets that.
-Options with_room_for(const wasm::ModuleInfo& module, Options options) {
+Options options_for(const wasm::ModuleInfo& module, const RunCommand& c) {
+  Options options = c.options;
+  if (c.fuel != 0) options.fuel = c.fuel;
   if (options.max_methods != Options{}.max_methods) return options;
   options.max_methods = std::max<uint64_t>(options.max_methods, module.functions.size());
   return options;
@@ -164,7 +168,7 @@ int start(wasm::Instance& instance, const RunCommand& c) {
   }
   wasm::CommandResult r = wasm::run_start(instance);
   if (r.exit_code) return static_cast<int>(*r.exit_code & 0xff);
-  return trapped(r.trap);
+  return trapped(c, r.trap);
 }
 
 // Bytes up to which bodies are validated while the worker makes what a saved profile knows. Larger
@@ -195,10 +199,11 @@ int run(const RunCommand& c) {
   wasm::EngineOptions engine_options;
   engine_options.explicit_bounds = c.explicit_bounds;
   engine_options.blind_constants = false;  // as the options say, see RuntimeWords
+  engine_options.max_memory = c.max_memory;
   const wasm::Bodies bodies = bodies_of(c, bytes);
   Result<wasm::ModuleInfo> info = wasm::read_module(std::move(bytes), bodies);
   if (!info) return fail(kRefused, c.module + ": " + info.error().message);
-  auto engine = wasm::Engine::create(with_room_for(*info, c.options), engine_options, sink.get());
+  auto engine = wasm::Engine::create(options_for(*info, c), engine_options, sink.get());
   if (!engine) return fail(kFailed, engine.error().message);
   std::unique_ptr<wasm::Module> module = wasm::Module::make(**engine, std::move(*info));
   tell_of_misplaced(module->info(), c);
@@ -212,6 +217,7 @@ int run(const RunCommand& c) {
     (void)module->methods(bounds_of(module->info(), engine_options));
   }
   if (c.shown.loops == kEachLoop) runtime.keep_loop_executions(kEachLoopMost);
+  std::optional<TimeLimit> time_limit(std::in_place, runtime, c.timeout);
   ThreadScope attached(runtime);
   if (!attached.status()) return fail(kFailed, attached.status().error().message);
   if (bodies == wasm::Bodies::kLater && !c.lazy_validation) {
@@ -233,8 +239,9 @@ int run(const RunCommand& c) {
   } else if (made.error) {
     code = fail(kRefused, c.module + ": " + made.error->message);
   } else {
-    code = trapped(made.trap);
+    code = trapped(c, made.trap);
   }
+  time_limit.reset();
   saves.reset();
   Status saved = runtime.save_profile();
   const int shown = show(runtime, c.shown);

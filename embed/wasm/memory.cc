@@ -20,8 +20,9 @@ Bounds bounds_of(const Limits& limits, uint32_t max_pages, Bounds wanted) {
 }
 
 Result<std::unique_ptr<Memory>> Memory::create(const Limits& limits, uint32_t max_pages,
-                                               Bounds wanted) {
+                                               Bounds wanted, MemoryBudget* budget) {
   std::unique_ptr<Memory> m(new Memory);
+  m->budget_ = budget;
   uint64_t declared = limits.max.value_or(kMaxPages);
   m->max_ = limits.max;
   m->page_limit_ =
@@ -35,12 +36,14 @@ Result<std::unique_ptr<Memory>> Memory::create(const Limits& limits, uint32_t ma
   if (is_guarded(m->bounds_) && !m->reserve()) m->bounds_ = Bounds::kExplicit;
   if (m->grow(static_cast<uint32_t>(limits.min)) < 0) {
     return Error{ErrorCode::kResourceExhausted,
-                 "the system refuses a memory of " + std::to_string(limits.min) + " pages"};
+                 "a memory of " + std::to_string(limits.min) +
+                     " pages is refused: by the system, or by the limit of all memories"};
   }
   return m;
 }
 
 Memory::~Memory() {
+  if (budget_ != nullptr) budget_->give_back(record_.pages * kPageSize);
   if (mapped_ != 0) munmap(record_.base - (is_guarded(bounds_) ? kFenceBytes : 0), mapped_);
 }
 
@@ -58,7 +61,12 @@ int32_t Memory::grow(uint32_t delta) noexcept {
   uint32_t old = record_.pages;
   if (delta > page_limit_ - old) return -1;
   if (delta == 0) return static_cast<int32_t>(old);
-  if (!resize((uint64_t{old} + delta) * kPageSize)) return -1;
+  const uint64_t more = delta * kPageSize;
+  if (budget_ != nullptr && !budget_->take(more)) return -1;
+  if (!resize(old * kPageSize + more)) {
+    if (budget_ != nullptr) budget_->give_back(more);
+    return -1;
+  }
   record_.pages = old + delta;
   record_.size = record_.pages * kPageSize;
   return static_cast<int32_t>(old);

@@ -249,6 +249,9 @@ uptier_status uptier_runtime_invoke_limited(uptier_runtime* runtime, uptier_meth
 // threads. Any thread; not from a signal handler. Errors: UPTIER_NOT_FOUND.
 uptier_status uptier_runtime_interrupt(uptier_runtime* runtime, uint32_t thread,
                                        uptier_error* error) UPTIER_NOEXCEPT;
+// Returns 1 if the calling thread's innermost invoke is to end, else 0: a host function that waits
+// returns then, and need raise nothing. Ask where a system call says EINTR.
+int uptier_interrupted(void) UPTIER_NOEXCEPT;
 // Returns the number of the calling thread's attachment, from 1; 0 when it is not attached.
 uint32_t uptier_runtime_thread_number(const uptier_runtime* runtime) UPTIER_NOEXCEPT;
 // Returns the fuel that the calling thread's innermost invoke has left; UINT64_MAX without a limit.

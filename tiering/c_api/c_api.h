@@ -202,7 +202,10 @@ uptier_status read_policy(const uptier_policy* from, uptier_policy& to, uptier_e
 
 // Members go in reverse order: the runtime stops before what it uses.
 struct uptier_runtime {
-  explicit uptier_runtime(const uptier::Options& o) : methods(o.max_methods) {}
+  explicit uptier_runtime(const uptier::Options& o)
+      : counts_fuel(o.fuel != 0), methods(o.max_methods) {}
+
+  const bool counts_fuel;
 
   uptier::tiering::CLog c_log;
   std::unique_ptr<uptier::TraceSink> sink;

@@ -5,6 +5,7 @@
 #include "sampler/context.h"
 #include "tiering/c_api/c_api.h"
 #include "tiering/runtime_impl.h"
+#include "uptier/interrupted.h"
 
 using namespace uptier;
 using namespace uptier::tiering;
@@ -142,6 +143,13 @@ void uptier_runtime_destroy(uptier_runtime* runtime) noexcept {
 uptier_status uptier_runtime_invoke(uptier_runtime* runtime, uptier_method method,
                                     const uint64_t* args, size_t count, uptier_outcome* out,
                                     uptier_error* error) noexcept {
+  return uptier_runtime_invoke_limited(runtime, method, args, count, 0, 0, out, error);
+}
+
+uptier_status uptier_runtime_invoke_limited(uptier_runtime* runtime, uptier_method method,
+                                            const uint64_t* args, size_t count, uint64_t timeout_ns,
+                                            uint64_t fuel, uptier_outcome* out,
+                                            uptier_error* error) noexcept {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   const CMethod* m = runtime->methods.find(method);
   if (m == nullptr) return bad_argument(error, "the method is not in service");
@@ -152,11 +160,34 @@ uptier_status uptier_runtime_invoke(uptier_runtime* runtime, uptier_method metho
     // Here, not in Runtime::invoke, so that memory that is refused is told from a trap.
     ThreadScope attached(*runtime->runtime);
     if (!attached.status()) return fail(error, attached.status().error());
-    return uptier_runtime_invoke(runtime, method, args, count, out, error);
+    return uptier_runtime_invoke_limited(runtime, method, args, count, timeout_ns, fuel, out,
+                                         error);
   }
-  Outcome o = runtime->runtime->invoke(m->id, std::span(args, count));
+  if (fuel != 0 && !runtime->counts_fuel) {
+    return bad_argument(error,
+                        "a limit of fuel needs the option fuel, without which none is counted");
+  }
+  Outcome o = runtime->runtime->invoke(m->id, std::span(args, count),
+                                       InvokeLimits{.timeout_ns = timeout_ns, .fuel = fuel});
   if (out != nullptr) *out = to_c_outcome(o);
   return o.ok() ? UPTIER_OK : trapped(*runtime, error, *m, o);
+}
+
+uptier_status uptier_runtime_interrupt(uptier_runtime* runtime, uint32_t thread,
+                                       uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  Status s = runtime->runtime->interrupt(thread);
+  return s ? UPTIER_OK : fail(error, s.error());
+}
+
+int uptier_interrupted(void) noexcept { return interrupted() ? 1 : 0; }
+
+uint32_t uptier_runtime_thread_number(const uptier_runtime* runtime) noexcept {
+  return runtime == nullptr ? 0 : runtime->runtime->thread_number();
+}
+
+uint64_t uptier_runtime_fuel_left(const uptier_runtime* runtime) noexcept {
+  return runtime == nullptr ? UINT64_MAX : runtime->runtime->fuel_left();
 }
 
 uptier_status uptier_runtime_loop_countdown(uptier_runtime* runtime, uptier_method method,

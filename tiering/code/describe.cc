@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "jit/ir/add_fuel.h"
 #include "jit/ir/branch_probes.h"
 #include "jit/ir/build.h"
 #include "jit/ir/deopt_points.h"
@@ -117,6 +118,7 @@ Result<jit::Function> MethodCompiler::describe_anew(Method& m, Observed observed
     m.shape.put(std::move(shape));
     observer_.keys().learn(m);
   }
+  if (options_.fuel != 0) jit::add_fuel(f);
   place_probes(m, f, observed);
   if (first) {
     std::lock_guard lock(state_mutex_);

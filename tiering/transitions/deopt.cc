@@ -10,6 +10,7 @@
 #include "jit/code/leave.h"
 #include "jit/code/stack_walk.h"
 #include "tiering/runtime_impl.h"
+#include "uptier/interrupted.h"
 
 namespace uptier::tiering {
 namespace {
@@ -43,6 +44,7 @@ jit::Leave RuntimeImpl::leave(jit::LeaveState& s, bool forced) noexcept {
 }
 
 jit::Leave RuntimeImpl::ask_to_leave(jit::LeaveState& s) noexcept {
+  if (interrupted()) return trap(TrapCode::kInterrupted);
   const jit::Code& from = *space_->owner_of(jit::inside_of(s));
   const jit::ExitRow& row = *from.exit_at(s.pc);
   if (row.polls.valid()) return poll(s, from, row);

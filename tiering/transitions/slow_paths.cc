@@ -61,6 +61,10 @@ const void* RuntimeImpl::enter(uint32_t index) noexcept {
     wake_worker();
   }
   AttachedThread* t = here();
+  if (t != nullptr && t->stop.due()) {
+    put_trap(*c, TrapCode::kInterrupted, 0);
+    return routines_.trap_exit_at_entry();
+  }
   if (t == nullptr) {  // not attached to this runtime: unobserved
     count_unattached(m, *c);
     const Version* plain = m.plain.load(std::memory_order_acquire);
