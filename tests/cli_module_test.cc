@@ -24,8 +24,9 @@ TEST_F(CliModule, comes_by_stdin_and_pipes) {
   const std::string want = expected_output("mix");
   EXPECT_EQ(tool("run - <" + wasm_path("mix")).out, want);
   EXPECT_EQ(in_dir("cat " + wasm_path("mix") + " | " UPTIER_TOOL " run -").out, want);
-  write_module("add.wasm", "(module (func (export \"add\") (param i32 i32) (result i32)"
-                           " (i32.add (local.get 0) (local.get 1))))");
+  write_module("add.wasm",
+               "(module (func (export \"add\") (param i32 i32) (result i32)"
+               " (i32.add (local.get 0) (local.get 1))))");
   EXPECT_EQ(tool("run --invoke add - 2 3 <add.wasm").out, "5\n");
   const RunResult none = tool("run - </dev/null");
   EXPECT_EQ(none.code, 125);
@@ -58,19 +59,21 @@ TEST_F(CliModule, is_what_it_was_when_it_was_validated) {
     for (const char* change : {"cat other.wasm 1<>guest.wasm >&0", ": >guest.wasm",
                                "dd if=other.wasm of=guest.wasm conv=notrunc 2>/dev/null"}) {
       write_module("guest.wasm", kWaits);
-      const RunResult r = in_dir(
-          "rm -f in out; mkfifo in out; " UPTIER_TOOL " run " + std::string(options) +
-          " guest.wasm <in >out & exec 3>in 4<out; head -c 1 <&4 >/dev/null; " + change +
-          "; echo x >&3; wait $!; echo $?");
+      const RunResult r =
+          in_dir("rm -f in out; mkfifo in out; " UPTIER_TOOL " run " + std::string(options) +
+                 " guest.wasm <in >out & exec 3>in 4<out; head -c 1 <&4 >/dev/null; " + change +
+                 "; echo x >&3; wait $!; echo $?");
       EXPECT_EQ(r.out, "7\n") << options << "; " << change << "; " << r.err;
     }
   }
 }
 
 TEST_F(CliModule, option_behind_it_is_the_programs_and_told_of_where_that_is_a_slip) {
-  write_module("deaf.wasm", "(module (func (export \"_start\")) (func (export \"f\") (param i32)))");
+  write_module("deaf.wasm",
+               "(module (func (export \"_start\")) (func (export \"f\") (param i32)))");
   const std::string usage = "usage: uptier run [OPTIONS] prog.wasm [ARGS...]";
-  for (const char* option : {"--report", "--report=json", "--profile x.upf", "-O loops=on", "--help"}) {
+  for (const char* option :
+       {"--report", "--report=json", "--profile x.upf", "-O loops=on", "--help"}) {
     const RunResult r = tool("run deaf.wasm " + std::string(option));
     EXPECT_EQ(r.code, 0);
     EXPECT_NE(r.err.find(usage), std::string::npos) << option << r.err;
@@ -92,7 +95,8 @@ TEST_F(CliModule, option_behind_it_is_the_programs_and_told_of_where_that_is_a_s
 }
 
 TEST_F(CliModule, without_its_names_it_keeps_its_profile) {
-  const char* named = "(module (func $hot (param i32) (result i32) (local i32)"
+  const char* named =
+      "(module (func $hot (param i32) (result i32) (local i32)"
       " (loop (local.set 1 (i32.add (local.get 1) (local.get 0)))"
       " (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1))))) (local.get 1))"
       " (func $main (export \"main\") (param i32) (result i32) (local i32)"
@@ -107,7 +111,8 @@ TEST_F(CliModule, without_its_names_it_keeps_its_profile) {
   const RunResult first = tool("run --interval=1 --profile p.upf --invoke main named.wasm 3000");
   EXPECT_EQ(first.code, 0) << first.err;
   const RunResult match = tool("profile match p.upf plain.wasm");
-  EXPECT_EQ(match.out.substr(0, 48), "2 methods kept, 0 matched, 0 dropped; 0 of the m") << match.err;
+  EXPECT_EQ(match.out.substr(0, 48), "2 methods kept, 0 matched, 0 dropped; 0 of the m")
+      << match.err;
   const RunResult again = tool("run --profile p.upf --report --invoke main plain.wasm 3000");
   EXPECT_EQ(again.out, first.out);
   EXPECT_NE(again.err.find("saved profile"), std::string::npos) << again.err;

@@ -7,6 +7,16 @@ namespace uptier::test {
 
 class NullRuntime : public Runtime {
  public:
+  // A runtime of a test's own has one way to run; it cannot be stopped.
+  const void* entry_address(MethodId m, const Signature&) const override {
+    return static_cast<const Runtime*>(this)->entry_address(m);
+  }
+  Outcome invoke(MethodId m, std::span<const uint64_t> args, const InvokeLimits&) override {
+    return static_cast<Runtime*>(this)->invoke(m, args);
+  }
+  Status interrupt(uint32_t) override { return {}; }
+  uint32_t thread_number() const noexcept override { return 0; }
+  uint64_t fuel_left() const noexcept override { return UINT64_MAX; }
   void remove_methods(std::span<const MethodId>) override {}
   void retire_methods(std::span<const MethodId>) override {}
   Status attach() override { return {}; }

@@ -48,7 +48,8 @@ struct Surroundings {
 // not), an element segment and one of data.
 inline Bytes module_around(const std::vector<Bytes>& bodies, const Surroundings& s = {}) {
   Bytes out{0, 'a', 's', 'm', 1, 0, 0, 0};
-  append_section(out, 1, {3, 0x60, 0, 0, 0x60, 1, 0x7f, 1, 0x7f, 0x60, 2, 0x7f, 0x7e, 2, 0x7e, 0x7f});
+  append_section(out, 1,
+                 {3, 0x60, 0, 0, 0x60, 1, 0x7f, 1, 0x7f, 0x60, 2, 0x7f, 0x7e, 2, 0x7e, 0x7f});
   append_section(out, 2, {1, 1, 'e', 1, 'f', 0, 0});
   Bytes functions;
   append_number(functions, bodies.size());

@@ -40,7 +40,8 @@ void each_module(uint32_t prefix, uint32_t number, Each each) {
   } else {
     op.push_back(static_cast<uint8_t>(number));
   }
-  std::vector<Bytes> fills{{}, Bytes(1, 0), Bytes(kFill, 0), {0x40}, Bytes(kFill, 1), {1, 0x7f, 0x00}};
+  std::vector<Bytes> fills{{},     Bytes(1, 0),     Bytes(kFill, 0),
+                           {0x40}, Bytes(kFill, 1), {1, 0x7f, 0x00}};
   uptier::test::Random random(prefix << 16 | number);
   for (size_t n = 0; n < kRandomFills; ++n) {
     Bytes& fill = fills.emplace_back(1 + random.below(kFill));
@@ -98,8 +99,8 @@ bool wabt_accepts(const Bytes& bytes) {
   wabt::Errors errors;
   wabt::Module module;
   wabt::ReadBinaryOptions options(features, nullptr, false, true, false);
-  return wabt::Succeeded(wabt::ReadBinaryIr("swept", bytes.data(), bytes.size(), options, &errors,
-                                            &module)) &&
+  return wabt::Succeeded(
+             wabt::ReadBinaryIr("swept", bytes.data(), bytes.size(), options, &errors, &module)) &&
          wabt::Succeeded(wabt::ValidateModule(&module, &errors, wabt::ValidateOptions(features)));
 }
 
@@ -122,7 +123,8 @@ std::string describe_all(const ModuleInfo& info) {
 }
 
 std::string text_of(const Swept& s) {
-  std::string text = "instruction " + std::to_string(s.prefix) + " " + std::to_string(s.number) + ":";
+  std::string text =
+      "instruction " + std::to_string(s.prefix) + " " + std::to_string(s.number) + ":";
   for (uint8_t b : s.module) {
     char hex[4];
     std::snprintf(hex, sizeof hex, " %02x", b);

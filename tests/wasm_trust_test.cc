@@ -127,10 +127,10 @@ TEST(WasmTrust, data_count_without_as_many_segments_is_malformed) {
 // The library takes a type for a number that may be padded, the standard for one byte.
 TEST(WasmTrust, type_in_more_bytes_than_one_is_malformed) {
   const Bytes bodies[] = {
-      {1, 1, 0xff, 0x7f, 0x0b},                                          // of a local
-      {0, 0x02, 0xff, 0x7f, 0x41, 0, 0x0b, 0x1a, 0x0b},                  // of a block
-      {0, 0x02, 0xc0, 0x7f, 0x0b, 0x0b},                                 // nothing
-      {0, 0x41, 0, 0x41, 0, 0x41, 0, 0x1c, 1, 0xff, 0x7f, 0x1a, 0x0b},   // of a select
+      {1, 1, 0xff, 0x7f, 0x0b},                                         // of a local
+      {0, 0x02, 0xff, 0x7f, 0x41, 0, 0x0b, 0x1a, 0x0b},                 // of a block
+      {0, 0x02, 0xc0, 0x7f, 0x0b, 0x0b},                                // nothing
+      {0, 0x41, 0, 0x41, 0, 0x41, 0, 0x1c, 1, 0xff, 0x7f, 0x1a, 0x0b},  // of a select
   };
   for (const Bytes& body : bodies) {
     for (bool later : {false, true}) {
@@ -173,12 +173,12 @@ TEST(WasmTrust, select_with_types_has_one) {
 
 TEST(WasmTrust, targets_in_dead_code_may_have_different_types) {
   // (block (result f32) (block (result i32) unreachable (br_table 0 1)) drop f32.const 0) drop
-  const Bytes mixed{0x02, 0x7d, 0x02, 0x7f, 0x00, 0x0e, 1, 0, 1, 0x0b, 0x1a,
-                    0x43, 0,    0,    0,    0,    0x0b, 0x1a};
+  const Bytes mixed{0x02, 0x7d, 0x02, 0x7f, 0x00, 0x0e, 1, 0,    1,
+                    0x0b, 0x1a, 0x43, 0,    0,    0,    0, 0x0b, 0x1a};
   EXPECT_TRUE(read_module(module_around(body_of(mixed))).ok());
   // The same where it can be reached.
-  const Bytes live{0x02, 0x7d, 0x02, 0x7f, 0x41, 0, 0x41, 0, 0x0e, 1, 0, 1, 0x0b, 0x1a,
-                   0x43, 0,    0,    0,    0,    0x0b, 0x1a};
+  const Bytes live{0x02, 0x7d, 0x02, 0x7f, 0x41, 0, 0x41, 0, 0x0e, 1,   0,
+                   1,    0x0b, 0x1a, 0x43, 0,    0, 0,    0, 0x0b, 0x1a};
   EXPECT_TRUE(has(refusal(module_around(body_of(live))), "type mismatch"));
   // As many they must be.
   const Bytes fewer{0x02, 0x40, 0x02, 0x7f, 0x00, 0x0e, 1, 0, 1, 0x0b, 0x1a, 0x0b};
@@ -210,9 +210,9 @@ TEST(WasmTrust, changed_bytes_are_noticed_where_they_cannot_be_decoded) {
   auto module = Module::load(world.engine(), ModuleBytes(*shared, shared));
   ASSERT_TRUE(module.ok());
   const FunctionInfo& f = (*module)->info().functions[1];
-  for (const Bytes& now : {Bytes{0, 0xfd, 0x5c, 0, 0, 0x41, 0x1a, 0x0b},   // of no row
+  for (const Bytes& now : {Bytes{0, 0xfd, 0x5c, 0, 0, 0x41, 0x1a, 0x0b},        // of no row
                            Bytes{0, 0x41, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80},  // no end
-                           Bytes{0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0, 0},   // groups of locals
+                           Bytes{0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0, 0},        // groups of locals
                            Bytes{0, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b, 0x0b}}) {
     ASSERT_EQ(now.size(), f.body_end - f.body_begin);
     std::copy(now.begin(), now.end(), shared->begin() + f.body_begin);

@@ -285,6 +285,7 @@ class BodyChecker : public wabt::BinaryReaderNop {
     refuse_ref(wabt::Type::FuncRef);
     return validate(&V::OnRefIsNull, place());
   }
+
  protected:
   uint64_t offset() const { return state->offset + delta_; }
   Location here() const { return Location(offset()); }

@@ -47,10 +47,10 @@ Status FunctionTranslator::run() {
   while (!reader_.done() && !refused_ && !frames_.empty()) step();
   const bool whole = reader_.done() && !reader_.bad() && !refused_ && frames_.empty();
   if (whole) return {};
-  return Error{ErrorCode::kCorruptInput,
-               "the body of " + function_.name + " cannot be decoded as it was when it was " +
-                   "validated, at offset " + std::to_string(at_) +
-                   ": its bytes have changed since"};
+  return Error{ErrorCode::kCorruptInput, "the body of " + function_.name +
+                                             " cannot be decoded as it was when it was " +
+                                             "validated, at offset " + std::to_string(at_) +
+                                             ": its bytes have changed since"};
 }
 
 // Locals that are not parameters start as zero, as Variables do.

@@ -29,7 +29,6 @@ enum class Bounds : uint8_t {
 inline constexpr size_t kBoundsCount = 3;
 inline constexpr bool is_guarded(Bounds b) { return b != Bounds::kExplicit; }
 
-
 // A validated module. Methods are registered when the first instance needs them, once for each way
 // of guarding memory; nothing is compiled before its first call.
 //

@@ -19,7 +19,9 @@ class ModuleBytes {
     view_ = *held;
     holder_ = std::move(held);
   }
-  // Bytes of another holder, such as a mapped file, which lives until the last copy has gone.
+  // Bytes of another holder, which lives until the last copy has gone. Nobody may write to them: what
+  // is compiled is what was validated. So not those of a mapped file, which others can change or cut
+  // short.
   ModuleBytes(std::span<const uint8_t> view, std::shared_ptr<const void> holder)
       : view_(view), holder_(std::move(holder)) {}
 

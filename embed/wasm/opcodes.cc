@@ -20,20 +20,20 @@ const char* feature_of_math(uint32_t number) {
 
 const char* feature_of(uint8_t prefix, uint32_t number) {
   switch (prefix) {
-    case 0x06:  // try
-    case 0x07:  // catch
-    case 0x08:  // throw
-    case 0x09:  // rethrow
-    case 0x0a:  // throw_ref
-    case 0x18:  // delegate
-    case 0x19:  // catch_all
-    case 0x1f: return kExceptions;  // try_table
-    case 0x12:                      // return_call
-    case 0x13: return kTailCalls;   // return_call_indirect
-    case 0x14:                      // call_ref
-    case 0x15:                      // return_call_ref
-    case 0xd4:                      // ref.as_non_null
-    case 0xd5:                      // br_on_null
+    case 0x06:                           // try
+    case 0x07:                           // catch
+    case 0x08:                           // throw
+    case 0x09:                           // rethrow
+    case 0x0a:                           // throw_ref
+    case 0x18:                           // delegate
+    case 0x19:                           // catch_all
+    case 0x1f: return kExceptions;       // try_table
+    case 0x12:                           // return_call
+    case 0x13: return kTailCalls;        // return_call_indirect
+    case 0x14:                           // call_ref
+    case 0x15:                           // return_call_ref
+    case 0xd4:                           // ref.as_non_null
+    case 0xd5:                           // br_on_null
     case 0xd6: return kTypedReferences;  // br_on_non_null
     case 0x25:                           // table.get
     case 0x26:                           // table.set

@@ -119,7 +119,8 @@ constexpr Immediates immediates_of_byte(uint8_t code) {
 struct ByteRows {
   Immediates of[256];
   constexpr ByteRows() : of() {
-    for (int code = 0; code < 256; ++code) of[code] = immediates_of_byte(static_cast<uint8_t>(code));
+    for (int code = 0; code < 256; ++code)
+      of[code] = immediates_of_byte(static_cast<uint8_t>(code));
   }
 };
 inline constexpr ByteRows kByteRows;
