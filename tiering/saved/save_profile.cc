@@ -148,6 +148,7 @@ Status ProfileStore::save(SeenRun seen, double decay, profile::Sync sync) {
   if (!saved) return Error{saved.error().code, path_ + ": left alone: " + saved.error().message};
   UploadId upload = name_of_run(seen.run, seen.info.time);
   seen.info.uploads = {upload};
+  for (auto& [key, m] : seen.run.methods) m.time = seen.info.time;
   auto written = std::make_unique<Written>(
       Written{seen.run, seen.calls, upload, seen.info.time, seen.timeline.length_ns});
   // A file that was replaced meanwhile, or rolled back, gets all of it.
@@ -161,6 +162,7 @@ Status ProfileStore::save(SeenRun seen, double decay, profile::Sync sync) {
   Parts parts = parts_of(decay, std::max(weight / ProfileInfo::kRunWeight, 1.0), summed);
   Profile stay, fade;
   sort_out(saved->profile, seen, stay, fade);
+  for (auto& [key, m] : stay.methods) m.time = seen.info.time;  // it is the code of this run
   (void)scale(fade, parts.fade, kDecayParts);
   (void)scale(stay, parts.stay, kDecayParts);
   (void)profile::without_empty(fade);
