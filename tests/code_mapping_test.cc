@@ -204,7 +204,7 @@ b0(v0: i64):
   v1 = const.i64 0
   jump b1(v1, v1)
 b1(v2: i64, v3: i64):
-  loop 0
+  loop_header
   v4 = const.i64 1
   v5 = add.i64 v2, v4
   v6 = add.i64 v3, v5
@@ -222,7 +222,7 @@ int run_sums(std::string& said, const Options& options) {
     said = runtime.error().message;
     return 2;
   }
-  jit::Module module = *jit::parse_module(kSum, {"sum", {}});
+  jit::Module module = parse_or_die(kSum);
   auto host = tools::IrHost::add(**runtime, module);
   if (!host) return 3;
   MethodId m = (*host)->method(MethodId(0));

@@ -152,7 +152,7 @@ TEST_F(NativeTools, a_jit_dump_holds_names_and_bytes) {
     const uint64_t code = u64(offset + 40);
     ASSERT_EQ(size, 56 + name.size() + 1 + code);
     sizes[name] = code;
-    if (!name.ends_with("cold]")) {
+    if (!name.ends_with("cold]") && name != "uptier routines") {
       EXPECT_EQ(bytes[offset + size - code], '\x55') << name << " does not begin with push rbp";
     }
     offset += size;

@@ -368,6 +368,15 @@ NamedCode Routines::invoke_code() const {
   return code;
 }
 
+NamedCode Routines::other_code() const {
+  NamedCode code;
+  code.base = span_.data() + gone_;
+  code.size = span_.size() - gone_;
+  code.frames = {{0, {FrameState::Kind::kNone}}};
+  code.name = "uptier routines";
+  return code;
+}
+
 Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtime, EntryFast fast,
                                   const void* data, const TrapWalk& walk, const Leaving& leaving,
                                   TrialSlow trial, EntrySlow guard, const LoopRoutines& loops) {

@@ -78,6 +78,8 @@ class Routines {
   InvokeRoutine invoke() const { return reinterpret_cast<InvokeRoutine>(span_.data() + invoke_); }
   // What native tools are told of it: backtraces pass through.
   NamedCode invoke_code() const;
+  // The others, for tools that ask for no more than names.
+  NamedCode other_code() const;
   // Resumed at by the fault handler, with the context's trap_pc set; or jumped to by compiled code
   // right after a call that left a pending trap, with trap_pc 0.
   const void* trap_exit() const { return at(trap_exit_); }
