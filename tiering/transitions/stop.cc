@@ -23,7 +23,7 @@ constexpr uint64_t kUsualPause = 1'000'000, kShortPause = 50'000, kLongPause = 5
 constexpr uint32_t kShortAfter = 2, kLongAfter = 1000;
 // Where the processor takes a signal is no fair draw: code of a few instructions between two calls may
 // never be met. So every so many signals loops of optimized code ask.
-constexpr uint32_t kLoopsAsk = 64;
+constexpr uint32_t kLoopsAsk = 16;
 // A trap that the host has raised is about to be taken; after so many signals it is not.
 constexpr uint32_t kPatience = 3;
 
