@@ -72,7 +72,10 @@ void RuntimeImpl::have_all_loops_ask() noexcept {
   std::span<uint8_t> data = space_->data().subspan(jit::StubTable::data_bytes(capacity));
   std::span words(reinterpret_cast<jit::PollWord*>(data.data()),
                   data.size() / sizeof(jit::PollWord));
-  for (jit::PollWord& word : words) word.fetch_or(kStops, std::memory_order_relaxed);
+  for (jit::PollWord& word : words) {
+    bool says_so = (word.load(std::memory_order_relaxed) & kStops) != 0;
+    if (!says_so) word.fetch_or(kStops, std::memory_order_relaxed);
+  }
 }
 
 // ---- The worker's side; the caller holds the state mutex --------------------------------------

@@ -23,7 +23,7 @@ constexpr uint64_t kUsualPause = 1'000'000, kShortPause = 50'000, kLongPause = 5
 constexpr uint32_t kShortAfter = 2, kLongAfter = 1000;
 // Where the processor takes a signal is no fair draw: code of a few instructions between two calls may
 // never be met. So every so many signals loops of optimized code ask.
-constexpr uint32_t kLoopsAsk = 64;
+constexpr uint32_t kLoopsAsk = 16;
 // A trap that the host has raised is about to be taken; after so many signals it is not.
 constexpr uint32_t kPatience = 3;
 
@@ -197,8 +197,8 @@ namespace {
 
 // Global because a signal handler has no argument of ours. The lock of fault handlers guards them.
 constinit struct sigaction g_previous[_NSIG] = {};
-constinit unsigned g_users[_NSIG] = {};
-constinit const char g_cookie = 0;  // its address is what our timers send
+constinit std::atomic<unsigned> g_users[_NSIG] = {};  // that are there may be asked without
+constinit const char g_cookie = 0;                    // its address is what our timers send
 
 void pass_on(int signal, siginfo_t* info, void* machine) {
   const struct sigaction& previous = g_previous[signal];
@@ -336,13 +336,29 @@ Status Stops::interrupt(uint32_t thread) {
                "interrupt: no thread with number " + std::to_string(thread) + " is attached"};
 }
 
+namespace {
+
+// What the thread's mask said of a signal when it was last looked at.
+struct Looked {
+  int signal = 0;
+  bool blocked = false;
+};
+constinit thread_local Looked t_looked;
+
+}  // namespace
+
+// A system call, which is ten times what a call of code takes: so it is left out until the signal is
+// in use, on threads that did not block it when they first came here.
 SignalOpened::SignalOpened(int signal) noexcept : signal_(signal) {
-  sigset_t set, before;
   if (signal == 0) return;
+  bool used = g_users[signal].load(std::memory_order_relaxed) != 0;
+  if (!used && t_looked.signal == signal && !t_looked.blocked) return;
+  sigset_t set, before;
   sigemptyset(&set);
   sigaddset(&set, signal);
-  was_blocked_ =
-      ::pthread_sigmask(SIG_UNBLOCK, &set, &before) == 0 && sigismember(&before, signal) == 1;
+  if (::pthread_sigmask(SIG_UNBLOCK, &set, &before) != 0) return;
+  was_blocked_ = sigismember(&before, signal) == 1;
+  t_looked = {signal, was_blocked_};
 }
 
 SignalOpened::~SignalOpened() {
