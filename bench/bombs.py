@@ -122,8 +122,9 @@ def table(k):
 
 def operands(k):
     """K values on the operand stack, while K loops run."""
-    body = op(GET, 0) * k + (op(LOOP) + bytes([EMPTY]) + const(0) + op(BR_IF, 0) + op(END)) * k
-    return module([(0, 1, body + op(DROP) * k)])
+    values = b"".join(op(GET, 0) + const(i) + op(ADD) for i in range(k))
+    body = values + (op(LOOP) + bytes([EMPTY]) + const(0) + op(BR_IF, 0) + op(END)) * k
+    return module([(0, 1, body + op(ADD) * (k - 1) + op(DROP))])
 
 
 def adds(k):

@@ -84,6 +84,7 @@ struct Method {
 
   // Held while the host describes the body and it is compiled: never two builds of one method.
   std::mutex compile_mutex;
+  bool plainly = false;  // with that mutex: the body is described plainly (jit/ir/plain_form.h)
 
   // ---- Made later ---------------------------------------------------------------------------------
 

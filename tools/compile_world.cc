@@ -50,11 +50,12 @@ Result<Functions> read_wasm(const std::vector<uint8_t>& bytes) {
   if (!info) return info.error();
   double read_seconds = watch.lap();
   wasm::VmLayout layout(*info);
-  std::vector<MethodId> methods;
+  struct Numbered final : wasm::FunctionMethods {
+    explicit Numbered(uint32_t imported) : imported(imported) {}
+    Result<MethodId> method_of(uint32_t f) override { return MethodId(f - imported); }
+    uint32_t imported;
+  } methods(info->imported_functions);
   std::vector<uint32_t> type_ids;
-  for (uint32_t i = 0; i < info->functions.size() - info->imported_functions; ++i) {
-    methods.push_back(MethodId(i));
-  }
   for (uint32_t i = 0; i < info->types.size(); ++i) type_ids.push_back(i + 1);
   wasm::BuildContext context{*info, layout, wasm::Bounds::kGuarded, methods, type_ids};
   Functions made;
@@ -62,8 +63,13 @@ Result<Functions> read_wasm(const std::vector<uint8_t>& bytes) {
   made.first = info->imported_functions;
   uint64_t key = wasm::hash_bytes(info->bytes);
   for (uint32_t f = info->imported_functions; f < info->functions.size(); ++f) {
-    FunctionBuilder b(wasm::compiled_signature(info->type_of(f)), info->functions[f].name);
-    wasm::build_function(context, f, b);
+    FunctionBuilder b(wasm::compiled_signature(info->type_of(f)), info->name_of(f));
+    Status built = wasm::build_function(context, f, b);
+    if (BuilderAccess::too_much(b)) {
+      b = BuilderAccess::begin_plain(b.signature(), info->name_of(f));
+      built = wasm::build_function(context, f, b);
+    }
+    if (!built) return built.error();
     if (Status s = b.status(); !s) return s.error();
     made.module.functions.push_back(BuilderAccess::finish(b));
     made.keys.push_back({key, f});

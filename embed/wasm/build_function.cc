@@ -20,8 +20,8 @@ Signature compiled_signature(const FuncType& type) {
   return s;
 }
 
-void build_function(const BuildContext& context, uint32_t function, FunctionBuilder& b) {
-  FunctionTranslator(context, function, b).run();
+Status build_function(const BuildContext& context, uint32_t function, FunctionBuilder& b) {
+  return FunctionTranslator(context, function, b).run();
 }
 
 FunctionTranslator::FunctionTranslator(const BuildContext& context, uint32_t function,
@@ -34,7 +34,7 @@ FunctionTranslator::FunctionTranslator(const BuildContext& context, uint32_t fun
       reader_(context.info, function_),
       facts_(function_.facts) {}
 
-void FunctionTranslator::run() {
+Status FunctionTranslator::run() {
   stack_.reserve(kFirstOperands);
   frames_.reserve(kFirstFrames);
   ctx_ = b_.param(0);
@@ -43,8 +43,9 @@ void FunctionTranslator::run() {
   if (facts_.accesses_memory && context_.bounds == Bounds::kGuarded) {
     memory_base_ = load_context(Type::kRef, offsetof(VmContext, memory_base));
   }
-  frames_.push_back({Op::kBlock, {{}, type_.results}, 0, {}, {}, {}, {}});
-  while (!reader_.done()) step();
+  frames_.push_back({Op::kBlock, {{}, type_.results}, 0, {}, {}, {}, {}, 0});
+  while (!reader_.done() && failed_.ok()) step();
+  return failed_;
 }
 
 // Locals that are not parameters start as zero, as Variables do.

@@ -1,7 +1,9 @@
 #include "embed/wasm/module.h"
 
 #include <algorithm>
+#include <numeric>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
 #include "embed/wasm/build_function.h"
@@ -37,6 +39,10 @@ Module::Module(Engine& engine, ModuleInfo info)
   for (uint32_t f = info_.imported_functions; f < info_.functions.size(); ++f) {
     max_results_ = std::max(max_results_, static_cast<uint32_t>(info_.type_of(f).results.size()));
   }
+  by_name_.resize(info_.exports.size());
+  std::iota(by_name_.begin(), by_name_.end(), 0u);
+  std::ranges::sort(by_name_, {},
+                    [&](uint32_t e) { return std::string_view(info_.exports[e].name); });
   if (info_.bodies == Bodies::kValidated) return;
   bodies_ = info_.rules != nullptr ? std::make_unique<BodyValidator>(std::move(info_.rules))
                                    : std::make_unique<BodyValidator>(info_);
@@ -45,46 +51,102 @@ Module::Module(Engine& engine, ModuleInfo info)
 
 Module::~Module() {
   for (auto& set : sets_) {
-    if (!set) continue;
-    engine_.runtime().remove_methods(set->methods);
-    engine_.forget_methods(set->methods);
+    if (set) remove(*set);
   }
 }
 
+// Exports of a name are unique.
 const Export* Module::find_export(std::string_view name) const {
-  for (const Export& e : info_.exports) {
-    if (e.name == name) return &e;
-  }
-  return nullptr;
+  auto name_of = [&](uint32_t e) { return std::string_view(info_.exports[e].name); };
+  auto at = std::ranges::lower_bound(by_name_, name, {}, name_of);
+  return at == by_name_.end() || name_of(*at) != name ? nullptr : &info_.exports[*at];
 }
 
-Result<std::span<const MethodId>> Module::methods(Bounds bounds) {
-  std::lock_guard lock(mutex_);
-  auto& slot = sets_[static_cast<size_t>(bounds)];
-  if (!slot) {
-    auto set = std::make_unique<MethodSet>(*this, bounds);
-    if (Status s = register_methods(*set); !s) return s.error();
-    slot = std::move(set);
-  }
-  return std::span<const MethodId>(slot->methods);
-}
+// ---- Methods ----------------------------------------------------------------------------------
 
-// The two ways of guarding memory are different bodies, so they must not share profiles: their keys
+// Both ways of guarding memory are different bodies, so they must not share profiles: their keys
 // differ.
-Status Module::register_methods(MethodSet& set) {
-  uint64_t key = set.bounds == Bounds::kGuarded ? key_ : ~key_;
-  for (uint32_t f = info_.imported_functions; f < info_.functions.size(); ++f) {
-    MethodInfo m{{key, f}, info_.functions[f].name, compiled_signature(info_.type_of(f)), nullptr};
-    Result<MethodId> id = engine_.runtime().add_method(set, std::move(m));
-    if (!id) {
-      engine_.runtime().remove_methods(set.methods);
-      return id.error();
+struct Module::MethodSet final : Host, FunctionMethods {
+  MethodSet(Module& m, Bounds b)
+      : module(m),
+        bounds(b),
+        key(b == Bounds::kGuarded ? m.key_ : ~m.key_),
+        count(m.info_.functions.size() - m.info_.imported_functions),
+        ids(new std::atomic<uint32_t>[count]) {
+    for (size_t i = 0; i < count; ++i) {
+      ids[i].store(MethodId::none().number(), std::memory_order_relaxed);
     }
-    set.methods.push_back(*id);
-    set.function_of[id->index()] = f;
   }
-  engine_.name_methods(*this, set.methods);
-  return {};
+  Status build(MethodId m, FunctionBuilder& b) override { return module.build(*this, m, b); }
+  Result<MethodId> method_of(uint32_t function) override {
+    return module.add_method(*this, function);
+  }
+
+  Module& module;
+  const Bounds bounds;
+  const uint64_t key;
+  const size_t count;
+  std::unique_ptr<std::atomic<uint32_t>[]> ids;  // by own function: MethodId::number()
+  // With the module's mutex.
+  std::unordered_map<uint32_t, uint32_t> function_of;  // of methods, by number()
+};
+
+Module::MethodSet& Module::set_of(Bounds bounds) {
+  std::lock_guard lock(mutex_);
+  auto& set = sets_[static_cast<size_t>(bounds)];
+  if (!set) set = std::make_unique<MethodSet>(*this, bounds);
+  return *set;
+}
+
+Result<MethodId> Module::method(Bounds bounds, uint32_t function) {
+  return add_method(set_of(bounds), function);
+}
+
+Result<std::vector<MethodId>> Module::methods(Bounds bounds) {
+  MethodSet& set = set_of(bounds);
+  std::vector<MethodId> all;
+  all.reserve(set.count);
+  for (uint32_t f = info_.imported_functions; f < info_.functions.size(); ++f) {
+    Result<MethodId> m = add_method(set, f);
+    if (!m) return m.error();
+    all.push_back(*m);
+  }
+  return all;
+}
+
+Result<MethodId> Module::add_method(MethodSet& set, uint32_t function) {
+  std::atomic<uint32_t>& there = set.ids[function - info_.imported_functions];
+  // Relaxed: an id says nothing but itself, and whoever has one may ask the runtime.
+  MethodId known(there.load(std::memory_order_relaxed));
+  if (known.valid()) return known;
+  std::lock_guard lock(mutex_);
+  known = MethodId(there.load(std::memory_order_relaxed));
+  if (known.valid()) return known;
+  MethodInfo m{{set.key, function},
+               info_.name_of(function),
+               compiled_signature(info_.type_of(function)),
+               nullptr};
+  Result<MethodId> id = engine_.runtime().add_method(set, std::move(m));
+  if (!id) return id;
+  set.function_of[id->number()] = function;
+  engine_.name_method(*this, *id, function);
+  there.store(id->number(), std::memory_order_relaxed);
+  return id;
+}
+
+// What is being built meanwhile may register others.
+void Module::remove(MethodSet& set) {
+  for (std::vector<MethodId> all;; all.clear()) {
+    {
+      std::lock_guard lock(mutex_);
+      for (auto [number, function] : set.function_of) all.push_back(MethodId(number));
+      set.function_of.clear();
+    }
+    if (all.empty()) return;
+    std::ranges::sort(all, {}, &MethodId::number);
+    engine_.runtime().remove_methods(all);
+    engine_.forget_methods(all);
+  }
 }
 
 Status Module::validate(uint32_t function) {
@@ -123,14 +185,18 @@ Status Module::validate_bodies() {
   return {};
 }
 
-Status Module::build(const MethodSet& set, MethodId m, FunctionBuilder& b) {
-  auto it = set.function_of.find(m.index());
-  if (it == set.function_of.end()) {
-    return Error{ErrorCode::kInvalidArgument, "the method does not belong to this module"};
+Status Module::build(MethodSet& set, MethodId m, FunctionBuilder& b) {
+  uint32_t function = 0;
+  {
+    std::lock_guard lock(mutex_);
+    auto it = set.function_of.find(m.number());
+    if (it == set.function_of.end()) {
+      return Error{ErrorCode::kInvalidArgument, "the method does not belong to this module"};
+    }
+    function = it->second;
   }
-  if (Status s = validate(it->second); !s) return s;
-  build_function({info_, layout_, set.bounds, set.methods, type_ids_}, it->second, b);
-  return {};
+  if (Status s = validate(function); !s) return s;
+  return build_function({info_, layout_, set.bounds, set, type_ids_}, function, b);
 }
 
 }  // namespace uptier::wasm

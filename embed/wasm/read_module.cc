@@ -17,17 +17,12 @@ namespace {
 constexpr uint64_t kStretch = 256 << 10;
 constexpr uint32_t kMaxThreads = 8;
 
-// Gives every function a name: from the section, else from its first export, else its number.
+// Functions are called what the section says, else as they are first exported.
 void name_functions(ModuleInfo& info, std::span<const uint8_t> section) {
-  std::vector<std::string> names(info.functions.size());
   for (const Export& e : info.exports) {
-    if (e.kind == ExternKind::kFunction && names[e.index].empty()) names[e.index] = e.name;
+    if (e.kind == ExternKind::kFunction && !e.name.empty()) info.names.try_emplace(e.index, e.name);
   }
-  read_function_names(section, names);
-  for (uint32_t f = 0; f < names.size(); ++f) {
-    if (names[f].empty()) names[f] = "func[" + std::to_string(f) + "]";
-    info.functions[f].name = std::move(names[f]);
-  }
+  read_function_names(section, info.functions.size(), info.names);
 }
 
 // Reads all of a module one byte after the other, and says what is wrong with it.

@@ -54,22 +54,24 @@ std::string printable(std::span<const uint8_t> name) {
   return s;
 }
 
-void read_names(Cursor c, std::span<std::string> names) {
+using Names = std::unordered_map<uint32_t, std::string>;
+
+void read_names(Cursor c, size_t functions, Names& names) {
   for (uint32_t left = c.number(); left > 0 && !c.done(); --left) {
     uint32_t function = c.number();
     auto name = c.take(c.number());
-    if (!c.bad() && function < names.size()) names[function] = printable(name);
+    if (!c.bad() && function < functions && !name.empty()) names[function] = printable(name);
   }
 }
 
 }  // namespace
 
-void read_function_names(std::span<const uint8_t> section, std::span<std::string> names) {
+void read_function_names(std::span<const uint8_t> section, size_t functions, Names& names) {
   Cursor c(section);
   while (!c.done()) {
     uint8_t kind = c.byte();
     auto payload = c.take(c.number());
-    if (kind == kFunctionNames && !c.bad()) read_names(Cursor(payload), names);
+    if (kind == kFunctionNames && !c.bad()) read_names(Cursor(payload), functions, names);
   }
 }
 

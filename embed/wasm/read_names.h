@@ -4,12 +4,13 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
+#include <unordered_map>
 
 namespace uptier::wasm {
 
-// Reads the payload of a "name" section into `names`, which has one entry per function. The section
-// is a comment: what does not parse is left out, and never makes a module bad.
-void read_function_names(std::span<const uint8_t> section, std::span<std::string> names);
+// Reads the payload of a "name" section into `names`, by function, of `functions`. The section is a
+// comment: what does not parse is left out, and never makes a module bad.
+void read_function_names(std::span<const uint8_t> section, size_t functions,
+                         std::unordered_map<uint32_t, std::string>& names);
 
 }  // namespace uptier::wasm
