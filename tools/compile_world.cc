@@ -63,15 +63,18 @@ Result<Functions> read_wasm(const std::vector<uint8_t>& bytes) {
   made.first = info->imported_functions;
   uint64_t key = wasm::hash_bytes(info->bytes);
   for (uint32_t f = info->imported_functions; f < info->functions.size(); ++f) {
-    FunctionBuilder b(wasm::compiled_signature(info->type_of(f)), info->name_of(f));
-    Status built = wasm::build_function(context, f, b);
-    if (BuilderAccess::too_much(b)) {
-      b = BuilderAccess::begin_plain(b.signature(), info->name_of(f));
-      built = wasm::build_function(context, f, b);
-    }
+    bool too_much = false;
+    auto describe = [&](FunctionBuilder b) -> Result<jit::Function> {
+      if (Status s = wasm::build_function(context, f, b); !s) return s.error();
+      too_much = BuilderAccess::too_much(b);
+      if (Status s = b.status(); !s) return s.error();
+      return BuilderAccess::finish(b);
+    };
+    Signature signature = wasm::compiled_signature(info->type_of(f));
+    Result<jit::Function> built = describe(FunctionBuilder(signature, info->name_of(f)));
+    if (too_much) built = describe(BuilderAccess::begin_plain(signature, info->name_of(f)));
     if (!built) return built.error();
-    if (Status s = b.status(); !s) return s.error();
-    made.module.functions.push_back(BuilderAccess::finish(b));
+    made.module.functions.push_back(std::move(*built));
     made.keys.push_back({key, f});
     made.bytes.push_back(info->functions[f].body_end - info->functions[f].body_begin);
     made.begins.push_back(info->functions[f].body_begin);

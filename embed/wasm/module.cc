@@ -1,6 +1,7 @@
 #include "embed/wasm/module.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <thread>
 #include <unordered_map>
@@ -43,6 +44,9 @@ Module::Module(Engine& engine, ModuleInfo info)
   std::iota(by_name_.begin(), by_name_.end(), 0u);
   std::ranges::sort(by_name_, {},
                     [&](uint32_t e) { return std::string_view(info_.exports[e].name); });
+  for (Bounds b : {Bounds::kGuarded, Bounds::kExplicit}) {
+    sets_[static_cast<size_t>(b)] = std::make_unique<MethodSet>(*this, b);
+  }
   if (info_.bodies == Bodies::kValidated) return;
   bodies_ = info_.rules != nullptr ? std::make_unique<BodyValidator>(std::move(info_.rules))
                                    : std::make_unique<BodyValidator>(info_);
@@ -50,9 +54,7 @@ Module::Module(Engine& engine, ModuleInfo info)
 }
 
 Module::~Module() {
-  for (auto& set : sets_) {
-    if (set) remove(*set);
-  }
+  for (auto& set : sets_) remove(*set);
 }
 
 // Exports of a name are unique.
@@ -67,16 +69,17 @@ const Export* Module::find_export(std::string_view name) const {
 // Both ways of guarding memory are different bodies, so they must not share profiles: their keys
 // differ.
 struct Module::MethodSet final : Host, FunctionMethods {
+  struct Free {
+    void operator()(void* p) const { std::free(p); }
+  };
+  using Number = std::atomic<uint32_t>;
+
   MethodSet(Module& m, Bounds b)
       : module(m),
         bounds(b),
         key(b == Bounds::kGuarded ? m.key_ : ~m.key_),
         count(m.info_.functions.size() - m.info_.imported_functions),
-        ids(new std::atomic<uint32_t>[count]) {
-    for (size_t i = 0; i < count; ++i) {
-      ids[i].store(MethodId::none().number(), std::memory_order_relaxed);
-    }
-  }
+        numbers(static_cast<Number*>(std::calloc(std::max<size_t>(count, 1), sizeof(Number)))) {}
   Status build(MethodId m, FunctionBuilder& b) override { return module.build(*this, m, b); }
   Result<MethodId> method_of(uint32_t function) override {
     return module.add_method(*this, function);
@@ -86,17 +89,14 @@ struct Module::MethodSet final : Host, FunctionMethods {
   const Bounds bounds;
   const uint64_t key;
   const size_t count;
-  std::unique_ptr<std::atomic<uint32_t>[]> ids;  // by own function: MethodId::number()
+  // By own function: 1 + MethodId::number(), 0 where it has none. From calloc(), which does not touch
+  // what the kernel has zeroed.
+  std::unique_ptr<Number[], Free> numbers;
   // With the module's mutex.
   std::unordered_map<uint32_t, uint32_t> function_of;  // of methods, by number()
 };
 
-Module::MethodSet& Module::set_of(Bounds bounds) {
-  std::lock_guard lock(mutex_);
-  auto& set = sets_[static_cast<size_t>(bounds)];
-  if (!set) set = std::make_unique<MethodSet>(*this, bounds);
-  return *set;
-}
+Module::MethodSet& Module::set_of(Bounds bounds) { return *sets_[static_cast<size_t>(bounds)]; }
 
 Result<MethodId> Module::method(Bounds bounds, uint32_t function) {
   return add_method(set_of(bounds), function);
@@ -115,13 +115,14 @@ Result<std::vector<MethodId>> Module::methods(Bounds bounds) {
 }
 
 Result<MethodId> Module::add_method(MethodSet& set, uint32_t function) {
-  std::atomic<uint32_t>& there = set.ids[function - info_.imported_functions];
-  // Relaxed: an id says nothing but itself, and whoever has one may ask the runtime.
-  MethodId known(there.load(std::memory_order_relaxed));
-  if (known.valid()) return known;
+  if (set.numbers == nullptr) {
+    return Error{ErrorCode::kResourceExhausted, "memory for the module's functions is refused"};
+  }
+  std::atomic<uint32_t>& there = set.numbers[function - info_.imported_functions];
+  // Relaxed: a number says nothing but itself, and whoever has one may ask the runtime.
+  if (uint32_t n = there.load(std::memory_order_relaxed)) return MethodId(n - 1);
   std::lock_guard lock(mutex_);
-  known = MethodId(there.load(std::memory_order_relaxed));
-  if (known.valid()) return known;
+  if (uint32_t n = there.load(std::memory_order_relaxed)) return MethodId(n - 1);
   MethodInfo m{{set.key, function},
                info_.name_of(function),
                compiled_signature(info_.type_of(function)),
@@ -130,7 +131,7 @@ Result<MethodId> Module::add_method(MethodSet& set, uint32_t function) {
   if (!id) return id;
   set.function_of[id->number()] = function;
   engine_.name_method(*this, *id, function);
-  there.store(id->number(), std::memory_order_relaxed);
+  there.store(id->number() + 1, std::memory_order_relaxed);
   return id;
 }
 
@@ -143,7 +144,7 @@ void Module::remove(MethodSet& set) {
       set.function_of.clear();
     }
     if (all.empty()) return;
-    std::ranges::sort(all, {}, &MethodId::number);
+    std::ranges::sort(all, {}, [](MethodId m) { return m.number(); });
     engine_.runtime().remove_methods(all);
     engine_.forget_methods(all);
   }

@@ -43,10 +43,9 @@ struct FunctionBuilder::Impl {
   // What the search for dominators may spend on average.
   static constexpr uint64_t kStepsPerBlock = 64;
   // What the search for values of Variables may spend: blocks walked, parameters made, edges filled.
-  // Bodies that compilers make spend less than one step an instruction, and the body that spends the
-  // most, of those in docs/notes/0045, a hundredth of this.
-  static constexpr uint64_t kFreeSteps = 1 << 20;
-  static constexpr uint64_t kStepsPerInst = 64;
+  // What real programs spend: docs/notes/0045.
+  static constexpr uint64_t kFreeSteps = 1 << 18;
+  static constexpr uint64_t kStepsPerInst = 16;
   static constexpr uint32_t kNoPlace = UINT32_MAX;
 
   struct BlockState {
