@@ -89,6 +89,14 @@ struct BaselineRequest {
   bool ask_to_leave = false;
 };
 
+// What an optimizing compilation may take.
+class CompileLimit {
+ public:
+  virtual ~CompileLimit() = default;
+  // Whether it has taken that; then it ends. Asked behind each pass, of which `pass` is the name.
+  virtual bool over(const char* pass) = 0;
+};
+
 struct OptimizeRequest {
   // Estimated executions of each block by site (index 0 is site 1); empty: no profile.
   std::span<const uint64_t> block_counts = {};
@@ -128,6 +136,8 @@ struct OptimizeRequest {
   std::vector<std::vector<float>>* inlined_blocks = nullptr;
   // Hears of the passes; may be null.
   PassObserver* observer = nullptr;
+  // May end the compilation; null: nothing does.
+  CompileLimit* limit = nullptr;
   // Guards leave for the host's interpreter, with what their frame_states name, instead of for
   // baseline code.
   bool to_host = false;

@@ -143,6 +143,13 @@ TEST(BaselineRandom, copies_of_odd_programs_agree_with_the_interpreter) {
   compare_all(Use::kToAndFro, 60, {.odd = true});
 }
 
+// Variables and values in the frame's memory: the same answers, and the same counts.
+TEST(BaselineRandom, plain_bodies_agree_with_the_interpreter) {
+  compare_all(Use::kPlain, 120, {.guards = true, .plain = true});
+  compare_all(Use::kInstrumented, 60, {.guards = true, .odd = true, .plain = true});
+  compare_all(Use::kToAndFro, 60, {.odd = true, .plain = true});
+}
+
 // More values than registers, in every block.
 TEST(BaselineRandom, large_functions_agree_with_the_interpreter) {
   compare_all(Use::kPlain, 8, {.functions = 2, .statements = 400, .variables = 80, .depth = 5});

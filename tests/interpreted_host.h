@@ -261,6 +261,7 @@ class InterpretedHost final : public Host {
       }
       case Shape::kTrapIf: return words[0] != 0 ? static_cast<TrapCode>(i.aux) : TrapCode::kNone;
       case Shape::kProbe:
+      case Shape::kFrameMemory:
       case Shape::kFrameState:
       case Shape::kGuard: return TrapCode::kNone;
       default: break;

@@ -42,7 +42,8 @@ TEST(IrCorpus, every_file_prints_and_parses_back_to_the_same_text) {
   }
 }
 
-// Every operation of the table appears with every type that its row allows.
+// Every operation of the table appears with every type that its row allows, but for what only the
+// baseline compiles (plain_form_test.cc).
 TEST(IrCorpus, covers_every_operation_and_type) {
   std::set<std::pair<Opcode, Type>> seen;
   for (const CorpusFile& file : load_corpus()) {
@@ -53,6 +54,7 @@ TEST(IrCorpus, covers_every_operation_and_type) {
   for (unsigned op = 0; op < kOpcodeCount; ++op) {
     for (unsigned t = 0; t <= static_cast<unsigned>(Type::kRef); ++t) {
       if (!(info(static_cast<Opcode>(op)).types & (1u << t))) continue;
+      if (static_cast<Opcode>(op) == Opcode::kFrameMemory) continue;
       auto pair = std::make_pair(static_cast<Opcode>(op), static_cast<Type>(t));
       EXPECT_TRUE(seen.count(pair)) << info(pair.first).text << "." << type_name(pair.second);
     }

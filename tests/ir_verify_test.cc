@@ -344,12 +344,39 @@ TEST(Dominators, agree_with_the_definition) {
     }
     Function f = parse_one(text + "b" + std::to_string(count) + ":\n  return\n}\n");
     jit::Dominators d = jit::compute_dominators(f);
+    // By the other algorithm, which graphs are left to that walks are too long in.
+    jit::Dominators other = jit::compute_dominators(f, 0);
+    EXPECT_EQ(d.idom, other.idom);
+    EXPECT_EQ(d.enter, other.enter);
+    EXPECT_EQ(d.leave, other.leave);
     for (Block a : f.layout) {
       for (Block b : f.layout) {
         if (!d.reachable(a) || !d.reachable(b)) continue;
         ASSERT_EQ(d.dominates(a, b), dominates_slowly(f, a, b)) << "seed " << seed;
       }
     }
+  }
+}
+
+// A chain of `k` choices, and behind it `k` blocks to each of which its beginning leads as well: for
+// each of them the walk from there goes up the whole chain.
+TEST(Dominators, are_found_where_walks_would_be_too_long) {
+  constexpr uint32_t k = 3000;
+  auto block = [](uint32_t n) { return "b" + std::to_string(n); };
+  std::string ends;
+  for (uint32_t i = 0; i < k; ++i) ends += (i == 0 ? "[" : ", ") + block(k + 1 + i);
+  std::string text = "func @f(i32) {\nb0(v0: i32):\n  switch v0, " + ends + "], b1\n";
+  for (uint32_t i = 1; i < k; ++i) {
+    text += block(i) + ":\n  branch v0, " + block(i + 1) + ", " + block(2 * k + 1) + "\n";
+  }
+  text += block(k) + ":\n  switch v0, " + ends + "], " + block(2 * k + 1) + "\n";
+  for (uint32_t i = 0; i <= k; ++i) text += block(k + 1 + i) + ":\n  return\n";
+  Function f = parse_one(text + "}\n");
+  for (const jit::Dominators& d : {jit::compute_dominators(f), jit::compute_dominators(f, 0)}) {
+    auto above = [&](uint32_t n) { return d.idom[f.layout[n].index()]; };
+    for (uint32_t i = 1; i <= k; ++i) EXPECT_EQ(above(i), f.layout[i - 1]);
+    for (uint32_t i = 0; i < k; ++i) EXPECT_EQ(above(k + 1 + i), f.layout[0]);
+    EXPECT_EQ(above(2 * k + 1), f.layout[1]);
   }
 }
 

@@ -28,6 +28,8 @@ struct RandomOptions {
   // What random_shapes.h says. Addresses of methods, if any, are those of the interpreter.
   bool wide = false;
   bool addresses = true;
+  // Described plainly (jit/ir/plain_form.h), and with every value that leaves its block in memory.
+  bool plain = false;
 };
 
 class RandomExpression {
@@ -35,7 +37,9 @@ class RandomExpression {
   static constexpr Type kTypes[] = {Type::kI32, Type::kI64, Type::kF32, Type::kF64};
 
   RandomExpression(Random& r, const RandomOptions& o, const Signature& s, const std::string& name)
-      : r_(r), o_(o), b_(s, name) {}
+      : r_(r),
+        o_(o),
+        b_(o.plain ? BuilderAccess::begin_plain(s, name, 0) : FunctionBuilder(s, name)) {}
 
   Type number_type() { return kTypes[r_.below(4)]; }
   bool odd(unsigned percent) { return o_.odd && r_.chance(percent); }

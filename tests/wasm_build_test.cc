@@ -28,13 +28,16 @@ class Built {
     EXPECT_TRUE(read.ok()) << (read.ok() ? "" : read.error().message);
     info = std::move(*read);
     VmLayout layout(info);
-    std::vector<MethodId> methods;
-    for (uint32_t m = 0; m < info.functions.size(); ++m) methods.push_back(MethodId(m));
+    struct Numbered final : FunctionMethods {
+      explicit Numbered(uint32_t imported) : imported(imported) {}
+      Result<MethodId> method_of(uint32_t f) override { return MethodId(f - imported); }
+      uint32_t imported;
+    } methods(info.imported_functions);
     std::vector<uint32_t> types;
     for (uint32_t t = 0; t < info.types.size(); ++t) types.push_back(t + 1);
     BuildContext context{info, layout, bounds, methods, types};
     for (uint32_t f = info.imported_functions; f < info.functions.size(); ++f) {
-      FunctionBuilder b(compiled_signature(info.type_of(f)), info.functions[f].name);
+      FunctionBuilder b(compiled_signature(info.type_of(f)), info.name_of(f));
       EXPECT_TRUE(build_function(context, f, b).ok());
       functions.push_back(BuilderAccess::finish(b));
     }

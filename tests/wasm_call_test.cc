@@ -230,7 +230,7 @@ TEST_P(WasmCall, traps_name_function_and_offset) {
     EXPECT_EQ(t.code, code);
     EXPECT_TRUE(t.has_location);
     EXPECT_EQ(t.function, function) << t.text();
-    EXPECT_EQ(t.function_name, m.info().functions[function].name);
+    EXPECT_EQ(t.function_name, m.info().name_of(function));
     EXPECT_EQ(t.offset, last_opcode(m, function, opcode)) << t.text();
   };
   expect(call_trap(i, "div", {Val::i32(0)}), TrapCode::kDivideByZero, 0, 0x6d);

@@ -169,17 +169,17 @@ TEST_F(WasmModule, functions_are_named_by_section_then_export_then_number) {
     (func $named (export "other"))
     (func (export "only_exported"))
     (func)))");
-  EXPECT_EQ(m.info().functions[0].name, "from_host");
-  EXPECT_EQ(m.info().functions[1].name, "named");
-  EXPECT_EQ(m.info().functions[2].name, "only_exported");
-  EXPECT_EQ(m.info().functions[3].name, "func[3]");
+  EXPECT_EQ(m.info().name_of(0), "from_host");
+  EXPECT_EQ(m.info().name_of(1), "named");
+  EXPECT_EQ(m.info().name_of(2), "only_exported");
+  EXPECT_EQ(m.info().name_of(3), "func[3]");
 }
 
 TEST_F(WasmModule, name_section_may_come_early_or_be_garbage) {
   Bytes b = assemble("(module (func (export \"f\")))");
   Bytes name{0, 9, 4, 'n', 'a', 'm', 'e', 1, 0xff, 0xff, 0xff};
   b.insert(b.begin() + 8, name.begin(), name.end());
-  EXPECT_EQ(world.load(b).info().functions[0].name, "f");
+  EXPECT_EQ(world.load(b).info().name_of(0), "f");
 }
 
 TEST_F(WasmModule, unprintable_names_are_made_printable) {
@@ -187,7 +187,7 @@ TEST_F(WasmModule, unprintable_names_are_made_printable) {
   Bytes b = assemble("(module (func (nop)))");
   Bytes name{0, 13, 4, 'n', 'a', 'm', 'e', 1, 6, 1, 0, 3, 'x', '\n', 0x1b};
   b.insert(b.end(), name.begin(), name.end());
-  EXPECT_EQ(world.load(b).info().functions[0].name, "x??");
+  EXPECT_EQ(world.load(b).info().name_of(0), "x??");
 }
 
 TEST_F(WasmModule, key_is_a_property_of_the_bytes) {

@@ -113,7 +113,7 @@ std::string describe_all(const ModuleInfo& info) {
   for (Bounds bounds : {Bounds::kGuarded, Bounds::kExplicit, Bounds::kUnfenced}) {
     BuildContext context{info, layout, bounds, methods, types};
     for (uint32_t f = info.imported_functions; f < info.functions.size(); ++f) {
-      FunctionBuilder b(compiled_signature(info.type_of(f)), info.functions[f].name);
+      FunctionBuilder b(compiled_signature(info.type_of(f)), info.name_of(f));
       if (Status s = build_function(context, f, b); !s) return s.error().message;
       if (Status s = b.status(); !s) return s.error().message;
       if (Status s = jit::verify(BuilderAccess::finish(b)); !s) return s.error().message;

@@ -89,6 +89,8 @@ struct Method {
   std::atomic<bool> wake_after_call{false};  // a first call has queued something for the worker
   std::unique_ptr<ExactCalls> exact;         // made with the method, with GapMode::kExact only
 
+  bool plainly = false;  // while it is compiled: the body is described plainly (jit/ir/plain_form.h)
+
   // ---- Made later ---------------------------------------------------------------------------------
 
   MadeLater<MethodShape> shape;

@@ -52,11 +52,12 @@ Result<Functions> read_wasm(const std::vector<uint8_t>& bytes) {
   if (!info) return info.error();
   double read_seconds = watch.lap();
   wasm::VmLayout layout(*info);
-  std::vector<MethodId> methods;
+  struct Numbered final : wasm::FunctionMethods {
+    explicit Numbered(uint32_t imported) : imported(imported) {}
+    Result<MethodId> method_of(uint32_t f) override { return MethodId(f - imported); }
+    uint32_t imported;
+  } methods(info->imported_functions);
   std::vector<uint32_t> type_ids;
-  for (uint32_t i = 0; i < info->functions.size() - info->imported_functions; ++i) {
-    methods.push_back(MethodId(i));
-  }
   for (uint32_t i = 0; i < info->types.size(); ++i) type_ids.push_back(i + 1);
   auto bounds = wasm::Bounds::kGuarded;
   if (info->memory) bounds = wasm::bounds_of(*info->memory, wasm::kMaxPages, bounds);
@@ -66,10 +67,18 @@ Result<Functions> read_wasm(const std::vector<uint8_t>& bytes) {
   made.first = info->imported_functions;
   uint64_t key = wasm::module_key(info->bytes);
   for (uint32_t f = info->imported_functions; f < info->functions.size(); ++f) {
-    FunctionBuilder b(wasm::compiled_signature(info->type_of(f)), info->functions[f].name);
-    if (Status s = wasm::build_function(context, f, b); !s) return s.error();
-    if (Status s = b.status(); !s) return s.error();
-    made.module.functions.push_back(BuilderAccess::finish(b));
+    bool too_much = false;
+    auto describe = [&](FunctionBuilder b) -> Result<jit::Function> {
+      if (Status s = wasm::build_function(context, f, b); !s) return s.error();
+      too_much = BuilderAccess::too_much(b);
+      if (Status s = b.status(); !s) return s.error();
+      return BuilderAccess::finish(b);
+    };
+    Signature signature = wasm::compiled_signature(info->type_of(f));
+    Result<jit::Function> built = describe(FunctionBuilder(signature, info->name_of(f)));
+    if (too_much) built = describe(BuilderAccess::begin_plain(signature, info->name_of(f)));
+    if (!built) return built.error();
+    made.module.functions.push_back(std::move(*built));
     made.keys.push_back({key, f});
     made.bytes.push_back(info->functions[f].body_end - info->functions[f].body_begin);
     made.begins.push_back(info->functions[f].body_begin);

@@ -211,9 +211,9 @@ int run(const RunCommand& c) {
   if (!wasi) return fail(kFailed, wasi.error().message);
 
   Runtime& runtime = (*engine)->runtime();
-  // The worker begins with what it knows of them when the thread attaches. Where there is no room for
-  // them, instantiation says so.
-  if (!c.options.profile.empty()) {
+  // The worker begins with what it knows of them when the thread attaches; a report names those that
+  // were never called. Where there is no room for them, instantiation says so.
+  if (!c.options.profile.empty() || !c.shown.report.empty()) {
     (void)module->methods(bounds_of(module->info(), engine_options));
   }
   if (c.shown.loops == kEachLoop) runtime.keep_loop_executions(kEachLoopMost);

@@ -26,8 +26,12 @@ void FunctionTranslator::on_call(uint32_t function) {
   Signature signature = compiled_signature(type);
   if (function >= info_.imported_functions) {
     args.insert(args.begin(), ctx_);
-    MethodId method = context_.methods[function - info_.imported_functions];
-    Value first = b_.call(method, signature, args, info_.functions[function].name);
+    Result<MethodId> method = context_.methods.method_of(function);
+    if (!method) {
+      failed_ = method.error();
+      return;
+    }
+    Value first = b_.call(*method, signature, args, info_.name_of(function));
     return push_results(type, first, ctx_);
   }
   uint32_t record = context_.layout.import(function);

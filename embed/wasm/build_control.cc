@@ -129,12 +129,11 @@ void FunctionTranslator::on_br_if(uint32_t depth) {
 void FunctionTranslator::on_br_table() {
   Value index = pop();
   std::vector<Block> cases;
-  std::vector<bool> carried(frames_.size());
   for (uint64_t left = uint64_t{reader_.u32()} + 1; left > 0; --left) {
     uint32_t depth = reader_.u32();
     Frame& f = frame_at(depth);
-    if (!carried[depth]) carry_to(f);
-    carried[depth] = true;
+    if (f.carried_at != at_) carry_to(f);
+    f.carried_at = at_;
     cases.push_back(f.target);
   }
   Block otherwise = cases.back();

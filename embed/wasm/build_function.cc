@@ -43,8 +43,9 @@ Status FunctionTranslator::run() {
   if (facts_.accesses_memory && is_guarded(context_.bounds)) {
     memory_base_ = load_context(Type::kRef, offsetof(VmContext, memory_base));
   }
-  frames_.push_back({Op::kBlock, {{}, type_.results}, 0, {}, {}, {}, {}});
-  while (!reader_.done() && !refused_ && !frames_.empty()) step();
+  frames_.push_back({Op::kBlock, {{}, type_.results}, 0, {}, {}, {}, {}, 0});
+  while (!reader_.done() && !refused_ && failed_.ok() && !frames_.empty()) step();
+  if (!failed_) return failed_;
   const bool whole = reader_.done() && !reader_.bad() && !refused_ && frames_.empty();
   if (whole) return {};
   return Error{ErrorCode::kCorruptInput, "the body of " + function_.name +

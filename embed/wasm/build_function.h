@@ -24,12 +24,20 @@
 
 namespace uptier::wasm {
 
+// Which method each of the module's own functions is.
+class FunctionMethods {
+ public:
+  virtual ~FunctionMethods() = default;
+  // Errors: there is no room for it.
+  virtual Result<MethodId> method_of(uint32_t function) = 0;
+};
+
 // What a body is built against; borrows everything.
 struct BuildContext {
   const ModuleInfo& info;
   const VmLayout& layout;
   Bounds bounds;
-  std::span<const MethodId> methods;   // of the module's own functions, from the first
+  FunctionMethods& methods;
   std::span<const uint32_t> type_ids;  // by ModuleInfo::types
   // Where not null, receives the locations of br_if and if whose IR branch tests the opposite, so
   // that its first edge is the one that WebAssembly takes for 0.
@@ -41,7 +49,8 @@ Signature compiled_signature(const FuncType& type);
 
 // Describes an own function of the module, whose body was validated. Pure: the same description each
 // time. No recursion, however deep the blocks nest. Errors: kCorruptInput where the bytes are not
-// those that were validated, as far as that shows; the description is of no use then.
+// those that were validated, as far as that shows; the description is of no use then. And those of
+// FunctionMethods.
 Status build_function(const BuildContext& context, uint32_t function, FunctionBuilder& b);
 
 // The work of build_function; its parts lie in build_function.cc (blocks, straight-line code),
@@ -75,6 +84,7 @@ class FunctionTranslator {
     std::vector<Variable> carry;  // values for `target`
     Block otherwise;              // of an if with else
     std::vector<Value> params;    // of an if with else
+    uint32_t carried_at = 0;      // the last br_table that has handed on what goes to `target`
 
     std::span<const Type> target_types() const {
       return op == Op::kLoop ? type.params : type.results;
@@ -153,6 +163,7 @@ class FunctionTranslator {
   uint32_t dead_depth_ = 0;  // blocks opened in dead code
   uint32_t at_ = 0;          // of the instruction that is translated
   bool refused_ = false;     // there was one that is not translated
+  Status failed_;            // why the rest is not
 };
 
 }  // namespace uptier::wasm

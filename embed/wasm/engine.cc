@@ -87,10 +87,9 @@ Result<MethodId> Engine::adapter(const FuncType& type) {
   return *id;
 }
 
-void Engine::name_methods(const Module& module, std::span<const MethodId> methods) {
+void Engine::name_method(const Module& module, MethodId method, uint32_t function) {
   std::lock_guard lock(mutex_);
-  uint32_t function = module.info().imported_functions;
-  for (MethodId m : methods) origins_[m.number()] = {&module, function++};
+  origins_[method.number()] = {&module, function};
 }
 
 void Engine::forget_methods(std::span<const MethodId> methods) {
@@ -123,7 +122,7 @@ TrapReport Engine::describe(const Trap& trap) const {
   if (it == origins_.end()) return r;
   r.has_location = true;
   r.function = it->second.function;
-  r.function_name = it->second.module->info().functions[r.function].name;
+  r.function_name = it->second.module->info().name_of(r.function);
   r.offset = trap.location;
   return r;
 }

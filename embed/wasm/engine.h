@@ -75,7 +75,7 @@ class Engine {
   class AdapterHost;
 
   // Which function a method is, for trap reports; called by Module.
-  void name_methods(const Module& module, std::span<const MethodId> methods);
+  void name_method(const Module& module, MethodId method, uint32_t function);
   void forget_methods(std::span<const MethodId> methods);
 
   struct MethodOrigin {

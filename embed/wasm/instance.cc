@@ -40,9 +40,10 @@ FuncRef Instance::function(uint32_t index) const {
   if (index < info.imported_functions) {
     return *reinterpret_cast<FuncRef*>(bytes + module_.layout().import(index));
   }
-  MethodId m = methods_[index - info.imported_functions];
-  return {store_.engine().runtime().entry_address(m), bytes,
-          module_.type_id(info.functions[index].type), m.number(), &info.type_of(index)};
+  Result<MethodId> m = module_.method(bounds_, index);
+  if (!m) return {};
+  return {store_.engine().runtime().entry_address(*m), bytes,
+          module_.type_id(info.functions[index].type), m->number(), &info.type_of(index)};
 }
 
 Global Instance::global(uint32_t index) const {

@@ -120,7 +120,8 @@ class Instance {
   Memory* memory() const { return memory_; }
   Table* table() const { return table_; }
 
-  // Returns the function of that index, own or imported.
+  // Returns the function of that index, own or imported; the null reference where the runtime has no
+  // room for its method. What is exported or in a segment of elements has one.
   FuncRef function(uint32_t index) const;
   Global global(uint32_t index) const;
 
@@ -150,7 +151,7 @@ class Instance {
   std::vector<uint64_t> results_;    // ContextHeader::results
   Memory* memory_ = nullptr;
   Table* table_ = nullptr;
-  std::span<const MethodId> methods_;
+  Bounds bounds_ = Bounds::kGuarded;
   std::vector<bool> data_dropped_;
   std::vector<bool> elem_dropped_;
 };

@@ -141,9 +141,8 @@ class Instantiator {
       instance_->table_ = *t;
     }
     Memory* memory = instance_->memory_;
-    auto methods = module_.methods(memory != nullptr ? memory->bounds() : Bounds::kGuarded);
-    if (!methods) return methods.error();
-    instance_->methods_ = *methods;
+    instance_->bounds_ = memory != nullptr ? memory->bounds() : Bounds::kGuarded;
+    if (Status s = register_reachable(); !s) return s;
     VmContext& c = *instance_->context();
     if (memory != nullptr) {
       c.memory = memory->record();
@@ -154,6 +153,25 @@ class Instantiator {
       c.table_size = table->size();
     }
     return {};
+  }
+
+  // Registers what others may come to call, so that nothing is refused later.
+  Status register_reachable() {
+    auto reach = [&](uint32_t function) -> Status {
+      if (function < info_.imported_functions || function == ElemSegment::kNullFunction) return {};
+      Result<MethodId> m = module_.method(instance_->bounds_, function);
+      return m ? Status() : Status(m.error());
+    };
+    for (const Export& e : info_.exports) {
+      if (e.kind != ExternKind::kFunction) continue;
+      if (Status s = reach(e.index); !s) return s;
+    }
+    for (const ElemSegment& e : info_.elems) {
+      for (uint32_t f : e.functions) {
+        if (Status s = reach(f); !s) return s;
+      }
+    }
+    return info_.start ? reach(*info_.start) : Status();
   }
 
   uint64_t evaluate(const ConstExpr& e) {

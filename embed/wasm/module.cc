@@ -1,7 +1,10 @@
 #include "embed/wasm/module.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <numeric>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
 #include "embed/wasm/build_function.h"
@@ -37,6 +40,13 @@ Module::Module(Engine& engine, ModuleInfo info)
   for (uint32_t f = info_.imported_functions; f < info_.functions.size(); ++f) {
     max_results_ = std::max(max_results_, static_cast<uint32_t>(info_.type_of(f).results.size()));
   }
+  by_name_.resize(info_.exports.size());
+  std::iota(by_name_.begin(), by_name_.end(), 0u);
+  std::ranges::sort(by_name_, {},
+                    [&](uint32_t e) { return std::string_view(info_.exports[e].name); });
+  for (Bounds b : {Bounds::kGuarded, Bounds::kExplicit, Bounds::kUnfenced}) {
+    sets_[static_cast<size_t>(b)] = std::make_unique<MethodSet>(*this, b);
+  }
   if (info_.bodies == Bodies::kValidated) return;
   bodies_ = info_.rules != nullptr ? std::make_unique<BodyValidator>(std::move(info_.rules))
                                    : std::make_unique<BodyValidator>(info_);
@@ -44,30 +54,17 @@ Module::Module(Engine& engine, ModuleInfo info)
 }
 
 Module::~Module() {
-  for (auto& set : sets_) {
-    if (!set) continue;
-    engine_.runtime().remove_methods(set->methods);
-    engine_.forget_methods(set->methods);
-  }
+  for (auto& set : sets_) remove(*set);
 }
 
+// Exports of a name are unique.
 const Export* Module::find_export(std::string_view name) const {
-  for (const Export& e : info_.exports) {
-    if (e.name == name) return &e;
-  }
-  return nullptr;
+  auto name_of = [&](uint32_t e) { return std::string_view(info_.exports[e].name); };
+  auto at = std::ranges::lower_bound(by_name_, name, {}, name_of);
+  return at == by_name_.end() || name_of(*at) != name ? nullptr : &info_.exports[*at];
 }
 
-Result<std::span<const MethodId>> Module::methods(Bounds bounds) {
-  std::lock_guard lock(mutex_);
-  auto& slot = sets_[static_cast<size_t>(bounds)];
-  if (!slot) {
-    auto set = std::make_unique<MethodSet>(*this, bounds);
-    if (Status s = register_methods(*set); !s) return s.error();
-    slot = std::move(set);
-  }
-  return std::span<const MethodId>(slot->methods);
-}
+// ---- Methods ----------------------------------------------------------------------------------
 
 // Bodies that compare and bodies that do not are different, so they must not share profiles: their
 // keys differ. With and without a fence they are alike; who owns its memory has the one or the other.
@@ -77,20 +74,86 @@ uint64_t Module::key_of(Bounds bounds) const {
   return both ? key_ ^ 1 : key_;
 }
 
-Status Module::register_methods(MethodSet& set) {
-  const uint64_t key = key_of(set.bounds);
-  for (uint32_t f = info_.imported_functions; f < info_.functions.size(); ++f) {
-    MethodInfo m{{key, f}, info_.functions[f].name, compiled_signature(info_.type_of(f)), nullptr};
-    Result<MethodId> id = engine_.runtime().add_method(set, std::move(m));
-    if (!id) {
-      engine_.runtime().remove_methods(set.methods);
-      return id.error();
-    }
-    set.methods.push_back(*id);
-    set.function_of[id->index()] = f;
+struct Module::MethodSet final : Host, FunctionMethods {
+  struct Free {
+    void operator()(void* p) const { std::free(p); }
+  };
+  using Number = std::atomic<uint32_t>;
+
+  MethodSet(Module& m, Bounds b)
+      : module(m),
+        bounds(b),
+        key(m.key_of(b)),
+        count(m.info_.functions.size() - m.info_.imported_functions),
+        numbers(static_cast<Number*>(std::calloc(std::max<size_t>(count, 1), sizeof(Number)))) {}
+  Status build(MethodId m, FunctionBuilder& b) override { return module.build(*this, m, b); }
+  Result<MethodId> method_of(uint32_t function) override {
+    return module.add_method(*this, function);
   }
-  engine_.name_methods(*this, set.methods);
-  return {};
+
+  Module& module;
+  const Bounds bounds;
+  const uint64_t key;
+  const size_t count;
+  // By own function: 1 + MethodId::number(), 0 where it has none. From calloc(), which does not touch
+  // what the kernel has zeroed.
+  std::unique_ptr<Number[], Free> numbers;
+  // With the module's mutex.
+  std::unordered_map<uint32_t, uint32_t> function_of;  // of methods, by number()
+};
+
+Module::MethodSet& Module::set_of(Bounds bounds) { return *sets_[static_cast<size_t>(bounds)]; }
+
+Result<MethodId> Module::method(Bounds bounds, uint32_t function) {
+  return add_method(set_of(bounds), function);
+}
+
+Result<std::vector<MethodId>> Module::methods(Bounds bounds) {
+  MethodSet& set = set_of(bounds);
+  std::vector<MethodId> all;
+  all.reserve(set.count);
+  for (uint32_t f = info_.imported_functions; f < info_.functions.size(); ++f) {
+    Result<MethodId> m = add_method(set, f);
+    if (!m) return m.error();
+    all.push_back(*m);
+  }
+  return all;
+}
+
+Result<MethodId> Module::add_method(MethodSet& set, uint32_t function) {
+  if (set.numbers == nullptr) {
+    return Error{ErrorCode::kResourceExhausted, "memory for the module's functions is refused"};
+  }
+  std::atomic<uint32_t>& there = set.numbers[function - info_.imported_functions];
+  // Relaxed: a number says nothing but itself, and whoever has one may ask the runtime.
+  if (uint32_t n = there.load(std::memory_order_relaxed)) return MethodId(n - 1);
+  std::lock_guard lock(mutex_);
+  if (uint32_t n = there.load(std::memory_order_relaxed)) return MethodId(n - 1);
+  MethodInfo m{{set.key, function},
+               info_.name_of(function),
+               compiled_signature(info_.type_of(function)),
+               nullptr};
+  Result<MethodId> id = engine_.runtime().add_method(set, std::move(m));
+  if (!id) return id;
+  set.function_of[id->number()] = function;
+  engine_.name_method(*this, *id, function);
+  there.store(id->number() + 1, std::memory_order_relaxed);
+  return id;
+}
+
+// What is being built meanwhile may register others.
+void Module::remove(MethodSet& set) {
+  for (std::vector<MethodId> all;; all.clear()) {
+    {
+      std::lock_guard lock(mutex_);
+      for (auto [number, function] : set.function_of) all.push_back(MethodId(number));
+      set.function_of.clear();
+    }
+    if (all.empty()) return;
+    std::ranges::sort(all, {}, [](MethodId m) { return m.number(); });
+    engine_.runtime().remove_methods(all);
+    engine_.forget_methods(all);
+  }
 }
 
 Status Module::validate(uint32_t function) {
@@ -132,13 +195,18 @@ Status Module::validate_bodies() {
   return {};
 }
 
-Status Module::build(const MethodSet& set, MethodId m, FunctionBuilder& b) {
-  auto it = set.function_of.find(m.index());
-  if (it == set.function_of.end()) {
-    return Error{ErrorCode::kInvalidArgument, "the method does not belong to this module"};
+Status Module::build(MethodSet& set, MethodId m, FunctionBuilder& b) {
+  uint32_t function = 0;
+  {
+    std::lock_guard lock(mutex_);
+    auto it = set.function_of.find(m.number());
+    if (it == set.function_of.end()) {
+      return Error{ErrorCode::kInvalidArgument, "the method does not belong to this module"};
+    }
+    function = it->second;
   }
-  if (Status s = validate(it->second); !s) return s;
-  return build_function({info_, layout_, set.bounds, set.methods, type_ids_}, it->second, b);
+  if (Status s = validate(function); !s) return s;
+  return build_function({info_, layout_, set.bounds, set, type_ids_}, function, b);
 }
 
 }  // namespace uptier::wasm

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <span>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "embed/wasm/module_info.h"
@@ -29,8 +28,9 @@ enum class Bounds : uint8_t {
 inline constexpr size_t kBoundsCount = 3;
 inline constexpr bool is_guarded(Bounds b) { return b != Bounds::kExplicit; }
 
-// A validated module. Methods are registered when the first instance needs them, once for each way
-// of guarding memory; nothing is compiled before its first call.
+// A validated module. A function's method is registered when the first instance exports it or has it
+// in a segment of elements, or code that calls it is described; once for each way of guarding
+// memory. Nothing is compiled before its first call.
 //
 // Thread: any; all of it is constant but the method tables, which have a lock.
 class Module {
@@ -65,25 +65,25 @@ class Module {
   // meanwhile, on another thread. Errors: as load.
   Status validate_bodies();
 
-  // Returns the methods of the module's own functions (without imports), registering them first if
-  // need be. Errors: kResourceExhausted when the runtime has no room.
-  Result<std::span<const MethodId>> methods(Bounds bounds);
+  // Returns the method of an own function (not of an import), registering it if it has none yet.
+  // Errors: kResourceExhausted when the runtime has no room.
+  Result<MethodId> method(Bounds bounds, uint32_t function);
+  // The same of all own functions: what nothing refers to is in the runtime's report then, and may be
+  // compiled ahead of its first call.
+  Result<std::vector<MethodId>> methods(Bounds bounds);
 
  private:
-  // One way of guarding memory: the host that builds for it, and its methods.
-  struct MethodSet final : Host {
-    MethodSet(Module& m, Bounds b) : module(m), bounds(b) {}
-    Status build(MethodId m, FunctionBuilder& b) override { return module.build(*this, m, b); }
-    Module& module;
-    Bounds bounds;
-    std::vector<MethodId> methods;                       // of functions past the imports
-    std::unordered_map<uint32_t, uint32_t> function_of;  // MethodId::index() -> function index
-  };
+  // One way of guarding memory: the host that builds for it, and its methods. Most functions of a
+  // large module are never referred to by what runs, and take four bytes here.
+  struct MethodSet;
+  MethodSet& set_of(Bounds bounds);
+  Result<MethodId> add_method(MethodSet& set, uint32_t function);
+  // Takes all methods of a set out of service.
+  void remove(MethodSet& set);
 
   Module(Engine& engine, ModuleInfo info);
-  Status register_methods(MethodSet& set);
   uint64_t key_of(Bounds bounds) const;
-  Status build(const MethodSet& set, MethodId m, FunctionBuilder& b);
+  Status build(MethodSet& set, MethodId m, FunctionBuilder& b);
   // Validates the body of an own function, unless it has been.
   Status validate(uint32_t function);
 
@@ -93,12 +93,13 @@ class Module {
   uint64_t key_;
   std::vector<uint32_t> type_ids_;
   uint32_t max_results_ = 0;
-  std::mutex mutex_;  // held while a MethodSet is filled; a filled one is constant
+  std::mutex mutex_;  // of the sets, but for ids that are there. Comes before the runtime's
   std::mutex bodies_mutex_;
   std::atomic<uint32_t> bodies_wanted_{0};  // functions that are to be built, and not validated
   std::unique_ptr<BodyValidator> bodies_;   // null where all are validated
   std::vector<bool> validated_;             // by function
   std::array<std::unique_ptr<MethodSet>, kBoundsCount> sets_;  // by Bounds
+  std::vector<uint32_t> by_name_;                              // exports, as they are looked up
 };
 
 }  // namespace uptier::wasm

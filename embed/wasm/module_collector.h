@@ -76,7 +76,7 @@ class ModuleCollector final : public BodyChecker {
                   Index type) override {
     add_import(module, name, ExternKind::kFunction, index);
     ++info_.imported_functions;
-    info_.functions.push_back({type, 0, 0, {}, {}});
+    info_.functions.push_back({type, 0, 0, {}});
     return validate(&V::OnFunction, here(), var(type));
   }
 
@@ -109,7 +109,7 @@ class ModuleCollector final : public BodyChecker {
     return Ok::Ok;
   }
   Ok OnFunction(Index, Index type) override {
-    info_.functions.push_back({type, 0, 0, {}, {}});
+    info_.functions.push_back({type, 0, 0, {}});
     return validate(&V::OnFunction, here(), var(type));
   }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "embed/wasm/module_bytes.h"
@@ -40,8 +41,7 @@ struct FunctionInfo {
   uint32_t type = 0;        // index into ModuleInfo::types
   uint32_t body_begin = 0;  // of the declarations of locals; 0 for imports
   uint32_t body_end = 0;
-  std::string name;  // from the name section, the first export, or "func[N]"
-  BodyFacts facts;   // of a validated body
+  BodyFacts facts;  // of a validated body
 };
 
 struct GlobalInfo {
@@ -80,6 +80,7 @@ struct ModuleInfo {
   std::vector<Import> imports;
   std::vector<Export> exports;
   std::vector<FunctionInfo> functions;
+  std::unordered_map<uint32_t, std::string> names;  // of functions that have one: see name_of()
   std::vector<GlobalInfo> globals;
   std::vector<DataSegment> data;
   std::vector<ElemSegment> elems;
@@ -93,6 +94,11 @@ struct ModuleInfo {
   // What bodies are validated against; with Bodies::kLater, until a BodyValidator has taken it.
   std::unique_ptr<Rules, FreeRules> rules;
 
+  // Returns what a function is called: in the name section, else its first export, else "func[N]".
+  std::string name_of(uint32_t function) const {
+    auto at = names.find(function);
+    return at != names.end() ? at->second : "func[" + std::to_string(function) + "]";
+  }
   const FuncType& type_of(uint32_t function) const { return types[functions[function].type]; }
 };
 

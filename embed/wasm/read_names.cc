@@ -56,47 +56,43 @@ std::string printable(std::span<const uint8_t> name) {
   return s;
 }
 
-void read_names(Cursor c, std::span<std::string> names) {
+using Names = std::unordered_map<uint32_t, std::string>;
+
+void read_names(Cursor c, size_t functions, Names& names) {
   for (uint32_t left = c.number(); left > 0 && !c.done(); --left) {
     uint32_t function = c.number();
     auto name = c.take(c.number());
-    if (!c.bad() && function < names.size()) names[function] = printable(name);
+    if (!c.bad() && function < functions && !name.empty()) names[function] = printable(name);
   }
 }
 
 }  // namespace
 
-void read_function_names(std::span<const uint8_t> section, std::span<std::string> names) {
+void read_function_names(std::span<const uint8_t> section, size_t functions, Names& names) {
   Cursor c(section);
   while (!c.done()) {
     uint8_t kind = c.byte();
     auto payload = c.take(c.number());
-    if (kind == kFunctionNames && !c.bad()) read_names(Cursor(payload), names);
+    if (kind == kFunctionNames && !c.bad()) read_names(Cursor(payload), functions, names);
   }
 }
 
 void name_functions(ModuleInfo& info, std::span<const uint8_t> section) {
-  std::vector<std::string> names(info.functions.size());
   for (const Export& e : info.exports) {
-    if (e.kind == ExternKind::kFunction && names[e.index].empty()) names[e.index] = e.name;
+    if (e.kind == ExternKind::kFunction && !e.name.empty()) info.names.try_emplace(e.index, e.name);
   }
-  read_function_names(section, names);
-  for (uint32_t f = 0; f < names.size(); ++f) {
-    if (names[f].empty()) names[f] = "func[" + std::to_string(f) + "]";
-    info.functions[f].name = std::move(names[f]);
-  }
+  read_function_names(section, info.functions.size(), info.names);
 }
 
 std::string function_text(const ModuleInfo& info, uint32_t function) {
   const std::string number = "func[" + std::to_string(function) + "]";
-  std::vector<std::string> names(info.functions.size());
-  read_function_names(find_custom(info.bytes, "name"), names);
-  std::string name = function < names.size() ? names[function] : "";
+  Names names;
   for (const Export& e : info.exports) {
-    const bool is_it = e.kind == ExternKind::kFunction && e.index == function;
-    if (name.empty() && is_it) name = e.name;
+    if (e.kind == ExternKind::kFunction && !e.name.empty()) names.try_emplace(e.index, e.name);
   }
-  return name.empty() ? number : number + " <" + name + ">";
+  read_function_names(find_custom(info.bytes, "name"), info.functions.size(), names);
+  const auto at = names.find(function);
+  return at == names.end() ? number : number + " <" + at->second + ">";
 }
 
 }  // namespace uptier::wasm

@@ -4,17 +4,18 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
+#include <unordered_map>
 
 #include "embed/wasm/module_info.h"
 
 namespace uptier::wasm {
 
-// Reads the payload of a "name" section into `names`, which has one entry per function. The section
-// is a comment: what does not parse is left out, and never makes a module bad.
-void read_function_names(std::span<const uint8_t> section, std::span<std::string> names);
+// Reads the payload of a "name" section into `names`, by function, of `functions`. The section is a
+// comment: what does not parse is left out, and never makes a module bad.
+void read_function_names(std::span<const uint8_t> section, size_t functions,
+                         std::unordered_map<uint32_t, std::string>& names);
 
-// Gives every function a name: from the section, else from its first export, else "func[N]". The
+// Notes the names of functions that have one: from the section, else from their first export. The
 // exports are valid.
 void name_functions(ModuleInfo& info, std::span<const uint8_t> section);
 

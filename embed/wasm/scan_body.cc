@@ -8,15 +8,18 @@ void BodyScan::end() {
   if (open_.empty()) return;
   OpenBlock b = open_.back();
   open_.pop_back();
-  if (b.kind == Kind::kLoop && b.has_target) facts_.repeating_loops.push_back(b.at);
-  if (b.kind == Kind::kIf && b.has_else) facts_.ifs_with_else.push_back(b.at);
+  if (b.kind == Kind::kLoop && b.has_target) blocks_.repeating_loops.push_back(b.at);
+  if (b.kind == Kind::kIf && b.has_else) blocks_.ifs_with_else.push_back(b.at);
 }
 
 BodyFacts BodyScan::take() {
   open_.clear();
-  BodyFacts facts = std::exchange(facts_, {});
-  std::sort(facts.repeating_loops.begin(), facts.repeating_loops.end());
-  std::sort(facts.ifs_with_else.begin(), facts.ifs_with_else.end());
+  BodyFacts facts;
+  facts.accesses_memory = std::exchange(accesses_memory_, false);
+  if (blocks_.repeating_loops.empty() && blocks_.ifs_with_else.empty()) return facts;
+  std::ranges::sort(blocks_.repeating_loops);
+  std::ranges::sort(blocks_.ifs_with_else);
+  facts.blocks = std::make_unique<const BodyFacts::Blocks>(std::exchange(blocks_, {}));
   return facts;
 }
 

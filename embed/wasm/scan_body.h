@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace uptier::wasm {
@@ -13,12 +14,21 @@ namespace uptier::wasm {
 // Facts of one body. Offsets are those of the instruction that opens a block, in rising order.
 // Branches in dead code count as well: a loop may be taken for a repeating one and never repeat.
 struct BodyFacts {
-  bool accesses_memory = false;
-  std::vector<uint32_t> repeating_loops;  // some branch goes back to them
-  std::vector<uint32_t> ifs_with_else;
+  struct Blocks {
+    std::vector<uint32_t> repeating_loops;  // some branch goes back to them
+    std::vector<uint32_t> ifs_with_else;
 
-  bool repeats(uint32_t loop) const { return contains(repeating_loops, loop); }
-  bool has_else(uint32_t if_op) const { return contains(ifs_with_else, if_op); }
+    bool operator==(const Blocks&) const = default;
+  };
+  bool accesses_memory = false;
+  std::unique_ptr<const Blocks> blocks;  // null where there are none: most bodies are small
+
+  bool repeats(uint32_t loop) const { return blocks && contains(blocks->repeating_loops, loop); }
+  bool has_else(uint32_t if_op) const { return blocks && contains(blocks->ifs_with_else, if_op); }
+  friend bool operator==(const BodyFacts& a, const BodyFacts& b) {
+    bool same = a.accesses_memory == b.accesses_memory && !a.blocks == !b.blocks;
+    return same && (!a.blocks || *a.blocks == *b.blocks);
+  }
 
  private:
   static bool contains(const std::vector<uint32_t>& sorted, uint32_t offset) {
@@ -31,7 +41,7 @@ class BodyScan {
  public:
   enum class Kind : uint8_t { kBlock, kLoop, kIf };
 
-  void access_memory() { facts_.accesses_memory = true; }
+  void access_memory() { accesses_memory_ = true; }
   void open(Kind kind, uint32_t at) { open_.push_back({kind, at}); }
   void branch(uint32_t depth) {
     if (depth < open_.size()) open_[open_.size() - 1 - depth].has_target = true;
@@ -52,7 +62,8 @@ class BodyScan {
     bool has_else = false;
   };
   std::vector<OpenBlock> open_;
-  BodyFacts facts_;
+  bool accesses_memory_ = false;
+  BodyFacts::Blocks blocks_;
 };
 
 }  // namespace uptier::wasm

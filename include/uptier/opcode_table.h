@@ -118,7 +118,9 @@
   X(kGuard,         GUARD,          "guard",          kGuard,        kMaskNone,  kPinned | kCanTrap)                    \
   /* many stores in one, which only the optimizing compiler makes: see Shape::kBulk */                                  \
   X(kFill,          FILL,           "fill",           kBulk,         kMaskNone,  kWrites | kCanTrap)                    \
-  X(kCopy,          COPY,           "copy",           kBulk,         kMaskNone,  kReads | kWrites | kCanTrap)
+  X(kCopy,          COPY,           "copy",           kBulk,         kMaskNone,  kReads | kWrites | kCanTrap)           \
+  /* what the library describes giant bodies with, and hosts do not: see Shape::kFrameMemory */                         \
+  X(kFrameMemory,   FRAME_MEMORY,   "frame_memory",   kFrameMemory,  kMaskRef,   kPinned)
 
 // Why a call ended without a result. Printed as the text that WebAssembly's tests use.
 //   X(id, name, text)                                C: UPTIER_TRAP_<name>

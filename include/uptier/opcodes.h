@@ -44,6 +44,7 @@ enum class Shape : uint8_t {
   kFrameState,    // slots...; aux: inline depth, imm: host pc
   kGuard,         // i32; aux: GuardReason        deopts to the last frame_state when 0
   kBulk,          // i64, i64, i64; imm: width    see "Bulk" below
+  kFrameMemory,   // imm: bytes -> T              the frame's own, all 0 at first; in the entry only
 };
 
 // Addresses: one operand (`base`: ref or i64), or two (`base`, then `index`: an i64, or an i32 that

@@ -165,7 +165,7 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(count,      interrupt_signal,  0,         0, 64, "signal",                                     \
     "real-time signal by which interrupt() reaches a thread; 0: SIGRTMIN + 4")                     \
   X(count,      max_body,          50000,     1, 1u << 30, "IR instructions",                      \
-    "a larger body is not optimized, and is described in a plainer way that takes linear time")    \
+    "a larger body is not optimized: it stays in the code it has")                                  \
   X(count,      max_compile_ms,    1000,      1, 1u << 30, "ms",                                   \
     "processor time of one optimizing compilation; then it is given up, and the method stays as it is") \
   X(flag,       blind_constants,   false,     0, 1, "flag",                                        \

@@ -10,6 +10,9 @@ Mem Selector::address(const Inst& i, size_t first) {
   Value base = args[first];
   if (is_fuel(i)) return fuel_operand();
   auto offset = static_cast<uint32_t>(i.imm);
+  if (args.size() == first + 1 && is_frame_memory(base)) {
+    return x86::ptr(x86::rbp, frame_.memory + static_cast<int32_t>(offset));
+  }
   if (args.size() == first + 1) return emit_address(b_, values_.gp_of(base), offset, kScratch);
   Value index = args[first + 1];
   if (values_.is_constant(index)) {
@@ -21,6 +24,25 @@ Mem Selector::address(const Inst& i, size_t first) {
   }
   Gp register_of_base = values_.gp_of(base);
   return emit_address(b_, register_of_base, values_.index_of(index), offset, kScratch);
+}
+
+bool Selector::is_frame_memory(Value v) const {
+  if (frame_.memory == 0) return false;
+  InstId id = f_.value(v).inst;
+  return id.valid() && f_.inst(id).op == Opcode::kFrameMemory;
+}
+
+// Registers that the string operation wants may hold arguments of the function.
+void Selector::frame_memory(const Inst& i) {
+  for (Gp r : {x86::rdi, x86::rcx, x86::rax}) a_.push(r);
+  a_.lea(x86::rdi, x86::ptr(x86::rbp, frame_.memory));
+  a_.mov(x86::ecx, imm(i.imm / 8));
+  a_.xor_(x86::eax, x86::eax);
+  a_.rep().stosq();
+  for (Gp r : {x86::rax, x86::rcx, x86::rdi}) a_.pop(r);
+  Gp d = values_.new_gp();
+  a_.lea(d, x86::ptr(x86::rbp, frame_.memory));
+  values_.define(i.result, d);
 }
 
 void Selector::use_address(const Inst& i, size_t first) {

@@ -276,6 +276,7 @@ void Selector::dispatch(const Inst& i) {
     case Opcode::kGuard: return guard(i);
     case Opcode::kFill:
     case Opcode::kCopy: return bulk(i);
+    case Opcode::kFrameMemory: return frame_memory(i);
     default: break;
   }
   switch (info(i.op).shape) {

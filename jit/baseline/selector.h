@@ -154,8 +154,10 @@ class Selector {
   void load(const Inst& i);
   void store(const Inst& i);
   void bulk(const Inst& i);
+  void frame_memory(const Inst& i);
   // Builds the operand of an access from operands `first` and on. Addresses stay pinned.
   Mem address(const Inst& i, size_t first);
+  bool is_frame_memory(Value v) const;
   void use_address(const Inst& i, size_t first);
   void row(const Inst& i);
   bool store_constant(const Inst& i, Mem at);

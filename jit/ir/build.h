@@ -13,6 +13,12 @@ struct BuilderAccess {
   static FunctionBuilder begin(std::unique_ptr<Impl> empty, const Signature& s,
                                std::string_view name);
   static Impl& impl(FunctionBuilder& b) { return *b.impl_; }
+  // A builder that makes the plain form of a body (plain_form.h), whatever it is told. Values that
+  // live for more blocks than `short_life` are put into memory.
+  static FunctionBuilder begin_plain(const Signature& s, std::string_view name,
+                                     uint32_t short_life = 64);
+  // Whether a build failed because it would have taken too much, which the plain form does not.
+  static bool too_much(const FunctionBuilder& b);
 
   // Ends the build: resolves variables, drops unreachable blocks and needless block parameters,
   // places block probes, numbers the sites and hashes the CFG. The builder is empty afterwards.

@@ -144,6 +144,7 @@ FunctionBuilder::FunctionBuilder(std::unique_ptr<Impl> impl, Signature signature
   for (Type t : signature.params) m.params.push_back(m.f.add_block_param(entry, t));
   m.blocks[entry.index()].sealed = true;
   switch_to(entry);
+  if (m.plain) m.begin_plain();
 }
 
 FunctionBuilder::~FunctionBuilder() = default;
@@ -198,6 +199,7 @@ void FunctionBuilder::seal(Block b) {
 Variable FunctionBuilder::declare(Type t) {
   impl_->is_type(t);
   impl_->variables.push_back(t);
+  if (impl_->plain) impl_->declare_place();
   impl_->defs.declare();
   impl_->defined_at.push_back(0);
   return Variable(static_cast<uint32_t>(impl_->variables.size() - 1));
@@ -211,12 +213,14 @@ void FunctionBuilder::def(Variable x, Value v) {
              ", the value is " + type_name(m.type_of(v)));
     return;
   }
+  if (m.in_memory(x)) return m.store_variable(x, v);
   m.defs.set(x, m.here(), v);
   m.defined_at[x.index()] = m.clock;
 }
 
 Value FunctionBuilder::use(Variable x) {
   if (!impl_->may_append() || !impl_->has(x)) return Value::none();
+  if (impl_->in_memory(x)) return impl_->load_variable(x);
   Value v = impl_->lookup(x, impl_->here());
   impl_->fill_pending();
   return v;
@@ -291,16 +295,63 @@ void FunctionBuilder::store(Opcode op, Value v, const Address& at) {
 
 // ---- Calls ----------------------------------------------------------------------------------
 
+namespace {
+
+// Tables up to this are searched one by one.
+constexpr size_t kShortTable = 16;
+
+size_t hash_of(const Signature& s) {
+  size_t h = static_cast<size_t>(s.result) + 1;
+  for (Type t : s.params) h = h * 31 + static_cast<size_t>(t);
+  return h;
+}
+
+}  // namespace
+
+uint32_t FunctionBuilder::Impl::callee(MethodId method, std::string_view name,
+                                       SignatureId signature) {
+  auto count = static_cast<uint32_t>(f.callees.size());
+  if (callee_places.empty()) {
+    for (uint32_t i = 0; i < count; ++i) {
+      if (f.callees[i].method == method) return i;
+    }
+    for (uint32_t i = 0; i < count && count >= kShortTable; ++i) {
+      callee_places[f.callees[i].method.number()] = i;
+    }
+  }
+  if (count >= kShortTable) {
+    auto [at, fresh] = callee_places.try_emplace(method.number(), count);
+    if (!fresh) return at->second;
+  }
+  f.callees.push_back({method, std::string(name), signature});
+  return count;
+}
+
+SignatureId FunctionBuilder::Impl::intern(const Signature& s) {
+  if (f.signatures.size() < kShortTable) return f.intern(s);
+  if (signature_places.empty()) {
+    for (uint32_t i = 0; i < f.signatures.size(); ++i) {
+      signature_places.emplace(hash_of(f.signatures[i]), i);
+    }
+  }
+  auto [first, last] = signature_places.equal_range(hash_of(s));
+  for (; first != last; ++first) {
+    if (f.signatures[first->second] == s) return SignatureId(first->second);
+  }
+  auto at = static_cast<uint32_t>(f.signatures.size());
+  f.signatures.push_back(s);
+  signature_places.emplace(hash_of(s), at);
+  return SignatureId(at);
+}
+
 Value FunctionBuilder::call(MethodId callee, const Signature& signature,
                             std::span<const Value> args, std::string_view name) {
   auto& f = impl_->f;
   if (!impl_->expect(callee.valid(), "a call of no method") || !impl_->has_all(args)) {
     return Value::none();
   }
-  SignatureId sig = f.intern(signature);
-  uint32_t index = 0;
-  while (index < f.callees.size() && f.callees[index].method != callee) ++index;
-  if (index == f.callees.size()) f.callees.push_back({callee, std::string(name), sig});
+  SignatureId sig = impl_->intern(signature);
+  uint32_t index = impl_->callee(callee, name, sig);
   return impl_->append({.op = Opcode::kCall,
                         .type = signature.result,
                         .aux = sig.index(),
@@ -317,7 +368,7 @@ Value FunctionBuilder::call_indirect(Value target, const Signature& signature,
   return impl_->append({.op = Opcode::kCallIndirect,
                         .type = signature.result,
                         .flags = flags,
-                        .aux = f.intern(signature).index(),
+                        .aux = impl_->intern(signature).index(),
                         .args = list});
 }
 
@@ -326,7 +377,7 @@ Value FunctionBuilder::call_host(const HostFunction& callee, std::span<const Val
   auto& f = impl_->f;
   bool named = impl_->expect(callee.name != nullptr, "a host function without a name");
   if (!named || !impl_->has_all(args)) return Value::none();
-  SignatureId sig = f.intern(callee.signature);
+  SignatureId sig = impl_->intern(callee.signature);
   uint32_t index = 0;
   auto same = [&](const jit::HostCallee& h) {
     return h.address == callee.address && h.signature == sig && h.name == callee.name;
@@ -396,8 +447,9 @@ LoopId FunctionBuilder::loop_header(uint32_t pc, std::span<const Variable> slots
                "to it, and begin the loop there") &&
       m.expect(!m.blocks[m.here().index()].sealed, "a loop header is sealed after its back edges");
   if (!fits) return LoopId(m.f.loop_count);
+  // A plain body is not entered from an interpreter, and loads would come before the header.
   std::vector<Value> values;
-  for (Variable x : slots) values.push_back(use(x));
+  for (Variable x : m.plain ? std::span<const Variable>() : slots) values.push_back(use(x));
   LoopId id(m.f.loop_count++);
   m.append(
       {.op = Opcode::kLoopHeader, .aux = id.index(), .args = m.f.make_list(values), .imm = pc});

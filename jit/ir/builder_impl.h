@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,11 @@ struct FunctionBuilder::Impl {
   static constexpr uint32_t kEnd = UINT32_MAX;
   // What the search for dominators may spend on average.
   static constexpr uint64_t kStepsPerBlock = 64;
+  // What the search for values of Variables may spend: blocks walked, parameters made, edges filled.
+  // What real programs spend: docs/notes/0045.
+  static constexpr uint64_t kFreeSteps = 1 << 18;
+  static constexpr uint64_t kStepsPerInst = 16;
+  static constexpr uint32_t kNoPlace = UINT32_MAX;
 
   struct BlockState {
     bool sealed = false;
@@ -76,9 +82,19 @@ struct FunctionBuilder::Impl {
   std::vector<std::pair<Variable, Value>> pending;
   std::vector<jit::InstId> body;  // of the current block
   std::vector<Block> walked;      // scratch space of lookup
+  // Constants that go in front of their blocks, the latest first, when all is described.
+  std::vector<std::pair<Block, jit::InstId>> zeros;
   Block current;
   uint32_t clock = 0;       // blocks begun so far
   uint64_t steps_left = 0;  // of searches for dominators
+  uint64_t steps = 0;       // of searches for values
+  bool too_much = false;    // they took more than they may: it is to be described plainly
+  // Described plainly (plain_form.h): Variables declared in the entry are words of the frame's memory.
+  bool plain = false;
+  Value memory;
+  std::vector<uint32_t> places;  // by Variable: offset, or kNoPlace
+  uint32_t memory_bytes = 0;
+  uint32_t short_life = 0;  // blocks that a value may live for and stay one
   bool in_order = true;     // something led to each block when it was begun
   uint32_t location = 0;
   std::vector<jit::InstId> host_probes;
@@ -87,7 +103,24 @@ struct FunctionBuilder::Impl {
 
   mutable Status misuse;  // the first; nothing is added after it
 
+  // Places in the function's tables, as soon as these are too long to be searched.
+  std::unordered_map<uint32_t, uint32_t> callee_places;        // by MethodId::number()
+  std::unordered_multimap<size_t, uint32_t> signature_places;  // by hash
+  uint32_t callee(MethodId method, std::string_view name, SignatureId signature);
+  SignatureId intern(const Signature& s);
+
   void make_room();
+  void begin_plain();
+  void declare_place();
+  void store_variable(Variable x, Value v);
+  Value load_variable(Variable x);
+  bool in_memory(Variable x) const { return plain && places[x.index()] != kNoPlace; }
+  // Counts what a search has taken. Returns false when it was more than the body may take.
+  bool spend(uint64_t n) {
+    steps += n;
+    return steps <= kFreeSteps + kStepsPerInst * f.insts.size() || give_up();
+  }
+  bool give_up();
   // Takes the room that tables of another one have, which is told nothing any more; and of a
   // function that nobody reads any more.
   void take_room(Impl& other);
@@ -127,6 +160,7 @@ struct FunctionBuilder::Impl {
   void add_edge(Block from, Block to);
   void end_block(jit::Inst i, std::initializer_list<Block> to);
   void leave_block();
+  void place_zeros();
 
   // lookup.cc
   Block common_dominator(Block a, Block b);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "jit/ir/plain_form.h"
+
 namespace uptier::jit {
 namespace {
 
@@ -21,7 +23,7 @@ void each_guarded(const Function& f, Block b, Visit visit) {
     if (i.op == Opcode::kFrameState) {
       last = n;
       told = false;
-    } else if ((info(i.op).effects & kWrites) != 0) {
+    } else if ((info(i.op).effects & kWrites) != 0 && !stores_in_frame(f, i)) {
       last = UINT32_MAX;
     } else if (i.op == Opcode::kGuard && last != UINT32_MAX && !told) {
       told = true;

@@ -4,6 +4,7 @@
 
 #include "jit/ir/builder_impl.h"
 #include "jit/ir/number_sites.h"
+#include "jit/ir/plain_form.h"
 #include "jit/ir/verify.h"
 #include "jit/ir/verify_built.h"
 
@@ -50,7 +51,7 @@ class ParamPruner {
       if (b == f_.entry()) continue;
       for (Value p : f_.params(b)) left_.push_back(p);
     }
-    while (prune_forwards() && prune_backwards()) {}
+    for (int rounds = 0; rounds < kMostRounds && prune_forwards() && prune_backwards();) ++rounds;
     rewrite();
   }
 
@@ -140,6 +141,9 @@ class ParamPruner {
     f_.block(b).params = f_.make_list(kept_);
   }
 
+  // Bodies that compilers make take one or two; a needless parameter that is left costs time only.
+  static constexpr int kMostRounds = 16;
+
   Function& f_;
   const EdgeArgs& args_;
   std::vector<Value> alias_;        // by value
@@ -155,6 +159,22 @@ void BuilderAccess::adopt(FunctionBuilder& builder, Function f) {
   builder.impl_->adopted = std::move(f);
 }
 
+void FunctionBuilder::Impl::place_zeros() {
+  std::ranges::reverse(zeros);
+  std::ranges::stable_sort(zeros, {}, [](const auto& z) { return z.first.index(); });
+  std::vector<InstId> front;
+  for (size_t from = 0, to = 0; from < zeros.size(); from = to) {
+    Block b = zeros[from].first;
+    for (front.clear(); to < zeros.size() && zeros[to].first == b; ++to) {
+      front.push_back(zeros[to].second);
+    }
+    auto& insts = f.block(b).insts;
+    insts.reserve(insts.size() + front.size() + 1);  // as in leave_block()
+    insts.insert(insts.begin(), front.begin(), front.end());
+  }
+  zeros.clear();
+}
+
 Function BuilderAccess::finish(FunctionBuilder& builder) {
   FunctionBuilder::Impl& m = *builder.impl_;
   if (m.adopted) return std::move(*m.adopted);
@@ -162,9 +182,11 @@ Function BuilderAccess::finish(FunctionBuilder& builder) {
     if (!m.blocks[b].sealed) builder.seal(Block(b));
   }
   m.leave_block();
+  m.place_zeros();
   Function f = std::move(m.f);
   keep_reachable(f);
   ParamPruner(f, m.edge_args).run();
+  if (m.plain) jit::shorten_lives(f, m.memory_bytes, m.short_life);
   jit::number_sites(f);
   // Of a probe that cannot be reached nothing will be known: it has no site.
   for (auto [asks, probe] : m.known_counts) f.inst(asks).aux = f.inst(probe).aux;
@@ -175,6 +197,11 @@ Result<Function> BuilderAccess::finish_verified(FunctionBuilder& builder) {
   if (Status s = builder.status(); !s) return s.error();
   bool adopted = builder.impl_->adopted.has_value();
   Function f = finish(builder);
+  if (!adopted && !builder.impl_->plain && jit::lives_too_long(f)) {
+    builder.impl_->too_much = true;
+    return Error{ErrorCode::kResourceExhausted,
+                 f.name + ": too many values live in too many blocks"};
+  }
   if (Status s = adopted ? jit::verify(f) : jit::verify_built(f); !s) return s.error();
   return f;
 }

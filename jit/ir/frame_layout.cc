@@ -116,6 +116,9 @@ FrameLayout layout_frame(const Function& f, const Liveness& live) {
     frame.slot[i.value] = slot;
     busy.push(busy_until(i.end, slot));
   }
+  if (const Inst* memory = find_frame_memory(f)) {
+    frame.memory = next -= static_cast<int32_t>(memory->imm);
+  }
   frame.size = (static_cast<uint32_t>(-next) + 15) & ~15u;
   return frame;
 }

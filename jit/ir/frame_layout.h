@@ -11,6 +11,7 @@
 //   [rbp]       caller's rbp
 //   [rbp - 8]   slab pointer (written by the instrumented copy only)
 //   [rbp - 16]  first canonical slot, ...
+//   below       what frame_memory asks for
 //
 // An i32 or f32 fills the low half of its slot; the high half is undefined.
 #pragma once
@@ -28,6 +29,7 @@ inline constexpr int32_t kSlabSlot = -8;  // displacement from rbp
 struct FrameLayout {
   // By Value::index(): displacement from rbp of the value's slot, 0 when it has none.
   std::vector<int32_t> slot;
+  int32_t memory = 0;  // displacement of where frame_memory begins; 0: there is none
   uint32_t size = 16;  // bytes below rbp, a multiple of 16
 };
 

@@ -69,6 +69,7 @@ Type result_type(const Function& f, const Inst& i) {
   switch (info(i.op).shape) {
     case Shape::kConst:
     case Shape::kKnownCount:
+    case Shape::kFrameMemory:
     case Shape::kUnary:
     case Shape::kBinary:
     case Shape::kConvert:
@@ -81,6 +82,14 @@ Type result_type(const Function& f, const Inst& i) {
     case Shape::kCallHost: return f.signature_of(i).result;
     default: return Type::kNone;
   }
+}
+
+const Inst* find_frame_memory(const Function& f) {
+  if (f.layout.empty()) return nullptr;
+  for (InstId id : f.block(f.entry()).insts) {
+    if (f.inst(id).op == Opcode::kFrameMemory) return &f.inst(id);
+  }
+  return nullptr;
 }
 
 Predecessors::Predecessors(const Function& f) : first_(f.blocks.size() + 1) {

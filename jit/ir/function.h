@@ -210,6 +210,11 @@ inline bool resumes(const Inst& probe) { return (probe.flags & kProbeResumes) !=
 // Returns the type of an instruction's result (kNone when it has none) from its row and fields.
 Type result_type(const Function& f, const Inst& i);
 
+// What frame_memory may ask for, in bytes.
+inline constexpr uint64_t kMostFrameMemory = 1 << 20;
+// Returns the instruction that asks for memory of the frame's own, null where there is none.
+const Inst* find_frame_memory(const Function& f);
+
 // A block that leads to another, and the edge's index in Function::edges.
 struct Predecessor {
   Block from;

@@ -136,6 +136,9 @@ void Interpreter::execute(const Inst& i) {
   switch (info(i.op).shape) {
     case Shape::kConst: return set(i.result, i.imm);
     case Shape::kKnownCount: return set(i.result, 0);
+    case Shape::kFrameMemory:
+      frame().memory.assign(i.imm / 8, 0);
+      return set(i.result, reinterpret_cast<uintptr_t>(frame().memory.data()));
     case Shape::kUnary:
     case Shape::kBinary:
     case Shape::kCompare:

@@ -123,8 +123,9 @@ class Interpreter {
     std::vector<uint64_t> values;
     Block block;
     uint32_t position = 0;
-    Value result_to;     // of the caller: receives what this frame returns
-    InstId frame_state;  // the last one seen in the current block
+    Value result_to;                    // of the caller: receives what this frame returns
+    InstId frame_state;                 // the last one seen in the current block
+    std::vector<uint64_t> memory = {};  // of frame_memory
   };
   struct Counts {
     std::vector<uint64_t> sites;

@@ -32,17 +32,18 @@ class Walker {
   }
 
   Liveness run() {
-    walk();
-    number_crossing();
-    sort_by_key(
-        f_.blocks.size(), std::span<const Step>(steps_), [](const Step& s) { return s.to; },
-        first_pred_, preds_);
-    work_.reserve(blocks_.size());
-    touched_.reserve(blocks_.size());
+    prepare();
     parts_.reserve(blocks_.size());
     solve_all();
     answer_.live_in = ValueSets(f_.blocks.size(), answer_.crossing, parts_);
     return std::move(answer_);
+  }
+
+  bool exceeds(uint64_t members) {
+    most_ = members;
+    prepare();
+    solve_all();
+    return members_ > most_;
   }
 
  private:
@@ -50,6 +51,16 @@ class Walker {
     Value value;
     Block block;
   };
+
+  void prepare() {
+    walk();
+    number_crossing();
+    sort_by_key(
+        f_.blocks.size(), std::span<const Step>(steps_), [](const Step& s) { return s.to; },
+        first_pred_, preds_);
+    work_.reserve(blocks_.size());
+    touched_.reserve(blocks_.size());
+  }
   struct Step {
     uint32_t from, to;
   };
@@ -111,7 +122,7 @@ class Walker {
     size_t batches = (answer_.crossing.size() + kBatch - 1) / kBatch;
     auto batch_of = [&](const Use& u) { return number_[u.value.index()] / kBatch; };
     sort_by_key(batches, std::span<const Use>(uses_), batch_of, first, uses);
-    for (uint32_t b = 0; b < batches; ++b) {
+    for (uint32_t b = 0; b < batches && members_ <= most_; ++b) {
       solve(b * kBatch, std::span(uses).subspan(first[b], first[b + 1] - first[b]));
     }
   }
@@ -134,7 +145,9 @@ class Walker {
     }
     for (Value v : of_batch) definer(v).defines = 0;
     for (uint32_t b : touched_) {
-      parts_.push_back({b, first, std::exchange(blocks_[b].live_in, 0)});
+      uint64_t bits = std::exchange(blocks_[b].live_in, 0);
+      members_ += static_cast<uint32_t>(std::popcount(bits));
+      if (most_ == UINT64_MAX) parts_.push_back({b, first, bits});
     }
     touched_.clear();
   }
@@ -162,6 +175,7 @@ class Walker {
   std::vector<uint32_t> work_;     // blocks with something pending
   std::vector<uint32_t> touched_;  // blocks into which something is live
   std::vector<ValueSets::Part> parts_;
+  uint64_t members_ = 0, most_ = UINT64_MAX;  // of all sets
 };
 
 }  // namespace
@@ -183,5 +197,7 @@ ValueSets::ValueSets(size_t blocks, std::span<const Value> candidates, std::span
 }
 
 Liveness compute_liveness(const Function& f) { return Walker(f).run(); }
+
+bool liveness_exceeds(const Function& f, uint64_t members) { return Walker(f).exceeds(members); }
 
 }  // namespace uptier::jit

@@ -65,5 +65,8 @@ struct Liveness {
 
 // `f` must pass the verifier.
 Liveness compute_liveness(const Function& f);
+// Returns whether the sets have more than so many members in all, which takes no more time than
+// that many.
+bool liveness_exceeds(const Function& f, uint64_t members);
 
 }  // namespace uptier::jit

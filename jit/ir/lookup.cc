@@ -10,6 +10,7 @@
 // unsealed, nor where blocks are begun before anything leads to them. Then the parameter is made,
 // and finish() removes it.
 #include <algorithm>
+#include <string>
 
 #include "jit/ir/builder_impl.h"
 
@@ -97,6 +98,7 @@ Value FunctionBuilder::Impl::lookup_slow(Variable x, Block b) {
     b = above;
   }
   Value v = known != nullptr ? *known : make_at_start(x, b);
+  if (!spend(walked.size())) return Value::none();
   // The block that was asked about comes last, since it will be asked about again.
   for (size_t n = walked.size(); n-- > 0;) defs.set(x, walked[n], v);
   return v;
@@ -123,13 +125,12 @@ Value FunctionBuilder::Impl::make_at_start(Variable x, Block b) {
 Value FunctionBuilder::Impl::zero_at_start(Block b, Type t) {
   InstId id = f.add_inst({.op = Opcode::kConst, .type = t}, t);
   f.value(f.inst(id).result).block = b;
-  auto& insts = b == current ? body : f.block(b).insts;
-  insts.insert(insts.begin(), id);
+  zeros.emplace_back(b, id);
   return f.inst(id).result;
 }
 
 void FunctionBuilder::Impl::fill_pending() {
-  while (!pending.empty()) {
+  while (!pending.empty() && misuse.ok()) {
     auto [x, p] = pending.back();
     pending.pop_back();
     fill_edges(x, p);
@@ -142,7 +143,20 @@ void FunctionBuilder::Impl::fill_edges(Variable x, Value param) {
   for (; edge != kEnd; edge = incoming[edge].next) {
     Value v = lookup(x, incoming[edge].from);
     edge_args.set(edge, index, v);
+    if (!spend(1)) return;
   }
+}
+
+// The body is to be described again, plainly. Until the host is done nothing is added.
+bool FunctionBuilder::Impl::give_up() {
+  too_much = true;
+  current = Block::none();
+  if (misuse) {
+    misuse = Error{ErrorCode::kResourceExhausted,
+                   f.name + ": too many values live in too many blocks (" + std::to_string(steps) +
+                       " steps of search)"};
+  }
+  return false;
 }
 
 void EdgeArgs::set(uint32_t edge, uint32_t index, Value v) {

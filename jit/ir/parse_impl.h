@@ -105,6 +105,7 @@ class FunctionParser {
   bool access_flags(Inst& i);
   bool memory(Inst& i);
   bool bulk(Inst& i);
+  bool frame_memory(Inst& i);
   bool address(Inst& i, std::vector<Value>& args);
   bool call(Inst& i);
   bool call_indirect(Inst& i);

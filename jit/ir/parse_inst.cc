@@ -64,12 +64,20 @@ bool FunctionParser::operands(Inst& i) {
     case Shape::kProbe: return probe(i);
     case Shape::kKnownCount: return in_.expect_u32(i.aux) && field("count", i.imm);
     case Shape::kBulk: return bulk(i);
+    case Shape::kFrameMemory: return frame_memory(i);
     default: break;
   }
   std::vector<Value> args;
   if (!plain_values(args)) return false;
   i.args = f_.make_list(args);
   return shape != Shape::kSelect || turns(i);
+}
+
+bool FunctionParser::frame_memory(Inst& i) {
+  uint32_t bytes = 0;
+  if (!in_.expect_u32(bytes)) return false;
+  i.imm = bytes;
+  return true;
 }
 
 // "turns n0 n1 n2 n3", or nothing.

@@ -288,6 +288,7 @@ std::string Printer::operands(const Inst& i) const {
       std::string out = " " + std::to_string(i.aux);
       return i.imm == 0 ? out : out + " count=" + std::to_string(i.imm);
     }
+    case Shape::kFrameMemory: return " " + std::to_string(i.imm);
     case Shape::kSelect: return " " + value_list(args) + turns(i);
     case Shape::kBulk:
       return " " + value_list(args) + " by " + std::to_string(i.imm) + flags_text(i);

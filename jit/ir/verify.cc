@@ -3,6 +3,7 @@
 #include "jit/ir/cfg_hash.h"
 #include "jit/ir/dominators.h"
 #include "jit/ir/number_sites.h"
+#include "jit/ir/plain_form.h"
 #include "jit/ir/verify_impl.h"
 
 namespace uptier::jit {
@@ -306,7 +307,7 @@ void Verifier::check_guards(Block b) {
     bool needs = i.op == Opcode::kGuard && !at_block && i.body == 0;
     if (needs && !has_state) report(b, i, lost);
     if (i.op == Opcode::kFrameState) has_state = true;
-    if (!(info(i.op).effects & kWrites)) continue;
+    if (!(info(i.op).effects & kWrites) || stores_in_frame(f_, i)) continue;
     if (has_state) lost = "a side effect lies between the frame_state and the guard";
     has_state = false;
   }

@@ -150,6 +150,7 @@ void Verifier::check_shape_operands(Block b, const Inst& i) {
   switch (info(i.op).shape) {
     case Shape::kConst:
     case Shape::kKnownCount:
+    case Shape::kFrameMemory:
     case Shape::kJump:
     case Shape::kTrap: return want(b, i, {});
     case Shape::kUnary:
@@ -258,6 +259,14 @@ void Verifier::check_immediates(Block b, const Inst& i) {
     case Shape::kBulk:
       if (i.imm != 1 && i.imm != 2 && i.imm != 4 && i.imm != 8) {
         report(b, i, "elements have 1, 2, 4 or 8 bytes");
+      }
+      return;
+    case Shape::kFrameMemory:
+      if (b != f_.entry() || find_frame_memory(f_) != &i) {
+        report(b, i, "the frame's memory is asked for once, in the entry");
+      }
+      if (i.imm % 8 != 0 || i.imm > kMostFrameMemory) {
+        report(b, i, "the frame's memory has a multiple of 8 bytes, and 1 MiB at most");
       }
       return;
     case Shape::kTrap:

@@ -37,6 +37,10 @@ Status check(const CompileInput& in, const OptimizeRequest& r) {
   if (!in.function.layout.empty() && !params_fit(in.function, r)) {
     return Error{ErrorCode::kInvalidArgument, in.function.name + ": no such parameters to assume"};
   }
+  if (find_frame_memory(in.function) != nullptr) {
+    return Error{ErrorCode::kUnsupported,
+                 in.function.name + ": so large that its variables are kept in memory"};
+  }
   for (const HostCallee& c : in.function.host_callees) {
     if (c.address == nullptr) {
       return Error{ErrorCode::kUnsupported, "host function " + c.name + " has no address"};
@@ -81,6 +85,10 @@ std::optional<SiteProbeRequest> inlined_sites(const CompileInput& in, const Opti
   sites.recent = sites.turns = false;
   sites.loops = {};
   return sites;
+}
+
+Error given_up(const CompileInput& in) {
+  return Error{ErrorCode::kUnsupported, in.function.name + ": the compilation was given up"};
 }
 
 // Whether a block is worth looking at that a profile has never seen.
@@ -183,7 +191,8 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
                           .ask_to_leave = r.ask_to_leave,
                           .sample = r.sample,
                           .observed = in_bodies ? &*in_bodies : nullptr},
-                         r.observer, r.copy, sites);
+                         r.observer, r.copy, sites, r.limit);
+  if (o.given_up) return given_up(in);
   if (r.inlined_blocks != nullptr) *r.inlined_blocks = o.counts.of_inlined();
   std::vector<InlinedCount> inlined;
   std::vector<InlinedProbe> probes;
@@ -195,7 +204,9 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
   }
   x64::MachineFunction machine = x64::lower({f, o.loops, o.frequencies, body.osr(), body.slots(),
                                              x64::has_bmi2(), *counters, &inlined, sites, &probes});
+  if (r.limit != nullptr && r.limit->over("lower")) return given_up(in);
   x64::Allocation allocation = x64::allocate_registers(machine);
+  if (r.limit != nullptr && r.limit->over("allocate_registers")) return given_up(in);
 #ifndef NDEBUG
   if (machine.insts.size() <= kMostChecked) {
     std::string problem = x64::check_allocation(machine, allocation);

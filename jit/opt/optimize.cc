@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "jit/compile.h"
 #include "jit/ir/known_counts.h"
 #include "jit/opt/passes.h"
 #include "jit/opt/place_target_probes.h"
@@ -90,63 +91,76 @@ constexpr Pass kLate[] = {
     {"keep_constants", keep_constants},
 };
 
-void tell(PassObserver* observer, const char* pass, const Function& f) {
-  if (observer != nullptr) observer->after(pass, f);
-}
+// Runs passes one after the other until the limit is met; from then on it runs nothing.
+class Passes {
+ public:
+  Passes(Function& f, PassObserver* observer, CompileLimit* limit)
+      : f_(f), observer_(observer), limit_(limit) {}
 
-void run_all(std::span<const Pass> passes, Function& f, PassObserver* observer) {
-  for (const Pass& p : passes) {
-    p.run(f);
-    tell(observer, p.name, f);
+  bool over() const { return over_; }
+
+  template <typename Run>
+  void run(const char* pass, Run run) {
+    if (over_) return;
+    run();
+    if (observer_ != nullptr) observer_->after(pass, f_);
+    over_ = limit_ != nullptr && limit_->over(pass);
   }
-}
+
+  void run_all(std::span<const Pass> passes) {
+    for (const Pass& p : passes) run(p.name, [&] { p.run(f_); });
+  }
+
+ private:
+  Function& f_;
+  PassObserver* observer_;
+  CompileLimit* limit_;
+  bool over_ = false;
+};
 
 }  // namespace
 
 Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, Copy copy,
-                   const ProbePlan* observed) {
+                   const ProbePlan* observed, CompileLimit* limit) {
+  Passes passes(f, observer, limit);
+  bool plain = copy == Copy::kPlain, counting = !plain, groups = false;
+  BlockCounts counts;
   settle_counts(f);
-  strip_unobserved(f, observed);
-  tell(observer, "strip_patchpoints", f);
-  prune_params(f);
-  tell(observer, "prune_params", f);
-  if (observed != nullptr) place_target_probes(f, *observed);
-  BlockCounts counts = inline_calls(f, r);
-  tell(observer, "inline_calls", f);
-  run_all(kConstants, f, observer);
-  unroll_loops(f, counts);
-  tell(observer, "unroll_loops", f);
-  run_all(kFlow, f, observer);
-  hoist_loads(f, copy != Copy::kPlain);
-  tell(observer, "hoist_loads", f);
-  store_in_bulk(f, counts, copy != Copy::kPlain);
-  tell(observer, "store_in_bulk", f);
-  peel_loops(f, counts);
-  tell(observer, "peel_loops", f);
-  if (copy == Copy::kPlain) convert_branches(f, counts);
-  tell(observer, "convert_branches", f);
-  if (copy == Copy::kPlain) split_selects(f);
-  tell(observer, "split_selects", f);
-  split_guards(f, counts);
-  tell(observer, "split_guards", f);
-  lift_cases(f, counts);
-  tell(observer, "lift_cases", f);
-  run_all(kValues, f, observer);
-  forward_memory(f, copy != Copy::kPlain);
-  tell(observer, "forward_memory", f);
-  run_all(kConditions, f, observer);
-  bool groups = unroll_long_loops(f, counts);
-  tell(observer, "unroll_long_loops", f);
-  if (groups) run_all(kGroups, f, observer);
-  run_all(kLate, f, observer);
-  copy_returns(f, counts);
-  tell(observer, "copy_returns", f);
-  ControlFlow control = analyze_control_flow(f);
+  passes.run("strip_patchpoints", [&] { strip_unobserved(f, observed); });
+  passes.run("prune_params", [&] { prune_params(f); });
+  passes.run("inline_calls", [&] {
+    if (observed != nullptr) place_target_probes(f, *observed);
+    counts = inline_calls(f, r);
+  });
+  passes.run_all(kConstants);
+  passes.run("unroll_loops", [&] { unroll_loops(f, counts); });
+  passes.run_all(kFlow);
+  passes.run("hoist_loads", [&] { hoist_loads(f, counting); });
+  passes.run("store_in_bulk", [&] { store_in_bulk(f, counts, counting); });
+  passes.run("peel_loops", [&] { peel_loops(f, counts); });
+  passes.run("convert_branches", [&] {
+    if (plain) convert_branches(f, counts);
+  });
+  passes.run("split_selects", [&] {
+    if (plain) split_selects(f);
+  });
+  passes.run("split_guards", [&] { split_guards(f, counts); });
+  passes.run("lift_cases", [&] { lift_cases(f, counts); });
+  passes.run_all(kValues);
+  passes.run("forward_memory", [&] { forward_memory(f, counting); });
+  passes.run_all(kConditions);
+  passes.run("unroll_long_loops", [&] { groups = unroll_long_loops(f, counts); });
+  if (groups) passes.run_all(kGroups);
+  passes.run_all(kLate);
+  passes.run("copy_returns", [&] { copy_returns(f, counts); });
   Optimized o;
-  o.loops = find_loops(f, control);
-  o.frequencies = estimate_frequencies(f, control, o.loops, counts);
-  layout_blocks(f, o.loops, o.frequencies);
-  tell(observer, "layout_blocks", f);
+  passes.run("layout_blocks", [&] {
+    ControlFlow control = analyze_control_flow(f);
+    o.loops = find_loops(f, control);
+    o.frequencies = estimate_frequencies(f, control, o.loops, counts);
+    layout_blocks(f, o.loops, o.frequencies);
+  });
+  o.given_up = passes.over();
   o.counts = std::move(counts);
   return o;
 }

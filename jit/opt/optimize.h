@@ -12,16 +12,21 @@
 
 namespace uptier::jit {
 
+class CompileLimit;
+
 struct Optimized {
   LoopNest loops;
   Frequencies frequencies;
+  bool given_up = false;  // the limit ended it: the rest is nothing
   BlockCounts counts;  // that it was optimized for, of inlined bodies too; empty without a profile
 };
 
 // Optimizes `f` and lays out its blocks. `observer` may be null. In an instrumented copy all blocks
 // that run keep their probes, and `observed` says which indirect calls are counted by target and
 // which other probes look at their values; null: none. It is null in plain code.
+// `limit` may be null.
 Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer = nullptr,
-                   Copy copy = Copy::kPlain, const ProbePlan* observed = nullptr);
+                   Copy copy = Copy::kPlain, const ProbePlan* observed = nullptr,
+                   CompileLimit* limit = nullptr);
 
 }  // namespace uptier::jit

@@ -139,6 +139,7 @@ void Lowering::select(InstId id) {
     case Shape::kProbe: lower_probe(i); break;
     case Shape::kBulk: lower_bulk(i); break;
     case Shape::kLoopHeader:
+    case Shape::kFrameMemory:  // compile_optimized() refuses it
     case Shape::kFrameState: break;
   }
 }

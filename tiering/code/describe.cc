@@ -100,12 +100,24 @@ Status MethodCompiler::describe_ahead(Method& m) {
   return {};
 }
 
+// A body of which SSA form would take too much is asked for once more, and plainly from then on.
+Result<jit::Function> MethodCompiler::ask_host(Method& m) {
+  if (!m.plainly) {
+    FunctionBuilder b = spare_build_.begin(m.info.signature, m.info.name);
+    Status s = m.host.build(m.id, b);
+    Result<jit::Function> built = s ? BuilderAccess::finish_verified(b) : s.error();
+    m.plainly = BuilderAccess::too_much(b);
+    spare_build_.keep(b);
+    if (!m.plainly) return built;
+  }
+  FunctionBuilder b = BuilderAccess::begin_plain(m.info.signature, m.info.name);
+  if (Status s = m.host.build(m.id, b); !s) return s.error();
+  return BuilderAccess::finish_verified(b);
+}
+
 Result<jit::Function> MethodCompiler::describe_anew(Method& m, Observed observed) {
   m.prepared.store(true, std::memory_order_relaxed);
-  FunctionBuilder b = spare_build_.begin(m.info.signature, m.info.name);
-  if (Status s = m.host.build(m.id, b); !s) return s.error();
-  Result<jit::Function> built = BuilderAccess::finish_verified(b);
-  spare_build_.keep(b);
+  Result<jit::Function> built = ask_host(m);
   if (!built) return built.error();
   jit::Function f = std::move(*built);
   if (Status s = check_callees(m, f); !s) return s.error();

@@ -28,7 +28,8 @@ bool KeptBodies::wanted() const {
 void KeptBodies::keep_locked(Method& m, const jit::Function& f) {
   // Code that comes from methods outside of the range must not hide in those inside.
   bool in_range = OptRange::parse(options_.opt_range)->contains(method_hash(m.info));
-  bool may = wanted() && in_range && !m.body && f.insts.size() <= kMostKept;
+  bool may = wanted() && in_range && !m.body && f.insts.size() <= kMostKept &&
+             jit::find_frame_memory(f) == nullptr;
   uint64_t bytes = bytes_of(f);
   if (!may || bytes_ + bytes > kKeptBytes) return;
   bytes_ += bytes;

@@ -158,9 +158,46 @@ void MethodCompiler::take_poll_words(Version& v, uint32_t loops) {
   polls_refused_.fetch_add(1, std::memory_order_relaxed);
 }
 
+namespace {
+
+// Options::max_compile_ms, of the thread that compiles.
+class CpuLimit final : public jit::CompileLimit {
+ public:
+  explicit CpuLimit(uint64_t ms) : ms_(ms), end_(thread_cpu_ns() + ms * 1'000'000) {}
+  bool over(const char* pass) override {
+    if (thread_cpu_ns() > end_) pass_ = pass;
+    return pass_ != nullptr;
+  }
+  // Says why the compilation has ended, if this has ended it.
+  Status verdict(const Method& m, Status s) const {
+    if (s || pass_ == nullptr) return s;
+    return Error{ErrorCode::kUnsupported, m.info.name + ": optimizing it takes more than " +
+                                              "max_compile_ms = " + std::to_string(ms_) +
+                                              " (given up behind " + pass_ + ")"};
+  }
+
+ private:
+  uint64_t ms_, end_;
+  const char* pass_ = nullptr;
+};
+
+}  // namespace
+
+// What is larger stays in the code it has.
+Status MethodCompiler::check_size(const Method& m) const {
+  if (!m.has_shape()) return {};
+  uint64_t most = live_options().max_body, size = m.shape->instructions;
+  if (size <= most) return {};
+  return Error{ErrorCode::kUnsupported,
+               m.info.name + ": " + std::to_string(size) +
+                   " instructions are not optimized, max_body = " + std::to_string(most)};
+}
+
 Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
+  if (Status s = check_size(m); !s) return s;
   Result<jit::Function> f = describe(m, Observed::kYes);
   if (!f) return f.error();
+  if (Status s = check_size(m); !s) return s;
   CallPaths calls(*this, plan);
   Inlinees inlinees(*this, m.id, plan.use_profile);
   jit::BodyProfile seen = known_profile(m, plan, v);
@@ -199,6 +236,7 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
     if (!loop && plan.copy == Copy::kPlain) m.shape.made()->exits.compiled();
   }
   if (options_.osr_out) take_poll_words(v, f->loop_count);
+  CpuLimit limit(live.max_compile_ms);
   bool stressed = stress_.active(StressKind::kOsrOut);
   if (stressed) v.call_back(OsrOut::kNewer);
   std::vector<std::vector<float>> inlined;
@@ -218,6 +256,7 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
                               .inlinees = bodies_.wanted() ? &inlinees : nullptr,
                               .inline_guards = guards_may_be_inlined() || prune,
                               .inlined_blocks = plan.copy == Copy::kPlain ? &inlined : nullptr,
+                              .limit = &limit,
                               .to_host = m.info.host_resume != nullptr,
                               .prune_cold = prune,
                               .kept = kept,
@@ -234,7 +273,7 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
     v.made_inlined = inlinees.origins(*v.code, std::move(inlined));
   v.by_stub = calls.by_stub();
   learn_references(v, calls.reached());
-  return s && plan.for_values ? make_guard(m, v) : s;
+  return s && plan.for_values ? make_guard(m, v) : limit.verdict(m, s);
 }
 
 jit::BodyProfile MethodCompiler::known_profile(Method& m, const Plan& plan, Version& v) {

@@ -95,6 +95,8 @@ class MethodCompiler {
   // describe.cc
   Result<jit::Function> describe_anew(Method& m, Observed observed);
   Error refuse_unlike(Method& m);
+  Result<jit::Function> ask_host(Method& m);
+  Status check_size(const Method& m) const;
   Status check_callees(const Method& m, const jit::Function& f) const;
   bool plans_at_once(Method& m, const jit::Function& f);
   void place_probes(Method& m, jit::Function& f, Observed observed);
