@@ -107,8 +107,9 @@ bool wabt_accepts(const Bytes& bytes) {
 // Describes all functions; says what is wrong with that.
 std::string describe_all(const ModuleInfo& info) {
   VmLayout layout(info);
-  std::vector<MethodId> methods;
-  for (uint32_t m = 0; m < info.functions.size(); ++m) methods.push_back(MethodId(m));
+  struct Numbered final : FunctionMethods {
+    Result<MethodId> method_of(uint32_t f) override { return MethodId(f); }
+  } methods;
   std::vector<uint32_t> types(info.types.size(), 1);
   for (Bounds bounds : {Bounds::kGuarded, Bounds::kExplicit, Bounds::kUnfenced}) {
     BuildContext context{info, layout, bounds, methods, types};
