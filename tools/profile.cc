@@ -10,10 +10,12 @@
 #include "profile/formats/llvm_text.h"
 #include "profile/formats/text.h"
 #include "profile/formats/tsv.h"
+#include "profile/trace/read_trace.h"
 #include "profile/upf/file.h"
 #include "profile/upf/read.h"
 #include "profile/upf/trace_info.h"
 #include "tiering/saved/mapped_file.h"
+#include "tools/column.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/profile_commands.h"
@@ -25,15 +27,20 @@ namespace {
 
 using tiering::MappedFile;
 
+constexpr size_t kNameWidth = 32;
+
 Result<ProfileFile> from_trace(std::span<const std::byte> bytes) {
-  Result<TraceProfile> trace = profile_from_trace(bytes);
-  if (!trace) return trace.error();
+  Result<profile::TraceRead> read = profile::read_trace(bytes);
+  if (!read) return read.error();
+  TraceProfile* trace = &read->trace;
   ProfileFile file;
+  file.warnings = std::move(read->warnings);
+  file.skipped = read->damaged;
+  file.unknown = trace->skipped;
   file.info = profile::trace_info(bytes, trace->profile);
   file.profile = std::move(trace->profile);
   file.report = std::move(trace->report);
   file.truncated = trace->truncated;
-  file.skipped = trace->skipped;
   return file;
 }
 
@@ -57,6 +64,10 @@ void tell(const std::string& path, const ProfileFile& file) {
   for (const std::string& w : file.warnings) fail(kOk, path + ": " + w);
   if (file.skipped > file.warnings.size()) {
     fail(kOk, path + ": " + std::to_string(file.skipped - file.warnings.size()) + " more of these");
+  }
+  if (file.unknown != 0) {
+    fail(kOk, path + ": " + std::to_string(file.unknown) +
+                  " chunks or events of an unknown type or version were passed over");
   }
   if (file.truncated) fail(kOk, path + ": it ends early; what precedes was read");
   if (!file.report.dropped.empty()) {
@@ -112,7 +123,7 @@ void print_top(const Profile& p, uint64_t n) {
   std::printf("%-32s %8s %14s %12s %12s\n", "method", "share", "executions", "calls", "samples");
   for (size_t i = 0; i < std::min<size_t>(order.size(), n); ++i) {
     const auto& [mass, m] = order[i];
-    std::printf("%-32.32s %7.2f%% %14.6Lg %12llu %12llu\n", m->name.c_str(),
+    std::printf("%s %7.2f%% %14.6Lg %12llu %12llu\n", column(m->name, kNameWidth).c_str(),
                 all > 0 ? static_cast<double>(100 * mass / all) : 0, mass, ull(m->calls),
                 ull(m->sampled_calls + m->bursts));
   }
@@ -144,7 +155,8 @@ Result<ProfileFile> load_profile(const std::string& path) {
                              : looks_like_profile(bytes) ? profile_from_file(bytes)
                                                          : from_text(bytes);
   // A trace with segments behind it is a file, too.
-  if (!read && is_trace(bytes)) {
+  const bool odd = !read || read->skipped != 0;
+  if (odd && is_trace(bytes)) {
     Result<ProfileFile> file = profile_from_file(bytes);
     if (file && !file->info.uploads.empty() && file->warnings.empty()) return file;
   }
@@ -235,7 +247,7 @@ int profile_diff(const std::string& a, const std::string& b, uint64_t top, const
               "share b", "moved", "overlap");
   for (size_t i = 0; i < std::min<size_t>(r.methods.size(), top); ++i) {
     const MethodOverlap& m = r.methods[i];
-    std::printf("%-32.32s %9.4f %9.4f %+9.4f %9.4f%s\n", m.name.c_str(), m.share_a, m.share_b,
+    std::printf("%s %9.4f %9.4f %+9.4f %9.4f%s\n", column(m.name, kNameWidth).c_str(), m.share_a, m.share_b,
                 m.share_b - m.share_a, m.value, m.mismatched ? "  other code" : "");
   }
   if (out.empty()) return kOk;

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "profile/formats/text.h"
+#include "tools/column.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/profile_commands.h"
@@ -27,8 +28,8 @@ int profile_show_calls(const std::string& path, uint64_t top) {
   std::printf("%14s  %-32s %s\n", "calls", "caller", "callee");
   for (size_t i = 0; i < std::min<size_t>(rows.size(), top); ++i) {
     const auto& [call, count] = rows[i];
-    std::printf("%14llu  %-32.32s %s\n", static_cast<unsigned long long>(count),
-                name_of(file->profile, call.first).c_str(),
+    std::printf("%14llu  %s %s\n", static_cast<unsigned long long>(count),
+                column(name_of(file->profile, call.first), 32).c_str(),
                 name_of(file->profile, call.second).c_str());
   }
   return kOk;

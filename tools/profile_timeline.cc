@@ -9,6 +9,7 @@
 #include "profile/upf/file.h"
 #include "profile/upf/read.h"
 #include "tiering/saved/mapped_file.h"
+#include "tools/column.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/profile_commands.h"
@@ -84,8 +85,8 @@ void print_text(const std::string& title, const Timeline& t, const Versions& ver
   for (const Timeline::Version* v : versions) {
     char to[32] = "-";
     if (v->to_ns != 0) std::snprintf(to, sizeof to, "%.3f", ms(v->to_ns));
-    std::printf("%12.3f %12s  %-32.32s %9" PRIu64 " %11.3f  %s\n", ms(v->from_ns), to,
-                t.methods[v->method].name.c_str(), v->code_bytes, ms(v->compile_ns),
+    std::printf("%12.3f %12s  %s %9" PRIu64 " %11.3f  %s\n", ms(v->from_ns), to,
+                column(t.methods[v->method].name, 32).c_str(), v->code_bytes, ms(v->compile_ns),
                 what(*v).c_str());
   }
 }

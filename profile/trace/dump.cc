@@ -138,10 +138,11 @@ std::string EventPrinter::pairs_text(SlotKind kind, std::span<const uint64_t> pa
 }
 
 std::string dump_trace(ByteSpan file) {
-  TraceReader reader(file);
+  TraceReader reader(file, TraceReader::OnDamage::kResume);
   EventPrinter printer;
   std::string out = "trace " + std::to_string(kTraceVersion) + "\n";
   while (reader.next()) out += printer.print(reader.event());
+  for (const std::string& damage : reader.damages()) out += "damaged: " + damage + "\n";
   if (reader.skipped() != 0) {
     out += "skipped " + std::to_string(reader.skipped()) + " of an unknown type or version\n";
   }
