@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "profile/trace/dump.h"
 #include "profile/checksum.h"
+#include "profile/trace/dump.h"
 #include "profile/trace/read_trace.h"
 #include "profile/upf/read.h"
 #include "profile/upf/write.h"

@@ -83,11 +83,26 @@ TEST(UpfCrafted, any_length_with_right_checksums_does_no_harm) {
   ASSERT_GT(records.size(), 6u);
   for (const fuzz::Record& r : records) {
     const uint64_t rest = whole.size() - r.at - profile::kIdbHeader;
-    for (const uint64_t length :
-         {uint64_t{0}, uint64_t{1}, uint64_t{8}, uint64_t{15}, uint64_t{16}, uint64_t{17},
-          uint64_t{31}, uint64_t{32}, r.claimed - 16, r.claimed + 16, rest - 16, rest, rest + 1,
-          rest + 16, uint64_t{profile::kMaxContent}, uint64_t{profile::kMaxContent} + 16,
-          ~uint64_t{0}, ~uint64_t{0} - 15, ~uint64_t{0} - 16, ~uint64_t{0} - 31}) {
+    for (const uint64_t length : {uint64_t{0},
+                                  uint64_t{1},
+                                  uint64_t{8},
+                                  uint64_t{15},
+                                  uint64_t{16},
+                                  uint64_t{17},
+                                  uint64_t{31},
+                                  uint64_t{32},
+                                  r.claimed - 16,
+                                  r.claimed + 16,
+                                  rest - 16,
+                                  rest,
+                                  rest + 1,
+                                  rest + 16,
+                                  uint64_t{profile::kMaxContent},
+                                  uint64_t{profile::kMaxContent} + 16,
+                                  ~uint64_t{0},
+                                  ~uint64_t{0} - 15,
+                                  ~uint64_t{0} - 16,
+                                  ~uint64_t{0} - 31}) {
       Bytes file = whole;
       profile::store<uint64_t>(file, r.at + 8, length);
       fuzz::mend(std::span<std::byte>(file));
@@ -133,7 +148,8 @@ TEST_F(UpfCraftedTool, unknown_chunks_are_no_damage_to_gates) {
   const test::RunResult check = tool("profile check later.upf");
   EXPECT_EQ(check.code, 0) << check.err;
   EXPECT_NE(check.out.find("whole"), std::string::npos) << check.out;
-  EXPECT_NE(check.err.find("1 chunks or events of an unknown type"), std::string::npos) << check.err;
+  EXPECT_NE(check.err.find("1 chunks or events of an unknown type"), std::string::npos)
+      << check.err;
   const test::RunResult promote = tool("profile promote --to used.upf later.upf");
   EXPECT_EQ(promote.code, 0) << promote.out << promote.err;
 }

@@ -341,7 +341,8 @@ TEST(UpfForeign, reading_goes_on_at_the_magic_behind_a_damaged_header) {
       for (const std::string& key : all) {
         const bool its_own = (chunk >= 2 && chunk <= 6 && key == "k" + std::to_string(chunk - 2)) ||
                              (chunk == 8 && key == "other");
-        const bool may_go = its_own || (strings && key != "other") || (other_strings && key == "other");
+        const bool may_go =
+            its_own || (strings && key != "other") || (other_strings && key == "other");
         EXPECT_TRUE(may_go || kept.contains(key)) << "chunk " << chunk << " " << kind << " " << key;
       }
       for (const std::string& key : kept) EXPECT_TRUE(all.contains(key)) << key;

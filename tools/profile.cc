@@ -247,8 +247,8 @@ int profile_diff(const std::string& a, const std::string& b, uint64_t top, const
               "share b", "moved", "overlap");
   for (size_t i = 0; i < std::min<size_t>(r.methods.size(), top); ++i) {
     const MethodOverlap& m = r.methods[i];
-    std::printf("%s %9.4f %9.4f %+9.4f %9.4f%s\n", column(m.name, kNameWidth).c_str(), m.share_a, m.share_b,
-                m.share_b - m.share_a, m.value, m.mismatched ? "  other code" : "");
+    std::printf("%s %9.4f %9.4f %+9.4f %9.4f%s\n", column(m.name, kNameWidth).c_str(), m.share_a,
+                m.share_b, m.share_b - m.share_a, m.value, m.mismatched ? "  other code" : "");
   }
   if (out.empty()) return kOk;
   uint64_t missing = profile::subtract(second.profile, first.profile);

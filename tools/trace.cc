@@ -136,7 +136,8 @@ void print_overlap(OverlapReport r) {
   std::printf("%-28s %9s %9s %9s\n", "method", "overlap", "share a", "share b");
   for (size_t i = 0; i < std::min<size_t>(r.methods.size(), 10); ++i) {
     const MethodOverlap& m = r.methods[i];
-    std::printf("%s %9.4f %9.4f %9.4f\n", column(m.name, 28).c_str(), m.value, m.share_a, m.share_b);
+    std::printf("%s %9.4f %9.4f %9.4f\n", column(m.name, 28).c_str(), m.value, m.share_a,
+                m.share_b);
   }
 }
 

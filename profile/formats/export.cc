@@ -125,8 +125,8 @@ void each_inlined_row(const Profile& profile, const std::function<void(const Row
 // A method that is known of calls alone has no name.
 Row head_of(const Profile& profile, const MethodKey& key, const char* kind) {
   const MethodProfile* m = profile.find(key);
-  return {hex(key.module_key), std::to_string(key.function_index), m == nullptr ? "" : guarded(m->name),
-          kind, ""};
+  return {hex(key.module_key), std::to_string(key.function_index),
+          m == nullptr ? "" : guarded(m->name), kind, ""};
 }
 
 void each_call_row(const Profile& profile, const CallProfile& calls,

@@ -79,7 +79,8 @@ class Writer {
 
   void start(const MethodKey& key, std::string_view text, uint64_t cfg_hash, uint64_t schema) {
     head_ = std::to_string(key.module_key) + "\t" + std::to_string(key.function_index) + "\t" +
-            escaped(guarded(text)) + "\t" + std::to_string(cfg_hash) + "\t" + std::to_string(schema) + "\t";
+            escaped(guarded(text)) + "\t" + std::to_string(cfg_hash) + "\t" +
+            std::to_string(schema) + "\t";
   }
 
   void add_calls(const CallProfile& calls) {

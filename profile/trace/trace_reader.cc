@@ -120,8 +120,8 @@ bool TraceReader::check_record(const Chunk& chunk) {
 bool TraceReader::check_sequence() {
   const bool follows = sequence_ == next_sequence_;
   const bool passed = sequence_ < next_sequence_;
-  const std::string rule = "sequence " + std::to_string(sequence_) + " instead of " +
-                           std::to_string(next_sequence_);
+  const std::string rule =
+      "sequence " + std::to_string(sequence_) + " instead of " + std::to_string(next_sequence_);
   if (!follows && !resumes_) return stop(State::kCorrupt, rule);
   // Behind damage, what is missing is that.
   const bool told = std::exchange(jumped_, false) && !passed;

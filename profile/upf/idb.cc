@@ -109,10 +109,10 @@ Result<StringTable> StringTable::read(ByteSpan content, IdbDamage& damage) {
     const uint64_t offset = load<uint64_t>(content, kStringHead + size_t{i} * kViewBytes);
     const uint64_t length = load<uint64_t>(content, kStringHead + size_t{i} * kViewBytes + 8);
     const bool inside = offset < data.size() && length < data.size() - offset;
-    const char* rule = !inside                                    ? " reaches past the table"
+    const char* rule = !inside                                 ? " reaches past the table"
                        : data[offset + length] != std::byte{0} ? " has no NUL behind it"
-                       : i == 0 && length != 0                    ? " is not empty"
-                                                                  : nullptr;
+                       : i == 0 && length != 0                 ? " is not empty"
+                                                               : nullptr;
     if (rule != nullptr) {
       tell("string " + std::to_string(i) + rule, damage);
     } else {

@@ -8,8 +8,8 @@
 
 #include "profile/checksum.h"
 #include "profile/numbers.h"
-#include "profile/upf/foreign.h"
 #include "profile/trace/read_trace.h"
+#include "profile/upf/foreign.h"
 #include "profile/upf/trace_info.h"
 
 namespace uptier::profile {

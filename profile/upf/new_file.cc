@@ -19,7 +19,9 @@ constexpr int kLookedAt = 16;
 
 int open_file(const std::string& path, int flags) {
   int fd;
-  do { fd = ::open(path.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, 0600); } while (fd < 0 && errno == EINTR);
+  do {
+    fd = ::open(path.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+  } while (fd < 0 && errno == EINTR);
   return fd;
 }
 
@@ -68,7 +70,8 @@ Result<NewFile> NewFile::create(const std::string& path) {
   struct stat info;
   const bool exists = ::lstat(path.c_str(), &info) == 0;
   if (exists && !S_ISREG(info.st_mode)) {
-    const char* link = S_ISLNK(info.st_mode) ? " (it is a symbolic link: name what it leads to)" : "";
+    const char* link =
+        S_ISLNK(info.st_mode) ? " (it is a symbolic link: name what it leads to)" : "";
     return Error{ErrorCode::kIo, path + ": exists and is not a regular file" + link};
   }
   std::string temporary;

@@ -154,8 +154,7 @@ void UpfReader::take_foreign(Segment& segment) {
     segment.strings = strings.ok() ? std::move(*strings) : StringTable();
   } else if (chunk.type == kIdbInstrumentTable) {
     IdbDamage damage;
-    Result<std::vector<Instrument>> read =
-        read_instruments(chunk.content, segment.strings, damage);
+    Result<std::vector<Instrument>> read = read_instruments(chunk.content, segment.strings, damage);
     if (!read.ok()) return warn(chunk.offset, "instruments: " + read.error().message);
     for (const std::string& what : damage) warn(chunk.offset, "instruments: " + what);
     segment.instruments.insert(segment.instruments.end(), read->begin(), read->end());

@@ -208,12 +208,13 @@ class UpfReader {
   uint64_t skipped_ = 0;
   uint64_t unknown_ = 0;
   uint64_t next_sequence_ = 0;
-  uint64_t repeated_ = 0;      // bytes that were looked at once more
-  Foreign foreign_;            // waits for what follows it
+  uint64_t repeated_ = 0;          // bytes that were looked at once more
+  Foreign foreign_;                // waits for what follows it
   uint64_t gap_end_ = UINT64_MAX;  // of damage in other tools' chunks
-  uint64_t last_foreign_ = 0;  // where the last chunk of the last segment of others begins
-  size_t confirmed_ = 0;       // groups of the last segment that are known to be whole
-  bool indexed_ = false;       // the last segment's groups are those of its index
+  uint64_t went_back_ = 0;         // from chunks of others that lie before
+  uint64_t last_foreign_ = 0;      // where the last chunk of the last segment of others begins
+  size_t confirmed_ = 0;           // groups of the last segment that are known to be whole
+  bool indexed_ = false;           // the last segment's groups are those of its index
   bool truncated_ = false;
 };
 

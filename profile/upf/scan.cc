@@ -85,7 +85,7 @@ uint64_t UpfReader::go_back(uint64_t at) {
   if (const uint64_t inside = header_before(at); inside != at) return inside;
   const uint64_t end = foreign_.offset + foreign_.chunk.size();
   const uint64_t inside = next_chunk(foreign_.offset, end);
-  if (inside == end) return at;
+  if (inside == end || !may_repeat(end - inside)) return at;
   warn(foreign_.offset, "a chunk is cut off");
   note_gap(foreign_.offset, inside);
   foreign_ = {};
@@ -96,11 +96,13 @@ uint64_t UpfReader::go_back(uint64_t at) {
 // has swallowed our header. Returns where that is; otherwise `at`.
 uint64_t UpfReader::header_before(uint64_t at) {
   const bool theirs = !segments_.empty() && !segments_.back().ours;
-  if (!theirs || last_foreign_ >= foreign_.offset) return at;
+  if (!theirs || last_foreign_ >= foreign_.offset || foreign_.offset < went_back_) return at;
   const ByteSpan record = record_at(at);
   if (record.empty() || !is_seal(record)) return at;
   const uint64_t inside = next_record(last_foreign_ + 1, foreign_.offset);
-  if (inside == foreign_.offset) return at;
+  if (inside == foreign_.offset || !may_repeat(at - inside)) return at;
+  // What is there may turn out to be nothing; then the walk comes here again.
+  went_back_ = foreign_.offset + 1;
   warn(last_foreign_, "a chunk is cut off");
   forget_behind(last_foreign_);
   Segment& segment = segments_.back();

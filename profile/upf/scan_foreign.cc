@@ -32,8 +32,7 @@ bool has_head(const IdbHeader& h, ByteSpan content) {
       return content.size() >= kInstruments && load<uint64_t>(content, 0) == 0 &&
              load<uint32_t>(content, 8) == 0 &&
              load<uint32_t>(content, 12) <= (content.size() - kInstruments) / kDefinition;
-    case kIdbUserData:
-      return content.size() >= kIdbUserDataHead && load<uint64_t>(content, 8) == 0;
+    case kIdbUserData: return content.size() >= kIdbUserDataHead && load<uint64_t>(content, 8) == 0;
     default: return true;
   }
 }
@@ -83,7 +82,8 @@ void UpfReader::note_gap(uint64_t at, uint64_t next) {
   const ByteSpan gap = file_.subspan(at, next - at);
   IdbDamage damage;
   const bool headed = gap.size() > kIdbHeader;
-  const Result<StringTable> strings = StringTable::read(gap.subspan(headed ? kIdbHeader : 0), damage);
+  const Result<StringTable> strings =
+      StringTable::read(gap.subspan(headed ? kIdbHeader : 0), damage);
   const bool were_strings = headed && strings.ok() && damage.empty() && strings->size() != 0;
   if (were_strings) segments_.back().strings = {};
 }

@@ -1,9 +1,7 @@
 #include "profile/upf/write_all.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>

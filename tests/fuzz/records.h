@@ -75,11 +75,30 @@ inline void mutate_record(std::string& input, test::Random& random) {
   const size_t some = random.below(2) == 0 ? 16 * (1 + random.below(4)) : 1 + random.below(40);
   switch (random.below(8)) {
     case 0: {
-      const uint64_t lengths[] = {0,           1,          8,        15,        16,
-                                  17,          24,         31,       32,        rest,
-                                  rest + 1,    rest + 16,  rest - 16, there - 16, there + 16,
-                                  kMaxContent, kMaxContent + 16, ~0ull, ~0ull - 15, ~0ull - 16,
-                                  ~0ull - 31,  1ull << 63, 1ull << 32, 1ull << 31};
+      const uint64_t lengths[] = {0,
+                                  1,
+                                  8,
+                                  15,
+                                  16,
+                                  17,
+                                  24,
+                                  31,
+                                  32,
+                                  rest,
+                                  rest + 1,
+                                  rest + 16,
+                                  rest - 16,
+                                  there - 16,
+                                  there + 16,
+                                  kMaxContent,
+                                  kMaxContent + 16,
+                                  ~0ull,
+                                  ~0ull - 15,
+                                  ~0ull - 16,
+                                  ~0ull - 31,
+                                  1ull << 63,
+                                  1ull << 32,
+                                  1ull << 31};
       return claim(lengths[random.below(std::size(lengths))]);
     }
     case 1: input.erase(inside, some); return;           // less than it claims

@@ -62,13 +62,15 @@ Status FileLock::status() const {
   if (error_ == 0) return {};
   if (error_ == ENOENT) return Error{ErrorCode::kNotFound, path_ + ": there is no such file"};
   if (error_ == EWOULDBLOCK) {
-    return Error{ErrorCode::kIo, path_ + ": cannot lock the file: another process has held it for " +
+    return Error{ErrorCode::kIo, path_ +
+                                     ": cannot lock the file: another process has held it for " +
                                      std::to_string(limit_ms_) +
                                      " ms, which is all that option profile_lock_ms allows"};
   }
   if (error_ == ELOOP) {
-    return Error{ErrorCode::kIo, path_ + ": it is a symbolic link that leads to no file, or is not "
-                                         "followed here; name the file itself"};
+    return Error{ErrorCode::kIo, path_ +
+                                     ": it is a symbolic link that leads to no file, or is not "
+                                     "followed here; name the file itself"};
   }
   return profile::io_error(path_, "cannot lock the file", error_);
 }

@@ -41,7 +41,9 @@ FileId FileId::of(const struct stat& info) {
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
   int fd;
-  do { fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); } while (fd < 0 && errno == EINTR);
+  do {
+    fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  } while (fd < 0 && errno == EINTR);
   if (fd < 0) return io_error(path, "cannot open the file", errno);
   struct stat info;
   bool regular = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
