@@ -171,5 +171,35 @@ TEST_F(UpfFiles, a_trace_or_profile_that_cannot_be_written_is_exit_code_1) {
   EXPECT_EQ(nowhere.code, 1);
 }
 
+// Writes pages to a file until that fails, and exits with the errno.
+constexpr const char* kWriter = R"((module
+  (import "wasi_snapshot_preview1" "path_open" (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+  (memory (export "memory") 2)
+  (data (i32.const 0) "big")
+  (func (export "_start") (local $errno i32) (local $left i32)
+    (local.set $errno (call $open (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 3)
+      (i32.const 1) (i64.const 64) (i64.const 0) (i32.const 0) (i32.const 16)))
+    (if (local.get $errno) (then (call $exit (i32.const 100))))
+    (i32.store (i32.const 32) (i32.const 65536))
+    (i32.store (i32.const 36) (i32.const 4096))
+    (local.set $left (i32.const 100))
+    (loop $again
+      (local.set $errno (call $write (i32.load (i32.const 16)) (i32.const 32) (i32.const 1) (i32.const 24)))
+      (if (local.get $errno) (then (call $exit (local.get $errno))))
+      (local.set $left (i32.sub (local.get $left) (i32.const 1)))
+      (br_if $again (local.get $left)))))
+)";
+
+TEST_F(UpfFiles, a_guests_write_past_the_limit_is_an_error_of_its_own) {
+  write_text("w.wat", kWriter);
+  ASSERT_EQ(in_dir("wat2wasm w.wat -o w.wasm; mkdir d").code, 0);
+  EXPECT_EQ(tool("run --dir d::/ w.wasm").code, 0) << "without a limit";
+  const test::RunResult r = in_dir("ulimit -f 16; exec " UPTIER_TOOL " run --dir d::/ w.wasm");
+  EXPECT_EQ(r.signal, 0);
+  EXPECT_EQ(r.code, 22) << "EFBIG is 22 in WASI";
+}
+
 }  // namespace
 }  // namespace uptier
