@@ -11,38 +11,61 @@
 namespace uptier::profile {
 namespace {
 
-void take_off(Tables& from, const Tables& what, uint64_t& missing) {
-  for (const auto& [site, table] : what) profile::take_off(from[site], table, missing);
-  std::erase_if(from, [](const auto& item) { return item.second.empty(); });
-}
-
 bool is_empty(const MethodProfile& m) {
   const auto none = [](uint64_t count) { return count == 0; };
   return m.calls == 0 && m.iterations == 0 && m.tables.empty() &&
          std::ranges::all_of(m.counts, none) && std::ranges::all_of(m.estimates, none);
 }
 
+// Returns what a profile has of a code of a method, or null.
+MethodProfile* find_code(Profile& profile, const MethodKey& key, uint64_t cfg_hash) {
+  const auto at = profile.methods.find(key);
+  if (at == profile.methods.end()) return nullptr;
+  if (at->second.schema.cfg_hash == cfg_hash) return &at->second;
+  const auto other = profile.other_code.find({key, cfg_hash});
+  return other == profile.other_code.end() ? nullptr : &other->second;
+}
+
+// Of slots that only `what` has, all is missing.
+void take_off(MethodProfile& kept, const MethodProfile& what, uint64_t& missing) {
+  if (!kept.check().ok() || !what.check().ok()) return;
+  for (const Slot& slot : what.schema.slots) {
+    const std::span<const Word> words = words_of(slot.kind);
+    const Slot* to = kept.schema.find(slot.kind, slot.site);
+    if (to == nullptr) {
+      ++missing;
+      continue;
+    }
+    profile::take_off(words, &kept.counts[to->word], &what.counts[slot.word], missing);
+    profile::take_off(words, &kept.estimates[to->word], &what.estimates[slot.word], missing);
+    if (const Table* table = what.table(slot.kind, slot.site)) {
+      profile::take_off(kept.tables[{slot.kind, slot.site}], *table, missing);
+    }
+  }
+  std::erase_if(kept.tables, [](const auto& item) { return item.second.empty(); });
+  profile::take_off(kept.calls, what.calls, missing);
+  profile::take_off(kept.sampled_calls, what.sampled_calls, missing);
+  profile::take_off(kept.iterations, what.iterations, missing);
+  profile::take_off(kept.bursts, what.bursts, missing);
+  profile::take_off(kept.weight_squares, what.weight_squares, missing);
+}
+
+// Leaves other code of the methods that are left alone.
+void leave_known(Profile& profile) {
+  std::erase_if(profile.other_code,
+                [&](const auto& item) { return !profile.methods.contains(item.first.first); });
+}
+
 }  // namespace
 
 uint64_t subtract(Profile& from, const Profile& what) {
   uint64_t missing = 0;
-  for (const auto& [key, method] : what.methods) {
-    const auto at = from.methods.find(key);
-    if (at == from.methods.end() || at->second.schema != method.schema) continue;
-    MethodProfile& kept = at->second;
-    if (!kept.check().ok() || !method.check().ok()) continue;
-    for (const Slot& slot : kept.schema.slots) {
-      const std::span<const Word> words = words_of(slot.kind);
-      take_off(words, &kept.counts[slot.word], &method.counts[slot.word], missing);
-      take_off(words, &kept.estimates[slot.word], &method.estimates[slot.word], missing);
-    }
-    take_off(kept.tables, method.tables, missing);
-    take_off(kept.calls, method.calls, missing);
-    take_off(kept.sampled_calls, method.sampled_calls, missing);
-    take_off(kept.iterations, method.iterations, missing);
-    take_off(kept.bursts, method.bursts, missing);
-    take_off(kept.weight_squares, method.weight_squares, missing);
-  }
+  const auto take = [&](const MethodKey& key, const MethodProfile& method) {
+    MethodProfile* kept = find_code(from, key, method.schema.cfg_hash);
+    if (kept != nullptr) take_off(*kept, method, missing);
+  };
+  for (const auto& [key, method] : what.methods) take(key, method);
+  for (const auto& [at, method] : what.other_code) take(at.first, method);
   return missing + take_off(from.inlined, what.inlined);
 }
 
@@ -90,11 +113,20 @@ Profile top(const Profile& profile, size_t n) {
   for (const auto& [key, body] : profile.inlined) {
     if (result.methods.contains(key.root)) result.inlined.emplace(key, body);
   }
+  for (const auto& [at, method] : profile.other_code) {
+    if (result.methods.contains(at.first)) result.other_code.emplace(at, method);
+  }
   return result;
 }
 
 uint64_t without_empty(Profile& profile) {
-  return std::erase_if(profile.methods, [](const auto& item) { return is_empty(item.second); });
+  // A method that is empty says, where there is other code, that it is not what counts.
+  std::erase_if(profile.other_code, [](const auto& item) { return is_empty(item.second); });
+  return std::erase_if(profile.methods, [&](const auto& item) {
+    const auto at = profile.other_code.lower_bound({item.first, 0});
+    const bool alone = at == profile.other_code.end() || at->first.first != item.first;
+    return alone && is_empty(item.second);
+  });
 }
 
 uint64_t leave(Profile& profile, const std::function<bool(const MethodProfile&)>& wanted) {
@@ -102,6 +134,7 @@ uint64_t leave(Profile& profile, const std::function<bool(const MethodProfile&)>
       std::erase_if(profile.methods, [&](const auto& item) { return !wanted(item.second); });
   std::erase_if(profile.inlined,
                 [&](const auto& item) { return !profile.methods.contains(item.first.root); });
+  leave_known(profile);
   return went;
 }
 

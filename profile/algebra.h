@@ -20,7 +20,7 @@ using uptier::MethodProfile;
 using uptier::Profile;
 
 // Takes the sums of `what` off those of `from`, none below 0. Min, max and gauges stay, methods of
-// other schemas too; entries of tables that become 0 go. Returns how many counts were not there to
+// other code too; entries of tables that become 0 go. Returns how many counts were not there to
 // be taken. Inlined bodies that become 0 go.
 uint64_t subtract(Profile& from, const Profile& what);
 

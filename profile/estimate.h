@@ -120,4 +120,58 @@ enum class Draw : uint8_t {
 void rake(const Schema& schema, std::span<const Draw> draws, Observed& seen, uint64_t calls,
           uint64_t iterations, double rest);
 
+// Sums up what the streams of a method (one for each thread) have observed, as estimates of all
+// that ran.
+//
+// Each stream is raked to its own calls and iterations. One without a sample says nothing of what its
+// calls did, so they are taken for what the others' were: the sum is raked again, from what the
+// streams with samples have run to what all have. Where threads share one countdown of calls
+// (gap=exact) nobody knows whose calls were whose, but their number is exact: then the sum is raked
+// once, to the calls of all.
+//
+// What a sample stands for changes with its estimate, so squares of weights are multiplied by the
+// square of what the mass of blocks and edges grew by.
+// Source: weighting classes for nonresponse, Cochran, Sampling Techniques, 3rd ed. (1977), 13.5.
+class StreamSum {
+ public:
+  // What both `draws` and the schema are of must outlive the sum.
+  StreamSum(const Schema& schema, std::span<const Draw> draws, bool one_countdown)
+      : schema_(schema), draws_(draws), one_countdown_(one_countdown) {}
+
+  struct Stream {
+    uint64_t calls = 0;
+    uint64_t iterations = 0;
+    uint64_t samples = 0;  // sampled calls and bursts
+    uint64_t squares = 0;  // of what these stand for
+    double covered = 0;    // Coverage::covered
+    uint64_t burst = 0;    // iterations of one; 0: their number means nothing
+  };
+  // Adds a stream; brings its estimates to its own calls where that is to be done.
+  void add(const Stream& s, Observed& seen);
+  // Adds what was added to another sum, whose estimates are in this one already; of these calls and
+  // iterations some are of streams without a sample.
+  struct Ran {
+    double calls = 0;
+    double iterations = 0;
+  };
+  void add_raked(const Stream& all, const Ran& seen);
+
+  // What the streams have run that had samples.
+  Ran sampled() const { return sampled_; }
+  uint64_t squares() const { return squares_; }
+  // Brings the estimates of all streams together to all that ran.
+  void finish(Observed& sum);
+
+ private:
+  void rake_counting_squares(Observed& seen, uint64_t calls, uint64_t iterations, double rest,
+                             uint64_t& squares) const;
+
+  const Schema& schema_;
+  std::span<const Draw> draws_;
+  bool one_countdown_;
+  Stream all_;
+  Ran sampled_;
+  uint64_t squares_ = 0;
+};
+
 }  // namespace uptier::profile

@@ -201,6 +201,7 @@ void take_counts(const MethodProfile& old, const CodeShape& there, const CodeSha
   into.bursts = old.bursts;
   into.weight_squares = old.weight_squares;
   into.interval = old.interval;
+  into.time = old.time;
 }
 
 }  // namespace

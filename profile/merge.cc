@@ -1,12 +1,14 @@
 // merge, scale and trim: the arithmetic of profiles, word by word as words_of says.
 #include <algorithm>
 #include <functional>
+#include <type_traits>
 #include <utility>
 
 #include "profile/inlined.h"
 #include "profile/numbers.h"
 #include "profile/schema.h"
 #include "profile/slot_sums.h"
+#include "profile/unite.h"
 
 namespace uptier {
 namespace {
@@ -23,7 +25,7 @@ void sum_tables(Tables& into, const Tables& from, uint64_t& saturated) {
   for (const auto& [site, table] : from) profile::sum_table(into[site], table, saturated);
 }
 
-// Sums two profiles of one method under one schema.
+// Sums two profiles of one code under one schema.
 void sum_methods(MethodProfile& into, const MethodProfile& from, MergeReport& report) {
   for (const Slot& slot : into.schema.slots) {
     const std::span<const Word> words = profile::words_of(slot.kind);
@@ -38,7 +40,43 @@ void sum_methods(MethodProfile& into, const MethodProfile& from, MergeReport& re
   add_counted(into.weight_squares, from.weight_squares, report.saturated);
   if (into.interval != from.interval) into.interval = 0;
   into.name = std::max(into.name, from.name);
-  ++report.merged;
+  into.time = std::max(into.time, from.time);
+}
+
+// Sums two profiles of one code, whatever each observed of it.
+void sum_code(MethodProfile& into, const MethodProfile& from, MergeReport& report) {
+  if (into.schema == from.schema) return sum_methods(into, from, report);
+  ++report.united;
+  bool cut = false;
+  const Schema both = profile::united(into.schema, from.schema, cut);
+  if (cut) report.dropped.push_back(into.key);
+  if (into.schema != both) profile::spread(both, into);
+  if (from.schema == both) return sum_methods(into, from, report);
+  MethodProfile other = from;
+  profile::spread(both, other);
+  sum_methods(into, other, report);
+}
+
+bool is_same_code(const MethodProfile& a, const MethodProfile& b) {
+  return a.schema.version == b.schema.version && a.schema.cfg_hash == b.schema.cfg_hash;
+}
+
+bool is_later(const MethodProfile& a, const MethodProfile& b) {
+  return std::pair(a.time, a.schema.cfg_hash) > std::pair(b.time, b.schema.cfg_hash);
+}
+
+// Puts what is of other code than `kept` beside it, or in its place if it is later.
+template <typename From>
+void merge_other(Profile& into, MethodProfile& kept, From&& from, MergeReport& report) {
+  ++report.other_code;
+  const uint64_t hash = from.schema.cfg_hash;
+  const auto [at, added] = into.other_code.try_emplace({kept.key, hash}, std::forward<From>(from));
+  if (!added) sum_code(at->second, from, report);
+  if (!is_later(at->second, kept)) return;
+  auto node = into.other_code.extract(at);
+  std::swap(node.mapped(), kept);
+  node.key().second = node.mapped().schema.cfg_hash;
+  into.other_code.insert(std::move(node));
 }
 
 // `from` is copied, or moved.
@@ -56,12 +94,29 @@ void merge_method(Profile& into, const MethodKey& key, From&& from, MergeReport&
   }
   MethodProfile& kept = at->second;
   const bool keep = kept.key == key && kept.check().ok();
-  if (keep && kept.schema == from.schema) {
-    sum_methods(kept, from, report);
-    return;
+  if (!keep) {
+    report.dropped.push_back(key);
+    kept = std::forward<From>(from);
+  } else if (is_same_code(kept, from)) {
+    sum_code(kept, from, report);
+    ++report.merged;
+  } else {
+    merge_other(into, kept, std::forward<From>(from), report);
   }
-  report.dropped.push_back(key);
-  if (!keep || kept.schema < from.schema) kept = std::forward<From>(from);
+}
+
+// What is of other code stands beside a method, or nothing would say which code counts.
+template <typename Others>
+void merge_others(Profile& into, Others&& others, MergeReport& report) {
+  for (auto& [at, method] : others) {
+    if (!into.methods.contains(at.first)) {
+      report.dropped.push_back(at.first);
+    } else if constexpr (std::is_rvalue_reference_v<Others&&>) {
+      merge_method(into, at.first, std::move(method), report);
+    } else {
+      merge_method(into, at.first, method, report);
+    }
+  }
 }
 
 void scale_tables(Tables& tables, Factor& factor) {
@@ -101,6 +156,8 @@ MergeReport& MergeReport::operator+=(const MergeReport& other) {
   added += other.added;
   merged += other.merged;
   saturated += other.saturated;
+  united += other.united;
+  other_code += other.other_code;
   dropped.insert(dropped.end(), other.dropped.begin(), other.dropped.end());
   return *this;
 }
@@ -108,6 +165,7 @@ MergeReport& MergeReport::operator+=(const MergeReport& other) {
 MergeReport merge(Profile& into, const Profile& from) {
   MergeReport report;
   for (const auto& [key, method] : from.methods) merge_method(into, key, method, report);
+  merge_others(into, from.other_code, report);
   profile::add(into.inlined, from.inlined, report);
   return report;
 }
@@ -115,6 +173,7 @@ MergeReport merge(Profile& into, const Profile& from) {
 MergeReport merge(Profile& into, Profile&& from) {
   MergeReport report;
   for (auto& [key, method] : from.methods) merge_method(into, key, std::move(method), report);
+  merge_others(into, std::move(from.other_code), report);
   profile::add(into.inlined, std::move(from.inlined), report);
   return report;
 }
@@ -127,12 +186,18 @@ Result<uint64_t> scale(Profile& profile, uint64_t numerator, uint64_t denominato
   for (auto& [key, method] : profile.methods) {
     if (method.check().ok()) scale_method(method, factor);
   }
+  for (auto& [at, method] : profile.other_code) {
+    if (method.check().ok()) scale_method(method, factor);
+  }
   return factor.saturated + profile::scale(profile.inlined, numerator, denominator);
 }
 
 uint64_t trim(Profile& profile, size_t entries) {
   uint64_t count = 0;
   for (auto& [key, method] : profile.methods) {
+    if (method.check().ok()) count += trim_method(method, entries);
+  }
+  for (auto& [at, method] : profile.other_code) {
     if (method.check().ok()) count += trim_method(method, entries);
   }
   return count + profile::trim(profile.inlined, entries);

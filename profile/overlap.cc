@@ -26,7 +26,17 @@ struct Pair {
   const MethodProfile* a;
   const MethodProfile* b;
 
-  bool comparable() const { return a != nullptr && b != nullptr && a->schema == b->schema; }
+  bool comparable() const {
+    return a != nullptr && b != nullptr && a->schema.version == b->schema.version &&
+           a->schema.cfg_hash == b->schema.cfg_hash;
+  }
+
+  // Whether a slot takes part: what one side was asked to observe and the other was not says
+  // nothing of either.
+  bool counts(const Slot& slot) const {
+    return !comparable() || (a->schema.find(slot.kind, slot.site) != nullptr &&
+                             b->schema.find(slot.kind, slot.site) != nullptr);
+  }
 };
 
 constexpr bool takes_part(SlotKind kind) {
@@ -49,11 +59,13 @@ const Table& table_of(const MethodProfile& method, const Slot& slot) {
   return table == nullptr ? kNone : *table;
 }
 
-Sum total(const MethodProfile* method, SlotKind kind) {
+// Of one side of a pair.
+Sum total(const Pair& pair, const MethodProfile* method, SlotKind kind) {
   Sum sum = 0;
   if (method == nullptr) return sum;
+  const bool same = pair.comparable() && pair.a->schema == pair.b->schema;
   for (const Slot& slot : method->schema.slots) {
-    if (slot.kind != kind) continue;
+    if (slot.kind != kind || (!same && !pair.counts(slot))) continue;
     sum += scalar_mass(*method, slot);
     for (const auto& [key, entry] : table_of(*method, slot)) sum += entry.estimate;
   }
@@ -74,9 +86,10 @@ Sum shared_mass(const Pair& pair, SlotKind kind, Sum total_a, Sum total_b) {
   Sum sum = 0;
   if (!pair.comparable() || total_a == 0 || total_b == 0) return sum;
   for (const Slot& slot : pair.a->schema.slots) {
-    if (slot.kind != kind) continue;
-    sum += std::min(scalar_mass(*pair.a, slot) / total_a, scalar_mass(*pair.b, slot) / total_b);
-    sum += shared_entries(table_of(*pair.a, slot), table_of(*pair.b, slot), total_a, total_b);
+    const Slot* other = slot.kind == kind ? pair.b->schema.find(kind, slot.site) : nullptr;
+    if (other == nullptr) continue;
+    sum += std::min(scalar_mass(*pair.a, slot) / total_a, scalar_mass(*pair.b, *other) / total_b);
+    sum += shared_entries(table_of(*pair.a, slot), table_of(*pair.b, *other), total_a, total_b);
   }
   return sum;
 }
@@ -99,7 +112,7 @@ Overlap overlap_of(const std::map<MethodKey, Pair>& pairs, SlotKind kind) {
   Sum only_a = 0, only_b = 0;
   Sum mismatched_a = 0, mismatched_b = 0;
   for (const auto& [key, pair] : pairs) {
-    const Sum a = total(pair.a, kind), b = total(pair.b, kind);
+    const Sum a = total(pair, pair.a, kind), b = total(pair, pair.b, kind);
     all_a += a;
     all_b += b;
     if (pair.b == nullptr) only_a += a;
@@ -131,8 +144,8 @@ std::set<SlotKind> kinds_of(const std::map<MethodKey, Pair>& pairs) {
 std::pair<Sum, Sum> totals(const std::map<MethodKey, Pair>& pairs, SlotKind kind) {
   Sum all_a = 0, all_b = 0;
   for (const auto& [key, pair] : pairs) {
-    all_a += total(pair.a, kind);
-    all_b += total(pair.b, kind);
+    all_a += total(pair, pair.a, kind);
+    all_b += total(pair, pair.b, kind);
   }
   return {all_a, all_b};
 }
@@ -147,7 +160,7 @@ SlotKind main_kind(const std::map<MethodKey, Pair>& pairs) {
 MethodOverlap method_overlap(const MethodKey& key, const Pair& pair, SlotKind kind, Sum all_a,
                              Sum all_b) {
   MethodOverlap result;
-  const Sum a = total(pair.a, kind), b = total(pair.b, kind);
+  const Sum a = total(pair, pair.a, kind), b = total(pair, pair.b, kind);
   result.key = key;
   result.name = std::max(pair.a ? pair.a->name : "", pair.b ? pair.b->name : "");
   result.mismatched = pair.a != nullptr && pair.b != nullptr && !pair.comparable();

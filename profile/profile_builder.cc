@@ -20,6 +20,7 @@ std::string id_text(uint64_t id) { return "id " + std::to_string(id); }
 Status ProfileBuilder::add(const TraceEvent& event) {
   if (const auto* provenance = std::get_if<Provenance>(&event)) {
     interval_ = provenance->interval;
+    one_countdown_ = provenance->gap == "exact";
   } else if (const auto* method = std::get_if<MethodDetails>(&event)) {
     if (method->handle == 0) return broken("handle 0 is invalid");
     const auto [at, added] = details_.emplace(method->handle, *method);
@@ -31,6 +32,10 @@ Status ProfileBuilder::add(const TraceEvent& event) {
     return add_desc(*desc);
   } else if (const auto* data = std::get_if<InstrumentationData>(&event)) {
     return add_data(*data);
+  } else if (const auto* call = std::get_if<FirstCallEvent>(&event)) {
+    const std::optional<MethodKey> method = method_of(call->handle);
+    if (!method) return broken("unknown method handle " + std::to_string(call->handle));
+    first_calls_.emplace(*method, call->position);
   } else if (const auto* flush = std::get_if<FlushEvent>(&event)) {
     const auto at = streams_.find(flush->id);
     if (at == streams_.end()) return broken("flush before desc: " + id_text(flush->id));
@@ -126,40 +131,79 @@ std::optional<MethodKey> ProfileBuilder::method_of(uint64_t handle) const {
   return MethodKey{at->second.module_key, at->second.function_index};
 }
 
+// Streams of one method and schema whose estimates are brought to all that ran make one sum.
 Profile ProfileBuilder::profile(MergeReport* report) const {
   Profile result;
-  for (const auto& [id, stream] : streams_) {
-    if (!stream.has_data || is_inlined(stream.desc)) continue;
-    const MethodDetails& details = details_.at(stream.method);
-    MethodProfile method;
-    method.key = {details.module_key, details.function_index};
-    method.name = details.name;
-    method.schema = stream.schema;
-    method.counts = stream.counts;
-    profile::Observed seen{stream.counts, stream.estimates, stream.tables};
-    const FlushEvent& last = stream.flushed;
-    const profile::Coverage coverage{.covered = stream.covered};
-    std::vector<profile::Draw> draws;
-    if (last.exact_totals) draws = profile::draws_of(stream.desc, stream.schema);
-    if (last.burst != 0) {
-      profile::rake(stream.schema, draws, seen, last.calls, last.iterations,
-                    coverage.stretch(last.calls, last.iterations, last.burst));
-    }
-    method.estimates = std::move(seen.estimates);
-    method.tables = std::move(seen.tables);
-    method.calls = stream.flushed.calls;
-    method.sampled_calls = stream.flushed.sampled_calls;
-    method.iterations = stream.flushed.iterations;
-    method.bursts = stream.flushed.bursts;
-    method.weight_squares = stream.weight_squares;
-    method.interval = stream.interval;
+  const auto add = [&](MethodProfile method) {
     Profile one;
     one.methods.emplace(method.key, std::move(method));
     const MergeReport merged = merge(result, std::move(one));
     if (report != nullptr) *report += merged;
+  };
+  std::map<std::pair<uint64_t, uint64_t>, std::vector<const Stream*>> brought;  // by method, code
+  for (const auto& [id, stream] : streams_) {
+    if (!stream.has_data || is_inlined(stream.desc)) continue;
+    if (stream.flushed.burst != 0) {
+      brought[{stream.method, stream.schema.cfg_hash}].push_back(&stream);
+    } else {
+      add(method_of(stream));
+    }
   }
+  for (const auto& [at, streams] : brought) add(sum_of(streams));
   add_inlined(result, report);
   return result;
+}
+
+MethodProfile ProfileBuilder::method_of(const Stream& stream) const {
+  const MethodDetails& details = details_.at(stream.method);
+  MethodProfile method;
+  method.key = {details.module_key, details.function_index};
+  method.name = details.name;
+  method.schema = stream.schema;
+  method.counts = stream.counts;
+  method.estimates = stream.estimates;
+  method.tables = stream.tables;
+  method.calls = stream.flushed.calls;
+  method.sampled_calls = stream.flushed.sampled_calls;
+  method.iterations = stream.flushed.iterations;
+  method.bursts = stream.flushed.bursts;
+  method.weight_squares = stream.weight_squares;
+  method.interval = stream.interval;
+  return method;
+}
+
+MethodProfile ProfileBuilder::sum_of(std::span<const Stream* const> streams) const {
+  const Stream& first = *streams.front();
+  std::vector<profile::Draw> draws;
+  const bool exact_totals =
+      std::ranges::all_of(streams, [](const Stream* s) { return s->flushed.exact_totals; });
+  if (exact_totals) draws = profile::draws_of(first.desc, first.schema);
+  profile::StreamSum streams_sum(first.schema, draws, one_countdown_);
+  Profile sum;
+  for (const Stream* stream : streams) {
+    const FlushEvent& last = stream->flushed;
+    profile::Observed seen{stream->counts, stream->estimates, stream->tables};
+    uint64_t samples = last.sampled_calls;
+    profile::add_saturating(samples, last.bursts);
+    streams_sum.add(
+        {last.calls, last.iterations, samples, stream->weight_squares, stream->covered, last.burst},
+        seen);
+    MethodProfile method = method_of(*stream);
+    method.estimates = std::move(seen.estimates);
+    method.tables = std::move(seen.tables);
+    Profile one;
+    one.methods.emplace(method.key, std::move(method));
+    (void)merge(sum, std::move(one));
+  }
+  MethodProfile method = std::move(sum.methods.begin()->second);
+  profile::Observed all{std::move(method.counts), std::move(method.estimates),
+                        std::move(method.tables)};
+  streams_sum.finish(all);
+  method.counts = std::move(all.counts);
+  method.estimates = std::move(all.estimates);
+  method.tables = std::move(all.tables);
+  method.weight_squares = streams_sum.squares();
+  return method;
 }
 
 // Adds what inlined bodies do, which is no part of their methods' profiles.
@@ -215,6 +259,7 @@ Result<TraceProfile> profile_from_trace(std::span<const std::byte> file) {
   if (reader.state() == State::kCorrupt) return reader.error();
   TraceProfile result;
   result.profile = builder.profile(&result.report);
+  result.first_calls = builder.first_calls();
   result.truncated = reader.state() == State::kTruncated;
   result.skipped = reader.skipped() + builder.skipped();
   result.lost = reader.dropped();

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "profile/algebra.h"
-#include "profile/formats/tsv_rows.h"
 #include "profile/numbers.h"
 #include "profile/schema.h"
 
@@ -32,7 +31,7 @@ std::vector<Fraction> cap_factors(std::span<const Contribution> inputs, uint64_t
 
 void Quorum::see(uint32_t voter, const MethodProfile& m) {
   if (!m.check().ok() || !saw_something(m)) return;
-  Seen& seen = seen_[{m.key, schema_name(m.schema)}];
+  Seen& seen = seen_[{m.key, m.schema.cfg_hash}];
   seen.votes.add(voter);
   for (const auto& [site, table] : m.tables) {
     for (const auto& [key, entry] : table) {
@@ -71,6 +70,23 @@ uint64_t Quorum::Seen::take_out(std::pair<SlotKind, SiteId> site, Table& table, 
   });
 }
 
+// Moves what fewer saw of a method's tables into `other`; returns how many entries.
+uint64_t Quorum::Seen::take_out(MethodProfile& m, uint64_t least) const {
+  uint64_t moved = 0;
+  for (auto& [key, table] : m.tables) {
+    const uint32_t other = other_word(*m.schema.find(key.first, key.second));
+    moved += take_out(key, table, least, m.counts[other], m.estimates[other]);
+  }
+  std::erase_if(m.tables, [](const auto& item) { return item.second.empty(); });
+  return moved;
+}
+
+const Quorum::Seen& Quorum::seen_of(const MethodProfile& m) const {
+  static const Seen kNobody;
+  const auto found = seen_.find({m.key, m.schema.cfg_hash});
+  return found != seen_.end() ? found->second : kNobody;
+}
+
 uint64_t Quorum::finish(CallProfile& calls, const Profile& kept, uint64_t least) const {
   if (least == 0) return 0;
   const size_t before = calls.graph.size();
@@ -93,23 +109,22 @@ uint64_t Quorum::finish(CallProfile& calls, const Profile& kept, uint64_t least)
 Quorum::Report Quorum::finish(Profile& sum, uint64_t least) const {
   Report report;
   if (least == 0) return report;
-  static const Seen kNobody;
   for (auto at = sum.methods.begin(); at != sum.methods.end();) {
     MethodProfile& m = at->second;
-    const auto found = seen_.find({m.key, schema_name(m.schema)});
-    const Seen& seen = found != seen_.end() ? found->second : kNobody;
+    const Seen& seen = seen_of(m);
     if (seen.votes.count < least) {
       at = sum.methods.erase(at);
       ++report.methods;
       continue;
     }
-    for (auto& [key, table] : m.tables) {
-      const uint32_t other = other_word(*m.schema.find(key.first, key.second));
-      report.entries += seen.take_out(key, table, least, m.counts[other], m.estimates[other]);
-    }
-    std::erase_if(m.tables, [](const auto& item) { return item.second.empty(); });
+    report.entries += seen.take_out(m, least);
     ++at;
   }
+  // What goes beside a method that stays is not counted: the method is still told of.
+  std::erase_if(sum.other_code, [&](const auto& item) {
+    return !sum.methods.contains(item.first.first) || seen_of(item.second).votes.count < least;
+  });
+  for (auto& [at, m] : sum.other_code) report.entries += seen_of(m).take_out(m, least);
   report.inlined = std::erase_if(sum.inlined, [&](const auto& item) {
     const auto votes = inlined_.find({item.first, item.second.code});
     const bool enough = votes != inlined_.end() && votes->second.votes.count >= least;

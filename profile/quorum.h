@@ -93,9 +93,12 @@ class Quorum {
     // Moves entries of a site's table that fewer than `least` saw into `other`; returns how many.
     uint64_t take_out(std::pair<SlotKind, SiteId> site, Table& table, uint64_t least,
                       uint64_t& other, uint64_t& other_estimate) const;
+    uint64_t take_out(MethodProfile& m, uint64_t least) const;
   };
 
-  std::map<std::pair<MethodKey, uint64_t>, Seen> seen_;  // by schema_name: other code, other votes
+  const Seen& seen_of(const MethodProfile& m) const;
+
+  std::map<std::pair<MethodKey, uint64_t>, Seen> seen_;  // by CFG hash: other code, other votes
   std::map<std::pair<InlinedKey, std::vector<uint64_t>>, Seen> inlined_;  // likewise
   std::map<CallProfile::Call, Votes> calls_;
   std::map<MethodKey, std::map<CodeShape, Votes>> shapes_;

@@ -90,4 +90,70 @@ void rake(const Schema& schema, std::span<const Draw> draws, Observed& seen, uin
   }
 }
 
+namespace {
+
+double flow_mass(const Schema& schema, const Observed& seen) {
+  double sum = 0;
+  for (const Slot& slot : schema.slots) {
+    const bool flow = slot.kind == SlotKind::kBlock || slot.kind == SlotKind::kEdge;
+    if (flow && slot.word < seen.estimates.size()) {
+      sum += static_cast<double>(seen.estimates[slot.word]);
+    }
+  }
+  return sum;
+}
+
+double opportunities(double calls, double iterations, uint64_t burst) {
+  return calls + (burst == 0 ? 0 : iterations / static_cast<double>(burst));
+}
+
+}  // namespace
+
+void StreamSum::rake_counting_squares(Observed& seen, uint64_t calls, uint64_t iterations,
+                                      double rest, uint64_t& squares) const {
+  const double before = flow_mass(schema_, seen);
+  rake(schema_, draws_, seen, calls, iterations, rest);
+  const double after = flow_mass(schema_, seen);
+  if (before > 0 && after != before) squares = times(squares, after / before * (after / before));
+}
+
+void StreamSum::add(const Stream& s, Observed& seen) {
+  uint64_t squares = s.squares;
+  const bool sampled = s.samples != 0 && !seen.estimates.empty();
+  if (sampled && !one_countdown_) {
+    const Coverage coverage{.covered = s.covered};
+    rake_counting_squares(seen, s.calls, s.iterations,
+                          coverage.stretch(s.calls, s.iterations, s.burst), squares);
+  }
+  Stream raked = s;
+  raked.squares = squares;
+  const Ran ran{static_cast<double>(s.calls), static_cast<double>(s.iterations)};
+  add_raked(raked, sampled ? ran : Ran{});
+}
+
+void StreamSum::add_raked(const Stream& all, const Ran& seen) {
+  add_saturating(all_.calls, all.calls);
+  add_saturating(all_.iterations, all.iterations);
+  add_saturating(squares_, all.squares);
+  all_.covered += all.covered;
+  all_.burst = std::max(all_.burst, all.burst);
+  sampled_.calls += seen.calls;
+  sampled_.iterations += seen.iterations;
+}
+
+void StreamSum::finish(Observed& sum) {
+  if (sum.estimates.empty()) return;
+  const double ran = opportunities(static_cast<double>(all_.calls),
+                                   static_cast<double>(all_.iterations), all_.burst);
+  const double seen = one_countdown_
+                          ? all_.covered
+                          : opportunities(sampled_.calls, sampled_.iterations, all_.burst);
+  const double rest = ran > 0 && seen > 0 && all_.burst != 0 ? ran / seen : 1;
+  const bool all_seen = !one_countdown_ && sampled_.calls == static_cast<double>(all_.calls) &&
+                        sampled_.iterations == static_cast<double>(all_.iterations);
+  const bool none_seen = !one_countdown_ && sampled_.calls == 0 && sampled_.iterations == 0;
+  if (!all_seen && !none_seen)
+    rake_counting_squares(sum, all_.calls, all_.iterations, rest, squares_);
+}
+
 }  // namespace uptier::profile

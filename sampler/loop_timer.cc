@@ -40,6 +40,46 @@ void forget_history() noexcept {
       : "cc");
 }
 
+// The host's functions may use vector registers, which the routine of the probe has not saved: those
+// of 128 bits, all that compiled code has.
+struct VectorRegisters {
+  uint8_t bytes[16][16];
+
+  [[gnu::always_inline]] void save() noexcept {
+#define UPTIER_SAVE(n) asm volatile("movups %%xmm" #n ", %0" : "=m"(bytes[n]));
+    UPTIER_SAVE(0)
+    UPTIER_SAVE(1) UPTIER_SAVE(2) UPTIER_SAVE(3) UPTIER_SAVE(4) UPTIER_SAVE(5) UPTIER_SAVE(6)
+        UPTIER_SAVE(7) UPTIER_SAVE(8) UPTIER_SAVE(9) UPTIER_SAVE(10) UPTIER_SAVE(11) UPTIER_SAVE(12)
+            UPTIER_SAVE(13) UPTIER_SAVE(14) UPTIER_SAVE(15)
+#undef UPTIER_SAVE
+  }
+  [[gnu::always_inline]] void restore() const noexcept {
+#define UPTIER_RESTORE(n) asm volatile("movups %0, %%xmm" #n : : "m"(bytes[n]));
+    UPTIER_RESTORE(0)
+    UPTIER_RESTORE(1) UPTIER_RESTORE(2) UPTIER_RESTORE(3) UPTIER_RESTORE(4) UPTIER_RESTORE(5)
+        UPTIER_RESTORE(6) UPTIER_RESTORE(7) UPTIER_RESTORE(8) UPTIER_RESTORE(9) UPTIER_RESTORE(10)
+            UPTIER_RESTORE(11) UPTIER_RESTORE(12) UPTIER_RESTORE(13) UPTIER_RESTORE(14)
+                UPTIER_RESTORE(15)
+#undef UPTIER_RESTORE
+  }
+};
+
+uint64_t begin_of(const LoopTimer::Meter& m) noexcept {
+  VectorRegisters kept;
+  kept.save();
+  uint64_t stamp = m.begin(m.user);
+  kept.restore();
+  return stamp;
+}
+
+uint64_t end_of(const LoopTimer::Meter& m, uint64_t stamp) noexcept {
+  VectorRegisters kept;
+  kept.save();
+  uint64_t gone = m.end(m.user, stamp);
+  kept.restore();
+  return gone;
+}
+
 // What branch predictors have to learn anew after a pause is much of a short execution. A loop that
 // is timed alone has longer tiles, so that those inside, which wait meanwhile, find room for theirs
 // between two of them. A run never becomes shorter: what is left of one is to be recorded.
@@ -277,7 +317,7 @@ bool LoopTimer::enter(const LoopKey& key, uint64_t now) noexcept {
   spent_ += costs_.outer / 2;
   Entry* e = push(key, now);
   if (e == nullptr) return false;
-  e->start = now - spent_;
+  e->start = is_metered() ? begin_of(meter_) : now - spent_;
   return true;
 }
 
@@ -292,8 +332,8 @@ void LoopTimer::leave(const LoopKey& key, uint64_t now) noexcept {
   spent_ += costs_.outer - costs_.outer / 2;
 }
 
-void LoopTimer::complete(const LoopKey& key, uint64_t now) noexcept {
-  Entry& open = top();
+uint64_t LoopTimer::net_of(const Entry& open, uint64_t now) noexcept {
+  if (is_metered()) return end_of(meter_, open.start);
   auto elapsed = static_cast<int64_t>(now - spent_ - open.start);
   // Below 0 where costs, which are estimates, are more than there was.
   uint64_t net = elapsed < 0 ? 0 : less(static_cast<uint64_t>(elapsed), costs_.inner);
@@ -304,6 +344,18 @@ void LoopTimer::complete(const LoopKey& key, uint64_t now) noexcept {
     if (strange) away = away < net ? away : net;
     net = less_away(net, away);
   }
+  return net;
+}
+
+void LoopTimer::keep(const Entry& e, uint64_t cycles) noexcept {
+  if (first_kept_ == first_room_) return;
+  first_[first_kept_] = {e.slab, e.words, cycles};
+  __atomic_store_n(&first_kept_, first_kept_ + 1, __ATOMIC_RELEASE);  // pairs with kept()
+}
+
+void LoopTimer::complete(const LoopKey& key, uint64_t now) noexcept {
+  Entry& open = top();
+  uint64_t net = net_of(open, now);
   if (net < open.child) net = open.child;  // the costs that were subtracted are an estimate
   Entry e = pop();
   uint64_t iterations = e.words[kLoopIterations] - e.iterations;
@@ -321,6 +373,7 @@ void LoopTimer::complete(const LoopKey& key, uint64_t now) noexcept {
     ++e.words[kLoopAllTimed];
     e.words[kLoopAllCycles] += less(net, e.again);
   }
+  if (!e.spoiled) keep(e, less(net, e.again));
   if (!e.recorded) return;
   if (e.spoiled) {
     bump(losses_.spoiled);
@@ -470,7 +523,8 @@ LoopKey key_of(uint64_t* slab, const ProbeCall* call) {
 extern "C" uint64_t* uptier_loop_enter(uint64_t* slab, const ProbeCall* call,
                                        ThreadContext* context, uint64_t now) noexcept {
   if (context->loops == nullptr) return nullptr;
-  if (context->loops->enter(key_of(slab, call), now)) forget_history();
+  bool timed = context->loops->enter(key_of(slab, call), now);
+  if (timed && !context->loops->is_metered()) forget_history();
   return context->loops->spend(now);
 }
 

@@ -69,6 +69,9 @@
 //
 // Compiled without vector instructions, see probe_call.h.
 //
+// Meter: a host may measure by a counter of its own (LoopMeter, uptier/report.h). Then an execution is
+// what that says, as it is: nothing is subtracted, absences and costs of probes are the host's affair.
+//
 //   Thread: its own.
 #pragma once
 
@@ -135,6 +138,33 @@ class LoopTimer {
     }
     static uint64_t thread_cpu_ns() noexcept;
   };
+
+  // As LoopMeter; none without `begin`.
+  struct Meter {
+    uint64_t (*begin)(void* user) noexcept = nullptr;
+    uint64_t (*end)(void* user, uint64_t stamp) noexcept = nullptr;
+    void* user = nullptr;
+  };
+  // Before anything is timed.
+  void set_meter(const Meter& meter) noexcept {
+    meter_ = meter;
+    if (meter.begin != nullptr) clock_ = {};
+  }
+  bool is_metered() const noexcept { return meter_.begin != nullptr; }
+
+  // One execution as it was timed: whose words it is of, and its cycles without inner executions of
+  // the same loop.
+  struct Execution {
+    const uint64_t* slab;
+    const uint64_t* words;
+    uint64_t cycles;
+  };
+  // Keeps the first `room` executions in `to`, which outlives the timer.
+  void keep_first(Execution* to, uint32_t room) noexcept { first_ = to, first_room_ = room; }
+  // Returns how many there are; these do not change. Thread: any.
+  uint32_t kept() const noexcept {
+    return __atomic_load_n(&first_kept_, __ATOMIC_ACQUIRE);  // pairs with keep()
+  }
 
   void set_costs(Costs c) { costs_ = c; }
   Costs costs() const { return costs_; }
@@ -218,6 +248,9 @@ class LoopTimer {
   static uint64_t less_away(uint64_t net, uint64_t away) noexcept;
   void look_away_before(const uint64_t* words, uint64_t now) noexcept;
   void complete(const LoopKey& key, uint64_t now) noexcept;
+  // Returns the net cycles of an execution that ends at `now`.
+  uint64_t net_of(const Entry& e, uint64_t now) noexcept;
+  void keep(const Entry& e, uint64_t cycles) noexcept;
   // Takes the innermost entry off the stack, and returns what it was.
   Entry pop() noexcept;
   // Returns the entries that pass before the next that is drawn.
@@ -252,6 +285,9 @@ class LoopTimer {
   uint64_t probes_away_ = 0;                 // absences in probes, since the last reading
   Costs costs_;
   Losses losses_;
+  Meter meter_;
+  Execution* first_ = nullptr;
+  uint32_t first_room_ = 0, first_kept_ = 0;
 };
 
 // For compiled code: `value` is the frame, `now` when the routine began (jit/code/probe_routines.h).

@@ -214,7 +214,7 @@ const Misuse kRefused[] = {
      [](auto* b) { uptier_build_ret(b, arg(b)), uptier_build_f32(b, 1); }},
     {"f64: the block has ended",
      [](auto* b) { uptier_build_ret(b, arg(b)), uptier_build_f64(b, 1); }},
-    {"unary: add is an operation of another shape",
+    {"unary: add is an operation of another shape: uptier_build_binary makes it",
      [](auto* b) { uptier_build_unary(b, UPTIER_OP_ADD, arg(b)); }},
     {"unary: there is no operation", [](auto* b) { uptier_build_unary(b, UINT32_MAX, arg(b)); }},
     {"unary: there is no value", [](auto* b) { uptier_build_unary(b, UPTIER_OP_CLZ, kNoValue); }},
@@ -322,8 +322,17 @@ const Misuse kRefused[] = {
     {"trap: there is no trap", [](auto* b) { uptier_build_trap(b, UPTIER_TRAP_COUNT); }},
     {"trap_if: there is no trap", [](auto* b) { uptier_build_trap_if(b, arg(b), 1000); }},
     {"trap_if: there is no value", [](auto* b) { uptier_build_trap_if(b, kNoValue, 1); }},
-    {"loop_header: a loop header is sealed after",
+    {"loop_header: the entry block is no loop header, since nothing jumps to it: "
+     "uptier_build_create_block",
      [](auto* b) { uptier_build_loop_header(b, 0, nullptr, 0); }},
+    {"loop_header: a loop header is sealed after",
+     [](auto* b) {
+       uptier_block loop = uptier_build_create_block(b);
+       uptier_build_jump(b, loop);
+       uptier_build_seal(b, loop);
+       uptier_build_switch_to(b, loop);
+       uptier_build_loop_header(b, 0, nullptr, 0);
+     }},
     {"loop_header: a loop header comes first",
      [](auto* b) {
        uptier_block loop = uptier_build_create_block(b);

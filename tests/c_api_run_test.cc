@@ -36,6 +36,59 @@ TEST_F(CApiRun, a_wrong_call_is_refused_and_a_trap_is_told_apart) {
   EXPECT_EQ(uptier_runtime_invoke(runtime_, m, args, 2, nullptr, nullptr), UPTIER_TRAPPED);
 }
 
+TEST_F(CApiRun, a_call_of_what_could_not_be_made_says_why) {
+  BodyHost& host = keep({[](uptier_builder* b) { uptier_build_ret(b, uptier_build_i64(b, 1)); }});
+  host.answer = UPTIER_UNSUPPORTED;
+  host.message = "there is no such bytecode";
+  uptier_method m = add("odd", host, signature(1));
+  EXPECT_EQ(invoke(m, {1}), UPTIER_TRAPPED);
+  EXPECT_EQ(outcome_.trap, uptier_trap{UPTIER_TRAP_NO_CODE});
+  EXPECT_STREQ(
+      error_.message,
+      "odd: no code could be made: odd: the host's build failed: there is no such bytecode");
+}
+
+struct Said {
+  std::vector<std::pair<uptier_log_level, std::string>> lines;
+
+  static void add(void* to, uptier_log_level level, const char* line, size_t size) {
+    EXPECT_EQ(line[size], 0);
+    static_cast<Said*>(to)->lines.emplace_back(level, std::string(line, size));
+  }
+};
+
+TEST_F(CApiRun, the_log_goes_where_the_options_say) {
+  Said said;
+  uptier_options* options = nullptr;
+  ASSERT_EQ(uptier_options_create(&options, &error_), UPTIER_OK);
+  EXPECT_EQ(uptier_options_set_log(nullptr, Said::add, &said, &error_), UPTIER_INVALID_ARGUMENT);
+  ASSERT_EQ(uptier_options_set_log(options, Said::add, &said, &error_), UPTIER_OK);
+  ASSERT_EQ(uptier_options_set(options, "workers", "0", &error_), UPTIER_OK);
+  ASSERT_EQ(uptier_options_set(options, "profile", "/nonexistent/p.upf", &error_), UPTIER_OK);
+  uptier_runtime* runtime = nullptr;
+  ASSERT_EQ(uptier_runtime_create(options, nullptr, &runtime, &error_), UPTIER_OK);
+  uptier_options_destroy(options);
+  BodyHost host{ret_first};
+  uptier_method_info info = info_of("m", &host, signature(1));
+  uptier_method m = {};
+  ASSERT_EQ(uptier_runtime_add_method(runtime, &info, &m, &error_), UPTIER_OK);
+  uptier_code entry = nullptr;
+  ASSERT_EQ(uptier_runtime_entry(runtime, m, &entry, &error_), UPTIER_OK);
+  EXPECT_EQ(reinterpret_cast<int64_t (*)(int64_t)>(entry)(5), 5);  // of no attached thread
+  uptier_totals totals = {};
+  totals.size = sizeof totals;
+  ASSERT_EQ(uptier_runtime_totals(runtime, &totals, &error_), UPTIER_OK);
+  EXPECT_EQ(totals.calls_unattached, 1u);
+  EXPECT_EQ(totals.keys_shared, 0u);
+  EXPECT_EQ(totals.unstable_bodies, 0u);
+  uptier_runtime_destroy(runtime);
+  ASSERT_EQ(said.lines.size(), 2u);
+  EXPECT_EQ(said.lines[0].first, uptier_log_level{UPTIER_LOG_WARNING});
+  EXPECT_NE(said.lines[0].second.find("not attached"), std::string::npos);
+  EXPECT_EQ(said.lines[1].first, uptier_log_level{UPTIER_LOG_ERROR});
+  EXPECT_NE(said.lines[1].second.find("the profile of this process is lost"), std::string::npos);
+}
+
 uptier_status raise_status;
 extern "C" int64_t raise_exit(int64_t detail) {
   raise_status = uptier_raise(UPTIER_TRAP_NONE, 1);

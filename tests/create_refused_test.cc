@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "tests/runtime_host.h"
+#include "tools/save_on_signal.h"
 
 namespace uptier::test {
 namespace {
@@ -32,15 +33,35 @@ class NoThreads {
   pthread_attr_t before_;
 };
 
-TEST(CreateRefused, a_worker) {
+TEST(CreateRefused, a_worker_is_done_without) {
+  NoThreads limit;
+  std::string said;
+  Options o = options({{"policy", "always"}});
+  o.log = [](void* to, LogLevel, std::string_view line) { *static_cast<std::string*>(to) += line; };
+  o.log_user = &said;
+  CollectingSink sink;
   {
-    NoThreads limit;
-    Result<std::unique_ptr<Runtime>> r = Runtime::create(Options{});
-    ASSERT_FALSE(r.ok());
-    EXPECT_EQ(r.error().code, ErrorCode::kResourceExhausted);
-    EXPECT_TRUE(Runtime::create(options({{"workers", "0"}})).ok()) << "needs none";
+    IrRuntime r(parse_or_die(kSumText), o, &sink);
+    ASSERT_NE(r.runtime, nullptr);
+    EXPECT_NE(said.find("a thread for the worker is refused"), std::string::npos) << said;
+    EXPECT_NE(said.find("workers=0"), std::string::npos) << said;
+    ThreadScope scope(*r.runtime);
+    for (uint64_t i = 0; i < 2000; ++i) ASSERT_EQ(r.call("sum", {i}).bits, i * (i + 1) / 2);
+    EXPECT_EQ(r.report_of("sum").tier, Tier::kOptimized);
   }
-  EXPECT_TRUE(Runtime::create(Options{}).ok());
+  EXPECT_EQ(sink.all<Provenance>().size(), 1u) << "one runtime";
+  EXPECT_TRUE(sink.finished);
+}
+
+TEST(CreateRefused, a_thread_that_saves_on_signals_is_done_without) {
+  Result<std::unique_ptr<Runtime>> r = Runtime::create(options({{"workers", "0"}}));
+  ASSERT_TRUE(r.ok());
+  NoThreads limit;
+  tools::HeldSignals held;
+  tools::SaveOnSignal saves(**r);
+  sigset_t now;
+  pthread_sigmask(SIG_SETMASK, nullptr, &now);
+  EXPECT_EQ(sigismember(&now, SIGTERM), 0) << "it ends the process as ever";
 }
 
 uint64_t address_space() {

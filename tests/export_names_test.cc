@@ -10,7 +10,6 @@
 #include "profile/formats/tsv.h"
 #include "profile/upf/write.h"
 #include "tests/tool_dir.h"
-#include "tools/column.h"
 #include "uptier/profile_file.h"
 
 namespace uptier::profile {
@@ -70,15 +69,6 @@ TEST(ExportNames, utf8_is_kept_as_written) {
   EXPECT_EQ(*text, p);
   const std::vector<std::byte> file = uptier::profile_to_file(p, {});
   EXPECT_EQ(profile_from_file(file)->profile, p);
-}
-
-TEST(ExportNames, columns_cut_between_characters_and_say_so) {
-  EXPECT_EQ(tools::column("abc", 5), "abc  ");
-  EXPECT_EQ(tools::column("abcde", 5), "abcde");
-  EXPECT_EQ(tools::column("abcdef", 5), "ab...");
-  EXPECT_EQ(tools::column("äöüäö", 5), "äöüäö");
-  EXPECT_EQ(tools::column("äöüäöü", 5), "äö...");
-  EXPECT_EQ(tools::column("a\nb\x1b", 5), "a?b? ");
 }
 
 class ExportNamesTool : public test::ToolDir {};

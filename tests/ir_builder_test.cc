@@ -387,7 +387,12 @@ TEST(Builder, misuse_is_named_with_its_place_in_every_build) {
          b.call(MethodId(0), {{kI32}, kI32}, args);
        }},
       {"Variable 0 is i32, the value is f64", [](auto& b) { b.def(b.declare(kI32), b.f64(1)); }},
-      {"add is an operation of another shape", [](auto& b) { b.unary(Opcode::kAdd, b.param(0)); }},
+      {"add is an operation of another shape: binary() makes it",
+       [](auto& b) { b.unary(Opcode::kAdd, b.param(0)); }},
+      {"store is an operation of another shape: store() makes it",
+       [](auto& b) { b.unary(Opcode::kStore, b.param(0)); }},
+      {"fill is an operation of another shape, which only the library makes",
+       [](auto& b) { b.unary(Opcode::kFill, b.param(0)); }},
       {"there is no such operation",
        [](auto& b) { b.unary(static_cast<Opcode>(255), b.param(0)); }},
       {"a jump to block 1, which is sealed already",
@@ -398,7 +403,16 @@ TEST(Builder, misuse_is_named_with_its_place_in_every_build) {
          b.switch_to(header);
          b.branch(b.param(0), header, header);
        }},
-      {"a loop header is sealed after its back edges", [](auto& b) { b.loop_header(); }},
+      {"the entry block is no loop header, since nothing jumps to it: create_block(), jump to it",
+       [](auto& b) { b.loop_header(); }},
+      {"a loop header is sealed after its back edges",
+       [](auto& b) {
+         Block header = b.create_block();
+         b.jump(header);
+         b.seal(header);
+         b.switch_to(header);
+         b.loop_header();
+       }},
       {"a host function without a name", [](auto& b) { b.call_host({}, {}); }},
       {"placed by the library", [](auto& b) { b.probe(ProbeKind::kBlock); }},
       {"a type that no value has", [](auto& b) { b.declare(Type::kNone); }},

@@ -81,10 +81,12 @@ std::optional<Summed> by_ranges(std::vector<Input> inputs, uint64_t bytes, size_
     from = sum.end();
     sum.drain([&](MethodProfile m) {
       const bool ascends =
-          all.profile.methods.empty() || all.profile.methods.rbegin()->first < m.key;
+          all.profile.methods.empty() || all.profile.methods.rbegin()->first <= m.key;
       EXPECT_TRUE(ascends);
       EXPECT_TRUE(!from || m.key < *from);
-      all.profile.methods.emplace(m.key, std::move(m));
+      Profile one;
+      one.methods.emplace(m.key, std::move(m));
+      EXPECT_EQ(merge(all.profile, std::move(one)).merged, 0u);
     });
     if (all.ranges == 0) all.profile.inlined = sum.take().inlined;
   }
@@ -198,7 +200,7 @@ TEST(MergeRanges, are_the_sum_of_what_is_whole) {
 
 // A file of one group, whose methods come in this order.
 Bytes file_of_order(std::span<const uint32_t> functions, const std::string& name = "m") {
-  SegmentWriter writer;
+  SegmentWriter writer(0);
   for (const uint32_t f : functions) {
     MethodProfile m;
     m.key = {1, f};

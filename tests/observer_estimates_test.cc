@@ -100,6 +100,56 @@ TEST(ObserverEstimates, of_shared_counters_are_brought_to_the_calls_of_all_threa
   EXPECT_EQ(s.entries(), 1500u);
 }
 
+TEST(ObserverEstimates, of_threads_without_a_sample_are_taken_for_those_of_the_others) {
+  Sampled s;
+  s.m.flushed.own().streams[2].calls = 3000;
+  EXPECT_EQ(s.entries(), 4000u);
+  const MethodProfile p = s.observer.profile_of(s.m);
+  EXPECT_EQ(p.calls, 4000u);
+  EXPECT_EQ(p.estimate(SlotKind::kBlock, 1)->total, 4000);
+}
+
+TEST(ObserverEstimates, of_threads_that_went_without_a_sample_are_not_lost) {
+  for (const uint32_t first : {1u, 2u}) {
+    Sampled s;
+    s.m.flushed.own().streams[2].calls = 3000;
+    s.observer.end_streams(s.m, first);
+    EXPECT_EQ(s.entries(), 4000u);
+    s.observer.end_streams(s.m, 3 - first);
+    EXPECT_EQ(s.entries(), 4000u);
+    EXPECT_EQ(s.m.flushed.own().streams.size(), 1u);
+  }
+}
+
+TEST(ObserverEstimates, of_no_sample_at_all_are_not_made_up) {
+  Sampled s;
+  s.stream.sampled_calls = 0;
+  s.stream.seen = {};
+  s.m.flushed.own().streams[2].calls = 3000;
+  EXPECT_EQ(s.entries(), 0u);
+  EXPECT_EQ(s.observer.profile_of(s.m).estimate(SlotKind::kBlock, 1), std::nullopt);
+}
+
+// Whose calls were whose nobody knows: what was attributed to a thread may be less than its samples
+// stand for, or nothing.
+TEST(ObserverEstimates, of_one_countdown_for_all_threads_are_brought_to_the_calls_of_all) {
+  Options exact;
+  exact.gap = GapMode::kExact;
+  exact.adaptive = false;
+  for (const uint64_t attributed : {0u, 100u, 1000u, 5000u}) {
+    Sampled s(exact);
+    s.stream.calls = attributed;
+    Stream& other = s.m.flushed.own().streams[2];
+    other = s.stream;
+    other.calls = 5000 - attributed;
+    EXPECT_EQ(s.entries(), 5000u) << attributed;
+    s.observer.end_streams(s.m, 2);
+    EXPECT_EQ(s.entries(), 5000u) << attributed;
+    s.observer.end_streams(s.m, 1);
+    EXPECT_EQ(s.entries(), 5000u) << attributed;
+  }
+}
+
 // What a table moves to `other` is not taken for calls of other callees.
 TEST(ObserverEstimates, of_targets_stay_when_a_table_forgets) {
   jit::Module parsed = test::parse_or_die(R"(

@@ -194,6 +194,30 @@ TEST(Options, message_says_what_is_legal) {
                {"perf_map", "\"maybe\"", "on or off"});
 }
 
+TEST(Options, sizes_have_suffixes_and_are_shown_with_them) {
+  Options o;
+  EXPECT_TRUE(o.set("code_budget", "16M").ok());
+  EXPECT_EQ(o.code_budget, 16u << 20);
+  EXPECT_TRUE(o.set("ring_bytes=64k").ok());
+  EXPECT_EQ(o.ring_bytes, 64u << 10);
+  EXPECT_TRUE(o.set("max_stack", "1G").ok());
+  EXPECT_EQ(o.max_stack, 1u << 30);
+  EXPECT_TRUE(o.set("slab_budget", "5000").ok());
+  EXPECT_EQ(o.slab_budget, 5000u);
+  for (const char* wrong :
+       {"2G", "M", "64MB", "-1M", "1.5M", " 64M", "64 M", "64T", "18446744073709551615G"}) {
+    expect_error(o.set("code_budget", wrong), ErrorCode::kInvalidArgument,
+                 {"code_budget", "a size from 64K to 1G, in bytes, K, M or G"});
+  }
+  EXPECT_EQ(o.code_budget, 16u << 20);
+  expect_error(o.set("interval", "1K"), ErrorCode::kInvalidArgument, {"a whole number"});
+  for (const char* value : {"16M ", "64K ", "1G ", "5000 ", "256K "}) {
+    EXPECT_NE(o.table().find(std::string(" ") + value), std::string::npos) << value;
+  }
+  EXPECT_EQ(o.changes(),
+            "code_budget=16777216 slab_budget=5000 ring_bytes=65536 max_stack=1073741824");
+}
+
 TEST(Options, unknown_name_is_not_found) {
   Options o;
   for (const char* name : {"", "Interval", "interval ", "intervals", "UPTIER_INTERVAL"}) {

@@ -90,8 +90,42 @@ TEST(ProfileBuilder, ids_of_different_code_are_not_mixed) {
     ASSERT_TRUE(builder.add(make_data(id, Counts{id})).ok());
   }
   MergeReport report;
-  EXPECT_EQ(builder.profile(&report).find({2, 3})->counts, (Counts{2}));
-  EXPECT_EQ(report.dropped, (std::vector<MethodKey>{{2, 3}}));
+  const Profile profile = builder.profile(&report);
+  EXPECT_EQ(profile.find({2, 3})->counts, (Counts{2}));
+  EXPECT_EQ(profile.other_code.at({{2, 3}, 1}).counts, (Counts{1}));
+  EXPECT_EQ(report.other_code, 1u);
+}
+
+// Two threads: one took samples of its 100 calls, the other none of its 300.
+TEST(ProfileBuilder, threads_without_a_sample_are_taken_for_those_of_the_others) {
+  for (const char* gap : {"random", "exact"}) {
+    ProfileBuilder builder;
+    ASSERT_TRUE(builder.add(Provenance{"e", 16, gap, ""}).ok());
+    ASSERT_TRUE(builder.add(MethodDetails{1, 2, 3, "f"}).ok());
+    const std::vector<profile::Draw> draws = {profile::Draw::kCall, profile::Draw::kCall};
+    for (uint64_t id = 1; id <= 2; ++id) {
+      ASSERT_TRUE(builder.add(make_desc(id, 1, Schema::block_schema(2, 0), draws)).ok());
+      FlushEvent flush{id, id == 1 ? 100u : 300u, id == 1 ? 10u : 0u, id, 1};
+      flush.interval = 10;
+      flush.burst = 32;
+      flush.exact_totals = true;
+      ASSERT_TRUE(builder.add(flush).ok());
+      ASSERT_TRUE(builder.add(make_data(id, id == 1 ? Counts{10, 5} : Counts{0, 0})).ok());
+    }
+    const Profile profile = builder.profile();
+    const MethodProfile& m = *profile.find({2, 3});
+    EXPECT_EQ(m.calls, 400u) << gap;
+    EXPECT_EQ(m.estimates, (Counts{400, 200})) << gap;
+    EXPECT_EQ(m.weight_squares, 10u * 40 * 40) << gap;
+  }
+}
+
+TEST(ProfileBuilder, first_calls_are_those_of_the_trace) {
+  ProfileBuilder builder;
+  ASSERT_TRUE(builder.add(MethodDetails{1, 2, 3, "f"}).ok());
+  EXPECT_FALSE(builder.add(FirstCallEvent{9, 0}).ok());
+  ASSERT_TRUE(builder.add(FirstCallEvent{1, 7}).ok());
+  EXPECT_EQ(builder.first_calls(), (std::map<MethodKey, uint64_t>{{{2, 3}, 7}}));
 }
 
 TEST(ProfileBuilder, events_out_of_order_are_refused_and_change_nothing) {

@@ -100,20 +100,88 @@ TEST(ProfileMerge, saturates_and_counts_it) {
   EXPECT_EQ(report.saturated, 3u);  // one count, its estimate, and calls
 }
 
-TEST(ProfileMerge, different_code_is_dropped_and_said_never_mixed) {
+TEST(ProfileMerge, different_code_is_kept_apart_and_that_of_the_later_run_counts) {
+  Profile older = single(9, {1, 2}, 10), newer = single(1, {3, 4, 5}, 20);
+  older.methods.begin()->second.time = 100;
+  newer.methods.begin()->second.time = 200;
   for (const bool swap : {false, true}) {
-    Profile sum = single(swap ? 2 : 1, {1, 2}, 10);
-    const MergeReport report = merge(sum, single(swap ? 1 : 2, {1, 2}, 10));
-    EXPECT_EQ(sum, single(2, {1, 2}, 10));
-    EXPECT_EQ(report, (MergeReport{0, 0, 0, {MethodKey{}}}));
+    Profile sum = swap ? newer : older;
+    const MergeReport report = merge(sum, swap ? older : newer);
+    EXPECT_EQ(sum.methods, newer.methods);
+    ASSERT_EQ(sum.other_code.size(), 1u);
+    EXPECT_EQ(sum.other_code.at({MethodKey{}, 9}), only(older));
+    EXPECT_EQ(report, (MergeReport{0, 0, 0, {}, 0, 1}));
+    // A later run of that code brings it back, with all its counts.
+    Profile again = single(9, {10, 10}, 1);
+    again.methods.begin()->second.time = 300;
+    merge(sum, again);
+    EXPECT_EQ(only(sum).counts, (std::vector<uint64_t>{11, 12}));
+    EXPECT_EQ(only(sum).time, 300u);
+    EXPECT_EQ(sum.other_code.at({MethodKey{}, 1}), only(newer));
   }
 }
 
-TEST(ProfileMerge, different_schemas_of_one_code_are_not_mixed) {
-  Profile sum = single(1, {1, 2});
-  const MergeReport report = merge(sum, single(1, {1, 2, 3}));
-  EXPECT_EQ(report.dropped.size(), 1u);
-  EXPECT_EQ(sum, single(1, {1, 2, 3}));
+TEST(ProfileMerge, one_code_under_two_schemas_is_united_and_loses_nothing) {
+  Profile a = single(1, {1, 2}, 10), b = single(1, {10, 20, 30}, 5);
+  for (const bool swap : {false, true}) {
+    Profile sum = swap ? b : a;
+    const MergeReport report = merge(sum, swap ? a : b);
+    EXPECT_EQ(only(sum).counts, (std::vector<uint64_t>{11, 22, 30}));
+    EXPECT_EQ(only(sum).estimates, only(sum).counts);
+    EXPECT_EQ(only(sum).calls, 15u);
+    EXPECT_EQ(report, (MergeReport{0, 1, 0, {}, 1, 0}));
+  }
+}
+
+// What flow=edges and loops=on add, and tables of two sizes.
+TEST(ProfileMerge, each_kind_of_slot_of_either_side_is_in_the_sum) {
+  MethodProfile a, b;
+  for (MethodProfile* m : {&a, &b}) {
+    m->schema.cfg_hash = 7;
+    m->schema.add(SlotKind::kBlock, 1);
+    if (m == &a) m->schema.add(SlotKind::kEdge, 1);
+    m->schema.add(SlotKind::kCallTarget, 2, m == &a ? 16 : 32);
+    if (m == &b) m->schema.add(SlotKind::kLoop, 1);
+    m->counts.assign(m->schema.words(), m == &a ? 3 : 5);
+    m->tables[{SlotKind::kCallTarget, 2}][{1, m == &a ? 1u : 2u}] = {7, 7};
+    m->weigh(1);
+    ASSERT_TRUE(m->check().ok());
+  }
+  Profile sum, other;
+  sum.methods.emplace(a.key, a);
+  other.methods.emplace(b.key, b);
+  EXPECT_TRUE(merge(sum, other).dropped.empty());
+  const MethodProfile& m = only(sum);
+  EXPECT_TRUE(m.check().ok());
+  EXPECT_EQ(m.count(SlotKind::kBlock, 1), 8u);
+  EXPECT_EQ(m.count(SlotKind::kEdge, 1), 3u);
+  EXPECT_EQ(m.count(SlotKind::kCallTarget, 2), 3u + 5 + 7 + 7);
+  EXPECT_EQ(m.schema.find(SlotKind::kCallTarget, 2)->top, 32u);
+  EXPECT_EQ(m.count(SlotKind::kLoop, 1), 5u);
+}
+
+TEST(ProfileMerge, slots_beyond_the_cap_are_left_out_and_said) {
+  MethodProfile a, b;
+  a.schema = Schema::block_schema(Schema::kMaxWords, 1);
+  b.schema.cfg_hash = 1;
+  b.schema.add(SlotKind::kBlock, 1);
+  b.schema.add(SlotKind::kEdge, 1);
+  for (MethodProfile* m : {&a, &b}) {
+    m->counts.assign(m->schema.words(), 1);
+    m->weigh(1);
+  }
+  Profile sum, other;
+  sum.methods.emplace(a.key, a);
+  other.methods.emplace(b.key, b);
+  EXPECT_EQ(merge(sum, other).dropped.size(), 1u);
+  EXPECT_TRUE(only(sum).check().ok());
+  EXPECT_EQ(only(sum).count(SlotKind::kBlock, 1), 2u);
+}
+
+TEST(ProfileMerge, other_code_of_a_method_that_is_not_there_is_left_out) {
+  Profile sum = single(1, {1}), stray = single(2, {1});
+  stray.other_code.emplace(std::pair(MethodKey{5, 5}, uint64_t{3}), only(stray));
+  EXPECT_EQ(merge(sum, stray).dropped, (std::vector<MethodKey>{{5, 5}}));
 }
 
 TEST(ProfileMerge, malformed_method_is_dropped_and_costs_no_other) {

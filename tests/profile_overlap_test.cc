@@ -72,6 +72,34 @@ TEST(ProfileOverlap, two_empty_profiles_are_alike_and_one_is_not_like_any_other)
   EXPECT_EQ(overlap(counted, zeros), 0);
 }
 
+// What one side was not asked to observe says nothing: flow=edges beside flow=blocks, loops=on beside
+// off, tables of two sizes.
+TEST(ProfileOverlap, profiles_of_other_options_are_compared_on_common_ground) {
+  MethodProfile a, b;
+  for (MethodProfile* m : {&a, &b}) {
+    m->schema.cfg_hash = 5;
+    m->schema.add(SlotKind::kBlock, 1);
+    m->schema.add(SlotKind::kBlock, 2);
+    if (m == &a) m->schema.add(SlotKind::kEdge, 1);
+    m->schema.add(SlotKind::kCallTarget, 3, m == &a ? 16 : 32);
+    if (m == &b) m->schema.add(SlotKind::kLoop, 1);
+    m->counts.assign(m->schema.words(), 6);
+    m->weigh(1);
+  }
+  Profile one, other;
+  one.methods.emplace(a.key, a);
+  other.methods.emplace(b.key, b);
+  const OverlapReport report = compare(one, other);
+  EXPECT_EQ(report.program, (Overlap{1, 0, 0, 0, 0}));
+  EXPECT_FALSE(report.methods[0].mismatched);
+  EXPECT_DOUBLE_EQ(report.methods[0].value, 1);
+  for (const KindOverlap& k : report.kinds) {
+    EXPECT_LE(k.overlap.value, 1);
+    EXPECT_LE(k.overlap.mismatched_a + k.overlap.only_a, 1);
+    EXPECT_LE(k.overlap.mismatched_b + k.overlap.only_b, 1);
+  }
+}
+
 TEST(ProfileOverlap, shares_of_one_sided_and_mismatched_methods_are_reported) {
   Profile a, b;
   add(a, 0, 1, {5});

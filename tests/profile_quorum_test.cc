@@ -111,7 +111,7 @@ TEST(ProfileQuorum, kept_methods_keep_their_mass) {
           size_t voters = 0;
           for (const Profile& p : parts) {
             const MethodProfile* own = p.find(key);
-            const bool same_code = own != nullptr && own->schema == m.schema;
+            const bool same_code = own != nullptr && own->schema.cfg_hash == m.schema.cfg_hash;
             const Table* t = same_code ? own->table(site.first, site.second) : nullptr;
             voters += t != nullptr && t->contains(at) ? 1 : 0;
           }

@@ -87,7 +87,7 @@ TEST_F(ProfileVerbs, what_stdout_does_not_take_is_a_failure) {
 TEST_F(ProfileVerbs, wrong_words_are_named) {
   refuses(2, "profile nope", "nope: no such command; there are show, merge");
   refuses(2, "nope", "nope: no such command; there are run");
-  refuses(2, "profile", "A subcommand is required");
+  refuses(2, "profile", "a command is missing; there are show, merge");
   refuses(2, "profile top p.upf -n -1", "-1");
   refuses(2, "profile merge --half-life -1 -o m.upf p.upf", "half-life");
   refuses(2, "profile show p.upf --log --calls", "");

@@ -165,8 +165,8 @@ TEST(WeightSquares, add_up_scale_and_are_taken_off) {
 TEST(WeightSquares, take_no_byte_in_files_of_methods_that_lack_them) {
   const MethodProfile with = of_one_block(5, 50, 5, 500), without = of_one_block(5, 50, 5, 0);
   Bytes long_entry, entry;
-  append_entry(with, 1, long_entry);
-  append_entry(without, 1, entry);
+  append_entry(with, 1, 0, long_entry);
+  append_entry(without, 1, 0, entry);
   EXPECT_EQ(long_entry.size(), entry.size() + 2) << "500 is two bytes of seven bits";
   for (const auto& [method, bytes] : {std::pair(with, long_entry), std::pair(without, entry)}) {
     ByteSpan rest = bytes;

@@ -30,17 +30,20 @@ TEST(ReportJson, has_every_field_of_the_report) {
                   "tier",     "calls",       "sampled_calls", "loop_iterations", "bursts",
                   "flushes",  "osr_entries", "left",          "left_for_host",   "observing",
                   "interval", "error_bound", "dual_error",    "sites",           "exits",
-                  "versions", "last_error",  "osr_outs"}));
+                  "versions", "last_error",  "osr_outs",      "behind"}));
   EXPECT_EQ(keys(j["methods"][0]["versions"][0]),
             (Keys{"tier", "copy", "osr_loop", "code_bytes", "compile_ns", "retired", "freed"}));
   EXPECT_EQ(keys(j["decisions"][0]),
             (Keys{"sequence", "method", "method_name", "action", "reason", "calls", "samples",
                   "loop_iterations", "priority", "inputs"}));
-  EXPECT_EQ(keys(j["losses"]),
-            (Keys{"samples_without_copy", "slabs_refused", "flushes_delayed", "requests_dropped",
-                  "compiles_failed", "code_refused", "evictions", "trace_events_lost",
-                  "log_records", "loops_full", "loops_stale", "loops_spoiled", "polls_refused",
-                  "methods_forgotten", "decisions_forgotten", "versions_forgotten", "traps_lost"}));
+  EXPECT_EQ(
+      keys(j["losses"]),
+      (Keys{
+          "samples_without_copy", "slabs_refused",     "flushes_delayed",     "requests_dropped",
+          "compiles_failed",      "code_refused",      "evictions",           "trace_events_lost",
+          "log_records",          "loops_full",        "loops_stale",         "loops_spoiled",
+          "polls_refused",        "methods_forgotten", "decisions_forgotten", "versions_forgotten",
+          "traps_lost",           "calls_unattached",  "keys_shared",         "unstable_bodies"}));
 }
 
 TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
@@ -66,6 +69,9 @@ TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
                                {"methods_forgotten", 14},
                                {"decisions_forgotten", 15},
                                {"versions_forgotten", 16},
+                               {"calls_unattached", 18},
+                               {"keys_shared", 19},
+                               {"unstable_bodies", 20},
                                {"traps_lost", 17}}));
   EXPECT_EQ(j["stress"], (json{{"osr", {{"points", 20}, {"forced", 1}}},
                                {"guard", {{"points", 22}, {"forced", 3}}}}));

@@ -241,16 +241,19 @@ class Generator {
     return result;
   }
 
-  // Methods from a small set of keys, and for each key one of two schemas, so that profiles meet in
-  // every way: missing, equal, different.
+  // Methods from a small set of keys, and for each key one of two codes and of two sets of slots, so
+  // that profiles meet in every way: missing, equal, other sites, other code.
   Profile profile() {
     Profile result;
     for (uint32_t function = 0; function < 6; ++function) {
       if (chance(3)) continue;
       const uint64_t version = chance(4) ? 1 : 0;
-      Generator shape(function * 2 + version);
+      // Observed with one of two sets of options.
+      Generator shape(function * 2 + version + (chance(3) ? 100 : 0));
       const MethodKey key{function % 2, function};
-      result.methods.emplace(key, method(key, shape.schema(0x100 + version)));
+      MethodProfile m = method(key, shape.schema(0x100 + version));
+      m.time = 1 + below(4);
+      result.methods.emplace(key, std::move(m));
     }
     result.inlined = inlined(result);
     return result;

@@ -41,7 +41,7 @@ TEST(UpfPolicy, what_was_executed_counts_when_it_is_more) {
   m.calls = 100'000;
   m.samples = 3;
   m.sampled_work = 10'000'000;
-  EXPECT_EQ(decide(m, {}, {}).reason, "1e+04 us so far, compile 250 us, 3 samples");
+  EXPECT_EQ(decide(m, {}, {}).reason, "10 ms so far, compile 250 us, 3 samples");
 }
 
 TEST(UpfPolicy, loop_is_judged_by_what_ran_here) {

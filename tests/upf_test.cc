@@ -82,6 +82,7 @@ TEST(Upf, large_parts_are_compressed) {
   method.schema = Schema::block_schema(20000, 1);
   for (uint64_t i = 0; i < 20000; ++i) method.counts.push_back(i * i % 1000);
   method.weigh(1);
+  method.time = 9;
   profile.methods.emplace(method.key, method);
   const Bytes file = file_of(profile);
   EXPECT_LT(file.size(), 20000u * 4);
@@ -146,6 +147,7 @@ TEST(Upf, sum_of_words_as_they_lie_in_files_is_the_sum_of_profiles) {
     const Schema schema = Schema::block_schema(1 + generator.below(40), 9);
     for (Profile* p : {&one, &two, &three}) {
       MethodProfile m = generator.method({1, 1}, schema);
+      m.time = 1 + generator.below(9);
       p->methods.emplace(m.key, m);
     }
     Profile expected = one;
@@ -231,10 +233,12 @@ TEST(Upf, chunks_of_an_unknown_type_are_passed_over_and_no_damage) {
 // A file of before groups had bytes for numbers: fixed fields, one of its groups packed.
 TEST(Upf, groups_of_version_0_are_read) {
   const std::string bytes = test::slurp(UPTIER_SOURCE_DIR "/tests/golden/upf_groups_0.upf");
-  const ProfileFile back = [&] {
+  ProfileFile back = [&] {
     const auto span = std::as_bytes(std::span(bytes));
     return read(Bytes(span.begin(), span.end()));
   }();
+  // Else that of the run which writes it.
+  for (auto& [key, m] : back.profile.methods) m.time = UINT32_MAX;
   EXPECT_TRUE(back.warnings.empty());
   ASSERT_EQ(back.profile.methods.size(), 3u);
   const MethodProfile& main = back.profile.methods.at({0xa1, 3});
@@ -252,6 +256,41 @@ TEST(Upf, groups_of_version_0_are_read) {
   merge(twice, back.profile);
   const auto old = std::as_bytes(std::span(bytes));
   EXPECT_EQ(read(cat(Bytes(old.begin(), old.end()), file_of(back.profile, 3))).profile, twice);
+}
+
+// Of code that changed both are in a file, and that of the later run counts: whatever the order, the
+// grouping and the hashes.
+TEST(Upf, code_of_the_latest_run_counts_and_the_other_is_kept) {
+  const auto run = [](uint64_t cfg_hash, uint64_t count, uint64_t time) {
+    Profile p;
+    MethodProfile m;
+    m.schema = Schema::block_schema(2, cfg_hash);
+    m.counts = {count, 1};
+    m.weigh(1);
+    p.methods.emplace(m.key, m);
+    ProfileInfo info;
+    info.time = time;
+    info.runs = 1;
+    info.weight = ProfileInfo::kRunWeight;
+    info.uploads = {{time, time}};
+    return profile_to_file(p, info);
+  };
+  const Bytes older = run(9, 10, 100), newer = run(1, 20, 200), back = run(9, 5, 300);
+  for (const Bytes& file : {cat(older, newer), cat(newer, older)}) {
+    const ProfileFile two = read(file);
+    EXPECT_EQ(two.profile.methods.begin()->second.counts, (std::vector<uint64_t>{20, 1}));
+    EXPECT_EQ(two.profile.other_code.begin()->second.counts, (std::vector<uint64_t>{10, 1}));
+    EXPECT_EQ(two.report.other_code, 1u);
+    EXPECT_TRUE(two.report.dropped.empty());
+    // Written, read, and brought back to the code before: nothing is lost.
+    const Bytes sum = profile_to_file(two);
+    EXPECT_EQ(read(sum).profile, two.profile);
+    for (const Bytes& all : {cat(sum, back), cat(back, sum)}) {
+      const ProfileFile three = read(all);
+      EXPECT_EQ(three.profile.methods.begin()->second.counts, (std::vector<uint64_t>{15, 2}));
+      EXPECT_EQ(three.profile.other_code.begin()->second.counts, (std::vector<uint64_t>{20, 1}));
+    }
+  }
 }
 
 // The trace is the same container: a live process appends its flushes behind what there is.

@@ -165,10 +165,17 @@ TEST(WasiProcess, what_is_not_supported_says_so) {
   Guest guest(WasiConfig{});
   EXPECT_EQ(guest.call("sched_yield", {}), "ESUCCESS");
   EXPECT_EQ(guest.call("proc_raise", {9}), "ENOSYS");
-  EXPECT_EQ(guest.call("sock_accept", {3, 0, 0}), "ENOTSUP");
-  EXPECT_EQ(guest.call("sock_recv", {3, 0, 0, 0, 0, 0}), "ENOTSUP");
-  EXPECT_EQ(guest.call("sock_send", {3, 0, 0, 0, 0}), "ENOTSUP");
-  EXPECT_EQ(guest.call("sock_shutdown", {3, 0}), "ENOTSUP");
+}
+
+TEST(WasiProcess, what_is_no_socket_is_none) {
+  Guest guest(WasiConfig{});
+  const std::pair<uint64_t, const char*> rows[] = {{3, "EBADF"}, {0, "ENOTSOCK"}, {1, "ENOTSOCK"}};
+  for (const auto& [fd, answer] : rows) {
+    EXPECT_EQ(guest.call("sock_accept", {fd, 0, 0}), answer);
+    EXPECT_EQ(guest.call("sock_recv", {fd, 0, 0, 0, 0, 0}), answer);
+    EXPECT_EQ(guest.call("sock_send", {fd, 0, 0, 0, 0}), answer);
+    EXPECT_EQ(guest.call("sock_shutdown", {fd, 0}), answer);
+  }
 }
 
 TEST(WasiTable, every_function_is_found_by_its_name_and_nothing_else_is) {

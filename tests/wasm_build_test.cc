@@ -35,7 +35,7 @@ class Built {
     BuildContext context{info, layout, bounds, methods, types};
     for (uint32_t f = info.imported_functions; f < info.functions.size(); ++f) {
       FunctionBuilder b(compiled_signature(info.type_of(f)), info.functions[f].name);
-      build_function(context, f, b);
+      EXPECT_TRUE(build_function(context, f, b).ok());
       functions.push_back(BuilderAccess::finish(b));
     }
   }

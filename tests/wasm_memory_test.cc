@@ -216,11 +216,63 @@ TEST(WasmMemoryClass, all_but_the_last_page_can_be_reached_where_they_are_only_r
   EXPECT_EQ((*m)->grow(1), (*m)->pages() == 0 ? 0 : -1) << "that page is the fence";
 }
 
-TEST(WasmMemoryClass, whoever_wants_four_gigabytes_gets_them_with_bounds_in_code) {
-  auto m = Memory::create({kMaxPages, {}}, kMaxPages, Bounds::kGuarded);
-  if (!m.ok()) GTEST_SKIP() << "SKIPPED: needs 4 GiB of memory: " << m.error().message;
-  EXPECT_EQ((*m)->bounds(), Bounds::kExplicit);
-  EXPECT_EQ((*m)->bytes().size(), uint64_t{1} << 32);
+TEST(WasmMemoryClass, whoever_says_that_it_wants_four_gigabytes_gets_them_guarded) {
+  for (const Limits& limits : {Limits{kMaxPages, {}}, Limits{1, kMaxPages}}) {
+    EXPECT_EQ(bounds_of(limits, kMaxPages, Bounds::kGuarded), Bounds::kUnfenced);
+    EXPECT_EQ(bounds_of(limits, kMaxPages - 1, Bounds::kGuarded), Bounds::kGuarded);
+    EXPECT_EQ(bounds_of(limits, kMaxPages, Bounds::kExplicit), Bounds::kExplicit);
+    auto m = Memory::create(limits, kMaxPages, Bounds::kGuarded);
+    if (!m.ok() || (*m)->bounds() == Bounds::kExplicit) {
+      GTEST_SKIP() << "SKIPPED: needs 8 GiB of address space";
+    }
+    const uint32_t pages = (*m)->pages();
+    EXPECT_EQ((*m)->grow(kMaxPages - pages), static_cast<int32_t>(pages));
+    EXPECT_EQ((*m)->bytes().size(), uint64_t{1} << 32);
+    EXPECT_EQ((*m)->grow(1), -1);
+  }
+}
+
+TEST_P(WasmMemory, all_of_four_gigabytes_is_reached_and_nothing_else) {
+  Instance& i = world.make(R"((module (memory 65536)
+    (func (export "load8") (param i32) (result i32) (i32.load8_u (local.get 0)))
+    (func (export "load") (param i32) (result i64) (i64.load (local.get 0)))
+    (func (export "load_far") (param i32) (result i32) (i32.load8_u offset=0xffffffff (local.get 0)))
+    (func (export "store") (param i32 i64) (i64.store (local.get 0) (local.get 1)))
+    (func (export "before") (param i32) (result i32)
+      (i32.load8_u (i32.sub (local.get 0) (i32.const 16))))
+    (func (export "both") (param i32) (result i32)
+      (i32.add (i32.load8_u (local.get 0)) (i32.load8_u (i32.add (local.get 0) (i32.const 8)))))
+    (func (export "fill") (param i32 i32)
+      (memory.fill (local.get 0) (i32.const 7) (local.get 1)))
+    (func (export "fill8") (param i32) (memory.fill (local.get 0) (i32.const 7) (i32.const 8)))
+    (func (export "size") (result i32) (memory.size))
+    (func (export "grow") (result i32) (memory.grow (i32.const 1)))))");
+  const bool guarded = i.memory()->bounds() == Bounds::kUnfenced;
+  EXPECT_TRUE(guarded || GetParam().explicit_bounds);
+  const TrapCode out = TrapCode::kOutOfBoundsMemory;
+  for (int round = 0; round < 3; ++round) {
+    call(i, "store", {Val::i32(-8), Val::i64(0x1122334455667788)});
+    EXPECT_EQ(call1(i, "load8", {Val::i32(-1)}), 0x11u);
+    EXPECT_EQ(call1(i, "load", {Val::i32(-8)}), 0x1122334455667788u);
+    EXPECT_EQ(call_trap(i, "load", {Val::i32(-7)}).code, out);
+    EXPECT_EQ(call_trap(i, "load", {Val::i32(-1)}).code, out);
+    EXPECT_EQ(call1(i, "load_far", {Val::i32(0)}), 0x11u);
+    EXPECT_EQ(call_trap(i, "load_far", {Val::i32(1)}).code, out);
+    // Below zero begins the last page.
+    EXPECT_EQ(call1(i, "before", {Val::i32(8)}), 0x88u);
+    EXPECT_EQ(call1(i, "before", {Val::i32(15)}), 0x11u);
+    // And above it the first: the sum is one of 32 bits.
+    call(i, "store", {Val::i32(0), Val::i64(3)});
+    EXPECT_EQ(call1(i, "both", {Val::i32(-8)}), 0x88u + 3u);
+    call(i, "fill8", {Val::i32(-8)});
+    EXPECT_EQ(call1(i, "load8", {Val::i32(-1)}), 7u);
+    EXPECT_EQ(call_trap(i, "fill8", {Val::i32(-7)}).code, out);
+    call(i, "fill", {Val::i32(-40), Val::i32(40)});
+    EXPECT_EQ(call_trap(i, "fill", {Val::i32(-40), Val::i32(41)}).code, out);
+    EXPECT_EQ(call1(i, "load8", {Val::i32(0)}), 3u) << "filled around";
+  }
+  EXPECT_EQ(call1(i, "size"), 65536u);
+  EXPECT_EQ(call1(i, "grow"), 0xffffffffu);
 }
 
 // Runs `body` in a child with `limit` bytes of address space; returns its exit code.

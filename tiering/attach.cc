@@ -40,8 +40,16 @@ Error RuntimeImpl::forked_error() {
           "runtimes of its own"};
 }
 
+AttachedThread* RuntimeImpl::attached_to(const Runtime& r) noexcept {
+  sampler::ThreadContext* c = sampler::current_context();
+  if (c->runtime == nullptr || c->owner == nullptr) return nullptr;
+  const Runtime* here = static_cast<RuntimeImpl*>(c->runtime);
+  return here == &r ? static_cast<AttachedThread*>(c->owner) : nullptr;
+}
+
 Status RuntimeImpl::attach() {
   if (forked()) return forked_error();
+  jit::StandardFloats floats;
   if (AttachedThread* t = here()) {
     t->depth++;
     return {};
@@ -59,6 +67,7 @@ Status RuntimeImpl::attach() {
   {
     std::lock_guard lock(state_mutex_);
     threads_.add(std::move(*made));
+    stops_.add(t.stop, number);
     rates_.thread_came();
   }
   t.outer = sampler::exchange_context(&t.context());
@@ -76,15 +85,21 @@ void RuntimeImpl::prepare_loop_timer(AttachedThread& t) {
   timer.seed(options_.seed + (uint64_t{t.number()} << 32));
   timer.set_costs(sampler::LoopTimer::measure(routines_.loop_pair(), options_.loop_dual));
   timer.set_clock(sampler::LoopTimer::CpuClock::of_thread(cycles_per_ns_), sampler::read_cycles());
+  std::lock_guard lock(state_mutex_);
+  timer.set_meter({loop_meter_.begin, loop_meter_.end, loop_meter_.user});
+  t.first_loops.resize(first_loops_);
+  timer.keep_first(t.first_loops.data(), first_loops_);
 }
 
 void RuntimeImpl::detach() {
   AttachedThread* t = here();
   if (t == nullptr || --t->depth != 0) return;
+  jit::StandardFloats floats;
   sampler::exchange_context(t->outer);
   leave(*t);
   wake_worker();
   hosts_.tell();
+  if (options_.workers == 0) say_noticed();
 }
 
 // The last that is heard of a thread.
@@ -92,12 +107,14 @@ void RuntimeImpl::leave(AttachedThread& t) {
   std::lock_guard lock(state_mutex_);
   flush_thread_locked(t, sampler::NoteKind::kFlushFinal);
   rates_.thread_goes(t);
+  add_executions_locked(t, gone_executions_);
   uint32_t count = methods_.size();
   for (uint32_t i = 0; i < count; ++i) {
     observer_.end_streams(method(i), t.number());
     if (!method(i).has_shape()) continue;
     method(i).flushed.own().adaptation.gone += sampler::progress_of(t.state(MethodId(i)));
   }
+  stops_.remove(t.stop);
   threads_.remove(t);
   in_service_->reclaim_locked();
 }
@@ -131,9 +148,11 @@ void RuntimeImpl::end_blocked() noexcept {
 }
 
 void RuntimeImpl::flush() {
-  if (forked()) return;
+  if (forked() || is_in_build("flush")) return;
+  jit::StandardFloats floats;
   flush_and_wait();
   hosts_.tell();
+  say_noticed();
 }
 
 void RuntimeImpl::flush_and_wait() {
@@ -148,3 +167,31 @@ void RuntimeImpl::flush_and_wait() {
 }
 
 }  // namespace uptier::tiering
+
+namespace uptier {
+
+// A scope that outlives its runtime finds the thread attached to it no more (~RuntimeImpl has said
+// so), or to one that was made at its address and knows of no scope.
+void ThreadScope::begin() noexcept {
+  tiering::AttachedThread* t = status_.ok() ? tiering::RuntimeImpl::attached_to(runtime_) : nullptr;
+  watched_ = t != nullptr;
+  if (watched_) ++t->scopes;
+}
+
+bool ThreadScope::ends_inside() const noexcept {
+  if (!watched_) return true;
+  tiering::AttachedThread* t = tiering::RuntimeImpl::attached_to(runtime_);
+  if (t == nullptr || t->scopes == 0) return false;
+  --t->scopes;
+  return true;
+}
+
+void BlockedScope::begin() noexcept {
+  watched_ = tiering::RuntimeImpl::attached_to(runtime_) != nullptr;
+}
+
+bool BlockedScope::ends_inside() const noexcept {
+  return !watched_ || tiering::RuntimeImpl::attached_to(runtime_) != nullptr;
+}
+
+}  // namespace uptier

@@ -9,7 +9,12 @@ Result<std::string> RuntimeImpl::ir(MethodId id) {
   LookingAround looking(*this);
   if (!is_method(id)) return Error{ErrorCode::kInvalidArgument, "there is no such method"};
   Method& m = method(id.index());
-  std::lock_guard compile(m.compile_mutex);
+  jit::StandardFloats floats;
+  CompileTurn turn(turns_, m);
+  if (!turn) {
+    return Error{ErrorCode::kInvalidArgument,
+                 m.info.name + ": its `build`, or one that waits for it, asks for its IR"};
+  }
   if (!hosts_.may_ask(m)) return Error{ErrorCode::kInvalidArgument, "the method has been removed"};
   Result<jit::Function> f = compiler_->describe(m, MethodCompiler::Observed::kYes);
   if (!f) return f.error();

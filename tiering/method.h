@@ -16,7 +16,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -54,6 +53,10 @@ struct Method {
       : id(id), ordinal(ordinal), host(host), info(std::move(info)) {}
 
   bool has_shape() const noexcept { return shape.made() != nullptr; }
+  // Whether the host describes it differently each time.
+  bool is_unstable() const noexcept {
+    return unlike.load(std::memory_order_relaxed) >= kMostUnlike;
+  }
 
   const MethodId id;
   const uint64_t ordinal;  // which of all methods of the runtime's life it is, from 1
@@ -76,14 +79,15 @@ struct Method {
   std::atomic<uint32_t> slab_words{0};
   std::atomic<bool> copy_asked{false};
   std::atomic<bool> failed{false};  // the first compilation failed: calls trap
+  // How often the host has described another body than the first time; at kMostUnlike it is asked for
+  // no better code any more. Written by who has the method's turn.
+  static constexpr uint32_t kMostUnlike = 4;
+  std::atomic<uint32_t> unlike{0};
   // What it calls has been described ahead (warm_start.cc), or it is too late for that: set before the
-  // host is asked for the first time. Relaxed: whoever is late waits for compile_mutex.
+  // host is asked for the first time. Relaxed: whoever is late waits for the method's turn.
   std::atomic<bool> prepared{false};
   std::atomic<bool> wake_after_call{false};  // a first call has queued something for the worker
   std::unique_ptr<ExactCalls> exact;         // made with the method, with GapMode::kExact only
-
-  // Held while the host describes the body and it is compiled: never two builds of one method.
-  std::mutex compile_mutex;
 
   // ---- Made later ---------------------------------------------------------------------------------
 
@@ -126,6 +130,9 @@ struct Method {
   bool guard_banned = false;     // one that the host declared: the method is not optimized any more
   bool unlinked = false;         // its code is there, but its cell asks; see evict.cc
   bool wants_optimized = false;  // was optimized when it was evicted
+  bool ran_optimized = false;    // in code that counts nothing, its own or a caller's
+  bool key_made = false;         // by MethodKeys
+  bool shares_key = false;       // which was counted
 };
 
 // Returns what is observed of a loop; null before the first of the method's was to be. Any thread.

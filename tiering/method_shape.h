@@ -75,7 +75,7 @@ struct MethodShape {
   MadeLater<CodeShape> code_shape;
   std::vector<jit::DirectCall> direct_calls;
 
-  // With compile_mutex: made by who did not compile it; or null.
+  // With the turn: made by who did not compile it; or null.
   std::unique_ptr<jit::Function> described;
 
   // Frames, as they go. Relaxed: for reports, and to see that something has happened.

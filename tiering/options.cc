@@ -1,5 +1,7 @@
 #include "uptier/options.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -63,6 +65,11 @@ bool parse(std::string_view text, E& out) {
   }
   return false;
 }
+// "64M" of what is counted in bytes: of 1,024 each.
+constexpr std::string_view kSizes = "KMG";
+
+bool is_bytes(std::string_view unit) { return unit.starts_with("bytes"); }
+
 bool parse(std::string_view text, uint64_t& out) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   return error == std::errc() && end == text.data() + text.size();
@@ -86,8 +93,34 @@ std::string print(uint64_t v) { return std::to_string(v); }
 std::string print(double v) { return number(v); }
 std::string print(bool v) { return v ? "on" : "off"; }
 
+bool parse_bytes(std::string_view text, uint64_t& out) {
+  size_t size = text.empty() ? kSizes.npos : kSizes.find(text.back() & ~0x20);
+  if (size == kSizes.npos) return parse(text, out);
+  text.remove_suffix(1);
+  unsigned shift = 10 * (static_cast<unsigned>(size) + 1);
+  if (!parse(text, out) || out > UINT64_MAX >> shift) return false;
+  out <<= shift;
+  return true;
+}
+
+// The largest size that the number is a multiple of.
+std::string print_bytes(uint64_t v) {
+  size_t size = 0;
+  for (; size < kSizes.size() && v != 0 && v % 1024 == 0; ++size) v /= 1024;
+  return std::to_string(v) + (size == 0 ? "" : std::string(1, kSizes[size - 1]));
+}
+
+// What a person reads of a field with this unit.
 template <typename T>
-std::string range(T, Bound<T> low, Bound<T> high) {
+std::string shown(T v, std::string_view unit) {
+  if constexpr (std::is_same_v<T, uint64_t>) {
+    if (is_bytes(unit)) return print_bytes(v);
+  }
+  return print(v);
+}
+
+template <typename T>
+std::string range(T, Bound<T> low, Bound<T> high, std::string_view unit) {
   if constexpr (std::is_enum_v<T>) {
     std::string text = "one of";
     for (const char* n : names(T{})) text += std::string(" ") + n;
@@ -97,16 +130,26 @@ std::string range(T, Bound<T> low, Bound<T> high) {
   } else if constexpr (std::is_same_v<T, double>) {
     return "a number from " + number(low) + " to " + number(high);
   } else {
+    if (is_bytes(unit)) {
+      return "a size from " + print_bytes(low) + " to " + print_bytes(high) +
+             ", in bytes, K, M or G";
+    }
     return "a whole number from " + std::to_string(low) + " to " + std::to_string(high);
   }
 }
 
 template <typename T>
 Status set_field(T& field, std::string_view name, std::string_view value, Bound<T> low,
-                 Bound<T> high) {
+                 Bound<T> high, std::string_view unit) {
   T parsed{};
-  if (!parse(value, parsed) || !in_range(parsed, low, high)) {
-    return bad_value(name, value, range(parsed, low, high));
+  bool read = false;
+  if constexpr (std::is_same_v<T, uint64_t>) {
+    read = is_bytes(unit) ? parse_bytes(value, parsed) : parse(value, parsed);
+  } else {
+    read = parse(value, parsed);
+  }
+  if (!read || !in_range(parsed, low, high)) {
+    return bad_value(name, value, range(parsed, low, high, unit));
   }
   field = parsed;
   return {};
@@ -157,7 +200,7 @@ Result<Options> Options::from_env() {
 
 Status Options::set(std::string_view name, std::string_view value) {
 #define X(kind, field, fallback, low, high, unit, reason) \
-  if (name == #field) return set_field(field, name, value, low, high);
+  if (name == #field) return set_field(field, name, value, low, high, unit);
   UPTIER_OPTIONS(X)
 #undef X
   if (name == "stress") {
@@ -197,9 +240,16 @@ Status Options::set(std::string_view assignment) {
 
 Status Options::check() const {
 #define X(kind, field, fallback, low, high, unit, reason) \
-  if (!in_range(field, low, high)) return bad_value(#field, print(field), range(field, low, high));
+  if (!in_range(field, low, high))                        \
+    return bad_value(#field, print(field), range(field, low, high, unit));
   UPTIER_OPTIONS(X)
 #undef X
+  if (interrupt_signal != 0 && (static_cast<int>(interrupt_signal) < SIGRTMIN ||
+                                static_cast<int>(interrupt_signal) > SIGRTMAX)) {
+    return bad_value("interrupt_signal", print(interrupt_signal),
+                     "a real-time signal, from " + std::to_string(SIGRTMIN) + " to " +
+                         std::to_string(SIGRTMAX) + ", or 0");
+  }
   Result<tiering::StressPlan> plan = tiering::StressPlan::parse(stress);
   if (!plan) return plan.error();
   Result<tiering::OptRange> range_of_hashes = tiering::OptRange::parse(opt_range);
@@ -231,8 +281,8 @@ std::string Options::table() const {
   char line[512];
 #define X(kind, field, fallback, low, high, unit, reason)                                         \
   std::snprintf(line, sizeof line, "%-18s %-12s %-24s %s\n%-18s %-12s   %s; UPTIER_%s\n", #field, \
-                print(field).c_str(), unit, reason, "", "", range(field, low, high).c_str(),      \
-                environment_name(#field).c_str() + 7);                                            \
+                shown(field, unit).c_str(), unit, reason, "", "",                                 \
+                range(field, low, high, unit).c_str(), environment_name(#field).c_str() + 7);     \
   text += line;
   UPTIER_OPTIONS(X)
 #undef X

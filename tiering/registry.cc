@@ -1,4 +1,5 @@
 // Methods come and go.
+#include "jit/ir/print.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -43,9 +44,12 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
   Result<Place> place = take_place_locked(info.name);
   if (!place) return place.error();
   uint32_t index = place->id.index();
+  bool made_key = info.key == MethodKey{};
+  if (made_key) info.key = observer_.keys().make(info.name);
   auto made =
       std::make_unique<Method>(place->id, places_.methods_seen() + 1, host, std::move(info));
   Method& m = *made;
+  m.key_made = made_key;
   if (options_.gap == GapMode::kExact) m.exact = std::make_unique<ExactCalls>();
   if (!m.info.host_may_trap) m.host_code = m.info.host_entry;
   places_.note_added();
@@ -77,15 +81,23 @@ std::string RuntimeImpl::error_of(MethodId m) const {
   return is_method(m) ? *method(m.index()).last_error : std::string();
 }
 
+// In `build` the wait for compilations could be one for the caller. Hosts die when this returns, so
+// what cannot be done whole is not begun.
+bool RuntimeImpl::is_in_build(const char* call) const {
+  if (!turns_.any_here()) return false;
+  log_.say(LogLevel::kError, std::string(call) + ": `build` must not call it: nothing is done");
+  return true;
+}
+
 void RuntimeImpl::remove_methods(std::span<const MethodId> methods) {
-  if (forked()) return;
+  if (forked() || is_in_build("remove_methods")) return;
   take_out(methods, HostUse::kOver);
   hosts_.tell();
   hosts_.await_tellers(methods);
 }
 
 void RuntimeImpl::retire_methods(std::span<const MethodId> methods) {
-  if (forked()) return;
+  if (forked() || is_in_build("retire_methods")) return;
   take_out(methods, HostUse::kUntilGone);
   hosts_.tell();
 }
@@ -123,7 +135,7 @@ __attribute__((noinline)) std::vector<MethodId> RuntimeImpl::refuse_calls(
 
 // A host that is not to be asked any more may die soon. What is compiled of others is compiled still.
 __attribute__((noinline)) void RuntimeImpl::await_compilations(std::span<const MethodId> ids) {
-  for (MethodId id : ids) std::lock_guard wait(method(id.index()).compile_mutex);
+  for (MethodId id : ids) CompileTurn wait(turns_, method(id.index()));
 }
 
 __attribute__((noinline)) void RuntimeImpl::retire_code(std::span<const MethodId> ids,
@@ -149,6 +161,7 @@ void RuntimeImpl::take_out_locked(Method& m, HostUse after) {
   m.host_use = after;
   places_.note_removed(m);
   methods_.take_out(m);
+  if (m.key_made) observer_.keys().give_back(m.info.key);
   m.looked_at = true;
   ++m.holds;
   reclaimer_.leave(m);
@@ -180,7 +193,13 @@ const void* RuntimeImpl::entry_address(MethodId m) const {
 }
 
 const void* RuntimeImpl::entry_address(MethodId m, const Signature& expected) const {
-  return is_method(m) && method(m.index()).info.signature == expected ? stubs_->stub(m) : nullptr;
+  if (!is_method(m)) return nullptr;
+  const MethodInfo& info = method(m.index()).info;
+  if (info.signature == expected) return stubs_->stub(m);
+  log_.say(LogLevel::kError, "entry of " + info.name + ": asked for as " + jit::to_text(expected) +
+                                 ", the method is " + jit::to_text(info.signature) +
+                                 ": there is none");
+  return nullptr;
 }
 
 }  // namespace uptier::tiering

@@ -1,8 +1,10 @@
 #include "tiering/runtime_impl.h"
 
+#include <signal.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
+#include <string>
 
 #include "jit/code/global_locks.h"
 
@@ -98,6 +100,17 @@ sampler::Rate first_optimized_rate(const Options& o) {
 // Words of versions with long loops; address space, of which only what is used costs memory.
 constexpr uint32_t kPollBytes = 256 << 10;
 
+jit::Hardening hardening_of(const Options& o) {
+  jit::Hardening h;
+  h.blind_constants = o.blind_constants;
+  h.landing_pads = o.landing_pads;
+  return h;
+}
+
+int interrupt_signal(const Options& o) {
+  return o.interrupt_signal == 0 ? SIGRTMIN + 4 : static_cast<int>(o.interrupt_signal);
+}
+
 }  // namespace
 
 RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink,
@@ -116,6 +129,7 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
           this, static_cast<uint32_t>(options_.max_methods), schedule_)),
       places_(methods_),
       hosts_(state_mutex_, methods_, places_, reclaimer_),
+      stops_(interrupt_signal(options_)),
       threads_(options_.log_records),
       observer_(options_, live_, schedule_.ladder, sink, policy),
       saved_(options_, live_, methods_, observer_),
@@ -130,8 +144,20 @@ Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, Tra
   if (Status s = options.check(); !s) return s.error();
   Result<StressPlan> plan = StressPlan::parse(options.stress);
   if (!plan) return plan.error();
+  jit::StandardFloats floats;
   std::unique_ptr<RuntimeImpl> r(new RuntimeImpl(options, *plan, sink, policy));
-  if (Status s = r->start(); !s) return s.error();
+  Status s = r->start();
+  if (r->lacks_worker()) {
+    Log(options).say(LogLevel::kWarning,
+                     "a thread for the worker is refused: code is made on the threads that run it, "
+                     "as with workers=0");
+    Options alone = options;
+    alone.workers = 0;
+    r.reset();
+    r.reset(new RuntimeImpl(alone, *plan, sink, policy));
+    s = r->start();
+  }
+  if (!s) return s.error();
   return std::unique_ptr<Runtime>(std::move(r));
 }
 
@@ -148,7 +174,9 @@ Status RuntimeImpl::start() {
   auto space = jit::CodeSpace::create({.code_budget = options_.code_budget,
                                        .data_bytes = stub_bytes + kPollBytes,
                                        .packed = options_.pack_code,
-                                       .moves = options_.relay_code});
+                                       .moves = options_.relay_code,
+                                       .open_at_once = options_.jit_dump,
+                                       .hardening = hardening_of(options_)});
   if (!space) return space.error();
   space_ = std::move(*space);
   poll_words_ = std::make_unique<jit::PollWords>(space_->data().subspan(stub_bytes, kPollBytes));
@@ -194,13 +222,22 @@ Status RuntimeImpl::start() {
   observer_.set_method_at([this](uint64_t address) { return method_at(address); });
   observer_.set_method_of([this](MethodId m) { return known(m); });
   if (!options_.profile.empty()) saved_.open(options_.profile);
-  if (options_.workers == 0) return {};
+  // The worker emits nothing before it has the mutex.
+  std::lock_guard lock(state_mutex_);
+  if (options_.workers == 0) {
+    observer_.begin();
+    return {};
+  }
   auto run = [](void* runtime) -> void* {
     static_cast<RuntimeImpl*>(runtime)->run_worker();
     return nullptr;
   };
-  if (worker_.start(run, this)) return {};
+  if (worker_.start(run, this)) {
+    observer_.begin();
+    return {};
+  }
   saved_.close();  // there was no run to be saved
+  lacks_worker_ = true;
   return Error{ErrorCode::kResourceExhausted, "a thread for the worker is refused"};
 }
 
@@ -316,20 +353,56 @@ void RuntimeImpl::die_if_in_use() {
   auto others = [&](const auto& t) { return t.get() != mine; };
   auto n = std::ranges::count_if(threads_, others);
   if (n == 0) return;
-  std::fprintf(stderr, "uptier: a runtime is destroyed that %td other threads are attached to\n",
-               n);
+  log_.say(LogLevel::kError, "a runtime is destroyed that " + std::to_string(n) +
+                                 " other threads are attached to: each must detach before");
   std::abort();
 }
 
+// What the calling thread holds that would ask a runtime that is no longer there.
+void RuntimeImpl::say_scopes() const {
+  const AttachedThread* t = here();
+  if (t == nullptr) return;
+  bool blocked = t->blocked.load(std::memory_order_relaxed) != AttachedThread::kRunning;
+  if (t->scopes == 0 && !blocked) return;
+  log_.say(LogLevel::kError,
+           t->scopes != 0 ? "a runtime is destroyed inside of a ThreadScope of the thread: the "
+                            "scope has to end before"
+                          : "a runtime is destroyed by a thread that says that it is blocked "
+                            "(BlockedScope, begin_blocked)");
+}
+
+void RuntimeImpl::say_noticed() noexcept {
+  notices_.say_once(Notice::kUnattached, calls_unattached_.load(std::memory_order_relaxed));
+  notices_.say_once(Notice::kKeysShared, observer_.keys().shared());
+  if (compiler_) notices_.say_once(Notice::kUnstable, compiler_->unstable_bodies());
+}
+
+// Tells the trace in which order methods were called first, those too that no data has come for.
+void RuntimeImpl::tell_first_calls_locked() {
+  if (!observer_.traces()) return;
+  CallProfile calls;
+  for (const auto& m : methods_.all()) {
+    known_.tell_first_call(*m, calls);
+    auto first = calls.first.find(m->info.key);
+    if (first == calls.first.end()) continue;
+    observer_.tell_first_call(*m, first->second.positions);
+    calls.first.erase(first);
+  }
+}
+
 RuntimeImpl::~RuntimeImpl() {
+  jit::StandardFloats floats;
   die_if_in_use();
+  say_scopes();
   worker_.stop();
+  say_noticed();
   if (AttachedThread* t = here()) sampler::exchange_context(t->outer);
   hosts_.leave_all();
   {
     std::lock_guard lock(state_mutex_);
     for (auto& t : threads_) flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);
     if (!saved_.was_saved()) save_at_end_locked();
+    tell_first_calls_locked();
     observer_.finish();
     threads_.clear();
     if (space_ != nullptr) space_->release_all();  // null: start() was refused it

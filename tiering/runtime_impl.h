@@ -1,8 +1,8 @@
 // RuntimeImpl: the runtime behind the public wall; it owns everything and decides nothing.
 //
 // Three locks, taken in this order:
-//   Method::compile_mutex   one method is described and compiled by one thread at a time
-//   state_mutex_            streams, queue, versions, threads, limbo, log
+//   CompileTurn     one method is described and compiled by one thread at a time
+//   state_mutex_    streams, queue, versions, threads, limbo, log
 //   (CodeSpace's own)
 // Slow paths reached from compiled code take none of them, but where docs/notes/0003 says so.
 #pragma once
@@ -17,6 +17,7 @@
 #include "jit/code/code_registry.h"
 #include "jit/code/code_space.h"
 #include "jit/code/faults.h"
+#include "jit/code/float_state.h"
 #include "jit/code/leave.h"
 #include "jit/code/routines.h"
 #include "jit/code/stubs.h"
@@ -26,6 +27,7 @@
 #include "sampler/fork.h"
 #include "sampler/schedule.h"
 #include "tiering/clock.h"
+#include "tiering/code/compile_turns.h"
 #include "tiering/code/eviction.h"
 #include "tiering/code/gone.h"
 #include "tiering/code/in_service.h"
@@ -38,9 +40,11 @@
 #include "tiering/code/requests.h"
 #include "tiering/code/system.h"
 #include "tiering/code/worker_thread.h"
+#include "tiering/log.h"
 #include "tiering/looking.h"
 #include "tiering/method.h"
 #include "tiering/method_table.h"
+#include "tiering/notices.h"
 #include "tiering/observe/copy_control.h"
 #include "tiering/observe/observer.h"
 #include "tiering/observe/rate_control.h"
@@ -52,6 +56,7 @@
 #include "tiering/threads.h"
 #include "tiering/transitions/frequent_exits.h"
 #include "tiering/transitions/newer_code.h"
+#include "tiering/transitions/stop.h"
 #include "tiering/transitions/wanted_frames.h"
 #include "tiering/waited_mutex.h"
 #include "uptier/profile_calls.h"
@@ -109,10 +114,15 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
                                      std::string_view key) override;
   std::vector<LoopReport> loops() const override;  // loops.cc
+  Status set_loop_meter(const LoopMeter& meter) override;
+  void keep_loop_executions(uint32_t count) override;
+  std::vector<LoopExecution> loop_executions() const override;
   std::vector<LogRecord> read_log() override;
   Result<std::string> ir(MethodId m) override;
 
   static void thread_ends() noexcept;  // attach.cc
+  // Returns the thread's record if it is attached to `r` and to none since, else null. Reads no `r`.
+  static AttachedThread* attached_to(const Runtime& r) noexcept;  // attach.cc
   // Whether this is the child of a process that has made the runtime; what is said then.
   bool forked() const noexcept { return born_at_fork_ != sampler::forks(); }
   static Error forked_error();  // attach.cc
@@ -135,12 +145,16 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   // What exits call; deopt.cc.
   jit::Leave leave(jit::LeaveState& s, bool forced) noexcept;
   jit::Leave ask_to_leave(jit::LeaveState& s) noexcept;
+  // Has each loop of optimized code that asks at all do so once; osr_out.cc.
+  void have_all_loops_ask() noexcept;
   // What a trap tells before it unwinds; notes.cc.
   void frames_dropped(uint32_t method, SiteId block, uint64_t frames) noexcept;
 
  private:
   RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink, Policy* policy);
   Status start();
+  // Whether start() failed for want of a thread for the worker alone.
+  bool lacks_worker() const { return lacks_worker_; }
   void make_owners();
 
   Method& method(uint32_t index) const { return methods_.at(index); }
@@ -151,6 +165,7 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   std::optional<MethodKey> method_at(uint64_t address) const;
 
   // compile_service.cc
+  void say_turn_refused(Method& m);
   bool first_call(Method& m);
   bool note_first_call(Method& m);
   bool make_first(Method& m);
@@ -167,12 +182,16 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   bool can_enter_loops(const Method& m) const noexcept;
   void stress_host_arrival(Method& m, AttachedThread& t, LoopId loop);
   const Version* host_loop_code(Method& m, LoopId loop, bool tells);
-  Outcome call(const void* target, const Signature& signature, std::span<const uint64_t> args);
+  Outcome call(const void* target, const Signature& signature, std::span<const uint64_t> args,
+               CallLimits limits = {});
   void back_in_host(AttachedThread& t) noexcept;
   void reclaim_beside(AttachedThread& t) noexcept;
   Status leave_stack(AttachedThread& t, NativeStack& to, const void* frame);  // stacks.cc
   // registry.cc
   void die_if_in_use();
+  void say_scopes() const;
+  void say_noticed() noexcept;
+  bool is_in_build(const char* call) const;
   void take_out(std::span<const MethodId> all, HostUse after);
   std::vector<MethodId> refuse_calls(std::span<const MethodId> all, HostUse after);
   void await_compilations(std::span<const MethodId> ids);
@@ -209,6 +228,10 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
 
   // trial_call.cc
   const void* enter_anew(Method& m) noexcept;
+
+  // observe/unattached.cc
+  void count_unattached(Method& m, sampler::ThreadContext& c) noexcept;
+  uint64_t calls_unattached_locked() const noexcept;
 
   // slow_paths.cc
   static void raise_no_code(MethodId m) noexcept;
@@ -317,6 +340,8 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   sampler::Note make_note(Method& m, AttachedThread& t, sampler::NoteKind kind) noexcept;
 
   const Options options_;
+  const Log log_{options_};
+  Notices notices_{log_};
   Options live_;  // what set() has changed of them; guarded by state_mutex_
   std::atomic<PolicyMode> policy_mode_;
   const ProbeChoice probe_choice_;
@@ -338,10 +363,12 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
 
   MethodTable methods_;
 
+  CompileTurns turns_;
   mutable WaitedMutex state_mutex_;
   Places places_;
   Reclaimer reclaimer_;
   GoneHosts hosts_;
+  Stops stops_;  // before the threads
   Threads threads_;
   Observer observer_;
   SavedProfile saved_;
@@ -349,10 +376,17 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   Requests requests_;
   WantedFrames frames_;
   LossReport losses_;
+  std::atomic<uint64_t> calls_unattached_{0};  // up to the last event of each method
   RateControl rates_;
   const uint64_t born_ns_ = now_ns();
   const uint32_t born_at_fork_ = sampler::forks();
-  double cycles_per_ns_ = 1;  // measured when loops are timed
+  bool lacks_worker_ = false;
+  double cycles_per_ns_ = 1;                    // measured when loops are timed
+  LoopMeter loop_meter_;                        // of threads that attach; begin is null for cycles
+  uint32_t first_loops_ = 0;                    // executions that each of them keeps
+  std::vector<LoopExecution> gone_executions_;  // of threads that have gone
+  void tell_first_calls_locked();
+  void add_executions_locked(const AttachedThread& t, std::vector<LoopExecution>& to) const;
   MachineRates machine_;
   KeptBodies bodies_;
   // From start() on.

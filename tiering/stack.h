@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "sampler/context.h"
+#include "sampler/fuel.h"
 #include "uptier/runtime.h"
 
 namespace uptier::jit {
@@ -28,6 +29,10 @@ struct HostExit;
 }
 
 namespace uptier {
+
+namespace tiering {
+struct InvokeFrame;
+}
 
 class NativeStack {
  public:
@@ -47,6 +52,8 @@ class NativeStack {
 
   uint64_t limit = 0;
   const jit::HostExit* host_exits = nullptr;  // AttachedThread::host_exits
+  int64_t fuel = sampler::kFuelWithoutEnd;    // of its innermost invoke
+  tiering::InvokeFrame* invokes = nullptr;    // the innermost; see transitions/stop.h
   // What callers kept in registers: a copy of the library's frames that suspended it, from below
   // that of RuntimeImpl::switch_stack to above that of its C function. They are gone by the time
   // that anybody looks.

@@ -57,7 +57,10 @@ __attribute__((noinline, no_sanitize("address", "thread"))) Status RuntimeImpl::
   if (&to == &from) return {};
   t.loops().unwind(UINT64_MAX);  // which execution is in which is told by addresses of one stack
   from.host_exits = std::exchange(t.host_exits, to.host_exits);
+  from.fuel = sampler::exchange_fuel(to.fuel);
+  from.invokes = t.stop.leave_stack();
   t.stacks.change(to, top, t.context());
+  t.stop.enter_stack(to.invokes);
   if (!t.stacks.known()) return {};
   auto* at = static_cast<const uintptr_t*>(frame);
   auto* last =

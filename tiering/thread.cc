@@ -38,9 +38,8 @@ uint64_t stack_limit(const StackBounds& stack, const Options& o) {
 
 Result<std::unique_ptr<AttachedThread>> AttachedThread::create(void* runtime, const Options& o,
                                                                uint32_t number) {
-  constexpr size_t kContextBytes =
-      sampler::kMethodsOffset + size_t{sampler::kMaxMethods} * sizeof(sampler::MethodState);
-  auto context = sampler::Reservation::create(kContextBytes, "thread context");
+  auto methods = static_cast<uint32_t>(o.max_methods);
+  auto context = sampler::Reservation::create(sampler::context_bytes(methods), "thread context");
   if (!context) return context.error();
   auto slabs = sampler::SlabArena::create(o.slab_budget);
   if (!slabs) return slabs.error();
@@ -70,13 +69,14 @@ Result<std::unique_ptr<AttachedThread>> AttachedThread::create(void* runtime, co
   }
   t->stacks.set_own(t.get(), stack.low, stack.high);
   c.stack_limit = stack_limit(stack, o);
+  t->stop.set_up(c, t->stacks);
   c.owner = t.get();
   c.runtime = runtime;
   // Seeds, and threads, that follow each other start far apart in the generator's orbit.
   uint64_t state = o.seed;
   state = sampler::next_random(state) + number;
   c.random = sampler::next_random(state);
-  c.method_capacity = sampler::kMaxMethods;
+  c.method_capacity = methods;
   c.thread_number = number;
   c.counter_random = c.random ^ 0xd1342543de82ef95ull;
   c.log = t->log_.get();

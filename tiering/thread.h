@@ -1,7 +1,8 @@
 // AttachedThread: what a runtime keeps for a thread that runs its methods.
 //
 // Everything that slow paths need is made at attach: context, slab arena, snapshot ring, alternate
-// signal stack. Nothing of it is allocated later.
+// signal stack. Nothing of it is allocated later. Made and destroyed by the thread itself, whose signals
+// it sets.
 //
 //   Thread: its own thread, except `ring` (consumer side) and `epoch`.
 #pragma once
@@ -21,6 +22,7 @@
 #include "sampler/slab_arena.h"
 #include "sampler/snapshot_ring.h"
 #include "tiering/stack.h"
+#include "tiering/transitions/stop.h"
 #include "uptier/options.h"
 
 namespace uptier::jit {
@@ -45,6 +47,8 @@ class AttachedThread {
   sampler::LogRing& log() { return *log_; }
   const sampler::LogRing& log() const { return *log_; }
   sampler::LoopTimer& loops() { return loops_; }
+  // The first executions of loops, of which the timer has kept() ones.
+  std::vector<sampler::LoopTimer::Execution> first_loops;
   const sampler::LoopTimer& loops() const { return loops_; }
   sampler::CostMeter& cost() { return cost_; }
   // What was met so far, on the quick paths of loops too, which the meter does not see.
@@ -52,8 +56,9 @@ class AttachedThread {
   // Returns the processor time that the thread has used, in ns. Thread: any.
   uint64_t cpu_ns() const noexcept;
 
-  // Attach calls minus detach calls; the thread's own.
+  // Attach calls minus detach calls, and the ThreadScopes among them; the thread's own.
   uint32_t depth = 0;
+  uint32_t scopes = 0;
   // The context that was current before, for nesting runtimes on one thread.
   sampler::ThreadContext* outer = nullptr;
   // The reclamation epoch at the thread's last quiescent point; see reclaim.h.
@@ -70,6 +75,7 @@ class AttachedThread {
   std::atomic<uint32_t> blocked{kRunning};
   uintptr_t stack_top = 0;
   ThreadStacks stacks;  // others: between begin_look() and end_look()
+  ThreadStop stop;
   uint64_t attached_cpu_ns = 0;
   uint64_t seen_cpu_ns = 0;  // at the worker's last tick
 
@@ -109,6 +115,7 @@ class AttachedThread {
   std::unique_ptr<sampler::SnapshotRing> ring_;
   std::unique_ptr<sampler::LogRing> log_;
   jit::AltStack alt_stack_;
+  jit::UnblockedFaults unblocked_;
   sampler::LoopTimer loops_;
   // Reads are not subtracted here: what they cost is not known yet when the first thread attaches.
   sampler::CycleClock raw_clock_;

@@ -32,6 +32,7 @@ class Threads {
 
   // Returns the number of the next thread, from 1.
   uint32_t next_number() { return ++numbers_; }
+  uint32_t last_number() const { return numbers_; }
   void add(std::unique_ptr<AttachedThread> t);
   // A thread goes, which has handed over what it counted.
   void remove(const AttachedThread& t);

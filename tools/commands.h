@@ -1,7 +1,8 @@
 // commands.h: what each command of the tool does, apart from how its words are parsed.
 //
 // Every command returns the process's exit code: 0 ok, 1 failed, 2 usage, 3 corrupt input; `run`
-// passes the program's own code through, 134 after a trap, 125 for a module that is refused.
+// passes the program's own code through, 134 after a trap, 125 for a module that is refused, 124 where
+// --timeout has ended it.
 #pragma once
 
 #include <string>
@@ -17,28 +18,40 @@ inline constexpr int kOk = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;
 inline constexpr int kCorrupt = 3;
+inline constexpr int kTimedOut = 124;
 inline constexpr int kRefused = 125;
 inline constexpr int kTrapped = 134;
 
 // What a run shows at its end, each to stderr unless it has a place of its own: a file, or "-" for
 // stdout. Nothing else is ever written there.
+// A form of --loops: the first executions of each thread, one by one.
+inline constexpr const char* kEachLoop = "each";
+inline constexpr uint32_t kEachLoopMost = 4096;
+
 struct Shown {
   std::string report;                       // "", "text" or "json"
   uint64_t report_methods = 30;             // rows of the text report, 0 for all
-  std::string loops;                        // "", "text", "json" or "csv"
+  std::string loops;                        // "", "text", "json", "csv" or kEachLoop
   bool log = false;                         // records of log probes
   std::string report_to, loops_to, log_to;  // "": stderr
 };
 
+inline constexpr const char* kRunUsage = "uptier run [OPTIONS] prog.wasm [ARGS...]";
+
 struct RunCommand {
   Options options;
-  std::string module;             // path of the .wasm file
+  std::string module;             // path of the .wasm file, "-" for stdin
   std::vector<std::string> args;  // of the program, or of the function with `invoke`
+  std::string misplaced;          // the first of `args` that is named like an option of `run`
   std::vector<std::string> dirs;  // HOST or HOST::GUEST
   std::vector<std::string> env;   // NAME=VALUE, or NAME for the tool's own value
   std::string invoke;             // exported function to call instead of _start
   Shown shown;
-  std::string trace;  // file for the trace, or ""
+  std::string trace;                 // file for the trace, or ""
+  std::string events;                // file for the host's events (events.h), or ""
+  double timeout = 0;                // seconds that the program may take; 0: any number
+  uint64_t fuel = 0;                 // calls and iterations that it may run; 0: any number
+  uint64_t max_memory = UINT64_MAX;  // bytes of all its memories
   bool explicit_bounds = false;
   bool lazy_validation = false;
   bool trap_unknown = false;  // imported functions that nobody has: a call traps, linking succeeds
@@ -46,12 +59,12 @@ struct RunCommand {
 int run(const RunCommand& c);
 
 int trace_dump(const std::string& file);
-int trace_validate(const std::string& file);
+int trace_validate(const std::string& file, bool json);
 // Prints the profile of a trace, as text that parse_profile reads or as JSON; what the trace lacks
 // goes to stderr.
 int trace_profile(const std::string& file, bool json);
 // Prints how alike the profiles of two traces are, and the methods that differ most.
-int trace_overlap(const std::string& a, const std::string& b);
+int trace_overlap(const std::string& a, const std::string& b, bool json);
 
 struct IrCommand {
   std::string file;
@@ -76,6 +89,8 @@ struct CompileCommand {
   bool cold_exits = false;  // blocks that never ran become exits
   int64_t osr_loop = -1;    // the loop at which the code is entered; -1: at the start
   std::string speed;        // "text" or "json": instead of a dump, time both compilers on all
+  bool list = false;        // instead of a dump, the functions of the file
+  bool json = false;        // the list, for programs
 };
 int compile(const CompileCommand& c);
 
@@ -92,17 +107,21 @@ int report(const ReportCommand& c);
 struct ReplayCommand {
   std::string file;  // what `run --report=json` wrote
   Options options;   // of the policy; those of the run for what it decided
+  bool json = false;
 };
 // Decides again and prints where the answer is another, which is exit code 1.
 int replay(const ReplayCommand& c);
 
 int wast(const Options& options);
 
+// Prints every option with its value, unit, range and reason.
+int show_options(const Options& options, bool json);
+
 // Shows what a run was asked to. Flushes before. Returns kFailed, behind a message, where a file
 // could not be written.
 int show(Runtime& runtime, const Shown& what);
 
-// Reads a whole file; the error names it.
+// Reads a whole file, or stdin ("-"), into memory of its own; the error names it.
 Result<std::vector<uint8_t>> read_file(const std::string& path);
 // The same for a command: an error message goes to stderr and false comes back.
 bool read_file(const std::string& path, std::vector<uint8_t>& out);

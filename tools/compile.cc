@@ -9,6 +9,7 @@
 #include "tools/commands.h"
 #include "tools/compile_world.h"
 #include "tools/fail.h"
+#include "tools/json_out.h"
 #include "tools/listing.h"
 #include "tools/profile_commands.h"
 
@@ -173,7 +174,7 @@ Result<std::unique_ptr<jit::Code>> compile_one(const CompileCommand& c, CompileW
 
 int dump(const CompileCommand& c, Functions& fs) {
   MethodId m = find_function(fs, c.function);
-  if (!m.valid()) return fail(kFailed, c.file + ": no function \"" + c.function + "\"");
+  if (!m.valid()) return fail(kFailed, c.file + ": " + no_function(fs, c.function));
   const jit::Function& f = fs.module.functions[m.index()];
   Profile profile;
   jit::BodyProfile seen;
@@ -216,6 +217,27 @@ uint64_t size_of(const jit::Function& f) {
   uint64_t n = 0;
   for (Block b : f.layout) n += f.block(b).insts.size();
   return n;
+}
+
+// Their numbers in the file, sizes and names.
+int list_functions(const CompileCommand& c, const Functions& fs) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  if (!c.json) std::printf("%8s %10s %10s  %s\n", "number", "IR insts", "bytes", "name");
+  for (uint32_t i = 0; i < fs.module.functions.size(); ++i) {
+    const jit::Function& f = fs.module.functions[i];
+    const uint64_t bytes = fs.bytes.empty() ? 0 : fs.bytes[i];
+    if (c.json) {
+      list.push_back({{"number", fs.first + i},
+                      {"name", f.name},
+                      {"ir_instructions", size_of(f)},
+                      {"wasm_bytes", bytes}});
+    } else {
+      std::printf("%8u %10llu %10llu  %s\n", fs.first + i,
+                  static_cast<unsigned long long>(size_of(f)),
+                  static_cast<unsigned long long>(bytes), f.name.c_str());
+    }
+  }
+  return c.json ? print_json({{"functions", std::move(list)}}) : int{kOk};
 }
 
 template <typename Compile>
@@ -287,6 +309,7 @@ int compile(const CompileCommand& c) {
   if (!bytes) return fail(bytes.error());
   Result<Functions> fs = read_functions(c.file, *bytes);
   if (!fs) return fail(fs.error());
+  if (c.list) return list_functions(c, *fs);
   return c.speed.empty() ? dump(c, *fs) : show_speeds(c, *fs);
 }
 

@@ -8,8 +8,9 @@
 #include <utility>
 
 #include "embed/wasm/build_function.h"
-#include "embed/wasm/hash.h"
+#include "embed/wasm/memory.h"
 #include "embed/wasm/read_module.h"
+#include "embed/wasm/sections.h"
 #include "jit/ir/branch_probes.h"
 #include "jit/ir/build.h"
 #include "jit/ir/param_uses.h"
@@ -18,6 +19,7 @@
 #include "jit/ir/verify_built.h"
 #include "tiering/observe/known_counts.h"
 #include "tiering/observe/select_turns.h"
+#include "tools/nearest.h"
 
 namespace uptier::tools {
 namespace {
@@ -56,14 +58,16 @@ Result<Functions> read_wasm(const std::vector<uint8_t>& bytes) {
     methods.push_back(MethodId(i));
   }
   for (uint32_t i = 0; i < info->types.size(); ++i) type_ids.push_back(i + 1);
-  wasm::BuildContext context{*info, layout, wasm::Bounds::kGuarded, methods, type_ids};
+  auto bounds = wasm::Bounds::kGuarded;
+  if (info->memory) bounds = wasm::bounds_of(*info->memory, wasm::kMaxPages, bounds);
+  wasm::BuildContext context{*info, layout, bounds, methods, type_ids};
   Functions made;
   context.inverted = &made.inverted;
   made.first = info->imported_functions;
-  uint64_t key = wasm::hash_bytes(info->bytes);
+  uint64_t key = wasm::module_key(info->bytes);
   for (uint32_t f = info->imported_functions; f < info->functions.size(); ++f) {
     FunctionBuilder b(wasm::compiled_signature(info->type_of(f)), info->functions[f].name);
-    wasm::build_function(context, f, b);
+    if (Status s = wasm::build_function(context, f, b); !s) return s.error();
     if (Status s = b.status(); !s) return s.error();
     made.module.functions.push_back(BuilderAccess::finish(b));
     made.keys.push_back({key, f});
@@ -118,6 +122,14 @@ MethodId find_function(const Functions& f, const std::string& name) {
   bool whole = error == std::errc() && end == name.data() + name.size();
   bool known = number >= f.first && number - f.first < f.module.functions.size();
   return whole && known ? MethodId(number - f.first) : MethodId::none();
+}
+
+std::string no_function(const Functions& f, const std::string& name) {
+  std::vector<std::string> names;
+  for (const jit::Function& function : f.module.functions) names.push_back(function.name);
+  const std::string meant = did_you_mean(name, names);
+  return "no function \"" + name + "\"" +
+         (meant.empty() ? "; --list names those of the file" : meant);
 }
 
 namespace {

@@ -47,6 +47,9 @@ void note_own_probes(Functions& fs, const Profile& profile, double runs = 1);
 
 // Returns the function of that name or number in the file, none when there is no such function.
 MethodId find_function(const Functions& f, const std::string& name);
+// Returns what to say of a name that find_function does not know: "no function ...", with the name
+// that was probably meant, or how to list all.
+std::string no_function(const Functions& f, const std::string& name);
 
 // What a profile says of a function's blocks and indirect calls; empty where it says nothing. Fails
 // when the profile is of other code.

@@ -3,8 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-
+#include "tools/nearest.h"
 #include "uptier/options.h"
 
 namespace uptier::tools {
@@ -26,41 +25,15 @@ std::string capitals(std::string_view field) {
   return name;
 }
 
-// Letters to change, insert, remove or swap with their neighbour; stops counting behind `most`.
-size_t distance(std::string_view a, std::string_view b, size_t most) {
-  const size_t longer = std::max(a.size(), b.size());
-  if (longer - std::min(a.size(), b.size()) > most) return most + 1;
-  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t same = a[i - 1] == b[j - 1] ? 0 : 1;
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + same});
-      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
-    }
-    before.swap(last);
-    last.swap(row);
-  }
-  return last[b.size()];
-}
-
 }  // namespace
 
+std::vector<std::string> option_names() { return {std::begin(kFields), std::end(kFields)}; }
+
 std::string nearest_option(std::string_view name) {
-  std::string nearest;
-  size_t least = 3;
-  for (const std::string_view field : kFields) {
-    const std::string option = capitals(field);
-    if (option == name) return "";
-    const size_t most = option.size() <= 3 ? 1 : 2;
-    const size_t d = distance(name, option, most);
-    if (d > most || d >= least) continue;
-    least = d;
-    nearest = option;
-  }
-  return nearest;
+  std::vector<std::string> options;
+  for (const std::string_view field : kFields) options.push_back(capitals(field));
+  const bool is_option = std::ranges::find(options, name) != options.end();
+  return is_option ? "" : nearest(name, options);
 }
 
 std::vector<std::string> doubtful_variables() {

@@ -7,6 +7,9 @@
 
 namespace uptier::tools {
 
+// Returns the names of all options of the runtime, as `-O` takes them.
+std::vector<std::string> option_names();
+
 // Returns the option's name in capitals that a variable's name without UPTIER_ comes close to: by at
 // most two letters that are wrong, missing, too many or swapped with their neighbour, of a name of
 // three letters by one. Empty if there is none, or if it is an option's name.

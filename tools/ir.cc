@@ -60,6 +60,7 @@ int run_tiers(const IrCommand& c, const jit::Module& m, MethodId f,
   if (!runtime) return fail(kFailed, runtime.error().message);
   Result<std::unique_ptr<IrHost>> host = IrHost::add(**runtime, m);
   if (!host) return fail(kFailed, host.error().message);
+  if (c.shown.loops == kEachLoop) (*runtime)->keep_loop_executions(kEachLoopMost);
   ThreadScope attached(**runtime);
   Outcome o = (*runtime)->invoke((*host)->method(f), args);
   int code = print_outcome(m.functions[f.index()].signature(), o.trap.code, o.bits);

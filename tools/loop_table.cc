@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "profile/formats/text.h"
-#include "tools/column.h"
+#include "tools/shortened.h"
 
 namespace uptier::tools {
 namespace {
@@ -59,7 +59,14 @@ std::string off_text(const LoopReport& r) {
 }
 
 // Names come from modules: what could steer a terminal is shown as '?'.
-std::string name_text(const std::string& name) { return column(name, 32); }
+std::string name_text(const std::string& name) {
+  constexpr size_t kShown = 32;
+  std::string out = shortened(name, kShown);
+  for (char& c : out) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return out + std::string(kShown - std::min(kShown, out.size()), ' ');
+}
 
 // A field in quotes, as RFC 4180 has it.
 std::string quoted(const std::string& text) {
@@ -86,6 +93,7 @@ ordered_json to_json(const LoopReport& r) {
   j["location"] = r.location ? ordered_json(*r.location) : nullptr;
   j["start_offset"] = r.start_offset;
   j["end_offset"] = r.end_offset;
+  j["unit"] = r.unit;
   j["cycles"] = r.cycles ? ordered_json(r.cycles->total) : nullptr;
   j["cycles_low"] = r.cycles ? ordered_json(r.cycles->low) : nullptr;
   j["cycles_high"] = r.cycles ? ordered_json(r.cycles->high) : nullptr;
@@ -115,7 +123,8 @@ std::string loops_text(std::span<const LoopReport> loops) {
     }
     out += '\n';
   };
-  add("function", {"loop", "depth", "start", "end", "cycles", "+-", "exclusive", "entries",
+  const std::string unit = loops.empty() ? "cycles" : loops.front().unit;
+  add("function", {"loop", "depth", "start", "end", unit, "+-", "exclusive", "entries",
                    "iterations", "share", "exact", "off"});
   for (const LoopReport& r : rows_of(loops)) {
     add(r.name,
@@ -135,17 +144,32 @@ std::string loops_json(std::span<const LoopReport> loops) {
   return j.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
+std::string executions_json(std::span<const LoopExecution> executions,
+                            std::span<const LoopReport> loops) {
+  const std::string unit = loops.empty() ? "cycles" : loops.front().unit;
+  ordered_json j = ordered_json::array();
+  for (const LoopExecution& x : executions) {
+    j.push_back({{"method", x.method.number()},
+                 {"loop", to_json(x.loop)},
+                 {"start_offset", x.start_offset},
+                 {unit, x.cycles},
+                 {"thread", x.thread}});
+  }
+  return j.dump(2) + "\n";
+}
+
 std::string loops_csv(std::span<const LoopReport> loops) {
   std::string out =
       "function,loop,depth,start_offset,end_offset,cycles,cycles_low,cycles_high,"
       "exclusive_cycles,entries,iterations,timed,share,parent,height,location,exact_cycles,"
-      "error\r\n";
+      "error,unit\r\n";
   for (const LoopReport& r : rows_of(loops)) {
     ordered_json j = to_json(r);
     out += quoted(profile::guarded(r.name));
-    for (const char* key : {"loop", "depth", "start_offset", "end_offset", "cycles", "cycles_low",
-                            "cycles_high", "exclusive_cycles", "entries", "iterations", "timed",
-                            "share", "parent", "height", "location", "exact_cycles", "error"}) {
+    for (const char* key :
+         {"loop", "depth", "start_offset", "end_offset", "cycles", "cycles_low", "cycles_high",
+          "exclusive_cycles", "entries", "iterations", "timed", "share", "parent", "height",
+          "location", "exact_cycles", "error", "unit"}) {
       out += ',';
       if (!j[key].is_null()) out += j[key].dump();
     }

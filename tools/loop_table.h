@@ -18,4 +18,9 @@ std::string loops_text(std::span<const LoopReport> loops);
 std::string loops_json(std::span<const LoopReport> loops);
 std::string loops_csv(std::span<const LoopReport> loops);
 
+// Returns single executions as they were timed: method, loop, offset of its code, cycles (or what the
+// unit is), thread.
+std::string executions_json(std::span<const LoopExecution> executions,
+                            std::span<const LoopReport> loops);
+
 }  // namespace uptier::tools

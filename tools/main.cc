@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -10,8 +11,9 @@
 #include "tools/environment.h"
 #include "tools/fail.h"
 #include "tools/leave.h"
+#include "tools/nearest.h"
 #include "tools/not_negative.h"
-#include "tools/profile_commands.h"
+#include "tools/profile_view_words.h"
 #include "tools/profile_words.h"
 
 namespace {
@@ -54,12 +56,18 @@ struct RuntimeWords {
     given.insert(given.begin(), {{"loops", "on"}, {"interval", "1"}, {"policy", "never"}});
   }
 
-  Result<Options> options() const {
+  // `guest`: for programs of others, whose constants are blinded unless somebody says otherwise.
+  Result<Options> options(bool guest = false) const {
     for (const std::string& line : doubtful_variables()) fail(kOk, line);
     Result<Options> o = Options::from_env();
     if (!o) return o.error();
+    if (guest && secure_getenv("UPTIER_BLIND_CONSTANTS") == nullptr) o->blind_constants = true;
     for (const auto& [name, value] : given) {
-      if (Status s = o->set(name, value); !s) return s.error();
+      if (Status s = o->set(name, value); !s) {
+        const bool unknown = s.error().code == ErrorCode::kNotFound;
+        const std::string meant = unknown ? did_you_mean(name, option_names()) : "";
+        return Error{s.error().code, s.error().message + meant};
+      }
     }
     return o;
   }
@@ -82,13 +90,31 @@ void add_shown(CLI::App& app, Shown& s) {
       ->type_name("FILE");
   app.add_flag("--loops{text}", s.loops,
                "times every loop, a table to stderr: --loops, --loops=json or --loops=csv; "
-               "implies -O loops=on --interval=1 --policy=never unless given")
-      ->check(CLI::IsMember({"text", "json", "csv"}));
+               "--loops=each: the first 4096 executions of each thread, as JSON; implies -O "
+               "loops=on --interval=1 --policy=never unless given")
+      ->check(CLI::IsMember({"text", "json", "csv", kEachLoop}));
   app.add_option("--loops-to", s.loops_to, "the same of the table of loops; implies --loops")
       ->type_name("FILE");
   app.add_flag("--log", s.log, "the records of log probes, to stderr");
   app.add_option("--log-to", s.log_to, "the same of these records; implies --log")
       ->type_name("FILE");
+}
+
+// The parser does not know of what stands behind the options of `run`.
+class RunFormatter final : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: " + std::string(kRunUsage) + "\n";
+  }
+};
+
+// Returns the first word that is an option of `app`, or "".
+std::string option_among(const CLI::App& app, std::span<const std::string> words) {
+  for (const std::string& word : words) {
+    const std::string name = word.substr(0, word.find('='));
+    if (name.size() > 1 && app.get_option_no_throw(name) != nullptr) return name;
+  }
+  return "";
 }
 
 // A file to write asks for what goes there; one file cannot take two things.
@@ -113,9 +139,9 @@ int usage_error(const std::string& message) { return fail(kUsage, message); }
 
 // Fills the options of a command, then calls it.
 template <typename Command>
-int with_options(RuntimeWords& words, Command& c, int (*call)(const Command&)) {
+int with_options(RuntimeWords& words, Command& c, int (*call)(const Command&), bool guest) {
   if (!c.shown.loops.empty()) words.imply_loops();
-  Result<Options> o = words.options();
+  Result<Options> o = words.options(guest);
   if (!o) return usage_error(o.error().message);
   c.options = *o;
   return call(c);
@@ -133,11 +159,7 @@ struct Commands {
   ReplayCommand replay_command;
   std::string file;
   std::string other_file;
-  std::vector<std::string> files;
-  std::string output;
-  uint64_t top = 10;
-  ProfileShowCommand show_command;
-  ProfileMergeCommand merge_command;
+  ProfileViewWords profile_view_words;
   ProfileWords profile_words;
   bool json = false;
 
@@ -152,11 +174,13 @@ struct Commands {
   void add_run() {
     CLI::App* run = add("run", "runs prog.wasm under WASI");
     if (run == nullptr) return;
+    run->formatter(std::make_shared<RunFormatter>());
     run->footer(
-        "Arguments: prog.wasm, and behind it what the program is given.\n"
-        "Exit codes: the program's own; 134 after a trap, 125 for a refused module, 1 where a "
-        "file\n"
-        "could not be written and the program's own was 0.");
+        "Arguments: prog.wasm (- for stdin), and behind it what the program is given.\n"
+        "Exit codes: the program's own; 134 after a trap (out of fuel included), 124 when its "
+        "time\n"
+        "is over, 125 for a refused module, 1 where a file could not be written and the program's\n"
+        "own was 0.");
     run->prefix_command();
     words.add_to(*run);
     RunCommand& c = run_command;
@@ -165,10 +189,21 @@ struct Commands {
                     "rows of the text report, 0 for all")
         ->check(not_negative());
     run->add_option("--trace", c.trace, "writes the trace of all flushes to FILE");
+    run->add_option(
+        "--events", c.events,
+        "writes the program's WASI calls to FILE: .json for ui.perfetto.dev, .jsonl, or "
+        "a table of counts");
     run->add_option("--dir", c.dirs, "opens a directory to the program: HOST or HOST::GUEST")
         ->allow_extra_args(false);
     run->add_option("--env", c.env, "NAME=VALUE, or NAME to pass it on")->allow_extra_args(false);
     run->add_option("--invoke", c.invoke, "calls this export with ARGS instead of _start");
+    run->add_option("--timeout", c.timeout, "ends it after so many seconds, with exit code 124")
+        ->check(CLI::NonNegativeNumber);
+    run->add_option("--fuel", c.fuel, "ends it after so many calls and loop iterations, by a trap")
+        ->check(not_negative());
+    run->add_option("--max-memory", c.max_memory,
+                    "bytes that its memory may have; more is refused: memory.grow is -1")
+        ->check(not_negative());
     run->add_flag("--lazy-validation", c.lazy_validation,
                   "validates a function when it is first called; one that is invalid traps then");
     run->add_flag("--explicit-bounds", c.explicit_bounds,
@@ -178,11 +213,14 @@ struct Commands {
     run->callback([this, run] {
       std::vector<std::string> rest = run->remaining();
       if (rest.empty()) throw CLI::RequiredError("prog.wasm");
-      if (rest.front().starts_with("-")) throw CLI::ValidationError("no option " + rest.front());
+      if (rest.front().size() > 1 && rest.front().starts_with("-")) {
+        throw CLI::ValidationError("no option " + rest.front());
+      }
       run_command.module = rest.front();
       run_command.args.assign(rest.begin() + 1, rest.end());
+      run_command.misplaced = option_among(*run, run_command.args);
       settle(run_command.shown, run_command.trace);
-      code = with_options(words, run_command, run_fn);
+      code = with_options(words, run_command, run_fn, true);
     });
   }
 
@@ -195,7 +233,8 @@ struct Commands {
     dump->callback([this] { code = trace_dump(file); });
     CLI::App* validate = trace->add_subcommand("validate", "checks a trace against its rules");
     validate->add_option("FILE", file)->required();
-    validate->callback([this] { code = trace_validate(file); });
+    validate->add_flag("--json", json, "for programs");
+    validate->callback([this] { code = trace_validate(file, json); });
     CLI::App* profile = trace->add_subcommand("profile", "prints the merged profile of a trace");
     profile->add_option("FILE", file)->required();
     profile->add_flag("--json", json, "for programs: every kind, raw and estimated");
@@ -203,7 +242,8 @@ struct Commands {
     CLI::App* overlap = trace->add_subcommand("overlap", "compares the profiles of two traces");
     overlap->add_option("A", file)->required();
     overlap->add_option("B", other_file)->required();
-    overlap->callback([this] { code = trace_overlap(file, other_file); });
+    overlap->add_flag("--json", json, "for programs: all kinds and methods");
+    overlap->callback([this] { code = trace_overlap(file, other_file, json); });
   }
 
   void add_profile() {
@@ -211,78 +251,8 @@ struct Commands {
         add("profile", "works with profile files (.upf); reads traces and profiles as text, too");
     if (profile == nullptr) return;
     profile->require_subcommand(1);
-    CLI::App* show = profile->add_subcommand("show", "where it comes from, and what is hot");
-    ProfileShowCommand& s = show_command;
-    show->add_option("FILE", s.file, "- is stdin, here and wherever a profile is read")->required();
-    show->add_flag("--json", s.json, "for programs: every method and site");
-    CLI::Option_group* what = show->add_option_group("what", "instead of a summary, one of");
-    what->require_option(0, 1);
-    what->add_flag(
-        "--log", s.log,
-        "the decisions of the last runs, without their inputs, which run --report=json has");
-    what->add_flag("--calls", s.calls, "the calls between methods, the most frequent first");
-    what->add_flag("--order", s.order, "the methods in the order of their first calls");
-    what->add_flag("--timeline", s.timeline, "which code came into service when, in the last runs");
-    what->add_option("--method", s.method, "every site of the methods of this name");
-    show->add_option("--cutoffs", s.cutoffs, "percent, e.g. 50,90,99: how many blocks make them up")
-        ->delimiter(',')
-        ->check(CLI::Range(0.0, 100.0));
-    show->add_option("--top", s.top, "methods listed")
-        ->check(CLI::Range(0, 1000000000))
-        ->capture_default_str();
-    show->callback([this] { code = profile_show(show_command); });
-    CLI::App* merge = profile->add_subcommand("merge", "sums files; each run is counted once");
-    ProfileMergeCommand& m = merge_command;
-    merge->add_option("FILES", m.files, "PATH, or FACTOR@PATH to weigh it")->required();
-    merge->add_option("-o,--output", m.out, "%H in it stands for the hash of the file's bytes")
-        ->required();
-    merge->add_option("--methods", m.methods, "only methods whose names are like this glob");
-    merge->add_option("--module", m.modules, "only methods of the module with this key; repeated");
-    merge->add_option("--half-life", m.half_life, "days by which a run older counts half")
-        ->check(CLI::Range(0.0, 1e6));
-    merge->add_option("--trim", m.trim, "entries kept of each table; the others become `other`")
-        ->check(not_negative());
-    merge->add_flag("--sparse", m.sparse, "leaves out methods of which nothing was seen");
-    merge->add_flag("--force", m.force, "sums files even if they share runs");
-    merge->add_option("--cap-per-host", m.cap, "runs that a host counts for at most; 0: all")
-        ->check(not_negative());
-    merge
-        ->add_option("--quorum", m.quorum,
-                     "hosts that must have seen a method, or a table's entry, for it to be told")
-        ->check(not_negative());
-    merge->add_flag("--by-file", m.by_file, "cap and quorum are of files, not of hosts");
-    merge->add_option("--threads", m.threads, "0: as many as help")->check(CLI::Range(0, 64));
-    merge->callback([this] { code = profile_merge(merge_command); });
-    CLI::App* diff = profile->add_subcommand("diff", "how shares moved from A to B");
-    diff->add_option("A", file)->required();
-    diff->add_option("B", other_file)->required();
-    diff->add_option("--top", top, "methods listed")
-        ->check(CLI::Range(0, 1000000000))
-        ->capture_default_str();
-    diff->add_option("-o,--output", output, "a file for B less A");
-    diff->callback([this] { code = profile_diff(file, other_file, top, output); });
-    add_profile_parts(*profile);
-  }
-
-  void add_profile_parts(CLI::App& profile) {
-    CLI::App* top_app = profile.add_subcommand("top", "the methods with most executions");
-    top_app->add_option("FILE", file)->required();
-    top_app->add_option("-n", top, "how many")
-        ->check(CLI::Range(0, 1000000000))
-        ->capture_default_str();
-    top_app->add_option("-o,--output", output, "a file for them alone");
-    top_app->callback([this] { code = profile_top(file, top, output); });
-    CLI::App* check =
-        profile.add_subcommand("check", "whether files are whole; exit code 3 if not");
-    check->add_option("FILES", files)->required();
-    check->callback([this] { code = profile_check(files); });
-    CLI::App* match = profile.add_subcommand(
-        "match", "what of a profile is of use for a module that was edited since");
-    match->add_option("FILE", file)->required();
-    match->add_option("MODULE", other_file, "WebAssembly, or IR text")->required();
-    match->add_option("-o,--output", output, "a file for the profile of that module");
-    match->callback([this] { code = profile_match(file, other_file, output); });
-    profile_words.add_to(profile, code);
+    profile_view_words.add_to(*profile, code);
+    profile_words.add_to(*profile, code);
   }
 
   void add_ir() {
@@ -305,7 +275,7 @@ struct Commands {
     words.add_to(*run);
     run->callback([this] {
       settle(ir_command.shown);
-      code = with_options(words, ir_command, ir_run);
+      code = with_options(words, ir_command, ir_run, false);
     });
   }
 
@@ -331,9 +301,12 @@ struct Commands {
         ->add_flag("--speed{text}", c.speed,
                    "times both compilers on all functions instead: --speed or --speed=json")
         ->check(CLI::IsMember({"text", "json"}));
+    CLI::Option* list = compile->add_flag("--list", c.list, "the functions of FILE instead");
+    compile->add_flag("--json", c.json, "the list, for programs")->needs(list);
     compile->callback([this] {
-      if (compile_command.speed.empty() && compile_command.function.empty()) {
-        throw CLI::RequiredError("--function");
+      const bool is_dump = compile_command.speed.empty() && !compile_command.list;
+      if (is_dump && compile_command.function.empty()) {
+        throw CLI::ValidationError("-f NAME is required; --list names the functions of the file");
       }
       if (compile_command.baseline && compile_command.osr_loop >= 0) {
         throw CLI::ValidationError("--osr",
@@ -367,6 +340,7 @@ struct Commands {
         "have led to. Exit codes: 0 all answers are the same, 1 some are not, 3 no report.");
     replay->add_option("REPORT", replay_command.file, "a file of `uptier run --report=json`")
         ->required();
+    replay->add_flag("--json", replay_command.json, "for programs: what differs, and how many");
     words.add_to(*replay);
     replay->callback([this] {
       Result<Options> o = words.options();
@@ -385,7 +359,7 @@ struct Commands {
     if (wast_app == nullptr) return;
     words.add_to(*wast_app);
     wast_app->callback([this] {
-      Result<Options> o = words.options();
+      Result<Options> o = words.options(true);
       code = o ? wast(*o) : usage_error(o.error().message);
     });
   }
@@ -394,33 +368,65 @@ struct Commands {
     CLI::App* options_app = add("options", "prints every option of the runtime");
     if (options_app == nullptr) return;
     words.add_to(*options_app);
+    options_app->add_flag("--json", json, "for programs");
     options_app->callback([this] {
       Result<Options> o = words.options();
-      if (!o) {
-        code = usage_error(o.error().message);
-      } else {
-        std::fputs(o->table().c_str(), stdout);
-      }
+      code = o ? show_options(*o, json) : usage_error(o.error().message);
     });
   }
 
   static int run_fn(const RunCommand& c) { return uptier::tools::run(c); }
 };
 
+std::vector<const CLI::App*> subcommands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App* a) { return !a->get_name().empty(); });
+}
+
+std::string names_of(const CLI::App& app) {
+  std::string names;
+  for (const CLI::App* a : subcommands_of(app))
+    names += (names.empty() ? "" : ", ") + a->get_name();
+  return names;
+}
+
+// Says what is wrong with the words of a command line in one line, as all errors are said: which
+// command, what, what was probably meant, and where to read on.
+int words_error(const CLI::App& app, const CLI::ParseError& e) {
+  const CLI::App* at = &app;
+  std::string command = "uptier";
+  while (!at->get_subcommands().empty()) {
+    at = at->get_subcommands().front();
+    command += " " + at->get_name();
+  }
+  std::string what = e.what();
+  std::ranges::replace(what, '\n', ' ');
+  if (what == "A subcommand is required") what = "a command is missing; there are " + names_of(*at);
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : at->get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  const size_t flag = what.find("--");
+  const std::string word =
+      flag == what.npos ? "" : what.substr(flag, what.find_first_of(" =:", flag) - flag);
+  const bool unknown = !word.empty() && std::ranges::find(flags, word) == flags.end();
+  return usage_error(what + (unknown ? did_you_mean(word, flags) : "") + " (see `" + command +
+                     " --help`)");
+}
+
 // Names a command that there is not; the parser would only say that one is missing.
 int check_commands(const CLI::App& app, int argc, char** argv) {
   const CLI::App* at = &app;
   for (int i = 1; i < argc; ++i) {
-    const std::vector<const CLI::App*> all =
-        at->get_subcommands([](const CLI::App* a) { return !a->get_name().empty(); });
+    const std::vector<const CLI::App*> all = subcommands_of(*at);
     const std::string word = argv[i];
     if (all.empty() || word.empty() || word[0] == '-') return kOk;
     const auto found =
         std::ranges::find_if(all, [&](const CLI::App* a) { return a->get_name() == word; });
     if (found == all.end()) {
-      std::string names;
-      for (const CLI::App* a : all) names += (names.empty() ? "" : ", ") + a->get_name();
-      return usage_error(word + ": no such command; there are " + names);
+      std::vector<std::string> known;
+      for (const CLI::App* a : all) known.push_back(a->get_name());
+      return usage_error(word + ": no such command" + did_you_mean(word, known) + "; there are " +
+                         names_of(*at));
     }
     at = *found;
   }
@@ -434,7 +440,7 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   Commands commands;
   commands.given = {argv + std::min(argc, 1), argv + argc};
-  commands.app.require_subcommand(1);
+  commands.app.require_subcommand(0, 1);
   commands.app.set_version_flag("--version", "uptier 0.1.0");
   commands.add_run();
   commands.add_trace();
@@ -448,6 +454,13 @@ int main(int argc, char** argv) {
   if (int code = check_commands(commands.app, argc, argv); code != kOk) return code;
   try {
     commands.app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) { return written(commands.app.exit(e) == 0 ? kOk : kUsage); }
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return written(commands.app.exit(e) == 0 ? kOk : kUsage);
+    return words_error(commands.app, e);
+  }
+  if (commands.app.get_subcommands().empty()) {
+    return usage_error("a command is missing; there are " + names_of(commands.app) +
+                       "; `uptier --help` says what they do");
+  }
   return written(commands.code);
 }

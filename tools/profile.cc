@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "profile/algebra.h"
@@ -15,19 +16,19 @@
 #include "profile/upf/read.h"
 #include "profile/upf/trace_info.h"
 #include "tiering/saved/mapped_file.h"
-#include "tools/column.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
+#include "tools/json_out.h"
+#include "tools/merge_messages.h"
 #include "tools/profile_commands.h"
 #include "tools/profile_json.h"
+#include "tools/shortened.h"
 #include "tools/streams.h"
 
 namespace uptier::tools {
 namespace {
 
 using tiering::MappedFile;
-
-constexpr size_t kNameWidth = 32;
 
 Result<ProfileFile> from_trace(std::span<const std::byte> bytes) {
   Result<profile::TraceRead> read = profile::read_trace(bytes);
@@ -39,6 +40,7 @@ Result<ProfileFile> from_trace(std::span<const std::byte> bytes) {
   file.unknown = trace->skipped;
   file.info = profile::trace_info(bytes, trace->profile);
   file.profile = std::move(trace->profile);
+  file.calls = profile::calls_of(*trace);
   file.report = std::move(trace->report);
   file.truncated = trace->truncated;
   return file;
@@ -70,13 +72,7 @@ void tell(const std::string& path, const ProfileFile& file) {
                   " chunks or events of an unknown type or version were passed over");
   }
   if (file.truncated) fail(kOk, path + ": it ends early; what precedes was read");
-  if (!file.report.dropped.empty()) {
-    fail(kOk, path + ": " + std::to_string(file.report.dropped.size()) +
-                  " profiles of methods whose code changed were left out");
-  }
-  if (file.report.saturated != 0) {
-    fail(kOk, path + ": " + std::to_string(file.report.saturated) + " counts stopped at 2^64-1");
-  }
+  for (const std::string& what : merge_messages(file.report)) fail(kOk, path + ": " + what);
 }
 
 int write(const std::string& path, const ProfileFile& file) {
@@ -112,20 +108,44 @@ void print_summary(const Profile& p, std::vector<double> percents) {
   }
 }
 
-void print_top(const Profile& p, uint64_t n) {
-  long double all = 0;
+// The methods with most executions first, and the sum of all.
+struct Ranking {
   std::vector<std::pair<long double, const MethodProfile*>> order;
-  for (const auto& [key, m] : p.methods) {
-    order.emplace_back(profile::executions(m), &m);
-    all += order.back().first;
+  long double all = 0;
+
+  explicit Ranking(const Profile& p) {
+    for (const auto& [key, m] : p.methods) {
+      order.emplace_back(profile::executions(m), &m);
+      all += order.back().first;
+    }
+    std::ranges::stable_sort(order, std::greater<>{}, [](const auto& item) { return item.first; });
   }
-  std::ranges::stable_sort(order, std::greater<>{}, [](const auto& item) { return item.first; });
+  double share(long double mass) const { return all > 0 ? static_cast<double>(mass / all) : 0; }
+};
+
+int print_top_json(const Profile& p, uint64_t n) {
+  const Ranking ranking(p);
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < std::min<size_t>(ranking.order.size(), n); ++i) {
+    const auto& [mass, m] = ranking.order[i];
+    list.push_back({{"name", m->name},
+                    {"module_key", m->key.module_key},
+                    {"function_index", m->key.function_index},
+                    {"share", ranking.share(mass)},
+                    {"executions", static_cast<double>(mass)},
+                    {"calls", m->calls},
+                    {"samples", m->sampled_calls + m->bursts}});
+  }
+  return print_json({{"methods", std::move(list)}});
+}
+
+void print_top(const Profile& p, uint64_t n) {
+  const Ranking ranking(p);
   std::printf("%-32s %8s %14s %12s %12s\n", "method", "share", "executions", "calls", "samples");
-  for (size_t i = 0; i < std::min<size_t>(order.size(), n); ++i) {
-    const auto& [mass, m] = order[i];
-    std::printf("%s %7.2f%% %14.6Lg %12llu %12llu\n", column(m->name, kNameWidth).c_str(),
-                all > 0 ? static_cast<double>(100 * mass / all) : 0, mass, ull(m->calls),
-                ull(m->sampled_calls + m->bursts));
+  for (size_t i = 0; i < std::min<size_t>(ranking.order.size(), n); ++i) {
+    const auto& [mass, m] = ranking.order[i];
+    std::printf("%-32s %7.2f%% %14.6Lg %12llu %12llu\n", shortened(m->name, 32).c_str(),
+                100 * ranking.share(mass), mass, ull(m->calls), ull(m->sampled_calls + m->bursts));
   }
 }
 
@@ -180,6 +200,7 @@ Profile leave_method(Profile& p, const std::string& name) {
   Profile all;
   all.methods = p.methods;
   std::erase_if(p.methods, [&](const auto& item) { return item.second.name != name; });
+  std::erase_if(p.other_code, [&](const auto& item) { return item.second.name != name; });
   std::erase_if(p.inlined, [&](const auto& item) {
     const InlinedKey& key = item.first;
     return !p.methods.contains(key.root) && !p.methods.contains(key.path.back().callee);
@@ -197,9 +218,9 @@ void print_method(Profile p, const Profile& names) {
 int profile_show(const ProfileShowCommand& command) {
   ProfileShowCommand c = command;
   if (command.log || command.timeline) c.file = seekable(c.file);  // is read twice
-  if (c.log) return profile_show_log(c.file);
-  if (c.calls) return profile_show_calls(c.file, c.top);
-  if (c.order) return profile_show_order(c.file, c.top);
+  if (c.log) return profile_show_log(c.file, c.json);
+  if (c.calls) return profile_show_calls(c.file, c.top, c.json);
+  if (c.order) return profile_show_order(c.file, c.top, c.json);
   if (c.timeline) return profile_show_timeline(c.file, c.json);
   ProfileFile file;
   if (int code = open_profile(c.file, file); code != kOk) return code;
@@ -232,9 +253,21 @@ bool is_taken(const std::string& out) {
   return out == kStream;
 }
 
+// The methods whose share moved most first.
+void print_moves(const OverlapReport& r, uint64_t top) {
+  std::printf("overlap %.6f\n%-32s %9s %9s %9s %9s\n", r.program.value, "method", "share a",
+              "share b", "moved", "overlap");
+  for (size_t i = 0; i < std::min<size_t>(r.methods.size(), top); ++i) {
+    const MethodOverlap& m = r.methods[i];
+    std::printf("%-32s %9.4f %9.4f %+9.4f %9.4f%s\n", shortened(m.name, 32).c_str(), m.share_a,
+                m.share_b, m.share_b - m.share_a, m.value, m.mismatched ? "  other code" : "");
+  }
+}
+
 }  // namespace
 
-int profile_diff(const std::string& a, const std::string& b, uint64_t top, const std::string& out) {
+int profile_diff(const std::string& a, const std::string& b, uint64_t top, const std::string& out,
+                 bool json) {
   if (is_taken(out)) return kUsage;
   if (Status s = check_stdin({a, b}); !s) return fail(kUsage, s.error().message);
   ProfileFile first, second;
@@ -243,12 +276,10 @@ int profile_diff(const std::string& a, const std::string& b, uint64_t top, const
   OverlapReport r = compare(first.profile, second.profile);
   std::ranges::sort(r.methods, std::greater<>{},
                     [](const MethodOverlap& m) { return std::fabs(m.share_b - m.share_a); });
-  std::printf("overlap %.6f\n%-32s %9s %9s %9s %9s\n", r.program.value, "method", "share a",
-              "share b", "moved", "overlap");
-  for (size_t i = 0; i < std::min<size_t>(r.methods.size(), top); ++i) {
-    const MethodOverlap& m = r.methods[i];
-    std::printf("%s %9.4f %9.4f %+9.4f %9.4f%s\n", column(m.name, kNameWidth).c_str(), m.share_a,
-                m.share_b, m.share_b - m.share_a, m.value, m.mismatched ? "  other code" : "");
+  if (json) {
+    print_json(overlap_json(r));
+  } else {
+    print_moves(r, top);
   }
   if (out.empty()) return kOk;
   uint64_t missing = profile::subtract(second.profile, first.profile);
@@ -261,11 +292,15 @@ int profile_diff(const std::string& a, const std::string& b, uint64_t top, const
   return write(out, second);
 }
 
-int profile_top(const std::string& path, uint64_t n, const std::string& out) {
+int profile_top(const std::string& path, uint64_t n, const std::string& out, bool json) {
   if (is_taken(out)) return kUsage;
   ProfileFile file;
   if (int code = open_profile(path, file); code != kOk) return code;
-  print_top(file.profile, n);
+  if (json) {
+    print_top_json(file.profile, n);
+  } else {
+    print_top(file.profile, n);
+  }
   if (out.empty()) return kOk;
   file.info.uploads.clear();
   file.profile = profile::top(file.profile, n);
@@ -273,21 +308,32 @@ int profile_top(const std::string& path, uint64_t n, const std::string& out) {
   return write(out, file);
 }
 
-int profile_check(const std::vector<std::string>& files) {
+int profile_check(const std::vector<std::string>& files, bool json) {
   if (Status s = check_stdin(files); !s) return fail(kUsage, s.error().message);
   int worst = kOk;
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const std::string& path : files) {
     Result<ProfileFile> read = load_profile(path);
     if (!read) {
       worst = std::max(worst, fail(read.error()));
+      list.push_back({{"file", path}, {"state", "unreadable"}, {"error", read.error().message}});
       continue;
     }
     tell(path, *read);
     bool whole = read->skipped == 0 && !read->truncated && read->report.dropped.empty();
     if (!whole) worst = kCorrupt;
+    if (json) {
+      list.push_back({{"file", path},
+                      {"state", whole ? "whole" : "damaged"},
+                      {"methods", read->profile.methods.size()},
+                      {"runs", read->info.runs},
+                      {"warnings", read->warnings}});
+      continue;
+    }
     std::printf("%s: %s; %zu methods, %llu runs\n", path.c_str(), whole ? "whole" : "damaged",
                 read->profile.methods.size(), ull(read->info.runs));
   }
+  if (json) print_json({{"files", std::move(list)}});
   return worst;
 }
 

@@ -58,20 +58,23 @@ struct ProfileOverlapCommand {
   std::string dot;     // a directory that receives a picture of each of the worst methods, or ""
   std::string module;  // says how their blocks are connected; may be ""
   uint64_t top = 10;   // how many of them
+  bool json = false;   // the comparison, with all methods
 };
 int profile_overlap(const ProfileOverlapCommand& c);
 // How shares moved from a to b; `out` (may be empty) receives b less a.
-int profile_diff(const std::string& a, const std::string& b, uint64_t top, const std::string& out);
-int profile_top(const std::string& file, uint64_t n, const std::string& out);
-int profile_check(const std::vector<std::string>& files);
+int profile_diff(const std::string& a, const std::string& b, uint64_t top, const std::string& out,
+                 bool json);
+int profile_top(const std::string& file, uint64_t n, const std::string& out, bool json);
+int profile_check(const std::vector<std::string>& files, bool json);
 // Prints the calls between methods, or the methods in the order of their first calls;
 // profile_calls.cc.
-int profile_show_calls(const std::string& file, uint64_t top);
-int profile_show_order(const std::string& file, uint64_t top);
+// As JSON they are all there, whatever `top` is.
+int profile_show_calls(const std::string& file, uint64_t top, bool json);
+int profile_show_order(const std::string& file, uint64_t top, bool json);
 // Prints which code came into service when, or what was decided, in each of the last runs;
 // profile_timeline.cc.
 int profile_show_timeline(const std::string& file, bool json);
-int profile_show_log(const std::string& file);
+int profile_show_log(const std::string& file, bool json);
 // Returns a Unix time as text, "-" for 0.
 std::string time_text(uint64_t time);
 // Returns the timeline of the run that was last (of equal ones the one that stands last), or an
@@ -79,7 +82,8 @@ std::string time_text(uint64_t time);
 profile::Timeline last_timeline(const std::string& file, std::vector<std::string>& warnings);
 // Says what a profile knows of a module that was edited since: methods kept, matched by their
 // calls, dropped. `out` (may be empty) receives the profile of that module; profile_match.cc.
-int profile_match(const std::string& file, const std::string& module, const std::string& out);
+int profile_match(const std::string& file, const std::string& module, const std::string& out,
+                  bool json);
 
 struct ProfileExportCommand {
   std::string file;

@@ -1,5 +1,6 @@
 // uptier profile export: a profile in the form of another tool.
 #include <cstdio>
+#include <filesystem>
 
 #include "profile/fold_inlined.h"
 #include "profile/formats/export.h"
@@ -54,6 +55,21 @@ int export_hints(const ProfileExportCommand& c, const ProfileFile& file) {
   return write(c.out, {reinterpret_cast<const char*>(hinted->data()), hinted->size()});
 }
 
+// With a file to write, a folder beside it receives what stands in for sources.
+int export_lcov(const ProfileExportCommand& c, const Profile& p) {
+  if (c.out.empty() || c.out == kStream) return write(c.out, profile::to_lcov(p));
+  const std::string folder = std::filesystem::absolute(c.out + ".src").string();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return fail(kFailed, folder + ": " + error.message());
+  std::vector<profile::LcovListing> listings;
+  const std::string coverage = profile::to_lcov(p, folder, &listings);
+  for (const profile::LcovListing& l : listings) {
+    if (int code = write(folder + "/" + l.name, l.text); code != kOk) return code;
+  }
+  return write(c.out, coverage);
+}
+
 }  // namespace
 
 int profile_export(const ProfileExportCommand& c) {
@@ -62,10 +78,10 @@ int profile_export(const ProfileExportCommand& c) {
   const Profile& p = file.profile;
   if (c.format == "wasm-hints") return export_hints(c, file);
   tell_left_out(c.format, p);
+  if (c.format == "lcov") return export_lcov(c, p);
   return write(c.out, c.format == "json"     ? profile_json(file)
                       : c.format == "csv"    ? profile::to_csv(p, file.calls)
                       : c.format == "tsv"    ? profile::to_tsv(p, file.info, file.calls)
-                      : c.format == "lcov"   ? profile::to_lcov(p)
                       : c.format == "folded" ? profile::to_folded(p)
                       : c.format == "pprof"  ? profile::to_pprof(p, file.info)
                       : c.format == "text"   ? to_text(p)

@@ -9,6 +9,7 @@
 #include "tools/body_graph.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
+#include "tools/merge_messages.h"
 #include "tools/profile_commands.h"
 #include "tools/streams.h"
 
@@ -95,13 +96,7 @@ int profile_import(const ProfileImportCommand& c) {
     sum.calls += files[i].calls;
   }
   tell_of_runs(sum.info);
-  if (!sum.report.dropped.empty()) {
-    fail(kOk, std::to_string(sum.report.dropped.size()) +
-                  " profiles of methods of other code were left out");
-  }
-  if (sum.report.saturated != 0) {
-    fail(kOk, std::to_string(sum.report.saturated) + " counts stopped at 2^64-1");
-  }
+  for (const std::string& what : merge_messages(sum.report)) fail(kOk, what);
   Status s = write_output(c.out, profile_to_file(sum));
   return s ? int{kOk} : fail(kFailed, s.error().message);
 }

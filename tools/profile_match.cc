@@ -5,6 +5,7 @@
 // bodies stay where no code on the way changed (profile/match_inlined.h).
 #include <cstdio>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "jit/ir/code_shape.h"
 #include "profile/match.h"
@@ -14,6 +15,7 @@
 #include "tools/commands.h"
 #include "tools/compile_world.h"
 #include "tools/fail.h"
+#include "tools/json_out.h"
 #include "tools/profile_commands.h"
 #include "tools/streams.h"
 
@@ -24,6 +26,8 @@ class Match {
  public:
   Match(const ProfileFile& file, const Functions& functions);
   void run();
+  void print() const;
+  void print_as_json() const;
   const Profile& profile() const { return matched_; }
   CallProfile calls() const;
 
@@ -40,7 +44,13 @@ class Match {
   profile::SameMethods same_;
   Profile matched_;
   CallProfile calls_;
-  uint64_t kept_ = 0, matched_count_ = 0, dropped_ = 0, unknown_ = 0;
+  struct Changed {
+    std::string name;
+    bool accepted;
+    std::string text;
+  };
+  std::vector<Changed> changed_;
+  uint64_t kept_ = 0, matched_count_ = 0, dropped_ = 0, unknown_ = 0, bodies_dropped_ = 0;
 };
 
 Match::Match(const ProfileFile& file, const Functions& functions)
@@ -81,8 +91,7 @@ void Match::take(MethodId id, const MethodProfile& old) {
     profile::MatchReport report;
     m = profile::match_profile(old, there == file_.calls.shapes.end() ? CodeShape{} : there->second,
                                schema, shape, report);
-    std::printf("%-8s %s: %s\n", report.accepted ? "matched" : "dropped", f.name.c_str(),
-                report.text().c_str());
+    changed_.push_back({f.name, report.accepted, report.text()});
     if (!report.accepted) {
       ++dropped_;
       return;
@@ -109,21 +118,44 @@ void Match::run() {
       ++unknown_;
     }
   }
+  take_inlined();
+}
+
+void Match::print() const {
+  for (const Changed& c : changed_) {
+    std::printf("%-8s %s: %s\n", c.accepted ? "matched" : "dropped", c.name.c_str(),
+                c.text.c_str());
+  }
   const auto ull = [](uint64_t n) { return static_cast<unsigned long long>(n); };
   std::printf(
       "%llu methods kept, %llu matched, %llu dropped; %llu of the module are not in the "
       "profile, %llu of the profile not in the module\n",
       ull(kept_), ull(matched_count_), ull(dropped_), ull(unknown_),
       ull(file_.profile.methods.size() - kept_ - matched_count_ - dropped_));
-  take_inlined();
+  if (file_.profile.inlined.empty()) return;
+  std::printf("%llu inlined bodies kept, %llu dropped\n", ull(matched_.inlined.size()),
+              ull(bodies_dropped_));
+}
+
+void Match::print_as_json() const {
+  nlohmann::ordered_json changed = nlohmann::ordered_json::array();
+  for (const Changed& c : changed_) {
+    changed.push_back({{"name", c.name}, {"matched", c.accepted}, {"how", c.text}});
+  }
+  print_json({{"kept", kept_},
+              {"matched", matched_count_},
+              {"dropped", dropped_},
+              {"not_in_profile", unknown_},
+              {"not_in_module", file_.profile.methods.size() - kept_ - matched_count_ - dropped_},
+              {"inlined_bodies_kept", matched_.inlined.size()},
+              {"inlined_bodies_dropped", bodies_dropped_},
+              {"changed", std::move(changed)}});
 }
 
 void Match::take_inlined() {
   if (file_.profile.inlined.empty()) return;
   profile::InlinedMatch match = profile::match_inlined(file_.profile.inlined, same_);
-  std::printf("%llu inlined bodies kept, %llu dropped\n",
-              static_cast<unsigned long long>(match.kept.size()),
-              static_cast<unsigned long long>(match.dropped));
+  bodies_dropped_ = match.dropped;
   matched_.inlined = std::move(match.kept);
 }
 
@@ -144,7 +176,8 @@ CallProfile Match::calls() const {
 
 }  // namespace
 
-int profile_match(const std::string& path, const std::string& module, const std::string& out) {
+int profile_match(const std::string& path, const std::string& module, const std::string& out,
+                  bool json) {
   if (out == kStream) return fail(kUsage, "the report goes to stdout: -o wants a file");
   Result<ProfileFile> file = load_profile(path);
   if (!file) return fail(file.error());
@@ -154,6 +187,11 @@ int profile_match(const std::string& path, const std::string& module, const std:
   if (!functions) return fail(functions.error());
   Match match(*file, *functions);
   match.run();
+  if (json) {
+    match.print_as_json();
+  } else {
+    match.print();
+  }
   if (out.empty()) return kOk;
   ProfileInfo info = file->info;
   info.uploads.clear();  // what is left is not the sum of any runs

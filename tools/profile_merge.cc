@@ -17,6 +17,7 @@
 #include <fnmatch.h>
 
 #include <malloc.h>
+#include <pthread.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -39,6 +40,7 @@
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/input_file.h"
+#include "tools/merge_messages.h"
 #include "tools/merge_voters.h"
 #include "tools/profile_commands.h"
 #include "tools/streams.h"
@@ -323,10 +325,26 @@ int Merge::add_all() {
     }
     share.file.close();
   };
-  std::vector<std::thread> threads;
-  for (size_t t = 1; t < shares_.size(); ++t) threads.emplace_back(take, std::ref(shares_[t]));
+  // Threads that are refused are done without: std::thread would say so by an exception.
+  using Take = decltype(take);
+  struct Job {
+    const Take& take;
+    Share& share;
+    pthread_t thread = {};
+  };
+  std::deque<Job> jobs;
+  auto run = [](void* it) -> void* {
+    static_cast<Job*>(it)->take(static_cast<Job*>(it)->share);
+    return nullptr;
+  };
+  for (size_t t = 1; t < shares_.size(); ++t) {
+    Job& job = jobs.emplace_back(Job{take, shares_[t]});
+    if (pthread_create(&job.thread, nullptr, run, &job) == 0) continue;
+    jobs.pop_back();
+    break;
+  }
   take(shares_[0]);
-  for (std::thread& t : threads) t.join();
+  for (Job& job : jobs) pthread_join(job.thread, nullptr);
   const Share& worst = *std::ranges::min_element(shares_, {}, &Share::failed);
   return worst.code == kOk ? kOk : fail(worst.code, worst.error);
 }
@@ -344,11 +362,7 @@ void Merge::tell(const MergeReport& r) const {
     for (const std::string& what : input.told) fail(kOk, input.path + ": " + what);
   }
   if (known_ != 0) fail(kOk, std::to_string(known_) + " uploads were in others already");
-  if (!r.dropped.empty()) {
-    fail(kOk,
-         std::to_string(r.dropped.size()) + " profiles of methods of other code were left out");
-  }
-  if (r.saturated != 0) fail(kOk, std::to_string(r.saturated) + " counts stopped at 2^64-1");
+  for (const std::string& what : merge_messages(r)) fail(kOk, what);
 }
 
 // What is left is not the sum of any runs.
@@ -398,6 +412,7 @@ int Merge::add_others(profile::ProfileSum& sum) {
     Result<ProfileFile> other = load_profile(input.path);
     if (!other) return fail(kCorrupt, other.error().message);
     for (auto& [key, m] : other->profile.methods) sum.add(std::move(m), weight(input, latest_));
+    for (auto& [at, m] : other->profile.other_code) sum.add(std::move(m), weight(input, latest_));
     if (again()) continue;
     sum.add(std::move(other->profile.inlined), weight(input, latest_));
     sum.add(std::move(other->calls), weight(input, latest_));
@@ -431,6 +446,17 @@ void Merge::finish(Profile& sum) const {
   if (command_.sparse) (void)profile::without_empty(sum);
 }
 
+// Each method, and behind it what is of other code.
+void add_methods(const Profile& sum, profile::SegmentWriter& writer) {
+  auto other = sum.other_code.begin();
+  for (const auto& [key, m] : sum.methods) {
+    writer.add(m);
+    for (; other != sum.other_code.end() && other->first.first <= key; ++other) {
+      writer.add(other->second);
+    }
+  }
+}
+
 int Merge::write(const ProfileFile& rest, profile::SegmentWriter& writer) const {
   writer.add(rest.profile.inlined);
   const bool told = !voters_.asked() || rest.foreign.empty();
@@ -452,8 +478,8 @@ int Merge::write_at_once() {
   voters_.finish(out.profile, out.calls);
   finish(out.profile);
   filter(out);
-  profile::SegmentWriter writer;
-  for (const auto& [key, m] : out.profile.methods) writer.add(m);
+  profile::SegmentWriter writer(out.info.time);
+  add_methods(out.profile, writer);
   return write(out, writer);
 }
 
@@ -462,7 +488,8 @@ int Merge::write_at_once() {
 int Merge::write_ranges(bool& written) {
   // Where there is no such file, groups wait in memory.
   Result<profile::Spill> spill = profile::Spill::create(folder_of(command_.out));
-  profile::SegmentWriter writer(spill ? std::optional(std::move(*spill)) : std::nullopt);
+  profile::SegmentWriter writer(shares_[0].sum.info().time,
+                                spill ? std::optional(std::move(*spill)) : std::nullopt);
   const auto add = [&](MethodProfile method) {
     Profile one;
     one.methods.emplace(method.key, std::move(method));

@@ -3,11 +3,13 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "profile/upf/file.h"
 #include "tools/commands.h"
 #include "tools/dot.h"
 #include "tools/fail.h"
+#include "tools/json_out.h"
 #include "tools/profile_commands.h"
 #include "tools/streams.h"
 
@@ -60,7 +62,7 @@ int draw(const ProfileOverlapCommand& c, const Profile& a, const Profile& b, Ove
       return fail(kFailed, s.error().message);
     }
   }
-  std::printf("%zu pictures in %s\n", drawn, c.dot.c_str());
+  std::fprintf(c.json ? stderr : stdout, "%zu pictures in %s\n", drawn, c.dot.c_str());
   return kOk;
 }
 
@@ -72,7 +74,11 @@ int profile_overlap(const ProfileOverlapCommand& c) {
   if (int code = open_profile(c.a, first); code != kOk) return code;
   if (int code = open_profile(c.b, second); code != kOk) return code;
   OverlapReport r = compare(first.profile, second.profile);
-  print_overlap(r);
+  if (c.json) {
+    print_json(overlap_json(r));
+  } else {
+    print_overlap(r);
+  }
   return c.dot.empty() ? int{kOk} : draw(c, first.profile, second.profile, std::move(r));
 }
 

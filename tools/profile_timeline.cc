@@ -9,10 +9,11 @@
 #include "profile/upf/file.h"
 #include "profile/upf/read.h"
 #include "tiering/saved/mapped_file.h"
-#include "tools/column.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
+#include "tools/json_out.h"
 #include "tools/profile_commands.h"
+#include "tools/shortened.h"
 
 namespace uptier::tools {
 namespace {
@@ -85,8 +86,8 @@ void print_text(const std::string& title, const Timeline& t, const Versions& ver
   for (const Timeline::Version* v : versions) {
     char to[32] = "-";
     if (v->to_ns != 0) std::snprintf(to, sizeof to, "%.3f", ms(v->to_ns));
-    std::printf("%12.3f %12s  %s %9" PRIu64 " %11.3f  %s\n", ms(v->from_ns), to,
-                column(t.methods[v->method].name, 32).c_str(), v->code_bytes, ms(v->compile_ns),
+    std::printf("%12.3f %12s  %-32s %9" PRIu64 " %11.3f  %s\n", ms(v->from_ns), to,
+                shortened(t.methods[v->method].name, 32).c_str(), v->code_bytes, ms(v->compile_ns),
                 what(*v).c_str());
   }
 }
@@ -144,16 +145,18 @@ int profile_show_timeline(const std::string& path, bool json) {
     if (i > 0) std::printf("\n");
     print_text(title(runs, i), runs[i].timeline, versions);
   }
-  using nlohmann::detail::error_handler_t;
-  const ordered_json all = {{"runs", std::move(list)}};
-  if (json) std::printf("%s\n", all.dump(2, ' ', false, error_handler_t::replace).c_str());
-  return kOk;
+  return json ? print_json({{"runs", std::move(list)}}) : int{kOk};
 }
 
-int profile_show_log(const std::string& path) {
+int profile_show_log(const std::string& path, bool json) {
   std::vector<Run> runs;
   const auto has_log = [](const Run& run) { return !run.log.empty(); };
   if (int code = read_runs(path, has_log, "log", runs); code != kOk) return code;
+  if (json) {
+    ordered_json list = ordered_json::array();
+    for (const Run& run : runs) list.push_back({{"time", run.time}, {"log", run.log}});
+    return print_json({{"runs", std::move(list)}});
+  }
   for (size_t i = 0; i < runs.size(); ++i) {
     std::printf("%s# %s\n", i > 0 ? "\n" : "", title(runs, i).c_str());
     std::fwrite(runs[i].log.data(), 1, runs[i].log.size(), stdout);

@@ -23,6 +23,7 @@ void ProfileWords::add_overlap(CLI::App& profile, int& code) {
   overlap->add_option("--top", overlap_.top, "pictures at most")
       ->check(not_negative())
       ->capture_default_str();
+  overlap->add_flag("--json", overlap_.json, "for programs: all kinds and methods");
   overlap->callback([this, &code] { code = profile_overlap(overlap_); });
 }
 

@@ -6,6 +6,7 @@
 
 #include "tools/commands.h"
 #include "tools/fail.h"
+#include "tools/streams.h"
 
 namespace uptier::tools {
 
@@ -14,7 +15,8 @@ Result<std::vector<uint8_t>> read_file(const std::string& path) {
     const ErrorCode code = error == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
     return Error{code, path + ": " + std::strerror(error)};
   };
-  std::FILE* f = std::fopen(path.c_str(), "rb");
+  const bool in = path == kStream;
+  std::FILE* f = in ? stdin : std::fopen(path.c_str(), "rb");
   if (f == nullptr) return io_error(errno);
   std::vector<uint8_t> out;
   struct stat status;
@@ -26,7 +28,7 @@ Result<std::vector<uint8_t>> read_file(const std::string& path) {
     out.insert(out.end(), buffer, buffer + n);
   }
   const int error = std::ferror(f) != 0 ? errno : 0;
-  std::fclose(f);
+  if (!in) std::fclose(f);
   if (error != 0) return io_error(error);
   return out;
 }

@@ -5,6 +5,7 @@
 
 #include "tools/commands.h"
 #include "tools/fail.h"
+#include "tools/json_out.h"
 #include "uptier/policy.h"
 
 namespace uptier::tools {
@@ -31,9 +32,14 @@ Result<std::vector<DecisionRecord>> read_decisions(const std::string& file,
     std::vector<DecisionRecord> found;
     for (const json& j : report.at("decisions")) found.push_back(read_decision(j));
     return found;
-  } catch (const json::exception& e) {
+  } catch (const json::parse_error& e) {
+    return Error{ErrorCode::kCorruptInput, file + ": no JSON, from byte " + std::to_string(e.byte) +
+                                               " on; it takes what `run --report=json` writes"};
+  } catch (const json::exception&) {
     return Error{ErrorCode::kCorruptInput,
-                 file + ": no report of `run --report=json`: " + e.what()};
+                 file +
+                     ": JSON, but no report: it takes what `run --report=json` writes, with "
+                     "\"decisions\" and their \"inputs\""};
   }
 }
 
@@ -43,6 +49,10 @@ struct Count {
 
 bool same_answer(const DecisionRecord& a, const DecisionRecord& b) {
   return a.action == b.action && a.reason == b.reason && a.priority == b.priority;
+}
+
+nlohmann::ordered_json to_json(const DecisionRecord& r) {
+  return {{"action", r.action}, {"reason", r.reason}, {"priority", r.priority}};
 }
 
 void print_other(const DecisionRecord& was, const DecisionRecord& now) {
@@ -60,6 +70,7 @@ int replay(const ReplayCommand& c) {
   if (!decisions) return fail(decisions.error());
   Options options = c.options;
   Count count;
+  nlohmann::ordered_json others = nlohmann::ordered_json::array();
   for (const DecisionRecord& r : *decisions) {
     if (r.inputs.empty()) {
       ++count.noticed;
@@ -76,7 +87,22 @@ int replay(const ReplayCommand& c) {
     }
     bool same = same_answer(r, *again);
     ++(same ? count.same : count.other);
-    if (!same) print_other(r, *again);
+    if (same) continue;
+    if (c.json) {
+      others.push_back({{"sequence", r.sequence},
+                        {"method", r.method_name},
+                        {"was", to_json(r)},
+                        {"now", to_json(*again)}});
+    } else {
+      print_other(r, *again);
+    }
+  }
+  if (c.json) {
+    print_json({{"same", count.same},
+                {"other", count.other},
+                {"noticed", count.noticed},
+                {"differences", std::move(others)}});
+    return count.other == 0 ? kOk : kFailed;
   }
   std::printf("%" PRIu64 " decisions as they were made, %" PRIu64 " otherwise; %" PRIu64
               " records of what was noticed or set\n",

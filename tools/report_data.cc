@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "profile/algebra.h"
 #include "profile/formats/text.h"
+#include "profile/loop_nest.h"
+#include "tools/merge_messages.h"
 
 namespace uptier::tools {
 namespace {
@@ -40,13 +43,7 @@ ordered_json warnings_json(const ProfileFile& f) {
   ordered_json list = ordered_json::array();
   for (const std::string& w : f.warnings) list.push_back(w);
   if (f.truncated) list.push_back("the file ends early; what precedes is shown");
-  if (!f.report.dropped.empty()) {
-    list.push_back(std::to_string(f.report.dropped.size()) +
-                   " profiles of methods whose code changed were left out");
-  }
-  if (f.report.saturated != 0) {
-    list.push_back(std::to_string(f.report.saturated) + " counts stopped at 2^64-1");
-  }
+  for (const std::string& what : merge_messages(f.report)) list.push_back(what);
   return list;
 }
 
@@ -121,6 +118,24 @@ LoopPlaces Builder::places(size_t row) const {
   return places;
 }
 
+// As `run --loops` does: no loop has more cycles than the one around it.
+void settle_cycles(const MethodProfile& m, const std::function<SiteId(SiteId)>& parent_of,
+                   std::map<SiteId, Estimate>& timed) {
+  std::map<SiteId, uint32_t> place;
+  std::vector<profile::NestedLoop> nest;
+  for (const auto& [site, cycles] : timed) {
+    place[site] = static_cast<uint32_t>(nest.size());
+    const uint32_t word = m.schema.find(SlotKind::kLoop, site)->word;
+    nest.push_back({cycles, static_cast<double>(m.estimates[word + slot_word::kLoopEntries])});
+  }
+  for (const auto& [site, at] : place) {
+    const auto parent = place.find(parent_of(site));
+    if (parent != place.end()) nest[at].within = parent->second;
+  }
+  profile::settle_nest(nest);
+  for (auto& [site, cycles] : timed) cycles = nest[place[site]].cycles;
+}
+
 ordered_json Builder::loops() {
   ordered_json list = ordered_json::array();
   for (size_t row = 0; row < rows_.size(); ++row) {
@@ -134,11 +149,16 @@ ordered_json Builder::loops() {
     }
     if (timed.empty()) continue;
     LoopPlaces where = places(row);
-    for (const auto& [site, cycles] : timed) {
+    const auto parent_of = [&](SiteId site) {
       SiteId parent = where[site].parent;
       for (size_t up = 0; parent != 0 && !timed.contains(parent); ++up) {
         parent = up < where.size() ? where[parent].parent : 0;
       }
+      return parent;
+    };
+    settle_cycles(*m, parent_of, timed);
+    for (const auto& [site, cycles] : timed) {
+      const SiteId parent = parent_of(site);
       if (parent == 0) cycles_[row] += cycles.total;
       timed_.emplace(row, site);
       const std::span<const uint64_t> estimates =

@@ -112,6 +112,7 @@ ordered_json to_json(const MethodReport& m) {
   for (const ExitReport& e : m.exits) j["exits"].push_back(to_json(e));
   j["versions"] = ordered_json::array();
   for (const VersionReport& v : m.versions) j["versions"].push_back(to_json(v));
+  j["behind"] = m.behind;
   j["last_error"] = m.last_error;
   return j;
 }

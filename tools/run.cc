@@ -9,11 +9,12 @@
 #include "embed/wasm/read_module.h"
 #include "embed/wasm/wasi.h"
 #include "embed/wasm/wasi_bind.h"
-#include "tiering/saved/mapped_file.h"
 #include "tools/commands.h"
+#include "tools/events.h"
 #include "tools/fail.h"
 #include "tools/leave.h"
 #include "tools/save_on_signal.h"
+#include "tools/time_limit.h"
 #include "tools/values.h"
 
 namespace uptier::tools {
@@ -38,9 +39,10 @@ wasm::WasiConfig wasi_config(const RunCommand& c) {
   return config;
 }
 
-int trapped(const wasm::TrapReport& trap) {
+int trapped(const RunCommand& c, const wasm::TrapReport& trap) {
   // What the program printed comes before the message.
   std::fflush(stdout);
+  if (trap.code == TrapCode::kInterrupted) return timed_out(c.timeout);
   return fail(kTrapped, "trap: " + trap.text());
 }
 
@@ -54,9 +56,26 @@ constexpr bool kLooksForLeaks = false;
 constexpr const char* kInitialize = "_initialize";
 
 // A call that did not return: by the guest's exit, or by a trap.
-int ended(const wasm::TrapReport& trap) {
+int ended(const RunCommand& c, const wasm::TrapReport& trap) {
   if (trap.code == TrapCode::kExit) return static_cast<int>(trap.detail & 0xff);
-  return trapped(trap);
+  return trapped(c, trap);
+}
+
+// An option of ours behind the module is an argument of the program. That is said where it can be
+// nothing else than a slip: who does not import args_get cannot read its arguments.
+void tell_of_misplaced(const wasm::ModuleInfo& module, const RunCommand& c) {
+  if (c.misplaced.empty() || !c.invoke.empty()) return;
+  for (const wasm::Import& i : module.imports) {
+    if (i.kind == wasm::ExternKind::kFunction && i.name == "args_get") return;
+  }
+  fail(kOk, c.misplaced + " stands behind " + c.module +
+                ", so it went to the program, which reads no arguments; usage: " + kRunUsage);
+}
+
+// The same of an argument of a function: a number is no option.
+std::string misplaced_hint(const RunCommand& c) {
+  if (c.misplaced.empty()) return "";
+  return "; options of uptier stand in front of the module: " + std::string(kRunUsage);
 }
 
 int call_function(wasm::Instance& instance, const RunCommand& c) {
@@ -66,14 +85,15 @@ int call_function(wasm::Instance& instance, const RunCommand& c) {
   const std::vector<Type>& params = f->type->params;
   if (params.size() != c.args.size()) {
     return fail(kUsage, c.invoke + " takes " + std::to_string(params.size()) + " arguments, " +
-                            std::to_string(c.args.size()) + " given");
+                            std::to_string(c.args.size()) + " given" + misplaced_hint(c));
   }
   std::vector<wasm::Val> args;
   for (size_t i = 0; i < params.size(); ++i) {
     std::optional<uint64_t> bits = parse_value(params[i], c.args[i]);
     if (!bits) {
       return fail(kUsage, "argument " + std::to_string(i + 1) + ": \"" + c.args[i] +
-                              "\" is not a number of type " + type_name(params[i]));
+                              "\" is not a number of type " + type_name(params[i]) +
+                              misplaced_hint(c));
     }
     args.push_back({params[i], *bits});
   }
@@ -82,11 +102,11 @@ int call_function(wasm::Instance& instance, const RunCommand& c) {
   if (std::get_if<wasm::FuncRef>(&init) != nullptr && c.invoke != kInitialize) {
     Result<wasm::CallResult> r = instance.invoke(kInitialize);
     if (!r) return fail(kFailed, r.error().message);
-    if (!r->ok()) return ended(r->trap);
+    if (!r->ok()) return ended(c, r->trap);
   }
   Result<wasm::CallResult> r = instance.invoke(c.invoke, args);
   if (!r) return fail(kFailed, r.error().message);
-  if (!r->ok()) return ended(r->trap);
+  if (!r->ok()) return ended(c, r->trap);
   for (const wasm::Val& v : r->results) std::printf("%s\n", print_value(v.type, v.bits).c_str());
   return kOk;
 }
@@ -161,10 +181,17 @@ void define_unknown(const wasm::ModuleInfo& module, wasm::Linker& linker,
 
 // A module that needs more methods than a runtime has by default gets them; who has asked for a
 // number gets that.
-Options with_room_for(const wasm::ModuleInfo& module, Options options) {
+Options options_for(const wasm::ModuleInfo& module, const RunCommand& c) {
+  Options options = c.options;
+  if (c.fuel != 0) options.fuel = c.fuel;
   if (options.max_methods != Options{}.max_methods) return options;
   options.max_methods = std::max<uint64_t>(options.max_methods, module.functions.size());
   return options;
+}
+
+wasm::Bounds bounds_of(const wasm::ModuleInfo& module, const wasm::EngineOptions& options) {
+  const auto wanted = options.explicit_bounds ? wasm::Bounds::kExplicit : wasm::Bounds::kGuarded;
+  return module.memory ? wasm::bounds_of(*module.memory, options.max_pages, wanted) : wanted;
 }
 
 int start(wasm::Instance& instance, const RunCommand& c) {
@@ -176,20 +203,7 @@ int start(wasm::Instance& instance, const RunCommand& c) {
   }
   wasm::CommandResult r = wasm::run_start(instance);
   if (r.exit_code) return static_cast<int>(*r.exit_code & 0xff);
-  return trapped(r.trap);
-}
-
-// The bytes are copied: a file that is rewritten behind validation would have others compiled.
-Result<wasm::ModuleBytes> module_bytes(const std::string& path) {
-  Result<tiering::MappedFile> mapped = tiering::MappedFile::open(path);
-  if (!mapped) {
-    Result<std::vector<uint8_t>> read = read_file(path);
-    if (!read) return read.error();
-    return wasm::ModuleBytes(std::move(*read));
-  }
-  auto held = std::make_shared<const tiering::MappedFile>(std::move(*mapped));
-  const auto* first = reinterpret_cast<const uint8_t*>(held->bytes().data());
-  return wasm::ModuleBytes({first, held->bytes().size()}, held);
+  return trapped(c, r.trap);
 }
 
 // Bytes up to which bodies are validated while the worker makes what a saved profile knows. Larger
@@ -207,12 +221,15 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
   if (!c.options.profile.empty()) held.emplace();
   wasm::EngineOptions engine_options;
   engine_options.explicit_bounds = c.explicit_bounds;
+  engine_options.blind_constants = false;  // as the options say, see RuntimeWords
+  engine_options.max_memory = c.max_memory;
   const wasm::Bodies bodies = bodies_of(c, bytes);
   Result<wasm::ModuleInfo> info = wasm::read_module(std::move(bytes), bodies);
   if (!info) return fail(kRefused, c.module + ": " + info.error().message);
-  auto engine = wasm::Engine::create(with_room_for(*info, c.options), engine_options, sink);
+  auto engine = wasm::Engine::create(options_for(*info, c), engine_options, sink);
   if (!engine) return fail(kFailed, engine.error().message);
   std::unique_ptr<wasm::Module> module = wasm::Module::make(**engine, std::move(*info));
+  tell_of_misplaced(module->info(), c);
   auto wasi = wasm::Wasi::create(wasi_config(c));
   if (!wasi) return fail(kFailed, wasi.error().message);
 
@@ -220,8 +237,10 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
   // The worker begins with what it knows of them when the thread attaches. Where there is no room for
   // them, instantiation says so.
   if (!c.options.profile.empty()) {
-    (void)module->methods(c.explicit_bounds ? wasm::Bounds::kExplicit : wasm::Bounds::kGuarded);
+    (void)module->methods(bounds_of(module->info(), engine_options));
   }
+  if (c.shown.loops == kEachLoop) runtime.keep_loop_executions(kEachLoopMost);
+  std::optional<TimeLimit> time_limit(std::in_place, runtime, c.timeout);
   ThreadScope attached(runtime);
   if (!attached.status()) return fail(kFailed, attached.status().error().message);
   if (bodies == wasm::Bodies::kLater && !c.lazy_validation) {
@@ -243,12 +262,14 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
   } else if (made.error) {
     code = fail(kRefused, c.module + ": " + made.error->message);
   } else {
-    code = trapped(made.trap);
+    code = trapped(c, made.trap);
   }
+  time_limit.reset();
   saves.reset();
   Status saved = runtime.save_profile();
   const int shown = show(runtime, c.shown);
   const int kept = tell_of_profile(runtime, c.options, saved);
+  finish_events();
   // The program's exit code stays its own.
   if (code == kOk) code = shown != kOk ? shown : kept;
   // Traces and dumps get their last records when their runtime goes.
@@ -260,13 +281,16 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
 }  // namespace
 
 int run(const RunCommand& c) {
-  Result<wasm::ModuleBytes> bytes = module_bytes(c.module);
-  if (!bytes) return fail(kRefused, bytes.error().message);
-  if (c.trace.empty()) return run_traced(c, std::move(*bytes), nullptr);
+  if (int code = start_events(c.events); code != kOk) return code;
+  // Read once, not mapped: what is validated is what is compiled, whoever writes to the file meanwhile.
+  Result<std::vector<uint8_t>> read = read_file(c.module);
+  if (!read) return fail(kRefused, read.error().message);
+  wasm::ModuleBytes bytes(std::move(*read));
+  if (c.trace.empty()) return run_traced(c, std::move(bytes), nullptr);
   Result<std::unique_ptr<TraceSink>> opened = trace_file_sink(c.trace);
   if (!opened) return fail(kFailed, opened.error().message);
   WatchedSink sink(c.trace, std::move(*opened));
-  const int code = run_traced(c, std::move(*bytes), &sink);
+  const int code = run_traced(c, std::move(bytes), &sink);
   const int traced = sink.tell();
   return code == kOk ? traced : code;
 }

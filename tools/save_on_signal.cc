@@ -29,13 +29,24 @@ HeldSignals::HeldSignals() {
 
 HeldSignals::~HeldSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
-SaveOnSignal::SaveOnSignal(Runtime& runtime) : runtime_(runtime), waiter_([this] { wait(); }) {}
+// Not std::thread, which says by an exception that a thread is refused.
+SaveOnSignal::SaveOnSignal(Runtime& runtime) : runtime_(runtime) {
+  auto run = [](void* it) -> void* {
+    static_cast<SaveOnSignal*>(it)->wait();
+    return nullptr;
+  };
+  waits_ = pthread_create(&waiter_, nullptr, run, this) == 0;
+  if (waits_) return;
+  fail(kOk, "a thread is refused: when a signal ends the program, no profile is saved");
+  let_through();
+}
 
 SaveOnSignal::~SaveOnSignal() {
+  if (!waits_) return;
   over_.store(true);
   // To the thread alone; it is what the thread waits for, so no handler runs.
-  pthread_kill(waiter_.native_handle(), SIGTERM);
-  waiter_.join();
+  pthread_kill(waiter_, SIGTERM);
+  pthread_join(waiter_, nullptr);
 }
 
 void SaveOnSignal::wait() {

@@ -7,10 +7,10 @@
 // saved which they had flushed. Other signals of the two wait as long: `timeout` sends its own twice.
 #pragma once
 
+#include <pthread.h>
 #include <signal.h>
 
 #include <atomic>
-#include <thread>
 
 #include "uptier/runtime.h"
 
@@ -30,7 +30,8 @@ class HeldSignals {
 
 class SaveOnSignal {
  public:
-  // The signals are held, and `runtime` outlives this.
+  // The signals are held, and `runtime` outlives this. Where a thread is refused nobody waits, which
+  // is said: the signals end the process at once, and nothing is saved.
   explicit SaveOnSignal(Runtime& runtime);
   ~SaveOnSignal();
   SaveOnSignal(const SaveOnSignal&) = delete;
@@ -41,7 +42,8 @@ class SaveOnSignal {
 
   Runtime& runtime_;
   std::atomic<bool> over_{false};
-  std::thread waiter_;
+  bool waits_ = false;
+  pthread_t waiter_ = {};
 };
 
 }  // namespace uptier::tools

@@ -59,7 +59,12 @@ int show(Runtime& runtime, const Shown& what) {
     const bool json = what.report == "json";
     code |= put(what.report_to, json ? report_json(r) : r.text(what.report_methods));
   }
-  if (!what.loops.empty()) code |= put(what.loops_to, loops_as(what.loops, runtime.loops()));
+  if (!what.loops.empty()) {
+    const std::vector<LoopReport> loops = runtime.loops();
+    const bool each = what.loops == kEachLoop;
+    code |= put(what.loops_to, each ? executions_json(runtime.loop_executions(), loops)
+                                    : loops_as(what.loops, loops));
+  }
   if (what.log) code |= put(what.log_to, log_text(runtime));
   return code;
 }

@@ -2,16 +2,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "profile/trace/dump.h"
 #include "profile/trace/read_trace.h"
 #include "profile/trace/trace_file.h"
 #include "profile/trace/validate.h"
-#include "tools/column.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
+#include "tools/json_out.h"
+#include "tools/merge_messages.h"
 #include "tools/profile_commands.h"
 #include "tools/profile_json.h"
+#include "tools/shortened.h"
 #include "tools/streams.h"
 #include "uptier/profile.h"
 
@@ -59,11 +62,27 @@ int trace_dump(const std::string& file) {
   return r ? int{kOk} : fail(kCorrupt, file + ": " + r.error().message);
 }
 
-int trace_validate(const std::string& file) {
+int trace_validate(const std::string& file, bool json) {
   std::vector<uint8_t> bytes;
   if (!read_bytes(file, bytes)) return kFailed;
   Result<profile::TraceSummary> r = profile::validate(std::as_bytes(std::span(bytes)));
-  if (!r) return fail(kCorrupt, file + ": " + r.error().message);
+  if (!r) {
+    if (json) print_json({{"file", file}, {"valid", false}, {"error", r.error().message}});
+    return fail(kCorrupt, file + ": " + r.error().message);
+  }
+  if (json) {
+    return print_json({{"file", file},
+                       {"valid", true},
+                       {"events", r->events},
+                       {"methods", r->methods},
+                       {"types", r->types},
+                       {"descs", r->descs},
+                       {"data", r->data},
+                       {"flushes", r->flushes},
+                       {"skipped", r->skipped},
+                       {"dropped", r->dropped},
+                       {"bytes", r->bytes}});
+  }
   std::printf(
       "%s: valid; %llu events, %llu methods, %llu ids, %llu flushes, %llu dropped\n", file.c_str(),
       static_cast<unsigned long long>(r->events), static_cast<unsigned long long>(r->methods),
@@ -98,23 +117,24 @@ int trace_profile(const std::string& file, bool json) {
   if (trace.truncated) fail(kOk, file + ": the trace ends early; what precedes is in the profile");
   const std::pair<uint64_t, const char*> notes[] = {
       {trace.skipped, "events of an unknown kind or format were skipped"},
-      {trace.lost, "events were lost by the runtime"},
-      {trace.report.dropped.size(), "profiles of methods whose code changed were left out"},
-      {trace.report.saturated, "counts stopped at 2^64-1"}};
+      {trace.lost, "events were lost by the runtime"}};
   for (const auto& [count, what] : notes) {
     if (count == 0) continue;
     std::fprintf(stderr, "uptier: %s: %llu: %s\n", file.c_str(),
                  static_cast<unsigned long long>(count), what);
   }
+  for (const std::string& what : merge_messages(trace.report)) fail(kOk, file + ": " + what);
   return kOk;
 }
 
-int trace_overlap(const std::string& a, const std::string& b) {
+int trace_overlap(const std::string& a, const std::string& b, bool json) {
   if (Status s = check_stdin({a, b}); !s) return fail(kUsage, s.error().message);
   TraceProfile first, second;
   if (int code = read_profile(a, first); code != kOk) return code;
   if (int code = read_profile(b, second); code != kOk) return code;
-  print_overlap(compare(first.profile, second.profile));
+  const OverlapReport r = compare(first.profile, second.profile);
+  if (json) return print_json(overlap_json(r));
+  print_overlap(r);
   return kOk;
 }
 
@@ -136,7 +156,7 @@ void print_overlap(OverlapReport r) {
   std::printf("%-28s %9s %9s %9s\n", "method", "overlap", "share a", "share b");
   for (size_t i = 0; i < std::min<size_t>(r.methods.size(), 10); ++i) {
     const MethodOverlap& m = r.methods[i];
-    std::printf("%s %9.4f %9.4f %9.4f\n", column(m.name, 28).c_str(), m.value, m.share_a,
+    std::printf("%-28s %9.4f %9.4f %9.4f\n", shortened(m.name, 28).c_str(), m.value, m.share_a,
                 m.share_b);
   }
 }

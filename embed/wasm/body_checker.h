@@ -2,79 +2,27 @@
 // read_module.h.
 #pragma once
 
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "embed/wasm/code_reader.h"
 #include "embed/wasm/module_info.h"
+#include "embed/wasm/read_names.h"
+#include "embed/wasm/rules.h"
 #include "uptier/result.h"
 #include "wabt/binary-reader-nop.h"
-#include "wabt/binary-reader.h"
-#include "wabt/shared-validator.h"
 
 namespace uptier::wasm {
 
-// What engines agree to serve; past it a valid module is refused.
-inline constexpr uint32_t kMaxLocals = 50000;
-
-inline wabt::Features served_features() {
-  wabt::Features f;  // the library's defaults have sign extension, multiple values, ... on
-  // Of reference types the encoding is served, which compilers use in every module; see refuse_ref.
-  f.enable_reference_types();
-  f.disable_simd();
-  f.disable_exceptions();
-  f.disable_threads();
-  f.disable_function_references();
-  f.disable_tail_call();
-  f.disable_gc();
-  f.disable_memory64();
-  f.disable_multi_memory();
-  f.disable_extended_const();
-  f.disable_relaxed_simd();
-  f.enable_bulk_memory();
-  return f;
-}
-
-inline wabt::ReadBinaryOptions reader_options() {
-  wabt::ReadBinaryOptions options;
-  options.features = served_features();
-  // Names are read apart: this reader refuses modules whose name section is not the last.
-  options.read_debug_names = false;
-  options.stop_on_first_error = true;
-  options.fail_on_custom_section_error = false;
-  return options;
-}
-
-// Some rules of validation are checked by the reader already; they are told apart by their words.
-inline bool is_validation_rule(const std::string& message) {
-  for (const char* words : {"memory index", "load/store memory", "no memory to copy"}) {
-    if (message.starts_with(words)) return true;
-  }
-  return false;
-}
-
-inline std::string at_offset(uint64_t offset, const std::string& message) {
-  char place[40];
-  std::snprintf(place, sizeof place, "at offset 0x%llx: ", static_cast<unsigned long long>(offset));
-  return place + message;
-}
-
-// What bodies are validated against: everything that the sections in front of them declare.
-struct Rules {
-  Rules() : validator(&errors, wabt::ValidateOptions(served_features())) {}
-  Rules(const Rules&) = delete;
-  Rules& operator=(const Rules&) = delete;
-
-  wabt::Errors errors;
-  wabt::SharedValidator validator;
-  bool has_data_count = false;
-};
-
 // Takes the reader's events of bodies, has each one validated, and writes down what `info` wants to
 // know of them. Validation stops at its first error, reading goes on: a malformed module is
-// malformed whatever else it is.
+// malformed whatever else it is. It ends at an instruction that the engine does not serve.
+//
+// Beside the library's reader goes the one that the translator will use (code_reader.h), over the
+// very bytes that it will read. The library passes by some instructions without a word, among them
+// some of features that are off: it is this reader's table that says what is served.
 class BodyChecker : public wabt::BinaryReaderNop {
  public:
   using Index = wabt::Index;
@@ -102,16 +50,27 @@ class BodyChecker : public wabt::BinaryReaderNop {
   Status verdict(Ok read) const {
     if (malformed_) return *malformed_;
     if (invalid_) return *invalid_;
+    if (stopped_) return *unsupported_;
     if (wabt::Failed(read)) return Error{ErrorCode::kCorruptInput, "the module cannot be read"};
     if (unsupported_) return *unsupported_;
     return {};
   }
 
+  // Returns the offset at which the library could not read on, if that is what is wrong.
+  std::optional<uint64_t> stuck_at() const { return stuck_at_; }
+
+  // Returns ", in func[3] <name>" while a body is read, or after it could not be.
+  std::string where() const {
+    return in_body_ ? ", in " + function_text(info_, function_) : std::string();
+  }
+
   bool OnError(const wabt::Error& e) override {
-    if (e.error_level == wabt::ErrorLevel::Warning) return true;
+    // The reader has words of its own for having been stopped.
+    if (e.error_level == wabt::ErrorLevel::Warning || stopped_) return true;
     if (is_validation_rule(e.message)) {
       set(invalid_, ErrorCode::kInvalidInput, e.loc.offset + delta_, e.message);
     } else {
+      if (!malformed_) stuck_at_ = e.loc.offset + delta_;
       set(malformed_, ErrorCode::kCorruptInput, e.loc.offset + delta_, e.message);
     }
     return true;
@@ -133,7 +92,14 @@ class BodyChecker : public wabt::BinaryReaderNop {
     depth_ = 0;
     ended_ = false;
     in_body_ = true;
+    function_ = first_ + function;
+    ours_ = CodeReader(info_.bytes, offset(), body_end_);
     return validate(&V::BeginFunctionBody, here(), first_ + function);
+  }
+  Ok OnLocalDeclCount(Index count) override {
+    if (reads_ == Reads::kAll && ours_.u32() != count) differ();
+    keep_step();
+    return Ok::Ok;
   }
   Ok OnLocalDecl(Index, Index count, wabt::Type type) override {
     local_count_ += count;
@@ -143,12 +109,18 @@ class BodyChecker : public wabt::BinaryReaderNop {
       locals_.insert(locals_.end(), count, type);
     }
     refuse_ref(type);
+    if (reads_ == Reads::kAll) {
+      const LocalGroup group = ours_.local_group();
+      if (group.count != count || number_type(group.type) != type) differ();
+      keep_step();
+    }
     return validate(&V::OnLocalDecl, here(), count, type);
   }
   Ok EndFunctionBody(Index function) override {
     in_body_ = false;
     if (reads_ == Reads::kDeclarations) return Ok::Ok;
     info_.functions[first_ + function].facts = scan_.take();
+    keep_step();
     if (!ended_ || offset() != body_end_) {
       set(malformed_, ErrorCode::kCorruptInput, offset(),
           "function body does not end with the end of its outermost block");
@@ -157,9 +129,19 @@ class BodyChecker : public wabt::BinaryReaderNop {
   }
 
   Ok OnOpcode(Opcode op) override {
-    // Those below have no prefix; GetLength() makes a list of the bytes to count them.
-    opcode_at_ = offset() - (op < wabt::Opcode::I32TruncSatF32S ? 1 : op.GetLength());
-    if (in_body_ && ended_) {
+    if (!in_body_) return constant_opcode(op);
+    opcode_at_ = ours_.offset();
+    const Op ours = op_ = ours_.op();
+    const Immediates immediates = immediates_of(ours);
+    if (immediates == Immediates::kNotServed) return not_served(op);
+    // Those below have no prefix.
+    const bool same = op < wabt::Opcode::I32TruncSatF32S
+                          ? offset() == opcode_at_ + 1
+                          : static_cast<uint32_t>(ours) == (op.GetPrefix() << 8 | op.GetCode());
+    if (!same) differ();
+    keep_step();
+    ours_.skip(immediates);
+    if (ended_) {
       set(malformed_, ErrorCode::kCorruptInput, opcode_at_, "instruction after the function's end");
     }
     return Ok::Ok;
@@ -209,7 +191,6 @@ class BodyChecker : public wabt::BinaryReaderNop {
     for (Index i = 0; i < count; ++i) {
       scan_.branch(depths[i]);
       validate(&V::OnBrTableTarget, place(), var(depths[i]));
-      check_same_label_types(depths[i], otherwise);
     }
     validate(&V::OnBrTableTarget, place(), var(otherwise));
     return validate(&V::EndBrTable, place());
@@ -220,7 +201,14 @@ class BodyChecker : public wabt::BinaryReaderNop {
   Ok OnDropExpr() override { return validate(&V::OnDrop, place()); }
   Ok OnSelectExpr(Index count, wabt::Type* types) override {
     for (Index i = 0; i < count; ++i) refuse_ref(types[i]);
-    return validate(&V::OnSelect, place(), count, types);
+    validate(&V::OnSelect, place(), count, types);
+    if (count == 0 && op_ == Op::kSelectTyped) {
+      set(invalid_, ErrorCode::kInvalidInput, opcode_at_, "invalid arity in select instruction: 0");
+    }
+    if (count != 1) return Ok::Ok;
+    // The validator leaves a value of any type, which every instruction would take for its own.
+    validate(&V::OnDrop, place());
+    return validate(&V::OnConst, place(), types[0]);
   }
   Ok OnCallExpr(Index function) override { return validate(&V::OnCall, place(), var(function)); }
   Ok OnCallIndirectExpr(Index type, Index table) override {
@@ -284,7 +272,7 @@ class BodyChecker : public wabt::BinaryReaderNop {
   Ok OnElemDropExpr(Index segment) override {
     return validate(&V::OnElemDrop, place(), var(segment));
   }
-  // References as values are not served: what makes, tests or stores one is refused.
+  // In initializers, where references may stand, they are refused as everywhere.
   Ok OnRefFuncExpr(Index function) override {
     refuse_ref(wabt::Type::FuncRef);
     return validate(&V::OnRefFunc, place(), var(function));
@@ -297,27 +285,6 @@ class BodyChecker : public wabt::BinaryReaderNop {
     refuse_ref(wabt::Type::FuncRef);
     return validate(&V::OnRefIsNull, place());
   }
-  Ok OnTableGetExpr(Index table) override {
-    refuse_ref(wabt::Type::FuncRef);
-    return validate(&V::OnTableGet, place(), var(table));
-  }
-  Ok OnTableSetExpr(Index table) override {
-    refuse_ref(wabt::Type::FuncRef);
-    return validate(&V::OnTableSet, place(), var(table));
-  }
-  Ok OnTableFillExpr(Index table) override {
-    refuse_ref(wabt::Type::FuncRef);
-    return validate(&V::OnTableFill, place(), var(table));
-  }
-  Ok OnTableGrowExpr(Index table) override {
-    refuse("the module uses table.grow");
-    return validate(&V::OnTableGrow, place(), var(table));
-  }
-  Ok OnTableSizeExpr(Index table) override {
-    refuse("the module uses table.size");
-    return validate(&V::OnTableSize, place(), var(table));
-  }
-
  protected:
   uint64_t offset() const { return state->offset + delta_; }
   Location here() const { return Location(offset()); }
@@ -351,8 +318,24 @@ class BodyChecker : public wabt::BinaryReaderNop {
                   const std::string& message) {
     if (!slot) slot = Error{code, at_offset(offset, message)};
   }
-  void refuse(const char* why) {
-    set(unsupported_, ErrorCode::kUnsupported, offset(), std::string("not supported: ") + why);
+  void refuse(const std::string& why) { refuse_at(offset(), why); }
+  void refuse_at(uint64_t at, const std::string& why) {
+    set(unsupported_, ErrorCode::kUnsupported, at, "not supported: " + why + where());
+  }
+
+  // Refuses an instruction that has no row, and ends the reading: how long it is nobody here knows.
+  Ok not_served(Opcode op) {
+    const uint8_t prefix = opcode_at_ < info_.bytes.size() ? info_.bytes[opcode_at_] : 0;
+    const uint32_t number = CodeReader(info_.bytes, opcode_at_ + 1, UINT32_MAX).u32();
+    const char* feature = feature_of(prefix, number);
+    if (feature == nullptr) {
+      set(malformed_, ErrorCode::kCorruptInput, opcode_at_, "unexpected opcode: " + hex(prefix));
+      return Ok::Error;
+    }
+    refuse_at(opcode_at_,
+              op.IsInvalid() ? feature : feature + (" (" + std::string(op.GetName())) + ")");
+    stopped_ = true;
+    return Ok::Error;
   }
   // References are served as entries of the one table, which elements and bulk instructions fill and
   // call_indirect reads. Compilers that turn reference types on by default need no more: they write
@@ -380,16 +363,40 @@ class BodyChecker : public wabt::BinaryReaderNop {
     return Ok::Ok;
   }
 
-  // All targets of a br_table take the same types here, in dead code too. The validator has the
-  // rule of reference types, by which dead code may mix them.
-  void check_same_label_types(Index a, Index b) {
-    V::Label* x = nullptr;
-    V::Label* y = nullptr;
-    if (invalid_ || wabt::Failed(validator_.GetLabel(a, &x)) ||
-        wabt::Failed(validator_.GetLabel(b, &y)) || x->br_types() == y->br_types()) {
-      return;
+  // Initializers are no code that is translated: their events are taken down. The validator would
+  // have some instructions pass that no initializer may have.
+  Ok constant_opcode(Opcode op) {
+    opcode_at_ = offset() - (op.IsInvalid() ? 1 : op.GetLength());
+    switch (op) {
+      case Opcode::I32Const:
+      case Opcode::I64Const:
+      case Opcode::F32Const:
+      case Opcode::F64Const:
+      case Opcode::GlobalGet:
+      case Opcode::RefNull:
+      case Opcode::RefFunc:
+      case Opcode::End: return Ok::Ok;
+      default: break;
     }
-    set(invalid_, ErrorCode::kInvalidInput, opcode_at_, "type mismatch: br_table targets differ");
+    if (op.IsInvalid()) return Ok::Ok;  // the library's reader says it
+    const bool extended = op == Opcode::I32Add || op == Opcode::I32Sub || op == Opcode::I32Mul ||
+                          op == Opcode::I64Add || op == Opcode::I64Sub || op == Opcode::I64Mul;
+    set(invalid_, ErrorCode::kInvalidInput, opcode_at_,
+        std::string("invalid initializer: instruction not valid in initializer expression: ") +
+            op.GetName() + (extended ? "; not supported: extended constant expressions" : ""));
+    return Ok::Ok;
+  }
+
+  void differ() {
+    // Only one of the two readers knows what is refused.
+    if (unsupported_) return;
+    set(malformed_, ErrorCode::kCorruptInput, offset(), "this encoding is not the standard's");
+  }
+  // Our reader must stand where the library's does, at each boundary of a body.
+  void keep_step() {
+    if (reads_ == Reads::kDeclarations || (ours_.offset() == offset() && !ours_.bad())) return;
+    differ();
+    ours_ = CodeReader(info_.bytes, offset(), body_end_);
   }
 
   Ok constant(wabt::Type type, Type ours, uint64_t bits) {
@@ -402,21 +409,26 @@ class BodyChecker : public wabt::BinaryReaderNop {
   V& validator_;
   ConstExpr* init_ = nullptr;  // the initializer that is being read
   uint32_t depth_ = 0;         // open blocks
+  std::optional<Error> malformed_;
 
  private:
   const Reads reads_;
   const uint32_t first_;
   const uint64_t delta_;
-  std::optional<Error> malformed_;
   std::optional<Error> invalid_;
+  std::optional<uint64_t> stuck_at_;
   std::optional<Error> unsupported_;
   uint64_t body_end_ = 0;
   uint64_t opcode_at_ = 0;
   uint64_t local_count_ = 0;
   std::vector<wabt::Type> locals_;  // of the body, parameters first; Any: the validator knows
   BodyScan scan_;
+  CodeReader ours_;        // over the bytes of the body, in step with the library's
+  Op op_ = Op::kNop;       // that is read
+  uint32_t function_ = 0;  // that is read
   bool ended_ = false;
   bool in_body_ = false;
+  bool stopped_ = false;  // at what is unsupported
 };
 
 }  // namespace uptier::wasm

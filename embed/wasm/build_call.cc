@@ -65,6 +65,7 @@ void FunctionTranslator::on_call_indirect() {
 
 void FunctionTranslator::on_helper(Op op) {
   Helper helper = helper_for(op);
+  if (helper.function.address == nullptr) return refuse();
   std::vector<Value> args{ctx_};
   if (helper.takes_segment) args.push_back(b_.i32(static_cast<int32_t>(reader_.u32())));
   bool has_second = op == Op::kMemoryInit || op == Op::kTableInit || op == Op::kMemoryCopy ||
@@ -76,7 +77,7 @@ void FunctionTranslator::on_helper(Op op) {
   size_t operands = helper.function.signature.params.size() - args.size();
   for (Value v : pop_many(operands)) args.push_back(v);
   if (observed) b_.probe(ProbeKind::kValue, args.back());
-  bool faults = context_.bounds == Bounds::kGuarded;  // what is out of range
+  bool faults = is_guarded(context_.bounds);  // what is out of range
   Value result = b_.call_host(helper.function, args, faults ? helper.bulk : 0);
   if (helper.trap != TrapCode::kNone) {
     b_.trap_if(result, helper.trap);

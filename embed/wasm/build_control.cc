@@ -42,11 +42,11 @@ void FunctionTranslator::branch(Condition c, Block if_true, Block if_false) {
 }
 
 void FunctionTranslator::on_block(Op op) {
-  frames_.push_back(open_frame(op, reader_.block_type()));
+  frames_.push_back(open_frame(op, reader_.block_type(info_.types)));
 }
 
 void FunctionTranslator::on_loop(uint32_t at) {
-  Frame f = open_frame(Op::kLoop, reader_.block_type());
+  Frame f = open_frame(Op::kLoop, reader_.block_type(info_.types));
   if (facts_.repeats(at)) {
     carry_to(f);
     b_.jump(f.target);
@@ -60,7 +60,7 @@ void FunctionTranslator::on_loop(uint32_t at) {
 // Without else the false edge goes straight to the end, with the parameters as results.
 void FunctionTranslator::on_if(uint32_t at) {
   Condition c = pop_condition();
-  Frame f = open_frame(Op::kIf, reader_.block_type());
+  Frame f = open_frame(Op::kIf, reader_.block_type(info_.types));
   Block then = b_.create_block();
   if (facts_.has_else(at)) {
     f.otherwise = b_.create_block();

@@ -20,8 +20,8 @@ Signature compiled_signature(const FuncType& type) {
   return s;
 }
 
-void build_function(const BuildContext& context, uint32_t function, FunctionBuilder& b) {
-  FunctionTranslator(context, function, b).run();
+Status build_function(const BuildContext& context, uint32_t function, FunctionBuilder& b) {
+  return FunctionTranslator(context, function, b).run();
 }
 
 FunctionTranslator::FunctionTranslator(const BuildContext& context, uint32_t function,
@@ -34,17 +34,23 @@ FunctionTranslator::FunctionTranslator(const BuildContext& context, uint32_t fun
       reader_(context.info, function_),
       facts_(function_.facts) {}
 
-void FunctionTranslator::run() {
+Status FunctionTranslator::run() {
   stack_.reserve(kFirstOperands);
   frames_.reserve(kFirstFrames);
   ctx_ = b_.param(0);
   b_.set_location(function_.body_begin);
   declare_locals();
-  if (facts_.accesses_memory && context_.bounds == Bounds::kGuarded) {
+  if (facts_.accesses_memory && is_guarded(context_.bounds)) {
     memory_base_ = load_context(Type::kRef, offsetof(VmContext, memory_base));
   }
   frames_.push_back({Op::kBlock, {{}, type_.results}, 0, {}, {}, {}, {}});
-  while (!reader_.done()) step();
+  while (!reader_.done() && !refused_ && !frames_.empty()) step();
+  const bool whole = reader_.done() && !reader_.bad() && !refused_ && frames_.empty();
+  if (whole) return {};
+  return Error{ErrorCode::kCorruptInput,
+               "the body of " + function_.name + " cannot be decoded as it was when it was " +
+                   "validated, at offset " + std::to_string(at_) +
+                   ": its bytes have changed since"};
 }
 
 // Locals that are not parameters start as zero, as Variables do.
@@ -53,10 +59,10 @@ void FunctionTranslator::declare_locals() {
     locals_.push_back(b_.declare(type_.params[i]));
     b_.def(locals_.back(), b_.param(i + 1));
   }
-  for (uint32_t groups = reader_.u32(); groups > 0; --groups) {
-    uint32_t count = reader_.u32();
-    Type t = value_type(reader_.byte());
-    for (; count > 0; --count) locals_.push_back(b_.declare(t));
+  for (uint32_t groups = reader_.u32(); groups > 0 && !reader_.bad(); --groups) {
+    const LocalGroup group = reader_.local_group();
+    if (reader_.bad()) return;
+    for (uint32_t i = 0; i < group.count; ++i) locals_.push_back(b_.declare(group.type));
   }
 }
 
@@ -86,7 +92,7 @@ void FunctionTranslator::step_dead(Op op) {
       return;
     default: break;
   }
-  reader_.skip_immediates(op);
+  reader_.skip(immediates_of(op));
 }
 
 // The most frequent first: locals, then control.
@@ -105,6 +111,7 @@ void FunctionTranslator::translate_control(Op op) {
   uint32_t at = reader_.offset() - 1;
   switch (op) {
     case Op::kUnreachable: return b_.trap(TrapCode::kUnreachable);
+    case Op::kNop: return;
     case Op::kBlock: return on_block(op);
     case Op::kLoop: return on_loop(at);
     case Op::kIf: return on_if(at);
@@ -116,14 +123,14 @@ void FunctionTranslator::translate_control(Op op) {
     case Op::kReturn: return on_return();
     case Op::kCall: return on_call(reader_.u32());
     case Op::kCallIndirect: return on_call_indirect();
-    default: return;  // nop
+    default: return refuse();
   }
 }
 
 void FunctionTranslator::translate_plain(Op op) {
   switch (op) {
     case Op::kDrop: stack_.pop_back(); return;
-    case Op::kSelectTyped: reader_.skip_immediates(op); [[fallthrough]];
+    case Op::kSelectTyped: reader_.skip(immediates_of(op)); [[fallthrough]];
     case Op::kSelect: return on_select();
     case Op::kLocalGet: return push(b_.use(locals_[reader_.u32()]));
     case Op::kLocalSet: return b_.def(locals_[reader_.u32()], pop());
@@ -136,7 +143,7 @@ void FunctionTranslator::translate_plain(Op op) {
     case Op::kI64Const: return push(b_.i64(reader_.s64()));
     case Op::kF32Const: return push(b_.constant(Type::kF32, reader_.fixed32()));
     case Op::kF64Const: return push(b_.constant(Type::kF64, reader_.fixed64()));
-    default: return;  // validation lets nothing else through
+    default: return refuse();
   }
 }
 

@@ -39,16 +39,17 @@ struct BuildContext {
 // Returns the signature of compiled functions of a type.
 Signature compiled_signature(const FuncType& type);
 
-// Describes an own function of the module. Pure: the same description each time. No recursion,
-// however deep the blocks nest.
-void build_function(const BuildContext& context, uint32_t function, FunctionBuilder& b);
+// Describes an own function of the module, whose body was validated. Pure: the same description each
+// time. No recursion, however deep the blocks nest. Errors: kCorruptInput where the bytes are not
+// those that were validated, as far as that shows; the description is of no use then.
+Status build_function(const BuildContext& context, uint32_t function, FunctionBuilder& b);
 
 // The work of build_function; its parts lie in build_function.cc (blocks, straight-line code),
 // build_control.cc, build_memory.cc and build_call.cc.
 class FunctionTranslator {
  public:
   FunctionTranslator(const BuildContext& context, uint32_t function, FunctionBuilder& b);
-  void run();
+  Status run();
 
  private:
   // An operand. An i32.eqz is kept back until its value is wanted: a branch on it only swaps its
@@ -87,6 +88,8 @@ class FunctionTranslator {
   void translate(Op op);
   void translate_control(Op op);
   void translate_plain(Op op);
+  // Ends the description: validation has let through what this does not know.
+  void refuse() { refused_ = true; }
 
   // Operands.
   void push(Value v) { stack_.push_back({v}); }
@@ -149,6 +152,7 @@ class FunctionTranslator {
   std::vector<Frame> frames_;
   uint32_t dead_depth_ = 0;  // blocks opened in dead code
   uint32_t at_ = 0;          // of the instruction that is translated
+  bool refused_ = false;     // there was one that is not translated
 };
 
 }  // namespace uptier::wasm

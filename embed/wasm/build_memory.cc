@@ -43,7 +43,7 @@ Value FunctionTranslator::memory_record() {
 
 // Returns what helpers that copy and fill take for the base: it is theirs to look where it may move.
 Value FunctionTranslator::stable_base() {
-  if (context_.bounds != Bounds::kGuarded) return b_.ref(nullptr);
+  if (!is_guarded(context_.bounds)) return b_.ref(nullptr);
   if (memory_base_.valid()) return memory_base_;
   return load_context(Type::kRef, offsetof(VmContext, memory_base));
 }
@@ -52,11 +52,10 @@ Value FunctionTranslator::stable_base() {
 // itself is the check. Explicit: index + offset + width <= size, in 64 bits without overflow.
 Address FunctionTranslator::memory_address(uint32_t offset, uint32_t width) {
   Value index = pop();
-  if (context_.bounds == Bounds::kGuarded) {
-    return {.base = memory_base_,
-            .index = index,
-            .offset = offset,
-            .flags = kMemTraps | kMemFenced | kInMemory};
+  if (is_guarded(context_.bounds)) {
+    const uint8_t fence = context_.bounds == Bounds::kGuarded ? kMemFenced : kMemNone;
+    const auto flags = static_cast<uint8_t>(kMemTraps | fence | kInMemory);
+    return {.base = memory_base_, .index = index, .offset = offset, .flags = flags};
   }
   Value record = memory_record();
   Value size =
@@ -85,7 +84,7 @@ void FunctionTranslator::on_store(Op op) {
 }
 
 void FunctionTranslator::on_memory_size() {
-  reader_.skip_immediates(Op::kMemorySize);
+  reader_.skip(immediates_of(Op::kMemorySize));
   push(b_.load(
       Opcode::kLoad, Type::kI32,
       {.base = memory_record(), .offset = offsetof(MemoryRecord, pages), .flags = kInRecord}));

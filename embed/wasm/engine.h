@@ -21,6 +21,7 @@
 
 #include "embed/wasm/instance.h"
 #include "embed/wasm/linker.h"
+#include "embed/wasm/memory.h"
 #include "embed/wasm/module.h"
 #include "embed/wasm/types.h"
 #include "uptier/runtime.h"
@@ -31,8 +32,15 @@ struct EngineOptions {
   // Check every memory access in code, and reserve no address space. Memories fall back to this by
   // themselves when their 8 GiB of address space are refused.
   bool explicit_bounds = false;
-  uint32_t max_pages = 65536;  // a memory may not grow past this, nor a guarded one past 65,535
+  // A memory may not grow past this, nor a guarded one past 65,535 unless it begins with 65,536 or
+  // says that this is its maximum.
+  uint32_t max_pages = 65536;
+  // Bytes that all memories of the engine may have together; what goes beyond is refused as the system
+  // refuses it: memory.grow is -1.
+  uint64_t max_memory = UINT64_MAX;
   uint32_t max_table_entries = 10000000;  // larger tables are refused
+  // Blind what modules choose, whatever Options::blind_constants says; off: as that says.
+  bool blind_constants = true;
 };
 
 // What modules share: the runtime, the numbers of function types, and adapters for host functions.
@@ -50,6 +58,7 @@ class Engine {
 
   Runtime& runtime() { return *runtime_; }
   const EngineOptions& options() const { return options_; }
+  MemoryBudget& memory_budget() { return memory_budget_; }
 
   // Returns the number by which indirect calls compare function types: never 0, the same for equal
   // types, for the engine's life. Thread: any.
@@ -77,6 +86,7 @@ class Engine {
   std::unique_ptr<Runtime> owned_runtime_;
   Runtime* runtime_;
   EngineOptions options_;
+  MemoryBudget memory_budget_{options_.max_memory};
   mutable std::mutex mutex_;  // guards what follows
   std::map<FuncType, uint32_t> type_ids_;
   std::map<FuncType, MethodId> adapters_;

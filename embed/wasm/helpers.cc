@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "embed/wasm/instance.h"
+#include "uptier/interrupted.h"
 
 namespace uptier::wasm {
 namespace {
@@ -50,8 +51,9 @@ Helper helper_for(Op op) {
       return checked("uptier_wasm_table_init", uptier_wasm_table_init, 4, true, kTable);
     case Op::kElemDrop:
       return {{"uptier_wasm_elem_drop", address_of(uptier_wasm_elem_drop), signature(1)}, true};
-    default:
+    case Op::kDataDrop:
       return {{"uptier_wasm_data_drop", address_of(uptier_wasm_data_drop), signature(1)}, true};
+    default: return {};
   }
 }
 
@@ -59,6 +61,34 @@ HostFunction call_host_helper() {
   return {"uptier_wasm_call_host", address_of(uptier_wasm_call_host), signature(0)};
 }
 
+namespace {
+
+// Gigabytes take seconds, and a guest that is to end does not get their rest: it ends when the
+// helper returns. A piece takes some milliseconds, pages that are new included.
+constexpr size_t kPiece = 16 << 20;
+
+void fill(uint8_t* to, int byte, size_t count) noexcept {
+  for (; count > kPiece; to += kPiece, count -= kPiece) {
+    std::memset(to, byte, kPiece);
+    if (interrupted()) return;
+  }
+  std::memset(to, byte, count);
+}
+
+// From the end that is not overwritten before it is read.
+void copy(uint8_t* to, const uint8_t* from, size_t count) noexcept {
+  bool up = to <= from;
+  for (; count > kPiece; count -= kPiece) {
+    size_t at = up ? 0 : count - kPiece;
+    std::memmove(to + at, from + at, kPiece);
+    if (interrupted()) return;
+    to += up ? kPiece : 0;
+    from += up ? kPiece : 0;
+  }
+  std::memmove(to, from, count);
+}
+
+}  // namespace
 }  // namespace uptier::wasm
 
 using uptier::wasm::FuncRef;
@@ -77,7 +107,7 @@ uint32_t uptier_wasm_memory_fill(VmContext* c, uint8_t*, uint32_t to, uint32_t v
                                  uint32_t count) noexcept {
   Memory& m = *c->instance->memory();
   if (!m.contains(to, count)) return 1;
-  if (count != 0) std::memset(m.bytes().data() + to, static_cast<int>(value & 0xff), count);
+  if (count != 0) uptier::wasm::fill(m.bytes().data() + to, static_cast<int>(value & 0xff), count);
   return 0;
 }
 
@@ -85,7 +115,7 @@ uint32_t uptier_wasm_memory_copy(VmContext* c, uint8_t*, uint32_t to, uint32_t f
                                  uint32_t count) noexcept {
   Memory& m = *c->instance->memory();
   if (!m.contains(to, count) || !m.contains(from, count)) return 1;
-  if (count != 0) std::memmove(m.bytes().data() + to, m.bytes().data() + from, count);
+  if (count != 0) uptier::wasm::copy(m.bytes().data() + to, m.bytes().data() + from, count);
   return 0;
 }
 

@@ -38,7 +38,7 @@ struct Helper {
   uint8_t bulk = 0;                 // kCallCopies or kCallFills: it takes the base
 };
 
-// Returns the helper for memory.grow or a bulk instruction.
+// Returns the helper for memory.grow or a bulk instruction; one without an address for others.
 Helper helper_for(Op op);
 
 // Returns the helper of adapters for host functions: (ref HostContext).

@@ -92,7 +92,8 @@ Store::~Store() = default;
 Result<Memory*> Store::create_memory(const Limits& limits) {
   const EngineOptions& o = engine_.options();
   auto m =
-      Memory::create(limits, o.max_pages, o.explicit_bounds ? Bounds::kExplicit : Bounds::kGuarded);
+      Memory::create(limits, o.max_pages, o.explicit_bounds ? Bounds::kExplicit : Bounds::kGuarded,
+                     &engine_.memory_budget());
   if (!m) return m.error();
   memories_.push_back(std::move(*m));
   return memories_.back().get();

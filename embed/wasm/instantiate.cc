@@ -171,6 +171,7 @@ class Instantiator {
   void copy_segments() {
     for (uint32_t s = 0; s < info_.elems.size(); ++s) {
       const ElemSegment& e = info_.elems[s];
+      if (e.is_declarative) instance_->drop_elem(s);
       if (!e.is_active) continue;
       auto to = static_cast<uint32_t>(evaluate(e.offset));
       if (!instance_->table_init(s, to, 0, e.functions.size())) {

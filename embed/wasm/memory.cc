@@ -10,35 +10,41 @@ namespace {
 // A fence, 4 GiB of index, 4 GiB of offset, and room for the widest access at the very end.
 constexpr uint64_t kReservation = kFenceBytes + (uint64_t{8} << 30) + kPageSize;
 // The other fence is what could be the last page.
-constexpr uint32_t kMaxGuardedPages = kMaxPages - kFenceBytes / kPageSize;
+constexpr uint32_t kMaxFencedPages = kMaxPages - kFenceBytes / kPageSize;
 
 }  // namespace
 
+Bounds bounds_of(const Limits& limits, uint32_t max_pages, Bounds wanted) {
+  const uint64_t most = std::min<uint64_t>(limits.max.value_or(limits.min), max_pages);
+  return wanted == Bounds::kGuarded && most > kMaxFencedPages ? Bounds::kUnfenced : wanted;
+}
+
 Result<std::unique_ptr<Memory>> Memory::create(const Limits& limits, uint32_t max_pages,
-                                               Bounds wanted) {
+                                               Bounds wanted, MemoryBudget* budget) {
   std::unique_ptr<Memory> m(new Memory);
+  m->budget_ = budget;
   uint64_t declared = limits.max.value_or(kMaxPages);
   m->max_ = limits.max;
   m->page_limit_ =
       static_cast<uint32_t>(std::min<uint64_t>(declared, std::min(max_pages, kMaxPages)));
-  m->bounds_ = wanted;
+  m->bounds_ = bounds_of(limits, max_pages, wanted);
   if (limits.min > m->page_limit_) {
     return Error{ErrorCode::kResourceExhausted, "a memory of " + std::to_string(limits.min) +
                                                     " pages is over the limit of " +
                                                     std::to_string(m->page_limit_)};
   }
-  if (wanted == Bounds::kGuarded && (limits.min > kMaxGuardedPages || !m->reserve())) {
-    m->bounds_ = Bounds::kExplicit;
-  }
+  if (is_guarded(m->bounds_) && !m->reserve()) m->bounds_ = Bounds::kExplicit;
   if (m->grow(static_cast<uint32_t>(limits.min)) < 0) {
     return Error{ErrorCode::kResourceExhausted,
-                 "the system refuses a memory of " + std::to_string(limits.min) + " pages"};
+                 "a memory of " + std::to_string(limits.min) +
+                     " pages is refused: by the system, or by the limit of all memories"};
   }
   return m;
 }
 
 Memory::~Memory() {
-  if (mapped_ != 0) munmap(record_.base - (bounds_ == Bounds::kGuarded ? kFenceBytes : 0), mapped_);
+  if (budget_ != nullptr) budget_->give_back(record_.pages * kPageSize);
+  if (mapped_ != 0) munmap(record_.base - (is_guarded(bounds_) ? kFenceBytes : 0), mapped_);
 }
 
 bool Memory::reserve() {
@@ -47,7 +53,7 @@ bool Memory::reserve() {
   if (p == MAP_FAILED) return false;
   record_.base = static_cast<uint8_t*>(p) + kFenceBytes;
   mapped_ = kReservation;
-  page_limit_ = std::min(page_limit_, kMaxGuardedPages);
+  if (bounds_ == Bounds::kGuarded) page_limit_ = std::min(page_limit_, kMaxFencedPages);
   return true;
 }
 
@@ -55,7 +61,12 @@ int32_t Memory::grow(uint32_t delta) noexcept {
   uint32_t old = record_.pages;
   if (delta > page_limit_ - old) return -1;
   if (delta == 0) return static_cast<int32_t>(old);
-  if (!resize((uint64_t{old} + delta) * kPageSize)) return -1;
+  const uint64_t more = delta * kPageSize;
+  if (budget_ != nullptr && !budget_->take(more)) return -1;
+  if (!resize(old * kPageSize + more)) {
+    if (budget_ != nullptr) budget_->give_back(more);
+    return -1;
+  }
   record_.pages = old + delta;
   record_.size = record_.pages * kPageSize;
   return static_cast<int32_t>(old);
@@ -63,7 +74,7 @@ int32_t Memory::grow(uint32_t delta) noexcept {
 
 // Makes `size` bytes accessible; new ones are zero because the system hands out zeroed pages.
 bool Memory::resize(uint64_t size) noexcept {
-  if (bounds_ == Bounds::kGuarded) {
+  if (is_guarded(bounds_)) {
     return mprotect(record_.base + record_.size, size - record_.size, PROT_READ | PROT_WRITE) == 0;
   }
   void* p = mapped_ == 0

@@ -3,11 +3,13 @@
 // Guarded: 8 GiB and a slack are reserved without access, and growing only allows access to more of
 // them. An index and an offset of 32 bits each cannot point past the reservation, so code compares
 // nothing: an access outside faults, and the runtime makes the fault a trap. The page before the
-// memory's first is reserved as well, and page 65,535 never allowed (`kMemFenced`). Where the
-// reservation is refused (or not wanted, or all 65,536 pages are) the memory is allocated as large
-// as it is, may move when it grows, and code compares every access with its size.
+// memory's first is reserved as well, and page 65,535 never allowed (`kMemFenced`), but where the
+// limits of a memory say that it wants all 65,536 (Bounds::kUnfenced). Where the reservation is
+// refused (or not wanted) the memory is allocated as large as it is, may move when it grows, and code
+// compares every access with its size.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -22,14 +24,37 @@ namespace uptier::wasm {
 inline constexpr uint64_t kPageSize = 65536;
 inline constexpr uint32_t kMaxPages = 65536;
 
+// Returns how a memory will be guarded if address space is not refused: by what it begins with, and
+// what it says that it may grow to.
+Bounds bounds_of(const Limits& limits, uint32_t max_pages, Bounds wanted);
+
+// What the memories of an engine may take in all, in bytes. Thread: any.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(uint64_t bytes) : left_(bytes) {}
+  // Returns false, and takes nothing, where there is less left.
+  bool take(uint64_t bytes) noexcept {
+    uint64_t left = left_.load(std::memory_order_relaxed);
+    do {
+      if (left < bytes) return false;
+    } while (!left_.compare_exchange_weak(left, left - bytes, std::memory_order_relaxed));
+    return true;
+  }
+  void give_back(uint64_t bytes) noexcept { left_.fetch_add(bytes, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> left_;
+};
+
 // Thread: one at a time, with the store it belongs to.
 class Memory {
  public:
   // Creates a memory of `limits.min` zeroed pages that may grow to `limits.max`, and to `max_pages`
   // at most. `wanted` is kGuarded unless bounds checks are asked for; see `bounds` for what came of
-  // it. Errors: kResourceExhausted.
+  // it. Its pages are taken out of `budget`, which must outlive it; null: there is no limit.
+  // Errors: kResourceExhausted.
   static Result<std::unique_ptr<Memory>> create(const Limits& limits, uint32_t max_pages,
-                                                Bounds wanted);
+                                                Bounds wanted, MemoryBudget* budget = nullptr);
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -42,7 +67,7 @@ class Memory {
   const std::optional<uint64_t>& max() const { return max_; }
 
   // Grows by `delta` zeroed pages. Returns the old size in pages, or -1 (and changes nothing) past
-  // the maximum or when the system refuses. Moves an unguarded memory.
+  // the maximum or the budget, or when the system refuses. Moves an unguarded memory.
   int32_t grow(uint32_t delta) noexcept;
 
   // Returns whether [address, address + count) lies inside.
@@ -58,6 +83,7 @@ class Memory {
   bool resize(uint64_t size) noexcept;
 
   MemoryRecord record_;
+  MemoryBudget* budget_ = nullptr;
   Bounds bounds_ = Bounds::kGuarded;
   uint64_t mapped_ = 0;  // bytes of address space that are ours
   uint32_t page_limit_ = kMaxPages;

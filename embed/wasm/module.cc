@@ -6,8 +6,8 @@
 
 #include "embed/wasm/build_function.h"
 #include "embed/wasm/engine.h"
-#include "embed/wasm/hash.h"
 #include "embed/wasm/read_module.h"
+#include "embed/wasm/sections.h"
 #include "embed/wasm/validate_bodies.h"
 
 namespace uptier::wasm {
@@ -32,7 +32,7 @@ std::unique_ptr<Module> Module::make(Engine& engine, ModuleInfo info) {
 }
 
 Module::Module(Engine& engine, ModuleInfo info)
-    : engine_(engine), info_(std::move(info)), layout_(info_), key_(hash_bytes(info_.bytes)) {
+    : engine_(engine), info_(std::move(info)), layout_(info_), key_(module_key(info_.bytes)) {
   for (const FuncType& t : info_.types) type_ids_.push_back(engine.type_id(t));
   for (uint32_t f = info_.imported_functions; f < info_.functions.size(); ++f) {
     max_results_ = std::max(max_results_, static_cast<uint32_t>(info_.type_of(f).results.size()));
@@ -69,10 +69,16 @@ Result<std::span<const MethodId>> Module::methods(Bounds bounds) {
   return std::span<const MethodId>(slot->methods);
 }
 
-// The two ways of guarding memory are different bodies, so they must not share profiles: their keys
-// differ.
+// Bodies that compare and bodies that do not are different, so they must not share profiles: their
+// keys differ. With and without a fence they are alike; who owns its memory has the one or the other.
+uint64_t Module::key_of(Bounds bounds) const {
+  if (bounds == Bounds::kExplicit) return ~key_;
+  const bool both = bounds == Bounds::kUnfenced && info_.imports_memory;
+  return both ? key_ ^ 1 : key_;
+}
+
 Status Module::register_methods(MethodSet& set) {
-  uint64_t key = set.bounds == Bounds::kGuarded ? key_ : ~key_;
+  const uint64_t key = key_of(set.bounds);
   for (uint32_t f = info_.imported_functions; f < info_.functions.size(); ++f) {
     MethodInfo m{{key, f}, info_.functions[f].name, compiled_signature(info_.type_of(f)), nullptr};
     Result<MethodId> id = engine_.runtime().add_method(set, std::move(m));
@@ -116,7 +122,10 @@ Status Module::validate_bodies() {
       continue;
     }
     // Which of several faults is to be named, only the whole module says.
-    if (!bodies_->validate(info_, first, end - first)) return read_module(info_.bytes).error();
+    if (Status stretch = bodies_->validate(info_, first, end - first); !stretch) {
+      Result<ModuleInfo> whole = read_module(info_.bytes);
+      return whole ? stretch.error() : whole.error();
+    }
     std::fill(validated_.begin() + first, validated_.begin() + end, true);
     first = end;
   }
@@ -129,8 +138,7 @@ Status Module::build(const MethodSet& set, MethodId m, FunctionBuilder& b) {
     return Error{ErrorCode::kInvalidArgument, "the method does not belong to this module"};
   }
   if (Status s = validate(it->second); !s) return s;
-  build_function({info_, layout_, set.bounds, set.methods, type_ids_}, it->second, b);
-  return {};
+  return build_function({info_, layout_, set.bounds, set.methods, type_ids_}, it->second, b);
 }
 
 }  // namespace uptier::wasm

@@ -24,7 +24,11 @@ class Engine;
 enum class Bounds : uint8_t {
   kGuarded,   // 8 GiB are reserved behind the base: an access outside faults, and the fault traps
   kExplicit,  // each access compares first; the base may move
+  kUnfenced,  // guarded, and all 65,536 pages may be there: no fence behind the last one
 };
+inline constexpr size_t kBoundsCount = 3;
+inline constexpr bool is_guarded(Bounds b) { return b != Bounds::kExplicit; }
+
 
 // A validated module. Methods are registered when the first instance needs them, once for each way
 // of guarding memory; nothing is compiled before its first call.
@@ -48,7 +52,7 @@ class Module {
   Engine& engine() const { return engine_; }
   const ModuleInfo& info() const { return info_; }
   const VmLayout& layout() const { return layout_; }
-  // Returns a hash of the module's bytes: its name across processes.
+  // Returns the module's name across processes, see module_key.
   uint64_t key() const { return key_; }
   // Returns the number of ModuleInfo::types[type] in the engine.
   uint32_t type_id(uint32_t type) const { return type_ids_[type]; }
@@ -79,6 +83,7 @@ class Module {
 
   Module(Engine& engine, ModuleInfo info);
   Status register_methods(MethodSet& set);
+  uint64_t key_of(Bounds bounds) const;
   Status build(const MethodSet& set, MethodId m, FunctionBuilder& b);
   // Validates the body of an own function, unless it has been.
   Status validate(uint32_t function);
@@ -94,7 +99,7 @@ class Module {
   std::atomic<uint32_t> bodies_wanted_{0};  // functions that are to be built, and not validated
   std::unique_ptr<BodyValidator> bodies_;   // null where all are validated
   std::vector<bool> validated_;             // by function
-  std::array<std::unique_ptr<MethodSet>, 2> sets_;  // by Bounds
+  std::array<std::unique_ptr<MethodSet>, kBoundsCount> sets_;  // by Bounds
 };
 
 }  // namespace uptier::wasm

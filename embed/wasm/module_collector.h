@@ -12,7 +12,7 @@ namespace uptier::wasm {
 
 inline constexpr uint32_t kMaxValues = 1000;  // parameters, or results, of one type
 
-// Returns kNone for what is no number; a module that has any is not kept.
+// Returns kNone for what is no number; a module that has any is refused.
 inline Type to_type(wabt::Type t) {
   switch (t) {
     case wabt::Type::I32: return Type::kI32;
@@ -38,7 +38,14 @@ class ModuleCollector final : public BodyChecker {
 
   // ---- Sections ------------------------------------------------------------------------------
 
-  Ok EndModule() override { return validate(&V::EndModule); }
+  Ok EndModule() override {
+    // The library compares the two where there is a section of data only.
+    if (rules_.has_data_count && data_count_ != info_.data.size()) {
+      set(malformed_, ErrorCode::kCorruptInput, offset(),
+          "data count and data section have inconsistent lengths");
+    }
+    return validate(&V::EndModule);
+  }
 
   Ok BeginSection(Index, wabt::BinarySection, Offset size) override {
     section_end_ = state->offset + size;
@@ -58,8 +65,8 @@ class ModuleCollector final : public BodyChecker {
     FuncType type;
     for (Index i = 0; i < params; ++i) type.params.push_back(to_type(param_types[i]));
     for (Index i = 0; i < results; ++i) type.results.push_back(to_type(result_types[i]));
-    for (Index i = 0; i < params; ++i) refuse_ref(param_types[i]);
-    for (Index i = 0; i < results; ++i) refuse_ref(result_types[i]);
+    for (Index i = 0; i < params; ++i) refuse_type(param_types[i]);
+    for (Index i = 0; i < results; ++i) refuse_type(result_types[i]);
     info_.types.push_back(std::move(type));
     if (params > kMaxValues || results > kMaxValues) refuse("a function type has too many values");
     return validate(&V::OnFuncType, here(), params, param_types, results, result_types, index);
@@ -92,7 +99,7 @@ class ModuleCollector final : public BodyChecker {
     add_import(module, name, ExternKind::kGlobal, index);
     ++info_.imported_globals;
     info_.globals.push_back({{to_type(type), is_mutable}, {}});
-    refuse_ref(type);
+    refuse_type(type);
     return validate(&V::OnGlobalImport, here(), type, is_mutable);
   }
 
@@ -113,7 +120,11 @@ class ModuleCollector final : public BodyChecker {
     return validate(&V::OnTable, here(), elem, *limits);
   }
 
-  Ok OnMemory(Index, const wabt::Limits* limits) override {
+  Ok OnMemory(Index index, const wabt::Limits* limits) override {
+    if (index != 0) {
+      refuse("the module has several memories (multi-memory)");
+      return Ok::Ok;
+    }
     info_.memory = to_limits(*limits);
     return validate(&V::OnMemory, here(), *limits);
   }
@@ -121,7 +132,7 @@ class ModuleCollector final : public BodyChecker {
   Ok BeginGlobal(Index, wabt::Type type, bool is_mutable) override {
     info_.globals.push_back({{to_type(type), is_mutable}, {}});
     global_type_ = type;
-    refuse_ref(type);
+    refuse_type(type);
     return validate(&V::OnGlobal, here(), type, is_mutable);
   }
   Ok BeginGlobalInitExpr(Index) override {
@@ -146,6 +157,7 @@ class ModuleCollector final : public BodyChecker {
   Ok BeginElemSegment(Index, Index table, uint8_t flags) override {
     info_.elems.emplace_back();
     info_.elems.back().is_active = (flags & wabt::SegPassive) == 0;
+    info_.elems.back().is_declarative = segment_kind(flags) == wabt::SegmentKind::Declared;
     return validate(&V::OnElemSegment, here(), var(table), segment_kind(flags));
   }
   Ok BeginElemSegmentInitExpr(Index) override {
@@ -167,6 +179,7 @@ class ModuleCollector final : public BodyChecker {
 
   Ok OnDataCount(Index count) override {
     rules_.has_data_count = true;
+    data_count_ = count;
     validator_.OnDataCount(count);
     return Ok::Ok;
   }
@@ -185,6 +198,11 @@ class ModuleCollector final : public BodyChecker {
   }
 
  private:
+  void refuse_type(wabt::Type type) {
+    refuse_ref(type);
+    if (to_type(type) == Type::kNone) refuse("values of type " + type.GetName());
+  }
+
   Ok begin_init(ConstExpr& into, wabt::Type type) {
     init_ = &into;
     depth_ = 0;
@@ -201,6 +219,7 @@ class ModuleCollector final : public BodyChecker {
 
   std::span<const uint8_t> name_section_;
   uint64_t section_end_ = 0;
+  uint64_t data_count_ = 0;
   wabt::Type global_type_ = wabt::Type::I32;
 };
 

@@ -59,6 +59,7 @@ struct DataSegment {
 struct ElemSegment {
   static constexpr uint32_t kNullFunction = UINT32_MAX;
   bool is_active = false;
+  bool is_declarative = false;  // holds nothing once there is an instance
   ConstExpr offset;
   std::vector<uint32_t> functions;  // kNullFunction for null
 };

@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "embed/wasm/features.h"
+#include "embed/wasm/helper_threads.h"
 #include "embed/wasm/module_collector.h"
 #include "embed/wasm/read_names.h"
 #include "embed/wasm/validate_bodies.h"
@@ -17,17 +19,12 @@ namespace {
 constexpr uint64_t kStretch = 256 << 10;
 constexpr uint32_t kMaxThreads = 8;
 
-// Gives every function a name: from the section, else from its first export, else its number.
-void name_functions(ModuleInfo& info, std::span<const uint8_t> section) {
-  std::vector<std::string> names(info.functions.size());
-  for (const Export& e : info.exports) {
-    if (e.kind == ExternKind::kFunction && names[e.index].empty()) names[e.index] = e.name;
-  }
-  read_function_names(section, names);
-  for (uint32_t f = 0; f < names.size(); ++f) {
-    if (names[f].empty()) names[f] = "func[" + std::to_string(f) + "]";
-    info.functions[f].name = std::move(names[f]);
-  }
+// Says of a module that is malformed without a feature which one that is.
+Error explain(Error e, std::span<const uint8_t> module, const BodyChecker& checker) {
+  const std::optional<uint64_t> at = checker.stuck_at();
+  const char* feature = at ? feature_needed(module, *at) : nullptr;
+  if (feature == nullptr) return e;
+  return {ErrorCode::kUnsupported, e.message + "; not supported: " + feature + checker.where()};
 }
 
 // Reads all of a module one byte after the other, and says what is wrong with it.
@@ -37,7 +34,7 @@ Result<ModuleInfo> read_in_order(ModuleBytes bytes) {
   Rules rules;
   ModuleCollector collector(info, rules, BodyChecker::Reads::kAll);
   auto read = wabt::ReadBinary(info.bytes.data(), info.bytes.size(), &collector, reader_options());
-  if (Status s = collector.verdict(read); !s) return s.error();
+  if (Status s = collector.verdict(read); !s) return explain(s.error(), info.bytes, collector);
   name_functions(info, collector.name_section());
   return info;
 }
@@ -84,10 +81,8 @@ bool validate_bodies(ModuleInfo& info) {
     }
   };
   {
-    std::vector<std::jthread> others;
-    for (uint64_t i = 1; i < std::min(stretches, most); ++i) {
-      others.emplace_back([&] { validate(BodyValidator(info)); });
-    }
+    const std::function<void()> help = [&] { validate(BodyValidator(info)); };
+    HelperThreads others(help, std::min(stretches, most) - 1);
     validate(BodyValidator(std::move(info.rules)));
   }
   return !wrong;

@@ -1,5 +1,7 @@
 #include "embed/wasm/read_names.h"
 
+#include "embed/wasm/sections.h"
+
 namespace uptier::wasm {
 namespace {
 
@@ -71,6 +73,30 @@ void read_function_names(std::span<const uint8_t> section, std::span<std::string
     auto payload = c.take(c.number());
     if (kind == kFunctionNames && !c.bad()) read_names(Cursor(payload), names);
   }
+}
+
+void name_functions(ModuleInfo& info, std::span<const uint8_t> section) {
+  std::vector<std::string> names(info.functions.size());
+  for (const Export& e : info.exports) {
+    if (e.kind == ExternKind::kFunction && names[e.index].empty()) names[e.index] = e.name;
+  }
+  read_function_names(section, names);
+  for (uint32_t f = 0; f < names.size(); ++f) {
+    if (names[f].empty()) names[f] = "func[" + std::to_string(f) + "]";
+    info.functions[f].name = std::move(names[f]);
+  }
+}
+
+std::string function_text(const ModuleInfo& info, uint32_t function) {
+  const std::string number = "func[" + std::to_string(function) + "]";
+  std::vector<std::string> names(info.functions.size());
+  read_function_names(find_custom(info.bytes, "name"), names);
+  std::string name = function < names.size() ? names[function] : "";
+  for (const Export& e : info.exports) {
+    const bool is_it = e.kind == ExternKind::kFunction && e.index == function;
+    if (name.empty() && is_it) name = e.name;
+  }
+  return name.empty() ? number : number + " <" + name + ">";
 }
 
 }  // namespace uptier::wasm

@@ -72,6 +72,8 @@ Errno sched_yield(State&, GuestMemory, Args) noexcept {
 Errno proc_raise(State&, GuestMemory, Args) noexcept { return Errno::kNosys; }
 
 // No descriptor of a guest is a socket it may use as one: none is ever handed out.
-Errno sock_unsupported(State&, GuestMemory, Args) noexcept { return Errno::kNotsup; }
+Errno sock_unsupported(State& state, GuestMemory, Args a) noexcept {
+  return state.fds.find(a.u32(0)) == nullptr ? Errno::kBadf : Errno::kNotsock;
+}
 
 }  // namespace uptier::wasm::wasi

@@ -1,5 +1,6 @@
 #include "embed/wasm/wasi_bind.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -7,6 +8,7 @@
 
 #include "embed/wasm/engine.h"
 #include "uptier/runtime.h"
+#include "uptier/tracing.h"
 
 namespace uptier::wasm {
 namespace {
@@ -38,19 +40,53 @@ bool may_wait(std::string_view name) {
   return name == "poll_oneoff" || name == "fd_read" || name == "fd_pread";
 }
 
+// The stream "wasi": a call of a function is an ARGUMENTS pair, with its arguments as integers and the
+// WASI errno, or the exit code, for a result. Set by bind_wasi; without tracing nobody listens to it.
+uptier_trace_stream nobody = {};
+uptier_trace_stream* trace_stream = &nobody;
+
+WasiOutcome call_handler(const WasiFunction& f, Wasi& wasi, Instance& caller,
+                         const uint64_t* args) noexcept {
+  if (!may_wait(f.name)) return f.handler(wasi, memory_of(caller), args);
+  BlockedScope blocked(caller.store().engine().runtime());
+  return f.handler(wasi, memory_of(caller), args);
+}
+
+WasiOutcome traced_call(const WasiFunction& f, Wasi& wasi, Instance& caller,
+                        const uint64_t* args) noexcept {
+  constexpr size_t kMostArguments = 16;
+  std::array<uptier_trace_value, kMostArguments> values = {};
+  uptier_trace_arguments told = {};
+  told.size = sizeof told;
+  told.function = f.name;
+  told.count =
+      static_cast<uint32_t>(std::min(kMostArguments, std::string_view(f.signature).find('>')));
+  told.arguments = values.data();
+  for (uint32_t i = 0; i < told.count; ++i) {
+    values[i].kind = UPTIER_TRACE_INT;
+    const bool wide = f.signature[i] == 'I';
+    values[i].as.integer = wide ? static_cast<int64_t>(args[i]) : static_cast<uint32_t>(args[i]);
+  }
+  const uint64_t instance =
+      uptier_trace->begin(trace_stream, UPTIER_TRACE_ARGUMENTS, nullptr, nullptr, &told);
+  const WasiOutcome outcome = call_handler(f, wasi, caller, args);
+  uptier_trace_value result = {};
+  result.kind = UPTIER_TRACE_INT;
+  result.as.integer = outcome.exit ? outcome.exit_code : outcome.errno_;
+  told.result = &result;
+  uptier_trace->end(trace_stream, UPTIER_TRACE_ARGUMENTS, nullptr, nullptr, instance, &told);
+  return outcome;
+}
+
 // One callback per row of the table of functions: a HostCallback gets one `env`, which must be the
 // Wasi, so the row is part of the callback.
 template <size_t kRow>
 void call_row(void* env, Instance& caller, const uint64_t* args, uint64_t* results) noexcept {
   const WasiFunction& f = wasi_functions()[kRow];
   Wasi& wasi = *static_cast<Wasi*>(env);
-  WasiOutcome outcome;
-  if (may_wait(f.name)) {
-    BlockedScope blocked(caller.store().engine().runtime());
-    outcome = f.handler(wasi, memory_of(caller), args);
-  } else {
-    outcome = f.handler(wasi, memory_of(caller), args);
-  }
+  const bool traced = UPTIER_TRACE_ON(trace_stream, UPTIER_TRACE_BEGIN(UPTIER_TRACE_ARGUMENTS));
+  const WasiOutcome outcome =
+      traced ? traced_call(f, wasi, caller, args) : call_handler(f, wasi, caller, args);
   uint64_t unused = 0;
   bool has_result = !std::string_view(f.signature).ends_with('>');
   finish(outcome, has_result ? results : &unused);
@@ -68,6 +104,7 @@ constexpr auto kCallbacks = callbacks(std::make_index_sequence<kMaxRows>());
 }  // namespace
 
 void bind_wasi(Linker& linker, Wasi& wasi) {
+  trace_stream = uptier_trace->stream("wasi", 1, 0);
   auto functions = wasi_functions();
   for (size_t row = 0; row < functions.size() && row < kMaxRows; ++row) {
     const WasiFunction& f = functions[row];

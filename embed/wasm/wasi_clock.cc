@@ -51,7 +51,7 @@ int HostSystem::random(std::span<uint8_t> out) noexcept {
   while (!out.empty()) {
     // getrandom gives at most 32 MiB - 1 a call (random(4)), and may give less.
     const ssize_t got = ::getrandom(out.data(), std::min<size_t>(out.size(), 1 << 20), 0);
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && tries_again(errno)) continue;
     if (got < 0) return errno;
     out = out.subspan(static_cast<size_t>(got));
   }

@@ -64,7 +64,7 @@ Errno fd_allocate(State& state, GuestMemory, Args a) noexcept {
   do {
     error = ::posix_fallocate(entry->host.get(), static_cast<off_t>(a.u64(1)),
                               static_cast<off_t>(a.u64(2)));
-  } while (error == EINTR);
+  } while (tries_again(error));
   return from_host(error);
 }
 

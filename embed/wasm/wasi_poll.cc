@@ -165,7 +165,7 @@ Errno poll_oneoff(State& state, GuestMemory memory, Args a) noexcept {
     const int64_t left = time_left(state, poll);
     const std::span<pollfd> descriptors(poll.descriptors.data(), poll.descriptors.size());
     const int error = state.system->wait(descriptors, left);
-    if (error != 0 && error != EINTR) return from_host(error);
+    if (error != 0 && !tries_again(error)) return from_host(error);
     if (error == EINTR) {
       for (pollfd& p : descriptors) p.revents = 0;
     }

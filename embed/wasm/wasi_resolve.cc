@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "embed/wasm/wasi_state.h"
 #include "embed/wasm/wasi_walk.h"
 
 namespace uptier::wasm::wasi {
@@ -36,7 +37,7 @@ Errno open_by_kernel(int directory, const char* path, int flags, OwnedFd* out) {
       *out = OwnedFd(fd);
       return Errno::kSuccess;
     }
-    if (errno == EINTR) continue;
+    if (tries_again(errno)) continue;
     // RESOLVE_BENEATH reports an escape as EXDEV; no RESOLVE_NO_XDEV is asked for, so nothing
     // else does.
     if (errno == EXDEV) return Errno::kPerm;

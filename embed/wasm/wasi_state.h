@@ -12,6 +12,7 @@
 #include "embed/wasm/wasi_abi.h"
 #include "embed/wasm/wasi_fds.h"
 #include "embed/wasm/wasi_resolve.h"
+#include "uptier/interrupted.h"
 
 namespace uptier::wasm::wasi {
 
@@ -44,12 +45,16 @@ class Args {
   const uint64_t* words_;
 };
 
+// Whether a call that a signal has cut short is to be made again: not where the guest is to end
+// (Runtime::interrupt), which it does when the handler returns, whatever that says.
+inline bool tries_again(int error) { return error == EINTR && !interrupted(); }
+
 // Runs `call` until it is not interrupted by a signal. Returns its result.
 template <typename Call>
 auto retrying(Call call) {
   for (;;) {
     const auto result = call();
-    if (result >= 0 || errno != EINTR) return result;
+    if (result >= 0 || !tries_again(errno)) return result;
   }
 }
 

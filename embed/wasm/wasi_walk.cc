@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "embed/wasm/wasi_state.h"
+
 namespace uptier::wasm::wasi {
 namespace {
 
@@ -18,7 +20,7 @@ constexpr int kMaxRaces = 16;
 
 int open_retrying(int directory, const char* name, int flags, mode_t mode) {
   int fd;
-  do { fd = ::openat(directory, name, flags, mode); } while (fd < 0 && errno == EINTR);
+  do { fd = ::openat(directory, name, flags, mode); } while (fd < 0 && tries_again(errno));
   return fd;
 }
 

@@ -14,7 +14,8 @@
 //   speedup  of optimized code over baseline code, as measured by trials of both, assumed before
 //   rate   ns that the optimizing compiler takes for an instruction: as measured in this process,
 //          from the start on; compile_ns where measuring is off
-//   cost   instructions * rate * (1 + queue / 64), so that a long queue raises the bar
+//   cost   instructions * rate * (1 + queue / 64), so that a long queue raises the bar; it falls
+//          when the queue has become half as long, so that it does not swing with each request
 //
 // a method is worth a better version when
 //
@@ -104,7 +105,7 @@ struct MethodSnapshot {
 };
 
 struct SystemSnapshot {
-  uint32_t queue_length = 0;
+  uint32_t queue_length = 0;  // of requests; once longer, until it is half as long as it was
   bool code_budget_spent = false;
   double compile_ns = 0;   // of a method of this size, as measured; 0: PolicyOptions has a guess
   double speedup = 0;      // likewise

@@ -1,8 +1,8 @@
 // profile.h: what was observed of methods, as plain data that merges.
 //
-// Law: merge is associative and commutative, saturates at 2^64-1 and says so, and never adds counts
-// of different schemas. A profile is advice: any counts are legal, also 0, 2^64-1 and counts that
-// contradict each other.
+// Law: merge is associative and commutative, saturates at 2^64-1 and says so, loses no count, and
+// never adds counts of different code. A profile is advice: any counts are legal, also 0, 2^64-1 and
+// counts that contradict each other.
 #pragma once
 
 #include <compare>
@@ -198,6 +198,7 @@ struct MethodProfile {
   // weights are. 0 is not known, as of files from before there was this sum: all alike.
   uint64_t weight_squares = 0;
   uint64_t interval = 0;  // mean calls between sampled ones; 0 is unknown or mixed
+  uint64_t time = 0;      // Unix time of the latest run that this is of; 0 is not known
 
   // Returns how often a site was seen (call targets: `other` and the table; loops: entries);
   // nothing (not 0) for a site that has no slot, and for a gauge.
@@ -320,10 +321,17 @@ struct InlinedBody {
 
 using InlinedBodies = std::map<InlinedKey, InlinedBody>;
 
+// What was observed of other code of a method than the one that counts, by the hash of that code.
+using OtherCode = std::map<std::pair<MethodKey, uint64_t>, MethodProfile>;
+
 // Methods by key. Each is stored under its own key.
 struct Profile {
   std::map<MethodKey, MethodProfile> methods;
   InlinedBodies inlined;
+  // Only of methods that are in `methods`, too, whose code is that of the later run; of equal times
+  // that of the greater hash. Kept so that a merge loses nothing, whichever code turns out to be the
+  // latest; no estimate, comparison or export looks at it.
+  OtherCode other_code = {};
 
   // Returns the profile of a method, or null.
   const MethodProfile* find(MethodKey key) const;
@@ -338,6 +346,8 @@ struct MergeReport {
   uint64_t saturated = 0;          // counts and estimates that stopped at 2^64-1
   std::vector<MethodKey> dropped;  // one entry for each method profile that was left out, and the
                                    // root of each inlined body that was
+  uint64_t united = 0;      // of those that were summed: other sites were observed (other options)
+  uint64_t other_code = 0;  // method profiles that were put, or added to, beside those that count
 
   MergeReport& operator+=(const MergeReport& other);
   friend bool operator==(const MergeReport&, const MergeReport&) = default;
@@ -347,11 +357,15 @@ struct MergeReport {
 // with their counts summed. Of min and max the lesser and the greater is kept, of a side that has a
 // count; where none has, both become 0. Of a gauge the greater value is kept.
 //
-// Where a method has different schemas, the greater one (as Schema compares: version, hash, slots)
-// is kept and the other is dropped, whichever side it is on: the only choices that keep the sum
-// associative look at schemas alone. A reader that knows the code drops stale methods beforehand.
-// Malformed methods (see check) are dropped. Different intervals become 0, of different names the
-// greater is kept.
+// Where the schemas of a method differ but not the code, as after runs with other options (flow,
+// loops, targets), the sum has the slots of both: a slot that one side lacks is that of the other, and
+// says what the runs saw that observed it. Of different tops the greater is kept. If they come to more
+// than kMaxWords, slots behind it go, and the method is among the dropped.
+//
+// Of different code each is summed for itself: the one of the latest run is in `methods`, the others
+// in `other_code`, whatever the order. A reader that knows the code takes what is of it.
+// Malformed methods (see check) are dropped. Different intervals become 0, of different names and
+// times the greater is kept.
 //
 // Of inlined bodies blocks and sites are united; numbers of blocks are summed, those of sites as a
 // method's. Where the code differs, the body
@@ -374,7 +388,9 @@ uint64_t trim(Profile& profile, size_t entries);
 // value = sum over keys of min(a_i / A, b_i / B), where A and B are the sums of all a_i and b_i: 1
 // for equal shares, 0 where nothing is shared. Two profiles without a count are alike (1); one of
 // them without is not (0). The other fields are the shares of A and B, 0..1, in methods that only
-// one side has, and in methods whose schemas differ; both add nothing to `value`.
+// one side has, and in methods whose code differs; both add nothing to `value`. Of a method whose code
+// is the same but that was observed with other options, only the sites that both sides have are in A
+// and B.
 //
 // The keys, and what stands for them, are of
 //   block, edge, counter   sites: their estimates
@@ -407,7 +423,7 @@ struct KindOverlap {
 struct MethodOverlap {
   MethodKey key;
   std::string name;
-  bool mismatched = false;  // the schemas differ, so `value` is 0
+  bool mismatched = false;  // the code differs, so `value` is 0
   double value = 0;         // A and B are the sums over this method
   double share_a = 0;       // of all of a
   double share_b = 0;
@@ -446,6 +462,9 @@ class ProfileBuilder {
   // Returns the sum of what was collected so far; `report` (may be null) receives what was dropped.
   Profile profile(MergeReport* report = nullptr) const;
   uint64_t skipped() const { return skipped_; }
+  // Returns in which order methods were called for the first time, from 0; without those of which no
+  // trace says so.
+  const std::map<MethodKey, uint64_t>& first_calls() const { return first_calls_; }
 
  private:
   struct Stream {
@@ -469,16 +488,21 @@ class ProfileBuilder {
   Status check_handles(const InstrumentationDesc& desc) const;
   void add_inlined(Profile& result, MergeReport* report) const;
   std::optional<MethodKey> method_of(uint64_t handle) const;
+  MethodProfile method_of(const Stream& stream) const;
+  MethodProfile sum_of(std::span<const Stream* const> streams) const;
 
   std::map<uint64_t, MethodDetails> details_;
   std::map<uint64_t, Stream> streams_;
+  std::map<MethodKey, uint64_t> first_calls_;
   uint64_t interval_ = 0;
+  bool one_countdown_ = false;  // of all threads: nobody knows whose calls were whose
   uint64_t skipped_ = 0;
 };
 
 // A profile read from a trace file.
 struct TraceProfile {
   Profile profile;
+  std::map<MethodKey, uint64_t> first_calls;  // ProfileBuilder::first_calls
   MergeReport report;
   bool truncated = false;  // the file ends early; the profile holds what precedes
   uint64_t skipped = 0;    // events of an unknown kind or format

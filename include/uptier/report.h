@@ -123,6 +123,23 @@ struct MethodReport {
   bool called() const { return calls != 0 || loop_iterations != 0; }
 };
 
+// What loops are measured by (Options::loops) instead of the processor's cycles: a counter of the
+// host's, such as instructions, cache misses, or ticks of a simulator.
+//
+//   begin   returns a stamp, when an execution that is measured begins
+//   end     returns what has gone by since the stamp, in `unit`s, when it ends
+//
+// Executions nest, each with a stamp of its own. What was measured inside is part of what is around
+// it, so the measure must not run backwards; what the functions themselves add to it stays in. They
+// are called from instrumented copies only, on the thread that runs the loop, and must not call the
+// runtime, block for long or throw.
+struct LoopMeter {
+  std::string unit = "cycles";  // of what `end` returns
+  uint64_t (*begin)(void* user) noexcept = nullptr;
+  uint64_t (*end)(void* user, uint64_t stamp) noexcept = nullptr;
+  void* user = nullptr;
+};
+
 // A loop that instrumented copies time (Options::loops), or with loop_functions a function's body.
 struct LoopReport {
   MethodId method;
@@ -142,6 +159,7 @@ struct LoopReport {
   double entries = 0;
   double iterations = 0;
   uint64_t timed = 0;
+  std::string unit = "cycles";  // of all that is called cycles here: LoopMeter::unit
   std::optional<Estimate> cycles;
   // Less the cycles of the timed loops inside of it in the same method, and not below 0; calls are
   // included, with the loops of callees.
@@ -152,6 +170,15 @@ struct LoopReport {
   // With loop_dual: what all executions took, each timed by itself, and those that `cycles` is
   // extrapolated from among them. Of executions whose end was not seen, what others took.
   std::optional<double> exact_cycles;
+};
+
+// One execution of a loop, or of a function's body, as it was timed (Runtime::keep_loop_executions).
+struct LoopExecution {
+  MethodId method;
+  LoopId loop;                // none for the body
+  uint32_t start_offset = 0;  // as in LoopReport
+  uint64_t cycles = 0;        // of it alone, or LoopReport::unit
+  uint32_t thread = 0;        // number of the attachment, from 1
 };
 
 // What one visit of a log probe saw (ProbeKind::kLog).

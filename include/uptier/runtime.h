@@ -88,14 +88,16 @@ enum class Sampling : uint8_t { kByOptions, kOff, kEvery };
 class Runtime {
  public:
   // Creates a runtime. `sink` (may be null, not owned, must outlive the runtime) receives the
-  // trace; `policy` (likewise) decides in the library's place, see policy.h. Errors:
-  // kInvalidArgument for options out of range, kResourceExhausted when the code region or the
-  // worker is refused.
+  // trace; `policy` (likewise) decides in the library's place, see policy.h. Where no thread is to be
+  // had for the worker, the runtime does without one, as with Options::workers = 0, and says so
+  // (Options::log). Runtimes that live at the same time: 4,096 a process. Errors: kInvalidArgument
+  // for options out of range, kResourceExhausted when the code region is refused.
   static Result<std::unique_ptr<Runtime>> create(const Options& options, TraceSink* sink = nullptr,
                                                  Policy* policy = nullptr);
   // Stops the worker, flushes every method one last time, and frees all code. No thread may be in
   // compiled code, and every other thread must have detached: otherwise the process ends with a
-  // message. The calling thread need not have.
+  // message (Options::log). The calling thread need not have; but one whose ThreadScope is still
+  // there is told so in the log, and the scope does nothing when it ends.
   virtual ~Runtime() = default;
 
   // Registers a method; nothing is compiled yet. `host` is not owned and must outlive the method.
@@ -114,7 +116,7 @@ class Runtime {
   // did not return, or were removed before, are left out; of those that were retired, which must not
   // run any more either, Host::gone is called before it returns. Waits for compilations of them that
   // are under way, and for other threads that are in their Host::gone. Thread: any, but not from
-  // `build`.
+  // `build`, where it takes nothing out and says so in the log.
   //
   // From then on an id is nobody's, until 4,095 methods have had its index: functions that take
   // one refuse it, and a call in a body that is compiled later ends with TrapCode::kNoCode. The
@@ -147,7 +149,8 @@ class Runtime {
   // calls by `invoke`, looks at the outcome, and raises the trap again. With no `invoke` under way
   // on the stack, a trap ends the process (abort, or the host's own handler of the signal).
   virtual const void* entry_address(MethodId m) const = 0;
-  // Returns it if the method has this signature; else null, which is logged (Options::log).
+  // Returns it if the method has this signature; else null, and both signatures are logged
+  // (Options::log).
   virtual const void* entry_address(MethodId m, const Signature& expected) const = 0;
   // Returns it as a C function pointer, e.g. `runtime.entry<int64_t(Vm*, int64_t)>(m)`. Null where
   // the method has another signature than F.
@@ -160,6 +163,15 @@ class Runtime {
   // Calls a method with the bits of its arguments (zero-extended, one word each) and catches traps.
   // May be nested inside host functions. Attaches the thread for the duration if it is not, which
   // maps memory and takes a lock: threads that call again had better attach.
+  //
+  // Floating point: guest code, and host functions that it calls, run with what a process begins
+  // with (rounding to nearest, denormals kept, no exception raised), whatever the caller has set.
+  // What the caller had is back when this returns, flags included, also after a trap. A host
+  // function that changes rounding or masks puts them back before it returns, as the ABI asks. An
+  // entry that is called without an `invoke` runs with what its caller has set.
+  // From `build` it may be called: of a method that is being described, by this thread or by one
+  // that waits for it, it is TrapCode::kNoCode.
+  //
   // TrapCode::kNoCode: there is none, and error_of() says why. Another number of arguments than the
   // signature has, and an id that add_method did not return, are TrapCode::kBadCall, and nothing is
   // called; nor is anything where the thread could not be attached, which is TrapCode::kNoThread
@@ -298,6 +310,11 @@ class Runtime {
   // on, if the profile knows them: they are compiled ahead of their first calls. A thread that ends
   // attached is detached when its thread_local objects are destroyed; the runtime must still be
   // there then, as for every thread that is attached.
+  //
+  // While the thread is attached, SIGSEGV, SIGBUS, SIGFPE and SIGILL are not blocked on it, and its
+  // alternate signal stack has room for their handler: if it blocks one, or its own stack is too
+  // small, that is changed here and changed back by the last detach. What it changes meanwhile is
+  // the host's responsibility: a trap that finds its signal blocked ends the process.
   // Errors: kResourceExhausted when memory for the thread's context is refused, or its stack has no
   // more left than stack_reserve, so that every call would trap; kInvalidArgument on a stack that is
   // not the thread's own (attach before the first switch, see create_stack).
@@ -357,7 +374,8 @@ class Runtime {
 
   // Flushes all methods of the calling thread, whatever their counts, and waits until the worker
   // has handled what was queued, compilations included. For tests, ends of phases, and reports. Not
-  // from a host function nor from `build`: a compilation that it waits for may wait for the caller.
+  // from a host function: a compilation that it waits for may wait for the caller. Does nothing, and
+  // says so in the log, when `build` calls it.
   virtual void flush() = 0;
 
   // Returns what the runtime did so far. Thread: any; consistent per method, not across methods.
@@ -375,7 +393,7 @@ class Runtime {
   // (its counts times profile_decay, but for methods that were taken on trust from it and have not
   // drifted). Flushes the calling thread first. May be called again, so that what kills a process
   // which runs for long takes little with it: a run is counted once, and others fade once for it.
-  // The destructor writes only if this was never called, and says on stderr what it cannot write.
+  // The destructor writes only if this was never called, and logs what it cannot write.
   // Does nothing without the option. Thread: any, but not from a host function nor from `build` (it
   // flushes). Cost: reads and writes the whole file, with the runtime's lock held, but a run that has
   // learnt nothing is only counted behind the file's end the first time (docs/profiles.md). Does not
@@ -396,6 +414,18 @@ class Runtime {
   // Returns the loops of all methods that were compiled and are timed, most cycles first; empty
   // without Options::loops and loop_functions. Counts are those that were flushed. Thread: any.
   virtual std::vector<LoopReport> loops() const = 0;
+  // Measures loops by a counter of the host's from now on, on threads that attach later. Without cycles
+  // nothing is known of a loop's share of a thread's time. Errors: kInvalidArgument for one function
+  // of the two, and after a thread has attached. Thread: any.
+  virtual Status set_loop_meter(const LoopMeter& meter) {
+    (void)meter;
+    return Error{ErrorCode::kUnsupported, "set_loop_meter: this runtime measures cycles only"};
+  }
+  // Keeps the first `count` executions of loops that each thread times, which attaches later, one by
+  // one, at most 2^20 (40 bytes each). Thread: any.
+  virtual void keep_loop_executions(uint32_t count) { (void)count; }
+  // Returns them, in order of their ends, those of threads that have detached first. Thread: any.
+  virtual std::vector<LoopExecution> loop_executions() const { return {}; }
 
   // Takes the records of log probes that all threads have made so far, those that have detached
   // first: of each thread in order, oldest first. A thread's ring keeps the latest log_records, and
@@ -404,38 +434,52 @@ class Runtime {
   virtual std::vector<LogRecord> read_log() = 0;
 
   // Returns the text form of a method's IR. Describes the method afresh: `build` runs on the
-  // calling thread. Waits for a compilation of the method that is under way. Thread: any, but not
-  // from `build`. Cost: that of describing and printing. Errors: what `build` returns, and
-  // kInvalidArgument for an id that add_method did not return.
+  // calling thread. Waits for a compilation of the method that is under way. Thread: any. Cost: that of describing and printing. Errors: what `build` returns, and
+  // kInvalidArgument for an id that add_method did not return, and where it would wait for its
+  // caller (a `build` of the method).
   virtual Result<std::string> ir(MethodId m) = 0;
 };
 
-// Attaches the thread for a scope.
+// Attaches the thread for a scope, which ends before the runtime does.
 class ThreadScope {
  public:
-  explicit ThreadScope(Runtime& r) : runtime_(r), status_(r.attach()) {}
+  explicit ThreadScope(Runtime& r) : runtime_(r), status_(r.attach()) { begin(); }
   ~ThreadScope() {
-    if (status_.ok()) runtime_.detach();
+    if (status_.ok() && ends_inside()) runtime_.detach();
   }
   ThreadScope(const ThreadScope&) = delete;
   ThreadScope& operator=(const ThreadScope&) = delete;
   const Status& status() const { return status_; }
 
  private:
+  void begin() noexcept;
+  // Whether the runtime is still there.
+  bool ends_inside() const noexcept;
+
   Runtime& runtime_;
   Status status_;
+  bool watched_ = false;  // the runtime knows of the scope
 };
 
-// Says that the thread waits, for a scope.
+// Says that the thread waits, for a scope, which ends before the runtime does.
 class BlockedScope {
  public:
-  explicit BlockedScope(Runtime& r) : runtime_(r) { runtime_.begin_blocked(); }
-  ~BlockedScope() { runtime_.end_blocked(); }
+  explicit BlockedScope(Runtime& r) : runtime_(r) {
+    runtime_.begin_blocked();
+    begin();
+  }
+  ~BlockedScope() {
+    if (ends_inside()) runtime_.end_blocked();
+  }
   BlockedScope(const BlockedScope&) = delete;
   BlockedScope& operator=(const BlockedScope&) = delete;
 
  private:
+  void begin() noexcept;
+  bool ends_inside() const noexcept;
+
   Runtime& runtime_;
+  bool watched_ = false;
 };
 
 }  // namespace uptier

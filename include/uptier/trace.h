@@ -109,8 +109,17 @@ struct FlushEvent {
   friend bool operator==(const FlushEvent&, const FlushEvent&) = default;
 };
 
+// Says that a method was called for the first time, by whichever thread. Comes at the end of a trace,
+// for all methods that were called, also for those that no data has come for.
+struct FirstCallEvent {
+  uint64_t handle = 0;    // of a method
+  uint64_t position = 0;  // among all methods, from 0
+
+  friend bool operator==(const FirstCallEvent&, const FirstCallEvent&) = default;
+};
+
 using TraceEvent = std::variant<Provenance, MethodDetails, BulkType, InstrumentationDesc,
-                                FlushEvent, InstrumentationData>;
+                                FlushEvent, InstrumentationData, FirstCallEvent>;
 
 // Receives the events of a runtime.
 //

@@ -36,7 +36,7 @@ uptier_status uptier_options_create(uptier_options** out, uptier_error* error) U
 // reads the environment. Errors: UPTIER_INVALID_ARGUMENT with the variable's legal range.
 uptier_status uptier_options_from_env(uptier_options** out, uptier_error* error) UPTIER_NOEXCEPT;
 // Sets one option from text, as `uptier run -O name=value` does: ("interval", "64"), ("tier",
-// "baseline"). Errors: UPTIER_NOT_FOUND for the name, UPTIER_INVALID_ARGUMENT with the legal range.
+// "baseline"), ("code_budget", "64M"). Errors: UPTIER_NOT_FOUND for the name, UPTIER_INVALID_ARGUMENT with the legal range.
 uptier_status uptier_options_set(uptier_options* options, const char* name, const char* value,
                                  uptier_error* error) UPTIER_NOEXCEPT;
 // Writes the table of all options, with values, units, ranges and reasons. See "Text" in
@@ -71,8 +71,8 @@ uptier_status uptier_options_set_log(uptier_options* options, uptier_log_functio
 //   trace_path  a trace file (mode 0600) that receives what is observed; a regular file of that
 //               name is replaced. NULL for none
 //
-// Errors: UPTIER_RESOURCE_EXHAUSTED when the code region or the worker is refused, UPTIER_IO for
-// the trace file.
+// Without a thread for the worker it runs as with the option workers=0, and says so in the log.
+// Errors: UPTIER_RESOURCE_EXHAUSTED when the code region is refused, UPTIER_IO for the trace file.
 uptier_status uptier_runtime_create(const uptier_options* options, const char* trace_path,
                                     uptier_runtime** out, uptier_error* error) UPTIER_NOEXCEPT;
 
@@ -105,7 +105,8 @@ uptier_status uptier_runtime_create_with_policy(const uptier_options* options,
                                                 const uptier_policy* policy, uptier_runtime** out,
                                                 uptier_error* error) UPTIER_NOEXCEPT;
 // Stops the worker, flushes every method one last time, frees all code, ends the trace and calls
-// every `drop`. No thread may be in compiled code, and every other thread must have detached.
+// every `drop`. No thread may be in compiled code, and every other thread must have detached:
+// otherwise the process ends with a message (uptier_options_set_log).
 void uptier_runtime_destroy(uptier_runtime* runtime) UPTIER_NOEXCEPT;
 
 // ---- Methods ------------------------------------------------------------------------------------
@@ -152,7 +153,9 @@ typedef struct uptier_host_frame {
 typedef struct uptier_method_info {
   size_t size;  // sizeof(uptier_method_info)
 
-  // Names the method across processes and machines, in traces and profiles.
+  // Names the method across processes and machines, in traces and profiles. Both 0: the library
+  // makes a key of the name and of how many methods without a key have that name already. Methods
+  // of one key with different names or bodies are not told apart (uptier_totals::keys_shared).
   uint64_t module_key;
   uint32_t function_index;
   const char* name;  // for people; need not be unique
@@ -221,7 +224,9 @@ typedef struct uptier_outcome {
 } uptier_outcome;
 
 // Calls a method with the bits of its arguments (zero-extended, one word each) and catches traps.
-// May be nested inside host functions. Attaches the thread for the duration if it is not.
+// May be nested inside host functions. Attaches the thread for the duration if it is not. Guest code
+// and host functions run with the floating-point environment that a process begins with; that of the
+// caller is back afterwards (Runtime::invoke in uptier/runtime.h).
 //
 //   args   `count` words, as many as the signature has parameters
 //   out    written whenever the call was made: with UPTIER_OK and with UPTIER_TRAPPED; may be NULL
@@ -244,11 +249,24 @@ uptier_status uptier_runtime_invoke_limited(uptier_runtime* runtime, uptier_meth
 // threads. Any thread; not from a signal handler. Errors: UPTIER_NOT_FOUND.
 uptier_status uptier_runtime_interrupt(uptier_runtime* runtime, uint32_t thread,
                                        uptier_error* error) UPTIER_NOEXCEPT;
+// Returns 1 if the calling thread's innermost invoke is to end, else 0: a host function that waits
+// returns then, and need raise nothing. Ask where a system call says EINTR.
+int uptier_interrupted(void) UPTIER_NOEXCEPT;
 // Returns the number of the calling thread's attachment, from 1; 0 when it is not attached.
 uint32_t uptier_runtime_thread_number(const uptier_runtime* runtime) UPTIER_NOEXCEPT;
 // Returns the fuel that the calling thread's innermost invoke has left; UINT64_MAX without a limit.
 uint64_t uptier_runtime_fuel_left(const uptier_runtime* runtime) UPTIER_NOEXCEPT;
 
+// What loops are measured by (option `loops`) instead of the processor's cycles, on threads that attach
+// later: `begin` returns a stamp when an execution begins, `end` what has gone by since the stamp, in
+// `unit`s. Called on the thread that runs the loop, from instrumented copies only; they must not call
+// the runtime. `unit` is copied; NULL functions restore the cycles; `user`
+// must outlive the runtime.
+typedef uint64_t (*uptier_loop_begin)(void* user);
+typedef uint64_t (*uptier_loop_end)(void* user, uint64_t stamp);
+uptier_status uptier_runtime_set_loop_meter(uptier_runtime* runtime, const char* unit,
+                                            uptier_loop_begin begin, uptier_loop_end end,
+                                            void* user, uptier_error* error) UPTIER_NOEXCEPT;
 // For loops of a host's interpreter, on an attached thread. Sets `*out` to the thread's countdown
 // of the method's loops: the interpreter decrements it at every back edge, and when it is 0 or
 // below calls osr_enter. The word is the thread's, and goes when the thread detaches: also when the
@@ -332,7 +350,9 @@ uint64_t uptier_stack_left(void) UPTIER_NOEXCEPT;
 // Attaches the calling thread (counters, countdowns, stack limit) until as many detaches. A thread
 // that invokes often should attach once. Attached to one runtime at a time; detach in reverse
 // order. With the option profile and a worker, methods that are registered by then may be described
-// (`build`) from here on. Errors: UPTIER_RESOURCE_EXHAUSTED when memory for the thread's context is
+// (`build`) from here on. While it is attached, signals of faults are not blocked on it, and its
+// alternate signal stack has room for their handler (Runtime::attach in uptier/runtime.h).
+// Errors: UPTIER_RESOURCE_EXHAUSTED when memory for the thread's context is
 // refused, and for a stack that is no larger than the option stack_reserve; UPTIER_INVALID_ARGUMENT on
 // a stack that is not the thread's own.
 uptier_status uptier_runtime_attach(uptier_runtime* runtime, uptier_error* error) UPTIER_NOEXCEPT;

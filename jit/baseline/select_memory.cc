@@ -1,11 +1,14 @@
 // Loads and stores.
 #include "jit/baseline/selector.h"
+#include "jit/code/fuel_operand.h"
+#include "jit/ir/add_fuel.h"
 
 namespace uptier::jit::baseline {
 
 Mem Selector::address(const Inst& i, size_t first) {
   auto args = f_.args(i);
   Value base = args[first];
+  if (is_fuel(i)) return fuel_operand();
   auto offset = static_cast<uint32_t>(i.imm);
   if (args.size() == first + 1) return emit_address(b_, values_.gp_of(base), offset, kScratch);
   Value index = args[first + 1];

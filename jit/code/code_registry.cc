@@ -12,7 +12,8 @@
 namespace uptier::jit {
 namespace {
 
-struct Slot {
+// A line of the caches each.
+struct alignas(64) Slot {
   std::atomic<const CodeSpace*> space{nullptr};
   std::atomic<const void*> trap_exit{nullptr};
   std::atomic<Orphaned> orphaned{nullptr};
@@ -22,20 +23,32 @@ struct Slot {
 // Global because signal handlers have no argument of ours.
 constinit Slot g_slots[CodeRegistration::kMaxSpaces];
 constinit std::atomic<uint32_t> g_readers{0};
+// Places that were ever taken: those behind are empty.
+constinit std::atomic<unsigned> g_used{0};
+// Where the thread found something last.
+__attribute__((tls_model("initial-exec"))) constinit thread_local unsigned t_last = 0;
+
+// Returns the space of a place if `pc` lies in it. Sequentially consistent with the stores in
+// ~CodeRegistration: either this reader sees the empty slot, or the writer sees this reader and waits.
+const CodeSpace* space_with(const Slot& s, const void* pc) noexcept {
+  const CodeSpace* space = s.space.load(std::memory_order_seq_cst);
+  return space != nullptr && space->contains(pc) ? space : nullptr;
+}
 
 // Calls `answer(slot, space)` for the space that contains `pc`.
 template <typename Answer>
 auto with_space(const void* pc, Answer answer) noexcept -> decltype(answer(g_slots[0], nullptr)) {
   decltype(answer(g_slots[0], nullptr)) found{};
-  // Sequentially consistent with the stores in ~CodeRegistration: either this reader sees the empty
-  // slot, or the writer sees this reader and waits.
   g_readers.fetch_add(1, std::memory_order_seq_cst);
-  for (Slot& s : g_slots) {
-    const CodeSpace* space = s.space.load(std::memory_order_seq_cst);
-    if (space == nullptr || !space->contains(pc)) continue;
-    found = answer(s, space);
-    break;
+  unsigned last = t_last;
+  const CodeSpace* space = space_with(g_slots[last], pc);
+  // Acquire pairs with add(): code that can run was registered before.
+  unsigned used = space != nullptr ? 0 : g_used.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < used && space == nullptr; ++i) {
+    space = space_with(g_slots[i], pc);
+    if (space != nullptr) t_last = last = i;
   }
+  if (space != nullptr) found = answer(g_slots[last], space);
   // Release: what was read above happens before the writer goes on.
   g_readers.fetch_sub(1, std::memory_order_release);
   return found;
@@ -94,11 +107,15 @@ Result<CodeRegistration> CodeRegistration::add(const CodeSpace& space, const voi
     g_slots[i].orphaned.store(orphaned, std::memory_order_relaxed);
     g_slots[i].runtime.store(runtime, std::memory_order_relaxed);
     g_slots[i].space.store(&space, std::memory_order_seq_cst);
+    if (g_used.load(std::memory_order_relaxed) <= i) g_used.store(i + 1, std::memory_order_release);
     CodeRegistration r;
     r.slot_ = static_cast<int>(i);
     return r;
   }
-  return Error{ErrorCode::kResourceExhausted, "code registry: too many live code spaces"};
+  return Error{ErrorCode::kResourceExhausted,
+               "code registry: " + std::to_string(kMaxSpaces) +
+                   " runtimes live at the same time, which is the most that a process may have: "
+                   "destroy one first"};
 }
 
 }  // namespace uptier::jit

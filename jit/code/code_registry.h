@@ -1,8 +1,9 @@
 // code_registry: from any program counter of the process to the Code that it lies in.
 //
 // A signal handler knows a pc and nothing else, so the list of live code spaces is global: a fixed
-// array, registered by the runtimes, read without a lock. A space leaves only when no reader is on
-// its way through the array.
+// array, registered by the runtimes, read without a lock up to the last place that was ever taken,
+// beginning with the one where the thread found something before. A space leaves only when no reader
+// is on its way through the array.
 //
 //   Thread: any. find_code, in_code, trap_exit_for and end_orphaned are async-signal-safe.
 #pragma once
@@ -37,7 +38,9 @@ void end_orphaned(const void* pc) noexcept;
 // the space does.
 class CodeRegistration {
  public:
-  static constexpr unsigned kMaxSpaces = 64;
+  // One a runtime, and there may be a runtime for each tenant; each takes address space, about half a
+  // gigabyte, and a thread.
+  static constexpr unsigned kMaxSpaces = 4096;
 
   CodeRegistration() = default;
   CodeRegistration(CodeRegistration&& other) noexcept;

@@ -1,9 +1,11 @@
 #include "jit/code/faults.h"
 
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <mutex>
 #include <string>
@@ -91,6 +93,13 @@ void on_fault(int signal, siginfo_t* info, void* machine) {
   errno = saved_errno;
 }
 
+// What the kernel puts on the stack of a handler: the registers that this processor has.
+size_t signal_frame() {
+  constexpr unsigned long kMinSigStackSize = 51;  // AT_MINSIGSTKSZ, which old headers do not have
+  constexpr size_t kLeastKnown = 4096;            // old kernels do not say
+  return std::max<size_t>(::getauxval(kMinSigStackSize), kLeastKnown);
+}
+
 bool is_ours(const struct sigaction& s) {
   return (s.sa_flags & SA_SIGINFO) != 0 && s.sa_sigaction == on_fault;
 }
@@ -157,7 +166,17 @@ FaultHandlers::~FaultHandlers() {
 Result<AltStack> AltStack::create() {
   AltStack s;
   stack_t now = {};
-  if (::sigaltstack(nullptr, &now) == 0 && (now.ss_flags & SS_DISABLE) == 0) return s;
+  bool known = ::sigaltstack(nullptr, &now) == 0;
+  bool hosts = known && (now.ss_flags & SS_DISABLE) == 0;
+  if (hosts && now.ss_size >= signal_frame() + kLeast) return s;
+  if (hosts && (now.ss_flags & SS_ONSTACK) != 0) {
+    return Error{ErrorCode::kResourceExhausted,
+                 "alternate signal stack: the thread runs on one of " +
+                     std::to_string(now.ss_size) + " bytes, where faults need " +
+                     std::to_string(signal_frame() + kLeast) +
+                     ": attach outside of signal handlers, or make it larger"};
+  }
+  if (known) s.before_ = now;
   constexpr size_t kGuard = 4096;
   void* mapping = ::mmap(nullptr, kGuard + kBytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -174,10 +193,12 @@ Result<AltStack> AltStack::create() {
   return s;
 }
 
-AltStack::AltStack(AltStack&& other) noexcept : mapping_(std::exchange(other.mapping_, nullptr)) {}
+AltStack::AltStack(AltStack&& other) noexcept
+    : mapping_(std::exchange(other.mapping_, nullptr)), before_(other.before_) {}
 
 AltStack& AltStack::operator=(AltStack&& other) noexcept {
   std::swap(mapping_, other.mapping_);
+  std::swap(before_, other.before_);
   return *this;
 }
 
@@ -188,9 +209,27 @@ AltStack::~AltStack() {
   if (ours) {
     stack_t none = {};
     none.ss_flags = SS_DISABLE;
-    ::sigaltstack(&none, nullptr);
+    bool hosts = before_.ss_sp != nullptr && (before_.ss_flags & SS_DISABLE) == 0;
+    if (!hosts || ::sigaltstack(&before_, nullptr) != 0) ::sigaltstack(&none, nullptr);
   }
   ::munmap(mapping_, 4096 + kBytes);
+}
+
+UnblockedFaults::UnblockedFaults() noexcept {
+  sigset_t faults, before;
+  sigemptyset(&faults);
+  for (int signal : kSignals) sigaddset(&faults, signal);
+  sigemptyset(&blocked_);
+  if (::pthread_sigmask(SIG_UNBLOCK, &faults, &before) != 0) return;
+  for (int signal : kSignals) {
+    if (sigismember(&before, signal) != 1) continue;
+    sigaddset(&blocked_, signal);
+    any_ = true;
+  }
+}
+
+UnblockedFaults::~UnblockedFaults() {
+  if (any_) ::pthread_sigmask(SIG_BLOCK, &blocked_, nullptr);
 }
 
 }  // namespace uptier::jit

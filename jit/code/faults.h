@@ -16,6 +16,8 @@
 // code_registry.
 #pragma once
 
+#include <signal.h>
+
 #include <cstddef>
 
 #include "uptier/result.h"
@@ -41,14 +43,18 @@ class FaultHandlers {
 };
 
 // The calling thread's alternate signal stack, for the life of the object: the handler must run
-// even where the thread's own stack is used up. Where the host has set one, it is kept.
+// even where the thread's own stack is used up. Where the host has set one that has room for a signal
+// frame and kLeast more, it is kept; a smaller one is put back at the end.
 //
 //   Thread: made and destroyed by the thread that it is for.
 class AltStack {
  public:
   static constexpr size_t kBytes = 64 << 10;  // plus a guard page below
+  // What the handler takes below the frame that the kernel makes, and the host's handler behind it.
+  static constexpr size_t kLeast = 16 << 10;
 
-  // Errors: kResourceExhausted when the kernel refuses memory.
+  // Errors: kResourceExhausted when the kernel refuses memory, or another stack while the thread is
+  // on the host's.
   static Result<AltStack> create();
   AltStack(AltStack&& other) noexcept;
   AltStack& operator=(AltStack&& other) noexcept;
@@ -57,6 +63,23 @@ class AltStack {
  private:
   AltStack() = default;
   void* mapping_ = nullptr;  // null: the host's own is in use
+  stack_t before_ = {};
+};
+
+// Lets the signals of faults through on the calling thread, for the life of the object: one that is
+// blocked when an instruction raises it ends the process. What was blocked before is at the end.
+//
+//   Thread: made and destroyed by the thread that it is for.
+class UnblockedFaults {
+ public:
+  UnblockedFaults() noexcept;
+  ~UnblockedFaults();
+  UnblockedFaults(const UnblockedFaults&) = delete;
+  UnblockedFaults& operator=(const UnblockedFaults&) = delete;
+
+ private:
+  sigset_t blocked_;  // of the signals of faults, those that were
+  bool any_ = false;
 };
 
 }  // namespace uptier::jit

@@ -5,6 +5,7 @@
 
 #include "jit/code/call_layout.h"
 #include "jit/code/code_buffer.h"
+#include "jit/code/float_state.h"
 #include "jit/x64/macros.h"
 
 namespace uptier::jit {
@@ -25,6 +26,7 @@ constexpr int32_t kSaved = 5 * 8;  // rbx r12 r13 r14 r15 below rbp
 constexpr int32_t kOutSlot = -48;  // displacements from rbp
 constexpr int32_t kMxcsrSlot = -56;
 constexpr int32_t kX87Slot = -52;
+constexpr int32_t kSpareSlot = -60;                 // 4 bytes
 constexpr int32_t kFrame = Routines::kInvokeFrame;  // rsp of the callee, without stack arguments
 constexpr int32_t kActivationArg = 16;              // the seventh argument
 
@@ -40,6 +42,32 @@ void emit_invoke_entry(Assembler& a) {
   a.fnstcw(word_ptr(rbp, kX87Slot));
   a.mov(rax, qword_ptr(rbp, kActivationArg));
   a.mov(qword_ptr(rax, offsetof(sampler::Activation, stack_pointer)), rsp);
+}
+
+// Writing MXCSR costs more than to see that nothing is to be written, which is so nearly always: the
+// flags in it say what was masked, and change nothing.
+void emit_standard_floats(CodeBuffer& b) {
+  Assembler& a = b.assembler();
+  Label standard = b.new_label();
+  a.mov(eax, dword_ptr(rbp, kMxcsrSlot));
+  a.and_(eax, imm(~static_cast<int32_t>(kMxcsrFlags)));
+  a.cmp(eax, imm(kStandardMxcsr));
+  a.short_().je(standard);
+  a.mov(dword_ptr(rbp, kSpareSlot), imm(kStandardMxcsr));
+  a.ldmxcsr(dword_ptr(rbp, kSpareSlot));
+  b.bind(standard);
+}
+
+// Gives the caller back what it had, flags included.
+void emit_callers_floats(CodeBuffer& b) {
+  Assembler& a = b.assembler();
+  Label same = b.new_label();
+  a.stmxcsr(dword_ptr(rbp, kSpareSlot));
+  a.mov(ecx, dword_ptr(rbp, kSpareSlot));
+  a.cmp(ecx, dword_ptr(rbp, kMxcsrSlot));
+  a.short_().je(same);
+  a.ldmxcsr(dword_ptr(rbp, kMxcsrSlot));
+  b.bind(same);
 }
 
 // Copies r8 words from rcx to the stack, the first lowest. Keeps rsp a multiple of 16.
@@ -60,7 +88,8 @@ void emit_stack_arguments(CodeBuffer& b) {
   b.bind(done);
 }
 
-void emit_invoke_call(Assembler& a) {
+void emit_invoke_call(CodeBuffer& b) {
+  Assembler& a = b.assembler();
   a.mov(r11, rdi);
   a.mov(r10, rsi);
   for (uint32_t i = 0; i < kXmmArgCount; ++i) {
@@ -73,6 +102,7 @@ void emit_invoke_call(Assembler& a) {
   a.mov(rcx, qword_ptr(rbp, kOutSlot));
   a.mov(qword_ptr(rcx), rax);
   a.movsd(qword_ptr(rcx, 8), xmm0);
+  emit_callers_floats(b);
   a.xor_(eax, eax);
 }
 
@@ -330,8 +360,8 @@ void emit_trial(CodeBuffer& b, TrialSlow slow, void* runtime) {
 
 NamedCode Routines::invoke_code() const {
   NamedCode code;
-  code.base = span_.data() + invoke_;
-  code.size = gone_ - invoke_;
+  code.base = span_.data() + invoke_ + invoke_pad_;
+  code.size = gone_ - invoke_ - invoke_pad_;
   for (const Gp& r : kSavedRegisters) code.saved.push_back(static_cast<uint8_t>(r.id()));
   code.saved_at = -8;
   code.name = "uptier invoke";
@@ -348,12 +378,16 @@ Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtim
   Label invoke_return = b.new_label();
   auto start = [&] {
     while (b.offset() % 16 != 0) a.int3();
-    return b.offset();
+    uint32_t at = b.offset();
+    b.landing_pad();
+    return at;
   };
   r.invoke_ = start();
+  r.invoke_pad_ = b.offset() - r.invoke_;
   emit_invoke_entry(a);
+  emit_standard_floats(b);
   emit_stack_arguments(b);
-  emit_invoke_call(a);
+  emit_invoke_call(b);
   b.bind(invoke_return);
   emit_invoke_return(a);
   r.gone_ = start();

@@ -48,8 +48,9 @@ using TrialSlow = TrialCall (*)(uint32_t method, void* runtime);
 
 // Calls `target` with registers and stack words as given. Sets `activation.stack_pointer`; the rest
 // of `activation`, and linking it into the context, is the caller's. Returns 0 and fills out[0]
-// from rax and out[1] from xmm0, or returns 1 when a trap ended the call. Restores callee-saved
-// registers, MXCSR and the x87 control word.
+// from rax and out[1] from xmm0, or returns 1 when a trap ended the call. The call runs with the
+// floating-point environment of float_state.h. Restores callee-saved registers, MXCSR with its flags,
+// and where it trapped the x87 control word.
 using InvokeRoutine = uint32_t (*)(const void* target, const uint64_t* gp, const uint64_t* xmm,
                                    const uint64_t* stack, uint64_t stack_words, uint64_t* out,
                                    sampler::Activation* activation);
@@ -114,6 +115,7 @@ class Routines {
   const uint8_t* at(uint32_t offset) const { return span_.data() + offset; }
   CodeSpan span_;
   uint32_t invoke_ = 0, trap_exit_ = 0, trap_exit_at_entry_ = 0, entry_slow_ = 0, loop_pair_ = 0;
+  uint32_t invoke_pad_ = 0;  // bytes of its landing pad, where no frame is told of
   uint32_t gone_ = 0;
   uint32_t scalable_count64_ = 0, scalable_count32_ = 0;
   uint32_t leave_ = 0, ask_ = 0, trial_ = 0, guard_slow_ = 0;

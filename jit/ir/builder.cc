@@ -3,6 +3,7 @@
 #include <string>
 
 #include "jit/ir/builder_impl.h"
+#include "jit/ir/op_call.h"
 
 namespace uptier {
 
@@ -45,7 +46,10 @@ bool FunctionBuilder::Impl::is_op(Opcode op, std::initializer_list<Shape> shapes
   for (Shape s : shapes) {
     if (row.shape == s) return true;
   }
-  return refuse(std::string(row.text) + " is an operation of another shape");
+  const char* call = jit::call_that_makes(row.shape);
+  std::string cure =
+      call == nullptr ? ", which only the library makes" : ": " + std::string(call) + "() makes it";
+  return refuse(std::string(row.text) + " is an operation of another shape" + cure);
 }
 
 bool FunctionBuilder::Impl::refuse_sealed(Block b) const {
@@ -387,6 +391,9 @@ LoopId FunctionBuilder::loop_header(uint32_t pc, std::span<const Variable> slots
   bool fits =
       m.may_append() && m.has_all(slots) &&
       m.expect(m.body.empty(), "loop_header comes first in its block") &&
+      m.expect(m.here() != m.f.layout.front(),
+               "the entry block is no loop header, since nothing jumps to it: create_block(), jump "
+               "to it, and begin the loop there") &&
       m.expect(!m.blocks[m.here().index()].sealed, "a loop header is sealed after its back edges");
   if (!fits) return LoopId(m.f.loop_count);
   std::vector<Value> values;

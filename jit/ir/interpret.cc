@@ -4,8 +4,10 @@
 #include <bit>
 #include <cstring>
 
+#include "jit/ir/add_fuel.h"
 #include "jit/ir/flow_graph.h"
 #include "jit/ir/semantics.h"
+#include "sampler/fuel.h"
 
 namespace uptier::jit {
 
@@ -231,6 +233,7 @@ void Interpreter::fail_guard(const Inst& i) {
 // ---- Memory -------------------------------------------------------------------------------------
 
 void* Interpreter::place(const Inst& i, size_t first, unsigned size, bool write) {
+  if (is_fuel(i)) return sampler::fuel_word();
   uint64_t address = get(i, first) + i.imm;
   if (i.args.size > first + 1) address += get(i, first + 1);
   return place_at(i, address, size, write);

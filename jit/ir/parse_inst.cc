@@ -1,4 +1,5 @@
 // Instructions of IR text: one function per form of operands.
+#include "jit/ir/add_fuel.h"
 #include "jit/ir/names.h"
 #include "jit/ir/parse_impl.h"
 #include "jit/ir/select_probes.h"
@@ -124,6 +125,7 @@ bool FunctionParser::access_flags(Inst& i) {
   if (in_.accept_word("traps")) i.flags |= kMemTraps;
   if (in_.accept_word("fenced")) i.flags |= kMemFenced;
   if (in_.accept_word("invariant")) i.flags |= kMemInvariant;
+  if (in_.accept_word("fuel")) i.flags |= kMemFuel;
   uint32_t alias = 0;
   if (in_.accept_word("class") && !in_.expect_u32(alias)) return false;
   if (alias >= kAliasClasses) return in_.fail("alias classes are 0 to 15");

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "jit/ir/add_fuel.h"
 #include "jit/ir/names.h"
 #include "jit/ir/select_probes.h"
 
@@ -81,14 +82,14 @@ std::string flags_text(const Inst& i) {
   Shape shape = info(i.op).shape;
   bool may_trap = shape == Shape::kCallHost || shape == Shape::kCallIndirect;
   uint8_t bulk = shape == Shape::kCallHost ? i.flags & (kCallCopies | kCallFills) : 0;
-  uint8_t known = may_trap
-                      ? kCallMayTrap | bulk
-                      : kMemTraps | kMemFenced | kMemInvariant | alias_class(kAliasClasses - 1);
+  uint8_t known =
+      may_trap ? kCallMayTrap | bulk
+               : kMemTraps | kMemFenced | kMemInvariant | kMemFuel | alias_class(kAliasClasses - 1);
   std::string out;
   if (i.flags & known & kMemTraps) out += " traps";
   if (i.flags & known & kMemFenced) out += " fenced";
   if (i.flags & known & kMemInvariant) out += " invariant";
-  if (i.flags & known & kCallMayTrap) out += " may_trap";
+  if (i.flags & known & kCallMayTrap) out += may_trap ? " may_trap" : " fuel";
   if (bulk & kCallCopies) out += " copies";
   if (bulk & kCallFills) out += " fills";
   unsigned alias = may_trap ? 0 : alias_class_of(i.flags & known);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "jit/ir/add_fuel.h"
 #include "jit/ir/names.h"
 #include "jit/ir/select_probes.h"
 #include "jit/ir/semantics.h"
@@ -291,6 +292,7 @@ void Verifier::check_flags(Block b, const Inst& i) {
   constexpr uint8_t kAnyClass = alias_class(kAliasClasses - 1);
   if (info(i.op).shape == Shape::kLoad) allowed = kMemTraps | kMemInvariant | kAnyClass;
   if (info(i.op).shape == Shape::kStore) allowed = kMemTraps | kAnyClass;
+  if (is_fuel_access(f_, i)) allowed |= kMemFuel;
   if (allowed & i.flags & kMemTraps) allowed |= kMemFenced;
   if (info(i.op).shape == Shape::kBulk) allowed = kMemTraps | kAnyClass;
   if (info(i.op).shape == Shape::kCallHost) allowed = bulk_flags(f_, i) | kCallMayTrap;

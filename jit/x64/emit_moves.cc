@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "jit/code/fuel_operand.h"
 #include "jit/x64/emit_impl.h"
 #include "jit/x64/macros.h"
 #include "jit/x64/parallel_move.h"
@@ -86,6 +87,11 @@ void Emitter::load_constant(Location to, uint64_t bits) {
 }
 
 Mem Emitter::memory(const MInst& i, uint32_t bytes) const {
+  if (i.base == kNoOperand) {  // add_fuel.h
+    Mem word = fuel_operand();
+    word.setSize(bytes);
+    return word;
+  }
   Gp base = gp_at(i, i.base);
   if (i.index == kNoOperand) return x86::ptr(base, i.disp, bytes);
   return x86::ptr(base, gp_at(i, i.index), i.scale, i.disp, bytes);

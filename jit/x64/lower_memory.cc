@@ -1,3 +1,4 @@
+#include "jit/ir/add_fuel.h"
 #include "jit/ir/semantics.h"
 #include "jit/x64/address.h"
 #include "jit/x64/lower_impl.h"
@@ -36,6 +37,7 @@ const Inst* Lowering::foldable_load(Value v) const {
 // Adds the operands of an address: [base + index + disp], the offset in a register where it exceeds
 // the displacement. They come last in the operand list.
 void Lowering::add_address(const Inst& access, Role role) {
+  if (is_fuel(access)) return;  // no base: see Emitter::memory()
   AddressParts parts = take_apart(f_, access);
   int64_t offset = parts.offset;
   // A load behind what was looked through has a further use.

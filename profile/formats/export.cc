@@ -192,17 +192,21 @@ std::string to_csv(const Profile& profile, const CallProfile& calls) {
   return out;
 }
 
-std::string to_lcov(const Profile& profile) {
+std::string to_lcov(const Profile& profile, std::string_view folder,
+                    std::vector<LcovListing>* listings) {
   std::string out;
-  std::string functions, lines;
+  std::string functions, lines, listing;
   uint64_t line = 0, hit_lines = 0, found = 0, hit = 0;
   const auto end_module = [&](uint64_t module) {
     if (line == 0) return;
-    out += "TN:\nSF:uptier/" + hex(module).substr(2) + "\n" + functions +
+    const std::string file = hex(module).substr(2);
+    out += "TN:\nSF:" + std::string(folder) + "/" + file + "\n" + functions +
            "FNF:" + std::to_string(found) + "\nFNH:" + std::to_string(hit) + "\n" + lines +
            "LF:" + std::to_string(line) + "\nLH:" + std::to_string(hit_lines) + "\nend_of_record\n";
+    if (listings != nullptr) listings->push_back({file, std::move(listing)});
     functions.clear();
     lines.clear();
+    listing.clear();
     line = hit_lines = found = hit = 0;
   };
   uint64_t module = 0;
@@ -218,8 +222,10 @@ std::string to_lcov(const Profile& profile) {
                  "," + name + "\n";
     ++found;
     hit += calls != 0 ? 1 : 0;
+    size_t block = 0;
     for (const uint64_t count : blocks) {
       lines += "DA:" + std::to_string(++line) + "," + std::to_string(count) + "\n";
+      listing += name + ", block " + std::to_string(++block) + "\n";
       hit_lines += count != 0 ? 1 : 0;
     }
   }

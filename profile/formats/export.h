@@ -3,6 +3,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "uptier/profile.h"
 #include "uptier/profile_calls.h"
@@ -22,10 +24,18 @@ using uptier::Profile;
 // that can be read back.
 std::string to_csv(const Profile& profile, const CallProfile& calls = {});
 
-// Coverage for genhtml: a file for each module, "uptier/<module key>", in which the blocks of its
-// methods are lines one behind the other. What a method ran inside of others counts in its lines
-// (profile/fold_inlined.h).
-std::string to_lcov(const Profile& profile);
+// What stands in for the source of a module: a line "method, block N" for each block of its methods.
+struct LcovListing {
+  std::string name;  // the module's key, in hexadecimal
+  std::string text;
+};
+
+// Coverage for genhtml: a file "<folder>/<module key>" for each module, in which the blocks of its
+// methods are lines, one after the other. What a method ran inside of others counts in its lines
+// (profile/fold_inlined.h). `listings` (may be null) receives the text of these files, without
+// which genhtml refuses the coverage.
+std::string to_lcov(const Profile& profile, std::string_view folder = "uptier",
+                    std::vector<LcovListing>* listings = nullptr);
 
 // Stacks for flame graphs: "method;block_N executions". A body that is inlined stands on what it is
 // inlined into, marked as flamegraph.pl knows inlined frames: "root;callee_[i];block_N executions".

@@ -3,6 +3,7 @@
 // A slot's numbers are all spelled out, so what is allocated is in proportion to the text.
 #include <array>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "profile/formats/lexer.h"
@@ -143,6 +144,7 @@ class Parser {
         {"bursts", &method_.bursts},
         {"interval", &method_.interval},
         {"weight_squares", &method_.weight_squares},
+        {"time", &method_.time},
     }};
     for (size_t i = 0; i < fields.size(); ++i) {
       if (!token_.is(fields[i].first)) continue;
@@ -159,9 +161,10 @@ class Parser {
     const Position at = token_.at;
     const std::optional<SlotKind> kind = parse_kind(token_);
     if (!kind) {
-      return fail(at,
-                  "expected calls, sampled, iterations, bursts, interval, weight_squares, cfg, a "
-                  "slot kind or }");
+      return fail(
+          at,
+          "expected calls, sampled, iterations, bursts, interval, weight_squares, time, cfg, "
+          "a slot kind or }");
     }
     step();
     const auto site = static_cast<uint32_t>(number(UINT32_MAX));
@@ -263,10 +266,11 @@ class Parser {
     if (const Status status = method_.check(); !status.ok()) {
       return fail(at, status.error().message);
     }
-    const MethodKey key = method_.key;
-    if (!profile_.methods.emplace(key, std::move(method_)).second) {
-      fail(at, "a method stands twice");
-    }
+    const bool added = written_.emplace(method_.key, method_.schema.cfg_hash).second;
+    if (!added) return fail(at, "a method stands twice");
+    Profile one;
+    one.methods.emplace(method_.key, std::move(method_));
+    merge(profile_, std::move(one));
   }
 
   void name() {
@@ -307,14 +311,15 @@ class Parser {
   void step() { token_ = lexer_.next(); }
   bool at_end() const { return token_.text.empty() && !token_.quoted; }
 
-  static constexpr size_t kFields = 7;
+  static constexpr size_t kFields = 8;
 
   Lexer lexer_;
   Token token_;
   Profile profile_;
   MethodProfile method_;  // the one between the braces
   std::map<std::pair<SlotKind, SiteId>, Line> lines_;
-  std::array<bool, kFields> seen_ = {};  // fields of `line`, cfg first
+  std::set<std::pair<MethodKey, uint64_t>> written_;  // methods, and the hashes of their code
+  std::array<bool, kFields> seen_ = {};               // fields of `line`, cfg first
   std::optional<Error> error_;
 };
 

@@ -46,6 +46,7 @@ std::string method_text(const MethodProfile& method) {
   if (method.weight_squares != 0) {
     out += "  weight_squares " + std::to_string(method.weight_squares) + "\n";
   }
+  if (method.time != 0) out += "  time " + std::to_string(method.time) + "\n";
   out += "  cfg " + profile::hex(method.schema.cfg_hash) + "\n";
   for (const Slot& slot : method.schema.slots) out += slot_text(method, slot);
   return out + "}\n";
@@ -102,10 +103,12 @@ std::string to_text(const InlinedBodies& bodies, const Profile& names) {
 
 std::string to_text(const Profile& profile) {
   std::string out = "uptier-profile 1\n";
-  for (const auto& [key, method] : profile.methods) {
+  const auto add = [&out](const MethodProfile& method) {
     const Status status = method.check();
     out += status.ok() ? method_text(method) : "\n# left out: " + comment(status.error().message);
-  }
+  };
+  for (const auto& [key, method] : profile.methods) add(method);
+  for (const auto& [at, method] : profile.other_code) add(method);
   return out + to_text(profile.inlined, profile);
 }
 

@@ -60,6 +60,9 @@ class Writer {
     for (const auto& [key, m] : profile.methods) {
       if (m.check().ok()) add_method(m);
     }
+    for (const auto& [at, m] : profile.other_code) {
+      if (m.check().ok()) add_method(m);
+    }
     for (const auto& [key, body] : profile.inlined) {
       if (body.check(key).ok()) add_inlined(key, body);
     }
@@ -161,6 +164,9 @@ class Writer {
     for (const auto& [word, count] : sums) add({.kind = "method", .word = word, .count = count});
     add({.kind = "method", .word = "version", .rule = "same", .count = m.schema.version});
     add({.kind = "method", .word = "interval", .rule = "same", .count = m.interval});
+    if (m.time != 0) {
+      add({.kind = "method", .word = "time", .rule = "greatest", .count = m.time});
+    }
     for (const SlotRun& run : runs_of(m.schema)) {
       add({.kind = slot_kind_name(run.kind),
            .site = run.first_site,

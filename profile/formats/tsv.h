@@ -9,11 +9,11 @@
 // a text that a spreadsheet would take for a formula has a ' in front (text.h, guarded):
 //
 //   module function method   whose row it is: key and name
-//   cfg_hash schema          the shape of its code, and a hash of what is observed of it; rows of
-//                            different schemas are never added up
+//   cfg_hash schema          the shape of its code, and a hash of what is observed of it; a database
+//                            adds up rows of one schema, and the reader those of one shape
 //   kind site word           slot_kind_name, site and name of the word; or
 //                            kind "method": calls, sampled_calls, iterations, bursts,
-//                                weight_squares, version, interval
+//                                weight_squares, version, interval, time
 //                            kind "file": runs, weight, forgotten, time, interval; engine, host
 //                                and schedule, their text in `method`; module, in key_module;
 //                                upload, time and hash in key_module and key

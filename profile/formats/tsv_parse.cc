@@ -64,7 +64,7 @@ struct Gathered {
   std::string name;
   uint64_t cfg_hash = 0;
   Same version, interval;
-  uint64_t calls = 0, sampled_calls = 0, iterations = 0, bursts = 0, weight_squares = 0;
+  uint64_t calls = 0, sampled_calls = 0, iterations = 0, bursts = 0, weight_squares = 0, time = 0;
   std::set<std::tuple<SlotKind, SiteId, uint32_t, uint32_t>> runs;  // kind, first, how many, top
   std::map<std::tuple<SlotKind, SiteId, uint32_t>, SumWord> sums;   // by word
   std::map<std::tuple<SlotKind, SiteId, uint32_t>, std::array<SumWord, kLimbs>> wide;
@@ -281,6 +281,10 @@ class Parser {
       add(*sum, row.count);
       return {};
     }
+    if (row.word == "time") {
+      g.time = std::max(g.time, row.count);
+      return {};
+    }
     if (row.word != "version" && row.word != "interval") {
       return broken("word " + std::string(row.word) + " of a method is not known");
     }
@@ -480,6 +484,7 @@ Result<MethodProfile> Parser::method_of(const MethodKey& key, uint64_t name, con
   m.bursts = g.bursts;
   m.weight_squares = g.weight_squares;
   m.interval = g.interval.value;
+  m.time = g.time;
   if (Status s = m.check(); !s) return broken(s.error().message);
   return m;
 }

@@ -65,6 +65,11 @@ std::string EventPrinter::line(const BulkType& event) {
   return "type " + renumber(types_, "t", event.handle) + " name " + quote(event.name) + "\n";
 }
 
+std::string EventPrinter::line(const FirstCallEvent& event) {
+  return "first call " + renumber(methods_, "m", event.handle) + " position " +
+         std::to_string(event.position) + "\n";
+}
+
 std::string EventPrinter::line(const InstrumentationDesc& event) {
   std::string out = "desc " + renumber(ids_, "d", event.id);
   const Result<Schema> schema = schema_of(event);

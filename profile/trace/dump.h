@@ -33,6 +33,7 @@ class EventPrinter {
   std::string line(const InstrumentationDesc& event);
   std::string line(const InstrumentationData& event);
   std::string line(const FlushEvent& event);
+  std::string line(const FirstCallEvent& event);
   std::string other_slots(const Schema& schema, std::span<const uint64_t> words);
   std::string pairs_text(SlotKind kind, std::span<const uint64_t> pairs);
 

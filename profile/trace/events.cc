@@ -83,6 +83,14 @@ Result<BulkType> decode_type(ByteReader& in) {
   return type;
 }
 
+Result<FirstCallEvent> decode_first_call(ByteReader& in) {
+  FirstCallEvent call;
+  call.handle = in.u64();
+  call.position = in.u64();
+  if (in.ok() && call.handle == 0) return corrupt("handle 0 is invalid");
+  return call;
+}
+
 Provenance decode_provenance(ByteReader& in) {
   Provenance provenance;
   provenance.interval = in.u64();
@@ -113,6 +121,7 @@ Result<TraceEvent> decode_fields(RecordKind kind, ByteReader& in) {
     case RecordKind::kDesc: return as_event(decode_desc(in));
     case RecordKind::kData: return TraceEvent(decode_data(in));
     case RecordKind::kFlush: return as_event(decode_flush(in));
+    case RecordKind::kFirstCall: return as_event(decode_first_call(in));
     case RecordKind::kFileHeader:
     case RecordKind::kEnd: break;
   }
@@ -134,6 +143,10 @@ struct Encoder {
     out.u32(event.function_index);
     out.u32(0);
     out.text(event.name);
+  }
+  void operator()(const FirstCallEvent& event) {
+    out.u64(event.handle);
+    out.u64(event.position);
   }
   void operator()(const BulkType& event) {
     out.u64(event.handle);
@@ -172,6 +185,7 @@ struct KindOf {
   RecordKind operator()(const InstrumentationDesc&) { return RecordKind::kDesc; }
   RecordKind operator()(const InstrumentationData&) { return RecordKind::kData; }
   RecordKind operator()(const FlushEvent&) { return RecordKind::kFlush; }
+  RecordKind operator()(const FirstCallEvent&) { return RecordKind::kFirstCall; }
 };
 
 }  // namespace
@@ -185,6 +199,7 @@ std::string_view record_kind_name(RecordKind kind) {
     case RecordKind::kDesc: return "desc";
     case RecordKind::kData: return "data";
     case RecordKind::kFlush: return "flush";
+    case RecordKind::kFirstCall: return "first call";
     case RecordKind::kEnd: return "end";
   }
   return "unknown";

@@ -50,11 +50,12 @@ enum class RecordKind : uint16_t {
   kDesc = 0x5504,
   kData = 0x5505,
   kFlush = 0x5506,
+  kFirstCall = 0x5507,
   kEnd = 0x550f,
 };
 
-// Returns "provenance", "method", "type", "desc", "data", "flush", "file header", "end" or
-// "unknown".
+// Returns "provenance", "method", "type", "desc", "data", "flush", "first call", "file
+// header", "end" or "unknown".
 std::string_view record_kind_name(RecordKind kind);
 
 RecordKind kind_of(const TraceEvent& event);

@@ -58,6 +58,7 @@ Result<TraceRead> read_trace(ByteSpan file) {
   read.warnings.insert(read.warnings.end(), broken.begin(), broken.end());
   read.damaged += reader.damaged();
   read.trace.profile = taker.builder().profile(&read.trace.report);
+  read.trace.first_calls = taker.builder().first_calls();
   read.trace.truncated = reader.state() == State::kTruncated;
   read.trace.skipped = reader.skipped() + taker.builder().skipped();
   read.trace.lost = reader.dropped();

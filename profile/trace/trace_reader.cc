@@ -14,7 +14,7 @@ constexpr uint16_t kLastRecordType = 0x55ff;
 constexpr uint16_t kLastEventType = 0x553f;  // those behind are of profile files (upf/format.h)
 
 bool known_event(RecordKind kind, uint16_t version) {
-  return version == 0 && kind >= RecordKind::kProvenance && kind <= RecordKind::kFlush;
+  return version == 0 && kind >= RecordKind::kProvenance && kind <= RecordKind::kFirstCall;
 }
 
 constexpr uint64_t kRepeats = 16;

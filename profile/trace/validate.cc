@@ -101,6 +101,14 @@ Status TraceLaws::take(const MethodDetails& method) {
 
 Status TraceLaws::take(const BulkType& type) { return announce(types_, type, summary_.types); }
 
+Status TraceLaws::take(const FirstCallEvent& call) {
+  if (!methods_.contains(call.handle)) {
+    return broken("unknown method handle " + std::to_string(call.handle));
+  }
+  const bool fresh = first_calls_.insert(call.handle).second;
+  return fresh ? Status{} : broken("two first calls of one method");
+}
+
 Status TraceLaws::take(const InstrumentationDesc& desc) {
   if (const auto at = streams_.find(desc.id); at != streams_.end()) {
     if (at->second.desc == desc) return {};

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -74,12 +75,14 @@ class TraceLaws {
   Status take(const InstrumentationDesc& desc);
   Status take(const InstrumentationData& data);
   Status take(const FlushEvent& flush);
+  Status take(const FirstCallEvent& call);
   Status check_handles(ByteSpan shape, ByteSpan bytes, bool zero_allowed) const;
   Status check_data(const Stream& stream, const InstrumentationData& data) const;
   Status check_words(Stream& stream, const InstrumentationData& data) const;
 
   std::map<uint64_t, MethodDetails> methods_;
   std::map<uint64_t, BulkType> types_;
+  std::set<uint64_t> first_calls_;  // handles
   std::map<uint64_t, Stream> streams_;
   std::optional<uint64_t> awaited_;  // the id whose flush was the last event
   TraceSummary summary_;

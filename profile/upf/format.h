@@ -40,8 +40,11 @@
 // (varint.h), but for u64s and what tables hold:
 //
 //     size of the rest | function index, name (string), calls, sampled calls, iterations, bursts,
-//     interval, flags, sum of squared weights (with kHasSquares), tables, words | size of the desc |
-//     desc | words counts, words estimates (not with kSameEstimates) | tables
+//     interval, flags, sum of squared weights (with kHasSquares), time (with kHasTime; else that of
+//     the segment's run), tables, words | size of the desc | desc | words counts, words estimates
+//     (not with kSameEstimates) | tables
+//
+// Of a method there are as many entries, one behind the other, as there is code of it (OtherCode).
 //
 //     desc := version | u64 cfg hash | runs | runs * {kind, first site, count, top}
 //     table := u32 kind, u32 site, u64 entries, entries * {u64 module key, value, count, estimate}
@@ -97,6 +100,7 @@ inline constexpr uint32_t kUpfVersion = 1;
 inline constexpr uint64_t kUpfName = 0x6670726569747075;  // "uptierpf"
 inline constexpr uint32_t kSameEstimates = 1;             // estimates are the counts, word by word
 inline constexpr uint32_t kHasSquares = 2;                // a sum of squared weights, not 0
+inline constexpr uint32_t kHasTime = 4;                   // a time that is not the segment's
 inline constexpr uint16_t kUpfEntries = 1;                // version of group chunks
 inline constexpr uint64_t kMaxRatio = 16;                 // of packed bytes
 inline constexpr size_t kPastRuns = 7;           // that a run leaves in the file beside its own

@@ -245,6 +245,7 @@ bool ProfileSum::add_words(const MethodView& view, std::string_view name, Known&
     report_.saturated += profile::add_saturating(*field, value) ? 1 : 0;
   }
   if (sum.interval != view.interval) sum.interval = 0;
+  sum.time = std::max(sum.time, view.time);
   const bool named = same_bytes(std::as_bytes(std::span(name)), std::as_bytes(std::span(sum.name)));
   if (!named && sum.name < name) sum.name = name;
   ++report_.merged;
@@ -355,6 +356,7 @@ void ProfileSum::add_trace(UpfReader& file, ByteSpan trace, Weight weight) {
   if (!whole.ok()) return file.warn(file.offset_of(trace), "trace: " + whole.error().message);
   TraceProfile* read = &whole->trace;
   for (auto& [key, method] : read->profile.methods) add(std::move(method), weight);
+  for (auto& [at, method] : read->profile.other_code) add(std::move(method), weight);
   if (again()) return;
   for (const std::string& what : whole->warnings) {
     file.warn(file.offset_of(trace), "trace: " + what);
@@ -363,6 +365,7 @@ void ProfileSum::add_trace(UpfReader& file, ByteSpan trace, Weight weight) {
   info.weight = mul_div(info.weight, weight.numerator, weight.denominator, report_.saturated);
   infos_.add(std::move(info));
   report_ += read->report;
+  add(calls_of(*read), weight);
   add(std::move(read->profile.inlined), weight);
 }
 
@@ -393,6 +396,7 @@ void ProfileSum::absorb(ProfileSum& other) {
   }
   other.known_.clear();
   other.last_ = nullptr;
+  for (auto& [at, method] : std::exchange(other.sum_.other_code, {})) add(std::move(method));
   add(std::move(other.sum_.inlined));
 }
 

@@ -137,6 +137,7 @@ class ProfileSum {
   void strip(Known& known);
   void restore(Known& known);
   uint64_t bytes_of(const MethodKey& key) const;
+  uint64_t other_bytes_of(const MethodKey& key) const;
   void keep_within_limit() {
     if (bytes_ > limit_) make_room();
   }

@@ -24,6 +24,7 @@ MethodView view_of(const MethodProfile& sum, ByteSpan desc, uint16_t format, uin
   view.bursts = sum.bursts;
   view.interval = sum.interval;
   view.weight_squares = sum.weight_squares;
+  view.time = sum.time;
   view.format = format;
   view.version = version;
   view.desc = desc;
@@ -70,7 +71,15 @@ void ProfileSum::restore(Known& known) {
 uint64_t ProfileSum::bytes_of(const MethodKey& key) const {
   if (!limited_) return 0;
   const auto at = sum_.methods.find(key);
-  return at == sum_.methods.end() ? 0 : size_of(at->second);
+  return at == sum_.methods.end() ? 0 : size_of(at->second) + other_bytes_of(key);
+}
+
+// Returns what other code of a method takes.
+uint64_t ProfileSum::other_bytes_of(const MethodKey& key) const {
+  uint64_t bytes = 0;
+  auto at = sum_.other_code.lower_bound({key, 0});
+  for (; at != sum_.other_code.end() && at->first.first == key; ++at) bytes += size_of(at->second);
+  return bytes;
 }
 
 // First methods become bare, then they go: some at once, so that it does not happen for every
@@ -87,7 +96,8 @@ void ProfileSum::make_room() {
   const uint64_t wanted = limit_ - limit_ / kSome;
   auto end = sum_.methods.end();
   for (uint64_t left = bytes_; left > wanted && std::prev(end) != sum_.methods.begin();) {
-    left -= size_of((--end)->second);
+    --end;
+    left -= size_of(end->second) + other_bytes_of(end->first);
   }
   cut(end->first);
 }
@@ -95,8 +105,9 @@ void ProfileSum::make_room() {
 void ProfileSum::cut(MethodKey end) {
   range_.end = end;
   const auto first = sum_.methods.lower_bound(end);
-  for (auto at = first; at != sum_.methods.end(); ++at) bytes_ -= size_of(at->second);
+  for (auto at = first; at != sum_.methods.end(); ++at) bytes_ -= bytes_of(at->first);
   sum_.methods.erase(first, sum_.methods.end());
+  sum_.other_code.erase(sum_.other_code.lower_bound({end, 0}), sum_.other_code.end());
   known_.erase(known_.lower_bound(end), known_.end());
   last_ = nullptr;
   for (auto& [key, known] : known_) known.next = nullptr;  // it may have gone
@@ -164,9 +175,15 @@ void ProfileSum::drain(const std::function<void(MethodProfile)>& take) {
     const auto at = sum_.methods.begin();
     const auto known = known_.find(at->first);
     if (known != known_.end()) restore(known->second);
+    const MethodKey key = at->first;
     take(std::move(at->second));
     if (known != known_.end()) known_.erase(known);
     sum_.methods.erase(at);
+    auto other = sum_.other_code.lower_bound({key, 0});
+    while (other != sum_.other_code.end() && other->first.first == key) {
+      take(std::move(other->second));
+      other = sum_.other_code.erase(other);
+    }
   }
   bytes_ = 0;
 }

@@ -224,6 +224,7 @@ bool UpfReader::read_all(const Segment& segment, const Group& group, const Visit
   MethodView view;
   uint32_t methods = 0;
   for (; !raw.empty(); ++methods) {
+    view.time = segment.info.time;
     const Status taken = take_entry(group.format, group.module_key, raw, words_, view);
     if (!taken.ok()) {
       warn(group.offset, "group: " + taken.error().message);

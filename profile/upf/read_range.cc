@@ -56,6 +56,7 @@ void UpfReader::read_some(const Segment& segment, const Group& group, const KeyR
       raw = raw.subspan(head->size);
       continue;
     }
+    view.time = segment.info.time;
     const Status taken = take_entry(group.format, group.module_key, raw, words_, view);
     if (!taken.ok()) {
       keys.stop = at;

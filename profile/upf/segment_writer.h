@@ -43,12 +43,13 @@ struct SegmentPieces {
 
 class SegmentWriter {
  public:
-  // Groups wait in the file, if there is one.
-  explicit SegmentWriter(std::optional<Spill> spill = {}) : spill_(std::move(spill)) {}
+  // `time` is what `finish` will be told with `info`. Groups wait in the file, if there is one.
+  explicit SegmentWriter(uint64_t time, std::optional<Spill> spill = {})
+      : time_(time), spill_(std::move(spill)) {}
   SegmentWriter(const SegmentWriter&) = delete;
   SegmentWriter& operator=(const SegmentWriter&) = delete;
 
-  // Adds a method, in ascending order of keys. One that breaks a rule, or has no room in a record,
+  // Adds a method, in ascending order of keys, with other code of it behind. One that breaks a rule, or has no room in a record,
   // is counted as left out.
   void add(const MethodProfile& method);
   void drop() { ++dropped_; }
@@ -82,6 +83,7 @@ class SegmentWriter {
   void sealed_chunk(uint16_t type, ByteSpan content);
   void packed_record(UpfKind kind, ByteSpan raw);
 
+  uint64_t time_;
   StringTableBuilder strings_;
   std::map<std::string, Open> open_;
   std::vector<Group> groups_;

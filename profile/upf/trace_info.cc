@@ -42,4 +42,12 @@ uptier::ProfileInfo trace_info(ByteSpan trace, const uptier::Profile& profile) {
   return info;
 }
 
+uptier::CallProfile calls_of(const uptier::TraceProfile& trace) {
+  uptier::CallProfile calls;
+  for (const auto& [method, position] : trace.first_calls) {
+    calls.first[method] = {position, uptier::CallProfile::kOneRun};
+  }
+  return calls;
+}
+
 }  // namespace uptier::profile

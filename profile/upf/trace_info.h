@@ -14,4 +14,7 @@ uptier::UploadId trace_id(ByteSpan trace);
 // time. Cost: reads the events once more.
 uptier::ProfileInfo trace_info(ByteSpan trace, const uptier::Profile& profile);
 
+// Returns when methods were called first, as that run of the trace says it: nothing of callers.
+uptier::CallProfile calls_of(const uptier::TraceProfile& trace);
+
 }  // namespace uptier::profile

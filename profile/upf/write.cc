@@ -90,7 +90,7 @@ void finish_record(UpfKind kind, uint32_t sequence, uint16_t version, size_t sta
 void SegmentWriter::add(const MethodProfile& method) {
   if (!method.check().ok()) return drop();
   Bytes entry;
-  append_entry(method, strings_.add(method.name), entry);
+  append_entry(method, strings_.add(method.name), time_, entry);
   if (entry.size() > kMaxContent / 2) return drop();
   const std::string key = group_key(method);
   Open& open = open_[key];
@@ -320,9 +320,14 @@ Bytes SegmentPieces::joined() && {
 Bytes profile_to_file(const Profile& profile, const ProfileInfo& info, std::string_view log,
                       const Timeline& timeline, const CallProfile* calls, uint64_t* dropped,
                       std::span<const RunRecord> past, const ForeignTables* foreign) {
-  SegmentWriter writer;
+  SegmentWriter writer(info.time);
+  auto other = profile.other_code.begin();
   for (const auto& [key, method] : profile.methods) {
     method.key == key ? writer.add(method) : writer.drop();
+    for (; other != profile.other_code.end() && other->first.first <= key; ++other) {
+      other->first.first == key && other->second.key == key ? writer.add(other->second)
+                                                            : writer.drop();
+    }
   }
   writer.add(profile.inlined);
   if (foreign != nullptr) writer.add(*foreign);

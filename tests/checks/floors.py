@@ -4,8 +4,8 @@
   floors.py ROOT        prints file:line: rule for each break; exit 1 if there is any
   floors.py --self-test proves on small made-up trees that each rule can fail
 
-The floors, lowest first: include/uptier < profile < sampler < jit < tiering. Beside them stands
-embed, which sees include/uptier only, and so do examples, whose includes in quotes may be their own
+The floors, lowest first: include/uptier < profile < sampler < jit < tiering. Beside them stand
+tracing and embed, which see include/uptier only, and so do examples, whose includes in quotes may be their own
 folder's. tools, bench and tests may include everything.
 """
 import pathlib
@@ -14,14 +14,16 @@ import sys
 import tempfile
 
 FLOORS = ["include", "profile", "sampler", "jit", "tiering"]
+BESIDE = ["tracing"]  # stands beside them, on include/uptier alone
 ABOVE = ["embed", "tools", "bench", "tests", "examples"]  # no floor may include these
-SIZED = FLOORS + ["embed", "tools", "bench", "tests", "examples"]
+SIZED = FLOORS + BESIDE + ["embed", "tools", "bench", "tests", "examples"]
 
 MOST_LINES = 600  # of a file
 
 # What a folder may see of the project; an absent folder may see everything.
 VISIBLE = {name: set(FLOORS[: i + 1]) for i, name in enumerate(FLOORS)}
 VISIBLE["embed"] = {"include", "embed"}
+VISIBLE["tracing"] = {"include", "tracing"}
 
 # Standard and system headers that a folder must not know, with the reason.
 THREADS = {"atomic", "barrier", "condition_variable", "future", "latch", "mutex", "pthread.h",
@@ -50,7 +52,7 @@ def included_folder(name):
     top = name.split("/")[0]
     if top == "uptier":
         return "include"
-    return top if top in FLOORS + ABOVE and "/" in name else None
+    return top if top in FLOORS + BESIDE + ABOVE and "/" in name else None
 
 
 def check_include(path, quote, name, folder):

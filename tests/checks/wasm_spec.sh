@@ -19,5 +19,19 @@ rm -rf "$work"
 mkdir -p "$work"
 bash "$spec/convert.sh" "$work" >"$work/convert.log" 2>&1 || { cat "$work/convert.log"; exit 1; }
 compgen -G "$work/suite/*.json" >/dev/null || { echo "convert.sh left no suite"; exit 1; }
+
+# The suite is of the first version: since the second one, targets of a br_table in dead code may have
+# different types.
+python3 - "$work/suite/unreached-invalid.json" <<'EOF'
+import json, sys
+try:
+    with open(sys.argv[1]) as f: suite = json.load(f)
+except FileNotFoundError:
+    sys.exit(0)
+suite["commands"] = [c for c in suite["commands"]
+                     if not (c["type"] == "assert_invalid" and c.get("line") == 539)]
+with open(sys.argv[1], "w") as f: json.dump(suite, f)
+EOF
+
 python3 "$spec/run_spec.py" --engine "$tool wast --tier={tier}" \
   --tiers baseline,instrumented,optimized,auto --trap-text -j 2 "$work/suite"

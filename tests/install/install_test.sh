@@ -21,8 +21,8 @@ only_what_belongs() {  # PREFIX
   while IFS= read -r file; do
     case $file in
       include/uptier/*/*) fail "a private header is installed: $file" ;;
-      include/uptier/*.h | lib*/libuptier.a | lib*/cmake/uptier/*.cmake) ;;
-      lib*/pkgconfig/uptier.pc) ;;
+      include/uptier/*.h | lib*/libuptier.a | lib*/libuptier_trace.a | lib*/cmake/uptier/*.cmake) ;;
+      lib*/pkgconfig/uptier.pc | share/licenses/uptier/LICENSE) ;;
       *) fail "installed, but not public: $file" ;;
     esac
   done < <(cd "$1" && find . -type f -printf '%P\n')
@@ -30,6 +30,7 @@ only_what_belongs() {  # PREFIX
   for header in "$here"/../../include/uptier/*.h; do
     [[ -f $1/include/uptier/${header##*/} ]] || fail "not installed: ${header##*/}"
   done
+  [[ -f $1/share/licenses/uptier/LICENSE ]] || fail "not installed: LICENSE"
   ! grep -rIlF -e "$1" -e "$build" -e "$(cd "$here/../.." && pwd)" "$1" || fail "names its origin"
 }
 

@@ -1,6 +1,8 @@
 // The builder handle of the C API: its checks, blocks, variables and constants.
 #include "tiering/c_api/builder.h"
 
+#include "jit/ir/op_call.h"
+
 #include <algorithm>
 
 namespace uptier::tiering {
@@ -95,7 +97,12 @@ bool uptier_builder::is_op(uptier_opcode op, std::initializer_list<Shape> shapes
   if (op >= UPTIER_OPCODE_COUNT) return refuse("there is no operation " + std::to_string(op));
   const OpcodeInfo& row = info(static_cast<Opcode>(op));
   if (std::find(shapes.begin(), shapes.end(), row.shape) != shapes.end()) return true;
-  return refuse(std::string(row.text) + " is an operation of another shape");
+  std::string cure = ", which only the library makes";
+  if (const char* call = jit::call_that_makes(row.shape)) {
+    bool is_switch = row.shape == Shape::kSwitch;  // a keyword in C++
+    cure = std::string(": uptier_build_") + (is_switch ? "switch" : call) + " makes it";
+  }
+  return refuse(std::string(row.text) + " is an operation of another shape" + cure);
 }
 
 bool uptier_builder::is_probe(uptier_probe_kind kind) {

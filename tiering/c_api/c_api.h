@@ -161,8 +161,25 @@ class CMethodTable {
 
 }  // namespace uptier::tiering
 
+namespace uptier::tiering {
+
+// Where the library's log goes in C. Thread: immutable once a runtime has it.
+struct CLog {
+  uptier_log_function function = nullptr;
+  void* user = nullptr;
+
+  // Options::log of a runtime whose log_user is a CLog.
+  static void write(void* log, LogLevel level, std::string_view line) {
+    const auto& to = *static_cast<const CLog*>(log);
+    to.function(to.user, static_cast<uptier_log_level>(level), line.data(), line.size());
+  }
+};
+
+}  // namespace uptier::tiering
+
 struct uptier_options {
   uptier::Options options;
+  uptier::tiering::CLog log;
 };
 
 namespace uptier::tiering {
@@ -185,8 +202,12 @@ uptier_status read_policy(const uptier_policy* from, uptier_policy& to, uptier_e
 
 // Members go in reverse order: the runtime stops before what it uses.
 struct uptier_runtime {
-  explicit uptier_runtime(const uptier::Options& o) : methods(o.max_methods) {}
+  explicit uptier_runtime(const uptier::Options& o)
+      : counts_fuel(o.fuel != 0), methods(o.max_methods) {}
 
+  const bool counts_fuel;
+
+  uptier::tiering::CLog c_log;
   std::unique_ptr<uptier::TraceSink> sink;
   std::unique_ptr<uptier::Policy> policy;  // or null
   uptier::tiering::CMethodTable methods;

@@ -87,6 +87,9 @@ static_assert(same(UPTIER_TIER_HOST, Tier::kHost) && same(UPTIER_TIER_BASELINE, 
 static_assert(same(UPTIER_TIER_OPTIMIZED, Tier::kOptimized));
 static_assert(same(UPTIER_MEM_TRAPS, kMemTraps) && same(UPTIER_MEM_INVARIANT, kMemInvariant));
 static_assert(same(UPTIER_CALL_MAY_TRAP, kCallMayTrap) && same(UPTIER_MEM_FENCED, kMemFenced));
+static_assert(same(UPTIER_LOG_INFO, LogLevel::kInfo) &&
+              same(UPTIER_LOG_WARNING, LogLevel::kWarning) &&
+              same(UPTIER_LOG_ERROR, LogLevel::kError));
 static_assert(UPTIER_FENCE_BYTES == kFenceBytes);
 
 }  // namespace

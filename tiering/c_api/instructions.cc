@@ -205,6 +205,12 @@ uptier_loop uptier_build_loop_header(uptier_builder* b, uint32_t pc, const uptie
     b->refuse("a loop header comes first in its block");
     return {};
   }
+  if (b->builder.current().index() == 0) {
+    b->refuse(
+        "the entry block is no loop header, since nothing jumps to it: uptier_build_create_block, "
+        "jump to it, and begin the loop there");
+    return {};
+  }
   if (b->blocks[b->builder.current().index()].sealed) {
     b->refuse("a loop header is sealed after its back edges");
     return {};

@@ -8,7 +8,7 @@ extern "C" {
 
 uptier_status uptier_options_create(uptier_options** out, uptier_error* error) noexcept {
   if (out == nullptr) return bad_argument(error, "out is NULL");
-  *out = new uptier_options{};
+  *out = new uptier_options{{}, {}};
   return UPTIER_OK;
 }
 
@@ -16,7 +16,7 @@ uptier_status uptier_options_from_env(uptier_options** out, uptier_error* error)
   if (out == nullptr) return bad_argument(error, "out is NULL");
   Result<Options> options = Options::from_env();
   if (!options) return fail(error, options.error());
-  *out = new uptier_options{std::move(*options)};
+  *out = new uptier_options{std::move(*options), {}};
   return UPTIER_OK;
 }
 
@@ -32,6 +32,13 @@ uptier_status uptier_options_text(const uptier_options* options, char* buffer, s
                                   size_t* length, uptier_error* error) noexcept {
   if (options == nullptr) return bad_argument(error, "the options are NULL");
   return write_text(options->options.table(), buffer, capacity, length, error);
+}
+
+uptier_status uptier_options_set_log(uptier_options* options, uptier_log_function log, void* user,
+                                     uptier_error* error) noexcept {
+  if (options == nullptr) return bad_argument(error, "the options are NULL");
+  options->log = {log, user};
+  return UPTIER_OK;
 }
 
 void uptier_options_destroy(uptier_options* options) noexcept { delete options; }

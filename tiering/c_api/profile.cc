@@ -55,6 +55,24 @@ uptier_log_record to_c_record(const LogRecord& r) {
 
 extern "C" {
 
+uptier_status uptier_runtime_set_loop_meter(uptier_runtime* runtime, const char* unit,
+                                            uptier_loop_begin begin, uptier_loop_end end,
+                                            void* user, uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  if (forked(*runtime)) return fail_forked(error);
+  if (unit == nullptr && begin != nullptr) return bad_argument(error, "the unit is NULL");
+  // C has no noexcept; a function that throws ends the process here as it would there.
+  using Begin = uint64_t (*)(void*) noexcept;
+  using End = uint64_t (*)(void*, uint64_t) noexcept;
+  LoopMeter meter;
+  if (unit != nullptr) meter.unit = unit;
+  meter.begin = reinterpret_cast<Begin>(reinterpret_cast<void*>(begin));
+  meter.end = reinterpret_cast<End>(reinterpret_cast<void*>(end));
+  meter.user = user;
+  Status s = runtime->runtime->set_loop_meter(meter);
+  return s ? UPTIER_OK : fail(error, s.error());
+}
+
 uptier_status uptier_runtime_read_log(uptier_runtime* runtime, uptier_log_record* records,
                                       size_t capacity, size_t* count,
                                       uptier_error* error) noexcept {

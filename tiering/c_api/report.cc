@@ -123,6 +123,9 @@ uptier_status uptier_runtime_totals(const uptier_runtime* runtime, uptier_totals
   t.decisions_forgotten = r.losses.decisions_forgotten;
   t.versions_forgotten = r.losses.versions_forgotten;
   t.traps_lost = r.losses.traps_lost;
+  t.calls_unattached = r.losses.calls_unattached;
+  t.keys_shared = r.losses.keys_shared;
+  t.unstable_bodies = r.losses.unstable_bodies;
   constexpr size_t kFirst = UPTIER_C_END(uptier_totals, trace_events_lost);
   const char* why = write_struct(t, kFirst, out);
   return why == nullptr ? UPTIER_OK : bad_argument(error, std::string("uptier_totals: ") + why);

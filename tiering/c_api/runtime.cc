@@ -5,6 +5,7 @@
 #include "sampler/context.h"
 #include "tiering/c_api/c_api.h"
 #include "tiering/runtime_impl.h"
+#include "uptier/interrupted.h"
 
 using namespace uptier;
 using namespace uptier::tiering;
@@ -21,10 +22,17 @@ bool is_attached(const uptier_runtime& r) {
   return sampler::current_context()->runtime == static_cast<RuntimeImpl*>(r.runtime.get());
 }
 
+CLog log_of(const uptier_options* options) { return options != nullptr ? options->log : CLog(); }
+
 // Starts a runtime that traces to `sink` and asks `policy`, which may be null.
-uptier_status start(const Options& o, std::unique_ptr<TraceSink> sink,
+uptier_status start(Options o, const CLog& log, std::unique_ptr<TraceSink> sink,
                     std::unique_ptr<Policy> policy, uptier_runtime** out, uptier_error* error) {
   auto made = std::make_unique<uptier_runtime>(o);
+  made->c_log = log;
+  if (log.function != nullptr) {
+    o.log = &CLog::write;
+    o.log_user = &made->c_log;
+  }
   made->sink = std::move(sink);
   made->policy = std::move(policy);
   Result<std::unique_ptr<Runtime>> runtime =
@@ -70,12 +78,16 @@ uptier_status start_with(const uptier_options* options, const uptier_trace_sink*
   if (Status s = o.check(); !s) return fail(error, s.error());
   std::unique_ptr<TraceSink> writer;
   if (sink != nullptr) writer = std::make_unique<profile::TraceWriter>(std::make_unique<CSink>(to));
-  return start(o, std::move(writer), std::move(policy), out, error);
+  return start(o, log_of(options), std::move(writer), std::move(policy), out, error);
 }
 
-uptier_status trapped(uptier_error* error, const CMethod& called, const Outcome& o) {
+uptier_status trapped(const uptier_runtime& runtime, uptier_error* error, const CMethod& called,
+                      const Outcome& o) {
   if (error == nullptr) return UPTIER_TRAPPED;
   std::string text = called.name() + ": " + trap_text(o.trap.code);
+  bool no_code = o.trap.code == TrapCode::kNoCode;
+  std::string why = no_code ? runtime.runtime->error_of(o.trap.method) : "";
+  if (!why.empty()) return fail(error, UPTIER_TRAPPED, text + ": " + why);
   if (o.trap.method.valid()) text += " at location " + std::to_string(o.trap.location);
   return fail(error, UPTIER_TRAPPED, text);
 }
@@ -97,9 +109,10 @@ uptier_status uptier_runtime_create(const uptier_options* options, const char* t
   if (out == nullptr) return bad_argument(error, "out is NULL");
   const Options o = options != nullptr ? options->options : Options();
   if (Status s = o.check(); !s) return fail(error, s.error());
-  if (trace_path == nullptr) return start(o, nullptr, nullptr, out, error);
+  const CLog log = log_of(options);
+  if (trace_path == nullptr) return start(o, log, nullptr, nullptr, out, error);
   Result<std::unique_ptr<TraceSink>> sink = trace_file_sink(trace_path);
-  return sink ? start(o, std::move(*sink), nullptr, out, error) : fail(error, sink.error());
+  return sink ? start(o, log, std::move(*sink), nullptr, out, error) : fail(error, sink.error());
 }
 
 uptier_status uptier_runtime_create_traced(const uptier_options* options,
@@ -130,6 +143,13 @@ void uptier_runtime_destroy(uptier_runtime* runtime) noexcept {
 uptier_status uptier_runtime_invoke(uptier_runtime* runtime, uptier_method method,
                                     const uint64_t* args, size_t count, uptier_outcome* out,
                                     uptier_error* error) noexcept {
+  return uptier_runtime_invoke_limited(runtime, method, args, count, 0, 0, out, error);
+}
+
+uptier_status uptier_runtime_invoke_limited(uptier_runtime* runtime, uptier_method method,
+                                            const uint64_t* args, size_t count, uint64_t timeout_ns,
+                                            uint64_t fuel, uptier_outcome* out,
+                                            uptier_error* error) noexcept {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   const CMethod* m = runtime->methods.find(method);
   if (m == nullptr) return bad_argument(error, "the method is not in service");
@@ -140,11 +160,34 @@ uptier_status uptier_runtime_invoke(uptier_runtime* runtime, uptier_method metho
     // Here, not in Runtime::invoke, so that memory that is refused is told from a trap.
     ThreadScope attached(*runtime->runtime);
     if (!attached.status()) return fail(error, attached.status().error());
-    return uptier_runtime_invoke(runtime, method, args, count, out, error);
+    return uptier_runtime_invoke_limited(runtime, method, args, count, timeout_ns, fuel, out,
+                                         error);
   }
-  Outcome o = runtime->runtime->invoke(m->id, std::span(args, count));
+  if (fuel != 0 && !runtime->counts_fuel) {
+    return bad_argument(error,
+                        "a limit of fuel needs the option fuel, without which none is counted");
+  }
+  Outcome o = runtime->runtime->invoke(m->id, std::span(args, count),
+                                       InvokeLimits{.timeout_ns = timeout_ns, .fuel = fuel});
   if (out != nullptr) *out = to_c_outcome(o);
-  return o.ok() ? UPTIER_OK : trapped(error, *m, o);
+  return o.ok() ? UPTIER_OK : trapped(*runtime, error, *m, o);
+}
+
+uptier_status uptier_runtime_interrupt(uptier_runtime* runtime, uint32_t thread,
+                                       uptier_error* error) noexcept {
+  if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
+  Status s = runtime->runtime->interrupt(thread);
+  return s ? UPTIER_OK : fail(error, s.error());
+}
+
+int uptier_interrupted(void) noexcept { return interrupted() ? 1 : 0; }
+
+uint32_t uptier_runtime_thread_number(const uptier_runtime* runtime) noexcept {
+  return runtime == nullptr ? 0 : runtime->runtime->thread_number();
+}
+
+uint64_t uptier_runtime_fuel_left(const uptier_runtime* runtime) noexcept {
+  return runtime == nullptr ? UINT64_MAX : runtime->runtime->fuel_left();
 }
 
 uptier_status uptier_runtime_loop_countdown(uptier_runtime* runtime, uptier_method method,
@@ -194,7 +237,7 @@ uptier_status uptier_runtime_osr_enter(uptier_runtime* runtime, uptier_method me
   if (!o) return UPTIER_OK;
   *entered = 1;
   if (out != nullptr) *out = to_c_outcome(*o);
-  return o->ok() ? UPTIER_OK : trapped(error, *m, *o);
+  return o->ok() ? UPTIER_OK : trapped(*runtime, error, *m, *o);
 }
 
 uptier_status uptier_runtime_set(uptier_runtime* runtime, const char* name, const char* value,

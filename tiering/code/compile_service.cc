@@ -14,12 +14,19 @@ bool RuntimeImpl::first_call(Method& m) {
 }
 
 bool RuntimeImpl::make_first(Method& m) {
+  jit::StandardFloats floats;
   LookingAround looking(*this);
   if (saved_.is_open()) {
     if (known_.claim_listing()) wake_for_known();
     prepare(m, 0);
   }
-  std::lock_guard compile(m.compile_mutex);
+  CompileTurn turn(turns_, m);
+  if (!turn) {  // it may have code already
+    bool there = in_service_->current_entry(m) != nullptr;
+    if (there || (m.info.host_entry != nullptr && interpret(m))) return true;
+    say_turn_refused(m);
+    return false;
+  }
   if (!is_method(m.id)) return false;  // removed since it was called
   if (in_service_->current_entry(m) != nullptr) return true;
   if (in_service_->relink(m)) return true;
@@ -38,6 +45,14 @@ bool RuntimeImpl::make_first(Method& m) {
   return m.info.host_entry != nullptr && interpret(m);
 }
 
+// Code of the method is wanted by the `build` that describes it, or by one that this waits for.
+void RuntimeImpl::say_turn_refused(Method& m) {
+  std::lock_guard lock(state_mutex_);
+  m.last_error.put(
+      m.info.name +
+      ": called while it is described, by its own `build` or by one that this waits for");
+}
+
 // Returns true.
 bool RuntimeImpl::note_first_call(Method& m) {
   std::lock_guard lock(state_mutex_);
@@ -46,8 +61,8 @@ bool RuntimeImpl::note_first_call(Method& m) {
 }
 
 // Whether a method without code is compiled when it is called: with an interpreter of the host's
-// only where that is not to run, or where a saved profile is enough. The caller holds its
-// compile_mutex.
+// only where that is not to run, or where a saved profile is enough. The caller has its
+// turn.
 bool RuntimeImpl::compiles_first(Method& m) {
   if (m.info.host_entry == nullptr || options_.tier != TierMode::kAuto) return true;
   {
@@ -120,13 +135,16 @@ Status RuntimeImpl::compile_first(Method& m) {
 
 // Worker's side: one plan from the queue.
 void RuntimeImpl::compile_and_install(const Plan& plan) {
+  jit::StandardFloats floats;
   LookingAround looking(*this);
   if (!is_method(plan.method)) return;
   Method& m = method(plan.method.index());
-  std::lock_guard compile(m.compile_mutex);
+  CompileTurn turn(turns_, m);
   {
     std::lock_guard lock(state_mutex_);
     if (m.removed) return;
+    if (!turn)
+      return requests_.done(m, plan);  // its `build` has led here: it may be asked for again
   }
   Result<std::unique_ptr<Version>> v = eviction_->make_with_room(m, plan, false);
   std::lock_guard lock(state_mutex_);

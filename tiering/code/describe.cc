@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "jit/ir/add_fuel.h"
 #include "jit/ir/branch_probes.h"
 #include "jit/ir/build.h"
 #include "jit/ir/deopt_points.h"
@@ -108,23 +109,32 @@ Result<jit::Function> MethodCompiler::describe_anew(Method& m, Observed observed
   if (!built) return built.error();
   jit::Function f = std::move(*built);
   if (Status s = check_callees(m, f); !s) return s.error();
-  if (m.has_shape() && m.shape->cfg_hash != f.cfg_hash) {
-    return Error{ErrorCode::kInvalidInput,
-                 m.info.name + ": the host described the method differently this time"};
-  }
+  if (m.has_shape() && m.shape->cfg_hash != f.cfg_hash) return refuse_unlike(m);
   bool first = !m.has_shape();
   if (first) {
     std::unique_ptr<MethodShape> shape = shape_of(f, m.host.alias_scope());
     std::lock_guard lock(state_mutex_);
     m.slab_words.store(Method::kNotPlanned, std::memory_order_release);
     m.shape.put(std::move(shape));
+    observer_.keys().learn(m);
   }
+  if (options_.fuel != 0) jit::add_fuel(f);
   place_probes(m, f, observed);
   if (first) {
     std::lock_guard lock(state_mutex_);
     bodies_.keep_locked(m, f);
   }
   return f;
+}
+
+// What was counted, and frames that go from code to code, are of the body that was described first.
+Error MethodCompiler::refuse_unlike(Method& m) {
+  uint32_t times = m.unlike.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (times == Method::kMostUnlike) unstable_bodies_.fetch_add(1, std::memory_order_relaxed);
+  std::string text = m.info.name + ": the host described the method differently this time";
+  if (m.is_unstable())
+    text += ", as " + std::to_string(times - 1) + " times before: it is given up";
+  return {ErrorCode::kInvalidInput, text};
 }
 
 // Places what the library observes by itself, and plans it, unless that can wait: until code that
@@ -202,6 +212,7 @@ void MethodCompiler::learn_own_locked(Method& m) {
   shape->block_weights.assign(words, std::max(shape->instructions / std::max(words, 1u), 1u));
   learn_slab(m, *shape);
   m.shape.put(std::move(shape));
+  observer_.keys().learn(m);
   saved_.adopt(m);
 }
 

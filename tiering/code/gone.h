@@ -57,7 +57,7 @@ class GoneHosts {
   // Waits while others tell hosts of these, which may die when they have been told.
   void await_tellers(std::span<const MethodId> methods);
 
-  // Whether `build` may be asked. The caller holds the method's compile_mutex, for which waits who says
+  // Whether `build` may be asked. The caller has the method's turn, for which waits who says
   // that it may not.
   bool may_ask(const Method& m) const;
 

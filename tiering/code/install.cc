@@ -7,7 +7,7 @@
 
 #include "tiering/clock.h"
 #include "tiering/code/in_service.h"
-#include "tiering/log_line.h"
+#include "tiering/log.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -15,8 +15,8 @@ namespace {
 
 // Tools that look on are no reason not to run.
 void give_up_tool(const Options& options, const char* option, const Error& why) {
-  log_line(options, LogLevel::kWarning,
-           std::string("option ") + option + " is given up: " + why.message);
+  Log(options).say(LogLevel::kWarning,
+                   std::string("option ") + option + " is given up: " + why.message);
 }
 
 }  // namespace
@@ -35,6 +35,10 @@ void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
   m.versions.push_back(std::move(version));
   in_service_->note_version(m, *v);
   if (v->tier == Tier::kOptimized) m.only_baseline = false;
+  if (v->tier == Tier::kOptimized && v->copy == Copy::kPlain) {
+    m.ran_optimized = true;
+    for (uint32_t inlined : v->bodies) method(inlined).ran_optimized = true;
+  }
   // Release pairs with the acquire in enterable_version().
   if (v->enterable) return m.enterable.store(v, std::memory_order_release);
   bool observes = v->tier == Tier::kOptimized && v->copy == Copy::kInstrumented;

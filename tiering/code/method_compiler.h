@@ -4,7 +4,7 @@
 // nothing changes but what is learnt about it: its shape from its first description, what is to be
 // observed when code that counts is first made.
 //
-//   Thread: any, one a method: the caller holds the method's compile_mutex, looks around
+//   Thread: any, one a method: the caller has the method's turn (compile_turns.h), looks around
 //   (LookingAround), and does not hold the state mutex, which is taken for what is read of others; but
 //   copies_first(), polls_refused(), and what ends in _locked.
 #pragma once
@@ -74,11 +74,13 @@ class MethodCompiler {
   // Makes baseline code for frames that leave better code.
   Result<std::unique_ptr<Version>> make_enterable(Method& m);
   // Makes a call of the host's function that looks for a trap when it returns. The caller holds the
-  // state mutex, and need not hold compile_mutex.
+  // state mutex, and need not have the turn.
   Result<std::unique_ptr<Version>> make_host_thunk_locked(const Method& m);
 
   // Returns how many versions had to do without words to call their frames back by.
   uint64_t polls_refused() const { return polls_refused_.load(std::memory_order_relaxed); }
+  // Returns how many methods were described differently so often that they are given up.
+  uint64_t unstable_bodies() const { return unstable_bodies_.load(std::memory_order_relaxed); }
 
  private:
   friend class CallPaths;
@@ -92,6 +94,7 @@ class MethodCompiler {
 
   // describe.cc
   Result<jit::Function> describe_anew(Method& m, Observed observed);
+  Error refuse_unlike(Method& m);
   Status check_callees(const Method& m, const jit::Function& f) const;
   bool plans_at_once(Method& m, const jit::Function& f);
   void place_probes(Method& m, jit::Function& f, Observed observed);
@@ -135,6 +138,7 @@ class MethodCompiler {
   jit::SpareBuild spare_build_;
   std::atomic<uint64_t> serials_{0};  // versions that were begun
   std::atomic<uint64_t> polls_refused_{0};
+  std::atomic<uint64_t> unstable_bodies_{0};
 };
 
 }  // namespace uptier::tiering

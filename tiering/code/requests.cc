@@ -3,7 +3,8 @@
 namespace uptier::tiering {
 
 void Requests::add(Method& m, const Plan& plan, double priority) {
-  if (m.removed) return;  // frames of a retired one tell what they meet
+  if (m.removed) return;        // frames of a retired one tell what they meet
+  if (m.is_unstable()) return;  // would fail as before; who has asked does not ask again
   if (plan.osr_loop.valid() && plan.copy == Copy::kPlain) {
     m.shape.made()->osr_requested[plan.osr_loop.index()] = true;
   } else if (plan.copy == Copy::kPlain) {

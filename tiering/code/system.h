@@ -15,6 +15,20 @@
 
 namespace uptier::tiering {
 
+// The length of the queue as decisions see it: it rises at once, and falls when the queue has become
+// half as long. So requests that come and go about one length do not move the bar to and fro with
+// each of them.
+class SteadyQueue {
+ public:
+  uint32_t see(uint32_t length) {
+    if (length > seen_ || length <= seen_ / 2) seen_ = length;
+    return seen_;
+  }
+
+ private:
+  uint32_t seen_ = 0;
+};
+
 class System {
  public:
   // All outlive this. `live`: what of the options changes.
@@ -27,13 +41,14 @@ class System {
 
   SystemSnapshot snapshot(const Method& m) const {
     SystemSnapshot s;
-    s.queue_length = static_cast<uint32_t>(requests_.size());
+    s.queue_length = queue_.see(static_cast<uint32_t>(requests_.size()));
     s.code_budget_spent = budget_spent();
     machine_.tell(m.shape->instructions, s);
     return s;
   }
 
  private:
+  mutable SteadyQueue queue_;  // whoever asks has the state mutex
   const Options& live_;
   const Requests& requests_;
   const jit::CodeSpace& space_;

@@ -10,6 +10,7 @@ namespace uptier::tiering {
 
 void RuntimeImpl::wake_worker() noexcept {
   if (options_.workers == 0) {
+    jit::StandardFloats floats;
     {
       std::lock_guard lock(state_mutex_);
       drain_locked();
@@ -42,6 +43,7 @@ void RuntimeImpl::measure_machine() {
 // With a saved profile, measuring waits until what that knows has been made, since the program waits
 // for it. What is decided meanwhile goes by what is assumed.
 void RuntimeImpl::run_worker() {
+  jit::StandardFloats floats;
   bool measured = !expects_known();
   measured ? measure_machine() : await_work();
   while (!worker_.stopping()) {
@@ -60,6 +62,7 @@ void RuntimeImpl::run_worker() {
       worker_.rest_locked();
       in_service_->reclaim_locked();
     }
+    say_noticed();
     worker_.tell_idle();
     await_work();
   }
@@ -155,7 +158,7 @@ void RuntimeImpl::take_optimized(Method& m, uint32_t thread, const sampler::Note
 // Asks the policy, and queues what it wants.
 void RuntimeImpl::consider(Method& m, const sampler::Note& note) {
   in_service_->touch(m);
-  if (options_.tier != TierMode::kAuto) return;
+  if (options_.tier != TierMode::kAuto || m.is_unstable()) return;
   // A loop whose method the host does not describe.
   bool refused = note.kind == sampler::NoteKind::kFlushIterations && m.failed.load();
   if (refused) return;

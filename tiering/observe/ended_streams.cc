@@ -1,8 +1,10 @@
 // Streams of threads that have gone. They become one, so that what a runtime keeps of a method does
 // not grow with every thread that ever ran it:
 //
-//   stream of a thread --its estimates raked to all that ran--> kEndedStream
+//   stream of a thread --its estimates raked to all that it ran--> kEndedStream
 //
+// What those ran that had no sample stays known (Stream::sampled), and is brought into the estimates
+// with the streams that are left.
 // What it has seen is a sum from then on: no words and no window belong to it. In a trace each
 // thread's stream stays one of its own, which its final flush has ended.
 #include <utility>
@@ -50,8 +52,10 @@ void Observer::end_stream(Method& m, uint32_t thread) {
   auto at = flushed->streams.find(thread);
   flushed->forgotten_targets.erase(thread);
   if (at == flushed->streams.end()) return;
-  rake(m, at->second, at->second.seen);
   Stream gone = std::move(at->second);
+  profile::StreamSum raked = stream_sum(m);
+  bool brought = (thread & kOptimizedStream) == 0 && stand_for_all(m, options_);
+  if (brought) add_to_sum(m, gone, thread == 0, raked, gone.seen);
   flushed->streams.erase(at);
   Stream& all = flushed->streams[kEndedStream | (thread & kOptimizedStream)];
   all.ended = true;
@@ -59,7 +63,11 @@ void Observer::end_stream(Method& m, uint32_t thread) {
   all.sampled_calls += gone.sampled_calls;
   all.iterations += gone.iterations;
   all.bursts += gone.bursts;
-  (void)profile::add_saturating(all.coverage.squares, gone.coverage.squares);
+  uint64_t squares = brought && !m.probes->shared() ? raked.squares() : gone.coverage.squares;
+  (void)profile::add_saturating(all.coverage.squares, squares);
+  all.coverage.covered += gone.coverage.covered;
+  all.sampled.calls += raked.sampled().calls;
+  all.sampled.iterations += raked.sampled().iterations;
   all.flushes += gone.flushes;
   add_interval(all, gone);
   add_executions(all, gone);

@@ -44,6 +44,7 @@ struct Stream {
   profile::Coverage coverage;   // what that was counted in
   double dual_error = 0;
   bool ended = false;  // of threads that have gone: `seen` is all there is, and stands for all
+  profile::StreamSum::Ran sampled;  // likewise: of these, what those ran that had samples
   std::vector<jit::AllExecutions> executions;  // of loops, with loop_dual
 };
 

@@ -6,7 +6,7 @@
 
 #include "profile/data.h"
 #include "profile/trace/events.h"
-#include "tiering/log_line.h"
+#include "tiering/log.h"
 #include "tiering/observe/observer_impl.h"
 
 namespace uptier::tiering {
@@ -47,12 +47,15 @@ Observer::Observer(const Options& options, const Options& live, const sampler::L
       hosts_policy_(policy),
       opt_range_(*OptRange::parse(options.opt_range)),
       sink_(sink),
-      decisions_(options.decisions_kept) {
+      decisions_(options.decisions_kept) {}
+
+void Observer::begin() {
+  begun_ = true;
   Provenance p;
   p.engine = "uptier 0.1.0";
-  p.interval = options.interval;
-  p.gap = kGapNames[static_cast<size_t>(options.gap)];
-  p.options = options.changes();
+  p.interval = options_.interval;
+  p.gap = kGapNames[static_cast<size_t>(options_.gap)];
+  p.options = options_.changes();
   emit(p);
 }
 
@@ -61,13 +64,15 @@ void Observer::emit(const TraceEvent& e) {
 }
 
 void Observer::finish() {
-  if (sink_ == nullptr) return;
-  const Status end = std::exchange(sink_, nullptr)->finish(trace_events_lost_);
+  TraceSink* sink = std::exchange(sink_, nullptr);
+  // What was never begun, as when no runtime came of it, has no end either.
+  if (sink == nullptr || !begun_) return;
+  const Status end = sink->finish(trace_events_lost_);
   if (end.ok()) return;
   ++trace_events_lost_;
-  log_line(options_, LogLevel::kWarning,
-           "the trace is incomplete, " + std::to_string(trace_events_lost_) +
-               " events are lost: " + end.error().message);
+  Log(options_).say(LogLevel::kWarning, "the trace is incomplete, " +
+                                            std::to_string(trace_events_lost_) +
+                                            " events are lost: " + end.error().message);
 }
 
 // Returns the handle of a method that the trace has been told of.

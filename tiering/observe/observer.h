@@ -21,6 +21,7 @@
 #include "tiering/clock.h"
 #include "tiering/code/opt_range.h"
 #include "tiering/method.h"
+#include "tiering/observe/method_keys.h"
 #include "tiering/policy/policy.h"
 #include "uptier/options.h"
 #include "uptier/profile.h"
@@ -70,18 +71,27 @@ class Observer {
   Observer(const Options& options, const Options& live, const sampler::Ladder& ladder,
            TraceSink* sink, Policy* policy);
 
+  // Begins the trace; before the first event.
+  void begin();
   // Says how code addresses become methods; before the first snapshot.
   void set_method_at(MethodAt f) { method_at_ = std::move(f); }
   // Says which method an id is, or null when it is nobody's any more; likewise.
   void set_method_of(std::function<Method*(MethodId)> f) { method_of_ = std::move(f); }
   bool traces() const { return sink_ != nullptr; }
   // Makes a method one that others may be observed to call.
-  void know(Method& m) { by_key_[m.info.key] = &m; }
+  void know(Method& m) {
+    keys_.add(m, method_of(m.info.key));
+    by_key_[m.info.key] = &m;
+  }
   // Makes it unknown, for good.
   void forget(const Method& m) {
     auto at = by_key_.find(m.info.key);
-    if (at != by_key_.end() && at->second == &m) by_key_.erase(at);
+    if (at == by_key_.end() || at->second != &m) return;
+    keys_.forget(m.info.key);
+    by_key_.erase(at);
   }
+  MethodKeys& keys() { return keys_; }
+  const MethodKeys& keys() const { return keys_; }
 
   // Stores a snapshot and emits its events. Returns what the window that it ends says of the
   // method.
@@ -158,6 +168,10 @@ class Observer {
   // The same of targets of indirect calls.
   double target_mass_of(const Method& m) const;
 
+  // Tells the trace which of all methods' first calls that of a method was.
+  void tell_first_call(Method& m, uint64_t position) {
+    emit(FirstCallEvent{announce(m), position});
+  }
   // Ends the trace. `dropped`: events that could not be delivered.
   void finish();
   uint64_t trace_events_lost() const { return trace_events_lost_; }
@@ -180,8 +194,13 @@ class Observer {
   // By what counts of the saved profile are multiplied.
   double saved_factor(const SavedMethod& saved) const;
   double stretch_of(const Method& m, const Stream& s) const;
-  // Brings the estimates of a stream to what there was.
-  void rake(const Method& m, const Stream& s, profile::Observed& seen) const;
+  // Whether nobody knows which thread's calls were whose.
+  bool one_countdown(const Method& m) const;
+  profile::StreamSum stream_sum(const Method& m) const;
+  // `counted`: what threads share was counted by this stream.
+  void add_to_sum(const Method& m, const Stream& s, bool counted, profile::StreamSum& sum,
+                  profile::Observed& seen) const;
+  MethodProfile empty_profile_of(const Method& m) const;
   uint64_t weight_of_optimized(Method& m, uint32_t thread, const sampler::Note& note,
                                uint64_t samples);
   uint64_t weight_of(const Method& m, const sampler::Note& note, const Totals& t,
@@ -216,6 +235,8 @@ class Observer {
   MethodAt method_at_;
   std::function<Method*(MethodId)> method_of_;
   std::map<MethodKey, Method*> by_key_;
+  bool begun_ = false;
+  MethodKeys keys_;
   uint64_t trace_events_lost_ = 0;
   DecisionList decisions_;
 };

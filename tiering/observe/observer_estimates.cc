@@ -7,46 +7,63 @@
 
 namespace uptier::tiering {
 
-namespace {
-
-// Whether the samples of a stream stand for the opportunities that there were.
-bool stands_for_all(const Method& m, const Stream& s, const Options& o) {
-  return !s.ended && is_brought_to_all(o) && !m.probes->counts_by_calls() &&
-         !has_optimized_stream(m);
-}
-
-Totals totals_for(const Method& m, const Stream& s) {
-  return m.probes->shared() ? totals(m) : Totals{s.calls, s.sampled_calls, s.iterations, s.bursts};
-}
-
-}  // namespace
-
-// By how much the estimates of a stream fall short of all that ran, because sampling paused.
+// By how much the estimates of a stream fall short of all that its thread ran, because sampling
+// paused.
 double Observer::stretch_of(const Method& m, const Stream& s) const {
-  if (!one_burst_ || !stands_for_all(m, s, options_)) return 1;
-  Totals t = totals_for(m, s);
+  if (!one_burst_ || s.ended || !stand_for_all(m, options_)) return 1;
+  Totals t =
+      m.probes->shared() ? totals(m) : Totals{s.calls, s.sampled_calls, s.iterations, s.bursts};
   return s.coverage.stretch(t.calls, t.iterations, slot_of(m, live_));
 }
 
-void Observer::rake(const Method& m, const Stream& s, profile::Observed& seen) const {
-  if (!stands_for_all(m, s, options_)) return;
-  Totals t = totals_for(m, s);
+bool Observer::one_countdown(const Method& m) const {
+  return options_.gap == GapMode::kExact && !m.probes->shared();
+}
+
+profile::StreamSum Observer::stream_sum(const Method& m) const {
   std::span<const profile::Draw> draws = m.probes->draws();
   if (!m.only_baseline) draws = {};
-  profile::rake(m.probes->schema(), draws, seen, t.calls, t.iterations, stretch_of(m, s));
+  return {m.probes->schema(), draws, one_countdown(m)};
+}
+
+// Brings a stream's estimates to what its thread ran, as one of a sum. Where threads share their
+// counters all was seen by stream 0, and all calls are of its samples.
+void Observer::add_to_sum(const Method& m, const Stream& s, bool counted, profile::StreamSum& sum,
+                          profile::Observed& seen) const {
+  uint64_t burst = one_burst_ ? slot_of(m, live_) : 0;
+  profile::StreamSum::Stream stream{
+      s.calls, s.iterations, s.sampled_calls + s.bursts, s.coverage.squares, s.coverage.covered,
+      burst};
+  if (m.probes->shared()) {
+    if (!counted) return;
+    Totals t = totals(m);
+    stream.calls = t.calls;
+    stream.iterations = t.iterations;
+    stream.samples = t.sampled_calls + t.bursts;
+  }
+  if (s.ended) return sum.add_raked(stream, s.sampled);
+  sum.add(stream, seen);
+}
+
+MethodProfile Observer::empty_profile_of(const Method& m) const {
+  MethodProfile p;
+  p.key = m.info.key;
+  p.name = m.info.name;
+  p.schema = m.probes->schema();
+  p.counts.resize(p.schema.words());
+  p.estimates.resize(p.schema.words());
+  return p;
 }
 
 MethodProfile Observer::profile_of(const Method& m) const {
   Profile sum;
-  bool mixed = false;
+  bool mixed = false, brought = stand_for_all(m, options_);
   uint64_t interval = 0;
+  profile::StreamSum streams = stream_sum(m);
   for (const auto& [thread, s] : m.flushed->streams) {
-    MethodProfile p;
-    p.key = m.info.key;
-    p.name = m.info.name;
-    p.schema = m.probes->schema();
+    MethodProfile p = empty_profile_of(m);
     profile::Observed seen = s.seen;
-    rake(m, s, seen);
+    if (brought) add_to_sum(m, s, thread == 0, streams, seen);
     p.counts = std::move(seen.counts);
     p.estimates = std::move(seen.estimates);
     p.tables = std::move(seen.tables);
@@ -67,17 +84,16 @@ MethodProfile Observer::profile_of(const Method& m) const {
       merge(sum, std::move(one));
     }
   }
-  if (sum.methods.empty()) {
-    MethodProfile none;
-    none.key = m.info.key;
-    none.name = m.info.name;
-    none.schema = m.probes->schema();
-    none.counts.resize(none.schema.words());
-    none.estimates.resize(none.schema.words());
-    return none;
-  }
+  if (sum.methods.empty()) return empty_profile_of(m);
   MethodProfile p = std::move(sum.methods.begin()->second);
   p.interval = mixed ? 0 : interval;
+  if (!brought) return p;
+  profile::Observed all{std::move(p.counts), std::move(p.estimates), std::move(p.tables)};
+  streams.finish(all);
+  p.counts = std::move(all.counts);
+  p.estimates = std::move(all.estimates);
+  p.tables = std::move(all.tables);
+  p.weight_squares = streams.squares();
   return p;
 }
 

@@ -34,4 +34,9 @@ inline bool has_optimized_stream(const Method& m) {
          (m.flushed->streams.rbegin()->first & kOptimizedStream) != 0;
 }
 
+// Whether the samples of a method's streams stand for the opportunities that there were.
+inline bool stand_for_all(const Method& m, const Options& o) {
+  return is_brought_to_all(o) && !m.probes->counts_by_calls() && !has_optimized_stream(m);
+}
+
 }  // namespace uptier::tiering

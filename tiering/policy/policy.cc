@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "tiering/policy/duration_text.h"
+
 namespace uptier::tiering {
 namespace {
 
@@ -113,15 +115,17 @@ Decision decide_drift(const MethodSnapshot& m, double past, double cost, const P
   double gain = since * m.drift * (1 - 1 / o.speedup);
   bool always = o.mode == PolicyMode::kAlways;
   if (!always && gain <= cost) {
-    return keep(text("drift of %.1f %% of %.3g us costs %.3g us, a compilation %.3g us", percent,
-                     since / 1e3, gain / 1e3, cost / 1e3));
+    return keep(text("drift of %.1f %% of %s costs %s, a compilation %s", percent,
+                     duration_text(since).c_str(), duration_text(gain).c_str(),
+                     duration_text(cost).c_str()));
   }
   Decision d;
   d.action = Action::kSpecialize;
   d.priority = gain - cost;
-  d.reason = text("%sdrift of %.1f %% of %.3g us, compile %.3g us, %llu samples, %u times before",
-                  always ? "policy always; " : "", percent, since / 1e3, cost / 1e3,
-                  static_cast<unsigned long long>(m.drift_samples), m.drift_versions);
+  d.reason = text("%sdrift of %.1f %% of %s, compile %s, %llu samples, %u times before",
+                  always ? "policy always; " : "", percent, duration_text(since).c_str(),
+                  duration_text(cost).c_str(), static_cast<unsigned long long>(m.drift_samples),
+                  m.drift_versions);
   return d;
 }
 
@@ -212,7 +216,8 @@ Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOp
 
   double worth = osr ? per_call : past;
   if (!always && worth <= threshold) {
-    return keep(text("%.3g us so far, worth it from %.3g us", worth / 1e3, threshold / 1e3));
+    return keep(text("%s so far, worth it from %s", duration_text(worth).c_str(),
+                     duration_text(threshold).c_str()));
   }
   uint64_t samples = m.samples + std::min(m.saved_samples, UINT64_MAX - m.samples);
   bool has_profile = samples >= o.min_samples;
@@ -225,8 +230,9 @@ Decision decide(const MethodSnapshot& m, const SystemSnapshot& s, const PolicyOp
   d.osr_loop = osr ? m.at_loop : LoopId::none();
   d.priority = worth * gain_share - cost;
   bool from_saved = !osr && saved > executed;
-  d.reason = text("%s%.3g us %s, compile %.3g us, %llu samples", osr ? "one call: " : "",
-                  worth / 1e3, from_saved ? "in the saved profile" : "so far", cost / 1e3,
+  d.reason = text("%s%s %s, compile %s, %llu samples", osr ? "one call: " : "",
+                  duration_text(worth).c_str(), from_saved ? "in the saved profile" : "so far",
+                  duration_text(cost).c_str(),
                   static_cast<unsigned long long>(from_saved ? samples : m.samples));
   if (always) d.reason = "policy always; " + d.reason;
   return d;

@@ -3,6 +3,8 @@
 #include <bit>
 #include <cstdio>
 
+#include "tiering/policy/duration_text.h"
+
 namespace uptier::tiering {
 namespace {
 
@@ -31,7 +33,8 @@ Decision decide_value(const ValueSnapshot& v, const PolicyOptions& o) {
   double speedup = v.speedup > 0 ? v.speedup : o.speedup;
   double saved = v.past_ns * (1 - 1 / speedup);
   bool always = o.mode == PolicyMode::kAlways;
-  d.reason += text("; %.3g us so far, compile %.3g us", v.past_ns / 1e3, v.cost_ns / 1e3);
+  d.reason += text("; %s so far, compile %s", duration_text(v.past_ns).c_str(),
+                   duration_text(v.cost_ns).c_str());
   if (!always && saved <= 2 * v.cost_ns) return d;
   if (always) d.reason = "policy always; " + d.reason;
   d.action = Action::kSpecialize;

@@ -18,6 +18,9 @@ void each_loss(const LossReport& l, F f) {
   f("methods_forgotten", l.methods_forgotten);
   f("decisions_forgotten", l.decisions_forgotten);
   f("versions_forgotten", l.versions_forgotten);
+  f("calls_unattached", l.calls_unattached);
+  f("keys_shared", l.keys_shared);
+  f("unstable_bodies", l.unstable_bodies);
   f("traps_lost", l.traps_lost);
   f("trace_events_lost", l.trace_events_lost);
   f("log_records", l.log_records);

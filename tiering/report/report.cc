@@ -22,6 +22,7 @@ MethodReport report_of(const Method& m) {
   r.name = m.info.name;
   r.hash = method_hash(m.info);
   r.osr_entries = m.shape->osr_entries.load(std::memory_order_relaxed);
+  r.behind = m.ran_optimized;
   r.last_error = *m.last_error;
   r.osr_outs = m.shape->osr_outs.load(std::memory_order_relaxed);
   r.left = m.shape->left.load(std::memory_order_relaxed);
@@ -52,6 +53,9 @@ LossReport RuntimeImpl::losses_locked() const {
   LossReport l = losses_;
   l.requests_dropped = requests_.dropped();
   l.polls_refused = compiler_->polls_refused();
+  l.calls_unattached = calls_unattached_locked();
+  l.keys_shared = observer_.keys().shared();
+  l.unstable_bodies = compiler_->unstable_bodies();
   l.trace_events_lost = observer_.trace_events_lost();
   l.decisions_forgotten = observer_.decisions_forgotten();
   threads_.add_losses(l);
@@ -82,6 +86,7 @@ void RuntimeImpl::report_observing(const Method& m, MethodReport& r) const {
 
 Report RuntimeImpl::report() const {
   if (forked()) return {};
+  jit::StandardFloats floats;
   std::lock_guard lock(state_mutex_);
   Report r;
   MethodNames names;
@@ -132,6 +137,7 @@ std::vector<LogRecord> RuntimeImpl::read_log() {
 
 Profile RuntimeImpl::profile() const {
   if (forked()) return {};
+  jit::StandardFloats floats;
   std::lock_guard lock(state_mutex_);
   Profile p;
   for (const auto& m : methods_.all()) {

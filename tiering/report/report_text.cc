@@ -38,6 +38,20 @@ std::string percent(double share) {
 
 using ull = unsigned long long;
 
+// A name in a column of 28; "..." stands for what does not fit.
+std::string in_column(std::string_view name) {
+  constexpr size_t kWidth = 28;
+  if (name.size() <= kWidth) return std::string(name);
+  size_t end = kWidth - 3;
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
+  return std::string(name.substr(0, end)) + "...";
+}
+
+// Says how many rows a table leaves out, e.g. "... and 1 more site".
+void more_line(std::string& out, const char* indent, size_t count, const char* what) {
+  line(out, "%s... and %zu more %s%s", indent, count, what, count == 1 ? "" : "s");
+}
+
 uint64_t compile_ns(const MethodReport& m) {
   uint64_t sum = 0;
   for (const VersionReport& v : m.versions) sum += v.compile_ns;
@@ -78,14 +92,16 @@ void versions_line(std::string& out, const MethodReport& m) {
   if (!text.empty() && text != tier_name(m.tier)) out += "    " + text + "\n";
 }
 
-// "  learning, 1 in 16, error < 3.10 %", in front of what its sites saw; nothing before its first
+// "  sampling: learning, 1 call in 16; profile error < 3.10 %", in front of what its sites saw; nothing before its first
 // sample.
 void observing_line(std::string& out, const MethodReport& m) {
-  if (m.interval == 0 && !m.error_bound && !m.dual_error) return;
-  std::string text = observing_name(m.observing);
-  if (m.interval != 0) text += ", 1 in " + std::to_string(m.interval);
-  if (m.error_bound) text += ", error < " + percent(*m.error_bound);
-  if (m.dual_error) text += ", scalable counters off by " + percent(*m.dual_error);
+  const bool seen = m.interval != 0 || m.error_bound || m.dual_error;
+  if (!seen && !m.behind) return;
+  std::string text = seen ? std::string("sampling: ") + observing_name(m.observing) : "";
+  if (m.interval != 0) text += ", 1 call in " + std::to_string(m.interval);
+  if (m.error_bound) text += "; profile error < " + percent(*m.error_bound);
+  if (m.dual_error) text += "; scalable counters off by " + percent(*m.dual_error);
+  if (m.behind) text += (seen ? "; " : "") + std::string("behind: optimized code counts nothing");
   line(out, "    %s", text.c_str());
 }
 
@@ -117,7 +133,7 @@ void sites_lines(std::string& out, const MethodReport& m) {
     site_line(out, m.sites[i]);
   }
   if (m.sites.size() > kSitesShown) {
-    line(out, "      ... and %zu sites more", m.sites.size() - kSitesShown);
+    more_line(out, "      ", m.sites.size() - kSitesShown, "site");
   }
 }
 
@@ -134,7 +150,7 @@ void exits_lines(std::string& out, const MethodReport& m) {
          ull(e.exits), e.banned ? ", banned" : "");
   }
   if (m.exits.size() > kSitesShown) {
-    line(out, "      ... and %zu exits more", m.exits.size() - kSitesShown);
+    more_line(out, "      ", m.exits.size() - kSitesShown, "exit");
   }
 }
 
@@ -143,8 +159,8 @@ void methods_table(std::string& out, const Report& r, size_t shown) {
        "iterations", "bursts", "flushes", "osr", "code", "compile");
   for (size_t i = 0; i < std::min(shown, r.methods.size()); ++i) {
     const MethodReport& m = r.methods[i];
-    line(out, "%-28.28s %-10s %12llu %9llu %12llu %8llu %7llu %5llu %8llu B %6.2f ms",
-         m.name.c_str(), tier_name(m.tier), ull(m.calls), ull(m.sampled_calls),
+    line(out, "%-28s %-10s %12llu %9llu %12llu %8llu %7llu %5llu %8llu B %6.2f ms",
+         in_column(m.name).c_str(), tier_name(m.tier), ull(m.calls), ull(m.sampled_calls),
          ull(m.loop_iterations), ull(m.bursts), ull(m.flushes), ull(m.osr_entries),
          ull(code_bytes(m)), compile_ns(m) / 1e6);
     versions_line(out, m);
@@ -153,7 +169,7 @@ void methods_table(std::string& out, const Report& r, size_t shown) {
     exits_lines(out, m);
     if (!m.last_error.empty()) out += "    error: " + text_only(m.last_error) + "\n";
   }
-  if (r.methods.size() > shown) { line(out, "... and %zu methods more", r.methods.size() - shown); }
+  if (r.methods.size() > shown) more_line(out, "", r.methods.size() - shown, "method");
 }
 
 void decisions_table(std::string& out, const Report& r, size_t shown) {
@@ -165,10 +181,10 @@ void decisions_table(std::string& out, const Report& r, size_t shown) {
   line(out, "decisions: %zu, of which %zu change something", r.decisions.size(), rows.size());
   for (size_t i = 0; i < std::min(shown, rows.size()); ++i) {
     const DecisionRecord& d = *rows[i];
-    line(out, "  #%-5llu %-28.28s %-18s %s", ull(d.sequence), d.method_name.c_str(),
+    line(out, "  #%-5llu %-28s %-18s %s", ull(d.sequence), in_column(d.method_name).c_str(),
          d.action.c_str(), d.reason.c_str());
   }
-  if (rows.size() > shown) line(out, "  ... and %zu more", rows.size() - shown);
+  if (rows.size() > shown) more_line(out, "  ", rows.size() - shown, "decision");
 }
 
 void losses_table(std::string& out, const LossReport& l) {
@@ -184,6 +200,9 @@ void losses_table(std::string& out, const LossReport& l) {
       {"removed methods forgotten", l.methods_forgotten},
       {"decisions forgotten", l.decisions_forgotten},
       {"freed versions forgotten", l.versions_forgotten},
+      {"calls on threads that are not attached", l.calls_unattached},
+      {"methods that share a key", l.keys_shared},
+      {"bodies described differently each time", l.unstable_bodies},
       {"traps that nobody took", l.traps_lost},
       {"trace events lost", l.trace_events_lost},
       {"log records overwritten", l.log_records},
@@ -195,7 +214,7 @@ void losses_table(std::string& out, const LossReport& l) {
   for (auto [what, n] : rows) {
     if (n != 0) text += (text.empty() ? "" : ", ") + std::string(what) + " " + std::to_string(n);
   }
-  line(out, "losses: %s", text.empty() ? "none" : text.c_str());
+  out += "losses: " + (text.empty() ? "none" : text) + "\n";  // of any length
 }
 
 void stress_line(std::string& out, const std::vector<StressCount>& counts) {

@@ -7,7 +7,7 @@
 //
 // Likeness of a run R and one of the file F, in executions of blocks:
 //
-//     sum of min(R, F) / max(sum of R, sum of F)       over blocks of methods with the same schema
+//     sum of min(R, F) / max(sum of R, sum of F)       over blocks of methods with the same code
 //
 // where a method that was taken on trust ran as often as the file says.
 #include <algorithm>
@@ -38,12 +38,13 @@ struct Masses {
 };
 
 double common_mass(const MethodProfile& here, const MethodProfile& there, double runs) {
-  if (here.schema != there.schema) return 0;
+  if (here.schema.cfg_hash != there.schema.cfg_hash) return 0;
   double sum = 0;
   for (const Slot& slot : here.schema.slots) {
-    if (slot.kind != SlotKind::kBlock) continue;
+    const Slot* other = there.schema.find(slot.kind, slot.site);
+    if (slot.kind != SlotKind::kBlock || other == nullptr) continue;
     sum += std::min(static_cast<double>(here.estimates[slot.word]),
-                    static_cast<double>(there.estimates[slot.word]) / runs);
+                    static_cast<double>(there.estimates[other->word]) / runs);
   }
   return sum;
 }

@@ -126,7 +126,9 @@ void ProfileStore::load_segments(const std::function<bool(std::string_view key)>
       });
     }
   }
-  into.methods.merge(sum.take().methods);
+  Profile read = sum.take();
+  into.methods.merge(read.methods);
+  into.other_code.merge(read.other_code);
   if (report_.problem.empty() && !reader_->warnings().empty()) {
     report_.problem = path_ + ": " + reader_->warnings().front();
   }
@@ -223,10 +225,16 @@ double ProfileStore::mass(const MethodKey& key, const std::string& name) {
   return m == nullptr ? 0 : block_mass(*m) / runs_;
 }
 
-std::unique_ptr<SavedMethod> ProfileStore::find(const MethodKey& key, const std::string& name) {
+std::unique_ptr<SavedMethod> ProfileStore::find(const MethodKey& key, const std::string& name,
+                                                uint64_t cfg_hash) {
   bool recovered = false;
   const MethodProfile* found = look(key, name, recovered);
   if (found == nullptr) return nullptr;
+  if (found->schema.cfg_hash != cfg_hash) {
+    const OtherCode& others = (recovered ? *others_ : saved_).other_code;
+    auto at = others.find({found->key, cfg_hash});
+    if (at != others.end()) found = &at->second;
+  }
   auto saved = std::make_unique<SavedMethod>();
   saved->profile = *found;
   saved->from = found->key;

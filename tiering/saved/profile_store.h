@@ -59,8 +59,10 @@ class ProfileStore {
   explicit ProfileStore(const std::string& pattern, uint64_t lock_ms = 5000);
 
   // Returns what is known of a method, or null. Without a method of that key, one of another module
-  // with the same name, where only one has it: whose code has to be the same, see is_of.
-  std::unique_ptr<SavedMethod> find(const MethodKey& key, const std::string& name);
+  // with the same name, where only one has it: whose code has to be the same, see is_of. Of several
+  // codes that there are of it the one of this hash, or else that of the latest run.
+  std::unique_ptr<SavedMethod> find(const MethodKey& key, const std::string& name,
+                                    uint64_t cfg_hash);
 
   // Says whether find() would return something.
   bool knows(const MethodKey& key, const std::string& name);

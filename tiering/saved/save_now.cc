@@ -1,6 +1,4 @@
 // When the profile of this process goes into its file: when somebody asks for it, and at the end.
-#include <cstdio>
-
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -8,6 +6,7 @@ namespace uptier::tiering {
 Status RuntimeImpl::save_profile() {
   if (forked()) return forked_error();
   if (!saved_.is_open()) return {};
+  jit::StandardFloats floats;
   std::lock_guard lock(state_mutex_);
   if (AttachedThread* t = here()) flush_thread_locked(*t, sampler::NoteKind::kFlushDemand);
   drain_locked();
@@ -18,12 +17,11 @@ Status RuntimeImpl::save_profile_locked() {
   return saved_.is_open() ? saved_.save(timeline_locked(), known_) : Status{};
 }
 
-// Nobody is left who could be told, but whoever reads stderr.
+// Nobody is left who could be told, but whoever reads the log.
 void RuntimeImpl::save_at_end_locked() {
   Status saved = save_profile_locked();
   if (saved) return;
-  std::fprintf(stderr, "uptier: the profile of this process is lost: %s\n",
-               saved.error().message.c_str());
+  log_.say(LogLevel::kError, "the profile of this process is lost: " + saved.error().message);
 }
 
 }  // namespace uptier::tiering

@@ -16,32 +16,6 @@ namespace {
 
 constexpr uint64_t kDecayParts = 1 << 20;
 
-// Brings counts to another schema of the same code: of slots that both have.
-void conform(MethodProfile& m, const Schema& schema) {
-  MethodProfile to;
-  to.schema = schema;
-  to.counts.resize(schema.words());
-  to.estimates.resize(schema.words());
-  for (const Slot& slot : schema.slots) {
-    const Slot* from = m.schema.find(slot.kind, slot.site);
-    if (from == nullptr) continue;
-    std::copy_n(m.counts.begin() + from->word, slot.words, to.counts.begin() + slot.word);
-    std::copy_n(m.estimates.begin() + from->word, slot.words, to.estimates.begin() + slot.word);
-    auto table = m.tables.find({slot.kind, slot.site});
-    if (table != m.tables.end()) to.tables.insert(m.tables.extract(table));
-  }
-  m.schema = std::move(to.schema);
-  m.counts = std::move(to.counts);
-  m.estimates = std::move(to.estimates);
-  m.tables = std::move(to.tables);
-}
-
-bool is_empty(const MethodProfile& m) {
-  auto none = [](uint64_t count) { return count == 0; };
-  return m.calls == 0 && m.iterations == 0 && m.tables.empty() &&
-         std::ranges::all_of(m.counts, none);
-}
-
 // What saved counts are multiplied by, in kDecayParts.
 struct Parts {
   uint64_t fade = 0;  // of what this run has watched, or has not met
@@ -71,15 +45,18 @@ bool is_of_other_code(const InlinedKey& key, const InlinedBody& body,
 // Splits what is saved into what stays and what fades; drops what is of other code. What is inlined
 // into a method goes with it.
 void sort_out(Profile& saved, const SeenRun& seen, Profile& stay, Profile& fade) {
-  for (auto& [key, m] : saved.methods) {
+  // Of a method that this run has met it knows the code.
+  auto take = [&](const MethodKey& key, MethodProfile& m) {
     auto fate = seen.fates.find(key);
     bool known = fate != seen.fates.end();
-    if (known && fate->second.cfg_hash != m.schema.cfg_hash) continue;
-    const MethodProfile* fresh = seen.run.find(key);
-    if (fresh != nullptr && fresh->schema != m.schema) conform(m, fresh->schema);
+    if (known && fate->second.cfg_hash != m.schema.cfg_hash) return;
     bool keep = known && fate->second.keep;
-    (keep ? stay : fade).methods.emplace(key, std::move(m));
-  }
+    Profile one;
+    one.methods.emplace(key, std::move(m));
+    merge(keep ? stay : fade, std::move(one));
+  };
+  for (auto& [key, m] : saved.methods) take(key, m);
+  for (auto& [at, m] : saved.other_code) take(at.first, m);
   for (auto& [key, body] : saved.inlined) {
     if (is_of_other_code(key, body, seen.fates)) continue;
     auto fate = seen.fates.find(key.root);
@@ -186,13 +163,13 @@ Status ProfileStore::save(SeenRun seen, double decay, profile::Sync sync) {
   sort_out(saved->profile, seen, stay, fade);
   (void)scale(fade, parts.fade, kDecayParts);
   (void)scale(stay, parts.stay, kDecayParts);
-  std::erase_if(fade.methods, [](const auto& item) { return is_empty(item.second); });
+  (void)profile::without_empty(fade);
   std::erase_if(seen.run.methods,
                 [&](const auto& item) { return stay.methods.contains(item.first); });
   std::erase_if(seen.run.inlined,
                 [&](const auto& item) { return stay.inlined.contains(item.first); });
   for (Profile* part : {&stay, &fade}) merge(seen.run, std::move(*part));
-  std::erase_if(seen.run.methods, [](const auto& item) { return is_empty(item.second); });
+  (void)profile::without_empty(seen.run);
   saved->info.weight = static_cast<uint64_t>(weight * decay);
   seen.info += saved->info;
   add_saved_calls(std::move(saved->calls), parts, seen);

@@ -15,7 +15,7 @@ bool SavedProfile::is_hot(const Method& m) const {
 
 void SavedProfile::adopt(Method& m) {
   if (store_ == nullptr) return;
-  std::unique_ptr<SavedMethod> saved = store_->find(m.info.key, m.info.name);
+  std::unique_ptr<SavedMethod> saved = store_->find(m.info.key, m.info.name, m.shape->cfg_hash);
   if (saved == nullptr) return;
   uint64_t here = m.shape->cfg_hash, there = saved->profile.schema.cfg_hash;
   if (here != there && !match(m, *saved)) return;

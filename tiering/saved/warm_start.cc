@@ -15,8 +15,7 @@ bool RuntimeImpl::hot_before(Method& m) {
   return m.saved != nullptr || saved_.is_hot(m);
 }
 
-// Whether a method that has no code yet is to be optimized at once. The caller holds its
-// compile_mutex.
+// Whether a method that has no code yet is to be optimized at once. The caller has its turn.
 bool RuntimeImpl::warm(Method& m) {
   bool possible = saved_.is_open() && options_.tier == TierMode::kAuto && !m.info.own_code &&
                   !m.optimize_failed;
@@ -33,7 +32,7 @@ bool RuntimeImpl::warm(Method& m) {
 // ---- Ahead of the first call ------------------------------------------------------------------
 
 // What a method may inline that its saved profile says is hot: direct callees, and what its
-// indirect calls reached. The caller holds its compile_mutex.
+// indirect calls reached. The caller has its turn.
 std::vector<MethodId> RuntimeImpl::likely_inlinees(Method& m) {
   std::vector<MethodId> found;
   std::lock_guard lock(state_mutex_);
@@ -48,7 +47,7 @@ std::vector<MethodId> RuntimeImpl::likely_inlinees(Method& m) {
 }
 
 // Describes what a hot method calls before it is compiled itself, and what that calls: a body that
-// nobody knows is not inlined (docs/notes/0014). Takes one compile_mutex at a time, so a host that
+// nobody knows is not inlined (docs/notes/0014). Takes one turn at a time, so a host that
 // runs guest code while it describes a method waits for nobody who waits for it; what comes back
 // here finds the method prepared.
 void RuntimeImpl::prepare(Method& m, uint32_t depth) {
@@ -57,8 +56,8 @@ void RuntimeImpl::prepare(Method& m, uint32_t depth) {
   if (m.prepared.exchange(true, std::memory_order_relaxed) || !hot_before(m)) return;
   std::vector<MethodId> next;
   {
-    std::lock_guard compile(m.compile_mutex);
-    if (is_removed(m)) return;
+    CompileTurn turn(turns_, m);
+    if (!turn || is_removed(m)) return;
     if (!compiler_->describe_ahead(m)) return;
     next = likely_inlinees(m);
   }
@@ -91,8 +90,8 @@ bool RuntimeImpl::compile_known() {
   if (m == nullptr) return false;
   prepare(*m, 0);
   // Who calls it just now makes the code.
-  std::unique_lock compile(m->compile_mutex, std::try_to_lock);
-  if (!compile.owns_lock()) return true;
+  CompileTurn turn(turns_, *m, CompileTurn::If::kFree);
+  if (!turn) return true;
   bool wanted = !is_removed(*m) && in_service_->current_entry(*m) == nullptr &&
                 !m->failed.load(std::memory_order_relaxed);
   // What it cannot have, its first call will be refused as well, and says so.

@@ -10,6 +10,7 @@
 #include "jit/code/leave.h"
 #include "jit/code/stack_walk.h"
 #include "tiering/runtime_impl.h"
+#include "uptier/interrupted.h"
 
 namespace uptier::tiering {
 namespace {
@@ -43,6 +44,7 @@ jit::Leave RuntimeImpl::leave(jit::LeaveState& s, bool forced) noexcept {
 }
 
 jit::Leave RuntimeImpl::ask_to_leave(jit::LeaveState& s) noexcept {
+  if (interrupted()) return trap(TrapCode::kInterrupted);
   const jit::Code& from = *space_->owner_of(jit::inside_of(s));
   const jit::ExitRow& row = *from.exit_at(s.pc);
   if (row.polls.valid()) return poll(s, from, row);
@@ -132,8 +134,13 @@ const Version* RuntimeImpl::enterable_version(Method& m) noexcept {
 }
 
 bool RuntimeImpl::make_enterable(Method& m) {
+  jit::StandardFloats floats;
   LookingAround looking(*this);
-  std::lock_guard compile(m.compile_mutex);
+  CompileTurn turn(turns_, m);
+  if (!turn) {  // `build` of the method runs the code that leaves
+    say_turn_refused(m);
+    return false;
+  }
   if (usable(m.enterable.load(std::memory_order_acquire))) return true;
   if (!hosts_.may_ask(m)) return false;
   Result<std::unique_ptr<Version>> v = compiler_->make_enterable(m);

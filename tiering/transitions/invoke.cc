@@ -1,6 +1,9 @@
 // Host -> compiled code, and traps back.
+#include <algorithm>
+
 #include "jit/code/code_registry.h"
 #include "jit/code/routines.h"
+#include "sampler/fuel.h"
 #include "tiering/runtime_impl.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -25,7 +28,8 @@ void Runtime::raise(TrapCode code, uint64_t detail) noexcept {
 namespace tiering {
 
 void put_trap(sampler::ThreadContext& c, TrapCode code, uint64_t detail) noexcept {
-  if (c.pending_trap != 0) lose_trap(c);
+  constexpr auto kInterrupted = static_cast<uint32_t>(TrapCode::kInterrupted);
+  if (c.pending_trap != 0 && c.pending_trap != kInterrupted) lose_trap(c);
   c.trap_detail = detail;
   c.trap_pc = 0;
   c.trap_location = 0;
@@ -47,6 +51,33 @@ void forget_dropped_frames([[maybe_unused]] const sampler::ThreadContext& c,
   __asan_unpoison_memory_region(reinterpret_cast<void*>(lowest), here - lowest);
 #endif
 }
+
+// What an invoke may run, out of what the one around it may still run.
+class FuelScope {
+ public:
+  // 0: nothing is counted.
+  explicit FuelScope(uint64_t limit) : counts_(limit != 0) {
+    if (!counts_) return;
+    left_outside_ = sampler::fuel();
+    given_ = std::min(left_outside_, static_cast<int64_t>(std::min<uint64_t>(limit, INT64_MAX)));
+    given_ = std::max<int64_t>(given_, 0);
+    sampler::exchange_fuel(given_);
+  }
+  // Nobody counts beyond the end, where fuel() is -1.
+  ~FuelScope() {
+    if (!counts_) return;
+    int64_t left = std::max<int64_t>(sampler::fuel(), 0);
+    bool endless = left_outside_ == sampler::kFuelWithoutEnd;
+    sampler::exchange_fuel(endless ? left_outside_ : left_outside_ - (given_ - left));
+  }
+  FuelScope(const FuelScope&) = delete;
+  FuelScope& operator=(const FuelScope&) = delete;
+
+ private:
+  const bool counts_;
+  int64_t left_outside_ = 0;
+  int64_t given_ = 0;
+};
 
 // Says of a trap whose call it ended: that of a host function, or an exit of optimized code.
 void tell_caller(Trap& t, const void* returns_to) {
@@ -89,21 +120,32 @@ Trap take_trap(sampler::ThreadContext& c) {
 }
 
 Outcome RuntimeImpl::invoke(MethodId id, std::span<const uint64_t> args) {
+  return invoke(id, args, {});
+}
+
+Outcome RuntimeImpl::invoke(MethodId id, std::span<const uint64_t> args,
+                            const InvokeLimits& limits) {
   if (!is_method(id)) return {0, {TrapCode::kBadCall, MethodId::none(), 0, 0}};
   if (here() == nullptr) {
     ThreadScope scope(*this);
-    if (scope.status()) return invoke(id, args);
+    if (scope.status()) return invoke(id, args, limits);
     return {0, {TrapCode::kNoThread, MethodId::none(), 0, 0}};
   }
   Method& m = method(id.index());
   if (args.size() != m.info.signature.params.size()) { return {0, {TrapCode::kBadCall, id, 0, 0}}; }
+  if (limits.fuel != 0 && options_.fuel == 0) return {0, {TrapCode::kBadCall, id, 0, 0}};
+  uint64_t deadline = InvokeFrame::kNever;
+  if (limits.timeout_ns != 0) {
+    if (!stops_.prepare(here()->stop)) return {0, {TrapCode::kNoThread, id, 0, 0}};
+    deadline = ThreadStop::deadline_after(limits.timeout_ns);
+  }
   // Not entry_address(): another thread may have retired the method since.
-  return call(stubs_->stub(id), m.info.signature, args);
+  return call(stubs_->stub(id), m.info.signature, args, {deadline, limits.fuel});
 }
 
 // Calls code from a thread that is attached.
 Outcome RuntimeImpl::call(const void* target, const Signature& signature,
-                          std::span<const uint64_t> args) {
+                          std::span<const uint64_t> args, CallLimits limits) {
   AttachedThread& t = *here();
   sampler::ThreadContext& c = t.context();
   // A host that runs guest code while it describes a method (a first call, which counts as blocked)
@@ -113,15 +155,23 @@ Outcome RuntimeImpl::call(const void* target, const Signature& signature,
   uint32_t exits_to_host = c.exits_to_host;
   const jit::HostExit* host_exits = t.host_exits;
   if (blocked) t.leave_blocked();
+  SignalOpened opened(c.activation == nullptr ? stops_.signal() : 0);
+  InvokeFrame frame;
+  t.stop.begin(frame, limits.deadline_ns);
+  FuelScope fuel(options_.fuel == 0 ? 0 : limits.fuel == 0 ? options_.fuel : limits.fuel);
   jit::InvokeResult r = jit::invoke_code(routines_.invoke(), target, signature, args);
   if (blocked) t.enter_blocked(reinterpret_cast<const void*>(blocked_at));
   Outcome result;
+  if (r.trapped) result.trap = take_trap(c);
+  bool stopped = t.stop.end(frame);
   if (r.trapped) {
     c.exits_to_host = exits_to_host;  // the frames of the others have gone
     t.host_exits = host_exits;
+    turns_.forget_dropped(__builtin_frame_address(0));
     t.loops().unwind(reinterpret_cast<uint64_t>(__builtin_frame_address(0)));
     forget_dropped_frames(c, options_.stack_reserve);
-    result.trap = take_trap(c);
+    bool by_limit = stopped && result.trap.code == TrapCode::kStackExhausted;
+    if (by_limit) result.trap.code = TrapCode::kInterrupted;
   } else {
     result.bits = r.bits;
   }

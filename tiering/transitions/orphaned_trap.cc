@@ -1,9 +1,8 @@
 // A trap that no invoke is there for: somebody has called an entry, and the code trapped all the
 // same. There is nowhere to unwind to, so the process ends, and says why.
 //
-// Runs in a signal handler or below guest frames: nothing here allocates, locks or logs.
-#include <unistd.h>
-
+// Runs in a signal handler, of a fault in compiled code, or below guest frames: nothing here allocates
+// or locks but the log of the host's, which may.
 #include <cstdlib>
 #include <cstring>
 
@@ -16,13 +15,14 @@ class Line {
  public:
   void add(const char* text) { add(text, std::strlen(text)); }
   void add(const char* text, size_t bytes) {
-    bytes = bytes < sizeof text_ - size_ ? bytes : sizeof text_ - size_;
+    size_t room = sizeof text_ - 1 - size_;
+    bytes = bytes < room ? bytes : room;
     std::memcpy(text_ + size_, text, bytes);
     size_ += bytes;
   }
-  void write() const {
-    ssize_t written = ::write(STDERR_FILENO, text_, size_);
-    (void)written;
+  void say(const Log& log) {
+    text_[size_] = 0;
+    log.say(LogLevel::kError, {text_, size_});
   }
 
  private:
@@ -35,15 +35,15 @@ class Line {
 void RuntimeImpl::end_orphaned() noexcept {
   Trap t = take_trap(*sampler::current_context());
   Line line;
-  line.add("uptier: trap ");
+  line.add("trap ");
   line.add(trap_text(t.code));
   if (const Method* m = known(t.method)) {
     constexpr size_t kMostOfAName = 300;
     line.add(" in ");
     line.add(m->info.name.data(), std::min(m->info.name.size(), kMostOfAName));
   }
-  line.add(": no invoke is under way\n");
-  line.write();
+  line.add(": no invoke is under way");
+  line.say(log_);
   std::abort();
 }
 

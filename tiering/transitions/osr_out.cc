@@ -47,6 +47,11 @@ bool calls_reach(const Method& m, const jit::Code& code) {
          (called->general != nullptr && called->general->code.get() == &code);
 }
 
+// Beside an OsrOut in a word: a thread is to stop, perhaps the one that asks.
+constexpr uint32_t kStops = 1u << 31;
+
+OsrOut reason_in(uint32_t word) { return static_cast<OsrOut>(word & ~kStops); }
+
 }  // namespace
 
 // A word only rises until a frame takes what it says: that code must not be run any more is not
@@ -55,8 +60,19 @@ bool calls_reach(const Method& m, const jit::Code& code) {
 void raise_word(jit::PollWord& word, OsrOut to) noexcept {
   auto why = static_cast<uint32_t>(to);
   uint32_t old = word.load(std::memory_order_relaxed);
-  while (old < why && !word.compare_exchange_weak(old, why, std::memory_order_release,
-                                                  std::memory_order_relaxed)) {}
+  while (reason_in(old) < to &&
+         !word.compare_exchange_weak(old, why | (old & kStops), std::memory_order_release,
+                                     std::memory_order_relaxed)) {}
+}
+
+// In a signal handler: all words there are, also those that no version has, whose next owner is asked
+// once in vain.
+void RuntimeImpl::have_all_loops_ask() noexcept {
+  auto capacity = static_cast<uint32_t>(options_.max_methods);
+  std::span<uint8_t> data = space_->data().subspan(jit::StubTable::data_bytes(capacity));
+  std::span words(reinterpret_cast<jit::PollWord*>(data.data()),
+                  data.size() / sizeof(jit::PollWord));
+  for (jit::PollWord& word : words) word.fetch_or(kStops, std::memory_order_relaxed);
 }
 
 // ---- The worker's side; the caller holds the state mutex --------------------------------------
@@ -181,8 +197,9 @@ jit::Leave RuntimeImpl::poll(jit::LeaveState& s, const jit::Code& from,
   if (stress_.active(StressKind::kOsrOut)) return stress_poll(m, s, from, row);
   jit::PollWord& word = from.polls()[loop];
   // Acquire pairs with the release in call_back().
-  auto why = static_cast<OsrOut>(word.exchange(0, std::memory_order_acq_rel));
-  if (why == OsrOut{}) return jit::Leave::kStay;  // another thread's frame was here
+  OsrOut why = reason_in(word.exchange(0, std::memory_order_acq_rel));
+  // Another thread's frame was here, or another thread is to stop.
+  if (why == OsrOut{}) return jit::Leave::kStay;
   bool observed = from.observed_loop().valid();
   if (why == OsrOut::kObserve) {
     return observed ? observed_round(m, s, from, row) : observe_frame(m, s, from, row);

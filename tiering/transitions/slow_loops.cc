@@ -23,11 +23,21 @@ void make_next_arrival_due(sampler::MethodState& s, bool instrumented) {
   s.behind = {};
 }
 
+// Has the frame that asks end, as where code faults. `pc`: behind its call.
+void put_stop(sampler::ThreadContext& c, const void* pc) {
+  put_trap(c, TrapCode::kInterrupted, 0);
+  c.trap_pc = reinterpret_cast<uintptr_t>(pc) - 1;
+}
+
 }  // namespace
 
 // An arrival: `from_copy` says where the frame is, `pc` lies in the code that asks.
 const void* RuntimeImpl::arrive(Method& m, AttachedThread& t, uint32_t loop, bool from_copy,
                                 const void* pc) noexcept {
+  if (t.stop.due()) {
+    put_stop(t.context(), pc);
+    return routines_.trap_exit();
+  }
   uint64_t started = t.cost().start(sampler::CostKind::kLoop);
   bool in_copy = loop_event(m, t, loop, from_copy);
   t.cost().stop(sampler::CostKind::kLoop, started);
@@ -50,7 +60,7 @@ const void* RuntimeImpl::arrive(Method& m, AttachedThread& t, uint32_t loop, boo
 
 const void* RuntimeImpl::loop_plain(uint32_t index, uint32_t loop, const void* pc) noexcept {
   if (AttachedThread* t = here()) return arrive(method(index), *t, loop, false, pc);
-  sampler::current_context()->method(index).loop_countdown = kFarAway;
+  sampler::current_context()->any_method(index).loop_countdown = kFarAway;
   return continue_at(*space_->owner_of(pc), loop);
 }
 

@@ -43,7 +43,7 @@ void RuntimeImpl::raise_no_code(MethodId m) noexcept {
 
 // A call of a method that has no code traps.
 const void* RuntimeImpl::refuse_call(MethodId m) noexcept {
-  sampler::current_context()->method(m.index()).call_countdown = 0;  // every call comes here
+  sampler::current_context()->any_method(m.index()).call_countdown = 0;  // every call comes here
   raise_no_code(m);
   return routines_.trap_exit_at_entry();
 }
@@ -51,6 +51,7 @@ const void* RuntimeImpl::refuse_call(MethodId m) noexcept {
 // Of a method that was removed nothing is read: another thread may be giving its place away. One
 // that is in service stays, even if it is removed now, until this thread is quiescent or blocked.
 const void* RuntimeImpl::enter(uint32_t index) noexcept {
+  jit::StandardFloats floats;  // of an entry that is called without an invoke
   sampler::ThreadContext* c = sampler::current_context();
   const void* code = methods_.serves(index) ? code_for_call(method(index)) : nullptr;
   if (code == nullptr) return refuse_call(methods_.latest(index));
@@ -60,8 +61,12 @@ const void* RuntimeImpl::enter(uint32_t index) noexcept {
     wake_worker();
   }
   AttachedThread* t = here();
+  if (t != nullptr && t->stop.due()) {
+    put_trap(*c, TrapCode::kInterrupted, 0);
+    return routines_.trap_exit_at_entry();
+  }
   if (t == nullptr) {  // not attached to this runtime: unobserved
-    c->method(index).call_countdown = always_instrumented_ ? 0 : kFarAway;
+    count_unattached(m, *c);
     const Version* plain = m.plain.load(std::memory_order_acquire);
     // Without counters the instrumented copy is not to be run; so every call comes here.
     bool copied = always_instrumented_ && m.optimized.load(std::memory_order_acquire) == nullptr;

@@ -289,6 +289,12 @@ const methodDetail = (row, open) => {
         .filter(Boolean),
     );
     body.scrollTop = 0;
+    // Code begins where it is hot: its first screen is often what runs once.
+    const hottest = [...body.querySelectorAll('.piece')].reduce(
+      (best, e) => (Number(e.style.getPropertyValue('--heat')) > Number(best?.style.getPropertyValue('--heat') || 0) ? e : best),
+      null,
+    );
+    if (id === 'code' && hottest) body.scrollTop = Math.max(0, hottest.offsetTop - body.offsetTop - 48);
   });
   select(panels.some((p) => p[0] === lastPanel) ? lastPanel : 'sites');
   const rate = methods.interval[row] ? '1 in ' + methods.interval[row] : 'mixed';

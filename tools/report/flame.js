@@ -124,6 +124,18 @@ const flameView = (open) => {
     'aria-label': 'Flame graph; arrow keys move, Enter zooms, Escape zooms out, O opens the method',
   });
   const about = make('p', {id: 'flame-about', class: 'about', role: 'status'});
+  const search = make('input', {
+    type: 'search',
+    id: 'flame-search',
+    placeholder: 'name \u2026',
+    'aria-label': 'Mark the frames whose name holds this',
+    spellcheck: 'false',
+    autocomplete: 'off',
+  });
+  const found = make('span', {id: 'flame-found', class: 'dim', role: 'status'});
+  const save = make('button', {type: 'button', id: 'flame-save'}, 'Save SVG');
+  const moves = movesOf();
+  const compare = make('input', {type: 'checkbox', id: 'flame-compare'});
   let model = null,
     top = null,
     shown = [],
@@ -152,6 +164,9 @@ const flameView = (open) => {
         unit +
         ' \u2002' +
         percent(n.value / (model.root.value || 1)) +
+        (compare.checked && moves && n.row >= 0
+          ? ' \u2002' + (moves.points(n.row) >= 0 ? '+' : '\u2212') + Math.abs(moves.points(n.row)).toFixed(2) + ' points of all executions'
+          : '') +
         (loop
           ? ' \u2002' +
             short(loop[7]) +
@@ -162,6 +177,26 @@ const flameView = (open) => {
           : ''),
       make('span', {class: 'dim path'}, path.join(' \u203a ')),
     );
+  };
+  const moved = (s) => (compare.checked && moves && s.n.row >= 0 && !s.above ? Math.abs(moves.of(s.n.row)) : 0);
+  const movedClass = (s) => {
+    if (!compare.checked || !moves) return '';
+    return ' compared' + (s.n.row < 0 ? '' : moves.of(s.n.row) > 0 ? ' more' : ' less');
+  };
+  // Marks what the search names; of frames inside of others that are marked only the outer ones add up.
+  const mark = () => {
+    const word = search.value.trim().toLowerCase();
+    const hits = (n) => word !== '' && n.row >= 0 && title(n).toLowerCase().includes(word);
+    let sum = 0;
+    shown.forEach((s, i) => {
+      const hit = hits(s.n);
+      box.children[i].classList.toggle('hit', hit);
+      box.children[i].classList.toggle('faded', word !== '' && !hit);
+      let inside = false;
+      for (let p = s.n.up; p; p = p.up) inside ||= hits(p);
+      if (hit && !inside) sum += s.n.value;
+    });
+    found.textContent = word === '' ? '' : percent(sum / (model.root.value || 1)) + ' of all is in what matches';
   };
   const draw = () => {
     shown = [];
@@ -204,8 +239,10 @@ const flameView = (open) => {
               'frame' +
               (s.n.loop ? ' loop' : '') +
               (s.above || s.n.row === REST ? ' above' : '') +
-              (s.w < 0.02 ? ' narrow' : ''),
+              (s.w < 0.02 ? ' narrow' : '') +
+              movedClass(s),
             style: {
+              '--moved': moved(s).toFixed(3),
               left: 100 * s.x + '%',
               width: 100 * s.w + '%',
               top: s.depth * HEIGHT + 'px',
@@ -224,6 +261,33 @@ const flameView = (open) => {
     );
     at = path.length - 1;
     focusAt(at, false);
+    mark();
+  };
+  search.addEventListener('input', mark);
+  compare.addEventListener('change', draw);
+  save.addEventListener('click', () => {
+    const frames = shown.map((s, i) => ({
+      x: s.x,
+      w: s.w,
+      depth: s.depth,
+      text: title(s.n),
+      label: box.children[i].getAttribute('aria-label'),
+      color: svgColor(s),
+    }));
+    saveText('flame.svg', 'image/svg+xml', flameSvg(data.name + ', ' + unit, frames));
+  });
+  // Opaque colours over the light background, as the page has them.
+  const svgColor = (s) => {
+    const part = s.n.value / (model.root.value || 1);
+    const [rgb, alpha] =
+      s.above || s.n.row === REST
+        ? [[200, 200, 196], 0.5]
+        : compare.checked && moves
+          ? [moves.of(s.n.row) > 0 ? [168, 80, 15] : [0, 104, 138], 0.08 + 0.6 * moved(s)]
+          : s.n.loop
+            ? [[128, 134, 142], 0.16 + 0.34 * Math.sqrt(part)]
+            : [[0, 104, 138], 0.14 + 0.36 * Math.sqrt(part)];
+    return 'rgb(' + rgb.map((c) => Math.round(251 + (c - 251) * alpha)).join(',') + ')';
   };
   const focusAt = (i, take = true) => {
     at = i;
@@ -265,7 +329,11 @@ const flameView = (open) => {
       open(shown[at].n.row);
     }
   });
-  view.append(make('div', {class: 'bar-line'}, unitBox), about, box);
+  const compared = moves
+    ? make('label', {}, compare, ' changes against ' + data.overlap.name)
+    : null;
+  view.append(make('div', {class: 'bar-line'}, unitBox, search, found, compared, make('span', {class: 'gap'}), save));
+  view.append(about, box);
   view.append(
     note(
       data.has_module

@@ -7,6 +7,14 @@ const KIND = {block: 1, edge: 2, target: 3, value: 4, loop: 5, log: 6, counter: 
 const TIERS = ['host', 'baseline', 'optimized'];
 
 const methods = data.methods;
+// Methods of several modules that have the same name say which module they are of.
+{
+  const times = new Map();
+  for (const n of methods.name) times.set(n, (times.get(n) || 0) + 1);
+  methods.name = methods.name.map((n, r) =>
+    times.get(n) > 1 ? n + ' \u00b7 ' + methods.module[r].slice(2, 8) + '#' + methods.index[r] : n,
+  );
+}
 const ROWS = methods.name.length;
 const timeline = data.timeline;
 

@@ -1,0 +1,83 @@
+// trace_scope.h: trace points for C++: scopes that begin and end, and constructs with the place where
+// they stand. Everything of tracing.h; needs C++20.
+//
+//   static uptier::TracePoint point("sort");              // once: name, file, line, function
+//   uptier::TraceScope scope(stream, UPTIER_TRACE_TASK, point);
+#pragma once
+
+#include <source_location>
+
+#include "uptier/tracing.h"
+
+namespace uptier {
+
+// A construct of the program at the place where the object is made. Made static at a trace point, its
+// event is asked for when a tool first wants it, and kept. Thread: any.
+class TracePoint {
+ public:
+  explicit TracePoint(const char* name,
+                      std::source_location place = std::source_location::current()) noexcept
+      : name_(name), place_(place) {}
+
+  // Returns the event; null without a dispatcher.
+  uptier_trace_event* event() noexcept {
+    // Two threads may both ask: the dispatcher gives both the same.
+    uptier_trace_event* e = __atomic_load_n(&event_, __ATOMIC_ACQUIRE);
+    if (e != nullptr) return e;
+    uptier_trace_payload p = {};
+    p.size = sizeof p;
+    p.name = name_;
+    p.file = place_.file_name();
+    p.function = place_.function_name();
+    p.line = place_.line();
+    p.column = place_.column();
+    e = uptier_trace->event(&p);
+    __atomic_store_n(&event_, e, __ATOMIC_RELEASE);
+    return e;
+  }
+
+ private:
+  const char* name_;
+  std::source_location place_;
+  uptier_trace_event* event_ = nullptr;
+};
+
+// Something that lasts as long as the scope: its end is told on every path out of it, exceptions
+// included. Costs one test where no tool wants it. `user_data` must live as long.
+class TraceScope {
+ public:
+  TraceScope(uptier_trace_stream* stream, uint32_t kind, TracePoint& point,
+             uptier_trace_event* parent = nullptr, const void* user_data = nullptr) noexcept
+      : stream_(stream), kind_(kind) {
+    if (!UPTIER_TRACE_ON(stream, UPTIER_TRACE_BEGIN(kind))) return;
+    event_ = point.event();
+    parent_ = parent;
+    instance_ = uptier_trace->begin(stream, kind, parent, event_, user_data);
+  }
+  ~TraceScope() { end(); }
+  TraceScope(const TraceScope&) = delete;
+  TraceScope& operator=(const TraceScope&) = delete;
+
+  // Ends it before the scope does.
+  void end(const void* user_data = nullptr) noexcept {
+    UPTIER_TRACE_LEAVE(stream_, kind_, parent_, event_, instance_, user_data);
+    instance_ = 0;
+  }
+  // 0 where nobody was told.
+  uint64_t instance() const noexcept { return instance_; }
+  // Leaves the end to somebody else, who calls uptier_trace->end with instance() on any thread.
+  uint64_t release() noexcept {
+    const uint64_t instance = instance_;
+    instance_ = 0;
+    return instance;
+  }
+
+ private:
+  uptier_trace_stream* stream_;
+  uint32_t kind_;
+  uptier_trace_event* parent_ = nullptr;
+  uptier_trace_event* event_ = nullptr;
+  uint64_t instance_ = 0;
+};
+
+}  // namespace uptier

@@ -1,0 +1,171 @@
+// Stopping: how an invoke ends that is not to go on.
+//
+//   interrupt()   number of the innermost invoke -> the thread's mailbox, its timer fires at once
+//   timeout       the thread's timer fires when the time is over
+//   the signal    of the timer, on the thread, in its handler: is the innermost invoke to end? then
+//                   in a body       it ends there (jit/code/end_body.h)
+//                   anywhere else   the stack limit is raised, so that the next prologue traps; a trap
+//                                   is pending, so that host calls that may trap end with it; and
+//                                   the timer fires again a millisecond later, until it has ended
+//
+// The law: an interrupt is for the invoke that had the number in the mailbox. Numbers are not used
+// again, so it ends that one or, if it is over, none. A timeout is for its invoke and all within: each
+// has the earliest of their deadlines. Nothing ends but bodies, where no lock is held.
+//
+// The timer is set to what is wanted, and then what is wanted is asked again: whoever puts a number
+// into the mailbox fires the timer afterwards, so that either its signal comes or the number is seen.
+//
+//   Thread: a ThreadStop belongs to its thread, with its signal handler; but others fill the mailbox,
+//   read `number`, and fire the timer, holding Stops' mutex.
+#pragma once
+
+#include <signal.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "sampler/context.h"
+#include "uptier/result.h"
+
+namespace uptier::tiering {
+
+class ThreadStacks;
+
+// One invoke on a stack; lies in the frame of the C++ function that calls code.
+struct InvokeFrame {
+  static constexpr uint64_t kNever = UINT64_MAX;
+
+  InvokeFrame* outer = nullptr;
+  const sampler::Activation* before = nullptr;  // the innermost when it began: not in its code yet
+  uint64_t number = 0;
+  uint64_t deadline_ns = kNever;  // its own or an outer one's, of CLOCK_MONOTONIC
+  bool asked = false;             // an interrupt is for it
+};
+
+// What a call of code is limited by.
+struct CallLimits {
+  uint64_t deadline_ns = InvokeFrame::kNever;
+  uint64_t fuel = 0;  // 0: Options::fuel
+};
+
+class ThreadStop {
+ public:
+  ThreadStop() = default;
+  ThreadStop(const ThreadStop&) = delete;
+  ThreadStop& operator=(const ThreadStop&) = delete;
+  ~ThreadStop();
+
+  // Of the calling thread. All three outlive this.
+  void set_up(sampler::ThreadContext& context, const ThreadStacks& stacks);
+
+  // An invoke begins; the timer must be there if it has a deadline of its own (kNever: none).
+  void begin(InvokeFrame& f, uint64_t deadline_ns) noexcept {
+    f.outer = innermost_;
+    f.before = context_->activation;
+    f.number = ++last_number_;
+    f.deadline_ns = deadline_ns;
+    if (f.outer != nullptr && f.outer->deadline_ns < deadline_ns) {
+      f.deadline_ns = f.outer->deadline_ns;
+    }
+    std::atomic_signal_fence(std::memory_order_release);  // the handler finds it filled in
+    innermost_ = &f;
+    number_.store(f.number, std::memory_order_release);
+    if (at_work_ || f.deadline_ns != InvokeFrame::kNever) begin_slow();
+  }
+  // It ends. Returns whether its stack limit was raised: then it was no stack that was exhausted.
+  bool end(const InvokeFrame& f) noexcept {
+    innermost_ = f.outer;
+    number_.store(f.outer == nullptr ? 0 : f.outer->number, std::memory_order_release);
+    return at_work_ && end_slow(f.deadline_ns);
+  }
+  // The stack is left for another one: returns its innermost invoke, and is given that of the other.
+  InvokeFrame* leave_stack() noexcept;
+  void enter_stack(InvokeFrame* innermost) noexcept;
+
+  // The signal has come. `machine`: where the thread is (ucontext_t).
+  void tick(void* machine) noexcept;
+  // Whether the thread has heard that the innermost invoke is to end.
+  bool due() const noexcept { return raised_; }
+  // Returns the time of CLOCK_MONOTONIC so long from now.
+  static uint64_t deadline_after(uint64_t timeout_ns) noexcept;
+
+  // Others, and the thread itself; the caller holds Stops' mutex.
+  Status make_timer(int signal);
+  // Asks the innermost invoke to end. Errors: kResourceExhausted when the mailbox is full.
+  Status ask() noexcept;
+
+ private:
+  static constexpr uint64_t kNow = 0;
+  static constexpr int kNoTimer = -1;
+
+  void begin_slow() noexcept;
+  bool end_slow(uint64_t deadline_ns) noexcept;
+  void take_mail() noexcept;
+  uint64_t wanted() const noexcept;
+  void arrange() noexcept;
+  void set_timer(uint64_t at) const noexcept;
+  void raise_limit() noexcept;
+  void lower_limit() noexcept;
+
+  sampler::ThreadContext* context_ = nullptr;
+  const ThreadStacks* stacks_ = nullptr;
+  int thread_ = 0;  // the kernel's number
+  // Volatile: the thread's signal handler reads and writes them between any two instructions.
+  InvokeFrame* volatile innermost_ = nullptr;
+  volatile bool at_work_ = false;  // there may be a timer, a raised limit or a pending trap of ours
+  volatile bool raised_ = false;
+  volatile bool pending_ = false;  // a trap of ours
+  volatile uint64_t limit_ = 0;    // what the stack limit is while it is raised
+  volatile uint32_t ticks_ = 0;    // that did not end the innermost invoke
+  uint64_t last_number_ = 0;
+  std::atomic<uint64_t> number_{0};              // of the innermost invoke; 0: none
+  std::array<std::atomic<uint64_t>, 8> mail_{};  // numbers of invokes that are to end
+  std::atomic<int> timer_{kNoTimer};
+};
+
+// The threads of a runtime that can be stopped.
+class Stops {
+ public:
+  explicit Stops(int signal) : signal_(signal) {}
+  ~Stops();
+  Stops(const Stops&) = delete;
+  Stops& operator=(const Stops&) = delete;
+
+  void add(ThreadStop& t, uint32_t number);
+  void remove(ThreadStop& t);
+  // 0: all. Errors: kNotFound; those of a timer.
+  Status interrupt(uint32_t thread);
+  // Has a timer made for an invoke with a deadline.
+  Status prepare(ThreadStop& t);
+  int signal() const { return signal_; }
+
+ private:
+  struct Row {
+    ThreadStop* stop;
+    uint32_t number;
+  };
+  Status prepare_locked(ThreadStop& t);
+
+  const int signal_;
+  std::mutex mutex_;
+  std::vector<Row> threads_;
+  bool handled_ = false;  // the handler is installed
+};
+
+// Lets the signal through while guest code runs on the thread, and puts the mask back.
+class SignalOpened {
+ public:
+  explicit SignalOpened(int signal) noexcept;
+  ~SignalOpened();
+  SignalOpened(const SignalOpened&) = delete;
+  SignalOpened& operator=(const SignalOpened&) = delete;
+
+ private:
+  int signal_;
+  bool was_blocked_ = false;
+};
+
+}  // namespace uptier::tiering

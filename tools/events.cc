@@ -1,0 +1,51 @@
+#include "tools/events.h"
+
+#include <filesystem>
+
+#include "tools/commands.h"
+#include "tools/fail.h"
+#include "uptier/tracing.h"
+
+namespace uptier::tools {
+namespace {
+
+// Where the libraries are: beside the tool where it was built, or below lib where it is installed.
+std::filesystem::path library_folder() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  const auto built = self / "tracing";
+  if (std::filesystem::is_directory(built, error)) return built;
+  return (self / UPTIER_LIBRARY_FOLDER).lexically_normal();
+}
+
+std::string tool_for(const std::string& file) {
+  const std::string extension = std::filesystem::path(file).extension();
+  return extension == ".json" ? "perfetto" : extension == ".jsonl" ? "jsonl" : "counts";
+}
+
+void log(void*, const char* line) { fail(kOk, line); }
+
+}  // namespace
+
+int start_events(const std::string& file) {
+  uptier_trace_options options = {};
+  options.size = sizeof options;
+  options.log = log;
+  if (file.empty()) {
+    uptier_trace_init(&options);
+    return kOk;
+  }
+  if (file.find(',') != file.npos) return fail(kUsage, "--events: a file's name without commas");
+  const auto folder = library_folder();
+  const std::string dispatcher = folder / "libuptier_trace_dispatcher.so";
+  const std::string tool = folder / ("libuptier_trace_" + tool_for(file) + ".so");
+  const std::string subscribers = tool + "=" + file;
+  options.dispatcher = dispatcher.c_str();
+  options.subscribers = subscribers.c_str();
+  if (uptier_trace_init(&options) != 0) return kOk;
+  return fail(kFailed, "--events: no events are written");
+}
+
+void finish_events() { uptier_trace_finish(); }
+
+}  // namespace uptier::tools

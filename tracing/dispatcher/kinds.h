@@ -1,0 +1,30 @@
+// kinds.h: names of the kinds of events, and numbers for those that tools define.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "uptier/tracing.h"
+
+namespace uptier::tracing {
+
+// Thread: any. Reading a name takes no lock.
+class Kinds {
+ public:
+  Kinds();
+  // Returns the number for a tool's name: the same for the same two. 0 when all are taken.
+  uint32_t user(const char* tool, const char* name);
+  // Returns "task", "tool.name"; null for no kind.
+  const char* name(uint32_t kind) const noexcept;
+
+ private:
+  std::mutex mutex_;
+  std::map<std::pair<std::string, std::string>, uint32_t> users_;
+  std::array<std::string, UPTIER_TRACE_KINDS> texts_;
+  std::array<std::atomic<const char*>, UPTIER_TRACE_KINDS> names_{};
+};
+
+}  // namespace uptier::tracing

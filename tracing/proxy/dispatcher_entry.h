@@ -1,0 +1,26 @@
+/* dispatcher_entry.h: what a dispatcher's library defines, and what the proxy gives it. */
+#ifndef UPTIER_TRACING_DISPATCHER_ENTRY_H
+#define UPTIER_TRACING_DISPATCHER_ENTRY_H
+
+#include "uptier/tracing.h"
+
+typedef struct uptier_trace_dispatcher_options {
+  size_t size;
+  uint32_t version; /* of the program's tracing.h */
+  void (*log)(const char* line);
+  void* (*load)(const char* path, char* why, size_t size); /* safe_load.h */
+} uptier_trace_dispatcher_options;
+
+/* Returns the table, or NULL where it cannot serve this version. Called once. */
+typedef const uptier_trace_api* (*uptier_trace_dispatcher_init_fn)(
+    const uptier_trace_dispatcher_options* options);
+/* Loads subscribers: absolute paths, each with "=ARGUMENTS" behind it or not, commas between. */
+typedef void (*uptier_trace_dispatcher_load_fn)(const char* subscribers);
+/* Calls their finish functions, the last one first. */
+typedef void (*uptier_trace_dispatcher_finish_fn)(void);
+
+#define UPTIER_TRACE_DISPATCHER_INIT "uptier_trace_dispatcher_init"
+#define UPTIER_TRACE_DISPATCHER_LOAD "uptier_trace_dispatcher_load"
+#define UPTIER_TRACE_DISPATCHER_FINISH "uptier_trace_dispatcher_finish"
+
+#endif

@@ -1,0 +1,124 @@
+// One line of JSON for each event, in the order in which they came.
+//
+//   arguments   the file; none: uptier-trace.jsonl
+//
+//   {"ns":..,"thread":..,"stream":"..","kind":"task","phase":"begin|end|at","instance":..,
+//    "event":{"id":..,"name":"..","file":"..","line":..,"column":..},"parent":ID,"text":".."}
+//
+// What is not known is left out. Metadata of an event stands with "metadata" events.
+#include <mutex>
+
+#include "tracing/subscribers/tool.h"
+
+namespace uptier::tracing {
+namespace {
+
+bool lasts(const uptier_trace_record& r) { return r.instance != 0; }
+
+class Lines final : public Tool {
+ public:
+  explicit Lines(std::FILE* out) : out_(out) {}
+  ~Lines() override { close_output(&api(), out_); }
+
+  void tell(const uptier_trace_record& r) override {
+    std::string line = "{\"ns\":" + std::to_string(now_ns()) +
+                       ",\"thread\":" + std::to_string(thread_id()) +
+                       ",\"stream\":" + json_text(api().stream_name(r.stream, nullptr, nullptr)) +
+                       ",\"kind\":" + json_text(kind_name(r.type >> 1)) + ",\"phase\":" + phase(r);
+    if (lasts(r)) line += ",\"instance\":" + std::to_string(r.instance);
+    if (r.event != nullptr) line += ",\"event\":" + event_text(r.event);
+    if (r.parent != nullptr) line += ",\"parent\":" + std::to_string(api().event_id(r.parent));
+    if (const char* text = text_of(r)) line += ",\"text\":" + json_text(text);
+    if (r.type >> 1 == UPTIER_TRACE_ARGUMENTS) line += arguments_text(r.user_data);
+    if (r.type >> 1 == UPTIER_TRACE_METADATA) line += ",\"metadata\":" + metadata_text(r.event);
+    line += "}\n";
+    std::scoped_lock lock(mutex_);
+    std::fwrite(line.data(), 1, line.size(), out_);
+  }
+
+ private:
+  static const char* phase(const uptier_trace_record& r) {
+    return !lasts(r) ? "\"at\"" : (r.type & 1) == 0 ? "\"begin\"" : "\"end\"";
+  }
+  // The kinds whose user data is a text.
+  static const char* text_of(const uptier_trace_record& r) {
+    const uint32_t kind = r.type >> 1;
+    const bool is_text =
+        kind == UPTIER_TRACE_FUNCTION || kind == UPTIER_TRACE_THREAD || kind == UPTIER_TRACE_EDGE;
+    if (is_text) return static_cast<const char*>(r.user_data);
+    if (kind != UPTIER_TRACE_ARGUMENTS || r.user_data == nullptr) return nullptr;
+    return static_cast<const uptier_trace_arguments*>(r.user_data)->function;
+  }
+
+  std::string event_text(const uptier_trace_event* e) const {
+    uptier_trace_payload p = {};
+    p.size = sizeof p;
+    api().event_payload(e, &p);
+    std::string text = "{\"id\":" + std::to_string(api().event_id(e));
+    if (p.name != nullptr) text += ",\"name\":" + json_text(p.name);
+    if (p.file != nullptr) text += ",\"file\":" + json_text(p.file);
+    if (p.function != nullptr) text += ",\"function\":" + json_text(p.function);
+    if (p.line != 0) text += ",\"line\":" + std::to_string(p.line);
+    if (p.column != 0) text += ",\"column\":" + std::to_string(p.column);
+    return text + "}";
+  }
+
+  // What a function was called with, and its result once it is there.
+  std::string arguments_text(const void* user_data) const {
+    const auto* a = static_cast<const uptier_trace_arguments*>(user_data);
+    if (a == nullptr) return "";
+    std::string text = ",\"arguments\":[";
+    for (uint32_t i = 0; i < a->count; ++i) {
+      text += (i == 0 ? "" : ",") + value_text(a->arguments[i]);
+    }
+    text += "]";
+    if (a->result != nullptr) text += ",\"result\":" + value_text(*a->result);
+    return text;
+  }
+
+  std::string metadata_text(const uptier_trace_event* e) const {
+    struct Visit {
+      const Lines* lines;
+      std::string text = "{";
+    } visit{this};
+    api().each_metadata(
+        e,
+        [](void* user, uptier_trace_string key, const uptier_trace_value* value) {
+          auto& v = *static_cast<Visit*>(user);
+          const char* name = v.lines->api().string_text(key);
+          if (v.text.size() > 1) v.text += ",";
+          v.text += json_text(name != nullptr ? name : "?") + ":" + v.lines->value_text(*value);
+          return 1;
+        },
+        &visit);
+    return visit.text + "}";
+  }
+
+  std::string value_text(const uptier_trace_value& v) const {
+    char number[40];
+    switch (v.kind) {
+      case UPTIER_TRACE_INT: return std::to_string(v.as.integer);
+      case UPTIER_TRACE_REAL:
+        if (v.as.real - v.as.real != 0) return "null";  // JSON has neither infinities nor NaN
+        std::snprintf(number, sizeof number, "%.17g", v.as.real);
+        return number;
+      case UPTIER_TRACE_STRING: {
+        const char* text = api().string_text(v.as.string);
+        return text != nullptr ? json_text(text) : "null";
+      }
+      default: return "{\"object\":" + std::to_string(v.as.object) + "}";
+    }
+  }
+
+  std::FILE* out_;
+  std::mutex mutex_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tool> make_tool(const uptier_trace_api* api, const char* arguments) {
+  std::FILE* out = open_output(api, arguments, "uptier-trace.jsonl");
+  return out == nullptr ? nullptr : std::make_unique<Lines>(out);
+}
+
+}  // namespace uptier::tracing

@@ -1,0 +1,123 @@
+// A trace for ui.perfetto.dev and chrome://tracing, in the JSON form that both import.
+//
+//   arguments   the file; none: uptier-trace.json
+//
+// What lasts is written when it ends: as one slice ("X") of the thread where it began, or, where it
+// ended on another thread, as a pair ("b", "e") with its instance for an id. What is open at the end
+// is written as begun ("B"). What happens at once is a mark ("i").
+#include <unistd.h>
+
+#include <mutex>
+#include <set>
+#include <unordered_map>
+
+#include "tracing/subscribers/tool.h"
+
+namespace uptier::tracing {
+namespace {
+
+struct Open {
+  uint64_t ns;
+  uint64_t thread;
+  std::string name;
+  std::string category;
+  std::string arguments;
+};
+
+class Perfetto final : public Tool {
+ public:
+  explicit Perfetto(std::FILE* out) : out_(out), process_(std::to_string(::getpid())) {
+    std::fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", out_);
+  }
+  ~Perfetto() override {
+    for (const auto& [instance, open] : open_) write("B", open, open.ns, "");
+    std::fputs("\n]}\n", out_);
+    close_output(&api(), out_);
+  }
+
+  void tell(const uptier_trace_record& r) override {
+    const Open now = {now_ns(), thread_id(), name_of(r),
+                      api().stream_name(r.stream, nullptr, nullptr), arguments_of(r)};
+    std::scoped_lock lock(mutex_);
+    name_thread(r, now.thread);
+    if (r.instance == 0) return write("i", now, now.ns, ",\"s\":\"t\"");
+    if ((r.type & 1) == 0) return void(open_.insert_or_assign(r.instance, now));
+    const auto at = open_.find(r.instance);
+    if (at == open_.end()) return;
+    const Open begun = std::move(at->second);
+    open_.erase(at);
+    if (begun.thread == now.thread) {
+      return write("X", begun, begun.ns, ",\"dur\":" + us(now.ns - begun.ns));
+    }
+    const std::string id = ",\"id\":\"" + std::to_string(r.instance) + "\"";
+    write("b", begun, begun.ns, id);
+    Open end = begun;
+    end.thread = now.thread;
+    write("e", end, now.ns, id);
+  }
+
+ private:
+  static std::string us(uint64_t ns) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%llu.%03u", static_cast<unsigned long long>(ns / 1000),
+                  static_cast<unsigned>(ns % 1000));
+    return text;
+  }
+
+  std::string name_of(const uptier_trace_record& r) const {
+    const std::string name = event_name(r.event);
+    if (!name.empty()) return name;
+    if (r.type >> 1 == UPTIER_TRACE_ARGUMENTS && r.user_data != nullptr) {
+      const char* function = static_cast<const uptier_trace_arguments*>(r.user_data)->function;
+      if (function != nullptr) return function;
+    }
+    const bool is_text =
+        (r.type >> 1 == UPTIER_TRACE_FUNCTION || r.type >> 1 == UPTIER_TRACE_THREAD) &&
+        r.user_data != nullptr;
+    if (is_text) return static_cast<const char*>(r.user_data);
+    return std::string(kind_name(r.type >> 1));
+  }
+
+  std::string arguments_of(const uptier_trace_record& r) const {
+    std::string text = "{\"kind\":" + json_text(kind_name(r.type >> 1));
+    if (r.event != nullptr) text += ",\"id\":" + std::to_string(api().event_id(r.event));
+    if (r.parent != nullptr) text += ",\"parent\":" + std::to_string(api().event_id(r.parent));
+    if (r.instance != 0) text += ",\"instance\":" + std::to_string(r.instance);
+    return text + "}";
+  }
+
+  void name_thread(const uptier_trace_record& r, uint64_t thread) {
+    if (r.type != UPTIER_TRACE_BEGIN(UPTIER_TRACE_THREAD) || r.user_data == nullptr) return;
+    if (!named_.insert(thread).second) return;
+    write_text("{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":" + process_ +
+               ",\"tid\":" + std::to_string(thread) +
+               ",\"args\":{\"name\":" + json_text(static_cast<const char*>(r.user_data)) + "}}");
+  }
+
+  void write(const char* phase, const Open& o, uint64_t ns, const std::string& more) {
+    write_text("{\"ph\":\"" + std::string(phase) + "\",\"name\":" + json_text(o.name) +
+               ",\"cat\":" + json_text(o.category) + ",\"ts\":" + us(ns) + ",\"pid\":" + process_ +
+               ",\"tid\":" + std::to_string(o.thread) + more + ",\"args\":" + o.arguments + "}");
+  }
+  void write_text(const std::string& text) {
+    if (!first_) std::fputs(",\n", out_);
+    first_ = false;
+    std::fwrite(text.data(), 1, text.size(), out_);
+  }
+
+  std::FILE* out_;
+  const std::string process_;
+  std::mutex mutex_;  // guards all below, and the order of what is written
+  std::unordered_map<uint64_t, Open> open_;
+  std::set<uint64_t> named_;
+  bool first_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<Tool> make_tool(const uptier_trace_api* api, const char* arguments) {
+  std::FILE* out = open_output(api, arguments, "uptier-trace.json");
+  return out == nullptr ? nullptr : std::make_unique<Perfetto>(out);
+}
+
+}  // namespace uptier::tracing

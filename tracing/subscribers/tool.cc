@@ -1,0 +1,141 @@
+#include "tracing/subscribers/tool.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace uptier::tracing {
+namespace {
+
+std::unique_ptr<Tool> tool;
+
+void tell(void* user, const uptier_trace_record* record) {
+  static_cast<Tool*>(user)->tell(*record);
+}
+
+const uptier_trace_api* api_of_tool;
+
+void on_stream(void* user, uptier_trace_stream* stream, const char*, uint32_t, uint32_t) {
+  for (uint32_t kind = 1; kind < UPTIER_TRACE_KINDS; ++kind) {
+    api_of_tool->subscribe(stream, kind, tell, user);
+  }
+}
+
+// The length of the UTF-8 character that `s` begins with, 0 if it is none.
+size_t character(std::string_view s) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
+  const unsigned char first = byte(0);
+  const size_t n = first < 0x80                    ? 1
+                   : first >= 0xC2 && first < 0xE0 ? 2
+                   : first >= 0xE0 && first < 0xF0 ? 3
+                   : first >= 0xF0 && first < 0xF5 ? 4
+                                                   : 0;
+  if (n == 0 || s.size() < n) return 0;
+  for (size_t i = 1; i < n; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  const bool overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
+  const bool surrogate = first == 0xED && byte(1) >= 0xA0;
+  const bool beyond = first == 0xF4 && byte(1) >= 0x90;
+  return overlong || surrogate || beyond ? 0 : n;
+}
+
+}  // namespace
+
+void Tool::begin(const uptier_trace_api* api) {
+  api_ = api_of_tool = api;
+  api->listen(on_stream, this);
+}
+
+void Tool::end() {
+  api_->unlisten(on_stream, this);
+  api_->unsubscribe(nullptr, 0, uptier::tracing::tell, this);
+}
+
+std::string_view Tool::kind_name(uint32_t kind) const {
+  const char* name = api_->kind_name(kind);
+  return name != nullptr ? name : "?";
+}
+
+std::string Tool::event_name(const uptier_trace_event* event) const {
+  uptier_trace_payload p = {};
+  p.size = sizeof p;
+  if (event == nullptr || api_->event_payload(event, &p) == 0) return "";
+  if (p.name != nullptr) return p.name;
+  if (p.function != nullptr) return p.function;
+  return "#" + std::to_string(api_->event_id(event));
+}
+
+std::FILE* open_output(const uptier_trace_api* api, const char* name, const char* fallback) {
+  if (name[0] == '\0') name = fallback;
+  if (std::string_view(name) == "-") return stderr;
+  // Not through a link: the name may lie in a folder where others write.
+  const int fd = ::open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  std::FILE* file = fd < 0 ? nullptr : ::fdopen(fd, "wb");
+  if (file == nullptr) {
+    if (fd >= 0) ::close(fd);
+    api->say((std::string(name) + " cannot be written").c_str());
+  }
+  return file;
+}
+
+void close_output(const uptier_trace_api* api, std::FILE* file) {
+  const bool written = std::fflush(file) == 0 && std::ferror(file) == 0;
+  const bool closed = file == stderr || std::fclose(file) == 0;
+  if (!written || !closed) api->say("the trace is cut short: its file could not be written");
+}
+
+uint64_t now_ns() {
+  timespec t;
+  ::clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
+}
+
+uint64_t thread_id() {
+  __attribute__((tls_model("initial-exec"))) static thread_local uint64_t id = 0;
+  if (id == 0) id = static_cast<uint64_t>(::syscall(SYS_gettid));
+  return id;
+}
+
+std::string json_text(std::string_view text) {
+  std::string out = "\"";
+  while (!text.empty()) {
+    const size_t n = character(text);
+    const char c = text[0];
+    if (n == 0) {
+      out += "\xEF\xBF\xBD";
+    } else if (c == '"' || c == '\\') {
+      out += {'\\', c};
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(c));
+      out += escaped;
+    } else {
+      out += text.substr(0, n);
+    }
+    text.remove_prefix(n == 0 ? 1 : n);
+  }
+  return out + '"';
+}
+
+}  // namespace uptier::tracing
+
+extern "C" {
+
+__attribute__((visibility("default"))) int uptier_trace_subscriber_init(const uptier_trace_api* api,
+                                                                        const char* arguments) {
+  using namespace uptier::tracing;
+  if (api->version != UPTIER_TRACE_VERSION || api->size < sizeof *api) return 0;
+  tool = make_tool(api, arguments);
+  if (tool == nullptr) return 0;
+  tool->begin(api);
+  return 1;
+}
+
+__attribute__((visibility("default"))) void uptier_trace_subscriber_finish() {
+  using namespace uptier::tracing;
+  tool->end();
+  tool.reset();
+}
+}

@@ -1,0 +1,52 @@
+// tool.h: what the subscribers that ship have in common: they want every kind of every stream, and
+// write a file.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "uptier/tracing.h"
+
+namespace uptier::tracing {
+
+// The one subscriber of its library. begin() subscribes to all streams, those to come included;
+// end() takes all of it back. Thread: tell() is called on any thread, several at once.
+class Tool {
+ public:
+  virtual ~Tool() = default;
+  virtual void tell(const uptier_trace_record& record) = 0;
+
+  void begin(const uptier_trace_api* api);
+  void end();
+
+ protected:
+  const uptier_trace_api& api() const { return *api_; }
+  // "task"; "?" for a kind without a name.
+  std::string_view kind_name(uint32_t kind) const;
+  // What people call an event: its name, function or number.
+  std::string event_name(const uptier_trace_event* event) const;
+
+ private:
+  const uptier_trace_api* api_ = nullptr;
+};
+
+// Makes the library's tool, or null where the arguments are wrong, which it says by `api`.
+std::unique_ptr<Tool> make_tool(const uptier_trace_api* api, const char* arguments);
+
+// Opens the file that the arguments name; without a name `fallback`, "-" is stderr. Null, and a line
+// in the log, where it cannot be opened.
+std::FILE* open_output(const uptier_trace_api* api, const char* name, const char* fallback);
+// Writes out and closes; says in the log if anything could not be written.
+void close_output(const uptier_trace_api* api, std::FILE* file);
+
+// A monotonic time in nanoseconds, and the number of the thread, as the system has it.
+uint64_t now_ns();
+uint64_t thread_id();
+
+// Returns a JSON string with its quotes. Bytes that are no UTF-8 become U+FFFD.
+std::string json_text(std::string_view text);
+
+}  // namespace uptier::tracing
