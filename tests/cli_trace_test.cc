@@ -1,6 +1,11 @@
 // `uptier trace` on what is no trace, and on what is part of one.
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "profile/data.h"
+#include "profile/trace/events.h"
+#include "profile/trace/trace_file.h"
 #include "tests/program_runs.h"
 #include "tests/tool_dir.h"
 
@@ -79,6 +84,45 @@ TEST_F(CliTrace, dump_says_what_is_wrong_on_stderr_alone) {
   EXPECT_EQ(bad.code, 3);
   EXPECT_EQ(good.out.substr(0, bad.out.size()), bad.out);
   EXPECT_NE(bad.err.find("checksum"), std::string::npos) << bad.err;
+}
+
+// The call that brings a flush has counted nothing yet, so it is none of its samples.
+TEST_F(CliTrace, a_flush_says_as_many_sampled_calls_as_its_data_hold) {
+  ASSERT_EQ(tool("run --interval=1 --policy=never --trace t " + wasm_path("mix")).code, 0);
+  const std::string bytes = slurp(path("t"));
+  profile::TraceReader reader(std::as_bytes(std::span(bytes)));
+  std::map<uint64_t, Schema> schemas;
+  FlushEvent flush;
+  size_t looked_at = 0;
+  while (reader.next()) {
+    if (const auto* desc = std::get_if<InstrumentationDesc>(&reader.event())) {
+      schemas[desc->id] = *profile::schema_of(*desc);
+    } else if (const auto* now = std::get_if<FlushEvent>(&reader.event())) {
+      flush = *now;
+    } else if (const auto* data = std::get_if<InstrumentationData>(&reader.event())) {
+      const Slot* entry = schemas.at(data->id).find(SlotKind::kBlock, 1);
+      const bool at_call = entry != nullptr && flush.reason == FlushReason::kCalls;
+      if (!at_call || schemas.at(data->id).slots.size() < 3) continue;
+      EXPECT_EQ(profile::words_of(*data)[entry->word], flush.sampled_calls) << flush.calls;
+      ++looked_at;
+    }
+  }
+  EXPECT_EQ(reader.state(), profile::TraceReader::State::kComplete);
+  EXPECT_GT(looked_at, 10u);
+}
+
+TEST_F(CliTrace, damage_in_the_middle_costs_what_is_damaged) {
+  const std::string whole = make_trace();
+  std::string bad = whole;
+  bad[bad.size() / 2] ^= 0x55;
+  write_text("bad", bad);
+  const RunResult good = tool("trace profile t"), read = tool("trace profile bad");
+  EXPECT_EQ(read.code, 0) << read.err;
+  EXPECT_NE(read.err.find("uptier: bad: offset "), std::string::npos) << read.err;
+  EXPECT_GT(read.out.size(), good.out.size() / 2);
+  EXPECT_EQ(tool("trace validate bad").code, 3);
+  EXPECT_EQ(tool("profile check bad").code, 3);
+  EXPECT_EQ(tool("profile check t").code, 0);
 }
 
 }  // namespace

@@ -162,6 +162,36 @@ TEST_F(NativeTools, a_jit_dump_holds_names_and_bytes) {
   EXPECT_TRUE(sizes.contains("kick [baseline plain]"));
 }
 
+// A container gives each of its starts the same process id, and /tmp outlives them.
+TEST_F(NativeTools, an_old_file_of_the_same_process_id_is_replaced) {
+  for (const std::string option : {"perf_map", "jit_dump"}) {
+    const std::string name = option == "perf_map" ? "/tmp/perf-$$.map" : "/tmp/jit-$$.dump";
+    const std::string run =
+        "exec " UPTIER_TOOL " run -O " + option + "=on " + test::wasm_path("nbody");
+    const test::RunResult r = in_dir("sh -c 'echo $$ > pid; echo " + name + " > name; echo old > " +
+                                     name + "; " + run + "'");
+    EXPECT_EQ(r.code, 0) << r.err;
+    EXPECT_EQ(r.out, test::expected_output("nbody"));
+    std::string file = test::slurp(path("name"));
+    file.pop_back();
+    const std::string bytes = test::slurp(file);
+    EXPECT_GT(bytes.size(), 100u);
+    EXPECT_FALSE(bytes.starts_with("old")) << option;
+    std::filesystem::remove(file);
+  }
+}
+
+TEST_F(NativeTools, a_file_that_is_not_to_be_had_is_no_reason_not_to_run) {
+  const test::RunResult r = in_dir("sh -c 'mkdir /tmp/perf-$$.map; echo $$ > pid; exec " UPTIER_TOOL
+                                   " run -O perf_map=on " +
+                                   test::wasm_path("nbody") + "'");
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(r.out, test::expected_output("nbody"));
+  EXPECT_NE(r.err.find("option perf_map is given up: /tmp/perf-"), std::string::npos) << r.err;
+  std::filesystem::remove("/tmp/perf-" + std::to_string(std::stoi(test::slurp(path("pid")))) +
+                          ".map");
+}
+
 TEST_F(NativeTools, perf_names_code_that_was_freed) {
   const std::string record = "perf record -q -k mono -e cpu-clock -o d " +
                              with_pid("-O jit_dump=on " + test::wasm_path("nbody"));

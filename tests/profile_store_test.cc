@@ -82,8 +82,9 @@ class NoNewFiles {
  public:
   explicit NoNewFiles(const std::string& path) {
     for (int i = 0; i < 100; ++i) {
-      names_.push_back(path + ".tmp" + std::to_string(::getpid()) + "-" + std::to_string(i));
-      std::ofstream(names_.back()) << "taken";
+      names_.push_back(path + ".tmp" + std::to_string(i));
+      // A folder is nobody's leftover.
+      std::filesystem::create_directory(names_.back());
     }
   }
   ~NoNewFiles() {

@@ -278,5 +278,106 @@ TEST(UpfForeign, texts_come_to_some_times_the_bytes_at_most) {
   EXPECT_NE(back.warnings[0].find("many times the size"), std::string::npos);
 }
 
+// Three databases' worth of chunks behind one header: strings, then counters in five tables, user
+// data, other strings and a table of these.
+struct Chain {
+  Bytes bytes;
+  std::vector<size_t> at;  // of each chunk
+};
+
+Chain nine_chunks() {
+  Chain c;
+  const auto add = [&c](uint16_t type, const Bytes& content) {
+    c.at.push_back(c.bytes.size());
+    profile::append_chunk(c.bytes, type, 0, content);
+  };
+  const Bytes count = bytes_of({5});
+  profile::StringTableBuilder strings, others;
+  std::vector<Bytes> tables;
+  const char* const keys[] = {"k0", "k1", "k2", "k3", "k4"};
+  for (const char* key : keys) {
+    tables.push_back(profile::instrument_table(
+        {{"iree.instrument.counter", "flow", "ab", key, "{}", count}}, strings));
+  }
+  const Bytes last = profile::instrument_table(
+      {{"iree.instrument.counter", "flow", "cd", "other", "[]", count}}, others);
+  add(profile::kIdbFileHeader, {});
+  add(profile::kIdbStringTable, strings.content());
+  for (const Bytes& table : tables) add(profile::kIdbInstrumentTable, table);
+  add(profile::kIdbStringTable, others.content());
+  add(profile::kIdbInstrumentTable, last);
+  return c;
+}
+
+std::set<std::string> keys_of(const Bytes& file) {
+  std::set<std::string> keys;
+  const Result<ProfileFile> read = profile_from_file(file);
+  if (!read.ok()) return keys;
+  for (const ForeignInstrument& i : read->foreign.instruments) keys.insert(i.scope_key);
+  return keys;
+}
+
+TEST(UpfForeign, reading_goes_on_at_the_magic_behind_a_damaged_header) {
+  const Chain whole = nine_chunks();
+  ASSERT_EQ(whole.at.size(), 9u);
+  const std::set<std::string> all = keys_of(whole.bytes);
+  ASSERT_EQ(all.size(), 6u);
+  // The magic, and lengths that reach past the file, over the next chunk, or not so far as they should.
+  const auto damage = [&](size_t chunk, int kind) {
+    Bytes bad = whole.bytes;
+    const size_t at = whole.at[chunk];
+    const auto length = profile::load<uint64_t>(bad, at + 8);
+    if (kind == 0) bad[at] ^= std::byte{1};
+    if (kind == 1) profile::store<uint64_t>(bad, at + 8, uint64_t{1} << 40);
+    if (kind == 2) profile::store<uint64_t>(bad, at + 8, length + 48);
+    if (kind == 3) profile::store<uint64_t>(bad, at + 8, length < 32 ? 48 : length - 32);
+    return bad;
+  };
+  for (size_t chunk = 0; chunk < 9; ++chunk) {
+    for (int kind = 0; kind < 4; ++kind) {
+      const Bytes bad = damage(chunk, kind);
+      const std::set<std::string> kept = keys_of(bad);
+      const bool strings = chunk == 1, other_strings = chunk == 7;
+      for (const std::string& key : all) {
+        const bool its_own = (chunk >= 2 && chunk <= 6 && key == "k" + std::to_string(chunk - 2)) ||
+                             (chunk == 8 && key == "other");
+        const bool may_go =
+            its_own || (strings && key != "other") || (other_strings && key == "other");
+        EXPECT_TRUE(may_go || kept.contains(key)) << "chunk " << chunk << " " << kind << " " << key;
+      }
+      for (const std::string& key : kept) EXPECT_TRUE(all.contains(key)) << key;
+      const Result<ProfileFile> read = profile_from_file(bad);
+      EXPECT_TRUE(!read.ok() || read->skipped != 0) << "chunk " << chunk << " " << kind;
+    }
+  }
+}
+
+TEST(UpfForeign, strings_that_are_lost_are_not_those_before) {
+  const Chain whole = nine_chunks();
+  Bytes bad = whole.bytes;
+  bad[whole.at[7]] ^= std::byte{1};  // the magic of the second string table
+  const Result<ProfileFile> read = profile_from_file(bad);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->foreign.instruments.size(), 5u) << "the last one's names are not known";
+}
+
+TEST(UpfForeign, one_bad_view_costs_what_names_it) {
+  const Chain whole = nine_chunks();
+  const size_t views = whole.at[1] + profile::kIdbHeader + 8;
+  std::set<size_t> left;
+  const auto count = profile::load<uint32_t>(whole.bytes, whole.at[1] + profile::kIdbHeader + 4);
+  for (uint32_t id = 1; id < count; ++id) {
+    Bytes bad = whole.bytes;
+    profile::store<uint64_t>(bad, views + 16 * size_t{id}, uint64_t{1} << 40);
+    const Result<ProfileFile> read = profile_from_file(bad);
+    ASSERT_TRUE(read.ok());
+    EXPECT_NE(read->skipped, 0u);
+    left.insert(read->foreign.instruments.size());
+    EXPECT_TRUE(keys_of(bad).contains("other")) << "it has strings of its own";
+  }
+  // Names that all share cost all five, a key the one that it is of.
+  EXPECT_EQ(left, (std::set<size_t>{1, 5}));
+}
+
 }  // namespace
 }  // namespace uptier

@@ -78,7 +78,8 @@ TEST(UpfSpill, strings_have_one_id_each) {
   }
   const Bytes content = builder.content();
   EXPECT_EQ(content.size(), builder.content_size());
-  Result<StringTable> read = StringTable::read(content);
+  IdbDamage damage;
+  Result<StringTable> read = StringTable::read(content, damage);
   ASSERT_TRUE(read.ok()) << read.error().message;
   ASSERT_EQ(read->size(), texts.size());
   for (uint32_t id = 0; id < texts.size(); ++id) EXPECT_EQ(read->find(id), texts[id]);

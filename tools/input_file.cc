@@ -1,7 +1,6 @@
 #include "tools/input_file.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,8 +8,6 @@
 
 namespace uptier::tools {
 namespace {
-
-constexpr off_t kSmallPart = 64 << 10;
 
 // Reads a regular file of at most `most` bytes; returns its size, or a negative number.
 ssize_t read_small(int fd, const struct stat& info, off_t most, profile::Bytes& buffer) {
@@ -32,15 +29,10 @@ ssize_t read_small(int fd, const struct stat& info, off_t most, profile::Bytes& 
 
 void InputFile::let_go(profile::ByteSpan part) const {
   const bool mapped = !mapped_.bytes().empty() && !part.empty();
-  if (!mapped) return;
-  static const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  // The last page may hold what comes next; the first has nothing that will be asked for soon.
-  const uintptr_t begin = reinterpret_cast<uintptr_t>(part.data()) & ~(page - 1);
-  const uintptr_t end = reinterpret_cast<uintptr_t>(part.data() + part.size()) & ~(page - 1);
-  if (begin < end) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  if (mapped) mapped_.let_go(part);
 }
 
-Status InputFile::open(const std::string& path, Wanted wanted) {
+Status InputFile::open(const std::string& path) {
   bytes_ = {};
   mapped_ = {};
   identity_ = {};
@@ -51,15 +43,14 @@ Status InputFile::open(const std::string& path, Wanted wanted) {
     identity_ = {info.st_dev, info.st_ino, static_cast<uint64_t>(info.st_size), info.st_mtim.tv_sec,
                  info.st_mtim.tv_nsec};
   }
-  const off_t most = wanted == Wanted::kAll ? static_cast<off_t>(kSmall) : kSmallPart;
-  const ssize_t size = known ? read_small(fd, info, most, buffer_) : -1;
+  const ssize_t size = known ? read_small(fd, info, kSmall, buffer_) : -1;
   if (fd >= 0) ::close(fd);
   if (size >= 0) {
     bytes_ = profile::ByteSpan(buffer_).first(static_cast<size_t>(size));
     return {};
   }
   // Large; or else this says what is wrong.
-  Result<tiering::MappedFile> mapped = tiering::MappedFile::open(path, false);
+  Result<tiering::MappedFile> mapped = tiering::MappedFile::open(path);
   if (!mapped) return mapped.error();
   mapped_ = std::move(*mapped);
   bytes_ = mapped_.bytes();

@@ -1,7 +1,7 @@
 // InputFile: the bytes of one file after the other.
 //
-// A small file is read into a buffer that stays, which costs a fifth of mapping it: no page tables,
-// no faults, nothing to take back. A large one is mapped.
+// A small file is read into a buffer that stays, which costs a fifth of memory of its own: no page
+// tables, no faults, nothing to take back. A large one gets that (MappedFile).
 //
 //   Thread: one at a time.
 #pragma once
@@ -23,19 +23,16 @@ class InputFile {
 
     friend bool operator==(const Identity&, const Identity&) = default;
   };
-  // What is read; larger ones are mapped.
+  // What goes into the buffer.
   static constexpr size_t kSmall = 256 << 10;
-  // How much of it is asked for. A part is mapped where all would be read.
-  enum class Wanted : uint8_t { kAll, kPart };
 
   // Lets go of the file before, whose bytes are gone then.
-  Status open(const std::string& path, Wanted wanted = Wanted::kAll);
+  Status open(const std::string& path);
   profile::ByteSpan bytes() const { return bytes_; }
   const Identity& identity() const { return identity_; }
   // Lets go of all, the buffer too.
   void close() { *this = InputFile(); }
-  // Gives back the memory of some of these bytes, where that can be. They are read anew when they are
-  // asked for.
+  // Gives back the memory of some of these bytes, where that can be: nobody asks for them again.
   void let_go(profile::ByteSpan part) const;
 
  private:

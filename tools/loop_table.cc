@@ -4,6 +4,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "profile/formats/text.h"
+#include "tools/shortened.h"
+
 namespace uptier::tools {
 namespace {
 
@@ -58,11 +61,11 @@ std::string off_text(const LoopReport& r) {
 // Names come from modules: what could steer a terminal is shown as '?'.
 std::string name_text(const std::string& name) {
   constexpr size_t kShown = 32;
-  std::string out = name.substr(0, kShown);
+  std::string out = shortened(name, kShown);
   for (char& c : out) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
   }
-  return out;
+  return out + std::string(kShown - std::min(kShown, out.size()), ' ');
 }
 
 // A field in quotes, as RFC 4180 has it.
@@ -112,20 +115,19 @@ std::string loops_text(std::span<const LoopReport> loops) {
   const bool exact = std::ranges::any_of(loops, has_exact);
   const size_t columns = std::size(kWidths) - (exact ? 0 : 2);
   std::string out;
-  auto add = [&](const char* name, const std::string(&cells)[12]) {
-    char text[256];
-    int n = std::snprintf(text, sizeof text, "%-32s", name);
+  auto add = [&](const std::string& name, const std::string(&cells)[12]) {
+    out += name_text(name);
     for (size_t i = 0; i < columns; ++i) {
-      auto at = static_cast<size_t>(n);
-      n += std::snprintf(text + at, sizeof text - at, " %*s", kWidths[i], cells[i].c_str());
+      const auto width = static_cast<size_t>(kWidths[i]);
+      out += ' ' + std::string(width - std::min(width, cells[i].size()), ' ') + cells[i];
     }
-    out += std::string(text) + '\n';
+    out += '\n';
   };
   const std::string unit = loops.empty() ? "cycles" : loops.front().unit;
   add("function", {"loop", "depth", "start", "end", unit, "+-", "exclusive", "entries",
                    "iterations", "share", "exact", "off"});
   for (const LoopReport& r : rows_of(loops)) {
-    add(name_text(r.name).c_str(),
+    add(r.name,
         {id_text(r.loop), r.loop.valid() ? std::to_string(r.depth) : "-", hex(r.start_offset),
          hex(r.end_offset), r.cycles ? number("%.0f", r.cycles->total) : "-", error_text(r),
          r.exclusive_cycles ? number("%.0f", *r.exclusive_cycles) : "-", number("%.0f", r.entries),
@@ -163,7 +165,7 @@ std::string loops_csv(std::span<const LoopReport> loops) {
       "error,unit\r\n";
   for (const LoopReport& r : rows_of(loops)) {
     ordered_json j = to_json(r);
-    out += quoted(r.name);
+    out += quoted(profile::guarded(r.name));
     for (const char* key :
          {"loop", "depth", "start_offset", "end_offset", "cycles", "cycles_low", "cycles_high",
           "exclusive_cycles", "entries", "iterations", "timed", "share", "parent", "height",

@@ -1,6 +1,7 @@
 // uptier: the command line. Parses words, then calls commands.h.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <span>
@@ -435,6 +436,8 @@ int check_commands(const CLI::App& app, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A write past the limit of file sizes is an error, the program's as ours (EFBIG), and kills nobody.
+  std::signal(SIGXFSZ, SIG_IGN);
   Commands commands;
   commands.given = {argv + std::min(argc, 1), argv + argc};
   commands.app.require_subcommand(0, 1);

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "profile/trace/read_trace.h"
 #include "profile/upf/read.h"
 #include "tiering/saved/mapped_file.h"
 #include "tools/profile_commands.h"
@@ -10,10 +11,10 @@ namespace uptier::tools {
 namespace {
 
 void see_trace(std::span<const std::byte> trace, uint32_t voter, profile::Quorum& quorum) {
-  Result<TraceProfile> read = profile_from_trace(trace);
+  Result<profile::TraceRead> read = profile::read_trace(trace);
   if (!read) return;
-  for (const auto& [key, m] : read->profile.methods) quorum.see(voter, m);
-  quorum.see(voter, read->profile.inlined);
+  for (const auto& [key, m] : read->trace.profile.methods) quorum.see(voter, m);
+  quorum.see(voter, read->trace.profile.inlined);
 }
 
 void see_part(const std::string& path, size_t index, uint32_t voter, profile::Quorum& quorum) {

@@ -11,6 +11,7 @@
 #include "profile/formats/llvm_text.h"
 #include "profile/formats/text.h"
 #include "profile/formats/tsv.h"
+#include "profile/trace/read_trace.h"
 #include "profile/upf/file.h"
 #include "profile/upf/read.h"
 #include "profile/upf/trace_info.h"
@@ -30,15 +31,18 @@ namespace {
 using tiering::MappedFile;
 
 Result<ProfileFile> from_trace(std::span<const std::byte> bytes) {
-  Result<TraceProfile> trace = profile_from_trace(bytes);
-  if (!trace) return trace.error();
+  Result<profile::TraceRead> read = profile::read_trace(bytes);
+  if (!read) return read.error();
+  TraceProfile* trace = &read->trace;
   ProfileFile file;
+  file.warnings = std::move(read->warnings);
+  file.skipped = read->damaged;
+  file.unknown = trace->skipped;
   file.info = profile::trace_info(bytes, trace->profile);
   file.profile = std::move(trace->profile);
   file.calls = profile::calls_of(*trace);
   file.report = std::move(trace->report);
   file.truncated = trace->truncated;
-  file.skipped = trace->skipped;
   return file;
 }
 
@@ -62,6 +66,10 @@ void tell(const std::string& path, const ProfileFile& file) {
   for (const std::string& w : file.warnings) fail(kOk, path + ": " + w);
   if (file.skipped > file.warnings.size()) {
     fail(kOk, path + ": " + std::to_string(file.skipped - file.warnings.size()) + " more of these");
+  }
+  if (file.unknown != 0) {
+    fail(kOk, path + ": " + std::to_string(file.unknown) +
+                  " chunks or events of an unknown type or version were passed over");
   }
   if (file.truncated) fail(kOk, path + ": it ends early; what precedes was read");
   for (const std::string& what : merge_messages(file.report)) fail(kOk, path + ": " + what);
@@ -167,7 +175,8 @@ Result<ProfileFile> load_profile(const std::string& path) {
                              : looks_like_profile(bytes) ? profile_from_file(bytes)
                                                          : from_text(bytes);
   // A trace with segments behind it is a file, too.
-  if (!read && is_trace(bytes)) {
+  const bool odd = !read || read->skipped != 0;
+  if (odd && is_trace(bytes)) {
     Result<ProfileFile> file = profile_from_file(bytes);
     if (file && !file->info.uploads.empty() && file->warnings.empty()) return file;
   }

@@ -9,8 +9,8 @@
 //
 //     all files -> sum of the first methods -> written; parts of all files -> the next ones -> ...
 //
-// so memory holds a range, for all threads together, and of a file for each thread the group that is
-// read, its names, and a page here and there. Groups that are written wait in a file (spill.h). The
+// so memory holds a range, for all threads together, and for each thread a file, whose groups go as
+// they are read. Groups that are written wait in a file (spill.h). The
 // sum is made at once, as large as it may be, where the end has to see all of it (a quorum, or methods that are left out by
 // name, since calls between them go too), where some file is not made for ranges, and where a file
 // becomes another one in between.
@@ -173,8 +173,7 @@ int Merge::parse() {
 
 // Reads a file; false if it is no profile file, or cannot be read, which the share then says.
 bool Merge::open(Input& input, Share& share) const {
-  const auto wanted = again() ? InputFile::Wanted::kPart : InputFile::Wanted::kAll;
-  if (Status s = share.file.open(input.path, wanted); !s) {
+  if (Status s = share.file.open(input.path); !s) {
     share.error = s.error().message;
     share.code = kFailed;
     return false;
@@ -267,10 +266,7 @@ void Merge::add(Input& input, Share& share) const {
   if (share.changed) return;
   input.identity = share.file.identity();
   UpfReader reader(share.file.bytes());
-  if (ranged_) {
-    share.file.let_go(share.file.bytes());  // of which little was looked at
-    reader.when_read([&share](profile::ByteSpan group) { share.file.let_go(group); });
-  }
+  if (ranged_) reader.when_read([&share](profile::ByteSpan group) { share.file.let_go(group); });
   const std::vector<Upload> parts = parts_of(reader);
   const size_t segments = reader.segments().size();
   if (parts.empty() && !share.file.bytes().empty()) {
@@ -300,8 +296,8 @@ void Merge::add(Input& input, Share& share) const {
   tell_of(input, reader);
 }
 
-// How many threads the files are worth. What is mapped, range by range, is not worth any: whenever
-// one gives pages back, the processors of all others are interrupted.
+// How many threads the files are worth. Large ones, range by range, are not worth any: whenever one
+// gives pages back, the processors of all others are interrupted.
 size_t Merge::threads() const {
   const size_t most = std::max<size_t>(inputs_.size(), 1);
   if (command_.threads != 0) return std::min<size_t>(command_.threads, most);

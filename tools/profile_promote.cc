@@ -9,8 +9,6 @@
 // what had that TO.2, up to `keep`), the new one is written beside it and renamed over it, under
 // the lock that runs take to write TO. Rolling back is a rename of TO.1; what was TO is kept as
 // TO.rolled-back.
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,49 +19,26 @@
 
 #include "profile/numbers.h"
 #include "profile/upf/file.h"
+#include "tiering/saved/file_lock.h"
 #include "tiering/saved/mapped_file.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/profile_commands.h"
 #include "tools/streams.h"
+#include "uptier/options.h"
 
 namespace uptier::tools {
 namespace {
 
-// Holds what runs lock before they replace a file, if there is a file.
-class HeldFile {
- public:
-  explicit HeldFile(const std::string& path) {
-    for (int tries = 0; tries < 1000 && !attempt(path); ++tries) {}
-  }
-  ~HeldFile() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  HeldFile(const HeldFile&) = delete;
-  HeldFile& operator=(const HeldFile&) = delete;
+// What runs lock before they replace a file, if there is a file.
+constexpr auto kNone = tiering::FileLock::Missing::kNone;
 
-  bool exists() const { return fd_ >= 0; }
-
- private:
-  // False if the file was replaced while this waited.
-  bool attempt(const std::string& path) {
-    int fd = ::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return true;
-    int locked;
-    do { locked = ::flock(fd, LOCK_EX); } while (locked != 0 && errno == EINTR);
-    struct stat mine, now;
-    bool same = ::fstat(fd, &mine) == 0 && ::lstat(path.c_str(), &now) == 0 &&
-                mine.st_ino == now.st_ino && mine.st_dev == now.st_dev;
-    if (same) {
-      fd_ = fd;
-    } else {
-      ::close(fd);
-    }
-    return same;
-  }
-
-  int fd_ = -1;
-};
+// Returns an exit code, behind a message where another process keeps the file.
+int check_held(const tiering::FileLock& held) {
+  const Status s = held.status();
+  const bool there = s.ok() || s.error().code == ErrorCode::kNotFound;
+  return there ? int{kOk} : fail(kFailed, s.error().message);
+}
 
 struct Gate {
   std::string name;
@@ -195,7 +170,8 @@ void tell(const ProfilePromoteCommand& c, const std::vector<Gate>& gates, bool p
 
 int promote_back(const ProfilePromoteCommand& c) {
   const std::string last = generation(c.to, 1);
-  HeldFile held(c.to);
+  const tiering::FileLock held(c.to, Options{}.profile_lock_ms, kNone);
+  if (int code = check_held(held); code != kOk) return code;
   Result<ProfileFile> previous = load_profile(last);
   if (!previous) return fail(kFailed, previous.error().message);
   if (!is_whole(*previous))
@@ -225,14 +201,14 @@ int profile_promote(const ProfilePromoteCommand& command) {
   if (c.to == kStream) return fail(kUsage, "--to wants a file");
   ProfileFile candidate;
   if (int code = open_profile(c.candidate, candidate); code != kOk) return code;
-  HeldFile held(c.to);
+  const tiering::FileLock held(c.to, Options{}.profile_lock_ms, kNone);
+  if (int code = check_held(held); code != kOk) return code;
   ProfileFile current;
-  if (held.exists()) {
+  const bool is_first = !held.status().ok();
+  if (!is_first) {
     if (int code = open_profile(c.to, current); code != kOk) return code;
-  } else if (exists(c.to)) {
-    return fail(kFailed, c.to + ": no regular file that can be written");
   }
-  const std::vector<Gate> gates = gates_of(c, candidate, held.exists() ? &current : nullptr);
+  const std::vector<Gate> gates = gates_of(c, candidate, is_first ? nullptr : &current);
   bool pass = true;
   for (const Gate& g : gates) pass = pass && g.passed();
   if (pass && !c.dry_run) {

@@ -111,9 +111,10 @@ int call_function(wasm::Instance& instance, const RunCommand& c) {
   return kOk;
 }
 
-// What a person should know of a saved profile that was not, or not wholly, of use.
-void tell_of_profile(Runtime& runtime, const Options& options, const Status& saved) {
-  if (options.profile.empty()) return;
+// What a person should know of a saved profile that was not, or not wholly, of use. Returns the exit
+// code of a program that ended with 0.
+int tell_of_profile(Runtime& runtime, const Options& options, const Status& saved) {
+  if (options.profile.empty()) return kOk;
   SavedReport r = runtime.saved_report();
   if (!r.problem.empty()) fail(kOk, r.problem);
   if (r.stale != 0) {
@@ -124,8 +125,42 @@ void tell_of_profile(Runtime& runtime, const Options& options, const Status& sav
     fail(kOk, r.file + ": " + std::to_string(r.matched) +
                   " methods have other code than when they were profiled: matched by their calls");
   }
-  if (!saved) fail(kOk, saved.error().message);
+  return saved ? int{kOk} : fail(kFailed, saved.error().message);
 }
+
+// Hands events on, and keeps what went wrong first: the runtime counts it, and goes on.
+class WatchedSink final : public TraceSink {
+ public:
+  WatchedSink(std::string path, std::unique_ptr<TraceSink> to)
+      : path_(std::move(path)), to_(std::move(to)) {}
+
+  Status on_event(const TraceEvent& event) override {
+    Status taken = to_->on_event(event);
+    if (!taken && first_) first_ = taken;
+    return taken;
+  }
+  // Who asks tell() knows what is wrong.
+  Status finish(uint64_t lost) override {
+    Status ended = to_->finish(lost);
+    if (!ended && first_) first_ = ended;
+    lost_ = lost;
+    return {};
+  }
+
+  // Behind the runtime's end: says what is missing. Returns the exit code of a program that ended
+  // with 0.
+  int tell() const {
+    if (first_) return kOk;
+    return fail(kFailed, path_ + ": the trace is incomplete, " + std::to_string(lost_) +
+                             " events are lost: " + first_.error().message);
+  }
+
+ private:
+  std::string path_;
+  std::unique_ptr<TraceSink> to_;
+  uint64_t lost_ = 0;
+  Status first_;
+};
 
 // Names the import, since a trap that a host function raises has no place of its own.
 void call_unknown(void* env, wasm::Instance&, const uint64_t*, uint64_t*) noexcept {
@@ -180,20 +215,8 @@ wasm::Bodies bodies_of(const RunCommand& c, const wasm::ModuleBytes& bytes) {
   return c.lazy_validation || meanwhile ? wasm::Bodies::kLater : wasm::Bodies::kValidated;
 }
 
-}  // namespace
-
-int run(const RunCommand& c) {
-  if (int code = start_events(c.events); code != kOk) return code;
-  // Read once, not mapped: what is validated is what is compiled, whoever writes to the file meanwhile.
-  Result<std::vector<uint8_t>> read = read_file(c.module);
-  if (!read) return fail(kRefused, read.error().message);
-  wasm::ModuleBytes bytes(std::move(*read));
-  std::unique_ptr<TraceSink> sink;
-  if (!c.trace.empty()) {
-    Result<std::unique_ptr<TraceSink>> opened = trace_file_sink(c.trace);
-    if (!opened) return fail(kFailed, opened.error().message);
-    sink = std::move(*opened);
-  }
+// `sink` may be null; it gets the last events when this returns.
+int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
   std::optional<HeldSignals> held;
   if (!c.options.profile.empty()) held.emplace();
   wasm::EngineOptions engine_options;
@@ -203,7 +226,7 @@ int run(const RunCommand& c) {
   const wasm::Bodies bodies = bodies_of(c, bytes);
   Result<wasm::ModuleInfo> info = wasm::read_module(std::move(bytes), bodies);
   if (!info) return fail(kRefused, c.module + ": " + info.error().message);
-  auto engine = wasm::Engine::create(options_for(*info, c), engine_options, sink.get());
+  auto engine = wasm::Engine::create(options_for(*info, c), engine_options, sink);
   if (!engine) return fail(kFailed, engine.error().message);
   std::unique_ptr<wasm::Module> module = wasm::Module::make(**engine, std::move(*info));
   tell_of_misplaced(module->info(), c);
@@ -245,14 +268,31 @@ int run(const RunCommand& c) {
   saves.reset();
   Status saved = runtime.save_profile();
   const int shown = show(runtime, c.shown);
-  tell_of_profile(runtime, c.options, saved);
+  const int kept = tell_of_profile(runtime, c.options, saved);
   finish_events();
   // The program's exit code stays its own.
-  if (code == kOk) code = shown;
+  if (code == kOk) code = shown != kOk ? shown : kept;
   // Traces and dumps get their last records when their runtime goes.
   const bool all_written = c.trace.empty() && !c.options.jit_dump;
   if (all_written && !kLooksForLeaks) leave(code);
   return code;
+}
+
+}  // namespace
+
+int run(const RunCommand& c) {
+  if (int code = start_events(c.events); code != kOk) return code;
+  // Read once, not mapped: what is validated is what is compiled, whoever writes to the file meanwhile.
+  Result<std::vector<uint8_t>> read = read_file(c.module);
+  if (!read) return fail(kRefused, read.error().message);
+  wasm::ModuleBytes bytes(std::move(*read));
+  if (c.trace.empty()) return run_traced(c, std::move(bytes), nullptr);
+  Result<std::unique_ptr<TraceSink>> opened = trace_file_sink(c.trace);
+  if (!opened) return fail(kFailed, opened.error().message);
+  WatchedSink sink(c.trace, std::move(*opened));
+  const int code = run_traced(c, std::move(bytes), &sink);
+  const int traced = sink.tell();
+  return code == kOk ? traced : code;
 }
 
 }  // namespace uptier::tools

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "profile/trace/dump.h"
+#include "profile/trace/read_trace.h"
 #include "profile/trace/trace_file.h"
 #include "profile/trace/validate.h"
 #include "tools/commands.h"
@@ -26,12 +27,12 @@ bool read_bytes(const std::string& file, std::vector<uint8_t>& bytes) {
   return read_file(seekable(file), bytes);
 }
 
-// Prints the events, as profile::dump_trace does, but not why they end where they do.
-void print_events(std::span<const std::byte> bytes) {
-  profile::TraceReader reader(bytes);
+// Prints the events, as profile::dump_trace does, those behind damage too. Returns what was damaged.
+std::vector<std::string> print_events(std::span<const std::byte> bytes) {
+  profile::TraceReader reader(bytes, profile::TraceReader::OnDamage::kResume);
   profile::EventPrinter printer;
   bool more = reader.next();
-  if (!more && reader.state() == profile::TraceReader::State::kCorrupt) return;
+  if (!more && reader.state() == profile::TraceReader::State::kCorrupt) return {};
   std::printf("trace %u\n", profile::kTraceVersion);
   for (; more; more = reader.next()) {
     const std::string text = printer.print(reader.event());
@@ -41,8 +42,12 @@ void print_events(std::span<const std::byte> bytes) {
   if (reader.skipped() != 0) {
     std::printf("skipped %llu of an unknown type or version\n", ull(reader.skipped()));
   }
-  if (reader.state() != profile::TraceReader::State::kComplete) return;
-  std::printf("end events %llu dropped %llu\n", ull(reader.events()), ull(reader.dropped()));
+  const bool whole =
+      reader.state() == profile::TraceReader::State::kComplete && reader.damaged() == 0;
+  if (whole) {
+    std::printf("end events %llu dropped %llu\n", ull(reader.events()), ull(reader.dropped()));
+  }
+  return reader.damages();
 }
 
 }  // namespace
@@ -50,8 +55,10 @@ void print_events(std::span<const std::byte> bytes) {
 int trace_dump(const std::string& file) {
   std::vector<uint8_t> bytes;
   if (!read_bytes(file, bytes)) return kFailed;
-  print_events(std::as_bytes(std::span(bytes)));
+  const std::vector<std::string> damages = print_events(std::as_bytes(std::span(bytes)));
   Result<profile::TraceSummary> r = profile::validate(std::as_bytes(std::span(bytes)));
+  // The first of them is what validation stops at.
+  for (size_t i = 1; i < damages.size(); ++i) fail(kOk, file + ": " + damages[i]);
   return r ? int{kOk} : fail(kCorrupt, file + ": " + r.error().message);
 }
 
@@ -90,9 +97,13 @@ namespace {
 int read_profile(const std::string& file, TraceProfile& trace) {
   std::vector<uint8_t> bytes;
   if (!read_bytes(file, bytes)) return kFailed;
-  Result<TraceProfile> t = profile_from_trace(std::as_bytes(std::span(bytes)));
+  Result<profile::TraceRead> t = profile::read_trace(std::as_bytes(std::span(bytes)));
   if (!t) return fail(kCorrupt, file + ": " + t.error().message);
-  trace = std::move(*t);
+  for (const std::string& what : t->warnings) fail(kOk, file + ": " + what);
+  if (t->damaged > t->warnings.size()) {
+    fail(kOk, file + ": " + std::to_string(t->damaged - t->warnings.size()) + " more of these");
+  }
+  trace = std::move(t->trace);
   return kOk;
 }
 

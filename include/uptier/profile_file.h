@@ -98,13 +98,14 @@ struct ProfileFile {
   bool truncated = false;             // it ends early; `profile` holds what precedes
   std::vector<std::string> warnings;  // what was skipped and why, with offsets; the first ones
   uint64_t skipped = 0;               // how many there were
+  uint64_t unknown = 0;  // chunks of an unknown type or version: passed over, and no damage
 };
 
 // Returns whether bytes start like a profile file (or like a part of one that lost its header).
 bool looks_like_profile(std::span<const std::byte> file);
 
-// Reads a profile file from memory. Damaged and unknown parts are left out with a warning. Fails,
-// with offset and rule, for what is no profile file at all. An empty file is an empty profile; a
+// Reads a profile file from memory. Damaged parts are left out with a warning, unknown ones are
+// passed over. Fails, with offset and rule, for what is no profile file at all. An empty file is an empty profile; a
 // database of IREE's tools is one with foreign tables, and counts once as a run does.
 Result<ProfileFile> profile_from_file(std::span<const std::byte> file);
 

@@ -8,6 +8,8 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "profile/upf/write_all.h"
 
 namespace uptier::jit {

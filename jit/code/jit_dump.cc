@@ -1,7 +1,6 @@
 #include "jit/code/jit_dump.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -12,6 +11,7 @@
 #include <cstring>
 #include <span>
 
+#include "jit/code/tool_file.h"
 #include "profile/upf/write_all.h"
 
 namespace uptier::jit {
@@ -68,14 +68,17 @@ profile::ByteSpan bytes_of(const T& what) {
 
 Result<std::unique_ptr<JitDump>> JitDump::create() {
   std::string path = "/tmp/jit-" + std::to_string(getpid()) + ".dump";
-  int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (fd < 0) return Error{ErrorCode::kIo, path + ": " + std::strerror(errno)};
+  Result<int> made = create_tool_file(path);
+  if (!made) return made.error();
+  int fd = *made;
   Header header;
   header.process = static_cast<uint32_t>(getpid());
   header.time = now();
   void* marker = mmap(nullptr, kPage, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-  if (marker == MAP_FAILED || profile::write_all(fd, bytes_of(header)) != 0) {
-    Error e{ErrorCode::kIo, path + ": " + std::strerror(errno)};
+  int error = marker == MAP_FAILED ? errno : 0;
+  if (error == 0) error = profile::write_all(fd, bytes_of(header));
+  if (error != 0) {
+    Error e{ErrorCode::kIo, path + ": " + std::strerror(error)};
     if (marker != MAP_FAILED) munmap(marker, kPage);
     close(fd);
     unlink(path.c_str());

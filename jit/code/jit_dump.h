@@ -25,7 +25,7 @@ namespace uptier::jit {
 
 class JitDump {
  public:
-  // Creates /tmp/jit-<pid>.dump, exclusively, mode 0600. Errors: kIo, e.g. when the file exists.
+  // Creates /tmp/jit-<pid>.dump (tool_file.h). Errors: kIo, e.g. where another runtime writes to it.
   static Result<std::unique_ptr<JitDump>> create();
   ~JitDump();
   JitDump(const JitDump&) = delete;

@@ -1,21 +1,20 @@
 #include "jit/code/perf_map.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
-#include <cstring>
 #include <span>
+
+#include "jit/code/tool_file.h"
 
 namespace uptier::jit {
 
 Result<std::unique_ptr<PerfMap>> PerfMap::create() {
   std::string path = "/tmp/perf-" + std::to_string(getpid()) + ".map";
-  int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (fd < 0) return Error{ErrorCode::kIo, path + ": " + std::strerror(errno)};
-  return std::unique_ptr<PerfMap>(new PerfMap(fd));
+  Result<int> fd = create_tool_file(path);
+  if (!fd) return fd.error();
+  return std::unique_ptr<PerfMap>(new PerfMap(*fd));
 }
 
 void PerfMap::add(const NamedCode& code) {

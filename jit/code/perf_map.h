@@ -1,8 +1,8 @@
 // PerfMap: names for addresses of compiled code, in the file that `perf report` looks for.
 //
 // One line a body: start and size in hex, then a name. Bodies that are freed stay listed; perf
-// takes the last line that fits. Written only on request: the file is created exclusively, mode
-// 0600.
+// takes the last line that fits. Written only on request; an old file of the same process id goes
+// (tool_file.h).
 //
 //   Thread: one at a time.
 #pragma once
@@ -17,7 +17,7 @@ namespace uptier::jit {
 
 class PerfMap {
  public:
-  // Creates /tmp/perf-<pid>.map. Errors: kIo, e.g. when the file exists.
+  // Creates /tmp/perf-<pid>.map. Errors: kIo, e.g. where another runtime writes to it.
   static Result<std::unique_ptr<PerfMap>> create();
 
   // Adds a line at once, so that a crash loses nothing. A failed write is counted, nothing more.

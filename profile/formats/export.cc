@@ -23,6 +23,7 @@ std::string without(std::string text, std::string_view marks) {
   return text;
 }
 
+// Of a number, which may be negative, or a text that cannot be a formula.
 std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string out = "\"";
@@ -65,7 +66,7 @@ void each_row(const Profile& profile, const std::function<void(const Row&)>& row
   for (const auto& [key, m] : profile.methods) {
     if (!m.check().ok()) continue;
     for (const Slot& slot : m.schema.slots) {
-      const Row head = {hex(key.module_key), std::to_string(key.function_index), m.name,
+      const Row head = {hex(key.module_key), std::to_string(key.function_index), guarded(m.name),
                         std::string(slot_kind_name(slot.kind)), std::to_string(slot.site)};
       const auto add = [&](Row rest) {
         Row whole = head;
@@ -93,7 +94,7 @@ void each_inlined_row(const Profile& profile, const std::function<void(const Row
       const auto add = [&, s = site](const char* word, uint64_t count,
                                      const std::string& estimate) {
         row({hex(key.root.module_key), std::to_string(key.root.function_index),
-             root == nullptr ? "" : root->name, "inlined", std::to_string(s),
+             root == nullptr ? "" : guarded(root->name), "inlined", std::to_string(s),
              path_text(key) + " " + word, hex(callee.module_key),
              std::to_string(callee.function_index), std::to_string(count), estimate});
       };
@@ -103,7 +104,7 @@ void each_inlined_row(const Profile& profile, const std::function<void(const Row
     for (const auto& [at, site] : item.second.sites) {
       const MethodProfile m = as_method(at.first, at.second, site);
       const Row head = {hex(key.root.module_key), std::to_string(key.root.function_index),
-                        root == nullptr ? "" : root->name,
+                        root == nullptr ? "" : guarded(root->name),
                         "inlined_" + std::string(slot_kind_name(at.first)),
                         std::to_string(at.second)};
       const auto add = [&](Row rest) {
@@ -124,8 +125,8 @@ void each_inlined_row(const Profile& profile, const std::function<void(const Row
 // A method that is known of calls alone has no name.
 Row head_of(const Profile& profile, const MethodKey& key, const char* kind) {
   const MethodProfile* m = profile.find(key);
-  return {hex(key.module_key), std::to_string(key.function_index), m == nullptr ? "" : m->name,
-          kind, ""};
+  return {hex(key.module_key), std::to_string(key.function_index),
+          m == nullptr ? "" : guarded(m->name), kind, ""};
 }
 
 void each_call_row(const Profile& profile, const CallProfile& calls,

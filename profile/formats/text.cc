@@ -16,7 +16,23 @@ std::string word_text(WordRule rule, const uint64_t* word) {
   }
 }
 
+// Whether a text begins like a formula, behind any number of '.
+bool is_formula(std::string_view text) {
+  const size_t first = text.find_first_not_of('\'');
+  constexpr std::string_view kMarks = "=+-@\t\r";
+  return first != text.npos && kMarks.find(text[first]) != kMarks.npos;
+}
+
 }  // namespace
+
+std::string guarded(std::string_view text) {
+  return (is_formula(text) ? "'" : "") + std::string(text);
+}
+
+std::string_view unguarded(std::string_view text) {
+  const bool has_guard = text.starts_with('\'') && is_formula(text);
+  return has_guard ? text.substr(1) : text;
+}
 
 std::string hex(uint64_t value) {
   std::string out = "0x";

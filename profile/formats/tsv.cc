@@ -1,6 +1,7 @@
 #include "profile/formats/tsv.h"
 
 #include "profile/checksum.h"
+#include "profile/formats/text.h"
 #include "profile/formats/tsv_rows.h"
 #include "profile/inlined.h"
 #include "profile/numbers.h"
@@ -81,7 +82,8 @@ class Writer {
 
   void start(const MethodKey& key, std::string_view text, uint64_t cfg_hash, uint64_t schema) {
     head_ = std::to_string(key.module_key) + "\t" + std::to_string(key.function_index) + "\t" +
-            escaped(text) + "\t" + std::to_string(cfg_hash) + "\t" + std::to_string(schema) + "\t";
+            escaped(guarded(text)) + "\t" + std::to_string(cfg_hash) + "\t" +
+            std::to_string(schema) + "\t";
   }
 
   void add_calls(const CallProfile& calls) {

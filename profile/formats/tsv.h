@@ -5,7 +5,8 @@
 // profile; what profile_from_tsv makes of the rows of one file is that file's profile and info.
 // (Sums of a database may wrap where ours stop at 2^64-1.)
 //
-// A head line, then 14 columns, escaped as ClickHouse's TabSeparated is, numbers unsigned decimals:
+// A head line, then 14 columns, escaped as ClickHouse's TabSeparated is, numbers unsigned decimals;
+// a text that a spreadsheet would take for a formula has a ' in front (text.h, guarded):
 //
 //   module function method   whose row it is: key and name
 //   cfg_hash schema          the shape of its code, and a hash of what is observed of it; a database

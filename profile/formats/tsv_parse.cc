@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "profile/formats/text.h"
 #include "profile/formats/tsv.h"
 #include "profile/formats/tsv_rows.h"
 #include "profile/inlined.h"
@@ -157,7 +158,7 @@ class Parser {
   Status read(const std::array<std::string_view, kTsvColumns>& columns, Row& row) const {
     std::optional<std::string> name = unescaped(columns[2]);
     if (!name) return broken("a backslash in the method's name that stands for nothing");
-    row.name = std::move(*name);
+    row.name = unguarded(*name);
     uint64_t function = 0, site = 0;
     const std::pair<size_t, uint64_t*> numbers[] = {{0, &row.method.module_key},
                                                     {1, &function},

@@ -143,10 +143,18 @@ std::string EventPrinter::pairs_text(SlotKind kind, std::span<const uint64_t> pa
 }
 
 std::string dump_trace(ByteSpan file) {
-  TraceReader reader(file);
+  TraceReader reader(file, TraceReader::OnDamage::kResume);
   EventPrinter printer;
   std::string out = "trace " + std::to_string(kTraceVersion) + "\n";
   while (reader.next()) out += printer.print(reader.event());
+  const bool cut = reader.state() == TraceReader::State::kTruncated;
+  // The last of it may be why the trace ends here.
+  const bool spoiled =
+      cut && !reader.damages().empty() && reader.damages().back() == reader.error().message;
+  for (const std::string& damage : reader.damages()) {
+    const bool last = spoiled && &damage == &reader.damages().back();
+    if (!last) out += "damaged: " + damage + "\n";
+  }
   if (reader.skipped() != 0) {
     out += "skipped " + std::to_string(reader.skipped()) + " of an unknown type or version\n";
   }
@@ -155,7 +163,8 @@ std::string dump_trace(ByteSpan file) {
     case TraceReader::State::kComplete:
       return out + "end events " + std::to_string(reader.events()) + " dropped " +
              std::to_string(reader.dropped()) + "\n";
-    case TraceReader::State::kTruncated: return out + "truncated: " + reader.error().message + "\n";
+    case TraceReader::State::kTruncated:
+      return out + (spoiled ? "corrupt: " : "truncated: ") + reader.error().message + "\n";
     case TraceReader::State::kCorrupt: return out + "corrupt: " + reader.error().message + "\n";
   }
   return out;

@@ -4,6 +4,7 @@
 
 #include "profile/trace/trace_file.h"
 #include "profile/upf/new_file.h"
+#include "profile/upf/write_all.h"
 
 namespace uptier::profile {
 namespace {
@@ -16,7 +17,7 @@ class FileSink final : public ByteSink {
   FileSink& operator=(const FileSink&) = delete;
 
   int64_t write(ByteSpan bytes) override {
-    const ssize_t taken = ::write(fd_, bytes.data(), bytes.size());
+    const ssize_t taken = write_some(fd_, bytes);
     return taken < 0 ? -errno : taken;
   }
 

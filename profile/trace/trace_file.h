@@ -23,6 +23,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "profile/bytes.h"
 #include "profile/trace/events.h"
@@ -93,17 +94,26 @@ class TraceWriter final : public TraceSink {
 
 // Reads a trace from memory, event by event. Never trusts a length; allocates no more than the
 // event at hand.
+//
+// Who resumes gets what is whole behind damage, too: reading goes on at the next record whose header
+// checksum is right, at whatever byte it begins. What is broken is in damages(), and counted; records
+// whose sequence number was passed before are left out.
 class TraceReader {
  public:
+  static constexpr size_t kDamages = 16;  // that are told
+
+  enum class OnDamage : uint8_t { kStop, kResume };
+
   enum class State : uint8_t {
     kOpen,       // there may be more events
     kComplete,   // the end marker was read and is the end
     kTruncated,  // the file ends early, behind the events read so far
-    kCorrupt,    // a rule is broken behind the events read so far
+    kCorrupt,    // a rule is broken behind the events read so far; if it resumes, nothing was read
   };
 
   // The file must outlive the reader.
-  explicit TraceReader(ByteSpan file) : file_(file) {}
+  explicit TraceReader(ByteSpan file, OnDamage on_damage = OnDamage::kStop)
+      : file_(file), resumes_(on_damage == OnDamage::kResume) {}
 
   // Moves to the next event. Returns false when there is none: state() and error() say why.
   bool next();
@@ -116,6 +126,10 @@ class TraceReader {
   // Returns offset and rule; only for kTruncated and kCorrupt.
   const Error& error() const { return *error_; }
 
+  // The first kDamages that were passed over, with offset and rule; and how many there were.
+  const std::vector<std::string>& damages() const { return damages_; }
+  uint64_t damaged() const { return damaged_; }
+
   uint64_t events() const { return events_; }    // read so far
   uint64_t skipped() const { return skipped_; }  // chunks of unknown type or version so far
   uint64_t dropped() const { return dropped_; }  // as the end marker says
@@ -124,14 +138,19 @@ class TraceReader {
   struct Chunk;
 
   std::optional<Chunk> next_chunk();
+  bool go_on_behind(const std::string& rule);
+  void tell_damage(const std::string& rule);
   bool check_record(const Chunk& chunk);
+  bool check_sequence();
   bool read_record(const Chunk& chunk);
   bool read_header(const Chunk& chunk);
   bool read_end(const Chunk& chunk);
   bool stop(State state, const std::string& rule);
-  bool corrupt(const std::string& rule) { return stop(State::kCorrupt, rule); }
+  bool corrupt(const std::string& rule);
+  bool leave_out(const std::string& rule);
 
   ByteSpan file_;
+  bool resumes_;
   size_t at_ = 0;
   uint64_t offset_ = 0;
   uint64_t sequence_ = 0;
@@ -140,6 +159,10 @@ class TraceReader {
   uint64_t events_ = 0;
   uint64_t skipped_ = 0;
   uint64_t dropped_ = 0;
+  bool jumped_ = false;    // over damage, to where reading goes on
+  uint64_t repeated_ = 0;  // bytes that were looked at once more
+  uint64_t damaged_ = 0;
+  std::vector<std::string> damages_;
   State state_ = State::kOpen;
   std::optional<TraceEvent> event_;
   std::optional<Error> error_;

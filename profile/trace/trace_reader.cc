@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cstring>
+#include <string_view>
+#include <utility>
 
 #include "profile/checksum.h"
 #include "profile/trace/trace_file.h"
@@ -9,15 +11,26 @@ namespace {
 
 constexpr uint16_t kFirstRecordType = 0x5500;
 constexpr uint16_t kLastRecordType = 0x55ff;
+constexpr uint16_t kLastEventType = 0x553f;  // those behind are of profile files (upf/format.h)
 
 bool known_event(RecordKind kind, uint16_t version) {
   return version == 0 && kind >= RecordKind::kProvenance && kind <= RecordKind::kFirstCall;
 }
 
+constexpr uint64_t kRepeats = 16;
+
 // Whether as much of a chunk's magic as there is, is right: a cut trace still begins one.
 bool begins_chunk(ByteSpan here) {
   const size_t there = std::min(here.size(), sizeof kTraceMagic);
   return there == 0 || std::memcmp(here.data(), &kTraceMagic, there) == 0;
+}
+
+// Whether a record of a trace begins here, by its header and its checksum.
+bool is_event_record(ByteSpan here) {
+  if (here.size() < kRecordHeader || load<uint32_t>(here, 0) != kTraceMagic) return false;
+  const uint16_t type = load<uint16_t>(here, 4);
+  const bool ours = type >= kFirstRecordType && type <= kLastEventType;
+  return ours && load<uint32_t>(here, 16) == header_checksum(here);
 }
 
 }  // namespace
@@ -35,7 +48,7 @@ bool TraceReader::next() {
   event_.reset();
   while (state_ == State::kOpen) {
     const std::optional<Chunk> chunk = next_chunk();
-    if (!chunk) return false;
+    if (!chunk) continue;
     if (!chunk->ours()) {
       ++skipped_;
     } else if (check_record(*chunk) && read_record(*chunk)) {
@@ -51,10 +64,11 @@ std::optional<TraceReader::Chunk> TraceReader::next_chunk() {
   offset_ = at_;
   const size_t rest = file_.size() - at_;
   const auto cut = [this, rest](uint64_t needed) {
-    stop(State::kTruncated,
-         "the file ends " + (rest == 0 ? std::string("without end marker")
-                                       : "inside a chunk: " + std::to_string(rest) + " of " +
-                                             std::to_string(needed) + " bytes"));
+    const std::string rule = rest == 0 ? "the file ends without end marker"
+                                       : "the file ends inside a chunk: " + std::to_string(rest) +
+                                             " of " + std::to_string(needed) + " bytes";
+    // A chunk may also say more than there is, or its end be missing before what follows.
+    if (!go_on_behind(rule)) stop(State::kTruncated, rule);
     return std::nullopt;
   };
   const ByteSpan here = file_.subspan(at_);
@@ -62,7 +76,10 @@ std::optional<TraceReader::Chunk> TraceReader::next_chunk() {
   // The type is there before the whole of a chunk's header is.
   if (at_ == 0 && rest >= 6 &&
       load<uint16_t>(here, 4) != static_cast<uint16_t>(RecordKind::kFileHeader)) {
-    return corrupt("the file does not start with a file header"), std::nullopt;
+    const char* rule = "the file does not start with a file header";
+    // It may have lost it; what is here is looked at then.
+    if (!resumes_ || !is_event_record(here)) return corrupt(rule), std::nullopt;
+    tell_damage(rule);
   }
   if (rest < kChunkHeader) return cut(kChunkHeader);
   Chunk chunk{load<uint16_t>(here, 4), load<uint16_t>(here, 6), {}};
@@ -89,21 +106,73 @@ std::optional<TraceReader::Chunk> TraceReader::next_chunk() {
 bool TraceReader::check_record(const Chunk& chunk) {
   const uint64_t expected = load<uint64_t>(chunk.bytes, 24);
   if (content_checksum(load<uint32_t>(chunk.bytes, 16), chunk.payload()) != expected) {
-    return corrupt("the content checksum is wrong");
+    // The length may be another record's work, or what follows was cut: records inside are looked
+    // for, as long as that does not come to many times the file.
+    repeated_ += chunk.bytes.size();
+    const char* rule = "the content checksum is wrong";
+    return repeated_ <= kRepeats * file_.size() ? corrupt(rule) : leave_out(rule);
   }
   sequence_ = load<uint32_t>(chunk.bytes, 20);
-  if (sequence_ != next_sequence_) {
-    return corrupt("sequence " + std::to_string(sequence_) + " instead of " +
-                   std::to_string(next_sequence_));
+  return check_sequence();
+}
+
+// Who resumes passes over records that are missing, and leaves out those that come again.
+bool TraceReader::check_sequence() {
+  const bool follows = sequence_ == next_sequence_;
+  const bool passed = sequence_ < next_sequence_;
+  const std::string rule =
+      "sequence " + std::to_string(sequence_) + " instead of " + std::to_string(next_sequence_);
+  if (!follows && !resumes_) return stop(State::kCorrupt, rule);
+  // Behind damage, what is missing is that.
+  const bool told = std::exchange(jumped_, false) && !passed;
+  if (!follows && !told) tell_damage(rule);
+  if (!passed) next_sequence_ = sequence_ + 1;
+  return !passed;
+}
+
+// Takes a broken rule as damage and goes on at the next record, if there is one: behind where the
+// chunk at hand begins.
+bool TraceReader::go_on_behind(const std::string& rule) {
+  if (!resumes_) return false;
+  const auto* first = reinterpret_cast<const char*>(file_.data());
+  const std::string_view all(first, file_.size());
+  constexpr std::string_view kMagic = "IIDB";
+  for (size_t at = all.find(kMagic, offset_ + 1); at != all.npos; at = all.find(kMagic, at + 1)) {
+    if (!is_event_record(file_.subspan(at))) continue;
+    tell_damage(rule);
+    at_ = at;
+    jumped_ = true;
+    return true;
   }
-  ++next_sequence_;
-  return true;
+  return false;
+}
+
+void TraceReader::tell_damage(const std::string& rule) {
+  if (damages_.size() < kDamages) {
+    damages_.push_back("offset " + std::to_string(offset_) + ": " + rule);
+  }
+  ++damaged_;
+}
+
+// The bytes here are no whole record. Returns false.
+bool TraceReader::corrupt(const std::string& rule) {
+  if (go_on_behind(rule)) return false;
+  const bool some = resumes_ && next_sequence_ != 0;
+  if (some) tell_damage(rule);
+  return stop(some ? State::kTruncated : State::kCorrupt, rule);
+}
+
+// A whole record that breaks a rule. Returns false.
+bool TraceReader::leave_out(const std::string& rule) {
+  if (!resumes_) return stop(State::kCorrupt, rule);
+  tell_damage(rule);
+  return false;
 }
 
 // Returns whether the record is an event, which is then current.
 bool TraceReader::read_record(const Chunk& chunk) {
   if (sequence_ == 0) return read_header(chunk);
-  if (chunk.kind() == RecordKind::kFileHeader) return corrupt("a second file header");
+  if (chunk.kind() == RecordKind::kFileHeader) return leave_out("a second file header");
   if (chunk.kind() == RecordKind::kEnd) return read_end(chunk);
   ++records_;
   if (!known_event(chunk.kind(), chunk.version)) {
@@ -112,42 +181,46 @@ bool TraceReader::read_record(const Chunk& chunk) {
   }
   Result<TraceEvent> event = decode(chunk.kind(), chunk.payload());
   if (!event.ok()) {
-    return corrupt(std::string(record_kind_name(chunk.kind())) + ": " + event.error().message);
+    return leave_out(std::string(record_kind_name(chunk.kind())) + ": " + event.error().message);
   }
   event_ = std::move(*event);
   ++events_;
   return true;
 }
 
+// A header that is whole, and of another version, says that nothing behind it is to be believed.
 bool TraceReader::read_header(const Chunk& chunk) {
   ByteReader in(chunk.payload());
   const uint32_t version = in.u32();
   const uint32_t flags = in.u32();
   const uint64_t reserved = in.u64();
-  if (!in.ok() || in.rest() != 0) return corrupt("the file header has another size");
+  const auto refuse = [this](const std::string& rule) { return stop(State::kCorrupt, rule); };
+  if (!in.ok() || in.rest() != 0) return refuse("the file header has another size");
   if (version != kTraceVersion || chunk.version != 0) {
-    return corrupt("trace version " + std::to_string(version) + " is not known");
+    return refuse("trace version " + std::to_string(version) + " is not known");
   }
-  if (flags != 0 || reserved != 0) return corrupt("a reserved field is not zero");
+  if (flags != 0 || reserved != 0) return refuse("a reserved field is not zero");
   return false;
 }
 
 bool TraceReader::read_end(const Chunk& chunk) {
   ByteReader in(chunk.payload());
   const uint64_t events = in.u64();
-  dropped_ = in.u64();
+  const uint64_t dropped = in.u64();
   if (!in.ok() || in.rest() != 0 || chunk.version != 0) {
-    return corrupt("the end marker has another size or version");
+    return leave_out("the end marker has another size or version");
   }
-  if (events != records_) {
-    return corrupt("the end marker tells of " + std::to_string(events) + " events, the file has " +
-                   std::to_string(records_));
+  dropped_ = dropped;
+  // Damage has been told of; otherwise nothing else says that events are missing.
+  if (events != records_ && damaged_ == 0) {
+    leave_out("the end marker tells of " + std::to_string(events) + " events, the file has " +
+              std::to_string(records_));
   }
-  if (at_ != file_.size()) {
+  if (at_ != file_.size() && state_ == State::kOpen) {
     offset_ = at_;
-    return corrupt("trailing bytes behind the end marker");
+    leave_out("trailing bytes behind the end marker");
   }
-  state_ = State::kComplete;
+  if (state_ == State::kOpen) state_ = State::kComplete;
   return false;
 }
 

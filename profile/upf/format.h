@@ -88,8 +88,13 @@ enum class UpfKind : uint16_t {
   kOrder = 0x554a,
   kEnd = 0x554f,
 };
+inline constexpr uint16_t kFirstTraceType = 0x5500;  // the file header of a trace (trace_file.h)
 inline constexpr uint16_t kFirstUpfType = 0x5540;
 inline constexpr uint16_t kLastUpfType = 0x555f;
+
+inline bool is_trace(const IdbHeader& h) {
+  return h.type >= kFirstTraceType && h.type < kFirstUpfType;
+}
 
 inline constexpr uint32_t kUpfVersion = 1;
 inline constexpr uint64_t kUpfName = 0x6670726569747075;  // "uptierpf"

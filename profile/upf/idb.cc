@@ -12,8 +12,14 @@ constexpr size_t kDefinitionBytes = 40;  // five ids, four bytes of padding, off
 constexpr size_t kInstrumentHead = 16;
 constexpr size_t kStringHead = 8;
 constexpr size_t kLeastSlots = 64;
+constexpr size_t kMostDamage = 16;  // that is told of a table
 
 Error corrupt(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
+
+// Some of it is enough: nothing here takes more memory than the table.
+void tell(std::string what, IdbDamage& damage) {
+  if (damage.size() < kMostDamage) damage.push_back(std::move(what));
+}
 
 }  // namespace
 
@@ -88,7 +94,7 @@ Bytes StringTableBuilder::content() const {
   return out;
 }
 
-Result<StringTable> StringTable::read(ByteSpan content) {
+Result<StringTable> StringTable::read(ByteSpan content, IdbDamage& damage) {
   if (content.size() < kStringHead) return corrupt("a string table without head");
   const uint32_t count = load<uint32_t>(content, 4);
   if (load<uint32_t>(content, 0) != 0) return corrupt("a reserved field is not zero");
@@ -98,25 +104,27 @@ Result<StringTable> StringTable::read(ByteSpan content) {
   const size_t data_at = kStringHead + size_t{count} * kViewBytes;
   const ByteSpan data = content.subspan(data_at);
   StringTable table;
-  table.views_.reserve(count);
+  table.views_.resize(count);
   for (uint32_t i = 0; i < count; ++i) {
     const uint64_t offset = load<uint64_t>(content, kStringHead + size_t{i} * kViewBytes);
     const uint64_t length = load<uint64_t>(content, kStringHead + size_t{i} * kViewBytes + 8);
     const bool inside = offset < data.size() && length < data.size() - offset;
-    if (!inside) return corrupt("string " + std::to_string(i) + " reaches past the table");
-    if (data[offset + length] != std::byte{0}) {
-      return corrupt("string " + std::to_string(i) + " has no NUL behind it");
+    const char* rule = !inside                                 ? " reaches past the table"
+                       : data[offset + length] != std::byte{0} ? " has no NUL behind it"
+                       : i == 0 && length != 0                 ? " is not empty"
+                                                               : nullptr;
+    if (rule != nullptr) {
+      tell("string " + std::to_string(i) + rule, damage);
+    } else {
+      table.views_[i] = {reinterpret_cast<const char*>(data.data() + offset), length};
     }
-    table.views_.emplace_back(reinterpret_cast<const char*>(data.data() + offset), length);
   }
-  const bool empty_first = table.views_.empty() || table.views_[0].empty();
-  if (!empty_first) return corrupt("string 0 is not empty");
   return table;
 }
 
 std::optional<std::string_view> StringTable::find(uint32_t id) const {
   if (id == 0) return "";
-  if (id >= views_.size()) return std::nullopt;
+  if (id >= views_.size() || views_[id].data() == nullptr) return std::nullopt;
   return views_[id];
 }
 
@@ -142,7 +150,29 @@ Bytes instrument_table(const std::vector<Instrument>& instruments, StringTableBu
   return out;
 }
 
-Result<std::vector<Instrument>> read_instruments(ByteSpan content, const StringTable& strings) {
+namespace {
+
+// Returns the rule that one definition breaks, or null.
+const char* read_definition(ByteSpan definition, ByteSpan data, const StringTable& strings,
+                            Instrument& read) {
+  std::string_view* texts[] = {&read.type, &read.stage, &read.scope_hash, &read.scope_key,
+                               &read.metadata};
+  for (size_t t = 0; t < std::size(texts); ++t) {
+    const auto text = strings.find(load<uint32_t>(definition, 4 * t));
+    if (!text) return " names a string that is none";
+    *texts[t] = *text;
+  }
+  const uint64_t offset = load<uint64_t>(definition, 24), length = load<uint64_t>(definition, 32);
+  const bool inside = offset <= data.size() && length <= data.size() - offset;
+  if (!inside) return "'s payload reaches past the table";
+  read.payload = data.subspan(offset, length);
+  return nullptr;
+}
+
+}  // namespace
+
+Result<std::vector<Instrument>> read_instruments(ByteSpan content, const StringTable& strings,
+                                                 IdbDamage& damage) {
   if (content.size() < kInstrumentHead) return corrupt("an instrument table without head");
   const uint32_t count = load<uint32_t>(content, 12);
   const bool zeros = load<uint64_t>(content, 0) == 0 && load<uint32_t>(content, 8) == 0;
@@ -155,20 +185,11 @@ Result<std::vector<Instrument>> read_instruments(ByteSpan content, const StringT
   for (uint32_t i = 0; i < count; ++i) {
     const ByteSpan definition = content.subspan(kInstrumentHead + size_t{i} * kDefinitionBytes);
     Instrument read;
-    std::string_view* texts[] = {&read.type, &read.stage, &read.scope_hash, &read.scope_key,
-                                 &read.metadata};
-    for (size_t t = 0; t < std::size(texts); ++t) {
-      const auto text = strings.find(load<uint32_t>(definition, 4 * t));
-      if (!text) return corrupt("instrument " + std::to_string(i) + " names a string that is none");
-      *texts[t] = *text;
+    if (const char* rule = read_definition(definition, data, strings, read)) {
+      tell("instrument " + std::to_string(i) + rule, damage);
+    } else {
+      instruments.push_back(read);
     }
-    const uint64_t offset = load<uint64_t>(definition, 24), length = load<uint64_t>(definition, 32);
-    const bool inside = offset <= data.size() && length <= data.size() - offset;
-    if (!inside) {
-      return corrupt("the payload of instrument " + std::to_string(i) + " reaches past the table");
-    }
-    read.payload = data.subspan(offset, length);
-    instruments.push_back(read);
   }
   return instruments;
 }

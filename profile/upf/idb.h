@@ -36,8 +36,14 @@ struct IdbHeader {
   uint16_t version = 0;
   uint64_t content = 0;  // bytes behind the header, without padding
 
-  // Returns the chunk's size, padding included; at most 2^64-1 - 31 of content are possible.
-  uint64_t size() const { return (kIdbHeader + content + 15) & ~uint64_t{15}; }
+  // Returns the chunk's size, padding included; more than any file has where that would overflow.
+  uint64_t size() const {
+    constexpr uint64_t kPadding = 15;
+    const bool overflows = content > UINT64_MAX - kIdbHeader - kPadding;
+    return overflows ? UINT64_MAX : (kIdbHeader + content + kPadding) & ~kPadding;
+  }
+  // Whether all of the chunk is in so many bytes.
+  bool fits(uint64_t rest) const { return size() <= rest; }
 };
 
 // Reads the header at the front of `bytes`, which holds at least kIdbHeader bytes; fails unless the
@@ -72,19 +78,23 @@ class StringTableBuilder {
   std::vector<uint32_t> slots_;  // a hash table of ids + 1, a power of two long; 0: free
 };
 
+// What of a table breaks a rule, item by item.
+using IdbDamage = std::vector<std::string>;
+
 // A string table that was read: views into the file.
 class StringTable {
  public:
-  // Fails if a view reaches past the content, a text has no NUL behind it, or string 0 is not
-  // empty. Allocates no more than the content's size.
-  static Result<StringTable> read(ByteSpan content);
+  // Fails if its head is wrong. A view that reaches past the content, a text without a NUL behind it
+  // and a string 0 that is not empty are left out, and told. Allocates no more than twice the
+  // content's size.
+  static Result<StringTable> read(ByteSpan content, IdbDamage& damage);
 
-  // Returns nothing for an id that the table does not have.
+  // Returns nothing for an id that the table does not have, or that is left out.
   std::optional<std::string_view> find(uint32_t id) const;
   size_t size() const { return views_.size(); }
 
  private:
-  std::vector<std::string_view> views_;
+  std::vector<std::string_view> views_;  // without data where one is left out
 };
 
 // One instrument: what it is (type, e.g. "iree.instrument.counter"), which compiler stage asks for
@@ -101,7 +111,9 @@ struct Instrument {
 
 Bytes instrument_table(const std::vector<Instrument>& instruments, StringTableBuilder& strings);
 
-// Reads an instrument table under the strings in force. Fails with the rule that is broken.
-Result<std::vector<Instrument>> read_instruments(ByteSpan content, const StringTable& strings);
+// Reads an instrument table under the strings in force. Fails if its head is wrong; an instrument
+// that names a string that is none, or whose payload reaches past the table, is left out, and told.
+Result<std::vector<Instrument>> read_instruments(ByteSpan content, const StringTable& strings,
+                                                 IdbDamage& damage);
 
 }  // namespace uptier::profile

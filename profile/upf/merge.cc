@@ -8,6 +8,7 @@
 
 #include "profile/checksum.h"
 #include "profile/numbers.h"
+#include "profile/trace/read_trace.h"
 #include "profile/upf/foreign.h"
 #include "profile/upf/trace_info.h"
 
@@ -351,11 +352,15 @@ ProfileInfo InfoSum::total() const {
 }
 
 void ProfileSum::add_trace(UpfReader& file, ByteSpan trace, Weight weight) {
-  Result<TraceProfile> read = profile_from_trace(trace);
-  if (!read.ok()) return file.warn(file.offset_of(trace), "trace: " + read.error().message);
+  Result<TraceRead> whole = read_trace(trace);
+  if (!whole.ok()) return file.warn(file.offset_of(trace), "trace: " + whole.error().message);
+  TraceProfile* read = &whole->trace;
   for (auto& [key, method] : read->profile.methods) add(std::move(method), weight);
   for (auto& [at, method] : read->profile.other_code) add(std::move(method), weight);
   if (again()) return;
+  for (const std::string& what : whole->warnings) {
+    file.warn(file.offset_of(trace), "trace: " + what);
+  }
   ProfileInfo info = trace_info(trace, read->profile);
   info.weight = mul_div(info.weight, weight.numerator, weight.denominator, report_.saturated);
   infos_.add(std::move(info));
@@ -469,6 +474,7 @@ Result<ProfileFile> profile_from_file(std::span<const std::byte> file) {
   result.truncated = reader.truncated();
   result.warnings = reader.warnings();
   result.skipped = reader.skipped();
+  result.unknown = reader.unknown();
   return result;
 }
 

@@ -4,6 +4,10 @@
 //
 // Readers of the old file keep it. What is not renamed is removed. Anything but a regular file of
 // that name is refused.
+//
+// A writer that is killed leaves its file behind, as NAME.tmpN. N is the least number that is free,
+// and a writer holds the lock of its file (flock) until it has its name, so whoever comes next can
+// tell what nobody writes any more, and removes it.
 #pragma once
 
 #include <string>
@@ -30,16 +34,19 @@ class NewFile {
   int replace();
   // Hands over the descriptor, which the caller closes.
   int release();
-  // Closes it; returns 0 or an errno.
+  // Closes it; returns 0 or an errno, also of what the file system could not write before. Its lock
+  // is held until it has the name.
   int close();
 
  private:
   NewFile(std::string path, std::string temporary, int fd)
       : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
+  void unlock();
 
   std::string path_;
   std::string temporary_;  // empty once it has the name
   int fd_;
+  int lock_ = -1;  // another descriptor of it, once it was closed
 };
 
 }  // namespace uptier::profile

@@ -146,12 +146,17 @@ void UpfReader::take_foreign(Segment& segment) {
   if (!chunk.known) return;
   segment.foreign_bytes += chunk.chunk.size();
   if (chunk.type == kIdbStringTable) {
-    Result<StringTable> strings = StringTable::read(chunk.content);
-    if (!strings.ok()) return warn(chunk.offset, "string table: " + strings.error().message);
-    segment.strings = std::move(*strings);
+    IdbDamage damage;
+    Result<StringTable> strings = StringTable::read(chunk.content, damage);
+    for (const std::string& what : damage) warn(chunk.offset, "string table: " + what);
+    if (!strings.ok()) warn(chunk.offset, "string table: " + strings.error().message);
+    // What follows names strings of this table, not of the one before.
+    segment.strings = strings.ok() ? std::move(*strings) : StringTable();
   } else if (chunk.type == kIdbInstrumentTable) {
-    Result<std::vector<Instrument>> read = read_instruments(chunk.content, segment.strings);
+    IdbDamage damage;
+    Result<std::vector<Instrument>> read = read_instruments(chunk.content, segment.strings, damage);
     if (!read.ok()) return warn(chunk.offset, "instruments: " + read.error().message);
+    for (const std::string& what : damage) warn(chunk.offset, "instruments: " + what);
     segment.instruments.insert(segment.instruments.end(), read->begin(), read->end());
   } else if (chunk.type == kIdbUserData) {
     take_user_data(segment, chunk);
@@ -193,8 +198,8 @@ bool UpfReader::unpack(uint64_t at, ByteSpan packed, Bytes& buffer, ByteSpan& ra
   return true;
 }
 
-bool UpfReader::unpack(const Group& group, ByteSpan& raw, Checked checked) {
-  if (checked == Checked::kNo && !is_whole(group.record)) {
+bool UpfReader::unpack(const Group& group, ByteSpan& raw) {
+  if (!is_whole(group.record)) {
     warn(group.offset, "the content checksum is wrong");
     return false;
   }

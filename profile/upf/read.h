@@ -100,6 +100,9 @@ class UpfReader {
   // The first kWarnings, and how many there were.
   const std::vector<std::string>& warnings() const { return warnings_; }
   uint64_t skipped() const { return skipped_; }
+  // Chunks of an unknown type or version, which are passed over: a later writer's or another tool's,
+  // and no damage.
+  uint64_t unknown() const { return unknown_; }
 
   // `done` is told of the record of each group that is read from now on, when nobody looks at it any
   // more.
@@ -154,18 +157,25 @@ class UpfReader {
   void forget_behind(uint64_t offset);
   bool may_repeat(uint64_t bytes);
   uint64_t scan_chunk(uint64_t at);
-  uint64_t scan_foreign(uint64_t at, const IdbHeader& header);
   uint64_t scan_record(uint64_t at, const IdbHeader& header);
   uint64_t scan_whole(UpfKind kind, uint64_t at, ByteSpan record);
-  uint64_t skip_unknown(uint64_t at, const IdbHeader& header);
+  bool is_of_trace(uint64_t at, uint64_t start) const;
   uint64_t scan_trace(uint64_t at);
   uint64_t next_record(uint64_t from, uint64_t end = UINT64_MAX) const;
   bool is_record(uint64_t at) const;
+  ByteSpan record_at(uint64_t at) const;
   bool is_ours(uint64_t at, const IdbHeader& header) const;
   bool is_open() const;
   void close_segment();
   Segment& new_segment(uint64_t at, bool ours);
   Segment& segment_at(uint64_t at, bool starts, uint64_t sequence);
+
+  // scan_foreign.cc
+  bool is_foreign(uint64_t at) const;
+  uint64_t next_chunk(uint64_t at, uint64_t end) const;
+  uint64_t skip_damage(uint64_t at);
+  void note_gap(uint64_t at, uint64_t next);
+  uint64_t scan_foreign(uint64_t at, const IdbHeader& header);
   Segment& foreign_segment();
   void settle_foreign(uint64_t at);
 
@@ -181,8 +191,7 @@ class UpfReader {
   void take_foreign(Segment& segment);
   void take_user_data(Segment& segment, const Foreign& chunk);
   bool unpack(uint64_t at, ByteSpan packed, Bytes& buffer, ByteSpan& raw);
-  enum class Checked : uint8_t { kNo, kYes };  // its checksum was right before
-  bool unpack(const Group& group, ByteSpan& raw, Checked checked = Checked::kNo);
+  bool unpack(const Group& group, ByteSpan& raw);
   void tell_count(const Group& group, uint32_t methods);
   bool read_all(const Segment& segment, const Group& group, const Visitor& visit);
   void read_some(const Segment& segment, const Group& group, const KeyRange& wanted,
@@ -197,12 +206,15 @@ class UpfReader {
   Bytes unpacked_;               // of the group that is read
   std::vector<uint64_t> words_;  // of the method
   uint64_t skipped_ = 0;
+  uint64_t unknown_ = 0;
   uint64_t next_sequence_ = 0;
-  uint64_t repeated_ = 0;      // bytes that were looked at once more
-  Foreign foreign_;            // waits for what follows it
-  uint64_t last_foreign_ = 0;  // where the last chunk of the last segment of others begins
-  size_t confirmed_ = 0;       // groups of the last segment that are known to be whole
-  bool indexed_ = false;       // the last segment's groups are those of its index
+  uint64_t repeated_ = 0;          // bytes that were looked at once more
+  Foreign foreign_;                // waits for what follows it
+  uint64_t gap_end_ = UINT64_MAX;  // of damage in other tools' chunks
+  uint64_t went_back_ = 0;         // from chunks of others that lie before
+  uint64_t last_foreign_ = 0;      // where the last chunk of the last segment of others begins
+  size_t confirmed_ = 0;           // groups of the last segment that are known to be whole
+  bool indexed_ = false;           // the last segment's groups are those of its index
   bool truncated_ = false;
 };
 

@@ -25,13 +25,17 @@ void UpfReader::read_some(const Segment& segment, const Group& group, const KeyR
   const bool again = std::exchange(keys.read, true);
   const std::optional<MethodKey> end = wanted.end;
   ByteSpan raw;
-  if (!unpack(group, raw, again ? Checked::kYes : Checked::kNo)) {
+  // Its checksum is asked for each time, since it may be another file's by now; and what was learned
+  // then need not hold of what is here.
+  if (!unpack(group, raw)) {
     keys.stop = 0;
     return;
   }
   const size_t size = raw.size();
   const auto name_of = [&](uint32_t id) { return segment.strings.find(id); };
-  raw = raw.subspan(wanted.from == keys.end ? keys.behind : keys.start);
+  const uint64_t from = wanted.from == keys.end ? keys.behind : keys.start;
+  if (from > size) return warn(group.offset, "group: it became shorter while it was read");
+  raw = raw.subspan(from);
   bool started = false;
   uint32_t methods = 0;
   MethodView view;

@@ -3,7 +3,8 @@
 // A file may be cut off at any byte and another one stand behind it, so lengths are not believed
 // before what they lead to is what comes next. Where it is not, the walk goes back into what it has
 // jumped over: into a group, whose checksum is left to those who read it, and into a chunk in
-// IREE's layout, which has none. It goes on at the first record of ours inside of it. Bytes that
+// IREE's layout, which has none (scan_foreign.cc). It goes on at the first record of ours inside of
+// it. Bytes that
 // are walked over once more are counted, since damage may be nested; those that come to kRepeats
 // times the file end that.
 #include <algorithm>
@@ -15,9 +16,6 @@ namespace uptier::profile {
 namespace {
 
 constexpr uint64_t kRepeats = 16;
-constexpr uint16_t kTraceTypes = 0x5500;  // the file header of a trace; up to kFirstUpfType
-
-bool is_trace(const IdbHeader& h) { return h.type >= kTraceTypes && h.type < kFirstUpfType; }
 
 bool is_known(const IdbHeader& h) {
   switch (static_cast<UpfKind>(h.type)) {
@@ -43,10 +41,6 @@ bool is_possible(uint64_t content) {
   return content % 16 == 0 && content >= kRecordHeader - kIdbHeader && content <= kMaxContent;
 }
 
-bool fits(const IdbHeader& h, uint64_t rest) {
-  return h.content <= rest - kIdbHeader && h.size() <= rest;
-}
-
 }  // namespace
 
 void UpfReader::scan() {
@@ -69,14 +63,14 @@ bool UpfReader::follows(uint64_t at) const {
   if (rest == 0) return !is_open();
   if (rest < kIdbHeader) return false;
   const Result<IdbHeader> header = read_idb_header(file_.subspan(at));
-  if (!header.ok() || !fits(*header, rest)) return false;
+  if (!header.ok() || !header->fits(rest)) return false;
   if (!is_ours(at, *header)) {
     return !is_open() || (!is_trace(*header) && foreign_.chunk.empty());
   }
   const auto kind = static_cast<UpfKind>(header->type);
-  if (!is_record(at) || is_open() == (kind == UpfKind::kHeader)) return false;
+  const ByteSpan record = record_at(at);
+  if (record.empty() || is_open() == (kind == UpfKind::kHeader)) return false;
   if (kind == UpfKind::kHeader) return true;
-  const ByteSpan record = file_.subspan(at, header->size());
   const bool sealed = foreign_.chunk.empty() || (kind == UpfKind::kSeal && is_seal(record));
   return sealed && load<uint32_t>(record, 20) == next_sequence_;
 }
@@ -90,9 +84,10 @@ uint64_t UpfReader::go_back(uint64_t at) {
   foreign_.searched = true;
   if (const uint64_t inside = header_before(at); inside != at) return inside;
   const uint64_t end = foreign_.offset + foreign_.chunk.size();
-  const uint64_t inside = next_record(foreign_.offset + 1, end);
-  if (inside == end) return at;
+  const uint64_t inside = next_chunk(foreign_.offset, end);
+  if (inside == end || !may_repeat(end - inside)) return at;
   warn(foreign_.offset, "a chunk is cut off");
+  note_gap(foreign_.offset, inside);
   foreign_ = {};
   return inside;
 }
@@ -101,11 +96,13 @@ uint64_t UpfReader::go_back(uint64_t at) {
 // has swallowed our header. Returns where that is; otherwise `at`.
 uint64_t UpfReader::header_before(uint64_t at) {
   const bool theirs = !segments_.empty() && !segments_.back().ours;
-  if (!theirs || !is_record(at) || last_foreign_ >= foreign_.offset) return at;
-  const uint64_t size = read_idb_header(file_.subspan(at))->size();
-  if (size > file_.size() - at || !is_seal(file_.subspan(at, size))) return at;
+  if (!theirs || last_foreign_ >= foreign_.offset || foreign_.offset < went_back_) return at;
+  const ByteSpan record = record_at(at);
+  if (record.empty() || !is_seal(record)) return at;
   const uint64_t inside = next_record(last_foreign_ + 1, foreign_.offset);
-  if (inside == foreign_.offset) return at;
+  if (inside == foreign_.offset || !may_repeat(at - inside)) return at;
+  // What is there may turn out to be nothing; then the walk comes here again.
+  went_back_ = foreign_.offset + 1;
   warn(last_foreign_, "a chunk is cut off");
   forget_behind(last_foreign_);
   Segment& segment = segments_.back();
@@ -168,56 +165,47 @@ uint64_t UpfReader::scan_chunk(uint64_t at) {
   const Result<IdbHeader> header = read_idb_header(file_.subspan(at));
   if (!header.ok()) {
     warn(at, header.error().message);
-    return next_record(at + 1);
+    return skip_damage(at);
   }
   if (is_trace(*header)) return scan_trace(at);
   return is_ours(at, *header) ? scan_record(at, *header) : scan_foreign(at, *header);
 }
 
-// Takes the trace that begins here as far as its records are whole; returns where to go on.
-uint64_t UpfReader::scan_trace(uint64_t at) {
-  uint64_t end = at;
-  uint16_t last = 0;
-  bool whole = true;
-  while (whole && end < file_.size()) {
-    const uint64_t rest = file_.size() - end;
-    const Result<IdbHeader> header =
-        rest < kIdbHeader ? Result<IdbHeader>(IdbHeader{}) : read_idb_header(file_.subspan(end));
-    const bool goes_on = rest < kIdbHeader || (header.ok() && is_trace(*header) &&
-                                               (end == at || header->type != kTraceTypes));
-    if (!goes_on) break;
-    whole = is_record(end) && is_possible(header->content) && fits(*header, rest) && may_repeat(0);
-    if (!whole) break;
-    whole = is_whole(file_.subspan(end, header->size()));
-    if (!whole) warn(end, "trace: the content checksum is wrong");
-    if (!whole) (void)may_repeat(header->size());
-    if (!whole) break;
-    last = header->type;
-    end += header->size();
-  }
-  if (end != at) traces_.push_back(file_.subspan(at, end - at));
-  truncated_ = truncated_ || last != static_cast<uint16_t>(RecordKind::kEnd);
-  return whole ? end : next_record(end + 1);
+// Whether a record of a trace begins here, by its type: of the one that began at `start`.
+bool UpfReader::is_of_trace(uint64_t at, uint64_t start) const {
+  if (at > file_.size() || file_.size() - at < kIdbHeader) return false;
+  const Result<IdbHeader> header = read_idb_header(file_.subspan(at));
+  return header.ok() && is_trace(*header) && (at == start || header->type != kFirstTraceType);
 }
 
-uint64_t UpfReader::scan_foreign(uint64_t at, const IdbHeader& header) {
-  if (!fits(header, file_.size() - at)) {
-    warn(at, "a chunk of " + std::to_string(header.content) + " bytes reaches past the file");
-    return next_record(at + 1);
+// Takes the trace that begins here, up to the last of its records that is whole: who reads it tells
+// what is damaged between them. Returns where to go on.
+uint64_t UpfReader::scan_trace(uint64_t at) {
+  uint64_t end = at, next = at;
+  uint16_t last = 0;
+  bool damaged = false;  // behind the last whole one
+  while (next < file_.size()) {
+    if (!is_of_trace(next, at)) {
+      const bool chunk =
+          file_.size() - next >= kIdbHeader && read_idb_header(file_.subspan(next)).ok();
+      const uint64_t found = chunk ? next : next_record(next + 1);
+      if (chunk || !is_of_trace(found, at)) break;
+      next = found;
+    }
+    const ByteSpan record = may_repeat(0) ? record_at(next) : ByteSpan();
+    damaged = !record.empty() && !is_whole(record);
+    if (record.empty() || damaged) {
+      (void)may_repeat(record.size());
+      next = next_record(next + 1);
+      continue;
+    }
+    last = load<uint16_t>(record, 4);
+    next = end = next + record.size();
   }
-  const bool known = header.type == kIdbFileHeader || header.type == kIdbStringTable ||
-                     header.type == kIdbInstrumentTable || header.type == kIdbUserData;
-  if (!known || header.version != 0) {
-    warn(at, "a chunk of unknown type " + std::to_string(header.type) + " version " +
-                 std::to_string(header.version));
-  }
-  foreign_ = {at,
-              header.type,
-              known && header.version == 0,
-              false,
-              file_.subspan(at, header.size()),
-              file_.subspan(at + kIdbHeader, header.content)};
-  return at + header.size();
+  if (damaged) warn(end, "trace: the content checksum is wrong");
+  if (end != at) traces_.push_back(file_.subspan(at, end - at));
+  truncated_ = truncated_ || last != static_cast<uint16_t>(RecordKind::kEnd);
+  return next;
 }
 
 uint64_t UpfReader::scan_record(uint64_t at, const IdbHeader& header) {
@@ -254,12 +242,8 @@ uint64_t UpfReader::scan_record(uint64_t at, const IdbHeader& header) {
     const uint64_t end = at + header.size();
     return may_repeat(header.size()) ? next_record(at + 1, end) : end;
   }
-  return is_known(header) ? scan_whole(kind, at, record) : skip_unknown(at, header);
-}
-
-uint64_t UpfReader::skip_unknown(uint64_t at, const IdbHeader& header) {
-  warn(at, "a record of unknown type " + std::to_string(header.type) + " version " +
-               std::to_string(header.version));
+  if (is_known(header)) return scan_whole(kind, at, record);
+  ++unknown_;
   return at + header.size();
 }
 
@@ -283,6 +267,15 @@ bool UpfReader::is_record(uint64_t at) const {
   const ByteSpan here = file_.subspan(at);
   const bool magic = load<uint32_t>(here, 0) == kIdbMagic;
   return magic && load<uint32_t>(here, 16) == header_checksum(here);
+}
+
+// Returns the record of ours that starts here, if its header is right and possible and all of it is
+// there; else nothing. Only such a record is looked into.
+ByteSpan UpfReader::record_at(uint64_t at) const {
+  if (!is_record(at)) return {};
+  const Result<IdbHeader> header = read_idb_header(file_.subspan(at));
+  const bool whole = is_possible(header->content) && header->fits(file_.size() - at);
+  return whole ? file_.subspan(at, header->size()) : ByteSpan();
 }
 
 // The content of a file header is open in IREE's database: ours has our name or our checksum.
@@ -346,39 +339,6 @@ UpfReader::Segment& UpfReader::segment_at(uint64_t at, bool starts, uint64_t seq
                  " are missing");
   }
   return segments_.back();
-}
-
-// Takes the chunk in IREE's layout that waits, by what follows it: into our segment if that goes on
-// (its seal may be damaged), or else into one of the other tools'. A seal decides by itself. One
-// that ends our segment, and no other tool's chunk follows, is ours without its seal.
-void UpfReader::settle_foreign(uint64_t at) {
-  if (foreign_.chunk.empty()) return;
-  const bool any = file_.size() - at >= kIdbHeader;
-  const Result<IdbHeader> header =
-      any ? read_idb_header(file_.subspan(at)) : Result<IdbHeader>(IdbHeader{});
-  const bool record = any && header.ok() && is_record(at) && header->type >= kFirstUpfType;
-  const bool goes_on = is_open() && record && load<uint32_t>(file_, at + 20) >= next_sequence_;
-  if (goes_on && static_cast<UpfKind>(header->type) == UpfKind::kSeal) return;
-  const bool others = any && header.ok() && !is_trace(*header) && !is_ours(at, *header);
-  const bool cut = is_open() && !goes_on && !others;
-  if (cut) {
-    foreign_ = {};
-    return;
-  }
-  take_foreign(goes_on ? segments_.back() : foreign_segment());
-}
-
-// Returns the segment of the chunk that waits: chunks that stand one behind the other are one, up
-// to the next file header.
-UpfReader::Segment& UpfReader::foreign_segment() {
-  const bool goes_on = !segments_.empty() && !segments_.back().ours &&
-                       foreign_.type != kIdbFileHeader &&
-                       segments_.back().offset + segments_.back().bytes.size() == foreign_.offset;
-  Segment& segment = goes_on ? segments_.back() : new_segment(foreign_.offset, false);
-  last_foreign_ = foreign_.offset;
-  segment.bytes =
-      file_.subspan(segment.offset, foreign_.offset + foreign_.chunk.size() - segment.offset);
-  return segment;
 }
 
 }  // namespace uptier::profile

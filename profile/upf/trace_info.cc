@@ -27,7 +27,7 @@ uptier::UploadId trace_id(ByteSpan trace) { return {0, XXH3_64bits(trace.data(),
 uptier::ProfileInfo trace_info(ByteSpan trace, const uptier::Profile& profile) {
   uptier::ProfileInfo info;
   bool first = true;
-  for (TraceReader reader(trace); reader.next();) {
+  for (TraceReader reader(trace, TraceReader::OnDamage::kResume); reader.next();) {
     const auto* from = std::get_if<Provenance>(&reader.event());
     if (from == nullptr) continue;
     add_provenance(*from, first, info);

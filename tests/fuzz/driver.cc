@@ -5,9 +5,11 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "tests/fuzz/driver_corpus.h"
 #include "tests/fuzz/fuzz.h"
 
 // The sanitizers must tell us that they end the process: one by a callback, one by a signal.
@@ -19,6 +21,7 @@ namespace uptier::fuzz {
 namespace {
 
 struct Arguments {
+  std::string name;  // of the fuzzer
   uint64_t runs = 10000;
   uint64_t seconds = 0;
   uint64_t seed = 1;
@@ -90,8 +93,13 @@ void mutate(std::string& input, const std::string& other, Random& random) {
 
 std::string make_input(const std::vector<std::string>& pool, Random& random) {
   std::string input = pool[random.below(pool.size())];
-  for (size_t changes = random.below(8); changes > 0; --changes)
-    mutate(input, pool[random.below(pool.size())], random);
+  for (size_t changes = random.below(8); changes > 0; --changes) {
+    if (mutate_input != nullptr && random.below(2) == 0) {
+      mutate_input(input, random);
+    } else {
+      mutate(input, pool[random.below(pool.size())], random);
+    }
+  }
   return input;
 }
 
@@ -108,7 +116,11 @@ int feed_files(const std::vector<std::string>& files) {
 }
 
 int run(const Arguments& arguments) {
-  const std::vector<std::string> pool = seeds();
+  std::vector<std::string> pool = seeds();
+  for (std::string& input : kept_inputs(arguments.name)) {
+    feed(input);
+    pool.push_back(std::move(input));
+  }
   const std::time_t end = std::time(nullptr) + static_cast<std::time_t>(arguments.seconds);
   uint64_t done = 0;
   const auto more = [&] {
@@ -149,6 +161,7 @@ bool parse(int count, char** words, Arguments& arguments) {
 int main(int count, char** words) {
   using namespace uptier::fuzz;
   Arguments arguments;
+  arguments.name = std::filesystem::path(words[0]).filename();
   if (!parse(count, words, arguments)) {
     std::fprintf(stderr, "%s [--runs N | --seconds N] [--seed S] [--first N] [FILE...]\n",
                  words[0]);

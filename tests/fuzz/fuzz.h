@@ -1,7 +1,7 @@
 // fuzz.h: what a fuzzer gives to the driver.
 //
 // A fuzzer is one file, <name>_fuzz.cc, that defines the functions below. driver.cc mutates the
-// seeds without feedback; a run is a pure function of (--seed, run number), so a number that is
+// seeds and the kept inputs without feedback; a run is a pure function of (--seed, run number), so a number that is
 // printed at a crash brings the crash back. driver_libfuzzer.cc lets libFuzzer find inputs that
 // reach new code, in the readers; what it finds is a file, which both feed again.
 #pragma once
@@ -35,8 +35,13 @@ std::vector<std::string> seeds();
 // Feeds one input; crashes, hangs or breaks a UPTIER_FUZZ_CHECK when there is a defect.
 void feed(const std::string& input);
 
-// Makes the checksums of an input right, where it has any. Defined by fuzzers of such files only,
-// null in the others.
-__attribute__((weak)) void mend(std::span<std::byte> input);
+// Makes the checksums of an input right, and changes one of its records: what it claims to be, or
+// what is there of it. Defined by fuzzers of files of records only (records.h), null in the others.
+__attribute__((weak)) void mend_input(std::span<std::byte> input);
+__attribute__((weak)) void mutate_input(std::string& input, Random& random);
+
+// Returns the inputs that are kept for a fuzzer, in tests/fuzz/corpus/NAME: what once broke it, and
+// what reaches most of its code. driver_corpus.h.
+std::vector<std::string> kept_inputs(const std::string& name);
 
 }  // namespace uptier::fuzz

@@ -12,6 +12,7 @@
 #include "profile/trace/trace_file.h"
 #include "profile/trace/validate.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/records.h"
 
 namespace uptier::fuzz {
 namespace {
@@ -89,22 +90,6 @@ std::string write_trace(const std::vector<TraceEvent>& events) {
   return file;
 }
 
-// Seals every record whose header still says where it ends.
-void mend_checksums(std::span<std::byte> file) {
-  for (size_t at = 0; file.size() - at >= profile::kRecordHeader;) {
-    uint32_t magic = 0;
-    uint64_t content = 0;
-    std::memcpy(&magic, &file[at], sizeof magic);
-    std::memcpy(&content, &file[at + 8], sizeof content);
-    const size_t room = file.size() - at - profile::kChunkHeader;
-    if (magic != profile::kTraceMagic || content > room || content < 16) return;
-    const size_t size = (profile::kChunkHeader + content + 15) / 16 * 16;
-    if (size > file.size() - at) return;
-    profile::seal_record(file.subspan(at, size));
-    at += size;
-  }
-}
-
 void feed_bytes(const std::vector<std::byte>& file) {
   const auto summary = profile::validate(file);
   const std::string dump = profile::dump_trace(file);
@@ -134,10 +119,12 @@ void feed(const std::string& input) {
   std::vector<std::byte> file(bytes.begin(), bytes.end());
   feed_bytes(file);
   std::vector<std::byte> mended = file;
-  mend_checksums(mended);
+  mend(std::span<std::byte>(mended));
   if (mended != file) feed_bytes(mended);
 }
 
-void mend(std::span<std::byte> input) { mend_checksums(input); }
+void mend_input(std::span<std::byte> input) { mend(input); }
+
+void mutate_input(std::string& input, Random& random) { mutate_record(input, random); }
 
 }  // namespace uptier::fuzz

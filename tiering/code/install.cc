@@ -7,9 +7,19 @@
 
 #include "tiering/clock.h"
 #include "tiering/code/in_service.h"
+#include "tiering/log.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
+namespace {
+
+// Tools that look on are no reason not to run.
+void give_up_tool(const Options& options, const char* option, const Error& why) {
+  Log(options).say(LogLevel::kWarning,
+                   std::string("option ") + option + " is given up: " + why.message);
+}
+
+}  // namespace
 
 void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   put_in_service(m, std::move(version));
@@ -91,13 +101,13 @@ InService::InService(const Parts& p)
 Status InService::open_native_tools(const jit::Routines& routines) {
   if (options_.perf_map) {
     auto map = jit::PerfMap::create();
-    if (!map) return map.error();
-    native_tools_.perf_map = std::move(*map);
+    if (map) native_tools_.perf_map = std::move(*map);
+    if (!map) give_up_tool(options_, "perf_map", map.error());
   }
   if (options_.jit_dump) {
     auto dump = jit::JitDump::create();
-    if (!dump) return dump.error();
-    native_tools_.jit_dump = std::move(*dump);
+    if (dump) native_tools_.jit_dump = std::move(*dump);
+    if (!dump) give_up_tool(options_, "jit_dump", dump.error());
   }
   if (options_.gdb) native_tools_.gdb_names = std::make_unique<jit::GdbNames>();
   native_tools_.add(routines.invoke_code());

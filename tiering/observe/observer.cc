@@ -1,10 +1,12 @@
 #include "tiering/observe/observer.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "profile/data.h"
 #include "profile/trace/events.h"
+#include "tiering/log.h"
 #include "tiering/observe/observer_impl.h"
 
 namespace uptier::tiering {
@@ -62,9 +64,15 @@ void Observer::emit(const TraceEvent& e) {
 }
 
 void Observer::finish() {
+  TraceSink* sink = std::exchange(sink_, nullptr);
   // What was never begun, as when no runtime came of it, has no end either.
-  if (sink_ != nullptr && begun_ && !sink_->finish(trace_events_lost_)) ++trace_events_lost_;
-  sink_ = nullptr;
+  if (sink == nullptr || !begun_) return;
+  const Status end = sink->finish(trace_events_lost_);
+  if (end.ok()) return;
+  ++trace_events_lost_;
+  Log(options_).say(LogLevel::kWarning, "the trace is incomplete, " +
+                                            std::to_string(trace_events_lost_) +
+                                            " events are lost: " + end.error().message);
 }
 
 // Returns the handle of a method that the trace has been told of.
@@ -111,8 +119,11 @@ sampler::Verdict Observer::take(Method& m, uint32_t thread, const sampler::Note&
   }
   // Notes of two threads may arrive in another order than they were taken.
   s.calls = std::max(s.calls, note.calls > others ? note.calls - others : 0);
-  bool every_call = note.sampled_calls == note.calls;
-  s.sampled_calls = every_call ? s.calls : std::max(s.sampled_calls, note.sampled_calls);
+  // At the call that brings a flush its own counts are still to come.
+  uint64_t to_come = note.calls - std::min(note.calls, note.sampled_calls);
+  bool every_call = to_come == 0 || (options_.interval == 1 && to_come == 1);
+  uint64_t sampled = every_call ? s.calls - std::min(s.calls, to_come) : note.sampled_calls;
+  s.sampled_calls = std::max(s.sampled_calls, sampled);
   s.iterations = std::max(s.iterations, note.iterations);
   // A change of rate may take a burst back; what was published stays.
   s.bursts = std::max(s.bursts, note.bursts);

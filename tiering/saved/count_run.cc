@@ -93,7 +93,7 @@ Result<bool> ProfileStore::count(const SeenRun& seen) {
   info.uploads = {written.upload};
   info.weight = 0;
   profile::Bytes segment = profile::profile_to_file({}, info, seen.log, seen.timeline);
-  FileLock lock(path_);
+  FileLock lock(path_, lock_ms_);
   if (Status s = lock.status(); !s) return s.error();
   bool same = lock.file() == file_.id() && takes_more(segment.size());
   if (!same) {

@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <ctime>
 
 #include "profile/upf/new_file.h"
 
@@ -13,18 +15,38 @@ namespace uptier::tiering {
 namespace {
 
 constexpr int kTries = 1000;
+constexpr uint64_t kNsInMs = 1'000'000;
+constexpr uint64_t kFirstPauseNs = kNsInMs / 4;
+constexpr uint64_t kLongestPauseNs = 20 * kNsInMs;
 
-// Returns 0 or an errno.
-int lock(int fd, int how) {
-  int locked;
-  do { locked = ::flock(fd, how); } while (locked != 0 && errno == EINTR);
-  return locked != 0 ? errno : 0;
+uint64_t now_ns() {
+  struct timespec now = {};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+uint64_t end_of(uint64_t limit_ms) { return now_ns() + limit_ms * kNsInMs; }
+
+// Returns 0 or an errno; EWOULDBLOCK where another one had it up to the end. It is asked for again
+// and again: only a signal could end a call that waits.
+int lock(int fd, int how, uint64_t end_ns) {
+  for (uint64_t pause = kFirstPauseNs;; pause = std::min(2 * pause, kLongestPauseNs)) {
+    if (::flock(fd, how | LOCK_NB) == 0) return 0;
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) return errno;
+    const uint64_t now = now_ns();
+    if (now >= end_ns) return EWOULDBLOCK;
+    pause = std::min(pause, end_ns - now);
+    const struct timespec wait = {0, static_cast<long>(pause)};
+    (void)::nanosleep(&wait, nullptr);
+  }
 }
 
 }  // namespace
 
-FileLock::FileLock(const std::string& path) : path_(path) {
-  for (int tries = 0; tries < kTries && fd_ < 0 && error_ == 0; ++tries) attempt();
+FileLock::FileLock(const std::string& path, uint64_t limit_ms, Missing missing)
+    : path_(path), limit_ms_(limit_ms), end_ns_(end_of(limit_ms)) {
+  for (int tries = 0; tries < kTries && fd_ < 0 && error_ == 0; ++tries) attempt(missing);
   if (fd_ < 0 && error_ == 0) error_ = EBUSY;
 }
 
@@ -38,20 +60,32 @@ void FileLock::take_back() const {
 
 Status FileLock::status() const {
   if (error_ == 0) return {};
+  if (error_ == ENOENT) return Error{ErrorCode::kNotFound, path_ + ": there is no such file"};
+  if (error_ == EWOULDBLOCK) {
+    return Error{ErrorCode::kIo, path_ +
+                                     ": cannot lock the file: another process has held it for " +
+                                     std::to_string(limit_ms_) +
+                                     " ms, which is all that option profile_lock_ms allows"};
+  }
+  if (error_ == ELOOP) {
+    return Error{ErrorCode::kIo, path_ +
+                                     ": it is a symbolic link that leads to no file, or is not "
+                                     "followed here; name the file itself"};
+  }
   return profile::io_error(path_, "cannot lock the file", error_);
 }
 
-void FileLock::attempt() {
+void FileLock::attempt(Missing missing) {
   constexpr int kFlags = O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
   int fd = ::open(path_.c_str(), kFlags);
-  bool made = fd < 0 && errno == ENOENT;
+  bool made = fd < 0 && errno == ENOENT && missing == Missing::kMade;
   if (made) fd = ::open(path_.c_str(), kFlags | O_CREAT | O_EXCL, 0600);
   if (fd < 0) {
     bool again = errno == EINTR || (made && errno == EEXIST);
     if (!again) error_ = errno;
     return;
   }
-  error_ = lock(fd, LOCK_EX);
+  error_ = lock(fd, LOCK_EX, end_ns_);
   // Replaced while this waited?
   struct stat mine, now;
   bool same = error_ == 0 && ::fstat(fd, &mine) == 0 && ::lstat(path_.c_str(), &now) == 0 &&
@@ -65,10 +99,10 @@ void FileLock::attempt() {
   }
 }
 
-void wait_for_writers(const std::string& path) {
+void wait_for_writers(const std::string& path, uint64_t limit_ms) {
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return;
-  (void)lock(fd, LOCK_SH);
+  (void)lock(fd, LOCK_SH, end_of(limit_ms));
   ::close(fd);
 }
 

@@ -2,9 +2,11 @@
 // there is none.
 //
 // The lock is on the file itself, which others may replace while this waits: then it takes the new
-// one's. While it is held nobody who takes locks replaces the file, or adds to it.
+// one's. While it is held nobody who takes locks replaces the file, or adds to it. Whoever can read
+// the file can hold it for ever, so waiting has an end (Options::profile_lock_ms).
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "tiering/saved/mapped_file.h"
@@ -14,7 +16,10 @@ namespace uptier::tiering {
 
 class FileLock {
  public:
-  explicit FileLock(const std::string& path);
+  // `limit_ms`: to wait for another process; 0 asks once. An empty file is made only if it may
+  // be (`Missing`); without it, status() is kNotFound.
+  enum class Missing : uint8_t { kMade, kNone };
+  FileLock(const std::string& path, uint64_t limit_ms, Missing missing = Missing::kMade);
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
@@ -28,16 +33,18 @@ class FileLock {
   void take_back() const;
 
  private:
-  void attempt();
+  void attempt(Missing missing);
 
   std::string path_;
+  uint64_t limit_ms_;
+  uint64_t end_ns_;  // by when it must be had
   int fd_ = -1;
   FileId file_;
   bool made_ = false;
   int error_ = 0;
 };
 
-// Waits until nobody writes to a file; does nothing where it cannot be had.
-void wait_for_writers(const std::string& path);
+// Waits until nobody writes to a file, or so long; does nothing where it cannot be had.
+void wait_for_writers(const std::string& path, uint64_t limit_ms);
 
 }  // namespace uptier::tiering

@@ -1,6 +1,7 @@
-// MappedFile: a file's bytes, read only, as long as this lives.
+// MappedFile: a copy of a file's bytes in memory of its own, as long as this lives.
 //
-// Profiles are replaced, or something is added behind their end; what is mapped stays as it was.
+// Whoever may write to the file may cut it off, or change it behind a check. So no page of it is
+// mapped: what was checked is what is used, and a file that shrinks meanwhile is one that ends early.
 #pragma once
 
 #include <sys/stat.h>
@@ -29,21 +30,24 @@ struct FileId {
 class MappedFile {
  public:
   // Errors: kNotFound where there is no such file, kIo for what is no regular file or not readable.
-  // `whole`: all of it will be read, so that a small one is better read at once than page by page.
-  static Result<MappedFile> open(const std::string& path, bool whole = true);
+  // Cost: all of it is read.
+  static Result<MappedFile> open(const std::string& path);
+
+  // Gives back the memory of some of these bytes; they are zeros from then on.
+  void let_go(std::span<const std::byte> part) const;
 
   MappedFile() = default;
-  MappedFile(MappedFile&& other) noexcept : bytes_(other.bytes_), id_(other.id_) {
-    other.bytes_ = {};
-  }
+  MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
   ~MappedFile();
 
   std::span<const std::byte> bytes() const { return bytes_; }
+  // Which state of which file it was when reading began.
   const FileId& id() const { return id_; }
 
  private:
-  std::span<const std::byte> bytes_;
+  std::span<std::byte> mapped_;       // anonymous memory
+  std::span<const std::byte> bytes_;  // what of it was read
   FileId id_;
 };
 

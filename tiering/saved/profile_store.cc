@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <ctime>
 
 #include "profile/formats/text.h"
@@ -36,6 +37,17 @@ std::string expand(const std::string& pattern) {
       exists);
 }
 
+// Returns the file that a link leads to: that one is read, locked and replaced, and the link stays.
+// A link to nothing stays a link, which is refused when the profile is saved.
+std::string followed(const std::string& path) {
+  struct stat info;
+  const bool link = ::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode);
+  if (!link) return path;
+  const std::unique_ptr<char, decltype(&std::free)> target(::realpath(path.c_str(), nullptr),
+                                                           &std::free);
+  return target != nullptr ? target.get() : path;
+}
+
 }  // namespace
 
 double block_mass(const MethodProfile& p) {
@@ -46,13 +58,14 @@ double block_mass(const MethodProfile& p) {
   return sum;
 }
 
-ProfileStore::ProfileStore(const std::string& pattern) : path_(expand(pattern)) {
+ProfileStore::ProfileStore(const std::string& pattern, uint64_t lock_ms)
+    : path_(followed(expand(pattern))), lock_ms_(lock_ms) {
   report_.file = path_;
   open();
   bool cut = reader_ != nullptr && report_.problem.empty() && reader_->truncated();
   if (cut) {
     // Somebody may be about to write what is not there yet.
-    wait_for_writers(path_);
+    wait_for_writers(path_, lock_ms_);
     open();
   }
   note_segments();

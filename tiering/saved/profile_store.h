@@ -1,6 +1,6 @@
 // ProfileStore: the profile of earlier processes, and where this one's goes.
 //
-//   open: map the file --> find: read the groups of a module when its first method is asked for
+//   open: read the file --> find: read the groups of a module when its first method is asked for
 //   save: lock, read what is there by now, fade it, add what this process saw, replace
 //         (save_profile.cc)
 //   count: lock, write behind the file's end that one more run was like those before
@@ -54,9 +54,9 @@ double block_mass(const MethodProfile& p);
 
 class ProfileStore {
  public:
-  // Opens the file that `pattern` names, which need not exist. What is wrong with it is in
-  // report().
-  explicit ProfileStore(const std::string& pattern);
+  // Opens the file that `pattern` names, which need not exist; a link stands for what it leads to.
+  // What is wrong with it is in report(). `lock_ms`: to wait for another process that holds it.
+  explicit ProfileStore(const std::string& pattern, uint64_t lock_ms = 5000);
 
   // Returns what is known of a method, or null. Without a method of that key, one of another module
   // with the same name, where only one has it: whose code has to be the same, see is_of. Of several
@@ -134,6 +134,7 @@ class ProfileStore {
   void load_segments(const std::function<bool(std::string_view key)>& wanted, Profile& into);
 
   std::string path_;
+  uint64_t lock_ms_;
   MappedFile file_;
   std::unique_ptr<profile::UpfReader> reader_;
   std::set<size_t> summed_;  // the segments that count

@@ -140,7 +140,7 @@ std::vector<profile::RunRecord> ProfileStore::past_runs(profile::UpfReader& read
 }
 
 Status ProfileStore::save(SeenRun seen, double decay, profile::Sync sync) {
-  FileLock lock(path_);
+  FileLock lock(path_, lock_ms_);
   if (Status s = lock.status(); !s) return s;
   Result<MappedFile> file = MappedFile::open(path_);
   if (!file) return file.error();

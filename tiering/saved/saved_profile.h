@@ -40,7 +40,9 @@ class SavedProfile {
       : options_(options), live_(live), methods_(methods), observer_(observer) {}
 
   // Opens the file, before there are methods. Errors are in the report.
-  void open(const std::string& pattern) { store_ = std::make_unique<ProfileStore>(pattern); }
+  void open(const std::string& pattern) {
+    store_ = std::make_unique<ProfileStore>(pattern, options_.profile_lock_ms);
+  }
   // There was no run to be saved.
   void close() { store_.reset(); }
   bool is_open() const noexcept { return store_ != nullptr; }

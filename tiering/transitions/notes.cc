@@ -51,6 +51,8 @@ bool RuntimeImpl::post(Method& m, AttachedThread& t, sampler::NoteKind kind, uin
   sampler::Note n = make_note(m, t, kind);
   n.loop = loop;
   if (call != 0) n.calls = call;
+  // The call at hand has counted nothing yet.
+  if (call != 0 && always_instrumented_) n.sampled_calls = call - 1;
   ++s.flushes;
   std::span<const uint64_t> counts = counters(m, s);
   bool scheduled =
