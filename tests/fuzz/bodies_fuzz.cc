@@ -121,13 +121,14 @@ bool wabt_accepts(const Bytes& bytes) {
 
 void describe(const wasm::ModuleInfo& info) {
   wasm::VmLayout layout(info);
-  std::vector<MethodId> methods;
-  for (uint32_t m = 0; m < info.functions.size(); ++m) methods.push_back(MethodId(m));
+  struct Numbered final : wasm::FunctionMethods {
+    Result<MethodId> method_of(uint32_t f) override { return MethodId(f); }
+  } methods;
   std::vector<uint32_t> types(info.types.size(), 1);
   for (Bounds bounds : {Bounds::kGuarded, Bounds::kExplicit}) {
     wasm::BuildContext context{info, layout, bounds, methods, types};
     for (uint32_t f = info.imported_functions; f < info.functions.size(); ++f) {
-      FunctionBuilder b(wasm::compiled_signature(info.type_of(f)), info.functions[f].name);
+      FunctionBuilder b(wasm::compiled_signature(info.type_of(f)), info.name_of(f));
       UPTIER_FUZZ_CHECK(wasm::build_function(context, f, b).ok());
       UPTIER_FUZZ_CHECK(b.status().ok());
       UPTIER_FUZZ_CHECK(jit::verify(BuilderAccess::finish(b)).ok());
