@@ -1,4 +1,5 @@
 // Methods come and go.
+#include "profile/wall.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -33,7 +34,7 @@ Status check_own_schema(const MethodInfo& info) {
 
 }  // namespace
 
-Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
+Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) try {
   if (forked()) return forked_error();
   if (Status s = check_signature(info); !s) return s.error();
   if (Status s = check_own_schema(info); !s) return s.error();
@@ -54,7 +55,7 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
   observer_.know(m);
   methods_.put(std::move(made));
   return m.id;
-}
+} catch (const std::exception&) { return out_of_memory("add_method"); }
 
 // Whether calls go to the host's interpreter before there is code, or when it has been taken away.
 // The fixed tiers hold methods elsewhere, and what a saved profile knows can be compiled at once.
@@ -71,11 +72,11 @@ const void* InService::first_target_locked(const Method& m) const {
   return there ? m.host_code.load() : stubs_.tail(m.id);
 }
 
-std::string RuntimeImpl::error_of(MethodId m) const {
+std::string RuntimeImpl::error_of(MethodId m) const try {
   if (forked()) return {};
   std::lock_guard lock(state_mutex_);
   return is_method(m) ? *method(m.index()).last_error : std::string();
-}
+} catch (const std::exception&) { return {}; }
 
 void RuntimeImpl::remove_methods(std::span<const MethodId> methods) {
   if (forked()) return;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "profile/wall.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -11,7 +12,7 @@ Error refused(const char* why) { return Error{ErrorCode::kInvalidArgument, why};
 
 }  // namespace
 
-Result<NativeStack*> RuntimeImpl::create_stack(void* memory, size_t bytes) {
+Result<NativeStack*> RuntimeImpl::create_stack(void* memory, size_t bytes) try {
   if (forked()) return forked_error();
   AttachedThread* t = here();
   if (t == nullptr) return refused("create_stack: the thread is not attached");
@@ -27,7 +28,7 @@ Result<NativeStack*> RuntimeImpl::create_stack(void* memory, size_t bytes) {
   stack->limit =
       low + std::max(options_.stack_reserve, bytes - std::min<uint64_t>(bytes, options_.max_stack));
   return &t->stacks.add(std::move(stack));
-}
+} catch (const std::exception&) { return out_of_memory("create_stack"); }
 
 // What callers keep in registers may be an address of code, and the host saves registers wherever
 // it likes: they are spilled into this frame, if the C function has not done so in its own, and both
@@ -68,7 +69,7 @@ __attribute__((noinline, no_sanitize("address", "thread"))) Status RuntimeImpl::
   return {};
 }
 
-Status RuntimeImpl::destroy_stack(NativeStack* stack) {
+Status RuntimeImpl::destroy_stack(NativeStack* stack) try {
   if (stack == nullptr) return {};
   if (forked()) return forked_error();
   AttachedThread* t = here();
@@ -78,6 +79,6 @@ Status RuntimeImpl::destroy_stack(NativeStack* stack) {
   if (stack == &t->stacks.current()) return refused("destroy_stack: the thread is on the stack");
   t->stacks.remove(*stack);
   return {};
-}
+} catch (const std::exception&) { return out_of_memory("destroy_stack"); }
 
 }  // namespace uptier::tiering

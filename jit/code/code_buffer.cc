@@ -33,11 +33,13 @@ ASMJIT_END_NAMESPACE
 namespace uptier::jit {
 
 CodeBuffer::CodeBuffer(const CodeSpace& space) : space_(space) {
-  holder_.init(asmjit::Environment::host());
+  auto needed = [](asmjit::Error e) { FirstError::end_without_memory(e); };
+  needed(holder_.init(asmjit::Environment::host()));
   holder_.setErrorHandler(&error_);
-  holder_.attach(&asm_);
+  needed(holder_.attach(&asm_));
   if (space.packed()) {
-    holder_.newSection(&cold_section_, ".cold", SIZE_MAX, asmjit::SectionFlags::kExecutable, 1);
+    needed(holder_.newSection(&cold_section_, ".cold", SIZE_MAX, asmjit::SectionFlags::kExecutable,
+                              1));
   }
 #ifndef NDEBUG
   asm_.addDiagnosticOptions(asmjit::DiagnosticOptions::kValidateAssembler);

@@ -39,7 +39,6 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "tiering/method_table.h"
@@ -50,8 +49,16 @@ class Places {
  public:
   // Places by index: whether each is one of those that a step is about.
   using Set = std::vector<bool>;
-  // Since when somebody looks at methods.
-  using Look = std::multiset<uint64_t>::iterator;
+  // Somebody looks at methods, since so many removals. It lies with who looks, so that looking cannot
+  // be refused.
+  struct Look {
+    Look() = default;
+    Look(const Look&) = delete;
+    Look& operator=(const Look&) = delete;
+
+    uint64_t since = 0;
+    Look *before = nullptr, *after = nullptr;
+  };
 
   // While there are places that no method has had, they are looked for again after so many removals
   // at least, or an eighth of all places, so that looking costs each removal a constant.
@@ -71,11 +78,11 @@ class Places {
   size_t removed() const { return removed_.size(); }
 
   // Begins and ends a LookingAround.
-  Look begin_look() { return looking_.insert(removals_); }
-  void end_look(Look look) { looking_.erase(look); }
+  void begin_look(Look& look) noexcept;
+  void end_look(Look& look) noexcept;
   // Whether a method was removed since the earliest one that is there began.
   bool removed_meanwhile(const Method& m) const {
-    return !looking_.empty() && m.removed_at > *looking_.begin();
+    return first_look_ != nullptr && m.removed_at > first_look_->since;
   }
 
   // Returns the place that has been free for the longest time, or nothing.
@@ -104,7 +111,7 @@ class Places {
   std::deque<uint32_t> removed_, free_;  // places of methods that have been removed, in that order
   uint64_t methods_seen_ = 0, removals_ = 0;  // methods that were added, and that were removed
   uint64_t next_look_ = 0;                    // removals at which places are looked for again
-  std::multiset<uint64_t> looking_;           // removals that there had been when each look began
+  Look *first_look_ = nullptr, *last_look_ = nullptr;  // in the order in which they began
 };
 
 // Whether a version that is not freed means a method of one of the places.
