@@ -33,7 +33,7 @@ Result<NativeStack*> RuntimeImpl::create_stack(void* memory, size_t bytes) try {
 // What callers keep in registers may be an address of code, and the host saves registers wherever
 // it likes: they are spilled into this frame, if the C function has not done so in its own, and both
 // are copied.
-Status RuntimeImpl::switch_stack(NativeStack* to) {
+Status RuntimeImpl::switch_stack(NativeStack* to) try {
   if (forked()) return forked_error();
   AttachedThread* t = here();
   if (t == nullptr) return refused("switch_stack: the thread is not attached");
@@ -41,7 +41,7 @@ Status RuntimeImpl::switch_stack(NativeStack* to) {
   Status s = leave_stack(*t, to == nullptr ? t->stacks.own() : *to, __builtin_frame_address(0));
   asm volatile("");  // a call in the last place would take this frame away first
   return s;
-}
+} catch (const std::exception&) { return out_of_memory("switch_stack"); }
 
 // `frame` is that of the caller; registers are saved below it, or above in the frame of a C function.
 __attribute__((noinline, no_sanitize("address", "thread"))) Status RuntimeImpl::leave_stack(

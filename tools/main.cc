@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <new>
 #include <span>
 #include <string_view>
 
@@ -153,9 +154,9 @@ struct Commands {
     if (run == nullptr) return;
     run->footer(
         "Arguments: prog.wasm, and behind it what the program is given.\n"
-        "Exit codes: the program's own; 134 after a trap, 125 for a refused module, 1 where a "
-        "file\n"
-        "could not be written and the program's own was 0.");
+        "Exit codes: the program's own; 134 after a trap, 125 for a refused module, or where "
+        "memory\n"
+        "was refused, 1 where a file could not be written and the program's own was 0.");
     run->prefix_command();
     words.add_to(*run);
     RunCommand& c = run_command;
@@ -428,7 +429,8 @@ int check_commands(const CLI::App& app, int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+// What is thrown here is the parser's, std::bad_alloc, or a JSON library's.
+int main(int argc, char** argv) try {
   Commands commands;
   commands.given = {argv + std::min(argc, 1), argv + argc};
   commands.app.require_subcommand(1);
@@ -447,4 +449,9 @@ int main(int argc, char** argv) {
     commands.app.parse(argc, argv);
   } catch (const CLI::ParseError& e) { return written(commands.app.exit(e) == 0 ? kOk : kUsage); }
   return written(commands.code);
+} catch (const std::bad_alloc&) {
+  return written(fail_without_memory());
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "uptier: %s\n", e.what());
+  return written(kFailed);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <new>
 
 #include "sampler/context.h"
 
@@ -31,6 +32,11 @@ __attribute__((weak)) void assertionFailed(const char*, int, const char*) noexce
 ASMJIT_END_NAMESPACE
 
 namespace uptier::jit {
+
+// Says what `operator new` would say, and ends at the same wall (profile/wall.h).
+void CodeBuffer::FirstError::end_without_memory(asmjit::Error error) {
+  if (error == asmjit::kErrorOutOfMemory) throw std::bad_alloc();
+}
 
 CodeBuffer::CodeBuffer(const CodeSpace& space) : space_(space) {
   auto needed = [](asmjit::Error e) { FirstError::end_without_memory(e); };

@@ -16,7 +16,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -119,9 +118,7 @@ class CodeBuffer {
       if (text.empty()) text = message;
       failed = true;
     }
-    static void end_without_memory(asmjit::Error error) {
-      if (error == asmjit::kErrorOutOfMemory) throw std::bad_alloc();
-    }
+    static void end_without_memory(asmjit::Error error);
     std::string text;
     bool failed = false;
   };

@@ -1,4 +1,5 @@
-// fail_allocations.c: a preloaded library that refuses memory on purpose.
+// fail_allocations.c: refuses memory on purpose: as a preloaded library, or linked into a program, which
+// may then choose by itself (fail_allocations_from).
 //
 // Allocations are numbered from 1, from the moment that the program's own code may run.
 //
@@ -43,6 +44,13 @@ __attribute__((constructor)) static void begin(void) {
     if (file >= 0) close(file);
   }
   on = 1;
+}
+
+// The n-th from now on fails, by the mode; 0: none. Returns how many there have been since the last call.
+long fail_allocations_from(long n, char by) {
+  mode = by;
+  at = n;
+  return atomic_exchange(&counts->all, 0);
 }
 
 static int fails(void) {

@@ -73,7 +73,7 @@ class GoneHosts {
   // place here is told of at the end of the runtime.
   std::vector<Method*> left_;
   Method *first_gone_ = nullptr, *last_gone_ = nullptr;  // hosts to be told, by Method::next_gone
-  std::atomic<bool> wait_{false};  // there are such
+  std::atomic<bool> wait_{false};                        // there are such
   std::condition_variable_any told_;
 };
 

@@ -41,6 +41,7 @@
 #include <optional>
 #include <vector>
 
+#include "profile/wall.h"
 #include "tiering/method_table.h"
 
 namespace uptier::tiering {
@@ -72,7 +73,7 @@ class Places {
   // The method has just been removed: it is the latest one that was.
   void note_removed(Method& m) {
     m.removed_at = ++removals_;
-    removed_.push_back(m.id.index());
+    finishes([&] { removed_.push_back(m.id.index()); });  // else its place is nobody's for good
   }
   // Returns how many of those that were removed have their place still.
   size_t removed() const { return removed_.size(); }
@@ -87,6 +88,10 @@ class Places {
 
   // Returns the place that has been free for the longest time, or nothing.
   std::optional<uint32_t> take();
+  // Takes one back that take() has returned, and that no method came to have.
+  void return_place(uint32_t index) noexcept {
+    finishes([&] { free_.push_front(index); });
+  }
   bool none_free() const { return free_.empty(); }
   // How many of the latest removals are to keep their places when others are looked for now; nothing:
   // none are to be. `fresh`: there is a place that no method has had; `kept`: Options::removed_kept.

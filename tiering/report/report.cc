@@ -81,7 +81,11 @@ void RuntimeImpl::report_observing(const Method& m, MethodReport& r) const {
   r.interval = rate.samples() ? schedule_.ladder.interval(rate.rung()) : 0;
 }
 
-Report RuntimeImpl::report() const try {
+Report RuntimeImpl::report() const try { return make_report(); } catch (const std::exception&) {
+  return {};
+}
+
+Report RuntimeImpl::make_report() const {
   if (forked()) return {};
   std::lock_guard lock(state_mutex_);
   Report r;
@@ -110,7 +114,7 @@ Report RuntimeImpl::report() const try {
   r.compile_rate_ns = machine_.compile_ns();
   if (std::optional<double> share = rates_.spent_share()) r.overhead_share = *share;
   return r;
-} catch (const std::exception&) { return {}; }
+}
 
 SavedReport RuntimeImpl::saved_report() const try {
   if (forked()) return {};

@@ -21,7 +21,7 @@ Status RuntimeImpl::save_profile_locked() {
 
 // Nobody is left who could be told, but whoever reads stderr.
 void RuntimeImpl::save_at_end_locked() {
-  Status saved = save_profile_locked();
+  Status saved = walled("save_profile", [&] { return save_profile_locked(); });
   if (saved) return;
   std::fprintf(stderr, "uptier: the profile of this process is lost: %s\n",
                saved.error().message.c_str());
