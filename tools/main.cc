@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <new>
 #include <span>
 #include <string_view>
@@ -431,6 +432,10 @@ int check_commands(const CLI::App& app, int argc, char** argv) {
 
 // What is thrown here is the parser's, std::bad_alloc, or a JSON library's.
 int main(int argc, char** argv) try {
+  // Without any memory not even an exception can be thrown.
+  if (std::unique_ptr<char[]> some(new (std::nothrow) char[1]); some == nullptr) {
+    return fail_without_memory();
+  }
   Commands commands;
   commands.given = {argv + std::min(argc, 1), argv + argc};
   commands.app.require_subcommand(1);

@@ -1,11 +1,12 @@
 // The report as a table for people.
-#include "profile/wall.h"
 #include "uptier/report.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <string_view>
 #include <utility>
+
+#include "profile/wall.h"
 
 namespace uptier {
 namespace {
