@@ -89,7 +89,8 @@ struct Method {
   std::atomic<bool> wake_after_call{false};  // a first call has queued something for the worker
   std::unique_ptr<ExactCalls> exact;         // made with the method, with GapMode::kExact only
 
-  bool plainly = false;  // while it is compiled: the body is described plainly (jit/ir/plain_form.h)
+  bool plainly =
+      false;  // while it is compiled: the body is described plainly (jit/ir/plain_form.h)
 
   // ---- Made later ---------------------------------------------------------------------------------
 
@@ -113,6 +114,7 @@ struct Method {
   uint64_t last_active = 0;  // when it was last heard of; InService::touch()
   uint64_t removed_at = 0;   // which of all removals it was, from 1; 0: it was not
   std::thread::id teller;    // who calls gone()
+  Method* next_gone = nullptr;  // GoneHosts: whose host is told next
   // What could ask the host, or lead to what does: versions that are not freed, its own but for
   // enterable ones and those that have its body in them; when it was removed, threads that may look
   // at it still.

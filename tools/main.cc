@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <new>
 #include <span>
 #include <string_view>
 
@@ -179,8 +180,8 @@ struct Commands {
         "Arguments: prog.wasm (- for stdin), and behind it what the program is given.\n"
         "Exit codes: the program's own; 134 after a trap (out of fuel included), 124 when its "
         "time\n"
-        "is over, 125 for a refused module, 1 where a file could not be written and the program's\n"
-        "own was 0.");
+        "is over, 125 for a refused module or where memory was refused, 1 where a file could not\n"
+        "be written and the program's own was 0.");
     run->prefix_command();
     words.add_to(*run);
     RunCommand& c = run_command;
@@ -435,7 +436,12 @@ int check_commands(const CLI::App& app, int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+// What is thrown here is the parser's, std::bad_alloc, or a JSON library's.
+int main(int argc, char** argv) try {
+  // Without any memory not even an exception can be thrown.
+  if (std::unique_ptr<char[]> some(new (std::nothrow) char[1]); some == nullptr) {
+    return fail_without_memory();
+  }
   // A write past the limit of file sizes is an error, the program's as ours (EFBIG), and kills nobody.
   std::signal(SIGXFSZ, SIG_IGN);
   Commands commands;
@@ -463,4 +469,9 @@ int main(int argc, char** argv) {
                        "; `uptier --help` says what they do");
   }
   return written(commands.code);
+} catch (const std::bad_alloc&) {
+  return written(fail_without_memory());
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "uptier: %s\n", e.what());
+  return written(kFailed);
 }

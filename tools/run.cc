@@ -42,6 +42,7 @@ wasm::WasiConfig wasi_config(const RunCommand& c) {
 int trapped(const RunCommand& c, const wasm::TrapReport& trap) {
   // What the program printed comes before the message.
   std::fflush(stdout);
+  if (trap.no_memory) return fail_without_memory();
   if (trap.code == TrapCode::kInterrupted) return timed_out(c.timeout);
   return fail(kTrapped, "trap: " + trap.text());
 }
@@ -266,12 +267,14 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
   }
   time_limit.reset();
   saves.reset();
-  Status saved = runtime.save_profile();
-  const int shown = show(runtime, c.shown);
-  const int kept = tell_of_profile(runtime, c.options, saved);
-  finish_events();
   // The program's exit code stays its own.
-  if (code == kOk) code = shown != kOk ? shown : kept;
+  try {
+    Status saved = runtime.save_profile();
+    const int shown = show(runtime, c.shown);
+    const int kept = tell_of_profile(runtime, c.options, saved);
+    finish_events();
+    if (code == kOk) code = shown != kOk ? shown : kept;
+  } catch (const std::bad_alloc&) { fail_without_memory(); }
   // Traces and dumps get their last records when their runtime goes.
   const bool all_written = c.trace.empty() && !c.options.jit_dump;
   if (all_written && !kLooksForLeaks) leave(code);

@@ -12,6 +12,7 @@
 #include "embed/wasm/read_module.h"
 #include "embed/wasm/sections.h"
 #include "embed/wasm/validate_bodies.h"
+#include "embed/wasm/wall.h"
 
 namespace uptier::wasm {
 
@@ -24,11 +25,11 @@ VmLayout::VmLayout(const ModuleInfo& info) {
   size = static_cast<uint32_t>(round_up(globals + info.globals.size() * 8));
 }
 
-Result<std::unique_ptr<Module>> Module::load(Engine& engine, ModuleBytes bytes, Bodies bodies) {
+Result<std::unique_ptr<Module>> Module::load(Engine& engine, ModuleBytes bytes, Bodies bodies) try {
   Result<ModuleInfo> info = read_module(std::move(bytes), bodies);
   if (!info) return info.error();
   return make(engine, std::move(*info));
-}
+} catch (const std::exception&) { return out_of_memory(); }
 
 std::unique_ptr<Module> Module::make(Engine& engine, ModuleInfo info) {
   return std::unique_ptr<Module>(new Module(engine, std::move(info)));
@@ -104,11 +105,11 @@ struct Module::MethodSet final : Host, FunctionMethods {
 
 Module::MethodSet& Module::set_of(Bounds bounds) { return *sets_[static_cast<size_t>(bounds)]; }
 
-Result<MethodId> Module::method(Bounds bounds, uint32_t function) {
+Result<MethodId> Module::method(Bounds bounds, uint32_t function) try {
   return add_method(set_of(bounds), function);
-}
+} catch (const std::exception&) { return out_of_memory(); }
 
-Result<std::vector<MethodId>> Module::methods(Bounds bounds) {
+Result<std::vector<MethodId>> Module::methods(Bounds bounds) try {
   MethodSet& set = set_of(bounds);
   std::vector<MethodId> all;
   all.reserve(set.count);
@@ -118,7 +119,7 @@ Result<std::vector<MethodId>> Module::methods(Bounds bounds) {
     all.push_back(*m);
   }
   return all;
-}
+} catch (const std::exception&) { return out_of_memory(); }
 
 Result<MethodId> Module::add_method(MethodSet& set, uint32_t function) {
   if (set.numbers == nullptr) {
@@ -135,10 +136,17 @@ Result<MethodId> Module::add_method(MethodSet& set, uint32_t function) {
                nullptr};
   Result<MethodId> id = engine_.runtime().add_method(set, std::move(m));
   if (!id) return id;
-  set.function_of[id->number()] = function;
-  engine_.name_method(*this, *id, function);
-  there.store(id->number() + 1, std::memory_order_relaxed);
-  return id;
+  const bool whole = finishes([&] {
+    engine_.name_method(*this, *id, function);
+    set.function_of[id->number()] = function;
+  });
+  if (whole) {
+    there.store(id->number() + 1, std::memory_order_relaxed);
+    return id;
+  }
+  engine_.runtime().remove_methods({&*id, 1});
+  engine_.forget_methods({&*id, 1});
+  return out_of_memory();
 }
 
 // What is being built meanwhile may register others.

@@ -11,6 +11,7 @@
 #include "embed/wasm/module_collector.h"
 #include "embed/wasm/read_names.h"
 #include "embed/wasm/validate_bodies.h"
+#include "embed/wasm/wall.h"
 
 namespace uptier::wasm {
 namespace {
@@ -81,7 +82,9 @@ bool validate_bodies(ModuleInfo& info) {
     }
   };
   {
-    const std::function<void()> help = [&] { validate(BodyValidator(info)); };
+    const std::function<void()> help = [&] {
+      if (!finishes([&] { validate(BodyValidator(info)); })) wrong = true;
+    };
     HelperThreads others(help, std::min(stretches, most) - 1);
     validate(BodyValidator(std::move(info.rules)));
   }
@@ -90,7 +93,7 @@ bool validate_bodies(ModuleInfo& info) {
 
 }  // namespace
 
-Result<ModuleInfo> read_module(ModuleBytes bytes, Bodies bodies) {
+Result<ModuleInfo> read_module(ModuleBytes bytes, Bodies bodies) try {
   if (bytes.size() > UINT32_MAX) {
     return Error{ErrorCode::kUnsupported, "the module is larger than 4 GiB"};
   }
@@ -104,6 +107,6 @@ Result<ModuleInfo> read_module(ModuleBytes bytes, Bodies bodies) {
   }
   // Which of several faults is to be named, and in which words, only the whole module says.
   return read_in_order(std::move(bytes));
-}
+} catch (const std::exception&) { return out_of_memory(); }
 
 }  // namespace uptier::wasm

@@ -9,6 +9,7 @@
 #include "profile/formats/lexer.h"
 #include "profile/numbers.h"
 #include "profile/schema.h"
+#include "profile/wall.h"
 
 namespace uptier {
 namespace {
@@ -325,6 +326,8 @@ class Parser {
 
 }  // namespace
 
-Result<Profile> parse_profile(std::string_view text) { return Parser(text).run(); }
+Result<Profile> parse_profile(std::string_view text) {
+  return walled("profile", [&] { return Parser(text).run(); });
+}
 
 }  // namespace uptier

@@ -11,6 +11,7 @@
 #include "profile/trace/read_trace.h"
 #include "profile/upf/foreign.h"
 #include "profile/upf/trace_info.h"
+#include "profile/wall.h"
 
 namespace uptier::profile {
 namespace {
@@ -451,7 +452,7 @@ bool looks_like_profile(std::span<const std::byte> file) {
          type == profile::kIdbInstrumentTable || type == profile::kIdbUserData;
 }
 
-Result<ProfileFile> profile_from_file(std::span<const std::byte> file) {
+Result<ProfileFile> profile_from_file(std::span<const std::byte> file) try {
   ProfileFile result;
   if (file.empty()) return result;
   profile::UpfReader reader(file);
@@ -476,6 +477,6 @@ Result<ProfileFile> profile_from_file(std::span<const std::byte> file) {
   result.skipped = reader.skipped();
   result.unknown = reader.unknown();
   return result;
-}
+} catch (const std::exception&) { return out_of_memory("profile"); }
 
 }  // namespace uptier

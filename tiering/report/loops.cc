@@ -10,6 +10,7 @@
 
 #include "jit/ir/loop_forest.h"
 #include "profile/loop_nest.h"
+#include "profile/wall.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -189,7 +190,7 @@ std::vector<LoopExecution> RuntimeImpl::loop_executions() const {
   return all;
 }
 
-std::vector<LoopReport> RuntimeImpl::loops() const {
+std::vector<LoopReport> RuntimeImpl::loops() const try {
   if (forked()) return {};
   std::lock_guard lock(state_mutex_);
   std::vector<LoopReport> all;
@@ -207,6 +208,6 @@ std::vector<LoopReport> RuntimeImpl::loops() const {
     return total_of(a) > total_of(b);
   });
   return all;
-}
+} catch (const std::exception&) { return {}; }
 
 }  // namespace uptier::tiering
