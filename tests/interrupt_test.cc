@@ -245,6 +245,27 @@ TEST(Interrupt, a_deadline_that_is_not_met_leaves_nothing_behind) {
   EXPECT_EQ(r.call("sum", {n}).bits, n * (n + 1) / 2);
 }
 
+// A frame that is dropped has entered its blocks and not left them, which edges alone do not say.
+TEST(Interrupt, counts_of_code_that_was_ended_are_kept) {
+  for (const char* flow : {"edges", "blocks"}) {
+    Options o = options({{"tier", "instrumented"}, {"flow", flow}});
+    IrRuntime r(parse_or_die(guest("leaf").text, kInterruptHosts), o);
+    constexpr uint64_t kTries = 20;
+    {
+      StoppedGuest stopped(r);
+      for (uint64_t n = 0; n < kTries; ++n) stopped.stop_after(std::chrono::microseconds(n * 50));
+    }
+    r.runtime->flush();
+    std::vector<uint64_t> f = r.counts("f"), leaf = r.counts("leaf");
+    ASSERT_GE(f.size(), 2u) << flow;
+    ASSERT_GE(leaf.size(), 1u) << flow;
+    EXPECT_EQ(f[0], kTries) << flow;
+    // In each try one round at most was between its count and the leaf's.
+    EXPECT_LE(f[1], leaf[0] + kTries) << flow;
+    EXPECT_GE(f[1] + kTries, leaf[0]) << flow;
+  }
+}
+
 // ---- Stacks of the host's ----------------------------------------------------------------------
 
 bool g_unheard = false;
