@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/coroutine.h"
 #include "tests/interrupt_runs.h"
 
 namespace uptier {
@@ -242,6 +243,70 @@ TEST(Interrupt, a_deadline_that_is_not_met_leaves_nothing_behind) {
             TrapCode::kInterrupted);
   n = 50'000'000;  // some times as long as the limit was
   EXPECT_EQ(r.call("sum", {n}).bits, n * (n + 1) / 2);
+}
+
+// A frame that is dropped has entered its blocks and not left them, which edges alone do not say.
+TEST(Interrupt, counts_of_code_that_was_ended_are_kept) {
+  for (const char* flow : {"edges", "blocks"}) {
+    Options o = options({{"tier", "instrumented"}, {"flow", flow}});
+    IrRuntime r(parse_or_die(guest("leaf").text, kInterruptHosts), o);
+    constexpr uint64_t kTries = 20;
+    {
+      StoppedGuest stopped(r);
+      for (uint64_t n = 0; n < kTries; ++n) stopped.stop_after(std::chrono::microseconds(n * 50));
+    }
+    r.runtime->flush();
+    std::vector<uint64_t> f = r.counts("f"), leaf = r.counts("leaf");
+    ASSERT_GE(f.size(), 2u) << flow;
+    ASSERT_GE(leaf.size(), 1u) << flow;
+    EXPECT_EQ(f[0], kTries) << flow;
+    // In each try one round at most was between its count and the leaf's.
+    EXPECT_LE(f[1], leaf[0] + kTries) << flow;
+    EXPECT_GE(f[1] + kTries, leaf[0]) << flow;
+  }
+}
+
+// ---- Stacks of the host's ----------------------------------------------------------------------
+
+bool g_unheard = false;
+
+// Interrupts its own thread, and leaves the stack: before the thread has heard of it, or after.
+extern "C" void interrupt_test_yield() {
+  Runtime& r = *g_inner.runtime->runtime;
+  sigset_t all;
+  sigfillset(&all);
+  if (g_unheard) pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  EXPECT_TRUE(r.interrupt(r.thread_number()));
+  while (!g_unheard && !interrupted()) ::usleep(100);
+  test::Coroutine::running()->yield();
+  sigset_t signal;
+  sigemptyset(&signal);
+  sigaddset(&signal, SIGRTMIN + 4);
+  pthread_sigmask(SIG_UNBLOCK, &signal, nullptr);
+}
+
+TEST(Interrupt, waits_for_the_stack_that_it_is_for) {
+  const HostFunction hosts[] = {
+      kInterruptHosts[0],
+      {"inner", reinterpret_cast<const void*>(interrupt_test_yield), {{}, Type::kNone}}};
+  for (bool unheard : {false, true}) {
+    IrRuntime r(parse_or_die(std::string(test::kSumText) + kOuter, hosts), {});
+    ThreadScope scope(*r.runtime);
+    g_unheard = unheard;
+    g_inner.runtime = &r;
+    sigset_t before;
+    pthread_sigmask(SIG_BLOCK, nullptr, &before);
+    TrapCode code = TrapCode::kNone;
+    test::Coroutine c(*r.runtime, [&] { code = r.call("outer_loop", {0}).trap.code; });
+    c.resume();
+    EXPECT_FALSE(interrupted());
+    EXPECT_EQ(r.call("sum", {10'000'000}).bits, 50000005000000u);
+    c.resume();
+    EXPECT_TRUE(c.ended());
+    EXPECT_EQ(code, TrapCode::kInterrupted);
+    EXPECT_EQ(r.call("sum", {1000}).bits, 500500u);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
 }
 
 // ---- The signal ------------------------------------------------------------------------------

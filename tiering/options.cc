@@ -1,7 +1,5 @@
 #include "uptier/options.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -245,12 +243,6 @@ Status Options::check() const try {
     return bad_value(#field, print(field), range(field, low, high, unit));
   UPTIER_OPTIONS(X)
 #undef X
-  if (interrupt_signal != 0 && (static_cast<int>(interrupt_signal) < SIGRTMIN ||
-                                static_cast<int>(interrupt_signal) > SIGRTMAX)) {
-    return bad_value("interrupt_signal", print(interrupt_signal),
-                     "a real-time signal, from " + std::to_string(SIGRTMIN) + " to " +
-                         std::to_string(SIGRTMAX) + ", or 0");
-  }
   Result<tiering::StressPlan> plan = tiering::StressPlan::parse(stress);
   if (!plan) return plan.error();
   Result<tiering::OptRange> range_of_hashes = tiering::OptRange::parse(opt_range);

@@ -143,6 +143,12 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
 Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, TraceSink* sink,
                                                      Policy* policy) try {
   if (Status s = options.check(); !s) return s.error();
+  if (int n = interrupt_signal(options); n < SIGRTMIN || n > SIGRTMAX) {
+    return Error{ErrorCode::kInvalidArgument, "option interrupt_signal: " + std::to_string(n) +
+                                                  " is not 0 and no real-time signal: those are " +
+                                                  std::to_string(SIGRTMIN) + " to " +
+                                                  std::to_string(SIGRTMAX)};
+  }
   Result<StressPlan> plan = StressPlan::parse(options.stress);
   if (!plan) return plan.error();
   jit::StandardFloats floats;

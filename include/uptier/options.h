@@ -160,7 +160,7 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
     "stack that compiled code may use at most, if the thread has that much")                       \
   X(count,      max_queue,         1024,      1, 1u << 20, "requests",                             \
     "compile requests that wait; a full queue drops the least urgent (asked again later)")         \
-  X(count,      fuel,              0,         0, INT64_MAX, "calls and iterations",                \
+  X(count,      fuel,              0,         0, 1ull << 62, "calls and iterations",               \
     "each invoke may run; then it traps out_of_fuel. 0: no limit, and code does not count")        \
   X(count,      interrupt_signal,  0,         0, 64, "signal",                                     \
     "real-time signal by which interrupt() reaches a thread; 0: SIGRTMIN + 4")                     \

@@ -56,7 +56,8 @@ struct InvokeLimits {
   // Wall time in nanoseconds, after which it ends with TrapCode::kInterrupted; 0: no limit.
   uint64_t timeout_ns = 0;
   // Calls and loop iterations of the descriptions, after which it ends with TrapCode::kOutOfFuel;
-  // 0: Options::fuel. Needs Options::fuel, since code that counts none cannot begin to.
+  // 0: Options::fuel. Needs Options::fuel, since code that counts none cannot begin to: without it
+  // nothing is called, and the trap is TrapCode::kBadCall.
   uint64_t fuel = 0;
 };
 
@@ -177,19 +178,25 @@ class Runtime {
   // called; nor is anything where the thread could not be attached, which is TrapCode::kNoThread
   // (attach() says why).
   virtual Outcome invoke(MethodId m, std::span<const uint64_t> args) = 0;
-  // The same with limits: see InvokeLimits.
+  // The same with limits: see InvokeLimits. Nothing is called where the kernel refuses the timer of a
+  // timeout, which is TrapCode::kNoThread.
   virtual Outcome invoke(MethodId m, std::span<const uint64_t> args,
                          const InvokeLimits& limits) = 0;
 
   // Ends the innermost `invoke` of a thread, or of every attached thread, with
-  // TrapCode::kInterrupted. Nothing happens to a thread that is in no `invoke`. Compiled code ends
-  // within a few milliseconds, wherever it is; a host function ends when it returns. The thread
-  // that runs the guest receives Options::interrupt_signal, which `invoke` unblocks for it.
+  // TrapCode::kInterrupted. Nothing happens to a thread that is in no `invoke`, nor to one that has
+  // ended by the time that the thread hears of it. Compiled code ends within a few milliseconds,
+  // wherever it is; a host function ends when it returns, and one that waits asks
+  // uptier::interrupted() (interrupted.h). What the guest was about to store may be missing.
+  // The thread that runs the guest receives Options::interrupt_signal, again and again until the
+  // invoke has ended; `invoke` unblocks it. System calls of host functions fail with EINTR meanwhile.
   //
   //   thread   thread_number() of the thread to stop; 0: all
   //
   // Thread: any, also one that is not attached; not from a signal handler. Errors: kNotFound where
-  // no such thread is attached. Cost: a system call for each thread; nothing while it is unused.
+  // no such thread is attached; kResourceExhausted where the kernel refuses a timer, or a thread has
+  // not heard of the last few interrupts. Cost: a system call for each thread; nothing while it is
+  // unused.
   virtual Status interrupt(uint32_t thread = 0) = 0;
   // Returns the number of the calling thread's attachment, from 1; 0 when it is not attached.
   virtual uint32_t thread_number() const noexcept = 0;
