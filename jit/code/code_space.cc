@@ -214,10 +214,17 @@ Result<std::unique_ptr<CodeSpace>> CodeSpace::create(const Limits& limits) {
     s.open.resize(code_size / kPage);
     expect_serializing();
   }
-  uint64_t lines = code_size / kLine;
-  void* owners = ::mmap(nullptr, round_up(lines * sizeof(*s.owners)), PROT_READ | PROT_WRITE,
-                        kMapFlags, -1, 0);
+  uint64_t table = round_up(code_size / kLine * sizeof(*s.owners));
+  void* owners = ::mmap(nullptr, table, PROT_NONE, kMapFlags, -1, 0);
   if (owners == MAP_FAILED) return refused("the kernel refuses the owner table");
+  // A process that locks what it maps would have all of it in memory at once.
+  (void)::munlock(owners, table);
+  (void)::munlock(s.base, s.size);
+  if (s.packed()) (void)::munlock(s.twin, code_size);
+  if (::mprotect(owners, table, PROT_READ | PROT_WRITE) != 0) {
+    ::munmap(owners, table);
+    return refused("the kernel refuses the owner table");
+  }
   s.owners = static_cast<std::atomic<const Code*>*>(owners);  // zero pages are null pointers
   if (data_size != 0 && ::mprotect(s.base, data_size, PROT_READ | PROT_WRITE) != 0) {
     return refused("the kernel refuses the data area");
