@@ -25,7 +25,7 @@ Profile named() {
     m.key = {9, i};
     m.name = kNames[i];
     m.schema = Schema::block_schema(2, 5);
-    m.counts.assign(2, 7 + i);
+    m.counts.assign(2, 100 - i);  // the first is shown first
     m.weigh(1);
     m.calls = 3;
     p.methods.emplace(m.key, std::move(m));

@@ -137,7 +137,7 @@ TEST_F(UpfCraftedTool, every_reader_says_what_is_wrong_and_lives) {
     const test::RunResult ran = tool("run --profile used.upf " + test::wasm_path("nbody"));
     EXPECT_EQ(ran.out, test::expected_output("nbody")) << ran.err;
     EXPECT_EQ(ran.code, 0);
-    EXPECT_NE(ran.err.find("is not possible"), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("used.upf: offset "), std::string::npos) << ran.err;
   }
 }
 
@@ -150,7 +150,7 @@ TEST_F(UpfCraftedTool, unknown_chunks_are_no_damage_to_gates) {
   EXPECT_NE(check.out.find("whole"), std::string::npos) << check.out;
   EXPECT_NE(check.err.find("1 chunks or events of an unknown type"), std::string::npos)
       << check.err;
-  const test::RunResult promote = tool("profile promote --to used.upf later.upf");
+  const test::RunResult promote = tool("profile promote --min-samples 0 --to used.upf later.upf");
   EXPECT_EQ(promote.code, 0) << promote.out << promote.err;
 }
 

@@ -93,8 +93,9 @@ int trace_validate(const std::string& file, bool json) {
 
 namespace {
 
-// Reads a trace file; says on stderr what is wrong with it. Returns an exit code.
-int read_profile(const std::string& file, TraceProfile& trace) {
+// Reads a trace file; says on stderr what is wrong with it, and how much. Returns an exit code: what is
+// whole of a damaged one is read.
+int read_profile(const std::string& file, TraceProfile& trace, uint64_t& damaged) {
   std::vector<uint8_t> bytes;
   if (!read_bytes(file, bytes)) return kFailed;
   Result<profile::TraceRead> t = profile::read_trace(std::as_bytes(std::span(bytes)));
@@ -104,6 +105,7 @@ int read_profile(const std::string& file, TraceProfile& trace) {
     fail(kOk, file + ": " + std::to_string(t->damaged - t->warnings.size()) + " more of these");
   }
   trace = std::move(t->trace);
+  damaged += t->damaged;
   return kOk;
 }
 
@@ -111,7 +113,8 @@ int read_profile(const std::string& file, TraceProfile& trace) {
 
 int trace_profile(const std::string& file, bool json) {
   TraceProfile trace;
-  if (int code = read_profile(file, trace); code != kOk) return code;
+  uint64_t damaged = 0;
+  if (int code = read_profile(file, trace, damaged); code != kOk) return code;
   std::string text = json ? profile_json(trace) : to_text(trace.profile);
   std::fwrite(text.data(), 1, text.size(), stdout);
   if (trace.truncated) fail(kOk, file + ": the trace ends early; what precedes is in the profile");
@@ -124,14 +127,15 @@ int trace_profile(const std::string& file, bool json) {
                  static_cast<unsigned long long>(count), what);
   }
   for (const std::string& what : merge_messages(trace.report)) fail(kOk, file + ": " + what);
-  return kOk;
+  return damaged == 0 ? int{kOk} : int{kCorrupt};
 }
 
 int trace_overlap(const std::string& a, const std::string& b, bool json) {
   if (Status s = check_stdin({a, b}); !s) return fail(kUsage, s.error().message);
   TraceProfile first, second;
-  if (int code = read_profile(a, first); code != kOk) return code;
-  if (int code = read_profile(b, second); code != kOk) return code;
+  uint64_t damaged = 0;
+  if (int code = read_profile(a, first, damaged); code != kOk) return code;
+  if (int code = read_profile(b, second, damaged); code != kOk) return code;
   const OverlapReport r = compare(first.profile, second.profile);
   if (json) return print_json(overlap_json(r));
   print_overlap(r);
