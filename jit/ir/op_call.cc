@@ -27,7 +27,8 @@ const char* call_that_makes(Shape s) noexcept {
     case Shape::kKnownCount: return "known_count";
     case Shape::kFrameState: return "frame_state";
     case Shape::kGuard: return "guard";
-    case Shape::kBulk: return nullptr;
+    case Shape::kBulk:
+    case Shape::kFrameMemory: return nullptr;  // the library makes them
   }
   return nullptr;
 }
