@@ -54,6 +54,7 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
   if (!m.info.host_may_trap) m.host_code = m.info.host_entry;
   places_.note_added();
   rates_.add(index, place->again);
+  begin_unattached(index);
   stubs_->set_target(m.id, in_service_->first_target_locked(m));
   observer_.know(m);
   methods_.put(std::move(made));
