@@ -60,6 +60,7 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) try {
     if (!m.info.host_may_trap) m.host_code = m.info.host_entry;
     methods_.make_room();
     rates_.add(index, place->again);
+    begin_unattached(index);
     observer_.know(m);
     places_.note_added();
     stubs_->set_target(m.id, in_service_->first_target_locked(m));

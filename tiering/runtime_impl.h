@@ -236,6 +236,7 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   // observe/unattached.cc
   void count_unattached(Method& m, sampler::ThreadContext& c) noexcept;
   uint64_t calls_unattached_locked() const noexcept;
+  void begin_unattached(uint32_t index) noexcept;
 
   // slow_paths.cc
   static void raise_no_code(MethodId m) noexcept;

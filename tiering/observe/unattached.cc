@@ -26,6 +26,20 @@ uint64_t calls_since(int64_t gap, int32_t countdown) {
 
 }  // namespace
 
+// A method comes to a place: what is left of the one before, perhaps of another runtime's, is not its.
+// Of a context that no such thread has ever counted in, no page is touched.
+void RuntimeImpl::begin_unattached(uint32_t index) noexcept {
+  sampler::ThreadContext& c = sampler::shared_context();
+  if (c.samples_taken.load(std::memory_order_relaxed) == 0) return;
+  sampler::MethodState& s = c.method(index);
+  uint64_t armed_by = word(s.next_sample).exchange(0, std::memory_order_relaxed);
+  if (armed_by == 0) return;
+  int32_t countdown = word(s.call_countdown).exchange(0, std::memory_order_relaxed);
+  uint32_t armed = word(s.call_gap).exchange(0, std::memory_order_relaxed);
+  if (armed_by != born_ns_) return;
+  calls_unattached_.fetch_add(calls_since(armed, countdown), std::memory_order_relaxed);
+}
+
 void RuntimeImpl::count_unattached(Method& m, sampler::ThreadContext& c) noexcept {
   sampler::MethodState& s = c.method(m.id.index());
   int32_t gap = always_instrumented_ ? 0 : kGap;
@@ -34,6 +48,7 @@ void RuntimeImpl::count_unattached(Method& m, sampler::ThreadContext& c) noexcep
     int32_t countdown = word(s.call_countdown).exchange(gap, std::memory_order_relaxed);
     auto armed = word(s.call_gap).exchange(static_cast<uint32_t>(gap), std::memory_order_relaxed);
     word(s.next_sample).store(born_ns_, std::memory_order_relaxed);
+    c.samples_taken.fetch_add(1, std::memory_order_relaxed);  // of this context: events
     calls = calls_since(armed, countdown);
   } else {  // the context of another runtime, which knows nothing of such calls
     s.call_countdown = always_instrumented_ ? 0 : kFarAway;
