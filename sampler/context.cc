@@ -1,6 +1,7 @@
 #include "sampler/context.h"
 
-#include <utility>
+#include <algorithm>
+#include <iterator>
 
 namespace uptier::sampler {
 namespace {
@@ -9,22 +10,40 @@ namespace {
 // attached has nothing but its TLS initialiser, which must be a link-time constant.
 struct alignas(4096) SharedContext {
   ThreadContext header;
-  alignas(4096) char states[uint64_t{kMaxMethods} * sizeof(MethodState)];
+  alignas(4096) char states[uint64_t{kBlockMethods} * sizeof(MethodState)];
 };
 static_assert(offsetof(SharedContext, states) == kMethodsOffset);
 constinit SharedContext g_shared{};
 
-__attribute__((tls_model("initial-exec"))) constinit thread_local ThreadContext* t_context =
-    &g_shared.header;
+struct Blocks {
+  ThreadContext* at[kBlocks];
+  constexpr Blocks() { std::fill(std::begin(at), std::end(at), &g_shared.header); }
+};
+
+__attribute__((tls_model("initial-exec"))) constinit thread_local Blocks t_blocks;
 
 }  // namespace
 
 ThreadContext& shared_context() noexcept { return g_shared.header; }
 
-ThreadContext* current_context() noexcept { return t_context; }
+ThreadContext* current_context() noexcept { return t_blocks.at[0]; }
 
 ThreadContext* exchange_context(ThreadContext* context) noexcept {
-  return std::exchange(t_context, context != nullptr ? context : &g_shared.header);
+  ThreadContext* before = t_blocks.at[0];
+  if (context == nullptr) context = &g_shared.header;
+  constexpr size_t kBytes = kBlockMethods * sizeof(MethodState);
+  for (uint32_t b = 1; b < kBlocks; ++b) {
+    bool has = b * kBlockMethods < context->method_capacity;
+    auto* block = reinterpret_cast<ThreadContext*>(reinterpret_cast<char*>(context) + b * kBytes);
+    t_blocks.at[b] = has ? block : &g_shared.header;
+  }
+  t_blocks.at[0] = context;
+  return before;
+}
+
+MethodState& ThreadContext::any_method(uint32_t index) noexcept {
+  if (index < kBlockMethods || index < method_capacity) return method(index);
+  return g_shared.header.method(index % kBlockMethods);
 }
 
 int32_t context_tls_offset() noexcept {
@@ -32,7 +51,7 @@ int32_t context_tls_offset() noexcept {
   // Opaque, or the compiler reads the low half of the offset's GOT entry with a 32-bit load, which
   // linkers cannot relax when they make an executable.
   asm("" : "+r"(base));
-  return static_cast<int32_t>(reinterpret_cast<char*>(&t_context) - base);
+  return static_cast<int32_t>(reinterpret_cast<char*>(&t_blocks.at[0]) - base);
 }
 
 }  // namespace uptier::sampler

@@ -5,8 +5,12 @@
 // whose countdowns are never due: its calls run plain and unobserved, and nothing it touches
 // faults.
 //
-// The context is one reservation: header, then one MethodState a method. Pages are touched when
-// their methods first run on the thread.
+// The context is one reservation: header, then one MethodState a method of the runtime that the thread
+// is attached to. Pages are touched when their methods first run on the thread.
+//
+// States are found by blocks of kBlockMethods: TLS has an address for each, of which the first is the
+// context's. Of a block that the context does not have, all threads use the first block of the shared
+// context; there the states of several methods are one.
 //
 //   Thread: written by its own thread only, except where a field says otherwise.
 #pragma once
@@ -96,7 +100,10 @@ struct ThreadContext {
   // What an interpreter decrements in the place of the loops of a method that is nobody's.
   int32_t nobodys_countdown = 0;
 
+  // Of a method of the runtime that the thread is attached to.
   MethodState& method(uint32_t index);
+  // Of any method: where compiled code of this thread finds it.
+  MethodState& any_method(uint32_t index) noexcept;
 };
 
 // Compiled code adds these to the context's address.
@@ -114,13 +121,26 @@ inline constexpr uint32_t kOptimizedSlabOffset = offsetof(MethodState, optimized
 // Methods that a context can hold at most.
 inline constexpr uint32_t kMaxMethods = 1u << 20;
 
-// Returns the displacement of a method's state from the context. `index` < kMaxMethods.
+inline constexpr uint32_t kBlockMethods = 1u << 16;
+inline constexpr uint32_t kBlocks = kMaxMethods / kBlockMethods;
+
+// Returns the displacement of a method's state from the address of its block. `index` < kMaxMethods.
 constexpr uint32_t method_offset(uint32_t index) {
-  return kMethodsOffset + index * static_cast<uint32_t>(sizeof(MethodState));
+  return kMethodsOffset + index % kBlockMethods * static_cast<uint32_t>(sizeof(MethodState));
+}
+// Returns the displacement of the address of its block from the context's, in TLS.
+constexpr int32_t block_tls_offset(uint32_t index) {
+  return static_cast<int32_t>(index / kBlockMethods * sizeof(void*));
+}
+// Returns the bytes of a context that has the blocks of so many methods.
+constexpr size_t context_bytes(uint32_t methods) {
+  size_t blocks = (methods + kBlockMethods - 1) / kBlockMethods;
+  return kMethodsOffset + blocks * kBlockMethods * sizeof(MethodState);
 }
 
 inline MethodState& ThreadContext::method(uint32_t index) {
-  return *reinterpret_cast<MethodState*>(reinterpret_cast<char*>(this) + method_offset(index));
+  return *reinterpret_cast<MethodState*>(reinterpret_cast<char*>(this) + kMethodsOffset +
+                                         index * sizeof(MethodState));
 }
 
 // Returns the context that unattached threads share. Its countdowns are re-armed far away by the
@@ -128,7 +148,8 @@ inline MethodState& ThreadContext::method(uint32_t index) {
 ThreadContext& shared_context() noexcept;
 // Returns the calling thread's context; never null. In an unattached thread, the shared one.
 ThreadContext* current_context() noexcept;
-// Makes `context` (null: the shared one) the calling thread's. Returns the one before.
+// Makes `context` (null: the shared one) the calling thread's. Its first block is there whatever its
+// method_capacity is. Returns the one before.
 ThreadContext* exchange_context(ThreadContext* context) noexcept;
 // Returns the displacement of the TLS pointer from fs:0.
 int32_t context_tls_offset() noexcept;

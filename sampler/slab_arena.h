@@ -24,7 +24,7 @@ namespace uptier::sampler {
 class SlabArena {
  public:
   static Result<SlabArena> create(size_t bytes) {
-    Result<Reservation> r = Reservation::create(bytes, "slab arena");
+    Result<Reservation> r = Reservation::create_closed(bytes, "slab arena");
     if (!r) return r.error();
     SlabArena a;
     a.memory_ = std::move(*r);
@@ -37,7 +37,7 @@ class SlabArena {
     uint64_t lines = lines_of(words);
     if (uint64_t* again = pop((*free_)[class_of(lines)])) return again;
     size_t bytes = bytes_at(used_, lines);
-    if (bytes > memory_.size() - used_) return nullptr;
+    if (bytes > memory_.size() - used_ || !memory_.open(used_ + bytes)) return nullptr;
     auto* p = static_cast<char*>(memory_.data()) + used_;
     used_ += bytes;
     return reinterpret_cast<uint64_t*>(p);

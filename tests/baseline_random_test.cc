@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "tests/baseline_module.h"
+#include "tests/hardened.h"
 #include "tests/random_ir.h"
 
 namespace uptier::test {
@@ -120,6 +121,14 @@ TEST(BaselineRandom, plain_copies_agree_with_the_interpreter) {
 
 TEST(BaselineRandom, instrumented_copies_agree_and_count_alike) {
   compare_all(Use::kInstrumented, 120, {.guards = true});
+}
+
+// Whatever takes four bytes in an instruction is blinded.
+TEST(BaselineRandom, blinded_copies_agree) {
+  Hardened on({.blind_constants = true, .blind_above = 127, .landing_pads = true});
+  compare_all(Use::kPlain, 40, {.guards = true});
+  compare_all(Use::kInstrumented, 40, {});
+  compare_all(Use::kToAndFro, 40, {});
 }
 
 TEST(BaselineRandom, copies_agree_when_every_loop_header_changes_them) {

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -62,11 +63,23 @@ class CodeMachine {
   static constexpr uint32_t kMethods = 600;
   using Slow = std::function<const void*(uint32_t)>;
 
+  // What the spaces of machines are made with: a test sets it for others that it calls, and
+  // UPTIER_TEST_BLIND=N, of any test, has constants above N blinded.
+  static inline jit::Hardening hardening = [] {
+    jit::Hardening h;
+    if (const char* above = std::getenv("UPTIER_TEST_BLIND")) {
+      h.blind_constants = h.landing_pads = true;
+      h.blind_above = static_cast<uint32_t>(std::strtoul(above, nullptr, 10));
+    }
+    return h;
+  }();
+
   explicit CodeMachine(jit::StubTable::Countdown countdown = jit::StubTable::Countdown::kPerThread,
                        uint64_t budget = 16u << 20)
       : thread(kMethods) {
     uint32_t data = jit::StubTable::data_bytes(kMethods);
-    space = take(jit::CodeSpace::create({.code_budget = budget, .data_bytes = data}));
+    space = take(jit::CodeSpace::create(
+        {.code_budget = budget, .data_bytes = data, .hardening = hardening}));
     routines.emplace(take(jit::Routines::create(
         *space, &CodeMachine::slow_entry, this, nullptr, nullptr, {&CodeMachine::trap_walk, this},
         {&CodeMachine::leave_code, &CodeMachine::ask_code})));

@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 
 #include "tests/compare.h"
+#include "tests/hardened.h"
 #include "tests/opt_harness.h"
 
 namespace uptier::test {
@@ -116,6 +117,15 @@ uint64_t seeds() {
 TEST(OptRun, random_programs_answer_as_the_interpreter_does) {
   corpus_raise = raise_in_context;
   for (uint64_t seed = 1; seed <= seeds(); ++seed) { ASSERT_EQ("", compare_random(seed, {})); }
+}
+
+// Whatever takes four bytes in an instruction is blinded.
+TEST(OptRun, blinded_random_programs_answer_as_the_interpreter_does) {
+  Hardened on({.blind_constants = true, .blind_above = 127, .landing_pads = true});
+  corpus_raise = raise_in_context;
+  for (uint64_t seed = 1; seed <= seeds() / 4; ++seed) {
+    ASSERT_EQ("", compare_random(seed + 500'000, {.guards = true, .odd = seed % 2 == 0}));
+  }
 }
 
 TEST(OptRun, odd_programs_answer_as_the_interpreter_does) {

@@ -98,6 +98,13 @@ sampler::Rate first_optimized_rate(const Options& o) {
 // Words of versions with long loops; address space, of which only what is used costs memory.
 constexpr uint32_t kPollBytes = 256 << 10;
 
+jit::Hardening hardening_of(const Options& o) {
+  jit::Hardening h;
+  h.blind_constants = o.blind_constants;
+  h.landing_pads = o.landing_pads;
+  return h;
+}
+
 }  // namespace
 
 RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSink* sink,
@@ -148,7 +155,9 @@ Status RuntimeImpl::start() {
   auto space = jit::CodeSpace::create({.code_budget = options_.code_budget,
                                        .data_bytes = stub_bytes + kPollBytes,
                                        .packed = options_.pack_code,
-                                       .moves = options_.relay_code});
+                                       .moves = options_.relay_code,
+                                       .open_at_once = options_.jit_dump,
+                                       .hardening = hardening_of(options_)});
   if (!space) return space.error();
   space_ = std::move(*space);
   poll_words_ = std::make_unique<jit::PollWords>(space_->data().subspan(stub_bytes, kPollBytes));

@@ -38,9 +38,8 @@ uint64_t stack_limit(const StackBounds& stack, const Options& o) {
 
 Result<std::unique_ptr<AttachedThread>> AttachedThread::create(void* runtime, const Options& o,
                                                                uint32_t number) {
-  constexpr size_t kContextBytes =
-      sampler::kMethodsOffset + size_t{sampler::kMaxMethods} * sizeof(sampler::MethodState);
-  auto context = sampler::Reservation::create(kContextBytes, "thread context");
+  auto methods = static_cast<uint32_t>(o.max_methods);
+  auto context = sampler::Reservation::create(sampler::context_bytes(methods), "thread context");
   if (!context) return context.error();
   auto slabs = sampler::SlabArena::create(o.slab_budget);
   if (!slabs) return slabs.error();
@@ -76,7 +75,7 @@ Result<std::unique_ptr<AttachedThread>> AttachedThread::create(void* runtime, co
   uint64_t state = o.seed;
   state = sampler::next_random(state) + number;
   c.random = sampler::next_random(state);
-  c.method_capacity = sampler::kMaxMethods;
+  c.method_capacity = methods;
   c.thread_number = number;
   c.counter_random = c.random ^ 0xd1342543de82ef95ull;
   c.log = t->log_.get();

@@ -53,10 +53,12 @@ struct RuntimeWords {
     given.insert(given.begin(), {{"loops", "on"}, {"interval", "1"}, {"policy", "never"}});
   }
 
-  Result<Options> options() const {
+  // `guest`: for programs of others, whose constants are blinded unless somebody says otherwise.
+  Result<Options> options(bool guest = false) const {
     for (const std::string& line : doubtful_variables()) fail(kOk, line);
     Result<Options> o = Options::from_env();
     if (!o) return o.error();
+    if (guest && secure_getenv("UPTIER_BLIND_CONSTANTS") == nullptr) o->blind_constants = true;
     for (const auto& [name, value] : given) {
       if (Status s = o->set(name, value); !s) return s.error();
     }
@@ -112,9 +114,9 @@ int usage_error(const std::string& message) { return fail(kUsage, message); }
 
 // Fills the options of a command, then calls it.
 template <typename Command>
-int with_options(RuntimeWords& words, Command& c, int (*call)(const Command&)) {
+int with_options(RuntimeWords& words, Command& c, int (*call)(const Command&), bool guest) {
   if (!c.shown.loops.empty()) words.imply_loops();
-  Result<Options> o = words.options();
+  Result<Options> o = words.options(guest);
   if (!o) return usage_error(o.error().message);
   c.options = *o;
   return call(c);
@@ -181,7 +183,7 @@ struct Commands {
       run_command.module = rest.front();
       run_command.args.assign(rest.begin() + 1, rest.end());
       settle(run_command.shown, run_command.trace);
-      code = with_options(words, run_command, run_fn);
+      code = with_options(words, run_command, run_fn, true);
     });
   }
 
@@ -304,7 +306,7 @@ struct Commands {
     words.add_to(*run);
     run->callback([this] {
       settle(ir_command.shown);
-      code = with_options(words, ir_command, ir_run);
+      code = with_options(words, ir_command, ir_run, false);
     });
   }
 
@@ -384,7 +386,7 @@ struct Commands {
     if (wast_app == nullptr) return;
     words.add_to(*wast_app);
     wast_app->callback([this] {
-      Result<Options> o = words.options();
+      Result<Options> o = words.options(true);
       code = o ? wast(*o) : usage_error(o.error().message);
     });
   }

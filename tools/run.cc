@@ -181,6 +181,7 @@ int run(const RunCommand& c) {
   if (!c.options.profile.empty()) held.emplace();
   wasm::EngineOptions engine_options;
   engine_options.explicit_bounds = c.explicit_bounds;
+  engine_options.blind_constants = false;  // as the options say, see RuntimeWords
   const wasm::Bodies bodies = bodies_of(c, *bytes);
   Result<wasm::ModuleInfo> info = wasm::read_module(std::move(*bytes), bodies);
   if (!info) return fail(kRefused, c.module + ": " + info.error().message);

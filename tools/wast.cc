@@ -277,6 +277,10 @@ int run_wast(const Options& options, const wasm::EngineOptions& engine_options, 
   return kOk;
 }
 
-int wast(const Options& options) { return run_wast(options, {}, std::cin, std::cout); }
+int wast(const Options& options) {
+  wasm::EngineOptions engine_options;
+  engine_options.blind_constants = false;  // as the options say, see RuntimeWords
+  return run_wast(options, engine_options, std::cin, std::cout);
+}
 
 }  // namespace uptier::tools

@@ -48,7 +48,9 @@ class Engine::AdapterHost final : public Host {
 Result<std::unique_ptr<Engine>> Engine::create(const Options& options,
                                                const EngineOptions& engine_options,
                                                TraceSink* sink) {
-  auto runtime = Runtime::create(options, sink);
+  Options hardened = options;
+  hardened.blind_constants |= engine_options.blind_constants;
+  auto runtime = Runtime::create(hardened, sink);
   if (!runtime) return runtime.error();
   auto engine = std::make_unique<Engine>(**runtime, engine_options);
   engine->owned_runtime_ = std::move(*runtime);

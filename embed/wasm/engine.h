@@ -33,6 +33,8 @@ struct EngineOptions {
   bool explicit_bounds = false;
   uint32_t max_pages = 65536;  // a memory may not grow past this, nor a guarded one past 65,535
   uint32_t max_table_entries = 10000000;  // larger tables are refused
+  // Blind what modules choose, whatever Options::blind_constants says; off: as that says.
+  bool blind_constants = true;
 };
 
 // What modules share: the runtime, the numbers of function types, and adapters for host functions.

@@ -22,20 +22,14 @@
 
 namespace uptier::jit::baseline {
 
-Mem Selector::loop_countdown() const {
-  uint32_t offset = sampler::method_offset(in_.method.index()) + sampler::kLoopCountdownOffset;
-  return x86::dword_ptr(kScratch, static_cast<int32_t>(offset));
+// Changes the scratch register.
+Mem Selector::loop_countdown() {
+  return b_.method_word(kScratch, in_.method, sampler::kLoopCountdownOffset, 4);
 }
 
-void Selector::load_countdown() {
-  b_.load_context(kScratch);
-  a_.mov(kCountdown.r32(), loop_countdown());
-}
+void Selector::load_countdown() { a_.mov(kCountdown.r32(), loop_countdown()); }
 
-void Selector::store_countdown() {
-  b_.load_context(kScratch);
-  a_.mov(loop_countdown(), kCountdown.r32());
-}
+void Selector::store_countdown() { a_.mov(loop_countdown(), kCountdown.r32()); }
 
 void Selector::cross_held(const Edge& e) {
   if (!crosses_held(e)) return;
@@ -50,7 +44,6 @@ void Selector::loop_header(const Inst& i) {
   if (instrumented_ || request_.loop_checks) {
     LoopSlow s{i.aux, b_.new_label(), b_.new_label(), in_register, tables_.size()};
     if (instrumented_) {
-      b_.load_context(kScratch);
       a_.inc(loop_countdown());
       a_.jns(s.slow);
     } else {
@@ -69,7 +62,6 @@ void Selector::loop_header(const Inst& i) {
 
 void Selector::count_down(bool in_register) {
   if (in_register) return static_cast<void>(a_.dec(kCountdown.r32()));
-  b_.load_context(kScratch);
   a_.dec(loop_countdown());
 }
 
@@ -93,7 +85,7 @@ void Selector::emit_loop_slow() {
     a_.mov(x86::rcx, imm(reinterpret_cast<uintptr_t>(in_.helpers.runtime)));
     b_.call_address(instrumented_ ? in_.helpers.loop_slow_instrumented
                                   : in_.helpers.loop_slow_plain);
-    a_.jmp(x86::rax);
+    b_.jump_untracked(x86::rax);
     LoopEntry& entry = b_.tables().loops[s.loop];
     entry.arrive_offset = b_.offset();
     // Whoever comes from another copy brings no slab pointer.

@@ -9,10 +9,7 @@ namespace uptier::jit::baseline {
 // ---- Probes -----------------------------------------------------------------------------------
 
 void Selector::load_slab() {
-  b_.load_context(kScratch);
-  a_.mov(kScratch,
-         x86::qword_ptr(kScratch, static_cast<int32_t>(sampler::method_offset(in_.method.index()) +
-                                                       sampler::kSlabOffset)));
+  a_.mov(kScratch, b_.method_word(kScratch, in_.method, sampler::kSlabOffset, 8));
   a_.mov(x86::qword_ptr(x86::rbp, kSlabSlot), kScratch);
 }
 
@@ -131,7 +128,7 @@ void Selector::jump_through_table(const Inst& i, std::vector<Label> targets) {
   a_.lea(start, x86::ptr(tables_.back().at));
   a_.movsxd(kScratch, x86::dword_ptr(start, n, 2));
   a_.add(kScratch, start);
-  a_.jmp(kScratch);
+  b_.jump_untracked(kScratch);
   values_.use(index);
 }
 

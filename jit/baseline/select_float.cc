@@ -9,7 +9,12 @@ asmjit::Operand Selector::float_operand(Value v) {
   if (values_.in_register(v)) return values_.xmm_of(v);
   if (values_.is_constant(v)) {
     uint64_t bits = values_.constant_bits(v);
-    if (is_wide(values_.type_of(v))) return b_.constant64(bits);
+    bool wide = is_wide(values_.type_of(v));
+    if (b_.hides_float(bits, wide)) {
+      emit_constant(b_, wide, kXmmScratch, bits);
+      return kXmmScratch;
+    }
+    if (wide) return b_.constant64(bits);
     return b_.constant32(static_cast<uint32_t>(bits));
   }
   if (values_.uses(v) == 1) return values_.home_operand(v);

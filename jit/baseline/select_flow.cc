@@ -72,6 +72,7 @@ void Selector::count_return() {
 
 void Selector::count(uint32_t offset) {
   if (offset == ProbePlan::kNone) return;
+  CodeBuffer::LibrarysOwn own(b_);
   a_.mov(kScratch, x86::qword_ptr(x86::rbp, kSlabSlot));
   const ProbePlan* plan = request_.probes;
   CounterMode mode = plan == nullptr ? CounterMode::kPerThread : plan->counters;
@@ -117,6 +118,7 @@ void Selector::increment_scalable(uint32_t offset, uint32_t width) {
 }
 
 void Selector::emit_counter_slow() {
+  CodeBuffer::LibrarysOwn own(b_);
   const Helpers& h = in_.helpers;
   for (const CounterSlow& s : counter_slow_) {
     b_.bind(s.slow);

@@ -25,6 +25,7 @@ Selector::Selector(const Input& in)
       check_of_(f_.blocks.size()),
       readers_(in.frame.size / 8 + 1),
       writer_(in.frame.size / 8 + 1, UINT32_MAX) {
+  b_.begin_body();
   std::fill(std::begin(source_), std::end(source_), int8_t{-1});
   for (Block b : f_.layout) {
     for (const Edge& e : f_.successors(b)) ++predecessors_[e.to.index()];
@@ -52,8 +53,14 @@ Result<std::unique_ptr<Code>> Selector::publish() {
 // ---- Entry ------------------------------------------------------------------------------------
 
 void Selector::prologue() {
+  using Kind = FrameState::Kind;
+  bool pad = b_.has_landing_pads();  // the frame is not made where it usually is
+  if (pad) b_.frame_row({Kind::kNone});
+  b_.landing_pad();
   a_.push(x86::rbp);
+  if (pad) b_.frame_row({Kind::kPushed});
   a_.mov(x86::rbp, x86::rsp);
+  if (pad) b_.frame_row({Kind::kMade});
   a_.sub(x86::rsp, imm(INT32_MAX));  // the form with four bytes, patched by finish()
   frame_patch_ = b_.offset() - 4;
   if (check_stack_) check_stack();

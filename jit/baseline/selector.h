@@ -193,7 +193,7 @@ class Selector {
   void load_countdown();
   void store_countdown();
   // With the context in r11.
-  Mem loop_countdown() const;
+  Mem loop_countdown();
 
   // select_control.cc
   void probe(const Inst& i);

@@ -46,6 +46,37 @@ CodeBuffer::CodeBuffer(const CodeSpace& space) : space_(space) {
 
 CodeBuffer::~CodeBuffer() = default;
 
+void CodeBuffer::begin_body() {
+  const Hardening& h = space_.hardening();
+  if (!h.blind_constants) return;
+  uint64_t seed;
+  if (!h.random(&seed, sizeof seed)) {
+    error_.handleError(0, "blind_constants: the kernel gives no random numbers", nullptr);
+    return;
+  }
+  asm_.start(seed, h.blind_above);
+  float_key_ = asm_.draw();
+}
+
+// All bits but 16 in a row are 0 in the commonest constants: 1.0, 0.5, 100.0.
+bool CodeBuffer::hides_float(uint64_t bits, bool wide) const {
+  uint32_t top = static_cast<uint32_t>(wide ? bits >> 32 : bits);
+  bool plain = (!wide || static_cast<uint32_t>(bits) == 0) && (top & 0xffff) == 0;
+  return asm_.is_on() && !plain;
+}
+
+void CodeBuffer::jump_untracked(const Gp& to) {
+  static constexpr uint8_t kNoTrack = 0x3e;
+  if (has_landing_pads()) asm_.embed(&kNoTrack, 1);
+  asm_.jmp(to);
+}
+
+void CodeBuffer::BodyAssembler::instruction_moved(size_t bytes) {
+  uint32_t to = buffer_.offset(), from = to - static_cast<uint32_t>(bytes);
+  auto& rows = buffer_.tables_.traps;
+  if (!rows.empty() && rows.back().offset == from) rows.back().offset = to;
+}
+
 void CodeBuffer::begin_cold() {
   if (cold_section_ == nullptr) {
     if (cold_at_ == UINT32_MAX) cold_at_ = offset();
@@ -172,9 +203,15 @@ void CodeBuffer::compare_word_with_0(const void* word) {
   asm_.embed(kBytes, sizeof kBytes);
 }
 
-void CodeBuffer::load_context(const Gp& dst) {
+void CodeBuffer::load_context(const Gp& dst) { load_tls(dst, sampler::context_tls_offset()); }
+
+Mem CodeBuffer::method_word(const Gp& dst, MethodId m, uint32_t at, uint32_t bytes) {
+  load_tls(dst, sampler::context_tls_offset() + sampler::block_tls_offset(m.index()));
+  return x86::ptr(dst, static_cast<int32_t>(sampler::method_offset(m.index()) + at), bytes);
+}
+
+void CodeBuffer::load_tls(const Gp& dst, int64_t offset) {
   // The displacement is negative and absolute; asmjit takes it as a sign-extended address.
-  auto offset = static_cast<int64_t>(sampler::context_tls_offset());
   Mem context = x86::ptr_abs(static_cast<uint64_t>(offset), 8);
   context.setSegment(x86::fs);
   asm_.mov(dst.r64(), context);

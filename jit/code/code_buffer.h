@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "jit/code/asmjit.h"
+#include "jit/code/blinding.h"
 #include "jit/code/code.h"
 #include "jit/code/code_space.h"
 #include "uptier/result.h"
@@ -38,6 +39,36 @@ class CodeBuffer {
   uint32_t offset() const {
     return static_cast<uint32_t>(asm_.offset()) + (in_cold_ ? kColdPart : 0);
   }
+  // What a body says is emitted from here on: its constants are blinded, if the space wants it.
+  void begin_body();
+  // Whether a constant of 64 bits is to be hidden.
+  bool hides(uint64_t bits) const { return asm_.hides(static_cast<int64_t>(bits)); }
+  // Whether a float's constant is to be hidden: those with 16 bits that are not 0 are not.
+  bool hides_float(uint64_t bits, bool wide) const;
+  // The bits that hide the constants of floats, and an operand of 16 bytes with them.
+  uint64_t float_key(bool wide) const { return wide ? float_key_ : float_key_ & UINT32_MAX; }
+  Mem float_key_operand(bool wide) { return constant128(float_key(wide), 0); }
+  // Where indirect calls or jumps land: ENDBR64, if the space wants it.
+  void landing_pad() {
+    if (has_landing_pads()) asm_.endbr64();
+  }
+  bool has_landing_pads() const { return space_.hardening().landing_pads; }
+  // Jumps to a place inside of a body that the library has found itself: it is no landing pad.
+  void jump_untracked(const Gp& to);
+
+  // While there is one, what is emitted is the library's own: nothing is blinded, so scratch
+  // registers may hold something from one instruction to the next.
+  class LibrarysOwn {
+   public:
+    explicit LibrarysOwn(CodeBuffer& b) : asm_(b.asm_) { asm_.pause(); }
+    ~LibrarysOwn() { asm_.go_on(); }
+    LibrarysOwn(const LibrarysOwn&) = delete;
+    LibrarysOwn& operator=(const LibrarysOwn&) = delete;
+
+   private:
+    BlindAssembler& asm_;
+  };
+
   // From here on the code is cold. Once; calls after the first do nothing.
   void begin_cold();
   // Whether that is a part of its own.
@@ -96,6 +127,9 @@ class CodeBuffer {
   void rel32(std::initializer_list<uint8_t> opcode, const void* target);
   // dst = the calling thread's ThreadContext: mov dst, fs:[offset].
   void load_context(const Gp& dst);
+  // Returns an operand for the word `at` bytes into the state that the calling thread has of a method;
+  // dst has the address of the method's block.
+  Mem method_word(const Gp& dst, MethodId m, uint32_t at, uint32_t bytes);
 
   // Returns an error if one occurred so far.
   Status status() const;
@@ -117,6 +151,15 @@ class CodeBuffer {
     }
     std::string text;
     bool failed = false;
+  };
+  // Trap rows stay with the instruction that faults.
+  class BodyAssembler final : public BlindAssembler {
+   public:
+    explicit BodyAssembler(CodeBuffer& b) : buffer_(b) {}
+
+   private:
+    void instruction_moved(size_t bytes) override;
+    CodeBuffer& buffer_;
   };
   struct ColdTrap {
     TrapCode code;
@@ -141,6 +184,7 @@ class CodeBuffer {
   };
   static constexpr uint32_t kColdPart = 1u << 30;
 
+  void load_tls(const Gp& dst, int64_t offset);
   Mem constant(uint64_t low, uint64_t high, uint32_t size);
   void emit_cold_traps();
   void emit_constants();
@@ -158,13 +202,14 @@ class CodeBuffer {
 
   const CodeSpace& space_;
   asmjit::CodeHolder holder_;
-  Assembler asm_;
+  BodyAssembler asm_{*this};
   FirstError error_;
   CodeTables tables_;
   std::vector<ColdTrap> cold_;
   std::vector<Constant> constants_;
   std::vector<Rel32> rel32_;
   std::vector<Distances> tables32_;
+  uint64_t float_key_ = 0;
   asmjit::Section* cold_section_ = nullptr;  // of a packed space
   bool in_cold_ = false;                     // what is emitted goes there
   uint32_t cold_at_ = UINT32_MAX;            // in other spaces, where the cold part begins

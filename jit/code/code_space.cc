@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "jit/code/code.h"
+#include "jit/code/code_mapping.h"
 #include "jit/code/code_space_state.h"
 
 namespace uptier::jit {
@@ -20,7 +21,6 @@ constexpr uint64_t kPage = CodeSpace::kPage;
 constexpr uint64_t kReach = uint64_t{1} << 31;  // of a signed 32-bit displacement
 constexpr uint8_t kInt3 = 0xcc;
 constexpr int kMapFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-constexpr int kSharedFlags = MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE;
 
 Error refused(const char* what) {
   return {ErrorCode::kResourceExhausted, std::string("code space: ") + what};
@@ -104,26 +104,29 @@ uint64_t CodeSpace::State::count_lines(Bytes b, int change) {
   return pages;
 }
 
-// Maps the code area's memory a second time; its pages stay closed. Returns false where that is
-// refused (by valgrind, for one), with the area as it was.
-bool CodeSpace::State::map_twice() {
-  void* first = ::mmap(nullptr, code_size(), PROT_READ | PROT_WRITE, kSharedFlags, -1, 0);
-  if (first == MAP_FAILED) return false;
-  // Of no length: the mapping stays where it is, and its memory appears here as well.
-  int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
-  bool done = ::mremap(first, 0, code_size(), flags, code()) != MAP_FAILED &&
-              ::mprotect(code(), code_size(), PROT_NONE) == 0 &&
-              ::madvise(first, code_size(), MADV_DONTFORK) == 0;
-  if (done) {
-    twin = static_cast<uint8_t*>(first);
-    return true;
+// Maps the code area's memory a second time, where pages are to be shared, or cannot be made
+// executable later. Where a twin is refused (by valgrind, for one) pages are not shared.
+Status CodeSpace::State::map(bool shared, bool at_once) {
+  bool opens = can_open_pages(code());
+  if (!shared && opens) return {};
+  CodeMapping m = map_code_twice(code(), code_size(), hardening.random);
+  if (m.twin == nullptr && opens) return {};
+  if (m.twin == nullptr) {
+    return refused(
+        "the kernel refuses executable memory, by mprotect and by memfd_create: a policy of the "
+        "process (PR_SET_MDWE, a seccomp filter, SELinux) forbids compiled code");
   }
-  ::munmap(first, code_size());
-  (void)::mmap(code(), code_size(), PROT_NONE, kMapFlags | MAP_FIXED, -1, 0);
-  return false;
+  twin = m.twin;
+  always_executable = m.always_executable;
+  if (at_once && !always_executable) {
+    always_executable = ::mprotect(code(), code_size(), PROT_READ | PROT_EXEC) == 0;
+  }
+  unit = kLine;
+  return {};
 }
 
-// Makes those of a part's pages read-execute that are not, full of int3. Returns whether it could.
+// Makes those of a part's pages read-execute that are not, full of int3, and their twins read-write.
+// Returns whether it could.
 bool CodeSpace::State::open_pages(Bytes part) {
   Bytes pages = pages_of(part);
   uint64_t page = offset_of(pages.at) / kPage, end = page + pages.bytes / kPage;
@@ -135,8 +138,10 @@ bool CodeSpace::State::open_pages(Bytes part) {
       continue;
     }
     uint64_t bytes = (page - first) * kPage;
+    if (::mprotect(twin + first * kPage, bytes, PROT_READ | PROT_WRITE) != 0) return false;
     std::memset(twin + first * kPage, kInt3, bytes);
-    if (::mprotect(code() + first * kPage, bytes, PROT_READ | PROT_EXEC) != 0) return false;
+    int rights = PROT_READ | PROT_EXEC;
+    if (!always_executable && ::mprotect(code() + first * kPage, bytes, rights) != 0) return false;
     std::fill(open.begin() + static_cast<ptrdiff_t>(first),
               open.begin() + static_cast<ptrdiff_t>(page), true);
   }
@@ -144,16 +149,18 @@ bool CodeSpace::State::open_pages(Bytes part) {
 }
 
 // Of a part that is counted no more. A stale jump faults. Pages without code go back to the kernel;
-// a refusal is harmless, since they are filled anew before they are used again.
+// a refusal is harmless, since they are filled anew before they are used again. Those that cannot be
+// closed keep their int3.
 void CodeSpace::State::erase_shared(Bytes part) {
   Bytes pages = pages_of(part);
   for (uint64_t p = 0; p < pages.bytes; p += kPage) {
     uint8_t* page = pages.at + p;
     uint64_t number = offset_of(page) / kPage;
-    if (lines_used[number] == 0) {
+    if (lines_used[number] == 0 && !always_executable) {
       open[number] = false;
       (void)::mprotect(page, kPage, PROT_NONE);
       (void)::madvise(twin_of(page), kPage, MADV_REMOVE);
+      (void)::mprotect(twin_of(page), kPage, PROT_NONE);
       continue;
     }
     uint8_t* from = std::max(page, part.at);
@@ -166,6 +173,7 @@ CodeSpace::CodeSpace() : state_(std::make_unique<State>()) {}
 CodeSpace::~CodeSpace() { assert(state_->in_service == 0 && "a CodeSpan outlives its CodeSpace"); }
 
 bool CodeSpace::packed() const { return state_->packed(); }
+const Hardening& CodeSpace::hardening() const { return state_->hardening; }
 bool CodeSpace::moves() const { return state_->packed() && state_->moves; }
 
 Result<std::unique_ptr<CodeSpace>> CodeSpace::create(const Limits& limits) {
@@ -180,21 +188,33 @@ Result<std::unique_ptr<CodeSpace>> CodeSpace::create(const Limits& limits) {
   std::unique_ptr<CodeSpace> space(new CodeSpace);
   State& s = *space->state_;
   void* region = ::mmap(nullptr, data_size + code_size, PROT_NONE, kMapFlags, -1, 0);
-  if (region == MAP_FAILED) return refused("the kernel refuses the region");
+  if (region == MAP_FAILED) {
+    return refused(("no address space for " + std::to_string(data_size + code_size) +
+                    " bytes (see `ulimit -v`; code_budget and max_methods say how much)")
+                       .c_str());
+  }
   s.base = static_cast<uint8_t*>(region);
   s.data_size = data_size;
   s.size = data_size + code_size;
   s.budget = limits.code_budget;
   s.moves = limits.moves;
-  if (limits.packed && s.map_twice()) {
-    s.unit = kLine;
+  s.hardening = limits.hardening;
+  if (Status mapped = s.map(limits.packed, limits.open_at_once); !mapped) return mapped.error();
+  if (s.packed()) {
     s.open.resize(code_size / kPage);
     expect_serializing();
   }
-  uint64_t lines = code_size / kLine;
-  void* owners = ::mmap(nullptr, round_up(lines * sizeof(*s.owners)), PROT_READ | PROT_WRITE,
-                        kMapFlags, -1, 0);
+  uint64_t table = round_up(code_size / kLine * sizeof(*s.owners));
+  void* owners = ::mmap(nullptr, table, PROT_NONE, kMapFlags, -1, 0);
   if (owners == MAP_FAILED) return refused("the kernel refuses the owner table");
+  // A process that locks what it maps would have all of it in memory at once.
+  (void)::munlock(owners, table);
+  (void)::munlock(s.base, s.size);
+  if (s.packed()) (void)::munlock(s.twin, code_size);
+  if (::mprotect(owners, table, PROT_READ | PROT_WRITE) != 0) {
+    ::munmap(owners, table);
+    return refused("the kernel refuses the owner table");
+  }
   s.owners = static_cast<std::atomic<const Code*>*>(owners);  // zero pages are null pointers
   if (data_size != 0 && ::mprotect(s.base, data_size, PROT_READ | PROT_WRITE) != 0) {
     return refused("the kernel refuses the data area");

@@ -13,7 +13,7 @@
 //   [ data | hot hot hot ->  ...  <- cold cold ]
 //
 // Pages that are shared are mapped twice: read-execute in the region, read-write at an address that
-// only the space knows. What is published is written there, in lines that nobody runs; it costs no
+// is drawn and that only the space knows (code_mapping.h). What is published is written there, in lines that nobody runs; it costs no
 // system call, and threads that run other lines of the page notice nothing. Before lines are used
 // again, all threads of the process have executed a serializing instruction (membarrier). A forked
 // child has no writable mapping, so it cannot patch its parent.
@@ -28,12 +28,24 @@
 #include <span>
 #include <vector>
 
+#include "jit/code/random.h"
 #include "uptier/result.h"
 
 namespace uptier::jit {
 
 class CodeSpace;
 class Code;
+
+// What is done against those who choose what is compiled; see docs/notes/0046-code-memory.md.
+struct Hardening {
+  // Constants from bodies do not appear in code as they are (blinding.h), if they lie outside of
+  // -blind_above - 1 .. blind_above.
+  bool blind_constants = false;
+  uint32_t blind_above = 0xffff;
+  // ENDBR64 where indirect calls and jumps land.
+  bool landing_pads = false;
+  RandomBytes random = kernel_random;
+};
 
 // A part of a code space, or two: one of what runs often, one far away of what does not. Freed with
 // the object. Movable, one owner.
@@ -96,8 +108,12 @@ class CodeSpace {
     uint32_t data_bytes;   // size of the data area
     bool packed = false;   // bodies share pages, where the kernel maps memory twice
     bool moves = false;    // code is copied to other places (copy_code.h), where it is packed
+    // All pages that may be shared are executable from the start: for perf (jit_dump.h).
+    bool open_at_once = false;
+    Hardening hardening = {};
   };
-  // Reserves the region. Errors: kInvalidArgument when rel32 could not span it, kResourceExhausted.
+  // Reserves the region. Where no page can be made executable later, the space is packed in any
+  // case. Errors: kInvalidArgument when rel32 could not span it, kResourceExhausted.
   static Result<std::unique_ptr<CodeSpace>> create(const Limits& limits);
   // Every span must be gone.
   ~CodeSpace();
@@ -128,6 +144,7 @@ class CodeSpace {
   bool packed() const;
   // Whether code says which of its fields depend on where it lies, so that it can be copied.
   bool moves() const;
+  const Hardening& hardening() const;
   // Says whose bytes these are, for owner_of(); null before the owner dies.
   void set_owner(const CodeSpan& span, const Code* owner) noexcept;
   // Returns the Code that an address lies in, or null. Async-signal-safe.

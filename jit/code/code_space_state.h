@@ -36,7 +36,9 @@ struct CodeSpace::State {
   uint64_t unit = CodeSpace::kPage;  // of allocation
   bool moves = false;                // code is copied to other places
   bool released = false;             // all at once; nobody else is there any more
-  uint8_t* twin = nullptr;           // the code area once more, read-write; packed only
+  uint8_t* twin = nullptr;           // the code area once more, to write; packed only
+  bool always_executable = false;    // the whole area is, with code in it or not
+  Hardening hardening;
   std::atomic<int32_t> edge_counters{0};
   std::atomic<const Code*>* owners = nullptr;  // by line of the code area; a mapping of its own
 
@@ -66,7 +68,7 @@ struct CodeSpace::State {
   Bytes taken_by(const uint8_t* data, uint32_t bytes) const;
   Bytes pages_of(Bytes b) const;
   uint64_t count_lines(Bytes b, int change);
-  bool map_twice();
+  Status map(bool shared, bool at_once);
   bool open_pages(Bytes part);
   void erase_shared(Bytes part);
   // Where to write what is to be at a place of the code area.

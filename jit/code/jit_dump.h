@@ -4,6 +4,10 @@
 //     perf record -k mono -e cpu-clock uptier run -O jit_dump=on prog.wasm
 //     perf inject --jit -i perf.data -o perf.jit.data; perf annotate -i perf.jit.data
 //
+// perf hears of each page that becomes executable, as one mapping together with those around it, and
+// takes that for what is there now: bodies in them that it knew have no name any more. So while there
+// is a dump, pages that bodies share are executable from the start (CodeSpace::Limits::open_at_once).
+//
 // The format is that of tools/perf/Documentation/jitdump-specification.txt in the sources of Linux:
 // a header, then a record for each body: names, addresses, bytes. perf finds the file because a
 // page of it is mapped executable; nothing is executed there.

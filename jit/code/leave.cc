@@ -178,7 +178,7 @@ void emit_enter(CodeBuffer& b) {
   a.movq(xmm0, rax);
   a.mov(rbp, qword_ptr(rsp, offsetof(Arrival, rbp)));
   a.mov(rsp, rcx);
-  a.jmp(r11);
+  b.jump_untracked(r11);
 }
 
 void emit_return(Assembler& a) {

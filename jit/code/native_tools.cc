@@ -44,9 +44,13 @@ void NativeTools::add(const Code& code, const std::string& name, bool at_loop) {
   for (NamedCode& part : parts_of(code, name, at_loop)) add(std::move(part));
 }
 
-void NativeTools::add(NamedCode code) {
+void NativeTools::name(const NamedCode& code) {
   if (perf_map != nullptr) perf_map->add(code);
   if (jit_dump != nullptr) jit_dump->add(code);
+}
+
+void NativeTools::add(NamedCode code) {
+  name(code);
   if (gdb_names != nullptr) gdb_names->add(std::move(code));
 }
 

@@ -25,6 +25,8 @@ struct NativeTools {
   // As parts_of.
   void add(const Code& code, const std::string& name, bool at_loop);
   void add(NamedCode code);
+  // The same without gdb, which would want to know of its frames.
+  void name(const NamedCode& code);
 };
 
 }  // namespace uptier::jit

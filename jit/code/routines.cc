@@ -330,11 +330,20 @@ void emit_trial(CodeBuffer& b, TrialSlow slow, void* runtime) {
 
 NamedCode Routines::invoke_code() const {
   NamedCode code;
-  code.base = span_.data() + invoke_;
-  code.size = gone_ - invoke_;
+  code.base = span_.data() + invoke_ + invoke_pad_;
+  code.size = gone_ - invoke_ - invoke_pad_;
   for (const Gp& r : kSavedRegisters) code.saved.push_back(static_cast<uint8_t>(r.id()));
   code.saved_at = -8;
   code.name = "uptier invoke";
+  return code;
+}
+
+NamedCode Routines::other_code() const {
+  NamedCode code;
+  code.base = span_.data() + gone_;
+  code.size = span_.size() - gone_;
+  code.frames = {{0, {FrameState::Kind::kNone}}};
+  code.name = "uptier routines";
   return code;
 }
 
@@ -348,9 +357,12 @@ Result<Routines> Routines::create(CodeSpace& space, EntrySlow slow, void* runtim
   Label invoke_return = b.new_label();
   auto start = [&] {
     while (b.offset() % 16 != 0) a.int3();
-    return b.offset();
+    uint32_t at = b.offset();
+    b.landing_pad();
+    return at;
   };
   r.invoke_ = start();
+  r.invoke_pad_ = b.offset() - r.invoke_;
   emit_invoke_entry(a);
   emit_stack_arguments(b);
   emit_invoke_call(a);

@@ -77,6 +77,8 @@ class Routines {
   InvokeRoutine invoke() const { return reinterpret_cast<InvokeRoutine>(span_.data() + invoke_); }
   // What native tools are told of it: backtraces pass through.
   NamedCode invoke_code() const;
+  // The others, for tools that ask for no more than names.
+  NamedCode other_code() const;
   // Resumed at by the fault handler, with the context's trap_pc set; or jumped to by compiled code
   // right after a call that left a pending trap, with trap_pc 0.
   const void* trap_exit() const { return at(trap_exit_); }
@@ -114,6 +116,7 @@ class Routines {
   const uint8_t* at(uint32_t offset) const { return span_.data() + offset; }
   CodeSpan span_;
   uint32_t invoke_ = 0, trap_exit_ = 0, trap_exit_at_entry_ = 0, entry_slow_ = 0, loop_pair_ = 0;
+  uint32_t invoke_pad_ = 0;  // bytes of its landing pad, where no frame is told of
   uint32_t gone_ = 0;
   uint32_t scalable_count64_ = 0, scalable_count32_ = 0;
   uint32_t leave_ = 0, ask_ = 0, trial_ = 0, guard_slow_ = 0;

@@ -37,9 +37,14 @@ class Writer {
     offset_ = offset;
   }
 
-  // mov r11, fs:[context]; dec dword [r11 + displacement]
-  void count_down(int32_t displacement) {
-    put({0x64, 0x4c, 0x8b, 0x1c, 0x25}, static_cast<int32_t>(sampler::context_tls_offset()));
+  // endbr64
+  void landing_pad() { put({0xf3, 0x0f, 0x1e, 0xfa}); }
+  // mov r11, fs:[block]; dec dword [r11 + displacement]
+  void count_down(uint32_t method) {
+    put({0x64, 0x4c, 0x8b, 0x1c, 0x25},
+        sampler::context_tls_offset() + sampler::block_tls_offset(method));
+    auto displacement =
+        static_cast<int32_t>(sampler::method_offset(method) + sampler::kCallCountdownOffset);
     if (displacement == static_cast<int8_t>(displacement)) {
       put({0x41, 0xff, 0x4b, static_cast<uint8_t>(displacement)});
     } else {
@@ -116,24 +121,27 @@ Result<CodeSpan> StubTable::write_chunk(uint32_t first) {
   auto span = space_.allocate(kChunkBytes);  // full of int3
   if (!span.ok()) return span.error();
   Writer w(span->writable(), span->data());
+  bool pads = space_.hardening().landing_pads;
   for (uint32_t i = 0; i < kChunk; ++i) {
     w.go_on_at(i * kStubBytes);
+    if (pads) w.landing_pad();
     if (countdown_ == Countdown::kShared) {
       w.count_down_shared(&shared_countdown(MethodId(first + i)));
     } else {
-      w.count_down(
-          static_cast<int32_t>(sampler::method_offset(first + i) + sampler::kCallCountdownOffset));
+      w.count_down(first + i);
     }
     w.jump_below_zero(kTailsAt + i * kTailBytes);
     w.jump_cell(&cell_of(first + i));
   }
   for (uint32_t i = 0; i < kChunk; ++i) {
     w.go_on_at(kTailsAt + i * kTailBytes);
+    if (pads) w.landing_pad();
     w.load_number(first + i);
     w.jump(entry_slow_);
   }
   for (uint32_t i = 0; i < kChunk; ++i) {
     w.go_on_at(kTrialsAt + i * kTrialBytes);
+    if (pads) w.landing_pad();
     w.load_number(first + i);
     w.jump(trial_);
   }

@@ -2,7 +2,7 @@
 //
 // A stub is immutable code; what it does next stands in data. Per method:
 //
-//   mov r11, fs:[context]                  the calling thread's context
+//   mov r11, fs:[block]                    where the calling thread has its state
 //   dec dword [r11 + state.call_countdown] events are due below zero
 //   js  tail
 //   jmp [cell]                             the code in service
@@ -11,6 +11,8 @@
 //         jmp entry_slow
 //   trial: mov r11d, method
 //          jmp trial                       the routine that times calls of two versions, routines.h
+//
+// Each of the three begins with an ENDBR64 where the space wants landing pads.
 //
 // With a shared countdown (exact mode) the first two lines are `lock dec dword [countdown]`, one
 // word for all threads, so that the n-th call is the n-th wherever it comes from.

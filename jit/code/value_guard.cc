@@ -49,10 +49,13 @@ Result<ValueGuard> make_value_guard(CodeSpace& space, const ValueGuardRequest& r
     }
   }
   CodeBuffer b(space);
+  b.begin_body();
   Assembler& a = b.assembler();
   Label miss = b.new_label(), told = b.new_label();
+  b.landing_pad();
   emit_count(a, &r.words->calls, told);
   uint32_t quiet = b.offset();
+  b.landing_pad();
   for (const ParamValue& v : r.values) {
     emit_compare(a, r.signature, v);
     a.jne(miss);

@@ -24,6 +24,7 @@ Emitter::Emitter(const EmitInput& in)
     : in_(in), m_(in.machine), b_(in.compile.space), a_(b_.assembler()) {
   avx_ = asmjit::CpuInfo::host().features().x86().hasAVX();
   bmi2_ = has_bmi2();
+  b_.begin_body();
   a_.addEncodingOptions(asmjit::EncodingOptions::kOptimizedAlign);
 }
 
@@ -40,6 +41,8 @@ Result<std::unique_ptr<Code>> Emitter::run() {
   find_room_for_tails();
   entry_ = b_.new_label();
   b_.bind(entry_);
+  if (b_.has_landing_pads()) frame_is(in_.osr ? FrameState::Kind::kMade : FrameState::Kind::kNone);
+  b_.landing_pad();
   if (!plan_.bare[0]) make_frame();
   first_cold_ = static_cast<uint32_t>(m_.blocks.size());
   while (first_cold_ > 1 && m_.blocks[first_cold_ - 1].cold) --first_cold_;

@@ -36,6 +36,10 @@ void Emitter::test(const MInst& i) {
   if (i.test == Test::kUcomis) {
     Xmm x = xmm_at(i, i.a);
     auto compare = [&](const auto& s) { wide ? a_.ucomisd(x, s) : a_.ucomiss(x, s); };
+    if (i.form == Form::kRC && b_.hides_float(i.imm, wide)) {
+      emit_constant(b_, wide, x86::xmm15, i.imm);
+      return compare(x86::xmm15);
+    }
     if (i.form == Form::kRC) {
       return compare(wide ? b_.constant64(i.imm) : b_.constant32(static_cast<uint32_t>(i.imm)));
     }
@@ -56,7 +60,7 @@ void Emitter::test(const MInst& i) {
       claim(i);
       a_.cmp(gp(gp_at(i, i.a), wide), memory(i, i.width));
       return;
-    case Form::kRC: a_.cmp(gp_at(i, i.a), b_.constant64(i.imm)); return;
+    case Form::kRC: with_constant(i.imm, [&](const auto& s) { a_.cmp(gp_at(i, i.a), s); }); return;
     case Form::kRI:
       if (compares && immediate == 0 && at(i, i.a).is_reg()) {
         Gp r = gp(gp_at(i, i.a), wide);
@@ -196,7 +200,7 @@ void Emitter::switch_on(const MInst& i) {
   a_.lea(x86::r11, x86::ptr(table_of(i)));
   a_.movsxd(d, x86::dword_ptr(x86::r11, index, 2));
   a_.add(d, x86::r11);
-  a_.jmp(d);
+  b_.jump_untracked(d);
 }
 
 // Distances from the table's own start. One table serves all copies of a switch.

@@ -50,6 +50,10 @@ void Emitter::float_alu(const MInst& i) {
   };
   switch (i.form) {
     case Form::kRC:
+      if (b_.hides_float(i.imm, wide)) {
+        emit_constant(b_, wide, x86::xmm15, i.imm);
+        return apply(x86::xmm15);
+      }
       return apply(wide ? b_.constant64(i.imm) : b_.constant32(static_cast<uint32_t>(i.imm)));
     case Form::kRM:
       if (avx_) claim(i);

@@ -7,6 +7,7 @@
 #include "jit/code/code_buffer.h"
 #include "jit/x64/emit.h"
 #include "jit/x64/frame_plan.h"
+#include "jit/x64/macros.h"
 
 namespace uptier::jit::x64 {
 
@@ -62,6 +63,9 @@ class Emitter {
   // Calls f(operand): a register of the width, or memory, as the place of operand `n` is.
   template <typename F>
   void with(const MInst& i, uint8_t n, uint32_t bytes, F f);
+  // Calls f(operand) with a constant of 64 bits: in memory, or in r11 where it is to be hidden.
+  template <typename F>
+  void with_constant(uint64_t bits, F f);
 
   // ---- emit_int.cc
   void alu(const MInst& i);
@@ -182,6 +186,13 @@ void Emitter::with(const MInst& i, uint8_t n, uint32_t bytes, F f) {
   } else {
     f(place(l, bytes));
   }
+}
+
+template <typename F>
+void Emitter::with_constant(uint64_t bits, F f) {
+  if (!b_.hides(bits)) return f(b_.constant64(bits));
+  emit_constant(b_, x86::r11, bits);
+  f(x86::r11);
 }
 
 }  // namespace uptier::jit::x64

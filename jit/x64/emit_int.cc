@@ -72,7 +72,7 @@ void Emitter::alu(const MInst& i) {
   copy(d, i, first, i.width);
   switch (i.form) {
     case Form::kRI: alu_op(op, d, static_cast<int32_t>(i.imm)); break;
-    case Form::kRC: alu_op(op, d, b_.constant64(i.imm)); break;
+    case Form::kRC: with_constant(i.imm, [&](const auto& s) { alu_op(op, d, s); }); break;
     case Form::kRM:
       claim(i);
       alu_op(op, d, memory(i, i.width));

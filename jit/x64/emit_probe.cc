@@ -19,9 +19,8 @@ int32_t site_of(const MInst& i) { return static_cast<int32_t>(i.imm >> 32); }
 }  // namespace
 
 void Emitter::load_slab(const Gp& d) {
-  uint32_t at = sampler::method_offset(in_.compile.method.index()) + sampler::kOptimizedSlabOffset;
-  b_.load_context(d);
-  a_.mov(d, x86::qword_ptr(d, static_cast<int32_t>(at)));
+  CodeBuffer::LibrarysOwn own(b_);
+  a_.mov(d, b_.method_word(d, in_.compile.method, sampler::kOptimizedSlabOffset, 8));
 }
 
 // Returns the register that has the slab; r11 where it lives in a slot.
@@ -38,11 +37,13 @@ void Emitter::slab_to_scratch(const MInst& i) {
 }
 
 void Emitter::count(const MInst& i) {
+  CodeBuffer::LibrarysOwn own(b_);
   Gp base = slab_base(i);
   a_.inc(x86::qword_ptr(base, offset_of(i)));
 }
 
 void Emitter::observe(const MInst& i) {
+  CodeBuffer::LibrarysOwn own(b_);
   switch (kind_of(i)) {
     case ProbeKind::kCounter: {
       Gp base = slab_base(i);
@@ -103,6 +104,7 @@ void Emitter::log(const MInst& i) {
 }
 
 void Emitter::probe_calls() {
+  CodeBuffer::LibrarysOwn own(b_);
   for (const ProbeCall& p : probe_calls_) {
     bool sums = kind_of(*p.from) == ProbeKind::kValue;
     auto routine = static_cast<uint32_t>(sums ? ProbeRoutine::kValue : ProbeRoutine::kTarget);

@@ -128,6 +128,11 @@ void emit_constant(CodeBuffer& b, bool wide, const Xmm& dst, uint64_t bits) {
   Assembler& a = b.assembler();
   if (bits == 0) {
     a.xorps(dst, dst);
+  } else if (b.hides_float(bits, wide)) {
+    uint64_t hidden = bits ^ b.float_key(wide);
+    wide ? a.movsd(dst, b.constant64(hidden))
+         : a.movss(dst, b.constant32(static_cast<uint32_t>(hidden)));
+    a.xorps(dst, b.float_key_operand(wide));
   } else if (wide) {
     a.movsd(dst, b.constant64(bits));
   } else {

@@ -47,7 +47,7 @@ void emit_move_if(CodeBuffer& b, Condition c, const Gp& dst, const Gp& src);
 
 // dst = bits; the shortest form that keeps the flags.
 void emit_constant(CodeBuffer& b, const Gp& dst, uint64_t bits);
-// dst = bits of an f32 or f64. Keeps the flags.
+// dst = bits of an f32 or f64. Keeps the flags. Where they are blinded, lanes above are not 0.
 void emit_constant(CodeBuffer& b, bool wide, const Xmm& dst, uint64_t bits);
 // dst (64 bits) = the i32 in src, zero-extended.
 void emit_zero_extend(CodeBuffer& b, const Gp& dst, const Gp& src);

@@ -97,6 +97,7 @@ Status InService::open_native_tools(const jit::Routines& routines) {
   }
   if (options_.gdb) native_tools_.gdb_names = std::make_unique<jit::GdbNames>();
   native_tools_.add(routines.invoke_code());
+  native_tools_.name(routines.other_code());
   return {};
 }
 

@@ -43,7 +43,10 @@ void ask_at_next_arrival(sampler::MethodState& s) noexcept {
 }  // namespace
 
 ptrdiff_t RuntimeImpl::loop_countdown_offset(MethodId m) const noexcept {
-  if (!is_method(m)) return offsetof(sampler::ThreadContext, nobodys_countdown);
+  // Nor has a thread of nobody's a word for a method beyond the first block.
+  if (!is_method(m) || m.index() >= sampler::kBlockMethods) {
+    return offsetof(sampler::ThreadContext, nobodys_countdown);
+  }
   return sampler::method_offset(m.index()) + sampler::kLoopCountdownOffset;
 }
 
@@ -52,7 +55,7 @@ int32_t* RuntimeImpl::loop_countdown(MethodId m) noexcept {
 }
 
 uint64_t* RuntimeImpl::counters(MethodId m) noexcept {
-  return sampler::current_context()->method(m.index()).slab;
+  return sampler::current_context()->any_method(m.index()).slab;
 }
 
 // Learns which loops a method has before its first compilation.

@@ -50,7 +50,7 @@ const void* RuntimeImpl::arrive(Method& m, AttachedThread& t, uint32_t loop, boo
 
 const void* RuntimeImpl::loop_plain(uint32_t index, uint32_t loop, const void* pc) noexcept {
   if (AttachedThread* t = here()) return arrive(method(index), *t, loop, false, pc);
-  sampler::current_context()->method(index).loop_countdown = kFarAway;
+  sampler::current_context()->any_method(index).loop_countdown = kFarAway;
   return continue_at(*space_->owner_of(pc), loop);
 }
 

@@ -43,7 +43,7 @@ void RuntimeImpl::raise_no_code(MethodId m) noexcept {
 
 // A call of a method that has no code traps.
 const void* RuntimeImpl::refuse_call(MethodId m) noexcept {
-  sampler::current_context()->method(m.index()).call_countdown = 0;  // every call comes here
+  sampler::current_context()->any_method(m.index()).call_countdown = 0;  // every call comes here
   raise_no_code(m);
   return routines_.trap_exit_at_entry();
 }

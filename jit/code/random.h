@@ -1,0 +1,14 @@
+// RandomBytes: where numbers come from that a guest must not guess.
+#pragma once
+
+#include <cstddef>
+
+namespace uptier::jit {
+
+// Fills `bytes` bytes at `to`; returns false where that cannot be done. Thread: any.
+using RandomBytes = bool (*)(void* to, size_t bytes);
+
+// The kernel's generator.
+bool kernel_random(void* to, size_t bytes);
+
+}  // namespace uptier::jit
