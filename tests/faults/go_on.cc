@@ -3,9 +3,12 @@
 //
 // While memory is refused, a call returns the right result or a trap that says there is no code; other
 // functions succeed or say kResourceExhausted. The program ends with 1 at the first that does not.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <new>
+#include <utility>
 #include <vector>
 
 #include "uptier/runtime.h"
@@ -139,16 +142,12 @@ long one_life(const Options& options, const Failing& f) {
 }
 
 Options options_of(const char* workers, const char* tier) {
+  const std::pair<const char*, const char*> all[] = {
+      {"workers", workers},       {"tier", tier},      {"interval", "2"},     {"flush_first", "4"},
+      {"loop_flush_first", "64"}, {"compile_ns", "0"}, {"max_methods", "64"}, {"removed_kept", "2"},
+      {"measure_rates", "off"}};
   Options o;
-  for (auto [name, value] : {std::pair{"workers", workers},
-                             {"tier", tier},
-                             {"interval", "2"},
-                             {"flush_first", "4"},
-                             {"loop_flush_first", "64"},
-                             {"compile_ns", "0"},
-                             {"max_methods", "64"},
-                             {"removed_kept", "2"},
-                             {"measure_rates", "off"}}) {
+  for (const auto& [name, value] : all) {
     if (Status s = o.set(name, value); !s) die(s.error().message.c_str(), 0, 'o');
   }
   return o;
