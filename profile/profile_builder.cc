@@ -5,6 +5,7 @@
 #include "profile/numbers.h"
 #include "profile/trace/events.h"
 #include "profile/trace/trace_file.h"
+#include "profile/wall.h"
 
 namespace uptier {
 namespace {
@@ -203,7 +204,7 @@ void ProfileBuilder::add_inlined(Profile& result, MergeReport* report) const {
   }
 }
 
-Result<TraceProfile> profile_from_trace(std::span<const std::byte> file) {
+Result<TraceProfile> profile_from_trace(std::span<const std::byte> file) try {
   using State = profile::TraceReader::State;
   profile::TraceReader reader(file);
   ProfileBuilder builder;
@@ -219,6 +220,6 @@ Result<TraceProfile> profile_from_trace(std::span<const std::byte> file) {
   result.skipped = reader.skipped() + builder.skipped();
   result.lost = reader.dropped();
   return result;
-}
+} catch (const std::exception&) { return out_of_memory("profile"); }
 
 }  // namespace uptier

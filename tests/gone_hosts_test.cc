@@ -139,7 +139,8 @@ TEST_F(GoneHostsTest, code_for_frames_that_leave_goes_last_and_is_waited_for) {
 }
 
 TEST_F(GoneHostsTest, a_compilation_that_began_before_is_waited_for) {
-  Places::Look compiling = places_.begin_look();
+  Places::Look compiling;
+  places_.begin_look(compiling);
   retire(0);
   they_have_left(0);
   free_and_tell();

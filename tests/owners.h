@@ -131,8 +131,8 @@ class Owners : private tiering::Relay::Service {
                                  .losses = losses}};
 
  private:
-  tiering::Places::Look begin_look() override { return places.begin_look(); }
-  void end_look(tiering::Places::Look look) override { places.end_look(look); }
+  void begin_look(tiering::Places::Look& look) override { places.begin_look(look); }
+  void end_look(tiering::Places::Look& look) override { places.end_look(look); }
   void wake_worker() noexcept override {}
 
   std::array<char, 128> entries_{};

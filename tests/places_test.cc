@@ -89,11 +89,12 @@ TEST_F(PlacesTest, a_method_that_threads_or_its_host_may_use_keeps_its_place) {
 
 TEST_F(PlacesTest, what_is_removed_while_somebody_looks_keeps_its_place) {
   remove(0);
-  Places::Look look = places_.begin_look();
+  Places::Look look, later;
+  places_.begin_look(look);
   remove(1);
   EXPECT_FALSE(places_.removed_meanwhile(method(0)));
   EXPECT_TRUE(places_.removed_meanwhile(method(1)));
-  Places::Look later = places_.begin_look();
+  places_.begin_look(later);
   EXPECT_EQ(to_free(0), (Places::Set{true, false, false, false}));
   places_.end_look(look);
   EXPECT_FALSE(places_.removed_meanwhile(method(1)));

@@ -1,20 +1,22 @@
 // Threads come and go.
+#include <pthread.h>
+
 #include <algorithm>
 
+#include "profile/wall.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
 
 namespace {
 
-// Of each thread that has attached: what becomes of it when the thread ends.
-struct ThreadEnd {
-  ~ThreadEnd() { RuntimeImpl::thread_ends(); }
-};
-
-void watch_thread_end() {
-  static thread_local ThreadEnd end;
-  (void)end;
+// Has thread_ends() called when the calling thread ends, once for all that it attaches to. Returns
+// whether it will be. Not by a thread_local with a destructor: where memory for that is refused, the
+// C library ends the process.
+bool watch_thread_end() noexcept {
+  static constinit pthread_key_t key = 0;
+  static const bool made = pthread_key_create(&key, [](void*) { RuntimeImpl::thread_ends(); }) == 0;
+  return made && pthread_setspecific(key, &key) == 0;
 }
 
 }  // namespace
@@ -40,12 +42,13 @@ Error RuntimeImpl::forked_error() {
           "runtimes of its own"};
 }
 
-Status RuntimeImpl::attach() {
+Status RuntimeImpl::attach() try {
   if (forked()) return forked_error();
   if (AttachedThread* t = here()) {
     t->depth++;
     return {};
   }
+  if (!watch_thread_end()) return out_of_memory("attach");
   uint32_t number;
   {
     std::lock_guard lock(state_mutex_);
@@ -59,15 +62,14 @@ Status RuntimeImpl::attach() {
   {
     std::lock_guard lock(state_mutex_);
     threads_.add(std::move(*made));
-    rates_.thread_came();
+    finishes([&] { rates_.thread_came(); });
   }
   t.outer = sampler::exchange_context(&t.context());
-  watch_thread_end();
   if (options_.loops) prepare_loop_timer(t);
   bool known = saved_.is_open() && methods_.size() != 0;
-  if (known && known_.claim_early_listing()) wake_for_known();
+  if (known && known_.claim_early_listing()) finishes([&] { wake_for_known(); });
   return {};
-}
+} catch (const std::exception&) { return out_of_memory("attach"); }
 
 // On the thread itself, whose context is current.
 void RuntimeImpl::prepare_loop_timer(AttachedThread& t) {
@@ -88,15 +90,17 @@ void RuntimeImpl::detach() {
 }
 
 // The last that is heard of a thread.
-void RuntimeImpl::leave(AttachedThread& t) {
+void RuntimeImpl::leave(AttachedThread& t) noexcept {
   std::lock_guard lock(state_mutex_);
   flush_thread_locked(t, sampler::NoteKind::kFlushFinal);
   rates_.thread_goes(t);
   uint32_t count = methods_.size();
   for (uint32_t i = 0; i < count; ++i) {
-    observer_.end_streams(method(i), t.number());
-    if (!method(i).has_shape()) continue;
-    method(i).flushed.own().adaptation.gone += sampler::progress_of(t.state(MethodId(i)));
+    finishes([&] {
+      observer_.end_streams(method(i), t.number());
+      if (!method(i).has_shape()) return;
+      method(i).flushed.own().adaptation.gone += sampler::progress_of(t.state(MethodId(i)));
+    });
   }
   threads_.remove(t);
   in_service_->reclaim_locked();
@@ -132,7 +136,7 @@ void RuntimeImpl::end_blocked() noexcept {
 
 void RuntimeImpl::flush() {
   if (forked()) return;
-  flush_and_wait();
+  finishes([&] { flush_and_wait(); });
   hosts_.tell();
 }
 

@@ -15,12 +15,12 @@ StillHere::~StillHere() {
   if (thread_ != nullptr) thread_->leave_blocked();
 }
 
-Places::Look RuntimeImpl::begin_look() {
+void RuntimeImpl::begin_look(Places::Look& look) {
   std::lock_guard lock(state_mutex_);
-  return places_.begin_look();
+  places_.begin_look(look);
 }
 
-void RuntimeImpl::end_look(Places::Look look) {
+void RuntimeImpl::end_look(Places::Look& look) {
   std::lock_guard lock(state_mutex_);
   places_.end_look(look);
   if (hosts_.wait_to_leave()) in_service_->reclaim_locked();  // that may have waited for this

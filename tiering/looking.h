@@ -28,14 +28,14 @@ class StillHere {
 template <typename Of>
 class LookingAround {
  public:
-  explicit LookingAround(Of& of) : of_(of), at_(of.begin_look()) {}
-  ~LookingAround() { of_.end_look(at_); }
+  explicit LookingAround(Of& of) : of_(of) { of.begin_look(look_); }
+  ~LookingAround() { of_.end_look(look_); }
   LookingAround(const LookingAround&) = delete;
   LookingAround& operator=(const LookingAround&) = delete;
 
  private:
   Of& of_;
-  Places::Look at_;
+  Places::Look look_;
 };
 
 }  // namespace uptier::tiering

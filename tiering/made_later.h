@@ -38,6 +38,8 @@ class MadeLater {
     return *it.release();
   }
   void reset() { delete made_.exchange(nullptr, std::memory_order_relaxed); }
+  // Makes what readers of one that has not been made find: from here on they are not refused it.
+  static void make_fresh() { (void)fresh(); }
 
  private:
   static const T& fresh() {

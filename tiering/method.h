@@ -107,6 +107,7 @@ struct Method {
   uint64_t last_active = 0;  // when it was last heard of; InService::touch()
   uint64_t removed_at = 0;   // which of all removals it was, from 1; 0: it was not
   std::thread::id teller;    // who calls gone()
+  Method* next_gone = nullptr;  // GoneHosts: whose host is told next
   // What could ask the host, or lead to what does: versions that are not freed, its own but for
   // enterable ones and those that have its body in them; when it was removed, threads that may look
   // at it still.

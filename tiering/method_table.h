@@ -62,6 +62,10 @@ class MethodTable {
 
   // All methods that places belong to, by index.
   std::span<const std::unique_ptr<Method>> all() const { return owned_; }
+  // Makes room for one more, so that put() is not refused it.
+  void make_room() {
+    if (owned_.size() == owned_.capacity()) owned_.reserve(2 * owned_.size() + 16);
+  }
   // Gives a method the place of its id: a new one at the end, or that of a method which nobody can
   // have any more and which is destroyed. Ready for calls before.
   void put(std::unique_ptr<Method> m);

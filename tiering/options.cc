@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "profile/upf/file.h"
+#include "profile/wall.h"
 #include "tiering/code/opt_range.h"
 #include "tiering/observe/loop_choice.h"
 #include "tiering/stress.h"
@@ -132,7 +133,7 @@ std::string text_row(const char* name, std::string value, const char* empty, con
 
 }  // namespace
 
-Result<Options> Options::from_env() {
+Result<Options> Options::from_env() try {
   Options o;
 #define X(kind, field, fallback, low, high, unit, reason)                \
   if (const char* v = secure_getenv(environment_name(#field).c_str())) { \
@@ -153,9 +154,9 @@ Result<Options> Options::from_env() {
     if (Status s = o.set("profile", v); !s) return s.error();
   }
   return o;
-}
+} catch (const std::exception&) { return out_of_memory("options"); }
 
-Status Options::set(std::string_view name, std::string_view value) {
+Status Options::set(std::string_view name, std::string_view value) try {
 #define X(kind, field, fallback, low, high, unit, reason) \
   if (name == #field) return set_field(field, name, value, low, high);
   UPTIER_OPTIONS(X)
@@ -184,18 +185,18 @@ Status Options::set(std::string_view name, std::string_view value) {
     return {};
   }
   return Error{ErrorCode::kNotFound, "there is no option \"" + std::string(name) + "\""};
-}
+} catch (const std::exception&) { return out_of_memory("options"); }
 
-Status Options::set(std::string_view assignment) {
+Status Options::set(std::string_view assignment) try {
   size_t sign = assignment.find('=');
   if (sign != std::string_view::npos) {
     return set(assignment.substr(0, sign), assignment.substr(sign + 1));
   }
   return Error{ErrorCode::kInvalidArgument,
                "an option is NAME=VALUE, not \"" + std::string(assignment) + "\""};
-}
+} catch (const std::exception&) { return out_of_memory("options"); }
 
-Status Options::check() const {
+Status Options::check() const try {
 #define X(kind, field, fallback, low, high, unit, reason) \
   if (!in_range(field, low, high)) return bad_value(#field, print(field), range(field, low, high));
   UPTIER_OPTIONS(X)
@@ -207,9 +208,9 @@ Status Options::check() const {
   Result<tiering::LoopChoice> choice = tiering::LoopChoice::parse(time_loops);
   if (!choice) return choice.error();
   return profile::check_name(profile);
-}
+} catch (const std::exception&) { return out_of_memory("options"); }
 
-std::string Options::changes() const {
+std::string Options::changes() const try {
   const Options defaults;
   std::string text;
   auto add = [&](const char* name, const std::string& value, const std::string& usual) {
@@ -224,9 +225,9 @@ std::string Options::changes() const {
   add("time_loops", time_loops, "");
   add("profile", profile, "");
   return text;
-}
+} catch (const std::exception&) { return {}; }
 
-std::string Options::table() const {
+std::string Options::table() const try {
   std::string text;
   char line[512];
 #define X(kind, field, fallback, low, high, unit, reason)                                         \
@@ -245,6 +246,6 @@ std::string Options::table() const {
   text += text_row("profile", profile, "none", "file",
                    "profile read at the start and written at the end; %p %h %t %c in its name");
   return text;
-}
+} catch (const std::exception&) { return {}; }
 
 }  // namespace uptier

@@ -1,4 +1,8 @@
 // Methods come and go.
+#include <algorithm>
+#include <iterator>
+#include "profile/wall.h"
+
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -33,7 +37,7 @@ Status check_own_schema(const MethodInfo& info) {
 
 }  // namespace
 
-Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
+Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) try {
   if (forked()) return forked_error();
   if (Status s = check_signature(info); !s) return s.error();
   if (Status s = check_own_schema(info); !s) return s.error();
@@ -43,18 +47,23 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) {
   Result<Place> place = take_place_locked(info.name);
   if (!place) return place.error();
   uint32_t index = place->id.index();
-  auto made =
-      std::make_unique<Method>(place->id, places_.methods_seen() + 1, host, std::move(info));
-  Method& m = *made;
-  if (options_.gap == GapMode::kExact) m.exact = std::make_unique<ExactCalls>();
-  if (!m.info.host_may_trap) m.host_code = m.info.host_entry;
-  places_.note_added();
-  rates_.add(index, place->again);
-  stubs_->set_target(m.id, in_service_->first_target_locked(m));
-  observer_.know(m);
-  methods_.put(std::move(made));
-  return m.id;
-}
+  Result<MethodId> added = walled("add_method", [&]() -> Result<MethodId> {
+    auto made =
+        std::make_unique<Method>(place->id, places_.methods_seen() + 1, host, std::move(info));
+    Method& m = *made;
+    if (options_.gap == GapMode::kExact) m.exact = std::make_unique<ExactCalls>();
+    if (!m.info.host_may_trap) m.host_code = m.info.host_entry;
+    methods_.make_room();
+    rates_.add(index, place->again);
+    observer_.know(m);
+    places_.note_added();
+    stubs_->set_target(m.id, in_service_->first_target_locked(m));
+    methods_.put(std::move(made));
+    return m.id;
+  });
+  if (!added && place->again) places_.return_place(index);
+  return added;
+} catch (const std::exception&) { return out_of_memory("add_method"); }
 
 // Whether calls go to the host's interpreter before there is code, or when it has been taken away.
 // The fixed tiers hold methods elsewhere, and what a saved profile knows can be compiled at once.
@@ -71,11 +80,11 @@ const void* InService::first_target_locked(const Method& m) const {
   return there ? m.host_code.load() : stubs_.tail(m.id);
 }
 
-std::string RuntimeImpl::error_of(MethodId m) const {
+std::string RuntimeImpl::error_of(MethodId m) const try {
   if (forked()) return {};
   std::lock_guard lock(state_mutex_);
   return is_method(m) ? *method(m.index()).last_error : std::string();
-}
+} catch (const std::exception&) { return {}; }
 
 void RuntimeImpl::remove_methods(std::span<const MethodId> methods) {
   if (forked()) return;
@@ -90,35 +99,41 @@ void RuntimeImpl::retire_methods(std::span<const MethodId> methods) {
   hosts_.tell();
 }
 
-// No step leaves an address of a Method in this frame: the stack is searched for such.
+// No step leaves an address of a Method in this frame: the stack is searched for such. Hosts may die
+// when it returns, so it may not be refused: what it needs memory for can be left out.
 void RuntimeImpl::take_out(std::span<const MethodId> all, HostUse after) {
   __builtin_unwind_init();  // as in add_method
   StillHere still(*this);
   LookingAround looking(*this);  // nobody forgets them meanwhile
-  std::vector<MethodId> ids = refuse_calls(all, after);
-  await_compilations(ids);
-  retire_code(ids, after);
+  MethodId room[64];
+  for (; !all.empty(); all = all.subspan(std::min(all.size(), std::size(room)))) {
+    auto some = all.first(std::min(all.size(), std::size(room)));
+    std::span<const MethodId> ids = refuse_calls(some, after, room);
+    await_compilations(ids);
+    retire_code(ids, after);
+  }
 }
 
-// Returns those that were in service; and if the hosts may die now, those that were retired.
-__attribute__((noinline)) std::vector<MethodId> RuntimeImpl::refuse_calls(
-    std::span<const MethodId> all, HostUse after) {
-  std::vector<MethodId> ids;
+// Returns those that were in service; and if the hosts may die now, those that were retired. In
+// `room`, which is as long.
+__attribute__((noinline)) std::span<const MethodId> RuntimeImpl::refuse_calls(
+    std::span<const MethodId> all, HostUse after, std::span<MethodId> room) {
+  size_t count = 0;
   std::lock_guard lock(state_mutex_);
   drain_locked();
   for (MethodId id : all) {
     Method* m = known(id);
     if (m == nullptr) continue;
     if (is_method(id)) {
-      ids.push_back(id);
-      flush_removed_locked(*m, after);
+      room[count++] = id;
+      finishes([&] { flush_removed_locked(*m, after); });
       take_out_locked(*m, after);
     } else if (after == HostUse::kOver && m->host_use == HostUse::kUntilGone) {
-      ids.push_back(id);
+      room[count++] = id;
       m->host_use = HostUse::kTold;
     }
   }
-  return ids;
+  return room.first(count);
 }
 
 // A host that is not to be asked any more may die soon. What is compiled of others is compiled still.
@@ -132,7 +147,7 @@ __attribute__((noinline)) void RuntimeImpl::retire_code(std::span<const MethodId
   for (MethodId id : ids) {
     Method& m = method(id.index());
     bodies_.forget_locked(m);
-    in_service_->withdraw_locked(m);
+    finishes([&] { in_service_->withdraw_locked(m); });
     for (auto& v : m.versions) {
       if (!v->retired) reclaimer_.retire(*v);
       if (after == HostUse::kOver) v->give_back();  // nothing runs it, and its host may go
@@ -147,16 +162,16 @@ void RuntimeImpl::take_out_locked(Method& m, HostUse after) {
   m.removed = true;
   m.retired = after == HostUse::kUntilGone;
   m.host_use = after;
-  places_.note_removed(m);
   methods_.take_out(m);
   m.looked_at = true;
   ++m.holds;
-  reclaimer_.leave(m);
   fast_->set_entry(m.id.index(), nullptr);
   stubs_->set_target(m.id, stubs_->tail(m.id));
   requests_.remove(m.id);
   known_.forget(m);
   frames_.forget(m);
+  reclaimer_.leave(m);
+  places_.note_removed(m);
 }
 
 // The flush of one method that is taken out, for all threads: none of them runs it any more. Where

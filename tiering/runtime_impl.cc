@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "jit/code/global_locks.h"
+#include "profile/wall.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>
@@ -126,16 +127,32 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
       bodies_(options_) {}
 
 Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, TraceSink* sink,
-                                                     Policy* policy) {
+                                                     Policy* policy) try {
   if (Status s = options.check(); !s) return s.error();
   Result<StressPlan> plan = StressPlan::parse(options.stress);
   if (!plan) return plan.error();
   std::unique_ptr<RuntimeImpl> r(new RuntimeImpl(options, *plan, sink, policy));
   if (Status s = r->start(); !s) return s.error();
   return std::unique_ptr<Runtime>(std::move(r));
+} catch (const std::exception&) { return out_of_memory("a runtime"); }
+
+// What slow paths find of a method of which nothing has been made yet (MadeLater): made here, as they
+// may not be refused it.
+static void make_fresh() {
+  MadeLater<MethodShape>::make_fresh();
+  MadeLater<ProbeSet>::make_fresh();
+  MadeLater<Flushed>::make_fresh();
+  MadeLater<Optimizing>::make_fresh();
+  MadeLater<ValueVersions>::make_fresh();
+  MadeLater<std::vector<Version*>>::make_fresh();
+  MadeLater<std::string>::make_fresh();
+  MadeLater<SeenPhase>::make_fresh();
+  MadeLater<CodeShape>::make_fresh();
+  MadeLater<LoopCopies>::make_fresh();
 }
 
 Status RuntimeImpl::start() {
+  make_fresh();
   if (!sampler::watch_forks() || !jit::hold_locks_over_forks()) {
     return Error{ErrorCode::kResourceExhausted, "memory for a handler of fork() is refused"};
   }
@@ -330,7 +347,7 @@ RuntimeImpl::~RuntimeImpl() {
     std::lock_guard lock(state_mutex_);
     for (auto& t : threads_) flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);
     if (!saved_.was_saved()) save_at_end_locked();
-    observer_.finish();
+    finishes([&] { observer_.finish(); });
     threads_.clear();
     if (space_ != nullptr) space_->release_all();  // null: start() was refused it
     for (auto& m : methods_.all()) {

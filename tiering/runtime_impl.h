@@ -103,6 +103,7 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   uint64_t* counters(MethodId m) noexcept override;
   void flush() override;
   Report report() const override;
+  Report make_report() const;  // the same, for those who have a wall of their own
   SavedReport saved_report() const override;
   Profile profile() const override;
   Status save_profile() override;  // saved/save_now.cc
@@ -127,8 +128,8 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   const void* loop_plain(uint32_t method, uint32_t loop, const void* pc) noexcept;
   const void* loop_instrumented(uint32_t method, uint32_t loop, const void* pc) noexcept;
   // For those who look at methods (looking.h), which take the state mutex here.
-  Places::Look begin_look() override;
-  void end_look(Places::Look look) override;
+  void begin_look(Places::Look& look) override;
+  void end_look(Places::Look& look) override;
   // The calling thread's record if it is attached to this runtime, else null.
   AttachedThread* here() const noexcept;
 
@@ -151,14 +152,16 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   std::optional<MethodKey> method_at(uint64_t address) const;
 
   // compile_service.cc
-  bool first_call(Method& m);
+  bool first_call(Method& m) noexcept;
+  void note_no_memory(Method& m) noexcept;
   bool note_first_call(Method& m);
   bool make_first(Method& m);
   bool compiles_first(Method& m);
   bool interpret(Method& m);
   std::vector<Plan> first_plans(const Method& m) const;
   Status compile_first(Method& m);
-  void compile_and_install(const Plan& plan);
+  void compile_and_install(const Plan& plan) noexcept;
+  void compile_plan(const Plan& plan);
   // osr_enter.cc
   bool know_loops(Method& m);
   void refuse_frame(Method& m, const Version& v, const jit::SlotLaw& broken);
@@ -174,7 +177,8 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   // registry.cc
   void die_if_in_use();
   void take_out(std::span<const MethodId> all, HostUse after);
-  std::vector<MethodId> refuse_calls(std::span<const MethodId> all, HostUse after);
+  std::span<const MethodId> refuse_calls(std::span<const MethodId> all, HostUse after,
+                                         std::span<MethodId> room);
   void await_compilations(std::span<const MethodId> ids);
   void retire_code(std::span<const MethodId> ids, HostUse after);
   void take_out_locked(Method& m, HostUse after);
@@ -234,7 +238,8 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   jit::Leave leave_for_host(Method& m, jit::LeaveState& s, const jit::Code& from,
                             const jit::ExitRow& row) noexcept;
   const Version* enterable_version(Method& m) noexcept;
-  bool make_enterable(Method& m);
+  bool make_enterable(Method& m) noexcept;
+  bool make_enterable_version(Method& m);
   void count_exit(Method& m, uint32_t exit) noexcept;
 
   // osr_out.cc
@@ -272,7 +277,7 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
             uint64_t call = 0) noexcept;
   void brake(Method& m, sampler::Rate in_force) noexcept;
 
-  void leave(AttachedThread& t);                                  // attach.cc
+  void leave(AttachedThread& t) noexcept;                         // attach.cc
   void pass_quiescent(AttachedThread& t) noexcept;                // attach.cc
   void flush_and_wait();                                          // attach.cc
   void prepare_loop_timer(AttachedThread& t);                     // attach.cc
@@ -307,6 +312,7 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   bool drain_locked();
   void drain_thread_locked(AttachedThread& t, uint32_t most = UINT32_MAX);
   void handle_note(AttachedThread& t, const sampler::Note& note, std::span<const uint64_t> counts);
+  void forget_note(const sampler::Note& note) noexcept;
   void end_trial(Method& m);
   void back_to_baseline(Method& m);
   void take_optimized(Method& m, uint32_t thread, const sampler::Note& note,

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "profile/wall.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -11,7 +12,7 @@ Error refused(const char* why) { return Error{ErrorCode::kInvalidArgument, why};
 
 }  // namespace
 
-Result<NativeStack*> RuntimeImpl::create_stack(void* memory, size_t bytes) {
+Result<NativeStack*> RuntimeImpl::create_stack(void* memory, size_t bytes) try {
   if (forked()) return forked_error();
   AttachedThread* t = here();
   if (t == nullptr) return refused("create_stack: the thread is not attached");
@@ -27,12 +28,12 @@ Result<NativeStack*> RuntimeImpl::create_stack(void* memory, size_t bytes) {
   stack->limit =
       low + std::max(options_.stack_reserve, bytes - std::min<uint64_t>(bytes, options_.max_stack));
   return &t->stacks.add(std::move(stack));
-}
+} catch (const std::exception&) { return out_of_memory("create_stack"); }
 
 // What callers keep in registers may be an address of code, and the host saves registers wherever
 // it likes: they are spilled into this frame, if the C function has not done so in its own, and both
 // are copied.
-Status RuntimeImpl::switch_stack(NativeStack* to) {
+Status RuntimeImpl::switch_stack(NativeStack* to) try {
   if (forked()) return forked_error();
   AttachedThread* t = here();
   if (t == nullptr) return refused("switch_stack: the thread is not attached");
@@ -40,7 +41,7 @@ Status RuntimeImpl::switch_stack(NativeStack* to) {
   Status s = leave_stack(*t, to == nullptr ? t->stacks.own() : *to, __builtin_frame_address(0));
   asm volatile("");  // a call in the last place would take this frame away first
   return s;
-}
+} catch (const std::exception&) { return out_of_memory("switch_stack"); }
 
 // `frame` is that of the caller; registers are saved below it, or above in the frame of a C function.
 __attribute__((noinline, no_sanitize("address", "thread"))) Status RuntimeImpl::leave_stack(
@@ -68,7 +69,7 @@ __attribute__((noinline, no_sanitize("address", "thread"))) Status RuntimeImpl::
   return {};
 }
 
-Status RuntimeImpl::destroy_stack(NativeStack* stack) {
+Status RuntimeImpl::destroy_stack(NativeStack* stack) try {
   if (stack == nullptr) return {};
   if (forked()) return forked_error();
   AttachedThread* t = here();
@@ -78,6 +79,6 @@ Status RuntimeImpl::destroy_stack(NativeStack* stack) {
   if (stack == &t->stacks.current()) return refused("destroy_stack: the thread is on the stack");
   t->stacks.remove(*stack);
   return {};
-}
+} catch (const std::exception&) { return out_of_memory("destroy_stack"); }
 
 }  // namespace uptier::tiering

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "profile/wall.h"
+
 namespace uptier::tiering {
 namespace {
 
@@ -53,7 +55,7 @@ void Threads::add(std::unique_ptr<AttachedThread> t) {
 
 void Threads::remove(const AttachedThread& t) {
   auto at = std::ranges::find(threads_, &t, &std::unique_ptr<AttachedThread>::get);
-  keep_log(**at);
+  finishes([&] { keep_log(**at); });
   tiering::add(gone_losses_, losses_of(t));
   gone_lived_ns_ += lived(t);
   threads_.erase(at);

@@ -10,9 +10,9 @@
 //   Errors:    returned as uptier_status, with a sentence in `error` (may be NULL, see c_types.h).
 //              NULL handles, ids out of range, counts and sizes that do not fit give
 //              UPTIER_INVALID_ARGUMENT and change nothing. Outputs (`out`) may not be NULL unless
-//              it says so; they are written on success only. No exception leaves the library, and
-//              one must not leave a callback: the process ends if it does, as when memory is
-//              refused.
+//              it says so; they are written on success only. Memory that is refused is
+//              UPTIER_RESOURCE_EXHAUSTED, with nothing changed. No exception leaves the library,
+//              and one must not leave a callback: the process ends if it does.
 //   Ownership: what `create` returned is the caller's until `destroy`, which accepts NULL. Strings
 //              and arrays passed in are copied unless it says otherwise. Strings returned as
 //              const char* are static.

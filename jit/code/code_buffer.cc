@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <new>
 
 #include "sampler/context.h"
 
@@ -32,12 +33,19 @@ ASMJIT_END_NAMESPACE
 
 namespace uptier::jit {
 
+// Says what `operator new` would say, and ends at the same wall (profile/wall.h).
+void CodeBuffer::FirstError::end_without_memory(asmjit::Error error) {
+  if (error == asmjit::kErrorOutOfMemory) throw std::bad_alloc();
+}
+
 CodeBuffer::CodeBuffer(const CodeSpace& space) : space_(space) {
-  holder_.init(asmjit::Environment::host());
+  auto needed = [](asmjit::Error e) { FirstError::end_without_memory(e); };
+  needed(holder_.init(asmjit::Environment::host()));
   holder_.setErrorHandler(&error_);
-  holder_.attach(&asm_);
+  needed(holder_.attach(&asm_));
   if (space.packed()) {
-    holder_.newSection(&cold_section_, ".cold", SIZE_MAX, asmjit::SectionFlags::kExecutable, 1);
+    needed(holder_.newSection(&cold_section_, ".cold", SIZE_MAX, asmjit::SectionFlags::kExecutable,
+                              1));
   }
 #ifndef NDEBUG
   asm_.addDiagnosticOptions(asmjit::DiagnosticOptions::kValidateAssembler);

@@ -109,12 +109,16 @@ class CodeBuffer {
   Result<CodeSpan> publish_bare(CodeSpace& space, bool beyond_budget = false);
 
  private:
+  // Memory that is refused ends the emission at once, as it does where a table of ours cannot grow:
+  // labels that were not made must not be asked where they are.
   class FirstError final : public asmjit::ErrorHandler {
    public:
-    void handleError(asmjit::Error, const char* message, asmjit::BaseEmitter*) override {
+    void handleError(asmjit::Error error, const char* message, asmjit::BaseEmitter*) override {
+      end_without_memory(error);
       if (text.empty()) text = message;
       failed = true;
     }
+    static void end_without_memory(asmjit::Error error);
     std::string text;
     bool failed = false;
   };

@@ -12,6 +12,7 @@
 
 #include "jit/code/code.h"
 #include "jit/code/code_space_state.h"
+#include "profile/wall.h"
 
 namespace uptier::jit {
 namespace {
@@ -51,13 +52,21 @@ bool CodeSpace::State::take(uint64_t units, bool from_end, uint64_t* first) {
   }
   if (run == free_runs.end()) return false;
   auto [at, length] = *run;
-  free_runs.erase(run);
   *first = from_end ? at + length - units : at;
-  if (length > units) free_runs.emplace(from_end ? at : at + units, length - units);
+  if (length == units) {
+    free_runs.erase(run);
+  } else if (from_end) {
+    run->second = length - units;
+  } else {
+    auto rest = free_runs.extract(run);  // what is left has its node, so it cannot be refused one
+    rest.key() = at + units;
+    rest.mapped() = length - units;
+    free_runs.insert(std::move(rest));
+  }
   return true;
 }
 
-void CodeSpace::State::give_back(uint64_t first, uint64_t units) {
+void CodeSpace::State::give_back(uint64_t first, uint64_t units) noexcept {
   auto next = free_runs.lower_bound(first);
   if (next != free_runs.end() && next->first == first + units) {
     units += next->second;
@@ -70,7 +79,8 @@ void CodeSpace::State::give_back(uint64_t first, uint64_t units) {
       return;
     }
   }
-  free_runs.emplace_hint(next, first, units);
+  // Without memory for its node a run is lost: of address space, of which there is twice the budget.
+  finishes([&] { free_runs.emplace_hint(next, first, units); });
 }
 
 bool CodeSpace::State::forced_failure() {
@@ -251,7 +261,7 @@ Result<CodeSpan> CodeSpace::allocate(uint32_t size, bool beyond_budget, uint32_t
   State::Runs runs;
   Status taken = s.take_parts(apart ? size : size + cold, apart ? cold : 0, beyond_budget, &runs);
   if (!taken) return taken.error();
-  Result<CodeSpan> span = fill(runs, size, cold);
+  Result<CodeSpan> span = walled("code space", [&] { return fill(runs, size, cold); });
   if (!span) s.give_back(runs);
   return span;
 }

@@ -57,7 +57,7 @@ struct CodeSpace::State {
 
   using Runs = CodeRuns;
   bool take(uint64_t units, bool from_end, uint64_t* first);
-  void give_back(uint64_t first, uint64_t units);
+  void give_back(uint64_t first, uint64_t units) noexcept;
   uint64_t units_of(uint64_t bytes) const;
   Status take_parts(uint64_t bytes, uint64_t cold, bool beyond_budget, Runs* runs);
   void give_back(const Runs& runs);

@@ -75,7 +75,7 @@ GdbNames::~GdbNames() = default;
 
 size_t GdbNames::codes() const {
   size_t n = 0;
-  for (const auto& f : files_) n += f->codes.size();
+  for (const auto& f : files_) n += f == nullptr ? 0 : f->codes.size();
   return n;
 }
 
@@ -84,7 +84,8 @@ void GdbNames::forget(const NamedCode& code) {
     return c.base < code.base + code.size && code.base < c.base + c.size;
   };
   for (auto& f : files_) {
-    if (std::ranges::none_of(f->codes, overlaps)) continue;
+    // Null: memory for the rest of one was refused, and its names are lost.
+    if (f == nullptr || std::ranges::none_of(f->codes, overlaps)) continue;
     std::vector<NamedCode> rest = std::move(f->codes);
     std::erase_if(rest, overlaps);
     f.reset();

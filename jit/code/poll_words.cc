@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "profile/wall.h"
+
 namespace uptier::jit {
 
 static_assert(sizeof(PollWord) == sizeof(uint32_t), "code reads the word as it is");
@@ -24,7 +26,8 @@ PollRun PollWords::take(uint32_t count) {
 void PollWords::give_back(std::span<PollWord> words) noexcept {
   for (PollWord& w : words) w.store(0, std::memory_order_relaxed);  // the lock orders it
   std::lock_guard lock(mutex_);
-  free_[words.size()].push_back(words.data());
+  // Without memory for the list they are lost.
+  finishes([&] { free_[words.size()].push_back(words.data()); });
 }
 
 PollRun::PollRun(PollRun&& other) noexcept

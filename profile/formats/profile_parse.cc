@@ -8,6 +8,7 @@
 #include "profile/formats/lexer.h"
 #include "profile/numbers.h"
 #include "profile/schema.h"
+#include "profile/wall.h"
 
 namespace uptier {
 namespace {
@@ -320,6 +321,8 @@ class Parser {
 
 }  // namespace
 
-Result<Profile> parse_profile(std::string_view text) { return Parser(text).run(); }
+Result<Profile> parse_profile(std::string_view text) {
+  return walled("profile", [&] { return Parser(text).run(); });
+}
 
 }  // namespace uptier

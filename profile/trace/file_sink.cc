@@ -4,6 +4,7 @@
 
 #include "profile/trace/trace_file.h"
 #include "profile/upf/new_file.h"
+#include "profile/wall.h"
 
 namespace uptier::profile {
 namespace {
@@ -47,12 +48,12 @@ Result<std::unique_ptr<ByteSink>> open_file_sink(const std::string& path) {
 
 namespace uptier {
 
-Result<std::unique_ptr<TraceSink>> trace_file_sink(const std::string& path) {
+Result<std::unique_ptr<TraceSink>> trace_file_sink(const std::string& path) try {
   Result<std::unique_ptr<profile::ByteSink>> sink = profile::open_file_sink(path);
   if (!sink.ok()) return sink.error();
   auto writer = std::make_unique<profile::TraceWriter>(std::move(*sink));
   if (const Status status = writer->flush(); !status.ok()) return status.error();
   return std::unique_ptr<TraceSink>(std::move(writer));
-}
+} catch (const std::exception&) { return out_of_memory("trace"); }
 
 }  // namespace uptier

@@ -4,6 +4,7 @@
 
 #include "profile/checksum.h"
 #include "profile/trace/trace_file.h"
+#include "profile/wall.h"
 
 namespace uptier::profile {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 // Large enough to make a write call cheap against its bytes; between two data events there is
 // rarely more than a few hundred bytes.
 constexpr size_t kBufferSize = 64u << 10;
+constexpr size_t kPadding = 16;  // behind a record, at most
 
 }  // namespace
 
@@ -31,10 +33,14 @@ TraceWriter::TraceWriter(std::unique_ptr<ByteSink> sink) : sink_(std::move(sink)
 
 Status TraceWriter::on_event(const TraceEvent& event) {
   if (const Status status = begin_record(); !status.ok()) return status;
-  encode(event, buffer_);
-  if (buffer_.size() - record_ > kMaxContent) {
+  const bool encoded = finishes([&] {
+    encode(event, buffer_);
+    buffer_.reserve(buffer_.size() + kPadding);
+  });
+  if (!encoded || buffer_.size() - record_ > kMaxContent) {
     buffer_.resize(record_);
     ++dropped_;
+    if (!encoded) return out_of_memory("trace");
     return Error{ErrorCode::kResourceExhausted, "trace: an event is larger than a record may be"};
   }
   end_record(kind_of(event));
@@ -46,10 +52,18 @@ Status TraceWriter::on_event(const TraceEvent& event) {
 Status TraceWriter::finish(uint64_t dropped) {
   if (finished_) return status_;
   if (begin_record().ok()) {
-    ByteWriter out(buffer_);
-    out.u64(events_);
-    out.u64(dropped_ + dropped);
-    end_record(RecordKind::kEnd);
+    const bool encoded = finishes([&] {
+      ByteWriter out(buffer_);
+      out.u64(events_);
+      out.u64(dropped_ + dropped);
+      buffer_.reserve(buffer_.size() + kPadding);
+    });
+    if (encoded) {
+      end_record(RecordKind::kEnd);
+    } else {
+      buffer_.resize(record_);  // as if it had been cut off there
+      status_ = out_of_memory("trace");
+    }
     // Failures are kept in status_.
     (void)flush();
   }
@@ -66,8 +80,10 @@ Status TraceWriter::begin_record() {
     return status_;
   }
   record_ = buffer_.size();
-  buffer_.resize(record_ + kRecordHeader);
-  return {};
+  return walled("trace", [&]() -> Status {
+    buffer_.resize(record_ + kRecordHeader);
+    return {};
+  });
 }
 
 void TraceWriter::end_record(RecordKind kind) {

@@ -10,6 +10,7 @@
 #include "profile/numbers.h"
 #include "profile/upf/foreign.h"
 #include "profile/upf/trace_info.h"
+#include "profile/wall.h"
 
 namespace uptier::profile {
 namespace {
@@ -442,7 +443,7 @@ bool looks_like_profile(std::span<const std::byte> file) {
          type == profile::kIdbInstrumentTable || type == profile::kIdbUserData;
 }
 
-Result<ProfileFile> profile_from_file(std::span<const std::byte> file) {
+Result<ProfileFile> profile_from_file(std::span<const std::byte> file) try {
   ProfileFile result;
   if (file.empty()) return result;
   profile::UpfReader reader(file);
@@ -466,6 +467,6 @@ Result<ProfileFile> profile_from_file(std::span<const std::byte> file) {
   result.warnings = reader.warnings();
   result.skipped = reader.skipped();
   return result;
-}
+} catch (const std::exception&) { return out_of_memory("profile"); }
 
 }  // namespace uptier

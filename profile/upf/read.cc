@@ -1,6 +1,9 @@
 #include "profile/upf/read.h"
 
 #include <zstd.h>
+#include <zstd_errors.h>
+
+#include <new>
 
 #include "profile/checksum.h"
 #include "profile/upf/calls.h"
@@ -186,9 +189,10 @@ bool UpfReader::unpack(uint64_t at, ByteSpan packed, Bytes& buffer, ByteSpan& ra
   raw = body.first(stored);
   if (stored == size) return true;
   buffer.resize(size);
-  if (ZSTD_decompress(buffer.data(), size, body.data(), stored) != size) {
-    return refuse("packed: zstd does not unpack it");
-  }
+  const size_t unpacked = ZSTD_decompress(buffer.data(), size, body.data(), stored);
+  // Not the file's fault: it must not be taken for damaged, and written anew without this part.
+  if (ZSTD_getErrorCode(unpacked) == ZSTD_error_memory_allocation) throw std::bad_alloc();
+  if (unpacked != size) return refuse("packed: zstd does not unpack it");
   raw = buffer;
   return true;
 }

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 
+#include "profile/wall.h"
+
 namespace uptier::tiering {
 
 // Asks the C host for the body. noexcept: what a callback throws must not unwind through the
 // compiler.
-Status CMethod::build(MethodId m, FunctionBuilder& b) noexcept {
+Status CMethod::build(MethodId m, FunctionBuilder& b) noexcept try {
   if (build_ == nullptr) {
     return Error{ErrorCode::kUnsupported, name_ + ": the host has no build function"};
   }
@@ -23,7 +25,7 @@ Status CMethod::build(MethodId m, FunctionBuilder& b) noexcept {
   std::string why = said.message[0] != 0 ? said.message : uptier_status_name(s);
   return Error{known ? static_cast<ErrorCode>(s - 1) : ErrorCode::kInvalidInput,
                name_ + ": the host's build failed: " + why};
-}
+} catch (const std::exception&) { return out_of_memory("build"); }
 
 }  // namespace uptier::tiering
 
@@ -59,6 +61,11 @@ bool uptier_builder::enter_inst(uptier_builder* b, const char* what) {
 bool uptier_builder::refuse(std::string_view why) {
   error = Error{ErrorCode::kInvalidArgument, std::string(what) + ": " + std::string(why)};
   return false;
+}
+
+uptier_status uptier_builder::ran_out() noexcept {
+  error = out_of_memory(what);
+  return UPTIER_RESOURCE_EXHAUSTED;
 }
 
 uptier_status uptier_builder::status() const {
@@ -146,13 +153,16 @@ uptier_status uptier_build_status(const uptier_builder* b, uptier_error* error) 
 
 // ---- Parameters, blocks, variables --------------------------------------------------------------
 
-uptier_value uptier_build_param(uptier_builder* b, size_t index) noexcept {
+uptier_value uptier_build_param(uptier_builder* b, size_t index) noexcept try {
   if (!B::enter(b, __func__)) return {};
   if (index >= b->builder.signature().params.size()) {
     b->refuse("there is no parameter " + std::to_string(index));
     return {};
   }
   return b->made(b->builder.param(static_cast<unsigned>(index)));
+} catch (const std::exception&) {
+  b->ran_out();
+  return {};
 }
 
 uptier_type uptier_build_type_of(uptier_builder* b, uptier_value v) noexcept {
@@ -160,13 +170,16 @@ uptier_type uptier_build_type_of(uptier_builder* b, uptier_value v) noexcept {
   return static_cast<uptier_type>(b->builder.type_of(from_c<Value>(v)));
 }
 
-uptier_block uptier_build_create_block(uptier_builder* b) noexcept {
+uptier_block uptier_build_create_block(uptier_builder* b) noexcept try {
   if (!B::enter(b, __func__)) return {};
   b->blocks.emplace_back();
   return to_c<uptier_block>(b->builder.create_block());
+} catch (const std::exception&) {
+  b->ran_out();
+  return {};
 }
 
-uptier_status uptier_build_switch_to(uptier_builder* b, uptier_block block) noexcept {
+uptier_status uptier_build_switch_to(uptier_builder* b, uptier_block block) noexcept try {
   if (!B::enter(b, __func__) || !b->has(block)) return status_of(b);
   if (b->builder.current().valid()) {
     b->refuse("the current block has not ended");
@@ -178,27 +191,30 @@ uptier_status uptier_build_switch_to(uptier_builder* b, uptier_block block) noex
     b->builder.switch_to(from_c<Block>(block));
   }
   return b->status();
-}
+} catch (const std::exception&) { return b->ran_out(); }
 
-uptier_status uptier_build_seal(uptier_builder* b, uptier_block block) noexcept {
+uptier_status uptier_build_seal(uptier_builder* b, uptier_block block) noexcept try {
   if (!B::enter(b, __func__) || !b->has_open(block)) return status_of(b);
   b->blocks[block.id - 1].sealed = true;
   b->builder.seal(from_c<Block>(block));
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return b->ran_out(); }
 
 uptier_block uptier_build_current(const uptier_builder* b) noexcept {
   if (b == nullptr || !b->error) return {};
   return to_c<uptier_block>(b->builder.current());
 }
 
-uptier_variable uptier_build_declare(uptier_builder* b, uptier_type type) noexcept {
+uptier_variable uptier_build_declare(uptier_builder* b, uptier_type type) noexcept try {
   if (!B::enter(b, __func__) || !b->is_type(type)) return {};
   b->variables.push_back(static_cast<Type>(type));
   return to_c<uptier_variable>(b->builder.declare(static_cast<Type>(type)));
+} catch (const std::exception&) {
+  b->ran_out();
+  return {};
 }
 
-uptier_status uptier_build_def(uptier_builder* b, uptier_variable x, uptier_value v) noexcept {
+uptier_status uptier_build_def(uptier_builder* b, uptier_variable x, uptier_value v) noexcept try {
   if (!B::enter_block(b, __func__) || !b->has(x) || !b->has(v)) return status_of(b);
   if (b->builder.type_of(from_c<Value>(v)) != b->variables[x.id - 1]) {
     b->refuse("the value has another type than the variable");
@@ -206,50 +222,72 @@ uptier_status uptier_build_def(uptier_builder* b, uptier_variable x, uptier_valu
   }
   b->builder.def(from_c<Variable>(x), from_c<Value>(v));
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return b->ran_out(); }
 
-uptier_value uptier_build_use(uptier_builder* b, uptier_variable x) noexcept {
+uptier_value uptier_build_use(uptier_builder* b, uptier_variable x) noexcept try {
   if (!B::enter_block(b, __func__) || !b->has(x)) return {};
   return b->made(b->builder.use(from_c<Variable>(x)));
+} catch (const std::exception&) {
+  b->ran_out();
+  return {};
 }
 
-uptier_status uptier_build_set_location(uptier_builder* b, uint32_t location) noexcept {
+uptier_status uptier_build_set_location(uptier_builder* b, uint32_t location) noexcept try {
   if (!B::enter(b, __func__)) return status_of(b);
   b->builder.set_location(location);
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return b->ran_out(); }
 
 // ---- Constants ----------------------------------------------------------------------------------
 
-uptier_value uptier_build_i32(uptier_builder* b, int32_t v) noexcept {
+uptier_value uptier_build_i32(uptier_builder* b, int32_t v) noexcept try {
   return constant_of(b, __func__, Type::kI32, static_cast<uint32_t>(v));
+} catch (const std::exception&) {
+  b->ran_out();
+  return {};
 }
 
-uptier_value uptier_build_i64(uptier_builder* b, int64_t v) noexcept {
+uptier_value uptier_build_i64(uptier_builder* b, int64_t v) noexcept try {
   return constant_of(b, __func__, Type::kI64, static_cast<uint64_t>(v));
+} catch (const std::exception&) {
+  b->ran_out();
+  return {};
 }
 
-uptier_value uptier_build_f32(uptier_builder* b, float v) noexcept {
+uptier_value uptier_build_f32(uptier_builder* b, float v) noexcept try {
   if (!B::enter_inst(b, __func__)) return {};
   return b->made(b->builder.f32(v));
+} catch (const std::exception&) {
+  b->ran_out();
+  return {};
 }
 
-uptier_value uptier_build_f64(uptier_builder* b, double v) noexcept {
+uptier_value uptier_build_f64(uptier_builder* b, double v) noexcept try {
   if (!B::enter_inst(b, __func__)) return {};
   return b->made(b->builder.f64(v));
+} catch (const std::exception&) {
+  b->ran_out();
+  return {};
 }
 
-uptier_value uptier_build_ref(uptier_builder* b, const void* p) noexcept {
+uptier_value uptier_build_ref(uptier_builder* b, const void* p) noexcept try {
   return constant_of(b, __func__, Type::kRef, reinterpret_cast<uintptr_t>(p));
+} catch (const std::exception&) {
+  b->ran_out();
+  return {};
 }
 
-uptier_value uptier_build_constant(uptier_builder* b, uptier_type type, uint64_t bits) noexcept {
+uptier_value uptier_build_constant(uptier_builder* b, uptier_type type, uint64_t bits) noexcept
+    try {
   if (!B::enter_inst(b, __func__) || !b->is_type(type)) return {};
   if (!is_wide(static_cast<Type>(type)) && bits > UINT32_MAX) {
     b->refuse("bits above the width of the constant");
     return {};
   }
   return b->made(b->builder.constant(static_cast<Type>(type), bits));
+} catch (const std::exception&) {
+  b->ran_out();
+  return {};
 }
 
 }  // extern "C"

@@ -33,6 +33,8 @@ struct uptier_builder {
 
   // Remembers the error and returns false.
   bool refuse(std::string_view why);
+  // Memory was refused: likewise; returns the status.
+  uptier_status ran_out() noexcept;
   uptier_status status() const;
 
   bool has(uptier_value v);

@@ -3,14 +3,15 @@
 // Law: the C API is a shell over include/uptier/*.h. It checks what C++ takes on trust (handles,
 // ids, counts), so that the classes below it are only ever called rightly, and it decides nothing.
 //
-// The files c_api*.cc are compiled with exceptions, only so that `noexcept` is enforced: an
-// exception that comes this far (memory refused, a callback that throws) ends the process here
-// instead of unwinding through frames of C.
+// Each function is a wall (profile/wall.h): memory that is refused is UPTIER_RESOURCE_EXHAUSTED. What
+// else a callback throws ends the process there, by `noexcept`, instead of unwinding through frames of
+// C.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -29,10 +30,14 @@ namespace uptier::tiering {
 uptier_status fail(uptier_error* error, uptier_status status, std::string_view message);
 uptier_status fail(uptier_error* error, const Error& e);
 uptier_status bad_argument(uptier_error* error, std::string_view message);
+// Memory was refused.
+uptier_status ran_out(uptier_error* error) noexcept;
 uptier_status status_of(ErrorCode code);
 // Whether the runtime is that of the parent of this process.
 bool forked(const uptier_runtime& runtime);
 uptier_status fail_forked(uptier_error* error);
+// Runtime::report(), which throws where memory is refused instead of saying nothing.
+Report report_of(const uptier_runtime& runtime);
 
 // Writes `text` as snprintf would; see "Text" in uptier.h.
 uptier_status write_text(std::string_view text, char* buffer, size_t capacity, size_t* length,
@@ -136,8 +141,9 @@ class CMethodTable {
 
   // Returns a method in service, or null. Thread: any.
   CMethod* find(uptier_method id) const;
-  // Takes a method that the runtime knows as `id`. Thread: any.
-  void add(MethodId id, std::unique_ptr<CMethod> m);
+  // Takes a method that the runtime knows as `id`, and leaves it to the caller where memory is
+  // refused. Thread: any.
+  void add(MethodId id, std::unique_ptr<CMethod>&& m);
   // Takes methods out, all or none; false when one of them is not in service. Thread: any.
   bool remove(std::span<const uptier_method> ids, std::vector<CMethod*>& removed);
   // Calls `drop` of every method that was not removed.

@@ -30,6 +30,10 @@ uptier_status bad_argument(uptier_error* error, std::string_view message) {
   return fail(error, UPTIER_INVALID_ARGUMENT, message);
 }
 
+uptier_status ran_out(uptier_error* error) noexcept {
+  return fail(error, UPTIER_RESOURCE_EXHAUSTED, "memory is refused");
+}
+
 uptier_status write_text(std::string_view text, char* buffer, size_t capacity, size_t* length,
                          uptier_error* error) {
   if (buffer == nullptr && capacity != 0) return bad_argument(error, "the buffer is NULL");

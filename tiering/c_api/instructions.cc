@@ -38,51 +38,66 @@ extern "C" {
 
 // ---- Operations ---------------------------------------------------------------------------------
 
-uptier_value uptier_build_unary(uptier_builder* b, uptier_opcode op, uptier_value a) noexcept {
+uptier_value uptier_build_unary(uptier_builder* b, uptier_opcode op, uptier_value a) noexcept try {
   if (!B::enter_inst(b, __func__) || !b->is_op(op, {Shape::kUnary, Shape::kTest})) return {};
   if (!b->has(a)) return {};
   return b->made(b->builder.unary(static_cast<Opcode>(op), from_c<Value>(a)));
+} catch (const std::exception&) {
+  b->ran_out();
+  return {};
 }
 
 uptier_value uptier_build_binary(uptier_builder* b, uptier_opcode op, uptier_value a,
-                                 uptier_value c) noexcept {
+                                 uptier_value c) noexcept try {
   if (!B::enter_inst(b, __func__) || !b->is_op(op, {Shape::kBinary, Shape::kCompare})) return {};
   if (!b->has(a) || !b->has(c)) return {};
   return b->made(b->builder.binary(static_cast<Opcode>(op), from_c<Value>(a), from_c<Value>(c)));
+} catch (const std::exception&) {
+  b->ran_out();
+  return {};
 }
 
 uptier_value uptier_build_convert(uptier_builder* b, uptier_opcode op, uptier_type to,
-                                  uptier_value a) noexcept {
+                                  uptier_value a) noexcept try {
   if (!B::enter_inst(b, __func__) || !b->is_op(op, {Shape::kConvert})) return {};
   if (!b->is_type(to) || !b->has(a)) return {};
   return b->made(
       b->builder.convert(static_cast<Opcode>(op), static_cast<Type>(to), from_c<Value>(a)));
+} catch (const std::exception&) {
+  b->ran_out();
+  return {};
 }
 
 uptier_value uptier_build_select(uptier_builder* b, uptier_value condition, uptier_value a,
-                                 uptier_value c) noexcept {
+                                 uptier_value c) noexcept try {
   if (!B::enter_inst(b, __func__) || !b->has(condition) || !b->has(a) || !b->has(c)) return {};
   return b->made(b->builder.select(from_c<Value>(condition), from_c<Value>(a), from_c<Value>(c)));
+} catch (const std::exception&) {
+  b->ran_out();
+  return {};
 }
 
 uptier_status uptier_build_make_own(uptier_builder* b, const uptier_variable* variables,
-                                    size_t count) noexcept {
+                                    size_t count) noexcept try {
   std::vector<Variable> list;
   if (!B::enter_inst(b, __func__) || !b->list(variables, count, list)) return status_of(b);
   b->builder.make_own(list);
   return b->status();
-}
+} catch (const std::exception&) { return b->ran_out(); }
 
 uptier_value uptier_build_load(uptier_builder* b, uptier_opcode op, uptier_type type,
-                               uptier_address at) noexcept {
+                               uptier_address at) noexcept try {
   Address to;
   if (!B::enter_inst(b, __func__) || !b->is_op(op, {Shape::kLoad}) || !b->is_type(type)) return {};
   if (!b->address(at, UPTIER_MEM_TRAPS | UPTIER_MEM_FENCED | UPTIER_MEM_INVARIANT, to)) return {};
   return b->made(b->builder.load(static_cast<Opcode>(op), static_cast<Type>(type), to));
+} catch (const std::exception&) {
+  b->ran_out();
+  return {};
 }
 
 uptier_status uptier_build_store(uptier_builder* b, uptier_opcode op, uptier_value v,
-                                 uptier_address at) noexcept {
+                                 uptier_address at) noexcept try {
   Address to;
   if (!B::enter_inst(b, __func__) || !b->is_op(op, {Shape::kStore}) || !b->has(v)) {
     return status_of(b);
@@ -90,12 +105,12 @@ uptier_status uptier_build_store(uptier_builder* b, uptier_opcode op, uptier_val
   if (!b->address(at, UPTIER_MEM_TRAPS | UPTIER_MEM_FENCED, to)) return b->status();
   b->builder.store(static_cast<Opcode>(op), from_c<Value>(v), to);
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return b->ran_out(); }
 
 // ---- Calls --------------------------------------------------------------------------------------
 
 uptier_value uptier_build_call(uptier_builder* b, uptier_method callee, const uptier_value* args,
-                               size_t count) noexcept {
+                               size_t count) noexcept try {
   if (!B::enter_inst(b, __func__)) return {};
   const CMethod* m = b->runtime.methods.find(callee);
   if (m == nullptr) {
@@ -105,22 +120,28 @@ uptier_value uptier_build_call(uptier_builder* b, uptier_method callee, const up
   std::vector<Value> values;
   if (!call_args(b, m->signature(), args, count, values)) return {};
   return b->made(b->builder.call(m->id, m->signature(), values, m->name()));
+} catch (const std::exception&) {
+  b->ran_out();
+  return {};
 }
 
 uptier_value uptier_build_call_indirect(uptier_builder* b, uptier_value target, uptier_signature s,
                                         const uptier_value* args, size_t count,
-                                        uint32_t flags) noexcept {
+                                        uint32_t flags) noexcept try {
   Signature type;
   std::vector<Value> values;
   if (!B::enter_inst(b, __func__) || !b->has(target) || !signature(b, s, type)) return {};
   if (!call_flags(b, flags) || !call_args(b, type, args, count, values)) return {};
   return b->made(
       b->builder.call_indirect(from_c<Value>(target), type, values, static_cast<uint8_t>(flags)));
+} catch (const std::exception&) {
+  b->ran_out();
+  return {};
 }
 
 uptier_value uptier_build_call_host(uptier_builder* b, const char* name, uptier_code function,
                                     uptier_signature s, const uptier_value* args, size_t count,
-                                    uint32_t flags) noexcept {
+                                    uint32_t flags) noexcept try {
   HostFunction callee{name, reinterpret_cast<const void*>(function), {}};
   std::vector<Value> values;
   if (!B::enter_inst(b, __func__) || !signature(b, s, callee.signature)) return {};
@@ -130,28 +151,31 @@ uptier_value uptier_build_call_host(uptier_builder* b, const char* name, uptier_
   }
   if (!call_flags(b, flags) || !call_args(b, callee.signature, args, count, values)) return {};
   return b->made(b->builder.call_host(callee, values, static_cast<uint8_t>(flags)));
+} catch (const std::exception&) {
+  b->ran_out();
+  return {};
 }
 
 // ---- Control ------------------------------------------------------------------------------------
 
-uptier_status uptier_build_jump(uptier_builder* b, uptier_block to) noexcept {
+uptier_status uptier_build_jump(uptier_builder* b, uptier_block to) noexcept try {
   if (!B::enter_inst(b, __func__) || !b->has_open(to)) return status_of(b);
   b->builder.jump(from_c<Block>(to));
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return b->ran_out(); }
 
 uptier_status uptier_build_branch(uptier_builder* b, uptier_value condition, uptier_block if_true,
-                                  uptier_block if_false) noexcept {
+                                  uptier_block if_false) noexcept try {
   if (!B::enter_inst(b, __func__) || !b->has(condition) || !b->has_open(if_true) ||
       !b->has_open(if_false)) {
     return status_of(b);
   }
   b->builder.branch(from_c<Value>(condition), from_c<Block>(if_true), from_c<Block>(if_false));
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return b->ran_out(); }
 
 uptier_status uptier_build_switch(uptier_builder* b, uptier_value index, const uptier_block* cases,
-                                  size_t count, uptier_block otherwise) noexcept {
+                                  size_t count, uptier_block otherwise) noexcept try {
   std::vector<Block> to;
   if (!B::enter_inst(b, __func__) || !b->has(index) || !b->list(cases, count, to) ||
       !b->has_open(otherwise)) {
@@ -162,9 +186,9 @@ uptier_status uptier_build_switch(uptier_builder* b, uptier_value index, const u
   }
   b->builder.switch_on(from_c<Value>(index), to, from_c<Block>(otherwise));
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return b->ran_out(); }
 
-uptier_status uptier_build_ret(uptier_builder* b, uptier_value v) noexcept {
+uptier_status uptier_build_ret(uptier_builder* b, uptier_value v) noexcept try {
   if (!B::enter_inst(b, __func__)) return status_of(b);
   if (v.id == 0 && b->builder.signature().result == Type::kNone) {
     b->builder.ret();
@@ -172,9 +196,9 @@ uptier_status uptier_build_ret(uptier_builder* b, uptier_value v) noexcept {
     b->builder.ret(from_c<Value>(v));
   }
   return b->status();
-}
+} catch (const std::exception&) { return b->ran_out(); }
 
-uptier_status uptier_build_trap(uptier_builder* b, uptier_trap code) noexcept {
+uptier_status uptier_build_trap(uptier_builder* b, uptier_trap code) noexcept try {
   if (!B::enter_inst(b, __func__)) return status_of(b);
   if (code == UPTIER_TRAP_NONE || code >= UPTIER_TRAP_COUNT) {
     b->refuse("there is no trap " + std::to_string(code));
@@ -182,10 +206,10 @@ uptier_status uptier_build_trap(uptier_builder* b, uptier_trap code) noexcept {
   }
   b->builder.trap(static_cast<TrapCode>(code));
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return b->ran_out(); }
 
 uptier_status uptier_build_trap_if(uptier_builder* b, uptier_value condition,
-                                   uptier_trap code) noexcept {
+                                   uptier_trap code) noexcept try {
   if (!B::enter_inst(b, __func__) || !b->has(condition)) return status_of(b);
   if (code == UPTIER_TRAP_NONE || code >= UPTIER_TRAP_COUNT) {
     b->refuse("there is no trap " + std::to_string(code));
@@ -193,7 +217,7 @@ uptier_status uptier_build_trap_if(uptier_builder* b, uptier_value condition,
   }
   b->builder.trap_if(from_c<Value>(condition), static_cast<TrapCode>(code));
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return b->ran_out(); }
 
 // ---- Observation and speculation ----------------------------------------------------------------
 
@@ -214,15 +238,15 @@ uptier_loop uptier_build_loop_header(uptier_builder* b, uint32_t pc, const uptie
 }
 
 uptier_status uptier_build_frame_state(uptier_builder* b, uint32_t pc, const uptier_value* slots,
-                                       size_t count) noexcept {
+                                       size_t count) noexcept try {
   std::vector<Value> values;
   if (!B::enter_inst(b, __func__) || !b->list(slots, count, values)) return status_of(b);
   b->builder.frame_state(pc, values);
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return b->ran_out(); }
 
 uptier_status uptier_build_guard(uptier_builder* b, uptier_value condition,
-                                 uptier_guard_reason reason) noexcept {
+                                 uptier_guard_reason reason) noexcept try {
   if (!B::enter_inst(b, __func__) || !b->has(condition)) return status_of(b);
   if (reason >= UPTIER_GUARD_REASON_COUNT) {
     b->refuse("there is no guard reason " + std::to_string(reason));
@@ -230,9 +254,9 @@ uptier_status uptier_build_guard(uptier_builder* b, uptier_value condition,
   }
   b->builder.guard(from_c<Value>(condition), static_cast<GuardReason>(reason));
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return b->ran_out(); }
 
-uptier_status uptier_build_leave(uptier_builder* b, uptier_guard_reason reason) noexcept {
+uptier_status uptier_build_leave(uptier_builder* b, uptier_guard_reason reason) noexcept try {
   if (!B::enter_inst(b, __func__)) return status_of(b);
   if (reason >= UPTIER_GUARD_REASON_COUNT) {
     b->refuse("there is no guard reason " + std::to_string(reason));
@@ -240,10 +264,10 @@ uptier_status uptier_build_leave(uptier_builder* b, uptier_guard_reason reason) 
   }
   b->builder.leave(static_cast<GuardReason>(reason));
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return b->ran_out(); }
 
 uptier_status uptier_build_probe(uptier_builder* b, uptier_probe_kind kind, uptier_value v,
-                                 uint32_t tag, uint32_t* index) noexcept {
+                                 uint32_t tag, uint32_t* index) noexcept try {
   if (!B::enter_inst(b, __func__)) return status_of(b);
   if (!b->is_probe(kind)) return b->status();
   bool none = v.id == 0 && kind == UPTIER_PROBE_HIT;
@@ -251,13 +275,16 @@ uptier_status uptier_build_probe(uptier_builder* b, uptier_probe_kind kind, upti
   uint32_t site = b->builder.probe(static_cast<ProbeKind>(kind), from_c<Value>(v), tag);
   if (index != nullptr) *index = site;
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return b->ran_out(); }
 
-uptier_value uptier_build_known_count(uptier_builder* b, uint32_t probe) noexcept {
+uptier_value uptier_build_known_count(uptier_builder* b, uint32_t probe) noexcept try {
   if (!B::enter_inst(b, __func__)) return {};
   Value v = b->builder.known_count(probe);
   if (!v.valid()) b->refuse("there is no counter, hit or gauge " + std::to_string(probe));
   return b->made(v);
+} catch (const std::exception&) {
+  b->ran_out();
+  return {};
 }
 
 }  // extern "C"

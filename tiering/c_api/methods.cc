@@ -1,4 +1,5 @@
 // Methods of the C API: the table behind their ids, coming, going, and their addresses.
+#include "profile/wall.h"
 #include "tiering/c_api/c_api.h"
 
 namespace uptier::tiering {
@@ -26,7 +27,7 @@ CMethod* CMethodTable::find(uptier_method id) const {
   return found != nullptr && !found->removed.load(std::memory_order_acquire) ? found : nullptr;
 }
 
-void CMethodTable::add(MethodId id, std::unique_ptr<CMethod> m) {
+void CMethodTable::add(MethodId id, std::unique_ptr<CMethod>&& m) {
   std::lock_guard lock(mutex_);
   m->id = id;
   uint32_t at = id.index() / kPage;
@@ -46,6 +47,7 @@ bool CMethodTable::remove(std::span<const uptier_method> ids, std::vector<CMetho
   for (uptier_method id : ids) {
     if (find(id) == nullptr) return false;
   }
+  removed.reserve(ids.size());  // from here on nothing is refused
   for (uptier_method id : ids) {
     CMethod* m = find(id);
     if (m == nullptr) continue;  // named twice
@@ -114,7 +116,7 @@ using namespace uptier::tiering;
 extern "C" {
 
 uptier_status uptier_runtime_add_method(uptier_runtime* runtime, const uptier_method_info* info,
-                                        uptier_method* out, uptier_error* error) noexcept {
+                                        uptier_method* out, uptier_error* error) noexcept try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (info == nullptr || out == nullptr) return bad_argument(error, "info or out is NULL");
   uptier_method_info in;
@@ -132,18 +134,25 @@ uptier_status uptier_runtime_add_method(uptier_runtime* runtime, const uptier_me
   if (in.host_resume != nullptr) m.host_resume = &CMethod::resume;
   Result<MethodId> id = runtime->runtime->add_method(*method, std::move(m));
   if (!id) return fail(error, id.error());
-  runtime->methods.add(*id, std::move(method));
+  if (!finishes([&] { runtime->methods.add(*id, std::move(method)); })) {
+    runtime->runtime->remove_methods(std::span(&*id, 1));
+    return ran_out(error);
+  }
   *out = to_c<uptier_method>(*id);
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 uptier_status uptier_runtime_remove_methods(uptier_runtime* runtime, const uptier_method* methods,
-                                            size_t count, uptier_error* error) noexcept {
+                                            size_t count, uptier_error* error) noexcept try {
   std::vector<CMethod*> removed;
-  uptier_status s = take_out(runtime, methods, count, removed, error);
   std::vector<MethodId> ids;
   // Taken before: when the runtime has removed them, others may have their places.
   std::vector<CMethod::Drop> drops;
+  if (methods != nullptr) {
+    ids.reserve(count);
+    drops.reserve(count);
+  }
+  uptier_status s = take_out(runtime, methods, count, removed, error);
   for (CMethod* m : removed) {
     ids.push_back(m->id);
     drops.push_back(m->take_drop());
@@ -151,20 +160,21 @@ uptier_status uptier_runtime_remove_methods(uptier_runtime* runtime, const uptie
   if (s == UPTIER_OK) runtime->runtime->remove_methods(ids);
   for (const CMethod::Drop& drop : drops) drop();
   return s;
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 uptier_status uptier_runtime_retire_methods(uptier_runtime* runtime, const uptier_method* methods,
-                                            size_t count, uptier_error* error) noexcept {
+                                            size_t count, uptier_error* error) noexcept try {
   std::vector<CMethod*> retired;
-  uptier_status s = take_out(runtime, methods, count, retired, error);
   std::vector<MethodId> ids;
+  if (methods != nullptr) ids.reserve(count);
+  uptier_status s = take_out(runtime, methods, count, retired, error);
   for (const CMethod* m : retired) ids.push_back(m->id);
   if (s == UPTIER_OK) runtime->runtime->retire_methods(ids);
   return s;
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 uptier_status uptier_runtime_entry(const uptier_runtime* runtime, uptier_method method,
-                                   uptier_code* out, uptier_error* error) noexcept {
+                                   uptier_code* out, uptier_error* error) noexcept try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (out == nullptr) return bad_argument(error, "out is NULL");
   if (runtime->methods.find(method) == nullptr) {
@@ -173,6 +183,6 @@ uptier_status uptier_runtime_entry(const uptier_runtime* runtime, uptier_method 
   MethodId id = from_c<MethodId>(method);
   *out = reinterpret_cast<uptier_code>(const_cast<void*>(runtime->runtime->entry_address(id)));
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 }  // extern "C"

@@ -79,7 +79,7 @@ std::string string_of(const char* s) { return s == nullptr ? "" : s; }
 namespace uptier::tiering {
 
 Decision CPolicy::decide(const MethodSnapshot& m, const SystemSnapshot& s,
-                         const PolicyOptions& o) noexcept {
+                         const PolicyOptions& o) noexcept try {
   const uptier_question question = to_c_question(m, s);
   Decision d = uptier::decide(m, s, o);
   uptier_decision answer = {};
@@ -91,7 +91,7 @@ Decision CPolicy::decide(const MethodSnapshot& m, const SystemSnapshot& s,
   policy_.decide(policy_.user, &question, &answer);
   return {from_c_action(answer.action), from_c<LoopId>(answer.osr_loop), answer.priority,
           text_of(answer.reason)};
-}
+} catch (const std::exception&) { return {}; }
 
 uptier_status read_policy(const uptier_policy* from, uptier_policy& to, uptier_error* error) {
   if (from == nullptr) return bad_argument(error, "the policy is NULL");
@@ -111,20 +111,20 @@ const char* uptier_action_name(uptier_action action) noexcept {
 }
 
 uptier_status uptier_runtime_decisions(const uptier_runtime* runtime, uptier_decisions** out,
-                                       uptier_error* error) noexcept {
+                                       uptier_error* error) noexcept try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (out == nullptr) return bad_argument(error, "out is NULL");
   if (forked(*runtime)) return fail_forked(error);
-  *out = new uptier_decisions{runtime->runtime->report().decisions};
+  *out = new uptier_decisions{report_of(*runtime).decisions};
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 size_t uptier_decisions_count(const uptier_decisions* log) noexcept {
   return log == nullptr ? 0 : log->records.size();
 }
 
 uptier_status uptier_decisions_get(const uptier_decisions* log, size_t index,
-                                   uptier_decision_record* out, uptier_error* error) noexcept {
+                                   uptier_decision_record* out, uptier_error* error) noexcept try {
   if (log == nullptr) return bad_argument(error, "the log is NULL");
   if (out == nullptr) return bad_argument(error, "out is NULL");
   if (index >= log->records.size()) return bad_argument(error, "there is no such decision");
@@ -140,13 +140,13 @@ uptier_status uptier_decisions_get(const uptier_decisions* log, size_t index,
   constexpr size_t kFirst = UPTIER_C_END(uptier_decision_record, priority);
   const char* why = write_struct(r, kFirst, out);
   return why == nullptr ? UPTIER_OK : wrong_struct("uptier_decision_record", why, error);
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 void uptier_decisions_destroy(uptier_decisions* log) noexcept { delete log; }
 
 uptier_status uptier_replay(const uptier_decision_record* record, const uptier_options* options,
                             const uptier_policy* policy, uptier_replayed* out,
-                            uptier_error* error) noexcept {
+                            uptier_error* error) noexcept try {
   if (record == nullptr) return bad_argument(error, "the record is NULL");
   if (out == nullptr) return bad_argument(error, "out is NULL");
   uptier_decision_record r;
@@ -173,6 +173,6 @@ uptier_status uptier_replay(const uptier_decision_record* record, const uptier_o
   constexpr size_t kFirst = UPTIER_C_END(uptier_replayed, reason);
   const char* why = write_struct(said, kFirst, out);
   return why == nullptr ? UPTIER_OK : wrong_struct("uptier_replayed", why, error);
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 }  // extern "C"

@@ -56,8 +56,8 @@ uptier_log_record to_c_record(const LogRecord& r) {
 extern "C" {
 
 uptier_status uptier_runtime_read_log(uptier_runtime* runtime, uptier_log_record* records,
-                                      size_t capacity, size_t* count,
-                                      uptier_error* error) noexcept {
+                                      size_t capacity, size_t* count, uptier_error* error) noexcept
+    try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (forked(*runtime)) return fail_forked(error);
   if (count == nullptr) return bad_argument(error, "count is NULL");
@@ -73,19 +73,20 @@ uptier_status uptier_runtime_read_log(uptier_runtime* runtime, uptier_log_record
   runtime->log_read += n;
   *count = n;
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return ran_out(error); }
 
-uptier_status uptier_runtime_save_profile(uptier_runtime* runtime, uptier_error* error) noexcept {
+uptier_status uptier_runtime_save_profile(uptier_runtime* runtime, uptier_error* error) noexcept
+    try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (forked(*runtime)) return fail_forked(error);
   Status s = runtime->runtime->save_profile();
   return s ? UPTIER_OK : fail(error, s.error());
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 uptier_status uptier_runtime_query(uptier_runtime* runtime, const char* stage,
                                    const char* scope_hash, const char* key,
                                    uptier_profile_answer* out, uptier_profile_entry* entries,
-                                   size_t capacity, uptier_error* error) noexcept {
+                                   size_t capacity, uptier_error* error) noexcept try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (forked(*runtime)) return fail_forked(error);
   if (scope_hash == nullptr || key == nullptr) return bad_argument(error, "scope or key is NULL");
@@ -104,6 +105,6 @@ uptier_status uptier_runtime_query(uptier_runtime* runtime, const char* stage,
   answer.totals.samples = known->samples;
   write_struct(answer.totals, kFirst, out);
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 }  // extern "C"

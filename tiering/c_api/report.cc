@@ -10,7 +10,7 @@ namespace {
 
 // Returns the row of a method; one that was never called has none, and so an empty one.
 MethodReport row_of(const uptier_runtime& runtime, MethodId m) {
-  Report r = runtime.runtime->report();
+  Report r = report_of(runtime);
   auto row = std::find_if(r.methods.begin(), r.methods.end(),
                           [&](const MethodReport& one) { return one.method == m; });
   return row != r.methods.end() ? std::move(*row) : MethodReport();
@@ -22,24 +22,25 @@ extern "C" {
 
 uptier_status uptier_runtime_report_text(const uptier_runtime* runtime, size_t methods_shown,
                                          char* buffer, size_t capacity, size_t* length,
-                                         uptier_error* error) noexcept {
+                                         uptier_error* error) noexcept try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (forked(*runtime)) return fail_forked(error);
-  return write_text(runtime->runtime->report().text(methods_shown), buffer, capacity, length,
-                    error);
-}
+  const std::string text = report_of(*runtime).text(methods_shown);
+  if (text.empty()) return ran_out(error);
+  return write_text(text, buffer, capacity, length, error);
+} catch (const std::exception&) { return ran_out(error); }
 
 uptier_status uptier_runtime_profile_text(const uptier_runtime* runtime, char* buffer,
                                           size_t capacity, size_t* length,
-                                          uptier_error* error) noexcept {
+                                          uptier_error* error) noexcept try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (forked(*runtime)) return fail_forked(error);
   return write_text(to_text(runtime->runtime->profile()), buffer, capacity, length, error);
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 uptier_status uptier_runtime_ir_text(uptier_runtime* runtime, uptier_method method, char* buffer,
-                                     size_t capacity, size_t* length,
-                                     uptier_error* error) noexcept {
+                                     size_t capacity, size_t* length, uptier_error* error) noexcept
+    try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (forked(*runtime)) return fail_forked(error);
   const CMethod* m = runtime->methods.find(method);
@@ -47,11 +48,11 @@ uptier_status uptier_runtime_ir_text(uptier_runtime* runtime, uptier_method meth
   Result<std::string> text = runtime->runtime->ir(m->id);
   if (!text) return fail(error, text.error());
   return write_text(*text, buffer, capacity, length, error);
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 uptier_status uptier_runtime_method_totals(const uptier_runtime* runtime, uptier_method method,
-                                           uptier_method_totals* out,
-                                           uptier_error* error) noexcept {
+                                           uptier_method_totals* out, uptier_error* error) noexcept
+    try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (forked(*runtime)) return fail_forked(error);
   if (out == nullptr) return bad_argument(error, "out is NULL");
@@ -78,24 +79,24 @@ uptier_status uptier_runtime_method_totals(const uptier_runtime* runtime, uptier
   const char* why = write_struct(t, kFirst, out);
   return why == nullptr ? UPTIER_OK
                         : bad_argument(error, std::string("uptier_method_totals: ") + why);
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 uptier_status uptier_runtime_method_error(const uptier_runtime* runtime, uptier_method method,
                                           char* buffer, size_t capacity, size_t* length,
-                                          uptier_error* error) noexcept {
+                                          uptier_error* error) noexcept try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (forked(*runtime)) return fail_forked(error);
   const CMethod* m = runtime->methods.find(method);
   if (m == nullptr) return bad_argument(error, "the method is not in service");
   return write_text(row_of(*runtime, m->id).last_error, buffer, capacity, length, error);
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 uptier_status uptier_runtime_totals(const uptier_runtime* runtime, uptier_totals* out,
-                                    uptier_error* error) noexcept {
+                                    uptier_error* error) noexcept try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (forked(*runtime)) return fail_forked(error);
   if (out == nullptr) return bad_argument(error, "out is NULL");
-  const Report r = runtime->runtime->report();
+  const Report r = report_of(*runtime);
   uptier_totals t = {};
   t.methods_registered = r.methods_registered;
   t.methods_called = r.methods_called();
@@ -126,6 +127,6 @@ uptier_status uptier_runtime_totals(const uptier_runtime* runtime, uptier_totals
   constexpr size_t kFirst = UPTIER_C_END(uptier_totals, trace_events_lost);
   const char* why = write_struct(t, kFirst, out);
   return why == nullptr ? UPTIER_OK : bad_argument(error, std::string("uptier_totals: ") + why);
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 }  // extern "C"

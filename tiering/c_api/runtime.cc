@@ -86,6 +86,10 @@ bool uptier::tiering::forked(const uptier_runtime& runtime) {
   return static_cast<const RuntimeImpl&>(*runtime.runtime).forked();
 }
 
+Report uptier::tiering::report_of(const uptier_runtime& runtime) {
+  return static_cast<const RuntimeImpl&>(*runtime.runtime).make_report();
+}
+
 uptier_status uptier::tiering::fail_forked(uptier_error* error) {
   return fail(error, RuntimeImpl::forked_error());
 }
@@ -93,32 +97,32 @@ uptier_status uptier::tiering::fail_forked(uptier_error* error) {
 extern "C" {
 
 uptier_status uptier_runtime_create(const uptier_options* options, const char* trace_path,
-                                    uptier_runtime** out, uptier_error* error) noexcept {
+                                    uptier_runtime** out, uptier_error* error) noexcept try {
   if (out == nullptr) return bad_argument(error, "out is NULL");
   const Options o = options != nullptr ? options->options : Options();
   if (Status s = o.check(); !s) return fail(error, s.error());
   if (trace_path == nullptr) return start(o, nullptr, nullptr, out, error);
   Result<std::unique_ptr<TraceSink>> sink = trace_file_sink(trace_path);
   return sink ? start(o, std::move(*sink), nullptr, out, error) : fail(error, sink.error());
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 uptier_status uptier_runtime_create_traced(const uptier_options* options,
                                            const uptier_trace_sink* sink, uptier_runtime** out,
-                                           uptier_error* error) noexcept {
+                                           uptier_error* error) noexcept try {
   if (out == nullptr) return bad_argument(error, "out is NULL");
   if (sink == nullptr) return bad_argument(error, "the sink is NULL");
   return start_with(options, sink, nullptr, out, error);
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 uptier_status uptier_runtime_create_with_policy(const uptier_options* options,
                                                 const uptier_trace_sink* sink,
                                                 const uptier_policy* policy, uptier_runtime** out,
-                                                uptier_error* error) noexcept {
+                                                uptier_error* error) noexcept try {
   if (out == nullptr) return bad_argument(error, "out is NULL");
   uptier_policy p;
   if (uptier_status bad = read_policy(policy, p, error); bad != UPTIER_OK) return bad;
   return start_with(options, sink, std::make_unique<CPolicy>(p), out, error);
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 void uptier_runtime_destroy(uptier_runtime* runtime) noexcept {
   if (runtime == nullptr || forked(*runtime)) return;
@@ -129,7 +133,7 @@ void uptier_runtime_destroy(uptier_runtime* runtime) noexcept {
 
 uptier_status uptier_runtime_invoke(uptier_runtime* runtime, uptier_method method,
                                     const uint64_t* args, size_t count, uptier_outcome* out,
-                                    uptier_error* error) noexcept {
+                                    uptier_error* error) noexcept try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   const CMethod* m = runtime->methods.find(method);
   if (m == nullptr) return bad_argument(error, "the method is not in service");
@@ -145,10 +149,10 @@ uptier_status uptier_runtime_invoke(uptier_runtime* runtime, uptier_method metho
   Outcome o = runtime->runtime->invoke(m->id, std::span(args, count));
   if (out != nullptr) *out = to_c_outcome(o);
   return o.ok() ? UPTIER_OK : trapped(error, *m, o);
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 uptier_status uptier_runtime_loop_countdown(uptier_runtime* runtime, uptier_method method,
-                                            int32_t** out, uptier_error* error) noexcept {
+                                            int32_t** out, uptier_error* error) noexcept try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (out == nullptr) return bad_argument(error, "out is NULL");
   const CMethod* m = runtime->methods.find(method);
@@ -157,25 +161,25 @@ uptier_status uptier_runtime_loop_countdown(uptier_runtime* runtime, uptier_meth
   if (!is_attached(*runtime)) return bad_argument(error, "the thread is not attached");
   *out = runtime->runtime->loop_countdown(m->id);
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 uptier_status uptier_runtime_loop_countdown_offset(const uptier_runtime* runtime,
                                                    uptier_method method, ptrdiff_t* out,
-                                                   uptier_error* error) noexcept {
+                                                   uptier_error* error) noexcept try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (out == nullptr) return bad_argument(error, "out is NULL");
   const CMethod* m = runtime->methods.find(method);
   if (m == nullptr) return bad_argument(error, "the method is not in service");
   *out = runtime->runtime->loop_countdown_offset(m->id);
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 void* uptier_thread_base(void) noexcept { return Runtime::thread_base(); }
 
 uptier_status uptier_runtime_osr_enter(uptier_runtime* runtime, uptier_method method,
                                        uptier_loop loop, const uint64_t* args, size_t count,
                                        const uint64_t* frame, int* entered, uptier_outcome* out,
-                                       uptier_error* error) noexcept {
+                                       uptier_error* error) noexcept try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (entered == nullptr || frame == nullptr) {
     return bad_argument(error, "entered or frame is NULL");
@@ -195,31 +199,31 @@ uptier_status uptier_runtime_osr_enter(uptier_runtime* runtime, uptier_method me
   *entered = 1;
   if (out != nullptr) *out = to_c_outcome(*o);
   return o->ok() ? UPTIER_OK : trapped(error, *m, *o);
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 uptier_status uptier_runtime_set(uptier_runtime* runtime, const char* name, const char* value,
-                                 uptier_error* error) noexcept {
+                                 uptier_error* error) noexcept try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (name == nullptr || value == nullptr) return bad_argument(error, "name or value is NULL");
   Status s = runtime->runtime->set(name, value);
   return s ? UPTIER_OK : fail(error, s.error());
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 uptier_status uptier_runtime_observe(uptier_runtime* runtime, uptier_sampling how,
-                                     uptier_error* error) noexcept {
+                                     uptier_error* error) noexcept try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (how > UPTIER_SAMPLING_EVERY) return bad_argument(error, "there is no such sampling");
   Status s = runtime->runtime->observe(static_cast<Sampling>(how));
   return s ? UPTIER_OK : fail(error, s.error());
-}
+} catch (const std::exception&) { return ran_out(error); }
 
-uptier_status uptier_raise(uptier_trap code, uint64_t detail) noexcept {
+uptier_status uptier_raise(uptier_trap code, uint64_t detail) noexcept try {
   if (code == UPTIER_TRAP_NONE || code >= UPTIER_TRAP_COUNT) return UPTIER_INVALID_ARGUMENT;
   // Without an invoke nobody would take the trap, until an unrelated call does.
   if (sampler::current_context()->activation == nullptr) return UPTIER_INVALID_ARGUMENT;
   Runtime::raise(static_cast<TrapCode>(code), detail);
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return ran_out(nullptr); }
 
 int uptier_call_site(const void* return_address, uptier_site* out) noexcept {
   std::optional<CallSite> at = Runtime::call_site(return_address);
@@ -247,69 +251,69 @@ size_t uptier_runtime_walk(uptier_runtime* runtime, uptier_site* sites, size_t c
 
 uint64_t uptier_stack_left(void) noexcept { return Runtime::stack_left(); }
 
-uptier_status uptier_runtime_attach(uptier_runtime* runtime, uptier_error* error) noexcept {
+uptier_status uptier_runtime_attach(uptier_runtime* runtime, uptier_error* error) noexcept try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   Status s = runtime->runtime->attach();
   return s ? UPTIER_OK : fail(error, s.error());
-}
+} catch (const std::exception&) { return ran_out(error); }
 
-uptier_status uptier_runtime_detach(uptier_runtime* runtime) noexcept {
+uptier_status uptier_runtime_detach(uptier_runtime* runtime) noexcept try {
   if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
   if (forked(*runtime)) return UPTIER_FORKED;
   runtime->runtime->detach();
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return ran_out(nullptr); }
 
 uptier_status uptier_stack_create(uptier_runtime* runtime, void* low, size_t bytes,
-                                  uptier_stack** out, uptier_error* error) noexcept {
+                                  uptier_stack** out, uptier_error* error) noexcept try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   if (out == nullptr) return bad_argument(error, "out is NULL");
   Result<NativeStack*> made = runtime->runtime->create_stack(low, bytes);
   if (!made) return fail(error, made.error());
   *out = reinterpret_cast<uptier_stack*>(*made);
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 uptier_status uptier_stack_switch(uptier_runtime* runtime, uptier_stack* to,
-                                  uptier_error* error) noexcept {
+                                  uptier_error* error) noexcept try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   Status s = runtime->runtime->switch_stack(reinterpret_cast<NativeStack*>(to));
   return s ? UPTIER_OK : fail(error, s.error());
-}
+} catch (const std::exception&) { return ran_out(error); }
 
 uptier_status uptier_stack_destroy(uptier_runtime* runtime, uptier_stack* stack,
-                                   uptier_error* error) noexcept {
+                                   uptier_error* error) noexcept try {
   if (runtime == nullptr) return bad_argument(error, "the runtime is NULL");
   Status s = runtime->runtime->destroy_stack(reinterpret_cast<NativeStack*>(stack));
   return s ? UPTIER_OK : fail(error, s.error());
-}
+} catch (const std::exception&) { return ran_out(error); }
 
-uptier_status uptier_runtime_quiescent(uptier_runtime* runtime) noexcept {
+uptier_status uptier_runtime_quiescent(uptier_runtime* runtime) noexcept try {
   if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
   if (forked(*runtime)) return UPTIER_FORKED;
   runtime->runtime->quiescent();
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return ran_out(nullptr); }
 
-uptier_status uptier_runtime_begin_blocked(uptier_runtime* runtime) noexcept {
+uptier_status uptier_runtime_begin_blocked(uptier_runtime* runtime) noexcept try {
   if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
   if (forked(*runtime)) return UPTIER_FORKED;
   runtime->runtime->begin_blocked();
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return ran_out(nullptr); }
 
-uptier_status uptier_runtime_end_blocked(uptier_runtime* runtime) noexcept {
+uptier_status uptier_runtime_end_blocked(uptier_runtime* runtime) noexcept try {
   if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
   if (forked(*runtime)) return UPTIER_FORKED;
   runtime->runtime->end_blocked();
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return ran_out(nullptr); }
 
-uptier_status uptier_runtime_flush(uptier_runtime* runtime) noexcept {
+uptier_status uptier_runtime_flush(uptier_runtime* runtime) noexcept try {
   if (runtime == nullptr) return UPTIER_INVALID_ARGUMENT;
   if (forked(*runtime)) return UPTIER_FORKED;
   runtime->runtime->flush();
   return UPTIER_OK;
-}
+} catch (const std::exception&) { return ran_out(nullptr); }
 
 }  // extern "C"

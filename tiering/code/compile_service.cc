@@ -1,16 +1,30 @@
 // Versions when they are wanted: at a first call, and from the queue (MethodCompiler makes them).
 #include <algorithm>
 
+#include "profile/wall.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
 
 // A call of a method without code in service, on any thread: returns whether it has some now. The
 // thread counts as blocked meanwhile, so that what it does not run can make room.
-bool RuntimeImpl::first_call(Method& m) {
+// What memory was refused to is tried once more: there may be some for that.
+bool RuntimeImpl::first_call(Method& m) noexcept {
   __builtin_unwind_init();  // the method's address, which callers keep in registers, is on the stack
   StillHere still(*this);
-  return make_first(m);
+  for (int tries = 0; tries < 2; ++tries) {
+    bool made = false;
+    if (finishes([&] { made = make_first(m); })) return made;
+  }
+  note_no_memory(m);
+  bool there = false;
+  return m.info.host_entry != nullptr && finishes([&] { there = interpret(m); }) && there;
+}
+
+void RuntimeImpl::note_no_memory(Method& m) noexcept {
+  std::lock_guard lock(state_mutex_);
+  losses_.code_refused++;
+  finishes([&] { m.last_error.put(out_of_memory("its code").message); });
 }
 
 bool RuntimeImpl::make_first(Method& m) {
@@ -118,10 +132,19 @@ Status RuntimeImpl::compile_first(Method& m) {
   return {};
 }
 
-// Worker's side: one plan from the queue.
-void RuntimeImpl::compile_and_install(const Plan& plan) {
+// Worker's side: one plan from the queue. One that memory is refused to is dropped, and may be asked
+// for again.
+void RuntimeImpl::compile_and_install(const Plan& plan) noexcept {
   LookingAround looking(*this);
   if (!is_method(plan.method)) return;
+  if (finishes([&] { compile_plan(plan); })) return;
+  Method& m = method(plan.method.index());
+  note_no_memory(m);
+  std::lock_guard lock(state_mutex_);
+  requests_.done(m, plan);
+}
+
+void RuntimeImpl::compile_plan(const Plan& plan) {
   Method& m = method(plan.method.index());
   std::lock_guard compile(m.compile_mutex);
   {

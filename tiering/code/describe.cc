@@ -19,11 +19,16 @@ namespace {
 
 bool is_real(Opcode op) { return op != Opcode::kProbe && op != Opcode::kLoopHeader; }
 
-// Makes the slab, and where threads share it the memory for it, on a cache line of its own.
+// Where threads share the slab, makes the memory for it, to be on a cache line of its own.
+void make_slab(MethodShape& shape, const ProbeSet& probes) {
+  bool shares = probes.shared() && probes.slab_words() != 0;
+  if (shares) shape.shared_slab.resize(probes.slab_words() + 8);
+}
+
+// The slab has been made.
 void learn_slab(Method& m, MethodShape& shape) {
   uint32_t words = m.probes->slab_words();
   if (m.probes->shared() && words != 0) {
-    shape.shared_slab.resize(words + 8);
     auto start = reinterpret_cast<uintptr_t>(shape.shared_slab.data());
     shape.shared = reinterpret_cast<uint64_t*>((start + 63) & ~uintptr_t{63});
   }
@@ -71,6 +76,7 @@ Observation observation_of(const Method& m, const jit::Function& f, const jit::L
 // The caller holds the state mutex.
 void learn_observation(Method& m, Observation o) {
   MethodShape& shape = *m.shape.made();
+  make_slab(shape, o.probes);
   shape.exits = std::move(o.exits);
   bool guesses = !o.values.sites.empty() || !o.values.body_sites.empty();
   if (guesses) m.value_versions.put(std::move(o.values));
@@ -200,6 +206,7 @@ void MethodCompiler::learn_own_locked(Method& m) {
   shape->instructions = std::max(m.info.own_size, 1u);
   uint32_t words = m.probes->schema().words();
   shape->block_weights.assign(words, std::max(shape->instructions / std::max(words, 1u), 1u));
+  make_slab(*shape, *m.probes);
   learn_slab(m, *shape);
   m.shape.put(std::move(shape));
   saved_.adopt(m);

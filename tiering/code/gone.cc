@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <mutex>
 #include <thread>
+#include <utility>
+
+#include "profile/wall.h"
 
 namespace uptier::tiering {
 
@@ -17,13 +20,17 @@ void GoneHosts::let_go_locked(const Version& v) {
   if (!v.enterable) {
     let_go_locked(m);
   } else if (m.retired && m.holds == 0) {
-    left_.push_back(&m);
+    leave_later_locked(m);
   }
   for (uint32_t body : v.bodies) let_go_locked(methods_.at(body));
 }
 
 void GoneHosts::let_go_locked(Method& m) {
-  if (--m.holds == 0 && m.host_use == HostUse::kUntilGone) left_.push_back(&m);
+  if (--m.holds == 0 && m.host_use == HostUse::kUntilGone) leave_later_locked(m);
+}
+
+void GoneHosts::leave_later_locked(Method& m) noexcept {
+  finishes([&] { left_.push_back(&m); });
 }
 
 bool GoneHosts::leave_locked() {
@@ -48,8 +55,9 @@ bool GoneHosts::leave_locked() {
   return retired;
 }
 
-void GoneHosts::tell_later_locked(Method& m) {
-  gone_.push_back(&m);
+void GoneHosts::tell_later_locked(Method& m) noexcept {
+  (first_gone_ == nullptr ? first_gone_ : last_gone_->next_gone) = &m;
+  last_gone_ = &m;
   wait_.store(true, std::memory_order_relaxed);
 }
 
@@ -69,9 +77,9 @@ void GoneHosts::leave_all() {
 // A method has its place until its host has been told.
 void GoneHosts::tell_slow() noexcept {
   std::unique_lock lock(state_mutex_);
-  while (!gone_.empty()) {
-    Method& m = *gone_.front();
-    gone_.pop_front();
+  while (first_gone_ != nullptr) {
+    Method& m = *first_gone_;
+    first_gone_ = std::exchange(m.next_gone, nullptr);
     m.teller = std::this_thread::get_id();
     lock.unlock();
     m.host.gone(m.id);

@@ -17,7 +17,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <span>
 #include <vector>
 
@@ -47,7 +46,7 @@ class GoneHosts {
   bool wait_to_leave() const { return !left_.empty(); }
 
   // A host is to be told of a method, whose `host_use` says so.
-  void tell_later_locked(Method& m);
+  void tell_later_locked(Method& m) noexcept;
   // Tells what there is to be told. Cost: one load, where there is nothing.
   void tell() noexcept {
     if (wait_.load(std::memory_order_relaxed)) tell_slow();  // whoever comes next tells
@@ -68,10 +67,13 @@ class GoneHosts {
   const MethodTable& methods_;
   const Places& places_;
   Reclaimer& reclaimer_;
-  // Retired methods that only their enterable code holds, as far as is known; hosts to be told.
+  void leave_later_locked(Method& m) noexcept;
+
+  // Retired methods that only their enterable code holds, as far as is known. One that is refused a
+  // place here is told of at the end of the runtime.
   std::vector<Method*> left_;
-  std::deque<Method*> gone_;
-  std::atomic<bool> wait_{false};  // there are such
+  Method *first_gone_ = nullptr, *last_gone_ = nullptr;  // hosts to be told, by Method::next_gone
+  std::atomic<bool> wait_{false};                        // there are such
   std::condition_variable_any told_;
 };
 

@@ -123,7 +123,7 @@ class InService {
   // calls back the frames of all such code (take_place.cc).
   void withdraw_what_refers_to_locked(const Places::Set& places);
   // Frees what was retired and nobody can run any more.
-  void reclaim_locked();
+  void reclaim_locked() noexcept;
 
  private:
   void forget_versions_locked(Method& m);

@@ -3,8 +3,10 @@
 // Install publishes in the order code bytes and tables (done by the compiler), version, cell: a
 // thread that reaches the code through the cell or a pointer below finds everything it leads to.
 #include <algorithm>
+#include <new>
 #include <utility>
 
+#include "profile/wall.h"
 #include "tiering/clock.h"
 #include "tiering/code/in_service.h"
 #include "tiering/runtime_impl.h"
@@ -14,9 +16,11 @@ namespace uptier::tiering {
 void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
   put_in_service(m, std::move(version));
   relay_->note_changes(1);
-  relay_->stress_point();
+  finishes([&] { relay_->stress_point(); });
 }
 
+// What can be refused memory comes before the version can be found. What does not is told that there is
+// one, and may go untold.
 void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
   machine_.note_compiled(m, *version);
   in_service_->touch(m);
@@ -44,13 +48,13 @@ void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
     if (before != nullptr && before->general != nullptr) before = before->general;
     if (before == nullptr) before = m.plain.load(std::memory_order_relaxed);
     m.optimized.store(v, std::memory_order_release);
-    copies_->watch_frames_of(m, *v);
-    in_service_->tell_callers(m);
-    trials_->begin(m, before, *v);
+    finishes([&] { copies_->watch_frames_of(m, *v); });
+    finishes([&] { in_service_->tell_callers(m); });
+    finishes([&] { trials_->begin(m, before, *v); });
   } else if (v->copy == Copy::kInstrumented) {
     if (v->code != nullptr) m.shape.made()->loop_ranges = v->code->tables().loop_ranges;
     m.instrumented.store(v, std::memory_order_release);
-    if (options_.adaptive) rates_.begin_observing(m);
+    if (options_.adaptive) finishes([&] { rates_.begin_observing(m); });
   } else {
     m.plain.store(v, std::memory_order_release);
   }
@@ -59,9 +63,9 @@ void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
     copies_->retire_optimized_copy(m);
     in_service_->retire_optimized_before(m, *v);
     in_service_->retire_baseline(m);
-    if (options_.adaptive) rates_.switch_off(m);
+    if (options_.adaptive) finishes([&] { rates_.switch_off(m); });
     if (ValueVersions* values = m.value_versions.made()) values->forced = false;
-    values_->consider_values(m);
+    finishes([&] { values_->consider_values(m); });
   }
   in_service_->reclaim_locked();
 }
@@ -108,7 +112,7 @@ void InService::take_moved_locked(Method& m, Version& v) {
 void InService::note_version(Method& m, const Version& v) {
   hosts_.hold_locked(v);
   forget_versions_locked(m);
-  tell_native_tools(m, v);
+  finishes([&] { tell_native_tools(m, v); });
 }
 
 // Drops freed versions, the oldest first, where there are too many.
@@ -214,7 +218,8 @@ const sampler::LoopCell* InService::loop_cells(Method& m, const Version* plain,
   const jit::ProbePlan& plan = m.probes->plan();
   MethodShape& shape = *m.shape.made();
   bool first = shape.loop_cells == nullptr;
-  if (first) shape.loop_cells = std::make_unique<sampler::LoopCell[]>(shape.loop_count);
+  if (first) shape.loop_cells.reset(new (std::nothrow) sampler::LoopCell[shape.loop_count]());
+  if (shape.loop_cells == nullptr) return nullptr;  // they ask
   for (uint32_t l = 0; l < shape.loop_count; ++l) {
     sampler::LoopCell& cell = shape.loop_cells[l];
     auto arrive = [l](const jit::Code& c) { return c.at(c.tables().loops[l].arrive_offset); };
@@ -271,10 +276,12 @@ void InService::retire_baseline(Method& m) {
   }
 }
 
-void InService::reclaim_locked() {
+// Waits for another time where memory for it is refused.
+void InService::reclaim_locked() noexcept {
   do {
     if (!reclaimer_.has_limbo()) continue;
-    Reclaimer::Freed freed = reclaimer_.reclaim(threads_.all());
+    Reclaimer::Freed freed;
+    finishes([&] { freed = reclaimer_.reclaim(threads_.all()); });
     for (const Version* v : freed.versions) {
       hosts_.let_go_locked(*v);
       v->moved ? relay_->forget_locked(*v) : relay_->note_changes(1);

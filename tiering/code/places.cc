@@ -2,10 +2,24 @@
 
 #include <algorithm>
 
+#include "profile/wall.h"
+
 namespace uptier::tiering {
 
 bool means_one_of(const Version& v, const Places::Set& places) {
   return !v.freed && std::ranges::any_of(v.refers_to, [&](uint32_t p) { return places[p]; });
+}
+
+void Places::begin_look(Look& look) noexcept {
+  look.since = removals_;
+  look.before = last_look_;
+  (last_look_ == nullptr ? first_look_ : last_look_->after) = &look;
+  last_look_ = &look;
+}
+
+void Places::end_look(Look& look) noexcept {
+  (look.before == nullptr ? first_look_ : look.before->after) = look.after;
+  (look.after == nullptr ? last_look_ : look.after->before) = look.before;
 }
 
 // ---- Which may go -----------------------------------------------------------------------------
@@ -57,8 +71,8 @@ void Places::forget_paths(const Set& places) const {
 
 void Places::free(const Set& places) {
   std::erase_if(removed_, [&](uint32_t index) {
-    if (places[index]) free_.push_back(index);
-    return places[index];
+    // A place that is refused a node of the list stays with its method, and goes another time.
+    return places[index] && finishes([&] { free_.push_back(index); });
   });
 }
 

@@ -39,9 +39,9 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <set>
 #include <vector>
 
+#include "profile/wall.h"
 #include "tiering/method_table.h"
 
 namespace uptier::tiering {
@@ -50,8 +50,16 @@ class Places {
  public:
   // Places by index: whether each is one of those that a step is about.
   using Set = std::vector<bool>;
-  // Since when somebody looks at methods.
-  using Look = std::multiset<uint64_t>::iterator;
+  // Somebody looks at methods, since so many removals. It lies with who looks, so that looking cannot
+  // be refused.
+  struct Look {
+    Look() = default;
+    Look(const Look&) = delete;
+    Look& operator=(const Look&) = delete;
+
+    uint64_t since = 0;
+    Look *before = nullptr, *after = nullptr;
+  };
 
   // While there are places that no method has had, they are looked for again after so many removals
   // at least, or an eighth of all places, so that looking costs each removal a constant.
@@ -65,21 +73,25 @@ class Places {
   // The method has just been removed: it is the latest one that was.
   void note_removed(Method& m) {
     m.removed_at = ++removals_;
-    removed_.push_back(m.id.index());
+    finishes([&] { removed_.push_back(m.id.index()); });  // else its place is nobody's for good
   }
   // Returns how many of those that were removed have their place still.
   size_t removed() const { return removed_.size(); }
 
   // Begins and ends a LookingAround.
-  Look begin_look() { return looking_.insert(removals_); }
-  void end_look(Look look) { looking_.erase(look); }
+  void begin_look(Look& look) noexcept;
+  void end_look(Look& look) noexcept;
   // Whether a method was removed since the earliest one that is there began.
   bool removed_meanwhile(const Method& m) const {
-    return !looking_.empty() && m.removed_at > *looking_.begin();
+    return first_look_ != nullptr && m.removed_at > first_look_->since;
   }
 
   // Returns the place that has been free for the longest time, or nothing.
   std::optional<uint32_t> take();
+  // Takes one back that take() has returned, and that no method came to have.
+  void return_place(uint32_t index) noexcept {
+    finishes([&] { free_.push_front(index); });
+  }
   bool none_free() const { return free_.empty(); }
   // How many of the latest removals are to keep their places when others are looked for now; nothing:
   // none are to be. `fresh`: there is a place that no method has had; `kept`: Options::removed_kept.
@@ -104,7 +116,7 @@ class Places {
   std::deque<uint32_t> removed_, free_;  // places of methods that have been removed, in that order
   uint64_t methods_seen_ = 0, removals_ = 0;  // methods that were added, and that were removed
   uint64_t next_look_ = 0;                    // removals at which places are looked for again
-  std::multiset<uint64_t> looking_;           // removals that there had been when each look began
+  Look *first_look_ = nullptr, *last_look_ = nullptr;  // in the order in which they began
 };
 
 // Whether a version that is not freed means a method of one of the places.

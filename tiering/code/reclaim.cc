@@ -1,4 +1,5 @@
 #include "tiering/code/reclaim.h"
+#include "profile/wall.h"
 #include "tiering/clock.h"
 
 #include <algorithm>
@@ -44,9 +45,12 @@ void Reclaimer::leave(Method& m) { push({.version = nullptr, .epoch = 0, .method
 void Reclaimer::drop(std::unique_ptr<Version> v) { push({nullptr, 0, std::move(v), nullptr}); }
 void Reclaimer::drop(std::unique_ptr<Trial> t) { push({nullptr, 0, nullptr, std::move(t)}); }
 
-void Reclaimer::push(Item item) {
+void Reclaimer::push(Item item) noexcept {
   item.epoch = epoch_.fetch_add(1, std::memory_order_seq_cst) + 1;
-  limbo_.push_back(std::move(item));
+  if (!finishes([&] { limbo_.push_back(std::move(item)); })) {
+    (void)item.dropped.release();
+    (void)item.trial.release();
+  }
   limbo_size_.store(limbo_.size(), std::memory_order_relaxed);
 }
 
@@ -129,8 +133,9 @@ Reclaimer::Freed Reclaimer::reclaim(std::span<const std::unique_ptr<AttachedThre
     if (seen >= limbo_.back().epoch) continue;
     bool still = t->stacks.known() && t->begin_look();
     if (still) {
-      pin_what_stacks_need(*t, pinned);
+      bool looked = finishes([&] { pin_what_stacks_need(*t, pinned); });
       t->end_look();
+      if (!looked) return {};
     }
     for (size_t i = 0; i < limbo_.size(); ++i) {
       bool left_behind = limbo_[i].epoch <= seen;
@@ -143,6 +148,8 @@ Reclaimer::Freed Reclaimer::reclaim(std::span<const std::unique_ptr<AttachedThre
 
 Reclaimer::Freed Reclaimer::free_all_but(const std::vector<bool>& pinned) {
   Freed freed;
+  freed.versions.reserve(limbo_.size());
+  freed.methods.reserve(limbo_.size());
   size_t kept = 0;
   for (size_t i = 0; i < limbo_.size(); ++i) {
     if (pinned[i]) {

@@ -9,6 +9,7 @@
 // A thread that does neither keeps the code alive: it is still running it, for all we know.
 // A method that is removed is left behind by the same law, with the object that describes it in the
 // place of code: slow paths look at it without a lock.
+// Where memory for the list is refused, what was to be freed stays for good: it may be running.
 //
 //   Thread: any; the caller holds the runtime's state mutex, except for epoch().
 #pragma once
@@ -49,6 +50,7 @@ class Reclaimer {
   // code that a host made has an extent that is not known, and is needed for all we know.
   void pass_if_unneeded(AttachedThread& t) const;
   // Frees what all `threads` have left behind.
+  // Nothing, where memory for that is refused (it throws before anything is freed).
   Freed reclaim(std::span<const std::unique_ptr<AttachedThread>> threads);
 
  private:
@@ -59,7 +61,7 @@ class Reclaimer {
     std::unique_ptr<Trial> trial = nullptr;
     Method* method = nullptr;
   };
-  void push(Item item);
+  void push(Item item) noexcept;
   // Whether one can say of a stack that it does not need the item: the extent of code that a host
   // made is not known.
   static bool is_known(const Item& item) {

@@ -56,8 +56,8 @@ class Relay {
   class Service {
    public:
     // For LookingAround.
-    virtual Places::Look begin_look() = 0;
-    virtual void end_look(Places::Look look) = 0;
+    virtual void begin_look(Places::Look& look) = 0;
+    virtual void end_look(Places::Look& look) = 0;
     virtual void wake_worker() noexcept = 0;
 
    protected:

@@ -4,21 +4,22 @@
 #include <bit>
 #include <utility>
 
+#include "profile/wall.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
 
 void RuntimeImpl::wake_worker() noexcept {
-  if (options_.workers == 0) {
+  if (options_.workers != 0) return worker_.wake();
+  finishes([&] {
     {
       std::lock_guard lock(state_mutex_);
       drain_locked();
       rates_.tick_if_due();
     }
     run_queue();
-    return relay_->if_due();
-  }
-  worker_.wake();
+    relay_->if_due();
+  });
 }
 
 // Waits until there is something to do: a note, the next tick while threads run, or code to be laid
@@ -41,20 +42,25 @@ void RuntimeImpl::measure_machine() {
 
 // With a saved profile, measuring waits until what that knows has been made, since the program waits
 // for it. What is decided meanwhile goes by what is assumed.
+// What memory is refused to is left for the next round.
 void RuntimeImpl::run_worker() {
   bool measured = !expects_known();
-  measured ? measure_machine() : await_work();
+  if (measured) {
+    finishes([&] { measure_machine(); });
+  } else {
+    await_work();
+  }
   while (!worker_.stopping()) {
     state_mutex_.give_way();
-    {
+    finishes([&] {
       std::lock_guard lock(state_mutex_);
       worker_.begin_locked();
       drain_locked();
       if (measured) rates_.tick_if_due();
-    }
-    run_queue();
-    if (!std::exchange(measured, true)) measure_machine();
-    relay_->if_due();
+    });
+    finishes([&] { run_queue(); });
+    if (!std::exchange(measured, true)) finishes([&] { measure_machine(); });
+    finishes([&] { relay_->if_due(); });
     {
       std::lock_guard lock(state_mutex_);
       worker_.rest_locked();
@@ -76,8 +82,8 @@ bool RuntimeImpl::drain_locked() {
     any |= t->ring().front() != nullptr;
     drain_thread_locked(*t, most);
   }
-  newer_->want_if_due();
-  copies_->call_watched_if_due();
+  finishes([&] { newer_->want_if_due(); });
+  finishes([&] { copies_->call_watched_if_due(); });
   return any;
 }
 
@@ -85,11 +91,23 @@ void RuntimeImpl::drain_thread_locked(AttachedThread& t, uint32_t most) {
   for (; most != 0; --most) {
     const sampler::Note* n = t.ring().front();
     if (n == nullptr) return;
-    handle_note(t, *n, t.ring().words(*n));
+    // Counts are what a thread has counted so far: the next note brings those of one that is lost.
+    if (!finishes([&] { handle_note(t, *n, t.ring().words(*n)); })) forget_note(*n);
     t.ring().pop();
     relay_->note_changes(1);
-    relay_->stress_point();
+    finishes([&] { relay_->stress_point(); });
   }
+}
+
+// Memory was refused to what a note is about: it may be asked for again.
+void RuntimeImpl::forget_note(const sampler::Note& note) noexcept {
+  Method& m = method(note.method);
+  if (note.kind == sampler::NoteKind::kWantCopy) m.copy_asked.store(false);
+  Trial* trial = m.optimizing->trial.load(std::memory_order_relaxed);
+  if (note.kind == sampler::NoteKind::kTrial && trial != nullptr) trial->tell_again();
+  bool of_loop =
+      note.kind == sampler::NoteKind::kWantOsr || note.kind == sampler::NoteKind::kWantNewer;
+  if (of_loop && note.loop < m.shape->loop_count) m.shape->osr_asked[note.loop].store(false);
 }
 
 void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
@@ -209,13 +227,15 @@ void RuntimeImpl::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind)
     if (m.removed && !m.retired) continue;
     sampler::Note n = make_note(m, t, kind);
     bool only_flush = s.flushes++ == 0;
-    std::span<const uint64_t> counts = counters(m, s);
-    sampler::Verdict verdict = observer_.take(m, t.number(), n, counts);
-    if (options_.adaptive && !worker_.stopping()) rates_.heed(m, verdict);
-    flush_optimized_locked(m, t);
-    // What many threads call that are gone before their first flush is hot too.
-    bool goes = kind == sampler::NoteKind::kFlushFinal && !worker_.stopping();
-    if (goes && only_flush && !m.removed) consider(m, n);
+    finishes([&] {
+      std::span<const uint64_t> counts = counters(m, s);
+      sampler::Verdict verdict = observer_.take(m, t.number(), n, counts);
+      if (options_.adaptive && !worker_.stopping()) rates_.heed(m, verdict);
+      flush_optimized_locked(m, t);
+      // What many threads call that are gone before their first flush is hot too.
+      bool goes = kind == sampler::NoteKind::kFlushFinal && !worker_.stopping();
+      if (goes && only_flush && !m.removed) consider(m, n);
+    });
   }
 }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <span>
 
+#include "profile/wall.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -49,7 +50,7 @@ const char* RuntimeImpl::obstacle_to(std::string_view name, const Options& to) c
   return nullptr;
 }
 
-Status RuntimeImpl::set(std::string_view name, std::string_view value) {
+Status RuntimeImpl::set(std::string_view name, std::string_view value) try {
   if (forked()) return forked_error();
   std::lock_guard lock(state_mutex_);
   Options changed = live_;
@@ -63,7 +64,7 @@ Status RuntimeImpl::set(std::string_view name, std::string_view value) {
   apply_locked(name);
   observer_.log_event("set", std::string(name) + "=" + std::string(value));
   return {};
-}
+} catch (const std::exception&) { return out_of_memory("set"); }
 
 // Brings what is derived from an option up to date.
 void RuntimeImpl::apply_locked(std::string_view name) {
@@ -100,7 +101,7 @@ void RuntimeImpl::change_policy_locked() {
   }
 }
 
-Status RuntimeImpl::observe(Sampling how) {
+Status RuntimeImpl::observe(Sampling how) try {
   if (forked()) return forked_error();
   std::lock_guard lock(state_mutex_);
   if (!rates_.has_rates())
@@ -110,6 +111,6 @@ Status RuntimeImpl::observe(Sampling how) {
   static constexpr std::array<const char*, 3> kNames = {"by options", "off", "every"};
   observer_.log_event("set", std::string("observe ") + kNames[static_cast<size_t>(how)]);
   return {};
-}
+} catch (const std::exception&) { return out_of_memory("observe"); }
 
 }  // namespace uptier::tiering

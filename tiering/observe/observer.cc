@@ -54,8 +54,10 @@ Observer::Observer(const Options& options, const Options& live, const sampler::L
   emit(p);
 }
 
-void Observer::emit(const TraceEvent& e) {
-  if (sink_ != nullptr && !sink_->on_event(e)) ++trace_events_lost_;
+bool Observer::emit(const TraceEvent& e) {
+  if (sink_ == nullptr || sink_->on_event(e)) return true;
+  ++trace_events_lost_;
+  return false;
 }
 
 void Observer::finish() {
@@ -66,8 +68,7 @@ void Observer::finish() {
 // Returns the handle of a method that the trace has been told of.
 uint64_t Observer::announce(Method& m) {
   if (!m.announced) {
-    m.announced = true;
-    emit(
+    m.announced = emit(
         MethodDetails{handle_of(m), m.info.key.module_key, m.info.key.function_index, m.info.name});
   }
   return handle_of(m);

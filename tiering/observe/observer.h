@@ -188,7 +188,8 @@ class Observer {
                      Stream& counted) const;
   sampler::Verdict end_window(Method& m, uint32_t stream, uint64_t entries, uint64_t new_samples,
                               uint64_t weight, uint64_t nominal);
-  void emit(const TraceEvent& e);
+  // Returns whether the sink took it, or there is none.
+  bool emit(const TraceEvent& e);
   void emit_flush(Method& m, uint32_t thread, const sampler::Note& note, uint64_t weight);
   uint64_t announce(Method& m);
   bool all_known(const jit::InlinePath& path) const;

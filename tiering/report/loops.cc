@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "jit/ir/loop_forest.h"
+#include "profile/wall.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -103,7 +104,7 @@ std::vector<TimedLoop> timed_loops(const jit::Function& f, const jit::ProbePlan&
   return out;
 }
 
-std::vector<LoopReport> RuntimeImpl::loops() const {
+std::vector<LoopReport> RuntimeImpl::loops() const try {
   if (forked()) return {};
   std::lock_guard lock(state_mutex_);
   std::vector<LoopReport> all;
@@ -118,6 +119,6 @@ std::vector<LoopReport> RuntimeImpl::loops() const {
     return total_of(a) > total_of(b);
   });
   return all;
-}
+} catch (const std::exception&) { return {}; }
 
 }  // namespace uptier::tiering

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "profile/wall.h"
 #include "tiering/report/site_reports.h"
 #include "tiering/runtime_impl.h"
 
@@ -80,7 +81,11 @@ void RuntimeImpl::report_observing(const Method& m, MethodReport& r) const {
   r.interval = rate.samples() ? schedule_.ladder.interval(rate.rung()) : 0;
 }
 
-Report RuntimeImpl::report() const {
+Report RuntimeImpl::report() const try { return make_report(); } catch (const std::exception&) {
+  return {};
+}
+
+Report RuntimeImpl::make_report() const {
   if (forked()) return {};
   std::lock_guard lock(state_mutex_);
   Report r;
@@ -111,26 +116,26 @@ Report RuntimeImpl::report() const {
   return r;
 }
 
-SavedReport RuntimeImpl::saved_report() const {
+SavedReport RuntimeImpl::saved_report() const try {
   if (forked()) return {};
   std::lock_guard lock(state_mutex_);
   return saved_.report();
-}
+} catch (const std::exception&) { return {}; }
 
 std::optional<ProfileAnswer> RuntimeImpl::query(std::string_view stage, std::string_view scope_hash,
-                                                std::string_view key) {
+                                                std::string_view key) try {
   if (forked()) return std::nullopt;
   std::lock_guard lock(state_mutex_);
   return saved_.query(stage, scope_hash, key);
-}
+} catch (const std::exception&) { return std::nullopt; }
 
-std::vector<LogRecord> RuntimeImpl::read_log() {
+std::vector<LogRecord> RuntimeImpl::read_log() try {
   if (forked()) return {};
   std::lock_guard lock(state_mutex_);
   return threads_.read_log();
-}
+} catch (const std::exception&) { return {}; }
 
-Profile RuntimeImpl::profile() const {
+Profile RuntimeImpl::profile() const try {
   if (forked()) return {};
   std::lock_guard lock(state_mutex_);
   Profile p;
@@ -142,7 +147,7 @@ Profile RuntimeImpl::profile() const {
     merge(p, std::move(one));
   }
   return p;
-}
+} catch (const std::exception&) { return {}; }
 
 }  // namespace tiering
 }  // namespace uptier

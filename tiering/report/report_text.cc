@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "profile/wall.h"
+
 namespace uptier {
 namespace {
 
@@ -224,7 +226,7 @@ uint64_t Report::methods_called() const {
                                              [](const MethodReport& m) { return m.called(); }));
 }
 
-std::string Report::text(size_t methods_shown) const {
+std::string Report::text(size_t methods_shown) const try {
   size_t shown = methods_shown == 0 ? SIZE_MAX : methods_shown;
   std::string out;
   methods_table(out, *this, shown);
@@ -253,6 +255,6 @@ std::string Report::text(size_t methods_shown) const {
   losses_table(out, losses);
   stress_line(out, stress);
   return out;
-}
+} catch (const std::exception&) { return {}; }
 
 }  // namespace uptier

@@ -119,37 +119,46 @@ void ProfileStore::load_segments(const std::function<bool(std::string_view key)>
   }
 }
 
+// The first time that it is asked for.
 void ProfileStore::load(uint64_t module_key) {
+  if (loaded_.contains(module_key)) return;
   const std::string defining = profile::hex(module_key).substr(2) + ";";
   load_segments([&](std::string_view key) { return key.starts_with(defining); }, saved_);
+  loaded_.insert(module_key);
 }
 
 void ProfileStore::load_others() {
   if (others_ != nullptr) return;
-  others_ = std::make_unique<Profile>();
-  load_segments([](std::string_view) { return true; }, *others_);
-  for (const auto& [k, m] : others_->methods) {
+  auto others = std::make_unique<Profile>();
+  load_segments([](std::string_view) { return true; }, *others);
+  by_name_.clear();  // as memory may have been refused for a part of it
+  for (const auto& [k, m] : others->methods) {
     auto [entry, added] = by_name_.emplace(m.name, &m);
     if (!added) entry->second = nullptr;
   }
+  others_ = std::move(others);
 }
 
 const CallProfile& ProfileStore::calls() {
   if (calls_ != nullptr) return *calls_;
-  calls_ = std::make_unique<CallProfile>();
-  if (reader_ == nullptr) return *calls_;
-  for (size_t i : summed_) *calls_ += reader_->calls(reader_->segments()[i]);
+  auto calls = std::make_unique<CallProfile>();
+  if (reader_ != nullptr) {
+    for (size_t i : summed_) *calls += reader_->calls(reader_->segments()[i]);
+  }
+  calls_ = std::move(calls);
   return *calls_;
 }
 
 const InlinedBodies& ProfileStore::inlined() {
   if (inlined_ != nullptr) return *inlined_;
-  inlined_ = std::make_unique<InlinedBodies>();
-  if (reader_ == nullptr) return *inlined_;
+  auto inlined = std::make_unique<InlinedBodies>();
   MergeReport report;
-  for (size_t i : summed_) {
-    profile::add(*inlined_, reader_->inlined(reader_->segments()[i]), report);
+  if (reader_ != nullptr) {
+    for (size_t i : summed_) {
+      profile::add(*inlined, reader_->inlined(reader_->segments()[i]), report);
+    }
   }
+  inlined_ = std::move(inlined);
   return *inlined_;
 }
 
@@ -176,7 +185,7 @@ std::optional<ProfileAnswer> ProfileStore::query(std::string_view stage,
 
 double ProfileStore::weight(const MethodKey& key) {
   if (reader_ == nullptr) return 0;
-  if (loaded_.insert(key.module_key).second) load(key.module_key);
+  load(key.module_key);
   const MethodProfile* m = saved_.find(key);
   if (m == nullptr) return 0;
   return (static_cast<double>(m->calls) + block_mass(*m)) / runs_;
@@ -186,7 +195,7 @@ const MethodProfile* ProfileStore::look(const MethodKey& key, const std::string&
                                         bool& recovered) {
   recovered = false;
   if (reader_ == nullptr) return nullptr;
-  if (loaded_.insert(key.module_key).second) load(key.module_key);
+  load(key.module_key);
   auto at = saved_.methods.lower_bound({key.module_key, 0});
   bool module_known = at != saved_.methods.end() && at->first.module_key == key.module_key;
   const MethodProfile* found = saved_.find(key);

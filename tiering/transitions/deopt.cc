@@ -9,6 +9,7 @@
 
 #include "jit/code/leave.h"
 #include "jit/code/stack_walk.h"
+#include "profile/wall.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -131,7 +132,17 @@ const Version* RuntimeImpl::enterable_version(Method& m) noexcept {
   return nullptr;
 }
 
-bool RuntimeImpl::make_enterable(Method& m) {
+// What memory was refused to is tried once more, as in first_call().
+bool RuntimeImpl::make_enterable(Method& m) noexcept {
+  for (int tries = 0; tries < 2; ++tries) {
+    bool made = false;
+    if (finishes([&] { made = make_enterable_version(m); })) return made;
+  }
+  note_no_memory(m);
+  return false;
+}
+
+bool RuntimeImpl::make_enterable_version(Method& m) {
   LookingAround looking(*this);
   std::lock_guard compile(m.compile_mutex);
   if (usable(m.enterable.load(std::memory_order_acquire))) return true;
@@ -156,8 +167,10 @@ void RuntimeImpl::count_exit(Method& m, uint32_t exit) noexcept {
   {
     std::unique_lock lock(state_mutex_, std::try_to_lock);
     if (!lock) return m.shape.made()->exits.ask_again(exit);
-    rates_.note_activity();
-    exits_->consider(m, exit);
+    finishes([&] {
+      rates_.note_activity();
+      exits_->consider(m, exit);
+    });
   }
   wake_worker();
 }

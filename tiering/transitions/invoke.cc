@@ -1,6 +1,7 @@
 // Host -> compiled code, and traps back.
 #include "jit/code/code_registry.h"
 #include "jit/code/routines.h"
+#include "profile/wall.h"
 #include "tiering/runtime_impl.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -150,7 +151,7 @@ __attribute__((noinline)) void RuntimeImpl::reclaim_beside(AttachedThread& t) no
   t.enter_blocked(__builtin_frame_address(0));
   {
     std::lock_guard lock(state_mutex_);
-    reclaimer_.pass_if_unneeded(t);
+    finishes([&] { reclaimer_.pass_if_unneeded(t); });
     in_service_->reclaim_locked();
   }
   t.leave_blocked();

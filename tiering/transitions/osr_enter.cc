@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "jit/code/routines.h"
+#include "profile/wall.h"
 #include "tiering/runtime_impl.h"
 
 namespace uptier {
@@ -104,7 +105,7 @@ bool RuntimeImpl::host_loop_event(Method& m, AttachedThread& t, LoopId loop) {
   sampler::LoopEvent e = sampler::loop_event_plain(s, schedule, rate, can_count, random);
   if (!e.flush) return false;
   // The host describes the method when the iterations are enough for a compilation, not before.
-  if (can_enter_loops(m)) know_loops(m);
+  if (can_enter_loops(m)) finishes([&] { know_loops(m); });
   bool delivered = post(m, t, sampler::NoteKind::kFlushIterations, loop.index());
   if (delivered && e.change) sampler::commit_rate(s, schedule, rate, can_count, random, e);
   return true;
@@ -154,21 +155,27 @@ std::optional<Outcome> RuntimeImpl::osr_enter(MethodId id, LoopId loop,
   Method& m = method(id.index());
   bool flushed = host_loop_event(m, *t, loop);
   if (!can_enter_loops(m)) return std::nullopt;
-  if (stress_.active(StressKind::kOsr)) stress_host_arrival(m, *t, loop);
-  const Version* v = host_loop_code(m, loop, flushed);
+  if (stress_.active(StressKind::kOsr)) finishes([&] { stress_host_arrival(m, *t, loop); });
+  const Version* v = nullptr;
+  finishes([&] { v = host_loop_code(m, loop, flushed); });
   bool whole = args.size() == m.info.signature.params.size() && frame != nullptr;
   if (v == nullptr || !whole || !may_enter(t->context(), *v)) return std::nullopt;
 
   if (const jit::SlotLaw* broken = jit::broken_law(v->slot_laws, args, frame)) {
-    refuse_frame(m, *v, *broken);
+    finishes([&] { refuse_frame(m, *v, *broken); });
     return std::nullopt;
   }
+  Signature signature;
+  std::vector<uint64_t> words;
+  bool ready = finishes([&] {
+    signature = m.info.signature;
+    signature.params.push_back(Type::kRef);
+    words.assign(args.begin(), args.end());
+    words.push_back(reinterpret_cast<uintptr_t>(frame));
+  });
+  if (!ready) return std::nullopt;  // the interpreter goes on
   m.shape.made()->osr_entries.fetch_add(1, std::memory_order_relaxed);
   ask_at_next_arrival(t->state(id));
-  Signature signature = m.info.signature;
-  signature.params.push_back(Type::kRef);
-  std::vector<uint64_t> words(args.begin(), args.end());
-  words.push_back(reinterpret_cast<uintptr_t>(frame));
   return call(v->entry, signature, words);
 }
 

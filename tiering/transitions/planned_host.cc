@@ -5,6 +5,8 @@
 #include <mutex>
 #include <vector>
 
+#include "profile/wall.h"
+
 namespace uptier {
 namespace {
 
@@ -57,7 +59,7 @@ PlannedHost::PlannedHost(Runtime& runtime, PlanLimits limits)
 
 MethodId PlannedHost::method(uint32_t function) const { return impl_->functions[function].method; }
 
-Status PlannedHost::add(uint32_t function) {
+Status PlannedHost::add(uint32_t function) try {
   MethodInfo of = info(function);
   if (std::max(function, of.key.function_index) >= kMostFunctions) {
     return refused(of, "functions of a PlannedHost, and their function_index, have 20 bits");
@@ -68,19 +70,25 @@ Status PlannedHost::add(uint32_t function) {
   if (f.plans == kMostPlans) return refused(of, "4096 plans are the most");
   of.key.function_index |= f.plans << kFunctionBits;
   if (f.plans != 0) of.name += "#" + std::to_string(f.plans + 1);
+  // Made before: from add_method() on nothing is refused.
+  std::map<MethodId, Impl::Method> made;
+  made.emplace(MethodId::none(), Impl::Method{function});
+  auto node = made.extract(made.begin());
+  if (f.patience == nullptr) f.patience = std::make_unique<int32_t>();
   {
     // The worker may ask for a plan before add_method returns.
     std::lock_guard lock(impl_->mutex);
     Result<MethodId> m = runtime_.add_method(*this, std::move(of));
     if (!m) return m.error();
     f.method = *m;
-    bool guess = ++f.plans < impl_->limits.plans;
-    impl_->methods.emplace(*m, Impl::Method{function, guess});
+    node.key() = *m;
+    node.mapped().guess = ++f.plans < impl_->limits.plans;
+    impl_->methods.insert(std::move(node));
   }
   entry_changed(function, runtime_.entry_address(f.method));
   look_again(function);
   return {};
-}
+} catch (const std::exception&) { return out_of_memory("PlannedHost::add"); }
 
 HostPlan& PlannedHost::plan_of(MethodId m) {
   std::lock_guard lock(impl_->mutex);
@@ -96,7 +104,7 @@ void PlannedHost::forget(MethodId m) {
   auto at = impl_->methods.find(m);
   if (at == impl_->methods.end()) return;
   gone = std::move(at->second);
-  impl_->past[gone.function].add(gone);
+  finishes([&] { impl_->past[gone.function].add(gone); });
   impl_->methods.erase(at);
 }
 
