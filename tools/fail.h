@@ -15,6 +15,12 @@ inline int fail(int code, const std::string& why) {
   return code;
 }
 
+// Where memory was refused: without a word that would need some.
+inline int fail_without_memory() {
+  std::fputs("uptier: memory is refused\n", stderr);
+  return kRefused;
+}
+
 inline int fail(const Error& e) {
   return fail(e.code == ErrorCode::kCorruptInput ? kCorrupt : kFailed, e.message);
 }

@@ -2,6 +2,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <memory>
+#include <new>
 #include <span>
 #include <string_view>
 
@@ -153,9 +155,9 @@ struct Commands {
     if (run == nullptr) return;
     run->footer(
         "Arguments: prog.wasm, and behind it what the program is given.\n"
-        "Exit codes: the program's own; 134 after a trap, 125 for a refused module, 1 where a "
-        "file\n"
-        "could not be written and the program's own was 0.");
+        "Exit codes: the program's own; 134 after a trap, 125 for a refused module, or where "
+        "memory\n"
+        "was refused, 1 where a file could not be written and the program's own was 0.");
     run->prefix_command();
     words.add_to(*run);
     RunCommand& c = run_command;
@@ -428,7 +430,12 @@ int check_commands(const CLI::App& app, int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+// What is thrown here is the parser's, std::bad_alloc, or a JSON library's.
+int main(int argc, char** argv) try {
+  // Without any memory not even an exception can be thrown.
+  if (std::unique_ptr<char[]> some(new (std::nothrow) char[1]); some == nullptr) {
+    return fail_without_memory();
+  }
   Commands commands;
   commands.given = {argv + std::min(argc, 1), argv + argc};
   commands.app.require_subcommand(1);
@@ -447,4 +454,9 @@ int main(int argc, char** argv) {
     commands.app.parse(argc, argv);
   } catch (const CLI::ParseError& e) { return written(commands.app.exit(e) == 0 ? kOk : kUsage); }
   return written(commands.code);
+} catch (const std::bad_alloc&) {
+  return written(fail_without_memory());
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "uptier: %s\n", e.what());
+  return written(kFailed);
 }

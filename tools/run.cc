@@ -41,6 +41,7 @@ wasm::WasiConfig wasi_config(const RunCommand& c) {
 int trapped(const wasm::TrapReport& trap) {
   // What the program printed comes before the message.
   std::fflush(stdout);
+  if (trap.no_memory) return fail_without_memory();
   return fail(kTrapped, "trap: " + trap.text());
 }
 
@@ -220,11 +221,13 @@ int run(const RunCommand& c) {
     code = trapped(made.trap);
   }
   saves.reset();
-  Status saved = runtime.save_profile();
-  const int shown = show(runtime, c.shown);
-  tell_of_profile(runtime, c.options, saved);
   // The program's exit code stays its own.
-  if (code == kOk) code = shown;
+  try {
+    Status saved = runtime.save_profile();
+    const int shown = show(runtime, c.shown);
+    tell_of_profile(runtime, c.options, saved);
+    if (code == kOk) code = shown;
+  } catch (const std::bad_alloc&) { fail_without_memory(); }
   // Traces and dumps get their last records when their runtime goes.
   const bool all_written = c.trace.empty() && !c.options.jit_dump;
   if (all_written && !kLooksForLeaks) leave(code);

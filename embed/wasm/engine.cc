@@ -5,6 +5,7 @@
 #include "embed/wasm/build_adapter.h"
 #include "embed/wasm/build_function.h"
 #include "embed/wasm/hash.h"
+#include "embed/wasm/wall.h"
 
 namespace uptier::wasm {
 namespace {
@@ -47,21 +48,19 @@ class Engine::AdapterHost final : public Host {
 
 Result<std::unique_ptr<Engine>> Engine::create(const Options& options,
                                                const EngineOptions& engine_options,
-                                               TraceSink* sink) {
+                                               TraceSink* sink) try {
   auto runtime = Runtime::create(options, sink);
   if (!runtime) return runtime.error();
   auto engine = std::make_unique<Engine>(**runtime, engine_options);
   engine->owned_runtime_ = std::move(*runtime);
   return engine;
-}
+} catch (const std::exception&) { return out_of_memory(); }
 
 Engine::Engine(Runtime& runtime, const EngineOptions& options)
     : runtime_(&runtime), options_(options), adapter_host_(std::make_unique<AdapterHost>()) {}
 
 Engine::~Engine() {
-  std::vector<MethodId> methods;
-  for (const auto& [type, method] : adapters_) methods.push_back(method);
-  runtime_->remove_methods(methods);
+  for (const auto& [type, method] : adapters_) runtime_->remove_methods(std::span(&method, 1));
   owned_runtime_.reset();  // its worker may still ask the adapter host
 }
 
@@ -71,19 +70,24 @@ uint32_t Engine::type_id(const FuncType& type) {
   return type_ids_.try_emplace(type, next).first->second;
 }
 
-Result<MethodId> Engine::adapter(const FuncType& type) {
+Result<MethodId> Engine::adapter(const FuncType& type) try {
   std::lock_guard lock(mutex_);
   auto it = adapters_.find(type);
   if (it != adapters_.end()) return it->second;
   std::string text = to_string(type);
   MethodInfo info{
       {kAdapterModule, adapter_key(text)}, "host " + text, compiled_signature(type), nullptr};
+  auto place = adapters_.emplace(type, MethodId::none()).first;
   Result<MethodId> id = runtime_->add_method(*adapter_host_, std::move(info));
-  if (!id) return id.error();
-  adapter_host_->add(*id, type);
-  adapters_[type] = *id;
+  if (!id || !finishes([&] { adapter_host_->add(*id, type); })) {
+    adapters_.erase(place);
+    if (!id) return id.error();
+    runtime_->remove_methods(std::span(&*id, 1));
+    return out_of_memory();
+  }
+  place->second = *id;
   return *id;
-}
+} catch (const std::exception&) { return out_of_memory(); }
 
 void Engine::name_methods(const Module& module, std::span<const MethodId> methods) {
   std::lock_guard lock(mutex_);
@@ -98,32 +102,40 @@ void Engine::forget_methods(std::span<const MethodId> methods) {
 
 namespace {
 
-// Returns ": " and why a method has no code, if that is known.
-std::string why_no_code(const Runtime& runtime, MethodId method) {
-  for (const MethodReport& m : runtime.report().methods) {
-    if (m.method == method && !m.last_error.empty()) return ": " + m.last_error;
-  }
-  return "";
+// Whether a method without code has none because memory for it was refused. Then there may have been
+// none for saying so, either.
+bool says_no_memory(const std::string& why) {
+  return why.empty() || why.ends_with("memory is refused") || why.ends_with("out of memory");
 }
 
 }  // namespace
 
+// What the report is about is known without memory; its words are what there is memory for.
 TrapReport Engine::describe(const Trap& trap) const {
   TrapReport r;
   r.code = trap.code;
-  if (!r.trapped()) return r;
-  r.message = trap_text(trap.code);
   r.detail = trap.detail;
-  if (!trap.method.valid()) return r;
-  if (trap.code == TrapCode::kNoCode) r.message += why_no_code(*runtime_, trap.method);
+  r.no_memory = trap.code == TrapCode::kNoCode;
+  if (r.trapped()) finishes([&] { describe_in_words(trap, r); });
+  return r;
+}
+
+void Engine::describe_in_words(const Trap& trap, TrapReport& r) const {
+  r.message = trap_text(trap.code);
+  r.no_memory = false;
+  if (!trap.method.valid()) return;
+  if (trap.code == TrapCode::kNoCode) {
+    const std::string why = runtime_->error_of(trap.method);
+    r.no_memory = says_no_memory(why);
+    if (!why.empty()) r.message += ": " + why;
+  }
   std::lock_guard lock(mutex_);
   auto it = origins_.find(trap.method.number());
-  if (it == origins_.end()) return r;
+  if (it == origins_.end()) return;
   r.has_location = true;
   r.function = it->second.function;
   r.function_name = it->second.module->info().functions[r.function].name;
   r.offset = trap.location;
-  return r;
 }
 
 std::string TrapReport::text() const {

@@ -62,6 +62,8 @@ class Engine {
   TrapReport describe(const Trap& trap) const;
 
  private:
+  void describe_in_words(const Trap& trap, TrapReport& r) const;
+
   friend class Module;
   class AdapterHost;
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "embed/wasm/engine.h"
+#include "embed/wasm/wall.h"
 
 namespace uptier::wasm {
 
@@ -129,7 +130,7 @@ Result<FuncRef> Store::bind_host(const HostImport& function, Instance& caller) {
                  adapter->number(), &b.type};
 }
 
-Result<CallResult> Store::call(const FuncRef& function, std::span<const Val> args) {
+Result<CallResult> Store::call(const FuncRef& function, std::span<const Val> args) try {
   const FuncType& type = *function.type;
   bool fits = std::equal(args.begin(), args.end(), type.params.begin(), type.params.end(),
                          [](const Val& v, Type t) { return v.type == t; });
@@ -151,6 +152,6 @@ Result<CallResult> Store::call(const FuncRef& function, std::span<const Val> arg
     r.results.push_back({type.results[i], bits});
   }
   return r;
-}
+} catch (const std::exception&) { return out_of_memory(); }
 
 }  // namespace uptier::wasm

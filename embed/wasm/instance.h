@@ -36,6 +36,8 @@ struct TrapReport {
   std::string function_name;
   uint32_t offset = 0;  // of the instruction in the module's bytes; 0: the function's entry
   uint64_t detail = 0;  // what Runtime::raise passed, e.g. the exit code for TrapCode::kExit
+  // The function had no code because memory for it was refused; or there is none to say why.
+  bool no_memory = false;
 
   bool trapped() const { return code != TrapCode::kNone; }
   // Returns "integer divide by zero at 0x1f in func[3] <div>", as much of it as is known.

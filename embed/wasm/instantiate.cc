@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "embed/wasm/engine.h"
+#include "embed/wasm/wall.h"
 
 namespace uptier::wasm {
 namespace {
@@ -210,7 +211,12 @@ class Instantiator {
 };
 
 Instantiation Store::instantiate(Module& module, const Linker& linker) {
-  return Instantiator(*this, module, linker).run();
+  Instantiation made;
+  if (!finishes([&] { made = Instantiator(*this, module, linker).run(); })) {
+    made = {};
+    made.error = out_of_memory();
+  }
+  return made;
 }
 
 }  // namespace uptier::wasm

@@ -9,6 +9,7 @@
 #include "embed/wasm/hash.h"
 #include "embed/wasm/read_module.h"
 #include "embed/wasm/validate_bodies.h"
+#include "embed/wasm/wall.h"
 
 namespace uptier::wasm {
 
@@ -21,11 +22,11 @@ VmLayout::VmLayout(const ModuleInfo& info) {
   size = static_cast<uint32_t>(round_up(globals + info.globals.size() * 8));
 }
 
-Result<std::unique_ptr<Module>> Module::load(Engine& engine, ModuleBytes bytes, Bodies bodies) {
+Result<std::unique_ptr<Module>> Module::load(Engine& engine, ModuleBytes bytes, Bodies bodies) try {
   Result<ModuleInfo> info = read_module(std::move(bytes), bodies);
   if (!info) return info.error();
   return make(engine, std::move(*info));
-}
+} catch (const std::exception&) { return out_of_memory(); }
 
 std::unique_ptr<Module> Module::make(Engine& engine, ModuleInfo info) {
   return std::unique_ptr<Module>(new Module(engine, std::move(info)));
@@ -58,7 +59,7 @@ const Export* Module::find_export(std::string_view name) const {
   return nullptr;
 }
 
-Result<std::span<const MethodId>> Module::methods(Bounds bounds) {
+Result<std::span<const MethodId>> Module::methods(Bounds bounds) try {
   std::lock_guard lock(mutex_);
   auto& slot = sets_[static_cast<size_t>(bounds)];
   if (!slot) {
@@ -67,24 +68,32 @@ Result<std::span<const MethodId>> Module::methods(Bounds bounds) {
     slot = std::move(set);
   }
   return std::span<const MethodId>(slot->methods);
-}
+} catch (const std::exception&) { return out_of_memory(); }
 
 // The two ways of guarding memory are different bodies, so they must not share profiles: their keys
 // differ.
 Status Module::register_methods(MethodSet& set) {
   uint64_t key = set.bounds == Bounds::kGuarded ? key_ : ~key_;
-  for (uint32_t f = info_.imported_functions; f < info_.functions.size(); ++f) {
-    MethodInfo m{{key, f}, info_.functions[f].name, compiled_signature(info_.type_of(f)), nullptr};
-    Result<MethodId> id = engine_.runtime().add_method(set, std::move(m));
-    if (!id) {
-      engine_.runtime().remove_methods(set.methods);
-      return id.error();
+  Status added;
+  const bool whole = finishes([&] {
+    set.methods.reserve(info_.functions.size());
+    for (uint32_t f = info_.imported_functions; f < info_.functions.size() && added; ++f) {
+      MethodInfo m{
+          {key, f}, info_.functions[f].name, compiled_signature(info_.type_of(f)), nullptr};
+      Result<MethodId> id = engine_.runtime().add_method(set, std::move(m));
+      if (!id) {
+        added = id.error();
+        break;
+      }
+      set.methods.push_back(*id);
+      set.function_of[id->index()] = f;
     }
-    set.methods.push_back(*id);
-    set.function_of[id->index()] = f;
-  }
-  engine_.name_methods(*this, set.methods);
-  return {};
+    if (added) engine_.name_methods(*this, set.methods);
+  });
+  if (whole && added) return {};
+  engine_.runtime().remove_methods(set.methods);
+  engine_.forget_methods(set.methods);
+  return whole ? added : out_of_memory();
 }
 
 Status Module::validate(uint32_t function) {

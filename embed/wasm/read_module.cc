@@ -9,6 +9,7 @@
 #include "embed/wasm/module_collector.h"
 #include "embed/wasm/read_names.h"
 #include "embed/wasm/validate_bodies.h"
+#include "embed/wasm/wall.h"
 
 namespace uptier::wasm {
 namespace {
@@ -86,7 +87,9 @@ bool validate_bodies(ModuleInfo& info) {
   {
     std::vector<std::jthread> others;
     for (uint64_t i = 1; i < std::min(stretches, most); ++i) {
-      others.emplace_back([&] { validate(BodyValidator(info)); });
+      others.emplace_back([&] {
+        if (!finishes([&] { validate(BodyValidator(info)); })) wrong = true;
+      });
     }
     validate(BodyValidator(std::move(info.rules)));
   }
@@ -95,7 +98,7 @@ bool validate_bodies(ModuleInfo& info) {
 
 }  // namespace
 
-Result<ModuleInfo> read_module(ModuleBytes bytes, Bodies bodies) {
+Result<ModuleInfo> read_module(ModuleBytes bytes, Bodies bodies) try {
   if (bytes.size() > UINT32_MAX) {
     return Error{ErrorCode::kUnsupported, "the module is larger than 4 GiB"};
   }
@@ -109,6 +112,6 @@ Result<ModuleInfo> read_module(ModuleBytes bytes, Bodies bodies) {
   }
   // Which of several faults is to be named, and in which words, only the whole module says.
   return read_in_order(std::move(bytes));
-}
+} catch (const std::exception&) { return out_of_memory(); }
 
 }  // namespace uptier::wasm

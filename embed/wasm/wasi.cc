@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "embed/wasm/wall.h"
 #include "embed/wasm/wasi_state.h"
 
 namespace uptier::wasm {
@@ -170,7 +171,7 @@ static_assert(std::is_sorted(std::begin(kFunctions), std::end(kFunctions), befor
 Wasi::Wasi(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Wasi::~Wasi() = default;
 
-Result<std::unique_ptr<Wasi>> Wasi::create(WasiConfig config) {
+Result<std::unique_ptr<Wasi>> Wasi::create(WasiConfig config) try {
   if (Status s = check_config(config); !s.ok()) return s.error();
   auto state = std::make_unique<State>();
   state->config = std::move(config);
@@ -185,7 +186,7 @@ Result<std::unique_ptr<Wasi>> Wasi::create(WasiConfig config) {
     if (Status s = add_preopen(*state, preopen); !s.ok()) return s.error();
   }
   return std::unique_ptr<Wasi>(new Wasi(std::move(state)));
-}
+} catch (const std::exception&) { return out_of_memory(); }
 
 std::optional<uint32_t> Wasi::exit_code() const { return state_->exit_code; }
 

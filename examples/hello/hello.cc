@@ -1,5 +1,6 @@
 // The smallest embedding: one method, described by a builder, called until it is optimized.
 #include <cstdio>
+#include <new>
 
 #include "uptier/runtime.h"
 
@@ -32,7 +33,7 @@ class SumHost : public Host {
   }
 };
 
-int main() {
+int main() try {
   Result<std::unique_ptr<Runtime>> runtime = Runtime::create(Options());
   if (!runtime) {
     std::fprintf(stderr, "%s\n", runtime.error().message.c_str());
@@ -47,11 +48,19 @@ int main() {
   uint64_t last = 0;
   for (uint64_t n = 1; n <= 2000; ++n) {
     uint64_t args[] = {n * 100};
-    last = (*runtime)->invoke(*sum, args).bits;
+    Outcome o = (*runtime)->invoke(*sum, args);
+    if (!o.ok()) {
+      std::fprintf(stderr, "%s\n", trap_text(o.trap.code));
+      return 1;
+    }
+    last = o.bits;
   }
   std::printf("sum(200000) = %llu\n", static_cast<unsigned long long>(last));
 
   (*runtime)->flush();
   std::fputs((*runtime)->report().text().c_str(), stderr);
   return last == 20000100000 ? 0 : 1;
+} catch (const std::bad_alloc&) {  // of this program's own: the library lets none out
+  std::fputs("memory is refused\n", stderr);
+  return 1;
 }

@@ -45,7 +45,7 @@ static void print_report(const uptier_runtime* runtime) {
   uptier_error error;
   static char text[1 << 14];
   check(uptier_runtime_report_text(runtime, 30, text, sizeof text, NULL, &error), &error);
-  fputs(text, stdout);
+  fputs(text, stderr);
 }
 
 int main(void) {
