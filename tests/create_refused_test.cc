@@ -46,7 +46,7 @@ TEST(CreateRefused, a_worker_is_done_without) {
     EXPECT_NE(said.find("a thread for the worker is refused"), std::string::npos) << said;
     EXPECT_NE(said.find("workers=0"), std::string::npos) << said;
     ThreadScope scope(*r.runtime);
-    for (uint64_t i = 0; i < 2000; ++i) ASSERT_EQ(r.call("sum", {i}).bits, i * (i + 1) / 2);
+    for (uint64_t i = 1; i < 2000; ++i) ASSERT_EQ(r.call("sum", {i}).bits, i * (i + 1) / 2);
     EXPECT_EQ(r.report_of("sum").tier, Tier::kOptimized);
   }
   EXPECT_EQ(sink.all<Provenance>().size(), 1u) << "one runtime";

@@ -52,7 +52,8 @@ class Host {
 
   // Describes the body of a method. Called when the method is first compiled and again for each
   // further compilation, each time with the same result (same blocks in the same order): also of a
-  // method that was retired, until `gone`.
+  // method that was retired, until `gone`. One that differs is not compiled; after
+  // four such times no better code is asked for (LossReport::unstable_bodies).
   //
   // Thread: a calling thread or the runtime's worker, two methods at a time possibly; never the
   //         same method twice at once.
@@ -100,7 +101,9 @@ class Host {
 
 struct MethodInfo {
   // Names the method in profiles and traces. Methods may share one (the instances of a module do):
-  // profiles add up what those of the same shape have counted.
+  // profiles add up what those of the same shape have counted. Where the name or the body differs,
+  // a profile cannot tell them apart: LossReport::keys_shared. All 0: the library makes one of the
+  // name and of how many methods without a key have that name already.
   MethodKey key;
   std::string name;
   Signature signature;

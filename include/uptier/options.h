@@ -34,8 +34,10 @@ enum class GapMode : uint8_t { kRandom, kFixed, kPrime, kExact };
 // How important a line of the library's log is. kWarning: something was lost or left out, and the
 // runtime goes on. kError: what was asked for did not happen.
 enum class LogLevel : uint8_t { kInfo, kWarning, kError };
-// Receives one line of the library's log, without a newline. `line` is valid during the call.
-// Thread: any, several at once; it must not call the runtime. It must not throw.
+// Receives one line of the library's log, without a newline; a 0 comes behind it. `line` is valid
+// during the call. Thread: any, several at once, perhaps with locks of the runtime held, and for a
+// trap that no `invoke` is there for in the handler of its signal, before the process ends. It must
+// not call the runtime. It must not throw.
 using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
 
 // clang-format off
@@ -218,7 +220,8 @@ struct Options {
   // Reads UPTIER_<FIELD> for every row (and UPTIER_STRESS, UPTIER_OPT_RANGE,
   // UPTIER_TIME_LOOPS, UPTIER_PROFILE) through secure_getenv.
   static Result<Options> from_env();
-  // Sets one field from text. Errors: kNotFound, or kInvalidArgument with the legal range.
+  // Sets one field from text; bytes also as 64K, 64M or 1G (of 1,024). Errors: kNotFound, or
+  // kInvalidArgument with the legal range.
   Status set(std::string_view name, std::string_view value);
   // Sets one field from "NAME=VALUE", as a command line brings it. Errors: those of `set`, and
   // kInvalidArgument without a sign.

@@ -115,7 +115,8 @@ struct MethodReport {
   std::vector<SiteReport> sites;  // those that saw something, most executions first
   std::vector<ExitReport> exits;  // those that were taken, in build order, guards first
   std::vector<VersionReport> versions;
-  // Whether optimized code has run what nothing counted: calls and estimates are then below the truth.
+  // Whether optimized code that counts nothing was in service, its own or that of a method which has
+  // its body inlined: calls, and estimates of what runs in them, may then be below the truth.
   bool behind = false;
   std::string last_error;  // of a compilation that failed; the method runs on in what it has
 
@@ -209,9 +210,11 @@ struct LossReport {
   uint64_t methods_forgotten = 0;
   uint64_t decisions_forgotten = 0;
   uint64_t versions_forgotten = 0;
-  uint64_t calls_unattached = 0;  // made on threads that are not attached: nothing counted them
-  uint64_t keys_shared = 0;       // methods whose key another method with another body or name has
-  uint64_t unstable_bodies = 0;   // methods that were described differently each time, and given up
+  // Made on threads that are not attached, by entries: the calls were counted here and nowhere else,
+  // what ran in them nowhere. About: such threads count together.
+  uint64_t calls_unattached = 0;
+  uint64_t keys_shared = 0;      // methods whose key another one with another name or body has
+  uint64_t unstable_bodies = 0;  // methods that were described differently each time, and given up
   uint64_t traps_lost = 0;  // raised where nobody looked for one before the outermost invoke ended
   uint64_t trace_events_lost = 0;  // the sink returned an error
   uint64_t log_records = 0;        // overwritten before read_log() took them
