@@ -28,6 +28,7 @@ FunctionTranslator::FunctionTranslator(const BuildContext& context, uint32_t fun
                                        FunctionBuilder& b)
     : context_(context),
       info_(context.info),
+      index_(function),
       function_(context.info.functions[function]),
       type_(context.info.type_of(function)),
       b_(b),
@@ -48,7 +49,7 @@ Status FunctionTranslator::run() {
   if (!failed_) return failed_;
   const bool whole = reader_.done() && !reader_.bad() && !refused_ && frames_.empty();
   if (whole) return {};
-  return Error{ErrorCode::kCorruptInput, "the body of " + function_.name +
+  return Error{ErrorCode::kCorruptInput, "the body of " + info_.name_of(index_) +
                                              " cannot be decoded as it was when it was " +
                                              "validated, at offset " + std::to_string(at_) +
                                              ": its bytes have changed since"};

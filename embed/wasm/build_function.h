@@ -150,6 +150,7 @@ class FunctionTranslator {
 
   const BuildContext& context_;
   const ModuleInfo& info_;
+  const uint32_t index_;
   const FunctionInfo& function_;
   const FuncType& type_;
   FunctionBuilder& b_;
