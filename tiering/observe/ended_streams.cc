@@ -55,7 +55,7 @@ void Observer::end_stream(Method& m, uint32_t thread) {
   Stream gone = std::move(at->second);
   profile::StreamSum raked = stream_sum(m);
   bool brought = (thread & kOptimizedStream) == 0 && stand_for_all(m, options_);
-  if (brought) add_to_sum(m, gone, thread == 0, raked, gone.seen);
+  if (brought) add_to_sum(m, gone, !gone.seen.counts.empty(), raked, gone.seen);
   flushed->streams.erase(at);
   Stream& all = flushed->streams[kEndedStream | (thread & kOptimizedStream)];
   all.ended = true;

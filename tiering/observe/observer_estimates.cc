@@ -27,7 +27,7 @@ profile::StreamSum Observer::stream_sum(const Method& m) const {
 }
 
 // Brings a stream's estimates to what its thread ran, as one of a sum. Where threads share their
-// counters all was seen by stream 0, and all calls are of its samples.
+// counters all was seen by one stream, and all calls are of its samples.
 void Observer::add_to_sum(const Method& m, const Stream& s, bool counted, profile::StreamSum& sum,
                           profile::Observed& seen) const {
   uint64_t burst = one_burst_ ? slot_of(m, live_) : 0;
@@ -63,7 +63,7 @@ MethodProfile Observer::profile_of(const Method& m) const {
   for (const auto& [thread, s] : m.flushed->streams) {
     MethodProfile p = empty_profile_of(m);
     profile::Observed seen = s.seen;
-    if (brought) add_to_sum(m, s, thread == 0, streams, seen);
+    if (brought) add_to_sum(m, s, !s.seen.counts.empty(), streams, seen);
     p.counts = std::move(seen.counts);
     p.estimates = std::move(seen.estimates);
     p.tables = std::move(seen.tables);
