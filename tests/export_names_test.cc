@@ -34,7 +34,7 @@ Profile named() {
 }
 
 TEST(ExportNames, formulas_are_guarded_and_come_back) {
-  for (const std::string name : kNames) {
+  for (const std::string& name : kNames) {
     const std::string safe = guarded(name);
     EXPECT_EQ(unguarded(safe), name);
     EXPECT_EQ(std::string("=+-@\t\r").find(safe[0]), std::string::npos) << safe;

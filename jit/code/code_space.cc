@@ -68,16 +68,21 @@ bool CodeSpace::State::take(uint64_t units, bool from_end, uint64_t* first) {
 
 void CodeSpace::State::give_back(uint64_t first, uint64_t units) noexcept {
   auto next = free_runs.lower_bound(first);
-  if (next != free_runs.end() && next->first == first + units) {
-    units += next->second;
-    next = free_runs.erase(next);
-  }
+  const bool joins_next = next != free_runs.end() && next->first == first + units;
   if (next != free_runs.begin()) {
     auto before = std::prev(next);
     if (before->first + before->second == first) {
-      before->second += units;
+      before->second += units + (joins_next ? next->second : 0);
+      if (joins_next) free_runs.erase(next);
       return;
     }
+  }
+  if (joins_next) {  // what is joined has its node, so it cannot be refused one
+    auto joined = free_runs.extract(next);
+    joined.key() = first;
+    joined.mapped() += units;
+    free_runs.insert(std::move(joined));
+    return;
   }
   // Without memory for its node a run is lost: of address space, of which there is twice the budget.
   finishes([&] { free_runs.emplace_hint(next, first, units); });
