@@ -31,7 +31,7 @@ void expect_same(const Bytes& bytes, bool anew) {
     ASSERT_TRUE(s.ok()) << whole->name_of(f) << ": " << s.error().message;
     const FunctionInfo& a = whole->functions[f];
     const FunctionInfo& b = later->functions[f];
-    EXPECT_EQ(a.name, b.name);
+    EXPECT_EQ(whole->name_of(f), later->name_of(f));
     EXPECT_EQ(a.body_begin, b.body_begin);
     EXPECT_EQ(a.body_end, b.body_end);
     EXPECT_EQ(a.facts, b.facts) << whole->name_of(f);
