@@ -73,10 +73,11 @@ BENCHMARK(c_function);
 
 void method(benchmark::State& state, const Options& options, int warm_calls) {
   auto module = jit::parse_module(kLeaf);
+  std::unique_ptr<tools::IrHost> host;  // the worker asks it until the runtime ends
   auto runtime = Runtime::create(options);
-  auto host = tools::IrHost::add(**runtime, *module);
+  host = std::move(tools::IrHost::add(**runtime, *module).value());
   ThreadScope scope(**runtime);
-  auto* leaf = (*runtime)->entry<uint32_t(uint32_t)>((*host)->method(MethodId(0)));
+  auto* leaf = (*runtime)->entry<uint32_t(uint32_t)>(host->method(MethodId(0)));
   for (int i = 0; i < warm_calls; ++i) leaf(1);
   (*runtime)->flush();
   call_many(state, leaf);
@@ -146,10 +147,11 @@ BENCHMARK(optimized);
 // One iteration is a pair of short runs, so that a disturbance meets both.
 void stub_and_check(benchmark::State& state) {
   auto module = jit::parse_module(kLeaf);
+  std::unique_ptr<tools::IrHost> host;  // the worker asks it until the runtime ends
   auto runtime = Runtime::create(make(TierMode::kBaseline, 16, GapMode::kRandom));
-  auto host = tools::IrHost::add(**runtime, *module);
+  host = std::move(tools::IrHost::add(**runtime, *module).value());
   ThreadScope scope(**runtime);
-  auto* stub = (*runtime)->entry<Leaf>((*host)->method(MethodId(0)));
+  auto* stub = (*runtime)->entry<Leaf>(host->method(MethodId(0)));
   stub(1);
   uptier_bench_target = code_behind(stub);
   constexpr uint64_t kCalls = 100'000;

@@ -15,13 +15,13 @@ namespace {
 using CliStreams = ToolDir;
 
 TEST_F(CliStreams, each_thing_shown_has_a_file_of_its_own) {
-  // A profile that is none makes a warning, which is on stderr alone.
+  // A profile that is none makes a warning, which is on stderr alone, and is not saved.
   write_text("notes.txt", "not a profile");
   const RunResult r = tool(
       "run --report=json --report-to r.json --loops=json --loops-to l.json --log --log-to log.txt "
       "--profile notes.txt " +
       wasm_path("mix"));
-  EXPECT_EQ(r.code, 0);
+  EXPECT_EQ(r.code, 1);
   EXPECT_EQ(r.out, expected_output("mix"));
   EXPECT_NE(r.err.find("left alone"), std::string::npos) << r.err;
   std::istringstream lines(r.err);

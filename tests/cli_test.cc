@@ -134,10 +134,17 @@ TEST_F(Cli, trap_says_what_and_where_and_exits_134) {
 }
 
 TEST_F(Cli, more_methods_than_a_runtime_has_by_default_are_no_obstacle) {
-  std::string functions;
-  for (int i = 0; i < 70'000; ++i) functions += "(func)";
-  std::string module =
-      assembled("many.wasm", "(module (func (export \"_start\"))" + functions + ")");
+  std::string functions = "(func (export \"_start\"))", elements;
+  for (int i = 0; i < 70'000; ++i) {
+    functions += "(func)";
+    elements += " " + std::to_string(i);
+  }
+  // A function that nothing refers to has no method; one in a segment of elements has.
+  std::string idle = assembled("idle.wasm", "(module " + functions + ")");
+  std::string module = assembled("many.wasm", "(module " + functions + " (table 70000 funcref)" +
+                                                  " (elem (i32.const 0)" + elements + "))");
+  EXPECT_EQ(run_tool("run " + idle).code, 0);
+  EXPECT_EQ(run_tool("run -O max_methods=1000 " + idle).code, 0);
   EXPECT_EQ(run_tool("run " + module).code, 0);
   RunResult told = run_tool("run -O max_methods=1000 " + module);
   EXPECT_EQ(told.code, 125);

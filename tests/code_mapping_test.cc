@@ -217,15 +217,17 @@ b2:
 
 // Runs enough for both compilers. 0: all is well; 2: no runtime, and `said` is why.
 int run_sums(std::string& said, const Options& options) {
+  jit::Module module = parse_or_die(kSum);
+  std::unique_ptr<tools::IrHost> host;  // the worker asks it until the runtime ends
   auto runtime = Runtime::create(options);
   if (!runtime) {
     said = runtime.error().message;
     return 2;
   }
-  jit::Module module = parse_or_die(kSum);
-  auto host = tools::IrHost::add(**runtime, module);
-  if (!host) return 3;
-  MethodId m = (*host)->method(MethodId(0));
+  auto added = tools::IrHost::add(**runtime, module);
+  if (!added) return 3;
+  host = std::move(*added);
+  MethodId m = host->method(MethodId(0));
   ThreadScope attached(**runtime);
   for (uint64_t n = 1; n < 3000; ++n) {
     uint64_t args[] = {n};

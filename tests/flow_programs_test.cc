@@ -18,7 +18,8 @@ wasm::test::Ended run_on(Runtime& runtime, const Program& p) {
   options.explicit_bounds = true;
   wasm::Engine engine(runtime, options);
   std::string bytes = slurp(wasm_path(p.name));
-  return wasm::test::run_command(engine, {bytes.begin(), bytes.end()}, {p.name, "1"});
+  return wasm::test::run_command(engine, {bytes.begin(), bytes.end()}, {p.name, "1"},
+                                 wasm::Bounds::kExplicit);
 }
 
 class FlowPrograms : public testing::TestWithParam<Program> {};

@@ -144,7 +144,8 @@ wasm::test::Ended run_on(Runtime& runtime, const std::string& program) {
   options.explicit_bounds = true;
   wasm::Engine engine(runtime, options);
   std::string bytes = slurp(wasm_path(program));
-  return wasm::test::run_command(engine, {bytes.begin(), bytes.end()}, {program, "1"});
+  return wasm::test::run_command(engine, {bytes.begin(), bytes.end()}, {program, "1"},
+                                 wasm::Bounds::kExplicit);
 }
 
 class InlinedPrograms : public testing::TestWithParam<std::string> {};

@@ -75,8 +75,8 @@ TEST_F(ReplayTool, what_is_no_report_is_refused) {
     const char* says;
   };
   for (const Bad& bad :
-       {Bad{"", "no report of"}, Bad{"{}", "decisions"}, Bad{"[1]", "no report of"},
-        Bad{R"({"decisions":[{"sequence":"x"}]})", "no report of"},
+       {Bad{"", "no JSON, from byte"}, Bad{"{}", "decisions"}, Bad{"[1]", "but no report"},
+        Bad{R"({"decisions":[{"sequence":"x"}]})", "but no report"},
         Bad{R"({"decisions":[{"sequence":7,"method_name":"f","action":"keep",)"
             R"("reason":"","priority":0,"inputs":"exits=1 frames=2"}]})",
             "decision 7: inputs: frames: there is no such field"}}) {

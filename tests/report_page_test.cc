@@ -77,8 +77,11 @@ TEST(ReportPage, names_cannot_end_the_element_that_they_stand_in) {
 }
 
 TEST(ReportPage, asks_for_nothing_from_elsewhere) {
-  const std::string page = page_of(source_of({method(1, "f", {1})}));
+  std::string page = page_of(source_of({method(1, "f", {1})}));
   EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
+  // An SVG that is saved names what it is: nobody loads that.
+  const std::string_view name = "xmlns=\"http://www.w3.org/2000/svg\"";
+  for (size_t at; (at = page.find(name)) != std::string::npos;) page.erase(at, name.size());
   for (const char* what : {"http://", "https://", "@import", "src=", "href=", "url("}) {
     EXPECT_EQ(count(page, what), 0u) << what;
   }

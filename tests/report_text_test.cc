@@ -31,13 +31,13 @@ TEST(ReportText, shows_as_many_methods_as_asked_for) {
     return n;
   };
   EXPECT_EQ(count(r.text()), 27u) << "30 methods by default, 3 of them others";
-  EXPECT_TRUE(shows(r.text(), "... and 13 methods more"));
+  EXPECT_TRUE(shows(r.text(), "... and 13 more methods"));
   EXPECT_EQ(count(r.text(5)), 2u);
-  EXPECT_TRUE(shows(r.text(5), "... and 38 methods more"));
+  EXPECT_TRUE(shows(r.text(5), "... and 38 more methods"));
   EXPECT_EQ(count(r.text(0)), 40u);
   EXPECT_EQ(count(r.text(43)), 40u);
-  EXPECT_FALSE(shows(r.text(0), "methods more"));
-  EXPECT_FALSE(shows(r.text(43), "methods more"));
+  EXPECT_FALSE(shows(r.text(0), "more methods"));
+  EXPECT_FALSE(shows(r.text(43), "more methods"));
 }
 
 TEST(ReportText, decisions_to_keep_are_counted_and_not_listed) {

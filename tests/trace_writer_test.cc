@@ -201,7 +201,9 @@ TEST_F(TraceFile, old_file_is_replaced_and_stays_whole_for_those_who_hold_it) {
 TEST_F(TraceFile, links_folders_and_devices_are_refused) {
   std::ofstream(path("target")) << "precious";
   std::filesystem::create_symlink("target", path("link"));
-  EXPECT_EQ(refusal(path("link")), path("link") + ": exists and is not a regular file");
+  EXPECT_EQ(refusal(path("link")), path("link") +
+                                       ": exists and is not a regular file (it is a symbolic link: "
+                                       "name what it leads to)");
   EXPECT_EQ(refusal(folder_.string()), folder_.string() + ": exists and is not a regular file");
   EXPECT_EQ(refusal("/dev/null"), "/dev/null: exists and is not a regular file");
   EXPECT_EQ(contents(path("target")).size(), 8u);

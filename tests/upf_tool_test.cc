@@ -156,7 +156,7 @@ TEST_F(UpfTool, methods_of_a_changed_module_are_found_by_name_and_code) {
 TEST_F(UpfTool, what_is_no_profile_is_left_alone) {
   std::ofstream(path("notes.txt")) << "not a profile";
   const RunResult r = run_tool("run --profile " + path("notes.txt") + " " + test::wasm_path("mix"));
-  EXPECT_EQ(r.code, 0);
+  EXPECT_EQ(r.code, 1) << "the profile is not saved";
   EXPECT_EQ(r.out, test::expected_output("mix"));
   EXPECT_NE(r.err.find("left alone"), std::string::npos) << r.err;
   EXPECT_EQ(test::slurp(path("notes.txt")), "not a profile");

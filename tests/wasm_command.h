@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,11 @@ struct Ended {
   std::string out;
 };
 
+// With `registered`, all functions get their methods first, in order: runtimes that describe them at
+// different times number them alike.
 inline Ended run_command(Engine& engine, const Bytes& bytes,
-                         std::vector<std::string> args = {"test"}) {
+                         std::vector<std::string> args = {"test"},
+                         std::optional<Bounds> registered = {}) {
   Output out;
   WasiConfig config;
   config.args = std::move(args);
@@ -43,6 +47,7 @@ inline Ended run_command(Engine& engine, const Bytes& bytes,
   auto wasi = Wasi::create(std::move(config));
   auto module = Module::load(engine, bytes);
   EXPECT_TRUE(wasi.ok() && module.ok());
+  if (registered) { EXPECT_TRUE((*module)->methods(*registered).ok()); }
   Linker linker;
   bind_wasi(linker, **wasi);
   Store store(engine);

@@ -120,12 +120,13 @@ void RuntimeImpl::take_out(std::span<const MethodId> all, HostUse after) {
   StillHere still(*this);
   LookingAround looking(*this);  // nobody forgets them meanwhile
   MethodId room[64];
-  for (; !all.empty(); all = all.subspan(std::min(all.size(), std::size(room)))) {
+  do {  // once with none, too: what has ended since is reclaimed
     auto some = all.first(std::min(all.size(), std::size(room)));
+    all = all.subspan(some.size());
     std::span<const MethodId> ids = refuse_calls(some, after, room);
     await_compilations(ids);
     retire_code(ids, after);
-  }
+  } while (!all.empty());
 }
 
 // Returns those that were in service; and if the hosts may die now, those that were retired. In

@@ -56,13 +56,15 @@ int interpret(const jit::Module& m, MethodId f, std::span<const uint64_t> args) 
 
 int run_tiers(const IrCommand& c, const jit::Module& m, MethodId f,
               std::span<const uint64_t> args) {
+  std::unique_ptr<IrHost> host;  // the worker asks it until the runtime ends
   Result<std::unique_ptr<Runtime>> runtime = Runtime::create(c.options);
   if (!runtime) return fail(kFailed, runtime.error().message);
-  Result<std::unique_ptr<IrHost>> host = IrHost::add(**runtime, m);
-  if (!host) return fail(kFailed, host.error().message);
+  Result<std::unique_ptr<IrHost>> added = IrHost::add(**runtime, m);
+  if (!added) return fail(kFailed, added.error().message);
+  host = std::move(*added);
   if (c.shown.loops == kEachLoop) (*runtime)->keep_loop_executions(kEachLoopMost);
   ThreadScope attached(**runtime);
-  Outcome o = (*runtime)->invoke((*host)->method(f), args);
+  Outcome o = (*runtime)->invoke(host->method(f), args);
   int code = print_outcome(m.functions[f.index()].signature(), o.trap.code, o.bits);
   Shown what = c.shown;
   what.report_methods = 0;

@@ -12,8 +12,8 @@
 
 namespace uptier::tools {
 
-// Registers every function of a module as a method and describes it on demand. The module and the
-// runtime must outlive it. Thread: build() may be called by any.
+// Registers every function of a module as a method and describes it on demand. It must outlive the
+// runtime, whose worker may ask it, and the module must outlive it. Thread: build() may be called by any.
 class IrHost : public Host {
  public:
   // Errors: as Runtime::add_method.

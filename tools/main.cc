@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <memory>
 #include <new>
 #include <span>
@@ -436,8 +438,20 @@ int check_commands(const CLI::App& app, int argc, char** argv) {
 
 }  // namespace
 
+namespace {
+
+// The parser's header makes objects before main(), where nothing can catch what memory that is refused
+// throws: until main() begins that ends as it does in there.
+std::terminate_handler usual_end = nullptr;
+[[gnu::constructor(101)]] void expect_no_memory() {
+  usual_end = std::set_terminate([] { std::_Exit(fail_without_memory()); });
+}
+
+}  // namespace
+
 // What is thrown here is the parser's, std::bad_alloc, or a JSON library's.
 int main(int argc, char** argv) try {
+  std::set_terminate(usual_end);
   // Without any memory not even an exception can be thrown.
   if (std::unique_ptr<char[]> some(new (std::nothrow) char[1]); some == nullptr) {
     return fail_without_memory();

@@ -243,9 +243,14 @@ void* Interpreter::place(const Inst& i, size_t first, unsigned size, bool write)
 }
 
 void* Interpreter::place_at(const Inst& i, uint64_t address, unsigned size, bool write) {
-  for (const MemoryRange& r : options_.memory) {
-    bool inside = address >= r.base && size <= r.size && address - r.base <= r.size - size;
-    if (inside && (r.writable || !write)) return reinterpret_cast<void*>(address);
+  auto inside = [&](const MemoryRange& r) {
+    return address >= r.base && size <= r.size && address - r.base <= r.size - size &&
+           (r.writable || !write);
+  };
+  const std::vector<uint64_t>& own = frame().memory;
+  if (inside({reinterpret_cast<uintptr_t>(own.data()), own.size() * sizeof(uint64_t)}) ||
+      std::ranges::any_of(options_.memory, inside)) {
+    return reinterpret_cast<void*>(address);
   }
   if (i.flags & kMemTraps) {
     trap(i, TrapCode::kOutOfBoundsMemory);

@@ -9,15 +9,20 @@
 
 namespace uptier::tiering {
 
-// Asks the C host for the body. noexcept: what a callback throws must not unwind through the
-// compiler.
+// What the callback throws ends the process, memory that it is refused included: it must not unwind
+// through the compiler, and C may not catch it.
+uptier_status CMethod::call_build(MethodId m, uptier_builder& b, uptier_error& said) noexcept {
+  return build_(user_, to_c<uptier_method>(m), &b, &said);
+}
+
+// Asks the C host for the body.
 Status CMethod::build(MethodId m, FunctionBuilder& b) noexcept try {
   if (build_ == nullptr) {
     return Error{ErrorCode::kUnsupported, name_ + ": the host has no build function"};
   }
   uptier_builder builder(runtime_, b);
   uptier_error said{UPTIER_OK, ""};
-  uptier_status s = build_(user_, to_c<uptier_method>(m), &builder, &said);
+  uptier_status s = call_build(m, builder, said);
   said.message[UPTIER_MESSAGE_SIZE - 1] = 0;
   if (!builder.error) {
     return Error{builder.error.error().code, name_ + ": " + builder.error.error().message};

@@ -108,7 +108,7 @@ class CMethod final : public Host {
   struct Drop {
     void (*function)(void*);
     void* user;
-    void operator()() const {
+    void operator()() const noexcept {
       if (function != nullptr) function(user);
     }
   };
@@ -122,6 +122,8 @@ class CMethod final : public Host {
   std::atomic<bool> removed{false};
 
  private:
+  uptier_status call_build(MethodId m, uptier_builder& b, uptier_error& said) noexcept;
+
   uptier_runtime& runtime_;
   uptier_status (*build_)(void*, uptier_method, uptier_builder*, uptier_error*);
   void (*drop_)(void*);
@@ -175,7 +177,7 @@ struct CLog {
   void* user = nullptr;
 
   // Options::log of a runtime whose log_user is a CLog.
-  static void write(void* log, LogLevel level, std::string_view line) {
+  static void write(void* log, LogLevel level, std::string_view line) noexcept {
     const auto& to = *static_cast<const CLog*>(log);
     to.function(to.user, static_cast<uptier_log_level>(level), line.data(), line.size());
   }

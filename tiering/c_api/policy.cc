@@ -88,7 +88,7 @@ Decision CPolicy::decide(const MethodSnapshot& m, const SystemSnapshot& s,
   answer.osr_loop = to_c<uptier_loop>(d.osr_loop);
   answer.priority = d.priority;
   put_text(answer.reason, d.reason);
-  policy_.decide(policy_.user, &question, &answer);
+  [&]() noexcept { policy_.decide(policy_.user, &question, &answer); }();  // it must not throw
   return {from_c_action(answer.action), from_c<LoopId>(answer.osr_loop), answer.priority,
           text_of(answer.reason)};
 } catch (const std::exception&) { return {}; }

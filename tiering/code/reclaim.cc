@@ -54,6 +54,20 @@ void Reclaimer::push(Item item) noexcept {
   limbo_size_.store(limbo_.size(), std::memory_order_relaxed);
 }
 
+// Compilers compare words in vector registers, too. What is left there would be looked at again: a
+// frame that leaves code puts all of them on the stack (jit/code/leave.h), call after call.
+static void forget_words() {
+  asm volatile(
+      "pxor %%xmm0, %%xmm0; pxor %%xmm1, %%xmm1; pxor %%xmm2, %%xmm2; pxor %%xmm3, %%xmm3;"
+      "pxor %%xmm4, %%xmm4; pxor %%xmm5, %%xmm5; pxor %%xmm6, %%xmm6; pxor %%xmm7, %%xmm7;"
+      "pxor %%xmm8, %%xmm8; pxor %%xmm9, %%xmm9; pxor %%xmm10, %%xmm10; pxor %%xmm11, %%xmm11;"
+      "pxor %%xmm12, %%xmm12; pxor %%xmm13, %%xmm13; pxor %%xmm14, %%xmm14; pxor %%xmm15, %%xmm15"
+      :
+      :
+      : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+        "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+}
+
 // Every word of the stack that could be an address of code keeps the code, and so does one that
 // could be the address of its Code: a slow path below may still read its tables; and one that lies
 // in a Method keeps that. A number that looks like one costs memory, never safety. The words belong
@@ -100,6 +114,7 @@ class Reclaimer::Sought {
         if (parts_[i][0].holds(it) || parts_[i][1].holds(it)) pinned[i] = true;
       }
     }
+    forget_words();
   }
 
  private:

@@ -45,8 +45,8 @@ int lock(int fd, int how, uint64_t end_ns) {
 }  // namespace
 
 FileLock::FileLock(const std::string& path, uint64_t limit_ms, Missing missing)
-    : path_(path), limit_ms_(limit_ms), end_ns_(end_of(limit_ms)) {
-  for (int tries = 0; tries < kTries && fd_ < 0 && error_ == 0; ++tries) attempt(missing);
+    : path_(path), limit_ms_(limit_ms), missing_(missing), end_ns_(end_of(limit_ms)) {
+  for (int tries = 0; tries < kTries && fd_ < 0 && error_ == 0; ++tries) attempt();
   if (fd_ < 0 && error_ == 0) error_ = EBUSY;
 }
 
@@ -60,7 +60,10 @@ void FileLock::take_back() const {
 
 Status FileLock::status() const {
   if (error_ == 0) return {};
-  if (error_ == ENOENT) return Error{ErrorCode::kNotFound, path_ + ": there is no such file"};
+  // Where the file would have been made, it is its folder that is missing.
+  if (error_ == ENOENT && missing_ == Missing::kNone) {
+    return Error{ErrorCode::kNotFound, path_ + ": there is no such file"};
+  }
   if (error_ == EWOULDBLOCK) {
     return Error{ErrorCode::kIo, path_ +
                                      ": cannot lock the file: another process has held it for " +
@@ -75,10 +78,10 @@ Status FileLock::status() const {
   return profile::io_error(path_, "cannot lock the file", error_);
 }
 
-void FileLock::attempt(Missing missing) {
+void FileLock::attempt() {
   constexpr int kFlags = O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
   int fd = ::open(path_.c_str(), kFlags);
-  bool made = fd < 0 && errno == ENOENT && missing == Missing::kMade;
+  bool made = fd < 0 && errno == ENOENT && missing_ == Missing::kMade;
   if (made) fd = ::open(path_.c_str(), kFlags | O_CREAT | O_EXCL, 0600);
   if (fd < 0) {
     bool again = errno == EINTR || (made && errno == EEXIST);

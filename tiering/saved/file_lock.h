@@ -33,10 +33,11 @@ class FileLock {
   void take_back() const;
 
  private:
-  void attempt(Missing missing);
+  void attempt();
 
   std::string path_;
   uint64_t limit_ms_;
+  Missing missing_;
   uint64_t end_ns_;  // by when it must be had
   int fd_ = -1;
   FileId file_;
