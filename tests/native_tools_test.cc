@@ -210,7 +210,7 @@ TEST_F(NativeTools, perf_names_code_that_was_freed) {
 // around it: what it knew of that has no name any more.
 TEST_F(NativeTools, perf_knows_nearly_all_samples_in_code_that_shares_pages) {
   const std::string record = "perf record -q -k mono -e cpu-clock -o d " +
-                             with_pid("-O jit_dump=on " + test::wasm_path("mix"));
+                             with_pid("-O jit_dump=on " + test::wasm_path("mix") + " 6000");
   if (!installed("perf") || in_dir(record).code != 0) {
     std::puts("SKIPPED: perf is not installed or may not record, a jit dump was not read");
     return;
@@ -227,7 +227,7 @@ TEST_F(NativeTools, perf_knows_nearly_all_samples_in_code_that_shares_pages) {
     if (line.find("jitted-") != std::string::npos) known += share;
   }
   EXPECT_GT(known, 5) << report;
-  EXPECT_LT(unknown, 1) << report;
+  EXPECT_LT(unknown, 3) << report;  // stubs and guards have no names; it was 75 without the rest
 }
 
 TEST_F(NativeTools, valgrind_reports_nothing_of_a_run) {

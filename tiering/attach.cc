@@ -69,8 +69,9 @@ Status RuntimeImpl::attach() try {
   t.epoch.store(reclaimer_.epoch(), std::memory_order_seq_cst);
   {
     std::lock_guard lock(state_mutex_);
-    threads_.add(std::move(*made));
+    threads_.make_room();  // so that the thread is in both lists, or in none
     stops_.add(t.stop, number);
+    threads_.add(std::move(*made));
     finishes([&] { rates_.thread_came(); });
   }
   t.outer = sampler::exchange_context(&t.context());

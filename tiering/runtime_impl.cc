@@ -395,9 +395,12 @@ void RuntimeImpl::say_scopes() const {
 }
 
 void RuntimeImpl::say_noticed() noexcept {
-  notices_.say_once(Notice::kUnattached, calls_unattached_.load(std::memory_order_relaxed));
-  notices_.say_once(Notice::kKeysShared, observer_.keys().shared());
-  if (compiler_) notices_.say_once(Notice::kUnstable, compiler_->unstable_bodies());
+  // What has no memory to be said stands in the losses all the same.
+  finishes([&] {
+    notices_.say_once(Notice::kUnattached, calls_unattached_.load(std::memory_order_relaxed));
+    notices_.say_once(Notice::kKeysShared, observer_.keys().shared());
+    if (compiler_) notices_.say_once(Notice::kUnstable, compiler_->unstable_bodies());
+  });
 }
 
 // Tells the trace in which order methods were called first, those too that no data has come for.
@@ -416,7 +419,7 @@ void RuntimeImpl::tell_first_calls_locked() {
 RuntimeImpl::~RuntimeImpl() {
   jit::StandardFloats floats;
   die_if_in_use();
-  say_scopes();
+  finishes([&] { say_scopes(); });
   worker_.stop();
   say_noticed();
   if (AttachedThread* t = here()) sampler::exchange_context(t->outer);

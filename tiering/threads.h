@@ -34,6 +34,8 @@ class Threads {
   uint32_t next_number() { return ++numbers_; }
   uint32_t last_number() const { return numbers_; }
   void add(std::unique_ptr<AttachedThread> t);
+  // After it, the next add() needs no memory.
+  void make_room() { threads_.reserve(threads_.size() + 1); }
   // A thread goes, which has handed over what it counted.
   void remove(const AttachedThread& t);
   // All go: the end of the runtime.

@@ -1,6 +1,7 @@
 #include "embed/wasm/module.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <numeric>
 #include <thread>
@@ -149,18 +150,25 @@ Result<MethodId> Module::add_method(MethodSet& set, uint32_t function) {
   return out_of_memory();
 }
 
-// What is being built meanwhile may register others.
+// What is being built meanwhile may register others. It needs no memory: a module is also destroyed
+// where that was refused.
 void Module::remove(MethodSet& set) {
-  for (std::vector<MethodId> all;; all.clear()) {
+  std::array<MethodId, 4096> some;
+  for (;;) {
+    size_t count = 0;
     {
       std::lock_guard lock(mutex_);
-      for (auto [number, function] : set.function_of) all.push_back(MethodId(number));
-      set.function_of.clear();
+      auto next = set.function_of.begin();
+      while (next != set.function_of.end() && count < some.size()) {
+        some[count++] = MethodId(next->first);
+        next = set.function_of.erase(next);
+      }
     }
-    if (all.empty()) return;
-    std::ranges::sort(all, {}, [](MethodId m) { return m.number(); });
-    engine_.runtime().remove_methods(all);
-    engine_.forget_methods(all);
+    if (count == 0) return;
+    const std::span<MethodId> batch(some.data(), count);
+    std::ranges::sort(batch, {}, [](MethodId m) { return m.number(); });
+    engine_.runtime().remove_methods(batch);
+    engine_.forget_methods(batch);
   }
 }
 
