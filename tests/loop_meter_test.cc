@@ -101,9 +101,7 @@ TEST(LoopMeter, loops_are_measured_by_the_hosts_counter) {
     EXPECT_EQ(x.thread, 1u);
     ASSERT_TRUE(loops.contains(x.loop.index()));
     EXPECT_EQ(x.start_offset, loops[x.loop.index()].start_offset);
-    if (x.loop.index() == 2) {
-      EXPECT_EQ(x.cycles, 1u);
-    }
+    if (x.loop.index() == 2) { EXPECT_EQ(x.cycles, 1u); }
   }
   // The thread is gone by now, and with it what another meter could have been mixed up with.
   EXPECT_EQ(r.runtime->set_loop_meter({}).error().code, ErrorCode::kInvalidArgument);

@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t),
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void*, size_t),
     *__libc_memalign(size_t, size_t);
 
 enum { kThreads = 62 };
@@ -38,7 +38,7 @@ __attribute__((constructor)) static void begin(void) {
   if (path != NULL) {
     int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (file >= 0 && ftruncate(file, sizeof own) == 0) {
-      void *map = mmap(NULL, sizeof own, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+      void* map = mmap(NULL, sizeof own, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
       if (map != MAP_FAILED) counts = map;
     }
     if (file >= 0) close(file);
@@ -66,13 +66,13 @@ static int fails(void) {
   return 1;
 }
 
-void *malloc(size_t n) { return fails() ? NULL : __libc_malloc(n); }
-void *calloc(size_t n, size_t size) { return fails() ? NULL : __libc_calloc(n, size); }
-void *realloc(void *p, size_t n) { return fails() ? NULL : __libc_realloc(p, n); }
-void *memalign(size_t align, size_t n) { return fails() ? NULL : __libc_memalign(align, n); }
-void *aligned_alloc(size_t align, size_t n) { return memalign(align, n); }
-int posix_memalign(void **p, size_t align, size_t n) {
-  void *got = memalign(align, n);
+void* malloc(size_t n) { return fails() ? NULL : __libc_malloc(n); }
+void* calloc(size_t n, size_t size) { return fails() ? NULL : __libc_calloc(n, size); }
+void* realloc(void* p, size_t n) { return fails() ? NULL : __libc_realloc(p, n); }
+void* memalign(size_t align, size_t n) { return fails() ? NULL : __libc_memalign(align, n); }
+void* aligned_alloc(size_t align, size_t n) { return memalign(align, n); }
+int posix_memalign(void** p, size_t align, size_t n) {
+  void* got = memalign(align, n);
   if (got == NULL) return ENOMEM;
   *p = got;
   return 0;

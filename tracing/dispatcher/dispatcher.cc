@@ -116,8 +116,7 @@ int subscribe(uptier_trace_stream* s, uint32_t kind, uptier_trace_callback callb
   return guarded(false,
                  [&] { return self->streams.subscribe(as_stream(s), kind, callback, user); });
 }
-int unsubscribe(uptier_trace_stream* s, uint32_t kind, uptier_trace_callback callback,
-                void* user) {
+int unsubscribe(uptier_trace_stream* s, uint32_t kind, uptier_trace_callback callback, void* user) {
   if (s == &nobody) return 0;
   return guarded(false, [&] {
     return self->streams.unsubscribe(static_cast<Stream*>(s), kind, callback, user);
