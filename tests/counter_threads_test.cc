@@ -120,8 +120,10 @@ TEST(CounterThreads, both_kinds_at_once_are_exact_and_say_how_wrong_the_scalable
     Counted c = count(CounterMode::kDual, flow);
     EXPECT_EQ(blocks_of(c.split), kSplitTruth);
     EXPECT_EQ(blocks_of(c.loop), kLoopTruth);
-    EXPECT_GT(c.error, 0) << "never quite right beyond 2^13";
     EXPECT_LT(c.error, 0.05);
+    // Beyond 2^13 they are right by chance only: of a counter once in some hundred runs.
+    for (int again = 0; c.error == 0 && again < 3; ++again) c = count(CounterMode::kDual, flow);
+    EXPECT_GT(c.error, 0) << "never quite right beyond 2^13";
   }
 }
 
