@@ -60,7 +60,7 @@ struct VectorRegisters {
     UPTIER_RESTORE(10) UPTIER_RESTORE(11) UPTIER_RESTORE(12) UPTIER_RESTORE(13) UPTIER_RESTORE(14)
     UPTIER_RESTORE(15)
 #undef UPTIER_RESTORE
-// clang-format on
+    // clang-format on
   }
 };
 
