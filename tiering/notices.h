@@ -15,7 +15,7 @@
 
 namespace uptier::tiering {
 
-enum class Notice : uint8_t { kUnattached, kKeysShared, kUnstable, kCount };
+enum class Notice : uint8_t { kUnattached, kKeysShared, kUnstable, kNamesLost, kCount };
 
 class Notices {
  public:

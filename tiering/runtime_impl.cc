@@ -400,6 +400,7 @@ void RuntimeImpl::say_noticed() noexcept {
     notices_.say_once(Notice::kUnattached, calls_unattached_.load(std::memory_order_relaxed));
     notices_.say_once(Notice::kKeysShared, observer_.keys().shared());
     if (compiler_) notices_.say_once(Notice::kUnstable, compiler_->unstable_bodies());
+    if (in_service_) notices_.say_once(Notice::kNamesLost, in_service_->code_names_lost());
   });
 }
 

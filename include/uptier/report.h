@@ -218,6 +218,7 @@ struct LossReport {
   uint64_t traps_lost = 0;  // raised where nobody looked for one before the outermost invoke ended
   uint64_t trace_events_lost = 0;  // the sink returned an error
   uint64_t log_records = 0;        // overwritten before read_log() took them
+  uint64_t code_names_lost = 0;  // bodies of code that the file of perf_map or jit_dump does not have
   // Executions of loops that were counted but not timed, when they were to be:
   uint64_t loops_full = 0;     // more were under way than a thread keeps track of
   uint64_t loops_stale = 0;    // their end was not seen (a trap, another copy)
