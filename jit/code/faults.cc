@@ -136,7 +136,7 @@ Status install_all() {
 }  // namespace
 
 Result<FaultHandlers> FaultHandlers::install() {
-  std::lock_guard lock(global_lock(GlobalLock::kFaultHandlers));
+  const Held lock(global_lock(GlobalLock::kFaultHandlers));
   if (!g_installed) {
     if (Status s = install_all(); !s.ok()) return s.error();
     g_installed = true;
@@ -157,7 +157,7 @@ FaultHandlers& FaultHandlers::operator=(FaultHandlers&& other) noexcept {
 
 FaultHandlers::~FaultHandlers() {
   if (!installed_) return;
-  std::lock_guard lock(global_lock(GlobalLock::kFaultHandlers));
+  const Held lock(global_lock(GlobalLock::kFaultHandlers));
   if (--g_users != 0 || !all_ours()) return;
   put_back(std::size(kSignals));
   g_installed = false;

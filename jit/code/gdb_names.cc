@@ -31,7 +31,7 @@ namespace {
 
 enum Action : uint32_t { kNothing, kRegister, kUnregister };
 
-std::mutex& list_mutex() { return global_lock(GlobalLock::kGdbNames); }
+CheckedLock<std::mutex>& list_mutex() { return global_lock(GlobalLock::kGdbNames); }
 
 void announce(Action action, jit_code_entry& entry) {
   __jit_debug_descriptor.action_flag = action;
@@ -48,7 +48,7 @@ struct GdbNames::File {
   explicit File(std::vector<NamedCode> named) : codes(std::move(named)), image(gdb_image(codes)) {
     entry.symfile_addr = reinterpret_cast<const char*>(image.data());
     entry.symfile_size = image.size();
-    std::lock_guard lock(list_mutex());
+    const Held lock(list_mutex());
     entry.prev_entry = nullptr;
     entry.next_entry = __jit_debug_descriptor.first_entry;
     if (entry.next_entry != nullptr) entry.next_entry->prev_entry = &entry;
@@ -56,7 +56,7 @@ struct GdbNames::File {
     announce(kRegister, entry);
   }
   ~File() {
-    std::lock_guard lock(list_mutex());
+    const Held lock(list_mutex());
     if (entry.next_entry != nullptr) entry.next_entry->prev_entry = entry.prev_entry;
     (entry.prev_entry != nullptr ? entry.prev_entry->next_entry
                                  : __jit_debug_descriptor.first_entry) = entry.next_entry;

@@ -72,7 +72,7 @@ FunctionBuilder SpareBuild::begin(const Signature& signature, std::string_view n
   std::unique_ptr<BuilderAccess::Impl> builder;
   Function function;
   {
-    std::lock_guard lock(mutex_);
+    const Held lock(mutex_);
     builder = take_last(builders_);
     function = take_last(functions_);
   }
@@ -84,12 +84,12 @@ FunctionBuilder SpareBuild::begin(const Signature& signature, std::string_view n
 void SpareBuild::keep(FunctionBuilder& b) {
   auto empty = std::make_unique<BuilderAccess::Impl>();
   empty->take_room(BuilderAccess::impl(b));
-  std::lock_guard lock(mutex_);
+  const Held lock(mutex_);
   if (builders_.size() < kMost) builders_.push_back(std::move(empty));
 }
 
 void SpareBuild::keep(Function f) {
-  std::lock_guard lock(mutex_);
+  const Held lock(mutex_);
   if (functions_.size() < kMost) functions_.push_back(std::move(f));
 }
 

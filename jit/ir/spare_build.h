@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "jit/ir/build.h"
+#include "uptier/thread_safety.h"
 
 namespace uptier::jit {
 
@@ -38,9 +39,9 @@ class SpareBuild {
  private:
   static constexpr size_t kMost = 2;
 
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<BuilderAccess::Impl>> builders_;
-  std::vector<Function> functions_;
+  CheckedLock<std::mutex> mutex_;
+  std::vector<std::unique_ptr<BuilderAccess::Impl>> builders_ UPTIER_GUARDED_BY(mutex_);
+  std::vector<Function> functions_ UPTIER_GUARDED_BY(mutex_);
 };
 
 }  // namespace uptier::jit
