@@ -12,7 +12,7 @@
 #include "jit/code/routines.h"
 #include "jit/compile.h"
 #include "jit/ir/parse.h"
-#include "tests/random_ir.h"
+#include "tests/support/random_ir.h"
 
 namespace uptier {
 namespace {

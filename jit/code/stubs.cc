@@ -25,7 +25,7 @@ uint32_t chunk_count(uint32_t capacity) {
 
 // Writes the instructions of a chunk. Stubs go past the assembler: a program may have a hundred
 // thousand methods, of which it calls a tenth. The bytes are those that it would write
-// (tests/stub_test.cc). All that they lead to lies in the code space, so a rel32 reaches it.
+// (tests/jit/code/stub_test.cc). All that they lead to lies in the code space, so a rel32 reaches it.
 class Writer {
  public:
   // `to`: where the bytes are written; `at`: where they will lie.

@@ -15,7 +15,7 @@
 #include "jit/ir/build.h"
 #include "jit/ir/verify.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/wasm_bytes.h"
+#include "tests/support/wasm_bytes.h"
 
 namespace uptier::fuzz {
 namespace {

@@ -12,11 +12,11 @@
 #include "jit/plan_sites.h"
 #include "jit/x64/allocation.h"
 #include "jit/x64/lower.h"
-#include "tests/code_machine.h"
-#include "tests/compare.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/indirect_calls.h"
-#include "tests/random_profiles.h"
+#include "tests/support/code_machine.h"
+#include "tests/support/compare.h"
+#include "tests/support/indirect_calls.h"
+#include "tests/support/random_profiles.h"
 
 namespace uptier::fuzz {
 namespace {

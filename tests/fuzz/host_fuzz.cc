@@ -4,8 +4,8 @@
 #include "jit/ir/print.h"
 #include "jit/ir/verify.h"
 #include "tests/fuzz/mode_options.h"
-#include "tests/interpreted_host.h"
-#include "tests/random_ir.h"
+#include "tests/support/interpreted_host.h"
+#include "tests/support/random_ir.h"
 
 namespace uptier::fuzz {
 namespace {

@@ -15,9 +15,9 @@
 #include "jit/opt/osr_entry.h"
 #include "jit/opt/passes.h"
 #include "jit/opt/prune_cold.h"
-#include "tests/compare.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/random_profiles.h"
+#include "tests/support/compare.h"
+#include "tests/support/random_profiles.h"
 
 namespace uptier::fuzz {
 namespace {

@@ -14,7 +14,7 @@
 #include "profile/checksum.h"
 #include "profile/trace/trace_file.h"
 #include "profile/upf/format.h"
-#include "tests/random.h"
+#include "tests/support/random.h"
 
 namespace uptier::fuzz {
 
