@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "jit/code/routines.h"
-#include "jit/compile.h"
-#include "jit/ir/parse.h"
+#include "jit/compile/compile.h"
+#include "jit/frontend/parse.h"
 #include "tests/support/random_ir.h"
 
 namespace uptier {

@@ -13,7 +13,7 @@
 #include "jit/code/code.h"
 #include "jit/code/code_mapping.h"
 #include "jit/code/code_space_state.h"
-#include "profile/wall.h"
+#include "profile/base/wall.h"
 
 namespace uptier::jit {
 namespace {

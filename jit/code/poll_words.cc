@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "profile/wall.h"
+#include "profile/base/wall.h"
 
 namespace uptier::jit {
 

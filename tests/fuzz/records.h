@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "profile/checksum.h"
+#include "profile/base/checksum.h"
 #include "profile/trace/trace_file.h"
 #include "profile/upf/format.h"
 #include "tests/support/random.h"

@@ -1,4 +1,4 @@
-#include "profile/cluster_calls.h"
+#include "profile/data/cluster_calls.h"
 
 #include <gtest/gtest.h>
 

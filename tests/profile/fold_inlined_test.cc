@@ -1,5 +1,5 @@
 // What a method ran inside of others counts as its own where profiles are compared and exported.
-#include "profile/fold_inlined.h"
+#include "profile/algebra/fold_inlined.h"
 
 #include <gtest/gtest.h>
 

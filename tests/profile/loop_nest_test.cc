@@ -1,5 +1,5 @@
 // No loop takes more than the one around it.
-#include "profile/loop_nest.h"
+#include "profile/data/loop_nest.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "profile/data.h"
-#include "profile/numbers.h"
+#include "profile/base/numbers.h"
+#include "profile/trace/data.h"
 #include "tests/support/trace_samples.h"
 #include "uptier/profile.h"
 

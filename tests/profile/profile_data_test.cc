@@ -1,10 +1,10 @@
-#include "profile/data.h"
+#include "profile/trace/data.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "profile/numbers.h"
+#include "profile/base/numbers.h"
 #include "tests/support/trace_samples.h"
 
 namespace uptier::profile {

@@ -1,11 +1,11 @@
-#include "profile/estimate.h"
+#include "profile/data/estimate.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-#include "profile/numbers.h"
+#include "profile/base/numbers.h"
 #include "tests/support/trace_samples.h"
 
 namespace uptier::profile {

@@ -1,4 +1,4 @@
-#include "profile/flow.h"
+#include "profile/data/flow.h"
 
 #include <gtest/gtest.h>
 

@@ -5,14 +5,14 @@
 
 #include <array>
 
-#include "profile/algebra.h"
+#include "profile/algebra/algebra.h"
+#include "profile/algebra/quorum.h"
+#include "profile/base/varint.h"
 #include "profile/formats/tsv.h"
-#include "profile/inlined.h"
-#include "profile/quorum.h"
+#include "profile/data/inlined.h"
 #include "profile/upf/inlined.h"
 #include "profile/upf/read.h"
 #include "profile/upf/write.h"
-#include "profile/varint.h"
 #include "tests/support/golden.h"
 #include "tests/support/trace_samples.h"
 #include "uptier/profile_file.h"

@@ -1,5 +1,5 @@
 // Caps and quorums: who has a say in a sum, and what is told of it.
-#include "profile/quorum.h"
+#include "profile/algebra/quorum.h"
 
 #include <algorithm>
 #include <random>

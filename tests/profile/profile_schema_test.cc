@@ -1,4 +1,4 @@
-#include "profile/schema.h"
+#include "profile/data/schema.h"
 
 #include <gtest/gtest.h>
 

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <random>
 
-#include "profile/algebra.h"
-#include "profile/estimate.h"
+#include "profile/algebra/algebra.h"
+#include "profile/base/numbers.h"
 #include "profile/formats/tsv.h"
-#include "profile/numbers.h"
+#include "profile/data/estimate.h"
 #include "profile/upf/method.h"
 #include "tests/support/trace_samples.h"
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "profile/estimate.h"
+#include "profile/data/estimate.h"
 
 namespace uptier::profile {
 namespace {

@@ -1,5 +1,5 @@
 // Numbers of 7 bits a byte: what is written is read, one by one and many at once, wherever it ends.
-#include "profile/varint.h"
+#include "profile/base/varint.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "jit/compile.h"
+#include "jit/compile/compile.h"
 #include "tests/support/code_machine.h"
 #include "tests/support/ir_corpus.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "jit/compile.h"
-#include "jit/flow_layout.h"
+#include "jit/compile/compile.h"
+#include "jit/probes/flow_layout.h"
 #include "tests/support/code_machine.h"
 #include "tests/support/ir_corpus.h"
 

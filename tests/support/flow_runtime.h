@@ -7,10 +7,10 @@
 #include <deque>
 #include <memory>
 
-#include "jit/compile.h"
-#include "jit/flow_layout.h"
-#include "jit/ir/build.h"
-#include "jit/ir/verify.h"
+#include "jit/compile/compile.h"
+#include "jit/frontend/build.h"
+#include "jit/frontend/verify.h"
+#include "jit/probes/flow_layout.h"
 #include "tests/support/code_machine.h"
 #include "tests/support/null_runtime.h"
 

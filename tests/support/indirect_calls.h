@@ -4,8 +4,8 @@
 #include <functional>
 #include <vector>
 
+#include "jit/frontend/interpret.h"
 #include "jit/ir/function.h"
-#include "jit/ir/interpret.h"
 #include "tests/support/random.h"
 
 namespace uptier::test {

@@ -5,7 +5,7 @@
 #include <map>
 #include <memory>
 
-#include "jit/inlinee.h"
+#include "jit/opt/inlinee.h"
 #include "tests/support/indirect_calls.h"
 #include "tests/support/opt_harness.h"
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "jit/ir/interpret.h"
-#include "jit/opt/inlined_counts.h"
-#include "jit/plan_sites.h"
+#include "jit/frontend/interpret.h"
+#include "jit/probes/inlined_counts.h"
+#include "jit/probes/plan_sites.h"
 #include "tests/support/site_probe.h"
 
 namespace uptier::test {

@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "jit/ir/build.h"
-#include "jit/ir/liveness.h"
+#include "jit/analysis/liveness.h"
+#include "jit/frontend/build.h"
 #include "jit/ir/module.h"
 #include "jit/ir/semantics.h"
 #include "tests/support/ir_corpus.h"

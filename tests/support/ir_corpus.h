@@ -30,11 +30,11 @@
 #include <string>
 #include <vector>
 
-#include "jit/ir/interpret.h"
+#include "jit/frontend/interpret.h"
+#include "jit/frontend/parse.h"
+#include "jit/frontend/verify.h"
 #include "jit/ir/names.h"
-#include "jit/ir/parse.h"
 #include "jit/ir/print.h"
-#include "jit/ir/verify.h"
 #include "test_paths.h"
 
 namespace uptier::test {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "jit/compile.h"
-#include "jit/opt/inlined_counts.h"
-#include "jit/plan_sites.h"
+#include "jit/compile/compile.h"
+#include "jit/probes/inlined_counts.h"
+#include "jit/probes/plan_sites.h"
 #include "tests/support/code_machine.h"
 #include "tests/support/ir_corpus.h"
 #include "tests/support/random_ir.h"

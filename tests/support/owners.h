@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "tests/support/code_machine.h"
-#include "tiering/code/in_service.h"
-#include "tiering/code/machine_rates.h"
-#include "tiering/code/requests.h"
-#include "tiering/code/system.h"
+#include "tiering/compile/machine_rates.h"
+#include "tiering/compile/requests.h"
+#include "tiering/compile/system.h"
+#include "tiering/control/wanted_frames.h"
 #include "tiering/observe/observer.h"
-#include "tiering/transitions/wanted_frames.h"
+#include "tiering/serve/in_service.h"
 
 namespace uptier::test {
 

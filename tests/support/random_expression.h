@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "jit/ir/build.h"
+#include "jit/frontend/build.h"
 #include "jit/ir/semantics.h"
 #include "tests/support/random.h"
 
@@ -28,7 +28,7 @@ struct RandomOptions {
   // What random_shapes.h says. Addresses of methods, if any, are those of the interpreter.
   bool wide = false;
   bool addresses = true;
-  // Described plainly (jit/ir/plain_form.h), and with every value that leaves its block in memory.
+  // Described plainly (jit/frontend/plain_form.h), and with every value that leaves its block in memory.
   bool plain = false;
 };
 

@@ -4,11 +4,11 @@
 #include <functional>
 #include <vector>
 
-#include "jit/inlinee.h"
-#include "jit/ir/branch_probes.h"
-#include "jit/ir/loop_forest.h"
+#include "jit/analysis/loop_forest.h"
+#include "jit/frontend/branch_probes.h"
+#include "jit/frontend/select_probes.h"
 #include "jit/ir/module.h"
-#include "jit/ir/select_probes.h"
+#include "jit/opt/inlinee.h"
 #include "tests/support/random.h"
 
 namespace uptier::test {

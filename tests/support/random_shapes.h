@@ -12,7 +12,7 @@
 // Memory holds no addresses, so what is called is a constant, or one of some constants.
 #pragma once
 
-#include "jit/ir/interpret.h"
+#include "jit/frontend/interpret.h"
 #include "tests/support/random_loops.h"
 
 namespace uptier::test {

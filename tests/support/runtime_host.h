@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "jit/ir/interpret.h"
-#include "jit/ir/parse.h"
+#include "jit/frontend/interpret.h"
+#include "jit/frontend/parse.h"
 #include "tools/ir_host.h"
 #include "uptier/runtime.h"
 

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <map>
 
-#include "jit/ir/select_probes.h"
-#include "jit/plan_sites.h"
+#include "jit/frontend/select_probes.h"
+#include "jit/probes/plan_sites.h"
 #include "sampler/log_ring.h"
 #include "sampler/loop_timer.h"
 #include "tests/support/baseline_module.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "profile/data.h"
+#include "profile/trace/data.h"
 #include "profile/trace/events.h"
 #include "profile/trace/trace_file.h"
 #include "uptier/profile.h"

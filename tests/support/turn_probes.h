@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "jit/ir/loop_forest.h"
+#include "jit/analysis/loop_forest.h"
 #include "tests/support/runtime_host.h"
 #include "tests/support/site_probe.h"
 

@@ -21,8 +21,8 @@
 #include <string_view>
 #include <vector>
 
-#include "embed/wasm/wasi.h"
-#include "embed/wasm/wasi_abi.h"
+#include "embed/wasi/abi.h"
+#include "embed/wasi/wasi.h"
 
 namespace uptier::wasm::test {
 

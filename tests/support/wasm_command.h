@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "embed/wasm/wasi_bind.h"
+#include "embed/wasi/bind.h"
 #include "tests/support/wasm_world.h"
 
 namespace uptier::wasm::test {

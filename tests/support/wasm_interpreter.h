@@ -10,9 +10,9 @@
 #include <deque>
 #include <memory>
 
-#include "jit/ir/build.h"
-#include "jit/ir/interpret.h"
-#include "jit/ir/verify.h"
+#include "jit/frontend/build.h"
+#include "jit/frontend/interpret.h"
+#include "jit/frontend/verify.h"
 #include "sampler/context.h"
 #include "tests/support/null_runtime.h"
 

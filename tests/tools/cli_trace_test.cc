@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "profile/data.h"
+#include "profile/trace/data.h"
 #include "profile/trace/events.h"
 #include "profile/trace/trace_file.h"
 #include "tests/support/program_runs.h"

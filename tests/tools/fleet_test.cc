@@ -4,8 +4,8 @@
 #include <signal.h>
 #include <sys/socket.h>
 
-#include "profile/numbers.h"
-#include "profile/schema.h"
+#include "profile/base/numbers.h"
+#include "profile/data/schema.h"
 #include "test_paths.h"
 #include "tests/support/tool_dir.h"
 #include "tests/support/trace_samples.h"

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "profile/numbers.h"
-#include "profile/schema.h"
+#include "profile/base/numbers.h"
+#include "profile/data/schema.h"
 #include "tests/support/trace_samples.h"
 
 namespace uptier::tools {

@@ -2,8 +2,8 @@
 // what it leaves out, and names.
 #include <gtest/gtest.h>
 
-#include "profile/checksum.h"
-#include "profile/formats/text.h"
+#include "profile/base/checksum.h"
+#include "profile/data/text.h"
 #include "profile/upf/idb.h"
 #include "tests/support/tool_dir.h"
 #include "tests/support/trace_samples.h"

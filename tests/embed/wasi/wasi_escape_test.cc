@@ -2,7 +2,7 @@
 #include <atomic>
 #include <thread>
 
-#include "embed/wasm/wasi_resolve.h"
+#include "embed/wasi/resolve.h"
 #include "tests/support/wasi_guest.h"
 
 namespace uptier::wasm::test {

@@ -6,9 +6,9 @@
 #include "embed/wasm/build_adapter.h"
 #include "embed/wasm/build_function.h"
 #include "embed/wasm/read_module.h"
-#include "jit/ir/build.h"
+#include "jit/frontend/build.h"
+#include "jit/frontend/verify.h"
 #include "jit/ir/print.h"
-#include "jit/ir/verify.h"
 #include "test_paths.h"
 #include "tests/support/wasm_world.h"
 

@@ -10,8 +10,8 @@
 
 #include "embed/wasm/build_function.h"
 #include "embed/wasm/read_module.h"
-#include "jit/ir/build.h"
-#include "jit/ir/verify.h"
+#include "jit/frontend/build.h"
+#include "jit/frontend/verify.h"
 #include "tests/support/random.h"
 #include "tests/support/tool_dir.h"
 #include "tests/support/wasm_bytes.h"

@@ -1,7 +1,7 @@
 // What is counted where: graphs of bodies, plans, and the code that follows them.
 #include <gtest/gtest.h>
 
-#include "jit/ir/flow_graph.h"
+#include "jit/analysis/flow_graph.h"
 #include "tests/support/flow_module.h"
 #include "tests/support/golden.h"
 #include "tests/support/random_ir.h"

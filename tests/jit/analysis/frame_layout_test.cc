@@ -1,11 +1,11 @@
-#include "jit/ir/frame_layout.h"
+#include "jit/analysis/frame_layout.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <set>
 
-#include "jit/ir/parse.h"
+#include "jit/frontend/parse.h"
 #include "tests/support/random_ir.h"
 
 namespace uptier::jit {

@@ -1,5 +1,5 @@
 // Interval: what it says holds for every value, by the operations' own semantics.
-#include "jit/opt/interval.h"
+#include "jit/analysis/interval.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "jit/ir/liveness.h"
+#include "jit/analysis/liveness.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "jit/ir/parse.h"
+#include "jit/frontend/parse.h"
 #include "tests/support/random_ir.h"
 
 namespace uptier::jit {

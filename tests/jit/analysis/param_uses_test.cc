@@ -1,11 +1,11 @@
 // Which parameters are worth knowing, and where their probes go.
-#include "jit/ir/param_uses.h"
+#include "jit/analysis/param_uses.h"
 
 #include <gtest/gtest.h>
 
-#include "jit/ir/parse.h"
+#include "jit/frontend/parse.h"
+#include "jit/frontend/verify.h"
 #include "jit/ir/print.h"
-#include "jit/ir/verify.h"
 
 namespace uptier::test {
 namespace {

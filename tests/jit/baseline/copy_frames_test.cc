@@ -3,15 +3,15 @@
 
 #include <cstring>
 
-#include "jit/compile.h"
-#include "jit/ir/branch_probes.h"
-#include "jit/ir/frame_layout.h"
-#include "jit/ir/liveness.h"
-#include "jit/ir/param_uses.h"
-#include "jit/ir/select_probes.h"
+#include "jit/analysis/frame_layout.h"
+#include "jit/analysis/liveness.h"
+#include "jit/analysis/param_uses.h"
+#include "jit/compile/compile.h"
+#include "jit/frontend/branch_probes.h"
+#include "jit/frontend/select_probes.h"
 #include "tests/support/code_machine.h"
 #include "tests/support/random_ir.h"
-#include "tiering/observe/probe_set.h"
+#include "tiering/model/probe_set.h"
 
 namespace uptier {
 namespace {

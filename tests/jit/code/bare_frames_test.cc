@@ -7,9 +7,9 @@
 #include <cstring>
 #include <map>
 
-#include "jit/code/code_buffer.h"
-#include "jit/code/gdb_image.h"
-#include "jit/code/native_tools.h"
+#include "jit/symbols/gdb_image.h"
+#include "jit/symbols/native_tools.h"
+#include "jit/x64/code_buffer.h"
 #include "tests/support/golden.h"
 #include "tests/support/opt_harness.h"
 

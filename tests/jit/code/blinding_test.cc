@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <set>
 
-#include "jit/code/blinding.h"
+#include "jit/x64/blinding.h"
 #include "tests/support/baseline_module.h"
 #include "tests/support/hardened.h"
 #include "tests/support/opt_harness.h"

@@ -17,8 +17,8 @@
 #include <set>
 #include <sstream>
 
-#include "jit/code/code_buffer.h"
 #include "jit/code/code_space.h"
+#include "jit/x64/code_buffer.h"
 #include "tests/support/code_machine.h"
 #include "tests/support/runtime_host.h"
 

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "jit/code/code.h"
-#include "jit/code/code_buffer.h"
 #include "jit/code/code_registry.h"
+#include "jit/x64/code_buffer.h"
 #include "tests/support/code_machine.h"
 
 namespace uptier::jit {

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "jit/code/code_buffer.h"
+#include "jit/x64/code_buffer.h"
 #include "tests/support/code_machine.h"
 
 namespace uptier::jit {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <thread>
 
-#include "jit/code/code_buffer.h"
+#include "jit/x64/code_buffer.h"
 #include "tests/support/code_machine.h"
 #include "tests/support/ir_corpus.h"
 

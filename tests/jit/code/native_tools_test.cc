@@ -9,9 +9,9 @@
 #include <cstring>
 #include <map>
 
-#include "jit/code/append_file.h"
-#include "jit/code/gdb_image.h"
-#include "jit/code/gdb_names.h"
+#include "jit/symbols/append_file.h"
+#include "jit/symbols/gdb_image.h"
+#include "jit/symbols/gdb_names.h"
 #include "test_paths.h"
 #include "tests/support/tool_dir.h"
 

@@ -1,13 +1,13 @@
 // Conditions of short branches: which are observed, that what is counted is what happened, that what was
 // seen gets to the compiler, and that nobody pays who is not instrumented.
-#include "jit/ir/branch_probes.h"
+#include "jit/frontend/branch_probes.h"
 
 #include <array>
 
+#include "jit/frontend/select_probes.h"
 #include "jit/ir/print.h"
-#include "jit/ir/select_probes.h"
 #include "tests/support/turn_probes.h"
-#include "tiering/observe/probe_set.h"
+#include "tiering/model/probe_set.h"
 
 namespace uptier::test {
 namespace {

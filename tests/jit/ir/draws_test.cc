@@ -1,6 +1,6 @@
 // With what the executions of sites come into a sample, and how estimates are raked to the calls
 // and iterations that there were.
-#include "jit/ir/draws.h"
+#include "jit/analysis/draws.h"
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "jit/ir/add_fuel.h"
-#include "jit/ir/verify.h"
+#include "jit/frontend/add_fuel.h"
+#include "jit/frontend/verify.h"
 #include "sampler/fuel.h"
 #include "tests/support/random_ir.h"
 #include "tests/support/runtime_host.h"

@@ -1,13 +1,13 @@
 // The interpreter: limits, counts, guards, memory, and the pure functions below it.
-#include "jit/ir/interpret.h"
+#include "jit/frontend/interpret.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "jit/ir/parse.h"
+#include "jit/frontend/parse.h"
+#include "jit/frontend/verify.h"
 #include "jit/ir/semantics.h"
-#include "jit/ir/verify.h"
 #include "tests/support/ir_corpus.h"
 
 namespace uptier::test {

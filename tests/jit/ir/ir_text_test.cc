@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "jit/ir/interpret.h"
-#include "jit/ir/lex.h"
-#include "jit/ir/parse.h"
+#include "jit/frontend/interpret.h"
+#include "jit/frontend/lex.h"
+#include "jit/frontend/parse.h"
+#include "jit/frontend/verify.h"
 #include "jit/ir/print.h"
-#include "jit/ir/verify.h"
 #include "tests/support/golden.h"
 
 namespace uptier::test {

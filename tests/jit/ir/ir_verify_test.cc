@@ -1,12 +1,12 @@
 // The verifier: every rule has a function that breaks it, and the message says where.
-#include "jit/ir/verify.h"
+#include "jit/frontend/verify.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "jit/ir/dominators.h"
-#include "jit/ir/parse.h"
+#include "jit/analysis/dominators.h"
+#include "jit/frontend/parse.h"
 #include "jit/ir/print.h"
 #include "tests/support/golden.h"
 #include "tests/support/random_ir.h"

@@ -1,14 +1,14 @@
 // Counters that become constants: what a body hears of its own probes, in which code, and that it is
 // one number as long as a value lives.
-#include "jit/ir/known_counts.h"
+#include "jit/analysis/known_counts.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
+#include "jit/frontend/verify.h"
 #include "jit/ir/print.h"
-#include "jit/ir/verify.h"
 #include "tests/support/inline_harness.h"
 #include "tests/support/runtime_host.h"
 #include "tiering/observe/known_counts.h"

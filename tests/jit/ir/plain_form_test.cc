@@ -1,13 +1,13 @@
 // The plain form of bodies that would be too much in SSA form: it is linear, and it is the same body.
 // That it computes the same is in baseline_random_test.cc, too.
-#include "jit/ir/plain_form.h"
+#include "jit/frontend/plain_form.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "jit/ir/build.h"
-#include "jit/ir/liveness.h"
+#include "jit/analysis/liveness.h"
+#include "jit/frontend/build.h"
 #include "tests/support/baseline_module.h"
 #include "tests/support/opt_harness.h"
 

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "jit/ir/build.h"
-#include "jit/ir/interpret.h"
+#include "jit/frontend/build.h"
+#include "jit/frontend/interpret.h"
+#include "jit/frontend/verify.h"
 #include "jit/ir/print.h"
-#include "jit/ir/verify.h"
 
 namespace uptier::test {
 namespace {

@@ -1,6 +1,6 @@
 // Conditions of selections in loops: which are observed, that what is counted is what happened, and
 // that nobody pays who is not instrumented.
-#include "jit/ir/select_probes.h"
+#include "jit/frontend/select_probes.h"
 
 #include <array>
 

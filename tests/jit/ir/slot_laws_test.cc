@@ -1,5 +1,5 @@
 // Frames of an interpreter that are not what their loop was described as: refused, by name.
-#include "jit/ir/slot_laws.h"
+#include "jit/analysis/slot_laws.h"
 
 #include <optional>
 

@@ -1,9 +1,9 @@
 // Descriptions that are made in the tables of those before.
-#include "jit/ir/spare_build.h"
+#include "jit/frontend/spare_build.h"
 
 #include <gtest/gtest.h>
 
-#include "jit/ir/builder_impl.h"
+#include "jit/frontend/builder_impl.h"
 #include "jit/ir/print.h"
 #include "tests/support/random_ir.h"
 

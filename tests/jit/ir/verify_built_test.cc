@@ -1,12 +1,12 @@
 // The verifier of built functions looks at less than the whole verifier, and must say the same.
-#include "jit/ir/verify_built.h"
+#include "jit/frontend/verify_built.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "jit/ir/build.h"
-#include "jit/ir/verify.h"
+#include "jit/frontend/build.h"
+#include "jit/frontend/verify.h"
 #include "tests/support/random_ir.h"
 
 namespace uptier::test {

@@ -1,6 +1,6 @@
 // Exits of optimized code into baseline code: wherever it is left, the answer is the interpreter's.
+#include "jit/analysis/deopt_targets.h"
 #include "jit/code/leave.h"
-#include "jit/ir/deopt_points.h"
 #include "tests/support/compare.h"
 #include "tests/support/golden.h"
 #include "tests/support/inline_harness.h"

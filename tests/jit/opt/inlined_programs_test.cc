@@ -2,10 +2,10 @@
 // what each body counted in each place, against the reference interpreter's counts.
 #include <gtest/gtest.h>
 
-#include "jit/compile.h"
-#include "jit/ir/build.h"
-#include "jit/ir/verify.h"
-#include "jit/plan_sites.h"
+#include "jit/compile/compile.h"
+#include "jit/frontend/build.h"
+#include "jit/frontend/verify.h"
+#include "jit/probes/plan_sites.h"
 #include "tests/support/code_machine.h"
 #include "tests/support/inlined_expected.h"
 #include "tests/support/null_runtime.h"

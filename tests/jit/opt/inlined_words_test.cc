@@ -2,8 +2,8 @@
 // bodies as a whole, those that were inlined last.
 #include <gtest/gtest.h>
 
-#include "jit/ir/parse.h"
-#include "jit/opt/inlined_counts.h"
+#include "jit/frontend/parse.h"
+#include "jit/probes/inlined_counts.h"
 
 namespace uptier::jit {
 namespace {

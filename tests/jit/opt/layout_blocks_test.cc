@@ -1,7 +1,7 @@
 // The order of blocks by what was counted.
 #include <gtest/gtest.h>
 
-#include "jit/ir/parse.h"
+#include "jit/frontend/parse.h"
 #include "jit/opt/passes.h"
 
 namespace uptier::test {

@@ -1,6 +1,6 @@
 // OSR versions: entered from running baseline frames, at every loop header and at different visits.
-#include "jit/ir/frame_layout.h"
-#include "jit/ir/loop_scope.h"
+#include "jit/analysis/frame_layout.h"
+#include "jit/analysis/loop_scope.h"
 #include "jit/opt/osr_entry.h"
 #include "tests/support/opt_harness.h"
 

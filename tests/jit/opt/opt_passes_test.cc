@@ -2,14 +2,14 @@
 #include <fstream>
 #include <map>
 
-#include "jit/ir/branch_probes.h"
-#include "jit/ir/select_probes.h"
-#include "jit/opt/guess_lengths.h"
-#include "jit/opt/guess_values.h"
+#include "jit/frontend/branch_probes.h"
+#include "jit/frontend/select_probes.h"
 #include "jit/opt/optimize.h"
 #include "jit/opt/osr_entry.h"
 #include "jit/opt/passes.h"
-#include "jit/opt/split_selects.h"
+#include "jit/opt/select_to_branch.h"
+#include "jit/opt/specialize_memcpy.h"
+#include "jit/opt/value_speculation.h"
 #include "test_paths.h"
 #include "tests/support/golden.h"
 #include "tests/support/opt_harness.h"

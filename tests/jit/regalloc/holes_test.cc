@@ -1,5 +1,5 @@
 // Parts in holes of their ranges, beside a plain vector that is looked through from end to end.
-#include "jit/x64/holes.h"
+#include "jit/regalloc/holes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 // Ranges of vregs, beside the sets of what is live into each block, found by the definition.
-#include "jit/x64/live_ranges.h"
+#include "jit/regalloc/live_ranges.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "jit/ir/parse.h"
+#include "jit/frontend/parse.h"
 #include "jit/opt/optimize.h"
 #include "jit/x64/lower.h"
 #include "tests/support/random_ir.h"

@@ -2,10 +2,10 @@
 #include <map>
 
 #include "jit/opt/optimize.h"
-#include "jit/x64/allocation.h"
+#include "jit/regalloc/allocation.h"
+#include "jit/regalloc/parallel_move.h"
 #include "jit/x64/emit.h"
 #include "jit/x64/lower.h"
-#include "jit/x64/parallel_move.h"
 #include "tests/support/golden.h"
 #include "tests/support/opt_harness.h"
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "jit/ir/parse.h"
+#include "jit/frontend/parse.h"
 #include "tests/support/ir_corpus.h"
 
 namespace uptier::test {

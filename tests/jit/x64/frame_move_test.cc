@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "jit/code/code_buffer.h"
+#include "jit/x64/code_buffer.h"
 #include "jit/x64/macros.h"
 #include "tests/support/code_machine.h"
 

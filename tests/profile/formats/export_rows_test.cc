@@ -4,7 +4,7 @@
 #include "profile/formats/export.h"
 #include "profile/formats/llvm_text.h"
 #include "profile/formats/tsv.h"
-#include "profile/schema.h"
+#include "profile/data/schema.h"
 #include "test_paths.h"
 #include "tests/support/tool_dir.h"
 #include "tests/support/trace_samples.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "profile/checksum.h"
+#include "profile/base/checksum.h"
 #include "profile/trace/dump.h"
 #include "profile/trace/read_trace.h"
 #include "profile/upf/read.h"

@@ -4,12 +4,12 @@
 #include <deque>
 #include <numeric>
 
-#include "profile/algebra.h"
+#include "profile/algebra/algebra.h"
+#include "profile/base/varint.h"
 #include "profile/trace/trace_file.h"
 #include "profile/upf/merge.h"
 #include "profile/upf/segment_writer.h"
 #include "profile/upf/write.h"
-#include "profile/varint.h"
 #include "test_paths.h"
 #include "tests/support/tool_dir.h"
 #include "tests/support/trace_samples.h"

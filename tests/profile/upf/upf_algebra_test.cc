@@ -1,7 +1,7 @@
 // The laws of the algebra of profiles that merge's own test does not have.
 #include <gtest/gtest.h>
 
-#include "profile/algebra.h"
+#include "profile/algebra/algebra.h"
 #include "profile/formats/export.h"
 #include "profile/upf/merge.h"
 #include "tests/support/program_runs.h"

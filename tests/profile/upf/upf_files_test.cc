@@ -9,8 +9,8 @@
 #include <csignal>
 #include <fstream>
 
-#include "profile/upf/new_file.h"
-#include "profile/upf/write_all.h"
+#include "profile/base/new_file.h"
+#include "profile/base/write_all.h"
 #include "tests/support/tool_dir.h"
 #include "tests/support/trace_samples.h"
 #include "tiering/saved/file_lock.h"

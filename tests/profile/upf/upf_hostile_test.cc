@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 #include <time.h>
 
-#include "profile/checksum.h"
+#include "profile/algebra/match.h"
+#include "profile/base/checksum.h"
 #include "profile/formats/llvm_text.h"
 #include "profile/formats/tsv.h"
 #include "profile/formats/tsv_rows.h"
-#include "profile/inlined.h"
-#include "profile/match.h"
+#include "profile/data/inlined.h"
 #include "profile/upf/calls.h"
 #include "profile/upf/inlined.h"
 #include "profile/upf/read.h"

@@ -4,9 +4,9 @@
 
 #include <functional>
 
-#include "profile/inlined.h"
+#include "profile/base/varint.h"
+#include "profile/data/inlined.h"
 #include "profile/upf/inlined.h"
-#include "profile/varint.h"
 
 namespace uptier::profile {
 namespace {

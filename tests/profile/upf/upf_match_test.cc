@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "profile/match.h"
-#include "profile/match_inlined.h"
+#include "profile/algebra/match.h"
+#include "profile/algebra/match_inlined.h"
 #include "profile/upf/file.h"
 #include "test_paths.h"
 #include "tests/support/golden.h"

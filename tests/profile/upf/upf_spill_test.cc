@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <map>
 
+#include "profile/base/spill.h"
 #include "profile/upf/idb.h"
-#include "profile/upf/spill.h"
 #include "tests/support/random.h"
 
 namespace uptier::profile {

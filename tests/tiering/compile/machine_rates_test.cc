@@ -1,5 +1,5 @@
 // What compiling and running are taken to cost: as assumed, as set, or as measured.
-#include "tiering/code/machine_rates.h"
+#include "tiering/compile/machine_rates.h"
 
 #include <gtest/gtest.h>
 

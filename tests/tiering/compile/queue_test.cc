@@ -1,4 +1,4 @@
-#include "tiering/code/queue.h"
+#include "tiering/compile/compile_queue.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What methods know of having asked for code.
-#include "tiering/code/requests.h"
+#include "tiering/compile/requests.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // When instrumented copies of optimized code are made, when they go, and what their windows say.
-#include "tiering/observe/copy_control.h"
+#include "tiering/control/copy_control.h"
 
 #include "tests/support/owners.h"
 #include "tests/support/runtime_host.h"

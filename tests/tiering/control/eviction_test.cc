@@ -1,6 +1,6 @@
 // Which methods give up their code when room is wanted, and what becomes of a compilation that finds
 // none.
-#include "tiering/code/eviction.h"
+#include "tiering/control/eviction.h"
 
 #include "tests/support/owners.h"
 

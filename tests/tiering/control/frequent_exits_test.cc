@@ -1,5 +1,5 @@
 // What becomes of a method whose exits are taken too often, and of those that have its body in them.
-#include "tiering/transitions/frequent_exits.h"
+#include "tiering/control/frequent_exits.h"
 
 #include "tests/support/owners.h"
 #include "tests/support/runtime_host.h"

@@ -1,6 +1,6 @@
 // When newer code is made for frames of old code.
-#include "tiering/transitions/newer_code.h"
-#include "tiering/clock.h"
+#include "tiering/control/newer_code.h"
+#include "tiering/base/clock.h"
 
 #include "tests/support/owners.h"
 

@@ -1,5 +1,5 @@
 // What the adaptive schedule does with a method, and what fixed rates do.
-#include "tiering/observe/rate_control.h"
+#include "tiering/control/rate_control.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "jit/ir/branch_probes.h"
+#include "jit/frontend/branch_probes.h"
 #include "tests/support/runtime_host.h"
 
 namespace uptier::tiering {

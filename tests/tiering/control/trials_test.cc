@@ -1,5 +1,5 @@
 // Which versions are timed against each other, and what follows from the times.
-#include "tiering/policy/trials.h"
+#include "tiering/control/trials.h"
 
 #include "tests/support/owners.h"
 #include "tests/support/runtime_host.h"

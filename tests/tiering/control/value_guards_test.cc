@@ -1,5 +1,5 @@
 // When versions for values are made, how they come into service, and when they go.
-#include "tiering/policy/value_guards.h"
+#include "tiering/control/value_guards.h"
 
 #include "tests/support/owners.h"
 #include "tiering/policy/value_policy.h"

@@ -1,5 +1,5 @@
 // Which code calls reach, and what becomes of code that is taken from them.
-#include "tiering/code/in_service.h"
+#include "tiering/serve/in_service.h"
 
 #include "tests/support/owners.h"
 

@@ -1,5 +1,5 @@
 // Which places of removed methods may have others.
-#include "tiering/code/places.h"
+#include "tiering/model/places.h"
 
 #include <gtest/gtest.h>
 

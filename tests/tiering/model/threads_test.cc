@@ -1,6 +1,6 @@
 // What is counted of attached threads, and of those that have gone.
-#include "tiering/threads.h"
-#include "tiering/clock.h"
+#include "tiering/model/threads.h"
+#include "tiering/base/clock.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tiering/method.h"
+#include "tiering/model/method.h"
 
 namespace uptier::tiering {
 namespace {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <set>
 
-#include "profile/formats/text.h"
+#include "profile/data/text.h"
 #include "tests/support/pick_program.h"
 #include "tests/support/random_ir.h"
 #include "tests/support/runtime_host.h"

@@ -1,5 +1,5 @@
 // Which methods a tick looks at.
-#include "tiering/observe/tick_list.h"
+#include "tiering/control/tick_list.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // What many exits of one site lead to: limits, back-off, bans; and how sites are counted.
 #include <gtest/gtest.h>
 
-#include "jit/ir/parse.h"
+#include "jit/frontend/parse.h"
 #include "tests/support/runtime_host.h"
+#include "tiering/model/side_exits.h"
 #include "tiering/policy/policy.h"
-#include "tiering/transitions/exits.h"
 
 namespace uptier::tiering {
 namespace {

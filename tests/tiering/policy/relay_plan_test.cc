@@ -1,5 +1,5 @@
 // When code is laid anew, and in which order: tables of snapshots.
-#include "tiering/policy/relay_plan.h"
+#include "tiering/policy/compaction_plan.h"
 
 #include <gtest/gtest.h>
 

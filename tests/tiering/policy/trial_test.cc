@@ -1,5 +1,5 @@
 // A version that takes the place of another is timed against it, and goes if it is slower.
-#include "tiering/policy/trial.h"
+#include "tiering/model/trial.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,7 @@
 
 #include "tests/support/random_ir.h"
 #include "tests/support/runtime_host.h"
-#include "tiering/method.h"
+#include "tiering/model/method.h"
 #include "tiering/policy/rank_sum.h"
 #include "tiering/policy/replay.h"
 #include "tiering/policy/speedup_rate.h"

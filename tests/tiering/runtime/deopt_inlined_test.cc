@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "jit/ir/build.h"
+#include "jit/frontend/build.h"
 #include "tests/support/runtime_host.h"
 
 namespace uptier::test {

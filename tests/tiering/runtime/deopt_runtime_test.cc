@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "jit/ir/build.h"
+#include "jit/frontend/build.h"
 #include "tests/support/runtime_host.h"
 
 namespace uptier::test {

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "jit/ir/build.h"
+#include "jit/frontend/build.h"
 #include "tests/support/runtime_host.h"
 #include "uptier/runtime.h"
 

@@ -1,4 +1,4 @@
-#include "tiering/stress.h"
+#include "tiering/base/stress.h"
 
 #include <gtest/gtest.h>
 

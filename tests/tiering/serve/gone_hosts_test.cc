@@ -1,5 +1,5 @@
 // When the hosts of retired methods are told that they will not be asked any more.
-#include "tiering/code/gone.h"
+#include "tiering/serve/retired_hosts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tiering/code/reclaim.h"
+#include "tiering/serve/reclaimer.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "jit/code/code_space.h"
 #include "sampler/gap.h"
-#include "tiering/thread.h"
+#include "tiering/model/thread.h"
 
 namespace uptier::tiering {
 namespace {

@@ -1,5 +1,5 @@
 // What the worker waits for with frames of optimized code.
-#include "tiering/transitions/wanted_frames.h"
+#include "tiering/control/wanted_frames.h"
 
 #include <gtest/gtest.h>
 
