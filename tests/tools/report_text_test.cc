@@ -53,6 +53,7 @@ TEST(ReportText, each_loss_is_named_and_none_is_said) {
       {&LossReport::samples_without_copy, "samples without an instrumented copy 9"},
       {&LossReport::slabs_refused, "slabs refused 9"},
       {&LossReport::flushes_delayed, "flushes delayed 9"},
+      {&LossReport::flushes_lost, "flushes lost 9"},
       {&LossReport::requests_dropped, "requests dropped 9"},
       {&LossReport::compiles_failed, "compilations failed 9"},
       {&LossReport::code_refused, "code refused 9"},

@@ -10,6 +10,7 @@ void each_loss(const LossReport& l, F f) {
   f("samples_without_copy", l.samples_without_copy);
   f("slabs_refused", l.slabs_refused);
   f("flushes_delayed", l.flushes_delayed);
+  f("flushes_lost", l.flushes_lost);
   f("requests_dropped", l.requests_dropped);
   f("compiles_failed", l.compiles_failed);
   f("code_refused", l.code_refused);

@@ -194,6 +194,7 @@ void losses_table(std::string& out, const LossReport& l) {
       {"samples without an instrumented copy", l.samples_without_copy},
       {"slabs refused", l.slabs_refused},
       {"flushes delayed", l.flushes_delayed},
+      {"flushes lost", l.flushes_lost},
       {"requests dropped", l.requests_dropped},
       {"compilations failed", l.compiles_failed},
       {"code refused", l.code_refused},
