@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "profile/base/numbers.h"
+#include "profile/base/wall.h"
 #include "tiering/observe/stream_sums.h"
 
 namespace uptier::tiering {
@@ -19,6 +20,16 @@ void add_interval(Stream& to, const Stream& from) {
   bool differ = to.interval != 0 && from.interval != 0 && to.interval != from.interval;
   to.mixed |= from.mixed || differ;
   if (from.interval != 0) to.interval = from.interval;
+}
+
+void add_totals(Stream& to, const Stream& from) {
+  to.calls += from.calls;
+  to.sampled_calls += from.sampled_calls;
+  to.iterations += from.iterations;
+  to.bursts += from.bursts;
+  to.coverage.covered += from.coverage.covered;
+  to.flushes += from.flushes;
+  add_interval(to, from);
 }
 
 void add_executions(Stream& to, const Stream& from) {
@@ -46,6 +57,8 @@ Profile profile_of_seen(const Method& m, profile::Observed seen) {
 
 }  // namespace
 
+// Where memory is refused the stream stays as it is, and goes on being one of its own: what can be
+// refused comes before the first change of the sum.
 void Observer::end_stream(Method& m, uint32_t thread) {
   Flushed* flushed = m.flushed.made();
   if (flushed == nullptr) return;
@@ -53,29 +66,33 @@ void Observer::end_stream(Method& m, uint32_t thread) {
   flushed->forgotten_targets.erase(thread);
   if (at == flushed->streams.end()) return;
   Stream gone = std::move(at->second);
-  profile::StreamSum raked = stream_sum(m);
-  bool brought = (thread & kOptimizedStream) == 0 && stand_for_all(m, options_);
-  if (brought) add_to_sum(m, gone, !gone.seen.counts.empty(), raked, gone.seen);
-  flushed->streams.erase(at);
-  Stream& all = flushed->streams[kEndedStream | (thread & kOptimizedStream)];
-  all.ended = true;
-  all.calls += gone.calls;
-  all.sampled_calls += gone.sampled_calls;
-  all.iterations += gone.iterations;
-  all.bursts += gone.bursts;
-  uint64_t squares = brought && !m.probes->shared() ? raked.squares() : gone.coverage.squares;
-  (void)profile::add_saturating(all.coverage.squares, squares);
-  all.coverage.covered += gone.coverage.covered;
-  all.sampled.calls += raked.sampled().calls;
-  all.sampled.iterations += raked.sampled().iterations;
-  all.flushes += gone.flushes;
-  add_interval(all, gone);
-  add_executions(all, gone);
-  if (m.probes->schema().slots.empty() || gone.seen.counts.empty()) return;
-  Profile sum = profile_of_seen(m, std::move(all.seen));
-  merge(sum, profile_of_seen(m, std::move(gone.seen)));
-  MethodProfile& p = sum.methods.begin()->second;
-  all.seen = {std::move(p.counts), std::move(p.estimates), std::move(p.tables)};
+  const bool whole = finishes([&] {
+    profile::StreamSum raked = stream_sum(m);
+    profile::Observed seen = gone.seen;
+    bool brought = (thread & kOptimizedStream) == 0 && stand_for_all(m, options_);
+    if (brought) add_to_sum(m, gone, !seen.counts.empty(), raked, seen);
+    Stream& all = flushed->streams[kEndedStream | (thread & kOptimizedStream)];
+    all.ended = true;
+    const bool counted = !m.probes->schema().slots.empty() && !seen.counts.empty();
+    if (counted) {
+      Profile sum = profile_of_seen(m, all.seen);
+      merge(sum, profile_of_seen(m, std::move(seen)));
+      MethodProfile& p = sum.methods.begin()->second;
+      seen = {std::move(p.counts), std::move(p.estimates), std::move(p.tables)};
+    }
+    add_executions(all, gone);
+    if (counted) all.seen = std::move(seen);
+    add_totals(all, gone);
+    uint64_t squares = brought && !m.probes->shared() ? raked.squares() : gone.coverage.squares;
+    (void)profile::add_saturating(all.coverage.squares, squares);
+    all.sampled.calls += raked.sampled().calls;
+    all.sampled.iterations += raked.sampled().iterations;
+  });
+  if (whole) {
+    flushed->streams.erase(at);
+  } else {
+    at->second = std::move(gone);
+  }
 }
 
 void Observer::end_streams(Method& m, uint32_t thread) {
