@@ -101,6 +101,17 @@ struct Coverage {
 // O(slots).
 Estimate estimate_in(const MethodProfile& method, uint64_t count, uint64_t estimate);
 
+// Has the estimates of a loop say what is known of its cycles, so that loop_cycles() returns the total
+// of `cycles` and an interval as wide as that one, as far as the executions that were timed allow; and
+// that all entries were stood for. `total` is the total in whole cycles, `own` what of it is in no
+// loop inside. Does nothing to a loop without entries or without a timed execution.
+struct LoopTotals {
+  uint64_t total = 0;
+  uint64_t own = 0;
+};
+void set_loop_cycles(MethodProfile& method, const Slot& slot, const Estimate& cycles,
+                     const LoopTotals& whole);
+
 // With what the executions of a slot come into a sample.
 enum class Draw : uint8_t {
   kEither = 0,  // calls or iterations, or not known

@@ -394,6 +394,7 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   std::vector<LoopExecution> gone_executions_;  // of threads that have gone
   void tell_first_calls_locked();
   void add_executions_locked(const AttachedThread& t, std::vector<LoopExecution>& to) const;
+  double loops_off() const;  // by how many units one execution of a loop may be off
   MachineRates machine_;
   KeptBodies bodies_;
   // From start() on.

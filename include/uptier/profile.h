@@ -199,6 +199,9 @@ struct MethodProfile {
   uint64_t weight_squares = 0;
   uint64_t interval = 0;  // mean calls between sampled ones; 0 is unknown or mixed
   uint64_t time = 0;      // Unix time of the latest run that this is of; 0 is not known
+  // Whether it ran in optimized code that counts nothing, in one of the runs at least: calls and
+  // estimates may then be below the truth, by how much is not known.
+  bool behind = false;
 
   // Returns how often a site was seen (call targets: `other` and the table; loops: entries);
   // nothing (not 0) for a site that has no slot, and for a gauge.
@@ -365,7 +368,7 @@ struct MergeReport {
 // Of different code each is summed for itself: the one of the latest run is in `methods`, the others
 // in `other_code`, whatever the order. A reader that knows the code takes what is of it.
 // Malformed methods (see check) are dropped. Different intervals become 0, of different names and
-// times the greater is kept.
+// times the greater is kept; the sum is behind if one of the two is.
 //
 // Of inlined bodies blocks and sites are united; numbers of blocks are summed, those of sites as a
 // method's. Where the code differs, the body
@@ -417,6 +420,12 @@ struct Overlap {
 struct KindOverlap {
   SlotKind kind;
   Overlap overlap;  // A and B are the sums over this kind
+  // Whether a side has any site of the kind. One that was never asked for it (other options) says
+  // nothing of it, and `overlap` tells nothing.
+  bool in_a = false;
+  bool in_b = false;
+
+  bool comparable() const { return in_a && in_b; }
 };
 
 // Of the same kind as OverlapReport::program.
@@ -427,6 +436,8 @@ struct MethodOverlap {
   double value = 0;         // A and B are the sums over this method
   double share_a = 0;       // of all of a
   double share_b = 0;
+  bool behind_a = false;  // MethodProfile::behind
+  bool behind_b = false;
 };
 
 struct OverlapReport {
@@ -529,7 +540,7 @@ std::string to_text(const InlinedBodies& bodies, const Profile& names);
 //       iterations 90
 //       bursts 5
 //       interval 16
-//       weight_squares 17664               # may be left out, it is 0 then
+//       weight_squares 17664               # may be left out, as time and behind; it is 0 then
 //       cfg 0x0123456789abcdef
 //       block 1 64 ~1024                   # kind, site, count, estimate
 //       block 2 3                          # without ~ the estimate is the count

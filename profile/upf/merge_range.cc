@@ -25,6 +25,7 @@ MethodView view_of(const MethodProfile& sum, ByteSpan desc, uint16_t format, uin
   view.interval = sum.interval;
   view.weight_squares = sum.weight_squares;
   view.time = sum.time;
+  view.behind = sum.behind;
   view.format = format;
   view.version = version;
   view.desc = desc;

@@ -65,6 +65,9 @@ class InService {
   // Opens what tells profilers and debuggers of code, as the options say.
   Status open_native_tools(const jit::Routines& routines);
 
+  // Tells them of the stubs that have been made since. With the state mutex.
+  void name_stubs();
+
   // Says that something was heard of a method: it is not cold.
   void touch(Method& m) { m.last_active = ++activity_; }
 
@@ -146,6 +149,7 @@ class InService {
   std::optional<Relay>& relay_;
   LossReport& losses_;
   jit::NativeTools native_tools_;
+  size_t stubs_named_ = 0;  // chunks
   uint64_t activity_ = 0;  // rises with whatever is heard of any method
 };
 

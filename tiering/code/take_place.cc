@@ -72,6 +72,7 @@ Result<RuntimeImpl::Place> RuntimeImpl::take_place_locked(const std::string& nam
   uint32_t count = methods_.size();
   Status room = count < options_.max_methods ? stubs_->ensure(MethodId(count)) : Status{};
   bool fresh = count < options_.max_methods && room.ok();
+  if (fresh) finishes([&] { in_service_->name_stubs(); });
   if (std::optional<size_t> kept = places_.looks_for_more(fresh, live_.removed_kept)) {
     free_places_locked(*kept);
     if (places_.none_free() && !fresh) free_places_locked(0);

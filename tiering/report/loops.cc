@@ -132,6 +132,18 @@ std::vector<TimedLoop> timed_loops(const jit::Function& f, const jit::ProbePlan&
   return out;
 }
 
+void settle_loops(const Method& m, double off, MethodProfile& p) {
+  const std::vector<TimedLoop>& timed = m.shape->timed_loops;
+  if (timed.empty()) return;
+  std::vector<profile::LoopPlace> places;
+  for (const TimedLoop& t : timed) places.push_back({site_of(m, t.loop), t.within});
+  profile::settle_loops(p, places, off);
+}
+
+double RuntimeImpl::loops_off() const {
+  return loop_meter_.begin != nullptr ? 0 : profile::kCyclesPerExecution;
+}
+
 Status RuntimeImpl::set_loop_meter(const LoopMeter& meter) {
   if (forked()) return forked_error();
   std::lock_guard lock(state_mutex_);
@@ -195,9 +207,8 @@ std::vector<LoopReport> RuntimeImpl::loops() const try {
   std::lock_guard lock(state_mutex_);
   std::vector<LoopReport> all;
   bool metered = loop_meter_.begin != nullptr;
-  double off = metered ? 0 : profile::kCyclesPerExecution;
   for (const auto& m : methods_.all()) {
-    if (!m->shape->timed_loops.empty()) add_loops(*m, observer_.profile_of(*m), off, all);
+    if (!m->shape->timed_loops.empty()) add_loops(*m, observer_.profile_of(*m), loops_off(), all);
   }
   double lived = static_cast<double>(threads_.lived_ns()) * cycles_per_ns_;
   for (LoopReport& r : all) {

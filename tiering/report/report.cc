@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "profile/wall.h"
+#include "tiering/report/loops.h"
 #include "tiering/report/site_reports.h"
 #include "tiering/runtime_impl.h"
 
@@ -148,7 +149,9 @@ Profile RuntimeImpl::profile() const try {
   for (const auto& m : methods_.all()) {
     if (m->probes->schema().slots.empty() || m->flushed->streams.empty()) continue;
     Profile one;
-    one.methods.emplace(m->info.key, observer_.profile_of(*m));
+    MethodProfile own = observer_.profile_of(*m);
+    settle_loops(*m, loops_off(), own);
+    one.methods.emplace(m->info.key, std::move(own));
     one.inlined = observer_.inlined_of(*m);
     merge(p, std::move(one));
   }

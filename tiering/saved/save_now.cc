@@ -15,7 +15,7 @@ Status RuntimeImpl::save_profile() try {
 } catch (const std::exception&) { return out_of_memory("save_profile"); }
 
 Status RuntimeImpl::save_profile_locked() {
-  return saved_.is_open() ? saved_.save(timeline_locked(), known_) : Status{};
+  return saved_.is_open() ? saved_.save(timeline_locked(), known_, loops_off()) : Status{};
 }
 
 // Nobody is left who could be told, but whoever reads the log.
