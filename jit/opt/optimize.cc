@@ -148,6 +148,7 @@ Optimized optimize(Function& f, const InlineRequest& r, PassObserver* observer, 
   passes.run("lift_cases", [&] { lift_cases(f, counts); });
   passes.run_all(kValues);
   passes.run("forward_memory", [&] { forward_memory(f, counting); });
+  passes.run("merge_fuel", [&] { merge_fuel(f); });
   passes.run_all(kConditions);
   passes.run("unroll_long_loops", [&] { groups = unroll_long_loops(f, counts); });
   if (groups) passes.run_all(kGroups);

@@ -60,6 +60,10 @@ void peel_loops(Function& f, const BlockCounts& counts);
 // Returns whether there was one.
 bool unroll_long_loops(Function& f, const BlockCounts& counts);
 
+// Counts of fuel (ir/add_fuel.h) that follow each other, with nothing between them that anyone could
+// see, become the last one of them: only that stores, and asks whether it is used up.
+void merge_fuel(Function& f);
+
 // Loads and stores numbers as the kind that they are computed with, not as the bits of another.
 void retype_accesses(Function& f);
 

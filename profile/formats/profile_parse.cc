@@ -164,10 +164,9 @@ class Parser {
     const Position at = token_.at;
     const std::optional<SlotKind> kind = parse_kind(token_);
     if (!kind) {
-      return fail(
-          at,
-          "expected calls, sampled, iterations, bursts, interval, weight_squares, time, "
-          "behind, cfg, a slot kind or }");
+      return fail(at,
+                  "expected calls, sampled, iterations, bursts, interval, weight_squares, time, "
+                  "behind, cfg, a slot kind or }");
     }
     step();
     const auto site = static_cast<uint32_t>(number(UINT32_MAX));

@@ -323,8 +323,8 @@ Bytes profile_to_file(const Profile& profile, const ProfileInfo& info, std::stri
   // What says nothing of dates is a run's own, and of the run's time. But what has no date among
   // methods that have some is of another time, which is not known.
   const auto dated = [](const auto& item) { return item.second.time != 0; };
-  const bool any = std::ranges::any_of(profile.methods, dated) ||
-                   std::ranges::any_of(profile.other_code, dated);
+  const bool any =
+      std::ranges::any_of(profile.methods, dated) || std::ranges::any_of(profile.other_code, dated);
   SegmentWriter writer(any ? info.time : 0);
   auto other = profile.other_code.begin();
   for (const auto& [key, method] : profile.methods) {

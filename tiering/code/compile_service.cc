@@ -98,6 +98,7 @@ bool RuntimeImpl::interpret(Method& m) {
     }
     m.host_code = (*v)->entry;
     hosts_.hold_locked(**v);
+    finishes([&] { in_service_->tell_native_tools(m, **v); });
     m.versions.push_back(std::move(*v));
   }
   stubs_->set_target(m.id, m.host_code);

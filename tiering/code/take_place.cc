@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "profile/wall.h"
 #include "tiering/observe/optimized_slab.h"
 #include "tiering/runtime_impl.h"
 

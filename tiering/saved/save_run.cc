@@ -17,8 +17,7 @@ std::string numbered(uint64_t n) { return std::to_string(n) + " "; }
 
 }  // namespace
 
-Status SavedProfile::save(profile::Timeline timeline, const KnownMethods& known,
-                          double loops_off) {
+Status SavedProfile::save(profile::Timeline timeline, const KnownMethods& known, double loops_off) {
   if (store_ == nullptr) return {};
   saved_ = true;
   SeenRun seen = see_watched(known, loops_off);
