@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "jit/ir/add_fuel.h"
+#include "jit/frontend/add_fuel.h"
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {

@@ -2,7 +2,7 @@
 // cheaper than a register that holds 0 or 1.
 #include <algorithm>
 
-#include "jit/ir/add_fuel.h"
+#include "jit/frontend/add_fuel.h"
 #include "jit/ir/semantics.h"
 #include "jit/x64/lower_impl.h"
 

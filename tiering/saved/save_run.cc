@@ -1,10 +1,11 @@
 // The half of SavedProfile that saves: what this process has seen, for the file that outlives it.
 // Nobody waits for the worker: what it has still to compile was not seen.
-#include "tiering/report/loops.h"
 #include "tiering/saved/saved_profile.h"
 
 #include <algorithm>
 #include <utility>
+
+#include "tiering/compile/timed_loops.h"
 
 namespace uptier::tiering {
 namespace {
