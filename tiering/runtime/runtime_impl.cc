@@ -307,9 +307,7 @@ void RuntimeImpl::make_owners() {
                               .observer = observer_,
                               .reclaimer = reclaimer_,
                               .space = *space_,
-                              .stubs = *stubs_,
                               .poll_words = *poll_words_,
-                              .helpers = helpers_,
                               .service = *this,
                               .in_service = *in_service_});
   eviction_.emplace(Eviction::Parts{.options = options_,
