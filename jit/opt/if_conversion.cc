@@ -17,7 +17,7 @@
 
 #include "jit/analysis/control_flow.h"
 #include "jit/analysis/short_branches.h"
-#include "jit/frontend/select_probes.h"
+#include "jit/ir/turns.h"
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {

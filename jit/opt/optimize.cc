@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "jit/analysis/known_counts.h"
-#include "jit/compile/compile.h"
 #include "jit/opt/passes.h"
 #include "jit/opt/place_target_probes.h"
 #include "jit/opt/select_to_branch.h"

@@ -6,7 +6,7 @@
 
 #include "jit/analysis/block_counts.h"
 #include "jit/analysis/one_of_two.h"
-#include "jit/frontend/select_probes.h"
+#include "jit/ir/turns.h"
 #include "jit/opt/copy_tail.h"
 #include "jit/opt/passes.h"
 #include "jit/opt/splice.h"
