@@ -202,20 +202,21 @@ Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const Op
     at += 8 * static_cast<uint32_t>(inlined.size());
     if (in_bodies) probes = place_inlined_probes(f, *in_bodies, inlined, at);
   }
-  x64::MachineFunction machine = x64::lower({f, o.loops, o.frequencies, body.osr(), body.slots(),
-                                             x64::has_bmi2(), *counters, &inlined, sites, &probes});
+  machine::MachineFunction insts =
+      x64::lower({f, o.loops, o.frequencies, body.osr(), body.slots(), x64::has_bmi2(), *counters,
+                  &inlined, sites, &probes});
   if (r.limit != nullptr && r.limit->over("lower")) return given_up(in);
-  x64::Allocation allocation = x64::allocate_registers(machine);
+  machine::Allocation allocation = machine::allocate_registers(insts);
   if (r.limit != nullptr && r.limit->over("allocate_registers")) return given_up(in);
 #ifndef NDEBUG
-  if (machine.insts.size() <= kMostChecked) {
-    std::string problem = x64::check_allocation(machine, allocation);
+  if (insts.insts.size() <= kMostChecked) {
+    std::string problem = machine::check_allocation(insts, allocation);
     if (!problem.empty()) {
       return Error{ErrorCode::kInvalidInput, in.function.name + ": " + problem};
     }
   }
 #endif
-  return x64::emit({in, f, machine, allocation, body.osr(), body.baseline_frame(), r.poll, &inlined,
+  return x64::emit({in, f, insts, allocation, body.osr(), body.baseline_frame(), r.poll, &inlined,
                     &probes, r.params});
 }
 

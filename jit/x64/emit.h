@@ -28,6 +28,7 @@
 #include "jit/ir/param_value.h"
 #include "jit/probes/plan_sites.h"
 #include "jit/regalloc/allocation.h"
+#include "jit/x64/instructions.h"
 
 namespace uptier::jit::x64 {
 
