@@ -1,6 +1,6 @@
 // compile.h: from a Function to Code, for both compilers.
 //
-//   compile_baseline   linear time, one of two copies that share a frame (see ir/frame_layout.h)
+//   compile_baseline   linear time, one of two copies that share a frame (see analysis/frame_layout.h)
 //   compile_optimized  own passes and register allocation; entered normally, or by OSR at one loop
 //
 // Both are pure in their inputs: same Function, same request, same bytes (relative to their base).
@@ -49,7 +49,7 @@ struct OptimizeRequest {
   const SiteProbeRequest* inlined_sites = nullptr;
   // What its indirect calls were seen to reach.
   std::span<const SiteTargets> targets = {};
-  // What its value probes see, if they go on seeing what they saw: see opt/guess_values.h. Not used
+  // What its value probes see, if they go on seeing what they saw: see opt/value_speculation.h. Not used
   // in instrumented copies, nor where exits cannot leave.
   std::span<const SiteValues> values = {};
   // What its parameters are when it is called; a guard has seen to that. Not with an osr_loop.
@@ -71,7 +71,7 @@ struct OptimizeRequest {
   bool to_host = false;
   // Blocks that never ran, by `block_counts`, become exits; not in instrumented copies. `kept`: by
   // block site - 1, not 0 for those that stay all the same; may be short.
-  bool prune_cold = false;
+  bool uncommon_traps = false;
   std::span<const uint8_t> kept = {};
   // Words, by LoopId, that the headers of long loops compare with 0 (see poll_loops.h), and ask
   // whether to leave when it is something else; best in the code space's data. Null: none does.

@@ -1,4 +1,4 @@
-// optimize: the passes in order, for one compilation.
+// optimize: runs the passes, in order, for one compilation.
 #pragma once
 
 #include <cstdint>
