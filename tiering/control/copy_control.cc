@@ -38,6 +38,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "profile/algebra/rake.h"
 #include "tiering/control/copy_control.h"
 #include "tiering/model/optimized_slab.h"
 #include "tiering/observe/indirect_targets.h"

@@ -9,6 +9,7 @@
 // thread's stream stays one of its own, which its final flush has ended.
 #include <utility>
 
+#include "profile/algebra/rake.h"
 #include "profile/base/numbers.h"
 #include "tiering/observe/stream_sums.h"
 

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "profile/algebra/rake.h"
 #include "sampler/snapshot_ring.h"
 #include "tiering/base/clock.h"
 #include "tiering/base/opt_range.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "profile/algebra/rake.h"
 #include "tiering/observe/stream_sums.h"
 
 namespace uptier::tiering {

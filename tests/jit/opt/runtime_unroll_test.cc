@@ -20,7 +20,7 @@ std::vector<uint64_t> long_loops(const jit::Function& f, uint64_t rounds) {
 
 bool is_unrolled(const jit::Function& f, const jit::BlockCounts& counts) {
   jit::Function g = f;
-  return jit::unroll_long_loops(g, counts) && g.blocks.size() > f.blocks.size();
+  return jit::runtime_unroll(g, counts) && g.blocks.size() > f.blocks.size();
 }
 
 // From v1 while `test` holds of the next value and v2, at most 14 rounds. `step` is v3 or a constant;
@@ -134,7 +134,7 @@ class Compared {
  private:
   jit::Module make() {
     jit::Module m = module_;
-    unrolled_ = jit::unroll_long_loops(m.functions[0], long_loops(m.functions[0], 100));
+    unrolled_ = jit::runtime_unroll(m.functions[0], long_loops(m.functions[0], 100));
     EXPECT_TRUE(jit::verify(m, jit::Stage::kTransformed).ok());
     return m;
   }
@@ -228,8 +228,8 @@ TEST(UnrollLong, a_group_runs_often_and_what_is_left_does_not) {
   jit::Module m = *jit::parse_module(counted("lt_s"), {"loops", {}});
   jit::Function& f = m.functions[0];
   std::vector<uint64_t> counts = long_loops(f, 100);
-  ASSERT_TRUE(jit::unroll_long_loops(f, counts));
-  jit::fold_branches(f);
+  ASSERT_TRUE(jit::runtime_unroll(f, counts));
+  jit::simplify_cfg(f);
   jit::ControlFlow control = jit::analyze_control_flow(f);
   jit::LoopNest loops = jit::find_loops(f, control);
   jit::Frequencies q = jit::estimate_frequencies(f, control, loops, counts);

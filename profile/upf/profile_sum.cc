@@ -1,14 +1,12 @@
-#include "profile/upf/merge.h"
+#include "profile/upf/profile_sum.h"
 
 #include <emmintrin.h>
 
 #include <algorithm>
-#include <numeric>
+#include <cassert>
 #include <set>
 
-#include "profile/base/checksum.h"
 #include "profile/base/numbers.h"
-#include "profile/base/wall.h"
 #include "profile/trace/read_trace.h"
 #include "profile/upf/foreign.h"
 #include "profile/upf/trace_info.h"
@@ -21,6 +19,11 @@ constexpr uint64_t kSafe = uint64_t{1} << 63;  // below it, adding a word of les
 bool is_count(SlotKind kind) {
   return kind == SlotKind::kBlock || kind == SlotKind::kEdge || kind == SlotKind::kCounter;
 }
+
+constexpr uint64_t kMethodBytes = 512;  // of two nodes of maps, a schema's bytes and a short name
+constexpr uint64_t kTableBytes = 112;   // nodes of maps
+constexpr uint64_t kEntryBytes = 80;
+constexpr uint64_t kSome = 32;  // of the limit
 
 // Two words at a time, which the compiler does not do by itself here.
 void add_plain(std::span<uint64_t> sums, std::span<const uint64_t> values) {
@@ -57,41 +60,31 @@ __attribute__((optimize("O3"))) uint64_t add_saturating(std::span<uint64_t> sums
   return saturated;
 }
 
+MethodView view_of(const MethodProfile& sum, ByteSpan desc, uint16_t format, uint32_t version) {
+  MethodView view;
+  view.key = sum.key;
+  view.calls = sum.calls;
+  view.sampled_calls = sum.sampled_calls;
+  view.iterations = sum.iterations;
+  view.bursts = sum.bursts;
+  view.interval = sum.interval;
+  view.weight_squares = sum.weight_squares;
+  view.time = sum.time;
+  view.format = format;
+  view.version = version;
+  view.desc = desc;
+  view.counts = sum.counts;
+  return view;
+}
+
+uint64_t size_of(const MethodProfile& m) {
+  uint64_t bytes = kMethodBytes + m.name.size() + m.schema.slots.size() * sizeof(Slot) +
+                   (m.counts.size() + m.estimates.size()) * sizeof(uint64_t);
+  for (const auto& [site, table] : m.tables) bytes += kTableBytes + kEntryBytes * table.size();
+  return bytes;
+}
+
 }  // namespace
-
-std::vector<UploadFate> plan_uploads(std::span<const ProfileInfo* const> uploads) {
-  std::vector<size_t> order(uploads.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, std::greater<>{},
-                           [&](size_t i) { return uploads[i]->uploads.size(); });
-  std::vector<UploadFate> fates(uploads.size());
-  std::set<UploadId> summed;
-  for (const size_t i : order) {
-    const std::vector<UploadId>& ids = uploads[i]->uploads;
-    const auto known = static_cast<size_t>(
-        std::ranges::count_if(ids, [&](const UploadId& id) { return summed.contains(id); }));
-    if (known == 0) {
-      summed.insert(ids.begin(), ids.end());
-    } else {
-      fates[i] = known == ids.size() ? UploadFate::kKnown : UploadFate::kConflict;
-    }
-  }
-  return fates;
-}
-
-std::vector<size_t> summed_segments(UpfReader& file) {
-  std::vector<const ProfileInfo*> infos;
-  for (const UpfReader::Segment& segment : file.segments()) infos.push_back(&segment.info);
-  const std::vector<UploadFate> fates = plan_uploads(infos);
-  std::vector<size_t> summed;
-  for (size_t i = 0; i < fates.size(); ++i) {
-    if (fates[i] == UploadFate::kSummed) summed.push_back(i);
-    if (fates[i] != UploadFate::kConflict) continue;
-    file.warn(file.segments()[i].offset,
-              "a segment that shares some runs with others was left out");
-  }
-  return summed;
-}
 
 ProfileSum::Known* ProfileSum::find_known(const MethodKey& key) {
   Known* known = last_ != nullptr ? last_->next : nullptr;
@@ -334,24 +327,6 @@ void ProfileSum::add(UpfReader& file, const UpfReader::Segment& segment, Weight 
   }
 }
 
-void InfoSum::add(ProfileInfo info) {
-  size_t level = 0;
-  for (; level < levels_.size() && levels_[level]; ++level) {
-    info += *levels_[level];
-    levels_[level].reset();
-  }
-  if (level == levels_.size()) levels_.emplace_back();
-  levels_[level] = std::move(info);
-}
-
-ProfileInfo InfoSum::total() const {
-  ProfileInfo sum;
-  for (const std::optional<ProfileInfo>& part : levels_) {
-    if (part) sum += *part;
-  }
-  return sum;
-}
-
 void ProfileSum::add_trace(UpfReader& file, ByteSpan trace, Weight weight) {
   Result<TraceRead> whole = read_trace(trace);
   if (!whole.ok()) return file.warn(file.offset_of(trace), "trace: " + whole.error().message);
@@ -401,82 +376,156 @@ void ProfileSum::absorb(ProfileSum& other) {
   add(std::move(other.sum_.inlined));
 }
 
+// ---- Ranges ---------------------------------------------------------------------------------
+//
+// A method that is all counts can be stored bare: words, and the bytes of its schema. Its slots, which
+// take more memory than its words, come back when somebody wants to see the method.
+
+void ProfileSum::limit(const MethodKey& from, uint64_t bytes) {
+  limited_ = true;
+  range_ = {from, std::nullopt};
+  limit_ = bytes;
+  lean_ = again();
+}
+
+// Does nothing to what is bare already, or is not all counts.
+void ProfileSum::strip(Known& known) {
+  if (known.bare || !known.plain) return;
+  known.sum->schema.slots = std::vector<Slot>();
+  if (known.same) known.sum->estimates = std::vector<uint64_t>();
+  known.bare = true;
+}
+
+// Makes the sum of a method whole.
+void ProfileSum::restore(Known& known) {
+  if (std::exchange(known.bare, false)) {
+    MethodProfile& sum = *known.sum;
+    Result<Schema> schema = schema_of(view_of(sum, known.desc, known.format, known.version));
+    assert(schema.ok());
+    if (schema.ok()) sum.schema = std::move(*schema);
+  }
+  settle(known);
+}
+
+// Returns what a method takes here; 0 where nobody asks.
+uint64_t ProfileSum::bytes_of(const MethodKey& key) const {
+  if (!limited_) return 0;
+  const auto at = sum_.methods.find(key);
+  return at == sum_.methods.end() ? 0 : size_of(at->second) + other_bytes_of(key);
+}
+
+// Returns what other code of a method takes.
+uint64_t ProfileSum::other_bytes_of(const MethodKey& key) const {
+  uint64_t bytes = 0;
+  auto at = sum_.other_code.lower_bound({key, 0});
+  for (; at != sum_.other_code.end() && at->first.first == key; ++at) bytes += size_of(at->second);
+  return bytes;
+}
+
+// First methods become bare, then they go: some at once, so that it does not happen for every
+// method. One stays at least.
+void ProfileSum::make_room() {
+  if (!std::exchange(lean_, true)) {
+    for (auto& [key, known] : known_) {
+      bytes_ -= size_of(*known.sum);
+      strip(known);
+      bytes_ += size_of(*known.sum);
+    }
+  }
+  if (bytes_ <= limit_ || sum_.methods.size() < 2) return;
+  const uint64_t wanted = limit_ - limit_ / kSome;
+  auto end = sum_.methods.end();
+  for (uint64_t left = bytes_; left > wanted && std::prev(end) != sum_.methods.begin();) {
+    --end;
+    left -= size_of(end->second) + other_bytes_of(end->first);
+  }
+  cut(end->first);
+}
+
+void ProfileSum::cut(MethodKey end) {
+  range_.end = end;
+  const auto first = sum_.methods.lower_bound(end);
+  for (auto at = first; at != sum_.methods.end(); ++at) bytes_ -= bytes_of(at->first);
+  sum_.methods.erase(first, sum_.methods.end());
+  sum_.other_code.erase(sum_.other_code.lower_bound({end, 0}), sum_.other_code.end());
+  known_.erase(known_.lower_bound(end), known_.end());
+  last_ = nullptr;
+  for (auto& [key, known] : known_) known.next = nullptr;  // it may have gone
+  std::erase_if(lost_, [&](const Lost& lost) { return lost.key >= end; });
+}
+
+// Says what adding a method has lost, as the report had it before; under a limit of that method
+// alone, which may go. Returns false if a profile was left out.
+bool ProfileSum::book(const MethodKey& key, uint64_t saturated, size_t dropped) {
+  const bool whole = report_.dropped.size() == dropped;
+  if (limited_ && (!whole || report_.saturated != saturated)) {
+    lost_.push_back({key, report_.saturated - saturated, report_.dropped.size() - dropped});
+    report_.saturated = saturated;
+    report_.dropped.resize(dropped);
+  }
+  return whole;
+}
+
+MergeReport ProfileSum::report() const {
+  MergeReport all = report_;
+  for (const Lost& lost : lost_) {
+    all.saturated += lost.saturated;
+    all.dropped.insert(all.dropped.end(), lost.dropped, lost.key);
+  }
+  return all;
+}
+
+// What both may have grows no more: it has a method twice for a moment, and its words once.
+void ProfileSum::unite_ranges(ProfileSum& other) {
+  std::optional<MethodKey> end = range_.end;
+  if (!end || (other.range_.end && *other.range_.end < *end)) end = other.range_.end;
+  if (end) cut(*end);
+  if (end) other.cut(*end);
+  limit_ = UINT64_MAX;
+  refuses_ = refuses_ || other.refuses_;
+}
+
+// Takes a method of another sum as its words lie; false if it is not of that kind.
+bool ProfileSum::absorb_known(ProfileSum& other, Known& theirs) {
+  if (!theirs.plain) return false;
+  const MethodKey key = theirs.sum->key;
+  if (Known* mine = find_known(key)) {
+    MethodView view = view_of(*theirs.sum, theirs.desc, theirs.format, theirs.version);
+    view.estimates = theirs.same ? view.counts : theirs.sum->estimates;
+    view.bound = theirs.bound;
+    const uint64_t saturated = report_.saturated;
+    if (!add_words(view, theirs.sum->name, *mine)) return false;
+    book(key, saturated, report_.dropped.size());
+    other.sum_.methods.erase(key);
+  } else {
+    if (sum_.methods.contains(key)) return false;
+    const auto at = sum_.methods.insert(other.sum_.methods.extract(key)).position;
+    Known& known = known_[key] = std::move(theirs);
+    known.sum = &at->second;
+    known.next = nullptr;
+    bytes_ += limited_ ? size_of(at->second) : 0;
+    ++report_.added;
+  }
+  return true;
+}
+
+void ProfileSum::drain(const std::function<void(MethodProfile)>& take) {
+  last_ = nullptr;
+  while (!sum_.methods.empty()) {
+    const auto at = sum_.methods.begin();
+    const auto known = known_.find(at->first);
+    if (known != known_.end()) restore(known->second);
+    const MethodKey key = at->first;
+    take(std::move(at->second));
+    if (known != known_.end()) known_.erase(known);
+    sum_.methods.erase(at);
+    auto other = sum_.other_code.lower_bound({key, 0});
+    while (other != sum_.other_code.end() && other->first.first == key) {
+      take(std::move(other->second));
+      other = sum_.other_code.erase(other);
+    }
+  }
+  bytes_ = 0;
+}
+
 }  // namespace uptier::profile
-
-namespace uptier {
-namespace {
-
-template <typename T>
-void unite(std::vector<T>& into, const std::vector<T>& from) {
-  std::vector<T> all;
-  std::ranges::set_union(into, from, std::back_inserter(all));
-  into = std::move(all);
-}
-
-// Of how anything was sampled: it names uploads, or not even these.
-bool says_nothing(const ProfileInfo& i) {
-  return i.engine.empty() && i.host.empty() && i.schedule.empty() && i.modules.empty() &&
-         i.time == 0 && i.runs == 0 && i.weight == 0 && i.interval == 0;
-}
-
-}  // namespace
-
-ProfileInfo& ProfileInfo::operator+=(const ProfileInfo& other) {
-  const bool first = says_nothing(*this), second = says_nothing(other);
-  engine = std::max(engine, other.engine);
-  host = std::max(host, other.host);
-  schedule = std::max(schedule, other.schedule);
-  time = std::max(time, other.time);
-  profile::add_saturating(runs, other.runs);
-  profile::add_saturating(weight, other.weight);
-  if (!first && !second && interval != other.interval) interval = 0;
-  if (first) interval = other.interval;
-  unite(modules, other.modules);
-  unite(uploads, other.uploads);
-  profile::add_saturating(forgotten, other.forgotten);
-  if (uploads.size() > kMaxUploads) {
-    const size_t over = uploads.size() - kMaxUploads;
-    uploads.erase(uploads.begin(), uploads.begin() + static_cast<ptrdiff_t>(over));
-    profile::add_saturating(forgotten, over);
-  }
-  return *this;
-}
-
-bool looks_like_profile(std::span<const std::byte> file) {
-  if (file.size() < profile::kIdbHeader) return file.empty();
-  const Result<profile::IdbHeader> header = profile::read_idb_header(file);
-  if (!header.ok()) return false;
-  const uint16_t type = header->type;
-  return (type >= profile::kFirstUpfType && type <= profile::kLastUpfType) ||
-         type == profile::kIdbFileHeader || type == profile::kIdbStringTable ||
-         type == profile::kIdbInstrumentTable || type == profile::kIdbUserData;
-}
-
-Result<ProfileFile> profile_from_file(std::span<const std::byte> file) try {
-  ProfileFile result;
-  if (file.empty()) return result;
-  profile::UpfReader reader(file);
-  const auto& segments = reader.segments();
-  const bool known = !reader.traces().empty() || std::ranges::any_of(segments, [](const auto& s) {
-    return s.headed || !s.groups.empty() || (!s.ours && s.has_info);
-  });
-  if (!known) {
-    const std::string why = reader.warnings().empty() ? "it ends" : reader.warnings().front();
-    return Error{ErrorCode::kCorruptInput, "no profile file: " + why};
-  }
-  profile::ProfileSum sum;
-  for (const size_t i : profile::summed_segments(reader)) sum.add(reader, segments[i]);
-  sum.add_traces(reader);
-  result.info = sum.info();
-  result.calls = sum.calls();
-  result.foreign = sum.foreign();
-  result.report = sum.report();
-  result.profile = sum.take();
-  result.truncated = reader.truncated();
-  result.warnings = reader.warnings();
-  result.skipped = reader.skipped();
-  result.unknown = reader.unknown();
-  return result;
-} catch (const std::exception&) { return out_of_memory("profile"); }
-
-}  // namespace uptier

@@ -1,4 +1,4 @@
-// upf/merge.h: sums profile files without making a Profile of each.
+// upf/profile_sum.h: sums profile files without making a Profile of each.
 //
 // Law: the sum is that of merge() over the profiles, in any order; a run is in it once. Where a
 // method meets a sum of the same schema that is all counts, words are added as they lie in the
@@ -23,24 +23,11 @@
 #include <span>
 #include <vector>
 
+#include "profile/upf/info_sum.h"
 #include "profile/upf/read.h"
 #include "uptier/profile_file.h"
 
 namespace uptier::profile {
-
-// What becomes of an upload when several are summed.
-enum class UploadFate : uint8_t {
-  kSummed,    // none of its runs is in the sum, or it names none
-  kKnown,     // all of them are: it adds nothing
-  kConflict,  // some are, so neither adding it nor leaving it out would be right
-};
-
-// Decides for each; those with more runs go first, of equal ones the first. A pure function.
-std::vector<UploadFate> plan_uploads(std::span<const ProfileInfo* const> uploads);
-
-// Returns the segments of a file that are summed, ascending. One that shares some runs with others
-// is left out with a warning.
-std::vector<size_t> summed_segments(UpfReader& file);
 
 // How a profile counts in a sum: its numbers times numerator / denominator.
 struct Weight {
@@ -48,17 +35,6 @@ struct Weight {
   uint64_t denominator = 1;
 
   bool is_one() const { return numerator == denominator; }
-};
-
-// The sum of many: as +=, but each is added log(n) times, so that n lists of one are not united
-// with a growing one n times.
-class InfoSum {
- public:
-  void add(ProfileInfo info);
-  ProfileInfo total() const;
-
- private:
-  std::vector<std::optional<ProfileInfo>> levels_;  // of 2^level each
 };
 
 class ProfileSum {
@@ -123,7 +99,6 @@ class ProfileSum {
     size_t dropped = 0;
   };
 
-  // merge.cc
   Known* find_known(const MethodKey& key);
   void add_rest(UpfReader& file, const UpfReader::Segment& segment, Weight weight);
   void add_view(const MethodView& view, std::string_view name, Weight weight);
@@ -132,7 +107,7 @@ class ProfileSum {
   void know(const MethodKey& key, const MethodView& view);
   void settle(Known& known);
 
-  // merge_range.cc
+  // Ranges.
   bool again() const { return range_.from != MethodKey{}; }
   void strip(Known& known);
   void restore(Known& known);

@@ -56,7 +56,7 @@ class Compared {
   // Whether the pass has found its loop.
   bool is_bulk() const {
     jit::Function f = module_.functions[0];
-    jit::store_in_bulk(f, {}, false);
+    jit::loop_idiom(f, {}, false);
     return jit::to_text(f).find(" by ") != std::string::npos;
   }
 
@@ -185,7 +185,7 @@ TEST(StoreInBulk, loops_that_are_known_to_be_short_stay_loops) {
   jit::Module m = *jit::parse_module(kFill, {"loops", {}});
   auto becomes_bulk = [&](std::vector<uint64_t> counts) {
     jit::Function f = m.functions[0];
-    jit::store_in_bulk(f, counts, false);
+    jit::loop_idiom(f, counts, false);
     return jit::to_text(f).find("fill ") != std::string::npos;
   };
   EXPECT_TRUE(becomes_bulk({}));
@@ -198,9 +198,9 @@ TEST(StoreInBulk, loops_that_are_known_to_be_short_stay_loops) {
 TEST(StoreInBulk, a_loop_is_replaced_once) {
   jit::Module m = *jit::parse_module(kFill, {"loops", {}});
   jit::Function& f = m.functions[0];
-  jit::store_in_bulk(f, {}, false);
+  jit::loop_idiom(f, {}, false);
   std::string once = jit::to_text(f);
-  jit::store_in_bulk(f, {}, false);
+  jit::loop_idiom(f, {}, false);
   EXPECT_EQ(once, jit::to_text(f));
 }
 
