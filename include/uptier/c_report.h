@@ -100,6 +100,8 @@ typedef struct uptier_totals {
   uint64_t calls_unattached;     // made on threads that are not attached: nothing counted them
   uint64_t keys_shared;          // methods whose key another method with another body or name has
   uint64_t unstable_bodies;      // methods that were described differently each time, and given up
+  uint64_t flushes_lost;         // memory was refused to counts; the next snapshot carries them
+  uint64_t code_names_lost;  // bodies of code that the file of perf_map or jit_dump does not have
 } uptier_totals;
 
 uptier_status uptier_runtime_totals(const uptier_runtime* runtime, uptier_totals* out,

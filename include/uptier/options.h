@@ -181,9 +181,9 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(flag,       profile_sync,      true,      0, 1, "flag",                                        \
     "waits until the disk has a saved profile; off: lost if the power fails soon after")           \
   X(flag,       perf_map,          false,     0, 1, "flag",                                        \
-    "names code in /tmp/perf-PID.map for perf (file is created exclusively, mode 0600)")           \
+    "names code in /tmp/perf-PID.map for perf (mode 0600; replaces an old file of the process id)")           \
   X(flag,       jit_dump,          false,     0, 1, "flag",                                        \
-    "writes code to /tmp/jit-PID.dump for `perf inject --jit` (created exclusively, mode 0600)")   \
+    "writes code to /tmp/jit-PID.dump for `perf inject --jit` (mode 0600; replaces an old file)")   \
   X(flag,       gdb,               false,     0, 1, "flag",                                        \
     "tells gdb and lldb what code is called; a debugger stops for a moment at each compilation")
 // clang-format on

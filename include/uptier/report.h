@@ -199,7 +199,10 @@ struct LossReport {
   uint64_t samples_without_copy = 0;  // due while the instrumented copy was not ready
   uint64_t slabs_refused = 0;         // slab_budget spent
   uint64_t flushes_delayed = 0;       // ring full; the next snapshot carries the counts
-  uint64_t requests_dropped = 0;      // queue full
+  // Memory was refused to what a thread had counted of a method. The next snapshot carries it, if there
+  // is one.
+  uint64_t flushes_lost = 0;
+  uint64_t requests_dropped = 0;  // queue full
   uint64_t compiles_failed = 0;
   uint64_t code_refused = 0;   // code_budget spent
   uint64_t evictions = 0;      // methods that gave up their code for others; made again when called
@@ -218,6 +221,8 @@ struct LossReport {
   uint64_t traps_lost = 0;  // raised where nobody looked for one before the outermost invoke ended
   uint64_t trace_events_lost = 0;  // the sink returned an error
   uint64_t log_records = 0;        // overwritten before read_log() took them
+  uint64_t code_names_lost =
+      0;  // bodies of code that the file of perf_map or jit_dump does not have
   // Executions of loops that were counted but not timed, when they were to be:
   uint64_t loops_full = 0;     // more were under way than a thread keeps track of
   uint64_t loops_stale = 0;    // their end was not seen (a trap, another copy)

@@ -14,6 +14,11 @@ constexpr const char* kTexts[] = {
     "them apart (keys_shared in the report has their number)",
     "Host::build describes a method differently each time: it stays in the code that it has "
     "(last_error in the report names it, unstable_bodies has the number of such methods)",
+    "perf_map or jit_dump: the file could not be written, and names of code are missing in it "
+    "(code_names_lost in the report has their number)",
+    "memory was refused to what a thread had counted: where no later snapshot of the method came, "
+    "it is "
+    "in no profile and no trace (flushes_lost in the report has their number)",
 };
 static_assert(std::size(kTexts) == static_cast<size_t>(Notice::kCount));
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "profile/base/wall.h"
 #include "profile/trace/data.h"
 #include "profile/trace/events.h"
 #include "tiering/base/log.h"
@@ -24,19 +25,19 @@ FlushReason reason_of(sampler::NoteKind k) {
   }
 }
 
-bool is_flush(sampler::NoteKind k) {
-  using sampler::NoteKind;
-  return k != NoteKind::kWantCopy && k != NoteKind::kWantOsr && k != NoteKind::kWantNewer &&
-         k != NoteKind::kFrame && k != NoteKind::kTrap && k != NoteKind::kTrial &&
-         k != NoteKind::kGuard;
-}
-
 // Ids and handles are numbers of the trace: a method's handle is its ordinal, which no other method
 // gets, and the id of what a thread saw of it carries both.
 uint64_t handle_of(const Method& m) { return m.ordinal; }
 uint64_t stream_id(const Method& m, uint32_t thread) { return handle_of(m) << 32 | thread; }
 
 }  // namespace
+
+bool Observer::is_flush(sampler::NoteKind k) noexcept {
+  using sampler::NoteKind;
+  return k != NoteKind::kWantCopy && k != NoteKind::kWantOsr && k != NoteKind::kWantNewer &&
+         k != NoteKind::kFrame && k != NoteKind::kTrap && k != NoteKind::kTrial &&
+         k != NoteKind::kGuard;
+}
 
 Observer::Observer(const Options& options, const Options& live, const sampler::Ladder& ladder,
                    TraceSink* sink, Policy* policy)
@@ -65,16 +66,19 @@ bool Observer::emit(const TraceEvent& e) {
   return false;
 }
 
-void Observer::finish() {
+void Observer::finish() noexcept {
   TraceSink* sink = std::exchange(sink_, nullptr);
   // What was never begun, as when no runtime came of it, has no end either.
   if (sink == nullptr || !begun_) return;
-  const Status end = sink->finish(trace_events_lost_);
+  const Status end = walled("trace", [&] { return sink->finish(trace_events_lost_); });
   if (end.ok()) return;
   ++trace_events_lost_;
-  Log(options_).say(LogLevel::kWarning, "the trace is incomplete, " +
-                                            std::to_string(trace_events_lost_) +
-                                            " events are lost: " + end.error().message);
+  const Log log(options_);
+  const bool said = finishes([&] {
+    log.say(LogLevel::kWarning, "the trace is incomplete, " + std::to_string(trace_events_lost_) +
+                                    " events are lost: " + end.error().message);
+  });
+  if (!said) log.say(LogLevel::kWarning, "the trace is incomplete");
 }
 
 // Returns the handle of a method that the trace has been told of.

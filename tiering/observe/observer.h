@@ -174,7 +174,11 @@ class Observer {
     emit(FirstCallEvent{announce(m), position});
   }
   // Ends the trace. `dropped`: events that could not be delivered.
-  void finish();
+  void finish() noexcept;
+  // An event that memory was refused to.
+  void note_lost_event() noexcept { ++trace_events_lost_; }
+  // Whether a note brings what a thread has counted.
+  static bool is_flush(sampler::NoteKind k) noexcept;
   uint64_t trace_events_lost() const { return trace_events_lost_; }
   const std::deque<DecisionRecord>& decisions() const { return decisions_.records(); }
   const std::deque<uint64_t>& decided_ns() const { return decisions_.times(); }

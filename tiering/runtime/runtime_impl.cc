@@ -398,6 +398,8 @@ void RuntimeImpl::say_noticed() noexcept {
     notices_.say_once(Notice::kUnattached, calls_unattached_.load(std::memory_order_relaxed));
     notices_.say_once(Notice::kKeysShared, observer_.keys().shared());
     if (compiler_) notices_.say_once(Notice::kUnstable, compiler_->unstable_bodies());
+    if (in_service_) notices_.say_once(Notice::kNamesLost, in_service_->code_names_lost());
+    notices_.say_once(Notice::kFlushesLost, flushes_lost_.load(std::memory_order_relaxed));
   });
 }
 
@@ -426,10 +428,8 @@ RuntimeImpl::~RuntimeImpl() {
     std::lock_guard lock(state_mutex_);
     for (auto& t : threads_) flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);
     if (!saved_.was_saved()) save_at_end_locked();
-    finishes([&] {
-      tell_first_calls_locked();
-      observer_.finish();
-    });
+    if (!finishes([&] { tell_first_calls_locked(); })) observer_.note_lost_event();
+    observer_.finish();
     threads_.clear();
     if (space_ != nullptr) space_->release_all();  // null: start() was refused it
     for (auto& m : methods_.all()) {
