@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "profile/base/numbers.h"
-#include "profile/trace/data.h"
 #include "profile/data/inlined.h"
+#include "profile/trace/data.h"
 #include "profile/trace/events.h"
-#include "tiering/control/copy_control.h"
 #include "tiering/observe/indirect_targets.h"
+#include "tiering/observe/observer.h"
 #include "tiering/observe/stream_sums.h"
 
 namespace uptier::tiering {
@@ -132,12 +132,12 @@ std::map<jit::InlinePath, jit::InlinedBlocks> seen_of_inlined(const Version& cop
   return out;
 }
 
-// How the log calls the block of a word.
-std::string CopyControl::block_name(const Method& m, const Version& copy, size_t word) const {
+std::string block_name(const MethodTable& methods, const Method& m, const Version& copy,
+                       size_t word) {
   auto place = [&](const jit::InlinePath& steps) {
     std::string path;
     for (const jit::InlineStep& step : steps) {
-      const Method* callee = methods_.known(step.method);
+      const Method* callee = methods.known(step.method);
       std::string of = callee == nullptr ? "a removed method" : callee->info.name;
       path = " of " + of + " at call " + std::to_string(step.site) + path;
     }

@@ -18,7 +18,6 @@
 #include "profile/data/inlined.h"
 #include "tiering/observe/inlined_bodies.h"
 #include "tiering/observe/stream_sums.h"
-#include "tiering/runtime/runtime_impl.h"
 
 namespace uptier::tiering {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tiering/control/copy_control.h"
 #include "tiering/observe/indirect_targets.h"
 #include "tiering/observe/inlined_bodies.h"
 
@@ -70,10 +69,10 @@ void begin_phase(Method& m, const Observer& observer) {
   phase.samples_before = observer.samples_of(m);
 }
 
-void CopyControl::follow_drift(Method& m) {
+void begin_copy_phase(Method& m, const Observer& observer) {
   CopyWindows& o = m.optimizing.own().windows;
   size_t blocks = m.shape->block_weights.size();
-  std::vector<uint64_t> all = observer_.block_estimates(m);
+  std::vector<uint64_t> all = observer.block_estimates(m);
   all.resize(blocks);
   std::vector<double> recent = o.known;
   recent.resize(blocks);
@@ -89,14 +88,11 @@ void CopyControl::follow_drift(Method& m) {
   phase.targets = seen_targets(m, o);
   m.optimizing.own().drift_versions++;
   o.drift = 0;
-  in_service_.drop_osr_versions(m);
 }
 
-// The same of the version that frames stay in at a loop: what lies outside of the loop keeps what is
-// known of it. Frames ask for newer code by themselves (osr_out.cc).
-void CopyControl::follow_loop_drift(Method& m, const Version& copy, CopyWindows& o) {
+void begin_loop_phase(Method& m, const Version& copy, CopyWindows& o, const Observer& observer) {
   size_t blocks = m.shape->block_weights.size();
-  std::vector<uint64_t> all = blocks_to_compile_from(m, observer_);
+  std::vector<uint64_t> all = blocks_to_compile_from(m, observer);
   all.resize(blocks);
   std::vector<double> recent = o.known;
   recent.resize(blocks);
@@ -112,11 +108,6 @@ void CopyControl::follow_loop_drift(Method& m, const Version& copy, CopyWindows&
   for (auto& [site, targets] : seen_targets(m, o)) phase.targets[site] = std::move(targets);
   m.flushed.own().seen_phase.put(std::move(phase));
   m.optimizing.own().drift_versions++;
-  uint32_t loop = copy.osr_loop.index();
-  auto* v = const_cast<Version*>(m.shape->osr[loop].exchange(nullptr, std::memory_order_acq_rel));
-  m.shape->osr_asked[loop].store(false, std::memory_order_relaxed);
-  in_service_.retire_loop_copy(m, copy.osr_loop);
-  if (v != nullptr) in_service_.give_up(*v, OsrOut::kNewer);
 }
 
 double profile_error(const Method& m, const std::vector<uint64_t>& blocks) {

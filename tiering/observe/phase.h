@@ -34,5 +34,10 @@ double profile_error(const Method& m, const std::vector<uint64_t>& blocks);
 
 // Baseline code has drifted: what was seen up to here is of another phase.
 void begin_phase(Method& m, const Observer& observer);
+// Optimized code has drifted: the next version is made from the windows of its copy.
+void begin_copy_phase(Method& m, const Observer& observer);
+// The same of the version that frames stay in at the loop of `copy`, whose windows are `o`: what lies
+// outside of the loop keeps what is known of it.
+void begin_loop_phase(Method& m, const Version& copy, CopyWindows& o, const Observer& observer);
 
 }  // namespace uptier::tiering

@@ -62,7 +62,9 @@ Status RuntimeImpl::attach() try {
     std::lock_guard lock(state_mutex_);
     number = threads_.next_number();
   }
-  Result<std::unique_ptr<AttachedThread>> made = AttachedThread::create(this, options_, number);
+  Result<std::unique_ptr<AttachedThread>> made = AttachedThread::create(
+      this, options_, number,
+      [](void* runtime) noexcept { static_cast<RuntimeImpl*>(runtime)->have_all_loops_ask(); });
   if (!made) return made.error();
   AttachedThread& t = **made;
   t.depth = 1;

@@ -5,6 +5,7 @@
 
 #include "jit/ir/print.h"
 #include "profile/base/wall.h"
+#include "tiering/model/still_here.h"
 #include "tiering/runtime/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -44,7 +45,7 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) try {
   if (Status s = check_signature(info); !s) return s.error();
   if (Status s = check_own_schema(info); !s) return s.error();
   __builtin_unwind_init();  // what callers keep in registers is on the stack, too
-  StillHere still(*this);
+  StillHere still(here());
   std::lock_guard lock(state_mutex_);
   Result<Place> place = take_place_locked(info.name);
   if (!place) return place.error();
@@ -70,21 +71,6 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) try {
   if (!added && place->again) places_.return_place(index);
   return added;
 } catch (const std::exception&) { return out_of_memory("add_method"); }
-
-// Whether calls go to the host's interpreter before there is code, or when it has been taken away.
-// The fixed tiers hold methods elsewhere, and what a saved profile knows can be compiled at once.
-bool InService::interprets_first_locked(const Method& m) const {
-  bool interprets = m.info.host_entry != nullptr && options_.tier == TierMode::kAuto;
-  if (m.removed || !interprets) return false;
-  return !m.info.describes_at_once || m.code_made || !saved_.is_hot(m);
-}
-
-// Where calls go that find no code: to the host's interpreter, or to where code is made, the thunk
-// of an interpreter that may trap included.
-const void* InService::first_target_locked(const Method& m) const {
-  bool there = interprets_first_locked(m) && m.host_code != nullptr;
-  return there ? m.host_code.load() : stubs_.tail(m.id);
-}
 
 std::string RuntimeImpl::error_of(MethodId m) const try {
   if (forked()) return {};
@@ -117,7 +103,7 @@ void RuntimeImpl::retire_methods(std::span<const MethodId> methods) {
 // when it returns, so it may not be refused: what it needs memory for can be left out.
 void RuntimeImpl::take_out(std::span<const MethodId> all, HostUse after) {
   __builtin_unwind_init();  // as in add_method
-  StillHere still(*this);
+  StillHere still(here());
   LookingAround looking(*this);  // nobody forgets them meanwhile
   MethodId room[64];
   do {  // once with none, too: what has ended since is reclaimed

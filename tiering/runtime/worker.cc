@@ -86,7 +86,7 @@ bool RuntimeImpl::drain_locked() {
     drain_thread_locked(*t, most);
   }
   finishes([&] { newer_->want_if_due(); });
-  finishes([&] { copies_->call_watched_if_due(); });
+  finishes([&] { copies_->loops().call_watched_if_due(); });
   return any;
 }
 
@@ -123,7 +123,7 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
   if (note.kind == sampler::NoteKind::kGuard) return values_->consider_guard(m);
   rates_.note_activity();
   if (note.kind == sampler::NoteKind::kWantNewer) return newer_->want(m, note.loop);
-  if (note.kind == sampler::NoteKind::kFrame) return copies_->take_frame(m, note);
+  if (note.kind == sampler::NoteKind::kFrame) return copies_->loops().take_frame(m, note);
   if (note.kind == sampler::NoteKind::kOptimized) {
     return take_optimized(m, t.number(), note, counts);
   }
