@@ -24,7 +24,7 @@ CopyControl::CopyControl(const Parts& p)
       reclaimer_(p.reclaimer),
       in_service_(p.in_service),
       rules_(p.options, p.live, p.always_instrumented, p.places),
-      drift_(p.policy, p.methods, p.observer),
+      drift_(p.policy, p.methods, p.observer.decisions),
       loops_({.rules = rules_,
               .methods = p.methods,
               .observer = p.observer,
@@ -105,10 +105,10 @@ bool CopyControl::take_optimized(Method& m, uint32_t thread, const sampler::Note
                                  std::span<const uint64_t> counts) {
   const Version* copy = copy_numbered(m, note.copy);
   bool rounds = copy != nullptr && copy->osr_loop.valid();
-  sampler::Window w = observer_.take_optimized(m, thread, note, counts, rounds);
+  sampler::Window w = observer_.optimized.take(m, thread, note, counts, rounds);
   if (w.samples == 0 || copy == nullptr) return false;
   std::vector<uint64_t> inlined = inlined_since(m, thread, *copy, counts);
-  observer_.take_inlined(m, thread, *copy, counts, inlined, w.samples);
+  observer_.inlined.take(m, thread, *copy, counts, inlined, w.samples);
   w.counts.insert(w.counts.end(), inlined.begin(), inlined.end());
   if (rounds) {
     loops_.take_rounds(m, *copy, std::move(w));
@@ -125,7 +125,7 @@ bool CopyControl::take_optimized(Method& m, uint32_t thread, const sampler::Note
 }
 
 void CopyControl::follow_drift(Method& m) {
-  begin_copy_phase(m, observer_);
+  begin_copy_phase(m, observer_.estimates);
   in_service_.drop_osr_versions(m);
 }
 

@@ -162,14 +162,14 @@ void LoopCopyControl::consider(Method& m, LoopId loop, const Version& v) {
   LoopCopy& c = *loop_copy(m, loop);
   const Version& copy = *c.version.load(std::memory_order_relaxed);
   auto ns = static_cast<double>(now_ns() - v.installed_ns);
-  Decision d = observer_.ask_loop(m, loop, c.windows, ns, system_.snapshot(m));
+  Decision d = observer_.advisor.ask_loop(m, loop, c.windows, ns, system_.snapshot(m));
   bool follows = d.action == Action::kRecompile || d.action == Action::kSpecialize;
   if (follows) follow_drift(m, copy, c.windows);
 }
 
 // Frames ask for newer code by themselves (osr_out.cc).
 void LoopCopyControl::follow_drift(Method& m, const Version& copy, CopyWindows& o) {
-  begin_loop_phase(m, copy, o, observer_);
+  begin_loop_phase(m, copy, o, observer_.estimates);
   uint32_t loop = copy.osr_loop.index();
   auto* v = const_cast<Version*>(m.shape->osr[loop].exchange(nullptr, std::memory_order_acq_rel));
   m.shape->osr_asked[loop].store(false, std::memory_order_relaxed);

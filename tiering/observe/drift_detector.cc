@@ -77,9 +77,9 @@ bool DriftDetector::learn_window(Method& m, CopyWindows& o, const Version& copy,
   sampler::Verdict v = o.convergence.add(w);
   if (v == sampler::Verdict::kDrifted) {
     Difference d = difference(o.known, o.recent, o.observed);
-    observer_.log(m, "re_instrument",
-                  reason("drift from earlier windows", d, o.convergence.last_allowed(),
-                         block_name(methods_, m, copy, d.word)));
+    decisions_.log(m, "re_instrument",
+                   reason("drift from earlier windows", d, o.convergence.last_allowed(),
+                          block_name(methods_, m, copy, d.word)));
     // Learnt anew without the window, which may hold something of both.
     o.known.clear();
     o.recent.clear();
@@ -109,9 +109,9 @@ bool DriftDetector::compare_with_profile(Method& m, CopyWindows& o, const Versio
   if (d.distance > allowed && !o.misled) {
     o.misled = true;
     if (m.saved != nullptr) m.saved->drifted = true;
-    observer_.log(m, "re_instrument",
-                  reason("drift from the profile it was made from", d, allowed,
-                         block_name(methods_, m, copy, d.word)));
+    decisions_.log(m, "re_instrument",
+                   reason("drift from the profile it was made from", d, allowed,
+                          block_name(methods_, m, copy, d.word)));
   }
   // Whatever it was that the profile differed from when it was new: it is what the code is laid
   // out for, and only what runs now is uncertain.

@@ -18,7 +18,7 @@
 
 #include "sampler/convergence.h"
 #include "tiering/model/method_table.h"
-#include "tiering/observe/observer.h"
+#include "tiering/observe/decision_log.h"
 #include "uptier/policy.h"
 
 namespace uptier::tiering {
@@ -26,8 +26,8 @@ namespace uptier::tiering {
 class DriftDetector {
  public:
   // All outlive this. `policy` may change.
-  DriftDetector(const PolicyOptions& policy, const MethodTable& methods, Observer& observer)
-      : policy_(policy), methods_(methods), observer_(observer) {}
+  DriftDetector(const PolicyOptions& policy, const MethodTable& methods, DecisionLog& decisions)
+      : policy_(policy), methods_(methods), decisions_(decisions) {}
 
   // Adds a window of `copy` to `o`. Returns whether it completes one that is like those before it.
   bool learn_window(Method& m, CopyWindows& o, const Version& copy, const sampler::Window& w);
@@ -38,7 +38,7 @@ class DriftDetector {
  private:
   const PolicyOptions& policy_;
   const MethodTable& methods_;
-  Observer& observer_;
+  DecisionLog& decisions_;
 };
 
 }  // namespace uptier::tiering

@@ -48,13 +48,13 @@ double draw_error(const std::vector<double>& counts, double samples) {
   return std::min(1.0, 3 * sum / std::sqrt(2 * 3.14159265 * samples));
 }
 
-std::vector<uint64_t> blocks_to_compile_from(const Method& m, const Observer& observer) {
-  std::vector<uint64_t> all = observer.block_estimates(m);
+std::vector<uint64_t> blocks_to_compile_from(const Method& m, const Estimates& estimates) {
+  std::vector<uint64_t> all = estimates.block_estimates(m);
   const SeenPhase& phase = *m.flushed->seen_phase;
   if (!phase.blocks.empty()) return phase.blocks;
   const std::vector<uint64_t>& before = phase.before;
   bool enough = !all.empty() && before.size() == all.size() &&
-                observer.samples_of(m) >= phase.samples_before + kPhaseSamples;
+                estimates.samples_of(m) >= phase.samples_before + kPhaseSamples;
   if (!enough) return all;
   std::vector<double> since(all.size());
   for (size_t i = 0; i < all.size(); ++i) {
@@ -63,16 +63,16 @@ std::vector<uint64_t> blocks_to_compile_from(const Method& m, const Observer& ob
   return scaled(since, all, std::vector<bool>(all.size(), true));
 }
 
-void begin_phase(Method& m, const Observer& observer) {
+void begin_phase(Method& m, const Estimates& estimates) {
   SeenPhase& phase = m.flushed.own().seen_phase.put(SeenPhase());
-  phase.before = observer.block_estimates(m);
-  phase.samples_before = observer.samples_of(m);
+  phase.before = estimates.block_estimates(m);
+  phase.samples_before = estimates.samples_of(m);
 }
 
-void begin_copy_phase(Method& m, const Observer& observer) {
+void begin_copy_phase(Method& m, const Estimates& estimates) {
   CopyWindows& o = m.optimizing.own().windows;
   size_t blocks = m.shape->block_weights.size();
-  std::vector<uint64_t> all = observer.block_estimates(m);
+  std::vector<uint64_t> all = estimates.block_estimates(m);
   all.resize(blocks);
   std::vector<double> recent = o.known;
   recent.resize(blocks);
@@ -90,9 +90,9 @@ void begin_copy_phase(Method& m, const Observer& observer) {
   o.drift = 0;
 }
 
-void begin_loop_phase(Method& m, const Version& copy, CopyWindows& o, const Observer& observer) {
+void begin_loop_phase(Method& m, const Version& copy, CopyWindows& o, const Estimates& estimates) {
   size_t blocks = m.shape->block_weights.size();
-  std::vector<uint64_t> all = blocks_to_compile_from(m, observer);
+  std::vector<uint64_t> all = blocks_to_compile_from(m, estimates);
   all.resize(blocks);
   std::vector<double> recent = o.known;
   recent.resize(blocks);

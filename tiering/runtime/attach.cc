@@ -116,7 +116,7 @@ void RuntimeImpl::leave(AttachedThread& t) noexcept {
   uint32_t count = methods_.size();
   for (uint32_t i = 0; i < count; ++i) {
     finishes([&] {
-      observer_.end_streams(method(i), t.number());
+      observer_.streams.end(method(i), t.number());
       if (!method(i).has_shape()) return;
       method(i).flushed.own().adaptation.gone += sampler::progress_of(t.state(MethodId(i)));
     });

@@ -5,6 +5,7 @@
 
 #include "sampler/site_counts.h"
 #include "tiering/model/optimized_slab.h"
+#include "tiering/observe/forgotten_targets.h"
 #include "tiering/runtime/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -75,7 +76,7 @@ void RuntimeImpl::forget_in_tables_locked(const Places::Set& places) {
       forget_in_slab(*m, number, s.words.data(), s.words.size(), stubs, places, held[number]);
     }
     for (const auto& [number, entries] : held) {
-      if (!entries.empty()) observer_.forget_targets(*m, number, entries);
+      if (!entries.empty()) forget_targets(*m, number, entries, observer_.directory.method_at());
     }
   }
 }

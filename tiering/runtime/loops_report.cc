@@ -165,7 +165,7 @@ std::vector<LoopReport> RuntimeImpl::loops() const try {
   bool metered = loop_meter_.begin != nullptr;
   double off = metered ? 0 : profile::kCyclesPerExecution;
   for (const auto& m : methods_.all()) {
-    if (!m->shape->timed_loops.empty()) add_loops(*m, observer_.profile_of(*m), off, all);
+    if (!m->shape->timed_loops.empty()) add_loops(*m, observer_.estimates.profile_of(*m), off, all);
   }
   double lived = static_cast<double>(threads_.lived_ns()) * cycles_per_ns_;
   for (LoopReport& r : all) {

@@ -52,7 +52,7 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) try {
   uint32_t index = place->id.index();
   const bool made_key = info.key == MethodKey{};
   Result<MethodId> added = walled("add_method", [&]() -> Result<MethodId> {
-    if (made_key) info.key = observer_.keys().make(info.name);
+    if (made_key) info.key = observer_.directory.keys().make(info.name);
     auto made =
         std::make_unique<Method>(place->id, places_.methods_seen() + 1, host, std::move(info));
     Method& m = *made;
@@ -62,7 +62,7 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) try {
     methods_.make_room();
     rates_.add(index, place->again);
     begin_unattached(index);
-    observer_.know(m);
+    observer_.directory.know(m);
     places_.note_added();
     stubs_->set_target(m.id, in_service_->first_target_locked(m));
     methods_.put(std::move(made));
@@ -164,7 +164,7 @@ void RuntimeImpl::take_out_locked(Method& m, HostUse after) {
   m.retired = after == HostUse::kUntilGone;
   m.host_use = after;
   methods_.take_out(m);
-  if (m.key_made) observer_.keys().give_back(m.info.key);
+  if (m.key_made) observer_.directory.keys().give_back(m.info.key);
   m.looked_at = true;
   ++m.holds;
   fast_->set_entry(m.id.index(), nullptr);
@@ -187,7 +187,7 @@ void RuntimeImpl::flush_removed_locked(Method& m, HostUse after) {
     if (s.call_gap == 0 && s.loop_gap == 0 && s.slab == nullptr) continue;
     std::span<const uint64_t> counts = counters(m, s);
     sampler::Note n = make_note(m, *t, kind);
-    observer_.take(m, t->number(), n, counts);
+    observer_.streams.take(m, t->number(), n, counts);
     flush_optimized_locked(m, *t);
   }
 }

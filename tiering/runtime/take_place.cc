@@ -35,7 +35,7 @@ void RuntimeImpl::forget_locked(Method& m) {
   if (m.retired && !m.forgotten) flush_removed_locked(m, HostUse::kOver);
   if (!m.forgotten) losses_.methods_forgotten++;
   m.forgotten = true;
-  observer_.forget(m);
+  observer_.directory.forget(m);
   rates_.forget(m.id.index());
   for (const auto& v : m.versions) in_service_->forget_caller_locked(*v);
   if (options_.gap == GapMode::kExact) {
