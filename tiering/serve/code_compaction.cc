@@ -204,7 +204,7 @@ void Relay::forget_locked(const Version& v) {
 }
 
 void Relay::end_locked(const RelayPlan& plan, uint64_t started_ns) {
-  observer_.log_event("relay", plan.text());
+  observer_.decisions.log_event("relay", plan.text());
   report_.relays++;
   report_.pages_before = plan.pages_before;
   report_.pages_after = plan.pages_after;
