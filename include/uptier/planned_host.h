@@ -82,8 +82,8 @@ class PlannedHost : public Host {
   // function. Each method after the first adds its number to both, in function_index from bit 20
   // on.
   virtual MethodInfo info(uint32_t function) = 0;
-  // Says that the function must be called by `entry` from now on, and that its loops count down in
-  // `loops`.
+  // Say that the function must be called by `entry` from now on, and that its loops count down at
+  // `countdown`.
   virtual void entry_changed(uint32_t function, const void* entry) = 0;
   virtual void countdown_changed(uint32_t function, LoopCountdown countdown) = 0;
   // Copies the observations of a function. `guess`: whether code may assume them, protected by
