@@ -234,7 +234,7 @@ struct MethodProfile {
   // timed.
   //
   // Some executions after each flush are timed. They stand for the entries of the window up to the
-  // next flush (profile/estimate.h has the rule), so a loop that changes while the program runs is
+  // next flush (profile/data/estimate.h has the rule), so a loop that changes while the program runs is
   // not judged by its first executions alone. The total is their weighted mean times the estimated
   // entries. Its relative variance is the variance of the mean plus the variance of the entries:
   //

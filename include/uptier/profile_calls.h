@@ -2,7 +2,7 @@
 // first calls.
 //
 // Rule: merge is associative and commutative, and saturates. Nothing here changes a result. Call
-// sites are used to match a method that was edited (profile/match.h). The graph decides which
+// sites are used to match a method that was edited (profile/algebra/match.h). The graph decides which
 // methods of a saved profile are compiled one after the other, and so lie together. The order is
 // kept for tools.
 #pragma once

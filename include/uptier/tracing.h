@@ -52,7 +52,7 @@ enum {
   UPTIER_TRACE_THREAD,     // lasts; user data: the thread's name, or NULL
   UPTIER_TRACE_WAIT,       // lasts
   UPTIER_TRACE_FUNCTION,   // lasts; user data of the begin: a text, or NULL
-  UPTIER_TRACE_METADATA,   // at once: metadata of `event` changed; its own recursion guard
+  UPTIER_TRACE_METADATA,   // at once: metadata of `event` changed
   UPTIER_TRACE_ARGUMENTS,  // lasts; user data: uptier_trace_arguments
   UPTIER_TRACE_FIRST_USER_KIND = 64,  // kinds from here on are made by user_kind()
   UPTIER_TRACE_KINDS = 256,
