@@ -86,7 +86,7 @@ void print_probes(const CompileWorld& world, const jit::Code& code) {
     std::printf("  0x%04x  @0x%x %s\n", r.offset, r.loc, trap_text(r.code));
   }
   if (code.tables().calls.empty()) return;
-  print("== calls: offset that is returned to, location\n");
+  print("== calls: return offset, location\n");
   for (const jit::CallRow& r : code.tables().calls) {
     std::printf("  0x%04x  @0x%x", r.offset, r.loc);
     if (r.body != 0) std::printf(" of %s", body_name(world, code, r.body).c_str());
@@ -188,7 +188,7 @@ int dump(const CompileCommand& c, Functions& fs) {
     if (!body) return fail(kFailed, c.profile + ": " + body.error().message);
     seen = std::move(*body);
     if (seen.blocks.empty()) {
-      std::fprintf(stderr, "uptier: %s: nothing is known of %s\n", c.profile.c_str(),
+      std::fprintf(stderr, "uptier: %s: the profile has no %s\n", c.profile.c_str(),
                    f.name.c_str());
     }
   }

@@ -59,7 +59,7 @@ int profile_show_order(const std::string& path, uint64_t top, bool json) {
   if (!file) return fail(file.error());
   const std::vector<MethodKey> order = file->calls.order();
   if (order.empty() && !file->profile.methods.empty()) {
-    return fail(kOk, path + ": says of no method when it was called first");
+    return fail(kOk, path + ": has no order of first calls");
   }
   if (json) {
     ordered_json list = ordered_json::array();

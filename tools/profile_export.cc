@@ -38,7 +38,7 @@ void tell_left_out(const std::string& format, const Profile& p) {
 
 int export_hints(const ProfileExportCommand& c, const ProfileFile& file) {
   if (c.module.empty() || c.out.empty()) {
-    return fail(kUsage, "wasm-hints wants --module prog.wasm, and -o for the module with hints");
+    return fail(kUsage, "wasm-hints needs --module prog.wasm, and -o for the module with hints");
   }
   std::vector<uint8_t> bytes;
   if (!read_file(c.module, bytes)) return kFailed;

@@ -166,7 +166,8 @@ int Merge::parse() {
   }
   for (const std::string& key : command_.modules) {
     const std::optional<uint64_t> number = profile::parse_unsigned(key);
-    if (!number) return fail(kUsage, "--module " + key + ": a key is a number, as show prints it");
+    if (!number)
+      return fail(kUsage, "--module " + key + ": a key is a number, in the form that show prints");
     modules_.push_back(*number);
   }
   return kOk;
@@ -220,8 +221,8 @@ int Merge::plan(Share& share) {
     if (fates[i] != UploadFate::kConflict) continue;
     if (!command_.force) {
       return fail(kFailed, uploads[i].second->path +
-                               ": shares some runs with the other files, and has others besides; "
-                               "--force counts the shared ones twice");
+                               ": shares some runs with the other files, but not all; --force "
+                               "counts the shared ones twice");
     }
     uploads[i].first->fate = UploadFate::kSummed;
   }
@@ -252,7 +253,7 @@ void Merge::tell_of(Input& input, const UpfReader& reader) const {
   std::vector<std::string>& told = input.told;
   if (!again()) {
     told = reader.warnings();
-    if (reader.truncated()) told.push_back("it ends early; what precedes was merged");
+    if (reader.truncated()) told.push_back("it ends early; the part before was merged");
     return;
   }
   for (const std::string& what : reader.warnings()) {
@@ -362,7 +363,7 @@ void Merge::tell(const MergeReport& r) const {
   for (const Input& input : inputs_) {
     for (const std::string& what : input.told) fail(kOk, input.path + ": " + what);
   }
-  if (known_ != 0) fail(kOk, std::to_string(known_) + " uploads were in others already");
+  if (known_ != 0) fail(kOk, std::to_string(known_) + " uploads were already in other files");
   for (const std::string& what : merge_messages(r)) fail(kOk, what);
 }
 
@@ -461,7 +462,8 @@ void add_methods(const Profile& sum, profile::SegmentWriter& writer) {
 int Merge::write(const ProfileFile& rest, profile::SegmentWriter& writer) const {
   writer.add(rest.profile.inlined);
   const bool told = !voters_.asked() || rest.foreign.empty();
-  if (!told) fail(kOk, "what other tools have left says of no host what it saw, and was left out");
+  if (!told)
+    fail(kOk, "data of other tools was left out: it does not say which host it comes from");
   if (!voters_.asked()) writer.add(rest.foreign);
   const profile::SegmentPieces pieces = writer.finish(rest.info, {}, {}, &rest.calls, {}, nullptr);
   Status s = write_output(name_of(command_.out, pieces), pieces);

@@ -77,7 +77,7 @@ int read_runs(const std::string& path, bool (*wanted)(const Run&), const char* w
   std::erase_if(runs, [&](const Run& run) { return !wanted(run); });
   std::ranges::stable_sort(runs, {}, &Run::time);
   if (std::ssize(runs) > kMostRuns) runs.erase(runs.begin(), runs.end() - kMostRuns);
-  return runs.empty() ? fail(kFailed, path + ": no run left its " + what + " here") : int{kOk};
+  return runs.empty() ? fail(kFailed, path + ": no run has saved its " + what + " here") : int{kOk};
 }
 
 void print_text(const std::string& title, const Timeline& t, const Versions& versions) {

@@ -33,13 +33,14 @@ Result<std::vector<DecisionRecord>> read_decisions(const std::string& file,
     for (const json& j : report.at("decisions")) found.push_back(read_decision(j));
     return found;
   } catch (const json::parse_error& e) {
-    return Error{ErrorCode::kCorruptInput, file + ": no JSON, from byte " + std::to_string(e.byte) +
-                                               " on; it takes what `run --report=json` writes"};
+    return Error{ErrorCode::kCorruptInput,
+                 file + ": not JSON, from byte " + std::to_string(e.byte) +
+                     " on; replay reads the output of `run --report=json`"};
   } catch (const json::exception&) {
     return Error{ErrorCode::kCorruptInput,
                  file +
-                     ": JSON, but no report: it takes what `run --report=json` writes, with "
-                     "\"decisions\" and their \"inputs\""};
+                     ": JSON, but not a report: replay reads the output of `run --report=json`, "
+                     "with \"decisions\" and their \"inputs\""};
   }
 }
 
@@ -104,8 +105,8 @@ int replay(const ReplayCommand& c) {
                 {"differences", std::move(others)}});
     return count.other == 0 ? kOk : kFailed;
   }
-  std::printf("%" PRIu64 " decisions as they were made, %" PRIu64 " otherwise; %" PRIu64
-              " records of what was noticed or set\n",
+  std::printf("%" PRIu64 " decisions are the same, %" PRIu64 " differ; %" PRIu64
+              " records are events or settings\n",
               count.same, count.other, count.noticed);
   return count.other == 0 ? kOk : kFailed;
 }

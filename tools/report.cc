@@ -21,7 +21,7 @@ std::string name_of(const std::string& path) {
 int report(const ReportCommand& command) {
   ReportCommand c = command;
   const bool named = c.file != kStream || !c.output.empty();
-  if (!named) return fail(kUsage, "a profile from stdin has no name: -o says where the page goes");
+  if (!named) return fail(kUsage, "a profile from stdin has no name: use -o to name the page");
   if (Status s = check_stdin({c.file, c.against}); !s) return fail(kUsage, s.error().message);
   c.file = seekable(c.file);  // is read twice
   Result<ProfileFile> file = load_profile(c.file);

@@ -208,7 +208,8 @@ ordered_json ReportModule::code_json(const MethodProfile& m, bool optimized) {
   };
   names.address = [&](const void* at) { return world_->name_of(at); };
   j["code"] = pieces_of(listing(**code, names));
-  j["made"] = optimized ? "optimized with this profile, now" : "by the baseline compiler, now";
+  j["made"] =
+      optimized ? "optimized with this profile, now" : "compiled by the baseline compiler, now";
   return j;
 }
 

@@ -5,11 +5,11 @@
 #include <set>
 
 #include "profile/base/numbers.h"
-#include "profile/formats/tsv.h"
-#include "profile/formats/tsv_rows.h"
 #include "profile/data/inlined.h"
 #include "profile/data/schema.h"
 #include "profile/data/text.h"
+#include "profile/formats/tsv.h"
+#include "profile/formats/tsv_rows.h"
 
 namespace uptier::profile {
 namespace {
@@ -102,7 +102,7 @@ class Parser {
       : text_(text), words_left_(kLeastWords + kWordsAByte * text.size()) {}
 
   Result<ProfileFile> run() {
-    if (!looks_like_tsv(text_)) return broken("the head line is not that of a profile");
+    if (!looks_like_tsv(text_)) return broken("the first line is not the header of a profile");
     size_t at = 0;
     for (; at < text_.size(); ++at) {
       const size_t end = text_.find('\n', at);

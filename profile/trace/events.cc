@@ -432,7 +432,7 @@ Result<TraceEvent> decode(RecordKind kind, ByteSpan payload) {
   Result<TraceEvent> event = decode_fields(kind, in);
   if (!event.ok()) return event;
   if (!in.ok()) return corrupt("a field reaches past the record, or padding is not zero");
-  if (in.rest() >= 16) return corrupt("bytes behind the last field");
+  if (in.rest() >= 16) return corrupt("bytes after the last field");
   const ByteSpan padding = payload.subspan(in.at());
   const bool zero = std::ranges::all_of(padding, [](std::byte b) { return b == std::byte{0}; });
   if (!zero) return corrupt("padding is not zero");

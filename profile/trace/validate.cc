@@ -79,14 +79,14 @@ Status check_shapes(const InstrumentationDesc& desc) {
 
 Status TraceLaws::check(const TraceEvent& event) {
   if (awaited_ && !std::holds_alternative<InstrumentationData>(event)) {
-    return broken("a flush of " + id_text(*awaited_) + " without data behind it");
+    return broken("a flush of " + id_text(*awaited_) + " without data after it");
   }
   ++summary_.events;
   return std::visit([this](const auto& e) { return take(e); }, event);
 }
 
 Status TraceLaws::check_end() const {
-  if (awaited_) return broken("a flush of " + id_text(*awaited_) + " without data behind it");
+  if (awaited_) return broken("a flush of " + id_text(*awaited_) + " without data after it");
   return {};
 }
 
@@ -154,7 +154,7 @@ Status TraceLaws::take(const FlushEvent& flush) {
 
 Status TraceLaws::take(const InstrumentationData& data) {
   if (awaited_ && *awaited_ != data.id) {
-    return broken("a flush of " + id_text(*awaited_) + " without data behind it");
+    return broken("a flush of " + id_text(*awaited_) + " without data after it");
   }
   awaited_.reset();
   const auto at = streams_.find(data.id);

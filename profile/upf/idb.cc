@@ -110,7 +110,7 @@ Result<StringTable> StringTable::read(ByteSpan content, IdbDamage& damage) {
     const uint64_t length = load<uint64_t>(content, kStringHead + size_t{i} * kViewBytes + 8);
     const bool inside = offset < data.size() && length < data.size() - offset;
     const char* rule = !inside                                 ? " reaches past the table"
-                       : data[offset + length] != std::byte{0} ? " has no NUL behind it"
+                       : data[offset + length] != std::byte{0} ? " has no NUL after it"
                        : i == 0 && length != 0                 ? " is not empty"
                                                                : nullptr;
     if (rule != nullptr) {

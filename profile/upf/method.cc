@@ -42,7 +42,7 @@ Result<Tables> tables_at(const MethodView& view) {
       if (!at->second.emplace(key, entry).second) return corrupt("two entries of one key");
     }
   }
-  if (!in.ok() || in.rest() != 0) return corrupt("bytes behind the last table");
+  if (!in.ok() || in.rest() != 0) return corrupt("bytes after the last table");
   return tables;
 }
 

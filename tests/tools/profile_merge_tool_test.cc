@@ -112,7 +112,7 @@ TEST_F(MergeInputs, tables_of_other_tools_come_through_merges_and_saves) {
   write_bytes("db", database(4));
   EXPECT_EQ(merged("p.upf db").foreign.instruments.begin()->payload[0], std::byte{21});
   const test::RunResult r = tool("profile merge --quorum 1 -o sum p.upf");
-  EXPECT_NE(r.err.find("what other tools have left"), std::string::npos) << r.err;
+  EXPECT_NE(r.err.find("data of other tools was left out"), std::string::npos) << r.err;
   EXPECT_TRUE(read("sum").foreign.empty());
   EXPECT_NE(tool("profile show p.upf").out.find("others    1 instruments, 0 user data"),
             std::string::npos);

@@ -189,7 +189,7 @@ TEST(TraceReader, impossible_headers_are_named) {
   EXPECT_EQ(error(with_field<uint64_t>(file, 2, 32, 5)),
             "offset 112: the end marker tells of 5 events, the file has 1");
   EXPECT_EQ(error(insert_at(file, 160, Bytes(1))),
-            "offset 160: trailing bytes behind the end marker");
+            "offset 160: trailing bytes after the end marker");
 }
 
 TEST(TraceReader, removed_swapped_and_doubled_records_are_noticed) {

@@ -251,7 +251,8 @@ TEST(Noticed, a_body_that_is_described_differently_each_time_is_given_up) {
     EXPECT_LE(host.builds, 6u) << workers;
     LossReport losses = w.runtime->report().losses;
     EXPECT_EQ(losses.unstable_bodies, 1u);
-    EXPECT_NE(row_of(*w.runtime, m).last_error.find("it is given up"), std::string::npos);
+    EXPECT_NE(row_of(*w.runtime, m).last_error.find("the runtime stops compiling it"),
+              std::string::npos);
     w.runtime->flush();
     EXPECT_EQ(lines.with("describes a method differently each time"), 1);
   }
@@ -268,7 +269,7 @@ TEST(Noticed, reports_of_optimized_code_say_that_they_are_behind) {
   EXPECT_TRUE(row_of(*w.runtime, outer).behind);
   EXPECT_TRUE(row_of(*w.runtime, leaf).behind);
   EXPECT_FALSE(row_of(*w.runtime, never).behind);
-  EXPECT_NE(w.runtime->report().text().find("behind: optimized code counts nothing"),
+  EXPECT_NE(w.runtime->report().text().find("fall behind: optimized code counts nothing"),
             std::string::npos);
 }
 

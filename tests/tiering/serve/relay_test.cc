@@ -124,7 +124,7 @@ TEST(Relay, holes_are_joined_while_threads_call) {
       EXPECT_GE(r.relay.looks, 1u);
       EXPECT_LT(r.code_bytes_in_service, before / 2);
       EXPECT_TRUE(has_record(r, "holes: "));
-      EXPECT_NE(r.text().find("laid anew: "), std::string::npos);
+      EXPECT_NE(r.text().find("code moved: "), std::string::npos);
       for (const MethodReport& method : r.methods) {
         EXPECT_LE(method.versions.size(), 8u) << method.name << ": what was moved is one version";
       }
