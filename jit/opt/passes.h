@@ -18,6 +18,9 @@
 
 namespace uptier::jit {
 
+// Executions of a place that must have been observed before a pass relies on its counts.
+constexpr float kLeastSeen = 32;
+
 // Makes parameters of the function the constants that they are taken to be. What is entered with
 // others must not come here: see code/value_guard.h.
 void assume_params(Function& f, std::span<const ParamValue> values);

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kUnit = 16;  // that sizes of chunks are multiples of
 constexpr std::string_view kMagic = "IIDB";
 
-bool is_known(const IdbHeader& h) {
+bool is_known_idb(const IdbHeader& h) {
   const bool type = h.type == kIdbFileHeader || h.type == kIdbStringTable ||
                     h.type == kIdbInstrumentTable || h.type == kIdbUserData;
   return type && h.version == 0;
@@ -48,7 +48,7 @@ bool UpfReader::is_foreign(uint64_t at) const {
   const ByteSpan here = file_.subspan(at);
   if (!has_magic(here)) return false;
   const Result<IdbHeader> header = read_idb_header(here);
-  const bool possible = is_known(*header) && !is_ours(at, *header) && header->fits(here.size());
+  const bool possible = is_known_idb(*header) && !is_ours(at, *header) && header->fits(here.size());
   if (!possible || !has_head(*header, here.subspan(kIdbHeader, header->content))) return false;
   const ByteSpan behind = here.subspan(header->size());
   return behind.empty() || has_magic(behind);
@@ -93,10 +93,10 @@ uint64_t UpfReader::scan_foreign(uint64_t at, const IdbHeader& header) {
     warn(at, "a chunk of " + std::to_string(header.content) + " bytes reaches past the file");
     return skip_damage(at);
   }
-  if (!is_known(header)) ++unknown_;
+  if (!is_known_idb(header)) ++unknown_;
   foreign_ = {at,
               header.type,
-              is_known(header),
+              is_known_idb(header),
               false,
               file_.subspan(at, header.size()),
               file_.subspan(at + kIdbHeader, header.content)};

@@ -7,7 +7,7 @@
 #include "profile/trace/events.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::draws_test {
 namespace {
 
 using jit::SiteDraws;
@@ -156,4 +156,4 @@ TEST(Draws, of_a_method_that_was_optimized_say_nothing_of_its_iterations) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::draws_test

@@ -13,7 +13,7 @@
 #include "tests/support/runtime_host.h"
 #include "tiering/observe/known_counts.h"
 
-namespace uptier::test {
+namespace uptier::test::known_counts_test {
 namespace {
 
 // Sites: four blocks, then the hit. It counts calls, and does one thing in two ways.
@@ -276,4 +276,4 @@ TEST(KnownCounts, a_value_stays_what_it_is_wherever_code_is_entered_and_left) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::known_counts_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::slot_laws_test {
 namespace {
 
 // What the interpreter has in the slots that the description has no values of their own for.
@@ -168,4 +168,4 @@ TEST(SlotLawsOf, narrow_slots_are_compared_by_their_width) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::slot_laws_test

@@ -9,7 +9,7 @@
 #include "tests/support/turn_probes.h"
 #include "tiering/model/probe_set.h"
 
-namespace uptier::test {
+namespace uptier::test::branch_probe_test {
 namespace {
 
 // count: a triangle in a loop, and a way that multiplies; the exit of the loop is not short. both: a
@@ -236,4 +236,4 @@ TEST(BranchProbes, a_profile_at_interval_1_has_every_pair) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::branch_probe_test

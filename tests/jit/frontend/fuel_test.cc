@@ -11,7 +11,7 @@
 #include "tests/support/random_ir.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::fuel_test {
 namespace {
 
 constexpr uint64_t kMuch = uint64_t{1} << 40;
@@ -255,4 +255,4 @@ TEST(Fuel, what_is_placed_passes_the_verifier_and_reads_back) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::fuel_test

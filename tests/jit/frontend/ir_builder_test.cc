@@ -9,7 +9,7 @@
 #include "jit/ir/print.h"
 #include "tests/support/golden.h"
 
-namespace uptier::test {
+namespace uptier::test::ir_builder_test {
 namespace {
 
 using jit::Function;
@@ -456,4 +456,4 @@ TEST(Builder, goes_on_harmlessly_after_a_misuse) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::ir_builder_test

@@ -10,7 +10,7 @@
 #include "jit/ir/semantics.h"
 #include "tests/support/ir_corpus.h"
 
-namespace uptier::test {
+namespace uptier::test::ir_interpret_test {
 namespace {
 
 using jit::Interpreter;
@@ -211,4 +211,4 @@ TEST(Semantics, every_row_has_a_meaning) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::ir_interpret_test

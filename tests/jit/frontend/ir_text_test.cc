@@ -10,7 +10,7 @@
 #include "jit/ir/print.h"
 #include "tests/support/golden.h"
 
-namespace uptier::test {
+namespace uptier::test::ir_text_test {
 namespace {
 
 using jit::Module;
@@ -266,4 +266,4 @@ TEST(IrText, a_broken_function_prints_with_question_marks) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::ir_text_test

@@ -11,7 +11,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/random_ir.h"
 
-namespace uptier::test {
+namespace uptier::test::ir_verify_test {
 namespace {
 
 using jit::Function;
@@ -381,4 +381,4 @@ TEST(Dominators, are_found_where_walks_would_be_too_long) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::ir_verify_test

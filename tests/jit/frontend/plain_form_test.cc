@@ -11,7 +11,7 @@
 #include "tests/support/baseline_module.h"
 #include "tests/support/opt_harness.h"
 
-namespace uptier::test {
+namespace uptier::test::plain_form_test {
 namespace {
 
 using Describe = std::function<void(FunctionBuilder&, int)>;
@@ -280,4 +280,4 @@ TEST(CompileLimit, ends_a_compilation_behind_the_pass_that_met_it) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::plain_form_test

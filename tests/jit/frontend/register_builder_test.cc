@@ -8,7 +8,7 @@
 #include "jit/frontend/verify.h"
 #include "jit/ir/print.h"
 
-namespace uptier::test {
+namespace uptier::test::register_builder_test {
 namespace {
 
 // An int is an i32; a wide one is an i64, and both make wide ones.
@@ -167,4 +167,4 @@ TEST(RegisterBuilder, types_go_around_loops_and_frames_name_what_is_live) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::register_builder_test

@@ -7,7 +7,7 @@
 #include "jit/ir/print.h"
 #include "tests/support/turn_probes.h"
 
-namespace uptier::test {
+namespace uptier::test::select_probe_test {
 namespace {
 
 // chase: follows one of two links, as words say, as often as the second argument says; another
@@ -203,4 +203,4 @@ TEST(SelectProbes, a_profile_at_interval_1_has_every_pair) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::select_probe_test

@@ -7,7 +7,7 @@
 #include "jit/ir/print.h"
 #include "tests/support/random_ir.h"
 
-namespace uptier::test {
+namespace uptier::test::spare_build_test {
 namespace {
 
 // A host with Variables, joins and loops: `size` statements of them.
@@ -122,4 +122,4 @@ TEST(SpareBuild, room_is_handed_on_unless_it_is_large) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::spare_build_test

@@ -9,7 +9,7 @@
 #include "jit/frontend/verify.h"
 #include "tests/support/random_ir.h"
 
-namespace uptier::test {
+namespace uptier::test::verify_built_test {
 namespace {
 
 constexpr Type kTypes[] = {Type::kI32, Type::kI64, Type::kF32, Type::kF64, Type::kRef};
@@ -176,4 +176,4 @@ TEST(VerifyBuilt, an_adopted_function_is_verified_whole) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::verify_built_test

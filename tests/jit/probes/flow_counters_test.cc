@@ -7,7 +7,7 @@
 #include "tests/support/flow_module.h"
 #include "tests/support/random_ir.h"
 
-namespace uptier::test {
+namespace uptier::test::flow_counters_test {
 namespace {
 
 using Use = FlowModule::Use;
@@ -379,4 +379,4 @@ TEST(FlowTraps, nothing_is_reported_where_blocks_are_counted) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::flow_counters_test

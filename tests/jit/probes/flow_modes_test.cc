@@ -9,7 +9,7 @@
 #include "tests/support/flow_module.h"
 #include "tests/support/random_ir.h"
 
-namespace uptier::test {
+namespace uptier::test::flow_modes_test {
 namespace {
 
 using Reading = jit::FlowLayout::Reading;
@@ -179,4 +179,4 @@ TEST(FlowModes, two_threads_lose_no_interlocked_increment) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::flow_modes_test

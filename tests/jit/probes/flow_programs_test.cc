@@ -9,7 +9,7 @@
 #include "tests/support/wasm_command.h"
 #include "tests/support/wasm_interpreter.h"
 
-namespace uptier::test {
+namespace uptier::test::flow_programs_test {
 namespace {
 
 // Memory is checked in code: the interpreter, which runs the same bodies, knows no guard pages.
@@ -104,4 +104,4 @@ TEST(FlowSavings, edges_need_fewer_counters_and_increments_than_blocks) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::flow_programs_test

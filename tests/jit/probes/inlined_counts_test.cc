@@ -6,7 +6,7 @@
 #include "tests/support/inline_harness.h"
 #include "tests/support/inlined_expected.h"
 
-namespace uptier::test {
+namespace uptier::test::inlined_counts_test {
 namespace {
 
 // `module` as it was compiled.
@@ -403,4 +403,4 @@ b0(v0: ref, v1: i32):
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::inlined_counts_test

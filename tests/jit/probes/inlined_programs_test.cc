@@ -13,7 +13,7 @@
 #include "tests/support/wasm_command.h"
 #include "tests/support/wasm_interpreter.h"
 
-namespace uptier::test {
+namespace uptier::test::inlined_programs_test {
 namespace {
 
 // What indirect calls reach, by method and site.
@@ -206,4 +206,4 @@ INSTANTIATE_TEST_SUITE_P(Examples, InlinedPrograms,
                          [](const auto& p) { return p.param; });
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::inlined_programs_test

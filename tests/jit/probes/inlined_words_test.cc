@@ -5,7 +5,7 @@
 #include "jit/frontend/parse.h"
 #include "jit/probes/inlined_counts.h"
 
-namespace uptier::jit {
+namespace uptier::jit::inlined_words_test {
 namespace {
 
 class Words {
@@ -85,4 +85,4 @@ TEST(InlinedWords, probes_of_a_body_whose_blocks_are_not_counted_have_none) {
 }
 
 }  // namespace
-}  // namespace uptier::jit
+}  // namespace uptier::jit::inlined_words_test

@@ -4,7 +4,7 @@
 #include "sampler/loop_pace.h"
 #include "tests/support/site_probe.h"
 
-namespace uptier::test {
+namespace uptier::test::loop_probe_test {
 namespace {
 
 // Two inner loops side by side; one is left by a return, one to the outside of both.
@@ -280,4 +280,4 @@ js *
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::loop_probe_test

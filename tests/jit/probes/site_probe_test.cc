@@ -1,7 +1,7 @@
 // Probes beside those of control flow: what instrumented copies count is what the interpreter saw.
 #include "tests/support/site_probe.h"
 
-namespace uptier::test {
+namespace uptier::test::site_probe_test {
 namespace {
 
 // Argument registers are full at the indirect call.
@@ -279,4 +279,4 @@ inc qword ptr [r11+0x20]
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::site_probe_test

@@ -13,7 +13,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/opt_harness.h"
 
-namespace uptier::test {
+namespace uptier::test::bare_frames_test {
 namespace {
 
 using Kind = jit::FrameState::Kind;
@@ -442,4 +442,4 @@ TEST(BareFramesOfCopies, what_counts_or_may_leave_has_a_frame) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::bare_frames_test

@@ -15,7 +15,7 @@
 #include "test_paths.h"
 #include "tests/support/tool_dir.h"
 
-namespace uptier {
+namespace uptier::native_tools_test {
 namespace {
 
 using jit::GdbNames;
@@ -268,4 +268,4 @@ TEST_F(NativeTools, gdb_walks_through_compiled_code) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::native_tools_test

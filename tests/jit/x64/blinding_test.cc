@@ -10,7 +10,7 @@
 #include "tests/support/hardened.h"
 #include "tests/support/opt_harness.h"
 
-namespace uptier::test {
+namespace uptier::test::blinding_test {
 namespace {
 
 using Use = BaselineModule::Use;
@@ -229,4 +229,4 @@ TEST(Blinding, without_random_numbers_nothing_is_compiled_and_the_error_says_so)
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::blinding_test

@@ -6,7 +6,7 @@
 #include "profile/formats/export.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier {
+namespace uptier::fold_inlined_test {
 namespace {
 
 using profile::fold_inlined;
@@ -213,4 +213,4 @@ TEST(FoldInlined, overlap_of_any_profiles_is_symmetric_between_0_and_1_and_1_on_
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::fold_inlined_test

@@ -3,7 +3,7 @@
 #include "tests/support/trace_samples.h"
 #include "uptier/profile.h"
 
-namespace uptier {
+namespace uptier::profile_merge_test {
 namespace {
 
 using test::Generator;
@@ -418,4 +418,4 @@ TEST(Profile, site_without_a_slot_is_unknown_not_zero) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::profile_merge_test

@@ -3,7 +3,7 @@
 #include "tests/support/trace_samples.h"
 #include "uptier/profile.h"
 
-namespace uptier {
+namespace uptier::profile_overlap_test {
 namespace {
 
 using test::Generator;
@@ -257,4 +257,4 @@ TEST(ProfileOverlap, malformed_methods_do_no_harm) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::profile_overlap_test

@@ -7,7 +7,7 @@
 #include "tests/support/tool_dir.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier {
+namespace uptier::profile_quorum_test {
 namespace {
 
 using profile::cap_factors;
@@ -278,4 +278,4 @@ TEST_F(MergeTool, hosts_are_capped_and_have_to_agree) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::profile_quorum_test

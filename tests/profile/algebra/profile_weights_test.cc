@@ -12,7 +12,7 @@
 #include "profile/upf/method.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier::profile {
+namespace uptier::profile::profile_weights_test {
 namespace {
 
 using uptier::test::Generator;
@@ -215,4 +215,4 @@ TEST(WeightSquares, of_merges_do_not_depend_on_order) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::profile_weights_test

@@ -14,7 +14,7 @@
 #include "tests/support/program_runs.h"
 #include "uptier/profile_file.h"
 
-namespace uptier {
+namespace uptier::upf_match_test {
 namespace {
 
 using profile::MatchReport;
@@ -340,4 +340,4 @@ TEST_F(UpfEdit, what_was_matched_is_hot_at_once_and_saved_again) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::upf_match_test

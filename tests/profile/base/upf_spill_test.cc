@@ -10,7 +10,7 @@
 #include "profile/upf/idb.h"
 #include "tests/support/random.h"
 
-namespace uptier::profile {
+namespace uptier::profile::upf_spill_test {
 namespace {
 
 Bytes some_bytes(test::Random& random, size_t size) {
@@ -86,4 +86,4 @@ TEST(UpfSpill, strings_have_one_id_each) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::upf_spill_test

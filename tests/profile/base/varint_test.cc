@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace uptier::profile {
+namespace uptier::profile::varint_test {
 namespace {
 
 // Around each power of two, in order of size.
@@ -104,4 +104,4 @@ TEST(Varint, longer_forms_than_needed_are_read) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::varint_test

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-namespace uptier::profile {
+namespace uptier::profile::cluster_calls_test {
 namespace {
 
 using Clusters = std::vector<std::vector<uint32_t>>;
@@ -74,4 +74,4 @@ TEST(ClusterCalls, of_any_graph_it_makes_a_permutation_in_bounds_and_the_same_ag
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::cluster_calls_test

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace uptier::profile {
+namespace uptier::profile::loop_nest_test {
 namespace {
 
 NestedLoop loop(double cycles, double half, double entries, uint32_t within) {
@@ -90,4 +90,4 @@ TEST(LoopNest, a_circle_ends) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::loop_nest_test

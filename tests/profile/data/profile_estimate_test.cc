@@ -8,7 +8,7 @@
 #include "profile/base/numbers.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier::profile {
+namespace uptier::profile::profile_estimate_test {
 namespace {
 
 using uptier::test::Generator;
@@ -463,4 +463,4 @@ TEST(Coverage, weighs_samples_by_what_ran_and_makes_up_for_pauses) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::profile_estimate_test

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <random>
 
-namespace uptier::profile {
+namespace uptier::profile::profile_flow_test {
 namespace {
 
 // A connected random graph: every block can be reached and left. Some edges are parallel, some are
@@ -220,4 +220,4 @@ TEST(Flow, large_graphs_take_linear_time) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::profile_flow_test

@@ -17,7 +17,7 @@
 #include "tests/support/trace_samples.h"
 #include "uptier/profile_file.h"
 
-namespace uptier {
+namespace uptier::profile_inlined_test {
 namespace {
 
 using profile::Bytes;
@@ -475,4 +475,4 @@ TEST(ProfileInlined, rows_of_a_place_that_is_none_are_refused) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::profile_inlined_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/trace_samples.h"
 
-namespace uptier::profile {
+namespace uptier::profile::profile_schema_test {
 namespace {
 
 using uptier::test::Generator;
@@ -160,4 +160,4 @@ TEST(Schema, prints_as_ranges_of_sites) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::profile_schema_test

@@ -8,7 +8,7 @@
 
 #include "profile/data/estimate.h"
 
-namespace uptier::profile {
+namespace uptier::profile::stream_sum_test {
 namespace {
 
 constexpr uint32_t kLeft = 2;  // the site of one of the two ways
@@ -147,4 +147,4 @@ TEST(StreamSum, one_countdown_is_brought_to_the_calls_of_all_whoever_made_them) 
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::stream_sum_test

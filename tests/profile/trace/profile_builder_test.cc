@@ -5,7 +5,7 @@
 #include "tests/support/trace_samples.h"
 #include "uptier/profile.h"
 
-namespace uptier {
+namespace uptier::profile_builder_test {
 namespace {
 
 using profile::make_data;
@@ -262,4 +262,4 @@ TEST(ProfileFromTrace, corrupt_file_is_refused_with_offset_and_rule) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::profile_builder_test

@@ -7,7 +7,7 @@
 #include "profile/base/numbers.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier::profile {
+namespace uptier::profile::profile_data_test {
 namespace {
 
 using uptier::test::Generator;
@@ -161,4 +161,4 @@ TEST(Numbers, wide_numbers_print_parse_and_scale_exactly) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::profile_data_test

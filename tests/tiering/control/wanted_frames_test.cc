@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace uptier::tiering {
+namespace uptier::tiering::wanted_frames_test {
 namespace {
 
 constexpr uint64_t kNever = UINT64_MAX;
@@ -76,4 +76,4 @@ TEST_F(WantedFramesTest, a_method_that_is_not_watched_any_more_is_not_called) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::wanted_frames_test

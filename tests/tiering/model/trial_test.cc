@@ -15,7 +15,7 @@
 #include "tiering/policy/replay.h"
 #include "tiering/policy/speedup_rate.h"
 
-namespace uptier::test {
+namespace uptier::test::trial_test {
 namespace {
 
 using tiering::RankSum;
@@ -376,4 +376,4 @@ TEST(Trials, old_versions_go_while_threads_run) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::trial_test

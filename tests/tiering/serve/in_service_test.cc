@@ -3,7 +3,7 @@
 
 #include "tests/support/owners.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::in_service_test {
 namespace {
 
 using test::Owners;
@@ -240,4 +240,4 @@ TEST(InService, of_many_freed_versions_the_oldest_are_forgotten) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::in_service_test

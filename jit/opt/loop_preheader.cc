@@ -1,4 +1,4 @@
-#include "jit/opt/loop_entry.h"
+#include "jit/opt/loop_preheader.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace uptier::jit {
 
-LoopEntry::LoopEntry(Function& f, Block loop, std::span<const Predecessor> preds)
+LoopPreheader::LoopPreheader(Function& f, Block loop, std::span<const Predecessor> preds)
     : f_(f), loop_(loop), entry_(add_block()), at_(entry_) {
   for (uint32_t n = 0; n < f.block(loop).params.size; ++n) {
     Value p = f.params(loop)[n];
@@ -17,13 +17,13 @@ LoopEntry::LoopEntry(Function& f, Block loop, std::span<const Predecessor> preds
   }
 }
 
-Block LoopEntry::add_block() {
+Block LoopPreheader::add_block() {
   Block b = f_.add_block();
   f_.layout.insert(std::ranges::find(f_.layout, loop_), b);
   return b;
 }
 
-Value LoopEntry::first(Value v) {
+Value LoopPreheader::first(Value v) {
   if (f_.value(v).block != loop_) return v;
   if (auto it = first_.find(v.index()); it != first_.end()) return it->second;
   InstId from = f_.value(v).inst;
@@ -37,17 +37,17 @@ Value LoopEntry::first(Value v) {
   return made;
 }
 
-Value LoopEntry::emit(Opcode op, Type t, std::initializer_list<Value> args) {
+Value LoopPreheader::emit(Opcode op, Type t, std::initializer_list<Value> args) {
   Inst i{.op = op, .type = t};
   i.args = f_.make_list({args.begin(), args.size()});
   return f_.inst(f_.append(at_, i, result_type(f_, i))).result;
 }
 
-Value LoopEntry::constant(Type t, uint64_t bits) {
+Value LoopPreheader::constant(Type t, uint64_t bits) {
   return f_.inst(f_.append(at_, {.op = Opcode::kConst, .type = t, .imm = clip(t, bits)}, t)).result;
 }
 
-void LoopEntry::end(Inst terminator, std::initializer_list<Edge> edges) {
+void LoopPreheader::end(Inst terminator, std::initializer_list<Edge> edges) {
   terminator.edges_at = static_cast<uint32_t>(f_.edges.size());
   terminator.edge_count = static_cast<uint32_t>(edges.size());
   f_.edges.insert(f_.edges.end(), edges);

@@ -1,4 +1,4 @@
-// LoopEntry: a block in front of a loop of one block, for what the loop is to begin with.
+// LoopPreheader: a block in front of a loop of one block, for what the loop is to begin with.
 //
 //     ways in -> entry(p0) -> loop(p) -> ways out
 //                              ^----'
@@ -16,10 +16,10 @@
 
 namespace uptier::jit {
 
-class LoopEntry {
+class LoopPreheader {
  public:
   // `preds`: of the loop.
-  LoopEntry(Function& f, Block loop, std::span<const Predecessor> preds);
+  LoopPreheader(Function& f, Block loop, std::span<const Predecessor> preds);
 
   Block block() const { return entry_; }
 
