@@ -3,25 +3,16 @@
 // Cycles of a nest are settled, so that no loop has more than the one around it
 // (profile/data/loop_nest.h). Exclusive cycles are differences of these. The timer's own (profile.h) leave out only those
 // inner executions that were timed, and most are not.
-#include "tiering/compile/timed_loops.h"
 
 #include <algorithm>
 #include <map>
 
-#include "jit/analysis/loop_forest.h"
 #include "profile/base/wall.h"
 #include "profile/data/loop_nest.h"
 #include "tiering/runtime/runtime_impl.h"
 
 namespace uptier::tiering {
 namespace {
-
-uint32_t header_location(const jit::Function& f, Block header) {
-  for (jit::InstId i : f.block(header).insts) {
-    if (f.inst(i).op == Opcode::kLoopHeader) return f.inst(i).loc;
-  }
-  return 0;
-}
 
 SiteId site_of(const Method& m, LoopId loop) {
   return (loop.valid() ? loop.index() : m.shape->loop_count) + 1;
@@ -39,7 +30,7 @@ std::optional<double> exact_cycles(const Method& m, uint32_t loop, double entrie
   return cycles * entries / timed;
 }
 
-LoopReport report_of(const Method& m, const TimedLoop& t, const MethodProfile& p) {
+LoopReport loop_report_of(const Method& m, const TimedLoop& t, const MethodProfile& p) {
   LoopReport r;
   r.method = m.id;
   r.key = m.info.key;
@@ -91,7 +82,7 @@ void settle_cycles(const Method& m, double per_execution, std::vector<LoopReport
 // `off`: by how much a single execution may be.
 void add_loops(const Method& m, const MethodProfile& p, double off, std::vector<LoopReport>& out) {
   std::vector<LoopReport> loops;
-  for (const TimedLoop& t : m.shape->timed_loops) loops.push_back(report_of(m, t, p));
+  for (const TimedLoop& t : m.shape->timed_loops) loops.push_back(loop_report_of(m, t, p));
   settle_cycles(m, off, loops);
   for (LoopReport& r : loops) {
     if (r.cycles) r.exclusive_cycles = r.cycles->total;
@@ -108,37 +99,6 @@ void add_loops(const Method& m, const MethodProfile& p, double off, std::vector<
 double total_of(const LoopReport& r) { return r.cycles ? r.cycles->total : 0; }
 
 }  // namespace
-
-std::vector<TimedLoop> timed_loops(const jit::Function& f, const jit::ProbePlan& plan) {
-  auto timed = [&](uint32_t loop) { return plan.loops[loop] != jit::ProbePlan::kNone; };
-  std::vector<TimedLoop> out;
-  std::vector<uint32_t> place(plan.loops.size(), UINT32_MAX);
-  uint32_t count = 0;
-  for (uint32_t l = 0; l < plan.loops.size(); ++l) {
-    if (timed(l)) place[l] = count++;
-  }
-  if (count == 0) return out;
-  jit::LoopForest forest = jit::find_loop_forest(f);
-  uint32_t body = f.loop_count;
-  for (uint32_t l = 0; l < body; ++l) {
-    if (!timed(l)) continue;
-    const jit::LoopForest::Loop& loop = forest.loops[l];
-    LoopId up = loop.parent;
-    while (up.valid() && !timed(up.index())) up = forest.loop(up).parent;
-    out.push_back({LoopId(l), loop.parent, loop.depth, loop.height, header_location(f, loop.header),
-                   place[up.valid() ? up.index() : body]});
-  }
-  if (timed(body)) out.push_back({});
-  return out;
-}
-
-void settle_loops(const Method& m, double off, MethodProfile& p) {
-  const std::vector<TimedLoop>& timed = m.shape->timed_loops;
-  if (timed.empty()) return;
-  std::vector<profile::LoopPlace> places;
-  for (const TimedLoop& t : timed) places.push_back({site_of(m, t.loop), t.within});
-  profile::settle_loops(p, places, off);
-}
 
 double RuntimeImpl::loops_off() const {
   return loop_meter_.begin != nullptr ? 0 : profile::kCyclesPerExecution;
@@ -208,7 +168,8 @@ std::vector<LoopReport> RuntimeImpl::loops() const try {
   std::vector<LoopReport> all;
   bool metered = loop_meter_.begin != nullptr;
   for (const auto& m : methods_.all()) {
-    if (!m->shape->timed_loops.empty()) add_loops(*m, observer_.profile_of(*m), loops_off(), all);
+    if (!m->shape->timed_loops.empty())
+      add_loops(*m, observer_.estimates.profile_of(*m), loops_off(), all);
   }
   double lived = static_cast<double>(threads_.lived_ns()) * cycles_per_ns_;
   for (LoopReport& r : all) {

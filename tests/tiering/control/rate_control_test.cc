@@ -13,7 +13,7 @@
 #include "jit/frontend/branch_probes.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::rate_control_test {
 namespace {
 
 using Phase = Adaptation::Phase;
@@ -74,7 +74,7 @@ struct Rates {
   }
   std::vector<std::string> logged() const {
     std::vector<std::string> actions;
-    for (const DecisionRecord& d : observer.decisions()) actions.push_back(d.action);
+    for (const DecisionRecord& d : observer.decisions.records()) actions.push_back(d.action);
     return actions;
   }
   void tick() {
@@ -489,4 +489,4 @@ TEST(RateControl, with_a_narrower_epsilon_what_is_not_near_enough_is_learnt_on) 
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::rate_control_test
