@@ -431,6 +431,12 @@ struct Overlap {
 struct KindOverlap {
   SlotKind kind;
   Overlap overlap;  // A and B are the sums over this kind
+  // Whether a side has any site of the kind. A side without any was not asked for it (other
+  // options); `overlap` then says nothing.
+  bool in_a = false;
+  bool in_b = false;
+
+  bool comparable() const { return in_a && in_b; }
 };
 
 // For the same kind as OverlapReport::program.
@@ -441,6 +447,8 @@ struct MethodOverlap {
   double value = 0;         // A and B are the sums over this method
   double share_a = 0;       // of all of a
   double share_b = 0;
+  bool behind_a = false;  // MethodProfile::behind
+  bool behind_b = false;
 };
 
 struct OverlapReport {
