@@ -1,6 +1,7 @@
 #include "tiering/runtime/attachments.h"
 
 #include <pthread.h>
+#include <cassert>
 #include <mutex>
 #include <utility>
 
@@ -25,9 +26,9 @@
 namespace uptier::tiering {
 namespace {
 
-// Has thread_ends() called when the calling thread ends, once for all that it attaches to. Returns
-// whether it will be. Not by a thread_local with a destructor: where memory for that is refused, the
-// C library ends the process.
+// Arranges that thread_ends() is called when the calling thread ends, once for all runtimes that it
+// attaches to. Returns whether it will be. A thread_local with a destructor would not do: where memory for
+// that is refused, the C library ends the process.
 bool watch_thread_end() noexcept {
   static constinit pthread_key_t key = 0;
   static const bool made = pthread_key_create(&key, [](void*) { Attachments::thread_ends(); }) == 0;
@@ -98,6 +99,7 @@ void Attachments::prepare_loop_timer(AttachedThread& t) {
 
 void Attachments::leave(AttachedThread& t) noexcept {
   std::lock_guard lock(engine_.state_mutex);
+  assert(engine_.here() != &t);  // its context is not current any more
   flushes_.flush_thread_locked(t, sampler::NoteKind::kFlushFinal);
   engine_.rates->thread_goes(t);
   finishes([&] { loop_reports_.add_executions_locked(t, engine_.gone_executions); });

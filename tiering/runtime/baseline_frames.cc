@@ -1,5 +1,7 @@
 #include "tiering/runtime/baseline_frames.h"
 
+#include <cassert>
+
 #include "jit/code/leave.h"
 #include "tiering/model/thread.h"
 #include "tiering/runtime/engine.h"
@@ -9,13 +11,14 @@
 namespace uptier::tiering {
 namespace {
 
-// What write_frames() and its caller may take below the frames that are made.
+// Bytes of stack that write_frames() and its caller may take below the frames that are made.
 constexpr uint64_t kLeaveStack = 2048;
 
 }  // namespace
 
 jit::Leave BaselineFrames::leave_for_baseline(jit::LeaveState& s, const jit::Code& from,
                                               const jit::ExitRow& row, uint32_t skipped) noexcept {
+  assert(skipped < row.frames && row.frames <= jit::kMostExitFrames);
   const jit::Code* to[jit::kMostExitFrames] = {};
   if (const Method* m = find_enterable(from, row, skipped, to)) {
     raise_no_code(m->id);
@@ -36,6 +39,7 @@ const Method* BaselineFrames::find_enterable(const jit::Code& from, const jit::E
     Method& m = engine_.method(from.method_of(frames[n].body).index());
     const Version* v = m.enterable.load(std::memory_order_acquire);
     if (usable(v)) {
+      assert(v->enterable && v->code != nullptr);
       to[n++] = v->code.get();
       continue;
     }

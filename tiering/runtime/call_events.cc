@@ -1,6 +1,7 @@
 #include "tiering/runtime/call_events.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "jit/code/stubs.h"
 #include "sampler/fast_sample.h"
@@ -41,6 +42,7 @@ sampler::CallEvent CallEvents::next(Method& m, AttachedThread& t) noexcept {
   // others have nothing to do. event_call - 1 - countdown is the number of calls so far.
   std::atomic<int32_t>& countdown = engine_.stubs->shared_countdown(m.id);
   if (countdown.load(std::memory_order_relaxed) >= 0) return {};
+  assert(m.exact != nullptr);  // made with the method
   ExactCalls& x = *m.exact;
   // Acquire pairs with the release below: the last claimer's plan is seen.
   if (x.claimed.exchange(true, std::memory_order_acquire)) return {};
@@ -55,6 +57,7 @@ sampler::CallEvent CallEvents::next(Method& m, AttachedThread& t) noexcept {
       sampler::CallEvent e = x.plan.take(call, schedule, random);
       all = {call, all.sample || e.sample, all.flush || e.flush};
       uint64_t next = x.plan.next(schedule);
+      assert(next > call);  // else the countdown would never be re-armed
       auto gap = static_cast<int32_t>(std::min<uint64_t>(next - call, kFarAway));
       x.event_call.store(call + gap, std::memory_order_relaxed);
       left = countdown.fetch_add(gap, std::memory_order_relaxed) + gap;

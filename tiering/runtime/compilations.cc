@@ -47,9 +47,8 @@ void Compilations::compile_plan(const Plan& plan) {
   {
     std::lock_guard lock(engine_.state_mutex);
     if (m.removed) return;
-    if (!turn)
-      return engine_.requests->done(m,
-                                    plan);  // its `build` has led here: it may be asked for again
+    // Its `build` has led here: it may be asked for again.
+    if (!turn) return engine_.requests->done(m, plan);
   }
   Result<std::unique_ptr<Version>> v = engine_.eviction->make_with_room(m, plan, false);
   std::lock_guard lock(engine_.state_mutex);

@@ -1,5 +1,7 @@
 #include "tiering/runtime/counters.h"
 
+#include <cassert>
+
 #include "tiering/model/thread.h"
 #include "tiering/runtime/engine.h"
 #include "tiering/runtime/notes.h"
@@ -10,6 +12,7 @@ bool Counters::has_slab(Method& m, AttachedThread& t) noexcept {
   sampler::MethodState& s = t.state(m.id);
   if (s.slab != nullptr) return true;
   s.slab = m.shape->shared;
+  assert(m.slab_words.load(std::memory_order_relaxed) != Method::kNotPlanned);
   if (s.slab == nullptr) s.slab = t.slabs().take(m.slab_words.load(std::memory_order_relaxed));
   if (s.slab == nullptr) t.slabs_refused.fetch_add(1, std::memory_order_relaxed);
   return s.slab != nullptr;

@@ -1,15 +1,12 @@
 #include "tiering/runtime/deopt.h"
 
 #include <alloca.h>
-#include <mutex>
+#include <cassert>
 
 #include "jit/code/code_space.h"
 #include "jit/code/leave.h"
 #include "jit/code/stack_walk.h"
 #include "profile/base/wall.h"
-#include "tiering/base/waited_mutex.h"
-#include "tiering/control/frequent_exits.h"
-#include "tiering/control/rate_control.h"
 #include "tiering/model/thread.h"
 #include "tiering/runtime/baseline_frames.h"
 #include "tiering/runtime/engine.h"
@@ -22,6 +19,13 @@
 namespace uptier::tiering {
 namespace {
 
+// The code that leaves.
+const jit::Code& code_of(const Engine& engine, const jit::LeaveState& s) {
+  const jit::Code* code = engine.space->owner_of(jit::inside_of(s));
+  assert(code != nullptr && code->exit_at(s.pc) != nullptr);
+  return *code;
+}
+
 // Whether so many slots, and the host's interpreter below them, fit on the stack. The code that
 // leaves need not have looked: a leaf may run on the reserve.
 bool has_room(uint64_t slots) { return Runtime::stack_left() > slots * sizeof(uint64_t); }
@@ -29,9 +33,10 @@ bool has_room(uint64_t slots) { return Runtime::stack_left() > slots * sizeof(ui
 }  // namespace
 
 jit::Leave Deopt::leave(jit::LeaveState& s, bool forced) noexcept {
-  const jit::Code& from = *engine_.space->owner_of(jit::inside_of(s));
+  const jit::Code& from = code_of(engine_, s);
   const jit::ExitRow& row = *from.exit_at(s.pc);
-  // Whose guard it is: that of the innermost body.
+  assert(row.frames != 0);
+  // The guard belongs to the method of the innermost body.
   Method& m = engine_.method(from.method_of(exit_frames_of(from, row).front().body).index());
   m.shape.made()->left.fetch_add(1, std::memory_order_relaxed);
   if (!forced) count_exit(m, row.exit);
@@ -41,7 +46,7 @@ jit::Leave Deopt::leave(jit::LeaveState& s, bool forced) noexcept {
 
 jit::Leave Deopt::ask_to_leave(jit::LeaveState& s) noexcept {
   if (interrupted()) return leave_by_trap(TrapCode::kInterrupted);
-  const jit::Code& from = *engine_.space->owner_of(jit::inside_of(s));
+  const jit::Code& from = code_of(engine_, s);
   const jit::ExitRow& row = *from.exit_at(s.pc);
   if (row.polls.valid()) return osr_exit_.poll(s, from, row);
   if (!engine_.stress.point(StressKind::kGuard, from.serial(), reinterpret_cast<uintptr_t>(s.pc)))
@@ -54,6 +59,7 @@ jit::Leave Deopt::ask_to_leave(jit::LeaveState& s) noexcept {
 // that the body was inlined into go on in baseline code afterwards, with its result.
 jit::Leave Deopt::leave_for_host(Method& m, jit::LeaveState& s, const jit::Code& from,
                                  const jit::ExitRow& row) noexcept {
+  assert(row.to_host && m.info.host_resume != nullptr);
   const jit::CodeTables& t = from.tables();
   const jit::ExitFrame& frame = t.exit_frames[row.frames_at];
   if (!has_room(frame.values)) return leave_by_trap(TrapCode::kStackExhausted);
@@ -68,13 +74,14 @@ jit::Leave Deopt::leave_for_host(Method& m, jit::LeaveState& s, const jit::Code&
   HostFrame f{m.id, frame.pc, row.reason, frame.values, slots, &m.host};
   m.shape.made()->left_for_host.fetch_add(1, std::memory_order_relaxed);
   sampler::ThreadContext& c = *sampler::current_context();
-  // A trap that drops this frame takes it back, see call().
+  // A trap that drops this frame takes it back: Invoker::call().
   ++c.exits_to_host;
   AttachedThread* thread = engine_.here();
   jit::HostExit exit{thread == nullptr ? nullptr : thread->host_exits, &s};
   if (thread != nullptr) thread->host_exits = &exit;
   s.result = m.info.host_resume(&f);
   if (thread != nullptr) thread->host_exits = exit.outer;
+  assert(c.exits_to_host != 0);
   --c.exits_to_host;
   if (c.pending_trap != 0) return jit::Leave::kTrap;
   if (row.frames > 1) return baseline_frames_.leave_for_baseline(s, from, row, 1);
@@ -82,17 +89,10 @@ jit::Leave Deopt::leave_for_host(Method& m, jit::LeaveState& s, const jit::Code&
   return jit::Leave::kReturn;
 }
 
-// A worker that comes to it later would find thousands more of them.
+// Not the worker: it would come to it thousands of exits later.
 void Deopt::count_exit(Method& m, uint32_t exit) noexcept {
   if (!m.shape.made()->exits.count(exit)) return;
-  {
-    std::unique_lock lock(engine_.state_mutex, std::try_to_lock);
-    if (!lock) return m.shape.made()->exits.ask_again(exit);
-    finishes([&] {
-      engine_.rates->note_activity();
-      engine_.exits->consider(m, exit);
-    });
-  }
+  if (!guest_waits_.try_consider_exit(m, exit)) return m.shape.made()->exits.ask_again(exit);
   guest_waits_.wake_worker();
 }
 

@@ -223,6 +223,7 @@ Status Engine::make_routines(const CodeEntries& entries) {
 }
 
 Status Engine::make_stubs() {
+  assert(space != nullptr && routines.entry_slow() != nullptr);
   bool shared = options.gap == GapMode::kExact;
   auto made = jit::StubTable::create(
       *space, space->data(), static_cast<uint32_t>(options.max_methods), routines.entry_slow(),
@@ -252,6 +253,7 @@ void Engine::make_helpers() {
 
 // The owners that need the code space.
 void Engine::make_owners() {
+  assert(space != nullptr && stubs != nullptr && poll_words != nullptr);
   system = std::make_unique<System>(live, *requests, *space, *machine);
   compiler = std::make_unique<MethodCompiler>(
       MethodCompiler::Parts{.options = options,

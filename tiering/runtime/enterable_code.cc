@@ -1,5 +1,6 @@
 #include "tiering/runtime/enterable_code.h"
 
+#include <cassert>
 #include <mutex>
 #include <utility>
 
@@ -39,6 +40,7 @@ bool EnterableCode::make_enterable_version(Method& m) {
   Result<std::unique_ptr<Version>> v = engine_.compiler->make_enterable(m);
   std::lock_guard lock(engine_.state_mutex);
   if (v) {
+    assert((*v)->enterable);
     installer_.install(m, std::move(*v));
     return true;
   }

@@ -1,5 +1,6 @@
 #include "tiering/runtime/first_calls.h"
 
+#include <cassert>
 #include <mutex>
 #include <utility>
 
@@ -47,12 +48,12 @@ bool FirstCalls::compile_known() {
   }
   if (m == nullptr) return false;
   warm_start_.prepare(*m, 0);
-  // Who calls it just now makes the code.
+  // Where the turn is taken, the thread that calls the method just now makes the code.
   CompileTurn turn(engine_.turns, *m, CompileTurn::If::kFree);
   if (!turn) return true;
   bool wanted = !engine_.is_removed(*m) && engine_.in_service->current_entry(*m) == nullptr &&
                 !m->failed.load(std::memory_order_relaxed);
-  // What it cannot have, its first call will be refused as well, and says so.
+  // A failure is not recorded here: its first call will fail as well, and records it.
   if (!wanted || !compiles_first(*m) || !compile_first(*m)) return true;
   std::lock_guard lock(engine_.state_mutex);
   engine_.known_methods->note_made_ahead();
@@ -91,7 +92,7 @@ bool FirstCalls::make_first(Method& m) {
     std::lock_guard lock(engine_.state_mutex);
     m.last_error.put(s.error().message);
     (refused ? engine_.losses.code_refused : engine_.losses.compiles_failed)++;
-    // What was refused for want of room may be had at another call.
+    // There may be room for it at another call.
     m.failed.store(!refused, std::memory_order_relaxed);
   }
   return m.info.host_entry != nullptr && interpret(m);
@@ -107,6 +108,7 @@ bool FirstCalls::compiles_first(Method& m) {
 }
 
 bool FirstCalls::interpret(Method& m) {
+  assert(m.info.host_entry != nullptr);
   std::lock_guard lock(engine_.state_mutex);
   if (m.host_code == nullptr) {
     Result<std::unique_ptr<Version>> v = engine_.compiler->make_host_thunk_locked(m);
@@ -139,8 +141,9 @@ Status FirstCalls::compile_first(Method& m) {
   std::vector<std::unique_ptr<Version>> made;
   std::vector<Plan> plans = first_plans(m);
   bool hot = warm_start_.warm(m);
-  if (hot)
+  if (hot) {
     plans.insert(plans.begin(), {.method = m.id, .tier = Tier::kOptimized, .use_profile = true});
+  }
   for (const Plan& plan : plans) {
     bool counts = !m.has_shape() || m.slab_words.load(std::memory_order_relaxed) != 0;
     if (plan.copy == Copy::kInstrumented && !counts) continue;
@@ -161,6 +164,7 @@ Status FirstCalls::compile_first(Method& m) {
     engine_.losses.compiles_failed++;
   }
   std::lock_guard lock(engine_.state_mutex);
+  assert(!made.empty());
   m.code_made = true;
   for (; !made.empty(); made.pop_back()) installer_.install(m, std::move(made.back()));
   engine_.eviction->ask_again_after_eviction(m);

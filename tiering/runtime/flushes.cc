@@ -1,5 +1,6 @@
 #include "tiering/runtime/flushes.h"
 
+#include <cassert>
 #include <mutex>
 
 #include "jit/code/float_state.h"
@@ -22,6 +23,7 @@
 namespace uptier::tiering {
 
 void Flushes::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind) {
+  assert(kind == sampler::NoteKind::kFlushFinal || kind == sampler::NoteKind::kFlushDemand);
   note_intake_.drain_thread_locked(t);
   uint32_t count = engine_.methods.size();
   for (uint32_t i = 0; i < count; ++i) {
@@ -46,6 +48,7 @@ void Flushes::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind) {
 }
 
 void Flushes::flush_removed_locked(Method& m, HostUse after) {
+  assert(after == HostUse::kOver || after == HostUse::kUntilGone);
   bool over = after == HostUse::kOver;
   auto kind = over ? sampler::NoteKind::kFlushFinal : sampler::NoteKind::kFlushDemand;
   for (auto& t : engine_.threads) {

@@ -40,14 +40,13 @@ class Flushes {
  private:
   // Hands over what the thread counted in the copy of optimized code.
   void flush_optimized_locked(Method& m, AttachedThread& t);
+  void flush_and_wait();
 
   Engine& engine_;
   NoteIntake& note_intake_;
   Worker& worker_;
   Notes& notes_;
   OptimizedSamples& optimized_samples_;
-
-  void flush_and_wait();
 };
 
 }  // namespace uptier::tiering

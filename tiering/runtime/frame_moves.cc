@@ -1,5 +1,7 @@
 #include "tiering/runtime/frame_moves.h"
 
+#include <cassert>
+
 #include "jit/code/leave.h"
 #include "tiering/model/thread.h"
 #include "tiering/runtime/engine.h"
@@ -10,11 +12,12 @@ namespace {
 
 // A method that was called more often is not known for its long calls.
 constexpr uint64_t kFewCalls = 8;
-// What moving a frame may take below the frame that it makes.
+// Bytes of stack that moving a frame may take below the frame that it makes.
 constexpr uint64_t kMoveStack = 4096;
 
 // Returns the size of the frame that OSR code has above its own.
 uint64_t baseline_frame_of(const jit::Code& osr) {
+  assert(osr.tables().saved_at <= -8);
   return static_cast<uint64_t>(-int64_t{osr.tables().saved_at} - 8);
 }
 
@@ -35,6 +38,7 @@ bool FrameMoves::known_for_calls(const Method& m, AttachedThread& t,
 
 void FrameMoves::ask_for_newer(Method& m, uint32_t loop, const jit::Code& from,
                                jit::PollWord& word) noexcept {
+  assert(loop < m.shape->loop_count);
   AttachedThread* t = engine_.here();
   if (t == nullptr || engine_.options.tier != TierMode::kAuto) return;
   if (known_for_calls(m, *t, from)) return;

@@ -1,5 +1,7 @@
 #include "tiering/runtime/guest_calls.h"
 
+#include <cassert>
+
 #include "jit/code/float_state.h"
 #include "jit/code/stubs.h"
 #include "sampler/fast_sample.h"
@@ -111,12 +113,14 @@ const void* GuestCalls::refuse_call(MethodId m) noexcept {
 }
 
 const void* GuestCalls::run_sample(Method& m, AttachedThread& t, const void* plain) noexcept {
+  assert(plain != nullptr);
   bool counts = m.slab_words.load(std::memory_order_relaxed) != 0;
   if (counts && !counters_.ready_to_count(m, t)) {
     counters_.lose_sample(m, t);
     return plain;
   }
   sampler::MethodState& s = t.state(m.id);
+  assert(!counts || s.slab != nullptr);
   sampler::Rate in_force{s.rate};
   if (sampler::count_sample(s))
     engine_.fast->rate(m.id.index()).widen(in_force, engine_.schedule.ladder);

@@ -1,5 +1,7 @@
 #include "tiering/runtime/guest_loops.h"
 
+#include <cassert>
+
 #include "jit/code/code_space.h"
 #include "sampler/fast_sample.h"
 #include "tiering/model/thread.h"
@@ -17,11 +19,13 @@ constexpr int32_t kFarAway = 0x7ffffff0;
 
 // Where a frame that has just been checked at a loop header goes on in the same code.
 const void* continue_at(const jit::Code& code, uint32_t loop) {
+  assert(loop < code.tables().loops.size());
   return code.at(code.tables().loops[loop].continue_offset);
 }
 
 // Where a frame of the other copy comes in. The version must be in service.
 const void* arrive_at(const Version& v, uint32_t loop) {
+  assert(v.code != nullptr && loop < v.code->tables().loops.size());
   return v.code->at(v.code->tables().loops[loop].arrive_offset);
 }
 
@@ -32,7 +36,7 @@ void make_next_arrival_due(sampler::MethodState& s, bool instrumented) {
   s.behind = {};
 }
 
-// Has the frame that asks end, as where code faults. `pc`: behind its call.
+// Ends the frame that asks, as a fault in its code would. `pc`: after its call.
 void put_stop(sampler::ThreadContext& c, const void* pc) {
   put_trap(c, TrapCode::kInterrupted, 0);
   c.trap_pc = reinterpret_cast<uintptr_t>(pc) - 1;
@@ -53,6 +57,7 @@ const void* GuestLoops::loop_instrumented(uint32_t index, uint32_t loop, const v
 
 const void* GuestLoops::arrive(Method& m, AttachedThread& t, uint32_t loop, bool from_copy,
                                const void* pc) noexcept {
+  assert(loop < m.shape->loop_count);
   if (t.stop.due()) {
     put_stop(t.context(), pc);
     return engine_.routines.trap_exit();
@@ -125,6 +130,7 @@ const void* GuestLoops::osr_target(Method& m, uint32_t loop, AttachedThread& t) 
     }
     return nullptr;
   }
+  assert(v->osr_loop.index() == loop && !v->from_host);
   auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
   if (here < t.context().stack_limit + v->code->tables().frame_size) return nullptr;
   m.shape.made()->osr_entries.fetch_add(1, std::memory_order_relaxed);

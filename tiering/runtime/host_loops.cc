@@ -1,5 +1,6 @@
 #include "tiering/runtime/host_loops.h"
 
+#include <cassert>
 #include <mutex>
 
 #include "jit/analysis/slot_laws.h"
@@ -40,6 +41,7 @@ void HostLoops::report_unknown_loop(Method& m, uint32_t loop, uint32_t loops) {
 }
 
 void HostLoops::refuse_frame(Method& m, const Version& v, const jit::SlotLaw& broken) {
+  assert(v.from_host && v.osr_loop.valid());
   if (v.frame_refused.exchange(true, std::memory_order_relaxed)) return;
   std::lock_guard lock(engine_.state_mutex);
   m.last_error.put("osr_enter: " + m.info.name + ": slot " + std::to_string(broken.slot) +

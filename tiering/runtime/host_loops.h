@@ -5,17 +5,15 @@
 
 #include <cstdint>
 
+namespace uptier::jit {
+struct SlotLaw;
+}
+
 namespace uptier::tiering {
 
 struct Engine;
 struct Method;
 struct Version;
-
-}  // namespace uptier::tiering
-namespace uptier::jit {
-struct SlotLaw;
-}
-namespace uptier::tiering {
 
 class HostLoops {
  public:

@@ -1,6 +1,7 @@
 #include "tiering/runtime/host_stacks.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "profile/base/wall.h"
@@ -64,6 +65,7 @@ __attribute__((noinline, no_sanitize("address", "thread"))) Status HostStacks::l
     return refused("switch_stack: the thread says that it is blocked, or describes a method");
   }
   NativeStack& from = t.stacks.current();
+  assert(from.thread == &t);
   auto top = reinterpret_cast<uintptr_t>(frame);
   if (t.stacks.known() && !from.holds(top)) {
     return refused("switch_stack: the thread is not on the stack that it has named last");

@@ -25,8 +25,6 @@ class Installer {
   void install(Method& m, std::unique_ptr<Version> version);
 
  private:
-  Engine& engine_;
-
   // What a version is for, which says how it comes into service.
   enum class Role : uint8_t {
     kEnterable,     // baseline code for frames that leave optimized code
@@ -45,7 +43,8 @@ class Installer {
   void serve_optimized(Method& m, const Version& v);
   void serve_instrumented(Method& m, const Version& v);
   void serve_plain(Method& m, const Version& v);
-  void end_install(Method& m);
+
+  Engine& engine_;
 };
 
 }  // namespace uptier::tiering

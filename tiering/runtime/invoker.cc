@@ -1,6 +1,7 @@
 #include "tiering/runtime/invoker.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "jit/code/leave.h"
 #include "jit/code/routines.h"
@@ -31,7 +32,7 @@ void forget_dropped_frames([[maybe_unused]] const sampler::ThreadContext& c,
 #endif
 }
 
-// What an invoke may run, out of what the one around it may still run.
+// The fuel of an invoke, taken out of the fuel that the invoke around it still has.
 class FuelScope {
  public:
   // 0: nothing is counted.
@@ -62,10 +63,11 @@ class FuelScope {
 
 Outcome Invoker::call(const void* target, const Signature& signature,
                       std::span<const uint64_t> args, CallLimits limits) {
+  assert(engine_.here() != nullptr && target != nullptr);
   AttachedThread& t = *engine_.here();
   sampler::ThreadContext& c = t.context();
-  // A host that runs guest code while it describes a method (a first call, which counts as blocked)
-  // does run meanwhile.
+  // A thread that describes a method (a first call) counts as blocked; where the host runs guest code
+  // in `build`, the thread runs meanwhile.
   uintptr_t blocked_at = t.stack_top;
   bool blocked = t.blocked.load(std::memory_order_relaxed) != AttachedThread::kRunning;
   uint32_t exits_to_host = c.exits_to_host;
@@ -79,6 +81,7 @@ Outcome Invoker::call(const void* target, const Signature& signature,
                                            : limits.fuel);
   jit::InvokeResult r = jit::invoke_code(engine_.routines.invoke(), target, signature, args);
   if (blocked) t.enter_blocked(reinterpret_cast<const void*>(blocked_at));
+  assert(r.trapped == (c.pending_trap != 0) || !r.trapped);
   Outcome result;
   if (r.trapped) result.trap = take_trap(c);
   bool stopped = t.stop.end(frame);

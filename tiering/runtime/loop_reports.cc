@@ -19,7 +19,7 @@ SiteId site_of(const Method& m, LoopId loop) {
   return (loop.valid() ? loop.index() : m.shape->loop_count) + 1;
 }
 
-// Executions whose end was not seen are taken for what the others are.
+// Executions whose end was not seen are assumed to take as long as the others.
 std::optional<double> exact_cycles(const Method& m, uint32_t loop, double entries) {
   double timed = 0, cycles = 0;
   for (const auto& [thread, s] : m.flushed->streams) {
@@ -59,7 +59,8 @@ LoopReport report_of(const Method& m, const TimedLoop& t, const MethodProfile& p
   return r;
 }
 
-// Where nothing is known of a loop, those inside of it lie in the next one outwards.
+// Makes the cycles of a method's loops consistent. Where nothing is known of a loop, the loops inside of it
+// count as inside of the next one outwards. `per_execution`: cycles by which one execution may be off.
 void settle_cycles(const Method& m, double per_execution, std::vector<LoopReport>& loops) {
   std::vector<uint32_t> place(loops.size(), UINT32_MAX);
   std::vector<profile::NestedLoop> nest;
@@ -80,7 +81,7 @@ void settle_cycles(const Method& m, double per_execution, std::vector<LoopReport
   }
 }
 
-// `off`: by how much a single execution may be.
+// Adds the reports of a method's loops. `off`: cycles by which one execution may be off.
 void add_loops(const Method& m, const MethodProfile& p, double off, std::vector<LoopReport>& out) {
   std::vector<LoopReport> loops;
   for (const TimedLoop& t : m.shape->timed_loops) loops.push_back(report_of(m, t, p));

@@ -141,7 +141,6 @@ void NoteIntake::handle_note(AttachedThread& t, const sampler::Note& note,
   (this->*h.handle)(engine_.method(note.method), t, note, counts);
 }
 
-// Takes the counts that come with a note. Returns whether the method is in service.
 bool NoteIntake::learn(Method& m, AttachedThread& t, const sampler::Note& note,
                        std::span<const uint64_t> counts) {
   sampler::Verdict verdict = engine_.observer->streams.take(m, t.number(), note, counts);

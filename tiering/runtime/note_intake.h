@@ -34,16 +34,6 @@ class NoteIntake {
   void consider(Method& m, const sampler::Note& note);
 
  private:
-  // Memory was refused to what a note is about: it may be asked for again.
-  void forget_note(const sampler::Note& note) noexcept;
-  // A trial is over: does what follows for the method's versions.
-  void end_trial(Method& m);
-  // The method's first optimized version was slower than its baseline code: it goes back to what it
-  // had before, which is made again at the next call. The policy remembers when.
-  void back_to_baseline(Method& m);
-
-  Engine& engine_;
-
   // What is done with the notes of one kind.
   struct Handler {
     void (NoteIntake::*handle)(Method& m, AttachedThread& t, const sampler::Note& note,
@@ -51,6 +41,14 @@ class NoteIntake {
     bool activity;  // it shows that threads run guest code
   };
   static const Handler kHandlers[];
+
+  // Memory was refused to what a note is about: it may be asked for again.
+  void forget_note(const sampler::Note& note) noexcept;
+  // A trial is over: does what follows for the method's versions.
+  void end_trial(Method& m);
+  // The method's first optimized version was slower than its baseline code: it goes back to what it
+  // had before, which is made again at the next call. The policy remembers when.
+  void back_to_baseline(Method& m);
 
   void handle_note(AttachedThread& t, const sampler::Note& note, std::span<const uint64_t> counts);
   // The handlers.
@@ -70,8 +68,11 @@ class NoteIntake {
                   std::span<const uint64_t> counts);
   void take_trap(Method& m, AttachedThread& t, const sampler::Note& note,
                  std::span<const uint64_t> counts);
+  // Takes the counts that come with a note. Returns whether the method is in service.
   bool learn(Method& m, AttachedThread& t, const sampler::Note& note,
              std::span<const uint64_t> counts);
+
+  Engine& engine_;
 };
 
 }  // namespace uptier::tiering

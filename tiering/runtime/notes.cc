@@ -1,5 +1,7 @@
 #include "tiering/runtime/notes.h"
 
+#include <cassert>
+
 #include "jit/code/stubs.h"
 #include "sampler/fast_sample.h"
 #include "tiering/control/rate_control.h"
@@ -25,6 +27,8 @@ sampler::Note Notes::make_note(Method& m, AttachedThread& t, sampler::NoteKind k
 
 bool Notes::post(Method& m, AttachedThread& t, sampler::NoteKind kind, uint32_t loop,
                  uint64_t call) noexcept {
+  assert(kind != sampler::NoteKind::kFiller);
+  assert(kind != sampler::NoteKind::kWantOsr || loop < m.shape->loop_count);
   uint64_t started = t.cost().start(sampler::CostKind::kFlush);
   sampler::MethodState& s = t.state(m.id);
   sampler::Note n = make_note(m, t, kind);
@@ -57,6 +61,7 @@ bool Notes::post(Method& m, AttachedThread& t, sampler::NoteKind kind, uint32_t 
 }
 
 void Notes::frames_dropped(uint32_t method, SiteId block, uint64_t frames) noexcept {
+  assert(frames != 0);
   AttachedThread* t = engine_.here();
   if (t == nullptr) return;
   sampler::Note n;
@@ -76,6 +81,7 @@ void Notes::brake(Method& m, sampler::Rate in_force) noexcept {
 // read until no claim was under way. A claim is a few instructions, so the bound is never met in
 // practice; past it the result is too great by at most one gap, and the next note puts it right.
 uint64_t Notes::exact_calls(Method& m) const noexcept {
+  assert(m.exact != nullptr);  // made with the method
   std::atomic<int32_t>& countdown = engine_.stubs->shared_countdown(m.id);
   uint64_t calls = 0;
   for (int tries = 0; tries < 1000; ++tries) {
@@ -91,6 +97,8 @@ uint64_t Notes::exact_calls(Method& m) const noexcept {
 
 std::span<const uint64_t> counted_words(const Method& m, const sampler::MethodState& s) noexcept {
   if (s.slab == nullptr) return {};
+  // A thread has a slab only of a method whose probes are planned.
+  assert(m.slab_words.load(std::memory_order_relaxed) != Method::kNotPlanned);
   return {s.slab, m.slab_words.load(std::memory_order_relaxed)};
 }
 

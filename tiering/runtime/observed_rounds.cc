@@ -1,5 +1,7 @@
 #include "tiering/runtime/observed_rounds.h"
 
+#include <cassert>
+
 #include "jit/code/leave.h"
 #include "tiering/base/clock.h"
 #include "tiering/model/optimized_slab.h"
@@ -12,15 +14,17 @@
 namespace uptier::tiering {
 namespace {
 
+// A burst is over after so many rounds, or so long.
 constexpr uint32_t kBurstRounds = 16;
 constexpr uint64_t kBurstNs = 150'000;
-// What needs a longer rest than the usual one (observe_loops.cc).
+// After a burst that took longer, the loop rests longer than usual (control/loop_copy_control.h).
 constexpr uint64_t kLongBurstNs = kBurstNs;
 
 }  // namespace
 
 jit::Leave ObservedRounds::observe_frame(Method& m, jit::LeaveState& s, const jit::Code& from,
                                          const jit::ExitRow& row) noexcept {
+  assert(row.polls.valid() && !from.observed_loop().valid());
   AttachedThread* t = engine_.here();
   if (t == nullptr || frame_moves_.known_for_calls(m, *t, from)) return jit::Leave::kStay;
   uint32_t loop = row.polls.index();
@@ -37,6 +41,7 @@ jit::Leave ObservedRounds::observe_frame(Method& m, jit::LeaveState& s, const ji
 
 jit::Leave ObservedRounds::observed_round(Method& m, jit::LeaveState& s, const jit::Code& from,
                                           const jit::ExitRow& row) noexcept {
+  assert(row.polls.valid() && from.observed_loop().valid());
   uint32_t loop = row.polls.index();
   jit::PollWord& word = from.polls()[loop];
   AttachedThread* t = engine_.here();
@@ -88,6 +93,7 @@ bool ObservedRounds::stress_observe(Method& m, jit::LeaveState& s, const jit::Co
 
 bool ObservedRounds::burst_goes_on(const Method& m, AttachedThread& t,
                                    const jit::Code& from) const noexcept {
+  assert(loop_copy(m, from.observed_loop()) != nullptr);  // `from` is one
   const Version* copy = loop_copy(m, from.observed_loop())->version.load(std::memory_order_acquire);
   if (copy == nullptr || copy->code.get() != &from) return false;
   if (counted_copy(t.state(m.id).optimized_slab) != copy->copy_number) return false;

@@ -1,6 +1,7 @@
 #include "tiering/runtime/optimized_samples.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "sampler/fast_sample.h"
 #include "tiering/control/copy_control.h"
@@ -53,6 +54,7 @@ bool OptimizedSamples::ready_slab(Method& m, AttachedThread& t, const Version& c
   uint64_t* slab = s.optimized_slab;
   if (slab != nullptr && slab_copy(slab) == copy.copy_number) return true;
   uint32_t own = m.probes->optimized_plan().bytes / 8;
+  assert(copy.copy_number != 0 && copy.copy_words >= own);  // CopyRules::number
   if (slab != nullptr) {
     // What is larger than the ring stays behind, as at any flush.
     bool fits = slab_words(slab) * 8 <= engine_.options.ring_bytes / 2;
@@ -69,11 +71,13 @@ bool OptimizedSamples::ready_slab(Method& m, AttachedThread& t, const Version& c
   } else {
     std::fill(slab + own, slab + slab_words(slab), 0);
   }
+  assert(slab_words(s.optimized_slab) >= copy.copy_words);
   slab_copy(s.optimized_slab) = copy.copy_number;
   return true;
 }
 
 sampler::Note OptimizedSamples::optimized_note(Method& m, AttachedThread& t) noexcept {
+  assert(t.state(m.id).optimized_slab != nullptr);
   sampler::Note n = notes_.make_note(m, t, sampler::NoteKind::kOptimized);
   n.sampled_calls = t.state(m.id).optimized_samples;
   n.rate = optimized_rate().word;

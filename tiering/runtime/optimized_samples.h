@@ -42,13 +42,12 @@ class OptimizedSamples {
   // Hands over what the copy counted. Returns whether the ring took it; the counts are cumulative, so
   // what it refused is contained in the next note.
   bool post_optimized(Method& m, AttachedThread& t) noexcept;
+  // The rate of methods whose optimized code is observed.
+  sampler::Rate optimized_rate() const noexcept;
 
   Engine& engine_;
   GuestWaits& guest_waits_;
   Notes& notes_;
-
-  // The rate of methods whose optimized code is observed.
-  sampler::Rate optimized_rate() const noexcept;
 };
 
 }  // namespace uptier::tiering

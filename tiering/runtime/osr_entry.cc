@@ -15,8 +15,8 @@ namespace {
 // What a call takes between the host's frame and that of the code, in optimized builds.
 constexpr uint64_t kCallStack = 4096;
 
-// Whether this thread can run code in the place of a loop's interpreter. The code checks the stack
-// as well where it calls, but then the call is lost; here the interpreter goes on.
+// Whether this thread can run code instead of the loop's interpreter. The code checks the stack as well
+// where it calls, but then the call is lost; here the interpreter goes on.
 bool may_enter(const sampler::ThreadContext& c, const Version& v) {
   uint64_t frame = v.code == nullptr ? 0 : v.code->tables().frame_size;
   return c.exits_to_host < Runtime::kMostExitsToHost && Runtime::stack_left() >= frame + kCallStack;
@@ -67,7 +67,6 @@ std::optional<Outcome> OsrEntry::enter(MethodId id, LoopId loop, std::span<const
 
 // A thread that is not attached has a word for methods of the first block only.
 ptrdiff_t OsrEntry::loop_countdown_offset(MethodId m) const noexcept {
-  // Nor has a thread of nobody's a word for a method beyond the first block.
   if (!engine_.is_method(m) || m.index() >= sampler::kBlockMethods) {
     return offsetof(sampler::ThreadContext, nobodys_countdown);
   }

@@ -1,5 +1,7 @@
 #include "tiering/runtime/osr_exit.h"
 
+#include <cassert>
+
 #include "jit/code/leave.h"
 #include "tiering/runtime/baseline_frames.h"
 #include "tiering/runtime/engine.h"
@@ -13,12 +15,13 @@ namespace uptier::tiering {
 jit::Leave OsrExit::poll(jit::LeaveState& s, const jit::Code& from,
                          const jit::ExitRow& row) noexcept {
   Method& m = engine_.method(from.method().index());
+  assert(row.polls.valid() && row.polls.index() < m.shape->loop_count);
   uint32_t loop = row.polls.index();
   if (engine_.stress.active(StressKind::kOsrOut)) return stress_poll(m, s, from, row);
   jit::PollWord& word = from.polls()[loop];
-  // Acquire pairs with the release in call_back().
+  // Acquire pairs with the release in Version::call_back().
   OsrOut why = reason_in(word.exchange(0, std::memory_order_acq_rel));
-  // Another thread's frame was here, or another thread is to stop.
+  // A frame of another thread has taken what the word said, or another thread is to stop.
   if (why == OsrOut{}) return jit::Leave::kStay;
   bool observed = from.observed_loop().valid();
   if (why == OsrOut::kObserve) {

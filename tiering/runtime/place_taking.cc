@@ -1,6 +1,7 @@
 #include "tiering/runtime/place_taking.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <map>
 
@@ -25,7 +26,7 @@ bool has(const Method& m, SlotKind kind) {
                              [&](const Slot& s) { return s.kind == kind; });
 }
 
-// Where stubs are: what an entry's key is, where it is that of a method.
+// The stubs: the key of a table's entry is the address of one.
 struct Stubs {
   const jit::CodeSpace& space;
   const jit::StubTable& table;
@@ -40,7 +41,8 @@ bool Stubs::name_one_of(uint64_t word, const Places::Set& places) const {
   return m.valid() && m.index() < places.size() && places[m.index()];
 }
 
-// Writes down what the tables of a slab, or of a snapshot of it, hold of the methods of some places.
+// Adds to `held` what the tables of a slab, or of a snapshot of it, hold of the methods of some places. A
+// table that would not hold still may hold anything: UINT64_MAX of each.
 void forget_in_slab(const Method& m, uint32_t stream, const uint64_t* slab, uint64_t size,
                     const Stubs& stubs, const Places::Set& places, ForgottenTargets& held) {
   if (slab == nullptr) return;
@@ -107,9 +109,10 @@ void PlaceTaking::free_places_locked(size_t kept) {
 }
 
 void PlaceTaking::forget_locked(Method& m) {
-  // What frames have counted since it was retired; they are gone.
+  // Frames may have counted since it was retired; they are gone now.
   if (m.retired && !m.forgotten) flushes_.flush_removed_locked(m, HostUse::kOver);
   if (!m.forgotten) engine_.losses.methods_forgotten++;
+  assert(m.removed && !engine_.is_method(m.id));
   m.forgotten = true;
   engine_.observer->directory.forget(m);
   engine_.rates->forget(m.id.index());

@@ -1,5 +1,6 @@
 #include "tiering/runtime/quiescence.h"
 
+#include <cassert>
 #include <mutex>
 
 #include "profile/base/wall.h"
@@ -12,6 +13,7 @@
 namespace uptier::tiering {
 
 void Quiescence::pass_quiescent(AttachedThread& t) noexcept {
+  assert(&t == engine_.here());
   // Release: every use of old code by this thread comes before; seq_cst orders the load of the
   // epoch before the thread's next load of a cell.
   if (t.stacks.any_suspended()) return back_in_host(t);
@@ -44,6 +46,7 @@ void Quiescence::back_in_host(AttachedThread& t) noexcept {
 }
 
 __attribute__((noinline)) void Quiescence::reclaim_beside(AttachedThread& t) noexcept {
+  assert(t.blocked.load(std::memory_order_relaxed) == AttachedThread::kRunning);
   t.enter_blocked(__builtin_frame_address(0));
   {
     std::lock_guard lock(engine_.state_mutex);

@@ -1,6 +1,7 @@
 #include "tiering/runtime/removal.h"
 
 #include <algorithm>
+#include <cassert>
 #include <mutex>
 
 #include "jit/code/stubs.h"
@@ -44,7 +45,7 @@ void Removal::take_out(std::span<const MethodId> all, HostUse after) {
   StillHere still(engine_.here());
   LookingAround looking(*engine_.looks);  // nobody forgets them meanwhile
   MethodId room[64];
-  do {  // once with none, too: what has ended since is reclaimed
+  do {  // also for no method at all: what has ended since is reclaimed
     auto some = all.first(std::min(all.size(), std::size(room)));
     all = all.subspan(some.size());
     std::span<const MethodId> ids = refuse_calls(some, after, room);
@@ -81,6 +82,7 @@ __attribute__((noinline)) void Removal::retire_code(std::span<const MethodId> id
   std::lock_guard lock(engine_.state_mutex);
   for (MethodId id : ids) {
     Method& m = engine_.method(id.index());
+    assert(m.removed && !engine_.is_method(id));
     engine_.bodies->forget_locked(m);
     finishes([&] { engine_.in_service->withdraw_locked(m); });
     for (auto& v : m.versions) {
@@ -93,6 +95,7 @@ __attribute__((noinline)) void Removal::retire_code(std::span<const MethodId> id
 }
 
 void Removal::take_out_locked(Method& m, HostUse after) {
+  assert(!m.removed && m.host_use == HostUse::kServes && after != HostUse::kServes);
   m.removed = true;
   m.retired = after == HostUse::kUntilGone;
   m.host_use = after;

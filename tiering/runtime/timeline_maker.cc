@@ -34,7 +34,7 @@ Timeline::Version row_of(const Version& v, uint32_t method, uint64_t born) {
   return row;
 }
 
-// Sites of loops are those of the schema: from 1 by LoopId, the body's behind them.
+// Returns the site of a loop in the schema: from 1 by LoopId, the site of the whole body last.
 SiteId site_of(const Method& m, LoopId loop) {
   return (loop.valid() ? loop.index() : m.shape->loop_count) + 1;
 }

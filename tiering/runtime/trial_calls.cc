@@ -1,5 +1,7 @@
 #include "tiering/runtime/trial_calls.h"
 
+#include <cassert>
+
 #include "tiering/model/thread.h"
 #include "tiering/model/trial.h"
 #include "tiering/model/value_versions.h"
@@ -19,6 +21,7 @@ jit::TrialCall TrialCalls::trial_call(uint32_t index) noexcept {
   if (trial == nullptr) return {enter_again(m), nullptr};
   if (t == nullptr) return {trial->now.entry, nullptr};
   jit::TrialCall call = trial->begin_call();
+  assert(call.entry == trial->before.entry || call.entry == trial->now.entry);
   if (!trial->tell()) return call;
   sampler::Note n;
   n.kind = sampler::NoteKind::kTrial;

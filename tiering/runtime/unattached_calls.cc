@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 
 #include "tiering/model/thread.h"
 #include "tiering/runtime/engine.h"
@@ -26,6 +27,7 @@ uint64_t calls_since(int64_t gap, int32_t countdown) {
 }  // namespace
 
 void UnattachedCalls::count(Method& m, sampler::ThreadContext& c) noexcept {
+  assert(engine_.here() == nullptr);
   sampler::MethodState& s = c.method(m.id.index());
   int32_t gap = engine_.always_instrumented ? 0 : kGap;
   uint64_t calls = 1;

@@ -9,16 +9,14 @@
 
 #include <cstdint>
 
+namespace uptier::sampler {
+struct ThreadContext;
+}
+
 namespace uptier::tiering {
 
 struct Engine;
 struct Method;
-
-}  // namespace uptier::tiering
-namespace uptier::sampler {
-struct ThreadContext;
-}
-namespace uptier::tiering {
 
 class UnattachedCalls {
  public:

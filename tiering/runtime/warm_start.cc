@@ -1,5 +1,6 @@
 #include "tiering/runtime/warm_start.h"
 
+#include <cassert>
 #include <mutex>
 
 #include "tiering/base/waited_mutex.h"
@@ -29,7 +30,7 @@ bool WarmStart::warm(Method& m) {
   if (!possible || unknown || !hot_before(m)) return false;
   if (!engine_.compiler->describe_ahead(m)) return false;
   std::lock_guard lock(engine_.state_mutex);
-  // What was evicted while it was optimized has a way back of its own; evict.cc.
+  // A method that was evicted while it was optimized has a way back of its own (control/eviction.h).
   if (m.saved == nullptr || !m.saved->holds() || m.wants_optimized) return false;
   Decision d = engine_.observer->advisor.ask_saved(m, engine_.system->snapshot(m));
   return d.action == Action::kSpecialize && !d.osr_loop.valid();
@@ -61,6 +62,7 @@ void WarmStart::trust_saved(Method& m) {
 
 void WarmStart::wake_for_known() {
   if (engine_.options.workers == 0 || engine_.options.tier != TierMode::kAuto) return;
+  assert(engine_.saved->is_open());
   {
     std::lock_guard lock(engine_.state_mutex);
     engine_.known_methods->list(engine_.methods, *engine_.saved->store(), [&](const Method& m) {

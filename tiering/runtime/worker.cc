@@ -72,6 +72,7 @@ Status Worker::start() {
 // program waits for it. What is decided meanwhile goes by assumed rates. What memory is refused to is
 // left for the next round.
 void Worker::run() {
+  assert(engine_.options.workers != 0);
   jit::StandardFloats floats;
   bool measured = !expects_known();
   if (measured) {

@@ -36,6 +36,7 @@ class Worker {
   void run_queue();
 
  private:
+  // The thread's loop, until it is to stop.
   void run();
   // Whether the program may soon wait for what a saved profile knows. Takes no lock: the file was
   // opened before there was a worker, and the program wants the state mutex just now.
