@@ -177,8 +177,8 @@ std::unique_ptr<jit::Inlinee> MethodCompiler::inlinee(MethodId id, bool profile,
   error = profile_error(m, known->profile.blocks);
   bool enough = live_.deopt_cold && observer_.estimates.samples_of(m) >= live_.cold_samples;
   const std::vector<uint64_t>& seen = known->profile.blocks;
-  known->prune_cold = enough && !seen.empty() && seen[0] != 0;
-  if (known->prune_cold) known->kept = m.shape->exits.kept_blocks(true);
+  known->uncommon_traps = enough && !seen.empty() && seen[0] != 0;
+  if (known->uncommon_traps) known->kept = m.shape->exits.kept_blocks(true);
   return known;
 }
 

@@ -102,7 +102,8 @@ void Attachments::leave(AttachedThread& t) noexcept {
   assert(engine_.here() != &t);  // its context is not current any more
   flushes_.flush_thread_locked(t, sampler::NoteKind::kFlushFinal);
   engine_.rates->thread_goes(t);
-  finishes([&] { loop_reports_.add_executions_locked(t, engine_.gone_executions); });
+  bool kept = finishes([&] { loop_reports_.add_executions_locked(t, engine_.gone_executions); });
+  if (!kept) engine_.note_flush_lost();
   uint32_t count = engine_.methods.size();
   for (uint32_t i = 0; i < count; ++i) {
     finishes([&] {

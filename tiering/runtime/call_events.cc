@@ -13,7 +13,7 @@
 namespace uptier::tiering {
 namespace {
 
-constexpr int32_t kFarAway = 0x7ffffff0;
+constexpr int32_t kLongestGap = 0x7ffffff0;
 
 }  // namespace
 
@@ -58,7 +58,7 @@ sampler::CallEvent CallEvents::next(Method& m, AttachedThread& t) noexcept {
       all = {call, all.sample || e.sample, all.flush || e.flush};
       uint64_t next = x.plan.next(schedule);
       assert(next > call);  // else the countdown would never be re-armed
-      auto gap = static_cast<int32_t>(std::min<uint64_t>(next - call, kFarAway));
+      auto gap = static_cast<int32_t>(std::min<uint64_t>(next - call, kLongestGap));
       x.event_call.store(call + gap, std::memory_order_relaxed);
       left = countdown.fetch_add(gap, std::memory_order_relaxed) + gap;
     } while (left < 0);

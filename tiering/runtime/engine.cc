@@ -117,7 +117,7 @@ void make_fresh() {
   MadeLater<LoopCopies>::make_fresh();
 }
 
-Error refused(const char* what) {
+Error memory_refused(const char* what) {
   return {ErrorCode::kResourceExhausted, std::string("memory for ") + what + " is refused"};
 }
 
@@ -171,10 +171,10 @@ Status Engine::start(const CodeEntries& entries) {
   assert(space == nullptr && "an engine is started once");
   make_fresh();
   if (!sampler::watch_forks() || !jit::hold_locks_over_forks())
-    return refused("a handler of fork()");
+    return memory_refused("a handler of fork()");
   if (options.loops) cycles_per_ns = 1 / sampler::CycleClock::calibrate().ns_per_cycle;
   if (!methods.reserve(static_cast<uint32_t>(options.max_methods)) || fast->methods() == nullptr) {
-    return refused("max_methods methods");
+    return memory_refused("max_methods methods");
   }
   if (Status s = make_code_space(); !s) return s;
   if (Status s = make_routines(entries); !s) return s;
@@ -297,9 +297,7 @@ void Engine::make_owners() {
                                                .observer = *observer,
                                                .reclaimer = *reclaimer,
                                                .space = *space,
-                                               .stubs = *stubs,
                                                .poll_words = *poll_words,
-                                               .helpers = helpers,
                                                .service = *looks,
                                                .in_service = *in_service});
   eviction = std::make_unique<Eviction>(Eviction::Parts{.options = options,

@@ -106,6 +106,8 @@ struct Engine {
   bool forked() const noexcept;
   static Error forked_error();
 
+  // Counts a flush that is lost because memory was refused. Thread: any.
+  void note_flush_lost() noexcept { flushes_lost.fetch_add(1, std::memory_order_relaxed); }
   // Has each loop of optimized code that asks at all do so once. Thread: any, in signal handlers too.
   void have_all_loops_ask() noexcept;
 
@@ -159,6 +161,7 @@ struct Engine {
   std::unique_ptr<RateControl> rates;
   const uint64_t born_ns;
   const uint32_t born_at_fork;
+  std::atomic<uint64_t> flushes_lost{0};       // LossReport
   double cycles_per_ns = 1;                    // measured when loops are timed
   LoopMeter loop_meter;                        // of threads that attach; begin is null for cycles
   uint32_t first_loops = 0;                    // executions that each of them keeps

@@ -34,7 +34,7 @@ void Flushes::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind) {
     if (m.removed && !m.retired) continue;
     sampler::Note n = notes_.make_note(m, t, kind);
     bool only_flush = s.flushes++ == 0;
-    finishes([&] {
+    const bool whole = finishes([&] {
       std::span<const uint64_t> counts = counted_words(m, s);
       sampler::Verdict verdict = engine_.observer->streams.take(m, t.number(), n, counts);
       if (engine_.options.adaptive && !engine_.worker_thread->stopping())
@@ -44,6 +44,7 @@ void Flushes::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind) {
       bool goes = kind == sampler::NoteKind::kFlushFinal && !engine_.worker_thread->stopping();
       if (goes && only_flush && !m.removed) note_intake_.consider(m, n);
     });
+    if (!whole) engine_.note_flush_lost();
   }
 }
 

@@ -15,7 +15,7 @@
 namespace uptier::tiering {
 namespace {
 
-constexpr int32_t kFarAway = 0x7ffffff0;
+constexpr int32_t kLoopFarAway = 0x7ffffff0;
 
 // Where a frame that has just been checked at a loop header goes on in the same code.
 const void* continue_at(const jit::Code& code, uint32_t loop) {
@@ -46,7 +46,7 @@ void put_stop(sampler::ThreadContext& c, const void* pc) {
 
 const void* GuestLoops::loop_plain(uint32_t index, uint32_t loop, const void* pc) noexcept {
   if (AttachedThread* t = engine_.here()) return arrive(engine_.method(index), *t, loop, false, pc);
-  sampler::current_context()->any_method(index).loop_countdown = kFarAway;
+  sampler::current_context()->any_method(index).loop_countdown = kLoopFarAway;
   return continue_at(*engine_.space->owner_of(pc), loop);
 }
 

@@ -31,7 +31,7 @@ std::optional<double> exact_cycles(const Method& m, uint32_t loop, double entrie
   return cycles * entries / timed;
 }
 
-LoopReport report_of(const Method& m, const TimedLoop& t, const MethodProfile& p) {
+LoopReport loop_report_of(const Method& m, const TimedLoop& t, const MethodProfile& p) {
   LoopReport r;
   r.method = m.id;
   r.key = m.info.key;
@@ -84,7 +84,7 @@ void settle_cycles(const Method& m, double per_execution, std::vector<LoopReport
 // Adds the reports of a method's loops. `off`: cycles by which one execution may be off.
 void add_loops(const Method& m, const MethodProfile& p, double off, std::vector<LoopReport>& out) {
   std::vector<LoopReport> loops;
-  for (const TimedLoop& t : m.shape->timed_loops) loops.push_back(report_of(m, t, p));
+  for (const TimedLoop& t : m.shape->timed_loops) loops.push_back(loop_report_of(m, t, p));
   settle_cycles(m, off, loops);
   for (LoopReport& r : loops) {
     if (r.cycles) r.exclusive_cycles = r.cycles->total;

@@ -85,6 +85,7 @@ void NoteIntake::consider(Method& m, const sampler::Note& note) {
 }
 
 void NoteIntake::forget_note(const sampler::Note& note) noexcept {
+  if (StreamRecorder::is_flush(note.kind)) engine_.note_flush_lost();
   Method& m = engine_.method(note.method);
   if (note.kind == sampler::NoteKind::kWantCopy) m.copy_asked.store(false);
   Trial* trial = m.optimizing->trial.load(std::memory_order_relaxed);

@@ -19,6 +19,7 @@
 #include "tiering/runtime/unattached_calls.h"
 #include "tiering/saved/saved_profile.h"
 #include "tiering/serve/code_compaction.h"
+#include "tiering/serve/in_service.h"
 
 namespace uptier::tiering {
 namespace {
@@ -142,6 +143,8 @@ LossReport ReportMaker::losses_locked() const {
   l.unstable_bodies = engine_.compiler->unstable_bodies();
   l.trace_events_lost = engine_.observer->trace.events_lost();
   l.decisions_forgotten = engine_.observer->decisions.forgotten();
+  l.flushes_lost = engine_.flushes_lost.load(std::memory_order_relaxed);
+  l.code_names_lost = engine_.in_service->code_names_lost();
   engine_.threads.add_losses(l);
   return l;
 }

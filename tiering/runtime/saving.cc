@@ -29,8 +29,11 @@ Status Saving::save_profile() try {
 void Saving::save_at_end_locked() {
   Status saved = walled("save_profile", [&] { return save_profile_locked(); });
   if (saved) return;
-  engine_.log.say(LogLevel::kError,
-                  "the profile of this process is lost: " + saved.error().message);
+  const bool said = finishes([&] {
+    engine_.log.say(LogLevel::kError,
+                    "the profile of this process is lost: " + saved.error().message);
+  });
+  if (!said) engine_.log.say(LogLevel::kError, "the profile of this process is lost");
 }
 
 Status Saving::save_profile_locked() {

@@ -4,6 +4,7 @@
 #include "tiering/compile/method_compiler.h"
 #include "tiering/observe/observer.h"
 #include "tiering/runtime/engine.h"
+#include "tiering/serve/in_service.h"
 
 namespace uptier::tiering {
 
@@ -16,6 +17,10 @@ void say_noticed(Engine& engine) noexcept {
     if (engine.compiler) {
       notices.say_once(Notice::kUnstable, engine.compiler->unstable_bodies());
     }
+    if (engine.in_service) {
+      notices.say_once(Notice::kNamesLost, engine.in_service->code_names_lost());
+    }
+    notices.say_once(Notice::kFlushesLost, engine.flushes_lost.load(std::memory_order_relaxed));
   });
 }
 

@@ -73,10 +73,8 @@ void Shutdown::run() {
     flushes_.flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);
   }
   if (!engine_.saved->was_saved()) saving_.save_at_end_locked();
-  finishes([&] {
-    tell_first_calls_locked();
-    engine_.observer->trace.finish();
-  });
+  if (!finishes([&] { tell_first_calls_locked(); })) engine_.observer->trace.note_lost_event();
+  engine_.observer->trace.finish();
   engine_.threads.clear();
   if (engine_.space != nullptr) engine_.space->release_all();  // null: start() was refused it
   for (auto& m : engine_.methods.all()) {

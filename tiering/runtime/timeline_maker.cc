@@ -35,15 +35,15 @@ Timeline::Version row_of(const Version& v, uint32_t method, uint64_t born) {
 }
 
 // Returns the site of a loop in the schema: from 1 by LoopId, the site of the whole body last.
-SiteId site_of(const Method& m, LoopId loop) {
+SiteId loop_site_of(const Method& m, LoopId loop) {
   return (loop.valid() ? loop.index() : m.shape->loop_count) + 1;
 }
 
-void add_loops(const Method& m, uint32_t method, Timeline& t) {
+void add_loop_rows(const Method& m, uint32_t method, Timeline& t) {
   for (const TimedLoop& l : m.shape->timed_loops) {
     bool nested = l.within != UINT32_MAX;
-    SiteId parent = nested ? site_of(m, m.shape->timed_loops[l.within].loop) : 0;
-    t.loops.push_back({method, site_of(m, l.loop), parent, l.location});
+    SiteId parent = nested ? loop_site_of(m, m.shape->timed_loops[l.within].loop) : 0;
+    t.loops.push_back({method, loop_site_of(m, l.loop), parent, l.location});
   }
 }
 
@@ -84,7 +84,7 @@ Timeline TimelineMaker::timeline_locked() const {
     for (const auto& v : m->versions) {
       if (!v->moved) t.versions.push_back(row_of(*v, row, engine_.born_ns));
     }
-    add_loops(*m, row, t);
+    add_loop_rows(*m, row, t);
   }
   const std::deque<DecisionRecord>& decisions = engine_.observer->decisions.records();
   for (size_t i = 0; i < decisions.size(); ++i) {

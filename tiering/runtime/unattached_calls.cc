@@ -12,7 +12,7 @@ namespace uptier::tiering {
 namespace {
 
 constexpr int32_t kGap = 1 << 16;  // calls of a method between two events
-constexpr int32_t kFarAway = 0x7ffffff0;
+constexpr int32_t kNever = 0x7ffffff0;
 
 template <typename T>
 std::atomic_ref<T> word(T& t) {
@@ -38,7 +38,7 @@ void UnattachedCalls::count(Method& m, sampler::ThreadContext& c) noexcept {
     c.samples_taken.fetch_add(1, std::memory_order_relaxed);  // of this context: events
     calls = calls_since(armed, countdown);
   } else {  // the context of another runtime, which knows nothing of such calls
-    s.call_countdown = engine_.always_instrumented ? 0 : kFarAway;
+    s.call_countdown = engine_.always_instrumented ? 0 : kNever;
   }
   if (engine_.options.gap == GapMode::kExact) return;  // the stub counts for all threads
   bool first = engine_.calls_unattached.fetch_add(calls, std::memory_order_relaxed) == 0;
