@@ -166,7 +166,7 @@ Result<std::unique_ptr<jit::Code>> compile_one(const CompileCommand& c, CompileW
   PassPrinter passes(f);
   jit::OptimizeRequest r{.block_counts = seen.blocks, .sample = seen.sample, .copy = copy};
   r.targets = seen.targets;
-  r.prune_cold = c.cold_exits;
+  r.uncommon_traps = c.cold_exits;
   if (c.osr_loop >= 0) r.osr_loop = LoopId(static_cast<uint32_t>(c.osr_loop));
   if (wants(c, "passes")) r.observer = &passes;
   return world.optimized(m, r, c.inlining);

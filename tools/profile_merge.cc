@@ -5,7 +5,7 @@
 // counts, all of them are looked at before the first is added: then no run is counted twice,
 // whatever the order.
 //
-// A sum that would take much more than the largest file is made range by range (profile/upf/merge.h):
+// A sum that would take much more than the largest file is made range by range (profile/upf/profile_sum.h):
 //
 //     all files -> sum of the first methods -> written; parts of all files -> the next ones -> ...
 //
@@ -34,7 +34,8 @@
 #include "profile/base/numbers.h"
 #include "profile/data/text.h"
 #include "profile/upf/file.h"
-#include "profile/upf/merge.h"
+#include "profile/upf/profile_sum.h"
+#include "profile/upf/uploads.h"
 #include "profile/upf/segment_writer.h"
 #include "profile/upf/trace_info.h"
 #include "tools/commands.h"

@@ -277,8 +277,8 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
     finish_events();
     if (code == kOk) code = shown != kOk ? shown : kept;
   } catch (const std::bad_alloc&) { fail_without_memory(); }
-  // Traces and dumps get their last records when their runtime goes.
-  const bool all_written = c.trace.empty() && !c.options.jit_dump;
+  // Traces and dumps get their last records, or say what they lack, when their runtime goes.
+  const bool all_written = c.trace.empty() && !c.options.jit_dump && !c.options.perf_map;
   if (all_written && !kLooksForLeaks) leave(code);
   return code;
 }

@@ -1,4 +1,4 @@
-// wasi_clock.cc: clocks, and the operating system as the default WasiSystem.
+// clock.cc: clocks, and the operating system as the default WasiSystem.
 #include <poll.h>
 #include <sys/random.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-// wasi_stat.cc: what a file is, how large, and from when.
+// stat.cc: what a file is, how large, and from when.
 //
 // A path is opened with O_PATH first and then asked through its descriptor, so the file that was
 // resolved beneath the directory is the file that answers.

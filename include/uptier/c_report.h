@@ -107,6 +107,8 @@ typedef struct uptier_totals {
                                  // body
   uint64_t unstable_bodies;      // methods that were described differently each time, so that the
                                  // runtime stopped compiling them
+  uint64_t flushes_lost;         // counts for which memory was refused; the next snapshot has them
+  uint64_t code_names_lost;  // bodies of code whose name is not in the perf_map or jit_dump file
 } uptier_totals;
 
 uptier_status uptier_runtime_totals(const uptier_runtime* runtime, uptier_totals* out,

@@ -188,7 +188,7 @@ using LogFunction = void (*)(void* user, LogLevel level, std::string_view line);
   X(flag, pack_code, true, 0, 1, "flag",                                                           \
     "bodies share pages of code, their cold parts are apart; if off, each has pages of its own")   \
   X(flag, relay_code, true, 0, 1, "flag",                                                          \
-    "move code that lies too far apart, so that callers lie beside callees; needs pack_code")      \
+    "move code together when holes lie between it, so that pages become free; needs pack_code")      \
   X(real, relay_holes, 0.5, 0.05, 0.95, "share",                                                   \
     "share of holes in pages with code above which the code around them is moved")                 \
   X(count, relay_gap_ms, 1000, 0, 1u << 30, "ms",                                                  \

@@ -97,8 +97,8 @@ struct MethodReport {
   std::string name;
   uint64_t hash = 0;        // of key and name; Options::opt_range selects by it
   Tier tier = Tier::kHost;  // of the code that calls run now
-  uint64_t calls = 0;  // counted by the stub; calls between optimized methods bypass it (see
-                       // MethodProfile)
+  uint64_t calls = 0;       // counted by the stub; calls between optimized methods bypass it (see
+                            // MethodProfile)
   uint64_t sampled_calls = 0;
   uint64_t loop_iterations = 0;  // counted by the checks at loop headers
   uint64_t bursts = 0;           // sampled runs of consecutive iterations
@@ -207,7 +207,9 @@ struct LossReport {
   uint64_t samples_without_copy = 0;  // due before the instrumented copy was ready
   uint64_t slabs_refused = 0;         // slab_budget used up
   uint64_t flushes_delayed = 0;       // ring full; the next snapshot carries the counts
-  uint64_t requests_dropped = 0;      // queue full
+  // Counts of a method for which memory was refused. The next snapshot carries them, if one comes.
+  uint64_t flushes_lost = 0;
+  uint64_t requests_dropped = 0;  // queue full
   uint64_t compiles_failed = 0;
   uint64_t code_refused = 0;   // code_budget used up
   uint64_t evictions = 0;      // methods whose code was freed to make room for others; compiled
@@ -230,6 +232,7 @@ struct LossReport {
   uint64_t traps_lost = 0;  // raised, but no code tested for one before the outermost invoke ended
   uint64_t trace_events_lost = 0;  // the sink returned an error
   uint64_t log_records = 0;        // overwritten before read_log() took them
+  uint64_t code_names_lost = 0;    // bodies of code whose name the perf_map or jit_dump file lacks
   // Executions of loops that were counted but not timed, although they should have been:
   uint64_t loops_full = 0;     // more were under way than a thread keeps track of
   uint64_t loops_stale = 0;    // their end was not seen (a trap, another copy)

@@ -47,7 +47,7 @@ std::vector<float> by_shape(const Function& f, const ControlFlow& d, const LoopN
 uint64_t key_of(const Inst& probe) { return uint64_t{probe.body} << 32 | probe.aux; }
 
 // Returns how often a block has the probe that it begins with: more than once where it is rounds of a
-// loop, see unroll_long_loops.
+// loop, see runtime_unroll.
 uint32_t rounds_in(const Function& f, Block b) {
   const Inst* first = first_block_probe(f, b);
   if (first == nullptr) return 0;
@@ -58,7 +58,7 @@ uint32_t rounds_in(const Function& f, Block b) {
 }
 
 // How often the place of each block probe is passed in copies at the end of other blocks, see
-// duplicate_tails.
+// jump_threading.
 std::unordered_map<uint64_t, float> passed_elsewhere(const Function& f, const BlockCounts& counts) {
   std::unordered_map<uint64_t, float> passed;
   for (Block b : f.layout) {

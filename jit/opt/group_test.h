@@ -1,19 +1,18 @@
-// GroupTest: one question in front of some rounds of a counted loop that answers what each of them
-// would ask.
+// GroupTest: one test before a group of rounds of a counted loop, in place of the tests in each round.
 //
 //     i, i + s, ... i + (rounds - 1) s  all below n, len and what may overflow
 //       if  i < min(n, len, ...) - (rounds - 1) s      computed once, in front of the loop
 //
-// What each round asks is the test of the loop itself, and guards and traps that compare the
-// variable with what does not change, or ask whether its next value overflows. They need not be
-// passed in each round: they would hold.
+// Each round tests the condition of the loop itself. It may have guards and traps that compare the
+// variable with a value that does not change, or check whether its next value overflows. They need not be
+// executed in each round: after the group's test they would pass.
 //
-//   up, lt_s le_s       guards are answered as well; i >= 0 is asked in front where they need it
-//   up, lt_u le_u ne    so is what compares as unsigned numbers
+//   up, lt_s le_s       guards are answered as well; i >= 0 is tested in front where they need it
+//   up, lt_u le_u ne    so are unsigned comparisons
 //   down, gt_s ...      the test of the loop alone
 //
-// A limit that would wrap around, a step that is not positive where it is no constant, and a walk
-// that would miss its limit (ne) are asked for in front; then the loop is not entered in groups.
+// Three things are tested in front: a limit that would wrap around, a step that is not positive (if it is
+// no constant), and a walk that would miss its limit (ne). If a test fails, no group runs.
 //
 //   Thread: none of its own. Cost: the size of the loop.
 #pragma once

@@ -1,15 +1,16 @@
-// A block that ends in a choice is copied to the end of a block that jumps to it, when
+// Jump threading and loop rotation. A block that ends in a choice is copied to the end of a block that
+// jumps to it, when
 //
-//   its way is known from there    a branch or switch on what the jump passes (jump threading)
-//   it tests for a loop            the test at the top of a loop, copied to the bottom: the jump
-//                                  back becomes the branch (loop rotation)
+//   the choice is known there      a branch or switch on a value that the jump passes (jump threading)
+//   it is the test of a loop       the test at the top of a loop is copied to the bottom: the jump back
+//                                  becomes the branch (loop rotation)
 //
-// A loop keeps its one entrance: a test at its top is copied to all that jump back, or to the only
-// one that comes from outside. What comes behind the test is the header then. Where that is the
-// header of an inner loop already, an empty block between the two is: with one header both would be
+// A loop keeps one entrance: a test at its top is copied to all blocks that jump back, or to the only
+// block that enters from outside. The block after the test then is the header. If that block is the
+// header of an inner loop already, an empty block is put between the two. With one header both would be
 // one loop, and nothing would be known of how often the inner one goes round.
 //
-// Copies keep the probes of the block, so counts still sum up. What the block defines has several
+// Copies keep the probes of the block, so counts still add up. Values that the block defines have several
 // definitions afterwards, which repair_ssa joins.
 #include <algorithm>
 #include <optional>
@@ -42,7 +43,7 @@ class TailDuplicator {
     if (!any) return false;
     remove_unreachable(f_);
     repair_ssa(f_, redefined_);
-    prune_params(f_);
+    remove_redundant_phis(f_);
     return true;
   }
 
@@ -187,7 +188,7 @@ class TailDuplicator {
 
 }  // namespace
 
-void duplicate_tails(Function& f) {
+void jump_threading(Function& f) {
   TailDuplicator d(f);
   for (uint32_t n = 0; n < kMostRounds && d.round(); ++n) {}
 }

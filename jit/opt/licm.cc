@@ -1,4 +1,5 @@
-// What is computed anew in each round of a loop from values of outside is computed once, before it:
+// Loop-invariant code motion. What each round of a loop computes from values from outside is computed
+// once, before the loop:
 //
 //     p:                               p:
 //       jump loop(x)                     t = fdiv a, b
@@ -6,13 +7,13 @@
 //       t = fdiv a, b                  loop(i):
 //       ... t ...                        ... t ...
 //
-// A value that waits outside takes a register through the whole loop, or a word of the frame that is
-// read in each round. So only what takes longer than that reading goes, with whatever it is computed
-// from: multiplications, operations and conversions of floats, and where the loop calls, which no
-// register of floats outlives, divisions and the like only. It goes from blocks that each round
-// passes: one that hardly a round passes would pay at each entry.
+// A hoisted value takes a register through the whole loop, or a word of the frame that each round reads.
+// So only operations that are slower than that read are hoisted, together with their operands:
+// multiplications, operations and conversions of floats. In loops with calls, across which no float
+// register survives, only divisions and the like. Only blocks that every round passes are looked at: an
+// operation that few rounds need would cost time at each entry.
 //
-// Inner loops come first. What has left one is an instruction of the loop around, and may go on.
+// Inner loops come first: what has left one is an instruction of the loop around it, and may go on.
 #include <algorithm>
 
 #include "jit/analysis/control_flow.h"
@@ -228,6 +229,6 @@ class Hoister {
 
 }  // namespace
 
-void hoist_costly(Function& f) { Hoister(f).run(); }
+void licm(Function& f) { Hoister(f).run(); }
 
 }  // namespace uptier::jit

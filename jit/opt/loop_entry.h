@@ -1,11 +1,11 @@
-// LoopEntry: a block in front of a loop of one block, for what the loop is to begin with.
+// LoopEntry: a new block before a loop of one block, for code that runs once before the loop.
 //
 //     ways in -> entry(p0) -> loop(p) -> ways out
 //                              ^----'
 //
-// The block takes over the ways in, and as many parameters as the loop has. Who makes it ends it.
+// The block takes over the ways in, and has as many parameters as the loop. The caller ends the block.
 //
-//   Thread: none of its own. Cost: what it is asked for.
+//   Thread: none of its own. Cost: proportional to the ways in.
 #pragma once
 
 #include <initializer_list>

@@ -1,6 +1,6 @@
-// A loop of one block that stores the same to one element after the other, or what it loads from
-// elsewhere one by one, and computes nothing but what grows by constants (induction.h), is left
-// but its last round by one operation:
+// Loop-idiom recognition. A loop of one block that stores the same value to one element after the other,
+// or copies elements one by one, and computes nothing else but variables that grow by constants
+// (analysis/induction.h), leaves all rounds but the last to one operation:
 //
 //                                      enter(p0, n0):  m = rounds that are sure to go round again
 //     loop(p, n):                                      branch m is large, bulk, loop(p0, n0)
@@ -9,16 +9,16 @@
 //       n' = sub n, 1                  loop(p, n):     as it was
 //       branch n', loop(p', n'), out
 //
-// The loop keeps all its ways out, and what it computes for those behind it. A count that is too
-// small is right as well, so m need not be exact:
+// The loop keeps all its ways out, and everything that it computes for the code after them. A count that
+// is too small is correct as well, so m need not be exact:
 //
 //     while x != n, x < n    m = (n - x) / step          0 where x begins beyond n
 //     while x != n, x > n    m = (x - n) / -step
 //
-// The operation stores element after element as the loop does, overlapping or not, and stops where
-// the loop would fault. What it would do differently is asked before: whether an i32 index wraps
-// around on the way. A copy to less than kLeastDistance behind its source is correct but slow, and
-// left to the loop. So are short loops, by the counts where there are any, and when they run.
+// The operation stores element after element as the loop does, overlapping or not, and stops where the
+// loop would fault. The one difference, an i32 index that wraps around on the way, is checked before.
+// A copy to less than kLeastDistance after its source is correct but slow, so the loop does it. The same
+// holds for loops that are short: by the counts, if there are any, and when they run.
 #include <algorithm>
 
 #include "jit/analysis/induction.h"
@@ -380,7 +380,7 @@ class BulkStorer {
 
 }  // namespace
 
-void store_in_bulk(Function& f, const BlockCounts& counts, bool counting) {
+void loop_idiom(Function& f, const BlockCounts& counts, bool counting) {
   BulkStorer(f, counts, counting).run();
 }
 

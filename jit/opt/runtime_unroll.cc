@@ -1,5 +1,5 @@
-// A small innermost loop that the profile has seen to go round often becomes groups of rounds with
-// one test each (group_test.h), and the loop as it was for what is left:
+// Runtime unrolling. A small innermost loop that goes round often by the profile becomes groups of rounds
+// with one test each (group_test.h), and the original loop for the rest:
 //
 //                                        ask:          limit = n - 3; branch i < limit, r1(i), loop(i)
 //     loop(i):                           r1(i):        round 1; jump r2
@@ -8,14 +8,14 @@
 //       branch i' < n, loop(i'), out     rest:         branch i' < n, loop(i'), out
 //                                        loop(i):      as it was
 //
-// Ways out from the middle of a round stay, in each copy. Guards and traps that the test answers
-// are in the loop only, where they fail if one has to.
+// Each copy keeps its ways out of the middle of a round. Guards and traps that the group's test answers
+// are in the original loop only, where they fail if one has to.
 //
-//   rounds     at least kLeastRounds on average, of a loop that was seen often and is not rare
+//   rounds     at least kLeastRounds on average, in a loop that was seen often and is not rare
 //   size       its instructions, without constants, probes and jumps: copies * size <= kMostWhole
 //
-// Copies keep the probes of their blocks, so counts still sum up. What extends the variable is a sum
-// of what extends the first of a group, for addresses to take it in.
+// Copies keep the probes of their blocks, so counts still add up. An extension of the variable becomes a
+// sum with the extension of the group's first one, so that addresses can take it in.
 #include <algorithm>
 
 #include "jit/opt/copy_loop.h"
@@ -50,7 +50,7 @@ class LongUnroller {
     }
     if (redefined_.empty()) return false;
     repair_ssa(f_, redefined_);
-    prune_params(f_);
+    remove_redundant_phis(f_);
     return true;
   }
 
@@ -236,7 +236,7 @@ class LongUnroller {
 
 }  // namespace
 
-bool unroll_long_loops(Function& f, const BlockCounts& counts) {
+bool runtime_unroll(Function& f, const BlockCounts& counts) {
   return LongUnroller(f, counts).run();
 }
 

@@ -1,12 +1,12 @@
-// Conditional constant propagation. A value is unknown, one constant, or varying, and only ever
-// moves that way; blocks and edges count once something is found to take them. So a parameter that
-// is the same constant on every edge that is ever taken is that constant, round a loop too.
+// Sparse conditional constant propagation. A value is unknown, one constant, or varying, and only moves in
+// this order. Blocks and edges count once they are found to be executable. So a parameter is constant if
+// all executable edges pass the same constant, also around a loop.
 //
-// Blocks are looked at in reverse postorder, again while an edge that goes back has moved a
-// parameter: once without loops, mostly twice with them. After kMostPasses all parameters vary.
+// Blocks are visited in reverse postorder, again while an edge that goes back has changed a parameter:
+// once without loops, mostly twice with them. After kMostPasses all parameters are taken to vary.
 //
-// What is constant afterwards is a `const`; conditions as well, so that fold_branches drops what is
-// never taken. What would trap stays.
+// Values that are constant become `const`, and so do conditions, so that simplify_cfg drops the code that
+// is never reached. Instructions that would trap stay.
 //
 // After: Wegman and Zadeck, "Constant Propagation with Conditional Branches", 1991.
 #include <algorithm>
@@ -215,6 +215,6 @@ class ConstantPropagator {
 
 }  // namespace
 
-void propagate_constants(Function& f) { ConstantPropagator(f).run(); }
+void sccp(Function& f) { ConstantPropagator(f).run(); }
 
 }  // namespace uptier::jit

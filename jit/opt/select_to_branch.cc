@@ -6,7 +6,7 @@
 
 #include "jit/analysis/block_counts.h"
 #include "jit/analysis/one_of_two.h"
-#include "jit/frontend/select_probes.h"
+#include "jit/ir/turns.h"
 #include "jit/opt/copy_tail.h"
 #include "jit/opt/passes.h"
 #include "jit/opt/splice.h"
@@ -105,7 +105,7 @@ class SelectSplitter {
     if (redefined.empty()) return;
     remove_unreachable(f_);
     repair_ssa(f_, redefined);
-    prune_params(f_);
+    remove_redundant_phis(f_);
   }
 
   // The selection at `position` and those behind it on the same condition whose operands are known
@@ -163,7 +163,7 @@ class SelectSplitter {
 
 }  // namespace
 
-void split_selects(Function& f) {
+void select_to_branch(Function& f) {
   bool any = std::ranges::any_of(f.layout, [&](Block b) {
     const auto& insts = f.block(b).insts;
     return std::ranges::any_of(insts, [&](InstId i) { return f.inst(i).op == Opcode::kSelect; });

@@ -1,17 +1,18 @@
-// What a block knows of memory: places and the values in them. A block begins with what all blocks
-// before it ended with; where a loop begins, without what the loop may write, and without places
-// of class 0: each round reads those anew, as they may be words by which others stop the loop.
-// Facts are (place, type, value), at most kMostFacts of them, the oldest goes first.
+// Store-to-load forwarding, redundant-load and dead-store elimination, by what a block knows of memory:
+// facts (place, type, value), at most kMostFacts of them; the oldest is dropped first. A block starts with
+// the facts that all blocks before it end with. A loop header starts without what the loop may write, and
+// without places of alias class 0: another thread may write those to stop the loop, so each round must
+// read them again.
 //
-//   a load of a place that is known, as the same type, is the value that was stored or loaded
-//   there: that access did not fault, so this one does not
+//   load    of a known place, as the same type: is the value that was stored or loaded there. That
+//           access did not fault, so this one does not
+//   store   forgets what it may have touched
+//   call    forgets everything but places that never change
 //
-//   a store forgets what it may have touched, a call all but invariant places
-//
-//   a store that the same place's next store follows, with nothing between that could read it or
-//   leave the function, is dropped. If it may trap, the next one has to do so in its stead: it must
-//   be as wide, with nothing stored or counted between them, and its trap is then the first one's.
-//   An access of a place that is known does not trap
+// A store is dropped if the next store to the same place follows, and nothing between them can read the
+// place or leave the function. If it may trap, the next one must trap in its place: it must be as wide,
+// nothing may be stored or counted between them, and it takes over the location of the first. An access
+// to a known place does not trap.
 #include <algorithm>
 
 #include "jit/analysis/control_flow.h"
@@ -230,6 +231,6 @@ class MemoryForwarder {
 
 }  // namespace
 
-void forward_memory(Function& f, bool counting) { MemoryForwarder(f, counting).run(); }
+void store_to_load_forwarding(Function& f, bool counting) { MemoryForwarder(f, counting).run(); }
 
 }  // namespace uptier::jit

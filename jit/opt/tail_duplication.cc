@@ -1,11 +1,12 @@
-// A short block that returns is copied to the ends of those that jump to it, where they run often:
+// Tail duplication. A short block that returns is copied to the ends of the blocks that jump to it, where
+// these run often. This
 //
-//   the jump is saved
-//   a way through the body that needs no frame ends without meeting those that have one, so that it
-//   need not make one (x64/frame_plan.h)
+//   - saves the jump
+//   - lets a way through the body that needs no frame end without meeting those that have one, so that no
+//     frame is made for it (regalloc/frame_plan.h)
 //
-// Counts say how often. A copy keeps the block's probes, so counts still sum up. Nothing that the
-// block defines is used elsewhere, since nothing comes behind it.
+// Counts say how often. A copy keeps the block's probes, so counts still add up. Nothing that the block
+// defines is used elsewhere, because nothing comes after it.
 #include <algorithm>
 
 #include "jit/opt/copy_tail.h"
@@ -60,6 +61,6 @@ class ReturnCopier {
 
 }  // namespace
 
-void copy_returns(Function& f, const BlockCounts& counts) { ReturnCopier(f, counts).run(); }
+void tail_duplication(Function& f, const BlockCounts& counts) { ReturnCopier(f, counts).run(); }
 
 }  // namespace uptier::jit

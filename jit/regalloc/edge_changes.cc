@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
@@ -134,4 +134,4 @@ std::vector<EdgeChange> find_edge_changes(const MachineFunction& m, const LiveRa
   return Sweep(m, live, list).run();
 }
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

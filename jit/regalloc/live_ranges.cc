@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 namespace {
 
 constexpr size_t kBatch = 64;
@@ -291,4 +291,4 @@ class RangeFinder {
 
 LiveRanges find_live_ranges(const MachineFunction& m) { return RangeFinder(m).run(); }
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

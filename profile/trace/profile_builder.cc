@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "profile/algebra/rake.h"
 #include "profile/base/numbers.h"
 #include "profile/base/wall.h"
 #include "profile/trace/data.h"

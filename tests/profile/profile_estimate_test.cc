@@ -1,3 +1,4 @@
+#include "profile/algebra/rake.h"
 #include "profile/data/estimate.h"
 
 #include <gtest/gtest.h>

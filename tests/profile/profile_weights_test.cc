@@ -6,9 +6,10 @@
 #include <random>
 
 #include "profile/algebra/algebra.h"
+#include "profile/algebra/rake.h"
 #include "profile/base/numbers.h"
-#include "profile/formats/tsv.h"
 #include "profile/data/estimate.h"
+#include "profile/formats/tsv.h"
 #include "profile/upf/method.h"
 #include "tests/support/trace_samples.h"
 

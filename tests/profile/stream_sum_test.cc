@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "profile/algebra/rake.h"
 #include "profile/data/estimate.h"
 
 namespace uptier::profile {

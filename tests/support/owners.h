@@ -40,9 +40,7 @@ class Owners : private tiering::Relay::Service {
                                         .observer = observer,
                                         .reclaimer = reclaimer,
                                         .space = *code.space,
-                                        .stubs = *code.stubs,
                                         .poll_words = poll_words,
-                                        .helpers = helpers,
                                         .service = *this,
                                         .in_service = in_service});
   }
@@ -87,7 +85,7 @@ class Owners : private tiering::Relay::Service {
   }
   std::vector<std::string> logged() const {
     std::vector<std::string> actions;
-    for (const DecisionRecord& d : observer.decisions()) actions.push_back(d.action);
+    for (const DecisionRecord& d : observer.decisions.records()) actions.push_back(d.action);
     return actions;
   }
 

@@ -13,6 +13,10 @@ constexpr const char* kTexts[] = {
     "tell them apart (the report counts them: keys_shared)",
     "Host::build describes a method differently each time: the method stays in its present code "
     "(the report names it: last_error, and counts such methods: unstable_bodies)",
+    "perf_map or jit_dump: the file could not be written, so names of code are missing in it (the "
+    "report counts them: code_names_lost)",
+    "no memory for counts of a thread: if no later snapshot of the method came, they are in no "
+    "profile and no trace (the report counts them: flushes_lost)",
 };
 static_assert(std::size(kTexts) == static_cast<size_t>(Notice::kCount));
 

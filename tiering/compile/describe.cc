@@ -134,7 +134,7 @@ Result<jit::Function> MethodCompiler::describe_anew(Method& m, Observed observed
     std::lock_guard lock(state_mutex_);
     m.slab_words.store(Method::kNotPlanned, std::memory_order_release);
     m.shape.put(std::move(shape));
-    observer_.keys().learn(m);
+    observer_.directory.keys().learn(m);
   }
   if (options_.fuel != 0) jit::add_fuel(f);
   place_probes(m, f, observed);
@@ -199,7 +199,7 @@ bool MethodCompiler::plans_at_once(Method& m, const jit::Function& f) {
                !probe_choice_.sites.loops.loops;
   if (!waits) return true;
   std::lock_guard lock(state_mutex_);
-  return observer_.traces() || saved_.knows(m);
+  return observer_.trace.on() || saved_.knows(m);
 }
 
 void MethodCompiler::plan_probes(Method& m, const jit::Function& f, const jit::LoopForest& forest) {
@@ -231,7 +231,7 @@ void MethodCompiler::learn_own_locked(Method& m) {
   make_slab(*shape, *m.probes);
   learn_slab(m, *shape);
   m.shape.put(std::move(shape));
-  observer_.keys().learn(m);
+  observer_.directory.keys().learn(m);
   saved_.adopt(m);
 }
 

@@ -44,7 +44,7 @@ SiteSnapshot site_snapshot(const Method& m, const MethodProfile& seen, const Bod
 std::vector<jit::SiteValues> MethodCompiler::guesses_locked(Method& m, const Plan& plan) {
   std::vector<jit::SiteValues> guesses;
   bool stressed = stress_.active(StressKind::kValues);
-  MethodProfile seen = observer_.profile_of(m);
+  MethodProfile seen = observer_.estimates.profile_of(m);
   std::vector<SiteId> kept = m.shape->exits.kept_values(plan.osr_loop.valid());
   for (const BodySite& site : m.value_versions->body_sites) {
     if (std::ranges::find(kept, site.site) != kept.end()) continue;
@@ -56,7 +56,7 @@ std::vector<jit::SiteValues> MethodCompiler::guesses_locked(Method& m, const Pla
     SiteSnapshot s = site_snapshot(m, seen, site, policy_);
     SiteDecision d = decide_site(s, policy_);
     if (d.action != Action::kSpecialize) continue;
-    observer_.log(m, action_name(d.action), d.reason, inputs_text(s));
+    observer_.decisions.log(m, action_name(d.action), d.reason, inputs_text(s));
     guesses.push_back({site.site, d.min, d.max});
   }
   return guesses;

@@ -24,7 +24,7 @@ void forget_classes(jit::Function& f) {
   }
 }
 
-jit::SiteTargets site_targets(const Observer::Targets& seen, const jit::StubTable& stubs) {
+jit::SiteTargets site_targets(const Estimates::Targets& seen, const jit::StubTable& stubs) {
   jit::SiteTargets site{seen.site, seen.total, {}};
   for (auto [target, count] : seen.methods) {
     if (target->removed) continue;
@@ -42,11 +42,13 @@ bool MethodCompiler::guards_may_be_inlined() const {
 
 // Returns what was observed of a method's blocks and indirect calls.
 jit::BodyProfile MethodCompiler::body_profile_locked(const Method& m) {
-  jit::BodyProfile p{blocks_to_compile_from(m, observer_), {}, observer_.sample_weight(m)};
+  jit::BodyProfile p{
+      blocks_to_compile_from(m, observer_.estimates), {}, observer_.estimates.sample_weight(m)};
   if (p.blocks.empty()) return p;
-  for (Observer::Targets& seen : observer_.targets_of(m)) {
+  for (Estimates::Targets& seen : observer_.estimates.targets_of(m)) {
     auto phase = m.flushed->seen_phase->targets.find(seen.site);
-    if (phase != m.flushed->seen_phase->targets.end()) observer_.take_over(phase->second, seen);
+    if (phase != m.flushed->seen_phase->targets.end())
+      observer_.estimates.take_over(phase->second, seen);
     p.targets.push_back(site_targets(seen, stubs_));
   }
   return p;
@@ -71,8 +73,8 @@ const Inlinees::Phase& Inlinees::phase() {
   phase_ = {seen.inlined, seen.error, {}};
   for (const auto& [path, sites] : seen.inlined_targets) {
     for (const auto& [site, counts] : sites) {
-      Observer::Targets targets{site, 0, {}};
-      compiler_.observer_.take_over(counts, targets);
+      Estimates::Targets targets{site, 0, {}};
+      compiler_.observer_.estimates.take_over(counts, targets);
       phase_->targets[path].push_back(site_targets(targets, compiler_.stubs_));
     }
   }
@@ -124,8 +126,8 @@ Inlinees::Saved Inlinees::saved_locked(const Method& root, const jit::InlinePath
       seen.of[{key.module_key, static_cast<uint32_t>(key.value)}] = shares.back();
     }
     uint64_t samples = std::min(count, site.samples);
-    Observer::Targets targets{at.second, 0, {}};
-    compiler_.observer_.take_over(seen, targets);
+    Estimates::Targets targets{at.second, 0, {}};
+    compiler_.observer_.estimates.take_over(seen, targets);
     if (samples < kLeastSamples || targets.methods.empty()) continue;
     out.targets.push_back(site_targets(targets, compiler_.stubs_));
     out.error = std::max(out.error, draw_error(shares, static_cast<double>(samples)));
@@ -168,15 +170,15 @@ std::unique_ptr<jit::Inlinee> MethodCompiler::inlinee(MethodId id, bool profile,
       std::make_unique<jit::Inlinee>(jit::Inlinee{*m.body, {}, m.info.host_resume != nullptr});
   if (profile) known->profile = body_profile_locked(m);
   if (profile) {
-    note_turns(m, observer_, known->function);
-    note_counts(m, observer_, known->function);
+    note_turns(m, observer_.estimates, known->function);
+    note_counts(m, observer_.estimates, known->function);
   }
   if (stress_.active(StressKind::kValues)) note_wild_counts(known->function, serials_.load());
   error = profile_error(m, known->profile.blocks);
-  bool enough = live_.deopt_cold && observer_.samples_of(m) >= live_.cold_samples;
+  bool enough = live_.deopt_cold && observer_.estimates.samples_of(m) >= live_.cold_samples;
   const std::vector<uint64_t>& seen = known->profile.blocks;
-  known->prune_cold = enough && !seen.empty() && seen[0] != 0;
-  if (known->prune_cold) known->kept = m.shape->exits.kept_blocks(true);
+  known->uncommon_traps = enough && !seen.empty() && seen[0] != 0;
+  if (known->uncommon_traps) known->kept = m.shape->exits.kept_blocks(true);
   return known;
 }
 

@@ -81,7 +81,7 @@ Status MethodCompiler::make_own(Method& m, const Plan& plan, Version& v) {
   {
     std::lock_guard lock(state_mutex_);
     if (!m.has_shape()) learn_own_locked(m);
-    seen = observer_.profile_of(m);
+    seen = observer_.estimates.profile_of(m);
   }
   if (Status s = m.probes->schema().check(); !s) return s;
   Result<HostCode> code = m.host.compile(plan, seen);
@@ -204,8 +204,8 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
   std::vector<uint8_t> kept;
   if (plan.use_profile) {
     std::lock_guard lock(state_mutex_);
-    note_turns(m, observer_, *f);
-    note_counts(m, observer_, *f);
+    note_turns(m, observer_.estimates, *f);
+    note_counts(m, observer_.estimates, *f);
   }
   if (stress_.active(StressKind::kValues)) note_wild_counts(*f, v.serial);
   if (plan.for_values) {
@@ -230,7 +230,7 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
   }
   if (prune) {
     std::lock_guard lock(state_mutex_);
-    prune = observer_.samples_of(m) >= live.cold_samples;
+    prune = observer_.estimates.samples_of(m) >= live.cold_samples;
     bool loop = plan.osr_loop.valid();
     kept = m.shape->exits.kept_blocks(loop);
     if (!loop && plan.copy == Copy::kPlain) m.shape.made()->exits.compiled();
@@ -258,7 +258,7 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
                               .inlined_blocks = plan.copy == Copy::kPlain ? &inlined : nullptr,
                               .limit = &limit,
                               .to_host = m.info.host_resume != nullptr,
-                              .prune_cold = prune,
+                              .uncommon_traps = prune,
                               .kept = kept,
                               .poll = v.polls.words().data(),
                               .poll_all = stressed,

@@ -116,7 +116,7 @@ class MethodCompiler {
   jit::BodyProfile body_profile_locked(const Method& m);
   std::unique_ptr<jit::Inlinee> inlinee(MethodId id, bool profile, double& error);
 
-  // guess_values.cc
+  // value_speculation.cc
   std::vector<jit::SiteValues> guesses_locked(Method& m, const Plan& plan);
   Status make_guard(Method& m, Version& v);
 

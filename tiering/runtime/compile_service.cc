@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "profile/base/wall.h"
+#include "tiering/model/still_here.h"
 #include "tiering/runtime/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -11,7 +12,7 @@ namespace uptier::tiering {
 // What memory was refused to is tried once more: there may be some for that.
 bool RuntimeImpl::first_call(Method& m) noexcept {
   __builtin_unwind_init();  // the method's address, which callers keep in registers, is on the stack
-  StillHere still(*this);
+  StillHere still(here());
   for (int tries = 0; tries < 2; ++tries) {
     bool made = false;
     if (finishes([&] { made = make_first(m); })) return made;

@@ -53,10 +53,10 @@ SeenRun SavedProfile::see_watched(const KnownMethods& known) const {
   }
   std::ranges::sort(info.modules);
   info.modules.erase(std::ranges::unique(info.modules).begin(), info.modules.end());
-  if (uint64_t gone = observer_.decisions_forgotten(); gone != 0) {
+  if (uint64_t gone = observer_.decisions.forgotten(); gone != 0) {
     seen.log = numbered(gone) + "decisions before these are not kept\n";
   }
-  for (const DecisionRecord& d : observer_.decisions()) {
+  for (const DecisionRecord& d : observer_.decisions.records()) {
     std::string whose = d.method_name.empty() ? "" : " " + d.method_name;
     seen.log += numbered(d.sequence) + d.action + whose + ": " + d.reason + "\n";
   }
@@ -68,8 +68,9 @@ void SavedProfile::see(const Method& m, const KnownMethods& known, SeenRun& seen
   known.tell_first_call(m, seen.calls);
   if (m.probes->schema().slots.empty()) return;
   Profile one;
-  if (!m.flushed->streams.empty()) one.methods.emplace(m.info.key, observer_.profile_of(m));
-  one.inlined = observer_.inlined_of(m);
+  if (!m.flushed->streams.empty())
+    one.methods.emplace(m.info.key, observer_.estimates.profile_of(m));
+  one.inlined = observer_.inlined.bodies_of(m);
   add_calls(m, one, seen.calls);
   // Where it came from is not where it will be looked for.
   bool moved = is_trusted(m) && m.saved->recovered && m.saved->profile.schema == m.probes->schema();

@@ -34,12 +34,13 @@ bool SavedProfile::match(Method& m, SavedMethod& saved) {
   matched.key = m.info.key;
   if (!report.accepted) {
     store_->report().stale++;
-    observer_.log(m, "drop",
-                  "the saved profile is of other code: " + hashes + "; " + report.text());
+    observer_.decisions.log(m, "drop",
+                            "the saved profile is of other code: " + hashes + "; " + report.text());
     return false;
   }
   store_->report().matched++;
-  observer_.log(m, "match", "the saved profile is of other code: " + hashes + "; " + report.text());
+  observer_.decisions.log(m, "match",
+                          "the saved profile is of other code: " + hashes + "; " + report.text());
   saved.profile = std::move(matched);
   saved.recovered = true;
   return true;

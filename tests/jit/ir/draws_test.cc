@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "profile/algebra/rake.h"
 #include "profile/trace/events.h"
 #include "tests/support/runtime_host.h"
 

@@ -93,7 +93,7 @@ class LeavingModule {
                                                   .inlinees = how_.inlines ? &inlinees : nullptr,
                                                   .inline_guards = how_.inlines,
                                                   .to_host = how_.to_host,
-                                                  .prune_cold = prune,
+                                                  .uncommon_traps = prune,
                                                   .ask_to_leave = how_.asks}));
   }
 

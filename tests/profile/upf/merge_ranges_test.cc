@@ -7,7 +7,7 @@
 #include "profile/algebra/algebra.h"
 #include "profile/base/varint.h"
 #include "profile/trace/trace_file.h"
-#include "profile/upf/merge.h"
+#include "profile/upf/profile_sum.h"
 #include "profile/upf/segment_writer.h"
 #include "profile/upf/write.h"
 #include "test_paths.h"

@@ -3,7 +3,8 @@
 
 #include "profile/algebra/algebra.h"
 #include "profile/formats/export.h"
-#include "profile/upf/merge.h"
+#include "profile/upf/profile_sum.h"
+#include "profile/upf/uploads.h"
 #include "tests/support/program_runs.h"
 #include "tests/support/trace_samples.h"
 

@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "profile/upf/foreign.h"
-#include "profile/upf/merge.h"
+#include "profile/upf/profile_sum.h"
+#include "profile/upf/uploads.h"
 #include "profile/upf/write.h"
 #include "tests/support/trace_samples.h"
 #include "uptier/profile_file.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "profile/upf/merge.h"
+#include "profile/upf/profile_sum.h"
 #include "profile/upf/write.h"
 #include "test_paths.h"
 #include "tests/support/program_runs.h"
