@@ -38,8 +38,8 @@ void RuntimeImpl::thread_ends() noexcept {
 
 Error RuntimeImpl::forked_error() {
   return {ErrorCode::kForked,
-          "the runtime is the parent process's: a child of fork() may exit, exec, and make "
-          "runtimes of its own"};
+          "the runtime belongs to the parent process: a child of fork() may exit, exec, and create "
+          "its own runtimes"};
 }
 
 AttachedThread* RuntimeImpl::attached_to(const Runtime& r) noexcept {

@@ -40,13 +40,17 @@ Error for_life(std::string_view name, const char* why) {
 // Why an option that may change in other runtimes may not in this one, or null.
 const char* RuntimeImpl::obstacle_to(std::string_view name, const Options& to) const {
   bool rates = name == "interval" || name == "burst";
-  if (rates && !rates_.has_rates()) return "this runtime samples every call, by turns, or none";
+  if (rates && !rates_.has_rates())
+    return "this runtime was created to sample every call, to sample by turns, or not to sample";
   bool budget = rates_.has_budget() && to.overhead_budget > 0;
-  if (name == "overhead_budget" && !budget) return "there is a budget for life, or none";
+  if (name == "overhead_budget" && !budget)
+    return "a runtime that was created with a budget keeps one, and one without a budget gets none";
   bool of_optimized = name == "optimized_interval" || name == "observe_optimized";
-  if (of_optimized && !options_.adaptive) return "rates do not adapt, so there are no such samples";
-  if (name == "value_versions" && !options_.value_versions) return "no parameter was to be counted";
-  if (to.code_budget > options_.code_budget) return "no more was reserved for code";
+  if (of_optimized && !options_.adaptive) return "it needs adaptive rates";
+  if (name == "value_versions" && !options_.value_versions)
+    return "value_versions was off when the runtime was created";
+  if (to.code_budget > options_.code_budget)
+    return "it cannot exceed the value that the runtime was created with";
   return nullptr;
 }
 
@@ -58,7 +62,7 @@ Status RuntimeImpl::set(std::string_view name, std::string_view value) try {
   bool can = name == "interval" || name == "burst" || name == "optimized_interval" ||
              name == "overhead_budget" || is_one_of(name, kOfFlushes) ||
              is_one_of(name, kOfThePolicy) || is_one_of(name, kOthers);
-  if (!can) return for_life(name, "a runtime has it for life");
+  if (!can) return for_life(name, "it is fixed for the life of a runtime");
   if (const char* why = obstacle_to(name, changed)) return for_life(name, why);
   live_ = changed;
   apply_locked(name);

@@ -65,7 +65,7 @@ void RuntimeImpl::say_turn_refused(Method& m) {
   std::lock_guard lock(state_mutex_);
   m.last_error.put(
       m.info.name +
-      ": called while it is described, by its own `build` or by one that this waits for");
+      ": called while it is being described, by its own `build` or by one that it waits for");
 }
 
 // Returns true.

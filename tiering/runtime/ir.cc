@@ -14,7 +14,7 @@ Result<std::string> RuntimeImpl::ir(MethodId id) try {
   CompileTurn turn(turns_, m);
   if (!turn) {
     return Error{ErrorCode::kInvalidArgument,
-                 m.info.name + ": its `build`, or one that waits for it, asks for its IR"};
+                 m.info.name + ": its IR is requested by its `build`, or by one that waits for it"};
   }
   if (!hosts_.may_ask(m)) return Error{ErrorCode::kInvalidArgument, "the method has been removed"};
   Result<jit::Function> f = compiler_->describe(m, MethodCompiler::Observed::kYes);

@@ -104,11 +104,12 @@ Status RuntimeImpl::set_loop_meter(const LoopMeter& meter) {
   if (forked()) return forked_error();
   std::lock_guard lock(state_mutex_);
   if ((meter.begin == nullptr) != (meter.end == nullptr)) {
-    return Error{ErrorCode::kInvalidArgument, "set_loop_meter: begin and end, or neither of them"};
+    return Error{ErrorCode::kInvalidArgument,
+                 "set_loop_meter: give both begin and end, or neither"};
   }
   if (threads_.last_number() != 0) {
     return Error{ErrorCode::kInvalidArgument,
-                 "set_loop_meter: a thread has attached already, whose loops are in other units"};
+                 "set_loop_meter: a thread has attached already, and its loops have other units"};
   }
   loop_meter_ = meter;
   if (meter.begin == nullptr) loop_meter_.unit = LoopMeter().unit;

@@ -144,10 +144,10 @@ Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, Tra
                                                      Policy* policy) try {
   if (Status s = options.check(); !s) return s.error();
   if (int n = interrupt_signal(options); n < SIGRTMIN || n > SIGRTMAX) {
-    return Error{ErrorCode::kInvalidArgument, "option interrupt_signal: " + std::to_string(n) +
-                                                  " is not 0 and no real-time signal: those are " +
-                                                  std::to_string(SIGRTMIN) + " to " +
-                                                  std::to_string(SIGRTMAX)};
+    return Error{ErrorCode::kInvalidArgument,
+                 "option interrupt_signal: " + std::to_string(n) +
+                     " is neither 0 nor a real-time signal: those are " + std::to_string(SIGRTMIN) +
+                     " to " + std::to_string(SIGRTMAX)};
   }
   Result<StressPlan> plan = StressPlan::parse(options.stress);
   if (!plan) return plan.error();
@@ -156,8 +156,8 @@ Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, Tra
   Status s = r->start();
   if (r->lacks_worker()) {
     Log(options).say(LogLevel::kWarning,
-                     "a thread for the worker is refused: code is made on the threads that run it, "
-                     "as with workers=0");
+                     "the system refused a thread for the worker: the calling threads compile, as "
+                     "with workers=0");
     Options alone = options;
     alone.workers = 0;
     r.reset();

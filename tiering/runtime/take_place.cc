@@ -74,8 +74,8 @@ Result<RuntimeImpl::Place> RuntimeImpl::take_place_locked(const std::string& nam
   if (fresh) return Place{MethodId(count)};
   size_t removed = places_.removed();
   std::string waiting = removed == 0 ? ""
-                                     : ", and something still means each of the " +
-                                           std::to_string(removed) + " removed ones";
+                                     : ", and each of the " + std::to_string(removed) +
+                                           " removed ones is still in use";
   return Error{ErrorCode::kResourceExhausted,
                name + ": the runtime has max_methods = " + std::to_string(options_.max_methods) +
                    " methods" + waiting};
