@@ -75,7 +75,7 @@ void tell(const std::string& path, const ProfileFile& file) {
   for (const std::string& what : merge_messages(file.report)) fail(kOk, path + ": " + what);
 }
 
-int write(const std::string& path, const ProfileFile& file) {
+int write_profile(const std::string& path, const ProfileFile& file) {
   Status s = write_output(path, profile_to_file(file));
   return s ? int{kOk} : fail(kFailed, s.error().message);
 }
@@ -289,7 +289,7 @@ int profile_diff(const std::string& a, const std::string& b, uint64_t top, const
   (void)profile::subtract(second.calls, first.calls);
   second.foreign = {};
   second.info.uploads.clear();  // what is left is not the sum of any runs
-  return write(out, second);
+  return write_profile(out, second);
 }
 
 int profile_top(const std::string& path, uint64_t n, const std::string& out, bool json) {
@@ -305,7 +305,7 @@ int profile_top(const std::string& path, uint64_t n, const std::string& out, boo
   file.info.uploads.clear();
   file.profile = profile::top(file.profile, n);
   profile::restrict_to(file.calls, file.profile);
-  return write(out, file);
+  return write_profile(out, file);
 }
 
 int profile_check(const std::vector<std::string>& files, bool json) {

@@ -381,7 +381,7 @@ void Merge::filter(ProfileFile& sum) const {
 }
 
 // A name that files with the same bytes share, whoever writes them.
-std::string name_of(std::string name, const profile::SegmentPieces& pieces) {
+std::string piece_name(std::string name, const profile::SegmentPieces& pieces) {
   if (name.find("%H") == name.npos) return name;
   XXH3_state_t state;
   XXH3_64bits_reset(&state);
@@ -466,7 +466,7 @@ int Merge::write(const ProfileFile& rest, profile::SegmentWriter& writer) const 
     fail(kOk, "data of other tools was left out: it does not say which host it comes from");
   if (!voters_.asked()) writer.add(rest.foreign);
   const profile::SegmentPieces pieces = writer.finish(rest.info, {}, {}, &rest.calls, {}, nullptr);
-  Status s = write_output(name_of(command_.out, pieces), pieces);
+  Status s = write_output(piece_name(command_.out, pieces), pieces);
   return s ? kOk : fail(kFailed, s.error().message);
 }
 

@@ -140,7 +140,7 @@ Status roll_back(const std::string& to) {
   return {};
 }
 
-void tell(const ProfilePromoteCommand& c, const std::vector<Gate>& gates, bool pass) {
+void tell_gates(const ProfilePromoteCommand& c, const std::vector<Gate>& gates, bool pass) {
   if (c.json) {
     nlohmann::json j = {{"candidate", c.candidate},       {"to", c.to},
                         {"promoted", pass && !c.dry_run}, {"passed", pass},
@@ -213,7 +213,7 @@ int profile_promote(const ProfilePromoteCommand& command) {
   if (pass && !c.dry_run) {
     if (Status s = install(c, candidate); !s) return fail(kFailed, s.error().message);
   }
-  tell(command, gates, pass);
+  tell_gates(command, gates, pass);
   return pass ? kOk : kFailed;
 }
 

@@ -52,7 +52,7 @@ bool same_answer(const DecisionRecord& a, const DecisionRecord& b) {
   return a.action == b.action && a.reason == b.reason && a.priority == b.priority;
 }
 
-nlohmann::ordered_json to_json(const DecisionRecord& r) {
+nlohmann::ordered_json decision_json(const DecisionRecord& r) {
   return {{"action", r.action}, {"reason", r.reason}, {"priority", r.priority}};
 }
 
@@ -92,8 +92,8 @@ int replay(const ReplayCommand& c) {
     if (c.json) {
       others.push_back({{"sequence", r.sequence},
                         {"method", r.method_name},
-                        {"was", to_json(r)},
-                        {"now", to_json(*again)}});
+                        {"was", decision_json(r)},
+                        {"now", decision_json(*again)}});
     } else {
       print_other(r, *again);
     }

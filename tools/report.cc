@@ -12,7 +12,7 @@
 namespace uptier::tools {
 namespace {
 
-std::string name_of(const std::string& path) {
+std::string file_name_of(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
@@ -27,13 +27,13 @@ int report(const ReportCommand& command) {
   Result<ProfileFile> file = load_profile(c.file);
   if (!file) return fail(file.error());
   ReportSource source;
-  source.name = name_of(command.file);
+  source.name = file_name_of(command.file);
   source.file = std::move(*file);
   source.timeline = last_timeline(c.file, source.file.warnings);
   if (!c.against.empty()) {
     Result<ProfileFile> other = load_profile(c.against);
     if (!other) return fail(other.error());
-    source.against_name = name_of(c.against);
+    source.against_name = file_name_of(c.against);
     source.against = std::move(other->profile);
   }
   std::unique_ptr<ReportModule> module;

@@ -15,7 +15,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr uint64_t kCodeBudget = uint64_t{1} << 30;
 constexpr char kMark = '\x01';  // starts a heading of a listing
 constexpr char kEnd = '\x02';   // and ends its number
 

@@ -11,8 +11,6 @@
 namespace uptier::wasm::wasi {
 namespace {
 
-constexpr uint64_t kNsPerSecond = 1'000'000'000;
-
 bool host_clock(uint32_t clock, clockid_t* host) {
   switch (clock) {
     case kRealtime: *host = CLOCK_REALTIME; return true;

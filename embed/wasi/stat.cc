@@ -16,8 +16,6 @@ namespace {
 
 using namespace layout;  // NOLINT: field offsets only
 
-constexpr uint64_t kNsPerSecond = 1'000'000'000;
-
 uint64_t nanoseconds(const timespec& t) {
   // A time before 1970 has no representation; the epoch is the nearest that has.
   if (t.tv_sec < 0) return 0;

@@ -16,6 +16,8 @@
 
 namespace uptier::wasm::wasi {
 
+constexpr uint64_t kNsPerSecond = 1'000'000'000;
+
 // The operating system's clocks, randomness and poll (clock.cc).
 class HostSystem final : public WasiSystem {
  public:

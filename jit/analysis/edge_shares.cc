@@ -8,7 +8,7 @@ namespace {
 
 constexpr float kTrapShare = 1e-3f;
 constexpr float kExitShare = 0.1f;
-constexpr float kMost = 1e30f;
+constexpr float kMostCount = 1e30f;
 constexpr double kPartLeft = 0.125;  // of the groups of a loop's rounds, one round each
 constexpr uint32_t kTurns = 6;  // of scaling; exact after one where targets have one predecessor
 
@@ -111,7 +111,7 @@ class Fitter {
       uint32_t rounds = rounds_in(f_, b);
       if (rounds < 2) continue;
       const Inst& probe = *first_block_probe(f_, b);
-      count_[b.index()] = std::min(counts_.at(probe), kMost) / static_cast<float>(rounds);
+      count_[b.index()] = std::min(counts_.at(probe), kMostCount) / static_cast<float>(rounds);
       unrolled[key_of(probe)] = count_[b.index()];
     }
     for (Block b : d_.order()) {
@@ -123,7 +123,7 @@ class Fitter {
       }
       auto elsewhere = passed.find(key_of(*probe));
       float here = counts_.at(*probe) - (elsewhere == passed.end() ? 0 : elsewhere->second);
-      count_[b.index()] = here >= 0 ? std::min(here, kMost) : 0;
+      count_[b.index()] = here >= 0 ? std::min(here, kMostCount) : 0;
     }
   }
 

@@ -29,7 +29,7 @@ bool params_fit(const Function& f, const OptimizeRequest& r) {
   return known && (r.params.empty() || !r.osr_loop.valid());
 }
 
-Status check(const CompileInput& in, const OptimizeRequest& r) {
+Status check_optimize(const CompileInput& in, const OptimizeRequest& r) {
   if (Status s = check_cpu(); !s.ok()) return s;
   if (in.function.insts.size() > kMostInstructions) {
     return Error{ErrorCode::kUnsupported, in.function.name + ": too many instructions"};
@@ -174,7 +174,7 @@ class Body {
 }  // namespace
 
 Result<std::unique_ptr<Code>> compile_optimized(const CompileInput& in, const OptimizeRequest& r) {
-  if (Status s = check(in, r); !s.ok()) return s.error();
+  if (Status s = check_optimize(in, r); !s.ok()) return s.error();
   Result<std::vector<uint32_t>> counters = counters_of(in.function, r);
   if (!counters.ok()) return counters.error();
   Body body(in, r);

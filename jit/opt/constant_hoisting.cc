@@ -13,14 +13,14 @@
 // that gets no register after all is read from the frame, which takes no longer than making it again.
 #include <algorithm>
 
-#include "jit/opt/loop_entry.h"
+#include "jit/opt/loop_preheader.h"
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {
 namespace {
 
-constexpr size_t kMostLive = 9;     // integers, as in strength_reduction
-constexpr size_t kMostInsts = 200;  // of the loop
+constexpr size_t kMostLiveIntegers = 9;  // integers, as in strength_reduction
+constexpr size_t kMostLoopInsts = 200;   // of the loop
 
 class ConstantKeeper {
  public:
@@ -43,7 +43,7 @@ class ConstantKeeper {
   bool is_loop(Block b) const {
     auto edges = f_.successors(b);
     bool turns = edges.size() == 2 && (edges[0].to == b) != (edges[1].to == b);
-    return turns && f_.block(b).insts.size() <= kMostInsts;
+    return turns && f_.block(b).insts.size() <= kMostLoopInsts;
   }
 
   void keep(Block b) {
@@ -51,10 +51,10 @@ class ConstantKeeper {
     if (all.empty()) return;
     std::ranges::stable_sort(all, std::greater<>{}, [](const Stored& s) { return s.by.size(); });
     size_t live = live_in(b);
-    all.resize(std::min(all.size(), kMostLive - std::min(live, kMostLive)));
+    all.resize(std::min(all.size(), kMostLiveIntegers - std::min(live, kMostLiveIntegers)));
     if (all.empty()) return;
     Predecessors preds(f_);
-    LoopEntry e(f_, b, preds[b.index()]);
+    LoopPreheader e(f_, b, preds[b.index()]);
     for (const Stored& s : all) {
       Value k = e.emit(Opcode::kBitcast, Type::kI64, {e.constant(Type::kF64, s.bits)});
       for (InstId id : s.by) store(id, k);

@@ -17,7 +17,7 @@
 //   size <= 60, and every round       the first round is copied in front: it loads and checks for all
 //   loads or checks the same          rounds (store_to_load_forwarding, conditional_elimination)
 //
-// Loops that are rare by the profile stay as they are. A function grows by kMostGrowth at most.
+// Loops that are rare by the profile stay as they are. A function grows by kMostUnrollGrowth at most.
 #include <algorithm>
 
 #include "jit/analysis/memory_place.h"
@@ -32,16 +32,15 @@ constexpr uint32_t kMostTrips = 8;
 constexpr uint32_t kMostWhole = 200;
 constexpr uint32_t kMostPeeled = 60;
 constexpr float kFewRounds = 2.5f;
-constexpr float kLeastSeen = 32;         // executions of a loop's header that were observed
-constexpr float kHotShare = 1.0f / 200;  // of the most frequent block
-constexpr uint32_t kMostRounds = 3;      // of the pass
-constexpr size_t kMostGrowth = 2'000;    // instructions added to a function
+constexpr float kHotHeaderShare = 1.0f / 200;  // of the most frequent block
+constexpr uint32_t kMostPassRounds = 3;        // of the pass
+constexpr size_t kMostUnrollGrowth = 2'000;    // instructions added to a function
 
 class LoopUnroller {
  public:
   // `whole`: writes out all of a loop; else its first rounds.
   LoopUnroller(Function& f, const BlockCounts& counts, bool whole)
-      : f_(f), counts_(counts), whole_(whole), most_insts_(f.insts.size() + kMostGrowth) {}
+      : f_(f), counts_(counts), whole_(whole), most_insts_(f.insts.size() + kMostUnrollGrowth) {}
 
   bool round() {
     if (!goes_back()) return false;
@@ -113,7 +112,7 @@ class LoopUnroller {
     if (counts_.empty()) return false;
     const Inst* probe = first_block_probe(f_, header);
     float one = probe != nullptr ? counts_.sample(*probe) : 0;
-    return std::max(count_of(header), one) < kHotShare * top_;
+    return std::max(count_of(header), one) < kHotHeaderShare * top_;
   }
 
   bool is_inner(uint32_t l) const {
@@ -193,7 +192,7 @@ class LoopUnroller {
 
 void full_unroll(Function& f, const BlockCounts& counts) {
   LoopUnroller u(f, counts, true);
-  for (uint32_t n = 0; n < kMostRounds && u.round(); ++n) {}
+  for (uint32_t n = 0; n < kMostPassRounds && u.round(); ++n) {}
 }
 
 void peel_loops(Function& f, const BlockCounts& counts) { LoopUnroller(f, counts, false).round(); }

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "jit/analysis/counted_loop.h"
-#include "jit/opt/loop_entry.h"
+#include "jit/opt/loop_preheader.h"
 
 namespace uptier::jit {
 
@@ -42,9 +42,9 @@ class GroupTest {
   }
 
   // Computes the limit. Call once, before the others.
-  void emit_limit(LoopEntry& e);
+  void emit_limit(LoopPreheader& e);
   // Returns whether the first group may be entered, from the variable's first value.
-  Value emit_enters(LoopEntry& e, Value first);
+  Value emit_enters(LoopPreheader& e, Value first);
   // The question for what a group begins with: op(variable, limit()).
   Opcode op() const { return op_; }
   Value limit() const { return limit_; }
@@ -66,11 +66,11 @@ class GroupTest {
   std::optional<Bound> bound_of_length(Value x, Value length, bool is_signed) const;
   std::optional<Bound> bound_of_overflow(Value overflows) const;
   std::optional<uint64_t> distance_from_variable(Value v) const;
-  void also(LoopEntry& e, Value condition);
-  Value value(LoopEntry& e, Value v) const;
-  Value lower(LoopEntry& e, Value a, Value b) const;
-  Value emit_bound(LoopEntry& e, const Bound& b);
-  Value overflow_bound(LoopEntry& e, Value step) const;
+  void also(LoopPreheader& e, Value condition);
+  Value value(LoopPreheader& e, Value v) const;
+  Value lower(LoopPreheader& e, Value a, Value b) const;
+  Value emit_bound(LoopPreheader& e, const Bound& b);
+  Value overflow_bound(LoopPreheader& e, Value step) const;
   uint64_t greatest() const;
   uint64_t least() const;
 

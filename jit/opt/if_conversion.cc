@@ -7,7 +7,7 @@
 // Both ways must be short (analysis/short_branches.h), and the branch must be mispredicted often. If the
 // turns of its condition were counted (ir/turns.h), it is converted when
 //
-//   misses_of(turns) * kRounds >= executions
+//   misses_of(turns) * kRoundsPerMiss >= executions
 //
 // If they were not, the way to t must be taken in 20 to 80 % of at least kLeastSeen observed executions:
 // outside of that range the branch is predicted well enough. Without counts it stays a branch. The blocks
@@ -24,9 +24,8 @@ namespace {
 
 using Turns = std::array<uint64_t, kTurnValues>;
 
-constexpr uint64_t kRounds = 8;
-constexpr float kLeastSeen = 32;
-constexpr float kLeastShare = 0.2f;
+constexpr uint64_t kRoundsPerMiss = 8;
+constexpr float kLeastSideShare = 0.2f;
 
 class BranchConverter {
  public:
@@ -55,7 +54,7 @@ class BranchConverter {
     const Inst& branch = f_.terminator(b);
     if (branch.imm == 0) return goes_either_way(b, ways.yes, ways.no);
     Turns n = turns_of(branch);
-    return misses_of(n) * kRounds >= n[0] + n[1] + n[2] + n[3];
+    return misses_of(n) * kRoundsPerMiss >= n[0] + n[1] + n[2] + n[3];
   }
 
   float count_of(Block b) const {
@@ -68,7 +67,7 @@ class BranchConverter {
     float share = whole > 0 ? count_of(yes != b ? yes : no) / whole : 0;
     const Inst* probe = last_block_probe(f_, yes);
     bool known = probe != nullptr && whole >= kLeastSeen * counts_.sample(*probe);
-    return known && share >= kLeastShare && share <= 1 - kLeastShare;
+    return known && share >= kLeastSideShare && share <= 1 - kLeastSideShare;
   }
 
   // `yes` or `no` is `b` itself when that way has no block.

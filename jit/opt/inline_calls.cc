@@ -23,7 +23,7 @@ constexpr uint32_t kTiny = 12;
 constexpr uint32_t kSmallLeaf = 20;
 constexpr uint32_t kMostHot = 120;
 constexpr uint32_t kMostLooping = 40;
-constexpr float kFewRounds = 1.5f;  // of a loop, per entry
+constexpr float kFewLoopRounds = 1.5f;  // of a loop, per entry
 constexpr float kHotShare = 1.0f / 200;
 constexpr uint32_t kDeepest = 6;
 constexpr uint32_t kMostNested = 2;     // of a method inside itself
@@ -74,7 +74,7 @@ bool spins(const Function& f, const LoopNest& loops, const std::vector<float>& c
   for (const LoopNest::Loop& l : loops.loops) {
     const Inst* probe = first_block_probe(f, l.header);
     bool known = probe != nullptr && probe->aux - 1 < counts.size();
-    if (!known || counts[probe->aux - 1] > kFewRounds) return true;
+    if (!known || counts[probe->aux - 1] > kFewLoopRounds) return true;
   }
   return false;
 }

@@ -24,14 +24,16 @@
 namespace uptier::jit {
 namespace {
 
-constexpr uint32_t kMostInsts = 12;    // of a block that is copied, without probes and constants
-constexpr uint32_t kMostLatches = 2;   // copies of a loop's test
-constexpr uint32_t kMostRounds = 3;    // a copy may be copied in turn
-constexpr size_t kMostGrowth = 4'000;  // instructions added to a function
+constexpr uint32_t kMostCopiedInsts =
+    12;                                  // of a block that is copied, without probes and constants
+constexpr uint32_t kMostLatches = 2;     // copies of a loop's test
+constexpr uint32_t kMostCopyRounds = 3;  // a copy may be copied in turn
+constexpr size_t kMostThreadingGrowth = 4'000;  // instructions added to a function
 
 class TailDuplicator {
  public:
-  explicit TailDuplicator(Function& f) : f_(f), most_insts_(f.insts.size() + kMostGrowth) {}
+  explicit TailDuplicator(Function& f)
+      : f_(f), most_insts_(f.insts.size() + kMostThreadingGrowth) {}
 
   bool round() {
     control_ = analyze_control_flow(f_);
@@ -124,7 +126,7 @@ class TailDuplicator {
   bool may_copy(Block b) const {
     Opcode op = f_.terminator(b).op;
     if (op != Opcode::kBranch && op != Opcode::kSwitch) return false;
-    return may_copy_tail(f_, b, kMostInsts);
+    return may_copy_tail(f_, b, kMostCopiedInsts);
   }
 
   // One way of the branch leaves the loop that the block is the header of.
@@ -190,7 +192,7 @@ class TailDuplicator {
 
 void jump_threading(Function& f) {
   TailDuplicator d(f);
-  for (uint32_t n = 0; n < kMostRounds && d.round(); ++n) {}
+  for (uint32_t n = 0; n < kMostCopyRounds && d.round(); ++n) {}
 }
 
 }  // namespace uptier::jit

@@ -25,9 +25,9 @@ namespace {
 
 constexpr unsigned kLeastCost = 3;  // cycles: reading a word of the frame is about as long
 constexpr unsigned kLeastCostWithCalls = 10;  // of a loop that calls
-constexpr size_t kMostLive = 9;               // values of one class that a loop has from outside
+constexpr size_t kMostLiveOutside = 9;        // values of one class that a loop has from outside
 constexpr size_t kMostCounted = 2000;         // instructions; longer loops are taken to be full
-constexpr unsigned kMostDepth = 4;            // operations below the costly one that go with it
+constexpr unsigned kMostHoistedDepth = 4;     // operations below the costly one that go with it
 
 // Returns the latency in cycles of what may be worth a register; 0 of everything else.
 unsigned cost_of(const Inst& i) {
@@ -143,13 +143,13 @@ class Hoister {
     unsigned cost = cost_of(i);
     if (cost < (calls_[loop_] ? kLeastCostWithCalls : kLeastCost)) return false;
     if (!counted_) count_live();
-    return live_[is_float(f_.type_of(i.result))] < kMostLive;
+    return live_[is_float(f_.type_of(i.result))] < kMostLiveOutside;
   }
 
   // Whether an operation, and what it is computed from, needs nothing of the loop.
   bool can_leave(InstId id, unsigned depth) const {
     const Inst& i = f_.inst(id);
-    if (!is_pure(i) || depth > kMostDepth) return false;
+    if (!is_pure(i) || depth > kMostHoistedDepth) return false;
     return std::ranges::all_of(f_.args(i), [&](Value v) {
       if (!is_inside(v)) return true;
       InstId from = f_.value(v).inst;
@@ -177,7 +177,7 @@ class Hoister {
     size_t insts = 0;
     collect_uses(loop_, used, insts);
     if (insts > kMostCounted) {
-      live_[0] = live_[1] = kMostLive;
+      live_[0] = live_[1] = kMostLiveOutside;
       return;
     }
     std::ranges::sort(used, [](Value a, Value b) { return a.index() < b.index(); });

@@ -22,14 +22,14 @@
 
 #include "jit/analysis/counted_loop.h"
 #include "jit/analysis/memory_place.h"
-#include "jit/opt/loop_entry.h"
+#include "jit/opt/loop_preheader.h"
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {
 namespace {
 
-constexpr size_t kMostLoads = 6;    // out of one loop
-constexpr unsigned kMostDepth = 4;  // operations that an address is computed by
+constexpr size_t kMostLoads = 6;           // out of one loop
+constexpr unsigned kMostAddressDepth = 4;  // operations that an address is computed by
 constexpr uint8_t kEffects = kReads | kWrites | kCanTrap | kPinned | kEndsBlock;
 
 class LoadHoister {
@@ -95,7 +95,7 @@ class LoadHoister {
     return std::ranges::all_of(f_.args(i), [&](Value v) {
       if (!inside(v)) return true;
       InstId from = f_.value(v).inst;
-      if (!from.valid() || depth == kMostDepth) return false;
+      if (!from.valid() || depth == kMostAddressDepth) return false;
       return (info(f_.inst(from).op).effects & kEffects) == 0 &&
              can_leave(f_.inst(from), depth + 1);
     });
@@ -134,7 +134,7 @@ class LoadHoister {
       if (!loops_.contains(loop_, p.from)) in.push_back(p);
     }
     if (in.size() == 1 && f_.terminator(in[0].from).op == Opcode::kJump) return in[0].from;
-    LoopEntry e(f_, header(), in);
+    LoopPreheader e(f_, header(), in);
     std::vector<Value> params(f_.params(e.block()).begin(), f_.params(e.block()).end());
     e.end({.op = Opcode::kJump}, {{header(), f_.make_list(params)}});
     loops_.loop_of.resize(f_.blocks.size(), kNoLoop);

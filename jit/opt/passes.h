@@ -22,6 +22,9 @@
 
 namespace uptier::jit {
 
+// Executions of a place that must have been observed before a pass relies on its counts.
+constexpr float kLeastSeen = 32;
+
 // Argument specialization: replaces parameters by the constants that calls are known to pass. Calls
 // with other values must not reach this code: see code/value_guard.h.
 void specialize_params(Function& f, std::span<const ParamValue> values);

@@ -14,14 +14,16 @@
 namespace uptier::jit {
 namespace {
 
-constexpr uint64_t kRounds = 50;
+constexpr uint64_t kRoundsWithoutMiss = 50;
 constexpr uint32_t kMostCopied = 16;
 
 using Turns = std::array<uint64_t, kTurnValues>;
 
 bool is_measured(const Inst& i) { return i.imm != 0; }
 
-bool is_predictable(const Turns& n) { return misses_of(n) * kRounds <= n[0] + n[1] + n[2] + n[3]; }
+bool is_predictable(const Turns& n) {
+  return misses_of(n) * kRoundsWithoutMiss <= n[0] + n[1] + n[2] + n[3];
+}
 
 // How often the condition of a selection is set.
 double share_of(const Inst& i) {

@@ -26,7 +26,7 @@ namespace {
 
 constexpr size_t kMostFacts = 48;
 
-struct Fact {
+struct MemoryFact {
   MemoryPlace place;
   Opcode load;  // the load that gives `value`
   Type type;
@@ -94,12 +94,12 @@ class MemoryForwarder {
     if (!loops_.is_header(b)) return;
     const Writes& w = writes_[loops_.loop_of[b.index()]];
     std::erase_if(facts_,
-                  [&](const Fact& k) { return k.place.alias == 0 || w.may_touch(k.place); });
+                  [&](const MemoryFact& k) { return k.place.alias == 0 || w.may_touch(k.place); });
   }
 
-  void keep_common(const std::vector<Fact>& other) {
-    std::erase_if(facts_, [&](const Fact& k) {
-      return std::none_of(other.begin(), other.end(), [&](const Fact& o) {
+  void keep_common(const std::vector<MemoryFact>& other) {
+    std::erase_if(facts_, [&](const MemoryFact& k) {
+      return std::none_of(other.begin(), other.end(), [&](const MemoryFact& o) {
         return o.load == k.load && o.type == k.type && o.value == k.value &&
                same_place(o.place, k.place);
       });
@@ -107,19 +107,19 @@ class MemoryForwarder {
   }
 
   void forget(const MemoryPlace& p) {
-    std::erase_if(facts_, [&](const Fact& k) { return may_touch(k.place, p); });
+    std::erase_if(facts_, [&](const MemoryFact& k) { return may_touch(k.place, p); });
   }
 
   // Something somewhere is stored to.
   void forget_class(unsigned alias) {
-    std::erase_if(facts_, [&](const Fact& k) {
+    std::erase_if(facts_, [&](const MemoryFact& k) {
       return alias == 0 || k.place.alias == 0 || k.place.alias == alias;
     });
   }
 
   // Whether a place has been accessed, as far as is known, so that accessing it does not trap.
   bool is_known(const MemoryPlace& p) const {
-    return std::any_of(facts_.begin(), facts_.end(), [&](const Fact& k) {
+    return std::any_of(facts_.begin(), facts_.end(), [&](const MemoryFact& k) {
       return same_place(k.place, p) && p.width <= k.place.width;
     });
   }
@@ -128,7 +128,7 @@ class MemoryForwarder {
     const Inst& i = f_.inst(id);
     if ((i.flags & kMemInvariant) != 0) return false;
     MemoryPlace p = place_of(f_, i);
-    for (const Fact& k : facts_) {
+    for (const MemoryFact& k : facts_) {
       if (k.load != i.op || k.type != i.type || !same_place(k.place, p)) continue;
       r_.replace(i.result, k.value);
       return true;
@@ -146,7 +146,7 @@ class MemoryForwarder {
     if (i.op == Opcode::kStore) learn({p, Opcode::kLoad, i.type, f_.args(i)[0]});
   }
 
-  void learn(const Fact& k) {
+  void learn(const MemoryFact& k) {
     if (facts_.size() == kMostFacts) facts_.erase(facts_.begin());
     facts_.push_back(k);
   }
@@ -223,9 +223,9 @@ class MemoryForwarder {
   LoopNest loops_;
   std::vector<Writes> writes_;  // by loop
   Block block_ = Block::none();
-  std::vector<Fact> facts_;
-  std::vector<std::vector<Fact>> at_end_;  // by Block::index()
-  std::vector<bool> harmless_;             // by InstId::index(): an access that does not trap
+  std::vector<MemoryFact> facts_;
+  std::vector<std::vector<MemoryFact>> at_end_;  // by Block::index()
+  std::vector<bool> harmless_;                   // by InstId::index(): an access that does not trap
   std::vector<Pending> pending_;
 };
 

@@ -19,7 +19,7 @@
 #include <algorithm>
 
 #include "jit/analysis/induction.h"
-#include "jit/opt/loop_entry.h"
+#include "jit/opt/loop_preheader.h"
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {
@@ -28,7 +28,7 @@ namespace {
 constexpr unsigned kLeastSaved = 2;
 constexpr size_t kMostLive =
     9;  // integers; of 13 registers, some of which hold what is short-lived
-constexpr size_t kMostInsts = 200;  // of the loop
+constexpr size_t kMostReducedInsts = 200;  // of the loop
 
 class StrengthReducer {
  public:
@@ -51,7 +51,7 @@ class StrengthReducer {
   bool is_loop(Block b) const {
     auto edges = f_.successors(b);
     bool turns = edges.size() == 2 && (edges[0].to == b) != (edges[1].to == b);
-    if (!turns || f_.block(b).insts.size() > kMostInsts) return false;
+    if (!turns || f_.block(b).insts.size() > kMostReducedInsts) return false;
     return std::ranges::any_of(f_.block(b).insts, [&](InstId i) { return multiplies(f_.inst(i)); });
   }
 
@@ -143,7 +143,7 @@ class StrengthReducer {
 
   void rewrite(uint32_t back, const Induction& grows, const std::vector<Value>& chosen) {
     Predecessors preds(f_);
-    LoopEntry e(f_, loop_, preds[loop_.index()]);
+    LoopPreheader e(f_, loop_, preds[loop_.index()]);
     std::vector<Value> begin(f_.params(e.block()).begin(), f_.params(e.block()).end());
     std::vector<uint64_t> steps;
     for (Value v : chosen) {

@@ -20,7 +20,6 @@ constexpr uint32_t kFew = 3;
 constexpr uint32_t kMostLifted = 2;
 constexpr size_t kMostRanges = 6;       // of a tree: at most three comparisons deep
 constexpr uint32_t kCasesForRange = 3;  // in the mean, else a table it is
-constexpr float kLeastSeen = 32;
 constexpr float kLiftedShare = 0.4f;
 
 class CaseLifter {

@@ -15,9 +15,8 @@
 namespace uptier::jit {
 namespace {
 
-constexpr uint32_t kMostInsts = 6;      // without probes and constants
-constexpr float kLeastShare = 0.0625f;  // of all calls: so there are 16 copies at most
-constexpr float kLeastSeen = 32;
+constexpr uint32_t kMostTailInsts = 6;      // without probes and constants
+constexpr float kLeastCallShare = 0.0625f;  // of all calls: so there are 16 copies at most
 
 class ReturnCopier {
  public:
@@ -26,7 +25,7 @@ class ReturnCopier {
   void run() {
     const Inst* probe = first_block_probe(f_, f_.entry());
     if (counts_.empty() || probe == nullptr) return;
-    least_ = std::max(kLeastShare * counts_.at(*probe), kLeastSeen * counts_.sample(*probe));
+    least_ = std::max(kLeastCallShare * counts_.at(*probe), kLeastSeen * counts_.sample(*probe));
     bool any = false;
     for (Block b : f_.layout) any |= visit(b);
     if (any) remove_unreachable(f_);
@@ -35,7 +34,7 @@ class ReturnCopier {
  private:
   bool visit(Block tail) {
     bool returns = f_.terminator(tail).op == Opcode::kReturn && tail != f_.entry();
-    if (!returns || preds_[tail.index()].size() < 2 || !may_copy_tail(f_, tail, kMostInsts)) {
+    if (!returns || preds_[tail.index()].size() < 2 || !may_copy_tail(f_, tail, kMostTailInsts)) {
       return false;
     }
     bool any = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "profile/base/corrupt.h"
 #include "profile/trace/data.h"
 
 namespace uptier {
@@ -29,8 +30,6 @@ constexpr size_t kDrawsInWord = 32;
 constexpr uint64_t kExactTotals = uint64_t{1} << 63;  // FlushEvent::exact_totals, in `burst`
 constexpr size_t kPlaceHead = 2;                      // regions behind the runs, of an inlined body
 constexpr size_t kStepRegions = 2;
-
-Error corrupt(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
 
 Result<InstrumentationDesc> decode_desc(ByteReader& in) {
   InstrumentationDesc desc;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "profile/base/checksum.h"
+#include "profile/base/corrupt.h"
 
 namespace uptier::profile {
 namespace {
@@ -13,8 +14,6 @@ constexpr size_t kInstrumentHead = 16;
 constexpr size_t kStringHead = 8;
 constexpr size_t kLeastSlots = 64;
 constexpr size_t kMostDamage = 16;  // that is told of a table
-
-Error corrupt(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
 
 // Some of it is enough: nothing here takes more memory than the table.
 void tell(std::string what, IdbDamage& damage) {

@@ -9,7 +9,7 @@
 #include "tests/support/c_api_world.h"
 #include "uptier/profile.h"
 
-namespace uptier::test {
+namespace uptier::test::c_api_profile_test {
 namespace {
 
 class CApiProfile : public CApi {
@@ -312,4 +312,4 @@ TEST_F(CApiProfile, a_thread_that_waits_holds_no_code_back) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::c_api_profile_test

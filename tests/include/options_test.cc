@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace uptier {
+namespace uptier::options_test {
 namespace {
 
 constexpr uint64_t kAllOnes = UINT64_MAX;
@@ -332,4 +332,4 @@ TEST(Options, an_assignment_sets_a_field) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::options_test

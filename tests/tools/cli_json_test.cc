@@ -10,7 +10,7 @@
 #include "tools/nearest.h"
 #include "tools/shortened.h"
 
-namespace uptier::test {
+namespace uptier::test::cli_json_test {
 namespace {
 
 using nlohmann::json;
@@ -132,4 +132,4 @@ TEST(Shortened, marks_what_was_cut_and_keeps_characters_whole) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::cli_json_test

@@ -11,7 +11,7 @@
 #include "tests/support/wasm_world.h"
 #include "uptier/profile.h"
 
-namespace uptier::test {
+namespace uptier::test::cli_test {
 namespace {
 
 // Files of one test, removed at its end.
@@ -311,4 +311,4 @@ TEST_F(Cli, compile_takes_functions_of_modules_and_their_profiles) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::cli_test

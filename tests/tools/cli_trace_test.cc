@@ -9,7 +9,7 @@
 #include "tests/support/program_runs.h"
 #include "tests/support/tool_dir.h"
 
-namespace uptier::test {
+namespace uptier::test::cli_trace_test {
 namespace {
 
 constexpr size_t kEndMarker = 48;  // the bytes of a trace's last record
@@ -126,4 +126,4 @@ TEST_F(CliTrace, damage_in_the_middle_costs_what_is_damaged) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::cli_trace_test

@@ -7,7 +7,7 @@
 #include "tools/compile_world.h"
 #include "tools/wasm_hints.h"
 
-namespace uptier {
+namespace uptier::export_hints_test {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
@@ -346,4 +346,4 @@ TEST_F(HintsTool, profile_of_another_module_is_refused) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::export_hints_test

@@ -4,7 +4,7 @@
 #include "tests/support/tool_dir.h"
 #include "tools/dot.h"
 
-namespace uptier {
+namespace uptier::profile_dot_test {
 namespace {
 
 class DotTool : public test::ToolDir {
@@ -124,4 +124,4 @@ TEST(Dot, names_are_quoted) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::profile_dot_test

@@ -9,7 +9,7 @@
 #include "tests/support/trace_samples.h"
 #include "uptier/profile_query.h"
 
-namespace uptier {
+namespace uptier::profile_merge_tool_test {
 namespace {
 
 using profile::Bytes;
@@ -201,4 +201,4 @@ TEST_F(MergeInputs, of_several_files_that_are_no_profiles_the_first_is_named) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::profile_merge_tool_test

@@ -2,7 +2,7 @@
 #include "test_paths.h"
 #include "tests/support/tool_dir.h"
 
-namespace uptier {
+namespace uptier::profile_verbs_test {
 namespace {
 
 using test::RunResult;
@@ -107,4 +107,4 @@ TEST_F(ProfileVerbs, wrong_words_are_named) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::profile_verbs_test

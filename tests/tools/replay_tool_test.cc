@@ -7,7 +7,7 @@
 #include "test_paths.h"
 #include "tests/support/program_runs.h"
 
-namespace uptier::test {
+namespace uptier::test::replay_tool_test {
 namespace {
 
 class ReplayTool : public testing::Test {
@@ -88,4 +88,4 @@ TEST_F(ReplayTool, what_is_no_report_is_refused) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::replay_tool_test

@@ -5,7 +5,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/report_samples.h"
 
-namespace uptier {
+namespace uptier::report_text_test {
 namespace {
 
 using test::sample_report;
@@ -115,4 +115,4 @@ TEST(ReportText, like_versions_are_counted) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::report_text_test

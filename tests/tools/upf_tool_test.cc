@@ -11,7 +11,7 @@
 #include "tests/support/program_runs.h"
 #include "uptier/profile_file.h"
 
-namespace uptier {
+namespace uptier::upf_tool_test {
 namespace {
 
 using test::run_command;
@@ -366,4 +366,4 @@ TEST_F(UpfTool, show_diff_top_and_check_speak) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::upf_tool_test

@@ -8,7 +8,7 @@
 #include "jit/x64/code_buffer.h"
 #include "tests/support/code_machine.h"
 
-namespace uptier::jit {
+namespace uptier::jit::copy_code_test {
 namespace {
 
 // Returns where each field leads that leaves the body for something that is not a poll word: what a
@@ -211,4 +211,4 @@ TEST(CopyCodeSpace, code_that_does_not_move_lists_nothing) {
 }
 
 }  // namespace
-}  // namespace uptier::jit
+}  // namespace uptier::jit::copy_code_test

@@ -4,7 +4,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/opt_harness.h"
 
-namespace uptier::test {
+namespace uptier::test::keep_constants_test {
 namespace {
 
 // The second is a signaling NaN, which nothing may quiet.
@@ -56,4 +56,4 @@ TEST(KeepConstants, a_round_makes_none) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::keep_constants_test

@@ -4,7 +4,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/opt_harness.h"
 
-namespace uptier::test {
+namespace uptier::test::store_in_bulk_test {
 namespace {
 
 // Elements of `bits` from one index to the other while the first is below `end`.
@@ -205,4 +205,4 @@ TEST(StoreInBulk, a_loop_is_replaced_once) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::store_in_bulk_test

@@ -15,7 +15,7 @@
 #include "tests/support/opt_harness.h"
 #include "tests/support/random_profiles.h"
 
-namespace uptier::test {
+namespace uptier::test::opt_passes_test {
 namespace {
 
 using Pass = void (*)(jit::Function&);
@@ -447,4 +447,4 @@ TEST(OptFrequencies, rounds_are_those_of_the_counts) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::opt_passes_test

@@ -4,7 +4,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/opt_harness.h"
 
-namespace uptier::test {
+namespace uptier::test::unroll_long_test {
 namespace {
 
 // What is seen of a function whose loops go round `rounds` times each.
@@ -262,4 +262,4 @@ TEST(UnrollLong, probes_of_all_rounds_sum_up) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::unroll_long_test

@@ -10,7 +10,7 @@
 #include "jit/x64/lower.h"
 #include "tests/support/random_ir.h"
 
-namespace uptier::test {
+namespace uptier::test::live_ranges_test {
 namespace {
 
 using jit::x64::MachineFunction;
@@ -114,4 +114,4 @@ TEST(LiveRanges, do_not_span_what_lies_before_a_rare_way) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::live_ranges_test

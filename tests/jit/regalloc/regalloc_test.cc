@@ -9,7 +9,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/opt_harness.h"
 
-namespace uptier::test {
+namespace uptier::test::regalloc_test {
 namespace {
 
 using jit::x64::Allocation;
@@ -315,4 +315,4 @@ TEST(OptCode, a_large_function_compiles_and_answers) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::regalloc_test

@@ -9,7 +9,7 @@
 #include "tests/support/tool_dir.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier {
+namespace uptier::export_rows_test {
 namespace {
 
 using profile::profile_from_llvm_text;
@@ -352,4 +352,4 @@ TEST_F(ImportTool, what_llvm_profdata_merged_is_read) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::export_rows_test

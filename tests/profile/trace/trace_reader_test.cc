@@ -4,7 +4,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier::profile {
+namespace uptier::profile::trace_reader_test {
 namespace {
 
 using uptier::test::all_events;
@@ -257,4 +257,4 @@ TEST(TraceReader, offset_and_sequence_belong_to_the_current_event) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::trace_reader_test

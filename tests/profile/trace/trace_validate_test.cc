@@ -6,7 +6,7 @@
 #include "profile/trace/validate.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier::profile {
+namespace uptier::profile::trace_validate_test {
 namespace {
 
 using uptier::test::sample_events;
@@ -241,4 +241,4 @@ TEST(TraceValidate, extreme_and_contradictory_counts_are_legal) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::trace_validate_test

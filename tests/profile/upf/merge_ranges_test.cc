@@ -14,7 +14,7 @@
 #include "tests/support/tool_dir.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier::profile {
+namespace uptier::profile::merge_ranges_test {
 namespace {
 
 using test::Generator;
@@ -266,9 +266,9 @@ TEST(MergeRanges, hold_about_what_they_are_allowed) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::merge_ranges_test
 
-namespace uptier {
+namespace uptier::merge_ranges_test {
 namespace {
 
 // Sums of more than a range; a quorum of one wants all at once, and changes nothing here.
@@ -403,4 +403,4 @@ TEST_F(MergeRangesTool, tells_what_is_wrong_once_however_many_ranges_there_are) 
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::merge_ranges_test

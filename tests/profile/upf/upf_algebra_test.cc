@@ -8,7 +8,7 @@
 #include "tests/support/program_runs.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier {
+namespace uptier::upf_algebra_test {
 namespace {
 
 using profile::UploadFate;
@@ -224,4 +224,4 @@ TEST(UpfAlgebra, merge_equals_that_of_llvm_profdata) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::upf_algebra_test

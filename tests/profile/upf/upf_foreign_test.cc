@@ -10,7 +10,7 @@
 #include "uptier/profile_file.h"
 #include "uptier/profile_query.h"
 
-namespace uptier {
+namespace uptier::upf_foreign_test {
 namespace {
 
 using profile::Bytes;
@@ -381,4 +381,4 @@ TEST(UpfForeign, one_bad_view_costs_what_names_it) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::upf_foreign_test

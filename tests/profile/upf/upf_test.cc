@@ -10,7 +10,7 @@
 #include "tests/support/trace_samples.h"
 #include "uptier/profile_file.h"
 
-namespace uptier {
+namespace uptier::upf_test {
 namespace {
 
 using profile::Bytes;
@@ -420,4 +420,4 @@ TEST(Upf, list_of_runs_is_bounded_and_says_so) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::upf_test

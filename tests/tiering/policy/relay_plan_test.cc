@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-namespace uptier::tiering {
+namespace uptier::tiering::relay_plan_test {
 namespace {
 
 constexpr uint32_t kLines = 64;  // of a page
@@ -142,4 +142,4 @@ TEST(RelayPlan, orders_are_permutations_and_the_same_each_time) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::relay_plan_test

@@ -7,7 +7,7 @@
 #include "tests/support/workshop.h"
 #include "uptier/policy.h"
 
-namespace uptier::test {
+namespace uptier::test::live_settings_test {
 namespace {
 
 // As docs/embedding.md lists them.
@@ -297,4 +297,4 @@ TEST(LiveSettings, removed_methods_are_kept_as_long_as_is_said_now) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::live_settings_test

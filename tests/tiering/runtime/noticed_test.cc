@@ -7,7 +7,7 @@
 
 #include "tests/support/workshop.h"
 
-namespace uptier::test {
+namespace uptier::test::noticed_test {
 namespace {
 
 // What the library logs.
@@ -320,4 +320,4 @@ TEST(Noticed, a_profile_that_cannot_be_written_is_said_in_the_log) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::noticed_test

@@ -9,7 +9,7 @@
 
 #include "tests/support/workshop.h"
 
-namespace uptier::test {
+namespace uptier::test::relay_test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -254,4 +254,4 @@ TEST(Relay, a_frame_in_code_that_was_moved_runs_to_its_end) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::relay_test
