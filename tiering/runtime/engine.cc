@@ -363,8 +363,8 @@ bool Engine::forked() const noexcept { return born_at_fork != sampler::forks(); 
 
 Error Engine::forked_error() {
   return {ErrorCode::kForked,
-          "the runtime is the parent process's: a child of fork() may exit, exec, and make "
-          "runtimes of its own"};
+          "the runtime belongs to the parent process: a child of fork() may exit, exec, and create "
+          "its own runtimes"};
 }
 
 // All words there are, also those that no version has; their next owner is asked once in vain.

@@ -106,11 +106,12 @@ Status LoopReports::set_loop_meter(const LoopMeter& meter) {
   if (engine_.forked()) return engine_.forked_error();
   std::lock_guard lock(engine_.state_mutex);
   if ((meter.begin == nullptr) != (meter.end == nullptr)) {
-    return Error{ErrorCode::kInvalidArgument, "set_loop_meter: begin and end, or neither of them"};
+    return Error{ErrorCode::kInvalidArgument,
+                 "set_loop_meter: give both begin and end, or neither"};
   }
   if (engine_.threads.last_number() != 0) {
     return Error{ErrorCode::kInvalidArgument,
-                 "set_loop_meter: a thread has attached already, whose loops are in other units"};
+                 "set_loop_meter: a thread has attached already, and its loops have other units"};
   }
   engine_.loop_meter = meter;
   if (meter.begin == nullptr) engine_.loop_meter.unit = LoopMeter().unit;

@@ -88,8 +88,8 @@ Result<PlaceTaking::Place> PlaceTaking::take_place_locked(const std::string& nam
   if (fresh) return Place{MethodId(count)};
   size_t removed = engine_.places.removed();
   std::string waiting = removed == 0 ? ""
-                                     : ", and something still means each of the " +
-                                           std::to_string(removed) + " removed ones";
+                                     : ", and each of the " + std::to_string(removed) +
+                                           " removed ones is still in use";
   return Error{ErrorCode::kResourceExhausted, name + ": the runtime has max_methods = " +
                                                   std::to_string(engine_.options.max_methods) +
                                                   " methods" + waiting};
