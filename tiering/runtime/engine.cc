@@ -10,6 +10,7 @@
 #include "jit/code/global_locks.h"
 #include "jit/code/poll_words.h"
 #include "jit/code/stubs.h"
+#include "profile/data/loop_nest.h"
 #include "sampler/fast_sample.h"
 #include "sampler/fork.h"
 #include "tiering/base/clock.h"
@@ -347,6 +348,10 @@ void Engine::make_owners() {
 }
 
 // ---- Queries ------------------------------------------------------------------------------------
+
+double Engine::loops_off() const {
+  return loop_meter.begin != nullptr ? 0 : profile::kCyclesPerExecution;
+}
 
 bool Engine::is_removed(const Method& m) const {
   std::lock_guard lock(state_mutex);

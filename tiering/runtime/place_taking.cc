@@ -1,4 +1,5 @@
 #include "tiering/runtime/place_taking.h"
+#include "profile/base/wall.h"
 
 #include <algorithm>
 #include <cassert>
@@ -72,6 +73,7 @@ Result<PlaceTaking::Place> PlaceTaking::take_place_locked(const std::string& nam
   Status room =
       count < engine_.options.max_methods ? engine_.stubs->ensure(MethodId(count)) : Status{};
   bool fresh = count < engine_.options.max_methods && room.ok();
+  if (fresh) finishes([&] { engine_.in_service->name_stubs(); });
   if (std::optional<size_t> kept =
           engine_.places.looks_for_more(fresh, engine_.live.removed_kept)) {
     free_places_locked(*kept);
