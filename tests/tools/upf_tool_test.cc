@@ -156,7 +156,8 @@ TEST_F(UpfTool, profile_of_other_code_is_dropped_with_a_message) {
           "1 methods have other code than when they were profiled: their profiles were dropped"),
       std::string::npos)
       << r.err;
-  EXPECT_NE(r.err.find("the saved profile is of other code: its hash is 0x"), std::string::npos);
+  EXPECT_NE(r.err.find("the saved profile belongs to other code: its hash is 0x"),
+            std::string::npos);
   EXPECT_NE(r.err.find("1 stale"), std::string::npos);
   // What is written back has the code's own profile again.
   EXPECT_EQ(run("objects", "p.upf")["saved"]["stale"], 0);

@@ -11,8 +11,8 @@
 #include "profile/data/text.h"
 #include "profile/upf/file.h"
 #include "profile/upf/profile_sum.h"
-#include "profile/upf/uploads.h"
 #include "profile/upf/read.h"
+#include "profile/upf/uploads.h"
 #include "tiering/saved/file_lock.h"
 
 namespace uptier::tiering {
@@ -82,7 +82,7 @@ void ProfileStore::open() {
   file_ = std::move(*file);
   if (file_.bytes().empty()) return;
   if (!looks_like_profile(file_.bytes())) {
-    report_.problem = path_ + ": no profile file; nothing is read of it, nor written to it";
+    report_.problem = path_ + ": not a profile file; it is neither read nor written";
   }
   reader_ = std::make_unique<profile::UpfReader>(file_.bytes());
 }
@@ -110,7 +110,7 @@ void ProfileStore::note_segments() {
   if (!reader_->warnings().empty()) {
     report_.problem = path_ + ": " + reader_->warnings().front();
   } else if (reader_->truncated()) {
-    report_.problem = path_ + ": it ends early; what precedes is used";
+    report_.problem = path_ + ": it ends early; the part before is used";
   }
   whole_ = report_.problem.empty() && summed_.size() == infos.size();
 }

@@ -34,8 +34,8 @@ bool SavedProfile::match(Method& m, SavedMethod& saved) {
   matched.key = m.info.key;
   if (!report.accepted) {
     store_->report().stale++;
-    observer_.decisions.log(m, "drop",
-                            "the saved profile is of other code: " + hashes + "; " + report.text());
+    observer_.decisions.log(
+        m, "drop", "the saved profile belongs to other code: " + hashes + "; " + report.text());
     return false;
   }
   store_->report().matched++;
