@@ -551,7 +551,7 @@ std::string to_text(const InlinedBodies& bodies, const Profile& names);
 //       iterations 90
 //       bursts 5
 //       interval 16
-//       weight_squares 17664               # may be left out, it is 0 then
+//       weight_squares 17664               # may be left out, as time and behind; it is 0 then
 //       cfg 0x0123456789abcdef
 //       block 1 64 ~1024                   # kind, site, count, estimate
 //       block 2 3                          # without ~ the estimate is the count
