@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "jit/code/routines.h"
-#include "jit/compile.h"
-#include "jit/ir/parse.h"
-#include "tests/random_ir.h"
+#include "jit/compile/compile.h"
+#include "jit/frontend/parse.h"
+#include "tests/support/random_ir.h"
 
 namespace uptier {
 namespace {

@@ -19,8 +19,8 @@
 #include <thread>
 #include <vector>
 
-#include "jit/ir/build.h"
-#include "jit/ir/parse.h"
+#include "jit/frontend/build.h"
+#include "jit/frontend/parse.h"
 #include "tools/ir_host.h"
 #include "uptier/runtime.h"
 

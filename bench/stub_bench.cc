@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "jit/ir/build.h"
-#include "jit/ir/parse.h"
+#include "jit/frontend/build.h"
+#include "jit/frontend/parse.h"
 #include "tools/ir_host.h"
 #include "uptier/runtime.h"
 

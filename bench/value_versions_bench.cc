@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-#include "jit/ir/parse.h"
+#include "jit/frontend/parse.h"
 #include "tools/ir_host.h"
 #include "uptier/runtime.h"
 

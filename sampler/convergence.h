@@ -28,7 +28,7 @@
 //
 //   converged   (2) for n samples against the truth (1/m = 0) at `alpha` is below `epsilon`
 //   drifted     a window lies farther from the baseline than (2) at `drift_alpha`, and farther than
-//               `epsilon`, which makes it matter. tests/convergence_test.cc measures the false
+//               `epsilon`, which makes it matter. tests/sampler/convergence_test.cc measures the false
 //               ones.
 //
 // While it learns, windows hold an eighth of what is known (64 at least), and drift begins it anew.

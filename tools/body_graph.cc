@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "jit/ir/flow_graph.h"
+#include "jit/analysis/flow_graph.h"
 #include "tools/commands.h"
 
 namespace uptier::tools {

@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "jit/ir/liveness.h"
+#include "jit/analysis/liveness.h"
 #include "jit/ir/print.h"
-#include "jit/probe_plan.h"
+#include "jit/probes/probe_plan.h"
 #include "tools/commands.h"
 #include "tools/compile_world.h"
 #include "tools/fail.h"

@@ -11,9 +11,9 @@
 
 #include "jit/code/routines.h"
 #include "jit/code/stubs.h"
-#include "jit/compile.h"
-#include "jit/inlinee.h"
+#include "jit/compile/compile.h"
 #include "jit/ir/module.h"
+#include "jit/opt/inlinee.h"
 #include "uptier/profile.h"
 #include "uptier/result.h"
 

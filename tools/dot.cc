@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <set>
 
-#include "profile/algebra.h"
+#include "profile/algebra/algebra.h"
 
 namespace uptier::tools {
 namespace {

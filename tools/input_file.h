@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "profile/bytes.h"
+#include "profile/base/bytes.h"
 #include "tiering/saved/mapped_file.h"
 
 namespace uptier::tools {

@@ -1,10 +1,10 @@
 // uptier ir: the IR's text form, checked, printed, and run.
 #include <cstdio>
 
-#include "jit/ir/interpret.h"
-#include "jit/ir/parse.h"
+#include "jit/frontend/interpret.h"
+#include "jit/frontend/parse.h"
+#include "jit/frontend/verify.h"
 #include "jit/ir/print.h"
-#include "jit/ir/verify.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/ir_host.h"

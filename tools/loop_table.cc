@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "profile/formats/text.h"
+#include "profile/data/text.h"
 #include "tools/shortened.h"
 
 namespace uptier::tools {

@@ -1,4 +1,4 @@
-// MergeVoters: what hosts have a say in a merge of files, and how much; profile/quorum.h has the
+// MergeVoters: what hosts have a say in a merge of files, and how much; profile/algebra/quorum.h has the
 // laws.
 //
 // A voter is a host, or a file that names none (by_file: always). It is told of every upload that
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "profile/quorum.h"
+#include "profile/algebra/quorum.h"
 #include "uptier/profile_file.h"
 
 namespace uptier::tools {

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "profile/algebra.h"
+#include "profile/algebra/algebra.h"
 #include "profile/formats/llvm_text.h"
-#include "profile/formats/text.h"
 #include "profile/formats/tsv.h"
+#include "profile/data/text.h"
 #include "profile/trace/read_trace.h"
 #include "profile/upf/file.h"
 #include "profile/upf/read.h"

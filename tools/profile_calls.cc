@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "profile/formats/text.h"
+#include "profile/data/text.h"
 #include "tools/commands.h"
 #include "tools/fail.h"
 #include "tools/json_out.h"

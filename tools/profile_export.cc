@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "profile/fold_inlined.h"
+#include "profile/algebra/fold_inlined.h"
 #include "profile/formats/export.h"
 #include "profile/formats/pprof.h"
 #include "profile/formats/tsv.h"

@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "profile/estimate.h"
-#include "profile/inlined.h"
-#include "profile/numbers.h"
-#include "profile/schema.h"
+#include "profile/base/numbers.h"
+#include "profile/data/estimate.h"
+#include "profile/data/inlined.h"
+#include "profile/data/schema.h"
 
 namespace uptier::tools {
 namespace {

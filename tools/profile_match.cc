@@ -1,17 +1,17 @@
 // uptier profile match: what of a profile is of use for a module that was edited since it was made.
 //
 // Methods are found by their key, or else by their name where only one has it, as the runtime does
-// (tiering/saved/saved_profile.h); those of other code are matched by their calls (profile/match.h). Inlined
-// bodies stay where no code on the way changed (profile/match_inlined.h).
+// (tiering/saved/saved_profile.h); those of other code are matched by their calls (profile/algebra/match.h). Inlined
+// bodies stay where no code on the way changed (profile/algebra/match_inlined.h).
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "jit/ir/code_shape.h"
-#include "profile/match.h"
-#include "profile/match_inlined.h"
+#include "jit/analysis/code_shape.h"
+#include "profile/algebra/match.h"
+#include "profile/algebra/match_inlined.h"
 #include "profile/upf/file.h"
-#include "tiering/observe/probe_set.h"
+#include "tiering/model/probe_set.h"
 #include "tools/commands.h"
 #include "tools/compile_world.h"
 #include "tools/fail.h"

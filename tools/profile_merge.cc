@@ -29,10 +29,10 @@
 #include <deque>
 #include <thread>
 
-#include "profile/algebra.h"
-#include "profile/checksum.h"
-#include "profile/formats/text.h"
-#include "profile/numbers.h"
+#include "profile/algebra/algebra.h"
+#include "profile/base/checksum.h"
+#include "profile/base/numbers.h"
+#include "profile/data/text.h"
 #include "profile/upf/file.h"
 #include "profile/upf/merge.h"
 #include "profile/upf/segment_writer.h"

@@ -17,7 +17,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "profile/numbers.h"
+#include "profile/base/numbers.h"
 #include "profile/upf/file.h"
 #include "tiering/saved/file_lock.h"
 #include "tiering/saved/mapped_file.h"

@@ -5,9 +5,9 @@
 #include <functional>
 #include <set>
 
-#include "profile/algebra.h"
-#include "profile/formats/text.h"
-#include "profile/loop_nest.h"
+#include "profile/algebra/algebra.h"
+#include "profile/data/loop_nest.h"
+#include "profile/data/text.h"
 #include "tools/merge_messages.h"
 
 namespace uptier::tools {

@@ -3,10 +3,10 @@
 #include <charconv>
 #include <cmath>
 
-#include "jit/ir/flow_graph.h"
-#include "jit/ir/loop_forest.h"
+#include "jit/analysis/flow_graph.h"
+#include "jit/analysis/loop_forest.h"
 #include "jit/ir/print.h"
-#include "jit/probe_plan.h"
+#include "jit/probes/probe_plan.h"
 #include "tools/commands.h"
 #include "tools/listing.h"
 

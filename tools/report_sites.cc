@@ -1,7 +1,7 @@
 // What was seen at the sites of a method, for the report's page.
 #include <cmath>
 
-#include "profile/numbers.h"
+#include "profile/base/numbers.h"
 #include "tools/report_data.h"
 
 namespace uptier::tools {

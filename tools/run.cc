@@ -5,10 +5,10 @@
 #include <deque>
 #include <memory>
 
+#include "embed/wasi/bind.h"
+#include "embed/wasi/wasi.h"
 #include "embed/wasm/engine.h"
 #include "embed/wasm/read_module.h"
-#include "embed/wasm/wasi.h"
-#include "embed/wasm/wasi_bind.h"
 #include "tools/commands.h"
 #include "tools/events.h"
 #include "tools/fail.h"

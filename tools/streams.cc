@@ -10,9 +10,9 @@
 #include <cstdio>
 #include <cstring>
 
+#include "profile/base/new_file.h"
+#include "profile/base/write_all.h"
 #include "profile/upf/file.h"
-#include "profile/upf/new_file.h"
-#include "profile/upf/write_all.h"
 
 namespace uptier::tools {
 namespace {

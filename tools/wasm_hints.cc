@@ -7,7 +7,7 @@
 #include <map>
 #include <string_view>
 
-#include "profile/algebra.h"
+#include "profile/algebra/algebra.h"
 #include "tools/body_graph.h"
 
 namespace uptier::tools {

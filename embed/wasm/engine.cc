@@ -27,7 +27,7 @@ class Engine::AdapterHost final : public Host {
   Status build(MethodId m, FunctionBuilder& b) override {
     FuncType type;
     {
-      std::lock_guard lock(mutex_);
+      const Held lock(mutex_);
       auto it = types_.find(m.index());
       if (it == types_.end()) return Error{ErrorCode::kInvalidArgument, "not an adapter"};
       type = it->second;
@@ -37,13 +37,13 @@ class Engine::AdapterHost final : public Host {
   }
 
   void add(MethodId m, const FuncType& type) {
-    std::lock_guard lock(mutex_);
+    const Held lock(mutex_);
     types_[m.index()] = type;
   }
 
  private:
-  std::mutex mutex_;
-  std::unordered_map<uint32_t, FuncType> types_;
+  CheckedLock<std::mutex> mutex_;
+  std::unordered_map<uint32_t, FuncType> types_ UPTIER_GUARDED_BY(mutex_);
 };
 
 Result<std::unique_ptr<Engine>> Engine::create(const Options& options,
@@ -67,13 +67,13 @@ Engine::~Engine() {
 }
 
 uint32_t Engine::type_id(const FuncType& type) {
-  std::lock_guard lock(mutex_);
+  const Held lock(mutex_);
   auto next = static_cast<uint32_t>(type_ids_.size() + 1);
   return type_ids_.try_emplace(type, next).first->second;
 }
 
 Result<MethodId> Engine::adapter(const FuncType& type) try {
-  std::lock_guard lock(mutex_);
+  const Held lock(mutex_);
   auto it = adapters_.find(type);
   if (it != adapters_.end()) return it->second;
   std::string text = to_string(type);
@@ -92,12 +92,12 @@ Result<MethodId> Engine::adapter(const FuncType& type) try {
 } catch (const std::exception&) { return out_of_memory(); }
 
 void Engine::name_method(const Module& module, MethodId method, uint32_t function) {
-  std::lock_guard lock(mutex_);
+  const Held lock(mutex_);
   origins_[method.number()] = {&module, function};
 }
 
 void Engine::forget_methods(std::span<const MethodId> methods) {
-  std::lock_guard lock(mutex_);
+  const Held lock(mutex_);
   for (MethodId m : methods) origins_.erase(m.number());
 }
 
@@ -130,7 +130,7 @@ void Engine::describe_in_words(const Trap& trap, TrapReport& r) const {
     r.no_memory = says_no_memory(why);
     if (!why.empty()) r.message += ": " + why;
   }
-  std::lock_guard lock(mutex_);
+  const Held lock(mutex_);
   auto it = origins_.find(trap.method.number());
   if (it == origins_.end()) return;
   r.has_location = true;

@@ -25,6 +25,7 @@
 #include "embed/wasm/module.h"
 #include "embed/wasm/types.h"
 #include "uptier/runtime.h"
+#include "uptier/thread_safety.h"
 
 namespace uptier::wasm {
 
@@ -89,10 +90,10 @@ class Engine {
   Runtime* runtime_;
   EngineOptions options_;
   MemoryBudget memory_budget_{options_.max_memory};
-  mutable std::mutex mutex_;  // guards what follows
-  std::map<FuncType, uint32_t> type_ids_;
-  std::map<FuncType, MethodId> adapters_;
-  std::unordered_map<uint32_t, MethodOrigin> origins_;
+  mutable CheckedLock<std::mutex> mutex_;
+  std::map<FuncType, uint32_t> type_ids_ UPTIER_GUARDED_BY(mutex_);
+  std::map<FuncType, MethodId> adapters_ UPTIER_GUARDED_BY(mutex_);
+  std::unordered_map<uint32_t, MethodOrigin> origins_ UPTIER_GUARDED_BY(mutex_);
   std::unique_ptr<AdapterHost> adapter_host_;
 };
 

@@ -129,7 +129,7 @@ Result<MethodId> Module::add_method(MethodSet& set, uint32_t function) {
   std::atomic<uint32_t>& there = set.numbers[function - info_.imported_functions];
   // Relaxed: a number says nothing but itself, and whoever has one may ask the runtime.
   if (uint32_t n = there.load(std::memory_order_relaxed)) return MethodId(n - 1);
-  std::lock_guard lock(mutex_);
+  const Held lock(mutex_);
   if (uint32_t n = there.load(std::memory_order_relaxed)) return MethodId(n - 1);
   MethodInfo m{{set.key, function},
                info_.name_of(function),
@@ -157,7 +157,7 @@ void Module::remove(MethodSet& set) {
   for (;;) {
     size_t count = 0;
     {
-      std::lock_guard lock(mutex_);
+      const Held lock(mutex_);
       auto next = set.function_of.begin();
       while (next != set.function_of.end() && count < some.size()) {
         some[count++] = MethodId(next->first);
@@ -175,7 +175,7 @@ void Module::remove(MethodSet& set) {
 Status Module::validate(uint32_t function) {
   if (!bodies_) return {};
   bodies_wanted_.fetch_add(1, std::memory_order_relaxed);
-  std::lock_guard lock(bodies_mutex_);
+  const Held lock(bodies_mutex_);
   bodies_wanted_.fetch_sub(1, std::memory_order_relaxed);
   if (validated_[function]) return {};
   Status s = bodies_->validate(info_, function, 1);
@@ -191,7 +191,7 @@ Status Module::validate_bodies() {
   const auto count = static_cast<uint32_t>(info_.functions.size());
   for (uint32_t first = info_.imported_functions; first < count;) {
     while (bodies_wanted_.load(std::memory_order_relaxed) != 0) std::this_thread::yield();
-    std::lock_guard lock(bodies_mutex_);
+    const Held lock(bodies_mutex_);
     uint32_t end = first;
     const uint64_t last = uint64_t{info_.functions[first].body_begin} + kStretch;
     // What is valid is being built from, perhaps, and is not written again.
@@ -214,7 +214,7 @@ Status Module::validate_bodies() {
 Status Module::build(MethodSet& set, MethodId m, FunctionBuilder& b) {
   uint32_t function = 0;
   {
-    std::lock_guard lock(mutex_);
+    const Held lock(mutex_);
     auto it = set.function_of.find(m.number());
     if (it == set.function_of.end()) {
       return Error{ErrorCode::kInvalidArgument, "the method does not belong to this module"};

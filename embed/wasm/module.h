@@ -13,6 +13,7 @@
 #include "embed/wasm/vmctx.h"
 #include "uptier/host.h"
 #include "uptier/result.h"
+#include "uptier/thread_safety.h"
 
 namespace uptier::wasm {
 
@@ -93,13 +94,14 @@ class Module {
   uint64_t key_;
   std::vector<uint32_t> type_ids_;
   uint32_t max_results_ = 0;
-  std::mutex mutex_;  // of the sets, but for ids that are there. Comes before the runtime's
-  std::mutex bodies_mutex_;
+  CheckedLock<std::mutex>
+      mutex_;  // of the sets, but for ids that are there. Comes before the runtime's
+  CheckedLock<std::mutex> bodies_mutex_;
   std::atomic<uint32_t> bodies_wanted_{0};  // functions that are to be built, and not validated
   std::unique_ptr<BodyValidator> bodies_;   // null where all are validated
-  std::vector<bool> validated_;             // by function
-  std::array<std::unique_ptr<MethodSet>, kBoundsCount> sets_;  // by Bounds
-  std::vector<uint32_t> by_name_;                              // exports, as they are looked up
+  std::vector<bool> validated_ UPTIER_GUARDED_BY(bodies_mutex_);  // by function
+  std::array<std::unique_ptr<MethodSet>, kBoundsCount> sets_;     // by Bounds
+  std::vector<uint32_t> by_name_;                                 // exports, as they are looked up
 };
 
 }  // namespace uptier::wasm

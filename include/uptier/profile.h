@@ -230,7 +230,7 @@ struct MethodProfile {
   // none was timed.
   //
   // Executions are timed after each flush, and those of one window between flushes stand for the
-  // entries of that window (profile/estimate.h has the law), so that a loop that changes as the
+  // entries of that window (profile/data/estimate.h has the law), so that a loop that changes as the
   // program goes on is not taken for what it was at the beginning. The total is their weighted mean
   // times the estimated entries. Its relative variance is that of the mean and that of the entries
   // together:

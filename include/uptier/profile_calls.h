@@ -2,7 +2,7 @@
 // first.
 //
 // Law: merge is associative and commutative, and saturates. Nothing here changes a result: call
-// sites say how a method that was edited is matched (profile/match.h), the graph says
+// sites say how a method that was edited is matched (profile/algebra/match.h), the graph says
 // which methods are compiled one after the other, and so lie together, where a saved profile knows
 // them; the order is kept for whoever asks.
 #pragma once

@@ -1,7 +1,7 @@
 // Loads and stores.
 #include "jit/baseline/selector.h"
-#include "jit/code/fuel_operand.h"
-#include "jit/ir/add_fuel.h"
+#include "jit/frontend/add_fuel.h"
+#include "jit/x64/fuel_operand.h"
 
 namespace uptier::jit::baseline {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "jit/ir/select_probes.h"
+#include "jit/frontend/select_probes.h"
 #include "sampler/context.h"
 
 namespace uptier::jit::baseline {

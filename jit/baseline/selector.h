@@ -18,14 +18,14 @@
 #include <optional>
 #include <vector>
 
+#include "jit/analysis/deopt_targets.h"
+#include "jit/analysis/flow_graph.h"
+#include "jit/analysis/loop_forest.h"
 #include "jit/baseline/held_stretches.h"
 #include "jit/baseline/value_cache.h"
-#include "jit/code/call_layout.h"
-#include "jit/code/code_buffer.h"
-#include "jit/compile.h"
-#include "jit/ir/deopt_points.h"
-#include "jit/ir/flow_graph.h"
-#include "jit/ir/loop_forest.h"
+#include "jit/compile/compile.h"
+#include "jit/x64/call_layout.h"
+#include "jit/x64/code_buffer.h"
 #include "jit/x64/macros.h"
 
 namespace uptier::jit::baseline {

@@ -21,11 +21,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "jit/code/code_buffer.h"
-#include "jit/ir/frame_layout.h"
+#include "jit/analysis/frame_layout.h"
+#include "jit/analysis/liveness.h"
 #include "jit/ir/function.h"
-#include "jit/ir/liveness.h"
-#include "jit/probe_plan.h"
+#include "jit/probes/probe_plan.h"
+#include "jit/x64/code_buffer.h"
 
 namespace uptier::jit::baseline {
 

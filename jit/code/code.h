@@ -12,8 +12,8 @@
 #include "jit/code/code_space.h"
 #include "jit/code/frame_row.h"
 #include "jit/code/poll_words.h"
-#include "jit/inline_path.h"
-#include "jit/origin.h"
+#include "jit/ir/inline_path.h"
+#include "jit/ir/origin.h"
 #include "uptier/ids.h"
 #include "uptier/opcodes.h"
 

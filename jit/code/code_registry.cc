@@ -99,7 +99,7 @@ CodeRegistration::~CodeRegistration() {
 
 Result<CodeRegistration> CodeRegistration::add(const CodeSpace& space, const void* trap_exit,
                                                Orphaned orphaned, void* runtime) {
-  std::lock_guard lock(global_lock(GlobalLock::kCodeRegistry));
+  const Held lock(global_lock(GlobalLock::kCodeRegistry));
   for (unsigned i = 0; i < kMaxSpaces; ++i) {
     if (g_slots[i].space.load(std::memory_order_relaxed) != nullptr) continue;
     // Published by the store of the space.

@@ -13,7 +13,7 @@
 #include "jit/code/code.h"
 #include "jit/code/code_mapping.h"
 #include "jit/code/code_space_state.h"
-#include "profile/wall.h"
+#include "profile/base/wall.h"
 
 namespace uptier::jit {
 namespace {
@@ -85,7 +85,10 @@ void CodeSpace::State::give_back(uint64_t first, uint64_t units) noexcept {
     return;
   }
   // Without memory for its node a run is lost: of address space, of which there is twice the budget.
-  finishes([&] { free_runs.emplace_hint(next, first, units); });
+  finishes([&] {
+    mutex.known_held();
+    free_runs.emplace_hint(next, first, units);
+  });
 }
 
 bool CodeSpace::State::forced_failure() {
@@ -215,6 +218,7 @@ Result<std::unique_ptr<CodeSpace>> CodeSpace::create(const Limits& limits) {
   s.moves = limits.moves;
   s.hardening = limits.hardening;
   if (Status mapped = s.map(limits.packed, limits.open_at_once); !mapped) return mapped.error();
+  const Held lock(s.mutex);
   if (s.packed()) {
     s.open.resize(code_size / kPage);
     expect_serializing();
@@ -242,7 +246,7 @@ Result<std::unique_ptr<CodeSpace>> CodeSpace::create(const Limits& limits) {
 // A refusal is harmless: the memory goes with the region.
 void CodeSpace::release_all() noexcept {
   State& s = *state_;
-  std::lock_guard lock(s.mutex);
+  const Held lock(s.mutex);
   s.released = true;
   (void)::madvise(s.owners, round_up(s.code_size() / kLine * sizeof(*s.owners)), MADV_DONTNEED);
   (void)::mprotect(s.code(), s.code_size(), PROT_NONE);
@@ -282,7 +286,7 @@ void CodeSpace::State::give_back(const Runs& runs) {
 Result<CodeSpan> CodeSpace::allocate(uint32_t size, bool beyond_budget, uint32_t cold) {
   State& s = *state_;
   bool apart = s.packed() && cold != 0;
-  std::lock_guard lock(s.mutex);
+  const Held lock(s.mutex);
   State::Runs runs;
   Status taken = s.take_parts(apart ? size : size + cold, apart ? cold : 0, beyond_budget, &runs);
   if (!taken) return taken.error();
@@ -291,9 +295,10 @@ Result<CodeSpan> CodeSpace::allocate(uint32_t size, bool beyond_budget, uint32_t
   return span;
 }
 
-// Makes a span of room that was taken; the caller holds the mutex. What is refused is not given back.
+// Makes a span of room that was taken. The caller holds the lock. On refusal the room stays taken.
 Result<CodeSpan> CodeSpace::fill(const Runs& runs, uint32_t size, uint32_t cold) {
   State& s = *state_;
+  s.mutex.known_held();
   bool apart = runs.cold_units != 0;
   uint64_t bytes = runs.units * s.unit, cold_bytes = runs.cold_units * s.unit;
   uint8_t* at = s.code() + runs.first * s.unit;
@@ -328,7 +333,7 @@ Result<CodeSpan> CodeSpace::fill(const Runs& runs, uint32_t size, uint32_t cold)
 
 Result<CodeRoom> CodeSpace::reserve(uint64_t hot, uint64_t cold, bool beyond_budget) {
   State& s = *state_;
-  std::lock_guard lock(s.mutex);
+  const Held lock(s.mutex);
   State::Runs runs;
   if (!s.packed()) return refused("pages are not shared");
   if (Status taken = s.take_parts(hot, cold, beyond_budget, &runs); !taken) return taken.error();
@@ -340,7 +345,7 @@ Result<CodeRoom> CodeSpace::reserve(uint64_t hot, uint64_t cold, bool beyond_bud
 
 Result<CodeSpan> CodeSpace::allocate(CodeRoom& room, uint32_t size, uint32_t cold) {
   State& s = *state_;
-  std::lock_guard lock(s.mutex);
+  const Held lock(s.mutex);
   if (s.released) return refused("it has been released");
   Runs& left = room.left_;
   Runs runs{left.first, s.units_of(size), 0, cold == 0 ? 0 : s.units_of(cold)};
@@ -359,7 +364,7 @@ Result<CodeSpan> CodeSpace::allocate(CodeRoom& room, uint32_t size, uint32_t col
 
 void CodeSpace::give_back(CodeRoom& room) noexcept {
   State& s = *state_;
-  std::lock_guard lock(s.mutex);
+  const Held lock(s.mutex);
   s.give_back(std::exchange(room.left_, {}));
 }
 
@@ -426,12 +431,12 @@ bool CodeSpace::contains(const void* p) const noexcept {
 std::span<uint8_t> CodeSpace::data() const { return {state_->base, state_->data_size}; }
 
 uint64_t CodeSpace::bytes_in_service() const {
-  std::lock_guard lock(state_->mutex);
+  const Held lock(state_->mutex);
   return state_->in_service;
 }
 
 std::vector<uint8_t> CodeSpace::lines_used() const {
-  std::lock_guard lock(state_->mutex);
+  const Held lock(state_->mutex);
   return state_->lines_used;
 }
 
@@ -440,17 +445,17 @@ uint32_t CodeSpace::line_of(const void* pc) const noexcept {
 }
 
 uint64_t CodeSpace::bytes_freed() const {
-  std::lock_guard lock(state_->mutex);
+  const Held lock(state_->mutex);
   return state_->freed;
 }
 
 void CodeSpace::fail_allocation(uint64_t n) {
-  std::lock_guard lock(state_->mutex);
+  const Held lock(state_->mutex);
   state_->fail_in = n;
 }
 
 uint64_t CodeSpace::failures_forced() const {
-  std::lock_guard lock(state_->mutex);
+  const Held lock(state_->mutex);
   return state_->failures_forced;
 }
 
@@ -460,6 +465,7 @@ void CodeSpace::free(CodeSpan& span) noexcept {
   set_owner(span, nullptr);
   bool apart = span.cold_ != span.data_ + span.hot_size_;
   auto release = [&](const uint8_t* data, uint32_t size) {
+    s.mutex.known_held();
     Bytes part = s.taken_by(data, size);
     uint64_t pages = s.count_lines(part, -1);
     // Gives the memory back and makes a stale jump fault. A refusal is harmless: the pages keep
@@ -474,7 +480,7 @@ void CodeSpace::free(CodeSpan& span) noexcept {
     s.in_service -= kPage * pages;
     s.freed += part.bytes;
   };
-  std::lock_guard lock(s.mutex);
+  const Held lock(s.mutex);
   release(span.data_, apart ? span.hot_size_ : span.size());
   if (apart) release(span.cold_, span.cold_size_);
   if (s.packed()) serialize_threads();

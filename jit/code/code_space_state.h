@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "jit/code/code_space.h"
+#include "uptier/thread_safety.h"
 
 namespace uptier::jit {
 
@@ -42,15 +43,16 @@ struct CodeSpace::State {
   std::atomic<int32_t> edge_counters{0};
   std::atomic<const Code*>* owners = nullptr;  // by line of the code area; a mapping of its own
 
-  mutable std::mutex mutex;                // guards what follows
-  std::map<uint64_t, uint64_t> free_runs;  // first unit -> units; runs never touch one another
-  std::vector<uint8_t> lines_used;         // by page of the code area
-  std::vector<bool> open;                  // by page: it is read-execute; packed only
-  uint32_t colour = 0;
-  uint64_t in_service = 0;
-  uint64_t freed = 0;
-  uint64_t fail_in = 0;
-  uint64_t failures_forced = 0;
+  mutable CheckedLock<std::mutex> mutex;  // leaf lock
+  std::map<uint64_t, uint64_t> free_runs
+      UPTIER_GUARDED_BY(mutex);  // first unit -> units; runs never touch one another
+  std::vector<uint8_t> lines_used UPTIER_GUARDED_BY(mutex);  // by page of the code area
+  std::vector<bool> open UPTIER_GUARDED_BY(mutex);  // by page: it is read-execute; packed only
+  uint32_t colour UPTIER_GUARDED_BY(mutex) = 0;
+  uint64_t in_service UPTIER_GUARDED_BY(mutex) = 0;
+  uint64_t freed UPTIER_GUARDED_BY(mutex) = 0;
+  uint64_t fail_in UPTIER_GUARDED_BY(mutex) = 0;
+  uint64_t failures_forced UPTIER_GUARDED_BY(mutex) = 0;
 
   bool packed() const { return unit != CodeSpace::kPage; }
   uint8_t* code() const { return base + data_size; }
@@ -58,19 +60,20 @@ struct CodeSpace::State {
   uint64_t offset_of(const uint8_t* p) const { return static_cast<uint64_t>(p - code()); }
 
   using Runs = CodeRuns;
-  bool take(uint64_t units, bool from_end, uint64_t* first);
-  void give_back(uint64_t first, uint64_t units) noexcept;
+  bool take(uint64_t units, bool from_end, uint64_t* first) UPTIER_REQUIRES(mutex);
+  void give_back(uint64_t first, uint64_t units) noexcept UPTIER_REQUIRES(mutex);
   uint64_t units_of(uint64_t bytes) const;
-  Status take_parts(uint64_t bytes, uint64_t cold, bool beyond_budget, Runs* runs);
-  void give_back(const Runs& runs);
-  bool forced_failure();
+  Status take_parts(uint64_t bytes, uint64_t cold, bool beyond_budget, Runs* runs)
+      UPTIER_REQUIRES(mutex);
+  void give_back(const Runs& runs) UPTIER_REQUIRES(mutex);
+  bool forced_failure() UPTIER_REQUIRES(mutex);
   // What a part of a span takes of the area, in whole units.
   Bytes taken_by(const uint8_t* data, uint32_t bytes) const;
   Bytes pages_of(Bytes b) const;
-  uint64_t count_lines(Bytes b, int change);
+  uint64_t count_lines(Bytes b, int change) UPTIER_REQUIRES(mutex);
   Status map(bool shared, bool at_once);
-  bool open_pages(Bytes part);
-  void erase_shared(Bytes part);
+  bool open_pages(Bytes part) UPTIER_REQUIRES(mutex);
+  void erase_shared(Bytes part) UPTIER_REQUIRES(mutex);
   // Where to write what is to be at a place of the code area.
   uint8_t* twin_of(const uint8_t* p) const { return twin + offset_of(p); }
 

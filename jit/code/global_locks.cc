@@ -8,14 +8,15 @@ namespace uptier::jit {
 namespace {
 
 // Global as what they guard is; the handlers of a fork have no argument.
-constinit std::mutex g_locks[3];
+constinit CheckedLock<std::mutex> g_locks[3];
 
-void before_fork() {
-  for (std::mutex& m : g_locks) m.lock();
+// Not checked: a loop takes all locks, and another function gives them back.
+void before_fork() UPTIER_UNCHECKED {
+  for (CheckedLock<std::mutex>& m : g_locks) m.lock();
 }
 
-void after_fork() {
-  for (std::mutex& m : g_locks) m.unlock();
+void after_fork() UPTIER_UNCHECKED {
+  for (CheckedLock<std::mutex>& m : g_locks) m.unlock();
 }
 
 void in_child() {
@@ -25,7 +26,9 @@ void in_child() {
 
 }  // namespace
 
-std::mutex& global_lock(GlobalLock which) noexcept { return g_locks[static_cast<size_t>(which)]; }
+CheckedLock<std::mutex>& global_lock(GlobalLock which) noexcept {
+  return g_locks[static_cast<size_t>(which)];
+}
 
 bool hold_locks_over_forks() noexcept {
   static const bool held = pthread_atfork(before_fork, after_fork, in_child) == 0;

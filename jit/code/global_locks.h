@@ -9,11 +9,13 @@
 #include <cstdint>
 #include <mutex>
 
+#include "uptier/thread_safety.h"
+
 namespace uptier::jit {
 
 enum class GlobalLock : uint8_t { kFaultHandlers, kCodeRegistry, kGdbNames };
 
-std::mutex& global_lock(GlobalLock which) noexcept;
+CheckedLock<std::mutex>& global_lock(GlobalLock which) noexcept;
 
 // Has forks wait for them, once a process. Returns false when memory for that is refused.
 bool hold_locks_over_forks() noexcept;

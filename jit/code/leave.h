@@ -19,8 +19,8 @@
 #include <cstdint>
 #include <span>
 
-#include "jit/code/asmjit.h"
 #include "jit/code/code.h"
+#include "jit/x64/asmjit.h"
 
 namespace uptier::jit {
 

@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-#include "jit/code/code_buffer.h"
+#include "jit/x64/code_buffer.h"
 #include "sampler/context.h"
 
 namespace uptier::jit {

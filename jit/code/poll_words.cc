@@ -2,14 +2,14 @@
 
 #include <utility>
 
-#include "profile/wall.h"
+#include "profile/base/wall.h"
 
 namespace uptier::jit {
 
 static_assert(sizeof(PollWord) == sizeof(uint32_t), "code reads the word as it is");
 
 PollRun PollWords::take(uint32_t count) {
-  std::lock_guard lock(mutex_);
+  const Held lock(mutex_);
   PollRun run;
   std::vector<PollWord*>& used = free_[count];
   if (!used.empty()) {
@@ -25,9 +25,12 @@ PollRun PollWords::take(uint32_t count) {
 
 void PollWords::give_back(std::span<PollWord> words) noexcept {
   for (PollWord& w : words) w.store(0, std::memory_order_relaxed);  // the lock orders it
-  std::lock_guard lock(mutex_);
+  const Held lock(mutex_);
   // Without memory for the list they are lost.
-  finishes([&] { free_[words.size()].push_back(words.data()); });
+  finishes([&] {
+    mutex_.known_held();
+    free_[words.size()].push_back(words.data());
+  });
 }
 
 PollRun::PollRun(PollRun&& other) noexcept

@@ -14,6 +14,8 @@
 #include <span>
 #include <vector>
 
+#include "uptier/thread_safety.h"
+
 namespace uptier::jit {
 
 using PollWord = std::atomic<uint32_t>;
@@ -51,9 +53,10 @@ class PollWords {
   friend class PollRun;
   void give_back(std::span<PollWord> words) noexcept;
 
-  std::mutex mutex_;
-  std::span<PollWord> left_;                       // that were never taken
-  std::map<size_t, std::vector<PollWord*>> free_;  // by length
+  CheckedLock<std::mutex> mutex_;
+  std::span<PollWord> left_ UPTIER_GUARDED_BY(mutex_);  // never taken yet
+  // By length.
+  std::map<size_t, std::vector<PollWord*>> free_ UPTIER_GUARDED_BY(mutex_);
 };
 
 }  // namespace uptier::jit

@@ -22,7 +22,7 @@
 #include <span>
 
 #include "jit/code/code_space.h"
-#include "jit/param_value.h"
+#include "jit/ir/param_value.h"
 #include "uptier/builder.h"
 #include "uptier/ids.h"
 #include "uptier/result.h"

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "jit/origin.h"
+#include "jit/ir/origin.h"
 #include "uptier/builder.h"
 #include "uptier/ids.h"
 #include "uptier/opcodes.h"

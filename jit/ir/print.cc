@@ -4,9 +4,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "jit/ir/add_fuel.h"
+#include "jit/frontend/add_fuel.h"
+#include "jit/frontend/select_probes.h"
 #include "jit/ir/names.h"
-#include "jit/ir/select_probes.h"
 
 namespace uptier::jit {
 namespace {

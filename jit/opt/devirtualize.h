@@ -13,8 +13,8 @@
 #include <span>
 #include <vector>
 
-#include "jit/inlinee.h"
 #include "jit/ir/function.h"
+#include "jit/opt/inlinee.h"
 
 namespace uptier::jit {
 

@@ -11,7 +11,7 @@
 // and p is d above it. What is known of a value holds wherever the access dominates.
 #include <algorithm>
 
-#include "jit/ir/dominators.h"
+#include "jit/analysis/dominators.h"
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {

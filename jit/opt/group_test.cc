@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "jit/analysis/condition.h"
 #include "jit/ir/semantics.h"
-#include "jit/opt/condition.h"
 
 namespace uptier::jit {
 namespace {

@@ -21,7 +21,7 @@
 #include <span>
 #include <vector>
 
-#include "jit/opt/counted_loop.h"
+#include "jit/analysis/counted_loop.h"
 #include "jit/opt/loop_entry.h"
 
 namespace uptier::jit {

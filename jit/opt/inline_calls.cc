@@ -7,14 +7,14 @@
 #include <queue>
 #include <utility>
 
-#include "jit/ir/attach_deopts.h"
-#include "jit/ir/known_counts.h"
+#include "jit/analysis/frequencies.h"
+#include "jit/analysis/known_counts.h"
+#include "jit/frontend/attach_deopts.h"
 #include "jit/opt/devirtualize.h"
-#include "jit/opt/frequencies.h"
 #include "jit/opt/passes.h"
 #include "jit/opt/place_target_probes.h"
-#include "jit/opt/prune_cold.h"
 #include "jit/opt/splice.h"
+#include "jit/opt/uncommon_traps.h"
 
 namespace uptier::jit {
 namespace {

@@ -27,10 +27,10 @@
 #include <cstdint>
 #include <span>
 
-#include "jit/inlinee.h"
+#include "jit/analysis/block_counts.h"
 #include "jit/ir/function.h"
-#include "jit/opt/block_counts.h"
-#include "jit/plan_sites.h"
+#include "jit/opt/inlinee.h"
+#include "jit/probes/plan_sites.h"
 
 namespace uptier::jit {
 

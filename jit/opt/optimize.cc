@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "jit/compile.h"
-#include "jit/ir/known_counts.h"
+#include "jit/analysis/known_counts.h"
+#include "jit/compile/compile.h"
 #include "jit/opt/passes.h"
 #include "jit/opt/place_target_probes.h"
-#include "jit/opt/split_selects.h"
+#include "jit/opt/select_to_branch.h"
 
 namespace uptier::jit {
 namespace {

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <span>
 
+#include "jit/analysis/frequencies.h"
 #include "jit/ir/function.h"
-#include "jit/opt/frequencies.h"
 #include "jit/opt/inline_calls.h"
 #include "jit/opt/pass_observer.h"
-#include "jit/probe_plan.h"
+#include "jit/probes/probe_plan.h"
 
 namespace uptier::jit {
 

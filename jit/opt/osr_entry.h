@@ -10,9 +10,9 @@
 #include <span>
 #include <vector>
 
-#include "jit/ir/frame_layout.h"
+#include "jit/analysis/frame_layout.h"
+#include "jit/analysis/liveness.h"
 #include "jit/ir/function.h"
-#include "jit/ir/liveness.h"
 #include "uptier/result.h"
 
 namespace uptier::jit {

@@ -11,10 +11,10 @@
 #include <span>
 #include <vector>
 
+#include "jit/analysis/frequencies.h"
 #include "jit/ir/function.h"
-#include "jit/opt/frequencies.h"
-#include "jit/param_value.h"
-#include "jit/probe_plan.h"
+#include "jit/ir/param_value.h"
+#include "jit/probes/probe_plan.h"
 
 namespace uptier::jit {
 

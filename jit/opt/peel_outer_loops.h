@@ -16,8 +16,8 @@
 #include <span>
 #include <vector>
 
+#include "jit/analysis/loop_forest.h"
 #include "jit/ir/function.h"
-#include "jit/ir/loop_forest.h"
 #include "jit/opt/repair_ssa.h"
 
 namespace uptier::jit {

@@ -1,6 +1,6 @@
 #include "jit/opt/place_target_probes.h"
 
-#include "jit/ir/attach_deopts.h"
+#include "jit/frontend/attach_deopts.h"
 
 namespace uptier::jit {
 namespace {

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "jit/ir/function.h"
-#include "jit/probe_plan.h"
+#include "jit/probes/probe_plan.h"
 
 namespace uptier::jit {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "jit/ir/loop_forest.h"
-#include "jit/opt/frequencies.h"
+#include "jit/analysis/frequencies.h"
+#include "jit/analysis/loop_forest.h"
 
 namespace uptier::jit {
 namespace {

@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "jit/analysis/control_flow.h"
 #include "jit/ir/function.h"
-#include "jit/opt/control_flow.h"
 
 namespace uptier::jit {
 

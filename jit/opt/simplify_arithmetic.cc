@@ -1,6 +1,6 @@
 #include <bit>
 
-#include "jit/ir/dominators.h"
+#include "jit/analysis/dominators.h"
 #include "jit/ir/semantics.h"
 #include "jit/opt/passes.h"
 #include "jit/opt/rewriter.h"

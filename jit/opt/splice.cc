@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "jit/ir/attach_deopts.h"
+#include "jit/frontend/attach_deopts.h"
 
 namespace uptier::jit {
 namespace {

@@ -11,9 +11,9 @@
 // Only what is pure lies between the two, so the guard leaves with the same values for the same place.
 #include <algorithm>
 
+#include "jit/analysis/condition.h"
+#include "jit/analysis/counted_loop.h"
 #include "jit/ir/semantics.h"
-#include "jit/opt/condition.h"
-#include "jit/opt/counted_loop.h"
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {

@@ -1,5 +1,5 @@
-#include "jit/ir/attach_deopts.h"
-#include "jit/ir/select_probes.h"
+#include "jit/frontend/attach_deopts.h"
+#include "jit/frontend/select_probes.h"
 #include "jit/opt/passes.h"
 
 namespace uptier::jit {

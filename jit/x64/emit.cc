@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "jit/code/call_layout.h"
+#include "jit/x64/call_layout.h"
 #include "jit/x64/emit_impl.h"
 #include "jit/x64/macros.h"
 #include "sampler/context.h"

@@ -22,8 +22,8 @@
 #include <memory>
 #include <span>
 
-#include "jit/compile.h"
-#include "jit/x64/allocation.h"
+#include "jit/compile/compile.h"
+#include "jit/regalloc/allocation.h"
 
 namespace uptier::jit::x64 {
 

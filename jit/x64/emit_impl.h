@@ -4,9 +4,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "jit/code/code_buffer.h"
+#include "jit/regalloc/frame_plan.h"
+#include "jit/x64/code_buffer.h"
 #include "jit/x64/emit.h"
-#include "jit/x64/frame_plan.h"
 #include "jit/x64/macros.h"
 
 namespace uptier::jit::x64 {

@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "jit/code/fuel_operand.h"
+#include "jit/regalloc/parallel_move.h"
 #include "jit/x64/emit_impl.h"
+#include "jit/x64/fuel_operand.h"
 #include "jit/x64/macros.h"
-#include "jit/x64/parallel_move.h"
 
 namespace uptier::jit::x64 {
 

@@ -21,11 +21,11 @@
 #include <span>
 #include <vector>
 
+#include "jit/analysis/frequencies.h"
 #include "jit/code/code.h"
 #include "jit/ir/function.h"
-#include "jit/opt/frequencies.h"
-#include "jit/probe_plan.h"
-#include "jit/x64/machine.h"
+#include "jit/machine/machine.h"
+#include "jit/probes/probe_plan.h"
 
 namespace uptier::jit::x64 {
 

@@ -1,7 +1,7 @@
 // Calls, parameters and results by the System V convention; see call_layout.h.
 #include <algorithm>
 
-#include "jit/code/call_layout.h"
+#include "jit/x64/call_layout.h"
 #include "jit/x64/lower_impl.h"
 
 namespace uptier::jit::x64 {

@@ -1,6 +1,6 @@
 // Probes, in instrumented copies. A value is observed as ProbeKind has it: integers by their sign,
 // floats as the bits of a double.
-#include "jit/opt/inlined_counts.h"
+#include "jit/probes/inlined_counts.h"
 #include "jit/x64/lower_impl.h"
 #include "sampler/site_tables.h"
 

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "jit/code/code_buffer.h"
+#include "jit/x64/code_buffer.h"
 #include "uptier/opcodes.h"
 #include "uptier/result.h"
 

@@ -4,11 +4,11 @@
 #include <functional>
 #include <set>
 
-#include "profile/fold_inlined.h"
-#include "profile/formats/text.h"
-#include "profile/inlined.h"
-#include "profile/numbers.h"
-#include "profile/schema.h"
+#include "profile/algebra/fold_inlined.h"
+#include "profile/base/numbers.h"
+#include "profile/data/inlined.h"
+#include "profile/data/schema.h"
+#include "profile/data/text.h"
 
 namespace uptier::profile {
 namespace {

@@ -32,7 +32,7 @@ struct LcovListing {
 
 // Coverage for genhtml: a file "<folder>/<module key>" for each module, in which the blocks of its
 // methods are lines, one after the other. What a method ran inside of others counts in its lines
-// (profile/fold_inlined.h). `listings` (may be null) receives the text of these files, without
+// (profile/algebra/fold_inlined.h). `listings` (may be null) receives the text of these files, without
 // which genhtml refuses the coverage.
 std::string to_lcov(const Profile& profile, std::string_view folder = "uptier",
                     std::vector<LcovListing>* listings = nullptr);
@@ -42,7 +42,7 @@ std::string to_lcov(const Profile& profile, std::string_view folder = "uptier",
 std::string to_folded(const Profile& profile);
 
 // The text form of llvm-profdata, of an IR level profile: a record a method with the estimates of
-// its blocks, those inside of others included (profile/fold_inlined.h), as its own instrumentation counts
+// its blocks, those inside of others included (profile/algebra/fold_inlined.h), as its own instrumentation counts
 // them. Methods without blocks are left out; of equal names and hashes the second gets its number.
 std::string to_llvm_text(const Profile& profile);
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "profile/numbers.h"
+#include "profile/base/numbers.h"
 
 namespace uptier::profile {
 namespace {

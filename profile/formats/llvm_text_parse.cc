@@ -1,7 +1,7 @@
 #include <optional>
 
+#include "profile/base/numbers.h"
 #include "profile/formats/llvm_text.h"
-#include "profile/numbers.h"
 
 namespace uptier::profile {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "profile/base/numbers.h"
 #include "profile/formats/protobuf.h"
-#include "profile/formats/text.h"
-#include "profile/numbers.h"
+#include "profile/data/text.h"
 
 namespace uptier::profile {
 namespace {

@@ -6,10 +6,10 @@
 #include <set>
 #include <utility>
 
+#include "profile/base/numbers.h"
+#include "profile/base/wall.h"
 #include "profile/formats/lexer.h"
-#include "profile/numbers.h"
-#include "profile/schema.h"
-#include "profile/wall.h"
+#include "profile/data/schema.h"
 
 namespace uptier {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "profile/formats/text.h"
+#include "profile/data/text.h"
 
 namespace uptier {
 namespace {

@@ -1,11 +1,11 @@
 #include "profile/formats/tsv.h"
 
-#include "profile/checksum.h"
-#include "profile/formats/text.h"
+#include "profile/base/checksum.h"
+#include "profile/base/numbers.h"
 #include "profile/formats/tsv_rows.h"
-#include "profile/inlined.h"
-#include "profile/numbers.h"
-#include "profile/schema.h"
+#include "profile/data/inlined.h"
+#include "profile/data/schema.h"
+#include "profile/data/text.h"
 
 namespace uptier::profile {
 

@@ -1,6 +1,6 @@
 #include "profile/trace/dump.h"
 
-#include "profile/formats/text.h"
+#include "profile/data/text.h"
 #include "profile/trace/trace_file.h"
 
 namespace uptier::profile {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "profile/data.h"
+#include "profile/trace/data.h"
 
 namespace uptier {
 

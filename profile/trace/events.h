@@ -27,9 +27,9 @@
 #include <string>
 #include <vector>
 
-#include "profile/bytes.h"
-#include "profile/estimate.h"
-#include "profile/schema.h"
+#include "profile/base/bytes.h"
+#include "profile/data/estimate.h"
+#include "profile/data/schema.h"
 #include "uptier/trace.h"
 
 namespace uptier::profile {

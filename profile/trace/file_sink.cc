@@ -2,10 +2,10 @@
 
 #include <cerrno>
 
+#include "profile/base/new_file.h"
+#include "profile/base/wall.h"
+#include "profile/base/write_all.h"
 #include "profile/trace/trace_file.h"
-#include "profile/upf/new_file.h"
-#include "profile/upf/write_all.h"
-#include "profile/wall.h"
 
 namespace uptier::profile {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "profile/bytes.h"
+#include "profile/base/bytes.h"
 #include "uptier/profile.h"
 
 namespace uptier::profile {

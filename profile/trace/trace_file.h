@@ -25,7 +25,7 @@
 #include <string>
 #include <vector>
 
-#include "profile/bytes.h"
+#include "profile/base/bytes.h"
 #include "profile/trace/events.h"
 
 namespace uptier::profile {

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "profile/checksum.h"
+#include "profile/base/checksum.h"
 #include "profile/trace/trace_file.h"
 
 namespace uptier::profile {

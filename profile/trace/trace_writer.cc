@@ -2,9 +2,9 @@
 #include <cstring>
 #include <utility>
 
-#include "profile/checksum.h"
+#include "profile/base/checksum.h"
+#include "profile/base/wall.h"
 #include "profile/trace/trace_file.h"
-#include "profile/wall.h"
 
 namespace uptier::profile {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "profile/numbers.h"
+#include "profile/base/numbers.h"
 #include "profile/trace/trace_file.h"
 
 namespace uptier::profile {

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "profile/data.h"
+#include "profile/trace/data.h"
 #include "profile/trace/events.h"
 
 namespace uptier::profile {

@@ -4,8 +4,8 @@
 
 #include <cerrno>
 
-#include "profile/upf/new_file.h"
-#include "profile/upf/write_all.h"
+#include "profile/base/new_file.h"
+#include "profile/base/write_all.h"
 
 namespace uptier::profile {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "profile/bytes.h"
+#include "profile/base/bytes.h"
 #include "uptier/result.h"
 
 namespace uptier::profile {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "profile/numbers.h"
+#include "profile/base/numbers.h"
 #include "uptier/profile_query.h"
 
 namespace uptier::profile {

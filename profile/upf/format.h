@@ -66,7 +66,7 @@
 
 #include <cstdint>
 
-#include "profile/bytes.h"
+#include "profile/base/bytes.h"
 #include "profile/trace/trace_file.h"
 #include "profile/upf/idb.h"
 

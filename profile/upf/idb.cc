@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "profile/checksum.h"
+#include "profile/base/checksum.h"
 
 namespace uptier::profile {
 namespace {

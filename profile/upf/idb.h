@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "profile/bytes.h"
+#include "profile/base/bytes.h"
 #include "uptier/result.h"
 
 namespace uptier::profile {

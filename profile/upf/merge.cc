@@ -6,12 +6,12 @@
 #include <numeric>
 #include <set>
 
-#include "profile/checksum.h"
-#include "profile/numbers.h"
+#include "profile/base/checksum.h"
+#include "profile/base/numbers.h"
+#include "profile/base/wall.h"
 #include "profile/trace/read_trace.h"
 #include "profile/upf/foreign.h"
 #include "profile/upf/trace_info.h"
-#include "profile/wall.h"
 
 namespace uptier::profile {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "profile/schema.h"
-#include "profile/varint.h"
+#include "profile/base/varint.h"
+#include "profile/data/schema.h"
 
 namespace uptier::profile {
 namespace {

@@ -1,8 +1,8 @@
 // Entries as they were written up to version 0 of group chunks: fixed fields, see upf/format.h.
-#include "profile/schema.h"
+#include "profile/base/varint.h"
+#include "profile/data/schema.h"
 #include "profile/trace/events.h"
 #include "profile/upf/method.h"
-#include "profile/varint.h"
 
 namespace uptier::profile {
 namespace {

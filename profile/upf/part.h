@@ -11,8 +11,8 @@
 #include <set>
 #include <vector>
 
+#include "profile/base/varint.h"
 #include "profile/upf/format.h"
-#include "profile/varint.h"
 #include "uptier/profile.h"
 
 namespace uptier::profile {

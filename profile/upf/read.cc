@@ -5,7 +5,7 @@
 
 #include <new>
 
-#include "profile/checksum.h"
+#include "profile/base/checksum.h"
 #include "profile/upf/calls.h"
 #include "profile/upf/inlined.h"
 

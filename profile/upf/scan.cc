@@ -9,7 +9,7 @@
 // times the file end that.
 #include <algorithm>
 
-#include "profile/checksum.h"
+#include "profile/base/checksum.h"
 #include "profile/upf/read.h"
 
 namespace uptier::profile {

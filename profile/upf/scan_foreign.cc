@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "profile/checksum.h"
+#include "profile/base/checksum.h"
 #include "profile/upf/read.h"
 
 namespace uptier::profile {

@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "profile/base/spill.h"
 #include "profile/upf/format.h"
-#include "profile/upf/spill.h"
 #include "profile/upf/timeline.h"
 #include "uptier/profile_file.h"
 

@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "profile/bytes.h"
+#include "profile/base/bytes.h"
 #include "uptier/ids.h"
 #include "uptier/profile.h"
 #include "uptier/result.h"

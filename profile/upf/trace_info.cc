@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "profile/checksum.h"
+#include "profile/base/checksum.h"
 #include "profile/trace/trace_file.h"
 
 namespace uptier::profile {

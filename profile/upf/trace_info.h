@@ -1,7 +1,7 @@
 // upf/trace_info.h: a trace as one of the runs that a file sums up.
 #pragma once
 
-#include "profile/bytes.h"
+#include "profile/base/bytes.h"
 #include "uptier/profile_file.h"
 
 namespace uptier::profile {

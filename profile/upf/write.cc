@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "profile/checksum.h"
-#include "profile/formats/text.h"
+#include "profile/base/checksum.h"
+#include "profile/data/text.h"
 #include "profile/upf/calls.h"
 #include "profile/upf/inlined.h"
 #include "profile/upf/method.h"

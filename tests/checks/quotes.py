@@ -2,7 +2,7 @@
 """Checks that the code in a guide is the code that there is.
 
   quotes.py GUIDE.md FOLDER...   every ```cpp block of the guide must stand, line by line and in one
-                                 piece, in one of the folders' sources; exit 1 if any does not
+                                 piece, in a source below one of the folders; exit 1 if any does not
 
 Indentation counts, so that a quote can be found again.
 """
@@ -24,7 +24,7 @@ def main():
     guide = pathlib.Path(sys.argv[1])
     sources = []
     for folder in sys.argv[2:]:
-        for path in sorted(pathlib.Path(folder).iterdir()):
+        for path in sorted(pathlib.Path(folder).rglob("*")):
             if path.suffix in (".h", ".cc", ".c"):
                 sources.append(path.read_text(encoding="utf-8"))
     found = wrong = 0

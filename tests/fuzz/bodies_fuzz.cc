@@ -12,10 +12,10 @@
 #include "embed/wasm/build_function.h"
 #include "embed/wasm/read_module.h"
 #include "embed/wasm/validate_bodies.h"
-#include "jit/ir/build.h"
-#include "jit/ir/verify.h"
+#include "jit/frontend/build.h"
+#include "jit/frontend/verify.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/wasm_bytes.h"
+#include "tests/support/wasm_bytes.h"
 
 namespace uptier::fuzz {
 namespace {

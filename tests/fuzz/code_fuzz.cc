@@ -4,19 +4,19 @@
 #include <map>
 #include <memory>
 
-#include "jit/compile.h"
+#include "jit/compile/compile.h"
 #include "jit/ir/print.h"
-#include "jit/opt/inlined_counts.h"
 #include "jit/opt/optimize.h"
 #include "jit/opt/osr_entry.h"
-#include "jit/plan_sites.h"
-#include "jit/x64/allocation.h"
+#include "jit/probes/inlined_counts.h"
+#include "jit/probes/plan_sites.h"
+#include "jit/regalloc/allocation.h"
 #include "jit/x64/lower.h"
-#include "tests/code_machine.h"
-#include "tests/compare.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/indirect_calls.h"
-#include "tests/random_profiles.h"
+#include "tests/support/code_machine.h"
+#include "tests/support/compare.h"
+#include "tests/support/indirect_calls.h"
+#include "tests/support/random_profiles.h"
 
 namespace uptier::fuzz {
 namespace {

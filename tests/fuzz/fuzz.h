@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/random.h"
+#include "tests/support/random.h"
 
 // Breaks the run, and with it the fuzzer, when a law does not hold.
 #define UPTIER_FUZZ_CHECK(law)                                                   \

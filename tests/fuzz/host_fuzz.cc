@@ -1,11 +1,11 @@
 // Host: random programs that start in a host's interpreter answer as the reference interpreter does,
 // wherever their frames go: into compiled code at a loop's header, and back to the interpreter where
 // a guard fails.
+#include "jit/frontend/verify.h"
 #include "jit/ir/print.h"
-#include "jit/ir/verify.h"
 #include "tests/fuzz/mode_options.h"
-#include "tests/interpreted_host.h"
-#include "tests/random_ir.h"
+#include "tests/support/interpreted_host.h"
+#include "tests/support/random_ir.h"
 
 namespace uptier::fuzz {
 namespace {

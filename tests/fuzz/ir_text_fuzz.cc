@@ -1,8 +1,8 @@
 // IR text: what is accepted prints and reads back to the same text, and what verifies can be run.
-#include "jit/ir/interpret.h"
-#include "jit/ir/parse.h"
+#include "jit/frontend/interpret.h"
+#include "jit/frontend/parse.h"
+#include "jit/frontend/verify.h"
 #include "jit/ir/print.h"
-#include "jit/ir/verify.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace uptier::fuzz {

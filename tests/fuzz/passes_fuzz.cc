@@ -6,18 +6,18 @@
 #include <memory>
 #include <optional>
 
-#include "jit/ir/attach_deopts.h"
-#include "jit/ir/known_counts.h"
+#include "jit/analysis/known_counts.h"
+#include "jit/frontend/attach_deopts.h"
 #include "jit/ir/print.h"
-#include "jit/opt/guess_lengths.h"
-#include "jit/opt/guess_values.h"
 #include "jit/opt/optimize.h"
 #include "jit/opt/osr_entry.h"
 #include "jit/opt/passes.h"
-#include "jit/opt/prune_cold.h"
-#include "tests/compare.h"
+#include "jit/opt/specialize_memcpy.h"
+#include "jit/opt/uncommon_traps.h"
+#include "jit/opt/value_speculation.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/random_profiles.h"
+#include "tests/support/compare.h"
+#include "tests/support/random_profiles.h"
 
 namespace uptier::fuzz {
 namespace {

@@ -2,7 +2,7 @@
 // merged, compared, scaled, trimmed and estimated.
 #include <cmath>
 
-#include "profile/schema.h"
+#include "profile/data/schema.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace uptier::fuzz {

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "profile/checksum.h"
+#include "profile/base/checksum.h"
 #include "profile/trace/trace_file.h"
 #include "profile/upf/format.h"
-#include "tests/random.h"
+#include "tests/support/random.h"
 
 namespace uptier::fuzz {
 

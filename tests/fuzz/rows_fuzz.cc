@@ -4,7 +4,7 @@
 #include "profile/formats/llvm_text.h"
 #include "profile/formats/tsv.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/trace_samples.h"
+#include "tests/support/trace_samples.h"
 
 namespace uptier::fuzz {
 

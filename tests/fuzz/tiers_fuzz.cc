@@ -5,8 +5,8 @@
 
 #include "jit/ir/print.h"
 #include "tests/fuzz/mode_options.h"
-#include "tests/indirect_calls.h"
-#include "tests/random_ir.h"
+#include "tests/support/indirect_calls.h"
+#include "tests/support/random_ir.h"
 #include "tools/ir_host.h"
 
 namespace uptier::fuzz {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <memory>
 
-#include "profile/schema.h"
+#include "profile/data/schema.h"
 #include "profile/trace/dump.h"
 #include "profile/trace/trace_file.h"
 #include "profile/trace/validate.h"

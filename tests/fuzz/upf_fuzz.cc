@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "profile/algebra.h"
-#include "profile/fold_inlined.h"
+#include "profile/algebra/algebra.h"
+#include "profile/algebra/fold_inlined.h"
+#include "profile/algebra/match.h"
 #include "profile/formats/export.h"
 #include "profile/formats/pprof.h"
-#include "profile/match.h"
 #include "profile/upf/read.h"
 #include "profile/upf/write.h"
 #include "tests/fuzz/fuzz.h"

@@ -14,7 +14,7 @@
 #include "embed/wasm/engine.h"
 #include "tests/fuzz/mode_options.h"
 #include "tests/fuzz/wasm_oracle.h"
-#include "tests/random_wasm.h"
+#include "tests/support/random_wasm.h"
 
 namespace uptier::fuzz {
 namespace {

@@ -1,11 +1,11 @@
 // The builder handle of the C API: its checks, blocks, variables and constants.
 #include "tiering/c_api/builder.h"
 
-#include "jit/ir/op_call.h"
+#include "jit/frontend/op_call.h"
 
 #include <algorithm>
 
-#include "profile/wall.h"
+#include "profile/base/wall.h"
 
 namespace uptier::tiering {
 

@@ -3,7 +3,7 @@
 // Law: the C API is a shell over include/uptier/*.h. It checks what C++ takes on trust (handles,
 // ids, counts), so that the classes below it are only ever called rightly, and it decides nothing.
 //
-// Each function is a wall (profile/wall.h): memory that is refused is UPTIER_RESOURCE_EXHAUSTED. What
+// Each function is a wall (profile/base/wall.h): memory that is refused is UPTIER_RESOURCE_EXHAUSTED. What
 // else a callback throws ends the process there, by `noexcept`, instead of unwinding through frames of
 // C.
 #pragma once

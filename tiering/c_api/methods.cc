@@ -1,5 +1,5 @@
 // Methods of the C API: the table behind their ids, coming, going, and their addresses.
-#include "profile/wall.h"
+#include "profile/base/wall.h"
 #include "tiering/c_api/c_api.h"
 
 namespace uptier::tiering {

@@ -4,7 +4,7 @@
 #include "profile/trace/trace_file.h"
 #include "sampler/context.h"
 #include "tiering/c_api/c_api.h"
-#include "tiering/runtime_impl.h"
+#include "tiering/runtime/runtime_impl.h"
 #include "uptier/interrupted.h"
 
 using namespace uptier;

@@ -9,8 +9,8 @@
 // thread's stream stays one of its own, which its final flush has ended.
 #include <utility>
 
-#include "profile/numbers.h"
-#include "tiering/observe/observer_impl.h"
+#include "profile/base/numbers.h"
+#include "tiering/observe/stream_sums.h"
 
 namespace uptier::tiering {
 namespace {

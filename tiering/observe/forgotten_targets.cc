@@ -21,10 +21,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "profile/estimate.h"
+#include "profile/data/estimate.h"
 #include "sampler/site_counts.h"
-#include "tiering/observe/optimized_slab.h"
-#include "tiering/runtime_impl.h"
+#include "tiering/model/optimized_slab.h"
+#include "tiering/runtime/runtime_impl.h"
 
 namespace uptier::tiering {
 

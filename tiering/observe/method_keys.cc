@@ -1,6 +1,6 @@
 #include "tiering/observe/method_keys.h"
 
-#include "tiering/method.h"
+#include "tiering/model/method.h"
 
 namespace uptier::tiering {
 namespace {

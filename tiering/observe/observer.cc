@@ -4,10 +4,10 @@
 #include <string>
 #include <utility>
 
-#include "profile/data.h"
+#include "profile/trace/data.h"
 #include "profile/trace/events.h"
-#include "tiering/log.h"
-#include "tiering/observe/observer_impl.h"
+#include "tiering/base/log.h"
+#include "tiering/observe/stream_sums.h"
 
 namespace uptier::tiering {
 namespace {

@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "sampler/snapshot_ring.h"
-#include "tiering/clock.h"
-#include "tiering/code/opt_range.h"
-#include "tiering/method.h"
+#include "tiering/base/clock.h"
+#include "tiering/base/opt_range.h"
+#include "tiering/model/method.h"
 #include "tiering/observe/method_keys.h"
 #include "tiering/policy/policy.h"
 #include "uptier/options.h"

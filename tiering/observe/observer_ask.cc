@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "tiering/observe/observer_impl.h"
+#include "tiering/observe/stream_sums.h"
 #include "tiering/policy/replay.h"
 
 namespace uptier::tiering {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "tiering/observe/observer_impl.h"
+#include "tiering/observe/stream_sums.h"
 
 namespace uptier::tiering {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tiering/observe/copy_control.h"
-#include "tiering/observe/observe_inlined.h"
-#include "tiering/observe/observe_targets.h"
+#include "tiering/control/copy_control.h"
+#include "tiering/observe/indirect_targets.h"
+#include "tiering/observe/inlined_bodies.h"
 
 namespace uptier::tiering {
 namespace {

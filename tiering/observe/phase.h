@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tiering/method.h"
+#include "tiering/model/method.h"
 #include "tiering/observe/observer.h"
 
 namespace uptier::tiering {

@@ -3,8 +3,8 @@
 //   Thread: Runtime's state mutex.
 #pragma once
 
-#include "jit/ir/select_probes.h"
-#include "tiering/method.h"
+#include "jit/frontend/select_probes.h"
+#include "tiering/model/method.h"
 #include "tiering/observe/observer.h"
 
 namespace uptier::tiering {

@@ -3,7 +3,7 @@
 //   log(rate) += (log(ns / instructions) - log(rate)) / (kPrior + trials, at most kMemory)
 //
 // a mean over the methods whose baseline code trials have timed (trial.h), which begins at what a
-// body of our own took at the start (tiering/code/machine_rates.cc), or else at what is assumed, as if
+// body of our own took at the start (tiering/compile/machine_rates.cc), or else at what is assumed, as if
 // that had been found kPrior times. Programs differ by more than a factor of two, so what is rare
 // among them must not move it far: a mean of logarithms.
 //

@@ -11,7 +11,7 @@
 //   rate * (n + used * room(n))
 //
 // so many small methods that are mostly what is inlined into them say little of a large one. The
-// rate begins at what a body of our own took at the start (tiering/code/machine_rates.cc), or else at
+// rate begins at what a body of our own took at the start (tiering/compile/machine_rates.cc), or else at
 // what is assumed, and `used` at nothing.
 //
 //   Thread: the caller's lock.

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "profile/wall.h"
+#include "profile/base/wall.h"
 
 namespace uptier {
 namespace {

@@ -12,9 +12,9 @@
 // where a method that was taken on trust ran as often as the file says.
 #include <algorithm>
 
-#include "profile/upf/new_file.h"
+#include "profile/base/new_file.h"
+#include "profile/base/write_all.h"
 #include "profile/upf/write.h"
-#include "profile/upf/write_all.h"
 #include "tiering/saved/file_lock.h"
 #include "tiering/saved/profile_store.h"
 

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <ctime>
 
-#include "profile/upf/new_file.h"
+#include "profile/base/new_file.h"
 
 namespace uptier::tiering {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "jit/code/code_space.h"
-#include "profile/cluster_calls.h"
+#include "profile/data/cluster_calls.h"
 
 namespace uptier::tiering {
 namespace {

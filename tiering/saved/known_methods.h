@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "tiering/method_table.h"
+#include "tiering/model/method_table.h"
 #include "tiering/saved/profile_store.h"
 
 namespace uptier::tiering {

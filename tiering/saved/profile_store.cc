@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "profile/formats/text.h"
-#include "profile/inlined.h"
+#include "profile/data/inlined.h"
+#include "profile/data/text.h"
 #include "profile/upf/file.h"
 #include "profile/upf/merge.h"
 #include "profile/upf/read.h"

@@ -21,8 +21,8 @@
 
 #include "profile/upf/file.h"
 #include "profile/upf/read.h"
+#include "tiering/model/saved_method.h"
 #include "tiering/saved/mapped_file.h"
-#include "tiering/saved/saved_method.h"
 #include "uptier/profile_file.h"
 #include "uptier/profile_query.h"
 #include "uptier/report.h"

@@ -5,7 +5,7 @@
 #include <ctime>
 #include <set>
 
-#include "profile/algebra.h"
+#include "profile/algebra/algebra.h"
 #include "profile/upf/read.h"
 #include "profile/upf/write.h"
 #include "tiering/saved/file_lock.h"

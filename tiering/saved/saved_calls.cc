@@ -3,7 +3,7 @@
 //
 // Counts of direct calls need no counter: a block that calls runs as often as its count says. Calls
 // through a pointer come from their tables, as far as their targets are known.
-#include "profile/numbers.h"
+#include "profile/base/numbers.h"
 #include "tiering/saved/saved_profile.h"
 
 namespace uptier::tiering {

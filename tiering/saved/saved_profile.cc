@@ -1,7 +1,7 @@
 #include "tiering/saved/saved_profile.h"
 
-#include "profile/formats/text.h"
-#include "profile/match.h"
+#include "profile/algebra/match.h"
+#include "profile/data/text.h"
 
 namespace uptier::tiering {
 

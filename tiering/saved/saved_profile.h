@@ -21,10 +21,10 @@
 #include <string>
 #include <string_view>
 
-#include "jit/inline_path.h"
 #include "jit/ir/function.h"
+#include "jit/ir/inline_path.h"
 #include "profile/upf/timeline.h"
-#include "tiering/method_table.h"
+#include "tiering/model/method_table.h"
 #include "tiering/observe/observer.h"
 #include "tiering/saved/known_methods.h"
 #include "tiering/saved/profile_store.h"

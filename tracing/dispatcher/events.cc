@@ -11,7 +11,7 @@ uptier_trace_event* Events::make(const uptier_trace_payload& given) {
   const Key key(strings_.intern(p.file), strings_.intern(p.function), p.line, p.column);
   const uptier_trace_string name = strings_.intern(p.name);
   const bool has_key = std::get<0>(key) != 0 || std::get<1>(key) != 0;
-  std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   if (has_key) {
     if (auto known = by_key_.find(key); known != by_key_.end()) {
       known->second->instances.fetch_add(1, std::memory_order_relaxed);
@@ -53,7 +53,7 @@ void Events::payload(const uptier_trace_event& e, uptier_trace_payload& out) con
 
 void Events::set_metadata(uptier_trace_event& e, uptier_trace_string key,
                           const uptier_trace_value& value) {
-  std::scoped_lock lock(e.mutex);
+  const Held lock(e.mutex);
   auto at = std::ranges::lower_bound(e.metadata, key, {},
                                      &std::pair<uptier_trace_string, uptier_trace_value>::first);
   if (at != e.metadata.end() && at->first == key) {
@@ -68,7 +68,7 @@ void Events::each_metadata(const uptier_trace_event& event, uptier_trace_visitor
   auto& e = const_cast<uptier_trace_event&>(event);
   std::vector<std::pair<uptier_trace_string, uptier_trace_value>> all;
   {
-    std::scoped_lock lock(e.mutex);
+    const Held lock(e.mutex);
     all = e.metadata;
   }
   for (const auto& [key, value] : all) {

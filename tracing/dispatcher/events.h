@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tracing/dispatcher/tables.h"
+#include "uptier/thread_safety.h"
 
 struct uptier_trace_event {
   uint64_t id = 0;
@@ -19,8 +20,9 @@ struct uptier_trace_event {
   uint32_t line = 0, column = 0;
   const void* address = nullptr;
   std::atomic<uint64_t> instances = 1;
-  std::mutex mutex;                                                          // guards metadata
-  std::vector<std::pair<uptier_trace_string, uptier_trace_value>> metadata;  // ascending keys
+  uptier::CheckedLock<std::mutex> mutex;
+  // By ascending key.
+  std::vector<std::pair<uptier_trace_string, uptier_trace_value>> metadata UPTIER_GUARDED_BY(mutex);
 };
 
 namespace uptier::tracing {
@@ -45,8 +47,8 @@ class Events {
   using Key = std::tuple<uptier_trace_string, uptier_trace_string, uint32_t, uint32_t>;
 
   Strings& strings_;
-  std::mutex mutex_;
-  std::map<Key, uptier_trace_event*> by_key_;
+  CheckedLock<std::mutex> mutex_;
+  std::map<Key, uptier_trace_event*> by_key_ UPTIER_GUARDED_BY(mutex_);
   Chunked<std::unique_ptr<uptier_trace_event>> events_;
 };
 

@@ -14,7 +14,7 @@ Kinds::Kinds() {
 }
 
 uint32_t Kinds::user(const char* tool, const char* name) {
-  std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   const std::pair<std::string, std::string> key(tool, name);
   if (auto known = users_.find(key); known != users_.end()) return known->second;
   const auto kind = static_cast<uint32_t>(UPTIER_TRACE_FIRST_USER_KIND + users_.size());

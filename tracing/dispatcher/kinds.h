@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "uptier/thread_safety.h"
 #include "uptier/tracing.h"
 
 namespace uptier::tracing {
@@ -21,8 +22,8 @@ class Kinds {
   const char* name(uint32_t kind) const noexcept;
 
  private:
-  std::mutex mutex_;
-  std::map<std::pair<std::string, std::string>, uint32_t> users_;
+  CheckedLock<std::mutex> mutex_;
+  std::map<std::pair<std::string, std::string>, uint32_t> users_ UPTIER_GUARDED_BY(mutex_);
   std::array<std::string, UPTIER_TRACE_KINDS> texts_;
   std::array<std::atomic<const char*>, UPTIER_TRACE_KINDS> names_{};
 };

@@ -31,10 +31,10 @@ Streams::~Streams() {
 
 Stream* Streams::stream(const char* name, uint32_t major, uint32_t minor) {
   if (name == nullptr) name = "";
-  std::scoped_lock telling(telling_);
+  const Held telling(telling_);
   Stream* made = nullptr;
   {
-    std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     for (const auto& s : streams_) {
       if (s->name == name) return s.get();
     }
@@ -96,7 +96,7 @@ void Streams::deliver_graph(Stream& s, uptier_trace_event* parent, uptier_trace_
   if (!visit.ok()) return;
   const List* told = nullptr;
   try {
-    std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     s.graphs.emplace_back(parent, event);
     told = s.lists[UPTIER_TRACE_GRAPH].load(std::memory_order_relaxed);
   } catch (const std::bad_alloc&) {
@@ -157,7 +157,7 @@ bool Streams::subscribe(Stream& s, uint32_t kind, uptier_trace_callback callback
   std::vector<std::pair<uptier_trace_event*, uptier_trace_event*>> graphs;
   const Subscription* added = nullptr;
   {
-    std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     const List* old = s.lists[kind].load(std::memory_order_relaxed);
     auto list = std::make_unique<List>(old == nullptr ? List{} : *old);
     const bool is_there = std::ranges::any_of(
@@ -183,7 +183,7 @@ bool Streams::subscribe(Stream& s, uint32_t kind, uptier_trace_callback callback
 template <typename Wanted>
 std::vector<Streams::Found> Streams::find(Wanted wanted) {
   std::vector<Found> found;
-  std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   for (const auto& s : streams_) {
     for (uint32_t kind = 0; kind < UPTIER_TRACE_KINDS; ++kind) {
       const List* list = s->lists[kind].load(std::memory_order_relaxed);
@@ -200,7 +200,7 @@ std::vector<Streams::Found> Streams::find(Wanted wanted) {
 bool Streams::end_one(const Found& f) {
   Subscription* dead = nullptr;
   {
-    std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     const List* old = f.stream->lists[f.kind].load(std::memory_order_relaxed);
     if (old == nullptr) return false;
     auto list = std::make_unique<List>(*old);
@@ -229,11 +229,11 @@ bool Streams::unsubscribe(Stream* s, uint32_t kind, uptier_trace_callback callba
 
 bool Streams::listen(uptier_trace_listener listener, void* user) {
   if (listener == nullptr) return false;
-  std::scoped_lock telling(telling_);
+  const Held telling(telling_);
   listeners_.push_back({listener, user});
   std::vector<Stream*> all;
   {
-    std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     for (const auto& s : streams_) all.push_back(s.get());
   }
   for (Stream* s : all) listener(user, s, s->name.c_str(), s->major, s->minor);
@@ -241,7 +241,7 @@ bool Streams::listen(uptier_trace_listener listener, void* user) {
 }
 
 bool Streams::unlisten(uptier_trace_listener listener, void* user) {
-  std::scoped_lock telling(telling_);
+  const Held telling(telling_);
   return std::erase_if(listeners_, [&](const Listener& l) {
            return l.tell == listener && l.user == user;
          }) != 0;
@@ -256,7 +256,7 @@ size_t Streams::drop_code(uintptr_t from, uintptr_t to) {
   for (const Found& f : find([&](const Found& one) { return inside(one.callback); })) {
     dropped += end_one(f) ? 1 : 0;
   }
-  std::scoped_lock telling(telling_);
+  const Held telling(telling_);
   return dropped + std::erase_if(listeners_, [&](const Listener& l) { return inside(l.tell); });
 }
 

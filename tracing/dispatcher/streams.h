@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "tracing/dispatcher/threads.h"
+#include "uptier/thread_safety.h"
 #include "uptier/tracing.h"
 
 namespace uptier::tracing {
@@ -108,19 +109,19 @@ class Streams {
   template <typename Wanted>
   std::vector<Found> find(Wanted wanted);
   bool end_one(const Found& f);
-  // Publishes a list, of which nobody is told yet; `mutex_` is held.
+  // Publishes a list. Nobody is told of it yet.
   void publish(Stream& s, uint32_t kind, std::unique_ptr<const List> list,
-               std::unique_ptr<Subscription> gone);
-  void reclaim();
+               std::unique_ptr<Subscription> gone) UPTIER_REQUIRES(mutex_);
+  void reclaim() UPTIER_REQUIRES(mutex_);
 
   Threads threads_;
   std::atomic<uint64_t> instances_ = 0;
   std::atomic<uint64_t> lost_ = 0;
-  std::mutex mutex_;              // lists, streams_, graphs
-  std::recursive_mutex telling_;  // held while listeners are told; taken before mutex_
-  std::vector<std::unique_ptr<Stream>> streams_;
-  std::vector<Listener> listeners_;  // guarded by telling_
-  std::vector<std::unique_ptr<Retired>> retired_;
+  CheckedLock<std::mutex> mutex_;              // lists, streams_, graphs
+  CheckedLock<std::recursive_mutex> telling_;  // held while listeners are told; taken before mutex_
+  std::vector<std::unique_ptr<Stream>> streams_ UPTIER_GUARDED_BY(mutex_);
+  std::vector<Listener> listeners_ UPTIER_GUARDED_BY(telling_);
+  std::vector<std::unique_ptr<Retired>> retired_ UPTIER_GUARDED_BY(mutex_);
 };
 
 }  // namespace uptier::tracing

@@ -4,7 +4,7 @@ namespace uptier::tracing {
 
 uptier_trace_string Strings::intern(const char* text) {
   if (text == nullptr) return 0;
-  std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   if (auto known = ids_.find(text); known != ids_.end()) return known->second;
   auto owned = std::make_unique<std::string>(text);
   const std::string_view view = *owned;
@@ -20,7 +20,7 @@ const char* Strings::text(uptier_trace_string id) const noexcept {
 }
 
 uptier_trace_object Objects::intern(std::string_view bytes, uint32_t kind) {
-  std::scoped_lock lock(mutex_);
+  const Held lock(mutex_);
   if (auto known = ids_.find({kind, bytes}); known != ids_.end()) return known->second;
   auto owned = std::make_unique<Object>(Object{kind, std::string(bytes)});
   const std::string_view view = owned->bytes;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "tracing/dispatcher/chunked.h"
+#include "uptier/thread_safety.h"
 #include "uptier/tracing.h"
 
 namespace uptier::tracing {
@@ -21,8 +22,9 @@ class Strings {
   const char* text(uptier_trace_string id) const noexcept;
 
  private:
-  std::mutex mutex_;
-  std::unordered_map<std::string_view, uptier_trace_string> ids_;  // views of what texts_ owns
+  CheckedLock<std::mutex> mutex_;
+  std::unordered_map<std::string_view, uptier_trace_string> ids_
+      UPTIER_GUARDED_BY(mutex_);  // views of what texts_ owns
   Chunked<std::unique_ptr<std::string>> texts_;
 };
 
@@ -39,8 +41,9 @@ class Objects {
     uint32_t kind = 0;
     std::string bytes;
   };
-  std::mutex mutex_;
-  std::map<std::pair<uint32_t, std::string_view>, uptier_trace_object> ids_;
+  CheckedLock<std::mutex> mutex_;
+  std::map<std::pair<uint32_t, std::string_view>, uptier_trace_object> ids_
+      UPTIER_GUARDED_BY(mutex_);
   Chunked<std::unique_ptr<Object>> objects_;
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tracing/subscribers/tool.h"
+#include "uptier/thread_safety.h"
 
 namespace uptier::tracing {
 namespace {
@@ -27,7 +28,7 @@ class Counts final : public Tool {
 
   void tell(const uptier_trace_record& r) override {
     const uint64_t now = r.instance != 0 ? now_ns() : 0;
-    std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     Count& c = counts_[{r.stream, r.type >> 1}];
     if ((r.type & 1) == 0) {
       ++c.begun;
@@ -44,7 +45,8 @@ class Counts final : public Tool {
   }
 
  private:
-  void print() {
+  void print() UPTIER_EXCLUDES(mutex_) {
+    const Held lock(mutex_);
     std::fprintf(out_, "%-16s %-20s %12s %12s %14s %14s\n", "stream", "kind", "events", "ended",
                  "total ms", "longest ms");
     for (const auto& [key, c] : counts_) {
@@ -61,9 +63,10 @@ class Counts final : public Tool {
   }
 
   std::FILE* out_;
-  std::mutex mutex_;
-  std::map<std::pair<const uptier_trace_stream*, uint32_t>, Count> counts_;
-  std::map<uint64_t, uint64_t> open_;  // instance -> when it began
+  CheckedLock<std::mutex> mutex_;
+  std::map<std::pair<const uptier_trace_stream*, uint32_t>, Count> counts_
+      UPTIER_GUARDED_BY(mutex_);
+  std::map<uint64_t, uint64_t> open_ UPTIER_GUARDED_BY(mutex_);  // instance -> when it began
 };
 
 }  // namespace

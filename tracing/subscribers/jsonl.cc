@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "tracing/subscribers/tool.h"
+#include "uptier/thread_safety.h"
 
 namespace uptier::tracing {
 namespace {
@@ -32,7 +33,7 @@ class Lines final : public Tool {
     if (r.type >> 1 == UPTIER_TRACE_ARGUMENTS) line += arguments_text(r.user_data);
     if (r.type >> 1 == UPTIER_TRACE_METADATA) line += ",\"metadata\":" + metadata_text(r.event);
     line += "}\n";
-    std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     std::fwrite(line.data(), 1, line.size(), out_);
   }
 
@@ -110,8 +111,8 @@ class Lines final : public Tool {
     }
   }
 
-  std::FILE* out_;
-  std::mutex mutex_;
+  std::FILE* out_ UPTIER_POINTEE_GUARDED_BY(mutex_);
+  CheckedLock<std::mutex> mutex_;
 };
 
 }  // namespace

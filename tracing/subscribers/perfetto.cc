@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "tracing/subscribers/tool.h"
+#include "uptier/thread_safety.h"
 
 namespace uptier::tracing {
 namespace {
@@ -30,6 +31,7 @@ class Perfetto final : public Tool {
     std::fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", out_);
   }
   ~Perfetto() override {
+    const Held lock(mutex_);
     for (const auto& [instance, open] : open_) write("B", open, open.ns, "");
     std::fputs("\n]}\n", out_);
     close_output(&api(), out_);
@@ -38,7 +40,7 @@ class Perfetto final : public Tool {
   void tell(const uptier_trace_record& r) override {
     const Open now = {now_ns(), thread_id(), name_of(r),
                       api().stream_name(r.stream, nullptr, nullptr), arguments_of(r)};
-    std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     name_thread(r, now.thread);
     if (r.instance == 0) return write("i", now, now.ns, ",\"s\":\"t\"");
     if ((r.type & 1) == 0) return void(open_.insert_or_assign(r.instance, now));
@@ -86,7 +88,7 @@ class Perfetto final : public Tool {
     return text + "}";
   }
 
-  void name_thread(const uptier_trace_record& r, uint64_t thread) {
+  void name_thread(const uptier_trace_record& r, uint64_t thread) UPTIER_REQUIRES(mutex_) {
     if (r.type != UPTIER_TRACE_BEGIN(UPTIER_TRACE_THREAD) || r.user_data == nullptr) return;
     if (!named_.insert(thread).second) return;
     write_text("{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":" + process_ +
@@ -94,12 +96,13 @@ class Perfetto final : public Tool {
                ",\"args\":{\"name\":" + json_text(static_cast<const char*>(r.user_data)) + "}}");
   }
 
-  void write(const char* phase, const Open& o, uint64_t ns, const std::string& more) {
+  void write(const char* phase, const Open& o, uint64_t ns, const std::string& more)
+      UPTIER_REQUIRES(mutex_) {
     write_text("{\"ph\":\"" + std::string(phase) + "\",\"name\":" + json_text(o.name) +
                ",\"cat\":" + json_text(o.category) + ",\"ts\":" + us(ns) + ",\"pid\":" + process_ +
                ",\"tid\":" + std::to_string(o.thread) + more + ",\"args\":" + o.arguments + "}");
   }
-  void write_text(const std::string& text) {
+  void write_text(const std::string& text) UPTIER_REQUIRES(mutex_) {
     if (!first_) std::fputs(",\n", out_);
     first_ = false;
     std::fwrite(text.data(), 1, text.size(), out_);
@@ -107,10 +110,10 @@ class Perfetto final : public Tool {
 
   std::FILE* out_;
   const std::string process_;
-  std::mutex mutex_;  // guards all below, and the order of what is written
-  std::unordered_map<uint64_t, Open> open_;
-  std::set<uint64_t> named_;
-  bool first_ = true;
+  CheckedLock<std::mutex> mutex_;  // guards all below, and the order of what is written
+  std::unordered_map<uint64_t, Open> open_ UPTIER_GUARDED_BY(mutex_);
+  std::set<uint64_t> named_ UPTIER_GUARDED_BY(mutex_);
+  bool first_ UPTIER_GUARDED_BY(mutex_) = true;
 };
 
 }  // namespace

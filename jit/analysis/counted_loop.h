@@ -1,0 +1,39 @@
+// CountedLoop: a loop that goes round while a variable, which grows by the same in each round, has
+// not come to a limit.
+//
+//     loop(i):
+//       ...
+//       i' = add i, step
+//       branch (lt_s i', limit), loop(i'), out
+//
+// `i` is asked for before or after it has grown; the loop may be left elsewhere as well.
+#pragma once
+
+#include <optional>
+
+#include "jit/analysis/loops.h"
+
+namespace uptier::jit {
+
+struct CountedLoop {
+  Block latch;     // its branch asks, and leads back or out
+  uint32_t back;   // the index of the edge that leads back, in Function::edges
+  Value variable;  // a parameter of the header
+  uint32_t index;  // which one
+  Value step;      // by which it grows; from outside of the loop, or a constant
+  Opcode test;     // goes on while variable `test` limit: an order, or kNe
+  Value limit;     // from outside of the loop, or a constant; none: 0
+  std::optional<uint64_t> constant_step;
+};
+
+// Returns whether a value is the same in all rounds.
+bool is_invariant(const Function& f, const LoopNest& n, uint32_t loop, Value v);
+
+// Returns the bits of a constant.
+std::optional<uint64_t> constant_of(const Function& f, Value v);
+
+// Cost: constant.
+std::optional<CountedLoop> find_counted_loop(const Function& f, const ControlFlow& c,
+                                             const LoopNest& n, uint32_t loop);
+
+}  // namespace uptier::jit

@@ -1,0 +1,47 @@
+// SpareBuild: the memory of descriptions that are over, for those to come.
+//
+//   begin   spare tables -> builder      before the host is asked
+//   keep    builder -> spare tables      when it has been finished
+//   keep    Function -> spare tables     when nobody reads it any more
+//
+// A description grows a dozen tables, which are freed a moment later: what that allocates, copies and
+// frees is a sixteenth of what describing executes. Tables are handed on empty: what goes on is their
+// capacity.
+//
+// Bounded: two of each kind (one for a thread of the program's, one for the worker), and no table
+// beyond kMostBytes.
+//
+//   Thread: any.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "jit/frontend/build.h"
+#include "uptier/thread_safety.h"
+
+namespace uptier::jit {
+
+class SpareBuild {
+ public:
+  static constexpr size_t kMostBytes = 4 << 20;
+
+  SpareBuild();
+  ~SpareBuild();
+
+  FunctionBuilder begin(const Signature& signature, std::string_view name);
+  // `b` was finished.
+  void keep(FunctionBuilder& b);
+  void keep(Function f);
+
+ private:
+  static constexpr size_t kMost = 2;
+
+  CheckedLock<std::mutex> mutex_;
+  std::vector<std::unique_ptr<BuilderAccess::Impl>> builders_ UPTIER_GUARDED_BY(mutex_);
+  std::vector<Function> functions_ UPTIER_GUARDED_BY(mutex_);
+};
+
+}  // namespace uptier::jit

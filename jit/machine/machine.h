@@ -1,0 +1,281 @@
+// MachineFunction: x86-64 instructions over virtual registers, between lowering and emission.
+//
+//   - still SSA: every virtual register (vreg) has one definition, an operand or a block parameter
+//   - three addresses: `d = a op b`; emission copies a to d where the machine has two. A use that
+//     must survive until d is written is `late`
+//   - critical edges are split: a block with several successors passes no arguments, and each of
+//     its successors has no other predecessor
+//   - blocks are in layout order, each starts with kLabel and ends with its only terminator
+//   - an i32 in a register has undefined upper bits unless `Vreg::clean`
+//
+// Instruction n owns two positions: 2n, where it reads, and 2n + 1, where it writes. What is live
+// from an early use only ends at 2n + 1 (exclusive) and may share its register with the result.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "jit/ir/function.h"
+#include "jit/machine/registers.h"
+#include "uptier/ids.h"
+#include "uptier/opcodes.h"
+
+namespace uptier::jit::x64 {
+
+using Vreg = Id<struct VregTag>;
+
+// Where a value is: nowhere, a register, a spill slot, an outgoing stack argument, or a constant.
+class Location {
+ public:
+  enum class Kind : uint8_t { kNone, kReg, kSlot, kOutgoing, kConstant };
+
+  constexpr Location() = default;
+  static constexpr Location reg(unsigned r) { return Location(Kind::kReg, r); }
+  static constexpr Location slot(unsigned n) { return Location(Kind::kSlot, n); }
+  static constexpr Location outgoing(unsigned n) { return Location(Kind::kOutgoing, n); }
+  static constexpr Location constant(unsigned n) { return Location(Kind::kConstant, n); }
+
+  constexpr Kind kind() const { return static_cast<Kind>(bits_ >> 28); }
+  constexpr uint32_t index() const { return bits_ & 0x0FFFFFFF; }
+  constexpr bool is_none() const { return bits_ == 0; }
+  constexpr bool is_reg() const { return kind() == Kind::kReg; }
+  constexpr bool is_slot() const { return kind() == Kind::kSlot; }
+  constexpr bool is_constant() const { return kind() == Kind::kConstant; }
+  constexpr uint32_t bits() const { return bits_; }
+  friend constexpr bool operator==(Location, Location) = default;
+
+ private:
+  constexpr Location(Kind k, uint32_t n) : bits_(static_cast<uint32_t>(k) << 28 | n) {}
+  uint32_t bits_ = 0;
+};
+
+enum class Role : uint8_t { kUse, kLateUse, kDef };
+
+enum class Policy : uint8_t {
+  kReg,    // needs a register
+  kAny,    // a register or a slot
+  kState,  // use: anywhere; it is worth no register and costs none
+  kFixed,  // use: moved to `fixed` before the instruction; definition: found in `fixed` after it
+};
+
+struct Operand {
+  Vreg vreg = {};         // none: the constant `constant` (kFixed uses only)
+  Location fixed = {};    // for kFixed
+  Location at = {};       // what the register allocator decided
+  uint32_t constant = 0;  // index into MachineFunction::constants
+  Role role = Role::kUse;
+  Policy policy = Policy::kReg;
+};
+
+// The condition codes of x86, in their encoding; `^ 1` is the opposite. The two last are float
+// equality, which takes two flags: equal and ordered, and its opposite.
+enum class Cond : uint8_t {
+  kO,
+  kNO,
+  kB,
+  kAE,
+  kE,
+  kNE,
+  kBE,
+  kA,
+  kS,
+  kNS,
+  kP,
+  kNP,
+  kL,
+  kGE,
+  kLE,
+  kG,
+  kFloatE,
+  kFloatNE,
+};
+constexpr Cond opposite(Cond c) { return static_cast<Cond>(static_cast<uint8_t>(c) ^ 1); }
+
+// How a kLeave comes to leave.
+enum class Leaving : uint8_t {
+  kAlways,  // the code has come to its end
+  kAsked,   // asks the runtime each time, and may come back
+  kPolled,  // asks when the code's poll word is not 0, and may come back
+};
+
+enum class MOp : uint8_t {
+  kLabel,        // the start of a block; defines its parameters
+  kEntry,        // the function's parameters, kFixed definitions
+  kLoadFrame,    // d = [rbp + disp]: a stack parameter, or a slot of the baseline frame
+  kMov,          // d = a
+  kConst,        // d = imm
+  kFConst,       // d = imm, float bits
+  kAlu,          // d = a op b                      sub: AluOp
+  kAluTrap,      // the same; traps on signed overflow
+  kAluOverflow,  // d = whether a op b overflows
+  kMulImm,       // d = a * imm                     a may be memory
+  kNeg,
+  kNot,
+  kShiftImm,  // d = a op imm                    sub: ShiftOp
+  kShiftVar,  // d = a op b
+  kLea,       // d = address
+  kBits,      // d = clz/ctz/popcnt a            sub: Opcode
+  kExtend,    // d = extended a                  sub: Extension
+  kLoad,      // d = memory                      sub: Extension; width: of the access
+  kFLoad,
+  kStore,  // memory = a, or imm              width: of the access
+  kFStore,
+  kAluStore,  // memory = memory op a, or imm    sub: AluOp
+  kDiv,       // d = a div/rem b                 sub: Opcode
+  kMulHigh,   // d = the upper half of a * b     sub: Opcode
+  kFAlu,      // d = a op b                      sub: Opcode
+  kFUnary,    // d = op a                        sub: Opcode
+  kFSign,     // abs, neg, copysign              sub: Opcode
+  kConvert,   // d = op a                        sub: Opcode, types: from, to
+  kSet,       // d = condition                   test fields
+  kSelect,    // d = condition ? x : y           test fields
+  kTrapIf,    // test fields, trap                     d = what overflows, if anything needs it
+  kBranch,    // test fields; edges: taken, not taken
+  kJump,
+  kSwitch,  // on a
+  kReturn,
+  kTrap,
+  kCall,
+  kCallIndirect,
+  kCallHost,
+  kLeave,     // leaves by its exit                  sub: Leaving
+  kLoadSlab,  // d = the slab of the calling thread
+  kBulk,      // rep stos or movs: rdi, rsi or rax, rcx  sub: Opcode
+  kObserve,  // slab a, 64-bit value b: sub: ProbeKind; imm: place; disp: shape or tag; loc   as kCount
+  kCount,  // increment of the word imm of slab a      destroys the flags, r11
+};
+
+enum class AluOp : uint8_t { kAdd, kOr, kAnd, kSub, kXor, kMul };
+enum class ShiftOp : uint8_t { kShl, kShr, kSar, kRol, kRor };
+enum class Extension : uint8_t { kNone, kZero8, kZero16, kZero32, kSign8, kSign16, kSign32 };
+// What sets the flags of kSet, kSelect, kTrapIf and kBranch; the last three compute in r11.
+enum class Test : uint8_t { kCmp, kTest, kUcomis, kAdd, kSub, kMul };
+
+// Where the second source is; `a` is the first. kM..: the first source is memory.
+enum class Form : uint8_t { kRR, kRI, kRM, kMR, kMI, kM, kRC };  // kRC: a constant of the pool, imm
+
+inline constexpr uint8_t kNoOperand = 0xFF;
+
+struct MInst {
+  MOp op = MOp::kLabel;
+  uint8_t sub = 0;
+  uint8_t width = 8;  // bytes of the operation
+  Form form = Form::kRR;
+  Cond cond = Cond::kE;
+  Test test = Test::kCmp;
+  uint8_t scale = 0;                // log2
+  TrapCode trap = TrapCode::kNone;  // of the memory access, the division, the test
+  // Operands, by place in the list; kNoOperand when there is none.
+  uint8_t d = kNoOperand;
+  uint8_t x = kNoOperand;  // kSelect
+  uint8_t y = kNoOperand;
+  uint8_t a = kNoOperand;
+  uint8_t b = kNoOperand;
+  uint8_t base = kNoOperand;
+  uint8_t index = kNoOperand;
+  uint8_t operand_count = 0;  // for calls and kEntry: see `many`
+  uint32_t operands_at = 0;
+  uint32_t many = 0;  // operand count of kEntry, calls; else 0
+  int32_t disp = 0;
+  Origin loc;       // of `trap`
+  Origin test_loc;  // kTrapIf: of its own trap, which is in `flags`
+  uint32_t edges_at = 0;
+  uint32_t edge_count = 0;
+  uint64_t imm = 0;  // immediate, constant bits, callee, site; kObserve: site << 32 | offset
+  uint32_t exit = UINT32_MAX;  // kTrapIf, kLeave: in MachineFunction::exits; none: it traps
+  uint8_t from = 0;            // kConvert: source Type
+  uint8_t to = 0;              // kConvert: target Type
+  uint8_t flags = 0;  // kCallHost: MemFlags; kShiftVar: 1 when the count must be in cl; kTrapIf
+
+  uint32_t count() const { return many ? many : operand_count; }
+};
+
+struct MArg {
+  Vreg vreg;  // none: the constant
+  uint32_t constant = 0;
+};
+
+struct MEdge {
+  uint32_t to = 0;       // place in MachineFunction::blocks
+  uint32_t args_at = 0;  // in `edge_args`, as many as `to` has parameters
+};
+
+struct MBlock {
+  uint32_t begin = 0, end = 0;         // instructions
+  uint32_t params_at = 0, params = 0;  // in `block_params`
+  float frequency = 1;
+  uint32_t loop = UINT32_MAX;  // innermost loop, of MachineFunction::loops
+  bool align = false;          // a hot loop's header
+  bool cold = false;           // where cold blocks are, all that follow are cold too
+  bool bare = false;           // runs without the frame, if it can: see frame_plan.h
+  std::vector<uint32_t> preds;
+};
+
+struct MLoop {
+  uint32_t begin = 0, end = 0;  // blocks; cold blocks of the loop may lie elsewhere
+  uint32_t parent = UINT32_MAX;
+};
+
+struct VregData {
+  Type type = Type::kI64;
+  bool clean = false;  // an i32 with zero upper bits
+};
+
+// From instruction `inst` on, the code belongs to `site`.
+struct MProbe {
+  uint32_t inst;
+  SiteId site;
+  uint32_t body = 0;
+};
+
+// What an exit takes along: a value of its Deopt in an operand of the instruction, or a constant.
+struct MExitValue {
+  uint32_t operand = UINT32_MAX;  // by place in the instruction's list; none: the constant
+  Type type = Type::kI64;
+  uint64_t bits = 0;
+};
+struct MExit {
+  uint32_t deopt = 0;      // in Function::deopts
+  uint32_t values_at = 0;  // in `exit_values`
+  uint32_t values = 0;
+};
+
+struct MachineFunction {
+  std::vector<MInst> insts;
+  std::vector<Operand> operands;
+  std::vector<MBlock> blocks;
+  std::vector<MEdge> edges;
+  std::vector<MArg> edge_args;
+  std::vector<Vreg> block_params;
+  std::vector<VregData> vregs;
+  std::vector<uint64_t> constants;
+  std::vector<MLoop> loops;
+  std::vector<MExit> exits;
+  std::vector<MExitValue> exit_values;
+  std::vector<MProbe> probes;  // sorted; no instructions, so that code is the same without them
+  bool has_calls = false;
+  bool osr = false;             // entered with rbp the baseline frame
+  uint32_t outgoing_words = 0;  // stack arguments of the call with the most
+
+  std::span<Operand> operands_of(const MInst& i) {
+    return {operands.data() + i.operands_at, i.count()};
+  }
+  std::span<const Operand> operands_of(const MInst& i) const {
+    return {operands.data() + i.operands_at, i.count()};
+  }
+  std::span<const MEdge> edges_of(const MInst& i) const {
+    return {edges.data() + i.edges_at, i.edge_count};
+  }
+  std::span<const Vreg> params_of(const MBlock& b) const {
+    return {block_params.data() + b.params_at, b.params};
+  }
+  const MInst& terminator(const MBlock& b) const { return insts[b.end - 1]; }
+  RegClass class_of(Vreg v) const { return x64::class_of(vregs[v.index()].type); }
+};
+
+// Returns what the instruction destroys besides its definitions.
+RegMask clobbers(const MInst& i);
+
+}  // namespace uptier::jit::x64

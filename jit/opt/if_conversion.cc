@@ -1,0 +1,128 @@
+// A branch that is measured to go either way, around little work, becomes a selection:
+//
+//     b: ... branch c, t, e           b: ... t's and e's instructions
+//     t: x = ...; jump j(x)     ->       v = select c, x, y
+//     e: y = ...; jump j(y)              jump j(v)
+//
+// when both ways are short (ir/short_branches.h) and the branch is seen to be mispredicted. Of its
+// condition the pairs of one execution and the next were counted (ir/branch_probes.h): then it is
+// converted when
+//
+//   misses_of(pairs) * kRounds >= executions
+//
+// Where that was not measured, the way to t has to be taken in 20 to 80 % of at least kLeastSeen
+// executions that were observed: what is taken less often or more is predicted well enough. What is
+// not known stays a branch. The blocks t and e, and their sites, are gone.
+#include <algorithm>
+
+#include "jit/analysis/control_flow.h"
+#include "jit/analysis/short_branches.h"
+#include "jit/frontend/select_probes.h"
+#include "jit/opt/passes.h"
+
+namespace uptier::jit {
+namespace {
+
+using Turns = std::array<uint64_t, kTurnValues>;
+
+constexpr uint64_t kRounds = 8;
+constexpr float kLeastSeen = 32;
+constexpr float kLeastShare = 0.2f;
+
+class BranchConverter {
+ public:
+  BranchConverter(Function& f, const BlockCounts& counts)
+      : f_(f), counts_(counts), arrivals_(count_arrivals(f)), gone_(f.blocks.size()) {}
+
+  void run() {
+    bool any = false;
+    for (Block b : f_.layout) any |= visit(b);
+    if (!any) return;
+    std::erase_if(f_.layout, [&](Block b) { return gone_[b.index()]; });
+    fold_branches(f_);
+    prune_params(f_);
+  }
+
+ private:
+  bool visit(Block b) {
+    if (gone_[b.index()]) return false;
+    std::optional<ShortBranch> ways = short_branch(f_, b, arrivals_);
+    if (!ways || !is_worth_it(b, *ways)) return false;
+    convert(b, ways->yes, ways->no);
+    return true;
+  }
+
+  bool is_worth_it(Block b, const ShortBranch& ways) const {
+    const Inst& branch = f_.terminator(b);
+    if (branch.imm == 0) return goes_either_way(b, ways.yes, ways.no);
+    Turns n = turns_of(branch);
+    return misses_of(n) * kRounds >= n[0] + n[1] + n[2] + n[3];
+  }
+
+  float count_of(Block b) const {
+    const Inst* probe = last_block_probe(f_, b);
+    return probe != nullptr ? counts_.at(*probe) : 0;
+  }
+
+  bool goes_either_way(Block b, Block yes, Block no) const {
+    float whole = yes != b && no != b ? count_of(yes) + count_of(no) : count_of(b);
+    float share = whole > 0 ? count_of(yes != b ? yes : no) / whole : 0;
+    const Inst* probe = last_block_probe(f_, yes);
+    bool known = probe != nullptr && whole >= kLeastSeen * counts_.sample(*probe);
+    return known && share >= kLeastShare && share <= 1 - kLeastShare;
+  }
+
+  // `yes` or `no` is `b` itself when that way has no block.
+  void convert(Block b, Block yes, Block no) {
+    // Copies: what is added moves the pool.
+    Edge to_yes = yes != b ? f_.successors(yes)[0] : f_.successors(b)[0];
+    Edge to_no = no != b ? f_.successors(no)[0] : f_.successors(b)[1];
+    Value condition = f_.args(f_.terminator(b))[0];
+    f_.block(b).insts.pop_back();
+    for (Block way : {yes, no}) {
+      if (way != b) move_insts(way, b);
+    }
+    std::vector<Value> args;
+    for (uint32_t n = 0; n < to_yes.args.size; ++n) {
+      Value x = f_.list(to_yes.args)[n], y = f_.list(to_no.args)[n];
+      args.push_back(x == y ? x : select(b, condition, x, y));
+    }
+    Inst jump{.op = Opcode::kJump};
+    jump.edges_at = static_cast<uint32_t>(f_.edges.size());
+    jump.edge_count = 1;
+    f_.edges.push_back({to_yes.to, f_.make_list(args)});
+    f_.append(b, jump, Type::kNone);
+  }
+
+  void move_insts(Block from, Block to) {
+    for (InstId i : f_.block(from).insts) {
+      const Inst& inst = f_.inst(i);
+      if (is_block_probe(inst) || inst.op == Opcode::kJump) continue;
+      f_.block(to).insts.push_back(i);
+      f_.value(inst.result).block = to;
+    }
+    gone_[from.index()] = true;
+  }
+
+  Value select(Block b, Value condition, Value x, Value y) {
+    Inst i{.op = Opcode::kSelect, .type = f_.type_of(x)};
+    i.args = f_.make_list({{condition, x, y}});
+    return f_.inst(f_.append(b, i, i.type)).result;
+  }
+
+  Function& f_;
+  const BlockCounts& counts_;
+  // By Block::index(): edges to it at the beginning. What is asked is whether there is but one, and
+  // that stays so: a conversion changes this of its two ways and of their target. The ways are gone;
+  // the target had two edges or more, which count still where they come from what is gone.
+  std::vector<uint32_t> arrivals_;
+  std::vector<bool> gone_;  // by Block::index()
+};
+
+}  // namespace
+
+void convert_branches(Function& f, const BlockCounts& counts) {
+  if (!counts.empty()) BranchConverter(f, counts).run();
+}
+
+}  // namespace uptier::jit

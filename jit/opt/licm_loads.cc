@@ -1,0 +1,156 @@
+// A load that each round of a loop begins with, of a place that no round writes, is done once, in
+// front of the loop:
+//
+//     p:                               p:
+//       branch c, loop(x), out           branch c, t, out
+//     loop(i):                         t:
+//       n = load a+8 class 2     ->      n = load a+8 class 2
+//       guard i < n                      jump loop(x)
+//       ...                            loop(i):
+//                                        guard i < n
+//                                        ...
+//
+// Whoever enters the loop does it anyway: it stands in the header, with nothing ahead of it that may
+// leave, trap, write or call, but for asking whether to leave although nothing is wrong. So nothing is
+// read that would not have been, and no proof is needed that it may be read. What stands behind a guard
+// leaves a loop by its first round (peel_loops).
+//
+// Places of class 0 stay: each round reads those anew. Inner loops come first, so that a load goes out
+// of as many as it can. A value that waits outside costs a register, or a word of the frame, which is
+// read no slower than the place was; kMostLoads of a loop bound what that adds up to.
+#include <algorithm>
+
+#include "jit/analysis/counted_loop.h"
+#include "jit/analysis/memory_place.h"
+#include "jit/opt/loop_entry.h"
+#include "jit/opt/passes.h"
+
+namespace uptier::jit {
+namespace {
+
+constexpr size_t kMostLoads = 6;    // out of one loop
+constexpr unsigned kMostDepth = 4;  // operations that an address is computed by
+constexpr uint8_t kEffects = kReads | kWrites | kCanTrap | kPinned | kEndsBlock;
+
+class LoadHoister {
+ public:
+  LoadHoister(Function& f, bool counting) : f_(f), counting_(counting) {}
+
+  void run() {
+    if (!any_load()) return;
+    control_ = analyze_control_flow(f_);
+    loops_ = find_loops(f_, control_);
+    for (loop_ = 0; loop_ < loops_.loops.size(); ++loop_) {
+      if (header() == f_.entry()) continue;
+      std::vector<InstId> loads = first_loads();
+      if (loads.empty()) continue;
+      Writes writes = writes_of_loop();
+      std::erase_if(loads, [&](InstId i) { return writes.may_touch(place_of(f_, f_.inst(i))); });
+      loads.resize(std::min(loads.size(), kMostLoads));
+      if (!loads.empty()) hoist(loads);
+    }
+  }
+
+ private:
+  Block header() const { return loops_.loops[loop_].header; }
+
+  static bool may_be_read_once(const Inst& i) {
+    return info(i.op).shape == Shape::kLoad && alias_class_of(i.flags) != 0;
+  }
+
+  bool any_load() const {
+    return std::ranges::any_of(f_.layout, [&](Block b) {
+      return std::ranges::any_of(f_.block(b).insts,
+                                 [&](InstId i) { return may_be_read_once(f_.inst(i)); });
+    });
+  }
+
+  // The loads that each round begins with, from where no round changes.
+  std::vector<InstId> first_loads() const {
+    std::vector<InstId> loads;
+    for (InstId id : f_.block(header()).insts) {
+      const Inst& i = f_.inst(id);
+      bool load = info(i.op).shape == Shape::kLoad;
+      bool traps = load && (i.flags & kMemTraps) != 0;
+      if (load && may_be_read_once(i) && !(traps && counting_) && can_leave(i, 0)) {
+        loads.push_back(id);
+      } else if (traps || (!load && ends_beginning(i))) {
+        break;
+      }
+    }
+    return loads;
+  }
+
+  // Whether what comes behind it may not be reached, or may find something else.
+  bool ends_beginning(const Inst& i) const {
+    if (i.op == Opcode::kProbe || i.op == Opcode::kFrameState) return false;
+    if (i.op == Opcode::kGuard) return constant_of(f_, f_.args(i)[0]).value_or(0) == 0;
+    return (info(i.op).effects & kEffects) != 0;
+  }
+
+  bool inside(Value v) const { return loops_.contains(loop_, f_.value(v).block); }
+
+  // Whether what it is computed from needs nothing of the loop.
+  bool can_leave(const Inst& i, unsigned depth) const {
+    return std::ranges::all_of(f_.args(i), [&](Value v) {
+      if (!inside(v)) return true;
+      InstId from = f_.value(v).inst;
+      if (!from.valid() || depth == kMostDepth) return false;
+      return (info(f_.inst(from).op).effects & kEffects) == 0 &&
+             can_leave(f_.inst(from), depth + 1);
+    });
+  }
+
+  Writes writes_of_loop() const {
+    Writes writes;
+    for (Block b : f_.layout) {
+      if (loops_.contains(loop_, b)) writes.add(f_, b);
+    }
+    return writes;
+  }
+
+  void hoist(const std::vector<InstId>& loads) {
+    Block before = block_before();
+    for (InstId i : loads) move(i, before);
+  }
+
+  // Operands first. It goes to the end of the block.
+  void move(InstId id, Block before) {
+    for (uint32_t n = 0; n < f_.inst(id).args.size; ++n) {
+      Value v = f_.args(f_.inst(id))[n];
+      if (inside(v)) move(f_.value(v).inst, before);
+    }
+    Value result = f_.inst(id).result;
+    std::erase(f_.block(f_.value(result).block).insts, id);
+    f_.value(result).block = before;
+    auto& insts = f_.block(before).insts;
+    insts.insert(insts.end() - 1, id);
+  }
+
+  // Returns the block that does nothing behind but to enter the loop, or makes one.
+  Block block_before() {
+    std::vector<Predecessor> in;
+    for (const Predecessor& p : control_.preds[header().index()]) {
+      if (!loops_.contains(loop_, p.from)) in.push_back(p);
+    }
+    if (in.size() == 1 && f_.terminator(in[0].from).op == Opcode::kJump) return in[0].from;
+    LoopEntry e(f_, header(), in);
+    std::vector<Value> params(f_.params(e.block()).begin(), f_.params(e.block()).end());
+    e.end({.op = Opcode::kJump}, {{header(), f_.make_list(params)}});
+    loops_.loop_of.resize(f_.blocks.size(), kNoLoop);
+    loops_.loop_of[e.block().index()] = loops_.loops[loop_].parent;
+    return e.block();
+  }
+
+  Function& f_;
+  const bool counting_;
+  ControlFlow control_;  // as it was before blocks were made
+  LoopNest loops_;
+  uint32_t loop_ = 0;  // the one that is looked at
+};
+
+}  // namespace
+
+void hoist_loads(Function& f, bool counting) { LoadHoister(f, counting).run(); }
+
+}  // namespace uptier::jit

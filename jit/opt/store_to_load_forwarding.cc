@@ -1,0 +1,235 @@
+// What a block knows of memory: places and the values in them. A block begins with what all blocks
+// before it ended with; where a loop begins, without what the loop may write, and without places
+// of class 0: each round reads those anew, as they may be words by which others stop the loop.
+// Facts are (place, type, value), at most kMostFacts of them, the oldest goes first.
+//
+//   a load of a place that is known, as the same type, is the value that was stored or loaded
+//   there: that access did not fault, so this one does not
+//
+//   a store forgets what it may have touched, a call all but invariant places
+//
+//   a store that the same place's next store follows, with nothing between that could read it or
+//   leave the function, is dropped. If it may trap, the next one has to do so in its stead: it must
+//   be as wide, with nothing stored or counted between them, and its trap is then the first one's.
+//   An access of a place that is known does not trap
+#include <algorithm>
+
+#include "jit/analysis/control_flow.h"
+#include "jit/analysis/loops.h"
+#include "jit/analysis/memory_place.h"
+#include "jit/opt/passes.h"
+#include "jit/opt/rewriter.h"
+
+namespace uptier::jit {
+namespace {
+
+constexpr size_t kMostFacts = 48;
+
+struct Fact {
+  MemoryPlace place;
+  Opcode load;  // the load that gives `value`
+  Type type;
+  Value value;
+};
+
+class MemoryForwarder {
+ public:
+  MemoryForwarder(Function& f, bool counting)
+      : f_(f),
+        counting_(counting),
+        r_(f),
+        control_(analyze_control_flow(f)),
+        loops_(find_loops(f, control_)),
+        at_end_(f.blocks.size()),
+        harmless_(f.insts.size()) {}
+
+  void run() {
+    find_writes();
+    r_.run(control_.order(), [&](InstId i) { return !visit(i); });
+    for (Block b : f_.layout) drop_dead_stores(b);
+  }
+
+ private:
+  // Returns whether the instruction was replaced.
+  bool visit(InstId id) {
+    if (r_.block() != block_) enter(r_.block());
+    const Inst& i = f_.inst(id);
+    switch (info(i.op).shape) {
+      case Shape::kLoad: return load(id);
+      case Shape::kStore: store(id); return false;
+      case Shape::kCall:
+      case Shape::kCallIndirect:
+      case Shape::kCallHost: facts_.clear(); return false;
+      case Shape::kBulk: forget_class(alias_class_of(i.flags)); return false;
+      default: break;
+    }
+    if ((info(i.op).effects & kEndsBlock) != 0) at_end_[block_.index()] = facts_;
+    return false;
+  }
+
+  void find_writes() {
+    writes_.resize(loops_.loops.size());
+    if (writes_.empty()) return;
+    for (Block b : f_.layout) {
+      for (uint32_t l = loops_.loop_of[b.index()]; l != kNoLoop; l = loops_.loops[l].parent) {
+        writes_[l].add(f_, b);
+      }
+    }
+  }
+
+  void enter(Block b) {
+    block_ = b;
+    facts_.clear();
+    bool first = true;
+    for (const Predecessor& p : control_.preds[b.index()]) {
+      bool seen = control_.position[p.from.index()] < control_.position[b.index()];
+      if (!seen && control_.dominates(b, p.from)) continue;
+      if (!seen) return facts_.clear();  // a cycle that is no loop
+      if (first) facts_ = at_end_[p.from.index()];
+      if (!first) keep_common(at_end_[p.from.index()]);
+      first = false;
+      if (facts_.empty()) return;
+    }
+    if (!loops_.is_header(b)) return;
+    const Writes& w = writes_[loops_.loop_of[b.index()]];
+    std::erase_if(facts_,
+                  [&](const Fact& k) { return k.place.alias == 0 || w.may_touch(k.place); });
+  }
+
+  void keep_common(const std::vector<Fact>& other) {
+    std::erase_if(facts_, [&](const Fact& k) {
+      return std::none_of(other.begin(), other.end(), [&](const Fact& o) {
+        return o.load == k.load && o.type == k.type && o.value == k.value &&
+               same_place(o.place, k.place);
+      });
+    });
+  }
+
+  void forget(const MemoryPlace& p) {
+    std::erase_if(facts_, [&](const Fact& k) { return may_touch(k.place, p); });
+  }
+
+  // Something somewhere is stored to.
+  void forget_class(unsigned alias) {
+    std::erase_if(facts_, [&](const Fact& k) {
+      return alias == 0 || k.place.alias == 0 || k.place.alias == alias;
+    });
+  }
+
+  // Whether a place has been accessed, as far as is known, so that accessing it does not trap.
+  bool is_known(const MemoryPlace& p) const {
+    return std::any_of(facts_.begin(), facts_.end(), [&](const Fact& k) {
+      return same_place(k.place, p) && p.width <= k.place.width;
+    });
+  }
+
+  bool load(InstId id) {
+    const Inst& i = f_.inst(id);
+    if ((i.flags & kMemInvariant) != 0) return false;
+    MemoryPlace p = place_of(f_, i);
+    for (const Fact& k : facts_) {
+      if (k.load != i.op || k.type != i.type || !same_place(k.place, p)) continue;
+      r_.replace(i.result, k.value);
+      return true;
+    }
+    harmless_[id.index()] = is_known(p);
+    learn({p, i.op, i.type, i.result});
+    return false;
+  }
+
+  void store(InstId id) {
+    const Inst& i = f_.inst(id);
+    MemoryPlace p = place_of(f_, i);
+    harmless_[id.index()] = is_known(p);
+    forget(p);
+    if (i.op == Opcode::kStore) learn({p, Opcode::kLoad, i.type, f_.args(i)[0]});
+  }
+
+  void learn(const Fact& k) {
+    if (facts_.size() == kMostFacts) facts_.erase(facts_.begin());
+    facts_.push_back(k);
+  }
+
+  // A store that nothing could look at since, walking backwards.
+  struct Pending {
+    MemoryPlace place;
+    InstId store;
+    bool next;  // nor was anything stored or counted since
+  };
+
+  bool may_trap(InstId id) const {
+    return (f_.inst(id).flags & kMemTraps) != 0 && !harmless_[id.index()];
+  }
+
+  // Whether a store may be dropped because of a later one, which then traps for it.
+  bool replaces(const Pending& later, InstId id, const MemoryPlace& p) const {
+    if (!same_place(p, later.place) || p.width > later.place.width) return false;
+    if (!may_trap(id)) return p.width == later.place.width || !may_trap(later.store);
+    bool traps = (f_.inst(later.store).flags & kMemTraps) != 0;
+    return later.next && traps && p.width == later.place.width;
+  }
+
+  // Has a later store trap in the place of one that may trap and is dropped.
+  void trap_for(InstId id, Pending later) {
+    f_.inst(later.store).loc = f_.inst(id).loc;
+    f_.inst(later.store).body = f_.inst(id).body;
+    harmless_[later.store.index()] = false;
+    pending_.assign(1, later);
+  }
+
+  void drop_dead_stores(Block b) {
+    auto& insts = f_.block(b).insts;
+    pending_.clear();
+    size_t end = insts.size();
+    for (size_t n = insts.size(); n-- > 0;) {
+      if (is_dead_store(insts[n])) continue;
+      insts[--end] = insts[n];
+    }
+    insts.erase(insts.begin(), insts.begin() + static_cast<ptrdiff_t>(end));
+  }
+
+  // Takes note of what an instruction does to the stores behind it.
+  bool is_dead_store(InstId id) {
+    const Inst& i = f_.inst(id);
+    Shape s = info(i.op).shape;
+    if (s == Shape::kStore) {
+      MemoryPlace p = place_of(f_, i);
+      auto by = std::find_if(pending_.begin(), pending_.end(),
+                             [&](const Pending& later) { return replaces(later, id, p); });
+      if (by != pending_.end()) {
+        if (may_trap(id)) trap_for(id, *by);
+        return true;
+      }
+      if (may_trap(id)) pending_.clear();
+      for (Pending& q : pending_) q.next = false;
+      if (pending_.size() < kMostFacts) pending_.push_back({p, id, true});
+    } else if (s == Shape::kLoad && !may_trap(id)) {
+      MemoryPlace p = place_of(f_, i);
+      std::erase_if(pending_, [&](const Pending& q) { return may_touch(p, q.place); });
+    } else if ((info(i.op).effects & (kReads | kWrites | kCanTrap | kEndsBlock)) != 0 ||
+               i.op == Opcode::kFrameState) {
+      pending_.clear();
+    } else if (counting_ && i.op == Opcode::kProbe) {
+      for (Pending& q : pending_) q.next = false;
+    }
+    return false;
+  }
+
+  Function& f_;
+  const bool counting_;
+  Rewriter r_;
+  ControlFlow control_;
+  LoopNest loops_;
+  std::vector<Writes> writes_;  // by loop
+  Block block_ = Block::none();
+  std::vector<Fact> facts_;
+  std::vector<std::vector<Fact>> at_end_;  // by Block::index()
+  std::vector<bool> harmless_;             // by InstId::index(): an access that does not trap
+  std::vector<Pending> pending_;
+};
+
+}  // namespace
+
+void forward_memory(Function& f, bool counting) { MemoryForwarder(f, counting).run(); }
+
+}  // namespace uptier::jit

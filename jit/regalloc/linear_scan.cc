@@ -1,0 +1,305 @@
+#include "jit/regalloc/linear_scan.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <limits>
+
+namespace uptier::jit::x64 {
+namespace {
+
+// What saving and restoring a callee-saved register costs, in units of block frequency.
+constexpr float kSaveCost = 2;
+
+// Calls `visit(reg)` for each register of a mask.
+template <typename Visit>
+void each(RegMask mask, Visit visit) {
+  for (; mask != 0; mask &= mask - 1) visit(static_cast<unsigned>(std::countr_zero(mask)));
+}
+
+}  // namespace
+
+PieceList LinearScan::run() {
+  for (uint32_t v = 0; v < m_.vregs.size(); ++v) {
+    if (pieces_[v].from != pieces_[v].to) push(v);
+  }
+  cursor_.resize(pieces_.size());
+  for (uint32_t v = 0; v < m_.vregs.size(); ++v) cursor_[v] = pieces_[v].ranges_at;
+  while (!queue_.empty()) {
+    uint32_t cur = queue_.top().piece;
+    queue_.pop();
+    process(cur);
+  }
+  return std::move(list_);
+}
+
+void LinearScan::push(uint32_t p) {
+  const Piece& piece = pieces_[p];
+  auto weight = static_cast<float>(weight_sums_[piece.uses_end] - weight_sums_[piece.uses_at]);
+  queue_.push({piece.from, weight, p});
+}
+
+Range LinearScan::range(const Piece& p, uint32_t k) const {
+  const Range& r = live_.ranges[k];
+  return {std::max(r.from, p.from), std::min(r.to, p.to)};
+}
+
+void LinearScan::process(uint32_t cur) {
+  now_ = pieces_[cur].from;
+  advance(now_);
+  find_free(cur);
+  if (take_free(cur)) return;
+  if (split_at_border(cur)) {
+    find_free(cur);
+    if (take_free(cur)) return;
+  }
+  RegMask regs = allocatable(m_.class_of(Vreg(pieces_[cur].vreg)));
+  [[maybe_unused]] bool taken = take_blocked(cur, regs, std::numeric_limits<float>::infinity());
+  assert(taken);
+}
+
+// Returns whether the part had to do with both bare blocks and others.
+bool LinearScan::split_at_border(uint32_t cur) {
+  auto border = std::upper_bound(borders_.begin(), borders_.end(), pieces_[cur].from);
+  if (border == borders_.end() || *border >= pieces_[cur].to) return false;
+  push(split(cur, *border));
+  return true;
+}
+
+// Moves parts between active, inactive and done, up to a position.
+void LinearScan::advance(uint32_t pos) {
+  if (pos < next_event_) return;
+  next_event_ = kNone;
+  for (unsigned reg = 0; reg < kRegCount; ++reg) {
+    uint32_t was_active = active_[reg];
+    active_[reg] = kNone;
+    inactive_.sweep(reg, pos + 1, [&](uint32_t p) {
+      if (pieces_[p].to <= pos) return Holes::kNone;
+      uint32_t from = live_from(p, pos);
+      if (from > pos) return from;
+      active_[reg] = p;
+      return Holes::kNone;
+    });
+    if (was_active != kNone && pieces_[was_active].to > pos) {
+      uint32_t from = live_from(was_active, pos);
+      if (from <= pos) {
+        active_[reg] = was_active;
+      } else {
+        inactive_.add(reg, was_active, from);
+      }
+    }
+    next_event_ = std::min(next_event_, inactive_.first_due(reg));
+    uint32_t now = active_[reg];
+    if (now != kNone) next_event_ = std::min(next_event_, range(pieces_[now], cursor_[now]).to);
+  }
+}
+
+// Returns where a part that is not done begins to be live that ends behind `pos`: at or before
+// `pos` when it is live there.
+uint32_t LinearScan::live_from(uint32_t p, uint32_t pos) {
+  uint32_t& k = cursor_[p];
+  while (range(pieces_[p], k).to <= pos) ++k;
+  return range(pieces_[p], k).from;
+}
+
+// Returns the first position at which both parts are live, or kNone.
+uint32_t LinearScan::intersection(uint32_t a, uint32_t b) const {
+  const Piece &x = pieces_[a], &y = pieces_[b];
+  uint32_t i = cursor_[a], k = cursor_[b];
+  while (i < x.ranges_end && k < y.ranges_end) {
+    Range r = range(x, i), s = range(y, k);
+    if (r.from >= x.to || s.from >= y.to) break;
+    if (r.to <= s.from) {
+      ++i;
+    } else if (s.to <= r.from) {
+      ++k;
+    } else {
+      return std::max(r.from, s.from);
+    }
+  }
+  return kNone;
+}
+
+void LinearScan::find_clobbers(uint32_t cur) {
+  const Piece& p = pieces_[cur];
+  RegMask open = allocatable(m_.class_of(Vreg(p.vreg))) & ever_clobbered_;
+  auto it = clobbers_.begin();
+  for (uint32_t k = p.ranges_at; k < p.ranges_end && open != 0; ++k) {
+    Range r = range(p, k);
+    if (r.from >= r.to) continue;
+    auto before = [](const auto& c, uint32_t pos) { return c.first < pos; };
+    it = std::lower_bound(it, clobbers_.end(), r.from, before);
+    for (; it != clobbers_.end() && it->first < r.to && open != 0; ++it) {
+      each(it->second & open, [&](unsigned reg) { clobbered_at_[reg] = it->first; });
+      open &= ~it->second;
+    }
+  }
+}
+
+void LinearScan::find_free(uint32_t cur) {
+  RegMask regs = allocatable(m_.class_of(Vreg(pieces_[cur].vreg)));
+  each(regs, [&](unsigned reg) { clobbered_at_[reg] = kNone; });
+  find_clobbers(cur);
+  bool child = cur >= m_.vregs.size();
+  each(regs, [&](unsigned reg) {
+    free_until_[reg] = active_[reg] != kNone ? 0 : clobbered_at_[reg];
+    if (!child || free_until_[reg] == 0) return;
+    uint32_t before = std::min(free_until_[reg], pieces_[cur].to);
+    for (uint32_t p : inactive_.due_before(reg, before)) {
+      free_until_[reg] = std::min(free_until_[reg], intersection(cur, p));
+    }
+  });
+}
+
+// Returns the register that hints want most; without hints, one that need not be saved.
+unsigned LinearScan::best_register(uint32_t cur, RegMask candidates) {
+  float score[kRegCount] = {};
+  uint32_t v = pieces_[cur].vreg, pos = pieces_[cur].from;
+  each(candidates & kCalleeSaved & ~used_, [&](unsigned reg) { score[reg] = -kSaveCost; });
+  each(candidates & kCalleeSaved & used_, [&](unsigned reg) { score[reg] = -1e-4f; });
+  for (uint32_t h = hint_at_[v]; h != kNone; h = hints_[h].next) {
+    const Hint& hint = hints_[h];
+    Location at = hint.fixed ? Location::reg(hint.other) : pieces_[list_.at(hint.other, pos)].at;
+    if (at.is_reg()) score[at.index()] += hint.weight;
+  }
+  if (cur != v) add_own_hints(cur, score);
+  auto best = static_cast<unsigned>(std::countr_zero(candidates));
+  each(candidates, [&](unsigned reg) {
+    if (score[reg] > score[best]) best = reg;
+  });
+  return best;
+}
+
+// Adds what the parts before this one say: no move is best, neither from the part before it, nor on
+// the edges to the block that it begins, nor back to the header of the loop it is in.
+void LinearScan::add_own_hints(uint32_t cur, float* score) const {
+  uint32_t v = pieces_[cur].vreg, pos = pieces_[cur].from, block = block_of(pos);
+  auto add = [&](uint32_t at, float weight) {
+    uint32_t p = list_.at(v, at);
+    bool before = p != cur && pieces_[p].from <= at;
+    if (before && pieces_[p].at.is_reg()) score[pieces_[p].at.index()] += weight;
+  };
+  if (2 * m_.blocks[block].begin == pos) {
+    for (uint32_t k = arrivals_at_[block]; k < arrivals_at_[block + 1]; ++k) {
+      auto [from, weight] = arrivals_[k];
+      if (2 * m_.blocks[from].end <= pos) add(2 * m_.blocks[from].end - 1, weight);
+    }
+  } else {
+    add(pos - 1, frequency(pos));
+  }
+  uint32_t l = m_.blocks[block].loop;
+  if (l != kNone) add(2 * m_.blocks[m_.loops[l].begin].begin, 0.5f * frequency(pos));
+}
+
+// Takes a register that nothing else wants while the part lives. Returns whether there is one.
+bool LinearScan::take_free(uint32_t cur) {
+  const Piece& p = pieces_[cur];
+  RegMask free = 0;
+  uint32_t longest = 0;
+  RegMask regs = allocatable(m_.class_of(Vreg(p.vreg)));
+  each(regs, [&](unsigned reg) {
+    if (free_until_[reg] >= p.to) free |= mask_of(reg);
+    longest = std::max(longest, free_until_[reg]);
+  });
+  if (free == 0) return false;
+  unsigned reg = best_register(cur, free);
+  bool must_save = (mask_of(reg) & kCalleeSaved & ~used_) != 0;
+  if (must_save) {
+    RegMask others = regs & (~kCalleeSaved | used_);
+    if (avoid_saving(cur, regs & ~kCalleeSaved)) return true;
+    if (!lives_in_loops(p) && take_blocked(cur, others, 0.5f * kSaveCost * frames_)) return true;
+  }
+  assign(cur, reg);
+  return true;
+}
+
+// Does without a register that would have to be saved, if what comes behind the first call is rare,
+// or the calls are: up to there one that calls clobber may do, and memory around the others. None
+// is free to the end. Returns whether it did.
+bool LinearScan::avoid_saving(uint32_t cur, RegMask clobbered) {
+  const Piece& p = pieces_[cur];
+  uint32_t until = 0;
+  each(clobbered, [&](unsigned r) { until = std::max(until, free_until_[r]); });
+  float behind = weight_between(p.vreg, until, p.to) + frequency(until);
+  // In a loop a move too many costs more than what is saved here.
+  float around = lives_in_loops(p) ? kNever : cost_of_calls(p);
+  if (std::min(behind, around) >= kSaveCost * frames_) return false;
+  if ((until & ~1u) > p.from + 1) {
+    RegMask partial = 0;
+    each(clobbered, [&](unsigned r) { partial |= free_until_[r] == until ? mask_of(r) : 0; });
+    take_until(cur, best_register(cur, partial), until);
+    return true;
+  }
+  bool to_memory = until == (p.from | 1) && !needs_register(p, p.from);
+  if (to_memory) spill_whole(cur);
+  return to_memory;
+}
+
+void LinearScan::assign(uint32_t cur, unsigned reg) {
+  Piece& p = pieces_[cur];
+  p.at = Location::reg(reg);
+  used_ |= mask_of(reg);
+  active_[reg] = cur;
+  cursor_[cur] = p.ranges_at;
+  while (range(p, cursor_[cur]).to <= p.from) ++cursor_[cur];
+  next_event_ = std::min(next_event_, range(p, cursor_[cur]).to);
+}
+
+// Takes a register up to where it is lost, and leaves the rest for later.
+void LinearScan::take_until(uint32_t cur, unsigned reg, uint32_t blocked) {
+  if (blocked < pieces_[cur].to) {
+    uint32_t at = split_position(cur, blocked & ~1u);
+    if (at > pieces_[cur].from) {
+      push(split(cur, at));
+    } else {
+      spill_from(cur, blocked);
+    }
+  }
+  assign(cur, reg);
+}
+
+// All of some registers are taken for a time: something is split or spilled, whichever costs least.
+// Returns whether it costs less than `most`; if not, nothing is done.
+bool LinearScan::take_blocked(uint32_t cur, RegMask regs, float most) {
+  const Piece& p = pieces_[cur];
+  bool must = needs_register(p, p.from);
+  // Registers that are free for the beginning, all up to the same position.
+  uint32_t until = 0;
+  each(regs, [&](unsigned reg) { until = std::max(until, free_until_[reg]); });
+  RegMask partial = 0;
+  each(regs, [&](unsigned reg) { partial |= free_until_[reg] == until ? mask_of(reg) : 0; });
+  float partial_cost = kNever;
+  bool useful = must || weight_between(p.vreg, p.from, until) > 0.5f * frequency(p.from);
+  if (useful && (until & ~1u) > p.from) {
+    partial_cost = 2 * frequency(split_position(cur, until & ~1u));
+  }
+  // A register that something cheaper holds.
+  unsigned victim = kRegCount;
+  float victim_at = kNever;
+  each(regs, [&](unsigned reg) {
+    if (clobbered_at_[reg] <= p.from + (must ? 1 : 0)) return;
+    float cost = victim_cost(reg, cur);
+    if (clobbered_at_[reg] < p.to) cost += 2 * frequency(clobbered_at_[reg]);
+    if (cost < victim_at) {
+      victim_at = cost;
+      victim = reg;
+    }
+  });
+  float own = must ? kNever : spill_cost(cur, cur);
+  if (std::min({own, partial_cost, victim_at}) >= most) return false;
+  if (own <= victim_at && own <= partial_cost) {
+    spill_whole(cur);
+  } else if (partial_cost <= victim_at) {
+    take_until(cur, best_register(cur, partial), until);
+  } else {
+    evict(victim, cur);
+    take_until(cur, victim, clobbered_at_[victim]);
+  }
+  return true;
+}
+
+PieceList scan(const MachineFunction& m, const LiveRanges& live) {
+  return LinearScan(m, live).run();
+}
+
+}  // namespace uptier::jit::x64

@@ -1,0 +1,42 @@
+// LiveRanges: where each vreg is live, and where it is used.
+//
+// Positions are those of machine.h. A vreg's ranges are sorted and disjoint: from its definition
+// (or the start of a block it is live into) to its last use there, or to the end of the block.
+// Found by walking from the uses up to the definitions, 64 vregs at a time: what the 64 do alike in
+// a block costs one step, so that long lives through many blocks cost little.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "jit/machine/machine.h"
+
+namespace uptier::jit::x64 {
+
+struct Range {
+  uint32_t from, to;  // half open
+};
+
+// A use or the definition of a vreg.
+struct UsePoint {
+  uint32_t pos;
+  uint32_t operand;  // in MachineFunction::operands; UINT32_MAX: an edge argument or a parameter
+  float weight;      // what a register is worth here: the frequency, less where memory will do
+  Policy policy;
+};
+
+struct LiveRanges {
+  std::vector<Range> ranges;
+  std::vector<uint32_t> ranges_at;  // by vreg: first range; one more entry at the end
+  std::vector<UsePoint> uses;       // by vreg, sorted by position
+  std::vector<uint32_t> uses_at;
+
+  std::span<const Range> ranges_of(uint32_t v) const {
+    return {ranges.data() + ranges_at[v], ranges_at[v + 1] - ranges_at[v]};
+  }
+};
+
+LiveRanges find_live_ranges(const MachineFunction& m);
+
+}  // namespace uptier::jit::x64

@@ -1,0 +1,112 @@
+#include "jit/symbols/jit_dump.h"
+
+#include <elf.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <span>
+
+#include "jit/symbols/tool_file.h"
+#include "profile/base/write_all.h"
+
+namespace uptier::jit {
+namespace {
+
+constexpr uint32_t kMagic = 0x4A695444;  // "JiTD"
+constexpr size_t kPage = 4096;
+
+enum class Kind : uint32_t { kCodeLoad = 0, kCodeClose = 3 };
+
+struct Header {
+  uint32_t magic = kMagic;
+  uint32_t version = 1;
+  uint32_t size = sizeof(Header);
+  uint32_t machine = EM_X86_64;
+  uint32_t reserved = 0;
+  uint32_t process = 0;
+  uint64_t time = 0;
+  uint64_t flags = 0;
+};
+static_assert(sizeof(Header) == 40);
+
+struct Record {
+  Kind kind = Kind::kCodeLoad;
+  uint32_t size = 0;
+  uint64_t time = 0;
+};
+static_assert(sizeof(Record) == 16);
+
+struct CodeLoad {
+  Record record;
+  uint32_t process = 0;
+  uint32_t thread = 0;
+  uint64_t address = 0;
+  uint64_t mapped_at = 0;
+  uint64_t code_size = 0;
+  uint64_t index = 0;  // unique in the file
+};
+static_assert(sizeof(CodeLoad) == 56);
+
+// The clock of `perf record -k mono`.
+uint64_t now() {
+  timespec t = {};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+}
+
+template <class T>
+profile::ByteSpan bytes_of(const T& what) {
+  return std::as_bytes(std::span(&what, 1));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JitDump>> JitDump::create() {
+  std::string path = "/tmp/jit-" + std::to_string(getpid()) + ".dump";
+  Result<int> made = create_tool_file(path);
+  if (!made) return made.error();
+  int fd = *made;
+  Header header;
+  header.process = static_cast<uint32_t>(getpid());
+  header.time = now();
+  void* marker = mmap(nullptr, kPage, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+  int error = marker == MAP_FAILED ? errno : 0;
+  if (error == 0) error = profile::write_all(fd, bytes_of(header));
+  if (error != 0) {
+    Error e{ErrorCode::kIo, path + ": " + std::strerror(error)};
+    if (marker != MAP_FAILED) munmap(marker, kPage);
+    close(fd);
+    unlink(path.c_str());
+    return e;
+  }
+  return std::unique_ptr<JitDump>(new JitDump(fd, marker));
+}
+
+JitDump::~JitDump() {
+  // A file that ends without this is whole all the same.
+  (void)file_.append(bytes_of(Record{Kind::kCodeClose, sizeof(Record), now()}));
+  munmap(marker_, kPage);
+}
+
+void JitDump::add(const NamedCode& code) {
+  const std::string_view name(code.name.c_str(), code.name.size() + 1);  // with its zero
+  CodeLoad load;
+  load.record.size = static_cast<uint32_t>(sizeof load + name.size() + code.size);
+  load.record.time = now();
+  load.process = static_cast<uint32_t>(getpid());
+  load.thread = static_cast<uint32_t>(syscall(SYS_gettid));
+  load.address = load.mapped_at = reinterpret_cast<uintptr_t>(code.base);
+  load.code_size = code.size;
+  load.index = codes_++;
+  std::string bytes(reinterpret_cast<const char*>(&load), sizeof load);
+  bytes += name;
+  bytes.append(reinterpret_cast<const char*>(code.base), code.size);
+  if (!file_.append(std::as_bytes(std::span(bytes)))) ++errors_;
+}
+
+}  // namespace uptier::jit

@@ -1,0 +1,46 @@
+// JitDump: compiled code with its names, for `perf inject --jit`, which makes a file of each body
+// that `perf annotate` disassembles. Other than a perf map it knows of code that was freed.
+//
+//     perf record -k mono -e cpu-clock uptier run -O jit_dump=on prog.wasm
+//     perf inject --jit -i perf.data -o perf.jit.data; perf annotate -i perf.jit.data
+//
+// perf hears of each page that becomes executable, as one mapping together with those around it, and
+// takes that for what is there now: bodies in them that it knew have no name any more. So while there
+// is a dump, pages that bodies share are executable from the start (CodeSpace::Limits::open_at_once).
+//
+// The format is that of tools/perf/Documentation/jitdump-specification.txt in the sources of Linux:
+// a header, then a record for each body: names, addresses, bytes. perf finds the file because a
+// page of it is mapped executable; nothing is executed there.
+//
+//   Thread: one at a time.
+#pragma once
+
+#include <memory>
+
+#include "jit/code/named_code.h"
+#include "jit/symbols/append_file.h"
+#include "uptier/result.h"
+
+namespace uptier::jit {
+
+class JitDump {
+ public:
+  // Creates /tmp/jit-<pid>.dump (tool_file.h). Errors: kIo, e.g. where another runtime writes to it.
+  static Result<std::unique_ptr<JitDump>> create();
+  ~JitDump();
+  JitDump(const JitDump&) = delete;
+  JitDump& operator=(const JitDump&) = delete;
+
+  // Adds a record at once. A failed write is counted and leaves nothing in the file.
+  void add(const NamedCode& code);
+  uint64_t errors() const { return errors_; }
+
+ private:
+  JitDump(int fd, void* marker) : file_(fd), marker_(marker) {}
+  AppendFile file_;
+  void* marker_;
+  uint64_t codes_ = 0;
+  uint64_t errors_ = 0;
+};
+
+}  // namespace uptier::jit

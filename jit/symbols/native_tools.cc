@@ -1,0 +1,57 @@
+#include "jit/symbols/native_tools.h"
+
+#include "jit/code/code.h"
+
+namespace uptier::jit {
+
+namespace {
+
+// The rows of a part of the code, from `begin` up to `end`.
+std::vector<FrameRow> rows_of(const std::vector<FrameRow>& all, uint32_t begin, uint32_t end) {
+  std::vector<FrameRow> rows;
+  for (const FrameRow& r : all) {
+    if (r.offset >= end) break;
+    if (r.offset <= begin) rows.clear();
+    rows.push_back({r.offset <= begin ? 0 : r.offset - begin, r.state});
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<NamedCode> parts_of(const Code& code, const std::string& name, bool at_loop) {
+  const CodeTables& tables = code.tables();
+  NamedCode hot;
+  hot.base = code.base();
+  hot.size = code.hot_size();
+  hot.at_loop = at_loop;
+  hot.saved = tables.saved;
+  hot.saved_at = tables.saved_at;
+  hot.frames = rows_of(tables.frames, 0, code.hot_size());
+  hot.name = name + "]";
+  if (code.size() == code.hot_size()) return {std::move(hot)};
+  NamedCode cold = hot;
+  cold.base = code.cold_base();
+  cold.size = code.size() - code.hot_size();
+  cold.at_loop = true;  // it is come to from the hot part
+  cold.frames = rows_of(tables.frames, code.hot_size(), code.size());
+  cold.name = name + " cold]";
+  return {std::move(hot), std::move(cold)};
+}
+
+void NativeTools::add(const Code& code, const std::string& name, bool at_loop) {
+  if (perf_map == nullptr && jit_dump == nullptr && gdb_names == nullptr) return;
+  for (NamedCode& part : parts_of(code, name, at_loop)) add(std::move(part));
+}
+
+void NativeTools::name(const NamedCode& code) {
+  if (perf_map != nullptr) perf_map->add(code);
+  if (jit_dump != nullptr) jit_dump->add(code);
+}
+
+void NativeTools::add(NamedCode code) {
+  name(code);
+  if (gdb_names != nullptr) gdb_names->add(std::move(code));
+}
+
+}  // namespace uptier::jit

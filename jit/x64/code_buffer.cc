@@ -1,0 +1,425 @@
+#include "jit/x64/code_buffer.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <new>
+
+#include "sampler/context.h"
+
+// asmjit's own definitions of these three sit in an object that refers to `stderr`, which keeps the
+// static library out of shared objects. Defining them here keeps that object out of every link.
+// They are weak for links that name asmjit before this library and so have the object already.
+ASMJIT_BEGIN_NAMESPACE
+namespace DebugUtils {
+__attribute__((weak)) const char* errorAsString(Error err) noexcept {
+  switch (err) {
+    case kErrorOk: return "ok";
+    case kErrorOutOfMemory: return "out of memory";
+    case kErrorInvalidLabel: return "a label that does not exist";
+    case kErrorInvalidInstruction: return "an instruction in a form that does not exist";
+    case kErrorInvalidDisplacement: return "a displacement out of reach";
+    case kErrorInvalidImmediate: return "an immediate that does not fit";
+    case kErrorInvalidPhysId: return "a register that does not exist";
+    default: return "an operand or state that the assembler refuses";
+  }
+}
+__attribute__((weak)) void debugOutput(const char*) noexcept {}
+__attribute__((weak)) void assertionFailed(const char*, int, const char*) noexcept {
+  __builtin_trap();
+}
+}  // namespace DebugUtils
+ASMJIT_END_NAMESPACE
+
+namespace uptier::jit {
+
+// Says what `operator new` would say, and ends at the same wall (profile/base/wall.h).
+void CodeBuffer::FirstError::end_without_memory(asmjit::Error error) {
+  if (error == asmjit::kErrorOutOfMemory) throw std::bad_alloc();
+}
+
+CodeBuffer::CodeBuffer(const CodeSpace& space) : space_(space) {
+  auto needed = [](asmjit::Error e) { FirstError::end_without_memory(e); };
+  needed(holder_.init(asmjit::Environment::host()));
+  holder_.setErrorHandler(&error_);
+  needed(holder_.attach(&asm_));
+  if (space.packed()) {
+    needed(holder_.newSection(&cold_section_, ".cold", SIZE_MAX, asmjit::SectionFlags::kExecutable,
+                              1));
+  }
+#ifndef NDEBUG
+  asm_.addDiagnosticOptions(asmjit::DiagnosticOptions::kValidateAssembler);
+#endif
+}
+
+CodeBuffer::~CodeBuffer() = default;
+
+void CodeBuffer::begin_body() {
+  const Hardening& h = space_.hardening();
+  if (!h.blind_constants) return;
+  uint64_t seed;
+  if (!h.random(&seed, sizeof seed)) {
+    error_.handleError(0, "blind_constants: the kernel gives no random numbers", nullptr);
+    return;
+  }
+  asm_.start(seed, h.blind_above);
+  float_key_ = asm_.draw();
+}
+
+// All bits but 16 in a row are 0 in the commonest constants: 1.0, 0.5, 100.0.
+bool CodeBuffer::hides_float(uint64_t bits, bool wide) const {
+  uint32_t top = static_cast<uint32_t>(wide ? bits >> 32 : bits);
+  bool plain = (!wide || static_cast<uint32_t>(bits) == 0) && (top & 0xffff) == 0;
+  return asm_.is_on() && !plain;
+}
+
+void CodeBuffer::jump_untracked(const Gp& to) {
+  static constexpr uint8_t kNoTrack = 0x3e;
+  if (has_landing_pads()) asm_.embed(&kNoTrack, 1);
+  asm_.jmp(to);
+}
+
+void CodeBuffer::BodyAssembler::instruction_moved(size_t bytes) {
+  uint32_t to = buffer_.offset(), from = to - static_cast<uint32_t>(bytes);
+  auto& rows = buffer_.tables_.traps;
+  if (!rows.empty() && rows.back().offset == from) rows.back().offset = to;
+}
+
+void CodeBuffer::begin_cold() {
+  if (cold_section_ == nullptr) {
+    if (cold_at_ == UINT32_MAX) cold_at_ = offset();
+    return;
+  }
+  asm_.section(cold_section_);
+  in_cold_ = true;
+}
+
+bool CodeBuffer::is_cold(const Label& l) const {
+  return cold_section_ != nullptr && holder_.labelEntry(l)->section() == cold_section_;
+}
+
+uint32_t CodeBuffer::offset_of(const Label& l) const {
+  return static_cast<uint32_t>(holder_.labelOffset(l)) + (is_cold(l) ? kColdPart : 0);
+}
+
+void CodeBuffer::patch32(uint32_t at, uint32_t value) {
+  assert(at + 4 <= offset());
+  std::memcpy(holder_.textSection()->data() + at, &value, sizeof value);
+}
+
+Label CodeBuffer::trap_label(TrapCode code, Origin at) {
+  // The last few suffice: equal traps come from one instruction or its neighbours.
+  size_t first = cold_.size() > 8 ? cold_.size() - 8 : 0;
+  bool by_site = tables_.counts_edges && !tables_.probes.empty();
+  SiteId site = by_site ? tables_.probes.back().site : 0;
+  FrameState frame = tables_.frames.empty() ? FrameState() : tables_.frames.back().state;
+  for (size_t i = first; i < cold_.size(); ++i) {
+    const ColdTrap& t = cold_[i];
+    if (t.code == code && t.at == at && t.site == site && t.frame == frame) return t.label;
+  }
+  cold_.push_back({code, at, site, frame, asm_.newLabel()});
+  return cold_.back().label;
+}
+
+void CodeBuffer::trap_now(TrapCode code, Origin at) {
+  trap_row(code, at);
+  asm_.ud2();
+}
+
+void CodeBuffer::frame_row(FrameState state) {
+  auto& rows = tables_.frames;
+  if (!rows.empty() && rows.back().offset == offset()) rows.pop_back();
+  if (rows.empty() || rows.back().state != state) rows.push_back({offset(), state});
+}
+
+void CodeBuffer::probe_row(SiteId site, uint32_t body) {
+  auto& rows = tables_.probes;
+  ProbeRow row{offset(), site, body};
+  if (!rows.empty() && rows.back().offset == offset()) {
+    rows.back() = row;
+  } else if (rows.empty() || rows.back().site != site || rows.back().body != body) {
+    rows.push_back(row);
+  }
+}
+
+Mem CodeBuffer::constant(uint64_t low, uint64_t high, uint32_t size) {
+  auto same = [&](const Constant& c) { return c.low == low && c.high == high && c.size == size; };
+  size_t first = constants_.size() > 64 ? constants_.size() - 64 : 0;  // bounds the search
+  auto it =
+      std::find_if(constants_.begin() + static_cast<ptrdiff_t>(first), constants_.end(), same);
+  if (it == constants_.end()) { it = constants_.insert(it, {low, high, size, asm_.newLabel()}); }
+  return x86::ptr(it->label, 0, size);
+}
+
+// ---- Transfers to addresses -------------------------------------------------------------------
+
+void CodeBuffer::rel32(std::initializer_list<uint8_t> opcode, const void* target) {
+  uint8_t bytes[8] = {};
+  std::copy(opcode.begin(), opcode.end(), bytes);
+  rel32_.push_back({offset() + static_cast<uint32_t>(opcode.size()), target});
+  asm_.embed(bytes, opcode.size() + 4);
+}
+
+void CodeBuffer::call_address(const void* target) {
+  if (space_.contains(target)) return rel32({0xe8}, target);
+  asm_.mov(x86::r11, imm(reinterpret_cast<uintptr_t>(target)));
+  asm_.call(x86::r11);
+}
+
+void CodeBuffer::jump_address(const void* target) {
+  if (space_.contains(target)) return rel32({0xe9}, target);
+  asm_.mov(x86::r11, imm(reinterpret_cast<uintptr_t>(target)));
+  asm_.jmp(x86::r11);
+}
+
+void CodeBuffer::jump_address_if(x86::CondCode condition, const void* target) {
+  // The opcode's low nibble is the condition's number in the instruction set, which asmjit hides.
+  static constexpr std::pair<x86::CondCode, uint8_t> kNumbers[] = {
+      {x86::CondCode::kO, 0},  {x86::CondCode::kNO, 1},  {x86::CondCode::kB, 2},
+      {x86::CondCode::kAE, 3}, {x86::CondCode::kE, 4},   {x86::CondCode::kNE, 5},
+      {x86::CondCode::kBE, 6}, {x86::CondCode::kA, 7},   {x86::CondCode::kS, 8},
+      {x86::CondCode::kNS, 9}, {x86::CondCode::kP, 10},  {x86::CondCode::kNP, 11},
+      {x86::CondCode::kL, 12}, {x86::CondCode::kGE, 13}, {x86::CondCode::kLE, 14},
+      {x86::CondCode::kG, 15}};
+  auto it = std::find_if(std::begin(kNumbers), std::end(kNumbers),
+                         [&](const auto& n) { return n.first == condition; });
+  assert(it != std::end(kNumbers));
+  rel32({0x0f, static_cast<uint8_t>(0x80 + it->second)}, target);
+}
+
+void CodeBuffer::call_cell(const void* cell) {
+  if (space_.contains(cell)) return rel32({0xff, 0x15}, cell);
+  asm_.mov(x86::r11, imm(reinterpret_cast<uintptr_t>(cell)));
+  asm_.call(x86::qword_ptr(x86::r11));
+}
+
+void CodeBuffer::jump_cell(const void* cell) {
+  if (space_.contains(cell)) return rel32({0xff, 0x25}, cell);
+  asm_.mov(x86::r11, imm(reinterpret_cast<uintptr_t>(cell)));
+  asm_.jmp(x86::qword_ptr(x86::r11));
+}
+
+void CodeBuffer::compare_word_with_0(const void* word) {
+  if (!space_.contains(word)) {
+    asm_.mov(x86::r11, imm(reinterpret_cast<uintptr_t>(word)));
+    asm_.cmp(x86::dword_ptr(x86::r11), imm(0));
+    return;
+  }
+  // The immediate byte comes behind the displacement, which is relative to what comes next.
+  rel32_.push_back({offset() + 2, static_cast<const uint8_t*>(word) - 1, PlaceField::To::kPoll});
+  constexpr uint8_t kBytes[] = {0x83, 0x3d, 0, 0, 0, 0, 0};
+  asm_.embed(kBytes, sizeof kBytes);
+}
+
+void CodeBuffer::load_context(const Gp& dst) { load_tls(dst, sampler::context_tls_offset()); }
+
+Mem CodeBuffer::method_word(const Gp& dst, MethodId m, uint32_t at, uint32_t bytes) {
+  load_tls(dst, sampler::context_tls_offset() + sampler::block_tls_offset(m.index()));
+  return x86::ptr(dst, static_cast<int32_t>(sampler::method_offset(m.index()) + at), bytes);
+}
+
+void CodeBuffer::load_tls(const Gp& dst, int64_t offset) {
+  // The displacement is negative and absolute; asmjit takes it as a sign-extended address.
+  Mem context = x86::ptr_abs(static_cast<uint64_t>(offset), 8);
+  context.setSegment(x86::fs);
+  asm_.mov(dst.r64(), context);
+}
+
+// ---- Publishing -------------------------------------------------------------------------------
+
+Status CodeBuffer::status() const {
+  if (!error_.failed) return {};
+  return Error{ErrorCode::kInvalidInput, "assembler: " + error_.text};
+}
+
+void CodeBuffer::emit_cold_traps() {
+  begin_cold();
+  for (const ColdTrap& t : cold_) {
+    asm_.bind(t.label);
+    if (tables_.counts_edges) probe_row(t.site);
+    if (!tables_.frames.empty()) frame_row(t.frame);
+    trap_now(t.code, t.at);
+  }
+  cold_.clear();
+}
+
+// The fields are filled in when both parts have their place.
+void CodeBuffer::emit_distances() {
+  for (const Distances& t : tables32_) {
+    asm_.align(asmjit::AlignMode::kData, 4);
+    asm_.bind(t.table);
+    static constexpr uint8_t kZero[4] = {};
+    for (size_t n = 0; n < t.targets.size(); ++n) asm_.embed(kZero, sizeof kZero);
+  }
+}
+
+void CodeBuffer::emit_constants() {
+  // Large ones first: then everything is aligned without padding in between.
+  std::stable_sort(constants_.begin(), constants_.end(),
+                   [](const Constant& a, const Constant& b) { return a.size > b.size; });
+  if (!constants_.empty()) asm_.align(asmjit::AlignMode::kData, constants_[0].size);
+  for (const Constant& c : constants_) {
+    asm_.bind(c.label);
+    asm_.embed(&c.low, std::min(c.size, 8u));
+    if (c.size == 16) asm_.embed(&c.high, 8);
+  }
+  constants_.clear();
+}
+
+// Ends the emission. In spaces that are not packed the order is that of one part: tables, traps,
+// constants.
+Status CodeBuffer::close() {
+  if (cold_section_ == nullptr) emit_distances();
+  emit_cold_traps();
+  if (cold_section_ != nullptr) {
+    asm_.section(holder_.textSection());
+    in_cold_ = false;
+    emit_distances();
+  }
+  emit_constants();
+  return status();
+}
+
+uint32_t CodeBuffer::hot_bytes() const {
+  auto text = static_cast<uint32_t>(holder_.textSection()->bufferSize());
+  return cold_section_ != nullptr ? text : std::min(cold_at_, text);
+}
+
+uint32_t CodeBuffer::cold_bytes() const {
+  auto text = static_cast<uint32_t>(holder_.textSection()->bufferSize());
+  return cold_section_ != nullptr ? static_cast<uint32_t>(cold_section_->bufferSize())
+                                  : text - hot_bytes();
+}
+
+// Offsets of the cold part follow those of the hot one.
+void CodeBuffer::number_offsets() {
+  uint32_t hot = hot_bytes();
+  auto number = [&](uint32_t& offset) {
+    if (offset >= kColdPart) offset = offset - kColdPart + hot;
+  };
+  for (TrapRow& r : tables_.traps) number(r.offset);
+  for (CallRow& r : tables_.calls) number(r.offset);
+  for (ProbeRow& r : tables_.probes) number(r.offset);
+  for (FrameRow& r : tables_.frames) number(r.offset);
+  for (ExitRow& r : tables_.exits) number(r.offset);
+  for (uint32_t& e : tables_.entries) number(e);
+  for (LoopEntry& l : tables_.loops) {
+    number(l.continue_offset);
+    number(l.arrive_offset);
+  }
+  for (LoopRange& l : tables_.loop_ranges) {
+    number(l.begin);
+    number(l.end);
+  }
+  for (Rel32& r : rel32_) number(r.at);
+  assert(std::is_sorted(tables_.traps.begin(), tables_.traps.end(),
+                        [](const TrapRow& a, const TrapRow& b) { return a.offset < b.offset; }));
+}
+
+// Lists what another place of the code, or of one of its parts, would change. When offsets have been
+// numbered, and before the assembler's links are resolved.
+void CodeBuffer::list_place_fields() {
+  std::vector<PlaceField>& fields = tables_.place_fields;
+  fields.reserve(rel32_.size());
+  for (const Rel32& r : rel32_) fields.push_back({r.at, static_cast<uint32_t>(r.to)});
+  list_links();
+  list_distances();
+}
+
+// The links that the assembler has left are those from one section to the other: a label of the
+// same one is a distance that stays.
+void CodeBuffer::list_links() {
+  if (cold_section_ == nullptr || !holder_.hasUnresolvedLinks()) return;
+  constexpr auto kOther = static_cast<uint32_t>(PlaceField::To::kOtherPart);
+  for (const asmjit::LabelEntry* label : holder_.labelEntries()) {
+    for (const asmjit::LabelLink* link = label->links(); link != nullptr; link = link->next) {
+      assert(link->format.valueSize() == 4 && "a short jump between parts");
+      uint32_t from = link->sectionId == cold_section_->id() ? hot_bytes() : 0;
+      auto at = static_cast<uint32_t>(link->offset) + link->format.valueOffset();
+      tables_.place_fields.push_back({from + at, kOther});
+    }
+  }
+}
+
+// Tables lie behind the hot code: the distances of what is hot stay.
+void CodeBuffer::list_distances() {
+  constexpr auto kOther = static_cast<uint32_t>(PlaceField::To::kOtherPart);
+  for (const Distances& t : tables32_) {
+    uint32_t at = offset_of(t.table);
+    for (const Label& l : t.targets) {
+      if (is_cold(l)) tables_.place_fields.push_back({at, kOther});
+      at += 4;
+    }
+  }
+}
+
+// Tells the assembler where its sections are.
+Status CodeBuffer::place(const CodeSpan& span) {
+  holder_.textSection()->setOffset(0);
+  if (cold_section_ != nullptr) {
+    cold_section_->setOffset(static_cast<uint64_t>(span.cold_data() - span.data()));
+  }
+  bool done = holder_.resolveUnresolvedLinks() == asmjit::kErrorOk &&
+              !holder_.hasUnresolvedLinks() && !holder_.hasRelocEntries();
+  if (done) return {};
+  return Error{ErrorCode::kInvalidInput, "assembler: a label was never bound"};
+}
+
+// Writes the bytes where they will be published from and fills in what depends on their place.
+Status CodeBuffer::link(const CodeSpan& span) {
+  uint32_t hot = span.hot_size();
+  const uint8_t* text = holder_.textSection()->data();
+  uint8_t* to = span.writable();
+  if (cold_section_ == nullptr) {
+    std::memcpy(to, text, span.size());
+  } else {
+    if (hot != 0) std::memcpy(to, text, hot);
+    if (span.cold_size() != 0) std::memcpy(to + hot, cold_section_->data(), span.cold_size());
+  }
+  auto address = [&](uint32_t at) {
+    return at < hot ? span.data() + at : span.cold_data() + (at - hot);
+  };
+  for (const Rel32& r : rel32_) {
+    int64_t distance = static_cast<const uint8_t*>(r.target) - (address(r.at) + 4);
+    if (distance != static_cast<int32_t>(distance)) {
+      return Error{ErrorCode::kInvalidInput, "assembler: a target out of reach of rel32"};
+    }
+    auto narrow = static_cast<int32_t>(distance);
+    std::memcpy(to + r.at, &narrow, sizeof narrow);
+  }
+  auto bound = [&](const Label& l) {
+    uint32_t at = offset_of(l);
+    return at >= kColdPart ? at - kColdPart + hot : at;
+  };
+  for (const Distances& t : tables32_) {
+    uint32_t at = bound(t.table);
+    const uint8_t* start = address(at);
+    for (const Label& l : t.targets) {
+      auto distance = static_cast<int32_t>(address(bound(l)) - start);
+      std::memcpy(to + at, &distance, sizeof distance);
+      at += sizeof distance;
+    }
+  }
+  return {};
+}
+
+Result<CodeSpan> CodeBuffer::publish_bare(CodeSpace& space, bool beyond_budget) {
+  if (Status s = close(); !s.ok()) return s.error();
+  number_offsets();
+  if (space.moves()) list_place_fields();
+  auto span = space.allocate(hot_bytes(), beyond_budget, cold_bytes());
+  if (!span.ok()) return span.error();
+  if (Status s = place(*span); !s.ok()) return s.error();
+  if (Status s = link(*span); !s.ok()) return s.error();
+  if (Status s = space.publish(*span); !s.ok()) return s.error();
+  return span;
+}
+
+Result<std::unique_ptr<Code>> CodeBuffer::publish(CodeSpace& space, uint32_t entry_offset,
+                                                  MethodId method, bool beyond_budget) {
+  auto span = publish_bare(space, beyond_budget);
+  if (!span.ok()) return span.error();
+  return std::make_unique<Code>(std::move(span).value(), entry_offset, std::move(tables_), method);
+}
+
+}  // namespace uptier::jit

@@ -1,0 +1,119 @@
+#include "profile/data/loop_nest.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+namespace uptier::profile {
+namespace {
+
+constexpr double kZ = 1.96;
+constexpr int kRounds = 100;
+constexpr double kNearly = 1e-9;  // relative; then sums are made exact
+
+class Nest {
+ public:
+  Nest(std::span<NestedLoop> loops, double per_execution) : loops_(loops), x_(loops.size()) {
+    for (size_t i = 0; i < loops.size(); ++i) {
+      const uptier::Estimate& c = loops[i].cycles;
+      const double half = std::max(c.high - c.total, c.total - c.low) / kZ;
+      const double off = per_execution * loops[i].entries;
+      x_[i] = c.total;
+      variance_.push_back(half * half + off * off + 1);
+    }
+    inside_.resize(loops.size());
+    for (uint32_t i = 0; i < loops.size(); ++i) {
+      if (loops[i].within < loops.size()) inside_[loops[i].within].push_back(i);
+    }
+    sort_inwards();
+  }
+
+  void settle() {
+    if (!breaks_law()) return;
+    project();
+    make_exact();
+    for (size_t i = 0; i < loops_.size(); ++i) move(loops_[i].cycles, x_[i]);
+  }
+
+ private:
+  double sum_inside(size_t i) const {
+    double sum = 0;
+    for (const uint32_t in : inside_[i]) sum += x_[in];
+    return sum;
+  }
+
+  bool breaks_law() const {
+    for (size_t i = 0; i < x_.size(); ++i) {
+      if (!inside_[i].empty() && sum_inside(i) > x_[i]) return true;
+    }
+    return false;
+  }
+
+  // Each constraint in turn takes what it needs, and gives back what it took too much.
+  void project() {
+    std::vector<double> taken(x_.size());
+    for (int round = 0; round < kRounds; ++round) {
+      double worst = 0;
+      for (size_t i = 0; i < x_.size(); ++i) {
+        if (inside_[i].empty()) continue;
+        double all = variance_[i];
+        for (const uint32_t in : inside_[i]) all += variance_[in];
+        const double excess = sum_inside(i) - x_[i];
+        const double step = std::max(-taken[i], excess / all);
+        taken[i] += step;
+        x_[i] += step * variance_[i];
+        for (const uint32_t in : inside_[i]) x_[in] -= step * variance_[in];
+        worst = std::max(worst, std::fabs(step) * all / std::max(x_[i], 1.0));
+      }
+      if (worst < kNearly) return;
+    }
+  }
+
+  // From the outermost inwards: what is left over by rounding and by numbers below 0.
+  void make_exact() {
+    for (const uint32_t i : inwards_) {
+      x_[i] = std::max(x_[i], 0.0);
+      for (const uint32_t in : inside_[i]) x_[in] = std::max(x_[in], 0.0);
+      const double sum = sum_inside(i);
+      if (sum <= x_[i]) continue;
+      double left = x_[i];
+      for (const uint32_t in : inside_[i]) {
+        x_[in] = std::min(x_[in] * (x_[i] / sum), left);
+        left -= x_[in];
+      }
+    }
+  }
+
+  static void move(uptier::Estimate& c, double to) {
+    if (to == c.total) return;
+    const double below = c.total - c.low, above = c.high - c.total;
+    c.low = std::max(0.0, std::min(c.low, to - below));
+    c.high = std::max(c.high, to + above);
+    c.total = to;
+  }
+
+  void sort_inwards() {
+    std::vector<uint32_t> depth(loops_.size());
+    for (uint32_t i = 0; i < loops_.size(); ++i) {
+      uint32_t up = loops_[i].within;
+      for (; up < loops_.size() && depth[i] < loops_.size(); up = loops_[up].within) ++depth[i];
+    }
+    inwards_.resize(loops_.size());
+    std::iota(inwards_.begin(), inwards_.end(), 0u);
+    std::ranges::stable_sort(inwards_, {}, [&](uint32_t i) { return depth[i]; });
+  }
+
+  std::span<NestedLoop> loops_;
+  std::vector<double> x_, variance_;
+  std::vector<std::vector<uint32_t>> inside_;
+  std::vector<uint32_t> inwards_;
+};
+
+}  // namespace
+
+void settle_nest(std::span<NestedLoop> loops, double per_execution) {
+  Nest(loops, per_execution).settle();
+}
+
+}  // namespace uptier::profile

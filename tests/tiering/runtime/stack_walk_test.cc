@@ -1,0 +1,221 @@
+// Runtime::walk and call_site: the list is the chain of calls, in whichever code each one is.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "tests/support/workshop.h"
+
+namespace uptier::test {
+namespace {
+
+using Sites = std::vector<CallSite>;
+
+const Signature kTwo{{kLong, kLong}, kLong};
+
+std::string text(std::span<const CallSite> sites) {
+  std::string s;
+  for (const CallSite& c : sites) {
+    s += std::to_string(c.method.index()) + "@" + std::to_string(c.location) + " ";
+  }
+  return s;
+}
+
+// Four methods that call each other in turn down to 0, each in a way of its own: directly, in a
+// loop, indirectly, through a function of the host's. The last one looks, if it is told to.
+class Ring {
+ public:
+  explicit Ring(const Options& o) : shop_(o) {
+    here_ = this;
+    ids_.push_back(shop_.add("direct", kTwo, [this](FunctionBuilder& b) { direct(b); }));
+    ids_.push_back(shop_.add("loop", kTwo, [this](FunctionBuilder& b) { loop(b); }));
+    ids_.push_back(shop_.add("indirect", kTwo, [this](FunctionBuilder& b) { indirect(b); }));
+    ids_.push_back(shop_.add("nested", kTwo, [this](FunctionBuilder& b) { nested(b); }));
+  }
+  ~Ring() { here_ = nullptr; }
+
+  Runtime& runtime() { return *shop_.runtime; }
+
+  // Calls method k with n, and says what is seen on the way down from there.
+  void run(uint32_t k, uint64_t n, bool look) {
+    expected_.clear();
+    for (uint64_t at = 0; at <= n; ++at) {
+      uint32_t m = (k + at) % 4;
+      expected_.insert(expected_.begin(), {ids_[m], 100 * m + (at == n ? 1 : 2)});
+    }
+    Outcome o = shop_.call(ids_[k], {n, look});
+    ASSERT_TRUE(o.ok()) << trap_text(o.trap.code);
+  }
+
+  uint64_t looked = 0;
+  std::string wrong;  // the first list that was not what it should be
+
+ private:
+  void direct(FunctionBuilder& b) {
+    begin(b, 0);
+    Value args[] = {next_, b.param(1)};
+    b.ret(b.call(ids_[1], kTwo, args));
+  }
+
+  void loop(FunctionBuilder& b) {
+    begin(b, 1);
+    Variable i = b.declare(kLong), sum = b.declare(kLong);
+    b.def(i, b.i64(0));
+    b.def(sum, b.i64(0));
+    Block header = b.create_block(), done = b.create_block();
+    b.jump(header);
+    b.switch_to(header);
+    b.loop_header();
+    Value args[] = {next_, b.param(1)};
+    b.def(sum, b.binary(Opcode::kAdd, b.use(sum), b.call(ids_[2], kTwo, args)));
+    b.def(i, b.binary(Opcode::kAdd, b.use(i), b.i64(1)));
+    b.branch(b.binary(Opcode::kLtS, b.use(i), b.i64(3)), header, done);
+    b.seal(header);
+    b.seal(done);
+    b.switch_to(done);
+    b.ret(b.use(sum));
+  }
+
+  void indirect(FunctionBuilder& b) {
+    begin(b, 2);
+    Value args[] = {next_, b.param(1)};
+    b.ret(b.call_indirect(b.ref(shop_.runtime->entry_address(ids_[3])), kTwo, args, kCallMayTrap));
+  }
+
+  void nested(FunctionBuilder& b) {
+    begin(b, 3);
+    b.ret(b.call_host(host_function("nest", nest), {next_, b.param(1)}, kCallMayTrap));
+  }
+
+  // Ends with 0 where n is 0, behind a look if m is not; goes on with n - 1.
+  void begin(FunctionBuilder& b, uint32_t k) {
+    Block last = b.create_block(), more = b.create_block();
+    Block looks = b.create_block(), quiet = b.create_block();
+    b.branch(b.unary(Opcode::kEqz, b.param(0)), last, more);
+    b.seal(last);
+    b.seal(more);
+    b.switch_to(last);
+    b.branch(b.unary(Opcode::kEqz, b.param(1)), quiet, looks);
+    b.seal(looks);
+    b.seal(quiet);
+    b.switch_to(quiet);
+    b.ret(b.i64(0));
+    b.switch_to(looks);
+    b.set_location(100 * k + 1);
+    b.ret(b.call_host(host_function("look", look), {b.param(0)}));
+    b.switch_to(more);
+    b.set_location(100 * k + 2);
+    next_ = b.binary(Opcode::kSub, b.param(0), b.i64(1));
+  }
+
+  static int64_t look(int64_t n) {
+    here_->compare(__builtin_return_address(0));
+    return n + 1;
+  }
+
+  // Sometimes by an invoke, sometimes by a call of the entry; with something on its stack.
+  static int64_t nest(int64_t n, int64_t look) {
+    volatile char taken[200];
+    taken[n % 100] = 1;
+    Ring& r = *here_;
+    uint64_t args[] = {static_cast<uint64_t>(n), static_cast<uint64_t>(look)};
+    if (++r.nests_ % 2 != 0) {
+      return r.runtime().entry<int64_t(int64_t, int64_t)>(r.ids_[0])(n, look) + taken[n % 100];
+    }
+    return static_cast<int64_t>(r.runtime().invoke(r.ids_[0], args).bits) + taken[n % 100];
+  }
+
+  void compare(const void* return_address) {
+    ++looked;
+    std::array<CallSite, 100> all;
+    size_t count = runtime().walk(all);
+    std::span<const CallSite> got(all.data(), count);
+    std::optional<CallSite> caller = Runtime::call_site(return_address);
+    std::array<CallSite, 2> two;
+    bool right = std::ranges::equal(got, expected_) && caller == expected_[0] &&
+                 runtime().walk(two) == std::min<size_t>(2, count) && two[0] == all[0] &&
+                 runtime().walk({}) == 0;
+    if (!right && wrong.empty()) wrong = "is " + text(got) + "\nnot " + text(expected_);
+  }
+
+  static inline Ring* here_ = nullptr;
+  Workshop shop_;
+  std::vector<MethodId> ids_;
+  Value next_;
+  Sites expected_;
+  uint64_t nests_ = 0;
+};
+
+struct Mode {
+  const char* name;
+  std::vector<std::pair<const char*, const char*>> options;
+  const char* stress = nullptr;  // must have happened
+  bool inlines = false;          // must have happened
+};
+
+std::vector<Mode> modes() {
+  std::pair<const char*, const char*> never{"policy", "never"}, always{"policy", "always"},
+      none{"workers", "0"}, early{"flush_first", "1"};
+  return {
+      {"baseline", {{"tier", "baseline"}}},
+      {"instrumented", {{"tier", "instrumented"}}},
+      {"sampled_1", {never, {"interval", "1"}, none}},
+      {"sampled_7", {never, {"interval", "7"}, none}},
+      {"optimized", {{"tier", "optimized"}}},
+      {"automatic", {}},
+      {"always",
+       {always, none, {"interval", "2"}, early, {"overhead_budget", "0"}, {"measure_rates", "off"}},
+       nullptr,
+       true},
+      {"osr_everywhere", {never, none, {"stress", "osr=all"}}, "osr"},
+      {"copies_to_and_fro", {never, none, {"stress", "copy=every:2"}}, "copy"},
+      {"versions_to_and_fro", {always, none, early, {"stress", "flip=every:2"}}, "flip"},
+      {"values_guessed", {always, none, early, {"stress", "values=all"}}},
+      {"guards_fail", {always, none, early, {"stress", "values=all,guard=every:3"}}},
+      {"cold_blocks",
+       {always,
+        none,
+        {"interval", "2"},
+        early,
+        {"deopt_cold", "on"},
+        {"cold_samples", "1"},
+        {"overhead_budget", "0"}},
+       nullptr,
+       true},
+      {"frames_move", {{"tier", "optimized"}, {"stress", "osr_out=all"}}, "osr_out"},
+  };
+}
+
+class StackWalk : public testing::TestWithParam<Mode> {};
+
+TEST_P(StackWalk, is_the_chain_of_calls) {
+  Options o;
+  for (auto [name, value] : GetParam().options) ASSERT_TRUE(o.set(name, value).ok()) << name;
+  Ring ring(o);
+  ThreadScope scope(ring.runtime());
+  for (uint32_t round = 0; round < 600 && ring.wrong.empty(); ++round) {
+    for (uint32_t k = 0; k < 4; ++k) {
+      for (uint64_t n : {0, 1, 2, 3, 5, 9}) ring.run(k, n, false);
+      // Only now and then: what looks is cold, and left out where that is asked for.
+      if (round % 100 == 99) {
+        for (uint64_t n : {0, 1, 2, 3, 5, 9}) ring.run(k, n, true);
+      }
+    }
+  }
+  EXPECT_EQ(ring.wrong, "");
+  EXPECT_EQ(ring.looked, 600u);  // loops on the way go round three times
+  Report r = ring.runtime().report();
+  uint32_t most = 0;
+  for (const MethodReport& m : r.methods) {
+    for (const VersionReport& v : m.versions) most = std::max(most, v.inlined);
+  }
+  if (GetParam().inlines) { EXPECT_GT(most, 0u); }
+  EXPECT_EQ(r.losses.compiles_failed, 0u);
+  if (GetParam().stress != nullptr) { EXPECT_GT(stress_count(r, GetParam().stress).forced, 0u); }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiers, StackWalk, testing::ValuesIn(modes()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace uptier::test

@@ -1,0 +1,32 @@
+#include "tiering/compile/call_paths.h"
+
+#include <algorithm>
+
+#include "tiering/compile/method_compiler.h"
+
+namespace uptier::tiering {
+
+// A callee that is at its best needs no counting: reach its code through the cell, past the stub,
+// or directly where it is the code that is being made.
+jit::CallTarget CallPaths::target(MethodId callee) {
+  using Kind = jit::CallTarget::Kind;
+  const jit::StubTable& stubs = compiler_.stubs_;
+  bool gone = !compiler_.is_method(callee);
+  // A guess that was made before the removal compares the stub's address all the same.
+  bool means = !gone || compiler_.removed_meanwhile(callee);
+  if (means && std::ranges::find(reached_, callee) == reached_.end()) reached_.push_back(callee);
+  if (gone) return {Kind::kStub, compiler_.routines_.gone()};
+  Method& m = compiler_.method(callee.index());
+  // Where the cell may lead to code that counts, the stub sees to it that the thread has counters.
+  bool counts_all = compiler_.options_.gap == GapMode::kExact || compiler_.always_instrumented_;
+  if (counts_all || plan_.tier == Tier::kBaseline) return {Kind::kStub, stubs.stub(callee)};
+  // What is made for some values must not be called with others.
+  bool self = callee == plan_.method && !plan_.osr_loop.valid() && !plan_.for_values;
+  if (self) return {Kind::kSelf, nullptr};
+  bool best = m.optimized.load(std::memory_order_acquire) != nullptr;
+  if (best) return {Kind::kCell, stubs.cell(callee)};
+  if (std::ranges::find(by_stub_, callee) == by_stub_.end()) by_stub_.push_back(callee);
+  return {Kind::kStub, stubs.stub(callee)};
+}
+
+}  // namespace uptier::tiering

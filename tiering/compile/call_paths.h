@@ -1,0 +1,32 @@
+// CallPaths: how one compilation reaches its callees.
+//
+//   baseline code, exact gaps   by the stub, which counts
+//   the method itself           directly
+//   optimized callees           through the cell
+//   others                      by the stub
+#pragma once
+
+#include <vector>
+
+#include "jit/compile/compile.h"
+#include "uptier/plan.h"
+
+namespace uptier::tiering {
+
+class MethodCompiler;
+
+class CallPaths final : public jit::CallResolver {
+ public:
+  CallPaths(const MethodCompiler& compiler, const Plan& plan) : compiler_(compiler), plan_(plan) {}
+  jit::CallTarget target(MethodId callee) override;
+  // Those that were to be reached by their stubs so far, and all that were asked for.
+  const std::vector<MethodId>& by_stub() const { return by_stub_; }
+  const std::vector<MethodId>& reached() const { return reached_; }
+
+ private:
+  const MethodCompiler& compiler_;
+  const Plan& plan_;
+  std::vector<MethodId> by_stub_, reached_;
+};
+
+}  // namespace uptier::tiering

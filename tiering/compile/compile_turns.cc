@@ -1,0 +1,75 @@
+#include "tiering/compile/compile_turns.h"
+
+#include <algorithm>
+
+namespace uptier::tiering {
+
+bool CompileTurns::any_here() const noexcept {
+  if (count_.load(std::memory_order_relaxed) == 0) return false;  // the thread's own are in it
+  std::lock_guard lock(mutex_);
+  return std::ranges::any_of(
+      turns_, [](const Turn& t) { return t.thread == std::this_thread::get_id() && !t.waits; });
+}
+
+// Returns the turn of who has the method, or null.
+const CompileTurns::Turn* CompileTurns::taken_for(const Method* m) const {
+  auto has = [&](const Turn& t) { return t.method == m && !t.waits; };
+  auto at = std::ranges::find_if(turns_, has);
+  return at == turns_.end() ? nullptr : &*at;
+}
+
+// Whether who has a turn is the thread, or waits for it, or for one that does. There is no circle in
+// this, since whoever would have closed one was refused.
+bool CompileTurns::waits_for(const Turn& has, std::thread::id thread) const {
+  const Turn* holder = &has;
+  while (holder != nullptr && holder->thread != thread) {
+    auto wants = [&](const Turn& t) { return t.thread == holder->thread && t.waits; };
+    auto wait = std::ranges::find_if(turns_, wants);
+    holder = wait == turns_.end() ? nullptr : taken_for(wait->method);
+  }
+  return holder != nullptr;
+}
+
+void CompileTurns::forget_dropped(const void* frame) noexcept {
+  if (count_.load(std::memory_order_relaxed) == 0) return;
+  {
+    std::lock_guard lock(mutex_);
+    std::erase_if(turns_, [&](const Turn& t) {
+      return t.thread == std::this_thread::get_id() && t.owner < frame;
+    });
+    count();
+  }
+  given_back_.notify_all();
+}
+
+CompileTurn::CompileTurn(CompileTurns& all, const Method& m, If wait) : all_(all) {
+  const std::thread::id thread = std::this_thread::get_id();
+  std::unique_lock lock(all_.mutex_);
+  all_.turns_.push_back({this, &m, thread, true});
+  all_.count();
+  while (const CompileTurns::Turn* has = all_.taken_for(&m)) {
+    if (wait == If::kFree || all_.waits_for(*has, thread)) break;
+    all_.given_back_.wait(lock);
+  }
+  auto mine =
+      std::ranges::find(all_.turns_, static_cast<const void*>(this), &CompileTurns::Turn::owner);
+  taken_ = all_.taken_for(&m) == nullptr;
+  if (taken_) {
+    mine->waits = false;
+    return;
+  }
+  all_.turns_.erase(mine);
+  all_.count();
+}
+
+CompileTurn::~CompileTurn() {
+  if (!taken_) return;
+  {
+    std::lock_guard lock(all_.mutex_);
+    std::erase_if(all_.turns_, [&](const CompileTurns::Turn& t) { return t.owner == this; });
+    all_.count();
+  }
+  all_.given_back_.notify_all();
+}
+
+}  // namespace uptier::tiering

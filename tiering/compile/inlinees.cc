@@ -1,0 +1,183 @@
+#include "tiering/compile/inlinees.h"
+
+#include <algorithm>
+
+#include "tiering/compile/method_compiler.h"
+#include "tiering/observe/indirect_targets.h"
+#include "tiering/observe/known_counts.h"
+#include "tiering/observe/phase.h"
+#include "tiering/observe/select_turns.h"
+
+namespace uptier::tiering {
+namespace {
+
+// Whether alias classes mean the same in both.
+bool same_classes(const Method& a, const Method& b) {
+  return a.shape->alias_scope == b.shape->alias_scope &&
+         a.info.key.module_key == b.info.key.module_key;
+}
+
+void forget_classes(jit::Function& f) {
+  for (jit::Inst& i : f.insts) {
+    Shape s = info(i.op).shape;
+    if (s == Shape::kLoad || s == Shape::kStore) i.flags &= 0xf;
+  }
+}
+
+jit::SiteTargets site_targets(const Observer::Targets& seen, const jit::StubTable& stubs) {
+  jit::SiteTargets site{seen.site, seen.total, {}};
+  for (auto [target, count] : seen.methods) {
+    if (target->removed) continue;
+    site.targets.push_back(
+        {target->id, count, stubs.stub(target->id), target->info.signature, target->info.name});
+  }
+  return site;
+}
+
+}  // namespace
+
+bool MethodCompiler::guards_may_be_inlined() const {
+  return bodies_.have_guards() || stress_.active(StressKind::kGuard);
+}
+
+// Returns what was observed of a method's blocks and indirect calls.
+jit::BodyProfile MethodCompiler::body_profile_locked(const Method& m) {
+  jit::BodyProfile p{blocks_to_compile_from(m, observer_), {}, observer_.sample_weight(m)};
+  if (p.blocks.empty()) return p;
+  for (Observer::Targets& seen : observer_.targets_of(m)) {
+    auto phase = m.flushed->seen_phase->targets.find(seen.site);
+    if (phase != m.flushed->seen_phase->targets.end()) observer_.take_over(phase->second, seen);
+    p.targets.push_back(site_targets(seen, stubs_));
+  }
+  return p;
+}
+
+const jit::Inlinee* Inlinees::find(MethodId id) {
+  auto [at, fresh] = known_.try_emplace(id);
+  Known& k = at->second;
+  if (!fresh) return k.inlinee.get();
+  k.inlinee = compiler_.inlinee(id, profiles_, k.error);
+  const Method& root = compiler_.method(root_.index());
+  if (k.inlinee != nullptr && !same_classes(root, compiler_.method(id.index()))) {
+    forget_classes(k.inlinee->function);
+  }
+  return k.inlinee.get();
+}
+
+const Inlinees::Phase& Inlinees::phase() {
+  if (phase_) return *phase_;
+  std::lock_guard lock(compiler_.state_mutex_);
+  const SeenPhase& seen = *compiler_.method(root_.index()).flushed->seen_phase;
+  phase_ = {seen.inlined, seen.error, {}};
+  for (const auto& [path, sites] : seen.inlined_targets) {
+    for (const auto& [site, counts] : sites) {
+      Observer::Targets targets{site, 0, {}};
+      compiler_.observer_.take_over(counts, targets);
+      phase_->targets[path].push_back(site_targets(targets, compiler_.stubs_));
+    }
+  }
+  return *phase_;
+}
+
+const jit::InlinedBlocks* Inlinees::find_blocks(const jit::InlinePath& path) {
+  if (!profiles_) return nullptr;
+  auto at = phase().blocks.find(path);
+  return at == phase().blocks.end() ? nullptr : &at->second;
+}
+
+const std::vector<jit::SiteTargets>* Inlinees::find_targets(const jit::InlinePath& path) {
+  if (!profiles_) return nullptr;
+  auto at = phase().targets.find(path);
+  if (at != phase().targets.end()) return &at->second;
+  const Saved& before = saved(path);
+  return before.targets.empty() ? nullptr : &before.targets;
+}
+
+const Inlinees::Saved& Inlinees::saved(const jit::InlinePath& path) {
+  auto [at, fresh] = saved_.try_emplace(path);
+  if (!fresh) return at->second;
+  std::lock_guard lock(compiler_.state_mutex_);
+  const Method& root = compiler_.method(root_.index());
+  bool changed =
+      !root.flushed->seen_phase->before.empty() || !root.flushed->seen_phase->blocks.empty();
+  bool believed = root.saved != nullptr && root.saved->holds() && !changed;
+  if (believed) at->second = saved_locked(root, path);
+  return at->second;
+}
+
+// Sites with as many samples as a first window of convergence.h. That these are single draws is
+// assumed, as of the rest of a saved profile (phase.cc).
+Inlinees::Saved Inlinees::saved_locked(const Method& root, const jit::InlinePath& path) const {
+  constexpr uint64_t kLeastSamples = 64;
+  Saved out;
+  const InlinedBody* body = compiler_.saved_.inlined(root, path);
+  if (body == nullptr) return out;
+  for (const auto& [at, site] : body->sites) {
+    if (at.first != SlotKind::kCallTarget) continue;
+    uint64_t count = site.counts[slot_word::kTargetOther];
+    TargetCounts seen;
+    seen.other = static_cast<double>(site.estimates[slot_word::kTargetOther]);
+    std::vector<double> shares{seen.other};
+    for (const auto& [key, entry] : site.table) {
+      count += entry.count;
+      shares.push_back(static_cast<double>(entry.estimate));
+      seen.of[{key.module_key, static_cast<uint32_t>(key.value)}] = shares.back();
+    }
+    uint64_t samples = std::min(count, site.samples);
+    Observer::Targets targets{at.second, 0, {}};
+    compiler_.observer_.take_over(seen, targets);
+    if (samples < kLeastSamples || targets.methods.empty()) continue;
+    out.targets.push_back(site_targets(targets, compiler_.stubs_));
+    out.error = std::max(out.error, draw_error(shares, static_cast<double>(samples)));
+  }
+  return out;
+}
+
+std::vector<InlinedOrigin> Inlinees::origins(const jit::Code& code,
+                                             std::vector<std::vector<float>> blocks) const {
+  std::vector<InlinedOrigin> out;
+  for (uint32_t body = 1; body <= blocks.size(); ++body) {
+    InlinedOrigin o{jit::path_of(code, body), std::move(blocks[body - 1])};
+    auto known = known_.find(o.path.back().method);
+    bool here = phase_ && phase_->blocks.contains(o.path);
+    o.error = here ? phase_->error : known == known_.end() ? 1 : known->second.error;
+    auto add = [&](const std::vector<jit::SiteTargets>& targets) {
+      for (const jit::SiteTargets& t : targets) {
+        if (t.total != 0) o.targets[t.site] = target_counts(t, compiler_.methods_);
+      }
+    };
+    bool told = known != known_.end() && known->second.inlinee != nullptr;
+    if (told) add(known->second.inlinee->profile.targets);
+    if (auto before = saved_.find(o.path); before != saved_.end()) {
+      add(before->second.targets);
+      o.error = std::max(o.error, before->second.error);
+    }
+    if (phase_ && phase_->targets.contains(o.path)) add(phase_->targets.at(o.path));
+    out.push_back(std::move(o));
+  }
+  return out;
+}
+
+// `error` receives how far the profile may lie from the truth.
+std::unique_ptr<jit::Inlinee> MethodCompiler::inlinee(MethodId id, bool profile, double& error) {
+  std::lock_guard lock(state_mutex_);
+  if (!is_method(id)) return nullptr;
+  Method& m = method(id.index());
+  if (m.body == nullptr || m.removed || m.guard_banned) return nullptr;
+  auto known =
+      std::make_unique<jit::Inlinee>(jit::Inlinee{*m.body, {}, m.info.host_resume != nullptr});
+  if (profile) known->profile = body_profile_locked(m);
+  if (profile) {
+    note_turns(m, observer_, known->function);
+    note_counts(m, observer_, known->function);
+  }
+  if (stress_.active(StressKind::kValues)) note_wild_counts(known->function, serials_.load());
+  error = profile_error(m, known->profile.blocks);
+  bool enough = live_.deopt_cold && observer_.samples_of(m) >= live_.cold_samples;
+  const std::vector<uint64_t>& seen = known->profile.blocks;
+  known->prune_cold = enough && !seen.empty() && seen[0] != 0;
+  if (known->prune_cold) known->kept = m.shape->exits.kept_blocks(true);
+  return known;
+}
+
+}  // namespace uptier::tiering

@@ -1,0 +1,37 @@
+// KeptBodies: bodies that are kept as they were built, for callers that inline them (Method::body).
+//
+// The law: only code from inside of opt_range, no larger than what is ever inlined, and all of it
+// together no more than kKeptBytes. What does not fit is not inlined, which is never wrong.
+//
+//   Thread: what ends in _locked with the state mutex; the rest any.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "tiering/model/method.h"
+#include "uptier/options.h"
+
+namespace uptier::tiering {
+
+class KeptBodies {
+ public:
+  // `options` outlives this.
+  explicit KeptBodies(const Options& options) : options_(options) {}
+
+  // Whether anything is inlined at all.
+  bool wanted() const;
+  // Whether a body that was kept has guards: then code that inlines may have some.
+  bool have_guards() const { return guards_.load(std::memory_order_relaxed); }
+
+  // Keeps a method's body, unless there is one or the law forbids it; and gives it up.
+  void keep_locked(Method& m, const jit::Function& f);
+  void forget_locked(Method& m);
+
+ private:
+  const Options& options_;
+  uint64_t bytes_ = 0;
+  std::atomic<bool> guards_{false};
+};
+
+}  // namespace uptier::tiering

@@ -1,0 +1,33 @@
+#include "tiering/compile/requests.h"
+
+namespace uptier::tiering {
+
+void Requests::add(Method& m, const Plan& plan, double priority) {
+  if (m.removed) return;        // frames of a retired one tell what they meet
+  if (m.is_unstable()) return;  // would fail as before; who has asked does not ask again
+  if (plan.osr_loop.valid() && plan.copy == Copy::kPlain) {
+    m.shape.made()->osr_requested[plan.osr_loop.index()] = true;
+  } else if (plan.copy == Copy::kPlain) {
+    m.optimized_requested = true;
+  }
+  if (std::optional<Plan> dropped = queue_.push(plan, priority)) {
+    ++dropped_;
+    done(methods_.at(dropped->method.index()), *dropped);
+  }
+}
+
+void Requests::done(Method& m, const Plan& plan) {
+  if (plan.osr_loop.valid() && plan.copy == Copy::kInstrumented) return;  // there may be no other
+  if (plan.osr_loop.valid()) {
+    m.shape.made()->osr_requested[plan.osr_loop.index()] = false;
+    m.shape->osr_asked[plan.osr_loop.index()].store(false, std::memory_order_relaxed);
+  } else if (plan.copy == Copy::kPlain) {
+    m.optimized_requested = false;
+  } else if (plan.tier == Tier::kBaseline) {
+    m.copy_asked.store(false, std::memory_order_relaxed);
+  } else if (Optimizing* o = m.optimizing.made()) {
+    o->copy_expected.store(false, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace uptier::tiering

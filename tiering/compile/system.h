@@ -1,0 +1,58 @@
+// System: what decisions on a method are made with besides it (SystemSnapshot): how long compilations
+// wait, whether there is room for code, and what compiling and running take on this machine.
+//
+//   Thread: the caller holds the runtime's state mutex.
+#pragma once
+
+#include <cstdint>
+
+#include "jit/code/code_space.h"
+#include "tiering/compile/machine_rates.h"
+#include "tiering/compile/requests.h"
+#include "tiering/model/method.h"
+#include "tiering/policy/policy.h"
+#include "uptier/options.h"
+
+namespace uptier::tiering {
+
+// The length of the queue as decisions see it: it rises at once, and falls when the queue has become
+// half as long. So requests that come and go about one length do not move the bar to and fro with
+// each of them.
+class SteadyQueue {
+ public:
+  uint32_t see(uint32_t length) {
+    if (length > seen_ || length <= seen_ / 2) seen_ = length;
+    return seen_;
+  }
+
+ private:
+  uint32_t seen_ = 0;
+};
+
+class System {
+ public:
+  // All outlive this. `live`: what of the options changes.
+  System(const Options& live, const Requests& requests, const jit::CodeSpace& space,
+         const MachineRates& machine)
+      : live_(live), requests_(requests), space_(space), machine_(machine) {}
+
+  // Whether there is as much code in service as there may be.
+  bool budget_spent() const { return space_.bytes_in_service() >= live_.code_budget; }
+
+  SystemSnapshot snapshot(const Method& m) const {
+    SystemSnapshot s;
+    s.queue_length = queue_.see(static_cast<uint32_t>(requests_.size()));
+    s.code_budget_spent = budget_spent();
+    machine_.tell(m.shape->instructions, s);
+    return s;
+  }
+
+ private:
+  mutable SteadyQueue queue_;  // whoever asks has the state mutex
+  const Options& live_;
+  const Requests& requests_;
+  const jit::CodeSpace& space_;
+  const MachineRates& machine_;
+};
+
+}  // namespace uptier::tiering

@@ -1,0 +1,157 @@
+// Windows of an instrumented copy of optimized code: what they say of the program.
+//
+// Two questions are asked of a window, and either answer is logged as re_instrument:
+//
+//   drift    is it like the windows before it? As of baseline code, see sampler/convergence.h
+//   misled   are all windows together like the profile that the code was made from? That is what
+//            baseline copies have counted. With p, q the true shares of the two times,
+//              d(seen, made from) <= d(seen, q) + d(q, p) + d(p, made from)
+//            and the first and last are bounded by each side's own (2) of convergence.h; what lies
+//            beyond their sum is d(q, p)
+//
+// What follows is the policy's to say, by (2) of policy.h. Its drift is d(seen, made from) less the
+// bound of what was seen: the code is laid out for the profile it was made from, whether that was
+// the truth of its time or not.
+//
+//   Thread: the caller holds the runtime's state mutex.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "tiering/control/copy_control.h"
+#include "tiering/observe/inlined_bodies.h"
+
+namespace uptier::tiering {
+namespace {
+
+// Samples are rare: windows of a known profile hold fewer than baseline code's.
+constexpr sampler::ConvergenceOptions kOptions{.probe_samples = 256};
+
+double sum_of(const std::vector<double>& counts) {
+  double sum = 0;
+  for (double c : counts) sum += c;
+  return sum;
+}
+
+// The distance of two profiles over the words that `observed` says, and the word whose share moved
+// most.
+struct Difference {
+  double distance = 0;
+  double share = 0;  // of a, in these words
+  size_t word = SIZE_MAX;
+  double before = 0, now = 0;
+};
+
+Difference difference(std::vector<double> a, std::vector<double> b,
+                      const std::vector<bool>& observed) {
+  Difference d;
+  a.resize(observed.size());
+  b.resize(observed.size());
+  double all = sum_of(a);
+  for (size_t i = 0; i < observed.size(); ++i) {
+    if (!observed[i]) a[i] = b[i] = 0;
+  }
+  double total_a = sum_of(a), total_b = sum_of(b);
+  if (total_a <= 0 || total_b <= 0) return d;
+  d.share = total_a / all;
+  double shared = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    double before = a[i] / total_a, now = b[i] / total_b;
+    shared += std::min(before, now);
+    if (d.word != SIZE_MAX && std::abs(now - before) <= std::abs(d.now - d.before)) continue;
+    d.word = i;
+    d.before = before;
+    d.now = now;
+  }
+  d.distance = std::max(0.0, 1 - shared);
+  return d;
+}
+
+std::string reason(const char* what, const Difference& d, double allowed,
+                   const std::string& block) {
+  char text[128];
+  std::snprintf(text, sizeof text,
+                ": optimized code lies %.2f %% from it, noise explains %.2f %%; ", 100 * d.distance,
+                100 * allowed);
+  char shares[64];
+  std::snprintf(shares, sizeof shares, " was %.1f %%, is %.1f %%", 100 * d.before, 100 * d.now);
+  return what + std::string(text) + block + shares;
+}
+
+void add_to(std::vector<double>& sum, std::span<const double> counts) {
+  if (sum.size() < counts.size()) sum.resize(counts.size());
+  for (size_t i = 0; i < counts.size(); ++i) sum[i] += counts[i];
+}
+
+}  // namespace
+
+void CopyWindows::forget(double epsilon) {
+  convergence = sampler::Convergence(kOptions);
+  convergence.set_epsilon(epsilon);
+  known.clear();
+  recent.clear();
+  misled = told = false;
+  samples = 0;
+  drift = 0;
+}
+
+double CopyWindows::error() const { return convergence.error_bound(kOptions.drift_alpha); }
+
+// Returns whether a whole window has come that is like those before it.
+bool CopyControl::learn_window(Method& m, CopyWindows& o, const Version& copy,
+                               const sampler::Window& w) {
+  o.samples += w.samples;
+  std::vector<double> came(w.counts.begin(), w.counts.end());
+  add_to(o.recent, came);
+  double before = o.convergence.last_distance();
+  uint32_t windows = o.convergence.windows();
+  sampler::Verdict v = o.convergence.add(w);
+  if (v == sampler::Verdict::kDrifted) {
+    Difference d = difference(o.known, o.recent, o.observed);
+    observer_.log(m, "re_instrument",
+                  reason("drift from earlier windows", d, o.convergence.last_allowed(),
+                         block_name(m, copy, d.word)));
+    // Learnt anew without the window, which may hold something of both.
+    o.known.clear();
+    o.recent.clear();
+    if (m.saved != nullptr) m.saved->drifted = true;
+    o.drift = 0;
+    o.misled = true;  // it has been said that the profile is out of date
+    return false;
+  }
+  bool over = o.known.empty() || o.convergence.windows() != windows ||
+              o.convergence.last_distance() != before;
+  if (!over) return false;
+  add_to(o.known, o.recent);
+  o.recent.clear();
+  return true;
+}
+
+// Returns whether code was made from a profile so far from the one it runs with that the policy is to
+// be asked; CopyWindows::drift says how far.
+bool CopyControl::compare_with_profile(Method& m, CopyWindows& o, const Version& v,
+                                       const Version& copy) {
+  bool enough =
+      !v.made_from.empty() && o.convergence.windows() >= sampler::Convergence::kLeastWindows;
+  if (!enough) return false;
+  Origin from = origin_of(m, v, copy, o);
+  Difference d = difference(from.counts, o.known, from.known);
+  if (d.share <= 0) return false;
+  double error = o.error();
+  double allowed = std::max(policy_.epsilon, from.error / d.share + error);
+  if (d.distance > allowed && !o.misled) {
+    o.misled = true;
+    if (m.saved != nullptr) m.saved->drifted = true;
+    observer_.log(
+        m, "re_instrument",
+        reason("drift from the profile it was made from", d, allowed, block_name(m, copy, d.word)));
+  }
+  // Whatever it was that the profile differed from when it was new: it is what the code is laid
+  // out for, and only what runs now is uncertain.
+  o.drift = std::max(0.0, d.distance - error);
+  if (o.drift >= policy_.epsilon) return true;
+  o.misled = o.told = false;
+  return false;
+}
+
+}  // namespace uptier::tiering

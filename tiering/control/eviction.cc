@@ -1,0 +1,156 @@
+// Making room: code is taken from the coldest methods, and given back.
+#include "tiering/control/eviction.h"
+
+#include <algorithm>
+
+namespace uptier::tiering {
+namespace {
+
+// Shares of the budget: above the first, the worker looks for room; it stops at the second.
+constexpr double kFull = 0.9;
+constexpr double kEnough = 0.75;
+
+uint64_t bytes_in_service(const Method& m) {
+  uint64_t sum = 0;
+  for (const auto& v : m.versions) sum += v->retired ? 0 : v->code_bytes;
+  return sum;
+}
+
+// Methods that could give up code, those that have lost their link first, then the quietest.
+std::vector<Method*> eviction_order(const MethodTable& methods) {
+  std::vector<Method*> order;
+  for (const auto& m : methods.all()) {
+    // What is described differently each time could not be made again.
+    bool ours = !m->removed && !m->info.own_code && !m->is_unstable() && bytes_in_service(*m) != 0;
+    if (ours) order.push_back(m.get());
+  }
+  std::stable_sort(order.begin(), order.end(), [](const Method* a, const Method* b) {
+    if (a->unlinked != b->unlinked) return a->unlinked;
+    return a->last_active < b->last_active;
+  });
+  return order;
+}
+
+}  // namespace
+
+void InService::evict_locked(Method& m) {
+  withdraw_locked(m);
+  losses_.evictions++;
+}
+
+// Takes all code of a method out of service that can be made again; or when it was removed, what is
+// left of it.
+void InService::withdraw_locked(Method& m) {
+  fast_.set_entry(m.id.index(), nullptr);
+  stubs_.set_target(m.id, first_target_locked(m));
+  if (interprets_first_locked(m)) m.plain.store(nullptr, std::memory_order_release);
+  // `plain` and `instrumented` stay as they are: slow paths look whether they are usable.
+  m.wants_optimized = m.optimized.load(std::memory_order_relaxed) != nullptr;
+  m.optimized.store(nullptr, std::memory_order_release);
+  if (Optimizing* o = m.optimizing.made()) {
+    o->trial.store(nullptr, std::memory_order_release);  // its versions go with the others
+    o->copy.store(nullptr, std::memory_order_release);
+    o->copy_expected.store(false, std::memory_order_relaxed);
+  }
+  m.enterable.store(nullptr, std::memory_order_release);
+  retire_loop_copies(m);
+  for (uint32_t i = 0; i < m.shape->loop_count; ++i) {
+    m.shape->osr[i].store(nullptr, std::memory_order_release);
+    m.shape->osr_from_host[i].store(nullptr, std::memory_order_release);
+    m.shape->osr_asked[i].store(false, std::memory_order_relaxed);
+  }
+  m.copy_asked.store(false, std::memory_order_relaxed);
+  m.unlinked = false;
+  for (auto& v : m.versions) {
+    if (!v->retired && v->tier != Tier::kHost) reclaimer_.retire(*v);
+  }
+}
+
+void InService::unlink_locked(Method& m) {
+  bool calls_ask = current_entry(m) == nullptr || m.info.host_entry != nullptr;
+  if (m.unlinked || calls_ask) return;
+  m.unlinked = true;
+  fast_.set_entry(m.id.index(), nullptr);
+  stubs_.set_target(m.id, stubs_.tail(m.id));
+}
+
+// Puts the code of a method back in service that was given a second chance.
+bool InService::relink(Method& m) {
+  std::lock_guard lock(state_mutex_);
+  if (!m.unlinked) return false;
+  m.unlinked = false;
+  touch(m);
+  link_locked(m);
+  return true;
+}
+
+// ---- Eviction ----------------------------------------------------------------------------------
+
+Eviction::Eviction(const Parts& p)
+    : options_(p.options),
+      live_(p.live),
+      stress_(p.stress),
+      state_mutex_(p.state_mutex),
+      methods_(p.methods),
+      space_(p.space),
+      compiler_(p.compiler),
+      relay_(p.relay),
+      requests_(p.requests),
+      in_service_(p.in_service) {}
+
+void Eviction::make_room_locked(uint64_t wanted, bool urgent) {
+  in_service_.reclaim_locked();
+  auto budget = static_cast<double>(live_.code_budget);
+  auto over = [&](double share) {
+    auto taken = static_cast<double>(space_.bytes_in_service());
+    return taken + static_cast<double>(wanted) > share * budget;
+  };
+  if (!over(kFull)) return;
+  std::vector<Method*> order = eviction_order(methods_);
+  size_t next = 0;
+  for (; next < order.size() && over(kEnough); ++next) {
+    if (!order[next]->unlinked && !urgent) break;
+    in_service_.evict_locked(*order[next]);
+    in_service_.reclaim_locked();
+  }
+  // The next quarter gets its second chance.
+  size_t end = std::min(order.size(), next + (order.size() + 3) / 4);
+  for (; next < end; ++next) in_service_.unlink_locked(*order[next]);
+}
+
+// A method that was optimized when it lost its code is worth it again, with the profile it has.
+void Eviction::ask_again_after_eviction(Method& m) {
+  if (!m.wants_optimized || options_.tier != TierMode::kAuto) return;
+  m.wants_optimized = false;
+  requests_.add(m, {.method = m.id, .tier = Tier::kOptimized, .use_profile = true}, 1e18);
+  m.wake_after_call.store(true, std::memory_order_relaxed);
+}
+
+// Compiles, and when room is wanting makes some and tries once more: by joining holes, if that does,
+// before anything is evicted. How long the code will be is a
+// guess, and the worker may take what was freed: for the plain copy that a caller waits for
+// (`urgent`), and cannot go on without, all that is not running makes way before it gives up.
+Result<std::unique_ptr<Version>> Eviction::make_with_room(Method& m, const Plan& plan,
+                                                          bool urgent) {
+  Result<std::unique_ptr<Version>> v = compiler_.make(m, plan);
+  if (v || v.error().code != ErrorCode::kResourceExhausted) return v;
+  if (stress_.active(StressKind::kCode)) return v;  // the plan forces refusals
+  if (relay_.for_room()) {
+    v = compiler_.make(m, plan);
+    if (v || v.error().code != ErrorCode::kResourceExhausted) return v;
+  }
+  const uint64_t guess = uint64_t{m.shape->instructions} * 16 + jit::CodeSpace::kPage;
+  const bool needed = urgent && plan.tier == Tier::kBaseline && plan.copy == Copy::kPlain;
+  for (uint64_t wanted : {guess, UINT64_MAX}) {
+    if (wanted != guess && !needed) break;
+    {
+      std::lock_guard lock(state_mutex_);
+      make_room_locked(wanted, urgent);
+    }
+    v = compiler_.make(m, plan);
+    if (v || v.error().code != ErrorCode::kResourceExhausted) break;
+  }
+  return v;
+}
+
+}  // namespace uptier::tiering

@@ -1,0 +1,49 @@
+// NewerCode: code for the loops that frames of old code are in, when it is due; osr_out.cc has the
+// law.
+//
+//   Thread: the caller holds the runtime's state mutex.
+#pragma once
+
+#include <cstdint>
+
+#include "tiering/compile/requests.h"
+#include "tiering/compile/system.h"
+#include "tiering/control/wanted_frames.h"
+#include "tiering/model/method.h"
+#include "tiering/observe/observer.h"
+#include "tiering/policy/policy.h"
+#include "uptier/options.h"
+
+namespace uptier::tiering {
+
+class NewerCode {
+ public:
+  // All outlive this. `policy` follows from options that change.
+  NewerCode(const Options& options, const PolicyOptions& policy, const System& system,
+            Observer& observer, Requests& requests, WantedFrames& frames)
+      : options_(options),
+        policy_(policy),
+        system_(system),
+        observer_(observer),
+        requests_(requests),
+        frames_(frames) {}
+
+  // A frame of old code is at a loop for which there is nothing newer: asks for that, or waits until
+  // it is due.
+  void want(Method& m, uint32_t loop);
+  // Asks for what has become due, where no frame has found another way.
+  void want_if_due();
+
+ private:
+  bool cannot_follow(const Method& m, uint32_t loop) const;
+  uint64_t due_ns(const Method& m) const;
+
+  const Options& options_;
+  const PolicyOptions& policy_;
+  const System& system_;
+  Observer& observer_;
+  Requests& requests_;
+  WantedFrames& frames_;
+};
+
+}  // namespace uptier::tiering

@@ -1,0 +1,73 @@
+// Trials: which trials (trial.h) are begun, and what follows from them.
+//
+//   optimized after optimized   the slower one goes
+//   optimized after baseline    how many times as fast as baseline code optimized code is, of the
+//                               first methods that call nothing; where it is slower, it goes
+//   with a guard after without  likewise (value_versions.h)
+//
+// Where nothing is measured, or versions are counted, flipped or made by hosts, the new version stays
+// without a trial.
+//
+//   Thread: the caller holds the runtime's state mutex.
+#pragma once
+
+#include <cstdint>
+
+#include "tiering/base/stress.h"
+#include "tiering/compile/machine_rates.h"
+#include "tiering/model/method.h"
+#include "tiering/model/trial.h"
+#include "tiering/observe/observer.h"
+#include "tiering/policy/policy.h"
+#include "tiering/serve/in_service.h"
+#include "uptier/options.h"
+
+namespace uptier::tiering {
+
+class Trials {
+ public:
+  // What it works on; all outlive it.
+  struct Parts {
+    const Options& options;
+    const Options& live;          // what of the options changes, and
+    const PolicyOptions& policy;  // what follows from it
+    bool always_instrumented;     // every call is counted
+    const Stress& stress;
+    Observer& observer;
+    MachineRates& machine;
+    InService& in_service;
+  };
+  explicit Trials(const Parts& parts);
+
+  // A version has just taken the place of another, which is still there: both stay for a while. The
+  // caller links the method.
+  void begin(Method& m, const Version* before, const Version& now);
+  // Ends a trial without an answer, if there is one: the new version stays.
+  void abandon(Method& m);
+
+  // Which version serves when a trial is over.
+  enum class Stays : uint8_t {
+    kUnknown,   // there was no trial
+    kNew,       // the other has been given up
+    kGuarded,   // likewise, and the new one has a guard
+    kBaseline,  // the method's first optimized version is to go
+    kGeneral,   // the one with a guard is to go
+    kOld,       // the new one has been given up, and the method linked
+  };
+  // All that was wanted of a method's trial has been timed.
+  Stays end(Method& m);
+
+ private:
+  void learn_rates(const Method& m, const TrialSnapshot& s);
+
+  const Options& options_;
+  const Options& live_;
+  const PolicyOptions& policy_;
+  const bool always_instrumented_;
+  const Stress& stress_;
+  Observer& observer_;
+  MachineRates& machine_;
+  InService& in_service_;
+};
+
+}  // namespace uptier::tiering

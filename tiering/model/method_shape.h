@@ -1,0 +1,88 @@
+// MethodShape: what a description of a method says of it for good, and what its loops and exits need.
+//
+// Law: made whole by the first description (code/describe.cc), which any compilation begins with, then
+// published with a release store, and never taken away. So code of the method that came out of a
+// compiler has one, and what such code asks for finds it here without a lock and without memory. Who
+// looks before it is there finds a method without loops, blocks and exits.
+//
+//   Thread: the constants and what is atomic any; the rest as it says.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "jit/analysis/code_shape.h"
+#include "jit/ir/function.h"
+#include "sampler/fast_sample.h"
+#include "tiering/base/made_later.h"
+#include "tiering/model/side_exits.h"
+#include "tiering/model/version.h"
+#include "uptier/ids.h"
+
+namespace uptier::tiering {
+
+// What never changes of a loop that is timed.
+struct TimedLoop {
+  LoopId loop;  // none for the function's body
+  LoopId parent;
+  uint32_t depth = 0;
+  uint32_t height = 0;
+  uint32_t location = 0;         // 0: not known
+  uint32_t within = UINT32_MAX;  // the next timed one outwards, by its place in the list; or none
+};
+
+struct MethodShape {
+  // `loops`: that the body has, or its host says.
+  explicit MethodShape(uint32_t loops = 0)
+      : loop_count(loops),
+        osr(std::make_unique<std::atomic<const Version*>[]>(loops)),
+        osr_from_host(std::make_unique<std::atomic<const Version*>[]>(loops)),
+        osr_asked(std::make_unique<std::atomic<bool>[]>(loops)),
+        osr_requested(loops),
+        osr_versions(loops) {}
+
+  // ---- Constant -----------------------------------------------------------------------------------
+
+  const uint32_t loop_count;
+  uint64_t cfg_hash = 0;
+  uint32_t instructions = 0;            // of the IR
+  std::vector<uint32_t> block_weights;  // instructions by block site - 1
+  // The host's: who inlines the body may come when that has died.
+  const void* alias_scope = nullptr;
+
+  // ---- By LoopId ----------------------------------------------------------------------------------
+
+  // In service. Stores are releases that pair with acquire loads in slow paths.
+  std::unique_ptr<std::atomic<const Version*>[]> osr;
+  std::unique_ptr<std::atomic<const Version*>[]> osr_from_host;
+  std::unique_ptr<std::atomic<bool>[]> osr_asked;  // one request a loop and thread is enough
+  // With the state mutex: whether one is on its way, and how many were made so far.
+  std::vector<bool> osr_requested;
+  std::vector<uint32_t> osr_versions;
+  // Made when loops may change copies without asking, and never moved.
+  std::unique_ptr<sampler::LoopCell[]> loop_cells;
+  std::vector<jit::LoopRange> loop_ranges;  // of the latest instrumented copy; state mutex
+
+  // ---- Planned with Method::probes, and then constant but for the counts of exits -------------------
+
+  MethodExits exits;
+  std::vector<TimedLoop> timed_loops;  // by site; loops.cc
+  std::vector<uint64_t> shared_slab;   // of counters that threads share, and
+  uint64_t* shared = nullptr;          // where it begins in that; or null
+  // With a profile that outlives the process only; saved_calls.cc.
+  MadeLater<CodeShape> code_shape;
+  std::vector<jit::DirectCall> direct_calls;
+
+  // With the turn: made by who did not compile it; or null.
+  std::unique_ptr<jit::Function> described;
+
+  // Frames, as they go. Relaxed: for reports, and to see that something has happened.
+  std::atomic<uint64_t> osr_entries{0};
+  std::atomic<uint64_t> osr_outs{0};  // frames of older code that went on in newer
+  std::atomic<uint64_t> left{0};      // that left optimized code, or baseline code for the host
+  std::atomic<uint64_t> left_for_host{0};  // of these
+};
+
+}  // namespace uptier::tiering

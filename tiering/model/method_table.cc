@@ -1,0 +1,41 @@
+#include "tiering/model/method_table.h"
+
+#include <algorithm>
+#include <type_traits>
+
+namespace uptier::tiering {
+
+bool MethodTable::reserve(uint32_t capacity) {
+  auto words = [&](auto& all) {
+    using Word = std::remove_reference_t<decltype(all[0])>;
+    all.reset(static_cast<Word*>(std::calloc(capacity, sizeof(Word))));
+    return all != nullptr;
+  };
+  return words(methods_) && words(ids_) && words(generations_);
+}
+
+Method* MethodTable::known(MethodId m) const {
+  if (!has_had(m)) return nullptr;
+  Method& there = at(m.index());
+  return there.id == m ? &there : nullptr;
+}
+
+void MethodTable::put(std::unique_ptr<Method> m) {
+  uint32_t index = m->id.index();
+  methods_[index].store(m.get(), std::memory_order_release);  // pairs with at()
+  auto& generation = generations_[index];
+  generation = std::max<uint32_t>(generation, m->id.generation());
+  ids_[index].store(m->id.number(), std::memory_order_release);  // pairs with serves()
+  if (index < owned_.size()) {
+    owned_[index] = std::move(m);
+    return;
+  }
+  owned_.push_back(std::move(m));
+  size_.store(index + 1, std::memory_order_release);  // pairs with size()
+}
+
+void MethodTable::take_out(const Method& m) {
+  ids_[m.id.index()].store(MethodId::none().number(), std::memory_order_release);
+}
+
+}  // namespace uptier::tiering

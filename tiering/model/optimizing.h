@@ -1,0 +1,96 @@
+// Optimizing: what came of optimizing a method, but for the version that calls reach.
+//
+// Law: made when something of it is first written, with the first optimized version for calls at the
+// latest; by the worker, or without one whoever flushes. Never taken away. What has not come so far
+// reads as nothing: no copy, no trial, no version.
+//
+//   Thread: `copy`, `copy_expected`, `trial` and what `loop_copies` has in service are read by slow
+//           paths without a lock; all else with the runtime's state mutex.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "jit/opt/inlinee.h"
+#include "sampler/convergence.h"
+#include "tiering/base/made_later.h"
+#include "tiering/model/trial.h"
+#include "tiering/model/version.h"
+#include "uptier/ids.h"
+#include "uptier/profile.h"
+
+namespace uptier::tiering {
+
+// What a thread handed over last of inlined bodies.
+struct InlinedWords {
+  uint32_t copy = 0;               // which copy counted it
+  std::vector<uint64_t> words;     // of blocks
+  std::vector<InlinedSite> slots;  // by Version::slots
+};
+
+// What the windows of an instrumented copy of optimized code say; see copy_windows.cc.
+struct CopyWindows {
+  // What the copy counts, by word of its slab: block site - 1, and behind these tables of targets, and
+  // all of inlined bodies.
+  std::vector<bool> observed;
+  sampler::Convergence convergence;   // of its windows
+  std::vector<double> known, recent;  // what it counted, up to the last whole window and since
+  bool misled = false;                // it was said that the code was made from another profile
+  uint64_t samples = 0;               // in all its windows
+  double drift = 0;   // how far at least `known` is from what the code was made from; 0: not known
+  bool told = false;  // that nothing follows from the drift
+
+  // How far what is known may lie from the truth.
+  double error() const;
+  void forget(double epsilon);
+};
+
+// What is observed of optimized code that frames stay in, at one of their loops; see
+// observe_loops.cc. The counts of copies, and what is known of all of them, are Optimizing's.
+struct LoopCopy {
+  std::atomic<const Version*> version{nullptr};  // in service; read by slow paths without a lock
+  // Guarded by Runtime's state mutex.
+  bool asked = false;  // once for each plain version
+  CopyWindows windows;
+};
+struct LoopCopies {
+  std::unique_ptr<LoopCopy[]> at;  // by LoopId
+  // Guarded by Runtime's state mutex: when the first frame answered, and what was compiled since for
+  // nothing but observing.
+  uint64_t began_ns = 0;
+  uint64_t compile_ns = 0;
+};
+
+struct Optimizing {
+  // The instrumented copy in service; see observe_optimized.cc. Stores are releases that pair with
+  // acquire loads in slow paths.
+  std::atomic<const Version*> copy{nullptr};
+  // The one before has gone with its version, and another is being made: rates stay as they are.
+  // Relaxed: whoever is late samples once more, or once less.
+  std::atomic<bool> copy_expected{false};
+  std::atomic<Trial*> trial{
+      nullptr};  // of the version in service, while it lasts; likewise released
+  MadeLater<LoopCopies> loop_copies;  // made once, and then as it is
+
+  CopyWindows windows;
+  bool asked = false;         // for a copy, once for each optimized version
+  uint64_t calls_before = 0;  // calls that were known of when that one came into service
+  uint32_t copies = 0;        // that were in service so far
+  uint32_t most_words = 0;    // that one of them had
+  std::map<uint32_t, InlinedWords> words;  // by thread number
+  // By site and callee: its word, in what has come of the site's table. The method's whole life.
+  std::map<std::pair<SiteId, MethodKey>, uint32_t> target_words;
+  // Likewise of calls in inlined bodies.
+  std::map<std::tuple<jit::InlinePath, SiteId, MethodKey>, uint32_t> inlined_target_words;
+  std::vector<std::unique_ptr<Trial>> trials;
+  uint32_t versions = 0;        // that were in service so far, and
+  uint32_t drift_versions = 0;  // that were made for drift
+  uint64_t slower_calls = 0;    // calls when a trial found optimized code slower than baseline code
+};
+
+}  // namespace uptier::tiering

@@ -1,0 +1,83 @@
+// MethodExits: how often each exit of a method's optimized code has been taken, over all versions.
+//
+// Exits have the numbers of jit/analysis/deopt_targets.h, which no compilation changes: guards, then
+// blocks, then value sites. The thread that leaves counts, and tells the worker when the count
+// comes to what the policy wants to hear of; all else belongs to the worker.
+//
+//   Thread: count() and what it reads, any; the rest under the runtime's state mutex.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "jit/analysis/loop_forest.h"
+#include "jit/ir/function.h"
+#include "tiering/policy/policy.h"
+#include "uptier/report.h"
+
+namespace uptier::tiering {
+
+class MethodExits {
+ public:
+  MethodExits() = default;
+  // `f` as it was built, `forest` its loops.
+  MethodExits(const jit::Function& f, const jit::LoopForest& forest, const PolicyOptions& policy);
+
+  // Counts an exit. Returns whether the worker must be told.
+  bool count(uint32_t exit) noexcept;
+  // The worker could not be told: it is to be at the next exit.
+  void ask_again(uint32_t exit) noexcept;
+
+  ExitSnapshot snapshot(uint32_t exit) const;
+  // Says that the policy has been asked: from here on the exits up to `limit` more are its own.
+  // `met`: the limit was.
+  void answer(uint32_t exit, bool met, bool banned, const PolicyOptions& policy);
+  // Says that the policy asks after other numbers of exits from here on.
+  void limits_changed(const PolicyOptions& policy) noexcept;
+  // Returns the blocks that stay in a version that is compiled now, whatever the profile says, by
+  // block site - 1: those that are banned, and those left since the version before. `loop`: it is
+  // one of a loop, beside the last whole one, so what stayed there stays.
+  std::vector<uint8_t> kept_blocks(bool loop) const;
+  // Returns the value sites that nothing is guessed of in a version that is compiled now, likewise.
+  std::vector<SiteId> kept_values(bool loop) const;
+  // Says that a whole version has been compiled with what these said.
+  void compiled();
+
+  bool is_guard(uint32_t exit) const { return exit < guards_; }
+  // Returns "guard 2 (type, @12)", "block 7 (unreached, @30)" or "site 9 (value, @41)".
+  std::string name(uint32_t exit) const;
+  std::vector<ExitReport> report() const;
+
+ private:
+  struct Site {
+    SiteId block = 0;
+    SiteId value = 0;  // the value site; 0: a guard of the host's, or a block
+    GuardReason reason = GuardReason::kUnreached;
+    uint32_t location = 0;
+    bool in_loop = false;
+    bool banned = false;
+    bool kept = false;  // in the last whole version, because of its exits
+    uint32_t retries = 0;
+    uint64_t answered = 0;  // exits that the policy has seen
+    uint64_t known = 0;     // at the last whole version
+  };
+  struct Counter {
+    std::atomic<uint64_t> exits{0};
+    std::atomic<uint64_t> ask_at{0};
+  };
+
+  void add_values(const jit::Function& f, const std::vector<Site>& blocks);
+  bool kept_now(uint32_t exit, bool loop) const;
+  uint64_t exits(uint32_t exit) const {
+    return counters_[exit].exits.load(std::memory_order_relaxed);
+  }
+
+  uint32_t guards_ = 0;
+  uint32_t blocks_ = 0;
+  std::vector<Site> sites_;
+  std::unique_ptr<Counter[]> counters_;  // made before code is installed, never resized
+};
+
+}  // namespace uptier::tiering

@@ -1,0 +1,126 @@
+// AttachedThread: what a runtime keeps for a thread that runs its methods.
+//
+// Everything that slow paths need is made at attach: context, slab arena, snapshot ring, alternate
+// signal stack. Nothing of it is allocated later. Made and destroyed by the thread itself, whose signals
+// it sets.
+//
+//   Thread: its own thread, except `ring` (consumer side) and `epoch`.
+#pragma once
+
+#include <time.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "jit/code/faults.h"
+#include "sampler/context.h"
+#include "sampler/cost.h"
+#include "sampler/log_ring.h"
+#include "sampler/loop_timer.h"
+#include "sampler/reservation.h"
+#include "sampler/slab_arena.h"
+#include "sampler/snapshot_ring.h"
+#include "tiering/model/stack.h"
+#include "tiering/model/thread_stop.h"
+#include "uptier/options.h"
+
+namespace uptier::jit {
+struct HostExit;
+}
+
+namespace uptier::tiering {
+
+class AttachedThread {
+ public:
+  // Of the calling thread. `runtime` is what its context carries.
+  static Result<std::unique_ptr<AttachedThread>> create(void* runtime, const Options& options,
+                                                        uint32_t number);
+
+  sampler::ThreadContext& context() const {
+    return *static_cast<sampler::ThreadContext*>(context_memory_.data());
+  }
+  sampler::MethodState& state(MethodId m) { return context().method(m.index()); }
+  uint32_t number() const { return number_; }
+  sampler::SnapshotRing& ring() { return *ring_; }
+  sampler::SlabArena& slabs() { return slabs_; }
+  sampler::LogRing& log() { return *log_; }
+  const sampler::LogRing& log() const { return *log_; }
+  sampler::LoopTimer& loops() { return loops_; }
+  // The first executions of loops, of which the timer has kept() ones.
+  std::vector<sampler::LoopTimer::Execution> first_loops;
+  const sampler::LoopTimer& loops() const { return loops_; }
+  sampler::CostMeter& cost() { return cost_; }
+  // What was met so far, on the quick paths of loops too, which the meter does not see.
+  sampler::CostCounts cost_counts() const noexcept;
+  // Returns the processor time that the thread has used, in ns. Thread: any.
+  uint64_t cpu_ns() const noexcept;
+
+  // Attach calls minus detach calls, and the ThreadScopes among them; the thread's own.
+  uint32_t depth = 0;
+  uint32_t scopes = 0;
+  // The context that was current before, for nesting runtimes on one thread.
+  sampler::ThreadContext* outer = nullptr;
+  // The reclamation epoch at the thread's last quiescent point; see reclaim.h.
+  std::atomic<uint64_t> epoch{0};
+
+  // Frames of compiled code whose host_resume is under way, the innermost first (stack_walk.h); of
+  // the stack that the thread is on. A trap that drops them takes them off.
+  const jit::HostExit* host_exits = nullptr;
+
+  // Whether the thread waits outside compiled code (RuntimeImpl::begin_blocked). While it does, the
+  // stack that it is on stands still from `stack_top` up, as those that are suspended do, and the
+  // reclaimer may look at them.
+  enum Blocked : uint32_t { kRunning, kBlocked, kLookedAt };
+  std::atomic<uint32_t> blocked{kRunning};
+  uintptr_t stack_top = 0;
+  ThreadStacks stacks;  // others: between begin_look() and end_look()
+  ThreadStop stop;
+  uint64_t attached_cpu_ns = 0;
+  uint64_t seen_cpu_ns = 0;  // at the worker's last tick
+
+  // Owner: enters and leaves that state. leave_blocked waits while somebody looks.
+  void enter_blocked(const void* top) noexcept;
+  void leave_blocked() noexcept;
+  // Others: keeps the thread from leaving it. Returns false when it is running.
+  bool begin_look() noexcept;
+  void end_look() noexcept;
+
+  // The rounds that a frame runs in the instrumented copy of optimized code of a loop, the last that
+  // began; see transitions/observe_round.cc.
+  struct Burst {
+    uint32_t rounds_left = 0;
+    uint64_t began_ns = 0;
+  };
+  Burst burst;
+
+  // Losses that only this thread counts.
+  std::atomic<uint64_t> samples_without_copy{0};
+  std::atomic<uint64_t> slabs_refused{0};
+  std::atomic<uint64_t> flushes_delayed{0};
+
+ private:
+  struct Parts {
+    sampler::Reservation context;
+    sampler::SlabArena slabs;
+    std::unique_ptr<sampler::SnapshotRing> ring;
+    std::unique_ptr<sampler::LogRing> log;
+    jit::AltStack alt_stack;
+  };
+  AttachedThread(uint32_t number, Parts parts);
+
+  uint32_t number_;
+  sampler::Reservation context_memory_;
+  sampler::SlabArena slabs_;
+  std::unique_ptr<sampler::SnapshotRing> ring_;
+  std::unique_ptr<sampler::LogRing> log_;
+  jit::AltStack alt_stack_;
+  jit::UnblockedFaults unblocked_;
+  sampler::LoopTimer loops_;
+  // Reads are not subtracted here: what they cost is not known yet when the first thread attaches.
+  sampler::CycleClock raw_clock_;
+  sampler::CostMeter cost_{raw_clock_};
+  clockid_t cpu_clock_ = 0;
+};
+
+}  // namespace uptier::tiering

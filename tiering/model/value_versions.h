@@ -1,0 +1,63 @@
+// ValueVersions: what is known of the versions of a method that are made for values of its
+// parameters.
+//
+//   optimized version in service --decide_value--> a body with the values as constants, and a guard
+//   in front of it: the cell leads to the guard, hits go on to that body, misses to the general one
+//
+//   in service --> window: kWindow calls are counted, and their misses --decide_guard--> keep
+//                    ^                                                         |        roll_back
+//                    +-- so many misses later: kFirstLimit, twice as many --  quiet
+//                        after each window that was kept
+//
+// Values inside of the body need no version of their own: every optimized version is made for what
+// decide_site says of them, but for those whose guards have failed too often (exits.h).
+//
+// So a guard that holds costs a comparison, and one that begins to fail is noticed after as many
+// misses as it has been trusted with.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "jit/analysis/param_uses.h"
+#include "jit/code/value_guard.h"
+#include "uptier/profile.h"
+
+namespace uptier::tiering {
+
+// A probe of the host's inside of the body that the compiler may guess by.
+struct BodySite {
+  SiteId site = 0;
+  SlotKind kind = SlotKind::kValue;
+  bool wide = false;
+};
+
+struct ValueVersions {
+  static constexpr int32_t kWindow = 1024;
+  static constexpr int32_t kFirstLimit = 256;
+  static constexpr int32_t kMostLimit = 1 << 20;
+
+  // What is observed; constant once the shape is known.
+  std::vector<jit::ParamSite> sites;
+  std::vector<BodySite> body_sites;
+  // Guarded by Runtime's state mutex.
+  std::vector<jit::ParamValue> wanted;   // of the version that is asked for
+  std::vector<jit::ParamValue> refused;  // taken back
+  uint32_t retries = 0;
+  bool banned = false;
+  bool told = false;       // that it is not tried any more
+  bool forced = false;     // by a stress plan; once for each general version
+  bool in_window = false;  // of the version in service
+  int32_t limit = kFirstLimit;
+  uint64_t missed = 0;  // by all versions, as far as they have told
+};
+
+// The words of a guard (jit::GuardWords), which compiled code counts in.
+inline int32_t exchange_word(int32_t& word, int32_t value) {
+  return __atomic_exchange_n(&word, value, __ATOMIC_RELAXED);
+}
+inline int32_t load_word(const int32_t& word) { return __atomic_load_n(&word, __ATOMIC_RELAXED); }
+
+}  // namespace uptier::tiering

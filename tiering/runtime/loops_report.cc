@@ -1,0 +1,213 @@
+// What timed loops took, from the profile and what compilation knows of them.
+//
+// Cycles of a nest are settled, so that no loop has more than the one around it
+// (profile/data/loop_nest.h). Exclusive cycles are differences of these. The timer's own (profile.h) leave out only those
+// inner executions that were timed, and most are not.
+#include "tiering/compile/timed_loops.h"
+
+#include <algorithm>
+#include <map>
+
+#include "jit/analysis/loop_forest.h"
+#include "profile/base/wall.h"
+#include "profile/data/loop_nest.h"
+#include "tiering/runtime/runtime_impl.h"
+
+namespace uptier::tiering {
+namespace {
+
+uint32_t header_location(const jit::Function& f, Block header) {
+  for (jit::InstId i : f.block(header).insts) {
+    if (f.inst(i).op == Opcode::kLoopHeader) return f.inst(i).loc;
+  }
+  return 0;
+}
+
+SiteId site_of(const Method& m, LoopId loop) {
+  return (loop.valid() ? loop.index() : m.shape->loop_count) + 1;
+}
+
+// Executions whose end was not seen are taken for what the others are.
+std::optional<double> exact_cycles(const Method& m, uint32_t loop, double entries) {
+  double timed = 0, cycles = 0;
+  for (const auto& [thread, s] : m.flushed->streams) {
+    if (loop >= s.executions.size()) continue;
+    timed += static_cast<double>(s.executions[loop].timed);
+    cycles += static_cast<double>(s.executions[loop].cycles);
+  }
+  if (timed == 0) return std::nullopt;
+  return cycles * entries / timed;
+}
+
+LoopReport report_of(const Method& m, const TimedLoop& t, const MethodProfile& p) {
+  LoopReport r;
+  r.method = m.id;
+  r.key = m.info.key;
+  r.name = m.info.name;
+  r.loop = t.loop;
+  r.parent = t.parent;
+  r.depth = t.depth;
+  r.height = t.height;
+  if (t.location != 0) r.location = t.location;
+  SiteId site = site_of(m, t.loop);
+  for (const jit::LoopRange& range : m.shape->loop_ranges) {
+    if (range.loop + 1 != site) continue;
+    r.start_offset = range.begin;
+    r.end_offset = range.end;
+  }
+  const Slot* slot = p.schema.find(SlotKind::kLoop, site);
+  if (slot == nullptr) return r;
+  r.entries = static_cast<double>(p.estimates[slot->word + slot_word::kLoopEntries]);
+  r.iterations = static_cast<double>(p.estimates[slot->word + slot_word::kLoopIterations]);
+  r.timed = p.counts[slot->word + slot_word::kLoopTimed];
+  r.cycles = p.loop_cycles(site);
+  // The first execution, which others may be inside of, is not over.
+  if (r.entries == 0 && r.iterations > 0) r.cycles.reset();
+  r.exact_cycles = exact_cycles(m, site - 1, r.entries);
+  return r;
+}
+
+// Where nothing is known of a loop, those inside of it lie in the next one outwards.
+void settle_cycles(const Method& m, double per_execution, std::vector<LoopReport>& loops) {
+  std::vector<uint32_t> place(loops.size(), UINT32_MAX);
+  std::vector<profile::NestedLoop> nest;
+  for (size_t i = 0; i < loops.size(); ++i) {
+    if (!loops[i].cycles) continue;
+    place[i] = static_cast<uint32_t>(nest.size());
+    nest.push_back({*loops[i].cycles, loops[i].entries});
+  }
+  for (size_t i = 0; i < loops.size(); ++i) {
+    if (place[i] == UINT32_MAX) continue;
+    uint32_t up = m.shape->timed_loops[i].within;
+    while (up != UINT32_MAX && place[up] == UINT32_MAX) up = m.shape->timed_loops[up].within;
+    if (up != UINT32_MAX) nest[place[i]].within = place[up];
+  }
+  profile::settle_nest(nest, per_execution);
+  for (size_t i = 0; i < loops.size(); ++i) {
+    if (place[i] != UINT32_MAX) loops[i].cycles = nest[place[i]].cycles;
+  }
+}
+
+// `off`: by how much a single execution may be.
+void add_loops(const Method& m, const MethodProfile& p, double off, std::vector<LoopReport>& out) {
+  std::vector<LoopReport> loops;
+  for (const TimedLoop& t : m.shape->timed_loops) loops.push_back(report_of(m, t, p));
+  settle_cycles(m, off, loops);
+  for (LoopReport& r : loops) {
+    if (r.cycles) r.exclusive_cycles = r.cycles->total;
+  }
+  for (size_t i = 0; i < loops.size(); ++i) {
+    uint32_t within = m.shape->timed_loops[i].within;
+    if (within == UINT32_MAX || !loops[within].exclusive_cycles || !loops[i].cycles) continue;
+    double& rest = *loops[within].exclusive_cycles;
+    rest = std::max(rest - loops[i].cycles->total, 0.0);
+  }
+  std::move(loops.begin(), loops.end(), std::back_inserter(out));
+}
+
+double total_of(const LoopReport& r) { return r.cycles ? r.cycles->total : 0; }
+
+}  // namespace
+
+std::vector<TimedLoop> timed_loops(const jit::Function& f, const jit::ProbePlan& plan) {
+  auto timed = [&](uint32_t loop) { return plan.loops[loop] != jit::ProbePlan::kNone; };
+  std::vector<TimedLoop> out;
+  std::vector<uint32_t> place(plan.loops.size(), UINT32_MAX);
+  uint32_t count = 0;
+  for (uint32_t l = 0; l < plan.loops.size(); ++l) {
+    if (timed(l)) place[l] = count++;
+  }
+  if (count == 0) return out;
+  jit::LoopForest forest = jit::find_loop_forest(f);
+  uint32_t body = f.loop_count;
+  for (uint32_t l = 0; l < body; ++l) {
+    if (!timed(l)) continue;
+    const jit::LoopForest::Loop& loop = forest.loops[l];
+    LoopId up = loop.parent;
+    while (up.valid() && !timed(up.index())) up = forest.loop(up).parent;
+    out.push_back({LoopId(l), loop.parent, loop.depth, loop.height, header_location(f, loop.header),
+                   place[up.valid() ? up.index() : body]});
+  }
+  if (timed(body)) out.push_back({});
+  return out;
+}
+
+Status RuntimeImpl::set_loop_meter(const LoopMeter& meter) {
+  if (forked()) return forked_error();
+  std::lock_guard lock(state_mutex_);
+  if ((meter.begin == nullptr) != (meter.end == nullptr)) {
+    return Error{ErrorCode::kInvalidArgument, "set_loop_meter: begin and end, or neither of them"};
+  }
+  if (threads_.last_number() != 0) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "set_loop_meter: a thread has attached already, whose loops are in other units"};
+  }
+  loop_meter_ = meter;
+  if (meter.begin == nullptr) loop_meter_.unit = LoopMeter().unit;
+  return {};
+}
+
+void RuntimeImpl::keep_loop_executions(uint32_t count) {
+  constexpr uint32_t kMost = 1u << 20;
+  std::lock_guard lock(state_mutex_);
+  first_loops_ = std::min(count, kMost);
+}
+
+// Adds what a thread has kept. Slabs say whose executions they are.
+void RuntimeImpl::add_executions_locked(const AttachedThread& t,
+                                        std::vector<LoopExecution>& to) const {
+  uint32_t kept = t.loops().kept();
+  if (kept == 0) return;
+  std::map<const uint64_t*, const Method*> by_slab;
+  for (const auto& m : methods_.all()) {
+    const uint64_t* slab = t.context().method(m->id.index()).slab;
+    if (slab != nullptr && m->has_shape()) by_slab[slab] = m.get();
+  }
+  for (const auto& e : std::span(t.first_loops).first(kept)) {
+    auto at = by_slab.find(e.slab);
+    if (at == by_slab.end()) continue;  // of a method that has gone
+    const Method& m = *at->second;
+    LoopExecution x;
+    x.method = m.id;
+    x.cycles = e.cycles;
+    x.thread = t.number();
+    const std::vector<uint32_t>& offsets = m.probes->plan().loops;
+    auto offset = static_cast<uint32_t>((e.words - e.slab) * 8);
+    auto loop = static_cast<uint32_t>(std::ranges::find(offsets, offset) - offsets.begin());
+    if (loop < m.shape->loop_count) x.loop = LoopId(loop);
+    for (const jit::LoopRange& range : m.shape->loop_ranges) {
+      if (range.loop == loop) x.start_offset = range.begin;
+    }
+    to.push_back(x);
+  }
+}
+
+std::vector<LoopExecution> RuntimeImpl::loop_executions() const {
+  if (forked()) return {};
+  std::lock_guard lock(state_mutex_);
+  std::vector<LoopExecution> all = gone_executions_;
+  for (const auto& t : threads_) add_executions_locked(*t, all);
+  return all;
+}
+
+std::vector<LoopReport> RuntimeImpl::loops() const try {
+  if (forked()) return {};
+  std::lock_guard lock(state_mutex_);
+  std::vector<LoopReport> all;
+  bool metered = loop_meter_.begin != nullptr;
+  double off = metered ? 0 : profile::kCyclesPerExecution;
+  for (const auto& m : methods_.all()) {
+    if (!m->shape->timed_loops.empty()) add_loops(*m, observer_.profile_of(*m), off, all);
+  }
+  double lived = static_cast<double>(threads_.lived_ns()) * cycles_per_ns_;
+  for (LoopReport& r : all) {
+    r.unit = loop_meter_.unit;
+    if (lived != 0 && !metered) r.share = total_of(r) / lived;
+  }
+  std::stable_sort(all.begin(), all.end(), [](const LoopReport& a, const LoopReport& b) {
+    return total_of(a) > total_of(b);
+  });
+  return all;
+} catch (const std::exception&) { return {}; }
+
+}  // namespace uptier::tiering

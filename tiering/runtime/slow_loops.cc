@@ -1,0 +1,151 @@
+// What compiled code does when a loop header's check asks. The law is that of slow_paths.cc.
+#include "tiering/runtime/runtime_impl.h"
+
+namespace uptier::tiering {
+namespace {
+
+constexpr int32_t kFarAway = 0x7ffffff0;
+
+// Where a frame that has just been checked at a loop header goes on in the same code.
+const void* continue_at(const jit::Code& code, uint32_t loop) {
+  return code.at(code.tables().loops[loop].continue_offset);
+}
+
+// Where a frame of the other copy comes in. The version must be in service.
+const void* arrive_at(const Version& v, uint32_t loop) {
+  return v.code->at(v.code->tables().loops[loop].arrive_offset);
+}
+
+// Makes the next arrival at a loop header an event again, in whichever copy it happens.
+void make_next_arrival_due(sampler::MethodState& s, bool instrumented) {
+  sampler::store_seen(s.iterations, sampler::iterations_so_far(s));
+  s.loop_gap = s.loop_countdown = instrumented ? -1 : 1;
+  s.behind = {};
+}
+
+// Has the frame that asks end, as where code faults. `pc`: behind its call.
+void put_stop(sampler::ThreadContext& c, const void* pc) {
+  put_trap(c, TrapCode::kInterrupted, 0);
+  c.trap_pc = reinterpret_cast<uintptr_t>(pc) - 1;
+}
+
+}  // namespace
+
+// An arrival: `from_copy` says where the frame is, `pc` lies in the code that asks.
+const void* RuntimeImpl::arrive(Method& m, AttachedThread& t, uint32_t loop, bool from_copy,
+                                const void* pc) noexcept {
+  if (t.stop.due()) {
+    put_stop(t.context(), pc);
+    return routines_.trap_exit();
+  }
+  uint64_t started = t.cost().start(sampler::CostKind::kLoop);
+  bool in_copy = loop_event(m, t, loop, from_copy);
+  t.cost().stop(sampler::CostKind::kLoop, started);
+  if (const void* better = osr_target(m, loop, t)) {
+    if (from_copy) count_crossing(m, t, loop, false);
+    return better;
+  }
+  if (stress_.active(StressKind::kOsr) || stress_.active(StressKind::kCopy)) {
+    if (const void* better = stress_arrival(m, loop, t, in_copy)) {
+      if (from_copy) count_crossing(m, t, loop, false);
+      return better;
+    }
+  }
+  if (in_copy == from_copy) return continue_at(*space_->owner_of(pc), loop);
+  const Version* other = (in_copy ? m.instrumented : m.plain).load(std::memory_order_acquire);
+  if (!usable(other)) return continue_at(*space_->owner_of(pc), loop);
+  count_crossing(m, t, loop, in_copy);
+  return arrive_at(*other, loop);
+}
+
+const void* RuntimeImpl::loop_plain(uint32_t index, uint32_t loop, const void* pc) noexcept {
+  if (AttachedThread* t = here()) return arrive(method(index), *t, loop, false, pc);
+  sampler::current_context()->any_method(index).loop_countdown = kFarAway;
+  return continue_at(*space_->owner_of(pc), loop);
+}
+
+const void* RuntimeImpl::loop_instrumented(uint32_t index, uint32_t loop, const void* pc) noexcept {
+  if (AttachedThread* t = here()) return arrive(method(index), *t, loop, true, pc);
+  return continue_at(*space_->owner_of(pc), loop);
+}
+
+// Handles the event that is due. Returns whether the frame should go on in the instrumented copy.
+bool RuntimeImpl::loop_event(Method& m, AttachedThread& t, uint32_t loop, bool from_copy) noexcept {
+  sampler::MethodState& s = t.state(m.id);
+  sampler::ThreadContext& c = t.context();
+  sampler::MethodRate& method_rate = fast_->rate(m.id.index());
+  sampler::Rate rate = rate_of(m);
+  bool can_count = schedule_.sample_calls && ready_to_count(m, t);
+  uint64_t bursts = s.bursts;
+  sampler::LoopEvent e =
+      from_copy ? sampler::loop_event_instrumented(s, schedule_, rate, can_count, c.random)
+                : sampler::loop_event_plain(s, schedule_, rate, can_count, c.random);
+  if (e.flush) {
+    bool delivered = post(m, t, sampler::NoteKind::kFlushIterations, loop);
+    if (delivered && e.change) sampler::commit_rate(s, schedule_, rate, can_count, c.random, e);
+  }
+  sampler::Rate in_force{s.rate};
+  if (e.widen) method_rate.widen(in_force, schedule_.ladder);
+  if (s.bursts != bursts && sampler::spend_sample(c)) brake(m, in_force);
+  bool left_behind = m.optimized.load(std::memory_order_relaxed) != nullptr;
+  if (!from_copy && e.due && !e.instrumented && !left_behind) lose_sample(m, t);
+  return e.instrumented;
+}
+
+// A frame came into the instrumented copy at a loop header, or left it there: an edge of the flow
+// that no code counts.
+void RuntimeImpl::count_crossing(Method& m, AttachedThread& t, uint32_t loop, bool in) noexcept {
+  const jit::ProbePlan& plan = m.probes->plan();
+  const std::vector<uint32_t>& offsets = in ? plan.loop_enter : plan.loop_leave;
+  uint64_t* slab = t.state(m.id).slab;
+  if (loop >= offsets.size() || slab == nullptr) return;
+  uint64_t& word = slab[offsets[loop] / 8];
+  if (m.probes->shared()) {
+    __atomic_fetch_add(&word, 1, __ATOMIC_RELAXED);
+  } else {
+    ++word;
+  }
+}
+
+// Returns the OSR entry of optimized code for a loop if there is one and the stack has room for its
+// frame; asks for one when the method is optimized already and this frame is left behind.
+const void* RuntimeImpl::osr_target(Method& m, uint32_t loop, AttachedThread& t) noexcept {
+  if (options_.tier != TierMode::kAuto) return nullptr;
+  const Version* v = m.shape->osr[loop].load(std::memory_order_acquire);
+  if (v == nullptr) {
+    bool left_behind = m.optimized.load(std::memory_order_relaxed) != nullptr;
+    Trial* trial = m.optimizing->trial.load(std::memory_order_acquire);
+    if (left_behind && trial != nullptr && trial->explains_baseline()) return nullptr;
+    if (left_behind && !m.shape->osr_asked[loop].exchange(true, std::memory_order_relaxed)) {
+      post(m, t, sampler::NoteKind::kWantOsr, loop);
+    }
+    return nullptr;
+  }
+  auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  if (here < t.context().stack_limit + v->code->tables().frame_size) return nullptr;
+  m.shape.made()->osr_entries.fetch_add(1, std::memory_order_relaxed);
+  return v->entry;
+}
+
+// Applies the stress plan at an arrival: returns optimized code to enter, or null, having changed
+// `in_copy` where the frame is to go on in the other copy.
+const void* RuntimeImpl::stress_arrival(Method& m, uint32_t loop, AttachedThread& t,
+                                        bool& in_copy) noexcept {
+  if (stress_.active(StressKind::kOsr) && stress_.point(StressKind::kOsr, m.id.index(), loop)) {
+    if (m.shape->osr[loop].load(std::memory_order_acquire) == nullptr) {
+      compile_and_install({.method = m.id, .tier = Tier::kOptimized, .osr_loop = LoopId(loop)});
+    }
+    if (const Version* v = m.shape->osr[loop].load(std::memory_order_acquire)) {
+      m.shape.made()->osr_entries.fetch_add(1, std::memory_order_relaxed);
+      return v->entry;
+    }
+  }
+  const Version* other = (in_copy ? m.plain : m.instrumented).load(std::memory_order_acquire);
+  bool copy = stress_.active(StressKind::kCopy) &&
+              stress_.point(StressKind::kCopy, m.id.index(), 2 * loop + in_copy);
+  if (copy && usable(other) && (in_copy || ready_to_count(m, t))) in_copy = !in_copy;
+  make_next_arrival_due(t.state(m.id), in_copy);
+  return nullptr;
+}
+
+}  // namespace uptier::tiering

@@ -1,0 +1,87 @@
+// Stacks of the host's own: made, switched to, destroyed. All on the thread that they belong to.
+#include <algorithm>
+#include <utility>
+
+#include "profile/base/wall.h"
+#include "tiering/runtime/runtime_impl.h"
+
+namespace uptier::tiering {
+namespace {
+
+Error refused(const char* why) { return Error{ErrorCode::kInvalidArgument, why}; }
+
+}  // namespace
+
+Result<NativeStack*> RuntimeImpl::create_stack(void* memory, size_t bytes) try {
+  if (forked()) return forked_error();
+  AttachedThread* t = here();
+  if (t == nullptr) return refused("create_stack: the thread is not attached");
+  auto low = reinterpret_cast<uintptr_t>(memory);
+  if (low == 0 || low + bytes < low) return refused("create_stack: that is no range of memory");
+  if (bytes <= options_.stack_reserve) {
+    return Error{ErrorCode::kResourceExhausted,
+                 "create_stack: the stack has " + std::to_string(bytes) +
+                     " bytes, and stack_reserve (" + std::to_string(options_.stack_reserve) +
+                     ") is kept for host functions: nothing could be called"};
+  }
+  auto stack = std::make_unique<NativeStack>(t, low, low + bytes);
+  stack->limit =
+      low + std::max(options_.stack_reserve, bytes - std::min<uint64_t>(bytes, options_.max_stack));
+  return &t->stacks.add(std::move(stack));
+} catch (const std::exception&) { return out_of_memory("create_stack"); }
+
+// What callers keep in registers may be an address of code, and the host saves registers wherever
+// it likes: they are spilled into this frame, if the C function has not done so in its own, and both
+// are copied.
+Status RuntimeImpl::switch_stack(NativeStack* to) try {
+  if (forked()) return forked_error();
+  AttachedThread* t = here();
+  if (t == nullptr) return refused("switch_stack: the thread is not attached");
+  __builtin_unwind_init();
+  Status s = leave_stack(*t, to == nullptr ? t->stacks.own() : *to, __builtin_frame_address(0));
+  asm volatile("");  // a call in the last place would take this frame away first
+  return s;
+} catch (const std::exception&) { return out_of_memory("switch_stack"); }
+
+// `frame` is that of the caller; registers are saved below it, or above in the frame of a C function.
+__attribute__((noinline, no_sanitize("address", "thread"))) Status RuntimeImpl::leave_stack(
+    AttachedThread& t, NativeStack& to, const void* frame) {
+  if (to.thread != &t) return refused("switch_stack: the stack is another thread's");
+  if (t.blocked.load(std::memory_order_relaxed) != AttachedThread::kRunning) {
+    return refused("switch_stack: the thread says that it is blocked, or describes a method");
+  }
+  NativeStack& from = t.stacks.current();
+  auto top = reinterpret_cast<uintptr_t>(frame);
+  if (t.stacks.known() && !from.holds(top)) {
+    return refused("switch_stack: the thread is not on the stack that it has named last");
+  }
+  if (&to == &from) return {};
+  t.loops().unwind(UINT64_MAX);  // which execution is in which is told by addresses of one stack
+  from.host_exits = std::exchange(t.host_exits, to.host_exits);
+  from.fuel = sampler::exchange_fuel(to.fuel);
+  from.invokes = t.stop.leave_stack();
+  t.stacks.change(to, top, t.context());
+  t.stop.enter_stack(to.invokes);
+  if (!t.stacks.known()) return {};
+  auto* at = static_cast<const uintptr_t*>(frame);
+  auto* last =
+      std::min(at + NativeStack::kWordsAbove, reinterpret_cast<const uintptr_t*>(from.high));
+  auto* word = std::max(at - NativeStack::kWordsBelow,
+                        static_cast<const uintptr_t*>(__builtin_frame_address(0)));
+  for (size_t i = 0; word < last; ++i, ++word) from.registers[i] = *word;
+  return {};
+}
+
+Status RuntimeImpl::destroy_stack(NativeStack* stack) try {
+  if (stack == nullptr) return {};
+  if (forked()) return forked_error();
+  AttachedThread* t = here();
+  if (t == nullptr || stack->thread != t) {
+    return refused("destroy_stack: the stack is another thread's");
+  }
+  if (stack == &t->stacks.current()) return refused("destroy_stack: the thread is on the stack");
+  t->stacks.remove(*stack);
+  return {};
+} catch (const std::exception&) { return out_of_memory("destroy_stack"); }
+
+}  // namespace uptier::tiering

@@ -1,0 +1,311 @@
+// Putting versions in service and taking them out.
+//
+// Install publishes in the order code bytes and tables (done by the compiler), version, cell: a
+// thread that reaches the code through the cell or a pointer below finds everything it leads to.
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "profile/base/wall.h"
+#include "tiering/base/clock.h"
+#include "tiering/base/log.h"
+#include "tiering/runtime/runtime_impl.h"
+#include "tiering/serve/in_service.h"
+
+namespace uptier::tiering {
+namespace {
+
+// Tools that look on are no reason not to run.
+void give_up_tool(const Options& options, const char* option, const Error& why) {
+  Log(options).say(LogLevel::kWarning,
+                   std::string("option ") + option + " is given up: " + why.message);
+}
+
+}  // namespace
+
+void RuntimeImpl::install(Method& m, std::unique_ptr<Version> version) {
+  put_in_service(m, std::move(version));
+  relay_->note_changes(1);
+  finishes([&] { relay_->stress_point(); });
+}
+
+// What can be refused memory comes before the version can be found. What does not is told that there is
+// one, and may go untold.
+void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
+  machine_.note_compiled(m, *version);
+  in_service_->touch(m);
+  version->installed_ns = now_ns();
+  Version* v = version.get();
+  m.versions.push_back(std::move(version));
+  in_service_->note_version(m, *v);
+  if (v->tier == Tier::kOptimized) m.only_baseline = false;
+  if (v->tier == Tier::kOptimized && v->copy == Copy::kPlain) {
+    m.ran_optimized = true;
+    for (uint32_t inlined : v->bodies) method(inlined).ran_optimized = true;
+  }
+  // Release pairs with the acquire in enterable_version().
+  if (v->enterable) return m.enterable.store(v, std::memory_order_release);
+  bool observes = v->tier == Tier::kOptimized && v->copy == Copy::kInstrumented;
+  // A copy for loops is left for the plain code of its loop, which follows its callees.
+  if (!observes || !v->osr_loop.valid()) in_service_->watch_callees(*v);
+  if (v->osr_loop.valid()) {
+    if (observes) return copies_->begin_observing_loop(m, *v);
+    in_service_->replace_osr(m, *v);
+    return copies_->watch_frames_of(m, *v);
+  }
+  if (observes) return copies_->begin_observing_optimized(m, *v);
+  if (!v->values.empty()) return values_->install(m, *v);
+  if (v->tier == Tier::kOptimized) {
+    m.optimizing.own().versions++;
+    trials_->abandon(m);
+    const Version* before = m.optimized.load(std::memory_order_relaxed);
+    if (before != nullptr && before->general != nullptr) before = before->general;
+    if (before == nullptr) before = m.plain.load(std::memory_order_relaxed);
+    m.optimized.store(v, std::memory_order_release);
+    finishes([&] { copies_->watch_frames_of(m, *v); });
+    finishes([&] { in_service_->tell_callers(m); });
+    finishes([&] { trials_->begin(m, before, *v); });
+  } else if (v->copy == Copy::kInstrumented) {
+    if (v->code != nullptr) m.shape.made()->loop_ranges = v->code->tables().loop_ranges;
+    m.instrumented.store(v, std::memory_order_release);
+    if (options_.adaptive) finishes([&] { rates_.begin_observing(m); });
+  } else {
+    m.plain.store(v, std::memory_order_release);
+  }
+  in_service_->link_locked(m);
+  if (v->tier == Tier::kOptimized) {
+    copies_->retire_optimized_copy(m);
+    in_service_->retire_optimized_before(m, *v);
+    in_service_->retire_baseline(m);
+    if (options_.adaptive) finishes([&] { rates_.switch_off(m); });
+    if (ValueVersions* values = m.value_versions.made()) values->forced = false;
+    finishes([&] { values_->consider_values(m); });
+  }
+  in_service_->reclaim_locked();
+}
+
+// ---- InService ---------------------------------------------------------------------------------
+
+InService::InService(const Parts& p)
+    : options_(p.options),
+      policy_(p.policy),
+      always_instrumented_(p.always_instrumented),
+      stress_(p.stress),
+      state_mutex_(p.state_mutex),
+      methods_(p.methods),
+      threads_(p.threads),
+      saved_(p.saved),
+      reclaimer_(p.reclaimer),
+      hosts_(p.hosts),
+      fast_(p.fast),
+      stubs_(p.stubs),
+      relay_(p.relay),
+      losses_(p.losses) {}
+
+Status InService::open_native_tools(const jit::Routines& routines) {
+  if (options_.perf_map) {
+    auto map = jit::PerfMap::create();
+    if (map) native_tools_.perf_map = std::move(*map);
+    if (!map) give_up_tool(options_, "perf_map", map.error());
+  }
+  if (options_.jit_dump) {
+    auto dump = jit::JitDump::create();
+    if (dump) native_tools_.jit_dump = std::move(*dump);
+    if (!dump) give_up_tool(options_, "jit_dump", dump.error());
+  }
+  if (options_.gdb) native_tools_.gdb_names = std::make_unique<jit::GdbNames>();
+  native_tools_.add(routines.invoke_code());
+  native_tools_.name(routines.other_code());
+  return {};
+}
+
+void InService::take_moved_locked(Method& m, Version& v) {
+  note_version(m, v);
+  watch_callees(v);
+}
+
+void InService::note_version(Method& m, const Version& v) {
+  hosts_.hold_locked(v);
+  forget_versions_locked(m);
+  finishes([&] { tell_native_tools(m, v); });
+}
+
+// Drops freed versions, the oldest first, where there are too many.
+void InService::forget_versions_locked(Method& m) {
+  if (m.versions.size() < kVersionsKept + kVersionsKept / 4) return;
+  const Trial* trial = m.optimizing->trial.load(std::memory_order_relaxed);
+  auto needed = [&](const Version* v) {
+    // Slow paths look whether these are usable.
+    bool named = v == m.plain.load() || v == m.instrumented.load() || v == m.optimized.load() ||
+                 v == m.optimizing->copy.load() || v == m.enterable.load();
+    return named || !v->freed || (trial != nullptr && (v == &trial->before || v == &trial->now));
+  };
+  if (Optimizing* o = m.optimizing.made()) {
+    for (auto& t : o->trials) {
+      bool keep = t.get() == trial || needed(&t->before) || needed(&t->now);
+      if (!keep) reclaimer_.drop(std::move(t));
+    }
+    std::erase(o->trials, nullptr);
+  }
+  auto on_trial = [&](const Version* v) {
+    return std::ranges::any_of(m.optimizing->trials,
+                               [&](const auto& t) { return v == &t->before || v == &t->now; });
+  };
+  size_t more = m.versions.size() - kVersionsKept;
+  for (auto& v : m.versions) {
+    if (more == 0) break;
+    if (needed(v.get()) || on_trial(v.get())) continue;
+    forget_caller_locked(*v);
+    reclaimer_.drop(std::move(v));
+    losses_.versions_forgotten++;
+    --more;
+  }
+  std::erase(m.versions, nullptr);
+}
+
+// Callees do not tell the version any more that they were optimized.
+void InService::forget_caller_locked(Version& v) {
+  for (MethodId callee : v.by_stub) {
+    Method* m = methods_.known(callee);
+    auto* callers = m == nullptr ? nullptr : m->stub_callers.made();
+    if (callers != nullptr) std::erase(*callers, &v);
+  }
+}
+
+// The optimized versions that the one in service has taken the place of. Not before the cell leads
+// to it: what is retired is free once every thread has been quiescent since, so nothing may lead
+// anyone to it any more. Bodies that callers have inlined stay where they are.
+void InService::retire_optimized_before(Method& m, const Version& v) {
+  const Trial* trial = m.optimizing->trial.load(std::memory_order_relaxed);
+  for (auto& old : m.versions) {
+    bool before = old->tier == Tier::kOptimized && old.get() != &v && !old->osr_loop.valid();
+    bool on_trial = trial != nullptr && &trial->before == old.get();
+    if (before && !on_trial && !old->freed) give_up(*old, OsrOut::kNewer);
+  }
+}
+
+void InService::tell_native_tools(const Method& m, const Version& v) {
+  if (v.code == nullptr) return;
+  std::string name = m.info.name + " [" + tier_name(v.tier);
+  bool tells_copy = v.tier == Tier::kBaseline || v.copy == Copy::kInstrumented;
+  if (tells_copy) name += std::string(" ") + copy_name(v.copy);
+  if (v.enterable) name += " enterable";
+  if (v.general != nullptr) name += " specialized";
+  if (v.osr_loop.valid()) name += " osr " + std::to_string(v.osr_loop.index());
+  native_tools_.add(*v.code, name, v.osr_loop.valid());
+}
+
+// Points the cell, and the quick path of samples, at the best that is in service.
+void InService::link_locked(Method& m) {
+  m.unlinked = false;
+  const Version* best = m.optimized.load(std::memory_order_relaxed);
+  if (usable(best)) {
+    fast_.set_entry(m.id.index(), nullptr);
+    bool on_trial = m.optimizing->trial.load(std::memory_order_relaxed) != nullptr;
+    bool counts = best->general != nullptr && m.value_versions->in_window;
+    const void* entry = counts ? best->guard.counted : best->entry;
+    return stubs_.set_target(m.id, on_trial ? stubs_.trial(m.id) : entry);
+  }
+  const Version* plain = m.plain.load(std::memory_order_relaxed);
+  const Version* copy = m.instrumented.load(std::memory_order_relaxed);
+  if (usable(copy) && options_.gap != GapMode::kExact && !always_instrumented_) {
+    fast_.set_entry(m.id.index(), copy->entry, loop_cells(m, plain, *copy));
+  }
+  // Without the plain copy, what threads without counters run, the cell stays as it is.
+  if (usable(copy) && always_instrumented_) {
+    if (!usable(plain)) return;
+    return stubs_.set_target(m.id, copy->entry);
+  }
+  if (usable(plain)) stubs_.set_target(m.id, plain->entry);
+}
+
+// Fills in where the frames of a method's loops change copies, for the quick path of bursts. Returns
+// null where they have to ask: for better code, for the stress plan, or for another way to count.
+const sampler::LoopCell* InService::loop_cells(Method& m, const Version* plain,
+                                               const Version& copy) {
+  bool stressed = stress_.active(StressKind::kOsr) || stress_.active(StressKind::kCopy);
+  if (stressed || m.shape->loop_count == 0 || m.probes->shared()) return nullptr;
+  if (!usable(plain) || plain->code == nullptr || copy.code == nullptr) return nullptr;
+  if (m.optimized.load(std::memory_order_relaxed) != nullptr) return nullptr;
+  for (uint32_t l = 0; l < m.shape->loop_count; ++l) {
+    if (m.shape->osr[l].load(std::memory_order_relaxed) != nullptr) return nullptr;
+  }
+  const jit::ProbePlan& plan = m.probes->plan();
+  MethodShape& shape = *m.shape.made();
+  bool first = shape.loop_cells == nullptr;
+  if (first) shape.loop_cells.reset(new (std::nothrow) sampler::LoopCell[shape.loop_count]());
+  if (shape.loop_cells == nullptr) return nullptr;  // they ask
+  for (uint32_t l = 0; l < shape.loop_count; ++l) {
+    sampler::LoopCell& cell = shape.loop_cells[l];
+    auto arrive = [l](const jit::Code& c) { return c.at(c.tables().loops[l].arrive_offset); };
+    cell.instrumented.store(arrive(*copy.code), std::memory_order_release);
+    cell.plain.store(arrive(*plain->code), std::memory_order_release);
+    if (!first) continue;  // a thread may be reading
+    if (l < plan.loop_enter.size()) cell.enter = plan.loop_enter[l];
+    if (l < plan.loop_leave.size()) cell.leave = plan.loop_leave[l];
+  }
+  return shape.loop_cells.get();
+}
+
+void InService::give_up(Version& v, OsrOut why) {
+  if (!v.retired) reclaimer_.retire(v);
+  v.call_back(why);
+}
+
+void InService::drop_osr_versions(Method& m) {
+  for (uint32_t i = 0; i < m.shape->loop_count; ++i) {
+    for (auto* entries : {&m.shape->osr, &m.shape->osr_from_host}) {
+      auto* v = const_cast<Version*>((*entries)[i].exchange(nullptr, std::memory_order_acq_rel));
+      if (v != nullptr) give_up(*v, OsrOut::kNewer);
+    }
+    m.shape->osr_asked[i].store(false, std::memory_order_relaxed);
+  }
+  retire_loop_copies(m);
+}
+
+// The plain version of the loop has gone, or another has come: its copy is made again when a frame
+// has stayed there for long enough.
+void InService::retire_loop_copy(Method& m, LoopId loop) {
+  LoopCopy* c = loop_copy(m, loop);
+  if (c == nullptr) return;
+  c->asked = false;
+  c->windows.forget(policy_.epsilon);
+  auto* v = const_cast<Version*>(c->version.exchange(nullptr, std::memory_order_acq_rel));
+  if (v != nullptr) give_up(*v, OsrOut::kNewer);
+}
+
+void InService::retire_loop_copies(Method& m) {
+  if (m.optimizing->loop_copies.made() == nullptr) return;
+  for (uint32_t l = 0; l < m.shape->loop_count; ++l) retire_loop_copy(m, LoopId(l));
+}
+
+// Calls do not reach the baseline copies any more; frames that still run there keep them alive, and
+// leave by OSR or by returning.
+void InService::retire_baseline(Method& m) {
+  if (stress_.active(StressKind::kFlip)) return;  // it goes back to them
+  const Trial* trial = m.optimizing->trial.load(std::memory_order_relaxed);
+  for (auto& v : m.versions) {
+    bool ours = v->tier == Tier::kBaseline && !v->enterable;
+    bool on_trial = trial != nullptr && &trial->before == v.get();
+    if (ours && !on_trial && !v->retired) reclaimer_.retire(*v);
+  }
+}
+
+// Waits for another time where memory for it is refused.
+void InService::reclaim_locked() noexcept {
+  do {
+    if (!reclaimer_.has_limbo()) continue;
+    Reclaimer::Freed freed;
+    finishes([&] { freed = reclaimer_.reclaim(threads_.all()); });
+    for (const Version* v : freed.versions) {
+      hosts_.let_go_locked(*v);
+      v->moved ? relay_->forget_locked(*v) : relay_->note_changes(1);
+    }
+    for (Method* m : freed.methods) {
+      m->looked_at = false;
+      hosts_.let_go_locked(*m);
+    }
+  } while (hosts_.leave_locked());
+}
+
+}  // namespace uptier::tiering

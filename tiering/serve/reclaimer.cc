@@ -1,0 +1,185 @@
+#include "tiering/serve/reclaimer.h"
+#include "profile/base/wall.h"
+#include "tiering/base/clock.h"
+
+#include <algorithm>
+#include <array>
+
+namespace uptier::tiering {
+
+namespace {
+
+struct Range {
+  uintptr_t from, to;
+
+  // A return address may lie just behind the last instruction.
+  bool holds(uintptr_t word) const { return word >= from && word <= to; }
+};
+
+// Where a version's code is: one part, or two.
+std::array<Range, 2> parts_of(const Version& v) {
+  auto range = [](const void* at, uint64_t bytes) {
+    auto from = reinterpret_cast<uintptr_t>(at);
+    return Range{from, from + bytes};
+  };
+  if (v.code == nullptr) return {range(v.entry, v.code_bytes), range(v.entry, v.code_bytes)};
+  uint64_t hot = std::min<uint64_t>(v.code->hot_size(), v.code_bytes);
+  return {range(v.code->base(), hot), range(v.code->cold_base(), v.code_bytes - hot)};
+}
+
+template <typename T>
+Range range_of(const std::unique_ptr<T>& object) {
+  auto from = reinterpret_cast<uintptr_t>(object.get());
+  return {from, object == nullptr ? from : from + sizeof(T) - 1};
+}
+
+}  // namespace
+
+void Reclaimer::retire(Version& v) {
+  v.retired.store(true, std::memory_order_relaxed);
+  v.retired_ns = now_ns();
+  push({&v, 0});
+}
+
+void Reclaimer::leave(Method& m) { push({.version = nullptr, .epoch = 0, .method = &m}); }
+void Reclaimer::drop(std::unique_ptr<Version> v) { push({nullptr, 0, std::move(v), nullptr}); }
+void Reclaimer::drop(std::unique_ptr<Trial> t) { push({nullptr, 0, nullptr, std::move(t)}); }
+
+void Reclaimer::push(Item item) noexcept {
+  item.epoch = epoch_.fetch_add(1, std::memory_order_seq_cst) + 1;
+  if (!finishes([&] { limbo_.push_back(std::move(item)); })) {
+    (void)item.dropped.release();
+    (void)item.trial.release();
+  }
+  limbo_size_.store(limbo_.size(), std::memory_order_relaxed);
+}
+
+// Compilers compare words in vector registers, too. What is left there would be looked at again: a
+// frame that leaves code puts all of them on the stack (jit/code/leave.h), call after call.
+static void forget_words() {
+  asm volatile(
+      "pxor %%xmm0, %%xmm0; pxor %%xmm1, %%xmm1; pxor %%xmm2, %%xmm2; pxor %%xmm3, %%xmm3;"
+      "pxor %%xmm4, %%xmm4; pxor %%xmm5, %%xmm5; pxor %%xmm6, %%xmm6; pxor %%xmm7, %%xmm7;"
+      "pxor %%xmm8, %%xmm8; pxor %%xmm9, %%xmm9; pxor %%xmm10, %%xmm10; pxor %%xmm11, %%xmm11;"
+      "pxor %%xmm12, %%xmm12; pxor %%xmm13, %%xmm13; pxor %%xmm14, %%xmm14; pxor %%xmm15, %%xmm15"
+      :
+      :
+      : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+        "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+}
+
+// Every word of the stack that could be an address of code keeps the code, and so does one that
+// could be the address of its Code: a slow path below may still read its tables; and one that lies
+// in a Method keeps that. A number that looks like one costs memory, never safety. The words belong
+// to frames that stand still.
+class Reclaimer::Sought {
+ public:
+  explicit Sought(std::span<const Item> limbo) {
+    for (const Item& item : limbo) {
+      if (item.method != nullptr) {
+        methods_.push_back({reinterpret_cast<uintptr_t>(item.method), parts_.size()});
+        parts_.push_back({});  // found among methods_ alone: there may be thousands
+        continue;
+      }
+      if (item.version == nullptr) {
+        parts_.push_back({range_of(item.dropped), range_of(item.trial)});
+      } else {
+        codes_.emplace_back(reinterpret_cast<uintptr_t>(item.version->code.get()), parts_.size());
+        parts_.push_back(parts_of(*item.version));
+      }
+      for (const Range& r : parts_.back()) {
+        if (r.from == 0) continue;
+        low_ = std::min(low_, r.from);
+        high_ = std::max(high_, r.to);
+      }
+    }
+    std::ranges::sort(codes_);
+    std::ranges::sort(methods_);
+  }
+
+  __attribute__((no_sanitize("address", "thread"))) void mark(ThreadStacks::Words words,
+                                                              std::vector<bool>& pinned) const {
+    auto* word = reinterpret_cast<const uintptr_t*>(words.from & ~uintptr_t{7});
+    auto* end = reinterpret_cast<const uintptr_t*>(words.to & ~uintptr_t{7});
+    for (; word < end; ++word) {
+      const uintptr_t it = *word;  // only this function may read the words
+      auto code = std::ranges::lower_bound(codes_, std::pair{it, size_t{0}});
+      if (it != 0 && code != codes_.end() && code->first == it) pinned[code->second] = true;
+      auto method = std::ranges::upper_bound(methods_, std::pair{it, SIZE_MAX});
+      if (method != methods_.begin() && it - (--method)->first < sizeof(Method)) {
+        pinned[method->second] = true;
+      }
+      if (it < low_ || it > high_) continue;
+      for (size_t i = 0; i < parts_.size(); ++i) {
+        if (parts_[i][0].holds(it) || parts_[i][1].holds(it)) pinned[i] = true;
+      }
+    }
+    forget_words();
+  }
+
+ private:
+  uintptr_t low_ = UINTPTR_MAX, high_ = 0;
+  std::vector<std::array<Range, 2>> parts_;
+  std::vector<std::pair<uintptr_t, size_t>> codes_, methods_;
+};
+
+void Reclaimer::pin_what_stacks_need(const AttachedThread& t, std::vector<bool>& pinned) const {
+  const Sought sought(limbo_);
+  t.stacks.each(t.stack_top, [&](ThreadStacks::Words words) { sought.mark(words, pinned); });
+}
+
+void Reclaimer::pass_if_unneeded(AttachedThread& t) const {
+  if (!t.stacks.known()) return;
+  std::vector<bool> pinned(limbo_.size());
+  pin_what_stacks_need(t, pinned);
+  for (size_t i = 0; i < limbo_.size(); ++i) {
+    if (pinned[i] || !is_known(limbo_[i])) return;
+  }
+  t.epoch.store(epoch(), std::memory_order_seq_cst);
+}
+
+Reclaimer::Freed Reclaimer::reclaim(std::span<const std::unique_ptr<AttachedThread>> threads) {
+  if (limbo_.empty()) return {};
+  std::vector<bool> pinned(limbo_.size());
+  for (const auto& t : threads) {
+    // Acquire pairs with the thread's release at its quiescent point: its last use of old code
+    // happened before.
+    uint64_t seen = t->epoch.load(std::memory_order_acquire);
+    if (seen >= limbo_.back().epoch) continue;
+    bool still = t->stacks.known() && t->begin_look();
+    if (still) {
+      bool looked = finishes([&] { pin_what_stacks_need(*t, pinned); });
+      t->end_look();
+      if (!looked) return {};
+    }
+    for (size_t i = 0; i < limbo_.size(); ++i) {
+      bool left_behind = limbo_[i].epoch <= seen;
+      bool known = still && is_known(limbo_[i]);
+      if (!left_behind && !known) pinned[i] = true;
+    }
+  }
+  return free_all_but(pinned);
+}
+
+Reclaimer::Freed Reclaimer::free_all_but(const std::vector<bool>& pinned) {
+  Freed freed;
+  freed.versions.reserve(limbo_.size());
+  freed.methods.reserve(limbo_.size());
+  size_t kept = 0;
+  for (size_t i = 0; i < limbo_.size(); ++i) {
+    if (pinned[i]) {
+      if (kept != i) limbo_[kept] = std::move(limbo_[i]);
+      ++kept;
+      continue;
+    }
+    if (limbo_[i].method != nullptr) freed.methods.push_back(limbo_[i].method);
+    if (limbo_[i].version == nullptr) continue;
+    limbo_[i].version->free();
+    freed.versions.push_back(limbo_[i].version);
+  }
+  limbo_.resize(kept);
+  limbo_size_.store(limbo_.size(), std::memory_order_relaxed);
+  return freed;
+}
+
+}  // namespace uptier::tiering

@@ -1,0 +1,109 @@
+#include "tiering/serve/retired_hosts.h"
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "profile/base/wall.h"
+
+namespace uptier::tiering {
+
+void GoneHosts::hold_locked(const Version& v) {
+  if (!v.enterable) ++methods_.at(v.method.index()).holds;
+  for (uint32_t body : v.bodies) ++methods_.at(body).holds;
+}
+
+// Places stay with their methods as long as a version means them, so these are the same as before.
+void GoneHosts::let_go_locked(const Version& v) {
+  Method& m = methods_.at(v.method.index());
+  if (!v.enterable) {
+    let_go_locked(m);
+  } else if (m.retired && m.holds == 0) {
+    leave_later_locked(m);
+  }
+  for (uint32_t body : v.bodies) let_go_locked(methods_.at(body));
+}
+
+void GoneHosts::let_go_locked(Method& m) {
+  if (--m.holds == 0 && m.host_use == HostUse::kUntilGone) leave_later_locked(m);
+}
+
+void GoneHosts::leave_later_locked(Method& m) noexcept {
+  finishes([&] { left_.push_back(&m); });
+}
+
+bool GoneHosts::leave_locked() {
+  bool retired = false;
+  std::erase_if(left_, [&](Method* m) {
+    if (places_.removed_meanwhile(*m)) return false;  // it may be compiled
+    // A compilation has put its body into other code: that comes here when it is freed.
+    if (m->holds != 0 || m->host_use != HostUse::kUntilGone) return true;
+    bool freed = true;
+    m->enterable.store(nullptr, std::memory_order_release);
+    for (auto& v : m->versions) {
+      freed &= v->freed;
+      if (v->retired) continue;
+      reclaimer_.retire(*v);
+      retired = true;
+    }
+    if (!freed) return true;
+    m->host_use = HostUse::kTold;
+    tell_later_locked(*m);
+    return true;
+  });
+  return retired;
+}
+
+void GoneHosts::tell_later_locked(Method& m) noexcept {
+  (first_gone_ == nullptr ? first_gone_ : last_gone_->next_gone) = &m;
+  last_gone_ = &m;
+  wait_.store(true, std::memory_order_relaxed);
+}
+
+void GoneHosts::leave_all() {
+  {
+    std::lock_guard lock(state_mutex_);
+    for (auto& m : methods_.all()) {
+      if (m->host_use != HostUse::kUntilGone) continue;
+      for (auto& v : m->versions) v->give_back();
+      m->host_use = HostUse::kTold;
+      tell_later_locked(*m);
+    }
+  }
+  tell();
+}
+
+// A method has its place until its host has been told.
+void GoneHosts::tell_slow() noexcept {
+  std::unique_lock lock(state_mutex_);
+  while (first_gone_ != nullptr) {
+    Method& m = *first_gone_;
+    first_gone_ = std::exchange(m.next_gone, nullptr);
+    m.teller = std::this_thread::get_id();
+    lock.unlock();
+    m.host.gone(m.id);
+    lock.lock();
+    m.host_use = HostUse::kOver;
+    told_.notify_all();
+  }
+  wait_.store(false, std::memory_order_relaxed);
+}
+
+void GoneHosts::await_tellers(std::span<const MethodId> methods) {
+  std::unique_lock lock(state_mutex_);
+  told_.wait(lock, [&] {
+    return std::ranges::none_of(methods, [&](MethodId id) {
+      const Method* m = methods_.known(id);
+      return m != nullptr && m->host_use == HostUse::kTold &&
+             m->teller != std::this_thread::get_id();
+    });
+  });
+}
+
+bool GoneHosts::may_ask(const Method& m) const {
+  std::lock_guard lock(state_mutex_);
+  return m.host_use == HostUse::kServes || m.host_use == HostUse::kUntilGone;
+}
+
+}  // namespace uptier::tiering
