@@ -1,6 +1,6 @@
 #include "tiering/events/event_queue.h"
 
-#include "profile/wall.h"
+#include "profile/base/wall.h"
 
 namespace uptier::tiering {
 

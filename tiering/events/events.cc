@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "profile/wall.h"
-#include "tiering/clock.h"
+#include "profile/base/wall.h"
+#include "tiering/base/clock.h"
 
 namespace uptier::tiering {
 namespace {
@@ -21,7 +21,8 @@ bool comes_before(const WaitingEvent& a, const WaitingEvent& b) {
 void Events::listen(EventListener& l, EventKinds kinds) {
   listeners_.push_back({&l, kinds});
   heard_ |= kinds;
-  change_kinds_locked();
+  const Held lock(mutex_);
+  change_kinds();
 }
 
 // ---- Emitting -----------------------------------------------------------------------------------
@@ -42,7 +43,7 @@ void Events::emit_slow(const Event& e) noexcept {
 
 Event Events::queue_numbered(Event e) noexcept {
   if (e.at_ns == 0) e.at_ns = now_ns();
-  std::lock_guard lock(mutex_);
+  const Held lock(mutex_);
   e.sequence = queued_ = sequence_.fetch_add(1, std::memory_order_relaxed) + 1;
   queue_.push(e);
   return e;
@@ -70,14 +71,14 @@ void GuestEvents::push_slow(GuestRing& ring, Event e) noexcept {
 }
 
 void Events::add_thread(GuestEvents& t, uint32_t number) {
-  std::lock_guard lock(mutex_);
+  const Held lock(mutex_);
   t.events_ = this;
   threads_.push_back({&t, nullptr, number});
   finishes([&] { give_ring(threads_.back()); });  // without one it records nothing
 }
 
 void Events::remove_thread(GuestEvents& t) noexcept {
-  std::lock_guard lock(mutex_);
+  const Held lock(mutex_);
   t.ring_.store(nullptr, std::memory_order_relaxed);
   auto at = std::ranges::find(threads_, &t, &OfThread::thread);
   if (at == threads_.end()) return;
@@ -117,7 +118,7 @@ void Events::deliver_all() noexcept {
   if (in_subscriber()) return;
   uint64_t upto;
   {
-    std::lock_guard lock(mutex_);
+    const Held lock(mutex_);
     upto = queued_;
   }
   pending_ = true;  // whoever queued it may not have said so yet
@@ -131,10 +132,10 @@ void Events::deliver_round() noexcept {
   std::vector<Subscribers::Entry*> to;
   uint64_t upto = 0;
   finishes([&] {
-    std::lock_guard lock(mutex_);
+    const Held lock(mutex_);
     upto = queued_;
     to = subscribers_.begin_round();
-    round = take_locked();
+    round = take_all();
   });
   for (WaitingEvent& e : round) {
     for (Subscribers::Entry* s : to) subscribers_.call(*s, e.refer());
@@ -143,16 +144,16 @@ void Events::deliver_round() noexcept {
   delivered_.notify_all();
 }
 
-std::vector<WaitingEvent> Events::take_locked() {
+std::vector<WaitingEvent> Events::take_all() {
   uint64_t upto = sequence_.load(std::memory_order_relaxed);
   std::vector<WaitingEvent> round = queue_.take();
   size_t numbered = round.size();
-  finishes([&] { take_rings_locked(upto, round); });
+  finishes([&] { take_rings(upto, round); });
   if (round.size() != numbered) finishes([&] { std::ranges::stable_sort(round, comes_before); });
   return round;
 }
 
-void Events::take_rings_locked(uint64_t upto, std::vector<WaitingEvent>& to) {
+void Events::take_rings(uint64_t upto, std::vector<WaitingEvent>& to) {
   // The most that can be pushed again while they are read is as much again.
   for (OfThread& t : threads_) {
     if (t.ring == nullptr) continue;
@@ -169,23 +170,24 @@ void Events::take_rings_locked(uint64_t upto, std::vector<WaitingEvent>& to) {
 
 Status Events::check_change(const char* call) const {
   if (!in_subscriber()) return {};
-  return Error{ErrorCode::kInvalidArgument,
-               std::string(call) +
-                   ": refused in a subscriber of events, which may read the runtime but not change it"};
+  return Error{
+      ErrorCode::kInvalidArgument,
+      std::string(call) +
+          ": refused in a subscriber of events, which may read the runtime but not change it"};
 }
 
-void Events::change_kinds_locked() {
+void Events::change_kinds() {
   EventKinds kinds = subscribers_.kinds();
   subscribed_.store(kinds, std::memory_order_relaxed);
   interest_.store(kinds | heard_, std::memory_order_relaxed);
 }
 
 Result<uint64_t> Events::subscribe(EventSubscriber& who, EventKinds kinds) {
-  std::lock_guard lock(mutex_);
+  const Held lock(mutex_);
   uint64_t from = sequence_.load(std::memory_order_relaxed);
   if (Status s = subscribers_.add(who, kinds, from); !s) return s.error();
   queue_.end_run();
-  change_kinds_locked();
+  change_kinds();
   for (OfThread& t : threads_) give_ring(t);
   return from;
 }
@@ -193,9 +195,9 @@ Result<uint64_t> Events::subscribe(EventSubscriber& who, EventKinds kinds) {
 Status Events::unsubscribe(EventSubscriber& who) {
   const Subscribers::Entry* gone;
   {
-    std::lock_guard lock(mutex_);
+    const Held lock(mutex_);
     gone = subscribers_.mark_removed(who);
-    change_kinds_locked();
+    change_kinds();
     for (OfThread& t : threads_) finishes([&] { give_ring(t); });
   }
   if (gone == nullptr) {

@@ -29,6 +29,7 @@
 #include "tiering/events/subscribers.h"
 #include "uptier/events.h"
 #include "uptier/result.h"
+#include "uptier/thread_safety.h"
 
 namespace uptier::tiering {
 
@@ -126,10 +127,10 @@ class Events {
   void tell_drainer() noexcept;
   void deliver_slow() noexcept;
   void deliver_round() noexcept;
-  std::vector<WaitingEvent> take_locked();
-  void take_rings_locked(uint64_t upto, std::vector<WaitingEvent>& to);
-  void give_ring(OfThread& t);
-  void change_kinds_locked();
+  std::vector<WaitingEvent> take_all() UPTIER_REQUIRES(mutex_);
+  void take_rings(uint64_t upto, std::vector<WaitingEvent>& to) UPTIER_REQUIRES(mutex_);
+  void give_ring(OfThread& t) UPTIER_REQUIRES(mutex_);
+  void change_kinds() UPTIER_REQUIRES(mutex_);
 
   std::vector<Listening> listeners_;
   EventKinds heard_ = 0;  // by listeners
@@ -138,18 +139,19 @@ class Events {
   void (*wake_)(void*) noexcept = nullptr;
   void* wake_of_ = nullptr;
 
-  std::mutex mutex_;  // a leaf; guards what follows
-  EventQueue queue_;
-  uint64_t queued_ = 0;  // the last number that was
-  std::vector<OfThread> threads_;
-  Subscribers subscribers_;
+  CheckedLock<std::mutex> mutex_;  // a leaf
+  EventQueue queue_ UPTIER_GUARDED_BY(mutex_);
+  uint64_t queued_ UPTIER_GUARDED_BY(mutex_) = 0;  // the last number that was
+  std::vector<OfThread> threads_ UPTIER_GUARDED_BY(mutex_);
+  Subscribers subscribers_;  // call() and await_call() alone go without mutex_
 
   // Something was queued, pushed or removed since the drainer last looked. It and delivering_ are
   // seq_cst where one is written and then the other is read: see deliver_slow().
   std::atomic<bool> pending_{false};
   std::atomic<bool> delivering_{false};
   std::atomic<uint64_t> delivered_{0};  // all that was queued up to here
-  std::atomic<std::thread::id> deliverer_{};  // relaxed: only a thread itself finds its own id there
+  std::atomic<std::thread::id>
+      deliverer_{};  // relaxed: only a thread itself finds its own id there
 };
 
 // What a guest thread records with: nothing while nobody wants to know.
