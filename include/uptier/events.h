@@ -80,12 +80,13 @@ inline constexpr EventKinds kAllEvents = (EventKinds{1} << kEventKinds) - 1;
 // `sequence` and `at_ns`, which every record has.
 struct Event {
   EventKind kind = EventKind::kLost;
-  Tier tier = Tier::kHost;   // with `version`: quality,
-  Copy copy = Copy::kPlain;  // instrumentation,
-  LoopId loop;               // and the loop where frames enter; none: at the start
-  MethodId method;           // none where it is about no method
-  uint32_t thread = 0;       // number of the attachment (Runtime::thread_number); 0: none
-  uint64_t sequence = 0;     // number of the change; kEntered, kLeft: the last the thread had seen
+  Tier tier = Tier::kHost;     // with `version`: quality,
+  Copy copy = Copy::kPlain;    // instrumentation,
+  LoopId loop;                 // and the loop where frames enter; none: at the start
+  MethodId method;             // none where it is about no method
+  uint32_t thread = 0;         // number of the attachment (Runtime::thread_number); 0: none
+  uint32_t native_thread = 0;  // the kernel number of the thread where it happened (gettid)
+  uint64_t sequence = 0;  // number of the change; kEntered, kLeft: the last the thread had seen
   uint64_t thread_sequence = 0;  // kEntered, kLeft: which of the thread's it is, from 1; else 0
   uint64_t at_ns = 0;            // when it happened or ended: CLOCK_MONOTONIC, nanoseconds
   uint64_t duration_ns = 0;      // how long it took

@@ -1,6 +1,9 @@
 #include "tiering/events/events.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "profile/base/wall.h"
 #include "tiering/base/clock.h"
@@ -43,6 +46,7 @@ void Events::emit_slow(const Event& e) noexcept {
 
 Event Events::queue_numbered(Event e) noexcept {
   if (e.at_ns == 0) e.at_ns = now_ns();
+  e.native_thread = static_cast<uint32_t>(::gettid());
   const Held lock(mutex_);
   e.sequence = queued_ = sequence_.fetch_add(1, std::memory_order_relaxed) + 1;
   queue_.push(e);
@@ -70,16 +74,23 @@ void GuestEvents::push_slow(GuestRing& ring, Event e) noexcept {
   if (ring.push(e, events_->last())) events_->tell_drainer();
 }
 
+GuestEvents::~GuestEvents() {
+  if (events_ != nullptr) events_->remove_thread(*this);
+}
+
 void Events::add_thread(GuestEvents& t, uint32_t number) {
   const Held lock(mutex_);
+  OfThread made{&t, nullptr, number, static_cast<uint32_t>(::gettid())};
+  if (guests_wanted()) make_ring(made);
+  threads_.push_back(std::move(made));
   t.events_ = this;
-  threads_.push_back({&t, nullptr, number});
-  finishes([&] { give_ring(threads_.back()); });  // without one it records nothing
+  show_ring(threads_.back());
 }
 
 void Events::remove_thread(GuestEvents& t) noexcept {
   const Held lock(mutex_);
   t.ring_.store(nullptr, std::memory_order_relaxed);
+  t.events_ = nullptr;
   auto at = std::ranges::find(threads_, &t, &OfThread::thread);
   if (at == threads_.end()) return;
   at->thread = nullptr;
@@ -90,13 +101,19 @@ void Events::remove_thread(GuestEvents& t) noexcept {
   }
 }
 
-// Lets a thread push if that is wanted, and not if it is not. A ring that was made stays as long as
-// the thread, which may be pushing right now.
-void Events::give_ring(OfThread& t) {
-  bool wants = (subscribed_.load(std::memory_order_relaxed) & kOfGuests) != 0;
+bool Events::guests_wanted() const noexcept {
+  return (subscribed_.load(std::memory_order_relaxed) & kOfGuests) != 0;
+}
+
+// A ring that was made stays as long as the thread, which may be pushing right now.
+void Events::make_ring(OfThread& t) {
+  if (t.ring == nullptr) t.ring = std::make_unique<GuestRing>(t.number, t.native_number);
+}
+
+// Lets a thread push if that is wanted, and not if it is not.
+void Events::show_ring(const OfThread& t) const noexcept {
   if (t.thread == nullptr) return;
-  if (wants && t.ring == nullptr) t.ring = std::make_unique<GuestRing>(t.number);
-  t.thread->ring_.store(wants ? t.ring.get() : nullptr, std::memory_order_release);
+  t.thread->ring_.store(guests_wanted() ? t.ring.get() : nullptr, std::memory_order_release);
 }
 
 // ---- Delivering ---------------------------------------------------------------------------------
@@ -145,21 +162,24 @@ void Events::deliver_round() noexcept {
 }
 
 std::vector<WaitingEvent> Events::take_all() {
-  uint64_t upto = sequence_.load(std::memory_order_relaxed);
+  const uint64_t upto = last();
   std::vector<WaitingEvent> round = queue_.take();
-  size_t numbered = round.size();
-  finishes([&] { take_rings(upto, round); });
-  if (round.size() != numbered) finishes([&] { std::ranges::stable_sort(round, comes_before); });
+  const size_t numbered = round.size();
+  finishes([&] {
+    mutex_.known_held();
+    take_rings(upto, round);
+  });
+  if (round.size() != numbered) std::ranges::stable_sort(round, comes_before);
   return round;
 }
 
 void Events::take_rings(uint64_t upto, std::vector<WaitingEvent>& to) {
-  // The most that can be pushed again while they are read is as much again.
   for (OfThread& t : threads_) {
     if (t.ring == nullptr) continue;
-    to.reserve(to.size() + 2 * GuestRing::kRecords);
-    size_t most = to.capacity() - to.size();
-    if (t.ring->drain(upto, most, [&](const Event& e) { to.emplace_back(e); })) pending_ = true;
+    // As much again can be pushed while it is read. What is left comes with the next round.
+    constexpr size_t kMost = 2 * GuestRing::kRecords;
+    to.reserve(to.size() + kMost);
+    if (t.ring->drain(upto, kMost, [&](const Event& e) { to.emplace_back(e); })) pending_ = true;
   }
   std::erase_if(threads_, [](const OfThread& t) {
     return t.thread == nullptr && (t.ring == nullptr || t.ring->empty());
@@ -176,19 +196,22 @@ Status Events::check_change(const char* call) const {
           ": refused in a subscriber of events, which may read the runtime but not change it"};
 }
 
-void Events::change_kinds() {
-  EventKinds kinds = subscribers_.kinds();
+void Events::change_kinds() noexcept {
+  const EventKinds kinds = subscribers_.kinds();
   subscribed_.store(kinds, std::memory_order_relaxed);
   interest_.store(kinds | heard_, std::memory_order_relaxed);
+  for (const OfThread& t : threads_) show_ring(t);
 }
 
 Result<uint64_t> Events::subscribe(EventSubscriber& who, EventKinds kinds) {
   const Held lock(mutex_);
-  uint64_t from = sequence_.load(std::memory_order_relaxed);
+  if ((kinds & kOfGuests) != 0) {
+    for (OfThread& t : threads_) make_ring(t);
+  }
+  const uint64_t from = last();
   if (Status s = subscribers_.add(who, kinds, from); !s) return s.error();
   queue_.end_run();
   change_kinds();
-  for (OfThread& t : threads_) give_ring(t);
   return from;
 }
 
@@ -198,7 +221,6 @@ Status Events::unsubscribe(EventSubscriber& who) {
     const Held lock(mutex_);
     gone = subscribers_.mark_removed(who);
     change_kinds();
-    for (OfThread& t : threads_) finishes([&] { give_ring(t); });
   }
   if (gone == nullptr) {
     return Error{ErrorCode::kNotFound, "unsubscribe: the subscriber is not subscribed"};

@@ -79,8 +79,8 @@ class Events {
 
   // ---- Guest threads ----------------------------------------------------------------------------
 
-  // A thread may push from here on; and does not any more. What it has pushed is delivered all the
-  // same. The thread's own calls; both take a leaf lock.
+  // A thread may push from here on, until it is removed or its GuestEvents destroyed. What it has
+  // pushed is delivered all the same. The thread's own call. Throws where memory is refused.
   void add_thread(GuestEvents& t, uint32_t number);
   void remove_thread(GuestEvents& t) noexcept;
 
@@ -119,7 +119,7 @@ class Events {
   struct OfThread {
     GuestEvents* thread;  // null: it has gone, and so will this when the ring is empty
     std::unique_ptr<GuestRing> ring;
-    uint32_t number;
+    uint32_t number, native_number;
   };
 
   void emit_slow(const Event& e) noexcept;
@@ -129,8 +129,10 @@ class Events {
   void deliver_round() noexcept;
   std::vector<WaitingEvent> take_all() UPTIER_REQUIRES(mutex_);
   void take_rings(uint64_t upto, std::vector<WaitingEvent>& to) UPTIER_REQUIRES(mutex_);
-  void give_ring(OfThread& t) UPTIER_REQUIRES(mutex_);
-  void change_kinds() UPTIER_REQUIRES(mutex_);
+  bool guests_wanted() const noexcept;
+  static void make_ring(OfThread& t);
+  void show_ring(const OfThread& t) const noexcept;
+  void change_kinds() noexcept UPTIER_REQUIRES(mutex_);
 
   std::vector<Listening> listeners_;
   EventKinds heard_ = 0;  // by listeners
@@ -157,10 +159,15 @@ class Events {
 // What a guest thread records with: nothing while nobody wants to know.
 class GuestEvents {
  public:
+  GuestEvents() = default;
+  ~GuestEvents();
+  GuestEvents(const GuestEvents&) = delete;
+  GuestEvents& operator=(const GuestEvents&) = delete;
+
   // Records something: kEntered or kLeft, whose text is static. Takes no lock and allocates nothing.
   // Cost: a load while nobody wants it. The thread's own call.
   void push(const Event& e) noexcept {
-    // Acquire pairs with give_ring(): the ring has been made.
+    // Acquire pairs with show_ring(): the ring has been made.
     if (GuestRing* ring = ring_.load(std::memory_order_acquire)) push_slow(*ring, e);
   }
 

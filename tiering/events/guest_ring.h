@@ -21,12 +21,15 @@ class GuestRing {
  public:
   static constexpr uint64_t kRecords = 256;
 
-  explicit GuestRing(uint32_t thread) : thread_(thread), records_(new Event[kRecords]) {}
+  // `thread`, `native_thread`: its numbers, see Event.
+  GuestRing(uint32_t thread, uint32_t native_thread)
+      : thread_(thread), native_thread_(native_thread), records_(new Event[kRecords]) {}
 
   // Appends a record, whose text must be static. `seen`: the last number that the thread has seen.
   // Returns whether the drainer is to be told, since nothing was in the ring.
   bool push(Event e, uint64_t seen) noexcept {
     e.thread = thread_;
+    e.native_thread = native_thread_;
     e.sequence = seen;
     e.thread_sequence = ++pushed_;
     const uint64_t head = head_.load(std::memory_order_relaxed);
@@ -78,13 +81,14 @@ class GuestRing {
   static Event loss_at(const Event& first) {
     Event e;
     e.thread = first.thread;
+    e.native_thread = first.native_thread;
     e.sequence = first.sequence;
     e.thread_sequence = first.thread_sequence;
     e.at_ns = first.at_ns;
     return e;
   }
 
-  const uint32_t thread_;
+  const uint32_t thread_, native_thread_;
   std::unique_ptr<Event[]> records_;
   uint64_t pushed_ = 0;  // the owner's: also those that were lost
   // Positions only grow.

@@ -25,7 +25,7 @@ std::vector<Event> drained(GuestRing& ring, uint64_t upto = UINT64_MAX, size_t m
 }
 
 TEST(GuestRing, gives_records_in_order_with_the_thread_the_number_it_saw_and_its_own_count) {
-  GuestRing ring(7);
+  GuestRing ring(7, 70);
   EXPECT_TRUE(ring.push(left(10), 3));
   EXPECT_FALSE(ring.push(left(11), 4));  // the drainer was told already
   std::vector<Event> got = drained(ring);
@@ -33,6 +33,7 @@ TEST(GuestRing, gives_records_in_order_with_the_thread_the_number_it_saw_and_its
   for (uint64_t i = 0; i < 2; ++i) {
     EXPECT_EQ(got[i].count, 10 + i);
     EXPECT_EQ(got[i].thread, 7u);
+    EXPECT_EQ(got[i].native_thread, 70u);
     EXPECT_EQ(got[i].sequence, 3 + i);
     EXPECT_EQ(got[i].thread_sequence, 1 + i);
   }
@@ -41,7 +42,7 @@ TEST(GuestRing, gives_records_in_order_with_the_thread_the_number_it_saw_and_its
 }
 
 TEST(GuestRing, full_ring_leaves_one_loss_record_in_its_place) {
-  GuestRing ring(1);
+  GuestRing ring(1, 70);
   for (uint64_t i = 0; i < GuestRing::kRecords + 10; ++i) ring.push(left(i), 5 + i);
   std::vector<Event> got = drained(ring);
   ring.push(left(999), 1000);
@@ -57,7 +58,7 @@ TEST(GuestRing, full_ring_leaves_one_loss_record_in_its_place) {
 }
 
 TEST(GuestRing, takes_nothing_after_a_loss_until_it_is_empty) {
-  GuestRing ring(1);
+  GuestRing ring(1, 70);
   for (uint64_t i = 0; i <= GuestRing::kRecords; ++i) ring.push(left(i), 1);
   EXPECT_EQ(drained(ring, UINT64_MAX, 100).size(), 100u);
   ring.push(left(0), 1);  // there is room, but it would come before the loss
@@ -68,7 +69,7 @@ TEST(GuestRing, takes_nothing_after_a_loss_until_it_is_empty) {
 }
 
 TEST(GuestRing, keeps_what_saw_a_later_number) {
-  GuestRing ring(1);
+  GuestRing ring(1, 70);
   ring.push(left(1), 5);
   ring.push(left(2), 6);
   bool more = ring.drain(5, 10, [](const Event& e) { EXPECT_EQ(e.count, 1u); });
@@ -78,7 +79,7 @@ TEST(GuestRing, keeps_what_saw_a_later_number) {
 
 TEST(GuestRing, accounts_for_every_record_while_two_threads_work) {
   constexpr uint64_t kPushed = 300'000;
-  GuestRing ring(1);
+  GuestRing ring(1, 70);
   std::thread writer([&] {
     for (uint64_t i = 1; i <= kPushed; ++i) {
       ring.push(left(i), i);
