@@ -82,8 +82,8 @@ struct Event {
   EventKind kind = EventKind::kLost;
   Tier tier = Tier::kHost;     // with `version`: quality,
   Copy copy = Copy::kPlain;    // instrumentation,
-  LoopId loop;                 // and the loop where frames enter; none: at the start
-  MethodId method;             // none where it is about no method
+  LoopId loop = {};            // and the loop where frames enter; none: at the start
+  MethodId method = {};        // none where it is about no method
   uint32_t thread = 0;         // number of the attachment (Runtime::thread_number); 0: none
   uint32_t native_thread = 0;  // the kernel number of the thread where it happened (gettid)
   uint64_t sequence = 0;  // number of the change; kEntered, kLeft: the last the thread had seen
@@ -95,7 +95,7 @@ struct Event {
   uint64_t bytes = 0;          // size of a version's code
   uint64_t count = 0;          // as the kind says; kCompiled, kInstalled: bodies that were inlined
   // Both are the runtime's, and good until the callback returns.
-  std::string_view text;
+  std::string_view text = {};
   const DecisionRecord* decision = nullptr;
 };
 

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "uptier/builder.h"
+#include "uptier/events.h"
 #include "uptier/host.h"
 #include "uptier/ids.h"
 #include "uptier/opcodes.h"
@@ -433,6 +434,29 @@ class Runtime {
   virtual void keep_loop_executions(uint32_t count) { (void)count; }
   // Returns them, in order of their ends, those of threads that have detached first. Thread: any.
   virtual std::vector<LoopExecution> loop_executions() const { return {}; }
+
+  // Has `who` receive what this runtime does from now on, record by record: events.h has the kinds,
+  // their order, the threads that call it, and what it costs. Returns the number of the last record
+  // that it does not receive; report() tells of what was before. `who` is not owned, and lives until
+  // it is unsubscribed or the runtime has been destroyed.
+  //
+  //   kinds   the kinds that it wants (kinds_of); kLost comes to every subscriber whose records it
+  //           counts
+  //
+  // Thread: any, subscribers included. Errors: kInvalidArgument when it is subscribed already;
+  // kResourceExhausted when memory is refused.
+  virtual Result<uint64_t> subscribe(EventSubscriber& who, EventKinds kinds = kAllEvents) {
+    (void)who, (void)kinds;
+    return Error{ErrorCode::kUnsupported, "subscribe: this runtime tells of no events"};
+  }
+  // Ends that. When it returns, `who` is not being called on another thread and will not be called
+  // again; what has not been delivered to it is dropped. So the caller must not hold a lock that `who`
+  // waits for. A subscriber may unsubscribe itself, or others, while it is being called.
+  // Thread: any. Errors: kNotFound when it is not subscribed.
+  virtual Status unsubscribe(EventSubscriber& who) {
+    (void)who;
+    return Error{ErrorCode::kNotFound, "unsubscribe: this runtime tells of no events"};
+  }
 
   // Takes the records of log probes that all threads have made so far, those that have detached
   // first: of each thread in order, oldest first. A thread's ring keeps the latest log_records, and

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "tiering/model/event_of.h"
+
 namespace uptier::tiering {
 namespace {
 
@@ -35,7 +37,7 @@ std::vector<Method*> eviction_order(const MethodTable& methods) {
 
 void InService::evict_locked(Method& m) {
   withdraw_locked(m);
-  losses_.evictions++;
+  events_.emit(event_of(EventKind::kEvicted, m));
 }
 
 // Takes all code of a method out of service that can be made again; or when it was removed, what is

@@ -7,6 +7,7 @@
 #include "profile/trace/data.h"
 #include "profile/trace/events.h"
 #include "tiering/base/log.h"
+#include "tiering/model/event_of.h"
 #include "tiering/observe/stream_sums.h"
 
 namespace uptier::tiering {
@@ -39,7 +40,7 @@ uint64_t stream_id(const Method& m, uint32_t thread) { return handle_of(m) << 32
 }  // namespace
 
 Observer::Observer(const Options& options, const Options& live, const sampler::Ladder& ladder,
-                   TraceSink* sink, Policy* policy)
+                   TraceSink* sink, Policy* policy, Events& events)
     : options_(options),
       live_(live),
       ladder_(ladder),
@@ -47,7 +48,10 @@ Observer::Observer(const Options& options, const Options& live, const sampler::L
       hosts_policy_(policy),
       opt_range_(*OptRange::parse(options.opt_range)),
       sink_(sink),
-      decisions_(options.decisions_kept) {}
+      events_(events),
+      decisions_(options.decisions_kept) {
+  events_.listen(decisions_, DecisionLog::kHears);
+}
 
 void Observer::begin() {
   begun_ = true;
@@ -151,6 +155,10 @@ sampler::Verdict Observer::take(Method& m, uint32_t thread, const sampler::Note&
                  sampler::weight_of({note.rate}, ladder_));
   if (!is_flush(note.kind)) return verdict;
   s.flushes++;
+  Event flushed =
+      event_of(EventKind::kFlushed, m, flush_reason_name(reason_of(note.kind)), s.calls);
+  flushed.thread = thread;
+  events_.emit(flushed);
   if (sink_ != nullptr && !m.probes->schema().slots.empty()) emit_flush(m, thread, note, weight);
   if (note.ages != 0) age(m, thread, t.sampled_calls);
   return verdict;

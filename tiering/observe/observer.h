@@ -20,6 +20,7 @@
 #include "sampler/snapshot_ring.h"
 #include "tiering/base/clock.h"
 #include "tiering/base/opt_range.h"
+#include "tiering/events/decision_log.h"
 #include "tiering/model/method.h"
 #include "tiering/observe/method_keys.h"
 #include "tiering/policy/policy.h"
@@ -38,38 +39,11 @@ struct Totals {
   uint64_t bursts = 0;
 };
 
-// The last decisions in their order, and when each was made, by now_ns(). The time is apart from the
-// record, because no decision depends on it.
-class DecisionList {
- public:
-  explicit DecisionList(uint64_t kept) : kept_(kept) {}
-
-  // Numbers a record and takes it; the oldest goes where there are too many.
-  void push_back(DecisionRecord r) {
-    r.sequence = ++made_;
-    records_.push_back(std::move(r));
-    times_.push_back(now_ns());
-    keep(kept_);
-  }
-  void keep(uint64_t kept) {
-    kept_ = kept;
-    for (; records_.size() > kept_; times_.pop_front()) records_.pop_front();
-  }
-  uint64_t forgotten() const { return made_ - records_.size(); }
-  const std::deque<DecisionRecord>& records() const { return records_; }
-  const std::deque<uint64_t>& times() const { return times_; }
-
- private:
-  uint64_t kept_, made_ = 0;
-  std::deque<DecisionRecord> records_;
-  std::deque<uint64_t> times_;
-};
-
 class Observer {
  public:
   // All outlive this; `sink` and `policy` may be null. `live` is what of the options changes.
   Observer(const Options& options, const Options& live, const sampler::Ladder& ladder,
-           TraceSink* sink, Policy* policy);
+           TraceSink* sink, Policy* policy, Events& events);
 
   // Begins the trace; before the first event.
   void begin();
@@ -207,6 +181,8 @@ class Observer {
                      Stream& counted) const;
   sampler::Verdict end_window(Method& m, uint32_t stream, uint64_t entries, uint64_t new_samples,
                               uint64_t weight, uint64_t nominal);
+  // Numbers a decision and emits it.
+  void decided(DecisionRecord& r);
   // Returns whether the sink took it, or there is none.
   bool emit(const TraceEvent& e);
   void emit_flush(Method& m, uint32_t thread, const sampler::Note& note, uint64_t weight);
@@ -239,7 +215,9 @@ class Observer {
   bool begun_ = false;
   MethodKeys keys_;
   uint64_t trace_events_lost_ = 0;
-  DecisionList decisions_;
+  Events& events_;
+  uint64_t decided_ = 0;  // decisions so far
+  DecisionLog decisions_;
 };
 
 }  // namespace uptier::tiering

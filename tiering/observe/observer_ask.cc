@@ -149,8 +149,18 @@ Decision Observer::answer(Method& m, const sampler::Note& note, const MethodSnap
   r.samples = s.samples;
   r.loop_iterations = s.iterations;
   r.priority = d.priority;
-  decisions_.push_back(std::move(r));
+  decided(r);
   return d;
+}
+
+void Observer::decided(DecisionRecord& r) {
+  r.sequence = ++decided_;
+  Event e;
+  e.kind = EventKind::kDecided;
+  e.method = r.method;
+  e.at_ns = now_ns();
+  e.decision = &r;
+  events_.emit(e);
 }
 
 void Observer::log(const Method& m, std::string action, std::string reason, std::string inputs) {
@@ -164,14 +174,14 @@ void Observer::log(const Method& m, std::string action, std::string reason, std:
   r.calls = t.calls;
   r.samples = t.sampled_calls + t.bursts;
   r.loop_iterations = t.iterations;
-  decisions_.push_back(std::move(r));
+  decided(r);
 }
 
 void Observer::log_event(std::string action, std::string what) {
   DecisionRecord r;
   r.action = std::move(action);
   r.reason = std::move(what);
-  decisions_.push_back(std::move(r));
+  decided(r);
 }
 
 }  // namespace uptier::tiering

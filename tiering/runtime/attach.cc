@@ -51,6 +51,7 @@ AttachedThread* RuntimeImpl::attached_to(const Runtime& r) noexcept {
 
 Status RuntimeImpl::attach() try {
   if (forked()) return forked_error();
+  if (Status s = events_.check_change("attach"); !s) return s;
   jit::StandardFloats floats;
   if (AttachedThread* t = here()) {
     t->depth++;
@@ -69,6 +70,7 @@ Status RuntimeImpl::attach() try {
   t.epoch.store(reclaimer_.epoch(), std::memory_order_seq_cst);
   {
     std::lock_guard lock(state_mutex_);
+    events_.add_thread(t.events, number);
     threads_.make_room();  // so that the thread is in both lists, or in none
     stops_.add(t.stop, number);
     threads_.add(std::move(*made));
@@ -96,7 +98,8 @@ void RuntimeImpl::prepare_loop_timer(AttachedThread& t) {
 
 void RuntimeImpl::detach() {
   AttachedThread* t = here();
-  if (t == nullptr || --t->depth != 0) return;
+  if (t == nullptr || is_in_subscriber("detach") || --t->depth != 0) return;
+  const Delivery delivery(*this);
   jit::StandardFloats floats;
   sampler::exchange_context(t->outer);
   leave(*t);
@@ -156,6 +159,7 @@ void RuntimeImpl::flush() {
   if (forked() || is_in_build("flush")) return;
   jit::StandardFloats floats;
   finishes([&] { flush_and_wait(); });
+  events_.deliver_all();
   hosts_.tell();
   say_noticed();
 }

@@ -52,6 +52,8 @@ const char* RuntimeImpl::obstacle_to(std::string_view name, const Options& to) c
 
 Status RuntimeImpl::set(std::string_view name, std::string_view value) try {
   if (forked()) return forked_error();
+  if (Status s = events_.check_change("set"); !s) return s;
+  const Delivery delivery(*this);
   std::lock_guard lock(state_mutex_);
   Options changed = live_;
   if (Status s = changed.set(name, value); !s) return s;
@@ -103,6 +105,8 @@ void RuntimeImpl::change_policy_locked() {
 
 Status RuntimeImpl::observe(Sampling how) try {
   if (forked()) return forked_error();
+  if (Status s = events_.check_change("observe"); !s) return s;
+  const Delivery delivery(*this);
   std::lock_guard lock(state_mutex_);
   if (!rates_.has_rates())
     return for_life("observe", "this runtime samples every call, by turns, or none");

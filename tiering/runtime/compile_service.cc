@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "profile/base/wall.h"
+#include "tiering/base/clock.h"
+#include "tiering/model/event_of.h"
 #include "tiering/runtime/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -10,6 +12,7 @@ namespace uptier::tiering {
 // thread counts as blocked meanwhile, so that what it does not run can make room.
 // What memory was refused to is tried once more: there may be some for that.
 bool RuntimeImpl::first_call(Method& m) noexcept {
+  const Delivery delivery(*this);
   __builtin_unwind_init();  // the method's address, which callers keep in registers, is on the stack
   StillHere still(*this);
   for (int tries = 0; tries < 2; ++tries) {
@@ -23,7 +26,7 @@ bool RuntimeImpl::first_call(Method& m) noexcept {
 
 void RuntimeImpl::note_no_memory(Method& m) noexcept {
   std::lock_guard lock(state_mutex_);
-  losses_.code_refused++;
+  events_.emit(event_of(EventKind::kRefused, m, "out of memory"));
   finishes([&] { m.last_error.put(out_of_memory("its code").message); });
 }
 
@@ -52,7 +55,7 @@ bool RuntimeImpl::make_first(Method& m) {
   {
     std::lock_guard lock(state_mutex_);
     m.last_error.put(s.error().message);
-    (refused ? losses_.code_refused : losses_.compiles_failed)++;
+    events_.emit(event_of(refused ? EventKind::kRefused : EventKind::kFailed, m, *m.last_error));
     // What was refused for want of room may be had at another call.
     m.failed.store(!refused, std::memory_order_relaxed);
   }
@@ -71,6 +74,7 @@ void RuntimeImpl::say_turn_refused(Method& m) {
 bool RuntimeImpl::note_first_call(Method& m) {
   std::lock_guard lock(state_mutex_);
   known_.note_call(m);
+  events_.emit(event_of(EventKind::kFirstCall, m, {}, m.first_call));
   return true;
 }
 
@@ -93,11 +97,13 @@ bool RuntimeImpl::interpret(Method& m) {
     Result<std::unique_ptr<Version>> v = compiler_->make_host_thunk_locked(m);
     if (!v) {
       m.last_error.put(v.error().message);
-      losses_.code_refused++;
+      events_.emit(event_of(EventKind::kRefused, m, *m.last_error));
       return false;
     }
     m.host_code = (*v)->entry;
+    (*v)->installed_ns = now_ns();
     hosts_.hold_locked(**v);
+    events_.emit(event_of(EventKind::kInstalled, **v, (*v)->installed_ns));
     m.versions.push_back(std::move(*v));
   }
   stubs_->set_target(m.id, m.host_code);
@@ -138,7 +144,7 @@ Status RuntimeImpl::compile_first(Method& m) {
     m.last_error.put(v.error().message);
     // The plain copy is what everything else falls back to.
     if (plan.tier == Tier::kBaseline && plan.copy == Copy::kPlain) return v.error();
-    losses_.compiles_failed++;
+    events_.emit(event_of(EventKind::kFailed, m, *m.last_error));
   }
   std::lock_guard lock(state_mutex_);
   m.code_made = true;
@@ -177,7 +183,7 @@ void RuntimeImpl::compile_plan(const Plan& plan) {
   if (v) return install(m, std::move(*v));
   m.last_error.put(v.error().message);
   bool refused = v.error().code == ErrorCode::kResourceExhausted;
-  (refused ? losses_.code_refused : losses_.compiles_failed)++;
+  events_.emit(event_of(refused ? EventKind::kRefused : EventKind::kFailed, m, *m.last_error));
   // Failing to optimize is never failing to run. Asking for the same again would fail the same,
   // unless it was room that was wanting.
   bool best = plan.tier == Tier::kOptimized && plan.copy == Copy::kPlain;

@@ -10,6 +10,7 @@
 #include "jit/code/leave.h"
 #include "jit/code/stack_walk.h"
 #include "profile/base/wall.h"
+#include "tiering/model/event_of.h"
 #include "tiering/runtime/runtime_impl.h"
 #include "uptier/interrupted.h"
 
@@ -40,6 +41,7 @@ jit::Leave RuntimeImpl::leave(jit::LeaveState& s, bool forced) noexcept {
   // Whose guard it is: that of the innermost body.
   Method& m = method(from.method_of(frames_of(from, row).front().body).index());
   m.shape.made()->left.fetch_add(1, std::memory_order_relaxed);
+  note_left(from, forced ? "stress" : guard_reason_name(row.reason), row.exit);
   if (!forced) count_exit(m, row.exit);
   return row.to_host ? leave_for_host(m, s, from, row) : leave_for_baseline(s, from, row, 0);
 }
@@ -161,7 +163,7 @@ bool RuntimeImpl::make_enterable_version(Method& m) {
     return true;
   }
   m.last_error.put(v.error().message);
-  losses_.compiles_failed++;
+  events_.emit(event_of(EventKind::kFailed, m, *m.last_error));
   return false;
 }
 

@@ -126,7 +126,8 @@ Outcome RuntimeImpl::invoke(MethodId id, std::span<const uint64_t> args) {
 
 Outcome RuntimeImpl::invoke(MethodId id, std::span<const uint64_t> args,
                             const InvokeLimits& limits) {
-  if (!is_method(id)) return {0, {TrapCode::kBadCall, MethodId::none(), 0, 0}};
+  bool refused = !is_method(id) || events_.in_subscriber();
+  if (refused) return {0, {TrapCode::kBadCall, MethodId::none(), 0, 0}};
   if (here() == nullptr) {
     ThreadScope scope(*this);
     if (scope.status()) return invoke(id, args, limits);

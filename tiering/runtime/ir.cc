@@ -7,6 +7,8 @@ namespace uptier::tiering {
 
 Result<std::string> RuntimeImpl::ir(MethodId id) try {
   if (forked()) return forked_error();
+  if (Status s = events_.check_change("ir"); !s) return s.error();
+  const Delivery delivery(*this);
   LookingAround looking(*this);
   if (!is_method(id)) return Error{ErrorCode::kInvalidArgument, "there is no such method"};
   Method& m = method(id.index());

@@ -8,6 +8,7 @@
 
 #include "jit/code/routines.h"
 #include "profile/base/wall.h"
+#include "tiering/model/event_of.h"
 #include "tiering/runtime/runtime_impl.h"
 
 namespace uptier {
@@ -74,7 +75,7 @@ bool RuntimeImpl::know_loops(Method& m) {
   if (s) return true;
   std::lock_guard lock(state_mutex_);
   m.last_error.put(s.error().message);
-  losses_.compiles_failed++;
+  events_.emit(event_of(EventKind::kFailed, m, s.error().message));
   m.failed.store(true, std::memory_order_relaxed);
   return false;
 }
@@ -153,7 +154,7 @@ std::optional<Outcome> RuntimeImpl::osr_enter(MethodId id, LoopId loop,
                                               std::span<const uint64_t> args,
                                               const uint64_t* frame) {
   AttachedThread* t = here();
-  if (t == nullptr || !is_method(id)) {
+  if (t == nullptr || !is_method(id) || events_.in_subscriber()) {
     *loop_countdown(id) = 1 << 30;  // nobody counts by it
     return std::nullopt;
   }
@@ -181,6 +182,7 @@ std::optional<Outcome> RuntimeImpl::osr_enter(MethodId id, LoopId loop,
   if (!ready) return std::nullopt;  // the interpreter goes on
   m.shape.made()->osr_entries.fetch_add(1, std::memory_order_relaxed);
   ask_at_next_arrival(t->state(id));
+  t->events.push(entered_event(*v, 0));
   return call(v->entry, signature, words);
 }
 

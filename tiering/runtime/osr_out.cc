@@ -212,11 +212,13 @@ jit::Leave RuntimeImpl::poll(jit::LeaveState& s, const jit::Code& from,
   bool newer = usable(v) && (observed || v->serial > from.serial());
   if (newer && prepare_move(s, from, row, *v->code)) {
     if (!calls_reach(m, from)) raise_word(word, why);
+    note_moved_frame(*v, from);
     return moved(m);
   }
   if (sticks) {
     raise_word(word, why);
     m.shape.made()->left.fetch_add(1, std::memory_order_relaxed);
+    note_left(from, "the code must not run any more", row.exit);
     return leave_for_baseline(s, from, row, 0);
   }
   if (!newer) ask_for_newer(m, loop, from, word);
@@ -262,6 +264,7 @@ jit::Leave RuntimeImpl::stress_poll(Method& m, jit::LeaveState& s, const jit::Co
   if (!stress_.point(StressKind::kOsrOut, from.serial(), loop)) return jit::Leave::kStay;
   if (stress_.forced(StressKind::kOsrOut) % 3 == 0) {
     m.shape.made()->left.fetch_add(1, std::memory_order_relaxed);
+    note_left(from, "stress", row.exit);
     return leave_for_baseline(s, from, row, 0);
   }
   if (m.shape->osr[loop].load(std::memory_order_acquire) == nullptr) {
@@ -270,6 +273,7 @@ jit::Leave RuntimeImpl::stress_poll(Method& m, jit::LeaveState& s, const jit::Co
   if (stress_observe(m, s, from, row)) return moved(m);
   const Version* v = m.shape->osr[loop].load(std::memory_order_acquire);
   if (!usable(v) || !prepare_move(s, from, row, *v->code)) return jit::Leave::kStay;
+  note_moved_frame(*v, from);
   return moved(m);
 }
 

@@ -5,6 +5,7 @@
 
 #include "jit/ir/print.h"
 #include "profile/base/wall.h"
+#include "tiering/model/event_of.h"
 #include "tiering/runtime/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -41,6 +42,8 @@ Status check_own_schema(const MethodInfo& info) {
 
 Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) try {
   if (forked()) return forked_error();
+  if (Status s = events_.check_change("add_method"); !s) return s.error();
+  const Delivery delivery(*this);
   if (Status s = check_signature(info); !s) return s.error();
   if (Status s = check_own_schema(info); !s) return s.error();
   __builtin_unwind_init();  // what callers keep in registers is on the stack, too
@@ -65,6 +68,7 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) try {
     places_.note_added();
     stubs_->set_target(m.id, in_service_->first_target_locked(m));
     methods_.put(std::move(made));
+    events_.emit(event_of(EventKind::kAdded, m, m.info.name));
     return m.id;
   });
   if (!added && place->again) places_.return_place(index);
@@ -95,6 +99,7 @@ std::string RuntimeImpl::error_of(MethodId m) const try {
 // In `build` the wait for compilations could be one for the caller. Hosts die when this returns, so
 // what cannot be done whole is not begun.
 bool RuntimeImpl::is_in_build(const char* call) const {
+  if (is_in_subscriber(call)) return true;
   if (!turns_.any_here()) return false;
   log_.say(LogLevel::kError, std::string(call) + ": `build` must not call it: nothing is done");
   return true;
@@ -102,6 +107,7 @@ bool RuntimeImpl::is_in_build(const char* call) const {
 
 void RuntimeImpl::remove_methods(std::span<const MethodId> methods) {
   if (forked() || is_in_build("remove_methods")) return;
+  const Delivery delivery(*this);
   take_out(methods, HostUse::kOver);
   hosts_.tell();
   hosts_.await_tellers(methods);
@@ -109,6 +115,7 @@ void RuntimeImpl::remove_methods(std::span<const MethodId> methods) {
 
 void RuntimeImpl::retire_methods(std::span<const MethodId> methods) {
   if (forked() || is_in_build("retire_methods")) return;
+  const Delivery delivery(*this);
   take_out(methods, HostUse::kUntilGone);
   hosts_.tell();
 }
@@ -178,6 +185,7 @@ void RuntimeImpl::take_out_locked(Method& m, HostUse after) {
   m.retired = after == HostUse::kUntilGone;
   m.host_use = after;
   methods_.take_out(m);
+  events_.emit(event_of(EventKind::kRemoved, m, m.retired ? "retired" : "removed"));
   if (m.key_made) observer_.keys().give_back(m.info.key);
   m.looked_at = true;
   ++m.holds;

@@ -51,8 +51,7 @@ MethodReport report_of(const Method& m) {
 }  // namespace
 
 LossReport RuntimeImpl::losses_locked() const {
-  LossReport l = losses_;
-  l.requests_dropped = requests_.dropped();
+  LossReport l = losses_.counts();
   l.polls_refused = compiler_->polls_refused();
   l.calls_unattached = calls_unattached_locked();
   l.keys_shared = observer_.keys().shared();

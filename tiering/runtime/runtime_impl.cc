@@ -129,16 +129,19 @@ RuntimeImpl::RuntimeImpl(const Options& options, const StressPlan& plan, TraceSi
       fast_(std::make_unique<sampler::FastSampling>(
           this, static_cast<uint32_t>(options_.max_methods), schedule_)),
       places_(methods_),
+      reclaimer_(events_),
       hosts_(state_mutex_, methods_, places_, reclaimer_),
       stops_(interrupt_signal(options_)),
       threads_(options_.log_records),
-      observer_(options_, live_, schedule_.ladder, sink, policy),
+      observer_(options_, live_, schedule_.ladder, sink, policy, events_),
       saved_(options_, live_, methods_, observer_),
-      requests_(options.max_queue, methods_),
+      requests_(options.max_queue, methods_, events_),
       rates_({options_, live_, schedule_, counting_, *fast_, methods_, threads_, observer_,
               reclaimer_, requests_}),
       machine_(options_, live_, methods_),
-      bodies_(options_) {}
+      bodies_(options_) {
+  open_events();
+}
 
 Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, TraceSink* sink,
                                                      Policy* policy) try {
@@ -280,6 +283,7 @@ void RuntimeImpl::make_owners() {
                                           .observer = observer_,
                                           .saved = saved_,
                                           .bodies = bodies_,
+                                          .events = events_,
                                           .space = *space_,
                                           .stubs = *stubs_,
                                           .poll_words = *poll_words_,
@@ -298,7 +302,7 @@ void RuntimeImpl::make_owners() {
                                        .fast = *fast_,
                                        .stubs = *stubs_,
                                        .relay = relay_,
-                                       .losses = losses_});
+                                       .events = events_});
   relay_.emplace(Relay::Parts{.options = options_,
                               .live = live_,
                               .state_mutex = state_mutex_,
@@ -311,7 +315,8 @@ void RuntimeImpl::make_owners() {
                               .poll_words = *poll_words_,
                               .helpers = helpers_,
                               .service = *this,
-                              .in_service = *in_service_});
+                              .in_service = *in_service_,
+                              .events = events_});
   eviction_.emplace(Eviction::Parts{.options = options_,
                                     .live = live_,
                                     .stress = stress_,
@@ -432,6 +437,11 @@ RuntimeImpl::~RuntimeImpl() {
       tell_first_calls_locked();
       observer_.finish();
     });
+    events_.emit({.kind = EventKind::kEnded});
+  }
+  events_.deliver_all();
+  {
+    std::lock_guard lock(state_mutex_);
     threads_.clear();
     if (space_ != nullptr) space_->release_all();  // null: start() was refused it
     for (auto& m : methods_.all()) {

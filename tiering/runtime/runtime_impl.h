@@ -45,6 +45,9 @@
 #include "tiering/control/trials.h"
 #include "tiering/control/value_guards.h"
 #include "tiering/control/wanted_frames.h"
+#include "tiering/events/events.h"
+#include "tiering/events/loss_counts.h"
+#include "tiering/events/version_log.h"
 #include "tiering/model/looking_around.h"
 #include "tiering/model/method.h"
 #include "tiering/model/method_table.h"
@@ -111,7 +114,9 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   Report make_report() const;  // the same, for those who have a wall of their own
   SavedReport saved_report() const override;
   Profile profile() const override;
-  Status save_profile() override;  // saved/save_now.cc
+  Status save_profile() override;                                               // saved/save_now.cc
+  Result<uint64_t> subscribe(EventSubscriber& who, EventKinds kinds) override;  // subscribe.cc
+  Status unsubscribe(EventSubscriber& who) override;
   std::optional<ProfileAnswer> query(std::string_view stage, std::string_view scope_hash,
                                      std::string_view key) override;
   std::vector<LoopReport> loops() const override;  // loops.cc
@@ -195,6 +200,25 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   void say_scopes() const;
   void say_noticed() noexcept;
   bool is_in_build(const char* call) const;
+  // subscribe.cc
+  // Delivers what has happened when it ends, where there is no worker that would: with no lock held.
+  class Delivery {
+   public:
+    explicit Delivery(RuntimeImpl& r) : events_(r.options_.workers == 0 ? &r.events_ : nullptr) {}
+    ~Delivery() {
+      if (events_ != nullptr) events_->deliver();
+    }
+    Delivery(const Delivery&) = delete;
+    Delivery& operator=(const Delivery&) = delete;
+
+   private:
+    Events* events_;
+  };
+  void open_events();
+  // Whether the caller is a subscriber, which must not make this call; says so in the log.
+  bool is_in_subscriber(const char* call) const;
+  void note_left(const jit::Code& from, const char* why, uint32_t exit) noexcept;
+  void note_moved_frame(const Version& to, const jit::Code& from) noexcept;
   void take_out(std::span<const MethodId> all, HostUse after);
   std::span<const MethodId> refuse_calls(std::span<const MethodId> all, HostUse after,
                                          std::span<MethodId> room);
@@ -372,6 +396,9 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
 
   CompileTurns turns_;
   mutable WaitedMutex state_mutex_;
+  Events events_;
+  LossCounts losses_;
+  VersionLog versions_;  // hears where there is a profile to be saved
   Places places_;
   Reclaimer reclaimer_;
   GoneHosts hosts_;
@@ -382,7 +409,6 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   KnownMethods known_;
   Requests requests_;
   WantedFrames frames_;
-  LossReport losses_;
   std::atomic<uint64_t> calls_unattached_{0};  // up to the last event of each method
   RateControl rates_;
   const uint64_t born_ns_ = now_ns();

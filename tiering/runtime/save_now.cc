@@ -1,11 +1,14 @@
 // When the profile of this process goes into its file: when somebody asks for it, and at the end.
 #include "profile/base/wall.h"
+#include "tiering/base/clock.h"
 #include "tiering/runtime/runtime_impl.h"
 
 namespace uptier::tiering {
 
 Status RuntimeImpl::save_profile() try {
   if (forked()) return forked_error();
+  if (Status s = events_.check_change("save_profile"); !s) return s;
+  const Delivery delivery(*this);
   if (!saved_.is_open()) return {};
   jit::StandardFloats floats;
   std::lock_guard lock(state_mutex_);
@@ -15,7 +18,13 @@ Status RuntimeImpl::save_profile() try {
 } catch (const std::exception&) { return out_of_memory("save_profile"); }
 
 Status RuntimeImpl::save_profile_locked() {
-  return saved_.is_open() ? saved_.save(timeline_locked(), known_) : Status{};
+  if (!saved_.is_open()) return {};
+  uint64_t start = now_ns();
+  Status s = saved_.save(timeline_locked(), known_);
+  Event e{.kind = EventKind::kSaved, .duration_ns = now_ns() - start};
+  if (!s) e.text = s.error().message;
+  events_.emit(e);
+  return s;
 }
 
 // Nobody is left who could be told, but whoever reads the log.

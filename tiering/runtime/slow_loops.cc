@@ -1,4 +1,5 @@
 // What compiled code does when a loop header's check asks. The law is that of slow_paths.cc.
+#include "tiering/model/event_of.h"
 #include "tiering/runtime/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -124,6 +125,7 @@ const void* RuntimeImpl::osr_target(Method& m, uint32_t loop, AttachedThread& t)
   auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
   if (here < t.context().stack_limit + v->code->tables().frame_size) return nullptr;
   m.shape.made()->osr_entries.fetch_add(1, std::memory_order_relaxed);
+  t.events.push(entered_event(*v, 0));
   return v->entry;
 }
 
@@ -137,6 +139,7 @@ const void* RuntimeImpl::stress_arrival(Method& m, uint32_t loop, AttachedThread
     }
     if (const Version* v = m.shape->osr[loop].load(std::memory_order_acquire)) {
       m.shape.made()->osr_entries.fetch_add(1, std::memory_order_relaxed);
+      t.events.push(entered_event(*v, 0));
       return v->entry;
     }
   }

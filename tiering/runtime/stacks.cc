@@ -14,6 +14,7 @@ Error refused(const char* why) { return Error{ErrorCode::kInvalidArgument, why};
 
 Result<NativeStack*> RuntimeImpl::create_stack(void* memory, size_t bytes) try {
   if (forked()) return forked_error();
+  if (Status s = events_.check_change("create_stack"); !s) return s.error();
   AttachedThread* t = here();
   if (t == nullptr) return refused("create_stack: the thread is not attached");
   auto low = reinterpret_cast<uintptr_t>(memory);
@@ -35,6 +36,7 @@ Result<NativeStack*> RuntimeImpl::create_stack(void* memory, size_t bytes) try {
 // are copied.
 Status RuntimeImpl::switch_stack(NativeStack* to) try {
   if (forked()) return forked_error();
+  if (Status s = events_.check_change("switch_stack"); !s) return s;
   AttachedThread* t = here();
   if (t == nullptr) return refused("switch_stack: the thread is not attached");
   __builtin_unwind_init();
@@ -75,6 +77,7 @@ __attribute__((noinline, no_sanitize("address", "thread"))) Status RuntimeImpl::
 Status RuntimeImpl::destroy_stack(NativeStack* stack) try {
   if (stack == nullptr) return {};
   if (forked()) return forked_error();
+  if (Status s = events_.check_change("destroy_stack"); !s) return s;
   AttachedThread* t = here();
   if (t == nullptr || stack->thread != t) {
     return refused("destroy_stack: the stack is another thread's");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tiering/model/event_of.h"
 #include "tiering/model/optimized_slab.h"
 #include "tiering/runtime/runtime_impl.h"
 
@@ -46,7 +47,7 @@ void RuntimeImpl::free_places_locked(size_t kept) {
 void RuntimeImpl::forget_locked(Method& m) {
   // What frames have counted since it was retired; they are gone.
   if (m.retired && !m.forgotten) flush_removed_locked(m, HostUse::kOver);
-  if (!m.forgotten) losses_.methods_forgotten++;
+  if (!m.forgotten) events_.emit(event_of(EventKind::kForgotten, m));
   m.forgotten = true;
   observer_.forget(m);
   rates_.forget(m.id.index());

@@ -20,6 +20,7 @@ void RuntimeImpl::wake_worker() noexcept {
     }
     run_queue();
     relay_->if_due();
+    events_.deliver();
   });
 }
 
@@ -70,7 +71,9 @@ void RuntimeImpl::run_worker() {
     }
     say_noticed();
     worker_.tell_idle();
+    events_.emit_here({.kind = EventKind::kWorkerPaused});
     await_work();
+    events_.emit_here({.kind = EventKind::kWorkerResumed});
   }
 }
 
@@ -202,6 +205,7 @@ void RuntimeImpl::consider(Method& m, const sampler::Note& note) {
 
 void RuntimeImpl::run_queue() {
   while (!worker_.stopping()) {
+    events_.deliver();
     state_mutex_.give_way();
     std::optional<Plan> plan;
     {

@@ -78,6 +78,7 @@ class Relay {
     const jit::Helpers& helpers;
     Service& service;
     InService& in_service;
+    Events& events;
   };
   // Looks after Options::relay_gap_ms for the first time.
   explicit Relay(const Parts& parts);
@@ -144,6 +145,7 @@ class Relay {
   const jit::Helpers& helpers_;
   Service& service_;
   InService& in_service_;
+  Events& events_;
 
   std::atomic<uint64_t> changes_{0};  // relaxed: whoever is late looks later
   std::mutex looking_;                // by whoever is in if_due(), which nobody waits for

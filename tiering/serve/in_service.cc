@@ -9,6 +9,7 @@
 #include "profile/base/wall.h"
 #include "tiering/base/clock.h"
 #include "tiering/base/log.h"
+#include "tiering/model/event_of.h"
 #include "tiering/runtime/runtime_impl.h"
 #include "tiering/serve/in_service.h"
 
@@ -38,6 +39,7 @@ void RuntimeImpl::put_in_service(Method& m, std::unique_ptr<Version> version) {
   Version* v = version.get();
   m.versions.push_back(std::move(version));
   in_service_->note_version(m, *v);
+  events_.emit(event_of(EventKind::kInstalled, *v, v->installed_ns));
   if (v->tier == Tier::kOptimized) m.only_baseline = false;
   if (v->tier == Tier::kOptimized && v->copy == Copy::kPlain) {
     m.ran_optimized = true;
@@ -100,7 +102,7 @@ InService::InService(const Parts& p)
       fast_(p.fast),
       stubs_(p.stubs),
       relay_(p.relay),
-      losses_(p.losses) {}
+      events_(p.events) {}
 
 Status InService::open_native_tools(const jit::Routines& routines) {
   if (options_.perf_map) {
@@ -156,8 +158,8 @@ void InService::forget_versions_locked(Method& m) {
     if (more == 0) break;
     if (needed(v.get()) || on_trial(v.get())) continue;
     forget_caller_locked(*v);
+    events_.emit(event_of(EventKind::kForgotten, *v));
     reclaimer_.drop(std::move(v));
-    losses_.versions_forgotten++;
     --more;
   }
   std::erase(m.versions, nullptr);

@@ -58,7 +58,7 @@ class InService {
     sampler::FastSampling& fast;
     jit::StubTable& stubs;
     std::optional<Relay>& relay;  // there before any code is freed
-    LossReport& losses;
+    Events& events;
   };
   explicit InService(const Parts& parts);
 
@@ -144,7 +144,7 @@ class InService {
   sampler::FastSampling& fast_;
   jit::StubTable& stubs_;
   std::optional<Relay>& relay_;
-  LossReport& losses_;
+  Events& events_;
   jit::NativeTools native_tools_;
   uint64_t activity_ = 0;  // rises with whatever is heard of any method
 };
