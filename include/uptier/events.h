@@ -89,7 +89,7 @@ struct Event {
   uint64_t sequence = 0;  // number of the change; kEntered, kLeft: the last the thread had seen
   uint64_t thread_sequence = 0;  // kEntered, kLeft: which of the thread's it is, from 1; else 0
   uint64_t at_ns = 0;            // when it happened or ended: CLOCK_MONOTONIC, nanoseconds
-  uint64_t duration_ns = 0;      // how long it took
+  uint64_t duration_ns = 0;      // how long it took; kInstalled: to compile the version
   uint64_t version = 0;        // serial number of a version, unique in the runtime's life; 0: none
   uint64_t other_version = 0;  // where a frame came from or went to; 0: not known, or the host
   uint64_t bytes = 0;          // size of a version's code

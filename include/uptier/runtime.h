@@ -450,8 +450,9 @@ class Runtime {
     return Error{ErrorCode::kUnsupported, "subscribe: this runtime tells of no events"};
   }
   // Ends that. When it returns, `who` is not being called on another thread and will not be called
-  // again; what has not been delivered to it is dropped. So the caller must not hold a lock that `who`
-  // waits for. A subscriber may unsubscribe itself, or others, while it is being called.
+  // again; what happened before has been delivered. So the caller must not hold a lock that a
+  // subscriber waits for. A subscriber may unsubscribe itself, or others, while it is being called:
+  // then what has not been delivered is dropped.
   // Thread: any. Errors: kNotFound when it is not subscribed.
   virtual Status unsubscribe(EventSubscriber& who) {
     (void)who;

@@ -28,9 +28,10 @@ inline Event event_of(EventKind kind, const Version& v, uint64_t at_ns = 0) {
   e.loop = v.osr_loop;
   e.method = v.method;
   e.at_ns = at_ns;
-  e.duration_ns = v.compile_ns;
   e.version = v.serial;
   e.bytes = v.code_bytes;
+  if (kind != EventKind::kCompiled && kind != EventKind::kInstalled) return e;
+  e.duration_ns = v.compile_ns;
   e.count = v.inlined;
   return e;
 }
@@ -39,7 +40,6 @@ inline Event event_of(EventKind kind, const Version& v, uint64_t at_ns = 0) {
 // where that is not known.
 inline Event entered_event(const Version& v, uint64_t from) {
   Event e = event_of(EventKind::kEntered, v);
-  e.duration_ns = e.count = 0;
   e.other_version = from;
   return e;
 }

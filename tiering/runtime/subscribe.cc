@@ -21,6 +21,7 @@ Result<uint64_t> RuntimeImpl::subscribe(EventSubscriber& who, EventKinds kinds) 
 
 Status RuntimeImpl::unsubscribe(EventSubscriber& who) {
   if (forked()) return forked_error();
+  events_.deliver_all();
   const Delivery delivery(*this);
   return events_.unsubscribe(who);
 }
