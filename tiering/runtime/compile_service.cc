@@ -111,7 +111,8 @@ std::vector<Plan> RuntimeImpl::first_plans(const Method& m) const {
   if (options_.tier == TierMode::kOptimized && !excluded && !m.guard_banned) {
     return {{.method = m.id, .tier = Tier::kOptimized}, plain};
   }
-  return compiler_->copies_first(m) ? std::vector<Plan>{plain, copy} : std::vector<Plan>{plain};
+  return compiler_->describer().copies_first(m) ? std::vector<Plan>{plain, copy}
+                                                : std::vector<Plan>{plain};
 }
 
 // All versions are made before any is in service, and the plain copy comes last: where no sample

@@ -56,7 +56,7 @@ LossReport RuntimeImpl::losses_locked() const {
   l.polls_refused = compiler_->polls_refused();
   l.calls_unattached = calls_unattached_locked();
   l.keys_shared = observer_.directory.keys().shared();
-  l.unstable_bodies = compiler_->unstable_bodies();
+  l.unstable_bodies = compiler_->describer().unstable_bodies();
   l.trace_events_lost = observer_.trace.events_lost();
   l.decisions_forgotten = observer_.decisions.forgotten();
   threads_.add_losses(l);

@@ -399,7 +399,7 @@ void RuntimeImpl::say_noticed() noexcept {
   finishes([&] {
     notices_.say_once(Notice::kUnattached, calls_unattached_.load(std::memory_order_relaxed));
     notices_.say_once(Notice::kKeysShared, observer_.directory.keys().shared());
-    if (compiler_) notices_.say_once(Notice::kUnstable, compiler_->unstable_bodies());
+    if (compiler_) notices_.say_once(Notice::kUnstable, compiler_->describer().unstable_bodies());
   });
 }
 

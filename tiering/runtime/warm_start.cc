@@ -21,7 +21,7 @@ bool RuntimeImpl::warm(Method& m) {
                   !m.optimize_failed;
   bool unknown = possible && m.has_shape() && m.saved == nullptr;
   if (!possible || unknown || !hot_before(m)) return false;
-  if (!compiler_->describe_ahead(m)) return false;
+  if (!compiler_->describer().describe_ahead(m)) return false;
   std::lock_guard lock(state_mutex_);
   // What was evicted while it was optimized has a way back of its own; evict.cc.
   if (m.saved == nullptr || !m.saved->holds() || m.wants_optimized) return false;
@@ -58,7 +58,7 @@ void RuntimeImpl::prepare(Method& m, uint32_t depth) {
   {
     CompileTurn turn(turns_, m);
     if (!turn || is_removed(m)) return;
-    if (!compiler_->describe_ahead(m)) return;
+    if (!compiler_->describer().describe_ahead(m)) return;
     next = likely_inlinees(m);
   }
   for (MethodId id : next) {
