@@ -88,7 +88,7 @@ class Owners : private tiering::Relay::Service {
   }
   std::vector<std::string> logged() const {
     std::vector<std::string> actions;
-    for (const DecisionRecord& d : observer.decisions()) actions.push_back(d.action);
+    for (const DecisionRecord& d : observer.decisions.records()) actions.push_back(d.action);
     return actions;
   }
 

@@ -35,59 +35,6 @@ std::vector<Method*> eviction_order(const MethodTable& methods) {
 
 }  // namespace
 
-void InService::evict_locked(Method& m) {
-  withdraw_locked(m);
-  events_.emit(event_of(EventKind::kEvicted, m));
-}
-
-// Takes all code of a method out of service that can be made again; or when it was removed, what is
-// left of it.
-void InService::withdraw_locked(Method& m) {
-  fast_.set_entry(m.id.index(), nullptr);
-  stubs_.set_target(m.id, first_target_locked(m));
-  if (interprets_first_locked(m)) m.plain.store(nullptr, std::memory_order_release);
-  // `plain` and `instrumented` stay as they are: slow paths look whether they are usable.
-  m.wants_optimized = m.optimized.load(std::memory_order_relaxed) != nullptr;
-  m.optimized.store(nullptr, std::memory_order_release);
-  if (Optimizing* o = m.optimizing.made()) {
-    o->trial.store(nullptr, std::memory_order_release);  // its versions go with the others
-    o->copy.store(nullptr, std::memory_order_release);
-    o->copy_expected.store(false, std::memory_order_relaxed);
-  }
-  m.enterable.store(nullptr, std::memory_order_release);
-  retire_loop_copies(m);
-  for (uint32_t i = 0; i < m.shape->loop_count; ++i) {
-    m.shape->osr[i].store(nullptr, std::memory_order_release);
-    m.shape->osr_from_host[i].store(nullptr, std::memory_order_release);
-    m.shape->osr_asked[i].store(false, std::memory_order_relaxed);
-  }
-  m.copy_asked.store(false, std::memory_order_relaxed);
-  m.unlinked = false;
-  for (auto& v : m.versions) {
-    if (!v->retired && v->tier != Tier::kHost) reclaimer_.retire(*v);
-  }
-}
-
-void InService::unlink_locked(Method& m) {
-  bool calls_ask = current_entry(m) == nullptr || m.info.host_entry != nullptr;
-  if (m.unlinked || calls_ask) return;
-  m.unlinked = true;
-  fast_.set_entry(m.id.index(), nullptr);
-  stubs_.set_target(m.id, stubs_.tail(m.id));
-}
-
-// Puts the code of a method back in service that was given a second chance.
-bool InService::relink(Method& m) {
-  std::lock_guard lock(state_mutex_);
-  if (!m.unlinked) return false;
-  m.unlinked = false;
-  touch(m);
-  link_locked(m);
-  return true;
-}
-
-// ---- Eviction ----------------------------------------------------------------------------------
-
 Eviction::Eviction(const Parts& p)
     : options_(p.options),
       live_(p.live),

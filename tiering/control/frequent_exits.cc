@@ -13,8 +13,8 @@ void FrequentExits::consider(Method& m, uint32_t exit) {
   bool banned = d.action == Action::kBan;
   m.shape.made()->exits.answer(exit, d.met, banned, policy_);
   if (!d.met || m.removed) return;
-  observer_.log(m, action_name(d.action), "exit at " + m.shape->exits.name(exit) + ": " + d.reason,
-                inputs_text(e));
+  observer_.decisions.log(m, action_name(d.action),
+                          "exit at " + m.shape->exits.name(exit) + ": " + d.reason, inputs_text(e));
   if (m.shape->exits.is_guard(exit)) {
     if (!banned) return;
     withdraw_optimized(m);

@@ -191,8 +191,8 @@ bool RateControl::load_of(Method& m, std::vector<sampler::MethodLoad>& loads) {
   l.burst = a.burst;
   l.bursts = since.bursts;
   l.spent_ns = spent_ns(m, now, since);
-  l.mass = observer_.mass_of(m);
-  l.targets = observer_.target_mass_of(m);
+  l.mass = observer_.estimates.mass_of(m);
+  l.targets = observer_.estimates.target_mass_of(m);
   const sampler::Convergence& c = known.convergence;
   l.noise = std::max(c.noise(), kLeastNoise * c.variety());
   l.total = total;
@@ -284,11 +284,12 @@ void RateControl::heed(Method& m, sampler::Verdict v) {
   bool worth_telling = std::has_single_bit(std::max(c.drifts(), 1u));
   if (v == sampler::Verdict::kDrifted) {
     if (worth_telling) {
-      observer_.log(m, "re_instrument",
-                    "drift: a window lies " + percent(c.last_distance()) +
-                        " from the baseline, noise explains " + percent(c.last_allowed()));
+      observer_.decisions.log(m, "re_instrument",
+                              "drift: a window lies " + percent(c.last_distance()) +
+                                  " from the baseline, noise explains " +
+                                  percent(c.last_allowed()));
     }
-    begin_phase(m, observer_);
+    begin_phase(m, observer_.estimates);
     a.drift = c.last_distance();
     a.phase = Phase::kLearning;
     a.resting = false;
@@ -300,8 +301,8 @@ void RateControl::heed(Method& m, sampler::Verdict v) {
     if (!worth_telling) return;
     char samples[64];
     std::snprintf(samples, sizeof samples, ", %.0f effective samples", c.samples());
-    observer_.log(m, "keep",
-                  "converged: within " + percent(c.error_bound()) + " of the truth" + samples);
+    observer_.decisions.log(
+        m, "keep", "converged: within " + percent(c.error_bound()) + " of the truth" + samples);
   }
   bool looked = a.phase == Phase::kLooking && c.compared() > a.windows;
   if (looked) rest(m);
@@ -400,7 +401,7 @@ void RateControl::change_burst() {
     if (budget_) budget_->set_burst(burst);
     return;
   }
-  observer_.lengths_of_bursts_differ();
+  observer_.estimates.lengths_of_bursts_differ();
   fixed_rate_ = sampler::Rate::sampled(fixed_rate_.rung(), burst);
   put_fixed_rate();
 }

@@ -66,7 +66,7 @@ void Trials::learn_rates(const Method& m, const TrialSnapshot& s) {
   if (s.now_cycles < kLeastTrialCycles) return;
   auto before = static_cast<double>(s.before_cycles);
   machine_.note_speedup(before / static_cast<double>(s.now_cycles));
-  MethodSnapshot seen = observer_.snapshot_of(m);
+  MethodSnapshot seen = observer_.advisor.snapshot_of(m);
   // Without samples nobody knows what a call executes.
   if (seen.samples < policy_.min_samples || seen.calls == 0) return;
   double executed = static_cast<double>(seen.sampled_work) / static_cast<double>(seen.calls);
@@ -78,7 +78,7 @@ Trials::Stays Trials::end(Method& m) {
   if (t == nullptr) return Stays::kUnknown;
   TrialSnapshot s = t->snapshot();
   Decision d = decide_trial(s, policy_);
-  observer_.log(m, action_name(d.action), d.reason, inputs_text(s));
+  observer_.decisions.log(m, action_name(d.action), d.reason, inputs_text(s));
   if (t->tiers) learn_rates(m, s);
   if (d.action != Action::kRollBack) {
     abandon(m);

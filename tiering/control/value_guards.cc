@@ -73,7 +73,7 @@ void ValueGuards::consider_values(Method& m) {
   if (!asks || !may_have_value_version(m)) return;
   ValueVersions& sp = m.value_versions.own();
   if (system_.budget_spent()) return;
-  MethodProfile seen = observer_.profile_of(m);
+  MethodProfile seen = observer_.estimates.profile_of(m);
   std::vector<jit::ParamValue> wanted;
   double priority = 0;
   for (const jit::ParamSite& site : sp.sites) {
@@ -84,14 +84,14 @@ void ValueGuards::consider_values(Method& m) {
     SystemSnapshot system = system_.snapshot(m);
     PolicyOptions o = policy_;
     if (system.baseline_ns > 0) o.baseline_ns = system.baseline_ns;
-    s.past_ns = past_ns(observer_.snapshot_of(m), o);
+    s.past_ns = past_ns(observer_.advisor.snapshot_of(m), o);
     double rate = system.compile_ns > 0 ? system.compile_ns : policy_.compile_ns;
     s.cost_ns = m.shape->instructions * rate * (1.0 + system.queue_length / 64.0);
     s.speedup = system.speedup;
     Decision d = decide_value(s, policy_);
     // That nothing follows is not worth a record.
     if (d.action == Action::kKeep) continue;
-    observer_.log(m, action_name(d.action), d.reason, inputs_text(s));
+    observer_.decisions.log(m, action_name(d.action), d.reason, inputs_text(s));
     if (d.action == Action::kBan) {
       sp.banned = true;
       return;
@@ -178,8 +178,9 @@ void ValueGuards::consider_guard(Method& m) {
   sp.missed += g.misses;
   Decision d = decide_guard(g, policy_);
   if (d.action == Action::kKeep) return watch_quietly(m, *v);
-  observer_.log(m, action_name(d.action),
-                "guard of parameter " + values_text(*v) + " (value): " + d.reason, inputs_text(g));
+  observer_.decisions.log(m, action_name(d.action),
+                          "guard of parameter " + values_text(*v) + " (value): " + d.reason,
+                          inputs_text(g));
   // The stress plan's versions stay, right or wrong, so that their guards are tried.
   if (stress_.active(StressKind::kValues)) return watch_quietly(m, *v);
   take_back(m, d.action == Action::kBan);

@@ -37,7 +37,8 @@ uint64_t stack_limit(const StackBounds& stack, const Options& o) {
 }  // namespace
 
 Result<std::unique_ptr<AttachedThread>> AttachedThread::create(void* runtime, const Options& o,
-                                                               uint32_t number) {
+                                                               uint32_t number,
+                                                               HaveLoopsAsk have_loops_ask) {
   auto methods = static_cast<uint32_t>(o.max_methods);
   auto context = sampler::Reservation::create(sampler::context_bytes(methods), "thread context");
   if (!context) return context.error();
@@ -69,7 +70,7 @@ Result<std::unique_ptr<AttachedThread>> AttachedThread::create(void* runtime, co
   }
   t->stacks.set_own(t.get(), stack.low, stack.high);
   c.stack_limit = stack_limit(stack, o);
-  t->stop.set_up(c, t->stacks);
+  t->stop.set_up(c, t->stacks, have_loops_ask);
   c.owner = t.get();
   c.runtime = runtime;
   // Seeds, and threads, that follow each other start far apart in the generator's orbit.

@@ -34,9 +34,11 @@ namespace uptier::tiering {
 
 class AttachedThread {
  public:
-  // Of the calling thread. `runtime` is what its context carries.
+  // Of the calling thread. `runtime` is what its context carries, and `have_loops_ask` is called with
+  // when an invoke of the thread does not end.
   static Result<std::unique_ptr<AttachedThread>> create(void* runtime, const Options& options,
-                                                        uint32_t number);
+                                                        uint32_t number,
+                                                        HaveLoopsAsk have_loops_ask = nullptr);
 
   sampler::ThreadContext& context() const {
     return *static_cast<sampler::ThreadContext*>(context_memory_.data());

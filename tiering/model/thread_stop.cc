@@ -11,7 +11,7 @@
 
 #include "jit/code/end_body.h"
 #include "jit/code/global_locks.h"
-#include "tiering/runtime/runtime_impl.h"
+#include "tiering/model/thread.h"
 
 namespace uptier::tiering {
 namespace {
@@ -56,9 +56,11 @@ ThreadStop::~ThreadStop() {
   if (timer != kNoTimer) ::syscall(SYS_timer_delete, timer);
 }
 
-void ThreadStop::set_up(sampler::ThreadContext& context, const ThreadStacks& stacks) {
+void ThreadStop::set_up(sampler::ThreadContext& context, const ThreadStacks& stacks,
+                        HaveLoopsAsk have_loops_ask) {
   context_ = &context;
   stacks_ = &stacks;
+  have_loops_ask_ = have_loops_ask;
   thread_ = static_cast<int>(::gettid());
 }
 
@@ -114,7 +116,7 @@ void ThreadStop::tick(void* machine) noexcept {
   if (ticks_ == kShortAfter) set_kernel_timer(timer, 0, kShortPause, kShortPause);
   if (ticks_ == kLongAfter) set_kernel_timer(timer, 0, kLongPause, kLongPause);
   sampler::ThreadContext& c = *context_;
-  if (ticks_ % kLoopsAsk == 0) static_cast<RuntimeImpl*>(c.runtime)->have_all_loops_ask();
+  if (ticks_ % kLoopsAsk == 0 && have_loops_ask_ != nullptr) have_loops_ask_(c.runtime);
   if (c.activation == f->before) return;  // not yet in its code, or not any more
   bool host_raised = c.pending_trap != 0 && c.pending_trap != kInterrupted;
   if (host_raised && ticks_ <= kPatience) return;

@@ -45,6 +45,9 @@ struct InvokeFrame {
   bool asked = false;             // an interrupt is for it
 };
 
+// Has each loop of optimized code of a runtime ask once whether it is to go on; from a signal handler.
+using HaveLoopsAsk = void (*)(void* runtime) noexcept;
+
 // What a call of code is limited by.
 struct CallLimits {
   uint64_t deadline_ns = InvokeFrame::kNever;
@@ -58,8 +61,9 @@ class ThreadStop {
   ThreadStop& operator=(const ThreadStop&) = delete;
   ~ThreadStop();
 
-  // Of the calling thread. All three outlive this.
-  void set_up(sampler::ThreadContext& context, const ThreadStacks& stacks);
+  // Of the calling thread. Both outlive this. `have_loops_ask`: null does nothing.
+  void set_up(sampler::ThreadContext& context, const ThreadStacks& stacks,
+              HaveLoopsAsk have_loops_ask);
 
   // An invoke begins; the timer must be there if it has a deadline of its own (kNever: none).
   void begin(InvokeFrame& f, uint64_t deadline_ns) noexcept {
@@ -112,6 +116,7 @@ class ThreadStop {
 
   sampler::ThreadContext* context_ = nullptr;
   const ThreadStacks* stacks_ = nullptr;
+  HaveLoopsAsk have_loops_ask_ = nullptr;
   int thread_ = 0;  // the kernel's number
   // Volatile: the thread's signal handler reads and writes them between any two instructions.
   InvokeFrame* volatile innermost_ = nullptr;

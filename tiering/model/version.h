@@ -32,7 +32,11 @@ enum class OsrOut : uint32_t {
   kAnywhere = 3,  // the code is not to be run any more: to plainer code if there is no newer
 };
 
-// Sets a word that a loop asks; osr_out.cc.
+// Set in a poll word, beside an OsrOut: a thread is to stop, perhaps the one that asks.
+inline constexpr uint32_t kStops = 1u << 31;
+// Returns what a poll word asks for; OsrOut{} if nothing.
+constexpr OsrOut reason_in(uint32_t word) { return static_cast<OsrOut>(word & ~kStops); }
+// Raises a poll word to `to`; one that asks for more already stays as it is.
 void raise_word(jit::PollWord& word, OsrOut to) noexcept;
 
 // What an indirect call reaches, estimated.

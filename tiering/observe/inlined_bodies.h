@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tiering/model/method.h"
+#include "tiering/model/method_table.h"
 
 namespace uptier::tiering {
 
@@ -71,5 +72,9 @@ const InlinedSlot* slot_at(const Version& copy, size_t word);
 // What the log calls a word of it.
 std::string slot_target_name(const Method& m, const Version& copy, const InlinedSlot& slot,
                              size_t word);
+
+// Returns what the log calls a word of a copy: a block, or the target of a call, and whose it is.
+std::string block_name(const MethodTable& methods, const Method& m, const Version& copy,
+                       size_t word);
 
 }  // namespace uptier::tiering

@@ -15,10 +15,7 @@
 #include <algorithm>
 
 #include "jit/probes/inlined_counts.h"
-#include "profile/data/inlined.h"
 #include "tiering/observe/inlined_bodies.h"
-#include "tiering/observe/stream_sums.h"
-#include "tiering/runtime/runtime_impl.h"
 
 namespace uptier::tiering {
 
@@ -34,61 +31,6 @@ std::vector<InlinedSlot> slots_of(const jit::Code& code) {
         {static_cast<uint32_t>(section), slot_kind_of(p.kind), p, p.offset / 8, jit::words_of(p)});
   }
   return slots;
-}
-
-// ---- What came on -----------------------------------------------------------------------------
-
-InlinedSite Observer::read_slot(const Version& copy, const InlinedSlot& slot,
-                                std::span<const uint64_t> counts) const {
-  InlinedSite s;
-  jit::SiteCounts seen = jit::site_counts(slot.at, counts);
-  s.counts = std::move(seen.words);
-  s.estimates.resize(s.counts.size());
-  bool extremes = slot.kind == SlotKind::kValue || slot.kind == SlotKind::kRange;
-  if (extremes && s.counts[0] == 0) s.counts[slot_word::kMin] = s.counts[slot_word::kMax] = 0;
-  for (const sampler::TableEntry& e : seen.entries) {
-    if (slot.kind != SlotKind::kCallTarget) {
-      s.table[{0, e.key}].count += e.count;
-      continue;
-    }
-    std::optional<MethodKey> key = method_at_(e.key);
-    const Method* callee = key ? method_of(*key) : nullptr;
-    bool was_there = callee != nullptr &&
-                     (callee->id.generation() == 0 || callee->ordinal <= copy.newest_method);
-    if (was_there) {
-      s.table[{key->module_key, key->function_index}].count += e.count;
-    } else {
-      s.counts[slot_word::kTargetOther] += e.count;
-    }
-  }
-  return s;
-}
-
-std::vector<Observer::Step> Observer::take_slots(Method& m, uint32_t thread, const Version& copy,
-                                                 std::span<const uint64_t> counts, uint64_t samples,
-                                                 uint64_t weight) {
-  std::vector<Step> steps;
-  std::vector<InlinedSite>& last = m.optimizing.own().words[thread].slots;
-  last.resize(copy.slots.size());
-  for (size_t i = 0; i < last.size(); ++i) {
-    const InlinedSlot& slot = copy.slots[i];
-    if (slot.word + slot.words > counts.size()) break;
-    InlinedSite now = read_slot(copy, slot, counts);
-    Schema schema;
-    schema.add(slot.kind, slot.at.site, slot.at.top);
-    std::pair at{slot.kind, slot.at.site};
-    profile::Observed seen{last[i].counts, last[i].estimates, {}};
-    profile::Observed next{std::move(now.counts), std::move(now.estimates), {}};
-    if (!last[i].table.empty()) seen.tables[at] = last[i].table;
-    if (!now.table.empty()) next.tables[at] = std::move(now.table);
-    profile::advance(seen, schema, std::move(next), weight);
-    InlinedSite reached{std::move(seen.counts), std::move(seen.estimates),
-                        std::move(seen.tables[at]), last[i].samples + samples};
-    last[i].counts.resize(reached.counts.size());
-    last[i].estimates.resize(reached.counts.size());
-    steps.push_back({std::exchange(last[i], reached), reached});
-  }
-  return steps;
 }
 
 // ---- Windows ----------------------------------------------------------------------------------

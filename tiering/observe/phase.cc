@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tiering/control/copy_control.h"
 #include "tiering/observe/indirect_targets.h"
 #include "tiering/observe/inlined_bodies.h"
 
@@ -49,13 +48,13 @@ double draw_error(const std::vector<double>& counts, double samples) {
   return std::min(1.0, 3 * sum / std::sqrt(2 * 3.14159265 * samples));
 }
 
-std::vector<uint64_t> blocks_to_compile_from(const Method& m, const Observer& observer) {
-  std::vector<uint64_t> all = observer.block_estimates(m);
+std::vector<uint64_t> blocks_to_compile_from(const Method& m, const Estimates& estimates) {
+  std::vector<uint64_t> all = estimates.block_estimates(m);
   const SeenPhase& phase = *m.flushed->seen_phase;
   if (!phase.blocks.empty()) return phase.blocks;
   const std::vector<uint64_t>& before = phase.before;
   bool enough = !all.empty() && before.size() == all.size() &&
-                observer.samples_of(m) >= phase.samples_before + kPhaseSamples;
+                estimates.samples_of(m) >= phase.samples_before + kPhaseSamples;
   if (!enough) return all;
   std::vector<double> since(all.size());
   for (size_t i = 0; i < all.size(); ++i) {
@@ -64,16 +63,16 @@ std::vector<uint64_t> blocks_to_compile_from(const Method& m, const Observer& ob
   return scaled(since, all, std::vector<bool>(all.size(), true));
 }
 
-void begin_phase(Method& m, const Observer& observer) {
+void begin_phase(Method& m, const Estimates& estimates) {
   SeenPhase& phase = m.flushed.own().seen_phase.put(SeenPhase());
-  phase.before = observer.block_estimates(m);
-  phase.samples_before = observer.samples_of(m);
+  phase.before = estimates.block_estimates(m);
+  phase.samples_before = estimates.samples_of(m);
 }
 
-void CopyControl::follow_drift(Method& m) {
+void begin_copy_phase(Method& m, const Estimates& estimates) {
   CopyWindows& o = m.optimizing.own().windows;
   size_t blocks = m.shape->block_weights.size();
-  std::vector<uint64_t> all = observer_.block_estimates(m);
+  std::vector<uint64_t> all = estimates.block_estimates(m);
   all.resize(blocks);
   std::vector<double> recent = o.known;
   recent.resize(blocks);
@@ -89,14 +88,11 @@ void CopyControl::follow_drift(Method& m) {
   phase.targets = seen_targets(m, o);
   m.optimizing.own().drift_versions++;
   o.drift = 0;
-  in_service_.drop_osr_versions(m);
 }
 
-// The same of the version that frames stay in at a loop: what lies outside of the loop keeps what is
-// known of it. Frames ask for newer code by themselves (osr_out.cc).
-void CopyControl::follow_loop_drift(Method& m, const Version& copy, CopyWindows& o) {
+void begin_loop_phase(Method& m, const Version& copy, CopyWindows& o, const Estimates& estimates) {
   size_t blocks = m.shape->block_weights.size();
-  std::vector<uint64_t> all = blocks_to_compile_from(m, observer_);
+  std::vector<uint64_t> all = blocks_to_compile_from(m, estimates);
   all.resize(blocks);
   std::vector<double> recent = o.known;
   recent.resize(blocks);
@@ -112,11 +108,6 @@ void CopyControl::follow_loop_drift(Method& m, const Version& copy, CopyWindows&
   for (auto& [site, targets] : seen_targets(m, o)) phase.targets[site] = std::move(targets);
   m.flushed.own().seen_phase.put(std::move(phase));
   m.optimizing.own().drift_versions++;
-  uint32_t loop = copy.osr_loop.index();
-  auto* v = const_cast<Version*>(m.shape->osr[loop].exchange(nullptr, std::memory_order_acq_rel));
-  m.shape->osr_asked[loop].store(false, std::memory_order_relaxed);
-  in_service_.retire_loop_copy(m, copy.osr_loop);
-  if (v != nullptr) in_service_.give_up(*v, OsrOut::kNewer);
 }
 
 double profile_error(const Method& m, const std::vector<uint64_t>& blocks) {

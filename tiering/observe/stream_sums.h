@@ -1,11 +1,24 @@
-// What the parts of Observer share: sums over the streams of a method.
+// Sums over the streams of a method.
+//
+//   Thread: the caller holds the runtime's state mutex.
 #pragma once
 
 #include <cstdint>
 
-#include "tiering/observe/observer.h"
+#include "tiering/model/method.h"
+#include "uptier/options.h"
+
+#include <cstdint>
 
 namespace uptier::tiering {
+
+// What threads have done of a method.
+struct Totals {
+  uint64_t calls = 0;
+  uint64_t sampled_calls = 0;
+  uint64_t iterations = 0;
+  uint64_t bursts = 0;
+};
 
 inline Totals totals(const Method& m) {
   Totals t;

@@ -63,7 +63,9 @@ Status RuntimeImpl::attach() try {
     std::lock_guard lock(state_mutex_);
     number = threads_.next_number();
   }
-  Result<std::unique_ptr<AttachedThread>> made = AttachedThread::create(this, options_, number);
+  Result<std::unique_ptr<AttachedThread>> made = AttachedThread::create(
+      this, options_, number,
+      [](void* runtime) noexcept { static_cast<RuntimeImpl*>(runtime)->have_all_loops_ask(); });
   if (!made) return made.error();
   AttachedThread& t = **made;
   t.depth = 1;
@@ -117,7 +119,7 @@ void RuntimeImpl::leave(AttachedThread& t) noexcept {
   uint32_t count = methods_.size();
   for (uint32_t i = 0; i < count; ++i) {
     finishes([&] {
-      observer_.end_streams(method(i), t.number());
+      observer_.streams.end(method(i), t.number());
       if (!method(i).has_shape()) return;
       method(i).flushed.own().adaptation.gone += sampler::progress_of(t.state(MethodId(i)));
     });

@@ -64,7 +64,7 @@ Status RuntimeImpl::set(std::string_view name, std::string_view value) try {
   if (const char* why = obstacle_to(name, changed)) return for_life(name, why);
   live_ = changed;
   apply_locked(name);
-  observer_.log_event("set", std::string(name) + "=" + std::string(value));
+  observer_.decisions.log_event("set", std::string(name) + "=" + std::string(value));
   return {};
 } catch (const std::exception&) { return out_of_memory("set"); }
 
@@ -80,8 +80,8 @@ void RuntimeImpl::apply_locked(std::string_view name) {
   }
   if (is_one_of(name, kOfFlushes)) return rates_.change_flushes();
   if (is_one_of(name, kOfThePolicy)) return change_policy_locked();
-  if (name == "decisions_kept") observer_.keep_decisions(live_.decisions_kept);
-  if (name == "observe_optimized") copies_->watch_all_frames();
+  if (name == "decisions_kept") observer_.decisions.keep(live_.decisions_kept);
+  if (name == "observe_optimized") copies_->loops().watch_all_frames();
   if (name == "max_queue") requests_.set_capacity(live_.max_queue);
 }
 
@@ -111,9 +111,9 @@ Status RuntimeImpl::observe(Sampling how) try {
   if (!rates_.has_rates())
     return for_life("observe", "this runtime samples every call, by turns, or none");
   rates_.observe(how);
-  copies_->watch_all_frames();
+  copies_->loops().watch_all_frames();
   static constexpr std::array<const char*, 3> kNames = {"by options", "off", "every"};
-  observer_.log_event("set", std::string("observe ") + kNames[static_cast<size_t>(how)]);
+  observer_.decisions.log_event("set", std::string("observe ") + kNames[static_cast<size_t>(how)]);
   return {};
 } catch (const std::exception&) { return out_of_memory("observe"); }
 

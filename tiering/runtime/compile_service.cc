@@ -4,6 +4,7 @@
 #include "profile/base/wall.h"
 #include "tiering/base/clock.h"
 #include "tiering/model/event_of.h"
+#include "tiering/model/still_here.h"
 #include "tiering/runtime/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -14,7 +15,7 @@ namespace uptier::tiering {
 bool RuntimeImpl::first_call(Method& m) noexcept {
   const Delivery delivery(*this);
   __builtin_unwind_init();  // the method's address, which callers keep in registers, is on the stack
-  StillHere still(*this);
+  StillHere still(here());
   for (int tries = 0; tries < 2; ++tries) {
     bool made = false;
     if (finishes([&] { made = make_first(m); })) return made;
@@ -116,7 +117,8 @@ std::vector<Plan> RuntimeImpl::first_plans(const Method& m) const {
   if (options_.tier == TierMode::kOptimized && !excluded && !m.guard_banned) {
     return {{.method = m.id, .tier = Tier::kOptimized}, plain};
   }
-  return compiler_->copies_first(m) ? std::vector<Plan>{plain, copy} : std::vector<Plan>{plain};
+  return compiler_->describer().copies_first(m) ? std::vector<Plan>{plain, copy}
+                                                : std::vector<Plan>{plain};
 }
 
 // All versions are made before any is in service, and the plain copy comes last: where no sample

@@ -19,7 +19,7 @@ Result<std::string> RuntimeImpl::ir(MethodId id) try {
                  m.info.name + ": its `build`, or one that waits for it, asks for its IR"};
   }
   if (!hosts_.may_ask(m)) return Error{ErrorCode::kInvalidArgument, "the method has been removed"};
-  Result<jit::Function> f = compiler_->describe(m, MethodCompiler::Observed::kYes);
+  Result<jit::Function> f = compiler_->describer().describe(m, Describer::Observed::kYes);
   if (!f) return f.error();
   return jit::to_text(*f);
 } catch (const std::exception&) { return out_of_memory("ir"); }

@@ -3,25 +3,16 @@
 // Cycles of a nest are settled, so that no loop has more than the one around it
 // (profile/data/loop_nest.h). Exclusive cycles are differences of these. The timer's own (profile.h) leave out only those
 // inner executions that were timed, and most are not.
-#include "tiering/compile/timed_loops.h"
 
 #include <algorithm>
 #include <map>
 
-#include "jit/analysis/loop_forest.h"
 #include "profile/base/wall.h"
 #include "profile/data/loop_nest.h"
 #include "tiering/runtime/runtime_impl.h"
 
 namespace uptier::tiering {
 namespace {
-
-uint32_t header_location(const jit::Function& f, Block header) {
-  for (jit::InstId i : f.block(header).insts) {
-    if (f.inst(i).op == Opcode::kLoopHeader) return f.inst(i).loc;
-  }
-  return 0;
-}
 
 SiteId site_of(const Method& m, LoopId loop) {
   return (loop.valid() ? loop.index() : m.shape->loop_count) + 1;
@@ -109,29 +100,6 @@ double total_of(const LoopReport& r) { return r.cycles ? r.cycles->total : 0; }
 
 }  // namespace
 
-std::vector<TimedLoop> timed_loops(const jit::Function& f, const jit::ProbePlan& plan) {
-  auto timed = [&](uint32_t loop) { return plan.loops[loop] != jit::ProbePlan::kNone; };
-  std::vector<TimedLoop> out;
-  std::vector<uint32_t> place(plan.loops.size(), UINT32_MAX);
-  uint32_t count = 0;
-  for (uint32_t l = 0; l < plan.loops.size(); ++l) {
-    if (timed(l)) place[l] = count++;
-  }
-  if (count == 0) return out;
-  jit::LoopForest forest = jit::find_loop_forest(f);
-  uint32_t body = f.loop_count;
-  for (uint32_t l = 0; l < body; ++l) {
-    if (!timed(l)) continue;
-    const jit::LoopForest::Loop& loop = forest.loops[l];
-    LoopId up = loop.parent;
-    while (up.valid() && !timed(up.index())) up = forest.loop(up).parent;
-    out.push_back({LoopId(l), loop.parent, loop.depth, loop.height, header_location(f, loop.header),
-                   place[up.valid() ? up.index() : body]});
-  }
-  if (timed(body)) out.push_back({});
-  return out;
-}
-
 Status RuntimeImpl::set_loop_meter(const LoopMeter& meter) {
   if (forked()) return forked_error();
   std::lock_guard lock(state_mutex_);
@@ -197,7 +165,7 @@ std::vector<LoopReport> RuntimeImpl::loops() const try {
   bool metered = loop_meter_.begin != nullptr;
   double off = metered ? 0 : profile::kCyclesPerExecution;
   for (const auto& m : methods_.all()) {
-    if (!m->shape->timed_loops.empty()) add_loops(*m, observer_.profile_of(*m), off, all);
+    if (!m->shape->timed_loops.empty()) add_loops(*m, observer_.estimates.profile_of(*m), off, all);
   }
   double lived = static_cast<double>(threads_.lived_ns()) * cycles_per_ns_;
   for (LoopReport& r : all) {

@@ -104,7 +104,7 @@ bool RuntimeImpl::stress_observe(Method& m, jit::LeaveState& s, const jit::Code&
   if (!turn || t == nullptr || from.observed_loop().valid()) return false;
   {
     std::lock_guard lock(state_mutex_);
-    if (!copies_->observes_copies(m)) return false;
+    if (!copies_->rules().may_observe(m)) return false;
     own_loop_copy(m, row.polls);
   }
   const LoopCopy& c = *loop_copy(m, row.polls);

@@ -71,7 +71,7 @@ bool RuntimeImpl::know_loops(Method& m) {
   if (!is_method(m.id)) return false;  // removed since it was asked for
   if (m.failed.load(std::memory_order_relaxed)) return false;
   if (m.has_shape()) return true;
-  Status s = compiler_->describe_ahead(m);
+  Status s = compiler_->describer().describe_ahead(m);
   if (s) return true;
   std::lock_guard lock(state_mutex_);
   m.last_error.put(s.error().message);

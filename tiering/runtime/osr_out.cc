@@ -22,7 +22,6 @@
 namespace uptier::tiering {
 namespace {
 
-constexpr uint64_t kPatience = 10;
 // A method that was called more often is not known for its long calls.
 constexpr uint64_t kFewCalls = 8;
 // What moving a frame may take below the frame that it makes.
@@ -47,23 +46,7 @@ bool calls_reach(const Method& m, const jit::Code& code) {
          (called->general != nullptr && called->general->code.get() == &code);
 }
 
-// Beside an OsrOut in a word: a thread is to stop, perhaps the one that asks.
-constexpr uint32_t kStops = 1u << 31;
-
-OsrOut reason_in(uint32_t word) { return static_cast<OsrOut>(word & ~kStops); }
-
 }  // namespace
-
-// A word only rises until a frame takes what it says: that code must not be run any more is not
-// forgotten over newer code. Release pairs with the acquire in poll(): who sees the word finds what
-// was installed before.
-void raise_word(jit::PollWord& word, OsrOut to) noexcept {
-  auto why = static_cast<uint32_t>(to);
-  uint32_t old = word.load(std::memory_order_relaxed);
-  while (reason_in(old) < to &&
-         !word.compare_exchange_weak(old, why | (old & kStops), std::memory_order_release,
-                                     std::memory_order_relaxed)) {}
-}
 
 // In a signal handler: all words there are, also those that no version has, whose next owner is asked
 // once in vain.
@@ -76,117 +59,6 @@ void RuntimeImpl::have_all_loops_ask() noexcept {
     bool says_so = (word.load(std::memory_order_relaxed) & kStops) != 0;
     if (!says_so) word.fetch_or(kStops, std::memory_order_relaxed);
   }
-}
-
-// ---- The worker's side; the caller holds the state mutex --------------------------------------
-
-void Version::call_back(OsrOut why) const noexcept {
-  for (jit::PollWord& word : polls.words()) raise_word(word, why);
-}
-
-void InService::call_back(Version& v) {
-  v.outdated = true;
-  v.call_back(OsrOut::kNewer);
-}
-
-void InService::watch_callees(Version& v) {
-  bool late = false;
-  for (MethodId id : v.by_stub) {
-    Method& callee = methods_.at(id.index());
-    if (usable(callee.optimized.load(std::memory_order_relaxed))) {
-      late = true;  // it has come meanwhile
-    } else {
-      callee.stub_callers.own().push_back(&v);
-    }
-  }
-  if (late) call_back(v);
-}
-
-void InService::tell_callers(Method& callee) {
-  for (Version* v : *callee.stub_callers) {
-    if (!v->freed) call_back(*v);
-  }
-  callee.stub_callers.reset();
-}
-
-namespace {
-
-// There is code for a loop now: frames that came there in the copy of another one have a way back.
-void let_observed_back(const Method& m, LoopId loop) {
-  for (const auto& v : m.versions) {
-    bool copy = !v->freed && v->code != nullptr && v->code->observed_loop().valid();
-    bool may = copy && loop.index() < v->polls.words().size() && !v->scope.inner[loop.index()];
-    if (may) raise_word(v->polls.words()[loop.index()], OsrOut::kObserve);
-  }
-}
-
-}  // namespace
-
-void InService::replace_osr(Method& m, const Version& v) {
-  bool from_host = v.from_host;
-  auto& entries = from_host ? m.shape->osr_from_host : m.shape->osr;
-  // Release pairs with the acquire in osr_target(), osr_enter() and poll().
-  auto* before =
-      const_cast<Version*>(entries[v.osr_loop.index()].exchange(&v, std::memory_order_acq_rel));
-  if (before != nullptr && !before->retired) reclaimer_.retire(*before);
-  if (from_host) return;
-  retire_loop_copy(m, v.osr_loop);
-  fast_.set_loops(m.id.index(), nullptr);  // its loops ask, and are led there
-  m.shape.made()->osr_versions[v.osr_loop.index()]++;
-  for (auto& old : m.versions) {
-    bool waits = old->tier == Tier::kOptimized && !old->freed && old->serial < v.serial &&
-                 (old->retired || old->outdated);
-    if (waits) old->call_back(OsrOut::kNewer);
-  }
-  let_observed_back(m, v.osr_loop);
-}
-
-namespace {
-
-const Version* newest_for_loops(const Method& m) {
-  const Version* newest = m.optimized.load(std::memory_order_relaxed);
-  for (uint32_t l = 0; l < m.shape->loop_count; ++l) {
-    const Version* v = m.shape->osr[l].load(std::memory_order_relaxed);
-    if (v != nullptr && (newest == nullptr || v->serial > newest->serial)) newest = v;
-  }
-  return newest;
-}
-
-}  // namespace
-
-// When code may be made for a frame of old code. 0: now.
-uint64_t NewerCode::due_ns(const Method& m) const {
-  if (std::ranges::find(m.shape->osr_requested, true) != m.shape->osr_requested.end()) return 1;
-  const Version* newest = newest_for_loops(m);
-  if (!options_.measure_rates || newest == nullptr) return 0;
-  uint64_t due = newest->installed_ns + kPatience * newest->compile_ns;
-  return due <= now_ns() ? 0 : due;
-}
-
-bool NewerCode::cannot_follow(const Method& m, uint32_t loop) const {
-  return m.removed || m.guard_banned || m.optimize_failed ||
-         m.shape->osr_versions[loop] >= policy_.max_recompiles || system_.budget_spent();
-}
-
-void NewerCode::want(Method& m, uint32_t loop) {
-  if (cannot_follow(m, loop))
-    return m.shape->osr_asked[loop].store(false, std::memory_order_relaxed);
-  if (uint64_t due = due_ns(m)) {
-    return frames_.want_newer({&m, loop, due, m.shape->osr_outs.load(std::memory_order_relaxed)});
-  }
-  observer_.log(m, "osr_out", "a frame of older code is in loop " + std::to_string(loop), "");
-  Plan plan{.method = m.id, .tier = Tier::kOptimized};
-  plan.osr_loop = LoopId(loop);
-  plan.use_profile = observer_.samples_of(m) != 0;
-  requests_.add(m, plan, 1e18);
-}
-
-void NewerCode::want_if_due() {
-  frames_.take_newer([&](const WantedFrames::Newer& w) {
-    Method& m = *w.method;
-    if (m.shape->osr_outs.load(std::memory_order_relaxed) == w.osr_outs) return want(m, w.loop);
-    m.shape->osr_asked[w.loop].store(false, std::memory_order_relaxed);  // another way was found
-  });
 }
 
 // ---- The guest's side -------------------------------------------------------------------------

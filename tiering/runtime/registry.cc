@@ -6,6 +6,7 @@
 #include "jit/ir/print.h"
 #include "profile/base/wall.h"
 #include "tiering/model/event_of.h"
+#include "tiering/model/still_here.h"
 #include "tiering/runtime/runtime_impl.h"
 
 namespace uptier::tiering {
@@ -47,14 +48,14 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) try {
   if (Status s = check_signature(info); !s) return s.error();
   if (Status s = check_own_schema(info); !s) return s.error();
   __builtin_unwind_init();  // what callers keep in registers is on the stack, too
-  StillHere still(*this);
+  StillHere still(here());
   std::lock_guard lock(state_mutex_);
   Result<Place> place = take_place_locked(info.name);
   if (!place) return place.error();
   uint32_t index = place->id.index();
   const bool made_key = info.key == MethodKey{};
   Result<MethodId> added = walled("add_method", [&]() -> Result<MethodId> {
-    if (made_key) info.key = observer_.keys().make(info.name);
+    if (made_key) info.key = observer_.directory.keys().make(info.name);
     auto made =
         std::make_unique<Method>(place->id, places_.methods_seen() + 1, host, std::move(info));
     Method& m = *made;
@@ -64,7 +65,7 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) try {
     methods_.make_room();
     rates_.add(index, place->again);
     begin_unattached(index);
-    observer_.know(m);
+    observer_.directory.know(m);
     places_.note_added();
     stubs_->set_target(m.id, in_service_->first_target_locked(m));
     methods_.put(std::move(made));
@@ -74,21 +75,6 @@ Result<MethodId> RuntimeImpl::add_method(Host& host, MethodInfo info) try {
   if (!added && place->again) places_.return_place(index);
   return added;
 } catch (const std::exception&) { return out_of_memory("add_method"); }
-
-// Whether calls go to the host's interpreter before there is code, or when it has been taken away.
-// The fixed tiers hold methods elsewhere, and what a saved profile knows can be compiled at once.
-bool InService::interprets_first_locked(const Method& m) const {
-  bool interprets = m.info.host_entry != nullptr && options_.tier == TierMode::kAuto;
-  if (m.removed || !interprets) return false;
-  return !m.info.describes_at_once || m.code_made || !saved_.is_hot(m);
-}
-
-// Where calls go that find no code: to the host's interpreter, or to where code is made, the thunk
-// of an interpreter that may trap included.
-const void* InService::first_target_locked(const Method& m) const {
-  bool there = interprets_first_locked(m) && m.host_code != nullptr;
-  return there ? m.host_code.load() : stubs_.tail(m.id);
-}
 
 std::string RuntimeImpl::error_of(MethodId m) const try {
   if (forked()) return {};
@@ -124,7 +110,7 @@ void RuntimeImpl::retire_methods(std::span<const MethodId> methods) {
 // when it returns, so it may not be refused: what it needs memory for can be left out.
 void RuntimeImpl::take_out(std::span<const MethodId> all, HostUse after) {
   __builtin_unwind_init();  // as in add_method
-  StillHere still(*this);
+  StillHere still(here());
   LookingAround looking(*this);  // nobody forgets them meanwhile
   MethodId room[64];
   do {  // once with none, too: what has ended since is reclaimed
@@ -186,7 +172,7 @@ void RuntimeImpl::take_out_locked(Method& m, HostUse after) {
   m.host_use = after;
   methods_.take_out(m);
   events_.emit(event_of(EventKind::kRemoved, m, m.retired ? "retired" : "removed"));
-  if (m.key_made) observer_.keys().give_back(m.info.key);
+  if (m.key_made) observer_.directory.keys().give_back(m.info.key);
   m.looked_at = true;
   ++m.holds;
   fast_->set_entry(m.id.index(), nullptr);
@@ -209,7 +195,7 @@ void RuntimeImpl::flush_removed_locked(Method& m, HostUse after) {
     if (s.call_gap == 0 && s.loop_gap == 0 && s.slab == nullptr) continue;
     std::span<const uint64_t> counts = counters(m, s);
     sampler::Note n = make_note(m, *t, kind);
-    observer_.take(m, t->number(), n, counts);
+    observer_.streams.take(m, t->number(), n, counts);
     flush_optimized_locked(m, *t);
   }
 }

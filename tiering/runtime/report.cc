@@ -54,10 +54,10 @@ LossReport RuntimeImpl::losses_locked() const {
   LossReport l = losses_.counts();
   l.polls_refused = compiler_->polls_refused();
   l.calls_unattached = calls_unattached_locked();
-  l.keys_shared = observer_.keys().shared();
-  l.unstable_bodies = compiler_->unstable_bodies();
-  l.trace_events_lost = observer_.trace_events_lost();
-  l.decisions_forgotten = observer_.decisions_forgotten();
+  l.keys_shared = observer_.directory.keys().shared();
+  l.unstable_bodies = compiler_->describer().unstable_bodies();
+  l.trace_events_lost = observer_.trace.events_lost();
+  l.decisions_forgotten = observer_.decisions.forgotten();
   threads_.add_losses(l);
   return l;
 }
@@ -99,14 +99,14 @@ Report RuntimeImpl::make_report() const {
     if (!m->flushed->streams.empty() || !m->versions.empty() || !m->last_error->empty()) {
       r.methods.push_back(report_of(*m));
       report_observing(*m, r.methods.back());
-      r.methods.back().sites = site_reports(observer_.profile_of(*m), names);
+      r.methods.back().sites = site_reports(observer_.estimates.profile_of(*m), names);
     }
   }
   std::stable_sort(r.methods.begin(), r.methods.end(),
                    [](const MethodReport& a, const MethodReport& b) {
                      return a.calls + a.loop_iterations > b.calls + b.loop_iterations;
                    });
-  r.decisions.assign(observer_.decisions().begin(), observer_.decisions().end());
+  r.decisions.assign(observer_.decisions.records().begin(), observer_.decisions.records().end());
   r.losses = losses_locked();
   r.stress = stress_.counts();
   r.methods_registered = places_.methods_seen();
@@ -147,8 +147,8 @@ Profile RuntimeImpl::profile() const try {
   for (const auto& m : methods_.all()) {
     if (m->probes->schema().slots.empty() || m->flushed->streams.empty()) continue;
     Profile one;
-    one.methods.emplace(m->info.key, observer_.profile_of(*m));
-    one.inlined = observer_.inlined_of(*m);
+    one.methods.emplace(m->info.key, observer_.estimates.profile_of(*m));
+    one.inlined = observer_.inlined.bodies_of(*m);
     merge(p, std::move(one));
   }
   return p;

@@ -245,13 +245,13 @@ Status RuntimeImpl::start() {
   helpers_.runtime = this;
   make_owners();
   if (Status s = in_service_->open_native_tools(routines_); !s) return s;
-  observer_.set_method_at([this](uint64_t address) { return method_at(address); });
-  observer_.set_method_of([this](MethodId m) { return known(m); });
+  observer_.directory.set_method_at([this](uint64_t address) { return method_at(address); });
+  observer_.directory.set_method_of([this](MethodId m) { return known(m); });
   if (!options_.profile.empty()) saved_.open(options_.profile);
   // The worker emits nothing before it has the mutex.
   std::lock_guard lock(state_mutex_);
   if (options_.workers == 0) {
-    observer_.begin();
+    observer_.trace.begin();
     return {};
   }
   auto run = [](void* runtime) -> void* {
@@ -259,7 +259,7 @@ Status RuntimeImpl::start() {
     return nullptr;
   };
   if (worker_.start(run, this)) {
-    observer_.begin();
+    observer_.trace.begin();
     return {};
   }
   saved_.close();  // there was no run to be saved
@@ -403,20 +403,20 @@ void RuntimeImpl::say_noticed() noexcept {
   // What has no memory to be said stands in the losses all the same.
   finishes([&] {
     notices_.say_once(Notice::kUnattached, calls_unattached_.load(std::memory_order_relaxed));
-    notices_.say_once(Notice::kKeysShared, observer_.keys().shared());
-    if (compiler_) notices_.say_once(Notice::kUnstable, compiler_->unstable_bodies());
+    notices_.say_once(Notice::kKeysShared, observer_.directory.keys().shared());
+    if (compiler_) notices_.say_once(Notice::kUnstable, compiler_->describer().unstable_bodies());
   });
 }
 
 // Tells the trace in which order methods were called first, those too that no data has come for.
 void RuntimeImpl::tell_first_calls_locked() {
-  if (!observer_.traces()) return;
+  if (!observer_.trace.on()) return;
   CallProfile calls;
   for (const auto& m : methods_.all()) {
     known_.tell_first_call(*m, calls);
     auto first = calls.first.find(m->info.key);
     if (first == calls.first.end()) continue;
-    observer_.tell_first_call(*m, first->second.positions);
+    observer_.trace.tell_first_call(*m, first->second.positions);
     calls.first.erase(first);
   }
 }
@@ -435,7 +435,7 @@ RuntimeImpl::~RuntimeImpl() {
     if (!saved_.was_saved()) save_at_end_locked();
     finishes([&] {
       tell_first_calls_locked();
-      observer_.finish();
+      observer_.trace.finish();
     });
     events_.emit({.kind = EventKind::kEnded});
   }

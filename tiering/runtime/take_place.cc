@@ -17,19 +17,6 @@ bool has(const Method& m, SlotKind kind) {
 
 }  // namespace
 
-// What is withdrawn is made anew at the next call.
-void InService::withdraw_what_refers_to_locked(const Places::Set& places) {
-  for (const auto& m : methods_.all()) {
-    auto means = [&](const auto& v) { return means_one_of(*v, places); };
-    bool in_service =
-        std::ranges::any_of(m->versions, [&](const auto& v) { return !v->retired && means(v); });
-    if (in_service) withdraw_locked(*m);
-    for (const auto& v : m->versions) {
-      if (v->tier == Tier::kOptimized && means(v)) v->call_back(OsrOut::kAnywhere);
-    }
-  }
-}
-
 void RuntimeImpl::free_places_locked(size_t kept) {
   in_service_->reclaim_locked();
   drain_locked();
@@ -49,7 +36,7 @@ void RuntimeImpl::forget_locked(Method& m) {
   if (m.retired && !m.forgotten) flush_removed_locked(m, HostUse::kOver);
   if (!m.forgotten) events_.emit(event_of(EventKind::kForgotten, m));
   m.forgotten = true;
-  observer_.forget(m);
+  observer_.directory.forget(m);
   rates_.forget(m.id.index());
   for (const auto& v : m.versions) in_service_->forget_caller_locked(*v);
   if (options_.gap == GapMode::kExact) {

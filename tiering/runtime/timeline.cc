@@ -79,12 +79,12 @@ Timeline RuntimeImpl::timeline_locked() const {
     }
     add_loops(*m, row, t);
   }
-  const std::deque<DecisionRecord>& decisions = observer_.decisions();
+  const std::deque<DecisionRecord>& decisions = observer_.decisions.records();
   for (size_t i = 0; i < decisions.size(); ++i) {
     const DecisionRecord& d = decisions[i];
     auto row = rows.find(d.method);
     if (row == rows.end()) continue;
-    t.decisions.push_back({since(born_ns_, observer_.decided_ns()[i]), row->second, d.calls,
+    t.decisions.push_back({since(born_ns_, observer_.decisions.times()[i]), row->second, d.calls,
                            d.samples, d.loop_iterations, d.action, d.reason});
   }
   fit(t);

@@ -21,11 +21,11 @@ bool RuntimeImpl::warm(Method& m) {
                   !m.optimize_failed;
   bool unknown = possible && m.has_shape() && m.saved == nullptr;
   if (!possible || unknown || !hot_before(m)) return false;
-  if (!compiler_->describe_ahead(m)) return false;
+  if (!compiler_->describer().describe_ahead(m)) return false;
   std::lock_guard lock(state_mutex_);
   // What was evicted while it was optimized has a way back of its own; evict.cc.
   if (m.saved == nullptr || !m.saved->holds() || m.wants_optimized) return false;
-  Decision d = observer_.ask_saved(m, system_->snapshot(m));
+  Decision d = observer_.advisor.ask_saved(m, system_->snapshot(m));
   return d.action == Action::kSpecialize && !d.osr_loop.valid();
 }
 
@@ -40,7 +40,7 @@ std::vector<MethodId> RuntimeImpl::likely_inlinees(Method& m) {
   if (f != nullptr) {
     for (const jit::Callee& c : f->callees) found.push_back(c.method);
   }
-  for (const Observer::Targets& t : observer_.targets_of(m)) {
+  for (const Estimates::Targets& t : observer_.estimates.targets_of(m)) {
     for (auto [target, count] : t.methods) found.push_back(target->id);
   }
   return found;
@@ -58,7 +58,7 @@ void RuntimeImpl::prepare(Method& m, uint32_t depth) {
   {
     CompileTurn turn(turns_, m);
     if (!turn || is_removed(m)) return;
-    if (!compiler_->describe_ahead(m)) return;
+    if (!compiler_->describer().describe_ahead(m)) return;
     next = likely_inlinees(m);
   }
   for (MethodId id : next) {

@@ -89,7 +89,7 @@ bool RuntimeImpl::drain_locked() {
     drain_thread_locked(*t, most);
   }
   finishes([&] { newer_->want_if_due(); });
-  finishes([&] { copies_->call_watched_if_due(); });
+  finishes([&] { copies_->loops().call_watched_if_due(); });
   return any;
 }
 
@@ -120,17 +120,17 @@ void RuntimeImpl::handle_note(AttachedThread& t, const sampler::Note& note,
                               std::span<const uint64_t> counts) {
   Method& m = method(note.method);
   if (note.kind == sampler::NoteKind::kTrap) {
-    return observer_.take_trap(m, t.number(), note.loop, note.calls);
+    return observer_.streams.take_trap(m, t.number(), note.loop, note.calls);
   }
   if (note.kind == sampler::NoteKind::kTrial) return end_trial(m);
   if (note.kind == sampler::NoteKind::kGuard) return values_->consider_guard(m);
   rates_.note_activity();
   if (note.kind == sampler::NoteKind::kWantNewer) return newer_->want(m, note.loop);
-  if (note.kind == sampler::NoteKind::kFrame) return copies_->take_frame(m, note);
+  if (note.kind == sampler::NoteKind::kFrame) return copies_->loops().take_frame(m, note);
   if (note.kind == sampler::NoteKind::kOptimized) {
     return take_optimized(m, t.number(), note, counts);
   }
-  sampler::Verdict verdict = observer_.take(m, t.number(), note, counts);
+  sampler::Verdict verdict = observer_.streams.take(m, t.number(), note, counts);
   rates_.note_flushed(m);
   if (m.removed) return;
   if (options_.adaptive) {
@@ -167,7 +167,7 @@ void RuntimeImpl::end_trial(Method& m) {
 // The method's first optimized version was slower: it goes back to what it had before, which is made
 // again at the next call, and the policy remembers when.
 void RuntimeImpl::back_to_baseline(Method& m) {
-  m.optimizing.own().slower_calls = std::max<uint64_t>(observer_.snapshot_of(m).calls, 1);
+  m.optimizing.own().slower_calls = std::max<uint64_t>(observer_.advisor.snapshot_of(m).calls, 1);
   exits_->withdraw_code(m);
 }
 
@@ -184,7 +184,7 @@ void RuntimeImpl::consider(Method& m, const sampler::Note& note) {
   bool refused = note.kind == sampler::NoteKind::kFlushIterations && m.failed.load();
   if (refused) return;
   eviction_->make_room_locked(0, false);
-  Decision d = observer_.ask(m, note, system_->snapshot(m));
+  Decision d = observer_.advisor.ask(m, note, system_->snapshot(m));
   if (d.action != Action::kRecompile && d.action != Action::kSpecialize) {
     // Another arrival at this loop may ask again, when more is known.
     if (note.kind == sampler::NoteKind::kWantOsr) m.shape->osr_asked[note.loop].store(false);
@@ -236,7 +236,7 @@ void RuntimeImpl::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind)
     bool only_flush = s.flushes++ == 0;
     finishes([&] {
       std::span<const uint64_t> counts = counters(m, s);
-      sampler::Verdict verdict = observer_.take(m, t.number(), n, counts);
+      sampler::Verdict verdict = observer_.streams.take(m, t.number(), n, counts);
       if (options_.adaptive && !worker_.stopping()) rates_.heed(m, verdict);
       flush_optimized_locked(m, t);
       // What many threads call that are gone before their first flush is hot too.

@@ -28,6 +28,7 @@
 #include "tiering/observe/observer.h"
 #include "tiering/saved/known_methods.h"
 #include "tiering/saved/profile_store.h"
+#include "tiering/saved/run_collector.h"
 #include "uptier/options.h"
 
 namespace uptier::tiering {
@@ -37,7 +38,11 @@ class SavedProfile {
   // All outlive this. `live`: what of the options changes.
   SavedProfile(const Options& options, const Options& live, const MethodTable& methods,
                Observer& observer)
-      : options_(options), live_(live), methods_(methods), observer_(observer) {}
+      : options_(options),
+        live_(live),
+        methods_(methods),
+        observer_(observer),
+        collector_(options, live, methods, observer) {}
 
   // Opens the file, before there are methods. Errors are in the report.
   void open(const std::string& pattern) {
@@ -73,14 +78,12 @@ class SavedProfile {
 
  private:
   bool match(Method& m, SavedMethod& saved);
-  SeenRun see_watched(const KnownMethods& known) const;
-  void see(const Method& m, const KnownMethods& known, SeenRun& seen) const;
-  void add_calls(const Method& m, const Profile& seen, CallProfile& calls) const;
 
   const Options& options_;
   const Options& live_;
   const MethodTable& methods_;
   Observer& observer_;
+  const RunCollector collector_;
   std::unique_ptr<ProfileStore> store_;
   bool saved_ = false;
 };

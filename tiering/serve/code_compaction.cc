@@ -192,7 +192,7 @@ void Relay::look_at_calls(const Version& v, double calls, Found& f) const {
   if (!known) return;
   for (const auto& [site, targets] : v.made_targets) {
     for (const auto& [key, count] : targets.of) {
-      const Method* callee = observer_.method_of(key);
+      const Method* callee = observer_.directory.method_of(key);
       if (callee == nullptr) continue;
       f.calls.push_back({body, callee->id.index(), calls * count / v.made_from[0]});
     }
@@ -294,7 +294,7 @@ void Relay::forget_locked(const Version& v) {
 }
 
 void Relay::end_locked(const RelayPlan& plan, uint64_t started_ns) {
-  observer_.log_event("relay", plan.text());
+  observer_.decisions.log_event("relay", plan.text());
   report_.relays++;
   report_.pages_before = plan.pages_before;
   report_.pages_after = plan.pages_after;

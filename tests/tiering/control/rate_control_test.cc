@@ -74,7 +74,7 @@ struct Rates {
   }
   std::vector<std::string> logged() const {
     std::vector<std::string> actions;
-    for (const DecisionRecord& d : observer.decisions()) actions.push_back(d.action);
+    for (const DecisionRecord& d : observer.decisions.records()) actions.push_back(d.action);
     return actions;
   }
   void tick() {

@@ -1,4 +1,5 @@
-// The other half of a store: what this process has seen goes into the file.
+#include "tiering/saved/profile_writer.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -6,13 +7,19 @@
 #include <set>
 
 #include "profile/algebra/algebra.h"
+#include "profile/base/new_file.h"
+#include "profile/base/write_all.h"
 #include "profile/upf/read.h"
 #include "profile/upf/write.h"
 #include "tiering/saved/file_lock.h"
-#include "tiering/saved/profile_store.h"
 
 namespace uptier::tiering {
+
 namespace {
+
+constexpr size_t kMostCounted = 7;            // as many runs leave their logs beside the last
+constexpr uint64_t kCountedBytes = 64 << 10;  // that may stand behind a small file
+constexpr uint64_t kShare = 2;                // of a large one, they may take a half
 
 constexpr uint64_t kDecayParts = 1 << 20;
 
@@ -99,7 +106,7 @@ void add_saved_calls(CallProfile saved, const Parts& parts, SeenRun& seen) {
 
 }  // namespace
 
-Profile ProfileStore::as_before(const SavedMethod& saved, double decay) {
+Profile ProfileWriter::as_before(const SavedMethod& saved, double decay) {
   Profile p;
   p.methods.emplace(saved.profile.key, saved.profile);
   (void)scale(p, parts_of(decay, saved.runs, false).stay, kDecayParts);
@@ -107,7 +114,7 @@ Profile ProfileStore::as_before(const SavedMethod& saved, double decay) {
 }
 
 // The hash is over what was seen, the time and the process: runs that saw the same stay two.
-UploadId ProfileStore::name_of_run(const Profile& run, uint64_t time) {
+UploadId ProfileWriter::name_of_run(const Profile& run, uint64_t time) {
   struct timespec now = {};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   auto nonce = static_cast<uint64_t>(::getpid()) << 32 ^ static_cast<uint64_t>(now.tv_nsec) ^
@@ -117,7 +124,7 @@ UploadId ProfileStore::name_of_run(const Profile& run, uint64_t time) {
 
 // What an earlier save of this process has put in the file is not put there again: what came on
 // since is added, and the run, which the file has counted, gets its new name.
-void ProfileStore::leave_out_written(SeenRun& seen, ProfileInfo& file) const {
+void ProfileWriter::leave_out_written(SeenRun& seen, ProfileInfo& file) const {
   (void)profile::subtract(seen.run, written_->run);
   (void)profile::subtract(seen.calls, written_->calls);
   seen.info.runs = 0;
@@ -126,8 +133,8 @@ void ProfileStore::leave_out_written(SeenRun& seen, ProfileInfo& file) const {
 }
 
 // Logs and timelines of the runs before this one; they are of the file that is still mapped.
-std::vector<profile::RunRecord> ProfileStore::past_runs(profile::UpfReader& reader,
-                                                        bool again) const {
+std::vector<profile::RunRecord> ProfileWriter::past_runs(profile::UpfReader& reader,
+                                                         bool again) const {
   std::vector<profile::RunRecord> past;
   for (const auto& segment : reader.segments()) {
     for (const profile::RunRecord& one : reader.runs(segment)) {
@@ -139,7 +146,7 @@ std::vector<profile::RunRecord> ProfileStore::past_runs(profile::UpfReader& read
   return profile::latest_runs(std::move(past));
 }
 
-Status ProfileStore::save(SeenRun seen, double decay, profile::Sync sync) {
+Status ProfileWriter::save(SeenRun seen, double decay, profile::Sync sync) {
   FileLock lock(path_, lock_ms_);
   if (Status s = lock.status(); !s) return s;
   Result<MappedFile> file = MappedFile::open(path_);
@@ -187,6 +194,36 @@ Status ProfileStore::save(SeenRun seen, double decay, profile::Sync sync) {
   }
   written_ = std::move(written);
   return {};
+}
+
+// ---- Runs that are only counted --------------------------------------------------------------------
+
+bool ReadFile::takes_more(uint64_t more) const {
+  uint64_t rest = bytes - counted_bytes;
+  return counted < kMostCounted && counted_bytes + more <= std::max(kCountedBytes, rest / kShare);
+}
+
+Result<bool> ProfileWriter::count(const SeenRun& seen, const ReadFile& read) {
+  bool possible = read.whole && written_ == nullptr && read.takes_more(0);
+  if (!possible) return false;
+  Written written{
+      {}, {}, name_of_run(seen.run, seen.info.time), seen.info.time, seen.timeline.length_ns, 0};
+  ProfileInfo info = seen.info;
+  info.uploads = {written.upload};
+  info.weight = 0;
+  profile::Bytes segment = profile::profile_to_file({}, info, seen.log, seen.timeline);
+  FileLock lock(path_, lock_ms_);
+  if (Status s = lock.status(); !s) return s.error();
+  bool same = lock.file() == read.id && read.takes_more(segment.size());
+  if (!same) {
+    lock.take_back();
+    return false;
+  }
+  if (int error = profile::write_all(lock.fd(), segment); error != 0) {
+    return profile::io_error(path_, "cannot write the file", error);
+  }
+  written_ = std::make_unique<Written>(std::move(written));
+  return true;
 }
 
 }  // namespace uptier::tiering

@@ -1,37 +1,12 @@
-// Observing code that frames stay in: programs that live in one call.
-//
-//   a frame is in the code that it entered at a loop for kLongStay times as long as that took to
-//   compile --its words say kObserve--> it tells so --> the loop's instrumented copy is made -->
-//     its words say so again --> it tells, and runs that for some rounds
-//       (transitions/observe_round.cc) --> a rest --> again
-//     --64 rounds--> window --> like those before? like what the code was made from?
-//
-// What is compiled for nothing but this takes no more than one part in kLongStay of the time since
-// then, but for the first.
-//
-// Frames are found by their own answers: a version that nobody runs answers nothing, and nothing
-// more is done about it. The rest is kRestNs, and kRestPart times what the rounds took, so copies have
-// a 64th of the time at most; but one round is the least, however long.
-//
-// Windows are of the loop alone: how the rest of the body runs is not drawn evenly. Their samples are
-// rounds, so they are no weights of calls: nobody counts the rounds of plain code, and in estimates
-// each round that was seen stands for itself. What is decided by windows is decided about the
-// shares inside the loop.
-//
-// A loop whose code lies too far from what it was made from is made anew by (2) of policy.h, with
-// the time that its code has been in service for what it has run: from the windows inside of the
-// loop, from all that was seen outside (phase.cc). Frames go there as they do to any newer code.
-//
-// Not observed: loops that do not ask (jit/opt/poll_loops.h); a frame of a version that calls reach,
-// where its thread has called it often.
-//
-//   Thread: the worker, with the state mutex; loop_copy() any.
+#include "tiering/control/loop_copy_control.h"
+
 #include <algorithm>
+#include <utility>
 
 #include "tiering/base/clock.h"
-#include "tiering/control/copy_control.h"
 #include "tiering/observe/indirect_targets.h"
 #include "tiering/observe/inlined_bodies.h"
+#include "tiering/observe/phase.h"
 
 namespace uptier::tiering {
 namespace {
@@ -65,30 +40,30 @@ void each_plain(const Method& m, Visit visit) {
 
 }  // namespace
 
-LoopCopy* loop_copy(const Method& m, LoopId loop) noexcept {
-  LoopCopies* all = m.optimizing->loop_copies.made();
-  return all == nullptr ? nullptr : &all->at[loop.index()];
-}
-
-LoopCopy& own_loop_copy(Method& m, LoopId loop) {
-  MadeLater<LoopCopies>& all = m.optimizing.own().loop_copies;
-  if (all.made() == nullptr) {
-    all.put({std::make_unique<LoopCopy[]>(m.shape->loop_count), now_ns(), 0});
-  }
-  return *loop_copy(m, loop);
-}
+LoopCopyControl::LoopCopyControl(const Parts& p)
+    : rules_(p.rules),
+      methods_(p.methods),
+      observer_(p.observer),
+      drift_(p.drift),
+      rates_(p.rates),
+      requests_(p.requests),
+      reclaimer_(p.reclaimer),
+      system_(p.system),
+      frames_(p.frames),
+      newer_(p.newer),
+      in_service_(p.in_service) {}
 
 // ---- Frames -----------------------------------------------------------------------------------
 
 // `v` has come into service.
-void CopyControl::watch_frames_of(Method& m, const Version& v) {
-  if (!asks(v) || !observes_copies(m)) return;
+void LoopCopyControl::watch_frames_of(Method& m, const Version& v) {
+  if (!asks(v) || !rules_.may_observe(m)) return;
   if (!v.osr_loop.valid() && rates_.progress_of(m).calls > kFewCalls) return;
   frames_.watch(m, now_ns() + std::max(kRestNs, kLongStay * v.compile_ns));
 }
 
 // After a change of what is observed.
-void CopyControl::watch_all_frames() {
+void LoopCopyControl::watch_all_frames() {
   for (const auto& m : methods_.all()) {
     bool any = false;
     if (!m->removed) each_plain(*m, [&](const Version&) { any = true; });
@@ -96,18 +71,18 @@ void CopyControl::watch_all_frames() {
   }
 }
 
-void CopyControl::call_watched_if_due() {
+void LoopCopyControl::call_watched_if_due() {
   frames_.take_watched([&](const Method& m) { call_watched(m); });
 }
 
-void CopyControl::call_watched(const Method& m) {
+void LoopCopyControl::call_watched(const Method& m) {
   bool off = rates_.sampling() == Sampling::kOff;
-  if (off || !observes_copies(m)) return;
+  if (off || !rules_.may_observe(m)) return;
   each_plain(m, [](const Version& v) { v.call_back(OsrOut::kObserve); });
 }
 
-void CopyControl::take_frame(Method& m, const sampler::Note& note) {
-  if (m.removed || !observes_copies(m)) return;
+void LoopCopyControl::take_frame(Method& m, const sampler::Note& note) {
+  if (m.removed || !rules_.may_observe(m)) return;
   in_service_.touch(m);
   LoopId loop(note.loop);
   LoopCopy& c = own_loop_copy(m, loop);
@@ -142,7 +117,7 @@ void CopyControl::take_frame(Method& m, const sampler::Note& note) {
 
 // ---- Copies -----------------------------------------------------------------------------------
 
-void CopyControl::begin_observing_loop(Method& m, Version& v) {
+void LoopCopyControl::begin_observing(Method& m, Version& v) {
   in_service_.retire_loop_copy(m, v.osr_loop);
   if (!usable(m.shape->osr[v.osr_loop.index()].load(std::memory_order_relaxed))) {
     return reclaimer_.retire(v);  // there would be no way back
@@ -159,7 +134,7 @@ void CopyControl::begin_observing_loop(Method& m, Version& v) {
   }
   observe_targets(m, *v.code, observed, &v.scope);
   observe_inlined(m, v, observed, &v.scope);
-  number_copy(m, v);
+  rules_.number(m, v);
   for (uint32_t l = 0; l < v.polls.words().size(); ++l) {
     if (!v.scope.inner[l]) raise_word(v.polls.words()[l], OsrOut::kObserve);
   }
@@ -169,7 +144,8 @@ void CopyControl::begin_observing_loop(Method& m, Version& v) {
 
 // ---- Windows ----------------------------------------------------------------------------------
 
-void CopyControl::take_rounds(Method& m, LoopId loop, const Version& copy, sampler::Window w) {
+void LoopCopyControl::take_rounds(Method& m, const Version& copy, sampler::Window w) {
+  const LoopId loop = copy.osr_loop;
   LoopCopy& c = *loop_copy(m, loop);
   // What comes late is of a version that has gone.
   if (c.version.load(std::memory_order_relaxed) != &copy) return;
@@ -178,17 +154,27 @@ void CopyControl::take_rounds(Method& m, LoopId loop, const Version& copy, sampl
     if (i >= o.observed.size() || !o.observed[i]) w.counts[i] = 0;
   }
   const Version* v = m.shape->osr[loop.index()].load(std::memory_order_relaxed);
-  if (!learn_window(m, o, copy, w) || !usable(v)) return;
-  if (compare_with_profile(m, o, *v, copy)) consider_loop(m, loop, *v);
+  if (!drift_.learn_window(m, o, copy, w) || !usable(v)) return;
+  if (drift_.compare_with_profile(m, o, *v, copy)) consider(m, loop, *v);
 }
 
-void CopyControl::consider_loop(Method& m, LoopId loop, const Version& v) {
+void LoopCopyControl::consider(Method& m, LoopId loop, const Version& v) {
   LoopCopy& c = *loop_copy(m, loop);
   const Version& copy = *c.version.load(std::memory_order_relaxed);
   auto ns = static_cast<double>(now_ns() - v.installed_ns);
-  Decision d = observer_.ask_loop(m, loop, c.windows, ns, system_.snapshot(m));
+  Decision d = observer_.advisor.ask_loop(m, loop, c.windows, ns, system_.snapshot(m));
   bool follows = d.action == Action::kRecompile || d.action == Action::kSpecialize;
-  if (follows) follow_loop_drift(m, copy, c.windows);
+  if (follows) follow_drift(m, copy, c.windows);
+}
+
+// Frames ask for newer code by themselves (osr_out.cc).
+void LoopCopyControl::follow_drift(Method& m, const Version& copy, CopyWindows& o) {
+  begin_loop_phase(m, copy, o, observer_.estimates);
+  uint32_t loop = copy.osr_loop.index();
+  auto* v = const_cast<Version*>(m.shape->osr[loop].exchange(nullptr, std::memory_order_acq_rel));
+  m.shape->osr_asked[loop].store(false, std::memory_order_relaxed);
+  in_service_.retire_loop_copy(m, copy.osr_loop);
+  if (v != nullptr) in_service_.give_up(*v, OsrOut::kNewer);
 }
 
 }  // namespace uptier::tiering

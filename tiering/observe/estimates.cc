@@ -1,26 +1,36 @@
-// What Observer knows of a method: sums over its streams, and the saved profile as a stream that
-// ended before this process began.
+#include "tiering/observe/estimates.h"
+
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "tiering/observe/stream_sums.h"
 
 namespace uptier::tiering {
+namespace {
+
+void sort_by_count(std::vector<std::pair<Method*, uint64_t>>& methods) {
+  std::sort(methods.begin(), methods.end(), [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first->id.index() < b.first->id.index();
+  });
+}
+
+}  // namespace
 
 // By how much the estimates of a stream fall short of all that its thread ran, because sampling
 // paused.
-double Observer::stretch_of(const Method& m, const Stream& s) const {
+double Estimates::stretch_of(const Method& m, const Stream& s) const {
   if (!one_burst_ || s.ended || !stand_for_all(m, options_)) return 1;
   Totals t =
       m.probes->shared() ? totals(m) : Totals{s.calls, s.sampled_calls, s.iterations, s.bursts};
   return s.coverage.stretch(t.calls, t.iterations, slot_of(m, live_));
 }
 
-bool Observer::one_countdown(const Method& m) const {
+bool Estimates::one_countdown(const Method& m) const {
   return options_.gap == GapMode::kExact && !m.probes->shared();
 }
 
-profile::StreamSum Observer::stream_sum(const Method& m) const {
+profile::StreamSum Estimates::stream_sum(const Method& m) const {
   std::span<const profile::Draw> draws = m.probes->draws();
   if (!m.only_baseline) draws = {};
   return {m.probes->schema(), draws, one_countdown(m)};
@@ -28,8 +38,8 @@ profile::StreamSum Observer::stream_sum(const Method& m) const {
 
 // Brings a stream's estimates to what its thread ran, as one of a sum. Where threads share their
 // counters all was seen by one stream, and all calls are of its samples.
-void Observer::add_to_sum(const Method& m, const Stream& s, bool counted, profile::StreamSum& sum,
-                          profile::Observed& seen) const {
+void Estimates::add_to_sum(const Method& m, const Stream& s, bool counted, profile::StreamSum& sum,
+                           profile::Observed& seen) const {
   uint64_t burst = one_burst_ ? slot_of(m, live_) : 0;
   profile::StreamSum::Stream stream{
       s.calls, s.iterations, s.sampled_calls + s.bursts, s.coverage.squares, s.coverage.covered,
@@ -45,7 +55,7 @@ void Observer::add_to_sum(const Method& m, const Stream& s, bool counted, profil
   sum.add(stream, seen);
 }
 
-MethodProfile Observer::empty_profile_of(const Method& m) const {
+MethodProfile Estimates::empty_profile_of(const Method& m) const {
   MethodProfile p;
   p.key = m.info.key;
   p.name = m.info.name;
@@ -55,7 +65,7 @@ MethodProfile Observer::empty_profile_of(const Method& m) const {
   return p;
 }
 
-MethodProfile Observer::profile_of(const Method& m) const {
+MethodProfile Estimates::profile_of(const Method& m) const {
   Profile sum;
   bool mixed = false, brought = stand_for_all(m, options_);
   uint64_t interval = 0;
@@ -97,7 +107,7 @@ MethodProfile Observer::profile_of(const Method& m) const {
   return p;
 }
 
-std::vector<uint64_t> Observer::block_estimates(const Method& m) const {
+std::vector<uint64_t> Estimates::block_estimates(const Method& m) const {
   Totals t = totals(m);
   if (samples_in(t, m) < policy_.min_samples && m.saved == nullptr) return {};
   std::vector<uint64_t> counts(m.shape->block_weights.size());
@@ -119,7 +129,7 @@ std::vector<uint64_t> Observer::block_estimates(const Method& m) const {
   return empty ? std::vector<uint64_t>{} : counts;
 }
 
-double Observer::sample_weight(const Method& m) const {
+double Estimates::sample_weight(const Method& m) const {
   double estimates = mass_of(m), counts = 0;
   for (const auto& [thread, s] : m.flushed->streams) {
     for (size_t i = 0; i < std::min(m.shape->block_weights.size(), s.seen.counts.size()); ++i) {
@@ -138,37 +148,27 @@ double Observer::sample_weight(const Method& m) const {
   return counts > 0 && estimates > 0 ? estimates / counts : 1;
 }
 
-namespace {
-
-void sort_by_count(std::vector<std::pair<Method*, uint64_t>>& methods) {
-  std::sort(methods.begin(), methods.end(), [](const auto& a, const auto& b) {
-    return a.second != b.second ? a.second > b.second : a.first->id.index() < b.first->id.index();
-  });
-}
-
-}  // namespace
-
-void Observer::take_over(const TargetCounts& phase, Targets& targets) const {
+void Estimates::take_over(const TargetCounts& phase, Targets& targets) const {
   targets.methods.clear();
   targets.total = static_cast<uint64_t>(phase.other);
   for (const auto& [key, count] : phase.of) {
     auto seen = static_cast<uint64_t>(count);
     targets.total += seen;
-    auto at = by_key_.find(key);
-    if (at != by_key_.end()) targets.methods.emplace_back(at->second, seen);
+    if (Method* callee = directory_.method_of(key)) targets.methods.emplace_back(callee, seen);
   }
   sort_by_count(targets.methods);
 }
 
-std::vector<Observer::Targets> Observer::targets_of(const Method& m) const {
+std::vector<Estimates::Targets> Estimates::targets_of(const Method& m) const {
   std::map<SiteId, Targets> sites;
   std::map<SiteId, std::map<Method*, uint64_t>> counts;
   auto add = [&](SiteId site, const Table& table, double factor) {
     for (const auto& [key, entry] : table) {
       auto count = static_cast<uint64_t>(factor * static_cast<double>(entry.estimate));
       sites[site].total += count;
-      auto at = by_key_.find({key.module_key, static_cast<uint32_t>(key.value)});
-      if (at != by_key_.end()) counts[site][at->second] += count;
+      Method* callee =
+          directory_.method_of(MethodKey{key.module_key, static_cast<uint32_t>(key.value)});
+      if (callee != nullptr) counts[site][callee] += count;
     }
   };
   for (const auto& [thread, s] : m.flushed->streams) {
@@ -194,15 +194,15 @@ std::vector<Observer::Targets> Observer::targets_of(const Method& m) const {
   return out;
 }
 
-uint64_t Observer::samples_of(const Method& m) const { return samples_in(totals(m), m); }
+uint64_t Estimates::samples_of(const Method& m) const { return samples_in(totals(m), m); }
 
 // The saved profile is a stream that ended before this process began: of one run of it,
 // profile_decay counts, so that what this one sees soon outweighs it.
-double Observer::saved_factor(const SavedMethod& saved) const {
+double Estimates::saved_factor(const SavedMethod& saved) const {
   return std::max(live_.profile_decay, 1e-6) / saved.runs;
 }
 
-void Observer::add_saved(const Method& m, std::vector<double>& blocks) const {
+void Estimates::add_saved(const Method& m, std::vector<double>& blocks) const {
   if (m.saved == nullptr) return;
   double factor = saved_factor(*m.saved);
   const MethodProfile& p = m.saved->profile;
@@ -212,7 +212,7 @@ void Observer::add_saved(const Method& m, std::vector<double>& blocks) const {
   }
 }
 
-double Observer::mass_of(const Method& m) const {
+double Estimates::mass_of(const Method& m) const {
   double sum = 0;
   for (const auto& [thread, s] : m.flushed->streams) {
     for (size_t i = 0; i < std::min(m.shape->block_weights.size(), s.seen.estimates.size()); ++i) {
@@ -222,7 +222,7 @@ double Observer::mass_of(const Method& m) const {
   return sum;
 }
 
-double Observer::target_mass_of(const Method& m) const {
+double Estimates::target_mass_of(const Method& m) const {
   double sum = 0;
   for (const auto& [thread, s] : m.flushed->streams) {
     for (const auto& [at, table] : s.seen.tables) {

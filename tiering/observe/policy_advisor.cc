@@ -1,4 +1,5 @@
-// What Observer asks the policy with, and what it keeps of the answers.
+#include "tiering/observe/policy_advisor.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -13,16 +14,27 @@ constexpr uint64_t kManyFlushes = 8;
 
 }  // namespace
 
+PolicyAdvisor::PolicyAdvisor(const Options& options, const Options& live,
+                             const PolicyOptions& policy, Policy* hosts_policy,
+                             const Estimates& estimates, DecisionLog& decisions)
+    : options_(options),
+      live_(live),
+      policy_(policy),
+      hosts_policy_(hosts_policy),
+      opt_range_(*OptRange::parse(options.opt_range)),
+      estimates_(estimates),
+      decisions_(decisions) {}
+
 // Threads that are gone before their first flush take no samples, however many come: waiting for
 // some does not help.
-bool Observer::never_sampled(const Method& m, const sampler::Note& note) const {
+bool PolicyAdvisor::never_sampled(const Method& m, const sampler::Note& note) const {
   if (note.kind != sampler::NoteKind::kFlushFinal) return false;
   Totals t = totals(m);
   return t.calls >= kManyFlushes * live_.flush_first ||
          t.iterations >= kManyFlushes * live_.loop_flush_first;
 }
 
-MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) const {
+MethodSnapshot PolicyAdvisor::snapshot(const Method& m, const sampler::Note& note) const {
   MethodSnapshot s;
   const Version* best = m.optimized.load(std::memory_order_relaxed);
   const Version* plain = m.plain.load(std::memory_order_relaxed);
@@ -62,7 +74,8 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
     for (size_t i = 0; i < blocks; ++i) {
       work += static_cast<double>(stream.seen.estimates[i]) * m.shape->block_weights[i];
     }
-    s.sampled_work += static_cast<uint64_t>(std::min(work * stretch_of(m, stream), 0x1p62));
+    s.sampled_work +=
+        static_cast<uint64_t>(std::min(work * estimates_.stretch_of(m, stream), 0x1p62));
   }
   if (m.saved != nullptr) {
     const MethodProfile& p = m.saved->profile;
@@ -78,13 +91,13 @@ MethodSnapshot Observer::snapshot(const Method& m, const sampler::Note& note) co
   return s;
 }
 
-MethodSnapshot Observer::snapshot_of(const Method& m) const {
+MethodSnapshot PolicyAdvisor::snapshot_of(const Method& m) const {
   sampler::Note none;
   none.loop = UINT32_MAX;
   return snapshot(m, none);
 }
 
-Decision Observer::ask_saved(Method& m, const SystemSnapshot& system) {
+Decision PolicyAdvisor::ask_saved(Method& m, const SystemSnapshot& system) {
   sampler::Note none;
   none.loop = UINT32_MAX;
   none.kind = sampler::NoteKind::kFlushFinal;  // that nothing follows is not worth a record
@@ -93,7 +106,7 @@ Decision Observer::ask_saved(Method& m, const SystemSnapshot& system) {
   return answer(m, none, s, system);
 }
 
-Decision Observer::ask(Method& m, const sampler::Note& note, const SystemSnapshot& system) {
+Decision PolicyAdvisor::ask(Method& m, const sampler::Note& note, const SystemSnapshot& system) {
   MethodSnapshot s = snapshot(m, note);
   // A thread that goes flushes what it has: no reason to compile what an interpreter ran once.
   bool early = note.kind == sampler::NoteKind::kFlushFinal && s.tier == Tier::kHost &&
@@ -105,8 +118,8 @@ Decision Observer::ask(Method& m, const sampler::Note& note, const SystemSnapsho
 }
 
 // One call, which runs: what (2) of policy.h is to go by is its time, not what was counted of it.
-Decision Observer::ask_loop(Method& m, LoopId loop, CopyWindows& windows, double ns,
-                            const SystemSnapshot& system) {
+Decision PolicyAdvisor::ask_loop(Method& m, LoopId loop, CopyWindows& windows, double ns,
+                                 const SystemSnapshot& system) {
   sampler::Note note;
   note.loop = UINT32_MAX;
   note.kind = sampler::NoteKind::kFrame;
@@ -128,8 +141,8 @@ Decision Observer::ask_loop(Method& m, LoopId loop, CopyWindows& windows, double
 
 // `told`: whether it was said before that nothing follows from what a window says; null for other
 // questions.
-Decision Observer::answer(Method& m, const sampler::Note& note, const MethodSnapshot& s,
-                          const SystemSnapshot& system, bool* told) {
+Decision PolicyAdvisor::answer(Method& m, const sampler::Note& note, const MethodSnapshot& s,
+                               const SystemSnapshot& system, bool* told) {
   Decision d = hosts_policy_ == nullptr ? decide(s, system, policy_)
                                         : follow(*hosts_policy_, s, system, policy_);
   m.flushed.own().adaptation.drift = 0;
@@ -149,39 +162,8 @@ Decision Observer::answer(Method& m, const sampler::Note& note, const MethodSnap
   r.samples = s.samples;
   r.loop_iterations = s.iterations;
   r.priority = d.priority;
-  decided(r);
+  decisions_.push_back(std::move(r));
   return d;
-}
-
-void Observer::decided(DecisionRecord& r) {
-  r.sequence = ++decided_;
-  Event e;
-  e.kind = EventKind::kDecided;
-  e.method = r.method;
-  e.at_ns = now_ns();
-  e.decision = &r;
-  events_.emit(e);
-}
-
-void Observer::log(const Method& m, std::string action, std::string reason, std::string inputs) {
-  Totals t = totals(m);
-  DecisionRecord r;
-  r.method = m.id;
-  r.method_name = m.info.name;
-  r.action = std::move(action);
-  r.reason = std::move(reason);
-  r.inputs = std::move(inputs);
-  r.calls = t.calls;
-  r.samples = t.sampled_calls + t.bursts;
-  r.loop_iterations = t.iterations;
-  decided(r);
-}
-
-void Observer::log_event(std::string action, std::string what) {
-  DecisionRecord r;
-  r.action = std::move(action);
-  r.reason = std::move(what);
-  decided(r);
 }
 
 }  // namespace uptier::tiering

@@ -1,29 +1,16 @@
-#include "tiering/observe/observer.h"
+#include "tiering/observe/stream_recorder.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
-#include "profile/trace/data.h"
-#include "profile/trace/events.h"
-#include "tiering/base/log.h"
+#include "profile/base/numbers.h"
 #include "tiering/model/event_of.h"
+#include "tiering/observe/forgotten_targets.h"
 #include "tiering/observe/stream_sums.h"
 
 namespace uptier::tiering {
+
 namespace {
-
-constexpr const char* kGapNames[] = {"random", "fixed", "prime", "exact"};
-
-FlushReason reason_of(sampler::NoteKind k) {
-  switch (k) {
-    case sampler::NoteKind::kFlushCalls:
-    case sampler::NoteKind::kOptimized: return FlushReason::kCalls;
-    case sampler::NoteKind::kFlushIterations: return FlushReason::kLoops;
-    case sampler::NoteKind::kFlushFinal: return FlushReason::kFinal;
-    default: return FlushReason::kDemand;
-  }
-}
 
 bool is_flush(sampler::NoteKind k) {
   using sampler::NoteKind;
@@ -32,68 +19,41 @@ bool is_flush(sampler::NoteKind k) {
          k != NoteKind::kGuard;
 }
 
-// Ids and handles are numbers of the trace: a method's handle is its ordinal, which no other method
-// gets, and the id of what a thread saw of it carries both.
-uint64_t handle_of(const Method& m) { return m.ordinal; }
-uint64_t stream_id(const Method& m, uint32_t thread) { return handle_of(m) << 32 | thread; }
+void add_interval(Stream& to, const Stream& from) {
+  bool differ = to.interval != 0 && from.interval != 0 && to.interval != from.interval;
+  to.mixed |= from.mixed || differ;
+  if (from.interval != 0) to.interval = from.interval;
+}
+
+void add_executions(Stream& to, const Stream& from) {
+  if (to.executions.size() < from.executions.size()) to.executions.resize(from.executions.size());
+  for (size_t l = 0; l < from.executions.size(); ++l) {
+    to.executions[l].timed += from.executions[l].timed;
+    to.executions[l].cycles += from.executions[l].cycles;
+  }
+}
+
+// Returns what a stream has seen as a profile that can be merged.
+Profile profile_of_seen(const Method& m, profile::Observed seen) {
+  MethodProfile p;
+  p.key = m.info.key;
+  p.schema = m.probes->schema();
+  p.counts = std::move(seen.counts);
+  p.estimates = std::move(seen.estimates);
+  p.tables = std::move(seen.tables);
+  p.counts.resize(p.schema.words());
+  p.estimates.resize(p.schema.words());
+  Profile one;
+  one.methods.emplace(p.key, std::move(p));
+  return one;
+}
 
 }  // namespace
 
-Observer::Observer(const Options& options, const Options& live, const sampler::Ladder& ladder,
-                   TraceSink* sink, Policy* policy, Events& events)
-    : options_(options),
-      live_(live),
-      ladder_(ladder),
-      policy_(PolicyOptions::from(options)),
-      hosts_policy_(policy),
-      opt_range_(*OptRange::parse(options.opt_range)),
-      sink_(sink),
-      events_(events),
-      decisions_(options.decisions_kept) {
-  events_.listen(decisions_, DecisionLog::kHears);
-}
-
-void Observer::begin() {
-  begun_ = true;
-  Provenance p;
-  p.engine = "uptier 0.1.0";
-  p.interval = options_.interval;
-  p.gap = kGapNames[static_cast<size_t>(options_.gap)];
-  p.options = options_.changes();
-  emit(p);
-}
-
-bool Observer::emit(const TraceEvent& e) {
-  if (sink_ == nullptr || sink_->on_event(e)) return true;
-  ++trace_events_lost_;
-  return false;
-}
-
-void Observer::finish() {
-  TraceSink* sink = std::exchange(sink_, nullptr);
-  // What was never begun, as when no runtime came of it, has no end either.
-  if (sink == nullptr || !begun_) return;
-  const Status end = sink->finish(trace_events_lost_);
-  if (end.ok()) return;
-  ++trace_events_lost_;
-  Log(options_).say(LogLevel::kWarning, "the trace is incomplete, " +
-                                            std::to_string(trace_events_lost_) +
-                                            " events are lost: " + end.error().message);
-}
-
-// Returns the handle of a method that the trace has been told of.
-uint64_t Observer::announce(Method& m) {
-  if (!m.announced) {
-    m.announced = emit(
-        MethodDetails{handle_of(m), m.info.key.module_key, m.info.key.function_index, m.info.name});
-  }
-  return handle_of(m);
-}
-
 // How many executions one that was counted in the window of a note stands for; ends the window of
 // the stream's coverage.
-uint64_t Observer::weight_of(const Method& m, const sampler::Note& note, const Totals& t,
-                             Stream& counted) const {
+uint64_t StreamRecorder::weight_of(const Method& m, const sampler::Note& note, const Totals& t,
+                                   Stream& counted) const {
   uint64_t samples = t.sampled_calls + t.bursts;
   if (options_.adaptive) {
     double iterations = static_cast<double>(t.iterations) / static_cast<double>(slot_of(m, live_));
@@ -107,15 +67,15 @@ uint64_t Observer::weight_of(const Method& m, const sampler::Note& note, const T
   return weight;
 }
 
-void Observer::take_trap(Method& m, uint32_t thread, SiteId block, uint64_t frames) {
+void StreamRecorder::take_trap(Method& m, uint32_t thread, SiteId block, uint64_t frames) {
   Stream& s = m.flushed.own().streams[m.probes->shared() ? 0 : thread];
   if (block == 0) return;
   if (s.traps.size() < block) s.traps.resize(block);
   s.traps[block - 1] += frames;
 }
 
-sampler::Verdict Observer::take(Method& m, uint32_t thread, const sampler::Note& note,
-                                std::span<const uint64_t> counts) {
+sampler::Verdict StreamRecorder::take(Method& m, uint32_t thread, const sampler::Note& note,
+                                      std::span<const uint64_t> counts) {
   Stream& s = m.flushed.own().streams[thread];
   uint64_t others = 0;
   if (options_.gap == GapMode::kExact) {
@@ -159,19 +119,20 @@ sampler::Verdict Observer::take(Method& m, uint32_t thread, const sampler::Note&
       event_of(EventKind::kFlushed, m, flush_reason_name(reason_of(note.kind)), s.calls);
   flushed.thread = thread;
   events_.emit(flushed);
-  if (sink_ != nullptr && !m.probes->schema().slots.empty()) emit_flush(m, thread, note, weight);
-  if (note.ages != 0) age(m, thread, t.sampled_calls);
+  if (trace_.on() && !m.probes->schema().slots.empty()) trace_.flush(m, thread, note, weight);
+  if (note.ages != 0) age_stream(m, thread, t.sampled_calls, directory_.method_at());
   return verdict;
 }
 
 // Brings what was seen up to date with the words.
-sampler::Verdict Observer::end_window(Method& m, uint32_t stream, uint64_t entries,
-                                      uint64_t new_samples, uint64_t weight, uint64_t nominal) {
+sampler::Verdict StreamRecorder::end_window(Method& m, uint32_t stream, uint64_t entries,
+                                            uint64_t new_samples, uint64_t weight,
+                                            uint64_t nominal) {
   const ProbeSet& set = *m.probes;
   if (set.schema().slots.empty()) return sampler::Verdict::kMore;
   Stream& counted = m.flushed.own().streams[stream];
-  profile::Observed now =
-      set.read(counted.words, counted.traps, entries, method_at_, forgotten_in(m, stream));
+  profile::Observed now = set.read(counted.words, counted.traps, entries, directory_.method_at(),
+                                   forgotten_in(m, stream));
   counted.dual_error = set.dual_error(counted.words);
   counted.executions = set.all_executions(counted.words);
   set.keep_flow_rising(counted.seen, now);
@@ -193,33 +154,44 @@ sampler::Verdict Observer::end_window(Method& m, uint32_t stream, uint64_t entri
   return c.add(w);
 }
 
-void Observer::emit_flush(Method& m, uint32_t thread, const sampler::Note& note, uint64_t weight) {
-  const ProbeSet& set = *m.probes;
-  announce(m);
-  uint32_t number = set.shared() ? 0 : thread;
-  Stream& counted = m.flushed.own().streams[number];
-  Totals t = totals(m);
-  const Stream& s = m.flushed.own().streams[thread];
-  if (!set.shared()) t = {s.calls, s.sampled_calls, s.iterations, s.bursts};
-  if (set.counts_by_calls()) t.sampled_calls = t.calls;
-  if (set.shared()) counted.flushes++;
-  uint64_t id = stream_id(m, number);
-  bool brought = is_brought_to_all(options_);
-  bool stretches = brought && one_burst_ && !has_optimized_stream(m);
-  std::span<const profile::Draw> draws = set.draws();
-  if (!brought) draws = {};
-  if (!counted.described) emit(profile::make_desc(id, handle_of(m), set.schema(), draws));
-  counted.described = true;
-  // Callees are announced before the data that names them.
-  std::vector<uint64_t> words = profile::data_words(
-      set.schema(), counted.seen.counts, counted.seen.tables, [&](const MethodKey& key) {
-        auto at = by_key_.find(key);
-        return at == by_key_.end() ? 0 : announce(*at->second);
-      });
-  emit(FlushEvent{id, t.calls, t.sampled_calls, number, counted.flushes, reason_of(note.kind),
-                  weight, t.iterations, t.bursts, stretches ? slot_of(m, live_) : 0,
-                  stretches && m.only_baseline});
-  emit(profile::make_data(id, words));
+// ---- Threads that have gone -----------------------------------------------------------------------
+
+void StreamRecorder::end_one(Method& m, uint32_t thread) {
+  Flushed* flushed = m.flushed.made();
+  if (flushed == nullptr) return;
+  auto at = flushed->streams.find(thread);
+  flushed->forgotten_targets.erase(thread);
+  if (at == flushed->streams.end()) return;
+  Stream gone = std::move(at->second);
+  profile::StreamSum raked = estimates_.stream_sum(m);
+  bool brought = (thread & kOptimizedStream) == 0 && stand_for_all(m, options_);
+  if (brought) estimates_.add_to_sum(m, gone, !gone.seen.counts.empty(), raked, gone.seen);
+  flushed->streams.erase(at);
+  Stream& all = flushed->streams[kEndedStream | (thread & kOptimizedStream)];
+  all.ended = true;
+  all.calls += gone.calls;
+  all.sampled_calls += gone.sampled_calls;
+  all.iterations += gone.iterations;
+  all.bursts += gone.bursts;
+  uint64_t squares = brought && !m.probes->shared() ? raked.squares() : gone.coverage.squares;
+  (void)profile::add_saturating(all.coverage.squares, squares);
+  all.coverage.covered += gone.coverage.covered;
+  all.sampled.calls += raked.sampled().calls;
+  all.sampled.iterations += raked.sampled().iterations;
+  all.flushes += gone.flushes;
+  add_interval(all, gone);
+  add_executions(all, gone);
+  if (m.probes->schema().slots.empty() || gone.seen.counts.empty()) return;
+  Profile sum = profile_of_seen(m, std::move(all.seen));
+  merge(sum, profile_of_seen(m, std::move(gone.seen)));
+  MethodProfile& p = sum.methods.begin()->second;
+  all.seen = {std::move(p.counts), std::move(p.estimates), std::move(p.tables)};
+}
+
+void StreamRecorder::end(Method& m, uint32_t thread) {
+  end_one(m, thread);
+  end_one(m, thread | kOptimizedStream);
+  if (Optimizing* seen = m.optimizing.made()) seen->words.erase(thread);
 }
 
 }  // namespace uptier::tiering

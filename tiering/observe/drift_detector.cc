@@ -1,31 +1,13 @@
-// Windows of an instrumented copy of optimized code: what they say of the program.
-//
-// Two questions are asked of a window, and either answer is logged as re_instrument:
-//
-//   drift    is it like the windows before it? As of baseline code, see sampler/convergence.h
-//   misled   are all windows together like the profile that the code was made from? That is what
-//            baseline copies have counted. With p, q the true shares of the two times,
-//              d(seen, made from) <= d(seen, q) + d(q, p) + d(p, made from)
-//            and the first and last are bounded by each side's own (2) of convergence.h; what lies
-//            beyond their sum is d(q, p)
-//
-// What follows is the policy's to say, by (2) of policy.h. Its drift is d(seen, made from) less the
-// bound of what was seen: the code is laid out for the profile it was made from, whether that was
-// the truth of its time or not.
-//
-//   Thread: the caller holds the runtime's state mutex.
+#include "tiering/observe/drift_detector.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
-#include "tiering/control/copy_control.h"
 #include "tiering/observe/inlined_bodies.h"
 
 namespace uptier::tiering {
 namespace {
-
-// Samples are rare: windows of a known profile hold fewer than baseline code's.
-constexpr sampler::ConvergenceOptions kOptions{.probe_samples = 256};
 
 double sum_of(const std::vector<double>& counts) {
   double sum = 0;
@@ -85,21 +67,8 @@ void add_to(std::vector<double>& sum, std::span<const double> counts) {
 
 }  // namespace
 
-void CopyWindows::forget(double epsilon) {
-  convergence = sampler::Convergence(kOptions);
-  convergence.set_epsilon(epsilon);
-  known.clear();
-  recent.clear();
-  misled = told = false;
-  samples = 0;
-  drift = 0;
-}
-
-double CopyWindows::error() const { return convergence.error_bound(kOptions.drift_alpha); }
-
-// Returns whether a whole window has come that is like those before it.
-bool CopyControl::learn_window(Method& m, CopyWindows& o, const Version& copy,
-                               const sampler::Window& w) {
+bool DriftDetector::learn_window(Method& m, CopyWindows& o, const Version& copy,
+                                 const sampler::Window& w) {
   o.samples += w.samples;
   std::vector<double> came(w.counts.begin(), w.counts.end());
   add_to(o.recent, came);
@@ -108,9 +77,9 @@ bool CopyControl::learn_window(Method& m, CopyWindows& o, const Version& copy,
   sampler::Verdict v = o.convergence.add(w);
   if (v == sampler::Verdict::kDrifted) {
     Difference d = difference(o.known, o.recent, o.observed);
-    observer_.log(m, "re_instrument",
-                  reason("drift from earlier windows", d, o.convergence.last_allowed(),
-                         block_name(m, copy, d.word)));
+    decisions_.log(m, "re_instrument",
+                   reason("drift from earlier windows", d, o.convergence.last_allowed(),
+                          block_name(methods_, m, copy, d.word)));
     // Learnt anew without the window, which may hold something of both.
     o.known.clear();
     o.recent.clear();
@@ -127,10 +96,8 @@ bool CopyControl::learn_window(Method& m, CopyWindows& o, const Version& copy,
   return true;
 }
 
-// Returns whether code was made from a profile so far from the one it runs with that the policy is to
-// be asked; CopyWindows::drift says how far.
-bool CopyControl::compare_with_profile(Method& m, CopyWindows& o, const Version& v,
-                                       const Version& copy) {
+bool DriftDetector::compare_with_profile(Method& m, CopyWindows& o, const Version& v,
+                                         const Version& copy) {
   bool enough =
       !v.made_from.empty() && o.convergence.windows() >= sampler::Convergence::kLeastWindows;
   if (!enough) return false;
@@ -142,9 +109,9 @@ bool CopyControl::compare_with_profile(Method& m, CopyWindows& o, const Version&
   if (d.distance > allowed && !o.misled) {
     o.misled = true;
     if (m.saved != nullptr) m.saved->drifted = true;
-    observer_.log(
-        m, "re_instrument",
-        reason("drift from the profile it was made from", d, allowed, block_name(m, copy, d.word)));
+    decisions_.log(m, "re_instrument",
+                   reason("drift from the profile it was made from", d, allowed,
+                          block_name(methods_, m, copy, d.word)));
   }
   // Whatever it was that the profile differed from when it was new: it is what the code is laid
   // out for, and only what runs now is uncertain.
