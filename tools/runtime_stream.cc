@@ -7,7 +7,7 @@
 namespace uptier::tools {
 namespace {
 
-uptier_trace_when at(const Event& e, uint64_t ns) {
+uptier_trace_when moment_of(const Event& e, uint64_t ns) {
   return {sizeof(uptier_trace_when), ns, e.native_thread};
 }
 
@@ -35,7 +35,7 @@ const char* task_name(const Event& e) {
 }
 
 // How long it took; of an install the duration is that of the compilation before it.
-uint64_t length_of(const Event& e) { return e.kind == EventKind::kInstalled ? 0 : e.duration_ns; }
+uint64_t task_length(const Event& e) { return e.kind == EventKind::kInstalled ? 0 : e.duration_ns; }
 
 }  // namespace
 
@@ -62,7 +62,7 @@ void RuntimeStream::on_event(const Event& e) noexcept {
 void RuntimeStream::tell(const Event& e) {
   if (e.kind == EventKind::kAdded) names_[e.method] = e.text;
   if (e.kind == EventKind::kCompiled) tell_node(e);
-  const uptier_trace_when when = at(e, e.at_ns);
+  const uptier_trace_when when = moment_of(e, e.at_ns);
   if (e.kind == EventKind::kWorkerPaused) {
     pausing_ = uptier_trace->begin_at(stream_, UPTIER_TRACE_TASK, graph_, pause_, nullptr, &when);
   } else if (e.kind == EventKind::kWorkerResumed && pausing_ != 0) {
@@ -79,7 +79,7 @@ void RuntimeStream::tell_node(const Event& e) {
   if (e.loop.valid()) name += " osr " + std::to_string(e.loop.index());
   uptier_trace_event* node = nodes_[e.version] = make(name + "]");
   describe(node, e);
-  const uptier_trace_when when = at(e, e.at_ns);
+  const uptier_trace_when when = moment_of(e, e.at_ns);
   uptier_trace->notify_at(stream_, UPTIER_TRACE_BEGIN(UPTIER_TRACE_NODE), graph_, node, nullptr,
                           &when);
 }
@@ -89,7 +89,7 @@ void RuntimeStream::tell_task(const Event& e, const char* what) {
   describe(task, e);
   auto node = nodes_.find(e.version);
   uptier_trace_event* parent = node == nodes_.end() ? graph_ : node->second;
-  const uptier_trace_when from = at(e, e.at_ns - length_of(e)), to = at(e, e.at_ns);
+  const uptier_trace_when from = moment_of(e, e.at_ns - task_length(e)), to = moment_of(e, e.at_ns);
   uint64_t instance =
       uptier_trace->begin_at(stream_, UPTIER_TRACE_TASK, parent, task, nullptr, &from);
   uptier_trace->end_at(stream_, UPTIER_TRACE_TASK, parent, task, instance, nullptr, &to);

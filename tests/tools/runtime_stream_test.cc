@@ -11,7 +11,7 @@
 #include "tests/support/program_runs.h"
 #include "tests/support/tool_dir.h"
 
-namespace uptier::test {
+namespace uptier::test::runtime_stream_test {
 namespace {
 
 using RuntimeStreamTest = ToolDir;
@@ -95,4 +95,4 @@ TEST_F(RuntimeStreamTest, perfetto_has_slices_with_the_same_ids) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::runtime_stream_test

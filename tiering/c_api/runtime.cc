@@ -169,7 +169,7 @@ uptier_status uptier_runtime_invoke_limited(uptier_runtime* runtime, uptier_meth
   }
   if (fuel != 0 && !runtime->counts_fuel) {
     return bad_argument(error,
-                        "a limit of fuel needs the option fuel, without which none is counted");
+                        "a limit of fuel needs the option fuel; without it, fuel is not counted");
   }
   Outcome o = runtime->runtime->invoke(m->id, std::span(args, count),
                                        InvokeLimits{.timeout_ns = timeout_ns, .fuel = fuel});

@@ -11,8 +11,6 @@
 namespace uptier::tiering {
 namespace {
 
-constexpr EventKinds kOfGuests = kinds_of(EventKind::kEntered, EventKind::kLeft);
-
 // By number; of equal ones the change itself comes before what guest threads did after they saw it.
 bool comes_before(const WaitingEvent& a, const WaitingEvent& b) {
   if (a.event.sequence != b.event.sequence) return a.event.sequence < b.event.sequence;
@@ -102,7 +100,7 @@ void Events::remove_thread(GuestEvents& t) noexcept {
 }
 
 bool Events::guests_wanted() const noexcept {
-  return (subscribed_.load(std::memory_order_relaxed) & kOfGuests) != 0;
+  return (subscribed_.load(std::memory_order_relaxed) & kGuestKinds) != 0;
 }
 
 // A ring that was made stays as long as the thread, which may be pushing right now.
@@ -205,7 +203,7 @@ void Events::change_kinds() noexcept {
 
 Result<uint64_t> Events::subscribe(EventSubscriber& who, EventKinds kinds) {
   const Held lock(mutex_);
-  if ((kinds & kOfGuests) != 0) {
+  if ((kinds & kGuestKinds) != 0) {
     for (OfThread& t : threads_) make_ring(t);
   }
   const uint64_t from = last();

@@ -5,10 +5,8 @@
 namespace uptier::tiering {
 namespace {
 
-constexpr EventKinds kOfGuests = kinds_of(EventKind::kEntered, EventKind::kLeft);
-
 bool wants(const Subscribers::Entry& s, const Event& e) {
-  if (e.thread_sequence != 0 && e.kind == EventKind::kLost) return (s.kinds & kOfGuests) != 0;
+  if (e.thread_sequence != 0 && e.kind == EventKind::kLost) return (s.kinds & kGuestKinds) != 0;
   bool wanted = e.kind == EventKind::kLost || (s.kinds & kinds_of(e.kind)) != 0;
   // What guest threads record may have been there before, in their rings.
   return wanted && (e.thread_sequence != 0 || e.sequence > s.from);

@@ -22,6 +22,9 @@
 
 namespace uptier::tiering {
 
+// What guest threads record in rings of their own.
+inline constexpr EventKinds kGuestKinds = kinds_of(EventKind::kEntered, EventKind::kLeft);
+
 class Subscribers {
  public:
   struct Entry {

@@ -115,7 +115,7 @@ void RuntimeImpl::leave(AttachedThread& t) noexcept {
   std::lock_guard lock(state_mutex_);
   flush_thread_locked(t, sampler::NoteKind::kFlushFinal);
   rates_.thread_goes(t);
-  finishes([&] { add_executions_locked(t, gone_executions_); });
+  if (!finishes([&] { add_executions_locked(t, gone_executions_); })) note_flush_lost();
   uint32_t count = methods_.size();
   for (uint32_t i = 0; i < count; ++i) {
     finishes([&] {

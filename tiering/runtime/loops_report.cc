@@ -30,7 +30,7 @@ std::optional<double> exact_cycles(const Method& m, uint32_t loop, double entrie
   return cycles * entries / timed;
 }
 
-LoopReport report_of(const Method& m, const TimedLoop& t, const MethodProfile& p) {
+LoopReport loop_report_of(const Method& m, const TimedLoop& t, const MethodProfile& p) {
   LoopReport r;
   r.method = m.id;
   r.key = m.info.key;
@@ -82,7 +82,7 @@ void settle_cycles(const Method& m, double per_execution, std::vector<LoopReport
 // `off`: by how much a single execution may be.
 void add_loops(const Method& m, const MethodProfile& p, double off, std::vector<LoopReport>& out) {
   std::vector<LoopReport> loops;
-  for (const TimedLoop& t : m.shape->timed_loops) loops.push_back(report_of(m, t, p));
+  for (const TimedLoop& t : m.shape->timed_loops) loops.push_back(loop_report_of(m, t, p));
   settle_cycles(m, off, loops);
   for (LoopReport& r : loops) {
     if (r.cycles) r.exclusive_cycles = r.cycles->total;

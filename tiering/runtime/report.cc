@@ -57,6 +57,8 @@ LossReport RuntimeImpl::losses_locked() const {
   l.keys_shared = observer_.directory.keys().shared();
   l.unstable_bodies = compiler_->describer().unstable_bodies();
   l.trace_events_lost = observer_.trace.events_lost();
+  l.flushes_lost = flushes_lost_.load(std::memory_order_relaxed);
+  l.code_names_lost = in_service_->code_names_lost();
   l.decisions_forgotten = observer_.decisions.forgotten();
   threads_.add_losses(l);
   return l;

@@ -311,9 +311,7 @@ void RuntimeImpl::make_owners() {
                               .observer = observer_,
                               .reclaimer = reclaimer_,
                               .space = *space_,
-                              .stubs = *stubs_,
                               .poll_words = *poll_words_,
-                              .helpers = helpers_,
                               .service = *this,
                               .in_service = *in_service_,
                               .events = events_});
@@ -405,6 +403,8 @@ void RuntimeImpl::say_noticed() noexcept {
     notices_.say_once(Notice::kUnattached, calls_unattached_.load(std::memory_order_relaxed));
     notices_.say_once(Notice::kKeysShared, observer_.directory.keys().shared());
     if (compiler_) notices_.say_once(Notice::kUnstable, compiler_->describer().unstable_bodies());
+    if (in_service_) notices_.say_once(Notice::kNamesLost, in_service_->code_names_lost());
+    notices_.say_once(Notice::kFlushesLost, flushes_lost_.load(std::memory_order_relaxed));
   });
 }
 
@@ -433,10 +433,8 @@ RuntimeImpl::~RuntimeImpl() {
     std::lock_guard lock(state_mutex_);
     for (auto& t : threads_) flush_thread_locked(*t, sampler::NoteKind::kFlushFinal);
     if (!saved_.was_saved()) save_at_end_locked();
-    finishes([&] {
-      tell_first_calls_locked();
-      observer_.trace.finish();
-    });
+    if (!finishes([&] { tell_first_calls_locked(); })) observer_.trace.note_lost_event();
+    observer_.trace.finish();
     events_.emit({.kind = EventKind::kEnded});
   }
   events_.deliver_all();

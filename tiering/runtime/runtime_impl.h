@@ -368,6 +368,7 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   void consider(Method& m, const sampler::Note& note);
   void run_queue();
   void flush_thread_locked(AttachedThread& t, sampler::NoteKind kind);
+  void note_flush_lost() noexcept { flushes_lost_.fetch_add(1, std::memory_order_relaxed); }
   sampler::Note make_note(Method& m, AttachedThread& t, sampler::NoteKind kind) noexcept;
 
   const Options options_;
@@ -409,6 +410,7 @@ class RuntimeImpl final : public Runtime, private Relay::Service {
   KnownMethods known_;
   Requests requests_;
   WantedFrames frames_;
+  std::atomic<uint64_t> flushes_lost_{0};      // LossReport
   std::atomic<uint64_t> calls_unattached_{0};  // up to the last event of each method
   RateControl rates_;
   const uint64_t born_ns_ = now_ns();

@@ -31,7 +31,10 @@ Status RuntimeImpl::save_profile_locked() {
 void RuntimeImpl::save_at_end_locked() {
   Status saved = walled("save_profile", [&] { return save_profile_locked(); });
   if (saved) return;
-  log_.say(LogLevel::kError, "the profile of this process is lost: " + saved.error().message);
+  const bool said = finishes([&] {
+    log_.say(LogLevel::kError, "the profile of this process is lost: " + saved.error().message);
+  });
+  if (!said) log_.say(LogLevel::kError, "the profile of this process is lost");
 }
 
 }  // namespace uptier::tiering

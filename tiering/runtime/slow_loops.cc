@@ -5,7 +5,7 @@
 namespace uptier::tiering {
 namespace {
 
-constexpr int32_t kFarAway = 0x7ffffff0;
+constexpr int32_t kLoopFarAway = 0x7ffffff0;
 
 // Where a frame that has just been checked at a loop header goes on in the same code.
 const void* continue_at(const jit::Code& code, uint32_t loop) {
@@ -61,7 +61,7 @@ const void* RuntimeImpl::arrive(Method& m, AttachedThread& t, uint32_t loop, boo
 
 const void* RuntimeImpl::loop_plain(uint32_t index, uint32_t loop, const void* pc) noexcept {
   if (AttachedThread* t = here()) return arrive(method(index), *t, loop, false, pc);
-  sampler::current_context()->any_method(index).loop_countdown = kFarAway;
+  sampler::current_context()->any_method(index).loop_countdown = kLoopFarAway;
   return continue_at(*space_->owner_of(pc), loop);
 }
 

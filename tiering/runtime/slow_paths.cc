@@ -10,7 +10,7 @@
 namespace uptier::tiering {
 namespace {
 
-constexpr int32_t kFarAway = 0x7ffffff0;
+constexpr int32_t kLongestGap = 0x7ffffff0;
 
 // Whether there is nothing that counts the method's calls, and something should.
 bool lacks_copy(const Method& m) {
@@ -194,7 +194,7 @@ sampler::CallEvent RuntimeImpl::next_call_event(Method& m, AttachedThread& t) no
       sampler::CallEvent e = x.plan.take(call, schedule, random);
       all = {call, all.sample || e.sample, all.flush || e.flush};
       uint64_t next = x.plan.next(schedule);
-      auto gap = static_cast<int32_t>(std::min<uint64_t>(next - call, kFarAway));
+      auto gap = static_cast<int32_t>(std::min<uint64_t>(next - call, kLongestGap));
       x.event_call.store(call + gap, std::memory_order_relaxed);
       left = countdown.fetch_add(gap, std::memory_order_relaxed) + gap;
     } while (left < 0);

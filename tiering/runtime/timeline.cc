@@ -28,15 +28,15 @@ Timeline::Version row_of(const VersionLog::Row& r, uint32_t method, uint64_t bor
 }
 
 // Sites of loops are those of the schema: from 1 by LoopId, the body's behind them.
-SiteId site_of(const Method& m, LoopId loop) {
+SiteId loop_site_of(const Method& m, LoopId loop) {
   return (loop.valid() ? loop.index() : m.shape->loop_count) + 1;
 }
 
-void add_loops(const Method& m, uint32_t method, Timeline& t) {
+void add_loop_rows(const Method& m, uint32_t method, Timeline& t) {
   for (const TimedLoop& l : m.shape->timed_loops) {
     bool nested = l.within != UINT32_MAX;
-    SiteId parent = nested ? site_of(m, m.shape->timed_loops[l.within].loop) : 0;
-    t.loops.push_back({method, site_of(m, l.loop), parent, l.location});
+    SiteId parent = nested ? loop_site_of(m, m.shape->timed_loops[l.within].loop) : 0;
+    t.loops.push_back({method, loop_site_of(m, l.loop), parent, l.location});
   }
 }
 
@@ -77,7 +77,7 @@ Timeline RuntimeImpl::timeline_locked() const {
     for (const VersionLog::Row& r : versions_.of(m->id)) {
       t.versions.push_back(row_of(r, row, born_ns_));
     }
-    add_loops(*m, row, t);
+    add_loop_rows(*m, row, t);
   }
   const std::deque<DecisionRecord>& decisions = observer_.decisions.records();
   for (size_t i = 0; i < decisions.size(); ++i) {

@@ -107,6 +107,7 @@ void RuntimeImpl::drain_thread_locked(AttachedThread& t, uint32_t most) {
 
 // Memory was refused to what a note is about: it may be asked for again.
 void RuntimeImpl::forget_note(const sampler::Note& note) noexcept {
+  if (StreamRecorder::is_flush(note.kind)) note_flush_lost();
   Method& m = method(note.method);
   if (note.kind == sampler::NoteKind::kWantCopy) m.copy_asked.store(false);
   Trial* trial = m.optimizing->trial.load(std::memory_order_relaxed);
@@ -234,7 +235,7 @@ void RuntimeImpl::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind)
     if (m.removed && !m.retired) continue;
     sampler::Note n = make_note(m, t, kind);
     bool only_flush = s.flushes++ == 0;
-    finishes([&] {
+    const bool whole = finishes([&] {
       std::span<const uint64_t> counts = counters(m, s);
       sampler::Verdict verdict = observer_.streams.take(m, t.number(), n, counts);
       if (options_.adaptive && !worker_.stopping()) rates_.heed(m, verdict);
@@ -243,6 +244,7 @@ void RuntimeImpl::flush_thread_locked(AttachedThread& t, sampler::NoteKind kind)
       bool goes = kind == sampler::NoteKind::kFlushFinal && !worker_.stopping();
       if (goes && only_flush && !m.removed) consider(m, n);
     });
+    if (!whole) note_flush_lost();
   }
 }
 

@@ -64,7 +64,7 @@ void InService::take_moved_locked(Method& m, Version& v) {
 void InService::note_version(Method& m, const Version& v) {
   hosts_.hold_locked(v);
   forget_versions_locked(m);
-  finishes([&] { tell_native_tools(m, v); });
+  if (!finishes([&] { tell_native_tools(m, v); })) native_tools_.note_lost();
 }
 
 // Drops freed versions, the oldest first, where there are too many.

@@ -92,6 +92,8 @@ class InService {
   void note_version(Method& m, const Version& v);
   // Likewise: the copy of one that was moved, which has taken its place.
   void take_moved_locked(Method& m, Version& v);
+  // Bodies that the file of perf_map or jit_dump lacks. Thread: any.
+  uint64_t code_names_lost() const { return native_tools_.lost(); }
   // A version for a loop, of a body or of a host's interpreter, takes the place of the one before.
   void replace_osr(Method& m, const Version& v);
   // The version hears of it when callees can be reached past their stubs.

@@ -5,7 +5,7 @@
 
 #include "tiering/events/loss_counts.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::requests_test {
 namespace {
 
 class RequestsTest : public testing::Test {
@@ -81,4 +81,4 @@ TEST_F(RequestsTest, nothing_is_queued_for_a_method_that_was_removed) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::requests_test

@@ -13,7 +13,7 @@
 
 #include "uptier/report.h"
 
-namespace uptier::test {
+namespace uptier::test::events_test {
 namespace {
 
 using tiering::Events;
@@ -330,4 +330,4 @@ TEST(Events, every_kind_has_a_name_of_its_own) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::events_test

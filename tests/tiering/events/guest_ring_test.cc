@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace uptier::test {
+namespace uptier::test::guest_ring_test {
 namespace {
 
 using tiering::GuestRing;
@@ -106,4 +106,4 @@ TEST(GuestRing, accounts_for_every_record_while_two_threads_work) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::guest_ring_test

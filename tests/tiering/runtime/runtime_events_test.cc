@@ -14,7 +14,7 @@
 
 #include "tests/support/runtime_host.h"
 
-namespace uptier::test {
+namespace uptier::test::runtime_events_test {
 namespace {
 
 using Kind = EventKind;
@@ -416,4 +416,4 @@ TEST(RuntimeEvents, the_worker_says_when_it_pauses_and_goes_on) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::runtime_events_test
