@@ -55,7 +55,7 @@ class Lifetimes {
   void want(Value v) {
     uint32_t& number = number_[v.index()];
     if (number != 0 || is_constant(v)) return;
-    const SlotLifetime& l = live_.lifetimes[v.index()];
+    const Lifetime& l = live_.lifetimes[v.index()];
     found_.push_back({v.index(), l.start, l.end});
     number = static_cast<uint32_t>(found_.size());
   }
