@@ -27,6 +27,11 @@
 
 namespace uptier::tiering {
 
+Options MethodCompiler::live_options() const {
+  std::lock_guard lock(env_.state_mutex);
+  return env_.live;
+}
+
 Result<std::unique_ptr<Version>> MethodCompiler::make(Method& m, const Plan& plan) {
   if (env_.stress.active(StressKind::kDelay) && env_.stress.point(StressKind::kDelay)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(kStressDelayMs));
