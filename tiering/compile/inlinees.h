@@ -12,17 +12,18 @@
 #include <optional>
 #include <vector>
 
-#include "tiering/compile/compile_env.h"
 #include "tiering/model/method.h"
 
 namespace uptier::tiering {
 
+class MethodCompiler;
+
 class Inlinees final : public jit::InlineeSource {
  public:
-  // For a compilation of `root`, the version of number `serial`. Without `profiles` methods are told
-  // of, but not what was observed of them. `env` outlives this.
-  Inlinees(const CompileEnv& env, MethodId root, uint64_t serial, bool profiles)
-      : env_(env), root_(root), serial_(serial), profiles_(profiles) {}
+  // For a compilation of `root`. Without `profiles` methods are told of, but not what was observed
+  // of them.
+  Inlinees(MethodCompiler& compiler, MethodId root, bool profiles)
+      : compiler_(compiler), root_(root), profiles_(profiles) {}
 
   const jit::Inlinee* find(MethodId m) override;
   const jit::InlinedBlocks* find_blocks(const jit::InlinePath& path) override;
@@ -51,15 +52,12 @@ class Inlinees final : public jit::InlineeSource {
     double error = 0;  // how far their shares may lie from the truth
   };
 
-  // `error` receives how far the profile may lie from the truth. Null: not to be inlined.
-  std::unique_ptr<jit::Inlinee> make(MethodId id, double& error);
   const Phase& phase();
   const Saved& saved(const jit::InlinePath& path);
   Saved saved_locked(const Method& root, const jit::InlinePath& path) const;
 
-  const CompileEnv& env_;
+  MethodCompiler& compiler_;
   MethodId root_;
-  uint64_t serial_;
   bool profiles_;
   std::map<MethodId, Known> known_;
   std::optional<Phase> phase_;              // once asked for

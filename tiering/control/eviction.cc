@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "tiering/model/event_of.h"
-
 namespace uptier::tiering {
 namespace {
 

@@ -1,5 +1,5 @@
-// DecisionLog: decisions are numbered and emitted here; and the last ones are kept in their order, with
-// when each was made: what kDecided records leave.
+// DecisionLog: numbers and emits decisions, and keeps the last ones in their order, with when each was
+// made. What it keeps are the kDecided records that it hears.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -25,7 +25,7 @@ class DecisionLog final : public EventListener {
   // Numbers a record and emits it.
   void push_back(DecisionRecord r);
   // Takes a record that was emitted; the oldest goes where there are too many. One that memory is
-  // refused to is forgotten at once.
+  // refused for is forgotten at once.
   void hear(const Event& e) noexcept override;
   // Logs what was decided about a method elsewhere, or (without inputs) noticed.
   void log(const Method& m, std::string action, std::string reason, std::string inputs = {});

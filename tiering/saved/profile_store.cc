@@ -11,8 +11,8 @@
 #include "profile/data/text.h"
 #include "profile/upf/file.h"
 #include "profile/upf/profile_sum.h"
-#include "profile/upf/uploads.h"
 #include "profile/upf/read.h"
+#include "profile/upf/uploads.h"
 #include "tiering/saved/file_lock.h"
 
 namespace uptier::tiering {
@@ -51,8 +51,16 @@ std::string followed(const std::string& path) {
 
 }  // namespace
 
+double block_mass(const MethodProfile& p) {
+  double sum = 0;
+  for (const Slot& slot : p.schema.slots) {
+    if (slot.kind == SlotKind::kBlock) sum += static_cast<double>(p.estimates[slot.word]);
+  }
+  return sum;
+}
+
 ProfileStore::ProfileStore(const std::string& pattern, uint64_t lock_ms)
-    : path_(followed(expand(pattern))), lock_ms_(lock_ms), writer_(path_, lock_ms) {
+    : path_(followed(expand(pattern))), lock_ms_(lock_ms) {
   report_.file = path_;
   open();
   bool cut = reader_ != nullptr && report_.problem.empty() && reader_->truncated();
@@ -72,10 +80,9 @@ void ProfileStore::open() {
   }
   reader_.reset();
   file_ = std::move(*file);
-  read_ = {file_.id(), file_.bytes().size()};
   if (file_.bytes().empty()) return;
   if (!looks_like_profile(file_.bytes())) {
-    report_.problem = path_ + ": no profile file; nothing is read of it, nor written to it";
+    report_.problem = path_ + ": not a profile file; it is neither read nor written";
   }
   reader_ = std::make_unique<profile::UpfReader>(file_.bytes());
 }
@@ -89,8 +96,8 @@ void ProfileStore::note_segments() {
   for (size_t i = infos.size(); i-- > 0;) {
     const auto& segment = reader_->segments()[i];
     if (infos[i]->runs != 0 && infos[i]->weight == 0 && segment.groups.empty()) {
-      ++read_.counted;
-      read_.counted_bytes += behind - segment.offset;
+      ++counted_;
+      counted_bytes_ += behind - segment.offset;
     }
     behind = segment.offset;
     if (fates[i] != profile::UploadFate::kSummed) continue;
@@ -103,9 +110,9 @@ void ProfileStore::note_segments() {
   if (!reader_->warnings().empty()) {
     report_.problem = path_ + ": " + reader_->warnings().front();
   } else if (reader_->truncated()) {
-    report_.problem = path_ + ": it ends early; what precedes is used";
+    report_.problem = path_ + ": it ends early; the part before is used";
   }
-  read_.whole = report_.problem.empty() && summed_.size() == infos.size();
+  whole_ = report_.problem.empty() && summed_.size() == infos.size();
 }
 
 void ProfileStore::load_segments(const std::function<bool(std::string_view key)>& wanted,

@@ -1,10 +1,7 @@
 #include "tiering/saved/saved_profile.h"
 
-#include <utility>
-
 #include "profile/algebra/match.h"
 #include "profile/data/text.h"
-#include "tiering/saved/saved_calls.h"
 
 namespace uptier::tiering {
 
@@ -37,8 +34,8 @@ bool SavedProfile::match(Method& m, SavedMethod& saved) {
   matched.key = m.info.key;
   if (!report.accepted) {
     store_->report().stale++;
-    observer_.decisions.log(m, "drop",
-                            "the saved profile is of other code: " + hashes + "; " + report.text());
+    observer_.decisions.log(
+        m, "drop", "the saved profile belongs to other code: " + hashes + "; " + report.text());
     return false;
   }
   store_->report().matched++;
@@ -72,30 +69,6 @@ std::optional<ProfileAnswer> SavedProfile::query(std::string_view stage,
                                                  std::string_view scope_hash,
                                                  std::string_view key) {
   return store_ == nullptr ? std::nullopt : store_->query(stage, scope_hash, key);
-}
-
-void SavedProfile::learn_calls(Method& m, const jit::Function& f) const {
-  if (store_ != nullptr) tiering::learn_calls(m, f, methods_);
-}
-
-Status SavedProfile::save(profile::Timeline timeline, const KnownMethods& known) {
-  if (store_ == nullptr) return {};
-  saved_ = true;
-  SeenRun seen = collector_.watched(known);
-  seen.timeline = std::move(timeline);
-  // Who collects counts, and uses none, wants the sum.
-  bool uses = options_.tier == TierMode::kAuto && live_.policy != PolicyMode::kNever;
-  bool fades = live_.profile_decay < 1;
-  if (uses && fades && store_->has_learnt_nothing(seen)) {
-    Result<bool> counted = store_->count(seen);
-    if (!counted) return counted.error();
-    if (*counted) return {};
-  }
-  for (const auto& m : methods_.all()) {
-    if (is_trusted(*m)) collector_.add(*m, known, seen);
-  }
-  return store_->save(std::move(seen), live_.profile_decay,
-                      live_.profile_sync ? profile::Sync::kYes : profile::Sync::kNo);
 }
 
 }  // namespace uptier::tiering

@@ -28,7 +28,6 @@
 #include "tiering/observe/observer.h"
 #include "tiering/saved/known_methods.h"
 #include "tiering/saved/profile_store.h"
-#include "tiering/saved/run_collector.h"
 #include "uptier/options.h"
 
 namespace uptier::tiering {
@@ -38,11 +37,7 @@ class SavedProfile {
   // All outlive this. `live`: what of the options changes.
   SavedProfile(const Options& options, const Options& live, const MethodTable& methods,
                Observer& observer)
-      : options_(options),
-        live_(live),
-        methods_(methods),
-        observer_(observer),
-        collector_(options, live, methods, observer) {}
+      : options_(options), live_(live), methods_(methods), observer_(observer) {}
 
   // Opens the file, before there are methods. Errors are in the report.
   void open(const std::string& pattern) {
@@ -72,18 +67,20 @@ class SavedProfile {
                                      std::string_view key);
 
   // Brings what this process has seen up to now into the file, which may be asked for again. `known`
-  // tells of first calls.
-  Status save(profile::Timeline timeline, const KnownMethods& known);
+  // tells of first calls; `loops_off` is by how many cycles a timed execution may be off.
+  Status save(profile::Timeline timeline, const KnownMethods& known, double loops_off);
   bool was_saved() const { return saved_; }
 
  private:
   bool match(Method& m, SavedMethod& saved);
+  SeenRun see_watched(const KnownMethods& known, double loops_off) const;
+  void see(const Method& m, const KnownMethods& known, double loops_off, SeenRun& seen) const;
+  void add_calls(const Method& m, const Profile& seen, CallProfile& calls) const;
 
   const Options& options_;
   const Options& live_;
   const MethodTable& methods_;
   Observer& observer_;
-  const RunCollector collector_;
   std::unique_ptr<ProfileStore> store_;
   bool saved_ = false;
 };
