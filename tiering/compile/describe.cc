@@ -10,7 +10,7 @@
 #include "jit/analysis/param_uses.h"
 #include "jit/frontend/add_fuel.h"
 #include "jit/frontend/branch_probes.h"
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/select_probes.h"
 #include "tiering/base/clock.h"
 #include "tiering/compile/method_compiler.h"

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "jit/analysis/deopt_targets.h"
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/select_probes.h"
 #include "tiering/base/clock.h"
 #include "tiering/compile/call_paths.h"

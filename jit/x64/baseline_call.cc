@@ -1,34 +1,36 @@
 // Calls. Every register is the callee's, so all that lives on goes home first.
-#include "jit/baseline/selector.h"
+#include "jit/x64/baseline_assembler.h"
+
+#include "jit/x64/call_layout.h"
 #include "sampler/context.h"
 
-namespace uptier::jit::baseline {
-
+namespace uptier::jit::x64 {
 namespace {
 
 constexpr unsigned kTargetRegister = Gp::kIdAx;  // of indirect calls; carries no argument
 
 }  // namespace
 
-void Selector::call(const Inst& i) {
-  auto args = f_.args(i);
-  bool indirect = i.op == Opcode::kCallIndirect;
-  for (Value v : args) values_.use_later(v);
+void BaselineAssembler::call(const Call& c) {
+  bool indirect = c.kind == Call::Kind::kIndirect;
+  if (indirect) values_.use_later(c.target);
+  for (Value v : c.args) values_.use_later(v);
   values_.save_all();
   arg_moves_.clear();
-  if (indirect) arg_moves_.push_back({args[0], kTargetRegister});
-  pass_arguments(args.subspan(indirect ? 1 : 0), f_.signature_of(i));
+  if (indirect) arg_moves_.push_back({c.target, kTargetRegister});
+  pass_arguments(c.args, *c.signature);
   load_arguments(arg_moves_);
-  for (Value v : args) values_.settle(v);
-  if (held(current_)) store_countdown();
-  emit_call(i);
-  if (held(current_)) load_countdown();
+  if (indirect) values_.settle(c.target);
+  for (Value v : c.args) values_.settle(v);
+  if (c.held) store_countdown();
+  emit_call(c);
+  if (c.held) load_countdown();
   values_.forget_all();
-  take_result(i);
+  take_result(c);
 }
 
 // Stores the stack arguments, and lists those for registers in arg_moves_.
-void Selector::pass_arguments(std::span<const Value> args, const Signature& s) {
+void BaselineAssembler::pass_arguments(std::span<const Value> args, const Signature& s) {
   ArgCursor cursor;
   for (size_t n = 0; n < args.size(); ++n) {
     ArgPlace place = cursor.next(s.params[n]);
@@ -47,25 +49,24 @@ void Selector::pass_arguments(std::span<const Value> args, const Signature& s) {
 }
 
 // The frame that deopt makes of a caller returns to where the call does, so it looks for a trap too.
-void Selector::emit_call(const Inst& i) {
-  emit_call_alone(i);
-  b_.call_row(i.loc);
-  if (request_.enterable && returns_to_point(i.op)) returns_.push_back(b_.offset());
-  if ((i.flags & kCallMayTrap) == 0) return;
+void BaselineAssembler::emit_call(const Call& c) {
+  emit_call_alone(c);
+  b_.call_row(c.loc);
+  if (in_.enterable && c.returns_to_point) returns_.push_back(b_.offset());
+  if (!c.may_trap) return;
   b_.load_context(kScratch);
   a_.cmp(x86::dword_ptr(kScratch, sampler::kPendingTrapOffset), imm(0));
   b_.jump_address_if(x86::CondCode::kNE, in_.helpers.trap_exit);
 }
 
-void Selector::emit_call_alone(const Inst& i) {
-  if (i.op == Opcode::kCallIndirect) {
-    const ProbePlan::Site* site = planned_site(f_, probes_, i);
-    if (site != nullptr) count_in_table(*site, x86::gpq(kTargetRegister));
+void BaselineAssembler::emit_call_alone(const Call& c) {
+  if (c.kind == Call::Kind::kIndirect) {
+    if (c.site != nullptr) count_in_table(*c.site, x86::gpq(kTargetRegister));
     a_.call(x86::gpq(kTargetRegister));
     return;
   }
-  if (i.op == Opcode::kCallHost) return b_.call_address(f_.host_callees[i.imm].address);
-  CallTarget target = in_.calls.target(f_.callees[i.imm].method);
+  if (c.kind == Call::Kind::kHost) return b_.call_address(c.address);
+  CallTarget target = in_.calls.target(c.method);
   switch (target.kind) {
     case CallTarget::Kind::kStub: b_.call_address(target.address); break;
     case CallTarget::Kind::kCell: b_.call_cell(target.address); break;
@@ -73,13 +74,13 @@ void Selector::emit_call_alone(const Inst& i) {
   }
 }
 
-void Selector::take_result(const Inst& i) {
-  if (!i.result.valid()) return;
-  if (is_float(i.type)) {
-    values_.define(i.result, x86::xmm0);
+void BaselineAssembler::take_result(const Call& c) {
+  if (!c.result.valid()) return;
+  if (is_float(c.type)) {
+    values_.define(c.result, x86::xmm0);
   } else {
-    values_.define(i.result, x86::rax, false);  // the upper half of an i32 is the callee's business
+    values_.define(c.result, x86::rax, false);  // the upper half of an i32 is the callee's business
   }
 }
 
-}  // namespace uptier::jit::baseline
+}  // namespace uptier::jit::x64

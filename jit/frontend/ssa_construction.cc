@@ -1,18 +1,7 @@
-// Which value a Variable has where: the search through blocks, and the parameters that it makes.
-//
-// Braun's construction, with a shortcut that saves most of the parameters that would turn out
-// needless: where paths join in `b`, and all of them go through `d`, a Variable without a
-// definition in between has at `b` the value that it has at `d`. What lies in between was begun
-// after `d`, so it is enough that the Variable was last defined in a block that was begun no later
-// than `d`.
-//
-// A dominator that might still change is none: nothing is concluded through a block that is
-// unsealed, nor where blocks are begun before anything leads to them. Then the parameter is made,
-// and finish() removes it.
+#include "jit/frontend/ssa_construction.h"
+
 #include <algorithm>
 #include <string>
-
-#include "jit/frontend/builder_impl.h"
 
 namespace uptier {
 
@@ -23,7 +12,7 @@ using jit::InstId;
 
 // Returns the block above both in the tree of dominators; none where that is not known, or would
 // take too long.
-Block FunctionBuilder::Impl::common_dominator(Block a, Block b) {
+Block SsaConstruction::common_dominator(Block a, Block b) {
   while (a != b) {
     if (blocks[a.index()].depth < blocks[b.index()].depth) std::swap(a, b);
     const BlockState& s = blocks[a.index()];
@@ -36,7 +25,7 @@ Block FunctionBuilder::Impl::common_dominator(Block a, Block b) {
 }
 
 // Starts to fill `b`. What leads to it so far gives its dominator.
-void FunctionBuilder::Impl::begin(Block b) {
+void SsaConstruction::begin(Block b) {
   BlockState& s = blocks[b.index()];
   s.begun_at = ++clock;
   s.known_preds = s.pred_count;
@@ -56,7 +45,7 @@ void FunctionBuilder::Impl::begin(Block b) {
 
 // Seals `b`. What came to it since it was begun must be below it, or its dominator is not the one
 // that was found.
-void FunctionBuilder::Impl::close(Block b) {
+void SsaConstruction::close(Block b) {
   BlockState& s = blocks[b.index()];
   uint32_t late = s.begun_at == 0 ? 0 : s.pred_count - s.known_preds;
   uint32_t e = s.last_pred;
@@ -68,7 +57,7 @@ void FunctionBuilder::Impl::close(Block b) {
 
 // Returns a block that has the same value of `x` at its end as `b` has at its start; none where
 // that is not known.
-Block FunctionBuilder::Impl::same_above(Variable x, const BlockState& b) const {
+Block SsaConstruction::same_above(Variable x, const BlockState& b) const {
   if (!in_order || !b.sealed || !b.dominator.valid()) return Block::none();
   bool same = defined_at[x.index()] <= blocks[b.dominator.index()].begun_at;
   return same ? b.dominator : Block::none();
@@ -77,7 +66,7 @@ Block FunctionBuilder::Impl::same_above(Variable x, const BlockState& b) const {
 // ---- Variables --------------------------------------------------------------------------------
 
 // Returns the value of `x` at the end of `b`.
-Value FunctionBuilder::Impl::lookup(Variable x, Block b) {
+Value SsaConstruction::lookup(Variable x, Block b) {
   const Value* known = defs.find(x, b);
   return known != nullptr ? *known : lookup_slow(x, b);
 }
@@ -86,7 +75,7 @@ Value FunctionBuilder::Impl::lookup(Variable x, Block b) {
 // it makes a parameter, whose edges are filled by fill_pending(), so no recursion is needed however
 // long the function is. A walk longer than there are blocks goes round an unreachable loop, where
 // any value will do.
-Value FunctionBuilder::Impl::lookup_slow(Variable x, Block b) {
+Value SsaConstruction::lookup_slow(Variable x, Block b) {
   walked.clear();
   const Value* known = nullptr;
   for (; known == nullptr; known = defs.find(x, b)) {
@@ -105,7 +94,7 @@ Value FunctionBuilder::Impl::lookup_slow(Variable x, Block b) {
 }
 
 // Returns a value for `x` that the start of `b` defines.
-Value FunctionBuilder::Impl::make_at_start(Variable x, Block b) {
+Value SsaConstruction::make_at_start(Variable x, Block b) {
   BlockState& s = blocks[b.index()];
   Type t = variables[x.index()];
   if (s.sealed && s.pred_count <= 1) return zero_at_start(b, t);
@@ -122,14 +111,14 @@ Value FunctionBuilder::Impl::make_at_start(Variable x, Block b) {
 }
 
 // Nothing reaches `b` with a value: a Variable starts as zero.
-Value FunctionBuilder::Impl::zero_at_start(Block b, Type t) {
+Value SsaConstruction::zero_at_start(Block b, Type t) {
   InstId id = f.add_inst({.op = Opcode::kConst, .type = t}, t);
   f.value(f.inst(id).result).block = b;
   zeros.emplace_back(b, id);
   return f.inst(id).result;
 }
 
-void FunctionBuilder::Impl::fill_pending() {
+void SsaConstruction::fill_pending() {
   while (!pending.empty() && misuse.ok()) {
     auto [x, p] = pending.back();
     pending.pop_back();
@@ -137,7 +126,7 @@ void FunctionBuilder::Impl::fill_pending() {
   }
 }
 
-void FunctionBuilder::Impl::fill_edges(Variable x, Value param) {
+void SsaConstruction::fill_edges(Variable x, Value param) {
   uint32_t index = f.value(param).index;
   uint32_t edge = blocks[f.value(param).block.index()].first_pred;
   for (; edge != kEnd; edge = incoming[edge].next) {
@@ -148,7 +137,7 @@ void FunctionBuilder::Impl::fill_edges(Variable x, Value param) {
 }
 
 // The body is to be described again, plainly. Until the host is done nothing is added.
-bool FunctionBuilder::Impl::give_up() {
+bool SsaConstruction::give_up() {
   too_much = true;
   current = Block::none();
   if (misuse) {
@@ -159,18 +148,20 @@ bool FunctionBuilder::Impl::give_up() {
   return false;
 }
 
-void EdgeArgs::set(uint32_t edge, uint32_t index, Value v) {
-  jit::ValueList& l = lists_[edge];
-  if (index >= l.capacity) {
-    uint32_t capacity = std::max({4u, index + 1, 2 * l.capacity});
-    auto at = static_cast<uint32_t>(pool_.size());
-    pool_.resize(pool_.size() + capacity);
-    std::copy_n(pool_.begin() + l.at, l.size, pool_.begin() + at);
-    l.at = at;
-    l.capacity = capacity;
+void SsaConstruction::place_zeros() {
+  std::ranges::reverse(zeros);
+  std::ranges::stable_sort(zeros, {}, [](const auto& z) { return z.first.index(); });
+  std::vector<InstId> front;
+  for (size_t from = 0, to = 0; from < zeros.size(); from = to) {
+    Block b = zeros[from].first;
+    for (front.clear(); to < zeros.size() && zeros[to].first == b; ++to) {
+      front.push_back(zeros[to].second);
+    }
+    auto& insts = f.block(b).insts;
+    insts.reserve(insts.size() + front.size() + 1);  // as in leave_block()
+    insts.insert(insts.begin(), front.begin(), front.end());
   }
-  l.size = std::max(l.size, index + 1);
-  pool_[l.at + index] = v;
+  zeros.clear();
 }
 
 }  // namespace uptier

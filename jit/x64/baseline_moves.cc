@@ -1,17 +1,14 @@
-// Parallel moves: what passes along an edge, and what fills the registers of a call.
+// Moves that happen at once: an edge fills canonical slots, a call fills registers.
 //
-// All sources are read, as far as one can tell, before any destination is written. A move is done
-// when nothing else still has to read its destination; what remains then are cycles, which one
-// scratch register opens.
+// All sources are read, as far as one can tell, before any destination is written. A move is done when
+// nothing else still has to read its destination. What remains then are cycles, which one scratch
+// register opens.
+#include "jit/x64/baseline_assembler.h"
+
 #include <bit>
 #include <utility>
 
-#include "jit/baseline/selector.h"
-
-namespace uptier::jit::baseline {
-
-// ---- Edges: values to canonical slots ---------------------------------------------------------
-
+namespace uptier::jit::x64 {
 namespace {
 
 constexpr uint32_t kNothing = UINT32_MAX;
@@ -20,17 +17,30 @@ uint32_t slot_index(int32_t displacement) { return static_cast<uint32_t>(-displa
 
 }  // namespace
 
+// ---- Edges: values to canonical slots ---------------------------------------------------------
+
+bool BaselineAssembler::needs_move(Value arg, Value param) const {
+  if (values_.is_constant(arg)) return true;
+  return values_.home(arg) != in_.frame.slot[param.index()] || values_.is_dirty(arg);
+}
+
+bool BaselineAssembler::needs_moves(std::span<const Value> args,
+                                    std::span<const Value> params) const {
+  for (size_t n = 0; n < args.size(); ++n) {
+    if (needs_move(args[n], params[n])) return true;
+  }
+  return false;
+}
+
 // Homes first: nothing overwrites registers and constants, so those can wait until no slot is read
 // any more.
-void Selector::emit_moves(const Edge& e) {
-  auto args = f_.list(e.args);
-  auto params = f_.params(e.to);
+void BaselineAssembler::move_to_slots(std::span<const Value> args, std::span<const Value> params) {
   moves_.clear();
   for (size_t n = 0; n < args.size(); ++n) {
     Value v = args[n];
     bool from_home = !values_.in_register(v) && !values_.is_constant(v);
     if (from_home && needs_move(v, params[n])) {
-      moves_.push_back({v, frame_.slot[params[n].index()]});
+      moves_.push_back({v, in_.frame.slot[params[n].index()]});
     }
   }
   if (!moves_.empty()) move_memory(moves_);
@@ -38,7 +48,7 @@ void Selector::emit_moves(const Edge& e) {
     Value v = args[n];
     if (!values_.in_register(v) && !values_.is_constant(v)) continue;
     if (!needs_move(v, params[n])) continue;
-    int32_t to = frame_.slot[params[n].index()];
+    int32_t to = in_.frame.slot[params[n].index()];
     Type t = values_.type_of(v);
     if (values_.in_register(v) && !is_float(t)) {
       emit_frame_store(b_, to, x86::gpq(values_.register_of(v)), is_wide(t));
@@ -48,7 +58,7 @@ void Selector::emit_moves(const Edge& e) {
   }
 }
 
-void Selector::move_memory(std::vector<Move>& moves) {
+void BaselineAssembler::move_memory(std::vector<Move>& moves) {
   auto canonical = [&](int32_t home) { return slot_index(home) < readers_.size(); };
   for (uint32_t m = 0; m < moves.size(); ++m) {
     int32_t from = values_.home(moves[m].from);
@@ -86,13 +96,13 @@ void Selector::move_memory(std::vector<Move>& moves) {
   }
 }
 
-void Selector::move_slot(int32_t from, int32_t to, bool wide) {
+void BaselineAssembler::move_slot(int32_t from, int32_t to, bool wide) {
   emit_frame_load(b_, kScratch, from, wide);
   emit_frame_store(b_, to, kScratch, wide);
 }
 
 // [to] = v, through the scratch registers when need be. `to` has the size of v's type.
-void Selector::store_value(Value v, const Mem& to) {
+void BaselineAssembler::store_value(Value v, const Mem& to) {
   Type t = values_.type_of(v);
   bool wide = is_wide(t);
   if (values_.in_register(v)) {
@@ -113,7 +123,7 @@ void Selector::store_value(Value v, const Mem& to) {
 
 // ---- Calls: values to argument registers ------------------------------------------------------
 
-void Selector::load_arguments(std::vector<ArgMove>& moves) {
+void BaselineAssembler::load_arguments(std::vector<ArgMove>& moves) {
   for (const ArgMove& m : moves) {
     if (values_.in_register(m.from) && values_.register_of(m.from) != m.to) {
       source_[m.to] = static_cast<int8_t>(values_.register_of(m.from));
@@ -126,7 +136,7 @@ void Selector::load_arguments(std::vector<ArgMove>& moves) {
 }
 
 // Fills every register `r` with source_[r] >= 0 from that register, all at once.
-void Selector::move_registers() {
+void BaselineAssembler::move_registers() {
   uint8_t readers[32] = {};
   uint32_t targets = 0;
   for (unsigned to = 0; to < 32; ++to) {
@@ -170,4 +180,4 @@ void Selector::move_registers() {
   });
 }
 
-}  // namespace uptier::jit::baseline
+}  // namespace uptier::jit::x64

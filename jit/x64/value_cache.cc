@@ -1,10 +1,10 @@
-#include "jit/baseline/value_cache.h"
+#include "jit/x64/value_cache.h"
 
 #include <cassert>
 
 #include "jit/x64/macros.h"
 
-namespace uptier::jit::baseline {
+namespace uptier::jit::x64 {
 namespace {
 
 // In order of preference: registers that instructions insist on (rax, rdx, rcx) come last.
@@ -18,42 +18,18 @@ std::span<const uint8_t> order(Type t) {
 
 }  // namespace
 
-ValueCache::ValueCache(CodeBuffer& b, const Function& f, const FrameLayout& frame,
-                       const Liveness& live, const ProbePlan* probes, uint32_t reserved)
+ValueCache::ValueCache(CodeBuffer& b, const FrameLayout& frame, uint32_t reserved)
     : b_(b),
       a_(b.assembler()),
-      f_(f),
-      probes_(probes),
-      state_(f.values.size()),
+      state_(frame.slot.size()),
+      constants_(frame.slot.size()),
       reserved_(reserved),
       pinned_(reserved),
       lowest_(-static_cast<int32_t>(frame.size)) {
-  for (Value v : live.crossing) state(v).flags = kCrosses;
-  for (uint32_t v = 0; v < state_.size(); ++v) {
-    state_[v].home = frame.slot[v];
-    InstId i = f.values[v].inst;
-    if (i.valid() && f.inst(i).op == Opcode::kConst) state_[v].flags = kConstant;
-  }
+  for (size_t v = 0; v < state_.size(); ++v) state_[v].home = frame.slot[v];
 }
 
 // ---- Blocks -----------------------------------------------------------------------------------
-
-template <typename Visit>
-void ValueCache::each_use(Block b, Visit visit) {
-  for (InstId id : f_.block(b).insts) {
-    const Inst& i = f_.inst(id);
-    if (!reads_operands(f_, probes_, i)) continue;
-    for (Value v : f_.args(i)) visit(v);
-  }
-  for (const Edge& e : f_.successors(b)) {
-    for (Value v : f_.list(e.args)) visit(v);
-  }
-}
-
-void ValueCache::begin_block(Block b, bool keep) {
-  if (!keep) forget_all();
-  each_use(b, [&](Value v) { ++state(v).uses; });
-}
 
 void ValueCache::flush() {
   each_taken([&](Value v, unsigned) {
@@ -61,10 +37,7 @@ void ValueCache::flush() {
   });
 }
 
-void ValueCache::end_block(Block b) {
-  for (const Edge& e : f_.successors(b)) {
-    for (Value v : f_.list(e.args)) use(v);
-  }
+void ValueCache::end_block() {
   each_taken([&](Value v, unsigned reg) {
     if (!crosses(v) && !is_constant(v)) unbind(reg);
   });
@@ -294,4 +267,4 @@ std::vector<ValueCache::Cached> ValueCache::cached() const {
   return all;
 }
 
-}  // namespace uptier::jit::baseline
+}  // namespace uptier::jit::x64

@@ -155,24 +155,23 @@ class ParamPruner {
 
 }  // namespace
 
-void BuilderAccess::adopt(FunctionBuilder& builder, Function f) {
-  builder.impl_->adopted = std::move(f);
+FunctionBuilder BuilderAccess::begin(std::unique_ptr<Impl> empty, const Signature& s,
+                                     std::string_view name) {
+  return FunctionBuilder(std::move(empty), s, name);
 }
 
-void FunctionBuilder::Impl::place_zeros() {
-  std::ranges::reverse(zeros);
-  std::ranges::stable_sort(zeros, {}, [](const auto& z) { return z.first.index(); });
-  std::vector<InstId> front;
-  for (size_t from = 0, to = 0; from < zeros.size(); from = to) {
-    Block b = zeros[from].first;
-    for (front.clear(); to < zeros.size() && zeros[to].first == b; ++to) {
-      front.push_back(zeros[to].second);
-    }
-    auto& insts = f.block(b).insts;
-    insts.reserve(insts.size() + front.size() + 1);  // as in leave_block()
-    insts.insert(insts.begin(), front.begin(), front.end());
-  }
-  zeros.clear();
+FunctionBuilder BuilderAccess::begin_plain(const Signature& s, std::string_view name,
+                                           uint32_t short_life) {
+  auto impl = std::make_unique<Impl>();
+  impl->short_life = short_life;
+  impl->plain = true;
+  return FunctionBuilder(std::move(impl), s, name);
+}
+
+bool BuilderAccess::too_much(const FunctionBuilder& b) { return b.impl_->too_much; }
+
+void BuilderAccess::adopt(FunctionBuilder& builder, Function f) {
+  builder.impl_->adopted = std::move(f);
 }
 
 Function BuilderAccess::finish(FunctionBuilder& builder) {

@@ -1,19 +1,22 @@
-// ValueCache: where each value is while a block is being compiled.
+// ValueCache: where each value is while a block of baseline code is being compiled.
 //
-// A value has a home in the frame (its canonical slot, or a spill slot given on demand to a value
-// of one block) and perhaps a register. Registers are caches:
+// A value has a home in the frame and perhaps a register. The home is its canonical slot, or a spill
+// slot that a value of one block gets on demand. Registers are caches:
 //
-//   - `dirty` means that the register is newer than the home; only a definition makes it so
-//   - at the end of a block every dirty value that lives on is stored (flush), and the next block
-//     starts with empty registers, or keeps those of its only, preceding, predecessor
-//   - constants have no home: they are made again where they are needed
-//   - a value whose last use in its block has passed and that lives nowhere else gives up its
-//     register and its spill slot
+//   - `dirty` means that the register is newer than the home. Only a definition makes it so.
+//   - At the end of a block every dirty value that lives on is stored (flush). The next block starts
+//     with empty registers, or keeps those of its only predecessor, if that precedes it.
+//   - Constants have no home. They are made again where they are needed.
+//   - A value whose last use in its block has passed, and that lives nowhere else, gives up its
+//     register and its spill slot.
 //
-// An instruction pins the registers it uses; end_instruction() unpins them all. r11, xmm15, rsp and
-// rbp are never handed out. Nothing here depends on which copy is compiled, so both copies of a
-// method place every value alike, but for the values of probes, which live on up to the probe in
-// the copy that observes them.
+// An instruction pins the registers that it uses; end_instruction() unpins them all. r11, xmm15, rsp
+// and rbp are never handed out.
+//
+// Nothing here depends on which copy is compiled, so both copies of a method place every value alike.
+// The exception are the values of probes: they live on up to the probe in the copy that observes them.
+//
+// The cache does not know the IR. Its user says what the values are, and counts their uses.
 #pragma once
 
 #include <bit>
@@ -22,35 +25,43 @@
 #include <vector>
 
 #include "jit/analysis/frame_layout.h"
-#include "jit/analysis/liveness.h"
-#include "jit/ir/function.h"
-#include "jit/probes/probe_plan.h"
 #include "jit/x64/code_buffer.h"
 
-namespace uptier::jit::baseline {
+namespace uptier::jit::x64 {
 
 inline constexpr Gp kScratch = x86::r11;
 inline constexpr Xmm kXmmScratch = x86::xmm15;
 
 class ValueCache {
  public:
-  // `probes` says which probes read their values; null: none. `reserved` registers are left alone.
-  ValueCache(CodeBuffer& b, const Function& f, const FrameLayout& frame, const Liveness& live,
-             const ProbePlan* probes, uint32_t reserved);
+  // `frame` must outlive the cache. `reserved`: a mask of registers that are left alone.
+  ValueCache(CodeBuffer& b, const FrameLayout& frame, uint32_t reserved);
+
+  // ---- What the values are; before all else
+  void set_type(Value v, Type t) { state(v).type = t; }
+  void set_crosses(Value v) { state(v).flags = kCrosses; }  // it is used outside its block
+  void set_constant(Value v, uint64_t bits) {
+    state(v).flags = kConstant;
+    constants_[v.index()] = bits;
+  }
 
   // ---- Blocks
-  // Counts the uses of values in the block. `keep`: registers are as the block before left them.
-  void begin_block(Block b, bool keep);
+  // `keep`: registers are as the block before left them. The uses of values in the block, edge
+  // arguments included, are counted next.
+  void begin_block(bool keep) {
+    if (!keep) forget_all();
+  }
+  void count_use(Value v) { ++state(v).uses; }
   // Stores dirty values that live on. Keeps the flags.
   void flush();
-  // Ends the uses of edge arguments and drops what was local to the block.
-  void end_block(Block b);
+  // Drops what was local to the block, when all its uses are over.
+  void end_block();
   // Makes an argument of the function, just entered, known to be in a register.
   void enter(Value v, unsigned reg);
 
   // ---- Questions
   bool is_constant(Value v) const { return (state_[v.index()].flags & kConstant) != 0; }
-  uint64_t constant_bits(Value v) const { return f_.inst(f_.value(v).inst).imm; }
+  uint64_t constant_bits(Value v) const { return constants_[v.index()]; }
   // Whether a constant fits a sign-extended 32-bit immediate of an instruction of its width.
   bool is_immediate(Value v) const;
   bool in_register(Value v) const { return state_[v.index()].reg != kNoReg; }
@@ -66,7 +77,7 @@ class ValueCache {
   bool is_dirty(Value v) const { return (state_[v.index()].flags & kDirty) != 0; }
   // Displacement of the home from rbp, 0 while there is none.
   int32_t home(Value v) const { return state_[v.index()].home; }
-  Type type_of(Value v) const { return f_.type_of(v); }
+  Type type_of(Value v) const { return state_[v.index()].type; }
 
   // ---- Operands; each pins its register
   // Returns the register that caches v, loading it when needed.
@@ -140,6 +151,7 @@ class ValueCache {
     int32_t home = 0;
     uint8_t reg = kNoReg;
     uint8_t flags = 0;
+    Type type = Type::kNone;
   };
 
   State& state(Value v) { return state_[v.index()]; }
@@ -163,8 +175,6 @@ class ValueCache {
   void store(Value v);
   void drop_spill(State& s);
   bool is_free(unsigned reg) const { return !owner_[reg].valid() && (pinned_ >> reg & 1) == 0; }
-  template <typename Visit>
-  void each_use(Block b, Visit visit);
   // Calls `visit(value, reg)` for what is in registers, in their order. It may unbind that one.
   template <typename Visit>
   void each_taken(Visit visit) const {
@@ -176,9 +186,8 @@ class ValueCache {
 
   CodeBuffer& b_;
   Assembler& a_;
-  const Function& f_;
-  const ProbePlan* probes_;
   std::vector<State> state_;
+  std::vector<uint64_t> constants_;  // by value
   Value owner_[32];
   uint32_t taken_ = 0;       // registers that have an owner
   const uint32_t reserved_;  // of registers, never handed out here
@@ -187,12 +196,4 @@ class ValueCache {
   int32_t lowest_;
 };
 
-// Whether an instruction's operands are read by the code of this compiler. Frame states are not,
-// nor are values of probes that the plan leaves out.
-inline bool reads_operands(const Function& f, const ProbePlan* plan, const Inst& i) {
-  if (i.op == Opcode::kFrameState || i.op == Opcode::kLoopHeader) return false;
-  if (i.op != Opcode::kProbe) return true;
-  return probe_kind(i) != ProbeKind::kHit && planned_site(f, plan, i) != nullptr;
-}
-
-}  // namespace uptier::jit::baseline
+}  // namespace uptier::jit::x64
