@@ -21,7 +21,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 
 #include "jit/code/routines.h"
 #include "jit/code/stubs.h"
@@ -57,7 +57,7 @@ class InService {
     GoneHosts& hosts;
     sampler::FastSampling& fast;
     jit::StubTable& stubs;
-    std::optional<Relay>& relay;  // there before any code is freed
+    const std::unique_ptr<Relay>& relay;  // there before any code is freed
     LossReport& losses;
   };
   explicit InService(const Parts& parts);
@@ -145,7 +145,7 @@ class InService {
   GoneHosts& hosts_;
   sampler::FastSampling& fast_;
   jit::StubTable& stubs_;
-  std::optional<Relay>& relay_;
+  const std::unique_ptr<Relay>& relay_;
   LossReport& losses_;
   jit::NativeTools native_tools_;
   uint64_t activity_ = 0;  // rises with whatever is heard of any method
