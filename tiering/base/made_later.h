@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <memory>
 #include <utility>
 
@@ -33,6 +34,7 @@ class MadeLater {
   // Puts `it` in the place of the one before, which goes.
   T& put(T it) { return put(std::make_unique<T>(std::move(it))); }
   T& put(std::unique_ptr<T> it) {
+    assert(it != nullptr);
     reset();
     made_.store(it.get(), std::memory_order_release);
     return *it.release();

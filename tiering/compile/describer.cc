@@ -1,6 +1,7 @@
 #include "tiering/compile/describer.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "jit/analysis/deopt_targets.h"
@@ -25,6 +26,7 @@ bool is_real(Opcode op) { return op != Opcode::kProbe && op != Opcode::kLoopHead
 // Where threads share the slab, makes the memory for it, to be on a cache line of its own.
 void make_slab(MethodShape& shape, const ProbeSet& probes) {
   bool shares = probes.shared() && probes.slab_words() != 0;
+  assert(shape.shared_slab.empty() && shape.shared == nullptr);  // its place never changes
   if (shares) shape.shared_slab.resize(probes.slab_words() + 8);
 }
 
@@ -34,6 +36,7 @@ void learn_slab(Method& m, MethodShape& shape) {
   if (m.probes->shared() && words != 0) {
     auto start = reinterpret_cast<uintptr_t>(shape.shared_slab.data());
     shape.shared = reinterpret_cast<uint64_t*>((start + 63) & ~uintptr_t{63});
+    assert(shape.shared + words <= shape.shared_slab.data() + shape.shared_slab.size());
   }
   m.slab_words.store(words, std::memory_order_release);
 }
@@ -48,6 +51,7 @@ std::unique_ptr<MethodShape> shape_of(const jit::Function& f, const void* alias_
     shape->block_weights.push_back(weight);
     shape->instructions += weight;
   }
+  assert(shape->block_weights.size() == f.layout.size());
   shape->cfg_hash = f.cfg_hash;
   shape->alias_scope = alias_scope;
   return shape;
@@ -78,6 +82,7 @@ Observation observation_of(const Method& m, const jit::Function& f, const jit::L
 
 // The caller holds the state mutex.
 void learn_observation(Method& m, Observation o) {
+  assert(m.has_shape() && m.probes.made() == nullptr);  // planned once
   MethodShape& shape = *m.shape.made();
   make_slab(shape, o.probes);
   shape.exits = std::move(o.exits);
@@ -110,6 +115,7 @@ Status Describer::describe_ahead(Method& m) {
   if (m.has_shape()) return {};
   Result<jit::Function> f = describe_anew(m, Observed::kYes);
   if (!f) return f.error();
+  assert(m.has_shape());
   m.shape.made()->described = std::make_unique<jit::Function>(std::move(*f));
   return {};
 }
@@ -141,6 +147,7 @@ Result<jit::Function> Describer::describe_anew(Method& m, Observed observed) {
     std::unique_ptr<MethodShape> shape = shape_of(f, m.host.alias_scope());
     std::lock_guard lock(env_.state_mutex);
     m.slab_words.store(Method::kNotPlanned, std::memory_order_release);
+    assert(!m.has_shape());  // it is never taken away
     m.shape.put(std::move(shape));
     env_.observer.directory.keys().learn(m);
   }
@@ -230,6 +237,7 @@ void Describer::plan_probes(Method& m, const jit::Function& f, const jit::LoopFo
 
 // The same of a method that the host compiles by itself: its blocks are taken to be alike.
 void Describer::learn_own(Method& m) {
+  assert(m.info.own_code && !m.has_shape());
   m.probes.put(ProbeSet(m.info.own_schema));
   auto shape = std::make_unique<MethodShape>();
   shape->cfg_hash = m.info.own_schema.cfg_hash;

@@ -1,6 +1,7 @@
 #include "tiering/compile/guess_values.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "jit/code/routines.h"
 #include "tiering/base/stress.h"
@@ -28,6 +29,7 @@ void take_site(const MethodProfile& p, const BodySite& site, SiteSnapshot& s) {
   s.seen = one ? s.samples : 0;
   if (one || values == nullptr || values->values.empty()) return;
   s.value = values->values.front().value;
+  assert(values->values.front().count <= s.samples);
   s.seen = values->values.front().count;
 }
 
@@ -61,6 +63,7 @@ std::vector<jit::SiteValues> guess_values(const CompileEnv& env, Method& m, cons
     SiteDecision d = decide_site(s, env.policy);
     if (d.action != Action::kSpecialize) continue;
     env.observer.decisions.log(m, action_name(d.action), d.reason, inputs_text(s));
+    assert(d.min <= d.max);
     guesses.push_back({site.site, d.min, d.max});
   }
   return guesses;
@@ -68,6 +71,7 @@ std::vector<jit::SiteValues> guess_values(const CompileEnv& env, Method& m, cons
 
 Status make_guard(const CompileEnv& env, Method& m, Version& v) {
   std::lock_guard lock(env.state_mutex);
+  assert(v.general == nullptr && v.code != nullptr);
   const Version* general = m.optimized.load(std::memory_order_relaxed);
   if (!usable(general) || general->general != nullptr) return {};
   Result<jit::ValueGuard> guard =

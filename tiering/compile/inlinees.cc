@@ -1,6 +1,7 @@
 #include "tiering/compile/inlinees.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "tiering/base/stress.h"
 #include "tiering/base/waited_mutex.h"
@@ -102,6 +103,7 @@ Inlinees::Saved Inlinees::saved_locked(const Method& root, const jit::InlinePath
       shares.push_back(static_cast<double>(entry.estimate));
       seen.of[{key.module_key, static_cast<uint32_t>(key.value)}] = shares.back();
     }
+    assert(site.counts.size() == slot_words(SlotKind::kCallTarget));
     uint64_t samples = std::min(count, site.samples);
     Estimates::Targets targets{at.second, 0, {}};
     env_.observer.estimates.take_over(seen, targets);
@@ -117,6 +119,7 @@ std::vector<InlinedOrigin> Inlinees::origins(const jit::Code& code,
   std::vector<InlinedOrigin> out;
   for (uint32_t body = 1; body <= blocks.size(); ++body) {
     InlinedOrigin o{jit::path_of(code, body), std::move(blocks[body - 1])};
+    assert(!o.path.empty());
     auto known = known_.find(o.path.back().method);
     bool here = phase_ && phase_->blocks.contains(o.path);
     o.error = here ? phase_->error : known == known_.end() ? 1 : known->second.error;

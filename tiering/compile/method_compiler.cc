@@ -1,6 +1,7 @@
 #include "tiering/compile/method_compiler.h"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <thread>
 
@@ -87,6 +88,7 @@ void learn_references(Version& v, std::span<const MethodId> called) {
 Status take_code(Method& m, Version& v, Result<std::unique_ptr<jit::Code>> code) {
   if (!code) return code.error();
   v.code = std::move(*code);
+  assert(v.code->hot_size() <= v.code->size());
   v.code->set_method(m.id);
   v.code->set_serial(v.serial);
   v.entry = v.code->entry();
@@ -126,7 +128,9 @@ Status MethodCompiler::make_baseline(Method& m, const Plan& plan, Version& v) {
 }
 
 void MethodCompiler::take_poll_words(Version& v, uint32_t loops) {
+  assert(v.polls.words().empty());
   v.polls = env_.poll_words.take(loops);
+  assert(v.polls.words().empty() || v.polls.words().size() == loops);
   if (loops == 0 || !v.polls.words().empty()) return;
   polls_refused_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -159,6 +163,7 @@ class CpuLimit final : public jit::CompileLimit {
 // What is larger stays in the code it has.
 Status MethodCompiler::check_size(const Method& m) const {
   if (!m.has_shape()) return {};
+  assert(!m.info.own_code);
   uint64_t most = live_options().max_body, size = m.shape->instructions;
   if (size <= most) return {};
   return Error{ErrorCode::kUnsupported,
@@ -262,6 +267,7 @@ jit::BodyProfile MethodCompiler::known_profile(Method& m, const Plan& plan, Vers
 // Says in a version what it is made from.
 void MethodCompiler::note_origin_locked(const Method& m, const jit::BodyProfile& p,
                                         Version& v) const {
+  assert(p.blocks.empty() || p.blocks.size() == m.shape->block_weights.size());
   v.made_from.assign(p.blocks.begin(), p.blocks.end());
   v.made_error = profile_error(m, p.blocks);
   for (const jit::SiteTargets& site : p.targets) {
@@ -273,6 +279,7 @@ Result<std::unique_ptr<Version>> MethodCompiler::make_enterable(Method& m) {
   uint64_t start = now_ns();
   auto v = std::make_unique<Version>();
   v->method = m.id;
+  assert(!m.info.own_code);
   v->enterable = true;
   if (Status s = make_baseline(m, {.method = m.id}, *v); !s) return s.error();
   v->compile_ns = now_ns() - start;

@@ -2,6 +2,7 @@
 #include "tiering/control/eviction.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace uptier::tiering {
 namespace {
@@ -57,6 +58,7 @@ void Eviction::make_room_locked(uint64_t wanted, bool urgent) {
   size_t next = 0;
   for (; next < order.size() && over(kEnough); ++next) {
     if (!order[next]->unlinked && !urgent) break;
+    assert(!order[next]->removed && !order[next]->info.own_code);
     in_service_.evict_locked(*order[next]);
     in_service_.reclaim_locked();
   }

@@ -1,6 +1,7 @@
 #include "tiering/control/loop_copy_control.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "tiering/base/clock.h"
@@ -82,6 +83,7 @@ void LoopCopyControl::call_watched(const Method& m) {
 }
 
 void LoopCopyControl::take_frame(Method& m, const sampler::Note& note) {
+  assert(note.loop < m.shape->loop_count);
   if (m.removed || !rules_.may_observe(m)) return;
   in_service_.touch(m);
   LoopId loop(note.loop);
@@ -118,6 +120,7 @@ void LoopCopyControl::take_frame(Method& m, const sampler::Note& note) {
 // ---- Copies -----------------------------------------------------------------------------------
 
 void LoopCopyControl::begin_observing(Method& m, Version& v) {
+  assert(v.osr_loop.valid() && v.copy == Copy::kInstrumented && !v.retired);
   in_service_.retire_loop_copy(m, v.osr_loop);
   if (!usable(m.shape->osr[v.osr_loop.index()].load(std::memory_order_relaxed))) {
     return reclaimer_.retire(v);  // there would be no way back
@@ -146,6 +149,7 @@ void LoopCopyControl::begin_observing(Method& m, Version& v) {
 
 void LoopCopyControl::take_rounds(Method& m, const Version& copy, sampler::Window w) {
   const LoopId loop = copy.osr_loop;
+  assert(loop_copy(m, loop) != nullptr);
   LoopCopy& c = *loop_copy(m, loop);
   // What comes late is of a version that has gone.
   if (c.version.load(std::memory_order_relaxed) != &copy) return;

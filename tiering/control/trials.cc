@@ -1,6 +1,7 @@
 #include "tiering/control/trials.h"
 
 #include <algorithm>
+#include <cassert>
 #include <memory>
 
 #include "jit/ir/function.h"
@@ -42,6 +43,8 @@ void Trials::begin(Method& m, const Version* before, const Version& now) {
                   !stress_.active(StressKind::kFlip) && usable(before) && before->code != nullptr &&
                   now.code != nullptr && jit::stack_words(m.info.signature) == 0;
   if (!possible) return;
+  assert(before != &now && now.tier == Tier::kOptimized && !now.retired);
+  assert(m.optimizing->trial.load(std::memory_order_relaxed) == nullptr);  // one at a time
   bool tiers = before->tier == Tier::kBaseline;
   if (tiers && (!calls_nothing(m.body.get()) || !machine_.begin_trial())) return;
   Optimizing& o = m.optimizing.own();
@@ -64,6 +67,7 @@ void Trials::abandon(Method& m) {
 // What a trial of baseline code and optimized code says of all such code.
 void Trials::learn_rates(const Method& m, const TrialSnapshot& s) {
   if (s.now_cycles < kLeastTrialCycles) return;
+  assert(s.tiers);
   auto before = static_cast<double>(s.before_cycles);
   machine_.note_speedup(before / static_cast<double>(s.now_cycles));
   MethodSnapshot seen = observer_.advisor.snapshot_of(m);
@@ -87,6 +91,7 @@ Trials::Stays Trials::end(Method& m) {
   if (t->tiers) return Stays::kBaseline;
   m.optimizing.own().trial.store(nullptr, std::memory_order_release);
   if (t->now.general != nullptr) return Stays::kGeneral;
+  assert(!t->before.freed && t->before.tier == Tier::kOptimized);
   m.optimized.store(&t->before, std::memory_order_release);
   in_service_.link_locked(m);
   in_service_.give_up(const_cast<Version&>(t->now), OsrOut::kNewer);

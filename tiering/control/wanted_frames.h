@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -31,6 +32,7 @@ class WantedFrames {
   bool wait() const noexcept { return wait_.load(std::memory_order_relaxed); }
 
   void want_newer(const Newer& n) {
+    assert(n.method != nullptr && !n.method->removed);
     newer_.push_back(n);
     note_wait();
   }
@@ -52,6 +54,7 @@ class WantedFrames {
   // Has a method's frames called when it is time, once; the earlier time holds.
   void watch(Method& m, uint64_t due_ns) {
     auto at = std::ranges::find(watched_, &m, &Watched::method);
+    assert(std::ranges::count(watched_, &m, &Watched::method) <= 1);
     if (at == watched_.end()) {
       watched_.push_back({&m, due_ns});
     } else {

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -37,6 +38,7 @@ class MethodTable {
   uint32_t size() const { return size_.load(std::memory_order_acquire); }  // pairs with put()
   // The method at a place that has had one, in service or not.
   Method& at(uint32_t index) const {
+    assert(index < size());
     return *methods_[index].load(std::memory_order_acquire);  // pairs with put()
   }
   // Whether put() has been told the id, as far as can be told.

@@ -35,6 +35,7 @@
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -72,6 +73,7 @@ class Places {
   void note_added() { ++methods_seen_; }
   // The method has just been removed: it is the latest one that was.
   void note_removed(Method& m) {
+    assert(m.removed_at <= removals_);
     m.removed_at = ++removals_;
     finishes([&] { removed_.push_back(m.id.index()); });  // else its place is nobody's for good
   }

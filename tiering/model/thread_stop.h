@@ -23,6 +23,7 @@
 
 #include <array>
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -67,6 +68,7 @@ class ThreadStop {
 
   // An invoke begins; the timer must be there if it has a deadline of its own (kNever: none).
   void begin(InvokeFrame& f, uint64_t deadline_ns) noexcept {
+    assert(context_ != nullptr && innermost_ != &f);
     f.outer = innermost_;
     f.before = context_->activation;
     f.number = ++last_number_;
@@ -81,6 +83,7 @@ class ThreadStop {
   }
   // It ends. Returns whether its stack limit was raised: then it was no stack that was exhausted.
   bool end(const InvokeFrame& f) noexcept {
+    assert(innermost_ == &f);  // invokes end in the order in which they are nested
     innermost_ = f.outer;
     number_.store(f.outer == nullptr ? 0 : f.outer->number, std::memory_order_release);
     return at_work_ && end_slow(f.deadline_ns);

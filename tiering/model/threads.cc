@@ -1,6 +1,7 @@
 #include "tiering/model/threads.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "profile/base/wall.h"
@@ -49,12 +50,14 @@ uint64_t lived(const AttachedThread& t) { return t.cpu_ns() - t.attached_cpu_ns;
 }  // namespace
 
 void Threads::add(std::unique_ptr<AttachedThread> t) {
+  assert(t->number() != 0 && t->number() <= numbers_);
   t->attached_cpu_ns = t->seen_cpu_ns = t->cpu_ns();
   threads_.push_back(std::move(t));
 }
 
 void Threads::remove(const AttachedThread& t) {
   auto at = std::ranges::find(threads_, &t, &std::unique_ptr<AttachedThread>::get);
+  assert(at != threads_.end());
   finishes([&] { keep_log(**at); });
   tiering::add(gone_losses_, losses_of(t));
   gone_lived_ns_ += lived(t);

@@ -1,6 +1,7 @@
 #include "tiering/observe/trace_writer.h"
 
 #include <algorithm>
+#include <cassert>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,7 @@ uint64_t stream_id(const Method& m, uint32_t thread) { return handle_of(m) << 32
 }  // namespace
 
 void TraceWriter::begin() {
+  assert(!begun_);
   begun_ = true;
   Provenance p;
   p.engine = "uptier 0.1.0";
@@ -78,6 +80,7 @@ void TraceWriter::flush(Method& m, uint32_t thread, const sampler::Note& note, u
   if (!set.shared()) t = {s.calls, s.sampled_calls, s.iterations, s.bursts};
   if (set.counts_by_calls()) t.sampled_calls = t.calls;
   if (set.shared()) counted.flushes++;
+  assert(counted.seen.counts.empty() || counted.seen.counts.size() == set.schema().words());
   uint64_t id = stream_id(m, number);
   bool brought = is_brought_to_all(options_);
   bool stretches = brought && estimates_.one_burst() && !has_optimized_stream(m);

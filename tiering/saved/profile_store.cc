@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cstdlib>
 #include <ctime>
 
@@ -69,6 +70,7 @@ void ProfileStore::open() {
     if (file.error().code != ErrorCode::kNotFound) report_.problem = file.error().message;
     return;
   }
+  assert(loaded_.empty() && others_ == nullptr);  // nothing was read of the file before
   reader_.reset();
   file_ = std::move(*file);
   read_ = {file_.id(), file_.bytes().size()};
@@ -89,6 +91,7 @@ void ProfileStore::note_segments() {
     const auto& segment = reader_->segments()[i];
     if (infos[i]->runs != 0 && infos[i]->weight == 0 && segment.groups.empty()) {
       ++read_.counted;
+      assert(segment.offset <= behind);
       read_.counted_bytes += behind - segment.offset;
     }
     behind = segment.offset;
@@ -97,6 +100,7 @@ void ProfileStore::note_segments() {
     report_.runs += infos[i]->runs;
     weight += infos[i]->weight;
   }
+  assert(fates.size() == infos.size());
   runs_ = std::max(static_cast<double>(weight) / ProfileInfo::kRunWeight, 1.0);
   if (!report_.problem.empty()) return;
   if (!reader_->warnings().empty()) {
@@ -241,6 +245,7 @@ std::unique_ptr<SavedMethod> ProfileStore::find(const MethodKey& key, const std:
   saved->profile = *found;
   saved->from = found->key;
   saved->profile.key = key;
+  assert(runs_ >= 1);
   saved->runs = runs_;
   saved->recovered = recovered;
   return saved;

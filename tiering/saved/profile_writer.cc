@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <ctime>
 #include <set>
 
@@ -31,6 +32,7 @@ struct Parts {
 
 // `runs` of the file count so far.
 Parts parts_of(double decay, double runs, bool counted_before) {
+  assert(decay >= 0 && decay <= 1 && runs >= 1);
   auto parts = [](double share) { return static_cast<uint64_t>(share * kDecayParts); };
   return {parts(decay), parts(decay + (counted_before ? 0 : 1 / runs))};
 }
@@ -127,6 +129,7 @@ UploadId ProfileWriter::name_of_run(const Profile& run, uint64_t time) {
 void ProfileWriter::leave_out_written(SeenRun& seen, ProfileInfo& file) const {
   (void)profile::subtract(seen.run, written_->run);
   (void)profile::subtract(seen.calls, written_->calls);
+  assert(written_ != nullptr && seen.info.weight >= written_->weight);
   seen.info.runs = 0;
   seen.info.weight -= written_->weight;
   std::erase(file.uploads, written_->upload);
@@ -170,6 +173,7 @@ Status ProfileWriter::save(SeenRun seen, double decay, profile::Sync sync) {
   Profile stay, fade;
   sort_out(saved->profile, seen, stay, fade);
   for (auto& [key, m] : stay.methods) m.time = seen.info.time;  // it is the code of this run
+  assert(parts.fade <= kDecayParts);
   (void)scale(fade, parts.fade, kDecayParts);
   (void)scale(stay, parts.stay, kDecayParts);
   (void)profile::without_empty(fade);
@@ -199,6 +203,7 @@ Status ProfileWriter::save(SeenRun seen, double decay, profile::Sync sync) {
 // ---- Runs that are only counted --------------------------------------------------------------------
 
 bool ReadFile::takes_more(uint64_t more) const {
+  assert(counted_bytes <= bytes);
   uint64_t rest = bytes - counted_bytes;
   return counted < kMostCounted && counted_bytes + more <= std::max(kCountedBytes, rest / kShare);
 }

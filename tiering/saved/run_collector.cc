@@ -1,6 +1,7 @@
 #include "tiering/saved/run_collector.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "tiering/saved/profile_store.h"
@@ -45,6 +46,7 @@ SeenRun RunCollector::watched(const KnownMethods& known) const {
 }
 
 void RunCollector::add(const Method& m, const KnownMethods& known, SeenRun& seen) const {
+  assert(m.has_shape());
   known.tell_first_call(m, seen.calls);
   if (m.probes->schema().slots.empty()) return;
   Profile one;

@@ -1,6 +1,7 @@
 #include "tiering/saved/run_likeness.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace uptier::tiering {
 
@@ -14,6 +15,7 @@ struct Masses {
   double there = 0;
 
   double likeness() const {
+    assert(both <= std::max(here, there) * (1 + 1e-9));
     double most = std::max(here, there);
     return most == 0 ? 1 : both / most;
   }
@@ -34,6 +36,7 @@ double common_mass(const MethodProfile& here, const MethodProfile& there, double
 }  // namespace
 
 bool is_like(const SeenRun& seen, const Profile& saved, double runs) {
+  assert(runs >= 1);
   Masses masses;
   for (const auto& [key, fate] : seen.fates) {
     // Its profile was found under another name.

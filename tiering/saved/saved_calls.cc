@@ -1,10 +1,13 @@
 #include "tiering/saved/saved_calls.h"
 
+#include <cassert>
+
 #include "profile/base/numbers.h"
 
 namespace uptier::tiering {
 
 void learn_calls(Method& m, const jit::Function& f, const MethodTable& methods) {
+  assert(m.has_shape());
   MethodShape& shape = *m.shape.made();
   shape.code_shape.put(jit::code_shape(f, [&](MethodId callee) -> std::string_view {
     const Method* m = methods.known(callee);

@@ -1,5 +1,6 @@
 #include "tiering/saved/saved_profile.h"
 
+#include <cassert>
 #include <utility>
 
 #include "profile/algebra/match.h"
@@ -18,6 +19,7 @@ bool SavedProfile::is_hot(const Method& m) const {
 
 void SavedProfile::adopt(Method& m) {
   if (store_ == nullptr) return;
+  assert(m.has_shape() && m.saved == nullptr);
   std::unique_ptr<SavedMethod> saved = store_->find(m.info.key, m.info.name, m.shape->cfg_hash);
   if (saved == nullptr) return;
   uint64_t here = m.shape->cfg_hash, there = saved->profile.schema.cfg_hash;
@@ -64,6 +66,7 @@ const InlinedBody* SavedProfile::inlined(const Method& root, const jit::InlinePa
 }
 
 void SavedProfile::trust(Method& m) {
+  assert(m.saved != nullptr && store_ != nullptr);
   m.saved->trusted = true;
   store_->report().compiled++;
 }

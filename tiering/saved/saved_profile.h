@@ -16,6 +16,7 @@
 //   Thread: the caller holds the runtime's state mutex, but in is_open().
 #pragma once
 
+#include <cassert>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,6 +47,7 @@ class SavedProfile {
 
   // Opens the file, before there are methods. Errors are in the report.
   void open(const std::string& pattern) {
+    assert(store_ == nullptr);
     store_ = std::make_unique<ProfileStore>(pattern, options_.profile_lock_ms);
   }
   // There was no run to be saved.
