@@ -46,6 +46,10 @@ class LogRing {
   uint64_t capacity() const { return mask_ + 1; }
   // Records so far, and those overwritten unread. Any thread; monotonic.
   uint64_t pushed() const { return head_.load(std::memory_order_relaxed); }
+  // Those that nobody has read yet.
+  uint64_t waiting() const {
+    return head_.load(std::memory_order_acquire) - tail_.load(std::memory_order_acquire);
+  }
   uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
  private:

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "profile/algebra/algebra.h"
+#include "profile/data/text.h"
 #include "profile/formats/llvm_text.h"
 #include "profile/formats/tsv.h"
-#include "profile/data/text.h"
 #include "profile/trace/read_trace.h"
 #include "profile/upf/file.h"
 #include "profile/upf/read.h"
@@ -71,11 +71,11 @@ void tell(const std::string& path, const ProfileFile& file) {
     fail(kOk, path + ": " + std::to_string(file.unknown) +
                   " chunks or events of an unknown type or version were passed over");
   }
-  if (file.truncated) fail(kOk, path + ": it ends early; what precedes was read");
+  if (file.truncated) fail(kOk, path + ": it ends early; the part before was read");
   for (const std::string& what : merge_messages(file.report)) fail(kOk, path + ": " + what);
 }
 
-int write(const std::string& path, const ProfileFile& file) {
+int write_profile(const std::string& path, const ProfileFile& file) {
   Status s = write_output(path, profile_to_file(file));
   return s ? int{kOk} : fail(kFailed, s.error().message);
 }
@@ -249,7 +249,7 @@ namespace {
 
 // Where a table goes to stdout no file can.
 bool is_taken(const std::string& out) {
-  if (out == kStream) fail(kUsage, "the table goes to stdout: -o wants a file");
+  if (out == kStream) fail(kUsage, "the table goes to stdout: -o needs a file");
   return out == kStream;
 }
 
@@ -284,12 +284,12 @@ int profile_diff(const std::string& a, const std::string& b, uint64_t top, const
   if (out.empty()) return kOk;
   uint64_t missing = profile::subtract(second.profile, first.profile);
   if (missing != 0) {
-    fail(kOk, std::to_string(missing) + " counts of " + b + " were less than those of " + a);
+    fail(kOk, std::to_string(missing) + " counts of " + b + " fell below the share of " + a);
   }
   (void)profile::subtract(second.calls, first.calls);
   second.foreign = {};
   second.info.uploads.clear();  // what is left is not the sum of any runs
-  return write(out, second);
+  return write_profile(out, second);
 }
 
 int profile_top(const std::string& path, uint64_t n, const std::string& out, bool json) {
@@ -305,7 +305,7 @@ int profile_top(const std::string& path, uint64_t n, const std::string& out, boo
   file.info.uploads.clear();
   file.profile = profile::top(file.profile, n);
   profile::restrict_to(file.calls, file.profile);
-  return write(out, file);
+  return write_profile(out, file);
 }
 
 int profile_check(const std::vector<std::string>& files, bool json) {

@@ -128,7 +128,7 @@ void Match::print() const {
   }
   const auto ull = [](uint64_t n) { return static_cast<unsigned long long>(n); };
   std::printf(
-      "%llu methods kept, %llu matched, %llu dropped; %llu of the module are not in the "
+      "%llu methods kept, %llu matched, %llu dropped; %llu methods of the module are not in the "
       "profile, %llu of the profile not in the module\n",
       ull(kept_), ull(matched_count_), ull(dropped_), ull(unknown_),
       ull(file_.profile.methods.size() - kept_ - matched_count_ - dropped_));
@@ -178,7 +178,7 @@ CallProfile Match::calls() const {
 
 int profile_match(const std::string& path, const std::string& module, const std::string& out,
                   bool json) {
-  if (out == kStream) return fail(kUsage, "the report goes to stdout: -o wants a file");
+  if (out == kStream) return fail(kUsage, "the report goes to stdout: -o needs a file");
   Result<ProfileFile> file = load_profile(path);
   if (!file) return fail(file.error());
   Result<std::vector<uint8_t>> bytes = read_file(module);

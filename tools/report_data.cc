@@ -42,7 +42,7 @@ ordered_json summary_json(const Profile& p) {
 ordered_json warnings_json(const ProfileFile& f) {
   ordered_json list = ordered_json::array();
   for (const std::string& w : f.warnings) list.push_back(w);
-  if (f.truncated) list.push_back("the file ends early; what precedes is shown");
+  if (f.truncated) list.push_back("the file ends early; the part before is shown");
   for (const std::string& what : merge_messages(f.report)) list.push_back(what);
   return list;
 }

@@ -70,13 +70,13 @@ void tell_of_misplaced(const wasm::ModuleInfo& module, const RunCommand& c) {
     if (i.kind == wasm::ExternKind::kFunction && i.name == "args_get") return;
   }
   fail(kOk, c.misplaced + " stands behind " + c.module +
-                ", so it went to the program, which reads no arguments; usage: " + kRunUsage);
+                ", so it was passed to the program, which reads no arguments; usage: " + kRunUsage);
 }
 
 // The same of an argument of a function: a number is no option.
 std::string misplaced_hint(const RunCommand& c) {
   if (c.misplaced.empty()) return "";
-  return "; options of uptier stand in front of the module: " + std::string(kRunUsage);
+  return "; write options of uptier before the module: " + std::string(kRunUsage);
 }
 
 int call_function(wasm::Instance& instance, const RunCommand& c) {
@@ -119,12 +119,14 @@ int tell_of_profile(Runtime& runtime, const Options& options, const Status& save
   SavedReport r = runtime.saved_report();
   if (!r.problem.empty()) fail(kOk, r.problem);
   if (r.stale != 0) {
-    fail(kOk, r.file + ": " + std::to_string(r.stale) +
-                  " methods have other code than when they were profiled: dropped");
+    fail(kOk,
+         r.file + ": " + std::to_string(r.stale) +
+             " methods have other code than when they were profiled: their profiles were dropped");
   }
   if (r.matched != 0) {
     fail(kOk, r.file + ": " + std::to_string(r.matched) +
-                  " methods have other code than when they were profiled: matched by their calls");
+                  " methods have other code than when they were profiled: their profiles were "
+                  "matched by their calls");
   }
   return saved ? int{kOk} : fail(kFailed, saved.error().message);
 }
@@ -199,8 +201,8 @@ int start(wasm::Instance& instance, const RunCommand& c) {
   if (!c.invoke.empty()) return call_function(instance, c);
   wasm::Extern main = instance.find_export("_start");
   if (std::get_if<wasm::FuncRef>(&main) == nullptr) {
-    return fail(kRefused, c.module + ": exports no function \"_start\", so it is no command; " +
-                              "--invoke calls another function of it");
+    return fail(kRefused, c.module + ": exports no function \"_start\", so it is not a command; " +
+                              "use --invoke to call another function of it");
   }
   wasm::CommandResult r = wasm::run_start(instance);
   if (r.exit_code) return static_cast<int>(*r.exit_code & 0xff);
@@ -275,8 +277,8 @@ int run_traced(const RunCommand& c, wasm::ModuleBytes bytes, TraceSink* sink) {
     finish_events();
     if (code == kOk) code = shown != kOk ? shown : kept;
   } catch (const std::bad_alloc&) { fail_without_memory(); }
-  // Traces and dumps get their last records when their runtime goes.
-  const bool all_written = c.trace.empty() && !c.options.jit_dump;
+  // Traces and dumps get their last records, or say what they lack, when their runtime goes.
+  const bool all_written = c.trace.empty() && !c.options.jit_dump && !c.options.perf_map;
   if (all_written && !kLooksForLeaks) leave(code);
   return code;
 }

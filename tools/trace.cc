@@ -117,7 +117,7 @@ int trace_profile(const std::string& file, bool json) {
   if (int code = read_profile(file, trace, damaged); code != kOk) return code;
   std::string text = json ? profile_json(trace) : to_text(trace.profile);
   std::fwrite(text.data(), 1, text.size(), stdout);
-  if (trace.truncated) fail(kOk, file + ": the trace ends early; what precedes is in the profile");
+  if (trace.truncated) fail(kOk, file + ": the trace ends early; the profile has the part before");
   const std::pair<uint64_t, const char*> notes[] = {
       {trace.skipped, "events of an unknown kind or format were skipped"},
       {trace.lost, "events were lost by the runtime"}};

@@ -1,4 +1,4 @@
-// wasi_io.cc: reading and writing.
+// io.cc: reading and writing.
 //
 // One guest call is one system call, so what is transferred, and what is transferred together, is
 // the host's answer: short counts reach the guest as they are.

@@ -1,4 +1,4 @@
-// wasi_walk.h: resolving a path component by component, for kernels without openat2.
+// walk.h: resolving a path component by component, for kernels without openat2.
 //
 // Invariants: every descriptor on the stack is a directory that was reached beneath the root
 // without following a link; the top is where the next component is looked up; ".." pops, and

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "embed/wasm/engine.h"
+#include "embed/wasm/instantiate.h"
 #include "embed/wasm/wall.h"
 
 namespace uptier::wasm {
@@ -90,6 +91,10 @@ bool Instance::table_init(uint32_t segment, uint64_t to, uint64_t from, uint64_t
 
 Store::Store(Engine& engine) : engine_(engine) {}
 Store::~Store() = default;
+
+Instantiation Store::instantiate(Module& module, const Linker& linker) {
+  return wasm::instantiate(*this, module, linker);
+}
 
 Result<Memory*> Store::create_memory(const Limits& limits) {
   const EngineOptions& o = engine_.options();

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "jit/frontend/plain_form.h"
+#include "jit/ir/frame_memory.h"
 
 namespace uptier::jit {
 namespace {

@@ -59,7 +59,7 @@ struct Liveness {
   std::vector<Lifetime> lifetimes;        // by Value::index()
   std::vector<BlockPositions> positions;  // by Block::index()
   // Values that are used in the block that defines them behind a call that returns to a point (see
-  // deopt_points.h), once for each such use; parameters and constants among them.
+  // deopt_targets.h), once for each such use; parameters and constants among them.
   std::vector<Value> across_calls;
 };
 

@@ -1,6 +1,6 @@
 // Loads and stores.
 #include "jit/baseline/selector.h"
-#include "jit/frontend/add_fuel.h"
+#include "jit/ir/fuel_flag.h"
 #include "jit/x64/fuel_operand.h"
 
 namespace uptier::jit::baseline {

@@ -7,7 +7,7 @@
 //   jne slow                  behind the body: call the routine, which keeps every register
 //   inc qword [r11 + count]
 #include "jit/baseline/selector.h"
-#include "jit/frontend/select_probes.h"
+#include "jit/ir/turns.h"
 #include "jit/x64/range_probe.h"
 #include "sampler/site_counts.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "jit/frontend/select_probes.h"
+#include "jit/ir/turns.h"
 #include "sampler/context.h"
 
 namespace uptier::jit::baseline {

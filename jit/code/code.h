@@ -115,7 +115,7 @@ struct ExitValue {
 // A frame that an exit leaves for.
 struct ExitFrame {
   uint32_t body = 0;       // whose: 0 the code's own method
-  uint32_t point = 0;      // where its baseline code goes on, see ir/deopt_points.h
+  uint32_t point = 0;      // where its baseline code goes on, see analysis/deopt_targets.h
   uint32_t pc = 0;         // the host's
   uint32_t values_at = 0;  // in CodeTables::exit_values
   uint32_t values = 0;
@@ -126,7 +126,7 @@ struct ExitFrame {
 // The map of an exit: a call of Routines::leave that returns to `offset`, or does not.
 struct ExitRow {
   uint32_t offset = 0;
-  uint32_t exit = 0;  // its number, see ir/deopt_points.h
+  uint32_t exit = 0;  // its number, see analysis/deopt_targets.h
   uint32_t loc = 0;
   GuardReason reason = GuardReason::kType;
   bool in_loop = false;

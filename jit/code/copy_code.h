@@ -27,17 +27,4 @@ namespace uptier::jit {
 Result<std::unique_ptr<Code>> copy_code(CodeSpace& space, CodeRoom& room, const Code& from,
                                         std::span<PollWord> polls);
 
-// Calls `visit` with the offset of each field that leads out of the body to something that is not a
-// poll word, and the address it leads to: of a call or a jump, what it goes to or through.
-template <typename Visit>
-void each_outside(const Code& code, Visit visit) {
-  for (const PlaceField& f : code.tables().place_fields) {
-    if (f.what() != PlaceField::To::kOutside) continue;
-    const auto* at = static_cast<const uint8_t*>(code.at(f.offset));
-    int32_t distance;
-    __builtin_memcpy(&distance, at, sizeof distance);
-    visit(uint32_t{f.offset}, static_cast<const void*>(at + sizeof distance + distance));
-  }
-}
-
 }  // namespace uptier::jit

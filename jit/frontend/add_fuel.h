@@ -11,15 +11,10 @@
 // its own, and a base that is no address: what emits it does not look at that.
 #pragma once
 
+#include "jit/ir/fuel_flag.h"
 #include "jit/ir/function.h"
 
 namespace uptier::jit {
-
-// Flag of loads and stores that only this places; a call's flag of the same value is another.
-inline constexpr uint8_t kMemFuel = 4;
-
-// For whoever emits or interprets loads and stores that the verifier has seen.
-constexpr bool is_fuel(const Inst& access) { return (access.flags & kMemFuel) != 0; }
 
 // Whether a load or store is one that add_fuel() has placed.
 bool is_fuel_access(const Function& f, const Inst& i);

@@ -9,7 +9,7 @@
 // Shared by the builder and by the reader of text, so that both number alike.
 #pragma once
 
-#include "jit/frontend/select_probes.h"
+#include "jit/ir/turns.h"
 #include "jit/ir/function.h"
 
 namespace uptier::jit {

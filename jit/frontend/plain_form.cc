@@ -220,12 +220,6 @@ class Shortener {
 
 }  // namespace
 
-bool stores_in_frame(const Function& f, const Inst& i) {
-  if (i.op != Opcode::kStore || i.args.size != 2) return false;
-  InstId base = f.value(f.args(i)[1]).inst;
-  return base.valid() && f.inst(base).op == Opcode::kFrameMemory;
-}
-
 bool lives_too_long(const Function& f) {
   if (uint64_t{f.layout.size()} * f.values.size() < kSurelyFew) return false;
   return liveness_exceeds(f, kMostMembers + 16 * f.insts.size());

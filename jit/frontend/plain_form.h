@@ -16,10 +16,6 @@
 
 namespace uptier::jit {
 
-// Whether an instruction stores to the frame's memory, which nobody else sees: a guard may stand
-// between it and its frame state.
-bool stores_in_frame(const Function& f, const Inst& i);
-
 // Whether sets of live values would have more members than a body of this size may have.
 bool lives_too_long(const Function& f);
 

@@ -5,6 +5,7 @@
 #include "jit/frontend/number_sites.h"
 #include "jit/frontend/plain_form.h"
 #include "jit/frontend/verify_impl.h"
+#include "jit/ir/frame_memory.h"
 
 namespace uptier::jit {
 

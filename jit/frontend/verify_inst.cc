@@ -3,7 +3,7 @@
 #include <array>
 
 #include "jit/frontend/add_fuel.h"
-#include "jit/frontend/select_probes.h"
+#include "jit/ir/turns.h"
 #include "jit/frontend/verify_impl.h"
 #include "jit/ir/names.h"
 #include "jit/ir/semantics.h"

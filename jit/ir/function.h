@@ -103,7 +103,7 @@ struct InlinedBody {
 // One frame that an exit leaves for. Its values are operands of the guard, in this order.
 struct DeoptFrame {
   uint32_t body = 0;           // whose frame: 0 the function's own
-  uint32_t point = 0;          // where its baseline code goes on, see deopt_points.h
+  uint32_t point = 0;          // where its baseline code goes on, see analysis/deopt_targets.h
   uint32_t pc = 0;             // the host's, of a frame that goes to its interpreter
   std::vector<int32_t> slots;  // where each value goes: displacements from the frame's rbp
   uint32_t host_slots = 0;     // then so many values, of the host's slots in order
@@ -111,7 +111,7 @@ struct DeoptFrame {
 
 // What a guard leaves behind when it fails: frames, the innermost first.
 struct Deopt {
-  uint32_t exit = 0;      // its number, see deopt_points.h
+  uint32_t exit = 0;      // its number, see analysis/deopt_targets.h
   bool at_block = false;  // left at a block's start, without a frame_state
   bool in_loop = false;   // of the function as it was built
   bool stressed = false;  // asks the runtime whether to fail although it holds

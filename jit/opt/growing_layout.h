@@ -1,6 +1,6 @@
-// GrowingLayout: blocks that a pass puts behind others, all written to the layout at once.
+// GrowingLayout: collects blocks that a pass adds after others, and writes them to the layout at once.
 //
-// A list, since an insert into Function::layout goes through half of it.
+// It is a list, because an insertion into Function::layout moves half of it.
 #pragma once
 
 #include <vector>

@@ -116,7 +116,7 @@ class LengthGuesser {
 
 }  // namespace
 
-void guess_lengths(Function& f, std::span<const SiteValues> guesses) {
+void specialize_memcpy(Function& f, std::span<const SiteValues> guesses) {
   if (!guesses.empty() && has_bulk_calls(f)) LengthGuesser(f, guesses).run();
 }
 

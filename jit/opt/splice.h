@@ -1,12 +1,12 @@
-// splice: puts the body of a method in the place of a direct call of it.
+// splice: replaces a direct call by the body of its callee.
 //
 //     b: ... call f(x) ...        b:     ... body of f's entry, with x for its parameters ...
 //                            ->   ...    further blocks of the body; each return jumps to
 //                                 rest(v: the result): probe block b resumes; ...
 //
-// Everything that came with the body carries its number, see Origin. Loads that the callee calls
-// invariant are so while the callee runs, not for as long as the caller does: they lose the flag,
-// unless the caller itself has an invariant load of the same place.
+// Everything that comes from the body carries its number, see Origin. Loads that the callee marks as
+// invariant are invariant while the callee runs, not while the caller does. So they lose the flag, unless
+// the caller itself has an invariant load of the same place.
 #pragma once
 
 #include <set>

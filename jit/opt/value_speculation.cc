@@ -225,8 +225,8 @@ class ValueGuesser {
 
 }  // namespace
 
-uint32_t guess_values(Function& f, const DeoptContext& c, std::span<const SiteValues> guesses,
-                      LoopId entered_at) {
+uint32_t value_speculation(Function& f, const DeoptContext& c, std::span<const SiteValues> guesses,
+                           LoopId entered_at) {
   if (guesses.empty()) return 0;
   return ValueGuesser(f, c, entered_at).run(guesses);
 }

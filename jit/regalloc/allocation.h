@@ -13,7 +13,7 @@
 #include "jit/machine/machine.h"
 #include "jit/regalloc/live_ranges.h"
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 
 // A copy in the gap before instruction `gap`. Moves of one gap and phase happen at once.
 struct Move {
@@ -76,4 +76,4 @@ Allocation allocate_registers(MachineFunction& m);
 // Returns the first operand that reads a place which does not hold its value, or an empty string.
 std::string check_allocation(const MachineFunction& m, const Allocation& a);
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

@@ -6,7 +6,7 @@
 
 #include "jit/regalloc/allocation.h"
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 namespace {
 
 using Holds = std::map<uint32_t, std::vector<uint32_t>>;  // by Location::bits, sorted
@@ -170,4 +170,4 @@ std::string check_allocation(const MachineFunction& m, const Allocation& a) {
   return Checker(m, a).run();
 }
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

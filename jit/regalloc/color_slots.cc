@@ -5,7 +5,7 @@
 #include "jit/regalloc/allocation.h"
 #include "jit/regalloc/frame_plan.h"
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 namespace {
 
 struct Life {
@@ -82,4 +82,4 @@ Allocation allocate_registers(MachineFunction& m) {
   return allocate(m, live);
 }
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

@@ -5,7 +5,7 @@
 #include <cassert>
 #include <limits>
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 namespace {
 
 // What saving and restoring a callee-saved register costs, in units of block frequency.
@@ -302,4 +302,4 @@ PieceList scan(const MachineFunction& m, const LiveRanges& live) {
   return LinearScan(m, live).run();
 }
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

@@ -23,7 +23,7 @@
 #include "jit/regalloc/allocation.h"
 #include "jit/regalloc/holes.h"
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 
 class LinearScan {
  public:
@@ -131,4 +131,4 @@ class LinearScan {
   uint32_t clobbered_at_[kRegCount];
 };
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

@@ -3,7 +3,7 @@
 
 #include "jit/regalloc/linear_scan.h"
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 namespace {
 
 constexpr float kOften = 2;  // of the times that a frame is made
@@ -134,29 +134,8 @@ void LinearScan::add_inst_hints(const MInst& i, float weight) {
   }
   if (i.d == kNoOperand) return;
   Vreg d = o[i.d].vreg;
-  // Where the machine has two addresses, the result belongs on top of a source.
-  switch (i.op) {
-    case MOp::kMov:
-    case MOp::kAlu:
-    case MOp::kAluTrap:
-    case MOp::kTrapIf:
-    case MOp::kNeg:
-    case MOp::kNot:
-    case MOp::kShiftImm:
-    case MOp::kExtend:
-    case MOp::kFSign:
-      if (i.a != kNoOperand) hint(d, o[i.a].vreg, weight);
-      if (i.b != kNoOperand && o[i.b].role == Role::kUse) hint(d, o[i.b].vreg, 0.9f * weight);
-      return;
-    case MOp::kFAlu:  // three addresses, where there is AVX
-      if (i.a != kNoOperand) hint(d, o[i.a].vreg, 0.2f * weight);
-      if (i.b != kNoOperand && o[i.b].role == Role::kUse) hint(d, o[i.b].vreg, 0.1f * weight);
-      return;
-    case MOp::kSelect:
-      hint(d, o[i.y].vreg, weight);
-      hint(d, o[i.x].vreg, 0.9f * weight);
-      return;
-    default: return;
+  for (const SharedWith& s : shares_register(m_, i)) {
+    if (s.operand != kNoOperand) hint(d, o[s.operand].vreg, s.weight * weight);
   }
 }
 
@@ -195,4 +174,4 @@ float LinearScan::cost_of_calls(const Piece& p) const {
   return static_cast<float>(sum);
 }
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

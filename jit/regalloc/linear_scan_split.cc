@@ -3,7 +3,7 @@
 
 #include "jit/regalloc/linear_scan.h"
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 
 void PieceList::add_behind(uint32_t p, const Piece& part) {
   auto id = static_cast<uint32_t>(pieces.size());
@@ -213,4 +213,4 @@ float LinearScan::victim_cost(unsigned reg, uint32_t cur) {
   return cost;
 }
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

@@ -9,7 +9,7 @@
 #include "jit/regalloc/allocation.h"
 #include "jit/regalloc/edge_changes.h"
 
-namespace uptier::jit::x64 {
+namespace uptier::jit::machine {
 namespace {
 
 // Phases of a gap: a part that begins between reads and writes is stored after moves to where it
@@ -253,4 +253,4 @@ std::vector<Move> place_moves(MachineFunction& m, const LiveRanges& live, const 
   return MovePlacer(m, live, pieces).run();
 }
 
-}  // namespace uptier::jit::x64
+}  // namespace uptier::jit::machine

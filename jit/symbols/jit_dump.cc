@@ -93,7 +93,7 @@ JitDump::~JitDump() {
   munmap(marker_, kPage);
 }
 
-void JitDump::add(const NamedCode& code) {
+bool JitDump::add(const NamedCode& code) {
   const std::string_view name(code.name.c_str(), code.name.size() + 1);  // with its zero
   CodeLoad load;
   load.record.size = static_cast<uint32_t>(sizeof load + name.size() + code.size);
@@ -106,7 +106,7 @@ void JitDump::add(const NamedCode& code) {
   std::string bytes(reinterpret_cast<const char*>(&load), sizeof load);
   bytes += name;
   bytes.append(reinterpret_cast<const char*>(code.base), code.size);
-  if (!file_.append(std::as_bytes(std::span(bytes)))) ++errors_;
+  return file_.append(std::as_bytes(std::span(bytes)));
 }
 
 }  // namespace uptier::jit

@@ -31,16 +31,14 @@ class JitDump {
   JitDump(const JitDump&) = delete;
   JitDump& operator=(const JitDump&) = delete;
 
-  // Adds a record at once. A failed write is counted and leaves nothing in the file.
-  void add(const NamedCode& code);
-  uint64_t errors() const { return errors_; }
+  // Adds a record at once. Returns whether the file has it; a failed write leaves nothing there.
+  bool add(const NamedCode& code);
 
  private:
   JitDump(int fd, void* marker) : file_(fd), marker_(marker) {}
   AppendFile file_;
   void* marker_;
   uint64_t codes_ = 0;
-  uint64_t errors_ = 0;
 };
 
 }  // namespace uptier::jit

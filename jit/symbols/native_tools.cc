@@ -45,8 +45,9 @@ void NativeTools::add(const Code& code, const std::string& name, bool at_loop) {
 }
 
 void NativeTools::name(const NamedCode& code) {
-  if (perf_map != nullptr) perf_map->add(code);
-  if (jit_dump != nullptr) jit_dump->add(code);
+  const bool mapped = perf_map == nullptr || perf_map->add(code);
+  const bool dumped = jit_dump == nullptr || jit_dump->add(code);
+  if (!mapped || !dumped) note_lost();
 }
 
 void NativeTools::add(NamedCode code) {

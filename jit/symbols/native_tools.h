@@ -3,6 +3,8 @@
 //   Thread: one at a time.
 #pragma once
 
+#include <atomic>
+
 #include "jit/symbols/gdb_names.h"
 #include "jit/symbols/jit_dump.h"
 #include "jit/symbols/perf_map.h"
@@ -27,6 +29,13 @@ struct NativeTools {
   void add(NamedCode code);
   // The same without gdb, which would want to know of its frames.
   void name(const NamedCode& code);
+  // Counts a body that was not added, since memory was refused.
+  void note_lost() { lost_.fetch_add(1, std::memory_order_relaxed); }
+  // Bodies that are missing in a file: it could not be written, or memory was refused. Thread: any.
+  uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> lost_{0};
 };
 
 }  // namespace uptier::jit

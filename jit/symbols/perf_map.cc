@@ -17,14 +17,14 @@ Result<std::unique_ptr<PerfMap>> PerfMap::create() {
   return std::unique_ptr<PerfMap>(new PerfMap(*fd));
 }
 
-void PerfMap::add(const NamedCode& code) {
+bool PerfMap::add(const NamedCode& code) {
   char head[64];
   int n = std::snprintf(head, sizeof head, "%" PRIxPTR " %" PRIx32 " ",
                         reinterpret_cast<uintptr_t>(code.base), code.size);
   std::string line(head, static_cast<size_t>(n));
   for (char c : code.name) line += c == '\n' ? ' ' : c;
   line += '\n';
-  if (!file_.append(std::as_bytes(std::span(line)))) ++errors_;
+  return file_.append(std::as_bytes(std::span(line)));
 }
 
 }  // namespace uptier::jit

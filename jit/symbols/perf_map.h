@@ -20,14 +20,12 @@ class PerfMap {
   // Creates /tmp/perf-<pid>.map. Errors: kIo, e.g. where another runtime writes to it.
   static Result<std::unique_ptr<PerfMap>> create();
 
-  // Adds a line at once, so that a crash loses nothing. A failed write is counted, nothing more.
-  void add(const NamedCode& code);
-  uint64_t errors() const { return errors_; }
+  // Adds a line at once, so that a crash loses nothing. Returns whether the file has it.
+  bool add(const NamedCode& code);
 
  private:
   explicit PerfMap(int fd) : file_(fd) {}
   AppendFile file_;
-  uint64_t errors_ = 0;
 };
 
 }  // namespace uptier::jit

@@ -275,7 +275,7 @@ void Emitter::emit_simple(const MInst& i) {
     case MOp::kLoadFrame: {
       Mem from = x86::ptr(x86::rbp, i.disp, i.width);
       Location d = at(i, i.d);
-      if (class_of(d.index()) == RegClass::kXmm) {
+      if (class_of(d.index()) == RegClass::kFloat) {
         i.width == 8 ? a_.movsd(xmm_at(i, i.d), from) : a_.movss(xmm_at(i, i.d), from);
       } else {
         a_.mov(gp(gp_at(i, i.d), i.width == 8), from);

@@ -22,8 +22,13 @@
 #include <memory>
 #include <span>
 
-#include "jit/compile/compile.h"
+#include "jit/code/code.h"
+#include "jit/code/compile_input.h"
+#include "jit/code/poll_words.h"
+#include "jit/ir/param_value.h"
+#include "jit/probes/plan_sites.h"
 #include "jit/regalloc/allocation.h"
+#include "jit/x64/instructions.h"
 
 namespace uptier::jit::x64 {
 

@@ -10,7 +10,7 @@
 namespace uptier::jit {
 namespace {
 
-constexpr greg_t kDirectionFlag = 0x400;
+constexpr greg_t kEflagsDirection = 0x400;
 constexpr uint8_t kRet = 0xc3;
 
 // NOLINTBEGIN(performance-no-int-to-ptr): registers hold addresses
@@ -57,7 +57,7 @@ bool end_body(void* machine, TrapCode code) noexcept {
   context.trap_pc = reinterpret_cast<uintptr_t>(pc);
   complete_frame(frame_of(*body, pc), registers);
   registers[REG_RIP] = reinterpret_cast<greg_t>(exit);
-  registers[REG_EFL] &= ~kDirectionFlag;
+  registers[REG_EFL] &= ~kEflagsDirection;
   return true;
 }
 // NOLINTEND(performance-no-int-to-ptr)

@@ -1,4 +1,4 @@
-#include "jit/frontend/add_fuel.h"
+#include "jit/ir/fuel_flag.h"
 #include "jit/ir/semantics.h"
 #include "jit/x64/address.h"
 #include "jit/x64/lower_impl.h"

@@ -6,6 +6,7 @@
 #include "jit/code/float_state.h"
 #include "jit/x64/call_layout.h"
 #include "jit/x64/code_buffer.h"
+#include "jit/x64/emit_routines.h"
 #include "jit/x64/macros.h"
 
 namespace uptier::jit {

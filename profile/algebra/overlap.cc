@@ -22,7 +22,7 @@ double alike(Sum shared, Sum a, Sum b) {
 }
 
 // A method on both sides; null where a side has none of it.
-struct Pair {
+struct MethodPair {
   const MethodProfile* a;
   const MethodProfile* b;
 
@@ -60,7 +60,7 @@ const Table& table_of(const MethodProfile& method, const Slot& slot) {
 }
 
 // Of one side of a pair.
-Sum total(const Pair& pair, const MethodProfile* method, SlotKind kind) {
+Sum total(const MethodPair& pair, const MethodProfile* method, SlotKind kind) {
   Sum sum = 0;
   if (method == nullptr) return sum;
   const bool same = pair.comparable() && pair.a->schema == pair.b->schema;
@@ -82,7 +82,7 @@ Sum shared_entries(const Table& a, const Table& b, Sum total_a, Sum total_b) {
   return sum;
 }
 
-Sum shared_mass(const Pair& pair, SlotKind kind, Sum total_a, Sum total_b) {
+Sum shared_mass(const MethodPair& pair, SlotKind kind, Sum total_a, Sum total_b) {
   Sum sum = 0;
   if (!pair.comparable() || total_a == 0 || total_b == 0) return sum;
   for (const Slot& slot : pair.a->schema.slots) {
@@ -95,9 +95,9 @@ Sum shared_mass(const Pair& pair, SlotKind kind, Sum total_a, Sum total_b) {
 }
 
 // `folded`: of both, which the pairs point into.
-std::map<MethodKey, Pair> pair_up(const Profile& a, const Profile& b,
-                                  const profile::FoldedPair& folded) {
-  std::map<MethodKey, Pair> pairs;
+std::map<MethodKey, MethodPair> pair_up(const Profile& a, const Profile& b,
+                                        const profile::FoldedPair& folded) {
+  std::map<MethodKey, MethodPair> pairs;
   for (const auto* methods : {&a.methods, &folded.a.methods}) {
     for (const auto& [key, method] : *methods) pairs[key].a = &method;
   }
@@ -107,7 +107,7 @@ std::map<MethodKey, Pair> pair_up(const Profile& a, const Profile& b,
   return pairs;
 }
 
-Overlap overlap_of(const std::map<MethodKey, Pair>& pairs, SlotKind kind) {
+Overlap overlap_of(const std::map<MethodKey, MethodPair>& pairs, SlotKind kind) {
   Sum all_a = 0, all_b = 0;
   Sum only_a = 0, only_b = 0;
   Sum mismatched_a = 0, mismatched_b = 0;
@@ -127,7 +127,7 @@ Overlap overlap_of(const std::map<MethodKey, Pair>& pairs, SlotKind kind) {
                  share(mismatched_a, all_a), share(mismatched_b, all_b)};
 }
 
-std::set<SlotKind> kinds_of(const std::map<MethodKey, Pair>& pairs) {
+std::set<SlotKind> kinds_of(const std::map<MethodKey, MethodPair>& pairs) {
   std::set<SlotKind> kinds;
   for (const auto& [key, pair] : pairs) {
     for (const MethodProfile* method : {pair.a, pair.b}) {
@@ -141,7 +141,7 @@ std::set<SlotKind> kinds_of(const std::map<MethodKey, Pair>& pairs) {
 }
 
 // The sums of a and b over all methods.
-std::pair<Sum, Sum> totals(const std::map<MethodKey, Pair>& pairs, SlotKind kind) {
+std::pair<Sum, Sum> totals(const std::map<MethodKey, MethodPair>& pairs, SlotKind kind) {
   Sum all_a = 0, all_b = 0;
   for (const auto& [key, pair] : pairs) {
     all_a += total(pair, pair.a, kind);
@@ -150,14 +150,14 @@ std::pair<Sum, Sum> totals(const std::map<MethodKey, Pair>& pairs, SlotKind kind
   return {all_a, all_b};
 }
 
-SlotKind main_kind(const std::map<MethodKey, Pair>& pairs) {
+SlotKind main_kind(const std::map<MethodKey, MethodPair>& pairs) {
   const auto [blocks_a, blocks_b] = totals(pairs, SlotKind::kBlock);
   if (blocks_a != 0 && blocks_b != 0) return SlotKind::kBlock;
   const auto [edges_a, edges_b] = totals(pairs, SlotKind::kEdge);
   return edges_a != 0 || edges_b != 0 ? SlotKind::kEdge : SlotKind::kBlock;
 }
 
-MethodOverlap method_overlap(const MethodKey& key, const Pair& pair, SlotKind kind, Sum all_a,
+MethodOverlap method_overlap(const MethodKey& key, const MethodPair& pair, SlotKind kind, Sum all_a,
                              Sum all_b) {
   MethodOverlap result;
   const Sum a = total(pair, pair.a, kind), b = total(pair, pair.b, kind);
@@ -225,7 +225,7 @@ std::optional<Overlap> inlined_overlap(const InlinedBodies& a, const InlinedBodi
 
 OverlapReport compare(const Profile& a, const Profile& b) {
   const profile::FoldedPair folded = profile::fold_both(a, b);
-  const std::map<MethodKey, Pair> pairs = pair_up(a, b, folded);
+  const std::map<MethodKey, MethodPair> pairs = pair_up(a, b, folded);
   OverlapReport report;
   report.kind = main_kind(pairs);
   report.program = overlap_of(pairs, report.kind);
@@ -242,7 +242,7 @@ OverlapReport compare(const Profile& a, const Profile& b) {
 
 double overlap(const Profile& a, const Profile& b) {
   const profile::FoldedPair folded = profile::fold_both(a, b);
-  const std::map<MethodKey, Pair> pairs = pair_up(a, b, folded);
+  const std::map<MethodKey, MethodPair> pairs = pair_up(a, b, folded);
   return overlap_of(pairs, main_kind(pairs)).value;
 }
 

@@ -155,44 +155,34 @@ Estimate profile::estimate_in(const MethodProfile& method, uint64_t count, uint6
   return around(seen.estimate, relative_variance(seen, sampled_of(method)), seen.count);
 }
 
-std::optional<uint64_t> MethodProfile::count(SlotKind kind, SiteId site) const {
-  const Slot* slot = schema.find(kind, site);
-  const bool known = slot != nullptr && slot->word < counts.size() && kind != SlotKind::kGauge;
-  if (!known) return std::nullopt;
-  uint64_t sum = counts[slot->word];
-  const Table* entries = kind == SlotKind::kCallTarget ? table(kind, site) : nullptr;
-  if (entries == nullptr) return sum;
-  for (const auto& [key, entry] : *entries) profile::add_saturating(sum, entry.count);
-  return sum;
-}
-
-std::optional<Estimate> MethodProfile::estimate(SlotKind kind, SiteId site) const {
-  const Slot* slot = schema.find(kind, site);
+std::optional<Estimate> profile::estimate_at(const MethodProfile& method, SlotKind kind,
+                                             SiteId site) {
+  const Slot* slot = method.schema.find(kind, site);
   if (slot == nullptr) return std::nullopt;
-  const std::optional<Seen> seen = seen_at(*this, *slot);
+  const std::optional<Seen> seen = seen_at(method, *slot);
   if (!seen) return std::nullopt;
-  const Sampled by = sampled_of(*this);
+  const Sampled by = sampled_of(method);
   if (seen->count > 0) { return around(seen->estimate, relative_variance(*seen, by), seen->count); }
-  const double gone_by = static_cast<double>(calls) + static_cast<double>(iterations);
+  const double gone_by = static_cast<double>(method.calls) + static_cast<double>(method.iterations);
   if (by.samples == 0 && gone_by > 0) return std::nullopt;
-  const double weight = std::max(mean_weight(*this), by.samples > 0 ? gone_by / by.samples : 1);
+  const double weight = std::max(mean_weight(method), by.samples > 0 ? gone_by / by.samples : 1);
   const double apart = weight > 1 ? std::log(kMiss) / std::log1p(-1 / weight) : 0;
   const double unseen = apart * by.together(0);
   return Estimate{seen->estimate, 0, std::max(seen->estimate, unseen)};
 }
 
-std::optional<Estimate> MethodProfile::loop_cycles(SiteId site) const {
-  const Slot* slot = schema.find(SlotKind::kLoop, site);
-  const std::span<const uint64_t> loop = words(SlotKind::kLoop, site);
-  const bool known =
-      loop.size() == slot_words(SlotKind::kLoop) && slot->word + loop.size() <= estimates.size();
+std::optional<Estimate> profile::loop_cycles_at(const MethodProfile& method, SiteId site) {
+  const Slot* slot = method.schema.find(SlotKind::kLoop, site);
+  const std::span<const uint64_t> loop = method.words(SlotKind::kLoop, site);
+  const bool known = loop.size() == slot_words(SlotKind::kLoop) &&
+                     slot->word + loop.size() <= method.estimates.size();
   if (!known) return std::nullopt;
-  const Seen entries = *seen_at(*this, *slot);
+  const Seen entries = *seen_at(method, *slot);
   if (entries.count == 0) return Estimate{};
   if (loop[slot_word::kLoopTimed] == 0) return std::nullopt;
-  const Timed timed(loop.data(), &estimates[slot->word]);
+  const Timed timed(loop.data(), &method.estimates[slot->word]);
   const double variance = timed.mean_variance(std::max(entries.estimate, 1.0)) +
-                          relative_variance(entries, sampled_of(*this));
+                          relative_variance(entries, sampled_of(method));
   return around(timed.mean() * entries.estimate, variance, static_cast<double>(timed.cycles));
 }
 

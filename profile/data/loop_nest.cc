@@ -8,7 +8,7 @@
 namespace uptier::profile {
 namespace {
 
-constexpr double kZ = 1.96;
+constexpr double kZ95 = 1.96;
 constexpr int kRounds = 100;
 constexpr double kNearly = 1e-9;  // relative; then sums are made exact
 
@@ -17,7 +17,7 @@ class Nest {
   Nest(std::span<NestedLoop> loops, double per_execution) : loops_(loops), x_(loops.size()) {
     for (size_t i = 0; i < loops.size(); ++i) {
       const uptier::Estimate& c = loops[i].cycles;
-      const double half = std::max(c.high - c.total, c.total - c.low) / kZ;
+      const double half = std::max(c.high - c.total, c.total - c.low) / kZ95;
       const double off = per_execution * loops[i].entries;
       x_[i] = c.total;
       variance_.push_back(half * half + off * off + 1);

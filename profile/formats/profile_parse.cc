@@ -8,8 +8,8 @@
 
 #include "profile/base/numbers.h"
 #include "profile/base/wall.h"
-#include "profile/formats/lexer.h"
 #include "profile/data/schema.h"
+#include "profile/formats/lexer.h"
 
 namespace uptier {
 namespace {
@@ -44,16 +44,16 @@ std::pair<Wide, Wide> bounds(WordRule rule) {
 }
 
 // A line of a slot, before it is known where its words stand.
-struct Line {
+struct ParsedLine {
   uint32_t top = 0;
   std::vector<uint64_t> counts;
   std::vector<uint64_t> estimates;
   Table table;
 };
 
-class Parser {
+class ProfileTextParser {
  public:
-  explicit Parser(std::string_view text) : lexer_(text) { step(); }
+  explicit ProfileTextParser(std::string_view text) : lexer_(text) { step(); }
 
   Result<Profile> run() {
     if (!expect("uptier-profile")) return *error_;
@@ -123,7 +123,7 @@ class Parser {
     const Position at = token_.at;
     step();
     const auto site = static_cast<SiteId>(number(UINT32_MAX));
-    Line line;
+    ParsedLine line;
     words(kind, line);
     expect("samples");
     const uint64_t samples = number(UINT64_MAX);
@@ -169,7 +169,7 @@ class Parser {
     }
     step();
     const auto site = static_cast<uint32_t>(number(UINT32_MAX));
-    Line line;
+    ParsedLine line;
     if (has_table(*kind)) line.top = Slot::kDefaultTop;
     if (has_table(*kind) && token_.is("top")) {
       step();
@@ -183,7 +183,7 @@ class Parser {
   }
 
   // The words of a slot: names where there are several, and behind a sum its estimate.
-  void words(SlotKind kind, Line& line) {
+  void words(SlotKind kind, ParsedLine& line) {
     const std::span<const Word> words = profile::words_of(kind);
     line.counts.resize(words.size());
     line.estimates.resize(words.size());
@@ -212,7 +212,7 @@ class Parser {
     return signed_number(min, max);
   }
 
-  void table(SlotKind kind, Line& line) {
+  void table(SlotKind kind, ParsedLine& line) {
     if (!has_table(kind)) return fail(token_.at, std::string(kTableRule));
     expect("{");
     while (!error_ && !token_.is("}") && !at_end()) entry(kind, line.table);
@@ -318,7 +318,7 @@ class Parser {
   Token token_;
   Profile profile_;
   MethodProfile method_;  // the one between the braces
-  std::map<std::pair<SlotKind, SiteId>, Line> lines_;
+  std::map<std::pair<SlotKind, SiteId>, ParsedLine> lines_;
   std::set<std::pair<MethodKey, uint64_t>> written_;  // methods, and the hashes of their code
   std::array<bool, kFields> seen_ = {};               // fields of `line`, cfg first
   std::optional<Error> error_;
@@ -327,7 +327,7 @@ class Parser {
 }  // namespace
 
 Result<Profile> parse_profile(std::string_view text) {
-  return walled("profile", [&] { return Parser(text).run(); });
+  return walled("profile", [&] { return ProfileTextParser(text).run(); });
 }
 
 }  // namespace uptier

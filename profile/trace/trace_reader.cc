@@ -218,7 +218,7 @@ bool TraceReader::read_end(const Chunk& chunk) {
   }
   if (at_ != file_.size() && state_ == State::kOpen) {
     offset_ = at_;
-    leave_out("trailing bytes behind the end marker");
+    leave_out("trailing bytes after the end marker");
   }
   if (state_ == State::kOpen) state_ = State::kComplete;
   return false;

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "profile/base/corrupt.h"
 #include "profile/base/varint.h"
 #include "profile/data/schema.h"
 
@@ -11,8 +12,6 @@ namespace {
 constexpr size_t kRunLeast = 4;  // bytes
 constexpr size_t kTableHead = 16;
 constexpr size_t kTableEntry = 32;
-
-Error corrupt(std::string rule) { return Error{ErrorCode::kCorruptInput, std::move(rule)}; }
 
 void append_table(SlotKind kind, SiteId site, const Table& table, ByteWriter& writer) {
   writer.u32(static_cast<uint32_t>(kind));
@@ -42,7 +41,7 @@ Result<Tables> tables_at(const MethodView& view) {
       if (!at->second.emplace(key, entry).second) return corrupt("two entries of one key");
     }
   }
-  if (!in.ok() || in.rest() != 0) return corrupt("bytes behind the last table");
+  if (!in.ok() || in.rest() != 0) return corrupt("bytes after the last table");
   return tables;
 }
 

@@ -21,7 +21,7 @@ int64_t c_call_gcd(uptier_code entry, int64_t a, int64_t b);
 char* c_report(const uptier_runtime* runtime);
 }
 
-namespace uptier::test {
+namespace uptier::test::c_api_test {
 namespace {
 
 // ---- The header ---------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ TEST(CApiHeader, structs_that_grow_end_with_their_last_member) {
   EXPECT_EQ(sizeof(uptier_host), offsetof(uptier_host, drop) + sizeof(void*));
   EXPECT_EQ(sizeof(uptier_method_info), offsetof(uptier_method_info, describes_at_once) + 4);
   EXPECT_EQ(sizeof(uptier_method_totals), offsetof(uptier_method_totals, left_for_host) + 8);
-  EXPECT_EQ(sizeof(uptier_totals), offsetof(uptier_totals, unstable_bodies) + 8);
+  EXPECT_EQ(sizeof(uptier_totals), offsetof(uptier_totals, code_names_lost) + 8);
   EXPECT_EQ(sizeof(uptier_trace_sink), offsetof(uptier_trace_sink, close) + sizeof(void*));
   EXPECT_EQ(sizeof(uptier_profile_answer), offsetof(uptier_profile_answer, samples) + 8);
 }
@@ -421,4 +421,4 @@ TEST_F(CApi, removed_methods_are_dropped_once_and_refused_from_then_on) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::c_api_test

@@ -40,9 +40,7 @@ class Owners : private tiering::Relay::Service {
                                         .observer = observer,
                                         .reclaimer = reclaimer,
                                         .space = *code.space,
-                                        .stubs = *code.stubs,
                                         .poll_words = poll_words,
-                                        .helpers = helpers,
                                         .service = *this,
                                         .in_service = in_service});
   }

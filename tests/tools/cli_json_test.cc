@@ -10,7 +10,7 @@
 #include "tools/nearest.h"
 #include "tools/shortened.h"
 
-namespace uptier::test {
+namespace uptier::test::cli_json_test {
 namespace {
 
 using nlohmann::json;
@@ -98,7 +98,7 @@ TEST_F(CliJson, replay_says_what_differs_and_what_is_no_report) {
   write_text("x.json", "{\"decisions\": [{}]}");
   RunResult r = tool("replay x.json");
   EXPECT_EQ(r.code, 3);
-  EXPECT_NE(r.err.find("no report"), r.err.npos) << r.err;
+  EXPECT_NE(r.err.find("not a report"), r.err.npos) << r.err;
   EXPECT_EQ(r.err.find("json.exception"), r.err.npos) << r.err;
   write_text("x.json", "{\"decisions\": [");
   r = tool("replay x.json");
@@ -107,7 +107,7 @@ TEST_F(CliJson, replay_says_what_differs_and_what_is_no_report) {
 }
 
 TEST_F(CliJson, what_was_probably_meant_is_named) {
-  refuses("", "a command is missing; there are run");
+  refuses("", "a command is missing; the commands are run");
   refuses("profil show x", "did you mean profile?");
   refuses("profile shwo x", "did you mean show?");
   refuses("run -O intervall=3 x.wasm", "did you mean interval?");
@@ -132,4 +132,4 @@ TEST(Shortened, marks_what_was_cut_and_keeps_characters_whole) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::cli_json_test

@@ -5,7 +5,7 @@
 #include "tests/support/tool_dir.h"
 #include "tests/support/wasm_world.h"
 
-namespace uptier::test {
+namespace uptier::test::cli_module_test {
 namespace {
 
 using wasm::test::assemble;
@@ -120,4 +120,4 @@ TEST_F(CliModule, without_its_names_it_keeps_its_profile) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::cli_module_test

@@ -5,7 +5,7 @@
 #include "tests/support/program_runs.h"
 #include "tests/support/tool_dir.h"
 
-namespace uptier::test {
+namespace uptier::test::cli_words_test {
 namespace {
 
 using CliWords = ToolDir;
@@ -114,4 +114,4 @@ TEST_F(CliWords, baseline_code_is_not_entered_at_a_loop) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::cli_words_test

@@ -8,7 +8,7 @@
 #include "profile/data/schema.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier::tools {
+namespace uptier::tools::profile_json_test {
 namespace {
 
 using nlohmann::json;
@@ -315,4 +315,4 @@ TEST(ProfileJson, any_profile_is_valid_json_and_malformed_methods_are_left_out) 
 }
 
 }  // namespace
-}  // namespace uptier::tools
+}  // namespace uptier::tools::profile_json_test

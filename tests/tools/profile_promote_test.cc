@@ -6,7 +6,7 @@
 #include "test_paths.h"
 #include "tests/support/tool_dir.h"
 
-namespace uptier {
+namespace uptier::profile_promote_test {
 namespace {
 
 class Promote : public test::ToolDir {
@@ -169,4 +169,4 @@ TEST_F(Promote, readers_never_miss_the_profile) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::profile_promote_test

@@ -7,7 +7,7 @@
 #include "tests/support/report_samples.h"
 #include "tools/report_json.h"
 
-namespace uptier::tools {
+namespace uptier::tools::report_json_test {
 namespace {
 
 using nlohmann::json;
@@ -43,7 +43,8 @@ TEST(ReportJson, has_every_field_of_the_report) {
           "compiles_failed",      "code_refused",      "evictions",           "trace_events_lost",
           "log_records",          "loops_full",        "loops_stale",         "loops_spoiled",
           "polls_refused",        "methods_forgotten", "decisions_forgotten", "versions_forgotten",
-          "traps_lost",           "calls_unattached",  "keys_shared",         "unstable_bodies"}));
+          "traps_lost",           "calls_unattached",  "keys_shared",         "unstable_bodies",
+          "code_names_lost",      "flushes_lost"}));
 }
 
 TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
@@ -72,6 +73,8 @@ TEST(ReportJson, totals_losses_and_stress_are_those_of_the_report) {
                                {"calls_unattached", 18},
                                {"keys_shared", 19},
                                {"unstable_bodies", 20},
+                               {"code_names_lost", 21},
+                               {"flushes_lost", 22},
                                {"traps_lost", 17}}));
   EXPECT_EQ(j["stress"], (json{{"osr", {{"points", 20}, {"forced", 1}}},
                                {"guard", {{"points", 22}, {"forced", 3}}}}));
@@ -170,4 +173,4 @@ TEST(ReportJson, extreme_numbers_and_names_of_any_bytes_are_still_json) {
 }
 
 }  // namespace
-}  // namespace uptier::tools
+}  // namespace uptier::tools::report_json_test

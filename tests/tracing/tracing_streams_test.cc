@@ -12,7 +12,7 @@
 #include "tracing/dispatcher/events.h"
 #include "tracing/dispatcher/kinds.h"
 
-namespace uptier::tracing {
+namespace uptier::tracing::tracing_streams_test {
 namespace {
 
 uptier_trace_payload payload(const char* name, const char* file = nullptr, uint32_t line = 0,
@@ -309,4 +309,4 @@ TEST(TracingTables, ids_are_of_contents_and_kinds_of_tools) {
 }
 
 }  // namespace
-}  // namespace uptier::tracing
+}  // namespace uptier::tracing::tracing_streams_test

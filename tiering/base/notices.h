@@ -15,7 +15,14 @@
 
 namespace uptier::tiering {
 
-enum class Notice : uint8_t { kUnattached, kKeysShared, kUnstable, kCount };
+enum class Notice : uint8_t {
+  kUnattached,
+  kKeysShared,
+  kUnstable,
+  kNamesLost,
+  kFlushesLost,
+  kCount
+};
 
 class Notices {
  public:

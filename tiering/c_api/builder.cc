@@ -115,10 +115,6 @@ namespace {
 
 using B = uptier_builder;
 
-uptier_status status_of(const uptier_builder* b) {
-  return b != nullptr ? b->status() : UPTIER_INVALID_ARGUMENT;
-}
-
 uptier_value constant_of(uptier_builder* b, const char* what, Type t, uint64_t bits) {
   if (!B::enter_inst(b, what)) return {};
   return b->made(b->builder.constant(t, bits));

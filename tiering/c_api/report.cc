@@ -127,6 +127,8 @@ uptier_status uptier_runtime_totals(const uptier_runtime* runtime, uptier_totals
   t.calls_unattached = r.losses.calls_unattached;
   t.keys_shared = r.losses.keys_shared;
   t.unstable_bodies = r.losses.unstable_bodies;
+  t.flushes_lost = r.losses.flushes_lost;
+  t.code_names_lost = r.losses.code_names_lost;
   constexpr size_t kFirst = UPTIER_C_END(uptier_totals, trace_events_lost);
   const char* why = write_struct(t, kFirst, out);
   return why == nullptr ? UPTIER_OK : bad_argument(error, std::string("uptier_totals: ") + why);

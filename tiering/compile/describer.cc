@@ -166,7 +166,7 @@ Error Describer::refuse_unlike(Method& m) {
   if (times == Method::kMostUnlike) unstable_bodies_.fetch_add(1, std::memory_order_relaxed);
   std::string text = m.info.name + ": the host described the method differently this time";
   if (m.is_unstable())
-    text += ", as " + std::to_string(times - 1) + " times before: it is given up";
+    text += ", as " + std::to_string(times - 1) + " times before: the runtime stops compiling it";
   return {ErrorCode::kInvalidInput, text};
 }
 

@@ -158,8 +158,8 @@ std::unique_ptr<jit::Inlinee> Inlinees::make(MethodId id, double& error) {
   bool enough =
       env_.live.deopt_cold && env_.observer.estimates.samples_of(m) >= env_.live.cold_samples;
   const std::vector<uint64_t>& seen = known->profile.blocks;
-  known->prune_cold = enough && !seen.empty() && seen[0] != 0;
-  if (known->prune_cold) known->kept = m.shape->exits.kept_blocks(true);
+  known->uncommon_traps = enough && !seen.empty() && seen[0] != 0;
+  if (known->uncommon_traps) known->kept = m.shape->exits.kept_blocks(true);
   return known;
 }
 

@@ -238,7 +238,7 @@ Status MethodCompiler::make_optimized(Method& m, const Plan& plan, Version& v) {
                               .inlined_blocks = plan.copy == Copy::kPlain ? &inlined : nullptr,
                               .limit = &limit,
                               .to_host = m.info.host_resume != nullptr,
-                              .prune_cold = prune,
+                              .uncommon_traps = prune,
                               .kept = kept,
                               .poll = v.polls.words().data(),
                               .poll_all = stressed,

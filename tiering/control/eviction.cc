@@ -9,7 +9,7 @@ namespace {
 
 // Shares of the budget: above the first, the worker looks for room; it stops at the second.
 constexpr double kFull = 0.9;
-constexpr double kEnough = 0.75;
+constexpr double kFilledEnough = 0.75;
 
 uint64_t bytes_in_service(const Method& m) {
   uint64_t sum = 0;
@@ -56,7 +56,7 @@ void Eviction::make_room_locked(uint64_t wanted, bool urgent) {
   if (!over(kFull)) return;
   std::vector<Method*> order = eviction_order(methods_);
   size_t next = 0;
-  for (; next < order.size() && over(kEnough); ++next) {
+  for (; next < order.size() && over(kFilledEnough); ++next) {
     if (!order[next]->unlinked && !urgent) break;
     assert(!order[next]->removed && !order[next]->info.own_code);
     in_service_.evict_locked(*order[next]);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "jit/opt/inlinee.h"
+#include "profile/algebra/rake.h"
 #include "profile/data/estimate.h"
 #include "sampler/convergence.h"
 #include "sampler/schedule.h"

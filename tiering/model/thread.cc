@@ -59,15 +59,15 @@ Result<std::unique_ptr<AttachedThread>> AttachedThread::create(void* runtime, co
   StackBounds stack = stack_bounds();
   auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
   if (stack.high != 0 && (here < stack.low || here >= stack.high)) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "the thread is not on its own stack: attach there, and name this one by "
-                 "create_stack"};
+    return Error{
+        ErrorCode::kInvalidArgument,
+        "the thread is not on its own stack: attach there, and register this one by create_stack"};
   }
   if (stack.high != 0 && here <= stack.low + o.stack_reserve) {
     return Error{ErrorCode::kResourceExhausted,
                  "the thread has " + std::to_string(here - std::min(here, stack.low)) +
                      " bytes of stack left, and stack_reserve (" + std::to_string(o.stack_reserve) +
-                     ") is kept for host functions: nothing could be called"};
+                     ") is reserved for host functions: nothing could be called"};
   }
   t->stacks.set_own(t.get(), stack.low, stack.high);
   c.stack_limit = stack_limit(stack, o);

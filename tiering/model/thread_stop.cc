@@ -288,7 +288,7 @@ Status ThreadStop::ask() noexcept {
     auto empty = std::ranges::find_if(mail_, holds(0));
     if (empty == mail_.end()) {
       return Error{ErrorCode::kResourceExhausted,
-                   "interrupt: the thread has not heard of the last interrupts yet: try again"};
+                   "interrupt: the thread has not noticed the last interrupts yet: try again"};
     }
     empty->store(number);
   }

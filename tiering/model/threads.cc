@@ -58,7 +58,8 @@ void Threads::add(std::unique_ptr<AttachedThread> t) {
 void Threads::remove(const AttachedThread& t) {
   auto at = std::ranges::find(threads_, &t, &std::unique_ptr<AttachedThread>::get);
   assert(at != threads_.end());
-  finishes([&] { keep_log(**at); });
+  const uint64_t waiting = t.log().waiting();
+  if (!finishes([&] { keep_log(**at); })) gone_losses_.log_records += waiting;
   tiering::add(gone_losses_, losses_of(t));
   gone_lived_ns_ += lived(t);
   threads_.erase(at);

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "profile/algebra/rake.h"
 #include "tiering/observe/stream_sums.h"
 
 namespace uptier::tiering {

@@ -39,7 +39,8 @@ std::vector<InlinedSlot> slots_of(const jit::Code& code) {
 
 namespace {
 
-uint32_t word_of(Method& m, const Version& copy, const InlinedSlot& slot, const MethodKey& callee) {
+uint32_t inlined_word_of(Method& m, const Version& copy, const InlinedSlot& slot,
+                         const MethodKey& callee) {
   auto& words = m.optimizing.own().inlined_target_words;
   const jit::InlinePath& path = copy.sections[slot.section].path;
   SiteId site = slot.at.site;
@@ -53,7 +54,7 @@ uint32_t word_of(Method& m, const Version& copy, const InlinedSlot& slot, const 
   return at->second < slot.words ? slot.word + at->second : slot.word;
 }
 
-double sum_of(const std::vector<double>& counts, size_t first, size_t size) {
+double inlined_sum_of(const std::vector<double>& counts, size_t first, size_t size) {
   double sum = 0;
   for (size_t i = first; i < std::min(first + size, counts.size()); ++i) sum += counts[i];
   return sum;
@@ -72,15 +73,15 @@ void add_slot_targets(Method& m, const Version& copy, const InlinedSlot& slot,
     auto had = before.table.find(key);
     uint64_t count = had == before.table.end() ? 0 : had->second.count;
     MethodKey callee{key.module_key, static_cast<uint32_t>(key.value)};
-    window[word_of(m, copy, slot, callee) - own] += came(count, entry.count);
+    window[inlined_word_of(m, copy, slot, callee) - own] += came(count, entry.count);
   }
 }
 
 double add_made_slot(Method& m, const Version& v, const Version& copy, const InlinedSlot& slot,
                      const std::vector<double>& known, Origin& o) {
   assert(slot.at.of_call && slot.word + slot.words <= o.counts.size());
-  double blocks = sum_of(o.counts, 0, m.shape->block_weights.size());
-  double known_blocks = sum_of(known, 0, m.shape->block_weights.size());
+  double blocks = inlined_sum_of(o.counts, 0, m.shape->block_weights.size());
+  double known_blocks = inlined_sum_of(known, 0, m.shape->block_weights.size());
   auto body =
       std::ranges::find(v.made_inlined, copy.sections[slot.section].path, &InlinedOrigin::path);
   const TargetCounts* made = nullptr;
@@ -97,10 +98,10 @@ double add_made_slot(Method& m, const Version& v, const Version& copy, const Inl
     std::fill_n(o.known.begin() + slot.word, slot.words, false);
     return 0;
   }
-  double site = sum_of(known, slot.word, slot.words) / known_blocks * blocks;
+  double site = inlined_sum_of(known, slot.word, slot.words) / known_blocks * blocks;
   o.counts[slot.word] += made->other / all * site;
   for (const auto& [callee, count] : made->of) {
-    o.counts[word_of(m, copy, slot, callee)] += count / all * site;
+    o.counts[inlined_word_of(m, copy, slot, callee)] += count / all * site;
   }
   return site;
 }

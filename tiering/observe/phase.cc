@@ -15,7 +15,7 @@ constexpr double kDriftAlpha = sampler::ConvergenceOptions{}.drift_alpha;
 constexpr uint64_t kPhaseSamples = 64;
 
 template <typename Count>
-double sum_of(const std::vector<Count>& counts) {
+double total_of(const std::vector<Count>& counts) {
   double sum = 0;
   for (Count c : counts) sum += static_cast<double>(c);
   return sum;
@@ -44,7 +44,7 @@ std::vector<uint64_t> scaled(const std::vector<double>& recent, const std::vecto
 // Its windows are gone, so that its samples are single draws is assumed (convergence.h: sum of
 // sqrt(p (1 - p) / (2 pi n)) on average), with three times that for the tail.
 double draw_error(const std::vector<double>& counts, double samples) {
-  double all = sum_of(counts), sum = 0;
+  double all = total_of(counts), sum = 0;
   if (all <= 0 || samples <= 0) return 1;
   for (double count : counts) sum += std::sqrt(count / all * (1 - count / all));
   return std::min(1.0, 3 * sum / std::sqrt(2 * 3.14159265 * samples));
@@ -79,7 +79,7 @@ void begin_copy_phase(Method& m, const Estimates& estimates) {
   std::vector<double> recent = o.known;
   recent.resize(blocks);
   SeenPhase& phase = m.flushed.own().seen_phase.put(SeenPhase());
-  bool known = !o.observed.empty() && sum_of(all) > 0;
+  bool known = !o.observed.empty() && total_of(all) > 0;
   std::vector<bool> own = o.observed;
   own.resize(blocks);
   if (known) phase.blocks = scaled(recent, all, own);
@@ -102,7 +102,7 @@ void begin_loop_phase(Method& m, const Version& copy, CopyWindows& o, const Esti
   std::vector<bool> own = o.observed;
   own.resize(blocks);
   SeenPhase phase = *m.flushed->seen_phase;
-  if (sum_of(all) > 0) phase.blocks = scaled(recent, all, own);
+  if (total_of(all) > 0) phase.blocks = scaled(recent, all, own);
   phase.error = o.error();
   for (auto& [path, body] : seen_of_inlined(copy, o)) phase.inlined[path] = std::move(body);
   for (auto& [path, body] : seen_slot_targets(m, copy, o)) {

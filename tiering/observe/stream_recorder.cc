@@ -10,14 +10,14 @@
 
 namespace uptier::tiering {
 
-namespace {
-
-bool is_flush(sampler::NoteKind k) {
+bool StreamRecorder::is_flush(sampler::NoteKind k) noexcept {
   using sampler::NoteKind;
   return k != NoteKind::kWantCopy && k != NoteKind::kWantOsr && k != NoteKind::kWantNewer &&
          k != NoteKind::kFrame && k != NoteKind::kTrap && k != NoteKind::kTrial &&
          k != NoteKind::kGuard;
 }
+
+namespace {
 
 void add_interval(Stream& to, const Stream& from) {
   bool differ = to.interval != 0 && from.interval != 0 && to.interval != from.interval;

@@ -54,6 +54,9 @@ class StreamRecorder {
   // gone.
   void end(Method& m, uint32_t thread);
 
+  // Returns whether a note brings counts of its thread.
+  static bool is_flush(sampler::NoteKind k) noexcept;
+
  private:
   // Returns how many executions one that was counted in the window of a note stands for; ends the
   // window of the stream's coverage.

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "profile/base/wall.h"
 #include "profile/trace/data.h"
 #include "profile/trace/events.h"
 #include "tiering/base/log.h"
@@ -51,15 +52,19 @@ bool TraceWriter::emit(const TraceEvent& e) {
   return false;
 }
 
-void TraceWriter::finish() {
+void TraceWriter::finish() noexcept {
   TraceSink* sink = std::exchange(sink_, nullptr);
-  // What was never begun, as when no runtime came of it, has no end either.
+  // A trace that never began, because the runtime could not be made, has no end either.
   if (sink == nullptr || !begun_) return;
-  const Status end = sink->finish(events_lost_);
+  const Status end = walled("trace", [&] { return sink->finish(events_lost_); });
   if (end.ok()) return;
   ++events_lost_;
-  Log(options_).say(LogLevel::kWarning, "the trace is incomplete, " + std::to_string(events_lost_) +
-                                            " events are lost: " + end.error().message);
+  const Log log(options_);
+  const bool said = finishes([&] {
+    log.say(LogLevel::kWarning, "the trace is incomplete, " + std::to_string(events_lost_) +
+                                    " events are lost: " + end.error().message);
+  });
+  if (!said) log.say(LogLevel::kWarning, "the trace is incomplete");
 }
 
 uint64_t TraceWriter::announce(Method& m) {

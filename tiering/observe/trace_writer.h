@@ -28,7 +28,9 @@ class TraceWriter {
   // Begins the trace; before the first event.
   void begin();
   // Ends it.
-  void finish();
+  void finish() noexcept;
+  // Counts an event for which memory was refused.
+  void note_lost_event() noexcept { ++events_lost_; }
   // Returns whether the sink took the event, or there is none.
   bool emit(const TraceEvent& e);
   // Returns the handle of a method, which the trace has been told of from then on.

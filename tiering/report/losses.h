@@ -10,6 +10,7 @@ void each_loss(const LossReport& l, F f) {
   f("samples_without_copy", l.samples_without_copy);
   f("slabs_refused", l.slabs_refused);
   f("flushes_delayed", l.flushes_delayed);
+  f("flushes_lost", l.flushes_lost);
   f("requests_dropped", l.requests_dropped);
   f("compiles_failed", l.compiles_failed);
   f("code_refused", l.code_refused);
@@ -24,6 +25,7 @@ void each_loss(const LossReport& l, F f) {
   f("traps_lost", l.traps_lost);
   f("trace_events_lost", l.trace_events_lost);
   f("log_records", l.log_records);
+  f("code_names_lost", l.code_names_lost);
   f("loops_full", l.loops_full);
   f("loops_stale", l.loops_stale);
   f("loops_spoiled", l.loops_spoiled);

@@ -20,13 +20,13 @@ constexpr uint64_t kNsInMs = 1'000'000;
 constexpr uint64_t kFirstPauseNs = kNsInMs / 4;
 constexpr uint64_t kLongestPauseNs = 20 * kNsInMs;
 
-uint64_t now_ns() {
+uint64_t steady_ns() {
   struct timespec now = {};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-uint64_t end_of(uint64_t limit_ms) { return now_ns() + limit_ms * kNsInMs; }
+uint64_t end_of(uint64_t limit_ms) { return steady_ns() + limit_ms * kNsInMs; }
 
 // Returns 0 or an errno; EWOULDBLOCK where another one had it up to the end. It is asked for again
 // and again: only a signal could end a call that waits.
@@ -35,7 +35,7 @@ int lock(int fd, int how, uint64_t end_ns) {
     if (::flock(fd, how | LOCK_NB) == 0) return 0;
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return errno;
-    const uint64_t now = now_ns();
+    const uint64_t now = steady_ns();
     if (now >= end_ns) return EWOULDBLOCK;
     pause = std::min(pause, end_ns - now);
     const struct timespec wait = {0, static_cast<long>(pause)};

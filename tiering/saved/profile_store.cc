@@ -11,7 +11,8 @@
 #include "profile/data/inlined.h"
 #include "profile/data/text.h"
 #include "profile/upf/file.h"
-#include "profile/upf/merge.h"
+#include "profile/upf/profile_sum.h"
+#include "profile/upf/uploads.h"
 #include "profile/upf/read.h"
 #include "tiering/saved/file_lock.h"
 

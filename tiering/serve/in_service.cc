@@ -66,7 +66,7 @@ void InService::note_version(Method& m, const Version& v) {
   assert(!m.versions.empty() && m.versions.back().get() == &v);
   hosts_.hold_locked(v);
   forget_versions_locked(m);
-  finishes([&] { tell_native_tools(m, v); });
+  if (!finishes([&] { tell_native_tools(m, v); })) native_tools_.note_lost();
 }
 
 // Drops freed versions, the oldest first, where there are too many.

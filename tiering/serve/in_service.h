@@ -21,7 +21,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 
 #include "jit/code/routines.h"
 #include "jit/code/stubs.h"
@@ -57,7 +57,7 @@ class InService {
     GoneHosts& hosts;
     sampler::FastSampling& fast;
     jit::StubTable& stubs;
-    std::optional<Relay>& relay;  // there before any code is freed
+    const std::unique_ptr<Relay>& relay;  // there before any code is freed
     LossReport& losses;
   };
   explicit InService(const Parts& parts);
@@ -92,6 +92,8 @@ class InService {
   void note_version(Method& m, const Version& v);
   // Likewise: the copy of one that was moved, which has taken its place.
   void take_moved_locked(Method& m, Version& v);
+  // Bodies that the file of perf_map or jit_dump lacks. Thread: any.
+  uint64_t code_names_lost() const { return native_tools_.lost(); }
   // A version for a loop, of a body or of a host's interpreter, takes the place of the one before.
   void replace_osr(Method& m, const Version& v);
   // The version hears of it when callees can be reached past their stubs.
@@ -143,7 +145,7 @@ class InService {
   GoneHosts& hosts_;
   sampler::FastSampling& fast_;
   jit::StubTable& stubs_;
-  std::optional<Relay>& relay_;
+  const std::unique_ptr<Relay>& relay_;
   LossReport& losses_;
   jit::NativeTools native_tools_;
   uint64_t activity_ = 0;  // rises with whatever is heard of any method

@@ -8,20 +8,20 @@
 
 namespace uptier::tiering {
 
-namespace {
-
-struct Range {
+struct CodeRange {
   uintptr_t from, to;
 
   // A return address may lie just behind the last instruction.
   bool holds(uintptr_t word) const { return word >= from && word <= to; }
 };
 
+namespace {
+
 // Where a version's code is: one part, or two.
-std::array<Range, 2> parts_of(const Version& v) {
+std::array<CodeRange, 2> parts_of(const Version& v) {
   auto range = [](const void* at, uint64_t bytes) {
     auto from = reinterpret_cast<uintptr_t>(at);
-    return Range{from, from + bytes};
+    return CodeRange{from, from + bytes};
   };
   if (v.code == nullptr) return {range(v.entry, v.code_bytes), range(v.entry, v.code_bytes)};
   uint64_t hot = std::min<uint64_t>(v.code->hot_size(), v.code_bytes);
@@ -29,7 +29,7 @@ std::array<Range, 2> parts_of(const Version& v) {
 }
 
 template <typename T>
-Range range_of(const std::unique_ptr<T>& object) {
+CodeRange range_of(const std::unique_ptr<T>& object) {
   auto from = reinterpret_cast<uintptr_t>(object.get());
   return {from, object == nullptr ? from : from + sizeof(T) - 1};
 }
@@ -90,7 +90,7 @@ class Reclaimer::Sought {
         codes_.emplace_back(reinterpret_cast<uintptr_t>(item.version->code.get()), parts_.size());
         parts_.push_back(parts_of(*item.version));
       }
-      for (const Range& r : parts_.back()) {
+      for (const CodeRange& r : parts_.back()) {
         if (r.from == 0) continue;
         low_ = std::min(low_, r.from);
         high_ = std::max(high_, r.to);
@@ -123,7 +123,7 @@ class Reclaimer::Sought {
 
  private:
   uintptr_t low_ = UINTPTR_MAX, high_ = 0;
-  std::vector<std::array<Range, 2>> parts_;
+  std::vector<std::array<CodeRange, 2>> parts_;
   std::vector<std::pair<uintptr_t, size_t>> codes_, methods_;
 };
 

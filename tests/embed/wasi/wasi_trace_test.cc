@@ -7,7 +7,7 @@
 #include "tests/support/program_runs.h"
 #include "tests/support/tool_dir.h"
 
-namespace uptier::test {
+namespace uptier::test::wasi_trace_test {
 namespace {
 
 using WasiTrace = ToolDir;
@@ -55,4 +55,4 @@ TEST_F(WasiTrace, a_file_that_cannot_be_written_is_said) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::wasi_trace_test

@@ -12,7 +12,7 @@
 #include "test_paths.h"
 #include "tests/support/wasm_world.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasm_build_test {
 namespace {
 
 Bytes read_file(const std::filesystem::path& path) {
@@ -188,4 +188,4 @@ TEST(WasmBuild, adapters_verify_for_all_types) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasm_build_test

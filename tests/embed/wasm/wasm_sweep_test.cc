@@ -17,7 +17,7 @@
 #include "tests/support/wasm_bytes.h"
 #include "tests/support/wasm_world.h"
 
-namespace uptier::wasm::test {
+namespace uptier::wasm::test::wasm_sweep_test {
 namespace {
 
 constexpr uint32_t kNumbers = 512;  // behind each prefix
@@ -200,4 +200,4 @@ TEST_F(WasmSweepNode, node_accepts_what_is_accepted) {
 }
 
 }  // namespace
-}  // namespace uptier::wasm::test
+}  // namespace uptier::wasm::test::wasm_sweep_test

@@ -6,7 +6,7 @@
 #include "profile/formats/protobuf.h"
 #include "tests/support/tool_dir.h"
 
-namespace uptier {
+namespace uptier::export_pprof_test {
 namespace {
 
 // Source: protobuf.dev/programming-guides/encoding.
@@ -129,4 +129,4 @@ TEST_F(PprofTool, go_tool_pprof_takes_whatever_counts_there_are) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::export_pprof_test

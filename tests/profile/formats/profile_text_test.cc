@@ -4,7 +4,7 @@
 #include "tests/support/trace_samples.h"
 #include "uptier/profile.h"
 
-namespace uptier {
+namespace uptier::profile_text_test {
 namespace {
 
 using test::Generator;
@@ -186,4 +186,4 @@ TEST(ProfileText, malformed_method_becomes_a_comment) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::profile_text_test

@@ -12,7 +12,7 @@
 #include "profile/trace/validate.h"
 #include "tests/support/trace_samples.h"
 
-namespace uptier::profile {
+namespace uptier::profile::trace_writer_test {
 namespace {
 
 using uptier::test::all_events;
@@ -228,4 +228,4 @@ TEST_F(TraceFile, unfinished_sink_leaves_a_file_that_says_so) {
 }
 
 }  // namespace
-}  // namespace uptier::profile
+}  // namespace uptier::profile::trace_writer_test

@@ -3,14 +3,14 @@
 
 #include <algorithm>
 
-#include "profile/upf/merge.h"
+#include "profile/upf/profile_sum.h"
 #include "profile/upf/write.h"
 #include "test_paths.h"
 #include "tests/support/program_runs.h"
 #include "tests/support/trace_samples.h"
 #include "uptier/profile_file.h"
 
-namespace uptier {
+namespace uptier::upf_test {
 namespace {
 
 using profile::Bytes;
@@ -420,4 +420,4 @@ TEST(Upf, list_of_runs_is_bounded_and_says_so) {
 }
 
 }  // namespace
-}  // namespace uptier
+}  // namespace uptier::upf_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/workshop.h"
 
-namespace uptier::test {
+namespace uptier::test::compile_turns_test {
 namespace {
 
 // What the library logs.
@@ -133,4 +133,4 @@ TEST(CompileTurns, in_build_ir_is_refused_and_flush_and_remove_do_nothing_and_sa
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::compile_turns_test

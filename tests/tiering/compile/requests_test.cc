@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace uptier::tiering {
+namespace uptier::tiering::requests_test {
 namespace {
 
 class RequestsTest : public testing::Test {
@@ -76,4 +76,4 @@ TEST_F(RequestsTest, nothing_is_queued_for_a_method_that_was_removed) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::requests_test

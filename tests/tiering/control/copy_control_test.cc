@@ -4,7 +4,7 @@
 #include "tests/support/owners.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::copy_control_test {
 namespace {
 
 using Actions = std::vector<std::string>;
@@ -414,4 +414,4 @@ TEST(CopyControl, what_comes_late_of_a_copy_that_has_gone_is_in_no_window) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::copy_control_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/owners.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::eviction_test {
 namespace {
 
 constexpr uint64_t kPage = jit::CodeSpace::kPage;
@@ -276,4 +276,4 @@ TEST(Eviction, refusals_that_a_stress_plan_forces_stand) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::eviction_test

@@ -13,7 +13,7 @@
 #include "jit/frontend/branch_probes.h"
 #include "tests/support/runtime_host.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::rate_control_test {
 namespace {
 
 using Phase = Adaptation::Phase;
@@ -489,4 +489,4 @@ TEST(RateControl, with_a_narrower_epsilon_what_is_not_near_enough_is_learnt_on) 
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::rate_control_test

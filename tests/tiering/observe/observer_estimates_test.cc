@@ -5,7 +5,7 @@
 #include "tests/support/runtime_host.h"
 #include "tiering/observe/observer.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::observer_estimates_test {
 namespace {
 
 constexpr const char* kTwoBlocks = R"(
@@ -199,4 +199,4 @@ b0(v0: ref, v1: i32):
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::observer_estimates_test

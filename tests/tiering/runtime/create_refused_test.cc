@@ -10,7 +10,7 @@
 #include "tests/support/runtime_host.h"
 #include "tools/save_on_signal.h"
 
-namespace uptier::test {
+namespace uptier::test::create_refused_test {
 namespace {
 
 // Threads that are made while one is there are refused: no address space has room for their stacks.
@@ -101,4 +101,4 @@ TEST(CreateRefused, address_space_wherever_it_ends) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::create_refused_test

@@ -1,12 +1,13 @@
 // What an embedder gets wrong in silence: it is counted, said once, or refused.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <set>
 #include <thread>
 
 #include "tests/support/workshop.h"
 
-namespace uptier::test {
+namespace uptier::test::noticed_test {
 namespace {
 
 // What the library logs.
@@ -250,7 +251,8 @@ TEST(Noticed, a_body_that_is_described_differently_each_time_is_given_up) {
     EXPECT_LE(host.builds, 6u) << workers;
     LossReport losses = w.runtime->report().losses;
     EXPECT_EQ(losses.unstable_bodies, 1u);
-    EXPECT_NE(row_of(*w.runtime, m).last_error.find("it is given up"), std::string::npos);
+    EXPECT_NE(row_of(*w.runtime, m).last_error.find("the runtime stops compiling it"),
+              std::string::npos);
     w.runtime->flush();
     EXPECT_EQ(lines.with("describes a method differently each time"), 1);
   }
@@ -267,8 +269,44 @@ TEST(Noticed, reports_of_optimized_code_say_that_they_are_behind) {
   EXPECT_TRUE(row_of(*w.runtime, outer).behind);
   EXPECT_TRUE(row_of(*w.runtime, leaf).behind);
   EXPECT_FALSE(row_of(*w.runtime, never).behind);
-  EXPECT_NE(w.runtime->report().text().find("behind: optimized code counts nothing"),
+  EXPECT_NE(w.runtime->report().text().find("fall behind: optimized code counts nothing"),
             std::string::npos);
+}
+
+// No file grows meanwhile, as on a full disk.
+class FullDisk {
+ public:
+  FullDisk() {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit none{0, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~FullDisk() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_;
+};
+
+TEST(Noticed, names_of_code_that_a_file_lacks_are_counted_and_said_once) {
+  for (const char* tool : {"perf_map", "jit_dump"}) {
+    Lines lines;
+    Workshop w(lines.in(options({{"workers", "0"}, {"tier", "baseline"}, {tool, "on"}})));
+    ThreadScope scope(*w.runtime);
+    w.call(w.at_least(3), {1});
+    w.runtime->flush();
+    EXPECT_EQ(w.runtime->report().losses.code_names_lost, 0u) << tool;
+    EXPECT_TRUE(lines.all.empty()) << tool;
+    {
+      FullDisk full;
+      w.call(w.at_least(4), {1});
+      w.call(w.at_least(5), {1});
+    }
+    w.call(w.at_least(6), {1});
+    w.runtime->flush();
+    w.runtime->flush();
+    EXPECT_EQ(w.runtime->report().losses.code_names_lost, 2u) << tool;
+    EXPECT_EQ(lines.with("names of code are missing"), 1) << tool;
+  }
 }
 
 // ---- Log ------------------------------------------------------------------------------------------
@@ -282,4 +320,4 @@ TEST(Noticed, a_profile_that_cannot_be_written_is_said_in_the_log) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::noticed_test

@@ -7,7 +7,7 @@
 #include "tests/support/runtime_host.h"
 #include "uptier/runtime.h"
 
-namespace uptier::test {
+namespace uptier::test::slot_test {
 namespace {
 
 struct Seen {
@@ -62,4 +62,4 @@ TEST(Slots, that_are_short_weigh_as_much_as_they_stand_for) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::slot_test

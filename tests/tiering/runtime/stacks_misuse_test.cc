@@ -7,7 +7,7 @@
 #include "tests/support/workshop.h"
 #include "uptier/uptier.h"
 
-namespace uptier::test {
+namespace uptier::test::stacks_misuse_test {
 namespace {
 
 uint64_t yields(uint64_t x) {
@@ -169,4 +169,4 @@ TEST(Stacks, a_thread_may_end_with_stacks_that_are_suspended) {
 }
 
 }  // namespace
-}  // namespace uptier::test
+}  // namespace uptier::test::stacks_misuse_test

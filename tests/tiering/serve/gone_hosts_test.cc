@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace uptier::tiering {
+namespace uptier::tiering::gone_hosts_test {
 namespace {
 
 class GoneHostsTest : public testing::Test {
@@ -220,4 +220,4 @@ TEST_F(GoneHostsTest, a_host_that_is_being_told_does_not_wait_for_itself) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::gone_hosts_test

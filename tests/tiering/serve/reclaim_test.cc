@@ -12,7 +12,7 @@
 #include "sampler/gap.h"
 #include "tiering/model/thread.h"
 
-namespace uptier::tiering {
+namespace uptier::tiering::reclaim_test {
 namespace {
 
 // A reclaimer with threads and versions of its own.
@@ -239,4 +239,4 @@ TEST_F(ReclaimTest, threads_read_code_while_it_is_replaced_and_freed) {
 }
 
 }  // namespace
-}  // namespace uptier::tiering
+}  // namespace uptier::tiering::reclaim_test

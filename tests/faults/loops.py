@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Every loop of faults, over programs that embed the library and over the tool, in so many seconds.
+
+    loops.py --build build/release --seconds 1200 [NAME...]
+
+Names: hello, hello_c, run, profile, trace (the last two: `run --profile FILE` and `run --trace FILE`,
+which count exactly and on one thread, so that a file that lacks something is found out), each with
+.allocations or .calls behind it for one loop alone. Exit code 1 when one has a finding."""
+import argparse
+import os
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+MIX = "examples/programs/wasm/mix.wasm"
+# Each call is counted, and nothing depends on when the worker comes to something.
+EXACT = ["--tier=instrumented", "-O", "workers=0", "--report=json", "--report-to", "{dir}/report"]
+
+
+def loops(build):
+    """By name: the command, and the reader of its file."""
+    tool = os.path.join(build, "uptier")
+    return {
+        "hello": ([os.path.join(build, "examples", "uptier_hello")], None),
+        "hello_c": ([os.path.join(build, "examples", "uptier_hello_c")], None),
+        "run": ([tool, "run", MIX], None),
+        "profile": ([tool, "run", *EXACT, "--profile", "{dir}/p.upf", MIX],
+                    f"{tool} profile check {{dir}}/p.upf && {tool} profile export --format text {{dir}}/p.upf"),
+        "trace": ([tool, "run", *EXACT, "--trace", "{dir}/t", MIX],
+                  f"{tool} trace validate {{dir}}/t && {tool} trace profile {{dir}}/t"),
+    }
+
+
+def main():
+    p = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter, description=__doc__)
+    p.add_argument("--build", required=True)
+    p.add_argument("--seconds", type=float, default=1200)
+    p.add_argument("-j", type=int, default=2)
+    p.add_argument("names", nargs="*")
+    args = p.parse_args()
+    build = os.path.abspath(args.build)
+    chosen = []
+    for name, (command, reader) in loops(build).items():
+        for kind in ("allocations", "calls"):
+            if args.names and name not in args.names and f"{name}.{kind}" not in args.names:
+                continue
+            script = {"allocations": ["allocations.py", "--shim", os.path.join(build, "fail_allocations.so")],
+                      "calls": ["system_calls.py"]}[kind]
+            words = [sys.executable, os.path.join(HERE, script[0]), *script[1:], "--cwd", ROOT, "-j", str(args.j)]
+            if reader:
+                words += ["--reader", reader, "--report", "{dir}/report"]
+            chosen.append((f"{name}.{kind}", words, command))
+    if not chosen:
+        raise SystemExit(f"loops: no loop of {' '.join(args.names)}")
+    until, failed = time.monotonic() + args.seconds, []
+    for i, (name, words, command) in enumerate(chosen):
+        share = max(1.0, (until - time.monotonic()) / (len(chosen) - i))
+        print(f"== {name}", flush=True)
+        if subprocess.run([*words, "--seconds", str(share), "--", *command]).returncode:
+            failed.append(name)
+    print(f"findings in: {' '.join(failed)}" if failed else "no finding")
+    sys.exit(1 if failed else 0)
+
+
+main()
