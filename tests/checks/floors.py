@@ -12,8 +12,8 @@ folder's. tools, bench and tests may include everything.
 Floors have floors inside, SUBFLOORS: each folder includes itself and folders of lower groups only; those of one
 group stand beside each other. In floors without such a table no circle of folders may include each other.
 
-Members of a class are defined in one file: that of the header that declares it (x.cc for x.h), or one
-without a header of its own.
+Members of a class are defined in one file: that of the header that declares it (x.cc for x.h), that of its
+name (x_y.cc for XY), or one without a header of its own.
 """
 import pathlib
 import re
@@ -42,6 +42,7 @@ SUBFLOORS = {
 LICENSED = {
     # One file for each family of operations.
     "jit/baseline/selector.h": "Selector",
+    "jit/x64/baseline_assembler.h": "BaselineAssembler",
     "jit/x64/lower_impl.h": "Lowering",
     "jit/x64/emit_impl.h": "Emitter",
     "jit/frontend/parse_impl.h": "FunctionParser",
@@ -204,6 +205,11 @@ def stem_of(path):
     return path.parent / path.stem.removesuffix("_impl")
 
 
+def own_name(name):
+    """The file name of a class: trap_report for TrapReport."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
 def declaring(name, path, declared, includes):
     """The file that declares the class whose members a file defines, or None when none is found."""
     for file in (path, path.with_suffix(".h"), path.with_name(path.stem + "_impl.h"), *includes):
@@ -230,7 +236,8 @@ def check_members(sources):
     for (header, name), files in sorted(defined.items(), key=str):
         if LICENSED.get(str(header)) == name or header == name:
             continue
-        home = [path for path in files if stem_of(header) == stem_of(path) or header.stem == path.stem]
+        home = [path for path in files
+                if stem_of(header) == stem_of(path) or path.stem in (header.stem, own_name(name))]
         first = min(home or files)
         for path, line in sorted(files.items()):
             if path == first and home:
@@ -348,6 +355,8 @@ CASES = [
     ("members where they belong", {
         "include/uptier/a.h": "class A {\n};\n", "tiering/base/a.cc": "#include \"uptier/a.h\"\nvoid A::a() {}\n",
         "tiering/base/b.cc": "struct B {\n  A make();\n};\nA B::make() {\n  return A::a();\n}\n",
+        "jit/ir/two_words.cc": "#include \"jit/ir/c.h\"\nvoid TwoWords::d() {}\n",
+        "jit/ir/e.h": "struct TwoWords {\n};\n", "jit/ir/e.cc": "int free_function() {}\n",
         "jit/ir/c_impl.h": "class C {\n};\n", "jit/ir/c.h": "class D {\n};\n",
         "jit/ir/c.cc": "#include \"jit/ir/c.h\"\n#include \"jit/ir/c_impl.h\"\nvoid C::c() {}\nvoid D::d() {}\n",
         "sampler/log_ring.h": "class LogRing {\n};\n",

@@ -21,7 +21,7 @@
 
 #include "tiering/model/method.h"
 #include "tiering/observe/method_directory.h"
-#include "tiering/observe/trace_writer.h"
+#include "tiering/observe/trace_emitter.h"
 #include "uptier/profile.h"
 
 namespace uptier::tiering {
@@ -29,7 +29,7 @@ namespace uptier::tiering {
 class InlinedRecorder {
  public:
   // Both outlive this.
-  InlinedRecorder(const MethodDirectory& directory, TraceWriter& trace)
+  InlinedRecorder(const MethodDirectory& directory, TraceEmitter& trace)
       : directory_(directory), trace_(trace) {}
 
   // Adds `came`, new executions by word in the blocks of the bodies that are inlined into a method's
@@ -55,7 +55,7 @@ class InlinedRecorder {
                         std::span<const uint64_t> counts) const;
 
   const MethodDirectory& directory_;
-  TraceWriter& trace_;
+  TraceEmitter& trace_;
 };
 
 }  // namespace uptier::tiering

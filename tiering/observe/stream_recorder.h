@@ -25,7 +25,7 @@
 #include "tiering/observe/estimates.h"
 #include "tiering/observe/method_directory.h"
 #include "tiering/observe/stream_sums.h"
-#include "tiering/observe/trace_writer.h"
+#include "tiering/observe/trace_emitter.h"
 #include "uptier/options.h"
 #include "uptier/policy.h"
 
@@ -36,7 +36,7 @@ class StreamRecorder {
   // All outlive this. `live`: the options as they are by now, and `policy` follows from them.
   StreamRecorder(const Options& options, const Options& live, const PolicyOptions& policy,
                  const sampler::Ladder& ladder, const MethodDirectory& directory,
-                 const Estimates& estimates, TraceWriter& trace)
+                 const Estimates& estimates, TraceEmitter& trace)
       : options_(options),
         live_(live),
         policy_(policy),
@@ -72,7 +72,7 @@ class StreamRecorder {
   const sampler::Ladder& ladder_;
   const MethodDirectory& directory_;
   const Estimates& estimates_;
-  TraceWriter& trace_;
+  TraceEmitter& trace_;
 };
 
 }  // namespace uptier::tiering

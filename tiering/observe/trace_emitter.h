@@ -1,4 +1,4 @@
-// TraceWriter: tells the trace what was observed.
+// TraceEmitter: tells the trace what was observed.
 //
 // Law: methods and streams are described before anything names them.
 //
@@ -16,11 +16,11 @@
 
 namespace uptier::tiering {
 
-class TraceWriter {
+class TraceEmitter {
  public:
   // All outlive this; `sink` may be null. `live`: the options as they are by now.
-  TraceWriter(const Options& options, const Options& live, const MethodDirectory& directory,
-              const Estimates& estimates, TraceSink* sink)
+  TraceEmitter(const Options& options, const Options& live, const MethodDirectory& directory,
+               const Estimates& estimates, TraceSink* sink)
       : options_(options), live_(live), directory_(directory), estimates_(estimates), sink_(sink) {}
 
   // Whether there is a trace.
