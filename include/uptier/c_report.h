@@ -97,7 +97,7 @@ typedef struct uptier_totals {
   uint64_t decisions_forgotten;  // more than decisions_kept
   uint64_t versions_forgotten;   // freed versions of methods that were compiled very often
   uint64_t traps_lost;           // raised, but no code took them
-  uint64_t relays;               // times that code was moved to lie side by side (option
+  uint64_t relays;               // times that code was moved to close holes between bodies (option
                                  // relay_code)
   uint64_t relaid_bodies;        // bodies that were moved
   uint64_t relaid_bytes;         // bytes of these bodies
@@ -107,7 +107,8 @@ typedef struct uptier_totals {
                                  // body
   uint64_t unstable_bodies;      // methods that were described differently each time, so that the
                                  // runtime stopped compiling them
-  uint64_t flushes_lost;         // counts for which memory was refused; the next snapshot has them
+  uint64_t flushes_lost;         // flushes for which memory was refused; the next snapshot includes
+                                 // their counts
   uint64_t code_names_lost;  // bodies of code whose name is not in the perf_map or jit_dump file
 } uptier_totals;
 

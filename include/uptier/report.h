@@ -207,7 +207,8 @@ struct LossReport {
   uint64_t samples_without_copy = 0;  // due before the instrumented copy was ready
   uint64_t slabs_refused = 0;         // slab_budget used up
   uint64_t flushes_delayed = 0;       // ring full; the next snapshot carries the counts
-  // Counts of a method for which memory was refused. The next snapshot carries them, if one comes.
+  // Flushes for which memory was refused. The method's next snapshot, if one comes, includes their
+  // counts.
   uint64_t flushes_lost = 0;
   uint64_t requests_dropped = 0;  // queue full
   uint64_t compiles_failed = 0;
@@ -247,7 +248,7 @@ struct StressCount {
   uint64_t forced = 0;
 };
 
-// How often code was moved to lie side by side (Options::relay_code), and the cost.
+// Moves of code that close holes between bodies (Options::relay_code), and their cost.
 struct RelayReport {
   uint64_t relays = 0;
   uint64_t bodies = 0;        // bodies that were moved

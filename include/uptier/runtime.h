@@ -6,8 +6,8 @@
 // reaches. An attached thread may call the address like any C function of the method's signature,
 // as long as the method is in service. A trap ends the innermost `invoke` of the stack that it
 // happens on. Without an `invoke` on that stack, a trap ends the process, with a message that names
-// the trap and the method. So a host calls entries below an `invoke`, or it calls only methods that
-// cannot trap, and call no method outside of an `invoke` that can.
+// the trap and the method. So a host calls entries below an `invoke`, or only entries of methods
+// that cannot trap; these may in turn lead to an `invoke`.
 #pragma once
 
 #include <cstddef>
@@ -125,11 +125,11 @@ class Runtime {
   // take an id refuse it, and a call of it in a body that is compiled later ends with
   // TrapCode::kNoCode. The entry's address is given to a new method sooner or later, but only after
   // all code is gone that has inlined the old method or guesses its address, and all compilations
-  // that have seen it; other code that means the old method is compiled again for that. Counts of
-  // it at callers go to `other`. A host that calls the address too late gets kNoCode or the new
-  // method. So it must forget the addresses of methods before it removes them. The report and the
-  // profile still list removed methods; the oldest are dropped when there are too many for
-  // Options::removed_kept or max_methods (LossReport::methods_forgotten).
+  // that have seen it; other code that refers to the old method is compiled again for this purpose.
+  // Its counts in the tables of callers go to `other`. A host that calls the address too late gets
+  // kNoCode or the new method. So it must forget the addresses of methods before it removes them.
+  // The report and the profile still list removed methods; the oldest are dropped when there are
+  // too many for Options::removed_kept or max_methods (LossReport::methods_forgotten).
   virtual void remove_methods(std::span<const MethodId> methods) = 0;
   // Takes methods out of service that may still be running, on any thread. Nothing calls them from
   // here on; frames of their code, and of code that has their bodies inlined, run to their end.
@@ -179,8 +179,8 @@ class Runtime {
   // Errors: TrapCode::kNoCode if the method has no code; error_of() says why. It may be called from
   // `build`, but a method that is being described, by this thread or by one that waits for it, is
   // kNoCode too. TrapCode::kBadCall for a wrong number of arguments and for an id that add_method
-  // did not return. TrapCode::kNoThread if the thread could not be attached (attach() says why).
-  // Nothing is called then.
+  // did not return. TrapCode::kNoThread if the thread could not be attached (attach() says why). In
+  // the last two cases nothing is called.
   virtual Outcome invoke(MethodId m, std::span<const uint64_t> args) = 0;
   // The same with limits: see InvokeLimits. If the kernel refuses the timer for a timeout, nothing
   // is called, and the trap is TrapCode::kNoThread.
@@ -211,9 +211,9 @@ class Runtime {
   // For loops of a host's interpreter. Returns the calling thread's countdown for the method's
   // loops. The interpreter decrements it at every back edge, and calls osr_enter when it is 0 or
   // below. It must not write it otherwise, because iterations are counted by it. The word belongs
-  // to the thread and is valid until the thread detaches, also if an `invoke` attached it and
-  // returns. On a thread that is not attached, this returns a word that all such threads share and
-  // that nobody reads.
+  // to the thread and is valid until the thread detaches; if an `invoke` attached the thread, until
+  // that `invoke` returns. On a thread that is not attached, this returns a word that all such
+  // threads share and that nobody reads.
   virtual int32_t* loop_countdown(MethodId m) noexcept = 0;
   // Returns the same word in two parts, for a host that keeps one of them with the method:
   //
@@ -258,10 +258,10 @@ class Runtime {
   // (not checked).
   virtual uint64_t* counters(MethodId m) noexcept = 0;
 
-  // Changes an option while threads run; they are not stopped. Can be changed: rates, bursts and
-  // flushes, the inputs of the policy, of exits and of values, and how much history is kept.
-  // docs/embedding.md, "Options", lists them, says when each takes effect, and why the others are
-  // fixed for the life of a runtime.
+  // Changes an option while threads run; they are not stopped. Options for these may change: rates,
+  // bursts and flushes, the inputs of the policy, of exits and of values, and how much history is
+  // kept. docs/embedding.md, "Options", lists them, says when each takes effect, and why the others
+  // are fixed for the life of a runtime.
   //
   // The next decisions use the new value, and so do samples: a thread notices at the latest when
   // its calls of a method have grown by a quarter, or after 2^20 of them or 65,536 iterations.
@@ -335,10 +335,10 @@ class Runtime {
   // than stack_reserve left, so that every call would trap; kInvalidArgument on a stack that is not
   // the thread's own (attach before the first switch, see create_stack).
   virtual Status attach() = 0;
-  // The last of as many calls as attach() had: flushes the thread's counts and detaches it. Does
-  // nothing if the thread is not attached. A host function must not detach more often than it
-  // attached: compiled frames below it count on the thread's context. The last detach also destroys
-  // the thread's stacks (create_stack): frames that are suspended on them must not go on.
+  // Undoes one attach(). The last call flushes the thread's counts and detaches it. Does nothing if
+  // the thread is not attached. A host function must not detach more often than it attached:
+  // compiled frames below it count on the thread's context. The last detach also destroys the
+  // thread's stacks (create_stack): frames that are suspended on them must not go on.
   virtual void detach() = 0;
   // Says that the calling thread holds no compiled frame right now, so that retired code may be
   // freed. When the outermost `invoke` returns, the runtime does this by itself: it frees code that
@@ -417,7 +417,7 @@ class Runtime {
   // this was never called, and logs errors. Does nothing without the option. Does not wait for
   // queued compilations. Thread: any, but not from a host function nor from `build` (it flushes).
   // Cost: reads and writes the whole file, with the runtime's lock held. For a run that has learnt
-  // nothing, the first call only appends a mark to the end of the file (docs/profiles.md). Errors:
+  // nothing, the first call only appends a count to the end of the file (docs/profiles.md). Errors:
   // kIo, and kCorruptInput for a file that is not a profile; such a file is not changed.
   virtual Status save_profile() = 0;
 
@@ -441,8 +441,8 @@ class Runtime {
     (void)meter;
     return Error{ErrorCode::kUnsupported, "set_loop_meter: this runtime measures cycles only"};
   }
-  // Keeps the first `count` loop executions, at most 2^20, that each thread times which attaches
-  // later (40 bytes each). Thread: any.
+  // Keeps, for each thread that attaches later, the first `count` executions of timed loops (at
+  // most 2^20, 40 bytes each). Thread: any.
   virtual void keep_loop_executions(uint32_t count) { (void)count; }
   // Returns the kept executions in the order of their ends, with those of detached threads first.
   // Thread: any.

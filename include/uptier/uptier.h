@@ -276,9 +276,9 @@ uptier_status uptier_runtime_set_loop_meter(uptier_runtime* runtime, const char*
                                             void* user, uptier_error* error) UPTIER_NOEXCEPT;
 // For loops of a host's interpreter, on an attached thread. Sets `*out` to the thread's countdown
 // for the method's loops. The interpreter decrements it at every back edge, and calls osr_enter
-// when it is 0 or below. The word belongs to the thread and is valid until the thread detaches,
-// also if an invoke attached it and returns. Errors: UPTIER_INVALID_ARGUMENT, also if the thread is
-// not attached.
+// when it is 0 or below. The word belongs to the thread and is valid until the thread detaches; if
+// an invoke attached the thread, until that invoke returns. Errors: UPTIER_INVALID_ARGUMENT, also
+// if the thread is not attached.
 uptier_status uptier_runtime_loop_countdown(uptier_runtime* runtime, uptier_method method,
                                             int32_t** out, uptier_error* error) UPTIER_NOEXCEPT;
 // Sets `*out` to the offset of that word from uptier_thread_base(), in bytes. It is the same for
@@ -357,18 +357,18 @@ size_t uptier_runtime_walk(uptier_runtime* runtime, uptier_site* sites,
 // For interpreters that call themselves without compiled code in between.
 uint64_t uptier_stack_left(void) UPTIER_NOEXCEPT;
 
-// Attaches the calling thread (counters, countdowns, stack limit) until as many calls of detach. A
-// thread that invokes often should attach once. A thread is attached to one runtime at a time;
-// detach in reverse order. With the option profile and a worker, the runtime may call `build` from
-// now on for methods that are already registered. While the thread is attached, signals of faults
-// are not blocked on it, and its alternate signal stack has room for their handler (Runtime::attach
-// in uptier/runtime.h). Errors: UPTIER_RESOURCE_EXHAUSTED if memory for the thread's context is
-// refused, and for a stack that is no larger than the option stack_reserve; UPTIER_INVALID_ARGUMENT
-// on a stack that is not the thread's own.
+// Attaches the calling thread (counters, countdowns, stack limit) until it has called detach as
+// often as attach. A thread that invokes often should attach once. A thread is attached to one
+// runtime at a time; detach in reverse order. With the option profile and a worker, the runtime may
+// call `build` from now on for methods that are already registered. While the thread is attached,
+// signals of faults are not blocked on it, and its alternate signal stack has room for their
+// handler (Runtime::attach in uptier/runtime.h). Errors: UPTIER_RESOURCE_EXHAUSTED if memory for
+// the thread's context is refused, and for a stack that is no larger than the option stack_reserve;
+// UPTIER_INVALID_ARGUMENT on a stack that is not the thread's own.
 uptier_status uptier_runtime_attach(uptier_runtime* runtime, uptier_error* error) UPTIER_NOEXCEPT;
-// The last of as many calls as attach had: flushes the thread's counts and detaches it. Does
-// nothing if the thread is not attached. A host function must not detach more often than it
-// attached. The last detach destroys the thread's stacks.
+// Undoes one attach. The last call flushes the thread's counts and detaches it. Does nothing if the
+// thread is not attached. A host function must not detach more often than it attached. The last
+// detach destroys the thread's stacks.
 uptier_status uptier_runtime_detach(uptier_runtime* runtime) UPTIER_NOEXCEPT;
 // Says that the calling thread holds no compiled frame right now, so that retired code may be
 // freed. The outermost invoke says so by itself when it returns. Cheap: a store, unless there is

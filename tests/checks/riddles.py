@@ -42,7 +42,7 @@ RULES = [
      r"|\bwhat [^.,;:?]{1,50} (?:" + BE + r"|has|have):",
      ["They are given what was made.", "This is sampled with what is inlined."]),
     ("fronted of", START + r"Of (?!(?:the |these |those |them|its )?\s*(?:\d|two|three|four|five|six|seven|"
-     r"eight|nine|ten|hundred)|course\b|these\b|them\b)",
+     r"eight|nine|ten|hundred)|(?:the )?(?:rest|others)\b|course\b|these\b|them\b)",
      ["Of a method that was removed nothing is read.", "Ends. Of each the name is kept."]),
     ("anew", r"\banew\b", ["It is laid out anew."]),
     ("behind",

@@ -13,9 +13,9 @@
 #include "tiering/base/stress.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/kept_bodies.h"
-#include "tiering/compile/timed_loops.h"
 #include "tiering/model/method_table.h"
 #include "tiering/observe/observer.h"
+#include "tiering/observe/timed_loops.h"
 #include "tiering/saved/saved_profile.h"
 
 namespace uptier::tiering {

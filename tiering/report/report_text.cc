@@ -210,7 +210,7 @@ void losses_table(std::string& out, const LossReport& l) {
       {"traps that nobody took", l.traps_lost},
       {"trace events lost", l.trace_events_lost},
       {"log records overwritten", l.log_records},
-      {"bodies that perf was not told of", l.code_names_lost},
+      {"bodies without a name for perf", l.code_names_lost},
       {"loops too deep to time", l.loops_full},
       {"loops whose end was not seen", l.loops_stale},
       {"loops spoiled by recursion", l.loops_spoiled},

@@ -38,7 +38,7 @@ void Compilations::say_turn_refused(Method& m) {
   std::lock_guard lock(engine_.state_mutex);
   m.last_error.put(
       m.info.name +
-      ": called while it is described, by its own `build` or by one that this waits for");
+      ": called while it is being described, by its own `build` or by one that it waits for");
 }
 
 void Compilations::compile_plan(const Plan& plan) {

@@ -10,6 +10,7 @@
 #include "jit/code/global_locks.h"
 #include "jit/code/poll_words.h"
 #include "jit/code/stubs.h"
+#include "profile/data/loop_nest.h"
 #include "sampler/fast_sample.h"
 #include "sampler/fork.h"
 #include "tiering/base/clock.h"
@@ -348,6 +349,10 @@ void Engine::make_owners() {
 
 // ---- Queries ------------------------------------------------------------------------------------
 
+double Engine::loops_off() const {
+  return loop_meter.begin != nullptr ? 0 : profile::kCyclesPerExecution;
+}
+
 bool Engine::is_removed(const Method& m) const {
   std::lock_guard lock(state_mutex);
   return m.removed;
@@ -363,8 +368,8 @@ bool Engine::forked() const noexcept { return born_at_fork != sampler::forks(); 
 
 Error Engine::forked_error() {
   return {ErrorCode::kForked,
-          "the runtime is the parent process's: a child of fork() may exit, exec, and make "
-          "runtimes of its own"};
+          "the runtime belongs to the parent process: a child of fork() may exit, exec, and create "
+          "its own runtimes"};
 }
 
 // All words there are, also those that no version has; their next owner is asked once in vain.

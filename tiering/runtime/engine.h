@@ -161,9 +161,11 @@ struct Engine {
   std::unique_ptr<RateControl> rates;
   const uint64_t born_ns;
   const uint32_t born_at_fork;
-  std::atomic<uint64_t> flushes_lost{0};       // LossReport
-  double cycles_per_ns = 1;                    // measured when loops are timed
-  LoopMeter loop_meter;                        // of threads that attach; begin is null for cycles
+  std::atomic<uint64_t> flushes_lost{0};  // LossReport
+  double cycles_per_ns = 1;               // measured when loops are timed
+  LoopMeter loop_meter;                   // of threads that attach; begin is null for cycles
+  // By how many units one timed execution of a loop may be off.
+  double loops_off() const;
   uint32_t first_loops = 0;                    // executions that each of them keeps
   std::vector<LoopExecution> gone_executions;  // of threads that have gone
   std::unique_ptr<MachineRates> machine;

@@ -119,6 +119,7 @@ bool FirstCalls::interpret(Method& m) {
     }
     m.host_code = (*v)->entry;
     engine_.hosts->hold_locked(**v);
+    finishes([&] { engine_.in_service->tell_native_tools(m, **v); });
     m.versions.push_back(std::move(*v));
   }
   engine_.stubs->set_target(m.id, m.host_code);

@@ -20,12 +20,12 @@ Result<NativeStack*> HostStacks::create_stack(void* memory, size_t bytes) try {
   AttachedThread* t = engine_.here();
   if (t == nullptr) return refused("create_stack: the thread is not attached");
   auto low = reinterpret_cast<uintptr_t>(memory);
-  if (low == 0 || low + bytes < low) return refused("create_stack: that is no range of memory");
+  if (low == 0 || low + bytes < low) return refused("create_stack: the range is invalid");
   if (bytes <= engine_.options.stack_reserve) {
     return Error{ErrorCode::kResourceExhausted,
                  "create_stack: the stack has " + std::to_string(bytes) +
                      " bytes, and stack_reserve (" + std::to_string(engine_.options.stack_reserve) +
-                     ") is kept for host functions: nothing could be called"};
+                     ") is reserved for host functions: nothing could be called"};
   }
   auto stack = std::make_unique<NativeStack>(t, low, low + bytes);
   stack->limit = low + std::max(engine_.options.stack_reserve,
@@ -51,7 +51,7 @@ Status HostStacks::destroy_stack(NativeStack* stack) try {
   if (engine_.forked()) return engine_.forked_error();
   AttachedThread* t = engine_.here();
   if (t == nullptr || stack->thread != t) {
-    return refused("destroy_stack: the stack is another thread's");
+    return refused("destroy_stack: the stack belongs to another thread");
   }
   if (stack == &t->stacks.current()) return refused("destroy_stack: the thread is on the stack");
   t->stacks.remove(*stack);
@@ -60,15 +60,16 @@ Status HostStacks::destroy_stack(NativeStack* stack) try {
 
 __attribute__((noinline, no_sanitize("address", "thread"))) Status HostStacks::leave_stack(
     AttachedThread& t, NativeStack& to, const void* frame) {
-  if (to.thread != &t) return refused("switch_stack: the stack is another thread's");
+  if (to.thread != &t) return refused("switch_stack: the stack belongs to another thread");
   if (t.blocked.load(std::memory_order_relaxed) != AttachedThread::kRunning) {
-    return refused("switch_stack: the thread says that it is blocked, or describes a method");
+    return refused(
+        "switch_stack: the thread has said that it is blocked, or is describing a method");
   }
   NativeStack& from = t.stacks.current();
   assert(from.thread == &t);
   auto top = reinterpret_cast<uintptr_t>(frame);
   if (t.stacks.known() && !from.holds(top)) {
-    return refused("switch_stack: the thread is not on the stack that it has named last");
+    return refused("switch_stack: the thread is not on the stack that it last announced");
   }
   if (&to == &from) return {};
   t.loops().unwind(UINT64_MAX);  // which execution is in which is told by addresses of one stack

@@ -23,7 +23,7 @@ Result<std::string> ir_text(Engine& engine, MethodId id) try {
   CompileTurn turn(engine.turns, m);
   if (!turn) {
     return Error{ErrorCode::kInvalidArgument,
-                 m.info.name + ": its `build`, or one that waits for it, asks for its IR"};
+                 m.info.name + ": its IR is requested by its `build`, or by one that waits for it"};
   }
   if (!engine.hosts->may_ask(m)) {
     return Error{ErrorCode::kInvalidArgument, "the method has been removed"};

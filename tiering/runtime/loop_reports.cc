@@ -106,11 +106,12 @@ Status LoopReports::set_loop_meter(const LoopMeter& meter) {
   if (engine_.forked()) return engine_.forked_error();
   std::lock_guard lock(engine_.state_mutex);
   if ((meter.begin == nullptr) != (meter.end == nullptr)) {
-    return Error{ErrorCode::kInvalidArgument, "set_loop_meter: begin and end, or neither of them"};
+    return Error{ErrorCode::kInvalidArgument,
+                 "set_loop_meter: give both begin and end, or neither"};
   }
   if (engine_.threads.last_number() != 0) {
     return Error{ErrorCode::kInvalidArgument,
-                 "set_loop_meter: a thread has attached already, whose loops are in other units"};
+                 "set_loop_meter: a thread has attached already, and its loops have other units"};
   }
   engine_.loop_meter = meter;
   if (meter.begin == nullptr) engine_.loop_meter.unit = LoopMeter().unit;
@@ -136,10 +137,9 @@ std::vector<LoopReport> LoopReports::loops() const try {
   std::lock_guard lock(engine_.state_mutex);
   std::vector<LoopReport> all;
   bool metered = engine_.loop_meter.begin != nullptr;
-  double off = metered ? 0 : profile::kCyclesPerExecution;
   for (const auto& m : engine_.methods.all()) {
     if (!m->shape->timed_loops.empty())
-      add_loops(*m, engine_.observer->estimates.profile_of(*m), off, all);
+      add_loops(*m, engine_.observer->estimates.profile_of(*m), engine_.loops_off(), all);
   }
   double lived = static_cast<double>(engine_.threads.lived_ns()) * engine_.cycles_per_ns;
   for (LoopReport& r : all) {

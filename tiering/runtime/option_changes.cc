@@ -47,7 +47,7 @@ Status OptionChanges::set(std::string_view name, std::string_view value) try {
   bool can = name == "interval" || name == "burst" || name == "optimized_interval" ||
              name == "overhead_budget" || is_one_of(name, kOfFlushes) ||
              is_one_of(name, kOfThePolicy) || is_one_of(name, kOthers);
-  if (!can) return for_life(name, "a runtime has it for life");
+  if (!can) return for_life(name, "it is fixed for the life of a runtime");
   if (const char* why = obstacle_to(name, changed)) return for_life(name, why);
   engine_.live = changed;
   apply_locked(name);
@@ -59,7 +59,9 @@ Status OptionChanges::observe(Sampling how) try {
   if (engine_.forked()) return engine_.forked_error();
   std::lock_guard lock(engine_.state_mutex);
   if (!engine_.rates->has_rates())
-    return for_life("observe", "this runtime samples every call, by turns, or none");
+    return for_life(
+        "observe",
+        "this runtime was created to sample every call, to sample by turns, or not to sample");
   engine_.rates->observe(how);
   engine_.copies->loops().watch_all_frames();
   static constexpr std::array<const char*, 3> kNames = {"by options", "off", "every"};
@@ -71,15 +73,16 @@ Status OptionChanges::observe(Sampling how) try {
 const char* OptionChanges::obstacle_to(std::string_view name, const Options& to) const {
   bool rates = name == "interval" || name == "burst";
   if (rates && !engine_.rates->has_rates())
-    return "this runtime samples every call, by turns, or none";
+    return "this runtime was created to sample every call, to sample by turns, or not to sample";
   bool budget = engine_.rates->has_budget() && to.overhead_budget > 0;
-  if (name == "overhead_budget" && !budget) return "there is a budget for life, or none";
+  if (name == "overhead_budget" && !budget)
+    return "a runtime that was created with a budget keeps one, and one without a budget gets none";
   bool of_optimized = name == "optimized_interval" || name == "observe_optimized";
-  if (of_optimized && !engine_.options.adaptive)
-    return "rates do not adapt, so there are no such samples";
+  if (of_optimized && !engine_.options.adaptive) return "it needs adaptive rates";
   if (name == "value_versions" && !engine_.options.value_versions)
-    return "no parameter was to be counted";
-  if (to.code_budget > engine_.options.code_budget) return "no more was reserved for code";
+    return "value_versions was off when the runtime was created";
+  if (to.code_budget > engine_.options.code_budget)
+    return "it cannot exceed the value that the runtime was created with";
   return nullptr;
 }
 

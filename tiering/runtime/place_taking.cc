@@ -1,4 +1,5 @@
 #include "tiering/runtime/place_taking.h"
+#include "profile/base/wall.h"
 
 #include <algorithm>
 #include <cassert>
@@ -72,6 +73,7 @@ Result<PlaceTaking::Place> PlaceTaking::take_place_locked(const std::string& nam
   Status room =
       count < engine_.options.max_methods ? engine_.stubs->ensure(MethodId(count)) : Status{};
   bool fresh = count < engine_.options.max_methods && room.ok();
+  if (fresh) finishes([&] { engine_.in_service->name_stubs(); });
   if (std::optional<size_t> kept =
           engine_.places.looks_for_more(fresh, engine_.live.removed_kept)) {
     free_places_locked(*kept);
@@ -88,8 +90,8 @@ Result<PlaceTaking::Place> PlaceTaking::take_place_locked(const std::string& nam
   if (fresh) return Place{MethodId(count)};
   size_t removed = engine_.places.removed();
   std::string waiting = removed == 0 ? ""
-                                     : ", and something still means each of the " +
-                                           std::to_string(removed) + " removed ones";
+                                     : ", and each of the " + std::to_string(removed) +
+                                           " removed ones is still in use";
   return Error{ErrorCode::kResourceExhausted, name + ": the runtime has max_methods = " +
                                                   std::to_string(engine_.options.max_methods) +
                                                   " methods" + waiting};

@@ -67,7 +67,7 @@ Status PlannedHost::add(uint32_t function) try {
   auto& functions = impl_->functions;
   functions.resize(std::max<size_t>(functions.size(), function + 1));
   Impl::Function& f = functions[function];
-  if (f.plans == kMostPlans) return refused_plan(of, "4096 plans are the most");
+  if (f.plans == kMostPlans) return refused_plan(of, "a function has at most 4096 plans");
   of.key.function_index |= f.plans << kFunctionBits;
   if (f.plans != 0) of.name += "#" + std::to_string(f.plans + 1);
   // Made before: from add_method() on nothing is refused.

@@ -14,6 +14,7 @@
 #include "tiering/control/rate_control.h"
 #include "tiering/model/thread.h"
 #include "tiering/observe/observer.h"
+#include "tiering/observe/timed_loops.h"
 #include "tiering/report/site_reports.h"
 #include "tiering/runtime/engine.h"
 #include "tiering/runtime/unattached_calls.h"
@@ -114,7 +115,9 @@ Profile ReportMaker::profile() const try {
   for (const auto& m : engine_.methods.all()) {
     if (m->probes->schema().slots.empty() || m->flushed->streams.empty()) continue;
     Profile one;
-    one.methods.emplace(m->info.key, engine_.observer->estimates.profile_of(*m));
+    MethodProfile own = engine_.observer->estimates.profile_of(*m);
+    settle_loops(*m, engine_.loops_off(), own);
+    one.methods.emplace(m->info.key, std::move(own));
     one.inlined = engine_.observer->inlined.bodies_of(*m);
     merge(p, std::move(one));
   }

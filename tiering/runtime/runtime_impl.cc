@@ -28,10 +28,10 @@ Result<std::unique_ptr<Runtime>> RuntimeImpl::create(const Options& options, Tra
   if (Status s = options.check(); !s) return s.error();
   auto n = static_cast<int>(options.interrupt_signal);
   if (n != 0 && (n < SIGRTMIN || n > SIGRTMAX)) {
-    return Error{ErrorCode::kInvalidArgument, "option interrupt_signal: " + std::to_string(n) +
-                                                  " is not 0 and no real-time signal: those are " +
-                                                  std::to_string(SIGRTMIN) + " to " +
-                                                  std::to_string(SIGRTMAX)};
+    return Error{ErrorCode::kInvalidArgument,
+                 "option interrupt_signal: " + std::to_string(n) +
+                     " is neither 0 nor a real-time signal: those are " + std::to_string(SIGRTMIN) +
+                     " to " + std::to_string(SIGRTMAX)};
   }
   Result<StressPlan> plan = StressPlan::parse(options.stress);
   if (!plan) return plan.error();

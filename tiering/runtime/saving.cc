@@ -37,9 +37,9 @@ void Saving::save_at_end_locked() {
 }
 
 Status Saving::save_profile_locked() {
-  return engine_.saved->is_open()
-             ? engine_.saved->save(timeline_maker_.timeline_locked(), *engine_.known_methods)
-             : Status{};
+  return engine_.saved->is_open() ? engine_.saved->save(timeline_maker_.timeline_locked(),
+                                                        *engine_.known_methods, engine_.loops_off())
+                                  : Status{};
 }
 
 }  // namespace uptier::tiering

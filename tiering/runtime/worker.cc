@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "jit/code/code_space.h"
@@ -9,6 +10,7 @@
 #include "profile/base/wall.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/machine_rates.h"
+#include "tiering/compile/requests.h"
 #include "tiering/control/rate_control.h"
 #include "tiering/observe/observer.h"
 #include "tiering/runtime/compilations.h"
@@ -50,6 +52,24 @@ void Worker::work_here() noexcept {
     run_queue();
     engine_.relay->if_due();
   });
+}
+
+void Worker::run_queue() {
+  while (!engine_.worker_thread->stopping()) {
+    engine_.state_mutex.give_way();
+    std::optional<Plan> plan;
+    {
+      std::lock_guard lock(engine_.state_mutex);
+      // What has been flushed meanwhile may be more urgent than what waits.
+      note_intake_.drain_locked();
+      plan = engine_.requests->pop();
+    }
+    if (plan) {
+      compilations_.compile_and_install(*plan);
+    } else if (!first_calls_.compile_known()) {
+      return;
+    }
+  }
 }
 
 // The worker emits nothing before it has the mutex, so the trace begins first.

@@ -68,10 +68,9 @@ Status FileLock::status() const {
     return Error{ErrorCode::kNotFound, path_ + ": there is no such file"};
   }
   if (error_ == EWOULDBLOCK) {
-    return Error{ErrorCode::kIo, path_ +
-                                     ": cannot lock the file: another process has held it for " +
-                                     std::to_string(limit_ms_) +
-                                     " ms, which is all that option profile_lock_ms allows"};
+    return Error{ErrorCode::kIo,
+                 path_ + ": cannot lock the file: another process has held it for " +
+                     std::to_string(limit_ms_) + " ms, the limit of option profile_lock_ms"};
   }
   if (error_ == ELOOP) {
     return Error{ErrorCode::kIo, path_ +

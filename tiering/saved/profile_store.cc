@@ -12,8 +12,8 @@
 #include "profile/data/text.h"
 #include "profile/upf/file.h"
 #include "profile/upf/profile_sum.h"
-#include "profile/upf/uploads.h"
 #include "profile/upf/read.h"
+#include "profile/upf/uploads.h"
 #include "tiering/saved/file_lock.h"
 
 namespace uptier::tiering {
@@ -77,7 +77,7 @@ void ProfileStore::open() {
   read_ = {file_.id(), file_.bytes().size()};
   if (file_.bytes().empty()) return;
   if (!looks_like_profile(file_.bytes())) {
-    report_.problem = path_ + ": no profile file; nothing is read of it, nor written to it";
+    report_.problem = path_ + ": not a profile file; it is neither read nor written";
   }
   reader_ = std::make_unique<profile::UpfReader>(file_.bytes());
 }
@@ -107,7 +107,7 @@ void ProfileStore::note_segments() {
   if (!reader_->warnings().empty()) {
     report_.problem = path_ + ": " + reader_->warnings().front();
   } else if (reader_->truncated()) {
-    report_.problem = path_ + ": it ends early; what precedes is used";
+    report_.problem = path_ + ": it ends early; the part before is used";
   }
   read_.whole = report_.problem.empty() && summed_.size() == infos.size();
 }

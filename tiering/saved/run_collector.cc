@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "tiering/observe/timed_loops.h"
 #include "tiering/saved/profile_store.h"
 #include "tiering/saved/saved_calls.h"
 
@@ -19,7 +20,7 @@ bool is_trusted(const Method& m) {
   return m.saved != nullptr && m.saved->trusted && m.saved->holds();
 }
 
-SeenRun RunCollector::watched(const KnownMethods& known) const {
+SeenRun RunCollector::watched(const KnownMethods& known, double loops_off) const {
   SeenRun seen;
   ProfileInfo& info = seen.info;
   info = ProfileStore::info_now();
@@ -31,7 +32,7 @@ SeenRun RunCollector::watched(const KnownMethods& known) const {
     seen.fates[m->info.key] = {is_trusted(*m), m->shape->cfg_hash};
     bool observed = !m->probes->schema().slots.empty();
     if (observed) info.modules.push_back(m->info.key.module_key);
-    if (!is_trusted(*m)) add(*m, known, seen);
+    if (!is_trusted(*m)) add(*m, known, loops_off, seen);
   }
   std::ranges::sort(info.modules);
   info.modules.erase(std::ranges::unique(info.modules).begin(), info.modules.end());
@@ -45,13 +46,17 @@ SeenRun RunCollector::watched(const KnownMethods& known) const {
   return seen;
 }
 
-void RunCollector::add(const Method& m, const KnownMethods& known, SeenRun& seen) const {
+void RunCollector::add(const Method& m, const KnownMethods& known, double loops_off,
+                       SeenRun& seen) const {
   assert(m.has_shape());
   known.tell_first_call(m, seen.calls);
   if (m.probes->schema().slots.empty()) return;
   Profile one;
-  if (!m.flushed->streams.empty())
-    one.methods.emplace(m.info.key, observer_.estimates.profile_of(m));
+  if (!m.flushed->streams.empty()) {
+    MethodProfile own = observer_.estimates.profile_of(m);
+    settle_loops(m, loops_off, own);
+    one.methods.emplace(m.info.key, std::move(own));
+  }
   one.inlined = observer_.inlined.bodies_of(m);
   add_calls(m, one, methods_, seen.calls);
   // Where it came from is not where it will be looked for.

@@ -23,10 +23,10 @@ class RunCollector {
       : options_(options), live_(live), methods_(methods), observer_(observer) {}
 
   // Returns what was seen of all methods but those that are trusted; of these, that they are. `known`
-  // tells of first calls.
-  SeenRun watched(const KnownMethods& known) const;
+  // tells of first calls; `loops_off` is by how many cycles a timed execution may be off.
+  SeenRun watched(const KnownMethods& known, double loops_off) const;
   // Adds what was seen of a method whose shape is known.
-  void add(const Method& m, const KnownMethods& known, SeenRun& seen) const;
+  void add(const Method& m, const KnownMethods& known, double loops_off, SeenRun& seen) const;
 
  private:
   const Options& options_;

@@ -39,8 +39,8 @@ bool SavedProfile::match(Method& m, SavedMethod& saved) {
   matched.key = m.info.key;
   if (!report.accepted) {
     store_->report().stale++;
-    observer_.decisions.log(m, "drop",
-                            "the saved profile is of other code: " + hashes + "; " + report.text());
+    observer_.decisions.log(
+        m, "drop", "the saved profile belongs to other code: " + hashes + "; " + report.text());
     return false;
   }
   store_->report().matched++;
@@ -81,10 +81,10 @@ void SavedProfile::learn_calls(Method& m, const jit::Function& f) const {
   if (store_ != nullptr) tiering::learn_calls(m, f, methods_);
 }
 
-Status SavedProfile::save(profile::Timeline timeline, const KnownMethods& known) {
+Status SavedProfile::save(profile::Timeline timeline, const KnownMethods& known, double loops_off) {
   if (store_ == nullptr) return {};
   saved_ = true;
-  SeenRun seen = collector_.watched(known);
+  SeenRun seen = collector_.watched(known, loops_off);
   seen.timeline = std::move(timeline);
   // Who collects counts, and uses none, wants the sum.
   bool uses = options_.tier == TierMode::kAuto && live_.policy != PolicyMode::kNever;
@@ -95,7 +95,7 @@ Status SavedProfile::save(profile::Timeline timeline, const KnownMethods& known)
     if (*counted) return {};
   }
   for (const auto& m : methods_.all()) {
-    if (is_trusted(*m)) collector_.add(*m, known, seen);
+    if (is_trusted(*m)) collector_.add(*m, known, loops_off, seen);
   }
   return store_->save(std::move(seen), live_.profile_decay,
                       live_.profile_sync ? profile::Sync::kYes : profile::Sync::kNo);

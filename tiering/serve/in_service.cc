@@ -21,6 +21,16 @@ void give_up_tool(const Options& options, const char* option, const Error& why) 
                    std::string("option ") + option + " is given up: " + why.message);
 }
 
+// What tools are told of code that makes no frame and belongs to no body.
+jit::NamedCode frameless(const jit::CodeSpan& span, std::string name) {
+  jit::NamedCode code;
+  code.base = span.data();
+  code.size = span.size();
+  code.frames = {{0, {jit::FrameState::Kind::kNone}}};
+  code.name = std::move(name);
+  return code;
+}
+
 }  // namespace
 
 InService::InService(const Parts& p)
@@ -54,6 +64,13 @@ Status InService::open_native_tools(const jit::Routines& routines) {
   native_tools_.add(routines.invoke_code());
   native_tools_.name(routines.other_code());
   return {};
+}
+
+void InService::name_stubs() {
+  for (std::span<const jit::CodeSpan> chunks = stubs_.chunks(); stubs_named_ < chunks.size();) {
+    const jit::CodeSpan& chunk = chunks[stubs_named_++];
+    native_tools_.name(frameless(chunk, "uptier stubs"));
+  }
 }
 
 void InService::take_moved_locked(Method& m, Version& v) {
@@ -134,6 +151,7 @@ void InService::tell_native_tools(const Method& m, const Version& v) {
   if (v.general != nullptr) name += " specialized";
   if (v.osr_loop.valid()) name += " osr " + std::to_string(v.osr_loop.index());
   native_tools_.add(*v.code, name, v.osr_loop.valid());
+  if (v.guard.code.size() != 0) native_tools_.name(frameless(v.guard.code, name + " guard]"));
 }
 
 // Points the cell, and the quick path of samples, at the best that is in service.

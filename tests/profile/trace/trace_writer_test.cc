@@ -203,7 +203,7 @@ TEST_F(TraceFile, links_folders_and_devices_are_refused) {
   std::filesystem::create_symlink("target", path("link"));
   EXPECT_EQ(refusal(path("link")), path("link") +
                                        ": exists and is not a regular file (it is a symbolic link: "
-                                       "name what it leads to)");
+                                       "name its target)");
   EXPECT_EQ(refusal(folder_.string()), folder_.string() + ": exists and is not a regular file");
   EXPECT_EQ(refusal("/dev/null"), "/dev/null: exists and is not a regular file");
   EXPECT_EQ(contents(path("target")).size(), 8u);

@@ -93,10 +93,10 @@ TEST(Stacks, belong_to_the_thread_that_made_them) {
   ThreadScope scope(*w.runtime);
   Coroutine c(*w.runtime, [] {});
   std::thread([&] {
-    refused(w.runtime->destroy_stack(c.stack()), "another thread's");
+    refused(w.runtime->destroy_stack(c.stack()), "another thread");
     ThreadScope there(*w.runtime);
-    refused(w.runtime->switch_stack(c.stack()), "another thread's");
-    refused(w.runtime->destroy_stack(c.stack()), "another thread's");
+    refused(w.runtime->switch_stack(c.stack()), "another thread");
+    refused(w.runtime->destroy_stack(c.stack()), "another thread");
   }).join();
   c.resume();
   EXPECT_TRUE(c.ended());
