@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/parse.h"
 #include "tools/ir_host.h"
 #include "uptier/runtime.h"

@@ -14,6 +14,7 @@ struct Helpers;
 
 namespace uptier::tiering {
 
+class Events;
 class KeptBodies;
 class MethodTable;
 class Observer;
@@ -37,6 +38,7 @@ struct CompileEnv {
   Observer& observer;
   SavedProfile& saved;
   KeptBodies& bodies;
+  Events& events;
   jit::CodeSpace& space;
   jit::StubTable& stubs;
   jit::PollWords& poll_words;

@@ -8,11 +8,13 @@
 #include "jit/analysis/param_uses.h"
 #include "jit/frontend/add_fuel.h"
 #include "jit/frontend/branch_probes.h"
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "jit/frontend/select_probes.h"
+#include "tiering/base/clock.h"
 #include "tiering/base/stress.h"
 #include "tiering/base/waited_mutex.h"
 #include "tiering/compile/kept_bodies.h"
+#include "tiering/model/event_of.h"
 #include "tiering/model/method_table.h"
 #include "tiering/observe/observer.h"
 #include "tiering/observe/timed_loops.h"
@@ -137,6 +139,7 @@ Result<jit::Function> Describer::ask_host(Method& m) {
 
 Result<jit::Function> Describer::describe_anew(Method& m, Observed observed) {
   m.prepared.store(true, std::memory_order_relaxed);
+  const uint64_t start = env_.events.wanted(EventKind::kDescribed) ? now_ns() : 0;
   Result<jit::Function> built = ask_host(m);
   if (!built) return built.error();
   jit::Function f = std::move(*built);
@@ -157,6 +160,9 @@ Result<jit::Function> Describer::describe_anew(Method& m, Observed observed) {
     std::lock_guard lock(env_.state_mutex);
     env_.bodies.keep_locked(m, f);
   }
+  Event described = event_of(EventKind::kDescribed, m);
+  if (start != 0) described.duration_ns = now_ns() - start;
+  env_.events.emit(described);
   return f;
 }
 

@@ -9,7 +9,7 @@
 #include "jit/code/code_space.h"
 #include "jit/code/poll_words.h"
 #include "jit/compile/compile.h"
-#include "jit/frontend/build.h"
+#include "jit/frontend/builder_access.h"
 #include "tiering/base/clock.h"
 #include "tiering/base/stress.h"
 #include "tiering/base/waited_mutex.h"
@@ -18,6 +18,7 @@
 #include "tiering/compile/guess_values.h"
 #include "tiering/compile/inlinees.h"
 #include "tiering/compile/kept_bodies.h"
+#include "tiering/model/event_of.h"
 #include "tiering/model/method_table.h"
 #include "tiering/observe/indirect_targets.h"
 #include "tiering/observe/known_counts.h"
@@ -26,6 +27,11 @@
 #include "tiering/observe/select_turns.h"
 
 namespace uptier::tiering {
+
+Options MethodCompiler::live_options() const {
+  std::lock_guard lock(env_.state_mutex);
+  return env_.live;
+}
 
 Result<std::unique_ptr<Version>> MethodCompiler::make(Method& m, const Plan& plan) {
   if (env_.stress.active(StressKind::kDelay) && env_.stress.point(StressKind::kDelay)) {
@@ -41,11 +47,12 @@ Result<std::unique_ptr<Version>> MethodCompiler::make(Method& m, const Plan& pla
   v->osr_loop = plan.osr_loop;
   v->from_host = plan.from_host;
   v->method = m.id;
-  v->serial = serials_.fetch_add(1, std::memory_order_relaxed) + 1;
+  v->serial = next_serial();
   Status s = m.info.own_code ? make_own(m, plan, *v) : make_ours(m, plan, *v);
   if (!s) return s.error();
   v->compile_ns = now_ns() - start;
   v->compile_cpu_ns = thread_cpu_ns() - cpu;
+  env_.events.emit(event_of(EventKind::kCompiled, *v));
   return v;
 }
 
@@ -281,8 +288,10 @@ Result<std::unique_ptr<Version>> MethodCompiler::make_enterable(Method& m) {
   v->method = m.id;
   assert(!m.info.own_code);
   v->enterable = true;
+  v->serial = next_serial();
   if (Status s = make_baseline(m, {.method = m.id}, *v); !s) return s.error();
   v->compile_ns = now_ns() - start;
+  env_.events.emit(event_of(EventKind::kCompiled, *v));
   return v;
 }
 
@@ -301,9 +310,11 @@ Result<std::unique_ptr<Version>> MethodCompiler::make_host_thunk_locked(const Me
   if (!code) return code.error();
   auto v = std::make_unique<Version>();
   v->tier = Tier::kHost;
+  v->serial = next_serial();
   v->method = m.id;
   v->code = std::move(*code);
   v->code->set_method(m.id);
+  v->code->set_serial(v->serial);
   v->code->hide_calls();
   v->entry = v->code->entry();
   v->code_bytes = v->code->size();

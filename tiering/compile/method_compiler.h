@@ -44,6 +44,8 @@ class MethodCompiler {
   uint64_t polls_refused() const { return polls_refused_.load(std::memory_order_relaxed); }
 
  private:
+  // Returns the serial number of a version that begins now.
+  uint64_t next_serial() { return serials_.fetch_add(1, std::memory_order_relaxed) + 1; }
   Options live_options() const;
   Status check_size(const Method& m) const;
   Status make_own(Method& m, const Plan& plan, Version& v);

@@ -2,6 +2,8 @@
 
 #include <cassert>
 
+#include "tiering/model/event_of.h"
+
 namespace uptier::tiering {
 
 void Requests::add(Method& m, const Plan& plan, double priority) {
@@ -16,8 +18,9 @@ void Requests::add(Method& m, const Plan& plan, double priority) {
   }
   if (std::optional<Plan> dropped = queue_.push(plan, priority)) {
     assert(methods_.serves(dropped->method));  // of those that are removed the queue has nothing
-    ++dropped_;
-    done(methods_.at(dropped->method.index()), *dropped);
+    Method& of = methods_.at(dropped->method.index());
+    events_.emit(event_of(EventKind::kDropped, of));
+    done(of, *dropped);
   }
 }
 

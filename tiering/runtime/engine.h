@@ -28,11 +28,11 @@
 #include "tiering/base/stress.h"
 #include "tiering/compile/compile_turns.h"
 #include "tiering/control/wanted_frames.h"
-#include "tiering/model/method_table.h"
+#include "tiering/events/events.h"
+#include "tiering/events/loss_counts.h"
+#include "tiering/events/version_log.h"
 #include "tiering/model/places.h"
 #include "tiering/model/threads.h"
-#include "tiering/policy/policy.h"
-#include "uptier/report.h"
 #include "uptier/runtime.h"
 
 namespace uptier::jit {
@@ -102,6 +102,23 @@ struct Engine {
   // might wait for its own caller. Says so in the log. Thread: any.
   bool is_in_build(const char* call) const;
 
+  // Delivers events at the end of a scope where there is no worker that would. No lock is held then.
+  class Delivery {
+   public:
+    explicit Delivery(Engine& e) : events_(e.options.workers == 0 ? &e.events : nullptr) {}
+    ~Delivery() {
+      if (events_ != nullptr) events_->deliver();
+    }
+    Delivery(const Delivery&) = delete;
+    Delivery& operator=(const Delivery&) = delete;
+
+   private:
+    Events* events_;
+  };
+  // Whether the calling thread is in a subscriber of events, which must not make the call named `call`.
+  // Says so in the log. Thread: any.
+  bool is_in_subscriber(const char* call) const;
+
   // Whether this is the child of a process that has made the runtime; and what its calls say then.
   bool forked() const noexcept;
   static Error forked_error();
@@ -147,6 +164,9 @@ struct Engine {
   const std::unique_ptr<WaitedMutex> state_mutex_owned;
   WaitedMutex& state_mutex;
   Places places;
+  Events events;
+  LossCounts losses;    // hears what was lost
+  VersionLog versions;  // hears where there is a profile to be saved
   std::unique_ptr<Reclaimer> reclaimer;
   std::unique_ptr<GoneHosts> hosts;
   Stops stops;  // before the threads
@@ -156,7 +176,6 @@ struct Engine {
   std::unique_ptr<KnownMethods> known_methods;
   std::unique_ptr<Requests> requests;
   WantedFrames frames;
-  LossReport losses;
   std::atomic<uint64_t> calls_unattached{0};  // up to the last event of each method
   std::unique_ptr<RateControl> rates;
   const uint64_t born_ns;
@@ -193,6 +212,7 @@ struct Engine {
   Attachments* attachments = nullptr;  // what a thread that ends calls
 
  private:
+  void open_events();
   Status make_code_space();
   Status make_routines(const CodeEntries& entries);
   Status make_stubs();

@@ -10,6 +10,7 @@
 #include "jit/code/stubs.h"
 #include "sampler/site_counts.h"
 #include "tiering/control/rate_control.h"
+#include "tiering/model/event_of.h"
 #include "tiering/model/optimized_slab.h"
 #include "tiering/model/thread.h"
 #include "tiering/observe/forgotten_targets.h"
@@ -113,7 +114,7 @@ void PlaceTaking::free_places_locked(size_t kept) {
 void PlaceTaking::forget_locked(Method& m) {
   // Frames may have counted since it was retired; they are gone now.
   if (m.retired && !m.forgotten) flushes_.flush_removed_locked(m, HostUse::kOver);
-  if (!m.forgotten) engine_.losses.methods_forgotten++;
+  if (!m.forgotten) engine_.events.emit(event_of(EventKind::kForgotten, m));
   assert(m.removed && !engine_.is_method(m.id));
   m.forgotten = true;
   engine_.observer->directory.forget(m);

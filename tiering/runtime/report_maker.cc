@@ -138,8 +138,7 @@ std::optional<ProfileAnswer> ReportMaker::query(std::string_view stage, std::str
 } catch (const std::exception&) { return std::nullopt; }
 
 LossReport ReportMaker::losses_locked() const {
-  LossReport l = engine_.losses;
-  l.requests_dropped = engine_.requests->dropped();
+  LossReport l = engine_.losses.counts();
   l.polls_refused = engine_.compiler->polls_refused();
   l.calls_unattached = unattached_calls_.calls_locked();
   l.keys_shared = engine_.observer->directory.keys().shared();

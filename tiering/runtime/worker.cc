@@ -51,11 +51,13 @@ void Worker::work_here() noexcept {
     }
     run_queue();
     engine_.relay->if_due();
+    engine_.events.deliver();
   });
 }
 
 void Worker::run_queue() {
   while (!engine_.worker_thread->stopping()) {
+    engine_.events.deliver();
     engine_.state_mutex.give_way();
     std::optional<Plan> plan;
     {
@@ -118,7 +120,9 @@ void Worker::run() {
     }
     say_noticed(engine_);
     engine_.worker_thread->tell_idle();
+    engine_.events.emit_here({.kind = EventKind::kWorkerPaused});
     await_work();
+    engine_.events.emit_here({.kind = EventKind::kWorkerResumed});
   }
 }
 

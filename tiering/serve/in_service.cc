@@ -9,6 +9,7 @@
 
 #include "profile/base/wall.h"
 #include "tiering/base/log.h"
+#include "tiering/model/event_of.h"
 #include "tiering/model/places.h"
 #include "tiering/serve/in_service.h"
 
@@ -47,7 +48,7 @@ InService::InService(const Parts& p)
       fast_(p.fast),
       stubs_(p.stubs),
       relay_(p.relay),
-      losses_(p.losses) {}
+      events_(p.events) {}
 
 Status InService::open_native_tools(const jit::Routines& routines) {
   if (options_.perf_map) {
@@ -113,8 +114,8 @@ void InService::forget_versions_locked(Method& m) {
     if (needed(v.get()) || on_trial(v.get())) continue;
     assert(v->freed);
     forget_caller_locked(*v);
+    events_.emit(event_of(EventKind::kForgotten, *v));
     reclaimer_.drop(std::move(v));
-    losses_.versions_forgotten++;
     --more;
   }
   std::erase(m.versions, nullptr);
@@ -274,7 +275,7 @@ void InService::reclaim_locked() noexcept {
 
 void InService::evict_locked(Method& m) {
   withdraw_locked(m);
-  losses_.evictions++;
+  events_.emit(event_of(EventKind::kEvicted, m));
 }
 
 // Takes all code of a method out of service that can be made again; or when it was removed, what is

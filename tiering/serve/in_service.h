@@ -58,7 +58,7 @@ class InService {
     sampler::FastSampling& fast;
     jit::StubTable& stubs;
     const std::unique_ptr<Relay>& relay;  // there before any code is freed
-    LossReport& losses;
+    Events& events;
   };
   explicit InService(const Parts& parts);
 
@@ -149,7 +149,7 @@ class InService {
   sampler::FastSampling& fast_;
   jit::StubTable& stubs_;
   const std::unique_ptr<Relay>& relay_;
-  LossReport& losses_;
+  Events& events_;
   jit::NativeTools native_tools_;
   size_t stubs_named_ = 0;  // chunks
   uint64_t activity_ = 0;   // rises with whatever is heard of any method
