@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kRestNs = 10'000'000;
 constexpr uint64_t kRestPart = 64;
 constexpr uint64_t kLongStay = 100;
-// As in osr_out.cc: what is called more often is observed by calls.
+// As in osr_exit.h: what is called more often is observed by calls.
 constexpr uint64_t kFewCalls = 8;
 
 bool asks(const Version& v) {
@@ -171,7 +171,7 @@ void LoopCopyControl::consider(Method& m, LoopId loop, const Version& v) {
   if (follows) follow_drift(m, copy, c.windows);
 }
 
-// Frames ask for newer code by themselves (osr_out.cc).
+// Frames ask for newer code by themselves (osr_exit.h).
 void LoopCopyControl::follow_drift(Method& m, const Version& copy, CopyWindows& o) {
   begin_loop_phase(m, copy, o, observer_.estimates);
   uint32_t loop = copy.osr_loop.index();

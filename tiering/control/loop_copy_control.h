@@ -3,7 +3,7 @@
 //   a frame is in the code that it entered at a loop for kLongStay times as long as that took to
 //   compile --its words say kObserve--> it tells so --> the loop's instrumented copy is made -->
 //     its words say so again --> it tells, and runs that for some rounds
-//       (observe_round.cc) --> a rest --> again
+//       (observed_rounds.h) --> a rest --> again
 //     --64 rounds--> window --> like those before? like what the code was made from?
 //
 // What is compiled for nothing but this takes no more than one part in kLongStay of the time since

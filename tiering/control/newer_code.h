@@ -1,4 +1,4 @@
-// NewerCode: code for the loops that frames of old code are in, when it is due; osr_out.cc has the
+// NewerCode: code for the loops that frames of old code are in, when it is due; osr_exit.h has the
 // law.
 //
 //   Thread: the caller holds the runtime's state mutex.

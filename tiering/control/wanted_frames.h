@@ -1,7 +1,7 @@
 // WantedFrames: what the worker waits for with frames of optimized code.
 //
-//   newer     a frame of old code is at a loop: newer code is to be made when that is due (osr_out.cc)
-//   watched   frames of a method are to be asked to be observed when that is due (observe_loops.cc)
+//   newer     a frame of old code is at a loop: newer code is to be made when that is due (osr_exit.h)
+//   watched   frames of a method are to be asked to be observed when that is due (loop_copy_control.h)
 //
 //   Thread: wait() any; the rest with the runtime's state mutex.
 #pragma once

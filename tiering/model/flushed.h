@@ -28,7 +28,7 @@
 
 namespace uptier::tiering {
 
-// What one thread has flushed of a method, or all that have gone (ended_streams.cc). Cumulative.
+// What one thread has flushed of a method, or all that have gone (stream_recorder.h). Cumulative.
 // Where threads share their counters, what was counted is that of a stream of its own, thread 0.
 struct Stream {
   uint64_t calls = 0;

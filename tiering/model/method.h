@@ -132,7 +132,7 @@ struct Method {
   bool optimized_requested = false;
   bool optimize_failed = false;
   bool guard_banned = false;     // one that the host declared: the method is not optimized any more
-  bool unlinked = false;         // its code is there, but its cell asks; see evict.cc
+  bool unlinked = false;         // its code is there, but its cell asks; see eviction.h
   bool wants_optimized = false;  // was optimized when it was evicted
   bool ran_optimized = false;    // in code that counts nothing, its own or a caller's
   bool key_made = false;         // by MethodKeys

@@ -1,6 +1,6 @@
 // MethodShape: what a description of a method says of it for good, and what its loops and exits need.
 //
-// Law: made whole by the first description (code/describe.cc), which any compilation begins with, then
+// Law: made whole by the first description (compile/describer.cc), which any compilation begins with, then
 // published with a release store, and never taken away. So code of the method that came out of a
 // compiler has one, and what such code asks for finds it here without a lock and without memory. Who
 // looks before it is there finds a method without loops, blocks and exits.

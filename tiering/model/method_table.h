@@ -10,7 +10,7 @@
 //
 // Whoever reads `id` and finds it to be the one he has may use the method: a method that was taken out
 // lives until no thread can have found it (Reclaimer::leave). What becomes of its place then is in
-// code/places.h.
+// places.h.
 //
 //   Thread: what changes the table, and all(), under the state mutex; everything else any.
 #pragma once

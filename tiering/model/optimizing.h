@@ -33,7 +33,7 @@ struct InlinedWords {
   std::vector<InlinedSite> slots;  // by Version::slots
 };
 
-// What the windows of an instrumented copy of optimized code say; see copy_windows.cc.
+// What the windows of an instrumented copy of optimized code say; see drift_detector.h.
 struct CopyWindows {
   // What the copy counts, by word of its slab: block site - 1, and behind these tables of targets, and
   // all of inlined bodies.
@@ -51,7 +51,7 @@ struct CopyWindows {
 };
 
 // What is observed of optimized code that frames stay in, at one of their loops; see
-// observe_loops.cc. The counts of copies, and what is known of all of them, are Optimizing's.
+// loop_copy_control.h. The counts of copies, and what is known of all of them, are Optimizing's.
 struct LoopCopy {
   std::atomic<const Version*> version{nullptr};  // in service; read by slow paths without a lock
   // Guarded by Runtime's state mutex.
@@ -67,7 +67,7 @@ struct LoopCopies {
 };
 
 struct Optimizing {
-  // The instrumented copy in service; see observe_optimized.cc. Stores are releases that pair with
+  // The instrumented copy in service; see copy_control.h. Stores are releases that pair with
   // acquire loads in slow paths.
   std::atomic<const Version*> copy{nullptr};
   // The one before has gone with its version, and another is being made: rates stay as they are.

@@ -2,7 +2,7 @@
 // cell, its words in every thread's context.
 //
 //   in service --remove_methods--> removed --(nothing means it)--> free --add_method--> in service
-//            \--retire_methods--> retired --(gone.h)--> removed
+//            \--retire_methods--> retired --(retired_hosts.h)--> removed
 //
 // A removed method keeps its place, and the report and the profile keep what is known of it, until
 // Options::removed_kept later ones have been removed or places have run out. From then on the place
@@ -10,8 +10,8 @@
 //
 //   what could                   why it does not
 //   ---------------------------  ------------------------------------------------------------------
-//   frames of its code           its versions are freed when none is left (reclaim.h)
-//   frames that leave code of    its host is there until none is left, and told before (gone.h);
+//   frames of its code           its versions are freed when none is left (reclaimer.h)
+//   frames that leave code of    its host is there until none is left, and told before (retired_hosts.h);
 //     a retired one for it         one that was removed has no such
 //   threads that found it in     all have been quiescent since, or stand still and hold no address
 //     service, in slow paths       of it (Reclaimer::leave)
@@ -104,7 +104,7 @@ class Places {
   // The steps by which they are found, in this order; the runtime's are between them.
   //
   // Returns those of the oldest removals but for the last `kept`, as far as nothing runs the methods'
-  // own code. What frames that leave others' code go on in goes with those (gone.h).
+  // own code. What frames that leave others' code go on in goes with those (retired_hosts.h).
   Set candidates(size_t kept) const;
   // Leaves those alone that code means, or whose methods are looked at.
   void keep_what_code_means(Set& places) const;

@@ -53,7 +53,7 @@ class NativeStack {
   uint64_t limit = 0;
   const jit::HostExit* host_exits = nullptr;  // AttachedThread::host_exits
   int64_t fuel = sampler::kFuelWithoutEnd;    // of its innermost invoke
-  tiering::InvokeFrame* invokes = nullptr;    // the innermost; see transitions/stop.h
+  tiering::InvokeFrame* invokes = nullptr;    // the innermost; see thread_stop.h
   // What callers kept in registers: a copy of the library's frames that suspended it, from below
   // that of RuntimeImpl::switch_stack to above that of its C function. They are gone by the time
   // that anybody looks.

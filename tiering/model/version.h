@@ -74,7 +74,7 @@ struct InlinedSlot {
 };
 
 // One compiled body, in service or retired. What is added here, a copy in another place has as well
-// (version_of in code/relay.cc).
+// (version_of in serve/code_compaction.cc).
 struct Version {
   Tier tier = Tier::kBaseline;
   Copy copy = Copy::kPlain;
@@ -111,13 +111,13 @@ struct Version {
   jit::ValueGuard guard;
   std::vector<jit::ParamValue> values;
   jit::GuardWords guard_words;
-  // What long loops of optimized code ask, see osr_out.cc: by LoopId an OsrOut, or 0. Empty in other
+  // What long loops of optimized code ask, see osr_exit.h: by LoopId an OsrOut, or 0. Empty in other
   // code.
   jit::PollRun polls;
   uint64_t serial = 0;            // versions are numbered in the order in which they are begun
   std::vector<MethodId> by_stub;  // callees that the code reaches by their stubs
   // Places of all methods that the code means: it calls them, has their bodies in it, or compares
-  // their stubs' addresses. By rising index; see code/places.h.
+  // their stubs' addresses. By rising index; see places.h.
   std::vector<uint32_t> refers_to;
   std::vector<uint32_t> bodies;  // those of them whose bodies it has in it
   // Guarded by Runtime's state mutex.

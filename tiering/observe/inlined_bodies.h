@@ -3,7 +3,7 @@
 // Words are numbered as in the copy's slab: block site - 1 of the method's own blocks, then its tables
 // of targets, then the sections of inlined bodies, and behind these their slots. In windows, and in
 // what is compared with them, the words of a slot that has targets of a call stand for callees, as
-// observe_targets.h says; those of other slots are 0.
+// indirect_targets.h says; those of other slots are 0.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -54,7 +54,7 @@ Origin origin_of(Method& m, const Version& v, const Version& copy, const CopyWin
 std::map<jit::InlinePath, jit::InlinedBlocks> seen_of_inlined(const Version& copy,
                                                               const CopyWindows& windows);
 
-// ---- Slots: observe_inlined_slots.cc ------------------------------------------------------------
+// ---- Slots: inlined_slots.cc ------------------------------------------------------------
 
 // Adds to a window of the blocks of inlined bodies what came on at a slot that has targets of a call.
 // `own`: words in front of these blocks in the slab.

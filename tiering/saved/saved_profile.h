@@ -3,7 +3,7 @@
 // A saved profile is advice about code of the same shape: with another CFG hash it is dropped, or what
 // of it still fits is taken over, and the log says so. A method that one run of it makes worth a
 // compilation is optimized at its first call (warm_start.cc); it is watched from then on like any
-// optimized method (observe_optimized.cc), and if what it does is not what was saved, the saved counts
+// optimized method (copy_control.h), and if what it does is not what was saved, the saved counts
 // fade like those of all others.
 //
 //   watched methods --> like one run of the file? --yes--> count: one run more, no counts
