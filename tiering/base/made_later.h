@@ -1,6 +1,6 @@
 // MadeLater: a part of an object that most objects of its kind never come to have.
 //
-// Who reads one that has not been made finds what a fresh T says; who writes makes it.
+// A reader of a part that has not been made sees a fresh T; a writer makes the part.
 //
 //   Thread: one writer at a time. What `put` was given may be read without a lock, as made() is an
 //           acquire that pairs with its release; what `own` hands out belongs to its writer.

@@ -31,7 +31,7 @@ class WaitedMutex {
   }
 
 #ifndef NDEBUG
-  // Whether the calling thread holds it. Only for asserts.
+  // Returns whether the calling thread holds it. Only for asserts.
   bool held() const {
     return holder_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }

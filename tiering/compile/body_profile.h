@@ -1,4 +1,4 @@
-// What a compiler is told of a body's blocks and indirect calls, from what was observed.
+// The observed counts of a body's blocks and indirect calls, as the compiler needs them.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -12,7 +12,7 @@ namespace uptier::tiering {
 
 // Returns an indirect call's targets as the compiler knows them; those that were removed are left out.
 jit::SiteTargets site_targets(const Estimates::Targets& seen, const jit::StubTable& stubs);
-// Returns what was observed of a method's blocks and indirect calls.
+// Returns the observed counts of a method's blocks and indirect calls.
 jit::BodyProfile body_profile(const Method& m, const Estimates& estimates,
                               const jit::StubTable& stubs);
 

@@ -24,7 +24,7 @@ class CallPaths final : public jit::CallResolver {
   const std::vector<MethodId>& reached() const { return reached_; }
 
  private:
-  // Whether a method was removed since the earliest LookingAround that exists began.
+  // Returns whether a method was removed since the earliest LookingAround that exists began.
   bool removed_meanwhile(MethodId m) const;
 
   const CompileEnv& env_;

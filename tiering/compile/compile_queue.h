@@ -29,7 +29,7 @@ class CompileQueue {
     return dropped;
   }
 
-  // Of what is there already, nothing goes.
+  // Requests that are in the queue already stay.
   void set_capacity(size_t capacity) { capacity_ = capacity; }
 
   std::optional<Plan> pop() {

@@ -20,7 +20,7 @@ const CompileTurns::Turn* CompileTurns::taken_for(const Method* m) const {
   return at == turns_.end() ? nullptr : &*at;
 }
 
-// Whether who has a turn is the thread, or waits for it, or for one that does. There is no circle in
+// Returns whether who has a turn is the thread, or waits for it, or for one that does. There is no circle in
 // this, since whoever would have closed one was refused.
 bool CompileTurns::waits_for(const Turn& has, std::thread::id thread) const {
   assert(!has.waits);

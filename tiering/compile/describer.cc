@@ -210,7 +210,7 @@ Status Describer::check_callees(const Method& m, const jit::Function& f) const {
   return {};
 }
 
-// Whether what is to be observed cannot wait for code that counts: where that is made with the
+// Returns whether what is to be observed cannot wait for code that counts: where that is made with the
 // plain copy; where guards of plain code count; where calls alone tell all that there is to count,
 // and where traces tell of all calls; where threads count in one slab; and where earlier processes
 // have seen something.

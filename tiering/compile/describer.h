@@ -1,8 +1,8 @@
 // Describer: from a host to IR: the description of a method, and what it teaches about it.
 //
-// What never changes is learnt from the first description. What is to be observed is planned when
-// code that counts is to be made, or that uses what was counted: most methods of a large program
-// are called a few times, and never get there (docs/notes/0040).
+// The first description says what never changes about the method. Its probes are planned when code that
+// counts, or code that uses counts, is to be made: most methods of a large program are called a few
+// times, and never get there (docs/notes/0040).
 //
 //   Thread: any, one a method: the caller has the method's turn (compile_turns.h), looks around
 //   (LookingAround), and does not hold the state mutex; but learn_own(), whose caller holds it, and
@@ -26,7 +26,7 @@ class Describer {
   // `env` outlives this.
   explicit Describer(const CompileEnv& env) : env_(env) {}
 
-  // Whether the code is made of counts, or counts.
+  // Whether the code that is made from a description counts, or uses counts.
   enum class Observed : uint8_t { kYes, kNotYet };
   // Returns a method's description; what was described ahead of its compilation is used once.
   Result<jit::Function> describe(Method& m, Observed observed);
@@ -37,7 +37,7 @@ class Describer {
   // The code of a description has been made: its memory serves the next one.
   void keep(jit::Function f) { spare_build_.keep(std::move(f)); }
 
-  // Whether the instrumented copy is made with the plain one: it waits for the first sample, unless no
+  // Returns whether the instrumented copy is made with the plain one: it waits for the first sample, unless no
   // sample may be missed.
   bool copies_first(const Method& m) const;
   // Returns how many methods were described differently so often that they are given up.

@@ -1,5 +1,5 @@
-// What a version may take for granted of values, by the profile: those inside of its body, where it
-// leaves if they are others; and parameters, by a guard in front of it.
+// Value speculation: which values a version assumes, by the profile. It leaves optimized code where a
+// value inside of its body differs; values of parameters are tested by a guard in front of it.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace uptier::tiering {
 
-// Returns what the next version may take values inside of the body to be. The caller holds the state
+// Returns the values that the next version assumes inside of the body. The caller holds the state
 // mutex.
 std::vector<jit::SiteValues> guess_values(const CompileEnv& env, Method& m, const Plan& plan);
 // Puts the guard in front of a version for values that has just been compiled. If the general version

@@ -17,7 +17,7 @@
 namespace uptier::tiering {
 namespace {
 
-// Whether alias classes mean the same in both.
+// Returns whether alias classes mean the same in both.
 bool same_classes(const Method& a, const Method& b) {
   return a.shape->alias_scope == b.shape->alias_scope &&
          a.info.key.module_key == b.info.key.module_key;

@@ -38,14 +38,14 @@ class Inlinees final : public jit::InlineeSource {
     std::unique_ptr<jit::Inlinee> inlinee;  // null: not to be inlined
     double error = 1;                       // how far its profile may lie from the truth
   };
-  // What windows of the root's copy have seen, once it has drifted.
+  // The windows of the root's copy, once its profile has drifted.
   struct Phase {
     std::map<jit::InlinePath, jit::InlinedBlocks> blocks;
     double error = 1;
     std::map<jit::InlinePath, std::vector<jit::SiteTargets>> targets;
   };
 
-  // What earlier processes have seen of the indirect calls of a body in its place.
+  // The targets that earlier processes have seen for the indirect calls of a body at its place.
   struct Saved {
     std::vector<jit::SiteTargets> targets;
     double error = 0;  // how far their shares may lie from the truth

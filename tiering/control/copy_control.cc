@@ -117,7 +117,7 @@ bool CopyControl::take_optimized(Method& m, uint32_t thread, const sampler::Note
     loops_.take_rounds(m, *copy, std::move(w));
     return false;
   }
-  // What comes late is of a version that has gone.
+  // A late window belongs to a version that is no longer in service.
   if (!observes_optimized(m) || copy != m.optimizing->copy.load(std::memory_order_relaxed))
     return false;
   in_service_.touch(m);

@@ -21,7 +21,7 @@ uint64_t bytes_in_service(const Method& m) {
 std::vector<Method*> eviction_order(const MethodTable& methods) {
   std::vector<Method*> order;
   for (const auto& m : methods.all()) {
-    // What is described differently each time could not be made again.
+    // Code of a method that is described differently each time could not be made again.
     bool ours = !m->removed && !m->info.own_code && !m->is_unstable() && bytes_in_service(*m) != 0;
     if (ours) order.push_back(m.get());
   }

@@ -63,7 +63,6 @@ void LoopCopyControl::watch_frames_of(Method& m, const Version& v) {
   frames_.watch(m, now_ns() + std::max(kRestNs, kLongStay * v.compile_ns));
 }
 
-// After a change of what is observed.
 void LoopCopyControl::watch_all_frames() {
   for (const auto& m : methods_.all()) {
     bool any = false;
@@ -151,7 +150,7 @@ void LoopCopyControl::take_rounds(Method& m, const Version& copy, sampler::Windo
   const LoopId loop = copy.osr_loop;
   assert(loop_copy(m, loop) != nullptr);
   LoopCopy& c = *loop_copy(m, loop);
-  // What comes late is of a version that has gone.
+  // A late window belongs to a version that is no longer in service.
   if (c.version.load(std::memory_order_relaxed) != &copy) return;
   CopyWindows& o = c.windows;
   for (size_t i = 0; i < w.counts.size(); ++i) {

@@ -453,7 +453,7 @@ void RateControl::observe_again(Method& m) {
   if (every) want_copy(m);
 }
 
-// Puts a rate in force, or what stands above all rates.
+// Puts a rate in force, or the one that overrides it.
 void RateControl::put_rate(uint32_t place, sampler::Rate planned) {
   Sampling how = sampling();
   if (how == Sampling::kOff) planned = off_rate();

@@ -11,11 +11,11 @@
 namespace uptier::tiering {
 namespace {
 
-// What a trial may take of the slower version's time, in cycles: 10 ms and 50 us at 3 GHz.
+// The most time of the slower version that a trial may take, in cycles: 10 ms and 50 us at 3 GHz.
 constexpr uint64_t kRollBackBudget = 30'000'000;
 constexpr uint64_t kSpeedupBudget = 150'000;
 constexpr uint32_t kSpeedupPairs = 16;
-// Whether all the time of a call is the method's own. The time of callees is the same in both
+// Returns whether all the time of a call is the method's own. The time of callees is the same in both
 // versions, and would say that compiling is worth less than it is.
 bool calls_nothing(const jit::Function* f) {
   if (f == nullptr) return false;
@@ -58,13 +58,13 @@ void Trials::abandon(Method& m) {
   Optimizing* o = m.optimizing.made();
   if (o == nullptr) return;
   Trial* t = o->trial.exchange(nullptr, std::memory_order_acq_rel);
-  // What a guard leads to stays with it.
+  // The version that a guard leads to stays with the guard.
   if (t != nullptr && t->now.general != &t->before) {
     in_service_.give_up(const_cast<Version&>(t->before), OsrOut::kNewer);
   }
 }
 
-// What a trial of baseline code and optimized code says of all such code.
+// Learns from a trial of baseline code and optimized code about all such code.
 void Trials::learn_rates(const Method& m, const TrialSnapshot& s) {
   if (s.now_cycles < kLeastTrialCycles) return;
   assert(s.tiers);

@@ -28,7 +28,7 @@ class WantedFrames {
     uint64_t osr_outs;  // frames that had moved when it was wanted
   };
 
-  // Whether anything is not due yet.
+  // Returns whether anything is not due yet.
   bool wait() const noexcept { return wait_.load(std::memory_order_relaxed); }
 
   void want_newer(const Newer& n) {

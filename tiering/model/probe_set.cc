@@ -113,7 +113,7 @@ void ProbeSet::add_flow(std::span<const uint64_t> slab, std::span<const uint64_t
   profile::FlowCounts counts = flow_.counts_of(slab, traps, entries);
   std::copy_n(counts.blocks.begin(), std::min<size_t>(blocks_, counts.blocks.size()),
               out.counts.begin());
-  // What lies behind the real edges are ways in and out that no profile shows.
+  // The counts after the real edges are of entries and exits that no profile shows.
   std::copy_n(counts.edges.begin(), std::min<size_t>(edges_, counts.edges.size()),
               out.counts.begin() + blocks_);
 }

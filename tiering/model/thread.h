@@ -54,7 +54,7 @@ class AttachedThread {
   std::vector<sampler::LoopTimer::Execution> first_loops;
   const sampler::LoopTimer& loops() const { return loops_; }
   sampler::CostMeter& cost() { return cost_; }
-  // What was met so far, on the quick paths of loops too, which the meter does not see.
+  // Returns the costs so far, with those of the quick paths of loops, which the meter does not see.
   sampler::CostCounts cost_counts() const noexcept;
   // Returns the processor time that the thread has used, in ns. Thread: any.
   uint64_t cpu_ns() const noexcept;

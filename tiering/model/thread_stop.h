@@ -12,8 +12,9 @@
 // again, so it ends that one or, if it is over, none. A timeout is for its invoke and all within: each
 // has the earliest of their deadlines. Nothing ends but bodies, where no lock is held.
 //
-// The timer is set to what is wanted, and then what is wanted is asked again: whoever puts a number
-// into the mailbox fires the timer afterwards, so that either its signal comes or the number is seen.
+// The thread sets the timer to the wanted time, and then computes the wanted time again. Another thread
+// that puts a number into the mailbox fires the timer afterwards. So either the signal comes, or the
+// number is seen.
 //
 //   Thread: a ThreadStop belongs to its thread, with its signal handler; but others fill the mailbox,
 //   read `number`, and fire the timer, holding Stops' mutex.
@@ -49,7 +50,7 @@ struct InvokeFrame {
 // Has each loop of optimized code of a runtime ask once whether it is to go on; from a signal handler.
 using HaveLoopsAsk = void (*)(void* runtime) noexcept;
 
-// What a call of code is limited by.
+// The limits of a call of code.
 struct CallLimits {
   uint64_t deadline_ns = InvokeFrame::kNever;
   uint64_t fuel = 0;  // 0: Options::fuel
@@ -94,7 +95,7 @@ class ThreadStop {
 
   // The signal has come. `machine`: where the thread is (ucontext_t).
   void tick(void* machine) noexcept;
-  // Whether the thread has heard that the innermost invoke is to end.
+  // Returns whether the thread has heard that the innermost invoke is to end.
   bool due() const noexcept { return raised_; }
   // Returns the time of CLOCK_MONOTONIC so long from now.
   static uint64_t deadline_after(uint64_t timeout_ns) noexcept;

@@ -9,7 +9,7 @@
 namespace uptier::tiering {
 namespace {
 
-// Takes what is in a thread's ring. The caller holds the state mutex, so there is one reader.
+// Takes the records in a thread's ring. The caller holds the state mutex, so there is one reader.
 template <typename Records>
 void take(AttachedThread& t, Records& out) {
   std::vector<sampler::LogRecord> taken;

@@ -1,8 +1,8 @@
 // InlinedRecorder: takes what instrumented copies of optimized code have counted of bodies that are
 // inlined into them, for readers of profiles and traces; how it is laid out is in inlined_bodies.h.
 //
-// A thread's slot counts from 0 in each copy. What it holds is read as at any site; all threads and
-// copies together come to
+// A thread's slot counts from 0 in each copy, and is read like any site. All threads and copies together
+// come to
 //
 //     sum - what the thread's snapshot before held + what this one holds
 //
@@ -37,7 +37,7 @@ class InlinedRecorder {
   // `counts` is the whole slab. Makes of `came` what a window has of all of these words.
   void take(Method& m, uint32_t thread, const Version& copy, std::span<const uint64_t> counts,
             std::vector<uint64_t>& came, uint64_t samples);
-  // Returns what was seen of the bodies that are inlined into a method, of callees that are there.
+  // Returns the counts of bodies that are inlined into a method, if their methods are still there.
   InlinedBodies bodies_of(const Method& m) const;
 
  private:

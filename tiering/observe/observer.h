@@ -1,4 +1,4 @@
-// Observer: all that is observed of methods, and what is made of it.
+// Observer: records the counts of methods, and answers questions about them.
 //
 //   note + counters -> streams, by the recorders -> events of the trace
 //                      streams -> estimates -> advisor -> policy -> decisions

@@ -9,8 +9,8 @@
 //
 //   stream of a thread --its estimates raked to all that it ran--> kEndedStream
 //
-// What those ran that had no sample stays known (Stream::sampled), and is brought into the estimates
-// with the streams that are left. What it has seen is a sum from then on: no words and no window belong
+// The calls of threads that had no sample stay known (Stream::sampled), and are brought into the
+// estimates with the streams that are left. kEndedStream holds sums only: no words and no window belong
 // to it. In a trace each thread's stream stays one of its own, which its final flush has ended.
 //
 //   Thread: the caller holds the runtime's state mutex.

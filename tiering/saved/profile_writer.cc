@@ -37,7 +37,7 @@ Parts parts_of(double decay, double runs, bool counted_before) {
   return {parts(decay), parts(decay + (counted_before ? 0 : 1 / runs))};
 }
 
-// Whether a method of a body's way is known to be other code now.
+// Returns whether a method of a body's way is known to be other code now.
 bool is_of_other_code(const InlinedKey& key, const InlinedBody& body,
                       const std::map<MethodKey, SeenRun::Fate>& fates) {
   const auto differs = [&](const MethodKey& method, uint64_t hash) {

@@ -35,7 +35,7 @@ struct ReadFile {
   size_t counted = 0;          // its runs that are only counted
   uint64_t counted_bytes = 0;  // of the file, which these take
 
-  // Whether one more run of so many bytes may only be counted.
+  // Returns whether one more run of so many bytes may only be counted.
   bool takes_more(uint64_t more) const;
 };
 

@@ -12,7 +12,7 @@
 
 namespace uptier::tiering {
 
-// Whether a method's code was made from its saved profile alone, which still holds.
+// Returns whether a method's code was made from its saved profile alone, which still holds.
 bool is_trusted(const Method& m);
 
 class RunCollector {

@@ -57,9 +57,9 @@ class SavedProfile {
   ProfileStore* store() const { return store_.get(); }
   SavedReport report() const { return store_ == nullptr ? SavedReport() : store_->report(); }
 
-  // Whether something is saved of a method, perhaps of other code.
+  // Returns whether something is saved of a method, perhaps of other code.
   bool knows(const Method& m) const;
-  // Whether what is saved of it is worth asking the policy about, perhaps of other code.
+  // Returns whether what is saved of it is worth asking the policy about, perhaps of other code.
   bool is_hot(const Method& m) const;
   // The method's shape has just become known: takes over what is saved of it, if that is of this code.
   void adopt(Method& m);

@@ -341,7 +341,7 @@ void InService::withdraw_what_refers_to_locked(const Places::Set& places) {
 
 // ---- Calls ------------------------------------------------------------------------------------
 
-// Whether calls go to the host's interpreter before there is code, or when it has been taken away.
+// Returns whether calls go to the host's interpreter before there is code, or when it has been taken away.
 // The fixed tiers hold methods elsewhere, and what a saved profile knows can be compiled at once.
 bool InService::interprets_first_locked(const Method& m) const {
   bool interprets = m.info.host_entry != nullptr && options_.tier == TierMode::kAuto;

@@ -9,8 +9,9 @@
 //   baseline code
 //   the host's interpreter, or the place where code is made
 //
-// link_locked() points it there, and whoever changes what there is calls that. What leads to a version
-// is overwritten before the version is retired; from then on it is free by the law of reclaimer.h. Frames
+// link_locked() points it there; each change of this list is followed by a call of it. Pointers to a
+// version are overwritten before the version is retired; from then on it is freed by the law of
+// reclaimer.h. Frames
 // that loop in it are called back (osr_exit.h), all others go on to their end.
 //
 // A method that has been given its second chance (eviction.h) has its code, and its cell asks; so has
@@ -43,7 +44,7 @@ namespace uptier::tiering {
 
 class InService {
  public:
-  // What it works on; all outlive it.
+  // The parts that it works on. All outlive it.
   struct Parts {
     const Options& options;
     const PolicyOptions& policy;
@@ -74,7 +75,7 @@ class InService {
 
   // ---- Calls (installer.cc, registry.cc, eviction.h) --------------------------------------------------
 
-  // Whether calls go to the host's interpreter before there is code, or when it has been taken away.
+  // Returns whether calls go to the host's interpreter before there is code, or after it was taken away.
   bool interprets_first_locked(const Method& m) const;
   // Returns where calls go that find no code.
   const void* first_target_locked(const Method& m) const;
@@ -120,15 +121,15 @@ class InService {
   // Gives up the instrumented copies of these, of one loop or of all.
   void retire_loop_copy(Method& m, LoopId loop);
   void retire_loop_copies(Method& m);
-  // Takes all code of a method out of service that can be made again; or when it was removed, what is
-  // left of it.
+  // Takes all code of a method out of service that can be made again; or after the method was removed,
+  // all code that it still has.
   void withdraw_locked(Method& m);
   // Likewise, to make room.
   void evict_locked(Method& m);
   // Likewise, of each method that has code in service which means a method of one of the places; and
   // calls back the frames of all such code (place_taking.cc).
   void withdraw_what_refers_to_locked(const Places::Set& places);
-  // Frees what was retired and nobody can run any more.
+  // Frees the retired versions that nobody can run any more.
   void reclaim_locked() noexcept;
 
  private:
