@@ -27,7 +27,7 @@ bool parse_number(std::string_view text, T& out) {
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
-// Whether points of a kind have places, so that each can be met once.
+// Returns whether points of a kind have places, so that each can be met once.
 bool has_places(StressKind k) {
   return k == StressKind::kOsr || k == StressKind::kCopy || k == StressKind::kGuard ||
          k == StressKind::kOsrOut;

@@ -1,40 +1,10 @@
 // The builder handle of the C API: its checks, blocks, variables and constants.
 #include "tiering/c_api/builder.h"
 
-#include "jit/frontend/op_call.h"
-
 #include <algorithm>
 
+#include "jit/frontend/op_call.h"
 #include "profile/base/wall.h"
-
-namespace uptier::tiering {
-
-// What the callback throws ends the process, memory that it is refused included: it must not unwind
-// through the compiler, and C may not catch it.
-uptier_status CMethod::call_build(MethodId m, uptier_builder& b, uptier_error& said) noexcept {
-  return build_(user_, to_c<uptier_method>(m), &b, &said);
-}
-
-// Asks the C host for the body.
-Status CMethod::build(MethodId m, FunctionBuilder& b) noexcept try {
-  if (build_ == nullptr) {
-    return Error{ErrorCode::kUnsupported, name_ + ": the host has no build function"};
-  }
-  uptier_builder builder(runtime_, b);
-  uptier_error said{UPTIER_OK, ""};
-  uptier_status s = call_build(m, builder, said);
-  said.message[UPTIER_MESSAGE_SIZE - 1] = 0;
-  if (!builder.error) {
-    return Error{builder.error.error().code, name_ + ": " + builder.error.error().message};
-  }
-  if (s == UPTIER_OK) return {};
-  bool known = s >= UPTIER_INVALID_ARGUMENT && s <= UPTIER_NOT_FOUND;
-  std::string why = said.message[0] != 0 ? said.message : uptier_status_name(s);
-  return Error{known ? static_cast<ErrorCode>(s - 1) : ErrorCode::kInvalidInput,
-               name_ + ": the host's build failed: " + why};
-} catch (const std::exception&) { return out_of_memory("build"); }
-
-}  // namespace uptier::tiering
 
 using namespace uptier;
 using namespace uptier::tiering;

@@ -1,5 +1,6 @@
 // Methods of the C API: the table behind their ids, coming, going, and their addresses.
 #include "profile/base/wall.h"
+#include "tiering/c_api/builder.h"
 #include "tiering/c_api/c_api.h"
 
 namespace uptier::tiering {
@@ -14,6 +15,31 @@ uint64_t CMethod::resume(const HostFrame* f) noexcept {
                           m.user_};
   return m.resume_(&frame);
 }
+
+// What the callback throws ends the process, memory that it is refused included: it must not unwind
+// through the compiler, and C may not catch it.
+uptier_status CMethod::call_build(MethodId m, uptier_builder& b, uptier_error& said) noexcept {
+  return build_(user_, to_c<uptier_method>(m), &b, &said);
+}
+
+// Asks the C host for the body.
+Status CMethod::build(MethodId m, FunctionBuilder& b) noexcept try {
+  if (build_ == nullptr) {
+    return Error{ErrorCode::kUnsupported, name_ + ": the host has no build function"};
+  }
+  uptier_builder builder(runtime_, b);
+  uptier_error said{UPTIER_OK, ""};
+  uptier_status s = call_build(m, builder, said);
+  said.message[UPTIER_MESSAGE_SIZE - 1] = 0;
+  if (!builder.error) {
+    return Error{builder.error.error().code, name_ + ": " + builder.error.error().message};
+  }
+  if (s == UPTIER_OK) return {};
+  bool known = s >= UPTIER_INVALID_ARGUMENT && s <= UPTIER_NOT_FOUND;
+  std::string why = said.message[0] != 0 ? said.message : uptier_status_name(s);
+  return Error{known ? static_cast<ErrorCode>(s - 1) : ErrorCode::kInvalidInput,
+               name_ + ": the host's build failed: " + why};
+} catch (const std::exception&) { return out_of_memory("build"); }
 
 CMethod* CMethodTable::find(uptier_method id) const {
   MethodId m = from_c<MethodId>(id);

@@ -1,6 +1,7 @@
 #include "tiering/control/copy_control.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "tiering/observe/indirect_targets.h"
 #include "tiering/observe/inlined_bodies.h"
@@ -53,6 +54,7 @@ bool CopyControl::can_observe_optimized(const Method& m) const {
 }
 
 void CopyControl::request_optimized_copy(Method& m) {
+  assert(rules_.may_observe(m));
   m.optimizing.own().asked = true;
   // The profile of the plain version has grown since, so the two may differ in their layout.
   requests_.add(
@@ -62,6 +64,7 @@ void CopyControl::request_optimized_copy(Method& m) {
 }
 
 void CopyControl::begin_observing_optimized(Method& m, Version& v) {
+  assert(v.copy == Copy::kInstrumented && v.tier == Tier::kOptimized && !v.osr_loop.valid());
   Optimizing& o = m.optimizing.own();
   CopyWindows& w = o.windows;
   w.observed.assign(m.shape->block_weights.size(), false);
@@ -114,10 +117,11 @@ bool CopyControl::take_optimized(Method& m, uint32_t thread, const sampler::Note
     loops_.take_rounds(m, *copy, std::move(w));
     return false;
   }
-  // What comes late is of a version that has gone.
+  // A late window belongs to a version that is no longer in service.
   if (!observes_optimized(m) || copy != m.optimizing->copy.load(std::memory_order_relaxed))
     return false;
   in_service_.touch(m);
+  assert(!rounds && copy->copy_number == note.copy);
   CopyWindows& o = m.optimizing.own().windows;
   const Version* v = m.optimized.load(std::memory_order_relaxed);
   if (!drift_.learn_window(m, o, *copy, w) || !usable(v)) return false;

@@ -38,7 +38,7 @@
 // function (`./dev bench micro` times both), so even a program of nothing but such calls pays a few parts in
 // a thousand; and a method that is called a million times a second shows a window each second.
 //
-//   Thread: the worker, or without one whoever flushes, with the state mutex.
+//   Thread: the worker, or without a worker the thread that flushes, with the state mutex.
 #pragma once
 
 #include <cstdint>
@@ -58,14 +58,14 @@
 
 namespace uptier::tiering {
 
-// Whether a copy of calls is in service. Thread: any.
+// Returns whether a copy of calls is in service. Thread: any.
 inline bool observes_optimized(const Method& m) noexcept {
   return usable(m.optimizing->copy.load(std::memory_order_acquire));
 }
 
 class CopyControl {
  public:
-  // What it works on; all outlive it.
+  // The parts that it works on. All outlive it.
   struct Parts {
     const Options& options;
     const Options& live;          // what of the options changes, and

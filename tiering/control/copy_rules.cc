@@ -1,6 +1,7 @@
 #include "tiering/control/copy_rules.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "tiering/observe/inlined_bodies.h"
 
@@ -14,8 +15,10 @@ bool CopyRules::may_observe(const Method& m) const {
 
 void CopyRules::number(Method& m, Version& v) const {
   Optimizing& o = m.optimizing.own();
+  assert(v.copy_number == 0 && v.copy == Copy::kInstrumented);
   v.copy_number = ++o.copies;
   v.newest_method = places_.methods_seen();
+  assert(words_in(m, v) >= m.probes->optimized_plan().bytes / 8);
   v.copy_words = o.most_words = std::max(o.most_words, words_in(m, v));
 }
 

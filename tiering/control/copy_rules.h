@@ -20,7 +20,7 @@ class CopyRules {
         always_instrumented_(always_instrumented),
         places_(places) {}
 
-  // Whether optimized code of the method may have copies at all.
+  // Returns whether optimized code of the method may have copies at all.
   bool may_observe(const Method& m) const;
   // Gives a copy that comes into service its number. All copies of a method, those that are entered at
   // loops too, count in the same slab.

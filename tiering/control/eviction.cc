@@ -2,6 +2,7 @@
 #include "tiering/control/eviction.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace uptier::tiering {
 namespace {
@@ -20,7 +21,7 @@ uint64_t bytes_in_service(const Method& m) {
 std::vector<Method*> eviction_order(const MethodTable& methods) {
   std::vector<Method*> order;
   for (const auto& m : methods.all()) {
-    // What is described differently each time could not be made again.
+    // Code of a method that is described differently each time could not be made again.
     bool ours = !m->removed && !m->info.own_code && !m->is_unstable() && bytes_in_service(*m) != 0;
     if (ours) order.push_back(m.get());
   }
@@ -57,6 +58,7 @@ void Eviction::make_room_locked(uint64_t wanted, bool urgent) {
   size_t next = 0;
   for (; next < order.size() && over(kFilledEnough); ++next) {
     if (!order[next]->unlinked && !urgent) break;
+    assert(!order[next]->removed && !order[next]->info.own_code);
     in_service_.evict_locked(*order[next]);
     in_service_.reclaim_locked();
   }

@@ -1,6 +1,7 @@
 #include "tiering/control/loop_copy_control.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "tiering/base/clock.h"
@@ -14,7 +15,7 @@ namespace {
 constexpr uint64_t kRestNs = 10'000'000;
 constexpr uint64_t kRestPart = 64;
 constexpr uint64_t kLongStay = 100;
-// As in osr_out.cc: what is called more often is observed by calls.
+// As in osr_exit.h: what is called more often is observed by calls.
 constexpr uint64_t kFewCalls = 8;
 
 bool asks(const Version& v) {
@@ -62,7 +63,6 @@ void LoopCopyControl::watch_frames_of(Method& m, const Version& v) {
   frames_.watch(m, now_ns() + std::max(kRestNs, kLongStay * v.compile_ns));
 }
 
-// After a change of what is observed.
 void LoopCopyControl::watch_all_frames() {
   for (const auto& m : methods_.all()) {
     bool any = false;
@@ -82,6 +82,7 @@ void LoopCopyControl::call_watched(const Method& m) {
 }
 
 void LoopCopyControl::take_frame(Method& m, const sampler::Note& note) {
+  assert(note.loop < m.shape->loop_count);
   if (m.removed || !rules_.may_observe(m)) return;
   in_service_.touch(m);
   LoopId loop(note.loop);
@@ -118,6 +119,7 @@ void LoopCopyControl::take_frame(Method& m, const sampler::Note& note) {
 // ---- Copies -----------------------------------------------------------------------------------
 
 void LoopCopyControl::begin_observing(Method& m, Version& v) {
+  assert(v.osr_loop.valid() && v.copy == Copy::kInstrumented && !v.retired);
   in_service_.retire_loop_copy(m, v.osr_loop);
   if (!usable(m.shape->osr[v.osr_loop.index()].load(std::memory_order_relaxed))) {
     return reclaimer_.retire(v);  // there would be no way back
@@ -146,8 +148,9 @@ void LoopCopyControl::begin_observing(Method& m, Version& v) {
 
 void LoopCopyControl::take_rounds(Method& m, const Version& copy, sampler::Window w) {
   const LoopId loop = copy.osr_loop;
+  assert(loop_copy(m, loop) != nullptr);
   LoopCopy& c = *loop_copy(m, loop);
-  // What comes late is of a version that has gone.
+  // A late window belongs to a version that is no longer in service.
   if (c.version.load(std::memory_order_relaxed) != &copy) return;
   CopyWindows& o = c.windows;
   for (size_t i = 0; i < w.counts.size(); ++i) {
@@ -167,7 +170,7 @@ void LoopCopyControl::consider(Method& m, LoopId loop, const Version& v) {
   if (follows) follow_drift(m, copy, c.windows);
 }
 
-// Frames ask for newer code by themselves (osr_out.cc).
+// Frames ask for newer code by themselves (osr_exit.h).
 void LoopCopyControl::follow_drift(Method& m, const Version& copy, CopyWindows& o) {
   begin_loop_phase(m, copy, o, observer_.estimates);
   uint32_t loop = copy.osr_loop.index();

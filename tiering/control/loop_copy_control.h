@@ -3,11 +3,11 @@
 //   a frame is in the code that it entered at a loop for kLongStay times as long as that took to
 //   compile --its words say kObserve--> it tells so --> the loop's instrumented copy is made -->
 //     its words say so again --> it tells, and runs that for some rounds
-//       (observe_round.cc) --> a rest --> again
+//       (observed_rounds.h) --> a rest --> again
 //     --64 rounds--> window --> like those before? like what the code was made from?
 //
-// What is compiled for nothing but this takes no more than one part in kLongStay of the time since
-// then, but for the first.
+// Compilations that serve only this purpose take at most one part in kLongStay of the time since then;
+// the first one is not limited.
 //
 // Frames are found by their own answers: a version that nobody runs answers nothing, and nothing
 // more is done about it. The rest is kRestNs, and kRestPart times what the rounds took, so copies have
@@ -18,16 +18,17 @@
 // each round that was seen stands for itself. What is decided by windows is decided about the
 // shares inside the loop.
 //
-// A loop whose code lies too far from what it was made from is made anew by (2) of policy.h, with
-// the time that its code has been in service for what it has run: from the windows inside of the
-// loop, from all that was seen outside (phase.cc). Frames go there as they do to any newer code.
+// If the profile of a loop lies too far from the one its code was made from, the loop is compiled again
+// by (2) of uptier/policy.h. The time that the code has been in service stands for the time that it ran.
+// The new code is made from the windows inside of the loop, and from all counts outside (phase.h). Frames
+// go there as they do to any newer code.
 //
 // Not observed: loops that do not ask (jit/opt/poll_loops.h); a frame of a version that calls reach,
 // where its thread has called it often.
 //
 // Law: a loop has at most one copy in service, and none without the plain version that it is the copy of.
 //
-//   Thread: the worker, or without one whoever flushes, with the state mutex.
+//   Thread: the worker, or without a worker the thread that flushes, with the state mutex.
 #pragma once
 
 #include "sampler/convergence.h"
@@ -48,7 +49,7 @@ namespace uptier::tiering {
 
 class LoopCopyControl {
  public:
-  // What it works on; all outlive it.
+  // The parts that it works on. All outlive it.
   struct Parts {
     const CopyRules& rules;
     const MethodTable& methods;

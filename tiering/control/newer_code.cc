@@ -1,6 +1,7 @@
 #include "tiering/control/newer_code.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "tiering/base/clock.h"
 
@@ -36,6 +37,7 @@ bool NewerCode::cannot_follow(const Method& m, uint32_t loop) const {
 }
 
 void NewerCode::want(Method& m, uint32_t loop) {
+  assert(loop < m.shape->loop_count);
   if (cannot_follow(m, loop))
     return m.shape->osr_asked[loop].store(false, std::memory_order_relaxed);
   if (uint64_t due = due_ns(m)) {

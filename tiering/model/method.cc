@@ -1,5 +1,6 @@
 #include "tiering/model/method.h"
 
+#include <cassert>
 #include <memory>
 
 #include "tiering/base/clock.h"
@@ -8,6 +9,7 @@ namespace uptier::tiering {
 
 LoopCopy* loop_copy(const Method& m, LoopId loop) noexcept {
   LoopCopies* all = m.optimizing->loop_copies.made();
+  assert(all == nullptr || loop.index() < m.shape->loop_count);
   return all == nullptr ? nullptr : &all->at[loop.index()];
 }
 

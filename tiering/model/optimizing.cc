@@ -1,5 +1,7 @@
 #include "tiering/model/optimizing.h"
 
+#include <cassert>
+
 namespace uptier::tiering {
 
 namespace {
@@ -10,6 +12,7 @@ constexpr sampler::ConvergenceOptions kOptions{.probe_samples = 256};
 }  // namespace
 
 void CopyWindows::forget(double epsilon) {
+  assert(epsilon >= 0);
   convergence = sampler::Convergence(kOptions);
   convergence.set_epsilon(epsilon);
   known.clear();

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "sampler/gap.h"
 
@@ -109,6 +110,7 @@ sampler::CostCounts AttachedThread::cost_counts() const noexcept {
 }
 
 void AttachedThread::enter_blocked(const void* top) noexcept {
+  assert(top != nullptr && blocked.load(std::memory_order_relaxed) != kLookedAt);
   stack_top = reinterpret_cast<uintptr_t>(top);
   blocked.store(kBlocked, std::memory_order_release);  // pairs with begin_look()
 }
@@ -128,6 +130,7 @@ bool AttachedThread::begin_look() noexcept {
 }
 
 void AttachedThread::end_look() noexcept {
+  assert(blocked.load(std::memory_order_relaxed) == kLookedAt);
   blocked.store(kBlocked, std::memory_order_release);
   blocked.notify_one();
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -66,6 +67,7 @@ void ThreadStop::set_up(sampler::ThreadContext& context, const ThreadStacks& sta
 
 // What was raised was so for the invoke around it. The timer fires on if that one is to end as well.
 void ThreadStop::begin_slow() noexcept {
+  assert(innermost_ != nullptr);
   InvokeFrame& f = *innermost_;
   bool was_raised = raised_;
   lower_limit();
@@ -89,6 +91,7 @@ bool ThreadStop::end_slow(uint64_t deadline_ns) noexcept {
 }
 
 InvokeFrame* ThreadStop::leave_stack() noexcept {
+  assert(context_ != nullptr);
   InvokeFrame* left = innermost_;
   innermost_ = nullptr;  // from here on the handler raises nothing
   lower_limit();
@@ -246,6 +249,7 @@ Status handle(int signal) {
 // To ignore it drops those that are on their way. A handler that the host has installed since stays.
 void unhandle(int signal) {
   std::lock_guard lock(jit::global_lock(jit::GlobalLock::kFaultHandlers));
+  assert(g_users[signal] != 0);
   if (--g_users[signal] != 0) return;
   struct sigaction now = {};
   if (::sigaction(signal, nullptr, &now) != 0) return;
@@ -299,6 +303,7 @@ Stops::~Stops() {
 }
 
 void Stops::add(ThreadStop& t, uint32_t number) {
+  assert(number != 0);  // which stands for all
   std::lock_guard lock(mutex_);
   threads_.push_back({&t, number});
 }

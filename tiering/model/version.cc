@@ -1,5 +1,7 @@
 #include "tiering/model/version.h"
 
+#include <cassert>
+
 namespace uptier::tiering {
 
 // A word only rises until a frame takes what it says: that code must not be run any more is not
@@ -7,6 +9,7 @@ namespace uptier::tiering {
 // was installed before.
 void raise_word(jit::PollWord& word, OsrOut to) noexcept {
   auto why = static_cast<uint32_t>(to);
+  assert(to != OsrOut{} && (why & kStops) == 0);
   uint32_t old = word.load(std::memory_order_relaxed);
   while (reason_in(old) < to &&
          !word.compare_exchange_weak(old, why | (old & kStops), std::memory_order_release,

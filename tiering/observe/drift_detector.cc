@@ -1,6 +1,7 @@
 #include "tiering/observe/drift_detector.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstdio>
 
@@ -26,6 +27,7 @@ struct Difference {
 
 Difference difference(std::vector<double> a, std::vector<double> b,
                       const std::vector<bool>& observed) {
+  assert(a.size() <= observed.size() && b.size() <= observed.size());
   Difference d;
   a.resize(observed.size());
   b.resize(observed.size());
@@ -69,6 +71,7 @@ void add_to(std::vector<double>& sum, std::span<const double> counts) {
 
 bool DriftDetector::learn_window(Method& m, CopyWindows& o, const Version& copy,
                                  const sampler::Window& w) {
+  assert(copy.copy == Copy::kInstrumented && copy.tier == Tier::kOptimized);
   o.samples += w.samples;
   std::vector<double> came(w.counts.begin(), w.counts.end());
   add_to(o.recent, came);
@@ -104,6 +107,7 @@ bool DriftDetector::compare_with_profile(Method& m, CopyWindows& o, const Versio
   Origin from = origin_of(m, v, copy, o);
   Difference d = difference(from.counts, o.known, from.known);
   if (d.share <= 0) return false;
+  assert(from.counts.size() == from.known.size() && o.known.size() <= from.known.size());
   double error = o.error();
   double allowed = std::max(policy_.epsilon, from.error / d.share + error);
   if (d.distance > allowed && !o.misled) {

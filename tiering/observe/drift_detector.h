@@ -9,8 +9,8 @@
 //            and the first and last are bounded by each side's own (2) of convergence.h; what lies
 //            beyond their sum is d(q, p)
 //
-// What follows is for the policy to decide, by (2) of uptier/policy.h. Its drift is d(seen, made from)
-// less the bound of what was seen: the code is laid out for the profile it was made from, whether that
+// The policy decides what follows, by (2) of uptier/policy.h. Its drift is d(seen, made from) less the
+// bound of d(seen, q): the code is laid out for the profile it was made from, whether that
 // was the truth of its time or not.
 //
 //   Thread: the caller holds the runtime's state mutex.

@@ -1,6 +1,7 @@
 #include "tiering/observe/estimates.h"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <utility>
 
@@ -41,6 +42,7 @@ profile::StreamSum Estimates::stream_sum(const Method& m) const {
 // counters all was seen by one stream, and all calls are of its samples.
 void Estimates::add_to_sum(const Method& m, const Stream& s, bool counted, profile::StreamSum& sum,
                            profile::Observed& seen) const {
+  assert(seen.counts.empty() || seen.counts.size() == m.probes->schema().words());
   uint64_t burst = one_burst_ ? slot_of(m, live_) : 0;
   profile::StreamSum::Stream stream{
       s.calls, s.iterations, s.sampled_calls + s.bursts, s.coverage.squares, s.coverage.covered,
@@ -201,6 +203,7 @@ uint64_t Estimates::samples_of(const Method& m) const { return samples_in(totals
 // The saved profile is a stream that ended before this process began: of one run of it,
 // profile_decay counts, so that what this one sees soon outweighs it.
 double Estimates::saved_factor(const SavedMethod& saved) const {
+  assert(saved.runs >= 1);
   return std::max(live_.profile_decay, 1e-6) / saved.runs;
 }
 

@@ -1,5 +1,5 @@
-// Estimates: what is known of a method, from sums over its streams, and from the saved profile as a
-// stream that ended before this process began.
+// Estimates: the counts of a method, as sums over its streams and over the saved profile, which is taken
+// for a stream that ended before this process began.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once
@@ -32,7 +32,7 @@ class Estimates {
   // Returns how many of these executions one observed execution stands for on average, at least
   // the part of one that profile_decay leaves of saved ones; 1 if nothing was observed.
   double sample_weight(const Method& m) const;
-  // What an indirect call of a method was observed to reach; estimates, greatest first.
+  // The observed targets of an indirect call; estimates, greatest first.
   struct Targets {
     SiteId site = 0;
     uint64_t total = 0;
@@ -66,9 +66,9 @@ class Estimates {
 
  private:
   void add_saved(const Method& m, std::vector<double>& blocks) const;
-  // Returns by what counts of the saved profile are multiplied.
+  // Returns the factor by which counts of the saved profile are multiplied.
   double saved_factor(const SavedMethod& saved) const;
-  // Whether nobody knows which thread's calls were whose.
+  // Returns whether calls cannot be told apart by thread.
   bool one_countdown(const Method& m) const;
   MethodProfile empty_profile_of(const Method& m) const;
 

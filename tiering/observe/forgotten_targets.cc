@@ -1,6 +1,7 @@
 #include "tiering/observe/forgotten_targets.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "profile/data/estimate.h"
@@ -29,6 +30,7 @@ void keep_forgotten(Method& m, uint32_t stream, std::span<const uint64_t> words)
       if (held != at->second.end()) shown[held->first] = std::min(held->second, e.count);
     }
   }
+  assert(shown.size() <= at->second.size());  // nothing is written down anew
   at->second = std::move(shown);
   if (at->second.empty()) all.erase(at);
 }
@@ -50,6 +52,7 @@ void forget_targets(Method& m, uint32_t stream, const ForgottenTargets& held,
     if (slot == nullptr || table == now.tables.end() || !callee) continue;
     auto seen = table->second.find({callee->module_key, callee->function_index});
     if (seen == table->second.end()) continue;
+    assert(slot->word + slot_word::kTargetOther < now.counts.size());
     uint64_t moved = std::min(seen->second.count, count);
     now.counts[slot->word + slot_word::kTargetOther] += moved;
     seen->second.count -= moved;

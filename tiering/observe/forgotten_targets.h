@@ -1,4 +1,4 @@
-// What tables of call targets hold of methods that are forgotten.
+// Counts in tables of call targets that belong to methods which are forgotten.
 //
 // An entry's key is the address of a stub, which goes to another method. Its owner may be counting
 // in the table, in code that takes no lock, or may not run for days; so nobody else writes to it,
@@ -28,9 +28,9 @@
 
 namespace uptier::tiering {
 
-// Returns what is written down for a stream; empty if nothing is.
+// Returns the counts that are written down for a stream; empty if there are none.
 const ForgottenTargets& forgotten_in(const Method& m, uint32_t stream);
-// Brings what was written down for a stream down to what a new snapshot, `words`, shows.
+// Lowers the counts that are written down for a stream to those that a new snapshot, `words`, shows.
 void keep_forgotten(Method& m, uint32_t stream, std::span<const uint64_t> words);
 // Takes `held`, what a stream's tables hold of methods that are about to be forgotten, out of what the
 // stream has seen of them, from now on.

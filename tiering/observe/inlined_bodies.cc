@@ -1,6 +1,7 @@
 #include "tiering/observe/inlined_bodies.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "tiering/observe/indirect_targets.h"
 
@@ -12,12 +13,14 @@ std::vector<InlinedSection> sections_of(const jit::Code& code) {
   for (const jit::InlinedCount& c : code.tables().inlined_counts) {
     if (c.body != body) sections.push_back({jit::path_of(code, c.body), {}, c.offset / 8});
     body = c.body;
+    assert(sections.back().sites.empty() || sections.back().sites.back() < c.site);
     sections.back().sites.push_back(c.site);
     sections.back().slots.emplace_back(SlotKind::kBlock, c.site);
   }
   for (const jit::InlinedProbe& p : code.tables().inlined_probes) {
     jit::InlinePath path = jit::path_of(code, p.body);
     auto at = std::ranges::find(sections, path, &InlinedSection::path);
+    assert(at != sections.end());
     at->slots.emplace_back(slot_kind_of(p.kind), p.site);
   }
   for (InlinedSection& s : sections) std::ranges::sort(s.slots);
@@ -32,6 +35,7 @@ uint32_t words_in(const Method& m, const Version& copy) {
 }
 
 const Version* copy_numbered(const Method& m, uint32_t number) {
+  assert(number <= m.optimizing->copies);
   if (number == 0) return nullptr;
   for (const auto& v : m.versions) {
     if (v->copy_number == number) return v.get();
@@ -44,6 +48,7 @@ std::vector<uint64_t> inlined_since(Method& m, uint32_t thread, const Version& c
   size_t own = m.probes->optimized_plan().bytes / 8;
   if (copy.sections.empty()) return {};
   const InlinedSection& end = copy.sections.back();
+  assert(end.word + end.sites.size() >= own);  // inlined bodies lie behind the method's own
   std::vector<uint64_t> came(end.word + end.sites.size() - own);
   InlinedWords& last = m.optimizing.own().words[thread];
   if (last.copy != copy.copy_number) last = {copy.copy_number, {}, {}};
@@ -71,6 +76,7 @@ void observe_inlined(const Method& m, const Version& copy, std::vector<bool>& ob
 }
 
 Origin origin_of(Method& m, const Version& v, const Version& copy, const CopyWindows& windows) {
+  assert(v.copy == Copy::kPlain && copy.copy == Copy::kInstrumented);
   Origin o;
   o.known = windows.observed;
   o.counts = v.made_from;

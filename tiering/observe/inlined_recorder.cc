@@ -1,6 +1,7 @@
 #include "tiering/observe/inlined_recorder.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "jit/probes/inlined_counts.h"
@@ -49,6 +50,7 @@ InlinedStream& InlinedRecorder::stream_of(Method& m, const InlinedSection& secti
   Flushed& flushed = m.flushed.own();
   auto [at, fresh] = flushed.inlined_streams.try_emplace({section.path, section.slots});
   InlinedStream& s = at->second;
+  assert(all_known(section.path));
   if (fresh) {
     s.number = ++flushed.inlined_numbers;
     s.schema = schema_of(*directory_.method_of(section.path.back().method), section, copy);
@@ -66,6 +68,7 @@ void InlinedRecorder::take(Method& m, uint32_t thread, const Version& copy,
   if (copy.sections.empty()) return;
   size_t own = m.probes->optimized_plan().bytes / 8;
   // As the root's own blocks of the same calls.
+  assert(copy.copy == Copy::kInstrumented && came.size() + own >= copy.sections.back().word);
   uint64_t weight = m.flushed.own().streams[thread | kOptimizedStream].interval;
   for (const InlinedSection& section : copy.sections) {
     if (!all_known(section.path)) continue;
@@ -81,6 +84,7 @@ void InlinedRecorder::take(Method& m, uint32_t thread, const Version& copy,
   came.resize(words_in(m, copy) - own);
   std::vector<Step> steps = take_slots(m, thread, copy, counts, samples, weight);
   for (size_t i = 0; i < steps.size(); ++i) {
+    assert(copy.slots[i].section < copy.sections.size());
     const InlinedSlot& slot = copy.slots[i];
     const InlinedSection& section = copy.sections[slot.section];
     add_slot_targets(m, copy, slot, steps[i].before, steps[i].now, own, came);
@@ -102,6 +106,7 @@ void InlinedRecorder::take(Method& m, uint32_t thread, const Version& copy,
 // Adds what came on in a section. Where a path is new, those of methods that have gone make room.
 void InlinedRecorder::note(Method& m, const InlinedSection& section, std::span<const uint64_t> came,
                            uint64_t samples, uint64_t weight) {
+  assert(came.size() == section.sites.size());
   InlinedSeen& seen = m.flushed.own().inlined_seen;
   if (!seen.contains(section.path)) {
     std::erase_if(seen, [&](const auto& item) { return !all_known(item.first); });
@@ -132,6 +137,7 @@ InlinedBodies InlinedRecorder::bodies_of(const Method& m) const {
 // An id of the inlined method: see profile/trace/events.h.
 void InlinedRecorder::emit(Method& m, const jit::InlinePath& path, InlinedStream& s) {
   uint64_t root = trace_.announce(m);
+  assert(s.number != 0 && s.number < kInlinedStream);
   uint64_t id = root << 32 | kInlinedStream | s.number;
   if (!s.described) {
     std::vector<profile::InlinedStep> steps;

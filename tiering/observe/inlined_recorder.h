@@ -1,8 +1,8 @@
 // InlinedRecorder: takes what instrumented copies of optimized code have counted of bodies that are
 // inlined into them, for readers of profiles and traces; how it is laid out is in inlined_bodies.h.
 //
-// A thread's slot counts from 0 in each copy. What it holds is read as at any site; all threads and
-// copies together come to
+// A thread's slot counts from 0 in each copy, and is read like any site. All threads and copies together
+// come to
 //
 //     sum - what the thread's snapshot before held + what this one holds
 //
@@ -21,7 +21,7 @@
 
 #include "tiering/model/method.h"
 #include "tiering/observe/method_directory.h"
-#include "tiering/observe/trace_writer.h"
+#include "tiering/observe/trace_emitter.h"
 #include "uptier/profile.h"
 
 namespace uptier::tiering {
@@ -29,7 +29,7 @@ namespace uptier::tiering {
 class InlinedRecorder {
  public:
   // Both outlive this.
-  InlinedRecorder(const MethodDirectory& directory, TraceWriter& trace)
+  InlinedRecorder(const MethodDirectory& directory, TraceEmitter& trace)
       : directory_(directory), trace_(trace) {}
 
   // Adds `came`, new executions by word in the blocks of the bodies that are inlined into a method's
@@ -37,7 +37,7 @@ class InlinedRecorder {
   // `counts` is the whole slab. Makes of `came` what a window has of all of these words.
   void take(Method& m, uint32_t thread, const Version& copy, std::span<const uint64_t> counts,
             std::vector<uint64_t>& came, uint64_t samples);
-  // Returns what was seen of the bodies that are inlined into a method, of callees that are there.
+  // Returns the counts of bodies that are inlined into a method, if their methods are still there.
   InlinedBodies bodies_of(const Method& m) const;
 
  private:
@@ -55,7 +55,7 @@ class InlinedRecorder {
                         std::span<const uint64_t> counts) const;
 
   const MethodDirectory& directory_;
-  TraceWriter& trace_;
+  TraceEmitter& trace_;
 };
 
 }  // namespace uptier::tiering

@@ -13,6 +13,7 @@
 //
 //   Thread: the caller holds the runtime's state mutex.
 #include <algorithm>
+#include <cassert>
 
 #include "jit/probes/inlined_counts.h"
 #include "tiering/observe/inlined_bodies.h"
@@ -27,6 +28,7 @@ std::vector<InlinedSlot> slots_of(const jit::Code& code) {
   }
   for (const jit::InlinedProbe& p : code.tables().inlined_probes) {
     auto section = std::ranges::find(bodies, p.body) - bodies.begin();
+    assert(section < std::ssize(bodies));
     slots.push_back(
         {static_cast<uint32_t>(section), slot_kind_of(p.kind), p, p.offset / 8, jit::words_of(p)});
   }
@@ -63,6 +65,7 @@ double inlined_sum_of(const std::vector<double>& counts, size_t first, size_t si
 void add_slot_targets(Method& m, const Version& copy, const InlinedSlot& slot,
                       const InlinedSite& before, const InlinedSite& now, size_t own,
                       std::vector<uint64_t>& window) {
+  assert(slot.word >= own && slot.word + slot.words - own <= window.size());
   if (!slot.at.of_call) return;
   auto came = [](uint64_t had, uint64_t has) { return has - std::min(had, has); };
   window[slot.word - own] += came(before.counts[0], now.counts[0]);
@@ -76,6 +79,7 @@ void add_slot_targets(Method& m, const Version& copy, const InlinedSlot& slot,
 
 double add_made_slot(Method& m, const Version& v, const Version& copy, const InlinedSlot& slot,
                      const std::vector<double>& known, Origin& o) {
+  assert(slot.at.of_call && slot.word + slot.words <= o.counts.size());
   double blocks = inlined_sum_of(o.counts, 0, m.shape->block_weights.size());
   double known_blocks = inlined_sum_of(known, 0, m.shape->block_weights.size());
   auto body =

@@ -1,4 +1,4 @@
-// MethodDirectory: which method a key, an id or a code address stands for, for whoever reads profiles.
+// MethodDirectory: which method a key, an id or a code address stands for.
 //
 //   Thread: the caller holds the runtime's state mutex.
 #pragma once

@@ -1,4 +1,4 @@
-// Observer: all that is observed of methods, and what is made of it.
+// Observer: records the counts of methods, and answers questions about them.
 //
 //   note + counters -> streams, by the recorders -> events of the trace
 //                      streams -> estimates -> advisor -> policy -> decisions
@@ -15,7 +15,7 @@
 #include "tiering/observe/optimized_recorder.h"
 #include "tiering/observe/policy_advisor.h"
 #include "tiering/observe/stream_recorder.h"
-#include "tiering/observe/trace_writer.h"
+#include "tiering/observe/trace_emitter.h"
 #include "uptier/options.h"
 #include "uptier/policy.h"
 
@@ -45,7 +45,7 @@ class Observer {
   MethodDirectory directory;
   DecisionLog decisions;
   Estimates estimates;
-  TraceWriter trace;
+  TraceEmitter trace;
   StreamRecorder streams;
   OptimizedRecorder optimized;
   InlinedRecorder inlined;

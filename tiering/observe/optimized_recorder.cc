@@ -1,6 +1,7 @@
 #include "tiering/observe/optimized_recorder.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <utility>
 
@@ -14,6 +15,7 @@ namespace uptier::tiering {
 // of optimized code and those of baseline code divide the thread's calls between them.
 uint64_t OptimizedRecorder::weight_of(Method& m, uint32_t thread, const sampler::Note& note,
                                       uint64_t samples) {
+  assert(samples != 0);
   double opportunities =
       static_cast<double>(note.calls) +
       static_cast<double>(note.iterations) / static_cast<double>(slot_of(m, live_));
@@ -25,6 +27,7 @@ uint64_t OptimizedRecorder::weight_of(Method& m, uint32_t thread, const sampler:
 
 sampler::Window OptimizedRecorder::take(Method& m, uint32_t thread, const sampler::Note& note,
                                         std::span<const uint64_t> counts, bool rounds) {
+  assert(thread != 0 && thread < kEndedStream);
   Stream& s = m.flushed.own().streams[thread | kOptimizedStream];
   const Schema& schema = m.probes->schema();
   sampler::Window w;
@@ -48,6 +51,7 @@ sampler::Window OptimizedRecorder::take(Method& m, uint32_t thread, const sample
   for (size_t i = 0; i < w.counts.size() && !s.seen.counts.empty(); ++i) {
     w.counts[i] -= std::min(w.counts[i], s.seen.counts[i]);
   }
+  assert(w.counts.size() == m.shape->block_weights.size());
   add_target_counts(m, s.seen, now, w.counts);
   profile::advance(s.seen, schema, std::move(now), weight);
   s.coverage.end_window(note.sampled_calls, weight);

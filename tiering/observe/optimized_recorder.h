@@ -12,7 +12,7 @@
 #include "sampler/snapshot_ring.h"
 #include "tiering/model/method.h"
 #include "tiering/observe/method_directory.h"
-#include "tiering/observe/trace_writer.h"
+#include "tiering/observe/trace_emitter.h"
 #include "uptier/options.h"
 
 namespace uptier::tiering {
@@ -21,7 +21,7 @@ class OptimizedRecorder {
  public:
   // All outlive this. `live`: the options as they are by now.
   OptimizedRecorder(const Options& live, const sampler::Ladder& ladder,
-                    const MethodDirectory& directory, TraceWriter& trace)
+                    const MethodDirectory& directory, TraceEmitter& trace)
       : live_(live), ladder_(ladder), directory_(directory), trace_(trace) {}
 
   // Stores a snapshot and emits its events. Returns the executions since the one before, as a window.
@@ -35,7 +35,7 @@ class OptimizedRecorder {
   const Options& live_;
   const sampler::Ladder& ladder_;
   const MethodDirectory& directory_;
-  TraceWriter& trace_;
+  TraceEmitter& trace_;
 };
 
 }  // namespace uptier::tiering

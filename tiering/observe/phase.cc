@@ -1,6 +1,7 @@
 #include "tiering/observe/phase.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "tiering/observe/indirect_targets.h"
@@ -23,6 +24,7 @@ double total_of(const std::vector<Count>& counts) {
 // Brings `recent` to the magnitude of `all`, over the blocks that `counted` says.
 std::vector<uint64_t> scaled(const std::vector<double>& recent, const std::vector<uint64_t>& all,
                              const std::vector<bool>& counted) {
+  assert(recent.size() >= all.size() && counted.size() >= all.size());
   double sum = 0, sum_all = 0;
   for (size_t i = 0; i < all.size(); ++i) {
     if (!counted[i]) continue;
@@ -91,6 +93,7 @@ void begin_copy_phase(Method& m, const Estimates& estimates) {
 }
 
 void begin_loop_phase(Method& m, const Version& copy, CopyWindows& o, const Estimates& estimates) {
+  assert(copy.osr_loop.valid() && copy.copy == Copy::kInstrumented);
   size_t blocks = m.shape->block_weights.size();
   std::vector<uint64_t> all = blocks_to_compile_from(m, estimates);
   all.resize(blocks);

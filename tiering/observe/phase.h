@@ -1,4 +1,4 @@
-// Which counts code is made from, once it is known that a program has changed its mind.
+// The counts that code is made from, once a program's behavior has changed.
 //
 //   baseline code drifted   what was counted since, as soon as it is kPhaseSamples samples; until
 //                           then all that was ever seen
@@ -21,8 +21,7 @@
 
 namespace uptier::tiering {
 
-// Returns estimated executions by block site - 1 for whoever compiles; empty when too little is
-// known.
+// Returns estimated executions by block site - 1, for the compiler; empty when too little is known.
 std::vector<uint64_t> blocks_to_compile_from(const Method& m, const Estimates& estimates);
 
 // Returns how far the shares of a saved profile's counts may lie from what they are a sample of; at most

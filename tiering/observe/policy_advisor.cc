@@ -1,6 +1,7 @@
 #include "tiering/observe/policy_advisor.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "tiering/observe/stream_sums.h"
@@ -124,6 +125,7 @@ Decision PolicyAdvisor::ask_loop(Method& m, LoopId loop, CopyWindows& windows, d
   note.loop = UINT32_MAX;
   note.kind = sampler::NoteKind::kFrame;
   MethodSnapshot s = snapshot(m, note);
+  assert(loop.index() < m.shape->loop_count);
   s.tier = Tier::kOptimized;
   s.optimized_requested = m.shape->osr_requested[loop.index()];
   s.optimized_versions = m.shape->osr_versions[loop.index()];
@@ -135,6 +137,7 @@ Decision PolicyAdvisor::ask_loop(Method& m, LoopId loop, CopyWindows& windows, d
   s.saved_work = 0;
   double speedup = system.speedup > 0 ? system.speedup : policy_.speedup;
   double baseline_ns = system.baseline_ns > 0 ? system.baseline_ns : policy_.baseline_ns;
+  assert(baseline_ns >= 0 && ns >= 0);
   s.sampled_work = static_cast<uint64_t>(std::min(ns * speedup / baseline_ns, 0x1p62));
   return answer(m, note, s, system, &windows.told);
 }
@@ -145,6 +148,7 @@ Decision PolicyAdvisor::answer(Method& m, const sampler::Note& note, const Metho
                                const SystemSnapshot& system, bool* told) {
   Decision d = hosts_policy_ == nullptr ? decide(s, system, policy_)
                                         : follow(*hosts_policy_, s, system, policy_);
+  assert(s.sampled_share > 0 && s.sampled_share <= 1);
   m.flushed.own().adaptation.drift = 0;
   // Threads may come and go for ever: that nothing follows from it is not worth a record.
   bool goes = note.kind == sampler::NoteKind::kFlushFinal;

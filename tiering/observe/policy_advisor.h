@@ -1,4 +1,4 @@
-// PolicyAdvisor: asks the policy about methods, by what was observed of them, and logs its answers.
+// PolicyAdvisor: asks the policy about methods, with their observed counts, and logs its answers.
 //
 //   streams, versions -> snapshot -> decide -> log
 //

@@ -1,6 +1,7 @@
 #include "tiering/observe/stream_recorder.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "profile/base/numbers.h"
@@ -76,6 +77,7 @@ void StreamRecorder::take_trap(Method& m, uint32_t thread, SiteId block, uint64_
 
 sampler::Verdict StreamRecorder::take(Method& m, uint32_t thread, const sampler::Note& note,
                                       std::span<const uint64_t> counts) {
+  assert(thread != 0 && thread < kEndedStream);  // 0: of all threads; and of those that have gone
   Stream& s = m.flushed.own().streams[thread];
   uint64_t others = 0;
   if (options_.gap == GapMode::kExact) {
@@ -103,6 +105,7 @@ sampler::Verdict StreamRecorder::take(Method& m, uint32_t thread, const sampler:
   uint64_t before = counted.coverage.samples;
   uint64_t weight = weight_of(m, note, t, counted);
   counted.mixed |= counted.interval != 0 && counted.interval != weight;
+  assert(weight != 0);
   counted.interval = weight;
   if (counted.words.size() < counts.size()) counted.words.resize(counts.size());
   bool in_order = !m.probes->shared() || options_.narrow_counters;
@@ -141,6 +144,7 @@ sampler::Verdict StreamRecorder::end_window(Method& m, uint32_t stream, uint64_t
   w.counts.resize(blocks);
   for (size_t i = 0; i < blocks; ++i) {
     uint64_t before = counted.seen.counts.empty() ? 0 : counted.seen.counts[i];
+    assert(now.counts[i] >= before);  // what was published once stays
     w.counts[i] = now.counts[i] - before;
   }
   w.samples = new_samples;
@@ -162,6 +166,7 @@ void StreamRecorder::end_one(Method& m, uint32_t thread) {
   auto at = flushed->streams.find(thread);
   flushed->forgotten_targets.erase(thread);
   if (at == flushed->streams.end()) return;
+  assert(!at->second.ended);
   Stream gone = std::move(at->second);
   profile::StreamSum raked = estimates_.stream_sum(m);
   bool brought = (thread & kOptimizedStream) == 0 && stand_for_all(m, options_);
@@ -189,6 +194,7 @@ void StreamRecorder::end_one(Method& m, uint32_t thread) {
 }
 
 void StreamRecorder::end(Method& m, uint32_t thread) {
+  assert(thread != 0 && thread < kEndedStream);
   end_one(m, thread);
   end_one(m, thread | kOptimizedStream);
   if (Optimizing* seen = m.optimizing.made()) seen->words.erase(thread);

@@ -9,8 +9,8 @@
 //
 //   stream of a thread --its estimates raked to all that it ran--> kEndedStream
 //
-// What those ran that had no sample stays known (Stream::sampled), and is brought into the estimates
-// with the streams that are left. What it has seen is a sum from then on: no words and no window belong
+// The calls of threads that had no sample stay known (Stream::sampled), and are brought into the
+// estimates with the streams that are left. kEndedStream holds sums only: no words and no window belong
 // to it. In a trace each thread's stream stays one of its own, which its final flush has ended.
 //
 //   Thread: the caller holds the runtime's state mutex.
@@ -26,7 +26,7 @@
 #include "tiering/observe/estimates.h"
 #include "tiering/observe/method_directory.h"
 #include "tiering/observe/stream_sums.h"
-#include "tiering/observe/trace_writer.h"
+#include "tiering/observe/trace_emitter.h"
 #include "uptier/options.h"
 #include "uptier/policy.h"
 
@@ -37,7 +37,7 @@ class StreamRecorder {
   // All outlive this. `live`: the options as they are by now, and `policy` follows from them.
   StreamRecorder(const Options& options, const Options& live, const PolicyOptions& policy,
                  const sampler::Ladder& ladder, const MethodDirectory& directory,
-                 const Estimates& estimates, TraceWriter& trace, Events& events)
+                 const Estimates& estimates, TraceEmitter& trace, Events& events)
       : options_(options),
         live_(live),
         policy_(policy),
@@ -74,7 +74,7 @@ class StreamRecorder {
   const sampler::Ladder& ladder_;
   const MethodDirectory& directory_;
   const Estimates& estimates_;
-  TraceWriter& trace_;
+  TraceEmitter& trace_;
   Events& events_;
 };
 

@@ -1,6 +1,7 @@
 #include "tiering/policy/compaction_plan.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdio>
 #include <numeric>
 #include <utility>
@@ -33,6 +34,7 @@ void each_page(const PlacedBody& b, Visit visit) {
 double fill_of(const RelaySnapshot& s, const PlacedBody& b) {
   double sum = 0, lines = 0;
   each_page(b, [&](uint32_t page, uint32_t n) {
+    assert(page < s.lines_used.size() && s.lines_used[page] <= kLinesInPage);
     sum += n * static_cast<double>(s.lines_used[page]) / kLinesInPage;
     lines += n;
   });
@@ -75,6 +77,7 @@ void foresee(const RelaySnapshot& s, RelayPlan& p) {
     p.cold_lines += s.bodies[n].cold_lines;
     each_page(s.bodies[n], [&](uint32_t page, uint32_t lines) { used[page] -= lines; });
   }
+  assert(std::ranges::none_of(used, [](int64_t lines) { return lines < 0; }));
   p.pages_after = in_use() + pages_for(p.hot_lines) + pages_for(p.cold_lines);
   double lines = std::accumulate(s.lines_used.begin(), s.lines_used.end(), 0.0);
   p.holes = p.pages_before == 0 ? 0 : 1 - lines / (p.pages_before * double{kLinesInPage});

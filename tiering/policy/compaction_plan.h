@@ -22,7 +22,7 @@
 
 namespace uptier::tiering {
 
-// What a body takes of the code space: lines of the caches, counted from the first page's.
+// The place of a body in the code space: cache lines, counted from the first page's first line.
 struct PlacedBody {
   uint32_t hot_line = 0, hot_lines = 0;
   uint32_t cold_line = 0, cold_lines = 0;  // none: no part apart

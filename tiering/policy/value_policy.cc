@@ -1,6 +1,7 @@
 #include "tiering/policy/value_policy.h"
 
 #include <bit>
+#include <cassert>
 #include <cstdio>
 
 #include "tiering/policy/duration_text.h"
@@ -21,6 +22,7 @@ unsigned long long number(uint64_t n) { return n; }
 
 Decision decide_value(const ValueSnapshot& v, const PolicyOptions& o) {
   double share = v.samples == 0 ? 0 : static_cast<double>(v.seen) / static_cast<double>(v.samples);
+  assert(v.seen <= v.samples);
   Decision d;
   d.reason = reason_text("parameter %u is %lld in %.1f %% of %llu samples", v.param + 1,
                          static_cast<long long>(v.value), 100 * share, number(v.samples));
@@ -47,6 +49,7 @@ Decision decide_guard(const GuardSnapshot& g, const PolicyOptions& o) {
   d.reason =
       reason_text("%llu of %llu calls had another value, %.3g %% may, taken back %u times before",
                   number(g.misses), number(g.window), 100 * o.miss_share, g.retries);
+  assert(g.misses <= g.window);
   bool often = static_cast<double>(g.misses) > o.miss_share * static_cast<double>(g.window);
   if (!often) return d;
   d.action = g.retries >= o.exit_retries ? Action::kBan : Action::kRollBack;
@@ -55,6 +58,7 @@ Decision decide_guard(const GuardSnapshot& g, const PolicyOptions& o) {
 
 SiteDecision decide_site(const SiteSnapshot& s, const PolicyOptions& o) {
   double share = s.samples == 0 ? 0 : static_cast<double>(s.seen) / static_cast<double>(s.samples);
+  assert(s.seen <= s.samples && s.min <= s.max);
   SiteDecision d;
   d.reason = reason_text("site %u is %lld in %.1f %% of %llu samples, all from %lld to %lld",
                          s.site, static_cast<long long>(s.value), 100 * share, number(s.samples),
@@ -68,6 +72,7 @@ SiteDecision decide_site(const SiteSnapshot& s, const PolicyOptions& o) {
   auto magnitude = [](int64_t x) { return static_cast<uint64_t>(x < 0 ? ~x : x); };
   auto bits = static_cast<uint32_t>(std::bit_width(magnitude(s.min) | magnitude(s.max))) + 1;
   if (bits + kSpareBits > (s.wide ? 64u : 32u)) return d;
+  assert(bits < 64);
   d.action = Action::kSpecialize;
   d.max = (int64_t{1} << bits) - 1;
   d.min = s.min < 0 ? -d.max - 1 : 0;

@@ -31,11 +31,8 @@
 #include "tiering/events/events.h"
 #include "tiering/events/loss_counts.h"
 #include "tiering/events/version_log.h"
-#include "tiering/model/method_table.h"
 #include "tiering/model/places.h"
 #include "tiering/model/threads.h"
-#include "tiering/policy/policy.h"
-#include "uptier/report.h"
 #include "uptier/runtime.h"
 
 namespace uptier::jit {

@@ -140,8 +140,8 @@ std::vector<Plan> FirstCalls::first_plans(const Method& m) const {
   if (engine_.options.tier == TierMode::kOptimized && !excluded && !m.guard_banned) {
     return {{.method = m.id, .tier = Tier::kOptimized}, plain};
   }
-  return engine_.compiler->copies_first(m) ? std::vector<Plan>{plain, copy}
-                                           : std::vector<Plan>{plain};
+  return engine_.compiler->describer().copies_first(m) ? std::vector<Plan>{plain, copy}
+                                                       : std::vector<Plan>{plain};
 }
 
 // All versions are made before any is in service, and the plain copy is installed last: where every

@@ -25,7 +25,7 @@ bool HostLoops::know_loops(Method& m) {
   if (!engine_.is_method(m.id)) return false;  // removed since it was asked for
   if (m.failed.load(std::memory_order_relaxed)) return false;
   if (m.has_shape()) return true;
-  Status s = engine_.compiler->describe_ahead(m);
+  Status s = engine_.compiler->describer().describe_ahead(m);
   if (s) return true;
   std::lock_guard lock(engine_.state_mutex);
   m.last_error.put(s.error().message);

@@ -28,7 +28,7 @@ Result<std::string> ir_text(Engine& engine, MethodId id) try {
   if (!engine.hosts->may_ask(m)) {
     return Error{ErrorCode::kInvalidArgument, "the method has been removed"};
   }
-  Result<jit::Function> f = engine.compiler->describe(m, MethodCompiler::Observed::kYes);
+  Result<jit::Function> f = engine.compiler->describer().describe(m, Describer::Observed::kYes);
   if (!f) return f.error();
   return jit::to_text(*f);
 } catch (const std::exception&) { return out_of_memory("ir"); }

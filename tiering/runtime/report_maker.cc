@@ -11,10 +11,10 @@
 #include "tiering/compile/machine_rates.h"
 #include "tiering/compile/method_compiler.h"
 #include "tiering/compile/requests.h"
-#include "tiering/compile/timed_loops.h"
 #include "tiering/control/rate_control.h"
 #include "tiering/model/thread.h"
 #include "tiering/observe/observer.h"
+#include "tiering/observe/timed_loops.h"
 #include "tiering/report/site_reports.h"
 #include "tiering/runtime/engine.h"
 #include "tiering/runtime/unattached_calls.h"
@@ -142,7 +142,7 @@ LossReport ReportMaker::losses_locked() const {
   l.polls_refused = engine_.compiler->polls_refused();
   l.calls_unattached = unattached_calls_.calls_locked();
   l.keys_shared = engine_.observer->directory.keys().shared();
-  l.unstable_bodies = engine_.compiler->unstable_bodies();
+  l.unstable_bodies = engine_.compiler->describer().unstable_bodies();
   l.trace_events_lost = engine_.observer->trace.events_lost();
   l.decisions_forgotten = engine_.observer->decisions.forgotten();
   l.flushes_lost = engine_.flushes_lost.load(std::memory_order_relaxed);

@@ -15,7 +15,7 @@ void say_noticed(Engine& engine) noexcept {
     notices.say_once(Notice::kUnattached, engine.calls_unattached.load(std::memory_order_relaxed));
     notices.say_once(Notice::kKeysShared, engine.observer->directory.keys().shared());
     if (engine.compiler) {
-      notices.say_once(Notice::kUnstable, engine.compiler->unstable_bodies());
+      notices.say_once(Notice::kUnstable, engine.compiler->describer().unstable_bodies());
     }
     if (engine.in_service) {
       notices.say_once(Notice::kNamesLost, engine.in_service->code_names_lost());

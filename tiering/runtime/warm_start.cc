@@ -28,7 +28,7 @@ bool WarmStart::warm(Method& m) {
                   !m.info.own_code && !m.optimize_failed;
   bool unknown = possible && m.has_shape() && m.saved == nullptr;
   if (!possible || unknown || !hot_before(m)) return false;
-  if (!engine_.compiler->describe_ahead(m)) return false;
+  if (!engine_.compiler->describer().describe_ahead(m)) return false;
   std::lock_guard lock(engine_.state_mutex);
   // A method that was evicted while it was optimized has a way back of its own (control/eviction.h).
   if (m.saved == nullptr || !m.saved->holds() || m.wants_optimized) return false;
@@ -47,7 +47,7 @@ void WarmStart::prepare(Method& m, uint32_t depth) {
   {
     CompileTurn turn(engine_.turns, m);
     if (!turn || engine_.is_removed(m)) return;
-    if (!engine_.compiler->describe_ahead(m)) return;
+    if (!engine_.compiler->describer().describe_ahead(m)) return;
     next = likely_inlinees(m);
   }
   for (MethodId id : next) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <ctime>
 
@@ -48,6 +49,7 @@ FileLock::FileLock(const std::string& path, uint64_t limit_ms, Missing missing)
     : path_(path), limit_ms_(limit_ms), missing_(missing), end_ns_(end_of(limit_ms)) {
   for (int tries = 0; tries < kTries && fd_ < 0 && error_ == 0; ++tries) attempt();
   if (fd_ < 0 && error_ == 0) error_ = EBUSY;
+  assert((fd_ >= 0) == (error_ == 0));
 }
 
 FileLock::~FileLock() {
@@ -55,6 +57,7 @@ FileLock::~FileLock() {
 }
 
 void FileLock::take_back() const {
+  assert(fd_ >= 0);  // it is held
   if (made_) ::unlink(path_.c_str());
 }
 
@@ -78,6 +81,7 @@ Status FileLock::status() const {
 }
 
 void FileLock::attempt() {
+  assert(fd_ < 0 && error_ == 0);
   constexpr int kFlags = O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
   int fd = ::open(path_.c_str(), kFlags);
   bool made = fd < 0 && errno == ENOENT && missing_ == Missing::kMade;

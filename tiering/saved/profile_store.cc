@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cstdlib>
 #include <ctime>
 
@@ -51,16 +52,8 @@ std::string followed(const std::string& path) {
 
 }  // namespace
 
-double block_mass(const MethodProfile& p) {
-  double sum = 0;
-  for (const Slot& slot : p.schema.slots) {
-    if (slot.kind == SlotKind::kBlock) sum += static_cast<double>(p.estimates[slot.word]);
-  }
-  return sum;
-}
-
 ProfileStore::ProfileStore(const std::string& pattern, uint64_t lock_ms)
-    : path_(followed(expand(pattern))), lock_ms_(lock_ms) {
+    : path_(followed(expand(pattern))), lock_ms_(lock_ms), writer_(path_, lock_ms) {
   report_.file = path_;
   open();
   bool cut = reader_ != nullptr && report_.problem.empty() && reader_->truncated();
@@ -78,8 +71,10 @@ void ProfileStore::open() {
     if (file.error().code != ErrorCode::kNotFound) report_.problem = file.error().message;
     return;
   }
+  assert(loaded_.empty() && others_ == nullptr);  // nothing was read of the file before
   reader_.reset();
   file_ = std::move(*file);
+  read_ = {file_.id(), file_.bytes().size()};
   if (file_.bytes().empty()) return;
   if (!looks_like_profile(file_.bytes())) {
     report_.problem = path_ + ": not a profile file; it is neither read nor written";
@@ -96,8 +91,9 @@ void ProfileStore::note_segments() {
   for (size_t i = infos.size(); i-- > 0;) {
     const auto& segment = reader_->segments()[i];
     if (infos[i]->runs != 0 && infos[i]->weight == 0 && segment.groups.empty()) {
-      ++counted_;
-      counted_bytes_ += behind - segment.offset;
+      ++read_.counted;
+      assert(segment.offset <= behind);
+      read_.counted_bytes += behind - segment.offset;
     }
     behind = segment.offset;
     if (fates[i] != profile::UploadFate::kSummed) continue;
@@ -105,6 +101,7 @@ void ProfileStore::note_segments() {
     report_.runs += infos[i]->runs;
     weight += infos[i]->weight;
   }
+  assert(fates.size() == infos.size());
   runs_ = std::max(static_cast<double>(weight) / ProfileInfo::kRunWeight, 1.0);
   if (!report_.problem.empty()) return;
   if (!reader_->warnings().empty()) {
@@ -112,7 +109,7 @@ void ProfileStore::note_segments() {
   } else if (reader_->truncated()) {
     report_.problem = path_ + ": it ends early; the part before is used";
   }
-  whole_ = report_.problem.empty() && summed_.size() == infos.size();
+  read_.whole = report_.problem.empty() && summed_.size() == infos.size();
 }
 
 void ProfileStore::load_segments(const std::function<bool(std::string_view key)>& wanted,
@@ -249,6 +246,7 @@ std::unique_ptr<SavedMethod> ProfileStore::find(const MethodKey& key, const std:
   saved->profile = *found;
   saved->from = found->key;
   saved->profile.key = key;
+  assert(runs_ >= 1);
   saved->runs = runs_;
   saved->recovered = recovered;
   return saved;

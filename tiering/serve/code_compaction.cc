@@ -1,6 +1,7 @@
 #include "tiering/serve/code_compaction.h"
 
 #include <algorithm>
+#include <cassert>
 #include <mutex>
 #include <utility>
 
@@ -49,6 +50,7 @@ bool can_move(const Method& m) {
 // needs.
 std::unique_ptr<Version> version_of(Version& from, std::unique_ptr<jit::Code> code,
                                     jit::PollRun polls) {
+  assert(!from.freed && !from.retired && code != nullptr);
   auto v = std::make_unique<Version>();
   v->tier = from.tier;
   v->copy = from.copy;
@@ -130,6 +132,7 @@ void Relay::look_at_code(const Method& m, const Version& v, Found& f) const {
 }
 
 void Relay::finish_locked(Found& f, uint64_t most_bytes) const {
+  assert(f.snapshot.bodies.size() == f.candidates.size());
   f.snapshot.lines_used = space_.lines_used();
   f.snapshot.most_bytes = most_bytes;
 }
@@ -178,6 +181,8 @@ bool Relay::move_locked(const Candidate& c, jit::CodeRoom& room) {
 
 void Relay::move_version(Method& m, Version& from, std::atomic<const Version*>& place,
                          std::unique_ptr<Version> to) {
+  assert(place.load(std::memory_order_relaxed) == &from && !from.moved && !from.retired);
+  assert(to->serial == from.serial && to->code_bytes == from.code_bytes);
   Version* v = to.get();
   m.versions.push_back(std::move(to));  // ends what iterates over them
   in_service_.take_moved_locked(m, *v);
@@ -194,6 +199,7 @@ void Relay::move_version(Method& m, Version& from, std::atomic<const Version*>& 
 }
 
 void Relay::forget_locked(const Version& v) {
+  assert(v.moved && v.freed && waiting_bytes_ >= v.code_bytes);
   waiting_bytes_ -= v.code_bytes;
   Method& m = methods_.at(v.method.index());
   // Its place stays as long as trials that are over name it.
@@ -207,6 +213,7 @@ void Relay::forget_locked(const Version& v) {
 }
 
 void Relay::end_locked(const RelayPlan& plan, uint64_t started_ns) {
+  assert(plan.why != RelayWhy::kNone);
   observer_.decisions.log_event("relay", plan.text());
   report_.relays++;
   report_.pages_before = plan.pages_before;

@@ -6,12 +6,12 @@
 //   room for all in a row -> copy -> Version in the place of the old one -> cell -> old one retired
 //
 // so calls reach the copy by the one store of any install, frames go on where they are, and the old
-// bytes are freed by the law of reclaim.h, whole pages with the last body in them. Nothing is
-// decided, described or compiled anew: profile, serial, trials that are over, exits and all else
+// bytes are freed by the law of reclaimer.h, whole pages with the last body in them. Nothing is
+// decided, described or compiled again: profile, serial, trials that are over, exits and all else
 // that is known of the code is the copy's.
 //
 // What stays where it is: code of methods that a trial times, or that have a version for values
-// (its guard jumps to both); what waits for its second chance (evict.cc); instrumented copies of
+// (its guard jumps to both); what waits for its second chance (eviction.h); instrumented copies of
 // optimized code; what hosts made; guards, stubs and routines.
 //
 // It is looked whether there is something to do when kLeastChanges versions have come or gone or
@@ -61,7 +61,7 @@ class Relay {
    protected:
     ~Service() = default;
   };
-  // What it works on; all outlive it.
+  // The parts that it works on. All outlive it.
   struct Parts {
     const Options& options;
     const Options& live;  // what of the options changes: read with the state mutex

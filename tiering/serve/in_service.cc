@@ -3,6 +3,7 @@
 // Install publishes in the order code bytes and tables (done by the compiler), version, cell: a
 // thread that reaches the code through the cell or a pointer below finds everything it leads to.
 #include <algorithm>
+#include <cassert>
 #include <new>
 #include <utility>
 
@@ -74,11 +75,13 @@ void InService::name_stubs() {
 }
 
 void InService::take_moved_locked(Method& m, Version& v) {
+  assert(v.method == m.id && !v.retired);
   note_version(m, v);
   watch_callees(v);
 }
 
 void InService::note_version(Method& m, const Version& v) {
+  assert(!m.versions.empty() && m.versions.back().get() == &v);
   hosts_.hold_locked(v);
   forget_versions_locked(m);
   if (!finishes([&] { tell_native_tools(m, v); })) native_tools_.note_lost();
@@ -109,6 +112,7 @@ void InService::forget_versions_locked(Method& m) {
   for (auto& v : m.versions) {
     if (more == 0) break;
     if (needed(v.get()) || on_trial(v.get())) continue;
+    assert(v->freed);
     forget_caller_locked(*v);
     events_.emit(event_of(EventKind::kForgotten, *v));
     reclaimer_.drop(std::move(v));
@@ -130,6 +134,7 @@ void InService::forget_caller_locked(Version& v) {
 // to it: what is retired is free once every thread has been quiescent since, so nothing may lead
 // anyone to it any more. Bodies that callers have inlined stay where they are.
 void InService::retire_optimized_before(Method& m, const Version& v) {
+  assert(v.method == m.id && v.tier == Tier::kOptimized && !v.osr_loop.valid());
   const Trial* trial = m.optimizing->trial.load(std::memory_order_relaxed);
   for (auto& old : m.versions) {
     bool before = old->tier == Tier::kOptimized && old.get() != &v && !old->osr_loop.valid();
@@ -178,6 +183,7 @@ void InService::link_locked(Method& m) {
 // null where they have to ask: for better code, for the stress plan, or for another way to count.
 const sampler::LoopCell* InService::loop_cells(Method& m, const Version* plain,
                                                const Version& copy) {
+  assert(copy.copy == Copy::kInstrumented && copy.tier == Tier::kBaseline);
   bool stressed = stress_.active(StressKind::kOsr) || stress_.active(StressKind::kCopy);
   if (stressed || m.shape->loop_count == 0 || m.probes->shared()) return nullptr;
   if (!usable(plain) || plain->code == nullptr || copy.code == nullptr) return nullptr;
@@ -192,6 +198,7 @@ const sampler::LoopCell* InService::loop_cells(Method& m, const Version* plain,
   if (shape.loop_cells == nullptr) return nullptr;  // they ask
   for (uint32_t l = 0; l < shape.loop_count; ++l) {
     sampler::LoopCell& cell = shape.loop_cells[l];
+    assert(l < copy.code->tables().loops.size() && l < plain->code->tables().loops.size());
     auto arrive = [l](const jit::Code& c) { return c.at(c.tables().loops[l].arrive_offset); };
     cell.instrumented.store(arrive(*copy.code), std::memory_order_release);
     cell.plain.store(arrive(*plain->code), std::memory_order_release);
@@ -203,6 +210,7 @@ const sampler::LoopCell* InService::loop_cells(Method& m, const Version* plain,
 }
 
 void InService::give_up(Version& v, OsrOut why) {
+  assert(!v.freed);
   if (!v.retired) reclaimer_.retire(v);
   v.call_back(why);
 }
@@ -253,10 +261,12 @@ void InService::reclaim_locked() noexcept {
     Reclaimer::Freed freed;
     finishes([&] { freed = reclaimer_.reclaim(threads_.all()); });
     for (const Version* v : freed.versions) {
+      assert(v->freed && v->retired);
       hosts_.let_go_locked(*v);
       v->moved ? relay_->forget_locked(*v) : relay_->note_changes(1);
     }
     for (Method* m : freed.methods) {
+      assert(m->looked_at && m->removed);
       m->looked_at = false;
       hosts_.let_go_locked(*m);
     }
@@ -297,6 +307,7 @@ void InService::withdraw_locked(Method& m) {
 }
 
 void InService::unlink_locked(Method& m) {
+  assert(!m.removed);
   bool calls_ask = current_entry(m) == nullptr || m.info.host_entry != nullptr;
   if (m.unlinked || calls_ask) return;
   m.unlinked = true;
@@ -309,6 +320,7 @@ bool InService::relink(Method& m) {
   std::lock_guard lock(state_mutex_);
   if (!m.unlinked) return false;
   m.unlinked = false;
+  assert(!m.removed);
   touch(m);
   link_locked(m);
   return true;
@@ -329,7 +341,7 @@ void InService::withdraw_what_refers_to_locked(const Places::Set& places) {
 
 // ---- Calls ------------------------------------------------------------------------------------
 
-// Whether calls go to the host's interpreter before there is code, or when it has been taken away.
+// Returns whether calls go to the host's interpreter before there is code, or when it has been taken away.
 // The fixed tiers hold methods elsewhere, and what a saved profile knows can be compiled at once.
 bool InService::interprets_first_locked(const Method& m) const {
   bool interprets = m.info.host_entry != nullptr && options_.tier == TierMode::kAuto;
@@ -347,6 +359,7 @@ const void* InService::first_target_locked(const Method& m) const {
 // ---- Frames of old code --------------------------------------------------------------------------
 
 void InService::call_back(Version& v) {
+  assert(!v.freed);
   v.outdated = true;
   v.call_back(OsrOut::kNewer);
 }
@@ -385,6 +398,7 @@ void let_observed_back(const Method& m, LoopId loop) {
 }  // namespace
 
 void InService::replace_osr(Method& m, const Version& v) {
+  assert(v.osr_loop.valid() && v.osr_loop.index() < m.shape->loop_count && !v.retired);
   bool from_host = v.from_host;
   auto& entries = from_host ? m.shape->osr_from_host : m.shape->osr;
   // Release pairs with the acquire in osr_target(), osr_enter() and poll().

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 namespace uptier::tiering {
 
@@ -37,6 +38,7 @@ CodeRange range_of(const std::unique_ptr<T>& object) {
 }  // namespace
 
 void Reclaimer::retire(Version& v) {
+  assert(!v.retired && !v.freed);  // in service -> retired -> freed
   v.retired.store(true, std::memory_order_relaxed);
   v.retired_ns = now_ns();
   if (!v.moved) events_.emit(event_of(EventKind::kRetired, v, v.retired_ns));
@@ -49,6 +51,7 @@ void Reclaimer::drop(std::unique_ptr<Trial> t) { push({nullptr, 0, nullptr, std:
 
 void Reclaimer::push(Item item) noexcept {
   item.epoch = epoch_.fetch_add(1, std::memory_order_seq_cst) + 1;
+  assert(limbo_.empty() || limbo_.back().epoch < item.epoch);
   if (!finishes([&] { limbo_.push_back(std::move(item)); })) {
     (void)item.dropped.release();
     (void)item.trial.release();
@@ -101,6 +104,7 @@ class Reclaimer::Sought {
 
   __attribute__((no_sanitize("address", "thread"))) void mark(ThreadStacks::Words words,
                                                               std::vector<bool>& pinned) const {
+    assert(words.from <= words.to && pinned.size() == parts_.size());
     auto* word = reinterpret_cast<const uintptr_t*>(words.from & ~uintptr_t{7});
     auto* end = reinterpret_cast<const uintptr_t*>(words.to & ~uintptr_t{7});
     for (; word < end; ++word) {
@@ -131,6 +135,7 @@ void Reclaimer::pin_what_stacks_need(const AttachedThread& t, std::vector<bool>&
 }
 
 void Reclaimer::pass_if_unneeded(AttachedThread& t) const {
+  assert(t.epoch.load(std::memory_order_relaxed) <= epoch());
   if (!t.stacks.known()) return;
   std::vector<bool> pinned(limbo_.size());
   pin_what_stacks_need(t, pinned);
@@ -147,6 +152,7 @@ Reclaimer::Freed Reclaimer::reclaim(std::span<const std::unique_ptr<AttachedThre
     // Acquire pairs with the thread's release at its quiescent point: its last use of old code
     // happened before.
     uint64_t seen = t->epoch.load(std::memory_order_acquire);
+    assert(seen <= epoch());
     if (seen >= limbo_.back().epoch) continue;
     bool still = t->stacks.known() && t->begin_look();
     if (still) {
@@ -164,6 +170,7 @@ Reclaimer::Freed Reclaimer::reclaim(std::span<const std::unique_ptr<AttachedThre
 }
 
 Reclaimer::Freed Reclaimer::free_all_but(const std::vector<bool>& pinned) {
+  assert(pinned.size() == limbo_.size());
   Freed freed;
   freed.versions.reserve(limbo_.size());
   freed.methods.reserve(limbo_.size());
@@ -176,6 +183,7 @@ Reclaimer::Freed Reclaimer::free_all_but(const std::vector<bool>& pinned) {
     }
     if (limbo_[i].method != nullptr) freed.methods.push_back(limbo_[i].method);
     if (limbo_[i].version == nullptr) continue;
+    assert(limbo_[i].version->retired && !limbo_[i].version->freed);
     limbo_[i].version->free();
     if (!limbo_[i].version->moved) {
       events_.emit(event_of(EventKind::kFreed, *limbo_[i].version));

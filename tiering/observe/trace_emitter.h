@@ -1,4 +1,4 @@
-// TraceWriter: tells the trace what was observed.
+// TraceEmitter: writes the observed counts to the trace.
 //
 // Law: methods and streams are described before anything names them.
 //
@@ -19,14 +19,14 @@ namespace uptier::tiering {
 // Returns why a note that flushes was taken.
 FlushReason reason_of(sampler::NoteKind k);
 
-class TraceWriter {
+class TraceEmitter {
  public:
   // All outlive this; `sink` may be null. `live`: the options as they are by now.
-  TraceWriter(const Options& options, const Options& live, const MethodDirectory& directory,
-              const Estimates& estimates, TraceSink* sink)
+  TraceEmitter(const Options& options, const Options& live, const MethodDirectory& directory,
+               const Estimates& estimates, TraceSink* sink)
       : options_(options), live_(live), directory_(directory), estimates_(estimates), sink_(sink) {}
 
-  // Whether there is a trace.
+  // Returns whether there is a trace.
   bool on() const { return sink_ != nullptr; }
   // Begins the trace; before the first event.
   void begin();
@@ -41,7 +41,7 @@ class TraceWriter {
   // Tells what a thread has flushed of a method: `weight` executions stand behind each one that it
   // counted since the last time.
   void flush(Method& m, uint32_t thread, const sampler::Note& note, uint64_t weight);
-  // Tells which of all methods' first calls that of a method was.
+  // Writes when a method was called first: its position among the first calls of all methods.
   void tell_first_call(Method& m, uint64_t position) {
     emit(FirstCallEvent{announce(m), position});
   }

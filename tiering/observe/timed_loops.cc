@@ -1,4 +1,6 @@
-#include "tiering/compile/timed_loops.h"
+#include "tiering/observe/timed_loops.h"
+
+#include <cassert>
 
 #include "jit/analysis/loop_forest.h"
 #include "profile/data/loop_nest.h"
@@ -32,6 +34,7 @@ std::vector<TimedLoop> timed_loops(const jit::Function& f, const jit::ProbePlan&
     const jit::LoopForest::Loop& loop = forest.loops[l];
     LoopId up = loop.parent;
     while (up.valid() && !timed(up.index())) up = forest.loop(up).parent;
+    assert(!up.valid() || place[up.index()] != UINT32_MAX);
     out.push_back({LoopId(l), loop.parent, loop.depth, loop.height, header_location(f, loop.header),
                    place[up.valid() ? up.index() : body]});
   }

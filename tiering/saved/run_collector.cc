@@ -1,45 +1,26 @@
-// The half of SavedProfile that saves: what this process has seen, for the file that outlives it.
-// Nobody waits for the worker: what it has still to compile was not seen.
-#include "tiering/saved/saved_profile.h"
+#include "tiering/saved/run_collector.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
-#include "tiering/compile/timed_loops.h"
+#include "tiering/observe/timed_loops.h"
+#include "tiering/saved/profile_store.h"
+#include "tiering/saved/saved_calls.h"
 
 namespace uptier::tiering {
-namespace {
 
-bool is_trusted(const Method& m) {
-  return m.saved != nullptr && m.saved->trusted && m.saved->holds();
-}
+namespace {
 
 std::string numbered(uint64_t n) { return std::to_string(n) + " "; }
 
 }  // namespace
 
-Status SavedProfile::save(profile::Timeline timeline, const KnownMethods& known, double loops_off) {
-  if (store_ == nullptr) return {};
-  saved_ = true;
-  SeenRun seen = see_watched(known, loops_off);
-  seen.timeline = std::move(timeline);
-  // Who collects counts, and uses none, wants the sum.
-  bool uses = options_.tier == TierMode::kAuto && live_.policy != PolicyMode::kNever;
-  bool fades = live_.profile_decay < 1;
-  if (uses && fades && store_->has_learnt_nothing(seen)) {
-    Result<bool> counted = store_->count(seen);
-    if (!counted) return counted.error();
-    if (*counted) return {};
-  }
-  for (const auto& m : methods_.all()) {
-    if (is_trusted(*m)) see(*m, known, loops_off, seen);
-  }
-  return store_->save(std::move(seen), live_.profile_decay,
-                      live_.profile_sync ? profile::Sync::kYes : profile::Sync::kNo);
+bool is_trusted(const Method& m) {
+  return m.saved != nullptr && m.saved->trusted && m.saved->holds();
 }
 
-// Of methods that are trusted, that they are.
-SeenRun SavedProfile::see_watched(const KnownMethods& known, double loops_off) const {
+SeenRun RunCollector::watched(const KnownMethods& known, double loops_off) const {
   SeenRun seen;
   ProfileInfo& info = seen.info;
   info = ProfileStore::info_now();
@@ -51,7 +32,7 @@ SeenRun SavedProfile::see_watched(const KnownMethods& known, double loops_off) c
     seen.fates[m->info.key] = {is_trusted(*m), m->shape->cfg_hash};
     bool observed = !m->probes->schema().slots.empty();
     if (observed) info.modules.push_back(m->info.key.module_key);
-    if (!is_trusted(*m)) see(*m, known, loops_off, seen);
+    if (!is_trusted(*m)) add(*m, known, loops_off, seen);
   }
   std::ranges::sort(info.modules);
   info.modules.erase(std::ranges::unique(info.modules).begin(), info.modules.end());
@@ -65,9 +46,9 @@ SeenRun SavedProfile::see_watched(const KnownMethods& known, double loops_off) c
   return seen;
 }
 
-// Adds what was seen of a method whose shape is known.
-void SavedProfile::see(const Method& m, const KnownMethods& known, double loops_off,
+void RunCollector::add(const Method& m, const KnownMethods& known, double loops_off,
                        SeenRun& seen) const {
+  assert(m.has_shape());
   known.tell_first_call(m, seen.calls);
   if (m.probes->schema().slots.empty()) return;
   Profile one;
@@ -77,10 +58,10 @@ void SavedProfile::see(const Method& m, const KnownMethods& known, double loops_
     one.methods.emplace(m.info.key, std::move(own));
   }
   one.inlined = observer_.inlined.bodies_of(m);
-  add_calls(m, one, seen.calls);
+  add_calls(m, one, methods_, seen.calls);
   // Where it came from is not where it will be looked for.
   bool moved = is_trusted(m) && m.saved->recovered && m.saved->profile.schema == m.probes->schema();
-  if (moved) one = ProfileStore::as_before(*m.saved, live_.profile_decay);
+  if (moved) one = ProfileWriter::as_before(*m.saved, live_.profile_decay);
   merge(seen.run, std::move(one));
 }
 

@@ -1,18 +1,26 @@
-// The other half of a store: what this process has seen goes into the file.
+#include "tiering/saved/profile_writer.h"
+
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <ctime>
 #include <set>
 
 #include "profile/algebra/algebra.h"
+#include "profile/base/new_file.h"
+#include "profile/base/write_all.h"
 #include "profile/upf/read.h"
 #include "profile/upf/write.h"
 #include "tiering/saved/file_lock.h"
-#include "tiering/saved/profile_store.h"
 
 namespace uptier::tiering {
+
 namespace {
+
+constexpr size_t kMostCounted = 7;            // as many runs leave their logs beside the last
+constexpr uint64_t kCountedBytes = 64 << 10;  // that may stand behind a small file
+constexpr uint64_t kShare = 2;                // of a large one, they may take a half
 
 constexpr uint64_t kDecayParts = 1 << 20;
 
@@ -24,11 +32,12 @@ struct Parts {
 
 // `runs` of the file count so far.
 Parts parts_of(double decay, double runs, bool counted_before) {
+  assert(decay >= 0 && decay <= 1 && runs >= 1);
   auto parts = [](double share) { return static_cast<uint64_t>(share * kDecayParts); };
   return {parts(decay), parts(decay + (counted_before ? 0 : 1 / runs))};
 }
 
-// Whether a method of a body's way is known to be other code now.
+// Returns whether a method of a body's way is known to be other code now.
 bool is_of_other_code(const InlinedKey& key, const InlinedBody& body,
                       const std::map<MethodKey, SeenRun::Fate>& fates) {
   const auto differs = [&](const MethodKey& method, uint64_t hash) {
@@ -99,7 +108,7 @@ void add_saved_calls(CallProfile saved, const Parts& parts, SeenRun& seen) {
 
 }  // namespace
 
-Profile ProfileStore::as_before(const SavedMethod& saved, double decay) {
+Profile ProfileWriter::as_before(const SavedMethod& saved, double decay) {
   Profile p;
   p.methods.emplace(saved.profile.key, saved.profile);
   (void)scale(p, parts_of(decay, saved.runs, false).stay, kDecayParts);
@@ -107,7 +116,7 @@ Profile ProfileStore::as_before(const SavedMethod& saved, double decay) {
 }
 
 // The hash is over what was seen, the time and the process: runs that saw the same stay two.
-UploadId ProfileStore::name_of_run(const Profile& run, uint64_t time) {
+UploadId ProfileWriter::name_of_run(const Profile& run, uint64_t time) {
   struct timespec now = {};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   auto nonce = static_cast<uint64_t>(::getpid()) << 32 ^ static_cast<uint64_t>(now.tv_nsec) ^
@@ -117,17 +126,18 @@ UploadId ProfileStore::name_of_run(const Profile& run, uint64_t time) {
 
 // What an earlier save of this process has put in the file is not put there again: what came on
 // since is added, and the run, which the file has counted, gets its new name.
-void ProfileStore::leave_out_written(SeenRun& seen, ProfileInfo& file) const {
+void ProfileWriter::leave_out_written(SeenRun& seen, ProfileInfo& file) const {
   (void)profile::subtract(seen.run, written_->run);
   (void)profile::subtract(seen.calls, written_->calls);
+  assert(written_ != nullptr && seen.info.weight >= written_->weight);
   seen.info.runs = 0;
   seen.info.weight -= written_->weight;
   std::erase(file.uploads, written_->upload);
 }
 
 // Logs and timelines of the runs before this one; they are of the file that is still mapped.
-std::vector<profile::RunRecord> ProfileStore::past_runs(profile::UpfReader& reader,
-                                                        bool again) const {
+std::vector<profile::RunRecord> ProfileWriter::past_runs(profile::UpfReader& reader,
+                                                         bool again) const {
   std::vector<profile::RunRecord> past;
   for (const auto& segment : reader.segments()) {
     for (const profile::RunRecord& one : reader.runs(segment)) {
@@ -139,7 +149,7 @@ std::vector<profile::RunRecord> ProfileStore::past_runs(profile::UpfReader& read
   return profile::latest_runs(std::move(past));
 }
 
-Status ProfileStore::save(SeenRun seen, double decay, profile::Sync sync) {
+Status ProfileWriter::save(SeenRun seen, double decay, profile::Sync sync) {
   FileLock lock(path_, lock_ms_);
   if (Status s = lock.status(); !s) return s;
   Result<MappedFile> file = MappedFile::open(path_);
@@ -163,6 +173,7 @@ Status ProfileStore::save(SeenRun seen, double decay, profile::Sync sync) {
   Profile stay, fade;
   sort_out(saved->profile, seen, stay, fade);
   for (auto& [key, m] : stay.methods) m.time = seen.info.time;  // it is the code of this run
+  assert(parts.fade <= kDecayParts);
   (void)scale(fade, parts.fade, kDecayParts);
   (void)scale(stay, parts.stay, kDecayParts);
   (void)profile::without_empty(fade);
@@ -187,6 +198,37 @@ Status ProfileStore::save(SeenRun seen, double decay, profile::Sync sync) {
   }
   written_ = std::move(written);
   return {};
+}
+
+// ---- Runs that are only counted --------------------------------------------------------------------
+
+bool ReadFile::takes_more(uint64_t more) const {
+  assert(counted_bytes <= bytes);
+  uint64_t rest = bytes - counted_bytes;
+  return counted < kMostCounted && counted_bytes + more <= std::max(kCountedBytes, rest / kShare);
+}
+
+Result<bool> ProfileWriter::count(const SeenRun& seen, const ReadFile& read) {
+  bool possible = read.whole && written_ == nullptr && read.takes_more(0);
+  if (!possible) return false;
+  Written written{
+      {}, {}, name_of_run(seen.run, seen.info.time), seen.info.time, seen.timeline.length_ns, 0};
+  ProfileInfo info = seen.info;
+  info.uploads = {written.upload};
+  info.weight = 0;
+  profile::Bytes segment = profile::profile_to_file({}, info, seen.log, seen.timeline);
+  FileLock lock(path_, lock_ms_);
+  if (Status s = lock.status(); !s) return s.error();
+  bool same = lock.file() == read.id && read.takes_more(segment.size());
+  if (!same) {
+    lock.take_back();
+    return false;
+  }
+  if (int error = profile::write_all(lock.fd(), segment); error != 0) {
+    return profile::io_error(path_, "cannot write the file", error);
+  }
+  written_ = std::make_unique<Written>(std::move(written));
+  return true;
 }
 
 }  // namespace uptier::tiering

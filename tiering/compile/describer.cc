@@ -1,9 +1,7 @@
-// From a host to IR: the description of a method, and what it teaches about it.
-//
-// What never changes is learnt from the first description. What is to be observed is planned when
-// code that counts is to be made, or that uses what was counted: most methods of a large program
-// are called a few times, and never get there (docs/notes/0040).
+#include "tiering/compile/describer.h"
+
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "jit/analysis/deopt_targets.h"
@@ -13,9 +11,14 @@
 #include "jit/frontend/builder_access.h"
 #include "jit/frontend/select_probes.h"
 #include "tiering/base/clock.h"
-#include "tiering/compile/method_compiler.h"
-#include "tiering/compile/timed_loops.h"
+#include "tiering/base/stress.h"
+#include "tiering/base/waited_mutex.h"
+#include "tiering/compile/kept_bodies.h"
 #include "tiering/model/event_of.h"
+#include "tiering/model/method_table.h"
+#include "tiering/observe/observer.h"
+#include "tiering/observe/timed_loops.h"
+#include "tiering/saved/saved_profile.h"
 
 namespace uptier::tiering {
 namespace {
@@ -25,6 +28,7 @@ bool is_real(Opcode op) { return op != Opcode::kProbe && op != Opcode::kLoopHead
 // Where threads share the slab, makes the memory for it, to be on a cache line of its own.
 void make_slab(MethodShape& shape, const ProbeSet& probes) {
   bool shares = probes.shared() && probes.slab_words() != 0;
+  assert(shape.shared_slab.empty() && shape.shared == nullptr);  // its place never changes
   if (shares) shape.shared_slab.resize(probes.slab_words() + 8);
 }
 
@@ -34,6 +38,7 @@ void learn_slab(Method& m, MethodShape& shape) {
   if (m.probes->shared() && words != 0) {
     auto start = reinterpret_cast<uintptr_t>(shape.shared_slab.data());
     shape.shared = reinterpret_cast<uint64_t*>((start + 63) & ~uintptr_t{63});
+    assert(shape.shared + words <= shape.shared_slab.data() + shape.shared_slab.size());
   }
   m.slab_words.store(words, std::memory_order_release);
 }
@@ -48,6 +53,7 @@ std::unique_ptr<MethodShape> shape_of(const jit::Function& f, const void* alias_
     shape->block_weights.push_back(weight);
     shape->instructions += weight;
   }
+  assert(shape->block_weights.size() == f.layout.size());
   shape->cfg_hash = f.cfg_hash;
   shape->alias_scope = alias_scope;
   return shape;
@@ -78,6 +84,7 @@ Observation observation_of(const Method& m, const jit::Function& f, const jit::L
 
 // The caller holds the state mutex.
 void learn_observation(Method& m, Observation o) {
+  assert(m.has_shape() && m.probes.made() == nullptr);  // planned once
   MethodShape& shape = *m.shape.made();
   make_slab(shape, o.probes);
   shape.exits = std::move(o.exits);
@@ -94,22 +101,29 @@ bool branches(const jit::Function& f) {
 
 }  // namespace
 
-Result<jit::Function> MethodCompiler::describe(Method& m, Observed observed) {
+bool Describer::copies_first(const Method& m) const {
+  if (m.info.own_code && m.info.own_schema.slots.empty()) return false;
+  return env_.samples_calls && (env_.always_instrumented || env_.options.gap == GapMode::kExact ||
+                                env_.options.workers == 0 || env_.stress.active(StressKind::kCopy));
+}
+
+Result<jit::Function> Describer::describe(Method& m, Observed observed) {
   if (m.shape->described == nullptr) return describe_anew(m, observed);
   std::unique_ptr<jit::Function> f = std::move(m.shape.made()->described);
   return std::move(*f);
 }
 
-Status MethodCompiler::describe_ahead(Method& m) {
+Status Describer::describe_ahead(Method& m) {
   if (m.has_shape()) return {};
   Result<jit::Function> f = describe_anew(m, Observed::kYes);
   if (!f) return f.error();
+  assert(m.has_shape());
   m.shape.made()->described = std::make_unique<jit::Function>(std::move(*f));
   return {};
 }
 
 // A body of which SSA form would take too much is asked for once more, and plainly from then on.
-Result<jit::Function> MethodCompiler::ask_host(Method& m) {
+Result<jit::Function> Describer::ask_host(Method& m) {
   if (!m.plainly) {
     FunctionBuilder b = spare_build_.begin(m.info.signature, m.info.name);
     Status s = m.host.build(m.id, b);
@@ -123,9 +137,9 @@ Result<jit::Function> MethodCompiler::ask_host(Method& m) {
   return BuilderAccess::finish_verified(b);
 }
 
-Result<jit::Function> MethodCompiler::describe_anew(Method& m, Observed observed) {
+Result<jit::Function> Describer::describe_anew(Method& m, Observed observed) {
   m.prepared.store(true, std::memory_order_relaxed);
-  const uint64_t start = events_.wanted(EventKind::kDescribed) ? now_ns() : 0;
+  const uint64_t start = env_.events.wanted(EventKind::kDescribed) ? now_ns() : 0;
   Result<jit::Function> built = ask_host(m);
   if (!built) return built.error();
   jit::Function f = std::move(*built);
@@ -134,25 +148,26 @@ Result<jit::Function> MethodCompiler::describe_anew(Method& m, Observed observed
   bool first = !m.has_shape();
   if (first) {
     std::unique_ptr<MethodShape> shape = shape_of(f, m.host.alias_scope());
-    std::lock_guard lock(state_mutex_);
+    std::lock_guard lock(env_.state_mutex);
     m.slab_words.store(Method::kNotPlanned, std::memory_order_release);
+    assert(!m.has_shape());  // it is never taken away
     m.shape.put(std::move(shape));
-    observer_.directory.keys().learn(m);
+    env_.observer.directory.keys().learn(m);
   }
-  if (options_.fuel != 0) jit::add_fuel(f);
+  if (env_.options.fuel != 0) jit::add_fuel(f);
   place_probes(m, f, observed);
   if (first) {
-    std::lock_guard lock(state_mutex_);
-    bodies_.keep_locked(m, f);
+    std::lock_guard lock(env_.state_mutex);
+    env_.bodies.keep_locked(m, f);
   }
   Event described = event_of(EventKind::kDescribed, m);
   if (start != 0) described.duration_ns = now_ns() - start;
-  events_.emit(described);
+  env_.events.emit(described);
   return f;
 }
 
 // What was counted, and frames that go from code to code, are of the body that was described first.
-Error MethodCompiler::refuse_unlike(Method& m) {
+Error Describer::refuse_unlike(Method& m) {
   uint32_t times = m.unlike.fetch_add(1, std::memory_order_relaxed) + 1;
   if (times == Method::kMostUnlike) unstable_bodies_.fetch_add(1, std::memory_order_relaxed);
   std::string text = m.info.name + ": the host described the method differently this time";
@@ -166,27 +181,27 @@ Error MethodCompiler::refuse_unlike(Method& m) {
 // probes. Copies made before and after have frames alike all the same: a probe of a parameter comes
 // before each of its uses, one of a branch in front of it, and of selections there are probes from the
 // beginning.
-void MethodCompiler::place_probes(Method& m, jit::Function& f, Observed observed) {
+void Describer::place_probes(Method& m, jit::Function& f, Observed observed) {
   bool planned = m.probes.made() != nullptr;
   bool plans = !planned && (observed == Observed::kYes || plans_at_once(m, f));
   bool selects = jit::selects_in_loops(f);
   if (!planned && !plans && !selects) return;
   // Of the blocks alone, so what is placed in them does not change it.
   jit::LoopForest forest = jit::find_loop_forest(f);
-  if ((planned || plans) && options_.value_versions) jit::place_param_probes(f, forest);
+  if ((planned || plans) && env_.options.value_versions) jit::place_param_probes(f, forest);
   if (selects) jit::place_select_probes(f, forest);
   if (planned || plans) jit::place_branch_probes(f, forest);
   if (plans) plan_probes(m, f, forest);
 }
 
-Status MethodCompiler::check_callees(const Method& m, const jit::Function& f) const {
+Status Describer::check_callees(const Method& m, const jit::Function& f) const {
   for (const jit::Callee& c : f.callees) {
-    if (!methods_.has_had(c.method)) {
+    if (!env_.methods.has_had(c.method)) {
       return Error{ErrorCode::kInvalidInput,
                    m.info.name + ": calls a method that is not registered"};
     }
-    if (!is_method(c.method)) continue;  // a call that is not to be made any more
-    const MethodInfo& callee = method(c.method.index()).info;
+    if (!env_.methods.serves(c.method)) continue;  // a call that is not to be made any more
+    const MethodInfo& callee = env_.methods.at(c.method.index()).info;
     if (f.signatures[c.signature.index()] != callee.signature) {
       return Error{ErrorCode::kInvalidInput,
                    m.info.name + ": calls " + callee.name + " by another signature than it has"};
@@ -195,39 +210,40 @@ Status MethodCompiler::check_callees(const Method& m, const jit::Function& f) co
   return {};
 }
 
-// Whether what is to be observed cannot wait for code that counts: where that is made with the
+// Returns whether what is to be observed cannot wait for code that counts: where that is made with the
 // plain copy; where guards of plain code count; where calls alone tell all that there is to count,
 // and where traces tell of all calls; where threads count in one slab; and where earlier processes
 // have seen something.
-bool MethodCompiler::plans_at_once(Method& m, const jit::Function& f) {
+bool Describer::plans_at_once(Method& m, const jit::Function& f) {
   bool waits = !copies_first(m) && m.info.host_resume == nullptr && branches(f) &&
-               probe_choice_.flow.counters == CounterMode::kPerThread &&
-               !probe_choice_.sites.loops.loops;
+               env_.probe_choice.flow.counters == CounterMode::kPerThread &&
+               !env_.probe_choice.sites.loops.loops;
   if (!waits) return true;
-  std::lock_guard lock(state_mutex_);
-  return observer_.trace.on() || saved_.knows(m);
+  std::lock_guard lock(env_.state_mutex);
+  return env_.observer.trace.on() || env_.saved.knows(m);
 }
 
-void MethodCompiler::plan_probes(Method& m, const jit::Function& f, const jit::LoopForest& forest) {
+void Describer::plan_probes(Method& m, const jit::Function& f, const jit::LoopForest& forest) {
   PolicyOptions policy;
   {
-    std::lock_guard lock(state_mutex_);
-    policy = policy_;
+    std::lock_guard lock(env_.state_mutex);
+    policy = env_.policy;
   }
-  Observation o = observation_of(m, f, forest, probe_choice_, policy);
-  std::lock_guard lock(state_mutex_);
+  Observation o = observation_of(m, f, forest, env_.probe_choice, policy);
+  std::lock_guard lock(env_.state_mutex);
   learn_observation(m, std::move(o));
-  m.shape.made()->exits.limits_changed(policy_);  // since it was copied
-  saved_.learn_calls(m, f);
-  saved_.adopt(m);
+  m.shape.made()->exits.limits_changed(env_.policy);  // since it was copied
+  env_.saved.learn_calls(m, f);
+  env_.saved.adopt(m);
   if (m.body == nullptr) return;
   // Who inlines it looks for what these probes have seen.
-  bodies_.forget_locked(m);
-  bodies_.keep_locked(m, f);
+  env_.bodies.forget_locked(m);
+  env_.bodies.keep_locked(m, f);
 }
 
 // The same of a method that the host compiles by itself: its blocks are taken to be alike.
-void MethodCompiler::learn_own_locked(Method& m) {
+void Describer::learn_own(Method& m) {
+  assert(m.info.own_code && !m.has_shape());
   m.probes.put(ProbeSet(m.info.own_schema));
   auto shape = std::make_unique<MethodShape>();
   shape->cfg_hash = m.info.own_schema.cfg_hash;
@@ -237,8 +253,8 @@ void MethodCompiler::learn_own_locked(Method& m) {
   make_slab(*shape, *m.probes);
   learn_slab(m, *shape);
   m.shape.put(std::move(shape));
-  observer_.directory.keys().learn(m);
-  saved_.adopt(m);
+  env_.observer.directory.keys().learn(m);
+  env_.saved.adopt(m);
 }
 
 }  // namespace uptier::tiering

@@ -1,6 +1,7 @@
-#include "tiering/observe/trace_writer.h"
+#include "tiering/observe/trace_emitter.h"
 
 #include <algorithm>
+#include <cassert>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,7 +35,8 @@ FlushReason reason_of(sampler::NoteKind k) {
   }
 }
 
-void TraceWriter::begin() {
+void TraceEmitter::begin() {
+  assert(!begun_);
   begun_ = true;
   Provenance p;
   p.engine = "uptier 0.1.0";
@@ -44,13 +46,13 @@ void TraceWriter::begin() {
   emit(p);
 }
 
-bool TraceWriter::emit(const TraceEvent& e) {
+bool TraceEmitter::emit(const TraceEvent& e) {
   if (sink_ == nullptr || sink_->on_event(e)) return true;
   ++events_lost_;
   return false;
 }
 
-void TraceWriter::finish() noexcept {
+void TraceEmitter::finish() noexcept {
   TraceSink* sink = std::exchange(sink_, nullptr);
   // A trace that never began, because the runtime could not be made, has no end either.
   if (sink == nullptr || !begun_) return;
@@ -65,7 +67,7 @@ void TraceWriter::finish() noexcept {
   if (!said) log.say(LogLevel::kWarning, "the trace is incomplete");
 }
 
-uint64_t TraceWriter::announce(Method& m) {
+uint64_t TraceEmitter::announce(Method& m) {
   if (!m.announced) {
     m.announced = emit(
         MethodDetails{handle_of(m), m.info.key.module_key, m.info.key.function_index, m.info.name});
@@ -73,7 +75,7 @@ uint64_t TraceWriter::announce(Method& m) {
   return handle_of(m);
 }
 
-void TraceWriter::flush(Method& m, uint32_t thread, const sampler::Note& note, uint64_t weight) {
+void TraceEmitter::flush(Method& m, uint32_t thread, const sampler::Note& note, uint64_t weight) {
   const ProbeSet& set = *m.probes;
   announce(m);
   uint32_t number = set.shared() ? 0 : thread;
@@ -83,6 +85,7 @@ void TraceWriter::flush(Method& m, uint32_t thread, const sampler::Note& note, u
   if (!set.shared()) t = {s.calls, s.sampled_calls, s.iterations, s.bursts};
   if (set.counts_by_calls()) t.sampled_calls = t.calls;
   if (set.shared()) counted.flushes++;
+  assert(counted.seen.counts.empty() || counted.seen.counts.size() == set.schema().words());
   uint64_t id = stream_id(m, number);
   bool brought = is_brought_to_all(options_);
   bool stretches = brought && estimates_.one_burst() && !has_optimized_stream(m);
