@@ -263,20 +263,20 @@ TEST(RuntimeEvents, calls_that_change_state_are_refused_in_a_subscriber) {
   o.log = [](void* user, LogLevel, std::string_view line) noexcept {
     static_cast<Said*>(user)->lines.emplace_back(line);
   };
-  IrRuntime r(parse_or_die(kRare), o);
   std::vector<std::string> errors;
   bool done = false;
+  const IrRuntime* runtime = nullptr;
   Keeper changes([&](const Event&) {
     if (std::exchange(done, true)) return;
-    Runtime& t = *r.runtime;
-    MethodId m = r.method("sum");
+    Runtime& t = *runtime->runtime;
+    MethodId m = runtime->method("sum");
     auto take = [&](const Status& s) { errors.push_back(s.ok() ? "ok" : s.error().message); };
     take(t.set("exit_retries", "2"));
     take(t.observe(Sampling::kOff));
     take(t.save_profile());
     take(t.attach());
     errors.push_back(t.ir(m).error().message);
-    errors.push_back(t.add_method(*r.host, MethodInfo()).error().message);
+    errors.push_back(t.add_method(*runtime->host, MethodInfo()).error().message);
     errors.push_back(t.create_stack(nullptr, 0).error().message);
     EXPECT_EQ(t.invoke(m, std::vector<uint64_t>{4}).trap.code, TrapCode::kBadCall);
     EXPECT_EQ(t.osr_enter(m, LoopId(0), {}, nullptr), std::nullopt);
@@ -285,6 +285,8 @@ TEST(RuntimeEvents, calls_that_change_state_are_refused_in_a_subscriber) {
     t.remove_methods({&m, 1});
     t.retire_methods({&m, 1});
   });
+  IrRuntime r(parse_or_die(kRare), o);
+  runtime = &r;
   ThreadScope scope(*r.runtime);
   ASSERT_TRUE(r.runtime->subscribe(changes).ok());
   EXPECT_EQ(r.call("sum", {40}).bits, sum_of(40));  // its first call is compiled: delivered here
